@@ -1,0 +1,216 @@
+// Package rehydrate_test holds the rules of the house: which package may import what.
+package rehydrate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A rule forbids an import, or a use, outside the packages that own it.
+type rule struct {
+	imports []string // import paths; a trailing /... covers those below
+	use     string   // "pkg.Name": a selector that is forbidden, instead of an import
+	only    []string // the module-relative folders in which it is allowed; nil with never set
+	never   []string // the folders in which it is forbidden; nil means everywhere but only
+	tests   bool     // the rule holds for _test.go files as well
+	why     string
+}
+
+var rules = []rule{
+	{imports: []string{"github.com/otiai10/gosseract/..."}, only: []string{"cmd/ocr"}, tests: true,
+		why: "a C call can be neither cancelled nor survived: Tesseract lives in worker processes alone"},
+	{imports: []string{"net/http", "github.com/hashicorp/go-retryablehttp"}, only: []string{"pipeline/reddit", "pipeline/redditemu"},
+		why: "one place paces, guards and logs every request"},
+	{imports: []string{"github.com/parquet-go/parquet-go/..."}, only: []string{"pipeline/dataset"},
+		why: "its defaults are wrong for images; the settings stand in one package"},
+	{imports: []string{"github.com/corona10/goimagehash"}, only: []string{"dedupe"},
+		why: "its faults on transparent, empty and flat images are guarded in one place"},
+	{imports: []string{"github.com/schollz/progressbar/...", "github.com/spf13/cobra"}, only: []string{"cmd/rehydrate", "cmd/ocr"},
+		why: "the engine never talks to a terminal"},
+	{use: "os.Exit", only: []string{"cmd/rehydrate", "cmd/ocr"},
+		why: "a library returns errors"},
+	{use: "os.Stdout", only: []string{"cmd/rehydrate", "cmd/ocr"},
+		why: "stdout belongs to the command"},
+	{use: "fmt.Print", only: []string{}, why: "streams are passed in"},
+	{use: "fmt.Printf", only: []string{}, why: "streams are passed in"},
+	{use: "fmt.Println", only: []string{}, why: "streams are passed in"},
+	{use: "time.Now", never: []string{"manifest", "policy", "dedupe"},
+		why: "a pure decision takes the time as an argument"},
+	{imports: []string{"net", "net/http", "os/exec"}, never: []string{"manifest", "policy", "dedupe"},
+		why: "a pure decision asks nobody"},
+	{imports: []string{"C"}, only: []string{},
+		why: "no cgo of our own: an auditor builds rehydrate without a C compiler"},
+}
+
+// layers says which of the module's own packages a package may import: arrows run downward only.
+var layers = map[string][]string{
+	"manifest":           {},
+	"policy":             {"manifest"},
+	"dedupe":             {"manifest"},
+	"pipeline/reddit":    {"policy", "dedupe", "manifest"},
+	"pipeline/redditemu": {"manifest"},
+	"pipeline/workspace": {"policy", "dedupe", "manifest"},
+	"pipeline/ocr":       {"policy", "dedupe", "manifest"},
+	"pipeline/language":  {"policy", "dedupe", "manifest"},
+	"pipeline/dataset":   {"policy", "dedupe", "manifest"},
+	"pipeline": {"pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language", "pipeline/dataset",
+		"policy", "dedupe", "manifest"},
+	"cmd/ocr": {"pipeline/ocr", "policy", "manifest"},
+	"cmd/rehydrate": {"pipeline", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
+		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "manifest"},
+}
+
+type pkg struct {
+	ImportPath, Dir                      string
+	GoFiles, CgoFiles                    []string
+	TestGoFiles, XTestGoFiles            []string
+	Imports, Deps, TestImports, XImports []string
+}
+
+func packages(t *testing.T) map[string]pkg {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	all := map[string]pkg{}
+	dec := json.NewDecoder(bytes.NewReader(out))
+	for {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, "rehydrate"), "/")
+		if folder != "" {
+			all[folder] = p
+		}
+	}
+}
+
+// TestHouse holds the layout of docs/design.md: who may import whom, and which part
+// of the world is touched by which package.
+func TestHouse(t *testing.T) {
+	all := packages(t)
+	for folder := range layers {
+		if _, ok := all[folder]; !ok {
+			t.Errorf("the rules name %s, which does not exist: take it out of this test or put it back", folder)
+		}
+	}
+	for folder, p := range all {
+		if _, ok := layers[folder]; !ok && !isTestHelper(folder) {
+			t.Errorf("package %s has no place in the house: add it to layers in this test and to docs/design.md", folder)
+			continue
+		}
+		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
+			checkFile(t, folder, p.Dir, name, false)
+		}
+		for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
+			checkFile(t, folder, p.Dir, name, true)
+		}
+	}
+}
+
+// isTestHelper reports whether only tests import the package in folder.
+func isTestHelper(folder string) bool { return strings.HasSuffix(folder, "test") }
+
+func checkFile(t *testing.T, folder, dir, name string, isTest bool) {
+	t.Helper()
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := folder + "/" + name
+	for _, spec := range f.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkLayer(t, folder, file, path, isTest)
+		for _, r := range rules {
+			if (!isTest || r.tests) && r.forbids(folder) && matches(r.imports, path) {
+				t.Errorf("%s imports %s: %s", file, path, r.why)
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		for _, r := range rules {
+			if r.use == x.Name+"."+sel.Sel.Name && (!isTest || r.tests) && r.forbids(folder) {
+				t.Errorf("%s: uses %s: %s", fset.Position(n.Pos()), r.use, r.why)
+			}
+		}
+		return true
+	})
+}
+
+func checkLayer(t *testing.T, folder, file, path string, isTest bool) {
+	t.Helper()
+	own, ok := strings.CutPrefix(path, "rehydrate/")
+	if !ok {
+		return
+	}
+	if own == "pipeline/redditemu" {
+		if !isTest && file != "cmd/rehydrate/demo.go" {
+			t.Errorf("%s imports %s: the emulator is for tests and demo; no answer of it may reach real data", file, path)
+		}
+		return
+	}
+	if isTest || isTestHelper(folder) {
+		return
+	}
+	if !slices.Contains(layers[folder], own) {
+		t.Errorf("%s imports %s: arrows run downward only (docs/design.md, The house)", file, path)
+	}
+}
+
+func (r rule) forbids(folder string) bool {
+	if r.never != nil {
+		return slices.Contains(r.never, folder)
+	}
+	return !slices.Contains(r.only, folder) && !isTestHelper(folder)
+}
+
+func matches(patterns []string, path string) bool {
+	for _, p := range patterns {
+		if base, ok := strings.CutSuffix(p, "/..."); ok && (path == base || strings.HasPrefix(path, base+"/")) {
+			return true
+		}
+		if p == path {
+			return true
+		}
+	}
+	return false
+}
+
+// TestWithoutCgo builds what an auditor builds: rehydrate without a C compiler, under 40 MB.
+func TestWithoutCgo(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "rehydrate")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin, "./cmd/rehydrate")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("CGO_ENABLED=0 go build ./cmd/rehydrate: %v\n%s", err, out)
+	}
+}
