@@ -1,0 +1,24 @@
+// Command ocr reads the text of images with Tesseract. It is also the worker that
+// rehydrate starts, and the only program of the project that uses cgo.
+//
+//	ocr FILE...      print the text of images
+//	ocr worker       answer the frames of a supervisor on stdin and stdout
+//
+// `ocr FILE...` decodes the files itself, within the default policy's limits, and reads
+// them with workers of its own: a file that brings Tesseract down costs that file.
+// It contacts nothing and writes nothing.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}

@@ -1,0 +1,221 @@
+package main
+
+// #cgo LDFLAGS: -lleptonica
+// #include <stdlib.h>
+// #include <unistd.h>
+//
+// // Of leptonica/allheaders.h, which would pull in a thousand declarations.
+// extern char *getLeptonicaVersion(void);
+import "C"
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/otiai10/gosseract/v2"
+
+	"rehydrate/pipeline/ocr"
+)
+
+// serve is the worker: one Tesseract client in one process, because gosseract's Init
+// moves the process's stderr about.
+func serve(ctx context.Context, env []string, stdin io.Reader, stdout io.Writer) error {
+	if !slices.Contains(env, "OMP_THREAD_LIMIT=1") {
+		return errUsage{errors.New("the worker needs OMP_THREAD_LIMIT=1 in its environment before it starts: without it Tesseract's threads slow it down two to seven times")}
+	}
+	frames, err := reserveStdout(stdout)
+	if err != nil {
+		return err
+	}
+	dir, err := tessdataDir(env)
+	if err != nil {
+		return err
+	}
+	r, err := newTesseract(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(ocr.Serve(ctx, stdin, frames, r), r.Close())
+}
+
+// reserveStdout moves the process's stdout away and lets file descriptor 1 mean stderr,
+// so that a stray printf in C cannot get between the frames. Any other writer is
+// returned as it is.
+func reserveStdout(stdout io.Writer) (io.Writer, error) {
+	if stdout != io.Writer(os.Stdout) {
+		return stdout, nil
+	}
+	fd, err := C.dup(1)
+	if err != nil {
+		return nil, fmt.Errorf("duplicate stdout: %w", err)
+	}
+	if _, err := C.dup2(2, 1); err != nil {
+		return nil, fmt.Errorf("point stdout to stderr: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "frames"), nil
+}
+
+const model = "eng"
+
+// maxTessdataPath keeps Tesseract's complaints about a model short: gosseract gives
+// them a buffer of 512 bytes that it says is larger.
+const maxTessdataPath = 160
+
+// tessdataDir finds the folder of the model: TESSDATA_PREFIX, else the first of the
+// usual places that holds it. Tesseract is never left to look for it, so that the
+// digest is that of the file it loads, and Init never fails for a missing one.
+func tessdataDir(env []string) (string, error) {
+	dirs := []string{
+		"/usr/share/tesseract-ocr/5/tessdata",
+		"/usr/share/tessdata",
+		"/usr/share/tesseract/tessdata",
+		"/usr/local/share/tessdata",
+		"/opt/homebrew/share/tessdata",
+		"/opt/local/share/tessdata",
+	}
+	for _, pair := range env {
+		if prefix, ok := strings.CutPrefix(pair, "TESSDATA_PREFIX="); ok && prefix != "" {
+			dirs = []string{prefix} // the last one counts, as in exec
+		}
+	}
+	for _, dir := range dirs {
+		if len(dir) > maxTessdataPath {
+			return "", fmt.Errorf("tessdata folder %.40s...: the path is longer than %d bytes", dir, maxTessdataPath)
+		}
+		if info, err := os.Stat(modelFile(dir)); err == nil && info.Mode().IsRegular() {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("no %s.traineddata in %s", model, strings.Join(dirs, ", "))
+}
+
+func modelFile(dir string) string { return filepath.Join(dir, model+".traineddata") }
+
+// settings are applied to the client before each image, besides the page segmentation
+// mode, and named in the hello. Names are fixed: gosseract drops what Tesseract does
+// not know without a word.
+const pageSegMode = gosseract.SettableVariable("tessedit_pageseg_mode")
+
+// tesseract is the Recognizer of this program.
+type tesseract struct {
+	client *gosseract.Client
+	engine ocr.Engine
+}
+
+// newTesseract loads the model of dir and reads one blank image with it, so that
+// whatever is wrong shows before the hello. The caller closes it.
+func newTesseract(dir string) (*tesseract, error) {
+	digest, err := fileDigest(modelFile(dir))
+	if err != nil {
+		return nil, err
+	}
+	client := gosseract.NewClient()
+	t := &tesseract{client: client, engine: ocr.Engine{
+		Tesseract:   client.Version(),
+		Leptonica:   leptonicaVersion(),
+		Gosseract:   gosseractVersion(),
+		Model:       model,
+		ModelSHA256: digest,
+		Parameters:  "grey pgm, word boxes",
+	}}
+	if err := client.SetTessdataPrefix(dir); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	blank := image.NewGray(image.Rect(0, 0, 64, 64))
+	for i := range blank.Pix {
+		blank.Pix[i] = 255
+	}
+	if _, err := t.Recognize(blank, 3); err != nil {
+		return nil, errors.Join(fmt.Errorf("load %s: %w", modelFile(dir), err), t.Close())
+	}
+	return t, nil
+}
+
+func (t *tesseract) Hello() ocr.Engine { return t.engine }
+
+func (t *tesseract) Close() error { return t.client.Close() }
+
+// Recognize reads one image. The page segmentation mode goes in as a variable, since
+// gosseract loses SetPageSegMode before the first image; the modes that need another
+// model are refused. Words come from GetBoundingBoxesVerbose alone: each further call
+// would recognise again.
+func (t *tesseract) Recognize(gray *image.Gray, psm int) ([]ocr.RawWord, error) {
+	if psm < 3 || psm > 11 {
+		return nil, fmt.Errorf("page segmentation mode %d: only 3 to 11 are read", psm)
+	}
+	if err := t.client.SetVariable(pageSegMode, strconv.Itoa(psm)); err != nil {
+		return nil, fmt.Errorf("set page segmentation mode %d: %w", psm, err)
+	}
+	if err := t.client.SetImageFromBytes(pgm(gray)); err != nil {
+		return nil, fmt.Errorf("hand over %v pixels: %w", gray.Rect.Size(), err)
+	}
+	boxes, err := t.client.GetBoundingBoxesVerbose()
+	if err != nil {
+		return nil, fmt.Errorf("recognise: %w", err)
+	}
+	words := make([]ocr.RawWord, len(boxes))
+	for i, b := range boxes {
+		words[i] = ocr.RawWord{Text: b.Word, Confidence: b.Confidence, Box: b.Box,
+			Block: b.BlockNum, Par: b.ParNum, Line: b.LineNum}
+	}
+	return words, nil
+}
+
+// pgm is the one format that needs no image library: Tesseract never meets a decoder.
+func pgm(g *image.Gray) []byte {
+	width, height := g.Rect.Dx(), g.Rect.Dy()
+	out := fmt.Appendf(make([]byte, 0, 32+width*height), "P5 %d %d 255\n", width, height)
+	for y := range height {
+		out = append(out, g.Pix[y*g.Stride:y*g.Stride+width]...)
+	}
+	return out
+}
+
+func fileDigest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("open the model: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read the model %s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// leptonicaVersion returns "1.82.0" for "leptonica-1.82.0".
+func leptonicaVersion() string {
+	version := C.getLeptonicaVersion()
+	defer C.free(unsafe.Pointer(version))
+	return strings.TrimPrefix(C.GoString(version), "leptonica-")
+}
+
+// gosseractVersion reads the module version that was linked in.
+func gosseractVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, m := range info.Deps {
+		if m.Path == "github.com/otiai10/gosseract/v2" {
+			if m.Replace != nil {
+				return m.Replace.Version
+			}
+			return m.Version
+		}
+	}
+	return "unknown"
+}

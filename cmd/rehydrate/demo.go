@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/redditemu"
+)
+
+// demoSeed makes every demo the same: what the README shows is what a user gets.
+const demoSeed = 1
+
+// demoRelease is the release.toml of the demo.
+const demoRelease = `# The release that the demo rehydrates: made-up posts, harmless generated memes.
+name = "Demo"
+version = "1.0"
+date = "2026-01-01"
+license = "Apache-2.0"
+manifest = "annotations.csv"
+schema = "figsim"
+`
+
+// demoPolicy asks faster than a policy for Reddit should: the emulator is on this machine.
+const demoPolicy = `# Faster than the default, because the demo asks an emulator on this machine.
+[reddit]
+requests_per_minute = 100
+second_look_after = "1s"
+
+[[images.host]]
+name = "i.redd.it"
+requests_per_second = 50
+concurrency = 4
+
+[[images.host]]
+name = "preview.redd.it"
+requests_per_second = 50
+concurrency = 4
+
+[[images.host]]
+name = "i.imgur.com"
+requests_per_second = 50
+concurrency = 1
+`
+
+func (c *command) demoCommand() *cobra.Command {
+	var (
+		f       runFlags
+		release string
+		serve   bool
+	)
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Do the whole job against the built-in emulator, on harmless generated memes",
+		Long: `Do the whole job on about 60 made-up posts: an emulator of Reddit and its image hosts
+runs inside the program, and the same code as in run asks it over TLS. Nothing leaves
+this machine. The release and the workspace are written to ./rehydrate-demo.
+
+With --release, rehearse a release of your own: the emulator answers for its ids with
+made-up posts in every state. With --serve it only answers, until interrupted, and
+prints the environment and flags with which run reaches it.` +
+			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitInterrupted),
+		Example: "  rehydrate demo\n  rehydrate demo --release figsim/ -w rehearsal",
+		Args:    exactArgs(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if release == "" && !cmd.Flags().Changed("workspace") {
+				c.workspace = filepath.Join("rehydrate-demo", "rehydrated")
+			}
+			return c.demo(cmd.Context(), f, release, serve)
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().StringVar(&release, "release", "", "rehearse this `release` instead of the built-in one")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
+	cmd.Flags().BoolVar(&serve, "serve", false, "only run the emulator, and say how to reach it")
+	return cmd
+}
+
+func (c *command) demo(ctx context.Context, f runFlags, release string, serve bool) error {
+	posts, path, err := c.demoPosts(ctx, release)
+	if err != nil {
+		return err
+	}
+	emulator, err := redditemu.Start(redditemu.Options{Seed: demoSeed})
+	if err != nil {
+		return fmt.Errorf("start the emulator: %w", err)
+	}
+	defer emulator.Close()
+	if err := emulator.Put(posts...); err != nil {
+		return fmt.Errorf("load the emulator: %w", err)
+	}
+	folder, err := os.MkdirTemp("", "rehydrate-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	f.cacert = filepath.Join(folder, "ca.pem")
+	if err := os.WriteFile(f.cacert, emulator.CAPEM(), 0o600); err != nil {
+		return err
+	}
+	f.connectTo = []string{emulator.ConnectTo()}
+	f.approval = "DEMO"
+	env := map[string]string{"REDDIT_CLIENT_ID": emulator.ClientID, "REDDIT_CLIENT_SECRET": emulator.Secret, "REDDIT_USERNAME": "demo_user"}
+	if serve {
+		return c.serve(ctx, f, env, path)
+	}
+	getenv := func(name string) string {
+		if v, ok := env[name]; ok {
+			return v
+		}
+		return c.getenv(name)
+	}
+	if !c.json {
+		fmt.Fprintf(c.stdout, "demo: %d made-up posts on the built-in emulator at %s; nothing leaves this machine\n\n", len(posts), emulator.Addr())
+	}
+	err = c.rehydrate(ctx, path, f, getenv)
+	var status exitCode
+	if err != nil && !errors.As(err, &status) {
+		return err
+	}
+	if !c.json {
+		c.whatToLookAt(path)
+	}
+	return err
+}
+
+// demoPosts returns the posts to emulate and the path of the release to run.
+func (c *command) demoPosts(ctx context.Context, release string) ([]redditemu.Post, string, error) {
+	if release == "" {
+		annotations, posts := redditemu.Demo(demoSeed)
+		path, err := writeDemoRelease(filepath.Dir(c.workspace), annotations)
+		return posts, path, err
+	}
+	rel, err := openRelease(ctx, release)
+	if err != nil {
+		return nil, "", err
+	}
+	var ids []manifest.PostID
+	seen := map[manifest.PostID]bool{}
+	for e, err := range rel.Entries(ctx) {
+		if err != nil {
+			return nil, "", err
+		}
+		if !seen[e.Key.ID] {
+			seen[e.Key.ID] = true
+			ids = append(ids, e.Key.ID)
+		}
+	}
+	return redditemu.Scenario(ids, demoSeed), release, nil
+}
+
+// writeDemoRelease writes the demo's release folder; one that is there already is used as it is.
+func writeDemoRelease(parent string, annotations []byte) (string, error) {
+	dir := filepath.Join(parent, "release")
+	if _, err := os.Stat(filepath.Join(dir, "release.toml")); err == nil {
+		return dir, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	for _, f := range []struct{ name, text string }{
+		{"annotations.csv", string(annotations)}, {"policy.toml", demoPolicy}, {"release.toml", demoRelease}} {
+		if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o600); err != nil {
+			return "", fmt.Errorf("write the demo's release: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+func (c *command) whatToLookAt(release string) {
+	fmt.Fprintf(c.stdout, `
+What to look at:
+  %s
+      one row for each entry of the manifest, in its order: what became of it, and why
+  %s
+      the dataset: images, text and labels, for any Parquet reader or Hugging Face datasets
+  %s
+      what the maintainers of a dataset publish, and what run starts from
+Run the same command again: it only asks Reddit whether the posts are still there.
+`, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"), release)
+}
+
+// serve keeps the emulator up until the user stops it.
+func (c *command) serve(ctx context.Context, f runFlags, env map[string]string, release string) error {
+	for _, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USERNAME"} {
+		fmt.Fprintf(c.stdout, "export %s=%s\n", name, env[name])
+	}
+	fmt.Fprintf(c.stdout, "rehydrate run %s --approval DEMO --connect-to %s --cacert %s\n", release, f.connectTo[0], f.cacert)
+	select {
+	case <-c.stop:
+	case <-ctx.Done():
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+// Rehydrate turns an annotation-only release of a social media dataset back into a dataset,
+// on the machine of someone who is allowed to have it.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	os.Exit(realMain())
+}
+
+// realMain connects the program to the process: the first SIGINT or SIGTERM asks the
+// command to finish what is in flight, the second one ends it at once.
+func realMain() int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	stop := make(chan struct{})
+	go func() {
+		<-signals
+		close(stop)
+		<-signals
+		cancel()
+	}()
+	return run(ctx, process{
+		args: os.Args[1:], getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		executable: os.Executable, now: time.Now, stop: stop,
+	})
+}

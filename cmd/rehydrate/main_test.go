@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/redditemu"
+)
+
+// childVar makes the test binary be rehydrate itself, for tests that kill it.
+const childVar = "REHYDRATE_TEST_BE_REHYDRATE"
+
+// ocrVar names the ocr program that TestMain built.
+const ocrVar = "REHYDRATE_TEST_OCR"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVar) != "" {
+		os.Exit(realMain())
+	}
+	os.Exit(testMain(m))
+}
+
+// testMain builds the real ocr program once: no test of the whole job runs without it.
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "rehydrate-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "ocr")
+	if out, err := exec.Command("go", "build", "-o", program, "rehydrate/cmd/ocr").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build cmd/ocr (scripts/setup installs what it needs): %v\n%s", err, out)
+		return 1
+	}
+	if err := os.Setenv(ocrVar, program); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// A site is an emulated Reddit with a release to rehydrate from it.
+type site struct {
+	t         *testing.T
+	emulator  *redditemu.Server
+	release   string
+	workspace string
+	cacert    string
+	now       func() time.Time
+	stop      chan struct{}
+}
+
+// fastPolicy asks the emulator as fast as a policy can; the rest is the default.
+const fastPolicy = demoPolicy
+
+// newSite starts an emulator that knows posts, and writes a release of annotations.
+func newSite(t *testing.T, annotations string, pol string, posts ...redditemu.Post) *site {
+	t.Helper()
+	emulator, err := redditemu.Start(redditemu.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(emulator.Close)
+	if err := emulator.Put(posts...); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := &site{t: t, emulator: emulator, release: filepath.Join(dir, "release"), workspace: filepath.Join(dir, "ws"),
+		cacert: filepath.Join(dir, "ca.pem"), now: time.Now, stop: make(chan struct{})}
+	s.write(s.cacert, string(emulator.CAPEM()))
+	s.write(filepath.Join(s.release, "annotations.csv"), annotations)
+	s.write(filepath.Join(s.release, "policy.toml"), pol)
+	s.write(filepath.Join(s.release, "release.toml"), demoRelease)
+	return s
+}
+
+// demoSite is the site of `rehydrate demo`.
+func demoSite(t *testing.T) (*site, []redditemu.Post) {
+	t.Helper()
+	annotations, posts := redditemu.Demo(demoSeed)
+	return newSite(t, string(annotations), fastPolicy, posts...), posts
+}
+
+func (s *site) write(name, text string) {
+	s.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) args(more ...string) []string {
+	return append([]string{"run", s.release, "-w", s.workspace, "--approval", "TEST-1",
+		"--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert, "--ocr", os.Getenv(ocrVar)}, more...)
+}
+
+func (s *site) env() map[string]string {
+	return map[string]string{"REDDIT_CLIENT_ID": s.emulator.ClientID, "REDDIT_CLIENT_SECRET": s.emulator.Secret, "REDDIT_USERNAME": "test_user"}
+}
+
+// A finished command: what it printed and its exit status.
+type finished struct {
+	stdout, stderr string
+	code           int
+}
+
+// do runs a command line in this process.
+func (s *site) do(env map[string]string, args ...string) finished {
+	s.t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(s.t.Context(), process{args: args, getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
+		stdout: &stdout, stderr: &stderr, executable: os.Executable, now: s.now, stop: s.stop})
+	return finished{stdout.String(), stderr.String(), code}
+}
+
+// run runs the release with --json and returns the summary; any status but want ends the test.
+func (s *site) run(want int, more ...string) pipeline.Summary {
+	s.t.Helper()
+	f := s.do(s.env(), s.args(append(more, "--json")...)...)
+	if f.code != want {
+		s.t.Fatalf("run = exit %d, want %d\n%s%s", f.code, want, f.stderr, f.stdout)
+	}
+	var sum pipeline.Summary
+	if err := json.Unmarshal([]byte(f.stdout), &sum); err != nil {
+		s.t.Fatalf("run --json printed no summary: %v\n%s", err, f.stdout)
+	}
+	return sum
+}
+
+// outcomes reads outcomes.csv.
+func (s *site) outcomes() []manifest.Result {
+	s.t.Helper()
+	f, err := os.Open(filepath.Join(s.workspace, "outcomes.csv"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer f.Close()
+	var all []manifest.Result
+	for r, err := range manifest.ReadOutcomes(f) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// dataset returns the bytes of every file of the dataset, by name.
+func (s *site) dataset() map[string]string {
+	s.t.Helper()
+	files := map[string]string{}
+	root := filepath.Join(s.workspace, "dataset")
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		name, _ := filepath.Rel(root, path)
+		files[name] = string(b)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return files
+}
+
+// child starts the release's run in a process of its own.
+func (s *site) child(ctx context.Context, stderr io.Writer, more ...string) *exec.Cmd {
+	s.t.Helper()
+	cmd := exec.CommandContext(ctx, os.Args[0], s.args(more...)...)
+	cmd.Env = append(os.Environ(), childVar+"=1")
+	for k, v := range s.env() {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	return cmd
+}
+
+// imageRequests are the emulator's requests that are not to Reddit's API.
+func (s *site) imageRequests() []redditemu.Request {
+	var images []redditemu.Request
+	for _, r := range s.emulator.Requests() {
+		if r.Host != "www.reddit.com" && r.Host != "oauth.reddit.com" {
+			images = append(images, r)
+		}
+	}
+	return images
+}

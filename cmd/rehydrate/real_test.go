@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/duckdbtest"
+	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/workspace"
+)
+
+// TestRecorded replays posts as Reddit's API really answered for them, each with an image of
+// its own: every post must end in the state that its recording shows. The states were worked
+// out by hand from the recordings (pipeline/reddit/testdata).
+func TestRecorded(t *testing.T) {
+	const recordings = "../../pipeline/reddit/testdata"
+	want := recordedStates(t, filepath.Join(recordings, "reddit-states.csv"))
+	var annotations strings.Builder
+	annotations.WriteString("id,split,figurative,severity,related_content,modality,context\n")
+	things := lines(t, filepath.Join(recordings, "reddit-things.jsonl"))
+	for _, thing := range things {
+		fmt.Fprintf(&annotations, "%s,train,F3,SS6,SR6,M1,C1\n", thingID(t, thing))
+	}
+	s := newSite(t, annotations.String(), fastPolicy)
+	for i, thing := range things {
+		d, err := redditemu.Draw(redditemu.Spec{Seed: uint64(i + 1), Caption: fmt.Sprintf("the picture of recording number %d of them all", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.emulator.PutRecorded(thing, d.Body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum := s.run(exitDone)
+	if sum.Entries != len(things) || len(want) != len(things) {
+		t.Fatalf("%d entries, %d recordings, %d states", sum.Entries, len(things), len(want))
+	}
+	ws, err := workspace.Open(t.Context(), s.workspace, workspace.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	images := 0
+	for p, err := range ws.Posts(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.State != want[p.ID] {
+			t.Errorf("state of %s = %s (%s), want %s", p.ID, p.State, p.Reason, want[p.ID])
+		}
+	}
+	for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.Image != nil {
+			images++
+			if want[rec.Key.ID] != manifest.StateLive {
+				t.Errorf("the image of %s is stored, which is %s", rec.Key.ID, want[rec.Key.ID])
+			}
+		}
+	}
+	// 91 recordings are on i.redd.it, 58 on i.imgur.com, 15 are galleries; some of them are removed.
+	if images < 100 {
+		t.Errorf("only %d images were fetched", images)
+	}
+}
+
+func recordedStates(t *testing.T, file string) map[manifest.PostID]manifest.PostState {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[manifest.PostID]manifest.PostState{}
+	for _, r := range rows[1:] {
+		states[manifest.PostID(r[0])] = manifest.PostState(r[1])
+	}
+	return states
+}
+
+func lines(t *testing.T, file string) []json.RawMessage {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all []json.RawMessage
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		all = append(all, bytes.Clone(sc.Bytes()))
+	}
+	if err := sc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func thingID(t *testing.T, thing json.RawMessage) string {
+	t.Helper()
+	var v struct{ Data struct{ ID string } }
+	if err := json.Unmarshal(thing, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v.Data.ID
+}
+
+// TestFigSIM runs FigSIM's own shape, 1,049 made-up ids with the counts of its Table 8,
+// through the emulator. It takes minutes: -short leaves it out.
+func TestFigSIM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes; scripts/test runs it")
+	}
+	b, err := os.ReadFile("../../manifest/testdata/synthetic-annotations.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]manifest.PostID, 0, len(rows))
+	for _, r := range rows[1:] {
+		ids = append(ids, manifest.PostID(r[0]))
+	}
+	s := newSite(t, string(b), fastPolicy, redditemu.Scenario(ids, demoSeed)...)
+	sum := s.run(exitRetry)
+	got := s.outcomes()
+	if len(got) != 1049 || sum.Entries != 1049 {
+		t.Fatalf("outcomes.csv has %d rows, the summary %d, want 1049", len(got), sum.Entries)
+	}
+	for i, r := range got {
+		if r.Key.ID != ids[i] {
+			t.Fatalf("row %d is %s, the manifest has %s", i, r.Key.ID, ids[i])
+		}
+		if r.Outcome == manifest.Pending {
+			t.Errorf("%s is still pending after a whole run", r.Key.ID)
+		}
+	}
+	calls := 0
+	for _, r := range s.emulator.Requests() {
+		if r.Path == "/api/info" && len(r.IDs) > 0 {
+			calls++
+		}
+	}
+	// 11 for the 1,049 posts, and the second look at the absent ones.
+	if calls < 11 || calls > 13 {
+		t.Errorf("%d calls of /api/info, want 11 and one or two for the second look", calls)
+	}
+	stranger(t, s, rows[1:])
+}
+
+// TestStranger has DuckDB, which nobody here wrote, read the demo's Parquet.
+func TestStranger(t *testing.T) {
+	s, _ := demoSite(t)
+	s.run(exitRetry)
+	stranger(t, s, annotations(t, s))
+}
+
+// stranger checks a workspace's Parquet with DuckDB: rows, images against their digests, and
+// labels against the manifest.
+func stranger(t *testing.T, s *site, rows [][]string) {
+	t.Helper()
+	kept := map[string]string{}
+	for _, r := range s.outcomes() {
+		if r.Outcome == manifest.Kept {
+			kept[string(r.Key.ID)] = r.Split
+		}
+	}
+	files := duckdbtest.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))
+	var got []struct {
+		ID, Split, Figurative, Severity, Modality string
+		Good                                      bool
+	}
+	duckdbtest.Query(t, &got, `SELECT id AS "ID", regexp_extract(filename, 'data/([a-z]+)-', 1) AS "Split",
+		array_to_string(figurative, '|') AS "Figurative", severity::VARCHAR AS "Severity", modality::VARCHAR AS "Modality",
+		sha256(image.bytes) = sha256 AND length(phash) = 16 AND image.path IS NOT NULL AND width > 0 AND ocr_text IS NOT NULL AS "Good"
+		FROM read_parquet(`+files+`, filename = true)`)
+	if len(got) != len(kept) {
+		t.Fatalf("DuckDB reads %d rows, outcomes.csv keeps %d", len(got), len(kept))
+	}
+	manifestRow := map[string][]string{}
+	for _, r := range rows {
+		manifestRow[r[0]] = r
+	}
+	severity := map[string]string{"SS6": "0", "SS1": "1", "SS2": "2", "SS3": "3", "SS4": "4", "SS5": "5"}
+	figurative := strings.NewReplacer("F1", "0", "F2", "1", "F3", "2", "F4", "3")
+	for _, g := range got {
+		m := manifestRow[g.ID]
+		if !g.Good || kept[g.ID] != g.Split {
+			t.Errorf("row %s in %s: image, digest or split is wrong", g.ID, g.Split)
+		}
+		if g.Figurative != figurative.Replace(m[2]) || g.Severity != severity[m[3]] || "M"+plusOne(g.Modality) != m[5] {
+			t.Errorf("labels of %s = %s %s %s, the manifest has %v", g.ID, g.Figurative, g.Severity, g.Modality, m)
+		}
+	}
+}
+
+// plusOne turns a label index of a category whose codes count from 1 into its digit.
+func plusOne(index string) string {
+	if len(index) != 1 {
+		return index
+	}
+	return string(index[0] + 1)
+}

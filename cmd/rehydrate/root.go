@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/workspace"
+)
+
+// A process is what a command gets of the world.
+type process struct {
+	args           []string
+	getenv         func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	executable     func() (string, error) // where this program lies: ocr is looked for beside it
+	now            func() time.Time
+	stop           <-chan struct{} // closed when the user asks to stop
+}
+
+// The exit statuses of DESIGN.md that the commands here can end in.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitRetry       = 3
+	exitInUse       = 6
+	exitRejected    = 7
+	exitInterrupted = 130
+)
+
+// exitMeanings are what help says of each status.
+var exitMeanings = []struct {
+	code    int
+	meaning string
+}{
+	{exitDone, "done"},
+	{exitFailed, "failed"},
+	{exitUsage, "usage: a wrong flag, release or manifest; nothing was written"},
+	{exitRetry, "finished, but some entries can be retried, or a mass removal waits for confirmation"},
+	{exitInUse, "the workspace is in use by another run"},
+	{exitRejected, "credentials or approval missing or rejected"},
+	{exitInterrupted, "interrupted; the same command goes on from there"},
+}
+
+// A problem is an error with the exit status it leads to and what to try.
+type problem struct {
+	err  error
+	code int
+	hint string
+}
+
+func (p *problem) Error() string { return p.err.Error() }
+func (p *problem) Unwrap() error { return p.err }
+
+func usageError(format string, args ...any) error {
+	return &problem{err: fmt.Errorf(format, args...), code: exitUsage, hint: "see rehydrate --help"}
+}
+
+// diagnose finds the exit status and the hint for an error that ends a command. It looks
+// through wrapping.
+func diagnose(err error) (code int, hint string) {
+	var (
+		p        *problem
+		problems *manifest.Problems
+		other    *workspace.OtherRelease
+		denied   *reddit.Denied
+		tooLong  *reddit.WaitTooLong
+		noOCR    *ocr.StartError
+	)
+	switch {
+	case errors.As(err, &p):
+		return p.code, p.hint
+	case errors.Is(err, pipeline.ErrInterrupted), errors.Is(err, context.Canceled):
+		return exitInterrupted, ""
+	case errors.As(err, &problems):
+		return exitUsage, ""
+	case errors.As(err, &denied):
+		return exitRejected, "" // the error itself says what to do
+	case errors.As(err, &tooLong):
+		return exitFailed, "nothing is lost: run the same command again when the wait is over"
+	case errors.As(err, &noOCR):
+		return exitFailed, noOCR.Hint
+	case errors.Is(err, reddit.ErrNoApproval):
+		return exitRejected, approvalHint
+	case errors.Is(err, workspace.ErrInUse):
+		return exitInUse, "wait for the other run, or give this one another folder with -w"
+	case errors.Is(err, workspace.ErrNoWorkspace):
+		return exitUsage, "start one with: rehydrate run RELEASE, or name it with -w"
+	case errors.As(err, &other):
+		return exitUsage, "give each release a workspace of its own with -w DIR"
+	default:
+		return exitFailed, ""
+	}
+}
+
+// exitCode is an exit status that needs no error message: the command has said it all.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// command is what all subcommands share: the process and the global flags.
+type command struct {
+	process
+	workspace string
+	json      bool
+	verbose   bool
+	console   *console
+	log       *slog.Logger
+}
+
+// run is the whole program: it returns the exit status.
+func run(ctx context.Context, p process) int {
+	c := &command{process: p, console: newConsole(p.stderr, p.now)}
+	root := c.root()
+	root.SetArgs(p.args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	err := root.ExecuteContext(ctx)
+	c.console.done()
+	var quiet exitCode
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &quiet):
+		return int(quiet)
+	}
+	code, hint := diagnose(err)
+	c.complain(err, code, hint)
+	return code
+}
+
+// complain says what went wrong, once: two lines on stderr, and with --json one object on
+// stdout as well.
+func (c *command) complain(err error, code int, hint string) {
+	fmt.Fprintf(c.stderr, "rehydrate: error: %v\n", err)
+	if hint != "" {
+		fmt.Fprintf(c.stderr, "rehydrate: hint: %s\n", hint)
+	}
+	if c.json {
+		// The status is the answer; a stdout that can't be written has no other place to go.
+		_ = json.NewEncoder(c.stdout).Encode(map[string]any{"error": err.Error(), "hint": hint, "exit": code})
+	}
+}
+
+func (c *command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rehydrate",
+		Short: "Turn an annotation-only release back into a dataset, and keep it honest",
+		Long: `Research datasets made from social media are often published as annotations only:
+post ids and labels, no images. rehydrate downloads the images of such a release
+from Reddit again, under its rate limits and the release's access policy, reads
+their text, applies the English filter and the near-duplicate rule, and writes a
+Parquet dataset that joins images, text and labels.
+
+The images can hurt people who see them and people who posted them. rehydrate
+shows none, and what was taken down at the source is taken out here.`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun: func(*cobra.Command, []string) {
+			level := slog.LevelWarn
+			if c.verbose {
+				level = slog.LevelDebug
+			}
+			c.log = slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: level}))
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.StringVarP(&c.workspace, "workspace", "w", "rehydrated", "the private `folder` that the run works in")
+	flags.BoolVar(&c.json, "json", false, "print one JSON object on stdout instead of text")
+	flags.BoolVarP(&c.verbose, "verbose", "v", false, "say more on stderr: retries, waits, each entry")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
+	root.AddCommand(c.demoCommand(), c.initCommand(), c.runCommand(), c.statusCommand())
+	return root
+}
+
+// exitHelp is the EXIT STATUS section of a command's help.
+func exitHelp(codes ...int) string {
+	var b strings.Builder
+	b.WriteString("\n\nExit status:\n")
+	for _, m := range exitMeanings {
+		for _, code := range codes {
+			if m.code == code {
+				fmt.Fprintf(&b, "  %-4d %s\n", m.code, m.meaning)
+			}
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// exactArgs is cobra.ExactArgs as a usage error that says what is missing.
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usageError("%s takes %s; got %d arguments", cmd.CommandPath(), what, len(args))
+		}
+		return nil
+	}
+}
+
+// version is the tool's version as the build recorded it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "0.1.0"
+	}
+	return strings.TrimPrefix(info.Main.Version, "v")
+}
+
+// printJSON writes v to stdout.
+func (c *command) printJSON(v any) error {
+	enc := json.NewEncoder(c.stdout)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,397 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/workspace"
+)
+
+// TestDemoOutcomes runs the demo's posts and holds every entry's outcome, and the order of
+// outcomes.csv, against what the emulator made the posts to be.
+func TestDemoOutcomes(t *testing.T) {
+	s, posts := demoSite(t)
+	s.run(exitRetry) // one image of the demo can't be had for now
+
+	want := map[manifest.PostID]manifest.Outcome{}
+	for _, p := range posts {
+		want[p.ID] = p.WantOutcome
+	}
+	rows := annotations(t, s)
+	got := s.outcomes()
+	if len(got) != len(rows) {
+		t.Fatalf("outcomes.csv has %d rows, the manifest %d", len(got), len(rows))
+	}
+	seen := map[manifest.Outcome]int{}
+	for i, r := range got {
+		seen[r.Outcome]++
+		if string(r.Key.ID) != rows[i][0] || r.Split != rows[i][1] {
+			t.Errorf("row %d is %s %s, the manifest has %s %s", i, r.Key.ID, r.Split, rows[i][0], rows[i][1])
+		}
+		if w := want[r.Key.ID]; w != "" && r.Outcome != w {
+			t.Errorf("outcome of %s = %s (%s, %s), want %s", r.Key.ID, r.Outcome, r.Reason, r.Detail, w)
+		}
+	}
+	for _, o := range []manifest.Outcome{manifest.Kept, manifest.Duplicate, manifest.NotEnglish, manifest.Removed, manifest.Deleted,
+		manifest.Unavailable, manifest.NoMedia, manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Refused, manifest.Failed} {
+		if seen[o] == 0 {
+			t.Errorf("no entry of the demo ended as %s", o)
+		}
+	}
+}
+
+func annotations(t *testing.T, s *site) [][]string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(s.release, "annotations.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows[1:]
+}
+
+// TestEmulatorLog holds the run to the rules that Reddit could check from its side.
+func TestEmulatorLog(t *testing.T) {
+	s, posts := demoSite(t)
+	s.run(exitRetry)
+	states := map[manifest.PostID]manifest.PostState{}
+	urls := map[string]manifest.PostID{}
+	for _, p := range posts {
+		states[p.ID] = p.Condition.State()
+		for _, u := range p.URLs() {
+			urls[u] = p.ID
+		}
+	}
+	agent := regexp.MustCompile(`^linux:rehydrate:[^ ]+ \(by /u/test_user\)$`)
+	var api []redditemu.Request
+	for _, r := range s.emulator.Requests() {
+		if !agent.MatchString(r.UserAgent) {
+			t.Errorf("%s %s%s: User-Agent %q is not of the form Reddit wants", r.Method, r.Host, r.Path, r.UserAgent)
+		}
+		if r.Auth == "bearer" && r.Host != "oauth.reddit.com" {
+			t.Errorf("the bearer token was sent to %s", r.Host)
+		}
+		if len(r.IDs) > 100 {
+			t.Errorf("%d ids in one call", len(r.IDs))
+		}
+		if r.Host == "www.reddit.com" || r.Host == "oauth.reddit.com" {
+			api = append(api, r)
+		} else if r.Referer != "" {
+			t.Errorf("%s was sent a Referer", r.Host)
+		}
+		if id, ok := urls["https://"+r.Host+r.Path]; ok && states[id] != manifest.StateLive {
+			t.Errorf("the image of %s was asked for, which is %s", id, states[id])
+		}
+	}
+	// The policy allows 100 a minute. The limiter paces what is sent; what arrives may be
+	// closer by the time the earlier one spent on its way, hence the small allowance.
+	const gap = time.Minute/100 - 50*time.Millisecond
+	for i := 1; i < len(api); i++ {
+		if d := api[i].Time.Sub(api[i-1].Time); d < gap {
+			t.Errorf("requests %d and %d to Reddit were %v apart, want at least %v", i-1, i, d, gap)
+		}
+	}
+	if len(api) < 3 {
+		t.Errorf("only %d requests to Reddit's API: the test saw too little", len(api))
+	}
+}
+
+// TestRunAgain shows that a finished workspace costs one call and changes no byte.
+func TestRunAgain(t *testing.T) {
+	posts := fewPosts(6)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	before := s.dataset()
+	s.emulator.ForgetRequests()
+	if sum := s.run(exitDone); !sum.Unchanged {
+		t.Error("the second run wrote the dataset again")
+	}
+	if n := len(s.imageRequests()); n != 0 {
+		t.Errorf("the second run asked for %d images", n)
+	}
+	calls := 0
+	for _, r := range s.emulator.Requests() {
+		if r.Path == "/api/info" {
+			calls++
+		}
+	}
+	if calls != 1 {
+		t.Errorf("the second run made %d calls of /api/info, want 1", calls)
+	}
+	if diff := cmp.Diff(before, s.dataset()); diff != "" {
+		t.Error("the second run changed the dataset")
+	}
+}
+
+// fewPosts are n live posts with a drawn image each.
+func fewPosts(n int) []redditemu.Post {
+	posts := make([]redditemu.Post, n)
+	for i := range posts {
+		posts[i] = redditemu.Post{ID: manifest.PostID(fmt.Sprintf("few%03d", i))}
+	}
+	return posts
+}
+
+func fewAnnotations(posts []redditemu.Post) string {
+	var b strings.Builder
+	b.WriteString("id,split,figurative,severity,related_content,modality,context\n")
+	for i, p := range posts {
+		fmt.Fprintf(&b, "%s,%s,F1|F3,SS6,SR3,M1,C1\n", p.ID, []string{"train", "validation", "test"}[i%3])
+	}
+	return b.String()
+}
+
+// TestRemovedBetweenRuns takes posts down after a first run and looks for what is left.
+func TestRemovedBetweenRuns(t *testing.T) {
+	posts := fewPosts(24)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	var kept []manifest.Result
+	for _, r := range s.outcomes() {
+		if r.Outcome == manifest.Kept {
+			kept = append(kept, r)
+		}
+	}
+	if len(kept) < 12 {
+		t.Fatalf("only %d rows kept: too few to take two away", len(kept))
+	}
+	byMod, byAuthor := kept[0].Key.ID, kept[5].Key.ID
+	text := readText(t, s, byMod)
+	s.update(byMod, func(p *redditemu.Post) { p.Condition = redditemu.Removed })
+	s.update(byAuthor, func(p *redditemu.Post) { p.Condition = redditemu.Deleted })
+	s.emulator.ForgetRequests()
+	s.run(exitDone)
+	if n := len(s.imageRequests()); n != 0 {
+		t.Errorf("%d images were asked for", n)
+	}
+	want := map[manifest.PostID]manifest.Outcome{byMod: manifest.Removed, byAuthor: manifest.Deleted}
+	for _, r := range s.outcomes() {
+		if w := want[r.Key.ID]; w != "" && r.Outcome != w {
+			t.Errorf("outcome of %s = %s, want %s", r.Key.ID, r.Outcome, w)
+		}
+	}
+	for _, id := range []manifest.PostID{byMod, byAuthor} {
+		if found, _ := filepath.Glob(filepath.Join(s.workspace, "images", "*", string(id)+"*")); len(found) > 0 {
+			t.Errorf("%s is still there", found)
+		}
+	}
+	if text != "" {
+		s.grep(text, "the text of a removed post")
+	}
+
+	// Restored by the moderators: it stays out.
+	s.update(byMod, func(p *redditemu.Post) { p.Condition = redditemu.Live })
+	s.run(exitDone)
+	for _, r := range s.outcomes() {
+		if r.Key.ID == byMod && (r.Outcome != manifest.Removed || r.Reason != "tombstone") {
+			t.Errorf("%s came back as %s (%s)", byMod, r.Outcome, r.Reason)
+		}
+	}
+}
+
+func (s *site) update(id manifest.PostID, f func(*redditemu.Post)) {
+	s.t.Helper()
+	if err := s.emulator.Update(id, f); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestMassRemoval takes half of the posts down at once: nothing is erased until confirmed.
+func TestMassRemoval(t *testing.T) {
+	posts := fewPosts(8)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	images := func() int {
+		found, _ := filepath.Glob(filepath.Join(s.workspace, "images", "*", "*"))
+		return len(found)
+	}
+	before := images()
+	for _, p := range posts[:4] {
+		s.update(p.ID, func(p *redditemu.Post) { p.Condition = redditemu.Removed })
+	}
+	sum := s.run(exitRetry)
+	if sum.Withheld != 4 || sum.Outcomes[manifest.Removed] != 4 {
+		t.Errorf("withheld %d, removed %d, want 4 and 4", sum.Withheld, sum.Outcomes[manifest.Removed])
+	}
+	if got := images(); got != before {
+		t.Errorf("%d images are left of %d: withheld means not erased", got, before)
+	}
+	if sum := s.run(exitDone, "--confirm-removals"); sum.Withheld != 0 {
+		t.Errorf("still %d withheld after --confirm-removals", sum.Withheld)
+	}
+	if got := images(); got != before-4 {
+		t.Errorf("%d images are left of %d after --confirm-removals, want four fewer", got, before)
+	}
+}
+
+// TestKilled kills the run at ten random moments; the dataset must come out as if it had
+// never been, and the same for any number of workers.
+func TestKilled(t *testing.T) {
+	annotations, posts := redditemu.Demo(demoSeed)
+	start := func() *site { return newSite(t, string(annotations), fastPolicy, posts...) }
+	whole := start()
+	began := time.Now()
+	whole.run(exitRetry, "--workers", "2")
+	took := time.Since(began)
+	want, wantRows := whole.dataset(), whole.outcomes()
+
+	for _, workers := range []string{"1", "8"} {
+		s := start()
+		s.run(exitRetry, "--workers", workers)
+		if !cmp.Equal(want, s.dataset()) {
+			t.Errorf("the dataset of %s workers is another one", workers)
+		}
+	}
+
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := start()
+	kills := 0
+	for range 10 {
+		cmd := s.child(t.Context(), nil)
+		timer := time.AfterFunc(time.Duration(random.Int64N(int64(took/3))), func() { _ = cmd.Process.Kill() })
+		err := cmd.Wait()
+		timer.Stop()
+		if err != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+			kills++
+		}
+	}
+	if kills < 5 {
+		t.Errorf("only %d of 10 runs were killed before they ended", kills)
+	}
+	s.run(exitRetry)
+	if !cmp.Equal(want, s.dataset()) {
+		t.Error("the dataset of a run that was killed is another one")
+	}
+	if diff := cmp.Diff(wantRows, s.outcomes()); diff != "" {
+		t.Errorf("outcomes of a run that was killed (-whole +killed):\n%s", diff)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.workspace, "images", "*", ".*")); len(left) > 0 {
+		t.Errorf("temporary files are left: %s", left)
+	}
+}
+
+// TestInterrupted sends SIGINT in the middle of a run and goes on.
+func TestInterrupted(t *testing.T) {
+	s, _ := demoSite(t)
+	asked := make(chan struct{}, 1000)
+	s.emulator.OnRequest(func(r redditemu.Request) {
+		if r.Host == "i.redd.it" {
+			asked <- struct{}{}
+		}
+	})
+	var stderr bytes.Buffer
+	cmd := s.child(t.Context(), &stderr)
+	for range 5 {
+		<-asked
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Fatalf("exit %d, want %d\n%s", code, exitInterrupted, &stderr)
+	}
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("it took %v to stop", d)
+	}
+	s.emulator.OnRequest(nil)
+	first := len(s.imageRequests())
+	s.run(exitRetry)
+	whole, _ := demoSite(t)
+	whole.run(exitRetry)
+	if !cmp.Equal(whole.dataset(), s.dataset()) {
+		t.Error("the dataset of an interrupted run is another one")
+	}
+	if first == 0 || len(s.imageRequests()) <= first {
+		t.Errorf("%d image requests before the interrupt, %d in all: it was not in the middle", first, len(s.imageRequests()))
+	}
+}
+
+// TestCanaries looks for what must never reach the disk.
+func TestCanaries(t *testing.T) {
+	s, _ := demoSite(t)
+	s.run(exitRetry)
+	for _, canary := range redditemu.Canaries() {
+		s.grep(canary, "a canary")
+	}
+	for _, secret := range []string{s.emulator.Secret, "Exif\x00\x00II", "http://ns.adobe.com/xap", "/comments/", "https://i.redd.it/"} {
+		s.grep(secret, "what must not be stored")
+	}
+}
+
+// grep fails the test for every file of the workspace that holds text.
+func (s *site) grep(text, what string) {
+	s.t.Helper()
+	files := 0
+	err := filepath.WalkDir(s.workspace, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte(text)) {
+			s.t.Errorf("%s holds %s: %q", path, what, text)
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if files < 3 {
+		s.t.Errorf("only %d files in the workspace: nothing was searched", files)
+	}
+}
+
+// TestNoApproval shows that nothing is asked, and nothing written, without an approval.
+func TestNoApproval(t *testing.T) {
+	posts := fewPosts(2)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	f := s.do(s.env(), "run", s.release, "-w", s.workspace, "--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert)
+	if f.code != exitRejected || !strings.Contains(f.stderr, "--approval") {
+		t.Errorf("exit %d, want %d and a hint to --approval:\n%s", f.code, exitRejected, f.stderr)
+	}
+	if n := len(s.emulator.Requests()); n != 0 {
+		t.Errorf("%d requests were made", n)
+	}
+	if _, err := os.Stat(s.workspace); err == nil {
+		t.Error("the workspace was made")
+	}
+}
+
+// readText is the stored text of a post's first image.
+func readText(t *testing.T, s *site, id manifest.PostID) string {
+	t.Helper()
+	ws, err := workspace.Open(t.Context(), s.workspace, workspace.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	for rec, err := range ws.Records(t.Context(), workspace.Select{ID: id}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec.Reading.Text
+	}
+	t.Fatalf("no entry %s", id)
+	return ""
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/workspace"
+)
+
+// advice is what a user can do about an outcome.
+var advice = map[manifest.Outcome]string{
+	manifest.Kept:        "in the dataset",
+	manifest.Duplicate:   "nothing: an earlier entry shows the same; --filters flag keeps it, marked",
+	manifest.NotEnglish:  "--filters flag keeps it, marked",
+	manifest.Unreadable:  "--filters flag keeps it, marked",
+	manifest.Removed:     "nothing: it stays out",
+	manifest.Deleted:     "nothing: it stays out",
+	manifest.Unavailable: "nothing now: every run asks again",
+	manifest.NoMedia:     "check the id: the post has no image",
+	manifest.Gone:        "nothing: the image host no longer has it",
+	manifest.Placeholder: "nothing: the host has only a stand-in",
+	manifest.Invalid:     "nothing: what the host has is no safe image",
+	manifest.Changed:     "nothing: it is another image than the one that was labelled",
+	manifest.Refused:     "the policy does not allow it: a question for the release's maintainer",
+	manifest.Failed:      "run the same command again",
+	manifest.Pending:     "run the same command again",
+}
+
+func (c *command) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Count the entries by outcome and reason, and say what is left to retry",
+		Long: `Count the entries of a workspace by outcome and reason. Reads only: it asks nobody,
+writes nothing, and works while a run is going on.` +
+			exitHelp(exitDone, exitFailed, exitUsage, exitRetry),
+		Example: "  rehydrate status -w figsim-rehydrated",
+		Args:    exactArgs(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ws, err := workspace.Open(cmd.Context(), c.workspace, workspace.Options{ReadOnly: true})
+			if err != nil {
+				return err
+			}
+			defer ws.Close()
+			summary, err := pipeline.Status(cmd.Context(), ws, c.now())
+			if err != nil {
+				return err
+			}
+			return c.conclude(summary)
+		},
+	}
+}
+
+// conclude prints what became of every entry and returns the exit status that it means.
+func (c *command) conclude(s pipeline.Summary) error {
+	if err := c.printSummary(s); err != nil {
+		return err
+	}
+	if s.Retry > 0 || s.Withheld > 0 {
+		return exitCode(exitRetry)
+	}
+	return nil
+}
+
+// printSummary prints what became of every entry, as a table or as JSON.
+func (c *command) printSummary(s pipeline.Summary) error {
+	if c.json {
+		return c.printJSON(s)
+	}
+	title := fmt.Sprintf("%s: %d entries", s.Release, s.Entries)
+	if s.Elapsed > 0 {
+		title += " in " + s.Elapsed.Round(100*time.Millisecond).String()
+	}
+	fmt.Fprintf(c.stdout, "%s\n\n", title)
+	table(c.stdout, s)
+	if len(s.Files) > 0 {
+		c.printFiles(s)
+	}
+	for _, line := range nextSteps(s) {
+		fmt.Fprintf(c.stdout, "\n%s\n", line)
+	}
+	return nil
+}
+
+func table(out io.Writer, s pipeline.Summary) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "  outcome\tentries\treason\twhat to do\n")
+	for _, r := range s.Reasons {
+		what := advice[r.Outcome]
+		if r.Outcome == manifest.Kept && strings.Contains(" duplicate not_english unreadable ", " "+string(r.Reason)+" ") {
+			what = "in the dataset, marked in the filter column"
+		}
+		fmt.Fprintf(w, "  %s\t%d\t%s\t%s\n", r.Outcome, r.Entries, r.Reason, what)
+	}
+	w.Flush()
+}
+
+func (c *command) printFiles(s pipeline.Summary) {
+	state := "written"
+	if s.Unchanged {
+		state = "unchanged"
+	}
+	fmt.Fprintf(c.stdout, "\n%s in %s:\n", state, c.workspace)
+	for _, f := range s.Files {
+		fmt.Fprintf(c.stdout, "  %-50s %9s\n", filepath.FromSlash(f.Name), size(f.Size))
+	}
+	fmt.Fprintf(c.stdout, "  %-50s %9s\n", "outcomes.csv", "one row an entry")
+}
+
+// nextSteps says what the user may want to do now.
+func nextSteps(s pipeline.Summary) []string {
+	var lines []string
+	if s.Withheld > 0 {
+		lines = append(lines, fmt.Sprintf("%d posts that were live are gone, more than %.0f %% at once. That looks like an outage, so they are withheld\n"+
+			"from the dataset and nothing was erased. If they are really gone, run again with --confirm-removals;\n"+
+			"if not, run again later.", s.Withheld, 100*s.MassRemovalShare))
+	}
+	if s.Retry > 0 {
+		lines = append(lines, fmt.Sprintf("%d entries can be retried: run the same command again.", s.Retry))
+	}
+	if dropped := s.Outcomes[manifest.Duplicate] + s.Outcomes[manifest.NotEnglish] + s.Outcomes[manifest.Unreadable]; dropped > 0 {
+		lines = append(lines, fmt.Sprintf("The filters dropped %d labelled entries. `--filters flag` keeps them and marks them in a column.", dropped))
+	}
+	if s.Stale {
+		lines = append(lines, fmt.Sprintf("The dataset was last checked against Reddit on %s: run again before you use it.", s.OldestAsk.Format(time.DateOnly)))
+	}
+	return lines
+}
+
+// size is a file size for people.
+func size(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d B", n)
+}

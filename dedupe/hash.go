@@ -1,0 +1,108 @@
+package dedupe
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"math/bits"
+	"runtime"
+
+	"github.com/corona10/goimagehash"
+)
+
+// A Hash is the 64-bit perceptual hash of a picture. Bit 63 is the first coefficient.
+type Hash struct {
+	Bits uint64
+	// Flat marks a hash that says nothing about its picture: a single colour, or nearly.
+	// Flat pictures all hash alike, so KeepFirst compares them by content only.
+	Flat bool
+}
+
+// String returns the 16 lower-case hex digits that the dataset's phash column holds.
+func (h Hash) String() string { return fmt.Sprintf("%016x", h.Bits) }
+
+// A Hash256 is the 256-bit perceptual hash of a picture, which also tells white
+// screenshots apart. Bit 63 of word 0 is the first coefficient.
+type Hash256 [4]uint64
+
+// distance returns the number of differing bits, 0..256.
+func (h Hash256) distance(o Hash256) int {
+	d := 0
+	for i := range h {
+		d += bits.OnesCount64(h[i] ^ o[i])
+	}
+	return d
+}
+
+// balanced is the number of ones in a hash that means something: the hash sets a bit
+// where a coefficient is above the median of all 64, and 1,000 of 1,000 unrelated
+// photographs have exactly 32. Ties, which only degenerate pictures have, break that.
+const balanced = 32
+
+var errNoPixels = errors.New("hash image: the image has no pixels")
+
+// HashImage returns the 64-bit perceptual hash of img. Only the pixels count, as 8-bit
+// RGB over white: colour model, origin and container do not. It needs four bytes a
+// pixel of memory unless img is an opaque *image.RGBA at the origin already. The error
+// says that img is nil or has no pixels.
+func HashImage(img image.Image) (Hash, error) {
+	flat, err := overWhite(img)
+	if err != nil {
+		return Hash{}, err
+	}
+	h, err := goimagehash.PerceptionHash(flat)
+	if err != nil {
+		return Hash{}, fmt.Errorf("hash image: %w", err)
+	}
+	b := h.GetHash()
+	return Hash{Bits: b, Flat: bits.OnesCount64(b) != balanced}, nil
+}
+
+// HashImage256 returns the 256-bit perceptual hash of img under the rules of HashImage.
+// It costs about four times as much; only images without text need it.
+func HashImage256(img image.Image) (Hash256, error) {
+	flat, err := overWhite(img)
+	if err != nil {
+		return Hash256{}, err
+	}
+	// Width and height must stay equal: the library mixes them up when flattening.
+	h, err := goimagehash.ExtPerceptionHash(flat, 16, 16)
+	if err != nil {
+		return Hash256{}, fmt.Errorf("hash image: %w", err)
+	}
+	words := h.GetHash()
+	if len(words) != len(Hash256{}) {
+		return Hash256{}, fmt.Errorf("hash image: got %d words of hash, want %d", len(words), len(Hash256{}))
+	}
+	return Hash256(words), nil
+}
+
+// HashKind names what makes the hashes, for fingerprints: stored hashes of another kind
+// must not be compared with new ones. The Go release is part of it because Go 1.26
+// changed the JPEG decoder, and 0.77 % of 64-bit hashes with it.
+func HashKind() string {
+	return "goimagehash-v1.1.0 phash64 over-white exif-ignored " + runtime.Version()
+}
+
+// overWhite returns the picture as opaque RGBA with its origin at (0, 0). goimagehash
+// reads transparent pixels as black, ignores the origin of an image that has its
+// working size already, returns what an earlier picture left in its buffer when there
+// are no pixels, and takes another path for YCbCr, which moves a bit now and then.
+func overWhite(img image.Image) (*image.RGBA, error) {
+	if img == nil {
+		return nil, errNoPixels
+	}
+	b := img.Bounds()
+	if b.Empty() {
+		return nil, errNoPixels
+	}
+	if rgba, ok := img.(*image.RGBA); ok && b.Min == (image.Point{}) && rgba.Opaque() {
+		return rgba, nil
+	}
+	dst := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
+	draw.Draw(dst, dst.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	draw.Draw(dst, dst.Bounds(), img, b.Min, draw.Over)
+	return dst, nil
+}

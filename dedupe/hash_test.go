@@ -1,0 +1,248 @@
+package dedupe
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/color/palette"
+	"image/draw"
+	"image/jpeg"
+	"image/png"
+	"math/bits"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// photo draws something with enough structure to hash: overlapping waves and discs,
+// from integer arithmetic only.
+func photo(seed, w, h int) *image.RGBA {
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			u, v := x*256/w, y*256/h
+			du, dv := u-40-seed*17%180, v-60-seed*29%150
+			c := (u*(seed%5+1)/2 + v*v/(64+seed)) & 0xff
+			if du*du+dv*dv < 2500 {
+				c = 255 - c/2
+			}
+			img.SetRGBA(x, y, color.RGBA{uint8(c), uint8(c * 3 / 4), uint8(255 - c), 255})
+		}
+	}
+	return img
+}
+
+func mustHash(t *testing.T, img image.Image) Hash {
+	t.Helper()
+	h, err := HashImage(img)
+	if err != nil {
+		t.Fatalf("HashImage: %v", err)
+	}
+	return h
+}
+
+func mustHash256(t *testing.T, img image.Image) Hash256 {
+	t.Helper()
+	h, err := HashImage256(img)
+	if err != nil {
+		t.Fatalf("HashImage256: %v", err)
+	}
+	return h
+}
+
+// TestHashImageGolden pins the library and the way to it: other values mean that no
+// stored hash can be compared any more, and HashKind has to change.
+func TestHashImageGolden(t *testing.T) {
+	for _, test := range []struct {
+		seed int
+		want string
+	}{{1, "81911d17a72f6ed8"}, {2, "c9091919d3d7b72a"}, {3, "c726268e8e7ada94"}} {
+		if got := mustHash(t, photo(test.seed, 300, 200)); got.String() != test.want || got.Flat {
+			t.Errorf("HashImage(photo(%d)) = %v (flat %v), want %v", test.seed, got, got.Flat, test.want)
+		}
+	}
+}
+
+// TestHashImagePixelsOnly: the same pixels hash alike, whatever holds them.
+func TestHashImagePixelsOnly(t *testing.T) {
+	src := photo(3, 150, 110)
+	for name, img := range variants(t, src) {
+		// What the pixels are is what At says, composited over white.
+		b := img.Bounds()
+		plain := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
+		for y := range b.Dy() {
+			for x := range b.Dx() {
+				r, g, bl, a := img.At(b.Min.X+x, b.Min.Y+y).RGBA()
+				white := 0xffff - a
+				plain.SetRGBA(x, y, color.RGBA{uint8((r + white) >> 8), uint8((g + white) >> 8), uint8((bl + white) >> 8), 255})
+			}
+		}
+		if got, want := mustHash(t, img), mustHash(t, plain); got != want {
+			t.Errorf("HashImage(%s) = %v, as plain RGBA %v", name, got, want)
+		}
+		if got, want := mustHash256(t, img), mustHash256(t, plain); got != want {
+			t.Errorf("HashImage256(%s) = %x, as plain RGBA %x", name, got, want)
+		}
+	}
+}
+
+func variants(t *testing.T, src *image.RGBA) map[string]image.Image {
+	t.Helper()
+	b := src.Bounds()
+	grey, paletted := image.NewGray(b), image.NewPaletted(b, palette.Plan9)
+	grey16, nrgba, nrgba64 := image.NewGray16(b), image.NewNRGBA(b), image.NewNRGBA64(b)
+	rgba64, cmyk := image.NewRGBA64(b), image.NewCMYK(b)
+	all := map[string]image.Image{"RGBA": src}
+	for name, dst := range map[string]draw.Image{"Gray": grey, "Paletted": paletted, "Gray16": grey16,
+		"NRGBA": nrgba, "NRGBA64": nrgba64, "RGBA64": rgba64, "CMYK": cmyk} {
+		for y := range b.Dy() {
+			for x := range b.Dx() {
+				dst.Set(x, y, src.At(x, y))
+			}
+		}
+		all[name] = dst
+	}
+	holed := image.NewNRGBA(b)
+	copy(holed.Pix, nrgba.Pix)
+	for i := 3; i < len(holed.Pix); i += 4 {
+		holed.Pix[i] = []uint8{0, 255, 255}[i%3] // fully transparent or opaque
+	}
+	all["NRGBA with holes"] = holed
+	var file bytes.Buffer
+	if err := jpeg.Encode(&file, src, &jpeg.Options{Quality: 85}); err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := jpeg.Decode(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all["YCbCr"] = decoded
+	all["sub-image of YCbCr"] = decoded.(*image.YCbCr).SubImage(image.Rect(30, 20, 94, 84))
+	all["64x64 sub-image"] = src.SubImage(image.Rect(30, 20, 94, 84))
+	return all
+}
+
+func TestHashImageAnyContainer(t *testing.T) {
+	var file bytes.Buffer
+	if err := jpeg.Encode(&file, photo(7, 321, 213), &jpeg.Options{Quality: 70}); err != nil {
+		t.Fatal(err)
+	}
+	fromJPEG, err := jpeg.Decode(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Reset()
+	if err := png.Encode(&file, fromJPEG); err != nil {
+		t.Fatal(err)
+	}
+	fromPNG, err := png.Decode(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := mustHash(t, fromJPEG), mustHash(t, fromPNG); a != b {
+		t.Errorf("a JPEG hashes to %v, its lossless PNG copy to %v", a, b)
+	}
+}
+
+// TestHashImageTransparent: the library sees every picture drawn on transparency in
+// black as black.
+func TestHashImageTransparent(t *testing.T) {
+	drawn := func(seed int) *image.NRGBA {
+		img := image.NewNRGBA(image.Rect(0, 0, 200, 200))
+		for i, src := 0, photo(seed, 200, 200); i < len(img.Pix); i += 4 {
+			img.Pix[i+3] = src.Pix[i] // black, more or less opaque
+		}
+		return img
+	}
+	a, b := mustHash(t, drawn(2)), mustHash(t, drawn(3))
+	if a.Flat || b.Flat || bits.OnesCount64(a.Bits^b.Bits) <= 8 {
+		t.Errorf("two different drawings on transparency hash to %v (flat %v) and %v (flat %v)", a, a.Flat, b, b.Flat)
+	}
+}
+
+func TestHashImageFlat(t *testing.T) {
+	for name, c := range map[string]color.Color{"white": color.White, "black": color.Black,
+		"transparent": color.Transparent, "blue": color.RGBA{0, 0, 255, 255}} {
+		img := image.NewRGBA(image.Rect(0, 0, 120, 90))
+		draw.Draw(img, img.Bounds(), image.NewUniform(c), image.Point{}, draw.Src)
+		if h := mustHash(t, img); !h.Flat {
+			t.Errorf("HashImage(%s) = %v, not flat", name, h)
+		}
+	}
+}
+
+func TestHashImageNoPixels(t *testing.T) {
+	mustHash(t, photo(1, 64, 64)) // leaves something in the library's buffer
+	for name, img := range map[string]image.Image{
+		"nil": nil, "empty": image.NewRGBA(image.Rectangle{}), "no height": image.NewGray(image.Rect(0, 0, 9, 0)),
+	} {
+		if h, err := HashImage(img); err == nil {
+			t.Errorf("HashImage(%s) = %v, want an error", name, h)
+		}
+		if h, err := HashImage256(img); err == nil {
+			t.Errorf("HashImage256(%s) = %v, want an error", name, h)
+		}
+	}
+}
+
+// TestHashImageCopies: what the stage is for. Copies stay near, other pictures do not.
+func TestHashImageCopies(t *testing.T) {
+	original := photo(4, 640, 480)
+	var file bytes.Buffer
+	if err := jpeg.Encode(&file, original, &jpeg.Options{Quality: 50}); err != nil {
+		t.Fatal(err)
+	}
+	recompressed, err := jpeg.Decode(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mustHash(t, original)
+	for name, img := range map[string]image.Image{"JPEG 50": recompressed, "half size": photo(4, 320, 240)} {
+		if d := bits.OnesCount64(want.Bits ^ mustHash(t, img).Bits); d > 4 {
+			t.Errorf("%s: %d bits from the original, want at most 4", name, d)
+		}
+	}
+	if d := bits.OnesCount64(want.Bits ^ mustHash(t, photo(7, 640, 480)).Bits); d <= 8 {
+		t.Errorf("another picture is %d bits away, want more than 8", d)
+	}
+}
+
+func TestHashKind(t *testing.T) {
+	if k := HashKind(); !strings.HasPrefix(k, "goimagehash-v1.1.0 phash64") || !strings.HasSuffix(k, runtime.Version()) {
+		t.Errorf("HashKind() = %q, want the library and the Go release in it", k)
+	}
+}
+
+func FuzzHashImage(f *testing.F) {
+	f.Add(uint8(1), uint8(1), []byte{0})
+	f.Add(uint8(1), uint8(255), []byte{1, 2, 3})
+	f.Add(uint8(64), uint8(64), []byte("pixels"))
+	f.Add(uint8(200), uint8(1), []byte{255, 0, 7, 128})
+	f.Fuzz(func(t *testing.T, w, h uint8, pix []byte) {
+		img := image.NewNRGBA(image.Rect(-5, 3, int(w)-5, int(h)+3))
+		for i := range img.Pix {
+			if len(pix) > 0 {
+				img.Pix[i] = pix[i%len(pix)]
+			}
+		}
+		hash, err := HashImage(img)
+		if empty := w == 0 || h == 0; empty != (err != nil) {
+			t.Fatalf("HashImage of %d x %d pixels: error %v", w, h, err)
+		}
+		if again, _ := HashImage(img); again != hash {
+			t.Errorf("HashImage gave %v, then %v", hash, again)
+		}
+		if !hash.Flat && err == nil && bits.OnesCount64(hash.Bits) != 32 {
+			t.Errorf("hash %v is not flat and has %d ones", hash, bits.OnesCount64(hash.Bits))
+		}
+	})
+}
+
+func BenchmarkHashImage(b *testing.B) {
+	img := photo(5, 800, 800)
+	for b.Loop() {
+		if _, err := HashImage(img); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

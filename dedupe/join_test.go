@@ -1,0 +1,235 @@
+package dedupe
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+type pair struct{ I, J uint32 }
+
+// bruteForce is the definition of the search.
+func bruteForce(hashes []uint64, radius int) []pair {
+	var pairs []pair
+	for i := range hashes {
+		for j := i + 1; j < len(hashes); j++ {
+			if bits.OnesCount64(hashes[i]^hashes[j]) <= radius {
+				pairs = append(pairs, pair{uint32(i), uint32(j)})
+			}
+		}
+	}
+	return pairs
+}
+
+// collect runs a join and returns its pairs in order, with repeats if there are any.
+func collect(workers int, run func(visitor) error) ([]pair, error) {
+	found := make([][]pair, workers)
+	err := run(func(worker int, i, j uint32) { found[worker] = append(found[worker], pair{i, j}) })
+	all := slices.Concat(found...)
+	slices.SortFunc(all, func(a, b pair) int {
+		if a.I != b.I {
+			return int(a.I) - int(b.I)
+		}
+		return int(a.J) - int(b.J)
+	})
+	return all, err
+}
+
+// flip returns h with n random bits flipped.
+func flip(r *rand.Rand, h uint64, n int) uint64 {
+	for _, bit := range r.Perm(64)[:n] {
+		h ^= 1 << bit
+	}
+	return h
+}
+
+// codes draws n hashes of a kind: unrelated ones; groups around templates; groups whose
+// members differ in exactly the radius or one more, spread evenly over the bits so that
+// every band is at its limit; and all the same.
+func codes(kind string, r *rand.Rand, n, radius int) []uint64 {
+	hashes := make([]uint64, n)
+	template := r.Uint64()
+	for i := range hashes {
+		switch kind {
+		case "uniform":
+			hashes[i] = r.Uint64()
+		case "clustered":
+			if i%50 == 0 {
+				template = r.Uint64()
+			}
+			hashes[i] = flip(r, template, r.IntN(10))
+		case "at the limit":
+			differ := min(64, radius+r.IntN(2))
+			h := template
+			for k := range differ {
+				h ^= 1 << ((k*64/max(1, differ) + i) % 64)
+			}
+			hashes[i] = h
+		case "equal":
+			hashes[i] = template
+		}
+	}
+	return hashes
+}
+
+func TestJoinEqualsBruteForce(t *testing.T) {
+	for _, kind := range []string{"uniform", "clustered", "at the limit", "equal"} {
+		for radius := range 17 {
+			r := rand.New(rand.NewPCG(1, uint64(radius)))
+			hashes := codes(kind, r, 300, radius)
+			want := bruteForce(hashes, radius)
+			for _, bands := range []int{4, 5, 7} {
+				got, err := collect(3, func(v visitor) error {
+					return indexJoin(t.Context(), hashes, radius, planBands(bands, radius), 3, v)
+				})
+				if err != nil || !slices.Equal(got, want) {
+					t.Errorf("%s, radius %d, %d bands: %d pairs, brute force %d, error %v", kind, radius, bands, len(got), len(want), err)
+				}
+			}
+			got, err := collect(2, func(v visitor) error { return scanJoin(t.Context(), hashes, radius, 2, v) })
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s, radius %d, scan: %d pairs, brute force %d, error %v", kind, radius, len(got), len(want), err)
+			}
+		}
+	}
+}
+
+// TestJoinLarge takes the paths that join chooses by size, with hashes of both kinds.
+func TestJoinLarge(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	hashes := slices.Concat(codes("uniform", r, 2000, 8), codes("clustered", r, 2000, 8), codes("at the limit", r, 200, 8))
+	r.Shuffle(len(hashes), func(i, j int) { hashes[i], hashes[j] = hashes[j], hashes[i] })
+	for _, radius := range []int{0, 4, 8, 9, 16, 20, 64} {
+		set := hashes
+		if radius > 16 {
+			set = hashes[:600]
+		}
+		want := bruteForce(set, radius)
+		for _, workers := range []int{1, 2, 5} {
+			got, err := collect(workers, func(v visitor) error { return join(t.Context(), set, radius, workers, v) })
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("radius %d, %d workers: %d pairs, brute force %d, error %v", radius, workers, len(got), len(want), err)
+			}
+		}
+	}
+}
+
+func TestPlanBands(t *testing.T) {
+	for _, test := range []struct {
+		n, radius int
+		want      []int
+	}{
+		// The published plans (Norouzi, Punjani, Fleet 2014).
+		{4, 4, []int{1, 0, 0, 0}}, {4, 8, []int{2, 1, 1, 1}}, {4, 10, []int{2, 2, 2, 1}},
+		{5, 4, []int{0, 0, 0, 0, 0}}, {5, 8, []int{1, 1, 1, 1, 0}}, {5, 10, []int{2, 1, 1, 1, 1}},
+		{5, 0, []int{0, -1, -1, -1, -1}},
+	} {
+		var reach []int
+		width := 0
+		for _, b := range planBands(test.n, test.radius) {
+			if b.shift != width {
+				t.Errorf("planBands(%d, %d): a band starts at bit %d, want %d", test.n, test.radius, b.shift, width)
+			}
+			width += b.width
+			reach = append(reach, b.reach)
+		}
+		if diff := cmp.Diff(test.want, reach); diff != "" || width != 64 {
+			t.Errorf("planBands(%d, %d) covers %d bits; reach differs (-want +got):\n%s", test.n, test.radius, width, diff)
+		}
+	}
+}
+
+func TestJoinStops(t *testing.T) {
+	hashes := codes("equal", rand.New(rand.NewPCG(1, 1)), 20_000, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	var seen atomic.Int64
+	err := join(ctx, hashes, 8, 2, func(int, uint32, uint32) {
+		if seen.Add(1) == 1000 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("join of a cancelled context: %v after %d pairs, want %v", err, seen.Load(), context.Canceled)
+	}
+}
+
+func FuzzJoin(f *testing.F) {
+	f.Add(uint8(8), []byte("0123456701234567abcdefgh"))
+	f.Add(uint8(16), make([]byte, 64))
+	f.Add(uint8(3), []byte{1, 2, 3})
+	f.Fuzz(func(t *testing.T, radius uint8, data []byte) {
+		var hashes []uint64
+		for ; len(data) >= 8 && len(hashes) < 200; data = data[8:] {
+			hashes = append(hashes, binary.LittleEndian.Uint64(data))
+		}
+		r := int(radius % 17)
+		want := bruteForce(hashes, r)
+		got, err := collect(2, func(v visitor) error {
+			return indexJoin(t.Context(), hashes, r, planBands(5, r), 2, v)
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("radius %d of %x: %v, brute force %v, error %v", r, hashes, got, want, err)
+		}
+	})
+}
+
+func TestJoinProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		radius := rapid.IntRange(0, 16).Draw(t, "radius")
+		base := rapid.SliceOfN(rapid.Uint64(), 1, 4).Draw(t, "base")
+		hashes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) uint64 {
+			h := rapid.SampledFrom(base).Draw(t, "base")
+			for _, bit := range rapid.SliceOfN(rapid.IntRange(0, 63), 0, 18).Draw(t, "flips") {
+				h ^= 1 << bit
+			}
+			return h
+		}), 0, 40).Draw(t, "hashes")
+		bands := rapid.IntRange(4, 8).Draw(t, "bands")
+		want := bruteForce(hashes, radius)
+		got, err := collect(1, func(v visitor) error {
+			return indexJoin(context.Background(), hashes, radius, planBands(bands, radius), 1, v)
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d bands, radius %d: %v, brute force %v, error %v", bands, radius, got, want, err)
+		}
+	})
+}
+
+// BenchmarkJoin measures the search alone. "clustered" is bound by its pairs.
+func BenchmarkJoin(b *testing.B) {
+	for _, kind := range []string{"uniform", "clustered"} {
+		for _, n := range []int{10_000, 100_000} {
+			for _, radius := range []int{4, 8, 10} {
+				hashes := codes(kind, rand.New(rand.NewPCG(1, 2)), n, radius)
+				b.Run(fmt.Sprintf("%s/%d/r%d", kind, n, radius), func(b *testing.B) {
+					for b.Loop() {
+						found := make([]int, 1)
+						err := join(b.Context(), hashes, radius, 1, func(worker int, _, _ uint32) { found[worker]++ })
+						if err != nil {
+							b.Fatal(err)
+						}
+						b.ReportMetric(float64(found[0]), "pairs")
+					}
+				})
+			}
+		}
+	}
+}
+
+func BenchmarkScan(b *testing.B) {
+	hashes := codes("uniform", rand.New(rand.NewPCG(1, 2)), 10_000, 8)
+	for b.Loop() {
+		if err := scanJoin(b.Context(), hashes, 8, 1, func(int, uint32, uint32) {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

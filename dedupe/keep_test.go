@@ -1,0 +1,298 @@
+package dedupe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// near is the rule in its plainest form: the class of a pair, or "" when not near.
+func near(a, b Item, rule Rule) string {
+	flat := a.Hash.Flat || b.Hash.Flat
+	distance := bits.OnesCount64(a.Hash.Bits ^ b.Hash.Bits)
+	if flat && (a.Hash.Flat != b.Hash.Flat || a.Content == "" || a.Content != b.Content) || !flat && distance > rule.Radius {
+		return ""
+	}
+	words := levenshtein(a.Tokens, b.Tokens)
+	switch {
+	case words >= rule.Words:
+		return ""
+	case flat:
+		return ClassFlat
+	case len(a.Tokens) == 0 && len(b.Tokens) == 0:
+		if a.Wide == nil || b.Wide == nil || distance > 4 || a.Wide.distance(*b.Wide) > 16 {
+			return ""
+		}
+		return ClassNoText
+	case len(a.Tokens) == 0 || len(b.Tokens) == 0:
+		return ClassOneEmpty
+	case words == 0:
+		return ClassSameText
+	default:
+		return ClassNearText
+	}
+}
+
+// naive is KeepFirst in O(n^2).
+func naive(items []Item, rule Rule) []Decision {
+	decisions := make([]Decision, len(items))
+	for i, it := range items {
+		decisions[i].Of = -1
+		for j := range i {
+			if decisions[j].Of >= 0 {
+				continue
+			}
+			if class := near(items[j], it, rule); class != "" {
+				decisions[i] = Decision{Of: j, HashDistance: bits.OnesCount64(items[j].Hash.Bits ^ it.Hash.Bits),
+					WordDistance: levenshtein(items[j].Tokens, it.Tokens), Class: class}
+				break
+			}
+		}
+	}
+	return decisions
+}
+
+// drawItems draws items that are near each other often, in every class.
+func drawItems(t *rapid.T) []Item {
+	base := rapid.SliceOfN(rapid.Uint64(), 1, 3).Draw(t, "base")
+	contents := []string{"", "c1", "c2"}
+	hash := rapid.Custom(func(t *rapid.T) uint64 {
+		h := rapid.SampledFrom(base).Draw(t, "of")
+		for _, bit := range rapid.SliceOfN(rapid.IntRange(0, 63), 0, 8).Draw(t, "flips") {
+			h ^= 1 << bit
+		}
+		return h
+	})
+	token := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Item {
+		it := Item{
+			Hash:    Hash{Bits: hash.Draw(t, "hash"), Flat: rapid.IntRange(0, 5).Draw(t, "flat") == 0},
+			Content: rapid.SampledFrom(contents).Draw(t, "content"),
+			Tokens:  rapid.SliceOfN(token, 0, 5).Draw(t, "tokens"),
+		}
+		if rapid.IntRange(0, 4).Draw(t, "wide") > 0 {
+			it.Wide = &Hash256{0, rapid.Uint64Range(0, 1<<20).Draw(t, "w"), hash.Draw(t, "w2"), 1}
+		}
+		return it
+	}), 0, 30).Draw(t, "items")
+}
+
+func TestKeepFirstProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		items := drawItems(t)
+		rule := Rule{Radius: rapid.IntRange(0, 20).Draw(t, "radius"), Words: rapid.IntRange(0, 5).Draw(t, "words")}
+		got, err := KeepFirst(context.Background(), items, rule)
+		if err != nil {
+			t.Fatalf("KeepFirst: %v", err)
+		}
+		if diff := cmp.Diff(naive(items, rule), got); diff != "" {
+			t.Fatalf("KeepFirst differs from the definition (-want +got):\n%s", diff)
+		}
+		checkKept(t, items, rule, got)
+		// What comes later changes nothing before it.
+		half := len(items) / 2
+		some, err := KeepFirst(context.Background(), items[:half], rule)
+		if diff := cmp.Diff(got[:half], some); diff != "" || err != nil {
+			t.Errorf("decisions on the first %d items change with those after them (error %v):\n%s", half, err, diff)
+		}
+	})
+}
+
+// checkKept: the kept set is independent and maximal, and every dropped item has a kept,
+// earlier item that it is near.
+func checkKept(t *rapid.T, items []Item, rule Rule, decisions []Decision) {
+	for i, d := range decisions {
+		if !d.Kept() {
+			if d.Of >= i || !decisions[d.Of].Kept() || near(items[d.Of], items[i], rule) != d.Class {
+				t.Errorf("item %d is dropped for %+v, which is no witness", i, d)
+			}
+			continue
+		}
+		for j := range i {
+			if decisions[j].Kept() && near(items[j], items[i], rule) != "" {
+				t.Errorf("items %d and %d are near and both kept", j, i)
+			}
+		}
+	}
+}
+
+// corpus is n items like a release's: some templates with many captions, reposts with
+// small changes, no text, flat pictures.
+func corpus(n int) []Item {
+	r := rand.New(rand.NewPCG(11, 12))
+	templates := codes("uniform", r, n/20+1, 0)
+	items := make([]Item, n)
+	for i := range items {
+		it := Item{Hash: Hash{Bits: flip(r, templates[r.IntN(len(templates))], r.IntN(4))}, Content: fmt.Sprint("c", r.IntN(n))}
+		for range 2 + r.IntN(14) {
+			// Common words are common: the square makes low numbers likelier.
+			w := r.Float64()
+			it.Tokens = append(it.Tokens, fmt.Sprint("w", int(w*w*5000)))
+		}
+		switch k := r.IntN(100); {
+		case k < 30 && i > 0: // a repost
+			earlier := items[r.IntN(i)]
+			it.Hash.Bits = flip(r, earlier.Hash.Bits, r.IntN(3))
+			it.Tokens = append([]string(nil), earlier.Tokens...)
+			if len(it.Tokens) > 0 && k < 15 {
+				it.Tokens[r.IntN(len(it.Tokens))] = "changed"
+			}
+			it.Wide = earlier.Wide
+		case k < 35:
+			it.Tokens, it.Wide = nil, &Hash256{it.Hash.Bits, r.Uint64() & 0xff, 0, 0}
+		case k < 37:
+			it.Hash, it.Content = Hash{Bits: 1 << 63, Flat: true}, fmt.Sprint("flat", r.IntN(3))
+		}
+		items[i] = it
+	}
+	return items
+}
+
+func TestKeepFirstLarge(t *testing.T) {
+	items := corpus(scanBelow + 1500) // large enough for the index
+	for _, rule := range []Rule{{8, 3}, {10, 2}} {
+		got, err := KeepFirst(t.Context(), items, rule)
+		if err != nil {
+			t.Fatalf("KeepFirst: %v", err)
+		}
+		if diff := cmp.Diff(naive(items, rule), got); diff != "" {
+			t.Errorf("%+v: KeepFirst differs from the definition (-want +got):\n%s", rule, diff)
+		}
+		classes := map[string]int{}
+		for _, d := range got {
+			classes[d.Class]++
+		}
+		t.Logf("%+v: %v", rule, classes)
+	}
+}
+
+// TestKeepFirstAnyProcs cannot run beside other tests: GOMAXPROCS is the process's.
+func TestKeepFirstAnyProcs(t *testing.T) {
+	items := corpus(4 * scanBelow)
+	rule := Rule{Radius: 8, Words: 3}
+	want, err := KeepFirst(t.Context(), items, rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, procs := range []int{1, 2, 7} {
+		runtime.GOMAXPROCS(procs)
+		got, err := KeepFirst(t.Context(), items, rule)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("GOMAXPROCS=%d changes the decisions (error %v):\n%s", procs, err, diff)
+		}
+	}
+}
+
+func TestKeepFirst(t *testing.T) {
+	const h = 0x0123456789abcdef
+	far := ^uint64(h)
+	rule := Rule{Radius: 8, Words: 3}
+	wide, wideNear, wideFar := &Hash256{}, &Hash256{0xffff}, &Hash256{0x1ffff}
+	says := func(bits uint64, tokens ...string) Item { return Item{Hash: Hash{Bits: bits}, Tokens: tokens} }
+	mute := func(bits uint64, w *Hash256) Item { return Item{Hash: Hash{Bits: bits}, Wide: w} }
+	flat := func(content string, tokens ...string) Item {
+		return Item{Hash: Hash{Bits: 1 << 63, Flat: true}, Content: content, Tokens: tokens}
+	}
+	kept := Decision{Of: -1}
+	for _, test := range []struct {
+		name  string
+		rule  Rule
+		items []Item
+		want  []Decision
+	}{
+		{"none", rule, nil, []Decision{}},
+		{"same", rule, []Item{says(h, "a", "b", "c"), says(h, "a", "b", "c")}, []Decision{kept, {0, 0, 0, ClassSameText}}},
+		{"same text at the radius", rule, []Item{says(h, "a"), says(h^0xff, "a")}, []Decision{kept, {0, 8, 0, ClassSameText}}},
+		{"beyond the radius", rule, []Item{says(h, "a"), says(h^0x1ff, "a")}, []Decision{kept, kept}},
+		{"two words differ", rule, []Item{says(h, "a", "b", "c"), says(h^3, "a", "x", "y")}, []Decision{kept, {0, 2, 2, ClassNearText}}},
+		{"three words differ", rule, []Item{says(h, "a", "b", "c", "d"), says(h, "a", "x", "y", "z")}, []Decision{kept, kept}},
+		{"same text, another picture", rule, []Item{says(h, "a", "b"), says(far, "a", "b")}, []Decision{kept, kept}},
+		{"one empty, two words", rule, []Item{mute(h, wide), says(h^1, "a", "b")}, []Decision{kept, {0, 1, 2, ClassOneEmpty}}},
+		{"one empty, three words", rule, []Item{mute(h, wide), says(h, "a", "b", "c")}, []Decision{kept, kept}},
+		{"both empty", rule, []Item{mute(h, wide), mute(h^0xf, wideNear)}, []Decision{kept, {0, 4, 0, ClassNoText}}},
+		{"both empty, 5 of 64 bits", rule, []Item{mute(h, wide), mute(h^0x1f, wide)}, []Decision{kept, kept}},
+		{"both empty, 17 of 256 bits", rule, []Item{mute(h, wide), mute(h, wideFar)}, []Decision{kept, kept}},
+		{"both empty, no wide hash", rule, []Item{mute(h, nil), mute(h, nil), mute(h, wide)}, []Decision{kept, kept, kept}},
+		{"both empty, a smaller radius", Rule{2, 3}, []Item{mute(h, wide), mute(h^7, wide)}, []Decision{kept, kept}},
+		{"flat, same bytes", rule, []Item{flat("x"), flat("x"), flat("x", "a", "b")},
+			[]Decision{kept, {0, 0, 0, ClassFlat}, {0, 0, 2, ClassFlat}}},
+		{"flat, other bytes", rule, []Item{flat("x"), flat("y"), flat(""), flat("")}, []Decision{kept, kept, kept, kept}},
+		{"flat, same bytes, other text", rule, []Item{flat("x"), flat("x", "a", "b", "c")}, []Decision{kept, kept}},
+		{"a chain keeps its ends", rule, []Item{says(h, "a", "b", "c"), says(h^0xff, "a", "b", "c"), says(h^0xffff, "a", "b", "c")},
+			[]Decision{kept, {0, 8, 0, ClassSameText}, kept}},
+		{"the earliest witness, not the nearest", rule, []Item{says(h, "a", "b", "c"), says(h^0xfff, "a", "b", "c"), says(h^0xff, "a", "b", "c")},
+			[]Decision{kept, kept, {0, 8, 0, ClassSameText}}},
+		{"a copy of a dropped item", rule, []Item{says(h, "a", "b", "c"), says(h^1, "a", "b", "x"), says(h^1, "a", "b", "x")},
+			[]Decision{kept, {0, 1, 1, ClassNearText}, {0, 1, 1, ClassNearText}}},
+		{"no words may differ, not even none", Rule{8, 0}, []Item{says(h, "a"), says(h, "a")}, []Decision{kept, kept}},
+		{"any words", Rule{8, math.MaxInt}, []Item{says(h, "a"), says(h, "x", "y", "z", "u")}, []Decision{kept, {0, 0, 4, ClassNearText}}},
+	} {
+		got, err := KeepFirst(t.Context(), test.items, test.rule)
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s: error %v; decisions differ (-want +got):\n%s", test.name, err, diff)
+		}
+	}
+}
+
+func TestKeepFirstRefuses(t *testing.T) {
+	for _, rule := range []Rule{{-1, 3}, {65, 3}, {8, -1}} {
+		if got, err := KeepFirst(t.Context(), nil, rule); err == nil {
+			t.Errorf("KeepFirst with %+v = %v, want an error", rule, got)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, n := range []int{0, 10, 3000} {
+		if _, err := KeepFirst(ctx, corpus(n), Rule{8, 3}); !errors.Is(err, context.Canceled) {
+			t.Errorf("KeepFirst of %d items, cancelled: %v, want %v", n, err, context.Canceled)
+		}
+	}
+}
+
+// TestKeepFirstCopies: a picture posted 200,000 times must not cost 20,000,000,000
+// comparisons.
+func TestKeepFirstCopies(t *testing.T) {
+	items := make([]Item, 200_000)
+	for i := range items {
+		switch i % 3 {
+		case 0:
+			items[i] = Item{Hash: Hash{Bits: 1}, Tokens: []string{"same", "words"}}
+		case 1:
+			items[i] = Item{Hash: Hash{Bits: ^uint64(1)}, Wide: &Hash256{}}
+		default:
+			items[i] = Item{Hash: Hash{Flat: true}, Content: "x"}
+		}
+	}
+	got, err := KeepFirst(t.Context(), items, Rule{8, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range got {
+		if i >= 3 && d.Of != i%3 || i < 3 && !d.Kept() {
+			t.Fatalf("item %d: %+v, want the first three kept and copies of them after", i, d)
+		}
+	}
+}
+
+func BenchmarkKeepFirst(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		items := corpus(n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := KeepFirst(b.Context(), items, Rule{8, 3}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,295 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxImage  = 999 // far above Reddit's 20 images a gallery
+	maxSplit  = 32  // bytes of a split name
+	maxSplits = 64
+)
+
+// DefaultSplit is the split of every entry of a manifest without a split column.
+const DefaultSplit = "train"
+
+// A decoder turns rows into entries. It belongs to one reading of one file.
+type decoder struct {
+	fields       [len(fieldNames)]int // columns by fieldNames, -1 = none
+	categories   []categoryColumns
+	vocabularies []vocabulary
+	separator    string
+	splits       map[string]string // folded -> as first spelled
+	report       func(cell int, message, hint string)
+}
+
+// categoryColumns are a category's columns by place: one, or one per label (-1 = none).
+type categoryColumns struct {
+	column int
+	oneHot []int
+}
+
+// newDecoder finds the plan's columns by name. A name that is not there is an error:
+// the header was checked when the release was opened, so the file has changed.
+func newDecoder(p *plan, vocabularies []vocabulary, columns []string) (*decoder, error) {
+	d := &decoder{vocabularies: vocabularies, separator: p.separator, splits: make(map[string]string)}
+	var missing string
+	place := func(name string) int {
+		i := slices.Index(columns, name)
+		if name == "" {
+			return -1
+		}
+		if i < 0 {
+			missing = name
+		}
+		return i
+	}
+	for field, name := range p.fields {
+		d.fields[field] = place(name)
+	}
+	for _, c := range p.categories {
+		var oneHot []int
+		for _, name := range c.oneHot {
+			oneHot = append(oneHot, place(name))
+		}
+		d.categories = append(d.categories, categoryColumns{column: place(c.column), oneHot: oneHot})
+	}
+	if missing != "" {
+		return nil, fmt.Errorf("the manifest no longer has column %s", quote(missing))
+	}
+	return d, nil
+}
+
+// entry reads a row. Whatever is wrong goes to d.report; the entry is good only when
+// nothing did.
+func (d *decoder) entry(cells []Cell) Entry {
+	e := Entry{Split: DefaultSplit, Labels: make([][]int, len(d.categories))}
+	e.ID = d.id(cells)
+	e.Image = d.image(cells)
+	if i := d.fields[fieldSplit]; i >= 0 {
+		e.Split = d.split(i, cells[i])
+	}
+	e.SHA256 = d.hex(fieldSHA256, cells, 64)
+	e.PHash = d.hex(fieldPHash, cells, 16)
+	for c := range d.categories {
+		if d.categories[c].oneHot != nil {
+			e.Labels[c] = d.oneHot(c, cells)
+		} else {
+			e.Labels[c] = d.labels(c, cells)
+		}
+	}
+	return e
+}
+
+// plainText gives the cell's text; a list of one value counts as that value.
+func (d *decoder) plainText(i int, c Cell) (string, bool) {
+	if c.nested || len(c.List) > 1 {
+		d.report(i, "a single value is wanted here, not a list or an object", "write the value alone")
+		return "", false
+	}
+	if c.IsList {
+		return strings.TrimSpace(strings.Join(c.List, "")), true
+	}
+	return strings.TrimSpace(c.Text), true
+}
+
+func (d *decoder) id(cells []Cell) PostID {
+	i := d.fields[fieldID]
+	text, ok := d.plainText(i, cells[i])
+	if !ok {
+		return ""
+	}
+	id, err := ParsePostID(text)
+	if p, isProblem := err.(*Problem); isProblem {
+		d.report(i, p.Message, p.Hint)
+	}
+	return id
+}
+
+func (d *decoder) image(cells []Cell) int {
+	i := d.fields[fieldImage]
+	if i < 0 {
+		return 0
+	}
+	text, ok := d.plainText(i, cells[i])
+	if !ok || text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || !digits(text) || n > maxImage {
+		d.report(i, fmt.Sprintf("%s is not the number of an image", quote(text)),
+			`it is the image's place in the post's gallery, from 0; for a column of something else write image = "" under [columns] of release.toml (rehydrate init makes one)`)
+		return 0
+	}
+	return n
+}
+
+func (d *decoder) split(i int, c Cell) string {
+	text, ok := d.plainText(i, c)
+	if !ok {
+		return ""
+	}
+	if known, ok := d.splits[fold(text)]; ok && known == text {
+		return known
+	}
+	switch known, taken := d.splits[fold(text)]; {
+	case text == "":
+		d.report(i, "the split is empty", "every entry needs one when there is a split column")
+	case !validWord(text, maxSplit):
+		d.report(i, fmt.Sprintf("%s cannot name a split", quote(text)), "a split name has letters, digits and _, at most 32")
+	case taken:
+		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", quote(text), quote(known)), "spell it one way: each split becomes a file")
+	case len(d.splits) == maxSplits:
+		d.report(i, fmt.Sprintf("split %s is the 65th", quote(text)), "at most 64 are made; is this the split column?")
+	default:
+		d.splits[fold(text)] = strings.Clone(text)
+		return d.splits[fold(text)]
+	}
+	return ""
+}
+
+// hex reads a digest of n hex digits; an empty cell is none.
+func (d *decoder) hex(field int, cells []Cell, n int) string {
+	i := d.fields[field]
+	if i < 0 {
+		return ""
+	}
+	text, ok := d.plainText(i, cells[i])
+	if !ok || text == "" {
+		return ""
+	}
+	text = foldASCII(text)
+	if !isHex(text, n) {
+		d.report(i, fmt.Sprintf("%s is not a %s", quote(text), fieldNames[field]), fmt.Sprintf("it has %d hex digits; leave the cell empty where there is none", n))
+		return ""
+	}
+	return text
+}
+
+// isHex reports whether s is n lower-case hex digits.
+func isHex(s string, n int) bool {
+	if len(s) != n {
+		return false
+	}
+	for i := range n {
+		if c := s[i]; !isDigit(c) && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// labels reads a category's cell: nil for no label given, as Entry.Labels says.
+func (d *decoder) labels(c int, cells []Cell) []int {
+	i, v := d.categories[c].column, d.vocabularies[c]
+	cell := cells[i]
+	multi := v.category.Kind == Multi
+	if cell.nested {
+		d.report(i, fmt.Sprintf("category %s wants a label or a list of labels", v.category.Name), `write "F1" or ["F1", "F3"]`)
+		return nil
+	}
+	parts := cell.List
+	if !cell.IsList {
+		parts = split(cell.Text, d.separator, v)
+	}
+	if cell.Null || len(parts) == 0 && !multi {
+		return nil
+	}
+	labels := make([]int, 0, len(parts))
+	for _, part := range parts {
+		label, known := v.find(part)
+		if !known {
+			d.unknownLabel(i, v, part)
+			return nil
+		}
+		labels = append(labels, label)
+	}
+	if message, hint := v.clash(labels); message != "" {
+		d.report(i, message, hint)
+	}
+	return labels
+}
+
+func (d *decoder) unknownLabel(i int, v vocabulary, part string) {
+	if strings.TrimSpace(part) == "" {
+		d.report(i, fmt.Sprintf("category %s has an empty label in its list", v.category.Name), "take out the separator too many")
+		return
+	}
+	message, hint := v.unknown(part)
+	d.report(i, message, hint)
+}
+
+// split parts a cell at the separator. A cell that is a label as a whole is that label.
+func split(text, separator string, v vocabulary) []string {
+	if text = strings.TrimSpace(text); text == "" {
+		return nil
+	}
+	if _, whole := v.find(text); whole || !strings.Contains(text, separator) {
+		return []string{text}
+	}
+	parts := strings.Split(text, separator)
+	if v.category.Kind != Multi && !v.all(parts) {
+		return []string{text} // to a category of one label the separator means nothing
+	}
+	return parts
+}
+
+// clash tells of labels that may not stand together.
+func (v vocabulary) clash(labels []int) (message, hint string) {
+	c := v.category
+	if c.Kind != Multi && len(labels) > 1 {
+		return fmt.Sprintf("category %s has %d labels, and takes one", c.Name, len(labels)), fmt.Sprintf(`keep one; if several are right, the category's kind is "multi", not %q`, c.Kind)
+	}
+	for n, label := range labels {
+		l := c.Labels[label]
+		if slices.Contains(labels[:n], label) {
+			return fmt.Sprintf("label %s of category %s stands twice", quote(l.Code), c.Name), "keep it once"
+		}
+		if l.Exclusive && len(labels) > 1 {
+			return fmt.Sprintf("label %s (%s) of category %s stands beside another", quote(l.Code), l.Name, c.Name), "it is exclusive: keep it alone, or keep the others"
+		}
+	}
+	return "", ""
+}
+
+// oneHot reads a category of which every label has a column of its own.
+func (d *decoder) oneHot(c int, cells []Cell) []int {
+	v := d.vocabularies[c]
+	labels, null := []int{}, true
+	last := -1
+	for label, i := range d.categories[c].oneHot {
+		if i < 0 {
+			continue
+		}
+		null, last = null && cells[i].Null, i
+		text, ok := d.plainText(i, cells[i])
+		yes, isFlag := flagText(text)
+		if ok && !isFlag {
+			d.report(i, fmt.Sprintf("%s is neither yes nor no for label %s", quote(text), quote(v.category.Labels[label].Code)), "write 1 or 0")
+		}
+		if yes {
+			labels = append(labels, label)
+		}
+	}
+	if null {
+		return nil
+	}
+	if message, hint := v.clash(labels); message != "" {
+		d.report(last, message, hint)
+	}
+	return labels
+}
+
+// flagText reads a one-hot cell; the spellings are those of spreadsheets and pandas.
+func flagText(text string) (yes, ok bool) {
+	switch fold(text) {
+	case "1", "1.0", "true", "yes", "x":
+		return true, true
+	case "0", "0.0", "false", "no", "":
+		return false, true
+	}
+	return false, false
+}

@@ -1,0 +1,188 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A plan says which column holds what. Columns are named, not numbered, so that it
+// outlives the reader.
+type plan struct {
+	fields     [len(fieldNames)]string // by fieldNames, "" = none
+	categories []categoryPlan          // by Schema.Categories
+	separator  string
+}
+
+// A categoryPlan is a category's column, or one column per label ("" = none).
+type categoryPlan struct {
+	column string
+	oneHot []string
+}
+
+// The places of fieldNames in plan.fields.
+const (
+	fieldID = iota
+	fieldSplit
+	fieldImage
+	fieldSHA256
+	fieldPHash
+)
+
+// names gives every column that the plan uses.
+func (p *plan) names() []string {
+	var names []string
+	for _, name := range p.fields {
+		names = append(names, name)
+	}
+	for _, c := range p.categories {
+		names = append(append(names, c.column), c.oneHot...)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// aliases gives the names under which people keep a field, the likeliest first. They
+// are compared as plain does.
+func aliases(field int) []string {
+	switch field {
+	case fieldID:
+		return []string{"id", "post_id", "postid", "submission_id", "submissionid", "reddit_id", "redditid", "link_id", "fullname", "permalink", "post_url", "url", "link"}
+	case fieldSplit:
+		return []string{"split", "set", "subset", "partition"}
+	case fieldImage:
+		return []string{"image", "image_index", "image_number", "gallery_index"}
+	case fieldSHA256:
+		return []string{"sha256", "image_sha256"}
+	case fieldPHash:
+		return []string{"phash", "image_phash", "perceptual_hash"}
+	}
+	return nil
+}
+
+func categoryAliases(c *Category) []string { return []string{plain(c.Name), plain(c.Title)} }
+
+// plain is a column name as aliases are written: folded, with _ between the words.
+func plain(name string) string {
+	return strings.NewReplacer(" ", "_", "-", "_").Replace(fold(name))
+}
+
+// A matcher finds the columns of the fields and categories: those that are set, by
+// exact name; the others by alias.
+type matcher struct {
+	settings *settings
+	toml     *tomlFile // nil for a bare file
+	file     string
+	columns  []string
+	open     bool // columns are only those met so far (JSONL)
+
+	problems Problems
+	used     map[string]bool
+}
+
+func (m *matcher) match() (plan, error) {
+	p := plan{separator: m.settings.separator}
+	m.used = make(map[string]bool)
+	for _, name := range m.settings.columns {
+		m.used[name] = true
+	}
+	for field, name := range fieldNames {
+		p.fields[field] = m.find(name, aliases(field))
+	}
+	if p.fields[fieldID] == "" && len(m.problems.List) == 0 {
+		m.missing("no column of post ids was found", "id", m.delimiterHint())
+	}
+	for i := range m.settings.schema.Categories {
+		c := &m.settings.schema.Categories[i]
+		if oneHot, ok := m.settings.oneHot[c.Name]; ok {
+			p.categories = append(p.categories, categoryPlan{oneHot: m.checkOneHot(c, oneHot)})
+			continue
+		}
+		column := m.find(c.Name, categoryAliases(c))
+		if column == "" {
+			m.missing(fmt.Sprintf("no column was found for category %s (%s)", c.Name, c.Title), c.Name, "")
+		}
+		p.categories = append(p.categories, categoryPlan{column: column})
+	}
+	return p, m.problems.err()
+}
+
+// find gives the column of a key, "" when there is none.
+func (m *matcher) find(key string, aliases []string) string {
+	if name, set := m.settings.column(key); set {
+		if name != "" {
+			m.check(place{"columns", 0, key}, name)
+		}
+		return name
+	}
+	for _, alias := range aliases {
+		var found []string
+		for _, column := range m.columns {
+			if plain(column) == alias && !m.used[column] {
+				found = append(found, column)
+			}
+		}
+		if len(found) > 1 {
+			m.missing(fmt.Sprintf("columns %s and %s could both be %s", quote(found[0]), quote(found[1]), key), key, "")
+		}
+		if len(found) > 0 {
+			m.used[found[0]] = true
+			return found[0]
+		}
+	}
+	return ""
+}
+
+func (m *matcher) checkOneHot(c *Category, columns []string) []string {
+	for label, name := range columns {
+		if name != "" {
+			m.check(place{"columns." + c.Name, 0, c.Labels[label].Code}, name)
+		}
+	}
+	return columns
+}
+
+// check reports a column that release.toml names and the manifest has not. Keys of
+// JSON lines are checked while reading: none need be in the first lines.
+func (m *matcher) check(at place, name string) {
+	if m.open || slices.Contains(m.columns, name) {
+		return
+	}
+	hint := "its columns are " + m.columnList()
+	if near := nearest(name, m.columns); near != "" {
+		hint = "did you mean " + quote(near) + "?"
+	}
+	m.problems.add(Problem{File: m.toml.file, Line: m.toml.line(at), Message: fmt.Sprintf("the manifest has no column %s", quote(name)), Hint: hint})
+}
+
+// missing reports what the header should have and has not.
+func (m *matcher) missing(message, key, hint string) {
+	switch {
+	case hint != "":
+	case m.toml == nil:
+		hint = "rehydrate init DIR --manifest FILE makes a release of this file, in which its columns are named"
+	default:
+		hint = fmt.Sprintf(`name it in release.toml, under [columns]: %s = "..."`, key)
+	}
+	m.problems.add(Problem{File: m.file, Line: 1, Message: message + "; the columns are " + m.columnList(), Hint: hint})
+}
+
+func (m *matcher) columnList() string {
+	names := make([]string, len(m.columns))
+	for i, name := range m.columns {
+		names[i] = quote(name)
+	}
+	return list(names)
+}
+
+// delimiterHint tells of a file whose fields another sign parts.
+func (m *matcher) delimiterHint() string {
+	if len(m.columns) != 1 {
+		return ""
+	}
+	for _, sign := range []string{";", "\t", ","} {
+		if strings.Contains(m.columns[0], sign) {
+			return fmt.Sprintf("the fields seem to be parted by %q: save the file as .csv with commas or as .tsv with tabs", sign)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,206 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// A Draft is a release that Init made of an annotations file and nobody has written yet.
+type Draft struct {
+	Name     string
+	Manifest string   // name of the manifest in the release folder
+	Settings []byte   // release.toml
+	Schema   Schema   // as guessed
+	Summary  Summary  // of the annotations under these settings
+	Notes    []string // what was guessed and why, one line each
+	Warnings []string // what to look at before publishing
+
+	release *Release
+}
+
+// Init guesses the columns and labels of an annotations file (CSV, TSV, JSONL, Parquet)
+// from all its rows. A draft it returns has passed Check; when the file has problems
+// under every reading, or nothing to build on, the error is *Problems.
+func Init(path string, o Options) (*Draft, error) {
+	format, p := formatOf(path)
+	if p != nil {
+		return nil, one(p)
+	}
+	source := &Release{ManifestPath: path, Format: format, openParquet: o.OpenParquet}
+	s, err := source.survey()
+	if err != nil {
+		return nil, err
+	}
+	g, p := newGuess(s, path)
+	if p != nil {
+		return nil, one(p)
+	}
+	d := &Draft{Name: draftName(path), Manifest: "annotations." + string(format), Notes: g.notes(), Warnings: g.warnings}
+	d.Settings = g.toml(d.Name, filepath.Base(path), d.Manifest)
+	if err := d.check(path, o); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func draftName(path string) string {
+	if name := stem(path); validText(name, maxLabelText) {
+		return name
+	}
+	return "annotations"
+}
+
+// check reads the draft as Open and Check will, with the manifest where it is now.
+func (d *Draft) check(path string, o Options) error {
+	s, t, problems := parseSettings(d.Settings, SettingsName)
+	if problems != nil {
+		return fmt.Errorf("the release.toml that was guessed cannot be read: %w", problems)
+	}
+	r := newRelease(s, o)
+	r.ManifestPath = path
+	if err := r.bind(s, t, d.Settings); err != nil {
+		return err
+	}
+	d.release, d.Schema = r, r.Schema
+	var err error
+	d.Summary, err = r.check(func() error { return nil })
+	return err
+}
+
+// Write makes the release folder dir: a copy of the annotations, the extra files (name
+// -> bytes: policy.toml, tombstones.csv), and release.toml last, so that a folder with
+// a release.toml is whole. Each file is made durable under another name and then
+// renamed. It returns the paths, and refuses a dir that exists and is not empty. After
+// an error nothing that it wrote is left.
+func (d *Draft) Write(dir string, extra map[string][]byte) ([]string, error) {
+	names := slices.Sorted(maps.Keys(extra))
+	for _, name := range names {
+		if filepath.Base(name) != name || !localName(name) || name == SettingsName || name == d.Manifest {
+			return nil, fmt.Errorf("write release: %q cannot be the name of a further file", name)
+		}
+	}
+	made, err := emptyFolder(dir)
+	if err != nil {
+		return nil, fmt.Errorf("write release: %w", err)
+	}
+	var paths []string
+	put := func(name string, fill func(io.Writer) error) {
+		if err != nil {
+			return
+		}
+		if err = writeFile(dir, name, fill); err == nil {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	put(d.Manifest, d.copyManifest)
+	for _, name := range names {
+		put(name, write(extra[name]))
+	}
+	put(SettingsName, write(d.Settings))
+	if err == nil {
+		err = syncFolders(dir, made)
+	}
+	if err != nil {
+		for _, path := range paths {
+			os.Remove(path)
+		}
+		if made {
+			os.Remove(dir)
+		}
+		return nil, fmt.Errorf("write release: %w", err)
+	}
+	return paths, nil
+}
+
+func write(b []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	}
+}
+
+// emptyFolder makes dir, or accepts one that is empty; made tells which.
+func emptyFolder(dir string) (made bool, err error) {
+	files, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, os.MkdirAll(dir, 0o755)
+	case err != nil:
+		return false, err
+	case len(files) > 0:
+		return false, &Problem{File: dir, Message: "the folder exists and is not empty", Hint: "choose a new folder, or empty this one first"}
+	}
+	return false, nil
+}
+
+// copyManifest copies the annotations that were checked, and no others.
+func (d *Draft) copyManifest(w io.Writer) error {
+	f, err := d.release.open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(f, maxFile+1)); err != nil {
+		return fmt.Errorf("copy %s: %w", d.release.ManifestPath, err)
+	}
+	if hex.EncodeToString(h.Sum(nil)) != d.release.ManifestDigest {
+		return fmt.Errorf("copy %s: the file was changed while it was in use; start again", d.release.ManifestPath)
+	}
+	return nil
+}
+
+// writeFile makes a whole, durable file under its name, or none.
+func writeFile(dir, name string, fill func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(dir, ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if err = fill(f); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, name))
+}
+
+// syncFolders makes the names durable: those in dir, and dir's own if it is new.
+func syncFolders(dir string, made bool) error {
+	folders := []string{dir}
+	if made {
+		folders = append(folders, filepath.Dir(filepath.Clean(dir)))
+	}
+	for _, folder := range folders {
+		f, err := os.Open(folder)
+		if err != nil {
+			return err
+		}
+		err = f.Sync()
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("sync %s: %w", folder, err)
+		}
+	}
+	return nil
+}

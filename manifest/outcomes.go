@@ -1,0 +1,236 @@
+package manifest
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// OutcomesName is the outcomes file as messages call it and as a workspace keeps it.
+const OutcomesName = "outcomes.csv"
+
+func outcomesHeader() []string {
+	return []string{"id", "image", "split", "outcome", "reason", "detail", "duplicate_of"}
+}
+
+const maxDetail = 2000 // bytes of a detail; people read it, and a line has a limit
+
+// WriteOutcomes writes outcomes.csv: the header id,image,split,outcome,reason,detail,
+// duplicate_of, then one record per result, in the order given. duplicate_of is the
+// kept entry's id, or id/N for an image other than the first. It stops at the first
+// error of results, and refuses a result that no reader would take.
+//
+// A cell that a spreadsheet would run as a formula (it starts with = + - @, TAB or CR)
+// gets a ' in front, which ReadOutcomes takes off. A detail keeps its text, but loses
+// NUL and broken UTF-8, ends lines with LF, and is cut at 2000 bytes.
+func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(outcomesHeader()); err != nil {
+		return fmt.Errorf("write outcomes: %w", err)
+	}
+	row := 0
+	for r, err := range results {
+		if err != nil {
+			return fmt.Errorf("write outcomes: %w", err)
+		}
+		row++
+		r.Detail = cleanDetail(r.Detail)
+		if p := r.fault(); p != nil {
+			return fmt.Errorf("write outcomes, entry %d: %w", row, p)
+		}
+		cells := []string{string(r.ID), strconv.Itoa(r.Image), r.Split, string(r.Outcome), string(r.Reason), r.Detail, r.DuplicateOf.text()}
+		for i := range cells {
+			cells[i] = disarm(cells[i])
+		}
+		if err := out.Write(cells); err != nil {
+			return fmt.Errorf("write outcomes: %w", err)
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write outcomes: %w", err)
+	}
+	return nil
+}
+
+// text gives a key as tables show it: id, or id/N for an image other than the first.
+func (k Key) text() string {
+	if k.Image == 0 {
+		return string(k.ID)
+	}
+	return fmt.Sprintf("%s/%d", k.ID, k.Image)
+}
+
+// disarm keeps a cell from being a formula; arm takes that back. A cell that already
+// has quotes before the sign gets one more, so that nothing is lost.
+func disarm(cell string) string {
+	if formula(strings.TrimLeft(cell, "'")) {
+		return "'" + cell
+	}
+	return cell
+}
+
+func arm(cell string) string {
+	if strings.HasPrefix(cell, "'") && formula(strings.TrimLeft(cell, "'")) {
+		return cell[1:]
+	}
+	return cell
+}
+
+func formula(cell string) bool { return cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) }
+
+func cleanDetail(s string) string {
+	if len(s) > maxDetail {
+		cut := maxDetail
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut]
+	}
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+	lines := strings.Split(s, "\n")
+	for i := range lines[:len(lines)-1] {
+		lines[i] = strings.TrimRight(lines[i], "\r")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// fault tells why a result cannot stand in outcomes.csv.
+func (r *Result) fault() *Problem {
+	switch {
+	case !validID(string(r.ID)):
+		return &Problem{Message: fmt.Sprintf("%s is not a post id", quote(string(r.ID))), Hint: "ids stand here in lower case without t3_"}
+	case r.Image < 0 || r.Image > maxImage:
+		return &Problem{Message: fmt.Sprintf("%d is not the number of an image", r.Image), Hint: "images of a post are numbered from 0"}
+	case !validWord(r.Split, maxSplit):
+		return &Problem{Message: fmt.Sprintf("%s cannot name a split", quote(r.Split)), Hint: "a split name has letters, digits and _, at most 32"}
+	case !slices.Contains(Outcomes(), r.Outcome):
+		return &Problem{Message: fmt.Sprintf("%s is not an outcome", quote(string(r.Outcome))), Hint: "the outcomes are " + outcomeList()}
+	case r.Reason != "" && !validReason(string(r.Reason)):
+		return &Problem{Message: fmt.Sprintf("%s is not a reason", quote(string(r.Reason))), Hint: "a reason has lower-case letters, digits and _"}
+	case r.DuplicateOf != (Key{}) && (!validID(string(r.DuplicateOf.ID)) || r.DuplicateOf.Image < 0 || r.DuplicateOf.Image > maxImage):
+		return &Problem{Message: fmt.Sprintf("%s does not name an entry", quote(r.DuplicateOf.text())), Hint: "duplicate_of is an id, or id/N for an image other than the first"}
+	}
+	return nil
+}
+
+func outcomeList() string {
+	names := make([]string, 0, len(Outcomes()))
+	for _, o := range Outcomes() {
+		names = append(names, string(o))
+	}
+	return strings.Join(names, ", ")
+}
+
+func validReason(s string) bool { return validWord(s, maxName) && s == foldASCII(s) }
+
+// ReadOutcomes reads what WriteOutcomes wrote, strictly, as it is ranged over. It ends
+// with a *Problem at the first line that is wrong, or that names an entry again.
+func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		rows, err := openTable(r, OutcomesName, outcomesHeader())
+		if err != nil {
+			yield(Result{}, err)
+			return
+		}
+		var seen seen
+		for {
+			cells, err := rows.next()
+			if err == io.EOF {
+				return
+			}
+			var result Result
+			if err == nil {
+				result, err = readResult(rows, cells, &seen)
+			}
+			if !yield(result, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func readResult(rows *tableReader, cells []string, seen *seen) (Result, error) {
+	r := Result{Split: strings.Clone(arm(cells[2])), Outcome: Outcome(arm(cells[3])), Reason: Reason(arm(cells[4])), Detail: arm(cells[5])}
+	r.ID = PostID(arm(cells[0]))
+	image, ok := imageNumber(cells[1])
+	if !ok {
+		return Result{}, rows.problem(1, fmt.Sprintf("%s is not the number of an image", quote(cells[1])), "images of a post are numbered from 0")
+	}
+	r.Image = image
+	if text := arm(cells[6]); text != "" {
+		id, number, several := strings.Cut(text, "/")
+		r.DuplicateOf.ID = PostID(id)
+		r.DuplicateOf.Image, ok = imageNumber(number)
+		if several && (!ok || r.DuplicateOf.Image == 0) || r.DuplicateOf.ID == "" {
+			return Result{}, rows.problem(6, fmt.Sprintf("%s does not name an entry", quote(text)), "duplicate_of is an id, or id/N for an image other than the first")
+		}
+	}
+	if p := r.fault(); p != nil {
+		return Result{}, rows.problem(-1, p.Message, p.Hint)
+	}
+	if first, twice := seen.add(r.Key, rows.line()); twice {
+		return Result{}, rows.problem(0, fmt.Sprintf("post %s, image %d, is already on line %d", r.ID, r.Image, first), "an entry has one outcome; was the file edited?")
+	}
+	return r, nil
+}
+
+// imageNumber reads a number as strconv.Itoa writes it.
+func imageNumber(s string) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && n >= 0 && n <= maxImage && strconv.Itoa(n) == s
+}
+
+// A tableReader reads a CSV file of ours: fixed header, no surprises.
+type tableReader struct {
+	rows *csvRows
+	met  int
+	text []string
+}
+
+// openTable checks the header. Errors are *Problem or the reader's own.
+func openTable(r io.Reader, file string, header []string) (*tableReader, error) {
+	rows, err := newCSVRows(r, file, ',')
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(rows.Columns(), header) {
+		return nil, &Problem{File: file, Line: 1, Message: "the header is not the one that this file has", Hint: "the first line is " + strings.Join(header, ",")}
+	}
+	return &tableReader{rows: rows}, nil
+}
+
+func (t *tableReader) next() ([]string, error) {
+	cells, err := t.rows.Next()
+	if err != nil {
+		return nil, err
+	}
+	if t.met++; t.met > maxRows {
+		return nil, t.problem(-1, "the file has more than 1,000,000 rows", "no manifest has as many")
+	}
+	t.text = t.text[:0]
+	for _, c := range cells {
+		t.text = append(t.text, c.Text)
+	}
+	return t.text, nil
+}
+
+func (t *tableReader) line() int { return t.rows.start }
+
+func (t *tableReader) problem(cell int, message, hint string) *Problem {
+	line, column := t.rows.at(cell)
+	return &Problem{File: t.rows.in.file, Line: line, Column: column, Message: message, Hint: hint}
+}
+
+// asProblem gives the *Problem in err, if that is what it is.
+func asProblem(err error) (*Problem, bool) {
+	var p *Problem
+	ok := errors.As(err, &p)
+	return p, ok
+}

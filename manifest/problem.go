@@ -1,0 +1,155 @@
+package manifest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxProblems is how many problems Check lists before it only counts.
+const MaxProblems = 20
+
+// A Problem is one thing wrong at one place of a file, with what to try.
+type Problem struct {
+	File         string // as it was given; "" for a value that came from no file
+	Line, Column int    // from 1; 0 where there is none
+	Message      string
+	Hint         string
+}
+
+// Error gives "file:line:column: message", then the hint on a line of its own.
+func (p *Problem) Error() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File)
+		if p.Line > 0 {
+			fmt.Fprintf(&b, ":%d", p.Line)
+			if p.Column > 0 {
+				fmt.Fprintf(&b, ":%d", p.Column)
+			}
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(p.Message)
+	if p.Hint != "" {
+		b.WriteString("\n  hint: " + p.Hint)
+	}
+	return b.String()
+}
+
+// Problems is the error of a file, or of a release, that has something wrong. It
+// unwraps to its *Problem values.
+type Problems struct {
+	List []Problem // in file order, at most MaxProblems
+	More int       // how many were found beyond List
+}
+
+// Error lists every problem, one after the other, and says how many more there were.
+func (p *Problems) Error() string {
+	lines := make([]string, 0, len(p.List)+1)
+	for i := range p.List {
+		lines = append(lines, p.List[i].Error())
+	}
+	switch {
+	case p.More == 1:
+		lines = append(lines, "and 1 more problem")
+	case p.More > 1:
+		lines = append(lines, fmt.Sprintf("and %d more problems", p.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives the listed problems, so that errors.As finds a *Problem.
+func (p *Problems) Unwrap() []error {
+	errs := make([]error, len(p.List))
+	for i := range p.List {
+		errs[i] = &p.List[i]
+	}
+	return errs
+}
+
+func (p *Problems) add(x Problem) {
+	if len(p.List) == MaxProblems {
+		p.More++
+		return
+	}
+	p.List = append(p.List, x)
+}
+
+// err is p as an error, nil when nothing was added.
+func (p *Problems) err() error {
+	if len(p.List) == 0 {
+		return nil
+	}
+	return p
+}
+
+func one(p *Problem) *Problems { return &Problems{List: []Problem{*p}} }
+
+// quote makes a value from a file safe to print: quoted, control and bidi characters
+// escaped, and cut where it is long.
+func quote(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return strconv.Quote(s[:cut]) + "..."
+}
+
+// nearest gives the candidate that s is most likely a misspelling of, or "".
+func nearest(s string, candidates []string) string {
+	const longest = 64 // beyond it the comparison costs more than the hint is worth
+	if s = fold(s); s == "" || len(s) > longest {
+		return ""
+	}
+	best, bestDistance := "", max(2, len(s)/3)+1
+	if len(s) <= 3 {
+		bestDistance = 2 // of a short code every other code is two letters away
+	}
+	for _, c := range candidates {
+		if len(c) > longest {
+			continue
+		}
+		if d := distance(s, fold(c)); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if a[i] != b[j] {
+				d = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}
+
+// fold is how names, labels and column names are compared.
+func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
+
+// list joins names for a hint, and stops before it gets long.
+func list(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+}

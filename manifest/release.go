@@ -1,0 +1,301 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// SettingsName is the file that makes a folder a release.
+const SettingsName = "release.toml"
+
+// A Release is an opened release: what release.toml says, and where its files are.
+// It holds no file open and no row in memory; its methods may be called again and
+// from several goroutines.
+type Release struct {
+	Name, Version, Date, Homepage, License, Citation string
+
+	Dir            string // the release folder, "" for a bare annotations file
+	ManifestPath   string
+	PolicyPath     string // "" when the release has none
+	TombstonesPath string // "" when the release has none
+	Format         Format
+	Schema         Schema
+
+	ManifestDigest string // SHA-256 of the manifest's bytes, lower-case hex
+	Digest         string // SHA-256 of release.toml's bytes and then ManifestDigest
+
+	manifest     string // as Dir's local name; the path itself without Dir
+	vocabularies []vocabulary
+	plan         plan
+	openParquet  OpenParquet
+}
+
+// Options are what opening a release needs from outside.
+type Options struct {
+	OpenParquet OpenParquet // nil: Parquet manifests are refused
+}
+
+// Open opens a release folder (or its release.toml), or a bare annotations file with
+// FigSIM's codes. It reads the settings, the digests and the manifest's header, not the
+// rows: Check does. What is wrong with the files comes as *Problems.
+func Open(path string, o Options) (*Release, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("open release: %w", err)
+	}
+	if info.IsDir() {
+		return openFolder(path, o)
+	}
+	if filepath.Base(path) == SettingsName {
+		return openFolder(filepath.Dir(path), o)
+	}
+	return openBare(path, o)
+}
+
+func openFolder(dir string, o Options) (*Release, error) {
+	file := filepath.Join(dir, SettingsName)
+	b, err := readInside(dir, SettingsName, maxTOML+1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, one(&Problem{File: dir, Message: "the folder has no release.toml, so it is not a release", Hint: "rehydrate init DIR --manifest FILE makes a release of an annotations file"})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open release: %w", err)
+	}
+	s, t, problems := parseSettings(b, file)
+	if problems != nil {
+		return nil, problems
+	}
+	r := newRelease(s, o)
+	r.Dir, r.manifest, r.ManifestPath = dir, s.manifest, filepath.Join(dir, s.manifest)
+	if err := r.findFiles(s, t); err != nil {
+		return nil, err
+	}
+	if err := r.bind(s, t, b); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func newRelease(s *settings, o Options) *Release {
+	return &Release{
+		Name: s.name, Version: s.version, Date: s.date, Homepage: s.homepage, License: s.license, Citation: s.citation,
+		Format: s.format, Schema: s.schema, vocabularies: s.vocabularies, openParquet: o.OpenParquet,
+	}
+}
+
+// bind digests the manifest and finds its columns.
+func (r *Release) bind(s *settings, t *tomlFile, toml []byte) error {
+	if err := r.digest(toml); err != nil {
+		return err
+	}
+	columns, err := r.readColumns()
+	if err != nil {
+		return err
+	}
+	m := matcher{settings: s, toml: t, file: r.ManifestPath, columns: columns, open: r.Format == JSONL}
+	if r.plan, err = m.match(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// findFiles checks that the files the release names are there.
+func (r *Release) findFiles(s *settings, t *tomlFile) error {
+	missing := func(key, name string, err error) {
+		message := fmt.Sprintf("%s %s cannot be opened: %s", key, quote(name), reason(err))
+		t.add(place{"", 0, key}, message, "put the file into the release folder, or correct its name here")
+	}
+	if err := statInside(r.Dir, s.manifest); err != nil {
+		missing("manifest", s.manifest, err)
+	}
+	optional := func(key string, f optionalFile) string {
+		err := statInside(r.Dir, f.name)
+		switch {
+		case err == nil:
+			return filepath.Join(r.Dir, f.name)
+		case f.named || !errors.Is(err, fs.ErrNotExist):
+			missing(key, f.name, err)
+		}
+		return ""
+	}
+	r.PolicyPath = optional("policy", s.policy)
+	r.TombstonesPath = optional("tombstones", s.tombstones)
+	return t.problems.err()
+}
+
+// reason is an error without the path that it repeats.
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}
+
+// inside runs f on a root that no name and no symlink can leave.
+func inside(dir string, f func(*os.Root) error) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return f(root)
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+func statInside(dir, name string) error {
+	return inside(dir, func(root *os.Root) error {
+		info, err := root.Stat(name)
+		if err == nil && !info.Mode().IsRegular() {
+			err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+		}
+		return err
+	})
+}
+
+func openInside(dir, name string) (f *os.File, err error) {
+	if err := statInside(dir, name); err != nil { // opening a pipe would wait for ever
+		return nil, err
+	}
+	err = inside(dir, func(root *os.Root) error {
+		f, err = root.Open(name)
+		return err
+	})
+	return f, err
+}
+
+func readInside(dir, name string, most int64) ([]byte, error) {
+	f, err := openInside(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// open opens the manifest.
+func (r *Release) open() (*os.File, error) {
+	if r.Dir != "" {
+		f, err := openInside(r.Dir, r.manifest)
+		if err != nil {
+			return nil, fmt.Errorf("open manifest: %w", err)
+		}
+		return f, nil
+	}
+	info, err := os.Stat(r.ManifestPath)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", r.ManifestPath, errNotRegular)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open manifest: %w", err)
+	}
+	return os.Open(r.ManifestPath)
+}
+
+func (r *Release) digest(toml []byte) error {
+	sum, err := r.sum()
+	if err != nil {
+		return err
+	}
+	r.ManifestDigest = sum
+	whole := sha256.New()
+	whole.Write(toml)
+	io.WriteString(whole, sum)
+	r.Digest = hex.EncodeToString(whole.Sum(nil))
+	return nil
+}
+
+// sum is the SHA-256 of the manifest as it is now.
+func (r *Release) sum() (string, error) {
+	f, err := r.open()
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", r.ManifestPath, err)
+	}
+	if n > maxFile {
+		return "", one(&Problem{File: r.ManifestPath, Line: 1, Message: "the manifest is larger than 256 MiB", Hint: "keep ids, labels and digests only"})
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// rows opens the manifest's rows; close closes them. For JSONL, want and grow are as
+// in openText.
+func (r *Release) rows(want []string, grow bool) (rows source, close func(), err error) {
+	if r.Format == Parquet {
+		return r.parquetRows()
+	}
+	f, err := r.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err = openText(r.Format, f, r.ManifestPath, want, grow)
+	if err != nil {
+		f.Close()
+		var p *Problem
+		if errors.As(err, &p) {
+			err = one(p)
+		}
+		return nil, nil, err
+	}
+	return rows, func() { f.Close() }, nil
+}
+
+func (r *Release) parquetRows() (rows source, close func(), err error) {
+	if r.openParquet == nil {
+		return nil, nil, one(&Problem{File: r.ManifestPath, Message: "Parquet manifests cannot be read here", Hint: "save the manifest as CSV"})
+	}
+	p, err := r.openParquet(r.ManifestPath)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open manifest: %w", err)
+	}
+	if len(p.Columns()) > maxColumns {
+		p.Close()
+		return nil, nil, one(&Problem{File: r.ManifestPath, Line: 1, Message: fmt.Sprintf("the manifest has %d columns", len(p.Columns())), Hint: "at most 1000 are read"})
+	}
+	return newParquetRows(p, r.ManifestPath), func() { p.Close() }, nil
+}
+
+// sampleRows is how many JSON lines tell which keys there are when release.toml does not.
+const sampleRows = 1000
+
+// readColumns gives the manifest's columns: the header, or the keys of the first lines.
+func (r *Release) readColumns() ([]string, error) {
+	rows, closeRows, err := r.rows(nil, true)
+	if err != nil {
+		return nil, err
+	}
+	defer closeRows()
+	if r.Format != JSONL {
+		return rows.Columns(), nil
+	}
+	var problems Problems
+	for range sampleRows {
+		_, err := rows.Next()
+		if err == io.EOF {
+			break
+		}
+		var p *Problem
+		if errors.As(err, &p) {
+			problems.add(*p)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if len(rows.Columns()) == 0 {
+		problems.add(Problem{File: r.ManifestPath, Line: 1, Message: "no line holds a JSON object with keys", Hint: `write one object a line: {"id": "abc123", ...}`})
+		return nil, &problems
+	}
+	return rows.Columns(), nil
+}

@@ -1,0 +1,121 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+)
+
+// A RowReader gives the rows of a table, one after the other.
+type RowReader interface {
+	// Columns gives the column names in file order.
+	Columns() []string
+	// Next gives the next row, one cell per column, valid until the call after. The
+	// error is io.EOF at the end. A *Problem means that this row cannot be used and
+	// that the next can be asked for; any other error is final.
+	Next() ([]Cell, error)
+	Close() error
+}
+
+// A Cell is one value of a row.
+type Cell struct {
+	Text   string   // the value as text, when it is not a list
+	List   []string // the items of a Parquet or JSON list
+	IsList bool
+	Null   bool // no value: JSON null or a missing key, Parquet null
+
+	nested bool // a JSON object, or a list with something other than values in it
+}
+
+// OpenParquet opens a Parquet manifest. It is given by the package that owns the format.
+type OpenParquet func(path string) (RowReader, error)
+
+// A source is a RowReader that knows where its cells stand.
+type source interface {
+	RowReader
+	// at gives line and column of cell i of the last row; of the row itself for -1.
+	at(i int) (line, column int)
+}
+
+// A Format is how a manifest is written.
+type Format string
+
+// The formats.
+const (
+	CSV     Format = "csv"
+	TSV     Format = "tsv"
+	JSONL   Format = "jsonl"
+	Parquet Format = "parquet"
+)
+
+// formatOf tells a file's format by its extension.
+func formatOf(path string) (Format, *Problem) {
+	ext := fold(filepath.Ext(path))
+	switch ext {
+	case ".csv":
+		return CSV, nil
+	case ".tsv", ".tab":
+		return TSV, nil
+	case ".jsonl", ".ndjson":
+		return JSONL, nil
+	case ".parquet", ".pq":
+		return Parquet, nil
+	}
+	hint := "name it .csv, .tsv, .jsonl or .parquet, or set format in release.toml"
+	switch ext {
+	case ".xls", ".xlsx", ".ods":
+		hint = "save the sheet as CSV (UTF-8 without BOM), with the id column as text"
+	case ".json":
+		hint = "write one object a line and name the file .jsonl"
+	}
+	return "", &Problem{File: path, Message: fmt.Sprintf("the name does not tell the format (%s)", quote(ext)), Hint: hint}
+}
+
+// openText starts reading a CSV, TSV or JSONL file. For JSONL, want are the keys to
+// give as columns, and every other key is added as it is met when grow is set.
+func openText(f Format, r io.Reader, file string, want []string, grow bool) (source, error) {
+	switch f {
+	case CSV:
+		return newCSVRows(r, file, ',')
+	case TSV:
+		return newCSVRows(r, file, '\t')
+	case JSONL:
+		return newJSONRows(r, file, want, grow), nil
+	}
+	return nil, fmt.Errorf("read %s: format %q is not a text format", file, f)
+}
+
+// parquetRows numbers the rows of a Parquet file and guards against a reader that
+// breaks its contract.
+type parquetRows struct {
+	RowReader
+	file  string
+	width int
+	row   int
+}
+
+func newParquetRows(r RowReader, file string) *parquetRows {
+	return &parquetRows{RowReader: r, file: file, width: len(r.Columns())}
+}
+
+func (p *parquetRows) Next() ([]Cell, error) {
+	cells, err := p.RowReader.Next()
+	if err == io.EOF {
+		return nil, io.EOF
+	}
+	p.row++
+	var problem *Problem
+	if errors.As(err, &problem) {
+		return nil, problem
+	}
+	if err == nil && len(cells) != p.width {
+		err = fmt.Errorf("%d values in a table of %d columns", len(cells), p.width)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s, row %d: %w", p.file, p.row, err)
+	}
+	return cells, nil
+}
+
+func (p *parquetRows) at(i int) (line, column int) { return max(p.row, 1), i + 1 }

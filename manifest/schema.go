@@ -1,0 +1,178 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// FigSIM gives the label schema of the FigSIM release (arXiv paper, section on the
+// annotation scheme; codes are the paper's, names of M and C codes follow from its
+// counts). Severity runs from None (SS6) to death (SS5). Each call gives a new copy.
+func FigSIM() Schema {
+	return Schema{Name: "figsim", Categories: []Category{
+		{Name: "figurative", Title: "Figurative Phenomenon", Kind: Multi, Labels: []Label{
+			{Code: "F1", Name: "Metaphor"},
+			{Code: "F2", Name: "Pun/Double meaning"},
+			{Code: "F3", Name: "Irony/Sarcasm"},
+			{Code: "F4", Name: "None", Exclusive: true},
+		}},
+		{Name: "severity", Title: "Suicide Severity Scale", Kind: Ordinal, Labels: []Label{
+			{Code: "SS6", Name: "None"},
+			{Code: "SS1", Name: "Wish to be dead"},
+			{Code: "SS2", Name: "Suicide ideation"},
+			{Code: "SS3", Name: "Suicide planning"},
+			{Code: "SS4", Name: "Suicide attempts"},
+			{Code: "SS5", Name: "Suicide death"},
+		}},
+		{Name: "related_content", Title: "Suicide-related Content", Kind: Multi, Labels: []Label{
+			{Code: "SR1", Name: "Methods/locations: stylized depiction"},
+			{Code: "SR2", Name: "Methods/locations: naturalistic depiction"},
+			{Code: "SR3", Name: "Protective factors"},
+			{Code: "SR4", Name: "Harmful factors"},
+			{Code: "SR5", Name: "Third-person description"},
+			{Code: "SR6", Name: "None", Exclusive: true},
+		}},
+		{Name: "modality", Title: "Modality", Kind: Single, Labels: []Label{
+			{Code: "M1", Name: "Complementary"},
+			{Code: "M2", Name: "Text"},
+			{Code: "M3", Name: "Image"},
+		}},
+		{Name: "context", Title: "Context", Kind: Single, Labels: []Label{
+			{Code: "C1", Name: "No context required"},
+			{Code: "C2", Name: "Context required"},
+		}},
+	}}
+}
+
+// The five keys of [columns] that are not categories, in the order of messages.
+var fieldNames = [...]string{"id", "split", "image", "sha256", "phash"}
+
+// reserved reports whether a category may not have the name: it is another column of
+// the Parquet, or another key where category names stand in release.toml.
+func reserved(name string) bool {
+	switch name {
+	case "id", "split", "image", "sha256", "phash", "ocr_text", "ocr_confidence", "width", "height", "filter", "separator":
+		return true
+	}
+	return false
+}
+
+const (
+	maxName       = 64   // bytes of a category's name
+	maxLabelText  = 200  // bytes of a code or label name
+	maxLabels     = 1000 // labels of a category
+	maxCategories = 200
+)
+
+// validColumnName reports whether name can be a Parquet column of any reader:
+// ^[A-Za-z_][A-Za-z0-9_]{0,63}$.
+func validColumnName(name string) bool {
+	return validWord(name, maxName) && !isDigit(name[0])
+}
+
+// validWord reports whether s is ^[A-Za-z0-9_]{1,most}$, the grammar of split names.
+func validWord(s string, most int) bool {
+	if len(s) < 1 || len(s) > most {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !isDigit(c) && c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// validText reports whether s can be shown on one line and stand in a label list.
+func validText(s string, most int) bool {
+	if s == "" || len(s) > most || !utf8.ValidString(s) || strings.TrimSpace(s) != s {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// fault gives what is wrong with a category that release.toml defines, or "".
+func (c *Category) fault() (message, hint string) {
+	switch {
+	case !validColumnName(c.Name):
+		return fmt.Sprintf("category name %s cannot be a column", quote(c.Name)), "use letters, digits and _, a letter first, at most 64"
+	case reserved(fold(c.Name)):
+		return fmt.Sprintf("category name %q is taken by a column that every dataset has", c.Name), "name it otherwise, such as " + c.Name + "_label"
+	case c.Kind != Single && c.Kind != Ordinal && c.Kind != Multi:
+		return fmt.Sprintf("category %s has kind %s", c.Name, quote(string(c.Kind))), `kind is "single", "ordinal" or "multi"`
+	case !validText(c.Title, maxLabelText):
+		return fmt.Sprintf("category %s has a title that is not one line of text", c.Name), "shorten it, and take out line breaks and spaces at its ends"
+	case len(c.Labels) == 0 || len(c.Labels) > maxLabels:
+		return fmt.Sprintf("category %s has %d labels", c.Name, len(c.Labels)), `give 1 to 1000, as labels = [{code = "A", name = "Apple"}]`
+	}
+	texts := make(map[string]int)
+	for i, l := range c.Labels {
+		if !validText(l.Code, maxLabelText) || !validText(l.Name, maxLabelText) {
+			return fmt.Sprintf("category %s has a label (code %s) that is not one line of text", c.Name, quote(l.Code)), "every label needs a code; no line breaks, no spaces at the ends"
+		}
+		if l.Exclusive && c.Kind != Multi {
+			return fmt.Sprintf("label %s of category %s is exclusive, but only one label can be given anyway", quote(l.Code), c.Name), `exclusive is for kind = "multi"`
+		}
+		for _, text := range []string{l.Code, l.Name} {
+			if other, taken := texts[fold(text)]; taken && other != i {
+				return fmt.Sprintf("%s means two labels of category %s, number %d and number %d", quote(text), c.Name, other+1, i+1), "codes and names are compared without regard to case and must differ"
+			}
+			texts[fold(text)] = i
+		}
+	}
+	return "", ""
+}
+
+// A vocabulary finds a category's labels by code, name or mapped spelling.
+type vocabulary struct {
+	category *Category
+	index    map[string]int // folded text -> place in category.Labels
+}
+
+func newVocabulary(c *Category) vocabulary {
+	v := vocabulary{category: c, index: make(map[string]int, 2*len(c.Labels))}
+	for i, l := range c.Labels {
+		v.index[fold(l.Code)] = i
+		v.index[fold(l.Name)] = i
+	}
+	return v
+}
+
+func (v vocabulary) find(text string) (int, bool) {
+	i, ok := v.index[fold(text)]
+	return i, ok
+}
+
+// all reports whether every part is a label.
+func (v vocabulary) all(parts []string) bool {
+	for _, p := range parts {
+		if _, ok := v.find(p); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (v vocabulary) codes() []string {
+	codes := make([]string, len(v.category.Labels))
+	for i, l := range v.category.Labels {
+		codes[i] = l.Code
+	}
+	return codes
+}
+
+// unknown words the problem of a text that is no label of the category.
+func (v vocabulary) unknown(text string) (message, hint string) {
+	message = fmt.Sprintf("%s is not a label of category %s", quote(text), v.category.Name)
+	texts := v.codes()
+	for _, l := range v.category.Labels {
+		texts = append(texts, l.Name)
+	}
+	if near := nearest(text, texts); near != "" {
+		return message, fmt.Sprintf("did you mean %s? the labels are %s", quote(near), list(v.codes()))
+	}
+	return message, "the labels are " + list(v.codes()) + "; another spelling is mapped under [labels." + v.category.Name + "] in release.toml"
+}

@@ -1,0 +1,261 @@
+package manifest
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What Init takes for labels: few different short texts.
+const (
+	maxGuessedLabels = 50
+	maxGuessedText   = 64 // bytes
+)
+
+// A survey is what a whole manifest says of its columns.
+type survey struct {
+	columns []*columnSurvey
+	schema  Schema // FigSIM's
+	figsim  []vocabulary
+}
+
+// A columnSurvey counts the values of one column; empty and null ones count only as
+// empty.
+type columnSurvey struct {
+	name    string
+	filled  int
+	empty   int
+	nested  bool // objects, or lists within lists
+	lists   int
+	strange bool // text that no label has: long, several lines, an address
+
+	ids       int // readable as post ids
+	addresses int // of these, with t3_ or as addresses
+	mixed     int // of these, letters and digits both, as ids have
+	sha256    int
+	phash     int
+	numbers   int // small whole numbers
+	zeros     int
+	words     int // usable as split names
+	flags     int // 1, 0, true...
+
+	values wordSet // whole values
+	folded bool    // two values differ only in case
+	parts  [len(separators)]partSurvey
+	fits   []fit // by FigSIM's categories
+}
+
+// A partSurvey is a column read as lists under one separator (or as the lists they are).
+type partSurvey struct {
+	several int // cells with more than one part
+	bad     bool
+	none    bool // "none" stands beside another part
+	words   wordSet
+}
+
+// A wordSet holds the different texts of a column, folded, until they are too many.
+type wordSet struct {
+	spelled map[string]string // folded -> as first spelled
+	over    bool
+}
+
+// add reports whether the text was there already, in another spelling.
+func (w *wordSet) add(text string) (respelled bool) {
+	if w.over {
+		return false
+	}
+	if first, ok := w.spelled[fold(text)]; ok {
+		return first != text
+	}
+	if len(w.spelled) == maxGuessedLabels {
+		w.over, w.spelled = true, nil
+		return false
+	}
+	if w.spelled == nil {
+		w.spelled = make(map[string]string)
+	}
+	w.spelled[fold(text)] = strings.Clone(text)
+	return false
+}
+
+// survey reads every row. Rows that cannot be read are left to the check that follows.
+func (r *Release) survey() (*survey, error) {
+	rows, closeRows, err := r.rows(nil, true)
+	if err != nil {
+		return nil, err
+	}
+	defer closeRows()
+	s := &survey{schema: FigSIM()}
+	for i := range s.schema.Categories {
+		s.figsim = append(s.figsim, newVocabulary(&s.schema.Categories[i]))
+	}
+	s.widen(rows.Columns())
+	var first Problems
+	for range maxRows {
+		cells, err := rows.Next()
+		if err == io.EOF {
+			break
+		}
+		var p *Problem
+		if errors.As(err, &p) {
+			first.add(*p)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.widen(rows.Columns())
+		for i, cell := range cells {
+			s.columns[i].add(cell, s.figsim)
+		}
+	}
+	if len(s.columns) == 0 && len(first.List) > 0 {
+		return nil, &first
+	}
+	return s, nil
+}
+
+func (s *survey) widen(names []string) {
+	for len(s.columns) < len(names) {
+		s.columns = append(s.columns, &columnSurvey{name: names[len(s.columns)], fits: make([]fit, len(s.figsim))})
+	}
+}
+
+func (c *columnSurvey) add(cell Cell, figsim []vocabulary) {
+	for i := range c.fits {
+		c.fits[i].add(cell, figsim[i], func() (int, int) { return 0, 0 })
+	}
+	switch text := strings.TrimSpace(cell.Text); {
+	case cell.nested:
+		c.nested = true
+	case cell.Null, !cell.IsList && text == "":
+		c.empty++
+	case cell.IsList:
+		c.filled++
+		c.lists++
+		for i := range c.parts {
+			c.parts[i].add(cell.List)
+		}
+	default:
+		c.filled++
+		c.addText(text)
+		for i, sign := range separators {
+			c.parts[i].add(strings.Split(text, sign))
+		}
+	}
+}
+
+func (c *columnSurvey) addText(text string) {
+	if id, err := ParsePostID(text); err == nil {
+		c.ids++
+		if len(id) != len(text) {
+			c.addresses++
+		}
+		if s := string(id); strings.ContainsAny(s, "0123456789") && !digits(s) {
+			c.mixed++
+		}
+	}
+	count := func(n *int, yes bool) {
+		if yes {
+			*n++
+		}
+	}
+	_, isFlag := flagText(text)
+	number, isNumber := imageNumber(text)
+	count(&c.sha256, isHex(foldASCII(text), 64))
+	count(&c.phash, isHex(foldASCII(text), 16))
+	count(&c.numbers, isNumber)
+	count(&c.zeros, isNumber && number == 0)
+	count(&c.words, validWord(text, maxSplit))
+	count(&c.flags, isFlag)
+	if !validText(text, maxGuessedText) || strings.Contains(text, "://") {
+		c.strange = true
+	}
+	if c.values.add(text) {
+		c.folded = true
+	}
+}
+
+func (p *partSurvey) add(parts []string) {
+	if len(parts) > 1 {
+		p.several++
+	}
+	seen := make(map[string]bool, len(parts))
+	for _, part := range parts {
+		part = strings.TrimSpace(part)
+		if !validText(part, maxGuessedText) || strings.Contains(part, "://") || seen[fold(part)] {
+			p.bad = true
+			return
+		}
+		if isNone(part) && len(parts) > 1 {
+			p.none = true
+		}
+		seen[fold(part)] = true
+		p.words.add(part)
+	}
+}
+
+func isNone(text string) bool { return fold(text) == "none" }
+
+// few reports whether n different values are few enough to be labels of a column with
+// so many filled cells.
+func few(n, filled int) bool {
+	const small = 20 // so short a file shows no repetition
+	return n > 0 && n <= maxGuessedLabels && (filled < small || 2*n <= filled)
+}
+
+// isSingle reports whether the column's whole values can be labels.
+func (c *columnSurvey) isSingle() bool {
+	return !c.nested && !c.strange && c.lists == 0 && !c.values.over && few(len(c.values.spelled), c.filled)
+}
+
+// isMulti reports whether the column's values are lists of labels under separator sign.
+func (c *columnSurvey) isMulti(sign int) bool {
+	p := &c.parts[sign]
+	if c.nested || p.bad || p.words.over || !few(len(p.words.spelled), c.filled) {
+		return false
+	}
+	for _, word := range p.words.spelled {
+		if strings.Contains(word, separators[sign]) { // an item of a list, which a cell could not hold
+			return false
+		}
+	}
+	return p.several > 0 || c.lists > 0
+}
+
+// usable reports whether the column's name can be written into release.toml.
+func (c *columnSurvey) usable() bool { return c.name != "" && utf8.ValidString(c.name) }
+
+// personal reports whether the column, by its name, tells of people or their words,
+// which are no labels and belong in no release.
+func (c *columnSurvey) personal() bool {
+	switch plain(c.name) {
+	case "author", "author_name", "author_fullname", "username", "user_name", "user", "user_id", "email", "title", "selftext", "body":
+		return true
+	}
+	return false
+}
+
+// slug makes a category name of a column name.
+func slug(name string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(name) {
+		switch {
+		case r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)):
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "_"):
+			b.WriteByte('_')
+		}
+	}
+	s := strings.TrimRight(b.String(), "_")
+	if s == "" || isDigit(s[0]) {
+		s = "c_" + s
+	}
+	s = strings.TrimRight(s[:min(len(s), maxName-8)], "_")
+	if reserved(s) {
+		s += "_label"
+	}
+	return s
+}

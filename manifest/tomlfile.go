@@ -1,0 +1,235 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+const maxTOML = 256 << 10 // bytes of release.toml
+
+// A tomlFile is a TOML file that is read key by key, so that every key nobody asked
+// for, and every value of a wrong type, is a Problem with its line.
+type tomlFile struct {
+	file     string
+	lines    []string
+	root     map[string]any
+	problems Problems
+}
+
+// A place is a key of a TOML file: section "" is the top, nth counts [[section]].
+type place struct {
+	section string
+	nth     int
+	key     string
+}
+
+func parseTOML(b []byte, file string) (*tomlFile, *Problem) {
+	bad := func(line, column int, message, hint string) *Problem {
+		return &Problem{File: file, Line: line, Column: column, Message: message, Hint: hint}
+	}
+	if len(b) > maxTOML {
+		return nil, bad(1, 0, "the file is larger than 256 KiB", "it holds settings only; the entries stand in the manifest")
+	}
+	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		return nil, bad(1, 1, "the file starts with a byte order mark", `save it as "UTF-8", without BOM`)
+	}
+	t := &tomlFile{file: file, lines: strings.Split(string(b), "\n")}
+	_, err := toml.Decode(string(b), &t.root)
+	var parse toml.ParseError
+	switch {
+	case errors.As(err, &parse):
+		line := min(max(parse.Position.Line, 1), len(t.lines))
+		return nil, bad(line, max(parse.Position.Col, 1), "not valid TOML: "+parse.Message, `a line is key = "text", [table] or # comment`)
+	case err != nil:
+		return nil, bad(1, 0, "not valid TOML: "+err.Error(), `a line is key = "text", [table] or # comment`)
+	}
+	return t, nil
+}
+
+// add notes a problem at a key.
+func (t *tomlFile) add(at place, message, hint string) {
+	t.problems.add(Problem{File: t.file, Line: t.line(at), Message: message, Hint: hint})
+}
+
+// line finds the key's line. The parser does not tell it, so this looks for the usual
+// ways of writing the key and falls back to its section, then to the first line.
+func (t *tomlFile) line(at place) int {
+	section, nth, sectionLine, quoted := "", 0, 1, false
+	for i, line := range t.lines {
+		inside := quoted
+		if (strings.Count(line, `"""`)+strings.Count(line, `'''`))%2 == 1 {
+			quoted = !quoted
+		}
+		line = strings.TrimSpace(line)
+		if inside || line == "" || line[0] == '#' {
+			continue
+		}
+		if name, isHeader := header(line); isHeader {
+			if section = name; section == at.section {
+				nth++
+			}
+		}
+		here := section == at.section && (nth == at.nth+1 || at.section == "")
+		if here && sectionLine == 1 {
+			sectionLine = i + 1
+		}
+		key := keyOf(line)
+		if here && key != "" && (key == at.key || strings.HasPrefix(key, at.key+".")) {
+			return i + 1
+		}
+		if section == "" && at.section != "" && (key == at.section+"."+at.key || key == at.section && sectionLine == 1) {
+			sectionLine = i + 1
+		}
+		if section == at.section+"."+at.key || at.section == "" && section == at.key {
+			return i + 1
+		}
+	}
+	return sectionLine
+}
+
+var unquoteKey = strings.NewReplacer(`"`, "", `'`, "", " ", "", "\t", "")
+
+// header gives the name of a [table] or [[table]] line.
+func header(line string) (name string, ok bool) {
+	if line[0] != '[' {
+		return "", false
+	}
+	name, _, _ = strings.Cut(strings.TrimLeft(line, "["), "]")
+	return unquoteKey.Replace(name), true
+}
+
+func keyOf(line string) string {
+	key, _, found := strings.Cut(line, "=")
+	if !found || line[0] == '[' {
+		return ""
+	}
+	return unquoteKey.Replace(key)
+}
+
+// A table is one TOML table being read. Reading a key takes it out, so that what is
+// left at the end is unknown.
+type table struct {
+	file    *tomlFile
+	section string
+	nth     int
+	keys    map[string]any
+	known   []string
+}
+
+func (t *tomlFile) table(section string, nth int, keys map[string]any) *table {
+	return &table{file: t, section: section, nth: nth, keys: maps.Clone(keys)}
+}
+
+func (t *table) add(key, message, hint string) {
+	t.file.add(place{t.section, t.nth, key}, message, hint)
+}
+
+func (t *table) take(key string) (any, bool) {
+	t.known = append(t.known, key)
+	v, ok := t.keys[key]
+	delete(t.keys, key)
+	return v, ok
+}
+
+// text reads a string; given tells whether the key is there (with the right type).
+func (t *table) text(key string) (value string, given bool) {
+	v, ok := t.take(key)
+	if !ok {
+		return "", false
+	}
+	s, isText := v.(string)
+	if !isText {
+		t.add(key, fmt.Sprintf("%s is not a text", key), fmt.Sprintf(`write %s = "..."`, key))
+	}
+	return s, isText
+}
+
+// date reads a day, as text or as a TOML date, and gives it as YYYY-MM-DD.
+func (t *table) date(key string) string {
+	v, ok := t.take(key)
+	if !ok {
+		return ""
+	}
+	switch d := v.(type) {
+	case time.Time:
+		return d.Format(time.DateOnly)
+	case string:
+		if _, err := time.Parse(time.DateOnly, d); err == nil || d == "" {
+			return d
+		}
+	}
+	t.add(key, fmt.Sprintf("%s is not a date", key), fmt.Sprintf("write %s = 2025-12-31", key))
+	return ""
+}
+
+func (t *table) flag(key string) bool {
+	v, ok := t.take(key)
+	if !ok {
+		return false
+	}
+	b, isBool := v.(bool)
+	if !isBool {
+		t.add(key, fmt.Sprintf("%s is not true or false", key), fmt.Sprintf("write %s = true", key))
+	}
+	return b
+}
+
+// sub reads a table; a missing one is empty.
+func (t *table) sub(key string) *table {
+	v, ok := t.take(key)
+	section := key
+	if t.section != "" {
+		section = t.section + "." + key
+	}
+	keys, isTable := v.(map[string]any)
+	if ok && !isTable {
+		t.add(key, fmt.Sprintf("%s is not a table", key), fmt.Sprintf("write [%s] on a line, and its keys below", section))
+	}
+	return t.file.table(section, 0, keys)
+}
+
+// tables reads an array of tables, written [[key]] or [{...}, {...}].
+func (t *table) tables(key string) []map[string]any {
+	v, ok := t.take(key)
+	if !ok {
+		return nil
+	}
+	switch list := v.(type) {
+	case []map[string]any:
+		return list
+	case []any:
+		all := make([]map[string]any, 0, len(list))
+		for _, item := range list {
+			if m, isTable := item.(map[string]any); isTable {
+				all = append(all, m)
+			}
+		}
+		if len(all) == len(list) {
+			return all
+		}
+	}
+	t.add(key, fmt.Sprintf("%s is not a list of tables", key), fmt.Sprintf("write %s = [{...}, {...}]", key))
+	return nil
+}
+
+// done reports every key that nobody took.
+func (t *table) done() {
+	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
+		where := ""
+		if t.section != "" {
+			where = " in [" + t.section + "]"
+		}
+		hint := "the keys here are " + list(t.known)
+		if near := nearest(key, t.known); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		t.add(key, fmt.Sprintf("unknown key %s%s", quote(key), where), hint)
+	}
+}

@@ -1,0 +1,206 @@
+// Package dataset writes what a run hands over: one image Parquet per split, the dataset
+// card and croissant.json. It also reads a Parquet file as a manifest.
+//
+// It owns the layout of the Parquet: columns, types, encodings, row groups and footer.
+// It promises that one input gives one sequence of bytes, on any machine and with any
+// number of processors; that every column, struct child and list element is optional,
+// without which Hugging Face datasets drops its features in silence; that memory stays
+// flat however many rows there are; and that no row leaves whose image is not the one
+// its sha256 names. No clock value is written.
+//
+// # Limitations
+//
+// WriteParquet writes to an io.Writer: temporary names, fsync and rename belong to
+// pipeline/workspace. A file that was cut short by an error is not a Parquet file.
+// OpenManifest reads flat columns and lists of scalars; other columns are left out.
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"rehydrate/manifest"
+)
+
+// FormatVersion numbers the Parquet layout; it is in the footer as rehydrate.format.
+//
+//	1  id, image, ocr_text, ocr_confidence, width, height, sha256, phash, [filter], labels
+const FormatVersion = "1"
+
+// A Row is one row of the dataset. Image, SHA256 and the label slices are only read,
+// and not after the next row has been asked for.
+type Row struct {
+	ID    string // post id, "/n" behind it for the image n > 0 of a gallery
+	Image []byte // the image file as stored: JPEG, PNG, GIF or WebP
+	Path  string // its file name, for the format and for display; "" is written as null
+	// Text is what OCR read, in reading order with \n between lines. Where HasText is
+	// false the image bears no text and the column holds "", whatever Text says.
+	Text    string
+	HasText bool
+	// NoReading says that there is no OCR result at all (a kept row that OCR failed on,
+	// in flag mode): ocr_text and ocr_confidence are null.
+	NoReading  bool
+	Confidence float64 // mean confidence of the words, 0 to 100
+	Width      int     // pixels, at least 1
+	Height     int     // pixels, at least 1
+	SHA256     string  // 64 lower-case hex digits, of Image
+	PHash      string  // 16 lower-case hex digits; "" is written as null
+	Filter     string  // flag mode only: why the row would have been dropped; "" is written as null
+	// Labels holds, per category of the schema and in its order, indexes into
+	// Category.Labels. nil is no label given and written as null; empty and not nil is
+	// written as an empty list, or as null where the category takes one label.
+	Labels [][]int
+}
+
+// Provenance says what a dataset was made from and with. Every field goes into the footer
+// as a key-value under rehydrate.*, an empty one too.
+type Provenance struct {
+	Release, Version              string
+	ReleaseDigest, ManifestDigest string // sha256 hex
+	PolicyDigest                  string // sha256 hex
+	ToolVersion                   string
+	OCREngine, OCRModel           string
+	OCRParameters                 string
+	Dedupe                        string // the thresholds
+	HashKind                      string
+	GoVersion                     string
+}
+
+// A pair is one thing known of how a dataset came to be: its footer key and the words
+// that the card has for it.
+type pair struct{ key, title, value string }
+
+func (p Provenance) pairs() []pair {
+	return []pair{
+		{"release", "Release", p.Release},
+		{"release_version", "Release version", p.Version},
+		{"release_digest", "Release digest", p.ReleaseDigest},
+		{"manifest_digest", "Manifest digest", p.ManifestDigest},
+		{"policy_digest", "Policy digest", p.PolicyDigest},
+		{"tool_version", "rehydrate version", p.ToolVersion},
+		{"ocr_engine", "OCR engine", p.OCREngine},
+		{"ocr_model", "OCR model", p.OCRModel},
+		{"ocr_parameters", "OCR parameters", p.OCRParameters},
+		{"dedupe", "Duplicate rule", p.Dedupe},
+		{"hash_kind", "Perceptual hash", p.HashKind},
+		{"go_version", "Go version", p.GoVersion},
+	}
+}
+
+// Stats describes a Parquet file that was written.
+type Stats struct {
+	Rows       int
+	RowGroups  int
+	Bytes      int64  // length of the file
+	ImageBytes int64  // sum of the lengths of the images
+	SHA256     string // of the file, lower-case hex
+}
+
+// FileName returns the path of a split's Parquet inside the dataset folder, in the
+// pattern by which Hugging Face finds splits: data/train-00000-of-00001.parquet.
+func FileName(split string) string {
+	return "data/" + split + "-00000-of-00001.parquet"
+}
+
+// baseColumns are the columns before the labels; filter is there in flag mode only.
+func baseColumns(flagged bool) []string {
+	columns := []string{"id", "image", "ocr_text", "ocr_confidence", "width", "height", "sha256", "phash"}
+	if flagged {
+		columns = append(columns, "filter")
+	}
+	return columns
+}
+
+// checkSchema refuses a label schema that cannot be written as columns and ClassLabels.
+func checkSchema(s manifest.Schema, flagged bool) error {
+	// Readers differ on whether column names that only differ in case are the same.
+	taken := map[string]string{"filter": "filter"}
+	for _, c := range baseColumns(flagged) {
+		taken[c] = c
+	}
+	for _, c := range s.Categories {
+		switch other, dup := taken[strings.ToLower(c.Name)]; {
+		case c.Name == "" || !printable(c.Name):
+			return fmt.Errorf("label category %q: its name cannot be a column name: use printable text", c.Name)
+		case dup:
+			return fmt.Errorf("label category %q: the dataset already has a column %q: rename the category", c.Name, other)
+		case !slices.Contains([]manifest.CategoryKind{manifest.Single, manifest.Ordinal, manifest.Multi}, c.Kind):
+			return fmt.Errorf("label category %q: unknown kind %q", c.Name, c.Kind)
+		case len(c.Labels) == 0:
+			return fmt.Errorf("label category %q has no labels", c.Name)
+		}
+		taken[strings.ToLower(c.Name)] = c.Name
+		names := make(map[string]bool, len(c.Labels))
+		for _, l := range c.Labels {
+			if l.Name == "" || !printable(l.Name) || names[l.Name] {
+				return fmt.Errorf("label category %q, label %q: names must be printable, and unique within the category", c.Name, l.Name)
+			}
+			names[l.Name] = true
+		}
+	}
+	return nil
+}
+
+// printable reports whether s is UTF-8 without control characters, line ends included.
+// A card or a column name with such a character would break YAML or a terminal.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return r < 0x20 || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff'
+	})
+}
+
+var (
+	hex16 = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+	errNoImage = errors.New("it has no image")
+	errDigest  = errors.New("its image is not the one that its sha256 names: the stored file is damaged, verify the workspace")
+)
+
+// check refuses a row that would make the dataset wrong.
+func (r *Row) check(s manifest.Schema) error {
+	switch {
+	case r.ID == "":
+		return errors.New("it has no id")
+	case len(r.Image) == 0:
+		return errNoImage
+	case r.Width < 1 || r.Height < 1 || r.Width > math.MaxInt32 || r.Height > math.MaxInt32:
+		return fmt.Errorf("its size is %d x %d pixels", r.Width, r.Height)
+	case r.PHash != "" && !hex16.MatchString(r.PHash):
+		return fmt.Errorf("its perceptual hash %q is not 16 lower-case hex digits", r.PHash)
+	case !(r.Confidence >= 0 && r.Confidence <= 100): // NaN too
+		return fmt.Errorf("its OCR confidence %v is outside 0 to 100", r.Confidence)
+	}
+	for _, text := range []string{r.ID, r.Path, r.Text, r.Filter} {
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("its text %.40q is not UTF-8", text)
+		}
+	}
+	if sum := sha256.Sum256(r.Image); hex.EncodeToString(sum[:]) != r.SHA256 {
+		return errDigest
+	}
+	return r.checkLabels(s)
+}
+
+func (r *Row) checkLabels(s manifest.Schema) error {
+	if len(r.Labels) != len(s.Categories) {
+		return fmt.Errorf("it has labels for %d categories, the schema has %d", len(r.Labels), len(s.Categories))
+	}
+	for i, c := range s.Categories {
+		if c.Kind != manifest.Multi && len(r.Labels[i]) > 1 {
+			return fmt.Errorf("it has %d labels in %q, which takes one", len(r.Labels[i]), c.Name)
+		}
+		for _, label := range r.Labels[i] {
+			if label < 0 || label >= len(c.Labels) {
+				return fmt.Errorf("its label %d in %q is outside 0 to %d", label, c.Name, len(c.Labels)-1)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,444 @@
+package dataset
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// What the guard lets through. parquet-go allocates what a file claims: a footer length, a
+// list length, the values of a page, the length of a run (six bytes can claim 2 GiB).
+const (
+	maxFooterBytes   = 16 << 20
+	maxFooterStructs = 1 << 18
+	maxHeaderBytes   = 256 << 10 // a page header holds two bounds of its column
+	maxPageBytes     = 64 << 20  // of a page, decompressed
+	maxChunkValues   = 1 << 24
+	maxGroupMemory   = 512 << 20
+	maxDepth         = 16
+)
+
+// A guard checks every count that a Parquet file claims against what the file holds, before
+// the library believes it.
+type guard struct {
+	r    io.ReaderAt
+	size int64
+}
+
+// footer checks the length of the footer and the lists in it.
+func (g *guard) footer() error {
+	var tail [8]byte
+	if g.size < 12 {
+		return errors.New("too short for a Parquet file")
+	}
+	if _, err := g.r.ReadAt(tail[:], g.size-8); err != nil {
+		return fmt.Errorf("read the end of the file: %w", err)
+	}
+	if string(tail[4:]) != "PAR1" {
+		return errors.New("it does not end as a Parquet file does: it is another format, encrypted or cut off")
+	}
+	n := int64(binary.LittleEndian.Uint32(tail[:4]))
+	if n > g.size-12 || n > maxFooterBytes {
+		return fmt.Errorf("footer of %d bytes in a file of %d", n, g.size)
+	}
+	footer := make([]byte, n)
+	if _, err := g.r.ReadAt(footer, g.size-8-n); err != nil {
+		return fmt.Errorf("read the footer: %w", err)
+	}
+	w := walker{data: footer, structs: maxFooterStructs}
+	if err := w.object(0); err != nil {
+		return fmt.Errorf("footer: %w", err)
+	}
+	return nil
+}
+
+// chunk checks all pages of a column chunk and returns a bound of the memory that reading
+// it takes.
+func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost int64, err error) {
+	pos := meta.DataPageOffset
+	if meta.DictionaryPageOffset != 0 { // where the library starts to read
+		pos = meta.DictionaryPageOffset
+	}
+	end := pos + meta.TotalCompressedSize
+	if pos < 4 || meta.TotalCompressedSize < 0 || end < pos || end > g.size-8 {
+		return 0, fmt.Errorf("%w: its pages are said to be at %d, %d bytes long, in a file of %d", parquet.ErrCorrupted, pos, meta.TotalCompressedSize, g.size)
+	}
+	if meta.NumValues < 0 || meta.NumValues > maxChunkValues {
+		return 0, fmt.Errorf("%d values in one row group, at most %d are read", meta.NumValues, maxChunkValues)
+	}
+	var dictionary, largest, values int64
+	for pos < end {
+		p, err := g.page(pos, end)
+		if err != nil {
+			return 0, fmt.Errorf("page at byte %d: %w", pos, err)
+		}
+		memory, err := p.check(col, meta.Codec)
+		if err != nil {
+			return 0, fmt.Errorf("page at byte %d: %w", pos, err)
+		}
+		if p.header.Type == format.DictionaryPage {
+			dictionary += memory
+		} else {
+			largest = max(largest, memory)
+			values += int64(p.values())
+		}
+		if values > meta.NumValues || dictionary > maxGroupMemory {
+			return 0, fmt.Errorf("%w: page at byte %d: more values than the %d that the footer counts", parquet.ErrCorrupted, pos, meta.NumValues)
+		}
+		pos = p.end
+	}
+	return dictionary + largest, nil
+}
+
+// A rawPage is a page as it stands in the file.
+type rawPage struct {
+	header format.PageHeader
+	body   []byte
+	end    int64
+}
+
+func (g *guard) page(pos, end int64) (*rawPage, error) {
+	head := make([]byte, min(end-pos, 512))
+	for {
+		if _, err := g.r.ReadAt(head, pos); err != nil {
+			return nil, fmt.Errorf("read its header: %w", err)
+		}
+		w := walker{data: head, structs: 100}
+		err := w.object(0)
+		if err == nil {
+			head = head[:w.pos]
+			break
+		}
+		longer := min(end-pos, maxHeaderBytes)
+		if int64(len(head)) == longer || !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fmt.Errorf("header: %w", err)
+		}
+		head = make([]byte, min(longer, 8*int64(len(head))))
+	}
+	p := &rawPage{}
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), head, &p.header); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	start, n := pos+int64(len(head)), int64(p.header.CompressedPageSize)
+	p.end = start + n
+	if n < 0 || p.end > end || n > maxPageBytes || p.header.UncompressedPageSize < 0 || p.header.UncompressedPageSize > maxPageBytes {
+		return nil, fmt.Errorf("%w: it claims %d bytes, %d decompressed; %d are left, and at most %d are read", parquet.ErrCorrupted, n,
+			p.header.UncompressedPageSize, end-start, maxPageBytes)
+	}
+	p.body = make([]byte, n)
+	if _, err := g.r.ReadAt(p.body, start); err != nil {
+		return nil, fmt.Errorf("read it: %w", err)
+	}
+	return p, nil
+}
+
+func (p *rawPage) values() int32 {
+	switch p.header.Type {
+	case format.DataPage:
+		return p.header.DataPageHeader.V.NumValues
+	case format.DataPageV2:
+		return p.header.DataPageHeaderV2.V.NumValues
+	}
+	return p.header.DictionaryPageHeader.V.NumValues
+}
+
+// check looks at the counts inside a page: what decompresses, the runs of its levels and of
+// its dictionary indexes, the totals of delta encodings. It returns a bound of the memory
+// that decoding takes.
+func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) (memory int64, err error) {
+	n := int64(p.values())
+	if n < 0 || n > maxChunkValues {
+		return 0, fmt.Errorf("%w: it claims %d values", parquet.ErrCorrupted, n)
+	}
+	memory = int64(len(p.body)) + int64(p.header.UncompressedPageSize) + 8*n
+	repetition, definition := bits.Len(uint(col.MaxRepetitionLevel())), bits.Len(uint(col.MaxDefinitionLevel()))
+	switch p.header.Type {
+	case format.DictionaryPage:
+		data, err := p.decompress(codec, p.body, 0)
+		if err == nil && n > 8*int64(len(data)) {
+			err = fmt.Errorf("%w: dictionary of %d values in %d bytes", parquet.ErrCorrupted, n, len(data))
+		}
+		return memory, err
+	case format.DataPage:
+		data, err := p.decompress(codec, p.body, 0)
+		if err != nil {
+			return 0, err
+		}
+		for _, width := range []int{repetition, definition} {
+			if data, err = prefixedRuns(data, width, n); err != nil {
+				return 0, fmt.Errorf("levels: %w", err)
+			}
+		}
+		return memory, checkValues(p.header.DataPageHeader.V.Encoding, data, n)
+	case format.DataPageV2:
+		h := p.header.DataPageHeaderV2.V
+		r, d := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
+		if r < 0 || d < 0 || r+d > int64(len(p.body)) {
+			return 0, fmt.Errorf("%w: levels of %d and %d bytes in a page of %d", parquet.ErrCorrupted, r, d, len(p.body))
+		}
+		if err := errors.Join(runs(p.body[:r], repetition, n), runs(p.body[r:r+d], definition, n)); err != nil {
+			return 0, fmt.Errorf("levels: %w", err)
+		}
+		data := p.body[r+d:]
+		if !h.IsCompressed.Valid || h.IsCompressed.V {
+			if data, err = p.decompress(codec, data, r+d); err != nil {
+				return 0, err
+			}
+		}
+		return memory, checkValues(h.Encoding, data, n)
+	}
+	return 0, fmt.Errorf("%w: unknown page type %d", parquet.ErrCorrupted, p.header.Type)
+}
+
+// decompress gives the data of a page if it is no longer than the header says; levels are
+// the bytes of the page that are never compressed.
+func (p *rawPage) decompress(codec format.CompressionCodec, data []byte, levels int64) ([]byte, error) {
+	most := int64(p.header.UncompressedPageSize) - levels
+	var in io.Reader
+	switch codec {
+	case format.Uncompressed:
+		in = bytes.NewReader(data)
+	case format.Snappy: // starts with its length, which the decoder holds it to
+		if n, k := binary.Uvarint(data); len(data) > 0 && (k <= 0 || n > uint64(max(most, 0))) {
+			return nil, fmt.Errorf("%w: it decompresses to %d bytes, its header says %d", parquet.ErrCorrupted, n, most)
+		}
+		return parquet.Snappy.Decode(nil, data)
+	case format.Gzip:
+		z, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return nil, fmt.Errorf("decompress: %w", err)
+		}
+		in = z
+	case format.Zstd:
+		z, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*maxPageBytes))
+		if err != nil {
+			return nil, fmt.Errorf("decompress: %w", err)
+		}
+		defer z.Close()
+		in = z
+	default:
+		return nil, fmt.Errorf("compression %v is not read here: write the file with zstd, snappy, gzip or none", codec)
+	}
+	out, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	if int64(len(out)) > most {
+		return nil, fmt.Errorf("%w: it decompresses to more than the %d bytes that its header says", parquet.ErrCorrupted, most)
+	}
+	return out, nil
+}
+
+func checkValues(e format.Encoding, data []byte, n int64) error {
+	var err error
+	switch e {
+	case format.Plain, format.ByteStreamSplit:
+	case format.RLE: // booleans
+		_, err = prefixedRuns(data, 1, n)
+	case format.PlainDictionary, format.RLEDictionary:
+		if len(data) > 0 && data[0] <= 32 {
+			err = runs(data[1:], int(data[0]), n)
+		} else if len(data) > 0 {
+			err = fmt.Errorf("%w: indexes of %d bits", parquet.ErrCorrupted, data[0])
+		}
+	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
+		err = deltaTotal(data, n)
+	default: // DELTA_BYTE_ARRAY: a few bytes can stand for gigabytes
+		return fmt.Errorf("encoding %v is not read here: write the file with dictionary or plain encoding", e)
+	}
+	if err != nil {
+		return fmt.Errorf("values: %w", err)
+	}
+	return nil
+}
+
+// deltaTotal checks the third number of a delta-packed block: how many values follow.
+func deltaTotal(data []byte, n int64) error {
+	var total uint64
+	for range 3 {
+		v, k := binary.Uvarint(data)
+		if k <= 0 {
+			if len(data) == 0 && n == 0 {
+				return nil
+			}
+			return io.ErrUnexpectedEOF
+		}
+		total, data = v, data[k:]
+	}
+	if total > uint64(n) {
+		return fmt.Errorf("%w: %d deltas for %d values", parquet.ErrCorrupted, total, n)
+	}
+	return nil
+}
+
+// prefixedRuns checks runs that have their length before them, and gives what follows.
+func prefixedRuns(data []byte, width int, n int64) ([]byte, error) {
+	if width == 0 {
+		return data, nil
+	}
+	if len(data) < 4 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	length := int64(binary.LittleEndian.Uint32(data))
+	if length > int64(len(data)-4) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return data[4+length:], runs(data[4:4+length], width, n)
+}
+
+// runs adds up the lengths of the runs in RLE/bit-packed data. The last bit-packed run may
+// be padded; no writer pads by more than 504.
+func runs(data []byte, width int, n int64) error {
+	var total uint64
+	for len(data) > 0 {
+		head, k := binary.Uvarint(data)
+		if k <= 0 {
+			return io.ErrUnexpectedEOF
+		}
+		data = data[k:]
+		count, size := head>>1, uint64(width+7)/8
+		if head&1 == 1 {
+			if count > maxChunkValues {
+				return fmt.Errorf("%w: a run of %d groups", parquet.ErrCorrupted, count)
+			}
+			count, size = count*8, count*uint64(width)
+		}
+		if size > uint64(len(data)) {
+			return io.ErrUnexpectedEOF
+		}
+		data = data[size:]
+		if total += count; count > maxChunkValues || total > uint64(n)+504 {
+			return fmt.Errorf("%w: runs of more than the %d values of the page", parquet.ErrCorrupted, n)
+		}
+	}
+	return nil
+}
+
+// A walker goes over one Thrift object in the compact protocol. It checks that every list
+// is no longer than the bytes that are left, that objects nest no deeper than maxDepth and
+// that there are at most structs of them.
+type walker struct {
+	data    []byte
+	pos     int
+	structs int
+}
+
+// Types of the compact protocol.
+const (
+	thriftTrue = iota + 1
+	thriftFalse
+	thriftByte
+	thriftInt16
+	thriftInt32
+	thriftInt64
+	thriftDouble
+	thriftBinary
+	thriftList
+	thriftSet
+	thriftMap
+	thriftStruct
+)
+
+func (w *walker) object(depth int) error {
+	if w.structs--; depth > maxDepth || w.structs < 0 {
+		return fmt.Errorf("%w: too many objects, or nested too deep", parquet.ErrCorrupted)
+	}
+	for {
+		head, err := w.byte()
+		if err != nil || head == 0 {
+			return err
+		}
+		if head>>4 == 0 { // the field id follows, where it is no small step
+			if _, err := w.uvarint(); err != nil {
+				return err
+			}
+		}
+		if kind := head & 0xf; kind != thriftTrue && kind != thriftFalse { // they are their own value
+			if err := w.value(kind, depth); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (w *walker) value(kind byte, depth int) error {
+	switch kind {
+	case thriftTrue, thriftFalse, thriftByte:
+		return w.skip(1)
+	case thriftInt16, thriftInt32, thriftInt64:
+		_, err := w.uvarint()
+		return err
+	case thriftDouble:
+		return w.skip(8)
+	case thriftBinary:
+		n, err := w.uvarint()
+		if err != nil {
+			return err
+		}
+		return w.skip(n)
+	case thriftList, thriftSet:
+		return w.list(depth)
+	case thriftStruct:
+		return w.object(depth + 1)
+	}
+	return fmt.Errorf("%w: a value of type %d", parquet.ErrCorrupted, kind) // maps too: Parquet has none
+}
+
+func (w *walker) list(depth int) error {
+	head, err := w.byte()
+	if err != nil {
+		return err
+	}
+	n := uint64(head >> 4)
+	if n == 15 {
+		if n, err = w.uvarint(); err != nil {
+			return err
+		}
+	}
+	if depth > maxDepth {
+		return fmt.Errorf("%w: lists nested too deep", parquet.ErrCorrupted)
+	}
+	if n > uint64(len(w.data)-w.pos) {
+		return fmt.Errorf("a list of %d items in %d bytes: %w", n, len(w.data)-w.pos, io.ErrUnexpectedEOF)
+	}
+	for range n {
+		if err := w.value(head&0xf, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) byte() (byte, error) {
+	if w.pos >= len(w.data) {
+		return 0, io.ErrUnexpectedEOF
+	}
+	w.pos++
+	return w.data[w.pos-1], nil
+}
+
+func (w *walker) uvarint() (uint64, error) {
+	v, n := binary.Uvarint(w.data[w.pos:])
+	if n <= 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	w.pos += n
+	return v, nil
+}
+
+func (w *walker) skip(n uint64) error {
+	if n > uint64(len(w.data)-w.pos) {
+		return io.ErrUnexpectedEOF
+	}
+	w.pos += int(n)
+	return nil
+}

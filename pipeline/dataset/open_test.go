@@ -1,0 +1,297 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/duckdbtest"
+)
+
+var exported = cmpopts.IgnoreUnexported(manifest.Cell{})
+
+// table is what a manifest holds: columns, then rows, then the complaint of each bad row.
+type table struct {
+	Columns  []string
+	Rows     [][]manifest.Cell
+	Problems []string
+}
+
+func readTable(path string) (out table, err error) {
+	r, err := OpenManifest(path)
+	if err != nil {
+		return out, err
+	}
+	defer r.Close()
+	out.Columns = r.Columns()
+	for {
+		cells, err := r.Next()
+		var p *manifest.Problem
+		switch {
+		case err == io.EOF:
+			return out, nil
+		case errors.As(err, &p):
+			out.Problems = append(out.Problems, fmt.Sprintf("%d:%d %s", p.Line, p.Column, p.Message))
+		case err != nil:
+			return out, err
+		default:
+			out.Rows = append(out.Rows, append([]manifest.Cell(nil), cells...))
+		}
+	}
+}
+
+type manifestRow struct {
+	ID      *string  `parquet:"id,optional"`
+	Split   string   `parquet:"split,dict"`
+	Image   int32    `parquet:"image"`
+	Big     int64    `parquet:"big,delta"`
+	Unsig   uint64   `parquet:"unsig"`
+	Score   *float64 `parquet:"score,optional"`
+	OneHot  bool     `parquet:"F1"`
+	Tags    []string `parquet:"tags,list,optional" parquet-element:",optional,dict"`
+	Bare    []string `parquet:"bare"`
+	Numbers []*int64 `parquet:"numbers,list,optional" parquet-element:",optional"`
+	Picture *struct {
+		Bytes []byte `parquet:"bytes"`
+	} `parquet:"picture,optional"`
+}
+
+func manifestRows() []manifestRow {
+	score := 3.0
+	return []manifestRow{
+		{ID: new("1abc"), Split: "train", Image: 2, Big: -5, Unsig: 1 << 63, Score: &score, OneHot: true, Tags: []string{"a", "b"}, Bare: []string{"x", "y"}, Numbers: []*int64{new(int64(0))}},
+		{ID: nil, Split: "", Tags: []string{}, Bare: nil},
+		{ID: new("1abd"), Split: "test", Big: 1 << 40, Tags: nil, Bare: []string{"z"}, Numbers: []*int64{new(int64(7)), nil}},
+		{ID: new("\xff"), Split: "test"},
+		{ID: new("1abe"), Split: "test", OneHot: true},
+	}
+}
+
+func manifestFile(t testing.TB, options ...parquet.WriterOption) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[manifestRow](&b, options...)
+	if _, err := w.Write(manifestRows()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func save(t testing.TB, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.parquet")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestOpenManifest(t *testing.T) {
+	text := func(s string) manifest.Cell { return manifest.Cell{Text: s} }
+	list := func(items ...string) manifest.Cell {
+		return manifest.Cell{IsList: true, List: append([]string{}, items...)}
+	}
+	null, nullList := manifest.Cell{Null: true}, manifest.Cell{IsList: true, Null: true}
+	want := table{
+		Columns: []string{"id", "split", "image", "big", "unsig", "score", "F1", "tags", "bare", "numbers"},
+		Rows: [][]manifest.Cell{
+			{text("1abc"), text("train"), text("2"), text("-5"), text("9223372036854775808"), text("3"), text("true"), list("a", "b"), list("x", "y"), list("0")},
+			{null, text(""), text("0"), text("0"), text("0"), null, text("false"), list(), list(), nullList},
+			{text("1abe"), text("test"), text("0"), text("0"), text("0"), null, text("true"), nullList, list(), nullList},
+		},
+		Problems: []string{`3:10 column "numbers" has a list with a null in it`, `4:1 column "id" has a text that is not UTF-8`},
+	}
+	for name, options := range map[string][]parquet.WriterOption{
+		"plain, v2":       nil,
+		"zstd, v1":        {parquet.Compression(&parquet.Zstd), parquet.DataPageVersion(1)},
+		"snappy, v1":      {parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1)},
+		"gzip, v2":        {parquet.Compression(&parquet.Gzip)},
+		"a row per group": {parquet.MaxRowsPerRowGroup(1)},
+	} {
+		got, err := readTable(save(t, manifestFile(t, options...)))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(want, got, exported); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The dataset's own files are manifests as well: the image is left out.
+func TestOpenManifestOwn(t *testing.T) {
+	path, _ := writeFile(t, false, all(testRows()))
+	got, err := readTable(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Rows) != 8 || len(got.Problems) != 0 || cmp.Diff([]string{"id", "ocr_text"}, got.Columns[:2]) != "" {
+		t.Fatalf("read %d rows, columns %q, problems %q", len(got.Rows), got.Columns, got.Problems)
+	}
+	for i, want := range testRows() {
+		cells := got.Rows[i]
+		if cells[0].Text != want.ID || cells[7].Null != (len(want.Labels[0]) == 0) || cells[9].Null != (want.Labels[2] == nil) || len(cells[9].List) != len(want.Labels[2]) {
+			t.Errorf("row %d reads as %+v", i, cells)
+		}
+	}
+}
+
+// Files of another writer, with its encodings and a NULL in every place.
+func TestOpenManifestDuckDB(t *testing.T) {
+	for _, codec := range []string{"snappy", "zstd", "gzip", "uncompressed"} {
+		for _, version := range []string{"v1", "v2"} {
+			path := filepath.Join(t.TempDir(), "d.parquet")
+			var none []struct{}
+			duckdbtest.Query(t, &none, fmt.Sprintf(`COPY (SELECT 'id' || i AS id, CASE i %% 3 WHEN 0 THEN 'train' WHEN 1 THEN 'test' END AS split,
+				i::SMALLINT AS image, i %% 2 = 0 AS F1, CASE WHEN i %% 5 > 0 THEN list_transform(range(i %% 4), lambda x: 'L' || x) END AS labels,
+				i / 2 AS half, {'a': 1} AS nested, DATE '2024-01-01' AS day FROM range(5000) t(i)) TO %s (FORMAT parquet, CODEC '%s', PARQUET_VERSION '%s', ROW_GROUP_SIZE 2048)`,
+				duckdbtest.Quote(path), codec, version))
+			got, err := readTable(path)
+			if err != nil {
+				t.Errorf("%s %s: %v", codec, version, err)
+				continue
+			}
+			if diff := cmp.Diff([]string{"id", "split", "image", "F1", "labels", "half"}, got.Columns); diff != "" || len(got.Rows) != 5000 {
+				t.Fatalf("%s %s: %d rows, columns (-want +got):\n%s", codec, version, len(got.Rows), diff)
+			}
+			for i, cells := range got.Rows {
+				want := []manifest.Cell{{Text: fmt.Sprint("id", i)}, {Text: []string{"train", "test", ""}[i%3], Null: i%3 == 2}, {Text: fmt.Sprint(i)},
+					{Text: fmt.Sprint(i%2 == 0)}, {IsList: true, Null: i%5 == 0}, {Text: strings.TrimSuffix(fmt.Sprintf("%.1f", float64(i)/2), ".0")}}
+				if i%5 > 0 {
+					want[4].List = []string{"L0", "L1", "L2"}[:i%4]
+				}
+				if diff := cmp.Diff(want, cells, exported); diff != "" {
+					t.Fatalf("%s %s, row %d (-want +got):\n%s", codec, version, i, diff)
+				}
+			}
+		}
+	}
+}
+
+func TestOpenManifestRefuses(t *testing.T) {
+	good := manifestFile(t)
+	longFooter := bytes.Clone(good)
+	binary.LittleEndian.PutUint32(longFooter[len(longFooter)-8:], 1<<31)
+	for name, data := range map[string][]byte{
+		"empty":       nil,
+		"text":        []byte("id,split\n1abc,train\n"),
+		"cut off":     good[:len(good)-100],
+		"long footer": longFooter,
+		"brotli":      manifestFile(t, parquet.Compression(&parquet.Brotli)),
+	} {
+		if got, err := readTable(save(t, data)); err == nil {
+			t.Errorf("%s: read %d rows", name, len(got.Rows))
+		}
+	}
+	sparse := save(t, nil)
+	if err := os.Truncate(sparse, maxManifestBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenManifest(sparse); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("file above the limit: %v", err)
+	}
+	if _, err := OpenManifest(t.TempDir()); err == nil {
+		t.Error("a folder was opened")
+	}
+	if _, err := OpenManifest(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+}
+
+// Counts that claim gigabytes in a few bytes. The library would allocate them.
+func TestForgedCounts(t *testing.T) {
+	uvarint := func(v uint64) []byte { return binary.AppendUvarint(nil, v) }
+	if err := runs(append(uvarint(1<<31), 1), 1, 10); err == nil {
+		t.Error("a run of 2^30 values in a page of 10 was let through")
+	}
+	if err := runs(append(uvarint(10<<1), 1), 1, 10); err != nil {
+		t.Errorf("a run of 10 values in a page of 10: %v", err)
+	}
+	if err := runs(append(uvarint(2<<1|1), 0xff, 0xff), 1, 10); err != nil {
+		t.Errorf("a padded bit-packed run: %v", err)
+	}
+	delta := bytes.Join([][]byte{uvarint(128), uvarint(4), uvarint(1 << 30), uvarint(0)}, nil)
+	if err := deltaTotal(delta, 10); err == nil {
+		t.Error("2^30 deltas in a page of 10 were let through")
+	}
+	list := walker{data: append([]byte{0x19, 0xfc}, uvarint(1<<30)...), structs: 10}
+	if err := list.object(0); err == nil {
+		t.Error("a list of 2^30 objects in 7 bytes was let through")
+	}
+	deep := walker{data: bytes.Repeat([]byte{0x1c}, 1000), structs: 1 << 20}
+	if err := deep.object(0); err == nil {
+		t.Error("objects nested 1000 deep were let through")
+	}
+	for codec, c := range map[string]compress.Codec{"zstd": &parquet.Zstd, "gzip": &parquet.Gzip, "snappy": &parquet.Snappy} {
+		bomb, err := c.Encode(nil, make([]byte, 8<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := rawPage{}
+		page.header.UncompressedPageSize = 1000
+		if _, err := page.decompress(c.CompressionCodec(), bomb, 0); err == nil {
+			t.Errorf("%s: 8 MiB in a page of 1000 bytes was let through", codec)
+		}
+	}
+}
+
+// Every single byte of a file set to other values: an error or rows, never a panic, never
+// much memory.
+func TestDamagedManifest(t *testing.T) {
+	good := manifestFile(t, parquet.Compression(&parquet.Zstd), parquet.DataPageVersion(1))
+	path := save(t, good)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range good {
+		for _, v := range []byte{0x00, 0xff, good[i] ^ 1} {
+			bad := bytes.Clone(good)
+			bad[i] = v
+			if err := os.WriteFile(path, bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			readTable(path)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if grown := after.Sys - before.Sys; grown > 300<<20 {
+		t.Errorf("damaged files made the program take %d more bytes", grown)
+	}
+}
+
+func FuzzOpenManifest(f *testing.F) {
+	f.Add(manifestFile(f))
+	f.Add(manifestFile(f, parquet.Compression(&parquet.Zstd), parquet.DataPageVersion(1)))
+	f.Add(manifestFile(f, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(2)))
+	f.Add([]byte("PAR1PAR1"))
+	path := filepath.Join(f.TempDir(), "m.parquet")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readTable(path)
+		if err != nil {
+			return
+		}
+		for _, cells := range got.Rows {
+			if len(cells) != len(got.Columns) {
+				t.Fatalf("a row of %d cells in %d columns", len(cells), len(got.Columns))
+			}
+		}
+	})
+}

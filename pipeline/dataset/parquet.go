@@ -1,0 +1,313 @@
+package dataset
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+
+	"github.com/parquet-go/parquet-go"
+
+	"rehydrate/manifest"
+)
+
+// Row groups end after maxGroupRows rows or once they hold maxGroupImageBytes of images.
+// 100 rows is what the Hub's viewer reads best (one row costs its whole group); an image
+// is at most 20 MiB, so a group stays well below 100 MB, and the writer holds one group.
+const (
+	maxGroupRows       = 100
+	maxGroupImageBytes = 32 << 20
+)
+
+// WriteParquet writes the rows as one Parquet file, complete with footer, and returns what
+// it wrote. With flagged, the file has the column filter. No rows give a valid file with
+// the full schema. An error from rows, a row that is not fit to be written (see Row) and a
+// failed write end it; w then holds a torso that the caller has to throw away.
+func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, rows iter.Seq2[Row, error]) (Stats, error) {
+	if err := checkSchema(s, flagged); err != nil {
+		return Stats{}, fmt.Errorf("write parquet: %w", err)
+	}
+	options, err := writerOptions(s, p, flagged)
+	if err != nil {
+		return Stats{}, fmt.Errorf("write parquet: %w", err)
+	}
+	out := &meter{w: w, sum: sha256.New()}
+	pw := parquet.NewGenericWriter[any](out, options...)
+	stats, groupBytes := Stats{}, int64(0)
+	buf := make(parquet.Row, 0, 16+len(s.Categories))
+	for row, err := range rows {
+		if err != nil {
+			return Stats{}, fmt.Errorf("write parquet: after %d rows: %w", stats.Rows, err)
+		}
+		if err := row.check(s); err != nil {
+			return Stats{}, fmt.Errorf("write parquet: row %d (%q): %w", stats.Rows+1, row.ID, err)
+		}
+		buf = appendRow(buf[:0], s, flagged, &row)
+		if _, err := pw.WriteRows([]parquet.Row{buf}); err != nil {
+			return Stats{}, fmt.Errorf("write parquet: row %d (%q): %w", stats.Rows+1, row.ID, err)
+		}
+		stats.Rows++
+		stats.ImageBytes += int64(len(row.Image))
+		if groupBytes += int64(len(row.Image)); stats.Rows%maxGroupRows == 0 || groupBytes >= maxGroupImageBytes {
+			if err := pw.Flush(); err != nil {
+				return Stats{}, fmt.Errorf("write parquet: row group that ends with row %d: %w", stats.Rows, err)
+			}
+			groupBytes = 0
+		}
+	}
+	if err := pw.Close(); err != nil {
+		return Stats{}, fmt.Errorf("write parquet: footer: %w", err)
+	}
+	stats.RowGroups = len(pw.File().Metadata().RowGroups)
+	stats.Bytes, stats.SHA256 = out.n, hex.EncodeToString(out.sum.Sum(nil))
+	return stats, nil
+}
+
+// meter counts and hashes what passes through.
+type meter struct {
+	w   io.Writer
+	n   int64
+	sum hash.Hash
+}
+
+func (m *meter) Write(b []byte) (int, error) {
+	n, err := m.w.Write(b)
+	m.n += int64(n)
+	m.sum.Write(b[:n])
+	return n, err
+}
+
+func writerOptions(s manifest.Schema, p Provenance, flagged bool) ([]parquet.WriterOption, error) {
+	features, err := huggingFace(s, flagged)
+	if err != nil {
+		return nil, err
+	}
+	options := []parquet.WriterOption{
+		parquetSchema(s, flagged),
+		parquet.Compression(&parquet.Zstd),
+		parquet.MaxRowsPerRowGroup(maxGroupRows),
+		// Version 1 pages are what every reader takes, the old ones too.
+		parquet.DataPageVersion(1),
+		// The default is taken from the build information of the program, which would make
+		// the bytes depend on how it was built.
+		parquet.CreatedBy("rehydrate", p.ToolVersion, ""),
+		// Without both, page headers and chunk statistics hold whole images and texts as
+		// minimum and maximum: 822 MB for 300 MB of images.
+		parquet.SkipPageBounds("image", "bytes"),
+		parquet.SkipPageStatistics("image", "bytes"),
+		parquet.SkipPageBounds("ocr_text"),
+		parquet.SkipPageStatistics("ocr_text"),
+		parquet.KeyValueMetadata("huggingface", features),
+		parquet.KeyValueMetadata("rehydrate.format", FormatVersion),
+	}
+	for _, kv := range p.pairs() {
+		options = append(options, parquet.KeyValueMetadata("rehydrate."+kv.key, kv.value))
+	}
+	return options, nil
+}
+
+// group is a parquet.Group whose fields keep their order; parquet.Group sorts them.
+type group struct {
+	parquet.Group
+	fields []parquet.Field
+}
+
+func (g group) Fields() []parquet.Field { return g.fields }
+
+func (g *group) add(name string, n parquet.Node) {
+	if g.Group == nil {
+		g.Group = parquet.Group{}
+	}
+	g.Group[name] = n
+	// The only way to a Field from outside the library: as the single one of a Group.
+	g.fields = append(g.fields, parquet.Group{name: n}.Fields()[0])
+}
+
+// parquetSchema lays out the columns. Everything is optional, list elements too: datasets
+// keeps a declared feature only where the Arrow field equals the one it expects, which is
+// nullable throughout.
+func parquetSchema(s manifest.Schema, flagged bool) *parquet.Schema {
+	// Plain strings, as every reader knows them; the library's own choice is
+	// DELTA_LENGTH_BYTE_ARRAY.
+	text := func() parquet.Node { return parquet.Optional(parquet.Encoded(parquet.String(), &parquet.Plain)) }
+	label := func() parquet.Node { return parquet.Optional(parquet.Leaf(parquet.Int64Type)) }
+
+	var image group
+	image.add("bytes", parquet.Optional(parquet.Compressed(
+		parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain), &parquet.Uncompressed)))
+	image.add("path", text())
+
+	var root group
+	root.add("id", text())
+	root.add("image", parquet.Optional(image))
+	root.add("ocr_text", text())
+	root.add("ocr_confidence", parquet.Optional(parquet.Leaf(parquet.FloatType)))
+	root.add("width", parquet.Optional(parquet.Leaf(parquet.Int32Type)))
+	root.add("height", parquet.Optional(parquet.Leaf(parquet.Int32Type)))
+	root.add("sha256", text())
+	root.add("phash", text())
+	if flagged { // few different values: the one column that gains from a dictionary
+		root.add("filter", parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary)))
+	}
+	for _, c := range s.Categories {
+		if c.Kind == manifest.Multi {
+			root.add(c.Name, parquet.Optional(parquet.List(label())))
+		} else {
+			root.add(c.Name, label())
+		}
+	}
+	return parquet.NewSchema("schema", root)
+}
+
+// appendRow turns a row into values with their levels, in column order. The levels are set
+// here, by hand: the library's way from Go values turns 0 and "" into null (see
+// TestLabelZero).
+func appendRow(out parquet.Row, s manifest.Schema, flagged bool, r *Row) parquet.Row {
+	add := func(v parquet.Value, definition int) {
+		out = append(out, v.Level(0, definition, columnAfter(out)))
+	}
+	text := func(v string, null bool, definition int) {
+		if null {
+			add(parquet.NullValue(), definition-1)
+			return
+		}
+		add(parquet.ByteArrayValue([]byte(v)), definition)
+	}
+	text(r.ID, false, 1)
+	add(parquet.ByteArrayValue(r.Image), 2)
+	text(r.Path, r.Path == "", 2)
+	switch {
+	case r.NoReading:
+		text("", true, 1)
+		add(parquet.NullValue(), 0)
+	case r.HasText:
+		text(r.Text, false, 1)
+		add(parquet.FloatValue(float32(r.Confidence)), 1)
+	default:
+		text("", false, 1)
+		add(parquet.FloatValue(float32(r.Confidence)), 1)
+	}
+	add(parquet.Int32Value(int32(r.Width)), 1)
+	add(parquet.Int32Value(int32(r.Height)), 1)
+	text(r.SHA256, false, 1)
+	text(r.PHash, r.PHash == "", 1)
+	if flagged {
+		text(r.Filter, r.Filter == "", 1)
+	}
+	for i, c := range s.Categories {
+		if c.Kind == manifest.Multi {
+			out = appendList(out, r.Labels[i])
+		} else if len(r.Labels[i]) == 0 {
+			add(parquet.NullValue(), 0)
+		} else {
+			add(parquet.Int64Value(int64(r.Labels[i][0])), 1)
+		}
+	}
+	return out
+}
+
+// appendList writes the definition levels of an optional list of optional elements:
+// 0 null list, 1 empty list, 2 null element (never written), 3 element.
+func appendList(out parquet.Row, ids []int) parquet.Row {
+	column := columnAfter(out)
+	switch {
+	case ids == nil:
+		return append(out, parquet.NullValue().Level(0, 0, column))
+	case len(ids) == 0:
+		return append(out, parquet.NullValue().Level(0, 1, column))
+	}
+	for i, id := range ids {
+		out = append(out, parquet.Int64Value(int64(id)).Level(min(i, 1), 3, column))
+	}
+	return out
+}
+
+func columnAfter(row parquet.Row) int {
+	if len(row) == 0 {
+		return 0
+	}
+	return row[len(row)-1].Column() + 1
+}
+
+// A feature is one Hugging Face feature. Sequence, not List: datasets before version 4
+// rejects List, later versions still take Sequence.
+type feature struct {
+	Feature *feature `json:"feature,omitempty"`
+	Names   []string `json:"names,omitempty"`
+	DType   string   `json:"dtype,omitempty"`
+	Type    string   `json:"_type"`
+}
+
+type namedFeature struct {
+	name string
+	feature
+}
+
+func features(s manifest.Schema, flagged bool) []namedFeature {
+	dtypes := map[string]string{"ocr_confidence": "float32", "width": "int32", "height": "int32"}
+	var out []namedFeature
+	for _, name := range baseColumns(flagged) {
+		f := feature{DType: "string", Type: "Value"}
+		if d, ok := dtypes[name]; ok {
+			f.DType = d
+		}
+		if name == "image" {
+			f = feature{Type: "Image"}
+		}
+		out = append(out, namedFeature{name, f})
+	}
+	for _, c := range s.Categories {
+		label := feature{Type: "ClassLabel"}
+		for _, l := range c.Labels {
+			label.Names = append(label.Names, l.Name)
+		}
+		f := label
+		if c.Kind == manifest.Multi {
+			f = feature{Feature: &label, Type: "Sequence"}
+		}
+		out = append(out, namedFeature{c.Name, f})
+	}
+	return out
+}
+
+// huggingFace returns the value of the footer key "huggingface", features in column order.
+func huggingFace(s manifest.Schema, flagged bool) (string, error) {
+	var b bytes.Buffer
+	b.WriteString(`{"info":{"features":{`)
+	for i, f := range features(s, flagged) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		value, err := jsonText(f.feature)
+		if err != nil {
+			return "", fmt.Errorf("features of column %q: %w", f.name, err)
+		}
+		b.WriteString(quoted(f.name) + ":" + value)
+	}
+	b.WriteString(`}}}`)
+	return b.String(), nil
+}
+
+// jsonText is json.Marshal without its escapes for HTML.
+func jsonText(v any) (string, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", err
+	}
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// quoted returns s in double quotes, good as JSON and as YAML.
+func quoted(s string) string {
+	text, err := jsonText(s)
+	if err != nil { // a string always encodes
+		panic(err)
+	}
+	return text
+}

@@ -1,0 +1,357 @@
+package dataset
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"rehydrate/manifest"
+)
+
+// testSchema has one category of each kind, with names that are awkward in JSON, YAML and SQL.
+func testSchema() manifest.Schema {
+	return manifest.Schema{Name: "test", Categories: []manifest.Category{
+		{Name: "kind", Title: "Kind", Kind: manifest.Single, Labels: []manifest.Label{
+			{Code: "K1", Name: "No"}, {Code: "K2", Name: "It's \"quoted\": #1"}, {Code: "K3", Name: "Irony/Sarcasm"}}},
+		{Name: "severity", Title: "Severity", Kind: manifest.Ordinal, Labels: []manifest.Label{
+			{Code: "S1", Name: "None"}, {Code: "S2", Name: "Low"}, {Code: "S3", Name: "<High & up>"}}},
+		{Name: "figures, of speech", Title: "Figures", Kind: manifest.Multi, Labels: []manifest.Label{
+			{Code: "F1", Name: "Métaphore"}, {Code: "F2", Name: "0"}, {Code: "F3", Name: "Hyperbole"}}},
+	}}
+}
+
+func testProvenance() Provenance {
+	return Provenance{Release: "Test", Version: "1.0.0", ReleaseDigest: strings.Repeat("a", 64), ManifestDigest: strings.Repeat("b", 64),
+		PolicyDigest: strings.Repeat("c", 64), ToolVersion: "v0.1.0", OCREngine: "tesseract 5.3.0", OCRModel: "eng " + strings.Repeat("d", 64),
+		OCRParameters: "psm=3", Dedupe: "radius=10 words=3", HashKind: "phash goimagehash v1.1.0", GoVersion: "go1.26"}
+}
+
+// picture returns n bytes that look like a JPEG and do not compress.
+func picture(rng *rand.Rand, n int) []byte {
+	b := make([]byte, n, n+8)
+	for i := 0; i < n; i += 8 {
+		binary.LittleEndian.PutUint64(b[i:i+8:cap(b)], rng.Uint64())
+	}
+	copy(b, "\xff\xd8\xff\xe0\x00\x10JFIF")
+	return b
+}
+
+func newRow(id string, image []byte) Row {
+	sum := sha256.Sum256(image)
+	return Row{ID: id, Image: image, Path: id + ".jpg", Text: "a text", HasText: true, Confidence: 91.5, Width: 640, Height: 480,
+		SHA256: hex.EncodeToString(sum[:]), PHash: "0123456789abcdef", Labels: [][]int{{0}, {2}, {1, 0}}}
+}
+
+// testRows are rows in every shape that the columns have to tell apart.
+func testRows() []Row {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var rows []Row
+	for i := range 8 {
+		rows = append(rows, newRow(fmt.Sprintf("id%d", i), picture(rng, 3000+i)))
+	}
+	rows[1].Labels = [][]int{{0}, {0}, {0}}   // label id 0 in all
+	rows[2].Labels = [][]int{nil, nil, nil}   // no label given
+	rows[3].Labels = [][]int{{}, {1}, {}}     // an empty list
+	rows[4].Text, rows[4].HasText = "", false // no text in the image
+	rows[4].Confidence = 0                    //
+	rows[5].Text, rows[5].HasText = "noise", false
+	rows[6].NoReading, rows[6].PHash, rows[6].Path = true, "", ""
+	rows[6].Filter = "unreadable"
+	rows[7].Text, rows[7].Labels = "línea\nзвук 😀", [][]int{{2}, {2}, {2, 1, 0}}
+	rows[7].ID = "id7/1"
+	return rows
+}
+
+func all(rows []Row) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for _, r := range rows {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func write(t testing.TB, flagged bool, rows iter.Seq2[Row, error]) ([]byte, Stats) {
+	t.Helper()
+	var b bytes.Buffer
+	stats, err := WriteParquet(&b, testSchema(), testProvenance(), flagged, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), stats
+}
+
+func writeFile(t testing.TB, flagged bool, rows iter.Seq2[Row, error]) (string, Stats) {
+	t.Helper()
+	data, stats := write(t, flagged, rows)
+	path := filepath.Join(t.TempDir(), "it's a test.parquet")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, stats
+}
+
+func open(t testing.TB, data []byte) *parquet.File {
+	t.Helper()
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestFileName(t *testing.T) {
+	if got, want := FileName("train"), "data/train-00000-of-00001.parquet"; got != want {
+		t.Errorf("FileName(train) = %q, want %q", got, want)
+	}
+}
+
+func TestSameBytes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	rng := rand.New(rand.NewPCG(3, 4))
+	var rows []Row
+	for i := range 250 {
+		r := newRow(fmt.Sprint("r", i), picture(rng, 2000+rng.IntN(5000)))
+		r.Text = strings.Repeat(fmt.Sprint("word", i%7, " "), i)
+		r.Filter = []string{"", "not_english", "unreadable"}[i%3]
+		rows = append(rows, r)
+	}
+	sums := map[string][]int{}
+	for _, procs := range []int{1, 4, 4, 1} {
+		runtime.GOMAXPROCS(procs)
+		data, stats := write(t, true, all(rows))
+		sum := sha256.Sum256(data)
+		if stats.SHA256 != hex.EncodeToString(sum[:]) || stats.Bytes != int64(len(data)) {
+			t.Errorf("stats = %+v, want sha256 %x of %d bytes", stats, sum, len(data))
+		}
+		sums[stats.SHA256] = append(sums[stats.SHA256], procs)
+	}
+	if len(sums) != 1 {
+		t.Errorf("one input gave %d files: %v", len(sums), sums)
+	}
+}
+
+func TestEverythingOptional(t *testing.T) {
+	data, _ := write(t, true, all(testRows()))
+	var repeated int
+	for _, e := range open(t, data).Metadata().Schema[1:] { // the root has no repetition
+		switch e.RepetitionType.V {
+		case format.Optional:
+		case format.Repeated: // the middle group that every list has
+			repeated++
+			if e.Name != "list" {
+				t.Errorf("column %s is repeated", e.Name)
+			}
+		default:
+			t.Errorf("column %s is required: datasets would drop the features", e.Name)
+		}
+	}
+	if repeated != 1 {
+		t.Errorf("%d lists, want 1", repeated)
+	}
+}
+
+func TestLayout(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var rows []Row
+	for i := range 205 {
+		rows = append(rows, newRow(fmt.Sprint("r", i), picture(rng, 20_000)))
+	}
+	data, stats := write(t, true, all(rows))
+	f := open(t, data)
+	if stats.Rows != 205 || stats.RowGroups != 3 || f.NumRows() != 205 || stats.ImageBytes != 205*20_000 {
+		t.Errorf("stats = %+v, file has %d rows; want 205 rows in 3 groups", stats, f.NumRows())
+	}
+	if limit := stats.ImageBytes * 105 / 100; stats.Bytes > limit {
+		t.Errorf("file has %d bytes, want at most %d: images in the statistics?", stats.Bytes, limit)
+	}
+	var columns []string
+	for _, c := range f.Root().Columns() {
+		columns = append(columns, c.Name())
+	}
+	want := []string{"id", "image", "ocr_text", "ocr_confidence", "width", "height", "sha256", "phash", "filter", "kind", "severity", "figures, of speech"}
+	if diff := cmp.Diff(want, columns); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
+	}
+	for _, c := range f.Metadata().RowGroups[0].Columns {
+		path, codec := strings.Join(c.MetaData.PathInSchema, "."), format.Zstd
+		if path == "image.bytes" {
+			codec = format.Uncompressed
+		}
+		if c.MetaData.Codec != codec {
+			t.Errorf("%s: codec %v, want %v", path, c.MetaData.Codec, codec)
+		}
+		if dict := c.MetaData.DictionaryPageOffset != 0; dict != (path == "filter") {
+			t.Errorf("%s: dictionary %v", path, dict)
+		}
+		if c.OffsetIndexOffset == 0 || c.ColumnIndexOffset == 0 {
+			t.Errorf("%s: no page index", path)
+		}
+		if n := len(c.MetaData.Statistics.MinValue) + len(c.MetaData.Statistics.MaxValue); n > 200 {
+			t.Errorf("%s: %d bytes of bounds in the footer", path, n)
+		}
+	}
+}
+
+// Row groups end by the bytes of their images too, long before 100 rows.
+func TestRowGroupBytes(t *testing.T) {
+	image := picture(rand.New(rand.NewPCG(7, 8)), 9<<20)
+	rows := func(yield func(Row, error) bool) {
+		for i := range 9 {
+			if !yield(newRow(fmt.Sprint(i), image), nil) {
+				return
+			}
+		}
+	}
+	stats, err := WriteParquet(io.Discard, testSchema(), testProvenance(), false, rows)
+	if err != nil || stats.RowGroups != 3 { // 36 + 36 + 9 MiB
+		t.Errorf("9 images of 9 MiB: %d row groups, error %v; want 3", stats.RowGroups, err)
+	}
+}
+
+func TestNoRows(t *testing.T) {
+	data, stats := write(t, false, all(nil))
+	f := open(t, data)
+	if f.NumRows() != 0 || stats.Rows != 0 || len(f.Root().Columns()) != 11 {
+		t.Errorf("empty file: %d rows, %d columns, stats %+v", f.NumRows(), len(f.Root().Columns()), stats)
+	}
+	if _, ok := f.Lookup("huggingface"); !ok {
+		t.Error("empty file has no features")
+	}
+}
+
+func TestFooter(t *testing.T) {
+	data, _ := write(t, true, all(testRows()))
+	f := open(t, data)
+	text, _ := f.Lookup("huggingface")
+	var got struct {
+		Info struct {
+			Features map[string]any `json:"features"`
+		} `json:"info"`
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	value := func(dtype string) any { return map[string]any{"dtype": dtype, "_type": "Value"} }
+	label := func(names ...any) any { return map[string]any{"names": names, "_type": "ClassLabel"} }
+	want := map[string]any{
+		"id": value("string"), "image": map[string]any{"_type": "Image"}, "ocr_text": value("string"), "ocr_confidence": value("float32"),
+		"width": value("int32"), "height": value("int32"), "sha256": value("string"), "phash": value("string"), "filter": value("string"),
+		"kind":               label("No", "It's \"quoted\": #1", "Irony/Sarcasm"),
+		"severity":           label("None", "Low", "<High & up>"),
+		"figures, of speech": map[string]any{"feature": label("Métaphore", "0", "Hyperbole"), "_type": "Sequence"},
+	}
+	if diff := cmp.Diff(want, got.Info.Features); diff != "" {
+		t.Errorf("features (-want +got):\n%s", diff)
+	}
+	if i, j := strings.Index(text, `"phash"`), strings.Index(text, `"kind"`); i > j || strings.Contains(text, `\u003c`) {
+		t.Errorf("features are not in column order, or escaped: %s", text)
+	}
+	for key, want := range map[string]string{
+		"rehydrate.format": FormatVersion, "rehydrate.manifest_digest": strings.Repeat("b", 64), "rehydrate.policy_digest": strings.Repeat("c", 64),
+		"rehydrate.tool_version": "v0.1.0", "rehydrate.ocr_engine": "tesseract 5.3.0", "rehydrate.ocr_parameters": "psm=3", "rehydrate.go_version": "go1.26",
+	} {
+		if got, _ := f.Lookup(key); got != want {
+			t.Errorf("footer %s = %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestRowsRefused(t *testing.T) {
+	good := func() Row { return newRow("abc", []byte("\xff\xd8\xff image")) }
+	boom := errors.New("boom")
+	for name, change := range map[string]func(*Row){
+		"no image":       func(r *Row) { r.Image = nil },
+		"damaged image":  func(r *Row) { r.Image = []byte("\xff\xd8\xff imagf") },
+		"no id":          func(r *Row) { r.ID = "" },
+		"no size":        func(r *Row) { r.Width = 0 },
+		"huge size":      func(r *Row) { r.Height = 1 << 31 },
+		"bad text":       func(r *Row) { r.Text = "\xff" },
+		"bad phash":      func(r *Row) { r.PHash = "0123" },
+		"bad confidence": func(r *Row) { r.Confidence = 101 },
+		"labels missing": func(r *Row) { r.Labels = r.Labels[:2] },
+		"label too high": func(r *Row) { r.Labels = [][]int{{3}, {}, {}} },
+		"label below 0":  func(r *Row) { r.Labels = [][]int{{}, {}, {-1}} },
+		"two for single": func(r *Row) { r.Labels = [][]int{{0, 1}, {}, {}} },
+	} {
+		row := good()
+		change(&row)
+		_, err := WriteParquet(io.Discard, testSchema(), testProvenance(), false, all([]Row{good(), row}))
+		if err == nil || !strings.Contains(err.Error(), "row 2") {
+			t.Errorf("%s: error %v, want one that names row 2", name, err)
+		}
+	}
+	_, err := WriteParquet(io.Discard, testSchema(), testProvenance(), false, func(yield func(Row, error) bool) { yield(Row{}, boom) })
+	if !errors.Is(err, boom) {
+		t.Errorf("error of the rows came back as %v", err)
+	}
+	if _, err := WriteParquet(failingWriter{}, testSchema(), testProvenance(), false, all([]Row{good()})); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("failed write came back as %v", err)
+	}
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestSchemasRefused(t *testing.T) {
+	label := []manifest.Label{{Code: "A", Name: "A"}}
+	for name, categories := range map[string][]manifest.Category{
+		"base column":   {{Name: "image", Kind: manifest.Single, Labels: label}},
+		"base, in case": {{Name: "Filter", Kind: manifest.Single, Labels: label}},
+		"twice":         {{Name: "a", Kind: manifest.Single, Labels: label}, {Name: "A", Kind: manifest.Single, Labels: label}},
+		"no name":       {{Kind: manifest.Single, Labels: label}},
+		"line end":      {{Name: "a\nb", Kind: manifest.Single, Labels: label}},
+		"no labels":     {{Name: "a", Kind: manifest.Single}},
+		"unknown kind":  {{Name: "a", Kind: "triple", Labels: label}},
+		"label twice":   {{Name: "a", Kind: manifest.Single, Labels: append(label, label...)}},
+		"label unnamed": {{Name: "a", Kind: manifest.Single, Labels: []manifest.Label{{Code: "A"}}}},
+	} {
+		if _, err := WriteParquet(io.Discard, manifest.Schema{Categories: categories}, Provenance{}, false, all(nil)); err == nil {
+			t.Errorf("%s: schema was taken", name)
+		}
+	}
+}
+
+// BenchmarkWriteParquet writes 2,000 rows of 150 kB and reports the peak of the heap.
+func BenchmarkWriteParquet(b *testing.B) {
+	image := picture(rand.New(rand.NewPCG(9, 10)), 150_000)
+	row := newRow("abc", image)
+	var peak uint64
+	rows := func(yield func(Row, error) bool) {
+		for i := range 2000 {
+			if i%50 == 0 {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				peak = max(peak, m.Sys)
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+	b.SetBytes(2000 * 150_000)
+	for b.Loop() {
+		if _, err := WriteParquet(io.Discard, testSchema(), testProvenance(), false, rows); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(peak)/1e6, "peak-MB")
+}

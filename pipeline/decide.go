@@ -1,0 +1,212 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// candidate is the outcome of an entry that only the near-duplicate rule is left to judge.
+const candidate manifest.Outcome = ""
+
+// A judge turns what is stored of one entry into its outcome. It asks nobody: the same
+// record gives the same outcome.
+type judge struct {
+	policy     policy.Policy
+	tombstones map[manifest.PostID]manifest.Tombstone
+	now        time.Time
+}
+
+func (r *run) judge(rec workspace.Record) manifest.Result {
+	return judge{r.Policy, r.buried, r.Now()}.outcome(rec)
+}
+
+// outcome returns the outcome that everything before dedupe and language decides, or
+// candidate.
+func (j judge) outcome(rec workspace.Record) manifest.Result {
+	res := manifest.Result{Key: rec.Key, Split: rec.Split}
+	if stone, ok := j.tombstones[rec.Key.ID]; ok {
+		return j.buried(res, rec.Post, stone)
+	}
+	p := rec.Post
+	switch p.State {
+	case "":
+		res.Outcome = manifest.Pending
+		return res
+	case manifest.StateUnknown:
+		res.Outcome, res.Reason = manifest.Failed, p.Reason
+		return res
+	case manifest.StateRemoved, manifest.StateDeleted, manifest.StateUnavailable:
+		res.Outcome, res.Reason = outcomeOf(p.State), p.Reason
+		if p.Withheld {
+			res.Detail = "withheld, not erased: part of a mass removal that waits for --confirm-removals"
+		}
+		return res
+	case manifest.StateHeld:
+		res.Outcome, res.Reason = manifest.Refused, p.Reason
+		return res
+	}
+	switch {
+	case !p.AbsentAt.IsZero():
+		res.Outcome, res.Reason = manifest.Failed, "absent_once"
+	case rec.Image == nil && rec.Trouble != nil:
+		res.Outcome, res.Reason, res.Detail = rec.Trouble.Outcome, rec.Trouble.Reason, rec.Trouble.Detail
+	case rec.Image == nil || rec.Reading == nil:
+		res.Outcome = manifest.Pending
+	case rec.Reading.Failed != nil:
+		t := rec.Reading.Failed
+		res.Outcome, res.Reason, res.Detail = t.Outcome, t.Reason, t.Detail
+	case j.policy.Stale(p.LiveAt, j.now):
+		res.Outcome, res.Reason = manifest.Failed, "not_rechecked"
+		res.Detail = "last seen live longer ago than the policy's recheck_within"
+	default:
+		res.Outcome = candidate
+	}
+	return res
+}
+
+// buried is the outcome of an entry whose post has a tombstone. What Reddit says now is the
+// reason while it agrees; a post that came back stays out all the same.
+func (j judge) buried(res manifest.Result, p workspace.Post, stone manifest.Tombstone) manifest.Result {
+	res.Outcome, res.Reason = outcomeOf(stone.State), "tombstone"
+	if p.State == stone.State {
+		res.Reason = p.Reason
+	}
+	return res
+}
+
+func outcomeOf(s manifest.PostState) manifest.Outcome {
+	switch s {
+	case manifest.StateDeleted:
+		return manifest.Deleted
+	case manifest.StateUnavailable:
+		return manifest.Unavailable
+	default:
+		return manifest.Removed
+	}
+}
+
+// A near is what dedupe found of one dropped entry.
+type near struct {
+	of    manifest.Key
+	class string
+	bits  int
+	words int
+}
+
+// decide gives every entry its outcome and stores them all.
+func (r *run) decide(ctx context.Context) error {
+	r.Progress.stage("dedupe")
+	j := judge{r.Policy, r.buried, r.Now()}
+	nears, err := r.findNear(ctx, j)
+	if err != nil {
+		return err
+	}
+	results := func(yield func(manifest.Result, error) bool) {
+		for rec, err := range r.Workspace.Records(ctx, workspace.Select{WithWords: true}) {
+			if err != nil {
+				yield(manifest.Result{}, err)
+				return
+			}
+			if !yield(r.conclude(j, rec, nears), nil) {
+				return
+			}
+		}
+	}
+	if err := r.Workspace.SetResults(ctx, results); err != nil {
+		return fmt.Errorf("store the outcomes: %w", err)
+	}
+	return nil
+}
+
+// findNear applies the near-duplicate rule to all entries that everything else lets pass,
+// in manifest order.
+func (r *run) findNear(ctx context.Context, j judge) (map[manifest.Key]near, error) {
+	var (
+		items []dedupe.Item
+		keys  []manifest.Key
+	)
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{WithWords: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if j.outcome(rec).Outcome != candidate || r.inEnglish(rec).Outcome != "" {
+			continue
+		}
+		item := dedupe.Item{Hash: dedupe.Hash{Bits: rec.Image.PHash, Flat: rec.Image.Flat},
+			Content: rec.Image.SHA256, Tokens: tokens(rec.Reading.Words)}
+		if rec.Reading.Wide != nil {
+			wide := dedupe.Hash256(*rec.Reading.Wide)
+			item.Wide = &wide
+		}
+		items, keys = append(items, item), append(keys, rec.Key)
+	}
+	rule := dedupe.Rule{Radius: r.Policy.Dedupe.HashRadius, Words: r.Policy.Dedupe.WordDifference}
+	decisions, err := dedupe.KeepFirst(ctx, items, rule)
+	if err != nil {
+		return nil, fmt.Errorf("find near-duplicates: %w", err)
+	}
+	nears := map[manifest.Key]near{}
+	for i, d := range decisions {
+		if d.Of >= 0 {
+			nears[keys[i]] = near{of: keys[d.Of], class: d.Class, bits: d.HashDistance, words: d.WordDistance}
+		}
+	}
+	return nears, nil
+}
+
+func (r *run) inEnglish(rec workspace.Record) language.Verdict {
+	words := make([]language.Word, len(rec.Reading.Words))
+	for i, w := range rec.Reading.Words {
+		words[i] = language.Word{Text: w.Text, Confidence: w.Confidence}
+	}
+	return r.Language.Judge(words, r.Policy.Filter.EnglishThreshold)
+}
+
+// conclude is the outcome of one entry with all that is known. In flag mode a filtered row
+// is kept, and its reason names the outcome that it would have had.
+func (r *run) conclude(j judge, rec workspace.Record, nears map[manifest.Key]near) manifest.Result {
+	res := j.outcome(rec)
+	if res.Outcome != candidate {
+		return res
+	}
+	res.Outcome = manifest.Kept
+	if v := r.inEnglish(rec); v.Outcome != "" {
+		res.Outcome, res.Reason = v.Outcome, v.Reason
+		res.Detail = fmt.Sprintf("%.0f %% of %d words are in the English dictionary", 100*v.Hit, v.Tokens)
+	}
+	if n, ok := nears[rec.Key]; ok {
+		res.Outcome, res.Reason, res.DuplicateOf = manifest.Duplicate, manifest.Reason(n.class), n.of
+		res.Detail = fmt.Sprintf("%d bits and %d words apart", n.bits, n.words)
+	}
+	if r.Policy.Filter.Mode == policy.Flag && res.Outcome != manifest.Kept {
+		res.Reason = manifest.Reason(res.Outcome)
+		res.Outcome = manifest.Kept
+	}
+	return res
+}
+
+// outcomes yields the stored results in manifest order.
+func (r *run) outcomes(ctx context.Context) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+			if err == nil && rec.Result == nil {
+				err = fmt.Errorf("entry %s has no outcome", rec.Key.ID)
+			}
+			if err != nil {
+				yield(manifest.Result{}, err)
+				return
+			}
+			if !yield(*rec.Result, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,392 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// queueLength bounds what waits between two stages: enough that a slow host or a slow page
+// leaves the other stage work, small beside an image in memory.
+const queueLength = 64
+
+// A fetchJob is one image to download.
+type fetchJob struct {
+	entry     manifest.Entry
+	candidate reddit.Candidate
+	source    string
+}
+
+// A readJob is one stored image to read.
+type readJob struct {
+	key   manifest.Key
+	image workspace.Image
+}
+
+// queues join the stages. The resolver closes the fetch queues; the read queue is closed
+// when the resolver and all fetchers have ended.
+type queues struct {
+	fetch  map[string]chan fetchJob // by host name of the policy
+	read   chan readJob
+	pixels *semaphore.Weighted // pixels decoded at once, over all stages
+}
+
+// gather runs resolve, fetch and ocr side by side.
+func (r *run) gather(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, ctx := errgroup.WithContext(ctx)
+	go r.enforceStop(ctx, cancel)
+
+	r.queues = &queues{fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
+		pixels: semaphore.NewWeighted(r.Policy.Images.MaxPixels)}
+	var senders sync.WaitGroup
+	for _, host := range r.Policy.Images.Hosts {
+		jobs := make(chan fetchJob, queueLength)
+		r.queues.fetch[host.Name] = jobs
+		for range host.Concurrency {
+			senders.Add(1)
+			g.Go(func() error {
+				defer senders.Done()
+				return work(ctx, r, jobs, r.fetch)
+			})
+		}
+	}
+	senders.Add(1)
+	g.Go(func() error {
+		defer senders.Done()
+		defer func() {
+			for _, jobs := range r.queues.fetch {
+				close(jobs)
+			}
+		}()
+		return r.resolve(ctx)
+	})
+	g.Go(func() error {
+		senders.Wait()
+		close(r.queues.read)
+		return nil
+	})
+	for range r.Workers {
+		g.Go(func() error { return work(ctx, r, r.queues.read, r.read) })
+	}
+	err := g.Wait()
+	if r.stopping() && (err == nil || errors.Is(err, context.Canceled)) {
+		return ErrInterrupted
+	}
+	return err
+}
+
+// enforceStop ends a stopped run that does not come to rest within its grace.
+func (r *run) enforceStop(ctx context.Context, cancel context.CancelFunc) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-r.Stop:
+	}
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+		cancel()
+	}
+}
+
+// work does the jobs of one queue until it is closed. A stopped run lets the queue run dry
+// without doing them: they are found again by the next run.
+func work[J any](ctx context.Context, r *run, jobs <-chan J, do func(context.Context, J) error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case j, open := <-jobs:
+			if !open {
+				return nil
+			}
+			if r.stopping() {
+				continue
+			}
+			if err := do(ctx, j); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// send puts a job on a queue, unless the run ends first.
+func send[J any](ctx context.Context, r *run, jobs chan<- J, j J) error {
+	select {
+	case jobs <- j:
+		return nil
+	case <-r.Stop:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// handOn gives every entry of a post that was asked about its next step.
+func (r *run) handOn(ctx context.Context, p workspace.Post, answer reddit.Answer) error {
+	found, ok := answer.Posts[p.ID]
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{ID: p.ID}) {
+		if err != nil {
+			return err
+		}
+		_, buried := r.buried[p.ID]
+		if buried || !ok || p.State != manifest.StateLive {
+			r.Progress.settled(r.judge(rec).Outcome)
+			continue
+		}
+		if err := r.assign(ctx, rec, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assign decides what one entry of a live post still needs: a download, a reading or nothing.
+func (r *run) assign(ctx context.Context, rec workspace.Record, post reddit.Post) error {
+	c := post.Image(rec.Key.Image)
+	if c.Fault != nil {
+		if rec.Image != nil && c.Fault.Outcome.Retryable() {
+			return r.readIfStale(ctx, rec) // the image is here; only its place is unclear now
+		}
+		return r.lose(ctx, rec.Key, "", c.Fault)
+	}
+	source := sourceOf(c.URL)
+	if rec.Image != nil && rec.Image.Source == source {
+		return r.readIfStale(ctx, rec)
+	}
+	attempt := sourceOf(c.URL + "\n" + r.fetchSettings())
+	if t := rec.Trouble; t != nil && t.Source == attempt && !t.Outcome.Retryable() {
+		r.Progress.settled(t.Outcome)
+		return nil
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return r.lose(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_url"})
+	}
+	host, ok := r.Policy.Host(u.Hostname())
+	if !ok {
+		return r.lose(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed", Detail: u.Hostname()})
+	}
+	return send(ctx, r, r.queues.fetch[host.Name], fetchJob{entry: rec.Entry, candidate: c, source: source})
+}
+
+// readIfStale sends a stored image to the readers unless its reading is of the present engine.
+func (r *run) readIfStale(ctx context.Context, rec workspace.Record) error {
+	if r.current(rec) {
+		r.Progress.settled("")
+		return nil
+	}
+	return send(ctx, r, r.queues.read, readJob{key: rec.Key, image: *rec.Image})
+}
+
+// current reports whether the record's hash and reading were made by the present code and engine.
+func (r *run) current(rec workspace.Record) bool {
+	return rec.Image.HashKind == dedupe.HashKind() && rec.Reading != nil && rec.Reading.Failed == nil &&
+		rec.Reading.Fingerprint == r.engine.Fingerprint() && rec.Reading.ImageSHA256 == rec.Image.SHA256
+}
+
+// fetchSettings names what decides, besides the URL, how a download ends.
+func (r *run) fetchSettings() string {
+	im := r.Policy.Images
+	s := fmt.Sprint(im.MaxBytes, im.MaxPixels, im.MaxSide)
+	for _, h := range im.Hosts {
+		s += " " + h.Name
+	}
+	return s
+}
+
+// sourceOf names a URL without keeping it: what is stored must not lead back to the post.
+func sourceOf(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// lose records why an entry has no image.
+func (r *run) lose(ctx context.Context, k manifest.Key, source string, f *policy.Fault) error {
+	t := workspace.Trouble{Source: source, Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail}
+	if err := r.Workspace.SetTrouble(ctx, k, t); err != nil {
+		return err
+	}
+	r.Progress.settled(f.Outcome)
+	return nil
+}
+
+// fetch downloads one image, checks it and stores it.
+func (r *run) fetch(ctx context.Context, j fetchJob) error {
+	d, err := r.Reddit.Download(ctx, j.candidate)
+	if err == nil {
+		err = r.admit(ctx, j, d)
+	}
+	var f *policy.Fault
+	if errors.As(err, &f) {
+		return r.lose(ctx, j.entry.Key, sourceOf(j.candidate.URL+"\n"+r.fetchSettings()), f)
+	}
+	if err != nil {
+		return fmt.Errorf("fetch the image of %s: %w", j.entry.ID, err)
+	}
+	return nil
+}
+
+// admit strips, decodes, hashes and compares a downloaded image, stores it and sends it to
+// the readers. What it stores decodes. A *policy.Fault says why it is not stored.
+func (r *run) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
+	body, err := workspace.Strip(d.Body, d.Info.Format)
+	if err != nil {
+		return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_container", Detail: err.Error()}
+	}
+	info, fault := r.Policy.InspectImage(body)
+	if fault != nil {
+		return fault
+	}
+	weight := min(int64(info.Width)*int64(info.Height), r.Policy.Images.MaxPixels)
+	if err := r.queues.pixels.Acquire(ctx, weight); err != nil {
+		return err
+	}
+	hash, err := decodeAndHash(body)
+	r.queues.pixels.Release(weight)
+	if err != nil {
+		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
+	}
+	img := workspace.Image{Source: j.source, OriginalSHA256: sourceOf(string(d.Body)), SHA256: sourceOf(string(body)),
+		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)),
+		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()}
+	if f := r.compare(j.entry, img); f != nil {
+		return f
+	}
+	if err := r.Workspace.StoreImage(ctx, j.entry.Key, body, img); err != nil {
+		return err
+	}
+	r.Progress.fetched()
+	return send(ctx, r, r.queues.read, readJob{key: j.entry.Key, image: img})
+}
+
+func decodeAndHash(body []byte) (dedupe.Hash, error) {
+	img, err := policy.DecodeImage(body)
+	if err != nil {
+		return dedupe.Hash{}, err
+	}
+	return dedupe.HashImage(img)
+}
+
+// compare holds an image against the digests that the manifest names. The sha256 may be that
+// of the image as it was downloaded or as rehydrate stores it.
+func (r *run) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
+	if e.SHA256 != "" && e.SHA256 != img.OriginalSHA256 && e.SHA256 != img.SHA256 {
+		return &policy.Fault{Outcome: manifest.Changed, Reason: "sha256",
+			Detail: "the image has sha256 " + img.OriginalSHA256}
+	}
+	if e.PHash != "" {
+		want, err := strconv.ParseUint(e.PHash, 16, 64)
+		if err != nil {
+			return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_phash", Detail: e.PHash}
+		}
+		if d := dedupe.Distance(want, img.PHash); d > r.Policy.Dedupe.HashRadius {
+			return &policy.Fault{Outcome: manifest.Changed, Reason: "phash",
+				Detail: fmt.Sprintf("the image is %d bits from the manifest's phash, %d are allowed", d, r.Policy.Dedupe.HashRadius)}
+		}
+	}
+	return nil
+}
+
+// read reads the text of one stored image.
+func (r *run) read(ctx context.Context, j readJob) error {
+	body, err := r.Workspace.ReadImage(ctx, j.key, j.image)
+	var damaged *workspace.Damaged
+	if errors.As(err, &damaged) {
+		return r.lose(ctx, j.key, "", &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_file", Detail: "fetched again by the next run"})
+	}
+	if err != nil {
+		return err
+	}
+	weight := min(int64(j.image.Width)*int64(j.image.Height), r.Policy.Images.MaxPixels)
+	if err := r.queues.pixels.Acquire(ctx, weight); err != nil {
+		return err
+	}
+	reading, err := r.recognize(ctx, j, body)
+	r.queues.pixels.Release(weight)
+	if err != nil {
+		return err
+	}
+	if err := r.Workspace.SetReading(ctx, j.key, reading); err != nil {
+		return err
+	}
+	if reading.Failed != nil {
+		r.Progress.settled(reading.Failed.Outcome)
+		return nil
+	}
+	r.Progress.read()
+	return nil
+}
+
+// recognize decodes an image and has it read. Trouble with the image is in the reading.
+func (r *run) recognize(ctx context.Context, j readJob, body []byte) (workspace.Reading, error) {
+	out := workspace.Reading{Fingerprint: r.engine.Fingerprint(), ImageSHA256: j.image.SHA256}
+	img, err := policy.DecodeImage(body)
+	if err != nil {
+		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: "undecodable", Detail: err.Error()}
+		return out, nil
+	}
+	if j.image.HashKind != dedupe.HashKind() {
+		hash, err := dedupe.HashImage(img)
+		if err != nil {
+			return out, fmt.Errorf("hash %s again: %w", j.key.ID, err)
+		}
+		j.image.PHash, j.image.Flat, j.image.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
+		if err := r.Workspace.StoreImage(ctx, j.key, body, j.image); err != nil {
+			return out, err
+		}
+	}
+	read, err := r.OCR.Read(ctx, img)
+	var failure *ocr.Failure
+	if errors.As(err, &failure) {
+		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: failure.Reason, Detail: failure.Detail}
+		return out, nil
+	}
+	if err != nil {
+		return out, fmt.Errorf("read the image of %s: %w", j.key.ID, err)
+	}
+	out.Text, out.Confidence = read.Text, read.Confidence
+	out.Words = make([]workspace.Word, len(read.Words))
+	for i, w := range read.Words {
+		out.Words[i] = workspace.Word{Text: w.Text, Confidence: w.Confidence, Line: w.Line,
+			X: w.Box.Min.X, Y: w.Box.Min.Y, W: w.Box.Dx(), H: w.Box.Dy()}
+	}
+	if len(tokens(out.Words)) == 0 {
+		// Nothing to tell two images apart by but the image: dedupe wants a finer hash.
+		wide, err := dedupe.HashImage256(img)
+		if err != nil {
+			return out, fmt.Errorf("hash %s: %w", j.key.ID, err)
+		}
+		out.Wide = (*[4]uint64)(&wide)
+	}
+	return out, nil
+}
+
+// tokens are the words that the near-duplicate rule compares.
+func tokens(words []workspace.Word) []string {
+	w := make([]dedupe.Word, len(words))
+	for i := range words {
+		w[i] = dedupe.Word{Text: words[i].Text, Confidence: words[i].Confidence}
+	}
+	return dedupe.Tokens(w)
+}

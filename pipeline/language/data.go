@@ -1,0 +1,96 @@
+package language
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// englishList is the dictionary: american-english of the Debian package wamerican
+// 2020.12.07-2 as data/make.go writes it. data/NOTICE has its licence.
+//
+//go:embed data/english.txt.gz
+var englishList []byte
+
+// functionWordList has, for each language, its commonest small words.
+//
+//go:embed data/function-words.txt
+var functionWordList string
+
+// The SHA-256 of the plain dictionary and of the list of function words.
+const (
+	dictionaryDigest    = "d682f66d20c54c1f3c8c9a22a0b10db23b4b98fd2dad4cab6841edef16c6c440"
+	functionWordsDigest = "aa401f53e84581746e0621809f40cd52bdd52ead9d71157c7387c1ebb59c4c5c"
+)
+
+// loadDictionary returns the words of the dictionary, sorted by bytes.
+func loadDictionary(packed []byte) ([]string, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the dictionary: %w", err)
+	}
+	list, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("unpack the dictionary: %w", err)
+	}
+	if err := checkDigest("dictionary", list, dictionaryDigest); err != nil {
+		return nil, err
+	}
+	return strings.Fields(string(list)), nil
+}
+
+// english is the code of English in the list of function words.
+const english = "en"
+
+// loadFunctionWords reads lines of "code: WORD WORD..." and returns the languages of each
+// word in the order of the lines. Lines that start with # are comments.
+func loadFunctionWords(list string) (map[string][]string, error) {
+	if err := checkDigest("list of function words", []byte(list), functionWordsDigest); err != nil {
+		return nil, err
+	}
+	languages := map[string][]string{}
+	for line := range strings.Lines(list) {
+		code, words, ok := strings.Cut(line, ":")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		for _, w := range strings.Fields(words) {
+			if !slices.Contains(languages[w], code) {
+				languages[w] = append(languages[w], code)
+			}
+		}
+	}
+	return languages, nil
+}
+
+func checkDigest(name string, list []byte, want string) error {
+	sum := sha256.Sum256(list)
+	if got := hex.EncodeToString(sum[:]); got != want {
+		return fmt.Errorf("the %s has digest %s, want %s: build again from a clean checkout", name, got, want)
+	}
+	return nil
+}
+
+// plain takes the accents off upper-case letters, as the function words are written.
+// Memes in capitals mostly lack them, and OCR with an English model does not read them.
+var plain = strings.NewReplacer(accents(
+	"A", "ÁÀÂÃÄÅĂĄẢẠẤẦẨẪẬẮẰẲẴẶ", "AE", "Æ", "C", "ÇĆČ", "D", "ĐÐ", "E", "ÉÈÊËĘĚẺẼẸẾỀỂỄỆ", "G", "Ğ",
+	"I", "ÍÌÎÏİĨỈỊ", "L", "Ł", "N", "ÑŃŇ", "O", "ÓÒÔÕÖØŐỎỌỐỒỔỖỘƠỚỜỞỠỢ", "OE", "Œ", "S", "ŚŞȘŠ",
+	"T", "ŢȚŤ", "U", "ÚÙÛÜŰŨỦỤƯỨỪỬỮỰ", "Y", "ÝỲŶỶỸỴ", "Z", "ŹŻŽ")...)
+
+// accents turns pairs of a plain letter and its accented ones into pairs of old and new.
+func accents(pairs ...string) []string {
+	var oldNew []string
+	for i := 0; i < len(pairs); i += 2 {
+		for _, r := range pairs[i+1] {
+			oldNew = append(oldNew, string(r), pairs[i])
+		}
+	}
+	return oldNew
+}

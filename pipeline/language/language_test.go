@@ -1,0 +1,282 @@
+package language
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+const policyThreshold = .6
+
+func newFilter(t testing.TB) *Filter {
+	t.Helper()
+	f, err := New()
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	return f
+}
+
+// read makes words of a text as a faultless OCR would.
+func read(text string) []Word {
+	var words []Word
+	for _, w := range strings.Fields(text) {
+		words = append(words, Word{Text: w, Confidence: 95})
+	}
+	return words
+}
+
+func TestJudge(t *testing.T) {
+	f := newFilter(t)
+	passes := manifest.Outcome("")
+	for _, test := range []struct {
+		text    string
+		outcome manifest.Outcome
+		reason  manifest.Reason
+	}{
+		{"", passes, ReasonNoText},
+		{"?! 2020 -- 100%", passes, ReasonNoText},
+		{"WOW", passes, ReasonNoText},
+		{"O M G I A M S O H A P P Y", passes, ReasonNoText},
+		{"U.S.A.F. N.A.S.A.", passes, ReasonNoText}, // letters enough, but no token
+		{"When you finally get the joke", passes, ""},
+		{"WHEN YOU FINALLY GET THE JOKE", passes, ""},
+		{"DON’T YOU `EVER' DO THAT", passes, ""},
+		{"presidential debate", passes, ""},
+		{"LA LA LAND", passes, ""},
+		{"café société for everyone", passes, ""},
+		{"yall gonna yeet dat bruh but you and the squad are not", passes, ""}, // eased
+		{"yeet dat bruh skrrt gonna zomg", manifest.NotEnglish, ReasonLowHit},
+		{"STONKS ONLY", passes, ReasonShort},
+		{"STONKS BRRRRRT", manifest.Unreadable, ReasonLowHit},
+		{"STONKZ BRRRRT AA", manifest.NotEnglish, ReasonLowHit}, // AA is in the dictionary, but says nothing
+		{"Cuando no entiendes nada de lo que dice el profesor", manifest.NotEnglish, ReasonForeignWords},
+		{"CUANDO NO ENTIENDES NADA DE LO QUE DICE EL PROFESOR", manifest.NotEnglish, ReasonForeignWords},
+		{"QU'EST-CE QUE C'EST", manifest.NotEnglish, ReasonForeignWords},
+		{"Когда ты наконец понял шутку", manifest.NotEnglish, ReasonOtherScript},
+		{"Όταν επιτέλους καταλαβαίνεις", manifest.NotEnglish, ReasonOtherScript},
+		{"当你终于 明白了这个笑话的意思", manifest.NotEnglish, ReasonOtherScript},
+		{"rtfj klwpx zzqv mnbw qqrt", manifest.Unreadable, ReasonLowHit},
+		{"rtfj klwpx zzqv mnbw house door", manifest.NotEnglish, ReasonLowHit},
+	} {
+		got := f.Judge(read(test.text), policyThreshold)
+		if got.Outcome != test.outcome || got.Reason != test.reason {
+			t.Errorf("Judge(%q) = %+v, want outcome %q, reason %q", test.text, got, test.outcome, test.reason)
+		}
+		if got.Passes() != (test.outcome == "") {
+			t.Errorf("Judge(%q).Passes() = %v", test.text, got.Passes())
+		}
+	}
+}
+
+func TestJudgeNumbers(t *testing.T) {
+	f := newFilter(t)
+	words := []Word{
+		{"WHEN", 96}, {"you're", 60}, {"a", 99}, {"two-faced", 88}, {"brrrrt", 75}, {"él", 80}, {"QUE", 80},
+		{"dropped", 59.9}, {"dropped", math.NaN()}, {"dropped", -1},
+	}
+	want := Verdict{Letters: 28, Words: 6, Tokens: 7, Hit: 4. / 7, English: 2, Foreign: 2, Language: "es"}
+	got := f.Judge(words, .5)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Judge differs (-want +got):\n%s", diff)
+	}
+	slices.Reverse(words)
+	if diff := cmp.Diff(got, f.Judge(words, .5)); diff != "" {
+		t.Errorf("the order of the words changes the verdict:\n%s", diff)
+	}
+}
+
+func TestThreshold(t *testing.T) {
+	f := newFilter(t)
+	words := read("blorp house fnord garden") // half of the tokens are in the dictionary
+	for _, test := range []struct {
+		threshold float64
+		want      manifest.Outcome
+	}{{0, ""}, {.5, ""}, {.51, manifest.NotEnglish}, {1, manifest.NotEnglish}} {
+		if got := f.Judge(words, test.threshold); got.Outcome != test.want {
+			t.Errorf("Judge at %v = %+v, want outcome %q", test.threshold, got, test.want)
+		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	f := newFilter(t)
+	if len(f.dictionary) != 88_356 || !slices.IsSorted(f.dictionary) || len(slices.Compact(slices.Clone(f.dictionary))) != len(f.dictionary) {
+		t.Errorf("the dictionary has %d words, want 88356, sorted, none twice", len(f.dictionary))
+	}
+	codes := map[string]int{}
+	for w, languages := range f.languages {
+		if w != strings.ToUpper(plain.Replace(w)) || len(tokens(w)) != 1 {
+			t.Errorf("function word %q of %v is no plain token", w, languages)
+		}
+		for _, code := range languages {
+			codes[code]++
+		}
+	}
+	if len(codes) != 15 {
+		t.Errorf("function words of %d languages, want 15: %v", len(codes), codes)
+	}
+	for code, n := range codes {
+		if n < 30 {
+			t.Errorf("%s has %d function words, want 30 at the least", code, n)
+		}
+	}
+	for _, digest := range []string{dictionaryDigest, functionWordsDigest} {
+		if !strings.Contains(Fingerprint(), digest) {
+			t.Errorf("Fingerprint() = %q lacks %s", Fingerprint(), digest)
+		}
+	}
+}
+
+func TestDamagedLists(t *testing.T) {
+	for name, packed := range map[string][]byte{
+		"empty": nil, "text": []byte("THE\nOF\n"), "cut": englishList[:len(englishList)/2],
+	} {
+		if _, err := loadDictionary(packed); err == nil {
+			t.Errorf("loadDictionary(%s) gave no error", name)
+		}
+	}
+	if _, err := loadFunctionWords(functionWordList + "xx: AA\n"); err == nil {
+		t.Error("loadFunctionWords took a changed list")
+	}
+}
+
+// foreign returns the captions of testdata/foreign.txt by purpose, dev or test. Rules may
+// be tuned on dev.
+func foreign(t *testing.T) map[string][]string {
+	t.Helper()
+	list, err := os.ReadFile(filepath.Join("testdata", "foreign.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	captions := map[string][]string{}
+	for line := range strings.Lines(string(list)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		captions[fields[1]] = append(captions[fields[1]], fields[2])
+	}
+	return captions
+}
+
+// TestForeign holds what was reached: of foreign captions read without a fault, at most
+// 3 % pass, written properly or in capitals without accents.
+func TestForeign(t *testing.T) {
+	f := newFilter(t)
+	for purpose, captions := range foreign(t) {
+		for style, as := range map[string]func(string) string{
+			"as written":       func(s string) string { return s },
+			"capitals":         strings.ToUpper,
+			"without accents":  func(s string) string { return strings.ToLower(plain.Replace(strings.ToUpper(s))) },
+			"capitals, no acc": func(s string) string { return plain.Replace(strings.ToUpper(s)) },
+		} {
+			passed := 0
+			for _, s := range captions {
+				if v := f.Judge(read(as(s)), policyThreshold); v.Passes() {
+					passed++
+					t.Logf("passes: %q %+v", as(s), v)
+				}
+			}
+			t.Logf("%s, %s: %d of %d foreign captions pass", purpose, style, passed, len(captions))
+			if 100*passed > 3*len(captions) {
+				t.Errorf("%s, %s: %d of %d foreign captions pass, want 3 %% at most", purpose, style, passed, len(captions))
+			}
+		}
+	}
+}
+
+// TestEnglishMemes measures the exact transcripts of real English memes, where the
+// folder with them is there: at most 1 % may be rejected.
+func TestEnglishMemes(t *testing.T) {
+	name := filepath.Join("..", "..", "..", "shared", "memes", "transcripts.jsonl")
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("no transcripts of memes here")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	f := newFilter(t)
+	texts, rejected := map[string]int{}, map[string]int{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var meme struct{ Split, Text string }
+		if err := json.Unmarshal(lines.Bytes(), &meme); err != nil {
+			t.Fatal(err)
+		}
+		for style, s := range map[string]string{"as written": meme.Text, "capitals": strings.ToUpper(meme.Text)} {
+			key := meme.Split + ", " + style
+			texts[key]++
+			if v := f.Judge(read(s), policyThreshold); !v.Passes() {
+				rejected[key]++
+				t.Logf("%s rejected: %+v", key, v)
+			}
+		}
+	}
+	for key, n := range texts {
+		t.Logf("%s: %d of %d English memes rejected", key, rejected[key], n)
+		if 100*rejected[key] > n {
+			t.Errorf("%s: %d of %d English memes rejected, want 1 %% at most", key, rejected[key], n)
+		}
+	}
+}
+
+func FuzzJudge(f *testing.F) {
+	for _, s := range []string{"", "WHEN YOU FINALLY GET IT", "\xff\xfe when", "ǅ İ ß ﬁ", "Qu’est-ce", "'''` ``", "Я не понимаю this"} {
+		f.Add(s, 90., .6)
+	}
+	f.Add("not a number", math.NaN(), math.Inf(1))
+	filter, err := New()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string, confidence, threshold float64) {
+		words := []Word{{text, confidence}}
+		for _, w := range strings.Split(text, " ") {
+			words = append(words, Word{w, confidence})
+		}
+		v := filter.Judge(words, threshold)
+		if !slices.Contains([]manifest.Outcome{"", manifest.NotEnglish, manifest.Unreadable}, v.Outcome) || !v.Passes() && v.Reason == "" {
+			t.Errorf("Judge(%q) = %+v, want an outcome of the filter, and a reason with a rejection", text, v)
+		}
+		if !(v.Hit >= 0 && v.Hit <= 1) || v.English+v.Foreign > v.Tokens || (v.Foreign > 0) != (v.Language != "") {
+			t.Errorf("Judge(%q) has numbers that cannot be: %+v", text, v)
+		}
+		if again := filter.Judge(words, threshold); again != v {
+			t.Errorf("Judge(%q) = %+v, then %+v", text, v, again)
+		}
+	})
+}
+
+func BenchmarkJudge(b *testing.B) {
+	f := newFilter(b)
+	words := read("When you finally get the joke that everybody laughed about three weeks ago")
+	for b.Loop() {
+		f.Judge(words, policyThreshold)
+	}
+}
+
+func ExampleFilter_Judge() {
+	f, err := New()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	words := []Word{{"QUAND", 91}, {"TU", 93}, {"OUVRES", 88}, {"LE", 95}, {"FRIGO", 90}}
+	v := f.Judge(words, .6)
+	fmt.Println(v.Outcome, v.Reason, v.Language)
+	// Output: not_english foreign_words fr
+}

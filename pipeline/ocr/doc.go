@@ -1,0 +1,37 @@
+// Package ocr reads the text of images with Tesseract, which it keeps in child
+// processes: a C call can be neither cancelled nor survived, a process can be killed.
+//
+// It owns the protocol between supervisor and worker, the supervisor (Pool), and
+// everything that surrounds the recognition call itself: grey planes, scaling, the
+// passes, the merge of their words and the reading order. The call is made by
+// cmd/ocr, the only cgo program; this package has no cgo and is tested without
+// Tesseract.
+//
+// For each image, on one worker:
+//
+//	P1, P2, P3: render the plane, ask the worker, collect words
+//	merge; with too few letters read so far: P4, merge again
+//	order the merged words as a person reads them
+//
+// # Promises
+//
+//   - One image costs one image. A worker that crashes, hangs, outgrows its memory or
+//     sends nonsense is killed and replaced; what it was reading is read once more on a
+//     fresh worker where that can help, and then given up with a *Failure. No other
+//     image notices.
+//   - Time is bounded: an image has Config.Timeout on its worker, a worker has half a
+//     minute to start, and a cancelled context kills at once.
+//   - The same pixels give the same words, whichever worker reads them, in whatever
+//     order and beside whatever others. All pixel arithmetic is in integers.
+//   - No worker outlives the pool, nor the process that holds it.
+//   - A worker sees pixels and nothing else: no path, no URL, no fetched bytes, and of
+//     the environment only what loading Tesseract needs, so no credentials.
+//
+// # Limitations
+//
+// Decoding and its limits happen before (package policy). A second CPU type was never
+// compared: Tesseract picks its vector code by CPU. The memory watch samples, so a
+// worker can pass its limit for some milliseconds; RLIMIT_AS is the hard wall behind
+// it. Memory watch, RLIMIT_AS and the parent-death signal exist on Linux only;
+// elsewhere deadline and end of stdin remain.
+package ocr

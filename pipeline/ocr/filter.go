@@ -1,0 +1,132 @@
+package ocr
+
+import "image"
+
+// softWhite maps white text to black on white: 255 up to from, falling linearly to 0
+// at to and above.
+func softWhite(g *image.Gray, from, to int) {
+	apply(g, func(v int) int { return ramp(to-v, to-from) })
+}
+
+// softDark keeps dark text and drops the rest: 0 up to from, rising linearly to 255 at
+// to and above.
+func softDark(g *image.Gray, from, to int) {
+	apply(g, func(v int) int { return ramp(v-from, to-from) })
+}
+
+// ramp is 255 * part / whole, rounded, between 0 and 255.
+func ramp(part, whole int) int {
+	part = min(max(part, 0), whole)
+	return (255*part + whole/2) / whole
+}
+
+func apply(g *image.Gray, f func(int) int) {
+	var table [256]uint8
+	for v := range table {
+		table[v] = uint8(f(v))
+	}
+	for i, v := range g.Pix {
+		g.Pix[i] = table[v]
+	}
+}
+
+// Limits of the component filter. A letter of a caption is no higher than a quarter of
+// the picture, a word that touches itself no wider than half of it, and a speck has
+// both sides under 8 thousandths of the height.
+const (
+	componentDark      = 160 // pixels below it are ink
+	componentHighPct   = 25
+	componentWidePct   = 50
+	componentSpeckMill = 8
+)
+
+// A span is a run of ink in one row: columns [left, right).
+type span struct {
+	row, left, right int
+	parent           int // index of a span of the same component; itself for a root
+}
+
+// filterComponents paints out the 8-connected components of ink that cannot be
+// letters, with the grey fringe around them. White text on a white sky is read only
+// after this.
+func filterComponents(g *image.Gray) {
+	width, height := g.Rect.Dx(), g.Rect.Dy()
+	spans := findSpans(g)
+	boxes := make([]image.Rectangle, len(spans)) // of roots
+	for i, s := range spans {
+		root := find(spans, i)
+		boxes[root] = boxes[root].Union(image.Rect(s.left, s.row, s.right, s.row+1))
+	}
+	for i, s := range spans {
+		if !letterSized(boxes[find(spans, i)], width, height) {
+			paintOut(g, s)
+		}
+	}
+}
+
+func letterSized(box image.Rectangle, width, height int) bool {
+	w, h := box.Dx(), box.Dy()
+	tooHigh := 100*h > componentHighPct*height
+	tooWide := 100*w > componentWidePct*width
+	speck := 1000*h < componentSpeckMill*height && 1000*w < componentSpeckMill*height
+	return !tooHigh && !tooWide && !speck
+}
+
+// findSpans lists the runs of ink from top to bottom and joins those that touch.
+func findSpans(g *image.Gray) []span {
+	var spans []span
+	width := g.Rect.Dx()
+	above, aboveEnd := 0, 0 // spans[above:aboveEnd] are those of the row before
+	for y := range g.Rect.Dy() {
+		row := g.Pix[y*g.Stride : y*g.Stride+width]
+		first, candidate := len(spans), above
+		for x := 0; x < width; {
+			if row[x] >= componentDark {
+				x++
+				continue
+			}
+			left := x
+			for x < width && row[x] < componentDark {
+				x++
+			}
+			me := len(spans)
+			spans = append(spans, span{row: y, left: left, right: x, parent: me})
+			// Right ends are exclusive, so equality is a touch at a corner.
+			for candidate < aboveEnd && spans[candidate].right < left {
+				candidate++
+			}
+			for k := candidate; k < aboveEnd && spans[k].left <= x; k++ {
+				join(spans, k, me)
+			}
+		}
+		above, aboveEnd = first, len(spans)
+	}
+	return spans
+}
+
+func find(spans []span, i int) int {
+	for spans[i].parent != i {
+		spans[i].parent = spans[spans[i].parent].parent
+		i = spans[i].parent
+	}
+	return i
+}
+
+func join(spans []span, a, b int) {
+	a, b = find(spans, a), find(spans, b)
+	spans[max(a, b)].parent = min(a, b)
+}
+
+// paintOut whitens a span and those of its neighbours that are no ink. Ink next to it
+// is of its own component, which is painted with its own spans.
+func paintOut(g *image.Gray, s span) {
+	width, height := g.Rect.Dx(), g.Rect.Dy()
+	for y := max(0, s.row-1); y <= min(height-1, s.row+1); y++ {
+		row := g.Pix[y*g.Stride : y*g.Stride+width]
+		for x := max(0, s.left-1); x <= min(width-1, s.right); x++ {
+			if row[x] >= componentDark || (y == s.row && s.left <= x && x < s.right) {
+				row[x] = 255
+			}
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package ocr
+
+import (
+	"image"
+	"image/color"
+	"image/draw"
+)
+
+// minFrom is the luma from which the minimum plane holds min(R,G,B). Below it luma
+// stands in: the minimum is at most luma there, so neither passes a threshold of 180,
+// and most pixels of a photo need no colour conversion.
+const minFrom = 150
+
+// planes are the two grey views of an image that the passes start from, at full size.
+type planes struct {
+	luma    *image.Gray // Y
+	minimum *image.Gray // M: bright only where all three channels are
+}
+
+// newPlanes makes both planes. A YCbCr image (JPEG) gives its Y as decoded; any other
+// is laid over white first, so that half-transparent pixels are not read as dark, and
+// its luma is (299 R + 587 G + 114 B) / 1000.
+func newPlanes(img image.Image) planes {
+	bounds := img.Bounds()
+	size := image.Rect(0, 0, bounds.Dx(), bounds.Dy())
+	switch src := img.(type) {
+	case *image.YCbCr:
+		p := planes{luma: image.NewGray(size), minimum: image.NewGray(size)}
+		p.fromYCbCr(src)
+		return p
+	case *image.Gray:
+		gray := image.NewGray(size)
+		draw.Draw(gray, size, src, bounds.Min, draw.Src)
+		return planes{luma: gray, minimum: gray}
+	}
+	p := planes{luma: image.NewGray(size), minimum: image.NewGray(size)}
+	p.fromAny(img)
+	return p
+}
+
+func (p planes) fromYCbCr(src *image.YCbCr) {
+	bounds := src.Rect
+	width := bounds.Dx()
+	for y := range bounds.Dy() {
+		start := src.YOffset(bounds.Min.X, bounds.Min.Y+y)
+		luma := src.Y[start : start+width]
+		copy(p.luma.Pix[y*width:], luma)
+		minimum := p.minimum.Pix[y*width : (y+1)*width]
+		for x, v := range luma {
+			if v >= minFrom {
+				c := src.COffset(bounds.Min.X+x, bounds.Min.Y+y)
+				r, g, b := color.YCbCrToRGB(v, src.Cb[c], src.Cr[c])
+				v = min(r, g, b)
+			}
+			minimum[x] = v
+		}
+	}
+}
+
+// fromAny converts in strips of rows: a whole RGBA copy of the largest image allowed
+// would take 160 MB.
+func (p planes) fromAny(img image.Image) {
+	const rows = 32
+	bounds := img.Bounds()
+	width := bounds.Dx()
+	strip := image.NewRGBA(image.Rect(0, 0, width, min(rows, bounds.Dy())))
+	for top := 0; top < bounds.Dy(); top += rows {
+		n := min(rows, bounds.Dy()-top)
+		at := image.Rect(0, 0, width, n)
+		draw.Draw(strip, at, image.White, image.Point{}, draw.Src)
+		draw.Draw(strip, at, img, bounds.Min.Add(image.Pt(0, top)), draw.Over)
+		luma, minimum := p.luma.Pix[top*width:], p.minimum.Pix[top*width:]
+		for i := range width * n {
+			px := strip.Pix[4*i : 4*i+3 : 4*i+3]
+			r, g, b := int(px[0]), int(px[1]), int(px[2])
+			v := uint8((299*r + 587*g + 114*b) / 1000)
+			luma[i] = v
+			if v >= minFrom {
+				v = min(px[0], px[1], px[2])
+			}
+			minimum[i] = v
+		}
+	}
+}
+
+// maxEnlarge bounds enlargement: a thumbnail blown up further gives no more words.
+const maxEnlarge = 4
+
+// scaledSize is the size at which the longer side is long pixels, but at most
+// maxEnlarge times the size given; no side is under 1.
+func scaledSize(width, height, long int) (int, int) {
+	num, den := long, max(width, height)
+	if num > maxEnlarge*den {
+		num, den = maxEnlarge, 1
+	}
+	side := func(n int) int { return max(1, (2*n*num+den)/(2*den)) }
+	return side(width), side(height)
+}
+
+// scale resizes a plane so that its longer side is long pixels (see scaledSize): down
+// by area average, up by linear interpolation. Integer arithmetic throughout: the same
+// pixels on every machine.
+func scale(src *image.Gray, long int) *image.Gray {
+	width, height := src.Rect.Dx(), src.Rect.Dy()
+	w, h := scaledSize(width, height, long)
+	dst := image.NewGray(image.Rect(0, 0, w, h))
+	switch {
+	case w == width && h == height:
+		copy(dst.Pix, src.Pix)
+	case w <= width && h <= height:
+		shrink(dst, src)
+	default:
+		enlarge(dst, src)
+	}
+	return dst
+}
+
+// shrink averages over the exact area each pixel covers. In units of 1/w of a source
+// column every output column covers width units, so all weights are whole.
+func shrink(dst, src *image.Gray) {
+	width, height := src.Rect.Dx(), src.Rect.Dy()
+	w, h := dst.Rect.Dx(), dst.Rect.Dy()
+	area := uint64(width) * uint64(height)
+	columns := make([]uint32, width) // at most 255 * height: fits up to 16 million rows
+	for y := range h {
+		clear(columns)
+		for top, end := y*height, (y+1)*height; top < end; {
+			row := top / h
+			next := min((row+1)*h, end)
+			weight := uint32(next - top)
+			for x, v := range src.Pix[row*src.Stride : row*src.Stride+width] {
+				columns[x] += weight * uint32(v)
+			}
+			top = next
+		}
+		out := dst.Pix[y*dst.Stride : y*dst.Stride+w]
+		column, left := 0, 0 // left: where this output column starts, in units
+		for x := range out {
+			var sum uint64
+			for end := (x + 1) * width; left < end; {
+				next := min((column+1)*w, end)
+				sum += uint64(next-left) * uint64(columns[column])
+				if left = next; left == (column+1)*w {
+					column++
+				}
+			}
+			out[x] = uint8((sum + area/2) / area)
+		}
+	}
+}
+
+// enlarge interpolates between the centres of source pixels.
+func enlarge(dst, src *image.Gray) {
+	w, h := dst.Rect.Dx(), dst.Rect.Dy()
+	columns := make([]sample, w)
+	for x := range columns {
+		columns[x] = sampleAt(x, w, src.Rect.Dx())
+	}
+	total := uint64(2*w) * uint64(2*h)
+	for y := range h {
+		row := sampleAt(y, h, src.Rect.Dy())
+		upper, lower := src.Pix[row.low*src.Stride:], src.Pix[row.high*src.Stride:]
+		for x, c := range columns {
+			a := uint64(upper[c.low])*c.wLow + uint64(upper[c.high])*c.wHigh
+			b := uint64(lower[c.low])*c.wLow + uint64(lower[c.high])*c.wHigh
+			dst.Pix[y*dst.Stride+x] = uint8((a*row.wLow + b*row.wHigh + total/2) / total)
+		}
+	}
+}
+
+// A sample is a place between two source pixels; the weights sum to twice the target
+// length.
+type sample struct {
+	low, high   int
+	wLow, wHigh uint64
+}
+
+func sampleAt(i, target, source int) sample {
+	at := max(0, (2*i+1)*source-target) // in units of 1/(2*target), from the first centre
+	low := min(at/(2*target), source-1)
+	wHigh := uint64(at % (2 * target))
+	return sample{low: low, high: min(low+1, source-1), wLow: uint64(2*target) - wHigh, wHigh: wHigh}
+}

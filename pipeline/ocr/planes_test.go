@@ -1,0 +1,145 @@
+package ocr
+
+import (
+	"image"
+	"image/color"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestScaledSize(t *testing.T) {
+	tests := []struct{ w, h, long, wantW, wantH int }{
+		{1100, 550, 550, 550, 275},
+		{550, 1100, 550, 275, 550},
+		{720, 720, 700, 700, 700},
+		{1000, 333, 700, 700, 233}, // 233.1
+		{1000, 335, 700, 700, 235}, // 234.5
+		{16384, 1, 550, 550, 1},
+		{1, 16384, 700, 1, 700},
+		{100, 50, 550, 400, 200}, // at most 4 times
+		{1, 1, 1000, 4, 4},
+		{300, 200, 550, 550, 367},
+	}
+	for _, tt := range tests {
+		if w, h := scaledSize(tt.w, tt.h, tt.long); w != tt.wantW || h != tt.wantH {
+			t.Errorf("scaledSize(%d, %d, %d) = %d, %d, want %d, %d", tt.w, tt.h, tt.long, w, h, tt.wantW, tt.wantH)
+		}
+	}
+}
+
+func grayOf(width int, pix ...uint8) *image.Gray {
+	return &image.Gray{Pix: pix, Stride: width, Rect: image.Rect(0, 0, width, len(pix)/width)}
+}
+
+func TestScale(t *testing.T) {
+	tests := []struct {
+		name string
+		src  *image.Gray
+		long int
+		want *image.Gray
+	}{
+		{"as it is", grayOf(2, 1, 2, 3, 4), 2, grayOf(2, 1, 2, 3, 4)},
+		{"halved", grayOf(4, 0, 100, 8, 8, 100, 200, 8, 8), 2, grayOf(2, 100, 8)},
+		{"3 to 2, exact area", grayOf(3, 0, 90, 255), 2, grayOf(2, 30, 200)},
+		{"to one pixel", grayOf(2, 0, 255, 255, 255), 1, grayOf(1, 191)},
+		{"doubled, linear", grayOf(2, 0, 200), 4, grayOf(4, 0, 50, 150, 200, 0, 50, 150, 200)},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, scale(tt.src, tt.long)); diff != "" {
+			t.Errorf("%s: scale (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// An even grey stays itself at every size.
+func TestScaleKeepsLevel(t *testing.T) {
+	for _, size := range []image.Point{{1, 1}, {7, 3}, {1, 900}, {333, 101}, {1024, 768}, {701, 699}} {
+		src := image.NewGray(image.Rectangle{Max: size})
+		for i := range src.Pix {
+			src.Pix[i] = 137
+		}
+		for _, long := range []int{550, 700, 1000} {
+			for i, v := range scale(src, long).Pix {
+				if v != 137 {
+					t.Fatalf("%v to %d: pixel %d = %d, want 137", size, long, i, v)
+				}
+			}
+		}
+	}
+}
+
+func TestPlanes(t *testing.T) {
+	tests := []struct {
+		name       string
+		c          color.Color
+		luma, mini uint8
+	}{
+		{"white", color.White, 255, 255},
+		{"black", color.Black, 0, 0},
+		{"yellow", color.NRGBA{255, 255, 0, 255}, 225, 0},
+		{"light blue", color.NRGBA{180, 200, 255, 255}, 200, 180},
+		{"dark: luma stands in", color.NRGBA{200, 100, 20, 255}, 120, 120},
+		{"transparent is white", color.NRGBA{0, 0, 0, 0}, 255, 255},
+		{"half-transparent black", color.NRGBA{0, 0, 0, 51}, 204, 204},
+	}
+	for _, tt := range tests {
+		src := image.NewNRGBA(image.Rect(5, 5, 8, 75)) // more rows than a strip, off the origin
+		for y := 5; y < 75; y++ {
+			for x := 5; x < 8; x++ {
+				src.Set(x, y, tt.c)
+			}
+		}
+		p := newPlanes(src)
+		if p.luma.Rect != image.Rect(0, 0, 3, 70) {
+			t.Fatalf("%s: plane of %v", tt.name, p.luma.Rect)
+		}
+		for i := range p.luma.Pix {
+			if p.luma.Pix[i] != tt.luma || p.minimum.Pix[i] != tt.mini {
+				t.Errorf("%s: pixel %d: Y %d, M %d, want %d, %d", tt.name, i, p.luma.Pix[i], p.minimum.Pix[i], tt.luma, tt.mini)
+				break
+			}
+		}
+	}
+}
+
+func TestPlanesOfJPEG(t *testing.T) {
+	src := image.NewYCbCr(image.Rect(0, 0, 6, 4), image.YCbCrSubsampleRatio420)
+	for i := range src.Y {
+		src.Y[i] = uint8(10 * i)
+	}
+	for i := range src.Cb {
+		src.Cb[i], src.Cr[i] = uint8(90+20*i), uint8(160-10*i)
+	}
+	part := src.SubImage(image.Rect(2, 1, 6, 4)).(*image.YCbCr)
+	p := newPlanes(part)
+	for y := range 3 {
+		for x := range 4 {
+			want := part.YCbCrAt(x+2, y+1)
+			if got := p.luma.GrayAt(x, y).Y; got != want.Y {
+				t.Errorf("Y(%d, %d) = %d, want %d", x, y, got, want.Y)
+			}
+			mini := want.Y
+			if want.Y >= 150 {
+				r, g, b := color.YCbCrToRGB(want.Y, want.Cb, want.Cr)
+				mini = min(r, g, b)
+			}
+			if got := p.minimum.GrayAt(x, y).Y; got != mini {
+				t.Errorf("M(%d, %d) = %d, want %d", x, y, got, mini)
+			}
+		}
+	}
+}
+
+func BenchmarkRender(b *testing.B) {
+	src := image.NewYCbCr(image.Rect(0, 0, 1080, 1080), image.YCbCrSubsampleRatio420)
+	for i := range src.Y {
+		src.Y[i] = uint8(i * 7919 >> 5)
+	}
+	for b.Loop() {
+		p := newPlanes(src)
+		for _, s := range firstPasses {
+			p.render(s)
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package ocr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Defaults of Config.
+const (
+	// The slowest of 549 real memes took 0.66 s on an idle core, and noise, the worst
+	// seen, 1.5 s. The rest is for busy machines: a deadline that fires there would make
+	// the answer depend on the machine.
+	defaultTimeout = 10 * time.Second
+	// A worker peaks at about 100 MB over real memes.
+	defaultMemoryLimit = 512 << 20
+	// gosseract frees none of the words it returns: about 6 KB an image.
+	defaultRecycleAfter = 2000
+	// addressSpace is RLIMIT_AS of a worker whose MemoryLimit is small; a Go and
+	// Tesseract process runs well under it.
+	addressSpace = 4 << 30
+)
+
+// A Config says how to run workers. The zero value of every field but Command is its
+// default.
+type Config struct {
+	// Command is the worker program with its arguments: {"bin/ocr", "worker"}.
+	Command []string
+	// Workers is the number of processes at most, each started when first needed.
+	// Default runtime.NumCPU().
+	Workers int
+	// Timeout bounds the reading of one image by one worker, all passes together.
+	// Default 10 s.
+	Timeout time.Duration
+	// MemoryLimit is the resident memory a worker may reach, in bytes. Default 512 MiB.
+	MemoryLimit int64
+	// RecycleAfter is the number of images after which a worker is replaced. Default
+	// 2,000.
+	RecycleAfter int
+	// TessdataDir is the folder with the language model; "" lets the worker look in the
+	// usual places.
+	TessdataDir string
+	// Env is added to the worker's environment, which otherwise holds only PATH, the
+	// library paths, TMPDIR and TESSDATA_PREFIX of this process, and OMP_THREAD_LIMIT=1.
+	Env []string
+	// Log gets the starts and ends of workers; nil discards.
+	Log *slog.Logger
+
+	testOnlyStartTimeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.Workers <= 0 {
+		c.Workers = runtime.NumCPU()
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.MemoryLimit <= 0 {
+		c.MemoryLimit = defaultMemoryLimit
+	}
+	if c.RecycleAfter <= 0 {
+		c.RecycleAfter = defaultRecycleAfter
+	}
+	if c.testOnlyStartTimeout <= 0 {
+		c.testOnlyStartTimeout = startTimeout
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// environment is the worker's whole environment. OMP_THREAD_LIMIT must be there before
+// exec, since libgomp reads it while it loads; without it Tesseract's threads fight
+// each other and an image takes two to seven times as long.
+func (c Config) environment() []string {
+	var env []string
+	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TESSDATA_PREFIX"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	env = append(env, c.Env...)
+	if c.TessdataDir != "" {
+		env = append(env, "TESSDATA_PREFIX="+c.TessdataDir)
+	}
+	return append(env, "OMP_THREAD_LIMIT=1")
+}
+
+// Stats count what a pool has been through.
+type Stats struct {
+	Images   int   // read, well or not
+	Failed   int   // images given up with a *Failure
+	Started  int   // workers
+	Recycled int   // workers replaced after RecycleAfter images
+	Lost     int   // workers killed or dead while they read
+	PeakRSS  int64 // largest resident memory seen of a worker while it read, in bytes
+}
+
+// A Pool reads images with a bounded number of worker processes. Its methods may be
+// called from many goroutines.
+type Pool struct {
+	config  Config
+	engine  Engine
+	slots   chan struct{} // one token for each worker in use
+	done    chan struct{} // closed by Close: kills what is being read
+	closing sync.Once
+	spawner *spawner
+
+	mu    sync.Mutex
+	idle  []*worker
+	stats Stats
+}
+
+// Start starts the first worker, which tells what the engine is, and returns the pool.
+// ctx bounds the start only. A worker that cannot be started is a *StartError with a
+// hint. The caller closes the pool.
+func Start(ctx context.Context, c Config) (*Pool, error) {
+	c = c.withDefaults()
+	if len(c.Command) == 0 || c.Command[0] == "" {
+		return nil, &StartError{Err: errors.New("no worker program was named"), Hint: buildHint}
+	}
+	p := &Pool{config: c, slots: make(chan struct{}, c.Workers), done: make(chan struct{}), spawner: newSpawner()}
+	w, err := p.spawn(ctx)
+	if err != nil {
+		p.spawner.close()
+		return nil, err
+	}
+	p.engine, p.idle = w.engine, []*worker{w}
+	return p, nil
+}
+
+const (
+	buildHint = "build the worker with `go build -o bin/ ./cmd/...` after scripts/setup has installed Tesseract"
+	setupHint = "run scripts/setup, which installs Tesseract and its English model, then `go build -o bin/ ./cmd/...`"
+)
+
+// Engine names the engine of every worker of the pool, with all parameters.
+func (p *Pool) Engine() Engine {
+	e := p.engine
+	e.Parameters = strings.TrimPrefix(e.Parameters+"; "+parameters(), "; ")
+	return e
+}
+
+// Stats returns the counts so far.
+func (p *Pool) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stats
+}
+
+// Read reads one image. It blocks while all workers are busy. The error is a *Failure
+// for this image's trouble; anything else concerns the pool: ctx's error, ErrClosed, a
+// *StartError.
+func (p *Pool) Read(ctx context.Context, img image.Image) (Reading, error) {
+	if err := ctx.Err(); err != nil {
+		return Reading{}, err
+	}
+	bounds := img.Bounds()
+	if bounds.Empty() {
+		return Reading{}, nil
+	}
+	// Before taking a worker: one image is prepared while another is being read.
+	views := newPlanes(img)
+	var first [len(firstPasses)]*image.Gray
+	for i, s := range firstPasses {
+		first[i] = views.render(s)
+	}
+	if err := p.acquire(ctx); err != nil {
+		return Reading{}, err
+	}
+	defer func() { <-p.slots }()
+	words, err := p.readWithRetry(ctx, job{views: views, first: first})
+	p.count(func(s *Stats) { s.Images++ })
+	if err != nil {
+		if _, failed := errors.AsType[*Failure](err); failed {
+			p.count(func(s *Stats) { s.Failed++ })
+		}
+		return Reading{}, err
+	}
+	return newReading(words, bounds.Min), nil
+}
+
+// Close kills what is being read, ends all workers and returns once none is left. Safe
+// to call twice.
+func (p *Pool) Close() error {
+	p.closing.Do(func() {
+		close(p.done)
+		for range cap(p.slots) {
+			p.slots <- struct{}{}
+		}
+		var ending sync.WaitGroup
+		for _, w := range p.idle {
+			ending.Go(w.stop)
+		}
+		ending.Wait()
+		p.idle = nil
+		p.spawner.close()
+	})
+	return nil
+}
+
+func (p *Pool) acquire(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return ErrClosed
+	default:
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.done:
+		return ErrClosed
+	case p.slots <- struct{}{}:
+		return nil
+	}
+}
+
+// A job is one image, rendered for the first passes.
+type job struct {
+	views planes
+	first [len(firstPasses)]*image.Gray
+}
+
+func (p *Pool) readWithRetry(ctx context.Context, j job) ([]candidate, error) {
+	for attempt := 1; ; attempt++ {
+		w, err := p.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		words, err := p.readOn(ctx, w, j)
+		if err == nil {
+			p.release(w)
+			return words, nil
+		}
+		p.count(func(s *Stats) { s.Lost++ })
+		p.config.Log.Warn("lost an OCR worker", "pid", w.cmd.Process.Pid, "images", w.images, "error", err)
+		failure, ok := errors.AsType[*Failure](err)
+		if !ok || attempt == 2 || !failure.again() {
+			return nil, err
+		}
+	}
+}
+
+// readOn reads one image on one worker. After any error the worker is dead.
+func (p *Pool) readOn(ctx context.Context, w *worker, j job) ([]candidate, error) {
+	w.stderr.reset()
+	end := w.guard(ctx, p.done, p.config.Timeout, p.config.MemoryLimit)
+	words, err := j.run(w)
+	w.resident() // an image can take less than watchEvery
+	if cause := end(); cause != nil {
+		return nil, cause
+	}
+	w.images++
+	p.count(func(s *Stats) { s.PeakRSS = max(s.PeakRSS, w.peak.Load()) })
+	if err != nil {
+		return nil, w.autopsy(err)
+	}
+	return words, nil
+}
+
+// run makes the passes on one worker, one after the other.
+func (j job) run(w *worker) ([]candidate, error) {
+	original := j.views.luma.Rect.Size()
+	var all []candidate
+	read := func(i int, gray *image.Gray, psm int) error {
+		words, err := w.recognize(gray, psm)
+		if err == nil {
+			all = append(all, collect(words, i, gray.Rect.Size(), original)...)
+		}
+		return err
+	}
+	for i, s := range firstPasses {
+		if err := read(i, j.first[i], s.psm); err != nil {
+			return nil, err
+		}
+	}
+	merged := merge(all)
+	if acceptedLetters(merged) >= sparseBelow {
+		return merged, nil
+	}
+	if err := read(len(firstPasses), j.views.render(sparsePass), sparsePass.psm); err != nil {
+		return nil, err
+	}
+	return merge(all), nil
+}
+
+// take returns an idle worker or starts one. The caller holds a slot.
+func (p *Pool) take(ctx context.Context) (*worker, error) {
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		w := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return w, nil
+	}
+	p.mu.Unlock()
+	w, err := p.spawn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.engine != p.engine {
+		w.kill()
+		return nil, &StartError{
+			Err:  fmt.Errorf("the engine changed while the pool was running: it was %+v, it is %+v", p.engine, w.engine),
+			Hint: "somebody replaced the worker program or its model; start again",
+		}
+	}
+	return w, nil
+}
+
+// release puts a worker back, or ends it when it has read its share.
+func (p *Pool) release(w *worker) {
+	if w.images >= p.config.RecycleAfter {
+		p.config.Log.Debug("recycle an OCR worker", "pid", w.cmd.Process.Pid, "images", w.images)
+		w.stop()
+		p.count(func(s *Stats) { s.Recycled++ })
+		return
+	}
+	p.mu.Lock()
+	p.idle = append(p.idle, w)
+	p.mu.Unlock()
+}
+
+func (p *Pool) spawn(ctx context.Context) (*worker, error) {
+	command := p.config.Command
+	w, err := p.spawner.start(command, p.config.environment())
+	if err != nil {
+		return nil, &StartError{Err: err, Hint: buildHint}
+	}
+	err = w.greet(ctx, p.done, p.config.testOnlyStartTimeout, max(addressSpace, 2*p.config.MemoryLimit))
+	if err == nil {
+		p.count(func(s *Stats) { s.Started++ })
+		p.config.Log.Debug("started an OCR worker", "pid", w.cmd.Process.Pid)
+		return w, nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if errors.Is(err, ErrClosed) {
+		return nil, ErrClosed
+	}
+	return nil, &StartError{Err: fmt.Errorf("%s: %w", filepath.Base(command[0]), err), Hint: setupHint}
+}
+
+func (p *Pool) count(add func(*Stats)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	add(&p.stats)
+}

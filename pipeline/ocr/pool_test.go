@@ -1,0 +1,454 @@
+package ocr
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// fakePool starts a pool of fake workers and asserts at the end that none is left.
+func fakePool(t *testing.T, how string, c Config) *Pool {
+	t.Helper()
+	pool, err := startFake(t, how, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+		if left := children(t); len(left) > 0 {
+			t.Errorf("processes left after Close: %v", left)
+		}
+	})
+	return pool
+}
+
+func startFake(t *testing.T, how string, c Config) (*Pool, error) {
+	t.Helper()
+	c.Command = []string{os.Args[0]}
+	c.Env = append(c.Env, fakeStart+"="+how, fakeFolder+"="+t.TempDir())
+	return Start(t.Context(), c)
+}
+
+// children lists the child processes of this one, zombies included.
+func children(t *testing.T) []string {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, name := range stats {
+		body, err := os.ReadFile(name)
+		if err != nil {
+			continue // ended meanwhile
+		}
+		_, rest, _ := strings.Cut(string(body), ") ")
+		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) {
+			found = append(found, filepath.Base(filepath.Dir(name))+" "+fields[0])
+		}
+	}
+	return found
+}
+
+func wantText(kind int) string { return fmt.Sprintf("KIND %d INTERNATIONAL PROBLEMS", kind) }
+
+func TestReadFailures(t *testing.T) {
+	const timeout = 400 * time.Millisecond
+	tests := []struct {
+		name   string
+		kind   int
+		want   manifest.Reason // "" = read
+		detail string          // part of Failure.Detail
+		lost   int             // workers
+		atMost time.Duration
+	}{
+		{"ok", imageOK, "", "", 0, time.Second},
+		{"slow", imageSlow, "", "", 0, time.Second},
+		{"crash", imageCrash, ReasonCrashed, "exit status 7", 2, 3 * time.Second},
+		{"crash once", imageCrashOnce, "", "", 1, 3 * time.Second},
+		{"segfault", imageSegfault, ReasonCrashed, "SIGSEGV", 2, 3 * time.Second},
+		{"hang", imageHang, ReasonTimeout, "400ms", 1, timeout + time.Second},
+		{"garbage", imageGarbage, ReasonProtocol, "frame of", 2, 3 * time.Second},
+		{"garbage once", imageGarbageOnce, "", "", 1, 3 * time.Second},
+		{"answer to another request", imageWrongID, ReasonProtocol, "expected 1", 2, 3 * time.Second},
+		{"word outside the image", imageOutside, ReasonProtocol, "9999", 2, 3 * time.Second},
+		{"closed stdout", imageClosesStdout, ReasonProtocol, "closed its output", 2, 3 * time.Second},
+		{"error of the engine", imageEngineError, ReasonEngine, "no such mode", 1, time.Second},
+		{"half a megabyte of stderr", imageNoisyStderr, "", "", 0, time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pool := fakePool(t, "ok", Config{Workers: 1, Timeout: timeout})
+			start := time.Now()
+			got, err := pool.Read(t.Context(), imageFor(tt.kind))
+			if took := time.Since(start); took > tt.atMost {
+				t.Errorf("Read took %v, at most %v expected", took, tt.atMost)
+			}
+			if tt.want == "" {
+				if err != nil || got.Text != wantText(tt.kind) {
+					t.Errorf("Read = %q, %v, want %q", got.Text, err, wantText(tt.kind))
+				}
+			} else {
+				failure, ok := errors.AsType[*Failure](err)
+				if !ok || failure.Reason != tt.want || !strings.Contains(failure.Detail, tt.detail) {
+					t.Errorf("Read error = %v, want %s with %q", err, tt.want, tt.detail)
+				}
+			}
+			if got := pool.Stats().Lost; got != tt.lost {
+				t.Errorf("%d workers lost, want %d", got, tt.lost)
+			}
+			if got, err := pool.Read(t.Context(), imageFor(imageOK)); err != nil || got.Text != wantText(imageOK) {
+				t.Errorf("next image: Read = %q, %v", got.Text, err)
+			}
+		})
+	}
+}
+
+func TestReadMemoryLimit(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("resident memory is watched on Linux only")
+	}
+	const limit = 128 << 20
+	pool := fakePool(t, "ok", Config{Workers: 1, Timeout: 20 * time.Second, MemoryLimit: limit})
+	_, err := pool.Read(t.Context(), imageFor(imageGrow))
+	if failure, ok := errors.AsType[*Failure](err); !ok || failure.Reason != ReasonMemory {
+		t.Errorf("Read error = %v, want %s", err, ReasonMemory)
+	}
+	if got, err := pool.Read(t.Context(), imageFor(imageOK)); err != nil || got.Text != wantText(imageOK) {
+		t.Errorf("next image: Read = %q, %v", got.Text, err)
+	}
+}
+
+// Bad images among good ones, read side by side: the bad are lost and no other.
+func TestOneBadImageCostsOneImage(t *testing.T) {
+	kinds := []int{imageOK, imageCrash, imageOK, imageHang, imageSlow, imageGarbage, imageOK, imageSegfault,
+		imageSlow, imageOK, imageClosesStdout, imageOK, imageSlow, imageOK, imageOK, imageSlow}
+	bad := []int{imageCrash, imageHang, imageGarbage, imageSegfault, imageClosesStdout}
+	pool := fakePool(t, "ok", Config{Workers: 3, Timeout: time.Second, RecycleAfter: 4})
+	errs := make([]error, len(kinds))
+	texts := make([]string, len(kinds))
+	var wg sync.WaitGroup
+	for i, kind := range kinds {
+		wg.Go(func() {
+			r, err := pool.Read(t.Context(), imageFor(kind))
+			texts[i], errs[i] = r.Text, err
+		})
+	}
+	wg.Wait()
+	for i, kind := range kinds {
+		if failed := errs[i] != nil; failed != slices.Contains(bad, kind) {
+			t.Errorf("image %d of kind %d: error %v", i, kind, errs[i])
+		}
+		if errs[i] == nil && texts[i] != wantText(kind) {
+			t.Errorf("image %d = %q, want %q", i, texts[i], wantText(kind))
+		}
+	}
+	s := pool.Stats()
+	if s.Images != len(kinds) || s.Failed != len(bad) || s.Lost != 2*len(bad)-1 {
+		t.Errorf("Stats = %+v, want %d images, %d failed, %d lost", s, len(kinds), len(bad), 2*len(bad)-1)
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	tests := []struct {
+		how, want string
+	}{
+		{"exit", "no eng.traineddata in /nowhere"},
+		{"silent", "no answer within 300ms"},
+		{"garbage", "not the worker protocol"},
+		{"version", "the worker speaks version 2, this program version 1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.how, func(t *testing.T) {
+			_, err := startFake(t, tt.how, Config{testOnlyStartTimeout: 300 * time.Millisecond})
+			start, ok := errors.AsType[*StartError](err)
+			if !ok || !strings.Contains(err.Error(), tt.want) || !strings.Contains(start.Hint, "scripts/setup") {
+				t.Errorf("Start error = %v, want a StartError with %q and a hint", err, tt.want)
+			}
+			if _, isFailure := errors.AsType[*Failure](err); isFailure {
+				t.Error("a worker that cannot start is not an image's trouble")
+			}
+			if left := children(t); len(left) > 0 {
+				t.Errorf("processes left: %v", left)
+			}
+		})
+	}
+	t.Run("missing program", func(t *testing.T) {
+		_, err := Start(t.Context(), Config{Command: []string{filepath.Join(t.TempDir(), "ocr"), "worker"}})
+		start, ok := errors.AsType[*StartError](err)
+		if !ok || !errors.Is(err, os.ErrNotExist) || !strings.Contains(start.Hint, "go build") {
+			t.Errorf("Start error = %v, want a StartError that it does not exist", err)
+		}
+	})
+	t.Run("no program", func(t *testing.T) {
+		if _, err := Start(t.Context(), Config{}); err == nil {
+			t.Error("Start without a command succeeded")
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		_, err := Start(ctx, Config{Command: []string{os.Args[0]}, Env: []string{fakeStart + "=silent"}})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Start error = %v, want %v", err, context.Canceled)
+		}
+	})
+}
+
+func TestSlowStartIsNoFailure(t *testing.T) {
+	pool := fakePool(t, "slow", Config{Workers: 1, Timeout: 200 * time.Millisecond, RecycleAfter: 1})
+	for range 2 {
+		if _, err := pool.Read(t.Context(), imageFor(imageOK)); err != nil {
+			t.Errorf("Read: %v (the deadline is for reading, not for starting)", err)
+		}
+	}
+}
+
+func TestEngineMustNotChange(t *testing.T) {
+	pool := fakePool(t, "changed", Config{Workers: 1, RecycleAfter: 1})
+	if _, err := pool.Read(t.Context(), imageFor(imageOK)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := pool.Read(t.Context(), imageFor(imageOK))
+	if _, ok := errors.AsType[*StartError](err); !ok {
+		t.Errorf("Read on another engine: error = %v, want a StartError", err)
+	}
+}
+
+func TestCancelKillsAtOnce(t *testing.T) {
+	pool := fakePool(t, "ok", Config{Workers: 1, Timeout: time.Hour})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	start := time.Now()
+	_, err := pool.Read(ctx, imageFor(imageHang))
+	if !errors.Is(err, context.Canceled) || time.Since(start) > 2*time.Second {
+		t.Errorf("Read after cancel = %v after %v, want %v at once", err, time.Since(start), context.Canceled)
+	}
+	if _, err := pool.Read(t.Context(), imageFor(imageOK)); err != nil {
+		t.Errorf("next image: %v", err)
+	}
+}
+
+func TestCloseKillsWhatIsRead(t *testing.T) {
+	pool := fakePool(t, "ok", Config{Workers: 2, Timeout: time.Hour})
+	errs := make(chan error, 3)
+	for range cap(errs) { // one more than workers: it waits for its turn
+		go func() {
+			_, err := pool.Read(t.Context(), imageFor(imageHang))
+			errs <- err
+		}()
+	}
+	time.AfterFunc(100*time.Millisecond, func() { pool.Close() })
+	for range cap(errs) {
+		if err := <-errs; !errors.Is(err, ErrClosed) {
+			t.Errorf("Read on a pool being closed = %v, want %v", err, ErrClosed)
+		}
+	}
+	if _, err := pool.Read(t.Context(), imageFor(imageOK)); !errors.Is(err, ErrClosed) {
+		t.Errorf("Read on a closed pool = %v, want %v", err, ErrClosed)
+	}
+}
+
+func TestLazyStartAndRecycling(t *testing.T) {
+	pool := fakePool(t, "ok", Config{Workers: 8, RecycleAfter: 3})
+	for range 7 {
+		if _, err := pool.Read(t.Context(), imageFor(imageOK)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// One image at a time needs one worker at a time: 3 + 3 + 1 images.
+	s := pool.Stats()
+	s.PeakRSS = 0
+	if diff := cmp.Diff(Stats{Images: 7, Started: 3, Recycled: 2}, s); diff != "" {
+		t.Errorf("Stats (-want +got):\n%s", diff)
+	}
+}
+
+func TestWorkerEnvironment(t *testing.T) {
+	t.Setenv("REDDIT_CLIENT_SECRET", "canary")
+	t.Setenv("OMP_THREAD_LIMIT", "64")
+	pool := fakePool(t, "ok", Config{Workers: 1, TessdataDir: "/models"})
+	r, err := pool.Read(t.Context(), imageFor(imageEnvironment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var env []string
+	for _, w := range r.Words {
+		env = append(env, w.Text)
+	}
+	for _, want := range []string{"OMP_THREAD_LIMIT=1", "TESSDATA_PREFIX=/models"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("worker environment %q lacks %q", env, want)
+		}
+	}
+	if strings.Contains(strings.Join(env, "\n"), "canary") {
+		t.Errorf("worker environment %q holds a secret", env)
+	}
+}
+
+func TestWorkerLimits(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("limits are set on Linux only")
+	}
+	pool := fakePool(t, "ok", Config{Workers: 1})
+	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pool.idle[0].cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(limits)) {
+		if rest, ok := strings.CutPrefix(line, "Max address space"); ok {
+			if got, want := strings.Fields(rest)[0], strconv.Itoa(addressSpace); got != want {
+				t.Errorf("RLIMIT_AS of the worker = %s, want %s", got, want)
+			}
+			return
+		}
+	}
+	t.Error("no address space limit in /proc/PID/limits")
+}
+
+// golang/go#27505: the parent-death signal comes when the creating thread ends.
+func TestWorkersOutliveTheThreadThatStartedThePool(t *testing.T) {
+	started := make(chan *Pool)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+		pool, err := startFake(t, "ok", Config{Workers: 1})
+		if err != nil {
+			t.Error(err)
+		}
+		started <- pool
+	}()
+	pool := <-started
+	if pool == nil {
+		return
+	}
+	defer pool.Close()
+	time.Sleep(100 * time.Millisecond) // for the thread to end; too short only hides a fault
+	if _, err := pool.Read(t.Context(), imageFor(imageOK)); err != nil || pool.Stats().Lost > 0 {
+		t.Errorf("Read = %v with %+v: the worker died with a thread", err, pool.Stats())
+	}
+}
+
+func TestWorkersDieWithTheSupervisor(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a worker that hangs is killed with its supervisor on Linux only")
+	}
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), fakeStart+"=parent")
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !running(pid) {
+		t.Fatalf("worker %d does not run", pid)
+	}
+	time.Sleep(100 * time.Millisecond) // for the worker to be deep in its image
+	if err := parent.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // killed
+	for deadline := time.Now().Add(5 * time.Second); running(pid); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("worker %d outlived its supervisor", pid)
+		}
+	}
+}
+
+// running reports whether a process exists and is no zombie: who reaps an orphan is
+// not ours to say.
+func running(pid int) bool {
+	body, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(body), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z")
+}
+
+func TestReadImages(t *testing.T) {
+	pool := fakePool(t, "ok", Config{Workers: 1})
+	t.Run("empty", func(t *testing.T) {
+		r, err := pool.Read(t.Context(), image.NewGray(image.Rectangle{}))
+		if diff := cmp.Diff(Reading{}, r); err != nil || diff != "" {
+			t.Errorf("Read = %+v, %v, want nothing", r, err)
+		}
+	})
+	t.Run("no text", func(t *testing.T) {
+		r, err := pool.Read(t.Context(), imageFor(imageNoText))
+		if diff := cmp.Diff(Reading{}, r); err != nil || diff != "" {
+			t.Errorf("Read = %+v, %v, want nothing", r, err)
+		}
+	})
+	t.Run("boxes in the image's own coordinates", func(t *testing.T) {
+		whole := image.NewGray(image.Rect(0, 0, 3*fakeWidth, 3*fakeUnit*imageOK))
+		part := whole.SubImage(image.Rect(100, 10, 100+2*fakeWidth, 10+2*fakeUnit*imageOK))
+		r, err := pool.Read(t.Context(), part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Words) == 0 || r.Confidence != 90 {
+			t.Fatalf("Reading = %+v, want words of confidence 90", r)
+		}
+		for _, w := range r.Words {
+			if !w.Box.In(part.Bounds()) {
+				t.Errorf("word %q at %v is outside %v", w.Text, w.Box, part.Bounds())
+			}
+		}
+	})
+}
+
+func TestEngine(t *testing.T) {
+	pool := fakePool(t, "ok", Config{Workers: 1})
+	e := pool.Engine()
+	if e.Tesseract != "5.0-fake" || !strings.HasPrefix(e.Parameters, "fake; method ") {
+		t.Errorf("Engine = %+v", e)
+	}
+	seen := map[string]bool{e.Fingerprint(): true}
+	for _, change := range []func(*Engine){
+		func(e *Engine) { e.Tesseract += "x" }, func(e *Engine) { e.Leptonica += "x" },
+		func(e *Engine) { e.Gosseract += "x" }, func(e *Engine) { e.Model += "x" },
+		func(e *Engine) { e.ModelSHA256 += "x" }, func(e *Engine) { e.Parameters += "x" },
+	} {
+		other := e
+		change(&other)
+		seen[other.Fingerprint()] = true
+	}
+	if len(seen) != 7 || pool.Engine().Fingerprint() != e.Fingerprint() {
+		t.Errorf("%d fingerprints of 7 engines", len(seen))
+	}
+	want := "method 1; P1 Y soft white 180-250 @550 psm 3; P2 Y soft dark 20-140 @700 psm 3; " +
+		"P3 M soft white 180-250 components @700 psm 3; P4 below 12 letters Y @1000 psm 11; " +
+		"minimum from 150; enlarge at most 4; components ink 160 high 25% wide 50% speck 8/1000; " +
+		"merge floor 50 overlap 30% length^0.3; accept 60; line 45%"
+	if got := parameters(); got != want {
+		t.Errorf("parameters() =\n%s\nwant\n%s\n(a change here makes everyone's OCR run again)", got, want)
+	}
+}

@@ -1,0 +1,242 @@
+package ocr
+
+import (
+	"cmp"
+	"image"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// AcceptConfidence is the confidence from which a word stands in Reading.Text.
+const AcceptConfidence = 60
+
+const (
+	mergeFloor       = 50  // words below it are dropped before the merge
+	mergeOverlapPct  = 30  // of the smaller box: two words that claim the same place
+	mergeLengthPower = 0.3 // how much a long line counts against a confident one
+	sameLinePct      = 45  // of the larger height: two words on one line of text
+)
+
+// A Word is one word of a Reading.
+type Word struct {
+	Text       string
+	Confidence float64         // 0..100
+	Box        image.Rectangle // in pixels of the image that was read
+	Line       int             // 0-based line of the reading order
+}
+
+// A Reading is what was read of one image.
+type Reading struct {
+	// Text holds the words of confidence AcceptConfidence and more in reading order,
+	// lines separated by \n. "" where nothing was read.
+	Text string
+	// Confidence is the mean of the words in Text, 0 if there is none.
+	Confidence float64
+	// Words are all words of the passes after their merge, in reading order, down to a
+	// confidence of 50: later stages choose among them.
+	Words []Word
+}
+
+// A candidate is a word of one pass, its box in pixels of the original image.
+type candidate struct {
+	RawWord
+	pass int
+}
+
+// collect turns a pass's words into candidates: boxes brought from the scaled size to
+// the original's, text freed of what does not print, and words dropped that are too
+// uncertain or hold neither letter nor digit.
+func collect(words []RawWord, pass int, scaled, original image.Point) []candidate {
+	var out []candidate
+	for _, w := range words {
+		w.Text = printable(w.Text)
+		if w.Confidence < mergeFloor || letters(w.Text) == 0 {
+			continue
+		}
+		w.Box = image.Rectangle{
+			Min: image.Pt(rescale(w.Box.Min.X, scaled.X, original.X), rescale(w.Box.Min.Y, scaled.Y, original.Y)),
+			Max: image.Pt(rescale(w.Box.Max.X, scaled.X, original.X), rescale(w.Box.Max.Y, scaled.Y, original.Y)),
+		}
+		out = append(out, candidate{w, pass})
+	}
+	return out
+}
+
+func rescale(v, from, to int) int { return (2*v*to + from) / (2 * from) }
+
+// printable drops white space, control and format characters (escapes, direction
+// marks), so that text is safe in a terminal, a CSV cell and a log.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.In(r, unicode.C) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}
+
+// letters counts the letters and digits of s.
+func letters(s string) int {
+	n := 0
+	for _, r := range s {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// acceptedLetters counts the letters and digits of the words that Reading.Text takes.
+func acceptedLetters(words []candidate) int {
+	n := 0
+	for _, w := range words {
+		if w.Confidence >= AcceptConfidence {
+			n += letters(w.Text)
+		}
+	}
+	return n
+}
+
+// A lineKey names a line of one pass; its order is the tie-break of the merge.
+type lineKey struct{ pass, block, par, line int }
+
+func (a lineKey) compare(b lineKey) int {
+	return cmp.Or(cmp.Compare(a.pass, b.pass), cmp.Compare(a.block, b.block),
+		cmp.Compare(a.par, b.par), cmp.Compare(a.line, b.line))
+}
+
+type line struct {
+	key   lineKey
+	words []candidate
+	score int64
+}
+
+// merge keeps one reading of each place. Lines of all passes are taken by falling
+// score; a word is kept unless it overlaps a word of a line taken before it, kept or
+// not. Words of one line never block each other.
+func merge(candidates []candidate) []candidate {
+	var kept, taken []candidate
+	for _, l := range linesByScore(candidates) {
+		before := len(taken)
+		for _, w := range l.words {
+			if !slices.ContainsFunc(taken[:before], func(t candidate) bool { return samePlace(w.Box, t.Box) }) {
+				kept = append(kept, w)
+			}
+			taken = append(taken, w)
+		}
+	}
+	return kept
+}
+
+func linesByScore(candidates []candidate) []line {
+	var lines []line
+	index := map[lineKey]int{}
+	for _, c := range candidates {
+		key := lineKey{c.pass, c.Block, c.Par, c.Line}
+		i, seen := index[key]
+		if !seen {
+			i = len(lines)
+			index[key] = i
+			lines = append(lines, line{key: key})
+		}
+		lines[i].words = append(lines[i].words, c)
+	}
+	for i := range lines {
+		lines[i].score = score(lines[i].words)
+	}
+	slices.SortFunc(lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), a.key.compare(b.key))
+	})
+	return lines
+}
+
+// score is c * n^0.3, where c is the length-weighted mean confidence and n the length
+// in bytes, in whole millionths: CPUs that fuse multiply and add differ in the last bit
+// of a float, and must not differ in the order of lines.
+func score(words []candidate) int64 {
+	var weighted, length float64
+	for _, w := range words {
+		n := float64(len(w.Text))
+		weighted += float64(w.Confidence * n)
+		length += n
+	}
+	return int64(math.Round(1e6 * weighted / length * math.Pow(length, mergeLengthPower)))
+}
+
+func samePlace(a, b image.Rectangle) bool {
+	shared := area(a.Intersect(b))
+	return shared > 0 && 100*shared >= mergeOverlapPct*min(area(a), area(b))
+}
+
+func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
+
+// order puts words into reading order and numbers their lines: from top to bottom by
+// vertical centre, a word joining the first line whose first word is level with it;
+// inside a line from left to right.
+func order(words []candidate) []Word {
+	words = slices.Clone(words)
+	slices.SortFunc(words, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(middle(a.Box), middle(b.Box)), compareAcross(a, b))
+	})
+	var lines [][]candidate
+	for _, w := range words {
+		i := slices.IndexFunc(lines, func(l []candidate) bool { return level(l[0].Box, w.Box) })
+		if i < 0 {
+			lines = append(lines, []candidate{w})
+			continue
+		}
+		lines[i] = append(lines[i], w)
+	}
+	var out []Word
+	for i, l := range lines {
+		slices.SortStableFunc(l, compareAcross)
+		for _, w := range l {
+			out = append(out, Word{Text: w.Text, Confidence: w.Confidence, Box: w.Box, Line: i})
+		}
+	}
+	return out
+}
+
+// middle is twice the vertical centre, which keeps it whole.
+func middle(r image.Rectangle) int { return r.Min.Y + r.Max.Y }
+
+func level(a, b image.Rectangle) bool {
+	distance := middle(a) - middle(b)
+	return 100*max(distance, -distance) <= 2*sameLinePct*max(a.Dy(), b.Dy())
+}
+
+// compareAcross orders by left edge; the rest only makes the order total.
+func compareAcross(a, b candidate) int {
+	return cmp.Or(cmp.Compare(a.Box.Min.X, b.Box.Min.X), cmp.Compare(a.Box.Min.Y, b.Box.Min.Y),
+		cmp.Compare(a.pass, b.pass), cmp.Compare(a.Text, b.Text))
+}
+
+// newReading makes the reading of merged words; origin is the corner of the image's
+// bounds.
+func newReading(words []candidate, origin image.Point) Reading {
+	r := Reading{Words: order(words)}
+	var text strings.Builder
+	accepted, sum, lastLine := 0, 0.0, 0
+	for i := range r.Words {
+		w := &r.Words[i]
+		w.Box = w.Box.Add(origin)
+		if w.Confidence < AcceptConfidence {
+			continue
+		}
+		switch {
+		case accepted == 0:
+		case w.Line == lastLine:
+			text.WriteByte(' ')
+		default:
+			text.WriteByte('\n')
+		}
+		text.WriteString(w.Text)
+		accepted, sum, lastLine = accepted+1, sum+w.Confidence, w.Line
+	}
+	if accepted > 0 {
+		r.Text, r.Confidence = text.String(), sum/float64(accepted)
+	}
+	return r
+}

@@ -1,0 +1,153 @@
+package ocr
+
+import (
+	"fmt"
+	"image"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func word(pass, line int, text string, confidence float64, x0, y0, x1, y1 int) candidate {
+	return candidate{RawWord{Text: text, Confidence: confidence, Box: image.Rect(x0, y0, x1, y1), Block: 1, Par: 1, Line: line}, pass}
+}
+
+func texts(words []candidate) string {
+	var out []string
+	for _, w := range words {
+		out = append(out, w.Text)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestCollect(t *testing.T) {
+	raw := []RawWord{
+		{Text: "KEPT", Confidence: 50, Box: image.Rect(10, 20, 30, 40)},
+		{Text: "FAINT", Confidence: 49.9, Box: image.Rect(10, 20, 30, 40)},
+		{Text: "|_-", Confidence: 99, Box: image.Rect(10, 20, 30, 40)},
+		{Text: "\x1b[31mR\u202eED\xff\n", Confidence: 80, Box: image.Rect(0, 0, 100, 50)},
+	}
+	got := collect(raw, 2, image.Pt(100, 50), image.Pt(250, 125))
+	want := []candidate{
+		{RawWord{Text: "KEPT", Confidence: 50, Box: image.Rect(25, 50, 75, 100)}, 2},
+		{RawWord{Text: "[31mRED", Confidence: 80, Box: image.Rect(0, 0, 250, 125)}, 2},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(candidate{})); diff != "" {
+		t.Errorf("collect (-want +got):\n%s", diff)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	tests := []struct {
+		name string
+		in   []candidate
+		want string // in order of line score
+	}{
+		{"the surer line wins", []candidate{
+			word(0, 1, "HELL0", 70, 0, 0, 50, 10), word(1, 1, "HELLO", 95, 1, 0, 51, 10),
+		}, "HELLO"},
+		{"the longer line wins over a little more confidence", []candidate{
+			word(0, 1, "HELLO", 95, 0, 0, 50, 10),
+			word(1, 1, "HELLO", 94, 0, 0, 50, 10), word(1, 1, "THERE", 94, 60, 0, 110, 10),
+		}, "HELLO THERE"},
+		{"what a line does not cover is added", []candidate{
+			word(0, 1, "TOP", 95, 0, 0, 30, 10), word(1, 1, "TOP", 90, 0, 0, 30, 10), word(1, 2, "BOTTOM", 80, 0, 90, 60, 100),
+		}, "BOTTOM TOP"},
+		{"30 % of the smaller box is the same place", []candidate{
+			word(0, 1, "WIDEWORD", 95, 20, 0, 120, 10), word(1, 1, "AB", 90, 117, 0, 127, 10), word(1, 2, "CD", 90, 12, 0, 22, 10),
+		}, "WIDEWORD CD"},
+		{"words of one line never block each other", []candidate{
+			word(0, 1, "ONE", 90, 0, 0, 30, 10), word(0, 1, "TWO", 90, 5, 0, 35, 10),
+		}, "ONE TWO"},
+		{"a blocked word blocks too", []candidate{
+			word(0, 1, "FIRSTWORD", 99, 0, 0, 100, 10),
+			word(1, 1, "BLOCKED", 90, 0, 0, 120, 10),
+			word(2, 1, "TAIL", 80, 105, 0, 118, 10),
+		}, "FIRSTWORD"},
+		{"equal scores: the earlier pass, then the earlier line", []candidate{
+			word(1, 1, "LATER", 90, 0, 0, 50, 10), word(0, 2, "FIRST", 90, 0, 0, 50, 10), word(0, 3, "OTHER", 90, 0, 0, 50, 10),
+		}, "FIRST"},
+		{"nothing", nil, ""},
+	}
+	for _, tt := range tests {
+		if got := texts(merge(tt.in)); got != tt.want {
+			t.Errorf("%s: merge = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The order in which lines come does not change what is kept.
+func TestMergeIsStable(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var lines [][]candidate
+	for i := range 40 {
+		x, y := random.IntN(200), random.IntN(100)
+		lines = append(lines, []candidate{
+			word(i%3, i, fmt.Sprintf("A%02d", i), 90, x, y, x+30, y+12),
+			word(i%3, i, fmt.Sprintf("B%02d", i), 90, x+35, y, x+65, y+12),
+		})
+	}
+	read := func() Reading {
+		var all []candidate
+		for _, l := range lines {
+			all = append(all, l...)
+		}
+		return newReading(merge(all), image.Point{})
+	}
+	want := read()
+	for range 20 {
+		random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+		if diff := cmp.Diff(want, read()); diff != "" {
+			t.Fatalf("another order, another reading (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestReadingOrder(t *testing.T) {
+	in := []candidate{
+		word(0, 1, "BOTTOM", 90, 10, 200, 90, 220),
+		word(0, 2, "RIGHT", 80, 60, 12, 100, 34), // a little lower than its neighbour
+		word(0, 2, "LEFT", 70, 10, 10, 50, 30),
+		word(0, 3, "UNSURE", 59, 110, 10, 150, 30), // on a line, not in the text
+		word(0, 4, "NOISE", 50, 10, 100, 50, 120),  // a line of its own, not in the text
+	}
+	got := newReading(in, image.Pt(1000, 0))
+	want := Reading{Text: "LEFT RIGHT\nBOTTOM", Confidence: 80, Words: []Word{
+		{"LEFT", 70, image.Rect(1010, 10, 1050, 30), 0},
+		{"RIGHT", 80, image.Rect(1060, 12, 1100, 34), 0},
+		{"UNSURE", 59, image.Rect(1110, 10, 1150, 30), 0},
+		{"NOISE", 50, image.Rect(1010, 100, 1050, 120), 1},
+		{"BOTTOM", 90, image.Rect(1010, 200, 1090, 220), 2},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("newReading (-want +got):\n%s", diff)
+	}
+}
+
+func TestLevel(t *testing.T) {
+	base := image.Rect(0, 100, 10, 120) // centre 110
+	tests := []struct {
+		box  image.Rectangle
+		want bool
+	}{
+		{image.Rect(0, 109, 10, 129), true},  // 9 of 20 apart
+		{image.Rect(0, 110, 10, 130), false}, // 10 of 20
+		{image.Rect(0, 108, 10, 148), true},  // 18 of 40: the larger height counts
+		{image.Rect(0, 110, 10, 150), false}, // 20 of 40
+	}
+	for _, tt := range tests {
+		if got := level(base, tt.box); got != tt.want {
+			t.Errorf("level(%v, %v) = %v, want %v", base, tt.box, got, tt.want)
+		}
+	}
+}
+
+func TestSparsePassRuns(t *testing.T) {
+	for text, want := range map[string]int{"ELEVEN AREN": 10, "TWELVE-LETTER?": 12, "5G ñ": 3} {
+		if got := acceptedLetters([]candidate{word(0, 1, text, 60, 0, 0, 1, 1), word(0, 1, "UNSURE", 59, 0, 0, 1, 1)}); got != want {
+			t.Errorf("acceptedLetters(%q) = %d, want %d", text, got, want)
+		}
+	}
+}

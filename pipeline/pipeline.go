@@ -1,0 +1,167 @@
+// Package pipeline is the engine: it turns a release into a dataset, inside a workspace.
+//
+//	resolve -> fetch -> ocr -> language -> dedupe -> export
+//
+// # What it promises
+//
+//   - Reddit's verdict comes first, on every run: an image host is asked only about a
+//     post that was seen live in the same run. No answer is no evidence: a post nobody
+//     could be asked about keeps the state it had.
+//   - Every entry of the manifest ends in exactly one outcome. An entry's trouble is an
+//     outcome with a reason; an error of Run is the run's own trouble.
+//   - A run that is killed anywhere is continued by the next one, through the same code.
+//     Equal answers give equal bytes of Parquet and outcomes.csv, whatever the number of
+//     workers, the order of answers or the number of interruptions.
+//   - A post found removed loses its image, its text and its hashes before the dataset is
+//     written again, and is not fetched again. When more posts than the policy's share
+//     vanish in one sweep they are withheld from the dataset instead, and nothing is
+//     erased, until the operator confirms.
+//   - No row is exported whose post was last seen live longer ago than the policy allows.
+//
+// # What runs concurrently
+//
+// Resolve, fetch and ocr overlap, joined by bounded channels under one errgroup:
+//
+//	resolver: for each batch of 100 posts in manifest order: ask, record, hand on the live ones
+//	fetchers: one group for each image host: download, check, strip, hash, store
+//	readers:  one for each OCR worker: decode the stored file, read, store
+//
+// Language, dedupe and export follow when all three have ended; they are pure functions of
+// what is stored.
+//
+// # Limitations
+//
+// Dedupe holds the hashes and words of all candidates in memory. A run that is interrupted
+// between finding a post removed and writing the dataset leaves the older dataset files in
+// place; the next run replaces them.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// A Config is what a run works with. Progress, Log, Stop, Tombstones and
+// ConfirmRemovals may be left out.
+type Config struct {
+	Release  *manifest.Release
+	Manifest manifest.Summary // what Release.Check returned
+	// Tombstones are those the release publishes.
+	Tombstones []manifest.Tombstone
+	Policy     policy.Policy
+	Workspace  *workspace.Workspace // locked by this process
+	Reddit     *reddit.Client
+	OCR        *ocr.Pool
+	Language   *language.Filter
+	Version    string // of the tool, for the provenance of the dataset
+	Now        func() time.Time
+	// ConfirmRemovals accepts a mass removal that an earlier sweep withheld.
+	ConfirmRemovals bool
+	// Stop, when closed, makes the run finish what is in flight and return ErrInterrupted.
+	Stop     <-chan struct{}
+	Progress *Progress
+	Log      *slog.Logger
+}
+
+// ErrInterrupted is returned by a run that was asked to stop. What it had done is stored.
+var ErrInterrupted = errors.New("interrupted: run the same command again to go on")
+
+// grace bounds how long a stopped run waits for what is in flight: a download that has
+// begun and the images on the OCR workers' desks take less.
+const grace = 8 * time.Second
+
+// run is one call of Run: the configuration and what the stages share.
+type run struct {
+	Config
+	buried map[manifest.PostID]manifest.Tombstone // the workspace's, the release's among them
+	engine ocr.Engine
+	queues *queues
+}
+
+// Run does the whole job and returns the summary of what became of every entry. The
+// errors are ErrInterrupted, ctx's error, *reddit.Denied when Reddit refuses the operator,
+// and those of the workspace. On every error the workspace is whole and the next Run goes
+// on from there.
+func Run(ctx context.Context, c Config) (Summary, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Progress == nil {
+		c.Progress = NewProgress(nil)
+	}
+	r := &run{Config: c, engine: c.OCR.Engine()}
+	began := c.Now()
+	if err := r.open(ctx); err != nil {
+		return Summary{}, err
+	}
+	if err := r.gather(ctx); err != nil {
+		return Summary{}, err
+	}
+	exported, err := r.publish(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
+	s, err := Status(ctx, c.Workspace, c.Now())
+	if err != nil {
+		return Summary{}, err
+	}
+	s.Elapsed = c.Now().Sub(began)
+	s.Files, s.Unchanged = exported.files, exported.unchanged
+	return s, nil
+}
+
+// open binds the workspace to the release and mends what a killed run left behind.
+func (r *run) open(ctx context.Context) error {
+	rel := r.Release
+	b := workspace.Binding{Release: rel.Name, ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
+		Schema: rel.Schema, Splits: r.Manifest.Splits}
+	if err := r.Workspace.Load(ctx, b, rel.Entries(ctx)); err != nil {
+		return fmt.Errorf("load the manifest into the workspace: %w", err)
+	}
+	if err := notePolicy(ctx, r.Workspace, r.Policy); err != nil {
+		return err
+	}
+	if err := r.Workspace.AddTombstones(ctx, r.Tombstones); err != nil {
+		return fmt.Errorf("take over the release's tombstones: %w", err)
+	}
+	all, err := r.Workspace.Tombstones(ctx)
+	if err != nil {
+		return err
+	}
+	r.buried = make(map[manifest.PostID]manifest.Tombstone, len(all))
+	for _, t := range all {
+		r.buried[t.ID] = t
+		// Content of a tombstoned post can be here when the release's list grew or a
+		// backup came back: it goes before anything else happens.
+		if err := r.Workspace.Erase(ctx, t.ID); err != nil {
+			return fmt.Errorf("erase %s, which must not come back: %w", t.ID, err)
+		}
+	}
+	swept, err := r.Workspace.Sweep(ctx)
+	if err != nil {
+		return fmt.Errorf("clean up after an earlier run: %w", err)
+	}
+	r.Log.Debug("workspace swept", "swept", swept)
+	r.Progress.begin(r.Manifest.Entries)
+	return nil
+}
+
+// stopping reports whether the run was asked to stop.
+func (r *run) stopping() bool {
+	select {
+	case <-r.Stop:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,77 @@
+package pipeline
+
+import (
+	"sync"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
+)
+
+// A Progress counts what a run has done. It is safe for concurrent use. Dropping every
+// observation changes nothing about the run.
+type Progress struct {
+	observe func(Snapshot)
+
+	mu   sync.Mutex // guards what follows
+	snap Snapshot
+}
+
+// A Snapshot is the state of a run at one moment.
+type Snapshot struct {
+	Stage   string // resolve, fetch and read, dedupe, export
+	Total   int    // entries in the manifest
+	Done    int    // entries that need nothing more before dedupe
+	Asked   int    // posts with an answer in this run
+	Fetched int    // images stored in this run
+	Read    int    // images read in this run
+	Gone    int    // entries whose post or image is not to be had
+	Failed  int    // entries to try again
+	Wait    *reddit.Wait
+}
+
+// NewProgress returns a Progress that calls observe, one call at a time, on every change.
+// A nil observe is allowed.
+func NewProgress(observe func(Snapshot)) *Progress { return &Progress{observe: observe} }
+
+// OnWait tells of a wait; give it to reddit.Options.OnWait.
+func (p *Progress) OnWait(w reddit.Wait) {
+	p.change(func(s *Snapshot) { s.Wait = &w })
+	p.mu.Lock()
+	p.snap.Wait = nil
+	p.mu.Unlock()
+}
+
+func (p *Progress) change(f func(*Snapshot)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(&p.snap)
+	if p.observe != nil {
+		p.observe(p.snap)
+	}
+}
+
+func (p *Progress) begin(total int) {
+	p.change(func(s *Snapshot) { *s = Snapshot{Total: total} })
+}
+
+func (p *Progress) stage(name string) { p.change(func(s *Snapshot) { s.Stage = name }) }
+
+func (p *Progress) asked(posts int) { p.change(func(s *Snapshot) { s.Asked += posts }) }
+
+func (p *Progress) fetched() { p.change(func(s *Snapshot) { s.Fetched++ }) }
+
+func (p *Progress) read() { p.change(func(s *Snapshot) { s.Read++; s.Done++ }) }
+
+// settled counts an entry that needs nothing more, or nothing that this run can do.
+func (p *Progress) settled(o manifest.Outcome) {
+	p.change(func(s *Snapshot) {
+		s.Done++
+		switch {
+		case o == "":
+		case o.Retryable():
+			s.Failed++
+		default:
+			s.Gone++
+		}
+	})
+}

@@ -1,0 +1,294 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"slices"
+	"strconv"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// datasetDir is the folder of the workspace that holds the dataset.
+const datasetDir = "dataset"
+
+// exportKey is the workspace's note of the last export.
+const exportKey = "export"
+
+// An export is what the last export wrote: the digest of all that went in, and the files.
+type export struct {
+	Inputs string           `json:"inputs"`
+	Files  []workspace.File `json:"files"`
+}
+
+type exported struct {
+	files     []workspace.File
+	unchanged bool
+}
+
+// publish decides every outcome and writes outcomes.csv and the dataset, until nothing that
+// it meets on the way changes an outcome.
+func (r *run) publish(ctx context.Context) (exported, error) {
+	// A file found damaged while the dataset is written costs its row: decide again
+	// without it. Each round loses at least one image, and a few rounds are enough to
+	// tell a bad sector from a disk that is going.
+	const rounds = 5
+	for range rounds {
+		if r.stopping() {
+			return exported{}, ErrInterrupted
+		}
+		if err := r.askStale(ctx); err != nil {
+			return exported{}, err
+		}
+		if err := r.decide(ctx); err != nil {
+			return exported{}, err
+		}
+		out, err := r.export(ctx)
+		var damaged *workspace.Damaged
+		if !errors.As(err, &damaged) {
+			return out, err
+		}
+		r.Log.Warn("a stored image is damaged and left out", "file", damaged.Name)
+		if err := r.Workspace.SetTrouble(ctx, damaged.Key, workspace.Trouble{Outcome: manifest.Failed,
+			Reason: "damaged_file", Detail: "fetched again by the next run"}); err != nil {
+			return exported{}, err
+		}
+	}
+	return exported{}, fmt.Errorf("stored images keep turning out damaged: check the disk that holds %s", r.Workspace.Dir())
+}
+
+// askStale asks again about posts last seen live so long ago that their rows may not be
+// exported: a run can take longer than the policy's recheck_within.
+func (r *run) askStale(ctx context.Context) error {
+	stale := func(p workspace.Post) bool {
+		return p.State == manifest.StateLive && r.Policy.Stale(p.LiveAt, r.Now())
+	}
+	found := false
+	for p, err := range r.Workspace.Posts(ctx) {
+		if err != nil {
+			return err
+		}
+		if found = stale(p); found {
+			break
+		}
+	}
+	if !found {
+		return nil
+	}
+	var s sweep
+	for p, err := range r.Workspace.Posts(ctx) {
+		if err != nil {
+			return err
+		}
+		if p.State == manifest.StateLive && !stale(p) {
+			s.wasLive++
+		}
+	}
+	noMore := func(context.Context, workspace.Post, reddit.Answer) error { return nil }
+	if err := r.askAll(ctx, &s, stale, noMore); err != nil {
+		return err
+	}
+	return r.settle(ctx, &s)
+}
+
+// export writes outcomes.csv and, when anything in it changed, the dataset.
+func (r *run) export(ctx context.Context) (exported, error) {
+	r.Progress.stage("export")
+	if _, err := r.Workspace.Replace(ctx, "outcomes.csv", func(w io.Writer) error {
+		return manifest.WriteOutcomes(w, r.outcomes(ctx))
+	}); err != nil {
+		return exported{}, fmt.Errorf("write outcomes.csv: %w", err)
+	}
+	b, _, err := r.Workspace.Binding(ctx)
+	if err != nil {
+		return exported{}, err
+	}
+	inputs, err := r.inputs(ctx, b)
+	if err != nil {
+		return exported{}, err
+	}
+	if files, ok := r.sameExport(ctx, inputs); ok {
+		return exported{files: files, unchanged: true}, nil
+	}
+	files, err := r.writeDataset(ctx, b)
+	if err != nil {
+		return exported{}, err
+	}
+	note, err := json.Marshal(export{Inputs: inputs, Files: files})
+	if err != nil {
+		return exported{}, err
+	}
+	return exported{files: files}, r.Workspace.SetMeta(ctx, exportKey, string(note))
+}
+
+// sameExport returns the files of the last export if they were made of the same inputs and
+// stand where they were written.
+func (r *run) sameExport(ctx context.Context, inputs string) ([]workspace.File, bool) {
+	note, err := r.Workspace.Meta(ctx, exportKey)
+	var last export
+	if err != nil || note == "" || json.Unmarshal([]byte(note), &last) != nil || last.Inputs != inputs {
+		return nil, false
+	}
+	for _, f := range last.Files {
+		if now, err := r.Workspace.Stat(ctx, f.Name); err != nil || now != f {
+			return nil, false
+		}
+	}
+	return last.Files, true
+}
+
+// inputs is the digest of everything that the dataset is made of.
+func (r *run) inputs(ctx context.Context, b workspace.Binding) (string, error) {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	if err := enc.Encode([]any{b, r.provenance(), r.Release.Date, r.Release.Homepage, r.Release.License, r.Release.Citation}); err != nil {
+		return "", err
+	}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return "", err
+		}
+		line := []any{rec.Entry, rec.Result}
+		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
+			line = append(line, rec.Image, rec.Reading.Text, rec.Reading.Confidence)
+		}
+		if err := enc.Encode(line); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// writeDataset writes one Parquet file a split, the card and the Croissant description, and
+// removes the files of an older dataset that are no part of this one.
+func (r *run) writeDataset(ctx context.Context, b workspace.Binding) ([]workspace.File, error) {
+	card := r.card(b)
+	var files []workspace.File
+	for _, split := range b.Splits {
+		var stats dataset.Stats
+		name := path.Join(datasetDir, dataset.FileName(split))
+		f, err := r.Workspace.Replace(ctx, name, func(w io.Writer) error {
+			var err error
+			stats, err = dataset.WriteParquet(w, b.Schema, card.Provenance, card.Flagged, r.rows(ctx, split))
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", name, err)
+		}
+		files = append(files, f)
+		card.Splits = append(card.Splits, dataset.Split{Name: split, Rows: stats.Rows, Bytes: f.Size, SHA256: f.SHA256})
+	}
+	if err := r.countOutcomes(ctx, &card); err != nil {
+		return nil, err
+	}
+	for _, about := range []struct {
+		name  string
+		write func(io.Writer, dataset.Card) error
+	}{{"README.md", dataset.WriteCard}, {"croissant.json", dataset.WriteCroissant}} {
+		name := path.Join(datasetDir, about.name)
+		f, err := r.Workspace.Replace(ctx, name, func(w io.Writer) error { return about.write(w, card) })
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", name, err)
+		}
+		files = append(files, f)
+	}
+	return files, r.removeOthers(ctx, files)
+}
+
+func (r *run) removeOthers(ctx context.Context, keep []workspace.File) error {
+	have, err := r.Workspace.Files(ctx, datasetDir)
+	if err != nil {
+		return err
+	}
+	for _, name := range have {
+		if !slices.ContainsFunc(keep, func(f workspace.File) bool { return f.Name == name }) {
+			if err := r.Workspace.RemoveFile(ctx, name); err != nil {
+				return fmt.Errorf("remove %s of an older dataset: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// rows yields the kept rows of one split in manifest order.
+func (r *run) rows(ctx context.Context, split string) iter.Seq2[dataset.Row, error] {
+	return func(yield func(dataset.Row, error) bool) {
+		for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+			if err != nil {
+				yield(dataset.Row{}, err)
+				return
+			}
+			if rec.Split != split || rec.Result == nil || rec.Result.Outcome != manifest.Kept {
+				continue
+			}
+			row, err := r.row(ctx, rec)
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (r *run) row(ctx context.Context, rec workspace.Record) (dataset.Row, error) {
+	body, err := r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
+	if err != nil {
+		return dataset.Row{}, err
+	}
+	id := string(rec.Key.ID)
+	if rec.Key.Image > 0 {
+		id += "/" + strconv.Itoa(rec.Key.Image)
+	}
+	return dataset.Row{
+		ID: id, Image: body, Path: path.Base(r.Workspace.ImageName(rec.Key, rec.Image.Format)),
+		Text: rec.Reading.Text, HasText: true, Confidence: rec.Reading.Confidence,
+		Width: rec.Image.Width, Height: rec.Image.Height, SHA256: rec.Image.SHA256,
+		PHash: fmt.Sprintf("%016x", rec.Image.PHash), Filter: string(rec.Result.Reason), Labels: rec.Labels,
+	}, nil
+}
+
+// provenance binds the dataset to all that made it. No clock value is in it.
+func (r *run) provenance() dataset.Provenance {
+	rel, e := r.Release, r.engine
+	return dataset.Provenance{
+		Release: rel.Name, Version: rel.Version, ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
+		PolicyDigest: r.Policy.Digest(), ToolVersion: r.Version,
+		OCREngine:     fmt.Sprintf("tesseract %s, leptonica %s, gosseract %s", e.Tesseract, e.Leptonica, e.Gosseract),
+		OCRModel:      fmt.Sprintf("%s sha256:%s", e.Model, e.ModelSHA256),
+		OCRParameters: e.Parameters + " " + language.Fingerprint(),
+		Dedupe:        fmt.Sprintf("keep-first in manifest order, radius %d, fewer than %d words", r.Policy.Dedupe.HashRadius, r.Policy.Dedupe.WordDifference),
+		HashKind:      dedupe.HashKind(),
+	}
+}
+
+func (r *run) card(b workspace.Binding) dataset.Card {
+	rel := r.Release
+	return dataset.Card{Name: rel.Name, Version: rel.Version, Date: rel.Date, Homepage: rel.Homepage, License: rel.License,
+		Citation: rel.Citation, Schema: b.Schema, Provenance: r.provenance(), Flagged: r.Policy.Filter.Mode == policy.Flag}
+}
+
+func (r *run) countOutcomes(ctx context.Context, card *dataset.Card) error {
+	card.Outcomes = map[string]map[manifest.Outcome]int{}
+	for res, err := range r.outcomes(ctx) {
+		if err != nil {
+			return err
+		}
+		if card.Outcomes[res.Split] == nil {
+			card.Outcomes[res.Split] = map[manifest.Outcome]int{}
+		}
+		card.Outcomes[res.Split][res.Outcome]++
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package reddit
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"strings"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/policy"
+)
+
+// The two hosts of Reddit's API. Any other host is an image host.
+const (
+	apiHost   = "oauth.reddit.com" // the only one that the bearer token goes to
+	tokenHost = "www.reddit.com"   // the only one that the client secret goes to
+)
+
+// MaxLook is the most ids that one Look can ask: Reddit answers a longer list with an
+// empty one.
+const MaxLook = 100
+
+// ErrNoApproval is the error of New when Options.Approval is empty.
+var ErrNoApproval = errors.New("no approval by Reddit is named: Reddit wants its approval before any use of its API; " +
+	"apply through Reddit for Researchers, then name the approval with --approval or in the grant")
+
+// Options are what a Client works with. Credentials, Approval and Policy are required.
+type Options struct {
+	Credentials
+	Approval  string         // the operator's reference to Reddit's approval; must not be blank
+	Policy    policy.Policy  // rates, image hosts, limits on images
+	ConnectTo []ConnectTo    // addresses to dial in place of hosts; the first that fits wins
+	RootCAs   *x509.CertPool // nil = the system's
+	Version   string         // of the tool, for the User-Agent; "" = dev
+	Log       *slog.Logger   // nil = discard
+	OnWait    func(Wait)     // called before every wait over 2 s, from any goroutine; may be nil
+	// RetryWait is the pause before a first retry; it doubles with each further one.
+	// 0 = 1 s.
+	RetryWait time.Duration
+}
+
+// A Wait is a pause that the client is about to make.
+type Wait struct {
+	Host   string
+	Reason string // pace, rate_limit, retry_after, server_error or network
+	For    time.Duration
+}
+
+// A Client asks Reddit and its image hosts. Make one with New. It is safe for concurrent use.
+type Client struct {
+	policy    policy.Policy
+	log       *slog.Logger
+	onWait    func(Wait)
+	retryWait time.Duration
+	jitter    func() float64 // in [0, 1)
+
+	credentials Credentials
+	userAgent   string
+
+	pace   *pacer
+	api    *http.Client // both from paced downward
+	images *http.Client
+
+	asking chan struct{} // has room for one: API requests go out one at a time
+	token  tokenCache
+}
+
+// New makes a client. It makes no request. Without an approval, a client id, a secret or
+// a user name that a Reddit account can have, it is an error that says what to set.
+func New(o Options) (*Client, error) {
+	base := newTransports(o)
+	return newClient(o, base.api, base.images)
+}
+
+// newClient is New over given transports, which tests replace.
+func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
+	if strings.TrimSpace(o.Approval) == "" {
+		return nil, ErrNoApproval
+	}
+	if err := o.Credentials.check(); err != nil {
+		return nil, err
+	}
+	if !(o.Policy.Reddit.RequestsPerMinute > 0) {
+		return nil, errors.New("reddit: the policy allows no requests; make it with policy.Default or policy.Parse")
+	}
+	agent, err := userAgent(o.Version, o.Username)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		policy: o.Policy, log: o.Log, onWait: o.OnWait, retryWait: o.RetryWait, jitter: rand.Float64,
+		credentials: o.Credentials, userAgent: agent, asking: make(chan struct{}, 1),
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.onWait == nil {
+		c.onWait = func(Wait) {}
+	}
+	if c.retryWait <= 0 {
+		c.retryWait = time.Second
+	}
+	c.pace = newPacer(o.Policy, c.onWait)
+	c.api = c.stack(api)
+	c.images = c.stack(images)
+	return c, nil
+}
+
+// userAgent has the form that Reddit's API rules require. It names the operator's account,
+// by which Reddit can reach whoever runs this.
+func userAgent(version, username string) (string, error) {
+	if version == "" {
+		version = "dev"
+	}
+	for _, r := range version {
+		if r <= ' ' || r > '~' {
+			return "", fmt.Errorf("reddit: version %q cannot stand in a User-Agent", version)
+		}
+	}
+	return fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, version, username), nil
+}
+
+// Unanswered is the error of a Look that got no well-formed answer: no verdict on any of
+// the ids, evidence of nothing. The run can go on and ask again later.
+type Unanswered struct {
+	Reason manifest.Reason // html, truncated_json, not_a_listing, empty_listing, http_503, timeout, ...
+	Detail string
+}
+
+// Error says what was wrong with the answer.
+func (e *Unanswered) Error() string {
+	return "reddit gave no usable answer: " + withDetail(e.Reason, e.Detail)
+}
+
+// Denied is the error of a Look that more of the same requests cannot mend: credentials
+// rejected, a client blocked, a rate limit longer than a run should wait. It stops the run.
+type Denied struct {
+	Reason manifest.Reason // bad_credentials, blocked, insufficient_scope, unauthorized, retry_after_too_long, ...
+	Detail string          // what Reddit said, short and printable
+	Hint   string          // what to do
+}
+
+// Error says what Reddit refused and what to do.
+func (e *Denied) Error() string {
+	s := "reddit refuses to answer: " + withDetail(e.Reason, e.Detail)
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+func withDetail(r manifest.Reason, detail string) string {
+	if detail == "" {
+		return string(r)
+	}
+	return string(r) + ": " + detail
+}
+
+// An Answer is what one Look learned. Every id that was asked is in exactly one of the
+// three.
+type Answer struct {
+	Posts map[manifest.PostID]Post
+	// Absent are the ids that the answer left out, in the order asked. It has ids only when
+	// the same answer held another requested post, so that an empty answer proves nothing.
+	Absent []manifest.PostID
+	// Unclear are the ids that Reddit did answer, but in a form that supports no verdict.
+	Unclear map[manifest.PostID]manifest.Reason
+}
+
+// A Post is what Reddit says of one post.
+type Post struct {
+	Facts  policy.Facts
+	Images []Candidate // at least one; several only for a gallery, in its order
+}
+
+// Image returns image i of the post. Where the post as a whole has no image (a video, a
+// text) that is the answer for every i; past the end of a gallery it is a fault.
+func (p Post) Image(i int) Candidate {
+	if i >= 0 && i < len(p.Images) {
+		return p.Images[i]
+	}
+	if len(p.Images) == 1 && p.Images[0].Fault != nil {
+		return p.Images[0]
+	}
+	return Candidate{Fault: &policy.Fault{Outcome: manifest.Gone, Reason: "no_such_image",
+		Detail: fmt.Sprintf("image %d asked for, the post has %d", i, len(p.Images))}}
+}
+
+// A Candidate is where an image of a post can be had, or why it cannot.
+type Candidate struct {
+	URL   string        // "" when Fault is set
+	Fault *policy.Fault // nil when URL is set
+}
+
+// A Download is the body of an image that has passed policy.InspectImage.
+type Download struct {
+	Body []byte
+	Info policy.ImageInfo
+}
+
+// A WaitTooLong is the error of a Look when a host asks for a longer pause than a run
+// should make. It stops the run, which goes on where it was when started again.
+type WaitTooLong struct {
+	Host string
+	For  time.Duration
+}
+
+// Error says who asked for what pause.
+func (e *WaitTooLong) Error() string {
+	return fmt.Sprintf("%s asks to wait %v, more than the %v that a run waits; start again after that time",
+		e.Host, e.For.Round(time.Second), maxWait)
+}
+
+// wait sleeps for d or until ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

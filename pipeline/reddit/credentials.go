@@ -1,0 +1,147 @@
+package reddit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// A Secret is a string that is never printed: fmt, slog and encoding/json show it as
+// [redacted]. Where fmt may not call its methods, in an unexported field, the pointer
+// keeps it to an address.
+type Secret struct{ value *string }
+
+const redacted = "[redacted]"
+
+// NewSecret wraps a secret string.
+func NewSecret(s string) Secret { return Secret{&s} }
+
+// reveal returns the string itself.
+func (s Secret) reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
+
+// String returns [redacted].
+func (Secret) String() string { return redacted }
+
+// GoString returns [redacted].
+func (Secret) GoString() string { return redacted }
+
+// Format writes [redacted] for every verb.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// LogValue returns [redacted].
+func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalJSON returns "[redacted]".
+func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+
+// Empty reports whether there is no secret.
+func (s Secret) Empty() bool { return s.reveal() == "" }
+
+// Credentials are those of an app that Reddit has registered, and the account that
+// answers for it.
+type Credentials struct {
+	ClientID     string
+	ClientSecret Secret
+	Username     string // without u/
+}
+
+// CredentialsFromEnv reads REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME
+// through getenv (os.Getenv). Each can be given as the path of a file instead, in the
+// variable's name with _FILE added; such a file must be readable by its owner alone.
+// Errors name the variable, never the value.
+func CredentialsFromEnv(getenv func(string) string) (Credentials, error) {
+	var values [3]string
+	for i, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USERNAME"} {
+		v, err := fromEnv(getenv, name)
+		if err != nil {
+			return Credentials{}, err
+		}
+		values[i] = v
+	}
+	c := Credentials{ClientID: values[0], ClientSecret: NewSecret(values[1]), Username: values[2]}
+	return c, c.check()
+}
+
+func fromEnv(getenv func(string) string, name string) (string, error) {
+	value, path := strings.TrimSpace(getenv(name)), getenv(name+"_FILE")
+	switch {
+	case value != "" && path != "":
+		return "", fmt.Errorf("both %s and %s_FILE are set; unset one of them", name, name)
+	case path == "":
+		return value, nil
+	}
+	value, err := readPrivate(path)
+	if err != nil {
+		return "", fmt.Errorf("%s_FILE: %w", name, err)
+	}
+	if value == "" {
+		return "", fmt.Errorf("%s_FILE: %s is empty", name, path)
+	}
+	return value, nil
+}
+
+// readPrivate reads a short file that nobody but its owner may read. The checks are made on
+// the open file, so that it cannot be exchanged between check and read.
+func readPrivate(path string) (string, error) {
+	const most = 4096
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path) // opening a pipe would hang
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if mode := info.Mode(); !mode.IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
+	} else if mode.Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s can be read by others (mode %v): %w; run chmod 600 on it", path, mode.Perm(), fs.ErrPermission)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	if len(b) > most {
+		return "", fmt.Errorf("%s is longer than %d bytes; is it the right file?", path, most)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+var (
+	usernameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{3,20}$`)
+	clientIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+	secretForm   = regexp.MustCompile(`^[!-~]{1,200}$`)
+)
+
+// check reports what is missing or malformed, without the values.
+func (c Credentials) check() error {
+	switch {
+	case c.ClientID == "":
+		return errors.New("no Reddit client id: set REDDIT_CLIENT_ID (or REDDIT_CLIENT_ID_FILE) to the id of the approved app")
+	case !clientIDForm.MatchString(c.ClientID):
+		return errors.New("REDDIT_CLIENT_ID is not a client id: letters, digits, _ and - only")
+	case c.ClientSecret.Empty():
+		return errors.New("no Reddit client secret: set REDDIT_CLIENT_SECRET (or REDDIT_CLIENT_SECRET_FILE) to the secret of the approved app")
+	case !secretForm.MatchString(c.ClientSecret.reveal()):
+		return errors.New("REDDIT_CLIENT_SECRET is not a secret of Reddit: printable ASCII without spaces, at most 200 characters")
+	case c.Username == "":
+		return errors.New("no Reddit user name: set REDDIT_USERNAME (or REDDIT_USERNAME_FILE) to the account that answers for the app; Reddit wants it in the User-Agent")
+	case !usernameForm.MatchString(c.Username):
+		return errors.New("REDDIT_USERNAME is not a user name: 3 to 20 letters, digits, _ and -, without u/")
+	}
+	return nil
+}

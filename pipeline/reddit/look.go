@@ -1,0 +1,224 @@
+package reddit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"rehydrate/manifest"
+	"rehydrate/policy"
+)
+
+const (
+	infoURL     = "https://" + apiHost + "/api/info"
+	maxInfoBody = 8 << 20
+)
+
+// Look asks Reddit what became of up to MaxLook posts, in one request. It waits as long as
+// the rate limits want, and tries again after passing trouble.
+//
+// An *Unanswered means no verdict for any of the ids, and the run can go on. Every other
+// error stops the run: *Denied, *WaitTooLong, the context's, a wrong setting. More than
+// MaxLook ids, none, or one that ParsePostID would not have made are the caller's mistake
+// and cost no request.
+func (c *Client) Look(ctx context.Context, ids []manifest.PostID) (Answer, error) {
+	asked, err := checkIDs(ids)
+	if err != nil {
+		return Answer{}, err
+	}
+	select {
+	case c.asking <- struct{}{}:
+		defer func() { <-c.asking }()
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+	for range 2 {
+		if err := c.authorize(ctx); err != nil {
+			return Answer{}, err
+		}
+		e, err := c.askInfo(ctx, asked)
+		if err != nil {
+			return Answer{}, c.unanswered(ctx, err)
+		}
+		if e.status != http.StatusUnauthorized {
+			return c.answer(e, asked)
+		}
+		// The token ran out or was revoked: once is normal, so one more try with a new one.
+		c.token.drop()
+	}
+	return Answer{}, &Denied{"unauthorized", "reddit rejects a token that it has just given out",
+		"check that the app is still registered and approved"}
+}
+
+// checkIDs drops repeated ids and refuses what must not stand in a query.
+func checkIDs(ids []manifest.PostID) ([]manifest.PostID, error) {
+	seen := make(map[manifest.PostID]bool, len(ids))
+	var asked []manifest.PostID
+	for _, id := range ids {
+		if parsed, err := manifest.ParsePostID(string(id)); err != nil || parsed != id {
+			return nil, fmt.Errorf("look: %q is not a post id", id)
+		}
+		if !seen[id] {
+			seen[id] = true
+			asked = append(asked, id)
+		}
+	}
+	if len(asked) == 0 || len(asked) > MaxLook {
+		return nil, fmt.Errorf("look: %d ids; one request asks 1 to %d", len(asked), MaxLook)
+	}
+	return asked, nil
+}
+
+func (c *Client) askInfo(ctx context.Context, ids []manifest.PostID) (exchange, error) {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id.Fullname()
+	}
+	// The commas stand as they are: Reddit's own clients send them so.
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, infoURL+"?id="+strings.Join(names, ",")+"&raw_json=1", nil)
+	if err != nil {
+		return exchange{}, err
+	}
+	req.Header.Set("Accept", "application/json")
+	start := time.Now()
+	e, err := c.do(c.api, req, maxInfoBody)
+	c.log.Debug("asked reddit", "ids", len(ids), "status", e.status, "bytes", len(e.body), "took", time.Since(start))
+	return e, err
+}
+
+// answer reads an answer of /api/info other than a 401.
+func (c *Client) answer(e exchange, asked []manifest.PostID) (Answer, error) {
+	switch {
+	case e.status == http.StatusForbidden && e.header.Get("Retry-After") == "":
+		return Answer{}, blocked(e)
+	case e.status != http.StatusOK:
+		return Answer{}, &Unanswered{status("http_", e.status), said(e.body)}
+	case looksLikeHTML(e):
+		return Answer{}, &Unanswered{"html", said(e.body)}
+	}
+	children, err := parseListing(e.body)
+	if err != nil {
+		return Answer{}, err
+	}
+	return readChildren(children, asked, c.policy)
+}
+
+func looksLikeHTML(e exchange) bool {
+	return strings.HasPrefix(strings.ToLower(e.header.Get("Content-Type")), "text/html") ||
+		bytes.HasPrefix(bytes.TrimSpace(e.body), []byte("<"))
+}
+
+// parseListing takes the envelope off an answer. Its error is an *Unanswered.
+func parseListing(body []byte) ([]json.RawMessage, error) {
+	var envelope struct {
+		Kind string
+		Data struct{ Children *[]json.RawMessage }
+	}
+	if err := json.Unmarshal(body, &envelope); err != nil {
+		var syntax *json.SyntaxError
+		switch {
+		case errors.As(err, &syntax) && (errors.Is(err, io.ErrUnexpectedEOF) || syntax.Offset >= int64(len(body))):
+			return nil, &Unanswered{"truncated_json", fmt.Sprintf("the answer breaks off after %d bytes", len(body))}
+		case errors.As(err, &syntax):
+			return nil, &Unanswered{"bad_json", fmt.Sprintf("at byte %d: %v", syntax.Offset, syntax)}
+		}
+		return nil, &Unanswered{"not_a_listing", "the answer is JSON of another shape"}
+	}
+	if envelope.Kind != "Listing" || envelope.Data.Children == nil {
+		return nil, &Unanswered{"not_a_listing", "the answer is JSON, but no listing"}
+	}
+	if len(*envelope.Data.Children) == 0 {
+		return nil, &Unanswered{"empty_listing", "the answer holds no post at all"}
+	}
+	return *envelope.Data.Children, nil
+}
+
+// readChildren sorts the things of a listing. Only ids that were asked count. A thing that
+// does not say which post it is may be any of them, so with one in the answer an id that is
+// missing is unclear and not absent; and so it is when the answer holds no sound post.
+func readChildren(children []json.RawMessage, asked []manifest.PostID, p policy.Policy) (Answer, error) {
+	wanted := make(map[manifest.PostID]bool, len(asked))
+	for _, id := range asked {
+		wanted[id] = true
+	}
+	a := Answer{Posts: map[manifest.PostID]Post{}, Unclear: map[manifest.PostID]manifest.Reason{}}
+	nameless := false
+	for _, raw := range children {
+		id, data, ok := identify(raw)
+		if !ok {
+			nameless = true
+			continue
+		}
+		if wanted[id] {
+			a.add(id, data, p)
+		}
+	}
+	if len(a.Posts) == 0 && len(a.Unclear) == 0 && !nameless {
+		return Answer{}, &Unanswered{"none_asked", "the answer holds posts, but none that was asked for"}
+	}
+	for _, id := range asked {
+		_, found := a.Posts[id]
+		_, unclear := a.Unclear[id]
+		switch {
+		case found || unclear:
+		case nameless || len(a.Posts) == 0:
+			a.Unclear[id] = "missing_beside_malformed"
+		default:
+			a.Absent = append(a.Absent, id)
+		}
+	}
+	return a, nil
+}
+
+// add takes in one thing that was asked for. A second thing of the same id is ignored
+// when it says the same, and makes the id unclear when it does not.
+func (a *Answer) add(id manifest.PostID, data json.RawMessage, p policy.Policy) {
+	post, err := readThing(data, p)
+	if err != nil {
+		delete(a.Posts, id)
+		a.Unclear[id] = "malformed_thing"
+		return
+	}
+	if _, ok := a.Unclear[id]; ok {
+		return
+	}
+	if before, ok := a.Posts[id]; ok && policy.Judge(before.Facts) != policy.Judge(post.Facts) {
+		delete(a.Posts, id)
+		a.Unclear[id] = "contradiction"
+		return
+	} else if !ok {
+		a.Posts[id] = post
+	}
+}
+
+// identify reads which post a thing of a listing is. Things of another kind than links
+// have names of their own and are no answer to any link's id.
+func identify(raw json.RawMessage) (id manifest.PostID, data json.RawMessage, ok bool) {
+	var thing struct {
+		Kind string
+		Data json.RawMessage
+	}
+	if json.Unmarshal(raw, &thing) != nil {
+		return "", nil, false
+	}
+	var names struct{ ID, Name string }
+	if json.Unmarshal(thing.Data, &names) != nil {
+		return "", nil, false
+	}
+	if thing.Kind != "t3" {
+		return "", nil, thing.Kind != ""
+	}
+	id, err := manifest.ParsePostID(names.ID)
+	if err != nil || names.Name != "" && names.Name != id.Fullname() {
+		return "", nil, false
+	}
+	return id, thing.Data, true
+}

@@ -1,0 +1,240 @@
+package reddit
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"rehydrate/manifest"
+	"rehydrate/policy"
+)
+
+// mediaFields are the fields of a link that say where its images are.
+type mediaFields struct {
+	URL           string            `json:"url"`
+	Destination   string            `json:"url_overridden_by_dest"`
+	PostHint      string            `json:"post_hint"`
+	IsSelf        bool              `json:"is_self"`
+	IsVideo       bool              `json:"is_video"`
+	IsGallery     bool              `json:"is_gallery"`
+	CrosspostList []json.RawMessage `json:"crosspost_parent_list"`
+	GalleryData   *struct {
+		Items []galleryItem `json:"items"`
+	} `json:"gallery_data"`
+	MediaMetadata map[string]mediaItem `json:"media_metadata"`
+}
+
+type galleryItem struct {
+	MediaID   string `json:"media_id"`
+	IsDeleted bool   `json:"is_deleted"`
+}
+
+type mediaItem struct {
+	Status string `json:"status"` // valid, unprocessed or failed
+	Type   string `json:"e"`      // Image, AnimatedImage or RedditVideo
+	MIME   string `json:"m"`
+	Source struct {
+		URL string `json:"u"`
+		GIF string `json:"gif"`
+	} `json:"s"`
+}
+
+func fault(o manifest.Outcome, r manifest.Reason, detail string) Candidate {
+	return Candidate{Fault: &policy.Fault{Outcome: o, Reason: r, Detail: detail}}
+}
+
+// hasMedia reports whether an image can be named for some entry of a post. One that is
+// named and gone, or that the policy refuses, counts.
+func hasMedia(images []Candidate) bool {
+	for _, c := range images {
+		if c.Fault == nil || c.Fault.Outcome != manifest.NoMedia {
+			return true
+		}
+	}
+	return false
+}
+
+// findImages lists the images of a link: those of the post it is a crosspost of, when that
+// has some; else its gallery; else what it links to. The list is never empty.
+func findImages(data json.RawMessage, p policy.Policy) []Candidate {
+	var t mediaFields
+	if err := json.Unmarshal(data, &t); err != nil {
+		return []Candidate{fault(manifest.Failed, "malformed_media", "the media fields of the answer have another form than usual")}
+	}
+	if n := len(t.CrosspostList); n > 0 {
+		if images := parentImages(t.CrosspostList[n-1], p); hasMedia(images) {
+			return images
+		}
+	}
+	return t.images(p)
+}
+
+// parentImages lists the images of a crosspost's parent. The images of a parent that is
+// not live are not to be had through its crossposts.
+func parentImages(data json.RawMessage, p policy.Policy) []Candidate {
+	facts, err := readFacts(data)
+	var t mediaFields
+	if err != nil || json.Unmarshal(data, &t) != nil {
+		return []Candidate{fault(manifest.Failed, "malformed_media", "the crosspost's parent has another form than usual")}
+	}
+	images := t.images(p)
+	if !hasMedia(images) {
+		return images
+	}
+	switch v := policy.Judge(facts); v.State {
+	case manifest.StateLive:
+		return images
+	case manifest.StateHeld:
+		return []Candidate{fault(manifest.Refused, "crosspost_parent_held", "the post this is a crosspost of is "+string(v.State)+": "+string(v.Reason))}
+	default:
+		return []Candidate{fault(manifest.Gone, "crosspost_parent_removed", "the post this is a crosspost of is "+string(v.State)+": "+string(v.Reason))}
+	}
+}
+
+// images lists a link's own images.
+func (t mediaFields) images(p policy.Policy) []Candidate {
+	switch {
+	case t.GalleryData != nil && len(t.GalleryData.Items) > 0:
+		var images []Candidate
+		for _, item := range t.GalleryData.Items {
+			images = append(images, t.galleryImage(item, p))
+		}
+		return images
+	case t.IsGallery:
+		return []Candidate{fault(manifest.Gone, "gallery_missing", "the post is a gallery, and Reddit no longer lists its items")}
+	case t.IsVideo:
+		return []Candidate{fault(manifest.NoMedia, "video", "")}
+	case t.IsSelf:
+		return []Candidate{fault(manifest.NoMedia, "self_post", "")}
+	}
+	link := t.Destination
+	if link == "" {
+		link = t.URL
+	}
+	return []Candidate{classify(link, "", t.PostHint == "image", p)}
+}
+
+func (t mediaFields) galleryImage(item galleryItem, p policy.Policy) Candidate {
+	m, ok := t.MediaMetadata[item.MediaID]
+	switch {
+	case item.IsDeleted:
+		return fault(manifest.Gone, "gallery_item_deleted", "")
+	case !ok:
+		return fault(manifest.Gone, "gallery_item_missing", "")
+	case m.Status == "unprocessed":
+		return fault(manifest.Failed, "gallery_item_unprocessed", "Reddit has not processed the image yet")
+	case m.Status != "valid":
+		return fault(manifest.Gone, "gallery_item_failed", "")
+	case m.Type == "RedditVideo":
+		return fault(manifest.NoMedia, "video", "")
+	}
+	source := m.Source.URL
+	if m.Type == "AnimatedImage" && m.Source.GIF != "" {
+		source = m.Source.GIF
+	}
+	if source == "" {
+		return fault(manifest.Failed, "gallery_item_no_source", "Reddit names no file for the item")
+	}
+	return classify(source, extensionOf[m.MIME], true, p)
+}
+
+// extensionOf gives the extension under which i.redd.it keeps an original.
+var extensionOf = map[string]string{
+	"image/jpg": ".jpg", "image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp",
+}
+
+var (
+	imageExtension = regexp.MustCompile(`(?i)\.(jpe?g|jpe|png|gif|webp|bmp|tiff?|avif|heic)$`)
+	videoExtension = regexp.MustCompile(`(?i)\.(gifv|mp4|webm|mov)$`)
+	// One path segment with an extension, and the id that i.redd.it knows it by: what
+	// follows "-v0-" where the post's title stands before it.
+	redditFile = regexp.MustCompile(`^/(?:[^/]*-v0-)?([0-9A-Za-z_-]+)(\.[0-9A-Za-z]+)$`)
+	imgurID    = regexp.MustCompile(`^/[0-9A-Za-z]{5,10}$`)
+)
+
+// videoHosts are hosts whose pages are videos; post_hint is missing on old posts.
+var videoHosts = map[string]bool{
+	"v.redd.it": true, "youtube.com": true, "youtu.be": true, "m.youtube.com": true, "vimeo.com": true,
+	"gfycat.com": true, "redgifs.com": true, "streamable.com": true, "tiktok.com": true, "twitch.tv": true,
+}
+
+// classify turns a link into the place of an image, or the fault it has none by. extension,
+// where not empty, is what the original has at i.redd.it; isImage says that Reddit itself
+// calls the link's target an image. Entities that an answer without raw_json=1 would hold
+// are undone.
+func classify(link, extension string, isImage bool, p policy.Policy) Candidate {
+	link = strings.TrimSpace(strings.ReplaceAll(link, "&amp;", "&"))
+	if link == "" {
+		return fault(manifest.NoMedia, "no_url", "")
+	}
+	u, err := url.Parse(link)
+	if err != nil {
+		return fault(manifest.Refused, "bad_url", "the post links to something that is no URL")
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	isImage = isImage || imageExtension.MatchString(u.Path)
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https" || host == "":
+		return fault(manifest.NoMedia, "link", "")
+	case videoHosts[strings.TrimPrefix(host, "www.")], videoExtension.MatchString(u.Path):
+		return fault(manifest.NoMedia, "video", "")
+	case host == "imgur.com" || host == "www.imgur.com" || host == "m.imgur.com":
+		if !imageExtension.MatchString(u.Path) {
+			return fault(manifest.Refused, "imgur_page", "a page or album of imgur, not an image")
+		}
+		host = "i.imgur.com"
+	case isRedditPage(host):
+		return fault(manifest.NoMedia, "link", "")
+	}
+	if _, ok := p.Host(host); !ok && host != "preview.redd.it" {
+		if !isImage {
+			return fault(manifest.NoMedia, "link", "")
+		}
+		return fault(manifest.Refused, "host_not_allowed", domain(host)+" is not among the policy's hosts")
+	}
+	if u.User != nil {
+		return fault(manifest.Refused, "url_userinfo", "the link holds a user name")
+	}
+	if port := u.Port(); port != "" && port != "443" && !(port == "80" && u.Scheme == "http") {
+		return fault(manifest.Refused, "url_port", "the link names port "+port)
+	}
+	return place(u, host, extension, p)
+}
+
+// place writes the URL that is asked: https, and for the hosts that are known the original
+// instead of a scaled or signed form.
+func place(u *url.URL, host, extension string, p policy.Policy) Candidate {
+	out := url.URL{Scheme: "https", Host: host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
+	_, originals := p.Host("i.redd.it")
+	switch m := redditFile.FindStringSubmatch(u.Path); {
+	case m != nil && (host == "i.redd.it" || host == "preview.redd.it" && originals):
+		if extension == "" {
+			extension = m[2]
+		}
+		out = url.URL{Scheme: "https", Host: "i.redd.it", Path: "/" + m[1] + extension}
+	case host == "i.imgur.com":
+		out.RawQuery = "" // "?fb" and the like ask for a cropped form
+		if imgurID.MatchString(u.Path) {
+			out.Path += ".jpg" // imgur sends the stored type under any extension, a page under none
+		}
+	}
+	if _, ok := p.Host(out.Host); !ok {
+		return fault(manifest.Refused, "host_not_allowed", domain(out.Host)+" is not among the policy's hosts")
+	}
+	return Candidate{URL: out.String()}
+}
+
+func isRedditPage(host string) bool {
+	return host == "reddit.com" || strings.HasSuffix(host, ".reddit.com") || host == "redd.it"
+}
+
+// domain shortens a host to its last two labels: what stands before can be a user's name.
+func domain(host string) string {
+	labels := strings.Split(host, ".")
+	short := strings.Join(labels[max(len(labels)-2, 0):], ".")
+	if len(short) > 60 || strings.Trim(short, "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" {
+		return "the host"
+	}
+	return short
+}

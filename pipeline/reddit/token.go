@@ -1,0 +1,124 @@
+package reddit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"rehydrate/manifest"
+)
+
+const (
+	tokenURL     = "https://" + tokenHost + "/api/v1/access_token"
+	maxTokenBody = 64 << 10
+	maxTokenLife = 30 * 24 * time.Hour // Reddit says 1 h or 24 h; this only keeps sums in range
+)
+
+// A token must be fit to stand in a header.
+var tokenForm = regexp.MustCompile(`^[!-~]{1,4096}$`)
+
+// authorize sees to it that there is a bearer token: app-only, by client credentials.
+func (c *Client) authorize(ctx context.Context) error {
+	if !c.token.current(time.Now()).Empty() {
+		return nil
+	}
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, tokenURL, []byte("grant_type=client_credentials"))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	e, err := c.do(c.api, req, maxTokenBody)
+	if err != nil {
+		return c.unanswered(ctx, err)
+	}
+	return c.takeToken(e)
+}
+
+// takeToken reads the answer of the token endpoint. OAuth errors come with status 200.
+func (c *Client) takeToken(e exchange) error {
+	switch {
+	case e.status == http.StatusUnauthorized, e.status == http.StatusBadRequest:
+		return &Denied{"bad_credentials", said(e.body),
+			"check REDDIT_CLIENT_ID and REDDIT_CLIENT_SECRET against the app's page at Reddit"}
+	case e.status == http.StatusForbidden && e.header.Get("Retry-After") == "":
+		return blocked(e)
+	case e.status != http.StatusOK:
+		return &Unanswered{status("token_http_", e.status), said(e.body)}
+	}
+	var answer struct {
+		AccessToken string  `json:"access_token"`
+		TokenType   string  `json:"token_type"`
+		ExpiresIn   float64 `json:"expires_in"`
+		Error       any     `json:"error"`
+		Description string  `json:"error_description"`
+	}
+	if err := json.Unmarshal(e.body, &answer); err != nil {
+		return &Unanswered{"token_malformed", "the token endpoint sent no JSON object"}
+	}
+	if answer.Error != nil {
+		code, _ := answer.Error.(string)
+		return &Denied{word(code, "oauth_error"), said([]byte(code + " " + answer.Description)),
+			"the app must be of type script or web app, and be the one that Reddit approved"}
+	}
+	if !tokenForm.MatchString(answer.AccessToken) || !strings.EqualFold(answer.TokenType, "bearer") || !(answer.ExpiresIn >= 1) {
+		return &Unanswered{"token_malformed", "the token endpoint sent no usable bearer token"}
+	}
+	life := seconds(min(answer.ExpiresIn, maxTokenLife.Seconds()))
+	c.token.keep(answer.AccessToken, life, time.Now())
+	c.log.Debug("got a token", "life", life)
+	return nil
+}
+
+// blocked is the error of a 403 that no retry mends.
+func blocked(e exchange) error {
+	if strings.Contains(e.header.Get("WWW-Authenticate"), "insufficient_scope") {
+		return &Denied{"insufficient_scope", said(e.body), "the app may not read posts; ask Reddit for the scope read"}
+	}
+	if looksLikeHTML(e) {
+		return &Denied{"blocked", said(e.body),
+			"Reddit blocks this client or network; check REDDIT_USERNAME and the app's approval, and do not try to get around it"}
+	}
+	return &Denied{"forbidden", said(e.body), "check that the app's approval covers this use"}
+}
+
+// unanswered makes an Unanswered of an error without an answer. The context's error, a
+// WaitTooLong, and errors that mean a wrong setting stay what they are and stop the run.
+func (c *Client) unanswered(ctx context.Context, err error) error {
+	var large *tooLarge
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case isCertificate(err):
+		return fmt.Errorf("ask reddit: %w; if a mirror or an emulator is meant, name its certificate with --cacert", err)
+	case isGuard(err):
+		return fmt.Errorf("ask reddit: its name leads to an address that is not public: %w; name an address that is meant with --connect-to", err)
+	case permanent(err) && !errors.As(err, &large):
+		return err
+	}
+	c.log.Debug("no answer from reddit", "error", err)
+	reason, detail := trouble(err)
+	return &Unanswered{reason, detail}
+}
+
+func status(prefix string, code int) manifest.Reason {
+	return manifest.Reason(prefix + strconv.Itoa(code))
+}
+
+// word makes a reason of a word that Reddit sent, if it is one.
+func word(s string, otherwise manifest.Reason) manifest.Reason {
+	if !wordForm.MatchString(s) {
+		return otherwise
+	}
+	return manifest.Reason(s)
+}
+
+var wordForm = regexp.MustCompile(`^[a-z][a-z_]{1,39}$`)

@@ -1,0 +1,221 @@
+package reddit
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// The limits on one exchange (trust reference, section 6).
+const (
+	connectTimeout  = 10 * time.Second
+	tlsTimeout      = 10 * time.Second
+	headerTimeout   = 20 * time.Second
+	attemptTimeout  = 60 * time.Second // one attempt, body included
+	maxHeaderBytes  = 64 << 10
+	progressEvery   = 10 * time.Second
+	progressAtLeast = 1 << 10 // bytes of body
+)
+
+// A ConnectTo sends connections that are meant for one host and port to another address.
+// TLS still checks the certificate of the host that was meant, and requests still name it.
+type ConnectTo struct {
+	Host, Port     string // those meant; "" fits any
+	ToHost, ToPort string // those dialled; "" keeps the one that was meant
+}
+
+// ParseConnectTo reads HOST:PORT:ADDR:PORT, as curl's --connect-to does: an IPv6 address
+// stands in brackets, an empty HOST or PORT means any, an empty ADDR or second PORT means
+// no change.
+func ParseConnectTo(s string) (ConnectTo, error) {
+	parts, err := splitColons(s)
+	if err != nil {
+		return ConnectTo{}, fmt.Errorf("connect-to %q: %w; write HOST:PORT:ADDR:PORT, for example i.redd.it:443:127.0.0.1:8443", s, err)
+	}
+	r := ConnectTo{Host: strings.ToLower(parts[0]), Port: parts[1], ToHost: parts[2], ToPort: parts[3]}
+	for _, port := range []string{r.Port, r.ToPort} {
+		if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535 || port[0] == '+') {
+			return ConnectTo{}, fmt.Errorf("connect-to %q: %q is not a port: 1 to 65535", s, port)
+		}
+	}
+	return r, nil
+}
+
+// splitColons splits at the colons outside of brackets, and drops the brackets.
+func splitColons(s string) ([4]string, error) {
+	var out [4]string
+	for i := range out {
+		var part string
+		if strings.HasPrefix(s, "[") {
+			end := strings.IndexByte(s, ']')
+			if end < 0 {
+				return out, errors.New("a bracket is not closed")
+			}
+			part, s = s[1:end], s[end+1:]
+			if net.ParseIP(part) == nil {
+				return out, fmt.Errorf("[%s] is not an IPv6 address", part)
+			}
+			if s != "" && s[0] != ':' {
+				return out, errors.New("a bracket is not followed by a colon")
+			}
+		} else {
+			end := strings.IndexByte(s, ':')
+			if end < 0 {
+				end = len(s)
+			}
+			part, s = s[:end], s[end:]
+		}
+		if i < 3 && s == "" {
+			return out, fmt.Errorf("it has %d parts", i+1)
+		}
+		out[i], s = part, strings.TrimPrefix(s, ":")
+	}
+	if s != "" {
+		return out, errors.New("it has more than four parts")
+	}
+	return out, nil
+}
+
+func (r ConnectTo) fits(host, port string) bool {
+	return (r.Host == "" || strings.EqualFold(r.Host, strings.TrimSuffix(host, "."))) && (r.Port == "" || r.Port == port)
+}
+
+// A dialer dials public addresses only, except where a ConnectTo names another.
+type dialer struct {
+	rules                []ConnectTo
+	guarded, anyPort, as net.Dialer
+}
+
+func newDialer(rules []ConnectTo) *dialer {
+	d := &dialer{rules: rules}
+	for _, n := range []*net.Dialer{&d.guarded, &d.anyPort, &d.as} {
+		n.Timeout = connectTimeout
+	}
+	// The guard sees the address that was resolved, so a name that points inward is
+	// refused, however often its answer changes.
+	d.guarded.Control = ssrf.New(ssrf.WithPorts(443)).Safe
+	d.anyPort.Control = ssrf.New(ssrf.WithAnyPort()).Safe
+	return d
+}
+
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range d.rules {
+		if !r.fits(host, port) {
+			continue
+		}
+		if r.ToPort != "" {
+			port = r.ToPort
+		}
+		if r.ToHost == "" {
+			return d.anyPort.DialContext(ctx, network, net.JoinHostPort(host, port))
+		}
+		return d.as.DialContext(ctx, network, net.JoinHostPort(r.ToHost, port))
+	}
+	return d.guarded.DialContext(ctx, network, address)
+}
+
+type transports struct{ api, images http.RoundTripper }
+
+// newTransports makes the lowest layer. Proxies in the environment are ignored: the dial
+// guard could not see through one. Images come as they are stored, so that a small body
+// cannot unfold into a large one.
+func newTransports(o Options) transports {
+	t := &http.Transport{
+		DialContext:            newDialer(o.ConnectTo).dial,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
+		TLSHandshakeTimeout:    tlsTimeout,
+		ResponseHeaderTimeout:  headerTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		MaxIdleConnsPerHost:    8,
+		IdleConnTimeout:        90 * time.Second,
+		ForceAttemptHTTP2:      true,
+	}
+	images := t.Clone()
+	images.DisableCompression = true
+	return transports{api: guarded{t}, images: guarded{images}}
+}
+
+var (
+	errDeadline = fmt.Errorf("the answer took longer than %v", attemptTimeout)
+	errStalled  = fmt.Errorf("less than %d bytes came in %v", progressAtLeast, progressEvery)
+)
+
+// guarded ends an attempt that takes too long or whose body trickles. It sits below the
+// pacing, so that waiting for a turn does not count.
+type guarded struct{ next http.RoundTripper }
+
+func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	deadline := time.AfterFunc(attemptTimeout, func() { cancel(errDeadline) })
+	stop := func() {
+		deadline.Stop()
+		cancel(nil)
+	}
+	resp, err := g.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, errDeadline) {
+			err = cause
+		}
+		stop()
+		return nil, err
+	}
+	b := &guardedBody{ReadCloser: resp.Body, ctx: ctx, stop: stop}
+	go b.watch(cancel)
+	resp.Body = b
+	return resp, nil
+}
+
+type guardedBody struct {
+	io.ReadCloser
+	ctx   context.Context // of the attempt; holds the cause when the guard ends it
+	stop  func()
+	fresh atomic.Int64 // bytes since the last look of watch
+}
+
+// watch ends the attempt when too little comes; Close ends the watch.
+func (b *guardedBody) watch(cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-tick.C:
+			if b.fresh.Swap(0) < progressAtLeast {
+				cancel(errStalled)
+				return
+			}
+		}
+	}
+}
+
+func (b *guardedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.fresh.Add(int64(n))
+	if err != nil && err != io.EOF {
+		if cause := context.Cause(b.ctx); errors.Is(cause, errDeadline) || errors.Is(cause, errStalled) {
+			err = cause
+		}
+	}
+	return n, err
+}
+
+func (b *guardedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.stop()
+	return err
+}

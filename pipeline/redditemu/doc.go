@@ -1,0 +1,48 @@
+// Package redditemu is an emulator of Reddit and of the image hosts its posts name.
+//
+// It owns one TLS listener on 127.0.0.1 that answers as www.reddit.com,
+// oauth.reddit.com, i.redd.it, preview.redd.it, external-preview.redd.it,
+// i.imgur.com and imgur.com, told apart by the Host of each request, under a
+// certificate authority made in memory. A client reaches it as it would reach any
+// mirror: by connect-to rules and one more root certificate. Nothing in the client
+// is special to it.
+//
+// It promises the behaviour that was recorded of the real service: app-only OAuth2,
+// the rules on user agents, rate-limit headers over a fixed window aligned to the
+// epoch, /api/info with every recorded state of a post, /r/NAME/about with the reason
+// why posts are absent, signed preview URLs, the redirects and stand-in images of the
+// image hosts. On top of that, [Server.Fault] arms faults, each of which counts how
+// often it fired, and [Server.Requests] tells what was asked.
+//
+// Every answer carries canaries in author, title, permalink and selftext, and every
+// drawn image carries [CanaryMetadata] in its metadata: a test searches a workspace
+// for them to show that none of it reached the disk.
+//
+// Pictures are drawn by the program ([Draw]), are harmless, and follow from their
+// [Spec] alone: a test that draws the same Spec gets the same bytes and the words of
+// the caption. They are drawn at the first request, so loading a thousand posts is
+// cheap.
+//
+// # Limitations
+//
+// HTTP/1.1 only. Of OAuth2 only the two app-only grants. No imgur API. The three
+// known stand-in images have the right size and type, not the right bytes. Where a
+// behaviour of Reddit was never recorded (duplicate ids, the status of a deleted
+// image) one answer was chosen; the faults make the others.
+package redditemu
+
+// The canaries. None of them may ever be found in what a client stores.
+const (
+	CanaryAuthor    = "canary_author_zq81"
+	CanaryFullname  = "t2_canaryzq82"
+	CanaryTitle     = "Canary title zq83"
+	CanaryPermalink = "canary_permalink_zq84"
+	CanarySelftext  = "Canary selftext zq85"
+	CanaryFlair     = "canary flair zq86"
+	CanaryMetadata  = "canary-metadata-zq87"
+)
+
+// Canaries lists every canary, for a test that searches for all of them.
+func Canaries() []string {
+	return []string{CanaryAuthor, CanaryFullname, CanaryTitle, CanaryPermalink, CanarySelftext, CanaryFlair, CanaryMetadata}
+}

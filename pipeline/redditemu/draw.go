@@ -1,0 +1,371 @@
+package redditemu
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+	"strings"
+	"unicode"
+
+	xdraw "golang.org/x/image/draw"
+)
+
+// A Style is a way to put a caption to a picture.
+type Style string
+
+// The styles.
+const (
+	StyleOutline    Style = "outline"    // white capitals, black outline, over a photograph
+	StylePanel      Style = "panel"      // black text on a white panel above a photograph
+	StyleScreenshot Style = "screenshot" // black on white, as of an app
+	StyleBare       Style = "bare"       // a photograph without text
+)
+
+// A Spec says what to draw. The same Spec gives the same bytes, always: everything
+// that is left zero follows from Seed.
+type Spec struct {
+	Seed     uint64
+	Style    Style   // "" = one of the three with text
+	Caption  string  // a line break separates the upper from the lower text; "" = from Seed and Language
+	Language string  // en, es, de, fr, ru, pt, it, or salad (letters that are no words); "" = en
+	Template uint64  // seed of the photograph and its size: specs that share it share the photograph; 0 = Seed
+	Format   string  // jpeg, png, gif, webp; "" = jpeg
+	Quality  int     // of a JPEG, 1 to 100; 0 = 88
+	CopyOf   *Spec   // draw that one in place of all the above but Format and Quality
+	Scale    float64 // of a copy; 0 = 1
+	Clean    bool    // plant no metadata
+}
+
+// A Drawn is a picture as its file would hold it.
+type Drawn struct {
+	Body          []byte
+	Format        string
+	Words         []string // of the caption, as drawn
+	Width, Height int
+}
+
+// key tells specs apart.
+func (s Spec) key() string {
+	rest := ""
+	if s.CopyOf != nil {
+		rest = " of " + s.CopyOf.key()
+	}
+	s.CopyOf = nil
+	return fmt.Sprintf("%+v", s) + rest
+}
+
+// Size returns the width and height, in pixels, without drawing.
+func (s Spec) Size() (w, h int) {
+	if s.CopyOf != nil {
+		w, h = s.CopyOf.Size()
+		if s.Scale > 0 {
+			w, h = max(1, int(float64(w)*s.Scale)), max(1, int(float64(h)*s.Scale))
+		}
+		return w, h
+	}
+	rng := rand.New(rand.NewPCG(s.template(), 0x73697a65))
+	w = 400 + rng.IntN(400)
+	h = int(float64(w) * (0.72 + rng.Float64()*0.6))
+	return w, min(max(h, 400), 900)
+}
+
+func (s Spec) template() uint64 {
+	if s.Template != 0 {
+		return s.Template
+	}
+	return s.Seed
+}
+
+// Draw draws a picture. Errors are those of the Spec: an unknown style, language or
+// format, a caption that does not fit or has letters the fonts lack.
+func Draw(s Spec) (Drawn, error) {
+	img, words, err := s.render()
+	if err != nil {
+		return Drawn{}, fmt.Errorf("draw: %w", err)
+	}
+	body, err := s.encode(img)
+	if err != nil {
+		return Drawn{}, fmt.Errorf("draw: %w", err)
+	}
+	return Drawn{Body: body, Format: s.format(), Words: words, Width: img.Rect.Dx(), Height: img.Rect.Dy()}, nil
+}
+
+func (s Spec) format() string {
+	if s.Format == "" {
+		return "jpeg"
+	}
+	return s.Format
+}
+
+func (s Spec) render() (*image.RGBA, []string, error) {
+	if s.CopyOf == nil {
+		return s.renderOriginal()
+	}
+	if s.CopyOf.CopyOf != nil {
+		return nil, nil, errors.New("copy of a copy")
+	}
+	img, words, err := s.CopyOf.renderOriginal()
+	if err != nil {
+		return nil, nil, err
+	}
+	w, h := s.Size()
+	if w == img.Rect.Dx() && h == img.Rect.Dy() {
+		return img, words, nil
+	}
+	scaled := image.NewRGBA(image.Rect(0, 0, w, h))
+	xdraw.BiLinear.Scale(scaled, scaled.Rect, img, img.Rect, xdraw.Src, nil)
+	return scaled, words, nil
+}
+
+func (s Spec) renderOriginal() (*image.RGBA, []string, error) {
+	rng := rand.New(rand.NewPCG(s.Seed, 0x64726177))
+	style := s.Style
+	if style == "" {
+		style = []Style{StyleOutline, StyleOutline, StyleOutline, StylePanel, StyleScreenshot}[rng.IntN(5)]
+	}
+	if style == StyleBare {
+		w, h := s.Size()
+		return photo(s.template(), w, h), nil, nil
+	}
+	caption := s.Caption
+	if caption == "" {
+		var err error
+		if caption, err = captionIn(s.Language, s.Seed); err != nil {
+			return nil, nil, err
+		}
+	}
+	c := &canvas{spec: s, rng: rng, caption: caption}
+	c.w, c.h = s.Size()
+	var err error
+	switch style {
+	case StyleOutline:
+		err = c.outline()
+	case StylePanel:
+		err = c.panel()
+	case StyleScreenshot:
+		err = c.screenshot()
+	default:
+		err = fmt.Errorf("unknown style %q", style)
+	}
+	return c.img, c.words, err
+}
+
+// A canvas is a picture in the making.
+type canvas struct {
+	spec    Spec
+	rng     *rand.Rand
+	caption string
+	w, h    int
+	img     *image.RGBA
+	words   []string
+}
+
+var (
+	black = color.Gray{Y: 0}
+	white = color.Gray{Y: 255}
+)
+
+// outline is the classic: white capitals with a black outline, at top and bottom.
+func (c *canvas) outline() error {
+	c.img = photo(c.spec.template(), c.w, c.h)
+	upper, lower := halves(strings.ToUpper(c.caption))
+	// 6 to 9 % of the height is what real memes have; capitals are 0.73 em.
+	size := float64(c.h) * (0.06 + c.rng.Float64()*0.03) / 0.73
+	squeeze := 0.72 + c.rng.Float64()*0.14
+	for i, text := range []string{upper, lower} {
+		if text == "" {
+			continue
+		}
+		face, lines, err := fit(fontBold, size, squeeze, text, float64(c.w)*0.94, 3)
+		if err != nil {
+			return err
+		}
+		step := int(face.size * 0.95)
+		y := c.h / 40
+		if i == 1 {
+			y = c.h - c.h/40 - step*len(lines)
+		}
+		for _, line := range lines {
+			if err := c.outlined(face, line, y); err != nil {
+				return err
+			}
+			y += step
+		}
+		c.words = append(c.words, strings.Fields(text)...)
+	}
+	return nil
+}
+
+// outlined draws one centred line whose capitals stand between y and y + size.
+func (c *canvas) outlined(face *typeface, line string, y int) error {
+	radius := max(1.5, face.size*0.055)
+	pad := int(radius) + 2
+	m, err := face.mask(line, pad)
+	if err != nil {
+		return err
+	}
+	at := image.Pt((c.w-m.Rect.Dx())/2, y-pad-int(face.size*0.15))
+	paint(c.img, grow(m, radius), at, black)
+	paint(c.img, m, at, white)
+	return nil
+}
+
+// panel is black text on white above a photograph.
+func (c *canvas) panel() error {
+	text := sentence(c.caption)
+	size := float64(c.h) * (0.06 + c.rng.Float64()*0.02)
+	face, lines, err := fit(c.rng.IntN(3), size, 0.9+c.rng.Float64()*0.1, text, float64(c.w)*0.92, 4)
+	if err != nil {
+		return err
+	}
+	step := int(face.size * 1.25)
+	height := step*len(lines) + c.h/20
+	c.img = image.NewRGBA(image.Rect(0, 0, c.w, c.h))
+	c.fill(c.img.Rect, white)
+	if left := c.h - height; left > 40 {
+		draw.Draw(c.img, image.Rect(0, height, c.w, c.h), photo(c.spec.template(), c.w, left), image.Point{}, draw.Src)
+	}
+	return c.block(face, lines, c.w/25, c.h/40, step, black, text)
+}
+
+// screenshot is a post of some app: an avatar, bars where names would stand, text, and
+// a photograph where there is room for one.
+func (c *canvas) screenshot() error {
+	c.img = image.NewRGBA(image.Rect(0, 0, c.w, c.h))
+	c.fill(c.img.Rect, white)
+	text := sentence(c.caption)
+	left, bar := c.w/16, c.h/40+4
+	accent := color.RGBA{uint8(60 + c.rng.IntN(150)), uint8(60 + c.rng.IntN(150)), uint8(60 + c.rng.IntN(150)), 255}
+	c.disc(left+bar*2, bar*3, bar*2, accent)
+	c.fill(image.Rect(left+bar*5, bar*2, left+bar*5+c.w/4, bar*3), color.Gray{Y: 90})
+	c.fill(image.Rect(left+bar*5, bar*3+bar/2, left+bar*5+c.w/6, bar*4), color.Gray{Y: 180})
+	face, lines, err := fit(fontMedium+c.rng.IntN(3), float64(c.h)*(0.05+c.rng.Float64()*0.02), 1, text, float64(c.w-2*left), 6)
+	if err != nil {
+		return err
+	}
+	step := int(face.size * 1.35)
+	top := bar * 6
+	bottom := top + step*len(lines) + bar
+	if room := c.h - bottom - bar*4; room > c.h/4 {
+		r := image.Rect(left, bottom, c.w-left, bottom+room)
+		draw.Draw(c.img, r, photo(c.spec.template(), r.Dx(), r.Dy()), image.Point{}, draw.Src)
+	}
+	for i := range 4 {
+		x := left + i*(c.w-2*left)/4
+		c.disc(x+bar, c.h-bar*2, bar/2+1, color.Gray{Y: 150})
+		c.fill(image.Rect(x+bar*2, c.h-bar*2-bar/4, x+bar*4, c.h-bar*2+bar/4), color.Gray{Y: 190})
+	}
+	return c.block(face, lines, left, top, step, color.Gray{Y: uint8(c.rng.IntN(40))}, text)
+}
+
+// block draws lines of plain text, flush left.
+func (c *canvas) block(face *typeface, lines []string, x, y, step int, ink color.Color, text string) error {
+	for _, line := range lines {
+		m, err := face.mask(line, 1)
+		if err != nil {
+			return err
+		}
+		paint(c.img, m, image.Pt(x-1, y-int(face.size*0.1)), ink)
+		y += step
+	}
+	c.words = append(c.words, strings.Fields(text)...)
+	return nil
+}
+
+func (c *canvas) fill(r image.Rectangle, ink color.Color) {
+	draw.Draw(c.img, r, image.NewUniform(ink), image.Point{}, draw.Src)
+}
+
+func (c *canvas) disc(x, y, r int, ink color.Color) {
+	for dy := -r; dy <= r; dy++ {
+		for dx := -r; dx <= r; dx++ {
+			if dx*dx+dy*dy <= r*r {
+				c.img.Set(x+dx, y+dy, ink)
+			}
+		}
+	}
+}
+
+// halves splits a caption into its upper and lower text: at the line break, or else
+// in the middle when it is long.
+func halves(caption string) (upper, lower string) {
+	if a, b, ok := strings.Cut(caption, "\n"); ok {
+		return a, b
+	}
+	words := strings.Fields(caption)
+	if len(words) < 6 {
+		return caption, ""
+	}
+	n := (len(words) + 1) / 2
+	return strings.Join(words[:n], " "), strings.Join(words[n:], " ")
+}
+
+// sentence writes a caption as running text.
+func sentence(caption string) string {
+	r := []rune(strings.Join(strings.Fields(caption), " "))
+	if len(r) > 0 {
+		r[0] = unicode.ToUpper(r[0])
+	}
+	return string(r)
+}
+
+// encode writes the picture in the Spec's format, with metadata planted.
+func (s Spec) encode(img *image.RGBA) ([]byte, error) {
+	var b bytes.Buffer
+	var err error
+	plant := func(b []byte) []byte { return b }
+	switch s.format() {
+	case "jpeg":
+		q := s.Quality
+		if q == 0 {
+			q = 88
+		}
+		err, plant = jpeg.Encode(&b, img, &jpeg.Options{Quality: q}), plantJPEG
+	case "png":
+		enc := png.Encoder{CompressionLevel: png.BestSpeed}
+		err, plant = enc.Encode(&b, img), plantPNG
+	case "gif":
+		err, plant = gif.Encode(&b, dithered(img), nil), plantGIF
+	case "webp":
+		if s.Clean {
+			return encodeWebP(img, nil), nil
+		}
+		return encodeWebP(img, webpMetadata()), nil
+	default:
+		err = fmt.Errorf("unknown format %q", s.Format)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Clean {
+		return b.Bytes(), nil
+	}
+	return plant(b.Bytes()), nil
+}
+
+// dithered reduces a picture to a cube of 6 x 6 x 6 colours with an ordered dither:
+// much faster than looking for the nearest colour, and what old GIFs look like.
+func dithered(img *image.RGBA) *image.Paletted {
+	palette := make(color.Palette, 0, 216)
+	for i := range 216 {
+		palette = append(palette, color.RGBA{uint8(i / 36 * 51), uint8(i / 6 % 6 * 51), uint8(i % 6 * 51), 255})
+	}
+	bayer := [4][4]int{{0, 8, 2, 10}, {12, 4, 14, 6}, {3, 11, 1, 9}, {15, 7, 13, 5}}
+	out := image.NewPaletted(img.Rect, palette)
+	for y := range img.Rect.Dy() {
+		for x := range img.Rect.Dx() {
+			p := img.Pix[y*img.Stride+x*4:]
+			t := bayer[y&3][x&3]*51/16 + 1
+			level := func(v uint8) int { return min(5, (int(v)+t)/51) }
+			out.Pix[y*out.Stride+x] = uint8(level(p[0])*36 + level(p[1])*6 + level(p[2]))
+		}
+	}
+	return out
+}

@@ -1,0 +1,566 @@
+package redditemu
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"rehydrate/manifest"
+)
+
+// A Kind says what sort of submission a post is.
+type Kind string
+
+// The kinds of post.
+const (
+	KindImage     Kind = "image"      // one image on i.redd.it
+	KindGallery   Kind = "gallery"    // Images on preview.redd.it
+	KindImgur     Kind = "imgur"      // a direct link to i.imgur.com
+	KindImgurPage Kind = "imgur_page" // imgur.com/ID, which is HTML
+	KindLink      Kind = "link"       // Post.Link, some page elsewhere
+	KindSelf      Kind = "self"       // text only
+	KindVideo     Kind = "video"      // v.redd.it
+	KindCrosspost Kind = "crosspost"  // of Post.Parent
+)
+
+// A Condition is what has happened to a post, in one of the forms recorded of the API.
+type Condition string
+
+// The conditions. Those that start "absent" are missing from /api/info.
+const (
+	Live               Condition = "live"
+	LiveNotIndexable   Condition = "live_not_indexable"   // is_robot_indexable false, nothing else
+	LiveAccountDeleted Condition = "live_account_deleted" // author "[deleted]", nothing else
+	Deleted            Condition = "deleted"              // RemovedBy ("deleted"), url "", title "[deleted by user]"
+	DeletedNoCategory  Condition = "deleted_no_category"  // the same with a null category
+	DeletedOld         Condition = "deleted_old"          // the shape of t3_ah3gqo: null category, url intact
+	Removed            Condition = "removed"              // by RemovedBy ("moderator"); url stays
+	RemovedModView     Condition = "removed_mod_view"     // banned_by set, category null
+	RemovedAdmin       Condition = "removed_admin"        // RemovedBy ("anti_evil_ops"), title "[ Removed by Reddit ]"
+	RemovedTitle       Condition = "removed_title"        // that title, category null
+	RemovedSelftext    Condition = "removed_selftext"     // selftext "[removed]", category null
+	RemovedLegal       Condition = "removed_legal"        // removal_reason "legal"
+	Quarantined        Condition = "quarantined"          // present, quarantine true
+	Absent             Condition = "absent"               // an id Reddit does not know
+	AbsentBanned       Condition = "absent_banned"        // in a banned subreddit
+	AbsentPrivate      Condition = "absent_private"       // in a private one
+	AbsentQuarantined  Condition = "absent_quarantined"   // in one that needs an opt-in
+	AbsentGated        Condition = "absent_gated"         // in a gated one
+)
+
+// absence maps the conditions under which /api/info leaves a post out to the reason
+// that /r/NAME/about gives for its subreddit ("" = the subreddit is fine).
+var absence = map[Condition]string{
+	Absent: "", AbsentBanned: "banned", AbsentPrivate: "private",
+	AbsentQuarantined: "quarantined", AbsentGated: "gated",
+}
+
+// State returns the post state that a correct client arrives at under c.
+func (c Condition) State() manifest.PostState {
+	switch c {
+	case "", Live, LiveNotIndexable, LiveAccountDeleted:
+		return manifest.StateLive
+	case Deleted, DeletedNoCategory, DeletedOld:
+		return manifest.StateDeleted
+	case Quarantined:
+		return manifest.StateHeld
+	}
+	if _, absent := absence[c]; absent {
+		return manifest.StateUnavailable
+	}
+	return manifest.StateRemoved
+}
+
+// A Serve says how the image host answers for one image.
+type Serve string
+
+// The ways to answer. The zero value serves the image.
+const (
+	ServeImage        Serve = ""
+	ServeNotFound     Serve = "not_found"     // 404, HTML
+	ServeForbidden    Serve = "forbidden"     // 403, 418 bytes of XML
+	ServePlaceholder  Serve = "placeholder"   // 404 with the grey 130x60 PNG
+	ServeImgurRemoved Serve = "imgur_removed" // 302 to i.imgur.com/removed.png, 200
+	ServeImgurChain   Serve = "imgur_chain"   // the same over one more redirect
+	ServeHTML         Serve = "html"          // 200 text/html
+	ServeEmpty        Serve = "empty"         // 200 image/jpeg, no byte
+	ServeCut          Serve = "cut"           // 200, whole HTTP answer, first half of the image
+	ServeGarbage      Serve = "garbage"       // 200 image/jpeg, random bytes
+	ServeUnavailable  Serve = "unavailable"   // 503, each time
+)
+
+// An Image is one image of a post.
+type Image struct {
+	Spec  Spec   // what to draw, at the first request
+	Body  []byte // served in its place when not nil
+	Serve Serve
+	Slug  string // media id; "" = made from the post's id and the image's place
+	Ext   string // extension in the URL, without the dot; "" = by format, and jpg for WebP
+	// TitleSlug makes gallery URLs of the form some-title-v0-SLUG.jpg. Only preview.redd.it
+	// answers that form; i.redd.it knows the slug alone.
+	TitleSlug  bool
+	Status     string // gallery: "" = valid; failed and unprocessed items have no source
+	NoMetadata bool   // gallery: the item is missing from media_metadata
+}
+
+// A Post is one post as the emulator tells of it. The zero value of every field but
+// ID is the plain case: a live post with one image drawn for its id.
+type Post struct {
+	ID        manifest.PostID
+	Kind      Kind      // "" = KindImage
+	Condition Condition // "" = Live
+	RemovedBy string    // removed_by_category under Removed, RemovedAdmin and Deleted; "" = the usual one
+	Subreddit string    // "" = one that suits the condition
+	Over18    bool
+	Edited    bool
+	Link      string  // KindLink; KindImgurPage may give an album here
+	Images    []Image // nil = one, drawn for the id (none for self, video, link, imgur page)
+	Parent    *Post   // KindCrosspost; nil = a live image post made from the id
+	// Oddities of the media fields.
+	NoGalleryData   bool // gallery_data null
+	NoMediaMetadata bool // media_metadata null
+	EmptyParentList bool // crosspost_parent_list []
+	// Set and Unset change fields of the finished JSON object, last.
+	Set   map[string]any
+	Unset []string
+	// Raw, when not nil, is served in place of all of this: a thing, {"kind":"t3","data":{...}},
+	// byte for byte (unless the client leaves raw_json=1 out).
+	Raw json.RawMessage
+
+	// What a correct run makes of the post. Put fills Want in when it is empty.
+	Want        manifest.PostState
+	WantOutcome manifest.Outcome // under the default policy; "" = not said
+	CopyOf      manifest.PostID  // the post whose image this one's copies
+}
+
+// absent reports whether /api/info leaves the post out.
+func (p Post) absent() bool { _, ok := absence[p.Condition]; return ok }
+
+// normalized fills in the fields that have defaults.
+func (p Post) normalized() Post {
+	if p.Kind == "" {
+		p.Kind = KindImage
+	}
+	if p.Condition == "" {
+		p.Condition = Live
+	}
+	if p.Subreddit == "" {
+		p.Subreddit = "memes_emulated"
+		if reason := absence[p.Condition]; reason != "" {
+			p.Subreddit = reason + "_emulated"
+		}
+	}
+	if p.Kind == KindCrosspost {
+		parent := Post{ID: derivedID(p.ID), Images: p.Images}
+		if p.Parent != nil {
+			parent = *p.Parent
+		}
+		parent = parent.normalized()
+		p.Parent = &parent
+	}
+	switch p.Kind {
+	case KindImage, KindGallery, KindImgur:
+		if p.Images == nil {
+			p.Images = []Image{{Spec: Spec{Seed: hash64(string(p.ID), "image")}}}
+		}
+	}
+	if p.Want == "" && p.Raw == nil {
+		p.Want = p.Condition.State()
+	}
+	return p
+}
+
+// URLs returns the address of each image of the post, in the form that a correct
+// client asks for: i.redd.it for galleries. Images without an address give "".
+func (p Post) URLs() []string {
+	p = p.normalized()
+	if p.Kind == KindCrosspost {
+		return p.Parent.URLs()
+	}
+	urls := make([]string, len(p.Images))
+	for i := range p.Images {
+		if img := p.Images[i]; img.Status == "" && !img.NoMetadata {
+			urls[i] = p.imageURL(i)
+		}
+	}
+	return urls
+}
+
+// slug is the media id of image i: 13 base-36 digits on Reddit's own hosts, 7 on imgur.
+func (p Post) slug(i int) string {
+	if s := p.Images[i].Slug; s != "" {
+		return s
+	}
+	digits := 13
+	if p.Kind == KindImgur {
+		digits = 7
+	}
+	return base36(hash64(string(p.ID), "slug", strconv.Itoa(i)), digits)
+}
+
+func (p Post) imageURL(i int) string {
+	host := "i.redd.it"
+	if p.Kind == KindImgur {
+		host = "i.imgur.com"
+	}
+	return "https://" + host + "/" + p.slug(i) + "." + p.Images[i].ext()
+}
+
+// previewURL is the signed address of image i on preview.redd.it.
+func (p Post) previewURL(i int, query string) string {
+	name := p.slug(i) + "." + p.Images[i].ext()
+	if p.Images[i].TitleSlug {
+		name = "canary-title-zq83-v0-" + name
+	}
+	return signed("preview.redd.it", "/"+name, query)
+}
+
+func (img Image) ext() string {
+	if img.Ext != "" {
+		return img.Ext
+	}
+	switch img.Spec.Format {
+	case "png", "gif":
+		return img.Spec.Format
+	}
+	return "jpg"
+}
+
+// Thing returns the post as /api/info tells of it: {"kind":"t3","data":{...}}.
+func (p Post) Thing() (json.RawMessage, error) {
+	if p.Raw != nil {
+		return p.Raw, nil
+	}
+	b, err := marshal(map[string]any{"kind": "t3", "data": p.normalized().fields()})
+	if err != nil {
+		return nil, fmt.Errorf("post %s: %w", p.ID, err)
+	}
+	return b, nil
+}
+
+// fields builds the data object: identity, then content by kind, then what the
+// condition changes, then what the caller asked for.
+func (p Post) fields() map[string]any {
+	d := p.identity()
+	p.content(d)
+	p.afflict(d)
+	for k, v := range p.Set {
+		d[k] = v
+	}
+	for _, k := range p.Unset {
+		delete(d, k)
+	}
+	return d
+}
+
+func (p Post) identity() map[string]any {
+	// The posts of the set that the tool was made for are of 2018 to 2022.
+	created := float64(1522540800 + hash64(string(p.ID), "created")%149_000_000)
+	d := map[string]any{
+		"approved_by": nil, "author": CanaryAuthor, "author_fullname": CanaryFullname,
+		"author_flair_text": CanaryFlair, "banned_at_utc": nil, "banned_by": nil,
+		"created": created, "created_utc": created, "domain": "i.redd.it", "edited": false,
+		"id": string(p.ID), "is_crosspostable": true, "is_reddit_media_domain": false,
+		"is_robot_indexable": true, "is_self": false, "is_video": false, "likes": nil,
+		"name": p.ID.Fullname(), "num_crossposts": 0, "num_reports": nil, "over_18": p.Over18,
+		"permalink":  "/r/" + p.Subreddit + "/comments/" + string(p.ID) + "/" + CanaryPermalink + "/",
+		"quarantine": false, "removal_reason": nil, "removed_by": nil, "removed_by_category": nil,
+		"score": hash64(string(p.ID), "score") % 5000, "selftext": CanarySelftext, "spoiler": false,
+		"subreddit": p.Subreddit, "subreddit_id": "t5_" + base36(hash64(p.Subreddit), 5), "subreddit_type": "public",
+		"thumbnail": "default", "title": CanaryTitle + " <&> " + string(p.ID),
+	}
+	if p.Edited {
+		d["edited"] = created + 3600
+	}
+	return d
+}
+
+// content adds the fields that the kind of post decides.
+func (p Post) content(d map[string]any) {
+	link := func(u string) { d["url"], d["url_overridden_by_dest"] = u, u }
+	self := "https://www.reddit.com" + d["permalink"].(string)
+	switch p.Kind {
+	case KindImage:
+		link(p.imageURL(0))
+		d["is_reddit_media_domain"], d["post_hint"] = true, "image"
+		d["preview"] = p.preview(p.previewURL(0, "auto=webp"))
+		d["thumbnail"] = "https://b.thumbs.redditmedia.com/" + CanaryPermalink + ".jpg"
+	case KindGallery:
+		link("https://www.reddit.com/gallery/" + string(p.ID))
+		d["domain"], d["is_gallery"] = "reddit.com", true
+		d["gallery_data"], d["media_metadata"] = p.gallery()
+	case KindImgur:
+		link(p.imageURL(0))
+		d["domain"], d["post_hint"] = "i.imgur.com", "image"
+		d["preview"] = p.preview(signed("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg", "auto=webp"))
+	case KindImgurPage:
+		link(p.pageLink("https://imgur.com/" + base36(hash64(string(p.ID), "page"), 7)))
+		d["domain"], d["post_hint"] = "imgur.com", "link"
+	case KindLink:
+		link(p.pageLink("https://news.example/weather/" + string(p.ID)))
+		d["domain"], d["post_hint"] = "news.example", "link"
+		if u, err := url.Parse(p.Link); err == nil && u.Host != "" {
+			d["domain"] = u.Hostname()
+		}
+	case KindSelf:
+		d["url"], d["is_self"], d["domain"], d["post_hint"] = self, true, "self."+p.Subreddit, "self"
+	case KindVideo:
+		link("https://v.redd.it/" + base36(hash64(string(p.ID), "video"), 13))
+		d["domain"], d["is_video"], d["post_hint"], d["is_reddit_media_domain"] = "v.redd.it", true, "hosted:video", true
+	case KindCrosspost:
+		parent := p.Parent.fields()
+		link(fmt.Sprint(parent["url"]))
+		d["domain"], d["crosspost_parent"] = parent["domain"], parent["name"]
+		d["crosspost_parent_list"] = []any{parent}
+		if p.EmptyParentList {
+			d["crosspost_parent_list"] = []any{}
+		}
+	}
+}
+
+func (p Post) pageLink(usual string) string {
+	if p.Link != "" {
+		return p.Link
+	}
+	return usual
+}
+
+// preview is the preview field with the signed address u as its source.
+func (p Post) preview(u string) map[string]any {
+	w, h := p.Images[0].Spec.Size()
+	return map[string]any{"enabled": true, "images": []any{map[string]any{
+		"id":          p.slug(0),
+		"source":      map[string]any{"url": u, "width": w, "height": h},
+		"resolutions": []any{}, "variants": map[string]any{},
+	}}}
+}
+
+// gallery returns gallery_data and media_metadata.
+func (p Post) gallery() (data, metadata any) {
+	items, mm := []any{}, map[string]any{}
+	for i, img := range p.Images {
+		mid := p.slug(i)
+		items = append(items, map[string]any{"media_id": mid, "id": 900000000 + i, "caption": CanarySelftext})
+		if !img.NoMetadata {
+			mm[mid] = p.galleryItem(i)
+		}
+	}
+	data, metadata = map[string]any{"items": items}, mm
+	if p.NoGalleryData {
+		data = nil
+	}
+	if p.NoMediaMetadata {
+		metadata = nil
+	}
+	return data, metadata
+}
+
+func (p Post) galleryItem(i int) map[string]any {
+	img, mid := p.Images[i], p.slug(i)
+	if img.Status != "" {
+		return map[string]any{"status": img.Status, "id": mid}
+	}
+	w, h := img.Spec.Size()
+	if img.ext() == "gif" {
+		return map[string]any{"status": "valid", "e": "AnimatedImage", "m": "image/gif", "id": mid,
+			"s": map[string]any{"gif": p.imageURL(i), "mp4": p.previewURL(i, "format=mp4"), "x": w, "y": h}}
+	}
+	mime, format := "image/jpg", "pjpg"
+	if img.ext() == "png" {
+		mime, format = "image/png", "png"
+	}
+	u := p.previewURL(i, "width="+strconv.Itoa(w)+"&format="+format+"&auto=webp")
+	return map[string]any{"status": "valid", "e": "Image", "m": mime, "id": mid,
+		"p": []any{}, "s": map[string]any{"u": u, "x": w, "y": h}}
+}
+
+// afflict changes the fields of a live post into those that its condition shows.
+func (p Post) afflict(d map[string]any) {
+	category := func(usual string) {
+		d["removed_by_category"] = usual
+		if p.RemovedBy != "" {
+			d["removed_by_category"] = p.RemovedBy
+		}
+	}
+	withdraw := func() { // what every removal and deletion shows
+		d["is_robot_indexable"], d["is_crosspostable"], d["thumbnail"] = false, false, "default"
+		delete(d, "preview")
+		delete(d, "post_hint")
+	}
+	orphan := func() { d["author"] = "[deleted]"; delete(d, "author_fullname"); delete(d, "author_flair_text") }
+	if p.Condition != Live && p.Condition.State() != manifest.StateLive && p.Condition != Quarantined {
+		withdraw()
+	}
+	switch p.Condition {
+	case LiveNotIndexable:
+		d["is_robot_indexable"], d["subreddit_type"] = false, "restricted"
+	case LiveAccountDeleted:
+		orphan()
+	case Deleted, DeletedNoCategory:
+		orphan()
+		d["url"], d["url_overridden_by_dest"], d["title"], d["selftext"] = "", "", "[deleted by user]", "[deleted]"
+		if p.Condition == Deleted {
+			category("deleted")
+		}
+	case DeletedOld:
+		orphan()
+		d["selftext"] = "[deleted]"
+	case Removed:
+		category("moderator")
+	case RemovedModView:
+		d["banned_by"], d["banned_at_utc"] = "AutoModerator", 1577648848
+	case RemovedAdmin:
+		orphan()
+		d["title"] = "[ Removed by Reddit ]"
+		category("anti_evil_ops")
+	case RemovedTitle:
+		d["title"] = "[ Removed by Reddit ]"
+	case RemovedSelftext:
+		d["selftext"] = "[removed]"
+	case RemovedLegal:
+		d["removal_reason"] = "legal"
+	case Quarantined:
+		d["quarantine"] = true
+	}
+	if p.Kind == KindSelf && p.Condition == Removed {
+		d["selftext"] = "[removed]"
+	}
+}
+
+// A variant is one address at which an image is served.
+type variant struct {
+	host, path string
+	query      string // the exact query that the host's signature covers; "" = any or none
+}
+
+// addresses returns the variants of each image of the post.
+func (p Post) addresses() map[int][]variant {
+	all := make(map[int][]variant)
+	for i, img := range p.Images {
+		if img.Status != "" || img.NoMetadata {
+			continue
+		}
+		urls := []string{p.imageURL(i)}
+		if p.Kind == KindImgur {
+			urls = append(urls, signed("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg", "auto=webp"))
+		} else {
+			urls = append(urls, p.previewURL(i, "auto=webp"))
+		}
+		for _, u := range urls {
+			if v, ok := variantOf(u); ok {
+				v.query = "" // drawn addresses are checked by their signature
+				all[i] = append(all[i], v)
+			}
+		}
+	}
+	return all
+}
+
+// variantOf splits an address; ok is false when it names no host or no path.
+func variantOf(raw string) (variant, bool) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || u.Path == "" || u.Path == "/" {
+		return variant{}, false
+	}
+	return variant{host: u.Hostname(), path: u.Path, query: u.RawQuery}, true
+}
+
+// signKey signs preview addresses. It protects nothing: it makes them hard to guess
+// for a client that should use them as they are given.
+var signKey = []byte("redditemu preview signature")
+
+func signature(path, query string) string {
+	m := hmac.New(sha1.New, signKey)
+	m.Write([]byte(path + "?" + query))
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+func signed(host, path, query string) string {
+	return "https://" + host + path + "?" + query + "&s=" + signature(path, query)
+}
+
+// hash64 is a stable hash of its parts: everything that is made up follows from it.
+func hash64(parts ...string) uint64 {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(binary.AppendUvarint(nil, uint64(len(p))))
+		h.Write([]byte(p))
+	}
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
+
+// base36 writes the low digits of n in base 36, padded with zeros to exactly digits.
+func base36(n uint64, digits int) string {
+	s := new(big.Int).SetUint64(n).Text(36)
+	for len(s) < digits {
+		s = "0" + s
+	}
+	return s[len(s)-digits:]
+}
+
+// derivedID makes up the id of a second post that belongs to the first.
+func derivedID(id manifest.PostID) manifest.PostID {
+	return manifest.PostID("1" + base36(hash64(string(id), "parent"), 6))
+}
+
+// marshal is json.Marshal without the escapes for HTML, which Reddit does not send.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// recordedAddresses collects every image address that a recorded thing names: url,
+// gallery sources (and their i.redd.it form), previews, and those of its crosspost parents.
+func recordedAddresses(d map[string]any) []variant {
+	var all []variant
+	add := func(v any) {
+		s, _ := v.(string)
+		if vr, ok := variantOf(s); ok && !slices.Contains(all, vr) {
+			all = append(all, vr)
+		}
+	}
+	add(d["url"])
+	add(d["url_overridden_by_dest"])
+	mm, _ := d["media_metadata"].(map[string]any)
+	for _, mid := range slices.Sorted(maps.Keys(mm)) {
+		item, _ := mm[mid].(map[string]any)
+		s, _ := item["s"].(map[string]any)
+		for _, key := range []string{"u", "gif"} {
+			add(s[key])
+			if u, ok := s[key].(string); ok {
+				if v, ok := variantOf(u); ok && v.host == "preview.redd.it" {
+					add("https://i.redd.it" + bareName(v.path))
+				}
+			}
+		}
+	}
+	preview, _ := d["preview"].(map[string]any)
+	images, _ := preview["images"].([]any)
+	for _, img := range images {
+		m, _ := img.(map[string]any)
+		src, _ := m["source"].(map[string]any)
+		add(src["url"])
+	}
+	parents, _ := d["crosspost_parent_list"].([]any)
+	for _, parent := range parents {
+		if m, ok := parent.(map[string]any); ok {
+			all = append(all, recordedAddresses(m)...)
+		}
+	}
+	return all
+}

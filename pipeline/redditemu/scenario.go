@@ -1,0 +1,359 @@
+package redditemu
+
+import (
+	"encoding/csv"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"crypto/sha256"
+
+	"rehydrate/manifest"
+)
+
+// A class is a share of a scenario.
+type class int
+
+const (
+	classLive    class = iota // 80 of 100: an English caption
+	classBare                 // 3: no text
+	classForeign              // 3: a caption in another language
+	classCopy                 // 3: an earlier live post's image, recompressed
+	classRest                 // 11: everything else, in turn
+)
+
+// Scenario makes a post for every id: a realistic mixture of live memes with about one
+// in ten removed, deleted, absent, without an image, gone or held. A post depends on
+// seed, its place in ids and its id alone, so a shorter list gives the same beginning.
+// Want and WantOutcome say what a correct run makes of each under the default policy,
+// as far as that does not hang on how well OCR reads. English captions are distinct up
+// to Captions() places.
+func Scenario(ids []manifest.PostID, seed uint64) []Post {
+	posts := make([]Post, len(ids))
+	rest := restOf()
+	next := int(hash64(fmt.Sprint(seed), "rest") % uint64(len(rest)))
+	for place, id := range ids {
+		b := casting{seed: seed, place: place, rng: rand.New(rand.NewPCG(seed, uint64(place)))}
+		var p Post
+		switch b.class() {
+		case classLive:
+			p = b.live()
+		case classBare:
+			p = b.bare()
+		case classForeign:
+			p = b.foreign()
+		case classCopy:
+			p = b.copy(posts[:place])
+		case classRest:
+			p = rest[next%len(rest)]
+			next++
+			b.dress(&p)
+		}
+		p.ID = id
+		posts[place] = p.normalized()
+	}
+	return posts
+}
+
+// A casting makes the post of one place.
+type casting struct {
+	seed  uint64
+	place int
+	rng   *rand.Rand
+}
+
+func (b casting) class() class {
+	switch n := hash64(fmt.Sprint(b.seed), "class", fmt.Sprint(b.place)) % 100; {
+	case n < 80:
+		return classLive
+	case n < 83:
+		return classBare
+	case n < 86:
+		return classForeign
+	case n < 89:
+		return classCopy
+	}
+	return classRest
+}
+
+// spec is the drawing of this place: a caption that no other place has.
+func (b casting) spec() Spec {
+	first := hash64(fmt.Sprint(b.seed), "caption") % uint64(Captions())
+	s := Spec{
+		Seed: b.rng.Uint64(), Caption: Caption(int(first) + b.place), Quality: 70 + b.rng.IntN(24),
+		Style: []Style{StyleOutline, StyleOutline, StyleOutline, StylePanel, StyleScreenshot}[b.rng.IntN(5)],
+	}
+	switch n := b.rng.IntN(100); {
+	case n < 8:
+		s.Format = "png"
+	case n < 9:
+		s.Format = "gif"
+	case n < 11:
+		s.Format = "webp" // under .jpg
+	}
+	return s
+}
+
+// live is a meme in English. Of a hundred places four share one photograph, with
+// different captions.
+func (b casting) live() Post {
+	s := b.spec()
+	if b.place%25 == 7 {
+		s.Style, s.Template = StyleOutline, hash64(fmt.Sprint(b.seed), "template", fmt.Sprint(b.place/100))
+	}
+	p := Post{Images: []Image{{Spec: s}}, WantOutcome: manifest.Kept}
+	switch n := b.rng.IntN(100); {
+	case n < 4:
+		p.Kind = KindGallery
+		p.Images[0].TitleSlug = n < 2
+		p.Images = append(p.Images, Image{Spec: Spec{Seed: s.Seed + 1, Style: StyleBare}})
+	case n < 6:
+		p.Kind = KindCrosspost
+	case n < 8:
+		p.Over18 = true
+	}
+	return p
+}
+
+func (b casting) bare() Post {
+	return Post{Images: []Image{{Spec: Spec{Seed: b.rng.Uint64(), Style: StyleBare}}}, WantOutcome: manifest.Kept}
+}
+
+func (b casting) foreign() Post {
+	s := Spec{Seed: b.rng.Uint64(), Language: Languages()[b.rng.IntN(len(Languages()))]}
+	return Post{Images: []Image{{Spec: s}}, WantOutcome: manifest.NotEnglish}
+}
+
+// copy recompresses the image of an earlier live meme, at most 40 places back where
+// there is one. Without any it is a live meme itself.
+func (b casting) copy(earlier []Post) Post {
+	from := len(earlier) - 1 - b.rng.IntN(40)
+	for i := range earlier {
+		p := &earlier[((from-i)%len(earlier)+len(earlier))%len(earlier)]
+		if p.Kind != KindImage || p.WantOutcome != manifest.Kept || p.Images[0].Spec.Style == StyleBare || p.Images[0].Spec.CopyOf != nil {
+			continue
+		}
+		original := p.Images[0].Spec
+		s := Spec{CopyOf: &original, Quality: 45 + b.rng.IntN(30), Scale: 0.75 + 0.25*b.rng.Float64()}
+		return Post{Images: []Image{{Spec: s}}, WantOutcome: manifest.Duplicate, CopyOf: p.ID}
+	}
+	return b.live()
+}
+
+// dress gives a post of the rest a meme to have, so that what a client must not ask
+// for is there to be asked for.
+func (b casting) dress(p *Post) {
+	s := b.spec()
+	s.Format = ""
+	switch p.Kind {
+	case "", KindImage, KindImgur:
+		img := Image{Spec: s}
+		if len(p.Images) > 0 {
+			img.Serve = p.Images[0].Serve
+		}
+		p.Images = []Image{img}
+	case KindGallery:
+		img := p.Images[0]
+		img.Spec = s
+		p.Images = []Image{img, {Spec: Spec{Seed: s.Seed + 1, Style: StyleBare}}}
+	}
+}
+
+// restOf lists what else can become of a post: every removal, deletion and absence,
+// every way to have no image, every ill answer of an image host.
+func restOf() []Post {
+	var all []Post
+	for _, by := range []string{"moderator", "automod_filtered", "reddit", "content_takedown", "copyright_takedown",
+		"trademark_takedown", "legal_operations", "some_new_category"} {
+		all = append(all, Post{Condition: Removed, RemovedBy: by, WantOutcome: manifest.Removed})
+	}
+	for _, by := range []string{"anti_evil_ops", "community_ops"} {
+		all = append(all, Post{Condition: RemovedAdmin, RemovedBy: by, WantOutcome: manifest.Removed})
+	}
+	for _, c := range []Condition{RemovedModView, RemovedTitle, RemovedSelftext, RemovedLegal} {
+		all = append(all, Post{Condition: c, WantOutcome: manifest.Removed})
+	}
+	for _, by := range []string{"deleted", "author"} {
+		all = append(all, Post{Condition: Deleted, RemovedBy: by, WantOutcome: manifest.Deleted})
+	}
+	for _, c := range []Condition{DeletedNoCategory, DeletedOld} {
+		all = append(all, Post{Condition: c, WantOutcome: manifest.Deleted})
+	}
+	for _, c := range []Condition{Absent, AbsentBanned, AbsentPrivate, AbsentQuarantined, AbsentGated} {
+		all = append(all, Post{Condition: c, WantOutcome: manifest.Unavailable})
+	}
+	all = append(all,
+		Post{Condition: Quarantined, WantOutcome: manifest.Refused},
+		Post{Condition: LiveNotIndexable, WantOutcome: manifest.Kept},
+		Post{Condition: LiveAccountDeleted, WantOutcome: manifest.Kept},
+		Post{Kind: KindSelf, WantOutcome: manifest.NoMedia},
+		Post{Kind: KindVideo, WantOutcome: manifest.NoMedia},
+		Post{Kind: KindLink, Link: "https://pictures.example/weather.jpg", WantOutcome: manifest.Refused},
+		Post{Kind: KindGallery, Images: []Image{{Status: "failed"}}}, // NoMedia or Gone: the client's to say
+		Post{Kind: KindGallery, Images: []Image{{}}, NoGalleryData: true, NoMediaMetadata: true, WantOutcome: manifest.NoMedia},
+		Post{Kind: KindImgur, WantOutcome: manifest.Kept},
+		Post{Kind: KindImgur, Images: []Image{{Serve: ServeImgurChain}}, WantOutcome: manifest.Placeholder},
+	)
+	for _, s := range []Serve{ServeNotFound, ServeForbidden, ServePlaceholder} {
+		all = append(all, Post{Images: []Image{{Serve: s}}, WantOutcome: manifest.Gone})
+	}
+	for _, s := range []Serve{ServeHTML, ServeEmpty, ServeCut, ServeGarbage} {
+		all = append(all, Post{Images: []Image{{Serve: s}}, WantOutcome: manifest.Invalid})
+	}
+	return all
+}
+
+// Demo makes a small release and the posts it names: about 60 entries in FigSIM's
+// columns and codes, over three splits, in which every outcome occurs that a finished
+// run can end in. Its labels are made up at random and its pictures are harmless; the
+// one column more, sha256, is empty but for an entry whose image has changed since and
+// one whose image has not.
+func Demo(seed uint64) (annotations []byte, posts []Post) {
+	cast := demoCast()
+	rng := rand.New(rand.NewPCG(seed, 0x64656d6f))
+	rng.Shuffle(len(cast), func(i, j int) { cast[i], cast[j] = cast[j], cast[i] })
+	sums := make([]string, len(cast))
+	for i := range cast {
+		p := &cast[i].post
+		p.ID = manifest.PostID(fmt.Sprintf("1%s", base36(hash64(fmt.Sprint(seed), "demo", fmt.Sprint(i)), 5)))
+		b := casting{seed: seed, place: i, rng: rand.New(rand.NewPCG(seed, uint64(i)))}
+		if p.Images == nil || cast[i].dress {
+			b.dress(p)
+		}
+		if cast[i].template {
+			p.Images[0].Spec.Style, p.Images[0].Spec.Template = StyleOutline, hash64(fmt.Sprint(seed), "template")
+		}
+	}
+	placeCopies(cast)
+	for i := range cast {
+		switch cast[i].sum {
+		case "wrong":
+			sums[i] = strings.Repeat("0123456789abcdef", 4)
+		case "right":
+			if d, err := Draw(cast[i].post.Images[0].Spec); err == nil {
+				sum := sha256.Sum256(d.Body)
+				sums[i] = hex.EncodeToString(sum[:])
+			}
+		}
+		posts = append(posts, cast[i].post.normalized())
+	}
+	return demoAnnotations(posts, sums, rng), posts
+}
+
+// A role is one post of the demo before it has an id.
+type role struct {
+	post     Post
+	dress    bool   // give it a drawing, keeping how it is served
+	copy     bool   // of an earlier plain meme
+	template bool   // on the shared photograph
+	sum      string // "right" or "wrong" sha256 in the annotations
+}
+
+// demoCast lists the roles: the plain memes first, then one or more for every outcome.
+func demoCast() []role {
+	var cast []role
+	meme := func(s Spec, o manifest.Outcome) {
+		cast = append(cast, role{post: Post{Images: []Image{{Spec: s}}, WantOutcome: o}})
+	}
+	for range 19 {
+		cast = append(cast, role{post: Post{WantOutcome: manifest.Kept}})
+	}
+	for range 4 {
+		cast = append(cast, role{post: Post{WantOutcome: manifest.Kept}, template: true})
+	}
+	for i := range 3 {
+		meme(Spec{Seed: uint64(100 + i), Style: StyleBare}, manifest.Kept)
+	}
+	for i, language := range []string{"es", "de", "fr"} {
+		meme(Spec{Seed: uint64(200 + i), Style: StylePanel, Language: language}, manifest.NotEnglish)
+	}
+	for i := range 2 {
+		meme(Spec{Seed: uint64(300 + i), Style: StylePanel, Language: "salad"}, manifest.Unreadable)
+	}
+	for i, format := range []string{"png", "gif", "webp"} {
+		meme(Spec{Seed: uint64(400 + i), Format: format, Caption: Caption(1000 + i)}, manifest.Kept)
+	}
+	for range 3 {
+		cast = append(cast, role{copy: true, post: Post{Images: []Image{}, WantOutcome: manifest.Duplicate}})
+	}
+	cast = append(cast,
+		role{post: Post{WantOutcome: manifest.Changed}, sum: "wrong"},
+		role{post: Post{WantOutcome: manifest.Kept}, sum: "right"},
+		role{post: Post{Images: []Image{{Serve: ServeUnavailable}}, WantOutcome: manifest.Failed}, dress: true},
+		role{post: Post{Kind: KindCrosspost, WantOutcome: manifest.Kept}})
+	// Of the rest, one of each sort is enough for people; the tests see them all.
+	seen := map[string]int{}
+	for _, p := range restOf() {
+		key := string(p.WantOutcome)
+		if seen[key]++; p.WantOutcome != "" && seen[key] <= 3 {
+			cast = append(cast, role{post: p, dress: true})
+		}
+	}
+	return cast
+}
+
+// placeCopies gives each copy the image of a plain meme, and makes sure that the copy
+// stands behind it: the first of two is the one that is kept.
+func placeCopies(cast []role) {
+	originals := 0
+	for i := range cast {
+		if !cast[i].copy {
+			continue
+		}
+		for ; originals < len(cast); originals++ {
+			if p := &cast[originals].post; p.Kind == "" && p.Condition == "" && p.WantOutcome == manifest.Kept &&
+				cast[originals].sum == "" && !cast[originals].template && p.Images[0].Spec.Style != StyleBare && p.Images[0].Spec.CopyOf == nil {
+				break
+			}
+		}
+		if originals == len(cast) {
+			return
+		}
+		o := originals
+		if o > i { // swap the two, ids and all, so that the original comes first
+			cast[o], cast[i] = cast[i], cast[o]
+			o, i = i, o
+		}
+		spec := cast[o].post.Images[0].Spec
+		cast[i].post.Images = []Image{{Spec: Spec{CopyOf: &spec, Quality: 55, Scale: 0.85}}}
+		cast[i].post.CopyOf = cast[o].post.ID
+		originals++
+	}
+}
+
+// demoAnnotations writes the manifest: every label equally likely, a label that
+// excludes the others alone.
+func demoAnnotations(posts []Post, sums []string, rng *rand.Rand) []byte {
+	schema := manifest.FigSIM()
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	header := []string{"id", "split"}
+	for _, c := range schema.Categories {
+		header = append(header, c.Name)
+	}
+	records := [][]string{append(header, "sha256")}
+	for i, p := range posts {
+		record := []string{string(p.ID), []string{"train", "train", "train", "validation", "test"}[i%5]}
+		for _, c := range schema.Categories {
+			record = append(record, randomLabels(c, rng))
+		}
+		records = append(records, append(record, sums[i]))
+	}
+	_ = w.WriteAll(records) // a strings.Builder takes everything
+	return []byte(b.String())
+}
+
+func randomLabels(c manifest.Category, rng *rand.Rand) string {
+	first := rng.IntN(len(c.Labels))
+	codes := []string{c.Labels[first].Code}
+	if c.Kind == manifest.Multi && !c.Labels[first].Exclusive && rng.IntN(4) == 0 {
+		for _, l := range c.Labels[first+1:] {
+			if !l.Exclusive {
+				codes = append(codes, l.Code)
+				break
+			}
+		}
+	}
+	return strings.Join(codes, "|")
+}

@@ -1,0 +1,141 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// A Summary is what became of the entries of a release.
+type Summary struct {
+	Release   string                   `json:"release"`
+	Entries   int                      `json:"entries"`
+	Outcomes  map[manifest.Outcome]int `json:"outcomes"`
+	Reasons   []Count                  `json:"reasons"`
+	Flagged   int                      `json:"flagged"`    // kept rows that the filters marked (flag mode)
+	Retry     int                      `json:"retry"`      // entries that another run can still change
+	Withheld  int                      `json:"withheld"`   // posts of a mass removal that waits for confirmation
+	OldestAsk *time.Time               `json:"oldest_ask"` // when the kept post asked about longest ago was last seen live
+	Stale     bool                     `json:"stale"`      // a kept post was last seen live longer ago than the policy allows
+	// MassRemovalShare is the policy's bound above which removals are withheld.
+	MassRemovalShare float64          `json:"mass_removal_share"`
+	Elapsed          time.Duration    `json:"elapsed_ns,omitempty"`
+	Files            []workspace.File `json:"files,omitempty"`
+	Unchanged        bool             `json:"unchanged,omitempty"` // the dataset was already what it had to be
+}
+
+// A Count says how many entries have an outcome for a reason.
+type Count struct {
+	Outcome manifest.Outcome `json:"outcome"`
+	Reason  manifest.Reason  `json:"reason"`
+	Entries int              `json:"entries"`
+}
+
+// Status counts the entries of a workspace by outcome and reason. It reads only. An entry
+// that a run has read but not yet judged beside the others is pending.
+func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summary, error) {
+	b, bound, err := ws.Binding(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
+	if !bound {
+		return Summary{}, workspace.ErrNoWorkspace
+	}
+	p, err := lastPolicy(ctx, ws)
+	if err != nil {
+		return Summary{}, err
+	}
+	stones, err := ws.Tombstones(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
+	j := judge{policy: p, tombstones: map[manifest.PostID]manifest.Tombstone{}, now: now}
+	for _, t := range stones {
+		j.tombstones[t.ID] = t
+	}
+	s := Summary{Release: b.Release, Outcomes: map[manifest.Outcome]int{}, MassRemovalShare: p.Reddit.MassRemovalShare}
+	counts := map[Count]int{}
+	withheld := map[manifest.PostID]bool{}
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return Summary{}, err
+		}
+		res := j.known(rec)
+		s.Entries++
+		s.Outcomes[res.Outcome]++
+		counts[Count{Outcome: res.Outcome, Reason: res.Reason}]++
+		if res.Outcome.Retryable() {
+			s.Retry++
+		}
+		if rec.Post.Withheld {
+			withheld[rec.Post.ID] = true
+		}
+		if res.Outcome == manifest.Kept {
+			if res.Reason != "" {
+				s.Flagged++
+			}
+			s.Stale = s.Stale || p.Stale(rec.Post.LiveAt, now)
+			if s.OldestAsk == nil || rec.Post.LiveAt.Before(*s.OldestAsk) {
+				at := rec.Post.LiveAt
+				s.OldestAsk = &at
+			}
+		}
+	}
+	s.Withheld = len(withheld)
+	for c, n := range counts {
+		c.Entries = n
+		s.Reasons = append(s.Reasons, c)
+	}
+	order := manifest.Outcomes()
+	slices.SortFunc(s.Reasons, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome)),
+			cmp.Compare(b.Entries, a.Entries), cmp.Compare(a.Reason, b.Reason))
+	})
+	return s, nil
+}
+
+// known is the outcome of an entry as far as it is settled.
+func (j judge) known(rec workspace.Record) manifest.Result {
+	res := j.outcome(rec)
+	if res.Outcome != candidate {
+		return res
+	}
+	if last := rec.Result; last != nil && (last.Outcome == manifest.Kept || last.Outcome == manifest.Duplicate ||
+		last.Outcome == manifest.NotEnglish || last.Outcome == manifest.Unreadable) {
+		return *last
+	}
+	res.Outcome = manifest.Pending
+	return res
+}
+
+// policyKey is the workspace's note of the policy of the last run.
+const policyKey = "policy"
+
+// notePolicy stores the policy a run works under, for Status.
+func notePolicy(ctx context.Context, ws *workspace.Workspace, p policy.Policy) error {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return ws.SetMeta(ctx, policyKey, string(b))
+}
+
+// lastPolicy returns the policy that the workspace was last run under.
+func lastPolicy(ctx context.Context, ws *workspace.Workspace) (policy.Policy, error) {
+	note, err := ws.Meta(ctx, policyKey)
+	if err != nil || note == "" {
+		return policy.Default(), err
+	}
+	var p policy.Policy
+	if err := json.Unmarshal([]byte(note), &p); err != nil {
+		return policy.Policy{}, fmt.Errorf("read the workspace's note of its policy: %w", err)
+	}
+	return p, nil
+}

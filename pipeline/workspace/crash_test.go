@@ -1,0 +1,360 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// life does one of everything that changes a workspace, and can be started again after a stop
+// anywhere, as a run can.
+func life(ctx context.Context, w *Workspace) error {
+	k := func(id string) manifest.Key { return manifest.Key{ID: manifest.PostID(id)} }
+	if _, err := w.Sweep(ctx); err != nil {
+		return err
+	}
+	if err := w.Load(ctx, binding("1"), seq(numbered(4), nil)); err != nil {
+		return err
+	}
+	for _, id := range []string{"a000", "a001", "a001", "a002"} {
+		body := fmt.Append(nil, id, "a body")
+		if err := w.StoreImage(ctx, k(id), body, describe(body, "png")); err != nil {
+			return err
+		}
+		if err := w.SetReading(ctx, k(id), Reading{Fingerprint: "f", ImageSHA256: digestOf(body), Text: "t"}); err != nil {
+			return err
+		}
+	}
+	other := []byte("another body in the same place")
+	if err := w.StoreImage(ctx, k("a000"), other, describe(other, "png")); err != nil {
+		return err
+	}
+	if err := w.SetTrouble(ctx, k("a001"), Trouble{Outcome: manifest.Gone}); err != nil {
+		return err
+	}
+	if err := w.SetPosts(ctx, []Post{{ID: "a002", State: manifest.StateRemoved}}); err != nil {
+		return err
+	}
+	if err := w.Erase(ctx, "a002"); err != nil {
+		return err
+	}
+	for _, text := range []string{"first", "second"} {
+		if _, err := w.Replace(ctx, "dataset/x", func(f io.Writer) error { _, err := io.WriteString(f, text); return err }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSound asserts what must hold after a kill anywhere: before a Sweep, every row of an
+// image speaks of a whole file, unless an Erase or a SetTrouble was under way; after it, rows
+// and files agree, and nothing unfinished is left.
+func checkSound(t *testing.T, w *Workspace, swept bool) {
+	t.Helper()
+	ctx := t.Context()
+	var want []string
+	for _, r := range collect(t, w.Records(ctx, Select{})) {
+		if r.Image == nil {
+			continue
+		}
+		if swept && final(r.Post.State) {
+			t.Errorf("post %s is %s and still has an image", r.ID, r.Post.State)
+		}
+		var damaged *Damaged
+		body, err := w.ReadImage(ctx, r.Key, *r.Image)
+		if errors.As(err, &damaged) && damaged.What == "is missing" && !swept {
+			continue
+		}
+		if err != nil || digestOf(body) != r.Image.SHA256 {
+			t.Errorf("image of %s: %v", r.ID, err)
+		}
+		want = append(want, w.ImageName(r.Key, r.Image.Format))
+	}
+	if f, err := w.OpenFile("dataset/x"); err == nil {
+		b, err := io.ReadAll(f)
+		if text := string(b); err != nil || text != "first" && text != "second" {
+			t.Errorf("dataset/x holds %q, %v", text, err)
+		}
+		f.Close()
+	}
+	if !swept {
+		return
+	}
+	got, err := w.Files(ctx, "images")
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("image files: %v (-rows +files)\n%s", err, diff)
+	}
+	if names := temps(t, w.Dir()); len(names) > 0 {
+		t.Errorf("temporary files are left: %v", names)
+	}
+}
+
+func checkEnd(t *testing.T, w *Workspace) {
+	t.Helper()
+	checkSound(t, w, true)
+	got, err := w.Files(t.Context(), ".")
+	if diff := cmp.Diff([]string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got); diff != "" || err != nil {
+		t.Errorf("files in the end: %v\n%s", err, diff)
+	}
+}
+
+// crashChild lives and kills itself at the given step.
+func crashChild(dir, step string) error {
+	at, err := strconv.Atoi(step)
+	if err != nil {
+		return err
+	}
+	w, err := Open(context.Background(), dir, Options{})
+	if err != nil {
+		return err
+	}
+	n := 0
+	w.testOnlyStep = func(string, string) error {
+		if n++; n == at {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		return nil
+	}
+	return errors.Join(life(context.Background(), w), w.Close())
+}
+
+// TestKilledAtEveryStep kills a process at its first step, at its second, and so on until it
+// gets through, and each time looks at what it left and goes on from there.
+func TestKilledAtEveryStep(t *testing.T) {
+	stride := 1
+	if testing.Short() {
+		stride = 5
+	}
+	killed := 0
+	for n := 1; ; n += stride {
+		dir := filepath.Join(t.TempDir(), "w")
+		c := child(t, "crash", dir, strconv.Itoa(n))
+		var stderr bytes.Buffer
+		c.Stderr = &stderr
+		err := c.Run()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+			killed++
+		} else if err != nil {
+			t.Fatalf("step %d: %v: %s", n, err, stderr.Bytes())
+		}
+		before := snapshot(t, dir)
+		r := open(t, dir, Options{ReadOnly: true})
+		checkSound(t, r, false)
+		r.Close()
+		if diff := cmp.Diff(before, snapshot(t, dir)); diff != "" {
+			t.Errorf("step %d: reading changed the folder:\n%s", n, diff)
+		}
+		w := open(t, dir, Options{})
+		if _, err := w.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		checkSound(t, w, true)
+		if err := life(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+		checkEnd(t, w)
+		w.Close()
+		if t.Failed() {
+			t.Fatalf("killed at step %d", n)
+		}
+		if err == nil {
+			break
+		}
+	}
+	if killed < 50/stride {
+		t.Errorf("only %d kills: the steps are not announced any more", killed)
+	}
+}
+
+// TestFailedAtEveryStep makes each step fail in turn, as a full or dying disk would, and goes
+// on in the same process.
+func TestFailedAtEveryStep(t *testing.T) {
+	boom := errors.New("boom")
+	for n := 1; ; n++ {
+		w := open(t, filepath.Join(t.TempDir(), "w"), Options{})
+		if _, err := w.db.Exec("PRAGMA synchronous = OFF"); err != nil { // for speed: no power is lost here
+			t.Fatal(err)
+		}
+		at := 0
+		w.testOnlyStep = func(string, string) error {
+			if at++; at == n {
+				return boom
+			}
+			return nil
+		}
+		err := life(t.Context(), w)
+		if err == nil {
+			if n < 50 {
+				t.Errorf("only %d steps: they are not announced any more", n)
+			}
+			return
+		}
+		if !errors.Is(err, boom) {
+			t.Fatalf("step %d: %v", n, err)
+		}
+		if names := temps(t, w.Dir()); len(names) > 0 {
+			t.Errorf("step %d: temporary files are left: %v", n, names)
+		}
+		checkSound(t, w, false)
+		if err := life(t.Context(), w); err != nil {
+			t.Fatalf("after step %d failed: %v", n, err)
+		}
+		checkEnd(t, w)
+		w.Close()
+		if t.Failed() {
+			t.Fatalf("step %d failed", n)
+		}
+	}
+}
+
+// hotJournalChild dies in a transaction that has already overwritten pages of state.db.
+func hotJournalChild(dir, _ string) error {
+	ctx := context.Background()
+	w, err := Open(ctx, dir, Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := w.db.Exec("PRAGMA cache_size = 2"); err != nil {
+		return err
+	}
+	return w.change(ctx, "die", func(tx *sql.Tx) error {
+		if _, err := tx.Exec("UPDATE entry SET split = 'HOT' || split"); err != nil {
+			return err
+		}
+		for i := range 50 {
+			if _, err := tx.Exec("INSERT INTO meta (key, value) VALUES (?, hex(randomblob(4000)))", i); err != nil {
+				return err
+			}
+		}
+		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	})
+}
+
+func TestReadOnlyRollsBackInMemory(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(3000)...)
+	want := collect(t, w.Records(ctx, Select{}))
+	w.Close()
+	if err := child(t, "hot", w.Dir(), "").Run(); err == nil {
+		t.Fatal("the child did not die")
+	}
+	if !contains(t, filepath.Join(w.Dir(), stateName), "HOTtrain") {
+		t.Fatal("the child did not overwrite state.db: the test shows nothing")
+	}
+	before := snapshot(t, w.Dir())
+	r := open(t, w.Dir(), Options{ReadOnly: true})
+	if diff := cmp.Diff(want, collect(t, r.Records(ctx, Select{}))); diff != "" {
+		t.Errorf("read-only after a kill (-before +after):\n%.2000s", diff)
+	}
+	if err := r.SetMeta(ctx, "k", "v"); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("SetMeta: %v", err)
+	}
+	r.Close()
+	if diff := cmp.Diff(before, snapshot(t, w.Dir())); diff != "" {
+		t.Errorf("a read-only workspace changed its folder:\n%s", diff)
+	}
+	rolled, err := rollBackFiles(w.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	open(t, w.Dir(), Options{}).Close() // SQLite's own rollback
+	db, err := os.ReadFile(filepath.Join(w.Dir(), stateName))
+	if err != nil || !bytes.Equal(db, rolled) {
+		t.Errorf("our rollback made %d bytes, SQLite's %d (%v), and they differ", len(rolled), len(db), err)
+	}
+}
+
+func rollBackFiles(dir string) ([]byte, error) {
+	db, err := os.ReadFile(filepath.Join(dir, stateName))
+	if err != nil {
+		return nil, err
+	}
+	journal, err := os.ReadFile(filepath.Join(dir, journalName))
+	if err != nil {
+		return nil, err
+	}
+	return rollBack(db, journal)
+}
+
+func FuzzRollBack(f *testing.F) {
+	page := bytes.Repeat([]byte("p"), 512)
+	record := append(append([]byte{0, 0, 0, 1}, page...), 0, 0, 0, 0)
+	header := append([]byte(journalMagic), 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 2, 0, 0, 0, 2, 0)
+	whole := append(append(header, make([]byte, 512-len(header))...), record...)
+	sum := journalSum(0, page)
+	whole[len(whole)-1], whole[len(whole)-2] = byte(sum), byte(sum>>8)
+	f.Add(make([]byte, 1024), whole)
+	f.Add(make([]byte, 512), whole)
+	f.Add([]byte{}, header)
+	f.Fuzz(func(t *testing.T, db, journal []byte) {
+		got, err := rollBack(bytes.Clone(db), journal)
+		if err == nil && len(got) > len(db)+len(journal) {
+			t.Errorf("%d bytes of database and %d of journal became %d", len(db), len(journal), len(got))
+		}
+	})
+}
+
+// BenchmarkCommit measures what one durable change costs.
+func BenchmarkCommit(b *testing.B) {
+	ctx := context.Background()
+	random := rand.New(rand.NewPCG(1, 1))
+	body := make([]byte, 300<<10)
+	for i := range body {
+		body[i] = byte(random.Uint32())
+	}
+	start := func(b *testing.B) *Workspace {
+		w, err := Open(ctx, filepath.Join(b.TempDir(), "w"), Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { w.Close() })
+		if err := w.Load(ctx, binding("1"), seq(numbered(1000), nil)); err != nil {
+			b.Fatal(err)
+		}
+		return w
+	}
+	key := func(i int) manifest.Key { return manifest.Key{ID: manifest.PostID(fmt.Sprintf("a%03d", i%1000))} }
+	img := describe(body, "png")
+	b.Run("StoreImage300KiB", func(b *testing.B) {
+		w := start(b)
+		b.ResetTimer()
+		for i := range b.N {
+			if err := w.StoreImage(ctx, key(i), body, img); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("SetReading40Words", func(b *testing.B) {
+		w := start(b)
+		words := make([]Word, 40)
+		for i := range words {
+			words[i] = Word{Text: "SIMPLY", Confidence: 91.5, X: 100, Y: 200, W: 50, H: 20, Line: 1}
+		}
+		for i := range min(b.N, 1000) {
+			if err := w.StoreImage(ctx, key(i), []byte("x"), describe([]byte("x"), "png")); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ResetTimer()
+		for i := range b.N {
+			if err := w.SetReading(ctx, key(i), Reading{Fingerprint: "f", ImageSHA256: digestOf([]byte("x")), Text: "t", Words: words}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

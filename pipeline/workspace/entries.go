@@ -1,0 +1,224 @@
+package workspace
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"rehydrate/manifest"
+)
+
+// A Binding names the release that a workspace belongs to.
+type Binding struct {
+	Release        string // name of the release
+	ReleaseDigest  string // sha256 hex of release.toml and manifest together
+	ManifestDigest string // sha256 hex of the manifest's bytes
+	Schema         manifest.Schema
+	Splits         []string // in order of first appearance
+}
+
+// OtherRelease is the error of Load when the workspace belongs to another release.
+type OtherRelease struct {
+	Have string // the release that the workspace holds
+	Want string // the one that was asked for
+}
+
+func (e *OtherRelease) Error() string {
+	return fmt.Sprintf("the workspace holds release %q, not %q: name another folder with -w", e.Have, e.Want)
+}
+
+// Binding returns the release that the workspace belongs to; false when none was loaded.
+func (w *Workspace) Binding(ctx context.Context) (Binding, bool, error) {
+	var b Binding
+	text, err := w.getMeta(ctx, metaBinding)
+	if err != nil || text == "" {
+		return b, false, err
+	}
+	if err := json.Unmarshal([]byte(text), &b); err != nil {
+		return b, false, fmt.Errorf("%s: the noted release cannot be read: %w", stateName, err)
+	}
+	return b, true, nil
+}
+
+// Load binds the workspace to a release and stores its entries, in one transaction. When b's
+// digests are those of the present binding it does nothing and does not pull entries. For
+// another manifest of the same release the entries are replaced: what is known of keys that
+// stay is kept, what is known of keys that left is erased, image files too. Another release
+// is refused with *OtherRelease. After any error nothing has changed.
+//
+// Entries must come in ascending Ordinal, each key once.
+func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manifest.Entry, error]) error {
+	have, bound, err := w.Binding(ctx)
+	if err != nil {
+		return err
+	}
+	if bound && have.Release != b.Release {
+		return &OtherRelease{Have: have.Release, Want: b.Release}
+	}
+	if bound && have.ReleaseDigest == b.ReleaseDigest && have.ManifestDigest == b.ManifestDigest {
+		return nil
+	}
+	note, err := json.Marshal(b)
+	if err != nil {
+		return fmt.Errorf("load release %s: %w", b.Release, err)
+	}
+	var left []string
+	err = w.change(ctx, "load release "+b.Release, func(tx *sql.Tx) error {
+		// Below zero the old entries keep out of the new ones' way; what is still there
+		// afterwards has left the manifest.
+		if _, err := tx.ExecContext(ctx, "UPDATE entry SET ordinal = -1 - ordinal"); err != nil {
+			return err
+		}
+		if err := putEntries(ctx, tx, entries); err != nil {
+			return err
+		}
+		var err error
+		if left, err = w.dropLeft(ctx, tx); err != nil {
+			return err
+		}
+		return putMeta(ctx, tx, metaBinding, string(note))
+	})
+	if err != nil {
+		return err
+	}
+	// Only now, so that a failed load has changed nothing. Killed before this is done, the
+	// files have no rows, and the next Sweep unlinks them.
+	return w.unlink(left...)
+}
+
+func putEntries(ctx context.Context, tx *sql.Tx, entries iter.Seq2[manifest.Entry, error]) error {
+	put, err := tx.PrepareContext(ctx, `
+		INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
+		  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash
+		WHERE entry.ordinal < 0`)
+	if err != nil {
+		return err
+	}
+	defer put.Close()
+	last := -1
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if e.Ordinal <= last {
+			return fmt.Errorf("line %d: entry %s has ordinal %d after %d", e.Line, keyText(e.Key), e.Ordinal, last)
+		}
+		last = e.Ordinal
+		if err := checkKey(e.Key); err != nil {
+			return fmt.Errorf("line %d: %w", e.Line, err)
+		}
+		labels, err := json.Marshal(e.Labels)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", e.Line, err)
+		}
+		done, err := put.ExecContext(ctx, e.Ordinal, string(e.ID), e.Image, e.Line, e.Split, string(labels), e.SHA256, e.PHash)
+		if err != nil {
+			return fmt.Errorf("line %d: entry %s: %w", e.Line, keyText(e.Key), err)
+		}
+		if n, err := done.RowsAffected(); err != nil {
+			return err
+		} else if n == 0 {
+			return fmt.Errorf("line %d: entry %s stands twice in the manifest: remove one", e.Line, keyText(e.Key))
+		}
+	}
+	return nil
+}
+
+// dropLeft deletes the rows of the keys that left the manifest and returns the names of their
+// image files.
+func (w *Workspace) dropLeft(ctx context.Context, tx *sql.Tx) (names []string, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT i.id, i.image, i.format FROM image i JOIN entry e USING (id, image) WHERE e.ordinal < 0`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k manifest.Key
+		var format string
+		if err := rows.Scan(&k.ID, &k.Image, &format); err != nil {
+			return nil, err
+		}
+		names = append(names, w.ImageName(k, format))
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	const left = "(id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)"
+	for _, stmt := range []string{
+		"DELETE FROM reading WHERE " + left,
+		"DELETE FROM image WHERE " + left,
+		"DELETE FROM trouble WHERE " + left,
+		"DELETE FROM result WHERE " + left,
+		"DELETE FROM entry WHERE ordinal < 0",
+		"DELETE FROM post WHERE id NOT IN (SELECT id FROM entry)",
+	} {
+		if _, err := tx.ExecContext(ctx, stmt); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// SetResults replaces the results of the last completed run, in one transaction. Result.Split
+// is not stored: it is the entry's.
+func (w *Workspace) SetResults(ctx context.Context, results iter.Seq2[manifest.Result, error]) error {
+	return w.change(ctx, "store results", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM result"); err != nil {
+			return err
+		}
+		put, err := tx.PrepareContext(ctx, "INSERT INTO result (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)")
+		if err != nil {
+			return err
+		}
+		defer put.Close()
+		for r, err := range results {
+			if err != nil {
+				return err
+			}
+			if _, err := put.ExecContext(ctx, string(r.ID), r.Image, string(r.Outcome), string(r.Reason), r.Detail,
+				string(r.DuplicateOf.ID), r.DuplicateOf.Image); err != nil {
+				return fmt.Errorf("entry %s: %w", keyText(r.Key), err)
+			}
+		}
+		return nil
+	})
+}
+
+// errNoEntry means that a key is not in the loaded manifest.
+var errNoEntry = errors.New("the manifest has no such entry")
+
+// checkKey refuses a key that could not have come from ParsePostID: its id becomes part of a
+// file name.
+func checkKey(k manifest.Key) error {
+	if !validID(k.ID) {
+		return fmt.Errorf("%q is not a post id", string(k.ID))
+	}
+	if k.Image < 0 {
+		return fmt.Errorf("entry %s: image %d is below 0", k.ID, k.Image)
+	}
+	return nil
+}
+
+func validID(id manifest.PostID) bool {
+	if len(id) < 1 || len(id) > 13 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// keyText names an entry as outcomes.csv does: the id, and "/n" for a later image.
+func keyText(k manifest.Key) string {
+	if k.Image == 0 {
+		return string(k.ID)
+	}
+	return fmt.Sprintf("%s/%d", k.ID, k.Image)
+}

@@ -1,0 +1,330 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+
+	"rehydrate/manifest"
+)
+
+// ErrNoImage means that a reading is of an image that is not stored (any more).
+var ErrNoImage = errors.New("that image is not stored")
+
+// Damaged is the error of ReadImage when a stored file is not what its row says.
+type Damaged struct {
+	Key  manifest.Key
+	Name string // of the file
+	What string // what is wrong with it
+}
+
+func (e *Damaged) Error() string {
+	return fmt.Sprintf("image of %s is damaged: %s %s; `rehydrate run` fetches it again", keyText(e.Key), e.Name, e.What)
+}
+
+// extensions by format; the formats that can be stored.
+func extension(format string) string {
+	switch format {
+	case "jpeg":
+		return "jpg"
+	case "png", "gif", "webp":
+		return format
+	}
+	return ""
+}
+
+// ImageName returns the name of an entry's image file in the workspace:
+// images/1n/1n6oiw.jpg, and images/1n/1n6oiw-1.jpg for image 1. It is "" for a format that is
+// not stored and for an id that ParsePostID did not make.
+func (w *Workspace) ImageName(k manifest.Key, format string) string {
+	ext := extension(format)
+	if ext == "" || checkKey(k) != nil {
+		return ""
+	}
+	base := string(k.ID)
+	if k.Image > 0 {
+		base += "-" + strconv.Itoa(k.Image)
+	}
+	return imagesName + "/" + folderOf(k.ID) + "/" + base + "." + ext
+}
+
+// folderOf returns the folder of a post's images: the first two characters of its id.
+func folderOf(id manifest.PostID) string { return string(id[:min(2, len(id))]) }
+
+// StoreImage stores the image of an entry, first the file, durably, then its row. It replaces
+// any older image of the entry and drops its trouble and its reading. Bytes and SHA256 of img
+// may be left empty; when given, they must be those of body. Body is stored as it is: call
+// Strip first.
+func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte, img Image) error {
+	if err := w.storeImage(ctx, k, body, img); err != nil {
+		return fmt.Errorf("store image of %s: %w", keyText(k), err)
+	}
+	return nil
+}
+
+func (w *Workspace) storeImage(ctx context.Context, k manifest.Key, body []byte, img Image) error {
+	if err := w.writable(ctx); err != nil {
+		return err
+	}
+	name := w.ImageName(k, img.Format)
+	if name == "" {
+		return fmt.Errorf("id %q with format %q cannot be stored", string(k.ID), img.Format)
+	}
+	sum := sha256.Sum256(body)
+	digest := hex.EncodeToString(sum[:])
+	if img.SHA256 != "" && img.SHA256 != digest || img.Bytes != 0 && img.Bytes != int64(len(body)) {
+		return errors.New("its bytes are not those that its description names")
+	}
+	img.SHA256, img.Bytes = digest, int64(len(body))
+
+	defer w.hold(k.ID)()
+	old, oldDigest, err := w.imageFile(ctx, k)
+	if err != nil {
+		return err
+	}
+	// The row of a file that is to be overwritten goes first: a crash between rename and row
+	// must not leave a row that speaks of other bytes.
+	if old == name && oldDigest != digest {
+		if err := w.change(ctx, "drop the old row", func(tx *sql.Tx) error { return dropRows(ctx, tx, k) }); err != nil {
+			return err
+		}
+	}
+	if _, err := w.put(ctx, name, func(f io.Writer) error {
+		_, err := f.Write(body)
+		return err
+	}); err != nil {
+		return err
+	}
+	// From here on a stop request would only throw away what is already fetched and stored.
+	ctx = context.WithoutCancel(ctx)
+	if err := w.change(ctx, "write the row", func(tx *sql.Tx) error { return putImage(ctx, tx, k, img) }); err != nil {
+		return errors.Join(err, w.unlink(name))
+	}
+	if old != "" && old != name {
+		return w.unlink(old)
+	}
+	return nil
+}
+
+// imageFile returns the name and the digest of the file that the entry's row speaks of, ""
+// without a row.
+func (w *Workspace) imageFile(ctx context.Context, k manifest.Key) (name, digest string, err error) {
+	var format, sum sql.Null[string]
+	err = w.db.QueryRowContext(ctx, "SELECT i.format, i.sha256 FROM entry e LEFT JOIN image i USING (id, image) WHERE e.id = ? AND e.image = ?",
+		string(k.ID), k.Image).Scan(&format, &sum)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", "", errNoEntry
+	}
+	if err != nil || !format.Valid {
+		return "", "", err
+	}
+	return w.ImageName(k, format.V), sum.V, nil
+}
+
+func putImage(ctx context.Context, tx *sql.Tx, k manifest.Key, img Image) error {
+	if err := dropRows(ctx, tx, k); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(k.ID), k.Image, img.Source, img.OriginalSHA256, img.SHA256, img.Format, img.Width, img.Height, img.Bytes,
+		int64(img.PHash), img.Flat, img.HashKind)
+	return err
+}
+
+// dropRows deletes what is known of an entry's image: reading, image and trouble.
+func dropRows(ctx context.Context, tx *sql.Tx, k manifest.Key) error {
+	for _, table := range []string{"reading", "image", "trouble"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE id = ? AND image = ?", string(k.ID), k.Image); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadImage returns the bytes of a stored image. It fails with *Damaged when the file is
+// missing or is not of img's length and digest.
+func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	name := w.ImageName(k, img.Format)
+	if name == "" {
+		return nil, fmt.Errorf("read image of %s: format %q is not stored", keyText(k), img.Format)
+	}
+	f, err := w.OpenFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Damaged{Key: k, Name: name, What: "is missing"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read image of %s: %w", keyText(k), err)
+	}
+	defer f.Close()
+	var body bytes.Buffer
+	body.Grow(int(min(max(img.Bytes, 0), 64<<20)) + bytes.MinRead)
+	if _, err := body.ReadFrom(io.LimitReader(f, img.Bytes+1)); err != nil {
+		return nil, fmt.Errorf("read image of %s: %w", keyText(k), err)
+	}
+	if int64(body.Len()) != img.Bytes {
+		return nil, &Damaged{Key: k, Name: name, What: fmt.Sprintf("does not have %d bytes", img.Bytes)}
+	}
+	if sum := sha256.Sum256(body.Bytes()); hex.EncodeToString(sum[:]) != img.SHA256 {
+		return nil, &Damaged{Key: k, Name: name, What: "does not have the digest on record"}
+	}
+	return body.Bytes(), nil
+}
+
+// SetTrouble notes why an entry has no image. An older image of it is unlinked, and its
+// reading dropped.
+func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, t Trouble) error {
+	if err := w.setTrouble(ctx, k, t); err != nil {
+		return fmt.Errorf("store trouble of %s: %w", keyText(k), err)
+	}
+	return nil
+}
+
+func (w *Workspace) setTrouble(ctx context.Context, k manifest.Key, t Trouble) error {
+	if err := w.writable(ctx); err != nil {
+		return err
+	}
+	defer w.hold(k.ID)()
+	old, _, err := w.imageFile(ctx, k)
+	if err != nil {
+		return err
+	}
+	if old != "" {
+		if err := w.unlink(old); err != nil {
+			return err
+		}
+	}
+	ctx = context.WithoutCancel(ctx)
+	return w.change(ctx, "write the row", func(tx *sql.Tx) error {
+		if err := dropRows(ctx, tx, k); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO trouble (id, image, source, outcome, reason, detail) VALUES (?, ?, ?, ?, ?, ?)",
+			string(k.ID), k.Image, t.Source, string(t.Outcome), string(t.Reason), t.Detail)
+		return err
+	})
+}
+
+// SetReading stores what OCR made of the entry's image, in place of an older reading. It fails
+// with ErrNoImage unless r.ImageSHA256 names the image that is stored now.
+func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading) error {
+	if err := w.setReading(ctx, k, r); err != nil {
+		return fmt.Errorf("store reading of %s: %w", keyText(k), err)
+	}
+	return nil
+}
+
+func (w *Workspace) setReading(ctx context.Context, k manifest.Key, r Reading) error {
+	if err := w.writable(ctx); err != nil {
+		return err
+	}
+	var words, failed sql.Null[string]
+	if r.Words != nil {
+		text, err := json.Marshal(r.Words)
+		if err != nil {
+			return err
+		}
+		words = sql.Null[string]{V: string(text), Valid: true}
+	}
+	if r.Failed != nil {
+		text, err := json.Marshal(r.Failed)
+		if err != nil {
+			return err
+		}
+		failed = sql.Null[string]{V: string(text), Valid: true}
+	}
+	defer w.hold(k.ID)()
+	ctx = context.WithoutCancel(ctx) // minutes of OCR may stand behind it, and it takes milliseconds
+	return w.change(ctx, "write the row", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM reading WHERE id = ? AND image = ?", string(k.ID), k.Image); err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, `
+			INSERT INTO reading (id, image, fingerprint, image_sha256, failed, text, confidence, words, wide)
+			SELECT id, image, ?, sha256, ?, ?, ?, ?, ? FROM image WHERE id = ? AND image = ? AND sha256 = ?`,
+			r.Fingerprint, failed, r.Text, r.Confidence, words, wideText(r.Wide), string(k.ID), k.Image, r.ImageSHA256)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil {
+			return err
+		} else if n == 0 {
+			return ErrNoImage
+		}
+		return nil
+	})
+}
+
+// Erase removes what the workspace has of a post's content: image files, then images,
+// troubles and readings of all its entries, and the details and duplicate links of their
+// results. The post's state and tombstone stay. Give the post its final state first (SetPosts):
+// an Erase that is killed is then found and finished by the next Sweep.
+func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) error {
+	if err := w.erase(ctx, id); err != nil {
+		return fmt.Errorf("erase post %s: %w", id, err)
+	}
+	return nil
+}
+
+func (w *Workspace) erase(ctx context.Context, id manifest.PostID) error {
+	if err := w.writable(ctx); err != nil {
+		return err
+	}
+	if !validID(id) {
+		return fmt.Errorf("%q is not a post id", string(id))
+	}
+	defer w.hold(id)()
+	names, err := w.postFiles(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := w.unlink(names...); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	return w.change(ctx, "delete the rows", func(tx *sql.Tx) error {
+		for _, stmt := range []string{
+			"DELETE FROM reading WHERE id = ?",
+			"DELETE FROM image WHERE id = ?",
+			"DELETE FROM trouble WHERE id = ?",
+			"UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?",
+		} {
+			if _, err := tx.ExecContext(ctx, stmt, string(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// postFiles returns every name that an image of the post can have, stored or left by a crash.
+func (w *Workspace) postFiles(ctx context.Context, id manifest.PostID) ([]string, error) {
+	rows, err := w.db.QueryContext(ctx, "SELECT image FROM entry WHERE id = ?", string(id))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		k := manifest.Key{ID: id}
+		if err := rows.Scan(&k.Image); err != nil {
+			return nil, err
+		}
+		for _, format := range []string{"jpeg", "png", "gif", "webp"} {
+			names = append(names, w.ImageName(k, format))
+		}
+	}
+	return names, rows.Err()
+}

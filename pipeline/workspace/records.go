@@ -1,0 +1,420 @@
+package workspace
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"rehydrate/manifest"
+)
+
+// A Post is what is known of a post. Times are UTC, to the second; zero means never.
+type Post struct {
+	ID        manifest.PostID
+	State     manifest.PostState // "" when never asked
+	Reason    manifest.Reason
+	CheckedAt time.Time // last well-formed answer
+	LiveAt    time.Time // last seen live
+	AbsentAt  time.Time // first unconfirmed absence
+	Withheld  bool      // its removal waits for confirmation: do not export it, do not erase it
+}
+
+// An Image describes a stored image file.
+type Image struct {
+	Source         string // sha256 hex of the URL it came from; the URL itself is never stored
+	OriginalSHA256 string // sha256 hex of the bytes as downloaded
+	SHA256         string // sha256 hex of the stored bytes
+	Format         string // jpeg, png, gif or webp
+	Width, Height  int    // pixels
+	Bytes          int64  // length of the stored file
+	PHash          uint64
+	Flat           bool
+	HashKind       string // fingerprint of what made PHash
+}
+
+// A Trouble says why an entry has no image, or why its OCR failed.
+type Trouble struct {
+	Source  string // as Image.Source; "" when there was no URL
+	Outcome manifest.Outcome
+	Reason  manifest.Reason
+	Detail  string
+}
+
+// A Word is one word that OCR saw. The box is in pixels of the image.
+type Word struct {
+	Text             string
+	Confidence       float64 // 0 to 100
+	X, Y, W, H, Line int
+}
+
+// A Reading is what OCR made of an image.
+type Reading struct {
+	Fingerprint string   // of engine, model and parameters
+	ImageSHA256 string   // Image.SHA256 of the image that was read
+	Failed      *Trouble // why OCR failed, nil when it did not
+	Text        string
+	Confidence  float64
+	Words       []Word     // only when asked for with Select.WithWords
+	Wide        *[4]uint64 // 256-bit hash of an image without text
+}
+
+// A Record is everything known of one entry. Nil parts are not known.
+type Record struct {
+	manifest.Entry
+	Post    Post // State "" when never asked
+	Image   *Image
+	Trouble *Trouble
+	Reading *Reading
+	Result  *manifest.Result // of the last completed run
+}
+
+// Select narrows Records.
+type Select struct {
+	WithWords bool            // fill Reading.Words
+	ID        manifest.PostID // only entries of this post; "" for all
+}
+
+const recordsSQL = `
+SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash,
+  p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld,
+  i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind,
+  t.source, t.outcome, t.reason, t.detail,
+  r.fingerprint, r.image_sha256, r.failed, r.text, r.confidence, CASE WHEN ? THEN r.words END, r.wide,
+  o.outcome, o.reason, o.detail, o.duplicate_id, o.duplicate_image
+FROM entry e
+LEFT JOIN post p ON p.id = e.id
+LEFT JOIN image i ON i.id = e.id AND i.image = e.image
+LEFT JOIN trouble t ON t.id = e.id AND t.image = e.image
+LEFT JOIN reading r ON r.id = e.id AND r.image = e.image
+LEFT JOIN result o ON o.id = e.id AND o.image = e.image
+WHERE e.ordinal > ? %s
+ORDER BY e.ordinal LIMIT ?`
+
+// Records yields the entries in manifest order with all that is known of them. Between two
+// yields no query is open, so the loop may write; a page of entries (256) is read at once, so
+// a change to an entry of the same page is not seen. An error is yielded last.
+func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, error] {
+	query, args := fmt.Sprintf(recordsSQL, ""), []any{o.WithWords}
+	if o.ID != "" {
+		query = fmt.Sprintf(recordsSQL, "AND e.id = ?")
+	}
+	return pages(ctx, w, "read entries",
+		func(after int) (*sql.Rows, error) {
+			args := append(args[:1:1], after)
+			if o.ID != "" {
+				args = append(args, string(o.ID))
+			}
+			return w.db.QueryContext(ctx, query, append(args, w.limit)...)
+		},
+		func(rows *sql.Rows) (Record, int, error) {
+			r, err := scanRecord(rows)
+			return r, r.Ordinal, err
+		})
+}
+
+// Posts yields the distinct posts of the manifest in order of their first entry, paged as
+// Records is. State is "" for a post that was never asked for.
+func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
+	return pages(ctx, w, "read posts",
+		func(after int) (*sql.Rows, error) {
+			return w.db.QueryContext(ctx, `
+				SELECT e.ordinal, e.id, p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld
+				FROM entry e LEFT JOIN post p ON p.id = e.id
+				WHERE e.ordinal > ? AND NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)
+				ORDER BY e.ordinal LIMIT ?`, after, w.limit)
+		},
+		func(rows *sql.Rows) (Post, int, error) {
+			var id manifest.PostID
+			var ordinal int
+			var c postColumns
+			err := rows.Scan(append([]any{&ordinal, &id}, c.targets()...)...)
+			return c.post(id), ordinal, err
+		})
+}
+
+// pages runs query again and again, each time for what comes after the last ordinal, and
+// closes each page before it yields from it.
+func pages[T any](ctx context.Context, w *Workspace, what string, query func(after int) (*sql.Rows, error), scan func(*sql.Rows) (T, int, error)) iter.Seq2[T, error] {
+	page := func(after int) (items []T, last int, err error) {
+		rows, err := query(after)
+		if err != nil {
+			return nil, after, err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var item T
+			if item, last, err = scan(rows); err != nil {
+				return items, last, err
+			}
+			items = append(items, item)
+		}
+		return items, last, rows.Err()
+	}
+	return func(yield func(T, error) bool) {
+		for last := -1; ; {
+			items, next, err := page(last)
+			if err != nil {
+				var zero T
+				yield(zero, fmt.Errorf("%s: %w", what, explain(ctx, err)))
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if len(items) < w.limit {
+				return
+			}
+			last = next
+		}
+	}
+}
+
+// SetPosts stores what is known of posts, in one transaction.
+func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
+	if len(posts) == 0 {
+		return nil
+	}
+	return w.change(ctx, "store post states", func(tx *sql.Tx) error {
+		put, err := tx.PrepareContext(ctx, `
+			INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
+			  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld`)
+		if err != nil {
+			return err
+		}
+		defer put.Close()
+		for _, p := range posts {
+			if !validID(p.ID) {
+				return fmt.Errorf("%q is not a post id", string(p.ID))
+			}
+			if _, err := put.ExecContext(ctx, string(p.ID), string(p.State), string(p.Reason),
+				seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld); err != nil {
+				return fmt.Errorf("post %s: %w", p.ID, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Tombstones returns all tombstones, oldest first.
+func (w *Workspace) Tombstones(ctx context.Context) ([]manifest.Tombstone, error) {
+	rows, err := w.db.QueryContext(ctx, "SELECT id, state, time FROM tombstone ORDER BY time, id")
+	if err != nil {
+		return nil, fmt.Errorf("read tombstones: %w", err)
+	}
+	defer rows.Close()
+	var ts []manifest.Tombstone
+	for rows.Next() {
+		var t manifest.Tombstone
+		var at int64
+		if err := rows.Scan(&t.ID, &t.State, &at); err != nil {
+			return nil, fmt.Errorf("read tombstones: %w", err)
+		}
+		t.Time = moment(at)
+		ts = append(ts, t)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read tombstones: %w", err)
+	}
+	return ts, nil
+}
+
+// AddTombstones stores tombstones, in one transaction. The first of a post wins, except that
+// StateDeleted (the author's own wish) replaces StateRemoved and StateUnavailable. There is
+// no way to take one back.
+func (w *Workspace) AddTombstones(ctx context.Context, ts []manifest.Tombstone) error {
+	if len(ts) == 0 {
+		return nil
+	}
+	return w.change(ctx, "store tombstones", func(tx *sql.Tx) error {
+		put, err := tx.PrepareContext(ctx, `
+			INSERT INTO tombstone (id, state, time) VALUES (?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET state = excluded.state, time = excluded.time
+			WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted'`)
+		if err != nil {
+			return err
+		}
+		defer put.Close()
+		for _, t := range ts {
+			if !validID(t.ID) || !final(t.State) {
+				return fmt.Errorf("%q with state %q is no tombstone", string(t.ID), string(t.State))
+			}
+			if _, err := put.ExecContext(ctx, string(t.ID), string(t.State), seconds(t.Time)); err != nil {
+				return fmt.Errorf("post %s: %w", t.ID, err)
+			}
+		}
+		return nil
+	})
+}
+
+// final reports whether a post of that state must not stay.
+func final(s manifest.PostState) bool {
+	return s == manifest.StateRemoved || s == manifest.StateDeleted || s == manifest.StateUnavailable
+}
+
+func seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+func moment(s int64) time.Time {
+	if s == 0 {
+		return time.Time{}
+	}
+	return time.Unix(s, 0).UTC()
+}
+
+// postColumns are the columns of post in recordsSQL, null when the post was never asked for.
+type postColumns struct {
+	state, reason            sql.Null[string]
+	checkedAt, liveAt, absAt sql.Null[int64]
+	withheld                 sql.Null[bool]
+}
+
+func (c *postColumns) targets() []any {
+	return []any{&c.state, &c.reason, &c.checkedAt, &c.liveAt, &c.absAt, &c.withheld}
+}
+
+func (c *postColumns) post(id manifest.PostID) Post {
+	return Post{ID: id, State: manifest.PostState(c.state.V), Reason: manifest.Reason(c.reason.V),
+		CheckedAt: moment(c.checkedAt.V), LiveAt: moment(c.liveAt.V), AbsentAt: moment(c.absAt.V), Withheld: c.withheld.V}
+}
+
+type imageColumns struct {
+	source, original, sha256, format, kind sql.Null[string]
+	width, height                          sql.Null[int]
+	bytes, phash                           sql.Null[int64]
+	flat                                   sql.Null[bool]
+}
+
+func (c *imageColumns) targets() []any {
+	return []any{&c.source, &c.original, &c.sha256, &c.format, &c.width, &c.height, &c.bytes, &c.phash, &c.flat, &c.kind}
+}
+
+func (c *imageColumns) image() *Image {
+	if !c.sha256.Valid {
+		return nil
+	}
+	return &Image{Source: c.source.V, OriginalSHA256: c.original.V, SHA256: c.sha256.V, Format: c.format.V,
+		Width: c.width.V, Height: c.height.V, Bytes: c.bytes.V, PHash: uint64(c.phash.V), Flat: c.flat.V, HashKind: c.kind.V}
+}
+
+type troubleColumns struct{ source, outcome, reason, detail sql.Null[string] }
+
+func (c *troubleColumns) targets() []any {
+	return []any{&c.source, &c.outcome, &c.reason, &c.detail}
+}
+
+func (c *troubleColumns) trouble() *Trouble {
+	if !c.outcome.Valid {
+		return nil
+	}
+	return &Trouble{Source: c.source.V, Outcome: manifest.Outcome(c.outcome.V), Reason: manifest.Reason(c.reason.V), Detail: c.detail.V}
+}
+
+type readingColumns struct {
+	fingerprint, sha256, failed, text, words, wide sql.Null[string]
+	confidence                                     sql.Null[float64]
+}
+
+func (c *readingColumns) targets() []any {
+	return []any{&c.fingerprint, &c.sha256, &c.failed, &c.text, &c.confidence, &c.words, &c.wide}
+}
+
+func (c *readingColumns) reading() (*Reading, error) {
+	if !c.fingerprint.Valid {
+		return nil, nil
+	}
+	r := &Reading{Fingerprint: c.fingerprint.V, ImageSHA256: c.sha256.V, Text: c.text.V, Confidence: c.confidence.V}
+	if c.failed.Valid {
+		r.Failed = new(Trouble)
+		if err := json.Unmarshal([]byte(c.failed.V), r.Failed); err != nil {
+			return nil, fmt.Errorf("failure of OCR: %w", err)
+		}
+	}
+	if c.words.Valid {
+		if err := json.Unmarshal([]byte(c.words.V), &r.Words); err != nil {
+			return nil, fmt.Errorf("words: %w", err)
+		}
+	}
+	if c.wide.Valid {
+		wide, err := parseWide(c.wide.V)
+		if err != nil {
+			return nil, err
+		}
+		r.Wide = wide
+	}
+	return r, nil
+}
+
+type resultColumns struct {
+	outcome, reason, detail, dupID sql.Null[string]
+	dupImage                       sql.Null[int]
+}
+
+func (c *resultColumns) targets() []any {
+	return []any{&c.outcome, &c.reason, &c.detail, &c.dupID, &c.dupImage}
+}
+
+func (c *resultColumns) result(e manifest.Entry) *manifest.Result {
+	if !c.outcome.Valid {
+		return nil
+	}
+	return &manifest.Result{Key: e.Key, Split: e.Split, Outcome: manifest.Outcome(c.outcome.V), Reason: manifest.Reason(c.reason.V),
+		Detail: c.detail.V, DuplicateOf: manifest.Key{ID: manifest.PostID(c.dupID.V), Image: c.dupImage.V}}
+}
+
+func scanRecord(rows *sql.Rows) (Record, error) {
+	var (
+		r       Record
+		labels  string
+		post    postColumns
+		image   imageColumns
+		trouble troubleColumns
+		reading readingColumns
+		result  resultColumns
+	)
+	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, &labels, &r.SHA256, &r.PHash}
+	for _, c := range [][]any{post.targets(), image.targets(), trouble.targets(), reading.targets(), result.targets()} {
+		targets = append(targets, c...)
+	}
+	if err := rows.Scan(targets...); err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal([]byte(labels), &r.Labels); err != nil {
+		return r, fmt.Errorf("entry %s: labels: %w", keyText(r.Key), err)
+	}
+	var err error
+	if r.Reading, err = reading.reading(); err != nil {
+		return r, fmt.Errorf("entry %s: %w", keyText(r.Key), err)
+	}
+	r.Post, r.Image, r.Trouble, r.Result = post.post(r.ID), image.image(), trouble.trouble(), result.result(r.Entry)
+	return r, nil
+}
+
+func wideText(w *[4]uint64) sql.Null[string] {
+	if w == nil {
+		return sql.Null[string]{}
+	}
+	return sql.Null[string]{V: fmt.Sprintf("%016x%016x%016x%016x", w[0], w[1], w[2], w[3]), Valid: true}
+}
+
+func parseWide(s string) (*[4]uint64, error) {
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != 32 {
+		return nil, fmt.Errorf("256-bit hash %q is not 64 hex digits", s)
+	}
+	var w [4]uint64
+	for i, c := range b {
+		w[i/8] = w[i/8]<<8 | uint64(c)
+	}
+	return &w, nil
+}

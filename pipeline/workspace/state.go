@@ -1,0 +1,250 @@
+package workspace
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// schemaVersion numbers the layout of state.db.
+//
+//	1  first layout
+const schemaVersion = 1
+
+// applicationID marks state.db in SQLite's own header ("rhyd"), so that another program's
+// database of that name is not taken for ours.
+const applicationID = 0x72687964
+
+// Keys of meta that this package owns; Meta and SetMeta refuse them.
+const (
+	metaSchema  = "schema_version"
+	metaBinding = "binding"
+)
+
+// Times are unix seconds, 0 for never. Labels and words are compact JSON. phash holds the 64
+// bits of the hash as a signed integer, wide the 256 bits as 64 hex digits.
+const schemaSQL = `
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE entry (
+  ordinal INTEGER PRIMARY KEY,
+  id TEXT NOT NULL, image INTEGER NOT NULL,
+  line INTEGER NOT NULL, split TEXT NOT NULL, labels TEXT NOT NULL, sha256 TEXT NOT NULL, phash TEXT NOT NULL,
+  UNIQUE (id, image));
+CREATE TABLE post (
+  id TEXT PRIMARY KEY, state TEXT NOT NULL, reason TEXT NOT NULL,
+  checked_at INTEGER NOT NULL, live_at INTEGER NOT NULL, absent_at INTEGER NOT NULL, withheld INTEGER NOT NULL);
+CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL);
+CREATE TABLE image (
+  id TEXT NOT NULL, image INTEGER NOT NULL,
+  source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
+  format TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  phash INTEGER NOT NULL, flat INTEGER NOT NULL, hash_kind TEXT NOT NULL,
+  PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
+CREATE TABLE trouble (
+  id TEXT NOT NULL, image INTEGER NOT NULL,
+  source TEXT NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
+  PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
+CREATE TABLE reading (
+  id TEXT NOT NULL, image INTEGER NOT NULL,
+  fingerprint TEXT NOT NULL, image_sha256 TEXT NOT NULL,
+  failed TEXT, text TEXT NOT NULL, confidence REAL NOT NULL, words TEXT, wide TEXT,
+  PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES image (id, image));
+CREATE TABLE result (
+  id TEXT NOT NULL, image INTEGER NOT NULL,
+  outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
+  duplicate_id TEXT NOT NULL, duplicate_image INTEGER NOT NULL,
+  PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
+`
+
+// openState opens state.db for the holder of the lock and makes its tables when it is new.
+func (w *Workspace) openState(ctx context.Context) error {
+	// SQLite would make the file with the umask's mode; its journal inherits the file's.
+	f, err := w.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	switch {
+	case err == nil:
+		if err := errors.Join(f.Close(), w.syncDir(".")); err != nil {
+			return fmt.Errorf("make %s: %w", stateName, err)
+		}
+	case !errors.Is(err, os.ErrExist):
+		return fmt.Errorf("make %s: %w", stateName, err)
+	}
+	if err := w.connect(url.Values{
+		"mode":    {"rw"},
+		"_txlock": {"immediate"},
+		"_pragma": {"busy_timeout(10000)", "trusted_schema(OFF)", "foreign_keys(ON)", "temp_store(MEMORY)",
+			"journal_mode(DELETE)", "synchronous(FULL)", "secure_delete(ON)"},
+	}); err != nil {
+		return err
+	}
+	fresh, err := w.checkState(ctx)
+	if err != nil || !fresh {
+		return err
+	}
+	return w.change(ctx, "make the tables of "+stateName, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, schemaSQL); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, ?)", metaSchema, strconv.Itoa(schemaVersion))
+		return err
+	})
+}
+
+// openStateReadOnly opens state.db without writing beside it. A journal that a killed run
+// left would need to be rolled back on disk; it is rolled back in a copy in memory instead.
+func (w *Workspace) openStateReadOnly(ctx context.Context) error {
+	err := w.connect(url.Values{
+		"mode":    {"ro"},
+		"_pragma": {"busy_timeout(10000)", "trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"},
+	})
+	if err != nil {
+		return err
+	}
+	fresh, err := w.checkState(ctx)
+	if isHotJournal(err) {
+		w.db.Close()
+		if err := w.openRolledBack(ctx); err != nil {
+			return fmt.Errorf("roll back in memory what a killed run left: %w", err)
+		}
+		fresh, err = w.checkState(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if fresh {
+		return fmt.Errorf("%w: %s is empty", ErrNoWorkspace, stateName)
+	}
+	return nil
+}
+
+func (w *Workspace) connect(params url.Values) error {
+	name := url.URL{Scheme: "file", Path: filepath.Join(w.dir, stateName), RawQuery: params.Encode()}
+	connector, err := sqlite.NewConnector(name.String())
+	if err != nil {
+		return fmt.Errorf("open %s: %w", stateName, err)
+	}
+	w.db = sql.OpenDB(connector)
+	w.db.SetMaxOpenConns(1)
+	return nil
+}
+
+// checkState reports whether state.db is empty, and refuses one that is not ours or newer
+// than this program.
+func (w *Workspace) checkState(ctx context.Context) (fresh bool, err error) {
+	var id, tables int
+	if err := w.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		if hasCode(err, sqlite3.SQLITE_NOTADB) {
+			return false, fmt.Errorf("%w: %s is not a SQLite database: %w", ErrNoWorkspace, stateName, err)
+		}
+		return false, fmt.Errorf("read %s: %w", stateName, err)
+	}
+	if tables == 0 {
+		return true, nil
+	}
+	if err := w.db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
+		return false, fmt.Errorf("read %s: %w", stateName, err)
+	}
+	if id != applicationID {
+		return false, fmt.Errorf("%w: %s belongs to another program", ErrNoWorkspace, stateName)
+	}
+	text, err := w.getMeta(ctx, metaSchema)
+	if err != nil {
+		return false, err
+	}
+	version, err := strconv.Atoi(text)
+	switch {
+	case err != nil || version < 1:
+		return false, fmt.Errorf("%s: schema version %q makes no sense: the file is damaged", stateName, text)
+	case version > schemaVersion:
+		return false, fmt.Errorf("%s has schema %d, this program knows schemas up to %d: use the newer rehydrate that made it, or another folder", stateName, version, schemaVersion)
+	}
+	return false, nil
+}
+
+// change runs f in one durable transaction. what names the work in the error.
+func (w *Workspace) change(ctx context.Context, what string, f func(*sql.Tx) error) error {
+	if err := w.writable(ctx); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	tx, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer tx.Rollback()
+	if err := f(tx); err != nil {
+		return fmt.Errorf("%s: %w", what, explain(ctx, err))
+	}
+	if err := w.step("commit", what); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("%s: %w", what, explain(ctx, err))
+	}
+	return nil
+}
+
+// writable returns the reason why nothing may be changed now.
+func (w *Workspace) writable(ctx context.Context) error {
+	if w.lock == nil {
+		return ErrReadOnly
+	}
+	return ctx.Err()
+}
+
+// Meta returns the value that SetMeta stored under key, "" when there is none.
+func (w *Workspace) Meta(ctx context.Context, key string) (string, error) {
+	if key == metaSchema || key == metaBinding {
+		return "", fmt.Errorf("meta %s: the key is reserved", key)
+	}
+	return w.getMeta(ctx, key)
+}
+
+// SetMeta stores a small value of the caller's under key, durably.
+func (w *Workspace) SetMeta(ctx context.Context, key, value string) error {
+	if key == metaSchema || key == metaBinding {
+		return fmt.Errorf("set meta %s: the key is reserved", key)
+	}
+	return w.change(ctx, "set meta "+key, func(tx *sql.Tx) error { return putMeta(ctx, tx, key, value) })
+}
+
+func (w *Workspace) getMeta(ctx context.Context, key string) (string, error) {
+	var value string
+	err := w.db.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", key).Scan(&value)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("read meta %s: %w", key, err)
+	}
+	return value, nil
+}
+
+func putMeta(ctx context.Context, tx *sql.Tx, key, value string) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
+	return err
+}
+
+// hasCode reports whether err is SQLite's error of that primary result code.
+func hasCode(err error, code int) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == code
+}
+
+// explain names the cause of a database error that hides it: SQLite reports a cancelled
+// context as an interrupt or as a finished transaction.
+func explain(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case hasCode(err, sqlite3.SQLITE_FULL):
+		return fmt.Errorf("%w: free some space and run again, nothing was lost", err)
+	}
+	return err
+}

@@ -1,0 +1,490 @@
+package workspace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// Strip returns a copy of an image file without anything that is not needed to show it: EXIF
+// (with GPS), XMP, IPTC, ICC profiles, thumbnails, comments, text and time chunks, application
+// data, and whatever follows the end of the image. Format is jpeg, png, gif or webp.
+//
+// It works on the container and does not encode anew: the decoded samples are equal before and
+// after. It keeps an allow-list, so that a kind of block nobody thought of is dropped too. A
+// malformed container is an error. Strip(Strip(b)) is Strip(b).
+//
+// What is kept beside pixels: of EXIF in a JPEG, a rewritten block that holds the orientation
+// tag and nothing else, and only if the orientation is not 1, so that viewers go on showing
+// the image upright (the samples stay as stored: nothing in this program applies the
+// orientation); JFIF density; Adobe's colour transform; PNG's gamma, chromaticities, density,
+// background and animation chunks; the loop count of a GIF or WebP animation. Dropping an ICC
+// profile leaves the samples alone but lets a wide-gamut image look paler in a viewer.
+//
+// What it cannot see: bytes hidden within the compressed pixel data, and names that are
+// part of the picture.
+func Strip(body []byte, format string) ([]byte, error) {
+	var out []byte
+	var err error
+	switch format {
+	case "jpeg":
+		out, err = stripJPEG(body)
+	case "png":
+		out, err = stripPNG(body)
+	case "gif":
+		out, err = stripGIF(body)
+	case "webp":
+		out, err = stripWebP(body)
+	default:
+		return nil, fmt.Errorf("strip metadata: format %q is not jpeg, png, gif or webp", format)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("strip metadata: malformed %s: %w", format, err)
+	}
+	return out, nil
+}
+
+var errCutShort = errors.New("it ends too early")
+
+// Markers of JPEG (ITU-T T.81, table B.1).
+const (
+	mSOF0, mDHT, mJPG, mDAC = 0xC0, 0xC4, 0xC8, 0xCC
+	mRST0, mRST7            = 0xD0, 0xD7
+	mSOI, mEOI, mSOS, mDRI  = 0xD8, 0xD9, 0xDA, 0xDD
+	mAPP0, mAPP1, mAPP14    = 0xE0, 0xE1, 0xEE
+	mAPP15, mCOM            = 0xEF, 0xFE
+)
+
+func stripJPEG(b []byte) ([]byte, error) {
+	if len(b) < 2 || b[0] != 0xFF || b[1] != mSOI {
+		return nil, errors.New("it does not start as one")
+	}
+	out := append(make([]byte, 0, len(b)), 0xFF, mSOI)
+	scans, oriented, header := 0, false, false
+	for i := 2; ; {
+		marker, next := jpegMarker(b, i)
+		if next < 0 {
+			return nil, errCutShort
+		}
+		i = next
+		if marker == mEOI {
+			if scans == 0 {
+				return nil, errors.New("it has no scan")
+			}
+			return append(out, 0xFF, mEOI), nil
+		}
+		if mRST0 <= marker && marker <= mRST7 {
+			continue // a restart marker after the last interval: harmless and needless
+		}
+		if len(b)-i < 2 {
+			return nil, errCutShort
+		}
+		size := int(binary.BigEndian.Uint16(b[i:]))
+		if size < 2 || size > len(b)-i {
+			return nil, fmt.Errorf("segment %#x has length %d", marker, size)
+		}
+		data := b[i+2 : i+size]
+		i += size
+		switch {
+		case marker == mAPP0:
+			out = appendJFIF(out, data, header)
+			header = header || isJFIF(data)
+		case marker == mAPP1 && !oriented:
+			if o := orientation(data); o > 1 {
+				out, oriented = appendOrientation(out, o), true
+			}
+		case marker == mAPP14:
+			out = appendAdobe(out, data)
+		case mAPP0 <= marker && marker <= mAPP15 || marker == mCOM:
+		case marker >= mSOF0 && marker <= mDRI && marker != mJPG && marker != mSOI:
+			out = append(out, 0xFF, marker)
+			out = append(out, b[i-size:i]...)
+		default:
+			return nil, fmt.Errorf("segment %#x is unknown", marker)
+		}
+		if marker == mSOS {
+			end := scanEnd(b, i)
+			out = append(out, b[i:end]...)
+			i, scans = end, scans+1
+		}
+	}
+}
+
+// jpegMarker finds the next marker at or after b[i] and the place after it, -1 when there is
+// none. Stray bytes before it are passed over, as decoders do.
+func jpegMarker(b []byte, i int) (marker byte, next int) {
+	for ; i+1 < len(b); i++ {
+		if b[i] == 0xFF && b[i+1] != 0xFF && b[i+1] != 0 {
+			return b[i+1], i + 2
+		}
+	}
+	return 0, -1
+}
+
+// scanEnd returns where the entropy-coded data that starts at b[i] ends: before the first
+// marker that is not a restart marker.
+func scanEnd(b []byte, i int) int {
+	for ; i+1 < len(b); i++ {
+		if b[i] == 0xFF && b[i+1] != 0 && (b[i+1] < mRST0 || b[i+1] > mRST7) {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// appendJFIF appends an APP0 segment: a JFIF header anew, without its thumbnail. Of any other
+// segment only a name is left, and only after a header (hasHeader), because image/jpeg guesses
+// the colour space by whether the last APP0 segment is a JFIF header, not by whether any is.
+func appendJFIF(out, data []byte, hasHeader bool) []byte {
+	if !isJFIF(data) {
+		if hasHeader && len(data) >= 5 {
+			out = append(out, 0xFF, mAPP0, 0, 7)
+			out = append(out, "JFXX\x00"...)
+		}
+		return out
+	}
+	var fields [7]byte // version 1.01, no unit, aspect 1:1
+	copy(fields[:], []byte{1, 1, 0, 0, 1, 0, 1})
+	copy(fields[:], data[5:])
+	out = append(out, 0xFF, mAPP0, 0, 16)
+	out = append(out, "JFIF\x00"...)
+	out = append(out, fields[:]...)
+	return append(out, 0, 0) // no thumbnail
+}
+
+func isJFIF(data []byte) bool { return bytes.HasPrefix(data, []byte("JFIF\x00")) }
+
+func appendAdobe(out, data []byte) []byte {
+	if len(data) < 12 || !bytes.HasPrefix(data, []byte("Adobe")) {
+		return out
+	}
+	out = append(out, 0xFF, mAPP14, 0, 14)
+	out = append(out, "Adobe"...)
+	return append(out, 0, 100, 0, 0, 0, 0, data[11]) // version 100, no flags, the colour transform
+}
+
+// orientation returns the orientation, 1 to 8, that an APP1 segment holds, or 0.
+func orientation(data []byte) int {
+	tiff, ok := bytes.CutPrefix(data, []byte("Exif\x00\x00"))
+	if !ok || len(tiff) < 8 {
+		return 0
+	}
+	var order binary.ByteOrder = binary.BigEndian
+	if string(tiff[:2]) == "II" {
+		order = binary.LittleEndian
+	} else if string(tiff[:2]) != "MM" {
+		return 0
+	}
+	at := int64(order.Uint32(tiff[4:]))
+	if order.Uint16(tiff[2:]) != 42 || at+2 > int64(len(tiff)) {
+		return 0
+	}
+	entries := tiff[at+2:]
+	for n := int(order.Uint16(tiff[at:])); n > 0 && len(entries) >= 12; n-- {
+		if order.Uint16(entries) == 0x0112 && order.Uint16(entries[2:]) == 3 && order.Uint32(entries[4:]) == 1 {
+			if o := int(order.Uint16(entries[8:])); 1 <= o && o <= 8 {
+				return o
+			}
+			return 0
+		}
+		entries = entries[12:]
+	}
+	return 0
+}
+
+// appendOrientation appends an EXIF segment that holds the orientation and nothing else.
+func appendOrientation(out []byte, o int) []byte {
+	out = append(out, 0xFF, mAPP1, 0, 34)
+	out = append(out, "Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00"...)
+	return append(out, byte(o), 0, 0, 0, 0, 0, 0)
+}
+
+const pngSignature = "\x89PNG\r\n\x1a\n"
+
+// keptPNG names the ancillary chunks that are kept, each with the greatest length it can have
+// when well formed: a longer one is dropped. Where it may stand is left to the decoder.
+func keptPNG(kind string) (maxLen int, kept bool) {
+	switch kind {
+	case "tRNS":
+		return 256, true
+	case "cHRM":
+		return 32, true
+	case "fcTL":
+		return 26, true
+	case "pHYs":
+		return 9, true
+	case "acTL":
+		return 8, true
+	case "bKGD":
+		return 6, true
+	case "gAMA", "sBIT", "cICP":
+		return 4, true
+	case "sRGB":
+		return 1, true
+	case "fdAT":
+		return 1 << 30, true
+	}
+	return 0, false
+}
+
+func stripPNG(b []byte) ([]byte, error) {
+	if !bytes.HasPrefix(b, []byte(pngSignature)) {
+		return nil, errors.New("it does not start as one")
+	}
+	out := append(make([]byte, 0, len(b)), pngSignature...)
+	last, pixels := "", false
+	for i := len(pngSignature); ; {
+		if len(b)-i < 12 {
+			return nil, errCutShort
+		}
+		size, kind := int64(binary.BigEndian.Uint32(b[i:])), string(b[i+4:i+8])
+		if size > int64(len(b)-i-12) {
+			return nil, errCutShort
+		}
+		chunk := b[i : i+12+int(size)]
+		i += len(chunk)
+		if crc32.ChecksumIEEE(chunk[4:len(chunk)-4]) != binary.BigEndian.Uint32(chunk[len(chunk)-4:]) {
+			return nil, fmt.Errorf("the checksum of chunk %q is wrong", kind)
+		}
+		if last == "" && (kind != "IHDR" || size != 13) {
+			return nil, errors.New("it does not begin with a header")
+		}
+		switch kind {
+		case "IHDR", "PLTE":
+			out = append(out, chunk...)
+		case "IDAT":
+			// Pixel data that resumes after another chunk is not part of the image.
+			if !pixels || last == "IDAT" {
+				out = append(out, chunk...)
+			}
+			pixels = true
+		case "IEND":
+			if !pixels || size != 0 {
+				return nil, errors.New("it has no pixels")
+			}
+			return append(out, chunk...), nil
+		default:
+			limit, kept := keptPNG(kind)
+			if !kept && kind[0]&0x20 == 0 {
+				return nil, fmt.Errorf("critical chunk %q is unknown", kind)
+			}
+			if kept && size <= int64(limit) {
+				out = append(out, chunk...)
+			}
+		}
+		last = kind
+	}
+}
+
+// Blocks of GIF89a.
+const (
+	gifExtension, gifImage, gifTrailer  = 0x21, 0x2C, 0x3B
+	gifText, gifControl, gifApplication = 0x01, 0xF9, 0xFF
+)
+
+func stripGIF(b []byte) ([]byte, error) {
+	if len(b) < 13 || string(b[:6]) != "GIF87a" && string(b[:6]) != "GIF89a" {
+		return nil, errors.New("it does not start as one")
+	}
+	i := 13 + colourTable(b[10])
+	if i > len(b) {
+		return nil, errCutShort
+	}
+	out := append(make([]byte, 0, len(b)), b[:i]...)
+	for frames := 0; ; {
+		// Many GIFs in the wild lack the trailer; all their frames are whole nevertheless.
+		if i == len(b) && frames > 0 || i < len(b) && b[i] == gifTrailer {
+			if frames == 0 {
+				return nil, errors.New("it has no image")
+			}
+			return append(out, gifTrailer), nil
+		}
+		if len(b)-i < 2 {
+			return nil, errCutShort
+		}
+		var end int
+		var err error
+		switch b[i] {
+		case gifExtension:
+			if end, err = subBlocks(b, i+2); err != nil {
+				return nil, err
+			}
+			if out, err = appendExtension(out, b[i:end]); err != nil {
+				return nil, err
+			}
+		case gifImage:
+			if end, err = gifImageEnd(b, i); err != nil {
+				return nil, err
+			}
+			out = append(out, b[i:end]...)
+			frames++
+		default:
+			return nil, fmt.Errorf("block %#x is unknown", b[i])
+		}
+		i = end
+	}
+}
+
+// appendExtension appends what is kept of an extension: graphic control, and the loop count.
+func appendExtension(out, block []byte) ([]byte, error) {
+	data := block[2:]
+	switch block[1] {
+	case gifControl:
+		if len(data) != 6 || data[0] != 4 {
+			return nil, errors.New("a graphic control block has a wrong length")
+		}
+		return append(out, block...), nil
+	case gifApplication:
+		if data[0] == 0 {
+			return nil, errors.New("an application block has no name")
+		}
+		loop, ok := bytes.CutPrefix(data, []byte("\x0bNETSCAPE2.0"))
+		if ok && len(loop) >= 5 && loop[0] == 3 && loop[1] == 1 {
+			out = append(out, gifExtension, gifApplication)
+			out = append(out, "\x0bNETSCAPE2.0\x03\x01"...)
+			out = append(out, loop[2], loop[3], 0)
+		}
+	case gifText:
+		if data[0] != 12 {
+			return nil, errors.New("a text block has a wrong length")
+		}
+	}
+	return out, nil
+}
+
+// colourTable returns the length of the colour table that packed fields announce.
+func colourTable(fields byte) int {
+	if fields&0x80 == 0 {
+		return 0
+	}
+	return 3 << (fields&7 + 1)
+}
+
+// gifImageEnd returns where the image block that starts at b[i] ends.
+func gifImageEnd(b []byte, i int) (int, error) {
+	if len(b)-i < 10 {
+		return 0, errCutShort
+	}
+	return subBlocks(b, i+10+colourTable(b[i+9])+1) // the byte is the minimum code size
+}
+
+// subBlocks returns where the chain of data sub-blocks that starts at b[i] ends.
+func subBlocks(b []byte, i int) (int, error) {
+	for i < len(b) {
+		size := int(b[i])
+		i += 1 + size
+		if size == 0 {
+			return i, nil
+		}
+	}
+	return 0, errCutShort
+}
+
+func stripWebP(b []byte) ([]byte, error) {
+	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WEBP" {
+		return nil, errors.New("it does not start as one")
+	}
+	end := len(b)
+	if size := int64(binary.LittleEndian.Uint32(b[4:])) + 8; size < int64(end) {
+		end = int(size)
+	}
+	if end < 12 {
+		return nil, errCutShort
+	}
+	out := append(make([]byte, 0, len(b)), b[:12]...)
+	images, extended := 0, false
+	err := riffChunks(b[12:end], func(kind string, data []byte) (more bool, err error) {
+		switch kind {
+		case "VP8 ", "VP8L":
+			images++
+			out = appendChunk(out, kind, data)
+			return false, nil // what follows the image is none of it
+		case "VP8X":
+			if extended || len(data) != 10 {
+				return false, errors.New("its extended header is wrong")
+			}
+			extended = true
+			// Only the flags for alpha and animation stay; the reserved bytes become zero.
+			out = appendChunk(out, kind, append([]byte{data[0] & 0x12, 0, 0, 0}, data[4:]...))
+		case "ANIM":
+			if len(data) != 6 {
+				return false, errors.New("its animation header is wrong")
+			}
+			out = appendChunk(out, kind, data)
+		case "ANMF":
+			frame, err := stripFrame(data)
+			if err != nil {
+				return false, err
+			}
+			images++
+			out = appendChunk(out, kind, frame)
+		case "ALPH":
+			out = appendChunk(out, kind, data)
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if images == 0 {
+		return nil, errors.New("it has no image")
+	}
+	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
+	return out, nil
+}
+
+// stripFrame strips one frame of an animation: 16 bytes of geometry, then chunks.
+func stripFrame(data []byte) ([]byte, error) {
+	if len(data) < 16 {
+		return nil, errCutShort
+	}
+	out, images := append([]byte{}, data[:16]...), 0
+	err := riffChunks(data[16:], func(kind string, data []byte) (more bool, err error) {
+		switch kind {
+		case "VP8 ", "VP8L":
+			images++
+			out = appendChunk(out, kind, data)
+			return false, nil
+		case "ALPH":
+			out = appendChunk(out, kind, data)
+		}
+		return true, nil
+	})
+	if err == nil && images == 0 {
+		err = errors.New("a frame has no image")
+	}
+	return out, err
+}
+
+// riffChunks calls f for each chunk of b until f returns false.
+func riffChunks(b []byte, f func(kind string, data []byte) (more bool, err error)) error {
+	for len(b) > 0 {
+		if len(b) < 8 {
+			return errCutShort
+		}
+		size := int64(binary.LittleEndian.Uint32(b[4:]))
+		if size > int64(len(b)-8) {
+			return errCutShort
+		}
+		if more, err := f(string(b[:4]), b[8:8+size]); err != nil || !more {
+			return err
+		}
+		b = b[8+size:]
+		if size%2 == 1 && len(b) > 0 {
+			b = b[1:]
+		}
+	}
+	return nil
+}
+
+func appendChunk(out []byte, kind string, data []byte) []byte {
+	out = append(out, kind...)
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(data)))
+	out = append(out, data...)
+	if len(data)%2 == 1 {
+		out = append(out, 0)
+	}
+	return out
+}

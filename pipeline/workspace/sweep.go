@@ -1,0 +1,199 @@
+package workspace
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"rehydrate/manifest"
+)
+
+// Swept counts what Sweep put straight. All zero after a run that ended by itself.
+type Swept struct {
+	Temporary int // unfinished files unlinked
+	Orphans   int // image files without a row, unlinked
+	Lost      int // image rows without their file, or with one of another length, dropped
+	Erased    int // posts whose interrupted Erase was finished
+}
+
+// Sweep puts straight what a killed run left; call it at the start of a run. It looks at names
+// and lengths, not at content.
+func (w *Workspace) Sweep(ctx context.Context) (Swept, error) {
+	var s Swept
+	if err := w.writable(ctx); err != nil {
+		return s, fmt.Errorf("sweep the workspace: %w", err)
+	}
+	for _, part := range []func(context.Context, *Swept) error{w.sweepTemporary, w.sweepErased, w.sweepImages} {
+		if err := part(ctx, &s); err != nil {
+			return s, fmt.Errorf("sweep the workspace: %w", err)
+		}
+	}
+	return s, nil
+}
+
+func (w *Workspace) sweepTemporary(ctx context.Context, s *Swept) error {
+	return fs.WalkDir(w.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch {
+		case name == imagesName && e.IsDir():
+			return fs.SkipDir // sweepImages looks there
+		case !e.IsDir() && isTemp(e.Name()):
+			s.Temporary++
+			return errors.Join(w.unlink(name), ctx.Err())
+		}
+		return ctx.Err()
+	})
+}
+
+// sweepErased finishes the Erase of posts that must not stay and of which something is left.
+func (w *Workspace) sweepErased(ctx context.Context, s *Swept) error {
+	ids, err := w.texts(ctx, `
+		SELECT id FROM post p WHERE state IN ('removed', 'deleted', 'unavailable') AND NOT withheld
+		AND (EXISTS (SELECT 1 FROM image WHERE id = p.id) OR EXISTS (SELECT 1 FROM reading WHERE id = p.id)
+		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id))
+		ORDER BY id`)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := w.Erase(ctx, manifest.PostID(id)); err != nil {
+			return err
+		}
+		s.Erased++
+	}
+	return nil
+}
+
+// sweepImages compares the folders below images with the rows, one folder at a time.
+func (w *Workspace) sweepImages(ctx context.Context, s *Swept) error {
+	folders := map[string]bool{}
+	list, err := fs.ReadDir(w.root.FS(), imagesName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range list {
+		if e.IsDir() {
+			folders[e.Name()] = true
+			continue
+		}
+		s.Orphans++
+		if err := w.unlink(path.Join(imagesName, e.Name())); err != nil {
+			return err
+		}
+	}
+	used, err := w.texts(ctx, "SELECT DISTINCT substr(id, 1, 2) FROM image")
+	if err != nil {
+		return err
+	}
+	for _, folder := range used {
+		folders[folder] = true
+	}
+	for folder := range folders {
+		if err := w.sweepFolder(ctx, folder, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Workspace) sweepFolder(ctx context.Context, folder string, s *Swept) error {
+	dir := path.Join(imagesName, folder)
+	rows, err := w.folderRows(ctx, folder)
+	if err != nil {
+		return err
+	}
+	list, err := fs.ReadDir(w.root.FS(), dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var orphans []string
+	for _, e := range list {
+		name := path.Join(dir, e.Name())
+		if e.IsDir() {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		r, ok := rows[name]
+		if ok && info.Mode().IsRegular() && info.Size() == r.bytes {
+			delete(rows, name)
+			continue
+		}
+		switch {
+		case isTemp(e.Name()):
+			s.Temporary++
+		case !ok:
+			s.Orphans++
+		}
+		orphans = append(orphans, name)
+	}
+	if err := w.unlink(orphans...); err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return ctx.Err()
+	}
+	s.Lost += len(rows)
+	return w.change(ctx, "drop rows without their file", func(tx *sql.Tx) error {
+		for _, r := range rows {
+			if err := dropRows(ctx, tx, r.key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type storedFile struct {
+	key   manifest.Key
+	bytes int64
+}
+
+// folderRows returns the image rows of one folder by file name.
+func (w *Workspace) folderRows(ctx context.Context, folder string) (map[string]storedFile, error) {
+	// Ids hold 0-9 and a-z only: "{" comes right after "z". A folder of one character is
+	// that of the post of this one character.
+	query, args := "SELECT id, image, format, bytes FROM image WHERE id >= ? AND id < ?", []any{folder, folder + "{"}
+	if len(folder) < 2 {
+		query, args = "SELECT id, image, format, bytes FROM image WHERE id = ?", args[:1]
+	}
+	rows, err := w.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	files := map[string]storedFile{}
+	for rows.Next() {
+		var r storedFile
+		var format string
+		if err := rows.Scan(&r.key.ID, &r.key.Image, &format, &r.bytes); err != nil {
+			return nil, err
+		}
+		files[w.ImageName(r.key, format)] = r
+	}
+	return files, rows.Err()
+}
+
+func (w *Workspace) texts(ctx context.Context, query string) ([]string, error) {
+	rows, err := w.db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var texts []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, rows.Err()
+}

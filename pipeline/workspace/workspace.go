@@ -1,0 +1,292 @@
+// Package workspace owns the private folder that a run works in: its lock, its state
+// database, the image files and every other file below it. Nothing else in the program
+// touches that folder.
+//
+// It promises:
+//
+//   - One writer at a time. Open takes a kernel lock (flock), which is gone the moment its
+//     holder is, however it ended: there is no stale lock to remove.
+//   - A final name means a whole file. Bytes go to a temporary file in the target folder,
+//     are counted, synced and closed, then renamed, then the folder is synced; a row that
+//     speaks of a file is written only after that. A file leaves in the mirror order: unlink,
+//     folder sync, then its rows. A run killed anywhere is put straight by the next Sweep.
+//   - What is erased is gone from state.db too, not only unlinked from its tables
+//     (journal_mode=DELETE, secure_delete=ON, temp_store=MEMORY).
+//   - No image keeps metadata that came with it, if it went through Strip first, and no URL
+//     is stored: Image.Source and Trouble.Source are digests.
+//   - All file work goes through one os.Root, so that no symbolic link leads out of the
+//     folder. Files are 0600, folders 0700.
+//
+// A read-only workspace takes no lock and writes nothing, not even beside state.db: what a
+// killed run left half-committed is rolled back in memory. It may be read while a run works.
+//
+// A Workspace is safe for use by several goroutines. There is one database connection; calls
+// that change different posts overlap in their file work and queue for their commits.
+//
+// # Limitations
+//
+// Power loss is survived where fsync is honoured. flock over NFS is as good as the server.
+// Unlinked blocks are not overwritten on the medium: put the folder on an encrypted volume.
+// The package compiles on Unix only.
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"rehydrate/manifest"
+)
+
+// Names at the top of a workspace that belong to this package.
+const (
+	lockName    = "lock"
+	stateName   = "state.db"
+	journalName = stateName + "-journal"
+	imagesName  = "images"
+)
+
+const (
+	fileMode = 0o600
+	dirMode  = 0o700
+)
+
+// Errors that callers branch on. All are wrapped with the folder's name.
+var (
+	// ErrInUse means that another process holds the workspace; the message names its pid.
+	ErrInUse = errors.New("workspace is in use")
+	// ErrNoWorkspace means that the folder is not a workspace, or does not exist and
+	// Options.ReadOnly forbids making it.
+	ErrNoWorkspace = errors.New("not a workspace")
+	// ErrReadOnly is the answer of every changing method of a read-only workspace.
+	ErrReadOnly = errors.New("workspace is open for reading only")
+)
+
+// Options say how to open a workspace.
+type Options struct {
+	// ReadOnly opens an existing workspace without lock and without writing anything, as
+	// status, explain and audit do. It works on a read-only mount and beside a run.
+	ReadOnly bool
+}
+
+// A Workspace is an open workspace folder. Close it.
+type Workspace struct {
+	dir   string
+	root  *os.Root
+	db    *sql.DB
+	lock  *os.File // nil when read-only
+	limit int      // entries per page of an iterator
+
+	seed   maphash.Seed
+	byPost [64]sync.Mutex // guards the files and rows of the posts that hash to it
+	known  sync.Map       // folders (string) that exist and whose parents were synced
+
+	// testOnlyStep, when set, is called before each step that changes the disk and makes
+	// it fail by returning an error. Set before the first call and never changed.
+	testOnlyStep func(step, name string) error
+}
+
+// Open opens the workspace in dir. Unless o.ReadOnly, it makes the folder (mode 0700) when
+// it is missing or empty, and takes the lock. A symbolic link, and a folder that holds
+// anything but a workspace, are refused.
+func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open workspace: %w", err)
+	}
+	w := &Workspace{dir: dir, limit: 256, seed: maphash.MakeSeed()}
+	if err := w.open(ctx, o); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("open workspace %s: %w", dir, err)
+	}
+	return w, nil
+}
+
+func (w *Workspace) open(ctx context.Context, o Options) error {
+	if err := w.openRoot(o.ReadOnly); err != nil {
+		return err
+	}
+	if err := w.recognize(o.ReadOnly); err != nil {
+		return err
+	}
+	if o.ReadOnly {
+		return w.openStateReadOnly(ctx)
+	}
+	if err := w.takeLock(); err != nil {
+		return err
+	}
+	if err := w.root.Chmod(".", dirMode); err != nil {
+		return fmt.Errorf("make the folder private: %w", err)
+	}
+	return w.openState(ctx)
+}
+
+// openRoot opens the folder itself, never what a symbolic link in its place points to.
+func (w *Workspace) openRoot(readOnly bool) error {
+	if !readOnly {
+		if err := makeDurable(w.dir); err != nil {
+			return err
+		}
+	}
+	seen, err := os.Lstat(w.dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: there is no such folder; `rehydrate run` makes it", ErrNoWorkspace)
+	case err != nil:
+		return err
+	case seen.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%w: it is a symbolic link; name the folder it points to", ErrNoWorkspace)
+	case !seen.IsDir():
+		return fmt.Errorf("%w: it is not a folder", ErrNoWorkspace)
+	}
+	if w.root, err = os.OpenRoot(w.dir); err != nil {
+		return err
+	}
+	opened, err := w.root.Stat(".")
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(seen, opened) {
+		return fmt.Errorf("%w: it was replaced while it was opened", ErrNoWorkspace)
+	}
+	return nil
+}
+
+// makeDurable makes dir and its missing parents and syncs the folders that name them.
+func makeDurable(dir string) error {
+	if _, err := os.Lstat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+			if err := makeDurable(parent); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	d, err := os.Open(parent)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// recognize refuses a folder that holds something, and not a workspace. A first Open that
+// was killed leaves only names of this package, which is as good as empty.
+func (w *Workspace) recognize(readOnly bool) error {
+	for _, name := range []string{stateName, journalName, lockName} {
+		info, err := w.root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%w: %s is not a regular file", ErrNoWorkspace, name)
+		}
+		if name == stateName {
+			return nil
+		}
+	}
+	if readOnly {
+		return fmt.Errorf("%w: it has no %s", ErrNoWorkspace, stateName)
+	}
+	list, err := fs.ReadDir(w.root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.Name() != lockName && !isTemp(e.Name()) {
+			return fmt.Errorf("%w: it holds other files (%s); name an empty or a new folder", ErrNoWorkspace, e.Name())
+		}
+	}
+	return nil
+}
+
+// takeLock takes the kernel's lock and notes the pid for whoever is refused. The file stays:
+// removing it would let two processes lock two files of one name.
+func (w *Workspace) takeLock() error {
+	f, err := w.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, fileMode)
+	if err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		defer f.Close()
+		note, _ := io.ReadAll(io.LimitReader(f, 32))
+		if pid, err := strconv.Atoi(string(bytes.TrimSpace(note))); err == nil {
+			return fmt.Errorf("%w by process %d; wait for it, or name another folder", ErrInUse, pid)
+		}
+		return fmt.Errorf("%w by another process; wait for it, or name another folder", ErrInUse)
+	}
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("lock: %w", err)
+	}
+	w.lock = f
+	if err := f.Truncate(0); err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	return nil
+}
+
+// Close closes the database and gives the lock back. Calling it again does nothing.
+func (w *Workspace) Close() error {
+	var errs []error
+	if w.db != nil {
+		errs = append(errs, w.db.Close())
+	}
+	if w.root != nil {
+		errs = append(errs, w.root.Close())
+	}
+	// The lock goes last: whoever gets it next must find the database closed.
+	if w.lock != nil {
+		errs = append(errs, w.lock.Close())
+	}
+	w.db, w.root, w.lock = nil, nil, nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close workspace %s: %w", w.dir, err)
+	}
+	return nil
+}
+
+// Dir returns the absolute path of the workspace folder.
+func (w *Workspace) Dir() string { return w.dir }
+
+// hold keeps other goroutines off the files and rows of one post until the returned
+// function is called.
+func (w *Workspace) hold(id manifest.PostID) (release func()) {
+	m := &w.byPost[maphash.String(w.seed, string(id))%uint64(len(w.byPost))]
+	m.Lock()
+	return m.Unlock
+}
+
+// step announces a step that changes the disk.
+func (w *Workspace) step(step, name string) error {
+	if w.testOnlyStep == nil {
+		return nil
+	}
+	return w.testOnlyStep(step, name)
+}
+
+func isTemp(base string) bool { return strings.HasPrefix(base, tempPrefix) }

@@ -1,0 +1,640 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// TestMain lets the test binary stand in for another run of the program.
+func TestMain(m *testing.M) {
+	if name := os.Getenv("WORKSPACE_TEST_CHILD"); name != "" {
+		if err := children[name](os.Getenv("WORKSPACE_TEST_DIR"), os.Getenv("WORKSPACE_TEST_STEP")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+var children = map[string]func(dir, step string) error{
+	"hold":  holdChild,
+	"crash": crashChild,
+	"hot":   hotJournalChild,
+}
+
+func child(t *testing.T, name, dir, step string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0])
+	c.Env = append(os.Environ(), "WORKSPACE_TEST_CHILD="+name, "WORKSPACE_TEST_DIR="+dir, "WORKSPACE_TEST_STEP="+step)
+	return c
+}
+
+func open(t *testing.T, dir string, o Options) *Workspace {
+	t.Helper()
+	w, err := Open(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+// loaded opens a new workspace that holds entries.
+func loaded(t *testing.T, entries ...manifest.Entry) *Workspace {
+	t.Helper()
+	w := open(t, filepath.Join(t.TempDir(), "w"), Options{})
+	if err := w.Load(t.Context(), binding("1"), seq(entries, nil)); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func binding(digest string) Binding {
+	return Binding{Release: "figsim", ReleaseDigest: "r" + digest, ManifestDigest: "m" + digest, Splits: []string{"train"},
+		Schema: manifest.Schema{Name: "s", Categories: []manifest.Category{{Name: "c", Kind: manifest.Multi,
+			Labels: []manifest.Label{{Code: "A", Name: "Alpha"}}}}}}
+}
+
+func entry(ordinal int, id string, image int) manifest.Entry {
+	return manifest.Entry{Key: manifest.Key{ID: manifest.PostID(id), Image: image}, Ordinal: ordinal, Line: ordinal + 2,
+		Split: "train", Labels: [][]int{{ordinal}, {}, nil}}
+}
+
+// numbered makes n entries of n posts.
+func numbered(n int) []manifest.Entry {
+	var es []manifest.Entry
+	for i := range n {
+		es = append(es, entry(i, fmt.Sprintf("a%03d", i), 0))
+	}
+	return es
+}
+
+func seq[T any](items []T, last error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+		if last != nil {
+			var zero T
+			yield(zero, last)
+		}
+	}
+}
+
+func collect[T any](t *testing.T, s iter.Seq2[T, error]) []T {
+	t.Helper()
+	var items []T
+	for item, err := range s {
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+func keys(t *testing.T, w *Workspace) string {
+	t.Helper()
+	var names []string
+	for _, r := range collect(t, w.Records(t.Context(), Select{})) {
+		names = append(names, keyText(r.Key))
+	}
+	return strings.Join(names, " ")
+}
+
+func digestOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func describe(body []byte, format string) Image {
+	return Image{Source: "u", OriginalSHA256: "o", SHA256: digestOf(body), Format: format, Width: 3, Height: 4,
+		Bytes: int64(len(body)), PHash: 1<<63 | 5, Flat: true, HashKind: "k"}
+}
+
+func store(t *testing.T, w *Workspace, k manifest.Key, body string) Image {
+	t.Helper()
+	img := describe([]byte(body), "jpeg")
+	if err := w.StoreImage(t.Context(), k, []byte(body), img); err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// snapshot returns name, mode, size, time and content of everything below dir.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprint(info.Mode(), info.ModTime().UnixNano())
+		if e.Type().IsRegular() {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			text += fmt.Sprint(" ", len(b), " ", digestOf(b))
+		}
+		all[name] = text
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestOpenMakesPrivateFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b? #%", "w")
+	w := open(t, dir, Options{})
+	if err := w.Load(t.Context(), binding("1"), seq(numbered(1), nil)); err != nil {
+		t.Fatal(err)
+	}
+	store(t, w, manifest.Key{ID: "a000"}, "body")
+	if _, err := w.Replace(t.Context(), "dataset/data/x.parquet", func(f io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		info, err := os.Lstat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fs.FileMode(0o600)
+		if e.IsDir() {
+			want = 0o700 | fs.ModeDir
+		}
+		if info.Mode() != want {
+			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
+		}
+		return nil
+	})
+	for pragma, want := range map[string]string{"journal_mode": "delete", "synchronous": "2", "secure_delete": "1", "temp_store": "2", "foreign_keys": "1"} {
+		var got string
+		if err := w.db.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
+			t.Errorf("%s = %q, %v; want %q", pragma, got, err, want)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	type refusal struct {
+		name  string
+		setup func(t *testing.T, dir string)
+		o     Options
+		is    error
+		says  string
+	}
+	write := func(t *testing.T, name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mkdir := func(t *testing.T, dir string) {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []refusal{
+		{"other files", func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/thesis.tex", "x") }, Options{}, ErrNoWorkspace, "thesis.tex"},
+		{"symbolic link", func(t *testing.T, dir string) {
+			mkdir(t, dir+"-real")
+			if err := os.Symlink(dir+"-real", dir); err != nil {
+				t.Fatal(err)
+			}
+		}, Options{}, ErrNoWorkspace, "symbolic link"},
+		{"file", func(t *testing.T, dir string) { write(t, dir, "x") }, Options{}, ErrNoWorkspace, "not a folder"},
+		{"state.db is a link", func(t *testing.T, dir string) {
+			mkdir(t, dir)
+			if err := os.Symlink("/etc/passwd", dir+"/state.db"); err != nil {
+				t.Fatal(err)
+			}
+		}, Options{}, ErrNoWorkspace, "not a regular file"},
+		{"not a database", func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/state.db", strings.Repeat("hello", 400)) }, Options{}, ErrNoWorkspace, "not a SQLite database"},
+		{"another program's database", func(t *testing.T, dir string) {
+			w := open(t, dir, Options{})
+			if _, err := w.db.Exec("PRAGMA application_id = 7"); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+		}, Options{}, ErrNoWorkspace, "another program"},
+		{"newer schema", func(t *testing.T, dir string) {
+			w := open(t, dir, Options{})
+			if _, err := w.db.Exec("UPDATE meta SET value = '99' WHERE key = 'schema_version'"); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+		}, Options{ReadOnly: true}, nil, "has schema 99, this program knows schemas up to 1"},
+		{"read-only, missing", func(t *testing.T, dir string) {}, Options{ReadOnly: true}, ErrNoWorkspace, "no such folder"},
+		{"read-only, empty", mkdir, Options{ReadOnly: true}, ErrNoWorkspace, "no state.db"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "w")
+			tt.setup(t, dir)
+			w, err := Open(t.Context(), dir, tt.o)
+			if err == nil {
+				w.Close()
+				t.Fatal("Open succeeded")
+			}
+			if tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("Open: %v; want %v saying %q", err, tt.is, tt.says)
+			}
+		})
+	}
+}
+
+// A first Open that was killed leaves an empty state.db, or only the lock file.
+func TestOpenGoesOnAfterKilledFirstOpen(t *testing.T) {
+	for _, left := range [][]string{{}, {"lock"}, {"lock", "state.db"}} {
+		dir := t.TempDir()
+		for _, name := range left {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := open(t, dir, Options{})
+		if _, bound, err := w.Binding(t.Context()); bound || err != nil {
+			t.Errorf("after %q: Binding = %v, %v", left, bound, err)
+		}
+		w.Close()
+	}
+}
+
+func holdChild(dir, _ string) error {
+	w, err := Open(context.Background(), dir, Options{})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	fmt.Println("held")
+	_, err = io.Copy(io.Discard, os.Stdin) // until the parent ends it
+	return err
+}
+
+func TestLockIsTheKernels(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "w")
+	c := child(t, "hold", dir, "")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 5)); err != nil {
+		t.Fatalf("the child did not take the lock: %v", err)
+	}
+	_, err = Open(t.Context(), dir, Options{})
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d;", c.Process.Pid)) {
+		t.Errorf("Open while held: %v; want ErrInUse naming process %d", err, c.Process.Pid)
+	}
+	open(t, dir, Options{ReadOnly: true}).Close()
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	c.Wait()
+	w := open(t, dir, Options{})
+	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, ErrInUse) {
+		t.Errorf("second Open in one process: %v, want ErrInUse", err)
+	}
+	w.Close()
+	open(t, dir, Options{})
+}
+
+func TestLoad(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, entry(0, "aa1", 0), entry(1, "bb1", 0), entry(2, "bb1", 1), entry(3, "cc1", 0))
+	store(t, w, manifest.Key{ID: "bb1", Image: 1}, "left")
+	stays := store(t, w, manifest.Key{ID: "cc1"}, "stays")
+	if err := w.SetPosts(ctx, []Post{{ID: "aa1", State: "live"}, {ID: "bb1", State: "live"}, {ID: "cc1", State: "live"}}); err != nil {
+		t.Fatal(err)
+	}
+	before := collect(t, w.Records(ctx, Select{}))
+
+	t.Run("same digests", func(t *testing.T) {
+		if err := w.Load(ctx, binding("1"), seq[manifest.Entry](nil, errors.New("pulled"))); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("other release", func(t *testing.T) {
+		b := binding("1")
+		b.Release = "other"
+		var other *OtherRelease
+		if err := w.Load(ctx, b, seq(numbered(1), nil)); !errors.As(err, &other) || other.Have != "figsim" || other.Want != "other" {
+			t.Errorf("Load: %v", err)
+		}
+	})
+	for name, bad := range map[string]iter.Seq2[manifest.Entry, error]{
+		"error at the end": seq(numbered(3), errors.New("line 5: no")),
+		"key twice":        seq([]manifest.Entry{entry(0, "aa1", 0), entry(1, "aa1", 0)}, nil),
+		"order":            seq([]manifest.Entry{entry(1, "aa1", 0), entry(0, "zz1", 0)}, nil),
+		"bad id":           seq([]manifest.Entry{entry(0, "../x", 0)}, nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := w.Load(ctx, binding("2"), bad); err == nil {
+				t.Fatal("Load succeeded")
+			}
+			if diff := cmp.Diff(before, collect(t, w.Records(ctx, Select{}))); diff != "" {
+				t.Errorf("a failed Load changed entries (-before +after):\n%s", diff)
+			}
+			if b, _, _ := w.Binding(ctx); b.ManifestDigest != "m1" {
+				t.Errorf("a failed Load changed the binding to %+v", b)
+			}
+		})
+	}
+	t.Run("cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(ctx)
+		err := w.Load(ctx, binding("2"), func(yield func(manifest.Entry, error) bool) {
+			cancel()
+			seq(numbered(3), nil)(yield)
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Load: %v, want context.Canceled", err)
+		}
+	})
+	t.Run("another manifest", func(t *testing.T) {
+		moved := entry(0, "cc1", 0)
+		moved.Split = "test"
+		if err := w.Load(ctx, binding("2"), seq([]manifest.Entry{moved, entry(1, "bb1", 0), entry(5, "new1", 0)}, nil)); err != nil {
+			t.Fatal(err)
+		}
+		want := []Record{
+			{Entry: moved, Post: Post{ID: "cc1", State: "live"}, Image: &stays},
+			{Entry: entry(1, "bb1", 0), Post: Post{ID: "bb1", State: "live"}},
+			{Entry: entry(5, "new1", 0), Post: Post{ID: "new1"}},
+		}
+		if diff := cmp.Diff(want, collect(t, w.Records(ctx, Select{}))); diff != "" {
+			t.Errorf("records (-want +got):\n%s", diff)
+		}
+		files, err := w.Files(ctx, "images")
+		if diff := cmp.Diff([]string{"images/cc/cc1.jpg"}, files); diff != "" || err != nil {
+			t.Errorf("image files: %v\n%s", err, diff)
+		}
+		var posts int
+		if err := w.db.QueryRow("SELECT count(*) FROM post").Scan(&posts); err != nil || posts != 2 {
+			t.Errorf("%d posts, %v; the post that left must be forgotten", posts, err)
+		}
+	})
+	b, bound, err := w.Binding(ctx)
+	if diff := cmp.Diff(binding("2"), b); diff != "" || !bound || err != nil {
+		t.Errorf("Binding: %v %v\n%s", bound, err, diff)
+	}
+}
+
+func TestRecordsReturnWhatWasStored(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0))
+	at := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	post := Post{ID: "aa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: at, LiveAt: at.Add(-time.Hour), Withheld: true}
+	if err := w.SetPosts(ctx, []Post{{ID: "aa1", State: manifest.StateLive}, post}); err != nil {
+		t.Fatal(err)
+	}
+	img := store(t, w, manifest.Key{ID: "aa1", Image: 1}, "body")
+	reading := Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "ONE DOES\nNOT", Confidence: 91.25,
+		Words: []Word{{Text: "ONE", Confidence: 91.25, X: 1, Y: 2, W: 3, H: 4, Line: 5}}, Wide: &[4]uint64{1, 1 << 63, 3, ^uint64(0)},
+		Failed: &Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout", Detail: "d"}}
+	if err := w.SetReading(ctx, manifest.Key{ID: "aa1", Image: 1}, reading); err != nil {
+		t.Fatal(err)
+	}
+	trouble := Trouble{Source: "s", Outcome: manifest.Gone, Reason: "http_404", Detail: "d"}
+	if err := w.SetTrouble(ctx, manifest.Key{ID: "bb1"}, trouble); err != nil {
+		t.Fatal(err)
+	}
+	result := manifest.Result{Key: manifest.Key{ID: "aa1"}, Split: "train", Outcome: manifest.Duplicate, Reason: "r", Detail: "d",
+		DuplicateOf: manifest.Key{ID: "bb1", Image: 0}}
+	if err := w.SetResults(ctx, seq([]manifest.Result{result}, nil)); err != nil {
+		t.Fatal(err)
+	}
+	want := []Record{
+		{Entry: entry(0, "aa1", 0), Post: post, Result: &result},
+		{Entry: entry(1, "aa1", 1), Post: post, Image: &img, Reading: &reading},
+		{Entry: entry(2, "bb1", 0), Post: Post{ID: "bb1"}, Trouble: &trouble},
+	}
+	if diff := cmp.Diff(want, collect(t, w.Records(ctx, Select{WithWords: true}))); diff != "" {
+		t.Errorf("records with words (-want +got):\n%s", diff)
+	}
+	reading.Words = nil
+	if diff := cmp.Diff(want[:2], collect(t, w.Records(ctx, Select{ID: "aa1"}))); diff != "" {
+		t.Errorf("records of aa1 without words (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]Post{post, {ID: "bb1"}}, collect(t, w.Posts(ctx))); diff != "" {
+		t.Errorf("posts (-want +got):\n%s", diff)
+	}
+	if err := w.SetResults(ctx, seq([]manifest.Result{{Key: manifest.Key{ID: "bb1"}, Outcome: manifest.Kept}}, errors.New("stop"))); err == nil {
+		t.Error("SetResults ignored the error of its results")
+	}
+	if got := collect(t, w.Records(ctx, Select{ID: "aa1"})); got[0].Result == nil {
+		t.Error("a failed SetResults dropped the old results")
+	}
+}
+
+func TestPagingWhileWriting(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, append(numbered(10), entry(10, "a003", 1), entry(11, "zz1", 0))...)
+	for _, limit := range []int{1, 3, 12, 256} {
+		w.limit = limit
+		var got []string
+		for p, err := range w.Posts(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(p.ID))
+			if err := w.SetPosts(ctx, []Post{{ID: p.ID, State: manifest.StateLive, CheckedAt: time.Unix(int64(limit), 0)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := "a000 a001 a002 a003 a004 a005 a006 a007 a008 a009 zz1"
+		if strings.Join(got, " ") != want {
+			t.Errorf("pages of %d: posts %v, want %s", limit, got, want)
+		}
+		if got, want := keys(t, w), "a000 a001 a002 a003 a004 a005 a006 a007 a008 a009 a003/1 zz1"; got != want {
+			t.Errorf("pages of %d: records %s, want %s", limit, got, want)
+		}
+	}
+	w.limit = 2
+	for r, err := range w.Records(ctx, Select{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		store(t, w, r.Key, "body of "+keyText(r.Key))
+		if r.Ordinal == 5 {
+			break
+		}
+	}
+	stored := 0
+	for _, r := range collect(t, w.Records(ctx, Select{})) {
+		if r.Image != nil {
+			stored++
+		}
+	}
+	if stored != 6 {
+		t.Errorf("%d images stored within the loop, want 6", stored)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	for _, err := range w.Records(ctx, Select{}) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Records after cancel: %v", err)
+		}
+	}
+}
+
+func TestTombstonesAreSticky(t *testing.T) {
+	ctx := t.Context()
+	w := open(t, filepath.Join(t.TempDir(), "w"), Options{})
+	at := func(h int) time.Time { return time.Date(2026, 1, 1, h, 0, 0, 0, time.UTC) }
+	add := func(id string, s manifest.PostState, h int) {
+		if err := w.AddTombstones(ctx, []manifest.Tombstone{{ID: manifest.PostID(id), State: s, Time: at(h)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("b", manifest.StateRemoved, 5)
+	add("b", manifest.StateUnavailable, 6)
+	add("a", manifest.StateUnavailable, 4)
+	add("a", manifest.StateDeleted, 7)
+	add("a", manifest.StateDeleted, 8)
+	add("a", manifest.StateRemoved, 9)
+	want := []manifest.Tombstone{{ID: "b", State: manifest.StateRemoved, Time: at(5)}, {ID: "a", State: manifest.StateDeleted, Time: at(7)}}
+	got, err := w.Tombstones(ctx)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("tombstones: %v\n%s", err, diff)
+	}
+	if err := w.AddTombstones(ctx, []manifest.Tombstone{{ID: "c", State: manifest.StateLive}}); err == nil {
+		t.Error("a live post got a tombstone")
+	}
+}
+
+func TestReadOnlyWritesNothing(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(3)...)
+	img := store(t, w, manifest.Key{ID: "a001"}, "body")
+	w.Close()
+	before := snapshot(t, w.Dir())
+	r := open(t, w.Dir(), Options{ReadOnly: true})
+	if got := keys(t, r); got != "a000 a001 a002" {
+		t.Errorf("records: %s", got)
+	}
+	if body, err := r.ReadImage(ctx, manifest.Key{ID: "a001"}, img); string(body) != "body" || err != nil {
+		t.Errorf("ReadImage = %q, %v", body, err)
+	}
+	for name, change := range map[string]func() error{
+		"SetMeta":    func() error { return r.SetMeta(ctx, "k", "v") },
+		"StoreImage": func() error { return r.StoreImage(ctx, manifest.Key{ID: "a000"}, []byte("x"), describe([]byte("x"), "png")) },
+		"SetTrouble": func() error { return r.SetTrouble(ctx, manifest.Key{ID: "a001"}, Trouble{}) },
+		"Erase":      func() error { return r.Erase(ctx, "a001") },
+		"RemoveFile": func() error { return r.RemoveFile(ctx, "outcomes.csv") },
+		"Load":       func() error { return r.Load(ctx, binding("2"), seq(numbered(1), nil)) },
+		"Sweep":      func() error { _, err := r.Sweep(ctx); return err },
+		"Replace": func() error {
+			_, err := r.Replace(ctx, "x", func(io.Writer) error { return nil })
+			return err
+		},
+	} {
+		if err := change(); !errors.Is(err, ErrReadOnly) {
+			t.Errorf("%s: %v, want ErrReadOnly", name, err)
+		}
+	}
+	r.Close()
+	if diff := cmp.Diff(before, snapshot(t, w.Dir())); diff != "" {
+		t.Errorf("a read-only workspace changed its folder (-before +after):\n%s", diff)
+	}
+}
+
+func TestReadOnlyBesideARun(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(2)...)
+	r := open(t, w.Dir(), Options{ReadOnly: true})
+	for i := range 5 {
+		if err := w.SetMeta(ctx, "k", fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Meta(ctx, "k"); got != fmt.Sprint(i) || err != nil {
+			t.Errorf("Meta = %q, %v; want %d", got, err, i)
+		}
+	}
+	for _, key := range []string{metaBinding, metaSchema} {
+		if _, err := w.Meta(ctx, key); err == nil {
+			t.Errorf("Meta(%s) is not refused", key)
+		}
+		if err := w.SetMeta(ctx, key, ""); err == nil {
+			t.Errorf("SetMeta(%s) is not refused", key)
+		}
+	}
+}
+
+func TestConcurrentWriters(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(40)...)
+	var group sync.WaitGroup
+	for n := range 4 {
+		group.Go(func() {
+			for i := n; i < 40; i += 4 {
+				k := manifest.Key{ID: manifest.PostID(fmt.Sprintf("a%03d", i))}
+				body := fmt.Appendf(nil, "body %d", i)
+				if err := w.StoreImage(ctx, k, body, describe(body, "png")); err != nil {
+					t.Error(err)
+				}
+				if err := w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: digestOf(body)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Go(func() {
+		for range w.Records(ctx, Select{WithWords: true}) {
+		}
+	})
+	group.Wait()
+	for _, r := range collect(t, w.Records(ctx, Select{})) {
+		if r.Image == nil || r.Reading == nil {
+			t.Errorf("%s has no image or reading", r.ID)
+		}
+	}
+}
+
+func TestCloseTwice(t *testing.T) {
+	w := loaded(t)
+	if err := errors.Join(w.Close(), w.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func contains(t *testing.T, name, text string) bool {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(b, []byte(text))
+}

@@ -1,0 +1,287 @@
+package policy
+
+import (
+	"bytes"
+	"crypto/md5" // the hash under which a known placeholder was published, not a defence
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/webp"
+
+	"rehydrate/manifest"
+)
+
+// ImageInfo is what the header of an image says.
+type ImageInfo struct {
+	Format        string // jpeg, png, gif or webp
+	Width, Height int    // pixels; of a GIF, the canvas
+}
+
+// A Fault is an entry's trouble as data: the outcome it leads to, and why. Detail is for
+// people; it never holds a URL, a user name or a title.
+type Fault struct {
+	Outcome manifest.Outcome
+	Reason  manifest.Reason
+	Detail  string
+}
+
+// Error makes a Fault an error, so that one can travel as such to where it is stored.
+func (f *Fault) Error() string {
+	s := string(f.Outcome) + "/" + string(f.Reason)
+	if f.Detail != "" {
+		s += ": " + f.Detail
+	}
+	return s
+}
+
+// maxScans bounds the scans of a JPEG. Progressive files have about 10; each scan walks
+// the whole picture again, so a small file with thousands of them decodes for minutes.
+// libjpeg-turbo's fuzzer stops at 500.
+const maxScans = 100
+
+// InspectImage decides from its bytes alone whether a downloaded body may be decoded:
+// the size, the magic bytes (a Content-Type or a file extension never counts), the header,
+// the caps on side and pixels, and the known stand-ins that hosts send for a missing image.
+// It reads no pixels. The fault is nil exactly when the body may go to DecodeImage.
+func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
+	invalid := func(reason manifest.Reason, detail string, args ...any) (ImageInfo, *Fault) {
+		return ImageInfo{}, &Fault{manifest.Invalid, reason, fmt.Sprintf(detail, args...)}
+	}
+	if len(body) == 0 {
+		return invalid("empty_body", "the host sent no bytes")
+	}
+	if int64(len(body)) > p.Images.MaxBytes {
+		return invalid("too_large", "%d bytes, the policy allows %d", len(body), p.Images.MaxBytes)
+	}
+	format := sniff(body)
+	c, ok := codecs[format]
+	if !ok {
+		return invalid(notAnImage(format), "the bytes are %s, not JPEG, PNG, GIF or WebP", spoken(format))
+	}
+	if format == "webp" && animatedWebP(body) {
+		return invalid("animated_webp", "an animated WebP; no decoder here reads its first frame")
+	}
+	cfg, err := guarded(func() (image.Config, error) { return c.config(bytes.NewReader(body)) })
+	if err != nil {
+		return invalid("bad_header", "%s: %v", format, err)
+	}
+	info := ImageInfo{Format: format, Width: cfg.Width, Height: cfg.Height}
+	if fault := placeholder(body, info); fault != nil {
+		return ImageInfo{}, fault
+	}
+	switch w, h := int64(info.Width), int64(info.Height); {
+	case w <= 0 || h <= 0:
+		return invalid("bad_header", "%s: %d by %d pixels", format, w, h)
+	case max(w, h) > int64(p.Images.MaxSide):
+		return invalid("side_too_long", "%d by %d pixels, the policy allows a side of %d", w, h, p.Images.MaxSide)
+	case w*h > p.Images.MaxPixels:
+		return invalid("too_many_pixels", "%d by %d pixels, the policy allows %d in all", w, h, p.Images.MaxPixels)
+	}
+	if format == "jpeg" {
+		if n := bytes.Count(body, []byte{0xFF, 0xDA}); n > maxScans {
+			return invalid("too_many_scans", "%d scans, at most %d are decoded", n, maxScans)
+		}
+	}
+	return info, nil
+}
+
+// A codec is called by its own name and never through image.Decode, so that a decoder
+// that some other package registers is never reached.
+type codec struct {
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+}
+
+var codecs = map[string]codec{
+	"jpeg": {jpeg.DecodeConfig, jpeg.Decode},
+	"png":  {png.DecodeConfig, png.Decode},
+	"gif":  {gif.DecodeConfig, gif.Decode}, // gif.Decode stops after the first frame
+	"webp": {webp.DecodeConfig, webp.Decode},
+}
+
+// DecodeImage decodes a body that InspectImage has passed: the first frame of a GIF, on a
+// canvas of the GIF's size. A body that is none of the four formats, and a decoder that
+// panics, are errors. It is safe for concurrent use.
+func DecodeImage(body []byte) (image.Image, error) {
+	format := sniff(body)
+	c, ok := codecs[format]
+	if !ok {
+		return nil, fmt.Errorf("decode image: the bytes are %s, not JPEG, PNG, GIF or WebP", spoken(format))
+	}
+	img, err := guarded(func() (image.Image, error) { return c.decode(bytes.NewReader(body)) })
+	if err == nil && format == "gif" {
+		img, err = onCanvas(img, body)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", format, err)
+	}
+	if img.Bounds().Empty() {
+		return nil, fmt.Errorf("decode %s: the image has no pixels", format)
+	}
+	return img, nil
+}
+
+// onCanvas puts a GIF frame that covers a part of the canvas in its place, so that the
+// picture has the size that InspectImage named.
+func onCanvas(frame image.Image, body []byte) (image.Image, error) {
+	cfg, err := gif.DecodeConfig(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	canvas := image.Rect(0, 0, cfg.Width, cfg.Height)
+	if frame.Bounds() == canvas {
+		return frame, nil
+	}
+	whole := image.NewNRGBA(canvas)
+	draw.Draw(whole, frame.Bounds(), frame, frame.Bounds().Min, draw.Src)
+	return whole, nil
+}
+
+var errPanic = errors.New("the decoder failed on damaged data")
+
+// guarded runs a decoder and turns its panic into an error: past ones are known (Go
+// vulnerability GO-2026-4961 in the WebP decoder), and one bad image costs one row.
+func guarded[T any](decode func() (T, error)) (result T, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: %v", errPanic, v)
+		}
+	}()
+	return decode()
+}
+
+// sniff names what the bytes are by their first ones: one of the codecs, another format
+// that is worth naming, or "".
+func sniff(b []byte) string {
+	at := func(offset int, magic string) bool {
+		return len(b) >= offset+len(magic) && string(b[offset:offset+len(magic)]) == magic
+	}
+	switch {
+	case at(0, "\xFF\xD8\xFF"):
+		return "jpeg"
+	case at(0, "\x89PNG\r\n\x1a\n"):
+		return "png"
+	case at(0, "GIF87a"), at(0, "GIF89a"):
+		return "gif"
+	case at(0, "RIFF") && at(8, "WEBP"):
+		return "webp"
+	case at(0, "%PDF-"):
+		return "pdf"
+	case at(0, "PK\x03\x04"), at(0, "PK\x05\x06"):
+		return "zip"
+	case at(0, "\x1f\x8b"):
+		return "gzip"
+	case at(4, "ftypavif"), at(4, "ftypavis"):
+		return "avif"
+	case at(4, "ftyphei"), at(4, "ftypmif1"):
+		return "heic"
+	case at(4, "ftyp"):
+		return "mp4"
+	case at(0, "\x1aE\xdf\xa3"):
+		return "webm"
+	case at(0, "II*\x00"), at(0, "MM\x00*"):
+		return "tiff"
+	case at(0, "BM"):
+		return "bmp"
+	case at(0, "\x00\x00\x01\x00"):
+		return "ico"
+	}
+	return sniffText(b)
+}
+
+// sniffText tells the kinds of text apart that hosts send in place of an image.
+func sniffText(b []byte) string {
+	text := bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF"))
+	text = bytes.TrimLeft(text[:min(len(text), 1024)], " \t\r\n")
+	text = bytes.ToLower(text)
+	starts := func(s string) bool { return bytes.HasPrefix(text, []byte(s)) }
+	switch {
+	case len(text) == 0:
+		return ""
+	case bytes.Contains(text, []byte("<svg")):
+		return "svg"
+	case starts("<!doctype html"), starts("<html"), starts("<head"), starts("<body"), starts("<script"),
+		bytes.Contains(text, []byte("<html")):
+		return "html"
+	case starts("<?xml"), starts("<"):
+		return "xml"
+	case starts("{"), starts("["):
+		return "json"
+	}
+	return ""
+}
+
+func notAnImage(format string) manifest.Reason {
+	if format == "" {
+		return "not_an_image"
+	}
+	return manifest.Reason("not_an_image_" + format)
+}
+
+func spoken(format string) string {
+	if format == "" {
+		return "of no known kind"
+	}
+	return format
+}
+
+// animatedWebP reads the animation bit of an extended header: "RIFF", size, "WEBP",
+// "VP8X", size, flags.
+func animatedWebP(b []byte) bool {
+	const flags, animation = 20, 0x02
+	return len(b) > flags && string(b[12:16]) == "VP8X" && b[flags]&animation != 0
+}
+
+// A standIn is a picture that a host sends for one it does not have. It is known by a hash,
+// or, where nobody recorded one, by format, size in pixels and length in bytes.
+type standIn struct {
+	sha256, md5 string // lower-case hex, "" when not recorded
+	info        ImageInfo
+	length      int // bytes
+	fault       Fault
+}
+
+// standIns are the recorded ones. Imgur's region block is a failure and no placeholder:
+// it stands for every image of the host, whether that is there or not. It says where we
+// are and nothing of the image; the same run elsewhere gets the picture.
+var standIns = []standIn{
+	{ // preview.redd.it, asset missing: sent with 404, but a cache may make it a 200
+		info: ImageInfo{"png", 130, 60}, length: 1048,
+		fault: Fault{manifest.Placeholder, "known_placeholder", "reddit's grey picture for a missing image"},
+	},
+	{ // https://i.imgur.com/removed.png
+		sha256: "9b5936f4006146e4e1e9025b474c02863c0b5614132ad40db4b925a10e8bfbb9",
+		md5:    "d835884373f4d6c8f24742ceabe74946",
+		info:   ImageInfo{"png", 161, 81}, length: 503,
+		fault: Fault{manifest.Placeholder, "known_placeholder", "imgur's picture for a removed image"},
+	},
+	{ // imgur for the United Kingdom since 2025-09-30
+		sha256: "faa24ec881e6040655c187a681d6dc496eb8aa41e1bd0652a180b3a40b457187",
+		info:   ImageInfo{"png", 336, 478}, length: 34641,
+		fault: Fault{manifest.Failed, "region_block", "imgur is not available in this region; run where it is"},
+	},
+}
+
+// placeholder returns the fault of a known stand-in, or nil.
+func placeholder(body []byte, info ImageInfo) *Fault {
+	s256, m5 := sha256.Sum256(body), md5.Sum(body)
+	return matchStandIn(standIns, hex.EncodeToString(s256[:]), hex.EncodeToString(m5[:]), len(body), info)
+}
+
+func matchStandIn(list []standIn, sha256, md5 string, length int, info ImageInfo) *Fault {
+	for _, s := range list {
+		if s.sha256 == sha256 || s.md5 == md5 || s.info == info && s.length == length {
+			f := s.fault
+			return &f
+		}
+	}
+	return nil
+}

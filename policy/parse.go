@@ -1,0 +1,320 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/BurntSushi/toml"
+)
+
+// maxFile bounds policy.toml; a real one has a few kilobytes.
+const maxFile = 1 << 20
+
+// A fileError is a fault in a policy file. It reads "file:line: message (hint)".
+type fileError struct {
+	file    string
+	line    int // 0 when unknown
+	message string
+	hint    string
+}
+
+func (e *fileError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.file)
+	if e.line > 0 {
+		fmt.Fprintf(&b, ":%d", e.line)
+	}
+	b.WriteString(": " + e.message)
+	if e.hint != "" {
+		b.WriteString(" (" + e.hint + ")")
+	}
+	return b.String()
+}
+
+// The document is policy.toml as it is written. Pointers tell a missing key from a zero.
+type document struct {
+	Reddit struct {
+		RequestsPerMinute *float64 `toml:"requests_per_minute"`
+		RecheckWithin     *string  `toml:"recheck_within"`
+		SecondLookAfter   *string  `toml:"second_look_after"`
+		MassRemovalShare  *float64 `toml:"mass_removal_share"`
+	} `toml:"reddit"`
+	Images struct {
+		MaxBytes  *int64         `toml:"max_bytes"`
+		MaxPixels *int64         `toml:"max_pixels"`
+		MaxSide   *int           `toml:"max_side"`
+		Host      []hostDocument `toml:"host"`
+	} `toml:"images"`
+	Filter struct {
+		Mode             *string  `toml:"mode"`
+		EnglishThreshold *float64 `toml:"english_threshold"`
+	} `toml:"filter"`
+	Dedupe struct {
+		HashRadius     *int `toml:"hash_radius"`
+		WordDifference *int `toml:"word_difference"`
+	} `toml:"dedupe"`
+}
+
+type hostDocument struct {
+	Name              string   `toml:"name"`
+	RequestsPerSecond *float64 `toml:"requests_per_second"`
+	Concurrency       *int     `toml:"concurrency"`
+}
+
+// Parse reads a policy.toml. Keys that are missing take their values from Default; an
+// unknown key, a wrong type or a value out of range is an error that names file, line
+// and what to write instead. The file name is used in messages only.
+func Parse(b []byte, file string) (Policy, error) {
+	if len(b) > maxFile {
+		return Policy{}, &fileError{file, 0, fmt.Sprintf("the policy is %d bytes long, more than %d", len(b), maxFile), "is this the right file?"}
+	}
+	if !utf8.Valid(b) {
+		return Policy{}, &fileError{file, 0, "not valid UTF-8", "save the file as UTF-8 text"}
+	}
+	var doc document
+	meta, err := toml.Decode(string(b), &doc)
+	if err != nil {
+		return Policy{}, syntaxError(err, file)
+	}
+	where := lines(b)
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return Policy{}, unknownKey(unknown[0], file, where)
+	}
+	p, key, err := doc.policy()
+	if err != nil {
+		return Policy{}, &fileError{file, where[key], err.Error(), ""}
+	}
+	return p, nil
+}
+
+// A wrong type is reported as "toml: line 3 (last key "a.b"): incompatible types: ..."
+var typeError = regexp.MustCompile(`^toml: line (\d+) \(last key "([^"]*)"\): (.*)$`)
+
+func syntaxError(err error, file string) error {
+	var pe toml.ParseError
+	if errors.As(err, &pe) && pe.Message != "" {
+		return &fileError{file, pe.Position.Line, pe.Message, ""}
+	}
+	if m := typeError.FindStringSubmatch(err.Error()); m != nil {
+		line, _ := strconv.Atoi(m[1])
+		return &fileError{file, line, m[2] + ": " + m[3], "the default policy shows the form of every key"}
+	}
+	return &fileError{file, 0, err.Error(), ""}
+}
+
+// policy fills the gaps with defaults and checks every value. On an error it names the
+// key at fault in the form that lines uses.
+func (d *document) policy() (p Policy, key string, err error) {
+	p = Default()
+	set(&p.Reddit.RequestsPerMinute, d.Reddit.RequestsPerMinute)
+	set(&p.Reddit.MassRemovalShare, d.Reddit.MassRemovalShare)
+	for _, t := range []struct {
+		key  string
+		to   *time.Duration
+		text *string
+	}{
+		{"reddit.recheck_within", &p.Reddit.RecheckWithin, d.Reddit.RecheckWithin},
+		{"reddit.second_look_after", &p.Reddit.SecondLookAfter, d.Reddit.SecondLookAfter},
+	} {
+		if t.text == nil {
+			continue
+		}
+		if *t.to, err = time.ParseDuration(*t.text); err != nil {
+			return p, t.key, fmt.Errorf(`%s: %q is not a duration; write for example "30s", "90m" or "48h"`, t.key, *t.text)
+		}
+	}
+	set(&p.Images.MaxBytes, d.Images.MaxBytes)
+	set(&p.Images.MaxPixels, d.Images.MaxPixels)
+	set(&p.Images.MaxSide, d.Images.MaxSide)
+	if d.Filter.Mode != nil {
+		p.Filter.Mode = Mode(*d.Filter.Mode)
+	}
+	set(&p.Filter.EnglishThreshold, d.Filter.EnglishThreshold)
+	set(&p.Dedupe.HashRadius, d.Dedupe.HashRadius)
+	set(&p.Dedupe.WordDifference, d.Dedupe.WordDifference)
+	if d.Images.Host != nil {
+		p.Images.Hosts = nil
+	}
+	for _, h := range d.Images.Host {
+		host := Host{Name: strings.ToLower(h.Name), RequestsPerSecond: 1, Concurrency: 1}
+		set(&host.RequestsPerSecond, h.RequestsPerSecond)
+		set(&host.Concurrency, h.Concurrency)
+		p.Images.Hosts = append(p.Images.Hosts, host)
+	}
+	key, err = p.check()
+	return p, key, err
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// check returns the first setting that is out of range. The comparisons are written so
+// that NaN fails them.
+func (p Policy) check() (key string, err error) {
+	type rule struct {
+		key  string
+		ok   bool
+		got  any
+		want string
+	}
+	in := func(x, low, high float64) bool { return x >= low && x <= high }
+	r, i, f, d := p.Reddit, p.Images, p.Filter, p.Dedupe
+	rules := []rule{
+		{"reddit.requests_per_minute", r.RequestsPerMinute > 0 && r.RequestsPerMinute <= 100, r.RequestsPerMinute, "more than 0 and at most 100, which is what Reddit allows"},
+		{"reddit.recheck_within", r.RecheckWithin > 0 && r.RecheckWithin <= 48*time.Hour, r.RecheckWithin, "more than 0s and at most 48h, the time Reddit gives for honouring deletions"},
+		{"reddit.second_look_after", r.SecondLookAfter >= 0 && r.SecondLookAfter <= 24*time.Hour, r.SecondLookAfter, "0s to 24h"},
+		{"reddit.mass_removal_share", r.MassRemovalShare > 0 && r.MassRemovalShare <= 1, r.MassRemovalShare, "more than 0 and at most 1"},
+		{"images.max_bytes", in(float64(i.MaxBytes), 1, 256<<20), i.MaxBytes, "1 to 268435456"},
+		{"images.max_pixels", in(float64(i.MaxPixels), 1, 268402689), i.MaxPixels, "1 to 268402689"},
+		{"images.max_side", in(float64(i.MaxSide), 1, 65535), i.MaxSide, "1 to 65535"},
+		{"filter.mode", f.Mode == Drop || f.Mode == Flag, fmt.Sprintf("%q", f.Mode), `"drop" or "flag"`},
+		{"filter.english_threshold", in(f.EnglishThreshold, 0, 1), f.EnglishThreshold, "0 to 1"},
+		{"dedupe.hash_radius", in(float64(d.HashRadius), 0, 31), d.HashRadius, "0 to 31, of the 64 bits of a hash"},
+		{"dedupe.word_difference", in(float64(d.WordDifference), 0, 1000), d.WordDifference, "0 to 1000"},
+	}
+	for n, h := range i.Hosts {
+		at := fmt.Sprintf("images.host[%d].", n)
+		rules = append(rules,
+			rule{at + "name", hostName(h.Name), fmt.Sprintf("%q", h.Name), "a host name such as i.redd.it, without scheme, port, path or wildcard"},
+			rule{at + "requests_per_second", h.RequestsPerSecond > 0 && h.RequestsPerSecond <= 100, h.RequestsPerSecond, "more than 0 and at most 100"},
+			rule{at + "concurrency", in(float64(h.Concurrency), 1, 64), h.Concurrency, "1 to 64"})
+		for m := range n {
+			rules = append(rules, rule{at + "name", i.Hosts[m].Name != h.Name, fmt.Sprintf("%q", h.Name), "a host that is not in the list already"})
+		}
+	}
+	for _, rule := range rules {
+		if !rule.ok {
+			return rule.key, fmt.Errorf("%s is %v; it must be %s", rule.key, rule.got, rule.want)
+		}
+	}
+	return "", nil
+}
+
+// hostName reports whether s is a lower-case DNS name of two labels or more whose last
+// label is not a number, which rules out addresses.
+func hostName(s string) bool {
+	labels := strings.Split(s, ".")
+	if len(s) > 253 || len(labels) < 2 {
+		return false
+	}
+	for _, l := range labels {
+		if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' ||
+			strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return false
+		}
+	}
+	return strings.Trim(labels[len(labels)-1], "0123456789") != ""
+}
+
+// lines finds the line of every key in a document that has already parsed: BurntSushi
+// reports undecoded keys without their places. Keys of the n-th [[images.host]] are
+// named images.host[n].key. It reads the plain form "key = value" under a [table];
+// a key in another form is not found, and a message about it has no line.
+func lines(b []byte) map[string]int {
+	found := map[string]int{}
+	table, count := "", map[string]int{}
+	for n, line := range strings.Split(string(b), "\n") {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
+		line = strings.TrimSpace(line)
+		switch name, _, isKey := strings.Cut(line, "="); {
+		case strings.HasPrefix(line, "[["):
+			table = strings.Trim(line, "[] \t")
+			table, count[table] = fmt.Sprintf("%s[%d]", table, count[table]), count[table]+1
+			note(found, table, n)
+			note(found, table+".name", n) // so that a missing name has a line too
+		case strings.HasPrefix(line, "["):
+			table = strings.Trim(line, "[] \t")
+			note(found, table, n)
+		case isKey:
+			key := strings.Trim(strings.TrimSpace(name), `"'`)
+			if table != "" {
+				key = table + "." + key
+			}
+			found[key] = n + 1
+		}
+	}
+	return found
+}
+
+func note(found map[string]int, key string, n int) {
+	if _, ok := found[key]; !ok {
+		found[key] = n + 1
+	}
+}
+
+// unknownKey makes the error for a key that no setting has.
+func unknownKey(key toml.Key, file string, where map[string]int) error {
+	name := key.String()
+	line := where[name]
+	for n := 0; line == 0 && n < len(where); n++ { // inside an array of tables
+		last := len(key) - 1
+		line = where[fmt.Sprintf("%s[%d].%s", key[:last].String(), n, key[last])]
+	}
+	hint := "see the comments of the default policy for the keys there are"
+	if near := nearest(name, keysOf(reflect.TypeFor[document](), "")); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return &fileError{file, line, "unknown key " + name, hint}
+}
+
+// keysOf lists the dotted keys of a document type.
+func keysOf(t reflect.Type, prefix string) []string {
+	var keys []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key, ft := prefix+f.Tag.Get("toml"), f.Type
+		keys = append(keys, key)
+		if ft.Kind() == reflect.Slice || ft.Kind() == reflect.Pointer {
+			ft = ft.Elem()
+		}
+		if ft.Kind() == reflect.Struct {
+			keys = append(keys, keysOf(ft, key+".")...)
+		}
+	}
+	return keys
+}
+
+// nearest returns the key that a mistyped one was probably meant to be: one that ends in
+// the same name under another table, or the one with the fewest edits, at most 3.
+func nearest(name string, keys []string) string {
+	best, least := "", 4
+	for _, k := range keys {
+		if strings.HasSuffix(k, "."+name[strings.LastIndex(name, ".")+1:]) {
+			return k
+		}
+		if d := edits(name, k); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance in bytes.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

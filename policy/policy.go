@@ -1,0 +1,155 @@
+// Package policy holds the decisions of rehydrate that need neither network, clock nor
+// disk: what a release allows (policy.toml), what Reddit's answer says of a post
+// (Judge), and whether a downloaded body may be treated as an image (InspectImage).
+//
+// Everything here is a function of its arguments: the same input gives the same
+// answer, on every machine, at any time. Nothing is stored or logged, and all of
+// it is safe for concurrent use.
+//
+// # Limitations
+//
+// InspectImage reads headers only; a body that passes can still fail in DecodeImage.
+// DecodeImage recovers from a panic of a decoder, but cannot stop one that is slow:
+// the caps on bytes, pixels and JPEG scans bound the work, they do not time it.
+package policy
+
+import (
+	"crypto/sha256"
+	_ "embed" // for default.toml
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Mode says what becomes of entries that the text filter rejects.
+type Mode string
+
+// The filter modes.
+const (
+	Drop Mode = "drop" // left out of the dataset
+	Flag Mode = "flag" // kept, with the verdict in a column
+)
+
+// A Policy is what a release allows. Make one with Default or Parse: the zero value
+// allows nothing.
+type Policy struct {
+	Reddit Reddit
+	Images Images
+	Filter Filter
+	Dedupe Dedupe
+}
+
+// Reddit holds the rules for asking Reddit's API.
+type Reddit struct {
+	RequestsPerMinute float64       // API and token requests together
+	RecheckWithin     time.Duration // how long a live answer stays good for an export
+	SecondLookAfter   time.Duration // pause before an absent id is asked again
+	MassRemovalShare  float64       // newly lost share of the live posts that withholds them
+}
+
+// Images holds the rules for image hosts and image files.
+type Images struct {
+	Hosts     []Host
+	MaxBytes  int64
+	MaxPixels int64
+	MaxSide   int
+}
+
+// A Host is an image host that may be asked.
+type Host struct {
+	Name              string // lower case, no port
+	RequestsPerSecond float64
+	Concurrency       int
+}
+
+// Filter holds the rules of the English filter.
+type Filter struct {
+	Mode             Mode
+	EnglishThreshold float64 // least share of words found in the dictionary, 0 to 1
+}
+
+// Dedupe holds the rules for near-duplicates.
+type Dedupe struct {
+	HashRadius     int // most bits that differ between hashes of one image
+	WordDifference int // texts that differ in fewer words than this are the same
+}
+
+//go:embed default.toml
+var defaultTOML string
+
+// DefaultTOML returns a policy.toml that says Default() in full, with a comment on every
+// key for the maintainer who edits it.
+func DefaultTOML() []byte { return []byte(defaultTOML) }
+
+// Default returns the policy of a release that has no policy.toml.
+func Default() Policy {
+	return Policy{
+		Reddit: Reddit{
+			RequestsPerMinute: 60,
+			RecheckWithin:     48 * time.Hour,
+			SecondLookAfter:   30 * time.Second,
+			MassRemovalShare:  0.10,
+		},
+		Images: Images{
+			Hosts: []Host{
+				{Name: "i.redd.it", RequestsPerSecond: 10, Concurrency: 4},
+				{Name: "preview.redd.it", RequestsPerSecond: 10, Concurrency: 4},
+				{Name: "i.imgur.com", RequestsPerSecond: 0.5, Concurrency: 1},
+			},
+			MaxBytes:  20 << 20,
+			MaxPixels: 40_000_000,
+			MaxSide:   16384,
+		},
+		Filter: Filter{Mode: Drop, EnglishThreshold: 0.6},
+		Dedupe: Dedupe{HashRadius: 8, WordDifference: 3},
+	}
+}
+
+// Host returns the rules for the named host and whether it may be asked at all. The name
+// is compared without regard to case and to one trailing dot; nothing else is forgiven,
+// so that i.redd.it.example.com, or a name with a port, is not i.redd.it.
+func (p Policy) Host(name string) (Host, bool) {
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	for _, h := range p.Images.Hosts {
+		if h.Name == name {
+			return h, true
+		}
+	}
+	return Host{}, false
+}
+
+// clockSkew is how far ahead of now a last look may lie before it is not believed.
+const clockSkew = 5 * time.Minute
+
+// Stale reports whether a post last seen live at lastLive is too old to be exported at
+// now. A post never seen live is stale, and so is one seen in the future.
+func (p Policy) Stale(lastLive, now time.Time) bool {
+	if lastLive.IsZero() {
+		return true
+	}
+	age := now.Sub(lastLive)
+	return age > p.Reddit.RecheckWithin || age < -clockSkew
+}
+
+// Digest returns the SHA-256, as lower-case hex, of the effective settings. Two files
+// that mean the same have the same digest: comments, spelling of numbers, key order,
+// left-out defaults and the order of the hosts do not count.
+func (p Policy) Digest() string {
+	var b strings.Builder
+	number := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+	fmt.Fprintln(&b, "rehydrate policy 1")
+	fmt.Fprintln(&b, "reddit", number(p.Reddit.RequestsPerMinute), p.Reddit.RecheckWithin.Nanoseconds(),
+		p.Reddit.SecondLookAfter.Nanoseconds(), number(p.Reddit.MassRemovalShare))
+	fmt.Fprintln(&b, "images", p.Images.MaxBytes, p.Images.MaxPixels, p.Images.MaxSide)
+	hosts := slices.SortedFunc(slices.Values(p.Images.Hosts), func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
+	for _, h := range hosts {
+		fmt.Fprintln(&b, "host", h.Name, number(h.RequestsPerSecond), h.Concurrency)
+	}
+	fmt.Fprintln(&b, "filter", p.Filter.Mode, number(p.Filter.EnglishThreshold))
+	fmt.Fprintln(&b, "dedupe", p.Dedupe.HashRadius, p.Dedupe.WordDifference)
+	sum := sha256.Sum256([]byte(b.String()))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,197 @@
+package policy
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDefaultTOMLSaysDefault(t *testing.T) {
+	got, err := Parse(DefaultTOML(), "policy.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), got); diff != "" {
+		t.Errorf("Parse(DefaultTOML()) differs from Default() (-want +got):\n%s", diff)
+	}
+	if key, err := Default().check(); err != nil {
+		t.Errorf("Default() fails its own check at %s: %v", key, err)
+	}
+	// Each key must be written out: a maintainer edits what stands there.
+	for _, key := range keysOf(reflect.TypeFor[document](), "") {
+		last := key[strings.LastIndex(key, ".")+1:]
+		if !strings.Contains(defaultTOML, last+" =") && !strings.Contains(defaultTOML, last+"]") {
+			t.Errorf("the default policy does not show %s", key)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	got, err := Parse([]byte(`
+[reddit]
+requests_per_minute = 100   # whole numbers will do
+recheck_within = "90m"
+[[images.host]]
+name = "I.Redd.It"
+[[images.host]]
+name = "upload.example.org"
+requests_per_second = 0.25
+concurrency = 2
+[filter]
+mode = "flag"
+[dedupe]
+word_difference = 0
+`), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Reddit.RequestsPerMinute = 100
+	want.Reddit.RecheckWithin = 90 * time.Minute
+	want.Images.Hosts = []Host{{"i.redd.it", 1, 1}, {"upload.example.org", 0.25, 2}}
+	want.Filter.Mode = Flag
+	want.Dedupe.WordDifference = 0
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Parse (-want +got):\n%s", diff)
+	}
+	if got, err := Parse(nil, "p"); err != nil || !cmp.Equal(got, Default()) {
+		t.Errorf("Parse of an empty file = %v, %v; want the defaults", got, err)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"misspelt key", "[reddit]\nrequest_per_minute = 3\n", "p.toml:2: unknown key reddit.request_per_minute (did you mean reddit.requests_per_minute?)"},
+		{"key under the wrong table", "# x\n[images]\nhash_radius = 3\n", "p.toml:3: unknown key images.hash_radius (did you mean dedupe.hash_radius?)"},
+		{"unknown table", "[network]\n", "p.toml:1: unknown key network (see the comments"},
+		{"unknown key of the second host", "[[images.host]]\nname='a.b'\n[[images.host]]\nname='c.d'\nratio = 3\n", "p.toml:5: unknown key images.host.ratio"},
+		{"not TOML", "a = 1\nb == 2\n", "p.toml:2: "},
+		{"same key twice", "[reddit]\nrequests_per_minute=1\nrequests_per_minute=2\n", "p.toml:3: "},
+		{"wrong type", "[reddit]\n\nrequests_per_minute = 'many'\n", "p.toml:3: reddit.requests_per_minute: incompatible types"},
+		{"too fast", "[reddit]\nrequests_per_minute = 101\n", "p.toml:2: reddit.requests_per_minute is 101; it must be more than 0 and at most 100"},
+		{"stopped", "[reddit]\nrequests_per_minute = 0.0\n", "reddit.requests_per_minute is 0"},
+		{"not a number", "[reddit]\nrequests_per_minute = nan\n", "reddit.requests_per_minute is NaN"},
+		{"infinite", "[filter]\nenglish_threshold = inf\n", "filter.english_threshold is +Inf"},
+		{"duration without a unit", "[reddit]\nrecheck_within = '48'\n", `p.toml:2: reddit.recheck_within: "48" is not a duration; write for example "30s"`},
+		{"recheck too late", "[reddit]\nrecheck_within = '49h'\n", "at most 48h"},
+		{"negative pause", "[reddit]\nsecond_look_after = '-1s'\n", "reddit.second_look_after is -1s"},
+		{"share of nothing", "[reddit]\nmass_removal_share = 0\n", "reddit.mass_removal_share is 0"},
+		{"no bytes", "[images]\nmax_bytes = 0\n", "images.max_bytes is 0"},
+		{"too many pixels", "[images]\nmax_pixels = 300000000\n", "images.max_pixels is 300000000; it must be 1 to 268402689"},
+		{"no side", "[images]\nmax_side = -1\n", "images.max_side is -1"},
+		{"mode", "[filter]\nmode = 'keep'\n", `filter.mode is "keep"; it must be "drop" or "flag"`},
+		{"radius", "[dedupe]\nhash_radius = 32\n", "dedupe.hash_radius is 32"},
+		{"words", "[dedupe]\nword_difference = -1\n", "dedupe.word_difference is -1"},
+		{"host without a name", "[[images.host]]\nconcurrency = 1\n", `p.toml:1: images.host[0].name is ""`},
+		{"host as a URL", "[[images.host]]\nname = 'https://i.redd.it'\n", "without scheme"},
+		{"host with a port", "[[images.host]]\nname = 'i.redd.it:443'\n", "without scheme"},
+		{"host with a wildcard", "[[images.host]]\nname = '*.redd.it'\n", "without scheme"},
+		{"host as an address", "[[images.host]]\nname = '127.0.0.1'\n", "without scheme"},
+		{"host twice", "[[images.host]]\nname = 'a.b'\n[[images.host]]\nname = 'A.B'\n", `p.toml:4: images.host[1].name is "a.b"; it must be a host that is not in the list already`},
+		{"host too fast", "[[images.host]]\nname = 'a.b'\nrequests_per_second = 1000\n", "p.toml:3: images.host[0].requests_per_second is 1000"},
+		{"host without a place", "[[images.host]]\nname = 'a.b'\nconcurrency = 0\n", "images.host[0].concurrency is 0"},
+		{"not UTF-8", "\xff", "not valid UTF-8"},
+		{"too long", strings.Repeat("#\n", maxFile), "is this the right file?"},
+	}
+	for _, tt := range tests {
+		_, err := Parse([]byte(tt.text), "p.toml")
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "p.toml") {
+			t.Errorf("%s: Parse = %v, want an error with %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	parse := func(s string) Policy {
+		t.Helper()
+		p, err := Parse([]byte(s), "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	same := []string{
+		"",
+		defaultTOML,
+		"[dedupe]\nword_difference = 3\nhash_radius = 0x8\n[reddit]\nrequests_per_minute = 6e1\nrecheck_within = '2880m'\n",
+		"[[images.host]]\nname='i.imgur.com'\nrequests_per_second=0.5\n[[images.host]]\nname='preview.redd.it'\nrequests_per_second=10\nconcurrency=4\n[[images.host]]\nname='i.redd.it'\nrequests_per_second=10\nconcurrency=4\n",
+	}
+	for _, s := range same {
+		if got := parse(s).Digest(); got != Default().Digest() || len(got) != 64 {
+			t.Errorf("Digest of %q = %s, want that of the default %s", s, got, Default().Digest())
+		}
+	}
+	seen := map[string]string{Default().Digest(): "the default"}
+	for _, s := range []string{
+		"[reddit]\nrequests_per_minute = 61", "[reddit]\nrecheck_within = '47h'", "[reddit]\nsecond_look_after = '31s'",
+		"[reddit]\nmass_removal_share = 0.11", "[images]\nmax_bytes = 1", "[images]\nmax_pixels = 1", "[images]\nmax_side = 1",
+		"[[images.host]]\nname='i.redd.it'", "[[images.host]]\nname='i.redd.it'\nconcurrency=2", "[[images.host]]\nname='i.redd.it'\nrequests_per_second=2",
+		"[filter]\nmode='flag'", "[filter]\nenglish_threshold=0.5", "[dedupe]\nhash_radius=7", "[dedupe]\nword_difference=2",
+	} {
+		d := parse(s).Digest()
+		if other, ok := seen[d]; ok {
+			t.Errorf("Digest of %q is that of %s", s, other)
+		}
+		seen[d] = s
+	}
+}
+
+func TestHost(t *testing.T) {
+	p := Default()
+	for name, want := range map[string]bool{
+		"i.redd.it": true, "I.REDD.IT": true, "i.redd.it.": true, "i.redd.it..": false, "redd.it": false,
+		"i.redd.it.example.com": false, "xi.redd.it": false, "i.redd.it:443": false, "": false, ".": false, " i.redd.it": false,
+	} {
+		if h, ok := p.Host(name); ok != want || ok && h.Name != "i.redd.it" {
+			t.Errorf("Host(%q) = %v, %v; want %v", name, h, ok, want)
+		}
+	}
+	if _, ok := (Policy{}).Host("i.redd.it"); ok {
+		t.Error("the zero policy allows a host")
+	}
+}
+
+func TestStale(t *testing.T) {
+	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
+	p := Default()
+	for _, tt := range []struct {
+		age  time.Duration
+		want bool
+	}{
+		{0, false}, {48 * time.Hour, false}, {48*time.Hour + 1, true}, {-time.Minute, false}, {-time.Hour, true},
+		{math.MaxInt64, true},
+	} {
+		if got := p.Stale(now.Add(-tt.age), now); got != tt.want {
+			t.Errorf("Stale at age %v = %v, want %v", tt.age, got, tt.want)
+		}
+	}
+	if !p.Stale(time.Time{}, now) {
+		t.Error("a post never seen live is not stale")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(defaultTOML)
+	f.Add("[[images.host]]\nname = 'a.b'\n")
+	f.Add("images.host = [{name = 'a.b'}]\nreddit.x = 1")
+	f.Add("[reddit]\n'requests_per_minute' = 1e308\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := Parse([]byte(s), "p")
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "p") {
+				t.Errorf("error without the file: %v", err)
+			}
+			return
+		}
+		if key, err := p.check(); err != nil {
+			t.Errorf("Parse let %s pass: %v", key, err)
+		}
+		if p.Digest() != p.Digest() {
+			t.Error("the digest is not stable")
+		}
+	})
+}
