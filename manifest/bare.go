@@ -57,9 +57,15 @@ func (f *fit) add(c Cell, v vocabulary, at func() (line, column int)) {
 		f.example = c.Text + strings.Join(c.List, ", ")
 		f.line, f.column = at()
 	}
+	f.match(c, v, 1)
+}
+
+// match counts the cell n times for each separator under which it is labels.
+func (f *fit) match(c Cell, v vocabulary, n int) {
+	_, whole := v.find(c.Text)
 	for i, sign := range separators {
-		if labelsOf(c, sign, v) {
-			f.matched[i]++
+		if !c.IsList && whole || labelsOf(c, sign, v) {
+			f.matched[i] += n
 		}
 	}
 }

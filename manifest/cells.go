@@ -106,7 +106,7 @@ func (d *decoder) id(cells []Cell) PostID {
 	if p, isProblem := err.(*Problem); isProblem {
 		d.report(i, p.Message, p.Hint)
 	}
-	return id
+	return PostID(strings.Clone(string(id))) // an id that is kept should not keep its row
 }
 
 func (d *decoder) image(cells []Cell) int {
@@ -166,7 +166,7 @@ func (d *decoder) hex(field int, cells []Cell, n int) string {
 		d.report(i, fmt.Sprintf("%s is not a %s", quote(text), fieldNames[field]), fmt.Sprintf("it has %d hex digits; leave the cell empty where there is none", n))
 		return ""
 	}
-	return text
+	return strings.Clone(text)
 }
 
 // isHex reports whether s is n lower-case hex digits.

@@ -288,7 +288,7 @@ func (s *settings) mapSpelling(t *table, v vocabulary, spelling, code string) {
 		t.add(spelling, fmt.Sprintf("spelling %s already means label %s", quote(spelling), quote(v.codes()[other])), "codes, names and spellings are compared without regard to case and must differ")
 		return
 	}
-	v.index[fold(spelling)] = label
+	v.add(spelling, label)
 }
 
 func validSeparator(s string) bool {

@@ -129,19 +129,27 @@ func (c *Category) fault() (message, hint string) {
 // A vocabulary finds a category's labels by code, name or mapped spelling.
 type vocabulary struct {
 	category *Category
-	index    map[string]int // folded text -> place in category.Labels
+	index    map[string]int // text, folded and as it is spelled -> place in category.Labels
 }
 
 func newVocabulary(c *Category) vocabulary {
 	v := vocabulary{category: c, index: make(map[string]int, 2*len(c.Labels))}
 	for i, l := range c.Labels {
-		v.index[fold(l.Code)] = i
-		v.index[fold(l.Name)] = i
+		v.add(l.Code, i)
+		v.add(l.Name, i)
 	}
 	return v
 }
 
+func (v vocabulary) add(text string, label int) {
+	v.index[fold(text)] = label
+	v.index[text] = label // folding is the costly part of reading, and seldom needed
+}
+
 func (v vocabulary) find(text string) (int, bool) {
+	if i, ok := v.index[text]; ok {
+		return i, true
+	}
 	i, ok := v.index[fold(text)]
 	return i, ok
 }

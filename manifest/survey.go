@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ import (
 const (
 	maxGuessedLabels = 50
 	maxGuessedText   = 64 // bytes
+	maxPending       = 1000
 )
 
 // A survey is what a whole manifest says of its columns.
@@ -45,6 +47,9 @@ type columnSurvey struct {
 	folded bool    // two values differ only in case
 	parts  [len(separators)]partSurvey
 	fits   []fit // by FigSIM's categories
+
+	pending map[string]int // texts put by, each with how often it came
+	order   []string       // of pending, as they were met
 }
 
 // A partSurvey is a column read as lists under one separator (or as the lists they are).
@@ -111,6 +116,9 @@ func (r *Release) survey() (*survey, error) {
 			s.columns[i].add(cell, s.figsim)
 		}
 	}
+	for _, c := range s.columns {
+		c.flush(s.figsim)
+	}
 	if len(s.columns) == 0 && len(first.List) > 0 {
 		return nil, &first
 	}
@@ -119,51 +127,79 @@ func (r *Release) survey() (*survey, error) {
 
 func (s *survey) widen(names []string) {
 	for len(s.columns) < len(names) {
-		s.columns = append(s.columns, &columnSurvey{name: names[len(s.columns)], fits: make([]fit, len(s.figsim))})
+		s.columns = append(s.columns, &columnSurvey{
+			name: names[len(s.columns)], fits: make([]fit, len(s.figsim)), pending: make(map[string]int),
+		})
 	}
 }
 
 func (c *columnSurvey) add(cell Cell, figsim []vocabulary) {
-	for i := range c.fits {
-		c.fits[i].add(cell, figsim[i], func() (int, int) { return 0, 0 })
-	}
 	switch text := strings.TrimSpace(cell.Text); {
 	case cell.nested:
 		c.nested = true
 	case cell.Null, !cell.IsList && text == "":
 		c.empty++
 	case cell.IsList:
-		c.filled++
 		c.lists++
+		c.addParts(cell, figsim, 1)
 		for i := range c.parts {
-			c.parts[i].add(cell.List)
+			c.parts[i].add(cell.List, 1)
 		}
 	default:
-		c.filled++
-		c.addText(text)
-		for i, sign := range separators {
-			c.parts[i].add(strings.Split(text, sign))
+		if _, put := c.pending[text]; !put {
+			text = strings.Clone(text)
+			c.order = append(c.order, text)
+		}
+		c.pending[text]++
+		if len(c.order) == maxPending {
+			c.flush(figsim)
 		}
 	}
 }
 
-func (c *columnSurvey) addText(text string) {
-	if id, err := ParsePostID(text); err == nil {
-		c.ids++
-		if len(id) != len(text) {
-			c.addresses++
-		}
-		if s := string(id); strings.ContainsAny(s, "0123456789") && !digits(s) {
-			c.mixed++
+// flush counts the texts that were put by, each once and with its number, in the order
+// in which they were first met.
+func (c *columnSurvey) flush(figsim []vocabulary) {
+	for _, text := range c.order {
+		n := c.pending[text]
+		c.addParts(Cell{Text: text}, figsim, n)
+		c.addText(text, n)
+		for i, sign := range separators {
+			if !c.parts[i].dead() {
+				c.parts[i].add(strings.Split(text, sign), n)
+			}
 		}
 	}
-	count := func(n *int, yes bool) {
+	clear(c.pending)
+	c.order = c.order[:0]
+}
+
+// addParts counts a cell for FigSIM's categories; one that had a strange cell is out.
+func (c *columnSurvey) addParts(cell Cell, figsim []vocabulary, n int) {
+	c.filled += n
+	for i := range c.fits {
+		f := &c.fits[i]
+		if f.filled > slices.Max(f.matched[:]) {
+			continue
+		}
+		f.filled += n
+		f.match(cell, figsim[i], n)
+	}
+}
+
+func (c *columnSurvey) addText(text string, n int) {
+	count := func(total *int, yes bool) {
 		if yes {
-			*n++
+			*total += n
 		}
 	}
+	id, err := ParsePostID(text)
+	s := string(id)
 	_, isFlag := flagText(text)
 	number, isNumber := imageNumber(text)
+	count(&c.ids, err == nil)
+	count(&c.addresses, err == nil && len(s) != len(text))
+	count(&c.mixed, err == nil && strings.ContainsAny(s, "0123456789") && !digits(s))
 	count(&c.sha256, isHex(foldASCII(text), 64))
 	count(&c.phash, isHex(foldASCII(text), 16))
 	count(&c.numbers, isNumber)
@@ -178,21 +214,23 @@ func (c *columnSurvey) addText(text string) {
 	}
 }
 
-func (p *partSurvey) add(parts []string) {
+// dead reports that the column is no list of labels under this separator, whatever follows.
+func (p *partSurvey) dead() bool { return p.bad || p.words.over }
+
+func (p *partSurvey) add(parts []string, n int) {
 	if len(parts) > 1 {
-		p.several++
+		p.several += n
 	}
-	seen := make(map[string]bool, len(parts))
-	for _, part := range parts {
+	for i, part := range parts {
 		part = strings.TrimSpace(part)
-		if !validText(part, maxGuessedText) || strings.Contains(part, "://") || seen[fold(part)] {
+		same := func(other string) bool { return fold(other) == fold(part) }
+		if !validText(part, maxGuessedText) || strings.Contains(part, "://") || slices.ContainsFunc(parts[:min(i, maxGuessedLabels)], same) {
 			p.bad = true
 			return
 		}
 		if isNone(part) && len(parts) > 1 {
 			p.none = true
 		}
-		seen[fold(part)] = true
 		p.words.add(part)
 	}
 }
@@ -226,7 +264,9 @@ func (c *columnSurvey) isMulti(sign int) bool {
 }
 
 // usable reports whether the column's name can be written into release.toml.
-func (c *columnSurvey) usable() bool { return c.name != "" && utf8.ValidString(c.name) }
+func (c *columnSurvey) usable() bool {
+	return c.name != "" && len(c.name) <= maxLabelText && utf8.ValidString(c.name)
+}
 
 // personal reports whether the column, by its name, tells of people or their words,
 // which are no labels and belong in no release.

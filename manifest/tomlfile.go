@@ -12,7 +12,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-const maxTOML = 256 << 10 // bytes of release.toml
+const maxTOML = 512 << 10 // bytes of release.toml
 
 // A tomlFile is a TOML file that is read key by key, so that every key nobody asked
 // for, and every value of a wrong type, is a Problem with its line.
@@ -35,10 +35,13 @@ func parseTOML(b []byte, file string) (*tomlFile, *Problem) {
 		return &Problem{File: file, Line: line, Column: column, Message: message, Hint: hint}
 	}
 	if len(b) > maxTOML {
-		return nil, bad(1, 0, "the file is larger than 256 KiB", "it holds settings only; the entries stand in the manifest")
+		return nil, bad(1, 0, "the file is larger than 512 KiB", "it holds settings only; the entries stand in the manifest")
 	}
 	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
 		return nil, bad(1, 1, "the file starts with a byte order mark", `save it as "UTF-8", without BOM`)
+	}
+	if line, ok := tomlShape(string(b)); !ok {
+		return nil, bad(line, 0, "a key is too long or brackets are nested too deep", "release.toml needs keys of a few words, and tables in lists at most")
 	}
 	t := &tomlFile{file: file, lines: strings.Split(string(b), "\n")}
 	_, err := toml.Decode(string(b), &t.root)
@@ -46,7 +49,11 @@ func parseTOML(b []byte, file string) (*tomlFile, *Problem) {
 	switch {
 	case errors.As(err, &parse):
 		line := min(max(parse.Position.Line, 1), len(t.lines))
-		return nil, bad(line, max(parse.Position.Col, 1), "not valid TOML: "+parse.Message, `a line is key = "text", [table] or # comment`)
+		column := max(parse.Position.Col, 0)
+		if column > len(t.lines[line-1])+1 { // of a key that stands twice the parser gives no place in the line
+			column = 0
+		}
+		return nil, bad(line, column, "not valid TOML: "+parse.Message, `a line is key = "text", [table] or # comment`)
 	case err != nil:
 		return nil, bad(1, 0, "not valid TOML: "+err.Error(), `a line is key = "text", [table] or # comment`)
 	}

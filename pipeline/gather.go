@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/bits"
 	"net/url"
 	"strconv"
 	"sync"
@@ -300,7 +301,7 @@ func (r *run) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
 		if err != nil {
 			return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_phash", Detail: e.PHash}
 		}
-		if d := dedupe.Distance(want, img.PHash); d > r.Policy.Dedupe.HashRadius {
+		if d := bits.OnesCount64(want ^ img.PHash); d > r.Policy.Dedupe.HashRadius {
 			return &policy.Fault{Outcome: manifest.Changed, Reason: "phash",
 				Detail: fmt.Sprintf("the image is %d bits from the manifest's phash, %d are allowed", d, r.Policy.Dedupe.HashRadius)}
 		}

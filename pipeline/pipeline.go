@@ -62,6 +62,7 @@ type Config struct {
 	Workspace  *workspace.Workspace // locked by this process
 	Reddit     *reddit.Client
 	OCR        *ocr.Pool
+	Workers    int // how many images OCR reads at once
 	Language   *language.Filter
 	Version    string // of the tool, for the provenance of the dataset
 	Now        func() time.Time

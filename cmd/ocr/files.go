@@ -95,10 +95,16 @@ func inOrder(ctx context.Context, pool *ocr.Pool, files []string, workers int) <
 	go func() {
 		defer close(ordered)
 		for slot := range pending {
+			var next reading
+			select {
+			case <-ctx.Done(): // a file can be a pipe that nobody writes to
+				return
+			case next = <-slot:
+			}
 			select {
 			case <-ctx.Done():
 				return
-			case ordered <- <-slot:
+			case ordered <- next:
 			}
 		}
 	}()

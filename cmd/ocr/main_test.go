@@ -1,17 +1,32 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"testing"
 )
 
-// asProgram makes the test binary the program itself, so that pools in tests start real
-// workers.
-const asProgram = "REHYDRATE_TEST_OCR_PROGRAM"
-
+// TestMain makes the test binary the program where it is started as one, so that pools
+// in tests have real workers.
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "worker":
+			main()
+		case "stray-output":
+			strayOutput()
+			os.Exit(0)
+		}
 	}
 	os.Exit(m.Run())
+}
+
+// strayOutput writes to stdout in both ways after it has been reserved.
+func strayOutput() {
+	frames, err := reserveStdout(os.Stdout)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("stray")
+	fmt.Fprint(frames, "frame")
 }

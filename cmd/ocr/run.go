@@ -26,10 +26,10 @@ const (
 // errSomeFailed is returned after every failed file has been reported by itself.
 var errSomeFailed = errors.New("some files could not be read")
 
-// errUsage marks a wrong command line.
-type errUsage struct{ error }
+// usageError marks a wrong command line.
+type usageError struct{ error }
 
-func (e errUsage) Unwrap() error { return e.error }
+func (e usageError) Unwrap() error { return e.error }
 
 // run is the whole program. env holds NAME=value pairs.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -43,7 +43,7 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 
 // report prints err as an error line and a hint line, and maps it to the exit status.
 func report(ctx context.Context, err error, stderr io.Writer) int {
-	var usage errUsage
+	var usage usageError
 	var start *ocr.StartError
 	switch {
 	case err == nil:
@@ -98,7 +98,7 @@ Exit status: 0 every file was read; 1 some could not be; 2 wrong usage; 130 inte
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errUsage{errors.New("no file was named")}
+				return usageError{errors.New("no file was named")}
 			}
 			return nil
 		},
@@ -106,7 +106,7 @@ Exit status: 0 every file was read; 1 some could not be; 2 wrong usage; 130 inte
 			return readFiles(cmd.Context(), o, files, stdout, stderr)
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return errUsage{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.Flags().BoolVar(&o.json, "json", false, "print one JSON object a line")
 	root.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "log the starts and ends of workers to stderr")
 	root.Flags().IntVar(&o.workers, "workers", runtime.NumCPU(), "worker processes at most")
@@ -125,7 +125,7 @@ func workerCommand(env []string, stdin io.Reader, stdout io.Writer) *cobra.Comma
 		Hidden: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return errUsage{errors.New("worker takes no arguments")}
+				return usageError{errors.New("worker takes no arguments")}
 			}
 			return nil
 		},
@@ -138,10 +138,10 @@ func workerCommand(env []string, stdin io.Reader, stdout io.Writer) *cobra.Comma
 // poolConfig starts workers of this very program.
 func poolConfig(o options, stderr io.Writer) (ocr.Config, error) {
 	if o.workers < 1 {
-		return ocr.Config{}, errUsage{fmt.Errorf("--workers %d: at least one is needed", o.workers)}
+		return ocr.Config{}, usageError{fmt.Errorf("--workers %d: at least one is needed", o.workers)}
 	}
 	if o.timeout <= 0 {
-		return ocr.Config{}, errUsage{fmt.Errorf("--timeout %v: must be over zero", o.timeout)}
+		return ocr.Config{}, usageError{fmt.Errorf("--timeout %v: must be over zero", o.timeout)}
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -33,7 +33,7 @@ import (
 // moves the process's stderr about.
 func serve(ctx context.Context, env []string, stdin io.Reader, stdout io.Writer) error {
 	if !slices.Contains(env, "OMP_THREAD_LIMIT=1") {
-		return errUsage{errors.New("the worker needs OMP_THREAD_LIMIT=1 in its environment before it starts: without it Tesseract's threads slow it down two to seven times")}
+		return usageError{errors.New("the worker needs OMP_THREAD_LIMIT=1 in its environment before it starts: without it Tesseract's threads slow it down two to seven times")}
 	}
 	frames, err := reserveStdout(stdout)
 	if err != nil {
@@ -103,9 +103,8 @@ func tessdataDir(env []string) (string, error) {
 
 func modelFile(dir string) string { return filepath.Join(dir, model+".traineddata") }
 
-// settings are applied to the client before each image, besides the page segmentation
-// mode, and named in the hello. Names are fixed: gosseract drops what Tesseract does
-// not know without a word.
+// pageSegMode is the one variable that is set. gosseract drops a name that Tesseract
+// does not know without a word, so a test sees that this one works.
 const pageSegMode = gosseract.SettableVariable("tessedit_pageseg_mode")
 
 // tesseract is the Recognizer of this program.

@@ -120,8 +120,9 @@ func baseColumns(flagged bool) []string {
 
 // checkSchema refuses a label schema that cannot be written as columns and ClassLabels.
 func checkSchema(s manifest.Schema, flagged bool) error {
-	// Readers differ on whether column names that only differ in case are the same.
-	taken := map[string]string{"filter": "filter"}
+	// Readers differ on whether column names that only differ in case are the same. filter
+	// is a column in flag mode, split a field of croissant.json.
+	taken := map[string]string{"filter": "filter", "split": "split"}
 	for _, c := range baseColumns(flagged) {
 		taken[c] = c
 	}

@@ -238,13 +238,16 @@ func (p *rawPage) decompress(codec format.CompressionCodec, data []byte, levels 
 	return out, nil
 }
 
+// plainDictionary is how old writers name dictionary indexes in data pages.
+const plainDictionary = format.Encoding(2)
+
 func checkValues(e format.Encoding, data []byte, n int64) error {
 	var err error
 	switch e {
 	case format.Plain, format.ByteStreamSplit:
 	case format.RLE: // booleans
 		_, err = prefixedRuns(data, 1, n)
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		if len(data) > 0 && data[0] <= 32 {
 			err = runs(data[1:], int(data[0]), n)
 		} else if len(data) > 0 {

@@ -30,18 +30,21 @@ const (
 // Memory is bounded by one page per column. A damaged or forged file gives an error, of
 // Open or of Next. A row with a value that cannot be used gives a *manifest.Problem, after
 // which reading goes on.
-func OpenManifest(path string) (_ manifest.RowReader, err error) {
-	defer wrap(&err, "open parquet manifest %s", path)
-	defer recovered(&err)()
+func OpenManifest(path string) (manifest.RowReader, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open parquet manifest: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-		}
-	}()
+	t, err := openTable(f)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("open parquet manifest %s: %w", path, err)
+	}
+	return t, nil
+}
+
+func openTable(f *os.File) (t *tableReader, err error) {
+	defer recovered(&err)()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -60,15 +63,14 @@ func OpenManifest(path string) (_ manifest.RowReader, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tableReader{path: path, file: f, guard: g, parquet: pf}
-	t.columns = tableColumns(pf.Root())
-	if len(t.columns) == 0 {
+	columns := tableColumns(pf.Root())
+	if len(columns) == 0 {
 		return nil, errors.New("it has no column of text, numbers, booleans or lists of them")
 	}
-	for _, c := range t.columns {
+	t = &tableReader{file: f, guard: g, parquet: pf, columns: columns, cells: make([]manifest.Cell, len(columns))}
+	for _, c := range columns {
 		t.names = append(t.names, c.name)
 	}
-	t.cells = make([]manifest.Cell, len(t.columns))
 	return t, nil
 }
 
@@ -84,15 +86,8 @@ func recovered(err *error) func() {
 	}
 }
 
-func wrap(err *error, text string, args ...any) {
-	if *err != nil {
-		*err = fmt.Errorf("%s: %w", fmt.Sprintf(text, args...), *err)
-	}
-}
-
 // A tableReader is the manifest.RowReader of a Parquet file.
 type tableReader struct {
-	path    string
 	file    *os.File
 	guard   *guard
 	parquet *parquet.File
@@ -153,7 +148,7 @@ func (t *tableReader) next() (problem *manifest.Problem, err error) {
 		}
 		t.cells[i] = cell
 		if complaint != "" && problem == nil {
-			problem = &manifest.Problem{File: t.path, Line: t.row, Column: i + 1, Message: fmt.Sprintf("column %q %s", t.names[i], complaint),
+			problem = &manifest.Problem{File: t.file.Name(), Line: t.row, Column: i + 1, Message: fmt.Sprintf("column %q %s", t.names[i], complaint),
 				Hint: "correct the value, or leave the column out of the file"}
 		}
 	}

@@ -173,7 +173,7 @@ func foreign(t *testing.T) map[string][]string {
 }
 
 // TestForeign holds what was reached: of foreign captions read without a fault, at most
-// 3 % pass, written properly or in capitals without accents.
+// 3 % pass, written properly or in capitals without accents. What is tuned on is dev.
 func TestForeign(t *testing.T) {
 	f := newFilter(t)
 	for purpose, captions := range foreign(t) {
@@ -199,7 +199,7 @@ func TestForeign(t *testing.T) {
 }
 
 // TestEnglishMemes measures the exact transcripts of real English memes, where the
-// folder with them is there: at most 1 % may be rejected.
+// folder with them is there: of dev at most 1 % may be rejected, test is reported only.
 func TestEnglishMemes(t *testing.T) {
 	name := filepath.Join("..", "..", "..", "shared", "memes", "transcripts.jsonl")
 	file, err := os.Open(name)
@@ -228,7 +228,7 @@ func TestEnglishMemes(t *testing.T) {
 	}
 	for key, n := range texts {
 		t.Logf("%s: %d of %d English memes rejected", key, rejected[key], n)
-		if 100*rejected[key] > n {
+		if strings.HasPrefix(key, "dev") && 100*rejected[key] > n {
 			t.Errorf("%s: %d of %d English memes rejected, want 1 %% at most", key, rejected[key], n)
 		}
 	}

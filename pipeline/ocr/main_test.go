@@ -17,7 +17,7 @@ import (
 // What it does with an image is told by the image's height, in units of fakeUnit for a
 // width of fakeWidth.
 const (
-	fakeStart  = "REHYDRATE_TEST_FAKE_START" // how it starts: ok, exit, silent, slow, garbage, version, parent
+	fakeStart  = "REHYDRATE_TEST_FAKE_START" // how it starts: ok, exit, silent, slow, garbage, version, changed, parent
 	fakeFolder = "REHYDRATE_TEST_FAKE_DIR"   // where "once" is remembered
 	fakeWidth  = 550
 	fakeUnit   = 10
@@ -59,7 +59,7 @@ func fakeMain(how string) {
 	case "silent":
 		time.Sleep(time.Hour)
 	case "slow":
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(700 * time.Millisecond)
 	case "garbage":
 		fmt.Println("Tesseract says hello")
 		time.Sleep(time.Hour)

@@ -44,7 +44,8 @@ func fakePool(t *testing.T, how string, c Config) *Pool {
 func startFake(t *testing.T, how string, c Config) (*Pool, error) {
 	t.Helper()
 	c.Command = []string{os.Args[0]}
-	c.Env = append(c.Env, fakeStart+"="+how, fakeFolder+"="+t.TempDir())
+	c.Env = append(c.Env, fakeStart+"="+how, fakeFolder+"="+t.TempDir(),
+		"GORACE=atexit_sleep_ms=0") // under -race every worker would end a second late
 	return Start(t.Context(), c)
 }
 
@@ -74,36 +75,38 @@ func children(t *testing.T) []string {
 func wantText(kind int) string { return fmt.Sprintf("KIND %d INTERNATIONAL PROBLEMS", kind) }
 
 func TestReadFailures(t *testing.T) {
-	const timeout = 400 * time.Millisecond
+	const (
+		timeout = time.Second
+		soon    = 8 * time.Second // what is not bounded takes an hour
+	)
 	tests := []struct {
 		name   string
 		kind   int
 		want   manifest.Reason // "" = read
 		detail string          // part of Failure.Detail
 		lost   int             // workers
-		atMost time.Duration
 	}{
-		{"ok", imageOK, "", "", 0, time.Second},
-		{"slow", imageSlow, "", "", 0, time.Second},
-		{"crash", imageCrash, ReasonCrashed, "exit status 7", 2, 3 * time.Second},
-		{"crash once", imageCrashOnce, "", "", 1, 3 * time.Second},
-		{"segfault", imageSegfault, ReasonCrashed, "SIGSEGV", 2, 3 * time.Second},
-		{"hang", imageHang, ReasonTimeout, "400ms", 1, timeout + time.Second},
-		{"garbage", imageGarbage, ReasonProtocol, "frame of", 2, 3 * time.Second},
-		{"garbage once", imageGarbageOnce, "", "", 1, 3 * time.Second},
-		{"answer to another request", imageWrongID, ReasonProtocol, "expected 1", 2, 3 * time.Second},
-		{"word outside the image", imageOutside, ReasonProtocol, "9999", 2, 3 * time.Second},
-		{"closed stdout", imageClosesStdout, ReasonProtocol, "closed its output", 2, 3 * time.Second},
-		{"error of the engine", imageEngineError, ReasonEngine, "no such mode", 1, time.Second},
-		{"half a megabyte of stderr", imageNoisyStderr, "", "", 0, time.Second},
+		{"ok", imageOK, "", "", 0},
+		{"slow", imageSlow, "", "", 0},
+		{"crash", imageCrash, ReasonCrashed, "exit status 7", 2},
+		{"crash once", imageCrashOnce, "", "", 1},
+		{"segfault", imageSegfault, ReasonCrashed, "SIGSEGV", 2},
+		{"hang", imageHang, ReasonTimeout, "no answer within 1s", 1},
+		{"garbage", imageGarbage, ReasonProtocol, "frame of", 2},
+		{"garbage once", imageGarbageOnce, "", "", 1},
+		{"answer to another request", imageWrongID, ReasonProtocol, "expected 1", 2},
+		{"word outside the image", imageOutside, ReasonProtocol, "9999", 2},
+		{"closed stdout", imageClosesStdout, ReasonProtocol, "closed its output", 2},
+		{"error of the engine", imageEngineError, ReasonEngine, "no such mode", 1},
+		{"half a megabyte of stderr", imageNoisyStderr, "", "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			pool := fakePool(t, "ok", Config{Workers: 1, Timeout: timeout})
 			start := time.Now()
 			got, err := pool.Read(t.Context(), imageFor(tt.kind))
-			if took := time.Since(start); took > tt.atMost {
-				t.Errorf("Read took %v, at most %v expected", took, tt.atMost)
+			if took := time.Since(start); took > soon {
+				t.Errorf("Read took %v, at most %v expected", took, soon)
 			}
 			if tt.want == "" {
 				if err != nil || got.Text != wantText(tt.kind) {
@@ -145,7 +148,7 @@ func TestOneBadImageCostsOneImage(t *testing.T) {
 	kinds := []int{imageOK, imageCrash, imageOK, imageHang, imageSlow, imageGarbage, imageOK, imageSegfault,
 		imageSlow, imageOK, imageClosesStdout, imageOK, imageSlow, imageOK, imageOK, imageSlow}
 	bad := []int{imageCrash, imageHang, imageGarbage, imageSegfault, imageClosesStdout}
-	pool := fakePool(t, "ok", Config{Workers: 3, Timeout: time.Second, RecycleAfter: 4})
+	pool := fakePool(t, "ok", Config{Workers: 3, Timeout: 2 * time.Second, RecycleAfter: 4})
 	errs := make([]error, len(kinds))
 	texts := make([]string, len(kinds))
 	var wg sync.WaitGroup
@@ -181,7 +184,11 @@ func TestStartErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.how, func(t *testing.T) {
-			_, err := startFake(t, tt.how, Config{testOnlyStartTimeout: 300 * time.Millisecond})
+			var c Config
+			if tt.how == "silent" {
+				c.testOnlyStartTimeout = 300 * time.Millisecond
+			}
+			_, err := startFake(t, tt.how, c)
 			start, ok := errors.AsType[*StartError](err)
 			if !ok || !strings.Contains(err.Error(), tt.want) || !strings.Contains(start.Hint, "scripts/setup") {
 				t.Errorf("Start error = %v, want a StartError with %q and a hint", err, tt.want)
@@ -217,7 +224,7 @@ func TestStartErrors(t *testing.T) {
 }
 
 func TestSlowStartIsNoFailure(t *testing.T) {
-	pool := fakePool(t, "slow", Config{Workers: 1, Timeout: 200 * time.Millisecond, RecycleAfter: 1})
+	pool := fakePool(t, "slow", Config{Workers: 1, Timeout: 500 * time.Millisecond, RecycleAfter: 1})
 	for range 2 {
 		if _, err := pool.Read(t.Context(), imageFor(imageOK)); err != nil {
 			t.Errorf("Read: %v (the deadline is for reading, not for starting)", err)
@@ -242,7 +249,7 @@ func TestCancelKillsAtOnce(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, cancel)
 	start := time.Now()
 	_, err := pool.Read(ctx, imageFor(imageHang))
-	if !errors.Is(err, context.Canceled) || time.Since(start) > 2*time.Second {
+	if !errors.Is(err, context.Canceled) || time.Since(start) > 8*time.Second {
 		t.Errorf("Read after cancel = %v after %v, want %v at once", err, time.Since(start), context.Canceled)
 	}
 	if _, err := pool.Read(t.Context(), imageFor(imageOK)); err != nil {

@@ -288,15 +288,15 @@ func (c *capture) finish() {
 	<-c.done
 }
 
-// epitaph is the line that says why the worker died: the first that looks like a
-// runtime's last words, else the last line there is.
+// epitaph is the line that says why the worker died: the first that looks like the last
+// words of a runtime or of cmd/ocr, else the last line there is.
 func (c *capture) epitaph() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := ""
 	for text := range strings.Lines(string(c.kept)) {
 		text = strings.TrimSpace(text)
-		for _, start := range []string{"SIG", "fatal error:", "panic:", "terminate called", "runtime:"} {
+		for _, start := range []string{"ocr: error:", "SIG", "fatal error:", "panic:", "terminate called", "runtime:"} {
 			if strings.HasPrefix(text, start) {
 				return text
 			}

@@ -107,8 +107,8 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 		c.retryWait = time.Second
 	}
 	c.pace = newPacer(o.Policy, c.onWait)
-	c.api = c.stack(api)
-	c.images = c.stack(images)
+	c.api = c.stack(credentialed{c, api})
+	c.images = c.stack(anonymous{c, images})
 	return c, nil
 }
 

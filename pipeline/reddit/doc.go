@@ -22,7 +22,7 @@
 //	Look, Download          classify the last answer
 //	go-retryablehttp        again after 429, 5xx and broken connections; backs off with jitter
 //	paced                   waits for its turn, once for each attempt
-//	identified              User-Agent, and bearer or Basic credentials for their one host
+//	credentialed, anonymous User-Agent; for the API, bearer or Basic credentials for their one host
 //	guarded                 attempt deadline, least progress
 //	http.Transport          timeouts, TLS, dial guard
 //

@@ -13,15 +13,58 @@ import (
 // is a mistake in the package, not in the input.
 var errForbidden = errors.New("request not allowed")
 
-// identified puts the User-Agent on a request, and credentials on those to the one host
-// that each is meant for. It sits below everything that could print a request, and is the
-// last to look at where one goes.
-type identified struct {
+// credentialed sends the requests to Reddit's API and puts on each the credentials of its
+// one host. It sits below everything that could print a request.
+type credentialed struct {
 	c    *Client
 	next http.RoundTripper
 }
 
-func (t identified) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t credentialed) RoundTrip(req *http.Request) (*http.Response, error) {
+	req, err := t.c.signed(req)
+	if err != nil {
+		return nil, err
+	}
+	switch req.URL.Hostname() {
+	case apiHost:
+		req.Header.Set("Authorization", "bearer "+t.c.token.current(time.Now()).reveal())
+	case tokenHost:
+		req.SetBasicAuth(t.c.credentials.ClientID, t.c.credentials.ClientSecret.reveal())
+	default:
+		return nil, fmt.Errorf("%w: not a host of Reddit's API", errForbidden)
+	}
+	return t.next.RoundTrip(req)
+}
+
+// anonymous sends the requests to image hosts. No credential is in its reach, so that a
+// policy or a redirect that names a host of the API gets none.
+type anonymous struct {
+	c    *Client
+	next http.RoundTripper
+}
+
+func (t anonymous) RoundTrip(req *http.Request) (*http.Response, error) {
+	req, err := t.c.signed(req)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := t.c.policy.Host(req.URL.Hostname()); !ok {
+		return nil, fmt.Errorf("%w: the policy does not name the host", errForbidden)
+	}
+	resp, err := t.next.RoundTrip(req)
+	if err == nil {
+		// net/http reads a Location even where redirects are not followed, and fails on a
+		// bad one as if the host had not answered.
+		if _, bad := req.URL.Parse(resp.Header.Get("Location")); bad != nil {
+			resp.Header.Del("Location")
+		}
+	}
+	return resp, err
+}
+
+// signed returns the request with the User-Agent and nothing else that says who asks. It is
+// the last to look at where a request goes.
+func (c *Client) signed(req *http.Request) (*http.Request, error) {
 	u := req.URL
 	if u.Scheme != "https" || u.User != nil || u.Port() != "" && u.Port() != "443" {
 		return nil, fmt.Errorf("%w: only https on port 443, without user information", errForbidden)
@@ -30,18 +73,8 @@ func (t identified) RoundTrip(req *http.Request) (*http.Response, error) {
 	for _, h := range []string{"Authorization", "Cookie", "Referer"} {
 		req.Header.Del(h)
 	}
-	req.Header.Set("User-Agent", t.c.userAgent)
-	switch u.Hostname() {
-	case apiHost:
-		req.Header.Set("Authorization", "bearer "+t.c.token.current(time.Now()).reveal())
-	case tokenHost:
-		req.SetBasicAuth(t.c.credentials.ClientID, t.c.credentials.ClientSecret.reveal())
-	default:
-		if _, ok := t.c.policy.Host(u.Hostname()); !ok {
-			return nil, fmt.Errorf("%w: the policy does not name the host", errForbidden)
-		}
-	}
-	return t.next.RoundTrip(req)
+	req.Header.Set("User-Agent", c.userAgent)
+	return req, nil
 }
 
 // A tokenCache holds the bearer token, in memory only.

@@ -102,7 +102,7 @@ func (c *Client) answer(e exchange, asked []manifest.PostID) (Answer, error) {
 	case e.status != http.StatusOK:
 		return Answer{}, &Unanswered{status("http_", e.status), said(e.body)}
 	case looksLikeHTML(e):
-		return Answer{}, &Unanswered{"html", said(e.body)}
+		return Answer{}, &Unanswered{"html", fmt.Sprintf("%d bytes of HTML in place of JSON", len(e.body))}
 	}
 	children, err := parseListing(e.body)
 	if err != nil {

@@ -102,7 +102,7 @@ func (t mediaFields) images(p policy.Policy) []Candidate {
 		}
 		return images
 	case t.IsGallery:
-		return []Candidate{fault(manifest.Gone, "gallery_missing", "the post is a gallery, and Reddit no longer lists its items")}
+		return []Candidate{fault(manifest.NoMedia, "gallery_missing", "the post is a gallery, and Reddit lists no items of it")}
 	case t.IsVideo:
 		return []Candidate{fault(manifest.NoMedia, "video", "")}
 	case t.IsSelf:

@@ -42,10 +42,10 @@ type call struct {
 	got     exchange
 }
 
-// stack builds the layers above a transport.
-func (c *Client) stack(transport http.RoundTripper) *http.Client {
+// stack builds the layers between the retries and a transport.
+func (c *Client) stack(identity http.RoundTripper) *http.Client {
 	return &http.Client{
-		Transport: paced{c.pace, identified{c, transport}},
+		Transport: paced{c.pace, identity},
 		// Redirects are never followed here: Download checks each one.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -154,7 +154,8 @@ func (k *call) backoff(_, _ time.Duration, attempt int, resp *http.Response) tim
 		switch {
 		case ok:
 			w.Reason = waitRetryAfter
-			w.For = max(d, asked+time.Duration(k.c.jitter()*float64(time.Second)))
+			spread := min(asked/10, time.Second) // so that not all clients come back at once
+			w.For = max(d, asked+time.Duration(k.c.jitter()*float64(spread)))
 		case status == http.StatusTooManyRequests:
 			w.Reason = waitRateLimit
 		}

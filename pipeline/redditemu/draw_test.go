@@ -2,6 +2,7 @@ package redditemu
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"os"
@@ -10,9 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	_ "golang.org/x/image/webp"
+	"golang.org/x/image/webp"
 )
 
+// REDDITEMU_LOOK=DIR go test -run Look writes pictures for people to look at.
 func TestDrawLook(t *testing.T) {
 	dir := os.Getenv("REDDITEMU_LOOK")
 	if dir == "" {
@@ -72,5 +74,90 @@ func BenchmarkDraw(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func TestDrawTemplate(t *testing.T) {
+	a, err := Draw(Spec{Seed: 1, Template: 50, Style: StyleOutline, Caption: Caption(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Draw(Spec{Seed: 2, Template: 50, Style: StyleOutline, Caption: Caption(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Width != b.Width || a.Height != b.Height || slices.Equal(a.Words, b.Words) {
+		t.Errorf("one template: %dx%d %q and %dx%d %q", a.Width, a.Height, a.Words, b.Width, b.Height, b.Words)
+	}
+	original := Spec{Seed: 3, Language: "ru"}
+	c, err := Draw(Spec{CopyOf: &original, Scale: 0.5, Quality: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, h := original.Size()
+	if c.Width != w/2 || c.Height != h/2 || len(c.Words) == 0 {
+		t.Errorf("copy of %dx%d is %dx%d with words %q", w, h, c.Width, c.Height, c.Words)
+	}
+}
+
+func TestDrawErrors(t *testing.T) {
+	copied := Spec{CopyOf: &Spec{Seed: 1}}
+	for _, s := range []Spec{
+		{Style: "comic"}, {Format: "bmp"}, {Language: "xx"}, {Caption: "日本語"},
+		{Style: StyleOutline, Caption: strings.Repeat("a", 400)}, {CopyOf: &copied},
+	} {
+		if d, err := Draw(s); err == nil {
+			t.Errorf("Draw(%+v) gave %d bytes and no error", s, len(d.Body))
+		}
+	}
+}
+
+// Lossless WebP must give the pixels back, also where a code has one symbol and where
+// the picture of predictors has more than one tile.
+func TestWebPIsLossless(t *testing.T) {
+	flat := image.NewRGBA(image.Rect(0, 0, 3, 5))
+	for i := range flat.Pix {
+		flat.Pix[i] = 255
+	}
+	one := image.NewRGBA(image.Rect(0, 0, 1, 1))
+	one.Pix = []byte{1, 2, 3, 255}
+	for name, want := range map[string]*image.RGBA{"photo": photo(4, 600, 530), "flat": flat, "one": one} {
+		got, err := webp.Decode(bytes.NewReader(encodeWebP(want, webpMetadata())))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		n, ok := got.(*image.NRGBA)
+		if !ok || n.Rect != want.Rect || !bytes.Equal(n.Pix, want.Pix) {
+			t.Errorf("%s: the pixels differ (%T %v)", name, got, got.Bounds())
+		}
+	}
+}
+
+// The planted EXIF must be EXIF that a reader understands, or a test that it is gone
+// proves little.
+func TestEXIF(t *testing.T) {
+	b := exif()
+	le := binary.LittleEndian
+	fields := func(at uint32) map[uint16]uint32 {
+		m := map[uint16]uint32{}
+		for i := range uint32(le.Uint16(b[at:])) {
+			f := b[at+2+12*i:]
+			m[le.Uint16(f)] = le.Uint32(f[8:])
+		}
+		return m
+	}
+	root := fields(le.Uint32(b[4:]))
+	artist := b[root[0x013b]:]
+	if got, _, _ := strings.Cut(string(artist), "\x00"); got != CanaryMetadata+" artist" {
+		t.Errorf("artist = %q", got)
+	}
+	gps := fields(root[0x8825])
+	lat := b[gps[2]:]
+	if d, one, m := le.Uint32(lat), le.Uint32(lat[4:]), le.Uint32(lat[8:]); d != 0 || one != 1 || m != 7 || len(gps) != 5 {
+		t.Errorf("latitude %d/%d %d', %d GPS fields", d, one, m, len(gps))
+	}
+	if inner := fields(root[0x8769]); !bytes.HasPrefix(b[inner[0x9286]:], []byte("ASCII\x00\x00\x00"+CanaryMetadata)) {
+		t.Errorf("user comment at %d", inner[0x9286])
 	}
 }

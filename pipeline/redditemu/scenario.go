@@ -1,13 +1,12 @@
 package redditemu
 
 import (
+	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"strings"
-
-	"crypto/sha256"
 
 	"rehydrate/manifest"
 )
@@ -293,33 +292,34 @@ func demoCast() []role {
 	return cast
 }
 
-// placeCopies gives each copy the image of a plain meme, and makes sure that the copy
-// stands behind it: the first of two is the one that is kept.
+// placeCopies gives each copy the image of a plain meme that stands before it: the
+// first of two is the one that is kept. Where none stands before it the two change places.
 func placeCopies(cast []role) {
-	originals := 0
+	next := 0
 	for i := range cast {
-		if !cast[i].copy {
+		if !cast[i].copy || cast[i].post.CopyOf != "" {
 			continue
 		}
-		for ; originals < len(cast); originals++ {
-			if p := &cast[originals].post; p.Kind == "" && p.Condition == "" && p.WantOutcome == manifest.Kept &&
-				cast[originals].sum == "" && !cast[originals].template && p.Images[0].Spec.Style != StyleBare && p.Images[0].Spec.CopyOf == nil {
-				break
-			}
+		for !cast[next].plain() {
+			next++ // there are more plain memes than copies
 		}
-		if originals == len(cast) {
-			return
+		original, copy := next, i
+		if original > copy {
+			cast[original], cast[copy] = cast[copy], cast[original]
+			original, copy = copy, original
 		}
-		o := originals
-		if o > i { // swap the two, ids and all, so that the original comes first
-			cast[o], cast[i] = cast[i], cast[o]
-			o, i = i, o
-		}
-		spec := cast[o].post.Images[0].Spec
-		cast[i].post.Images = []Image{{Spec: Spec{CopyOf: &spec, Quality: 55, Scale: 0.85}}}
-		cast[i].post.CopyOf = cast[o].post.ID
-		originals++
+		next++
+		spec := cast[original].post.Images[0].Spec
+		cast[copy].post.Images = []Image{{Spec: Spec{CopyOf: &spec, Quality: 55, Scale: 0.85}}}
+		cast[copy].post.CopyOf = cast[original].post.ID
 	}
+}
+
+// plain reports whether the role is a meme that a copy can be made of.
+func (r role) plain() bool {
+	p := r.post
+	return p.Kind == "" && p.Condition == "" && p.WantOutcome == manifest.Kept && r.sum == "" && !r.template &&
+		len(p.Images) == 1 && p.Images[0].Spec.Style != StyleBare && p.Images[0].Spec.CopyOf == nil
 }
 
 // demoAnnotations writes the manifest: every label equally likely, a label that

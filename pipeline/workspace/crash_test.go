@@ -112,6 +112,12 @@ func checkEnd(t *testing.T, w *Workspace) {
 	}
 }
 
+// noSync makes commits cheap where no power can be lost.
+func noSync(w *Workspace) error {
+	_, err := w.db.Exec("PRAGMA synchronous = OFF")
+	return err
+}
+
 // crashChild lives and kills itself at the given step.
 func crashChild(dir, step string) error {
 	at, err := strconv.Atoi(step)
@@ -120,6 +126,9 @@ func crashChild(dir, step string) error {
 	}
 	w, err := Open(context.Background(), dir, Options{})
 	if err != nil {
+		return err
+	}
+	if err := noSync(w); err != nil {
 		return err
 	}
 	n := 0
@@ -135,6 +144,7 @@ func crashChild(dir, step string) error {
 // TestKilledAtEveryStep kills a process at its first step, at its second, and so on until it
 // gets through, and each time looks at what it left and goes on from there.
 func TestKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
 	stride := 1
 	if testing.Short() {
 		stride = 5
@@ -164,11 +174,13 @@ func TestKilledAtEveryStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkSound(t, w, true)
-		if err := life(t.Context(), w); err != nil {
+		if err := errors.Join(noSync(w), life(t.Context(), w)); err != nil {
 			t.Fatal(err)
 		}
 		checkEnd(t, w)
-		w.Close()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
 		if t.Failed() {
 			t.Fatalf("killed at step %d", n)
 		}
@@ -184,10 +196,11 @@ func TestKilledAtEveryStep(t *testing.T) {
 // TestFailedAtEveryStep makes each step fail in turn, as a full or dying disk would, and goes
 // on in the same process.
 func TestFailedAtEveryStep(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	for n := 1; ; n++ {
 		w := open(t, filepath.Join(t.TempDir(), "w"), Options{})
-		if _, err := w.db.Exec("PRAGMA synchronous = OFF"); err != nil { // for speed: no power is lost here
+		if err := noSync(w); err != nil {
 			t.Fatal(err)
 		}
 		at := 0
@@ -198,6 +211,9 @@ func TestFailedAtEveryStep(t *testing.T) {
 			return nil
 		}
 		err := life(t.Context(), w)
+		if err == nil {
+			err = w.scrub(t.Context())
+		}
 		if err == nil {
 			if n < 50 {
 				t.Errorf("only %d steps: they are not announced any more", n)
@@ -215,7 +231,9 @@ func TestFailedAtEveryStep(t *testing.T) {
 			t.Fatalf("after step %d failed: %v", n, err)
 		}
 		checkEnd(t, w)
-		w.Close()
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
 		if t.Failed() {
 			t.Fatalf("step %d failed", n)
 		}
@@ -247,7 +265,7 @@ func hotJournalChild(dir, _ string) error {
 
 func TestReadOnlyRollsBackInMemory(t *testing.T) {
 	ctx := t.Context()
-	w := loaded(t, numbered(3000)...)
+	w := loaded(t, numbered(600)...)
 	want := collect(t, w.Records(ctx, Select{}))
 	w.Close()
 	if err := child(t, "hot", w.Dir(), "").Run(); err == nil {

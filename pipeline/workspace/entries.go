@@ -79,6 +79,11 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		if left, err = w.dropLeft(ctx, tx); err != nil {
 			return err
 		}
+		if bound {
+			if err := markErased(ctx, tx); err != nil {
+				return err
+			}
+		}
 		return putMeta(ctx, tx, metaBinding, string(note))
 	})
 	if err != nil {
@@ -163,29 +168,64 @@ func (w *Workspace) dropLeft(ctx context.Context, tx *sql.Tx) (names []string, e
 	return names, nil
 }
 
-// SetResults replaces the results of the last completed run, in one transaction. Result.Split
-// is not stored: it is the entry's.
+// SetResults replaces the results of the last completed run: readers see the old ones or the
+// new ones, never a mixture. results may read the workspace while it is pulled; it is stored
+// in batches beside the old ones, so memory does not grow with it. Result.Split is not
+// stored: it is the entry's.
 func (w *Workspace) SetResults(ctx context.Context, results iter.Seq2[manifest.Result, error]) error {
-	return w.change(ctx, "store results", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM result"); err != nil {
-			return err
-		}
-		put, err := tx.PrepareContext(ctx, "INSERT INTO result (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)")
+	const what = "store results"
+	clear := func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM result_next")
+		return err
+	}
+	if err := w.change(ctx, what, clear); err != nil {
+		return err
+	}
+	batch := make([]manifest.Result, 0, resultBatch)
+	flush := func() error {
+		err := w.change(ctx, what, func(tx *sql.Tx) error { return putResults(ctx, tx, batch) })
+		batch = batch[:0]
+		return err
+	}
+	for r, err := range results {
 		if err != nil {
 			return err
 		}
-		defer put.Close()
-		for r, err := range results {
-			if err != nil {
+		if batch = append(batch, r); len(batch) == cap(batch) {
+			if err := flush(); err != nil {
 				return err
 			}
-			if _, err := put.ExecContext(ctx, string(r.ID), r.Image, string(r.Outcome), string(r.Reason), r.Detail,
-				string(r.DuplicateOf.ID), r.DuplicateOf.Image); err != nil {
-				return fmt.Errorf("entry %s: %w", keyText(r.Key), err)
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return w.change(ctx, what, func(tx *sql.Tx) error {
+		for _, statement := range []string{"DELETE FROM result", "INSERT INTO result SELECT * FROM result_next"} {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
 			}
 		}
-		return nil
+		return clear(tx)
 	})
+}
+
+// resultBatch is how many results SetResults holds in memory.
+const resultBatch = 1000
+
+func putResults(ctx context.Context, tx *sql.Tx, batch []manifest.Result) error {
+	put, err := tx.PrepareContext(ctx, "INSERT INTO result_next (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)")
+	if err != nil {
+		return err
+	}
+	defer put.Close()
+	for _, r := range batch {
+		if _, err := put.ExecContext(ctx, string(r.ID), r.Image, string(r.Outcome), string(r.Reason), r.Detail,
+			string(r.DuplicateOf.ID), r.DuplicateOf.Image); err != nil {
+			return fmt.Errorf("entry %s: %w", keyText(r.Key), err)
+		}
+	}
+	return nil
 }
 
 // errNoEntry means that a key is not in the loaded manifest.

@@ -211,6 +211,11 @@ func (w *Workspace) setTrouble(ctx context.Context, k manifest.Key, t Trouble) e
 		if err := dropRows(ctx, tx, k); err != nil {
 			return err
 		}
+		if old != "" {
+			if err := markErased(ctx, tx); err != nil {
+				return err
+			}
+		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO trouble (id, image, source, outcome, reason, detail) VALUES (?, ?, ?, ?, ?, ?)",
 			string(k.ID), k.Image, t.Source, string(t.Outcome), string(t.Reason), t.Detail)
 		return err
@@ -270,7 +275,8 @@ func (w *Workspace) setReading(ctx context.Context, k manifest.Key, r Reading) e
 // Erase removes what the workspace has of a post's content: image files, then images,
 // troubles and readings of all its entries, and the details and duplicate links of their
 // results. The post's state and tombstone stay. Give the post its final state first (SetPosts):
-// an Erase that is killed is then found and finished by the next Sweep.
+// an Erase that is killed is then found and finished by the next Sweep. Files and rows are gone
+// when Erase returns, the last copies of text inside state.db when the workspace is closed.
 func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) error {
 	if err := w.erase(ctx, id); err != nil {
 		return fmt.Errorf("erase post %s: %w", id, err)
@@ -300,12 +306,13 @@ func (w *Workspace) erase(ctx context.Context, id manifest.PostID) error {
 			"DELETE FROM image WHERE id = ?",
 			"DELETE FROM trouble WHERE id = ?",
 			"UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?",
+			"DELETE FROM result_next WHERE id = ?",
 		} {
 			if _, err := tx.ExecContext(ctx, stmt, string(id)); err != nil {
 				return err
 			}
 		}
-		return nil
+		return markErased(ctx, tx)
 	})
 }
 

@@ -106,6 +106,9 @@ func rollBack(db, journal []byte) ([]byte, error) {
 		if pageSize < 512 || pageSize > 65536 || sector < 32 || sector > 65536 || field(24) != pageSize {
 			return nil, fmt.Errorf("%s has page size %d and sector size %d: it is damaged", journalName, field(24), sector)
 		}
+		if int64(oldPages)*int64(pageSize) > int64(len(db))+int64(len(journal)) {
+			return nil, fmt.Errorf("%s tells of more pages than there are: it is damaged", journalName)
+		}
 		off += sector
 		record := 4 + pageSize + 4
 		if fit := max(0, len(journal)-off) / record; count > fit {

@@ -27,9 +27,13 @@ const applicationID = 0x72687964
 const (
 	metaSchema  = "schema_version"
 	metaBinding = "binding"
+	metaScrub   = "scrub" // set while state.db may hold copies of erased rows
 )
 
-// Times are unix seconds, 0 for never. Labels and words are compact JSON. phash holds the 64
+func reserved(key string) bool { return key == metaSchema || key == metaBinding || key == metaScrub }
+
+// Times are unix seconds, 0 for never. Labels and words are compact JSON. result_next is
+// where SetResults gathers the results that will replace result. phash holds the 64
 // bits of the hash as a signed integer, wide the 256 bits as 64 hex digits.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -62,6 +66,11 @@ CREATE TABLE result (
   outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
   duplicate_id TEXT NOT NULL, duplicate_image INTEGER NOT NULL,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
+CREATE TABLE result_next (
+  id TEXT NOT NULL, image INTEGER NOT NULL,
+  outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
+  duplicate_id TEXT NOT NULL, duplicate_image INTEGER NOT NULL,
+  PRIMARY KEY (id, image));
 `
 
 // openState opens state.db for the holder of the lock and makes its tables when it is new.
@@ -76,17 +85,15 @@ func (w *Workspace) openState(ctx context.Context) error {
 	case !errors.Is(err, os.ErrExist):
 		return fmt.Errorf("make %s: %w", stateName, err)
 	}
-	if err := w.connect(url.Values{
-		"mode":    {"rw"},
-		"_txlock": {"immediate"},
-		"_pragma": {"busy_timeout(10000)", "trusted_schema(OFF)", "foreign_keys(ON)", "temp_store(MEMORY)",
-			"journal_mode(DELETE)", "synchronous(FULL)", "secure_delete(ON)"},
-	}); err != nil {
+	if err := w.connect(writerParams()); err != nil {
 		return err
 	}
 	fresh, err := w.checkState(ctx)
-	if err != nil || !fresh {
+	if err != nil {
 		return err
+	}
+	if !fresh {
+		return w.scrub(ctx)
 	}
 	return w.change(ctx, "make the tables of "+stateName, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
@@ -98,6 +105,15 @@ func (w *Workspace) openState(ctx context.Context) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, ?)", metaSchema, strconv.Itoa(schemaVersion))
 		return err
 	})
+}
+
+func writerParams() url.Values {
+	return url.Values{
+		"mode":    {"rw"},
+		"_txlock": {"immediate"},
+		"_pragma": {"busy_timeout(10000)", "trusted_schema(OFF)", "foreign_keys(ON)", "temp_store(MEMORY)",
+			"journal_mode(DELETE)", "synchronous(FULL)", "secure_delete(ON)"},
+	}
 }
 
 // openStateReadOnly opens state.db without writing beside it. A journal that a killed run
@@ -203,7 +219,7 @@ func (w *Workspace) writable(ctx context.Context) error {
 
 // Meta returns the value that SetMeta stored under key, "" when there is none.
 func (w *Workspace) Meta(ctx context.Context, key string) (string, error) {
-	if key == metaSchema || key == metaBinding {
+	if reserved(key) {
 		return "", fmt.Errorf("meta %s: the key is reserved", key)
 	}
 	return w.getMeta(ctx, key)
@@ -211,7 +227,7 @@ func (w *Workspace) Meta(ctx context.Context, key string) (string, error) {
 
 // SetMeta stores a small value of the caller's under key, durably.
 func (w *Workspace) SetMeta(ctx context.Context, key, value string) error {
-	if key == metaSchema || key == metaBinding {
+	if reserved(key) {
 		return fmt.Errorf("set meta %s: the key is reserved", key)
 	}
 	return w.change(ctx, "set meta "+key, func(tx *sql.Tx) error { return putMeta(ctx, tx, key, value) })

@@ -10,8 +10,9 @@
 //     are counted, synced and closed, then renamed, then the folder is synced; a row that
 //     speaks of a file is written only after that. A file leaves in the mirror order: unlink,
 //     folder sync, then its rows. A run killed anywhere is put straight by the next Sweep.
-//   - What is erased is gone from state.db too, not only unlinked from its tables
-//     (journal_mode=DELETE, secure_delete=ON, temp_store=MEMORY).
+//   - What is erased is gone from the bytes of state.db too, not only from its tables, by the
+//     time the workspace is closed (journal_mode=DELETE, secure_delete=ON, temp_store=MEMORY,
+//     and one rewrite of the file; after a kill the next Open does that).
 //   - No image keeps metadata that came with it, if it went through Strip first, and no URL
 //     is stored: Image.Source and Trouble.Source are digests.
 //   - All file work goes through one os.Root, so that no symbolic link leads out of the
@@ -88,6 +89,8 @@ type Workspace struct {
 	db    *sql.DB
 	lock  *os.File // nil when read-only
 	limit int      // entries per page of an iterator
+	// finish is what a writer has to do before it closes, whether its context is over or not.
+	finish func() error
 
 	seed   maphash.Seed
 	byPost [64]sync.Mutex // guards the files and rows of the posts that hash to it
@@ -130,7 +133,11 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 	if err := w.root.Chmod(".", dirMode); err != nil {
 		return fmt.Errorf("make the folder private: %w", err)
 	}
-	return w.openState(ctx)
+	if err := w.openState(ctx); err != nil {
+		return err
+	}
+	w.finish = func() error { return w.scrub(context.WithoutCancel(ctx)) }
+	return nil
 }
 
 // openRoot opens the folder itself, never what a symbolic link in its place points to.
@@ -250,9 +257,14 @@ func (w *Workspace) takeLock() error {
 	return nil
 }
 
-// Close closes the database and gives the lock back. Calling it again does nothing.
+// Close finishes what Erase began in state.db, closes the database and gives the lock back.
+// After an Erase it takes the time to write state.db once. No other call may be under way.
+// Calling it again does nothing.
 func (w *Workspace) Close() error {
 	var errs []error
+	if w.finish != nil {
+		errs = append(errs, w.finish())
+	}
 	if w.db != nil {
 		errs = append(errs, w.db.Close())
 	}
@@ -263,7 +275,7 @@ func (w *Workspace) Close() error {
 	if w.lock != nil {
 		errs = append(errs, w.lock.Close())
 	}
-	w.db, w.root, w.lock = nil, nil, nil
+	w.finish, w.db, w.root, w.lock = nil, nil, nil, nil
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close workspace %s: %w", w.dir, err)
 	}

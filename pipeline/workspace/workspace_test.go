@@ -181,10 +181,13 @@ func TestOpenMakesPrivateFolder(t *testing.T) {
 	if _, err := w.Replace(t.Context(), "dataset/data/x.parquet", func(f io.Writer) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		info, err := os.Lstat(name)
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
-			t.Fatal(err)
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
 		}
 		want := fs.FileMode(0o600)
 		if e.IsDir() {
@@ -195,6 +198,9 @@ func TestOpenMakesPrivateFolder(t *testing.T) {
 		}
 		return nil
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for pragma, want := range map[string]string{"journal_mode": "delete", "synchronous": "2", "secure_delete": "1", "temp_store": "2", "foreign_keys": "1"} {
 		var got string
 		if err := w.db.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
@@ -549,8 +555,10 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 		t.Errorf("ReadImage = %q, %v", body, err)
 	}
 	for name, change := range map[string]func() error{
-		"SetMeta":    func() error { return r.SetMeta(ctx, "k", "v") },
-		"StoreImage": func() error { return r.StoreImage(ctx, manifest.Key{ID: "a000"}, []byte("x"), describe([]byte("x"), "png")) },
+		"SetMeta": func() error { return r.SetMeta(ctx, "k", "v") },
+		"StoreImage": func() error {
+			return r.StoreImage(ctx, manifest.Key{ID: "a000"}, []byte("x"), describe([]byte("x"), "png"))
+		},
 		"SetTrouble": func() error { return r.SetTrouble(ctx, manifest.Key{ID: "a001"}, Trouble{}) },
 		"Erase":      func() error { return r.Erase(ctx, "a001") },
 		"RemoveFile": func() error { return r.RemoveFile(ctx, "outcomes.csv") },
@@ -583,7 +591,7 @@ func TestReadOnlyBesideARun(t *testing.T) {
 			t.Errorf("Meta = %q, %v; want %d", got, err, i)
 		}
 	}
-	for _, key := range []string{metaBinding, metaSchema} {
+	for _, key := range []string{metaBinding, metaSchema, metaScrub} {
 		if _, err := w.Meta(ctx, key); err == nil {
 			t.Errorf("Meta(%s) is not refused", key)
 		}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/draw"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/pipeline/ocr"
+)
+
+func TestWorkerRefusesWithoutThreadLimit(t *testing.T) {
+	for _, env := range [][]string{nil, {"OMP_THREAD_LIMIT=2"}, {"OMP_THREAD_LIMIT="}} {
+		var stdout, stderr bytes.Buffer
+		status := run(t.Context(), []string{"worker"}, env, strings.NewReader(""), &stdout, &stderr)
+		if status != exitUsage || stdout.Len() > 0 || !strings.Contains(stderr.String(), "OMP_THREAD_LIMIT=1") {
+			t.Errorf("worker with %q = %d, stdout %q, stderr %q", env, status, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// What C prints must not get between the frames.
+func TestStdoutIsReserved(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(self, "stray-output")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil || stdout.String() != "frame" || stderr.String() != "stray\n" {
+		t.Errorf("stdout %q, stderr %q, %v, want the frame alone on stdout", stdout.String(), stderr.String(), err)
+	}
+}
+
+func TestEngine(t *testing.T) {
+	e := startPool(t, ocr.Config{Workers: 1}).Engine()
+	dir, err := tessdataDir(os.Environ())
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := fileDigest(modelFile(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.ModelSHA256 != digest || e.Model != "eng" {
+		t.Errorf("Engine = %+v, want model eng with digest %s", e, digest)
+	}
+	for name, version := range map[string]string{"tesseract": e.Tesseract, "leptonica": e.Leptonica, "gosseract": strings.TrimPrefix(e.Gosseract, "v")} {
+		if strings.Count(version, ".") < 1 || strings.Trim(version[:1], "0123456789") != "" {
+			t.Errorf("%s version = %q", name, version)
+		}
+	}
+}
+
+// inProcess is a client in the test process; no other test may make one.
+func inProcess(t *testing.T) *tesseract {
+	t.Helper()
+	dir, err := tessdataDir(os.Environ())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newTesseract(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func toGray(img image.Image) *image.Gray {
+	g := image.NewGray(img.Bounds())
+	draw.Draw(g, g.Rect, img, g.Rect.Min, draw.Src)
+	return g
+}
+
+// gosseract v2.4.1 loses SetPageSegMode; the variable must not be lost, neither for the
+// first image nor for a later one.
+func TestPageSegmentationModeApplies(t *testing.T) {
+	r := inProcess(t)
+	columns := toGray(drawMeme(t, 900, 260, image.White,
+		caption{"LEFT SIDE", 30, 60, 32, color.Black}, caption{"LEFT LOWER", 30, 220, 32, color.Black},
+		caption{"RIGHT SIDE", 640, 60, 32, color.Black}, caption{"RIGHT LOWER", 640, 220, 32, color.Black}))
+	type layout struct{ blocks, lines int }
+	read := func(psm int) (layout, []ocr.RawWord) {
+		words, err := r.Recognize(columns, psm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks, lines := map[int]bool{}, map[[3]int]bool{}
+		for _, w := range words {
+			blocks[w.Block] = true
+			lines[[3]int{w.Block, w.Par, w.Line}] = true
+		}
+		return layout{len(blocks), len(lines)}, words
+	}
+	uniform, _ := read(6) // one block of text: two lines across both columns
+	if want := (layout{1, 2}); uniform != want {
+		t.Errorf("mode 6: %+v, want %+v", uniform, want)
+	}
+	automatic, first := read(3)
+	if automatic.blocks < 2 {
+		t.Errorf("mode 3: %+v, want more than one block", automatic)
+	}
+	if single, _ := read(7); single.lines > 1 { // two lines taken for one: next to nothing is read
+		t.Errorf("mode 7: %+v, want at most one line", single)
+	}
+	if sparse, _ := read(11); sparse == uniform {
+		t.Errorf("mode 11: %+v, as mode 6", sparse)
+	}
+	_, again := read(3)
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("mode 3 again, after others (-first +again):\n%s", diff)
+	}
+	for _, psm := range []int{0, 1, 2, 12, 13, -1} {
+		if _, err := r.Recognize(columns, psm); err == nil {
+			t.Errorf("mode %d was accepted", psm)
+		}
+	}
+}
+
+// The smallest and the most stretched images do not bring a worker down.
+func TestOddSizes(t *testing.T) {
+	pool := startPool(t, ocr.Config{Workers: 1})
+	for _, size := range []image.Point{{1, 1}, {1, 3000}, {3000, 1}, {2, 2}, {9, 9}, {16384, 3}} {
+		img := image.NewGray(image.Rectangle{Max: size})
+		for i := range img.Pix {
+			img.Pix[i] = uint8(i * 89)
+		}
+		if _, err := pool.Read(t.Context(), img); err != nil {
+			t.Errorf("%v: %v", size, err)
+		}
+	}
+	if s := pool.Stats(); s.Lost > 0 {
+		t.Errorf("Stats = %+v, want no worker lost", s)
+	}
+}
+
+// The same pixels give the same words for any number of workers and any order.
+func TestSameWordsWhateverTheWorker(t *testing.T) {
+	images := []image.Image{
+		panelMeme(t), photoMeme(t),
+		drawMeme(t, 500, 500, sunset{image.Rect(0, 0, 500, 500)}, caption{"tiny", 200, 250, 20, color.White}),
+		drawMeme(t, 300, 700, image.White, caption{"MIXED Case 2020", 10, 350, 28, color.Gray{90}}),
+	}
+	read := func(c ocr.Config, order []int) []ocr.Reading {
+		pool := startPool(t, c)
+		readings := make([]ocr.Reading, len(images))
+		var wg sync.WaitGroup
+		for _, i := range order {
+			wg.Go(func() {
+				r, err := pool.Read(t.Context(), images[i])
+				if err != nil {
+					t.Error(err)
+				}
+				readings[i] = r
+			})
+			if c.Workers == 1 {
+				wg.Wait()
+			}
+		}
+		wg.Wait()
+		return readings
+	}
+	order := []int{0, 1, 2, 3}
+	want := read(ocr.Config{Workers: 1}, order)
+	slices.Reverse(order)
+	for _, c := range []ocr.Config{{Workers: 1}, {Workers: 3}, {Workers: 2, RecycleAfter: 1}} {
+		if diff := cmp.Diff(want, read(c, order)); diff != "" {
+			t.Errorf("%d workers, reversed (-want +got):\n%s", c.Workers, diff)
+		}
+	}
+	if want[0].Text == "" {
+		t.Error("nothing was read")
+	}
+}
+
+func TestPGM(t *testing.T) {
+	g := &image.Gray{Pix: []byte{1, 2, 9, 3, 4, 9}, Stride: 3, Rect: image.Rect(0, 0, 2, 2)}
+	if got, want := string(pgm(g)), "P5 2 2 255\n\x01\x02\x03\x04"; got != want {
+		t.Errorf("pgm = %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,255 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// initText makes a draft of text, as a file of that name.
+func initText(t testing.TB, name, text string) (*Draft, error) {
+	t.Helper()
+	return Init(filepath.Join(folder(t, map[string]string{name: text}), name), Options{})
+}
+
+// written writes the draft and opens and checks what it wrote.
+func written(t testing.TB, d *Draft) (*Release, Summary) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "new", "release")
+	if _, err := d.Write(dir, map[string][]byte{TombstonesName: []byte("id,state,time\n")}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatalf("what Init wrote cannot be opened: %v\n%s", err, d.Settings)
+	}
+	s, err := r.Check(t.Context())
+	if err != nil {
+		t.Fatalf("what Init wrote is not accepted: %v\n%s", err, d.Settings)
+	}
+	return r, s
+}
+
+func TestInitFindsFigSIM(t *testing.T) {
+	d, err := Init("testdata/annotations.csv", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, s := written(t, d)
+	bare, err := Open("testdata/annotations.csv", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := bare.Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, s); diff != "" || r.Schema.Name != "figsim" || r.ManifestDigest != bare.ManifestDigest {
+		t.Errorf("schema %s, counts (-bare +init):\n%s", r.Schema.Name, diff)
+	}
+	if r.TombstonesPath == "" || r.PolicyPath != "" {
+		t.Errorf("tombstones %q, policy %q, want only the former", r.TombstonesPath, r.PolicyPath)
+	}
+}
+
+func TestInitGuesses(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("row,Reddit ID,Partition,Mood!,2nd mood,image,author,caption,tags,empty\n")
+	captions := "abcdefghijklmnopqrstuvwxyz"
+	for i, c := range captions {
+		mood := []string{"happy", "Sad", "10"}[i%3]
+		tags := []string{"None", "cat; dog", "dog", ""}[i%4]
+		part := []string{"train", "dev"}[i%2]
+		b.WriteString(strings.Join([]string{string(c), "t3_1a" + string(c), part, mood, string(rune('0' + i%10)), string(c) + ".jpg", "someone", `"said ""` + string(c) + `"" loudly"`, tags, ""}, ",") + "\n")
+	}
+	d, err := initText(t, "memes.csv", b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, s := written(t, d)
+	var got []string
+	for _, c := range r.Schema.Categories {
+		var codes []string
+		for _, l := range c.Labels {
+			if l.Exclusive {
+				l.Code += "!"
+			}
+			codes = append(codes, l.Code)
+		}
+		got = append(got, c.Name+" "+string(c.Kind)+" "+strings.Join(codes, ","))
+	}
+	want := []string{"mood single 10,happy,Sad", "c_2nd_mood single 0,1,2,3,4,5,6,7,8,9", "tags multi cat,dog,None!"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("categories (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"train", "dev"}, s.Splits); diff != "" {
+		t.Errorf("splits (-want +got):\n%s", diff)
+	}
+	for _, note := range []string{`author`, `image = "" # column "image" has the name`, `# Not used: "caption"`, `# Not used: "empty": empty`} {
+		if !bytes.Contains(d.Settings, []byte(note)) {
+			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
+		}
+	}
+	if len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "personal") || !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, `id is column "Reddit ID"`) }) {
+		t.Errorf("warnings %q, notes %q", d.Warnings, d.Notes)
+	}
+}
+
+func TestInitOneHotAndLists(t *testing.T) {
+	oneHot := "id,Metaphor,F2,F3,Severity,Related content,modality,context\nabc,1,0,1.0,SS1,SR1,M1,C1\nabd,0,0,0,SS1,SR1;SR2,M1,C1\n"
+	d, err := initText(t, "a.csv", oneHot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _ := written(t, d)
+	var got [][]int
+	for _, e := range all(t, r) {
+		got = append(got, e.Labels[0], e.Labels[2])
+	}
+	if diff := cmp.Diff([][]int{{0, 2}, {0}, {}, {0, 1}}, got); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+
+	d, err = initText(t, "a.jsonl", `{"id":"abc","tag":["x|y","z"],"hue":["red","blue"]}`+"\n"+`{"id":"abd","hue":[],"late":"yes"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, s := written(t, d)
+	if len(r.Schema.Categories) != 2 || s.Counts["train"]["hue"]["red"] != 1 || s.Counts["train"]["late"]["yes"] != 1 {
+		t.Errorf("categories %+v, counts %v", r.Schema.Categories, s.Counts)
+	}
+}
+
+func TestInitRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "a.csv:1:0 the file is empty",
+		"id,mood\n":                    "a.csv:1:0 no column looks like post ids",
+		"name,mood\nbob,sad\nann,sad":  "a.csv:1:0 no column looks like post ids",
+		"id,note\n" + notes(30):        "a.csv:1:0 no column looks like labels",
+		"id,mood\nabc,sad\nabc,glad\n": "a.csv:3:1 post abc, image 0, is already on line 2",
+		"id,mood\nab1,sad\nab2,glad\n1E+05,sad\n": `a.csv:4:1 "1E+05" is not a post id but a number`,
+		"id,mood\nab1,sad\nab2\n":                 "a.csv:3:0 the row has 1 fields",
+	} {
+		_, err := initText(t, "a.csv", text)
+		if err == nil {
+			t.Errorf("%q made a release", text)
+			continue
+		}
+		matchPlaces(t, places(t, err), []string{want})
+	}
+}
+
+// notes are n rows with texts that are no labels.
+func notes(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("a" + strings.Repeat("b", i%10) + strings.Repeat("c", i/10) + ",text " + strings.Repeat("x", i) + "\n")
+	}
+	return b.String()
+}
+
+func TestDraftWriteRefuses(t *testing.T) {
+	d, err := initText(t, "a.csv", "id,mood\nabc,sad\nabd,glad\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := folder(t, map[string]string{"mine.txt": "keep"})
+	if _, err := d.Write(full, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("a folder in use: %v", err)
+	}
+	if b, err := os.ReadFile(filepath.Join(full, "mine.txt")); err != nil || string(b) != "keep" {
+		t.Errorf("the file in it: %q, %v", b, err)
+	}
+	for _, name := range []string{"../x", "a/b", "release.toml", "annotations.csv", ""} {
+		dir := filepath.Join(t.TempDir(), "r")
+		if _, err := d.Write(dir, map[string][]byte{name: nil}); err == nil {
+			t.Errorf("further file %q was written", name)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("further file %q: the folder was made: %v", name, err)
+		}
+	}
+}
+
+func TestDraftWriteLeavesNothingBehind(t *testing.T) {
+	d, err := initText(t, "a.csv", "id,mood\nabc,sad\nabd,glad\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.release.ManifestPath, []byte("id,mood\nabe,sad\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	for _, dir := range []string{empty, filepath.Join(t.TempDir(), "new")} {
+		if _, err := d.Write(dir, map[string][]byte{"policy.toml": nil}); err == nil || !strings.Contains(err.Error(), "was changed") {
+			t.Errorf("annotations changed since: %v", err)
+		}
+		if files, _ := os.ReadDir(dir); len(files) != 0 {
+			t.Errorf("left behind: %v", files)
+		}
+	}
+	if _, err := os.Stat(empty); err != nil {
+		t.Errorf("the empty folder that was there: %v", err)
+	}
+}
+
+func TestInitParquet(t *testing.T) {
+	path := filepath.Join(folder(t, map[string]string{"a.parquet": "any bytes"}), "a.parquet")
+	o := Options{OpenParquet: func(string) (RowReader, error) {
+		return &fakeParquet{columns: []string{"post_id", "tags"}, rows: [][]Cell{
+			{text("abc"), items("x", "y")}, {text("abd"), items("y")}, {text("abe"), {Null: true}},
+		}}, nil
+	}}
+	d, err := Init(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "r")
+	paths, err := d.Write(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{filepath.Join(dir, "annotations.parquet"), filepath.Join(dir, "release.toml")}, paths); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+	r, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][]int
+	for _, e := range all(t, r) {
+		got = append(got, e.Labels[0])
+	}
+	if diff := cmp.Diff([][]int{{0, 1}, {1}, nil}, got); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+// FuzzInit: whatever Init accepts, it writes so that Open and Check accept it.
+func FuzzInit(f *testing.F) {
+	f.Add([]byte("id,mood,x\nabc,sad,1\nabd,\"a|b\",2\n"), byte(0))
+	f.Add([]byte("id\tM\"x\\\t#a\nabc\tsad\t=\nabd\tglad \u2028\tNONE|b\n"), byte(1))
+	f.Add([]byte(`{"id":"abc","m[o]=":["a","b|c"],"\u0000k":true,"İ":"ı"}`), byte(2))
+	f.Add([]byte("id,width,Width,separator,id \nabc,1,2,3,4\nabd,1,2,3,4\n"), byte(0))
+	f.Add([]byte(figsimHeader+"abc,train,F1|F2,SS1,SR1,M1,C1\n"), byte(0))
+	f.Fuzz(func(t *testing.T, b []byte, kind byte) {
+		d, err := initText(t, []string{"a.csv", "a.tsv", "a.jsonl"}[kind%3], string(b))
+		if err != nil {
+			if strings.Contains(err.Error(), "that was guessed") {
+				t.Fatalf("%q: %v", b, err)
+			}
+			places(t, err)
+			return
+		}
+		_, s := written(t, d)
+		if diff := cmp.Diff(d.Summary, s); diff != "" {
+			t.Fatalf("%q: counts (-draft +written):\n%s", b, diff)
+		}
+	})
+}

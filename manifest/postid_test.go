@@ -1,0 +1,104 @@
+package manifest
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestParsePostID(t *testing.T) {
+	for _, in := range []string{
+		"abc123", "ABC123", " abc123\t", "t3_abc123", "T3_Abc123",
+		"https://www.reddit.com/r/x/comments/abc123/title_of_it/",
+		"http://old.reddit.com/r/x/comments/abc123",
+		"https://new.reddit.com/r/x/comments/ABC123/t/?utm_source=share#top",
+		"https://np.reddit.com/r/x/comments/abc123/t/def456/",
+		"https://reddit.com/comments/abc123",
+		"HTTPS://WWW.REDDIT.COM/r/x/comments/abc123/",
+		"www.reddit.com/r/x/comments/abc123/t",
+		"//www.reddit.com/r/x/comments/abc123/t",
+		"/r/x/comments/abc123", "r/x/comments/abc123/t?x=1", "/comments/abc123", "/user/x/comments/abc123/t/",
+		"https://www.reddit.com/gallery/abc123",
+		"https://www.reddit.com/r/x/comments/ab%6312%33/",
+		"https://redd.it/abc123", "redd.it/ABC123",
+	} {
+		if got, err := ParsePostID(in); err != nil || got != "abc123" {
+			t.Errorf("ParsePostID(%q) = %q, %v, want abc123", in, got, err)
+		}
+	}
+	for in, want := range map[string]PostID{"1e5": "1e5", "1E5": "1e5", "0": "0", "1y2p0ij32e8e7": "1y2p0ij32e8e7", "t3": "t3", "100000": "100000"} {
+		if got, err := ParsePostID(in); err != nil || got != want {
+			t.Errorf("ParsePostID(%q) = %q, %v, want %q", in, got, err, want)
+		}
+	}
+}
+
+func TestParsePostIDRefuses(t *testing.T) {
+	tests := []struct{ in, message, hint string }{
+		{"", "empty", "t3_abc123"},
+		{" \u00a0", "empty", ""},
+		{"t1_abc123", "id of a comment", "start with t3_"},
+		{"t2_abc123", "id of an account", ""},
+		{"T5_abc123", "id of a subreddit", ""},
+		{"t3_", "not a post id", ""},
+		{"t3_t3_abc", "not a post id", ""},
+		{"1.00E+05", "spreadsheet", "damaged"},
+		{"1E+05", "spreadsheet", "damaged"},
+		{"1,5e+12", "spreadsheet", "damaged"},
+		{"123.0", "spreadsheet", "damaged"},
+		{"1E-05", "spreadsheet", "damaged"},
+		{"abc.def", "not a post id", "letters"},
+		{"abcdefghijklmn", "not a post id", "at most 13"},
+		{"abc\x00", "not a post id", ""},
+		{"../../etc", "not an address on Reddit", ""},
+		{"\u212aelvin", "not a post id", ""}, // Kelvin sign: folds to k in Unicode
+		{"аbc123", "not a post id", ""},      // Cyrillic a
+		{"https://i.redd.it/abc123.jpg", "address of an image", "id or permalink"},
+		{"https://preview.redd.it/abc.png?width=1", "address of an image", ""},
+		{"i.imgur.com/abc.png", "address of an image", ""},
+		{"https://www.reddit.com/r/x/s/AbCdEf", "share link", "open it"},
+		{"https://www.reddit.com/r/x/", "names no post", "/comments/"},
+		{"https://www.reddit.com:8443/r/x/comments/abc/", "can be read", ""},
+		{"https://u:p@www.reddit.com/r/x/comments/abc/", "can be read", ""},
+		{"file:///r/x/comments/abc/", "can be read", ""},
+		{"https://example.com/r/x/comments/abc123/", "not an address on Reddit", "www.reddit.com"},
+		{"https://www.reddit.com.example.com/r/x/comments/abc/", "not an address on Reddit", ""},
+		{"https://redd.it/", "names no post", ""},
+		{"http://[::1/x", "can be read", ""},
+	}
+	for _, test := range tests {
+		got, err := ParsePostID(test.in)
+		var p *Problem
+		if !errors.As(err, &p) || got != "" {
+			t.Errorf("ParsePostID(%q) = %q, %v, want a *Problem", test.in, got, err)
+			continue
+		}
+		if !strings.Contains(p.Message, test.message) || !strings.Contains(p.Hint, test.hint) || p.Hint == "" {
+			t.Errorf("ParsePostID(%q): %v, want message %q and hint %q", test.in, err, test.message, test.hint)
+		}
+	}
+}
+
+func FuzzParsePostID(f *testing.F) {
+	for _, seed := range []string{"abc123", "t3_ABC", "1.00E+05", "https://redd.it/abc", "/r/x/comments/abc123/t", "t1_x", "//", "http://%", "e+", "\u212a"} {
+		f.Add(seed)
+	}
+	grammar := regexp.MustCompile(`^[0-9a-z]{1,13}$`)
+	f.Fuzz(func(t *testing.T, s string) {
+		id, err := ParsePostID(s)
+		if err != nil {
+			var p *Problem
+			if !errors.As(err, &p) || p.Message == "" || p.Hint == "" || id != "" {
+				t.Fatalf("ParsePostID(%q) = %q, %#v, want a *Problem with a hint and no id", s, id, err)
+			}
+			return
+		}
+		if !grammar.MatchString(string(id)) {
+			t.Fatalf("ParsePostID(%q) = %q, which is no id", s, id)
+		}
+		if again, err := ParsePostID(id.Fullname()); err != nil || again != id {
+			t.Fatalf("ParsePostID(%q) = %q, %v", id.Fullname(), again, err)
+		}
+	})
+}

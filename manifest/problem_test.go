@@ -1,0 +1,50 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestProblemsError(t *testing.T) {
+	var p Problems
+	for i := range MaxProblems + 2 {
+		p.add(Problem{File: "a.csv", Line: i + 1, Column: 2, Message: "bad", Hint: "mend it"})
+	}
+	if len(p.List) != MaxProblems || p.More != 2 {
+		t.Errorf("got %d problems and %d more, want %d and 2", len(p.List), p.More, MaxProblems)
+	}
+	p.List = p.List[:2]
+	want := "a.csv:1:2: bad\n  hint: mend it\na.csv:2:2: bad\n  hint: mend it\nand 2 more problems"
+	if diff := cmp.Diff(want, p.Error()); diff != "" {
+		t.Errorf("Error (-want +got):\n%s", diff)
+	}
+	var one *Problem
+	if err := fmt.Errorf("open: %w", &p); !errors.As(err, &one) || one.Line != 1 {
+		t.Errorf("errors.As finds %v, want the first problem", one)
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\x1b[31m":     `"a\x1b[31m"`,
+		"\u202egnp.exe": `"\u202egnp.exe"`,
+		"0123456789012345678901234567890123456789012345678901234567é":  `"0123456789012345678901234567890123456789012345678901234567é"`,
+		"01234567890123456789012345678901234567890123456789012345678é": `"01234567890123456789012345678901234567890123456789012345678"...`,
+	} {
+		if got := quote(in); got != want {
+			t.Errorf("quote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	labels := []string{"Metaphor", "Irony/Sarcasm", "None", "F1"}
+	for in, want := range map[string]string{"metafor": "Metaphor", " NONE. ": "None", "f2": "F1", "picture": "", "": ""} {
+		if got := nearest(in, labels); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,423 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const testRow = "abc,train,F1,SS1,SR1,M1,C1\n"
+
+// TestTable8 counts the synthetic annotations and compares with the paper's table.
+func TestTable8(t *testing.T) {
+	b, err := os.ReadFile("testdata/table8.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table map[string]json.RawMessage
+	if err := json.Unmarshal(b, &table); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open("testdata/annotations.csv", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Entries != 1049 || s.Posts != 1049 {
+		t.Errorf("%d entries, %d posts, want 1049 of both", s.Entries, s.Posts)
+	}
+	if diff := cmp.Diff([]string{"train", "validation", "test"}, s.Splits); diff != "" {
+		t.Errorf("splits (-want +got):\n%s", diff)
+	}
+	var totals map[string]int
+	if err := json.Unmarshal(table["totals"], &totals); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(totals, s.Sizes); diff != "" {
+		t.Errorf("sizes (-want +got):\n%s", diff)
+	}
+	for _, c := range FigSIM().Categories {
+		var want map[string]map[string]int // split -> code -> count
+		if err := json.Unmarshal(table[c.Name], &want); err != nil {
+			t.Fatalf("category %s: %v", c.Name, err)
+		}
+		for _, split := range s.Splits {
+			if diff := cmp.Diff(want[split], s.Counts[split][c.Name]); diff != "" {
+				t.Errorf("%s, %s (-table 8 +got):\n%s", c.Name, split, diff)
+			}
+		}
+	}
+}
+
+func TestFigSIMSchema(t *testing.T) {
+	s := FigSIM()
+	for i := range s.Categories {
+		if message, _ := s.Categories[i].fault(); message != "" {
+			t.Errorf("category %s: %s", s.Categories[i].Name, message)
+		}
+	}
+	var severity []string
+	for _, l := range s.Categories[1].Labels {
+		severity = append(severity, l.Code)
+	}
+	if diff := cmp.Diff([]string{"SS6", "SS1", "SS2", "SS3", "SS4", "SS5"}, severity); diff != "" || s.Categories[1].Kind != Ordinal {
+		t.Errorf("severity is %s, from lowest to highest (-want +got):\n%s", s.Categories[1].Kind, diff)
+	}
+	s.Categories[0].Labels[0].Name = "changed"
+	if FigSIM().Categories[0].Labels[0].Name == "changed" {
+		t.Error("FigSIM shares its labels between calls")
+	}
+}
+
+func TestOpenFolder(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"release.toml": `
+name = "Two moods"   # a comment
+version = "1.2"
+date = 2025-02-28
+homepage = "https://example.org"
+license = "CC-BY-4.0"
+citation = """
+Somebody.
+[columns]
+"""
+manifest = "data/rows.tsv"
+
+[[category]]
+name = "mood"
+title = "Mood of it"
+kind = "multi"
+labels = [{code = "H", name = "Happy"}, {code = "S", name = "Sad"}, {code = "N", name = "None", exclusive = true}]
+
+[[category]]
+name = "size"
+kind = "ordinal"
+labels = [{code = "small"}, {code = "large"}]
+
+[columns]
+id = "Post"
+split = ""
+mood = {H = "is happy", S = "is sad"}
+size = "How large"
+
+[labels.size]
+big = "large"
+`,
+		"data/rows.tsv":  "Post\tsplit\tis happy\tis sad\tHow large\nt3_B1\t?\t1\ttrue\tBIG\nb2\t?\t0\t\tsmall\n",
+		"policy.toml":    "",
+		"tombstones.csv": "id,state,time\n",
+	})
+	r, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{r.Name, r.Version, r.Date, r.Homepage, r.License, r.Citation, r.Dir, r.ManifestPath, r.PolicyPath, r.TombstonesPath, r.Schema.Name}
+	want := []string{"Two moods", "1.2", "2025-02-28", "https://example.org", "CC-BY-4.0", "Somebody.\n[columns]\n", dir,
+		filepath.Join(dir, "data/rows.tsv"), filepath.Join(dir, "policy.toml"), filepath.Join(dir, "tombstones.csv"), "Two moods"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("release (-want +got):\n%s", diff)
+	}
+	wantEntries := []Entry{
+		{Key: Key{ID: "b1"}, Line: 2, Split: "train", Labels: [][]int{{0, 1}, {1}}},
+		{Key: Key{ID: "b2"}, Line: 3, Ordinal: 1, Split: "train", Labels: [][]int{{}, {0}}},
+	}
+	if diff := cmp.Diff(wantEntries, all(t, r)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if _, err := r.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if byFile, err := Open(filepath.Join(dir, "release.toml"), Options{}); err != nil || byFile.Digest != r.Digest {
+		t.Errorf("opened by its release.toml: %v", err)
+	}
+}
+
+func TestDigests(t *testing.T) {
+	open := func(settings, rows string) *Release {
+		r, err := Open(folder(t, map[string]string{"release.toml": settings, "a.csv": rows}), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	const settings = "name = \"x\"\nmanifest = \"a.csv\"\nschema = \"figsim\"\n"
+	first, again := open(settings, figsimHeader+testRow), open(settings, figsimHeader+testRow)
+	comment, row := open(settings+"# hi\n", figsimHeader+testRow), open(settings, figsimHeader+strings.Replace(testRow, "F1", "F2", 1))
+	if first.Digest != again.Digest || len(first.Digest) != 64 {
+		t.Errorf("digests of equal releases: %q and %q", first.Digest, again.Digest)
+	}
+	if comment.Digest == first.Digest || comment.ManifestDigest != first.ManifestDigest {
+		t.Error("another release.toml: want another Digest and the same ManifestDigest")
+	}
+	if row.Digest == first.Digest || row.ManifestDigest == first.ManifestDigest {
+		t.Error("another manifest: want another Digest and ManifestDigest")
+	}
+}
+
+// TestStrictSettings gives the line at which each wrong release.toml is refused.
+func TestStrictSettings(t *testing.T) {
+	const head = "name = \"x\"\nmanifest = \"a.csv\"\n" // lines 1 and 2
+	const figsim = head + "schema = \"figsim\"\n"       // line 3
+	const own = head + "[[category]]\nname = \"mood\"\nkind = \"multi\"\n"
+	tests := []struct {
+		text string
+		want []string
+	}{
+		{"", []string{"release.toml:1:0 the release has no name", "release.toml:1:0 the release names no manifest", "release.toml:1:0 the release has no label schema"}},
+		{"\xef\xbb\xbf" + figsim, []string{"release.toml:1:1 the file starts with a byte order mark"}},
+		{figsim + "x = [1,\n", []string{"release.toml:4:8 not valid TOML"}},
+		{figsim + "name = \"y\"\n", []string{"release.toml:4:0 not valid TOML"}},
+		{figsim + "\nlicence = \"x\"\n", []string{`release.toml:5:0 unknown key "licence"`}},
+		{figsim + "Version = \"x\"\n", []string{`release.toml:4:0 unknown key "Version"`}},
+		{figsim + "version = 1\n", []string{"release.toml:4:0 version is not a text"}},
+		{figsim + "date = \"May\"\n", []string{"release.toml:4:0 date is not a date"}},
+		{figsim + "license = \"a\\nb\"\n", []string{"release.toml:4:0 license is not one line"}},
+		{figsim + "format = \"xls\"\n", []string{`release.toml:4:0 format "xls" is not known`}},
+		{"name = \"x\"\nschema = \"figsim\"\nmanifest = \"../a.csv\"\n", []string{`release.toml:3:0 manifest "../a.csv" is not inside`}},
+		{"name = \"x\"\nschema = \"figsim\"\nmanifest = \"/etc/a.csv\"\n", []string{`release.toml:3:0 manifest "/etc/a.csv" is not inside`}},
+		{"name = \"x\"\nschema = \"figsim\"\nmanifest = \"b.csv\"\n", []string{`release.toml:3:0 manifest "b.csv" cannot be opened: no such file`}},
+		{"name = \"x\"\nschema = \"figsim\"\nmanifest = \"a.xlsx\"\n", []string{"release.toml:3:0 the name does not tell the format"}},
+		{figsim + "policy = \"p/../../x\"\n", []string{"release.toml:4:0 policy \"p/../../x\" is not inside"}},
+		{figsim + "tombstones = \"t.csv\"\n", []string{`release.toml:4:0 tombstones "t.csv" cannot be opened`}},
+		{head + "schema = \"other\"\n", []string{`release.toml:3:0 schema "other" is not built in`}},
+		{figsim + "category = 1\n", []string{"release.toml:4:0 category is not a list of tables"}},
+		{own, []string{"release.toml:4:0 category mood has 0 labels"}},
+		{own + "labels = [{code = \"A\", colour = 1}]\n", []string{`release.toml:3:0 unknown key "colour" in [category]`}},
+		{own + "labels = [{code = \"A\"}, {code = \"b\", name = \"a\"}]\n", []string{`release.toml:4:0 "a" means two labels`}},
+		{own + "labels = [{code = \"A\"}, {code = \"A\"}]\n", []string{`release.toml:4:0 "A" means two labels`}},
+		{own + "labels = [{code = \"A|B\"}]\n", []string{`release.toml:1:0 code "A|B" of category mood holds the separator`}},
+		{strings.Replace(own, "mood", "width", 1) + "labels = [{code = \"A\"}]\n", []string{`release.toml:4:0 category name "width" is taken`}},
+		{strings.Replace(own, "multi", "many", 1) + "labels = [{code = \"A\"}]\n", []string{`release.toml:4:0 category mood has kind "many"`}},
+		{strings.Replace(own, "multi", "single", 1) + "labels = [{code = \"A\", exclusive = true}]\n", []string{`release.toml:4:0 label "A" of category mood is exclusive`}},
+		{own + "labels = [{code = \"A\"}]\n[[category]]\nname = \"Mood\"\nkind = \"single\"\nlabels = [{code = \"A\"}]\n", []string{"release.toml:8:0 two categories are named Mood"}},
+		{figsim + "[columns]\nsplits = \"x\"\n", []string{`release.toml:5:0 unknown key "splits" in [columns]`}},
+		{figsim + "[columns]\nid = \"identity\"\n", []string{`release.toml:5:0 the manifest has no column "identity"`}},
+		{figsim + "[columns]\nid = \"\"\n", []string{"release.toml:5:0 id names no column"}},
+		{figsim + "[columns]\nid = \"split\"\nsplit = \"split\"\n", []string{`release.toml:6:0 column "split" is given to both`}},
+		{figsim + "[columns]\nseverity = {SS1 = \"id\"}\n", []string{"release.toml:5:0 category severity takes one label, so it has one column"}},
+		{figsim + "[columns.figurative]\nF9 = \"id\"\n", []string{`release.toml:5:0 "F9" is not a label of category figurative`}},
+		{figsim + "[columns.figurative]\nF1 = \"nowhere\"\n", []string{`release.toml:5:0 the manifest has no column "nowhere"`}},
+		{figsim + "[labels]\nseparator = \"a\"\n", []string{`release.toml:5:0 separator "a" cannot part labels`}},
+		{figsim + "[labels.severity]\nhigh = \"SS9\"\n", []string{`release.toml:5:0 "SS9" is not a label of category severity`}},
+		{figsim + "[labels.severity]\nss1 = \"SS2\"\n", []string{`release.toml:5:0 spelling "ss1" already means label "SS1"`}},
+		{figsim + "[labels.mood]\nx = \"y\"\n", []string{`release.toml:4:0 unknown key "mood" in [labels]`}},
+		{figsim + "a." + strings.Repeat("a.", 50) + "b = 1\n", []string{"release.toml:4:0 a key is too long"}},
+		{figsim + "x = " + strings.Repeat("[", 50000), []string{"release.toml:4:0 a key is too long"}},
+		{figsim + "[" + strings.Repeat("x", 5000) + "]\n", []string{"release.toml:4:0 a key is too long"}},
+		{figsim + strings.Repeat("#\n", maxTOML/2), []string{"release.toml:1:0 the file is larger"}},
+	}
+	for _, test := range tests {
+		dir := folder(t, map[string]string{"release.toml": test.text, "a.csv": figsimHeader + testRow})
+		_, err := Open(dir, Options{})
+		got := places(t, err)
+		t.Logf("%.120q", test.text)
+		matchPlaces(t, got, test.want)
+	}
+}
+
+func TestOpenRefusesWhatIsNoRelease(t *testing.T) {
+	dir := folder(t, map[string]string{"a.csv": figsimHeader})
+	if _, err := Open(filepath.Join(dir, "none.csv"), Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v, want ErrNotExist", err)
+	}
+	if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "rehydrate init DIR --manifest FILE") {
+		t.Errorf("a folder without release.toml: %v, want a hint of init", err)
+	}
+	for _, name := range []string{"a.json", "a.xlsx", "a"} {
+		if _, err := bare(t, name, "x"); err == nil || !strings.Contains(err.Error(), "hint:") {
+			t.Errorf("%s: %v, want a hint", name, err)
+		}
+	}
+	if _, err := bare(t, "a.parquet", "PAR1"); err == nil || !strings.Contains(err.Error(), "save the manifest as CSV") {
+		t.Errorf("Parquet without a reader: %v", err)
+	}
+}
+
+func TestSymlinkCannotLeaveTheFolder(t *testing.T) {
+	outside := filepath.Join(folder(t, map[string]string{"a.csv": figsimHeader + testRow}), "a.csv")
+	dir := folder(t, map[string]string{"release.toml": "name = \"x\"\nmanifest = \"a.csv\"\nschema = \"figsim\"\n"})
+	if err := os.Symlink(outside, filepath.Join(dir, "a.csv")); err != nil {
+		t.Skip(err)
+	}
+	_, err := Open(dir, Options{})
+	matchPlaces(t, places(t, err), []string{`release.toml:2:0 manifest "a.csv" cannot be opened: path escapes from parent`})
+}
+
+func TestBareGuessesSeparator(t *testing.T) {
+	for _, sign := range separators {
+		text := figsimHeader + "abc,train,\"F1" + sign + "F3\",SS1,\"SR1" + sign + "SR2\",M1,C1\nabd,train,F1,SS1,SR1,M1,C1\n"
+		r, err := bare(t, "a.csv", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := all(t, r)[0].Labels[0]; !reflect.DeepEqual(got, []int{0, 2}) {
+			t.Errorf("separator %q: labels %v, want [0 2]", sign, got)
+		}
+	}
+}
+
+func TestBareFindsColumnsByAlias(t *testing.T) {
+	text := "Set,Permalink,Figurative Phenomenon,suicide-severity scale,Suicide-related Content,MODALITY,Context\n" +
+		"dev,https://redd.it/abc,Metaphor,Suicide death,Protective factors,Image,Context required\n"
+	r, err := bare(t, "a.csv", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Entry{{Key: Key{ID: "abc"}, Line: 2, Split: "dev", Labels: [][]int{{0}, {5}, {2}, {2}, {1}}}}
+	if diff := cmp.Diff(want, all(t, r)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+func TestCheckCountsBeyondTheLimit(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(figsimHeader + testRow)
+	for range MaxProblems + 5 {
+		b.WriteString("t1_x,train,F1,SS1,SR1,M1,C1\n")
+	}
+	r, err := bare(t, "a.csv", b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Check(t.Context())
+	var problems *Problems
+	if !errors.As(err, &problems) || len(problems.List) != MaxProblems || problems.More != 5 {
+		t.Errorf("got %v, want %d problems and 5 more", err, MaxProblems)
+	}
+}
+
+func TestEntriesStops(t *testing.T) {
+	text := figsimHeader + testRow + "abd,train,F1,SS1,SR1,M1,C1\nt1_x,train,F1,SS1,SR1,M1,C1\nabe,train,F1,SS1,SR1,M1,C1\n"
+	r, err := bare(t, "a.csv", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, failed := 0, error(nil)
+	for _, err := range r.Entries(t.Context()) {
+		if failed = err; err == nil {
+			n++
+		}
+	}
+	if got := places(t, failed); n != 2 || len(got) != 1 || !strings.HasPrefix(got[0], "a.csv:4:1") {
+		t.Errorf("%d entries, then %q, want 2 and the problem of line 4", n, got)
+	}
+	for range r.Entries(t.Context()) { // leaving early must not panic
+		break
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n, failed = 0, nil
+	for _, err := range r.Entries(ctx) {
+		if failed = err; err == nil {
+			n++
+		}
+		cancel()
+	}
+	if n != 1 || !errors.Is(failed, context.Canceled) {
+		t.Errorf("cancelled: %d entries, %v, want 1 and context.Canceled", n, failed)
+	}
+	if _, err := r.Check(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled check: %v", err)
+	}
+}
+
+func TestChangedManifestIsNoticed(t *testing.T) {
+	r, err := bare(t, "a.csv", figsimHeader+testRow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(r.ManifestPath, []byte(figsimHeader+"abd,train,F1,SS1,SR1,M1,C1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "was changed") {
+		t.Errorf("error %v, want one of the change", err)
+	}
+}
+
+func TestParquetManifest(t *testing.T) {
+	columns := strings.Split(strings.TrimSpace(figsimHeader), ",")
+	rows := [][]Cell{
+		{text("abc"), text("train"), items("F1", "F3"), text("SS1"), items(), text("M1"), {Null: true}},
+		{text("t1_x"), text("train"), items("F1"), text("SS1"), items(), text("M1"), text("C1")},
+	}
+	broken := errors.New("page is corrupt")
+	for _, test := range []struct {
+		rows [][]Cell
+		err  error
+		want string
+	}{
+		{rows[:1], nil, ""},
+		{rows, nil, "a.parquet:2:1 \"t1_x\" is the id of a comment"},
+		{rows[:1], broken, "row 2: page is corrupt"},
+		{[][]Cell{rows[0][:3]}, nil, "row 1: 3 values in a table of 7 columns"},
+	} {
+		o := Options{OpenParquet: func(string) (RowReader, error) {
+			return &fakeParquet{columns: columns, rows: test.rows, err: test.err}, nil
+		}}
+		path := filepath.Join(folder(t, map[string]string{"a.parquet": "any"}), "a.parquet")
+		r, err := Open(path, o)
+		var s Summary
+		if err == nil {
+			s, err = r.Check(t.Context())
+		}
+		switch {
+		case test.want == "":
+			if err != nil || s.Entries != 1 || s.Counts["train"]["figurative"]["F3"] != 1 {
+				t.Errorf("summary %+v, %v", s, err)
+			}
+		case test.err == nil && strings.HasPrefix(test.want, "a.parquet"):
+			matchPlaces(t, places(t, err), []string{test.want})
+		case err == nil || !strings.Contains(err.Error(), test.want):
+			t.Errorf("error %v, want %q", err, test.want)
+		}
+		if test.err != nil && !errors.Is(err, test.err) {
+			t.Errorf("error %v does not wrap the reader's", err)
+		}
+	}
+}
+
+func TestManySplitsAreRefused(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(figsimHeader)
+	for i := range maxSplits + 1 {
+		fmt.Fprintf(&b, "a%d,s%d,F1,SS1,SR1,M1,C1\n", i, i)
+	}
+	r, err := bare(t, "a.csv", b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Check(t.Context())
+	matchPlaces(t, places(t, err), []string{`a.csv:66:5 split "s64" is the 65th`})
+}
+
+func FuzzSettings(f *testing.F) {
+	f.Add("name = \"x\"\nmanifest = \"a.csv\"\nschema = \"figsim\"\n[columns]\nid = \"x\"\nfigurative = {F1 = \"a\"}\n[labels]\nseparator = \";\"\n[labels.severity]\nlow = \"SS1\"\n")
+	f.Add("[[category]]\nname = \"m\"\nkind = \"multi\"\nlabels = [{code = \"A\", name = \"b\", exclusive = true}]\n")
+	f.Add("citation = \"\"\"\n\"\"\"\"\"\nname.x = 1979-05-27T07:32:00Z")
+	f.Fuzz(func(t *testing.T, s string) {
+		settings, _, problems := parseSettings([]byte(s), "release.toml")
+		if problems != nil {
+			places(t, problems)
+			return
+		}
+		if settings.name == "" || len(settings.schema.Categories) == 0 || !filepath.IsLocal(settings.manifest) {
+			t.Fatalf("accepted %q", s)
+		}
+		for i := range settings.schema.Categories {
+			if message, _ := settings.schema.Categories[i].fault(); message != "" {
+				t.Fatalf("accepted %q: %s", s, message)
+			}
+		}
+	})
+}

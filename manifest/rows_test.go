@@ -1,0 +1,324 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestHostileManifests holds the places of everything that can be wrong with a text.
+func TestHostileManifests(t *testing.T) {
+	const row = "abc,train,F1,SS1,SR1,M1,C1\n"
+	long := strings.Repeat("x", maxLine+1)
+	tests := []struct {
+		name, file, text string
+		want             []string
+	}{
+		{"empty file", "a.csv", "", []string{"a.csv:1:0 the file is empty"}},
+		{"blank file", "a.csv", "\n\r\n\n", []string{"a.csv:1:0 the file is empty"}},
+		{"header only", "a.csv", figsimHeader, []string{"a.csv:1:0 the manifest has no entries"}},
+		{"UTF-8 BOM", "a.csv", "\xef\xbb\xbf" + figsimHeader + row, []string{"a.csv:1:1 the file starts with a byte order mark (UTF-8 BOM)"}},
+		{"UTF-16 BOM", "a.csv", "\xff\xfei\x00d\x00", []string{"a.csv:1:1 the file is UTF-16"}},
+		{"NUL", "a.csv", figsimHeader + "ab\x00c,train,F1,SS1,SR1,M1,C1\n", []string{"a.csv:2:3 the line has a NUL byte"}},
+		{"not UTF-8", "a.csv", figsimHeader + row + "abd,é\xe9,F1,SS1,SR1,M1,C1\n", []string{"a.csv:3:7 byte 0xe9 is not UTF-8"}},
+		{"long line", "a.csv", figsimHeader + long + "\n" + row, []string{"a.csv:2:0 the line is longer than 64 KiB"}},
+		{"long last line", "a.csv", figsimHeader + row + long + long, []string{"a.csv:3:0 the line is longer than 64 KiB"}},
+		{"long header", "a.csv", long, []string{"a.csv:1:0 the line is longer than 64 KiB"}},
+		{"blank line inside", "a.csv", figsimHeader + "\n\n" + row, []string{"a.csv:2:0 the line is blank"}},
+		{"old Mac line ends", "a.csv", strings.ReplaceAll(figsimHeader+row, "\n", "\r"), []string{"a.csv:1:55 the header holds a lone carriage return"}},
+		{"two columns of a name", "a.csv", "id,split,id\n", []string{`a.csv:1:10 two columns are named "id"`}},
+		{"id or ID", "a.csv", "ID," + figsimHeader, []string{`a.csv:1:0 columns "ID" and "id" could both be id`}},
+		{"no id", "a.csv", "name,split\n", []string{"a.csv:1:0 no column of post ids was found", "a.csv:1:0 no column was found for category figurative", "a.csv:1:0 no column was found for category severity", "a.csv:1:0 no column was found for category related_content", "a.csv:1:0 no column was found for category modality", "a.csv:1:0 no column was found for category context"}},
+		{"no category", "a.csv", "id,split,figurative,severity,related_content,modality\n", []string{"a.csv:1:0 no column was found for category context (Context)"}},
+		{"other codes", "a.csv", figsimHeader + "abc,train,happy,SS1,SR1,M1,C1\n", []string{`a.csv:2:11 column "figurative" has no FigSIM code of category figurative; the first value is "happy"`}},
+		{"unknown extension", "a.txt", figsimHeader, nil},
+		{"fields", "a.csv", figsimHeader + "abc,train\n" + row, []string{"a.csv:2:0 the row has 2 fields, the header has 7"}},
+		{"bare quote", "a.csv", figsimHeader + "ab\"c,train,F1,SS1,SR1,M1,C1\n" + row, []string{`a.csv:2:3 a quote (") stands inside`}},
+		{"quote not closed", "a.csv", figsimHeader + row + "\"abd,train\n" + "abe,train\n", []string{"a.csv:3:0 a quoted field that starts on this line is not closed by the end of the file"}},
+		{"quote open for long", "a.csv", figsimHeader + "\"" + strings.Repeat(long[:1000]+"\n", 66), []string{"a.csv:2:0 a quoted field that starts on this line is not closed by 64 KiB"}},
+		{"text after a quote", "a.csv", figsimHeader + "\"abd\"x,train,F1,SS1,SR1,M1,C1\n" + row, []string{"a.csv:2:5 a quoted field does not end where"}},
+		{"JSON list", "a.jsonl", "[1]\n", []string{"a.jsonl:1:1 the line is not a JSON object", "a.jsonl:1:0 no line holds a JSON object"}},
+		{"UTF-16 JSON", "a.jsonl", "\xff\xfe{\x00\n\x00", []string{"a.jsonl:1:1 the file is UTF-16", "a.jsonl:2:1 the line has a NUL", "a.jsonl:1:0 no line holds"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r, err := bare(t, test.file, test.text)
+			if err == nil {
+				_, err = r.Check(t.Context())
+			}
+			if test.want == nil {
+				if err == nil || !strings.Contains(err.Error(), "does not tell the format") {
+					t.Errorf("error %v, want one of the format", err)
+				}
+				return
+			}
+			got := places(t, err)
+			matchPlaces(t, got, test.want)
+		})
+	}
+}
+
+// TestWrongEntries checks that each kind of wrong entry is told with its place, and
+// that the entries around it are counted.
+func TestWrongEntries(t *testing.T) {
+	const head = "id,split,image,sha256,phash,figurative,severity,related_content,modality,context\n"
+	const labels = ",F1,SS1,SR1,M1,C1\n"
+	hash := strings.Repeat("0a", 32)
+	tests := []struct {
+		row  string
+		want []string
+	}{
+		{"abd,train,1," + hash + ",00ff00ff00ff00ff" + labels, nil},
+		{"ABD,train,,,\u0020" + labels, nil},
+		{"abc,train,,," + labels, []string{"a.csv:3:1 post abc, image 0, is already on line 2"}},
+		{"abc,train,0,," + labels, []string{"a.csv:3:1 post abc, image 0, is already on line 2"}},
+		{",train,,," + labels, []string{"a.csv:3:1 the post id is empty"}},
+		{"t5_abd,train,,," + labels, []string{`a.csv:3:1 "t5_abd" is the id of a subreddit`}},
+		{"abd,,,," + labels, []string{"a.csv:3:5 the split is empty"}},
+		{"abd,a b,,," + labels, []string{`a.csv:3:5 "a b" cannot name a split`}},
+		{"abd," + strings.Repeat("x", 33) + ",,," + labels, []string{`a.csv:3:5 "xxx`}},
+		{"abd,Train,,," + labels, []string{"a.csv:3:5 split \"Train\" differs from split \"train\" only in case"}},
+		{"abd,train,-1,," + labels, []string{`a.csv:3:11 "-1" is not the number of an image`}},
+		{"abd,train,a.jpg,," + labels, []string{`a.csv:3:11 "a.jpg" is not the number of an image`}},
+		{"abd,train,1000,," + labels, []string{`a.csv:3:11 "1000" is not the number of an image`}},
+		{"abd,train,,abc," + labels, []string{`a.csv:3:12 "abc" is not a sha256`}},
+		{"abd,train,,,xyz" + labels, []string{`a.csv:3:13 "xyz" is not a phash`}},
+		{"abd,train,,,,F1|F4,SS1,SR1,M1,C1\n", []string{`a.csv:3:14 label "F4" (None) of category figurative stands beside another`}},
+		{"abd,train,,,,F1|F1,SS1,SR1,M1,C1\n", []string{`a.csv:3:14 label "F1" of category figurative stands twice`}},
+		{"abd,train,,,,F1||F2,SS1,SR1,M1,C1\n", []string{"a.csv:3:14 category figurative has an empty label"}},
+		{"abd,train,,,,F1,SS1|SS2,SR1,M1,C1\n", []string{"a.csv:3:17 category severity has 2 labels, and takes one"}},
+		{"abd,train,,,,F1,SS7,SR1,M9,C1\n", []string{`a.csv:3:17 "SS7" is not a label of category severity`, `a.csv:3:25 "M9" is not a label of category modality`}},
+		{"\"abd\",train,,,,\" f1 | irony/sarcasm\",ss1,,Complementary,\n", nil},
+	}
+	for _, test := range tests {
+		r, err := bare(t, "a.csv", head+"abc,train,,,"+labels+test.row+"zzz,train,,,"+labels)
+		if err != nil {
+			t.Fatalf("row %q: %v", test.row, err)
+		}
+		s, err := r.Check(t.Context())
+		t.Log(test.row)
+		matchPlaces(t, places(t, err), test.want)
+		want := 3
+		if test.want != nil {
+			want = 2
+		}
+		if s.Entries != want {
+			t.Errorf("row %q: %d good entries, want %d", test.row, s.Entries, want)
+		}
+	}
+}
+
+func TestCSVLineNumbersAcrossRecords(t *testing.T) {
+	text := "id,note,split\r\n" + // note runs over lines 2 to 4
+		"a1,\"one\r\n\r\ntwo\",x y\r\n" +
+		"a2,\"\"\"q\"\"\",x y\n" +
+		"a3,\"open\"wrong,z\n" +
+		"a4,,x y\n\n\n"
+	rows, err := newCSVRows(strings.NewReader(text), "a.csv", ',')
+	if err != nil {
+		t.Fatal(err)
+	}
+	type place struct {
+		Line, Column int
+		Note         string
+	}
+	var got []place
+	for {
+		cells, err := rows.Next()
+		if err == io.EOF {
+			break
+		}
+		var p *Problem
+		if errors.As(err, &p) {
+			got = append(got, place{p.Line, p.Column, "problem"})
+			continue
+		}
+		line, column := rows.at(2)
+		got = append(got, place{line, column, cells[1].Text})
+	}
+	want := []place{{4, 6, "one\n\ntwo"}, {5, 12, `"q"`}, {6, 9, "problem"}, {7, 5, ""}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+}
+
+// FuzzCSVMatchesLibrary holds our cutting into records against encoding/csv, which
+// reads the same text as a whole.
+func FuzzCSVMatchesLibrary(f *testing.F) {
+	for _, seed := range []string{"a,b\n1,2\n", "a,b\n\"1\n\n\",\"\"\"\"\n", "a\n\"\"\"\n\"\n", "a,b\r\n\"x\r\ny\",z", "a\n\"b\"\"\nc\"\n", "a,b\n,\n\"\",\"\"", "h\n" + strings.Repeat("\"x\"\n", 2000)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		library := csv.NewReader(strings.NewReader(s))
+		library.FieldsPerRecord = -1
+		want, err := library.ReadAll()
+		rows, ourErr := newCSVRows(strings.NewReader(s), "a.csv", ',')
+		if err != nil || ourErr != nil {
+			return
+		}
+		for n := 1; ; n++ {
+			fields, err := rows.fields()
+			if err == io.EOF {
+				if n != len(want) {
+					t.Fatalf("%q: %d records, encoding/csv reads %d", s, n, len(want))
+				}
+				return
+			}
+			var p *Problem
+			if errors.As(err, &p) && (p.Message == "the line is blank" || strings.Contains(p.Message, "UTF-8") || strings.Contains(p.Message, "NUL")) {
+				return // stricter on purpose
+			}
+			if err != nil || n >= len(want) {
+				t.Fatalf("%q, record %d: %v", s, n, err)
+			}
+			if diff := cmp.Diff(want[n], append([]string{}, fields...)); diff != "" {
+				t.Fatalf("%q, record %d (-library +ours):\n%s", s, n, diff)
+			}
+		}
+	})
+}
+
+func TestJSONL(t *testing.T) {
+	const rest = `,"split":"train","severity":"SS1","related_content":[],"modality":"M1","context":null`
+	text := strings.Join([]string{
+		`{"id":"a1","figurative":["F1","F3"],"extra":{"deep":[[1]]}` + rest + `}`,
+		`{"id":"a2","figurative":"F1|F3"` + rest + `}`,
+		`{"id":"a3","figurative":null` + rest + ` }`,
+		`{"id":"a4"` + rest + `}`,
+		`{"id":"a5","figurative":""` + rest + `}`,
+		`{"id":12345,"figurative":[]` + rest + `}`,
+	}, "\r\n")
+	r, err := bare(t, "a.jsonl", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][]int
+	entries := all(t, r)
+	for _, e := range entries {
+		got = append(got, e.Labels[0])
+	}
+	if diff := cmp.Diff([][]int{{0, 2}, {0, 2}, nil, nil, {}, {}}, got); diff != "" {
+		t.Errorf("figurative labels (-want +got):\n%s", diff)
+	}
+	want := Entry{Key: Key{ID: "a1"}, Line: 1, Split: "train", Labels: [][]int{{0, 2}, {1}, {}, {0}, nil}}
+	if diff := cmp.Diff(want, entries[0]); diff != "" {
+		t.Errorf("first entry (-want +got):\n%s", diff)
+	}
+	if id := entries[5].ID; id != "12345" {
+		t.Errorf("number as id: %q, want 12345", id)
+	}
+}
+
+func TestJSONLProblems(t *testing.T) {
+	const good = `{"id":"a1","figurative":["F1"],"severity":"SS1","related_content":[],"modality":"M1","context":"C1"}` + "\n"
+	deep := strings.Repeat("[", maxDepth+2) + strings.Repeat("]", maxDepth+2)
+	for line, want := range map[string]string{
+		`{"id":"a2","id":"a3"}`:              `a.jsonl:2:12 the key "id" stands twice`,
+		`{"id":"a2"} {}`:                     "a.jsonl:2:13 more text follows",
+		`{"id":"a2"`:                         "a.jsonl:2:11 the JSON object is not closed",
+		`{"id":}`:                            "a.jsonl:2:7 the line is not valid JSON",
+		`"a2"`:                               "a.jsonl:2:1 the line is not a JSON object",
+		`{"x":` + deep + `}`:                 "a.jsonl:2:39 lists and objects are nested more than 32 deep",
+		`{"id":{"a":1}}`:                     "a.jsonl:2:7 a single value is wanted",
+		`{"id":["a2","a3"]}`:                 "a.jsonl:2:7 a single value is wanted",
+		`{"id":"a2","figurative":[["F1"]]}`:  "a.jsonl:2:25 category figurative wants a label",
+		`{"id":"a2","figurative":["F1|F3"]}`: `a.jsonl:2:25 "F1|F3" is not a label`,
+		`{"id":"a2","severity":["SS1",""]}`:  `a.jsonl:2:23 category severity has an empty label`,
+		`{"modality":"M1"}`:                  "a.jsonl:2:0 the post id is empty",
+		"":                                   "a.jsonl:2:0 the line is blank",
+		"{\"id\":\"a\xff\"}":                 "a.jsonl:2:9 byte 0xff is not UTF-8",
+	} {
+		r, err := bare(t, "a.jsonl", good+line+"\n"+strings.Replace(good, "a1", "b1", 1))
+		if err != nil {
+			t.Fatalf("line %s: %v", line, err)
+		}
+		s, err := r.Check(t.Context())
+		if got := places(t, err); len(got) == 0 || !strings.HasPrefix(got[0], want) || s.Entries != 2 {
+			t.Errorf("line %.60s: %q and %d good entries, want %q and 2", line, got, s.Entries, want)
+		}
+	}
+}
+
+// FuzzManifest reads anything as every text format: no panic, every problem placed,
+// and Entries and Check agree.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(figsimHeader+"abc,train,F1|F3,SS1,SR1,M1,C1\n"), byte(0))
+	f.Add([]byte(strings.ReplaceAll(figsimHeader+"abc,train,F1,SS1,,M1,C1\n", ",", "\t")), byte(1))
+	f.Add([]byte(`{"id":"abc","figurative":["F1"],"severity":"SS1","related_content":[],"modality":"M1","context":"C1"}`), byte(2))
+	f.Add([]byte("\xef\xbb\xbfid\n\"\n\x00"), byte(0))
+	f.Fuzz(func(t *testing.T, b []byte, kind byte) {
+		name := []string{"a.csv", "a.tsv", "a.jsonl"}[kind%3]
+		r, err := bare(t, name, string(b))
+		if err != nil {
+			places(t, err)
+			return
+		}
+		s, err := r.Check(t.Context())
+		places(t, err)
+		n := 0
+		var first error
+		for _, err := range r.Entries(t.Context()) {
+			if err != nil {
+				first = err
+				break
+			}
+			n++
+		}
+		if (err == nil) != (first == nil) || err == nil && n != s.Entries {
+			t.Fatalf("Check: %d entries, %v; Entries: %d, %v", s.Entries, err, n, first)
+		}
+		if err != nil && places(t, err)[0] != places(t, first)[0] {
+			t.Fatalf("first problem of Check %q, of Entries %q", places(t, err)[0], places(t, first)[0])
+		}
+	})
+}
+
+func TestLineReaderHoldsLittle(t *testing.T) {
+	l := newLineReader(io.LimitReader(repeat('x'), 10<<20), "a.csv")
+	if _, err := l.next(); err == nil || !strings.Contains(err.Error(), "longer than 64 KiB") {
+		t.Errorf("error %v, want one of the length", err)
+	}
+	if _, err := l.next(); err != io.EOF {
+		t.Errorf("error %v, want EOF", err)
+	}
+	exact := bytes.Repeat([]byte("y"), maxLine)
+	l = newLineReader(bytes.NewReader(append(exact, "\r\nz"...)), "a.csv")
+	if got, err := l.next(); err != nil || len(got) != maxLine {
+		t.Errorf("a line of the greatest length: %d bytes, %v", len(got), err)
+	}
+	if got, err := l.next(); err != nil || string(got) != "z" {
+		t.Errorf("the line after it: %q, %v", got, err)
+	}
+}
+
+type repeat byte
+
+func (r repeat) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(r)
+	}
+	return len(p), nil
+}
+
+func TestReadErrorStops(t *testing.T) {
+	broken := errors.New("disk gone")
+	rows, err := newCSVRows(io.MultiReader(strings.NewReader("id\nabc\nab"), failing{broken}), "a.csv", ',')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rows.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rows.Next(); !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

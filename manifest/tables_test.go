@@ -1,0 +1,227 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func results(list ...Result) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		for _, r := range list {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func readResults(b []byte) (list []Result, err error) {
+	for r, err := range ReadOutcomes(bytes.NewReader(b)) {
+		if err != nil {
+			return list, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func TestOutcomes(t *testing.T) {
+	list := []Result{
+		{Key: Key{ID: "abc"}, Split: "train", Outcome: Kept},
+		{Key: Key{ID: "abc", Image: 2}, Split: "train", Outcome: Duplicate, DuplicateOf: Key{ID: "abc"}},
+		{Key: Key{ID: "abd"}, Split: "test", Outcome: Duplicate, Reason: "same_text", DuplicateOf: Key{ID: "abc", Image: 2}},
+		{Key: Key{ID: "abe"}, Split: "test", Outcome: Failed, Reason: "http_503", Detail: "=cmd|' /C calc'!A0"},
+		{Key: Key{ID: "abf"}, Split: "test", Outcome: Gone, Reason: "http_404", Detail: "'-1, \"q\"\nsecond"},
+	}
+	var b bytes.Buffer
+	if err := WriteOutcomes(&b, results(list...)); err != nil {
+		t.Fatal(err)
+	}
+	want := `id,image,split,outcome,reason,detail,duplicate_of
+abc,0,train,kept,,,
+abc,2,train,duplicate,,,abc
+abd,0,test,duplicate,same_text,,abc/2
+abe,0,test,failed,http_503,'=cmd|' /C calc'!A0,
+abf,0,test,gone,http_404,"''-1, ""q""
+second",
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("file (-want +got):\n%s", diff)
+	}
+	got, err := readResults(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(list, got); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+}
+
+func TestWriteOutcomesRefuses(t *testing.T) {
+	good := Result{Key: Key{ID: "abc"}, Split: "train", Outcome: Kept}
+	for name, spoil := range map[string]func(*Result){
+		"id":        func(r *Result) { r.ID = "T3_x" },
+		"image":     func(r *Result) { r.Image = -1 },
+		"split":     func(r *Result) { r.Split = "" },
+		"outcome":   func(r *Result) { r.Outcome = "" },
+		"reason":    func(r *Result) { r.Reason = "Not so" },
+		"duplicate": func(r *Result) { r.DuplicateOf.Image = 1 },
+	} {
+		bad := good
+		spoil(&bad)
+		if err := WriteOutcomes(&bytes.Buffer{}, results(good, bad)); err == nil || !strings.Contains(err.Error(), "entry 2") {
+			t.Errorf("%s: %v, want an error of entry 2", name, err)
+		}
+	}
+	broken := errors.New("state is gone")
+	err := WriteOutcomes(&bytes.Buffer{}, func(yield func(Result, error) bool) { yield(Result{}, broken) })
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+	if err := WriteOutcomes(failingWriter{}, results(good)); err == nil {
+		t.Error("a full disk went unnoticed")
+	}
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+func TestReadOutcomesRefuses(t *testing.T) {
+	const head = "id,image,split,outcome,reason,detail,duplicate_of\n"
+	const good = "abc,0,train,kept,,,\n"
+	for in, want := range map[string]string{
+		"":                                       "outcomes.csv:1: the file is empty",
+		"id,outcome\n":                           "outcomes.csv:1: the header is not",
+		head + good + good:                       "outcomes.csv:3:1: post abc, image 0, is already on line 2",
+		head + "ABC,0,train,kept,,,\n":           `outcomes.csv:2: "ABC" is not a post id`,
+		head + "abc,00,train,kept,,,\n":          `outcomes.csv:2:5: "00" is not the number`,
+		head + "abc,0,train,lost,,,\n":           `outcomes.csv:2: "lost" is not an outcome`,
+		head + "abc,0,train,duplicate,,,abd/0\n": `outcomes.csv:2:27: "abd/0" does not name`,
+		head + "abc,0,train,kept,,\n":            "outcomes.csv:2: the row has 6 fields",
+		head + good + "abd,0,tr":                 "outcomes.csv:3: the row has 3 fields",
+	} {
+		_, err := readResults([]byte(in))
+		var p *Problem
+		if !errors.As(err, &p) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", in, err, want)
+		}
+	}
+}
+
+func FuzzOutcomes(f *testing.F) {
+	f.Add("abc", 0, "train", "kept", "", "", "")
+	f.Add("abc", 3, "test", "failed", "http_503", "'=1\t\r\n\"\x00\xff\r\r\n", "abd")
+	f.Fuzz(func(t *testing.T, id string, image int, split, outcome, reason, detail, duplicate string) {
+		r := Result{Key: Key{ID: PostID(id), Image: image}, Split: split, Outcome: Outcome(outcome), Reason: Reason(reason), Detail: detail, DuplicateOf: Key{ID: PostID(duplicate)}}
+		var b bytes.Buffer
+		if WriteOutcomes(&b, results(r)) != nil {
+			return
+		}
+		got, err := readResults(b.Bytes())
+		r.Detail = cleanDetail(detail)
+		if err != nil || len(got) != 1 || got[0] != r {
+			t.Fatalf("wrote %+v, read %+v, %v", r, got, err)
+		}
+		for _, line := range strings.Split(b.String(), "\n")[1:] {
+			for _, cell := range strings.Split(strings.TrimPrefix(line, `"`), ",")[:1] {
+				if formula(cell) && !strings.Contains(r.Detail, "\n") {
+					t.Fatalf("a formula starts line %q", line)
+				}
+			}
+		}
+	})
+}
+
+func FuzzReadOutcomes(f *testing.F) {
+	f.Add([]byte("id,image,split,outcome,reason,detail,duplicate_of\nabc,0,train,kept,,,\n"))
+	f.Add([]byte("id,image,split,outcome,reason,detail,duplicate_of\nabc,0,train,duplicate,x,'=1,abd/1\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, err := readResults(b)
+		if err != nil {
+			var p *Problem
+			if !errors.As(err, &p) || p.Line < 1 {
+				t.Fatalf("error %v has no line", err)
+			}
+		}
+		var again bytes.Buffer
+		if err := WriteOutcomes(&again, results(list...)); err != nil {
+			t.Fatalf("cannot write what was read: %v", err)
+		}
+	})
+}
+
+func TestTombstones(t *testing.T) {
+	at := time.Date(2025, 12, 31, 23, 59, 59, 999, time.FixedZone("", 3600))
+	list := []Tombstone{{ID: "abc", State: StateRemoved, Time: at}, {ID: "abd", State: StateUnavailable, Time: at}}
+	var b bytes.Buffer
+	if err := WriteTombstones(&b, list); err != nil {
+		t.Fatal(err)
+	}
+	want := "id,state,time\nabc,removed,2025-12-31T22:59:59Z\nabd,unavailable,2025-12-31T22:59:59Z\n"
+	if b.String() != want {
+		t.Errorf("wrote %q, want %q", b.String(), want)
+	}
+	got, err := ReadTombstones(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		list[i].Time = at.UTC().Truncate(time.Second)
+	}
+	if diff := cmp.Diff(list, got); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+	if got, err := ReadTombstones(strings.NewReader("id,state,time\n")); err != nil || len(got) != 0 {
+		t.Errorf("header only: %v, %v, want none", got, err)
+	}
+}
+
+func TestTombstonesRefuse(t *testing.T) {
+	const time1 = "2025-12-31T23:59:59Z"
+	text := "id,state,time\n" + strings.Join([]string{
+		"abc,removed," + time1, "t3_abd,removed," + time1, "abe,live," + time1, "abf,removed,2025-12-31", "abg,removed,2025-12-31T23:59:59+01:00",
+		"abh,removed,2025-12-31T23:59:59.5Z", "abc,deleted," + time1, "abi,removed", "",
+	}, "\n")
+	_, err := ReadTombstones(strings.NewReader(text))
+	matchPlaces(t, places(t, err), []string{
+		`tombstones.csv:3:1 "t3_abd" is not a post id`, `tombstones.csv:4:5 "live" is not a state`, "tombstones.csv:5:13 ", "tombstones.csv:6:13 ",
+		"tombstones.csv:7:13 ", "tombstones.csv:8:1 post abc is already on line 2", "tombstones.csv:9:0 the row has 2 fields",
+	})
+	for _, in := range []string{"", "id,state\n", "abc,removed," + time1 + "\n"} {
+		if _, err := ReadTombstones(strings.NewReader(in)); err == nil {
+			t.Errorf("%q passed as a tombstones file", in)
+		}
+	}
+	for _, bad := range [][]Tombstone{{{ID: "T", State: StateRemoved}}, {{ID: "abc", State: StateLive}}, {{ID: "abc", State: StateRemoved}, {ID: "abc", State: StateRemoved}}} {
+		if err := WriteTombstones(&bytes.Buffer{}, bad); err == nil {
+			t.Errorf("%v was written", bad)
+		}
+	}
+}
+
+func FuzzTombstones(f *testing.F) {
+	f.Add([]byte("id,state,time\nabc,removed,2025-12-31T23:59:59Z\n"))
+	f.Add([]byte("id,state,time\nabc,gone,0000-00-00T00:00:00Z\n\n\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, err := ReadTombstones(bytes.NewReader(b))
+		if err != nil {
+			places(t, err)
+			return
+		}
+		var again bytes.Buffer
+		if err := WriteTombstones(&again, list); err != nil {
+			t.Fatalf("cannot write what was read: %v", err)
+		}
+		got, err := ReadTombstones(&again)
+		if diff := cmp.Diff(list, got); err != nil || diff != "" {
+			t.Fatalf("%v, (-want +got):\n%s", err, diff)
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func testCard() Card {
+	return Card{Name: "Memes & <Co>", Version: "1.2.0", Date: "2026-03-01", Homepage: "https://example.org/memes", License: "CC-BY-4.0",
+		Citation: "@misc{memes,\n  title = {Memes ``` and more}\n}", Schema: testSchema(), Provenance: testProvenance(), Flagged: true,
+		Splits: []Split{{Name: "train", Rows: 810, Bytes: 121_000_000, SHA256: strings.Repeat("1", 64)}, {Name: "validation", Rows: 90, Bytes: 13_000_000, SHA256: strings.Repeat("2", 64)},
+			{Name: "test", Rows: 0, Bytes: 3000, SHA256: strings.Repeat("3", 64)}},
+		Outcomes: map[string]map[manifest.Outcome]int{
+			"train":      {manifest.Kept: 810, manifest.Removed: 31, manifest.Duplicate: 4},
+			"validation": {manifest.Kept: 90, manifest.Deleted: 7},
+			"test":       {manifest.Failed: 2},
+		}}
+}
+
+func render(t *testing.T, write func(io.Writer, Card) error, c Card) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; go test -update writes it):\n%s", path, diff)
+	}
+}
+
+func TestCard(t *testing.T) {
+	for range 5 { // maps inside
+		golden(t, "README.md", render(t, WriteCard, testCard()))
+	}
+}
+
+func TestCardHead(t *testing.T) {
+	card := render(t, WriteCard, testCard())
+	_, head, _ := strings.Cut(card, "---\n")
+	head, _, ok := strings.Cut(head, "---\n")
+	if !ok {
+		t.Fatalf("no YAML head in:\n%s", card)
+	}
+	for _, key := range []string{"pretty_name", "language", "license", "license_name", "size_categories", "task_categories", "source_datasets", "configs", "dataset_info"} {
+		if !regexp.MustCompile(`(?m)^` + key + `:`).MatchString(head) {
+			t.Errorf("the head lacks %s", key)
+		}
+	}
+	for _, want := range []string{"          '0': \"No\"\n", "          '1': \"0\"\n", "    sequence:\n      class_label:", "path: \"data/validation-*\"", "size_categories:\n- n<1K\n"} {
+		if !strings.Contains(head, want) {
+			t.Errorf("the head lacks %q:\n%s", want, head)
+		}
+	}
+}
+
+// A release's texts may not break out of the places where they stand.
+func TestCardHostile(t *testing.T) {
+	c := testCard()
+	c.Name, c.Homepage, c.License = "x\n---\nevil: true | <script>", "javascript:alert(1)", "a\nb: [c]"
+	c.Provenance.OCRParameters = "a|b\n# head"
+	c.Schema.Categories[0].Title = "| `x` <img src=x>"
+	card := render(t, WriteCard, c)
+	if n := len(regexp.MustCompile(`(?m)^---$`).FindAllString(card, -1)); n != 2 {
+		t.Errorf("%d lines of ---, want 2", n)
+	}
+	for _, bad := range []string{"<script>", "javascript:", "<img", "\n# head", "\nevil"} {
+		if strings.Contains(strings.SplitN(card, "---\n", 3)[2], bad) {
+			t.Errorf("the card has %q as it is", bad)
+		}
+	}
+}
+
+func TestCardEmpty(t *testing.T) {
+	for name, write := range map[string]func(io.Writer, Card) error{"card": WriteCard, "croissant": WriteCroissant} {
+		if text := render(t, write, Card{}); text == "" {
+			t.Errorf("%s of nothing is empty", name)
+		}
+		bad := Card{Schema: manifest.Schema{Categories: []manifest.Category{{Name: "image"}}}}
+		if err := write(io.Discard, bad); err == nil {
+			t.Errorf("%s took a category named image", name)
+		}
+		if err := write(failingWriter{}, testCard()); err == nil {
+			t.Errorf("%s: failed write passed", name)
+		}
+	}
+}
+
+func TestWhyCoversOutcomes(t *testing.T) {
+	for _, o := range manifest.Outcomes() {
+		if o != manifest.Kept && why(o) == string(o) {
+			t.Errorf("no words for %s", o)
+		}
+	}
+}
+
+func TestSizeCategory(t *testing.T) {
+	for rows, want := range map[int]string{0: "n<1K", 999: "n<1K", 1000: "1K<n<10K", 1049: "1K<n<10K", 10_000: "10K<n<100K", 1_000_000: "1M<n<10M"} {
+		if got := sizeCategory(rows); got != want {
+			t.Errorf("sizeCategory(%d) = %q, want %q", rows, got, want)
+		}
+	}
+}
+
+func TestCroissant(t *testing.T) {
+	text := render(t, WriteCroissant, testCard())
+	golden(t, "croissant.json", text)
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"@context", "@type", "conformsTo", "name", "description", "license", "url", "creator", "datePublished", "version", "distribution", "recordSet",
+		"prov:wasDerivedFrom", "prov:wasGeneratedBy", "rai:dataCollectionMissingData"} {
+		if v, ok := doc[key]; !ok || v == "" {
+			t.Errorf("croissant.json lacks %s", key)
+		}
+	}
+	if doc["@type"] != "sc:Dataset" || doc["conformsTo"] != "http://mlcommons.org/croissant/1.1" || doc["datePublished"] != "2026-03-01" {
+		t.Errorf("type %v, conformsTo %v, datePublished %v", doc["@type"], doc["conformsTo"], doc["datePublished"])
+	}
+}
+
+// Every id is there once, and every reference has its target.
+func TestCroissantIDs(t *testing.T) {
+	c := testCard()
+	c.Splits = append(c.Splits, Split{Name: "extra"})
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(render(t, WriteCroissant, c)), &doc); err != nil {
+		t.Fatal(err)
+	}
+	defined, used := map[string]int{}, map[string]bool{}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, x := range v {
+				walk(x)
+			}
+		case map[string]any:
+			if id, ok := v["@id"].(string); ok && len(v) == 1 {
+				used[id] = true
+			} else if ok {
+				defined[id]++
+			}
+			for _, x := range v {
+				walk(x)
+			}
+		}
+	}
+	walk(doc["distribution"])
+	walk(doc["recordSet"])
+	for id, n := range defined {
+		if n != 1 {
+			t.Errorf("@id %s is defined %d times", id, n)
+		}
+	}
+	for id := range used {
+		if defined[id] == 0 {
+			t.Errorf("@id %s is referred to and not defined", id)
+		}
+	}
+	if defined["default/figures, of speech"] == 0 || defined["data/train-00000-of-00001.parquet"] == 0 {
+		t.Errorf("columns or files are missing: %v", defined)
+	}
+}

@@ -1,0 +1,141 @@
+package reddit
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"code.dny.dev/ssrf"
+	"errors"
+)
+
+func TestParseConnectTo(t *testing.T) {
+	for in, want := range map[string]ConnectTo{
+		"i.redd.it:443:127.0.0.1:8443": {"i.redd.it", "443", "127.0.0.1", "8443"},
+		"::127.0.0.1:8443":             {"", "", "127.0.0.1", "8443"},
+		"I.Redd.It::[::1]:1":           {"i.redd.it", "", "::1", "1"},
+		"[2001:db8::1]:443:mirror:":    {"2001:db8::1", "443", "mirror", ""},
+		":443::8443":                   {"", "443", "", "8443"},
+		":::":                          {},
+	} {
+		if got, err := ParseConnectTo(in); err != nil || got != want {
+			t.Errorf("ParseConnectTo(%q) = %+v, %v; want %+v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "a", "a:1", "a:1:b", "a:1:b:2:c", "a:x:b:2", "a:1:b:0", "a:1:b:65536", "a:1:b:+2",
+		"[::1:443:b:2", "[::1]x:443:b:2", "[nothing]:1:b:2", "a:1:::1:2"} {
+		if got, err := ParseConnectTo(in); err == nil || !strings.Contains(err.Error(), "HOST:PORT:ADDR:PORT") && !strings.Contains(err.Error(), "is not a port") {
+			t.Errorf("ParseConnectTo(%q) = %+v, %v; want an error that says how", in, got, err)
+		}
+	}
+}
+
+func FuzzParseConnectTo(f *testing.F) {
+	f.Add("i.redd.it:443:127.0.0.1:8443")
+	f.Add("[::1]:1:[::2]:2")
+	f.Add(":::")
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := ParseConnectTo(s)
+		if err != nil {
+			return
+		}
+		again, err := ParseConnectTo(bracket(r.Host) + ":" + r.Port + ":" + bracket(r.ToHost) + ":" + r.ToPort)
+		if err != nil || again != r {
+			t.Errorf("%q reads as %+v, and written again as %+v, %v", s, r, again, err)
+		}
+	})
+}
+
+func bracket(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
+func TestConnectToFits(t *testing.T) {
+	for _, tt := range []struct {
+		rule string
+		want bool
+	}{
+		{"i.redd.it:443:a:1", true}, {"I.REDD.IT:443:a:1", true}, {"::a:1", true}, {":443:a:1", true}, {"i.redd.it::a:1", true},
+		{"redd.it:443:a:1", false}, {"i.redd.it:80:a:1", false}, {":80:a:1", false},
+	} {
+		r, err := ParseConnectTo(tt.rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.fits("i.redd.it", "443"); got != tt.want {
+			t.Errorf("%s fits i.redd.it:443: %v, want %v", tt.rule, got, tt.want)
+		}
+	}
+}
+
+// TestDialGuard: without a rule of the operator only public addresses and port 443 are
+// dialled. The guard answers before a packet leaves.
+func TestDialGuard(t *testing.T) {
+	d := newDialer(nil)
+	for _, address := range []string{"127.0.0.1:443", "[::1]:443", "10.0.0.1:443", "169.254.169.254:443", "100.64.0.1:443",
+		"[::ffff:127.0.0.1]:443", "[64:ff9b::7f00:1]:443", "[2002:7f00:1::]:443", "0.0.0.0:443", "localhost:443", "93.184.215.14:8443"} {
+		conn, err := d.dial(t.Context(), "tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		if !isGuard(err) {
+			t.Errorf("dial %s = %v, want the guard's error", address, err)
+		}
+	}
+	if _, err := d.dial(t.Context(), "tcp", "nothing"); err == nil {
+		t.Error("an address without a port was dialled")
+	}
+}
+
+// TestDialRules: the first rule that fits decides, what it names is dialled as it stands,
+// and a rule that keeps the host keeps the guard.
+func TestDialRules(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDialer([]ConnectTo{
+		{Host: "other.example", ToHost: "127.0.0.1", ToPort: "1"},
+		{Host: "i.redd.it", Port: "443", ToHost: "127.0.0.1", ToPort: port},
+		{Host: "i.redd.it", ToHost: "127.0.0.1", ToPort: "1"},
+		{Host: "localhost", ToPort: port},
+	})
+	conn, err := d.dial(t.Context(), "tcp", "i.redd.it:443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	if _, err := d.dial(t.Context(), "tcp", "localhost:443"); !errors.Is(err, ssrf.ErrProhibitedIP) {
+		t.Errorf("a rule without an address: %v, want the guard's error", err)
+	}
+}
+
+// TestCertificateIsThatOfTheHost: an address of the operator's does not change whose
+// certificate must be shown.
+func TestCertificateIsThatOfTheHost(t *testing.T) {
+	o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1/access_token" {
+			w.Write([]byte(tokenReply(3600).body))
+			return
+		}
+		w.Write([]byte(listing("a1")))
+	})
+	if _, err := newTestClient(t, o).Look(t.Context(), ids("a1")); err != nil {
+		t.Fatal(err)
+	}
+	o.RootCAs = nil
+	_, err := newTestClient(t, o).Look(t.Context(), ids("a1"))
+	var none *Unanswered
+	if err == nil || errors.As(err, &none) || !strings.Contains(err.Error(), "--cacert") {
+		t.Errorf("Look with an unknown authority = %v, want an error that stops and names --cacert", err)
+	}
+}

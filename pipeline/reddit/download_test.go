@@ -1,0 +1,261 @@
+package reddit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"rehydrate/manifest"
+	"rehydrate/policy"
+)
+
+// redirectTo answers with a redirect to where.
+func redirectTo(where string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", where)
+		w.WriteHeader(http.StatusFound)
+	}
+}
+
+func say(status int, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// drop breaks the connection off after what has been said.
+func drop(w http.ResponseWriter, r *http.Request) {
+	if f, ok := w.(http.Flusher); ok {
+		f.Flush()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+func TestDownload(t *testing.T) {
+	body := string(pngBytes(t))
+	var hops atomic.Int64
+	hosts := map[string]http.HandlerFunc{
+		"/good.png":      say(200, body),
+		"/lies.png":      say(200, body, "Content-Type", "text/html"),
+		"/moved.png":     redirectTo("/good.png"),
+		"/other.png":     redirectTo("https://i.imgur.com/good.png"),
+		"/chain.png":     redirectTo("/moved.png"),
+		"/three.png":     redirectTo("/chain.png"),
+		"/four.png":      redirectTo("/three.png"),
+		"/loop.png":      redirectTo("/loop.png"),
+		"/nowhere.png":   say(302, ""),
+		"/bad.png":       redirectTo("https://[::1/%zz"),
+		"/plain.png":     redirectTo("http://i.redd.it/good.png"),
+		"/media.png":     redirectTo("https://www.reddit.com/media?url=x"),
+		"/api.png":       redirectTo("https://oauth.reddit.com/api/v1/me"),
+		"/inside.png":    redirectTo("https://127.0.0.1/good.png"),
+		"/metadata.png":  redirectTo("http://169.254.169.254/latest"),
+		"/file.png":      redirectTo("file:///etc/passwd"),
+		"/user.png":      redirectTo("https://u:p@i.redd.it/good.png"),
+		"/port.png":      redirectTo("https://i.redd.it:8443/good.png"),
+		"/lookalike.png": redirectTo("https://i.redd.it.example.com/good.png"),
+		"/gone.png":      redirectTo("https://i.imgur.com/removed.png"),
+		"/404.png":       say(404, body, "Content-Type", "image/png"),
+		"/410.png":       say(410, ""),
+		"/403.png":       say(403, "<?xml?><Error><Code>AccessDenied</Code></Error>"),
+		"/403-block.png": say(403, "<html>Request forbidden by administrative rules."),
+		"/403-rate.png":  say(403, "", "Retry-After", "0"),
+		"/451.png":       say(451, ""),
+		"/429.png":       say(429, ""),
+		"/500.png":       say(500, ""),
+		"/503.png":       say(503, ""),
+		"/400.png":       say(400, ""),
+		"/204.png":       say(204, ""),
+		"/206.png":       say(206, body),
+		"/304.png":       say(304, ""),
+		"/html.png":      say(200, "<!DOCTYPE html><html>"),
+		"/json.png":      say(200, `{"data":{"error":"Imgur is temporarily over capacity"}}`),
+		"/empty.png":     say(200, ""),
+		"/packed.png":    say(200, body, "Content-Encoding", "gzip"),
+		"/large.png":     say(200, body+strings.Repeat("x", 100_000)),
+		"/endless.png":   func(w http.ResponseWriter, _ *http.Request) { io.Copy(w, endless{}) },
+		"/cut.png": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+			_, _ = io.WriteString(w, body[:len(body)/2])
+			drop(w, r)
+		},
+		"/cut-chunked.png": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, body[:len(body)/2])
+			drop(w, r)
+		},
+		"/reset.png":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"/headers.png": say(200, body, "X-Long", strings.Repeat("x", 2*maxHeaderBytes)),
+		"/twice.png": func(w http.ResponseWriter, r *http.Request) {
+			if hops.Add(1) == 1 {
+				drop(w, r)
+			}
+			_, _ = io.WriteString(w, body)
+		},
+	}
+	o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept") != "*/*" || r.Header.Get("Accept-Encoding") != "" || r.Header.Get("Authorization") != "" ||
+			r.Header.Get("Referer") != "" || r.Header.Get("Cookie") != "" || !strings.Contains(r.Header.Get("User-Agent"), ":rehydrate:1.2.3 (by /u/some_body)") {
+			t.Errorf("request headers %v", r.Header)
+		}
+		if r.Host == apiHost || r.Host == tokenHost {
+			t.Errorf("%s was asked for an image", r.Host)
+		}
+		h, ok := hosts[r.URL.Path]
+		if !ok {
+			t.Errorf("unexpected request for %s%s", r.Host, r.URL.Path)
+			h = say(404, "")
+		}
+		w.Header().Set("Set-Cookie", "tracking=1")
+		h(w, r)
+	})
+	o.Policy.Images.MaxBytes = 50_000
+	c := newTestClient(t, o)
+	for path, want := range map[string]string{
+		"good.png": "", "lies.png": "", "moved.png": "", "other.png": "", "chain.png": "", "three.png": "", "twice.png": "",
+		"four.png": "failed/too_many_redirects", "loop.png": "failed/too_many_redirects",
+		"nowhere.png": "failed/bad_redirect", "bad.png": "failed/bad_redirect",
+		"plain.png": "refused/redirect_not_allowed", "media.png": "refused/redirect_not_allowed", "api.png": "refused/redirect_not_allowed",
+		"inside.png": "refused/redirect_not_allowed", "metadata.png": "refused/redirect_not_allowed", "file.png": "refused/redirect_not_allowed",
+		"user.png": "refused/redirect_not_allowed", "port.png": "refused/redirect_not_allowed", "lookalike.png": "refused/redirect_not_allowed",
+		"gone.png": "placeholder/known_placeholder",
+		"404.png":  "gone/http_404", "410.png": "gone/http_410", "403.png": "gone/http_403", "451.png": "gone/http_451",
+		"403-block.png": "failed/blocked", "403-rate.png": "failed/rate_limited",
+		"429.png": "failed/http_429", "500.png": "failed/http_500", "503.png": "failed/http_503", "400.png": "failed/http_400",
+		"204.png": "failed/http_204", "206.png": "failed/http_206", "304.png": "failed/http_304",
+		"html.png": "invalid/not_an_image_html", "json.png": "invalid/not_an_image_json", "empty.png": "invalid/empty_body",
+		"packed.png": "failed/content_encoding", "large.png": "invalid/too_large", "endless.png": "invalid/too_large",
+		"cut.png": "failed/truncated", "cut-chunked.png": "failed/truncated", "reset.png": "failed/connection", "headers.png": "failed/connection",
+	} {
+		d, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/" + path})
+		if want == "" {
+			if err != nil || string(d.Body) != body || d.Info != (policy.ImageInfo{Format: "png", Width: 30, Height: 20}) {
+				t.Errorf("%s: Download = %v, %v", path, d.Info, err)
+			}
+			continue
+		}
+		checkFault(t, path, d, err, want)
+	}
+}
+
+func checkFault(t *testing.T, name string, d Download, err error, want string) {
+	t.Helper()
+	var f *policy.Fault
+	if !errors.As(err, &f) || string(f.Outcome)+"/"+string(f.Reason) != want || d.Body != nil {
+		t.Errorf("%s: Download = %v, %v; want %s", name, d.Info, err, want)
+		return
+	}
+	if strings.Contains(f.Detail, "://") || strings.Contains(f.Detail, ".png") || strings.Contains(f.Detail, "127.0.0.1:") {
+		t.Errorf("%s: the detail holds an address: %q", name, f.Detail)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestDownloadAllowed: what a candidate names is checked again, whoever made it.
+func TestDownloadAllowed(t *testing.T) {
+	s := &script{play: func(int, *http.Request) answer { return reply(200, "") }}
+	c := s.client(t, testOptions())
+	for raw, want := range map[string]string{
+		"":                                "refused/bad_url",
+		"i.redd.it/a.png":                 "refused/bad_url",
+		"https:a.png":                     "refused/bad_url",
+		"https://[::1/a":                  "refused/bad_url",
+		"http://i.redd.it/a.png":          "refused/not_https",
+		"https://u@i.redd.it/a.png":       "refused/url_userinfo",
+		"https://i.redd.it:80/a.png":      "refused/url_port",
+		"https://example.com/a.png":       "refused/host_not_allowed",
+		"https://oauth.reddit.com/api":    "refused/host_not_allowed",
+		"https://i.redd.it\\@example.com": "refused/bad_url",
+	} {
+		d, err := c.Download(t.Context(), Candidate{URL: raw})
+		checkFault(t, raw, d, err, want)
+	}
+	cand := fault(manifest.NoMedia, "video", "")
+	if _, err := c.Download(t.Context(), cand); err != error(cand.Fault) {
+		t.Errorf("Download of a fault = %v, want the fault itself", err)
+	}
+	if len(s.seen) != 0 {
+		t.Errorf("%d requests were made", len(s.seen))
+	}
+	if d, err := c.Download(t.Context(), Candidate{URL: "https://I.REDD.IT.:443/a.png#x"}); err == nil || len(s.seen) != 1 || s.seen[0].req.URL.String() != "https://i.redd.it/a.png" {
+		t.Errorf("another spelling of a host: %v, %v, asked %v", d, err, s.seen)
+	}
+}
+
+// TestDownloadGuards: names that lead inward are not dialled, and an unknown authority is
+// not believed.
+func TestDownloadGuards(t *testing.T) {
+	o := testOptions()
+	o.Policy.Images.Hosts = []policy.Host{{Name: "localhost", RequestsPerSecond: 100, Concurrency: 1}}
+	d, err := newTestClient(t, o).Download(t.Context(), Candidate{URL: "https://localhost/a.png"})
+	checkFault(t, "localhost", d, err, "refused/address_not_allowed")
+
+	o = serve(t, say(200, ""))
+	o.RootCAs = nil
+	d, err = newTestClient(t, o).Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
+	checkFault(t, "unknown authority", d, err, "failed/tls")
+
+	o = serve(t, say(200, ""))
+	o.Policy.Images.Hosts = append(o.Policy.Images.Hosts, policy.Host{Name: "unnamed.example", RequestsPerSecond: 100, Concurrency: 1})
+	d, err = newTestClient(t, o).Download(t.Context(), Candidate{URL: "https://unnamed.example/a.png"})
+	checkFault(t, "certificate of others", d, err, "failed/tls")
+}
+
+// TestImgur403: imgur's 403 says nothing of the image.
+func TestImgur403(t *testing.T) {
+	c := newTestClient(t, serve(t, say(403, "")))
+	d, err := c.Download(t.Context(), Candidate{URL: "https://i.imgur.com/a.png"})
+	checkFault(t, "imgur", d, err, "failed/http_403")
+	d, err = c.Download(t.Context(), Candidate{URL: "https://preview.redd.it/x/a.png?s=1"})
+	checkFault(t, "preview", d, err, "gone/http_403")
+}
+
+// TestDownloadsTogether is for the race detector: many images at once, some of them slow
+// to come.
+func TestDownloadsTogether(t *testing.T) {
+	body := pngBytes(t)
+	var n atomic.Int64
+	c := newTestClient(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "access_token"):
+			_, _ = io.WriteString(w, tokenReply(3600).body)
+		case r.URL.Path == "/api/info":
+			_, _ = io.WriteString(w, listing("a1"))
+		case n.Add(1)%5 == 0:
+			w.WriteHeader(http.StatusBadGateway)
+		default:
+			_, _ = w.Write(body)
+		}
+	}))
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			host := c.policy.Images.Hosts[i%3].Name
+			d, err := c.Download(t.Context(), Candidate{URL: fmt.Sprintf("https://%s/x/%d.png", host, i)})
+			var f *policy.Fault
+			if err == nil && !bytes.Equal(d.Body, body) || err != nil && !errors.As(err, &f) {
+				t.Errorf("Download = %v, %v", d.Info, err)
+			}
+		})
+		if i%10 == 0 {
+			wg.Go(func() {
+				if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+}

@@ -1,0 +1,231 @@
+package reddit
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+	"rehydrate/policy"
+)
+
+// describe writes candidates short: a URL, or outcome/reason.
+func describe(images []Candidate) []string {
+	var out []string
+	for _, c := range images {
+		if c.Fault != nil {
+			out = append(out, string(c.Fault.Outcome)+"/"+string(c.Fault.Reason))
+		} else {
+			out = append(out, c.URL)
+		}
+	}
+	return out
+}
+
+func TestFindImages(t *testing.T) {
+	const gallery = `"is_gallery":true,"url":"https://www.reddit.com/gallery/x","gallery_data":{"items":[%]},"media_metadata":{` +
+		`"jpg":{"status":"valid","e":"Image","m":"image/jpg","s":{"u":"https://preview.redd.it/jpg.jpg?width=10&format=pjpg&s=ab"}},` +
+		`"amp":{"status":"valid","e":"Image","m":"image/png","s":{"u":"https://preview.redd.it/amp.png?width=10&amp;s=ab"}},` +
+		`"mime":{"status":"valid","e":"Image","m":"image/png","s":{"u":"https://preview.redd.it/mime.jpg?s=ab"}},` +
+		`"slug":{"status":"valid","e":"Image","m":"image/jpeg","s":{"u":"https://preview.redd.it/some-title-v0-abc123.jpeg?s=ab"}},` +
+		`"gif":{"status":"valid","e":"AnimatedImage","m":"image/gif","s":{"gif":"https://i.redd.it/gif.gif","mp4":"https://preview.redd.it/gif.gif?format=mp4"}},` +
+		`"video":{"status":"valid","e":"RedditVideo"},"failed":{"status":"failed"},"soon":{"status":"unprocessed","e":"Image"},` +
+		`"bare":{"status":"valid","e":"Image","m":"image/jpg"},` +
+		`"away":{"status":"valid","e":"Image","m":"image/jpg","s":{"u":"https://evil.example/a.jpg"}}}`
+	items := func(names ...string) string {
+		var list []string
+		for _, n := range names {
+			list = append(list, `{"media_id":"`+n+`","id":1}`)
+		}
+		return strings.Replace(gallery, "%", strings.Join(list, ","), 1)
+	}
+	tests := []struct {
+		name, data string
+		want       []string
+	}{
+		{"direct", `"url":"https://i.redd.it/abc.jpeg"`, []string{"https://i.redd.it/abc.jpeg"}},
+		{"destination first", `"url":"https://example.com/","url_overridden_by_dest":"https://i.redd.it/abc.png"`, []string{"https://i.redd.it/abc.png"}},
+		{"http, query and fragment", `"url":"http://i.redd.it/abc.png?x=1#y"`, []string{"https://i.redd.it/abc.png"}},
+		{"host in capitals, with a dot", `"url":"HTTPS://I.Redd.It./abc.png"`, []string{"https://i.redd.it/abc.png"}},
+		{"slug", `"url":"https://i.redd.it/god-bless-the-king-v0-xuae6nj1e7vd1.jpeg"`, []string{"https://i.redd.it/xuae6nj1e7vd1.jpeg"}},
+		{"preview link", `"url":"https://preview.redd.it/abc.png?width=640&amp;s=00"`, []string{"https://i.redd.it/abc.png"}},
+		{"preview of another kind", `"url":"https://preview.redd.it/award_images/t5_x/a.png?width=16&s=00"`, []string{"https://preview.redd.it/award_images/t5_x/a.png?width=16&s=00"}},
+		{"external preview", `"url":"https://external-preview.redd.it/a.png?s=00"`, []string{"refused/host_not_allowed"}},
+		{"imgur direct", `"url":"http://i.imgur.com/abcdefg.jpg?1"`, []string{"https://i.imgur.com/abcdefg.jpg"}},
+		{"imgur without an extension", `"url":"http://i.imgur.com/bsSFFxG"`, []string{"https://i.imgur.com/bsSFFxG.jpg"}},
+		{"imgur file at the page's host", `"url":"http://www.imgur.com/bcvSSgM.jpg"`, []string{"https://i.imgur.com/bcvSSgM.jpg"}},
+		{"imgur page", `"url":"https://imgur.com/abcdefg"`, []string{"refused/imgur_page"}},
+		{"imgur album", `"url":"https://m.imgur.com/a/gtNeC"`, []string{"refused/imgur_page"}},
+		{"gifv", `"url":"https://i.imgur.com/9EKhBNa.gifv"`, []string{"no_media/video"}},
+		{"reddit video", `"url":"https://v.redd.it/abc","is_video":true`, []string{"no_media/video"}},
+		{"reddit video without its mark", `"url":"https://v.redd.it/abc"`, []string{"no_media/video"}},
+		{"youtube", `"url":"https://www.youtube.com/watch?v=x"`, []string{"no_media/video"}},
+		{"text", `"is_self":true,"url":"https://www.reddit.com/r/x/comments/y/z/"`, []string{"no_media/self_post"}},
+		{"page", `"url":"https://example.com/story"`, []string{"no_media/link"}},
+		{"other post", `"url":"/r/x/comments/y/z/"`, []string{"no_media/link"}},
+		{"nothing", `"url":""`, []string{"no_media/no_url"}},
+		{"null", `"url":null`, []string{"no_media/no_url"}},
+		{"image elsewhere", `"url":"https://some-name.tumblr.com/a.JPG?x"`, []string{"refused/host_not_allowed"}},
+		{"image elsewhere by its hint", `"url":"https://host.example/a","post_hint":"image"`, []string{"refused/host_not_allowed"}},
+		{"host that only looks right", `"url":"https://i.redd.it.example.com/a.jpg"`, []string{"refused/host_not_allowed"}},
+		{"user information", `"url":"https://i.redd.it@evil.example/a.jpg"`, []string{"refused/host_not_allowed"}},
+		{"user information at the right host", `"url":"https://u:p@i.redd.it/a.jpg"`, []string{"refused/url_userinfo"}},
+		{"port", `"url":"https://i.redd.it:8443/a.jpg"`, []string{"refused/url_port"}},
+		{"port of http", `"url":"http://i.redd.it:80/a.jpg"`, []string{"https://i.redd.it/a.jpg"}},
+		{"file", `"url":"file:///etc/passwd.jpg"`, []string{"no_media/link"}},
+		{"no URL", `"url":"https://[::1/%zz"`, []string{"refused/bad_url"}},
+		{"gallery in order", items("gif", "jpg", "mime", "amp"), []string{"https://i.redd.it/gif.gif", "https://i.redd.it/jpg.jpg", "https://i.redd.it/mime.png", "https://i.redd.it/amp.png"}},
+		{"gallery slug", items("slug"), []string{"https://i.redd.it/abc123.jpg"}},
+		{"gallery faults keep their places", items("failed", "jpg", "soon", "none", "video", "bare", "away"), []string{"gone/gallery_item_failed", "https://i.redd.it/jpg.jpg",
+			"failed/gallery_item_unprocessed", "gone/gallery_item_missing", "no_media/video", "failed/gallery_item_no_source", "refused/host_not_allowed"}},
+		{"deleted item", `"is_gallery":true,"gallery_data":{"items":[{"media_id":"a","is_deleted":true}]},"media_metadata":{"a":{"status":"valid"}}`, []string{"gone/gallery_item_deleted"}},
+		{"gallery without data", `"is_gallery":true,"gallery_data":null,"media_metadata":null,"url":"https://www.reddit.com/gallery/x"`, []string{"no_media/gallery_missing"}},
+		{"gallery without metadata", `"is_gallery":true,"gallery_data":{"items":[{"media_id":"a"},{"media_id":"b"}]},"media_metadata":null`, []string{"gone/gallery_item_missing", "gone/gallery_item_missing"}},
+		{"malformed", `"gallery_data":"?"`, []string{"failed/malformed_media"}},
+		{"crosspost of an image", `"url":"https://example.com/","crosspost_parent_list":[{"author":"x","url":"https://i.redd.it/parent.png"}]`, []string{"https://i.redd.it/parent.png"}},
+		{"crosspost of a gallery", `"crosspost_parent_list":[{"author":"x",` + items("jpg", "gif") + `}]`, []string{"https://i.redd.it/jpg.jpg", "https://i.redd.it/gif.gif"}},
+		{"crosspost of a text", `"url":"https://i.redd.it/own.png","crosspost_parent_list":[{"author":"x","is_self":true}]`, []string{"https://i.redd.it/own.png"}},
+		{"crosspost of nothing", `"url":"https://i.redd.it/own.png","crosspost_parent_list":[]`, []string{"https://i.redd.it/own.png"}},
+		{"crosspost of a removed post", `"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","removed_by_category":"moderator","url":"https://i.redd.it/parent.png"}]`, []string{"gone/crosspost_parent_removed"}},
+		{"crosspost of a deleted post", `"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"[deleted]","is_robot_indexable":false,"url":"https://i.redd.it/parent.png"}]`, []string{"gone/crosspost_parent_removed"}},
+		{"crosspost of a quarantined post", `"crosspost_parent_list":[{"author":"x","quarantine":true,"url":"https://i.redd.it/parent.png"}]`, []string{"refused/crosspost_parent_held"}},
+		{"crosspost of a malformed post", `"url":"https://i.redd.it/own.png","crosspost_parent_list":[7]`, []string{"failed/malformed_media"}},
+	}
+	for _, tt := range tests {
+		images := findImages(json.RawMessage("{"+tt.data+"}"), policy.Default())
+		if diff := cmp.Diff(tt.want, describe(images)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		for _, c := range images {
+			if c.Fault != nil && (strings.Contains(c.Fault.Detail, "/") || strings.Contains(c.Fault.Detail, "some-name")) {
+				t.Errorf("%s: the detail tells too much: %q", tt.name, c.Fault.Detail)
+			}
+		}
+	}
+}
+
+func TestFindImagesUnderAnotherPolicy(t *testing.T) {
+	p := policy.Default()
+	p.Images.Hosts = []policy.Host{{Name: "preview.redd.it", RequestsPerSecond: 1, Concurrency: 1}}
+	for link, want := range map[string]string{
+		"https://preview.redd.it/abc.png?width=640&s=00": "https://preview.redd.it/abc.png?width=640&s=00",
+		"https://i.redd.it/abc.png":                      "refused/host_not_allowed",
+		"https://imgur.com/abcdefg.png":                  "refused/host_not_allowed",
+	} {
+		if got := describe([]Candidate{classify(link, "", false, p)}); got[0] != want {
+			t.Errorf("%s: %s, want %s", link, got[0], want)
+		}
+	}
+}
+
+func TestPostImage(t *testing.T) {
+	one := Post{Images: []Candidate{{URL: "u"}}}
+	none := Post{Images: []Candidate{fault(manifest.NoMedia, "video", "")}}
+	for _, tt := range []struct {
+		post Post
+		i    int
+		want string
+	}{
+		{one, 0, "u"}, {one, 1, "gone/no_such_image"}, {one, -1, "gone/no_such_image"}, {none, 0, "no_media/video"}, {none, 3, "no_media/video"},
+		{Post{}, 0, "gone/no_such_image"},
+	} {
+		if got := describe([]Candidate{tt.post.Image(tt.i)}); got[0] != tt.want {
+			t.Errorf("Image(%d) of %v = %s, want %s", tt.i, describe(tt.post.Images), got[0], tt.want)
+		}
+	}
+}
+
+// TestRecordedThings holds what the API really answered against states that were read off
+// the decision table by hand.
+func TestRecordedThings(t *testing.T) {
+	want := map[manifest.PostID]policy.Verdict{}
+	f, err := os.Open("testdata/reddit-states.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		want[manifest.PostID(row[0])] = policy.Verdict{State: manifest.PostState(row[1]), Reason: manifest.Reason(row[2])}
+	}
+	got := map[manifest.PostID]policy.Verdict{}
+	p := policy.Default()
+	for _, batch := range recorded(t) {
+		children, err := parseListing([]byte(listingOf(batch...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asked []manifest.PostID
+		for _, raw := range children {
+			id, _, ok := identify(raw)
+			if !ok {
+				t.Fatalf("a recorded thing has no name: %s", raw)
+			}
+			asked = append(asked, id)
+		}
+		a, err := readChildren(children, asked, p)
+		if err != nil || len(a.Unclear)+len(a.Absent) > 0 {
+			t.Fatalf("unclear %v, absent %v, %v", a.Unclear, a.Absent, err)
+		}
+		for id, post := range a.Posts {
+			got[id] = policy.Judge(post.Facts)
+			checkCandidates(t, id, post, p)
+		}
+	}
+	if len(got) != 291 {
+		t.Errorf("%d things read, want 291", len(got))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+}
+
+// recorded returns the recordings in batches of at most MaxLook.
+func recorded(t *testing.T) (batches [][]string) {
+	t.Helper()
+	f, err := os.Open("testdata/reddit-things.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	var batch []string
+	for lines.Scan() {
+		if batch = append(batch, lines.Text()); len(batch) == MaxLook {
+			batches, batch = append(batches, batch), nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return append(batches, batch)
+}
+
+func checkCandidates(t *testing.T, id manifest.PostID, post Post, p policy.Policy) {
+	t.Helper()
+	for _, c := range post.Images {
+		if c.Fault != nil {
+			continue
+		}
+		u, err := url.Parse(c.URL)
+		if err != nil || u.Scheme != "https" || u.RawQuery != "" {
+			t.Errorf("%s: candidate %s", id, c.URL)
+		}
+		if _, ok := p.Host(u.Host); !ok {
+			t.Errorf("%s: host of %s is not in the policy", id, c.URL)
+		}
+	}
+	if post.Facts.HasMedia != hasMedia(post.Images) {
+		t.Errorf("%s: HasMedia is %v for %v", id, post.Facts.HasMedia, describe(post.Images))
+	}
+}

@@ -1,0 +1,416 @@
+package reddit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/policy"
+)
+
+func TestSpacing(t *testing.T) {
+	// The worked values of the reddit reference, section 4, and the edges.
+	for _, tt := range []struct {
+		used, remaining, reset int
+		want                   float64
+	}{
+		{1, 999, 599, 0}, {3, 997, 599, 0.8}, {100, 900, 541, 1}, {500, 500, 300, 0}, {501, 499, 301, 1.6},
+		{10, 90, 590, 10}, {999, 1, 4, 3.4}, {1000, 0, 0, 1}, {1000, 0, 300, 300}, {600, 0, 1, 1},
+		{0, 600, 600, 0}, {1, 995, 600, 600. / 996}, {3, 9997, 599, 0}, {0, 1, 0, 0},
+	} {
+		got := spacing(tt.used, tt.remaining, tt.reset).Seconds()
+		if math.Abs(got-tt.want) > 1e-6 {
+			t.Errorf("spacing(%d, %d, %d) = %v s, want %v", tt.used, tt.remaining, tt.reset, got, tt.want)
+		}
+	}
+}
+
+func rates(used, remaining, reset string) http.Header {
+	h := http.Header{}
+	h.Set("x-ratelimit-used", used)
+	h.Set("x-ratelimit-remaining", remaining)
+	h.Set("x-ratelimit-reset", reset)
+	return h
+}
+
+func TestBudget(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	known := budget{known: true, used: 990, remaining: 2, resetAt: now.Add(40 * time.Second)}
+	tests := []struct {
+		name   string
+		before budget
+		header http.Header
+		want   time.Duration
+		after  budget
+	}{
+		{"float string", budget{}, rates("3", "997.0", "599"), 800 * time.Millisecond, budget{true, 3, 997, now.Add(599 * time.Second)}},
+		{"nothing left, at the window's end", budget{}, rates("1000", "0.0", "0"), time.Second, budget{true, 1000, 0, now}},
+		{"a fraction left is nothing", budget{}, rates("1000", "0.9", "7"), 7 * time.Second, budget{true, 1000, 0, now.Add(7 * time.Second)}},
+		{"huge reset is bounded", budget{}, rates("1000", "0", "86400"), maxWait, budget{true, 1000, 0, now.Add(24 * time.Hour)}},
+		{"never seen", budget{}, http.Header{}, 0, budget{}},
+		{"missing is counted", known, http.Header{}, 0, budget{true, 991, 1, known.resetAt}},
+		{"counted to the end", budget{true, 999, 1, known.resetAt}, http.Header{}, 40 * time.Second, budget{true, 1000, 0, known.resetAt}},
+		{"counted beyond the reset", budget{true, 1000, 0, now.Add(-time.Second)}, http.Header{}, -time.Second, budget{true, 1001, -1, now.Add(-time.Second)}},
+		{"one missing", known, http.Header{"X-Ratelimit-Used": {"1"}}, 0, budget{true, 991, 1, known.resetAt}},
+		{"no numbers", known, rates("NaN", "x", ""), 0, budget{true, 991, 1, known.resetAt}},
+		{"out of range", known, rates("1", "1e300", "Inf"), 0, budget{true, 991, 1, known.resetAt}},
+		{"negative", budget{}, rates("-5", "-1.0", "-3"), time.Second, budget{true, 0, 0, now}},
+	}
+	for _, tt := range tests {
+		b := tt.before
+		if got := b.observe(tt.header, now).Sub(now); got != tt.want || b != tt.after {
+			t.Errorf("%s: observe = %v, %+v; want %v, %+v", tt.name, got, b, tt.want, tt.after)
+		}
+	}
+}
+
+// waits collects what OnWait was told.
+type waits struct {
+	mu  sync.Mutex
+	all []Wait
+}
+
+func (w *waits) add(x Wait) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, x)
+}
+
+func paceOptions(perMinute float64, w *waits) Options {
+	o := testOptions()
+	o.Policy.Reddit.RequestsPerMinute = perMinute
+	o.RetryWait = time.Second
+	o.OnWait = w.add
+	return o
+}
+
+func secondsOf(ds []time.Duration) []float64 {
+	var out []float64
+	for _, d := range ds {
+		out = append(out, math.Round(d.Seconds()*100)/100)
+	}
+	return out
+}
+
+// TestPolicyRate: token and API requests share the policy's rate, attempts included.
+func TestPolicyRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w waits
+		s := api(func(n int, _ *http.Request) answer {
+			if n == 1 {
+				return reply(500, "")
+			}
+			return reply(200, listing("a1"))
+		})
+		c := s.client(t, paceOptions(20, &w)) // one in 3 s
+		start := time.Now()
+		for range 3 {
+			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := secondsOf(s.times(tokenHost, start)), []float64{0}; !slices.Equal(got, want) {
+			t.Errorf("token asked at %v, want %v", got, want)
+		}
+		if got, want := secondsOf(s.times(apiHost, start)), []float64{3, 6, 9, 12}; !slices.Equal(got, want) {
+			t.Errorf("API asked at %v, want %v", got, want)
+		}
+		if len(w.all) != 4 || w.all[0] != (Wait{apiHost, waitPace, 3 * time.Second}) {
+			t.Errorf("OnWait was told %v, want 4 waits for the pace", w.all)
+		}
+	})
+}
+
+func TestRateHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w waits
+		headers := [][]string{{"3", "997.0", "599"}, {"1000", "0.0", "0"}, {"1000", "0.0", "300"}, {"1", "999.0", "599"}, {"1", "999", "599"}}
+		s := api(func(n int, _ *http.Request) answer {
+			h := headers[n]
+			return reply(200, listing("a1"), "X-Ratelimit-Used", h[0], "X-Ratelimit-Remaining", h[1], "X-Ratelimit-Reset", h[2])
+		})
+		c := s.client(t, paceOptions(60e6, &w))
+		start := time.Now()
+		for range headers {
+			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 0.8, 1.8, 301.8, 301.8}; !slices.Equal(got, want) {
+			t.Errorf("asked at %v, want %v", got, want)
+		}
+		if diff := cmp.Diff([]Wait{{apiHost, waitRateLimit, 300 * time.Second}}, w.all); diff != "" {
+			t.Errorf("OnWait (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestTooManyRequests: the three kinds of 429, and what else means the same.
+func TestTooManyRequests(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		first  answer
+		want   float64 // seconds until the next attempt
+		reason string  // "" when the wait is too short to be told
+	}{
+		{"html with retry-after", reply(429, "<html>whoa there, pardner!", "Retry-After", "4"), 4.2, waitRetryAfter},
+		{"json without", reply(429, `{"message": "Too Many Requests", "error": 429}`), 0.75, ""},
+		{"empty with rate headers", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "120"), 120, waitRateLimit},
+		{"empty at the reset", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "0"), 1, ""},
+		{"date", reply(429, "", "Retry-After", "Sat, 01 Jan 2000 00:05:00 GMT"), 300.5, waitRetryAfter},
+		{"date in the past", reply(429, "", "Retry-After", "Sat, 01 Jan 1999 00:05:00 GMT"), 0.75, ""},
+		{"nonsense", reply(429, "", "Retry-After", "soon"), 0.75, ""},
+		{"403 with retry-after", reply(403, "<html>", "Retry-After", "9"), 9.45, waitRetryAfter},
+		{"414 with retry-after 0", reply(414, "", "Retry-After", "0"), 0.75, ""},
+		{"503 with retry-after", reply(503, "", "Retry-After", "60"), 60.5, waitRetryAfter},
+		{"just bearable", reply(429, "", "Retry-After", "900"), 900.5, waitRetryAfter},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var w waits
+				s := api(func(n int, _ *http.Request) answer {
+					if n == 0 {
+						return tt.first
+					}
+					return reply(200, listing("a1"))
+				})
+				c := s.client(t, paceOptions(60e6, &w))
+				start := time.Now() // synctest starts at midnight UTC, 2000-01-01
+				if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+					t.Fatal(err)
+				}
+				if got, want := secondsOf(s.times(apiHost, start)), []float64{0, tt.want}; !slices.Equal(got, want) {
+					t.Errorf("asked at %v, want %v", got, want)
+				}
+				var told string
+				for _, x := range w.all {
+					told = x.Reason
+				}
+				if told != tt.reason || len(w.all) > 1 {
+					t.Errorf("OnWait was told %v, want one wait for %q", w.all, tt.reason)
+				}
+			})
+		})
+	}
+}
+
+func TestRetryAfterTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := api(func(int, *http.Request) answer { return reply(429, "", "Retry-After", "999999999999") })
+		c := s.client(t, testOptions())
+		start := time.Now()
+		for range 2 { // the second Look must not even ask
+			_, err := c.Look(t.Context(), ids("a1"))
+			var long *WaitTooLong
+			if !errors.As(err, &long) || long.Host != apiHost || long.For < 300*24*time.Hour {
+				t.Fatalf("Look = %v, want a WaitTooLong", err)
+			}
+		}
+		if got := s.times(apiHost, start); len(got) != 1 || time.Since(start) > time.Millisecond {
+			t.Errorf("asked at %v and waited %v; want one request and no wait", got, time.Since(start))
+		}
+	})
+}
+
+// TestServerErrors: passing trouble is tried again a few times, further and further apart,
+// and then is no verdict.
+func TestServerErrors(t *testing.T) {
+	for _, tt := range []struct {
+		last   answer
+		reason string
+	}{
+		{reply(500, "oops"), "http_500"}, {reply(502, ""), "http_502"}, {reply(503, ""), "http_503"}, {reply(504, ""), "http_504"},
+		{reply(520, ""), "http_520"}, {reply(522, ""), "http_522"}, {reply(408, ""), "http_408"}, {reply(429, ""), "http_429"},
+		{answer{err: errors.New("read: connection reset by peer")}, "connection"},
+		{answer{err: errDeadline}, "timeout"},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var w waits
+				s := api(func(int, *http.Request) answer { return tt.last })
+				c := s.client(t, paceOptions(60e6, &w))
+				start := time.Now()
+				_, err := c.Look(t.Context(), ids("a1"))
+				var none *Unanswered
+				if !errors.As(err, &none) || string(none.Reason) != tt.reason {
+					t.Errorf("Look = %v, want Unanswered %s", err, tt.reason)
+				}
+				// 3/4 of 1, 2 and 4 s, by the test's jitter
+				if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 0.75, 2.25, 5.25}; !slices.Equal(got, want) {
+					t.Errorf("asked at %v, want %v", got, want)
+				}
+				if len(w.all) != 1 || w.all[0].For != 3*time.Second {
+					t.Errorf("OnWait was told %v, want the wait of 3 s", w.all)
+				}
+			})
+		})
+	}
+}
+
+// TestPauseIsShared: while one request sits out a Retry-After, no other goes to that host,
+// and other hosts are asked as before.
+func TestPauseIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := string(pngBytes(t))
+		s := &script{}
+		s.play = func(n int, r *http.Request) answer {
+			if n == 0 {
+				return reply(429, "", "Retry-After", "30")
+			}
+			return reply(200, body)
+		}
+		c := s.client(t, testOptions())
+		start := time.Now()
+		download := func(url string) {
+			if _, err := c.Download(t.Context(), Candidate{URL: url}); err != nil {
+				t.Error(err)
+			}
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { download("https://i.redd.it/a.png") })
+		synctest.Wait()
+		for i := range 3 {
+			wg.Go(func() { download(fmt.Sprintf("https://i.redd.it/%d.png", i)) })
+		}
+		wg.Go(func() { download("https://i.imgur.com/a.png") })
+		wg.Wait()
+		for i, at := range secondsOf(s.times("i.redd.it", start)) {
+			if i > 0 && at < 30 {
+				t.Errorf("request %d went out at %v s, in the pause", i, at)
+			}
+		}
+		if got := secondsOf(s.times("i.imgur.com", start)); !slices.Equal(got, []float64{0}) {
+			t.Errorf("the other host was asked at %v", got)
+		}
+	})
+}
+
+// TestHostRateAndConcurrency holds the policy's numbers for an image host.
+func TestHostRateAndConcurrency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := testOptions()
+		o.Policy.Images.Hosts = []policy.Host{{Name: "i.redd.it", RequestsPerSecond: 2, Concurrency: 2}, {Name: "i.imgur.com", RequestsPerSecond: 0.5, Concurrency: 1}}
+		body := string(pngBytes(t))
+		var mu sync.Mutex
+		open, most := map[string]int{}, map[string]int{}
+		s := &script{}
+		s.play = func(_ int, r *http.Request) answer {
+			mu.Lock()
+			defer mu.Unlock()
+			h := r.URL.Hostname()
+			open[h]++
+			most[h] = max(most[h], open[h])
+			time.AfterFunc(3*time.Second-time.Millisecond, func() { mu.Lock(); open[h]--; mu.Unlock() })
+			a := reply(200, body)
+			a.held = 3 * time.Second
+			return a
+		}
+		c := s.client(t, o)
+		start := time.Now()
+		var wg sync.WaitGroup
+		for i := range 8 {
+			host := []string{"i.redd.it", "i.imgur.com"}[i%2]
+			wg.Go(func() {
+				if _, err := c.Download(t.Context(), Candidate{URL: fmt.Sprintf("https://%s/%d.png", host, i)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if most["i.redd.it"] != 2 || most["i.imgur.com"] != 1 {
+			t.Errorf("open at once: %v, want 2 and 1", most)
+		}
+		if got, want := secondsOf(s.times("i.redd.it", start)), []float64{0, 0.5, 3, 3.5}; !slices.Equal(got, want) {
+			t.Errorf("i.redd.it asked at %v, want %v", got, want)
+		}
+		if got, want := secondsOf(s.times("i.imgur.com", start)), []float64{0, 3, 6, 9}; !slices.Equal(got, want) {
+			t.Errorf("i.imgur.com asked at %v, want %v", got, want)
+		}
+	})
+}
+
+// TestWaitsEnd: every wait gives way to the context at once.
+func TestWaitsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := api(func(int, *http.Request) answer { return reply(429, "", "Retry-After", "600") })
+		c := s.client(t, testOptions())
+		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+		defer cancel()
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, err := c.Look(ctx, ids("a1")); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Look = %v, want the context's error", err)
+				}
+			})
+			wg.Go(func() {
+				if _, err := c.Download(ctx, Candidate{URL: "https://i.redd.it/a.png"}); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Download = %v, want the context's error", err)
+				}
+			})
+		}
+		wg.Wait()
+		if d := time.Since(start); d != 7*time.Second {
+			t.Errorf("the waits ended after %v, want 7s", d)
+		}
+	})
+}
+
+// TestGuardedAttempt: an attempt that takes too long, or trickles, ends by itself.
+func TestGuardedAttempt(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		every time.Duration // between two reads of 600 bytes
+		want  error
+		after time.Duration
+	}{
+		{"trickles", 6 * time.Second, errStalled, 10 * time.Second},
+		{"steady but endless", time.Second, errDeadline, attemptTimeout},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := guarded{slowBodies{tt.every}}
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://i.redd.it/", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				resp, err := g.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				for err == nil {
+					_, err = resp.Body.Read(make([]byte, 600))
+				}
+				if !errors.Is(err, tt.want) || time.Since(start).Round(time.Second) != tt.after {
+					t.Errorf("ended after %v with %v; want %v with %v", time.Since(start), err, tt.after, tt.want)
+				}
+			})
+		})
+	}
+}
+
+type slowBodies struct{ every time.Duration }
+
+func (s slowBodies) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Body: slowBody{r.Context(), s.every}, Request: r}, nil
+}
+
+type slowBody struct {
+	ctx   context.Context
+	every time.Duration
+}
+
+func (b slowBody) Read(p []byte) (int, error) { return len(p), wait(b.ctx, b.every) }
+func (b slowBody) Close() error               { return nil }

@@ -1,0 +1,187 @@
+package redditemu
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+func manyIDs(n int) []manifest.PostID {
+	var ids []manifest.PostID
+	for i := range n {
+		ids = append(ids, manifest.PostID(fmt.Sprintf("s%d", i)))
+	}
+	return ids
+}
+
+func TestScenario(t *testing.T) {
+	ids := manyIDs(1049)
+	begin := time.Now()
+	posts := Scenario(ids, 11)
+	s, err := Start(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Put(posts...); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d posts made and loaded in %v", len(posts), time.Since(begin).Round(time.Millisecond))
+
+	states, outcomes, conditions := map[manifest.PostState]int{}, map[manifest.Outcome]int{}, map[string]bool{}
+	captions := map[string]bool{}
+	for i, p := range posts {
+		if p.ID != ids[i] {
+			t.Fatalf("post %d is %s, want %s", i, p.ID, ids[i])
+		}
+		if p.Want != p.Condition.State() {
+			t.Errorf("%s: Want %q under %s", p.ID, p.Want, p.Condition)
+		}
+		states[p.Want]++
+		outcomes[p.WantOutcome]++
+		conditions[string(p.Condition)+p.RemovedBy] = true
+		if len(p.Images) > 0 && p.Images[0].Spec.Caption != "" {
+			if c := p.Images[0].Spec.Caption; captions[c] {
+				t.Errorf("%s repeats caption %q", p.ID, c)
+			} else {
+				captions[c] = true
+			}
+		}
+	}
+	t.Log(states, outcomes)
+	if n := states[manifest.StateLive]; n < 930 || n > 1020 {
+		t.Errorf("%d of 1049 live, want about 975", n)
+	}
+	if n := outcomes[manifest.Duplicate]; n < 15 || n > 50 {
+		t.Errorf("%d copies, want about 30", n)
+	}
+	for _, p := range restOf() {
+		if key := string(p.normalized().Condition) + p.RemovedBy; !conditions[key] {
+			t.Errorf("no post is %s", key)
+		}
+	}
+	if diff := cmp.Diff(posts[:300], Scenario(ids[:300], 11)); diff != "" {
+		t.Errorf("the beginning depends on what follows (-long +short)\n%s", diff)
+	}
+	if cmp.Equal(posts[:50], Scenario(ids[:50], 12)) {
+		t.Error("seeds 11 and 12 make the same posts")
+	}
+}
+
+// A copy must be of an image that stands earlier and is live.
+func TestScenarioCopies(t *testing.T) {
+	posts := Scenario(manyIDs(400), 3)
+	at := map[manifest.PostID]int{}
+	copies := 0
+	for i, p := range posts {
+		at[p.ID] = i
+		if p.CopyOf == "" {
+			continue
+		}
+		copies++
+		o, ok := at[p.CopyOf]
+		if !ok || posts[o].Want != manifest.StateLive || posts[o].Images[0].Serve != ServeImage {
+			t.Errorf("%s copies %s, which is no earlier live post", p.ID, p.CopyOf)
+			continue
+		}
+		if copies > 3 {
+			continue // drawn ones enough
+		}
+		a, err := Draw(p.Images[0].Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Draw(posts[o].Images[0].Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(a.Words, b.Words) || string(a.Body) == string(b.Body) {
+			t.Errorf("%s and %s: words %q and %q, same bytes %v", p.ID, p.CopyOf, a.Words, b.Words, string(a.Body) == string(b.Body))
+		}
+	}
+	if copies == 0 {
+		t.Error("no copies")
+	}
+}
+
+// Every picture of a scenario must be drawable.
+func TestScenarioDraws(t *testing.T) {
+	for _, p := range Scenario(manyIDs(25), 5) {
+		for i, img := range p.Images {
+			if _, err := Draw(img.Spec); err != nil {
+				t.Errorf("%s image %d: %v", p.ID, i, err)
+			}
+		}
+	}
+}
+
+func TestDemo(t *testing.T) {
+	annotations, posts := Demo(1)
+	again, _ := Demo(1)
+	if string(annotations) != string(again) {
+		t.Error("Demo(1) differs from itself")
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(annotations))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"id", "split", "figurative", "severity", "related_content", "modality", "context", "sha256"}
+	if !slices.Equal(rows[0], want) || len(rows)-1 != len(posts) || len(posts) < 55 || len(posts) > 75 {
+		t.Errorf("header %v, %d rows, %d posts", rows[0], len(rows)-1, len(posts))
+	}
+	outcomes, splits, ids := map[manifest.Outcome]int{}, map[string]int{}, map[manifest.PostID]int{}
+	for i, p := range posts {
+		if rows[i+1][0] != string(p.ID) {
+			t.Errorf("row %d is %s, post %s", i+1, rows[i+1][0], p.ID)
+		}
+		outcomes[p.WantOutcome]++
+		splits[rows[i+1][1]]++
+		if _, ok := ids[p.ID]; ok {
+			t.Errorf("id %s twice", p.ID)
+		}
+		ids[p.ID] = i
+		if o, ok := ids[p.CopyOf]; p.CopyOf != "" && (!ok || posts[o].WantOutcome != manifest.Kept) {
+			t.Errorf("%s is a copy of %s, which is not before it", p.ID, p.CopyOf)
+		}
+	}
+	for _, o := range manifest.Outcomes() {
+		if o != manifest.Pending && outcomes[o] == 0 {
+			t.Errorf("no entry of the demo ends as %s", o)
+		}
+	}
+	if len(splits) != 3 || splits["test"] < 8 {
+		t.Errorf("splits %v", splits)
+	}
+	t.Log(len(posts), outcomes, splits)
+
+	path := filepath.Join(t.TempDir(), "annotations.csv")
+	if err := os.WriteFile(path, annotations, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := manifest.Open(path, manifest.Options{})
+	if err != nil {
+		t.Fatalf("the manifest reader refuses the demo: %v", err)
+	}
+	n, sums := 0, 0
+	for e, err := range r.Entries(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		if e.SHA256 != "" {
+			sums++
+		}
+	}
+	if n != len(posts) || sums != 2 {
+		t.Errorf("%d entries with %d digests, want %d with 2", n, sums, len(posts))
+	}
+}
