@@ -164,7 +164,7 @@ func (c *csvRows) readRecord() error {
 		if err != nil {
 			return err
 		}
-		if len(text) == 0 && !open {
+		if !open && len(bytes.TrimRight(text, "\r")) == 0 { // encoding/csv, too, takes a lone CR for a blank line
 			if blank == 0 {
 				blank = c.in.line
 			}

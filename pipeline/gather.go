@@ -186,7 +186,7 @@ func (r *run) assign(ctx context.Context, rec workspace.Record, post reddit.Post
 	}
 	host, ok := r.Policy.Host(u.Hostname())
 	if !ok {
-		return r.lose(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed", Detail: u.Hostname()})
+		return r.lose(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"})
 	}
 	return send(ctx, r, r.queues.fetch[host.Name], fetchJob{entry: rec.Entry, candidate: c, source: source})
 }

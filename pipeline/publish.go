@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 
@@ -270,6 +271,7 @@ func (r *run) provenance() dataset.Provenance {
 		OCRParameters: e.Parameters + " " + language.Fingerprint(),
 		Dedupe:        fmt.Sprintf("keep-first in manifest order, radius %d, fewer than %d words", r.Policy.Dedupe.HashRadius, r.Policy.Dedupe.WordDifference),
 		HashKind:      dedupe.HashKind(),
+		GoVersion:     runtime.Version(),
 	}
 }
 

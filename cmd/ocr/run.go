@@ -110,7 +110,7 @@ Exit status: 0 every file was read; 1 some could not be; 2 wrong usage; 130 inte
 	root.Flags().BoolVar(&o.json, "json", false, "print one JSON object a line")
 	root.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "log the starts and ends of workers to stderr")
 	root.Flags().IntVar(&o.workers, "workers", runtime.NumCPU(), "worker processes at most")
-	root.Flags().DurationVar(&o.timeout, "timeout", 10*time.Second, "time for one image")
+	root.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one image")
 	root.Flags().StringVar(&o.tessdataDir, "tessdata-dir", "", "folder of eng.traineddata (default: TESSDATA_PREFIX, then the usual places)")
 	root.AddCommand(workerCommand(env, stdin, stdout))
 	root.CompletionOptions.DisableDefaultCmd = true

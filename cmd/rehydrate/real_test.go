@@ -125,7 +125,7 @@ func TestFigSIM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; scripts/test runs it")
 	}
-	b, err := os.ReadFile("../../manifest/testdata/synthetic-annotations.csv")
+	b, err := os.ReadFile("../../manifest/testdata/annotations.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

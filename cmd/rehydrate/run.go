@@ -78,7 +78,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 
 // rehydrate does what run and demo share: everything is checked before the first request
 // and before the workspace is touched.
-func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags, getenv func(string) string) error {
+func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags, getenv func(string) string) (err error) {
 	opened, err := openRelease(ctx, releasePath)
 	if err != nil {
 		return err
@@ -105,7 +105,8 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 	if err != nil {
 		return err
 	}
-	defer ws.Close()
+	// Closing finishes erasures: that it failed is as much an error as any other.
+	defer func() { err = errors.Join(err, ws.Close()) }()
 	summary, err := pipeline.Run(ctx, pipeline.Config{Release: opened.Release, Manifest: opened.summary,
 		Tombstones: opened.tombstones, Policy: pol, Workspace: ws,
 		Reddit: client, OCR: pool, Workers: f.workers, Language: words, Version: version(), Now: c.now, Stop: c.stop,

@@ -8,7 +8,7 @@ import (
 
 // The reasons of a Failure.
 const (
-	ReasonTimeout  manifest.Reason = "ocr_timeout"  // not read within Config.Timeout
+	ReasonTimeout  manifest.Reason = "ocr_timeout"  // not read within Config.Timeout, twice
 	ReasonCrashed  manifest.Reason = "ocr_crashed"  // the worker died of it, twice
 	ReasonMemory   manifest.Reason = "ocr_memory"   // the worker outgrew Config.MemoryLimit, twice
 	ReasonProtocol manifest.Reason = "ocr_protocol" // the worker sent something else than an answer, twice
@@ -23,12 +23,9 @@ type Failure struct {
 
 func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Detail }
 
-// again reports whether a fresh worker may do better. Tesseract is deterministic, so
-// what took too long once takes too long again, at the price of another deadline; the
-// other troubles can come from what the old worker had been through.
-func (f *Failure) again() bool {
-	return f.Reason == ReasonCrashed || f.Reason == ReasonMemory || f.Reason == ReasonProtocol
-}
+// again reports whether a fresh worker may do better: all but an error of the engine can
+// come from what the old worker, or the machine, had been through.
+func (f *Failure) again() bool { return f.Reason != ReasonEngine }
 
 // A StartError says that no worker could be started, so that no image can be read: it
 // stops a run.

@@ -157,6 +157,7 @@ func (w *Workspace) dropLeft(ctx context.Context, tx *sql.Tx) (names []string, e
 		"DELETE FROM reading WHERE " + left,
 		"DELETE FROM image WHERE " + left,
 		"DELETE FROM trouble WHERE " + left,
+		"DELETE FROM result_next",
 		"DELETE FROM result WHERE " + left,
 		"DELETE FROM entry WHERE ordinal < 0",
 		"DELETE FROM post WHERE id NOT IN (SELECT id FROM entry)",
