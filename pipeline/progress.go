@@ -18,7 +18,7 @@ type Progress struct {
 
 // A Snapshot is the state of a run at one moment.
 type Snapshot struct {
-	Stage   string // resolve, fetch and read, dedupe, export
+	Stage   string // what is going on, for people
 	Total   int    // entries in the manifest
 	Done    int    // entries that need nothing more before dedupe
 	Asked   int    // posts with an answer in this run

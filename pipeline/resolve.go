@@ -26,7 +26,7 @@ type sweep struct {
 // resolve asks about every post in manifest order, hands the entries of live posts on, asks
 // again about those that were absent, and settles what is newly gone.
 func (r *run) resolve(ctx context.Context) error {
-	r.Progress.stage("resolve")
+	r.Progress.stage("ask, fetch and read")
 	var s sweep
 	if err := r.askAll(ctx, &s, everyPost, r.handOn); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -13,8 +14,13 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// maxFile bounds policy.toml; a real one has a few kilobytes.
-const maxFile = 1 << 20
+// Bounds of policy.toml; a real one has a few kilobytes in short lines. The TOML parser
+// needs memory that grows with the square of a dotted key's length, and such a key stands
+// on one line.
+const (
+	maxFile = 64 << 10
+	maxLine = 1000
+)
 
 // A fileError is a fault in a policy file. It reads "file:line: message (hint)".
 type fileError struct {
@@ -76,6 +82,11 @@ func Parse(b []byte, file string) (Policy, error) {
 	}
 	if !utf8.Valid(b) {
 		return Policy{}, &fileError{file, 0, "not valid UTF-8", "save the file as UTF-8 text"}
+	}
+	for i, line := range bytes.Split(b, []byte("\n")) {
+		if len(line) > maxLine {
+			return Policy{}, &fileError{file, i + 1, fmt.Sprintf("the line is %d bytes long, more than %d", len(line), maxLine), "is this the right file?"}
+		}
 	}
 	var doc document
 	meta, err := toml.Decode(string(b), &doc)

@@ -97,6 +97,7 @@ func TestParseErrors(t *testing.T) {
 		{"host without a place", "[[images.host]]\nname = 'a.b'\nconcurrency = 0\n", "images.host[0].concurrency is 0"},
 		{"not UTF-8", "\xff", "not valid UTF-8"},
 		{"too long", strings.Repeat("#\n", maxFile), "is this the right file?"},
+		{"a line too long", "\n" + strings.Repeat("a.", maxLine) + "b = 1", "p.toml:2: the line is"},
 	}
 	for _, tt := range tests {
 		_, err := Parse([]byte(tt.text), "p.toml")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -38,12 +39,23 @@ func (c *command) init(dir, file string) error {
 	if err != nil {
 		return asUsage(err)
 	}
-	written, err := draft.Write(dir, map[string][]byte{"policy.toml": policy.DefaultTOML()})
+	var tombstones bytes.Buffer
+	if err := manifest.WriteTombstones(&tombstones, nil); err != nil {
+		return err
+	}
+	written, err := draft.Write(dir, map[string][]byte{
+		"policy.toml": policy.DefaultTOML(), manifest.TombstonesName: tombstones.Bytes()})
 	if err != nil {
 		return err
 	}
 	if c.json {
-		return c.printJSON(map[string]any{"written": written})
+		return c.printJSON(map[string]any{"written": written, "guesses": draft.Notes, "warnings": draft.Warnings})
+	}
+	for _, note := range draft.Notes {
+		fmt.Fprintf(c.stdout, "guess: %s\n", note)
+	}
+	for _, warning := range draft.Warnings {
+		fmt.Fprintf(c.stdout, "look at: %s\n", warning)
 	}
 	for _, f := range written {
 		fmt.Fprintf(c.stdout, "wrote %s\n", f)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/redditemu"
@@ -28,11 +30,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVar) != "" {
 		os.Exit(realMain())
 	}
-	os.Exit(testMain(m))
+	testscript.Main(built{m}, map[string]func(){"rehydrate": func() { os.Exit(realMain()) }})
 }
 
-// testMain builds the real ocr program once: no test of the whole job runs without it.
-func testMain(m *testing.M) int {
+// built runs the tests after it has built the real ocr program once: no test of the whole
+// job runs without it.
+type built struct{ m *testing.M }
+
+func (b built) Run() int {
 	dir, err := os.MkdirTemp("", "rehydrate-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,7 +53,7 @@ func testMain(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	return b.m.Run()
 }
 
 // A site is an emulated Reddit with a release to rehydrate from it.
