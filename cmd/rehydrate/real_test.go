@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/duckdbtest"
@@ -137,8 +138,9 @@ func TestFigSIM(t *testing.T) {
 	for _, r := range rows[1:] {
 		ids = append(ids, manifest.PostID(r[0]))
 	}
-	s := newSite(t, string(b), fastPolicy, redditemu.Scenario(ids, demoSeed)...)
-	sum := s.run(exitRetry)
+	posts := redditemu.Scenario(ids, demoSeed)
+	s := newSite(t, string(b), fastPolicy, posts...)
+	sum := s.run(exitDone)
 	got := s.outcomes()
 	if len(got) != 1049 || sum.Entries != 1049 {
 		t.Fatalf("outcomes.csv has %d rows, the summary %d, want 1049", len(got), sum.Entries)
@@ -162,6 +164,92 @@ func TestFigSIM(t *testing.T) {
 		t.Errorf("%d calls of /api/info, want 11 and one or two for the second look", calls)
 	}
 	stranger(t, s, rows[1:])
+	expected(t, posts, got)
+	recall(t, s, posts)
+}
+
+// expected holds the outcomes against what the emulator made the posts to be. Those that rest
+// on what OCR reads may differ in a few; the others may not.
+func expected(t *testing.T, posts []redditemu.Post, got []manifest.Result) {
+	t.Helper()
+	byText := map[manifest.Outcome]bool{manifest.Kept: true, manifest.Duplicate: true, manifest.NotEnglish: true, manifest.Unreadable: true}
+	want := map[manifest.PostID]manifest.Outcome{}
+	for _, p := range posts {
+		want[p.ID] = p.WantOutcome
+	}
+	judged, differ := 0, map[string]int{}
+	for _, r := range got {
+		w := want[r.Key.ID]
+		switch {
+		case w == "" || w == r.Outcome:
+		case byText[w] && byText[r.Outcome]:
+			differ[fmt.Sprintf("%s for %s", r.Outcome, w)]++
+		default:
+			t.Errorf("outcome of %s = %s (%s), want %s", r.Key.ID, r.Outcome, r.Reason, w)
+		}
+		if byText[w] {
+			judged++
+		}
+	}
+	sum := 0
+	for _, n := range differ {
+		sum += n
+	}
+	t.Logf("outcomes that rest on OCR: %d, of them other than drawn: %v", judged, differ)
+	if sum*20 > judged {
+		t.Errorf("%d of %d outcomes that rest on OCR are other than drawn: more than 5 %%", sum, judged)
+	}
+}
+
+// recall measures how much of the English captions that the emulator drew is in ocr_text.
+func recall(t *testing.T, s *site, posts []redditemu.Post) {
+	t.Helper()
+	ws, err := workspace.Open(t.Context(), s.workspace, workspace.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	read := map[manifest.PostID]string{}
+	for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.Reading != nil {
+			read[rec.Key.ID] = rec.Reading.Text
+		}
+	}
+	drawn, found := 0, 0
+	for i, p := range posts {
+		text, ok := read[p.ID]
+		if !ok || i%4 != 0 || len(p.Images) != 1 || p.Images[0].Spec.Language != "" || p.WantOutcome != manifest.Kept {
+			continue
+		}
+		d, err := redditemu.Draw(p.Images[0].Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := map[string]int{}
+		for _, w := range wordsOf(text) {
+			have[w]++
+		}
+		for _, w := range wordsOf(strings.Join(d.Words, " ")) {
+			drawn++
+			if have[w] > 0 {
+				have[w]--
+				found++
+			}
+		}
+	}
+	t.Logf("word recall on drawn captions: %d of %d = %.3f", found, drawn, float64(found)/float64(drawn))
+	if drawn < 500 || found*10 < drawn*8 {
+		t.Errorf("OCR found %d of %d drawn words, want at least 8 in 10 of many", found, drawn)
+	}
+}
+
+// wordsOf are the runs of letters and digits of a text, in capitals, apostrophes dropped.
+func wordsOf(text string) []string {
+	text = strings.NewReplacer("'", "", "\u2019", "").Replace(strings.ToUpper(text))
+	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // TestStranger has DuckDB, which nobody here wrote, read the demo's Parquet.
