@@ -148,7 +148,7 @@ func (m *matcher) check(at place, name string) {
 		return
 	}
 	hint := "its columns are " + m.columnList()
-	if near := nearest(name, m.columns); near != "" {
+	if near := Nearest(name, m.columns); near != "" {
 		hint = "did you mean " + quote(near) + "?"
 	}
 	m.problems.add(Problem{File: m.toml.file, Line: m.toml.line(at), Message: fmt.Sprintf("the manifest has no column %s", quote(name)), Hint: hint})

@@ -101,8 +101,9 @@ func quote(s string) string {
 	return strconv.Quote(s[:cut]) + "..."
 }
 
-// nearest gives the candidate that s is most likely a misspelling of, or "".
-func nearest(s string, candidates []string) string {
+// Nearest returns the candidate that s is most likely a misspelling of, for a hint, or "" when
+// none is near. Case does not count.
+func Nearest(s string, candidates []string) string {
 	const longest = 64 // beyond it the comparison costs more than the hint is worth
 	if s = fold(s); s == "" || len(s) > longest {
 		return ""

@@ -43,8 +43,8 @@ func TestQuote(t *testing.T) {
 func TestNearest(t *testing.T) {
 	labels := []string{"Metaphor", "Irony/Sarcasm", "None", "F1"}
 	for in, want := range map[string]string{"metafor": "Metaphor", " NONE. ": "None", "f2": "F1", "picture": "", "": ""} {
-		if got := nearest(in, labels); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
+		if got := Nearest(in, labels); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", in, got, want)
 		}
 	}
 }

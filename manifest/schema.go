@@ -179,7 +179,7 @@ func (v vocabulary) unknown(text string) (message, hint string) {
 	for _, l := range v.category.Labels {
 		texts = append(texts, l.Name)
 	}
-	if near := nearest(text, texts); near != "" {
+	if near := Nearest(text, texts); near != "" {
 		return message, fmt.Sprintf("did you mean %s? the labels are %s", quote(near), list(v.codes()))
 	}
 	return message, "the labels are " + list(v.codes()) + "; another spelling is mapped under [labels." + v.category.Name + "] in release.toml"

@@ -234,7 +234,7 @@ func (t *table) done() {
 			where = " in [" + t.section + "]"
 		}
 		hint := "the keys here are " + list(t.known)
-		if near := nearest(key, t.known); near != "" {
+		if near := Nearest(key, t.known); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		t.add(key, fmt.Sprintf("unknown key %s%s", quote(key), where), hint)

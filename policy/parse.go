@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
+
+	"rehydrate/manifest"
 )
 
 // Bounds of policy.toml; a real one has a few kilobytes in short lines. The TOML parser
@@ -295,37 +297,12 @@ func keysOf(t reflect.Type, prefix string) []string {
 }
 
 // nearest returns the key that a mistyped one was probably meant to be: one that ends in
-// the same name under another table, or the one with the fewest edits, at most 3.
+// the same name under another table, or the one it is a misspelling of.
 func nearest(name string, keys []string) string {
-	best, least := "", 4
 	for _, k := range keys {
 		if strings.HasSuffix(k, "."+name[strings.LastIndex(name, ".")+1:]) {
 			return k
 		}
-		if d := edits(name, k); d < least {
-			best, least = k, d
-		}
 	}
-	return best
-}
-
-// edits is the Levenshtein distance in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return manifest.Nearest(name, keys)
 }
