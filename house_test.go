@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -49,8 +50,8 @@ var rules = []rule{
 		why: "a pure decision takes the time as an argument"},
 	{imports: []string{"net", "net/http", "os/exec"}, never: []string{"manifest", "policy", "dedupe"},
 		why: "a pure decision asks nobody"},
-	{imports: []string{"C"}, only: []string{},
-		why: "no cgo of our own: an auditor builds rehydrate without a C compiler"},
+	{imports: []string{"C"}, only: []string{"cmd/ocr"},
+		why: "an auditor builds rehydrate without a C compiler"},
 }
 
 // layers says which of the module's own packages a package may import: arrows run downward only.
@@ -208,9 +209,16 @@ func matches(patterns []string, path string) bool {
 // TestWithoutCgo builds what an auditor builds: rehydrate without a C compiler, under 40 MB.
 func TestWithoutCgo(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "rehydrate")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin, "./cmd/rehydrate")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/rehydrate")
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("CGO_ENABLED=0 go build ./cmd/rehydrate: %v\n%s", err, out)
+	}
+	info, err := os.Stat(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > 40e6 {
+		t.Errorf("rehydrate has %d bytes: the emulator, SQLite and all the rest are to stay under 40 MB", info.Size())
 	}
 }

@@ -88,7 +88,7 @@ func (c *console) observe(s pipeline.Snapshot) {
 func (c *console) draw(s pipeline.Snapshot) {
 	if c.bar == nil {
 		c.bar = progressbar.NewOptions(s.Total, progressbar.OptionSetWriter(c.out),
-			progressbar.OptionFullWidth(), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
+			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetElapsedTime(true))
 	}

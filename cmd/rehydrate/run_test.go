@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/duckdbtest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/workspace"
 )
@@ -394,4 +395,116 @@ func readText(t *testing.T, s *site, id manifest.PostID) string {
 	}
 	t.Fatalf("no entry %s", id)
 	return ""
+}
+
+// TestOutage shows that no answer is no evidence: while Reddit answers with nonsense a finished
+// dataset stays as it is, until its rows are older than the policy allows to export.
+func TestOutage(t *testing.T) {
+	posts := fewPosts(5)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	before := s.dataset()
+	empty := s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", Kind: redditemu.EmptyListing()})
+	s.emulator.ForgetRequests()
+	s.run(exitDone)
+	if empty.Fired() == 0 {
+		t.Fatal("the outage never happened")
+	}
+	if !cmp.Equal(before, s.dataset()) {
+		t.Error("an outage changed the dataset")
+	}
+	s.now = func() time.Time { return time.Now().Add(49 * time.Hour) }
+	sum := s.run(exitRetry)
+	if sum.Outcomes[manifest.Kept] != 0 || sum.Outcomes[manifest.Failed] != 5 {
+		t.Errorf("49 hours after the last good answer: outcomes %v, want all 5 failed", sum.Outcomes)
+	}
+	if n := len(s.imageRequests()); n != 0 {
+		t.Errorf("%d images were asked for without a verdict", n)
+	}
+	empty.Clear()
+	if s.run(exitDone); !cmp.Equal(before, s.dataset()) {
+		t.Error("the dataset after the outage is another one")
+	}
+}
+
+// TestFlag shows what --filters flag keeps, and where it says so.
+func TestFlag(t *testing.T) {
+	s, _ := demoSite(t)
+	s.run(exitRetry)
+	marked := map[manifest.Key]manifest.Outcome{}
+	for _, r := range s.outcomes() {
+		if r.Outcome == manifest.Duplicate || r.Outcome == manifest.NotEnglish || r.Outcome == manifest.Unreadable {
+			marked[r.Key] = r.Outcome
+		}
+	}
+	sum := s.run(exitRetry, "--filters", "flag")
+	if len(marked) == 0 || sum.Flagged != len(marked) {
+		t.Errorf("%d rows are flagged, %d were dropped", sum.Flagged, len(marked))
+	}
+	for _, r := range s.outcomes() {
+		if want, ok := marked[r.Key]; ok && (r.Outcome != manifest.Kept || r.Reason != manifest.Reason(want)) {
+			t.Errorf("%s = %s (%s), want kept (%s)", r.Key.ID, r.Outcome, r.Reason, want)
+		}
+	}
+	var got []struct {
+		ID, Filter string
+	}
+	duckdbtest.Query(t, &got, `SELECT id AS "ID", filter AS "Filter" FROM read_parquet(`+
+		duckdbtest.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))+`) WHERE filter IS NOT NULL`)
+	if len(got) != len(marked) {
+		t.Errorf("the filter column marks %d rows, want %d", len(got), len(marked))
+	}
+	for _, g := range got {
+		if want := marked[manifest.Key{ID: manifest.PostID(g.ID)}]; string(want) != g.Filter {
+			t.Errorf("filter of %s = %s, want %s", g.ID, g.Filter, want)
+		}
+	}
+}
+
+// TestGallery asks for images of one post by their place in it.
+func TestGallery(t *testing.T) {
+	post := redditemu.Post{ID: "gal001", Kind: redditemu.KindGallery, Images: []redditemu.Image{
+		{Spec: redditemu.Spec{Seed: 1}}, {Spec: redditemu.Spec{Seed: 2}, Status: "failed"}, {Spec: redditemu.Spec{Seed: 3}}}}
+	const header = "id,image,split,figurative,severity,related_content,modality,context\n"
+	var rows strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&rows, "gal001,%d,train,F1,SS6,SR3,M1,C1\n", i)
+	}
+	s := newSite(t, header+rows.String(), fastPolicy, post)
+	s.run(exitDone)
+	var got []manifest.Outcome
+	for _, r := range s.outcomes() {
+		got = append(got, r.Outcome)
+	}
+	want := []manifest.Outcome{manifest.Kept, manifest.Gone, manifest.Kept, manifest.Gone}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outcomes of the gallery's images (-want +got):\n%s", diff)
+	}
+	files, _ := filepath.Glob(filepath.Join(s.workspace, "images", "ga", "*"))
+	for i, f := range files {
+		files[i] = filepath.Base(f)
+	}
+	if diff := cmp.Diff([]string{"gal001-2.jpg", "gal001.jpg"}, files); diff != "" {
+		t.Errorf("files of the gallery (-want +got):\n%s", diff)
+	}
+}
+
+// TestNewManifest gives the workspace a second version of the manifest: what stays is not
+// fetched again, what left is erased.
+func TestNewManifest(t *testing.T) {
+	posts := fewPosts(6)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	s.write(filepath.Join(s.release, "annotations.csv"), fewAnnotations(posts[2:]))
+	s.emulator.ForgetRequests()
+	if sum := s.run(exitDone); sum.Entries != 4 {
+		t.Errorf("%d entries, want 4", sum.Entries)
+	}
+	if n := len(s.imageRequests()); n != 0 {
+		t.Errorf("%d images were fetched again", n)
+	}
+	files, _ := filepath.Glob(filepath.Join(s.workspace, "images", "*", "*"))
+	if len(files) != 4 {
+		t.Errorf("%d images are left, want 4: %v", len(files), files)
+	}
 }
