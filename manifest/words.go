@@ -57,11 +57,21 @@ type Result struct {
 	Key
 	Split   string
 	Outcome Outcome
-	Reason  Reason // "" for a plain kept
+	Reason  Reason // "" where the outcome says it all
 	Detail  string // for people; never a user name, title or permalink
 	// DuplicateOf names the kept entry that this one is near, when Outcome is Duplicate
 	// (or when a flagged row is kept all the same). Zero otherwise.
 	DuplicateOf Key
+}
+
+// Flagged reports whether the entry is kept although a filter would have dropped it (flag
+// mode). Its Reason is then the outcome that it would have had.
+func (r Result) Flagged() bool {
+	switch Outcome(r.Reason) {
+	case Duplicate, NotEnglish, Unreadable:
+		return r.Outcome == Kept
+	}
+	return false
 }
 
 // A Tombstone marks a post that must not come back.
@@ -70,3 +80,6 @@ type Tombstone struct {
 	State PostState // StateRemoved, StateDeleted or StateUnavailable
 	Time  time.Time // UTC, to the second
 }
+
+// OutcomesName is the file in a workspace that holds the outcome of every entry.
+const OutcomesName = "outcomes.csv"

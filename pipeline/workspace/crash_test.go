@@ -27,7 +27,7 @@ func life(ctx context.Context, w *Workspace) error {
 	if _, err := w.Sweep(ctx); err != nil {
 		return err
 	}
-	if err := w.Load(ctx, binding("1"), seq(numbered(4), nil)); err != nil {
+	if err := w.Load(ctx, binding("1"), seq(numbered(4), nil), nil); err != nil {
 		return err
 	}
 	for _, id := range []string{"a000", "a001", "a001", "a002"} {
@@ -341,7 +341,7 @@ func BenchmarkCommit(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { w.Close() })
-		if err := w.Load(ctx, binding("1"), seq(numbered(1000), nil)); err != nil {
+		if err := w.Load(ctx, binding("1"), seq(numbered(1000), nil), nil); err != nil {
 			b.Fatal(err)
 		}
 		return w

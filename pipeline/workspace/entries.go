@@ -49,8 +49,11 @@ func (w *Workspace) Binding(ctx context.Context) (Binding, bool, error) {
 // stay is kept, what is known of keys that left is erased, image files too. Another release
 // is refused with *OtherRelease. After any error nothing has changed.
 //
+// When a changed manifest would erase stored images, lose is asked first: it is told how many
+// of how many, and its error refuses the change. A nil lose allows everything.
+//
 // Entries must come in ascending Ordinal, each key once.
-func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manifest.Entry, error]) error {
+func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manifest.Entry, error], lose func(images, of int) error) error {
 	have, bound, err := w.Binding(ctx)
 	if err != nil {
 		return err
@@ -75,9 +78,18 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		if err := putEntries(ctx, tx, entries); err != nil {
 			return err
 		}
+		var of int
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM image").Scan(&of); err != nil {
+			return err
+		}
 		var err error
 		if left, err = w.dropLeft(ctx, tx); err != nil {
 			return err
+		}
+		if len(left) > 0 && lose != nil {
+			if err := lose(len(left), of); err != nil {
+				return err
+			}
 		}
 		if bound {
 			if err := markErased(ctx, tx); err != nil {

@@ -22,9 +22,9 @@ const tempPrefix = ".tmp-"
 
 // A File names a file of the workspace and what it holds.
 type File struct {
-	Name   string // slash-separated, relative to the workspace
-	SHA256 string // hex
-	Size   int64  // bytes
+	Name   string `json:"name"`   // slash-separated, relative to the workspace
+	SHA256 string `json:"sha256"` // hex
+	Size   int64  `json:"size"`   // bytes
 }
 
 // Replace makes the file called name (a slash-separated path inside the workspace, such as

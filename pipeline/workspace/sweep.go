@@ -16,7 +16,7 @@ type Swept struct {
 	Temporary int // unfinished files unlinked
 	Orphans   int // image files without a row, unlinked
 	Lost      int // image rows without their file, or with one of another length, dropped
-	Erased    int // posts whose interrupted Erase was finished
+	Erased    int // posts whose interrupted Erase was finished, or that have a tombstone and still had content
 }
 
 // Sweep puts straight what a killed run left; call it at the start of a run. It looks at names
@@ -53,7 +53,7 @@ func (w *Workspace) sweepTemporary(ctx context.Context, s *Swept) error {
 // sweepErased finishes the Erase of posts that must not stay and of which something is left.
 func (w *Workspace) sweepErased(ctx context.Context, s *Swept) error {
 	ids, err := w.texts(ctx, `
-		SELECT id FROM post p WHERE state IN ('removed', 'deleted', 'unavailable') AND NOT withheld
+		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone))
 		AND (EXISTS (SELECT 1 FROM image WHERE id = p.id) OR EXISTS (SELECT 1 FROM reading WHERE id = p.id)
 		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id))
 		ORDER BY id`)

@@ -62,7 +62,7 @@ func open(t *testing.T, dir string, o Options) *Workspace {
 func loaded(t *testing.T, entries ...manifest.Entry) *Workspace {
 	t.Helper()
 	w := open(t, filepath.Join(t.TempDir(), "w"), Options{})
-	if err := w.Load(t.Context(), binding("1"), seq(entries, nil)); err != nil {
+	if err := w.Load(t.Context(), binding("1"), seq(entries, nil), nil); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -174,7 +174,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 func TestOpenMakesPrivateFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b? #%", "w")
 	w := open(t, dir, Options{})
-	if err := w.Load(t.Context(), binding("1"), seq(numbered(1), nil)); err != nil {
+	if err := w.Load(t.Context(), binding("1"), seq(numbered(1), nil), nil); err != nil {
 		t.Fatal(err)
 	}
 	store(t, w, manifest.Key{ID: "a000"}, "body")
@@ -349,7 +349,7 @@ func TestLoad(t *testing.T) {
 	before := collect(t, w.Records(ctx, Select{}))
 
 	t.Run("same digests", func(t *testing.T) {
-		if err := w.Load(ctx, binding("1"), seq[manifest.Entry](nil, errors.New("pulled"))); err != nil {
+		if err := w.Load(ctx, binding("1"), seq[manifest.Entry](nil, errors.New("pulled")), nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -357,7 +357,7 @@ func TestLoad(t *testing.T) {
 		b := binding("1")
 		b.Release = "other"
 		var other *OtherRelease
-		if err := w.Load(ctx, b, seq(numbered(1), nil)); !errors.As(err, &other) || other.Have != "figsim" || other.Want != "other" {
+		if err := w.Load(ctx, b, seq(numbered(1), nil), nil); !errors.As(err, &other) || other.Have != "figsim" || other.Want != "other" {
 			t.Errorf("Load: %v", err)
 		}
 	})
@@ -368,7 +368,7 @@ func TestLoad(t *testing.T) {
 		"bad id":           seq([]manifest.Entry{entry(0, "../x", 0)}, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := w.Load(ctx, binding("2"), bad); err == nil {
+			if err := w.Load(ctx, binding("2"), bad, nil); err == nil {
 				t.Fatal("Load succeeded")
 			}
 			if diff := cmp.Diff(before, collect(t, w.Records(ctx, Select{}))); diff != "" {
@@ -384,7 +384,7 @@ func TestLoad(t *testing.T) {
 		err := w.Load(ctx, binding("2"), func(yield func(manifest.Entry, error) bool) {
 			cancel()
 			seq(numbered(3), nil)(yield)
-		})
+		}, nil)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Load: %v, want context.Canceled", err)
 		}
@@ -392,7 +392,7 @@ func TestLoad(t *testing.T) {
 	t.Run("another manifest", func(t *testing.T) {
 		moved := entry(0, "cc1", 0)
 		moved.Split = "test"
-		if err := w.Load(ctx, binding("2"), seq([]manifest.Entry{moved, entry(1, "bb1", 0), entry(5, "new1", 0)}, nil)); err != nil {
+		if err := w.Load(ctx, binding("2"), seq([]manifest.Entry{moved, entry(1, "bb1", 0), entry(5, "new1", 0)}, nil), nil); err != nil {
 			t.Fatal(err)
 		}
 		want := []Record{
@@ -562,7 +562,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 		"SetTrouble": func() error { return r.SetTrouble(ctx, manifest.Key{ID: "a001"}, Trouble{}) },
 		"Erase":      func() error { return r.Erase(ctx, "a001") },
 		"RemoveFile": func() error { return r.RemoveFile(ctx, "outcomes.csv") },
-		"Load":       func() error { return r.Load(ctx, binding("2"), seq(numbered(1), nil)) },
+		"Load":       func() error { return r.Load(ctx, binding("2"), seq(numbered(1), nil), nil) },
 		"Sweep":      func() error { _, err := r.Sweep(ctx); return err },
 		"Replace": func() error {
 			_, err := r.Replace(ctx, "x", func(io.Writer) error { return nil })
