@@ -46,7 +46,7 @@ func (j judge) outcome(rec workspace.Record) manifest.Result {
 	case manifest.StateRemoved, manifest.StateDeleted, manifest.StateUnavailable:
 		res.Outcome, res.Reason = outcomeOf(p.State), p.Reason
 		if p.Withheld {
-			res.Detail = "withheld, not erased: part of a mass removal that waits for --confirm-removals"
+			res.Detail = "withheld, not erased yet"
 		}
 		return res
 	case manifest.StateHeld:
@@ -178,8 +178,10 @@ func (r *run) conclude(j judge, rec workspace.Record, nears map[manifest.Key]nea
 		return res
 	}
 	res.Outcome = manifest.Kept
-	if v := r.inEnglish(rec); v.Outcome != "" {
-		res.Outcome, res.Reason = v.Outcome, v.Reason
+	v := r.inEnglish(rec)
+	res.Reason = v.Reason // of a kept entry: no text, or too short to tell
+	if v.Outcome != "" {
+		res.Outcome = v.Outcome
 		res.Detail = fmt.Sprintf("%.0f %% of %d words are in the English dictionary", 100*v.Hit, v.Tokens)
 	}
 	if n, ok := nears[rec.Key]; ok {

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"math/bits"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -50,11 +50,12 @@ type queues struct {
 
 // gather runs resolve, fetch and ocr side by side.
 func (r *run) gather(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	g, ctx := errgroup.WithContext(ctx)
-	go r.enforceStop(ctx, cancel)
-
+	changed, err := r.settingsChanged(ctx)
+	if err != nil {
+		return err
+	}
+	r.recheck = changed
+	g, running := errgroup.WithContext(ctx) // running ends with the group
 	r.queues = &queues{fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
 		pixels: semaphore.NewWeighted(r.Policy.Images.MaxPixels)}
 	var senders sync.WaitGroup
@@ -65,7 +66,7 @@ func (r *run) gather(ctx context.Context) error {
 			senders.Add(1)
 			g.Go(func() error {
 				defer senders.Done()
-				return work(ctx, r, jobs, r.fetch)
+				return work(running, r, jobs, r.fetch)
 			})
 		}
 	}
@@ -77,7 +78,7 @@ func (r *run) gather(ctx context.Context) error {
 				close(jobs)
 			}
 		}()
-		return r.resolve(ctx)
+		return r.resolve(running)
 	})
 	g.Go(func() error {
 		senders.Wait()
@@ -85,29 +86,23 @@ func (r *run) gather(ctx context.Context) error {
 		return nil
 	})
 	for range r.Workers {
-		g.Go(func() error { return work(ctx, r, r.queues.read, r.read) })
+		g.Go(func() error { return work(running, r, r.queues.read, r.read) })
 	}
-	err := g.Wait()
-	if r.stopping() && (err == nil || errors.Is(err, context.Canceled)) {
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if r.stopping() {
 		return ErrInterrupted
 	}
-	return err
+	return r.Workspace.SetMeta(ctx, settingsKey, r.fetchSettings())
 }
 
-// enforceStop ends a stopped run that does not come to rest within its grace.
-func (r *run) enforceStop(ctx context.Context, cancel context.CancelFunc) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-r.Stop:
-	}
-	t := time.NewTimer(grace)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-		cancel()
-	}
+// settingsKey is the workspace's note of the limits that its images were held against.
+const settingsKey = "fetch_settings"
+
+func (r *run) settingsChanged(ctx context.Context) (bool, error) {
+	last, err := r.Workspace.Meta(ctx, settingsKey)
+	return last != r.fetchSettings(), err
 }
 
 // work does the jobs of one queue until it is closed. A stopped run lets the queue run dry
@@ -152,7 +147,7 @@ func (r *run) handOn(ctx context.Context, p workspace.Post, answer reddit.Answer
 		}
 		_, buried := r.buried[p.ID]
 		if buried || !ok || p.State != manifest.StateLive {
-			r.Progress.settled(r.judge(rec).Outcome)
+			r.settled(rec.Key, r.judge(rec))
 			continue
 		}
 		if err := r.assign(ctx, rec, found); err != nil {
@@ -171,13 +166,19 @@ func (r *run) assign(ctx context.Context, rec workspace.Record, post reddit.Post
 		}
 		return r.lose(ctx, rec.Key, "", c.Fault)
 	}
-	source := sourceOf(c.URL)
+	source, attempt := sourceOf(c.URL), r.attempt(rec.Entry, c)
 	if rec.Image != nil && rec.Image.Source == source {
+		fault, err := r.stillGood(ctx, rec)
+		if err != nil {
+			return err
+		}
+		if fault != nil {
+			return r.lose(ctx, rec.Key, attempt, fault)
+		}
 		return r.readIfStale(ctx, rec)
 	}
-	attempt := sourceOf(c.URL + "\n" + r.fetchSettings())
-	if t := rec.Trouble; t != nil && t.Source == attempt && !t.Outcome.Retryable() {
-		r.Progress.settled(t.Outcome)
+	if t := rec.Trouble; t != nil && t.Source == attempt && !r.again(*t) {
+		r.settled(rec.Key, manifest.Result{Outcome: t.Outcome, Reason: t.Reason})
 		return nil
 	}
 	u, err := url.Parse(c.URL)
@@ -191,10 +192,39 @@ func (r *run) assign(ctx context.Context, rec workspace.Record, post reddit.Post
 	return send(ctx, r, r.queues.fetch[host.Name], fetchJob{entry: rec.Entry, candidate: c, source: source})
 }
 
+// attempt names all that decides how a download ends: when none of it changed, neither does
+// an answer that was final.
+func (r *run) attempt(e manifest.Entry, c reddit.Candidate) string {
+	return sourceOf(fmt.Sprintln(c.URL, r.fetchSettings(), e.SHA256, e.PHash, r.Policy.Dedupe.HashRadius))
+}
+
+// again reports whether a download that ended in t is to be tried once more.
+func (r *run) again(t workspace.Trouble) bool {
+	return t.Outcome.Retryable() || slices.Contains(r.Retry, string(t.Outcome)) || slices.Contains(r.Retry, string(t.Reason))
+}
+
+// stillGood holds a stored image against the manifest's digests and, where the policy's limits
+// changed, against those: the same release gives the same answers, whatever was there before.
+func (r *run) stillGood(ctx context.Context, rec workspace.Record) (*policy.Fault, error) {
+	if f := r.compare(rec.Entry, *rec.Image); f != nil || !r.recheck {
+		return f, nil
+	}
+	body, err := r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
+	var damaged *workspace.Damaged
+	if errors.As(err, &damaged) {
+		return damagedFile(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, fault := r.Policy.InspectImage(body)
+	return fault, nil
+}
+
 // readIfStale sends a stored image to the readers unless its reading is of the present engine.
 func (r *run) readIfStale(ctx context.Context, rec workspace.Record) error {
 	if r.current(rec) {
-		r.Progress.settled("")
+		r.settled(rec.Key, manifest.Result{})
 		return nil
 	}
 	return send(ctx, r, r.queues.read, readJob{key: rec.Key, image: *rec.Image})
@@ -228,8 +258,19 @@ func (r *run) lose(ctx context.Context, k manifest.Key, source string, f *policy
 	if err := r.Workspace.SetTrouble(ctx, k, t); err != nil {
 		return err
 	}
-	r.Progress.settled(f.Outcome)
+	r.settled(k, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
 	return nil
+}
+
+// settled counts an entry that needs nothing more, or nothing that this run can do.
+func (r *run) settled(k manifest.Key, res manifest.Result) {
+	r.Log.Debug("entry settled", "id", k.ID, "image", k.Image, "outcome", res.Outcome, "reason", res.Reason)
+	r.Progress.settled(res.Outcome)
+}
+
+// damagedFile is the trouble of an entry whose stored image is not what it was.
+func damagedFile() *policy.Fault {
+	return &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_file", Detail: "fetched again by the next run"}
 }
 
 // fetch downloads one image, checks it and stores it.
@@ -240,7 +281,7 @@ func (r *run) fetch(ctx context.Context, j fetchJob) error {
 	}
 	var f *policy.Fault
 	if errors.As(err, &f) {
-		return r.lose(ctx, j.entry.Key, sourceOf(j.candidate.URL+"\n"+r.fetchSettings()), f)
+		return r.lose(ctx, j.entry.Key, r.attempt(j.entry, j.candidate), f)
 	}
 	if err != nil {
 		return fmt.Errorf("fetch the image of %s: %w", j.entry.ID, err)
@@ -314,7 +355,7 @@ func (r *run) read(ctx context.Context, j readJob) error {
 	body, err := r.Workspace.ReadImage(ctx, j.key, j.image)
 	var damaged *workspace.Damaged
 	if errors.As(err, &damaged) {
-		return r.lose(ctx, j.key, "", &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_file", Detail: "fetched again by the next run"})
+		return r.lose(ctx, j.key, "", damagedFile())
 	}
 	if err != nil {
 		return err
@@ -332,9 +373,10 @@ func (r *run) read(ctx context.Context, j readJob) error {
 		return err
 	}
 	if reading.Failed != nil {
-		r.Progress.settled(reading.Failed.Outcome)
+		r.settled(j.key, manifest.Result{Outcome: reading.Failed.Outcome, Reason: reading.Failed.Reason})
 		return nil
 	}
+	r.Log.Debug("image read", "id", j.key.ID, "image", j.key.Image, "words", len(reading.Words))
 	r.Progress.read()
 	return nil
 }

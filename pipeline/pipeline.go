@@ -12,8 +12,8 @@
 //   - A run that is killed anywhere is continued by the next one, through the same code.
 //     Equal answers give equal bytes of Parquet and outcomes.csv, whatever the number of
 //     workers, the order of answers or the number of interruptions.
-//   - A post found removed loses its image, its text and its hashes before the dataset is
-//     written again, and is not fetched again. When more posts than the policy's share
+//   - A post found removed leaves the dataset, loses its image, its text and its hashes, and is
+//     not fetched again. When more posts than the policy's share
 //     vanish in one sweep they are withheld from the dataset instead, and nothing is
 //     erased, until the operator confirms.
 //   - No row is exported whose post was last seen live longer ago than the policy allows.
@@ -31,9 +31,9 @@
 //
 // # Limitations
 //
-// Dedupe holds the hashes and words of all candidates in memory. A run that is interrupted
-// between finding a post removed and writing the dataset leaves the older dataset files in
-// place; the next run replaces them.
+// Dedupe holds the hashes and words of all candidates in memory. A run that is killed, or has
+// too little time after an interrupt, between finding a post removed and writing the dataset
+// leaves the older dataset files in place; the next run replaces them.
 package pipeline
 
 import (
@@ -66,8 +66,14 @@ type Config struct {
 	Language   *language.Filter
 	Version    string // of the tool, for the provenance of the dataset
 	Now        func() time.Time
-	// ConfirmRemovals accepts a mass removal that an earlier sweep withheld.
+	// ConfirmRemovals accepts a mass removal that an earlier sweep withheld, and a manifest
+	// that drops as much.
 	ConfirmRemovals bool
+	// Rehearsal marks the workspace as one of made-up posts: a real run refuses it, and a
+	// rehearsal refuses a real one.
+	Rehearsal bool
+	// Retry names outcomes and reasons that are final but to be tried again.
+	Retry []string
 	// Stop, when closed, makes the run finish what is in flight and return ErrInterrupted.
 	Stop     <-chan struct{}
 	Progress *Progress
@@ -78,8 +84,12 @@ type Config struct {
 var ErrInterrupted = errors.New("interrupted: run the same command again to go on")
 
 // grace bounds how long a stopped run waits for what is in flight: a download that has
-// begun and the images on the OCR workers' desks take less.
-const grace = 8 * time.Second
+// begun and the images on the OCR workers' desks take less. lastAct bounds what it then does
+// about posts that it found gone.
+const (
+	grace   = 6 * time.Second
+	lastAct = 3 * time.Second
+)
 
 // run is one call of Run: the configuration and what the stages share.
 type run struct {
@@ -87,6 +97,11 @@ type run struct {
 	buried map[manifest.PostID]manifest.Tombstone // the workspace's, the release's among them
 	engine ocr.Engine
 	queues *queues
+	// recheck says that the policy's limits on images are not those of the last run.
+	recheck bool
+	// The resolver alone counts these, until it has ended.
+	unverified int // posts without a verdict in this run
+	newlyGone  int // posts that were live here and are gone
 }
 
 // Run does the whole job and returns the summary of what became of every entry. The
@@ -105,28 +120,85 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	if err := r.open(ctx); err != nil {
 		return Summary{}, err
 	}
-	if err := r.gather(ctx); err != nil {
-		return Summary{}, err
-	}
-	exported, err := r.publish(ctx)
+	exported, err := r.job(ctx)
 	if err != nil {
-		return Summary{}, err
+		return Summary{}, errors.Join(err, r.withdraw(ctx))
 	}
 	s, err := Status(ctx, c.Workspace, c.Now())
 	if err != nil {
 		return Summary{}, err
 	}
 	s.Elapsed = c.Now().Sub(began)
-	s.Files, s.Unchanged = exported.files, exported.unchanged
+	s.Files, s.Unchanged, s.Unverified = exported.files, exported.unchanged, r.unverified
 	return s, nil
+}
+
+// job gathers and publishes, and ends within the grace once the run is asked to stop.
+func (r *run) job(ctx context.Context) (exported, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go r.enforceStop(ctx, cancel)
+	err := r.gather(ctx)
+	var out exported
+	if err == nil {
+		out, err = r.publish(ctx)
+	}
+	if err != nil && r.stopping() && errors.Is(err, context.Canceled) {
+		err = ErrInterrupted
+	}
+	return out, err
+}
+
+// enforceStop ends a stopped run that does not come to rest within its grace.
+func (r *run) enforceStop(ctx context.Context, cancel context.CancelFunc) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-r.Stop:
+	}
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+		cancel()
+	}
+}
+
+// withdraw is the last act of a run that ends early, by an interrupt or because Reddit
+// refused it, after it found posts gone: their rows leave the dataset now, not at the end of
+// some later run. It asks nobody. A stopped run gives it little time; what it can't finish
+// the next run does.
+func (r *run) withdraw(ctx context.Context) error {
+	if r.newlyGone == 0 || ctx.Err() != nil {
+		return nil
+	}
+	if r.stopping() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lastAct)
+		defer cancel()
+	}
+	err := r.decide(ctx)
+	if err == nil {
+		_, err = r.export(ctx)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		r.Log.Warn("no time to write the dataset without the posts that are gone: the next run does")
+		return nil
+	}
+	return err
 }
 
 // open binds the workspace to the release and mends what a killed run left behind.
 func (r *run) open(ctx context.Context) error {
 	rel := r.Release
-	b := workspace.Binding{Release: rel.Name, ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
+	name := rel.Name
+	if r.Rehearsal {
+		name = "rehearsal of " + name
+	}
+	b := workspace.Binding{Release: name, ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
 		Schema: rel.Schema, Splits: r.Manifest.Splits}
-	if err := r.Workspace.Load(ctx, b, rel.Entries(ctx)); err != nil {
+	if err := r.Workspace.Load(ctx, b, rel.Entries(ctx), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
 	if err := notePolicy(ctx, r.Workspace, r.Policy); err != nil {
@@ -142,12 +214,9 @@ func (r *run) open(ctx context.Context) error {
 	r.buried = make(map[manifest.PostID]manifest.Tombstone, len(all))
 	for _, t := range all {
 		r.buried[t.ID] = t
-		// Content of a tombstoned post can be here when the release's list grew or a
-		// backup came back: it goes before anything else happens.
-		if err := r.Workspace.Erase(ctx, t.ID); err != nil {
-			return fmt.Errorf("erase %s, which must not come back: %w", t.ID, err)
-		}
 	}
+	// Content of a tombstoned post can be here when the release's list grew or a backup came
+	// back: Sweep erases it before anything else happens.
 	swept, err := r.Workspace.Sweep(ctx)
 	if err != nil {
 		return fmt.Errorf("clean up after an earlier run: %w", err)
@@ -155,6 +224,22 @@ func (r *run) open(ctx context.Context) error {
 	r.Log.Debug("workspace swept", "swept", swept)
 	r.Progress.begin(r.Manifest.Entries)
 	return nil
+}
+
+// allowLoss is asked when a changed manifest no longer names images that are stored.
+func (r *run) allowLoss(images, of int) error {
+	if r.ConfirmRemovals || float64(images) <= max(1, r.Policy.Reddit.MassRemovalShare*float64(of)) {
+		return nil
+	}
+	return &LossError{Images: images, Of: of}
+}
+
+// A LossError says that a changed manifest would erase more of the stored images than the
+// policy's mass_removal_share.
+type LossError struct{ Images, Of int }
+
+func (e *LossError) Error() string {
+	return fmt.Sprintf("the manifest no longer names %d of the %d images in the workspace", e.Images, e.Of)
 }
 
 // stopping reports whether the run was asked to stop.

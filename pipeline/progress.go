@@ -35,10 +35,13 @@ func NewProgress(observe func(Snapshot)) *Progress { return &Progress{observe: o
 
 // OnWait tells of a wait; give it to reddit.Options.OnWait.
 func (p *Progress) OnWait(w reddit.Wait) {
-	p.change(func(s *Snapshot) { s.Wait = &w })
 	p.mu.Lock()
-	p.snap.Wait = nil
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	p.snap.Wait = &w
+	if p.observe != nil {
+		p.observe(p.snap)
+	}
+	p.snap.Wait = nil // said once
 }
 
 func (p *Progress) change(f func(*Snapshot)) {
@@ -51,7 +54,7 @@ func (p *Progress) change(f func(*Snapshot)) {
 }
 
 func (p *Progress) begin(total int) {
-	p.change(func(s *Snapshot) { *s = Snapshot{Total: total} })
+	p.change(func(s *Snapshot) { *s = Snapshot{Total: total, Stage: "start"} })
 }
 
 func (p *Progress) stage(name string) { p.change(func(s *Snapshot) { s.Stage = name }) }

@@ -40,19 +40,17 @@ type exported struct {
 	unchanged bool
 }
 
-// publish decides every outcome and writes outcomes.csv and the dataset, until nothing that
-// it meets on the way changes an outcome.
+// publish decides every outcome and writes outcomes.csv and the dataset.
 func (r *run) publish(ctx context.Context) (exported, error) {
-	// A file found damaged while the dataset is written costs its row: decide again
-	// without it. Each round loses at least one image, and a few rounds are enough to
-	// tell a bad sector from a disk that is going.
-	const rounds = 5
+	if err := r.askStale(ctx); err != nil {
+		return exported{}, err
+	}
+	// A file found damaged while the dataset is written costs its row, and makes all others
+	// be looked at: then everything is decided again without them.
+	const rounds = 3
 	for range rounds {
 		if r.stopping() {
 			return exported{}, ErrInterrupted
-		}
-		if err := r.askStale(ctx); err != nil {
-			return exported{}, err
 		}
 		if err := r.decide(ctx); err != nil {
 			return exported{}, err
@@ -62,13 +60,37 @@ func (r *run) publish(ctx context.Context) (exported, error) {
 		if !errors.As(err, &damaged) {
 			return out, err
 		}
-		r.Log.Warn("a stored image is damaged and left out", "file", damaged.Name)
-		if err := r.Workspace.SetTrouble(ctx, damaged.Key, workspace.Trouble{Outcome: manifest.Failed,
-			Reason: "damaged_file", Detail: "fetched again by the next run"}); err != nil {
+		if err := r.dropDamaged(ctx); err != nil {
 			return exported{}, err
 		}
 	}
 	return exported{}, fmt.Errorf("stored images keep turning out damaged: check the disk that holds %s", r.Workspace.Dir())
+}
+
+// dropDamaged looks at every stored image and forgets those that are not what they were.
+func (r *run) dropDamaged(ctx context.Context) error {
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		if rec.Image == nil {
+			continue
+		}
+		_, err := r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
+		var damaged *workspace.Damaged
+		if err != nil && !errors.As(err, &damaged) {
+			return err
+		}
+		if damaged == nil {
+			continue
+		}
+		r.Log.Warn("a stored image is damaged and left out", "file", damaged.Name, "what", damaged.What)
+		f := damagedFile()
+		if err := r.Workspace.SetTrouble(ctx, rec.Key, workspace.Trouble{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // askStale asks again about posts last seen live so long ago that their rows may not be
@@ -89,29 +111,24 @@ func (r *run) askStale(ctx context.Context) error {
 	if !found {
 		return nil
 	}
-	var s sweep
-	for p, err := range r.Workspace.Posts(ctx) {
-		if err != nil {
-			return err
-		}
-		if p.State == manifest.StateLive && !stale(p) {
-			s.wasLive++
-		}
-	}
-	noMore := func(context.Context, workspace.Post, reddit.Answer) error { return nil }
-	if err := r.askAll(ctx, &s, stale, noMore); err != nil {
+	s, err := r.newSweep(ctx)
+	if err != nil {
 		return err
 	}
-	return r.settle(ctx, &s)
+	noMore := func(context.Context, workspace.Post, reddit.Answer) error { return nil }
+	if err := r.askAll(ctx, s, stale, noMore); err != nil || r.stopping() {
+		return err
+	}
+	return r.settle(ctx, s)
 }
 
 // export writes outcomes.csv and, when anything in it changed, the dataset.
 func (r *run) export(ctx context.Context) (exported, error) {
 	r.Progress.stage("export")
-	if _, err := r.Workspace.Replace(ctx, "outcomes.csv", func(w io.Writer) error {
+	if _, err := r.Workspace.Replace(ctx, manifest.OutcomesName, func(w io.Writer) error {
 		return manifest.WriteOutcomes(w, r.outcomes(ctx))
 	}); err != nil {
-		return exported{}, fmt.Errorf("write outcomes.csv: %w", err)
+		return exported{}, fmt.Errorf("write the outcomes: %w", err)
 	}
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil {
@@ -173,8 +190,7 @@ func (r *run) inputs(ctx context.Context, b workspace.Binding) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// writeDataset writes one Parquet file a split, the card and the Croissant description, and
-// removes the files of an older dataset that are no part of this one.
+// writeDataset writes one Parquet file a split, the card and the Croissant description.
 func (r *run) writeDataset(ctx context.Context, b workspace.Binding) ([]workspace.File, error) {
 	card := r.card(b)
 	var files []workspace.File
@@ -209,12 +225,17 @@ func (r *run) writeDataset(ctx context.Context, b workspace.Binding) ([]workspac
 	return files, r.removeOthers(ctx, files)
 }
 
+// removeOthers removes the Parquet files of an older dataset that are no part of this one.
+// Files that somebody else put into the folder stay.
 func (r *run) removeOthers(ctx context.Context, keep []workspace.File) error {
-	have, err := r.Workspace.Files(ctx, datasetDir)
+	have, err := r.Workspace.Files(ctx, path.Join(datasetDir, "data"))
 	if err != nil {
 		return err
 	}
 	for _, name := range have {
+		if ours, err := path.Match("*-of-*.parquet", path.Base(name)); err != nil || !ours {
+			continue
+		}
 		if !slices.ContainsFunc(keep, func(f workspace.File) bool { return f.Name == name }) {
 			if err := r.Workspace.RemoveFile(ctx, name); err != nil {
 				return fmt.Errorf("remove %s of an older dataset: %w", name, err)
@@ -252,11 +273,15 @@ func (r *run) row(ctx context.Context, rec workspace.Record) (dataset.Row, error
 	if rec.Key.Image > 0 {
 		id += "/" + strconv.Itoa(rec.Key.Image)
 	}
+	filter := ""
+	if rec.Result.Flagged() {
+		filter = string(rec.Result.Reason)
+	}
 	return dataset.Row{
 		ID: id, Image: body, Path: path.Base(r.Workspace.ImageName(rec.Key, rec.Image.Format)),
 		Text: rec.Reading.Text, HasText: true, Confidence: rec.Reading.Confidence,
 		Width: rec.Image.Width, Height: rec.Image.Height, SHA256: rec.Image.SHA256,
-		PHash: fmt.Sprintf("%016x", rec.Image.PHash), Filter: string(rec.Result.Reason), Labels: rec.Labels,
+		PHash: fmt.Sprintf("%016x", rec.Image.PHash), Filter: filter, Labels: rec.Labels,
 	}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"rehydrate/manifest"
@@ -12,34 +13,61 @@ import (
 	"rehydrate/policy"
 )
 
-// askAtOnce is how many ids one request of Reddit's /api/info takes.
-const askAtOnce = 100
-
 // A sweep is one round of asking Reddit about every post. The resolver alone owns it.
 type sweep struct {
-	wasLive int              // posts that were live before the sweep
-	gone    []workspace.Post // of those, the ones that no longer are; recorded as withheld
-	absent  int              // posts absent for the first time
-	witness *workspace.Post  // a post seen live in this sweep
+	live   int              // posts that were live when the sweep began
+	gone   []workspace.Post // of those, the ones that no longer are; recorded as withheld
+	absent int              // posts absent for the first time
+	silent []workspace.Post // posts in answers that held nothing at all
+	// witness is a post seen live in this sweep. An answer that holds it shows that what
+	// else was asked for is missing.
+	witness *workspace.Post
+}
+
+// wasLive reports whether a removal of the post would take something away: it was live here,
+// and nobody has settled since that it is gone.
+func (r *run) wasLive(p workspace.Post) bool {
+	_, buried := r.buried[p.ID]
+	return !buried && (p.Withheld || !p.LiveAt.IsZero() && !gone(p.State))
+}
+
+// newSweep counts the posts that a mass removal is measured against.
+func (r *run) newSweep(ctx context.Context) (*sweep, error) {
+	s := &sweep{}
+	for p, err := range r.Workspace.Posts(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if r.wasLive(p) {
+			s.live++
+		}
+	}
+	return s, nil
 }
 
 // resolve asks about every post in manifest order, hands the entries of live posts on, asks
 // again about those that were absent, and settles what is newly gone.
 func (r *run) resolve(ctx context.Context) error {
 	r.Progress.stage("ask, fetch and read")
-	var s sweep
-	if err := r.askAll(ctx, &s, everyPost, r.handOn); err != nil {
+	s, err := r.newSweep(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.askAll(ctx, s, everyPost, r.handOn); err != nil {
 		return err
 	}
 	r.Progress.stage("fetch and read")
-	if err := r.lookAgain(ctx, &s); err != nil {
+	if err := r.askSilent(ctx, s); err != nil {
+		return err
+	}
+	if err := r.lookAgain(ctx, s); err != nil {
 		return err
 	}
 	if r.stopping() {
 		// Half a sweep can't tell a mass removal from a few: what is gone stays withheld.
 		return nil
 	}
-	return r.settle(ctx, &s)
+	return r.settle(ctx, s)
 }
 
 func everyPost(workspace.Post) bool { return true }
@@ -48,9 +76,16 @@ func everyPost(workspace.Post) bool { return true }
 // empty when there was none.
 type nextStep func(context.Context, workspace.Post, reddit.Answer) error
 
-// askAll asks about the posts that want selects, askAtOnce at a time.
+// A look is one kind of asking.
+type look struct {
+	// second says that a first absence was at least the policy's pause ago.
+	second bool
+	then   nextStep
+}
+
+// askAll asks about the posts that want selects, as many as one request takes at a time.
 func (r *run) askAll(ctx context.Context, s *sweep, want func(workspace.Post) bool, then nextStep) error {
-	batch := make([]workspace.Post, 0, askAtOnce)
+	batch := make([]workspace.Post, 0, reddit.MaxLook)
 	for p, err := range r.Workspace.Posts(ctx) {
 		if err != nil {
 			return err
@@ -61,10 +96,10 @@ func (r *run) askAll(ctx context.Context, s *sweep, want func(workspace.Post) bo
 		if !want(p) {
 			continue
 		}
-		if batch = append(batch, p); len(batch) < askAtOnce {
+		if batch = append(batch, p); len(batch) < reddit.MaxLook {
 			continue
 		}
-		if err := r.ask(ctx, s, batch, nil, then); err != nil {
+		if err := r.ask(ctx, s, batch, look{then: then}); err != nil {
 			return err
 		}
 		batch = batch[:0]
@@ -72,12 +107,35 @@ func (r *run) askAll(ctx context.Context, s *sweep, want func(workspace.Post) bo
 	if len(batch) == 0 || r.stopping() {
 		return nil
 	}
-	return r.ask(ctx, s, batch, nil, then)
+	return r.ask(ctx, s, batch, look{then: then})
 }
 
-// lookAgain asks a second time about the posts that were absent, after the policy's pause
-// and beside a post that was seen live: only an answer that holds the witness shows that
-// the others are missing from it.
+// askSilent asks once more about the posts whose answer held nothing at all, now beside the
+// witness. Without a witness nothing can be concluded, and they stay without a verdict.
+func (r *run) askSilent(ctx context.Context, s *sweep) error {
+	silent := s.silent
+	s.silent = nil
+	for len(silent) > 0 && !r.stopping() {
+		n := min(len(silent), reddit.MaxLook-1)
+		batch := silent[:n]
+		silent = silent[n:]
+		if s.witness != nil {
+			if err := r.ask(ctx, s, batch, look{then: r.handOn}); err != nil {
+				return err
+			}
+			continue
+		}
+		r.unverified += n
+		for _, p := range batch {
+			if err := r.handOn(ctx, p, reddit.Answer{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lookAgain asks a second time about the posts that were absent, after the policy's pause.
 func (r *run) lookAgain(ctx context.Context, s *sweep) error {
 	if s.absent == 0 || r.stopping() {
 		return nil
@@ -85,14 +143,12 @@ func (r *run) lookAgain(ctx context.Context, s *sweep) error {
 	if err := r.pause(ctx, r.Policy.Reddit.SecondLookAfter); err != nil {
 		return err
 	}
-	again := *s
-	again.absent = 0
-	batch := make([]workspace.Post, 0, askAtOnce)
+	batch := make([]workspace.Post, 0, reddit.MaxLook)
 	flush := func() error {
 		if len(batch) == 0 || r.stopping() {
 			return nil
 		}
-		err := r.ask(ctx, &again, batch, s.witness, r.handOn)
+		err := r.ask(ctx, s, batch, look{second: true, then: r.handOn})
 		batch = batch[:0]
 		return err
 	}
@@ -100,18 +156,16 @@ func (r *run) lookAgain(ctx context.Context, s *sweep) error {
 		if err != nil {
 			return err
 		}
-		if p.AbsentAt.IsZero() || p.State == manifest.StateUnavailable {
+		if !awaitsSecondLook(p) {
 			continue
 		}
-		if batch = append(batch, p); len(batch) == askAtOnce-1 {
+		if batch = append(batch, p); len(batch) == reddit.MaxLook-1 {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
 	}
-	err := flush()
-	s.gone = again.gone
-	return err
+	return flush()
 }
 
 // pause waits for d, visibly, or until the run is stopped.
@@ -131,16 +185,15 @@ func (r *run) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ask asks about one batch, records what was said, and takes each post to its next step.
-// On a second look witness is asked about as well, and its answer only shows that Reddit
-// was answering.
-func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, witness *workspace.Post, then nextStep) error {
+// ask asks about one batch, records what was said, and takes each post to its next step. Where
+// there is room the witness is asked about as well; its answer is not used again.
+func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, l look) error {
 	ids := make([]manifest.PostID, 0, len(batch)+1)
 	for _, p := range batch {
 		ids = append(ids, p.ID)
 	}
-	if witness != nil {
-		ids = append(ids, witness.ID)
+	if s.witness != nil && len(ids) < reddit.MaxLook {
+		ids = append(ids, s.witness.ID)
 	}
 	answer, err := r.Reddit.Look(ctx, ids)
 	var none *reddit.Unanswered
@@ -150,12 +203,39 @@ func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, witness
 	case err != nil:
 		return fmt.Errorf("ask Reddit about %d posts: %w", len(ids), err)
 	}
+	// Only when the witness was not in it may an empty answer mean that all are absent.
+	silent := !l.second && none != nil && none.Reason == reddit.ReasonEmptyListing && len(ids) == len(batch)
+	if none != nil && !silent {
+		r.unverified += len(batch)
+	}
+	r.unverified += len(answer.Unclear)
+	updated := r.judgeBatch(s, batch, answer, none, l.second)
+	if err := r.record(ctx, updated); err != nil {
+		return err
+	}
+	r.Progress.asked(len(answer.Posts))
+	if silent {
+		s.silent = append(s.silent, updated...)
+		return nil
+	}
+	for _, p := range updated {
+		if !l.second && awaitsSecondLook(p) {
+			continue
+		}
+		if err := l.then(ctx, p, answer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeBatch returns the posts of a batch as they are after the answer.
+func (r *run) judgeBatch(s *sweep, batch []workspace.Post, answer reddit.Answer, none *reddit.Unanswered, second bool) []workspace.Post {
 	absent := make(map[manifest.PostID]bool, len(answer.Absent))
 	for _, id := range answer.Absent {
 		absent[id] = true
 	}
 	now := r.Now().UTC().Truncate(time.Second)
-	second := witness != nil
 	updated := make([]workspace.Post, len(batch))
 	for i, p := range batch {
 		switch found, ok := answer.Posts[p.ID]; {
@@ -169,19 +249,7 @@ func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, witness
 			updated[i] = unknown(p, answer.Unclear[p.ID])
 		}
 	}
-	if err := r.record(ctx, updated); err != nil {
-		return err
-	}
-	r.Progress.asked(len(answer.Posts))
-	for i := range updated {
-		if !second && r.awaitsSecondLook(updated[i]) {
-			continue
-		}
-		if err := then(ctx, updated[i], answer); err != nil {
-			return err
-		}
-	}
-	return nil
+	return updated
 }
 
 // seen is the post p after an answer that held it.
@@ -193,7 +261,7 @@ func (r *run) seen(s *sweep, p workspace.Post, v policy.Verdict, now time.Time) 
 			s.witness = &after
 		}
 	}
-	return s.weigh(p, after)
+	return r.weigh(s, p, after)
 }
 
 // missing is the post p after an answer that held others but not p. One absence is noted
@@ -215,13 +283,12 @@ func (r *run) missing(s *sweep, p workspace.Post, now time.Time, second bool) wo
 		s.absent++
 		return after
 	}
-	after = workspace.Post{ID: p.ID, State: manifest.StateUnavailable, Reason: "absent_twice",
-		CheckedAt: now, LiveAt: p.LiveAt, AbsentAt: p.AbsentAt, Withheld: p.Withheld}
-	return s.weigh(p, after)
+	return r.weigh(s, p, workspace.Post{ID: p.ID, State: manifest.StateUnavailable, Reason: "absent_twice",
+		CheckedAt: now, LiveAt: p.LiveAt, AbsentAt: p.AbsentAt})
 }
 
-// awaitsSecondLook reports whether p was absent and will be asked about again in this run.
-func (r *run) awaitsSecondLook(p workspace.Post) bool {
+// awaitsSecondLook reports whether p was absent and is to be asked about again.
+func awaitsSecondLook(p workspace.Post) bool {
 	return !p.AbsentAt.IsZero() && p.State != manifest.StateUnavailable
 }
 
@@ -240,14 +307,11 @@ func gone(s manifest.PostState) bool {
 
 // weigh notes a post that was live and is gone. It is withheld until the sweep is over,
 // when settle knows how many there are.
-func (s *sweep) weigh(before, after workspace.Post) workspace.Post {
-	was := before.Withheld || before.State == manifest.StateLive
-	if was {
-		s.wasLive++
-	}
-	if was && gone(after.State) {
+func (r *run) weigh(s *sweep, before, after workspace.Post) workspace.Post {
+	if gone(after.State) && r.wasLive(before) {
 		after.Withheld = true
 		s.gone = append(s.gone, after)
+		r.newlyGone++
 	}
 	return after
 }
@@ -273,7 +337,7 @@ func (r *run) bury(ctx context.Context, posts []workspace.Post) error {
 	var stones []manifest.Tombstone
 	for _, p := range posts {
 		old, have := r.buried[p.ID]
-		if p.State == manifest.StateUnavailable || have && old.State == p.State {
+		if p.State == manifest.StateUnavailable || have && (old.State == p.State || old.State == manifest.StateDeleted) {
 			continue
 		}
 		stones = append(stones, manifest.Tombstone{ID: p.ID, State: p.State, Time: p.CheckedAt})
@@ -292,19 +356,24 @@ func (r *run) bury(ctx context.Context, posts []workspace.Post) error {
 	return nil
 }
 
-// settle erases what is newly gone, or leaves it withheld when it is more than the policy's
-// share of the posts that were live: that much at once looks like an outage.
+// massRemovalKey is the workspace's note of a mass removal that waits for confirmation: how
+// many posts it would take.
+const massRemovalKey = "mass_removal"
+
+// settle erases what is newly gone, or leaves it withheld when it is more than one post and
+// more than the policy's share of the posts that were live: that much at once looks like an
+// outage, a single post does not.
 //
 // The tombstone is written first: a run killed after it erases the rest when it opens the
 // workspace again.
 func (r *run) settle(ctx context.Context, s *sweep) error {
-	if len(s.gone) == 0 {
-		return nil
-	}
-	limit := r.Policy.Reddit.MassRemovalShare * float64(s.wasLive)
+	limit := max(1, r.Policy.Reddit.MassRemovalShare*float64(s.live))
 	if float64(len(s.gone)) > limit && !r.ConfirmRemovals {
-		r.Log.Warn("mass removal withheld", "gone", len(s.gone), "were_live", s.wasLive)
-		return nil
+		r.Log.Warn("mass removal withheld", "gone", len(s.gone), "were_live", s.live)
+		return r.Workspace.SetMeta(ctx, massRemovalKey, strconv.Itoa(len(s.gone)))
+	}
+	if err := r.Workspace.SetMeta(ctx, massRemovalKey, ""); err != nil {
+		return err
 	}
 	if err := r.bury(ctx, s.gone); err != nil {
 		return err

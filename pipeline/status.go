@@ -15,15 +15,20 @@ import (
 
 // A Summary is what became of the entries of a release.
 type Summary struct {
-	Release   string                   `json:"release"`
-	Entries   int                      `json:"entries"`
-	Outcomes  map[manifest.Outcome]int `json:"outcomes"`
-	Reasons   []Count                  `json:"reasons"`
-	Flagged   int                      `json:"flagged"`    // kept rows that the filters marked (flag mode)
-	Retry     int                      `json:"retry"`      // entries that another run can still change
-	Withheld  int                      `json:"withheld"`   // posts of a mass removal that waits for confirmation
-	OldestAsk *time.Time               `json:"oldest_ask"` // when the kept post asked about longest ago was last seen live
-	Stale     bool                     `json:"stale"`      // a kept post was last seen live longer ago than the policy allows
+	Release  string                   `json:"release"`
+	Entries  int                      `json:"entries"`
+	Outcomes map[manifest.Outcome]int `json:"outcomes"`
+	Reasons  []Count                  `json:"reasons"`
+	Flagged  int                      `json:"flagged"`  // kept rows that the filters marked (flag mode)
+	Retry    int                      `json:"retry"`    // entries that another run can still change
+	Withheld int                      `json:"withheld"` // posts that are gone and not erased yet
+	// MassRemoval says that the withheld posts are more than the policy lets go at once, and
+	// wait for confirmation.
+	MassRemoval bool `json:"mass_removal"`
+	// Unverified counts the posts that Reddit gave no verdict on in this run.
+	Unverified int        `json:"unverified"`
+	OldestAsk  *time.Time `json:"oldest_ask"` // when the kept post asked about longest ago was last seen live
+	Stale      bool       `json:"stale"`      // a kept post was last seen live longer ago than the policy allows
 	// MassRemovalShare is the policy's bound above which removals are withheld.
 	MassRemovalShare float64          `json:"mass_removal_share"`
 	Elapsed          time.Duration    `json:"elapsed_ns,omitempty"`
@@ -78,7 +83,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			withheld[rec.Post.ID] = true
 		}
 		if res.Outcome == manifest.Kept {
-			if res.Reason != "" {
+			if res.Flagged() {
 				s.Flagged++
 			}
 			s.Stale = s.Stale || p.Stale(rec.Post.LiveAt, now)
@@ -89,6 +94,11 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		}
 	}
 	s.Withheld = len(withheld)
+	mass, err := ws.Meta(ctx, massRemovalKey)
+	if err != nil {
+		return Summary{}, err
+	}
+	s.MassRemoval = mass != "" && s.Withheld > 0
 	for c, n := range counts {
 		c.Entries = n
 		s.Reasons = append(s.Reasons, c)

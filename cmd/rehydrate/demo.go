@@ -63,7 +63,8 @@ runs inside the program, and the same code as in run asks it over TLS. Nothing l
 this machine. The release and the workspace are written to ./rehydrate-demo.
 
 With --release, rehearse a release of your own: the emulator answers for its ids with
-made-up posts in every state. With --serve it only answers, until interrupted, and
+made-up posts in every state (workspace: ./rehydrate-demo/rehearsal, never that of a
+real run). With --serve it only answers, until interrupted, and
 prints the environment and flags with which run reaches it.
 
 One post of the built-in release stays failed on purpose; its demo ends in 0 all the
@@ -71,9 +72,14 @@ same.` + exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitInt
 		Example: "  rehydrate demo\n  rehydrate demo --release figsim/ -w rehearsal",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if release == "" && !cmd.Flags().Changed("workspace") {
+			if !cmd.Flags().Changed("workspace") {
+				// Never the folder of a real run.
 				c.workspace = filepath.Join("rehydrate-demo", "rehydrated")
+				if release != "" {
+					c.workspace = filepath.Join("rehydrate-demo", "rehearsal")
+				}
 			}
+			f.rehearsal = true
 			return c.demo(cmd.Context(), f, release, serve)
 		},
 	}
@@ -200,7 +206,7 @@ func (c *command) serve(ctx context.Context, f runFlags, env map[string]string, 
 	for _, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USERNAME"} {
 		fmt.Fprintf(c.stdout, "export %s=%s\n", name, env[name])
 	}
-	fmt.Fprintf(c.stdout, "rehydrate run %s --approval DEMO --connect-to %s --cacert %s\n", release, f.connectTo[0], f.cacert)
+	fmt.Fprintf(c.stdout, "rehydrate run %s --approval DEMO --connect-to %s --cacert %s -w %s\n", release, f.connectTo[0], f.cacert, c.workspace)
 	select {
 	case <-c.stop:
 	case <-ctx.Done():

@@ -80,6 +80,7 @@ func diagnose(err error) (code int, hint string) {
 		denied   *reddit.Denied
 		tooLong  *reddit.WaitTooLong
 		noOCR    *ocr.StartError
+		loss     *pipeline.LossError
 	)
 	switch {
 	case errors.As(err, &p):
@@ -100,6 +101,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitInUse, "wait for the other run, or give this one another folder with -w"
 	case errors.Is(err, workspace.ErrNoWorkspace):
 		return exitUsage, "start one with: rehydrate run RELEASE, or name it with -w"
+	case errors.As(err, &loss):
+		return exitUsage, "is it the right manifest? If those entries are to go, run again with --confirm-removals; nothing was changed"
 	case errors.As(err, &other):
 		return exitUsage, "give each release a workspace of its own with -w DIR"
 	default:

@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +37,8 @@ type runFlags struct {
 	filters         string
 	policy          string
 	confirmRemovals bool
+	retry           []string
+	rehearsal       bool // the posts are the emulator's
 }
 
 func (c *command) runCommand() *cobra.Command {
@@ -73,7 +77,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.ocr, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
 	cmd.Flags().IntVar(&f.workers, "workers", runtime.NumCPU(), "how many OCR workers to run at once")
 	cmd.Flags().StringVar(&f.filters, "filters", "", "what to do with filtered rows: `drop` them, or flag: keep and mark them (default: as the policy says)")
-	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept a mass removal that an earlier run withheld: erase those posts")
+	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept a mass removal that an earlier run withheld, or a manifest that drops as much")
+	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "try images again that ended in this `outcome or reason`, as invalid, gone or http_403 (repeatable)")
 }
 
 // rehydrate does what run and demo share: everything is checked before the first request
@@ -105,12 +110,20 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 	if err != nil {
 		return err
 	}
-	// Closing finishes erasures: that it failed is as much an error as any other.
-	defer func() { err = errors.Join(err, ws.Close()) }()
+	defer func() {
+		// Closing finishes erasures: that it failed counts more than an exit status.
+		if failed := ws.Close(); failed != nil {
+			var status exitCode
+			if errors.As(err, &status) {
+				err = nil
+			}
+			err = errors.Join(err, fmt.Errorf("close the workspace: %w", failed))
+		}
+	}()
 	summary, err := pipeline.Run(ctx, pipeline.Config{Release: opened.Release, Manifest: opened.summary,
 		Tombstones: opened.tombstones, Policy: pol, Workspace: ws,
 		Reddit: client, OCR: pool, Workers: f.workers, Language: words, Version: version(), Now: c.now, Stop: c.stop,
-		ConfirmRemovals: f.confirmRemovals, Progress: progress, Log: c.log})
+		ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Retry: f.retry, Progress: progress, Log: c.log})
 	c.console.done()
 	if err != nil {
 		return err
@@ -170,7 +183,7 @@ func (f runFlags) effectivePolicy(release *manifest.Release) (policy.Policy, err
 	}
 	pol := policy.Default()
 	if path != "" {
-		b, err := os.ReadFile(path)
+		b, err := readSmall(path)
 		if err != nil {
 			return policy.Policy{}, usageError("read the policy: %w", err)
 		}
@@ -185,10 +198,26 @@ func (f runFlags) effectivePolicy(release *manifest.Release) (policy.Policy, err
 	default:
 		return policy.Policy{}, usageError("--filters takes drop or flag, not %q", f.filters)
 	}
+	for _, r := range f.retry {
+		if r == "" || strings.ContainsAny(r, " \t") {
+			return policy.Policy{}, usageError("--retry takes an outcome or a reason of outcomes.csv, not %q", r)
+		}
+	}
 	if f.workers < 1 {
 		return policy.Policy{}, usageError("--workers must be at least 1, not %d", f.workers)
 	}
 	return pol, nil
+}
+
+// readSmall reads a file of settings: the first mebibyte of it, so that naming the wrong
+// file costs nothing. Whoever parses it refuses one of that size.
+func readSmall(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
 func (c *command) redditClient(f runFlags, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
@@ -201,7 +230,7 @@ func (c *command) redditClient(f runFlags, pol policy.Policy, getenv func(string
 		o.ConnectTo = append(o.ConnectTo, to)
 	}
 	if f.cacert != "" {
-		pem, err := os.ReadFile(f.cacert)
+		pem, err := readSmall(f.cacert)
 		if err != nil {
 			return nil, usageError("--cacert: %w", err)
 		}

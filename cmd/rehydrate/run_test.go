@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -193,8 +194,15 @@ func TestRemovedBetweenRuns(t *testing.T) {
 			t.Errorf("%s is still there", found)
 		}
 	}
-	if text != "" {
+	if text == "" {
+		t.Error("the removed post had no text to look for")
+	} else {
 		s.grep(text, "the text of a removed post")
+	}
+	for _, id := range s.rows() {
+		if want[manifest.PostID(id)] != "" {
+			t.Errorf("%s is still in the Parquet", id)
+		}
 	}
 
 	// Restored by the moderators: it stays out.
@@ -228,8 +236,11 @@ func TestMassRemoval(t *testing.T) {
 		s.update(p.ID, func(p *redditemu.Post) { p.Condition = redditemu.Removed })
 	}
 	sum := s.run(exitRetry)
-	if sum.Withheld != 4 || sum.Outcomes[manifest.Removed] != 4 {
-		t.Errorf("withheld %d, removed %d, want 4 and 4", sum.Withheld, sum.Outcomes[manifest.Removed])
+	if sum.Withheld != 4 || sum.Outcomes[manifest.Removed] != 4 || !sum.MassRemoval {
+		t.Errorf("withheld %d, removed %d, mass removal %t, want 4, 4 and true", sum.Withheld, sum.Outcomes[manifest.Removed], sum.MassRemoval)
+	}
+	if n := len(s.rows()); n != before-4 {
+		t.Errorf("the Parquet has %d rows, want %d: withheld means not exported", n, before-4)
 	}
 	if got := images(); got != before {
 		t.Errorf("%d images are left of %d: withheld means not erased", got, before)
@@ -268,14 +279,18 @@ func TestKilled(t *testing.T) {
 	kills := 0
 	for range 10 {
 		cmd := s.child(t.Context(), nil)
-		timer := time.AfterFunc(time.Duration(random.Int64N(int64(took/3))), func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(time.Duration(random.Int64N(int64(took))), func() { _ = cmd.Process.Kill() })
 		err := cmd.Wait()
 		timer.Stop()
-		if err != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		if err == nil {
+			t.Error("a run of the demo ended in 0")
+		}
+		if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
 			kills++
 		}
 	}
-	if kills < 5 {
+	t.Logf("%d of 10 runs were killed before they ended", kills)
+	if kills < 3 {
 		t.Errorf("only %d of 10 runs were killed before they ended", kills)
 	}
 	s.run(exitRetry)
@@ -302,7 +317,11 @@ func TestInterrupted(t *testing.T) {
 	var stderr bytes.Buffer
 	cmd := s.child(t.Context(), &stderr)
 	for range 5 {
-		<-asked
+		select {
+		case <-asked:
+		case <-time.After(time.Minute):
+			t.Fatalf("the run asked for no image within a minute:\n%s", &stderr)
+		}
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -406,7 +425,9 @@ func TestOutage(t *testing.T) {
 	before := s.dataset()
 	empty := s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", Kind: redditemu.EmptyListing()})
 	s.emulator.ForgetRequests()
-	s.run(exitDone)
+	if sum := s.run(exitRetry); sum.Unverified != 5 || sum.Outcomes[manifest.Kept] != 5 {
+		t.Errorf("in the outage: %d without a verdict and outcomes %v, want 5 and 5 kept", sum.Unverified, sum.Outcomes)
+	}
 	if empty.Fired() == 0 {
 		t.Fatal("the outage never happened")
 	}
@@ -489,22 +510,182 @@ func TestGallery(t *testing.T) {
 	}
 }
 
-// TestNewManifest gives the workspace a second version of the manifest: what stays is not
-// fetched again, what left is erased.
-func TestNewManifest(t *testing.T) {
+// rows are the ids in the workspace's Parquet, as DuckDB reads them.
+func (s *site) rows() []string {
+	s.t.Helper()
+	var got []struct{ ID string }
+	duckdbtest.Query(s.t, &got, `SELECT id AS "ID" FROM read_parquet(`+
+		duckdbtest.Quote(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))+`)`)
+	ids := make([]string, len(got))
+	for i, g := range got {
+		ids[i] = g.ID
+	}
+	return ids
+}
+
+func (s *site) images() []string {
+	s.t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.workspace, "images", "*", "*"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return found
+}
+
+// mostlyRemoved are n posts of which only those named are live: what asking costs, without
+// what fetching and reading would.
+func mostlyRemoved(n int, live ...int) []redditemu.Post {
+	posts := fewPosts(n)
+	for i := range posts {
+		if !slices.Contains(live, i) {
+			posts[i].Condition = redditemu.Removed
+		}
+	}
+	return posts
+}
+
+// TestOneOfFew removes one post of five: one alone is no mass removal.
+func TestOneOfFew(t *testing.T) {
+	posts := fewPosts(5)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	s.update(posts[2].ID, func(p *redditemu.Post) { p.Condition = redditemu.Deleted })
+	if s.run(exitDone); len(s.images()) != 4 {
+		t.Errorf("images after one of five was deleted: %v", s.images())
+	}
+}
+
+// TestHeldThenRemoved quarantines a post and then removes it: its image must go in that run.
+func TestHeldThenRemoved(t *testing.T) {
+	posts := fewPosts(3)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	s.update(posts[0].ID, func(p *redditemu.Post) { p.Condition = redditemu.Quarantined })
+	if sum := s.run(exitDone); sum.Outcomes[manifest.Refused] != 1 {
+		t.Errorf("outcomes of a quarantined post: %v", sum.Outcomes)
+	}
+	s.update(posts[0].ID, func(p *redditemu.Post) { p.Condition = redditemu.Removed })
+	s.run(exitDone)
+	if n := len(s.images()); n != 2 {
+		t.Errorf("%d images are left, want 2", n)
+	}
+}
+
+// TestAloneInItsBatch makes the one post of the second batch vanish: with nothing else in the
+// answer its absence is seen only beside a post that is known to be live.
+func TestAloneInItsBatch(t *testing.T) {
+	posts := mostlyRemoved(101, 0, 1, 100)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	s.update(posts[100].ID, func(p *redditemu.Post) { p.Condition = redditemu.Absent })
+	sum := s.run(exitDone)
+	if sum.Outcomes[manifest.Unavailable] != 1 || len(s.images()) != 2 {
+		t.Errorf("outcomes %v, images %v, want one unavailable and two images", sum.Outcomes, s.images())
+	}
+}
+
+// TestRemovalThenBlock learns of a deletion and is then blocked by Reddit: the row leaves the
+// dataset all the same, and the next run erases the rest.
+func TestRemovalThenBlock(t *testing.T) {
+	posts := mostlyRemoved(150, 0, 1, 2)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	gone := posts[1].ID
+	s.update(gone, func(p *redditemu.Post) { p.Condition = redditemu.Deleted })
+	block := s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", After: 1, Kind: redditemu.BlockedHTML()})
+	f := s.do(s.env(), s.args()...)
+	if f.code != exitRejected || block.Fired() == 0 {
+		t.Fatalf("exit %d, want %d; the block fired %d times\n%s", f.code, exitRejected, block.Fired(), f.stderr)
+	}
+	if slices.Contains(s.rows(), string(gone)) {
+		t.Error("the row of a deleted post is still in the dataset")
+	}
+	if f := s.do(s.env(), "status", "-w", s.workspace); strings.Contains(f.stdout, "outage") || !strings.Contains(f.stdout, "could erase them") {
+		t.Errorf("status after the block:\n%s", f.stdout)
+	}
+	block.Clear()
+	s.run(exitDone)
+	if n := len(s.images()); n != 2 {
+		t.Errorf("%d images are left, want 2", n)
+	}
+}
+
+// TestDigestChange corrects a wrong digest of the manifest, and breaks a right one: the same
+// release gives the same answers, whatever was there before.
+func TestDigestChange(t *testing.T) {
+	posts := fewPosts(2)
+	s := newSite(t, "", fastPolicy, posts...)
+	manifestWith := func(digest string) {
+		s.write(filepath.Join(s.release, "annotations.csv"), "id,split,figurative,severity,related_content,modality,context,sha256\n"+
+			"few000,train,F1,SS6,SR3,M1,C1,"+digest+"\nfew001,train,F1,SS6,SR3,M1,C1,\n")
+	}
+	wrong := strings.Repeat("0", 64)
+	outcome := func() manifest.Outcome { return s.outcomes()[0].Outcome }
+	for _, step := range []struct {
+		digest string
+		want   manifest.Outcome
+	}{{wrong, manifest.Changed}, {"", manifest.Kept}, {wrong, manifest.Changed}} {
+		manifestWith(step.digest)
+		if s.run(exitDone); outcome() != step.want {
+			t.Errorf("outcome with digest %q = %s, want %s", step.digest, outcome(), step.want)
+		}
+	}
+}
+
+// TestRehearsal keeps made-up posts and real ones out of each other's workspace.
+func TestRehearsal(t *testing.T) {
+	posts := fewPosts(2)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	f := s.do(s.env(), "demo", "--release", s.release, "-w", s.workspace, "--ocr", os.Getenv(ocrVar))
+	if f.code != exitUsage || !strings.Contains(f.stderr, "rehearsal of Demo") {
+		t.Errorf("a rehearsal in a real workspace: exit %d\n%s", f.code, f.stderr)
+	}
+}
+
+// TestManifestLoss refuses a manifest that names few of the stored images.
+func TestManifestLoss(t *testing.T) {
 	posts := fewPosts(6)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
-	s.write(filepath.Join(s.release, "annotations.csv"), fewAnnotations(posts[2:]))
+	s.write(filepath.Join(s.release, "annotations.csv"), fewAnnotations(posts[4:]))
+	f := s.do(s.env(), s.args()...)
+	if f.code != exitUsage || !strings.Contains(f.stderr, "no longer names 4 of the 6 images") || len(s.images()) != 6 {
+		t.Errorf("a manifest without most images: exit %d, %d images left\n%s", f.code, len(s.images()), f.stderr)
+	}
 	s.emulator.ForgetRequests()
-	if sum := s.run(exitDone); sum.Entries != 4 {
-		t.Errorf("%d entries, want 4", sum.Entries)
+	if sum := s.run(exitDone, "--confirm-removals"); sum.Entries != 2 || len(s.images()) != 2 {
+		t.Errorf("confirmed: %d entries and %d images, want 2 and 2", sum.Entries, len(s.images()))
 	}
 	if n := len(s.imageRequests()); n != 0 {
 		t.Errorf("%d images were fetched again", n)
 	}
-	files, _ := filepath.Glob(filepath.Join(s.workspace, "images", "*", "*"))
-	if len(files) != 4 {
-		t.Errorf("%d images are left, want 4: %v", len(files), files)
+}
+
+// TestDamagedImages flips a byte in several stored images: the next run that exports leaves
+// them out, and the one after it has them again.
+func TestDamagedImages(t *testing.T) {
+	posts := fewPosts(6)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	before := s.dataset()
+	for _, name := range s.images()[:4] {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)/2] ^= 1
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(s.workspace, "dataset")); err != nil {
+		t.Fatal(err)
+	}
+	if sum := s.run(exitRetry); sum.Outcomes[manifest.Failed] != 4 || sum.Outcomes[manifest.Kept] != 2 {
+		t.Errorf("outcomes with four damaged images: %v", sum.Outcomes)
+	}
+	if s.run(exitDone); !cmp.Equal(before, s.dataset()) {
+		t.Error("the dataset after the repair is another one")
 	}
 }

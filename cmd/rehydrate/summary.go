@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -63,7 +62,7 @@ func (c *command) conclude(s pipeline.Summary) error {
 	if err := c.printSummary(s); err != nil {
 		return err
 	}
-	if s.Retry > 0 || s.Withheld > 0 {
+	if s.Retry > 0 || s.Withheld > 0 || s.Unverified > 0 {
 		return exitCode(exitRetry)
 	}
 	return nil
@@ -94,7 +93,7 @@ func table(out io.Writer, s pipeline.Summary) {
 	fmt.Fprintf(w, "  outcome\tentries\treason\twhat to do\n")
 	for _, r := range s.Reasons {
 		what := advice[r.Outcome]
-		if r.Outcome == manifest.Kept && strings.Contains(" duplicate not_english unreadable ", " "+string(r.Reason)+" ") {
+		if (manifest.Result{Outcome: r.Outcome, Reason: r.Reason}).Flagged() {
 			what = "in the dataset, marked in the filter column"
 		}
 		fmt.Fprintf(w, "  %s\t%d\t%s\t%s\n", r.Outcome, r.Entries, r.Reason, what)
@@ -111,16 +110,22 @@ func (c *command) printFiles(s pipeline.Summary) {
 	for _, f := range s.Files {
 		fmt.Fprintf(c.stdout, "  %-50s %9s\n", filepath.FromSlash(f.Name), size(f.Size))
 	}
-	fmt.Fprintf(c.stdout, "  %-50s %9s\n", "outcomes.csv", "one row an entry")
+	fmt.Fprintf(c.stdout, "  %-50s %9s\n", manifest.OutcomesName, "one row an entry")
 }
 
 // nextSteps says what the user may want to do now.
 func nextSteps(s pipeline.Summary) []string {
 	var lines []string
-	if s.Withheld > 0 {
+	if s.Unverified > 0 {
+		lines = append(lines, fmt.Sprintf("Reddit gave no verdict on %d posts in this run. What is known of them is from an earlier one: run again.", s.Unverified))
+	}
+	switch {
+	case s.MassRemoval:
 		lines = append(lines, fmt.Sprintf("%d posts that were live are gone, more than %.0f %% at once. That looks like an outage, so they are withheld\n"+
 			"from the dataset and nothing was erased. If they are really gone, run again with --confirm-removals;\n"+
 			"if not, run again later.", s.Withheld, 100*s.MassRemovalShare))
+	case s.Withheld > 0:
+		lines = append(lines, fmt.Sprintf("%d posts are gone, and the run ended before it could erase them. They are withheld: run again.", s.Withheld))
 	}
 	if s.Retry > 0 {
 		lines = append(lines, fmt.Sprintf("%d entries can be retried: run the same command again.", s.Retry))
