@@ -26,6 +26,11 @@ const (
 // empty one.
 const MaxLook = 100
 
+// ReasonEmptyListing is the reason of the *Unanswered of a Look whose answer was whole and
+// held no post at all. It can mean that every post asked for is absent, or that Reddit is
+// not answering: only asking again, beside a post known to be live, tells.
+const ReasonEmptyListing manifest.Reason = "empty_listing"
+
 // ErrNoApproval is the error of New when Options.Approval is empty.
 var ErrNoApproval = errors.New("no approval by Reddit is named: Reddit wants its approval before any use of its API; " +
 	"apply through Reddit for Researchers, then name the approval with --approval or in the grant")
@@ -40,8 +45,9 @@ type Options struct {
 	Version   string         // of the tool, for the User-Agent; "" = dev
 	Log       *slog.Logger   // nil = discard
 	OnWait    func(Wait)     // called before every wait over 2 s, from any goroutine; may be nil
-	// RetryWait is the pause before a first retry; it doubles with each further one.
-	// 0 = 1 s.
+	// RetryWait is the pause before a first retry; it doubles with each further one. After
+	// a call that failed, its host rests for four times as long, after the next for 16
+	// times, and so on. 0 = 1 s.
 	RetryWait time.Duration
 }
 
@@ -72,7 +78,8 @@ type Client struct {
 }
 
 // New makes a client. It makes no request. Without an approval, a client id, a secret or
-// a user name that a Reddit account can have, it is an error that says what to set.
+// a user name that a Reddit account can have, and with a policy so slow that a request would
+// wait over 15 minutes for its turn, it is an error that says what to set.
 func New(o Options) (*Client, error) {
 	base := newTransports(o)
 	return newClient(o, base.api, base.images)
@@ -86,8 +93,8 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	if err := o.Credentials.check(); err != nil {
 		return nil, err
 	}
-	if !(o.Policy.Reddit.RequestsPerMinute > 0) {
-		return nil, errors.New("reddit: the policy allows no requests; make it with policy.Default or policy.Parse")
+	if err := checkRates(o.Policy); err != nil {
+		return nil, err
 	}
 	agent, err := userAgent(o.Version, o.Username)
 	if err != nil {

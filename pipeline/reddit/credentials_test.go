@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rehydrate/policy"
 )
 
 func TestSecretIsNeverPrinted(t *testing.T) {
@@ -111,6 +113,9 @@ func TestNewRefuses(t *testing.T) {
 		"secret":        func(o *Options) { o.ClientSecret = Secret{} },
 		"user name":     func(o *Options) { o.Username = "" },
 		"policy":        func(o *Options) { o.Policy.Reddit.RequestsPerMinute = 0 },
+		"reddit rate":   func(o *Options) { o.Policy.Reddit.RequestsPerMinute = 0.01 },
+		"host rate":     func(o *Options) { o.Policy.Images.Hosts[0].RequestsPerSecond = 0.001 },
+		"rate at all":   func(o *Options) { o.Policy.Images.Hosts[1].RequestsPerSecond = 0 },
 		"version":       func(o *Options) { o.Version = "1\r\n2" },
 		"empty options": func(o *Options) { *o = Options{} },
 	} {
@@ -121,6 +126,12 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 	o := testOptions()
+	o.Policy.Reddit.RequestsPerMinute = 1. / 15
+	o.Policy.Images.Hosts = []policy.Host{{Name: "i.redd.it", RequestsPerSecond: 4. / 900, Concurrency: 4}}
+	if _, err := New(o); err != nil {
+		t.Errorf("New with the slowest policy that waits no longer than 15 minutes = %v", err)
+	}
+	o = testOptions()
 	o.Approval = ""
 	if _, err := New(o); !errors.Is(err, ErrNoApproval) {
 		t.Errorf("New without approval = %v, want ErrNoApproval", err)

@@ -8,14 +8,22 @@
 //     empty listing is Unanswered: no verdict on any post.
 //   - Every attempt is paced, retries and token requests included: the policy's rate, what
 //     Reddit's rate-limit headers ask for, and any Retry-After. No wait is silent; one that
-//     would be longer than 15 minutes ends the request with an error instead.
+//     would be longer than 15 minutes ends the request with an error instead, and New
+//     refuses a policy whose own rates would lead to one.
+//   - A host that fails is asked less and less often, and not at all after five calls in a
+//     row that ended in a rate limit, 5xx or no answer: Look returns an *Unreachable, which
+//     stops the run, and Download the fault failed/host_unreachable. After a quarter of an
+//     hour it is asked again.
 //   - The bearer token goes to oauth.reddit.com and nowhere else; client id and secret go
-//     to the token endpoint and nowhere else. Neither reaches an error or a log.
+//     to the token endpoint and nowhere else. None of them reaches an error or a log, nor does
+//     the operator's user name, even where an answer echoes them: of an answer only a few
+//     fields of JSON or the title of a page are shown, scrubbed and shortened.
 //   - Only https on port 443 of an allowed host is asked, redirects included, and only
 //     public addresses are dialled. An address that ConnectTo names is the one exception.
 //   - Bodies are bounded and never cut: one that is too long or ends early is an error.
 //   - User names, titles and permalinks do not leave the package, and no Fault, error or
-//     log line holds the URL of an image.
+//     log line holds the URL of an image. The detail of a Fault is of fixed texts: no
+//     address, port or time, by which the outcomes of two runs would differ.
 //
 // # How a request travels
 //

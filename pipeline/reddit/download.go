@@ -82,7 +82,7 @@ func (c *Client) allowed(raw string) (*url.URL, *policy.Fault) {
 	case u.User != nil:
 		return refuse("url_userinfo", "the URL holds a user name")
 	case u.Port() != "" && u.Port() != "443":
-		return refuse("url_port", "the URL names port "+u.Port())
+		return refuse("url_port", "the URL names another port than 443")
 	case !known:
 		return refuse("host_not_allowed", domain(strings.ToLower(u.Hostname()))+" is not among the policy's hosts")
 	}
@@ -160,7 +160,12 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	c.log.Debug("no answer from an image host", "host", host, "error", err)
+	c.log.Debug("no answer from an image host", "host", host, "error", c.printable(err.Error()))
+	var shut *Unreachable
+	if errors.As(err, &shut) {
+		return &policy.Fault{Outcome: manifest.Failed, Reason: "host_unreachable",
+			Detail: "the host failed several times in a row and is left alone for a while"}
+	}
 	var long *WaitTooLong
 	if errors.As(err, &long) {
 		return &policy.Fault{Outcome: manifest.Failed, Reason: "retry_after_too_long", Detail: "the host asks for a pause of more than " + maxWait.String()}

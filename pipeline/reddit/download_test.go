@@ -2,14 +2,19 @@ package reddit
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/policy"
@@ -138,12 +143,16 @@ func TestDownload(t *testing.T) {
 	} {
 		d, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/" + path})
 		if want == "" {
-			if err != nil || string(d.Body) != body || d.Info != (policy.ImageInfo{Format: "png", Width: 30, Height: 20}) {
+			if err != nil || string(d.Body) != body || d.Info.Format != "png" || d.Info.Width != 30 || d.Info.Height != 20 {
 				t.Errorf("%s: Download = %v, %v", path, d.Info, err)
 			}
 			continue
 		}
 		checkFault(t, path, d, err, want)
+		// A row of failures, in whatever order the map gives them, would close the host.
+		if _, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/good.png"}); err != nil {
+			t.Errorf("after %s: %v", path, err)
+		}
 	}
 }
 
@@ -211,6 +220,51 @@ func TestDownloadGuards(t *testing.T) {
 	o.Policy.Images.Hosts = append(o.Policy.Images.Hosts, policy.Host{Name: "unnamed.example", RequestsPerSecond: 100, Concurrency: 1})
 	d, err = newTestClient(t, o).Download(t.Context(), Candidate{URL: "https://unnamed.example/a.png"})
 	checkFault(t, "certificate of others", d, err, "failed/tls")
+}
+
+// TestFaultDetails: what a fault tells of a failure is the same in every run, on every
+// machine and at any time.
+func TestFaultDetails(t *testing.T) {
+	expired := x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired, Detail: "current time 2031-01-02T03:04:05Z is after 2030-01-01T00:00:00Z"}
+	dial := func(err error) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 40123}, Addr: &net.TCPAddr{IP: net.IPv4(10, 9, 8, 7), Port: 8443}, Err: err}
+	}
+	for _, tt := range []struct {
+		err          error
+		reason, want string
+	}{
+		{&tls.CertificateVerificationError{Err: expired}, "tls", "the certificate has expired or is not valid yet"},
+		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{Cert: &x509.Certificate{}}}, "tls", "the certificate is signed by an unknown authority"},
+		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"host-17.example"}}, Host: "i.redd.it"}}, "tls", "the certificate is for another host"},
+		{&tls.CertificateVerificationError{Err: errors.New("at 03:04:05")}, "tls", "the certificate is not valid"},
+		{dial(syscall.ECONNREFUSED), "connection", "the connection was refused"},
+		{dial(syscall.ECONNRESET), "connection", "the connection was closed early"},
+		{dial(errors.New("at 03:04:05")), "connection", "the connection failed"},
+		{dial(&net.DNSError{Err: "no such host", Name: "i.redd.it", Server: "10.0.0.1:53"}), "dns", "the host's name could not be resolved"},
+		{fmt.Errorf("from 10.1.2.3:40123: %w", errStalled), "timeout", "less than 1024 bytes came in 10s"},
+		{fmt.Errorf("from 10.1.2.3:40123: %w", errDeadline), "timeout", "the answer took longer than 1m0s"},
+	} {
+		s := &script{play: func(int, *http.Request) answer { return answer{err: tt.err} }}
+		_, err := s.client(t, testOptions()).Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
+		var f *policy.Fault
+		if !errors.As(err, &f) || f.Outcome != manifest.Failed || string(f.Reason) != tt.reason || f.Detail != tt.want {
+			t.Errorf("%v: Download = %+v, want %s: %s", tt.err, f, tt.reason, tt.want)
+		}
+		s = api(func(int, *http.Request) answer { return answer{err: tt.err} })
+		if _, err := s.client(t, testOptions()).Look(t.Context(), ids("a1")); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "03:04:05") {
+			t.Errorf("%v: Look = %v, want %q in it", tt.err, err, tt.want)
+		}
+	}
+}
+
+// TestExpiredCertificate is the same over a connection.
+func TestExpiredCertificate(t *testing.T) {
+	o := serveUntil(t, time.Now().Add(-time.Minute), say(200, ""))
+	_, err := newTestClient(t, o).Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
+	var f *policy.Fault
+	if !errors.As(err, &f) || *f != (policy.Fault{Outcome: manifest.Failed, Reason: "tls", Detail: "the certificate has expired or is not valid yet"}) {
+		t.Errorf("Download = %v", err)
+	}
 }
 
 // TestImgur403: imgur's 403 says nothing of the image.

@@ -186,12 +186,18 @@ func pngBytes(t testing.TB) []byte {
 // of an authority of its own, and returns options that lead there.
 func serve(t *testing.T, h http.HandlerFunc) Options {
 	t.Helper()
+	return serveUntil(t, time.Now().Add(time.Hour), h)
+}
+
+// serveUntil is serve with a certificate that ends then.
+func serveUntil(t *testing.T, end time.Time, h http.HandlerFunc) Options {
+	t.Helper()
 	o := testOptions()
 	names := []string{apiHost, tokenHost}
 	for _, host := range o.Policy.Images.Hosts {
 		names = append(names, host.Name)
 	}
-	cert, pool := certificate(t, names)
+	cert, pool := certificate(t, names, end)
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes that fail on purpose
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
@@ -205,7 +211,7 @@ func serve(t *testing.T, h http.HandlerFunc) Options {
 	return o
 }
 
-func certificate(t *testing.T, names []string) (tls.Certificate, *x509.CertPool) {
+func certificate(t *testing.T, names []string, end time.Time) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -214,7 +220,7 @@ func certificate(t *testing.T, names []string) (tls.Certificate, *x509.CertPool)
 	tmpl := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, DNSNames: names,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: end,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 )
@@ -12,6 +11,10 @@ import (
 // errForbidden is the error of a request that this package must never make. Reaching it
 // is a mistake in the package, not in the input.
 var errForbidden = errors.New("request not allowed")
+
+// errNoToken is the error of a request to the API whose token ran out while it waited for
+// its turn. It has not been sent.
+var errNoToken = errors.New("the token ran out during a wait")
 
 // credentialed sends the requests to Reddit's API and puts on each the credentials of its
 // one host. It sits below everything that could print a request.
@@ -27,7 +30,11 @@ func (t credentialed) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	switch req.URL.Hostname() {
 	case apiHost:
-		req.Header.Set("Authorization", "bearer "+t.c.token.current(time.Now()).reveal())
+		token := t.c.token.current(time.Now())
+		if token.Empty() {
+			return nil, errNoToken
+		}
+		req.Header.Set("Authorization", "bearer "+token.reveal())
 	case tokenHost:
 		req.SetBasicAuth(t.c.credentials.ClientID, t.c.credentials.ClientSecret.reveal())
 	default:
@@ -82,6 +89,7 @@ type tokenCache struct {
 	mu      sync.Mutex
 	value   Secret
 	expires time.Time
+	given   [2]Secret // the last two tokens that Reddit gave, good or not
 }
 
 // current returns the token, or an empty one when there is none that is still good.
@@ -100,40 +108,22 @@ func (t *tokenCache) keep(token string, life time.Duration, now time.Time) {
 	const early = time.Minute
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.value, t.expires = NewSecret(token), now.Add(life-min(early, life/2))
+	t.value = NewSecret(token)
+	if token != t.given[0].reveal() {
+		t.given = [2]Secret{t.value, t.given[0]}
+	}
+	t.expires = now.Add(life - min(early, life/2))
+}
+
+// known returns the tokens that an answer could repeat.
+func (t *tokenCache) known() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return []string{t.given[0].reveal(), t.given[1].reveal()}
 }
 
 func (t *tokenCache) drop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.value, t.expires = Secret{}, time.Time{}
-}
-
-// said shortens what a server sent to one printable line for an error message: tags,
-// control characters and anything that is no ASCII go.
-func said(body []byte) string {
-	const most = 160
-	var b strings.Builder
-	tag, space := false, false
-	for _, r := range string(body) {
-		switch {
-		case r == '<':
-			tag, space = true, true
-		case r == '>' && tag:
-			tag = false
-		case tag:
-		case r <= ' ' || r > '~':
-			space = true
-		default:
-			if space && b.Len() > 0 {
-				b.WriteByte(' ')
-			}
-			space = false
-			b.WriteRune(r)
-		}
-		if b.Len() >= most {
-			return b.String() + "..."
-		}
-	}
-	return b.String()
 }

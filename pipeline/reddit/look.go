@@ -26,7 +26,8 @@ const (
 // the rate limits want, and tries again after passing trouble.
 //
 // An *Unanswered means no verdict for any of the ids, and the run can go on. Every other
-// error stops the run: *Denied, *WaitTooLong, the context's, a wrong setting. More than
+// error stops the run: *Denied, *WaitTooLong, *Unreachable, the context's, a wrong setting.
+// More than
 // MaxLook ids, none, or one that ParsePostID would not have made are the caller's mistake
 // and cost no request.
 func (c *Client) Look(ctx context.Context, ids []manifest.PostID) (Answer, error) {
@@ -41,12 +42,9 @@ func (c *Client) Look(ctx context.Context, ids []manifest.PostID) (Answer, error
 		return Answer{}, ctx.Err()
 	}
 	for range 2 {
-		if err := c.authorize(ctx); err != nil {
-			return Answer{}, err
-		}
-		e, err := c.askInfo(ctx, asked)
+		e, err := c.askAuthorized(ctx, asked)
 		if err != nil {
-			return Answer{}, c.unanswered(ctx, err)
+			return Answer{}, err
 		}
 		if e.status != http.StatusUnauthorized {
 			return c.answer(e, asked)
@@ -56,6 +54,24 @@ func (c *Client) Look(ctx context.Context, ids []manifest.PostID) (Answer, error
 	}
 	return Answer{}, &Denied{"unauthorized", "reddit rejects a token that it has just given out",
 		"check that the app is still registered and approved"}
+}
+
+// askAuthorized asks /api/info with a token that is good when the request goes out: the wait
+// for a turn can be longer than what is left of one.
+func (c *Client) askAuthorized(ctx context.Context, asked []manifest.PostID) (exchange, error) {
+	const tries = 3
+	for try := 1; ; try++ {
+		if err := c.authorize(ctx); err != nil {
+			return exchange{}, err
+		}
+		e, err := c.askInfo(ctx, asked)
+		switch {
+		case err == nil:
+			return e, nil
+		case !errors.Is(err, errNoToken) || try == tries:
+			return exchange{}, c.unanswered(ctx, err)
+		}
+	}
 }
 
 // checkIDs drops repeated ids and refuses what must not stand in a query.
@@ -98,9 +114,9 @@ func (c *Client) askInfo(ctx context.Context, ids []manifest.PostID) (exchange, 
 func (c *Client) answer(e exchange, asked []manifest.PostID) (Answer, error) {
 	switch {
 	case e.status == http.StatusForbidden && e.header.Get("Retry-After") == "":
-		return Answer{}, blocked(e)
+		return Answer{}, c.blocked(e)
 	case e.status != http.StatusOK:
-		return Answer{}, &Unanswered{status("http_", e.status), said(e.body)}
+		return Answer{}, &Unanswered{status("http_", e.status), c.said(e)}
 	case looksLikeHTML(e):
 		return Answer{}, &Unanswered{"html", fmt.Sprintf("%d bytes of HTML in place of JSON", len(e.body))}
 	}
@@ -136,7 +152,7 @@ func parseListing(body []byte) ([]json.RawMessage, error) {
 		return nil, &Unanswered{"not_a_listing", "the answer is JSON, but no listing"}
 	}
 	if len(*envelope.Data.Children) == 0 {
-		return nil, &Unanswered{"empty_listing", "the answer holds no post at all"}
+		return nil, &Unanswered{ReasonEmptyListing, "the answer holds no post at all"}
 	}
 	return *envelope.Data.Children, nil
 }

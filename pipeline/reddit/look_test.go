@@ -113,11 +113,11 @@ func TestLookDenied(t *testing.T) {
 		want   manifest.Reason
 		says   string
 	}{
-		{"blocked", reply(403, "<html><title>Blocked</title><p>whoa\x1b[31m there \u202e</p>"), "blocked", "Blocked whoa [31m there"},
-		{"blocked by network security", reply(403, "<!doctype html>You've been blocked by network security."), "blocked", "network security"},
-		{"administrative rules", reply(403, "<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>"), "blocked", "administrative rules"},
+		{"blocked", reply(403, "<html><title>Blocked</title><p>whoa\x1b[31m there \u202e</p>"), "blocked", "blocked: Blocked;"},
+		{"blocked by network security", reply(403, "<!doctype html>You've been blocked by network security."), "blocked", "this client or network"},
+		{"administrative rules", reply(403, "<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>"), "blocked", "this client or network"},
 		{"scope", reply(403, `{"message":"Forbidden"}`, "WWW-Authenticate", `Bearer realm="reddit", error="insufficient_scope"`), "insufficient_scope", "scope read"},
-		{"private", reply(403, `{"reason":"private","message":"Forbidden","error":403}`), "forbidden", "private"},
+		{"private", reply(403, `{"reason":"private","message":"Forbidden","error":403}`), "forbidden", "Forbidden, 403, private;"},
 		{"401 for ever", reply(401, strings.Repeat("<html>x", 5000)), "unauthorized", "just given out"},
 	} {
 		s := api(func(int, *http.Request) answer { return tt.answer })
@@ -203,6 +203,7 @@ func TestToken(t *testing.T) {
 		{"no life", reply(200, `{"access_token":"x","token_type":"bearer"}`), false, "token_malformed"},
 		{"another type", reply(200, `{"access_token":"x","token_type":"mac","expires_in":3600}`), false, "token_malformed"},
 		{"header in the token", reply(200, `{"access_token":"x\r\nX-Y: z","token_type":"bearer","expires_in":3600}`), false, "token_malformed"},
+		{"endless token", reply(200, `{"access_token":"`+strings.Repeat("x", maxToken+1)+`","token_type":"bearer","expires_in":3600}`), false, "token_malformed"},
 		{"too large", reply(200, strings.Repeat(" ", maxTokenBody+1)), false, "too_large"},
 		{"broken connection", answer{err: errors.New("reset")}, false, "connection"},
 	} {
@@ -260,6 +261,47 @@ func TestTokenExpires(t *testing.T) {
 		rejected = "bearer token-2"
 		look(3, "after an early end")
 		look(3, "after that")
+	})
+}
+
+// TestTokenEndsInTheWait: the wait for a turn can outlive the token; the request then goes
+// out with a new one, and never without.
+func TestTokenEndsInTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens, life := 0, 3600
+		s := &script{}
+		s.play = func(_ int, r *http.Request) answer {
+			if r.URL.Hostname() == tokenHost {
+				tokens++
+				return reply(200, fmt.Sprintf(`{"access_token":"token-%d","token_type":"bearer","expires_in":%d}`, tokens, life))
+			}
+			if got, want := r.Header.Get("Authorization"), fmt.Sprintf("bearer token-%d", tokens); got != want {
+				t.Errorf("Authorization %q, want %q", got, want)
+			}
+			return reply(200, listing("a1"))
+		}
+		o := testOptions()
+		o.Policy.Reddit.RequestsPerMinute = 0.1 // one in 10 min
+		c := s.client(t, o)
+		for range 8 { // the seventh waits from the 60th minute to the 70th
+			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tokens != 2 {
+			t.Errorf("%d tokens were asked for, want 2", tokens)
+		}
+		c.token.drop()
+		life = 300 // none lives until its turn
+		before, start := len(s.times(apiHost, time.Now())), time.Now()
+		_, err := c.Look(t.Context(), ids("a1"))
+		var none *Unanswered
+		if !errors.As(err, &none) || none.Reason != "token_expired" || len(s.times(apiHost, time.Now())) != before {
+			t.Errorf("Look = %v, want Unanswered token_expired and no request to the API", err)
+		}
+		if d := time.Since(start); d > time.Hour { // three tries of two turns each, no repetitions
+			t.Errorf("it took %v", d)
+		}
 	})
 }
 

@@ -197,7 +197,7 @@ func classify(link, extension string, isImage bool, p policy.Policy) Candidate {
 		return fault(manifest.Refused, "url_userinfo", "the link holds a user name")
 	}
 	if port := u.Port(); port != "" && port != "443" && !(port == "80" && u.Scheme == "http") {
-		return fault(manifest.Refused, "url_port", "the link names port "+port)
+		return fault(manifest.Refused, "url_port", "the link names another port than that of https")
 	}
 	return place(u, host, extension, p)
 }

@@ -2,6 +2,7 @@ package reddit
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -48,6 +49,8 @@ type lane struct {
 	mu     sync.Mutex
 	paused time.Time // no request before this
 	reason string    // why
+
+	breaker breaker
 }
 
 func newPacer(p policy.Policy, onWait func(Wait)) *pacer {
@@ -65,6 +68,22 @@ func newPacer(p policy.Policy, onWait func(Wait)) *pacer {
 	return &pacer{onWait: onWait, lanes: lanes}
 }
 
+// checkRates refuses a policy by whose own rates a request would wait longer than maxWait.
+func checkRates(p policy.Policy) error {
+	if r := p.Reddit.RequestsPerMinute; !(r*maxWait.Minutes() >= 1) {
+		return fmt.Errorf("reddit: the policy allows %g requests per minute, which is less than one in %v; raise reddit.requests_per_minute to %.2g or more",
+			r, maxWait, 1/maxWait.Minutes()+0.001)
+	}
+	for _, h := range p.Images.Hosts {
+		// As many wait for their turn at once as the host has places.
+		if least := float64(max(h.Concurrency, 1)) / maxWait.Seconds(); !(h.RequestsPerSecond >= least) {
+			return fmt.Errorf("reddit: the policy allows %g requests per second to %s, by which one would wait longer than %v; raise requests_per_second to %.2g or more",
+				h.RequestsPerSecond, h.Name, maxWait, least*1.1)
+		}
+	}
+	return nil
+}
+
 // enter takes one of a host's places, and returns what gives it back.
 func (p *pacer) enter(ctx context.Context, host string) (leave func(), err error) {
 	l := p.lanes[host]
@@ -77,7 +96,7 @@ func (p *pacer) enter(ctx context.Context, host string) (leave func(), err error
 }
 
 // turn waits until a request to host may go out. It fails with a *WaitTooLong when that
-// would be longer than maxWait.
+// would be longer than maxWait, and with an *Unreachable while the host is left alone.
 func (p *pacer) turn(ctx context.Context, host string) error {
 	l := p.lanes[host]
 	for {
@@ -89,16 +108,22 @@ func (p *pacer) turn(ctx context.Context, host string) error {
 			r.Cancel()
 			return err
 		}
-		if d, _ := l.pause(time.Now()); d <= 0 { // nobody paused the host meanwhile
+		now := time.Now()
+		if d, _ := l.pause(now); d <= 0 && l.breaker.refuses(now) == nil { // as before the wait
 			return nil
 		}
 	}
 }
 
-// sitOut waits for the end of a host's pause, however often it is prolonged.
+// sitOut waits for the end of a host's pause, however often it is prolonged, unless the host
+// is to be left alone.
 func (p *pacer) sitOut(ctx context.Context, l *lane) error {
 	for {
-		d, reason := l.pause(time.Now())
+		now := time.Now()
+		if err := l.breaker.refuses(now); err != nil {
+			return err
+		}
+		d, reason := l.pause(now)
 		if d <= 0 {
 			return nil
 		}

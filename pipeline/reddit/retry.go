@@ -39,6 +39,7 @@ type call struct {
 	c       *Client
 	lane    *lane
 	maxBody int64
+	before  int // failures of the host when the call began
 	got     exchange
 }
 
@@ -53,9 +54,10 @@ func (c *Client) stack(identity http.RoundTripper) *http.Client {
 
 // do sends a request through one of the stacks until an answer is worth having or the
 // attempts are used up. An answer of any status is a result; the error is that of the
-// last attempt, a *WaitTooLong, or the context's.
+// last attempt, a *WaitTooLong, an *Unreachable, or the context's.
 func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64) (exchange, error) {
-	k := &call{c: c, lane: c.pace.lanes[req.URL.Hostname()], maxBody: maxBody}
+	l := c.pace.lanes[req.URL.Hostname()]
+	k := &call{c: c, lane: l, maxBody: maxBody, before: l.breaker.failures()}
 	req.SetResponseHandler(k.read)
 	// The library's client is a handful of settings; one for each call lets Backoff know
 	// the host even when there was no answer. Its logger stays off: it prints URLs.
@@ -67,13 +69,16 @@ func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64) 
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	resp, err := rc.Do(req)
-	if ctxErr := req.Context().Err(); ctxErr != nil {
-		err = ctxErr
-	}
 	if err == nil && k.got.status == 0 {
 		err = k.read(resp) // a last answer that asked to be repeated has not been read
 	} else if resp != nil {
 		_ = resp.Body.Close()
+	}
+	if ctxErr := req.Context().Err(); ctxErr != nil {
+		return exchange{}, ctxErr
+	}
+	if shut := k.conclude(err); shut != nil {
+		return exchange{}, shut
 	}
 	if err != nil {
 		return exchange{}, bare(err)
@@ -118,7 +123,7 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 		}
 		return true, nil
 	}
-	if !repeatable(resp) {
+	if !repeatable(resp.StatusCode, resp.Header) {
 		return false, nil
 	}
 	if d, ok := retryAfter(resp.Header, time.Now()); ok && d > maxWait {
@@ -129,14 +134,14 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 }
 
 // repeatable reports whether an answer says "again later".
-func repeatable(resp *http.Response) bool {
-	switch s := resp.StatusCode; s {
+func repeatable(status int, h http.Header) bool {
+	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
 	case http.StatusForbidden, http.StatusRequestURITooLong:
-		return resp.Header.Get("Retry-After") != "" // both seen as rate limits, with this header only
+		return h.Get("Retry-After") != "" // both seen as rate limits, with this header only
 	default:
-		return s >= 500 && s != http.StatusNotImplemented
+		return status >= 500 && status != http.StatusNotImplemented
 	}
 }
 
@@ -147,7 +152,7 @@ func (k *call) backoff(_, _ time.Duration, attempt int, resp *http.Response) tim
 	d = d/2 + time.Duration(k.c.jitter()*float64(d/2))
 	w := Wait{k.lane.host, waitNetwork, d}
 	status := 0
-	if resp != nil && repeatable(resp) {
+	if resp != nil && repeatable(resp.StatusCode, resp.Header) {
 		status = resp.StatusCode
 		w.Reason = waitServer
 		asked, ok := retryAfter(resp.Header, time.Now())
@@ -199,8 +204,9 @@ func (e *tooLarge) Error() string { return fmt.Sprintf("the body is longer than 
 func permanent(err error) bool {
 	var large *tooLarge
 	var long *WaitTooLong
-	return errors.As(err, &large) || errors.As(err, &long) || errors.Is(err, errForbidden) ||
-		isGuard(err) || isCertificate(err)
+	var shut *Unreachable
+	return errors.As(err, &large) || errors.As(err, &long) || errors.As(err, &shut) ||
+		errors.Is(err, errForbidden) || errors.Is(err, errNoToken) || isGuard(err) || isCertificate(err)
 }
 
 func isGuard(err error) bool {
@@ -215,7 +221,8 @@ func isCertificate(err error) bool {
 	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host)
 }
 
-// trouble names why no answer came. The detail holds no URL.
+// trouble names why no answer came. The detail is one of a few fixed texts: nothing of it
+// may differ from run to run or from machine to machine, or come from the answer.
 func trouble(err error) (manifest.Reason, string) {
 	var large *tooLarge
 	var dns *net.DNSError
@@ -223,20 +230,39 @@ func trouble(err error) (manifest.Reason, string) {
 	switch {
 	case errors.As(err, &large):
 		return "too_large", large.Error()
-	case errors.Is(err, errDeadline), errors.Is(err, errStalled):
-		return "timeout", err.Error()
+	case errors.Is(err, errDeadline):
+		return "timeout", errDeadline.Error()
+	case errors.Is(err, errStalled):
+		return "timeout", errStalled.Error()
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "truncated", "the body ended early"
 	case isGuard(err):
 		return "address_not_allowed", "the host's name leads to an address that is not public"
 	case isCertificate(err):
-		return "tls", err.Error()
+		return "tls", badCertificate(err)
 	case errors.As(err, &dns):
 		return "dns", "the host's name could not be resolved"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "timeout", "no answer in time"
 	}
 	return "connection", brokenBy(err)
+}
+
+// badCertificate says what is wrong with a certificate, without the present time, the names
+// and the addresses that crypto/x509 tells.
+func badCertificate(err error) string {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &authority):
+		return "the certificate is signed by an unknown authority"
+	case errors.As(err, &host):
+		return "the certificate is for another host"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate has expired or is not valid yet"
+	}
+	return "the certificate is not valid"
 }
 
 // brokenBy says how a connection failed, without the addresses and port numbers that differ

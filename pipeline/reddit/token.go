@@ -19,6 +19,7 @@ import (
 const (
 	tokenURL     = "https://" + tokenHost + "/api/v1/access_token"
 	maxTokenBody = 64 << 10
+	maxToken     = 8 << 10             // bytes; Reddit's are about 1000 at most
 	maxTokenLife = 30 * 24 * time.Hour // Reddit says 1 h or 24 h; this only keeps sums in range
 )
 
@@ -47,26 +48,28 @@ func (c *Client) authorize(ctx context.Context) error {
 func (c *Client) takeToken(e exchange) error {
 	switch {
 	case e.status == http.StatusUnauthorized, e.status == http.StatusBadRequest:
-		return &Denied{"bad_credentials", said(e.body),
+		return &Denied{"bad_credentials", c.said(e),
 			"check REDDIT_CLIENT_ID and REDDIT_CLIENT_SECRET against the app's page at Reddit"}
 	case e.status == http.StatusForbidden && e.header.Get("Retry-After") == "":
-		return blocked(e)
+		return c.blocked(e)
 	case e.status != http.StatusOK:
-		return &Unanswered{status("token_http_", e.status), said(e.body)}
+		return &Unanswered{status("token_http_", e.status), c.said(e)}
 	}
 	var answer struct {
 		AccessToken string  `json:"access_token"`
 		TokenType   string  `json:"token_type"`
 		ExpiresIn   float64 `json:"expires_in"`
 		Error       any     `json:"error"`
-		Description string  `json:"error_description"`
 	}
 	if err := json.Unmarshal(e.body, &answer); err != nil {
 		return &Unanswered{"token_malformed", "the token endpoint sent no JSON object"}
 	}
+	if len(answer.AccessToken) > maxToken {
+		return &Unanswered{"token_malformed", "the token is too long to stand in a header"}
+	}
 	if answer.Error != nil {
 		code, _ := answer.Error.(string)
-		return &Denied{word(code, "oauth_error"), said([]byte(code + " " + answer.Description)),
+		return &Denied{word(c.printable(code, answer.AccessToken), "oauth_error"), c.said(e, answer.AccessToken),
 			"the app must be of type script or web app, and be the one that Reddit approved"}
 	}
 	if !tokenForm.MatchString(answer.AccessToken) || !strings.EqualFold(answer.TokenType, "bearer") || !(answer.ExpiresIn >= 1) {
@@ -79,32 +82,34 @@ func (c *Client) takeToken(e exchange) error {
 }
 
 // blocked is the error of a 403 that no retry mends.
-func blocked(e exchange) error {
+func (c *Client) blocked(e exchange) error {
 	if strings.Contains(e.header.Get("WWW-Authenticate"), "insufficient_scope") {
-		return &Denied{"insufficient_scope", said(e.body), "the app may not read posts; ask Reddit for the scope read"}
+		return &Denied{"insufficient_scope", c.said(e), "the app may not read posts; ask Reddit for the scope read"}
 	}
 	if looksLikeHTML(e) {
-		return &Denied{"blocked", said(e.body),
+		return &Denied{"blocked", c.said(e),
 			"Reddit blocks this client or network; check REDDIT_USERNAME and the app's approval, and do not try to get around it"}
 	}
-	return &Denied{"forbidden", said(e.body), "check that the app's approval covers this use"}
+	return &Denied{"forbidden", c.said(e), "check that the app's approval covers this use"}
 }
 
 // unanswered makes an Unanswered of an error without an answer. The context's error, a
-// WaitTooLong, and errors that mean a wrong setting stay what they are and stop the run.
+// WaitTooLong, an Unreachable, and errors that mean a wrong setting stop the run.
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	var large *tooLarge
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, errNoToken):
+		return &Unanswered{"token_expired", "the token ran out during the waits for a turn"}
 	case isCertificate(err):
-		return fmt.Errorf("ask reddit: %w; if a mirror or an emulator is meant, name its certificate with --cacert", err)
+		return fmt.Errorf("ask reddit: %s; if a mirror or an emulator is meant, name its certificate with --cacert", badCertificate(err))
 	case isGuard(err):
 		return fmt.Errorf("ask reddit: its name leads to an address that is not public: %w; name an address that is meant with --connect-to", err)
 	case permanent(err) && !errors.As(err, &large):
 		return err
 	}
-	c.log.Debug("no answer from reddit", "error", err)
+	c.log.Debug("no answer from reddit", "error", c.printable(err.Error()))
 	reason, detail := trouble(err)
 	return &Unanswered{reason, detail}
 }

@@ -1,0 +1,123 @@
+package reddit
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"rehydrate/manifest"
+)
+
+const (
+	// maxFailures is how many calls in a row may fail at a host before it is left alone.
+	// With the pauses between them (4, 16, 64 and 256 s) and the repetitions in them that is
+	// 20 requests in six minutes: longer than passing trouble lasts, and few enough to send
+	// to a host that refuses or is down.
+	maxFailures = 5
+	// restFor is how long a host is left alone then. It is longer than Reddit's window.
+	restFor = maxWait
+)
+
+// Unreachable is the error of a Look when a host has failed several calls in a row, each
+// repeated and further and further apart: with 429 or another rate limit, 5xx, or no answer
+// at all. It stops the run. Until a quarter of an hour later every Look has it at once,
+// without a request.
+type Unreachable struct {
+	Host   string
+	Reason manifest.Reason // of the last failure: http_429, http_503, timeout, dns, ...
+	Detail string          // what the host said, short and printable
+	Hint   string          // what to do
+}
+
+// Error says which host failed, how, and what to do.
+func (e *Unreachable) Error() string {
+	return fmt.Sprintf("%s failed %d times in a row, the last time with %s; %s",
+		e.Host, maxFailures, withDetail(e.Reason, e.Detail), e.Hint)
+}
+
+// A breaker counts the calls in a row that failed at one host. It is safe for concurrent use.
+type breaker struct {
+	mu    sync.Mutex
+	count int
+	why   *Unreachable // of the last failure, once there were maxFailures
+	until time.Time    // the host is left alone before this
+}
+
+// failures is the count as it stands; a call takes it along from its start.
+func (b *breaker) failures() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.count
+}
+
+// refuses returns why no request may go out now, or nil.
+func (b *breaker) refuses(now time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.why == nil || !now.Before(b.until) {
+		return nil
+	}
+	return b.why
+}
+
+// answered ends a row of failures.
+func (b *breaker) answered() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count, b.why = 0, nil
+}
+
+// failed counts a failure of a call that began after before failures, and returns the new
+// count, or 0 when it adds nothing: calls that were open together fail of the same trouble.
+func (b *breaker) failed(before int, why *Unreachable, now time.Time) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.count != before {
+		return 0
+	}
+	b.count++
+	if b.count >= maxFailures {
+		b.why, b.until = why, now.Add(restFor)
+	}
+	return b.count
+}
+
+// conclude tells the breaker how a call ended, and lets the host rest before the next one
+// when that was a failure. It returns an *Unreachable when this was one too many. What would
+// be the same however long one waits, and the end of the context, count for nothing.
+func (k *call) conclude(err error) error {
+	if err == nil && !repeatable(k.got.status, k.got.header) {
+		k.lane.breaker.answered()
+		return nil
+	}
+	if err != nil && permanent(err) {
+		return nil
+	}
+	why, reason := k.failure(err)
+	now := time.Now()
+	switch n := k.lane.breaker.failed(k.before, why, now); {
+	case n >= maxFailures:
+		return why
+	case n > 0:
+		k.lane.pauseUntil(now.Add(min(k.c.retryWait<<(2*n), maxWait)), reason)
+	}
+	return nil
+}
+
+// failure describes a failed call, and gives the reason for the pause after it.
+func (k *call) failure(err error) (*Unreachable, string) {
+	u := &Unreachable{Host: k.lane.host}
+	if err != nil {
+		u.Reason, u.Detail = trouble(err)
+		u.Hint = "see that the network and its name service work, then start again"
+		return u, waitNetwork
+	}
+	u.Reason, u.Detail = status("http_", k.got.status), k.c.said(k.got)
+	if s := k.got.status; s >= 500 || s == http.StatusRequestTimeout {
+		u.Hint = "the host has trouble of its own: start again later"
+		return u, waitServer
+	}
+	u.Hint = "the host limits this client or network: see that nothing else uses the same credentials, and start again in an hour"
+	return u, waitRateLimit
+}
