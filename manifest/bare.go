@@ -49,7 +49,7 @@ type fit struct {
 }
 
 func (f *fit) add(c Cell, v vocabulary, at func() (line, column int)) {
-	if c.Null || !c.IsList && strings.TrimSpace(c.Text) == "" {
+	if c.Null || c.Fault != "" || !c.IsList && strings.TrimSpace(c.Text) == "" {
 		return
 	}
 	f.filled++

@@ -84,8 +84,19 @@ func (d *decoder) entry(cells []Cell) Entry {
 	return e
 }
 
+// usable reports a cell whose value cannot be used.
+func (d *decoder) usable(i int, c Cell) bool {
+	if c.Fault != "" {
+		d.report(i, "the value "+c.Fault, "correct the value, or leave the cell empty")
+	}
+	return c.Fault == ""
+}
+
 // plainText gives the cell's text; a list of one value counts as that value.
 func (d *decoder) plainText(i int, c Cell) (string, bool) {
+	if !d.usable(i, c) {
+		return "", false
+	}
 	if c.nested || len(c.List) > 1 {
 		d.report(i, "a single value is wanted here, not a list or an object", "write the value alone")
 		return "", false
@@ -102,11 +113,31 @@ func (d *decoder) id(cells []Cell) PostID {
 	if !ok {
 		return ""
 	}
-	id, err := ParsePostID(text)
+	if cells[i].Float {
+		d.report(i, fmt.Sprintf("%s is not a post id but a floating-point number", quote(text)),
+			"a spreadsheet or another program took ids for numbers and damaged them: take the original file, or import the column as text")
+		return ""
+	}
+	id, err := cellID(text)
 	if p, isProblem := err.(*Problem); isProblem {
 		d.report(i, p.Message, p.Hint)
 	}
 	return PostID(strings.Clone(string(id))) // an id that is kept should not keep its row
+}
+
+// cellID reads a post id as ParsePostID does, but refuses what programs write into a
+// table where a value is missing, though two such words could be ids.
+func cellID(text string) (PostID, error) {
+	switch word := fold(text); word {
+	case "nan", "null":
+		return "", &Problem{
+			Message: fmt.Sprintf("%s looks like a missing value, not a post id", quote(text)),
+			Hint:    fmt.Sprintf("every entry needs the id of its post; should a post really have this id, write t3_%s", word),
+		}
+	case "n/a", "#n/a":
+		return "", &Problem{Message: fmt.Sprintf("%s stands for a missing value and is not a post id", quote(text)), Hint: "every entry needs the id of its post, such as t3_abc123"}
+	}
+	return ParsePostID(text)
 }
 
 func (d *decoder) image(cells []Cell) int {
@@ -187,6 +218,9 @@ func (d *decoder) labels(c int, cells []Cell) []int {
 	i, v := d.categories[c].column, d.vocabularies[c]
 	cell := cells[i]
 	multi := v.category.Kind == Multi
+	if !d.usable(i, cell) {
+		return nil
+	}
 	if cell.nested {
 		d.report(i, fmt.Sprintf("category %s wants a label or a list of labels", v.category.Name), `write "F1" or ["F1", "F3"]`)
 		return nil

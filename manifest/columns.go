@@ -103,14 +103,29 @@ func (m *matcher) match() (plan, error) {
 		}
 		p.categories = append(p.categories, categoryPlan{column: column})
 	}
-	return p, m.problems.err()
+	return p, m.err()
+}
+
+// err gives the problems of release.toml, then those of the manifest.
+func (m *matcher) err() error {
+	var all Problems
+	if m.toml != nil {
+		if p := m.toml.problems(); p != nil {
+			all = *p
+		}
+	}
+	for _, p := range m.problems.List {
+		all.add(p)
+	}
+	all.More += m.problems.More
+	return all.err()
 }
 
 // find gives the column of a key, "" when there is none.
 func (m *matcher) find(key string, aliases []string) string {
 	if name, set := m.settings.column(key); set {
 		if name != "" {
-			m.check(place{"columns", 0, key}, name)
+			m.check(keyPath("").key("columns").key(key), name)
 		}
 		return name
 	}
@@ -133,9 +148,10 @@ func (m *matcher) find(key string, aliases []string) string {
 }
 
 func (m *matcher) checkOneHot(c *Category, columns []string) []string {
+	at := keyPath("").key("columns").key(c.Name)
 	for label, name := range columns {
 		if name != "" {
-			m.check(place{"columns." + c.Name, 0, c.Labels[label].Code}, name)
+			m.check(at.key(m.settings.oneHotKeys[c.Name][label]), name)
 		}
 	}
 	return columns
@@ -143,7 +159,7 @@ func (m *matcher) checkOneHot(c *Category, columns []string) []string {
 
 // check reports a column that release.toml names and the manifest has not. Keys of
 // JSON lines are checked while reading: none need be in the first lines.
-func (m *matcher) check(at place, name string) {
+func (m *matcher) check(at keyPath, name string) {
 	if m.open || slices.Contains(m.columns, name) {
 		return
 	}
@@ -151,7 +167,7 @@ func (m *matcher) check(at place, name string) {
 	if near := Nearest(name, m.columns); near != "" {
 		hint = "did you mean " + quote(near) + "?"
 	}
-	m.problems.add(Problem{File: m.toml.file, Line: m.toml.line(at), Message: fmt.Sprintf("the manifest has no column %s", quote(name)), Hint: hint})
+	m.toml.add(at, fmt.Sprintf("the manifest has no column %s", quote(name)), hint)
 }
 
 // missing reports what the header should have and has not.

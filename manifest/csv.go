@@ -95,17 +95,27 @@ func (c *csvRows) Next() ([]Cell, error) {
 		return nil, err
 	}
 	if len(fields) != len(c.columns) {
-		return nil, &Problem{
-			File: c.in.file, Line: c.start,
-			Message: fmt.Sprintf("the row has %d fields, the header has %d", len(fields), len(c.columns)),
-			Hint:    "put quotes around a field that holds the separator; leave an empty field for a missing value",
-		}
+		return nil, c.wrongWidth(len(fields))
 	}
 	c.cells = c.cells[:0]
 	for _, f := range fields {
 		c.cells = append(c.cells, Cell{Text: f})
 	}
 	return c.cells, nil
+}
+
+// wrongWidth tells where a record of n fields ends too soon, or goes beyond the header.
+func (c *csvRows) wrongWidth(n int) *Problem {
+	p := &Problem{File: c.in.file, Message: fmt.Sprintf("the row has %d fields, the header has %d", n, len(c.columns))}
+	if n > len(c.columns) {
+		p.Line, p.Column = c.at(len(c.columns))
+		p.Hint = "put quotes around a field that holds the separator, or take out the separators too many"
+		return p
+	}
+	text := bytes.TrimSuffix(c.record, []byte("\n"))
+	p.Line, p.Column = c.start+bytes.Count(text, []byte("\n")), len(text)-bytes.LastIndexByte(text, '\n')
+	p.Hint = fmt.Sprintf("the row ends before column %s: leave an empty field for a missing value", quote(c.columns[n]))
+	return p
 }
 
 // fields reads and parses one record.

@@ -12,6 +12,7 @@ import (
 // A guess is what Init makes of a survey: the settings, and a reason for each.
 type guess struct {
 	survey *survey
+	format Format
 
 	fields     [len(fieldNames)]fieldGuess
 	categories []categoryGuess
@@ -20,6 +21,7 @@ type guess struct {
 
 	taken    map[string]bool // columns in use
 	leftOut  []string        // columns that hold no labels, each with the reason
+	redacted []string        // of these, those that are personal and not to be copied
 	warnings []string        // what a person should look at before publishing
 }
 
@@ -37,8 +39,8 @@ type categoryGuess struct {
 }
 
 // newGuess fails only when there is nothing to build a release on.
-func newGuess(s *survey, file string) (*guess, *Problem) {
-	g := &guess{survey: s, taken: make(map[string]bool)}
+func newGuess(s *survey, file string, format Format) (*guess, *Problem) {
+	g := &guess{survey: s, format: format, taken: make(map[string]bool)}
 	if !g.guessID() {
 		return nil, &Problem{File: file, Line: 1, Message: "no column looks like post ids", Hint: "give the column of ids, t3_ ids or permalinks the name id"}
 	}
@@ -311,9 +313,15 @@ func (g *guess) leaveOut() {
 	for _, c := range g.survey.columns {
 		switch {
 		case g.taken[c.name] || c.name == "":
+		case c.personal() && g.format != Parquet:
+			g.redacted = append(g.redacted, c.name)
+			g.leftOut = append(g.leftOut, quote(c.name)+": tells of people or their words, and was not copied")
+			g.warnings = append(g.warnings, fmt.Sprintf("column %s may hold personal data: it was left out of the release's annotations", quote(c.name)))
 		case c.personal():
 			g.leftOut = append(g.leftOut, quote(c.name)+": tells of people or their words")
 			g.warnings = append(g.warnings, fmt.Sprintf("column %s may hold personal data: take it out of the annotations before publishing", quote(c.name)))
+		case c.nested:
+			g.leftOut = append(g.leftOut, quote(c.name)+": some values are neither plain values nor lists of them")
 		case c.filled == 0:
 			g.leftOut = append(g.leftOut, quote(c.name)+": empty")
 		default:

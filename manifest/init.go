@@ -23,12 +23,17 @@ type Draft struct {
 	Notes    []string // what was guessed and why, one line each
 	Warnings []string // what to look at before publishing
 
-	release *Release
+	release  *Release
+	redacted []string // columns that are not copied
 }
 
 // Init guesses the columns and labels of an annotations file (CSV, TSV, JSONL, Parquet)
 // from all its rows. A draft it returns has passed Check; when the file has problems
 // under every reading, or nothing to build on, the error is *Problems.
+//
+// The draft's copy of the file goes without columns that by their name tell of people or
+// their words (author, title, selftext...), unless they hold the ids; a Parquet file is
+// copied as it is, with a warning.
 func Init(path string, o Options) (*Draft, error) {
 	format, p := formatOf(path)
 	if p != nil {
@@ -39,11 +44,11 @@ func Init(path string, o Options) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, p := newGuess(s, path)
+	g, p := newGuess(s, path, format)
 	if p != nil {
 		return nil, one(p)
 	}
-	d := &Draft{Name: draftName(path), Manifest: "annotations." + string(format), Notes: g.notes(), Warnings: g.warnings}
+	d := &Draft{Name: draftName(path), Manifest: "annotations." + string(format), Notes: g.notes(), Warnings: g.warnings, redacted: g.redacted}
 	d.Settings = g.toml(d.Name, filepath.Base(path), d.Manifest)
 	if err := d.check(path, o); err != nil {
 		return nil, err
@@ -141,7 +146,8 @@ func emptyFolder(dir string) (made bool, err error) {
 	return false, nil
 }
 
-// copyManifest copies the annotations that were checked, and no others.
+// copyManifest copies the annotations that were checked, and no others, without the
+// columns that are not to be copied.
 func (d *Draft) copyManifest(w io.Writer) error {
 	f, err := d.release.open()
 	if err != nil {
@@ -149,11 +155,19 @@ func (d *Draft) copyManifest(w io.Writer) error {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(f, maxFile+1)); err != nil {
-		return fmt.Errorf("copy %s: %w", d.release.ManifestPath, err)
+	in := io.TeeReader(io.LimitReader(f, maxFile+1), h)
+	if len(d.redacted) > 0 {
+		err = redact(w, in, d.release.ManifestPath, d.release.Format, d.redacted)
+		w = io.Discard // nothing is left, or else the copy is of no use; but all is digested
+	}
+	if _, failed := io.Copy(w, in); failed != nil {
+		return fmt.Errorf("copy %s: %w", d.release.ManifestPath, failed)
 	}
 	if hex.EncodeToString(h.Sum(nil)) != d.release.ManifestDigest {
 		return fmt.Errorf("copy %s: the file was changed while it was in use; start again", d.release.ManifestPath)
+	}
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", d.release.ManifestPath, err)
 	}
 	return nil
 }

@@ -96,8 +96,31 @@ func TestInitGuesses(t *testing.T) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
 	}
+	if b, err := os.ReadFile(r.ManifestPath); err != nil || !bytes.HasPrefix(b, []byte("row,Reddit ID,Partition,Mood!,2nd mood,image,caption,tags,empty\na,t3_1aa,train,happy,0,a.jpg,\"said \"\"a\"\" loudly\",None,\n")) {
+		t.Errorf("the copy, without the author: %.200q, %v", b, err)
+	}
 	if len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "personal") || !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, `id is column "Reddit ID"`) }) {
 		t.Errorf("warnings %q, notes %q", d.Warnings, d.Notes)
+	}
+}
+
+func TestInitLeavesPersonalColumnsOut(t *testing.T) {
+	for _, test := range []struct{ name, in, want string }{
+		{"a.tsv", "permalink\tmood\tUser\n/r/x/comments/abc/t\tsad\tann\n/r/x/comments/abd/t\t\"gl,ad\"\t\"b\no\tb\"\n", // the permalink is the id
+			"permalink\tmood\n/r/x/comments/abc/t\tsad\n/r/x/comments/abd/t\tgl,ad\n"},
+		{"a.csv", "id,permalink,mood,Author Flair,selftext\nabc,/r/x/comments/abc/t,sad,x,\"so\n\"\"sad\"\"\"\nabd,/r/x/comments/abd/t,\"a \"\"b\"\"\",y,\n", "id,mood\nabc,sad\nabd,\"a \"\"b\"\"\"\n"},
+		{"a.jsonl", `{"id":"abc" , "title":"a,}", "mood":  ["sad",1.50],"author":{"name":["x"]}}` + "\r\n" + `{"body":null,"id":"abd","mood":[]}`,
+			`{"id":"abc","mood":  ["sad",1.50]}` + "\n" + `{"id":"abd","mood":[]}` + "\n"},
+	} {
+		d, err := initText(t, test.name, test.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, s := written(t, d)
+		b, err := os.ReadFile(r.ManifestPath)
+		if err != nil || string(b) != test.want || s.Entries != 2 {
+			t.Errorf("%s was copied as %q, %v, want %q", test.name, b, err, test.want)
+		}
 	}
 }
 
@@ -134,7 +157,7 @@ func TestInitRefuses(t *testing.T) {
 		"id,note\n" + notes(30):        "a.csv:1:0 no column looks like labels",
 		"id,mood\nabc,sad\nabc,glad\n": "a.csv:3:1 post abc, image 0, is already on line 2",
 		"id,mood\nab1,sad\nab2,glad\n1E+05,sad\n": `a.csv:4:1 "1E+05" is not a post id but a number`,
-		"id,mood\nab1,sad\nab2\n":                 "a.csv:3:0 the row has 1 fields",
+		"id,mood\nab1,sad\nab2\n":                 "a.csv:3:4 the row has 1 fields",
 	} {
 		_, err := initText(t, "a.csv", text)
 		if err == nil {
@@ -178,7 +201,14 @@ func TestDraftWriteRefuses(t *testing.T) {
 }
 
 func TestDraftWriteLeavesNothingBehind(t *testing.T) {
-	d, err := initText(t, "a.csv", "id,mood\nabc,sad\nabd,glad\n")
+	for _, was := range []string{"id,mood\nabc,sad\nabd,glad\n", "id,mood,author\nabc,sad,x\nabd,glad,y\n"} {
+		leavesNothingBehind(t, was)
+	}
+}
+
+func leavesNothingBehind(t *testing.T, was string) {
+	t.Helper()
+	d, err := initText(t, "a.csv", was)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +231,7 @@ func TestDraftWriteLeavesNothingBehind(t *testing.T) {
 
 func TestInitParquet(t *testing.T) {
 	path := filepath.Join(folder(t, map[string]string{"a.parquet": "any bytes"}), "a.parquet")
-	o := Options{OpenParquet: func(string) (RowReader, error) {
+	o := Options{OpenParquet: func(string, []string) (RowReader, error) {
 		return &fakeParquet{columns: []string{"post_id", "tags"}, rows: [][]Cell{
 			{text("abc"), items("x", "y")}, {text("abd"), items("y")}, {text("abe"), {Null: true}},
 		}}, nil
@@ -235,6 +265,8 @@ func TestInitParquet(t *testing.T) {
 func FuzzInit(f *testing.F) {
 	f.Add([]byte("id,mood,x\nabc,sad,1\nabd,\"a|b\",2\n"), byte(0))
 	f.Add([]byte("id\tM\"x\\\t#a\nabc\tsad\t=\nabd\tglad \u2028\tNONE|b\n"), byte(1))
+	f.Add([]byte(`{"id":"abc","mood":"sad","author":"x"}`), byte(2))
+	f.Add([]byte("id,mood,author\nabc,sad,\"x\n\"\nabd, glad,y\n"), byte(0))
 	f.Add([]byte(`{"id":"abc","m[o]=":["a","b|c"],"\u0000k":true,"İ":"ı"}`), byte(2))
 	f.Add([]byte("id,width,Width,separator,id \nabc,1,2,3,4\nabd,1,2,3,4\n"), byte(0))
 	f.Add([]byte(figsimHeader+"abc,train,F1|F2,SS1,SR1,M1,C1\n"), byte(0))

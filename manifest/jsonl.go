@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 const maxDepth = 32 // nested lists and objects in a JSON line
@@ -189,7 +190,7 @@ func value(d *json.Decoder, depth int) (Cell, error) {
 	case string:
 		return Cell{Text: t}, nil
 	case json.Number:
-		return Cell{Text: t.String()}, nil
+		return Cell{Text: t.String(), Float: strings.ContainsAny(t.String(), ".eE")}, nil
 	case bool:
 		return Cell{Text: fmt.Sprint(t)}, nil
 	case json.Delim:
@@ -209,6 +210,7 @@ func listValue(d *json.Decoder, depth int) (Cell, error) {
 			return Cell{}, err
 		}
 		cell.nested = cell.nested || item.nested || item.IsList || item.Null
+		cell.Float = cell.Float || item.Float
 		cell.List = append(cell.List, item.Text)
 	}
 	_, err := d.Token()

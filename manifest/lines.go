@@ -48,7 +48,7 @@ func (l *lineReader) next() ([]byte, error) {
 		return nil, l.tooLong()
 	}
 	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("read %s, line %d: %w", l.file, l.line, err)
+		return nil, l.failed(err)
 	}
 	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 	if len(text) > maxLine {
@@ -71,9 +71,17 @@ func (l *lineReader) skipLine() error {
 			return err
 		case bufio.ErrBufferFull:
 		default:
-			return fmt.Errorf("read %s, line %d: %w", l.file, l.line, err)
+			return l.failed(err)
 		}
 	}
+}
+
+// failed words an error of the reader below.
+func (l *lineReader) failed(err error) error {
+	if l.file == "" {
+		return fmt.Errorf("read line %d: %w", l.line, err)
+	}
+	return fmt.Errorf("read %s, line %d: %w", l.file, l.line, err)
 }
 
 func (l *lineReader) tooLong() *Problem {

@@ -12,9 +12,6 @@ import (
 	"unicode/utf8"
 )
 
-// OutcomesName is the outcomes file as messages call it and as a workspace keeps it.
-const OutcomesName = "outcomes.csv"
-
 func outcomesHeader() []string {
 	return []string{"id", "image", "split", "outcome", "reason", "detail", "duplicate_of"}
 }
@@ -131,10 +128,11 @@ func outcomeList() string {
 func validReason(s string) bool { return validWord(s, maxName) && s == foldASCII(s) }
 
 // ReadOutcomes reads what WriteOutcomes wrote, strictly, as it is ranged over. It ends
-// with a *Problem at the first line that is wrong, or that names an entry again.
+// with a *Problem at the first line that is wrong, or that names an entry again; it does
+// not name the file, which only the caller knows.
 func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		rows, err := openTable(r, OutcomesName, outcomesHeader())
+		rows, err := openTable(r, outcomesHeader())
 		if err != nil {
 			yield(Result{}, err)
 			return
@@ -195,13 +193,13 @@ type tableReader struct {
 }
 
 // openTable checks the header. Errors are *Problem or the reader's own.
-func openTable(r io.Reader, file string, header []string) (*tableReader, error) {
-	rows, err := newCSVRows(r, file, ',')
+func openTable(r io.Reader, header []string) (*tableReader, error) {
+	rows, err := newCSVRows(r, "", ',')
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Equal(rows.Columns(), header) {
-		return nil, &Problem{File: file, Line: 1, Message: "the header is not the one that this file has", Hint: "the first line is " + strings.Join(header, ",")}
+		return nil, &Problem{Line: 1, Message: "the header is not the one that this file has", Hint: "the first line is " + strings.Join(header, ",")}
 	}
 	return &tableReader{rows: rows}, nil
 }
@@ -225,7 +223,7 @@ func (t *tableReader) line() int { return t.rows.start }
 
 func (t *tableReader) problem(cell int, message, hint string) *Problem {
 	line, column := t.rows.at(cell)
-	return &Problem{File: t.rows.in.file, Line: line, Column: column, Message: message, Hint: hint}
+	return &Problem{Line: line, Column: column, Message: message, Hint: hint}
 }
 
 // asProblem gives the *Problem in err, if that is what it is.

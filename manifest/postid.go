@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -14,8 +15,8 @@ const maxIDLength = 13 // a 64-bit number in base 36
 //
 // The error is a *Problem without a file. Its hint says what the value seems to be:
 // another kind of thing (t1_ a comment), an image's address, a share link, or a number
-// that a spreadsheet rewrote. An id such as 1e5 is possible and passes; 1E+05 and
-// 123.0 have no other origin than a spreadsheet.
+// or day that a spreadsheet made of it. An id such as 1e5 is possible and passes; 1E+05,
+// 123.0 and 1-Jan have no other origin than a spreadsheet.
 func ParsePostID(s string) (PostID, error) {
 	text := strings.TrimSpace(s)
 	if text == "" {
@@ -34,9 +35,9 @@ func ParsePostID(s string) (PostID, error) {
 	if strings.ContainsRune(text, '/') {
 		return parseAddress(text)
 	}
-	if damaged(id) {
+	if kind := damage(id); kind != "" {
 		return "", &Problem{
-			Message: fmt.Sprintf("%s is not a post id but a number as a spreadsheet writes it", quote(text)),
+			Message: fmt.Sprintf("%s is not a post id but a %s as a spreadsheet writes it", quote(text), kind),
 			Hint:    "the spreadsheet damaged this id when it saved the file: take the original file, or import the column as text",
 		}
 	}
@@ -93,9 +94,38 @@ func thing(kind byte) string {
 	return "something else"
 }
 
-// damaged reports whether a spreadsheet made s: a decimal or an exponent with a sign,
-// in either decimal mark.
-func damaged(s string) bool {
+// damage tells what a spreadsheet made of an id, "" for nothing that is known.
+func damage(s string) string {
+	switch {
+	case damagedNumber(s):
+		return "number"
+	case damagedDay(s):
+		return "day"
+	}
+	return ""
+}
+
+// damagedDay reports whether s is a day or month as Excel shows one by itself: 1-jan,
+// jan-01, 1-jan-24. Ids such as 1jan and jan1 become that.
+func damagedDay(s string) bool {
+	parts := strings.Split(s, "-")
+	months := 0
+	for _, part := range parts {
+		switch part {
+		case "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec":
+			months++
+		default:
+			if !digits(part) || len(part) > 4 {
+				return false
+			}
+		}
+	}
+	return months == 1 && (len(parts) == 2 || len(parts) == 3)
+}
+
+// damagedNumber reports whether a spreadsheet made s: a decimal or an exponent with a
+// sign, in either decimal mark.
+func damagedNumber(s string) bool {
 	mantissa, exponent, hasExponent := strings.Cut(s, "e")
 	whole, fraction, hasFraction := strings.Cut(strings.Replace(mantissa, ",", ".", 1), ".")
 	signed := strings.HasPrefix(exponent, "+") || strings.HasPrefix(exponent, "-")
@@ -122,8 +152,9 @@ func parseAddress(text string) (PostID, error) {
 	}
 	parts := strings.Split(strings.Trim(foldASCII(path), "/"), "/")
 	if host == "redd.it" {
-		parts = append([]string{"comments"}, parts...)
-	} else if host != "" && !redditHost(host) {
+		return parseShort(text, parts)
+	}
+	if host != "" && !redditHost(host) {
 		return "", wrongHost(text, host)
 	}
 	if len(parts) > 2 && (parts[0] == "r" || parts[0] == "u" || parts[0] == "user") {
@@ -142,6 +173,27 @@ func parseAddress(text string) (PostID, error) {
 		Message: fmt.Sprintf("%s names no post", quote(text)),
 		Hint:    "a permalink has /comments/ and then the id",
 	}
+}
+
+// parseShort reads the id out of the path of an address on redd.it: the id alone, or a
+// permalink's path. Anything else leads elsewhere (redd.it/r/NAME is a subreddit).
+func parseShort(text string, parts []string) (PostID, error) {
+	id := parts[0]
+	switch {
+	case len(parts) > 3 && parts[0] == "r" && parts[2] == "comments":
+		id = parts[3]
+	case len(parts) > 1 && parts[0] == "comments":
+		id = parts[1]
+	case len(parts) > 1 || slices.Contains([]string{"r", "u", "user", "comments", "gallery", "s"}, id):
+		id = ""
+	}
+	if !validID(id) {
+		return "", &Problem{
+			Message: fmt.Sprintf("%s names no post", quote(text)),
+			Hint:    "a short link is redd.it/ and then the id alone; other addresses need /comments/ before it",
+		}
+	}
+	return PostID(id), nil
 }
 
 // splitAddress gives host and path; the host is "" for a bare path.

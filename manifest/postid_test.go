@@ -21,7 +21,7 @@ func TestParsePostID(t *testing.T) {
 		"/r/x/comments/abc123", "r/x/comments/abc123/t?x=1", "/comments/abc123", "/user/x/comments/abc123/t/",
 		"https://www.reddit.com/gallery/abc123",
 		"https://www.reddit.com/r/x/comments/ab%6312%33/",
-		"https://redd.it/abc123", "redd.it/ABC123",
+		"https://redd.it/abc123", "redd.it/ABC123", "https://redd.it/abc123/?x=1", "redd.it/comments/abc123", "redd.it/r/x/comments/abc123/title",
 	} {
 		if got, err := ParsePostID(in); err != nil || got != "abc123" {
 			t.Errorf("ParsePostID(%q) = %q, %v, want abc123", in, got, err)
@@ -48,6 +48,11 @@ func TestParsePostIDRefuses(t *testing.T) {
 		{"1,5e+12", "spreadsheet", "damaged"},
 		{"123.0", "spreadsheet", "damaged"},
 		{"1E-05", "spreadsheet", "damaged"},
+		{"1-Jan", "a day as a spreadsheet", "damaged"},
+		{"Sep-01", "a day as a spreadsheet", "damaged"},
+		{"2-mar-2020", "a day as a spreadsheet", "damaged"},
+		{"1-2-3", "not a post id", "letters"},
+		{"jan-feb", "not a post id", "letters"},
 		{"abc.def", "not a post id", "letters"},
 		{"abcdefghijklmn", "not a post id", "at most 13"},
 		{"abc\x00", "not a post id", ""},
@@ -64,7 +69,14 @@ func TestParsePostIDRefuses(t *testing.T) {
 		{"file:///r/x/comments/abc/", "can be read", ""},
 		{"https://example.com/r/x/comments/abc123/", "not an address on Reddit", "www.reddit.com"},
 		{"https://www.reddit.com.example.com/r/x/comments/abc/", "not an address on Reddit", ""},
-		{"https://redd.it/", "names no post", ""},
+		{"https://redd.it/", "names no post", "the id alone"},
+		{"https://redd.it/r/pics", "names no post", "the id alone"},
+		{"redd.it/r/pics/abc123", "names no post", "the id alone"},
+		{"redd.it/r/pics/comments", "names no post", "the id alone"},
+		{"redd.it/comments", "names no post", "the id alone"},
+		{"redd.it/user/x", "names no post", "the id alone"},
+		{"redd.it/gallery/abc123", "names no post", "the id alone"},
+		{"redd.it/abc123/x", "names no post", "the id alone"},
 		{"http://[::1/x", "can be read", ""},
 	}
 	for _, test := range tests {

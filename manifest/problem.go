@@ -12,23 +12,27 @@ const MaxProblems = 20
 
 // A Problem is one thing wrong at one place of a file, with what to try.
 type Problem struct {
-	File         string // as it was given; "" for a value that came from no file
+	File         string // as it was given; "" for a value, and for a reader without a name
 	Line, Column int    // from 1; 0 where there is none
 	Message      string
 	Hint         string
 }
 
-// Error gives "file:line:column: message", then the hint on a line of its own.
+// Error gives "file:line:column: message", or "line 3, column 1: message" where the file
+// is for the caller to name; then the hint on a line of its own.
 func (p *Problem) Error() string {
 	var b strings.Builder
-	if p.File != "" {
-		b.WriteString(p.File)
-		if p.Line > 0 {
-			fmt.Fprintf(&b, ":%d", p.Line)
-			if p.Column > 0 {
-				fmt.Fprintf(&b, ":%d", p.Column)
-			}
+	line, column := ":%d", ":%d"
+	if b.WriteString(p.File); p.File == "" {
+		line, column = "line %d", ", column %d"
+	}
+	if p.Line > 0 {
+		fmt.Fprintf(&b, line, p.Line)
+		if p.Column > 0 {
+			fmt.Fprintf(&b, column, p.Column)
 		}
+	}
+	if b.Len() > 0 {
 		b.WriteString(": ")
 	}
 	b.WriteString(p.Message)

@@ -27,6 +27,19 @@ func TestProblemsError(t *testing.T) {
 	}
 }
 
+func TestProblemWithoutFile(t *testing.T) {
+	for want, p := range map[string]Problem{
+		"line 3, column 1: bad\n  hint: mend it": {Line: 3, Column: 1, Message: "bad", Hint: "mend it"},
+		"line 3: bad":                            {Line: 3, Message: "bad"},
+		"bad":                                    {Message: "bad"},
+		"a.csv: bad":                             {File: "a.csv", Message: "bad"},
+	} {
+		if got := p.Error(); got != want {
+			t.Errorf("%+v reads %q, want %q", p, got, want)
+		}
+	}
+}
+
 func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\x1b[31m":     `"a\x1b[31m"`,

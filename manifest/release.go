@@ -109,7 +109,7 @@ func (r *Release) bind(s *settings, t *tomlFile, toml []byte) error {
 func (r *Release) findFiles(s *settings, t *tomlFile) error {
 	missing := func(key, name string, err error) {
 		message := fmt.Sprintf("%s %s cannot be opened: %s", key, quote(name), reason(err))
-		t.add(place{"", 0, key}, message, "put the file into the release folder, or correct its name here")
+		t.add(keyPath("").key(key), message, "put the file into the release folder, or correct its name here")
 	}
 	if err := statInside(r.Dir, s.manifest); err != nil {
 		missing("manifest", s.manifest, err)
@@ -126,7 +126,10 @@ func (r *Release) findFiles(s *settings, t *tomlFile) error {
 	}
 	r.PolicyPath = optional("policy", s.policy)
 	r.TombstonesPath = optional("tombstones", s.tombstones)
-	return t.problems.err()
+	if problems := t.problems(); problems != nil {
+		return problems
+	}
+	return nil
 }
 
 // reason is an error without the path that it repeats.
@@ -231,10 +234,13 @@ func (r *Release) sum() (string, error) {
 }
 
 // rows opens the manifest's rows; close closes them. For JSONL, want and grow are as
-// in openText.
+// in openText; for Parquet, grow wants every column.
 func (r *Release) rows(want []string, grow bool) (rows source, close func(), err error) {
 	if r.Format == Parquet {
-		return r.parquetRows()
+		if grow {
+			want = nil
+		}
+		return r.parquetRows(want)
 	}
 	f, err := r.open()
 	if err != nil {
@@ -252,11 +258,14 @@ func (r *Release) rows(want []string, grow bool) (rows source, close func(), err
 	return rows, func() { f.Close() }, nil
 }
 
-func (r *Release) parquetRows() (rows source, close func(), err error) {
+func (r *Release) parquetRows(want []string) (rows source, close func(), err error) {
 	if r.openParquet == nil {
 		return nil, nil, one(&Problem{File: r.ManifestPath, Message: "Parquet manifests cannot be read here", Hint: "save the manifest as CSV"})
 	}
-	p, err := r.openParquet(r.ManifestPath)
+	p, err := r.openParquet(r.ManifestPath, want)
+	if problem, ok := asProblem(err); ok {
+		return nil, nil, one(problem)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("open manifest: %w", err)
 	}
@@ -272,7 +281,7 @@ const sampleRows = 1000
 
 // readColumns gives the manifest's columns: the header, or the keys of the first lines.
 func (r *Release) readColumns() ([]string, error) {
-	rows, closeRows, err := r.rows(nil, true)
+	rows, closeRows, err := r.rows([]string{}, r.Format == JSONL)
 	if err != nil {
 		return nil, err
 	}

@@ -193,7 +193,7 @@ func TestStrictSettings(t *testing.T) {
 		{head + "schema = \"other\"\n", []string{`release.toml:3:0 schema "other" is not built in`}},
 		{figsim + "category = 1\n", []string{"release.toml:4:0 category is not a list of tables"}},
 		{own, []string{"release.toml:4:0 category mood has 0 labels"}},
-		{own + "labels = [{code = \"A\", colour = 1}]\n", []string{`release.toml:3:0 unknown key "colour" in [category]`}},
+		{own + "labels = [{code = \"A\", colour = 1}]\n", []string{`release.toml:6:0 unknown key "colour" in [category]`}},
 		{own + "labels = [{code = \"A\"}, {code = \"b\", name = \"a\"}]\n", []string{`release.toml:4:0 "a" means two labels`}},
 		{own + "labels = [{code = \"A\"}, {code = \"A\"}]\n", []string{`release.toml:4:0 "A" means two labels`}},
 		{own + "labels = [{code = \"A|B\"}]\n", []string{`release.toml:1:0 code "A|B" of category mood holds the separator`}},
@@ -208,6 +208,15 @@ func TestStrictSettings(t *testing.T) {
 		{figsim + "[columns]\nseverity = {SS1 = \"id\"}\n", []string{"release.toml:5:0 category severity takes one label, so it has one column"}},
 		{figsim + "[columns.figurative]\nF9 = \"id\"\n", []string{`release.toml:5:0 "F9" is not a label of category figurative`}},
 		{figsim + "[columns.figurative]\nF1 = \"nowhere\"\n", []string{`release.toml:5:0 the manifest has no column "nowhere"`}},
+		{figsim + "[columns]\n\nfigurative = {F1 = \"nowhere\"} # {\nid = \"identity\"\n", []string{`release.toml:6:0 the manifest has no column "nowhere"`, `release.toml:7:0 the manifest has no column "identity"`}},
+		{figsim + "[columns]\n\nfigurative = {Metaphor = \"nowhere\"}\n", []string{`release.toml:6:0 the manifest has no column "nowhere"`}},
+		{figsim + "[columns]\n\"figurative\" = {pun = \"id\"}\n", []string{`release.toml:5:0 "pun" is not a label of category figurative`}},
+		{figsim + "columns = {figurative = {F1 = \"nowhere\"}}\n", []string{`release.toml:4:0 the manifest has no column "nowhere"`}},
+		{figsim + "columns.figurative.F1 = \"nowhere\"\n", []string{`release.toml:4:0 the manifest has no column "nowhere"`}},
+		{figsim + "citation = \"\"\"\n[columns]\nid = \\\"\"\"\"\ncolumns.id = \"identity\"\n", []string{`release.toml:7:0 the manifest has no column "identity"`}},
+		{own + "labels = [\n  {code = \"A\"}, # ]\n  {code = \"B\", colour = 1},\n]\n", []string{`release.toml:8:0 unknown key "colour" in [category]`}},
+		{"zeta = 1\nmanifest = 1\n[columns]\nid = 2\n[[category]]\nalpha = 1\nname = 3\n", []string{"release.toml:1:0 the release has no name", `release.toml:1:0 unknown key "zeta"`, "release.toml:2:0 manifest is not a text", "release.toml:2:0 the release names no manifest",
+			"release.toml:4:0 id is not a text", `release.toml:6:0 unknown key "alpha"`, "release.toml:7:0 name is not a text", `release.toml:7:0 category name "" cannot be a column`}},
 		{figsim + "[labels]\nseparator = \"a\"\n", []string{`release.toml:5:0 separator "a" cannot part labels`}},
 		{figsim + "[labels.severity]\nhigh = \"SS9\"\n", []string{`release.toml:5:0 "SS9" is not a label of category severity`}},
 		{figsim + "[labels.severity]\nss1 = \"SS2\"\n", []string{`release.toml:5:0 spelling "ss1" already means label "SS1"`}},
@@ -362,7 +371,7 @@ func TestParquetManifest(t *testing.T) {
 		{rows[:1], broken, "row 2: page is corrupt"},
 		{[][]Cell{rows[0][:3]}, nil, "row 1: 3 values in a table of 7 columns"},
 	} {
-		o := Options{OpenParquet: func(string) (RowReader, error) {
+		o := Options{OpenParquet: func(string, []string) (RowReader, error) {
 			return &fakeParquet{columns: columns, rows: test.rows, err: test.err}, nil
 		}}
 		path := filepath.Join(folder(t, map[string]string{"a.parquet": "any"}), "a.parquet")
@@ -387,6 +396,69 @@ func TestParquetManifest(t *testing.T) {
 	}
 }
 
+// A value that cannot be used is told beside the row's other problems, and only where its
+// column is used; of the others no cell is asked for.
+func TestParquetFaults(t *testing.T) {
+	columns := strings.Split(strings.TrimSpace(figsimHeader)+",unused", ",")
+	fault := Cell{Fault: "is a list with a null in it"}
+	rows := [][]Cell{
+		{text("abc"), text("train"), items("F1"), text("SS1"), items(), text("M1"), text("C1"), fault},
+		{text("t1_x"), fault, fault, text("SS9"), items(), text("M1"), text("C1"), fault},
+		{{Text: "100000", Float: true}, text("train"), items("F1"), text("SS1"), items(), text("M1"), text("C1"), fault},
+	}
+	var wanted [][]string
+	o := Options{OpenParquet: func(_ string, want []string) (RowReader, error) {
+		wanted = append(wanted, want)
+		return &fakeParquet{columns: columns, rows: rows}, nil
+	}}
+	r, err := Open(filepath.Join(folder(t, map[string]string{"a.parquet": "any"}), "a.parquet"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.Check(t.Context())
+	matchPlaces(t, places(t, err), []string{
+		`a.parquet:2:1 "t1_x" is the id of a comment`, "a.parquet:2:2 the value is a list with a null in it", "a.parquet:2:3 the value is a list with a null in it",
+		`a.parquet:2:4 "SS9" is not a label`, `a.parquet:3:1 "100000" is not a post id but a floating-point number`,
+	})
+	if s.Entries != 1 {
+		t.Errorf("%d good entries, want 1", s.Entries)
+	}
+	used := columns[:7]
+	if diff := cmp.Diff([][]string{{}, used, used}, wanted); diff != "" { // the names, the separator, the check
+		t.Errorf("columns asked for (-want +got):\n%s", diff)
+	}
+}
+
+func TestParquetOpenProblem(t *testing.T) {
+	o := Options{OpenParquet: func(path string, _ []string) (RowReader, error) {
+		return nil, &Problem{File: path, Line: 1, Message: "cut off", Hint: "copy it once more"}
+	}}
+	_, err := Open(filepath.Join(folder(t, map[string]string{"a.parquet": "any"}), "a.parquet"), o)
+	matchPlaces(t, places(t, err), []string{"a.parquet:1:0 cut off"})
+}
+
+// endless gives rows of which none can be used.
+type endless struct{ source }
+
+func (endless) Next() ([]Cell, error)     { return nil, &Problem{Message: "bad"} }
+func (endless) at(int) (line, column int) { return 7, 0 }
+
+func TestTooManyRows(t *testing.T) {
+	var last Problem
+	n := 0
+	s := scanner{file: "a.csv", rows: endless{}, report: func(p Problem) error {
+		last = p
+		n++
+		return nil
+	}}
+	if err := s.run(t.Context().Err); err != nil {
+		t.Fatal(err)
+	}
+	if n != maxRows+1 || !strings.Contains(last.Message, "more than 1,000,000 rows") || last.Line != 7 {
+		t.Errorf("%d problems, the last %+v, want %d and one of the number of rows", n, last, maxRows+1)
+	}
+}
+
 func TestManySplitsAreRefused(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(figsimHeader)
@@ -404,8 +476,17 @@ func TestManySplitsAreRefused(t *testing.T) {
 func FuzzSettings(f *testing.F) {
 	f.Add("name = \"x\"\nmanifest = \"a.csv\"\nschema = \"figsim\"\n[columns]\nid = \"x\"\nfigurative = {F1 = \"a\"}\n[labels]\nseparator = \";\"\n[labels.severity]\nlow = \"SS1\"\n")
 	f.Add("[[category]]\nname = \"m\"\nkind = \"multi\"\nlabels = [{code = \"A\", name = \"b\", exclusive = true}]\n")
+	f.Add("a.\"b.c\" = [{d = 1}, {e = [1, 2]}] # x\n[[f]]\n'g' = 1979-05-27 07:32:00\n[[f.h]]\n[f.h.i]\n[[f]]")
 	f.Add("citation = \"\"\"\n\"\"\"\"\"\nname.x = 1979-05-27T07:32:00Z")
 	f.Fuzz(func(t *testing.T, s string) {
+		if file, p := parseTOML([]byte(s), "release.toml"); p == nil {
+			for key := range file.root {
+				line, known := file.lines[keyPath("").key(key)]
+				if !known || line < 1 || line > strings.Count(s, "\n")+1 {
+					t.Fatalf("%q: key %q is on line %d", s, key, line)
+				}
+			}
+		}
 		settings, _, problems := parseSettings([]byte(s), "release.toml")
 		if problems != nil {
 			places(t, problems)

@@ -24,6 +24,7 @@ type settings struct {
 	separator    string
 	columns      map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot       map[string][]string // category -> column by label, "" = none
+	oneHotKeys   map[string][]string // category -> the label as [columns] spells it, by label
 }
 
 // An optionalFile is a file of the release that may be missing unless it is named.
@@ -44,16 +45,16 @@ func parseSettings(b []byte, file string) (*settings, *tomlFile, *Problems) {
 	if p != nil {
 		return nil, nil, one(p)
 	}
-	top := t.table("", 0, t.root)
-	s := &settings{columns: make(map[string]string), oneHot: make(map[string][]string)}
+	top := t.table("", "", t.root)
+	s := &settings{columns: make(map[string]string), oneHot: make(map[string][]string), oneHotKeys: make(map[string][]string)}
 	s.readAbout(top)
 	s.readFiles(top)
 	s.readSchema(top)
 	s.readColumns(top.sub("columns"))
 	s.readLabels(top.sub("labels"))
 	top.done()
-	if len(t.problems.List) > 0 {
-		return nil, nil, &t.problems
+	if problems := t.problems(); problems != nil {
+		return nil, nil, problems
 	}
 	return s, t, nil
 }
@@ -132,7 +133,7 @@ func (s *settings) readSchema(top *table) {
 	default:
 		s.schema.Name = s.name
 		for i, keys := range own {
-			s.readCategory(top.file.table("category", i, keys))
+			s.readCategory(top.file.table(top.path.key("category").item(i), "category", keys))
 		}
 	}
 	for i := range s.schema.Categories {
@@ -149,8 +150,8 @@ func (s *settings) readCategory(t *table) {
 	if c.Title == "" {
 		c.Title = c.Name
 	}
-	for _, keys := range t.tables("labels") {
-		c.Labels = append(c.Labels, readLabel(t, keys))
+	for i, keys := range t.tables("labels") {
+		c.Labels = append(c.Labels, readLabel(t.file.table(t.path.key("labels").item(i), t.section, keys)))
 	}
 	t.done()
 	if message, hint := c.fault(); message != "" {
@@ -167,8 +168,7 @@ func (s *settings) readCategory(t *table) {
 }
 
 // readLabel reads one inline table of a category's labels.
-func readLabel(t *table, keys map[string]any) Label {
-	in := t.file.table(t.section, t.nth, keys)
+func readLabel(in *table) Label {
 	code, _ := in.text("code")
 	name, _ := in.text("name")
 	if name == "" {
@@ -213,7 +213,7 @@ func (s *settings) readOneHot(t *table, c Category, v vocabulary) {
 		t.add(c.Name, fmt.Sprintf("category %s takes one label, so it has one column", c.Name), fmt.Sprintf(`write %s = "column"; a table label -> column is for kind = "multi"`, c.Name))
 		return
 	}
-	columns := make([]string, len(c.Labels))
+	columns, keys := make([]string, len(c.Labels)), make([]string, len(c.Labels))
 	for _, code := range slices.Sorted(maps.Keys(in.keys)) {
 		name, _ := in.text(code)
 		label, known := v.find(code)
@@ -226,10 +226,10 @@ func (s *settings) readOneHot(t *table, c Category, v vocabulary) {
 		case name == "":
 			in.add(code, fmt.Sprintf("label %s names no column", quote(code)), "name its column, or take the line out")
 		default:
-			columns[label] = name
+			columns[label], keys[label] = name, code
 		}
 	}
-	s.oneHot[c.Name] = columns
+	s.oneHot[c.Name], s.oneHotKeys[c.Name] = columns, keys
 }
 
 // checkShared refuses one column for two purposes: it is always a slip.

@@ -13,7 +13,8 @@ type RowReader interface {
 	Columns() []string
 	// Next gives the next row, one cell per column, valid until the call after. The
 	// error is io.EOF at the end. A *Problem means that this row cannot be used and
-	// that the next can be asked for; any other error is final.
+	// that the next can be asked for; any other error is final. One value that cannot
+	// be used is no error: its cell says so in Fault.
 	Next() ([]Cell, error)
 	Close() error
 }
@@ -24,12 +25,22 @@ type Cell struct {
 	List   []string // the items of a Parquet or JSON list
 	IsList bool
 	Null   bool // no value: JSON null or a missing key, Parquet null
+	// Float says that the text is a floating-point number's, such as JSON's 1e5 or a
+	// Parquet DOUBLE. Such a number may have been a text once, before some program took
+	// it for one: it is no id.
+	Float bool
+	// Fault says why the value cannot be used, to go on from "the value"; the fields
+	// above then mean nothing. It counts only where the column is used.
+	Fault string
 
 	nested bool // a JSON object, or a list with something other than values in it
 }
 
 // OpenParquet opens a Parquet manifest. It is given by the package that owns the format.
-type OpenParquet func(path string) (RowReader, error)
+// want names the columns of which cells are needed; nil is all of them. The reader still
+// gives a cell for each of its columns, but of the others it need not read any: their
+// cells are Null. A *Problem as the error says what is wrong with the file.
+type OpenParquet func(path string, want []string) (RowReader, error)
 
 // A source is a RowReader that knows where its cells stand.
 type source interface {

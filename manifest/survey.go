@@ -29,7 +29,7 @@ type columnSurvey struct {
 	name    string
 	filled  int
 	empty   int
-	nested  bool // objects, or lists within lists
+	nested  bool // objects, lists within lists, values that cannot be used
 	lists   int
 	strange bool // text that no label has: long, several lines, an address
 
@@ -135,7 +135,7 @@ func (s *survey) widen(names []string) {
 
 func (c *columnSurvey) add(cell Cell, figsim []vocabulary) {
 	switch text := strings.TrimSpace(cell.Text); {
-	case cell.nested:
+	case cell.nested, cell.Fault != "":
 		c.nested = true
 	case cell.Null, !cell.IsList && text == "":
 		c.empty++
@@ -193,7 +193,7 @@ func (c *columnSurvey) addText(text string, n int) {
 			*total += n
 		}
 	}
-	id, err := ParsePostID(text)
+	id, err := cellID(text)
 	s := string(id)
 	_, isFlag := flagText(text)
 	number, isNumber := imageNumber(text)
@@ -271,11 +271,12 @@ func (c *columnSurvey) usable() bool {
 // personal reports whether the column, by its name, tells of people or their words,
 // which are no labels and belong in no release.
 func (c *columnSurvey) personal() bool {
-	switch plain(c.name) {
-	case "author", "author_name", "author_fullname", "username", "user_name", "user", "user_id", "email", "title", "selftext", "body":
+	name := plain(c.name)
+	switch name {
+	case "author", "username", "user_name", "user", "user_id", "email", "title", "selftext", "body", "permalink":
 		return true
 	}
-	return false
+	return strings.HasPrefix(name, "author_")
 }
 
 // slug makes a category name of a column name.

@@ -64,6 +64,41 @@ second",
 	}
 }
 
+// Every sign that starts a formula in some spreadsheet program.
+func TestOutcomesHoldNoFormula(t *testing.T) {
+	for _, sign := range []string{"=", "+", "-", "@", "\t", "\r"} {
+		r := Result{Key: Key{ID: "abc"}, Split: "train", Outcome: Failed, Detail: sign + "1"}
+		var b bytes.Buffer
+		if err := WriteOutcomes(&b, results(r)); err != nil {
+			t.Fatal(err)
+		}
+		records, err := csv.NewReader(bytes.NewReader(b.Bytes())).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cell := records[1][5]; cell != "'"+sign+"1" {
+			t.Errorf("detail %q is written as %q, want a quote before it", r.Detail, cell)
+		}
+		if got, err := readResults(b.Bytes()); err != nil || len(got) != 1 || got[0] != r {
+			t.Errorf("detail %q is read back as %+v, %v", r.Detail, got, err)
+		}
+	}
+}
+
+func TestTablesWithTooManyRows(t *testing.T) {
+	rows, err := openTable(strings.NewReader("id,state,time\na,b,c\nd,e,f\n"), []string{"id", "state", "time"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows.met = maxRows - 1
+	if _, err := rows.next(); err != nil {
+		t.Errorf("row 1,000,000: %v", err)
+	}
+	if _, err := rows.next(); err == nil || !strings.Contains(err.Error(), "line 3: the file has more than 1,000,000 rows") {
+		t.Errorf("row 1,000,001: %v", err)
+	}
+}
+
 func TestWriteOutcomesRefuses(t *testing.T) {
 	good := Result{Key: Key{ID: "abc"}, Split: "train", Outcome: Kept}
 	for name, spoil := range map[string]func(*Result){
@@ -98,15 +133,15 @@ func TestReadOutcomesRefuses(t *testing.T) {
 	const head = "id,image,split,outcome,reason,detail,duplicate_of\n"
 	const good = "abc,0,train,kept,,,\n"
 	for in, want := range map[string]string{
-		"":                                       "outcomes.csv:1: the file is empty",
-		"id,outcome\n":                           "outcomes.csv:1: the header is not",
-		head + good + good:                       "outcomes.csv:3:1: post abc, image 0, is already on line 2",
-		head + "ABC,0,train,kept,,,\n":           `outcomes.csv:2: "ABC" is not a post id`,
-		head + "abc,00,train,kept,,,\n":          `outcomes.csv:2:5: "00" is not the number`,
-		head + "abc,0,train,lost,,,\n":           `outcomes.csv:2: "lost" is not an outcome`,
-		head + "abc,0,train,duplicate,,,abd/0\n": `outcomes.csv:2:25: "abd/0" does not name`,
-		head + "abc,0,train,kept,,\n":            "outcomes.csv:2: the row has 6 fields",
-		head + good + "abd,0,tr":                 "outcomes.csv:3: the row has 3 fields",
+		"":                                       "line 1: the file is empty",
+		"id,outcome\n":                           "line 1: the header is not",
+		head + good + good:                       "line 3, column 1: post abc, image 0, is already on line 2",
+		head + "ABC,0,train,kept,,,\n":           `line 2: "ABC" is not a post id`,
+		head + "abc,00,train,kept,,,\n":          `line 2, column 5: "00" is not the number`,
+		head + "abc,0,train,lost,,,\n":           `line 2: "lost" is not an outcome`,
+		head + "abc,0,train,duplicate,,,abd/0\n": `line 2, column 25: "abd/0" does not name`,
+		head + "abc,0,train,kept,,\n":            "line 2, column 19: the row has 6 fields",
+		head + good + "abd,0,tr":                 "line 3, column 9: the row has 3 fields",
 	} {
 		_, err := readResults([]byte(in))
 		var p *Problem
@@ -193,9 +228,17 @@ func TestTombstonesRefuse(t *testing.T) {
 		"abh,removed,2025-12-31T23:59:59.5Z", "abc,deleted," + time1, "abi,removed", "",
 	}, "\n")
 	_, err := ReadTombstones(strings.NewReader(text))
-	matchPlaces(t, places(t, err), []string{
-		`tombstones.csv:3:1 "t3_abd" is not a post id`, `tombstones.csv:4:5 "live" is not a state`, "tombstones.csv:5:13 ", "tombstones.csv:6:13 ",
-		"tombstones.csv:7:13 ", "tombstones.csv:8:1 post abc is already on line 2", "tombstones.csv:9:0 the row has 2 fields",
+	var problems *Problems
+	if !errors.As(err, &problems) {
+		t.Fatalf("error %v is no *Problems", err)
+	}
+	var got []string
+	for i := range problems.List {
+		got = append(got, problems.List[i].Error())
+	}
+	matchPlaces(t, got, []string{
+		`line 3, column 1: "t3_abd" is not a post id`, `line 4, column 5: "live" is not a state`, "line 5, column 13: ", "line 6, column 13: ",
+		"line 7, column 13: ", "line 8, column 1: post abc is already on line 2", "line 9, column 12: the row has 2 fields",
 	})
 	for _, in := range []string{"", "id,state\n", "abc,removed," + time1 + "\n"} {
 		if _, err := ReadTombstones(strings.NewReader(in)); err == nil {
@@ -215,7 +258,10 @@ func FuzzTombstones(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, err := ReadTombstones(bytes.NewReader(b))
 		if err != nil {
-			places(t, err)
+			var p *Problem
+			if !errors.As(err, &p) || p.Line < 1 || p.Hint == "" {
+				t.Fatalf("error %v has no line or no hint", err)
+			}
 			return
 		}
 		var again bytes.Buffer

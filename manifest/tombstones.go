@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TombstonesName is the tombstones file as messages call it and as a release keeps it.
+// TombstonesName is the tombstones file as a release keeps it.
 const TombstonesName = "tombstones.csv"
 
 const tombstonesHeader = "id,state,time"
@@ -16,9 +16,10 @@ const tombstonesHeader = "id,state,time"
 // post a line, in lower case without t3_, with the state removed, deleted or
 // unavailable and a time such as 2025-12-31T23:59:59Z. A file with the header alone is
 // an empty list; a file without it is not, because a cut-off file must not bring posts
-// back. The error is *Problems, or the reader's own.
+// back. The error is *Problems, or the reader's own; it does not name the file, which
+// only the caller knows.
 func ReadTombstones(r io.Reader) ([]Tombstone, error) {
-	rows, err := openTable(r, TombstonesName, []string{"id", "state", "time"})
+	rows, err := openTable(r, []string{"id", "state", "time"})
 	if p, ok := asProblem(err); ok {
 		return nil, one(p)
 	}

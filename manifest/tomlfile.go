@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,17 +18,10 @@ const maxTOML = 512 << 10 // bytes of release.toml
 // A tomlFile is a TOML file that is read key by key, so that every key nobody asked
 // for, and every value of a wrong type, is a Problem with its line.
 type tomlFile struct {
-	file     string
-	lines    []string
-	root     map[string]any
-	problems Problems
-}
-
-// A place is a key of a TOML file: section "" is the top, nth counts [[section]].
-type place struct {
-	section string
-	nth     int
-	key     string
+	file  string
+	lines keyLines
+	root  map[string]any
+	found []Problem // in the order of reading
 }
 
 func parseTOML(b []byte, file string) (*tomlFile, *Problem) {
@@ -43,100 +37,58 @@ func parseTOML(b []byte, file string) (*tomlFile, *Problem) {
 	if line, ok := tomlShape(string(b)); !ok {
 		return nil, bad(line, 0, "a key is too long or brackets are nested too deep", "release.toml needs keys of a few words, and tables in lists at most")
 	}
-	t := &tomlFile{file: file, lines: strings.Split(string(b), "\n")}
+	t := &tomlFile{file: file}
 	_, err := toml.Decode(string(b), &t.root)
 	var parse toml.ParseError
 	switch {
 	case errors.As(err, &parse):
-		line := min(max(parse.Position.Line, 1), len(t.lines))
+		lines := strings.Split(string(b), "\n")
+		line := min(max(parse.Position.Line, 1), len(lines))
 		column := max(parse.Position.Col, 0)
-		if column > len(t.lines[line-1])+1 { // of a key that stands twice the parser gives no place in the line
+		if column > len(lines[line-1])+1 { // of a key that stands twice the parser gives no place in the line
 			column = 0
 		}
 		return nil, bad(line, column, "not valid TOML: "+parse.Message, `a line is key = "text", [table] or # comment`)
 	case err != nil:
 		return nil, bad(1, 0, "not valid TOML: "+err.Error(), `a line is key = "text", [table] or # comment`)
 	}
+	t.lines = findKeys(string(b))
 	return t, nil
 }
 
 // add notes a problem at a key.
-func (t *tomlFile) add(at place, message, hint string) {
-	t.problems.add(Problem{File: t.file, Line: t.line(at), Message: message, Hint: hint})
+func (t *tomlFile) add(at keyPath, message, hint string) {
+	t.found = append(t.found, Problem{File: t.file, Line: t.lines.of(at), Message: message, Hint: hint})
 }
 
-// line finds the key's line. The parser does not tell it, so this looks for the usual
-// ways of writing the key and falls back to its section, then to the first line.
-func (t *tomlFile) line(at place) int {
-	section, nth, sectionLine, quoted := "", 0, 1, false
-	for i, line := range t.lines {
-		inside := quoted
-		if (strings.Count(line, `"""`)+strings.Count(line, `'''`))%2 == 1 {
-			quoted = !quoted
-		}
-		line = strings.TrimSpace(line)
-		if inside || line == "" || line[0] == '#' {
-			continue
-		}
-		if name, isHeader := header(line); isHeader {
-			if section = name; section == at.section {
-				nth++
-			}
-		}
-		here := section == at.section && (nth == at.nth+1 || at.section == "")
-		if here && sectionLine == 1 {
-			sectionLine = i + 1
-		}
-		key := keyOf(line)
-		if here && key != "" && (key == at.key || strings.HasPrefix(key, at.key+".")) {
-			return i + 1
-		}
-		if section == "" && at.section != "" && (key == at.section+"."+at.key || key == at.section && sectionLine == 1) {
-			sectionLine = i + 1
-		}
-		if section == at.section+"."+at.key || at.section == "" && section == at.key {
-			return i + 1
-		}
+// problems gives what was noted, in file order; nil when nothing was.
+func (t *tomlFile) problems() *Problems {
+	if len(t.found) == 0 {
+		return nil
 	}
-	return sectionLine
-}
-
-var unquoteKey = strings.NewReplacer(`"`, "", `'`, "", " ", "", "\t", "")
-
-// header gives the name of a [table] or [[table]] line.
-func header(line string) (name string, ok bool) {
-	if line[0] != '[' {
-		return "", false
+	slices.SortStableFunc(t.found, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	var p Problems
+	for _, x := range t.found {
+		p.add(x)
 	}
-	name, _, _ = strings.Cut(strings.TrimLeft(line, "["), "]")
-	return unquoteKey.Replace(name), true
-}
-
-func keyOf(line string) string {
-	key, _, found := strings.Cut(line, "=")
-	if !found || line[0] == '[' {
-		return ""
-	}
-	return unquoteKey.Replace(key)
+	return &p
 }
 
 // A table is one TOML table being read. Reading a key takes it out, so that what is
 // left at the end is unknown.
 type table struct {
 	file    *tomlFile
-	section string
-	nth     int
+	path    keyPath
+	section string // the path as a person reads it: without the places in lists
 	keys    map[string]any
 	known   []string
 }
 
-func (t *tomlFile) table(section string, nth int, keys map[string]any) *table {
-	return &table{file: t, section: section, nth: nth, keys: maps.Clone(keys)}
+func (t *tomlFile) table(path keyPath, section string, keys map[string]any) *table {
+	return &table{file: t, path: path, section: section, keys: maps.Clone(keys)}
 }
 
-func (t *table) add(key, message, hint string) {
-	t.file.add(place{t.section, t.nth, key}, message, hint)
-}
+func (t *table) add(key, message, hint string) { t.file.add(t.path.key(key), message, hint) }
 
 func (t *table) take(key string) (any, bool) {
 	t.known = append(t.known, key)
@@ -199,7 +151,7 @@ func (t *table) sub(key string) *table {
 	if ok && !isTable {
 		t.add(key, fmt.Sprintf("%s is not a table", key), fmt.Sprintf("write [%s] on a line, and its keys below", section))
 	}
-	return t.file.table(section, 0, keys)
+	return t.file.table(t.path.key(key), section, keys)
 }
 
 // tables reads an array of tables, written [[key]] or [{...}, {...}].

@@ -279,7 +279,7 @@ func (r *run) row(ctx context.Context, rec workspace.Record) (dataset.Row, error
 	}
 	return dataset.Row{
 		ID: id, Image: body, Path: path.Base(r.Workspace.ImageName(rec.Key, rec.Image.Format)),
-		Text: rec.Reading.Text, HasText: true, Confidence: rec.Reading.Confidence,
+		Text: rec.Reading.Text, Confidence: rec.Reading.Confidence,
 		Width: rec.Image.Width, Height: rec.Image.Height, SHA256: rec.Image.SHA256,
 		PHash: fmt.Sprintf("%016x", rec.Image.PHash), Filter: filter, Labels: rec.Labels,
 	}, nil

@@ -40,13 +40,9 @@ type Row struct {
 	ID    string // post id, "/n" behind it for the image n > 0 of a gallery
 	Image []byte // the image file as stored: JPEG, PNG, GIF or WebP
 	Path  string // its file name, for the format and for display; "" is written as null
-	// Text is what OCR read, in reading order with \n between lines. Where HasText is
-	// false the image bears no text and the column holds "", whatever Text says.
-	Text    string
-	HasText bool
-	// NoReading says that there is no OCR result at all (a kept row that OCR failed on,
-	// in flag mode): ocr_text and ocr_confidence are null.
-	NoReading  bool
+	// Text is what OCR read, in reading order with \n between lines; "" for an image
+	// without text.
+	Text       string
 	Confidence float64 // mean confidence of the words, 0 to 100
 	Width      int     // pixels, at least 1
 	Height     int     // pixels, at least 1

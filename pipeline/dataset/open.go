@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -26,24 +27,45 @@ const (
 
 // OpenManifest opens a Parquet file for reading as a manifest, row by row. It gives text,
 // integers, floats, booleans ("true", "false") and lists of them; columns of any other kind
-// (an image, a map, a time) are left out of Columns. Numbers are written in decimal.
-// Memory is bounded by one page per column. A damaged or forged file gives an error, of
-// Open or of Next. A row with a value that cannot be used gives a *manifest.Problem, after
-// which reading goes on.
-func OpenManifest(path string) (manifest.RowReader, error) {
+// (an image, a map, a time) are left out of Columns. Numbers are written in decimal, and
+// those of floating point are marked so.
+//
+// Only the columns named by want are read, and checked; nil is all of them. The cells of
+// the others are Null. Memory is bounded by one page per column that is read.
+//
+// A file that is no Parquet file of ours gives a *manifest.Problem, what is damaged or
+// forged within it a final error of Next. A value that cannot be used is told in its cell.
+func OpenManifest(path string, want []string) (manifest.RowReader, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open parquet manifest: %w", err)
 	}
-	t, err := openTable(f)
+	t, err := openTable(f, want)
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("open parquet manifest %s: %w", path, err)
+		return nil, asProblem(path, err)
 	}
 	return t, nil
 }
 
-func openTable(f *os.File) (t *tableReader, err error) {
+// A hinted error is one for which there is something better to try than to get the file
+// once more.
+type hinted struct {
+	error
+	hint string
+}
+
+func asProblem(path string, err error) *manifest.Problem {
+	p := &manifest.Problem{File: path, Message: "not a Parquet file that can be read: " + err.Error(),
+		Hint: "if it is a Parquet file, it is damaged or cut off: copy it once more, or write it anew; if not, give it the extension of its format (.csv, .tsv, .jsonl)"}
+	var h hinted
+	if errors.As(err, &h) {
+		p.Message, p.Hint = h.Error(), h.hint
+	}
+	return p
+}
+
+func openTable(f *os.File, want []string) (t *tableReader, err error) {
 	defer recovered(&err)()
 	info, err := f.Stat()
 	if err != nil {
@@ -51,9 +73,9 @@ func openTable(f *os.File) (t *tableReader, err error) {
 	}
 	switch size := info.Size(); {
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file")
+		return nil, hinted{errors.New("it is not a regular file"), "name a file, not a folder or a pipe"}
 	case size > maxManifestBytes:
-		return nil, fmt.Errorf("%d bytes, more than the %d that a manifest may have: keep ids and labels, leave out images", size, maxManifestBytes)
+		return nil, hinted{fmt.Errorf("the file has %d bytes, more than the %d that a manifest may have", size, maxManifestBytes), "keep ids and labels, leave out images"}
 	}
 	g := &guard{r: f, size: info.Size()}
 	if err := g.footer(); err != nil {
@@ -63,15 +85,37 @@ func openTable(f *os.File) (t *tableReader, err error) {
 	if err != nil {
 		return nil, err
 	}
-	columns := tableColumns(pf.Root())
-	if len(columns) == 0 {
-		return nil, errors.New("it has no column of text, numbers, booleans or lists of them")
-	}
-	t = &tableReader{file: f, guard: g, parquet: pf, columns: columns, cells: make([]manifest.Cell, len(columns))}
-	for _, c := range columns {
+	t = &tableReader{file: f, guard: g, parquet: pf}
+	for i, c := range tableColumns(pf.Root()) {
+		c.place = i
 		t.names = append(t.names, c.name)
+		t.cells = append(t.cells, manifest.Cell{Null: true})
+		if want == nil || slices.Contains(want, c.name) {
+			t.columns = append(t.columns, c)
+		}
 	}
-	return t, nil
+	if len(t.names) == 0 {
+		return nil, hinted{errors.New("it has no column of text, numbers, booleans or lists of them"), "write ids as text, and labels as text or lists of text"}
+	}
+	return t, t.checkCodecs()
+}
+
+// checkCodecs refuses a column that is packed as the guard cannot unpack it.
+func (t *tableReader) checkCodecs() error {
+	for _, group := range t.parquet.Metadata().RowGroups {
+		for _, c := range t.columns {
+			if c.leaf.Index() >= len(group.Columns) {
+				continue // told when the group is read
+			}
+			switch codec := group.Columns[c.leaf.Index()].MetaData.Codec; codec {
+			case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd:
+			default:
+				return hinted{fmt.Errorf("column %q has the compression %v, which is not read here", c.name, codec),
+					"write the file with the compression zstd, snappy or gzip, or with none"}
+			}
+		}
+	}
+	return nil
 }
 
 // recovered turns a panic of the library into an error, also one for a memory access out
@@ -92,13 +136,12 @@ type tableReader struct {
 	guard   *guard
 	parquet *parquet.File
 	names   []string
-	columns []tableColumn
-	cells   []manifest.Cell
+	columns []tableColumn   // those that are read
+	cells   []manifest.Cell // by names
 
 	group   int       // row groups begun
 	left    int64     // rows left in the current one
-	cursors []*cursor // into its column chunks
-	row     int       // rows begun
+	cursors []*cursor // into its column chunks, by columns
 	err     error     // final, once set
 }
 
@@ -114,52 +157,41 @@ func (t *tableReader) Next() ([]manifest.Cell, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
-	problem, err := t.next()
-	if err != nil {
+	if err := t.next(); err != nil {
 		t.err = err
 		return nil, err
-	}
-	if problem != nil {
-		return nil, problem
 	}
 	return t.cells, nil
 }
 
-func (t *tableReader) next() (problem *manifest.Problem, err error) {
+func (t *tableReader) next() (err error) {
 	defer recovered(&err)()
 	for t.left == 0 {
 		if err := t.endGroup(); err != nil {
-			return nil, err
+			return err
 		}
 		if t.group == len(t.parquet.RowGroups()) {
-			return nil, io.EOF
+			return io.EOF
 		}
 		if err := t.beginGroup(); err != nil {
-			return nil, fmt.Errorf("row group %d: %w", t.group+1, err)
+			return fmt.Errorf("row group %d: %w", t.group+1, err)
 		}
 	}
 	t.left--
-	t.row++
-	// Every column is read even after a problem, so that the next row starts in step.
 	for i := range t.columns {
-		cell, complaint, err := t.columns[i].cell(t.cursors[i])
-		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", t.names[i], err)
-		}
-		t.cells[i] = cell
-		if complaint != "" && problem == nil {
-			problem = &manifest.Problem{File: t.file.Name(), Line: t.row, Column: i + 1, Message: fmt.Sprintf("column %q %s", t.names[i], complaint),
-				Hint: "correct the value, or leave the column out of the file"}
+		c := &t.columns[i]
+		if t.cells[c.place], err = c.cell(t.cursors[i]); err != nil {
+			return fmt.Errorf("column %q: %w", c.name, err)
 		}
 	}
-	return problem, nil
+	return nil
 }
 
 func (t *tableReader) beginGroup() error {
 	group, meta := t.parquet.RowGroups()[t.group], &t.parquet.Metadata().RowGroups[t.group]
 	t.left = group.NumRows()
-	if t.left < 0 {
-		return fmt.Errorf("it claims %d rows", t.left)
+	if t.left < 0 || t.left > maxChunkValues {
+		return fmt.Errorf("it claims %d rows, at most %d are read", t.left, maxChunkValues)
 	}
 	chunks := group.ColumnChunks()
 	var memory int64
@@ -184,7 +216,7 @@ func (t *tableReader) beginGroup() error {
 func (t *tableReader) endGroup() error {
 	for i, c := range t.cursors {
 		if _, ok, err := c.peek(); err != nil || ok {
-			return fmt.Errorf("column %q holds more values than row group %d has rows (%w)", t.names[i], t.group, errors.Join(err, parquet.ErrCorrupted))
+			return fmt.Errorf("column %q holds more values than row group %d has rows (%w)", t.columns[i].name, t.group, errors.Join(err, parquet.ErrCorrupted))
 		}
 	}
 	t.closeCursors()
@@ -200,11 +232,13 @@ func (t *tableReader) closeCursors() {
 
 // A tableColumn is a column that can be read: a scalar or a list of scalars.
 type tableColumn struct {
-	name string
-	leaf *parquet.Column
-	text func(parquet.Value) string
-	list bool
-	base int // definition level at which a list is there, if empty
+	name  string
+	place int // among all columns that can be read
+	leaf  *parquet.Column
+	text  func(parquet.Value) string
+	float bool
+	list  bool
+	base  int // definition level at which a list is there, if empty
 }
 
 func tableColumns(root *parquet.Column) []tableColumn {
@@ -221,6 +255,8 @@ func tableColumns(root *parquet.Column) []tableColumn {
 			}
 			t.list, t.base = true, c.MaxDefinitionLevel()
 		}
+		kind := t.leaf.Type().Kind()
+		t.float = kind == parquet.Float || kind == parquet.Double
 		if t.text = textOf(t.leaf.Type()); t.text != nil {
 			out = append(out, t)
 		}
@@ -290,53 +326,61 @@ func unsignedText(k parquet.Kind) func(parquet.Value) string {
 	return func(v parquet.Value) string { return strconv.FormatUint(v.Uint64(), 10) }
 }
 
-// cell reads the column's value of the next row. A complaint is about a value that no
-// manifest can have.
-func (t *tableColumn) cell(c *cursor) (cell manifest.Cell, complaint string, err error) {
+// cell reads the column's value of the next row.
+func (t *tableColumn) cell(c *cursor) (manifest.Cell, error) {
 	v, ok, err := c.peek()
 	if err != nil || !ok {
-		return cell, "", errors.Join(err, io.ErrUnexpectedEOF)
+		return manifest.Cell{}, errors.Join(err, io.ErrUnexpectedEOF)
 	}
 	if v.RepetitionLevel() != 0 {
-		return cell, "", fmt.Errorf("a row begins inside a list (%w)", parquet.ErrCorrupted)
+		return manifest.Cell{}, fmt.Errorf("a row begins inside a list (%w)", parquet.ErrCorrupted)
 	}
 	c.skip()
-	top := t.leaf.MaxDefinitionLevel()
-	if !t.list {
-		if v.DefinitionLevel() < top {
-			return manifest.Cell{Null: true}, "", nil
-		}
-		cell.Text = t.text(v)
-		return cell, fault(cell.Text), nil
+	if t.list {
+		return t.listCell(c, v)
 	}
-	cell.IsList = true
+	if v.DefinitionLevel() < t.leaf.MaxDefinitionLevel() {
+		return manifest.Cell{Null: true}, nil
+	}
+	text := t.text(v)
+	if f := fault(text); f != "" {
+		return manifest.Cell{Fault: f}, nil
+	}
+	return manifest.Cell{Text: text, Float: t.float}, nil
+}
+
+// listCell reads on from v, the list's first value. It goes to the list's end even after
+// a fault, so that the next row starts in step.
+func (t *tableColumn) listCell(c *cursor, v parquet.Value) (manifest.Cell, error) {
 	if v.DefinitionLevel() < t.base {
-		cell.Null = true
-		return cell, "", nil
+		return manifest.Cell{IsList: true, Null: true}, nil
 	}
-	cell.List = []string{}
+	cell := manifest.Cell{IsList: true, List: []string{}, Float: t.float}
 	for v.DefinitionLevel() > t.base { // not the mark of an empty list
-		switch item := ""; {
-		case v.DefinitionLevel() < top:
-			complaint = "has a list with a null in it"
+		switch {
+		case cell.Fault != "":
+		case v.DefinitionLevel() < t.leaf.MaxDefinitionLevel():
+			cell = manifest.Cell{Fault: "is a list with a null in it"}
 		case len(cell.List) == maxListItems:
-			complaint = fmt.Sprintf("has a list of more than %d items", maxListItems)
+			cell = manifest.Cell{Fault: fmt.Sprintf("is a list of more than %d items", maxListItems)}
 		default:
-			item = t.text(v)
-			cell.List = append(cell.List, item)
-			if f := fault(item); f != "" {
-				complaint = f
+			text := t.text(v)
+			cell.List = append(cell.List, text)
+			if f := fault(text); f != "" {
+				cell = manifest.Cell{Fault: f}
 			}
 		}
-		if v, ok, err = c.peek(); err != nil {
-			return cell, "", err
+		next, ok, err := c.peek()
+		if err != nil {
+			return manifest.Cell{}, err
 		}
-		if !ok || v.RepetitionLevel() == 0 {
+		if !ok || next.RepetitionLevel() == 0 {
 			break
 		}
+		v = next
 		c.skip()
 	}
-	return cell, complaint, nil
+	return cell, nil
 }
 
 func fault(text string) string {

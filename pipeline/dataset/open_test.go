@@ -24,15 +24,14 @@ import (
 
 var exported = cmpopts.IgnoreUnexported(manifest.Cell{})
 
-// table is what a manifest holds: columns, then rows, then the complaint of each bad row.
+// table is what a manifest holds: columns, then rows.
 type table struct {
-	Columns  []string
-	Rows     [][]manifest.Cell
-	Problems []string
+	Columns []string
+	Rows    [][]manifest.Cell
 }
 
-func readTable(path string) (out table, err error) {
-	r, err := OpenManifest(path)
+func readTable(path string, want ...string) (out table, err error) {
+	r, err := OpenManifest(path, want)
 	if err != nil {
 		return out, err
 	}
@@ -40,12 +39,9 @@ func readTable(path string) (out table, err error) {
 	out.Columns = r.Columns()
 	for {
 		cells, err := r.Next()
-		var p *manifest.Problem
 		switch {
 		case err == io.EOF:
 			return out, nil
-		case errors.As(err, &p):
-			out.Problems = append(out.Problems, fmt.Sprintf("%d:%d %s", p.Line, p.Column, p.Message))
 		case err != nil:
 			return out, err
 		default:
@@ -105,6 +101,7 @@ func save(t testing.TB, data []byte) string {
 
 func TestOpenManifest(t *testing.T) {
 	text := func(s string) manifest.Cell { return manifest.Cell{Text: s} }
+	bad := func(fault string) manifest.Cell { return manifest.Cell{Fault: fault} }
 	list := func(items ...string) manifest.Cell {
 		return manifest.Cell{IsList: true, List: append([]string{}, items...)}
 	}
@@ -112,11 +109,12 @@ func TestOpenManifest(t *testing.T) {
 	want := table{
 		Columns: []string{"id", "split", "image", "big", "unsig", "score", "F1", "tags", "bare", "numbers"},
 		Rows: [][]manifest.Cell{
-			{text("1abc"), text("train"), text("2"), text("-5"), text("9223372036854775808"), text("3"), text("true"), list("a", "b"), list("x", "y"), list("0")},
+			{text("1abc"), text("train"), text("2"), text("-5"), text("9223372036854775808"), {Text: "3", Float: true}, text("true"), list("a", "b"), list("x", "y"), list("0")},
 			{null, text(""), text("0"), text("0"), text("0"), null, text("false"), list(), list(), nullList},
+			{text("1abd"), text("test"), text("0"), text("1099511627776"), text("0"), null, text("false"), nullList, list("z"), bad("is a list with a null in it")},
+			{bad("has a text that is not UTF-8"), text("test"), text("0"), text("0"), text("0"), null, text("false"), nullList, list(), nullList},
 			{text("1abe"), text("test"), text("0"), text("0"), text("0"), null, text("true"), nullList, list(), nullList},
 		},
-		Problems: []string{`3:10 column "numbers" has a list with a null in it`, `4:1 column "id" has a text that is not UTF-8`},
 	}
 	for name, options := range map[string][]parquet.WriterOption{
 		"plain, v2":       nil,
@@ -142,8 +140,8 @@ func TestOpenManifestOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Rows) != 8 || len(got.Problems) != 0 || cmp.Diff([]string{"id", "ocr_text"}, got.Columns[:2]) != "" {
-		t.Fatalf("read %d rows, columns %q, problems %q", len(got.Rows), got.Columns, got.Problems)
+	if len(got.Rows) != 8 || cmp.Diff([]string{"id", "ocr_text"}, got.Columns[:2]) != "" {
+		t.Fatalf("read %d rows, columns %q", len(got.Rows), got.Columns)
 	}
 	list := func(ids []int) manifest.Cell {
 		c := manifest.Cell{IsList: true, Null: ids == nil}
@@ -188,7 +186,7 @@ func TestOpenManifestDuckDB(t *testing.T) {
 		}
 		for i, cells := range got.Rows {
 			want := []manifest.Cell{{Text: fmt.Sprint("id", i)}, {Text: []string{"train", "test", ""}[i%3], Null: i%3 == 2}, {Text: fmt.Sprint(i)},
-				{Text: fmt.Sprint(i%2 == 0)}, {IsList: true, Null: i%5 == 0}, {Text: strings.TrimSuffix(fmt.Sprintf("%.1f", float64(i)/2), ".0")}}
+				{Text: fmt.Sprint(i%2 == 0)}, {IsList: true, Null: i%5 == 0}, {Text: strings.TrimSuffix(fmt.Sprintf("%.1f", float64(i)/2), ".0"), Float: true}}
 			if i%5 > 0 {
 				want[4].List = []string{"L0", "L1", "L2"}[:i%4]
 			}
@@ -203,29 +201,120 @@ func TestOpenManifestRefuses(t *testing.T) {
 	good := manifestFile(t)
 	longFooter := bytes.Clone(good)
 	binary.LittleEndian.PutUint32(longFooter[len(longFooter)-8:], 1<<31)
-	for name, data := range map[string][]byte{
-		"empty":       nil,
-		"text":        []byte("id,split\n1abc,train\n"),
-		"cut off":     good[:len(good)-100],
-		"long footer": longFooter,
-		"brotli":      manifestFile(t, parquet.Compression(&parquet.Brotli)),
+	for _, test := range []struct {
+		name, message, hint string
+		data                []byte
+	}{
+		{"empty", "too short", "cut off", nil},
+		{"text", "does not end as a Parquet file does", "the extension of its format", []byte("id,split\n1abc,train\n")},
+		{"cut off", "does not end as a Parquet file does", "copy it once more", good[:len(good)-100]},
+		{"long footer", "footer of 2147483648 bytes", "damaged", longFooter},
+		{"brotli", `column "id" has the compression BROTLI`, "zstd, snappy", manifestFile(t, parquet.Compression(&parquet.Brotli))},
+		{"lz4", `column "id" has the compression LZ4_RAW`, "zstd, snappy", manifestFile(t, parquet.Compression(&parquet.Lz4Raw))},
 	} {
-		if got, err := readTable(save(t, data)); err == nil {
-			t.Errorf("%s: read %d rows", name, len(got.Rows))
+		_, err := OpenManifest(save(t, test.data), nil)
+		var p *manifest.Problem
+		if !errors.As(err, &p) || !strings.Contains(p.Message, test.message) || !strings.Contains(p.Hint, test.hint) || p.File == "" {
+			t.Errorf("%s: %v, want a problem %q with a hint %q", test.name, err, test.message, test.hint)
 		}
 	}
 	sparse := save(t, nil)
 	if err := os.Truncate(sparse, maxManifestBytes+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenManifest(sparse); err == nil || !strings.Contains(err.Error(), "more than") {
+	if _, err := OpenManifest(sparse, nil); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("file above the limit: %v", err)
 	}
-	if _, err := OpenManifest(t.TempDir()); err == nil {
+	if _, err := OpenManifest(t.TempDir(), nil); err == nil {
 		t.Error("a folder was opened")
 	}
-	if _, err := OpenManifest(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := OpenManifest(filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
+	}
+}
+
+// Of the columns that are not wanted nothing is read, whatever they hold.
+func TestOpenManifestWanted(t *testing.T) {
+	data := manifestFile(t, parquet.Compression(&parquet.Zstd))
+	f := open(t, data)
+	chunk := f.Metadata().RowGroups[0].Columns[0].MetaData // of id
+	for i := range chunk.TotalCompressedSize {
+		data[chunk.DataPageOffset+i] = 0xff
+	}
+	path := save(t, data)
+	if _, err := readTable(path); err == nil {
+		t.Error("the damaged column passed when it was wanted")
+	}
+	got, err := readTable(path, "split", "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Columns) != 10 || len(got.Rows) != 5 {
+		t.Fatalf("%d columns, %d rows, want 10 and 5", len(got.Columns), len(got.Rows))
+	}
+	want := make([]manifest.Cell, 10)
+	for i := range want {
+		want[i].Null = true
+	}
+	want[1] = manifest.Cell{Text: "train"}
+	if diff := cmp.Diff(want, got.Rows[0], exported); diff != "" {
+		t.Errorf("first row (-want +got):\n%s", diff)
+	}
+}
+
+// A small file of which reading all columns would take much memory. 9 pages of 8 MiB are
+// too much at once; the id alone is not.
+func TestOpenManifestMemory(t *testing.T) {
+	plain := parquet.Encoded(parquet.String(), &parquet.Plain)
+	columns := parquet.Group{"id": plain}
+	for i := range 9 {
+		columns[fmt.Sprint("text", i)] = plain
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[any](&b, parquet.NewSchema("manifest", columns), parquet.Compression(&parquet.Zstd), parquet.PageBufferSize(9<<20), parquet.DataPageStatistics(false))
+	row := parquet.Row{parquet.ByteArrayValue([]byte("1abc")).Level(0, 0, 0)}
+	for i := range 9 {
+		row = append(row, parquet.ByteArrayValue(make([]byte, 64<<10)).Level(0, 0, i+1))
+	}
+	for range 8 << 20 / (64 << 10) {
+		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := save(t, b.Bytes())
+	if _, err := readTable(path); err == nil || !strings.Contains(err.Error(), "takes more than 67108864 bytes of memory") {
+		t.Errorf("a file of %d bytes with pages of 72 MiB: %v", b.Len(), err)
+	}
+	if got, err := readTable(path, "id", "text3"); err != nil || len(got.Rows) != 128 {
+		t.Errorf("two of its columns: %d rows, %v, want 128", len(got.Rows), err)
+	}
+}
+
+func TestOpenManifestLongLists(t *testing.T) {
+	type row struct {
+		Tags []int64 `parquet:"tags,list"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b)
+	if _, err := w.Write([]row{{make([]int64, maxListItems)}, {make([]int64, maxListItems+1)}, {[]int64{7}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readTable(save(t, b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.Rows[0][0].List); n != maxListItems {
+		t.Errorf("the longest list is read with %d items, want %d", n, maxListItems)
+	}
+	want := [][]manifest.Cell{{{Fault: "is a list of more than 10000 items"}}, {{IsList: true, List: []string{"7"}}}}
+	if diff := cmp.Diff(want, got.Rows[1:], exported); diff != "" {
+		t.Errorf("a list too long, and the row after it (-want +got):\n%s", diff)
 	}
 }
 

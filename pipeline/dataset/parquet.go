@@ -180,17 +180,8 @@ func appendRow(out parquet.Row, s manifest.Schema, flagged bool, r *Row) parquet
 	text(r.ID, false, 1)
 	add(parquet.ByteArrayValue(r.Image), 2)
 	text(r.Path, r.Path == "", 2)
-	switch {
-	case r.NoReading:
-		text("", true, 1)
-		add(parquet.NullValue(), 0)
-	case r.HasText:
-		text(r.Text, false, 1)
-		add(parquet.FloatValue(float32(r.Confidence)), 1)
-	default:
-		text("", false, 1)
-		add(parquet.FloatValue(float32(r.Confidence)), 1)
-	}
+	text(r.Text, false, 1)
+	add(parquet.FloatValue(float32(r.Confidence)), 1)
 	add(parquet.Int32Value(int32(r.Width)), 1)
 	add(parquet.Int32Value(int32(r.Height)), 1)
 	text(r.SHA256, false, 1)

@@ -54,7 +54,7 @@ func picture(rng *rand.Rand, n int) []byte {
 
 func newRow(id string, image []byte) Row {
 	sum := sha256.Sum256(image)
-	return Row{ID: id, Image: image, Path: id + ".jpg", Text: "a text", HasText: true, Confidence: 91.5, Width: 640, Height: 480,
+	return Row{ID: id, Image: image, Path: id + ".jpg", Text: "a text", Confidence: 91.5, Width: 640, Height: 480,
 		SHA256: hex.EncodeToString(sum[:]), PHash: "0123456789abcdef", Labels: [][]int{{0}, {2}, {1, 0}}}
 }
 
@@ -65,13 +65,12 @@ func testRows() []Row {
 	for i := range 8 {
 		rows = append(rows, newRow(fmt.Sprintf("id%d", i), picture(rng, 3000+i)))
 	}
-	rows[1].Labels = [][]int{{0}, {0}, {0}}   // label id 0 in all
-	rows[2].Labels = [][]int{nil, nil, nil}   // no label given
-	rows[3].Labels = [][]int{{}, {1}, {}}     // an empty list
-	rows[4].Text, rows[4].HasText = "", false // no text in the image
-	rows[4].Confidence = 0                    //
-	rows[5].Text, rows[5].HasText = "noise", false
-	rows[6].NoReading, rows[6].PHash, rows[6].Path = true, "", ""
+	rows[1].Labels = [][]int{{0}, {0}, {0}}    // label id 0 in all
+	rows[2].Labels = [][]int{nil, nil, nil}    // no label given
+	rows[3].Labels = [][]int{{}, {1}, {}}      // an empty list
+	rows[4].Text, rows[4].Confidence = "", 0   // no text in the image
+	rows[5].Text, rows[5].Confidence = " ", 12 // not the same as none
+	rows[6].PHash, rows[6].Path = "", ""
 	rows[6].Filter = "unreadable"
 	rows[7].Text, rows[7].Labels = "línea\nзвук 😀", [][]int{{2}, {2}, {2, 1, 0}}
 	rows[7].ID = "id7/1"
@@ -190,6 +189,7 @@ func TestLayout(t *testing.T) {
 	if diff := cmp.Diff(want, columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
+	g := guard{r: bytes.NewReader(data), size: int64(len(data))}
 	for _, c := range f.Metadata().RowGroups[0].Columns {
 		path, codec := strings.Join(c.MetaData.PathInSchema, "."), format.Zstd
 		if path == "image.bytes" {
@@ -203,6 +203,16 @@ func TestLayout(t *testing.T) {
 		}
 		if c.OffsetIndexOffset == 0 || c.ColumnIndexOffset == 0 {
 			t.Errorf("%s: no page index", path)
+		}
+		if s := c.MetaData.Statistics; (path == "image.bytes" || path == "ocr_text") && len(s.MinValue)+len(s.MaxValue)+len(s.Min)+len(s.Max) > 0 {
+			t.Errorf("%s: its statistics hold a value", path)
+		}
+		page, err := g.page(c.MetaData.DataPageOffset, g.size-8)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if s := page.header.DataPageHeader.V.Statistics; (path == "image.bytes" || path == "ocr_text") && len(s.MinValue)+len(s.MaxValue)+len(s.Min)+len(s.Max) > 0 {
+			t.Errorf("%s: a page header holds a value", path)
 		}
 		if n := len(c.MetaData.Statistics.MinValue) + len(c.MetaData.Statistics.MaxValue); n > 200 {
 			t.Errorf("%s: %d bytes of bounds in the footer", path, n)
