@@ -2,16 +2,18 @@
 // ones: the same image with fewer than Rule.Words words of difference.
 //
 // It owns the perceptual hash (hash.go), the tokens of a text and their distance
-// (text.go), the exact search for all pairs of hashes within a radius (join.go) and
-// the choice of what stays (keep.go). KeepFirst is the whole stage:
+// (text.go), the exact search for hashes within a radius (join.go), the keep-first pass
+// in linear memory (search.go) and the rules of what is near (keep.go). KeepFirst is the whole stage:
 //
 //	collapse items that no rule can tell apart
-//	for every pair of hashes within the radius, on all cores:
-//	        if the texts are near: an edge
+//	join the hashes with themselves, on all cores: texts that are near make an edge
 //	in the given order: keep an item unless a kept, earlier item is its neighbour
 //
-// Promises: the search loses no pair and reports none twice; the same items give the
-// same decisions whatever GOMAXPROCS is; every dropped item names the earliest kept
+// Where the edges are too many to hold, the first half of the items is decided so, and
+// drops what it can of the other half before that is decided: it comes to the same.
+//
+// Promises: no near pair is overlooked; memory is linear in the items, however many
+// of them are near; the same items give the same decisions whatever GOMAXPROCS is; every dropped item names the earliest kept
 // item that it is near; no two kept items are near each other; items added at the end
 // change no earlier decision. Everything here is pure: no clock, no files, no network.
 //
@@ -22,6 +24,6 @@
 // copy are not near. Of an animation, the caller's first frame is the picture. Hashes
 // of one picture can differ by a bit or two between Go releases, because the decoders
 // do, and between processors that fuse multiplications and those that do not.
-// Memory grows with the pairs that are near in image and text: many thousands of
-// copies of one picture under texts of one or two words each are near pairwise.
+// Time grows with the pairs of kept items that look the same: k memes on one template,
+// no two with near texts, cost k*k/2 comparisons of a few nanoseconds.
 package dedupe

@@ -20,9 +20,6 @@ type Hash struct {
 	Flat bool
 }
 
-// String returns the 16 lower-case hex digits that the dataset's phash column holds.
-func (h Hash) String() string { return fmt.Sprintf("%016x", h.Bits) }
-
 // A Hash256 is the 256-bit perceptual hash of a picture, which also tells white
 // screenshots apart. Bit 63 of word 0 is the first coefficient.
 type Hash256 [4]uint64

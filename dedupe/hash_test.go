@@ -55,10 +55,10 @@ func mustHash256(t *testing.T, img image.Image) Hash256 {
 func TestHashImageGolden(t *testing.T) {
 	for _, test := range []struct {
 		seed int
-		want string
-	}{{1, "81911d17a72f6ed8"}, {2, "c9091919d3d7b72a"}, {3, "c726268e8e7ada94"}} {
-		if got := mustHash(t, photo(test.seed, 300, 200)); got.String() != test.want || got.Flat {
-			t.Errorf("HashImage(photo(%d)) = %v (flat %v), want %v", test.seed, got, got.Flat, test.want)
+		want uint64
+	}{{1, 0x81911d17a72f6ed8}, {2, 0xc9091919d3d7b72a}, {3, 0xc726268e8e7ada94}} {
+		if got := mustHash(t, photo(test.seed, 300, 200)); got != (Hash{Bits: test.want}) {
+			t.Errorf("HashImage(photo(%d)) = %x (flat %v), want %x", test.seed, got.Bits, got.Flat, test.want)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestHashImagePixelsOnly(t *testing.T) {
 			}
 		}
 		if got, want := mustHash(t, img), mustHash(t, plain); got != want {
-			t.Errorf("HashImage(%s) = %v, as plain RGBA %v", name, got, want)
+			t.Errorf("HashImage(%s) = %+v, as plain RGBA %+v", name, got, want)
 		}
 		if got, want := mustHash256(t, img), mustHash256(t, plain); got != want {
 			t.Errorf("HashImage256(%s) = %x, as plain RGBA %x", name, got, want)
@@ -140,7 +140,7 @@ func TestHashImageAnyContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, b := mustHash(t, fromJPEG), mustHash(t, fromPNG); a != b {
-		t.Errorf("a JPEG hashes to %v, its lossless PNG copy to %v", a, b)
+		t.Errorf("a JPEG hashes to %+v, its lossless PNG copy to %+v", a, b)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestHashImageTransparent(t *testing.T) {
 	}
 	a, b := mustHash(t, drawn(2)), mustHash(t, drawn(3))
 	if a.Flat || b.Flat || bits.OnesCount64(a.Bits^b.Bits) <= 8 {
-		t.Errorf("two different drawings on transparency hash to %v (flat %v) and %v (flat %v)", a, a.Flat, b, b.Flat)
+		t.Errorf("two different drawings on transparency hash to %x (flat %v) and %x (flat %v)", a.Bits, a.Flat, b.Bits, b.Flat)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestHashImageFlat(t *testing.T) {
 		img := image.NewRGBA(image.Rect(0, 0, 120, 90))
 		draw.Draw(img, img.Bounds(), image.NewUniform(c), image.Point{}, draw.Src)
 		if h := mustHash(t, img); !h.Flat {
-			t.Errorf("HashImage(%s) = %v, not flat", name, h)
+			t.Errorf("HashImage(%s) = %x, not flat", name, h.Bits)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestHashImageNoPixels(t *testing.T) {
 		"nil": nil, "empty": image.NewRGBA(image.Rectangle{}), "no height": image.NewGray(image.Rect(0, 0, 9, 0)),
 	} {
 		if h, err := HashImage(img); err == nil {
-			t.Errorf("HashImage(%s) = %v, want an error", name, h)
+			t.Errorf("HashImage(%s) = %+v, want an error", name, h)
 		}
 		if h, err := HashImage256(img); err == nil {
 			t.Errorf("HashImage256(%s) = %v, want an error", name, h)
@@ -230,10 +230,10 @@ func FuzzHashImage(f *testing.F) {
 			t.Fatalf("HashImage of %d x %d pixels: error %v", w, h, err)
 		}
 		if again, _ := HashImage(img); again != hash {
-			t.Errorf("HashImage gave %v, then %v", hash, again)
+			t.Errorf("HashImage gave %+v, then %+v", hash, again)
 		}
 		if !hash.Flat && err == nil && bits.OnesCount64(hash.Bits) != 32 {
-			t.Errorf("hash %v is not flat and has %d ones", hash, bits.OnesCount64(hash.Bits))
+			t.Errorf("hash %x is not flat and has %d ones", hash.Bits, bits.OnesCount64(hash.Bits))
 		}
 	})
 }

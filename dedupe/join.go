@@ -31,14 +31,23 @@ type visitor func(worker int, i, j uint32)
 // join tells visit of every pair of hashes that differ in at most radius bits, each
 // exactly once, in no particular order. The error is the context's.
 func join(ctx context.Context, hashes []uint64, radius, workers int, visit visitor) error {
-	if len(hashes) < scanBelow || radius > maxIndexed {
+	bands := bandsFor(len(hashes), radius)
+	if bands == nil {
 		return scanJoin(ctx, hashes, radius, workers, visit)
 	}
-	bands := 5
-	if len(hashes) >= fewBands {
-		bands = 4
+	return indexJoin(ctx, hashes, radius, bands, workers, visit)
+}
+
+// bandsFor returns the bands to sort n hashes by, or nil where comparing every pair is no
+// slower.
+func bandsFor(n, radius int) []band {
+	switch {
+	case n < scanBelow || radius > maxIndexed:
+		return nil
+	case n < fewBands:
+		return planBands(5, radius)
 	}
-	return indexJoin(ctx, hashes, radius, planBands(bands, radius), workers, visit)
+	return planBands(4, radius)
 }
 
 // scanJoin compares every pair.
@@ -116,8 +125,8 @@ func indexJoin(ctx context.Context, hashes []uint64, radius int, bands []band, w
 	return nil
 }
 
-// A table holds the hashes sorted by one band: bucket v is sorted[start[v]:start[v+1]],
-// and place[i] says which hash sorted[i] is.
+// A table holds the hashes sorted by one band: bucket v is sorted[start[v]:start[v+1]], in
+// the order that they came in, and place[i] says which hash sorted[i] is.
 type table struct {
 	start  []uint32
 	sorted []uint64

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"runtime"
+	"slices"
 )
 
 // An Item is one image with its text, as KeepFirst compares it.
@@ -90,11 +91,9 @@ func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error)
 	if err != nil {
 		return nil, err
 	}
-	edges, err := c.edges(ctx)
-	if err != nil {
+	if err := c.decide(ctx, decisions); err != nil {
 		return nil, err
 	}
-	c.decide(edges, decisions)
 	return decisions, nil
 }
 
@@ -171,62 +170,6 @@ func identify(it *Item, ids []uint32) (id identity, ok bool) {
 	return id, ok
 }
 
-// An edge says that two items are near, the earlier one first.
-type edge struct{ earlier, later uint32 }
-
-// edges finds all near pairs of the items that stand for themselves.
-func (c *comparison) edges(ctx context.Context) ([]edge, error) {
-	var at []uint32     // the items whose pictures can be compared
-	var hashes []uint64 // and their hashes
-	for _, n := range c.nodes {
-		if !c.items[n].Hash.Flat {
-			at = append(at, n)
-			hashes = append(hashes, c.items[n].Hash.Bits)
-		}
-	}
-	workers := runtime.GOMAXPROCS(0)
-	found := make([][]edge, workers)
-	err := join(ctx, hashes, c.rule.Radius, workers, func(worker int, i, j uint32) {
-		if a, b := at[i], at[j]; c.pictureTextNear(a, b) {
-			found[worker] = append(found[worker], edge{a, b})
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	all, err := c.flatEdges(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range found {
-		all = append(all, f...)
-	}
-	return all, nil
-}
-
-// flatEdges finds the near pairs of flat pictures. Equal bytes have equal hashes, so a
-// flat picture is near no other kind.
-func (c *comparison) flatEdges(ctx context.Context) ([]edge, error) {
-	var edges []edge
-	byContent := map[string][]uint32{}
-	for _, later := range c.nodes {
-		it := &c.items[later]
-		if !it.Hash.Flat || it.Content == "" {
-			continue
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		for _, earlier := range byContent[it.Content] {
-			if c.textNear(earlier, later) {
-				edges = append(edges, edge{earlier, later})
-			}
-		}
-		byContent[it.Content] = append(byContent[it.Content], later)
-	}
-	return edges, nil
-}
-
 // pictureTextNear finishes the comparison of two items that are not flat and whose
 // hashes are within the radius.
 func (c *comparison) pictureTextNear(a, b uint32) bool {
@@ -255,47 +198,73 @@ func (c *comparison) textNear(a, b uint32) bool {
 	return wordDistance(x.ids, y.ids, limit) <= limit
 }
 
-// decide makes the keep-first pass over the edges and fills in the decisions, all of
-// which say kept so far.
-func (c *comparison) decide(edges []edge, decisions []Decision) {
-	earlier := neighbours(edges, len(decisions))
-	for i := range decisions {
-		of := -1
-		if node := int(c.first[i]); node != i {
-			// Both are near the same items. Where node is kept, nothing kept before it is near
-			// either of them, so it is the earliest.
-			if of = decisions[node].Of; of < 0 {
-				of = node
-			}
-		} else {
-			for _, e := range earlier(i) {
-				if decisions[e].Kept() && (of < 0 || int(e) < of) {
-					of = int(e)
-				}
-			}
-		}
-		if of >= 0 {
-			decisions[i] = c.witness(i, of)
-		}
+// decide fills in the decisions, all of which say kept so far.
+func (c *comparison) decide(ctx context.Context, decisions []Decision) error {
+	if err := c.decidePictures(ctx, decisions); err != nil {
+		return err
 	}
+	if err := c.decideFlat(ctx, decisions); err != nil {
+		return err
+	}
+	for i, node := range c.first {
+		if int(node) == i {
+			continue
+		}
+		// Both are near the same items. Where node is kept, nothing kept before it is near
+		// either of them, so it is the earliest.
+		of := decisions[node].Of
+		if of < 0 {
+			of = int(node)
+		}
+		decisions[i] = c.witness(i, of)
+	}
+	return nil
 }
 
-// neighbours sorts the edges by their later end, by counting, and returns the function
-// that lists the earlier neighbours of an item, in no particular order.
-func neighbours(edges []edge, n int) func(i int) []uint32 {
-	start := make([]int, n+2)
-	for _, e := range edges {
-		start[e.later+2]++
+// decidePictures makes the keep-first pass over the pictures that are not flat.
+func (c *comparison) decidePictures(ctx context.Context, decisions []Decision) error {
+	var at []uint32 // the items, by number in the search
+	var hashes []uint64
+	for _, n := range c.nodes {
+		if !c.items[n].Hash.Flat {
+			at = append(at, n)
+			hashes = append(hashes, c.items[n].Hash.Bits)
+		}
 	}
-	for i := range n {
-		start[i+2] += start[i+1]
+	s := newSearch(hashes, c.rule.Radius, runtime.GOMAXPROCS(0), func(earlier, later uint32) bool {
+		return c.pictureTextNear(at[earlier], at[later])
+	})
+	if err := s.run(ctx); err != nil {
+		return err
 	}
-	ends := make([]uint32, len(edges))
-	for _, e := range edges {
-		ends[start[e.later+1]] = e.earlier
-		start[e.later+1]++
+	for i, of := range s.of {
+		if of != none {
+			decisions[at[i]] = c.witness(int(at[i]), int(at[of]))
+		}
 	}
-	return func(i int) []uint32 { return ends[start[i]:start[i+1]] }
+	return nil
+}
+
+// decideFlat makes the keep-first pass over the flat pictures. Equal bytes have equal
+// hashes, so a flat picture is near no other kind.
+func (c *comparison) decideFlat(ctx context.Context, decisions []Decision) error {
+	kept := map[string][]uint32{} // by content
+	for _, n := range c.nodes {
+		it := &c.items[n]
+		if !it.Hash.Flat || it.Content == "" {
+			continue
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		same := kept[it.Content]
+		if k := slices.IndexFunc(same, func(earlier uint32) bool { return c.textNear(earlier, n) }); k >= 0 {
+			decisions[n] = c.witness(int(n), int(same[k]))
+			continue
+		}
+		kept[it.Content] = append(same, n)
+	}
+	return nil
 }
 
 // witness describes how item i is near the kept item of.

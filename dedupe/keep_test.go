@@ -157,7 +157,7 @@ func corpus(n int) []Item {
 }
 
 func TestKeepFirstLarge(t *testing.T) {
-	items := corpus(scanBelow + 1500) // large enough for the index
+	items := corpus(3500) // large enough for the index
 	for _, rule := range []Rule{{8, 3}, {10, 2}} {
 		got, err := KeepFirst(t.Context(), items, rule)
 		if err != nil {
@@ -176,7 +176,7 @@ func TestKeepFirstLarge(t *testing.T) {
 
 // TestKeepFirstAnyProcs cannot run beside other tests: GOMAXPROCS is the process's.
 func TestKeepFirstAnyProcs(t *testing.T) {
-	items := corpus(4 * scanBelow)
+	items := corpus(8192)
 	rule := Rule{Radius: 8, Words: 3}
 	want, err := KeepFirst(t.Context(), items, rule)
 	if err != nil {
@@ -283,10 +283,77 @@ func TestKeepFirstCopies(t *testing.T) {
 	}
 }
 
+// crowds are items of which nearly all pairs are near, or nearly all that share a picture
+// are not: n items each.
+func crowds(n int) map[string][]Item {
+	two := func(i int) []string { return []string{fmt.Sprint("a", i), fmt.Sprint("b", i)} }
+	four := func(i int) []string { return append(two(i), fmt.Sprint("c", i), fmt.Sprint("d", i)) }
+	spread := codes("uniform", rand.New(rand.NewPCG(3, 4)), n, 0)
+	crowds := map[string][]Item{}
+	for i := range n {
+		add := func(name string, it Item) { crowds[name] = append(crowds[name], it) }
+		add("short texts", Item{Hash: Hash{Bits: 7}, Tokens: two(i)})
+		add("short texts, some bits", Item{Hash: Hash{Bits: 7 ^ 1<<(i%64)}, Tokens: two(i)})
+		add("flat, short texts", Item{Hash: Hash{Flat: true}, Content: "x", Tokens: two(i)})
+		late := Item{Hash: Hash{Bits: spread[i]}, Tokens: four(i)}
+		if i >= n/2 {
+			late = Item{Hash: Hash{Bits: 7}, Tokens: two(i)}
+		}
+		add("after unrelated ones", late)
+		// Each is near all without text, and no two with text are near.
+		star := Item{Hash: Hash{Bits: 7}, Tokens: append(two(i), "c")[:2+i%2]}
+		add("texts of two and three words", star)
+		// Each text differs by one word from its neighbours only: chains.
+		chain := []string{fmt.Sprint("w", i/3), fmt.Sprint("w", (i+1)/3), fmt.Sprint("w", (i+2)/3), "x"}
+		add("chains", Item{Hash: Hash{Bits: 7 ^ uint64(i%3)}, Tokens: chain})
+	}
+	return crowds
+}
+
+func TestKeepFirstCrowds(t *testing.T) {
+	for name, items := range crowds(900) {
+		got, err := KeepFirst(t.Context(), items, Rule{8, 3})
+		if diff := cmp.Diff(naive(items, Rule{8, 3}), got); diff != "" || err != nil {
+			t.Errorf("%s: error %v; KeepFirst differs from the definition (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+// TestKeepFirstMemory: 10,000 items that are near pairwise are 50,000,000 pairs. What is
+// allocated in all bounds what is held at a time.
+func TestKeepFirstMemory(t *testing.T) {
+	const n, perItem = 10_000, 2500
+	for name, items := range crowds(n) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := KeepFirst(t.Context(), items, Rule{8, 3}); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if got := (after.TotalAlloc - before.TotalAlloc) / n; got > perItem {
+			t.Errorf("%s: KeepFirst allocates %d bytes an item, want at most %d", name, got, perItem)
+		}
+	}
+}
+
 func BenchmarkKeepFirst(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		items := corpus(n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := KeepFirst(b.Context(), items, Rule{8, 3}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCrowd is the worst of inputs by pairs: see crowds.
+func BenchmarkCrowd(b *testing.B) {
+	for name, items := range crowds(10_000) {
+		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := KeepFirst(b.Context(), items, Rule{8, 3}); err != nil {

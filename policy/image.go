@@ -23,6 +23,9 @@ import (
 type ImageInfo struct {
 	Format        string // jpeg, png, gif or webp
 	Width, Height int    // pixels; of a GIF, the canvas
+	// DecodedBytes is what DecodeImage will allocate, working memory included: an estimate
+	// on the high side, at most Images.MaxDecodedBytes.
+	DecodedBytes int64
 }
 
 // A Fault is an entry's trouble as data: the outcome it leads to, and why. Detail is for
@@ -49,7 +52,7 @@ const maxScans = 100
 
 // InspectImage decides from its bytes alone whether a downloaded body may be decoded:
 // the size, the magic bytes (a Content-Type or a file extension never counts), the header,
-// the caps on side and pixels, and the known stand-ins that hosts send for a missing image.
+// the caps on side, pixels and decoded bytes, and the known stand-ins that hosts send for a missing image.
 // It reads no pixels. The fault is nil exactly when the body may go to DecodeImage.
 func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	invalid := func(reason manifest.Reason, detail string, args ...any) (ImageInfo, *Fault) {
@@ -89,6 +92,11 @@ func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 		if n := bytes.Count(body, []byte{0xFF, 0xDA}); n > maxScans {
 			return invalid("too_many_scans", "%d scans, at most %d are decoded", n, maxScans)
 		}
+	}
+	info.DecodedBytes = decodedBytes(format, body, int64(info.Width), int64(info.Height))
+	if limit := p.Images.MaxDecodedBytes(); info.DecodedBytes > limit {
+		return invalid("too_many_bytes_decoded", "%s, %d by %d pixels: needs about %d bytes decoded, the policy allows %d (4 for each of max_pixels)",
+			format, info.Width, info.Height, info.DecodedBytes, limit)
 	}
 	return info, nil
 }
@@ -243,9 +251,9 @@ func animatedWebP(b []byte) bool {
 // A standIn is a picture that a host sends for one it does not have. It is known by a hash,
 // or, where nobody recorded one, by format, size in pixels and length in bytes.
 type standIn struct {
-	sha256, md5 string // lower-case hex, "" when not recorded
-	info        ImageInfo
-	length      int // bytes
+	sha256, md5 string    // lower-case hex, "" when not recorded
+	info        ImageInfo // without DecodedBytes
+	length      int       // bytes
 	fault       Fault
 }
 
@@ -254,18 +262,18 @@ type standIn struct {
 // are and nothing of the image; the same run elsewhere gets the picture.
 var standIns = []standIn{
 	{ // preview.redd.it, asset missing: sent with 404, but a cache may make it a 200
-		info: ImageInfo{"png", 130, 60}, length: 1048,
+		info: ImageInfo{Format: "png", Width: 130, Height: 60}, length: 1048,
 		fault: Fault{manifest.Placeholder, "known_placeholder", "reddit's grey picture for a missing image"},
 	},
 	{ // https://i.imgur.com/removed.png
 		sha256: "9b5936f4006146e4e1e9025b474c02863c0b5614132ad40db4b925a10e8bfbb9",
 		md5:    "d835884373f4d6c8f24742ceabe74946",
-		info:   ImageInfo{"png", 161, 81}, length: 503,
+		info:   ImageInfo{Format: "png", Width: 161, Height: 81}, length: 503,
 		fault: Fault{manifest.Placeholder, "known_placeholder", "imgur's picture for a removed image"},
 	},
 	{ // imgur for the United Kingdom since 2025-09-30
 		sha256: "faa24ec881e6040655c187a681d6dc496eb8aa41e1bd0652a180b3a40b457187",
-		info:   ImageInfo{"png", 336, 478}, length: 34641,
+		info:   ImageInfo{Format: "png", Width: 336, Height: 478}, length: 34641,
 		fault: Fault{manifest.Failed, "region_block", "imgur is not available in this region; run where it is"},
 	},
 }

@@ -117,6 +117,13 @@ func TestInspectImage(t *testing.T) {
 		{name: "thousand scans", body: append(bytes.Clone(small), bytes.Repeat([]byte{0xff, 0xda}, 1000)...), want: Fault{manifest.Invalid, "too_many_scans", ""}},
 		{name: "animated webp", body: []byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x09\x00\x00\x09\x00\x00ANIM"), want: Fault{manifest.Invalid, "animated_webp", ""}},
 		{name: "huge webp", body: []byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x10\x00\x00\x00\xff\x3f\x00\xff\x3f\x00ALPH"), want: Fault{manifest.Invalid, "too_many_pixels", ""}},
+		// 234 KB that took 592 MB to decode, and its like.
+		{name: "progressive jpeg", body: drawnJPEG(true, 6320, 6320, "", 0x11, 0x11, 0x11), want: Fault{manifest.Invalid, "too_many_bytes_decoded", ""}},
+		{name: "rgb jpeg", body: drawnJPEG(false, 6000, 6000, "RGB", 0x11, 0x11, 0x11), want: Fault{manifest.Invalid, "too_many_bytes_decoded", ""}},
+		{name: "png of 16 bits", body: drawnPNG(6320, 6320, 16, 6, false, false), want: Fault{manifest.Invalid, "too_many_bytes_decoded", ""}},
+		{name: "progressive jpeg of 20 megapixels", body: drawnJPEG(true, 5200, 3900, "", 0x22, 0x11, 0x11), format: "jpeg", w: 5200, h: 3900},
+		{name: "baseline jpeg of 39 megapixels", body: drawnJPEG(false, 6240, 6240, "", 0x11, 0x11, 0x11), format: "jpeg", w: 6240, h: 6240},
+		{name: "png of 39 megapixels", body: drawnPNG(6240, 6240, 8, 6, false, false), format: "png", w: 6240, h: 6240},
 		{name: "reddit's grey picture", body: padPNG(t, pngHeader(130, 60), 1048), want: Fault{manifest.Placeholder, "known_placeholder", ""}},
 		{name: "of its size in pixels only", body: padPNG(t, pngHeader(130, 60), 1049), format: "png", w: 130, h: 60},
 		{name: "imgur's removed.png", body: padPNG(t, pngHeader(161, 81), 503), want: Fault{manifest.Placeholder, "known_placeholder", ""}},
@@ -125,8 +132,9 @@ func TestInspectImage(t *testing.T) {
 	for _, tt := range tests {
 		info, f := p.InspectImage(tt.body)
 		if tt.format != "" {
-			if want := (ImageInfo{tt.format, tt.w, tt.h}); f != nil || info != want {
-				t.Errorf("%s: InspectImage = %v, %v; want %v", tt.name, info, f, want)
+			want := ImageInfo{tt.format, tt.w, tt.h, info.DecodedBytes} // held by TestDecodedBytes
+			if f != nil || info != want || info.DecodedBytes <= 0 {
+				t.Errorf("%s: InspectImage = %+v, %v; want %+v", tt.name, info, f, want)
 			}
 			continue
 		}
@@ -150,7 +158,7 @@ func TestStandInsByHash(t *testing.T) {
 			t.Errorf("%v: a hash is not whole", s)
 		}
 	}
-	if f := matchStandIn(standIns, "-", "-", 1048, ImageInfo{"gif", 130, 60}); f != nil {
+	if f := matchStandIn(standIns, "-", "-", 1048, ImageInfo{Format: "gif", Width: 130, Height: 60}); f != nil {
 		t.Errorf("an unknown picture is %v", f)
 	}
 }
@@ -218,6 +226,9 @@ func FuzzInspectImage(f *testing.F) {
 	f.Add([]byte(webp1x1))
 	f.Add([]byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x10\x00\x00\x00\x09\x00\x00\x09\x00\x00ALPH"))
 	f.Add(pngHeader(130, 60))
+	f.Add(drawnJPEG(true, 20, 20, "", 0x22, 0x11, 0x11))
+	f.Add(drawnJPEG(false, 20, 20, "Adobe", 0x22, 0x11, 0x11, 0x22))
+	f.Add(drawnPNG(20, 20, 16, 0, true, true))
 	f.Add([]byte("<!doctype html>"))
 	p := Default()
 	p.Images.MaxPixels, p.Images.MaxSide = 1<<16, 1<<12 // so that the fuzzer spends no time on large ones
@@ -228,6 +239,9 @@ func FuzzInspectImage(f *testing.F) {
 				t.Errorf("fault %+v with %v", fault, info)
 			}
 			return
+		}
+		if info.DecodedBytes <= 0 || info.DecodedBytes > p.Images.MaxDecodedBytes() {
+			t.Errorf("InspectImage let %+v pass", info)
 		}
 		if info.Width <= 0 || info.Height <= 0 || info.Width*info.Height > 1<<16 {
 			t.Errorf("InspectImage let %v pass", info)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,10 +78,14 @@ type hostDocument struct {
 
 // Parse reads a policy.toml. Keys that are missing take their values from Default; an
 // unknown key, a wrong type or a value out of range is an error that names file, line
-// and what to write instead. The file name is used in messages only.
+// and what to write instead. Unknown keys and values out of range are reported together,
+// a line each, up to 20. The file name is used in messages only.
 func Parse(b []byte, file string) (Policy, error) {
 	if len(b) > maxFile {
 		return Policy{}, &fileError{file, 0, fmt.Sprintf("the policy is %d bytes long, more than %d", len(b), maxFile), "is this the right file?"}
+	}
+	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		return Policy{}, &fileError{file, 1, "the file starts with a byte order mark", `save it as "UTF-8", without BOM`}
 	}
 	if !utf8.Valid(b) {
 		return Policy{}, &fileError{file, 0, "not valid UTF-8", "save the file as UTF-8 text"}
@@ -96,14 +101,33 @@ func Parse(b []byte, file string) (Policy, error) {
 		return Policy{}, syntaxError(err, file)
 	}
 	where := lines(b)
-	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return Policy{}, unknownKey(unknown[0], file, where)
+	var found []*fileError
+	for _, key := range meta.Undecoded() {
+		found = append(found, unknownKey(key, file, where))
 	}
-	p, key, err := doc.policy()
-	if err != nil {
-		return Policy{}, &fileError{file, where[key], err.Error(), ""}
+	p, bad := doc.policy()
+	for _, v := range bad {
+		found = append(found, &fileError{file, where[v.key], v.message, ""})
+	}
+	if err := together(found, file); err != nil {
+		return Policy{}, err
 	}
 	return p, nil
+}
+
+// together makes one error of those found, in the order of their lines; nil of none.
+func together(found []*fileError, file string) error {
+	const most = 20
+	slices.SortStableFunc(found, func(a, b *fileError) int { return a.line - b.line })
+	found = slices.CompactFunc(found, func(a, b *fileError) bool { return *a == *b }) // of a key in several hosts
+	var all []error
+	for _, e := range found[:min(len(found), most)] {
+		all = append(all, e)
+	}
+	if more := len(found) - most; more > 0 {
+		all = append(all, &fileError{file, 0, fmt.Sprintf("%d more faults", more), ""})
+	}
+	return errors.Join(all...)
 }
 
 // A wrong type is reported as "toml: line 3 (last key "a.b"): incompatible types: ..."
@@ -121,10 +145,13 @@ func syntaxError(err error, file string) error {
 	return &fileError{file, 0, err.Error(), ""}
 }
 
-// policy fills the gaps with defaults and checks every value. On an error it names the
-// key at fault in the form that lines uses.
-func (d *document) policy() (p Policy, key string, err error) {
-	p = Default()
+// A badValue is a setting at fault; the key has the form that lines uses.
+type badValue struct{ key, message string }
+
+// policy fills the gaps with defaults and checks every value.
+func (d *document) policy() (Policy, []badValue) {
+	p := Default()
+	var bad []badValue
 	set(&p.Reddit.RequestsPerMinute, d.Reddit.RequestsPerMinute)
 	set(&p.Reddit.MassRemovalShare, d.Reddit.MassRemovalShare)
 	for _, t := range []struct {
@@ -138,9 +165,12 @@ func (d *document) policy() (p Policy, key string, err error) {
 		if t.text == nil {
 			continue
 		}
-		if *t.to, err = time.ParseDuration(*t.text); err != nil {
-			return p, t.key, fmt.Errorf(`%s: %q is not a duration; write for example "30s", "90m" or "48h"`, t.key, *t.text)
+		duration, err := time.ParseDuration(*t.text)
+		if err != nil {
+			bad = append(bad, badValue{t.key, fmt.Sprintf(`%s: %q is not a duration; write for example "30s", "90m" or "48h"`, t.key, *t.text)})
+			continue
 		}
+		*t.to = duration
 	}
 	set(&p.Images.MaxBytes, d.Images.MaxBytes)
 	set(&p.Images.MaxPixels, d.Images.MaxPixels)
@@ -160,8 +190,7 @@ func (d *document) policy() (p Policy, key string, err error) {
 		set(&host.Concurrency, h.Concurrency)
 		p.Images.Hosts = append(p.Images.Hosts, host)
 	}
-	key, err = p.check()
-	return p, key, err
+	return p, append(bad, p.check()...)
 }
 
 func set[T any](to, from *T) {
@@ -170,9 +199,9 @@ func set[T any](to, from *T) {
 	}
 }
 
-// check returns the first setting that is out of range. The comparisons are written so
-// that NaN fails them.
-func (p Policy) check() (key string, err error) {
+// check returns the settings that are out of range. The comparisons are written so that
+// NaN fails them.
+func (p Policy) check() []badValue {
 	type rule struct {
 		key  string
 		ok   bool
@@ -194,22 +223,23 @@ func (p Policy) check() (key string, err error) {
 		{"dedupe.hash_radius", in(float64(d.HashRadius), 0, 31), d.HashRadius, "0 to 31, of the 64 bits of a hash"},
 		{"dedupe.word_difference", in(float64(d.WordDifference), 0, 1000), d.WordDifference, "0 to 1000"},
 	}
+	hosts := map[string]bool{}
 	for n, h := range i.Hosts {
 		at := fmt.Sprintf("images.host[%d].", n)
 		rules = append(rules,
 			rule{at + "name", hostName(h.Name), fmt.Sprintf("%q", h.Name), "a host name such as i.redd.it, without scheme, port, path or wildcard"},
 			rule{at + "requests_per_second", h.RequestsPerSecond > 0 && h.RequestsPerSecond <= 100, h.RequestsPerSecond, "more than 0 and at most 100"},
-			rule{at + "concurrency", in(float64(h.Concurrency), 1, 64), h.Concurrency, "1 to 64"})
-		for m := range n {
-			rules = append(rules, rule{at + "name", i.Hosts[m].Name != h.Name, fmt.Sprintf("%q", h.Name), "a host that is not in the list already"})
-		}
+			rule{at + "concurrency", in(float64(h.Concurrency), 1, 64), h.Concurrency, "1 to 64"},
+			rule{at + "name", h.Name == "" || !hosts[h.Name], fmt.Sprintf("%q", h.Name), "a host that is not in the list already"})
+		hosts[h.Name] = true
 	}
+	var bad []badValue
 	for _, rule := range rules {
 		if !rule.ok {
-			return rule.key, fmt.Errorf("%s is %v; it must be %s", rule.key, rule.got, rule.want)
+			bad = append(bad, badValue{rule.key, fmt.Sprintf("%s is %v; it must be %s", rule.key, rule.got, rule.want)})
 		}
 	}
-	return "", nil
+	return bad
 }
 
 // hostName reports whether s is a lower-case DNS name of two labels or more whose last
@@ -265,7 +295,7 @@ func note(found map[string]int, key string, n int) {
 }
 
 // unknownKey makes the error for a key that no setting has.
-func unknownKey(key toml.Key, file string, where map[string]int) error {
+func unknownKey(key toml.Key, file string, where map[string]int) *fileError {
 	name := key.String()
 	line := where[name]
 	for n := 0; line == 0 && n < len(where); n++ { // inside an array of tables

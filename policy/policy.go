@@ -10,7 +10,9 @@
 //
 // InspectImage reads headers only; a body that passes can still fail in DecodeImage.
 // DecodeImage recovers from a panic of a decoder, but cannot stop one that is slow:
-// the caps on bytes, pixels and JPEG scans bound the work, they do not time it.
+// the caps on bytes, pixels and JPEG scans bound the work, they do not time it. The
+// estimate of decoded bytes leaves out the Huffman tables of a lossless WebP, which are
+// small in honest files and can be made to take some 180 MB.
 package policy
 
 import (

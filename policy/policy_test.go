@@ -19,8 +19,8 @@ func TestDefaultTOMLSaysDefault(t *testing.T) {
 	if diff := cmp.Diff(Default(), got); diff != "" {
 		t.Errorf("Parse(DefaultTOML()) differs from Default() (-want +got):\n%s", diff)
 	}
-	if key, err := Default().check(); err != nil {
-		t.Errorf("Default() fails its own check at %s: %v", key, err)
+	if bad := Default().check(); len(bad) > 0 {
+		t.Errorf("Default() fails its own check: %v", bad)
 	}
 	// Each key must be written out: a maintainer edits what stands there.
 	for _, key := range keysOf(reflect.TypeFor[document](), "") {
@@ -95,6 +95,8 @@ func TestParseErrors(t *testing.T) {
 		{"host twice", "[[images.host]]\nname = 'a.b'\n[[images.host]]\nname = 'A.B'\n", `p.toml:4: images.host[1].name is "a.b"; it must be a host that is not in the list already`},
 		{"host too fast", "[[images.host]]\nname = 'a.b'\nrequests_per_second = 1000\n", "p.toml:3: images.host[0].requests_per_second is 1000"},
 		{"host without a place", "[[images.host]]\nname = 'a.b'\nconcurrency = 0\n", "images.host[0].concurrency is 0"},
+		{"byte order mark", "\xef\xbb\xbf[reddit]\n", `p.toml:1: the file starts with a byte order mark (save it as "UTF-8", without BOM)`},
+		{"UTF-16", "\xff\xfe[\x00", "p.toml:1: the file starts with a byte order mark"},
 		{"not UTF-8", "\xff", "not valid UTF-8"},
 		{"too long", strings.Repeat("#\n", maxFile), "is this the right file?"},
 		{"a line too long", "\n" + strings.Repeat("a.", maxLine) + "b = 1", "p.toml:2: the line is"},
@@ -104,6 +106,42 @@ func TestParseErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "p.toml") {
 			t.Errorf("%s: Parse = %v, want an error with %q", tt.name, err, tt.want)
 		}
+	}
+}
+
+// TestParseAllErrors: whoever mends a policy sees all that is wrong with it.
+func TestParseAllErrors(t *testing.T) {
+	_, err := Parse([]byte(`[filter]
+mode = "keep"
+[reddit]
+requests_per_minute = 101
+recheck_within = "48"
+requests = 3
+[[images.host]]
+name = "a.b"
+concurrency = 65
+[[images.host]]
+name = "A.B"
+[[images.host]]
+name = "a.b"
+`), "p")
+	want := []string{"p:2: filter.mode is", "p:4: reddit.requests_per_minute is 101", `p:5: reddit.recheck_within: "48"`,
+		"p:6: unknown key reddit.requests", "p:9: images.host[0].concurrency is 65", "p:11: images.host[1].name is", "p:13: images.host[2].name is"}
+	if err == nil {
+		t.Fatal("Parse gave no error")
+	}
+	got := strings.Split(err.Error(), "\n")
+	if len(got) != len(want) {
+		t.Fatalf("Parse reports %d faults, want %d:\n%v", len(got), len(want), err)
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("fault %d is %q, want %q", i, got[i], want[i])
+		}
+	}
+	_, err = Parse([]byte("[x]\n"+strings.Repeat("[[images.host]]\n", 30)), "p")
+	if got := strings.Split(err.Error(), "\n"); len(got) != 21 || got[20] != "p: 11 more faults" {
+		t.Errorf("Parse of 31 faults reports:\n%v", err)
 	}
 }
 
@@ -189,8 +227,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if key, err := p.check(); err != nil {
-			t.Errorf("Parse let %s pass: %v", key, err)
+		if bad := p.check(); len(bad) > 0 {
+			t.Errorf("Parse let %v pass", bad)
 		}
 		reversed := p
 		reversed.Images.Hosts = slices.Clone(p.Images.Hosts)

@@ -66,9 +66,6 @@ type Verdict struct {
 	Language string  // the other language with most function words, ISO 639-1 or "tl"; "" when none has one
 }
 
-// Passes reports whether the text may stay.
-func (v Verdict) Passes() bool { return v.Outcome == "" }
-
 // The constants of the rule. Rows of measured figures are for 549 real memes and 88
 // blank templates read by three-pass OCR.
 const (

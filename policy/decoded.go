@@ -1,0 +1,148 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// decodedFloor is what any image may take decoded, whatever the policy: below it the
+// rounding up to whole blocks, not the picture, would be judged.
+const decodedFloor = 1 << 20
+
+// MaxDecodedBytes returns the bound on ImageInfo.DecodedBytes: four bytes for every pixel
+// that is allowed, which is what most pictures of the largest size need, and at least 1 MiB.
+func (i Images) MaxDecodedBytes() int64 { return max(4*i.MaxPixels, decodedFloor) }
+
+// decodedBytes estimates, from the header alone, the bytes that DecodeImage allocates for
+// an image of w by h pixels, working memory included. What the header leaves open is
+// taken at its worst. The figures are those of the decoders of Go 1.26 and x/image 0.47.
+func decodedBytes(format string, body []byte, w, h int64) int64 {
+	switch format {
+	case "jpeg":
+		return decodedJPEG(body, w, h)
+	case "png":
+		return w * h * perPixelPNG(body)
+	case "gif":
+		return w * h * 6 // the frame, the same unlaced, and NRGBA when it is less than the canvas
+	}
+	return (w + 15) / 16 * 16 * ((h + 15) / 16 * 16) * perPixelWebP(body)
+}
+
+// decodedJPEG counts the samples of the components, in whole blocks. A progressive file
+// keeps a coefficient of four bytes for each until the last scan, and RGB and CMYK end in
+// a second picture of four bytes a pixel.
+func decodedJPEG(body []byte, w, h int64) int64 {
+	const worst = 3 + 12 + 4 // progressive, RGB, nothing subsampled
+	frame, progressive := jpegFrame(body)
+	const header, each = 6, 3
+	if len(frame) < header+each || len(frame) < header+each*int(frame[5]) {
+		return w * h * worst
+	}
+	n := int(frame[5])
+	var maxH, maxV, samples int64 = 1, 1, 0 // samples of a block of 8 maxH by 8 maxV pixels
+	for c := range n {
+		hv := int64(frame[header+each*c+1])
+		if n == 1 {
+			hv = 0x11 // the factors of a single component mean nothing
+		}
+		maxH, maxV = max(maxH, hv>>4), max(maxV, hv&15)
+		samples += 64 * (hv >> 4) * (hv & 15)
+	}
+	blocks := (w + 8*maxH - 1) / (8 * maxH) * ((h + 8*maxV - 1) / (8 * maxV))
+	bytes := blocks * samples
+	if progressive {
+		bytes *= 1 + 4
+	}
+	if n == 4 || n == 3 && mayBeRGB(frame, body) {
+		bytes += 4 * w * h
+	}
+	return bytes
+}
+
+// mayBeRGB reports whether a JPEG of three components can hold RGB instead of YCbCr: its
+// components are called R, G and B, or an Adobe segment, which may come last, says so.
+func mayBeRGB(frame, body []byte) bool {
+	const app14, transformAt = 0xEE, 11
+	if frame[6] == 'R' && frame[9] == 'G' && frame[12] == 'B' {
+		return true
+	}
+	for i := 3; ; i++ {
+		next := bytes.Index(body[i:], []byte("Adobe"))
+		if next < 0 {
+			return false
+		}
+		i += next
+		if body[i-3] == app14 && i+transformAt < len(body) && body[i+transformAt] == 0 {
+			return true
+		}
+	}
+}
+
+// jpegFrame returns the content of the frame header, as the decoder will find it, and
+// whether the file is progressive; nil when there is none. The decoder takes one frame
+// header only.
+func jpegFrame(b []byte) (frame []byte, progressive bool) {
+	for i := 2; i+1 < len(b); {
+		marker := b[i+1]
+		switch {
+		case b[i] != 0xFF, marker == 0xFF: // stray bytes; fill bytes
+			i++
+			continue
+		case marker == 0, marker >= 0xD0 && marker <= 0xD7: // no segment
+			i += 2
+			continue
+		case i+4 > len(b):
+			return nil, false
+		}
+		from, to := i+4, i+2+int(binary.BigEndian.Uint16(b[i+2:]))
+		if to < from || to > len(b) {
+			return nil, false
+		}
+		if marker >= 0xC0 && marker <= 0xC2 {
+			return b[from:to], marker == 0xC2
+		}
+		i = to
+	}
+	return nil, false
+}
+
+// perPixelPNG reads the depth, the colour type and the interlacing from the header, which
+// is the first chunk. An interlaced file is decoded into seven smaller pictures first,
+// of as many pixels together.
+func perPixelPNG(b []byte) int64 {
+	const depthAt, interlaceAt, grey, paletted = 24, 28, 0, 3
+	if len(b) <= interlaceAt {
+		return 2 * 8
+	}
+	depth, colour := b[depthAt], b[depthAt+1]
+	transparent := bytes.Contains(b, []byte("tRNS")) // a chunk that gives grey an alpha channel
+	var n int64
+	switch {
+	case colour == grey && !transparent:
+		n = max(1, int64(depth)/8)
+	case colour == paletted:
+		n = 1
+	default:
+		n = 4 * max(1, int64(depth)/8)
+	}
+	if b[interlaceAt] != 0 {
+		n *= 2
+	}
+	return n
+}
+
+// perPixelWebP goes by the first chunk: lossy is 4:2:0, rounded up here; lossless is NRGBA
+// and, with a palette, the packed picture; the alpha channel of a lossy picture is
+// decoded as a lossless picture of its own.
+func perPixelWebP(b []byte) int64 {
+	const lossy, lossless, alpha, kindAt, flagsAt, alphaFlag = 2, 6, 1, 12, 20, 0x10
+	if len(b) > flagsAt {
+		switch kind := string(b[kindAt : kindAt+4]); {
+		case kind == "VP8 ":
+			return lossy
+		case kind == "VP8L", kind == "VP8X" && b[flagsAt]&alphaFlag == 0:
+			return lossless
+		}
+	}
+	return lossy + lossless + alpha
+}

@@ -1,0 +1,203 @@
+package policy
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"image/gif"
+	"runtime"
+	"testing"
+)
+
+// drawnJPEG writes a plain grey JPEG in which every block is a bit or two. factors are
+// those of the components, horizontal and vertical; as is "RGB" for components of these
+// names, "Adobe" for a segment that says there is no YCbCr, or "".
+func drawnJPEG(progressive bool, w, h int, as string, factors ...byte) []byte {
+	b := []byte("\xFF\xD8")
+	segment := func(marker byte, content ...byte) {
+		b = append(b, 0xFF, marker)
+		b = binary.BigEndian.AppendUint16(b, uint16(len(content)+2))
+		b = append(b, content...)
+	}
+	if as == "Adobe" {
+		segment(0xEE, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00")...)
+	} else if as == "" {
+		segment(0xE0, []byte("JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00")...)
+	}
+	segment(0xDB, append([]byte{0}, bytes.Repeat([]byte{1}, 64)...)...)
+	frame := []byte{8, byte(h >> 8), byte(h), byte(w >> 8), byte(w), byte(len(factors))}
+	scan := []byte{byte(len(factors))}
+	maxH, maxV, perMCU := 1, 1, 0
+	for i, hv := range factors {
+		name := byte(i + 1)
+		if as == "RGB" {
+			name = as[i]
+		}
+		frame, scan = append(frame, name, hv, 0), append(scan, name, 0)
+		if len(factors) == 1 {
+			hv = 0x11
+		}
+		maxH, maxV, perMCU = max(maxH, int(hv>>4)), max(maxV, int(hv&15)), perMCU+int(hv>>4)*int(hv&15)
+	}
+	bits := perMCU * ((w + 8*maxH - 1) / (8 * maxH)) * ((h + 8*maxV - 1) / (8 * maxV))
+	table := append(make([]byte, 17), 0) // the code 0, of one bit, means 0
+	table[1] = 1
+	segment(0xC4, table...)
+	if progressive {
+		segment(0xC2, frame...)
+		scan = append(scan, 0, 0, 0) // the first coefficients only
+	} else {
+		segment(0xC0, frame...)
+		segment(0xC4, append([]byte{0x10}, table[1:]...)...)
+		scan = append(scan, 0, 63, 0)
+		bits *= 2
+	}
+	segment(0xDA, scan...)
+	b = append(b, make([]byte, bits/8+1)...)
+	return append(b, 0xFF, 0xD9)
+}
+
+// drawnPNG writes a black PNG.
+func drawnPNG(w, h, depth, colour int, interlaced, transparent bool) []byte {
+	channels := map[int]int{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+	passes := [][4]int{{0, 0, 1, 1}} // x, y, and their steps
+	ihdr := binary.BigEndian.AppendUint32([]byte("IHDR"), uint32(w))
+	ihdr = append(binary.BigEndian.AppendUint32(ihdr, uint32(h)), byte(depth), byte(colour), 0, 0, 0)
+	if interlaced {
+		ihdr[len(ihdr)-1] = 1
+		passes = [][4]int{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
+	}
+	var data bytes.Buffer
+	data.WriteString("IDAT")
+	packed := zlib.NewWriter(&data)
+	for _, p := range passes {
+		cols, rows := (w-p[0]+p[2]-1)/p[2], (h-p[1]+p[3]-1)/p[3]
+		for range rows {
+			packed.Write(make([]byte, 1+(cols*channels*depth+7)/8))
+		}
+	}
+	packed.Close()
+	b := append([]byte("\x89PNG\r\n\x1a\n"), chunk(ihdr)...)
+	if colour == 3 {
+		b = append(b, chunk([]byte("PLTE\x00\x00\x00"))...)
+	}
+	if transparent {
+		b = append(b, chunk([]byte("tRNS\x00\x01"))...)
+	}
+	b = append(b, chunk(data.Bytes())...)
+	return append(b, chunk([]byte("IEND"))...)
+}
+
+// TestDecodedBytes holds the estimate against what the decoders allocate: it may not be
+// below that, and where it is far above, images are refused without need.
+func TestDecodedBytes(t *testing.T) {
+	const w, h = 1003, 700
+	p := Default()
+	var part bytes.Buffer
+	err := gif.EncodeAll(&part, &gif.GIF{Image: []*image.Paletted{image.NewPaletted(image.Rect(0, 0, w-1, h), color.Palette{color.Black, color.White})},
+		Delay: []int{1}, Config: image.Config{Width: w, Height: h}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		body []byte
+		over float64 // the estimate may be this many times too high
+	}{
+		{"jpeg, grey", drawnJPEG(false, w, h, "", 0x11), 1.1},
+		{"jpeg, grey with factors", drawnJPEG(false, w, h, "", 0x22), 1.1},
+		{"jpeg, 4:4:4", drawnJPEG(false, w, h, "", 0x11, 0x11, 0x11), 1.1},
+		{"jpeg, 4:4:4 in other words", drawnJPEG(false, w, h, "", 0x21, 0x21, 0x21), 1.1},
+		{"jpeg, 4:2:0", drawnJPEG(false, w, h, "", 0x22, 0x11, 0x11), 1.1},
+		{"jpeg, 4:1:1", drawnJPEG(false, w, h, "", 0x41, 0x11, 0x11), 1.1},
+		{"jpeg, RGB", drawnJPEG(false, w, h, "RGB", 0x11, 0x11, 0x11), 1.1},
+		{"jpeg, RGB by Adobe", drawnJPEG(false, w, h, "Adobe", 0x11, 0x11, 0x11), 1.1},
+		{"jpeg, CMYK", drawnJPEG(false, w, h, "Adobe", 0x11, 0x11, 0x11, 0x11), 1.1},
+		{"jpeg, CMYK subsampled", drawnJPEG(false, w, h, "Adobe", 0x22, 0x11, 0x11, 0x22), 1.1},
+		{"progressive, grey", drawnJPEG(true, w, h, "", 0x11), 1.1},
+		{"progressive, 4:4:4", drawnJPEG(true, w, h, "", 0x11, 0x11, 0x11), 1.1},
+		{"progressive, 4:2:0", drawnJPEG(true, w, h, "", 0x22, 0x11, 0x11), 1.1},
+		{"progressive, RGB", drawnJPEG(true, w, h, "RGB", 0x11, 0x11, 0x11), 1.1},
+		{"progressive, CMYK", drawnJPEG(true, w, h, "Adobe", 0x11, 0x11, 0x11, 0x11), 1.1},
+		{"png, 1 bit", drawnPNG(w, h, 1, 0, false, false), 1.1},
+		{"png, grey", drawnPNG(w, h, 8, 0, false, false), 1.1},
+		{"png, grey, transparent", drawnPNG(w, h, 8, 0, false, true), 1.1},
+		{"png, grey of 16 bits", drawnPNG(w, h, 16, 0, false, false), 1.1},
+		{"png, grey of 16 bits, transparent", drawnPNG(w, h, 16, 0, false, true), 1.1},
+		{"png, grey and alpha", drawnPNG(w, h, 8, 4, false, false), 1.1},
+		{"png, grey and alpha of 16 bits", drawnPNG(w, h, 16, 4, false, false), 1.1},
+		{"png, palette", drawnPNG(w, h, 8, 3, false, false), 1.1},
+		{"png, RGB", drawnPNG(w, h, 8, 2, false, false), 1.1},
+		{"png, RGBA", drawnPNG(w, h, 8, 6, false, false), 1.1},
+		{"png, RGB of 16 bits", drawnPNG(w, h, 16, 2, false, false), 1.1},
+		{"png, RGBA of 16 bits", drawnPNG(w, h, 16, 6, false, false), 1.1},
+		{"png, RGBA, interlaced", drawnPNG(w, h, 8, 6, true, false), 1.1},
+		{"gif", encode(t, "gif", drawn(w, h)), 6},
+		{"gif, part of the canvas", part.Bytes(), 1.5},
+		{"webp", []byte(webp1x1), 100},
+	} {
+		info, f := p.InspectImage(tt.body)
+		if f != nil {
+			t.Errorf("%s: InspectImage: %v", tt.name, f)
+			continue
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := DecodeImage(tt.body); err != nil {
+			t.Errorf("%s: DecodeImage: %v", tt.name, err)
+		}
+		runtime.ReadMemStats(&after)
+		const buffers = 100 << 10 // of the readers, for any size
+		got := float64(after.TotalAlloc - before.TotalAlloc)
+		if estimate := float64(info.DecodedBytes); got > estimate+buffers || estimate > got*tt.over {
+			t.Errorf("%s: DecodedBytes = %.0f, decoding allocates %.0f", tt.name, estimate, got)
+		}
+	}
+}
+
+// TestDecodedBytesWebP holds the factors by kind; nothing here writes such files.
+func TestDecodedBytesWebP(t *testing.T) {
+	for head, want := range map[string]int64{
+		"VP8 ": 2, "VP8L": 6, "VP8X\x0a\x00\x00\x00\x00": 6, "VP8X\x0a\x00\x00\x00\x10": 9, "JUNK": 9, "": 9,
+	} {
+		body := append([]byte("RIFF\x1e\x00\x00\x00WEBP"+head), make([]byte, 9*min(1, len(head)))...)
+		if got := decodedBytes("webp", body, 17, 16); got != 32*16*want {
+			t.Errorf("decodedBytes of %q = %d, want %d", head, got, 32*16*want)
+		}
+	}
+}
+
+// TestJPEGFrame: the frame header must be the one that the decoder finds.
+func TestJPEGFrame(t *testing.T) {
+	plain := drawnJPEG(true, 100, 50, "", 0x11)
+	at := bytes.Index(plain, []byte("\xFF\xC2"))
+	want := plain[at+4 : at+4+9]
+	for name, inserted := range map[string]string{
+		"plain": "", "fill bytes": "\xFF\xFF\xFF", "stray bytes": "abc", "an escaped byte": "\xFF\x00", "a restart": "\xFF\xD3",
+		"a comment with a header in it": "\xFF\xFE\x00\x0d\xFF\xC0\x00\x0b\x08\x00\x01\x00\x01\x01\x01",
+	} {
+		body := append(append(bytes.Clone(plain[:at]), inserted...), plain[at:]...)
+		cfg, err := codecs["jpeg"].config(bytes.NewReader(body))
+		frame, progressive := jpegFrame(body)
+		if err != nil || cfg.Width != 100 || !bytes.Equal(frame, want) || !progressive {
+			t.Errorf("%s: jpegFrame = %x, %v; the decoder finds %d by %d pixels, %v", name, frame, progressive, cfg.Width, cfg.Height, err)
+		}
+	}
+	if frame, _ := jpegFrame(plain[:at+5]); frame != nil {
+		t.Errorf("jpegFrame of a cut file = %x", frame)
+	}
+	if got, want := decodedBytes("jpeg", plain[:at+5], 10, 10), int64(1900); got != want {
+		t.Errorf("decodedBytes without a frame header = %d, want the worst, %d", got, want)
+	}
+}
+
+// TestSmallPolicy: with a tiny max_pixels the rounding to blocks refuses nothing.
+func TestSmallPolicy(t *testing.T) {
+	p := Default()
+	p.Images.MaxPixels = 1
+	if info, f := p.InspectImage(drawnJPEG(true, 1, 1, "", 0x22, 0x11, 0x11)); f != nil {
+		t.Errorf("InspectImage of one pixel = %+v, %v", info, f)
+	}
+}
