@@ -45,7 +45,7 @@ type readJob struct {
 type queues struct {
 	fetch  map[string]chan fetchJob // by host name of the policy
 	read   chan readJob
-	pixels *semaphore.Weighted // pixels decoded at once, over all stages
+	memory *semaphore.Weighted // bytes of decoded images at once, over all stages
 }
 
 // gather runs resolve, fetch and ocr side by side.
@@ -57,7 +57,7 @@ func (r *run) gather(ctx context.Context) error {
 	r.recheck = changed
 	g, running := errgroup.WithContext(ctx) // running ends with the group
 	r.queues = &queues{fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
-		pixels: semaphore.NewWeighted(r.Policy.Images.MaxPixels)}
+		memory: semaphore.NewWeighted(r.Policy.Images.MaxDecodedBytes())}
 	var senders sync.WaitGroup
 	for _, host := range r.Policy.Images.Hosts {
 		jobs := make(chan fetchJob, queueLength)
@@ -300,12 +300,12 @@ func (r *run) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
 	if fault != nil {
 		return fault
 	}
-	weight := min(int64(info.Width)*int64(info.Height), r.Policy.Images.MaxPixels)
-	if err := r.queues.pixels.Acquire(ctx, weight); err != nil {
+	done, err := r.reserve(ctx, info)
+	if err != nil {
 		return err
 	}
 	hash, err := decodeAndHash(body)
-	r.queues.pixels.Release(weight)
+	done()
 	if err != nil {
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
 	}
@@ -320,6 +320,16 @@ func (r *run) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
 	}
 	r.Progress.fetched()
 	return send(ctx, r, r.queues.read, readJob{key: j.entry.Key, image: img})
+}
+
+// reserve waits until an image may be decoded: all that are decoded at once take no more
+// memory than the largest that the policy allows.
+func (r *run) reserve(ctx context.Context, info policy.ImageInfo) (done func(), err error) {
+	weight := min(info.DecodedBytes, r.Policy.Images.MaxDecodedBytes())
+	if err := r.queues.memory.Acquire(ctx, weight); err != nil {
+		return nil, err
+	}
+	return func() { r.queues.memory.Release(weight) }, nil
 }
 
 func decodeAndHash(body []byte) (dedupe.Hash, error) {
@@ -360,12 +370,16 @@ func (r *run) read(ctx context.Context, j readJob) error {
 	if err != nil {
 		return err
 	}
-	weight := min(int64(j.image.Width)*int64(j.image.Height), r.Policy.Images.MaxPixels)
-	if err := r.queues.pixels.Acquire(ctx, weight); err != nil {
+	info, fault := r.Policy.InspectImage(body)
+	if fault != nil {
+		return r.lose(ctx, j.key, "", fault)
+	}
+	done, err := r.reserve(ctx, info)
+	if err != nil {
 		return err
 	}
 	reading, err := r.recognize(ctx, j, body)
-	r.queues.pixels.Release(weight)
+	done()
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ var exitMeanings = []struct {
 	{exitDone, "done"},
 	{exitFailed, "failed"},
 	{exitUsage, "usage: a wrong flag, release or manifest; nothing was written"},
-	{exitRetry, "finished, but some entries can be retried, or a mass removal waits for confirmation"},
+	{exitRetry, "some entries can be retried, Reddit gave no answer, or a mass removal waits for confirmation"},
 	{exitInUse, "the workspace is in use by another run"},
 	{exitRejected, "credentials or approval missing or rejected"},
 	{exitInterrupted, "interrupted; the same command goes on from there"},
@@ -79,6 +79,7 @@ func diagnose(err error) (code int, hint string) {
 		other    *workspace.OtherRelease
 		denied   *reddit.Denied
 		tooLong  *reddit.WaitTooLong
+		silent   *reddit.Unreachable
 		noOCR    *ocr.StartError
 		loss     *pipeline.LossError
 	)
@@ -91,8 +92,10 @@ func diagnose(err error) (code int, hint string) {
 		return exitUsage, ""
 	case errors.As(err, &denied):
 		return exitRejected, "" // the error itself says what to do
+	case errors.As(err, &silent):
+		return exitRetry, "" // the error itself says what to do
 	case errors.As(err, &tooLong):
-		return exitFailed, "nothing is lost: run the same command again when the wait is over"
+		return exitRetry, "nothing is lost: run the same command again when the wait is over"
 	case errors.As(err, &noOCR):
 		return exitFailed, noOCR.Hint
 	case errors.Is(err, reddit.ErrNoApproval):
