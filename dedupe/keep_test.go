@@ -323,7 +323,9 @@ func TestKeepFirstCrowds(t *testing.T) {
 // allocated in all bounds what is held at a time.
 func TestKeepFirstMemory(t *testing.T) {
 	const n, perItem = 10_000, 2500
-	for name, items := range crowds(n) {
+	all := crowds(n)
+	delete(all, "chains") // few of which are near, and slow
+	for name, items := range all {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		if _, err := KeepFirst(t.Context(), items, Rule{8, 3}); err != nil {

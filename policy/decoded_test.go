@@ -59,14 +59,21 @@ func drawnJPEG(progressive bool, w, h int, as string, factors ...byte) []byte {
 	return append(b, 0xFF, 0xD9)
 }
 
-// drawnPNG writes a black PNG.
-func drawnPNG(w, h, depth, colour int, interlaced, transparent bool) []byte {
-	channels := map[int]int{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
-	passes := [][4]int{{0, 0, 1, 1}} // x, y, and their steps
+// pngHead is the start of a PNG, up to where the pixels follow.
+func pngHead(w, h, depth, colour int, interlaced bool) []byte {
 	ihdr := binary.BigEndian.AppendUint32([]byte("IHDR"), uint32(w))
 	ihdr = append(binary.BigEndian.AppendUint32(ihdr, uint32(h)), byte(depth), byte(colour), 0, 0, 0)
 	if interlaced {
 		ihdr[len(ihdr)-1] = 1
+	}
+	return append([]byte("\x89PNG\r\n\x1a\n"), chunk(ihdr)...)
+}
+
+// drawnPNG writes a black PNG.
+func drawnPNG(w, h, depth, colour int, interlaced, transparent bool) []byte {
+	channels := map[int]int{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+	passes := [][4]int{{0, 0, 1, 1}} // x, y, and their steps
+	if interlaced {
 		passes = [][4]int{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
 	}
 	var data bytes.Buffer
@@ -79,7 +86,7 @@ func drawnPNG(w, h, depth, colour int, interlaced, transparent bool) []byte {
 		}
 	}
 	packed.Close()
-	b := append([]byte("\x89PNG\r\n\x1a\n"), chunk(ihdr)...)
+	b := pngHead(w, h, depth, colour, interlaced)
 	if colour == 3 {
 		b = append(b, chunk([]byte("PLTE\x00\x00\x00"))...)
 	}
