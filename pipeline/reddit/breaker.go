@@ -11,9 +11,9 @@ import (
 
 const (
 	// maxFailures is how many calls in a row may fail at a host before it is left alone.
-	// With the pauses between them (4, 16, 64 and 256 s) and the repetitions in them that is
-	// 20 requests in six minutes: longer than passing trouble lasts, and few enough to send
-	// to a host that refuses or is down.
+	// With the pauses between them (4, 16, 64 and 256 s, the first only for a rate limit) and
+	// the repetitions in them that is 20 requests in six minutes: longer than passing trouble
+	// lasts, and few enough to send to a host that refuses or is down.
 	maxFailures = 5
 	// restFor is how long a host is left alone then. It is longer than Reddit's window.
 	restFor = maxWait
@@ -99,7 +99,7 @@ func (k *call) conclude(err error) error {
 	switch n := k.lane.breaker.failed(k.before, why, now); {
 	case n >= maxFailures:
 		return why
-	case n > 0:
+	case n > 1, n == 1 && reason == waitRateLimit: // a single 5xx can be the trouble of one image
 		k.lane.pauseUntil(now.Add(min(k.c.retryWait<<(2*n), maxWait)), reason)
 	}
 	return nil

@@ -60,9 +60,16 @@ func TestUnreachable(t *testing.T) {
 						t.Fatalf("Look %d: unreachable is %v", i, got)
 					}
 				}
-				if got, want := secondsOf(s.times(apiHost, start)), []float64{
-					0, 0.75, 2.25, 5.25, 9.25, 10, 11.5, 14.5, 30.5, 31.25, 32.75, 35.75, 99.75, 100.5, 102, 105, 361, 361.75, 363.25, 366.25,
-				}; !slices.Equal(got, want) {
+				want := []float64{0, 0.75, 2.25, 5.25}
+				first := 5.25
+				if tt.wait == waitRateLimit {
+					first += 4
+				}
+				for _, pause := range []float64{0, 5.25 + 16, 2*5.25 + 16 + 64, 3*5.25 + 16 + 64 + 256} {
+					at := first + pause
+					want = append(want, at, at+0.75, at+2.25, at+5.25)
+				}
+				if got := secondsOf(s.times(apiHost, start)); !slices.Equal(got, want) {
 					t.Errorf("asked at %v, want %v", got, want)
 				}
 				for _, told := range w.all {

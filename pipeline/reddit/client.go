@@ -46,8 +46,8 @@ type Options struct {
 	Log       *slog.Logger   // nil = discard
 	OnWait    func(Wait)     // called before every wait over 2 s, from any goroutine; may be nil
 	// RetryWait is the pause before a first retry; it doubles with each further one. After
-	// a call that failed, its host rests for four times as long, after the next for 16
-	// times, and so on. 0 = 1 s.
+	// a call that was refused by a rate limit its host rests for four times as long, after
+	// the second failure in a row, of whatever kind, for 16 times, and so on. 0 = 1 s.
 	RetryWait time.Duration
 }
 
