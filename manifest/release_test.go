@@ -257,7 +257,7 @@ func TestSymlinkCannotLeaveTheFolder(t *testing.T) {
 	outside := filepath.Join(folder(t, map[string]string{"a.csv": figsimHeader + testRow}), "a.csv")
 	dir := folder(t, map[string]string{"release.toml": "name = \"x\"\nmanifest = \"a.csv\"\nschema = \"figsim\"\n"})
 	if err := os.Symlink(outside, filepath.Join(dir, "a.csv")); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	_, err := Open(dir, Options{})
 	matchPlaces(t, places(t, err), []string{`release.toml:2:0 manifest "a.csv" cannot be opened: path escapes from parent`})

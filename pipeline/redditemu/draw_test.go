@@ -3,35 +3,13 @@ package redditemu
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"image"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/image/webp"
 )
-
-// REDDITEMU_LOOK=DIR go test -run Look writes pictures for people to look at.
-func TestDrawLook(t *testing.T) {
-	dir := os.Getenv("REDDITEMU_LOOK")
-	if dir == "" {
-		t.Skip("set REDDITEMU_LOOK to a folder to look at drawn pictures")
-	}
-	for i := range 12 {
-		for _, style := range []Style{StyleOutline, StylePanel, StyleScreenshot, StyleBare} {
-			d, err := Draw(Spec{Seed: uint64(i) + 1, Style: style, Language: append([]string{"en", "en", "en", "en", "salad"}, Languages()...)[i%11]})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d.jpg", style, i)), d.Body, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
 
 func TestDrawFormats(t *testing.T) {
 	for _, format := range []string{"jpeg", "png", "gif", "webp"} {
