@@ -50,11 +50,6 @@ type queues struct {
 
 // gather runs resolve, fetch and ocr side by side.
 func (r *run) gather(ctx context.Context) error {
-	changed, err := r.settingsChanged(ctx)
-	if err != nil {
-		return err
-	}
-	r.recheck = changed
 	g, running := errgroup.WithContext(ctx) // running ends with the group
 	r.queues = &queues{fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
 		memory: semaphore.NewWeighted(r.Policy.Images.MaxDecodedBytes())}
@@ -94,15 +89,7 @@ func (r *run) gather(ctx context.Context) error {
 	if r.stopping() {
 		return ErrInterrupted
 	}
-	return r.Workspace.SetMeta(ctx, settingsKey, r.fetchSettings())
-}
-
-// settingsKey is the workspace's note of the limits that its images were held against.
-const settingsKey = "fetch_settings"
-
-func (r *run) settingsChanged(ctx context.Context) (bool, error) {
-	last, err := r.Workspace.Meta(ctx, settingsKey)
-	return last != r.fetchSettings(), err
+	return nil
 }
 
 // work does the jobs of one queue until it is closed. A stopped run lets the queue run dry
@@ -203,11 +190,15 @@ func (r *run) again(t workspace.Trouble) bool {
 	return t.Outcome.Retryable() || slices.Contains(r.Retry, string(t.Outcome)) || slices.Contains(r.Retry, string(t.Reason))
 }
 
-// stillGood holds a stored image against the manifest's digests and, where the policy's limits
-// changed, against those: the same release gives the same answers, whatever was there before.
+// stillGood holds a stored image against the manifest's digests and, where it was stored under
+// other limits, against the policy's: the same release gives the same answers, whatever was there before.
 func (r *run) stillGood(ctx context.Context, rec workspace.Record) (*policy.Fault, error) {
-	if f := r.compare(rec.Entry, *rec.Image); f != nil || !r.recheck {
+	if f := r.compare(rec.Entry, *rec.Image); f != nil || rec.Image.Limits == r.fetchSettings() {
 		return f, nil
+	}
+	if rec.Image.OriginalBytes > r.Policy.Images.MaxBytes {
+		return &policy.Fault{Outcome: manifest.Invalid, Reason: "too_large",
+			Detail: fmt.Sprintf("%d bytes, %d are allowed", rec.Image.OriginalBytes, r.Policy.Images.MaxBytes)}, nil
 	}
 	body, err := r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
 	var damaged *workspace.Damaged
@@ -309,7 +300,8 @@ func (r *run) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
 	if err != nil {
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
 	}
-	img := workspace.Image{Source: j.source, OriginalSHA256: sourceOf(string(d.Body)), SHA256: sourceOf(string(body)),
+	img := workspace.Image{Source: j.source, Limits: r.fetchSettings(),
+		OriginalSHA256: sourceOf(string(d.Body)), OriginalBytes: int64(len(d.Body)), SHA256: sourceOf(string(body)),
 		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)),
 		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()}
 	if f := r.compare(j.entry, img); f != nil {

@@ -66,8 +66,8 @@ type Config struct {
 	Language   *language.Filter
 	Version    string // of the tool, for the provenance of the dataset
 	Now        func() time.Time
-	// ConfirmRemovals accepts a mass removal that an earlier sweep withheld, and a manifest
-	// that drops as much.
+	// ConfirmRemovals accepts the mass removal that an earlier run withheld (not what this one
+	// finds), and a manifest that drops as much.
 	ConfirmRemovals bool
 	// Rehearsal marks the workspace as one of made-up posts: a real run refuses it, and a
 	// rehearsal refuses a real one.
@@ -97,11 +97,12 @@ type run struct {
 	buried map[manifest.PostID]manifest.Tombstone // the workspace's, the release's among them
 	engine ocr.Engine
 	queues *queues
-	// recheck says that the policy's limits on images are not those of the last run.
-	recheck bool
-	// The resolver alone counts these, until it has ended.
-	unverified int // posts without a verdict in this run
-	newlyGone  int // posts that were live here and are gone
+	// The resolver alone uses these, until it has ended.
+	live     int                      // posts that were live when the run began
+	withheld map[manifest.PostID]bool // posts that were withheld then
+	erased   int                      // posts that this run erased without a confirmation
+	// unanswered are the posts that Reddit gave no verdict on in this run.
+	unanswered map[manifest.PostID]bool
 }
 
 // Run does the whole job and returns the summary of what became of every entry. The
@@ -115,7 +116,7 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	if c.Progress == nil {
 		c.Progress = NewProgress(nil)
 	}
-	r := &run{Config: c, engine: c.OCR.Engine()}
+	r := &run{Config: c, engine: c.OCR.Engine(), unanswered: map[manifest.PostID]bool{}}
 	began := c.Now()
 	if err := r.open(ctx); err != nil {
 		return Summary{}, err
@@ -129,7 +130,7 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 		return Summary{}, err
 	}
 	s.Elapsed = c.Now().Sub(began)
-	s.Files, s.Unchanged, s.Unverified = exported.files, exported.unchanged, r.unverified
+	s.Files, s.Unchanged, s.Unverified = exported.files, exported.unchanged, len(r.unanswered)
 	return s, nil
 }
 
@@ -166,11 +167,11 @@ func (r *run) enforceStop(ctx context.Context, cancel context.CancelFunc) {
 }
 
 // withdraw is the last act of a run that ends early, by an interrupt or because Reddit
-// refused it, after it found posts gone: their rows leave the dataset now, not at the end of
-// some later run. It asks nobody. A stopped run gives it little time; what it can't finish
-// the next run does.
+// refused it, when the dataset holds rows of posts that are known to be gone: they leave it
+// now, not at the end of some later run. It asks nobody. A stopped run gives it little time;
+// what it can't finish the next run does.
 func (r *run) withdraw(ctx context.Context) error {
-	if r.newlyGone == 0 || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return nil
 	}
 	if r.stopping() {
@@ -178,10 +179,7 @@ func (r *run) withdraw(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, lastAct)
 		defer cancel()
 	}
-	err := r.decide(ctx)
-	if err == nil {
-		_, err = r.export(ctx)
-	}
+	err := r.withdrawGone(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		r.Log.Warn("no time to write the dataset without the posts that are gone: the next run does")
 		return nil
@@ -189,14 +187,27 @@ func (r *run) withdraw(ctx context.Context) error {
 	return err
 }
 
+func (r *run) withdrawGone(ctx context.Context) error {
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		if rec.Result == nil || rec.Result.Outcome != manifest.Kept {
+			continue
+		}
+		switch r.judge(rec).Outcome {
+		case manifest.Removed, manifest.Deleted, manifest.Unavailable:
+			_, err := r.write(ctx)
+			return err
+		}
+	}
+	return nil
+}
+
 // open binds the workspace to the release and mends what a killed run left behind.
 func (r *run) open(ctx context.Context) error {
 	rel := r.Release
-	name := rel.Name
-	if r.Rehearsal {
-		name = "rehearsal of " + name
-	}
-	b := workspace.Binding{Release: name, ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
+	b := workspace.Binding{Release: r.releaseName(), ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
 		Schema: rel.Schema, Splits: r.Manifest.Splits}
 	if err := r.Workspace.Load(ctx, b, rel.Entries(ctx), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
@@ -224,6 +235,15 @@ func (r *run) open(ctx context.Context) error {
 	r.Log.Debug("workspace swept", "swept", swept)
 	r.Progress.begin(r.Manifest.Entries)
 	return nil
+}
+
+// releaseName is the release's name as it stands in everything that is written: nobody may
+// take the made-up posts of a rehearsal for the dataset.
+func (r *run) releaseName() string {
+	if r.Rehearsal {
+		return "rehearsal of " + r.Release.Name
+	}
+	return r.Release.Name
 }
 
 // allowLoss is asked when a changed manifest no longer names images that are stored.

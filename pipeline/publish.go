@@ -40,18 +40,23 @@ type exported struct {
 	unchanged bool
 }
 
-// publish decides every outcome and writes outcomes.csv and the dataset.
+// publish writes outcomes.csv and the dataset from answers that are fresh enough.
 func (r *run) publish(ctx context.Context) (exported, error) {
 	if err := r.askStale(ctx); err != nil {
 		return exported{}, err
 	}
+	if r.stopping() {
+		return exported{}, ErrInterrupted
+	}
+	return r.write(ctx)
+}
+
+// write decides every outcome and writes outcomes.csv and the dataset.
+func (r *run) write(ctx context.Context) (exported, error) {
 	// A file found damaged while the dataset is written costs its row, and makes all others
 	// be looked at: then everything is decided again without them.
 	const rounds = 3
 	for range rounds {
-		if r.stopping() {
-			return exported{}, ErrInterrupted
-		}
 		if err := r.decide(ctx); err != nil {
 			return exported{}, err
 		}
@@ -111,15 +116,12 @@ func (r *run) askStale(ctx context.Context) error {
 	if !found {
 		return nil
 	}
-	s, err := r.newSweep(ctx)
-	if err != nil {
-		return err
-	}
+	s := &sweep{}
 	noMore := func(context.Context, workspace.Post, reddit.Answer) error { return nil }
 	if err := r.askAll(ctx, s, stale, noMore); err != nil || r.stopping() {
 		return err
 	}
-	return r.settle(ctx, s)
+	return r.settle(ctx)
 }
 
 // export writes outcomes.csv and, when anything in it changed, the dataset.
@@ -289,7 +291,7 @@ func (r *run) row(ctx context.Context, rec workspace.Record) (dataset.Row, error
 func (r *run) provenance() dataset.Provenance {
 	rel, e := r.Release, r.engine
 	return dataset.Provenance{
-		Release: rel.Name, Version: rel.Version, ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
+		Release: r.releaseName(), Version: rel.Version, ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
 		PolicyDigest: r.Policy.Digest(), ToolVersion: r.Version,
 		OCREngine:     fmt.Sprintf("tesseract %s, leptonica %s, gosseract %s", e.Tesseract, e.Leptonica, e.Gosseract),
 		OCRModel:      fmt.Sprintf("%s sha256:%s", e.Model, e.ModelSHA256),
@@ -302,8 +304,12 @@ func (r *run) provenance() dataset.Provenance {
 
 func (r *run) card(b workspace.Binding) dataset.Card {
 	rel := r.Release
-	return dataset.Card{Name: rel.Name, Version: rel.Version, Date: rel.Date, Homepage: rel.Homepage, License: rel.License,
+	c := dataset.Card{Name: r.releaseName(), Version: rel.Version, Date: rel.Date, Homepage: rel.Homepage, License: rel.License,
 		Citation: rel.Citation, Schema: b.Schema, Provenance: r.provenance(), Flagged: r.Policy.Filter.Mode == policy.Flag}
+	if r.Rehearsal {
+		c.Description = "A rehearsal: posts and images are made up, and the labels do not describe them."
+	}
+	return c
 }
 
 func (r *run) countOutcomes(ctx context.Context, card *dataset.Card) error {

@@ -15,12 +15,10 @@ import (
 
 // A sweep is one round of asking Reddit about every post. The resolver alone owns it.
 type sweep struct {
-	live   int              // posts that were live when the sweep began
-	gone   []workspace.Post // of those, the ones that no longer are; recorded as withheld
 	absent int              // posts absent for the first time
 	silent []workspace.Post // posts in answers that held nothing at all
-	// witness is a post seen live in this sweep. An answer that holds it shows that what
-	// else was asked for is missing.
+	// witness is a post that Reddit answered for in this sweep, a live one if there is any.
+	// An answer that holds it shows that what else was asked for is missing.
 	witness *workspace.Post
 }
 
@@ -31,26 +29,30 @@ func (r *run) wasLive(p workspace.Post) bool {
 	return !buried && (p.Withheld || !p.LiveAt.IsZero() && !gone(p.State))
 }
 
-// newSweep counts the posts that a mass removal is measured against.
-func (r *run) newSweep(ctx context.Context) (*sweep, error) {
-	s := &sweep{}
+// takeStock notes what the removals of this run are measured against: how many posts were
+// live when it began, and which were withheld already.
+func (r *run) takeStock(ctx context.Context) error {
+	r.withheld = map[manifest.PostID]bool{}
 	for p, err := range r.Workspace.Posts(ctx) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if r.wasLive(p) {
-			s.live++
+			r.live++
+		}
+		if p.Withheld {
+			r.withheld[p.ID] = true
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // resolve asks about every post in manifest order, hands the entries of live posts on, asks
 // again about those that were absent, and settles what is newly gone.
 func (r *run) resolve(ctx context.Context) error {
 	r.Progress.stage("ask, fetch and read")
-	s, err := r.newSweep(ctx)
-	if err != nil {
+	s := &sweep{}
+	if err := r.takeStock(ctx); err != nil {
 		return err
 	}
 	if err := r.askAll(ctx, s, everyPost, r.handOn); err != nil {
@@ -67,7 +69,7 @@ func (r *run) resolve(ctx context.Context) error {
 		// Half a sweep can't tell a mass removal from a few: what is gone stays withheld.
 		return nil
 	}
-	return r.settle(ctx, s)
+	return r.settle(ctx)
 }
 
 func everyPost(workspace.Post) bool { return true }
@@ -125,7 +127,6 @@ func (r *run) askSilent(ctx context.Context, s *sweep) error {
 			}
 			continue
 		}
-		r.unverified += n
 		for _, p := range batch {
 			if err := r.handOn(ctx, p, reddit.Answer{}); err != nil {
 				return err
@@ -205,10 +206,6 @@ func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, l look)
 	}
 	// Only when the witness was not in it may an empty answer mean that all are absent.
 	silent := !l.second && none != nil && none.Reason == reddit.ReasonEmptyListing && len(ids) == len(batch)
-	if none != nil && !silent {
-		r.unverified += len(batch)
-	}
-	r.unverified += len(answer.Unclear)
 	updated := r.judgeBatch(s, batch, answer, none, l.second)
 	if err := r.record(ctx, updated); err != nil {
 		return err
@@ -238,6 +235,7 @@ func (r *run) judgeBatch(s *sweep, batch []workspace.Post, answer reddit.Answer,
 	now := r.Now().UTC().Truncate(time.Second)
 	updated := make([]workspace.Post, len(batch))
 	for i, p := range batch {
+		delete(r.unanswered, p.ID)
 		switch found, ok := answer.Posts[p.ID]; {
 		case ok:
 			updated[i] = r.seen(s, p, policy.Judge(found.Facts), now)
@@ -245,8 +243,10 @@ func (r *run) judgeBatch(s *sweep, batch []workspace.Post, answer reddit.Answer,
 			updated[i] = r.missing(s, p, now, second)
 		case none != nil:
 			updated[i] = unknown(p, none.Reason)
+			r.unanswered[p.ID] = true
 		default:
 			updated[i] = unknown(p, answer.Unclear[p.ID])
+			r.unanswered[p.ID] = true
 		}
 	}
 	return updated
@@ -257,11 +257,11 @@ func (r *run) seen(s *sweep, p workspace.Post, v policy.Verdict, now time.Time) 
 	after := workspace.Post{ID: p.ID, State: v.State, Reason: v.Reason, CheckedAt: now, LiveAt: p.LiveAt}
 	if v.State == manifest.StateLive {
 		after.LiveAt = now
-		if _, buried := r.buried[p.ID]; !buried && s.witness == nil {
-			s.witness = &after
-		}
 	}
-	return r.weigh(s, p, after)
+	if s.witness == nil || s.witness.State != manifest.StateLive {
+		s.witness = &after
+	}
+	return r.weigh(p, after)
 }
 
 // missing is the post p after an answer that held others but not p. One absence is noted
@@ -283,7 +283,7 @@ func (r *run) missing(s *sweep, p workspace.Post, now time.Time, second bool) wo
 		s.absent++
 		return after
 	}
-	return r.weigh(s, p, workspace.Post{ID: p.ID, State: manifest.StateUnavailable, Reason: "absent_twice",
+	return r.weigh(p, workspace.Post{ID: p.ID, State: manifest.StateUnavailable, Reason: "absent_twice",
 		CheckedAt: now, LiveAt: p.LiveAt, AbsentAt: p.AbsentAt})
 }
 
@@ -305,14 +305,10 @@ func gone(s manifest.PostState) bool {
 	return s == manifest.StateRemoved || s == manifest.StateDeleted || s == manifest.StateUnavailable
 }
 
-// weigh notes a post that was live and is gone. It is withheld until the sweep is over,
-// when settle knows how many there are.
-func (r *run) weigh(s *sweep, before, after workspace.Post) workspace.Post {
-	if gone(after.State) && r.wasLive(before) {
-		after.Withheld = true
-		s.gone = append(s.gone, after)
-		r.newlyGone++
-	}
+// weigh withholds a post that was live and is gone, until the sweep is over and settle knows
+// how many there are.
+func (r *run) weigh(before, after workspace.Post) workspace.Post {
+	after.Withheld = gone(after.State) && r.wasLive(before)
 	return after
 }
 
@@ -360,34 +356,60 @@ func (r *run) bury(ctx context.Context, posts []workspace.Post) error {
 // many posts it would take.
 const massRemovalKey = "mass_removal"
 
-// settle erases what is newly gone, or leaves it withheld when it is more than one post and
-// more than the policy's share of the posts that were live: that much at once looks like an
-// outage, a single post does not.
+// settle erases what is gone and was live, or leaves it withheld when it is, with what this
+// run has erased already, more than one post and more than the policy's share of the posts that
+// were live: that much at once looks like an outage, a single post does not. The operator's
+// confirmation covers the posts that were withheld when the run began, and no others.
 //
 // The tombstone is written first: a run killed after it erases the rest when it opens the
 // workspace again.
-func (r *run) settle(ctx context.Context, s *sweep) error {
-	limit := max(1, r.Policy.Reddit.MassRemovalShare*float64(s.live))
-	if float64(len(s.gone)) > limit && !r.ConfirmRemovals {
-		r.Log.Warn("mass removal withheld", "gone", len(s.gone), "were_live", s.live)
-		return r.Workspace.SetMeta(ctx, massRemovalKey, strconv.Itoa(len(s.gone)))
+func (r *run) settle(ctx context.Context) error {
+	var confirmed, fresh []workspace.Post
+	for p, err := range r.Workspace.Posts(ctx) {
+		if err != nil {
+			return err
+		}
+		switch _, buried := r.buried[p.ID]; {
+		case !p.Withheld || !gone(p.State) || buried:
+		case r.ConfirmRemovals && r.withheld[p.ID]:
+			confirmed = append(confirmed, p)
+		default:
+			fresh = append(fresh, p)
+		}
 	}
-	if err := r.Workspace.SetMeta(ctx, massRemovalKey, ""); err != nil {
+	going, note := append(confirmed, fresh...), ""
+	limit := max(1, r.Policy.Reddit.MassRemovalShare*float64(r.live))
+	if n := len(fresh); n > 0 && float64(n+r.erased) > limit {
+		r.Log.Warn("mass removal withheld", "gone", n, "were_live", r.live)
+		going, note = confirmed, strconv.Itoa(n)
+	} else {
+		r.erased += n
+	}
+	if err := r.noteMassRemoval(ctx, note); err != nil {
 		return err
 	}
-	if err := r.bury(ctx, s.gone); err != nil {
+	if err := r.bury(ctx, going); err != nil {
 		return err
 	}
-	for i := range s.gone {
-		s.gone[i].Withheld = false
+	for i := range going {
+		going[i].Withheld = false
 	}
-	if err := r.Workspace.SetPosts(ctx, s.gone); err != nil {
+	if err := r.Workspace.SetPosts(ctx, going); err != nil {
 		return err
 	}
-	for _, p := range s.gone {
+	for _, p := range going {
 		if err := r.Workspace.Erase(ctx, p.ID); err != nil {
 			return fmt.Errorf("erase %s: %w", p.ID, err)
 		}
 	}
 	return nil
+}
+
+// noteMassRemoval stores massRemovalKey where it changes.
+func (r *run) noteMassRemoval(ctx context.Context, note string) error {
+	last, err := r.Workspace.Meta(ctx, massRemovalKey)
+	if err != nil || last == note {
+		return err
+	}
+	return r.Workspace.SetMeta(ctx, massRemovalKey, note)
 }

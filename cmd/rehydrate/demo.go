@@ -63,8 +63,8 @@ runs inside the program, and the same code as in run asks it over TLS. Nothing l
 this machine. The release and the workspace are written to ./rehydrate-demo.
 
 With --release, rehearse a release of your own: the emulator answers for its ids with
-made-up posts in every state (workspace: ./rehydrate-demo/rehearsal, never that of a
-real run). With --serve it only answers, until interrupted, and
+made-up posts, most of them live, the others in every state (workspace:
+./rehydrate-demo/rehearsal, never that of a real run). With --serve it only answers, until interrupted, and
 prints the environment and flags with which run reaches it.
 
 One post of the built-in release stays failed on purpose; its demo ends in 0 all the
@@ -75,7 +75,10 @@ same.` + exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitInt
 			if !cmd.Flags().Changed("workspace") {
 				// Never the folder of a real run.
 				c.workspace = filepath.Join("rehydrate-demo", "rehydrated")
-				if release != "" {
+				switch {
+				case serve:
+					c.workspace = filepath.Join("rehydrate-demo", "served")
+				case release != "":
 					c.workspace = filepath.Join("rehydrate-demo", "rehearsal")
 				}
 			}
@@ -147,7 +150,7 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, serve bo
 func (c *command) demoPosts(ctx context.Context, release string) ([]redditemu.Post, string, error) {
 	if release == "" {
 		annotations, posts := redditemu.Demo(demoSeed)
-		path, err := writeDemoRelease(filepath.Dir(c.workspace), annotations)
+		path, err := writeDemoRelease(filepath.Join("rehydrate-demo", "release"), annotations)
 		return posts, path, err
 	}
 	rel, err := openRelease(ctx, release)
@@ -169,8 +172,7 @@ func (c *command) demoPosts(ctx context.Context, release string) ([]redditemu.Po
 }
 
 // writeDemoRelease writes the demo's release folder; one that is there already is used as it is.
-func writeDemoRelease(parent string, annotations []byte) (string, error) {
-	dir := filepath.Join(parent, "release")
+func writeDemoRelease(dir string, annotations []byte) (string, error) {
 	if _, err := os.Stat(filepath.Join(dir, "release.toml")); err == nil {
 		return dir, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -197,8 +199,12 @@ What to look at:
       the dataset: images, text and labels, for any Parquet reader or Hugging Face datasets
   %s
       what the maintainers of a dataset publish, and what run starts from
-Run the same command again: it only asks Reddit whether the posts are still there.
-`, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"), release)
+  rehydrate status -w %s
+      the same table again, at any time
+Run the same command again: it asks whether the posts are still there, tries what failed (in the
+built-in release one image fails on purpose), and writes the dataset again only if something changed.
+Next, make a release of your own with rehydrate init, and rehearse it with demo --release.
+`, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"), release, c.workspace)
 }
 
 // serve keeps the emulator up until the user stops it.
@@ -206,7 +212,12 @@ func (c *command) serve(ctx context.Context, f runFlags, env map[string]string, 
 	for _, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USERNAME"} {
 		fmt.Fprintf(c.stdout, "export %s=%s\n", name, env[name])
 	}
-	fmt.Fprintf(c.stdout, "rehydrate run %s --approval DEMO --connect-to %s --cacert %s -w %s\n", release, f.connectTo[0], f.cacert, c.workspace)
+	self, err := c.executable()
+	if err != nil {
+		self = "rehydrate"
+	}
+	fmt.Fprintf(c.stdout, "%s run %s --approval DEMO --connect-to %s --cacert %s -w %s\n", self, release, f.connectTo[0], f.cacert, c.workspace)
+	fmt.Fprintln(c.stderr, "rehydrate: the emulator answers until you press Ctrl-C")
 	select {
 	case <-c.stop:
 	case <-ctx.Done():

@@ -60,6 +60,7 @@ func (c *command) init(dir, file string) error {
 	for _, f := range written {
 		fmt.Fprintf(c.stdout, "wrote %s\n", f)
 	}
-	fmt.Fprintf(c.stdout, "\nRead release.toml and correct its guesses, then: rehydrate run %s --approval REF\n", dir)
+	fmt.Fprintf(c.stdout, "\nRead release.toml, correct its guesses, and fill in name, license and citation. Rehearse it on made-up\n"+
+		"posts: rehydrate demo --release %s. Then: rehydrate run %s --approval REF\n", dir, dir)
 	return nil
 }

@@ -76,9 +76,9 @@ from files named by REDDIT_CLIENT_ID_FILE and so on. Writes only into the worksp
 func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.ocr, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
 	cmd.Flags().IntVar(&f.workers, "workers", runtime.NumCPU(), "how many OCR workers to run at once")
-	cmd.Flags().StringVar(&f.filters, "filters", "", "what to do with filtered rows: `drop` them, or flag: keep and mark them (default: as the policy says)")
-	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept a mass removal that an earlier run withheld, or a manifest that drops as much")
-	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "try images again that ended in this `outcome or reason`, as invalid, gone or http_403 (repeatable)")
+	cmd.Flags().StringVar(&f.filters, "filters", "", "what to do with filtered rows, by `mode`: drop them, or flag: keep and mark them (default: as the policy says)")
+	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept the mass removal that an earlier run withheld (not what this one finds), or a manifest that drops as much")
+	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "ask image hosts again about entries that ended in this `outcome or reason`: invalid, gone, placeholder, changed, http_403... (repeatable)")
 }
 
 // rehydrate does what run and demo share: everything is checked before the first request

@@ -689,3 +689,86 @@ func TestDamagedImages(t *testing.T) {
 		t.Error("the dataset after the repair is another one")
 	}
 }
+
+// TestGuardOutlastsAnOutage withholds a mass removal and then loses half of Reddit's answers:
+// the removals that were seen before still count, and nothing is erased.
+func TestGuardOutlastsAnOutage(t *testing.T) {
+	posts := mostlyRemoved(150, 0, 1, 120)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	for _, i := range []int{0, 120} {
+		s.update(posts[i].ID, func(p *redditemu.Post) { p.Condition = redditemu.Removed })
+	}
+	if sum := s.run(exitRetry); !sum.MassRemoval || sum.Withheld != 2 {
+		t.Fatalf("two of three removed: %d withheld, mass removal %t", sum.Withheld, sum.MassRemoval)
+	}
+	outage := s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", After: 1, Kind: redditemu.HTML200()})
+	sum := s.run(exitRetry)
+	if outage.Fired() == 0 || sum.Unverified != 50 {
+		t.Errorf("the outage fired %d times and left %d posts without a verdict, want 50", outage.Fired(), sum.Unverified)
+	}
+	if !sum.MassRemoval || sum.Withheld != 2 || len(s.images()) != 3 {
+		t.Errorf("in the outage: %d withheld, mass removal %t, %d images, want 2, true and 3", sum.Withheld, sum.MassRemoval, len(s.images()))
+	}
+	outage.Clear()
+	if s.run(exitDone, "--confirm-removals"); len(s.images()) != 1 {
+		t.Errorf("confirmed: %d images, want 1", len(s.images()))
+	}
+}
+
+// TestConfirmationIsForWhatWasSeen gives the confirmation before there is anything to confirm.
+func TestConfirmationIsForWhatWasSeen(t *testing.T) {
+	posts := fewPosts(4)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	for _, p := range posts[:3] {
+		s.update(p.ID, func(p *redditemu.Post) { p.Condition = redditemu.Removed })
+	}
+	if sum := s.run(exitRetry, "--confirm-removals"); sum.Withheld != 3 || len(s.images()) != 4 {
+		t.Errorf("confirmed in advance: %d withheld, %d images, want 3 and 4", sum.Withheld, len(s.images()))
+	}
+}
+
+// TestTombstoneWhileBlocked adds a tombstone to the release while Reddit blocks the operator:
+// the row leaves the dataset all the same, beside a damaged image.
+func TestTombstoneWhileBlocked(t *testing.T) {
+	posts := fewPosts(4)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	s.write(filepath.Join(s.release, "tombstones.csv"), "id,state,time\n"+string(posts[3].ID)+",deleted,2026-01-01T00:00:00Z\n")
+	damaged := s.images()[0]
+	if err := os.WriteFile(damaged, make([]byte, fileSize(t, damaged)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", Kind: redditemu.BlockedHTML()})
+	if f := s.do(s.env(), s.args()...); f.code != exitRejected {
+		t.Fatalf("exit %d, want %d\n%s", f.code, exitRejected, f.stderr)
+	}
+	if rows := s.rows(); len(rows) != 2 || slices.Contains(rows, string(posts[3].ID)) {
+		t.Errorf("rows %v, want the two whole ones", rows)
+	}
+}
+
+func fileSize(t *testing.T, name string) int64 {
+	t.Helper()
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// TestLimitsChange lowers the policy's limits over stored images, and raises them again.
+func TestLimitsChange(t *testing.T) {
+	posts := fewPosts(2)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	s.write(filepath.Join(s.release, "policy.toml"), fastPolicy+"\n[images]\nmax_side = 100\n")
+	if sum := s.run(exitDone); sum.Outcomes[manifest.Invalid] != 2 || len(s.images()) != 0 {
+		t.Errorf("under lower limits: outcomes %v, images %v", sum.Outcomes, s.images())
+	}
+	s.write(filepath.Join(s.release, "policy.toml"), fastPolicy)
+	if sum := s.run(exitDone); sum.Outcomes[manifest.Kept] != 2 {
+		t.Errorf("under the old limits: outcomes %v", sum.Outcomes)
+	}
+}

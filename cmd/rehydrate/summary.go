@@ -128,7 +128,7 @@ func nextSteps(s pipeline.Summary) []string {
 		lines = append(lines, fmt.Sprintf("%d posts are gone, and the run ended before it could erase them. They are withheld: run again.", s.Withheld))
 	}
 	if s.Retry > 0 {
-		lines = append(lines, fmt.Sprintf("%d entries can be retried: run the same command again.", s.Retry))
+		lines = append(lines, fmt.Sprintf("To retry: %d of %d entries. Run the same command again.", s.Retry, s.Entries))
 	}
 	if dropped := s.Outcomes[manifest.Duplicate] + s.Outcomes[manifest.NotEnglish] + s.Outcomes[manifest.Unreadable]; dropped > 0 {
 		lines = append(lines, fmt.Sprintf("The filters dropped %d labelled entries. `--filters flag` keeps them and marks them in a column.", dropped))

@@ -244,6 +244,9 @@ func (p *Pool) readWithRetry(ctx context.Context, j job) ([]candidate, error) {
 			return words, nil
 		}
 		p.count(func(s *Stats) { s.Lost++ })
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // killed because the caller gave up, not lost
+		}
 		p.config.Log.Warn("lost an OCR worker", "pid", w.cmd.Process.Pid, "images", w.images, "error", err)
 		failure, ok := errors.AsType[*Failure](err)
 		if !ok || attempt == 2 || !failure.again() {

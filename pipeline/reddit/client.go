@@ -32,8 +32,7 @@ const MaxLook = 100
 const ReasonEmptyListing manifest.Reason = "empty_listing"
 
 // ErrNoApproval is the error of New when Options.Approval is empty.
-var ErrNoApproval = errors.New("no approval by Reddit is named: Reddit wants its approval before any use of its API; " +
-	"apply through Reddit for Researchers, then name the approval with --approval or in the grant")
+var ErrNoApproval = errors.New("no approval by Reddit is named, so nothing is asked of it")
 
 // Options are what a Client works with. Credentials, Approval and Policy are required.
 type Options struct {

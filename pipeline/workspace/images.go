@@ -134,10 +134,10 @@ func putImage(ctx context.Context, tx *sql.Tx, k manifest.Key, img Image) error 
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `
-		INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		string(k.ID), k.Image, img.Source, img.OriginalSHA256, img.SHA256, img.Format, img.Width, img.Height, img.Bytes,
-		int64(img.PHash), img.Flat, img.HashKind)
+		int64(img.PHash), img.Flat, img.HashKind, img.OriginalBytes, img.Limits)
 	return err
 }
 

@@ -26,7 +26,9 @@ type Post struct {
 // An Image describes a stored image file.
 type Image struct {
 	Source         string // sha256 hex of the URL it came from; the URL itself is never stored
+	Limits         string // the caller's name for the limits it was held against
 	OriginalSHA256 string // sha256 hex of the bytes as downloaded
+	OriginalBytes  int64  // their length
 	SHA256         string // sha256 hex of the stored bytes
 	Format         string // jpeg, png, gif or webp
 	Width, Height  int    // pixels
@@ -81,7 +83,7 @@ type Select struct {
 const recordsSQL = `
 SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash,
   p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld,
-  i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind,
+  i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits,
   t.source, t.outcome, t.reason, t.detail,
   r.fingerprint, r.image_sha256, r.failed, r.text, r.confidence, CASE WHEN ? THEN r.words END, r.wide,
   o.outcome, o.reason, o.detail, o.duplicate_id, o.duplicate_image
@@ -289,14 +291,14 @@ func (c *postColumns) post(id manifest.PostID) Post {
 }
 
 type imageColumns struct {
-	source, original, sha256, format, kind sql.Null[string]
-	width, height                          sql.Null[int]
-	bytes, phash                           sql.Null[int64]
-	flat                                   sql.Null[bool]
+	source, original, sha256, format, kind, limits sql.Null[string]
+	width, height                                  sql.Null[int]
+	bytes, originalBytes, phash                    sql.Null[int64]
+	flat                                           sql.Null[bool]
 }
 
 func (c *imageColumns) targets() []any {
-	return []any{&c.source, &c.original, &c.sha256, &c.format, &c.width, &c.height, &c.bytes, &c.phash, &c.flat, &c.kind}
+	return []any{&c.source, &c.original, &c.sha256, &c.format, &c.width, &c.height, &c.bytes, &c.phash, &c.flat, &c.kind, &c.originalBytes, &c.limits}
 }
 
 func (c *imageColumns) image() *Image {
@@ -304,7 +306,8 @@ func (c *imageColumns) image() *Image {
 		return nil
 	}
 	return &Image{Source: c.source.V, OriginalSHA256: c.original.V, SHA256: c.sha256.V, Format: c.format.V,
-		Width: c.width.V, Height: c.height.V, Bytes: c.bytes.V, PHash: uint64(c.phash.V), Flat: c.flat.V, HashKind: c.kind.V}
+		Width: c.width.V, Height: c.height.V, Bytes: c.bytes.V, PHash: uint64(c.phash.V), Flat: c.flat.V, HashKind: c.kind.V,
+		OriginalBytes: c.originalBytes.V, Limits: c.limits.V}
 }
 
 type troubleColumns struct{ source, outcome, reason, detail sql.Null[string] }

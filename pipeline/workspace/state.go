@@ -51,6 +51,7 @@ CREATE TABLE image (
   source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
   format TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL,
   phash INTEGER NOT NULL, flat INTEGER NOT NULL, hash_kind TEXT NOT NULL,
+  original_bytes INTEGER NOT NULL, limits TEXT NOT NULL,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 CREATE TABLE trouble (
   id TEXT NOT NULL, image INTEGER NOT NULL,
