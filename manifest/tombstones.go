@@ -61,7 +61,7 @@ func readTombstone(rows *tableReader, cells []string, seen *seen) (Tombstone, er
 	if !validID(cells[0]) {
 		return t, rows.problem(0, fmt.Sprintf("%s is not a post id", quote(cells[0])), "ids stand here in lower case without t3_")
 	}
-	if !t.State.final() {
+	if !t.State.Gone() {
 		return t, rows.problem(1, fmt.Sprintf("%s is not a state of a tombstone", quote(cells[1])), "it is removed, deleted or unavailable")
 	}
 	var err error
@@ -76,11 +76,6 @@ func readTombstone(rows *tableReader, cells []string, seen *seen) (Tombstone, er
 	return t, nil
 }
 
-// final reports whether a post in the state must not come back.
-func (s PostState) final() bool {
-	return s == StateRemoved || s == StateDeleted || s == StateUnavailable
-}
-
 // WriteTombstones writes the list in the order given, times in UTC to the second. It
 // refuses what ReadTombstones would refuse; w may then hold a part of the file.
 func WriteTombstones(w io.Writer, tombstones []Tombstone) error {
@@ -93,7 +88,7 @@ func WriteTombstones(w io.Writer, tombstones []Tombstone) error {
 		switch {
 		case !validID(string(t.ID)):
 			return fmt.Errorf("write tombstones: %s is not a post id", quote(string(t.ID)))
-		case !t.State.final():
+		case !t.State.Gone():
 			return fmt.Errorf("write tombstones: post %s: state %s is not removed, deleted or unavailable", t.ID, quote(string(t.State)))
 		case at.Year() < 1 || at.Year() > 9999:
 			return fmt.Errorf("write tombstones: post %s: the year %d cannot be written", t.ID, at.Year())

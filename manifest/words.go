@@ -52,6 +52,12 @@ const (
 	StateUnknown     PostState = "unknown" // no well-formed answer: evidence of nothing
 )
 
+// Gone reports whether a post in this state must not be in the dataset; a tombstone has one of
+// these states.
+func (s PostState) Gone() bool {
+	return s == StateRemoved || s == StateDeleted || s == StateUnavailable
+}
+
 // A Result is the outcome of one entry as outcomes.csv and `status` show it.
 type Result struct {
 	Key

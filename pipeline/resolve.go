@@ -26,7 +26,7 @@ type sweep struct {
 // and nobody has settled since that it is gone.
 func (r *run) wasLive(p workspace.Post) bool {
 	_, buried := r.buried[p.ID]
-	return !buried && (p.Withheld || !p.LiveAt.IsZero() && !gone(p.State))
+	return !buried && (p.Withheld || !p.LiveAt.IsZero() && !p.State.Gone())
 }
 
 // takeStock notes what the removals of this run are measured against: how many posts were
@@ -300,15 +300,10 @@ func unknown(p workspace.Post, reason manifest.Reason) workspace.Post {
 	return p
 }
 
-// gone reports whether a post in this state must not be in the dataset.
-func gone(s manifest.PostState) bool {
-	return s == manifest.StateRemoved || s == manifest.StateDeleted || s == manifest.StateUnavailable
-}
-
 // weigh withholds a post that was live and is gone, until the sweep is over and settle knows
 // how many there are.
 func (r *run) weigh(before, after workspace.Post) workspace.Post {
-	after.Withheld = gone(after.State) && r.wasLive(before)
+	after.Withheld = after.State.Gone() && r.wasLive(before)
 	return after
 }
 
@@ -320,7 +315,7 @@ func (r *run) record(ctx context.Context, posts []workspace.Post) error {
 	}
 	var fresh []workspace.Post
 	for _, p := range posts {
-		if gone(p.State) && !p.Withheld {
+		if p.State.Gone() && !p.Withheld {
 			fresh = append(fresh, p)
 		}
 	}
@@ -370,7 +365,7 @@ func (r *run) settle(ctx context.Context) error {
 			return err
 		}
 		switch _, buried := r.buried[p.ID]; {
-		case !p.Withheld || !gone(p.State) || buried:
+		case !p.Withheld || !p.State.Gone() || buried:
 		case r.ConfirmRemovals && r.withheld[p.ID]:
 			confirmed = append(confirmed, p)
 		default:

@@ -71,7 +71,7 @@ func checkSound(t *testing.T, w *Workspace, swept bool) {
 		if r.Image == nil {
 			continue
 		}
-		if swept && final(r.Post.State) {
+		if swept && r.Post.State.Gone() {
 			t.Errorf("post %s is %s and still has an image", r.ID, r.Post.State)
 		}
 		var damaged *Damaged

@@ -244,7 +244,7 @@ func (w *Workspace) AddTombstones(ctx context.Context, ts []manifest.Tombstone) 
 		}
 		defer put.Close()
 		for _, t := range ts {
-			if !validID(t.ID) || !final(t.State) {
+			if !validID(t.ID) || !t.State.Gone() {
 				return fmt.Errorf("%q with state %q is no tombstone", string(t.ID), string(t.State))
 			}
 			if _, err := put.ExecContext(ctx, string(t.ID), string(t.State), seconds(t.Time)); err != nil {
@@ -253,11 +253,6 @@ func (w *Workspace) AddTombstones(ctx context.Context, ts []manifest.Tombstone) 
 		}
 		return nil
 	})
-}
-
-// final reports whether a post of that state must not stay.
-func final(s manifest.PostState) bool {
-	return s == manifest.StateRemoved || s == manifest.StateDeleted || s == manifest.StateUnavailable
 }
 
 func seconds(t time.Time) int64 {
