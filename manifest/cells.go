@@ -74,6 +74,7 @@ func (d *decoder) entry(cells []Cell) Entry {
 	}
 	e.SHA256 = d.hex(fieldSHA256, cells, 64)
 	e.PHash = d.hex(fieldPHash, cells, 16)
+	e.Subreddit = d.subreddit(cells)
 	for c := range d.categories {
 		if d.categories[c].oneHot != nil {
 			e.Labels[c] = d.oneHot(c, cells)
@@ -138,6 +139,31 @@ func cellID(text string) (PostID, error) {
 		return "", &Problem{Message: fmt.Sprintf("%s stands for a missing value and is not a post id", quote(text)), Hint: "every entry needs the id of its post, such as t3_abc123"}
 	}
 	return ParsePostID(text)
+}
+
+// subreddit reads where the post stands: the subreddit column, else the permalink that the id
+// came in. It only helps to say why a post is absent, so a cell that names none is no fault.
+func (d *decoder) subreddit(cells []Cell) string {
+	if i := d.fields[fieldSubreddit]; i >= 0 && cells[i].Fault == "" {
+		text := strings.Trim(strings.TrimSpace(cells[i].Text), "/")
+		if name, ok := Subreddit(strings.TrimPrefix(text, "r/")); ok {
+			return strings.Clone(name)
+		}
+	}
+	address := cells[d.fields[fieldID]].Text
+	if !strings.ContainsRune(address, '/') {
+		return ""
+	}
+	_, path, err := splitAddress(strings.TrimSpace(address))
+	if err != nil {
+		return ""
+	}
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if len(parts) < 2 || parts[0] != "r" {
+		return ""
+	}
+	name, _ := Subreddit(parts[1])
+	return strings.Clone(name)
 }
 
 func (d *decoder) image(cells []Cell) int {

@@ -27,6 +27,7 @@ const (
 	fieldImage
 	fieldSHA256
 	fieldPHash
+	fieldSubreddit
 )
 
 // names gives every column that the plan uses.
@@ -55,6 +56,8 @@ func aliases(field int) []string {
 		return []string{"sha256", "image_sha256"}
 	case fieldPHash:
 		return []string{"phash", "image_phash", "perceptual_hash"}
+	case fieldSubreddit:
+		return []string{"subreddit", "subreddit_name"}
 	}
 	return nil
 }
@@ -85,7 +88,7 @@ func (m *matcher) match() (plan, error) {
 	for _, name := range m.settings.columns {
 		m.used[name] = true
 	}
-	for field, name := range fieldNames {
+	for field, name := range fieldNames[:fieldSubreddit] {
 		p.fields[field] = m.find(name, aliases(field))
 	}
 	if p.fields[fieldID] == "" && len(m.problems.List) == 0 {
@@ -103,6 +106,8 @@ func (m *matcher) match() (plan, error) {
 		}
 		p.categories = append(p.categories, categoryPlan{column: column})
 	}
+	// Last, because a release may have made the subreddit a label.
+	p.fields[fieldSubreddit] = m.find(fieldNames[fieldSubreddit], aliases(fieldSubreddit))
 	return p, m.err()
 }
 

@@ -25,6 +25,9 @@ type Entry struct {
 	Labels [][]int
 	SHA256 string // lower-case hex of the image the maintainers had, or ""
 	PHash  string // 16 lower-case hex digits, or ""
+	// Subreddit is where the post was made, "" where the manifest does not tell: the
+	// subreddit column, or the permalink that the id was given as. See Subreddit.
+	Subreddit string
 }
 
 // A Schema is the label schema of a release: its categories in column order.

@@ -240,3 +240,21 @@ func wrongHost(text, host string) *Problem {
 		Hint:    "give the post's id, its permalink on www.reddit.com, or redd.it/ID",
 	}
 }
+
+// Subreddit returns the lower-case form of a subreddit's name, and whether s is one: 2 to 21
+// letters, digits and underscores. A user's profile (u_NAME) is refused: it names a person.
+func Subreddit(s string) (string, bool) {
+	if len(s) < 2 || len(s) > 21 {
+		return "", false
+	}
+	name := foldASCII(s)
+	for i := range len(name) {
+		if c := name[i]; !isDigit(c) && (c < 'a' || c > 'z') && c != '_' {
+			return "", false
+		}
+	}
+	if strings.HasPrefix(name, "u_") {
+		return "", false
+	}
+	return name, true
+}

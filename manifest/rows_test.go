@@ -337,3 +337,57 @@ func TestReadErrorStops(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// TestSubreddit reads where posts stand from the column and from permalinks, and from nothing
+// that could name a person.
+func TestSubreddit(t *testing.T) {
+	labels := ",train,F1,SS1,SR1,M1,C1"
+	tests := []struct {
+		name, header, row, want string
+	}{
+		{"column", ",subreddit", "abc" + labels + ",Memes_2", "memes_2"},
+		{"column with r/", ",subreddit", "abc" + labels + ",/r/memes/", "memes"},
+		{"profile in the column", ",subreddit", "abc" + labels + ",u_somebody", ""},
+		{"no name in the column", ",subreddit", "abc" + labels + ",not a name", ""},
+		{"empty column", ",subreddit", "abc" + labels + ",", ""},
+		{"no column", "", "abc" + labels, ""},
+		{"permalink", "", "https://www.reddit.com/r/Memes/comments/abc/a_title/" + labels, "memes"},
+		{"path of a permalink", "", "/r/memes/comments/abc" + labels, "memes"},
+		{"profile's permalink", "", "https://www.reddit.com/user/somebody/comments/abc/a_title/" + labels, ""},
+		{"profile as a subreddit", "", "/r/u_somebody/comments/abc" + labels, ""},
+		{"column beats permalink", ",subreddit", "/r/memes/comments/abc" + labels + ",other", "other"},
+		{"short link", "", "https://redd.it/abc" + labels, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := bare(t, "a.csv", strings.TrimSuffix(figsimHeader, "\n")+tt.header+"\n"+tt.row+"\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := all(t, r)[0]; got.Subreddit != tt.want || got.ID != "abc" {
+				t.Errorf("entry %q in subreddit %q, want abc in %q", got.ID, got.Subreddit, tt.want)
+			}
+		})
+	}
+}
+
+// TestSubredditAsLabel lets a release make the subreddit a category.
+func TestSubredditAsLabel(t *testing.T) {
+	for _, columns := range []string{"", "[columns]\nsubreddit = \"subreddit\"\n", "[columns]\nsubreddit = { memes = \"is_memes\" }\n"} {
+		kind, header, row := "single", "subreddit", "memes"
+		if strings.Contains(columns, "{") {
+			kind, header, row = "multi", "is_memes", "1"
+		}
+		dir := folder(t, map[string]string{
+			"release.toml": "name = \"X\"\nmanifest = \"a.csv\"\n" + columns +
+				"[[category]]\nname = \"subreddit\"\nkind = \"" + kind + "\"\nlabels = [{ code = \"memes\" }]\n",
+			"a.csv": "id," + header + "\nabc," + row + "\n"})
+		r, err := Open(dir, Options{})
+		if err != nil {
+			t.Fatalf("%q: %v", columns, err)
+		}
+		if got := all(t, r)[0]; len(got.Labels[0]) != 1 {
+			t.Errorf("%q: labels %v, want one", columns, got.Labels)
+		}
+	}
+}

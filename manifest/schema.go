@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -46,8 +47,8 @@ func FigSIM() Schema {
 	}}
 }
 
-// The five keys of [columns] that are not categories, in the order of messages.
-var fieldNames = [...]string{"id", "split", "image", "sha256", "phash"}
+// The six keys of [columns] that are not categories, in the order of messages.
+var fieldNames = [...]string{"id", "split", "image", "sha256", "phash", "subreddit"}
 
 // reserved reports whether a category may not have the name: it is another column of
 // the Parquet, or another key where category names stand in release.toml.
@@ -57,6 +58,11 @@ func reserved(name string) bool {
 		return true
 	}
 	return false
+}
+
+// has reports whether the schema has a category of that name.
+func (s Schema) has(name string) bool {
+	return slices.ContainsFunc(s.Categories, func(c Category) bool { return c.Name == name })
 }
 
 const (
