@@ -2,9 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"crypto/md5" // the hash under which a known placeholder was published, not a defence
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"image"
@@ -52,8 +49,8 @@ const maxScans = 100
 
 // InspectImage decides from its bytes alone whether a downloaded body may be decoded:
 // the size, the magic bytes (a Content-Type or a file extension never counts), the header,
-// the caps on side, pixels and decoded bytes, and the known stand-ins that hosts send for a missing image.
-// It reads no pixels. The fault is nil exactly when the body may go to DecodeImage.
+// the caps on side, pixels and decoded bytes, and the known placeholders that hosts send for a
+// missing image, by hash and by figures (see Placeholder). It reads no pixels. The fault is nil exactly when the body may go to DecodeImage.
 func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	invalid := func(reason manifest.Reason, detail string, args ...any) (ImageInfo, *Fault) {
 		return ImageInfo{}, &Fault{manifest.Invalid, reason, fmt.Sprintf(detail, args...)}
@@ -77,7 +74,7 @@ func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 		return invalid("bad_header", "%s: %v", format, err)
 	}
 	info := ImageInfo{Format: format, Width: cfg.Width, Height: cfg.Height}
-	if fault := placeholder(body, info); fault != nil {
+	if fault := p.bodyPlaceholder(body, info); fault != nil {
 		return ImageInfo{}, fault
 	}
 	switch w, h := int64(info.Width), int64(info.Height); {
@@ -115,8 +112,9 @@ var codecs = map[string]codec{
 	"webp": {webp.DecodeConfig, webp.Decode},
 }
 
-// DecodeImage decodes a body that InspectImage has passed: the first frame of a GIF, on a
-// canvas of the GIF's size. A body that is none of the four formats, and a decoder that
+// DecodeImage decodes a body that InspectImage has passed. Of an animated GIF it is the first
+// frame, on a canvas of the GIF's size, however many follow; of an animated PNG the picture
+// that viewers without animation show. A body that is none of the four formats, and a decoder that
 // panics, are errors. It is safe for concurrent use.
 func DecodeImage(body []byte) (image.Image, error) {
 	format := sniff(body)
@@ -125,14 +123,14 @@ func DecodeImage(body []byte) (image.Image, error) {
 		return nil, fmt.Errorf("decode image: the bytes are %s, not JPEG, PNG, GIF or WebP", spoken(format))
 	}
 	img, err := guarded(func() (image.Image, error) { return c.decode(bytes.NewReader(body)) })
+	if err == nil && img.Bounds().Empty() { // a GIF's first frame may be
+		err = errors.New("the image has no pixels")
+	}
 	if err == nil && format == "gif" {
 		img, err = onCanvas(img, body)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", format, err)
-	}
-	if img.Bounds().Empty() {
-		return nil, fmt.Errorf("decode %s: the image has no pixels", format)
 	}
 	return img, nil
 }
@@ -164,6 +162,18 @@ func guarded[T any](decode func() (T, error)) (result T, err error) {
 		}
 	}()
 	return decode()
+}
+
+// SniffBytes is how many bytes from the start of a file ImageFormat looks at.
+const SniffBytes = 16
+
+// ImageFormat names the format of a file by its first SniffBytes bytes: jpeg, png, gif or webp,
+// "" for everything else. The rest of the file may be anything: see InspectImage.
+func ImageFormat(head []byte) string {
+	if format := sniff(head); codecs[format].decode != nil {
+		return format
+	}
+	return ""
 }
 
 // sniff names what the bytes are by their first ones: one of the codecs, another format
@@ -246,50 +256,4 @@ func spoken(format string) string {
 func animatedWebP(b []byte) bool {
 	const flags, animation = 20, 0x02
 	return len(b) > flags && string(b[12:16]) == "VP8X" && b[flags]&animation != 0
-}
-
-// A standIn is a picture that a host sends for one it does not have. It is known by a hash,
-// or, where nobody recorded one, by format, size in pixels and length in bytes.
-type standIn struct {
-	sha256, md5 string    // lower-case hex, "" when not recorded
-	info        ImageInfo // without DecodedBytes
-	length      int       // bytes
-	fault       Fault
-}
-
-// standIns are the recorded ones. Imgur's region block is a failure and no placeholder:
-// it stands for every image of the host, whether that is there or not. It says where we
-// are and nothing of the image; the same run elsewhere gets the picture.
-var standIns = []standIn{
-	{ // preview.redd.it, asset missing: sent with 404, but a cache may make it a 200
-		info: ImageInfo{Format: "png", Width: 130, Height: 60}, length: 1048,
-		fault: Fault{manifest.Placeholder, "known_placeholder", "reddit's grey picture for a missing image"},
-	},
-	{ // https://i.imgur.com/removed.png
-		sha256: "9b5936f4006146e4e1e9025b474c02863c0b5614132ad40db4b925a10e8bfbb9",
-		md5:    "d835884373f4d6c8f24742ceabe74946",
-		info:   ImageInfo{Format: "png", Width: 161, Height: 81}, length: 503,
-		fault: Fault{manifest.Placeholder, "known_placeholder", "imgur's picture for a removed image"},
-	},
-	{ // imgur for the United Kingdom since 2025-09-30
-		sha256: "faa24ec881e6040655c187a681d6dc496eb8aa41e1bd0652a180b3a40b457187",
-		info:   ImageInfo{Format: "png", Width: 336, Height: 478}, length: 34641,
-		fault: Fault{manifest.Failed, "region_block", "imgur is not available in this region; run where it is"},
-	},
-}
-
-// placeholder returns the fault of a known stand-in, or nil.
-func placeholder(body []byte, info ImageInfo) *Fault {
-	s256, m5 := sha256.Sum256(body), md5.Sum(body)
-	return matchStandIn(standIns, hex.EncodeToString(s256[:]), hex.EncodeToString(m5[:]), len(body), info)
-}
-
-func matchStandIn(list []standIn, sha256, md5 string, length int, info ImageInfo) *Fault {
-	for _, s := range list {
-		if s.sha256 == sha256 || s.md5 == md5 || s.info == info && s.length == length {
-			f := s.fault
-			return &f
-		}
-	}
-	return nil
 }

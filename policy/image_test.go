@@ -139,25 +139,6 @@ func TestInspectImage(t *testing.T) {
 	}
 }
 
-// TestStandInsByHash holds the lookup by hash, with a list of its own: the recorded
-// pictures themselves cannot be shipped.
-func TestStandInsByHash(t *testing.T) {
-	for _, s := range standIns {
-		if f := matchStandIn(standIns, s.sha256, "-", 0, ImageInfo{}); s.sha256 != "" && (f == nil || *f != s.fault) {
-			t.Errorf("by SHA-256 %q: %v", s.sha256, f)
-		}
-		if f := matchStandIn(standIns, "-", s.md5, 0, ImageInfo{}); s.md5 != "" && (f == nil || *f != s.fault) {
-			t.Errorf("by MD5 %q: %v", s.md5, f)
-		}
-		if len(s.sha256)%64 != 0 || len(s.md5)%32 != 0 {
-			t.Errorf("%v: a hash is not whole", s)
-		}
-	}
-	if f := matchStandIn(standIns, "-", "-", 1048, ImageInfo{Format: "gif", Width: 130, Height: 60}); f != nil {
-		t.Errorf("an unknown picture is %v", f)
-	}
-}
-
 func TestDecodeImage(t *testing.T) {
 	p := Default()
 	for _, format := range []string{"jpeg", "png", "gif"} {

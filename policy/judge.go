@@ -1,98 +1,125 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"rehydrate/manifest"
 )
 
-// adminRemovals are the values of removed_by_category that Reddit itself sets: safety
-// and community teams, takedowns, courts.
-var adminRemovals = map[string]bool{
-	"anti_evil_ops": true, "community_ops": true, "content_takedown": true,
-	"copyright_takedown": true, "trademark_takedown": true, "legal_operations": true,
+// OtherReason starts the reason of a post with a removed_by_category that no rule knows:
+// other_ and Reddit's own word. The post counts as removed; whoever runs the tool should
+// be warned, because the list of categories has grown.
+const OtherReason = "other_"
+
+// A rule is one line of the decision table.
+type rule struct {
+	name    string
+	test    func(Facts) bool
+	state   manifest.PostState
+	reason  manifest.Reason
+	reasons func(Facts) manifest.Reason // instead of reason, where Reddit's word becomes it
+	source  string                      // where the meaning of the mark was published or recorded
+}
+
+// rules is the decision table. The order is a decision: every rule that says removed or
+// deleted stands before the first one that does not, a takedown by Reddit before the
+// author's own deletion, and a category before the marks that posts had before there were
+// categories. The last rule takes what is left.
+var rules = []rule{
+	{name: "admin", test: category("anti_evil_ops", "community_ops", "content_takedown", "copyright_takedown", "trademark_takedown", "legal_operations"),
+		state: manifest.StateRemoved, reasons: ownWord,
+		source: "Reddit Devvit docs, Post.removedByCategory; arctic_shift; reveddit utils.tsx"},
+	{name: "legal", test: func(f Facts) bool { return f.RemovalReason == "legal" },
+		state: manifest.StateRemoved, reason: "legal",
+		source: "reddit-archive 2017, removal_reason"},
+	{name: "author", test: category("deleted", "author"),
+		state: manifest.StateDeleted, reason: "author",
+		source: "Reddit Devvit docs, Post.removedByCategory; reveddit utils.tsx"},
+	{name: "spam filter", test: category("reddit"),
+		state: manifest.StateRemoved, reason: "spam_filter",
+		source: "reveddit utils.tsx; PRAW cassettes, t3_1kh35wk"},
+	{name: "moderator", test: category("moderator", "automod_filtered"),
+		state: manifest.StateRemoved, reasons: ownWord,
+		source: "Reddit Devvit docs, Post.removedByCategory; PRAW cassettes, t3_ehagna"},
+	{name: "other category", test: func(f Facts) bool { return f.RemovedBy != "" },
+		state: manifest.StateRemoved, reasons: func(f Facts) manifest.Reason { return OtherReason + sanitize(f.RemovedBy) },
+		source: "arctic_shift: the values have grown over the years"},
+	{name: "moderator's view", test: func(f Facts) bool { return f.ModRemoved },
+		state: manifest.StateRemoved, reason: "moderator",
+		source: "PRAW cassettes, t3_4o0j4p (banned_by true), t3_462bww (a name)"},
+	{name: "deletion markers", test: func(f Facts) bool {
+		return f.AuthorDeleted && (f.SelftextDeleted || f.TitleDeleted || notIndexable(f))
+	},
+		state: manifest.StateDeleted, reason: "author",
+		source: "PRAW cassettes, t3_ah3gqo; gallery-dl 3386"},
+	{name: "removal markers", test: func(f Facts) bool { return f.SelftextRemoved || f.TitleRemoved },
+		state: manifest.StateRemoved, reason: "marker",
+		source: "reddit-archive 2017; PRAW cassettes, t3_5dec21"},
+	{name: "quarantine", test: func(f Facts) bool { return f.Quarantine },
+		state: manifest.StateHeld, reason: "quarantine",
+		source: "reddit-archive 2017; PRAW cassettes, t3_309b9g"},
+	{name: "profile post", test: func(f Facts) bool { return f.ProfileSubreddit },
+		state: manifest.StateHeld, reason: "profile_post",
+		source: "PRAW cassettes, t3_1t4nr7v; Reddit Data API wiki: what names a user has to go"},
+	{name: "account deleted", test: func(f Facts) bool { return f.AuthorDeleted },
+		state: manifest.StateLive, reason: "account_deleted",
+		source: "PRAW cassettes, t3_61pa9g; reveddit utils.tsx"},
+	{name: "not indexable", test: notIndexable,
+		state: manifest.StateLive, reason: "not_indexable",
+		source: "PRAW cassettes, t3_bb24k7, in a restricted subreddit"},
+	{name: "no media", test: func(f Facts) bool { return !f.HasMedia },
+		state: manifest.StateLive, reason: "no_media",
+		source: "PRAW cassettes, t3_84anfy; gallery-dl reddit.py"},
+	{name: "live", test: func(Facts) bool { return true },
+		state:  manifest.StateLive,
+		source: "PRAW cassettes, t3_1sk0jaq"},
 }
 
 // Judge says what state a post is in. The rules are tried in order and the first that
 // fits decides, so that a mark of removal always wins over every sign of life:
 //
-//  1. removed by Reddit: removal_reason "legal", or a takedown category;
+//  1. removed by Reddit: a takedown category, or removal_reason "legal";
 //  2. deleted by its author, in the category's words;
 //  3. removed by the spam filter, by a moderator, by AutoModerator, or by a category
-//     that is not known here (reason other_...), which counts as a removal;
+//     that is not known here (see OtherReason), which counts as a removal;
 //  4. removed, as a moderator sees it (banned_by, removed_by);
 //  5. deleted or removed, in the markers that stand in for author, title and text:
 //     older deletions have no category at all;
-//  6. held: quarantined, or posted to a user's profile;
+//  6. held: quarantined, or posted to a user's profile. This comes before the signs of
+//     life: a quarantined post stays held when its author's account goes;
 //  7. live, with a reason where something is worth knowing: the author's account is
 //     gone, the post is not indexable, it has no image.
 //
 // Judge never answers unavailable or unknown: those say that there was no answer.
-func Judge(f Facts) Verdict {
-	for _, rule := range []func(Facts) Verdict{judgeCategory, judgeMarks, judgeHold} {
-		if v := rule(f); v.State != "" {
-			return v
+func Judge(f Facts) Verdict { return decide(f).verdict(f) }
+
+// decide returns the rule that fits f.
+func decide(f Facts) rule {
+	for _, r := range rules[:len(rules)-1] {
+		if r.test(f) {
+			return r
 		}
 	}
-	return judgeLive(f)
+	return rules[len(rules)-1]
 }
 
-// judgeCategory goes by removal_reason and removed_by_category.
-func judgeCategory(f Facts) Verdict {
-	switch by := f.RemovedBy; {
-	case adminRemovals[by]:
-		return Verdict{manifest.StateRemoved, manifest.Reason(by)}
-	case f.RemovalReason == "legal":
-		return Verdict{manifest.StateRemoved, "legal"}
-	case by == "deleted" || by == "author":
-		return Verdict{manifest.StateDeleted, "author"}
-	case by == "reddit":
-		return Verdict{manifest.StateRemoved, "spam_filter"}
-	case by == "moderator" || by == "automod_filtered":
-		return Verdict{manifest.StateRemoved, manifest.Reason(by)}
-	case by != "":
-		return Verdict{manifest.StateRemoved, "other_" + sanitize(by)}
+func (r rule) verdict(f Facts) Verdict {
+	if r.reasons != nil {
+		return Verdict{r.state, r.reasons(f)}
 	}
-	return Verdict{}
+	return Verdict{r.state, r.reason}
 }
 
-// judgeMarks goes by the moderator's view and by the markers in author, title and text.
-func judgeMarks(f Facts) Verdict {
-	notIndexable := f.RobotIndexable != nil && !*f.RobotIndexable
-	switch {
-	case f.ModRemoved:
-		return Verdict{manifest.StateRemoved, "moderator"}
-	case f.AuthorDeleted && (f.SelftextDeleted || notIndexable || f.TitleDeleted):
-		return Verdict{manifest.StateDeleted, "author"}
-	case f.SelftextRemoved || f.TitleRemoved:
-		return Verdict{manifest.StateRemoved, "marker"}
-	}
-	return Verdict{}
+// category makes the test for some values of removed_by_category.
+func category(values ...string) func(Facts) bool {
+	return func(f Facts) bool { return slices.Contains(values, f.RemovedBy) }
 }
 
-// judgeHold names posts that are there, but that no image is taken from. It comes before
-// the live rules: a quarantined post stays held when its author's account goes.
-func judgeHold(f Facts) Verdict {
-	switch {
-	case f.Quarantine:
-		return Verdict{manifest.StateHeld, "quarantine"}
-	case f.ProfileSubreddit:
-		return Verdict{manifest.StateHeld, "profile_post"}
-	}
-	return Verdict{}
-}
+// ownWord makes a category that a rule names a reason.
+func ownWord(f Facts) manifest.Reason { return manifest.Reason(f.RemovedBy) }
 
-func judgeLive(f Facts) Verdict {
-	switch {
-	case f.AuthorDeleted:
-		return Verdict{manifest.StateLive, "account_deleted"}
-	case f.RobotIndexable != nil && !*f.RobotIndexable:
-		return Verdict{manifest.StateLive, "not_indexable"}
-	case !f.HasMedia:
-		return Verdict{manifest.StateLive, "no_media"}
-	}
-	return Verdict{manifest.StateLive, ""}
-}
+func notIndexable(f Facts) bool { return f.RobotIndexable != nil && !*f.RobotIndexable }
 
 // sanitize turns a value that Reddit sent into the end of a reason: lower case letters,
 // digits and underscores, at most 40 of them.

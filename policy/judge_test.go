@@ -1,12 +1,35 @@
 package policy
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 
 	"rehydrate/manifest"
 )
 
-func TestJudge(t *testing.T) {
+// A judgeCase is facts with the verdict that they must get. The source names where the mark
+// or the pair of marks was published or recorded; rule is the one that must decide.
+type judgeCase struct {
+	name   string
+	facts  Facts
+	state  manifest.PostState
+	reason manifest.Reason
+	rule   string
+	source string
+}
+
+// Sources that several cases share.
+const (
+	devvit    = "Reddit Devvit docs, Post.removedByCategory"
+	arctic    = "arctic_shift, RS_2026-01 and its schema docs"
+	reveddit  = "reveddit utils.tsx, lines 134-165"
+	archive   = "reddit-archive, the open release of October 2017"
+	galleryDL = "gallery-dl issues 3386, 2913 and 4045"
+	dataWiki  = "Reddit Data API wiki: content that was removed has to go, whatever else is said of it"
+)
+
+func judgeCases() []judgeCase {
 	yes, no := true, false
 	const (
 		live    = manifest.StateLive
@@ -14,85 +37,249 @@ func TestJudge(t *testing.T) {
 		deleted = manifest.StateDeleted
 		held    = manifest.StateHeld
 	)
-	tests := []struct {
-		name   string
-		facts  Facts
-		state  manifest.PostState
-		reason manifest.Reason
-	}{
-		// The numbers are the rows of the decision table (reddit reference, section 6).
-		{"2 legal", Facts{RemovalReason: "legal", HasMedia: true}, removed, "legal"},
-		{"2 anti_evil_ops", Facts{RemovedBy: "anti_evil_ops"}, removed, "anti_evil_ops"},
-		{"2 community_ops", Facts{RemovedBy: "community_ops"}, removed, "community_ops"},
-		{"2 content_takedown", Facts{RemovedBy: "content_takedown"}, removed, "content_takedown"},
-		{"2 copyright_takedown", Facts{RemovedBy: "copyright_takedown"}, removed, "copyright_takedown"},
-		{"2 trademark_takedown", Facts{RemovedBy: "trademark_takedown"}, removed, "trademark_takedown"},
-		{"2 legal_operations", Facts{RemovedBy: "legal_operations"}, removed, "legal_operations"},
-		{"2 before 3", Facts{RemovalReason: "legal", RemovedBy: "deleted"}, removed, "legal"},
-		{"other removal reason", Facts{RemovalReason: "other", HasMedia: true}, live, ""},
-		{"3 deleted", Facts{RemovedBy: "deleted"}, deleted, "author"},
-		{"3 author", Facts{RemovedBy: "author"}, deleted, "author"},
-		{"3 before 7", Facts{RemovedBy: "deleted", ModRemoved: true}, deleted, "author"},
-		{"4", Facts{RemovedBy: "reddit"}, removed, "spam_filter"},
-		{"5 moderator", Facts{RemovedBy: "moderator", AuthorDeleted: true, SelftextDeleted: true}, removed, "moderator"},
-		{"5 automod_filtered", Facts{RemovedBy: "automod_filtered"}, removed, "automod_filtered"},
-		{"6 unknown value", Facts{RemovedBy: "New Thing/2!"}, removed, "other_new_thing_2_"},
-		{"6 endless value", Facts{RemovedBy: string(make([]byte, 1000))}, removed, "other_________________________________________"},
-		{"6 case counts", Facts{RemovedBy: "Moderator"}, removed, "other_moderator"},
-		{"7", Facts{ModRemoved: true, AuthorDeleted: true, SelftextDeleted: true}, removed, "moderator"},
-		{"8 selftext", Facts{AuthorDeleted: true, SelftextDeleted: true, HasMedia: true}, deleted, "author"},
-		{"8 not indexable", Facts{AuthorDeleted: true, RobotIndexable: &no, HasMedia: true}, deleted, "author"},
-		{"8 title", Facts{AuthorDeleted: true, TitleDeleted: true, RobotIndexable: &yes}, deleted, "author"},
-		{"not 8: an author wrote [deleted]", Facts{SelftextDeleted: true, TitleDeleted: true, HasMedia: true}, live, ""},
-		{"9 selftext", Facts{SelftextRemoved: true}, removed, "marker"},
-		{"9 title", Facts{TitleRemoved: true, HasMedia: true}, removed, "marker"},
-		{"8 before 9", Facts{SelftextRemoved: true, AuthorDeleted: true, RobotIndexable: &no}, deleted, "author"},
-		{"10", Facts{AuthorDeleted: true, RobotIndexable: &yes, HasMedia: true}, live, "account_deleted"},
-		{"10 without the field", Facts{AuthorDeleted: true, HasMedia: true}, live, "account_deleted"},
-		{"11", Facts{RobotIndexable: &no, HasMedia: true}, live, "not_indexable"},
-		{"12", Facts{Quarantine: true, HasMedia: true}, held, "quarantine"},
-		{"12 holds without an author too", Facts{Quarantine: true, AuthorDeleted: true}, held, "quarantine"},
-		{"12 removal wins", Facts{Quarantine: true, SelftextRemoved: true}, removed, "marker"},
-		{"profile post", Facts{ProfileSubreddit: true, HasMedia: true}, held, "profile_post"},
-		{"13", Facts{RobotIndexable: &yes}, live, "no_media"},
-		{"14", Facts{RobotIndexable: &yes, HasMedia: true}, live, ""},
+	return []judgeCase{
+		// Taken down by Reddit.
+		{"safety team", Facts{RemovedBy: "anti_evil_ops"}, removed, "anti_evil_ops", "admin", devvit},
+		{"community team", Facts{RemovedBy: "community_ops"}, removed, "community_ops", "admin", devvit},
+		{"content violation", Facts{RemovedBy: "content_takedown"}, removed, "content_takedown", "admin", devvit},
+		{"copyright", Facts{RemovedBy: "copyright_takedown"}, removed, "copyright_takedown", "admin", devvit},
+		{"trademark", Facts{RemovedBy: "trademark_takedown"}, removed, "trademark_takedown", "admin", "arctic_shift, removal_type, 2025"},
+		{"legal operations", Facts{RemovedBy: "legal_operations"}, removed, "legal_operations", "admin", reveddit},
+		{"takedown of a post with its image still named", Facts{RemovedBy: "copyright_takedown", RobotIndexable: &yes, HasMedia: true}, removed, "copyright_takedown", "admin", "The Markup, June 2022: images of removed posts stay reachable"},
+		{"takedown, title replaced", Facts{RemovedBy: "anti_evil_ops", TitleRemoved: true, AuthorDeleted: true, RobotIndexable: &no}, removed, "anti_evil_ops", "admin", reveddit},
+		{"takedown of a quarantined post", Facts{RemovedBy: "content_takedown", Quarantine: true}, removed, "content_takedown", "admin", devvit},
+		{"takedown seen by a moderator", Facts{RemovedBy: "anti_evil_ops", ModRemoved: true}, removed, "anti_evil_ops", "admin", archive},
+		{"takedown and legal: the category is more exact", Facts{RemovedBy: "copyright_takedown", RemovalReason: "legal"}, removed, "copyright_takedown", "admin", devvit},
+		{"takedown of what its author then deleted", Facts{RemovedBy: "community_ops", AuthorDeleted: true, SelftextDeleted: true}, removed, "community_ops", "admin", devvit},
+
+		// The law.
+		{"legal", Facts{RemovalReason: "legal", HasMedia: true}, removed, "legal", "legal", archive},
+		{"legal before the author", Facts{RemovalReason: "legal", RemovedBy: "deleted"}, removed, "legal", "legal", archive},
+		{"legal before a moderator", Facts{RemovalReason: "legal", RemovedBy: "moderator"}, removed, "legal", "legal", archive},
+		{"legal before the spam filter", Facts{RemovalReason: "legal", RemovedBy: "reddit"}, removed, "legal", "legal", archive},
+		{"legal before a new category", Facts{RemovalReason: "legal", RemovedBy: "brand_new"}, removed, "legal", "legal", archive},
+		{"legal and quarantined", Facts{RemovalReason: "legal", Quarantine: true}, removed, "legal", "legal", archive},
+
+		// Deleted by the author, in the category's words.
+		{"deleted", Facts{RemovedBy: "deleted"}, deleted, "author", "author", devvit},
+		{"author", Facts{RemovedBy: "author"}, deleted, "author", "author", devvit},
+		{"deleted, every field replaced", Facts{RemovedBy: "deleted", AuthorDeleted: true, SelftextDeleted: true, TitleDeleted: true, RobotIndexable: &no}, deleted, "author", "author", reveddit},
+		{"deleted, image still named", Facts{RemovedBy: "deleted", AuthorDeleted: true, HasMedia: true}, deleted, "author", "author", reveddit},
+		{"deleted before banned_by", Facts{RemovedBy: "deleted", ModRemoved: true}, deleted, "author", "author", reveddit},
+		{"deleted before [removed]", Facts{RemovedBy: "author", SelftextRemoved: true}, deleted, "author", "author", reveddit},
+		{"deleted from a profile", Facts{RemovedBy: "deleted", ProfileSubreddit: true}, deleted, "author", "author", arctic},
+		{"deleted in quarantine", Facts{RemovedBy: "deleted", Quarantine: true}, deleted, "author", "author", arctic},
+
+		// The spam filter.
+		{"spam filter", Facts{RemovedBy: "reddit", RobotIndexable: &no}, removed, "spam_filter", "spam filter", "PRAW cassettes, t3_1kh35wk"},
+		{"spam filter, an image post", Facts{RemovedBy: "reddit", RobotIndexable: &no, HasMedia: true}, removed, "spam_filter", "spam filter", reveddit},
+		{"spam filter, account gone", Facts{RemovedBy: "reddit", AuthorDeleted: true, SelftextDeleted: true}, removed, "spam_filter", "spam filter", arctic},
+		{"spam filter, seen by a moderator", Facts{RemovedBy: "reddit", ModRemoved: true}, removed, "spam_filter", "spam filter", archive},
+
+		// Moderators.
+		{"moderator", Facts{RemovedBy: "moderator"}, removed, "moderator", "moderator", devvit},
+		{"AutoModerator removed an image post, seen by a moderator", Facts{RemovedBy: "moderator", ModRemoved: true, RobotIndexable: &no, HasMedia: true}, removed, "moderator", "moderator", "PRAW cassettes, t3_ehagna"},
+		{"a moderator removed an image post", Facts{RemovedBy: "moderator", ModRemoved: true, RobotIndexable: &no, HasMedia: true}, removed, "moderator", "moderator", "PRAW cassettes, t3_ehaje2"},
+		{"moderator, then the account went", Facts{RemovedBy: "moderator", AuthorDeleted: true, SelftextDeleted: true}, removed, "moderator", "moderator", reveddit},
+		{"moderator, text replaced", Facts{RemovedBy: "moderator", SelftextRemoved: true}, removed, "moderator", "moderator", archive},
+		{"moderator, quarantined", Facts{RemovedBy: "moderator", Quarantine: true}, removed, "moderator", "moderator", devvit},
+		{"held by AutoModerator", Facts{RemovedBy: "automod_filtered", HasMedia: true}, removed, "automod_filtered", "moderator", devvit},
+		{"held by AutoModerator, still indexable", Facts{RemovedBy: "automod_filtered", RobotIndexable: &yes, HasMedia: true}, removed, "automod_filtered", "moderator", arctic},
+
+		// Categories that no rule knows.
+		{"a new category", Facts{RemovedBy: "brand_new"}, removed, "other_brand_new", "other category", arctic},
+		{"a new category beside every sign of life", Facts{RemovedBy: "brand_new", RobotIndexable: &yes, HasMedia: true}, removed, "other_brand_new", "other category", dataWiki},
+		{"a category with other signs in it", Facts{RemovedBy: "New Thing/2!"}, removed, "other_new_thing_2_", "other category", arctic},
+		{"an endless category", Facts{RemovedBy: strings.Repeat("x", 1000)}, removed, manifest.Reason("other_" + strings.Repeat("x", 40)), "other category", arctic},
+		{"the case of a category counts", Facts{RemovedBy: "Moderator"}, removed, "other_moderator", "other category", arctic},
+		{"legal as a category is in third-party code only", Facts{RemovedBy: "legal"}, removed, "other_legal", "other category", reveddit},
+		{"the word null", Facts{RemovedBy: "null"}, removed, "other_null", "other category", arctic},
+		{"a new category before the markers", Facts{RemovedBy: "brand_new", AuthorDeleted: true, SelftextDeleted: true}, removed, "other_brand_new", "other category", dataWiki},
+
+		// As a moderator sees it, before there were categories.
+		{"banned_by is true", Facts{ModRemoved: true}, removed, "moderator", "moderator's view", "PRAW cassettes, t3_4o0j4p"},
+		{"banned_by is a name", Facts{ModRemoved: true}, removed, "moderator", "moderator's view", "PRAW cassettes, t3_462bww"},
+		{"banned_by is true, account gone", Facts{ModRemoved: true, AuthorDeleted: true}, removed, "moderator", "moderator's view", "PRAW cassettes, t3_2u37co"},
+		{"banned_by is a name, image still named", Facts{ModRemoved: true, HasMedia: true}, removed, "moderator", "moderator's view", archive + ": the URL stays"},
+		{"banned_by before the deletion markers", Facts{ModRemoved: true, AuthorDeleted: true, SelftextDeleted: true}, removed, "moderator", "moderator's view", archive},
+		{"banned_by before quarantine", Facts{ModRemoved: true, Quarantine: true, RobotIndexable: &yes}, removed, "moderator", "moderator's view", archive},
+
+		// Deleted, in markers alone.
+		{"image post deleted in the old form", Facts{AuthorDeleted: true, SelftextDeleted: true, RobotIndexable: &no, HasMedia: true}, deleted, "author", "deletion markers", "PRAW cassettes, t3_ah3gqo"},
+		{"text post deleted in the oldest form", Facts{AuthorDeleted: true, SelftextDeleted: true}, deleted, "author", "deletion markers", "PRAW cassettes, t3_5dec48"},
+		{"deleted in the later form: title, no URL", Facts{AuthorDeleted: true, TitleDeleted: true}, deleted, "author", "deletion markers", galleryDL},
+		{"title replaced, still indexable", Facts{AuthorDeleted: true, TitleDeleted: true, RobotIndexable: &yes, HasMedia: true}, deleted, "author", "deletion markers", galleryDL},
+		{"no author, not indexable", Facts{AuthorDeleted: true, RobotIndexable: &no, HasMedia: true}, deleted, "author", "deletion markers", "PRAW cassettes, t3_ah3gqo, without its text"},
+		{"deletion before removal markers", Facts{AuthorDeleted: true, SelftextRemoved: true, RobotIndexable: &no}, deleted, "author", "deletion markers", reveddit},
+		{"deletion before quarantine", Facts{AuthorDeleted: true, SelftextDeleted: true, Quarantine: true}, deleted, "author", "deletion markers", dataWiki},
+		{"deletion from a profile", Facts{AuthorDeleted: true, SelftextDeleted: true, ProfileSubreddit: true}, deleted, "author", "deletion markers", dataWiki},
+
+		// Removed, in markers alone.
+		{"[removed]", Facts{SelftextRemoved: true}, removed, "marker", "removal markers", "PRAW cassettes, t3_5dec21"},
+		{"[removed], an old one", Facts{SelftextRemoved: true}, removed, "marker", "removal markers", "PRAW cassettes, t3_ghgg1"},
+		{"[removed], still indexable", Facts{SelftextRemoved: true, RobotIndexable: &yes, HasMedia: true}, removed, "marker", "removal markers", archive},
+		{"[removed], account gone", Facts{SelftextRemoved: true, AuthorDeleted: true}, removed, "marker", "removal markers", archive},
+		{"[ Removed by Reddit ]", Facts{TitleRemoved: true, HasMedia: true}, removed, "marker", "removal markers", reveddit},
+		{"[ Removed by Reddit ], account gone", Facts{TitleRemoved: true, AuthorDeleted: true, RobotIndexable: &yes}, removed, "marker", "removal markers", reveddit},
+		{"[removed] in quarantine", Facts{SelftextRemoved: true, Quarantine: true}, removed, "marker", "removal markers", dataWiki},
+		{"[ Removed by Reddit ] on a profile", Facts{TitleRemoved: true, ProfileSubreddit: true}, removed, "marker", "removal markers", dataWiki},
+
+		// Held.
+		{"quarantine", Facts{Quarantine: true}, held, "quarantine", "quarantine", "PRAW cassettes, t3_30het4"},
+		{"quarantine, account gone", Facts{Quarantine: true, AuthorDeleted: true}, held, "quarantine", "quarantine", "PRAW cassettes, t3_309b9g"},
+		{"quarantine, an image post, not indexable", Facts{Quarantine: true, RobotIndexable: &no, HasMedia: true}, held, "quarantine", "quarantine", archive},
+		{"quarantine before a profile", Facts{Quarantine: true, ProfileSubreddit: true}, held, "quarantine", "quarantine", archive},
+		{"profile post", Facts{ProfileSubreddit: true, RobotIndexable: &yes}, held, "profile_post", "profile post", "PRAW cassettes, t3_1t4nr7v"},
+		{"profile post with an image", Facts{ProfileSubreddit: true, HasMedia: true}, held, "profile_post", "profile post", "Reddit Data API wiki, fields that name a user"},
+		{"profile post, account gone", Facts{ProfileSubreddit: true, AuthorDeleted: true, RobotIndexable: &yes}, held, "profile_post", "profile post", "Reddit Data API wiki, fields that name a user"},
+
+		// Live.
+		{"account deleted", Facts{AuthorDeleted: true, RobotIndexable: &yes}, live, "account_deleted", "account deleted", "PRAW cassettes, t3_61pa9g"},
+		{"account deleted, an image post", Facts{AuthorDeleted: true, RobotIndexable: &yes, HasMedia: true}, live, "account_deleted", "account deleted", reveddit},
+		{"account deleted, before is_robot_indexable", Facts{AuthorDeleted: true, HasMedia: true}, live, "account_deleted", "account deleted", "PRAW cassettes, t3_185qq7"},
+		{"account deleted, a text post", Facts{AuthorDeleted: true}, live, "account_deleted", "account deleted", "PRAW cassettes, t3_1rwouq"},
+		{"not indexable", Facts{RobotIndexable: &no, HasMedia: true}, live, "not_indexable", "not indexable", "PRAW cassettes, t3_bb24k7"},
+		{"not indexable, no image", Facts{RobotIndexable: &no}, live, "not_indexable", "not indexable", "PRAW cassettes, t3_bb24k7"},
+		{"no image", Facts{RobotIndexable: &yes}, live, "no_media", "no media", "PRAW cassettes, t3_84anfy"},
+		{"no image, before is_robot_indexable", Facts{}, live, "no_media", "no media", "PRAW cassettes, t3_1qvzkd"},
+		{"live", Facts{RobotIndexable: &yes, HasMedia: true}, live, "", "live", "PRAW cassettes, t3_1sk0jaq"},
+		{"live, before is_robot_indexable", Facts{HasMedia: true}, live, "", "live", "PRAW cassettes, t3_1756x8"},
+		{"an author wrote [deleted]", Facts{SelftextDeleted: true, TitleDeleted: true, HasMedia: true}, live, "", "live", "deduced from reddit-archive: the author goes with a deletion"},
+		{"another removal_reason", Facts{RemovalReason: "other", HasMedia: true}, live, "", "live", archive + ": null or legal"},
 	}
-	for _, tt := range tests {
+}
+
+// TestVerdicts holds the verdicts, one case a published or recorded form of a post, and that
+// each rule of the table decides in some case and has a source.
+func TestVerdicts(t *testing.T) {
+	cases := judgeCases()
+	if len(cases) < 60 {
+		t.Errorf("%d cases, want 60 at least", len(cases))
+	}
+	decided, names := map[string]bool{}, map[string]bool{}
+	for _, tt := range cases {
+		if tt.source == "" || tt.name == "" || names[tt.name] {
+			t.Errorf("case %q has no source, no name or one that is taken", tt.name)
+		}
+		names[tt.name] = true
 		if got, want := Judge(tt.facts), (Verdict{tt.state, tt.reason}); got != want {
 			t.Errorf("%s: Judge(%+v) = %v, want %v", tt.name, tt.facts, got, want)
+		}
+		rule := decide(tt.facts).name
+		if rule != tt.rule {
+			t.Errorf("%s: the rule %q decides, want %q", tt.name, rule, tt.rule)
+		}
+		decided[rule] = true
+	}
+	for _, r := range rules {
+		if !decided[r.name] || r.source == "" {
+			t.Errorf("the rule %q decides no case, or has no source", r.name)
+		}
+	}
+}
+
+// TestJudgeOrder: the rules that say gone stand before all others, so that no sign of life
+// can outdo one; and the last rule fits all facts.
+func TestJudgeOrder(t *testing.T) {
+	over := false
+	for _, r := range rules {
+		if over && r.state.Gone() {
+			t.Errorf("the rule %q says %s behind one that does not", r.name, r.state)
+		}
+		over = over || !r.state.Gone()
+		if (r.reason != "") == (r.reasons != nil) && r.name != "live" {
+			t.Errorf("the rule %q has no reason, or two", r.name)
+		}
+	}
+	if last := rules[len(rules)-1]; !last.test(Facts{}) || !last.test(Facts{RemovedBy: "x", ModRemoved: true}) {
+		t.Errorf("the last rule, %q, does not fit everything", last.name)
+	}
+}
+
+// everyFacts calls do with each combination of facts: both values of each mark, and for the
+// others every value that some rule tells apart.
+func everyFacts(do func(Facts)) {
+	yes, no := true, false
+	categories := []string{"", "deleted", "author", "reddit", "moderator", "automod_filtered", "anti_evil_ops", "community_ops",
+		"content_takedown", "copyright_takedown", "trademark_takedown", "legal_operations", "legal", "?"}
+	for bits := range 1 << 9 {
+		bit := func(n int) bool { return bits>>n&1 == 1 }
+		for _, by := range categories {
+			for _, why := range []string{"", "legal", "other"} {
+				for _, indexable := range []*bool{nil, &yes, &no} {
+					do(Facts{RemovedBy: by, RemovalReason: why, ModRemoved: bit(0), AuthorDeleted: bit(1),
+						SelftextDeleted: bit(2), SelftextRemoved: bit(3), TitleDeleted: bit(4), TitleRemoved: bit(5),
+						RobotIndexable: indexable, Quarantine: bit(6), ProfileSubreddit: bit(7), HasMedia: bit(8)})
+				}
+			}
 		}
 	}
 }
 
 // TestJudgeRemovalWins goes through every combination of facts: whatever else is said of
-// a post, a mark of removal never comes out as live or held.
+// a post, a mark of removal never comes out as live or held, and nothing else as gone.
 func TestJudgeRemovalWins(t *testing.T) {
-	yes, no := true, false
+	if got, want := reflect.TypeFor[Facts]().NumField(), 12; got != want {
+		t.Fatalf("Facts has %d fields, everyFacts enumerates %d", got, want)
+	}
 	count := 0
-	for bits := range 1 << 9 {
-		bit := func(n int) bool { return bits>>n&1 == 1 }
-		for _, by := range []string{"", "deleted", "author", "reddit", "moderator", "automod_filtered", "anti_evil_ops", "legal", "?"} {
-			for _, why := range []string{"", "legal"} {
-				for _, indexable := range []*bool{nil, &yes, &no} {
-					f := Facts{RemovedBy: by, RemovalReason: why, ModRemoved: bit(0), AuthorDeleted: bit(1),
-						SelftextDeleted: bit(2), SelftextRemoved: bit(3), TitleDeleted: bit(4), TitleRemoved: bit(5),
-						RobotIndexable: indexable, Quarantine: bit(6), ProfileSubreddit: bit(7), HasMedia: bit(8)}
-					marked := by != "" || why == "legal" || f.ModRemoved || f.SelftextRemoved || f.TitleRemoved ||
-						f.AuthorDeleted && (f.SelftextDeleted || f.TitleDeleted || indexable == &no)
-					v := Judge(f)
-					gone := v.State == manifest.StateRemoved || v.State == manifest.StateDeleted
-					if gone != marked {
-						t.Fatalf("Judge(%+v) = %v; marks of removal: %v", f, v, marked)
-					}
-					if gone && v.Reason == "" || !gone && (v.State == manifest.StateHeld) != (f.Quarantine || f.ProfileSubreddit) {
-						t.Fatalf("Judge(%+v) = %v", f, v)
-					}
-					count++
-				}
+	everyFacts(func(f Facts) {
+		count++
+		marked := f.RemovedBy != "" || f.RemovalReason == "legal" || f.ModRemoved || f.SelftextRemoved || f.TitleRemoved ||
+			f.AuthorDeleted && (f.SelftextDeleted || f.TitleDeleted || notIndexable(f))
+		v := Judge(f)
+		switch v.State {
+		case manifest.StateRemoved, manifest.StateDeleted:
+			if !marked || v.Reason == "" {
+				t.Fatalf("Judge(%+v) = %v; marks of removal: %v", f, v, marked)
 			}
+		case manifest.StateHeld, manifest.StateLive:
+			if marked || (v.State == manifest.StateHeld) != (f.Quarantine || f.ProfileSubreddit) {
+				t.Fatalf("Judge(%+v) = %v; marks of removal: %v", f, v, marked)
+			}
+		default:
+			t.Fatalf("Judge(%+v) = %v: no state that an answer can lead to", f, v)
+		}
+		if again := Judge(f); again != v {
+			t.Fatalf("Judge(%+v) = %v, then %v", f, v, again)
+		}
+	})
+	if want := 512 * 14 * 3 * 3; count != want {
+		t.Errorf("%d combinations judged, want %d", count, want)
+	}
+}
+
+func TestJudgeAbsent(t *testing.T) {
+	for c, want := range map[Community]manifest.Reason{
+		CommunityUnknown: "absent_twice", CommunityOpen: "absent_twice", "something new": "absent_twice",
+		CommunityPrivate: "subreddit_private", CommunityBanned: "subreddit_banned", CommunityMissing: "subreddit_missing",
+		CommunityQuarantined: "subreddit_quarantined", CommunityGated: "subreddit_gated",
+	} {
+		if got := JudgeAbsent(c); got != (Verdict{manifest.StateUnavailable, want}) {
+			t.Errorf("JudgeAbsent(%q) = %v, want unavailable, %s", c, got, want)
 		}
 	}
-	if want := 512 * 9 * 2 * 3; count != want {
-		t.Errorf("%d combinations judged, want %d", count, want)
+}
+
+// TestReadmits: only what a moderator or AutoModerator removed ever comes back, and only
+// where the policy says so.
+func TestReadmits(t *testing.T) {
+	never, moderator := Default(), Default()
+	moderator.Reddit.Readmit = ReadmitModerator
+	everyFacts(func(f Facts) {
+		v := Judge(f)
+		if never.Readmits(v.State, v.Reason) || (Policy{}).Readmits(v.State, v.Reason) {
+			t.Fatalf("the default readmits %v", v)
+		}
+		want := v == Verdict{manifest.StateRemoved, "moderator"} || v == Verdict{manifest.StateRemoved, "automod_filtered"}
+		if got := moderator.Readmits(v.State, v.Reason); got != want {
+			t.Fatalf("readmit = moderator: Readmits(%v) = %v", v, got)
+		}
+	})
+	for _, v := range []Verdict{{manifest.StateRemoved, ""}, {manifest.StateDeleted, "moderator"}, {manifest.StateDeleted, ""},
+		{manifest.StateUnavailable, "absent_twice"}, {manifest.StateUnavailable, "moderator"}, {"", "moderator"}} {
+		if moderator.Readmits(v.State, v.Reason) {
+			t.Errorf("readmit = moderator readmits %v", v)
+		}
 	}
 }

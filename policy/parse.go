@@ -48,17 +48,23 @@ func (e *fileError) Error() string {
 
 // The document is policy.toml as it is written. Pointers tell a missing key from a zero.
 type document struct {
+	Access struct {
+		Grant *string `toml:"grant"`
+	} `toml:"access"`
 	Reddit struct {
 		RequestsPerMinute *float64 `toml:"requests_per_minute"`
 		RecheckWithin     *string  `toml:"recheck_within"`
 		SecondLookAfter   *string  `toml:"second_look_after"`
 		MassRemovalShare  *float64 `toml:"mass_removal_share"`
+		Readmit           *string  `toml:"readmit"`
 	} `toml:"reddit"`
 	Images struct {
-		MaxBytes  *int64         `toml:"max_bytes"`
-		MaxPixels *int64         `toml:"max_pixels"`
-		MaxSide   *int           `toml:"max_side"`
-		Host      []hostDocument `toml:"host"`
+		MaxBytes     *int64                `toml:"max_bytes"`
+		MaxPixels    *int64                `toml:"max_pixels"`
+		MaxSide      *int                  `toml:"max_side"`
+		SuspectAfter *int                  `toml:"suspect_after"`
+		Host         []hostDocument        `toml:"host"`
+		Placeholder  []placeholderDocument `toml:"placeholder"`
 	} `toml:"images"`
 	Filter struct {
 		Mode             *string  `toml:"mode"`
@@ -81,38 +87,53 @@ type hostDocument struct {
 // and what to write instead. Unknown keys and values out of range are reported together,
 // a line each, up to 20. The file name is used in messages only.
 func Parse(b []byte, file string) (Policy, error) {
-	if len(b) > maxFile {
-		return Policy{}, &fileError{file, 0, fmt.Sprintf("the policy is %d bytes long, more than %d", len(b), maxFile), "is this the right file?"}
-	}
-	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
-		return Policy{}, &fileError{file, 1, "the file starts with a byte order mark", `save it as "UTF-8", without BOM`}
-	}
-	if !utf8.Valid(b) {
-		return Policy{}, &fileError{file, 0, "not valid UTF-8", "save the file as UTF-8 text"}
-	}
-	for i, line := range bytes.Split(b, []byte("\n")) {
-		if len(line) > maxLine {
-			return Policy{}, &fileError{file, i + 1, fmt.Sprintf("the line is %d bytes long, more than %d", len(line), maxLine), "is this the right file?"}
-		}
-	}
 	var doc document
-	meta, err := toml.Decode(string(b), &doc)
+	found, where, err := decode(b, file, &doc)
 	if err != nil {
-		return Policy{}, syntaxError(err, file)
-	}
-	where := lines(b)
-	var found []*fileError
-	for _, key := range meta.Undecoded() {
-		found = append(found, unknownKey(key, file, where))
+		return Policy{}, err
 	}
 	p, bad := doc.policy()
-	for _, v := range bad {
-		found = append(found, &fileError{file, where[v.key], v.message, ""})
-	}
+	found = append(found, located(bad, file, where)...)
 	if err := together(found, file); err != nil {
 		return Policy{}, err
 	}
 	return p, nil
+}
+
+// decode reads a TOML file into doc, a pointer to a struct, and gives the keys that doc does
+// not have and the lines of all keys. The error is for a file that cannot be read at all.
+func decode(b []byte, file string, doc any) (unknown []*fileError, where map[string]int, err error) {
+	if err := readable(b, file); err != nil {
+		return nil, nil, err
+	}
+	meta, err := toml.Decode(string(b), doc)
+	if err != nil {
+		return nil, nil, syntaxError(err, file)
+	}
+	where = lines(b)
+	for _, key := range meta.Undecoded() {
+		unknown = append(unknown, unknownKey(key, file, where, reflect.TypeOf(doc).Elem()))
+	}
+	return unknown, where, nil
+}
+
+// readable refuses what is not text of a sensible size, before the parser sees it.
+func readable(b []byte, file string) error {
+	if len(b) > maxFile {
+		return &fileError{file, 0, fmt.Sprintf("the policy is %d bytes long, more than %d", len(b), maxFile), "is this the right file?"}
+	}
+	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		return &fileError{file, 1, "the file starts with a byte order mark", `save it as "UTF-8", without BOM`}
+	}
+	if !utf8.Valid(b) {
+		return &fileError{file, 0, "not valid UTF-8", "save the file as UTF-8 text"}
+	}
+	for i, line := range bytes.Split(b, []byte("\n")) {
+		if len(line) > maxLine {
+			return &fileError{file, i + 1, fmt.Sprintf("the line is %d bytes long, more than %d", len(line), maxLine), "is this the right file?"}
+		}
+	}
+	return nil
 }
 
 // together makes one error of those found, in the order of their lines; nil of none.
@@ -148,19 +169,72 @@ func syntaxError(err error, file string) error {
 // A badValue is a setting at fault; the key has the form that lines uses.
 type badValue struct{ key, message string }
 
+// located makes errors of the settings at fault. A key that is missing has the line of its
+// table.
+func located(bad []badValue, file string, where map[string]int) []*fileError {
+	var found []*fileError
+	for _, v := range bad {
+		line := where[v.key]
+		if dot := strings.LastIndex(v.key, "."); line == 0 && dot >= 0 {
+			line = where[v.key[:dot]]
+		}
+		found = append(found, &fileError{file, line, v.message, ""})
+	}
+	return found
+}
+
 // policy fills the gaps with defaults and checks every value.
 func (d *document) policy() (Policy, []badValue) {
 	p := Default()
 	var bad []badValue
-	set(&p.Reddit.RequestsPerMinute, d.Reddit.RequestsPerMinute)
-	set(&p.Reddit.MassRemovalShare, d.Reddit.MassRemovalShare)
+	if d.Access.Grant != nil {
+		p.Access.GrantRequired = *d.Access.Grant == grantRequired
+		if *d.Access.Grant != grantRequired && *d.Access.Grant != grantOptional {
+			bad = append(bad, limit{"access.grant", false, fmt.Sprintf("%q", *d.Access.Grant), `"required" or "optional"`}.broken())
+		}
+	}
+	bad = append(bad, d.reddit(&p.Reddit)...)
+	set(&p.Images.MaxBytes, d.Images.MaxBytes)
+	set(&p.Images.MaxPixels, d.Images.MaxPixels)
+	set(&p.Images.MaxSide, d.Images.MaxSide)
+	set(&p.Images.SuspectAfter, d.Images.SuspectAfter)
+	if d.Images.Host != nil {
+		p.Images.Hosts = nil
+	}
+	for _, h := range d.Images.Host {
+		host := Host{Name: strings.ToLower(h.Name), RequestsPerSecond: 1, Concurrency: 1}
+		set(&host.RequestsPerSecond, h.RequestsPerSecond)
+		set(&host.Concurrency, h.Concurrency)
+		p.Images.Hosts = append(p.Images.Hosts, host)
+	}
+	p.Images.Placeholders = placeholders(d.Images.Placeholder)
+	if d.Filter.Mode != nil {
+		p.Filter.Mode = Mode(*d.Filter.Mode)
+	}
+	set(&p.Filter.EnglishThreshold, d.Filter.EnglishThreshold)
+	set(&p.Dedupe.HashRadius, d.Dedupe.HashRadius)
+	set(&p.Dedupe.WordDifference, d.Dedupe.WordDifference)
+	return p, append(bad, p.check()...)
+}
+
+// The words of access.grant.
+const grantRequired, grantOptional = "required", "optional"
+
+// reddit fills in the [reddit] table and gives the durations that cannot be read.
+func (d *document) reddit(r *Reddit) []badValue {
+	set(&r.RequestsPerMinute, d.Reddit.RequestsPerMinute)
+	set(&r.MassRemovalShare, d.Reddit.MassRemovalShare)
+	if d.Reddit.Readmit != nil {
+		r.Readmit = ReadmitMode(*d.Reddit.Readmit)
+	}
+	var bad []badValue
 	for _, t := range []struct {
 		key  string
 		to   *time.Duration
 		text *string
 	}{
-		{"reddit.recheck_within", &p.Reddit.RecheckWithin, d.Reddit.RecheckWithin},
-		{"reddit.second_look_after", &p.Reddit.SecondLookAfter, d.Reddit.SecondLookAfter},
+		{"reddit.recheck_within", &r.RecheckWithin, d.Reddit.RecheckWithin},
+		{"reddit.second_look_after", &r.SecondLookAfter, d.Reddit.SecondLookAfter},
 	} {
 		if t.text == nil {
 			continue
@@ -172,25 +246,7 @@ func (d *document) policy() (Policy, []badValue) {
 		}
 		*t.to = duration
 	}
-	set(&p.Images.MaxBytes, d.Images.MaxBytes)
-	set(&p.Images.MaxPixels, d.Images.MaxPixels)
-	set(&p.Images.MaxSide, d.Images.MaxSide)
-	if d.Filter.Mode != nil {
-		p.Filter.Mode = Mode(*d.Filter.Mode)
-	}
-	set(&p.Filter.EnglishThreshold, d.Filter.EnglishThreshold)
-	set(&p.Dedupe.HashRadius, d.Dedupe.HashRadius)
-	set(&p.Dedupe.WordDifference, d.Dedupe.WordDifference)
-	if d.Images.Host != nil {
-		p.Images.Hosts = nil
-	}
-	for _, h := range d.Images.Host {
-		host := Host{Name: strings.ToLower(h.Name), RequestsPerSecond: 1, Concurrency: 1}
-		set(&host.RequestsPerSecond, h.RequestsPerSecond)
-		set(&host.Concurrency, h.Concurrency)
-		p.Images.Hosts = append(p.Images.Hosts, host)
-	}
-	return p, append(bad, p.check()...)
+	return bad
 }
 
 func set[T any](to, from *T) {
@@ -199,47 +255,68 @@ func set[T any](to, from *T) {
 	}
 }
 
+// A limit is what a setting must keep to.
+type limit struct {
+	key  string
+	ok   bool // it does
+	got  any
+	want string
+}
+
+func (l limit) broken() badValue {
+	return badValue{l.key, fmt.Sprintf("%s is %v; it must be %s", l.key, l.got, l.want)}
+}
+
+// broken returns the settings that do not keep to their limits.
+func broken(limits []limit) []badValue {
+	var bad []badValue
+	for _, l := range limits {
+		if !l.ok {
+			bad = append(bad, l.broken())
+		}
+	}
+	return bad
+}
+
+func in(x, low, high float64) bool { return x >= low && x <= high }
+
 // check returns the settings that are out of range. The comparisons are written so that
 // NaN fails them.
 func (p Policy) check() []badValue {
-	type rule struct {
-		key  string
-		ok   bool
-		got  any
-		want string
-	}
-	in := func(x, low, high float64) bool { return x >= low && x <= high }
 	r, i, f, d := p.Reddit, p.Images, p.Filter, p.Dedupe
-	rules := []rule{
+	limits := []limit{
 		{"reddit.requests_per_minute", r.RequestsPerMinute > 0 && r.RequestsPerMinute <= 100, r.RequestsPerMinute, "more than 0 and at most 100, which is what Reddit allows"},
 		{"reddit.recheck_within", r.RecheckWithin > 0 && r.RecheckWithin <= 48*time.Hour, r.RecheckWithin, "more than 0s and at most 48h, the time Reddit gives for honouring deletions"},
 		{"reddit.second_look_after", r.SecondLookAfter >= 0 && r.SecondLookAfter <= 24*time.Hour, r.SecondLookAfter, "0s to 24h"},
 		{"reddit.mass_removal_share", r.MassRemovalShare > 0 && r.MassRemovalShare <= 1, r.MassRemovalShare, "more than 0 and at most 1"},
+		{"reddit.readmit", r.Readmit == ReadmitNever || r.Readmit == ReadmitModerator, fmt.Sprintf("%q", r.Readmit), `"never" or "moderator"`},
 		{"images.max_bytes", in(float64(i.MaxBytes), 1, 256<<20), i.MaxBytes, "1 to 268435456"},
 		{"images.max_pixels", in(float64(i.MaxPixels), 1, 268402689), i.MaxPixels, "1 to 268402689"},
 		{"images.max_side", in(float64(i.MaxSide), 1, 65535), i.MaxSide, "1 to 65535"},
+		{"images.suspect_after", i.SuspectAfter == 0 || in(float64(i.SuspectAfter), 2, 1000000), i.SuspectAfter, "0, which is never, or 2 to 1000000"},
 		{"filter.mode", f.Mode == Drop || f.Mode == Flag, fmt.Sprintf("%q", f.Mode), `"drop" or "flag"`},
 		{"filter.english_threshold", in(f.EnglishThreshold, 0, 1), f.EnglishThreshold, "0 to 1"},
 		{"dedupe.hash_radius", in(float64(d.HashRadius), 0, 31), d.HashRadius, "0 to 31, of the 64 bits of a hash"},
 		{"dedupe.word_difference", in(float64(d.WordDifference), 0, 1000), d.WordDifference, "0 to 1000"},
 	}
+	limits = append(limits, checkHosts(i.Hosts)...)
+	return broken(append(limits, checkPlaceholders(i.Placeholders, "images.placeholder")...))
+}
+
+// checkHosts gives the limits that a list of hosts must keep.
+func checkHosts(list []Host) []limit {
+	var limits []limit
 	hosts := map[string]bool{}
-	for n, h := range i.Hosts {
+	for n, h := range list {
 		at := fmt.Sprintf("images.host[%d].", n)
-		rules = append(rules,
-			rule{at + "name", hostName(h.Name), fmt.Sprintf("%q", h.Name), "a host name such as i.redd.it, without scheme, port, path or wildcard"},
-			rule{at + "requests_per_second", h.RequestsPerSecond > 0 && h.RequestsPerSecond <= 100, h.RequestsPerSecond, "more than 0 and at most 100"},
-			rule{at + "concurrency", in(float64(h.Concurrency), 1, 64), h.Concurrency, "1 to 64"},
-			rule{at + "name", h.Name == "" || !hosts[h.Name], fmt.Sprintf("%q", h.Name), "a host that is not in the list already"})
+		limits = append(limits,
+			limit{at + "name", hostName(h.Name), fmt.Sprintf("%q", h.Name), "a host name such as i.redd.it, without scheme, port, path or wildcard"},
+			limit{at + "requests_per_second", h.RequestsPerSecond > 0 && h.RequestsPerSecond <= 100, h.RequestsPerSecond, "more than 0 and at most 100"},
+			limit{at + "concurrency", in(float64(h.Concurrency), 1, 64), h.Concurrency, "1 to 64"},
+			limit{at + "name", h.Name == "" || !hosts[h.Name], fmt.Sprintf("%q", h.Name), "a host that is not in the list already"})
 		hosts[h.Name] = true
 	}
-	var bad []badValue
-	for _, rule := range rules {
-		if !rule.ok {
-			bad = append(bad, badValue{rule.key, fmt.Sprintf("%s is %v; it must be %s", rule.key, rule.got, rule.want)})
-		}
-	}
-	return bad
+	return limits
 }
 
 // hostName reports whether s is a lower-case DNS name of two labels or more whose last
@@ -260,7 +337,7 @@ func hostName(s string) bool {
 
 // lines finds the line of every key in a document that has already parsed: BurntSushi
 // reports undecoded keys without their places. Keys of the n-th [[images.host]] are
-// named images.host[n].key. It reads the plain form "key = value" under a [table];
+// named images.host[n].key, as are those of other lists. It reads the plain form "key = value" under a [table];
 // a key in another form is not found, and a message about it has no line.
 func lines(b []byte) map[string]int {
 	found := map[string]int{}
@@ -273,7 +350,6 @@ func lines(b []byte) map[string]int {
 			table = strings.Trim(line, "[] \t")
 			table, count[table] = fmt.Sprintf("%s[%d]", table, count[table]), count[table]+1
 			note(found, table, n)
-			note(found, table+".name", n) // so that a missing name has a line too
 		case strings.HasPrefix(line, "["):
 			table = strings.Trim(line, "[] \t")
 			note(found, table, n)
@@ -294,16 +370,19 @@ func note(found map[string]int, key string, n int) {
 	}
 }
 
-// unknownKey makes the error for a key that no setting has.
-func unknownKey(key toml.Key, file string, where map[string]int) *fileError {
+// unknownKey makes the error for a key that the document does not have.
+func unknownKey(key toml.Key, file string, where map[string]int, document reflect.Type) *fileError {
 	name := key.String()
 	line := where[name]
 	for n := 0; line == 0 && n < len(where); n++ { // inside an array of tables
 		last := len(key) - 1
 		line = where[fmt.Sprintf("%s[%d].%s", key[:last].String(), n, key[last])]
 	}
+	if line == 0 {
+		line = where[name+"[0]"] // an array of tables
+	}
 	hint := "see the comments of the default policy for the keys there are"
-	if near := nearest(name, keysOf(reflect.TypeFor[document](), "")); near != "" {
+	if near := nearest(name, keysOf(document, "")); near != "" {
 		hint = "did you mean " + near + "?"
 	}
 	return &fileError{file, line, "unknown key " + name, hint}

@@ -38,11 +38,27 @@ const (
 // A Policy is what a release allows. Make one with Default or Parse: the zero value
 // allows nothing.
 type Policy struct {
+	Access Access
 	Reddit Reddit
 	Images Images
 	Filter Filter
 	Dedupe Dedupe
 }
+
+// Access holds the rules for who may use the release.
+type Access struct {
+	GrantRequired bool // fetch and export want a grant; without it, an approval is enough
+}
+
+// A ReadmitMode says which removed posts may come back when they are seen live again.
+type ReadmitMode string
+
+// The readmit modes. What its author deleted, and what Reddit, its spam filter or the law
+// took down, never comes back.
+const (
+	ReadmitNever     ReadmitMode = "never"     // none: a tombstone is for good
+	ReadmitModerator ReadmitMode = "moderator" // those that a moderator or AutoModerator removed
+)
 
 // Reddit holds the rules for asking Reddit's API.
 type Reddit struct {
@@ -50,6 +66,7 @@ type Reddit struct {
 	RecheckWithin     time.Duration // how long a live answer stays good for an export
 	SecondLookAfter   time.Duration // pause before an absent id is asked again
 	MassRemovalShare  float64       // newly lost share of the live posts that withholds them
+	Readmit           ReadmitMode   // which removed posts may come back
 }
 
 // Images holds the rules for image hosts and image files.
@@ -58,6 +75,10 @@ type Images struct {
 	MaxBytes  int64
 	MaxPixels int64
 	MaxSide   int
+	// SuspectAfter is under how many different URLs the same bytes make a suspected
+	// placeholder; 0 is never.
+	SuspectAfter int
+	Placeholders []Placeholder // besides the built-in ones
 }
 
 // A Host is an image host that may be asked.
@@ -94,16 +115,19 @@ func Default() Policy {
 			RecheckWithin:     48 * time.Hour,
 			SecondLookAfter:   30 * time.Second,
 			MassRemovalShare:  0.10,
+			Readmit:           ReadmitNever,
 		},
 		Images: Images{
 			Hosts: []Host{
 				{Name: "i.redd.it", RequestsPerSecond: 10, Concurrency: 4},
 				{Name: "preview.redd.it", RequestsPerSecond: 10, Concurrency: 4},
 				{Name: "i.imgur.com", RequestsPerSecond: 0.5, Concurrency: 1},
+				{Name: "api.imgur.com", RequestsPerSecond: 0.2, Concurrency: 1},
 			},
-			MaxBytes:  20 << 20,
-			MaxPixels: 40_000_000,
-			MaxSide:   16384,
+			MaxBytes:     20 << 20,
+			MaxPixels:    40_000_000,
+			MaxSide:      16384,
+			SuspectAfter: 4,
 		},
 		Filter: Filter{Mode: Drop, EnglishThreshold: 0.6},
 		Dedupe: Dedupe{HashRadius: 8, WordDifference: 3},
@@ -138,14 +162,17 @@ func (p Policy) Stale(lastLive, now time.Time) bool {
 
 // Digest returns the SHA-256, as lower-case hex, of the effective settings. Two files
 // that mean the same have the same digest: comments, spelling of numbers, key order,
-// left-out defaults and the order of the hosts do not count.
+// left-out defaults and the order of the hosts and placeholders do not count. The built-in
+// placeholders are the tool's, and no part of it.
 func (p Policy) Digest() string {
 	var b strings.Builder
 	number := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-	fmt.Fprintln(&b, "rehydrate policy 1")
+	fmt.Fprintln(&b, "rehydrate policy 2")
+	fmt.Fprintln(&b, "access", p.Access.GrantRequired)
 	fmt.Fprintln(&b, "reddit", number(p.Reddit.RequestsPerMinute), p.Reddit.RecheckWithin.Nanoseconds(),
-		p.Reddit.SecondLookAfter.Nanoseconds(), number(p.Reddit.MassRemovalShare))
-	fmt.Fprintln(&b, "images", p.Images.MaxBytes, p.Images.MaxPixels, p.Images.MaxSide)
+		p.Reddit.SecondLookAfter.Nanoseconds(), number(p.Reddit.MassRemovalShare), p.Reddit.Readmit)
+	fmt.Fprintln(&b, "images", p.Images.MaxBytes, p.Images.MaxPixels, p.Images.MaxSide, p.Images.SuspectAfter)
+	b.WriteString(digestOf(p.Images.Placeholders))
 	hosts := slices.SortedFunc(slices.Values(p.Images.Hosts), func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
 	for _, h := range hosts {
 		fmt.Fprintln(&b, "host", h.Name, number(h.RequestsPerSecond), h.Concurrency)

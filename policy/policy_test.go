@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
 )
 
 func TestDefaultTOMLSaysDefault(t *testing.T) {
@@ -36,6 +38,28 @@ func TestParse(t *testing.T) {
 [reddit]
 requests_per_minute = 100   # whole numbers will do
 recheck_within = "90m"
+readmit = "moderator"
+[access]
+grant = "required"
+[images]
+suspect_after = 0
+[[images.placeholder]]
+name = "gone"
+meaning = "a picture for nothing"
+url = "upload.example.org/gone"
+outcome = "placeholder"
+source = "seen there"
+[[images.placeholder]]
+name = "away"
+meaning = "not in this region"
+sha256 = "9b5936f4006146e4e1e9025b474c02863c0b5614132ad40db4b925a10e8bfbb9"
+md5 = "d835884373f4d6c8f24742ceabe74946"
+format = "png"
+width = 3
+height = 4
+bytes = 5
+outcome = "failed"
+source = "seen there"
 [[images.host]]
 name = "I.Redd.It"
 [[images.host]]
@@ -53,6 +77,14 @@ word_difference = 0
 	want := Default()
 	want.Reddit.RequestsPerMinute = 100
 	want.Reddit.RecheckWithin = 90 * time.Minute
+	want.Reddit.Readmit = ReadmitModerator
+	want.Access.GrantRequired = true
+	want.Images.SuspectAfter = 0
+	want.Images.Placeholders = []Placeholder{
+		{Name: "gone", Meaning: "a picture for nothing", URL: "upload.example.org/gone", Outcome: manifest.Placeholder, Source: "seen there"},
+		{Name: "away", Meaning: "not in this region", SHA256: "9b5936f4006146e4e1e9025b474c02863c0b5614132ad40db4b925a10e8bfbb9",
+			MD5: "d835884373f4d6c8f24742ceabe74946", Format: "png", Width: 3, Height: 4, Bytes: 5, Outcome: manifest.Failed, Source: "seen there"},
+	}
 	want.Images.Hosts = []Host{{"i.redd.it", 1, 1}, {"upload.example.org", 0.25, 2}}
 	want.Filter.Mode = Flag
 	want.Dedupe.WordDifference = 0
@@ -69,6 +101,7 @@ func TestParseErrors(t *testing.T) {
 		{"misspelt key", "[reddit]\nrequest_per_minute = 3\n", "p.toml:2: unknown key reddit.request_per_minute (did you mean reddit.requests_per_minute?)"},
 		{"key under the wrong table", "# x\n[images]\nhash_radius = 3\n", "p.toml:3: unknown key images.hash_radius (did you mean dedupe.hash_radius?)"},
 		{"unknown table", "[network]\n", "p.toml:1: unknown key network (see the comments"},
+		{"unknown list", "\n[[network]]\na = 1\n", "p.toml:2: unknown key network"},
 		{"unknown key of the second host", "[[images.host]]\nname='a.b'\n[[images.host]]\nname='c.d'\nratio = 3\n", "p.toml:5: unknown key images.host.ratio"},
 		{"not TOML", "a = 1\nb == 2\n", "p.toml:2: "},
 		{"same key twice", "[reddit]\nrequests_per_minute=1\nrequests_per_minute=2\n", "p.toml:3: "},
@@ -84,6 +117,13 @@ func TestParseErrors(t *testing.T) {
 		{"no bytes", "[images]\nmax_bytes = 0\n", "images.max_bytes is 0"},
 		{"too many pixels", "[images]\nmax_pixels = 300000000\n", "images.max_pixels is 300000000; it must be 1 to 268402689"},
 		{"no side", "[images]\nmax_side = -1\n", "images.max_side is -1"},
+		{"readmit", "[reddit]\nreadmit = 'author'\n", `p.toml:2: reddit.readmit is "author"; it must be "never" or "moderator"`},
+		{"grant", "\n[access]\ngrant = 'yes'\n", `p.toml:3: access.grant is "yes"; it must be "required" or "optional"`},
+		{"grant as a bool", "[access]\ngrant = true\n", "p.toml:2: access.grant: incompatible types"},
+		{"grant without a word", "[access]\ngrant = ''\n", `p.toml:2: access.grant is ""`},
+		{"misspelt access", "[access]\ngrants = 'required'\n", "p.toml:2: unknown key access.grants (did you mean access.grant?)"},
+		{"every image suspect", "[images]\nsuspect_after = 1\n", "p.toml:2: images.suspect_after is 1; it must be 0, which is never, or 2 to 1000000"},
+		{"negative suspicion", "[images]\nsuspect_after = -4\n", "p.toml:2: images.suspect_after is -4"},
 		{"mode", "[filter]\nmode = 'keep'\n", `filter.mode is "keep"; it must be "drop" or "flag"`},
 		{"radius", "[dedupe]\nhash_radius = 32\n", "dedupe.hash_radius is 32"},
 		{"words", "[dedupe]\nword_difference = -1\n", "dedupe.word_difference is -1"},
@@ -158,7 +198,7 @@ func TestDigest(t *testing.T) {
 		"",
 		defaultTOML,
 		"[dedupe]\nword_difference = 3\nhash_radius = 0x8\n[reddit]\nrequests_per_minute = 6e1\nrecheck_within = '2880m'\n",
-		"[[images.host]]\nname='i.imgur.com'\nrequests_per_second=0.5\n[[images.host]]\nname='preview.redd.it'\nrequests_per_second=10\nconcurrency=4\n[[images.host]]\nname='i.redd.it'\nrequests_per_second=10\nconcurrency=4\n",
+		"[[images.host]]\nname='api.imgur.com'\nrequests_per_second=0.2\n[[images.host]]\nname='i.imgur.com'\nrequests_per_second=0.5\n[[images.host]]\nname='preview.redd.it'\nrequests_per_second=10\nconcurrency=4\n[[images.host]]\nname='i.redd.it'\nrequests_per_second=10\nconcurrency=4\n",
 	}
 	for _, s := range same {
 		if got := parse(s).Digest(); got != Default().Digest() || len(got) != 64 {
@@ -170,6 +210,7 @@ func TestDigest(t *testing.T) {
 		"[reddit]\nrequests_per_minute = 61", "[reddit]\nrecheck_within = '47h'", "[reddit]\nsecond_look_after = '31s'",
 		"[reddit]\nmass_removal_share = 0.11", "[images]\nmax_bytes = 1", "[images]\nmax_pixels = 1", "[images]\nmax_side = 1",
 		"[[images.host]]\nname='i.redd.it'", "[[images.host]]\nname='i.redd.it'\nconcurrency=2", "[[images.host]]\nname='i.redd.it'\nrequests_per_second=2",
+		"[access]\ngrant='required'", "[reddit]\nreadmit='moderator'", "[images]\nsuspect_after=5", "[images]\nsuspect_after=0",
 		"[filter]\nmode='flag'", "[filter]\nenglish_threshold=0.5", "[dedupe]\nhash_radius=7", "[dedupe]\nword_difference=2",
 	} {
 		d := parse(s).Digest()
@@ -219,6 +260,11 @@ func FuzzParse(f *testing.F) {
 	f.Add("[[images.host]]\nname = 'a.b'\n")
 	f.Add("images.host = [{name = 'a.b'}]\nreddit.x = 1")
 	f.Add("[reddit]\n'requests_per_minute' = 1e308\n")
+	f.Add("[access]\ngrant = 'required'\n")
+	f.Add("[reddit]\nreadmit = 'moderator'\n")
+	f.Add("[images]\nsuspect_after = 2\n")
+	f.Add("[[images.placeholder]]\nname = 'a'\nmeaning = 'b'\nurl = 'a.b/c'\noutcome = 'failed'\nsource = 'd'\n")
+	f.Add("[[images.placeholder]]\nformat = 'png'\nwidth = 1\nheight = -1\nsha256 = 'x'\n")
 	f.Fuzz(func(t *testing.T, s string) {
 		p, err := Parse([]byte(s), "p")
 		if err != nil {
@@ -233,8 +279,10 @@ func FuzzParse(f *testing.F) {
 		reversed := p
 		reversed.Images.Hosts = slices.Clone(p.Images.Hosts)
 		slices.Reverse(reversed.Images.Hosts)
+		reversed.Images.Placeholders = slices.Clone(p.Images.Placeholders)
+		slices.Reverse(reversed.Images.Placeholders)
 		if p.Digest() != reversed.Digest() {
-			t.Error("the digest depends on the order of the hosts")
+			t.Error("the digest depends on the order of the hosts or placeholders")
 		}
 	})
 }

@@ -25,3 +25,39 @@ type Verdict struct {
 	State  manifest.PostState
 	Reason manifest.Reason
 }
+
+// A Community is what /r/NAME/about says of a subreddit.
+type Community string
+
+// The kinds of communities.
+const (
+	CommunityUnknown     Community = ""            // no usable answer
+	CommunityOpen        Community = "open"        // anyone may read it
+	CommunityPrivate     Community = "private"     // 403, reason private
+	CommunityBanned      Community = "banned"      // 404, reason banned
+	CommunityQuarantined Community = "quarantined" // 403, reason quarantined
+	CommunityGated       Community = "gated"       // 403, reason gated
+	CommunityMissing     Community = "missing"     // 404 without a reason: no such community
+)
+
+// JudgeAbsent is the verdict on a post that was absent twice from answers that held other
+// posts, once its community has been asked about: unavailable, and why. A community that is
+// open, or of which nothing is known, explains nothing: the reason is then absent_twice.
+func JudgeAbsent(c Community) Verdict {
+	switch c {
+	case CommunityPrivate, CommunityBanned, CommunityQuarantined, CommunityGated, CommunityMissing:
+		return Verdict{manifest.StateUnavailable, "subreddit_" + manifest.Reason(c)}
+	}
+	return Verdict{manifest.StateUnavailable, "absent_twice"}
+}
+
+// Readmits reports whether a post whose tombstone has this state and reason may come back
+// after it was seen live. By default a tombstone is for good. In the mode "moderator" a post
+// may come back that a moderator or AutoModerator removed: they approve posts later, and
+// that is their decision. No mode readmits one that its author deleted, that Reddit, its
+// spam filter or the law took down, that has a marker or a category not known here, or whose
+// reason was never written down, as in a release's tombstones.csv.
+func (p Policy) Readmits(state manifest.PostState, reason manifest.Reason) bool {
+	return p.Reddit.Readmit == ReadmitModerator && state == manifest.StateRemoved &&
+		(reason == "moderator" || reason == "automod_filtered")
+}

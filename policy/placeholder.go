@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"cmp"
+	"crypto/md5" // the hash under which a known placeholder was published, not a defence
+	"crypto/sha256"
+	_ "embed" // for placeholders.toml
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"rehydrate/manifest"
+)
+
+// A Placeholder is a picture that a host sends for one that it does not have, or does not
+// want to send. Each of its marks is enough to know it by: a hash, the four figures
+// Format, Width, Height and Bytes together, or the final URL. The four figures are the
+// weakest: another picture that shares them all is taken for the placeholder. They serve
+// where nobody recorded a hash.
+type Placeholder struct {
+	Name          string           // lower-case words joined by underscores; no two of a list share it
+	Meaning       string           // what it stands for, in a few words: the detail of its fault
+	SHA256, MD5   string           // lower-case hex, "" when not recorded
+	Format        string           // jpeg, png, gif or webp; "" when the four figures are not recorded
+	Width, Height int              // pixels
+	Bytes         int              // length of the file
+	URL           string           // host and start of the path of the final URL, "" when there is none
+	Outcome       manifest.Outcome // Placeholder; Failed for a host that refuses a region
+	Source        string           // who recorded it
+}
+
+//go:embed placeholders.toml
+var placeholdersTOML string
+
+// builtIn returns the placeholders that every policy knows. A file that does not parse is a
+// fault of the build, which a test finds.
+var builtIn = sync.OnceValue(func() []Placeholder {
+	list, err := parsePlaceholders([]byte(placeholdersTOML), "placeholders.toml")
+	if err != nil {
+		panic(err)
+	}
+	return list
+})
+
+// FinalURLPlaceholder returns the fault of a known placeholder that is served at u, or nil.
+// It is to be asked of the URL of an image and of each redirect's target, before that is
+// requested and whether or not its host is allowed: the answer is known already. The host
+// is compared as Policy.Host does, the path by its start; query and fragment do not count.
+func (p Policy) FinalURLPlaceholder(u *url.URL) *Fault {
+	at := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) + u.Path
+	return p.knownPlaceholder(func(k Placeholder) bool { return k.URL != "" && strings.HasPrefix(at, k.URL) })
+}
+
+// bodyPlaceholder returns the fault of the known placeholder that the body is, or nil. Info
+// is what its header says.
+func (p Policy) bodyPlaceholder(body []byte, info ImageInfo) *Fault {
+	long, short := sha256.Sum256(body), md5.Sum(body)
+	s256, m5 := hex.EncodeToString(long[:]), hex.EncodeToString(short[:])
+	return p.knownPlaceholder(func(k Placeholder) bool {
+		return k.SHA256 == s256 || k.MD5 == m5 ||
+			k.Bytes == len(body) && k.Format == info.Format && k.Width == info.Width && k.Height == info.Height
+	})
+}
+
+// knownPlaceholder returns the fault of the first placeholder that fits: of the built-in
+// ones, then of the policy's own.
+func (p Policy) knownPlaceholder(fits func(Placeholder) bool) *Fault {
+	for _, list := range [][]Placeholder{builtIn(), p.Images.Placeholders} {
+		if i := slices.IndexFunc(list, fits); i >= 0 {
+			return list[i].fault()
+		}
+	}
+	return nil
+}
+
+// fault is what the placeholder means for an entry. A region block is a failure: it says
+// where we are and nothing of the image; the same run elsewhere gets the picture.
+func (k Placeholder) fault() *Fault {
+	reason := manifest.Reason("known_placeholder")
+	if k.Outcome == manifest.Failed {
+		reason = "region_block"
+	}
+	return &Fault{k.Outcome, reason, k.Meaning}
+}
+
+// placeholderDocument is a [[placeholder]] of placeholders.toml and an
+// [[images.placeholder]] of policy.toml. A key that is missing is as good as an empty one.
+type placeholderDocument struct {
+	Name    string `toml:"name"`
+	Meaning string `toml:"meaning"`
+	SHA256  string `toml:"sha256"`
+	MD5     string `toml:"md5"`
+	Format  string `toml:"format"`
+	Width   int    `toml:"width"`
+	Height  int    `toml:"height"`
+	Bytes   int    `toml:"bytes"`
+	URL     string `toml:"url"`
+	Outcome string `toml:"outcome"`
+	Source  string `toml:"source"`
+}
+
+func placeholders(docs []placeholderDocument) []Placeholder {
+	var list []Placeholder
+	for _, d := range docs {
+		list = append(list, Placeholder{Name: d.Name, Meaning: d.Meaning, SHA256: d.SHA256, MD5: d.MD5, Format: d.Format,
+			Width: d.Width, Height: d.Height, Bytes: d.Bytes, URL: d.URL, Outcome: manifest.Outcome(d.Outcome), Source: d.Source})
+	}
+	return list
+}
+
+// parsePlaceholders reads placeholders.toml as strictly as Parse reads a policy.
+func parsePlaceholders(b []byte, file string) ([]Placeholder, error) {
+	var doc struct {
+		Placeholder []placeholderDocument `toml:"placeholder"`
+	}
+	found, where, err := decode(b, file, &doc)
+	if err != nil {
+		return nil, err
+	}
+	list := placeholders(doc.Placeholder)
+	found = append(found, located(broken(checkPlaceholders(list, "placeholder")), file, where)...)
+	return list, together(found, file)
+}
+
+// checkPlaceholders gives the limits that a list of placeholders must keep; table is its key.
+func checkPlaceholders(list []Placeholder, table string) []limit {
+	var limits []limit
+	names := map[string]bool{}
+	for n, k := range list {
+		add := func(key string, ok bool, got any, want string) {
+			limits = append(limits, limit{fmt.Sprintf("%s[%d].%s", table, n, key), ok, got, want})
+		}
+		quoted := func(s string) string { return fmt.Sprintf("%q", s) }
+		figures := k.Format != "" || k.Width != 0 || k.Height != 0 || k.Bytes != 0
+		add("name", word(k.Name), quoted(k.Name), "lower-case words joined by _, such as imgur_removed")
+		add("name", k.Name == "" || !names[k.Name], quoted(k.Name), "a name that is not in the list already")
+		add("name", k.SHA256 != "" || k.MD5 != "" || k.URL != "" || figures, quoted(k.Name), "followed by sha256, md5, url, or format, width, height and bytes")
+		add("meaning", sentence(k.Meaning), quoted(k.Meaning), "what it stands for: one line without a URL, at most 200 bytes")
+		add("sha256", hexDigits(k.SHA256, 64), quoted(k.SHA256), "64 lower-case hex digits")
+		add("md5", hexDigits(k.MD5, 32), quoted(k.MD5), "32 lower-case hex digits")
+		_, known := codecs[k.Format]
+		add("format", !figures || known, quoted(k.Format), "jpeg, png, gif or webp; format, width, height and bytes go together")
+		add("width", !figures || k.Width > 0, k.Width, "more than 0; format, width, height and bytes go together")
+		add("height", !figures || k.Height > 0, k.Height, "more than 0; format, width, height and bytes go together")
+		add("bytes", !figures || k.Bytes > 0, k.Bytes, "more than 0; format, width, height and bytes go together")
+		add("url", k.URL == "" || hostAndPath(k.URL), quoted(k.URL), "a host and the start of a path, such as i.imgur.com/removed.png, without scheme, port or query")
+		add("outcome", k.Outcome == manifest.Placeholder || k.Outcome == manifest.Failed, quoted(string(k.Outcome)), `"placeholder", or "failed" for a host that refuses a region`)
+		add("source", k.Source != "", quoted(k.Source), "who recorded it")
+		names[k.Name] = true
+	}
+	return limits
+}
+
+func word(s string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
+func sentence(s string) bool {
+	return s != "" && len(s) <= 200 && !strings.Contains(s, "://") && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+func hexDigits(s string, n int) bool {
+	return s == "" || len(s) == n && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// hostAndPath reports whether s is a host name and the start of a path that says more than
+// "everything on this host".
+func hostAndPath(s string) bool {
+	host, path, _ := strings.Cut(s, "/")
+	return hostName(host) && path != "" && !strings.ContainsAny(path, "?#*%\\ ")
+}
+
+// digestOf writes the list for Policy.Digest, in an order of its own.
+func digestOf(list []Placeholder) string {
+	var b strings.Builder
+	for _, k := range slices.SortedFunc(slices.Values(list), func(a, b Placeholder) int { return cmp.Compare(a.Name, b.Name) }) {
+		fmt.Fprintf(&b, "placeholder %q %q %q %q %q %d %d %d %q %q %q\n",
+			k.Name, k.Meaning, k.SHA256, k.MD5, k.Format, k.Width, k.Height, k.Bytes, k.URL, k.Outcome, k.Source)
+	}
+	return b.String()
+}

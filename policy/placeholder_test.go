@@ -1,0 +1,197 @@
+package policy
+
+import (
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"rehydrate/manifest"
+)
+
+// TestBuiltInPlaceholders reads the file that is built in, and holds that each of its
+// entries is found by each of its marks.
+func TestBuiltInPlaceholders(t *testing.T) {
+	list, err := parsePlaceholders([]byte(placeholdersTOML), "placeholders.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"reddit_missing", "reddit_card", "imgur_removed", "imgur_region", "flickr_unavailable"}
+	for _, name := range want {
+		if !slices.ContainsFunc(list, func(k Placeholder) bool { return k.Name == name }) {
+			t.Errorf("%s is not built in", name)
+		}
+	}
+	for _, k := range list {
+		if k.SHA256 != "" {
+			wantPlaceholder(t, k, func(o Placeholder) bool { return o.SHA256 == k.SHA256 })
+		}
+		if k.URL != "" {
+			wantPlaceholder(t, k, func(o Placeholder) bool { return o.URL == k.URL })
+			if f := Default().FinalURLPlaceholder(&url.URL{Scheme: "https", Opaque: "", Host: k.URL[:strings.Index(k.URL, "/")], Path: k.URL[strings.Index(k.URL, "/"):]}); f == nil || *f != *k.fault() {
+				t.Errorf("%s by its URL: %v", k.Name, f)
+			}
+		}
+	}
+}
+
+func wantPlaceholder(t *testing.T, k Placeholder, fits func(Placeholder) bool) {
+	t.Helper()
+	if f := Default().knownPlaceholder(fits); f == nil || *f != *k.fault() {
+		t.Errorf("%s: %v, want %v", k.Name, f, k.fault())
+	}
+}
+
+// TestPlaceholderByBody holds the marks of a body, with entries of the policy's own: the
+// recorded pictures themselves cannot be shipped.
+func TestPlaceholderByBody(t *testing.T) {
+	body := encode(t, "png", drawn(21, 13))
+	long, short := sha256.Sum256(body), md5.Sum(body)
+	marks := map[string]string{
+		"sha256": "sha256 = '" + hex.EncodeToString(long[:]) + "'",
+		"md5":    "md5 = '" + hex.EncodeToString(short[:]) + "'",
+		"size":   fmt.Sprintf("format = 'png'\nwidth = 21\nheight = 13\nbytes = %d", len(body)),
+	}
+	for mark, text := range marks {
+		for outcome, reason := range map[manifest.Outcome]manifest.Reason{manifest.Placeholder: "known_placeholder", manifest.Failed: "region_block"} {
+			p, err := Parse([]byte("[[images.placeholder]]\nname = 'x'\nmeaning = 'nothing here'\nsource = 's'\noutcome = '"+string(outcome)+"'\n"+text), "p")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, f := p.InspectImage(body); f == nil || *f != (Fault{outcome, reason, "nothing here"}) {
+				t.Errorf("by its %s: %v, want %s/%s", mark, f, outcome, reason)
+			}
+			if _, f := p.InspectImage(encode(t, "png", drawn(21, 12))); f != nil {
+				t.Errorf("another picture, by the %s: %v", mark, f)
+			}
+			if _, f := p.InspectImage(encode(t, "gif", drawn(21, 13))); f != nil {
+				t.Errorf("another format, by the %s: %v", mark, f)
+			}
+		}
+	}
+	if _, f := Default().InspectImage(body); f != nil {
+		t.Errorf("without an entry: %v", f)
+	}
+}
+
+func TestFinalURLPlaceholder(t *testing.T) {
+	p, err := Parse([]byte("[[images.placeholder]]\nname='own'\nmeaning='not in this region'\nurl='img.example.org/away'\noutcome='failed'\nsource='s'\n"), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const known, region = "placeholder/known_placeholder", "failed/region_block"
+	for raw, want := range map[string]string{
+		"https://i.imgur.com/removed.png":                                   known,
+		"https://I.IMGUR.COM./removed.png?1":                                known,
+		"http://i.imgur.com:80/removed.png#x":                               known,
+		"https://i.redd.it/o0h58lzmax6a1.png":                               known,
+		"https://s.yimg.com/pw/images/en-us/photo_unavailable.png":          known,
+		"https://s.yimg.com/pw/images/en-us/photo_unavailable_l.png":        known,
+		"https://img.example.org/away.gif":                                  region,
+		"https://i.imgur.com/aRemoved.png":                                  "",
+		"https://i.imgur.com/x/removed.png":                                 "",
+		"https://i.imgur.com.example.org/removed.png":                       "",
+		"https://example.org/i.imgur.com/removed.png":                       "",
+		"https://i.redd.it/removed.png":                                     "",
+		"https://s.yimg.com/pw/images/en-us/other.png":                      "",
+		"https://user@i.redd.it/abc.png":                                    "",
+		"https://i.imgur.com":                                               "",
+		"mailto:removed.png":                                                "",
+		"https://[::1]/removed.png":                                         "",
+		"https://img.example.org/gone":                                      "",
+		"https://preview.redd.it/x.png?url=https://i.imgur.com/removed.png": "",
+	} {
+		u, err := url.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := p.FinalURLPlaceholder(u)
+		switch {
+		case want == "" && f != nil, want != "" && f == nil:
+			t.Errorf("FinalURLPlaceholder(%s) = %v, want %q", raw, f, want)
+		case f != nil && (string(f.Outcome)+"/"+string(f.Reason) != want || f.Detail == "" || strings.Contains(f.Detail, "/")):
+			t.Errorf("FinalURLPlaceholder(%s) = %v, want %q and a detail without a URL", raw, f, want)
+		}
+	}
+}
+
+func TestPlaceholderErrors(t *testing.T) {
+	const head = "[[images.placeholder]]\nname = 'a'\nmeaning = 'b'\noutcome = 'placeholder'\nsource = 'c'\n"
+	tests := []struct{ name, text, want string }{
+		{"no key", "\n[[images.placeholder]]\n", `p:2: images.placeholder[0].name is ""; it must be lower-case words`},
+		{"no mark", head, `p:2: images.placeholder[0].name is "a"; it must be followed by sha256, md5, url`},
+		{"a name with blanks", "[[images.placeholder]]\nname = 'A b'\n", `p:2: images.placeholder[0].name is "A b"`},
+		{"a name twice", head + "url = 'a.b/c'\n" + head + "url = 'a.b/d'\n", `p:8: images.placeholder[1].name is "a"; it must be a name that is not in the list already`},
+		{"no meaning", "[[images.placeholder]]\nname = 'a'\nurl = 'a.b/c'\noutcome = 'failed'\nsource = 'c'\n", `p:1: images.placeholder[0].meaning is ""`},
+		{"a meaning of two lines", strings.Replace(head, "'b'", `"b\nb"`, 1), "p:3: images.placeholder[0].meaning is"},
+		{"a URL as the meaning", strings.Replace(head, "'b'", "'see https://a.b'", 1), "p:3: images.placeholder[0].meaning is"},
+		{"an endless meaning", strings.Replace(head, "'b'", "'"+strings.Repeat("b", 201)+"'", 1), "p:3: images.placeholder[0].meaning is"},
+		{"half a SHA-256", head + "sha256 = 'abc'\n", `p:6: images.placeholder[0].sha256 is "abc"; it must be 64`},
+		{"a SHA-256 in capitals", head + "sha256 = '" + strings.Repeat("A", 64) + "'\n", "p:6: images.placeholder[0].sha256 is"},
+		{"half an MD5", head + "md5 = 'abc'\n", `p:6: images.placeholder[0].md5 is "abc"; it must be 32`},
+		{"a format alone", head + "format = 'png'\n", "p:1: images.placeholder[0].width is 0; it must be more than 0"},
+		{"a length alone", head + "bytes = 10\n", `p:1: images.placeholder[0].format is ""`},
+		{"another format", head + "format = 'bmp'\nwidth = 1\nheight = 1\nbytes = 1\n", `p:6: images.placeholder[0].format is "bmp"`},
+		{"a negative height", head + "format = 'png'\nwidth = 1\nheight = -1\nbytes = 1\n", "p:8: images.placeholder[0].height is -1"},
+		{"no length", head + "format = 'png'\nwidth = 1\nheight = 1\n", "p:1: images.placeholder[0].bytes is 0"},
+		{"a whole host", head + "url = 'i.imgur.com/'\n", `p:6: images.placeholder[0].url is "i.imgur.com/"`},
+		{"a host alone", head + "url = 'i.imgur.com'\n", "p:6: images.placeholder[0].url is"},
+		{"a URL with its scheme", head + "url = 'https://i.imgur.com/removed.png'\n", "p:6: images.placeholder[0].url is"},
+		{"a URL with a port", head + "url = 'i.imgur.com:443/removed.png'\n", "p:6: images.placeholder[0].url is"},
+		{"a URL with a wildcard", head + "url = 'i.imgur.com/*'\n", "p:6: images.placeholder[0].url is"},
+		{"a URL with a query", head + "url = 'i.imgur.com/a?b'\n", "p:6: images.placeholder[0].url is"},
+		{"a host in capitals", head + "url = 'I.imgur.com/a'\n", "p:6: images.placeholder[0].url is"},
+		{"another outcome", strings.Replace(head, "'placeholder'", "'gone'", 1), `p:4: images.placeholder[0].outcome is "gone"; it must be "placeholder", or "failed"`},
+		{"no source", strings.Replace(head, "'c'", "''", 1), `p:5: images.placeholder[0].source is ""`},
+		{"an unknown key", head + "sha1 = ''\n", "p:6: unknown key images.placeholder.sha1 (did you mean images.placeholder.sha256?)"},
+		{"a wrong type", head + "bytes = '1048'\n", "p:6: images.placeholder.bytes: incompatible types"},
+	}
+	for _, tt := range tests {
+		_, err := Parse([]byte(tt.text), "p")
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: Parse = %v, want an error with %q", tt.name, err, tt.want)
+		}
+	}
+	// The file that is built in is read as strictly.
+	for text, want := range map[string]string{
+		"[[placeholder]]\nname = 'a'\n":   `p:1: placeholder[0].meaning is ""`,
+		"[[placeholder]]\ncolour = 'a'\n": "p:2: unknown key placeholder.colour",
+		"[[images.placeholder]]\n":        "p:1: unknown key images",
+		"placeholder = 3":                 "p:1: placeholder: ",
+	} {
+		if _, err := parsePlaceholders([]byte(text), "p"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("parsePlaceholders(%q) = %v, want an error with %q", text, err, want)
+		}
+	}
+}
+
+// TestPlaceholderDigest: each key counts, the order of the tables does not.
+func TestPlaceholderDigest(t *testing.T) {
+	base := Placeholder{Name: "a", Meaning: "b", SHA256: "c", MD5: "d", Format: "png", Width: 1, Height: 2, Bytes: 3, URL: "e", Outcome: manifest.Failed, Source: "f"}
+	digest := func(list ...Placeholder) string {
+		p := Default()
+		p.Images.Placeholders = list
+		return p.Digest()
+	}
+	seen := map[string]bool{Default().Digest(): true, digest(base): true}
+	for _, change := range []func(*Placeholder){
+		func(k *Placeholder) { k.Name = "z" }, func(k *Placeholder) { k.Meaning = "z" }, func(k *Placeholder) { k.SHA256 = "z" },
+		func(k *Placeholder) { k.MD5 = "z" }, func(k *Placeholder) { k.Format = "gif" }, func(k *Placeholder) { k.Width = 9 },
+		func(k *Placeholder) { k.Height = 9 }, func(k *Placeholder) { k.Bytes = 9 }, func(k *Placeholder) { k.URL = "z" },
+		func(k *Placeholder) { k.Outcome = manifest.Placeholder }, func(k *Placeholder) { k.Source = "z" },
+	} {
+		k := base
+		change(&k)
+		seen[digest(k)] = true
+		if digest(base, k) != digest(k, base) && k.Name != base.Name {
+			t.Errorf("the digest depends on the order of %v and %v", base, k)
+		}
+	}
+	if want := 2 + 11; len(seen) != want {
+		t.Errorf("%d digests for %d lists", len(seen), want)
+	}
+}
