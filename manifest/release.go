@@ -24,8 +24,12 @@ type Release struct {
 	ManifestPath   string
 	PolicyPath     string // "" when the release has none
 	TombstonesPath string // "" when the release has none
-	Format         Format
-	Schema         Schema
+	// RevocationsPath is the list of revoked grants, "" when the release has none. Its
+	// signature lies beside it, under the same name with SignatureSuffix.
+	RevocationsPath string
+	Signers         []Signer // whose grants and revocation lists the release accepts
+	Format          Format
+	Schema          Schema
 
 	ManifestDigest string // SHA-256 of the manifest's bytes, lower-case hex
 	Digest         string // SHA-256 of release.toml's bytes and then ManifestDigest
@@ -85,7 +89,7 @@ func openFolder(dir string, o Options) (*Release, error) {
 func newRelease(s *settings, o Options) *Release {
 	return &Release{
 		Name: s.name, Version: s.version, Date: s.date, Homepage: s.homepage, License: s.license, Citation: s.citation,
-		Format: s.format, Schema: s.schema, vocabularies: s.vocabularies, openParquet: o.OpenParquet,
+		Format: s.format, Schema: s.schema, Signers: s.signers, vocabularies: s.vocabularies, openParquet: o.OpenParquet,
 	}
 }
 
@@ -126,6 +130,7 @@ func (r *Release) findFiles(s *settings, t *tomlFile) error {
 	}
 	r.PolicyPath = optional("policy", s.policy)
 	r.TombstonesPath = optional("tombstones", s.tombstones)
+	r.RevocationsPath = optional("revocations", s.revocations)
 	if problems := t.problems(); problems != nil {
 		return problems
 	}

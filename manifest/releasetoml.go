@@ -19,6 +19,9 @@ type settings struct {
 	policy     optionalFile
 	tombstones optionalFile
 
+	revocations optionalFile
+	signers     []Signer
+
 	schema       Schema
 	vocabularies []vocabulary // of schema.Categories, with the mapped spellings
 	separator    string
@@ -49,6 +52,7 @@ func parseSettings(b []byte, file string) (*settings, *tomlFile, *Problems) {
 	s := &settings{columns: make(map[string]string), oneHot: make(map[string][]string), oneHotKeys: make(map[string][]string)}
 	s.readAbout(top)
 	s.readFiles(top)
+	s.readSigners(top)
 	s.readSchema(top)
 	s.readColumns(top.sub("columns"))
 	s.readLabels(top.sub("labels"))
@@ -99,6 +103,7 @@ func (s *settings) readFiles(top *table) {
 	}
 	s.policy = readOptional(top, "policy", "policy.toml")
 	s.tombstones = readOptional(top, "tombstones", "tombstones.csv")
+	s.revocations = readOptional(top, "revocations", RevocationsName)
 }
 
 func readOptional(top *table, key, name string) optionalFile {
@@ -183,6 +188,9 @@ func readLabel(in *table) Label {
 // multi-label category, a table label code -> column.
 func (s *settings) readColumns(t *table) {
 	for _, field := range fieldNames {
+		if s.schema.has(field) {
+			continue // a release may have made the subreddit a label
+		}
 		if name, given := t.text(field); given {
 			s.columns[field] = name
 		}

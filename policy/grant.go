@@ -1,0 +1,215 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"rehydrate/manifest"
+)
+
+// Namespaces of the signatures (ssh-keygen's -n). A signature made for one purpose is worth
+// nothing for another.
+const (
+	GrantNamespace       = "rehydrate-grant"
+	RevocationsNamespace = "rehydrate-revocations"
+)
+
+// A Grant is the signed statement of a release's maintainers that a named holder may
+// rehydrate the release, for a stated purpose, until a date. It says what its file says;
+// whether it counts, VerifySignature and Judge tell.
+type Grant struct {
+	ID        string           `json:"id"`
+	Holder    Holder           `json:"holder"`
+	Release   GrantedRelease   `json:"release"`
+	Purpose   Purpose          `json:"purpose"`
+	Ethics    Ethics           `json:"ethics"`
+	Approval  PlatformApproval `json:"platform_approval"`
+	Asserted  time.Time        `json:"asserted"` // when the maintainers wrote it
+	NotBefore time.Time        `json:"not_before"`
+	Expires   time.Time        `json:"expires"`
+}
+
+// A Holder is who may use a grant.
+type Holder struct {
+	Name         string `json:"name"`
+	Organization string `json:"organization"`
+	ROR          string `json:"ror,omitempty"` // the organization in the Research Organization Registry
+}
+
+// A GrantedRelease is what a grant is for: these very bytes of release.toml and manifest.
+type GrantedRelease struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"` // manifest.Release.Digest
+}
+
+// A Purpose is what the holder may use the dataset for.
+type Purpose struct {
+	Statement  string `json:"statement"`
+	Academic   bool   `json:"academic"`
+	Commercial bool   `json:"commercial"`
+}
+
+// Ethics names the review of the holder's study.
+type Ethics struct {
+	Body      string `json:"body"`
+	Reference string `json:"reference"`
+}
+
+// A PlatformApproval is Reddit's approval of the holder's use, as the maintainers saw it.
+type PlatformApproval struct {
+	Program   string    `json:"program"`
+	Reference string    `json:"reference"`
+	Expires   time.Time `json:"expires"`
+}
+
+// Revocations is the list of grants that a release's maintainers took back.
+type Revocations struct {
+	Release    string       `json:"release"`
+	Serial     int64        `json:"serial"` // grows with every list
+	Issued     time.Time    `json:"issued"`
+	NextUpdate time.Time    `json:"next_update"` // after it, the list may hide a revocation
+	Revoked    []Revocation `json:"revoked"`
+}
+
+// A Revocation takes one grant back.
+type Revocation struct {
+	ID     string    `json:"id"`
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// A GrantFault is why a grant does not count, and what its holder can do.
+type GrantFault struct {
+	Reason manifest.Reason
+	Detail string
+	Hint   string
+}
+
+func (f *GrantFault) Error() string { return f.Detail }
+
+// The reasons of a GrantFault.
+const (
+	GrantMissing           manifest.Reason = "no_grant"
+	GrantNoSigner          manifest.Reason = "no_signer"
+	GrantMalformed         manifest.Reason = "malformed"
+	GrantUnsigned          manifest.Reason = "unsigned"
+	GrantBadSignature      manifest.Reason = "bad_signature"
+	GrantUnknownSigner     manifest.Reason = "unknown_signer"
+	GrantWrongNamespace    manifest.Reason = "wrong_namespace"
+	GrantWeakKey           manifest.Reason = "weak_key"
+	GrantWrongRelease      manifest.Reason = "wrong_release"
+	GrantNotYetValid       manifest.Reason = "not_yet_valid"
+	GrantExpired           manifest.Reason = "expired"
+	GrantApprovalExpired   manifest.Reason = "approval_expired"
+	GrantPurposeNotAllowed manifest.Reason = "purpose_not_allowed"
+	GrantRevoked           manifest.Reason = "revoked"
+	RevocationsMissing     manifest.Reason = "revocations_missing"
+	RevocationsBad         manifest.Reason = "revocations_bad"
+	RevocationsStale       manifest.Reason = "revocations_stale"
+	RevocationsRolledBack  manifest.Reason = "revocations_rolled_back"
+)
+
+const (
+	askAgain   = "ask the release's maintainers for a new grant"
+	getCurrent = "get the release's current revocation list from where the release is published"
+)
+
+// A GrantScope is what a grant is judged by, beside the time: the release at hand and what
+// is known of revocations.
+type GrantScope struct {
+	Release GrantedRelease
+	// Revocations is the release's list, its signature verified; nil when it has none.
+	Revocations *Revocations
+	// SeenSerial is the highest serial of a list seen before, 0 for none.
+	SeenSerial int64
+}
+
+// Judge tells whether the grant counts for the release at a time; nil means that it does.
+// It trusts that grant and revocations were signed: see OpenGrant. A clock may be wrong by
+// five minutes, always in the holder's favour.
+func (g Grant) Judge(s GrantScope, now time.Time) *GrantFault {
+	if f := g.fits(s.Release); f != nil {
+		return f
+	}
+	if f := s.Revocations.judge(s, now); f != nil {
+		return f
+	}
+	if f := s.Revocations.revokes(g.ID); f != nil {
+		return f
+	}
+	return g.Current(now)
+}
+
+// fits holds the grant against the release and against what any grant may allow.
+func (g Grant) fits(r GrantedRelease) *GrantFault {
+	switch {
+	case g.Release.Name != r.Name:
+		return &GrantFault{GrantWrongRelease, fmt.Sprintf("the grant is for the release %q, this one is %q", g.Release.Name, r.Name),
+			"name the release that the grant is for, or " + askAgain}
+	case g.Release.Digest != r.Digest:
+		return &GrantFault{GrantWrongRelease, fmt.Sprintf("the grant is for other files of the release %q: it names the digest %s, these have %s",
+			r.Name, g.Release.Digest, r.Digest), "get the release as it was when the grant was written, or " + askAgain}
+	case !g.Purpose.Academic || g.Purpose.Commercial:
+		return &GrantFault{GrantPurposeNotAllowed, "the grant's purpose is not academic and non-commercial",
+			"grants are for academic, non-commercial use only; " + askAgain}
+	}
+	return nil
+}
+
+// Current tells whether the grant counts by its dates alone.
+func (g Grant) Current(now time.Time) *GrantFault {
+	begin := g.NotBefore
+	if g.Asserted.After(begin) {
+		begin = g.Asserted
+	}
+	switch {
+	case now.Before(begin.Add(-clockSkew)):
+		return &GrantFault{GrantNotYetValid, "the grant is not valid before " + stamp(begin), "wait until then, and check this machine's clock"}
+	case now.After(g.Expires.Add(clockSkew)):
+		return &GrantFault{GrantExpired, "the grant expired on " + stamp(g.Expires), askAgain}
+	case now.After(g.Approval.Expires.Add(clockSkew)):
+		return &GrantFault{GrantApprovalExpired, "the platform's approval that the grant names expired on " + stamp(g.Approval.Expires),
+			"renew the approval with Reddit, then " + askAgain}
+	}
+	return nil
+}
+
+// judge tells whether the list may be relied on. A nil list is one that does not exist.
+func (r *Revocations) judge(s GrantScope, now time.Time) *GrantFault {
+	switch {
+	case r == nil && s.SeenSerial > 0:
+		return &GrantFault{RevocationsMissing, fmt.Sprintf("the release has no revocation list, but one with serial %d was seen before", s.SeenSerial), getCurrent}
+	case r == nil:
+		return nil
+	case r.Release != s.Release.Name:
+		return &GrantFault{RevocationsBad, fmt.Sprintf("the revocation list is for the release %q, this one is %q", r.Release, s.Release.Name), getCurrent}
+	case r.Serial < s.SeenSerial:
+		return &GrantFault{RevocationsRolledBack, fmt.Sprintf("the revocation list has serial %d, but one with serial %d was seen before", r.Serial, s.SeenSerial), getCurrent}
+	case now.Before(r.Issued.Add(-clockSkew)):
+		return &GrantFault{RevocationsBad, "the revocation list was issued in the future, on " + stamp(r.Issued), "check this machine's clock"}
+	case now.After(r.NextUpdate.Add(clockSkew)):
+		return &GrantFault{RevocationsStale, "the revocation list was to be replaced by " + stamp(r.NextUpdate), getCurrent}
+	}
+	return nil
+}
+
+// revokes tells whether the list takes the grant back. The time it names does not matter: a
+// listed grant is over.
+func (r *Revocations) revokes(id string) *GrantFault {
+	if r == nil {
+		return nil
+	}
+	for _, x := range r.Revoked {
+		if x.ID != id {
+			continue
+		}
+		detail := "the grant was revoked on " + stamp(x.At)
+		if x.Reason != "" {
+			detail += ": " + x.Reason
+		}
+		return &GrantFault{GrantRevoked, detail, "stop using the dataset, and ask the release's maintainers"}
+	}
+	return nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

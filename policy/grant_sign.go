@@ -1,0 +1,162 @@
+package policy
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hiddeco/sshsig"
+	"golang.org/x/crypto/ssh"
+
+	"rehydrate/manifest"
+)
+
+// A Signer is one whose signature a release accepts.
+type Signer struct {
+	Name        string `json:"name"`
+	Fingerprint string `json:"fingerprint"` // as ssh-keygen -l prints it: SHA256:...
+	key         ssh.PublicKey
+}
+
+// minRSA is the least length of an RSA key, in bits. NIST SP 800-57 lets 2048 stand until 2030.
+const minRSA = 2048
+
+// ParseSigners reads the keys that release.toml pins. A key that would prove nothing is an
+// error, so that no release is published with one.
+func ParseSigners(pins []manifest.Signer) ([]Signer, error) {
+	var signers []Signer
+	for _, pin := range pins {
+		key, err := parseKey(pin.Key)
+		if err != nil {
+			return nil, fmt.Errorf("the key of the signer %q: %w", pin.Name, err)
+		}
+		signers = append(signers, Signer{Name: pin.Name, Fingerprint: ssh.FingerprintSHA256(key), key: key})
+	}
+	return signers, nil
+}
+
+// parseKey reads the line of an OpenSSH .pub file: type, base64, comment. Unlike an
+// authorized_keys line it has no options. Errors do not repeat the line: it could be a
+// private key that was pasted here.
+func parseKey(line string) (ssh.PublicKey, error) {
+	fields := strings.Fields(line)
+	if len(fields) < 2 {
+		return nil, errors.New("not an OpenSSH public key; the line of a .pub file reads: ssh-ed25519 AAAA... comment")
+	}
+	blob, err := base64.StdEncoding.Strict().DecodeString(fields[1])
+	if err != nil {
+		return nil, errors.New("not an OpenSSH public key: its second word is not base64")
+	}
+	key, err := ssh.ParsePublicKey(blob)
+	if err != nil || key.Type() != fields[0] || !bytes.Equal(key.Marshal(), blob) {
+		return nil, errors.New("not an OpenSSH public key: its second word does not hold a key of the type that the first one names")
+	}
+	return key, checkKey(key)
+}
+
+// checkKey refuses keys whose signature proves too little.
+func checkKey(key ssh.PublicKey) error {
+	switch key.Type() {
+	case ssh.KeyAlgoED25519, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256,
+		ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521:
+		return nil
+	case ssh.KeyAlgoRSA:
+	default:
+		return fmt.Errorf("a key of type %q is not accepted: use Ed25519 (ssh-keygen -t ed25519), ECDSA, or RSA with 3072 bits", key.Type())
+	}
+	public, ok := key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey)
+	if !ok || public.N.BitLen() < minRSA {
+		return fmt.Errorf("an RSA key of fewer than %d bits is not accepted: use Ed25519 (ssh-keygen -t ed25519), or RSA with 3072 bits", minRSA)
+	}
+	return nil
+}
+
+// VerifySignature tells which of the signers signed exactly these bytes for this namespace.
+func VerifySignature(f SignedFile, namespace string, signers []Signer) (Signer, *GrantFault) {
+	var none Signer
+	again := "get both files again, " + f.Name + " and " + f.Name + manifest.SignatureSuffix + ", byte for byte"
+	if len(f.Signature) == 0 {
+		return none, &GrantFault{GrantUnsigned, f.Name + " has no signature", "put " + f.Name + manifest.SignatureSuffix + " beside it; its signers make it with ssh-keygen -Y sign"}
+	}
+	sig, err := readSignature(f.Signature)
+	if err != nil {
+		return none, &GrantFault{GrantBadSignature, fmt.Sprintf("the signature of %s cannot be read: %v", f.Name, err), again}
+	}
+	if err := checkKey(sig.PublicKey); err != nil {
+		return none, &GrantFault{GrantWeakKey, fmt.Sprintf("the signature of %s: %v", f.Name, err), askAgain + ", signed with another key"}
+	}
+	signer, known := find(signers, sig.PublicKey)
+	switch {
+	case !known:
+		return none, &GrantFault{GrantUnknownSigner, fmt.Sprintf("%s is signed with the key %s, which the release does not pin", f.Name, ssh.FingerprintSHA256(sig.PublicKey)),
+			"is it the right release? If its maintainers changed their keys, get the release as it is now"}
+	case sig.Namespace != namespace:
+		return none, &GrantFault{GrantWrongNamespace, fmt.Sprintf("%s is signed for the namespace %q, not %q", f.Name, sig.Namespace, namespace),
+			"its signers sign it again with: ssh-keygen -Y sign -n " + namespace}
+	}
+	// The signer's own key verifies, not the signature's.
+	if err := sshsig.Verify(bytes.NewReader(f.Body), sig, signer.key, sig.HashAlgorithm, namespace); err != nil {
+		return none, &GrantFault{GrantBadSignature, fmt.Sprintf("the signature is not one of these bytes of %s: one of the two files was changed", f.Name), again}
+	}
+	return signer, nil
+}
+
+func find(signers []Signer, key ssh.PublicKey) (Signer, bool) {
+	blob := key.Marshal()
+	for _, s := range signers {
+		if bytes.Equal(s.key.Marshal(), blob) {
+			return s, true
+		}
+	}
+	return Signer{}, false
+}
+
+// maxSignature bounds a signature file. One by a key of 16,384 bits has 6 kB.
+const maxSignature = 16 << 10
+
+// readSignature reads what ssh-keygen -Y sign writes, and nothing that only looks like it:
+// each signature has one form, but for the length and the ends of its lines.
+func readSignature(b []byte) (*sshsig.Signature, error) {
+	if len(b) > maxSignature {
+		return nil, fmt.Errorf("it is longer than %d bytes", maxSignature)
+	}
+	blob, err := unarmor(b)
+	if err != nil {
+		return nil, err
+	}
+	sig, err := sshsig.ParseSignature(blob)
+	if err != nil {
+		return nil, errors.New("it is damaged, or of a kind that is not supported")
+	}
+	if !bytes.Equal(sig.Marshal(), blob) {
+		return nil, errors.New("it holds more than a signature")
+	}
+	if len(sig.Signature.Rest) > 0 && !strings.HasPrefix(sig.PublicKey.Type(), "sk-") { // only those of security keys go on
+		return nil, errors.New("it holds more than a signature")
+	}
+	return sig, nil
+}
+
+// unarmor decodes the lines between BEGIN and END. encoding/pem would skip text around
+// them, and forgive stray characters and bits.
+func unarmor(b []byte) ([]byte, error) {
+	const begin, end = "-----BEGIN " + sshsig.PEMType + "-----\n", "\n-----END " + sshsig.PEMType + "-----\n"
+	text, opened := strings.CutPrefix(strings.ReplaceAll(string(b), "\r\n", "\n"), begin)
+	text, closed := strings.CutSuffix(text, end)
+	if !opened || !closed {
+		return nil, errors.New("it is not an SSH signature, as ssh-keygen -Y sign writes it")
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line == "" || len(line) > 100 || strings.Contains(line, "\r") {
+			return nil, errors.New("its lines are damaged")
+		}
+	}
+	blob, err := base64.StdEncoding.Strict().DecodeString(strings.ReplaceAll(text, "\n", ""))
+	if err != nil {
+		return nil, errors.New("its lines are damaged")
+	}
+	return blob, nil
+}

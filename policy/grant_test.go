@@ -1,0 +1,395 @@
+package policy
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hiddeco/sshsig"
+	"golang.org/x/crypto/ssh"
+
+	"rehydrate/manifest"
+)
+
+const testDigest = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+// testGrant is a grant that counts on testNow for testScope.
+const testGrant = `{
+  "v": 1,
+  "type": "rehydrate-grant",
+  "id": "2026-007",
+  "holder": {"name": "Test Holder", "organization": "Test University", "ror": "https://ror.org/012345678"},
+  "release": {"name": "Test", "digest": "` + testDigest + `"},
+  "purpose": {"statement": "A test.", "academic": true, "commercial": false},
+  "ethics": {"body": "Test Board", "reference": "TB-1"},
+  "platform_approval": {"program": "Reddit for Researchers", "reference": "RFR-TEST-1", "expires": "2027-03-01T00:00:00Z"},
+  "asserted": "2026-01-01T12:00:00Z",
+  "not_before": "2026-01-02T00:00:00Z",
+  "expires": "2027-01-02T00:00:00+01:00"
+}
+`
+
+const testRevocations = `{
+  "v": 1,
+  "type": "rehydrate-revocations",
+  "release": {"name": "Test"},
+  "serial": 3,
+  "issued": "2026-06-01T00:00:00Z",
+  "next_update": "2026-06-15T00:00:00Z",
+  "revoked": [
+    {"id": "2025-001", "at": "2026-02-01T00:00:00Z", "reason": "asked for by the holder"},
+    {"id": "2025-002", "at": "2026-03-01T00:00:00Z"}
+  ]
+}
+`
+
+func date(y, m, d int) time.Time { return time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC) }
+
+var testNow = date(2026, 6, 10)
+
+// testKey makes a key of a name: obviously nobody's.
+func testKey(t testing.TB, name string) ssh.Signer {
+	t.Helper()
+	seed := sha256.Sum256([]byte("rehydrate test key " + name))
+	return asSigner(t, ed25519.NewKeyFromSeed(seed[:]))
+}
+
+func asSigner(t testing.TB, key any) ssh.Signer {
+	t.Helper()
+	s, err := ssh.NewSignerFromKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func publicLine(s ssh.Signer) string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(s.PublicKey()))) + " test@example.invalid"
+}
+
+func signedFile(t testing.TB, name, body string, key ssh.Signer, namespace string) SignedFile {
+	t.Helper()
+	sig, err := sshsig.Sign(strings.NewReader(body), key, sshsig.HashSHA512, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return SignedFile{Name: name, Body: []byte(body), Signature: sshsig.Armor(sig)}
+}
+
+func pinned(t testing.TB, keys ...ssh.Signer) []Signer {
+	t.Helper()
+	var pins []manifest.Signer
+	for _, k := range keys {
+		pins = append(pins, manifest.Signer{Name: "Test Signer", Key: publicLine(k)})
+	}
+	signers, err := ParseSigners(pins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signers
+}
+
+func testScope() GrantScope {
+	return GrantScope{Release: GrantedRelease{Name: "Test", Digest: testDigest}}
+}
+
+func TestParseGrant(t *testing.T) {
+	got, err := ParseGrant([]byte(testGrant), "grant.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Grant{ID: "2026-007",
+		Holder:    Holder{Name: "Test Holder", Organization: "Test University", ROR: "https://ror.org/012345678"},
+		Release:   GrantedRelease{Name: "Test", Digest: testDigest},
+		Purpose:   Purpose{Statement: "A test.", Academic: true},
+		Ethics:    Ethics{Body: "Test Board", Reference: "TB-1"},
+		Approval:  PlatformApproval{Program: "Reddit for Researchers", Reference: "RFR-TEST-1", Expires: date(2027, 3, 1)},
+		Asserted:  date(2026, 1, 1).Add(12 * time.Hour),
+		NotBefore: date(2026, 1, 2),
+		Expires:   date(2027, 1, 1).Add(23 * time.Hour),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the grant differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseRevocations(t *testing.T) {
+	got, err := ParseRevocations([]byte(testRevocations), "revocations.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Revocations{Release: "Test", Serial: 3, Issued: date(2026, 6, 1), NextUpdate: date(2026, 6, 15), Revoked: []Revocation{
+		{ID: "2025-001", At: date(2026, 2, 1), Reason: "asked for by the holder"}, {ID: "2025-002", At: date(2026, 3, 1)}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the list differs (-want +got):\n%s", diff)
+	}
+}
+
+// An edit changes one thing of a file that is right.
+type edit struct {
+	name     string
+	from, to string // to replaces from, the first time it stands there
+	want     string // of the error; it starts with the line
+}
+
+func TestParseGrantRefuses(t *testing.T) {
+	for _, e := range []edit{
+		{"path in the id", `"2026-007"`, `"../grant"`, "grant.json:4: id is not"},
+		{"dots in the id", `"2026-007"`, `"a..b"`, "grant.json:4: id is not"},
+		{"absolute path in the id", `"2026-007"`, `"/etc/passwd"`, "grant.json:4: id is not"},
+		{"homoglyph in the id", `"2026-007"`, `"2026-00` + "\uff17" + `"`, "grant.json:4: id is not"},
+		{"NUL byte", "Test Holder", "Test\x00Holder", "grant.json:5: the file holds a NUL byte"},
+		{"NUL escaped", "Test Holder", `Test\u0000Holder`, "grant.json:5: holder.name is not one line of plain text"},
+		{"CRLF escaped", "Test Holder", `Test\r\nHolder`, "grant.json:5: holder.name is not one line of plain text"},
+		{"RTL override", "Test Holder", "Test \u202eredloH", "grant.json:5: holder.name is not one line of plain text"},
+		{"zero width", "Test Holder", "Test\u200bHolder", "grant.json:5: holder.name is not one line of plain text"},
+		{"escape sequence", "Test Holder", `Test \u001b[31mHolder`, "grant.json:5: holder.name is not one line of plain text"},
+		{"lone surrogate", "Test Holder", `Test \ud800`, "grant.json:5: holder.name is not one line of plain text"},
+		{"spaces", "Test Holder", " Test Holder", "grant.json:5: holder.name is not one line of plain text"},
+		{"empty", "Test Holder", "", "grant.json:5: holder.name is not one line of plain text"},
+		{"endless", "Test Holder", strings.Repeat("x", 501), "grant.json:5: holder.name is not one line of plain text"},
+		{"not a text", `"Test Holder"`, "12", "grant.json:5: holder.name is not one line of plain text"},
+		{"bad UTF-8", "Test Holder", "Test \xff", "grant.json:5: not valid UTF-8"},
+		{"byte order mark", `{`, "\ufeff{", "grant.json:1: the file starts with a byte order mark"},
+		{"unknown key", `"ethics"`, `"may": true, "ethics"`, `grant.json:8: unknown key "may"`},
+		{"misspelt key", `"asserted"`, `"assert"`, "did you mean asserted?"},
+		{"case of a key", `"expires": "2027-01`, `"Expires": "2027-01`, `grant.json:12: unknown key "Expires"`},
+		{"unknown key inside", `"body"`, `"irb": "", "body"`, `grant.json:8: unknown key "ethics.irb"`},
+		{"key twice", `"ethics"`, `"id": "2026-008", "ethics"`, `grant.json:8: the key "id" stands twice`},
+		{"key twice, escaped", `"ethics"`, `"\u0069d": "2026-008", "ethics"`, `grant.json:8: the key "id" stands twice`},
+		{"key twice inside", `"academic": true`, `"academic": false, "academic": true`, `grant.json:7: the key "academic" stands twice`},
+		{"missing key", `"reference": "TB-1"`, `"body2": "x"`, "grant.json:8: ethics.reference is missing"},
+		{"missing object", `"ethics": {"body": "Test Board", "reference": "TB-1"},`, "", "grant.json:1: ethics is missing"},
+		{"object is a text", `{"body": "Test Board", "reference": "TB-1"}`, `"TB-1"`, "grant.json:8: ethics is not an object"},
+		{"trailing bytes", "+01:00\"\n}\n", "+01:00\"\n}\n{}", "grant.json:14: not valid JSON"},
+		{"trailing word", "+01:00\"\n}\n", "+01:00\"\n} x", "grant.json:13: not valid JSON"},
+		{"not whole", "+01:00\"\n}\n", "+01:00\"", "not valid JSON: unexpected end"},
+		{"comment", `"v"`, `// one` + "\n" + `"v"`, "grant.json:2: not valid JSON"},
+		{"newer version", `"v": 1`, `"v": 2`, "grant.json:1: v is 2"},
+		{"version is a text", `"v": 1`, `"v": "1"`, "grant.json:2: v is not a whole number"},
+		{"version with a fraction", `"v": 1`, `"v": 1.0`, "grant.json:2: v is not a whole number"},
+		{"another type", `"rehydrate-grant"`, `"rehydrate-revocations"`, `grant.json:3: type is not "rehydrate-grant"`},
+		{"digest in capitals", testDigest, strings.ToUpper(testDigest), "grant.json:6: release.digest is not a SHA-256"},
+		{"digest too short", testDigest, testDigest[2:], "grant.json:6: release.digest is not a SHA-256"},
+		{"academic as a text", `"academic": true`, `"academic": "true"`, "grant.json:7: purpose.academic is not true or false"},
+		{"commercial left out", `, "commercial": false`, "", "grant.json:7: purpose.commercial is missing"},
+		{"another registry", "https://ror.org/", "https://ror.example/", "grant.json:5: holder.ror is not an address"},
+		{"a day", "2026-01-02T00:00:00Z", "2026-01-02", "grant.json:11: not_before is not a time"},
+		{"no such day", "2026-01-02T00:00:00Z", "2026-02-30T00:00:00Z", "grant.json:11: not_before is not a time"},
+		{"a fraction of a second", "2026-01-02T00:00:00Z", "2026-01-02T00:00:00.5Z", "grant.json:11: not_before is not a time"},
+		{"a number for a time", `"2026-01-02T00:00:00Z"`, "1767312000", "grant.json:11: not_before is not a time"},
+		{"expires before it begins", "2027-01-02", "2026-01-01", "not_before is not before expires"},
+		{"asserted after it expires", "2026-01-01T12", "2028-01-01T12", "asserted is not before expires"},
+		{"no approval expiry", `, "expires": "2027-03-01T00:00:00Z"`, "", "grant.json:9: platform_approval.expires is missing"},
+		{"list for an object", `{"name": "Test", "digest": "` + testDigest + `"}`, "[]", "grant.json:6: release is not an object"},
+		{"too deep", `"Test Holder"`, "[[[[[]]]]]", "grant.json:5: more than 4 levels"},
+	} {
+		t.Run(e.name, func(t *testing.T) {
+			_, err := ParseGrant([]byte(e.apply(t, testGrant)), "grant.json")
+			e.check(t, err)
+		})
+	}
+	for name, c := range map[string]struct{ body, want string }{
+		"nothing":                 {"", "grant.json:1: not valid JSON"},
+		"a list":                  {"[]", "grant.json:1: not a JSON object"},
+		"null":                    {"null", "grant.json:1: not a JSON object"},
+		"lists in 10^5 lists":     {strings.Repeat("[", 1e5) + strings.Repeat("]", 1e5), "grant.json:1: the file is longer than 65536 bytes"},
+		"objects in 10^4 objects": {strings.Repeat(`{"":`, 1e4) + "0" + strings.Repeat("}", 1e4), "grant.json:1: more than 4 levels"},
+		"lists in 30,000 lists":   {strings.Repeat("[", 3e4) + strings.Repeat("]", 3e4), "grant.json:1: not valid JSON: invalid character '[' exceeded max depth"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseGrant([]byte(c.body), "grant.json")
+			edit{want: c.want}.check(t, err)
+		})
+	}
+}
+
+func (e edit) apply(t *testing.T, s string) string {
+	t.Helper()
+	if !strings.Contains(s, e.from) {
+		t.Fatalf("the file does not hold %q: the test changes nothing", e.from)
+	}
+	return strings.Replace(s, e.from, e.to, 1)
+}
+
+func (e edit) check(t *testing.T, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), e.want) {
+		t.Fatalf("error = %v\nwant one with %q", err, e.want)
+	}
+	if problems := (*manifest.Problems)(nil); !errors.As(err, &problems) {
+		t.Errorf("the error is a %T, want *manifest.Problems", err)
+	}
+	if strings.ContainsAny(err.Error(), "\x00\x1b\u202e\u200b\r") {
+		t.Errorf("the error repeats what a terminal obeys: %q", err)
+	}
+}
+
+func TestParseRevocationsRefuses(t *testing.T) {
+	for _, e := range []edit{
+		{"serial 0", `"serial": 3`, `"serial": 0`, "revocations.json:5: serial is not a whole number of 1 or more"},
+		{"serial below 0", `"serial": 3`, `"serial": -1`, "revocations.json:5: serial is not a whole number"},
+		{"serial too large", `"serial": 3`, `"serial": 9223372036854775808`, "revocations.json:5: serial is not a whole number"},
+		{"serial left out", `"serial": 3,`, ``, "revocations.json:1: serial is missing"},
+		{"a grant for a list", "rehydrate-revocations", "rehydrate-grant", `revocations.json:3: type is not "rehydrate-revocations"`},
+		{"no next list", `"next_update": "2026-06-15T00:00:00Z",`, "", "next_update is missing"},
+		{"due before it was issued", "2026-06-15", "2026-05-15", "issued is not before next_update"},
+		{"list of ids", `{"id": "2025-002", "at": "2026-03-01T00:00:00Z"}`, `"2025-002"`, "revocations.json:10: revoked[1] is not an object"},
+		{"not a list", "[\n", "{\n", "not valid JSON"},
+		{"revoked twice", `"2025-002"`, `"2025-001"`, "revocations.json:10: the grant 2025-001 is revoked twice"},
+		{"unknown key", `"at": "2026-03-01T00:00:00Z"`, `"at": "2026-03-01T00:00:00Z", "by": "x"`, `revocations.json:10: unknown key "revoked[1].by"`},
+		{"no time", `, "at": "2026-03-01T00:00:00Z"`, "", "revocations.json:10: revoked[1].at is missing"},
+		{"a path for an id", `"2025-002"`, `"../../x"`, "revocations.json:10: revoked[1].id is not"},
+		{"RTL override", "asked for", "asked\u202efor", "revocations.json:9: revoked[0].reason is not one line"},
+		{"digest is for grants", `{"name": "Test"}`, `{"name": "Test", "digest": "x"}`, `unknown key "release.digest"`},
+	} {
+		t.Run(e.name, func(t *testing.T) {
+			_, err := ParseRevocations([]byte(e.apply(t, testRevocations)), "revocations.json")
+			e.check(t, err)
+		})
+	}
+}
+
+// TestJudge holds every reason, and the five minutes that a clock may be wrong.
+func TestJudge(t *testing.T) {
+	const skew = 5 * time.Minute
+	expires := date(2027, 1, 1).Add(23 * time.Hour)
+	list := func(change func(*Revocations)) func(*Grant, *GrantScope) {
+		return func(_ *Grant, s *GrantScope) {
+			r := Revocations{Release: "Test", Serial: 3, Issued: date(2026, 6, 1), NextUpdate: date(2026, 6, 15), Revoked: []Revocation{{ID: "2025-001", At: date(2026, 2, 1)}}}
+			if change != nil {
+				change(&r)
+			}
+			s.Revocations = &r
+		}
+	}
+	seen := func(n int64, next func(*Grant, *GrantScope)) func(*Grant, *GrantScope) {
+		return func(g *Grant, s *GrantScope) {
+			s.SeenSerial = n
+			if next != nil {
+				next(g, s)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*Grant, *GrantScope)
+		now    time.Time // testNow when zero
+		want   manifest.Reason
+	}{
+		{name: "as it is"},
+		{name: "another release", change: func(_ *Grant, s *GrantScope) { s.Release.Name = "Other" }, want: GrantWrongRelease},
+		{name: "homoglyph in the release's name", change: func(g *Grant, _ *GrantScope) { g.Release.Name = "T\u0435st" }, want: GrantWrongRelease},
+		{name: "another digest", change: func(_ *Grant, s *GrantScope) { s.Release.Digest = strings.Repeat("0", 64) }, want: GrantWrongRelease},
+		{name: "not academic", change: func(g *Grant, _ *GrantScope) { g.Purpose.Academic = false }, want: GrantPurposeNotAllowed},
+		{name: "commercial", change: func(g *Grant, _ *GrantScope) { g.Purpose.Commercial = true }, want: GrantPurposeNotAllowed},
+		{name: "the moment it begins", now: date(2026, 1, 2)},
+		{name: "5 minutes early", now: date(2026, 1, 2).Add(-skew)},
+		{name: "more than 5 minutes early", now: date(2026, 1, 2).Add(-skew - time.Second), want: GrantNotYetValid},
+		{name: "asserted in the future", change: func(g *Grant, _ *GrantScope) { g.Asserted = testNow.Add(time.Hour) }, want: GrantNotYetValid},
+		{name: "5 minutes late", now: expires.Add(skew)},
+		{name: "more than 5 minutes late", now: expires.Add(skew + time.Second), want: GrantExpired},
+		{name: "approval ran out first", change: func(g *Grant, _ *GrantScope) { g.Approval.Expires = testNow.Add(-time.Hour) }, want: GrantApprovalExpired},
+		{name: "a list without it", change: list(nil)},
+		{name: "revoked", change: list(func(r *Revocations) { r.Revoked[0].ID = "2026-007" }), want: GrantRevoked},
+		{name: "revoked from a later day on", change: list(func(r *Revocations) { r.Revoked[0] = Revocation{ID: "2026-007", At: date(2030, 1, 1)} }), want: GrantRevoked},
+		{name: "another release's list", change: list(func(r *Revocations) { r.Release = "Other" }), want: RevocationsBad},
+		{name: "list from the future", change: list(func(r *Revocations) { r.Issued = testNow.Add(time.Hour) }), want: RevocationsBad},
+		{name: "the list's last minutes", change: list(nil), now: date(2026, 6, 15).Add(skew)},
+		{name: "list too old", change: list(nil), now: date(2026, 6, 15).Add(skew + time.Second), want: RevocationsStale},
+		{name: "the list that was seen", change: seen(3, list(nil))},
+		{name: "rolled back", change: seen(4, list(nil)), want: RevocationsRolledBack},
+		{name: "list gone", change: seen(1, nil), want: RevocationsMissing},
+		{name: "revoked counts before the dates", change: list(func(r *Revocations) { r.Revoked[0].ID, r.NextUpdate = "2026-007", date(2099, 1, 1) }), now: date(2030, 1, 1), want: GrantRevoked},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, err := ParseGrant([]byte(testGrant), "grant.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, now := testScope(), c.now
+			if c.change != nil {
+				c.change(&g, &s)
+			}
+			if now.IsZero() {
+				now = testNow
+			}
+			wantFault(t, g.Judge(s, now), c.want)
+		})
+	}
+}
+
+func wantFault(t *testing.T, got *GrantFault, want manifest.Reason) {
+	t.Helper()
+	switch {
+	case got == nil && want == "":
+	case got == nil:
+		t.Errorf("no fault, want %s", want)
+	case got.Reason != want:
+		t.Errorf("fault = %s (%s), want %q", got.Reason, got.Detail, want)
+	case got.Detail == "" || got.Hint == "":
+		t.Errorf("the fault %s says %q, hint %q: both have to say something", got.Reason, got.Detail, got.Hint)
+	}
+}
+
+func FuzzParseGrant(f *testing.F) {
+	f.Add([]byte(testGrant))
+	f.Add([]byte(testRevocations))
+	f.Add([]byte(`{"v":1,"v":1}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		g, err := ParseGrant(b, "grant.json")
+		if err != nil {
+			checkProblems(t, b, err)
+			return
+		}
+		for _, s := range []string{g.Holder.Name, g.Holder.Organization, g.Release.Name, g.Purpose.Statement, g.Ethics.Body,
+			g.Ethics.Reference, g.Approval.Program, g.Approval.Reference} {
+			if !plainText(s) {
+				t.Errorf("the text %q was let pass", s)
+			}
+		}
+		if !grantID(g.ID) || !digestForm.MatchString(g.Release.Digest) || !g.NotBefore.Before(g.Expires) || g.Approval.Expires.IsZero() {
+			t.Errorf("a malformed grant was let pass: %+v", g)
+		}
+	})
+}
+
+func FuzzParseRevocations(f *testing.F) {
+	f.Add([]byte(testRevocations))
+	f.Add([]byte(testGrant))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := ParseRevocations(b, "revocations.json")
+		if err != nil {
+			checkProblems(t, b, err)
+			return
+		}
+		seen := map[string]bool{}
+		for _, x := range r.Revoked {
+			if !grantID(x.ID) || seen[x.ID] || x.At.IsZero() || x.Reason != "" && !plainText(x.Reason) {
+				t.Errorf("a malformed revocation was let pass: %+v", x)
+			}
+			seen[x.ID] = true
+		}
+		if r.Serial < 1 || !r.Issued.Before(r.NextUpdate) {
+			t.Errorf("a malformed list was let pass: %+v", r)
+		}
+	})
+}
+
+func checkProblems(t *testing.T, b []byte, err error) {
+	t.Helper()
+	var problems *manifest.Problems
+	if !errors.As(err, &problems) || len(problems.List) == 0 {
+		t.Fatalf("the error is a %T that lists nothing", err)
+	}
+	for _, p := range problems.List {
+		if most := 1 + bytes.Count(b, []byte("\n")); p.Line < 1 || p.Line > most {
+			t.Errorf("line %d of %d: %s", p.Line, most, p.Message)
+		}
+	}
+}
