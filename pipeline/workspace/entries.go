@@ -108,9 +108,9 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 
 func putEntries(ctx context.Context, tx *sql.Tx, entries iter.Seq2[manifest.Entry, error]) error {
 	put, err := tx.PrepareContext(ctx, `
-		INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
-		  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash
+		  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash, subreddit = excluded.subreddit
 		WHERE entry.ordinal < 0`)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func putEntries(ctx context.Context, tx *sql.Tx, entries iter.Seq2[manifest.Entr
 		if err != nil {
 			return fmt.Errorf("line %d: %w", e.Line, err)
 		}
-		done, err := put.ExecContext(ctx, e.Ordinal, string(e.ID), e.Image, e.Line, e.Split, string(labels), e.SHA256, e.PHash)
+		done, err := put.ExecContext(ctx, e.Ordinal, string(e.ID), e.Image, e.Line, e.Split, string(labels), e.SHA256, e.PHash, e.Subreddit)
 		if err != nil {
 			return fmt.Errorf("line %d: entry %s: %w", e.Line, keyText(e.Key), err)
 		}

@@ -2,9 +2,13 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
 )
@@ -83,7 +87,7 @@ func TestSweepErasesTombstoned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.AddTombstones(t.Context(), []manifest.Tombstone{{ID: ids[0], State: manifest.StateDeleted, Time: time.Unix(1e9, 0)}}); err != nil {
+	if err := w.AddTombstones(t.Context(), []Tombstone{{Tombstone: manifest.Tombstone{ID: ids[0], State: manifest.StateDeleted, Time: time.Unix(1e9, 0)}}}); err != nil {
 		t.Fatal(err)
 	}
 	swept, err := w.Sweep(t.Context())
@@ -98,4 +102,140 @@ func TestSweepErasesTombstoned(t *testing.T) {
 	if swept, err = w.Sweep(t.Context()); err != nil || swept != (Swept{}) {
 		t.Errorf("a second Sweep = %+v, %v, want nothing to do", swept, err)
 	}
+}
+
+// TestUpgrade opens a workspace as the first layout left it: nothing is lost, and a reader that
+// may not write says what to do.
+func TestUpgrade(t *testing.T) {
+	w := loaded(t, numbered(2)...)
+	id := numbered(2)[0].ID
+	stone := manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: time.Unix(1e9, 0).UTC()}
+	if err := w.AddTombstones(t.Context(), []Tombstone{{Tombstone: stone, Reason: "moderator"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, stmt := range []string{"ALTER TABLE entry DROP COLUMN subreddit", "ALTER TABLE post DROP COLUMN subreddit",
+		"ALTER TABLE tombstone DROP COLUMN reason", "ALTER TABLE tombstone DROP COLUMN readmitted",
+		"UPDATE meta SET value = '1' WHERE key = 'schema_version'"} {
+		if _, err := w.db.Exec(stmt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), w.Dir(), Options{ReadOnly: true}); err == nil || !strings.Contains(err.Error(), "brings it up to date") {
+		t.Errorf("read-only Open of the first layout: %v, want what to do", err)
+	}
+	w = open(t, w.Dir(), Options{})
+	stones, err := w.Tombstones(t.Context())
+	if diff := cmp.Diff([]Tombstone{{Tombstone: stone}}, stones); diff != "" || err != nil {
+		t.Errorf("tombstones after the upgrade: %v\n%s", err, diff)
+	}
+	if got := keys(t, w); got != "a000 a001" {
+		t.Errorf("entries after the upgrade: %s", got)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), w.Dir(), Options{ReadOnly: true}); err != nil {
+		t.Errorf("read-only Open after the upgrade: %v", err)
+	}
+}
+
+// TestReadmitted suspends a tombstone, makes it hold again, and shows what replaces its reason.
+func TestReadmitted(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(1)...)
+	id := numbered(1)[0].ID
+	at := func(h int64) time.Time { return time.Unix(h*3600, 0).UTC() }
+	stone := func(s manifest.PostState, r manifest.Reason, h int64) Tombstone {
+		return Tombstone{Tombstone: manifest.Tombstone{ID: id, State: s, Time: at(h)}, Reason: r}
+	}
+	readmit := func(yes bool) func() error { return func() error { return w.SetReadmitted(ctx, yes, id) } }
+	add := func(s manifest.PostState, r manifest.Reason, h int64) func() error {
+		return func() error { return w.AddTombstones(ctx, []Tombstone{stone(s, r, h)}) }
+	}
+	back := stone(manifest.StateRemoved, "moderator", 1)
+	back.Readmitted = true
+	steps := []struct {
+		name   string
+		do     func() error
+		want   Tombstone
+		erased int // posts whose content the next Sweep erases
+	}{
+		{"removed", add(manifest.StateRemoved, "moderator", 1), stone(manifest.StateRemoved, "moderator", 1), 1},
+		{"back", readmit(true), back, 0},
+		{"not any more", readmit(false), stone(manifest.StateRemoved, "moderator", 1), 1},
+		{"back again", readmit(true), back, 0},
+		{"removed again", add(manifest.StateRemoved, "automod_filtered", 2), stone(manifest.StateRemoved, "automod_filtered", 2), 1},
+		{"by somebody else", add(manifest.StateRemoved, "legal", 3), stone(manifest.StateRemoved, "legal", 2), 1},
+		{"published", add(manifest.StateRemoved, "", 4), stone(manifest.StateRemoved, "", 2), 1},
+		{"deleted", add(manifest.StateDeleted, "author", 5), stone(manifest.StateDeleted, "author", 5), 1},
+		{"removed after that", add(manifest.StateRemoved, "moderator", 6), stone(manifest.StateDeleted, "author", 5), 1},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		got, err := w.Tombstones(ctx)
+		if diff := cmp.Diff([]Tombstone{step.want}, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", step.name, err, diff)
+		}
+		store(t, w, manifest.Key{ID: id}, "content")
+		if err := w.SetPosts(ctx, []Post{{ID: id, State: manifest.StateLive}}); err != nil {
+			t.Fatal(err)
+		}
+		if swept, err := w.Sweep(ctx); err != nil || swept.Erased != step.erased {
+			t.Errorf("%s: Sweep = %+v, %v, want %d erased", step.name, swept, err, step.erased)
+		}
+	}
+}
+
+// TestSharedImages counts URLs, not entries: one URL that many posts share says nothing.
+func TestSharedImages(t *testing.T) {
+	w := loaded(t, numbered(7)...)
+	for i, e := range numbered(7) {
+		body, source := "the same", fmt.Sprint("url ", i)
+		if i > 3 {
+			body, source = "another", "one url"
+		}
+		img := describe([]byte(body), "png")
+		img.Source, img.OriginalSHA256 = source, "digest of "+body
+		if err := w.StoreImage(t.Context(), e.Key, []byte(body), img); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for urls, want := range map[int]map[string]bool{4: {"digest of the same": true}, 5: {}} {
+		got, err := w.SharedImages(t.Context(), urls)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("images of %d URLs: %v\n%s", urls, err, diff)
+		}
+	}
+}
+
+// TestSubreddit prefers what Reddit said to what the manifest says, and forgets it with the rest.
+func TestSubreddit(t *testing.T) {
+	e := numbered(1)[0]
+	e.Subreddit = "told"
+	w := loaded(t, e)
+	is := func(when, want string) {
+		t.Helper()
+		for p, err := range w.Posts(t.Context()) {
+			if err != nil || p.Subreddit != want {
+				t.Errorf("%s: subreddit %q, %v, want %q", when, p.Subreddit, err, want)
+			}
+		}
+		if rec := collect(t, w.Records(t.Context(), Select{}))[0]; rec.Post.Subreddit != want || rec.Subreddit != "told" {
+			t.Errorf("%s: record has %q and %q", when, rec.Post.Subreddit, rec.Subreddit)
+		}
+	}
+	is("never asked", "told")
+	if err := w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive, Subreddit: "seen"}}); err != nil {
+		t.Fatal(err)
+	}
+	is("seen", "seen")
+	if err := w.Erase(t.Context(), e.ID); err != nil {
+		t.Fatal(err)
+	}
+	is("erased", "told")
 }

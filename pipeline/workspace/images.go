@@ -305,6 +305,7 @@ func (w *Workspace) erase(ctx context.Context, id manifest.PostID) error {
 			"DELETE FROM reading WHERE id = ?",
 			"DELETE FROM image WHERE id = ?",
 			"DELETE FROM trouble WHERE id = ?",
+			"UPDATE post SET subreddit = '' WHERE id = ?",
 			"UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?",
 			"DELETE FROM result_next WHERE id = ?",
 		} {

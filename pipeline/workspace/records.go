@@ -21,6 +21,18 @@ type Post struct {
 	LiveAt    time.Time // last seen live
 	AbsentAt  time.Time // first unconfirmed absence
 	Withheld  bool      // its removal waits for confirmation: do not export it, do not erase it
+	// Subreddit is where it was made, as Reddit said while it was there, else as the manifest
+	// says; "" when neither did. Erase forgets what Reddit said.
+	Subreddit string
+}
+
+// A Tombstone is a post that must not come back, with what only this workspace knows of it.
+type Tombstone struct {
+	manifest.Tombstone
+	Reason manifest.Reason // why it went; "" when somebody else saw that, and the release says so
+	// Readmitted says that it came back and that the policy lets it: the tombstone does not
+	// hold for now.
+	Readmitted bool
 }
 
 // An Image describes a stored image file.
@@ -80,9 +92,12 @@ type Select struct {
 	ID        manifest.PostID // only entries of this post; "" for all
 }
 
+// postSubreddit is Post.Subreddit in a query that joins entry e and post p.
+const postSubreddit = "coalesce(nullif(p.subreddit, ''), e.subreddit)"
+
 const recordsSQL = `
-SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash,
-  p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld,
+SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash, e.subreddit,
+  p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, ` + postSubreddit + `,
   i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits,
   t.source, t.outcome, t.reason, t.detail,
   r.fingerprint, r.image_sha256, r.failed, r.text, r.confidence, CASE WHEN ? THEN r.words END, r.wide,
@@ -124,7 +139,7 @@ func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
 	return pages(ctx, w, "read posts",
 		func(after int) (*sql.Rows, error) {
 			return w.db.QueryContext(ctx, `
-				SELECT e.ordinal, e.id, p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld
+				SELECT e.ordinal, e.id, p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, `+postSubreddit+`
 				FROM entry e LEFT JOIN post p ON p.id = e.id
 				WHERE e.ordinal > ? AND NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)
 				ORDER BY e.ordinal LIMIT ?`, after, w.limit)
@@ -184,9 +199,10 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 	}
 	return w.change(ctx, "store post states", func(tx *sql.Tx) error {
 		put, err := tx.PrepareContext(ctx, `
-			INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld) VALUES (?, ?, ?, ?, ?, ?, ?)
+			INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld, subreddit) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
-			  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld`)
+			  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
+			  subreddit = excluded.subreddit`)
 		if err != nil {
 			return err
 		}
@@ -196,7 +212,7 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				return fmt.Errorf("%q is not a post id", string(p.ID))
 			}
 			if _, err := put.ExecContext(ctx, string(p.ID), string(p.State), string(p.Reason),
-				seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld); err != nil {
+				seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Subreddit); err != nil {
 				return fmt.Errorf("post %s: %w", p.ID, err)
 			}
 		}
@@ -205,17 +221,17 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 }
 
 // Tombstones returns all tombstones, oldest first.
-func (w *Workspace) Tombstones(ctx context.Context) ([]manifest.Tombstone, error) {
-	rows, err := w.db.QueryContext(ctx, "SELECT id, state, time FROM tombstone ORDER BY time, id")
+func (w *Workspace) Tombstones(ctx context.Context) ([]Tombstone, error) {
+	rows, err := w.db.QueryContext(ctx, "SELECT id, state, time, reason, readmitted FROM tombstone ORDER BY time, id")
 	if err != nil {
 		return nil, fmt.Errorf("read tombstones: %w", err)
 	}
 	defer rows.Close()
-	var ts []manifest.Tombstone
+	var ts []Tombstone
 	for rows.Next() {
-		var t manifest.Tombstone
+		var t Tombstone
 		var at int64
-		if err := rows.Scan(&t.ID, &t.State, &at); err != nil {
+		if err := rows.Scan(&t.ID, &t.State, &at, &t.Reason, &t.Readmitted); err != nil {
 			return nil, fmt.Errorf("read tombstones: %w", err)
 		}
 		t.Time = moment(at)
@@ -227,18 +243,20 @@ func (w *Workspace) Tombstones(ctx context.Context) ([]manifest.Tombstone, error
 	return ts, nil
 }
 
-// AddTombstones stores tombstones, in one transaction. The first of a post wins, except that
-// StateDeleted (the author's own wish) replaces StateRemoved and StateUnavailable. There is
-// no way to take one back.
-func (w *Workspace) AddTombstones(ctx context.Context, ts []manifest.Tombstone) error {
+// AddTombstones stores tombstones that hold, in one transaction; Readmitted is not looked at.
+// The first of a post wins, with three exceptions: StateDeleted (the author's own wish)
+// replaces StateRemoved and StateUnavailable; a readmitted post that is gone again gets the new
+// one; and another reason replaces the one that is there, an empty one too, so that a post is
+// not readmitted for a reason that no longer holds. There is no way to take a tombstone back.
+func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	if len(ts) == 0 {
 		return nil
 	}
 	return w.change(ctx, "store tombstones", func(tx *sql.Tx) error {
 		put, err := tx.PrepareContext(ctx, `
-			INSERT INTO tombstone (id, state, time) VALUES (?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET state = excluded.state, time = excluded.time
-			WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted'`)
+			INSERT INTO tombstone (id, state, time, reason) VALUES (?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET state = excluded.state, time = excluded.time, reason = excluded.reason, readmitted = 0
+			WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted' OR tombstone.readmitted`)
 		if err != nil {
 			return err
 		}
@@ -247,12 +265,46 @@ func (w *Workspace) AddTombstones(ctx context.Context, ts []manifest.Tombstone) 
 			if !validID(t.ID) || !t.State.Gone() {
 				return fmt.Errorf("%q with state %q is no tombstone", string(t.ID), string(t.State))
 			}
-			if _, err := put.ExecContext(ctx, string(t.ID), string(t.State), seconds(t.Time)); err != nil {
+			if _, err := put.ExecContext(ctx, string(t.ID), string(t.State), seconds(t.Time), string(t.Reason)); err != nil {
+				return fmt.Errorf("post %s: %w", t.ID, err)
+			}
+			if _, err := tx.ExecContext(ctx, "UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '')", string(t.Reason), string(t.ID), string(t.State)); err != nil {
 				return fmt.Errorf("post %s: %w", t.ID, err)
 			}
 		}
 		return nil
 	})
+}
+
+// SetReadmitted says of posts with a tombstone whether it is suspended: they came back, and the
+// policy lets them. A post without one is left alone.
+func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...manifest.PostID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return w.change(ctx, "readmit posts", func(tx *sql.Tx) error {
+		for _, id := range ids {
+			if _, err := tx.ExecContext(ctx, "UPDATE tombstone SET readmitted = ? WHERE id = ?", readmitted, string(id)); err != nil {
+				return fmt.Errorf("post %s: %w", id, err)
+			}
+		}
+		return nil
+	})
+}
+
+// SharedImages returns the digests (Image.OriginalSHA256) of images that came, byte for byte,
+// from at least that many different URLs: what many posts show alike may be a host's picture
+// for "not here".
+func (w *Workspace) SharedImages(ctx context.Context, urls int) (map[string]bool, error) {
+	digests, err := w.texts(ctx, "SELECT original_sha256 FROM image GROUP BY original_sha256 HAVING count(DISTINCT source) >= ?", urls)
+	if err != nil {
+		return nil, fmt.Errorf("read shared images: %w", err)
+	}
+	shared := make(map[string]bool, len(digests))
+	for _, d := range digests {
+		shared[d] = true
+	}
+	return shared, nil
 }
 
 func seconds(t time.Time) int64 {
@@ -271,18 +323,18 @@ func moment(s int64) time.Time {
 
 // postColumns are the columns of post in recordsSQL, null when the post was never asked for.
 type postColumns struct {
-	state, reason            sql.Null[string]
+	state, reason, subreddit sql.Null[string]
 	checkedAt, liveAt, absAt sql.Null[int64]
 	withheld                 sql.Null[bool]
 }
 
 func (c *postColumns) targets() []any {
-	return []any{&c.state, &c.reason, &c.checkedAt, &c.liveAt, &c.absAt, &c.withheld}
+	return []any{&c.state, &c.reason, &c.checkedAt, &c.liveAt, &c.absAt, &c.withheld, &c.subreddit}
 }
 
 func (c *postColumns) post(id manifest.PostID) Post {
 	return Post{ID: id, State: manifest.PostState(c.state.V), Reason: manifest.Reason(c.reason.V),
-		CheckedAt: moment(c.checkedAt.V), LiveAt: moment(c.liveAt.V), AbsentAt: moment(c.absAt.V), Withheld: c.withheld.V}
+		CheckedAt: moment(c.checkedAt.V), LiveAt: moment(c.liveAt.V), AbsentAt: moment(c.absAt.V), Withheld: c.withheld.V, Subreddit: c.subreddit.V}
 }
 
 type imageColumns struct {
@@ -380,7 +432,7 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 		reading readingColumns
 		result  resultColumns
 	)
-	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, &labels, &r.SHA256, &r.PHash}
+	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, &labels, &r.SHA256, &r.PHash, &r.Subreddit}
 	for _, c := range [][]any{post.targets(), image.targets(), trouble.targets(), reading.targets(), result.targets()} {
 		targets = append(targets, c...)
 	}

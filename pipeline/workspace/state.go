@@ -17,7 +17,16 @@ import (
 // schemaVersion numbers the layout of state.db.
 //
 //	1  first layout
-const schemaVersion = 1
+//	2  subreddits, the reasons of tombstones, readmitted posts
+const schemaVersion = 2
+
+// upgrades holds what turns the layout of each version into the next one's, by version.
+var upgrades = map[int]string{1: `
+ALTER TABLE entry ADD COLUMN subreddit TEXT NOT NULL DEFAULT '';
+ALTER TABLE post ADD COLUMN subreddit TEXT NOT NULL DEFAULT '';
+ALTER TABLE tombstone ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+ALTER TABLE tombstone ADD COLUMN readmitted INTEGER NOT NULL DEFAULT 0;
+`}
 
 // applicationID marks state.db in SQLite's own header ("rhyd"), so that another program's
 // database of that name is not taken for ours.
@@ -41,11 +50,13 @@ CREATE TABLE entry (
   ordinal INTEGER PRIMARY KEY,
   id TEXT NOT NULL, image INTEGER NOT NULL,
   line INTEGER NOT NULL, split TEXT NOT NULL, labels TEXT NOT NULL, sha256 TEXT NOT NULL, phash TEXT NOT NULL,
-  UNIQUE (id, image));
+  subreddit TEXT NOT NULL DEFAULT '', UNIQUE (id, image));
 CREATE TABLE post (
   id TEXT PRIMARY KEY, state TEXT NOT NULL, reason TEXT NOT NULL,
-  checked_at INTEGER NOT NULL, live_at INTEGER NOT NULL, absent_at INTEGER NOT NULL, withheld INTEGER NOT NULL);
-CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL);
+  checked_at INTEGER NOT NULL, live_at INTEGER NOT NULL, absent_at INTEGER NOT NULL, withheld INTEGER NOT NULL,
+  subreddit TEXT NOT NULL DEFAULT '');
+CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL,
+  reason TEXT NOT NULL DEFAULT '', readmitted INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE image (
   id TEXT NOT NULL, image INTEGER NOT NULL,
   source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
@@ -94,7 +105,7 @@ func (w *Workspace) openState(ctx context.Context) error {
 		return err
 	}
 	if !fresh {
-		return w.scrub(ctx)
+		return errors.Join(w.upgrade(ctx), w.scrub(ctx))
 	}
 	return w.change(ctx, "make the tables of "+stateName, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
@@ -141,7 +152,43 @@ func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 	if fresh {
 		return fmt.Errorf("%w: %s is empty", ErrNoWorkspace, stateName)
 	}
-	return nil
+	version, err := w.version(ctx)
+	if err == nil && version < schemaVersion {
+		err = fmt.Errorf("%s has the older schema %d: rehydrate run brings it up to date", stateName, version)
+	}
+	return err
+}
+
+// upgrade brings the tables of an older program up to date, in one transaction.
+func (w *Workspace) upgrade(ctx context.Context) error {
+	version, err := w.version(ctx)
+	if err != nil || version == schemaVersion {
+		return err
+	}
+	return w.change(ctx, "bring "+stateName+" up to date", func(tx *sql.Tx) error {
+		for v := version; v < schemaVersion; v++ {
+			if _, err := tx.ExecContext(ctx, upgrades[v]); err != nil {
+				return err
+			}
+		}
+		return putMeta(ctx, tx, metaSchema, strconv.Itoa(schemaVersion))
+	})
+}
+
+// version reads the schema version, and refuses one that is newer than this program.
+func (w *Workspace) version(ctx context.Context) (int, error) {
+	text, err := w.getMeta(ctx, metaSchema)
+	if err != nil {
+		return 0, err
+	}
+	version, err := strconv.Atoi(text)
+	switch {
+	case err != nil || version < 1:
+		return 0, fmt.Errorf("%s: schema version %q makes no sense: the file is damaged", stateName, text)
+	case version > schemaVersion:
+		return 0, fmt.Errorf("%s has schema %d, this program knows schemas up to %d: use the newer rehydrate that made it, or another folder", stateName, version, schemaVersion)
+	}
+	return version, nil
 }
 
 func (w *Workspace) connect(params url.Values) error {
@@ -174,18 +221,8 @@ func (w *Workspace) checkState(ctx context.Context) (fresh bool, err error) {
 	if id != applicationID {
 		return false, fmt.Errorf("%w: %s belongs to another program", ErrNoWorkspace, stateName)
 	}
-	text, err := w.getMeta(ctx, metaSchema)
-	if err != nil {
-		return false, err
-	}
-	version, err := strconv.Atoi(text)
-	switch {
-	case err != nil || version < 1:
-		return false, fmt.Errorf("%s: schema version %q makes no sense: the file is damaged", stateName, text)
-	case version > schemaVersion:
-		return false, fmt.Errorf("%s has schema %d, this program knows schemas up to %d: use the newer rehydrate that made it, or another folder", stateName, version, schemaVersion)
-	}
-	return false, nil
+	_, err = w.version(ctx)
+	return false, err
 }
 
 // change runs f in one durable transaction. what names the work in the error.

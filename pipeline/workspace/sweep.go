@@ -53,7 +53,7 @@ func (w *Workspace) sweepTemporary(ctx context.Context, s *Swept) error {
 // sweepErased finishes the Erase of posts that must not stay and of which something is left.
 func (w *Workspace) sweepErased(ctx context.Context, s *Swept) error {
 	ids, err := w.texts(ctx, `
-		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone))
+		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone WHERE NOT readmitted))
 		AND (EXISTS (SELECT 1 FROM image WHERE id = p.id) OR EXISTS (SELECT 1 FROM reading WHERE id = p.id)
 		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id))
 		ORDER BY id`)
@@ -181,8 +181,8 @@ func (w *Workspace) folderRows(ctx context.Context, folder string) (map[string]s
 	return files, rows.Err()
 }
 
-func (w *Workspace) texts(ctx context.Context, query string) ([]string, error) {
-	rows, err := w.db.QueryContext(ctx, query)
+func (w *Workspace) texts(ctx context.Context, query string, args ...any) ([]string, error) {
+	rows, err := w.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -256,7 +256,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Close()
-		}, Options{ReadOnly: true}, nil, "has schema 99, this program knows schemas up to 1"},
+		}, Options{ReadOnly: true}, nil, "has schema 99, this program knows schemas up to 2"},
 		{"read-only, missing", func(t *testing.T, dir string) {}, Options{ReadOnly: true}, ErrNoWorkspace, "no such folder"},
 		{"read-only, empty", mkdir, Options{ReadOnly: true}, ErrNoWorkspace, "no state.db"},
 	} {
@@ -521,7 +521,7 @@ func TestTombstonesAreSticky(t *testing.T) {
 	w := open(t, filepath.Join(t.TempDir(), "w"), Options{})
 	at := func(h int) time.Time { return time.Date(2026, 1, 1, h, 0, 0, 0, time.UTC) }
 	add := func(id string, s manifest.PostState, h int) {
-		if err := w.AddTombstones(ctx, []manifest.Tombstone{{ID: manifest.PostID(id), State: s, Time: at(h)}}); err != nil {
+		if err := w.AddTombstones(ctx, []Tombstone{{Tombstone: manifest.Tombstone{ID: manifest.PostID(id), State: s, Time: at(h)}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -531,12 +531,12 @@ func TestTombstonesAreSticky(t *testing.T) {
 	add("a", manifest.StateDeleted, 7)
 	add("a", manifest.StateDeleted, 8)
 	add("a", manifest.StateRemoved, 9)
-	want := []manifest.Tombstone{{ID: "b", State: manifest.StateRemoved, Time: at(5)}, {ID: "a", State: manifest.StateDeleted, Time: at(7)}}
+	want := []Tombstone{{Tombstone: manifest.Tombstone{ID: "b", State: manifest.StateRemoved, Time: at(5)}}, {Tombstone: manifest.Tombstone{ID: "a", State: manifest.StateDeleted, Time: at(7)}}}
 	got, err := w.Tombstones(ctx)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("tombstones: %v\n%s", err, diff)
 	}
-	if err := w.AddTombstones(ctx, []manifest.Tombstone{{ID: "c", State: manifest.StateLive}}); err == nil {
+	if err := w.AddTombstones(ctx, []Tombstone{{Tombstone: manifest.Tombstone{ID: "c", State: manifest.StateLive}}}); err == nil {
 		t.Error("a live post got a tombstone")
 	}
 }
