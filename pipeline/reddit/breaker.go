@@ -1,6 +1,7 @@
 package reddit
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -15,17 +16,22 @@ const (
 	// the repetitions in them that is 20 requests in six minutes: longer than passing trouble
 	// lasts, and few enough to send to a host that refuses or is down.
 	maxFailures = 5
+	// A failed call weighs so much, and at maxFailures times the weight of a plain one the
+	// host is left alone. A 5xx from an image host can be the trouble of the one image that
+	// was asked for, so that twice as many in a row are needed, and less is made of each.
+	plainFailure = 2
+	imageFailure = 1
 	// restFor is how long a host is left alone then. It is longer than Reddit's window.
 	restFor = maxWait
 )
 
 // Unreachable is the error of a Look when a host has failed several calls in a row, each
-// repeated and further and further apart: with 429 or another rate limit, 5xx, or no answer
-// at all. It stops the run. Until a quarter of an hour later every Look has it at once,
-// without a request.
+// repeated and further and further apart: with 429 or another rate limit, 5xx, answers that
+// are of no use (HTML, half a JSON document), or no answer at all. It stops the run. Until a
+// quarter of an hour later every Look has it at once, without a request.
 type Unreachable struct {
 	Host   string
-	Reason manifest.Reason // of the last failure: http_429, http_503, timeout, dns, ...
+	Reason manifest.Reason // of the last failure: http_429, http_503, html, timeout, dns, ...
 	Detail string          // what the host said, short and printable
 	Hint   string          // what to do
 }
@@ -36,11 +42,11 @@ func (e *Unreachable) Error() string {
 		e.Host, maxFailures, withDetail(e.Reason, e.Detail), e.Hint)
 }
 
-// A breaker counts the calls in a row that failed at one host. It is safe for concurrent use.
+// A breaker weighs the calls in a row that failed at one host. It is safe for concurrent use.
 type breaker struct {
 	mu    sync.Mutex
-	count int
-	why   *Unreachable // of the last failure, once there were maxFailures
+	count int          // of failures, by their weights
+	why   *Unreachable // of the last failure, once there were too many
 	until time.Time    // the host is left alone before this
 }
 
@@ -70,14 +76,14 @@ func (b *breaker) answered() {
 
 // failed counts a failure of a call that began after before failures, and returns the new
 // count, or 0 when it adds nothing: calls that were open together fail of the same trouble.
-func (b *breaker) failed(before int, why *Unreachable, now time.Time) int {
+func (b *breaker) failed(before, weight int, why *Unreachable, now time.Time) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.count != before {
 		return 0
 	}
-	b.count++
-	if b.count >= maxFailures {
+	b.count += weight
+	if b.count >= maxFailures*plainFailure {
 		b.why, b.until = why, now.Add(restFor)
 	}
 	return b.count
@@ -87,20 +93,25 @@ func (b *breaker) failed(before int, why *Unreachable, now time.Time) int {
 // when that was a failure. It returns an *Unreachable when this was one too many. What would
 // be the same however long one waits, and the end of the context, count for nothing.
 func (k *call) conclude(err error) error {
-	if err == nil && !repeatable(k.got.status, k.got.header) {
+	if err == nil && k.useless == nil && !repeatable(k.got.status, k.got.header) {
 		k.lane.breaker.answered()
 		return nil
 	}
-	if err != nil && permanent(err) {
+	if err != nil && permanent(err) && !(k.useful != nil && isTooLarge(err)) {
 		return nil
 	}
 	why, reason := k.failure(err)
+	weight := plainFailure
+	if k.useful == nil && reason == waitServer {
+		weight = imageFailure
+	}
 	now := time.Now()
-	switch n := k.lane.breaker.failed(k.before, why, now); {
-	case n >= maxFailures:
+	n := k.lane.breaker.failed(k.before, weight, why, now)
+	switch rows := n / plainFailure; {
+	case rows >= maxFailures:
 		return why
-	case n > 1, n == 1 && reason == waitRateLimit: // a single 5xx can be the trouble of one image
-		k.lane.pauseUntil(now.Add(min(k.c.retryWait<<(2*n), maxWait)), reason)
+	case rows > 1, rows == 1 && reason == waitRateLimit:
+		k.lane.pauseUntil(now.Add(min(k.c.retryWait<<(2*rows), maxWait)), reason)
 	}
 	return nil
 }
@@ -110,14 +121,35 @@ func (k *call) failure(err error) (*Unreachable, string) {
 	u := &Unreachable{Host: k.lane.host}
 	if err != nil {
 		u.Reason, u.Detail = trouble(err)
+		if isUseless(err) {
+			u.Hint = uselessHint
+			return u, waitServer
+		}
 		u.Hint = "see that the network and its name service work, then start again"
 		return u, waitNetwork
 	}
 	u.Reason, u.Detail = status("http_", k.got.status), k.c.said(k.got)
-	if s := k.got.status; s >= 500 || s == http.StatusRequestTimeout {
+	switch s := k.got.status; {
+	case !repeatable(s, k.got.header):
+		u.Hint = uselessHint
+		return u, waitServer
+	case s >= 500, s == http.StatusRequestTimeout:
 		u.Hint = "the host has trouble of its own: start again later"
 		return u, waitServer
 	}
 	u.Hint = "the host limits this client or network: see that nothing else uses the same credentials, and start again in an hour"
 	return u, waitRateLimit
+}
+
+const uselessHint = "it sends something else than the answers of Reddit's API, as in an outage or behind a proxy: start again later"
+
+// isUseless reports whether an error is that of an answer which came and is of no use.
+func isUseless(err error) bool {
+	var none *Unanswered
+	return errors.As(err, &none) || isTooLarge(err)
+}
+
+func isTooLarge(err error) bool {
+	var large *tooLarge
+	return errors.As(err, &large) || isHeadersTooLarge(err)
 }

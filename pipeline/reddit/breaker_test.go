@@ -60,14 +60,21 @@ func TestUnreachable(t *testing.T) {
 						t.Fatalf("Look %d: unreachable is %v", i, got)
 					}
 				}
-				want := []float64{0, 0.75, 2.25, 5.25}
-				first := 5.25
+				// Half of 1, 2 and 4 s, by the test's jitter; after a 429 never less than 1 s.
+				steps, rests := []float64{0, 0.5, 1.5, 3.5}, []float64{0, 16, 64, 256, 0}
 				if tt.wait == waitRateLimit {
-					first += 4
+					rests[0] = 4
 				}
-				for _, pause := range []float64{0, 5.25 + 16, 2*5.25 + 16 + 64, 3*5.25 + 16 + 64 + 256} {
-					at := first + pause
-					want = append(want, at, at+0.75, at+2.25, at+5.25)
+				if tt.name == "429" {
+					steps = []float64{0, 1, 2, 4}
+				}
+				var want []float64
+				at := 0.0
+				for _, rest := range rests {
+					for _, step := range steps {
+						want = append(want, at+step)
+					}
+					at += steps[3] + rest
 				}
 				if got := secondsOf(s.times(apiHost, start)); !slices.Equal(got, want) {
 					t.Errorf("asked at %v, want %v", got, want)
@@ -99,6 +106,92 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestUselessAnswers: what is whole HTTP and no answer of Reddit's API is asked for again a few
+// times, then is no verdict, and when it goes on stops the run with what Reddit said.
+func TestUselessAnswers(t *testing.T) {
+	whole := listing("a1")
+	for _, tt := range []struct {
+		name   string
+		answer answer
+		reason manifest.Reason
+		asked  int // requests of each call
+		says   string
+	}{
+		{"html", reply(200, "<html><title>Our CDN was unable to reach our servers</title>"), "html", 4, "a page in place of JSON: Our CDN was unable to reach our servers"},
+		{"truncated", reply(200, whole[:len(whole)-9]), "truncated_json", 4, "breaks off"},
+		{"no JSON", reply(200, "ok"), "bad_json", 4, "at byte"},
+		{"deeper than anything", reply(200, `{"kind":"Listing","data":`+strings.Repeat("[", 1e5)+strings.Repeat("]", 1e5)+`}`), "bad_json", 4, "exceeded max depth"},
+		{"no listing", reply(200, `{"message":"hello"}`), "not_a_listing", 4, "no listing"},
+		{"too large", reply(200, strings.Repeat(" ", maxInfoBody+1)), "too_large", 1, "longer than"},
+		{"not found", reply(404, `{"message":"Not Found"}`), "http_404", 1, "Not Found"},
+		{"451", reply(451, ""), "http_451", 1, "start again later"},
+		{"moved", reply(302, "", "Location", "https://www.reddit.com/"), "http_302", 1, "start again later"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var w waits
+				s := api(func(int, *http.Request) answer { return tt.answer })
+				c := s.client(t, paceOptions(60e6, &w))
+				for i := 1; i < maxFailures; i++ {
+					_, err := c.Look(t.Context(), ids("a1"))
+					var none *Unanswered
+					if !errors.As(err, &none) || none.Reason != tt.reason || c.Calls().Info != i*tt.asked {
+						t.Fatalf("Look = %v after %+v, want Unanswered %s and %d requests", err, c.Calls(), tt.reason, i*tt.asked)
+					}
+				}
+				_, err := c.Look(t.Context(), ids("a1"))
+				var shut *Unreachable
+				if !errors.As(err, &shut) || shut.Reason != tt.reason || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), uselessHint) {
+					t.Errorf("Look = %v, want Unreachable %s that says %q", err, tt.reason, tt.says)
+				}
+				for _, told := range w.all {
+					if told.Reason != waitServer {
+						t.Errorf("OnWait was told %v", told)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestUselessOnce: one useless answer is got over within the call.
+func TestUselessOnce(t *testing.T) {
+	whole := listing("a1")
+	for _, first := range []answer{reply(200, "<html>"), reply(200, whole[:20]), reply(200, ""), reply(200, "null")} {
+		s := &script{}
+		s.play = func(n int, r *http.Request) answer {
+			switch {
+			case n == 0, n == 2: // the token endpoint, and then the API
+				return first
+			case r.URL.Hostname() == tokenHost:
+				return tokenReply(86400)
+			}
+			return reply(200, whole)
+		}
+		c := s.client(t, testOptions())
+		if a, err := c.Look(t.Context(), ids("a1")); err != nil || len(a.Posts) != 1 {
+			t.Errorf("after %q: Look = %+v, %v", first.body, a, err)
+		}
+		if got := c.Calls(); got.Token != 2 || got.Info != 2 || got.Retries != 2 {
+			t.Errorf("after %q: %+v", first.body, got)
+		}
+	}
+}
+
+// TestEmptyListingIsAnAnswer: only the caller can tell what it means, so it is not repeated
+// and no failure.
+func TestEmptyListingIsAnAnswer(t *testing.T) {
+	s := api(func(int, *http.Request) answer { return reply(200, listingOf()) })
+	c := s.client(t, testOptions())
+	for i := range 3 * maxFailures {
+		_, err := c.Look(t.Context(), ids("a1"))
+		var none *Unanswered
+		if !errors.As(err, &none) || none.Reason != ReasonEmptyListing || c.Calls().Info != i+1 {
+			t.Fatalf("Look = %v after %+v", err, c.Calls())
+		}
+	}
+}
+
 // TestSuccessEndsTheRow: trouble that passes each time never stops a run.
 func TestSuccessEndsTheRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -108,7 +201,7 @@ func TestSuccessEndsTheRow(t *testing.T) {
 		}
 		s := api(func(n int, _ *http.Request) answer {
 			if good[n] {
-				return reply(404, "{}") // an answer, if not one of use
+				return reply(200, listingOf()) // an answer, if one that tells nothing
 			}
 			return reply(502, "")
 		})
@@ -195,6 +288,40 @@ func TestImageHostUnreachable(t *testing.T) {
 	})
 }
 
+// TestBadImagesInARow: a 5xx can be the trouble of one image, so that a few in a row leave the
+// host open; twice as many as of other failures close it.
+func TestBadImagesInARow(t *testing.T) {
+	for bad, want := range map[int]string{2*maxFailures - 1: "", 2 * maxFailures: "host_unreachable"} {
+		synctest.Test(t, func(t *testing.T) {
+			body := string(pngBytes(t))
+			s := &script{play: func(_ int, r *http.Request) answer {
+				if strings.HasPrefix(r.URL.Path, "/bad") {
+					return reply(500, "")
+				}
+				return reply(200, body)
+			}}
+			o := testOptions()
+			o.RetryWait = time.Second
+			c := s.client(t, o)
+			for i := range bad {
+				var f *policy.Fault
+				_, err := c.Download(t.Context(), Candidate{URL: fmt.Sprintf("https://i.redd.it/bad%d.png", i)})
+				if !errors.As(err, &f) || f.Reason != "http_500" && i < 2*maxFailures-1 {
+					t.Fatalf("bad image %d: %v", i, err)
+				}
+			}
+			if d := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); d > 15*time.Minute {
+				t.Errorf("%d bad images took %v", bad, d)
+			}
+			_, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/good.png"})
+			var f *policy.Fault
+			if want == "" && err != nil || want != "" && (!errors.As(err, &f) || string(f.Reason) != want) {
+				t.Errorf("after %d bad images: %v, want %q", bad, err, want)
+			}
+		})
+	}
+}
+
 // TestFailuresTogether: calls that were open at once and fail of the same trouble count once,
 // and one that began before an answer does not count against what came after.
 func TestFailuresTogether(t *testing.T) {
@@ -210,7 +337,7 @@ func TestFailuresTogether(t *testing.T) {
 	} {
 		if step.answered {
 			b.answered()
-		} else if got := b.failed(step.before, &Unreachable{}, now); got != step.want {
+		} else if got := b.failed(step.before, 1, &Unreachable{}, now); got != step.want {
 			t.Errorf("step %d: failed(%d) = %d, want %d", i, step.before, got, step.want)
 		}
 	}

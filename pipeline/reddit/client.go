@@ -31,20 +31,29 @@ const MaxLook = 100
 // not answering: only asking again, beside a post known to be live, tells.
 const ReasonEmptyListing manifest.Reason = "empty_listing"
 
+// ReasonImgurPage is the reason of the Fault of a page or album of imgur that this client cannot
+// ask imgur's API about. It says nothing of the images behind it.
+const ReasonImgurPage manifest.Reason = "imgur_page"
+
 // ErrNoApproval is the error of New when Options.Approval is empty.
 var ErrNoApproval = errors.New("no approval by Reddit is named, so nothing is asked of it")
 
 // Options are what a Client works with. Credentials, Approval and Policy are required.
 type Options struct {
 	Credentials
-	Approval  string         // the operator's reference to Reddit's approval; must not be blank
-	Policy    policy.Policy  // rates, image hosts, limits on images
-	ConnectTo []ConnectTo    // addresses to dial in place of hosts; the first that fits wins
-	RootCAs   *x509.CertPool // nil = the system's
-	Version   string         // of the tool, for the User-Agent; "" = dev
-	Log       *slog.Logger   // nil = discard
-	OnWait    func(Wait)     // called before every wait over 2 s, from any goroutine; may be nil
-	// RetryWait is the pause before a first retry; it doubles with each further one. After
+	Approval string // the operator's reference to Reddit's approval; must not be blank
+	// ImgurClientID is that of an app registered with imgur. With one, links to imgur's pages
+	// and albums are resolved through its API; empty, they are refused.
+	ImgurClientID Secret
+	Policy        policy.Policy  // rates, image hosts, limits on images
+	ConnectTo     []ConnectTo    // addresses to dial in place of hosts; the first that fits wins
+	RootCAs       *x509.CertPool // nil = the system's
+	Version       string         // of the tool, for the User-Agent; "" = dev
+	Log           *slog.Logger   // nil = discard
+	Scrubber      *Scrubber      // learns the credentials, and each token that the client gets; nil = none
+	OnWait        func(Wait)     // called before every wait over 2 s, from any goroutine; may be nil
+	// RetryWait is the longest pause before a first retry; it doubles with each further one,
+	// and the pause is a random part of it. After
 	// a call that was refused by a rate limit its host rests for four times as long, after
 	// the second failure in a row, of whatever kind, for 16 times, and so on. 0 = 1 s.
 	RetryWait time.Duration
@@ -72,8 +81,13 @@ type Client struct {
 	api    *http.Client // both from paced downward
 	images *http.Client
 
-	asking chan struct{} // has room for one: API requests go out one at a time
-	token  tokenCache
+	imgurID Secret
+	imgur   *imgurAPI // nil without a client id
+
+	asking   chan struct{} // has room for one: API requests go out one at a time
+	token    tokenCache
+	scrubber *Scrubber // nil = none
+	calls    counters
 }
 
 // New makes a client. It makes no request. Without an approval, a client id, a secret or
@@ -112,9 +126,14 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	if c.retryWait <= 0 {
 		c.retryWait = time.Second
 	}
-	c.pace = newPacer(o.Policy, c.onWait)
+	c.scrubber = o.Scrubber
+	c.scrubber.learnCredentials(o)
+	c.pace = newPacer(o.Policy, c.onWait, &c.calls)
 	c.api = c.stack(credentialed{c, api})
 	c.images = c.stack(anonymous{c, images})
+	if err := c.useImgur(o.ImgurClientID, images); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -135,7 +154,7 @@ func userAgent(version, username string) (string, error) {
 // Unanswered is the error of a Look that got no well-formed answer: no verdict on any of
 // the ids, evidence of nothing. The run can go on and ask again later.
 type Unanswered struct {
-	Reason manifest.Reason // html, truncated_json, not_a_listing, empty_listing, http_503, timeout, ...
+	Reason manifest.Reason // html, truncated_json, not_a_listing, empty_listing, too_large, http_503, timeout, ...
 	Detail string
 }
 
@@ -183,16 +202,25 @@ type Answer struct {
 type Post struct {
 	Facts  policy.Facts
 	Images []Candidate // at least one; several only for a gallery, in its order
+	// Subreddit is where the post was made, in lower case, as About takes it. It is "" for a
+	// post on a user's profile, whose name is a person's, and for what is no subreddit's name.
+	Subreddit string
 }
 
 // Image returns image i of the post. Where the post as a whole has no image (a video, a
-// text) that is the answer for every i; past the end of a gallery it is a fault.
+// text) that is the answer for every i; past the end of a gallery it is a fault. How many
+// images an album of imgur has is known only to Download.
 func (p Post) Image(i int) Candidate {
 	if i >= 0 && i < len(p.Images) {
 		return p.Images[i]
 	}
-	if len(p.Images) == 1 && p.Images[0].Fault != nil {
-		return p.Images[0]
+	if len(p.Images) == 1 {
+		if p.Images[0].Fault != nil {
+			return p.Images[0]
+		}
+		if at, ok := p.Images[0].inAlbum(i); ok {
+			return at
+		}
 	}
 	return Candidate{Fault: &policy.Fault{Outcome: manifest.Gone, Reason: "no_such_image",
 		Detail: fmt.Sprintf("image %d asked for, the post has %d", i, len(p.Images))}}
@@ -201,6 +229,7 @@ func (p Post) Image(i int) Candidate {
 // A Candidate is where an image of a post can be had, or why it cannot.
 type Candidate struct {
 	URL   string        // "" when Fault is set
+	Host  string        // whose queue and budget the download uses, a host of the policy; "" when Fault is set
 	Fault *policy.Fault // nil when URL is set
 }
 

@@ -72,6 +72,21 @@ func CredentialsFromEnv(getenv func(string) string) (Credentials, error) {
 	return c, c.check()
 }
 
+var errImgurClientID = errors.New("IMGUR_CLIENT_ID is not a client id: letters, digits, _ and - only")
+
+// ImgurClientIDFromEnv reads IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE in the same way. It may
+// be missing.
+func ImgurClientIDFromEnv(getenv func(string) string) (Secret, error) {
+	v, err := fromEnv(getenv, "IMGUR_CLIENT_ID")
+	switch {
+	case err != nil:
+		return Secret{}, err
+	case v != "" && !clientIDForm.MatchString(v):
+		return Secret{}, errImgurClientID
+	}
+	return NewSecret(v), nil
+}
+
 func fromEnv(getenv func(string) string, name string) (string, error) {
 	value, path := strings.TrimSpace(getenv(name)), getenv(name+"_FILE")
 	switch {

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rehydrate/policy"
 )
@@ -17,23 +19,29 @@ import (
 func TestSecretIsNeverPrinted(t *testing.T) {
 	s := NewSecret(canarySecret)
 	type inner struct{ s Secret } // fmt calls no method of an unexported field
+	scrubber := new(Scrubber)
+	scrubber.learn(canarySecret)
+	scrubber.learnToken(canaryToken)
+	scrubber.current() // with all that it keeps
+	cached := &tokenCache{}
+	cached.keep(canarySecret, time.Hour, time.Now())
 	var out strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T", "%10.3s", "%-80s"} {
-		for _, v := range []any{s, &s, inner{s}, &inner{s}, []Secret{s}, map[string]Secret{"k": s}, Credentials{ClientSecret: s}, Options{Credentials: Credentials{ClientSecret: s}}} {
+		for _, v := range []any{s, &s, inner{s}, &inner{s}, []Secret{s}, map[string]Secret{"k": s}, Credentials{ClientSecret: s}, Options{Credentials: Credentials{ClientSecret: s}, ImgurClientID: s, Scrubber: scrubber}, scrubber, scrubber.Writer(io.Discard), cached, struct{ s *Scrubber }{scrubber}} {
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
 	}
 	fmt.Fprintln(&out, s, &s, inner{s})
 	fmt.Fprintln(&out, errors.New("x: "+s.String()), fmt.Errorf("y: %w: %v", fs.ErrExist, s))
 	for _, h := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
-		slog.New(h).Info("m", "secret", s, "pointer", &s, "in", Credentials{ClientSecret: s}, "inner", inner{s})
+		slog.New(h).Info("m", "secret", s, "pointer", &s, "in", Credentials{ClientSecret: s}, "inner", inner{s}, "scrubber", scrubber)
 	}
-	b, err := json.Marshal(map[string]any{"s": s, "c": Credentials{ClientSecret: s}, "i": inner{s}})
+	b, err := json.Marshal(map[string]any{"s": s, "c": Credentials{ClientSecret: s}, "i": inner{s}, "scrubber": scrubber})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out.Write(b)
-	if got := out.String(); strings.Contains(got, "CANARY") || strings.Contains(got, fmt.Sprintf("%x", canarySecret)) {
+	if got := out.String(); strings.Contains(got, "CANARY") || strings.Contains(strings.ToLower(got), fmt.Sprintf("%x", canarySecret)) {
 		t.Errorf("the secret was printed:\n%s", got)
 	}
 	if got := fmt.Sprint(s); got != "[redacted]" {
@@ -135,5 +143,40 @@ func TestNewRefuses(t *testing.T) {
 	o.Approval = ""
 	if _, err := New(o); !errors.Is(err, ErrNoApproval) {
 		t.Errorf("New without approval = %v, want ErrNoApproval", err)
+	}
+}
+
+func TestImgurClientIDFromEnv(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "id")
+	if err := os.WriteFile(path, []byte(imgurTestID+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.WriteFile(open, []byte(imgurTestID), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o644); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		want string // in the error; "" for none
+		id   string
+	}{
+		{"none", nil, "", ""},
+		{"value", map[string]string{"IMGUR_CLIENT_ID": " " + imgurTestID + " "}, "", imgurTestID},
+		{"file", map[string]string{"IMGUR_CLIENT_ID_FILE": path}, "", imgurTestID},
+		{"both", map[string]string{"IMGUR_CLIENT_ID": imgurTestID, "IMGUR_CLIENT_ID_FILE": path}, "both IMGUR_CLIENT_ID", ""},
+		{"open file", map[string]string{"IMGUR_CLIENT_ID_FILE": open}, "can be read by others", ""},
+		{"malformed", map[string]string{"IMGUR_CLIENT_ID": "Client-ID " + imgurTestID}, "IMGUR_CLIENT_ID is not a client id", ""},
+	} {
+		id, err := ImgurClientIDFromEnv(func(name string) string { return tt.env[name] })
+		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), imgurTestID)) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+		if id.reveal() != tt.id || id.Empty() != (tt.id == "") {
+			t.Errorf("%s: the id is not the one that was given", tt.name)
+		}
 	}
 }

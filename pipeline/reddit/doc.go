@@ -1,35 +1,49 @@
 // Package reddit is the only network client of rehydrate. It asks Reddit's API what
-// became of posts (Client.Look) and downloads their images from the hosts that the
-// policy allows (Client.Download).
+// became of posts (Client.Look) and what their subreddits are (Client.About), and downloads
+// their images from the hosts that the policy allows (Client.Download).
 //
 // # What it promises
 //
 //   - Only a well-formed answer is evidence. A failed request, HTML, truncated JSON or an
-//     empty listing is Unanswered: no verdict on any post.
+//     empty listing is Unanswered: no verdict on any post, and CommunityUnknown of a subreddit.
 //   - Every attempt is paced, retries and token requests included: the policy's rate, what
-//     Reddit's rate-limit headers ask for, and any Retry-After. No wait is silent; one that
-//     would be longer than 15 minutes ends the request with an error instead, and New
-//     refuses a policy whose own rates would lead to one.
+//     Reddit's rate-limit headers ask for, and any Retry-After. In no stretch of a minute do
+//     more requests reach Reddit than the policy allows a minute, and in none of Reddit's
+//     windows more than its headers grant. No wait is silent; one that would be longer than
+//     15 minutes ends the request with an error instead, and New refuses a policy whose own
+//     rates would lead to one.
+//   - What may pass is tried again: a rate limit, 5xx, a broken connection, and of the API also
+//     HTML and half a JSON document with status 200. That is at most three times a call, within
+//     20 minutes, after random pauses that grow; an image that hangs or trickles is given up
+//     after about a minute. Each is a debug line with reason and wait, and Calls counts them.
 //   - A host that fails is asked less and less often, and not at all after five calls in a
-//     row that ended in a rate limit, 5xx or no answer: Look returns an *Unreachable, which
-//     stops the run, and Download the fault failed/host_unreachable. After a quarter of an
-//     hour it is asked again.
+//     row that ended in a rate limit, 5xx or no answer, or for the API in an answer of no use:
+//     Look and About return an *Unreachable, which stops the run and says what came last, and
+//     Download the fault failed/host_unreachable. After a quarter of an hour it is asked again.
+//     Of an image host's 5xx it takes ten, as each may be the trouble of one image.
 //   - The bearer token goes to oauth.reddit.com and nowhere else; client id and secret go
-//     to the token endpoint and nowhere else. None of them reaches an error or a log, nor does
+//     to the token endpoint and nowhere else; imgur's client id goes to api.imgur.com, which
+//     without one is not asked. None of them reaches an error or a log, nor does
 //     the operator's user name, even where an answer echoes them: of an answer only a few
 //     fields of JSON or the title of a page are shown, scrubbed and shortened.
 //   - Only https on port 443 of an allowed host is asked, redirects included, and only
-//     public addresses are dialled. An address that ConnectTo names is the one exception.
-//   - Bodies are bounded and never cut: one that is too long or ends early is an error.
+//     public addresses are dialled, whatever a name resolves to at that moment. An address
+//     that ConnectTo names is the one exception. Redirects of the API are not followed, and
+//     cookies are forgotten.
+//   - A page or album of imgur is never fetched: its API says which files it shows, and a
+//     file is asked for at i.imgur.com only.
+//   - Bodies are bounded, also unpacked ones, and never cut: one that is too long or ends
+//     early is an error. So are a header of more than 64 KiB, a body that brings less than
+//     1 KiB in 10 s, and an attempt of more than a minute. Each has a reason of its own.
 //   - User names, titles and permalinks do not leave the package, and no Fault, error or
 //     log line holds the URL of an image. The detail of a Fault is of fixed texts: no
 //     address, port or time, by which the outcomes of two runs would differ.
 //
 // # How a request travels
 //
-//	Look, Download          classify the last answer
-//	go-retryablehttp        again after 429, 5xx and broken connections; backs off with jitter
-//	paced                   waits for its turn, once for each attempt
+//	Look, About, Download   classify the last answer
+//	go-retryablehttp        again after 429, 5xx, useless answers and broken connections, with jitter
+//	paced                   waits for its turn, once for each attempt, and counts it
 //	credentialed, anonymous User-Agent; for the API, bearer or Basic credentials for their one host
 //	guarded                 attempt deadline, least progress
 //	http.Transport          timeouts, TLS, dial guard
@@ -38,6 +52,10 @@
 //
 // # Limitations
 //
-// Imgur's pages and albums need its own API and are refused. The reason why a post is
-// absent (private or banned subreddit) is not asked for.
+// Of an imgur link that names several ids, or an image of an album by its #number, neither
+// is understood: the first is refused, the second taken as a link to the album. Reddit counts
+// by client id, and what other programs do with the same id is seen only in its headers. Ten
+// images in a row that an image host cannot serve look like a host in trouble, and close it
+// for a quarter of an hour. net/http repeats a request for an image once, unpaced, where the
+// connection that it had kept open turns out to be cut. HTTP/1.1 only.
 package reddit

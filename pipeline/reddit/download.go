@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -28,8 +29,43 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 	if cand.Fault != nil {
 		return Download{}, cand.Fault
 	}
-	at, f := c.allowed(cand.URL)
-	for hop := 0; f == nil; hop++ {
+	link := cand.URL
+	if page, ok := parseImgurPage(link); ok {
+		var err error
+		if link, err = c.resolve(ctx, page); err != nil {
+			return Download{}, err
+		}
+	}
+	at, f := c.allowed(link)
+	if f != nil {
+		return Download{}, f
+	}
+	d, err := c.fetchImage(ctx, at)
+	if !errors.As(err, &f) || !passing[f.Reason] {
+		return d, err
+	}
+	c.log.Debug("text or nothing in place of an image, asking once more", "host", at.Host, "reason", f.Reason)
+	if err := c.pace.sleep(ctx, Wait{at.Host, waitServer, 2 * c.retryWait}); err != nil {
+		return Download{}, err
+	}
+	return c.fetchImage(ctx, at)
+}
+
+// passing are the ways to be no image that a host in trouble has too. They count when they
+// come twice.
+var passing = map[manifest.Reason]bool{
+	"empty_body": true, "not_an_image_html": true, "not_an_image_json": true, "not_an_image_xml": true,
+}
+
+var redirects = map[int]bool{301: true, 302: true, 303: true, 307: true, 308: true}
+
+// fetchImage asks for a URL and follows where it leads. Its error is a *policy.Fault or the
+// context's.
+func (c *Client) fetchImage(ctx context.Context, at *url.URL) (Download, error) {
+	f := c.policy.FinalURLPlaceholder(at)
+	seen := map[string]bool{}
+	for f == nil {
+		seen[at.String()] = true
 		e, err := c.fetch(ctx, at)
 		if err != nil {
 			return Download{}, c.fetchFault(ctx, at.Host, err)
@@ -37,16 +73,17 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 		if !redirects[e.status] {
 			return c.receive(at.Host, e)
 		}
-		if hop == maxHops {
-			return Download{}, &policy.Fault{Outcome: manifest.Failed, Reason: "too_many_redirects",
-				Detail: fmt.Sprintf("more than %d", maxHops)}
-		}
 		at, f = c.follow(at, e.header)
+		switch {
+		case f != nil:
+		case seen[at.String()]:
+			f = &policy.Fault{Outcome: manifest.Failed, Reason: "redirect_loop", Detail: "the host redirects in a circle"}
+		case len(seen) > maxHops:
+			f = &policy.Fault{Outcome: manifest.Failed, Reason: "too_many_redirects", Detail: fmt.Sprintf("more than %d", maxHops)}
+		}
 	}
 	return Download{}, f
 }
-
-var redirects = map[int]bool{301: true, 302: true, 303: true, 307: true, 308: true}
 
 // fetch makes one hop, in one of the host's places.
 func (c *Client) fetch(ctx context.Context, at *url.URL) (exchange, error) {
@@ -61,7 +98,7 @@ func (c *Client) fetch(ctx context.Context, at *url.URL) (exchange, error) {
 	}
 	// Naming image types would make i.redd.it answer with WebP, and text/html with a page.
 	req.Header.Set("Accept", "*/*")
-	e, err := c.do(c.images, req, c.policy.Images.MaxBytes)
+	e, err := c.do(c.images, req, c.policy.Images.MaxBytes, nil)
 	c.log.Debug("asked an image host", "host", at.Host, "status", e.status, "bytes", len(e.body))
 	return e, err
 }
@@ -72,38 +109,67 @@ func (c *Client) allowed(raw string) (*url.URL, *policy.Fault) {
 		return nil, &policy.Fault{Outcome: manifest.Refused, Reason: r, Detail: detail}
 	}
 	u, err := url.Parse(raw)
-	if err != nil || u.Opaque != "" || u.Host == "" {
+	if err != nil || !u.IsAbs() || u.Opaque != "" {
 		return refuse("bad_url", "not an absolute URL")
 	}
-	host, known := c.policy.Host(u.Hostname())
+	name := u.Hostname()
+	host, known := c.policy.Host(name)
 	switch {
 	case u.Scheme != "https":
 		return refuse("not_https", "only https is asked")
+	case name == "":
+		return refuse("bad_url", "not an absolute URL")
 	case u.User != nil:
 		return refuse("url_userinfo", "the URL holds a user name")
 	case u.Port() != "" && u.Port() != "443":
 		return refuse("url_port", "the URL names another port than 443")
-	case !known:
-		return refuse("host_not_allowed", domain(strings.ToLower(u.Hostname()))+" is not among the policy's hosts")
+	case isAddress(name):
+		return refuse("bare_address", "the URL names an address and no host")
+	case !known, host.Name == imgurAPIHost:
+		return refuse("host_not_allowed", domain(strings.ToLower(name))+" is not among the policy's hosts")
 	}
 	u.Host, u.Fragment = host.Name, ""
 	return u, nil
 }
 
-// follow checks where a redirect leads.
+// isAddress reports whether a host is an IP address in one of the spellings that programs
+// take for one: 127.0.0.1, [::1], 127.1, 2130706433, 0x7f.1, 0177.0.0.1. As in the WHATWG
+// URL standard, a host whose last label is a number is an address.
+func isAddress(host string) bool {
+	last := strings.TrimSuffix(host, ".")
+	last = strings.ToLower(last[strings.LastIndexByte(last, '.')+1:])
+	hex, isHex := strings.CutPrefix(last, "0x")
+	digits := "0123456789"
+	if isHex {
+		last, digits = hex, "0123456789abcdef"
+	}
+	return strings.Contains(host, ":") || strings.Trim(last, digits) == "" && (isHex || last != "")
+}
+
+// follow checks where a redirect leads. A refusal has the reason that allowed gives, behind
+// "redirect_".
 func (c *Client) follow(from *url.URL, h http.Header) (*url.URL, *policy.Fault) {
 	to, err := from.Parse(h.Get("Location"))
 	if err != nil || h.Get("Location") == "" {
 		return nil, &policy.Fault{Outcome: manifest.Failed, Reason: "bad_redirect", Detail: "the host redirects to nowhere"}
 	}
+	if f := c.policy.FinalURLPlaceholder(to); f != nil {
+		return nil, f
+	}
+	if isImagePage(to) {
+		return nil, &policy.Fault{Outcome: manifest.Failed, Reason: "redirect_to_page", Detail: "the host redirects to a page about the image, as it does for a browser"}
+	}
 	at, f := c.allowed(to.String())
 	if f != nil {
-		return nil, &policy.Fault{Outcome: manifest.Refused, Reason: "redirect_not_allowed", Detail: string(f.Reason) + ": " + f.Detail}
+		f.Reason = "redirect_" + f.Reason
 	}
-	if strings.HasSuffix(at.Path, "/removed.png") {
-		return nil, &policy.Fault{Outcome: manifest.Placeholder, Reason: "known_placeholder", Detail: "the host redirects to its picture for a removed image"}
-	}
-	return at, nil
+	return at, f
+}
+
+// isImagePage recognises the pages that i.redd.it and i.imgur.com send browsers to.
+func isImagePage(u *url.URL) bool {
+	host := strings.ToLower(u.Hostname())
+	return host == tokenHost && u.Path == "/media" || imgurSites[host] && !imageExtension.MatchString(u.Path)
 }
 
 // receive judges the last answer of an image host.
@@ -115,6 +181,9 @@ func (c *Client) receive(host string, e exchange) (Download, error) {
 		return Download{}, &policy.Fault{Outcome: manifest.Failed, Reason: "content_encoding", Detail: "the host packed the body, unasked"}
 	}
 	info, f := c.policy.InspectImage(e.body)
+	if f != nil && f.Reason == "not_an_image_json" && speaksOf(e.body, "over capacity") {
+		return Download{}, overCapacity()
+	}
 	if f != nil {
 		return Download{}, f
 	}
@@ -125,34 +194,38 @@ func (c *Client) receive(host string, e exchange) (Download, error) {
 // image, whatever it looks like.
 func statusFault(host string, e exchange) *policy.Fault {
 	f := &policy.Fault{Outcome: manifest.Failed, Reason: status("http_", e.status)}
+	if host == imgurFileHost && speaksOf(e.body, "over capacity") {
+		return overCapacity()
+	}
 	switch e.status {
 	case http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons:
 		f.Outcome = manifest.Gone
 	case http.StatusForbidden:
-		// Reddit's image hosts answer so for a file they do not have; imgur does for
-		// clients and networks that it does not like, which says nothing of the image.
+		// i.redd.it answers so for a file it does not have. preview.redd.it does for a wrong
+		// signature, imgur for clients and networks that it does not like: that says nothing
+		// of the image.
 		switch {
 		case e.header.Get("Retry-After") != "":
 			f.Reason, f.Detail = "rate_limited", "403 with a Retry-After"
 		case speaksOfBlock(e.body):
 			f.Reason, f.Detail = "blocked", "the host refuses this client or network"
-		case strings.HasSuffix(host, ".redd.it"):
+		case host == "i.redd.it":
 			f.Outcome = manifest.Gone
 		}
 	}
 	return f
 }
 
-// speaksOfBlock recognises the texts of Reddit's and imgur's block and overload pages.
+// speaksOfBlock recognises the texts of Reddit's and imgur's block pages.
 func speaksOfBlock(body []byte) bool {
-	text := bytes.ToLower(body)
-	for _, mark := range []string{"blocked", "network security", "network policy", "administrative rules",
-		"whoa there", "too many requests", "rate limit", "over capacity"} {
-		if bytes.Contains(text, []byte(mark)) {
-			return true
-		}
-	}
-	return false
+	return speaksOf(body, "blocked", "network security", "network policy", "administrative rules",
+		"whoa there", "too many requests", "rate limit", "over capacity")
+}
+
+// speaksOf reports whether a body holds one of the texts, which are in lower case.
+func speaksOf(body []byte, texts ...string) bool {
+	body = bytes.ToLower(body[:min(len(body), maxScrap)])
+	return slices.ContainsFunc(texts, func(t string) bool { return bytes.Contains(body, []byte(t)) })
 }
 
 // fetchFault makes a fault of an error without an answer; the context's stays as it is.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/redditemu"
 	"rehydrate/policy"
 )
 
@@ -38,6 +39,18 @@ func say(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
+// once answers with first, and from then on with rest.
+func once(first, rest http.HandlerFunc) http.HandlerFunc {
+	var asked atomic.Bool
+	return func(w http.ResponseWriter, r *http.Request) {
+		if asked.CompareAndSwap(false, true) {
+			first(w, r)
+			return
+		}
+		rest(w, r)
+	}
+}
+
 // drop breaks the connection off after what has been said.
 func drop(w http.ResponseWriter, r *http.Request) {
 	if f, ok := w.(http.Flusher); ok {
@@ -50,45 +63,45 @@ func TestDownload(t *testing.T) {
 	body := string(pngBytes(t))
 	var hops atomic.Int64
 	hosts := map[string]http.HandlerFunc{
-		"/good.png":      say(200, body),
-		"/lies.png":      say(200, body, "Content-Type", "text/html"),
-		"/moved.png":     redirectTo("/good.png"),
-		"/other.png":     redirectTo("https://i.imgur.com/good.png"),
-		"/chain.png":     redirectTo("/moved.png"),
-		"/three.png":     redirectTo("/chain.png"),
-		"/four.png":      redirectTo("/three.png"),
-		"/loop.png":      redirectTo("/loop.png"),
-		"/nowhere.png":   say(302, ""),
-		"/bad.png":       redirectTo("https://[::1/%zz"),
-		"/plain.png":     redirectTo("http://i.redd.it/good.png"),
-		"/media.png":     redirectTo("https://www.reddit.com/media?url=x"),
-		"/api.png":       redirectTo("https://oauth.reddit.com/api/v1/me"),
-		"/inside.png":    redirectTo("https://127.0.0.1/good.png"),
-		"/metadata.png":  redirectTo("http://169.254.169.254/latest"),
-		"/file.png":      redirectTo("file:///etc/passwd"),
-		"/user.png":      redirectTo("https://u:p@i.redd.it/good.png"),
-		"/port.png":      redirectTo("https://i.redd.it:8443/good.png"),
-		"/lookalike.png": redirectTo("https://i.redd.it.example.com/good.png"),
-		"/gone.png":      redirectTo("https://i.imgur.com/removed.png"),
-		"/404.png":       say(404, body, "Content-Type", "image/png"),
-		"/410.png":       say(410, ""),
-		"/403.png":       say(403, "<?xml?><Error><Code>AccessDenied</Code></Error>"),
-		"/403-block.png": say(403, "<html>Request forbidden by administrative rules."),
-		"/403-rate.png":  say(403, "", "Retry-After", "0"),
-		"/451.png":       say(451, ""),
-		"/429.png":       say(429, ""),
-		"/500.png":       say(500, ""),
-		"/503.png":       say(503, ""),
-		"/400.png":       say(400, ""),
-		"/204.png":       say(204, ""),
-		"/206.png":       say(206, body),
-		"/304.png":       say(304, ""),
-		"/html.png":      say(200, "<!DOCTYPE html><html>"),
-		"/json.png":      say(200, `{"data":{"error":"Imgur is temporarily over capacity"}}`),
-		"/empty.png":     say(200, ""),
-		"/packed.png":    say(200, body, "Content-Encoding", "gzip"),
-		"/large.png":     say(200, body+strings.Repeat("x", 100_000)),
-		"/endless.png":   func(w http.ResponseWriter, _ *http.Request) { io.Copy(w, endless{}) },
+		"/good.png":        say(200, body),
+		"/lies.png":        say(200, body, "Content-Type", "text/html"),
+		"/moved.png":       redirectTo("/good.png"),
+		"/other.png":       redirectTo("https://i.imgur.com/good.png"),
+		"/chain.png":       redirectTo("/moved.png"),
+		"/three.png":       redirectTo("/chain.png"),
+		"/four.png":        redirectTo("/three.png"),
+		"/loop.png":        redirectTo("/loop.png"),
+		"/nowhere.png":     say(302, ""),
+		"/bad.png":         redirectTo("https://[::1/%zz"),
+		"/circle.png":      redirectTo("/circle-back.png"),
+		"/circle-back.png": redirectTo("/circle.png"),
+		"/media.png":       redirectTo("https://www.reddit.com/media?url=x"),
+		"/imgur-page.png":  redirectTo("http://imgur.com/abcdefg"),
+		"/gone-plain.png":  redirectTo("http://i.imgur.com/removed.png"),
+		"/gone.png":        redirectTo("https://i.imgur.com/removed.png"),
+		"/404.png":         say(404, body, "Content-Type", "image/png"),
+		"/410.png":         say(410, ""),
+		"/403.png":         say(403, "<?xml?><Error><Code>AccessDenied</Code></Error>"),
+		"/403-block.png":   say(403, "<html>Request forbidden by administrative rules."),
+		"/403-rate.png":    say(403, "", "Retry-After", "0"),
+		"/451.png":         say(451, ""),
+		"/429.png":         say(429, ""),
+		"/500.png":         say(500, ""),
+		"/503.png":         say(503, ""),
+		"/400.png":         say(400, ""),
+		"/204.png":         say(204, ""),
+		"/206.png":         say(206, body),
+		"/304.png":         say(304, ""),
+		"/html.png":        say(200, "<!DOCTYPE html><html>"),
+		"/json.png":        say(200, `{"data":{"error":"Imgur is asleep"}}`),
+		"/xml.png":         say(200, `<?xml version="1.0"?><Error/>`),
+		"/capacity.png":    say(200, `{"data":{"error":"Imgur is temporarily over capacity"}}`),
+		"/html-once.png":   once(say(200, "<!DOCTYPE html><html>"), say(200, body)),
+		"/empty-once.png":  once(say(200, ""), say(200, body)),
+		"/empty.png":       say(200, ""),
+		"/packed.png":      say(200, body, "Content-Encoding", "gzip"),
+		"/large.png":       say(200, body+strings.Repeat("x", 100_000)),
+		"/endless.png":     func(w http.ResponseWriter, _ *http.Request) { io.Copy(w, endless{}) },
 		"/cut.png": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 			_, _ = io.WriteString(w, body[:len(body)/2])
@@ -127,19 +140,18 @@ func TestDownload(t *testing.T) {
 	c := newTestClient(t, o)
 	for path, want := range map[string]string{
 		"good.png": "", "lies.png": "", "moved.png": "", "other.png": "", "chain.png": "", "three.png": "", "twice.png": "",
-		"four.png": "failed/too_many_redirects", "loop.png": "failed/too_many_redirects",
+		"html-once.png": "", "empty-once.png": "",
+		"four.png": "failed/too_many_redirects", "loop.png": "failed/redirect_loop", "circle.png": "failed/redirect_loop",
 		"nowhere.png": "failed/bad_redirect", "bad.png": "failed/bad_redirect",
-		"plain.png": "refused/redirect_not_allowed", "media.png": "refused/redirect_not_allowed", "api.png": "refused/redirect_not_allowed",
-		"inside.png": "refused/redirect_not_allowed", "metadata.png": "refused/redirect_not_allowed", "file.png": "refused/redirect_not_allowed",
-		"user.png": "refused/redirect_not_allowed", "port.png": "refused/redirect_not_allowed", "lookalike.png": "refused/redirect_not_allowed",
-		"gone.png": "placeholder/known_placeholder",
-		"404.png":  "gone/http_404", "410.png": "gone/http_410", "403.png": "gone/http_403", "451.png": "gone/http_451",
+		"media.png": "failed/redirect_to_page", "imgur-page.png": "failed/redirect_to_page",
+		"gone.png": "placeholder/known_placeholder", "gone-plain.png": "placeholder/known_placeholder",
+		"404.png": "gone/http_404", "410.png": "gone/http_410", "403.png": "gone/http_403", "451.png": "gone/http_451",
 		"403-block.png": "failed/blocked", "403-rate.png": "failed/rate_limited",
 		"429.png": "failed/http_429", "500.png": "failed/http_500", "503.png": "failed/http_503", "400.png": "failed/http_400",
 		"204.png": "failed/http_204", "206.png": "failed/http_206", "304.png": "failed/http_304",
-		"html.png": "invalid/not_an_image_html", "json.png": "invalid/not_an_image_json", "empty.png": "invalid/empty_body",
+		"html.png": "invalid/not_an_image_html", "json.png": "invalid/not_an_image_json", "xml.png": "invalid/not_an_image_xml", "capacity.png": "failed/over_capacity", "empty.png": "invalid/empty_body",
 		"packed.png": "failed/content_encoding", "large.png": "invalid/too_large", "endless.png": "invalid/too_large",
-		"cut.png": "failed/truncated", "cut-chunked.png": "failed/truncated", "reset.png": "failed/connection", "headers.png": "failed/connection",
+		"cut.png": "failed/truncated", "cut-chunked.png": "failed/truncated", "reset.png": "failed/connection", "headers.png": "failed/headers_too_large",
 	} {
 		d, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/" + path})
 		if want == "" {
@@ -174,8 +186,8 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 // TestDownloadAllowed: what a candidate names is checked again, whoever made it.
 func TestDownloadAllowed(t *testing.T) {
-	s := &script{play: func(int, *http.Request) answer { return reply(200, "") }}
-	c := s.client(t, testOptions())
+	s := &script{play: func(int, *http.Request) answer { return reply(200, string(pngBytes(t))) }}
+	c := s.client(t, imgurOptions())
 	for raw, want := range map[string]string{
 		"":                                "refused/bad_url",
 		"i.redd.it/a.png":                 "refused/bad_url",
@@ -185,6 +197,8 @@ func TestDownloadAllowed(t *testing.T) {
 		"https://u@i.redd.it/a.png":       "refused/url_userinfo",
 		"https://i.redd.it:80/a.png":      "refused/url_port",
 		"https://example.com/a.png":       "refused/host_not_allowed",
+		"https://api.imgur.com/3/image/a": "refused/host_not_allowed",
+		"https:///a.png":                  "refused/bad_url",
 		"https://oauth.reddit.com/api":    "refused/host_not_allowed",
 		"https://i.redd.it\\@example.com": "refused/bad_url",
 	} {
@@ -198,8 +212,173 @@ func TestDownloadAllowed(t *testing.T) {
 	if len(s.seen) != 0 {
 		t.Errorf("%d requests were made", len(s.seen))
 	}
-	if d, err := c.Download(t.Context(), Candidate{URL: "https://I.REDD.IT.:443/a.png#x"}); err == nil || len(s.seen) != 1 || s.seen[0].req.URL.String() != "https://i.redd.it/a.png" {
+	if d, err := c.Download(t.Context(), Candidate{URL: "https://I.REDD.IT.:443/a.png#x"}); err != nil || len(s.seen) != 1 || s.seen[0].req.URL.String() != "https://i.redd.it/a.png" {
 		t.Errorf("another spelling of a host: %v, %v, asked %v", d, err, s.seen)
+	}
+}
+
+// redirectTargets are places that no host may send the client to, with the reason.
+var redirectTargets = map[string]manifest.Reason{
+	"https://127.0.0.1/a.png":                        "redirect_bare_address",
+	"https://127.1/a.png":                            "redirect_bare_address",
+	"https://2130706433/a.png":                       "redirect_bare_address",
+	"https://0x7f000001/a.png":                       "redirect_bare_address",
+	"https://0x7F.0.0.1/a.png":                       "redirect_bare_address",
+	"https://127.0.0.0x1/a.png":                      "redirect_bare_address",
+	"https://017700000001/a.png":                     "redirect_bare_address",
+	"https://0177.0.0.01/a.png":                      "redirect_bare_address",
+	"https://0/a.png":                                "redirect_bare_address",
+	"https://127.0.0.1./a.png":                       "redirect_bare_address",
+	"https://10.0.0.1/a.png":                         "redirect_bare_address",
+	"https://169.254.169.254/latest/meta-data":       "redirect_bare_address",
+	"https://93.184.216.34/a.png":                    "redirect_bare_address",
+	"https://[::1]/a.png":                            "redirect_bare_address",
+	"https://[::]/a.png":                             "redirect_bare_address",
+	"https://[::ffff:127.0.0.1]/a.png":               "redirect_bare_address",
+	"https://[0:0:0:0:0:ffff:7f00:1]/a.png":          "redirect_bare_address",
+	"https://[64:ff9b::7f00:1]/a.png":                "redirect_bare_address",
+	"https://[fe80::1%25eth0]/a.png":                 "redirect_bare_address",
+	"https://[fc00::1]:443/a.png":                    "redirect_bare_address",
+	"https://localhost/a.png":                        "redirect_host_not_allowed",
+	"https://localhost.localdomain/a.png":            "redirect_host_not_allowed",
+	"https://i.redd.it.example.com/a.png":            "redirect_host_not_allowed",
+	"https://xi.redd.it/a.png":                       "redirect_host_not_allowed",
+	"https://127.0.0.1.nip.example/a.png":            "redirect_host_not_allowed",
+	"https://\u217d.redd.it/a.png":                   "redirect_host_not_allowed",
+	"https://\uff11\uff12\uff17.0.0.1.example/a.png": "redirect_host_not_allowed",
+	"https://www.example.com/a.png":                  "redirect_host_not_allowed",
+	"//www.example.com/a.png":                        "redirect_host_not_allowed",
+	"https://www.reddit.com/api/v1/access_token":     "redirect_host_not_allowed",
+	"https://oauth.reddit.com/api/v1/me":             "redirect_host_not_allowed",
+	"https://api.imgur.com/3/image/abcdefg":          "redirect_host_not_allowed",
+	"http://i.redd.it/good.png":                      "redirect_not_https",
+	"http://169.254.169.254/latest/meta-data":        "redirect_not_https",
+	"http://[::1]/a.png":                             "redirect_not_https",
+	"file:///etc/passwd":                             "redirect_not_https",
+	"ftp://i.redd.it/a.png":                          "redirect_not_https",
+	"gopher://127.0.0.1:6379/_FLUSHALL":              "redirect_not_https",
+	"javascript:alert(1)":                            "redirect_bad_url",
+	"data:image/png;base64,iVBORw0KGgo=":             "redirect_bad_url",
+	"https:///a.png":                                 "redirect_bad_url",
+	"https://u:p@i.redd.it/good.png":                 "redirect_url_userinfo",
+	"https://i.redd.it@127.0.0.1/a.png":              "redirect_url_userinfo",
+	"https://i.redd.it:8443/good.png":                "redirect_url_port",
+	"https://i.redd.it:80/good.png":                  "redirect_url_port",
+	"https://127.0.0.1:22/a.png":                     "redirect_url_port",
+}
+
+// TestRedirectsElsewhere: a redirect off the allow list is refused with its reason, and no
+// connection is made.
+func TestRedirectsElsewhere(t *testing.T) {
+	o := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != "i.redd.it" || r.URL.Path != "/a.png" {
+			t.Errorf("%s%s was asked", r.Host, r.URL.Path)
+		}
+		redirectTo(r.Header.Get("X-To"))(w, r)
+	})
+	trap, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var caught atomic.Int64
+	var closing sync.WaitGroup
+	closing.Go(func() {
+		for {
+			conn, err := trap.Accept()
+			if err != nil {
+				return
+			}
+			caught.Add(1)
+			_ = conn.Close()
+		}
+	})
+	// All but the one host that is asked leads into the trap.
+	rule, err := ParseConnectTo("::" + trap.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	only := o.ConnectTo[0]
+	only.Host, only.Port = "i.redd.it", "443"
+	o.ConnectTo = []ConnectTo{only, rule}
+	base := newTransports(o)
+	for where, want := range redirectTargets {
+		c, err := newClient(o, base.api, redirecting{base.images, where})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
+		checkFault(t, where, d, err, "refused/"+string(want))
+	}
+	// That the trap would catch something is to be seen, too.
+	d, err := newTestClient(t, o).Download(t.Context(), Candidate{URL: "https://i.imgur.com/a.png"})
+	checkFault(t, "trap", d, err, "failed/connection")
+	if n := caught.Swap(0); n != retries+1 {
+		t.Errorf("%d connections off the allow list, and %d expected", n-retries-1, 0)
+	}
+	_ = trap.Close()
+	closing.Wait()
+}
+
+// redirecting tells the server of a test where to redirect to.
+type redirecting struct {
+	next  http.RoundTripper
+	where string
+}
+
+func (r redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("X-To", r.where)
+	return r.next.RoundTrip(req)
+}
+
+// TestPlaceholders: what hosts send for an image that they do not have, over TLS.
+func TestPlaceholders(t *testing.T) {
+	s, err := redditemu.Start(redditemu.Options{Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if err := s.Put(redditemu.Post{ID: "a1"}, redditemu.Post{ID: "b2", Kind: redditemu.KindImgur}); err != nil {
+		t.Fatal(err)
+	}
+	own, _ := s.Post("a1")
+	imgur, _ := s.Post("b2")
+	c := newTestClient(t, emulatedOptions(t, s))
+	for _, tt := range []struct {
+		name, url string
+		kind      redditemu.FaultKind
+		asked     int // requests to image hosts
+		want      string
+	}{
+		{"removed.png itself", "https://i.imgur.com/removed.png", redditemu.FaultKind{}, 0, "placeholder/known_placeholder"},
+		{"redirect to removed.png", imgur.URLs()[0], redditemu.ImgurRemovedRedirect(), 1, "placeholder/known_placeholder"},
+		{"chain to removed.png", imgur.URLs()[0], redditemu.RedirectTo("https://i.imgur.com/uH6EmZ7.png"), 2, "placeholder/known_placeholder"},
+		{"unknown to imgur", "https://i.imgur.com/nothere.jpg", redditemu.FaultKind{}, 1, "placeholder/known_placeholder"},
+		{"region block", imgur.URLs()[0], redditemu.RegionBlock(), 1, "failed/region_block"},
+		{"404 with a picture", own.URLs()[0], redditemu.Placeholder404PNG(), 1, "gone/http_404"},
+		{"over capacity", imgur.URLs()[0], redditemu.OverCapacity(403), 1, "failed/over_capacity"},
+		{"over capacity, 429", imgur.URLs()[0], redditemu.OverCapacity(429), retries + 1, "failed/over_capacity"},
+		{"page of i.redd.it", own.URLs()[0], redditemu.RedirectTo("https://www.reddit.com/media?url=x"), 1, "failed/redirect_to_page"},
+		{"page of imgur", imgur.URLs()[0], redditemu.RedirectTo("https://imgur.com/abcdefg"), 1, "failed/redirect_to_page"},
+		{"page with 200", own.URLs()[0], redditemu.HTML200(), 2, "invalid/not_an_image_html"},
+		{"empty", own.URLs()[0], redditemu.EmptyBody(), 2, "invalid/empty_body"},
+		{"cut", own.URLs()[0], redditemu.TruncatedBody(), retries + 1, "failed/truncated"},
+	} {
+		s.ForgetRequests()
+		if tt.kind.String() != "" {
+			s.Fault(redditemu.Fault{PathPrefix: strings.TrimPrefix(tt.url, tt.url[:strings.LastIndexByte(tt.url, '/')]), Kind: tt.kind})
+		}
+		d, err := c.Download(t.Context(), Candidate{URL: tt.url})
+		s.ClearFaults()
+		checkFault(t, tt.name, d, err, tt.want)
+		if n := len(s.Requests()); n != tt.asked {
+			t.Errorf("%s: %d requests, want %d", tt.name, n, tt.asked)
+		}
+		for _, url := range []string{own.URLs()[0], imgur.URLs()[0]} { // ends a row of failures
+			if _, err := c.Download(t.Context(), Candidate{URL: url}); err != nil {
+				t.Errorf("after %s: %v", tt.name, err)
+			}
+		}
 	}
 }
 
@@ -267,13 +446,15 @@ func TestExpiredCertificate(t *testing.T) {
 	}
 }
 
-// TestImgur403: imgur's 403 says nothing of the image.
-func TestImgur403(t *testing.T) {
+// TestForbidden: a 403 says that the image is gone at i.redd.it alone.
+func TestForbidden(t *testing.T) {
 	c := newTestClient(t, serve(t, say(403, "")))
 	d, err := c.Download(t.Context(), Candidate{URL: "https://i.imgur.com/a.png"})
 	checkFault(t, "imgur", d, err, "failed/http_403")
+	d, err = c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
+	checkFault(t, "i.redd.it", d, err, "gone/http_403")
 	d, err = c.Download(t.Context(), Candidate{URL: "https://preview.redd.it/x/a.png?s=1"})
-	checkFault(t, "preview", d, err, "gone/http_403")
+	checkFault(t, "preview", d, err, "failed/http_403")
 }
 
 // TestDownloadsTogether is for the race detector: many images at once, some of them slow

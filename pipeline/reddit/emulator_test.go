@@ -195,8 +195,10 @@ func TestFaults(t *testing.T) {
 		{redditemu.ForbiddenRetryAfter(0), ""}, {redditemu.URITooLong(), ""}, {redditemu.ServerError(500), ""},
 		{redditemu.ServerError(408), ""}, {redditemu.ServerError(522), ""}, {redditemu.Reset(), ""}, {redditemu.TruncatedBody(), ""},
 		{redditemu.Status(401, nil, []byte("<html>"+strings.Repeat("x", 34<<10))), ""},
+		{redditemu.ExpireToken(), ""}, {redditemu.ExpireTokenHTML(), ""}, {redditemu.InsufficientScope(), "insufficient_scope"},
+		{redditemu.NoRateHeaders(), ""}, {redditemu.RateHeaders("999", "1.0", "0"), ""}, {redditemu.RateHeaders("x", "NaN", "-1e99"), ""},
 		{redditemu.ExtraChild(redditemu.Post{ID: "x9"}), ""}, {redditemu.DuplicateChild(), ""},
-		{redditemu.TruncatedJSON(), "truncated_json"}, {redditemu.EmptyBody(), "truncated_json"}, {redditemu.HTML200(), "html"},
+		{redditemu.TruncatedJSON(), ""}, {redditemu.EmptyBody(), ""}, {redditemu.HTML200(), ""},
 		{redditemu.EmptyListing(), "empty_listing"}, {redditemu.LegalReasons(), "http_451"},
 		{redditemu.Status(404, http.Header{}, nil), "http_404"},
 		{redditemu.BlockedHTML(), "blocked"}, {redditemu.NetworkSecurityHTML(), "blocked"}, {redditemu.AdministrativeHTML(), "blocked"},
@@ -225,5 +227,62 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%s: a canary came out: %s", tt.kind, s)
 			}
 		}
+	}
+}
+
+// TestTokenFaults spoils the token endpoint's first answer.
+func TestTokenFaults(t *testing.T) {
+	for _, tt := range []struct {
+		kind redditemu.FaultKind
+		want manifest.Reason // of Denied, "" when the trouble passes
+	}{
+		{redditemu.OAuthError200("invalid_request"), "invalid_request"}, {redditemu.OAuthError200("unsupported_grant_type"), "unsupported_grant_type"},
+		{redditemu.OAuthError200("unauthorized_client"), "unauthorized_client"}, {redditemu.OAuthError200("invalid_scope"), "invalid_scope"},
+		{redditemu.BadCredentials(), "bad_credentials"}, {redditemu.BlockedHTML(), "blocked"},
+		{redditemu.HTML200(), ""}, {redditemu.TruncatedJSON(), ""}, {redditemu.EmptyBody(), ""}, {redditemu.TooManyJSON(), ""},
+		{redditemu.ServerError(503), ""}, {redditemu.Reset(), ""}, {redditemu.NoRateHeaders(), ""},
+	} {
+		s, c := emulated(t)
+		if err := s.Put(redditemu.Post{ID: "a1"}); err != nil {
+			t.Fatal(err)
+		}
+		armed := s.Fault(redditemu.Fault{Host: "www.reddit.com", Times: 1, Kind: tt.kind})
+		a, err := c.Look(t.Context(), []manifest.PostID{"a1"})
+		var denied *reddit.Denied
+		if armed.Fired() != 1 || tt.want == "" && (err != nil || len(a.Posts) != 1) || tt.want != "" && (!errors.As(err, &denied) || denied.Reason != tt.want) {
+			t.Errorf("%s: fired %d times, Look = %+v, %v; want %q", tt.kind, armed.Fired(), a, err, tt.want)
+		}
+		s.Close()
+	}
+}
+
+// TestEmulatedAbout asks why posts are absent.
+func TestEmulatedAbout(t *testing.T) {
+	s, c := emulated(t)
+	for id, tt := range map[manifest.PostID]struct {
+		condition redditemu.Condition
+		want      policy.Community
+	}{
+		"a1": {redditemu.AbsentPrivate, policy.CommunityPrivate}, "a2": {redditemu.AbsentBanned, policy.CommunityBanned},
+		"a3": {redditemu.AbsentQuarantined, policy.CommunityQuarantined}, "a4": {redditemu.AbsentGated, policy.CommunityGated},
+		"a5": {redditemu.Absent, policy.CommunityOpen}, "a6": {redditemu.Live, policy.CommunityOpen},
+	} {
+		name := "sub_of_" + string(id)
+		if err := s.Put(redditemu.Post{ID: id, Subreddit: name, Condition: tt.condition}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.About(t.Context(), name); err != nil || got != tt.want {
+			t.Errorf("%s: About = %q, %v; want %q", tt.condition, got, err, tt.want)
+		}
+	}
+	if got, err := c.About(t.Context(), "nowhere"); err != nil || got != policy.CommunityMissing {
+		t.Errorf("an unknown name: About = %q, %v", got, err)
+	}
+	a, err := c.Look(t.Context(), []manifest.PostID{"a6"})
+	if err != nil || a.Posts["a6"].Subreddit != "sub_of_a6" {
+		t.Errorf("Look = %+v, %v; want the post's subreddit", a, err)
+	}
+	if got := c.Calls(); got.About != 7 || got.Info != 1 || got.Token != 1 {
+		t.Errorf("Calls = %+v", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -27,44 +28,89 @@ const (
 //
 // An *Unanswered means no verdict for any of the ids, and the run can go on. Every other
 // error stops the run: *Denied, *WaitTooLong, *Unreachable, the context's, a wrong setting.
-// More than
-// MaxLook ids, none, or one that ParsePostID would not have made are the caller's mistake
-// and cost no request.
+// More than MaxLook ids, none, or one that ParsePostID would not have made are the caller's
+// mistake and cost no request.
 func (c *Client) Look(ctx context.Context, ids []manifest.PostID) (Answer, error) {
 	asked, err := checkIDs(ids)
 	if err != nil {
 		return Answer{}, err
 	}
+	names := make([]string, len(asked))
+	for i, id := range asked {
+		names[i] = id.Fullname()
+	}
+	var children []json.RawMessage
+	var empty error
+	// The commas stand as they are: Reddit's own clients send them so.
+	e, err := c.ask(ctx, infoURL+"?id="+strings.Join(names, ",")+"&raw_json=1", func(e exchange) error {
+		var err error
+		children, err = c.readListing(e)
+		if empty = nil; isEmptyListing(err) {
+			empty, err = err, nil // an answer, of which only the caller can tell what it means
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case e.status == http.StatusForbidden:
+		return Answer{}, c.blocked(e)
+	case empty != nil:
+		return Answer{}, empty
+	}
+	return readChildren(children, asked, c.policy)
+}
+
+func isEmptyListing(err error) bool {
+	var none *Unanswered
+	return errors.As(err, &none) && none.Reason == ReasonEmptyListing
+}
+
+// ask makes one call of the API, alone, and renews the token once when the answer is a 401.
+// What use gets is never a 401. Its errors are those of Look.
+func (c *Client) ask(ctx context.Context, url string, use useful) (exchange, error) {
 	select {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
 	case <-ctx.Done():
-		return Answer{}, ctx.Err()
+		return exchange{}, ctx.Err()
 	}
 	for range 2 {
-		e, err := c.askAuthorized(ctx, asked)
+		e, err := c.askAuthorized(ctx, url, func(e exchange) error {
+			if e.status == http.StatusUnauthorized {
+				return nil
+			}
+			return use(e)
+		})
 		if err != nil {
-			return Answer{}, err
+			return exchange{}, err
 		}
 		if e.status != http.StatusUnauthorized {
-			return c.answer(e, asked)
+			return e, nil
 		}
 		// The token ran out or was revoked: once is normal, so one more try with a new one.
 		c.token.drop()
 	}
-	return Answer{}, &Denied{"unauthorized", "reddit rejects a token that it has just given out",
+	return exchange{}, &Denied{"unauthorized", "reddit rejects a token that it has just given out",
 		"check that the app is still registered and approved"}
 }
 
-// askAuthorized asks /api/info with a token that is good when the request goes out: the wait
-// for a turn can be longer than what is left of one.
-func (c *Client) askAuthorized(ctx context.Context, asked []manifest.PostID) (exchange, error) {
+// askAuthorized asks with a token that is good when the request goes out: the wait for a turn
+// can be longer than what is left of one.
+func (c *Client) askAuthorized(ctx context.Context, url string, use useful) (exchange, error) {
 	const tries = 3
 	for try := 1; ; try++ {
 		if err := c.authorize(ctx); err != nil {
 			return exchange{}, err
 		}
-		e, err := c.askInfo(ctx, asked)
+		req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return exchange{}, err
+		}
+		req.Header.Set("Accept", "application/json")
+		start := time.Now()
+		e, err := c.do(c.api, req, maxInfoBody, use)
+		c.log.Debug("asked reddit", "for", path.Base(req.URL.Path), "status", e.status, "bytes", len(e.body), "took", time.Since(start).Round(time.Millisecond))
 		switch {
 		case err == nil:
 			return e, nil
@@ -93,38 +139,27 @@ func checkIDs(ids []manifest.PostID) ([]manifest.PostID, error) {
 	return asked, nil
 }
 
-func (c *Client) askInfo(ctx context.Context, ids []manifest.PostID) (exchange, error) {
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = id.Fullname()
+// readListing reads an answer of /api/info other than a 401. Its error is an *Unanswered. A 403
+// has no children, and no error: it is for Look to say what it means.
+func (c *Client) readListing(e exchange) ([]json.RawMessage, error) {
+	switch {
+	case e.status == http.StatusForbidden && !repeatable(e.status, e.header):
+		return nil, nil
+	case e.status != http.StatusOK:
+		return nil, &Unanswered{status("http_", e.status), c.said(e)}
+	case looksLikeHTML(e):
+		return nil, c.isHTML(e)
 	}
-	// The commas stand as they are: Reddit's own clients send them so.
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, infoURL+"?id="+strings.Join(names, ",")+"&raw_json=1", nil)
-	if err != nil {
-		return exchange{}, err
-	}
-	req.Header.Set("Accept", "application/json")
-	start := time.Now()
-	e, err := c.do(c.api, req, maxInfoBody)
-	c.log.Debug("asked reddit", "ids", len(ids), "status", e.status, "bytes", len(e.body), "took", time.Since(start))
-	return e, err
+	return parseListing(e.body)
 }
 
-// answer reads an answer of /api/info other than a 401.
-func (c *Client) answer(e exchange, asked []manifest.PostID) (Answer, error) {
-	switch {
-	case e.status == http.StatusForbidden && e.header.Get("Retry-After") == "":
-		return Answer{}, c.blocked(e)
-	case e.status != http.StatusOK:
-		return Answer{}, &Unanswered{status("http_", e.status), c.said(e)}
-	case looksLikeHTML(e):
-		return Answer{}, &Unanswered{"html", fmt.Sprintf("%d bytes of HTML in place of JSON", len(e.body))}
+// isHTML is the error of a page where JSON was asked for.
+func (c *Client) isHTML(e exchange) *Unanswered {
+	title := c.said(e)
+	if title == "" {
+		title = "without a title"
 	}
-	children, err := parseListing(e.body)
-	if err != nil {
-		return Answer{}, err
-	}
-	return readChildren(children, asked, c.policy)
+	return &Unanswered{"html", "a page in place of JSON: " + title}
 }
 
 func looksLikeHTML(e exchange) bool {
@@ -138,15 +173,8 @@ func parseListing(body []byte) ([]json.RawMessage, error) {
 		Kind string
 		Data struct{ Children *[]json.RawMessage }
 	}
-	if err := json.Unmarshal(body, &envelope); err != nil {
-		var syntax *json.SyntaxError
-		switch {
-		case errors.As(err, &syntax) && (errors.Is(err, io.ErrUnexpectedEOF) || syntax.Offset >= int64(len(body))):
-			return nil, &Unanswered{"truncated_json", fmt.Sprintf("the answer breaks off after %d bytes", len(body))}
-		case errors.As(err, &syntax):
-			return nil, &Unanswered{"bad_json", fmt.Sprintf("at byte %d: %v", syntax.Offset, syntax)}
-		}
-		return nil, &Unanswered{"not_a_listing", "the answer is JSON of another shape"}
+	if none := unmarshal(body, &envelope, "not_a_listing"); none != nil {
+		return nil, none
 	}
 	if envelope.Kind != "Listing" || envelope.Data.Children == nil {
 		return nil, &Unanswered{"not_a_listing", "the answer is JSON, but no listing"}
@@ -155,6 +183,21 @@ func parseListing(body []byte) ([]json.RawMessage, error) {
 		return nil, &Unanswered{ReasonEmptyListing, "the answer holds no post at all"}
 	}
 	return *envelope.Data.Children, nil
+}
+
+// unmarshal is json.Unmarshal of an answer. What is JSON of another shape has the reason given.
+func unmarshal(body []byte, v any, otherwise manifest.Reason) *Unanswered {
+	err := json.Unmarshal(body, v)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax) && (errors.Is(err, io.ErrUnexpectedEOF) || syntax.Offset >= int64(len(body))):
+		return &Unanswered{"truncated_json", fmt.Sprintf("the answer breaks off after %d bytes", len(body))}
+	case errors.As(err, &syntax):
+		return &Unanswered{"bad_json", fmt.Sprintf("at byte %d: %v", syntax.Offset, syntax)}
+	}
+	return &Unanswered{otherwise, "the answer is JSON of another shape"}
 }
 
 // readChildren sorts the things of a listing. Only ids that were asked count. A thing that

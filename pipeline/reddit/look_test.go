@@ -30,7 +30,8 @@ func TestLook(t *testing.T) {
 	}
 	yes := true
 	post := func(id string) Post {
-		return Post{Facts: policy.Facts{RobotIndexable: &yes, HasMedia: true}, Images: []Candidate{{URL: "https://i.redd.it/" + id + ".png"}}}
+		return Post{Facts: policy.Facts{RobotIndexable: &yes, HasMedia: true}, Subreddit: "memes",
+			Images: []Candidate{{URL: "https://i.redd.it/" + id + ".png", Host: "i.redd.it"}}}
 	}
 	want := Answer{Posts: map[manifest.PostID]Post{"a1": post("a1"), "c3": post("c3")}, Absent: ids("b2"), Unclear: map[manifest.PostID]manifest.Reason{}}
 	if diff := cmp.Diff(want, a); diff != "" {
@@ -175,7 +176,7 @@ func TestFactsOfModeratorFields(t *testing.T) {
 		`"banned_by":true`: true, `"banned_by":"somebody"`: true, `"banned_by":{}`: true, `"removed_by":"somebody"`: true, `"removed_by":null`: false,
 		`"removed":true`: true, `"spam":true`: true,
 	} {
-		f, err := readFacts(json.RawMessage(`{"author":"x",` + more + `}`))
+		f, _, err := readFacts(json.RawMessage(`{"author":"x",` + more + `}`))
 		if err != nil || f.ModRemoved != want {
 			t.Errorf("%s: ModRemoved = %v, %v; want %v", more, f.ModRemoved, err, want)
 		}
@@ -225,43 +226,48 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTokenExpires: a token is renewed before its end, and once when Reddit ends it early.
+// TestTokenExpires: a token of either of the lives that were recorded is renewed before its
+// end, and once when Reddit ends it early.
 func TestTokenExpires(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tokens := 0
-		rejected := ""
-		s := &script{}
-		s.play = func(_ int, r *http.Request) answer {
-			if r.URL.Hostname() == tokenHost {
-				tokens++
-				return reply(200, fmt.Sprintf(`{"access_token":"token-%d","token_type":"Bearer","expires_in":3600}`, tokens))
-			}
-			if got := r.Header.Get("Authorization"); got == rejected {
-				return reply(401, `{"error": 401}`, "WWW-Authenticate", `Bearer realm="reddit", error="invalid_token"`)
-			} else if want := fmt.Sprintf("bearer token-%d", tokens); got != want {
-				t.Errorf("Authorization %q, want %q", got, want)
-			}
-			return reply(200, listing("a1"))
+	for _, life := range []time.Duration{time.Hour, 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) { tokenExpires(t, life) })
+	}
+}
+
+func tokenExpires(t *testing.T, life time.Duration) {
+	tokens := 0
+	rejected := ""
+	s := &script{}
+	s.play = func(_ int, r *http.Request) answer {
+		if r.URL.Hostname() == tokenHost {
+			tokens++
+			return reply(200, fmt.Sprintf(`{"access_token":"token-%d","token_type":"Bearer","expires_in":%.0f}`, tokens, life.Seconds()))
 		}
-		c := s.client(t, testOptions())
-		look := func(want int, when string) {
-			t.Helper()
-			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
-				t.Fatal(err)
-			}
-			if tokens != want {
-				t.Errorf("%s: %d tokens were asked for, want %d", when, tokens, want)
-			}
+		if got := r.Header.Get("Authorization"); got == rejected {
+			return reply(401, `{"error": 401}`, "WWW-Authenticate", `Bearer realm="reddit", error="invalid_token"`)
+		} else if want := fmt.Sprintf("bearer token-%d", tokens); got != want {
+			t.Errorf("Authorization %q, want %q", got, want)
 		}
-		look(1, "at first")
-		time.Sleep(58 * time.Minute)
-		look(1, "two minutes early")
-		time.Sleep(time.Minute + time.Second)
-		look(2, "in the last minute")
-		rejected = "bearer token-2"
-		look(3, "after an early end")
-		look(3, "after that")
-	})
+		return reply(200, listing("a1"))
+	}
+	c := s.client(t, testOptions())
+	look := func(want int, when string) {
+		t.Helper()
+		if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+			t.Fatal(err)
+		}
+		if tokens != want {
+			t.Errorf("%s: %d tokens were asked for, want %d", when, tokens, want)
+		}
+	}
+	look(1, "at first")
+	time.Sleep(life - 2*time.Minute)
+	look(1, "two minutes early")
+	time.Sleep(time.Minute + time.Second)
+	look(2, "in the last minute")
+	rejected = "bearer token-2"
+	look(3, "after an early end")
+	look(3, "after that")
 }
 
 // TestTokenEndsInTheWait: the wait for a turn can outlive the token; the request then goes

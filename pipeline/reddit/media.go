@@ -73,7 +73,7 @@ func findImages(data json.RawMessage, p policy.Policy) []Candidate {
 // parentImages lists the images of a crosspost's parent. The images of a parent that is
 // not live are not to be had through its crossposts.
 func parentImages(data json.RawMessage, p policy.Policy) []Candidate {
-	facts, err := readFacts(data)
+	facts, _, err := readFacts(data)
 	var t mediaFields
 	if err != nil || json.Unmarshal(data, &t) != nil {
 		return []Candidate{fault(manifest.Failed, "malformed_media", "the crosspost's parent has another form than usual")}
@@ -150,8 +150,19 @@ var (
 	// One path segment with an extension, and the id that i.redd.it knows it by: what
 	// follows "-v0-" where the post's title stands before it.
 	redditFile = regexp.MustCompile(`^/(?:[^/]*-v0-)?([0-9A-Za-z_-]+)(\.[0-9A-Za-z]+)$`)
-	imgurID    = regexp.MustCompile(`^/[0-9A-Za-z]{5,10}$`)
+	// An id of imgur with the suffix of a thumbnail, and one without an extension. Ids have 5
+	// characters or 7, so one letter more than 7 is a suffix; 6 characters are let be.
+	imgurThumbnail = regexp.MustCompile(`^/([0-9A-Za-z]{7})[sbtmlh](\.[0-9A-Za-z]+)?$`)
+	imgurID        = regexp.MustCompile(`^/[0-9A-Za-z]{5,10}$`)
 )
+
+// imageHosts hold images alone, whatever their addresses look like.
+var imageHosts = map[string]bool{
+	"i.redd.it": true, "preview.redd.it": true, "external-preview.redd.it": true, "i.reddituploads.com": true, imgurFileHost: true,
+}
+
+// imgurSites are the hosts of imgur's pages.
+var imgurSites = map[string]bool{"imgur.com": true, "www.imgur.com": true, "m.imgur.com": true}
 
 // videoHosts are hosts whose pages are videos; post_hint is missing on old posts.
 var videoHosts = map[string]bool{
@@ -173,18 +184,18 @@ func classify(link, extension string, isImage bool, p policy.Policy) Candidate {
 		return fault(manifest.Refused, "bad_url", "the post links to something that is no URL")
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	isImage = isImage || imageExtension.MatchString(u.Path)
+	isImage = isImage || imageHosts[host] || imageExtension.MatchString(u.Path)
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" || host == "":
 		return fault(manifest.NoMedia, "link", "")
 	case videoHosts[strings.TrimPrefix(host, "www.")], videoExtension.MatchString(u.Path):
 		return fault(manifest.NoMedia, "video", "")
-	case host == "imgur.com" || host == "www.imgur.com" || host == "m.imgur.com":
-		if !imageExtension.MatchString(u.Path) {
-			return fault(manifest.Refused, "imgur_page", "a page or album of imgur, not an image")
-		}
-		host = "i.imgur.com"
-	case isRedditPage(host):
+	case imgurSites[host] && !imageExtension.MatchString(u.Path),
+		host == imgurFileHost && (strings.HasPrefix(u.Path, "/a/") || strings.HasPrefix(u.Path, "/gallery/")):
+		return imgurCandidate(u.Path, p)
+	case imgurSites[host]:
+		host = imgurFileHost
+	case isRedditPage(host), host == imgurAPIHost:
 		return fault(manifest.NoMedia, "link", "")
 	}
 	if _, ok := p.Host(host); !ok && host != "preview.redd.it" {
@@ -213,16 +224,18 @@ func place(u *url.URL, host, extension string, p policy.Policy) Candidate {
 			extension = m[2]
 		}
 		out = url.URL{Scheme: "https", Host: "i.redd.it", Path: "/" + m[1] + extension}
-	case host == "i.imgur.com":
+	case host == imgurFileHost:
 		out.RawQuery = "" // "?fb" and the like ask for a cropped form
-		if imgurID.MatchString(u.Path) {
+		out.Path = imgurThumbnail.ReplaceAllString(u.Path, "/$1$2")
+		if imgurID.MatchString(out.Path) {
 			out.Path += ".jpg" // imgur sends the stored type under any extension, a page under none
 		}
 	}
-	if _, ok := p.Host(out.Host); !ok {
+	h, ok := p.Host(out.Host)
+	if !ok {
 		return fault(manifest.Refused, "host_not_allowed", domain(out.Host)+" is not among the policy's hosts")
 	}
-	return Candidate{URL: out.String()}
+	return Candidate{URL: out.String(), Host: h.Name}
 }
 
 func isRedditPage(host string) bool {

@@ -56,13 +56,29 @@ func TestFindImages(t *testing.T) {
 		{"slug", `"url":"https://i.redd.it/god-bless-the-king-v0-xuae6nj1e7vd1.jpeg"`, []string{"https://i.redd.it/xuae6nj1e7vd1.jpeg"}},
 		{"preview link", `"url":"https://preview.redd.it/abc.png?width=640&amp;s=00"`, []string{"https://i.redd.it/abc.png"}},
 		{"preview of another kind", `"url":"https://preview.redd.it/award_images/t5_x/a.png?width=16&s=00"`, []string{"https://preview.redd.it/award_images/t5_x/a.png?width=16&s=00"}},
+		{"preview with a title", `"url":"https://preview.redd.it/some-title-v0-abc123.png?width=640&s=00"`, []string{"https://i.redd.it/abc123.png"}},
 		{"external preview", `"url":"https://external-preview.redd.it/a.png?s=00"`, []string{"refused/host_not_allowed"}},
+		{"external preview without an extension", `"url":"https://external-preview.redd.it/a?s=00"`, []string{"refused/host_not_allowed"}},
+		{"legacy upload", `"url":"https://i.reddituploads.com/0123456789abcdef?fit=max&h=1536&w=1536&s=00"`, []string{"refused/host_not_allowed"}},
+		{"preview field of a post without a URL", `"url":"","preview":{"enabled":true,"images":[{"source":{"url":"https://preview.redd.it/abc.png?s=00"}}]}`, []string{"no_media/no_url"}},
+		{"preview field of a page", `"url":"https://example.com/","preview":{"images":[{"source":{"url":"https://external-preview.redd.it/abc.png?s=00"}}]}`, []string{"no_media/link"}},
+		{"preview field of a video", `"url":"https://v.redd.it/abc","is_video":true,"preview":{"images":[{"source":{"url":"https://preview.redd.it/abc.png?s=00"}}]}`, []string{"no_media/video"}},
+		{"null fields", `"url":"https://i.redd.it/abc.png","url_overridden_by_dest":null,"post_hint":null,"is_self":null,"is_video":null,"is_gallery":null,"crosspost_parent_list":null,"gallery_data":null,"media_metadata":null`, []string{"https://i.redd.it/abc.png"}},
 		{"imgur direct", `"url":"http://i.imgur.com/abcdefg.jpg?1"`, []string{"https://i.imgur.com/abcdefg.jpg"}},
 		{"imgur without an extension", `"url":"http://i.imgur.com/bsSFFxG"`, []string{"https://i.imgur.com/bsSFFxG.jpg"}},
 		{"imgur file at the page's host", `"url":"http://www.imgur.com/bcvSSgM.jpg"`, []string{"https://i.imgur.com/bcvSSgM.jpg"}},
-		{"imgur page", `"url":"https://imgur.com/abcdefg"`, []string{"refused/imgur_page"}},
-		{"imgur album", `"url":"https://m.imgur.com/a/gtNeC"`, []string{"refused/imgur_page"}},
+		{"imgur thumbnail", `"url":"https://i.imgur.com/abcdefgm.jpg"`, []string{"https://i.imgur.com/abcdefg.jpg"}},
+		{"imgur thumbnail without an extension", `"url":"https://i.imgur.com/abcdefgh"`, []string{"https://i.imgur.com/abcdefg.jpg"}},
+		{"imgur id that is no thumbnail's", `"url":"https://i.imgur.com/abcdefgx.jpg"`, []string{"https://i.imgur.com/abcdefgx.jpg"}},
+		{"imgur id of 7 that ends like a thumbnail", `"url":"https://i.imgur.com/abcdefm.jpg"`, []string{"https://i.imgur.com/abcdefm.jpg"}},
+		{"imgur id of 6 that may be a thumbnail's", `"url":"https://i.imgur.com/abcdem.jpg"`, []string{"https://i.imgur.com/abcdem.jpg"}},
+		{"imgur page", `"url":"https://imgur.com/abcdefg"`, []string{"https://imgur.com/abcdefg"}},
+		{"imgur album", `"url":"https://m.imgur.com/a/gtNeC"`, []string{"https://imgur.com/a/gtNeC#0"}},
+		{"imgur's API", `"url":"https://api.imgur.com/3/image/abcdefg.jpg"`, []string{"no_media/link"}},
+		{"gifv of a page's host", `"url":"https://imgur.com/9EKhBNa.gifv"`, []string{"no_media/video"}},
 		{"gifv", `"url":"https://i.imgur.com/9EKhBNa.gifv"`, []string{"no_media/video"}},
+		{"mp4", `"url":"https://i.imgur.com/9EKhBNa.mp4"`, []string{"no_media/video"}},
+		{"gfycat", `"url":"https://gfycat.com/SomeOldThing","post_hint":"rich:video"`, []string{"no_media/video"}},
 		{"reddit video", `"url":"https://v.redd.it/abc","is_video":true`, []string{"no_media/video"}},
 		{"reddit video without its mark", `"url":"https://v.redd.it/abc"`, []string{"no_media/video"}},
 		{"youtube", `"url":"https://www.youtube.com/watch?v=x"`, []string{"no_media/video"}},
@@ -81,6 +97,10 @@ func TestFindImages(t *testing.T) {
 		{"file", `"url":"file:///etc/passwd.jpg"`, []string{"no_media/link"}},
 		{"no URL", `"url":"https://[::1/%zz"`, []string{"refused/bad_url"}},
 		{"gallery in order", items("gif", "jpg", "mime", "amp"), []string{"https://i.redd.it/gif.gif", "https://i.redd.it/jpg.jpg", "https://i.redd.it/mime.png", "https://i.redd.it/amp.png"}},
+		{"gallery items null", `"is_gallery":true,"gallery_data":{"items":null},"media_metadata":{}`, []string{"no_media/gallery_missing"}},
+		{"gallery of null fields", `"is_gallery":true,"gallery_data":{"items":[{"media_id":null},{"media_id":"a","is_deleted":null}]},"media_metadata":{"a":null}`, []string{"gone/gallery_item_missing", "gone/gallery_item_failed"}},
+		{"gallery source null", `"is_gallery":true,"gallery_data":{"items":[{"media_id":"a"}]},"media_metadata":{"a":{"status":"valid","e":"Image","m":null,"s":null}}`, []string{"failed/gallery_item_no_source"}},
+		{"animation without its source", `"is_gallery":true,"gallery_data":{"items":[{"media_id":"a"}]},"media_metadata":{"a":{"status":"valid","e":"AnimatedImage","m":"image/gif","s":{"mp4":"https://preview.redd.it/a.gif?format=mp4&s=0"},"p":[{"u":"https://preview.redd.it/a.gif?width=108&s=0"}]}}`, []string{"failed/gallery_item_no_source"}},
 		{"gallery slug", items("slug"), []string{"https://i.redd.it/abc123.jpg"}},
 		{"gallery faults keep their places", items("failed", "jpg", "soon", "none", "video", "bare", "away"), []string{"gone/gallery_item_failed", "https://i.redd.it/jpg.jpg",
 			"failed/gallery_item_unprocessed", "gone/gallery_item_missing", "no_media/video", "failed/gallery_item_no_source", "refused/host_not_allowed"}},
@@ -103,6 +123,7 @@ func TestFindImages(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		for _, c := range images {
+			checkHost(t, tt.name, c, policy.Default())
 			if c.Fault != nil && (strings.Contains(c.Fault.Detail, "/") || strings.Contains(c.Fault.Detail, "some-name")) {
 				t.Errorf("%s: the detail tells too much: %q", tt.name, c.Fault.Detail)
 			}
@@ -121,6 +142,54 @@ func TestFindImagesUnderAnotherPolicy(t *testing.T) {
 		if got := describe([]Candidate{classify(link, "", false, p)}); got[0] != want {
 			t.Errorf("%s: %s, want %s", link, got[0], want)
 		}
+	}
+}
+
+// TestFindImagesKeepsSignedQueries: a signed query is kept byte for byte where it is needed,
+// but for the entities that stand for its ampersands.
+func TestFindImagesKeepsSignedQueries(t *testing.T) {
+	p := policy.Default()
+	for _, host := range []string{"external-preview.redd.it", "i.reddituploads.com"} {
+		p.Images.Hosts = append(p.Images.Hosts, policy.Host{Name: host, RequestsPerSecond: 1, Concurrency: 1})
+	}
+	for link, want := range map[string]string{
+		"https://external-preview.redd.it/a-B_c.jpg?width=640&crop=smart&format=pjpg&auto=webp&s=0123456789abcdef0123456789abcdef01234567": "",
+		"https://external-preview.redd.it/a.jpg?auto=webp&amp;s=ab":                                                                        "https://external-preview.redd.it/a.jpg?auto=webp&s=ab",
+		"https://external-preview.redd.it/a%2Fb.jpg?s=ab%2fcd&&x=%7E+y&empty=":                                                             "",
+		"http://external-preview.redd.it/a?s=ab#part":                                                                                      "https://external-preview.redd.it/a?s=ab",
+		"https://i.reddituploads.com/0123456789abcdef?fit=max&h=1536&w=1536&s=0123456789abcdef":                                            "",
+		"https://i.reddituploads.com/0123456789abcdef?fit=max&amp;h=1536&amp;w=1536&amp;s=012345":                                          "https://i.reddituploads.com/0123456789abcdef?fit=max&h=1536&w=1536&s=012345",
+	} {
+		if want == "" {
+			want = link
+		}
+		c := classify(link, "", false, p)
+		if c.URL != want {
+			t.Errorf("%s: %v, want %s", link, describe([]Candidate{c}), want)
+		}
+		checkHost(t, link, c, p)
+	}
+}
+
+// checkHost: a candidate's host is the one that is asked first, and the policy names it.
+func checkHost(t *testing.T, name string, c Candidate, p policy.Policy) {
+	t.Helper()
+	if c.Fault != nil {
+		if c.URL != "" || c.Host != "" {
+			t.Errorf("%s: a faulty candidate names %q at %q", name, c.URL, c.Host)
+		}
+		return
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := u.Host
+	if want == "imgur.com" {
+		want = imgurAPIHost
+	}
+	if h, ok := p.Host(c.Host); !ok || h.Name != c.Host || c.Host != want {
+		t.Errorf("%s: the host of %s is %q", name, c.URL, c.Host)
 	}
 }
 
@@ -221,9 +290,7 @@ func checkCandidates(t *testing.T, id manifest.PostID, post Post, p policy.Polic
 		if err != nil || u.Scheme != "https" || u.RawQuery != "" {
 			t.Errorf("%s: candidate %s", id, c.URL)
 		}
-		if _, ok := p.Host(u.Host); !ok {
-			t.Errorf("%s: host of %s is not in the policy", id, c.URL)
-		}
+		checkHost(t, string(id), c, p)
 	}
 	if post.Facts.HasMedia != hasMedia(post.Images) {
 		t.Errorf("%s: HasMedia is %v for %v", id, post.Facts.HasMedia, describe(post.Images))

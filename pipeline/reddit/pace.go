@@ -2,6 +2,7 @@ package reddit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -20,8 +21,8 @@ const (
 	maxWait = 15 * time.Minute
 	// quietWait is the longest pause that OnWait is not told of.
 	quietWait = 2 * time.Second
-	// window is the time over which Reddit averages its rate limit, in seconds.
-	window = 600
+	// averaged is the time over which Reddit averages its rate limit, in seconds.
+	averaged = 600
 )
 
 // The reasons of a Wait.
@@ -37,25 +38,28 @@ const (
 type pacer struct {
 	onWait func(Wait)
 	lanes  map[string]*lane
-	budget budget // of apiHost; guarded by the mutex of its lane
+	calls  *counters
 }
 
 // A lane is what is known of one host.
 type lane struct {
 	host    string
 	limiter *rate.Limiter
+	recent  *recent       // of Reddit's own hosts, which share it; nil for image hosts
 	slots   chan struct{} // one place for each request that may be open
 
 	mu     sync.Mutex
 	paused time.Time // no request before this
 	reason string    // why
+	budget budget    // where recent is not nil
 
 	breaker breaker
 }
 
-func newPacer(p policy.Policy, onWait func(Wait)) *pacer {
+func newPacer(p policy.Policy, onWait func(Wait), calls *counters) *pacer {
 	perSecond := rate.Limit(p.Reddit.RequestsPerMinute / 60)
 	shared := rate.NewLimiter(perSecond, 1) // tokens are asked for out of the same allowance
+	sent := newRecent(p.Reddit.RequestsPerMinute)
 	lanes := map[string]*lane{}
 	add := func(host string, l *rate.Limiter, concurrency int) {
 		lanes[host] = &lane{host: host, limiter: l, slots: make(chan struct{}, max(concurrency, 1))}
@@ -63,9 +67,11 @@ func newPacer(p policy.Policy, onWait func(Wait)) *pacer {
 	for _, h := range p.Images.Hosts {
 		add(h.Name, rate.NewLimiter(rate.Limit(h.RequestsPerSecond), 1), h.Concurrency)
 	}
-	add(apiHost, shared, 1)
-	add(tokenHost, shared, 1)
-	return &pacer{onWait: onWait, lanes: lanes}
+	for _, host := range []string{apiHost, tokenHost} {
+		add(host, shared, 1)
+		lanes[host].recent = sent
+	}
+	return &pacer{onWait: onWait, lanes: lanes, calls: calls}
 }
 
 // checkRates refuses a policy by whose own rates a request would wait longer than maxWait.
@@ -95,22 +101,29 @@ func (p *pacer) enter(ctx context.Context, host string) (leave func(), err error
 	}
 }
 
-// turn waits until a request to host may go out. It fails with a *WaitTooLong when that
-// would be longer than maxWait, and with an *Unreachable while the host is left alone.
-func (p *pacer) turn(ctx context.Context, host string) error {
-	l := p.lanes[host]
+// turn waits until a request to a lane's host may go out, and returns what is to be called
+// when it has been answered. It fails with a *WaitTooLong when a pause would be longer than
+// maxWait, and with an *Unreachable while the host is left alone.
+func (p *pacer) turn(ctx context.Context, l *lane) (answered func(), err error) {
 	for {
 		if err := p.sitOut(ctx, l); err != nil {
-			return err
+			return nil, err
 		}
 		r := l.limiter.Reserve()
-		if err := p.sleep(ctx, Wait{host, waitPace, r.Delay()}); err != nil {
+		if err := p.sleep(ctx, Wait{l.host, waitPace, r.Delay()}); err != nil {
 			r.Cancel()
-			return err
+			return nil, err
 		}
 		now := time.Now()
-		if d, _ := l.pause(now); d <= 0 && l.breaker.refuses(now) == nil { // as before the wait
-			return nil
+		if d, _ := l.pause(now); d > 0 || l.breaker.refuses(now) != nil { // since the wait began
+			continue
+		}
+		answered, d := l.recent.take(now)
+		if answered != nil {
+			return answered, nil
+		}
+		if err := p.sleep(ctx, Wait{l.host, waitPace, d}); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -156,15 +169,59 @@ func (p *pacer) sleep(ctx context.Context, w Wait) error {
 	if w.For > quietWait {
 		p.onWait(w)
 	}
+	start := time.Now()
+	defer func() { p.calls.waited.Add(int64(time.Since(start))) }()
 	return wait(ctx, w.For)
 }
 
-// observe learns from the rate-limit headers of an answer of apiHost.
-func (p *pacer) observe(h http.Header) {
-	l := p.lanes[apiHost]
+// A recent holds the requests to Reddit to at most so many in any stretch of time of one
+// length. The limiter alone cannot: it counts when requests were due, and one that went out
+// late would come close before the next ones. A nil recent holds nothing.
+type recent struct {
+	most   int
+	length time.Duration
+
+	mu   sync.Mutex
+	sent []*time.Time // when the last ones were answered, or sent where they are not yet
+}
+
+// newRecent holds a whole number of requests a minute; below one a minute, one in so long.
+func newRecent(perMinute float64) *recent {
+	length := time.Minute
+	if perMinute < 1 {
+		length = seconds(60 / perMinute)
+	}
+	return &recent{most: max(int(perMinute), 1), length: length}
+}
+
+// take lets a request go out now, or says how long to wait before asking again. The request
+// counts from when answered is called, since only by then it is known to have arrived.
+func (r *recent) take(now time.Time) (answered func(), d time.Duration) {
+	if r == nil {
+		return func() {}, 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.sent) > 0 && now.Sub(*r.sent[0]) >= r.length {
+		r.sent = r.sent[1:]
+	}
+	if len(r.sent) >= r.most {
+		return nil, r.length - now.Sub(*r.sent[0])
+	}
+	at := now
+	r.sent = append(r.sent, &at)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		at = time.Now()
+	}, 0
+}
+
+// observe learns from the rate-limit headers of an answer, or of none, of a lane's host.
+func (l *lane) observe(h http.Header) {
 	l.mu.Lock()
 	now := time.Now()
-	next := p.budget.observe(h, now)
+	next := l.budget.observe(h, now)
 	l.mu.Unlock()
 	if next.After(now) {
 		l.pauseUntil(next, waitRateLimit)
@@ -175,12 +232,12 @@ func (p *pacer) observe(h http.Header) {
 type budget struct {
 	known           bool
 	used, remaining int
-	resetAt         time.Time
+	resetAt         time.Time // by when the window has ended for sure: Reddit cuts off parts of seconds
 }
 
 // observe takes in the headers of an answer and returns when the next request may go out.
 // An answer without them is counted against what is known; when that is used up, the next
-// request waits for the reset.
+// request waits for the reset, after which there is as much again.
 func (b *budget) observe(h http.Header, now time.Time) time.Time {
 	used, ok1 := headerNumber(h, "X-Ratelimit-Used")
 	remaining, ok2 := headerNumber(h, "X-Ratelimit-Remaining")
@@ -189,13 +246,20 @@ func (b *budget) observe(h http.Header, now time.Time) time.Time {
 		if !b.known {
 			return now
 		}
+		if over := now.Sub(b.resetAt); over >= 0 {
+			b.used, b.remaining = 0, b.used+b.remaining
+			b.resetAt = b.resetAt.Add((over/(averaged*time.Second) + 1) * averaged * time.Second)
+		}
 		b.used, b.remaining = b.used+1, b.remaining-1
 		if b.remaining > 0 {
 			return now
 		}
 		return now.Add(min(b.resetAt.Sub(now), maxWait))
 	}
-	*b = budget{known: true, used: used, remaining: remaining, resetAt: now.Add(time.Duration(reset) * time.Second)}
+	*b = budget{known: true, used: used, remaining: remaining, resetAt: now.Add(time.Duration(reset+1) * time.Second)}
+	if remaining <= 0 {
+		return now.Add(min(b.resetAt.Sub(now), maxWait))
+	}
 	return now.Add(min(spacing(used, remaining, reset), maxWait))
 }
 
@@ -207,20 +271,21 @@ func spacing(used, remaining, reset int) time.Duration {
 		return seconds(math.Max(1, float64(reset)))
 	}
 	s, u, r := float64(reset), float64(used), float64(remaining)
-	ahead := s - (window - window*u/(r+u)) // how far use runs ahead of the window
+	ahead := s - (averaged - averaged*u/(r+u)) // how far use runs ahead of the window
 	return seconds(min(s, 10, max(0, ahead)))
 }
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
 // headerNumber reads a number that is sent as an integer or as a float ("997.0") and cuts
-// its fraction off. Anything that is not a number from 0 to a million is taken as missing.
+// its fraction off. It is kept from 0 to a million, within which sums of it stay sound. What is
+// no number, or beyond any sense, is taken as missing.
 func headerNumber(h http.Header, name string) (int, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(h.Get(name)), 64)
-	if err != nil || !(f >= -1e6 && f <= 1e6) {
+	if err != nil || !(math.Abs(f) <= 1e12) {
 		return 0, false
 	}
-	return max(int(f), 0), true
+	return int(min(max(f, 0), 1e6)), true
 }
 
 // paced lets each attempt wait for its turn.
@@ -230,13 +295,23 @@ type paced struct {
 }
 
 func (t paced) RoundTrip(req *http.Request) (*http.Response, error) {
-	host := req.URL.Hostname()
-	if err := t.pace.turn(req.Context(), host); err != nil {
+	l := t.pace.lanes[req.URL.Hostname()]
+	answered, err := t.pace.turn(req.Context(), l)
+	if err != nil {
 		return nil, err
 	}
 	resp, err := t.next.RoundTrip(req)
-	if err == nil && host == apiHost {
-		t.pace.observe(resp.Header)
+	answered()
+	if errors.Is(err, errForbidden) || errors.Is(err, errNoToken) {
+		return nil, err // it was never sent
+	}
+	t.pace.calls.sent(req)
+	if l.recent != nil {
+		header := http.Header{} // a request without an answer counts as well
+		if err == nil {
+			header = resp.Header
+		}
+		l.observe(header)
 	}
 	return resp, err
 }

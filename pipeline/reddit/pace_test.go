@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,7 +20,7 @@ import (
 )
 
 func TestSpacing(t *testing.T) {
-	// The worked values of the reddit reference, section 4, and the edges.
+	// The eight worked values first: what prawcore rate_limit.py gives, then the edges.
 	for _, tt := range []struct {
 		used, remaining, reset int
 		want                   float64
@@ -52,18 +54,26 @@ func TestBudget(t *testing.T) {
 		want   time.Duration
 		after  budget
 	}{
-		{"float string", budget{}, rates("3", "997.0", "599"), 800 * time.Millisecond, budget{true, 3, 997, now.Add(599 * time.Second)}},
-		{"nothing left, at the window's end", budget{}, rates("1000", "0.0", "0"), time.Second, budget{true, 1000, 0, now}},
-		{"a fraction left is nothing", budget{}, rates("1000", "0.9", "7"), 7 * time.Second, budget{true, 1000, 0, now.Add(7 * time.Second)}},
-		{"huge reset is bounded", budget{}, rates("1000", "0", "86400"), maxWait, budget{true, 1000, 0, now.Add(24 * time.Hour)}},
+		{"float string", budget{}, rates("3", "997.0", "599"), 800 * time.Millisecond, budget{true, 3, 997, now.Add(600 * time.Second)}},
+		{"nothing left, at the window's end", budget{}, rates("1000", "0.0", "0"), time.Second, budget{true, 1000, 0, now.Add(time.Second)}},
+		{"a fraction left is nothing", budget{}, rates("1000", "0.9", "7"), 8 * time.Second, budget{true, 1000, 0, now.Add(8 * time.Second)}},
+		{"huge reset is bounded", budget{}, rates("1000", "0", "86400"), maxWait, budget{true, 1000, 0, now.Add(24*time.Hour + time.Second)}},
 		{"never seen", budget{}, http.Header{}, 0, budget{}},
 		{"missing is counted", known, http.Header{}, 0, budget{true, 991, 1, known.resetAt}},
 		{"counted to the end", budget{true, 999, 1, known.resetAt}, http.Header{}, 40 * time.Second, budget{true, 1000, 0, known.resetAt}},
-		{"counted beyond the reset", budget{true, 1000, 0, now.Add(-time.Second)}, http.Header{}, -time.Second, budget{true, 1001, -1, now.Add(-time.Second)}},
+		{"counted beyond the reset", budget{true, 1000, 0, now.Add(-time.Second)}, http.Header{}, 0, budget{true, 1, 999, now.Add(599 * time.Second)}},
+		{"counted at the reset", budget{true, 590, 10, now}, http.Header{}, 0, budget{true, 1, 599, now.Add(600 * time.Second)}},
+		{"counted beyond several", budget{true, 9000, 1000, now.Add(-1300 * time.Second)}, http.Header{}, 0, budget{true, 1, 9999, now.Add(500 * time.Second)}},
+		{"a window of one", budget{true, 1, 0, now.Add(-time.Second)}, http.Header{}, 599 * time.Second, budget{true, 1, 0, now.Add(599 * time.Second)}},
+		{"of 600", budget{}, rates("301", "299.0", "300"), time.Second, budget{true, 301, 299, now.Add(301 * time.Second)}},
+		{"of 1000", budget{}, rates("501", "499.0", "301"), 1600 * time.Millisecond, budget{true, 501, 499, now.Add(302 * time.Second)}},
+		{"of 996", budget{}, rates("498", "498.0", "301"), time.Second, budget{true, 498, 498, now.Add(302 * time.Second)}},
+		{"of 10000", budget{}, rates("5100", "4900.0", "300"), 6 * time.Second, budget{true, 5100, 4900, now.Add(301 * time.Second)}},
+		{"beyond all days", budget{}, rates("1000", "0", "4000000000"), maxWait, budget{true, 1000, 0, now.Add(1_000_001 * time.Second)}},
 		{"one missing", known, http.Header{"X-Ratelimit-Used": {"1"}}, 0, budget{true, 991, 1, known.resetAt}},
 		{"no numbers", known, rates("NaN", "x", ""), 0, budget{true, 991, 1, known.resetAt}},
 		{"out of range", known, rates("1", "1e300", "Inf"), 0, budget{true, 991, 1, known.resetAt}},
-		{"negative", budget{}, rates("-5", "-1.0", "-3"), time.Second, budget{true, 0, 0, now}},
+		{"negative", budget{}, rates("-5", "-1.0", "-3"), time.Second, budget{true, 0, 0, now.Add(time.Second)}},
 	}
 	for _, tt := range tests {
 		b := tt.before
@@ -145,10 +155,10 @@ func TestRateHeaders(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 0.8, 1.8, 301.8, 301.8}; !slices.Equal(got, want) {
+		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 0.8, 1.8, 302.8, 302.8}; !slices.Equal(got, want) {
 			t.Errorf("asked at %v, want %v", got, want)
 		}
-		if diff := cmp.Diff([]Wait{{apiHost, waitRateLimit, 300 * time.Second}}, w.all); diff != "" {
+		if diff := cmp.Diff([]Wait{{apiHost, waitRateLimit, 301 * time.Second}}, w.all); diff != "" {
 			t.Errorf("OnWait (-want +got):\n%s", diff)
 		}
 	})
@@ -163,15 +173,16 @@ func TestTooManyRequests(t *testing.T) {
 		reason string  // "" when the wait is too short to be told
 	}{
 		{"html with retry-after", reply(429, "<html>whoa there, pardner!", "Retry-After", "4"), 4.2, waitRetryAfter},
-		{"json without", reply(429, `{"message": "Too Many Requests", "error": 429}`), 0.75, ""},
-		{"empty with rate headers", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "120"), 120, waitRateLimit},
+		{"json without", reply(429, `{"message": "Too Many Requests", "error": 429}`), 1, ""},
+		{"empty with rate headers", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "120"), 121, waitRateLimit},
 		{"empty at the reset", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "0"), 1, ""},
 		{"date", reply(429, "", "Retry-After", "Sat, 01 Jan 2000 00:05:00 GMT"), 300.5, waitRetryAfter},
-		{"date in the past", reply(429, "", "Retry-After", "Sat, 01 Jan 1999 00:05:00 GMT"), 0.75, ""},
-		{"nonsense", reply(429, "", "Retry-After", "soon"), 0.75, ""},
+		{"date in the past", reply(429, "", "Retry-After", "Sat, 01 Jan 1999 00:05:00 GMT"), 0.5, ""},
+		{"nonsense", reply(429, "", "Retry-After", "soon"), 1, ""},
 		{"403 with retry-after", reply(403, "<html>", "Retry-After", "9"), 9.45, waitRetryAfter},
-		{"414 with retry-after 0", reply(414, "", "Retry-After", "0"), 0.75, ""},
+		{"414 with retry-after 0", reply(414, "", "Retry-After", "0"), 0.5, ""},
 		{"503 with retry-after", reply(503, "", "Retry-After", "60"), 60.5, waitRetryAfter},
+		{"empty with a huge reset", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "86400"), 900, waitRateLimit},
 		{"just bearable", reply(429, "", "Retry-After", "900"), 900.5, waitRetryAfter},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -244,12 +255,16 @@ func TestServerErrors(t *testing.T) {
 				if !errors.As(err, &none) || string(none.Reason) != tt.reason {
 					t.Errorf("Look = %v, want Unanswered %s", err, tt.reason)
 				}
-				// 3/4 of 1, 2 and 4 s, by the test's jitter
-				if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 0.75, 2.25, 5.25}; !slices.Equal(got, want) {
+				// Half of 1, 2 and 4 s, by the test's jitter; after a 429 never less than 1 s.
+				want := []float64{0, 0.5, 1.5, 3.5}
+				if tt.reason == "http_429" {
+					want = []float64{0, 1, 2, 4}
+				}
+				if got := secondsOf(s.times(apiHost, start)); !slices.Equal(got, want) {
 					t.Errorf("asked at %v, want %v", got, want)
 				}
-				if len(w.all) != 1 || w.all[0].For != 3*time.Second {
-					t.Errorf("OnWait was told %v, want the wait of 3 s", w.all)
+				if len(w.all) != 0 {
+					t.Errorf("OnWait was told %v of waits of at most 2 s", w.all)
 				}
 			})
 		})
@@ -414,3 +429,247 @@ type slowBody struct {
 
 func (b slowBody) Read(p []byte) (int, error) { return len(p), wait(b.ctx, b.every) }
 func (b slowBody) Close() error               { return nil }
+
+// TestNeverTooFast plays an hour of trouble: answers that take their time, a server that cuts
+// its windows short of what the policy allows, two storms of 429s of all three kinds, server
+// errors, broken connections, missing rate headers and tokens that end early. In no minute are
+// there more requests than the policy allows, tokens included, and in no window of Reddit's
+// more than it grants.
+func TestNeverTooFast(t *testing.T) {
+	const perMinute, perWindow = 60, 400
+	for seed := range uint64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			var mu sync.Mutex
+			windows, refused := map[int64]int{}, 0
+			s := &script{}
+			s.play = func(n int, r *http.Request) answer {
+				mu.Lock()
+				defer mu.Unlock()
+				a := reply(200, listing("a1"))
+				defer func() { a.held = time.Duration(rng.Int64N(int64(2 * time.Second))) }()
+				if r.URL.Hostname() == tokenHost {
+					a = tokenReply(200)
+					return a
+				}
+				now := time.Now()
+				window := now.Unix() / averaged
+				windows[window]++
+				used := windows[window]
+				switch storm := n/20 == 10 || n/20 == 40; {
+				case used > perWindow:
+					refused++
+					a = reply(429, "")
+				case storm:
+					a = []answer{reply(429, "<html>whoa there, pardner!", "Retry-After", "4"), reply(429, `{"message": "Too Many Requests", "error": 429}`), reply(429, "")}[n%3]
+				case n%17 == 0:
+					a = reply(503, "")
+				case n%23 == 0:
+					a = answer{err: errors.New("connection reset by peer")}
+				case n%101 == 0:
+					a = reply(401, `{"error": 401}`)
+				}
+				if a.header != nil && n%10 != 0 && a.header.Get("Retry-After") == "" {
+					left := (window+1)*averaged - now.Unix()
+					if now.Nanosecond() > 0 {
+						left--
+					}
+					a.header.Set("X-Ratelimit-Used", fmt.Sprint(min(used, perWindow)))
+					a.header.Set("X-Ratelimit-Remaining", fmt.Sprintf("%d.0", max(perWindow-used, 0)))
+					a.header.Set("X-Ratelimit-Reset", fmt.Sprint(left))
+				}
+				return a
+			}
+			var w waits
+			c := s.client(t, paceOptions(perMinute, &w))
+			c.jitter = rng.Float64
+			start := time.Now()
+			answered := 0
+			for time.Since(start) < time.Hour {
+				_, err := c.Look(t.Context(), ids("a1"))
+				var none *Unanswered
+				switch {
+				case err == nil:
+					answered++
+				case !errors.As(err, &none):
+					t.Fatalf("seed %d: after %v: %v", seed, time.Since(start), err)
+				}
+			}
+			var all []time.Time
+			for _, r := range s.seen {
+				all = append(all, r.at)
+			}
+			for i := perMinute; i < len(all); i++ {
+				if d := all[i].Sub(all[i-perMinute]); d < time.Minute {
+					t.Errorf("seed %d: %d requests within %v, from %v on", seed, perMinute+1, d, all[i-perMinute].Sub(start))
+				}
+			}
+			for window, n := range windows {
+				if n > perWindow {
+					t.Errorf("seed %d: %d requests in window %d, which allows %d", seed, n, window, perWindow)
+				}
+			}
+			if refused > 0 || answered < 1500 || len(windows) < 6 || len(w.all) == 0 {
+				t.Errorf("seed %d: %d refused, %d answered in %d windows, %d waits told", seed, refused, answered, len(windows), len(w.all))
+			}
+		})
+	}
+}
+
+// TestUnansweredCounts: a request that got no answer is counted against Reddit's window.
+func TestUnansweredCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w waits
+		s := api(func(n int, _ *http.Request) answer {
+			if n == 1 || n == 2 {
+				return answer{err: errors.New("connection reset by peer")}
+			}
+			return reply(200, listing("a1"), "X-Ratelimit-Used", "998", "X-Ratelimit-Remaining", "2.0", "X-Ratelimit-Reset", "0")
+		})
+		c := s.client(t, paceOptions(60e6, &w))
+		c.jitter = func() float64 { return 0 }
+		start := time.Now()
+		for range 2 {
+			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// With both used up, the fourth waits for the end of the window: it is in its last second.
+		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 0, 0, 1}; !slices.Equal(got, want) {
+			t.Errorf("asked at %v, want %v", got, want)
+		}
+	})
+}
+
+// TestRecent: the guard alone, as what the limiter lets through comes in bursts.
+func TestRecent(t *testing.T) {
+	for _, tt := range []struct {
+		perMinute float64
+		most      int
+		length    time.Duration
+	}{{60, 60, time.Minute}, {1.9, 1, time.Minute}, {1, 1, time.Minute}, {0.1, 1, 10 * time.Minute}} {
+		if r := newRecent(tt.perMinute); r.most != tt.most || r.length != tt.length {
+			t.Errorf("newRecent(%v) = %d in %v", tt.perMinute, r.most, r.length)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecent(2)
+		first, _ := r.take(time.Now())
+		time.Sleep(5 * time.Second) // until its answer comes
+		first()
+		if answered, d := r.take(time.Now()); answered == nil {
+			t.Fatalf("the second has to wait %v", d)
+		}
+		if answered, d := r.take(time.Now()); answered != nil || d != time.Minute {
+			t.Errorf("the third waits %v, want a minute from the first's answer", d)
+		}
+		time.Sleep(time.Minute)
+		if answered, d := r.take(time.Now()); answered == nil {
+			t.Errorf("a minute later it has to wait %v", d)
+		}
+	})
+}
+
+// TestRetriesEnd: a call whose pauses add up is given up, and the pause that was asked for is
+// still made before the next one.
+func TestRetriesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w waits
+		s := api(func(n int, _ *http.Request) answer {
+			if n < 3 {
+				return reply(429, "", "Retry-After", "500")
+			}
+			return reply(200, listing("a1"))
+		})
+		c := s.client(t, paceOptions(60e6, &w))
+		start := time.Now()
+		_, err := c.Look(t.Context(), ids("a1"))
+		var none *Unanswered
+		if !errors.As(err, &none) || none.Reason != "http_429" {
+			t.Errorf("Look = %v, want Unanswered http_429", err)
+		}
+		if d := time.Since(start); d > maxTrying {
+			t.Errorf("it took %v", d)
+		}
+		if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+			t.Error(err)
+		}
+		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 500.5, 1001, 1501.5}; !slices.Equal(got, want) {
+			t.Errorf("asked at %v, want %v", got, want)
+		}
+		for _, x := range w.all {
+			if x.Reason != waitRetryAfter {
+				t.Errorf("OnWait was told %v", x)
+			}
+		}
+	})
+}
+
+// TestRetriesAreSaid: each repetition has a line for people.
+func TestRetriesAreSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b lockedBuffer
+		s := api(func(n int, _ *http.Request) answer {
+			return []answer{reply(503, ""), {err: errDeadline}, reply(200, "<html><title>Ow!</title>"), reply(429, "", "Retry-After", "7")}[n]
+		})
+		o := logged(testOptions(), &b)
+		o.RetryWait = time.Second
+		if _, err := s.client(t, o).Look(t.Context(), ids("a1")); err == nil {
+			t.Error("Look succeeded")
+		}
+		for _, want := range []string{
+			`msg="trying again" host=oauth.reddit.com why=http_503 wait=500ms attempt=2 of=4`,
+			`msg="trying again" host=oauth.reddit.com why=timeout wait=1s attempt=3 of=4`,
+			`msg="trying again" host=oauth.reddit.com why=html wait=2s attempt=4 of=4`,
+			`msg="not trying again" host=oauth.reddit.com why=http_429 attempt=4 of=4 after=3.5s`,
+		} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("the log lacks %s:\n%s", want, b.String())
+			}
+		}
+	})
+}
+
+// TestCalls: what was sent is counted by its kind, and what was not sent is not.
+func TestCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := string(pngBytes(t))
+		s := &script{play: func(n int, r *http.Request) answer {
+			switch {
+			case r.URL.Hostname() == tokenHost:
+				return tokenReply(3600)
+			case n == 1:
+				return reply(503, "", "Retry-After", "10")
+			case r.URL.Path == "/api/info":
+				return reply(200, listing("a1"))
+			case r.URL.Path == "/r/memes/about":
+				return reply(403, `{"reason":"private"}`)
+			case r.URL.Path == "/moved.png":
+				return reply(302, "", "Location", "/good.png")
+			}
+			return reply(200, body)
+		}}
+		c := s.client(t, testOptions())
+		if got := c.Calls(); got != (Calls{}) {
+			t.Errorf("at first: %+v", got)
+		}
+		if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.About(t.Context(), "memes"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/moved.png"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Download(t.Context(), Candidate{URL: "https://elsewhere.example/a.png"}); err == nil {
+			t.Error("a host that is not allowed was asked")
+		}
+		want := Calls{Info: 2, About: 1, Token: 1, Images: 2, Retries: 1, Waited: 10500 * time.Millisecond}
+		got := c.Calls()
+		got.Waited = got.Waited.Round(time.Millisecond) // the pace of the tests
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Calls (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -24,6 +24,7 @@ import (
 const (
 	retries    = 3                // after the first attempt
 	maxBackoff = 30 * time.Second // between two attempts, when no Retry-After asks for more
+	maxTrying  = 20 * time.Minute // from the end of a call's first attempt to the start of its last: maxWait and some
 	maxScrap   = 4 << 10          // of the body of an answer that is not a 200
 )
 
@@ -34,13 +35,26 @@ type exchange struct {
 	body   []byte // whole for a 200, else at most maxScrap bytes of it
 }
 
+// A useful reads an answer, and returns nil or an *Unanswered that says why it is of no use.
+// An answer with status 200 that is of no use is asked for again, as after a 5xx; a call that
+// ends with any answer of no use has failed.
+type useful func(exchange) error
+
 // A call is one request with its repetitions. It belongs to one goroutine.
 type call struct {
 	c       *Client
 	lane    *lane
 	maxBody int64
-	before  int // failures of the host when the call began
+	useful  useful        // nil for images, where any answer says something of the image
+	before  int           // failures of the host when the call began
+	start   time.Time     // when the first attempt ended
+	attempt int           // that is being made, from 1
+	slow    time.Duration // spent on attempts that ran out of time
+	next    Wait          // before the next attempt
+	settled bool          // there will be no next attempt
+	end     error         // why not, where it is no answer
 	got     exchange
+	useless error // what useful said of got
 }
 
 // stack builds the layers between the retries and a transport.
@@ -53,11 +67,12 @@ func (c *Client) stack(identity http.RoundTripper) *http.Client {
 }
 
 // do sends a request through one of the stacks until an answer is worth having or the
-// attempts are used up. An answer of any status is a result; the error is that of the
-// last attempt, a *WaitTooLong, an *Unreachable, or the context's.
-func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64) (exchange, error) {
+// attempts, or the time for them, are used up. An answer of any status is a result, if use, which
+// may be nil, finds it of use. The error is use's, that of the last attempt, a *WaitTooLong, an
+// *Unreachable, or the context's.
+func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64, use useful) (exchange, error) {
 	l := c.pace.lanes[req.URL.Hostname()]
-	k := &call{c: c, lane: l, maxBody: maxBody, before: l.breaker.failures()}
+	k := &call{c: c, lane: l, maxBody: maxBody, useful: use, before: l.breaker.failures(), attempt: 1}
 	req.SetResponseHandler(k.read)
 	// The library's client is a handful of settings; one for each call lets Backoff know
 	// the host even when there was no answer. Its logger stays off: it prints URLs.
@@ -66,12 +81,11 @@ func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64) 
 		RetryMax:     retries,
 		CheckRetry:   k.again,
 		Backoff:      k.backoff,
+		PrepareRetry: k.repeat,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	resp, err := rc.Do(req)
-	if err == nil && k.got.status == 0 {
-		err = k.read(resp) // a last answer that asked to be repeated has not been read
-	} else if resp != nil {
+	if resp != nil {
 		_ = resp.Body.Close()
 	}
 	if ctxErr := req.Context().Err(); ctxErr != nil {
@@ -83,19 +97,18 @@ func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64) 
 	if err != nil {
 		return exchange{}, bare(err)
 	}
-	return k.got, nil
+	return k.got, k.useless
 }
 
-// read takes in an answer. It is called for each one that needs no repetition by its
-// status, and its error, when a body breaks off, makes the attempt a failed one.
+// read takes in an answer. It is called for each one that is not repeated for its status, and
+// its error, when a body breaks off or is of no use, makes the attempt a failed one.
 func (k *call) read(resp *http.Response) error {
 	defer resp.Body.Close()
 	e := exchange{status: resp.StatusCode, header: resp.Header}
 	if e.status != http.StatusOK {
 		// The status says it all; a broken body must not hide it.
 		e.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxScrap))
-		k.got = e
-		return nil
+		return k.take(e)
 	}
 	if resp.ContentLength > k.maxBody {
 		return &tooLarge{k.maxBody}
@@ -108,29 +121,134 @@ func (k *call) read(resp *http.Response) error {
 		return &tooLarge{k.maxBody}
 	}
 	e.body = body
+	return k.take(e)
+}
+
+// take judges a whole answer, and keeps it unless it is worth asking again.
+func (k *call) take(e exchange) error {
+	k.useless = nil
+	if k.useful != nil {
+		k.useless = k.useful(e)
+	}
+	if k.useless != nil && e.status == http.StatusOK {
+		return k.useless
+	}
 	k.got = e
 	return nil
 }
 
-// again decides whether an attempt is repeated.
+// again decides whether an attempt is repeated, and when. The library asks it once more when
+// it has let the last answer be read.
 func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	if ctx.Err() != nil {
+	if !k.settled || err != nil {
+		var more bool
+		more, k.end = k.decide(ctx, resp, err)
+		k.settled = !more
+	}
+	return !k.settled, k.end
+}
+
+func (k *call) decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	now := time.Now()
+	if k.start.IsZero() {
+		k.start = now
+	}
+	switch {
+	case ctx.Err() != nil:
 		return false, ctx.Err()
-	}
-	if err != nil {
-		if permanent(err) {
-			return false, err
-		}
-		return true, nil
-	}
-	if !repeatable(resp.StatusCode, resp.Header) {
+	case err != nil && permanent(err):
+		return false, err
+	case err == nil && !repeatable(resp.StatusCode, resp.Header):
 		return false, nil
+	case err == nil:
+		if d, ok := retryAfter(resp.Header, now); ok && d > maxWait {
+			k.lane.pauseUntil(now.Add(d), waitRetryAfter) // spares the host the next requests too
+			return false, &WaitTooLong{Host: k.lane.host, For: d}
+		}
 	}
-	if d, ok := retryAfter(resp.Header, time.Now()); ok && d > maxWait {
-		k.lane.pauseUntil(time.Now().Add(d), waitRetryAfter) // spares the host the next requests too
-		return false, &WaitTooLong{Host: k.lane.host, For: d}
+	last := k.attempt > retries || k.tooSlow(err)
+	why := k.plan(resp, err, last, now)
+	paused, _ := k.lane.pause(now)
+	if last || now.Add(max(k.next.For, paused)).Sub(k.start) > maxTrying {
+		k.c.log.Debug("not trying again", "host", k.lane.host, "why", why, "attempt", k.attempt, "of", retries+1, "after", now.Sub(k.start))
+		return false, err
 	}
+	k.c.log.Debug("trying again", "host", k.lane.host, "why", why, "wait", max(k.next.For, paused).Round(time.Millisecond),
+		"attempt", k.attempt+1, "of", retries+1)
 	return true, nil
+}
+
+// tooSlow adds up what an image's attempts lost by running out of time, and reports whether one
+// more could keep the image for longer than a single attempt may take.
+func (k *call) tooSlow(err error) bool {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case k.useful != nil: // an answer of the API is worth more patience: it speaks of many posts
+		return false
+	case errors.Is(err, errDeadline):
+		k.slow += attemptTimeout
+	case errors.Is(err, errStalled):
+		k.slow += progressEvery
+	case errors.As(err, &timeout) && timeout.Timeout():
+		k.slow += headerTimeout
+	}
+	return k.slow+headerTimeout >= attemptTimeout
+}
+
+// plan sets the wait before the next attempt, and says what was wrong with this one. All of a
+// host's requests sit out a pause that the host asked for, those after the last attempt too.
+func (k *call) plan(resp *http.Response, err error, last bool, now time.Time) (why manifest.Reason) {
+	d := k.jittered(min(k.c.retryWait<<(k.attempt-1), maxBackoff))
+	if last {
+		d = 0
+	}
+	k.next = Wait{k.lane.host, waitNetwork, d}
+	if err != nil {
+		why, _ = trouble(err)
+		var none *Unanswered
+		if errors.As(err, &none) {
+			k.next.Reason = waitServer
+		}
+		return why
+	}
+	k.next.Reason = waitServer
+	asked, ok := retryAfter(resp.Header, now)
+	switch {
+	case ok:
+		k.next.Reason = waitRetryAfter
+		k.next.For = max(d, asked+k.jittered(min(asked/10, time.Second))) // so that not all clients come back at once
+	case resp.StatusCode == http.StatusTooManyRequests:
+		k.next.Reason = waitRateLimit
+		if !last {
+			k.next.For = max(d, k.c.retryWait) // nobody said how long: never at once
+		}
+	}
+	if k.next.Reason != waitServer {
+		k.lane.pauseUntil(now.Add(k.next.For), k.next.Reason)
+	}
+	return status("http_", resp.StatusCode)
+}
+
+// jittered is a random time from 0 to most, by which clients that failed together do not
+// come back together.
+func (k *call) jittered(most time.Duration) time.Duration {
+	return time.Duration(k.c.jitter() * float64(most))
+}
+
+// backoff is the pause before the next attempt, as again planned it.
+func (k *call) backoff(time.Duration, time.Duration, int, *http.Response) time.Duration {
+	if k.next.For > quietWait {
+		k.c.onWait(k.next)
+	}
+	return k.next.For
+}
+
+// repeat counts an attempt that follows another, after the pause before it.
+func (k *call) repeat(*http.Request) error {
+	k.attempt++
+	k.c.calls.retries.Add(1)
+	k.c.calls.waited.Add(int64(k.next.For))
+	return nil
 }
 
 // repeatable reports whether an answer says "again later".
@@ -143,36 +261,6 @@ func repeatable(status int, h http.Header) bool {
 	default:
 		return status >= 500 && status != http.StatusNotImplemented
 	}
-}
-
-// backoff is the pause before the next attempt. All of a host's requests sit out a pause
-// that the host asked for.
-func (k *call) backoff(_, _ time.Duration, attempt int, resp *http.Response) time.Duration {
-	d := min(k.c.retryWait<<min(attempt, 16), maxBackoff)
-	d = d/2 + time.Duration(k.c.jitter()*float64(d/2))
-	w := Wait{k.lane.host, waitNetwork, d}
-	status := 0
-	if resp != nil && repeatable(resp.StatusCode, resp.Header) {
-		status = resp.StatusCode
-		w.Reason = waitServer
-		asked, ok := retryAfter(resp.Header, time.Now())
-		switch {
-		case ok:
-			w.Reason = waitRetryAfter
-			spread := min(asked/10, time.Second) // so that not all clients come back at once
-			w.For = max(d, asked+time.Duration(k.c.jitter()*float64(spread)))
-		case status == http.StatusTooManyRequests:
-			w.Reason = waitRateLimit
-		}
-		if w.Reason != waitServer {
-			k.lane.pauseUntil(time.Now().Add(w.For), w.Reason)
-		}
-	}
-	k.c.log.Debug("trying again", "host", w.Host, "status", status, "reason", w.Reason, "wait", w.For)
-	if w.For > quietWait {
-		k.c.onWait(w)
-	}
-	return w.For
 }
 
 // retryAfter reads a Retry-After in either of its forms: seconds, or a date.
@@ -205,8 +293,14 @@ func permanent(err error) bool {
 	var large *tooLarge
 	var long *WaitTooLong
 	var shut *Unreachable
-	return errors.As(err, &large) || errors.As(err, &long) || errors.As(err, &shut) ||
+	return errors.As(err, &large) || errors.As(err, &long) || errors.As(err, &shut) || isHeadersTooLarge(err) ||
 		errors.Is(err, errForbidden) || errors.Is(err, errNoToken) || isGuard(err) || isCertificate(err)
+}
+
+// isHeadersTooLarge reports whether the header of an answer was over maxHeaderBytes. net/http
+// has no error value for it; a test tells when its text changes.
+func isHeadersTooLarge(err error) bool {
+	return strings.Contains(err.Error(), "server response headers exceeded")
 }
 
 func isGuard(err error) bool {
@@ -224,12 +318,17 @@ func isCertificate(err error) bool {
 // trouble names why no answer came. The detail is one of a few fixed texts: nothing of it
 // may differ from run to run or from machine to machine, or come from the answer.
 func trouble(err error) (manifest.Reason, string) {
+	var none *Unanswered
 	var large *tooLarge
 	var dns *net.DNSError
 	var timeout interface{ Timeout() bool }
 	switch {
+	case errors.As(err, &none):
+		return none.Reason, none.Detail
 	case errors.As(err, &large):
 		return "too_large", large.Error()
+	case isHeadersTooLarge(err):
+		return "headers_too_large", fmt.Sprintf("the header of the answer is longer than %d bytes", maxHeaderBytes)
 	case errors.Is(err, errDeadline):
 		return "timeout", errDeadline.Error()
 	case errors.Is(err, errStalled):

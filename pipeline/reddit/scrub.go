@@ -1,12 +1,9 @@
 package reddit
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"html"
-	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -51,7 +48,7 @@ func (c *Client) said(e exchange, further ...string) string {
 // printable makes of text that came from outside a line that may be shown. Secrets go before
 // tags do: one may hold what looks like a tag, and its rest would not be known again.
 func (c *Client) printable(text string, further ...string) string {
-	line := c.secretForms(further).ReplaceAllString(html.UnescapeString(text), redacted)
+	line := c.withoutSecrets(html.UnescapeString(text), further)
 	line = privateForm.ReplaceAllString(plain(line), redacted)
 	if len(line) > maxSaid {
 		line = line[:maxSaid] + "..."
@@ -59,25 +56,13 @@ func (c *Client) printable(text string, further ...string) string {
 	return line
 }
 
-// secretForms matches all that an answer must not repeat, in each form in which a request
+// withoutSecrets takes out all that an answer must not repeat, in each form in which a request
 // could have held it, and in any case: Reddit's user names have none.
-func (c *Client) secretForms(further []string) *regexp.Regexp {
+func (c *Client) withoutSecrets(text string, further []string) string {
 	id, secret := c.credentials.ClientID, c.credentials.ClientSecret.reveal()
-	basic := id + ":" + secret
-	var forms []string
-	for _, s := range append([]string{basic, secret, id, c.credentials.Username}, append(c.token.known(), further...)...) {
-		for _, encoded := range []string{s, base64.RawStdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s))} {
-			forms = append(forms, encoded, url.QueryEscape(encoded), url.PathEscape(encoded))
-		}
-	}
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) }) // the longest that fits wins
-	var quoted []string
-	for _, f := range slices.Compact(forms) {
-		if f != "" {
-			quoted = append(quoted, regexp.QuoteMeta(f))
-		}
-	}
-	return regexp.MustCompile(`(?i)(?:` + strings.Join(quoted, "|") + `)=*`)
+	all := append([]string{id + ":" + secret, secret, id, c.credentials.Username, c.imgurID.reveal()}, c.token.known()...)
+	out, _ := newForms(true, append(all, further...)...).redact([]byte(text), true)
+	return string(out)
 }
 
 // plain drops tags, control characters and anything that is no ASCII.

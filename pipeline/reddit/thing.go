@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rehydrate/manifest"
 	"rehydrate/policy"
 )
 
@@ -32,23 +33,25 @@ type factFields struct {
 // it never had, or when the author is missing: such a thing is no evidence. Trouble with
 // the media is a fault of the images and leaves the facts whole.
 func readThing(data json.RawMessage, p policy.Policy) (Post, error) {
-	facts, err := readFacts(data)
+	facts, subreddit, err := readFacts(data)
 	if err != nil {
 		return Post{}, err
 	}
 	images := findImages(data, p)
 	facts.HasMedia = hasMedia(images)
-	return Post{Facts: facts, Images: images}, nil
+	return Post{Facts: facts, Images: images, Subreddit: subreddit}, nil
 }
 
-func readFacts(data json.RawMessage) (policy.Facts, error) {
+// readFacts reads what a verdict rests on, and the subreddit of the post as in Post.
+func readFacts(data json.RawMessage) (policy.Facts, string, error) {
 	var t factFields
 	if err := json.Unmarshal(data, &t); err != nil {
-		return policy.Facts{}, fmt.Errorf("read a thing: %w", err)
+		return policy.Facts{}, "", fmt.Errorf("read a thing: %w", err)
 	}
 	if t.Author == nil {
-		return policy.Facts{}, errors.New("read a thing: it has no author field")
+		return policy.Facts{}, "", errors.New("read a thing: it has no author field")
 	}
+	subreddit, _ := manifest.Subreddit(t.Subreddit)
 	return policy.Facts{
 		RemovedBy:        value(t.RemovedByCategory),
 		RemovalReason:    value(t.RemovalReason),
@@ -61,7 +64,7 @@ func readFacts(data json.RawMessage) (policy.Facts, error) {
 		RobotIndexable:   t.RobotIndexable,
 		Quarantine:       value(t.Quarantine),
 		ProfileSubreddit: strings.HasPrefix(strings.ToLower(t.Subreddit), "u_"),
-	}, nil
+	}, subreddit, nil
 }
 
 func value[T any](p *T) T {

@@ -37,23 +37,45 @@ func (c *Client) authorize(ctx context.Context) error {
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
-	e, err := c.do(c.api, req, maxTokenBody)
-	if err != nil {
+	var got token
+	var denied *Denied
+	_, err = c.do(c.api, req, maxTokenBody, func(e exchange) error {
+		var err error
+		got, err = c.readToken(e)
+		if errors.As(err, &denied) {
+			return nil // an answer, if not the one that was hoped for
+		}
+		return err
+	})
+	switch {
+	case err != nil:
 		return c.unanswered(ctx, err)
+	case denied != nil:
+		return denied
 	}
-	return c.takeToken(e)
+	c.scrubber.learnToken(got.value)
+	c.token.keep(got.value, got.life, time.Now())
+	c.log.Debug("got a token", "life", got.life)
+	return nil
 }
 
-// takeToken reads the answer of the token endpoint. OAuth errors come with status 200.
-func (c *Client) takeToken(e exchange) error {
+// A token is what the token endpoint gave.
+type token struct {
+	value string
+	life  time.Duration
+}
+
+// readToken reads an answer of the token endpoint. OAuth errors come with status 200. Its error
+// is a *Denied or an *Unanswered.
+func (c *Client) readToken(e exchange) (token, error) {
 	switch {
 	case e.status == http.StatusUnauthorized, e.status == http.StatusBadRequest:
-		return &Denied{"bad_credentials", c.said(e),
+		return token{}, &Denied{"bad_credentials", c.said(e),
 			"check REDDIT_CLIENT_ID and REDDIT_CLIENT_SECRET against the app's page at Reddit"}
 	case e.status == http.StatusForbidden && e.header.Get("Retry-After") == "":
-		return c.blocked(e)
+		return token{}, c.blocked(e)
 	case e.status != http.StatusOK:
-		return &Unanswered{status("token_http_", e.status), c.said(e)}
+		return token{}, &Unanswered{status("token_http_", e.status), c.said(e)}
 	}
 	var answer struct {
 		AccessToken string  `json:"access_token"`
@@ -62,23 +84,20 @@ func (c *Client) takeToken(e exchange) error {
 		Error       any     `json:"error"`
 	}
 	if err := json.Unmarshal(e.body, &answer); err != nil {
-		return &Unanswered{"token_malformed", "the token endpoint sent no JSON object"}
+		return token{}, &Unanswered{"token_malformed", "the token endpoint sent no JSON object"}
 	}
 	if len(answer.AccessToken) > maxToken {
-		return &Unanswered{"token_malformed", "the token is too long to stand in a header"}
+		return token{}, &Unanswered{"token_malformed", "the token is too long to stand in a header"}
 	}
 	if answer.Error != nil {
 		code, _ := answer.Error.(string)
-		return &Denied{word(c.printable(code, answer.AccessToken), "oauth_error"), c.said(e, answer.AccessToken),
+		return token{}, &Denied{word(c.printable(code, answer.AccessToken), "oauth_error"), c.said(e, answer.AccessToken),
 			"the app must be of type script or web app, and be the one that Reddit approved"}
 	}
 	if !tokenForm.MatchString(answer.AccessToken) || !strings.EqualFold(answer.TokenType, "bearer") || !(answer.ExpiresIn >= 1) {
-		return &Unanswered{"token_malformed", "the token endpoint sent no usable bearer token"}
+		return token{}, &Unanswered{"token_malformed", "the token endpoint sent no usable bearer token"}
 	}
-	life := seconds(min(answer.ExpiresIn, maxTokenLife.Seconds()))
-	c.token.keep(answer.AccessToken, life, time.Now())
-	c.log.Debug("got a token", "life", life)
-	return nil
+	return token{answer.AccessToken, seconds(min(answer.ExpiresIn, maxTokenLife.Seconds()))}, nil
 }
 
 // blocked is the error of a 403 that no retry mends.
@@ -86,7 +105,7 @@ func (c *Client) blocked(e exchange) error {
 	if strings.Contains(e.header.Get("WWW-Authenticate"), "insufficient_scope") {
 		return &Denied{"insufficient_scope", c.said(e), "the app may not read posts; ask Reddit for the scope read"}
 	}
-	if looksLikeHTML(e) {
+	if looksLikeHTML(e) || speaksOfBlock(e.body) {
 		return &Denied{"blocked", c.said(e),
 			"Reddit blocks this client or network; check REDDIT_USERNAME and the app's approval, and do not try to get around it"}
 	}
@@ -96,7 +115,6 @@ func (c *Client) blocked(e exchange) error {
 // unanswered makes an Unanswered of an error without an answer. The context's error, a
 // WaitTooLong, an Unreachable, and errors that mean a wrong setting stop the run.
 func (c *Client) unanswered(ctx context.Context, err error) error {
-	var large *tooLarge
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -106,7 +124,7 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 		return fmt.Errorf("ask reddit: %s; if a mirror or an emulator is meant, name its certificate with --cacert", badCertificate(err))
 	case isGuard(err):
 		return fmt.Errorf("ask reddit: its name leads to an address that is not public: %w; name an address that is meant with --connect-to", err)
-	case permanent(err) && !errors.As(err, &large):
+	case permanent(err) && !isTooLarge(err):
 		return err
 	}
 	c.log.Debug("no answer from reddit", "error", c.printable(err.Error()))

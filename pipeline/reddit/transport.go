@@ -131,8 +131,9 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 type transports struct{ api, images http.RoundTripper }
 
 // newTransports makes the lowest layer. Proxies in the environment are ignored: the dial
-// guard could not see through one. Images come as they are stored, so that a small body
-// cannot unfold into a large one.
+// guard could not see through one. HTTP/2 is not spoken: of few requests at a time nothing is
+// gained by it, and a header without end would be one of several errors without a name.
+// Images come as they are stored, so that a small body cannot unfold into a large one.
 func newTransports(o Options) transports {
 	t := &http.Transport{
 		DialContext:            newDialer(o.ConnectTo).dial,
@@ -142,10 +143,14 @@ func newTransports(o Options) transports {
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        90 * time.Second,
-		ForceAttemptHTTP2:      true,
+		Protocols:              new(http.Protocols),
 	}
+	t.Protocols.SetHTTP1(true)
 	images := t.Clone()
 	images.DisableCompression = true
+	// net/http sends a request once more by itself when a connection that it kept is found cut.
+	// Reddit counts requests, so each to its API has a connection of its own.
+	t.DisableKeepAlives = true
 	return transports{api: guarded{t}, images: guarded{images}}
 }
 
@@ -203,10 +208,12 @@ func (b *guardedBody) watch(cancel context.CancelCauseFunc) {
 	}
 }
 
+// Read fails once the guard has ended the attempt, even where the body seems to end well: a
+// host that sees the connection closed can end it in good order, in the middle.
 func (b *guardedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.fresh.Add(int64(n))
-	if err != nil && err != io.EOF {
+	if err != nil {
 		if cause := context.Cause(b.ctx); errors.Is(cause, errDeadline) || errors.Is(cause, errStalled) {
 			err = cause
 		}

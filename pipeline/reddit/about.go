@@ -1,0 +1,116 @@
+package reddit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"rehydrate/manifest"
+	"rehydrate/policy"
+)
+
+// About asks Reddit what a subreddit is, by which a post's absence may be explained. It costs
+// one request, paced and repeated as those of Look are, and keeps nothing of the answer but
+// the kind.
+//
+// An answer that tells nothing is policy.CommunityUnknown and no error. The errors are those
+// of Look that stop the run. A name that is no subreddit's (see manifest.Subreddit), or that
+// is a user's profile, is the caller's mistake and costs no request.
+func (c *Client) About(ctx context.Context, name string) (policy.Community, error) {
+	name, ok := manifest.Subreddit(name)
+	if !ok {
+		return policy.CommunityUnknown, errors.New("about: that is not the name of a subreddit: 2 to 21 letters, digits and _, not a profile")
+	}
+	var kind policy.Community
+	var denied *Denied
+	_, err := c.ask(ctx, "https://"+apiHost+"/r/"+name+"/about?raw_json=1", func(e exchange) error {
+		var err error
+		kind, err = c.readAbout(e, name)
+		if errors.As(err, &denied) {
+			return nil // an answer, and the last of the run
+		}
+		return err
+	})
+	if err == nil && denied != nil {
+		err = denied
+	}
+	var none *Unanswered
+	switch {
+	case errors.As(err, &none):
+		c.log.Debug("no answer about a subreddit", "reason", none.Reason, "detail", none.Detail)
+		return policy.CommunityUnknown, nil
+	case err != nil:
+		return policy.CommunityUnknown, fmt.Errorf("ask about a subreddit: %w", err)
+	}
+	return kind, nil
+}
+
+// communities are the reasons that Reddit gives with a 403 or a 404 (redditwarp, redlib
+// client.rs). Those who pay or work for Reddit are members like others.
+var communities = map[string]policy.Community{
+	"private": policy.CommunityPrivate, "gold_only": policy.CommunityPrivate,
+	"employees_only": policy.CommunityPrivate, "banned": policy.CommunityBanned,
+	"quarantined": policy.CommunityQuarantined, "gated": policy.CommunityGated,
+}
+
+// readAbout reads an answer of /r/NAME/about other than a 401. Its error is an *Unanswered, or
+// the *Denied of a 403 that is about the client and not about the subreddit.
+func (c *Client) readAbout(e exchange, name string) (policy.Community, error) {
+	if e.status == http.StatusOK {
+		return c.readCommunity(e, name)
+	}
+	if redirects[e.status] {
+		return policy.CommunityMissing, nil // Reddit leads an unknown name to its search
+	}
+	var said struct {
+		Reason string `json:"reason"`
+	}
+	isJSON := json.Unmarshal(e.body, &said) == nil && !looksLikeHTML(e)
+	kind, known := communities[said.Reason]
+	switch {
+	case repeatable(e.status, e.header):
+		return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
+	case e.status == http.StatusForbidden && (!isJSON || said.Reason == ""):
+		return policy.CommunityUnknown, c.blocked(e)
+	case !isJSON, e.status != http.StatusForbidden && e.status != http.StatusNotFound:
+		return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
+	case known:
+		return kind, nil
+	case said.Reason == "":
+		return policy.CommunityMissing, nil
+	}
+	return policy.CommunityUnknown, nil // a reason that is not known here
+}
+
+// readCommunity reads an answer with status 200. It must say that it is about the subreddit
+// that was asked for.
+func (c *Client) readCommunity(e exchange, name string) (policy.Community, error) {
+	if looksLikeHTML(e) {
+		return policy.CommunityUnknown, c.isHTML(e)
+	}
+	var thing struct {
+		Kind string
+		Data struct {
+			Name       string `json:"display_name"`
+			Type       string `json:"subreddit_type"`
+			Quarantine bool   `json:"quarantine"`
+		}
+	}
+	if none := unmarshal(e.body, &thing, "not_a_subreddit"); none != nil {
+		return policy.CommunityUnknown, none
+	}
+	switch {
+	case thing.Kind != "t5" || !strings.EqualFold(thing.Data.Name, name):
+		return policy.CommunityUnknown, &Unanswered{"not_a_subreddit", "the answer is JSON, but not about the subreddit"}
+	case thing.Data.Quarantine:
+		return policy.CommunityQuarantined, nil
+	}
+	switch thing.Data.Type {
+	case "private", "employees_only", "gold_only":
+		return policy.CommunityPrivate, nil
+	}
+	return policy.CommunityOpen, nil
+}

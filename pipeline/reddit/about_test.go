@@ -1,0 +1,211 @@
+package reddit
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/policy"
+)
+
+func subreddit(more string) string {
+	return `{"kind":"t5","data":{"display_name":"Memes","subreddit_type":"public","quarantine":false,"title":"` + canaryName + `"` + more + `}}`
+}
+
+// TestAbout: what each recorded answer of /r/NAME/about says, and that only a well-formed one
+// says anything.
+func TestAbout(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer answer
+		want   policy.Community
+		asked  int
+	}{
+		{"public", reply(200, subreddit("")), policy.CommunityOpen, 1},
+		{"restricted", reply(200, subreddit(`,"subreddit_type":"restricted"`)), policy.CommunityOpen, 1},
+		{"archived", reply(200, subreddit(`,"subreddit_type":"archived"`)), policy.CommunityOpen, 1},
+		{"private, seen by a member", reply(200, subreddit(`,"subreddit_type":"private"`)), policy.CommunityPrivate, 1},
+		{"employees_only", reply(200, subreddit(`,"subreddit_type":"employees_only"`)), policy.CommunityPrivate, 1},
+		{"gold_only", reply(200, subreddit(`,"subreddit_type":"gold_only"`)), policy.CommunityPrivate, 1},
+		{"quarantined, opted in", reply(200, subreddit(`,"quarantine":true`)), policy.CommunityQuarantined, 1},
+		{"private", reply(403, `{"reason":"private","message":"Forbidden","error":403}`), policy.CommunityPrivate, 1},
+		{"gold_only 403", reply(403, `{"reason":"gold_only","message":"Forbidden","error":403}`), policy.CommunityPrivate, 1},
+		{"quarantined", reply(403, `{"reason":"quarantined","quarantine_message":"x","message":"Forbidden","error":403}`), policy.CommunityQuarantined, 1},
+		{"gated", reply(403, `{"reason":"gated","message":"Forbidden","error":403}`), policy.CommunityGated, 1},
+		{"banned", reply(404, `{"reason":"banned","message":"Not Found","error":404}`), policy.CommunityBanned, 1},
+		{"unknown name", reply(404, `{"message":"Not Found","error":404}`), policy.CommunityMissing, 1},
+		{"led to the search", reply(302, "", "Location", "https://www.reddit.com/subreddits/search?q=memes"), policy.CommunityMissing, 1},
+		{"led there within the API", reply(302, "", "Location", "/subreddits/search.json?q=memes"), policy.CommunityMissing, 1},
+		{"a reason of tomorrow", reply(403, `{"reason":"moved_out","message":"Forbidden","error":403}`), policy.CommunityUnknown, 1},
+		{"another reason with 404", reply(404, `{"reason":"moved_out"}`), policy.CommunityUnknown, 1},
+		{"another subreddit", reply(200, strings.Replace(subreddit(""), "Memes", "dankmemes", 1)), policy.CommunityUnknown, 4},
+		{"a user", reply(200, `{"kind":"t2","data":{}}`), policy.CommunityUnknown, 4},
+		{"the search itself", reply(200, listingOf()), policy.CommunityUnknown, 4},
+		{"half an answer", reply(200, subreddit("")[:40]), policy.CommunityUnknown, 4},
+		{"HTML", reply(200, "<html>hello"), policy.CommunityUnknown, 4},
+		{"HTML with 404", reply(404, "<html>not here"), policy.CommunityUnknown, 1},
+		{"nothing with 404", reply(404, ""), policy.CommunityUnknown, 1},
+		{"451", reply(451, "{}"), policy.CommunityUnknown, 1},
+		{"403 as a rate limit", reply(403, `{"reason":"private"}`, "Retry-After", "1"), policy.CommunityUnknown, 4},
+		{"429", reply(429, `{"reason":"banned"}`), policy.CommunityUnknown, 4},
+		{"503", reply(503, ""), policy.CommunityUnknown, 4},
+		{"no answer", answer{err: errors.New("broken")}, policy.CommunityUnknown, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var b lockedBuffer
+				s := api(func(int, *http.Request) answer { return tt.answer })
+				got, err := s.client(t, logged(testOptions(), &b)).About(t.Context(), "Memes")
+				if err != nil || got != tt.want {
+					t.Errorf("About = %q, %v; want %q", got, err, tt.want)
+				}
+				asked := s.seen[1:] // the first asks for a token
+				if len(asked) != tt.asked {
+					t.Errorf("%d requests, want %d", len(asked), tt.asked)
+				}
+				for _, r := range asked {
+					if u := r.req.URL.String(); u != "https://oauth.reddit.com/r/memes/about?raw_json=1" || r.req.Header.Get("Authorization") == "" {
+						t.Errorf("asked %s", u)
+					}
+				}
+				if strings.Contains(b.String(), canaryName) {
+					t.Errorf("the answer is in the log: %s", b.String())
+				}
+			})
+		})
+	}
+}
+
+// TestAboutStops: what would stop a Look stops an About, and a name that is none costs nothing.
+func TestAboutStops(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer answer
+		want   manifest.Reason
+	}{
+		{"blocked", reply(403, "<html><title>Blocked</title>"), "blocked"},
+		{"blocked in plain text", reply(403, "You've been blocked by network security."), "blocked"},
+		{"no reason", reply(403, `{"message":"Forbidden","error":403}`), "forbidden"},
+		{"scope", reply(403, `{"message":"Forbidden"}`, "WWW-Authenticate", `Bearer realm="reddit", error="insufficient_scope"`), "insufficient_scope"},
+		{"401 for ever", reply(401, ""), "unauthorized"},
+	} {
+		s := api(func(int, *http.Request) answer { return tt.answer })
+		_, err := s.client(t, testOptions()).About(t.Context(), "memes")
+		var denied *Denied
+		if !errors.As(err, &denied) || denied.Reason != tt.want {
+			t.Errorf("%s: About = %v, want Denied %s", tt.name, err, tt.want)
+		}
+	}
+	s := api(func(int, *http.Request) answer { return reply(200, subreddit("")) })
+	c := s.client(t, testOptions())
+	for _, name := range []string{"", "a", "u_somebody", "U_somebody", "r/memes", "me mes", "../api/v1/me", "memes/about", "memes?x", strings.Repeat("a", 22)} {
+		if kind, err := c.About(t.Context(), name); err == nil || kind != policy.CommunityUnknown {
+			t.Errorf("About(%q) = %q, %v; want an error", name, kind, err)
+		}
+	}
+	if len(s.seen) != 0 {
+		t.Errorf("%d requests were made for bad names", len(s.seen))
+	}
+}
+
+// TestAboutAndBreaker: private subreddits are answers and end a row of failures, and an API
+// that only fails stops the run from About as well.
+func TestAboutAndBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		well := true
+		s := api(func(int, *http.Request) answer {
+			if well {
+				return reply(403, `{"reason":"private"}`)
+			}
+			return reply(503, "")
+		})
+		c := s.client(t, testOptions())
+		for range 3 * maxFailures {
+			if kind, err := c.About(t.Context(), "memes"); err != nil || kind != policy.CommunityPrivate {
+				t.Fatalf("About = %q, %v", kind, err)
+			}
+		}
+		well = false
+		var err error
+		n := 0
+		for ; err == nil && n < 2*maxFailures; n++ {
+			_, err = c.About(t.Context(), "memes")
+		}
+		var shut *Unreachable
+		if !errors.As(err, &shut) || n != maxFailures {
+			t.Errorf("About = %v after %d calls, want Unreachable after %d", err, n, maxFailures)
+		}
+		time.Sleep(restFor)
+		well = true
+		if _, err := c.About(t.Context(), "memes"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAboutRenewsTheToken: once, as Look does.
+func TestAboutRenewsTheToken(t *testing.T) {
+	s := api(func(n int, _ *http.Request) answer {
+		if n == 0 {
+			return reply(401, strings.Repeat("<html>who goes there?", 1700), "Content-Type", "text/html")
+		}
+		return reply(200, subreddit(""))
+	})
+	c := s.client(t, testOptions())
+	if kind, err := c.About(t.Context(), "memes"); err != nil || kind != policy.CommunityOpen {
+		t.Errorf("About = %q, %v", kind, err)
+	}
+	if got := c.Calls(); got.Token != 2 || got.About != 2 || got.Retries != 0 {
+		t.Errorf("Calls = %+v", got)
+	}
+}
+
+func FuzzAbout(f *testing.F) {
+	f.Add(200, []byte(subreddit("")))
+	f.Add(403, []byte(`{"reason":"private","message":"Forbidden","error":403}`))
+	f.Add(404, []byte(`{"reason":"banned"}`))
+	f.Add(200, []byte(`{"kind":"t5","data":{"display_name":7}}`))
+	f.Add(302, []byte(""))
+	c := &Client{credentials: testOptions().Credentials}
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		kind, err := c.readAbout(exchange{status: status, header: http.Header{}, body: body}, "memes")
+		var none *Unanswered
+		var denied *Denied
+		if err != nil && (kind != policy.CommunityUnknown || !errors.As(err, &none) && !errors.As(err, &denied)) {
+			t.Errorf("readAbout = %q, %v", kind, err)
+		}
+		if errors.As(err, &denied) && status != http.StatusForbidden {
+			t.Errorf("status %d stops the run: %v", status, err)
+		}
+		if kind != policy.CommunityUnknown && status != 200 && status != 403 && status != 404 && !redirects[status] {
+			t.Errorf("status %d says %q", status, kind)
+		}
+	})
+}
+
+func FuzzToken(f *testing.F) {
+	f.Add(200, []byte(tokenReply(3600).body))
+	f.Add(200, []byte(`{"error":"invalid_request","error_description":"bad device_id"}`))
+	f.Add(200, []byte(`{"access_token":"x","token_type":"BEARER","expires_in":1e300,"error":null}`))
+	f.Add(401, []byte(`{"message":"Unauthorized","error":401}`))
+	c := &Client{credentials: testOptions().Credentials}
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		got, err := c.readToken(exchange{status: status, header: http.Header{}, body: body})
+		var none *Unanswered
+		var denied *Denied
+		switch {
+		case err == nil:
+			if status != 200 || !tokenForm.MatchString(got.value) || len(got.value) > maxToken || got.life < time.Second || got.life > maxTokenLife {
+				t.Errorf("token of %d bytes for %v with status %d", len(got.value), got.life, status)
+			}
+		case got != token{}, !errors.As(err, &none) && !errors.As(err, &denied):
+			t.Errorf("readToken = %v, %v", got, err)
+		case errors.As(err, &denied) && !wordForm.MatchString(string(denied.Reason)):
+			t.Errorf("reason %q", denied.Reason)
+		}
+	})
+}

@@ -1,0 +1,525 @@
+package reddit
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/redditemu"
+)
+
+// imgurTestID is the client id that no output may show.
+const imgurTestID = "CANARYimgur91"
+
+func imgurOptions() Options {
+	o := testOptions()
+	o.ImgurClientID = NewSecret(imgurTestID)
+	return o
+}
+
+// imgurScript answers for imgur's API by path, and for i.imgur.com with an image.
+func imgurScript(t *testing.T, api map[string]answer) *script {
+	t.Helper()
+	picture := string(pngBytes(t))
+	return &script{play: func(_ int, r *http.Request) answer {
+		auth := r.Header.Get("Authorization")
+		switch r.URL.Host {
+		case imgurAPIHost:
+			if auth != "Client-ID "+imgurTestID || r.Header.Get("Referer") != "" || r.Header.Get("Cookie") != "" {
+				t.Errorf("%s: request headers %v", r.URL.Path, r.Header)
+			}
+			if a, ok := api[r.URL.Path]; ok {
+				return a
+			}
+			return imgurSays(404, `{"error":"Unable to find it"}`)
+		case imgurFileHost:
+			if auth != "" {
+				t.Errorf("%s got the client id", r.URL)
+			}
+			return reply(200, picture)
+		}
+		t.Errorf("unexpected request for %s", r.URL)
+		return reply(404, "")
+	}}
+}
+
+// imgurSays is an answer of the API.
+func imgurSays(status int, data string) answer {
+	return reply(status, fmt.Sprintf(`{"data":%s,"success":%t,"status":%d}`, data, status == 200, status), "Content-Type", "application/json")
+}
+
+func imgurImageSays(link, kind string) answer {
+	return imgurSays(200, fmt.Sprintf(`{"id":"x","type":%q,"link":%q}`, kind, link))
+}
+
+// asked lists the URLs that were requested.
+func (s *script) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, r := range s.seen {
+		out = append(out, r.req.URL.String())
+	}
+	return out
+}
+
+func TestImgurPages(t *testing.T) {
+	const file, api = "https://i.imgur.com/", "https://api.imgur.com/3/"
+	album := imgurSays(200, `{"id":"AlbumID","images":[{"link":"https://i.imgur.com/first11.png","type":"image/png"},`+
+		`{"link":"https://i.imgur.com/second2.jpg","type":"image/jpeg"},{"link":"https://i.imgur.com/third33.mp4","type":"video/mp4"}]}`)
+	for _, tt := range []struct {
+		name, link string
+		image      int
+		api        map[string]answer
+		want       string   // outcome/reason, "" for an image
+		asked      []string // in order
+	}{
+		{"image", "https://imgur.com/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://i.imgur.com/abcdefg.png", "image/png")},
+			"", []string{api + "image/abcdefg", file + "abcdefg.png"}},
+		{"link with http and a query", "https://m.imgur.com/abcdefg/", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("http://i.imgur.com/abcdefg.png?fb", "image/png")},
+			"", []string{api + "image/abcdefg", file + "abcdefg.png"}},
+		{"short id", "https://www.imgur.com/r/memes/abcde", 0, map[string]answer{"/3/image/abcde": imgurImageSays("https://i.imgur.com/abcde.png", "image/png")},
+			"", []string{api + "image/abcde", file + "abcde.png"}},
+		{"title", "https://imgur.com/some-title-AbC123x", 0, map[string]answer{"/3/image/AbC123x": imgurImageSays("https://i.imgur.com/AbC123x.png", "image/png")},
+			"", []string{api + "image/AbC123x", file + "AbC123x.png"}},
+		{"thumbnail of a page", "https://imgur.com/abcdefgh", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://i.imgur.com/abcdefg.png", "image/png")},
+			"", []string{api + "image/abcdefg", file + "abcdefg.png"}},
+		{"gif", "https://imgur.com/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://i.imgur.com/abcdefgh.gif", "image/gif")},
+			"", []string{api + "image/abcdefg", file + "abcdefgh.gif"}},
+		{"video", "https://imgur.com/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://i.imgur.com/abcdefg.mp4", "video/mp4")},
+			"no_media/video", []string{api + "image/abcdefg"}},
+		{"video by its name", "https://imgur.com/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://i.imgur.com/abcdefg.gifv", "")},
+			"no_media/video", []string{api + "image/abcdefg"}},
+		{"API 404, direct link lives", "https://imgur.com/abcdefg", 0, nil, "", []string{api + "image/abcdefg", file + "abcdefg.jpg"}},
+		{"album", "https://imgur.com/a/AlbumID", 0, map[string]answer{"/3/album/AlbumID": album}, "", []string{api + "album/AlbumID", file + "first11.png"}},
+		{"album, second image", "https://imgur.com/a/AlbumID/layout/grid#0", 1, map[string]answer{"/3/album/AlbumID": album}, "", []string{api + "album/AlbumID", file + "second2.jpg"}},
+		{"album, a video in it", "https://imgur.com/a/AlbumID", 2, map[string]answer{"/3/album/AlbumID": album}, "no_media/video", []string{api + "album/AlbumID"}},
+		{"album, past its end", "https://imgur.com/a/AlbumID", 3, map[string]answer{"/3/album/AlbumID": album}, "gone/no_such_image", []string{api + "album/AlbumID"}},
+		{"album at the files' host", "https://i.imgur.com/a/AlbumID", 0, map[string]answer{"/3/album/AlbumID": album}, "", []string{api + "album/AlbumID", file + "first11.png"}},
+		{"empty album", "https://imgur.com/a/AlbumID", 0, map[string]answer{"/3/album/AlbumID": imgurSays(200, `{"images":[]}`)}, "gone/no_such_image", []string{api + "album/AlbumID"}},
+		{"album gone", "https://imgur.com/a/AlbumID", 0, nil, "gone/http_404", []string{api + "album/AlbumID"}},
+		{"gallery that is an album", "https://imgur.com/gallery/some-title-AlbumID", 1, map[string]answer{"/3/album/AlbumID": album}, "", []string{api + "album/AlbumID", file + "second2.jpg"}},
+		{"gallery that is an image", "https://imgur.com/t/memes/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://i.imgur.com/abcdefg.png", "image/png")},
+			"", []string{api + "album/abcdefg", api + "image/abcdefg", file + "abcdefg.png"}},
+		{"gallery gone", "https://imgur.com/gallery/abcdefg", 0, nil, "gone/http_404", []string{api + "album/abcdefg", api + "image/abcdefg"}},
+		{"gallery gone, its id is surely somebody's image", "https://imgur.com/gallery/abcde", 0,
+			map[string]answer{"/3/image/abcde": imgurImageSays("https://i.imgur.com/abcde.png", "image/png")}, "gone/http_404", []string{api + "album/abcde"}},
+		{"file elsewhere", "https://imgur.com/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://evil.example/a.png", "image/png")}, "refused/host_not_allowed", []string{api + "image/abcdefg"}},
+		{"file at another host of the policy", "https://imgur.com/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://i.redd.it/a.png", "image/png")}, "refused/host_not_allowed", []string{api + "image/abcdefg"}},
+		{"file at the API", "https://imgur.com/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://api.imgur.com/a.png", "image/png")}, "refused/host_not_allowed", []string{api + "image/abcdefg"}},
+		{"file at an address", "https://imgur.com/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("http://127.0.0.1/a.png", "image/png")}, "refused/bare_address", []string{api + "image/abcdefg"}},
+		{"file at another port", "https://imgur.com/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://i.imgur.com:8443/a.png", "image/png")}, "refused/url_port", []string{api + "image/abcdefg"}},
+		{"no file", "https://imgur.com/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("", "image/png")}, "failed/malformed_answer", []string{api + "image/abcdefg"}},
+	} {
+		s := imgurScript(t, tt.api)
+		c := s.client(t, imgurOptions())
+		post := Post{Images: findImages(json.RawMessage(`{"url":"`+tt.link+`"}`), c.policy)}
+		cand := post.Image(tt.image)
+		if cand.Host != imgurAPIHost || cand.Fault != nil {
+			t.Errorf("%s: candidate %+v", tt.name, cand)
+		}
+		d, err := c.Download(t.Context(), cand)
+		if tt.want == "" && (err != nil || d.Info.Format != "png") {
+			t.Errorf("%s: Download = %v, %v", tt.name, d.Info, err)
+		} else if tt.want != "" {
+			checkFault(t, tt.name, d, err, tt.want)
+		}
+		if diff := cmp.Diff(tt.asked, s.asked()); diff != "" {
+			t.Errorf("%s: requests (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestImgurCandidates: one image has one name, however it is linked to, and a page has none
+// without an id for the API.
+func TestImgurCandidates(t *testing.T) {
+	with := (&script{}).client(t, imgurOptions())
+	without := (&script{}).client(t, testOptions())
+	o := imgurOptions()
+	o.Policy.Images.Hosts = o.Policy.Images.Hosts[:3]
+	unnamed := (&script{}).client(t, o)
+	for link, want := range map[string]string{
+		"http://imgur.com/AbC12":                     "https://imgur.com/AbC12",
+		"https://m.imgur.com/AbC123x?s=1":            "https://imgur.com/AbC123x",
+		"https://imgur.com/AbC123xm":                 "https://imgur.com/AbC123x",
+		"https://imgur.com/r/memes/AbC123x":          "https://imgur.com/AbC123x",
+		"https://imgur.com/a/AbC12":                  "https://imgur.com/a/AbC12#0",
+		"https://imgur.com/a/some-title-AbC123x#5":   "https://imgur.com/a/AbC123x#0",
+		"https://imgur.com/a/AbC12/embed?pub=true":   "https://imgur.com/a/AbC12#0",
+		"https://imgur.com/gallery/AbC123x/new":      "https://imgur.com/gallery/AbC123x#0",
+		"https://imgur.com/t/funny/a-title-AbC123x":  "https://imgur.com/gallery/AbC123x#0",
+		"https://imgur.com/gallery":                  "refused/imgur_other_page",
+		"https://imgur.com/":                         "refused/imgur_other_page",
+		"https://imgur.com/search?q=x":               "refused/imgur_other_page",
+		"https://imgur.com/user/somebody":            "refused/imgur_other_page",
+		"https://imgur.com/abcde,fghij":              "refused/imgur_other_page",
+		"https://imgur.com/a/not-an-id":              "refused/imgur_other_page",
+		"https://imgur.com/AbC123x/../../etc/passwd": "refused/imgur_other_page",
+		"https://api.imgur.com/3/image/AbC123x.json": "no_media/link",
+	} {
+		data := json.RawMessage(`{"url":"` + link + `"}`)
+		if got := describe(findImages(data, with.policy)); got[0] != want {
+			t.Errorf("%s: %s, want %s", link, got[0], want)
+		}
+		if strings.HasPrefix(want, "https://") {
+			want = "refused/imgur_page"
+		}
+		for _, c := range []*Client{without, unnamed} {
+			if got := describe(findImages(data, c.policy)); got[0] != want {
+				t.Errorf("%s without the API: %s, want %s", link, got[0], want)
+			}
+		}
+	}
+	f := imgurCandidate("/a/AbC12", without.policy).Fault
+	if !strings.Contains(f.Detail, "IMGUR_CLIENT_ID") || !strings.Contains(f.Detail, "api.imgur.com among the policy's hosts") {
+		t.Errorf("the detail does not say what to do: %s", f.Detail)
+	}
+	if len(testOptions().Policy.Images.Hosts) != 4 || len(o.Policy.Images.Hosts) != 3 {
+		t.Error("a client changed the policy that it was given")
+	}
+	// A candidate from somewhere else gets no further, and Image names no image twice.
+	for _, c := range []*Client{without, unnamed} {
+		d, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/a/AbC12#1", Host: imgurAPIHost})
+		checkFault(t, "no API", d, err, "refused/imgur_page")
+	}
+	post := Post{Images: []Candidate{{URL: "https://imgur.com/AbC12", Host: imgurAPIHost}}}
+	if got := describe([]Candidate{post.Image(1)}); got[0] != "gone/no_such_image" {
+		t.Errorf("image 1 of one image: %s", got[0])
+	}
+	post.Images[0].URL = "https://imgur.com/a/AbC12#0"
+	if got := post.Image(7); got != (Candidate{URL: "https://imgur.com/a/AbC12#7", Host: imgurAPIHost}) {
+		t.Errorf("image 7 of an album: %+v", got)
+	}
+	if got := describe([]Candidate{post.Image(-1)}); got[0] != "gone/no_such_image" {
+		t.Errorf("image -1 of an album: %s", got[0])
+	}
+}
+
+func TestImgurAPIAnswers(t *testing.T) {
+	const path = "/3/album/AlbumID"
+	html := []string{"Content-Type", "text/html"}
+	for _, tt := range []struct {
+		name   string
+		answer answer
+		want   string
+	}{
+		{"over capacity, 403", imgurSays(403, `{"error":"Imgur is temporarily over capacity. Please try again later."}`), "failed/over_capacity"},
+		{"over capacity, 429", imgurSays(429, `{"error":"Imgur is temporarily over capacity. Please try again later."}`), "failed/over_capacity"},
+		{"over capacity, 200", reply(200, `{"data":{"error":"Imgur is temporarily over capacity"},"success":false,"status":403}`), "failed/over_capacity"},
+		{"429", imgurSays(429, `{"error":{"message":"Too many"}}`), "failed/rate_limited"},
+		{"429 with a long Retry-After", reply(429, "{}", "Retry-After", "7200"), "failed/rate_limited"},
+		{"403 with Retry-After", reply(403, "{}", "Retry-After", "0"), "failed/rate_limited"},
+		{"401", imgurSays(401, `{"error":"Authentication required"}`), "refused/imgur_client_id_rejected"},
+		{"403 of a bad id", imgurSays(403, `{"error":"Invalid client_id"}`), "refused/imgur_client_id_rejected"},
+		{"403 of a private album", imgurSays(403, `{"error":"Permission denied"}`), "failed/http_403"},
+		{"403 page", reply(403, "<html>You have been blocked", html...), "failed/blocked"},
+		{"401 page", reply(401, "<html>Who are you", html...), "failed/http_401"},
+		{"404", imgurSays(404, `{"error":"Unable to find an album with the id, AlbumID"}`), "gone/http_404"},
+		{"404 without a word", reply(404, ""), "failed/http_404"},
+		{"404 page", reply(404, "<html>zoinks", html...), "failed/http_404"},
+		{"404 inside of a 200", reply(200, `{"data":{"error":"Unable to find it"},"success":false,"status":404}`), "gone/http_404"},
+		{"page", reply(200, "<!doctype html><html>", html...), "failed/html"},
+		{"page without a type", reply(200, " <html>"), "failed/html"},
+		{"nothing", reply(200, ""), "failed/malformed_answer"},
+		{"cut", reply(200, `{"data":{"images":[{"li`), "failed/malformed_answer"},
+		{"no data", reply(200, `{"success":true,"status":200}`), "failed/malformed_answer"},
+		{"null", imgurSays(200, `null`), "failed/malformed_answer"},
+		{"images null", imgurSays(200, `{"images":null}`), "failed/malformed_answer"},
+		{"images of another form", imgurSays(200, `{"images":{"0":{"link":"https://i.imgur.com/a.png"}}}`), "failed/malformed_answer"},
+		{"image of another form", imgurSays(200, `{"images":[7]}`), "failed/malformed_answer"},
+		{"redirect", reply(302, "", "Location", "https://evil.example/"), "failed/http_302"},
+		{"500", imgurSays(500, `{"error":"Internal"}`), "failed/http_500"},
+		{"endless", reply(200, strings.Repeat(" ", maxImgurBody+1)), "failed/too_large"},
+		{"reset", answer{err: errors.New("connection reset")}, "failed/connection"},
+	} {
+		s := imgurScript(t, map[string]answer{path: tt.answer})
+		var log lockedBuffer
+		c := s.client(t, logged(imgurOptions(), &log))
+		d, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/a/AlbumID#0", Host: imgurAPIHost})
+		checkFault(t, tt.name, d, err, tt.want)
+		for _, u := range s.asked() {
+			if u != "https://"+imgurAPIHost+path {
+				t.Errorf("%s: %s was asked", tt.name, u)
+			}
+		}
+		if text := fmt.Sprint(err) + log.String(); strings.Contains(text, "CANARY") || strings.Contains(text, "AlbumID") {
+			t.Errorf("%s: told too much: %s", tt.name, text)
+		}
+	}
+}
+
+// TestImgurRejectedID: imgur is not asked again with an id that it does not know.
+func TestImgurRejectedID(t *testing.T) {
+	s := imgurScript(t, map[string]answer{"/3/image/abcdefg": imgurSays(403, `{"error":"Invalid client_id"}`)})
+	c := s.client(t, imgurOptions())
+	for range 3 {
+		d, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/abcdefg"})
+		checkFault(t, "rejected", d, err, "refused/imgur_client_id_rejected")
+	}
+	if len(s.seen) != 1 {
+		t.Errorf("%d requests, want 1", len(s.seen))
+	}
+}
+
+// TestImgurAlbumOnce: the images of an album cost one call to the API together, if they are
+// asked for one after the other, and another one when much later.
+func TestImgurAlbumOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := imgurScript(t, map[string]answer{"/3/album/AlbumID": imgurSays(200, `{"images":[{"link":"https://i.imgur.com/a.png"},{"link":"https://i.imgur.com/b.png"}]}`)})
+		c := s.client(t, imgurOptions())
+		for i := range 2 {
+			if _, err := c.Download(t.Context(), Candidate{URL: fmt.Sprintf("https://imgur.com/a/AlbumID#%d", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := len(s.times(imgurAPIHost, time.Now())); got != 1 {
+			t.Errorf("%d calls for two images, want 1", got)
+		}
+		time.Sleep(imgurMemory)
+		if _, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/a/AlbumID#0"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(s.times(imgurAPIHost, time.Now())); got != 2 {
+			t.Errorf("%d calls after a while, want 2", got)
+		}
+	})
+}
+
+// TestImgurCredits: when imgur says that nothing is left, the next call waits for the reset,
+// or is not made.
+func TestImgurCredits(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		user, client string
+		reset        time.Duration // 0 = no header
+		want         time.Duration // of the second call after the first; -1 = it is not made
+	}{
+		{"plenty", "499", "12000", time.Hour, 0},
+		{"none left, soon again", "0", "12000", 5 * time.Minute, 5 * time.Minute},
+		{"none left, reset passed", "0", "12000", -time.Hour, time.Second},
+		{"none left for long", "0", "12000", time.Hour, -1},
+		{"none left, no reset", "0", "12000", 0, -1},
+		{"none left of the app's", "499", "0", time.Minute, -1},
+		{"no headers", "", "", 0, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			a := imgurImageSays("https://i.imgur.com/a.png", "image/png")
+			a.header.Set("X-RateLimit-UserRemaining", tt.user)
+			a.header.Set("X-RateLimit-ClientRemaining", tt.client)
+			if tt.reset != 0 {
+				a.header.Set("X-RateLimit-UserReset", fmt.Sprint(start.Add(tt.reset).Unix()))
+			}
+			o := imgurOptions()
+			var waits []Wait
+			o.OnWait = func(w Wait) { waits = append(waits, w) }
+			s := imgurScript(t, map[string]answer{"/3/image/abcdefg": a, "/3/image/hijklmn": a})
+			c := s.client(t, o)
+			if _, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/abcdefg"}); err != nil {
+				t.Fatal(err)
+			}
+			d, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/hijklmn"})
+			times := s.times(imgurAPIHost, start)
+			if tt.want < 0 {
+				checkFault(t, tt.name, d, err, "failed/rate_limited")
+				if len(times) != 1 || len(waits) != 0 {
+					t.Errorf("%s: calls at %v, waits %v", tt.name, times, waits)
+				}
+				return
+			}
+			if err != nil || len(times) != 2 || times[1].Round(time.Second) != tt.want {
+				t.Errorf("%s: calls at %v, %v; want the second after %v", tt.name, times, err, tt.want)
+			}
+			if long := tt.want > quietWait; long != (len(waits) == 1) || long && (waits[0].Host != imgurAPIHost || waits[0].Reason != waitRateLimit) {
+				t.Errorf("%s: waits %v", tt.name, waits)
+			}
+		})
+	}
+}
+
+// TestImgurIdentified: the last gate of the stack lets the client id go to no other host.
+func TestImgurIdentified(t *testing.T) {
+	s := imgurScript(t, nil)
+	c := s.client(t, imgurOptions())
+	for _, u := range []string{"https://i.imgur.com/a.png", "https://i.redd.it/a.png", "http://api.imgur.com/3/image/a", "https://api.imgur.com:8443/3/image/a", "https://api.imgur.com.evil.example/"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, u, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (anonymous{c, imgurIdentified{c, s}}).RoundTrip(req); !errors.Is(err, errForbidden) {
+			t.Errorf("%s: %v", u, err)
+		}
+	}
+	if len(s.seen) != 0 {
+		t.Errorf("requests %v", s.asked())
+	}
+	o := imgurOptions()
+	o.ImgurClientID = NewSecret("not an id, CANARY")
+	if _, err := newClient(o, s, s); err == nil || strings.Contains(err.Error(), "CANARY") {
+		t.Errorf("New with a malformed id: %v", err)
+	}
+	if got := c.printable("you sent " + imgurTestID + "!"); strings.Contains(got, "CANARY") {
+		t.Errorf("printable = %q", got)
+	}
+}
+
+func TestImgurCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &script{play: func(int, *http.Request) answer { cancel(); return answer{err: ctx.Err()} }}
+	if _, err := s.client(t, imgurOptions()).Download(ctx, Candidate{URL: "https://imgur.com/abcdefg"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Download = %v", err)
+	}
+}
+
+// TestImgurEmulated takes pages and albums through the emulator, over TLS.
+func TestImgurEmulated(t *testing.T) {
+	s, err := redditemu.Start(redditemu.Options{Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	o := emulatedOptions(t, s)
+	o.ImgurClientID = NewSecret(s.ImgurClientID)
+	c := newTestClient(t, o)
+	drawn := func(seed uint64) redditemu.Image { return redditemu.Image{Spec: redditemu.Spec{Seed: seed}} }
+	unknown := drawn(3)
+	unknown.NoAPI = true
+	posts := []redditemu.Post{
+		{ID: "page", Kind: redditemu.KindImgurPage, Images: []redditemu.Image{drawn(1)}},
+		{ID: "album", Kind: redditemu.KindImgurAlbum, Images: []redditemu.Image{drawn(2), {Spec: redditemu.Spec{Seed: 4, Format: "gif"}}, {Ext: "mp4"}}},
+		{ID: "live", Kind: redditemu.KindImgurPage, Images: []redditemu.Image{unknown}},
+		{ID: "gone", Kind: redditemu.KindImgurAlbum, Link: "https://imgur.com/a/nowhere"},
+		{ID: "cross", Kind: redditemu.KindCrosspost, Parent: &redditemu.Post{ID: "crossp", Kind: redditemu.KindImgurAlbum}},
+	}
+	if err := s.Put(posts...); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := c.Look(t.Context(), ids("page", "album", "live", "gone", "cross"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		id    manifest.PostID
+		image int
+		want  string // format, or outcome/reason
+	}{
+		{"page", 0, "jpeg"}, {"album", 0, "jpeg"}, {"album", 1, "gif"}, {"album", 2, "no_media/video"}, {"album", 3, "gone/no_such_image"},
+		{"live", 0, "jpeg"}, {"gone", 0, "gone/http_404"}, {"cross", 0, "jpeg"},
+	} {
+		d, err := c.Download(t.Context(), answer.Posts[tt.id].Image(tt.image))
+		if strings.Contains(tt.want, "/") {
+			checkFault(t, string(tt.id), d, err, tt.want)
+		} else if err != nil || d.Info.Format != tt.want {
+			t.Errorf("%s %d: %v, %v; want %s", tt.id, tt.image, d.Info, err, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		kind redditemu.FaultKind
+		want string
+	}{
+		{redditemu.OverCapacity(403), "failed/over_capacity"}, {redditemu.OverCapacity(429), "failed/over_capacity"},
+		{redditemu.HTML200(), "failed/html"}, {redditemu.TruncatedJSON(), "failed/malformed_answer"}, {redditemu.TruncatedBody(), "failed/truncated"},
+		{redditemu.ImgurCredits(0, 0, time.Hour), "failed/rate_limited"},
+	} {
+		c := newTestClient(t, o) // with no memory, and no pause
+		armed := s.Fault(redditemu.Fault{Host: imgurAPIHost, Kind: tt.kind})
+		d, err := c.Download(t.Context(), answer.Posts["album"].Image(0))
+		if tt.want == "failed/rate_limited" { // the first answer says that there is no second
+			d, err = c.Download(t.Context(), answer.Posts["page"].Image(0))
+		}
+		armed.Clear()
+		checkFault(t, tt.kind.String(), d, err, tt.want)
+		if armed.Fired() == 0 {
+			t.Errorf("%s did not fire", tt.kind)
+		}
+	}
+	o.ImgurClientID = NewSecret("somebodyelses")
+	d, err := newTestClient(t, o).Download(t.Context(), Candidate{URL: "https://imgur.com/a/nowhere#0"})
+	checkFault(t, "another id", d, err, "refused/imgur_client_id_rejected")
+	for _, r := range s.Requests() {
+		if want := map[string]string{imgurAPIHost: "client-id", apiHost: "bearer", tokenHost: "basic"}[r.Host]; r.Auth != want && (want != "" || r.Auth != "none") {
+			t.Errorf("%s got %s", r.Host, r.Auth)
+		}
+		if r.Host == "imgur.com" {
+			t.Errorf("imgur's page %s was fetched", r.Path)
+		}
+	}
+}
+
+// emulatedOptions lead to an emulator.
+func emulatedOptions(t *testing.T, s *redditemu.Server) Options {
+	t.Helper()
+	o := testOptions()
+	o.Credentials = Credentials{ClientID: s.ClientID, ClientSecret: NewSecret(s.Secret), Username: "some_body"}
+	rule, err := ParseConnectTo(s.ConnectTo())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.ConnectTo, o.RootCAs = []ConnectTo{rule}, x509.NewCertPool()
+	if !o.RootCAs.AppendCertsFromPEM(s.CAPEM()) {
+		t.Fatal("the emulator's certificate cannot be read")
+	}
+	return o
+}
+
+// FuzzImgurAnswer: whatever the API answers, it names files, or a fault with a reason, and no
+// file but one of i.imgur.com is asked for.
+func FuzzImgurAnswer(f *testing.F) {
+	for _, body := range []string{
+		`{"data":{"link":"https://i.imgur.com/a.png","type":"image/png"},"success":true,"status":200}`,
+		`{"data":{"images":[{"link":"http://i.imgur.com/a.png"},{"link":"//evil.example"}]},"success":true,"status":200}`,
+		`{"data":{"error":"Imgur is temporarily over capacity"},"success":false,"status":403}`,
+		`{"data":{"error":{"message":"Invalid client_id"}},"success":false,"status":401}`, `<html>`, `null`, `[]`, ``,
+	} {
+		for _, status := range []int{200, 403, 404} {
+			f.Add(status, body)
+		}
+	}
+	c, err := newClient(imgurOptions(), nil, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, status int, body string) {
+		for _, kind := range []string{imgurImage, imgurAlbum} {
+			files, fault := readImgur(kind, exchange{status: status, header: http.Header{}, body: []byte(body)})
+			if fault != nil && (fault.Outcome == "" || fault.Reason == "" || files != nil) {
+				t.Errorf("%s: %v, %+v", kind, files, fault)
+			}
+			for _, file := range files {
+				link, fault := c.imgurLink(file)
+				if (link == "") == (fault == nil) || fault == nil && !strings.HasPrefix(link, "https://i.imgur.com/") && link != "https://i.imgur.com" {
+					t.Errorf("%q: asks for %q, %v", file.Link, link, fault)
+				}
+			}
+		}
+	})
+}
+
+// FuzzImgurPage: a page that is understood has one name, which names it again.
+func FuzzImgurPage(f *testing.F) {
+	for _, path := range []string{"/AbC12", "/a/AbC12", "/gallery/a-title-AbC123x/new", "/t/x/AbC123x", "/r/x/AbC123xm", "/../a", "/a//", "/galleryb"} {
+		f.Add(path, 3)
+	}
+	f.Fuzz(func(t *testing.T, path string, image int) {
+		g, ok := readImgurPath(path)
+		if !ok {
+			return
+		}
+		if g.kind != imgurImage {
+			g.image = max(image, 0)
+		}
+		if again, ok := parseImgurPage(g.String()); !ok || again != g {
+			t.Errorf("%q is %+v, and by its name %s %+v, %v", path, g, g, again, ok)
+		}
+	})
+}
