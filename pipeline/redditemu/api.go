@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -310,6 +311,9 @@ func escapeStrings(v any) any {
 	return v
 }
 
+// subredditForm is what a subreddit can be called.
+var subredditForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_]{1,20}$`)
+
 func aboutPath(path string) (subreddit string, ok bool) {
 	rest, ok := strings.CutPrefix(path, "/r/")
 	if !ok {
@@ -325,6 +329,9 @@ func (s *Server) about(name string) *reply {
 	reason, known := s.subs[strings.ToLower(name)]
 	s.mu.Unlock()
 	switch {
+	case !known && subredditForm.MatchString(name):
+		// A name that nobody has taken leads to the search for it (prawcore: Redirect).
+		return redirectReply("https://" + apiHost + "/subreddits/search?q=" + name)
 	case !known:
 		return jsonReply(http.StatusNotFound, `{"message": "Not Found", "error": 404}`)
 	case reason == "banned":

@@ -2,9 +2,9 @@
 //
 // It owns one TLS listener on 127.0.0.1 that answers as www.reddit.com,
 // oauth.reddit.com, i.redd.it, preview.redd.it, external-preview.redd.it,
-// i.imgur.com and imgur.com, told apart by the Host of each request, under a
-// certificate authority made in memory. A client reaches it as it would reach any
-// mirror: by connect-to rules and one more root certificate. Nothing in the client
+// i.imgur.com, imgur.com and api.imgur.com, told apart by the Host of each request,
+// under a certificate authority made in memory. A client reaches it as it would reach
+// any mirror: by connect-to rules and one more root certificate. Nothing in the client
 // is special to it.
 //
 // It promises the behaviour that was recorded of the real service: app-only OAuth2,
@@ -12,7 +12,9 @@
 // epoch, /api/info with every recorded state of a post, /r/NAME/about with the reason
 // why posts are absent, signed preview URLs, the redirects and stand-in images of the
 // image hosts. On top of that, [Server.Fault] arms faults, each of which counts how
-// often it fired, and [Server.Requests] tells what was asked.
+// often it fired, and [Server.Requests] tells what was asked. [HostileImages] and
+// [HostileAnswers] are the corpus of files and answers that are meant to do harm, each with
+// what a correct client makes of it; large ones are made while they are sent.
 //
 // Every answer carries canaries in author, title, permalink and selftext, and every
 // drawn image carries [CanaryMetadata] in its metadata: a test searches a workspace
@@ -25,10 +27,10 @@
 //
 // # Limitations
 //
-// HTTP/1.1 only. Of OAuth2 only the two app-only grants. No imgur API. The three
-// known stand-in images have the right size and type, not the right bytes. Where a
-// behaviour of Reddit was never recorded (duplicate ids, the status of a deleted
-// image) one answer was chosen; the faults make the others.
+// HTTP/1.1 only. Of OAuth2 only the two app-only grants. Of imgur's API only images
+// and albums. The three known stand-in images have the right size and type, not the
+// right bytes. Where a behaviour of Reddit was never recorded (duplicate ids, the
+// status of a deleted image) one answer was chosen; the faults make the others.
 package redditemu
 
 // The canaries. None of them may ever be found in what a client stores.

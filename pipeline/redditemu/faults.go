@@ -20,6 +20,7 @@ type Fault struct {
 	Post       manifest.PostID // requests that ask /api/info for this post, or one of its images
 	After      int             // let this many matching requests pass first
 	Every      int             // then spoil each n-th of them; 0 = each
+	Share      float64         // or this share of them, picked by the server's seed; 0 = each
 	Times      int             // and at most so many; 0 = without end
 	Kind       FaultKind
 }
@@ -39,6 +40,7 @@ func (k FaultKind) String() string { return k.name }
 type Armed struct {
 	s     *Server
 	fault Fault
+	place int // among all that were armed: each picks its share on its own
 	seen  int // s.mu: matching requests
 	fired int // s.mu
 }
@@ -49,8 +51,20 @@ func (s *Server) Fault(f Fault) *Armed {
 	a := &Armed{s: s, fault: f}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.places++
+	a.place = s.places
 	s.armed = append(s.armed, a)
 	return a
+}
+
+// picks reports whether the n-th matching request is in the fault's share. It follows from
+// the seed alone: the same seed spoils the same places in the order of arrival.
+func (a *Armed) picks(n int) bool {
+	if a.fault.Share == 0 {
+		return true
+	}
+	h := hash64(strconv.FormatUint(a.s.opt.Seed, 10), "share", strconv.Itoa(a.place), strconv.Itoa(n))
+	return float64(h>>11)/(1<<53) < a.fault.Share
 }
 
 // Fired returns how many requests the fault spoiled.
@@ -86,7 +100,7 @@ func (s *Server) due(q Request, r *http.Request) *Fault {
 		}
 		a.seen++
 		n := a.seen - a.fault.After
-		ready := n > 0 && (a.fault.Every < 2 || n%a.fault.Every == 0) && (a.fault.Times == 0 || a.fired < a.fault.Times)
+		ready := n > 0 && (a.fault.Every < 2 || n%a.fault.Every == 0) && a.picks(n) && (a.fault.Times == 0 || a.fired < a.fault.Times)
 		if ready && fire == nil {
 			fire = a
 		}
@@ -197,7 +211,7 @@ func Hang() FaultKind {
 	return instead("hang", func() *reply { return &reply{hang: true, cut: -1} })
 }
 
-// TruncatedJSON sends the first half of the right body as a whole HTTP answer.
+// TruncatedJSON sends the first half of the right body, JSON or an image, as a whole HTTP answer.
 func TruncatedJSON() FaultKind {
 	return changing("truncated json", func(rep *reply) { rep.body = rep.body[:len(rep.body)/2] })
 }

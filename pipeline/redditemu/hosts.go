@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"math/rand/v2"
 	"mime"
 	"net/http"
@@ -22,12 +23,12 @@ import (
 // hosts are the names that the emulator's certificate holds.
 func hosts() []string {
 	return []string{wwwHost, apiHost, "i.redd.it", "preview.redd.it", "external-preview.redd.it",
-		"i.imgur.com", "imgur.com", "v.redd.it"}
+		imgurFileHost, imgurAPIHost, "imgur.com", "v.redd.it"}
 }
 
 func imageHost(host string) bool {
 	switch host {
-	case "i.redd.it", "preview.redd.it", "external-preview.redd.it", "i.imgur.com":
+	case "i.redd.it", "preview.redd.it", "external-preview.redd.it", imgurFileHost:
 		return true
 	}
 	return false
@@ -42,7 +43,7 @@ type asset struct {
 
 // assetKey names an address. imgur ignores extensions, the others do not.
 func assetKey(host, p string) string {
-	if host == "i.imgur.com" {
+	if host == imgurFileHost {
 		p = strings.TrimSuffix(p, path.Ext(p))
 	}
 	return host + p
@@ -82,8 +83,10 @@ func (s *Server) image(host string, r *http.Request) *reply {
 		return s.iReddit(r)
 	case "preview.redd.it", "external-preview.redd.it":
 		return s.preview(host, r)
-	case "i.imgur.com":
+	case imgurFileHost:
 		return s.imgur(r)
+	case imgurAPIHost:
+		return s.imgurAPI(r)
 	case "imgur.com":
 		return htmlReply(http.StatusOK, "Imgur: The magic of the Internet", CanaryTitle)
 	}
@@ -137,28 +140,6 @@ func signatureHolds(u *url.URL) bool {
 	return ok && sig == signature(u.Path, query)
 }
 
-func (s *Server) imgur(r *http.Request) *reply {
-	if isLibraryAgent(r.UserAgent()) || r.UserAgent() == "" {
-		return newReply(http.StatusTooManyRequests, "text/html", []byte("<html><body>429 Too Many Requests</body></html>"))
-	}
-	if u, err := url.Parse(r.Referer()); r.Referer() != "" && (err != nil || !strings.HasSuffix(u.Hostname(), "imgur.com")) {
-		return htmlReply(http.StatusForbidden, "403 Forbidden", "no hotlinking")
-	}
-	switch {
-	case r.URL.Path == "/removed.png":
-		return newReply(http.StatusOK, "image/png", greyPNG(161, 81, 503)).
-			with("Etag", `"d835884373f4d6c8f24742ceabe74946"`)
-	case r.URL.Path == "/uH6EmZ7.png":
-		return redirectReply("https://i.imgur.com/removed.png")
-	case path.Ext(r.URL.Path) == ".gifv":
-		return htmlReply(http.StatusOK, "Imgur", "a player")
-	}
-	if a := s.asset("i.imgur.com", r.URL.Path); a != nil {
-		return s.serveAsset(a, r)
-	}
-	return redirectReply("https://i.imgur.com/removed.png")
-}
-
 // serveAsset answers for an image in the way its Serve asks.
 func (s *Server) serveAsset(a *asset, r *http.Request) *reply {
 	switch a.image.Serve {
@@ -181,6 +162,9 @@ func (s *Server) serveAsset(a *asset, r *http.Request) *reply {
 	case ServeGarbage:
 		return newReply(http.StatusOK, "image/jpeg", garbage(r.URL.Path))
 	}
+	if a.image.Write != nil {
+		return streamReply(a.image.Write)
+	}
 	body := a.image.Body
 	if body == nil {
 		var err error
@@ -193,6 +177,25 @@ func (s *Server) serveAsset(a *asset, r *http.Request) *reply {
 	}
 	return newReply(http.StatusOK, http.DetectContentType(body), body).
 		with("Cache-Control", "public, max-age=2592000, immutable", "Accept-Ranges", "bytes")
+}
+
+// streamReply writes an image while it is made, its length announced.
+func streamReply(write func(io.Writer) error) *reply {
+	var n counter
+	if err := write(&n); err != nil {
+		return drawFailed(err)
+	}
+	rep := newReply(http.StatusOK, "image/jpeg", nil)
+	rep.stream, rep.length = write, int64(n)
+	return rep
+}
+
+// A counter counts what is written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
 }
 
 // drawFailed tells a test's author, through the client, that a Spec cannot be drawn.

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/big"
 	"net/url"
@@ -23,14 +24,15 @@ type Kind string
 
 // The kinds of post.
 const (
-	KindImage     Kind = "image"      // one image on i.redd.it
-	KindGallery   Kind = "gallery"    // Images on preview.redd.it
-	KindImgur     Kind = "imgur"      // a direct link to i.imgur.com
-	KindImgurPage Kind = "imgur_page" // imgur.com/ID, which is HTML
-	KindLink      Kind = "link"       // Post.Link, some page elsewhere
-	KindSelf      Kind = "self"       // text only
-	KindVideo     Kind = "video"      // v.redd.it
-	KindCrosspost Kind = "crosspost"  // of Post.Parent
+	KindImage      Kind = "image"       // one image on i.redd.it
+	KindGallery    Kind = "gallery"     // Images on preview.redd.it
+	KindImgur      Kind = "imgur"       // a direct link to i.imgur.com
+	KindImgurPage  Kind = "imgur_page"  // imgur.com/ID, which is HTML; imgur's API knows Images
+	KindImgurAlbum Kind = "imgur_album" // imgur.com/a/ID, the same
+	KindLink       Kind = "link"        // Post.Link, some page elsewhere
+	KindSelf       Kind = "self"        // text only
+	KindVideo      Kind = "video"       // v.redd.it
+	KindCrosspost  Kind = "crosspost"   // of Post.Parent
 )
 
 // A Condition is what has happened to a post, in one of the forms recorded of the API.
@@ -101,8 +103,11 @@ const (
 
 // An Image is one image of a post.
 type Image struct {
-	Spec  Spec   // what to draw, at the first request
-	Body  []byte // served in its place when not nil
+	Spec Spec   // what to draw, at the first request
+	Body []byte // served in its place when not nil
+	// Write, when not nil, writes what is served in place of both, made anew each time: for
+	// what is too large to keep. It must write the same bytes every time.
+	Write func(io.Writer) error
 	Serve Serve
 	Slug  string // media id; "" = made from the post's id and the image's place
 	Ext   string // extension in the URL, without the dot; "" = by format, and jpg for WebP
@@ -111,6 +116,7 @@ type Image struct {
 	TitleSlug  bool
 	Status     string // gallery: "" = valid; failed and unprocessed items have no source
 	NoMetadata bool   // gallery: the item is missing from media_metadata
+	NoAPI      bool   // imgur: the API answers 404, the direct link lives
 }
 
 // A Post is one post as the emulator tells of it. The zero value of every field but
@@ -123,8 +129,8 @@ type Post struct {
 	Subreddit string    // "" = one that suits the condition
 	Over18    bool
 	Edited    bool
-	Link      string  // KindLink; KindImgurPage may give an album here
-	Images    []Image // nil = one, drawn for the id (none for self, video, link, imgur page)
+	Link      string  // KindLink; KindImgurPage and KindImgurAlbum may give another address here
+	Images    []Image // nil = one, drawn for the id (none for self, video, link)
 	Parent    *Post   // KindCrosspost; nil = a live image post made from the id
 	// Oddities of the media fields.
 	NoGalleryData   bool // gallery_data null
@@ -169,7 +175,7 @@ func (p Post) normalized() Post {
 		p.Parent = &parent
 	}
 	switch p.Kind {
-	case KindImage, KindGallery, KindImgur:
+	case KindImage, KindGallery, KindImgur, KindImgurPage, KindImgurAlbum:
 		if p.Images == nil {
 			p.Images = []Image{{Spec: Spec{Seed: hash64(string(p.ID), "image")}}}
 		}
@@ -202,16 +208,20 @@ func (p Post) slug(i int) string {
 		return s
 	}
 	digits := 13
-	if p.Kind == KindImgur {
+	if p.onImgur() {
 		digits = 7
 	}
 	return base36(hash64(string(p.ID), "slug", strconv.Itoa(i)), digits)
 }
 
+func (p Post) onImgur() bool {
+	return p.Kind == KindImgur || p.Kind == KindImgurPage || p.Kind == KindImgurAlbum
+}
+
 func (p Post) imageURL(i int) string {
 	host := "i.redd.it"
-	if p.Kind == KindImgur {
-		host = "i.imgur.com"
+	if p.onImgur() {
+		host = imgurFileHost
 	}
 	return "https://" + host + "/" + p.slug(i) + "." + p.Images[i].ext()
 }
@@ -304,7 +314,10 @@ func (p Post) content(d map[string]any) {
 		d["domain"], d["post_hint"] = "i.imgur.com", "image"
 		d["preview"] = p.preview(signed("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg", "auto=webp"))
 	case KindImgurPage:
-		link(p.pageLink("https://imgur.com/" + base36(hash64(string(p.ID), "page"), 7)))
+		link(p.pageLink("https://imgur.com/" + p.slug(0)))
+		d["domain"], d["post_hint"] = "imgur.com", "link"
+	case KindImgurAlbum:
+		link(p.pageLink("https://imgur.com/a/" + p.album()))
 		d["domain"], d["post_hint"] = "imgur.com", "link"
 	case KindLink:
 		link(p.pageLink("https://news.example/weather/" + string(p.ID)))
@@ -451,7 +464,8 @@ func (p Post) addresses() map[int][]variant {
 			continue
 		}
 		urls := []string{p.imageURL(i)}
-		if p.Kind == KindImgur {
+		if p.onImgur() {
+			all[i] = append(all[i], p.imgurAddresses(i)...)
 			urls = append(urls, signed("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg", "auto=webp"))
 		} else {
 			urls = append(urls, p.previewURL(i, "auto=webp"))

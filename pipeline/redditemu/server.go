@@ -39,8 +39,9 @@ type Request struct {
 	Query     string
 	IDs       []manifest.PostID // asked of /api/info, in order, well-formed ones only
 	UserAgent string
-	Auth      string // none, basic, bearer or other: the kind of Authorization header
+	Auth      string // none, basic, bearer, client-id or other: the kind of Authorization header
 	Referer   string
+	Cookie    string
 	Status    int // 0 when the connection was cut before an answer
 	Bytes     int // of the body that was meant to be sent
 	Fault     string
@@ -50,6 +51,8 @@ type Request struct {
 type Server struct {
 	ClientID string // the one app it knows
 	Secret   string
+	// ImgurClientID is the one app that api.imgur.com knows.
+	ImgurClientID string
 
 	opt  Options
 	ca   *authority
@@ -66,6 +69,7 @@ type Server struct {
 	issued   int                         // mu
 	buckets  map[string]*bucket          // mu: per client id and endpoint
 	armed    []*Armed                    // mu
+	places   int                         // mu: faults that were ever armed
 	requests []Request                   // mu
 	observer func(Request)               // mu
 	conns    map[net.Conn]http.ConnState // mu: open connections
@@ -98,6 +102,7 @@ func Start(o Options) (*Server, error) {
 		tokens: map[string]token{}, buckets: map[string]*bucket{}, conns: map[net.Conn]http.ConnState{},
 		cache: cache{limit: o.CacheBytes},
 	}
+	s.ImgurClientID = base36(hash64(seed, "imgur"), 12) + "emu"
 	if !o.InstalledApp {
 		s.Secret = base36(hash64(seed, "secret", "a"), 13) + base36(hash64(seed, "secret", "b"), 13)
 	}
@@ -389,10 +394,18 @@ type reply struct {
 	header http.Header
 	body   []byte
 
+	// stream, when not nil, writes the body in place of body; length is announced, 0 = in
+	// chunks, without a length. Its error cuts the connection.
+	stream func(io.Writer) error
+	length int64
+
 	reset bool          // cut the connection, no answer
+	shut  bool          // close the connection in good order, no answer
 	hang  bool          // wait until the client gives up
 	cut   int           // send so many bytes of the body, then cut; -1 = all
+	extra int           // announce so many bytes more than the body has, or fewer
 	slow  time.Duration // spread the body over this time
+	drip  bool          // one byte of the body a second
 }
 
 func newReply(status int, contentType string, body []byte) *reply {
@@ -442,8 +455,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			fault.Kind.change(s, r, rep)
 		}
 	}
-	entry.Status, entry.Bytes = rep.status, len(rep.body)
-	if rep.reset || rep.hang {
+	entry.Status, entry.Bytes = rep.status, len(rep.body)+int(rep.length)
+	if rep.reset || rep.shut || rep.hang {
 		entry.Status, entry.Bytes = 0, 0
 	}
 	s.log(entry)
@@ -453,10 +466,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // describe makes the log entry of a request before it is answered.
 func (s *Server) describe(r *http.Request) Request {
 	q := Request{Time: s.opt.Now(), Host: hostOf(r), Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery,
-		UserAgent: r.UserAgent(), Referer: r.Referer(), Auth: "none"}
+		UserAgent: r.UserAgent(), Referer: r.Referer(), Cookie: r.Header.Get("Cookie"), Auth: "none"}
 	if kind, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); kind != "" {
 		switch k := strings.ToLower(kind); k {
-		case "basic", "bearer":
+		case "basic", "bearer", "client-id":
 			q.Auth = k
 		default:
 			q.Auth = "other"
@@ -498,8 +511,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, rep *reply) {
 	// The connection must not be reused after a body nobody read.
 	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 1<<20))
 	switch {
-	case rep.reset:
-		resetConnection(w)
+	case rep.reset, rep.shut:
+		dropConnection(w, rep)
 		return
 	case rep.hang:
 		s.pause(r.Context(), time.Hour)
@@ -508,14 +521,26 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, rep *reply) {
 	for k, v := range rep.header {
 		w.Header()[k] = v
 	}
-	w.Header().Set("Content-Length", fmt.Sprint(len(rep.body)))
+	if n := int64(len(rep.body)+rep.extra) + rep.length; rep.stream == nil || n > 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(n))
+	}
 	w.WriteHeader(rep.status)
 	if r.Method == http.MethodHead {
 		return
 	}
-	body := rep.body
+	if rep.stream != nil {
+		if err := rep.stream(w); err != nil {
+			panic(http.ErrAbortHandler) // mostly the client has gone, which is its right
+		}
+		return
+	}
+	body := rep.body[:len(rep.body)+min(rep.extra, 0)]
 	if rep.cut >= 0 && rep.cut < len(body) {
 		body = body[:rep.cut]
+	}
+	if rep.drip {
+		s.drip(w, r, body)
+		return
 	}
 	s.trickle(w, r, body, rep.slow)
 	if len(body) < len(rep.body) {
@@ -544,6 +569,19 @@ func (s *Server) trickle(w http.ResponseWriter, r *http.Request, body []byte, sl
 	}
 }
 
+// drip writes one byte of body a second, until it is out or the client gives up.
+func (s *Server) drip(w http.ResponseWriter, r *http.Request, body []byte) {
+	for i := range body {
+		if _, err := w.Write(body[i : i+1]); err != nil {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		if !s.pause(r.Context(), time.Second) {
+			return
+		}
+	}
+}
+
 // pause waits, and reports false when the client or the server gave up first.
 func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
@@ -557,13 +595,15 @@ func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// resetConnection sends a TCP reset in place of an answer.
-func resetConnection(w http.ResponseWriter) {
+// dropConnection ends the connection in place of an answer: with a TCP reset, or in good
+// order after the bare bytes of the body.
+func dropConnection(w http.ResponseWriter, rep *reply) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
+	_, _ = conn.Write(rep.body)
+	if t, ok := conn.(interface{ NetConn() net.Conn }); ok && rep.reset {
 		conn = t.NetConn()
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {

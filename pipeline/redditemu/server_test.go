@@ -262,7 +262,7 @@ func TestInfo(t *testing.T) {
 	p := start(t, Options{})
 	p.login()
 	p.put(Post{ID: "b"}, Post{ID: "a"}, Post{ID: "gone", Condition: Absent}, Post{ID: "priv", Condition: AbsentPrivate},
-		Post{ID: "ban", Condition: AbsentBanned}, Post{ID: "removed", Condition: Removed})
+		Post{ID: "quar", Condition: AbsentQuarantined}, Post{ID: "gated", Condition: AbsentGated}, Post{ID: "ban", Condition: AbsentBanned}, Post{ID: "removed", Condition: Removed})
 	for _, tt := range []struct {
 		id   string
 		want []string
@@ -281,11 +281,15 @@ func TestInfo(t *testing.T) {
 		}
 	}
 	for sub, want := range map[string]string{"memes_emulated": `200 "kind":"t5"`, "private_emulated": `403 "reason": "private"`,
-		"banned_emulated": `404 "reason": "banned"`, "nowhere": `404 "Not Found"`} {
+		"banned_emulated": `404 "reason": "banned"`, "gated_emulated": `403 "reason": "gated"`,
+		"quarantined_emulated": `403 "reason": "quarantined"`, "u-1": `404 "Not Found"`, "nowhere": "302 "} {
 		a := p.api("/r/" + sub + "/about?raw_json=1")
 		status, text, _ := strings.Cut(want, " ")
 		if strconv.Itoa(a.StatusCode) != status || !strings.Contains(string(a.body), text) {
 			t.Errorf("about %s = %d %s, want %s", sub, a.StatusCode, a.body, want)
+		}
+		if to := a.Header.Get("Location"); status == "302" && to != "https://oauth.reddit.com/subreddits/search?q=nowhere" {
+			t.Errorf("about %s leads to %q, want the search for it", sub, to)
 		}
 	}
 	ids := p.s.Requests()[1].IDs

@@ -1,0 +1,210 @@
+package redditemu
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"rehydrate/manifest"
+)
+
+// A Hostile is one case of the hostile corpus: an image file, or a way to answer, that is
+// meant to do harm. It has Write or Kind.
+type Hostile struct {
+	Name  string                // lower_case_words, unique in the corpus
+	Write func(io.Writer) error // an image file, made as it is written: the same bytes each time
+	Kind  FaultKind             // an answer, for every request to a host of its own
+
+	// What a correct client makes of it under the default policy.
+	Outcome manifest.Outcome
+	Reason  manifest.Reason
+}
+
+// textless is the reason of a picture that is kept: none of the corpus holds text.
+const textless manifest.Reason = "no_text"
+
+// HostileAnswers returns the answers of the corpus. trap is the address, HOST:PORT, of a
+// listener that nobody may connect to: some of the answers lead there.
+func HostileAnswers(trap string) []Hostile {
+	all := []Hostile{
+		{Name: "gzip_bomb", Kind: GzipBomb(1 << 30), Outcome: manifest.Failed, Reason: "content_encoding"},
+		{Name: "endless_chunks", Kind: Endless(), Outcome: manifest.Invalid, Reason: "too_large"},
+		{Name: "one_byte_a_second", Kind: onPicture(OneByteASecond()), Outcome: manifest.Failed, Reason: "timeout"},
+		{Name: "never_answers", Kind: Hang(), Outcome: manifest.Failed, Reason: "timeout"},
+		{Name: "header_of_10_mb", Kind: onPicture(HugeHeader(10 << 20)), Outcome: manifest.Failed, Reason: "headers_too_large"},
+		{Name: "redirect_loop", Kind: RedirectLoop(), Outcome: manifest.Failed, Reason: "redirect_loop"},
+		{Name: "ten_hops", Kind: RedirectHops(10), Outcome: manifest.Failed, Reason: "too_many_redirects"},
+		{Name: "three_hops", Kind: RedirectHops(3), Outcome: manifest.Kept, Reason: textless},
+		{Name: "set_cookie", Kind: SetCookies(RedirectHops(1)), Outcome: manifest.Kept, Reason: textless},
+		{Name: "length_too_long", Kind: onPicture(WrongLength(100)), Outcome: manifest.Failed, Reason: "truncated"},
+		{Name: "length_too_short", Kind: onPicture(WrongLength(-100)), Outcome: manifest.Invalid, Reason: "bad_container"},
+		{Name: "cut_halfway", Kind: onPicture(TruncatedBody()), Outcome: manifest.Failed, Reason: "truncated"},
+		{Name: "no_body", Kind: onPicture(EmptyBody()), Outcome: manifest.Invalid, Reason: "empty_body"},
+		{Name: "empty_reply", Kind: EmptyReply(), Outcome: manifest.Failed, Reason: "connection"},
+		{Name: "reset", Kind: Reset(), Outcome: manifest.Failed, Reason: "connection"},
+		{Name: "not_http", Kind: NotHTTP(), Outcome: manifest.Failed, Reason: "connection"},
+		{Name: "partial_content", Kind: onPicture(withStatus(http.StatusPartialContent)), Outcome: manifest.Failed, Reason: "http_206"},
+		{Name: "picture_with_404", Kind: onPicture(withStatus(http.StatusNotFound)), Outcome: manifest.Gone, Reason: "http_404"},
+		{Name: "redirect_without_location", Kind: Status(http.StatusFound, nil, nil), Outcome: manifest.Failed, Reason: "bad_redirect"},
+	}
+	for _, target := range hostileTargets(trap) {
+		all = append(all, Hostile{Name: "redirect_to_" + target.name, Kind: RedirectTo(target.url),
+			Outcome: manifest.Refused, Reason: "redirect_" + target.reason})
+	}
+	return all
+}
+
+// A hostileTarget is where a redirect of the corpus leads, and what is wrong with it first.
+type hostileTarget struct {
+	name, url string
+	reason    manifest.Reason
+}
+
+// hostileTargets lead off the policy's hosts, or to addresses that are not public in one of
+// their spellings.
+func hostileTargets(trap string) []hostileTarget {
+	port := trap[strings.LastIndex(trap, ":")+1:]
+	return []hostileTarget{
+		{"loopback", "https://127.0.0.1:" + port + "/trap.jpg", "url_port"},
+		{"loopback_443", "https://127.0.0.1/trap.jpg", "bare_address"},
+		{"mapped_loopback", "https://[::ffff:127.0.0.1]:" + port + "/trap.jpg", "url_port"},
+		{"mapped_loopback_443", "https://[::ffff:127.0.0.1]/trap.jpg", "bare_address"},
+		{"loopback_v6", "https://[::1]/trap.jpg", "bare_address"},
+		{"short_loopback", "https://127.1/trap.jpg", "bare_address"},
+		{"decimal_loopback", "https://2130706433/trap.jpg", "bare_address"},
+		{"hex_loopback", "https://0x7f.0.0.1/trap.jpg", "bare_address"},
+		{"localhost", "https://localhost/trap.jpg", "host_not_allowed"},
+		{"unspecified", "https://0.0.0.0/trap.jpg", "bare_address"},
+		{"metadata_service", "https://169.254.169.254/latest/meta-data/", "bare_address"},
+		{"shared_space", "https://100.64.0.1/trap.jpg", "bare_address"},
+		{"nat64_loopback", "https://[64:ff9b::7f00:1]/trap.jpg", "bare_address"},
+		{"6to4_loopback", "https://[2002:7f00:1::]/trap.jpg", "bare_address"},
+		{"file", "file:///etc/passwd", "not_https"},
+		{"data", "data:image/png;base64,iVBORw0KGgo=", "bad_url"},
+		{"http", "http://i.redd.it/trap.jpg", "not_https"},
+		{"http_trap", "http://" + trap + "/trap.jpg", "not_https"},
+		{"another_host", "https://example.com/trap.jpg", "host_not_allowed"},
+		{"lookalike", "https://i.redd.it.example.com/trap.jpg", "host_not_allowed"},
+		{"userinfo", "https://user:word@i.redd.it/trap.jpg", "url_userinfo"},
+		{"host_as_userinfo", "https://i.redd.it@example.com/trap.jpg", "url_userinfo"},
+		{"port_8443", "https://i.redd.it:8443/trap.jpg", "url_port"},
+		{"schemeless_trap", "//" + trap + "/trap.jpg", "url_port"},
+		{"token_url", "https://www.reddit.com/api/v1/access_token", "host_not_allowed"},
+		{"reddit_api", "https://oauth.reddit.com/api/info?id=t3_trap1", "host_not_allowed"},
+		{"backslashes", `https:\\127.0.0.1:` + port + `\trap.jpg`, "bad_url"},
+	}
+}
+
+// GzipBomb is a body of zeros or, for the API, of blanks, packed with gzip, which unfolds to
+// n bytes.
+func GzipBomb(n int64) FaultKind {
+	return FaultKind{name: "gzip bomb", make: func(_ *Server, r *http.Request) *reply {
+		rep := newReply(http.StatusOK, "image/jpeg", nil)
+		fill := byte(0)
+		if hostOf(r) == apiHost {
+			rep, fill = jsonReply(http.StatusOK, ""), ' '
+		}
+		rep.stream = func(w io.Writer) error { return gzipBomb(w, fill, n) }
+		return rep.with("Content-Encoding", "gzip")
+	}}
+}
+
+// Endless is a body in chunks that goes on until the client leaves: the start of a JPEG, or of
+// a listing, and blanks.
+func Endless() FaultKind {
+	return FaultKind{name: "endless", make: func(_ *Server, r *http.Request) *reply {
+		rep, head := newReply(http.StatusOK, "image/jpeg", nil), "\xff\xd8\xff\xe0"
+		if hostOf(r) == apiHost {
+			rep, head = jsonReply(http.StatusOK, ""), `{"kind": "Listing", "data": `
+		}
+		blanks := bytes.Repeat([]byte{' '}, 64<<10)
+		rep.stream = func(w io.Writer) error {
+			_, err := io.WriteString(w, head)
+			for err == nil {
+				_, err = w.Write(blanks)
+			}
+			return err
+		}
+		return rep
+	}}
+}
+
+// OneByteASecond sends the right body at that pace.
+func OneByteASecond() FaultKind {
+	return changing("one byte a second", func(rep *reply) { rep.drip = true })
+}
+
+// HugeHeader adds a header of n bytes.
+func HugeHeader(n int) FaultKind {
+	return changing("huge header", func(rep *reply) { rep.with("X-Padding", strings.Repeat("a", n)) })
+}
+
+// RedirectLoop redirects every request to itself.
+func RedirectLoop() FaultKind {
+	return FaultKind{name: "redirect loop", make: func(_ *Server, r *http.Request) *reply {
+		return redirectReply("https://" + hostOf(r) + r.URL.RequestURI())
+	}}
+}
+
+// RedirectHops leads over n redirects, each to a path of its own, to a picture.
+func RedirectHops(n int) FaultKind {
+	const at = "/hop"
+	return FaultKind{name: "redirect hops", make: func(s *Server, r *http.Request) *reply {
+		hop := 0
+		if digits, ok := strings.CutPrefix(r.URL.Path, at); ok {
+			hop, _ = strconv.Atoi(digits)
+		}
+		if hop == n {
+			return s.picture(r)
+		}
+		return redirectReply(at + strconv.Itoa(hop+1))
+	}}
+}
+
+// SetCookies answers as another kind does, and sets a cookie each time.
+func SetCookies(k FaultKind) FaultKind {
+	return FaultKind{name: "set cookies", make: k.make, change: func(s *Server, r *http.Request, rep *reply) {
+		if k.change != nil {
+			k.change(s, r, rep)
+		}
+		rep.with("Set-Cookie", "session="+CanaryFlair+"; Path=/; Secure")
+	}}
+}
+
+// WrongLength announces a body longer than it is by extra bytes, or shorter where extra is
+// negative: then the rest of it never gets out.
+func WrongLength(extra int) FaultKind {
+	return changing("wrong length", func(rep *reply) { rep.extra = extra })
+}
+
+// EmptyReply closes the connection in good order, without an answer.
+func EmptyReply() FaultKind {
+	return instead("empty reply", func() *reply { return &reply{shut: true, cut: -1} })
+}
+
+// NotHTTP answers with bytes that are no HTTP, and closes the connection.
+func NotHTTP() FaultKind {
+	return instead("not http", func() *reply { return &reply{shut: true, body: []byte("SSH-2.0-OpenSSH_9.2\r\n"), cut: -1} })
+}
+
+func withStatus(code int) FaultKind {
+	return changing("status "+strconv.Itoa(code), func(rep *reply) { rep.status = code })
+}
+
+// onPicture makes a kind that changes an answer change that of a picture, where the emulator
+// has nothing of its own to send.
+func onPicture(k FaultKind) FaultKind {
+	return FaultKind{name: k.name, change: k.change, make: func(s *Server, r *http.Request) *reply { return s.picture(r) }}
+}
+
+// picture serves a picture that follows from the host's name.
+func (s *Server) picture(r *http.Request) *reply {
+	body, err := pictureJPEG(hash64(hostOf(r), "picture"))
+	if err != nil {
+		return drawFailed(fmt.Errorf("picture of %s: %w", hostOf(r), err))
+	}
+	return newReply(http.StatusOK, "image/jpeg", body)
+}

@@ -1,0 +1,184 @@
+package redditemu
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	imgurFileHost = "i.imgur.com"
+	imgurAPIHost  = "api.imgur.com"
+
+	// The credits of a user, for an hour, and of an app, for a day, as imgur documents them.
+	imgurUserCredits   = 500
+	imgurClientCredits = 12_500
+)
+
+// imgur answers for i.imgur.com. It ignores extensions and knows thumbnails by the letter
+// behind the id.
+func (s *Server) imgur(r *http.Request) *reply {
+	if isLibraryAgent(r.UserAgent()) || r.UserAgent() == "" {
+		return newReply(http.StatusTooManyRequests, "text/html", []byte("<html><body>429 Too Many Requests</body></html>"))
+	}
+	if u, err := url.Parse(r.Referer()); r.Referer() != "" && (err != nil || !strings.HasSuffix(u.Hostname(), "imgur.com")) {
+		return htmlReply(http.StatusForbidden, "403 Forbidden", "no hotlinking")
+	}
+	switch {
+	case r.URL.Path == "/removed.png":
+		return newReply(http.StatusOK, "image/png", greyPNG(161, 81, 503)).
+			with("Etag", `"d835884373f4d6c8f24742ceabe74946"`)
+	case r.URL.Path == "/uH6EmZ7.png":
+		return redirectReply("https://i.imgur.com/removed.png")
+	case path.Ext(r.URL.Path) == ".gifv":
+		return htmlReply(http.StatusOK, "Imgur", "a player")
+	case path.Ext(r.URL.Path) == "": // the page
+		return redirectReply("https://imgur.com" + r.URL.Path)
+	}
+	if a := s.asset(imgurFileHost, r.URL.Path); a != nil {
+		return s.serveAsset(a, r)
+	}
+	if a := s.thumbnail(r.URL.Path); a != nil {
+		return s.serveAsset(a, r)
+	}
+	return redirectReply("https://i.imgur.com/removed.png")
+}
+
+// thumbnail returns the small form of a drawn image, or nil when p names none.
+func (s *Server) thumbnail(p string) *asset {
+	stem := strings.TrimSuffix(p, path.Ext(p))
+	if len(stem) < 2 || !strings.ContainsRune("sbtmlh", rune(stem[len(stem)-1])) {
+		return nil
+	}
+	whole := s.asset(imgurFileHost, stem[:len(stem)-1]+path.Ext(p))
+	if whole == nil || whole.image.Body != nil || whole.image.Write != nil {
+		return whole
+	}
+	small := *whole
+	spec := whole.image.Spec
+	small.image.Spec = Spec{CopyOf: &spec, Scale: 0.25}
+	return &small
+}
+
+// imgurAPI answers for api.imgur.com: /3/image/ID and /3/album/ID.
+func (s *Server) imgurAPI(r *http.Request) *reply {
+	if r.Header.Get("Authorization") != "Client-ID "+s.ImgurClientID {
+		return imgurError(http.StatusForbidden, "Invalid client_id")
+	}
+	_, left, reset := s.charge("imgur", imgurUserCredits)
+	if left < 0 {
+		return s.credited(imgurError(http.StatusTooManyRequests, "User rate limit exceeded"), 0, reset)
+	}
+	return s.credited(s.imgurLookup(r), left, reset)
+}
+
+func (s *Server) imgurLookup(r *http.Request) *reply {
+	kind, id, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/3/"), "/")
+	p, i, ok := s.imgurPost(r.URL.Path)
+	switch {
+	case !ok || p.Images[i].NoAPI:
+		return imgurError(http.StatusNotFound, "Unable to find an image with the id, "+id)
+	case kind == "image":
+		return imgurAnswer(p.imgurImage(i))
+	}
+	images := []any{}
+	for i := range p.Images {
+		images = append(images, p.imgurImage(i))
+	}
+	return imgurAnswer(map[string]any{"id": id, "title": CanaryTitle, "description": CanarySelftext,
+		"account_url": CanaryAuthor, "images_count": len(images), "images": images})
+}
+
+// imgurPost finds the post, and the image of it, that an address of the API names.
+func (s *Server) imgurPost(p string) (post Post, image int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.assets[assetKey(imgurAPIHost, p)]
+	if a == nil || s.posts[a.post] == nil {
+		return Post{}, 0, false
+	}
+	post = s.posts[a.post].post
+	if post.Kind == KindCrosspost {
+		post = *post.Parent
+	}
+	for i, vs := range post.addresses() {
+		for _, v := range vs {
+			if v.host == imgurAPIHost && v.path == p {
+				return post, i, true
+			}
+		}
+	}
+	return Post{}, 0, false
+}
+
+// imgurImage is what the API tells of an image.
+func (p Post) imgurImage(i int) map[string]any {
+	ext := p.Images[i].ext()
+	kind := "image/" + ext
+	switch ext {
+	case "jpg":
+		kind = "image/jpeg"
+	case "mp4":
+		kind = "video/mp4"
+	}
+	w, h := p.Images[i].Spec.Size()
+	return map[string]any{"id": p.slug(i), "title": CanaryTitle, "description": nil, "type": kind, "animated": ext == "gif" || ext == "mp4",
+		"width": w, "height": h, "account_url": CanaryAuthor, "link": p.imageURL(i)}
+}
+
+// imgurAddresses are those of image i at the API.
+func (p Post) imgurAddresses(i int) []variant {
+	all := []variant{{host: imgurAPIHost, path: "/3/image/" + p.slug(i)}}
+	if p.Kind == KindImgurAlbum && i == 0 {
+		all = append(all, variant{host: imgurAPIHost, path: "/3/album/" + p.album()})
+	}
+	return all
+}
+
+// album is the id of the post's album at imgur.
+func (p Post) album() string { return base36(hash64(string(p.ID), "album"), 7) }
+
+func imgurAnswer(data any) *reply {
+	b, err := marshal(map[string]any{"data": data, "success": true, "status": 200})
+	if err != nil {
+		return drawFailed(err)
+	}
+	return newReply(http.StatusOK, "application/json", b)
+}
+
+func imgurError(status int, text string) *reply {
+	return newReply(status, "application/json", fmt.Appendf(nil,
+		`{"data":{"error":%q,"request":"/3/","method":"GET"},"success":false,"status":%d}`, text, status))
+}
+
+// credited puts the headers of imgur's rate limit on an answer. The user's hour is the
+// emulator's window, which ends in reset seconds.
+func (s *Server) credited(rep *reply, left, reset int) *reply {
+	end := s.opt.Now().Add(time.Duration(reset) * time.Second).Unix()
+	return rep.with("X-RateLimit-UserLimit", strconv.Itoa(imgurUserCredits), "X-RateLimit-UserRemaining", strconv.Itoa(left),
+		"X-RateLimit-UserReset", strconv.FormatInt(end, 10),
+		"X-RateLimit-ClientLimit", strconv.Itoa(imgurClientCredits), "X-RateLimit-ClientRemaining", strconv.Itoa(imgurClientCredits-imgurUserCredits+left))
+}
+
+// ImgurCredits sends these remaining credits of the user and of the app with imgur's answer;
+// the user's come back after the time reset.
+func ImgurCredits(user, client int, reset time.Duration) FaultKind {
+	return FaultKind{name: "imgur credits", change: func(s *Server, _ *http.Request, rep *reply) {
+		rep.with("X-RateLimit-UserRemaining", strconv.Itoa(user), "X-RateLimit-ClientRemaining", strconv.Itoa(client),
+			"X-RateLimit-UserReset", strconv.FormatInt(s.opt.Now().Add(reset).Unix(), 10))
+	}}
+}
+
+// ImgurUnknown is the 404 of imgur's API.
+func ImgurUnknown() FaultKind {
+	return instead("imgur unknown", func() *reply { return imgurError(http.StatusNotFound, "Unable to find an image with the id") })
+}
+
+// ImgurBadClient is the 403 of imgur's API for a client id that it does not know.
+func ImgurBadClient() FaultKind {
+	return instead("imgur bad client", func() *reply { return imgurError(http.StatusForbidden, "Invalid client_id") })
+}
