@@ -20,12 +20,22 @@ const candidate manifest.Outcome = ""
 // record gives the same outcome.
 type judge struct {
 	policy     policy.Policy
-	tombstones map[manifest.PostID]manifest.Tombstone
+	tombstones map[manifest.PostID]workspace.Tombstone // those that hold
+	shared     map[string]bool                         // images that came from too many URLs (workspace.SharedImages)
 	now        time.Time
 }
 
+// judge is the outcome of a record as far as it can be told while the run goes on.
 func (r *run) judge(rec workspace.Record) manifest.Result {
-	return judge{r.Policy, r.buried, r.Now()}.outcome(rec)
+	return judge{policy: r.Policy, tombstones: r.buried, now: r.Now()}.outcome(rec)
+}
+
+// sharedImages are the images that the policy's suspect_after takes for stand-ins.
+func sharedImages(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (map[string]bool, error) {
+	if p.Images.SuspectAfter == 0 {
+		return nil, nil
+	}
+	return ws.SharedImages(ctx, p.Images.SuspectAfter)
 }
 
 // outcome returns the outcome that everything before dedupe and language decides, or
@@ -58,6 +68,9 @@ func (j judge) outcome(rec workspace.Record) manifest.Result {
 		res.Outcome, res.Reason = manifest.Failed, "absent_once"
 	case rec.Image == nil && rec.Trouble != nil:
 		res.Outcome, res.Reason, res.Detail = rec.Trouble.Outcome, rec.Trouble.Reason, rec.Trouble.Detail
+	case rec.Image != nil && j.shared[rec.Image.OriginalSHA256]:
+		res.Outcome, res.Reason = manifest.Placeholder, "suspected_placeholder"
+		res.Detail = fmt.Sprintf("the same bytes came from %d or more different URLs", j.policy.Images.SuspectAfter)
 	case rec.Image == nil || rec.Reading == nil:
 		res.Outcome = manifest.Pending
 	case rec.Reading.Failed != nil:
@@ -74,7 +87,7 @@ func (j judge) outcome(rec workspace.Record) manifest.Result {
 
 // buried is the outcome of an entry whose post has a tombstone. What Reddit says now is the
 // reason while it agrees; a post that came back stays out all the same.
-func (j judge) buried(res manifest.Result, p workspace.Post, stone manifest.Tombstone) manifest.Result {
+func (j judge) buried(res manifest.Result, p workspace.Post, stone workspace.Tombstone) manifest.Result {
 	res.Outcome, res.Reason = outcomeOf(stone.State), "tombstone"
 	if p.State == stone.State {
 		res.Reason = p.Reason
@@ -104,7 +117,11 @@ type near struct {
 // decide gives every entry its outcome and stores them all.
 func (r *run) decide(ctx context.Context) error {
 	r.Progress.stage("dedupe")
-	j := judge{r.Policy, r.buried, r.Now()}
+	shared, err := sharedImages(ctx, r.Workspace, r.Policy)
+	if err != nil {
+		return err
+	}
+	j := judge{policy: r.Policy, tombstones: r.buried, shared: shared, now: r.Now()}
 	nears, err := r.findNear(ctx, j)
 	if err != nil {
 		return err

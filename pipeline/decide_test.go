@@ -31,12 +31,12 @@ func TestOutcome(t *testing.T) {
 	stale.LiveAt = old
 	withheld := post(manifest.StateRemoved, "moderator")
 	withheld.Withheld = true
-	buried := map[manifest.PostID]manifest.Tombstone{key.ID: {ID: key.ID, State: manifest.StateRemoved, Time: old}}
+	buried := map[manifest.PostID]workspace.Tombstone{key.ID: {Tombstone: manifest.Tombstone{ID: key.ID, State: manifest.StateRemoved, Time: old}}}
 
 	tests := []struct {
 		name       string
 		rec        workspace.Record
-		tombstones map[manifest.PostID]manifest.Tombstone
+		tombstones map[manifest.PostID]workspace.Tombstone
 		want       result
 	}{
 		{"never asked", workspace.Record{}, nil, result{manifest.Pending, ""}},
@@ -54,12 +54,14 @@ func TestOutcome(t *testing.T) {
 		{"live, whole", workspace.Record{Post: live, Image: image, Reading: reading}, nil, result{candidate, ""}},
 		{"live, absent from the last answer", workspace.Record{Post: absent, Image: image, Reading: reading}, nil, result{manifest.Failed, "absent_once"}},
 		{"live, but asked too long ago", workspace.Record{Post: stale, Image: image, Reading: reading}, nil, result{manifest.Failed, "not_rechecked"}},
+		{"live, same bytes as many others", workspace.Record{Post: live, Image: &workspace.Image{OriginalSHA256: "shared"}, Reading: reading}, nil,
+			result{manifest.Placeholder, "suspected_placeholder"}},
 		{"came back under a tombstone", workspace.Record{Post: live, Image: image, Reading: reading}, buried, result{manifest.Removed, "tombstone"}},
 		{"removed under a tombstone", workspace.Record{Post: post(manifest.StateRemoved, "spam_filter")}, buried, result{manifest.Removed, "spam_filter"}},
 	}
 	for _, tt := range tests {
 		tt.rec.Entry.Key = key
-		got := judge{policy.Default(), tt.tombstones, now}.outcome(tt.rec)
+		got := judge{policy: policy.Default(), tombstones: tt.tombstones, shared: map[string]bool{"shared": true}, now: now}.outcome(tt.rec)
 		if diff := cmp.Diff(tt.want, result{got.Outcome, got.Reason}); diff != "" {
 			t.Errorf("%s: outcome (-want +got):\n%s", tt.name, diff)
 		}

@@ -1,13 +1,13 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/bits"
-	"net/url"
 	"slices"
 	"strconv"
 	"sync"
@@ -59,14 +59,14 @@ func (r *run) gather(ctx context.Context) error {
 		r.queues.fetch[host.Name] = jobs
 		for range host.Concurrency {
 			senders.Add(1)
-			g.Go(func() error {
+			guarded(g, func() error {
 				defer senders.Done()
 				return work(running, r, jobs, r.fetch)
 			})
 		}
 	}
 	senders.Add(1)
-	g.Go(func() error {
+	guarded(g, func() error {
 		defer senders.Done()
 		defer func() {
 			for _, jobs := range r.queues.fetch {
@@ -75,13 +75,13 @@ func (r *run) gather(ctx context.Context) error {
 		}()
 		return r.resolve(running)
 	})
-	g.Go(func() error {
+	guarded(g, func() error {
 		senders.Wait()
 		close(r.queues.read)
 		return nil
 	})
 	for range r.Workers {
-		g.Go(func() error { return work(running, r, r.queues.read, r.read) })
+		guarded(g, func() error { return work(running, r, r.queues.read, r.read) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -90,6 +90,11 @@ func (r *run) gather(ctx context.Context) error {
 		return ErrInterrupted
 	}
 	return nil
+}
+
+// guarded starts f in the group; that f panics is its error.
+func guarded(g *errgroup.Group, f func() error) {
+	g.Go(func() error { return Guard(f) })
 }
 
 // work does the jobs of one queue until it is closed. A stopped run lets the queue run dry
@@ -148,7 +153,7 @@ func (r *run) handOn(ctx context.Context, p workspace.Post, answer reddit.Answer
 func (r *run) assign(ctx context.Context, rec workspace.Record, post reddit.Post) error {
 	c := post.Image(rec.Key.Image)
 	if c.Fault != nil {
-		if rec.Image != nil && c.Fault.Outcome.Retryable() {
+		if rec.Image != nil && (c.Fault.Outcome.Retryable() || c.Fault.Reason == reddit.ReasonImgurPage) {
 			return r.readIfStale(ctx, rec) // the image is here; only its place is unclear now
 		}
 		return r.lose(ctx, rec.Key, "", c.Fault)
@@ -168,15 +173,11 @@ func (r *run) assign(ctx context.Context, rec workspace.Record, post reddit.Post
 		r.settled(rec.Key, manifest.Result{Outcome: t.Outcome, Reason: t.Reason})
 		return nil
 	}
-	u, err := url.Parse(c.URL)
-	if err != nil {
-		return r.lose(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_url"})
-	}
-	host, ok := r.Policy.Host(u.Hostname())
+	jobs, ok := r.queues.fetch[c.Host]
 	if !ok {
 		return r.lose(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"})
 	}
-	return send(ctx, r, r.queues.fetch[host.Name], fetchJob{entry: rec.Entry, candidate: c, source: source})
+	return send(ctx, r, jobs, fetchJob{entry: rec.Entry, candidate: c, source: source})
 }
 
 // attempt names all that decides how a download ends: when none of it changed, neither does
@@ -234,6 +235,9 @@ func (r *run) fetchSettings() string {
 	for _, h := range im.Hosts {
 		s += " " + h.Name
 	}
+	for _, p := range im.Placeholders {
+		s += fmt.Sprintf(" %+v", p)
+	}
 	return s
 }
 
@@ -266,9 +270,15 @@ func damagedFile() *policy.Fault {
 
 // fetch downloads one image, checks it and stores it.
 func (r *run) fetch(ctx context.Context, j fetchJob) error {
+	if err := r.access(); err != nil {
+		return err
+	}
 	d, err := r.Reddit.Download(ctx, j.candidate)
 	if err == nil {
 		err = r.admit(ctx, j, d)
+	}
+	if undecodable(err) {
+		err = r.fetchAgain(ctx, j, d, err)
 	}
 	var f *policy.Fault
 	if errors.As(err, &f) {
@@ -278,6 +288,27 @@ func (r *run) fetch(ctx context.Context, j fetchJob) error {
 		return fmt.Errorf("fetch the image of %s: %w", j.entry.ID, err)
 	}
 	return nil
+}
+
+func undecodable(err error) bool {
+	var f *policy.Fault
+	return errors.As(err, &f) && f.Outcome == manifest.Invalid && (f.Reason == "undecodable" || f.Reason == "bad_container")
+}
+
+// fetchAgain downloads an image once more that did not decode. The same bytes twice are what the
+// host has; others mean that one of the two was cut or spoiled on its way.
+func (r *run) fetchAgain(ctx context.Context, j fetchJob, first reddit.Download, trouble error) error {
+	d, err := r.Reddit.Download(ctx, j.candidate)
+	switch {
+	case err != nil:
+		return err
+	case bytes.Equal(d.Body, first.Body):
+		return trouble
+	}
+	if err = r.admit(ctx, j, d); undecodable(err) {
+		return &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_on_its_way", Detail: "two downloads gave different bytes, and neither decodes"}
+	}
+	return err
 }
 
 // admit strips, decodes, hashes and compares a downloaded image, stores it and sends it to
@@ -310,6 +341,9 @@ func (r *run) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
 	if err := r.Workspace.StoreImage(ctx, j.entry.Key, body, img); err != nil {
 		return err
 	}
+	r.stored.Lock()
+	r.stored.posts[j.entry.ID] = true
+	r.stored.Unlock()
 	r.Progress.fetched()
 	return send(ctx, r, r.queues.read, readJob{key: j.entry.Key, image: img})
 }
@@ -333,21 +367,27 @@ func decodeAndHash(body []byte) (dedupe.Hash, error) {
 }
 
 // compare holds an image against the digests that the manifest names. The sha256 may be that
-// of the image as it was downloaded or as rehydrate stores it.
+// of the image as it was downloaded or as rehydrate stores it. Where the manifest has a phash,
+// a fault says how far from it the image is: one that was only encoded anew is near.
 func (r *run) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
-	if e.SHA256 != "" && e.SHA256 != img.OriginalSHA256 && e.SHA256 != img.SHA256 {
-		return &policy.Fault{Outcome: manifest.Changed, Reason: "sha256",
-			Detail: "the image has sha256 " + img.OriginalSHA256}
-	}
+	distance, radius := 0, r.Policy.Dedupe.HashRadius
 	if e.PHash != "" {
 		want, err := strconv.ParseUint(e.PHash, 16, 64)
 		if err != nil {
 			return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_phash", Detail: e.PHash}
 		}
-		if d := bits.OnesCount64(want ^ img.PHash); d > r.Policy.Dedupe.HashRadius {
-			return &policy.Fault{Outcome: manifest.Changed, Reason: "phash",
-				Detail: fmt.Sprintf("the image is %d bits from the manifest's phash, %d are allowed", d, r.Policy.Dedupe.HashRadius)}
+		distance = bits.OnesCount64(want ^ img.PHash)
+	}
+	if e.SHA256 != "" && e.SHA256 != img.OriginalSHA256 && e.SHA256 != img.SHA256 {
+		f := &policy.Fault{Outcome: manifest.Changed, Reason: "sha256", Detail: "the image has sha256 " + img.OriginalSHA256}
+		if e.PHash != "" {
+			f.Detail += fmt.Sprintf(" and is %d bits from the manifest's phash", distance)
 		}
+		return f
+	}
+	if distance > radius {
+		return &policy.Fault{Outcome: manifest.Changed, Reason: "phash",
+			Detail: fmt.Sprintf("the image is %d bits from the manifest's phash, %d are allowed", distance, radius)}
 	}
 	return nil
 }

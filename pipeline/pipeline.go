@@ -16,7 +16,8 @@
 //     not fetched again. When more posts than the policy's share
 //     vanish in one sweep they are withheld from the dataset instead, and nothing is
 //     erased, until the operator confirms.
-//   - No row is exported whose post was last seen live longer ago than the policy allows.
+//   - No row is exported whose post was last seen live longer ago than the policy allows, nor
+//     one whose image was fetched in this run and whose post was not seen live after that.
 //
 // # What runs concurrently
 //
@@ -41,6 +42,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"rehydrate/manifest"
@@ -72,6 +74,9 @@ type Config struct {
 	// Rehearsal marks the workspace as one of made-up posts: a real run refuses it, and a
 	// rehearsal refuses a real one.
 	Rehearsal bool
+	// Access tells whether images may be fetched and rows exported at a time: its error stops
+	// the run. nil where no grant is needed.
+	Access func(now time.Time) error
 	// Retry names outcomes and reasons that are final but to be tried again.
 	Retry []string
 	// Stop, when closed, makes the run finish what is in flight and return ErrInterrupted.
@@ -94,15 +99,22 @@ const (
 // run is one call of Run: the configuration and what the stages share.
 type run struct {
 	Config
-	buried map[manifest.PostID]manifest.Tombstone // the workspace's, the release's among them
+	buried map[manifest.PostID]workspace.Tombstone // those that hold, the release's among them
 	engine ocr.Engine
 	queues *queues
 	// The resolver alone uses these, until it has ended.
 	live     int                      // posts that were live when the run began
 	withheld map[manifest.PostID]bool // posts that were withheld then
 	erased   int                      // posts that this run erased without a confirmation
+	abouts   map[string]policy.Community
+	looks    int // how often it asked about posts
 	// unanswered are the posts that Reddit gave no verdict on in this run.
 	unanswered map[manifest.PostID]bool
+	// stored are the posts of which this run stored an image.
+	stored struct {
+		sync.Mutex
+		posts map[manifest.PostID]bool
+	}
 }
 
 // Run does the whole job and returns the summary of what became of every entry. The
@@ -116,7 +128,11 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	if c.Progress == nil {
 		c.Progress = NewProgress(nil)
 	}
-	r := &run{Config: c, engine: c.OCR.Engine(), unanswered: map[manifest.PostID]bool{}}
+	r := &run{Config: c, engine: c.OCR.Engine(), unanswered: map[manifest.PostID]bool{}, abouts: map[string]policy.Community{}}
+	r.stored.posts = map[manifest.PostID]bool{}
+	if err := r.access(); err != nil {
+		return Summary{}, err
+	}
 	began := c.Now()
 	if err := r.open(ctx); err != nil {
 		return Summary{}, err
@@ -131,6 +147,8 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	}
 	s.Elapsed = c.Now().Sub(began)
 	s.Files, s.Unchanged, s.Unverified = exported.files, exported.unchanged, len(r.unanswered)
+	calls := c.Reddit.Calls()
+	s.Calls, s.Looks = &calls, &exported.looks
 	return s, nil
 }
 
@@ -215,16 +233,15 @@ func (r *run) open(ctx context.Context) error {
 	if err := notePolicy(ctx, r.Workspace, r.Policy); err != nil {
 		return err
 	}
-	if err := r.Workspace.AddTombstones(ctx, r.Tombstones); err != nil {
+	published := make([]workspace.Tombstone, len(r.Tombstones))
+	for i, t := range r.Tombstones {
+		published[i].Tombstone = t
+	}
+	if err := r.Workspace.AddTombstones(ctx, published); err != nil {
 		return fmt.Errorf("take over the release's tombstones: %w", err)
 	}
-	all, err := r.Workspace.Tombstones(ctx)
-	if err != nil {
+	if err := r.exhume(ctx); err != nil {
 		return err
-	}
-	r.buried = make(map[manifest.PostID]manifest.Tombstone, len(all))
-	for _, t := range all {
-		r.buried[t.ID] = t
 	}
 	// Content of a tombstoned post can be here when the release's list grew or a backup came
 	// back: Sweep erases it before anything else happens.
@@ -260,6 +277,14 @@ type LossError struct{ Images, Of int }
 
 func (e *LossError) Error() string {
 	return fmt.Sprintf("the manifest no longer names %d of the %d images in the workspace", e.Images, e.Of)
+}
+
+// access returns why this run may neither fetch nor export now, or nil.
+func (r *run) access() error {
+	if r.Access == nil {
+		return nil
+	}
+	return r.Access(r.Now())
 }
 
 // stopping reports whether the run was asked to stop.

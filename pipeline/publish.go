@@ -38,17 +38,25 @@ type export struct {
 type exported struct {
 	files     []workspace.File
 	unchanged bool
+	looks     Looks // of the run until then
 }
 
 // publish writes outcomes.csv and the dataset from answers that are fresh enough.
 func (r *run) publish(ctx context.Context) (exported, error) {
-	if err := r.askStale(ctx); err != nil {
+	looks := Looks{Resolve: r.looks}
+	if err := r.lastLook(ctx); err != nil {
 		return exported{}, err
 	}
+	looks.Last = r.looks - looks.Resolve
 	if r.stopping() {
 		return exported{}, ErrInterrupted
 	}
-	return r.write(ctx)
+	if err := r.access(); err != nil {
+		return exported{}, err
+	}
+	out, err := r.write(ctx)
+	out.looks = looks
+	return out, err
 }
 
 // write decides every outcome and writes outcomes.csv and the dataset.
@@ -98,30 +106,17 @@ func (r *run) dropDamaged(ctx context.Context) error {
 	return nil
 }
 
-// askStale asks again about posts last seen live so long ago that their rows may not be
-// exported: a run can take longer than the policy's recheck_within.
-func (r *run) askStale(ctx context.Context) error {
-	stale := func(p workspace.Post) bool {
-		return p.State == manifest.StateLive && r.Policy.Stale(p.LiveAt, r.Now())
+// lastLook asks again about the posts whose rows may not be exported as they are: those last
+// seen live so long ago that it does not count, because a run can take longer than the policy's
+// recheck_within, and those of which an image was stored in this run, because a post can be
+// removed between the answer and the download. A finished workspace needs none.
+func (r *run) lastLook(ctx context.Context) error {
+	due := func(p workspace.Post) bool {
+		return p.State == manifest.StateLive && (r.stored.posts[p.ID] || r.Policy.Stale(p.LiveAt, r.Now()))
 	}
-	found := false
-	for p, err := range r.Workspace.Posts(ctx) {
-		if err != nil {
-			return err
-		}
-		if found = stale(p); found {
-			break
-		}
-	}
-	if !found {
-		return nil
-	}
-	s := &sweep{}
+	r.Progress.stage("last look before the export")
 	noMore := func(context.Context, workspace.Post, reddit.Answer) error { return nil }
-	if err := r.askAll(ctx, s, stale, noMore); err != nil || r.stopping() {
-		return err
-	}
-	return r.settle(ctx)
+	return r.sweep(ctx, &sweep{then: noMore}, due)
 }
 
 // export writes outcomes.csv and, when anything in it changed, the dataset.

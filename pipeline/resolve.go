@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"strings"
 	"time"
 
 	"rehydrate/manifest"
@@ -17,6 +17,7 @@ import (
 type sweep struct {
 	absent int              // posts absent for the first time
 	silent []workspace.Post // posts in answers that held nothing at all
+	then   nextStep         // where a post goes when its answer is recorded
 	// witness is a post that Reddit answered for in this sweep, a live one if there is any.
 	// An answer that holds it shows that what else was asked for is missing.
 	witness *workspace.Post
@@ -51,19 +52,23 @@ func (r *run) takeStock(ctx context.Context) error {
 // again about those that were absent, and settles what is newly gone.
 func (r *run) resolve(ctx context.Context) error {
 	r.Progress.stage("ask, fetch and read")
-	s := &sweep{}
 	if err := r.takeStock(ctx); err != nil {
 		return err
 	}
-	if err := r.askAll(ctx, s, everyPost, r.handOn); err != nil {
-		return err
-	}
-	r.Progress.stage("fetch and read")
-	if err := r.askSilent(ctx, s); err != nil {
-		return err
-	}
-	if err := r.lookAgain(ctx, s); err != nil {
-		return err
+	return r.sweep(ctx, &sweep{then: r.handOn}, everyPost)
+}
+
+// sweep asks about the posts that want selects until each has an answer or none is to be had,
+// and settles what is newly gone.
+func (r *run) sweep(ctx context.Context, s *sweep, want func(workspace.Post) bool) error {
+	for _, part := range []func() error{
+		func() error { return r.askAll(ctx, s, want) },
+		func() error { return r.askSilent(ctx, s) },
+		func() error { return r.lookAgain(ctx, s) },
+	} {
+		if err := part(); err != nil {
+			return err
+		}
 	}
 	if r.stopping() {
 		// Half a sweep can't tell a mass removal from a few: what is gone stays withheld.
@@ -78,15 +83,8 @@ func everyPost(workspace.Post) bool { return true }
 // empty when there was none.
 type nextStep func(context.Context, workspace.Post, reddit.Answer) error
 
-// A look is one kind of asking.
-type look struct {
-	// second says that a first absence was at least the policy's pause ago.
-	second bool
-	then   nextStep
-}
-
 // askAll asks about the posts that want selects, as many as one request takes at a time.
-func (r *run) askAll(ctx context.Context, s *sweep, want func(workspace.Post) bool, then nextStep) error {
+func (r *run) askAll(ctx context.Context, s *sweep, want func(workspace.Post) bool) error {
 	batch := make([]workspace.Post, 0, reddit.MaxLook)
 	for p, err := range r.Workspace.Posts(ctx) {
 		if err != nil {
@@ -101,7 +99,7 @@ func (r *run) askAll(ctx context.Context, s *sweep, want func(workspace.Post) bo
 		if batch = append(batch, p); len(batch) < reddit.MaxLook {
 			continue
 		}
-		if err := r.ask(ctx, s, batch, look{then: then}); err != nil {
+		if err := r.ask(ctx, s, batch, false); err != nil {
 			return err
 		}
 		batch = batch[:0]
@@ -109,7 +107,7 @@ func (r *run) askAll(ctx context.Context, s *sweep, want func(workspace.Post) bo
 	if len(batch) == 0 || r.stopping() {
 		return nil
 	}
-	return r.ask(ctx, s, batch, look{then: then})
+	return r.ask(ctx, s, batch, false)
 }
 
 // askSilent asks once more about the posts whose answer held nothing at all, now beside the
@@ -122,13 +120,13 @@ func (r *run) askSilent(ctx context.Context, s *sweep) error {
 		batch := silent[:n]
 		silent = silent[n:]
 		if s.witness != nil {
-			if err := r.ask(ctx, s, batch, look{then: r.handOn}); err != nil {
+			if err := r.ask(ctx, s, batch, false); err != nil {
 				return err
 			}
 			continue
 		}
 		for _, p := range batch {
-			if err := r.handOn(ctx, p, reddit.Answer{}); err != nil {
+			if err := s.then(ctx, p, reddit.Answer{}); err != nil {
 				return err
 			}
 		}
@@ -149,7 +147,7 @@ func (r *run) lookAgain(ctx context.Context, s *sweep) error {
 		if len(batch) == 0 || r.stopping() {
 			return nil
 		}
-		err := r.ask(ctx, s, batch, look{second: true, then: r.handOn})
+		err := r.ask(ctx, s, batch, true)
 		batch = batch[:0]
 		return err
 	}
@@ -187,8 +185,9 @@ func (r *run) pause(ctx context.Context, d time.Duration) error {
 }
 
 // ask asks about one batch, records what was said, and takes each post to its next step. Where
-// there is room the witness is asked about as well; its answer is not used again.
-func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, l look) error {
+// there is room the witness is asked about as well; its answer is not used again. second says
+// that a first absence was at least the policy's pause ago.
+func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, second bool) error {
 	ids := make([]manifest.PostID, 0, len(batch)+1)
 	for _, p := range batch {
 		ids = append(ids, p.ID)
@@ -196,6 +195,7 @@ func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, l look)
 	if s.witness != nil && len(ids) < reddit.MaxLook {
 		ids = append(ids, s.witness.ID)
 	}
+	r.looks++
 	answer, err := r.Reddit.Look(ctx, ids)
 	var none *reddit.Unanswered
 	switch {
@@ -205,9 +205,12 @@ func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, l look)
 		return fmt.Errorf("ask Reddit about %d posts: %w", len(ids), err)
 	}
 	// Only when the witness was not in it may an empty answer mean that all are absent.
-	silent := !l.second && none != nil && none.Reason == reddit.ReasonEmptyListing && len(ids) == len(batch)
-	updated := r.judgeBatch(s, batch, answer, none, l.second)
+	silent := !second && none != nil && none.Reason == reddit.ReasonEmptyListing && len(ids) == len(batch)
+	updated := r.judgeBatch(s, batch, answer, none, second)
 	if err := r.record(ctx, updated); err != nil {
+		return err
+	}
+	if err := r.explainAbsence(ctx, batch, updated); err != nil {
 		return err
 	}
 	r.Progress.asked(len(answer.Posts))
@@ -216,10 +219,10 @@ func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, l look)
 		return nil
 	}
 	for _, p := range updated {
-		if !l.second && awaitsSecondLook(p) {
+		if !second && awaitsSecondLook(p) {
 			continue
 		}
-		if err := l.then(ctx, p, answer); err != nil {
+		if err := s.then(ctx, p, answer); err != nil {
 			return err
 		}
 	}
@@ -238,7 +241,7 @@ func (r *run) judgeBatch(s *sweep, batch []workspace.Post, answer reddit.Answer,
 		delete(r.unanswered, p.ID)
 		switch found, ok := answer.Posts[p.ID]; {
 		case ok:
-			updated[i] = r.seen(s, p, policy.Judge(found.Facts), now)
+			updated[i] = r.seen(s, p, found, now)
 		case absent[p.ID]:
 			updated[i] = r.missing(s, p, now, second)
 		case none != nil:
@@ -252,11 +255,19 @@ func (r *run) judgeBatch(s *sweep, batch []workspace.Post, answer reddit.Answer,
 	return updated
 }
 
-// seen is the post p after an answer that held it.
-func (r *run) seen(s *sweep, p workspace.Post, v policy.Verdict, now time.Time) workspace.Post {
+// seen is the post p after an answer that held it. Where it was made is kept only while it is
+// not gone.
+func (r *run) seen(s *sweep, p workspace.Post, found reddit.Post, now time.Time) workspace.Post {
+	v := policy.Judge(found.Facts)
 	after := workspace.Post{ID: p.ID, State: v.State, Reason: v.Reason, CheckedAt: now, LiveAt: p.LiveAt}
+	if !v.State.Gone() {
+		after.Subreddit, _ = manifest.Subreddit(found.Subreddit)
+	}
 	if v.State == manifest.StateLive {
 		after.LiveAt = now
+	}
+	if strings.HasPrefix(string(v.Reason), policy.OtherReason) {
+		r.Log.Warn("reddit gives a reason for a removal that is not known here; it counts as a removal", "id", p.ID, "reason", v.Reason)
 	}
 	if s.witness == nil || s.witness.State != manifest.StateLive {
 		s.witness = &after
@@ -284,7 +295,32 @@ func (r *run) missing(s *sweep, p workspace.Post, now time.Time, second bool) wo
 		return after
 	}
 	return r.weigh(p, workspace.Post{ID: p.ID, State: manifest.StateUnavailable, Reason: "absent_twice",
-		CheckedAt: now, LiveAt: p.LiveAt, AbsentAt: p.AbsentAt})
+		CheckedAt: now, LiveAt: p.LiveAt, AbsentAt: p.AbsentAt, Subreddit: p.Subreddit})
+}
+
+// explainAbsence asks, for each post that has just become unavailable and of which it is known
+// where it was made, whether that place is banned or private. It only says why.
+func (r *run) explainAbsence(ctx context.Context, before, after []workspace.Post) error {
+	var explained []workspace.Post
+	for i, p := range after {
+		if p.State != manifest.StateUnavailable || before[i].State == p.State || p.Subreddit == "" {
+			continue
+		}
+		about, asked := r.abouts[p.Subreddit]
+		if !asked {
+			var err error
+			if about, err = r.Reddit.About(ctx, p.Subreddit); err != nil {
+				return fmt.Errorf("ask Reddit about the subreddit of %s: %w", p.ID, err)
+			}
+			r.abouts[p.Subreddit] = about
+		}
+		if v := policy.JudgeAbsent(about); v.Reason != p.Reason {
+			p.Reason = v.Reason
+			after[i] = p
+			explained = append(explained, p)
+		}
+	}
+	return r.Workspace.SetPosts(ctx, explained)
 }
 
 // awaitsSecondLook reports whether p was absent and is to be asked about again.
@@ -319,92 +355,5 @@ func (r *run) record(ctx context.Context, posts []workspace.Post) error {
 			fresh = append(fresh, p)
 		}
 	}
-	return r.bury(ctx, fresh)
-}
-
-// bury puts a tombstone on each post that was removed or deleted. An unavailable post gets
-// none: a private community can open again.
-func (r *run) bury(ctx context.Context, posts []workspace.Post) error {
-	var stones []manifest.Tombstone
-	for _, p := range posts {
-		old, have := r.buried[p.ID]
-		if p.State == manifest.StateUnavailable || have && (old.State == p.State || old.State == manifest.StateDeleted) {
-			continue
-		}
-		stones = append(stones, manifest.Tombstone{ID: p.ID, State: p.State, Time: p.CheckedAt})
-	}
-	if len(stones) == 0 {
-		return nil
-	}
-	if err := r.Workspace.AddTombstones(ctx, stones); err != nil {
-		return err
-	}
-	for _, t := range stones {
-		if _, have := r.buried[t.ID]; !have || t.State == manifest.StateDeleted {
-			r.buried[t.ID] = t
-		}
-	}
-	return nil
-}
-
-// massRemovalKey is the workspace's note of a mass removal that waits for confirmation: how
-// many posts it would take.
-const massRemovalKey = "mass_removal"
-
-// settle erases what is gone and was live, or leaves it withheld when it is, with what this
-// run has erased already, more than one post and more than the policy's share of the posts that
-// were live: that much at once looks like an outage, a single post does not. The operator's
-// confirmation covers the posts that were withheld when the run began, and no others.
-//
-// The tombstone is written first: a run killed after it erases the rest when it opens the
-// workspace again.
-func (r *run) settle(ctx context.Context) error {
-	var confirmed, fresh []workspace.Post
-	for p, err := range r.Workspace.Posts(ctx) {
-		if err != nil {
-			return err
-		}
-		switch _, buried := r.buried[p.ID]; {
-		case !p.Withheld || !p.State.Gone() || buried:
-		case r.ConfirmRemovals && r.withheld[p.ID]:
-			confirmed = append(confirmed, p)
-		default:
-			fresh = append(fresh, p)
-		}
-	}
-	going, note := append(confirmed, fresh...), ""
-	limit := max(1, r.Policy.Reddit.MassRemovalShare*float64(r.live))
-	if n := len(fresh); n > 0 && float64(n+r.erased) > limit {
-		r.Log.Warn("mass removal withheld", "gone", n, "were_live", r.live)
-		going, note = confirmed, strconv.Itoa(n)
-	} else {
-		r.erased += n
-	}
-	if err := r.noteMassRemoval(ctx, note); err != nil {
-		return err
-	}
-	if err := r.bury(ctx, going); err != nil {
-		return err
-	}
-	for i := range going {
-		going[i].Withheld = false
-	}
-	if err := r.Workspace.SetPosts(ctx, going); err != nil {
-		return err
-	}
-	for _, p := range going {
-		if err := r.Workspace.Erase(ctx, p.ID); err != nil {
-			return fmt.Errorf("erase %s: %w", p.ID, err)
-		}
-	}
-	return nil
-}
-
-// noteMassRemoval stores massRemovalKey where it changes.
-func (r *run) noteMassRemoval(ctx context.Context, note string) error {
-	last, err := r.Workspace.Meta(ctx, massRemovalKey)
-	if err != nil || last == note {
-		return err
-	}
-	return r.Workspace.SetMeta(ctx, massRemovalKey, note)
+	return errors.Join(r.bury(ctx, fresh), r.readmit(ctx, posts))
 }

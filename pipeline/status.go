@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -17,6 +18,7 @@ import (
 type Summary struct {
 	Release  string                   `json:"release"`
 	Entries  int                      `json:"entries"`
+	Posts    int                      `json:"posts"` // different ones; a gallery has several entries
 	Outcomes map[manifest.Outcome]int `json:"outcomes"`
 	Reasons  []Count                  `json:"reasons"`
 	Flagged  int                      `json:"flagged"`  // kept rows that the filters marked (flag mode)
@@ -34,6 +36,15 @@ type Summary struct {
 	Elapsed          time.Duration    `json:"elapsed_ns,omitempty"`
 	Files            []workspace.File `json:"files,omitempty"`
 	Unchanged        bool             `json:"unchanged,omitempty"` // the dataset was already what it had to be
+	Looks            *Looks           `json:"looks,omitempty"`     // how often this run asked about posts
+	Calls            *reddit.Calls    `json:"calls,omitempty"`     // all the requests that it sent
+}
+
+// Looks counts the questions about up to reddit.MaxLook posts each, repetitions of a failed
+// request left out.
+type Looks struct {
+	Resolve int `json:"resolve"` // to resolve every post, second looks included
+	Last    int `json:"last"`    // the last look before the export
 }
 
 // A Count says how many entries have an outcome for a reason.
@@ -61,13 +72,18 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	if err != nil {
 		return Summary{}, err
 	}
-	j := judge{policy: p, tombstones: map[manifest.PostID]manifest.Tombstone{}, now: now}
+	j := judge{policy: p, tombstones: map[manifest.PostID]workspace.Tombstone{}, now: now}
 	for _, t := range stones {
-		j.tombstones[t.ID] = t
+		if !t.Readmitted {
+			j.tombstones[t.ID] = t
+		}
+	}
+	if j.shared, err = sharedImages(ctx, ws, p); err != nil {
+		return Summary{}, err
 	}
 	s := Summary{Release: b.Release, Outcomes: map[manifest.Outcome]int{}, MassRemovalShare: p.Reddit.MassRemovalShare}
 	counts := map[Count]int{}
-	withheld := map[manifest.PostID]bool{}
+	posts := map[manifest.PostID]bool{} // whether they are withheld
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return Summary{}, err
@@ -79,8 +95,11 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		if res.Outcome.Retryable() {
 			s.Retry++
 		}
-		if rec.Post.Withheld {
-			withheld[rec.Post.ID] = true
+		if !posts[rec.ID] {
+			posts[rec.ID] = rec.Post.Withheld
+			if rec.Post.Withheld {
+				s.Withheld++
+			}
 		}
 		if res.Outcome == manifest.Kept {
 			if res.Flagged() {
@@ -93,7 +112,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			}
 		}
 	}
-	s.Withheld = len(withheld)
+	s.Posts = len(posts)
 	mass, err := ws.Meta(ctx, massRemovalKey)
 	if err != nil {
 		return Summary{}, err

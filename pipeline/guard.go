@@ -1,0 +1,27 @@
+package pipeline
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// An InternalError is a mistake in this program: a panic that was caught, so that the
+// workspace is closed and the run ends as with any other error.
+type InternalError struct {
+	Value any    // what the panic was called with
+	Stack []byte // of the goroutine that panicked
+}
+
+func (e *InternalError) Error() string { return fmt.Sprintf("internal error: %v", e.Value) }
+
+// Guard calls f and returns its error, or an *InternalError when f panics. A panic of a
+// goroutine ends the program at once, whoever waits for it: every goroutine that does a
+// run's work goes through here.
+func Guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &InternalError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
