@@ -39,6 +39,8 @@ var rules = []rule{
 		why: "its faults on transparent, empty and flat images are guarded in one place"},
 	{imports: []string{"github.com/schollz/progressbar/...", "github.com/spf13/cobra"}, only: []string{"cmd/rehydrate", "cmd/ocr"},
 		why: "the engine never talks to a terminal"},
+	{imports: []string{"github.com/hiddeco/sshsig", "golang.org/x/crypto/..."}, only: []string{"policy"},
+		why: "what a signature proves is decided in one place"},
 	{use: "os.Exit", only: []string{"cmd/rehydrate", "cmd/ocr"},
 		why: "a library returns errors"},
 	{use: "os.Stdout", only: []string{"cmd/rehydrate", "cmd/ocr"},
@@ -67,7 +69,7 @@ var layers = map[string][]string{
 	"pipeline/dataset":   {"policy", "dedupe", "manifest"},
 	"pipeline": {"pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "manifest"},
-	"cmd/ocr": {"pipeline/ocr", "policy", "manifest"},
+	"cmd/ocr": {"pipeline/ocr", "pipeline/language", "policy", "manifest"},
 	"cmd/rehydrate": {"pipeline", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "manifest"},
 }

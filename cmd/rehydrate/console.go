@@ -23,9 +23,11 @@ const plainEvery = 5 * time.Second
 // written by it alone, so that they never land inside one another. It is safe for
 // concurrent use.
 type console struct {
-	out      io.Writer
-	now      func() time.Time
-	terminal bool
+	out io.Writer
+	now func() time.Time
+	// The bar asks its writer for the width of the screen, so it is given the terminal itself. It
+	// shows words of this program and numbers, nothing that came from outside.
+	terminal *os.File // nil where stderr is none
 
 	mu    sync.Mutex // guards what follows
 	bar   *progressbar.ProgressBar
@@ -34,9 +36,13 @@ type console struct {
 	stage string
 }
 
-func newConsole(out io.Writer, now func() time.Time) *console {
-	f, ok := out.(*os.File)
-	return &console{out: out, now: now, terminal: ok && term.IsTerminal(int(f.Fd()))}
+// newConsole writes to out, which hands on to stderr.
+func newConsole(out, stderr io.Writer, now func() time.Time) *console {
+	c := &console{out: out, now: now}
+	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		c.terminal = f
+	}
+	return c
 }
 
 // Write writes log lines: the bar is cleared first and drawn again below them.
@@ -75,7 +81,7 @@ func (c *console) observe(s pipeline.Snapshot) {
 		c.clear()
 		fmt.Fprintf(c.out, "rehydrate: waiting %s for %s: %s\n", s.Wait.For.Round(time.Second), s.Wait.Host, s.Wait.Reason)
 	}
-	if c.terminal {
+	if c.terminal != nil {
 		c.draw(s)
 		return
 	}
@@ -87,7 +93,7 @@ func (c *console) observe(s pipeline.Snapshot) {
 
 func (c *console) draw(s pipeline.Snapshot) {
 	if c.bar == nil {
-		c.bar = progressbar.NewOptions(s.Total, progressbar.OptionSetWriter(c.out),
+		c.bar = progressbar.NewOptions(s.Total, progressbar.OptionSetWriter(c.terminal),
 			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetElapsedTime(true))

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,6 +48,11 @@ concurrency = 4
 name = "i.imgur.com"
 requests_per_second = 50
 concurrency = 1
+
+[[images.host]]
+name = "api.imgur.com"
+requests_per_second = 50
+concurrency = 1
 `
 
 func (c *command) demoCommand() *cobra.Command {
@@ -66,6 +72,9 @@ With --release, rehearse a release of your own: the emulator answers for its ids
 made-up posts, most of them live, the others in every state (workspace:
 ./rehydrate-demo/rehearsal, never that of a real run). With --serve it only answers, until interrupted, and
 prints the environment and flags with which run reaches it.
+
+A rehearsal needs neither approval nor grant, whatever the release's policy asks for;
+run does, also against the emulator.
 
 One post of the built-in release stays failed on purpose; its demo ends in 0 all the
 same.` + exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitInterrupted),
@@ -117,13 +126,17 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, serve bo
 	}
 	f.connectTo = []string{emulator.ConnectTo()}
 	f.approval = "DEMO"
-	env := map[string]string{"REDDIT_CLIENT_ID": emulator.ClientID, "REDDIT_CLIENT_SECRET": emulator.Secret, "REDDIT_USERNAME": "demo_user"}
+	env := map[string]string{"REDDIT_CLIENT_ID": emulator.ClientID, "REDDIT_CLIENT_SECRET": emulator.Secret, "REDDIT_USERNAME": "demo_user",
+		"IMGUR_CLIENT_ID": emulator.ImgurClientID}
 	if serve {
 		return c.serve(ctx, f, env, path)
 	}
 	getenv := func(name string) string {
 		if v, ok := env[name]; ok {
 			return v
+		}
+		if _, ok := env[strings.TrimSuffix(name, "_FILE")]; ok {
+			return "" // the user's own are not for the emulator
 		}
 		return c.getenv(name)
 	}
@@ -209,8 +222,8 @@ Next, make a release of your own with rehydrate init, and rehearse it with demo 
 
 // serve keeps the emulator up until the user stops it.
 func (c *command) serve(ctx context.Context, f runFlags, env map[string]string, release string) error {
-	for _, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USERNAME"} {
-		fmt.Fprintf(c.stdout, "export %s=%s\n", name, env[name])
+	for _, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USERNAME", "IMGUR_CLIENT_ID"} {
+		fmt.Fprintf(c.streams.bare, "export %s=%s\n", name, env[name])
 	}
 	self, err := c.executable()
 	if err != nil {

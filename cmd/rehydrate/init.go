@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,26 +15,34 @@ import (
 )
 
 func (c *command) initCommand() *cobra.Command {
-	var file string
+	var (
+		file    string
+		signers []string
+	)
 	cmd := &cobra.Command{
 		Use:   "init DIR --manifest FILE",
 		Short: "Make a release of somebody's CSV, JSONL or Parquet",
 		Long: `Make a release folder of an annotations file: a commented release.toml with guesses
 at what the columns and labels mean, the default policy.toml, an empty
 tombstones.csv, and a copy of the file. Read release.toml and correct it: a guess
-is a guess. Asks nobody; writes only DIR, which must not exist or be empty.` +
+is a guess. Asks nobody; writes only DIR, which must not exist or be empty.
+
+With --signer, nobody fetches or exports the release without a grant that the holder of
+one of these keys signed: release.toml names the keys, policy.toml asks for the grant.` +
 			exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate init my-release --manifest annotations.csv",
-		Args:    exactArgs(1, "one DIR to make"),
+		Example: "  rehydrate init my-release --manifest annotations.csv\n" +
+			"  rehydrate init my-release --manifest annotations.csv --signer ~/.ssh/id_ed25519.pub",
+		Args: exactArgs(1, "one DIR to make"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return c.init(args[0], file)
+			return c.init(args[0], file, signers)
 		},
 	}
 	cmd.Flags().StringVar(&file, "manifest", "", "the annotations `file`: CSV, TSV, JSONL or Parquet")
+	cmd.Flags().StringArrayVar(&signers, "signer", nil, "require a grant, and accept those signed with the key of this OpenSSH public key `file` (.pub; repeatable)")
 	return cmd
 }
 
-func (c *command) init(dir, file string) error {
+func (c *command) init(dir, file string, signers []string) error {
 	if file == "" {
 		return usageError("init needs the annotations file: --manifest FILE")
 	}
@@ -39,12 +50,16 @@ func (c *command) init(dir, file string) error {
 	if err != nil {
 		return asUsage(err)
 	}
+	pol, err := pinSigners(draft, signers)
+	if err != nil {
+		return err
+	}
 	var tombstones bytes.Buffer
 	if err := manifest.WriteTombstones(&tombstones, nil); err != nil {
 		return err
 	}
 	written, err := draft.Write(dir, map[string][]byte{
-		"policy.toml": policy.DefaultTOML(), manifest.TombstonesName: tombstones.Bytes()})
+		"policy.toml": pol, manifest.TombstonesName: tombstones.Bytes()})
 	if err != nil {
 		return err
 	}
@@ -60,7 +75,62 @@ func (c *command) init(dir, file string) error {
 	for _, f := range written {
 		fmt.Fprintf(c.stdout, "wrote %s\n", f)
 	}
+	leave := "--approval REF"
+	if len(signers) > 0 {
+		leave = "--grant FILE"
+	}
 	fmt.Fprintf(c.stdout, "\nRead release.toml, correct its guesses, and fill in name, license and citation. Rehearse it on made-up\n"+
-		"posts: rehydrate demo --release %s. Then: rehydrate run %s --approval REF\n", dir, dir)
+		"posts: rehydrate demo --release %s. Then: rehydrate run %s %s\n", dir, dir, leave)
 	return nil
+}
+
+// pinSigners names the signers in the draft's release.toml, and returns the policy.toml that
+// goes with it: one that requires a grant where there are any.
+func pinSigners(draft *manifest.Draft, files []string) ([]byte, error) {
+	pol := policy.DefaultTOML()
+	if len(files) == 0 {
+		return pol, nil
+	}
+	var pins []manifest.Signer
+	for _, file := range files {
+		pin, err := readSigner(file)
+		if err != nil {
+			return nil, usageError("--signer %s: %w", file, err)
+		}
+		pins = append(pins, pin)
+	}
+	if err := draft.Pin(pins); err != nil {
+		return nil, asUsage(err)
+	}
+	pol = bytes.Replace(pol, []byte(`grant = "optional"`), []byte(`grant = "required"`), 1)
+	p, err := policy.Parse(pol, "policy.toml")
+	if err == nil && !p.Access.GrantRequired {
+		err = errors.New("the default policy has no line for it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("require a grant in policy.toml: %w", err)
+	}
+	return pol, nil
+}
+
+// readSigner reads a public key file. Its comment, or else its name, names the signer. No
+// error repeats what the file holds: it could be a private key.
+func readSigner(file string) (manifest.Signer, error) {
+	b, err := readRegular(file)
+	if err != nil {
+		return manifest.Signer{}, err
+	}
+	fields := strings.Fields(string(b))
+	if bytes.Contains(b, []byte("PRIVATE KEY")) {
+		return manifest.Signer{}, errors.New("this is a private key, which nobody else may see; name the file beside it that ends in .pub")
+	}
+	if len(fields) < 2 || bytes.ContainsRune(bytes.TrimSpace(b), '\n') {
+		return manifest.Signer{}, errors.New("not an OpenSSH public key file: it has one line, such as ssh-ed25519 AAAA... comment")
+	}
+	pin := manifest.Signer{Name: strings.Join(fields[2:], " "), Key: fields[0] + " " + fields[1]}
+	if pin.Name == "" {
+		pin.Name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	}
+	_, err = policy.ParseSigners([]manifest.Signer{pin})
+	return pin, err
 }

@@ -73,7 +73,13 @@ const fastPolicy = demoPolicy
 // newSite starts an emulator that knows posts, and writes a release of annotations.
 func newSite(t *testing.T, annotations string, pol string, posts ...redditemu.Post) *site {
 	t.Helper()
-	emulator, err := redditemu.Start(redditemu.Options{Seed: 1})
+	return newSiteOn(t, redditemu.Options{Seed: 1}, annotations, pol, posts...)
+}
+
+// newSiteOn is newSite with an emulator of its own kind.
+func newSiteOn(t *testing.T, o redditemu.Options, annotations string, pol string, posts ...redditemu.Post) *site {
+	t.Helper()
+	emulator, err := redditemu.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}

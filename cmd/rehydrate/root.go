@@ -18,6 +18,7 @@ import (
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // A process is what a command gets of the world.
@@ -52,7 +53,7 @@ var exitMeanings = []struct {
 	{exitUsage, "usage: a wrong flag, release or manifest; nothing was written"},
 	{exitRetry, "some entries can be retried, Reddit gave no answer, or a mass removal waits for confirmation"},
 	{exitInUse, "the workspace is in use by another run"},
-	{exitRejected, "credentials or approval missing or rejected"},
+	{exitRejected, "credentials, approval or grant missing or rejected"},
 	{exitInterrupted, "interrupted; the same command goes on from there"},
 }
 
@@ -82,8 +83,12 @@ func diagnose(err error) (code int, hint string) {
 		silent   *reddit.Unreachable
 		noOCR    *ocr.StartError
 		loss     *pipeline.LossError
+		internal *pipeline.InternalError
+		grant    *policy.GrantFault
 	)
 	switch {
+	case errors.As(err, &internal):
+		return exitFailed, panicHint
 	case errors.As(err, &p):
 		return p.code, p.hint
 	case errors.Is(err, pipeline.ErrInterrupted), errors.Is(err, context.Canceled):
@@ -92,6 +97,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitUsage, ""
 	case errors.As(err, &denied):
 		return exitRejected, "" // the error itself says what to do
+	case errors.As(err, &grant):
+		return exitRejected, grant.Hint
 	case errors.As(err, &silent):
 		return exitRetry, "" // the error itself says what to do
 	case errors.As(err, &tooLong):
@@ -124,19 +131,25 @@ type command struct {
 	workspace string
 	json      bool
 	verbose   bool
+	streams   streams
 	console   *console
 	log       *slog.Logger
 }
 
 // run is the whole program: it returns the exit status.
 func run(ctx context.Context, p process) int {
-	c := &command{process: p, console: newConsole(p.stderr, p.now)}
-	root := c.root()
-	root.SetArgs(p.args)
-	root.SetIn(p.stdin)
-	root.SetOut(p.stdout)
-	root.SetErr(p.stderr)
-	err := root.ExecuteContext(ctx)
+	out := newStreams(p)
+	defer out.flush()
+	c := &command{process: p, streams: out, console: newConsole(out.stderr, p.stderr, p.now)}
+	c.stdout, c.stderr = out.stdout, out.stderr
+	err := c.execute(func() error {
+		root := c.root()
+		root.SetArgs(c.args)
+		root.SetIn(c.stdin)
+		root.SetOut(c.stdout)
+		root.SetErr(c.stderr)
+		return root.ExecuteContext(ctx)
+	})
 	c.console.done()
 	var quiet exitCode
 	switch {
@@ -157,6 +170,7 @@ func (c *command) complain(err error, code int, hint string) {
 	if hint != "" {
 		fmt.Fprintf(c.stderr, "rehydrate: hint: %s\n", hint)
 	}
+	c.trace(err)
 	if c.json {
 		// The status is the answer; a stdout that can't be written has no other place to go.
 		_ = json.NewEncoder(c.stdout).Encode(map[string]any{"error": err.Error(), "hint": hint, "exit": code})
@@ -198,7 +212,7 @@ shows none, and what was taken down at the source is taken out here.`,
 	flags.BoolVar(&c.json, "json", false, "print one JSON object on stdout instead of text")
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "say more on stderr: retries, waits, each entry")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
-	root.AddCommand(c.demoCommand(), c.initCommand(), c.runCommand(), c.statusCommand())
+	root.AddCommand(c.demoCommand(), c.initCommand(), c.runCommand(), c.statusCommand(), c.grantCommand())
 	return root
 }
 

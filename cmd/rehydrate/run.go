@@ -30,6 +30,7 @@ const approvalHint = "Reddit wants approval before any use of its API, research 
 // runFlags are the flags of `run`, and of `demo`, which runs the same job.
 type runFlags struct {
 	approval        string
+	grant           string
 	connectTo       []string
 	cacert          string
 	ocr             string
@@ -57,16 +58,21 @@ date: posts that were removed since are erased and leave the dataset.
 
 Contacts www.reddit.com, oauth.reddit.com and the policy's image hosts, nothing else.
 Credentials come from REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, or
-from files named by REDDIT_CLIENT_ID_FILE and so on. Writes only into the workspace.` +
+from files named by REDDIT_CLIENT_ID_FILE and so on. Writes only into the workspace.
+
+A release whose policy asks for a grant needs a valid one (--grant) before anything is
+asked or written, and while the run fetches and exports. The grant names the approval;
+without one --approval does.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected, exitInterrupted),
-		Example: "  rehydrate run figsim/ --approval RFR-2026-0123 -w figsim-rehydrated",
+		Example: "  rehydrate run figsim/ --grant grant.json -w figsim-rehydrated\n  rehydrate run annotations.csv --approval RFR-2026-0123",
 		Args:    exactArgs(1, "one RELEASE: a release folder or an annotations file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.rehydrate(cmd.Context(), args[0], f, c.getenv)
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&f.approval, "approval", "", "the `reference` of Reddit's approval of your use")
+	cmd.Flags().StringVar(&f.approval, "approval", "", "the `reference` of Reddit's approval of your use (default: the grant's)")
+	cmd.Flags().StringVar(&f.grant, "grant", "", grantFlagHelp)
 	cmd.Flags().StringArrayVar(&f.connectTo, "connect-to", nil, "connect to ADDR:PORT instead of HOST:PORT, given as `HOST:PORT:ADDR:PORT` (as in curl; repeatable)")
 	cmd.Flags().StringVar(&f.cacert, "cacert", "", "trust the certificate authorities in this PEM `file` instead of the system's")
 	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
@@ -92,6 +98,10 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 	if err != nil {
 		return err
 	}
+	grant, err := c.useGrant(ctx, opened.Release, pol, &f)
+	if err != nil {
+		return err
+	}
 	progress := pipeline.NewProgress(c.console.observe)
 	client, err := c.redditClient(f, pol, getenv, progress)
 	if err != nil {
@@ -101,7 +111,7 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 	if err != nil {
 		return err
 	}
-	pool, err := c.startOCR(ctx, f)
+	pool, err := c.startOCR(ctx, f, words)
 	if err != nil {
 		return err
 	}
@@ -120,10 +130,13 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 			err = errors.Join(err, fmt.Errorf("close the workspace: %w", failed))
 		}
 	}()
+	if err := grant.remember(ctx, ws, c.now()); err != nil {
+		return err
+	}
 	summary, err := pipeline.Run(ctx, pipeline.Config{Release: opened.Release, Manifest: opened.summary,
 		Tombstones: opened.tombstones, Policy: pol, Workspace: ws,
 		Reddit: client, OCR: pool, Workers: f.workers, Language: words, Version: version(), Now: c.now, Stop: c.stop,
-		ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Retry: f.retry, Progress: progress, Log: c.log})
+		ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Access: grant.access(), Retry: f.retry, Progress: progress, Log: c.log})
 	c.console.done()
 	if err != nil {
 		return err
@@ -181,15 +194,9 @@ func (f runFlags) effectivePolicy(release *manifest.Release) (policy.Policy, err
 		}
 		path = f.policy
 	}
-	pol := policy.Default()
-	if path != "" {
-		b, err := readSmall(path)
-		if err != nil {
-			return policy.Policy{}, usageError("read the policy: %w", err)
-		}
-		if pol, err = policy.Parse(b, path); err != nil {
-			return policy.Policy{}, asUsage(err)
-		}
+	pol, err := readPolicy(path)
+	if err != nil {
+		return policy.Policy{}, err
 	}
 	switch mode := policy.Mode(f.filters); mode {
 	case "":
@@ -209,6 +216,22 @@ func (f runFlags) effectivePolicy(release *manifest.Release) (policy.Policy, err
 	return pol, nil
 }
 
+// readPolicy reads a policy file; without one the default holds.
+func readPolicy(path string) (policy.Policy, error) {
+	if path == "" {
+		return policy.Default(), nil
+	}
+	b, err := readSmall(path)
+	if err != nil {
+		return policy.Policy{}, usageError("read the policy: %w", err)
+	}
+	pol, err := policy.Parse(b, path)
+	if err != nil {
+		return policy.Policy{}, asUsage(err)
+	}
+	return pol, nil
+}
+
 // readSmall reads a file of settings: the first mebibyte of it, so that naming the wrong
 // file costs nothing. Whoever parses it refuses one of that size.
 func readSmall(path string) ([]byte, error) {
@@ -221,7 +244,8 @@ func readSmall(path string) ([]byte, error) {
 }
 
 func (c *command) redditClient(f runFlags, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
-	o := reddit.Options{Approval: f.approval, Policy: pol, Version: version(), Log: c.log, OnWait: progress.OnWait}
+	o := reddit.Options{Approval: f.approval, Policy: pol, Version: version(), Log: c.log, OnWait: progress.OnWait,
+		Scrubber: c.streams.scrubber}
 	for _, s := range f.connectTo {
 		to, err := reddit.ParseConnectTo(s)
 		if err != nil {
@@ -247,17 +271,22 @@ func (c *command) redditClient(f runFlags, pol policy.Policy, getenv func(string
 		return nil, &problem{err: err, code: exitRejected,
 			hint: "set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, or the same names with _FILE"}
 	}
+	if o.ImgurClientID, err = reddit.ImgurClientIDFromEnv(getenv); err != nil {
+		return nil, &problem{err: err, code: exitRejected,
+			hint: "set IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE to the id of an app registered with imgur, or neither"}
+	}
 	return reddit.New(o)
 }
 
-// startOCR finds the ocr program and starts its workers.
-func (c *command) startOCR(ctx context.Context, f runFlags) (*ocr.Pool, error) {
+// startOCR finds the ocr program and starts its workers. The dictionary of words decides what
+// of an uncertain reading is accepted.
+func (c *command) startOCR(ctx context.Context, f runFlags, words *language.Filter) (*ocr.Pool, error) {
 	program, err := c.findOCR(f.ocr)
 	if err != nil {
 		return nil, err
 	}
 	return ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers,
-		TessdataDir: c.getenv("TESSDATA_PREFIX"), Log: c.log})
+		TessdataDir: c.getenv("TESSDATA_PREFIX"), Dictionary: words.Knows, DictionaryID: language.DictionaryDigest(), Log: c.log})
 }
 
 func (c *command) findOCR(named string) (string, error) {

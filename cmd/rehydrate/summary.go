@@ -79,6 +79,9 @@ func (c *command) printSummary(s pipeline.Summary) error {
 	}
 	fmt.Fprintf(c.stdout, "%s\n\n", title)
 	table(c.stdout, s)
+	if s.Calls != nil && s.Looks != nil {
+		c.printCalls(s)
+	}
 	if len(s.Files) > 0 {
 		c.printFiles(s)
 	}
@@ -88,11 +91,48 @@ func (c *command) printSummary(s pipeline.Summary) error {
 	return nil
 }
 
+// printCalls says what the run asked of whom, and how long it waited.
+func (c *command) printCalls(s pipeline.Summary) {
+	fmt.Fprintf(c.stdout, "\nasked Reddit %s to resolve %s (%.1f per 1,000)", times(s.Looks.Resolve, "time", "times"),
+		times(s.Posts, "post", "posts"), 1000*float64(s.Looks.Resolve)/float64(max(s.Posts, 1)))
+	for _, more := range []struct {
+		n         int
+		one, many string
+	}{{s.Looks.Last, "time for the last look before the export", "times for the last look before the export"},
+		{s.Calls.About, "time about a subreddit", "times about subreddits"}, {s.Calls.Token, "time for a token", "times for a token"},
+		{s.Calls.Images, "request to image hosts", "requests to image hosts"},
+		{s.Calls.ImageAPI, "request to an image host's API", "requests to an image host's API"}} {
+		if more.n > 0 {
+			fmt.Fprintf(c.stdout, ", %s", times(more.n, more.one, more.many))
+		}
+	}
+	if s.Calls.Retries > 0 {
+		fmt.Fprintf(c.stdout, "; %s", times(s.Calls.Retries, "request had to be repeated", "requests had to be repeated"))
+	}
+	if s.Calls.Waited >= time.Second {
+		fmt.Fprintf(c.stdout, "; waited %v in all for limits and retries", s.Calls.Waited.Round(time.Second))
+	}
+	fmt.Fprintln(c.stdout)
+}
+
+func times(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 func table(out io.Writer, s pipeline.Summary) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "  outcome\tentries\treason\twhat to do\n")
 	for _, r := range s.Reasons {
 		what := advice[r.Outcome]
+		switch {
+		case r.Reason == "suspected_placeholder":
+			what = "look at one: if it is no stand-in, raise images.suspect_after in the policy"
+		case r.Reason == "imgur_page":
+			what = "set IMGUR_CLIENT_ID to ask imgur's API"
+		}
 		if (manifest.Result{Outcome: r.Outcome, Reason: r.Reason}).Flagged() {
 			what = "in the dataset, marked in the filter column"
 		}

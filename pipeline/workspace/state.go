@@ -154,7 +154,7 @@ func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 	}
 	version, err := w.version(ctx)
 	if err == nil && version < schemaVersion {
-		err = fmt.Errorf("%s has the older schema %d: rehydrate run brings it up to date", stateName, version)
+		err = fmt.Errorf("%w: %s has schema %d; rehydrate run brings it up to date", ErrOldLayout, stateName, version)
 	}
 	return err
 }

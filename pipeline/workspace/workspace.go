@@ -71,6 +71,9 @@ var (
 	// ErrNoWorkspace means that the folder is not a workspace, or does not exist and
 	// Options.ReadOnly forbids making it.
 	ErrNoWorkspace = errors.New("not a workspace")
+	// ErrOldLayout means that an older program made the workspace, and that it cannot be brought
+	// up to date because Options.ReadOnly forbids it.
+	ErrOldLayout = errors.New("workspace of an older version")
 	// ErrReadOnly is the answer of every changing method of a read-only workspace.
 	ErrReadOnly = errors.New("workspace is open for reading only")
 )

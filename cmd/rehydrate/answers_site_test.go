@@ -1,0 +1,326 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/redditemu"
+)
+
+// answersPolicy is quick, keeps what the text filter would drop, and erases at once what is gone.
+const answersPolicy = `
+[reddit]
+requests_per_minute = 100
+second_look_after = "1s"
+mass_removal_share = 1.0
+
+[filter]
+mode = "flag"
+
+[[images.host]]
+name = "i.redd.it"
+requests_per_second = 100
+concurrency = 4
+
+[[images.host]]
+name = "i.imgur.com"
+requests_per_second = 100
+concurrency = 1
+
+[[images.host]]
+name = "api.imgur.com"
+requests_per_second = 100
+concurrency = 1
+`
+
+// A postCase is a postAnswer in its place: the post as the emulator has it.
+type postCase struct {
+	postAnswer
+	name string
+	id   manifest.PostID
+	slug string // of its image; no other case's contains it
+}
+
+// castAnswers gives every case of the list a post of its own.
+func castAnswers() []postCase {
+	var all []postCase
+	for _, g := range answers {
+		for _, name := range g.cases {
+			a, ok := postAnswers[g.name+": "+name]
+			if !ok || a.alone != nil {
+				continue
+			}
+			c := postCase{postAnswer: a, name: g.name + ": " + name, id: manifest.PostID(fmt.Sprintf("s%03d", len(all)))}
+			c.slug = string(c.id) + "img" // 7 letters and digits: imgur's form
+			c.post.ID = c.id
+			c.post.Images = slices.Clone(a.post.Images)
+			if c.post.Images == nil && c.post.Kind != redditemu.KindLink {
+				c.post.Images = []redditemu.Image{{}}
+			}
+			for i := range c.post.Images {
+				c.post.Images[i].Slug = c.slug
+				c.post.Images[i].Spec.Seed = uint64(1000 + len(all))
+			}
+			if a.with != nil {
+				a.with(&c.post, c.slug)
+			}
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// newAnswersSite has the cases' posts, and what spoils their images.
+func newAnswersSite(t *testing.T, cases []postCase) *site {
+	t.Helper()
+	const header = "id,split,figurative,severity,related_content,modality,context,subreddit\n"
+	var rows strings.Builder
+	var posts []redditemu.Post
+	for _, c := range cases {
+		posts = append(posts, c.post)
+		subreddit := ""
+		if c.named {
+			subreddit = c.post.Subreddit
+		}
+		fmt.Fprintf(&rows, "%s,train,F1,SS6,SR3,M1,C1,%s\n", c.id, subreddit)
+	}
+	return newSite(t, header+rows.String(), answersPolicy, posts...)
+}
+
+// spoil arms what spoils the cases' images, and returns what takes it back.
+func (s *site) spoil(cases []postCase) (mend func()) {
+	s.t.Helper()
+	for _, c := range cases {
+		if c.spoil.String() != "" {
+			s.emulator.Fault(redditemu.Fault{PathPrefix: imagePath(c), Kind: c.spoil})
+		}
+	}
+	return s.emulator.ClearFaults
+}
+
+// imagePath is where the first request for the case's image goes.
+func imagePath(c postCase) string {
+	if c.post.Kind == redditemu.KindImgurPage {
+		return "/3/image/" + c.slug
+	}
+	return "/" + c.slug
+}
+
+// A snapshot is what one run left.
+type snapshot struct {
+	outcomes map[manifest.PostID]manifest.Result
+	requests []redditemu.Request
+	files    map[manifest.PostID]map[string]string // of the images: name to digest
+	rows     []string                              // ids in the Parquet
+}
+
+// asked are the requests to image hosts whose path names the slug.
+func (r snapshot) asked(slug string) []redditemu.Request {
+	var all []redditemu.Request
+	for _, q := range r.requests {
+		if q.Host != apiHost && q.Host != tokenHost && strings.Contains(q.Path, slug) {
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+// rehydrateOnce runs the release and looks at what is there then.
+func (s *site) rehydrateOnce() snapshot {
+	s.t.Helper()
+	s.emulator.ForgetRequests()
+	env := s.env()
+	env["IMGUR_CLIENT_ID"] = s.emulator.ImgurClientID
+	if f := s.do(env, s.args()...); f.code != exitDone && f.code != exitRetry {
+		s.t.Fatalf("run = exit %d\n%s%s", f.code, f.stderr, f.stdout)
+	}
+	r := snapshot{outcomes: map[manifest.PostID]manifest.Result{}, requests: s.emulator.Requests(),
+		files: map[manifest.PostID]map[string]string{}, rows: s.exported()}
+	for _, o := range s.outcomes() {
+		r.outcomes[o.ID] = o
+	}
+	for _, name := range s.images() {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		base := filepath.Base(name)
+		id := manifest.PostID(strings.TrimSuffix(base, filepath.Ext(base)))
+		if r.files[id] == nil {
+			r.files[id] = map[string]string{}
+		}
+		r.files[id][base] = fmt.Sprintf("%x", sha256.Sum256(b))
+	}
+	return r
+}
+
+// exported are the ids in the workspace's Parquet. The tool's own reader is enough to see which
+// rows there are, so that these cases need no DuckDB.
+func (s *site) exported() []string {
+	s.t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))
+	if err != nil || len(files) == 0 {
+		s.t.Fatalf("the dataset has %d files: %v", len(files), err)
+	}
+	var ids []string
+	for _, name := range files {
+		table, err := dataset.OpenManifest(name, []string{"id"})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		at := slices.Index(table.Columns(), "id")
+		cells, err := table.Next()
+		for ; err == nil; cells, err = table.Next() {
+			ids = append(ids, cells[at].Text)
+		}
+		if table.Close(); !errors.Is(err, io.EOF) {
+			s.t.Fatalf("read %s: %v", name, err)
+		}
+	}
+	return ids
+}
+
+// TestPostAnswers rehydrates one release that has a post for every answer, four times, and
+// then looks at each.
+func TestPostAnswers(t *testing.T) {
+	cases := castAnswers()
+	s := newAnswersSite(t, cases)
+	mend := s.spoil(cases)
+	runs := []snapshot{s.rehydrateOnce()}
+	mend()
+	for n := range 3 {
+		if n == 2 {
+			s.write(filepath.Join(s.release, "policy.toml"), strings.Replace(answersPolicy, "[reddit]", "[reddit]\nreadmit = \"moderator\"", 1))
+		}
+		for _, c := range cases {
+			if n < len(c.then) && c.then[n].update != nil {
+				s.update(c.id, c.then[n].update)
+			}
+		}
+		runs = append(runs, s.rehydrateOnce())
+	}
+	eachAnswer(t, postAnswers, func(t *testing.T, name string, a postAnswer) {
+		if a.alone != nil {
+			a.alone(t)
+			return
+		}
+		i := slices.IndexFunc(cases, func(c postCase) bool { return c.name == name })
+		cases[i].look(t, s, runs)
+	})
+}
+
+// look holds what became of the case in each run against what was to become of it.
+func (c postCase) look(t *testing.T, s *site, runs []snapshot) {
+	t.Helper()
+	wants := []string{c.want}
+	for _, later := range c.then {
+		wants = append(wants, later.want)
+	}
+	for i, want := range wants {
+		c.lookAt(t, runs[i], want, fmt.Sprintf("run %d", i+1))
+	}
+	if asked := len(runs[0].asked(c.slug)); (asked > 0) != c.asked {
+		t.Errorf("run 1 made %d requests for the image, want some: %t", asked, c.asked)
+	}
+	if url := "/" + c.slug + ".jpg"; c.post.Kind == "" && !c.asked {
+		// The image is there: that it is not had is the client's doing.
+		if head, _ := raw(t, s.emulator, "i.redd.it", "GET "+url+" HTTP/1.1", otherAgent); !strings.Contains(head, " 200 ") {
+			t.Errorf("the image host does not have the image:\n%s", head)
+		}
+	}
+	if c.check != nil {
+		c.check(t, s, runs, c)
+	}
+}
+
+// lookAt holds one run against "outcome/reason". An image and a row are there when the
+// outcome is kept, and only then; of a post that is not live nothing is asked for.
+func (c postCase) lookAt(t *testing.T, r snapshot, want, when string) {
+	t.Helper()
+	got := r.outcomes[c.id]
+	outcome, reason, _ := strings.Cut(want, "/")
+	if string(got.Outcome) != outcome || reason != "" && string(got.Reason) != reason {
+		t.Errorf("%s: outcome %s/%s (%s), want %s", when, got.Outcome, got.Reason, got.Detail, want)
+	}
+	there := outcome == string(manifest.Kept)
+	if files := len(r.files[c.id]); files > 1 || (files == 1) != there {
+		t.Errorf("%s: %d files, want one: %t", when, files, there)
+	}
+	if slices.Contains(r.rows, string(c.id)) != there {
+		t.Errorf("%s: a row in the Parquet: %t, want %t", when, !there, there)
+	}
+	switch manifest.Outcome(outcome) {
+	case manifest.Removed, manifest.Deleted, manifest.Unavailable, manifest.Refused, manifest.NoMedia:
+		if n := len(r.asked(c.slug)); n > 0 {
+			t.Errorf("%s: the image was asked for %d times", when, n)
+		}
+	}
+}
+
+// removedBeforeDownload removes a post when its image is asked for.
+func removedBeforeDownload(t *testing.T) {
+	posts := fewPosts(3)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	var once sync.Once
+	s.emulator.OnRequest(func(r redditemu.Request) {
+		if "https://"+r.Host+r.Path == posts[1].URLs()[0] {
+			once.Do(func() { s.update(posts[1].ID, func(p *redditemu.Post) { p.Condition = redditemu.Removed }) })
+		}
+	})
+	s.withoutVictim(posts[1])
+}
+
+// removedBeforeExport removes it when all images are here: the next that Reddit is asked is
+// the last look before the export.
+func removedBeforeExport(t *testing.T) {
+	posts := fewPosts(3)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	var calls atomic.Int32
+	s.emulator.OnRequest(func(r redditemu.Request) {
+		if r.Path != "/api/info" || calls.Add(1) != 2 {
+			return
+		}
+		if n := len(s.imageRequests()); n != 3 {
+			t.Errorf("Reddit is asked again after %d images, want 3", n)
+		}
+		s.update(posts[1].ID, func(p *redditemu.Post) { p.Condition = redditemu.Removed })
+	})
+	s.withoutVictim(posts[1])
+}
+
+// withoutVictim runs the release: the victim's image is fetched, and nothing of it is left.
+func (s *site) withoutVictim(victim redditemu.Post) {
+	s.t.Helper()
+	s.run(exitDone)
+	asked := 0
+	for _, r := range s.imageRequests() {
+		if "https://"+r.Host+r.Path == victim.URLs()[0] {
+			asked++
+		}
+	}
+	if asked != 1 {
+		s.t.Errorf("the image was asked for %d times, want once: this case is about what was fetched", asked)
+	}
+	for _, r := range s.outcomes() {
+		if r.ID == victim.ID && (r.Outcome != manifest.Removed || r.Reason != "moderator") {
+			s.t.Errorf("outcome of the removed post = %s/%s", r.Outcome, r.Reason)
+		}
+	}
+	if rows := s.exported(); len(rows) != 2 || slices.Contains(rows, string(victim.ID)) {
+		s.t.Errorf("rows %v, want the two others", rows)
+	}
+	if files := s.images(); len(files) != 2 {
+		s.t.Errorf("images %v, want those of the two others", files)
+	}
+}

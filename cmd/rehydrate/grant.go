@@ -1,0 +1,391 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+func (c *command) grantCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "grant",
+		Short: "Show a grant, or check it against a release",
+		Long: `A grant is a signed statement of a release's maintainers: a named holder may rehydrate
+the release, for a stated purpose, until a date. A release whose policy.toml says
+grant = "required" is not fetched or exported without one.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("grant has the commands show and check, not %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.grantShowCommand(), c.grantCheckCommand())
+	return cmd
+}
+
+func (c *command) grantShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show FILE",
+		Short: "Print what a grant says, and whether it is valid by its dates",
+		Long: `Print what a grant says, and whether it is valid now by its dates. Whether it is genuine
+depends on the release, whose maintainers signed it: see rehydrate grant check.` +
+			exitHelp(exitDone, exitUsage, exitRejected),
+		Example: "  rehydrate grant show grant.json",
+		Args:    exactArgs(1, "one FILE: a grant.json"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return c.grantShow(args[0])
+		},
+	}
+}
+
+func (c *command) grantShow(path string) error {
+	b, err := readRegular(path)
+	if err != nil {
+		return usageError("read the grant: %w", err)
+	}
+	g, err := policy.ParseGrant(b, path)
+	if err != nil {
+		return &problem{err: err, code: exitRejected}
+	}
+	fault := g.Current(c.now())
+	if c.json {
+		return c.printJSON(grantReport{Grant: &g, grantVerdict: verdictOf(fault)})
+	}
+	c.printGrant(g)
+	if fault != nil {
+		fmt.Fprintf(c.stdout, "\nnot valid now: %s: %s\n", fault.Reason, fault.Detail)
+	} else {
+		fmt.Fprintf(c.stdout, "\nvalid now by its dates; whether it is genuine says: rehydrate grant check RELEASE --grant %s\n", path)
+	}
+	return nil
+}
+
+// A grantReport is what grant show and grant check print with --json.
+type grantReport struct {
+	grantVerdict
+	Release     *policy.GrantedRelease `json:"release,omitempty"`  // the one that was checked
+	Required    *bool                  `json:"required,omitempty"` // by its policy
+	Grant       *policy.Grant          `json:"grant,omitempty"`
+	Signer      *policy.Signer         `json:"signer,omitempty"`
+	Revocations *policy.Revocations    `json:"revocations,omitempty"`
+}
+
+// A grantVerdict says whether a grant counts, and why not.
+type grantVerdict struct {
+	Valid  bool            `json:"valid"`
+	Reason manifest.Reason `json:"reason,omitempty"`
+	Detail string          `json:"detail,omitempty"`
+	Hint   string          `json:"hint,omitempty"`
+}
+
+func verdictOf(f *policy.GrantFault) grantVerdict {
+	if f == nil {
+		return grantVerdict{Valid: true}
+	}
+	return grantVerdict{Reason: f.Reason, Detail: f.Detail, Hint: f.Hint}
+}
+
+// printGrant prints a grant for people. ParseGrant lets no text pass that a terminal would
+// not show as it is.
+func (c *command) printGrant(g policy.Grant) {
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	row := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
+	row("grant", g.ID)
+	row("holder", g.Holder.Name+", "+g.Holder.Organization)
+	if g.Holder.ROR != "" {
+		row("", g.Holder.ROR)
+	}
+	row("release", g.Release.Name)
+	row("digest", g.Release.Digest)
+	row("purpose", g.Purpose.Statement)
+	row("", fmt.Sprintf("academic: %t, commercial: %t", g.Purpose.Academic, g.Purpose.Commercial))
+	row("ethics", g.Ethics.Body+", "+g.Ethics.Reference)
+	row("approval", fmt.Sprintf("%s, %s, until %s", g.Approval.Program, g.Approval.Reference, g.Approval.Expires.Format(time.RFC3339)))
+	row("asserted", g.Asserted.Format(time.RFC3339))
+	row("valid", fmt.Sprintf("from %s until %s", g.NotBefore.Format(time.RFC3339), g.Expires.Format(time.RFC3339)))
+	w.Flush()
+}
+
+func (c *command) grantCheckCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "check RELEASE",
+		Short: "Check a grant against a release: signature, digest, dates, revocations",
+		Long: `Check a grant as run does: signed by one of the release's signers, for these very files
+of the release, for an academic and non-commercial purpose, within its dates, and not
+revoked. Asks nobody and writes nothing. Where a workspace of the release is there (-w),
+a revocation list older than the one it was last run with is refused.
+
+It also prints the digest of the release, which the maintainers need to write a grant.` +
+			exitHelp(exitDone, exitFailed, exitUsage, exitRejected),
+		Example: "  rehydrate grant check figsim/\n  rehydrate grant check figsim/ --grant ~/grants/figsim.json",
+		Args:    exactArgs(1, "one RELEASE: a release folder"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.grantCheck(cmd.Context(), args[0], file)
+		},
+	}
+	cmd.Flags().StringVar(&file, "grant", "", grantFlagHelp)
+	return cmd
+}
+
+const grantFlagHelp = "the grant `file`, its signature beside it under the same name with .sig (default: grant.json in the release folder, if it is there)"
+
+func (c *command) grantCheck(ctx context.Context, path, file string) error {
+	rel, err := manifest.Open(path, manifest.Options{OpenParquet: dataset.OpenManifest})
+	if err != nil {
+		return asUsage(err)
+	}
+	pol, err := readPolicy(rel.PolicyPath)
+	if err != nil {
+		return err
+	}
+	report := grantReport{Release: &policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}, Required: &pol.Access.GrantRequired}
+	p, err := c.findGrant(ctx, rel, file)
+	fault := asGrantFault(err)
+	if err != nil && fault == nil {
+		return err
+	}
+	if p != nil {
+		report.Grant, report.Signer, report.Revocations = &p.grant.Grant, &p.grant.Signer, p.grant.Revocations
+		fault = p.judge(c.now())
+	} else if err == nil {
+		fault = noGrant(rel)
+	}
+	report.grantVerdict = verdictOf(fault)
+	if err := c.printReport(report); err != nil {
+		return err
+	}
+	if fault != nil {
+		return exitCode(exitRejected)
+	}
+	return nil
+}
+
+func (c *command) printReport(r grantReport) error {
+	if c.json {
+		return c.printJSON(r)
+	}
+	fmt.Fprintf(c.stdout, "release  %s\ndigest   %s\n", r.Release.Name, r.Release.Digest)
+	if !*r.Required {
+		fmt.Fprintln(c.stdout, "its policy does not require a grant")
+	}
+	fmt.Fprintln(c.stdout)
+	if r.Grant != nil {
+		c.printGrant(*r.Grant)
+		fmt.Fprintf(c.stdout, "signer    %s (%s)\n", r.Signer.Name, r.Signer.Fingerprint)
+		if r.Revocations != nil {
+			fmt.Fprintf(c.stdout, "list      revocations %d of %s, the next due by %s\n", r.Revocations.Serial, r.Revocations.Issued.Format(time.RFC3339), r.Revocations.NextUpdate.Format(time.RFC3339))
+		}
+		fmt.Fprintln(c.stdout)
+	}
+	if r.Valid {
+		fmt.Fprintln(c.stdout, "valid")
+		return nil
+	}
+	fmt.Fprintf(c.stdout, "not valid: %s: %s\nhint: %s\n", r.Reason, r.Detail, r.Hint)
+	return nil
+}
+
+// A permit is a grant, read and its signature verified, with what it is judged by.
+type permit struct {
+	grant *policy.SignedGrant
+	scope policy.GrantScope
+}
+
+func (p *permit) judge(now time.Time) *policy.GrantFault { return p.grant.Judge(p.scope, now) }
+
+// allows is judge as a run asks: a grant that runs out stops it.
+func (p *permit) allows(now time.Time) error {
+	if f := p.judge(now); f != nil {
+		return fmt.Errorf("the grant %s is rejected (%s): %w", p.grant.ID, f.Reason, f)
+	}
+	return nil
+}
+
+// access is allows, or nil where the run goes without a grant.
+func (p *permit) access() func(time.Time) error {
+	if p == nil {
+		return nil
+	}
+	return p.allows
+}
+
+// useGrant decides whether a run may go on, before anything is asked or written. It returns
+// nil where no grant is needed and none given; one that is given counts even where none is
+// needed, and names the approval. Made-up posts need nobody's leave.
+func (c *command) useGrant(ctx context.Context, rel *manifest.Release, pol policy.Policy, f *runFlags) (*permit, error) {
+	if f.rehearsal {
+		return nil, nil
+	}
+	p, err := c.findGrant(ctx, rel, f.grant)
+	switch {
+	case err != nil:
+		return nil, err
+	case p == nil && pol.Access.GrantRequired:
+		return nil, noGrant(rel)
+	case p == nil:
+		return nil, nil
+	}
+	if err := p.allows(c.now()); err != nil {
+		return nil, err
+	}
+	named := p.grant.Approval.Reference
+	if f.approval != "" && f.approval != named {
+		return nil, usageError("--approval %s is not the approval that the grant names, %s: leave the flag out", strconv.QuoteToGraphic(f.approval), named)
+	}
+	f.approval = named
+	return p, nil
+}
+
+func noGrant(rel *manifest.Release) *policy.GrantFault {
+	return &policy.GrantFault{Reason: policy.GrantMissing,
+		Detail: fmt.Sprintf("no grant was given for the release %q with the digest %s", rel.Name, rel.Digest),
+		Hint: "ask its maintainers for a grant, then put grant.json and grant.json.sig into the release folder, " +
+			"or name it with --grant FILE"}
+}
+
+// findGrant reads the grant that file names, or the release folder holds, with all it is
+// judged by; nil when there is none.
+func (c *command) findGrant(ctx context.Context, rel *manifest.Release, file string) (*permit, error) {
+	if file == "" {
+		if rel.Dir == "" {
+			return nil, nil
+		}
+		file = filepath.Join(rel.Dir, manifest.GrantName)
+		if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+	}
+	signers, err := policy.ParseSigners(rel.Signers)
+	if err != nil {
+		return nil, usageError("%s: %w", filepath.Join(rel.Dir, manifest.SettingsName), err)
+	}
+	grant, err := readSigned(file)
+	if err != nil {
+		return nil, usageError("read the grant: %w", err)
+	}
+	var revocations *policy.SignedFile
+	if rel.RevocationsPath != "" {
+		if revocations, err = readSigned(rel.RevocationsPath); err != nil {
+			return nil, usageError("read the release's revocation list: %w", err)
+		}
+	}
+	signed, fault := policy.OpenGrant(*grant, revocations, signers)
+	if fault != nil {
+		return nil, fmt.Errorf("the grant %s is rejected (%s): %w", file, fault.Reason, fault)
+	}
+	p := &permit{grant: signed, scope: policy.GrantScope{Revocations: signed.Revocations,
+		Release: policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}}}
+	p.scope.SeenSerial, err = c.seenSerial(ctx, rel.Name)
+	return p, err
+}
+
+// asGrantFault finds the fault in an error of findGrant.
+func asGrantFault(err error) *policy.GrantFault {
+	var f *policy.GrantFault
+	errors.As(err, &f)
+	return f
+}
+
+// readSigned reads a file and the signature beside it, which may be missing.
+func readSigned(path string) (*policy.SignedFile, error) {
+	body, err := readRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := readRegular(path + manifest.SignatureSuffix)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return &policy.SignedFile{Name: path, Body: body, Signature: signature}, nil
+}
+
+// readRegular reads the first 128 KiB of a regular file: more than any grant, key or
+// signature may have.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for ever
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 128<<10))
+}
+
+// serialKey is the workspace's note of the highest revocation list that was seen.
+const serialKey = "revocations_serial"
+
+// seenSerial is the serial of the last revocation list that a run of the release saw in this
+// workspace, 0 where there is none.
+func (c *command) seenSerial(ctx context.Context, release string) (int64, error) {
+	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+	if errors.Is(err, workspace.ErrNoWorkspace) || errors.Is(err, workspace.ErrOldLayout) {
+		return 0, nil // an old one is looked at again when the run has brought it up to date
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer ws.Close()
+	return serialIn(ctx, ws, release)
+}
+
+// serialIn is seenSerial in an open workspace. One of another release has seen nothing.
+func serialIn(ctx context.Context, ws *workspace.Workspace, release string) (int64, error) {
+	b, bound, err := ws.Binding(ctx)
+	if err != nil || bound && b.Release != release {
+		return 0, err
+	}
+	note, err := ws.Meta(ctx, serialKey)
+	if err != nil || note == "" {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(note, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the workspace's note of revocation lists: %w", err)
+	}
+	return n, nil
+}
+
+// remember notes the serial of the list that the run goes by, so that no older one is
+// believed later. The workspace is locked now: another run may have seen a newer one.
+func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time.Time) error {
+	if p == nil {
+		return nil
+	}
+	b, bound, err := ws.Binding(ctx)
+	if err != nil || bound && b.Release != p.scope.Release.Name {
+		return err // the run refuses the workspace of another release
+	}
+	if p.scope.SeenSerial, err = serialIn(ctx, ws, p.scope.Release.Name); err != nil {
+		return err
+	}
+	if err := p.allows(now); err != nil {
+		return err
+	}
+	if r := p.scope.Revocations; r != nil && r.Serial > p.scope.SeenSerial {
+		return ws.SetMeta(ctx, serialKey, strconv.FormatInt(r.Serial, 10))
+	}
+	return nil
+}

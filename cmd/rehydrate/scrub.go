@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/reddit"
+)
+
+// panicHint is what to do about an *pipeline.InternalError.
+const panicHint = "this is a mistake in rehydrate: please report it, with the command and what it prints with -v; " +
+	"what was stored is whole, and the same command goes on from there"
+
+// The streams of a command. Everything that it writes, whoever writes it, goes through a
+// writer that takes the operator's secrets out.
+type streams struct {
+	scrubber       *reddit.Scrubber
+	stdout, stderr *reddit.ScrubbingWriter
+	// bare is stdout as it is, for the made-up credentials of the emulator alone, which a user
+	// may have put into the environment.
+	bare io.Writer
+}
+
+func newStreams(p process) streams {
+	s := new(reddit.Scrubber)
+	return streams{scrubber: s, stdout: s.Writer(p.stdout), stderr: s.Writer(p.stderr), bare: p.stdout}
+}
+
+// flush writes what the writers hold back, at the end of the program. A stream that can't be
+// written has no other place to say so.
+func (s streams) flush() {
+	_ = s.stdout.Flush()
+	_ = s.stderr.Flush()
+}
+
+// execute runs the command line. A panic is an error like any other: the deferred calls of
+// the command close what it had open, and what it says goes through the scrubber.
+func (c *command) execute(do func() error) error {
+	return pipeline.Guard(func() error {
+		// Before anything is printed: an error about arguments repeats them.
+		c.streams.scrubber.LearnEnv(c.getenv)
+		return do()
+	})
+}
+
+// trace prints where an internal error happened, for whoever looks for the mistake.
+func (c *command) trace(err error) {
+	var internal *pipeline.InternalError
+	if c.verbose && errors.As(err, &internal) {
+		fmt.Fprintf(c.stderr, "%s\n", internal.Stack)
+	}
+}
