@@ -111,7 +111,7 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 	if err != nil {
 		return err
 	}
-	pool, err := c.startOCR(ctx, f, words)
+	pool, err := c.startOCR(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -280,13 +280,13 @@ func (c *command) redditClient(f runFlags, pol policy.Policy, getenv func(string
 
 // startOCR finds the ocr program and starts its workers. The dictionary of words decides what
 // of an uncertain reading is accepted.
-func (c *command) startOCR(ctx context.Context, f runFlags, words *language.Filter) (*ocr.Pool, error) {
+func (c *command) startOCR(ctx context.Context, f runFlags) (*ocr.Pool, error) {
 	program, err := c.findOCR(f.ocr)
 	if err != nil {
 		return nil, err
 	}
 	return ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers,
-		TessdataDir: c.getenv("TESSDATA_PREFIX"), Dictionary: words.Knows, DictionaryID: language.DictionaryDigest(), Log: c.log})
+		TessdataDir: c.getenv("TESSDATA_PREFIX"), Log: c.log})
 }
 
 func (c *command) findOCR(named string) (string, error) {
