@@ -76,6 +76,9 @@ func (j judge) outcome(rec workspace.Record) manifest.Result {
 	case rec.Reading.Failed != nil:
 		t := rec.Reading.Failed
 		res.Outcome, res.Reason, res.Detail = t.Outcome, t.Reason, t.Detail
+	case p.Unseen:
+		res.Outcome, res.Reason = manifest.Failed, "not_rechecked"
+		res.Detail = "not seen live since its image was fetched"
 	case j.policy.Stale(p.LiveAt, j.now):
 		res.Outcome, res.Reason = manifest.Failed, "not_rechecked"
 		res.Detail = "last seen live longer ago than the policy's recheck_within"
@@ -208,6 +211,9 @@ func (r *run) conclude(j judge, rec workspace.Record, nears map[manifest.Key]nea
 	if r.Policy.Filter.Mode == policy.Flag && res.Outcome != manifest.Kept {
 		res.Reason = manifest.Reason(res.Outcome)
 		res.Outcome = manifest.Kept
+	}
+	if last := rec.Result; r.withdrawing && res.Outcome == manifest.Kept && (last == nil || last.Outcome != manifest.Kept) {
+		return manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending}
 	}
 	return res
 }

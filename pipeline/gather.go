@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -153,21 +152,14 @@ func (r *run) handOn(ctx context.Context, p workspace.Post, answer reddit.Answer
 func (r *run) assign(ctx context.Context, rec workspace.Record, post reddit.Post) error {
 	c := post.Image(rec.Key.Image)
 	if c.Fault != nil {
-		if rec.Image != nil && (c.Fault.Outcome.Retryable() || c.Fault.Reason == reddit.ReasonImgurPage) {
-			return r.readIfStale(ctx, rec) // the image is here; only its place is unclear now
+		if rec.Image != nil && r.onlyUnclear(c.Fault) {
+			return r.keep(ctx, rec, "") // the image is here; only its place is unclear now
 		}
 		return r.lose(ctx, rec.Key, "", c.Fault)
 	}
 	source, attempt := sourceOf(c.URL), r.attempt(rec.Entry, c)
 	if rec.Image != nil && rec.Image.Source == source {
-		fault, err := r.stillGood(ctx, rec)
-		if err != nil {
-			return err
-		}
-		if fault != nil {
-			return r.lose(ctx, rec.Key, attempt, fault)
-		}
-		return r.readIfStale(ctx, rec)
+		return r.keep(ctx, rec, attempt)
 	}
 	if t := rec.Trouble; t != nil && t.Source == attempt && !r.again(*t) {
 		r.settled(rec.Key, manifest.Result{Outcome: t.Outcome, Reason: t.Reason})
@@ -178,6 +170,25 @@ func (r *run) assign(ctx context.Context, rec workspace.Record, post reddit.Post
 		return r.lose(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"})
 	}
 	return send(ctx, r, jobs, fetchJob{entry: rec.Entry, candidate: c, source: source})
+}
+
+// onlyUnclear reports whether a candidate's fault says nothing of an image that is stored: it may
+// pass, or there is no client id for imgur's API while the policy still allows imgur.
+func (r *run) onlyUnclear(f *policy.Fault) bool {
+	_, imgur := r.Policy.Host("i.imgur.com")
+	return f.Outcome.Retryable() || f.Reason == reddit.ReasonImgurPage && imgur
+}
+
+// keep reads the stored image of a record, if need be, or loses it if it is no longer good.
+func (r *run) keep(ctx context.Context, rec workspace.Record, attempt string) error {
+	fault, err := r.stillGood(ctx, rec)
+	if err != nil {
+		return err
+	}
+	if fault != nil {
+		return r.lose(ctx, rec.Key, attempt, fault)
+	}
+	return r.readIfStale(ctx, rec)
 }
 
 // attempt names all that decides how a download ends: when none of it changed, neither does
@@ -191,10 +202,15 @@ func (r *run) again(t workspace.Trouble) bool {
 	return t.Outcome.Retryable() || slices.Contains(r.Retry, string(t.Outcome)) || slices.Contains(r.Retry, string(t.Reason))
 }
 
-// stillGood holds a stored image against the manifest's digests and, where it was stored under
-// other limits, against the policy's: the same release gives the same answers, whatever was there before.
+// stillGood holds a stored image against the manifest's digests, the placeholders that are known by
+// now and, where it was stored under other limits, against the policy's: the same release gives the same answers, whatever was there before.
 func (r *run) stillGood(ctx context.Context, rec workspace.Record) (*policy.Fault, error) {
-	if f := r.compare(rec.Entry, *rec.Image); f != nil || rec.Image.Limits == r.fetchSettings() {
+	img := *rec.Image
+	if f := r.compare(rec.Entry, img); f != nil {
+		return f, nil
+	}
+	header := policy.ImageInfo{Format: img.Format, Width: img.Width, Height: img.Height}
+	if f := r.Policy.StoredPlaceholder(img.OriginalSHA256, header, img.OriginalBytes); f != nil || img.Limits == r.fetchSettings() {
 		return f, nil
 	}
 	if rec.Image.OriginalBytes > r.Policy.Images.MaxBytes {
@@ -270,15 +286,17 @@ func damagedFile() *policy.Fault {
 
 // fetch downloads one image, checks it and stores it.
 func (r *run) fetch(ctx context.Context, j fetchJob) error {
-	if err := r.access(); err != nil {
-		return err
+	if r.access() != nil {
+		return nil // publish says so, when the sweep is done
 	}
 	d, err := r.Reddit.Download(ctx, j.candidate)
 	if err == nil {
 		err = r.admit(ctx, j, d)
 	}
 	if undecodable(err) {
-		err = r.fetchAgain(ctx, j, d, err)
+		first := sha256.Sum256(d.Body)
+		d.Body = nil // two bodies at a time would be twice the memory
+		err = r.fetchAgain(ctx, j, first, err)
 	}
 	var f *policy.Fault
 	if errors.As(err, &f) {
@@ -297,12 +315,12 @@ func undecodable(err error) bool {
 
 // fetchAgain downloads an image once more that did not decode. The same bytes twice are what the
 // host has; others mean that one of the two was cut or spoiled on its way.
-func (r *run) fetchAgain(ctx context.Context, j fetchJob, first reddit.Download, trouble error) error {
+func (r *run) fetchAgain(ctx context.Context, j fetchJob, first [sha256.Size]byte, trouble error) error {
 	d, err := r.Reddit.Download(ctx, j.candidate)
 	switch {
 	case err != nil:
 		return err
-	case bytes.Equal(d.Body, first.Body):
+	case sha256.Sum256(d.Body) == first:
 		return trouble
 	}
 	if err = r.admit(ctx, j, d); undecodable(err) {
@@ -341,9 +359,6 @@ func (r *run) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
 	if err := r.Workspace.StoreImage(ctx, j.entry.Key, body, img); err != nil {
 		return err
 	}
-	r.stored.Lock()
-	r.stored.posts[j.entry.ID] = true
-	r.stored.Unlock()
 	r.Progress.fetched()
 	return send(ctx, r, r.queues.read, readJob{key: j.entry.Key, image: img})
 }

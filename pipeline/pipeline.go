@@ -13,11 +13,10 @@
 //     Equal answers give equal bytes of Parquet and outcomes.csv, whatever the number of
 //     workers, the order of answers or the number of interruptions.
 //   - A post found removed leaves the dataset, loses its image, its text and its hashes, and is
-//     not fetched again. When more posts than the policy's share
-//     vanish in one sweep they are withheld from the dataset instead, and nothing is
-//     erased, until the operator confirms.
-//   - No row is exported whose post was last seen live longer ago than the policy allows, nor
-//     one whose image was fetched in this run and whose post was not seen live after that.
+//     not fetched again. When more posts than the policy's share vanish in one sweep they are
+//     withheld from the dataset instead, and nothing is erased, until the operator confirms.
+//   - No row is exported whose post was last seen live longer ago than the policy allows, or
+//     before its image was fetched.
 //
 // # What runs concurrently
 //
@@ -42,7 +41,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"rehydrate/manifest"
@@ -53,8 +51,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A Config is what a run works with. Progress, Log, Stop, Tombstones and
-// ConfirmRemovals may be left out.
+// A Config is what a run works with. Tombstones, ConfirmRemovals, Rehearsal, Access, Retry, Stop,
+// Progress and Log may be left out.
 type Config struct {
 	Release  *manifest.Release
 	Manifest manifest.Summary // what Release.Check returned
@@ -74,8 +72,9 @@ type Config struct {
 	// Rehearsal marks the workspace as one of made-up posts: a real run refuses it, and a
 	// rehearsal refuses a real one.
 	Rehearsal bool
-	// Access tells whether images may be fetched and rows exported at a time: its error stops
-	// the run. nil where no grant is needed.
+	// Access tells whether images may be fetched and rows exported at a time. With an error a run
+	// fetches no more, finishes its sweep, so that what is gone goes, and returns the error instead
+	// of exporting. nil where no grant is needed.
 	Access func(now time.Time) error
 	// Retry names outcomes and reasons that are final but to be tried again.
 	Retry []string
@@ -110,11 +109,11 @@ type run struct {
 	looks    int // how often it asked about posts
 	// unanswered are the posts that Reddit gave no verdict on in this run.
 	unanswered map[manifest.PostID]bool
-	// stored are the posts of which this run stored an image.
-	stored struct {
-		sync.Mutex
-		posts map[manifest.PostID]bool
-	}
+	// witness is a post that Reddit answered for in this run, a live one if there is any. An answer
+	// that holds it shows that what else was asked for is missing.
+	witness *workspace.Post
+	// withdrawing lets rows leave the dataset and none come in.
+	withdrawing bool
 }
 
 // Run does the whole job and returns the summary of what became of every entry. The
@@ -129,7 +128,6 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 		c.Progress = NewProgress(nil)
 	}
 	r := &run{Config: c, engine: c.OCR.Engine(), unanswered: map[manifest.PostID]bool{}, abouts: map[string]policy.Community{}}
-	r.stored.posts = map[manifest.PostID]bool{}
 	if err := r.access(); err != nil {
 		return Summary{}, err
 	}
@@ -186,7 +184,8 @@ func (r *run) enforceStop(ctx context.Context, cancel context.CancelFunc) {
 
 // withdraw is the last act of a run that ends early, by an interrupt or because Reddit
 // refused it, when the dataset holds rows of posts that are known to be gone: they leave it
-// now, not at the end of some later run. It asks nobody. A stopped run gives it little time;
+// now, not at the end of some later run. No row comes in: nobody has looked at its post last, and
+// the grant may be over. It asks nobody. A stopped run gives it little time;
 // what it can't finish the next run does.
 func (r *run) withdraw(ctx context.Context) error {
 	if ctx.Err() != nil {
@@ -206,6 +205,7 @@ func (r *run) withdraw(ctx context.Context) error {
 }
 
 func (r *run) withdrawGone(ctx context.Context) error {
+	r.withdrawing = true
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err

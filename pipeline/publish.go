@@ -43,6 +43,9 @@ type exported struct {
 
 // publish writes outcomes.csv and the dataset from answers that are fresh enough.
 func (r *run) publish(ctx context.Context) (exported, error) {
+	if err := r.access(); err != nil {
+		return exported{}, err
+	}
 	looks := Looks{Resolve: r.looks}
 	if err := r.lastLook(ctx); err != nil {
 		return exported{}, err
@@ -108,11 +111,12 @@ func (r *run) dropDamaged(ctx context.Context) error {
 
 // lastLook asks again about the posts whose rows may not be exported as they are: those last
 // seen live so long ago that it does not count, because a run can take longer than the policy's
-// recheck_within, and those of which an image was stored in this run, because a post can be
-// removed between the answer and the download. A finished workspace needs none.
+// recheck_within, and those of which an image was stored since, because a post can be removed
+// between the answer and the download. A finished workspace needs none. What stays unanswered
+// stays out: judge sees to that.
 func (r *run) lastLook(ctx context.Context) error {
 	due := func(p workspace.Post) bool {
-		return p.State == manifest.StateLive && (r.stored.posts[p.ID] || r.Policy.Stale(p.LiveAt, r.Now()))
+		return p.State == manifest.StateLive && (p.Unseen || r.Policy.Stale(p.LiveAt, r.Now()))
 	}
 	r.Progress.stage("last look before the export")
 	noMore := func(context.Context, workspace.Post, reddit.Answer) error { return nil }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,6 @@ type sweep struct {
 	absent int              // posts absent for the first time
 	silent []workspace.Post // posts in answers that held nothing at all
 	then   nextStep         // where a post goes when its answer is recorded
-	// witness is a post that Reddit answered for in this sweep, a live one if there is any.
-	// An answer that holds it shows that what else was asked for is missing.
-	witness *workspace.Post
 }
 
 // wasLive reports whether a removal of the post would take something away: it was live here,
@@ -30,21 +28,26 @@ func (r *run) wasLive(p workspace.Post) bool {
 	return !buried && (p.Withheld || !p.LiveAt.IsZero() && !p.State.Gone())
 }
 
-// takeStock notes what the removals of this run are measured against: how many posts were
-// live when it began, and which were withheld already.
+// takeStock notes what the removals of a sweep are measured against: how many posts were live when
+// it began, or an earlier one of this run did, and which were withheld when the run began.
 func (r *run) takeStock(ctx context.Context) error {
-	r.withheld = map[manifest.PostID]bool{}
+	live := 0
+	first := r.withheld == nil
+	if first {
+		r.withheld = map[manifest.PostID]bool{}
+	}
 	for p, err := range r.Workspace.Posts(ctx) {
 		if err != nil {
 			return err
 		}
 		if r.wasLive(p) {
-			r.live++
+			live++
 		}
-		if p.Withheld {
+		if p.Withheld && first {
 			r.withheld[p.ID] = true
 		}
 	}
+	r.live = max(r.live, live)
 	return nil
 }
 
@@ -52,9 +55,6 @@ func (r *run) takeStock(ctx context.Context) error {
 // again about those that were absent, and settles what is newly gone.
 func (r *run) resolve(ctx context.Context) error {
 	r.Progress.stage("ask, fetch and read")
-	if err := r.takeStock(ctx); err != nil {
-		return err
-	}
 	return r.sweep(ctx, &sweep{then: r.handOn}, everyPost)
 }
 
@@ -62,6 +62,7 @@ func (r *run) resolve(ctx context.Context) error {
 // and settles what is newly gone.
 func (r *run) sweep(ctx context.Context, s *sweep, want func(workspace.Post) bool) error {
 	for _, part := range []func() error{
+		func() error { return r.takeStock(ctx) },
 		func() error { return r.askAll(ctx, s, want) },
 		func() error { return r.askSilent(ctx, s) },
 		func() error { return r.lookAgain(ctx, s) },
@@ -119,7 +120,7 @@ func (r *run) askSilent(ctx context.Context, s *sweep) error {
 		n := min(len(silent), reddit.MaxLook-1)
 		batch := silent[:n]
 		silent = silent[n:]
-		if s.witness != nil {
+		if r.witness != nil {
 			if err := r.ask(ctx, s, batch, false); err != nil {
 				return err
 			}
@@ -192,8 +193,8 @@ func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, second 
 	for _, p := range batch {
 		ids = append(ids, p.ID)
 	}
-	if s.witness != nil && len(ids) < reddit.MaxLook {
-		ids = append(ids, s.witness.ID)
+	if r.witness != nil && len(ids) < reddit.MaxLook {
+		ids = append(ids, r.witness.ID)
 	}
 	r.looks++
 	answer, err := r.Reddit.Look(ctx, ids)
@@ -210,7 +211,7 @@ func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, second 
 	if err := r.record(ctx, updated); err != nil {
 		return err
 	}
-	if err := r.explainAbsence(ctx, batch, updated); err != nil {
+	if err := r.explainAbsence(ctx, updated); err != nil {
 		return err
 	}
 	r.Progress.asked(len(answer.Posts))
@@ -241,7 +242,7 @@ func (r *run) judgeBatch(s *sweep, batch []workspace.Post, answer reddit.Answer,
 		delete(r.unanswered, p.ID)
 		switch found, ok := answer.Posts[p.ID]; {
 		case ok:
-			updated[i] = r.seen(s, p, found, now)
+			updated[i] = r.seen(p, found, now)
 		case absent[p.ID]:
 			updated[i] = r.missing(s, p, now, second)
 		case none != nil:
@@ -257,20 +258,20 @@ func (r *run) judgeBatch(s *sweep, batch []workspace.Post, answer reddit.Answer,
 
 // seen is the post p after an answer that held it. Where it was made is kept only while it is
 // not gone.
-func (r *run) seen(s *sweep, p workspace.Post, found reddit.Post, now time.Time) workspace.Post {
+func (r *run) seen(p workspace.Post, found reddit.Post, now time.Time) workspace.Post {
 	v := policy.Judge(found.Facts)
-	after := workspace.Post{ID: p.ID, State: v.State, Reason: v.Reason, CheckedAt: now, LiveAt: p.LiveAt}
+	after := workspace.Post{ID: p.ID, State: v.State, Reason: v.Reason, CheckedAt: now, LiveAt: p.LiveAt, Unseen: p.Unseen, Told: p.Told}
 	if !v.State.Gone() {
 		after.Subreddit, _ = manifest.Subreddit(found.Subreddit)
 	}
 	if v.State == manifest.StateLive {
-		after.LiveAt = now
+		after.LiveAt, after.Unseen = now, false
 	}
 	if strings.HasPrefix(string(v.Reason), policy.OtherReason) {
 		r.Log.Warn("reddit gives a reason for a removal that is not known here; it counts as a removal", "id", p.ID, "reason", v.Reason)
 	}
-	if s.witness == nil || s.witness.State != manifest.StateLive {
-		s.witness = &after
+	if r.witness == nil || r.witness.State != manifest.StateLive {
+		r.witness = &after
 	}
 	return r.weigh(p, after)
 }
@@ -280,9 +281,11 @@ func (r *run) seen(s *sweep, p workspace.Post, found reddit.Post, now time.Time)
 func (r *run) missing(s *sweep, p workspace.Post, now time.Time, second bool) workspace.Post {
 	after := p
 	switch {
-	case p.State == manifest.StateUnavailable && !p.Withheld:
+	case p.State == manifest.StateUnavailable:
 		after.CheckedAt = now
 		return after
+	case p.Withheld && p.State.Gone():
+		return after // Reddit has said what became of it: that it is silent now says less
 	case p.AbsentAt.IsZero():
 		after.AbsentAt = now
 		if p.State == "" || p.State == manifest.StateUnknown {
@@ -294,31 +297,34 @@ func (r *run) missing(s *sweep, p workspace.Post, now time.Time, second bool) wo
 		s.absent++
 		return after
 	}
-	return r.weigh(p, workspace.Post{ID: p.ID, State: manifest.StateUnavailable, Reason: "absent_twice",
-		CheckedAt: now, LiveAt: p.LiveAt, AbsentAt: p.AbsentAt, Subreddit: p.Subreddit})
+	return r.weigh(p, workspace.Post{ID: p.ID, State: manifest.StateUnavailable, Reason: policy.ReasonAbsent,
+		CheckedAt: now, LiveAt: p.LiveAt, AbsentAt: p.AbsentAt, Unseen: p.Unseen, Subreddit: p.Subreddit, Told: p.Told})
 }
 
-// explainAbsence asks, for each post that has just become unavailable and of which it is known
-// where it was made, whether that place is banned or private. It only says why.
-func (r *run) explainAbsence(ctx context.Context, before, after []workspace.Post) error {
+// explainAbsence asks, for each unavailable post that nobody could tell of why, and of which it is
+// known where it was made, whether that place is banned, private or open. It only says why. An
+// explained post no longer needs to be known for where it was made.
+func (r *run) explainAbsence(ctx context.Context, posts []workspace.Post) error {
 	var explained []workspace.Post
-	for i, p := range after {
-		if p.State != manifest.StateUnavailable || before[i].State == p.State || p.Subreddit == "" {
+	for i, p := range posts {
+		name := cmp.Or(p.Subreddit, p.Told)
+		if p.State != manifest.StateUnavailable || p.Reason != policy.ReasonAbsent || name == "" {
 			continue
 		}
-		about, asked := r.abouts[p.Subreddit]
+		about, asked := r.abouts[name]
 		if !asked {
 			var err error
-			if about, err = r.Reddit.About(ctx, p.Subreddit); err != nil {
-				return fmt.Errorf("ask Reddit about the subreddit of %s: %w", p.ID, err)
+			if about, err = r.Reddit.About(ctx, name); err != nil {
+				return errors.Join(fmt.Errorf("ask Reddit about the subreddit of %s: %w", p.ID, err), r.Workspace.SetPosts(context.WithoutCancel(ctx), explained))
 			}
-			r.abouts[p.Subreddit] = about
+			r.abouts[name] = about
 		}
-		if v := policy.JudgeAbsent(about); v.Reason != p.Reason {
-			p.Reason = v.Reason
-			after[i] = p
-			explained = append(explained, p)
+		if about == policy.CommunityUnknown {
+			continue
 		}
+		p.Reason, p.Subreddit = policy.JudgeAbsent(about).Reason, ""
+		posts[i] = p
+		explained = append(explained, p)
 	}
 	return r.Workspace.SetPosts(ctx, explained)
 }
@@ -346,14 +352,18 @@ func (r *run) weigh(before, after workspace.Post) workspace.Post {
 // record stores a batch. A post that is gone and was never live here is buried at once:
 // there is nothing to withhold.
 func (r *run) record(ctx context.Context, posts []workspace.Post) error {
-	if err := r.Workspace.SetPosts(ctx, posts); err != nil {
-		return err
-	}
 	var fresh []workspace.Post
 	for _, p := range posts {
 		if p.State.Gone() && !p.Withheld {
 			fresh = append(fresh, p)
 		}
 	}
-	return errors.Join(r.bury(ctx, fresh), r.readmit(ctx, posts))
+	// The tombstone first: killed between the two, the post stays out all the same.
+	if err := r.bury(ctx, fresh); err != nil {
+		return err
+	}
+	if err := r.Workspace.SetPosts(ctx, posts); err != nil {
+		return err
+	}
+	return r.readmit(ctx, posts)
 }

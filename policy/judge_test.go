@@ -251,7 +251,7 @@ func TestJudgeRemovalWins(t *testing.T) {
 
 func TestJudgeAbsent(t *testing.T) {
 	for c, want := range map[Community]manifest.Reason{
-		CommunityUnknown: "absent_twice", CommunityOpen: "absent_twice", "something new": "absent_twice",
+		CommunityUnknown: "absent_twice", CommunityOpen: "subreddit_open", "something new": "absent_twice",
 		CommunityPrivate: "subreddit_private", CommunityBanned: "subreddit_banned", CommunityMissing: "subreddit_missing",
 		CommunityQuarantined: "subreddit_quarantined", CommunityGated: "subreddit_gated",
 	} {

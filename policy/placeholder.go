@@ -55,6 +55,17 @@ func (p Policy) FinalURLPlaceholder(u *url.URL) *Fault {
 	return p.knownPlaceholder(func(k Placeholder) bool { return k.URL != "" && strings.HasPrefix(at, k.URL) })
 }
 
+// StoredPlaceholder returns the fault of the known placeholder that a downloaded image is by
+// what is known of it later: the SHA-256 of its bytes in lower-case hex, its header and its length.
+// It finds less than InspectImage does of the bytes: a placeholder that is known by its MD5 or
+// its URL alone does not show.
+func (p Policy) StoredPlaceholder(sha256 string, info ImageInfo, length int64) *Fault {
+	return p.knownPlaceholder(func(k Placeholder) bool {
+		return k.SHA256 != "" && k.SHA256 == sha256 ||
+			int64(k.Bytes) == length && k.Format == info.Format && k.Width == info.Width && k.Height == info.Height
+	})
+}
+
 // bodyPlaceholder returns the fault of the known placeholder that the body is, or nil. Info
 // is what its header says.
 func (p Policy) bodyPlaceholder(body []byte, info ImageInfo) *Fault {

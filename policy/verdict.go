@@ -37,18 +37,22 @@ const (
 	CommunityBanned      Community = "banned"      // 404, reason banned
 	CommunityQuarantined Community = "quarantined" // 403, reason quarantined
 	CommunityGated       Community = "gated"       // 403, reason gated
-	CommunityMissing     Community = "missing"     // 404 without a reason: no such community
+	CommunityMissing     Community = "missing"     // no such community: 404 "Not Found" without a reason, or a redirect to the search
 )
 
+// ReasonAbsent is the reason of an unavailable post of which nothing more is known.
+const ReasonAbsent manifest.Reason = "absent_twice"
+
 // JudgeAbsent is the verdict on a post that was absent twice from answers that held other
-// posts, once its community has been asked about: unavailable, and why. A community that is
-// open, or of which nothing is known, explains nothing: the reason is then absent_twice.
+// posts, once its community has been asked about: unavailable, and why. subreddit_open says that
+// its community is there and the post is not; of a community that nothing is known of, the
+// reason stays ReasonAbsent.
 func JudgeAbsent(c Community) Verdict {
 	switch c {
-	case CommunityPrivate, CommunityBanned, CommunityQuarantined, CommunityGated, CommunityMissing:
+	case CommunityOpen, CommunityPrivate, CommunityBanned, CommunityQuarantined, CommunityGated, CommunityMissing:
 		return Verdict{manifest.StateUnavailable, "subreddit_" + manifest.Reason(c)}
 	}
-	return Verdict{manifest.StateUnavailable, "absent_twice"}
+	return Verdict{manifest.StateUnavailable, ReasonAbsent}
 }
 
 // Readmits reports whether a post whose tombstone has this state and reason may come back

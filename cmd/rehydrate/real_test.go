@@ -159,9 +159,10 @@ func TestFigSIM(t *testing.T) {
 			calls++
 		}
 	}
-	// 11 for the 1,049 posts, and the second look at the absent ones.
-	if calls < 11 || calls > 13 {
-		t.Errorf("%d calls of /api/info, want 11 and one or two for the second look", calls)
+	// 11 for the 1,049 posts and one or two for the second look at the absent ones; at most as
+	// many again in the last look at those whose images are new.
+	if l := *sum.Looks; l.Resolve < 11 || l.Resolve > 13 || l.Last < 1 || l.Last > 11 || calls != l.Resolve+l.Last {
+		t.Errorf("%d calls of /api/info, of which %+v, want 11 to 13 to resolve and 1 to 11 before the export", calls, l)
 	}
 	stranger(t, s, rows[1:])
 	expected(t, posts, got)

@@ -113,7 +113,7 @@ func TestUpgrade(t *testing.T) {
 	if err := w.AddTombstones(t.Context(), []Tombstone{{Tombstone: stone, Reason: "moderator"}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, stmt := range []string{"ALTER TABLE entry DROP COLUMN subreddit", "ALTER TABLE post DROP COLUMN subreddit",
+	for _, stmt := range []string{"ALTER TABLE entry DROP COLUMN subreddit", "ALTER TABLE post DROP COLUMN subreddit", "ALTER TABLE post DROP COLUMN unseen",
 		"ALTER TABLE tombstone DROP COLUMN reason", "ALTER TABLE tombstone DROP COLUMN readmitted",
 		"UPDATE meta SET value = '1' WHERE key = 'schema_version'"} {
 		if _, err := w.db.Exec(stmt); err != nil {
@@ -139,6 +139,16 @@ func TestUpgrade(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), w.Dir(), Options{ReadOnly: true}); err != nil {
 		t.Errorf("read-only Open after the upgrade: %v", err)
+	}
+	// The same release brings what the first layout had no place for.
+	w = open(t, w.Dir(), Options{})
+	entries := numbered(2)
+	entries[0].Subreddit = "told"
+	if err := w.Load(t.Context(), binding("1"), seq(entries, nil), nil); err != nil {
+		t.Fatal(err)
+	}
+	if rec := collect(t, w.Records(t.Context(), Select{}))[0]; rec.Subreddit != "told" {
+		t.Errorf("after the upgrade the manifest's subreddit is %q", rec.Subreddit)
 	}
 }
 
@@ -191,9 +201,11 @@ func TestReadmitted(t *testing.T) {
 	}
 }
 
-// TestSharedImages counts URLs, not entries: one URL that many posts share says nothing.
+// TestSharedImages counts URLs of live posts, not entries: one URL that many posts share says
+// nothing, and neither does a post that is held or was absent.
 func TestSharedImages(t *testing.T) {
 	w := loaded(t, numbered(7)...)
+	var posts []Post
 	for i, e := range numbered(7) {
 		body, source := "the same", fmt.Sprint("url ", i)
 		if i > 3 {
@@ -204,16 +216,55 @@ func TestSharedImages(t *testing.T) {
 		if err := w.StoreImage(t.Context(), e.Key, []byte(body), img); err != nil {
 			t.Fatal(err)
 		}
+		posts = append(posts, Post{ID: e.ID, State: manifest.StateLive})
 	}
-	for urls, want := range map[int]map[string]bool{4: {"digest of the same": true}, 5: {}} {
-		got, err := w.SharedImages(t.Context(), urls)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("images of %d URLs: %v\n%s", urls, err, diff)
+	for _, tt := range []struct {
+		name  string
+		first Post
+		urls  int
+		want  map[string]bool
+	}{
+		{"all live", posts[0], 4, map[string]bool{"digest of the same": true}},
+		{"too few URLs", posts[0], 5, map[string]bool{}},
+		{"one held", Post{ID: posts[0].ID, State: manifest.StateHeld}, 4, map[string]bool{}},
+		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4, map[string]bool{}},
+	} {
+		posts[0] = tt.first
+		if err := w.SetPosts(t.Context(), posts); err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.SharedImages(t.Context(), tt.urls)
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", tt.name, err, diff)
 		}
 	}
 }
 
-// TestSubreddit prefers what Reddit said to what the manifest says, and forgets it with the rest.
+// TestUnseen: an image that is stored after the last answer is marked until the next one.
+func TestUnseen(t *testing.T) {
+	e := numbered(1)[0]
+	w := loaded(t, e)
+	is := func(when string, want bool) {
+		t.Helper()
+		if got := collect(t, w.Posts(t.Context()))[0].Unseen; got != want {
+			t.Errorf("%s: unseen is %t", when, got)
+		}
+	}
+	seen := func() {
+		if err := w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen()
+	is("before its image", false)
+	store(t, w, e.Key, "body")
+	is("with a new image", true)
+	seen()
+	is("seen again", false)
+}
+
+// TestSubreddit keeps what Reddit said apart from what the manifest says, and forgets it with
+// the rest.
 func TestSubreddit(t *testing.T) {
 	e := numbered(1)[0]
 	e.Subreddit = "told"
@@ -221,15 +272,19 @@ func TestSubreddit(t *testing.T) {
 	is := func(when, want string) {
 		t.Helper()
 		for p, err := range w.Posts(t.Context()) {
-			if err != nil || p.Subreddit != want {
-				t.Errorf("%s: subreddit %q, %v, want %q", when, p.Subreddit, err, want)
+			if err != nil || p.Subreddit != want || p.Told != "told" {
+				t.Errorf("%s: subreddit %q, told %q, %v, want %q", when, p.Subreddit, p.Told, err, want)
+			}
+			p.Told = "not to be stored"
+			if err := w.SetPosts(t.Context(), []Post{p}); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if rec := collect(t, w.Records(t.Context(), Select{}))[0]; rec.Post.Subreddit != want || rec.Subreddit != "told" {
-			t.Errorf("%s: record has %q and %q", when, rec.Post.Subreddit, rec.Subreddit)
+		if rec := collect(t, w.Records(t.Context(), Select{}))[0]; rec.Post.Subreddit != want || rec.Post.Told != "told" {
+			t.Errorf("%s: record has %q and %q", when, rec.Post.Subreddit, rec.Post.Told)
 		}
 	}
-	is("never asked", "told")
+	is("never asked", "")
 	if err := w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive, Subreddit: "seen"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -237,5 +292,5 @@ func TestSubreddit(t *testing.T) {
 	if err := w.Erase(t.Context(), e.ID); err != nil {
 		t.Fatal(err)
 	}
-	is("erased", "told")
+	is("erased", "")
 }

@@ -60,9 +60,9 @@ func (w *Workspace) ImageName(k manifest.Key, format string) string {
 func folderOf(id manifest.PostID) string { return string(id[:min(2, len(id))]) }
 
 // StoreImage stores the image of an entry, first the file, durably, then its row. It replaces
-// any older image of the entry and drops its trouble and its reading. Bytes and SHA256 of img
-// may be left empty; when given, they must be those of body. Body is stored as it is: call
-// Strip first.
+// any older image of the entry, drops its trouble and its reading, and marks the post as not
+// seen since (Post.Unseen). Bytes and SHA256 of img may be left empty; when given, they must be
+// those of body. Body is stored as it is: call Strip first.
 func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte, img Image) error {
 	if err := w.storeImage(ctx, k, body, img); err != nil {
 		return fmt.Errorf("store image of %s: %w", keyText(k), err)
@@ -105,7 +105,12 @@ func (w *Workspace) storeImage(ctx context.Context, k manifest.Key, body []byte,
 	}
 	// From here on a stop request would only throw away what is already fetched and stored.
 	ctx = context.WithoutCancel(ctx)
-	if err := w.change(ctx, "write the row", func(tx *sql.Tx) error { return putImage(ctx, tx, k, img) }); err != nil {
+	if err := w.change(ctx, "write the row", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "UPDATE post SET unseen = 1 WHERE id = ?", string(k.ID)); err != nil {
+			return err
+		}
+		return putImage(ctx, tx, k, img)
+	}); err != nil {
 		return errors.Join(err, w.unlink(name))
 	}
 	if old != "" && old != name {

@@ -21,9 +21,13 @@ type Post struct {
 	LiveAt    time.Time // last seen live
 	AbsentAt  time.Time // first unconfirmed absence
 	Withheld  bool      // its removal waits for confirmation: do not export it, do not erase it
-	// Subreddit is where it was made, as Reddit said while it was there, else as the manifest
-	// says; "" when neither did. Erase forgets what Reddit said.
+	// Unseen says that an image of the post was stored after the last answer about it: StoreImage
+	// sets it, and whoever sees the post live clears it.
+	Unseen bool
+	// Subreddit is where the post was made, as Reddit said while it was there. Erase forgets it.
 	Subreddit string
+	// Told is where it was made as the manifest says; SetPosts does not store it.
+	Told string
 }
 
 // A Tombstone is a post that must not come back, with what only this workspace knows of it.
@@ -92,12 +96,9 @@ type Select struct {
 	ID        manifest.PostID // only entries of this post; "" for all
 }
 
-// postSubreddit is Post.Subreddit in a query that joins entry e and post p.
-const postSubreddit = "coalesce(nullif(p.subreddit, ''), e.subreddit)"
-
 const recordsSQL = `
 SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash, e.subreddit,
-  p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, ` + postSubreddit + `,
+  p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, p.unseen, p.subreddit,
   i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits,
   t.source, t.outcome, t.reason, t.detail,
   r.fingerprint, r.image_sha256, r.failed, r.text, r.confidence, CASE WHEN ? THEN r.words END, r.wide,
@@ -139,17 +140,18 @@ func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
 	return pages(ctx, w, "read posts",
 		func(after int) (*sql.Rows, error) {
 			return w.db.QueryContext(ctx, `
-				SELECT e.ordinal, e.id, p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, `+postSubreddit+`
+				SELECT e.ordinal, e.id, e.subreddit, p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, p.unseen, p.subreddit
 				FROM entry e LEFT JOIN post p ON p.id = e.id
 				WHERE e.ordinal > ? AND NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)
 				ORDER BY e.ordinal LIMIT ?`, after, w.limit)
 		},
 		func(rows *sql.Rows) (Post, int, error) {
 			var id manifest.PostID
+			var told string
 			var ordinal int
 			var c postColumns
-			err := rows.Scan(append([]any{&ordinal, &id}, c.targets()...)...)
-			return c.post(id), ordinal, err
+			err := rows.Scan(append([]any{&ordinal, &id, &told}, c.targets()...)...)
+			return c.post(id, told), ordinal, err
 		})
 }
 
@@ -199,10 +201,10 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 	}
 	return w.change(ctx, "store post states", func(tx *sql.Tx) error {
 		put, err := tx.PrepareContext(ctx, `
-			INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld, subreddit) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+			INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld, unseen, subreddit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
 			  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
-			  subreddit = excluded.subreddit`)
+			  unseen = excluded.unseen, subreddit = excluded.subreddit`)
 		if err != nil {
 			return err
 		}
@@ -212,7 +214,7 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				return fmt.Errorf("%q is not a post id", string(p.ID))
 			}
 			if _, err := put.ExecContext(ctx, string(p.ID), string(p.State), string(p.Reason),
-				seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Subreddit); err != nil {
+				seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Unseen, p.Subreddit); err != nil {
 				return fmt.Errorf("post %s: %w", p.ID, err)
 			}
 		}
@@ -292,11 +294,14 @@ func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...m
 	})
 }
 
-// SharedImages returns the digests (Image.OriginalSHA256) of images that came, byte for byte,
-// from at least that many different URLs: what many posts show alike may be a host's picture
-// for "not here".
+// SharedImages returns the digests (Image.OriginalSHA256) of images of live posts that came, byte
+// for byte, from at least that many different URLs: what many posts show alike may be a host's
+// picture for "not here".
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (map[string]bool, error) {
-	digests, err := w.texts(ctx, "SELECT original_sha256 FROM image GROUP BY original_sha256 HAVING count(DISTINCT source) >= ?", urls)
+	digests, err := w.texts(ctx, `
+		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
+		WHERE p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
+		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?`, urls)
 	if err != nil {
 		return nil, fmt.Errorf("read shared images: %w", err)
 	}
@@ -325,16 +330,17 @@ func moment(s int64) time.Time {
 type postColumns struct {
 	state, reason, subreddit sql.Null[string]
 	checkedAt, liveAt, absAt sql.Null[int64]
-	withheld                 sql.Null[bool]
+	withheld, unseen         sql.Null[bool]
 }
 
 func (c *postColumns) targets() []any {
-	return []any{&c.state, &c.reason, &c.checkedAt, &c.liveAt, &c.absAt, &c.withheld, &c.subreddit}
+	return []any{&c.state, &c.reason, &c.checkedAt, &c.liveAt, &c.absAt, &c.withheld, &c.unseen, &c.subreddit}
 }
 
-func (c *postColumns) post(id manifest.PostID) Post {
+func (c *postColumns) post(id manifest.PostID, told string) Post {
 	return Post{ID: id, State: manifest.PostState(c.state.V), Reason: manifest.Reason(c.reason.V),
-		CheckedAt: moment(c.checkedAt.V), LiveAt: moment(c.liveAt.V), AbsentAt: moment(c.absAt.V), Withheld: c.withheld.V, Subreddit: c.subreddit.V}
+		CheckedAt: moment(c.checkedAt.V), LiveAt: moment(c.liveAt.V), AbsentAt: moment(c.absAt.V), Withheld: c.withheld.V,
+		Unseen: c.unseen.V, Subreddit: c.subreddit.V, Told: told}
 }
 
 type imageColumns struct {
@@ -446,7 +452,7 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 	if r.Reading, err = reading.reading(); err != nil {
 		return r, fmt.Errorf("entry %s: %w", keyText(r.Key), err)
 	}
-	r.Post, r.Image, r.Trouble, r.Result = post.post(r.ID), image.image(), trouble.trouble(), result.result(r.Entry)
+	r.Post, r.Image, r.Trouble, r.Result = post.post(r.ID, r.Subreddit), image.image(), trouble.trouble(), result.result(r.Entry)
 	return r, nil
 }
 

@@ -17,15 +17,17 @@ import (
 // schemaVersion numbers the layout of state.db.
 //
 //	1  first layout
-//	2  subreddits, the reasons of tombstones, readmitted posts
+//	2  subreddits, posts not seen since their image was stored, the reasons of tombstones, readmitted posts
 const schemaVersion = 2
 
 // upgrades holds what turns the layout of each version into the next one's, by version.
 var upgrades = map[int]string{1: `
 ALTER TABLE entry ADD COLUMN subreddit TEXT NOT NULL DEFAULT '';
 ALTER TABLE post ADD COLUMN subreddit TEXT NOT NULL DEFAULT '';
+ALTER TABLE post ADD COLUMN unseen INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tombstone ADD COLUMN reason TEXT NOT NULL DEFAULT '';
 ALTER TABLE tombstone ADD COLUMN readmitted INTEGER NOT NULL DEFAULT 0;
+UPDATE meta SET value = json_set(value, '$.ReleaseDigest', '') WHERE key = 'binding'; -- Load reads the subreddits
 `}
 
 // applicationID marks state.db in SQLite's own header ("rhyd"), so that another program's
@@ -54,7 +56,7 @@ CREATE TABLE entry (
 CREATE TABLE post (
   id TEXT PRIMARY KEY, state TEXT NOT NULL, reason TEXT NOT NULL,
   checked_at INTEGER NOT NULL, live_at INTEGER NOT NULL, absent_at INTEGER NOT NULL, withheld INTEGER NOT NULL,
-  subreddit TEXT NOT NULL DEFAULT '');
+  subreddit TEXT NOT NULL DEFAULT '', unseen INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL,
   reason TEXT NOT NULL DEFAULT '', readmitted INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE image (
