@@ -15,8 +15,9 @@ type InternalError struct {
 func (e *InternalError) Error() string { return fmt.Sprintf("internal error: %v", e.Value) }
 
 // Guard calls f and returns its error, or an *InternalError when f panics. A panic of a
-// goroutine ends the program at once, whoever waits for it: every goroutine that does a
-// run's work goes through here.
+// goroutine ends the program at once, whoever waits for it: the command line and the
+// goroutines of a fetch go through here. Those that wait for a signal, a process or the end of
+// an answer, and do no more, do not.
 func Guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

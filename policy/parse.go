@@ -66,6 +66,9 @@ type document struct {
 		Host         []hostDocument        `toml:"host"`
 		Placeholder  []placeholderDocument `toml:"placeholder"`
 	} `toml:"images"`
+	Text struct {
+		MaskNames *bool `toml:"mask_names"`
+	} `toml:"text"`
 	Filter struct {
 		Mode             *string  `toml:"mode"`
 		EnglishThreshold *float64 `toml:"english_threshold"`
@@ -208,6 +211,7 @@ func (d *document) policy() (Policy, []badValue) {
 		p.Images.Hosts = append(p.Images.Hosts, host)
 	}
 	p.Images.Placeholders = placeholders(d.Images.Placeholder)
+	set(&p.Text.MaskNames, d.Text.MaskNames)
 	if d.Filter.Mode != nil {
 		p.Filter.Mode = Mode(*d.Filter.Mode)
 	}
@@ -312,7 +316,9 @@ func checkHosts(list []Host) []limit {
 		limits = append(limits,
 			limit{at + "name", hostName(h.Name), fmt.Sprintf("%q", h.Name), "a host name such as i.redd.it, without scheme, port, path or wildcard"},
 			limit{at + "requests_per_second", h.RequestsPerSecond > 0 && h.RequestsPerSecond <= 100, h.RequestsPerSecond, "more than 0 and at most 100"},
+			limit{at + "name", h.Name != "reddit.com" && !strings.HasSuffix(h.Name, ".reddit.com"), fmt.Sprintf("%q", h.Name), "a host of images: reddit.com holds the API and pages, and is asked at the rate of [reddit] only"},
 			limit{at + "concurrency", in(float64(h.Concurrency), 1, 64), h.Concurrency, "1 to 64"},
+			limit{at + "concurrency", h.Name != "api.imgur.com" || h.Concurrency <= 1, h.Concurrency, "1 for api.imgur.com, whose answers say how many requests are left"},
 			limit{at + "name", h.Name == "" || !hosts[h.Name], fmt.Sprintf("%q", h.Name), "a host that is not in the list already"})
 		hosts[h.Name] = true
 	}

@@ -41,6 +41,7 @@ type Policy struct {
 	Access Access
 	Reddit Reddit
 	Images Images
+	Text   Text
 	Filter Filter
 	Dedupe Dedupe
 }
@@ -88,6 +89,13 @@ type Host struct {
 	Concurrency       int
 }
 
+// Text holds the rules for the text that is read off images.
+type Text struct {
+	// MaskNames puts [user], [email] and [phone] in place of what leads to a person, before
+	// anything is stored.
+	MaskNames bool
+}
+
 // Filter holds the rules of the English filter.
 type Filter struct {
 	Mode             Mode
@@ -122,13 +130,14 @@ func Default() Policy {
 				{Name: "i.redd.it", RequestsPerSecond: 10, Concurrency: 4},
 				{Name: "preview.redd.it", RequestsPerSecond: 10, Concurrency: 4},
 				{Name: "i.imgur.com", RequestsPerSecond: 0.5, Concurrency: 1},
-				{Name: "api.imgur.com", RequestsPerSecond: 0.2, Concurrency: 1},
+				{Name: "api.imgur.com", RequestsPerSecond: 0.13, Concurrency: 1},
 			},
 			MaxBytes:     20 << 20,
 			MaxPixels:    40_000_000,
 			MaxSide:      16384,
 			SuspectAfter: 4,
 		},
+		Text:   Text{MaskNames: true},
 		Filter: Filter{Mode: Drop, EnglishThreshold: 0.6},
 		Dedupe: Dedupe{HashRadius: 8, WordDifference: 3},
 	}
@@ -177,6 +186,7 @@ func (p Policy) Digest() string {
 	for _, h := range hosts {
 		fmt.Fprintln(&b, "host", h.Name, number(h.RequestsPerSecond), h.Concurrency)
 	}
+	fmt.Fprintln(&b, "text", p.Text.MaskNames)
 	fmt.Fprintln(&b, "filter", p.Filter.Mode, number(p.Filter.EnglishThreshold))
 	fmt.Fprintln(&b, "dedupe", p.Dedupe.HashRadius, p.Dedupe.WordDifference)
 	sum := sha256.Sum256([]byte(b.String()))

@@ -66,6 +66,8 @@ name = "I.Redd.It"
 name = "upload.example.org"
 requests_per_second = 0.25
 concurrency = 2
+[text]
+mask_names = false
 [filter]
 mode = "flag"
 [dedupe]
@@ -86,6 +88,7 @@ word_difference = 0
 			MD5: "d835884373f4d6c8f24742ceabe74946", Format: "png", Width: 3, Height: 4, Bytes: 5, Outcome: manifest.Failed, Source: "seen there"},
 	}
 	want.Images.Hosts = []Host{{"i.redd.it", 1, 1}, {"upload.example.org", 0.25, 2}}
+	want.Text.MaskNames = false
 	want.Filter.Mode = Flag
 	want.Dedupe.WordDifference = 0
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -135,6 +138,11 @@ func TestParseErrors(t *testing.T) {
 		{"host twice", "[[images.host]]\nname = 'a.b'\n[[images.host]]\nname = 'A.B'\n", `p.toml:4: images.host[1].name is "a.b"; it must be a host that is not in the list already`},
 		{"host too fast", "[[images.host]]\nname = 'a.b'\nrequests_per_second = 1000\n", "p.toml:3: images.host[0].requests_per_second is 1000"},
 		{"host without a place", "[[images.host]]\nname = 'a.b'\nconcurrency = 0\n", "images.host[0].concurrency is 0"},
+		{"Reddit's API as a host", "[[images.host]]\nname = 'oauth.reddit.com'\n", `p.toml:2: images.host[0].name is "oauth.reddit.com"; it must be a host of images: reddit.com holds the API`},
+		{"Reddit's pages as a host", "[[images.host]]\nname = 'WWW.Reddit.com'\n", `images.host[0].name is "www.reddit.com"; it must be a host of images`},
+		{"Reddit's old API as a host", "[[images.host]]\nname = 'api.reddit.com'\n", `images.host[0].name is "api.reddit.com"; it must be a host of images`},
+		{"Reddit itself as a host", "[[images.host]]\nname = 'reddit.com'\n", `images.host[0].name is "reddit.com"; it must be a host of images`},
+		{"imgur's API twice at once", "[[images.host]]\nname = 'api.imgur.com'\nconcurrency = 2\n", "p.toml:3: images.host[0].concurrency is 2; it must be 1 for api.imgur.com"},
 		{"byte order mark", "\xef\xbb\xbf[reddit]\n", `p.toml:1: the file starts with a byte order mark (save it as "UTF-8", without BOM)`},
 		{"UTF-16", "\xff\xfe[\x00", "p.toml:1: the file starts with a byte order mark"},
 		{"not UTF-8", "\xff", "not valid UTF-8"},
@@ -146,6 +154,14 @@ func TestParseErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "p.toml") {
 			t.Errorf("%s: Parse = %v, want an error with %q", tt.name, err, tt.want)
 		}
+	}
+}
+
+// TestImgurQuota: the default keeps to what imgur allows an app and a user.
+func TestImgurQuota(t *testing.T) {
+	h, ok := Default().Host("api.imgur.com")
+	if !ok || h.RequestsPerSecond*3600 > 500 || h.RequestsPerSecond*86400 > 12500 || h.Concurrency != 1 {
+		t.Errorf("the default asks imgur's API %+v", h)
 	}
 }
 
@@ -198,7 +214,7 @@ func TestDigest(t *testing.T) {
 		"",
 		defaultTOML,
 		"[dedupe]\nword_difference = 3\nhash_radius = 0x8\n[reddit]\nrequests_per_minute = 6e1\nrecheck_within = '2880m'\n",
-		"[[images.host]]\nname='api.imgur.com'\nrequests_per_second=0.2\n[[images.host]]\nname='i.imgur.com'\nrequests_per_second=0.5\n[[images.host]]\nname='preview.redd.it'\nrequests_per_second=10\nconcurrency=4\n[[images.host]]\nname='i.redd.it'\nrequests_per_second=10\nconcurrency=4\n",
+		"[[images.host]]\nname='api.imgur.com'\nrequests_per_second=0.13\n[[images.host]]\nname='i.imgur.com'\nrequests_per_second=0.5\n[[images.host]]\nname='preview.redd.it'\nrequests_per_second=10\nconcurrency=4\n[[images.host]]\nname='i.redd.it'\nrequests_per_second=10\nconcurrency=4\n",
 	}
 	for _, s := range same {
 		if got := parse(s).Digest(); got != Default().Digest() || len(got) != 64 {
@@ -211,7 +227,7 @@ func TestDigest(t *testing.T) {
 		"[reddit]\nmass_removal_share = 0.11", "[images]\nmax_bytes = 1", "[images]\nmax_pixels = 1", "[images]\nmax_side = 1",
 		"[[images.host]]\nname='i.redd.it'", "[[images.host]]\nname='i.redd.it'\nconcurrency=2", "[[images.host]]\nname='i.redd.it'\nrequests_per_second=2",
 		"[access]\ngrant='required'", "[reddit]\nreadmit='moderator'", "[images]\nsuspect_after=5", "[images]\nsuspect_after=0",
-		"[filter]\nmode='flag'", "[filter]\nenglish_threshold=0.5", "[dedupe]\nhash_radius=7", "[dedupe]\nword_difference=2",
+		"[text]\nmask_names=false", "[filter]\nmode='flag'", "[filter]\nenglish_threshold=0.5", "[dedupe]\nhash_radius=7", "[dedupe]\nword_difference=2",
 	} {
 		d := parse(s).Digest()
 		if other, ok := seen[d]; ok {

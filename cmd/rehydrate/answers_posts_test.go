@@ -82,7 +82,7 @@ var postAnswers = map[string]postAnswer{
 	"absent cause: gated subreddit":       wentAbsent(redditemu.AbsentGated, "unavailable/subreddit_gated"),
 	"absent cause: banned subreddit":      absentIn(redditemu.AbsentBanned, "unavailable/subreddit_banned"),
 	"absent cause: quarantined subreddit": absentIn(redditemu.AbsentQuarantined, "unavailable/subreddit_quarantined"),
-	"absent cause: unknown id":            absentIn(redditemu.Absent, "unavailable/absent_twice"),
+	"absent cause: unknown id":            absentIn(redditemu.Absent, "unavailable/subreddit_open"),
 
 	"removal: category deleted":            removedBy("deleted", redditemu.Deleted, "deleted/author"),
 	"removal: category author":             removedBy("author", redditemu.Deleted, "deleted/author"),

@@ -194,6 +194,7 @@ func (s *site) exported() []string {
 // TestPostAnswers rehydrates one release that has a post for every answer, four times, and
 // then looks at each.
 func TestPostAnswers(t *testing.T) {
+	t.Parallel()
 	cases := castAnswers()
 	s := newAnswersSite(t, cases)
 	mend := s.spoil(cases)

@@ -148,6 +148,7 @@ func (d *day) script() {
 // again while it says that something can be retried: in the end every live image is here whole,
 // and at no time was a verdict wrong or Reddit asked faster than it allows.
 func TestScriptedDay(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes more than a minute; scripts/test runs it")
 	}

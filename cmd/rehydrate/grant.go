@@ -127,9 +127,9 @@ func (c *command) grantCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check RELEASE",
 		Short: "Check a grant against a release: signature, digest, dates, revocations",
-		Long: `Check a grant as run does: signed by one of the release's signers, for these very files
-of the release, for an academic and non-commercial purpose, within its dates, and not
-revoked. Asks nobody and writes nothing. Where a workspace of the release is there (-w),
+		Long: `Check a grant as run does: signed by one of the release's signers, for the release.toml
+and annotations of this release, for an academic and non-commercial purpose, within its
+dates, and not revoked. Asks nobody and writes nothing. Where a workspace of the release is there (-w),
 a revocation list older than the one it was last run with is refused.
 
 It also prints the digest of the release, which the maintainers need to write a grant.` +

@@ -135,6 +135,7 @@ func (f finished) want(t *testing.T, code int, texts ...string) {
 // TestFigSIMRelease opens the folder that this repository ships, with made-up annotations in
 // the place of the authors': it is whole but for them and for a signer.
 func TestFigSIMRelease(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"annotations.csv", manifest.GrantName} {
 		if _, err := os.Stat(filepath.Join(figSIMFolder, name)); err == nil {
 			t.Errorf("%s is in the repository", name)
@@ -162,6 +163,7 @@ func TestFigSIMRelease(t *testing.T) {
 
 // TestFigSIMGrant runs FigSIM's release with and without a grant.
 func TestFigSIMGrant(t *testing.T) {
+	t.Parallel()
 	s := figSIMSite(t, 4)
 	refused := func(f finished, texts ...string) {
 		t.Helper()
@@ -210,6 +212,7 @@ func TestFigSIMGrant(t *testing.T) {
 
 // TestGrantThatIsNotNeeded holds that a grant that is given counts though none is required.
 func TestGrantThatIsNotNeeded(t *testing.T) {
+	t.Parallel()
 	s := figSIMSite(t, 1)
 	s.write(filepath.Join(s.release, "policy.toml"), fastPolicy)
 	s.write(s.grantPath(), grantText(t, s.release, nil))
@@ -224,6 +227,7 @@ func TestGrantThatIsNotNeeded(t *testing.T) {
 // TestGrantRunsOut lets a grant expire when the first image has been asked for: the run stops,
 // nothing is exported, and a new grant goes on.
 func TestGrantRunsOut(t *testing.T) {
+	t.Parallel()
 	s := figSIMSite(t, 12)
 	s.now = func() time.Time {
 		if len(s.imageRequests()) > 0 {
@@ -248,6 +252,7 @@ func TestGrantRunsOut(t *testing.T) {
 
 // TestRevocationLists runs a release through the life of its list.
 func TestRevocationLists(t *testing.T) {
+	t.Parallel()
 	s := figSIMSite(t, 3)
 	list := filepath.Join(s.release, manifest.RevocationsName)
 	publish := func(serial int, revoked ...string) {
@@ -290,6 +295,7 @@ func TestRevocationLists(t *testing.T) {
 
 // TestSSHKeygen signs as docs/operations.md says, with OpenSSH itself.
 func TestSSHKeygen(t *testing.T) {
+	t.Parallel()
 	program, err := exec.LookPath("ssh-keygen")
 	if err != nil {
 		t.Fatalf("scripts/setup installs openssh-client: %v", err)

@@ -22,6 +22,7 @@ import (
 // its own: every post must end in the state that its recording shows. The states were worked
 // out by hand from the recordings (pipeline/reddit/testdata).
 func TestRecorded(t *testing.T) {
+	t.Parallel()
 	const recordings = "../../pipeline/reddit/testdata"
 	want := recordedStates(t, filepath.Join(recordings, "reddit-states.csv"))
 	var annotations strings.Builder
@@ -123,6 +124,7 @@ func thingID(t *testing.T, thing json.RawMessage) string {
 // TestFigSIM runs FigSIM's own shape, 1,049 made-up ids with the counts of its Table 8,
 // through the emulator. It takes minutes: -short leaves it out.
 func TestFigSIM(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes minutes; scripts/test runs it")
 	}
@@ -255,6 +257,7 @@ func wordsOf(text string) []string {
 
 // TestStranger has DuckDB, which nobody here wrote, read the demo's Parquet.
 func TestStranger(t *testing.T) {
+	t.Parallel()
 	s, _ := demoSite(t)
 	s.run(exitRetry)
 	stranger(t, s, annotations(t, s))

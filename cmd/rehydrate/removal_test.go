@@ -37,6 +37,7 @@ func quick(keys string) string {
 // TestAbsenceExplained lets whole subreddits go: the reason says how, where it is known in which
 // subreddit a post was, and each subreddit is asked about once.
 func TestAbsenceExplained(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(7)
 	gone := []redditemu.Condition{redditemu.AbsentPrivate, redditemu.AbsentPrivate, redditemu.AbsentBanned,
 		redditemu.AbsentQuarantined, redditemu.AbsentGated, redditemu.Absent}
@@ -69,6 +70,7 @@ func TestAbsenceExplained(t *testing.T) {
 
 // TestAbsenceExplainedByManifest knows the subreddit from the release alone.
 func TestAbsenceExplainedByManifest(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(2)
 	posts[0].Condition, posts[0].Subreddit = redditemu.AbsentBanned, "banned"
 	lines := strings.Split(strings.TrimSpace(fewAnnotations(posts)), "\n")
@@ -86,6 +88,7 @@ func TestAbsenceExplainedByManifest(t *testing.T) {
 // says of those whose author or Reddit itself took them down; one that a moderator had removed
 // returns where the policy says so, and leaves again when it no longer does.
 func TestComesBack(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(5)
 	took := []string{"moderator", "automod_filtered", "anti_evil_ops", "reddit"}
 	live := quick("mass_removal_share = 1.0")
@@ -142,6 +145,7 @@ func TestComesBack(t *testing.T) {
 
 // TestSuspectedPlaceholder gives four posts the same picture under four URLs.
 func TestSuspectedPlaceholder(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(6)
 	drawn, err := redditemu.Draw(redditemu.Spec{Caption: "this picture stands in for another one that is not here", Format: "png"})
 	if err != nil {
@@ -177,6 +181,7 @@ func TestSuspectedPlaceholder(t *testing.T) {
 
 // TestLastLook removes a post after its image was fetched and before the export.
 func TestLastLook(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(3)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	image := posts[1].URLs()[0]
@@ -202,6 +207,7 @@ func TestLastLook(t *testing.T) {
 
 // TestImgurClientIDGoes runs with imgur's API and then without: images found through it stay.
 func TestImgurClientIDGoes(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(2)
 	posts[0].Kind = redditemu.KindImgurPage
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
@@ -259,6 +265,7 @@ func unavailable(p redditemu.Post) redditemu.Post {
 
 // TestLastLookUnanswered: what the last look gets no answer about is not exported.
 func TestLastLookUnanswered(t *testing.T) {
+	t.Parallel()
 	t.Run("no listing", func(t *testing.T) {
 		posts := fewPosts(3)
 		s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
@@ -312,6 +319,7 @@ func TestLastLookUnanswered(t *testing.T) {
 
 // TestWithdrawTakesAway: a run that is stopped takes rows out of the dataset and puts none in.
 func TestWithdrawTakesAway(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(8)
 	posts[6], posts[7] = unavailable(posts[6]), unavailable(posts[7])
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
@@ -343,6 +351,7 @@ func TestWithdrawTakesAway(t *testing.T) {
 // TestGrantOverMidRun: when the grant runs out during a run, no row comes in, and what is gone
 // still goes, image and all.
 func TestGrantOverMidRun(t *testing.T) {
+	t.Parallel()
 	s := figSIMSite(t, 12)
 	posts := fewPosts(12)
 	late := posts[10:]
@@ -373,6 +382,7 @@ func TestGrantOverMidRun(t *testing.T) {
 // TestFirstRunIsNoMassRemoval: a few posts that go while a first run fetches are not measured
 // against the posts that were live before it, of which there are none.
 func TestFirstRunIsNoMassRemoval(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(30)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.whenFetched(func() { s.becomes(redditemu.Removed, posts[3], posts[4]) })
@@ -384,6 +394,7 @@ func TestFirstRunIsNoMassRemoval(t *testing.T) {
 // TestWithheldThenSilent: posts that Reddit called deleted, withheld as a mass removal, and that
 // are absent when the operator confirms, never come back.
 func TestWithheldThenSilent(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(8)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -401,6 +412,7 @@ func TestWithheldThenSilent(t *testing.T) {
 // TestAbsenceStaysExplained: the reason outlasts a mass removal that waits, and a run that ended
 // while it asked; what Reddit said of the place is forgotten then.
 func TestAbsenceStaysExplained(t *testing.T) {
+	t.Parallel()
 	t.Run("withheld, then confirmed", func(t *testing.T) {
 		posts := fewPosts(7)
 		for i := range 4 {
@@ -448,6 +460,7 @@ func TestAbsenceStaysExplained(t *testing.T) {
 
 // TestSameAnswersSameSuspects: history does not decide what is suspected.
 func TestSameAnswersSameSuspects(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(6)
 	drawn, err := redditemu.Draw(redditemu.Spec{Caption: "this picture stands in for another one that is not here", Format: "png"})
 	if err != nil {
@@ -467,6 +480,7 @@ func TestSameAnswersSameSuspects(t *testing.T) {
 
 // TestPlaceholderKnownLater: a policy that learns of a placeholder finds it among stored images.
 func TestPlaceholderKnownLater(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(2)
 	drawn, err := redditemu.Draw(redditemu.Spec{Caption: "this picture stands in for another one that is not here", Format: "jpeg"})
 	if err != nil {
@@ -486,6 +500,7 @@ func TestPlaceholderKnownLater(t *testing.T) {
 // TestImgurPageIsHeldToRules: an image that was found through imgur's API is held to the policy
 // and the manifest also where the API is out of reach.
 func TestImgurPageIsHeldToRules(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(2)
 	posts[0].Kind = redditemu.KindImgurPage
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)

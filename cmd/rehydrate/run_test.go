@@ -71,6 +71,7 @@ func annotations(t *testing.T, s *site) [][]string {
 
 // TestEmulatorLog holds the run to the rules that Reddit could check from its side.
 func TestEmulatorLog(t *testing.T) {
+	t.Parallel()
 	s, posts := demoSite(t)
 	s.run(exitRetry)
 	states := map[manifest.PostID]manifest.PostState{}
@@ -117,6 +118,7 @@ func TestEmulatorLog(t *testing.T) {
 
 // TestRunAgain shows that a finished workspace costs one call and changes no byte.
 func TestRunAgain(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(6)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -162,6 +164,7 @@ func fewAnnotations(posts []redditemu.Post) string {
 
 // TestRemovedBetweenRuns takes posts down after a first run and looks for what is left.
 func TestRemovedBetweenRuns(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(24)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -224,6 +227,7 @@ func (s *site) update(id manifest.PostID, f func(*redditemu.Post)) {
 
 // TestMassRemoval takes half of the posts down at once: nothing is erased until confirmed.
 func TestMassRemoval(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(8)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -349,6 +353,7 @@ func TestInterrupted(t *testing.T) {
 
 // TestCanaries looks for what must never reach the disk.
 func TestCanaries(t *testing.T) {
+	t.Parallel()
 	s, _ := demoSite(t)
 	s.run(exitRetry)
 	for _, canary := range redditemu.Canaries() {
@@ -384,6 +389,7 @@ func (s *site) grep(text, what string) {
 
 // TestNoApproval shows that nothing is asked, and nothing written, without an approval.
 func TestNoApproval(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(2)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	f := s.do(s.env(), "run", s.release, "-w", s.workspace, "--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert)
@@ -419,6 +425,7 @@ func readText(t *testing.T, s *site, id manifest.PostID) string {
 // TestOutage shows that no answer is no evidence: while Reddit answers with nonsense a finished
 // dataset stays as it is, until its rows are older than the policy allows to export.
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(5)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -450,6 +457,7 @@ func TestOutage(t *testing.T) {
 
 // TestFlag shows what --filters flag keeps, and where it says so.
 func TestFlag(t *testing.T) {
+	t.Parallel()
 	s, _ := demoSite(t)
 	s.run(exitRetry)
 	marked := map[manifest.Key]manifest.Outcome{}
@@ -484,6 +492,7 @@ func TestFlag(t *testing.T) {
 
 // TestGallery asks for images of one post by their place in it.
 func TestGallery(t *testing.T) {
+	t.Parallel()
 	post := redditemu.Post{ID: "gal001", Kind: redditemu.KindGallery, Images: []redditemu.Image{
 		{Spec: redditemu.Spec{Seed: 1}}, {Spec: redditemu.Spec{Seed: 2}, Status: "failed"}, {Spec: redditemu.Spec{Seed: 3}}}}
 	const header = "id,image,split,figurative,severity,related_content,modality,context\n"
@@ -546,6 +555,7 @@ func mostlyRemoved(n int, live ...int) []redditemu.Post {
 
 // TestOneOfFew removes one post of five: one alone is no mass removal.
 func TestOneOfFew(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(5)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -557,6 +567,7 @@ func TestOneOfFew(t *testing.T) {
 
 // TestHeldThenRemoved quarantines a post and then removes it: its image must go in that run.
 func TestHeldThenRemoved(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(3)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -574,6 +585,7 @@ func TestHeldThenRemoved(t *testing.T) {
 // TestAloneInItsBatch makes the one post of the second batch vanish: with nothing else in the
 // answer its absence is seen only beside a post that is known to be live.
 func TestAloneInItsBatch(t *testing.T) {
+	t.Parallel()
 	posts := mostlyRemoved(101, 0, 1, 100)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -587,6 +599,7 @@ func TestAloneInItsBatch(t *testing.T) {
 // TestRemovalThenBlock learns of a deletion and is then blocked by Reddit: the row leaves the
 // dataset all the same, and the next run erases the rest.
 func TestRemovalThenBlock(t *testing.T) {
+	t.Parallel()
 	posts := mostlyRemoved(150, 0, 1, 2)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -613,6 +626,7 @@ func TestRemovalThenBlock(t *testing.T) {
 // TestDigestChange corrects a wrong digest of the manifest, and breaks a right one: the same
 // release gives the same answers, whatever was there before.
 func TestDigestChange(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(2)
 	s := newSite(t, "", fastPolicy, posts...)
 	manifestWith := func(digest string) {
@@ -634,6 +648,7 @@ func TestDigestChange(t *testing.T) {
 
 // TestRehearsal keeps made-up posts and real ones out of each other's workspace.
 func TestRehearsal(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(2)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -645,6 +660,7 @@ func TestRehearsal(t *testing.T) {
 
 // TestManifestLoss refuses a manifest that names few of the stored images.
 func TestManifestLoss(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(6)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -665,6 +681,7 @@ func TestManifestLoss(t *testing.T) {
 // TestDamagedImages flips a byte in several stored images: the next run that exports leaves
 // them out, and the one after it has them again.
 func TestDamagedImages(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(6)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -693,6 +710,7 @@ func TestDamagedImages(t *testing.T) {
 // TestGuardOutlastsAnOutage withholds a mass removal and then loses half of Reddit's answers:
 // the removals that were seen before still count, and nothing is erased.
 func TestGuardOutlastsAnOutage(t *testing.T) {
+	t.Parallel()
 	posts := mostlyRemoved(150, 0, 1, 120)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -718,6 +736,7 @@ func TestGuardOutlastsAnOutage(t *testing.T) {
 
 // TestConfirmationIsForWhatWasSeen gives the confirmation before there is anything to confirm.
 func TestConfirmationIsForWhatWasSeen(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(4)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -732,6 +751,7 @@ func TestConfirmationIsForWhatWasSeen(t *testing.T) {
 // TestTombstoneWhileBlocked adds a tombstone to the release while Reddit blocks the operator:
 // the row leaves the dataset all the same, beside a damaged image.
 func TestTombstoneWhileBlocked(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(4)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
@@ -760,6 +780,7 @@ func fileSize(t *testing.T, name string) int64 {
 
 // TestLimitsChange lowers the policy's limits over stored images, and raises them again.
 func TestLimitsChange(t *testing.T) {
+	t.Parallel()
 	posts := fewPosts(2)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)

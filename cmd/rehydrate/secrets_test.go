@@ -167,7 +167,7 @@ func once(f redditemu.Fault) redditemu.Fault {
 func spoiled(trouble string, where redditemu.Fault, kind redditemu.FaultKind, code int, said string) canaryCase {
 	where.Kind = kind
 	return canaryCase{command: "rehydrate run", trouble: trouble, args: (*haunted).runArgs,
-		arm: func(h *haunted) { h.emulator.Fault(where) }, code: code, said: said}
+		arm: func(h *haunted) { h.emulator.Fault(where) }, code: code, said: said, long: true}
 }
 
 func secretArgument(h *haunted) []string {

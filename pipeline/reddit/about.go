@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"rehydrate/manifest"
@@ -62,11 +63,13 @@ func (c *Client) readAbout(e exchange, name string) (policy.Community, error) {
 	if e.status == http.StatusOK {
 		return c.readCommunity(e, name)
 	}
-	if redirects[e.status] {
-		return policy.CommunityMissing, nil // Reddit leads an unknown name to its search
+	if redirects[e.status] && leadsToSearch(e.header) {
+		return policy.CommunityMissing, nil
 	}
 	var said struct {
-		Reason string `json:"reason"`
+		Reason  string `json:"reason"`
+		Message any    `json:"message"`
+		Error   any    `json:"error"`
 	}
 	isJSON := json.Unmarshal(e.body, &said) == nil && !looksLikeHTML(e)
 	kind, known := communities[said.Reason]
@@ -74,15 +77,32 @@ func (c *Client) readAbout(e exchange, name string) (policy.Community, error) {
 	case repeatable(e.status, e.header):
 		return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
 	case e.status == http.StatusForbidden && (!isJSON || said.Reason == ""):
-		return policy.CommunityUnknown, c.blocked(e)
+		if denied := c.blocked(e); !isJSON || denied.Reason != reasonForbidden {
+			return policy.CommunityUnknown, denied
+		}
+		return policy.CommunityUnknown, nil // of this subreddit, and without a reason
 	case !isJSON, e.status != http.StatusForbidden && e.status != http.StatusNotFound:
 		return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
 	case known:
 		return kind, nil
-	case said.Reason == "":
+	case said.Reason != "":
+		return policy.CommunityUnknown, nil // a reason that is not known here
+	case said.Message == "Not Found", said.Error == float64(http.StatusNotFound):
 		return policy.CommunityMissing, nil
 	}
-	return policy.CommunityUnknown, nil // a reason that is not known here
+	return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
+}
+
+// leadsToSearch reports whether a redirect is the one by which Reddit answers for a name that
+// it does not know. One to a login or a warning says nothing of the subreddit.
+func leadsToSearch(h http.Header) bool {
+	to, err := (&url.URL{Scheme: "https", Host: apiHost}).Parse(h.Get("Location"))
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(to.Hostname())
+	return (host == "reddit.com" || strings.HasSuffix(host, ".reddit.com")) &&
+		strings.TrimSuffix(strings.TrimSuffix(to.Path, "/"), ".json") == "/subreddits/search"
 }
 
 // readCommunity reads an answer with status 200. It must say that it is about the subreddit

@@ -17,8 +17,9 @@ const (
 	// lasts, and few enough to send to a host that refuses or is down.
 	maxFailures = 5
 	// A failed call weighs so much, and at maxFailures times the weight of a plain one the
-	// host is left alone. A 5xx from an image host can be the trouble of the one image that
-	// was asked for, so that twice as many in a row are needed, and less is made of each.
+	// host is left alone. A 5xx from an image host, or a 403 that does not say why, can be the
+	// trouble of the one image that was asked for, so that twice as many in a row are needed,
+	// and less is made of each.
 	plainFailure = 2
 	imageFailure = 1
 	// restFor is how long a host is left alone then. It is longer than Reddit's window.
@@ -93,7 +94,8 @@ func (b *breaker) failed(before, weight int, why *Unreachable, now time.Time) in
 // when that was a failure. It returns an *Unreachable when this was one too many. What would
 // be the same however long one waits, and the end of the context, count for nothing.
 func (k *call) conclude(err error) error {
-	if err == nil && k.useless == nil && !repeatable(k.got.status, k.got.header) {
+	away := k.useful == nil && turnedAway(k.lane.host, k.got)
+	if err == nil && k.useless == nil && !away && !repeatable(k.got.status, k.got.header) {
 		k.lane.breaker.answered()
 		return nil
 	}

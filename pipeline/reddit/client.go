@@ -131,7 +131,7 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	c.pace = newPacer(o.Policy, c.onWait, &c.calls)
 	c.api = c.stack(credentialed{c, api})
 	c.images = c.stack(anonymous{c, images})
-	if err := c.useImgur(o.ImgurClientID, images); err != nil {
+	if err := c.useImgur(o.ImgurClientID, api); err != nil {
 		return nil, err
 	}
 	return c, nil

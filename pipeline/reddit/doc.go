@@ -9,9 +9,10 @@
 //   - Every attempt is paced, retries and token requests included: the policy's rate, what
 //     Reddit's rate-limit headers ask for, and any Retry-After. In no stretch of a minute do
 //     more requests reach Reddit than the policy allows a minute, and in none of Reddit's
-//     windows more than its headers grant. No wait is silent; one that would be longer than
-//     15 minutes ends the request with an error instead, and New refuses a policy whose own
-//     rates would lead to one.
+//     windows more than its headers grant, but for one every 15 minutes where they name a reset
+//     further away than that: one that is wrong must not stop a run. No wait is silent. A
+//     Retry-After of more than 15 minutes ends the request with an error instead, and New
+//     refuses a policy whose own rates would lead to a longer wait.
 //   - What may pass is tried again: a rate limit, 5xx, a broken connection, and of the API also
 //     HTML and half a JSON document with status 200. That is at most three times a call, within
 //     20 minutes, after random pauses that grow; an image that hangs or trickles is given up
@@ -20,7 +21,8 @@
 //     row that ended in a rate limit, 5xx or no answer, or for the API in an answer of no use:
 //     Look and About return an *Unreachable, which stops the run and says what came last, and
 //     Download the fault failed/host_unreachable. After a quarter of an hour it is asked again.
-//     Of an image host's 5xx it takes ten, as each may be the trouble of one image.
+//     Of an image host's 5xx it takes ten, as each may be the trouble of one image, and so of
+//     its 403s that do not say that an image is gone.
 //   - The bearer token goes to oauth.reddit.com and nowhere else; client id and secret go
 //     to the token endpoint and nowhere else; imgur's client id goes to api.imgur.com, which
 //     without one is not asked. None of them reaches an error or a log, nor does
@@ -31,7 +33,8 @@
 //     that ConnectTo names is the one exception. Redirects of the API are not followed, and
 //     cookies are forgotten.
 //   - A page or album of imgur is never fetched: its API says which files it shows, and a
-//     file is asked for at i.imgur.com only.
+//     file is asked for at i.imgur.com only. After a 429 of that API that names no time it is
+//     left alone for a day: five overruns in a month shut an app out for the rest of it.
 //   - Bodies are bounded, also unpacked ones, and never cut: one that is too long or ends
 //     early is an error. So are a header of more than 64 KiB, a body that brings less than
 //     1 KiB in 10 s, and an attempt of more than a minute. Each has a reason of its own.
@@ -46,6 +49,7 @@
 //	paced                   waits for its turn, once for each attempt, and counts it
 //	credentialed, anonymous User-Agent; for the API, bearer or Basic credentials for their one host
 //	guarded                 attempt deadline, least progress
+//	unrepeated              of images: no repetition by net/http itself
 //	http.Transport          timeouts, TLS, dial guard
 //
 // A Client is safe for concurrent use; API requests go out one at a time.
@@ -56,6 +60,5 @@
 // is understood: the first is refused, the second taken as a link to the album. Reddit counts
 // by client id, and what other programs do with the same id is seen only in its headers. Ten
 // images in a row that an image host cannot serve look like a host in trouble, and close it
-// for a quarter of an hour. net/http repeats a request for an image once, unpaced, where the
-// connection that it had kept open turns out to be cut. HTTP/1.1 only.
+// for a quarter of an hour. HTTP/1.1 only.
 package reddit

@@ -3,10 +3,12 @@ package reddit
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -201,19 +203,37 @@ func statusFault(host string, e exchange) *policy.Fault {
 	case http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons:
 		f.Outcome = manifest.Gone
 	case http.StatusForbidden:
-		// i.redd.it answers so for a file it does not have. preview.redd.it does for a wrong
-		// signature, imgur for clients and networks that it does not like: that says nothing
-		// of the image.
 		switch {
 		case e.header.Get("Retry-After") != "":
 			f.Reason, f.Detail = "rate_limited", "403 with a Retry-After"
 		case speaksOfBlock(e.body):
 			f.Reason, f.Detail = "blocked", "the host refuses this client or network"
-		case host == "i.redd.it":
+		case !turnedAway(host, e):
 			f.Outcome = manifest.Gone
 		}
 	}
 	return f
+}
+
+// storeError matches the error of a store like Amazon's S3 for a file that it does not have.
+// S3 says AccessDenied to those who may not list the store ("GetObject", Amazon S3 API
+// reference), as to the public behind i.redd.it.
+var storeError = regexp.MustCompile(`^\s*(?:<\?xml[^>]*>)?\s*<Error>\s*<Code>(?:AccessDenied|NoSuchKey)</Code>`)
+
+// turnedAway reports whether an answer is a 403 that says nothing of what was asked for. A page
+// (a CDN's Guru Meditation or Access Denied) or an empty body tells of the client, the network
+// or the host; preview.redd.it sends a 403 for a wrong signature, and imgur to whom it does not
+// like. Only the store behind i.redd.it, and imgur's API in JSON, say something by it.
+func turnedAway(host string, e exchange) bool {
+	switch {
+	case e.status != http.StatusForbidden:
+		return false
+	case host == "i.redd.it":
+		return !storeError.Match(e.body)
+	case host == imgurAPIHost:
+		return !json.Valid(e.body) || speaksOf(e.body, "over capacity")
+	}
+	return true
 }
 
 // speaksOfBlock recognises the texts of Reddit's and imgur's block pages.

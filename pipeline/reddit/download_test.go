@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"rehydrate/manifest"
@@ -446,15 +447,43 @@ func TestExpiredCertificate(t *testing.T) {
 	}
 }
 
-// TestForbidden: a 403 says that the image is gone at i.redd.it alone.
+// TestForbidden: a 403 says that an image is gone in the words of the store behind i.redd.it
+// alone. A row of others closes the host, as a row of 5xx does.
 func TestForbidden(t *testing.T) {
-	c := newTestClient(t, serve(t, say(403, "")))
-	d, err := c.Download(t.Context(), Candidate{URL: "https://i.imgur.com/a.png"})
-	checkFault(t, "imgur", d, err, "failed/http_403")
-	d, err = c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
-	checkFault(t, "i.redd.it", d, err, "gone/http_403")
-	d, err = c.Download(t.Context(), Candidate{URL: "https://preview.redd.it/x/a.png?s=1"})
-	checkFault(t, "preview", d, err, "failed/http_403")
+	const (
+		denied   = `<Error><Code>AccessDenied</Code><Message>Access Denied</Message><RequestId>0</RequestId></Error>`
+		meditate = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\">\n<html><h1>Error 403 Forbidden</h1><h3>Guru Meditation:</h3></html>"
+	)
+	for _, tt := range []struct {
+		name, url, body, want string
+		closes                bool
+	}{
+		{"store", "https://i.redd.it/a.png", `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + denied, "gone/http_403", false},
+		{"store, no declaration", "https://i.redd.it/a.png", denied, "gone/http_403", false},
+		{"store, no such key", "https://i.redd.it/a.png", "<Error><Code>NoSuchKey</Code></Error>", "gone/http_403", false},
+		{"store, another error", "https://i.redd.it/a.png", "<Error><Code>RequestTimeTooSkewed</Code></Error>", "failed/http_403", true},
+		{"Guru Meditation", "https://i.redd.it/a.png", meditate, "failed/http_403", true},
+		{"Access Denied", "https://i.redd.it/a.png", "<HTML><HEAD><TITLE>Access Denied</TITLE></HEAD>You don't have permission", "failed/http_403", true},
+		{"a page that quotes a store", "https://i.redd.it/a.png", "<html><pre>" + denied, "failed/http_403", true},
+		{"nothing", "https://i.redd.it/a.png", "", "failed/http_403", true},
+		{"text", "https://i.redd.it/a.png", "Forbidden", "failed/http_403", true},
+		{"block", "https://i.redd.it/a.png", "<html>Request forbidden by administrative rules.", "failed/blocked", true},
+		{"store of another host", "https://i.imgur.com/a.png", denied, "failed/http_403", true},
+		{"signature", "https://preview.redd.it/x/a.png?s=1", meditate, "failed/http_403", true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{play: func(int, *http.Request) answer { return reply(403, tt.body) }}
+			c := s.client(t, testOptions())
+			for i := range 3 * maxFailures {
+				want := tt.want
+				if tt.closes && i >= 2*maxFailures-1 {
+					want = "failed/host_unreachable"
+				}
+				d, err := c.Download(t.Context(), Candidate{URL: tt.url})
+				checkFault(t, fmt.Sprintf("%s, call %d", tt.name, i), d, err, want)
+			}
+		})
+	}
 }
 
 // TestDownloadsTogether is for the race detector: many images at once, some of them slow

@@ -81,7 +81,11 @@ func wired(t *testing.T, o Options, h http.HandlerFunc) *Client {
 }
 
 func transportOf(layer http.RoundTripper) *http.Transport {
-	return layer.(guarded).next.(*http.Transport)
+	next := layer.(guarded).next
+	if u, ok := next.(unrepeated); ok {
+		return u.Transport
+	}
+	return next.(*http.Transport)
 }
 
 // gzipped is n bytes of white space, packed.

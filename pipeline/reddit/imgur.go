@@ -119,6 +119,7 @@ type imgurAPI struct {
 	http *http.Client // from paced downward
 
 	mu       sync.Mutex
+	accepted bool        // the client id is: a 200 has come
 	rejected bool        // the client id is; nothing is asked any more
 	page     imgurPage   // the last that was answered, image 0
 	files    []imgurFile // its answer
@@ -133,7 +134,7 @@ type imgurFile struct {
 
 // useImgur gives the client access to the API. Without an id there is none, and the host
 // leaves the client's policy, so that nothing can ask it.
-func (c *Client) useImgur(id Secret, images http.RoundTripper) error {
+func (c *Client) useImgur(id Secret, api http.RoundTripper) error {
 	if id.Empty() {
 		hosts := slices.Clone(c.policy.Images.Hosts)
 		c.policy.Images.Hosts = slices.DeleteFunc(hosts, func(h policy.Host) bool { return h.Name == imgurAPIHost })
@@ -143,7 +144,7 @@ func (c *Client) useImgur(id Secret, images http.RoundTripper) error {
 		return errImgurClientID
 	}
 	c.imgurID = id
-	c.imgur = &imgurAPI{http: c.stack(anonymous{c, imgurIdentified{c, images}})}
+	c.imgur = &imgurAPI{http: c.stack(anonymous{c, imgurIdentified{c, api}})}
 	return nil
 }
 
@@ -163,14 +164,24 @@ func (t imgurIdentified) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
 	if err == nil {
 		now := time.Now()
-		t.c.pace.lanes[imgurAPIHost].pauseUntil(now.Add(imgurPause(resp.Header, now)), waitRateLimit)
+		t.c.pace.lanes[imgurAPIHost].pauseUntil(now.Add(imgurPause(resp.StatusCode, resp.Header, now)), waitRateLimit)
 	}
 	return resp, err
 }
 
-// imgurPause is the pause that the headers of an answer ask for. A user, who is an address,
-// has so many requests until UserReset (seconds since 1970), and an app so many a day.
-func imgurPause(h http.Header, now time.Time) time.Duration {
+// imgurPause is the pause that an answer asks for. A user, who is an address, has so many
+// requests until UserReset (seconds since 1970), and an app so many a day. A 429 that names no
+// time, whatever its text, ends the run's requests: each further one could be an overrun.
+func imgurPause(code int, h http.Header, now time.Time) time.Duration {
+	d := creditPause(h, now)
+	if _, named := retryAfter(h, now); d == 0 && code == http.StatusTooManyRequests && !named {
+		return imgurRest
+	}
+	return d
+}
+
+// creditPause is the pause that the credit headers ask for.
+func creditPause(h http.Header, now time.Time) time.Duration {
 	if n, ok := headerNumber(h, "X-Ratelimit-Clientremaining"); ok && n == 0 {
 		return imgurRest
 	}
@@ -293,15 +304,14 @@ func (c *Client) askImgur(ctx context.Context, kind, id string) ([]imgurFile, er
 	if err != nil {
 		return nil, c.imgurFault(ctx, err)
 	}
-	files, f := readImgur(kind, e)
+	c.imgur.mu.Lock()
+	defer c.imgur.mu.Unlock()
+	files, f := readImgur(kind, e, c.imgur.accepted)
 	if f == nil {
+		c.imgur.accepted = true
 		return files, nil
 	}
-	if f.Reason == imgurRejected().Reason {
-		c.imgur.mu.Lock()
-		c.imgur.rejected = true
-		c.imgur.mu.Unlock()
-	}
+	c.imgur.rejected = c.imgur.rejected || f.Reason == imgurRejected().Reason
 	return nil, f
 }
 
@@ -319,13 +329,14 @@ func (c *Client) imgurFault(ctx context.Context, err error) error {
 	return err
 }
 
-// readImgur reads an answer of the API: {"data": ..., "success": ..., "status": ...}.
-func readImgur(kind string, e exchange) ([]imgurFile, *policy.Fault) {
+// readImgur reads an answer of the API: {"data": ..., "success": ..., "status": ...}. accepted
+// says that the client id has been good before.
+func readImgur(kind string, e exchange, accepted bool) ([]imgurFile, *policy.Fault) {
 	failed := func(reason manifest.Reason, detail string) ([]imgurFile, *policy.Fault) {
 		return nil, &policy.Fault{Outcome: manifest.Failed, Reason: reason, Detail: detail}
 	}
 	if e.status != http.StatusOK {
-		return nil, imgurStatus(e)
+		return nil, imgurStatus(e, accepted)
 	}
 	if looksLikeHTML(e) {
 		return failed("html", "imgur's API answered with a page in place of JSON")
@@ -339,7 +350,7 @@ func readImgur(kind string, e exchange) ([]imgurFile, *policy.Fault) {
 		return failed("malformed_answer", "the answer of imgur's API is no JSON of the usual form")
 	}
 	if !answer.Success && answer.Status != http.StatusOK { // a status of its own, inside of a 200
-		return nil, imgurStatus(exchange{status: answer.Status, header: e.header, body: e.body})
+		return nil, imgurStatus(exchange{status: answer.Status, header: e.header, body: e.body}, accepted)
 	}
 	if kind == imgurImage {
 		var file imgurFile
@@ -352,12 +363,16 @@ func readImgur(kind string, e exchange) ([]imgurFile, *policy.Fault) {
 	if json.Unmarshal(answer.Data, &album) != nil || album.Images == nil {
 		return failed("malformed_answer", "imgur's API lists no images for the album")
 	}
+	if len(*album.Images) == 0 { // an album has images while it is there, so this is no evidence that they are gone
+		return failed("empty_album", "imgur's API lists an album without images")
+	}
 	return *album.Images, nil
 }
 
 // imgurStatus says what a status other than 200 means. Only a 404 in the API's own form
-// says something of the image.
-func imgurStatus(e exchange) *policy.Fault {
+// says something of the image, and only the API's own words reject the client id, which is
+// not at fault where it was good before.
+func imgurStatus(e exchange, accepted bool) *policy.Fault {
 	f := &policy.Fault{Outcome: manifest.Failed, Reason: status("http_", e.status)}
 	page := !json.Valid(e.body) // or a piece of an answer
 	switch {
@@ -371,10 +386,31 @@ func imgurStatus(e exchange) *policy.Fault {
 		if speaksOfBlock(e.body) {
 			f.Reason, f.Detail = "blocked", "the host refuses this client or network"
 		}
-	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden && speaksOf(e.body, "client", "authoriz", "authentic"):
+	case (e.status == http.StatusUnauthorized || e.status == http.StatusForbidden) && !accepted &&
+		speaksOf([]byte(imgurError(e.body)), "client_id", "client id", "authentication required"):
 		return imgurRejected()
 	}
 	return f
+}
+
+// imgurError is the text of an error of the API: data.error, or the message in it. The rest of
+// the answer repeats the request, and can hold any word.
+func imgurError(body []byte) string {
+	var answer struct {
+		Data struct{ Error json.RawMessage }
+	}
+	if json.Unmarshal(body, &answer) != nil {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(answer.Data.Error, &text) == nil {
+		return text
+	}
+	var object struct{ Message string }
+	if json.Unmarshal(answer.Data.Error, &object) != nil {
+		return ""
+	}
+	return object.Message
 }
 
 func imgurRejected() *policy.Fault {

@@ -106,7 +106,7 @@ func TestImgurPages(t *testing.T) {
 		{"album, a video in it", "https://imgur.com/a/AlbumID", 2, map[string]answer{"/3/album/AlbumID": album}, "no_media/video", []string{api + "album/AlbumID"}},
 		{"album, past its end", "https://imgur.com/a/AlbumID", 3, map[string]answer{"/3/album/AlbumID": album}, "gone/no_such_image", []string{api + "album/AlbumID"}},
 		{"album at the files' host", "https://i.imgur.com/a/AlbumID", 0, map[string]answer{"/3/album/AlbumID": album}, "", []string{api + "album/AlbumID", file + "first11.png"}},
-		{"empty album", "https://imgur.com/a/AlbumID", 0, map[string]answer{"/3/album/AlbumID": imgurSays(200, `{"images":[]}`)}, "gone/no_such_image", []string{api + "album/AlbumID"}},
+		{"empty album", "https://imgur.com/a/AlbumID", 0, map[string]answer{"/3/album/AlbumID": imgurSays(200, `{"images":[]}`)}, "failed/empty_album", []string{api + "album/AlbumID"}},
 		{"album gone", "https://imgur.com/a/AlbumID", 0, nil, "gone/http_404", []string{api + "album/AlbumID"}},
 		{"gallery that is an album", "https://imgur.com/gallery/some-title-AlbumID", 1, map[string]answer{"/3/album/AlbumID": album}, "", []string{api + "album/AlbumID", file + "second2.jpg"}},
 		{"gallery that is an image", "https://imgur.com/t/memes/abcdefg", 0, map[string]answer{"/3/image/abcdefg": imgurImageSays("https://i.imgur.com/abcdefg.png", "image/png")},
@@ -221,7 +221,16 @@ func TestImgurAPIAnswers(t *testing.T) {
 		{"403 with Retry-After", reply(403, "{}", "Retry-After", "0"), "failed/rate_limited"},
 		{"401", imgurSays(401, `{"error":"Authentication required"}`), "refused/imgur_client_id_rejected"},
 		{"403 of a bad id", imgurSays(403, `{"error":"Invalid client_id"}`), "refused/imgur_client_id_rejected"},
+		{"403 of a bad id, as an object", imgurSays(403, `{"error":{"message":"The client ID is unknown"}}`), "refused/imgur_client_id_rejected"},
+		{"bad id inside of a 200", reply(200, `{"data":{"error":"Invalid client_id"},"success":false,"status":403}`), "refused/imgur_client_id_rejected"},
 		{"403 of a private album", imgurSays(403, `{"error":"Permission denied"}`), "failed/http_403"},
+		{"403 without authorization", imgurSays(403, `{"error":"You are not authorized to view this album","request":"/3/album/Authorized"}`), "failed/http_403"},
+		{"403 that repeats a path", imgurSays(403, `{"error":"Forbidden","request":"/3/album/client_id"}`), "failed/http_403"},
+		{"403 with the words elsewhere", imgurSays(403, `{"title":"Invalid client_id"}`), "failed/http_403"},
+		{"403 with an error of another form", imgurSays(403, `{"error":["Invalid client_id"]}`), "failed/http_403"},
+		{"403 with data of another form", imgurSays(403, `["Invalid client_id"]`), "failed/http_403"},
+		{"401 of one album", imgurSays(401, `{"error":"hidden"}`), "failed/http_401"},
+		{"data is a list", imgurSays(200, `[]`), "failed/malformed_answer"},
 		{"403 page", reply(403, "<html>You have been blocked", html...), "failed/blocked"},
 		{"401 page", reply(401, "<html>Who are you", html...), "failed/http_401"},
 		{"404", imgurSays(404, `{"error":"Unable to find an album with the id, AlbumID"}`), "gone/http_404"},
@@ -268,6 +277,107 @@ func TestImgurRejectedID(t *testing.T) {
 	}
 	if len(s.seen) != 1 {
 		t.Errorf("%d requests, want 1", len(s.seen))
+	}
+}
+
+// TestImgurAcceptedID: an id that has been good once is not rejected in the same run, whatever
+// is said of an album, and the images after it are asked for.
+func TestImgurAcceptedID(t *testing.T) {
+	for _, refusal := range []answer{
+		imgurSays(403, `{"error":"You are not authorized to view this album"}`), imgurSays(403, `{"error":"Invalid client_id"}`),
+		imgurSays(401, `{"error":"Authentication required"}`), imgurSays(401, `{"error":"hidden"}`),
+	} {
+		s := imgurScript(t, map[string]answer{"/3/album/Private": refusal,
+			"/3/image/abcdefg": imgurImageSays("https://i.imgur.com/abcdefg.png", "image/png"), "/3/image/hijklmn": imgurImageSays("https://i.imgur.com/hijklmn.png", "image/png")})
+		c := s.client(t, imgurOptions())
+		if _, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/abcdefg"}); err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/a/Private#0"})
+		checkFault(t, refusal.body, d, err, fmt.Sprintf("failed/http_%d", refusal.status))
+		if _, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/hijklmn"}); err != nil {
+			t.Errorf("after %s: %v", refusal.body, err)
+		}
+	}
+}
+
+// TestImgurOverrun: a 429 that names no time is not repeated, and nothing more is asked in the
+// run; one that names a time is waited for.
+func TestImgurOverrun(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		header []string
+		body   string
+		want   string
+		asked  int // of all calls
+	}{
+		{"nothing named", nil, `{"data":{"error":{"message":"Too many"}}}`, "failed/rate_limited", 1},
+		{"over capacity", nil, `{"data":{"error":"Imgur is temporarily over capacity"}}`, "failed/over_capacity", 1},
+		{"a page", nil, "<html>", "failed/rate_limited", 1},
+		{"credits are left", []string{"X-RateLimit-UserRemaining", "400", "X-RateLimit-ClientRemaining", "9000"}, `{}`, "failed/rate_limited", 1},
+		{"Retry-After too long", []string{"Retry-After", "3600"}, `{}`, "failed/rate_limited", 1},
+		{"Retry-After of no sense", []string{"Retry-After", "soon"}, `{}`, "failed/rate_limited", 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{play: func(int, *http.Request) answer { return reply(429, tt.body, tt.header...) }}
+			o := imgurOptions()
+			o.RetryWait = time.Second
+			c := s.client(t, o)
+			start := time.Now()
+			for i := range 40 {
+				want := tt.want
+				if i > 0 {
+					want = "failed/rate_limited"
+				}
+				d, err := c.Download(t.Context(), Candidate{URL: fmt.Sprintf("https://imgur.com/abcd%03d", i), Host: imgurAPIHost})
+				checkFault(t, tt.name, d, err, want)
+				time.Sleep(time.Minute) // 40 of them are less than the hour that one case names
+			}
+			if got := len(s.times(imgurAPIHost, start)); got != tt.asked {
+				t.Errorf("%s: %d requests, want %d", tt.name, got, tt.asked)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := imgurScript(t, nil)
+		play := s.play
+		s.play = func(n int, r *http.Request) answer {
+			if n == 0 {
+				return reply(429, `{}`, "Retry-After", "60")
+			}
+			return play(n, r)
+		}
+		if _, err := s.client(t, imgurOptions()).Download(t.Context(), Candidate{URL: "https://imgur.com/abcdefg"}); err != nil {
+			t.Errorf("after a Retry-After: %v", err)
+		}
+	})
+}
+
+// TestImgurOverCapacity: it is not repeated within a call, and a row of it closes the host as a
+// row of 5xx does; what says something of an album does not.
+func TestImgurOverCapacity(t *testing.T) {
+	for _, tt := range []struct {
+		answer answer
+		closes bool
+	}{
+		{imgurSays(403, `{"error":"Imgur is temporarily over capacity. Please try again later."}`), true},
+		{reply(403, "<html><title>403</title>"), true},
+		{imgurSays(403, `{"error":"Permission denied"}`), false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{play: func(int, *http.Request) answer { return tt.answer }}
+			c := s.client(t, imgurOptions())
+			for i := range 3 * maxFailures {
+				_, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/a/AlbumID#0"})
+				want := tt.closes && i >= 2*maxFailures-1
+				if got := strings.Contains(fmt.Sprint(err), "host_unreachable"); got != want {
+					t.Errorf("%s: call %d: %v", tt.answer.body, i, err)
+				}
+				if !want && len(s.seen) != i+1 {
+					t.Errorf("%s: %d requests after %d calls", tt.answer.body, len(s.seen), i+1)
+				}
+			}
+		})
 	}
 }
 
@@ -491,9 +601,13 @@ func FuzzImgurAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		for _, kind := range []string{imgurImage, imgurAlbum} {
-			files, fault := readImgur(kind, exchange{status: status, header: http.Header{}, body: []byte(body)})
+			accepted := kind == imgurImage
+			files, fault := readImgur(kind, exchange{status: status, header: http.Header{}, body: []byte(body)}, accepted)
 			if fault != nil && (fault.Outcome == "" || fault.Reason == "" || files != nil) {
 				t.Errorf("%s: %v, %+v", kind, files, fault)
+			}
+			if accepted && fault != nil && fault.Reason == imgurRejected().Reason {
+				t.Errorf("an id that was good is rejected for %d %s", status, body)
 			}
 			for _, file := range files {
 				link, fault := c.imgurLink(file)

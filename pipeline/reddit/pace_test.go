@@ -630,6 +630,50 @@ func TestRetriesAreSaid(t *testing.T) {
 	})
 }
 
+// TestResetFarAway: a reset that is further away than the longest wait is asked about again
+// every 15 minutes, one request at a time.
+func TestResetFarAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w waits
+		s := api(func(int, *http.Request) answer {
+			return reply(200, listing("a1"), "X-Ratelimit-Used", "100", "X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "3600")
+		})
+		c := s.client(t, paceOptions(60e6, &w))
+		start := time.Now()
+		for range 4 {
+			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 900, 1800, 2700}; !slices.Equal(got, want) {
+			t.Errorf("asked at %v, want %v", got, want)
+		}
+		if len(w.all) != 3 || w.all[0].Reason != waitRateLimit {
+			t.Errorf("OnWait was told %v", w.all)
+		}
+	})
+}
+
+// TestRetriesThatWereSent: a repetition whose turn never came is not counted.
+func TestRetriesThatWereSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *Client
+		s := &script{play: func(int, *http.Request) answer {
+			// As an answer to another request would, during the pause before the repetition.
+			time.AfterFunc(time.Second, func() { c.pace.lanes["i.redd.it"].pauseUntil(time.Now().Add(time.Hour), waitRetryAfter) })
+			return reply(503, "")
+		}}
+		o := testOptions()
+		o.RetryWait = 10 * time.Second
+		c = s.client(t, o)
+		d, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
+		checkFault(t, "paused", d, err, "failed/retry_after_too_long")
+		if got := c.Calls(); got.Images != 1 || got.Retries != 0 {
+			t.Errorf("%+v, want one request and no repetition", got)
+		}
+	})
+}
+
 // TestCalls: what was sent is counted by its kind, and what was not sent is not.
 func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

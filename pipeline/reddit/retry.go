@@ -57,6 +57,9 @@ type call struct {
 	useless error // what useful said of got
 }
 
+// callKey finds the call of a request in its context.
+type callKey struct{}
+
 // stack builds the layers between the retries and a transport.
 func (c *Client) stack(identity http.RoundTripper) *http.Client {
 	return &http.Client{
@@ -73,6 +76,7 @@ func (c *Client) stack(identity http.RoundTripper) *http.Client {
 func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64, use useful) (exchange, error) {
 	l := c.pace.lanes[req.URL.Hostname()]
 	k := &call{c: c, lane: l, maxBody: maxBody, useful: use, before: l.breaker.failures(), attempt: 1}
+	req = req.WithContext(context.WithValue(req.Context(), callKey{}, k))
 	req.SetResponseHandler(k.read)
 	// The library's client is a handful of settings; one for each call lets Backoff know
 	// the host even when there was no answer. Its logger stays off: it prints URLs.
@@ -243,10 +247,9 @@ func (k *call) backoff(time.Duration, time.Duration, int, *http.Response) time.D
 	return k.next.For
 }
 
-// repeat counts an attempt that follows another, after the pause before it.
+// repeat notes that another attempt begins, after the pause before it.
 func (k *call) repeat(*http.Request) error {
 	k.attempt++
-	k.c.calls.retries.Add(1)
 	k.c.calls.waited.Add(int64(k.next.For))
 	return nil
 }

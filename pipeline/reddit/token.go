@@ -100,8 +100,11 @@ func (c *Client) readToken(e exchange) (token, error) {
 	return token{answer.AccessToken, seconds(min(answer.ExpiresIn, maxTokenLife.Seconds()))}, nil
 }
 
+// reasonForbidden is the reason of a Denied that Reddit does not explain.
+const reasonForbidden manifest.Reason = "forbidden"
+
 // blocked is the error of a 403 that no retry mends.
-func (c *Client) blocked(e exchange) error {
+func (c *Client) blocked(e exchange) *Denied {
 	if strings.Contains(e.header.Get("WWW-Authenticate"), "insufficient_scope") {
 		return &Denied{"insufficient_scope", c.said(e), "the app may not read posts; ask Reddit for the scope read"}
 	}
@@ -109,7 +112,7 @@ func (c *Client) blocked(e exchange) error {
 		return &Denied{"blocked", c.said(e),
 			"Reddit blocks this client or network; check REDDIT_USERNAME and the app's approval, and do not try to get around it"}
 	}
-	return &Denied{"forbidden", c.said(e), "check that the app's approval covers this use"}
+	return &Denied{reasonForbidden, c.said(e), "check that the app's approval covers this use"}
 }
 
 // unanswered makes an Unanswered of an error without an answer. The context's error, a

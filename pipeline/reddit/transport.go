@@ -16,7 +16,7 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// The limits on one exchange (trust reference, section 6).
+// The limits on one exchange.
 const (
 	connectTimeout  = 10 * time.Second
 	tlsTimeout      = 10 * time.Second
@@ -148,10 +148,25 @@ func newTransports(o Options) transports {
 	t.Protocols.SetHTTP1(true)
 	images := t.Clone()
 	images.DisableCompression = true
-	// net/http sends a request once more by itself when a connection that it kept is found cut.
-	// Reddit counts requests, so each to its API has a connection of its own.
+	// Reddit and imgur count requests to their APIs, so that each has a connection of its own.
 	t.DisableKeepAlives = true
-	return transports{api: guarded{t}, images: guarded{images}}
+	return transports{api: guarded{t}, images: guarded{unrepeated{images}}}
+}
+
+// unrepeated sends a request once. net/http by itself sends it again when a connection that it
+// kept is found cut, on one kept connection after the other, at once and uncounted. It does so
+// only with a request that it could send anew, so each gets an empty body here that cannot be
+// had again; with the encoding "identity" nothing of that body, and no header for it, is sent.
+type unrepeated struct{ *http.Transport }
+
+func (t unrepeated) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.WithContext(req.Context()) // a copy
+	req.Body, req.GetBody, req.TransferEncoding = io.NopCloser(strings.NewReader("")), nil, []string{"identity"}
+	resp, err := t.Transport.RoundTrip(req)
+	if err != nil {
+		t.CloseIdleConnections() // likely cut as well: the repetition gets a new one
+	}
+	return resp, err
 }
 
 var (

@@ -1,0 +1,143 @@
+package reddit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A countingServer counts requests and connections; told to, it cuts the connection of every
+// request that comes over one that has served before, as a host does that has closed it.
+type countingServer struct {
+	pause sync.WaitGroup // of the requests that shall be open together
+
+	mu    sync.Mutex
+	asked int
+	conns []string // the clients' addresses, one for each connection
+	cut   []string // those of connections to be cut
+	body  []byte
+}
+
+func (s *countingServer) handle(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.asked++
+	if !slices.Contains(s.conns, r.RemoteAddr) {
+		s.conns = append(s.conns, r.RemoteAddr)
+	}
+	cut := slices.Contains(s.cut, r.RemoteAddr)
+	s.mu.Unlock()
+	if cut {
+		panic(http.ErrAbortHandler)
+	}
+	if r.URL.Path == "/together.png" {
+		s.pause.Done()
+		s.pause.Wait()
+	}
+	_, _ = w.Write(s.body)
+}
+
+// TestCutConnections: of several kept connections that are all found cut, a request meets one,
+// and its repetition is paced, counted and made over a new one.
+func TestCutConnections(t *testing.T) {
+	const open = 4
+	s := &countingServer{body: pngBytes(t)}
+	o := serve(t, s.handle)
+	c := newTestClient(t, o)
+	get := func(name string) {
+		if _, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/" + name}); err != nil {
+			t.Error(err)
+		}
+	}
+	s.pause.Add(open)
+	var all sync.WaitGroup
+	for range open {
+		all.Go(func() { get("together.png") })
+	}
+	all.Wait()
+	get("one.png")
+	if len(s.conns) != open {
+		t.Fatalf("%d connections for %d requests at once and one more: none was kept", len(s.conns), open)
+	}
+	s.mu.Lock()
+	s.cut, s.asked = slices.Clone(s.conns), 0
+	s.mu.Unlock()
+	before := c.Calls()
+	get("two.png")
+	after := c.Calls()
+	if n := after.Images - before.Images; n != 2 || s.asked != n || after.Retries-before.Retries != 1 {
+		t.Errorf("the server saw %d requests, the client counted %d and %d repetitions; want 2, 2 and 1", s.asked, n, after.Retries-before.Retries)
+	}
+	if len(s.conns) != open+1 {
+		t.Errorf("%d connections, want one more than %d", len(s.conns), open)
+	}
+}
+
+// TestUnrepeatedOnTheWire: the body that keeps net/http from repeating a request is not sent,
+// nor does a header speak of it.
+func TestUnrepeatedOnTheWire(t *testing.T) {
+	var wire [2]string
+	for i := range wire {
+		var b lockedBuffer
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		defer server.Close()
+		tr := newTransports(testOptions()).images.(guarded).next.(unrepeated)
+		tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			return overheard{conn, &b}, err
+		}
+		var layer http.RoundTripper = tr
+		if i == 1 {
+			layer = tr.Transport
+		}
+		for range 2 {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/a.png", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := layer.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+		tr.CloseIdleConnections()
+		wire[i] = strings.ReplaceAll(b.String(), server.Listener.Addr().String(), "host")
+	}
+	if wire[0] != wire[1] || !strings.HasSuffix(wire[0], "\r\n\r\n") || strings.Count(wire[0], "GET /a.png HTTP/1.1\r\nHost: host\r\n") != 2 {
+		t.Errorf("unrepeated sends\n%q\nand net/http alone\n%q", wire[0], wire[1])
+	}
+}
+
+// An overheard connection copies what is written to it.
+type overheard struct {
+	net.Conn
+	to io.Writer
+}
+
+func (o overheard) Write(b []byte) (int, error) {
+	_, _ = o.to.Write(b)
+	return o.Conn.Write(b)
+}
+
+// TestImgurConnections: imgur's API counts requests, so each has a connection of its own.
+func TestImgurConnections(t *testing.T) {
+	s := &countingServer{body: []byte(`{"data":{"images":[{"link":"https://i.imgur.com/a.mp4","type":"video/mp4"}]},"success":true,"status":200}`)}
+	o := serve(t, s.handle)
+	o.ImgurClientID = NewSecret(imgurTestID)
+	c := newTestClient(t, o)
+	for i := range 3 {
+		d, err := c.Download(t.Context(), Candidate{URL: fmt.Sprintf("https://imgur.com/a/Album%02d#0", i)})
+		checkFault(t, "album", d, err, "no_media/video")
+	}
+	if s.asked != 3 || len(s.conns) != 3 {
+		t.Errorf("%d requests over %d connections, want 3 over 3", s.asked, len(s.conns))
+	}
+}
