@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // englishList is the dictionary: american-english of the Debian package wamerican
@@ -43,6 +44,31 @@ func loadDictionary(packed []byte) ([]string, error) {
 		return nil, err
 	}
 	return strings.Fields(string(list)), nil
+}
+
+// DictionaryDigest names the dictionary that Knows looks words up in.
+func DictionaryDigest() string { return dictionaryDigest }
+
+// Knows reports whether a word that OCR read is English by the dictionary, whatever its
+// case, with the punctuation around it left away: DON'T, "Hello," and x-ray are. Where
+// hyphens or slashes join several, all must be. A word with a digit and a single letter
+// are none: the dictionary has every letter.
+func (f *Filter) Knows(word string) bool {
+	word = strings.TrimFunc(apostrophes.Replace(word), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	longest := 0
+	for part := range strings.FieldsFuncSeq(strings.ToUpper(word), func(r rune) bool { return r == '-' || r == '/' }) {
+		if !f.has(part) {
+			return false
+		}
+		longest = max(longest, len(part))
+	}
+	return longest > 1
+}
+
+// has looks a token up.
+func (f *Filter) has(token string) bool {
+	_, found := slices.BinarySearch(f.dictionary, token)
+	return found
 }
 
 // english is the code of English in the list of function words.

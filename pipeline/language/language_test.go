@@ -55,16 +55,21 @@ func TestJudge(t *testing.T) {
 		{"WHEN YOU FINALLY GET THE JOKE", passes, ""},
 		{"DON’T YOU `EVER' DO THAT", passes, ""},
 		{"presidential debate", passes, ""},
-		{"LA LA LAND", passes, ""},
-		// Two Spanish function words: 9 of 10 tokens in the dictionary are enough, 8 of 9 are not.
-		{"LA LA LAND garden house window picture table chair blorp", passes, ""},
-		{"LA LA LAND garden house window picture table blorp", manifest.NotEnglish, ReasonForeignWords},
+		// Two Spanish function words, and dictionary and model both for English.
+		{"LA LA LAND garden house window picture table blorp", passes, ""},
 		{"café société for everyone", passes, ""},
-		{"yall gonna yeet dat bruh but you and the squad are not", passes, ""}, // eased
-		{"yeet dat bruh skrrt gonna zomg", manifest.NotEnglish, ReasonLowHit},
-		{"STONKS ONLY", passes, ReasonShort},
-		{"STONKS BRRRRRT", manifest.Unreadable, ReasonLowHit},
-		{"STONKZ BRRRRT AA", manifest.NotEnglish, ReasonLowHit}, // AA is in the dictionary, but says nothing
+		{"yall gonna yeet dat bruh but you and the squad are not", passes, ""}, // slang, carried by function words
+		{"LMAO NGL BRUH", passes, ""},                                          // slang that no dictionary has: the model alone
+		{"SOOOOO TIRED", passes, ""},
+		{"NOOOOO MY PIZZA PLEEEEASE", passes, ""},
+		// Three words and a split vote are kept, four or no vote are not.
+		{"la fiesta grande", passes, ReasonShort},
+		{"la fiesta muy grande", manifest.NotEnglish, ReasonForeignWords},
+		{"zwlszcz brknt", manifest.Unreadable, ReasonLowHit},
+		// A pattern that was read as letters.
+		{"EE EEE OE SEE EE EES EEE", passes, ReasonNoText},
+		{"TT OE SEA ON AN WAN RY IT", passes, ReasonNoText},
+		{"LA LA LAND", passes, ReasonNoText},
 		{"Cuando no entiendes nada de lo que dice el profesor", manifest.NotEnglish, ReasonForeignWords},
 		{"CUANDO NO ENTIENDES NADA DE LO QUE DICE EL PROFESOR", manifest.NotEnglish, ReasonForeignWords},
 		{"QU'EST-CE QUE C'EST", manifest.NotEnglish, ReasonForeignWords},
@@ -90,7 +95,8 @@ func TestJudgeNumbers(t *testing.T) {
 		{"WHEN", 96}, {"you're", 60}, {"a", 99}, {"two-faced", 88}, {"brrrrt", 75}, {"él", 80}, {"QUE", 80},
 		{"dropped", 59.9}, {"dropped", math.NaN()}, {"dropped", -1},
 	}
-	want := Verdict{Letters: 28, Words: 6, Tokens: 7, Hit: 4. / 7, English: 2, Foreign: 2, Language: "es"}
+	want := Verdict{Letters: 28, Words: 6, Tokens: 7, Hit: 4. / 7, English: 2, Foreign: 2, Language: "es",
+		Score: 8.3125, Votes: Votes{Dictionary: VoteEnglish, Model: VoteEnglish}}
 	got := f.Judge(words, .5)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Judge differs (-want +got):\n%s", diff)
@@ -101,16 +107,89 @@ func TestJudgeNumbers(t *testing.T) {
 	}
 }
 
+// TestThreshold uses a text of which half of the tokens are in the dictionary and which
+// the model rejects: the dictionary's vote decides with that of the function words.
 func TestThreshold(t *testing.T) {
 	f := newFilter(t)
-	words := read("blorp house fnord garden") // half of the tokens are in the dictionary
+	words := read("the przyjdz garden krzeslo")
 	for _, test := range []struct {
 		threshold float64
 		want      manifest.Outcome
-	}{{0, ""}, {.5, ""}, {.51, manifest.NotEnglish}, {1, manifest.NotEnglish}} {
-		if got := f.Judge(words, test.threshold); got.Outcome != test.want {
-			t.Errorf("Judge at %v = %+v, want outcome %q", test.threshold, got, test.want)
+		vote      Vote
+	}{
+		{0, "", VoteEnglish}, {.5, "", VoteEnglish},
+		{.51, manifest.NotEnglish, VoteOther}, {1, manifest.NotEnglish, VoteOther},
+	} {
+		got := f.Judge(words, test.threshold)
+		if got.Outcome != test.want || got.Votes.Dictionary != test.vote {
+			t.Errorf("Judge at %v = %+v, want outcome %q, the dictionary's vote %q", test.threshold, got, test.want, test.vote)
 		}
+	}
+}
+
+// TestVotes holds how the three votes are counted.
+func TestVotes(t *testing.T) {
+	const en, no, none = VoteEnglish, VoteOther, VoteNone
+	for _, test := range []struct {
+		votes   Votes // dictionary, model, function words
+		english bool
+		against manifest.Reason
+	}{
+		{Votes{en, en, en}, true, ""}, {Votes{en, en, none}, true, ""}, {Votes{en, en, no}, true, ""},
+		{Votes{en, no, en}, true, ""}, {Votes{no, en, en}, true, ""}, {Votes{no, en, none}, true, ""},
+		{Votes{en, no, none}, false, ReasonForeignSpelling}, {Votes{en, no, no}, false, ReasonForeignWords},
+		{Votes{no, en, no}, false, ReasonForeignWords}, {Votes{no, no, en}, false, ReasonLowHit},
+		{Votes{no, no, none}, false, ReasonLowHit}, {Votes{no, no, no}, false, ReasonForeignWords},
+	} {
+		if got := test.votes.english(); got != test.english {
+			t.Errorf("%+v for English: %v, want %v", test.votes, got, test.english)
+		}
+		if got := test.votes.against(); !test.english && got != test.against {
+			t.Errorf("%+v: reason %q, want %q", test.votes, got, test.against)
+		}
+	}
+}
+
+func TestUnstretched(t *testing.T) {
+	f := newFilter(t)
+	for token, want := range map[string]string{
+		"SOOOOO": "SO", "COOOOL": "COOL", "PLEEEEEASE": "PLEASE", "NOOO": "NO", "GOOOOOD": "GOOD", "YEEEEESSSSS": "YES",
+		"EEE": "EEE", "ZZZZBRRR": "ZZZZBRRR", "GOOD": "GOOD", "ÉÉÉ": "ÉÉÉ", "": "",
+	} {
+		if got := f.unstretched(token); got != want {
+			t.Errorf("unstretched(%q) = %q, want %q", token, got, want)
+		}
+	}
+}
+
+// TestTokenScore holds which way the model leans, on words that no other list decides.
+func TestTokenScore(t *testing.T) {
+	for _, word := range []string{"LMAO", "DOGGO", "COULDVE", "SHOWERTHOUGHTS", "HOMEWORK", "FRIENDZONED"} {
+		if got := tokenScore(word); got <= 0 {
+			t.Errorf("tokenScore(%s) = %d, want English", word, got)
+		}
+	}
+	for _, word := range []string{"VOITURE", "GEBURTSTAG", "ŁADOWARKĘ", "ZAMANLAR", "KESEHATAN", "MAKARAAN", "COZINHA", "FLYGPLATS", "XKQZVW", "OIUAEI"} {
+		if got := tokenScore(word); got >= 0 {
+			t.Errorf("tokenScore(%s) = %d, want another language, or none", word, got)
+		}
+	}
+}
+
+func TestKnows(t *testing.T) {
+	f := newFilter(t)
+	for _, w := range []string{"house", "House,", "DON'T", "don\u2019t", "\"HELLO!\"", "two-faced", "and/or", "x-ray", "(...why?)", "is"} {
+		if !f.Knows(w) {
+			t.Errorf("Knows(%q) = false", w)
+		}
+	}
+	for _, w := range []string{"", "-", "?!", "a", "X", "'", "hous", "h0use", "house2", "2house", "two-fcaed", "ho|use", "дом", "\xff", "a-b"} {
+		if f.Knows(w) {
+			t.Errorf("Knows(%q) = true", w)
+		}
+	}
+	if got := DictionaryDigest(); len(got) != 64 || !strings.Contains(Fingerprint(), got) {
+		t.Errorf("DictionaryDigest() = %q, want 64 digits that are part of the fingerprint", got)
 	}
 }
 
@@ -136,7 +215,7 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s has %d function words, want 30 at the least", code, n)
 		}
 	}
-	for _, digest := range []string{dictionaryDigest, functionWordsDigest} {
+	for _, digest := range []string{dictionaryDigest, functionWordsDigest, weightsDigest} {
 		if !strings.Contains(Fingerprint(), digest) {
 			t.Errorf("Fingerprint() = %q lacks %s", Fingerprint(), digest)
 		}
@@ -151,6 +230,11 @@ func TestDamagedLists(t *testing.T) {
 			t.Errorf("loadDictionary(%s) gave no error", name)
 		}
 	}
+	for name, packed := range map[string][]byte{"empty": nil, "long": append(slices.Clone(weights), 0), "zeros": make([]byte, Slots)} {
+		if err := checkWeights(packed); err == nil {
+			t.Errorf("checkWeights(%s) gave no error", name)
+		}
+	}
 	if _, err := loadFunctionWords(functionWordList + "xx: AA\n"); err == nil {
 		t.Error("loadFunctionWords took a changed list")
 	}
@@ -160,17 +244,11 @@ func TestDamagedLists(t *testing.T) {
 // be tuned on dev.
 func foreign(t *testing.T) map[string][]string {
 	t.Helper()
-	list, err := os.ReadFile(filepath.Join("testdata", "foreign.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	captions := map[string][]string{}
-	for line := range strings.Lines(string(list)) {
-		if strings.HasPrefix(line, "#") {
-			continue
+	for _, p := range pictures(t) {
+		if p.kind != english && p.kind != "blank" {
+			captions[p.split] = append(captions[p.split], p.name)
 		}
-		fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
-		captions[fields[1]] = append(captions[fields[1]], fields[2])
 	}
 	return captions
 }
@@ -257,6 +335,9 @@ func FuzzJudge(f *testing.F) {
 		}
 		if !(v.Hit >= 0 && v.Hit <= 1) || v.English+v.Foreign > v.Tokens || (v.Foreign > 0) != (v.Language != "") {
 			t.Errorf("Judge(%q) has numbers that cannot be: %+v", text, v)
+		}
+		if (v.Votes == Votes{}) != (v.Reason == ReasonNoText) || math.Abs(v.Score) > float64(wordLimit*v.Tokens) {
+			t.Errorf("Judge(%q) = %+v: votes without text or none with it, or a score that cannot be", text, v)
 		}
 		if again := filter.Judge(words, threshold); again != v {
 			t.Errorf("Judge(%q) = %+v, then %+v", text, v, again)

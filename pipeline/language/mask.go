@@ -1,0 +1,207 @@
+package language
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Masked counts what MaskNames took out.
+type Masked struct {
+	Users  int // u/name, /u/name, /user/name, @name
+	Emails int
+	Phones int
+}
+
+// MaskVersion numbers the rules of MaskNames: raise it, too, with every change that can
+// change a mask. What was masked under another one has to be read again, for the text as it
+// was is not kept.
+const MaskVersion = 1
+
+// What stands in place of a name. None of them matches a rule.
+const (
+	maskUser  = "[user]"
+	maskEmail = "[email]"
+	maskPhone = "[phone]"
+)
+
+// MaskNames puts [user], [email] and [phone] in place of what leads to a person: u/name,
+// /u/name and @name; e-mail addresses; telephone numbers with a country code, in the forms
+// of the United States, or after a word such as "call". lines are the words of a text, as
+// OCR divides them; they are left as they are.
+//
+// masked has the shape of lines, so that word i is still the one of box i. Where a name
+// was read as several words of a line, the first of them has the mask and the others are
+// "": drop those. Punctuation around a name stays. Masking what is masked changes nothing.
+//
+// r/subreddit, hashtags, "@ home", prices, years, scores, dates and times stay. "u/ name",
+// which OCR makes of u/name, is masked; "@ name" is not, because at is what it mostly
+// means.
+func MaskNames(lines [][]string) (masked [][]string, n Masked) {
+	masked = make([][]string, len(lines))
+	for i, words := range lines {
+		masked[i] = make([]string, len(words))
+		copy(masked[i], words)
+		for maskLine(masked[i], &n) {
+		}
+	}
+	return masked, n
+}
+
+// IsMask reports whether a word stands in place of what was masked, with what punctuation it
+// had: it is a word of no language.
+func IsMask(word string) bool {
+	return strings.Contains(word, maskUser) || strings.Contains(word, maskEmail) || strings.Contains(word, maskPhone)
+}
+
+// maskLine applies every rule and reports whether any found something: a mask may bare
+// what stood beside it. It comes to an end, for no mask holds an @, a slash or a digit.
+func maskLine(words []string, n *Masked) bool {
+	found := false
+	for _, r := range maskRules {
+		for r.maskOne(words) {
+			*r.count(n)++
+			found = true
+		}
+	}
+	return found
+}
+
+// A maskRule finds one kind of name in a line whose words are joined by spaces.
+type maskRule struct {
+	mask  string
+	count func(*Masked) *int
+	find  *regexp.Regexp
+	// accept has the last word: before and after are what stands around the match.
+	accept func(before, match, after string) bool
+}
+
+// name is a Reddit name, or one of a service that takes other letters, too.
+const name = `[\p{L}\p{N}_-]`
+
+// maskRules are applied in this order: an address holds what looks like @name. No mask
+// is more than three bytes longer than what it stands for.
+var maskRules = []maskRule{
+	{maskEmail, func(n *Masked) *int { return &n.Emails },
+		regexp.MustCompile(`@?[\p{L}\p{N}._%+-]*[\p{L}\p{N}][._%+-]*@\p{L}[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*`), always},
+	// As OCR divides it; only before endings that are common, because of "see @jo.smith".
+	{maskEmail, func(n *Masked) *int { return &n.Emails },
+		regexp.MustCompile(`(?i)[\p{L}\p{N}._%+-]*[\p{L}\p{N}] ?@ ?[\p{L}\p{N}][\p{L}\p{N}.-]*\.(?:com|net|org|edu|gov|info|io|me|co|uk|us|ca|au|in|de|fr|es|it|nl|br|mx|ru|pl|se)\b`), always},
+	{maskUser, func(n *Masked) *int { return &n.Users },
+		regexp.MustCompile(`(?i)(?:/u(?:ser)?/|u/) ?` + name + `{3,}`), startsName},
+	{maskUser, func(n *Masked) *int { return &n.Users },
+		regexp.MustCompile(`@` + name + `(?:[\p{L}\p{N}_.-]*` + name + `)`), namesSomebody},
+	{maskPhone, func(n *Masked) *int { return &n.Phones },
+		regexp.MustCompile(`(?:\+ ?[1-9]|\b00(?:[2-9]\d|1[.-]\d))(?:[ .()/-]{0,2}\d){7,14}`), countryCode},
+	{maskPhone, func(n *Masked) *int { return &n.Phones },
+		regexp.MustCompile(`(?:\b1[ .-]?)?(?:\(\d{3}\) ?|\b\d{3}[ .-])\d{3}[ .-]\d{4}\b|\b1?[2-9]\d{9}\b`), standsAlone},
+	{maskPhone, func(n *Masked) *int { return &n.Phones },
+		regexp.MustCompile(`\(?\d(?:[ .()/-]{0,2}\d){6,14}`), afterCall},
+}
+
+func always(before, match, after string) bool { return true }
+
+// startsName refuses u/ at the end of another word: you/them.
+func startsName(before, match, after string) bool {
+	r, _ := utf8.DecodeLastRuneInString(before)
+	return match[0] == '/' || before == "" || !(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r))
+}
+
+// namesSomebody refuses @5pm, @2nd and @100.
+func namesSomebody(before, match, after string) bool {
+	r, _ := utf8.DecodeRuneInString(match[1:])
+	if !unicode.IsDigit(r) {
+		return true
+	}
+	letters := 0
+	for _, r := range match {
+		if unicode.IsLetter(r) || r == '_' {
+			letters++
+		}
+	}
+	return letters >= 3
+}
+
+// countryCode wants ten digits where nothing divides them, +10000000 being points, and
+// refuses the dots of thousands.
+func countryCode(before, match, after string) bool {
+	return standsAlone(before, match, after) && !thousands.MatchString(match) && (strings.ContainsAny(match, " .()/-") || len(match) > 10)
+}
+
+var thousands = regexp.MustCompile(`^\+ ?\d{1,3}(?:\.\d{3})+$`)
+
+// standsAlone refuses a part of a longer number, a price and a share.
+func standsAlone(before, match, after string) bool {
+	return !touchesBefore.MatchString(before) && !touchesAfter.MatchString(after)
+}
+
+var (
+	touchesBefore = regexp.MustCompile(`(?:\d[.,:-]?|[$€£¥#] ?)$`)
+	touchesAfter  = regexp.MustCompile(`^(?:[.,:-]?\d| ?[%$€£¥])`)
+)
+
+// afterCall takes shorter numbers, and those of other countries, where the words before
+// say what they are. A date is none.
+func afterCall(before, match, after string) bool {
+	return call.MatchString(before) && standsAlone("", match, after) && !date.MatchString(match)
+}
+
+var (
+	call = regexp.MustCompile(`(?i)(?:^|[^\p{L}\[])(?:call|dial|text|phone|tel|cell|mobile|fax|whatsapp)\b\W{0,3}(?:\b(?:me|us|him|her|at|on|now|number|no)\b\W{1,3}){0,3}$`)
+	date = regexp.MustCompile(`^(?:\d{4}[./-]\d{1,2}[./-]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{4})$`)
+)
+
+// maskOne masks the first match of the rule in the words of a line, in place, and reports
+// whether there was one.
+func (r maskRule) maskOne(words []string) bool {
+	var line strings.Builder
+	var index, starts []int // of the words that are not ""
+	for i, w := range words {
+		if w == "" {
+			continue
+		}
+		if len(index) > 0 {
+			line.WriteByte(' ')
+		}
+		index, starts = append(index, i), append(starts, line.Len())
+		line.WriteString(w)
+	}
+	from, to, found := r.first(line.String())
+	if !found {
+		return false
+	}
+	first := lastAt(starts, from)
+	last := lastAt(starts, to-1)
+	end := starts[last] + len(words[index[last]])
+	words[index[first]] = line.String()[starts[first]:from] + r.mask + line.String()[to:max(to, end)]
+	for _, i := range index[first+1 : last+1] {
+		words[i] = ""
+	}
+	return true
+}
+
+// first returns where the first match that is accepted lies.
+func (r maskRule) first(line string) (from, to int, found bool) {
+	for start := 0; start < len(line); {
+		loc := r.find.FindStringIndex(line[start:])
+		if loc == nil {
+			return 0, 0, false
+		}
+		from, to = start+loc[0], start+loc[1]
+		if r.accept(line[:from], line[from:to], line[to:]) {
+			return from, to, true
+		}
+		start = from + 1
+	}
+	return 0, 0, false
+}
+
+// lastAt is the index of the last start that is not after at.
+func lastAt(starts []int, at int) int {
+	i := len(starts) - 1
+	for starts[i] > at {
+		i--
+	}
+	return i
+}

@@ -1,0 +1,116 @@
+package language
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+// weights are what each n-gram of letters says about its word: a signed byte a slot,
+// positive for English. data/train.go makes them; data/NOTICE says of what.
+//
+//go:generate go run data/train.go
+//go:embed data/ngrams.bin
+var weights []byte
+
+// weightsDigest is the SHA-256 of the weights.
+const weightsDigest = "20f6ee772c6daf484730244498b894a6cc8553dc5607d6ed89870350cf087964"
+
+const (
+	// Slots is the number of weights, a power of two. n-grams share slots: with a quarter
+	// as many, twice as many foreign texts of four words pass.
+	Slots = 1 << 17
+	// Scale is the weight of one unit of log-odds.
+	Scale = 32
+	// longestGram: with n-grams of up to 4 letters 1.8 times as many pass, of up to 3
+	// letters 5 times.
+	longestGram = 5
+	// wordLimit is what one word can say, in units of log-odds. A name is no proof.
+	wordLimit = 4
+)
+
+// Tokens cuts a text into the tokens that the model knows: runs of two and more letters,
+// upper case, without accents or apostrophes.
+func Tokens(text string) []string {
+	runs := tokens(text)
+	for i, run := range runs {
+		runs[i] = plain.Replace(run)
+	}
+	return runs
+}
+
+// Features returns the slots of a token of Tokens: those of its n-grams, with marks for
+// where the word begins and ends, and that of the word as a whole.
+func Features(token string) []uint32 {
+	s := "^" + token + "$"
+	slots := make([]uint32, 0, longestGram*len(s)+1)
+	for n := 1; n <= longestGram; n++ {
+		for i := 0; i+n <= len(s); i++ {
+			slots = append(slots, slot(s[i:i+n]))
+		}
+	}
+	if len(s) > longestGram {
+		slots = append(slots, slot(s))
+	}
+	return slots
+}
+
+// slot is FNV-1a, folded.
+func slot(gram string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(gram) {
+		h = (h ^ uint32(gram[i])) * 16777619
+	}
+	return (h ^ h>>15) % Slots
+}
+
+// checkWeights says whether the embedded weights are those this package was built for.
+func checkWeights(packed []byte) error {
+	if len(packed) != Slots {
+		return fmt.Errorf("the n-gram model has %d weights, want %d: build again from a clean checkout", len(packed), Slots)
+	}
+	return checkDigest("n-gram model", packed, weightsDigest)
+}
+
+// tokenScore is the log-odds of a token being English, in units of 1/Scale. It is a sum of
+// whole numbers, so that every machine gives the same.
+func tokenScore(token string) int {
+	sum := 0
+	for _, s := range Features(plain.Replace(token)) {
+		sum += int(int8(weights[s]))
+	}
+	return min(max(sum, -wordLimit*Scale), wordLimit*Scale)
+}
+
+// unstretched brings NOOOOO and SOOO back to words of the dictionary, where cutting
+// their runs of three and more equal letters to two or one gives any.
+func (f *Filter) unstretched(token string) string {
+	if f.has(token) {
+		return token
+	}
+	for _, keep := range []int{2, 1} {
+		if short := cutRuns(token, keep); short != token && len(short) > 1 && f.has(short) {
+			return short
+		}
+	}
+	return token
+}
+
+// cutRuns cuts runs of three and more equal letters to keep.
+func cutRuns(token string, keep int) string {
+	var out strings.Builder
+	runes := []rune(token)
+	for i := 0; i < len(runes); {
+		end := i
+		for end < len(runes) && runes[end] == runes[i] {
+			end++
+		}
+		n := end - i
+		if n > 2 {
+			n = keep
+		}
+		out.WriteString(string(runes[i : i+n]))
+		i = end
+	}
+	return out.String()
+}
