@@ -69,7 +69,8 @@ var layers = map[string][]string{
 	"pipeline/dataset":   {"policy", "dedupe", "manifest"},
 	"pipeline": {"pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "manifest"},
-	"cmd/ocr": {"pipeline/ocr", "pipeline/language", "policy", "manifest"},
+	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
+	"cmd/ocr": {"pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
 	"cmd/rehydrate": {"pipeline", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "manifest"},
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"image"
 	"image/color"
 	"image/draw"
@@ -9,7 +10,6 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/image/font"
@@ -104,6 +104,22 @@ func jpegBytes(t testing.TB, img image.Image) []byte {
 	return b.Bytes()
 }
 
+// writeTree writes files into a fresh folder and returns it.
+func writeTree(t testing.TB, files map[string][]byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, body := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // writeFile writes body to a fresh folder and returns the path.
 func writeFile(t testing.TB, name string, body []byte) string {
 	t.Helper()
@@ -114,14 +130,25 @@ func writeFile(t testing.TB, name string, body []byte) string {
 	return path
 }
 
-type result struct {
+// readFile reads one file as the program does.
+func readFile(ctx context.Context, pool *ocr.Pool, path string) (ocr.Reading, error) {
+	r := newReader(pool, options{workers: 1}, nil).read(ctx, 0, input{name: path})
+	return r.Reading, r.err
+}
+
+type ran struct {
 	status         int
 	stdout, stderr string
 }
 
-func runProgram(t *testing.T, args ...string) result {
+func runProgram(t *testing.T, args ...string) ran {
+	t.Helper()
+	return runWith(t, nil, args...)
+}
+
+func runWith(t *testing.T, stdin []byte, args ...string) ran {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status := run(t.Context(), args, os.Environ(), strings.NewReader(""), &stdout, &stderr)
-	return result{status, stdout.String(), stderr.String()}
+	status := run(t.Context(), args, os.Environ(), bytes.NewReader(stdin), &stdout, &stderr)
+	return ran{status, stdout.String(), stderr.String()}
 }

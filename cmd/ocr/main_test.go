@@ -13,6 +13,12 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case "worker":
 			main()
+		case "program": // program ARG...
+			os.Args = append(os.Args[:1], os.Args[2:]...)
+			main()
+		case "try-everything":
+			tryEverything(os.Args[2], os.Args[3], os.Args[4])
+			os.Exit(0)
 		case "stray-output":
 			strayOutput()
 			os.Exit(0)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 )
 
@@ -68,9 +69,14 @@ func BenchmarkMemes(b *testing.B) {
 		split = s
 	}
 	dir, memes := loadMemes(b, split)
+	english, err := language.New()
+	if err != nil {
+		b.Fatal(err)
+	}
 	const workers = 2
 	for b.Loop() {
-		pool := startPool(b, ocr.Config{Workers: workers, Timeout: time.Minute})
+		pool := startPool(b, ocr.Config{Workers: workers, Timeout: time.Minute,
+			Dictionary: english.Knows, DictionaryID: language.DictionaryDigest()})
 		start := time.Now()
 		before, childrenBefore := processorTime(syscall.RUSAGE_SELF), processorTime(syscall.RUSAGE_CHILDREN)
 		readings := readMemes(b, pool, dir, memes, workers+1)
@@ -85,7 +91,7 @@ func BenchmarkMemes(b *testing.B) {
 		b.ReportMetric(perImage(reading), "worker-cpu-ms/img")
 		b.ReportMetric(float64(peak)/(1<<20), "worker-MiB")
 		scoreAll(b, "50", memes, readings, func(ocr.Word) bool { return true })
-		scoreAll(b, "60", memes, readings, func(w ocr.Word) bool { return w.Confidence >= ocr.AcceptConfidence })
+		scoreAll(b, "Acc", memes, readings, func(w ocr.Word) bool { return w.Accepted })
 		reportErrorRates(b, memes, readings)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 )
 
@@ -20,16 +24,35 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitSomeFailed  = 3
 	exitInterrupted = 130
 )
 
+// exitHelp is the same for every command but doctor.
+const exitHelp = `Exit status:
+  0    every image was read
+  1    failed: no worker could be started, or the output could not be written
+  2    usage: a wrong flag or argument; nothing was read
+  3    some images could not be read; the others were
+  130  interrupted; what was printed by then is whole`
+
 // errSomeFailed is returned after every failed file has been reported by itself.
-var errSomeFailed = errors.New("some files could not be read")
+var errSomeFailed = errors.New("some images could not be read")
+
+// errUnfit is returned by doctor after it has said what is missing.
+var errUnfit = errors.New("something is missing")
 
 // usageError marks a wrong command line.
-type usageError struct{ error }
+type usageError struct {
+	error
+	hint string // "" for the help
+}
 
 func (e usageError) Unwrap() error { return e.error }
+
+func usage(hint, format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...), hint}
+}
 
 // run is the whole program. env holds NAME=value pairs.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -43,78 +66,142 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 
 // report prints err as an error line and a hint line, and maps it to the exit status.
 func report(ctx context.Context, err error, stderr io.Writer) int {
-	var usage usageError
+	var wrong usageError
 	var start *ocr.StartError
 	switch {
 	case err == nil:
 		return exitOK
-	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "ocr: error: interrupted")
-		return exitInterrupted
-	case errors.Is(err, errSomeFailed):
-		return exitFailed
-	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "ocr: error: %v\nocr: hint: see ocr --help\n", err)
+	case errors.As(err, &wrong):
+		complain(stderr, err, cmp.Or(wrong.hint, "see ocr --help"))
 		return exitUsage
+	case errors.Is(err, errSomeFailed):
+		return exitSomeFailed
+	case errors.Is(err, errUnfit):
+		return exitFailed
+	case ctx.Err() != nil:
+		complain(stderr, errors.New("interrupted"), "")
+		return exitInterrupted
 	case errors.As(err, &start):
-		fmt.Fprintf(stderr, "ocr: error: %v\nocr: hint: %s\n", err, start.Hint)
+		complain(stderr, err, start.Hint+"; ocr doctor says what is missing")
 	default:
-		fmt.Fprintf(stderr, "ocr: error: %v\n", err)
+		complain(stderr, err, "")
 	}
 	return exitFailed
 }
 
-// options are the flags of `ocr FILE...`.
+func complain(stderr io.Writer, err error, hint string) {
+	fmt.Fprintf(stderr, "ocr: error: %s\n", shown(err.Error()))
+	if hint != "" {
+		fmt.Fprintf(stderr, "ocr: hint: %s\n", shown(hint))
+	}
+}
+
+// options are the flags of `ocr FILE|DIR...`.
 type options struct {
 	json        bool
+	filter      bool
+	hocr        string // "" off, "-" stdout, else a folder
+	parquet     string
+	draw        string
+	force       bool
 	verbose     bool
 	workers     int
 	timeout     time.Duration
 	tessdataDir string
 }
 
+const rootHelp = `Read the text of images (JPEG, PNG, GIF, WebP) with Tesseract and print it.
+
+Each image is read as rehydrate reads it: the same limits, passes, dictionary and merge
+of words. A folder is walked to the bottom for images, in byte order; what is one is told
+by the content, not the name, and other files are skipped. - is one image on stdin, and
+so is no argument where stdin is piped. Pictures are turned upright first, as their EXIF
+says.
+
+With several images, a line "==> FILE <==" stands before the text of each. Instead of
+that:
+
+  --json          an object a line: {"file", "text", "confidence", "words"}, where a word has
+                  text, confidence (0 to 100), box [x, y, width, height] in pixels, line, and
+                  accepted: whether it is certain enough to stand in text.
+                  {"file", "error", "reason"} for an image that could not be read
+  --hocr          one hOCR document with a page an image; --hocr=DIR writes a file an image
+  --parquet FILE  a row an image: file, text, confidence, width, height, sha256, words, error, reason
+  --draw DIR      a PNG an image (for one image, DIR may be a .png file) that shows what was
+                  read where: boxes green (certain) to orange, red what was not accepted. Its
+                  text is also stored in it, for desktop search
+  --filter        only whether the text is English: english, not_english, unreadable or no_text
+
+Files are written whole or not at all, never over an image that is read, and over
+another file only with --force. Contacts nothing, shows no image.
+
+` + exitHelp
+
 func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	var o options
 	root := &cobra.Command{
-		Use:   "ocr FILE...",
-		Short: "Read the text of images with Tesseract",
-		Long: `Read the text of images (JPEG, PNG, GIF, WebP) with Tesseract and print it.
-
-Each file is read as rehydrate reads it: the same limits, passes and merge of words.
-With several files, a line "==> FILE <==" stands before the text of each. With --json
-there is one object a line for each file, in the order given:
-
-  {"file", "text", "confidence", "words": [{"text", "confidence", "box"}]}
-  {"file", "error"}
-
-where confidence is 0 to 100 and box is left, top, right, bottom in pixels. text has the
-words of confidence 60 and more; words has those from 50.
-
-Contacts nothing, writes nothing.
-
-Exit status: 0 every file was read; 1 some could not be; 2 wrong usage; 130 interrupted.`,
-		Example:       "  ocr meme.jpg\n  ocr --json images/*.png",
+		Use:           "ocr FILE|DIR...",
+		Short:         "Read the text of images with Tesseract",
+		Long:          rootHelp,
+		Example:       "  ocr meme.jpg\n  ocr --json images/ > text.jsonl\n  ocr --draw looked-at/ --parquet text.parquet images/\n  curl ... | ocr",
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{errors.New("no file was named")}
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && piped(stdin) {
+				args = []string{stdinName}
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, files []string) error {
-			return readFiles(cmd.Context(), o, files, stdout, stderr)
+			if err := o.check(args); err != nil {
+				return err
+			}
+			j := job{options: o, stdin: stdin, stdout: stdout, console: newConsole(stderr, time.Now)}
+			defer j.console.done()
+			return j.run(cmd.Context(), args)
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.Flags().BoolVar(&o.json, "json", false, "print one JSON object a line")
-	root.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "log the starts and ends of workers to stderr")
-	root.Flags().IntVar(&o.workers, "workers", runtime.NumCPU(), "worker processes at most")
-	root.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one image")
-	root.Flags().StringVar(&o.tessdataDir, "tessdata-dir", "", "folder of eng.traineddata (default: TESSDATA_PREFIX, then the usual places)")
-	root.AddCommand(workerCommand(env, stdin, stdout))
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{error: err} })
+	flags := root.Flags()
+	flags.BoolVar(&o.json, "json", false, "print one JSON object a line")
+	flags.StringVar(&o.hocr, "hocr", "", "print hOCR; or write it into a `folder`, a file an image: --hocr=DIR")
+	flags.Lookup("hocr").NoOptDefVal = stdinName
+	flags.StringVar(&o.parquet, "parquet", "", "write a Parquet `file`, a row an image")
+	flags.StringVar(&o.draw, "draw", "", "write pictures of what was read where into this `folder` (or .png file)")
+	flags.BoolVar(&o.filter, "filter", false, "only decide whether the text is English")
+	flags.BoolVar(&o.force, "force", false, "write over files of an earlier run")
+	root.PersistentFlags().BoolVarP(&o.verbose, "verbose", "v", false, "log the starts and ends of workers to stderr")
+	flags.IntVar(&o.workers, "workers", runtime.NumCPU(), "worker processes at most")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one image")
+	root.PersistentFlags().StringVar(&o.tessdataDir, "tessdata-dir", "", "`folder` of eng.traineddata (default: TESSDATA_PREFIX, then the usual places)")
+	root.AddCommand(doctorCommand(&o, env, stdout, stderr), workerCommand(env, stdin, stdout))
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
+}
+
+// check refuses what cannot be meant, before anything is read.
+func (o options) check(args []string) error {
+	onStdin := 0
+	for _, arg := range args {
+		if arg == stdinName {
+			onStdin++
+		}
+	}
+	files := o.hocr != "" || o.parquet != "" || o.draw != ""
+	switch {
+	case len(args) == 0:
+		return usage("", "no image was named, and none is piped in")
+	case onStdin > 1:
+		return usage("", "stdin holds one image: name - once")
+	case o.workers < 1:
+		return usage("", "--workers %d: at least one is needed", o.workers)
+	case o.timeout <= 0:
+		return usage("", "--timeout %v: must be over zero", o.timeout)
+	case o.json && o.hocr == stdinName:
+		return usage("write the hOCR into a folder with --hocr=DIR", "--json and --hocr both want stdout")
+	case o.filter && files:
+		return usage("run ocr twice", "--filter reads only as much as the decision needs: there is no text for --hocr, --parquet or --draw")
+	}
+	return nil
 }
 
 // workerCommand is what a supervisor starts; people have no use for it.
@@ -123,33 +210,39 @@ func workerCommand(env []string, stdin io.Reader, stdout io.Writer) *cobra.Comma
 		Use:    "worker",
 		Short:  "Answer a supervisor on stdin and stdout",
 		Hidden: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{errors.New("worker takes no arguments")}
-			}
-			return nil
-		},
+		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serve(cmd.Context(), env, stdin, stdout)
 		},
 	}
 }
 
-// poolConfig starts workers of this very program.
-func poolConfig(o options, stderr io.Writer) (ocr.Config, error) {
-	if o.workers < 1 {
-		return ocr.Config{}, usageError{fmt.Errorf("--workers %d: at least one is needed", o.workers)}
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("", "%s takes no arguments", cmd.Name())
 	}
-	if o.timeout <= 0 {
-		return ocr.Config{}, usageError{fmt.Errorf("--timeout %v: must be over zero", o.timeout)}
-	}
+	return nil
+}
+
+// newPool starts workers of this very program, with the dictionary of words.
+func newPool(ctx context.Context, o options, words *language.Filter, stderr io.Writer) (*ocr.Pool, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return ocr.Config{}, fmt.Errorf("find this program, to start its workers: %w", err)
+		return nil, fmt.Errorf("find this program, to start its workers: %w", err)
 	}
-	c := ocr.Config{Command: []string{self, "worker"}, Workers: o.workers, Timeout: o.timeout, TessdataDir: o.tessdataDir}
+	c := ocr.Config{Command: []string{self, "worker"}, Workers: o.workers, Timeout: o.timeout, TessdataDir: o.tessdataDir,
+		Dictionary: words.Knows, DictionaryID: language.DictionaryDigest(), DecisionOnly: o.filter}
 	if o.verbose {
 		c.Log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	return c, nil
+	return ocr.Start(ctx, c)
+}
+
+// version is the tool's version as the build recorded it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "0.1.0"
+	}
+	return strings.TrimPrefix(info.Main.Version, "v")
 }

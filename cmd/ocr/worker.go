@@ -33,7 +33,7 @@ import (
 // moves the process's stderr about.
 func serve(ctx context.Context, env []string, stdin io.Reader, stdout io.Writer) error {
 	if !slices.Contains(env, "OMP_THREAD_LIMIT=1") {
-		return usageError{errors.New("the worker needs OMP_THREAD_LIMIT=1 in its environment before it starts: without it Tesseract's threads slow it down two to seven times")}
+		return usage("", "the worker needs OMP_THREAD_LIMIT=1 in its environment before it starts: without it Tesseract's threads slow it down two to seven times")
 	}
 	frames, err := reserveStdout(stdout)
 	if err != nil {
@@ -46,6 +46,10 @@ func serve(ctx context.Context, env []string, stdin io.Reader, stdout io.Writer)
 	r, err := newTesseract(dir)
 	if err != nil {
 		return err
+	}
+	// The model is loaded: from here on only pipes are used.
+	if err := confine(dir); err != nil {
+		return errors.Join(err, r.Close())
 	}
 	return errors.Join(ocr.Serve(ctx, stdin, frames, r), r.Close())
 }
@@ -103,9 +107,12 @@ func tessdataDir(env []string) (string, error) {
 
 func modelFile(dir string) string { return filepath.Join(dir, model+".traineddata") }
 
-// pageSegMode is the one variable that is set. gosseract drops a name that Tesseract
-// does not know without a word, so a test sees that this one works.
-const pageSegMode = gosseract.SettableVariable("tessedit_pageseg_mode")
+// The variables that are set. gosseract drops a name that Tesseract does not know without
+// a word, so tests see that these work.
+const (
+	pageSegMode = gosseract.SettableVariable("tessedit_pageseg_mode")
+	doInvert    = gosseract.SettableVariable("tessedit_do_invert")
+)
 
 // tesseract is the Recognizer of this program.
 type tesseract struct {
@@ -136,7 +143,7 @@ func newTesseract(dir string) (*tesseract, error) {
 	for i := range blank.Pix {
 		blank.Pix[i] = 255
 	}
-	if _, err := t.Recognize(blank, 3); err != nil {
+	if _, err := t.Recognize(blank, ocr.Mode{PSM: 3}); err != nil {
 		return nil, errors.Join(fmt.Errorf("load %s: %w", modelFile(dir), err), t.Close())
 	}
 	return t, nil
@@ -147,15 +154,22 @@ func (t *tesseract) Hello() ocr.Engine { return t.engine }
 func (t *tesseract) Close() error { return t.client.Close() }
 
 // Recognize reads one image. The page segmentation mode goes in as a variable, since
-// gosseract loses SetPageSegMode before the first image; the modes that need another
-// model are refused. Words come from GetBoundingBoxesVerbose alone: each further call
+// gosseract loses SetPageSegMode before the first image; those that need another model
+// are refused. Words come from GetBoundingBoxesVerbose alone: each further call
 // would recognise again.
-func (t *tesseract) Recognize(gray *image.Gray, psm int) ([]ocr.RawWord, error) {
-	if psm < 3 || psm > 11 {
-		return nil, fmt.Errorf("page segmentation mode %d: only 3 to 11 are read", psm)
+func (t *tesseract) Recognize(gray *image.Gray, m ocr.Mode) ([]ocr.RawWord, error) {
+	if m.PSM < 3 || m.PSM > 11 {
+		return nil, fmt.Errorf("page segmentation mode %d: only 3 to 11 are read", m.PSM)
 	}
-	if err := t.client.SetVariable(pageSegMode, strconv.Itoa(psm)); err != nil {
-		return nil, fmt.Errorf("set page segmentation mode %d: %w", psm, err)
+	if err := t.client.SetVariable(pageSegMode, strconv.Itoa(m.PSM)); err != nil {
+		return nil, fmt.Errorf("set page segmentation mode %d: %w", m.PSM, err)
+	}
+	invert := "0"
+	if m.Invert {
+		invert = "1"
+	}
+	if err := t.client.SetVariable(doInvert, invert); err != nil {
+		return nil, fmt.Errorf("set inversion: %w", err)
 	}
 	if err := t.client.SetImageFromBytes(pgm(gray)); err != nil {
 		return nil, fmt.Errorf("hand over %v pixels: %w", gray.Rect.Size(), err)

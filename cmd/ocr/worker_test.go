@@ -90,12 +90,13 @@ func toGray(img image.Image) *image.Gray {
 // first image nor for a later one.
 func TestPageSegmentationModeApplies(t *testing.T) {
 	r := inProcess(t)
+	t.Run("inversion", func(t *testing.T) { testInversionApplies(t, r) })
 	columns := toGray(drawMeme(t, 900, 260, image.White,
 		caption{"LEFT SIDE", 30, 60, 32, color.Black}, caption{"LEFT LOWER", 30, 220, 32, color.Black},
 		caption{"RIGHT SIDE", 640, 60, 32, color.Black}, caption{"RIGHT LOWER", 640, 220, 32, color.Black}))
 	type layout struct{ blocks, lines int }
 	read := func(psm int) (layout, []ocr.RawWord) {
-		words, err := r.Recognize(columns, psm)
+		words, err := r.Recognize(columns, ocr.Mode{PSM: psm})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,8 +126,29 @@ func TestPageSegmentationModeApplies(t *testing.T) {
 		t.Errorf("mode 3 again, after others (-first +again):\n%s", diff)
 	}
 	for _, psm := range []int{0, 1, 2, 12, 13, -1} {
-		if _, err := r.Recognize(columns, psm); err == nil {
+		if _, err := r.Recognize(columns, ocr.Mode{PSM: psm}); err == nil {
 			t.Errorf("mode %d was accepted", psm)
+		}
+	}
+}
+
+// White on black is read where inversion is allowed, and not where it is not; the
+// setting may change between images.
+func testInversionApplies(t *testing.T, r *tesseract) {
+	dark := toGray(drawMeme(t, 600, 200, image.Black, caption{"THE SECOND COFFEE", 40, 110, 48, color.White}))
+	for _, invert := range []bool{true, false, true} {
+		words, err := r.Recognize(dark, ocr.Mode{PSM: 6, Invert: invert})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sure []string
+		for _, w := range words {
+			if w.Confidence >= 85 {
+				sure = append(sure, w.Text)
+			}
+		}
+		if read := strings.Join(sure, " ") == "THE SECOND COFFEE"; read != invert {
+			t.Errorf("inversion %v: read %q", invert, sure)
 		}
 	}
 }

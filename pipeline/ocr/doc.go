@@ -9,9 +9,10 @@
 //
 // For each image, on one worker:
 //
-//	P1, P2, P3: render the plane, ask the worker, collect words
-//	merge; with too few letters read so far: P4, merge again
-//	order the merged words as a person reads them
+//	P1 to P4: render the plane, paint out what is read for certain, ask the worker if
+//	    anything is left that looks like letters, mend and collect the words
+//	merge; with too few letters read so far: P5, merge again
+//	order the merged words as a person reads them; accept those that are certain enough
 //
 // # Promises
 //

@@ -2,6 +2,8 @@ package ocr
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"image"
@@ -40,6 +42,8 @@ const (
 	imageNoText
 	imageEnvironment
 	imageNoisyStderr
+	imageDigest
+	imageManyWords
 )
 
 func TestMain(m *testing.M) {
@@ -99,7 +103,7 @@ type fakeRecognizer struct{ engine Engine }
 func (f fakeRecognizer) Hello() Engine { return f.engine }
 func (f fakeRecognizer) Close() error  { return nil }
 
-func (f fakeRecognizer) Recognize(g *image.Gray, psm int) ([]RawWord, error) {
+func (f fakeRecognizer) Recognize(g *image.Gray, _ Mode) ([]RawWord, error) {
 	kind := (g.Rect.Dy()*fakeWidth/g.Rect.Dx() + fakeUnit/2) / fakeUnit
 	switch kind {
 	case imageCrash:
@@ -140,6 +144,11 @@ func (f fakeRecognizer) Recognize(g *image.Gray, psm int) ([]RawWord, error) {
 		return nil, nil
 	case imageEnvironment:
 		return fakeWords(g, os.Environ()...), nil
+	case imageDigest:
+		sum := sha256.Sum256(g.Pix)
+		return fakeWords(g, "DIGEST", hex.EncodeToString(sum[:])), nil
+	case imageManyWords:
+		return fakeWords(g, "ONE", "TWO", "THREE", "FOUR", "FIVE"), nil
 	case imageNoisyStderr:
 		fmt.Fprint(os.Stderr, strings.Repeat("Image too small to scale!!\n", 20_000))
 	}

@@ -24,6 +24,9 @@ func newPlanes(img image.Image) planes {
 	bounds := img.Bounds()
 	size := image.Rect(0, 0, bounds.Dx(), bounds.Dy())
 	switch src := img.(type) {
+	case *turned:
+		p := newPlanes(src.Image)
+		return planes{luma: turn(p.luma, src.orientation), minimum: turn(p.minimum, src.orientation)}
 	case *image.YCbCr:
 		p := planes{luma: image.NewGray(size), minimum: image.NewGray(size)}
 		p.fromYCbCr(src)

@@ -52,6 +52,16 @@ type Config struct {
 	// Env is added to the worker's environment, which otherwise holds only PATH, the
 	// library paths, TMPDIR and TESSDATA_PREFIX of this process, and OMP_THREAD_LIMIT=1.
 	Env []string
+	// Dictionary reports whether a word that was read, with its punctuation, is a word of
+	// the language. It may be called from many goroutines. Without one, words are accepted
+	// by their confidence alone, which is much worse.
+	Dictionary func(word string) bool
+	// DictionaryID is the digest of Dictionary; it stands in Engine.Parameters.
+	DictionaryID string
+	// DecisionOnly stops reading an image as soon as its text is English for certain by
+	// the dictionary: Reading then holds enough to decide by and not the whole text. It
+	// stands in Engine.Parameters.
+	DecisionOnly bool
 	// Log gets the starts and ends of workers; nil discards.
 	Log *slog.Logger
 
@@ -130,6 +140,9 @@ func Start(ctx context.Context, c Config) (*Pool, error) {
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return nil, &StartError{Err: errors.New("no worker program was named"), Hint: buildHint}
 	}
+	if (c.Dictionary == nil) != (c.DictionaryID == "") {
+		return nil, errors.New("start the OCR pool: a dictionary and its digest go together")
+	}
 	p := &Pool{config: c, slots: make(chan struct{}, c.Workers), done: make(chan struct{}), spawner: newSpawner()}
 	w, err := p.spawn(ctx)
 	if err != nil {
@@ -148,7 +161,10 @@ const (
 // Engine names the engine of every worker of the pool, with all parameters.
 func (p *Pool) Engine() Engine {
 	e := p.engine
-	e.Parameters = strings.TrimPrefix(e.Parameters+"; "+parameters(), "; ")
+	e.Parameters = strings.TrimPrefix(e.Parameters+"; "+parameters()+"; "+p.lexicon().parameters(), "; ")
+	if p.config.DecisionOnly {
+		e.Parameters += fmt.Sprintf("; enough at %d words of %d letters, %d%%, from %d", enoughWords, enoughLetters, enoughPct, enoughConfidence)
+	}
 	return e
 }
 
@@ -172,15 +188,12 @@ func (p *Pool) Read(ctx context.Context, img image.Image) (Reading, error) {
 	}
 	// Before taking a worker: one image is prepared while another is being read.
 	views := newPlanes(img)
-	var first [len(firstPasses)]*image.Gray
-	for i, s := range firstPasses {
-		first[i] = views.render(s)
-	}
+	j := job{views: views, first: views.render(firstPasses[0]), lexicon: p.lexicon(), decisionOnly: p.config.DecisionOnly}
 	if err := p.acquire(ctx); err != nil {
 		return Reading{}, err
 	}
 	defer func() { <-p.slots }()
-	words, err := p.readWithRetry(ctx, job{views: views, first: first})
+	words, err := p.readWithRetry(ctx, j)
 	p.count(func(s *Stats) { s.Images++ })
 	if err != nil {
 		if _, failed := errors.AsType[*Failure](err); failed {
@@ -188,7 +201,11 @@ func (p *Pool) Read(ctx context.Context, img image.Image) (Reading, error) {
 		}
 		return Reading{}, err
 	}
-	return newReading(words, bounds.Min), nil
+	return newReading(words, bounds.Min, p.lexicon()), nil
+}
+
+func (p *Pool) lexicon() lexicon {
+	return lexicon{knows: p.config.Dictionary, id: p.config.DictionaryID}
 }
 
 // Close kills what is being read, ends all workers and returns once none is left. Safe
@@ -226,10 +243,12 @@ func (p *Pool) acquire(ctx context.Context) error {
 	}
 }
 
-// A job is one image, rendered for the first passes.
+// A job is one image, rendered for the first pass.
 type job struct {
 	views planes
-	first [len(firstPasses)]*image.Gray
+	first *image.Gray
+	lexicon
+	decisionOnly bool
 }
 
 func (p *Pool) readWithRetry(ctx context.Context, j job) ([]candidate, error) {
@@ -274,28 +293,43 @@ func (p *Pool) readOn(ctx context.Context, w *worker, j job) ([]candidate, error
 
 // run makes the passes on one worker, one after the other.
 func (j job) run(w *worker) ([]candidate, error) {
-	original := j.views.luma.Rect.Size()
-	var all []candidate
-	read := func(i int, gray *image.Gray, psm int) error {
-		words, err := w.recognize(gray, psm)
-		if err == nil {
-			all = append(all, collect(words, i, gray.Rect.Size(), original)...)
-		}
-		return err
+	all, err := j.pass(w, nil, 0, firstPasses[0], j.first)
+	if err != nil {
+		return nil, err
 	}
-	for i, s := range firstPasses {
-		if err := read(i, j.first[i], s.psm); err != nil {
+	if j.decisionOnly && enough(all) {
+		return merge(all), nil
+	}
+	for i, s := range firstPasses[1:] {
+		if all, err = j.pass(w, all, 1+i, s, j.views.render(s)); err != nil {
 			return nil, err
 		}
 	}
 	merged := merge(all)
-	if acceptedLetters(merged) >= sparseBelow {
+	if sureLetters(merged) >= sparseBelow {
 		return merged, nil
 	}
-	if err := read(len(firstPasses), j.views.render(sparsePass), sparsePass.psm); err != nil {
+	if all, err = j.pass(w, all, len(firstPasses), sparsePass, j.views.render(sparsePass)); err != nil {
 		return nil, err
 	}
 	return merge(all), nil
+}
+
+// pass makes pass number i on an image rendered for it, and adds its words to those read
+// so far.
+func (j job) pass(w *worker, read []candidate, i int, s pass, gray *image.Gray) ([]candidate, error) {
+	original := j.views.luma.Rect.Size()
+	if s.unread {
+		gray = without(gray, certainlyRead(read), original)
+		if !s.worthwhile(gray, read) {
+			return read, nil
+		}
+	}
+	words, err := w.recognize(gray, s.mode)
+	if err != nil {
+		return nil, err
+	}
+	return append(read, collect(words, i, gray.Rect.Size(), original, j.lexicon)...), nil
 }
 
 // take returns an idle worker or starts one. The caller holds a slot.

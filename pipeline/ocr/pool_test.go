@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -173,6 +174,72 @@ func TestOneBadImageCostsOneImage(t *testing.T) {
 	}
 }
 
+// Nine faults among 300 images: those nine fail, each with its reason, and every other
+// reading is, bit for bit, that of a run without faults on one worker.
+func TestNineFaultsAmongThreeHundred(t *testing.T) {
+	const images = 300
+	faults := map[int]struct {
+		kind int
+		want manifest.Reason
+	}{
+		0: {imageHang, ReasonTimeout}, 41: {imageSegfault, ReasonCrashed}, 42: {imageSegfault, ReasonCrashed},
+		97: {imageGarbage, ReasonProtocol}, 150: {imageHang, ReasonTimeout}, 151: {imageCrash, ReasonCrashed},
+		200: {imageOutside, ReasonProtocol}, 255: {imageEngineError, ReasonEngine}, 299: {imageClosesStdout, ReasonProtocol},
+	}
+	read := func(t *testing.T, c Config, faulty bool) (readings [images]Reading, errs [images]error) {
+		pool := fakePool(t, "ok", c)
+		next := make(chan int)
+		var readers sync.WaitGroup
+		for range c.Workers + 1 {
+			readers.Go(func() {
+				for i := range next {
+					img := imageFor(imageDigest).(*image.Gray)
+					random := rand.New(rand.NewPCG(uint64(i), 0))
+					for k := range img.Pix {
+						img.Pix[k] = uint8(180 + random.IntN(70))
+					}
+					if fault, ok := faults[i]; ok && faulty {
+						img = imageFor(fault.kind).(*image.Gray)
+					}
+					readings[i], errs[i] = pool.Read(t.Context(), img)
+				}
+			})
+		}
+		for i := range images {
+			next <- i
+		}
+		close(next)
+		readers.Wait()
+		return readings, errs
+	}
+	var clean, got [images]Reading
+	var cleanErrs, errs [images]error
+	t.Run("clean", func(t *testing.T) { clean, cleanErrs = read(t, Config{Workers: 1}, false) })
+	t.Run("faulty", func(t *testing.T) {
+		got, errs = read(t, Config{Workers: 3, Timeout: 2 * time.Second, RecycleAfter: 25}, true)
+	})
+	seen := map[string]bool{}
+	for i := range images {
+		if cleanErrs[i] != nil {
+			t.Fatalf("image %d of the clean run: %v", i, cleanErrs[i])
+		}
+		seen[clean[i].Text] = true
+		fault, faulty := faults[i]
+		failure, failed := errors.AsType[*Failure](errs[i])
+		switch {
+		case faulty && (!failed || failure.Reason != fault.want):
+			t.Errorf("image %d: error %v, want %s", i, errs[i], fault.want)
+		case !faulty && errs[i] != nil:
+			t.Errorf("image %d was lost with its neighbours: %v", i, errs[i])
+		case !faulty && !cmp.Equal(clean[i], got[i]):
+			t.Errorf("image %d (-clean +got):\n%s", i, cmp.Diff(clean[i], got[i]))
+		}
+	}
+	if len(seen) < images {
+		t.Errorf("%d different readings of %d images: the test sees no mix-up", len(seen), images)
+	}
+}
+
 func TestStartErrors(t *testing.T) {
 	tests := []struct {
 		how, want string
@@ -180,7 +247,7 @@ func TestStartErrors(t *testing.T) {
 		{"exit", "no eng.traineddata in /nowhere"},
 		{"silent", "no answer within 300ms"},
 		{"garbage", "not the worker protocol"},
-		{"version", "the worker speaks version 2, this program version 1"},
+		{"version", "the worker speaks version 3, this program version 2"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.how, func(t *testing.T) {
@@ -289,6 +356,46 @@ func TestLazyStartAndRecycling(t *testing.T) {
 	s.PeakRSS = 0
 	if diff := cmp.Diff(Stats{Images: 7, Started: 3, Recycled: 2}, s); diff != "" {
 		t.Errorf("Stats (-want +got):\n%s", diff)
+	}
+}
+
+// Where the decision is all that is wanted, an image is asked about once if that is
+// enough, and the pool says so in its parameters.
+func TestDecisionOnly(t *testing.T) {
+	known := func(string) bool { return true }
+	passes := func(t *testing.T, c Config, kind int) uint64 {
+		pool := fakePool(t, "ok", c)
+		if _, err := pool.Read(t.Context(), imageFor(kind)); err != nil {
+			t.Fatal(err)
+		}
+		return pool.idle[0].lastID
+	}
+	c := Config{Workers: 1, Dictionary: known, DictionaryID: "all", DecisionOnly: true}
+	t.Run("enough", func(t *testing.T) {
+		if got := passes(t, c, imageManyWords); got != 1 {
+			t.Errorf("%d passes, want 1", got)
+		}
+	})
+	t.Run("not enough", func(t *testing.T) {
+		if got := passes(t, c, imageNoText); got < 2 {
+			t.Errorf("%d passes, want more than one", got)
+		}
+	})
+	t.Run("all text wanted", func(t *testing.T) {
+		whole := c
+		whole.DecisionOnly = false
+		pool := fakePool(t, "ok", whole)
+		if strings.Contains(pool.Engine().Parameters, "enough at") || !strings.Contains(pool.Engine().Parameters, "dictionary all") {
+			t.Errorf("parameters %q", pool.Engine().Parameters)
+		}
+	})
+	t.Run("parameters", func(t *testing.T) {
+		if got := fakePool(t, "ok", c).Engine().Parameters; !strings.Contains(got, "enough at 4 words") {
+			t.Errorf("parameters %q do not tell that reading ends early", got)
+		}
+	})
+	if _, err := startFake(t, "ok", Config{Dictionary: known}); err == nil {
+		t.Error("a dictionary without its digest was taken")
 	}
 }
 
@@ -451,10 +558,13 @@ func TestEngine(t *testing.T) {
 	if len(seen) != 7 || pool.Engine().Fingerprint() != e.Fingerprint() {
 		t.Errorf("%d fingerprints of 7 engines", len(seen))
 	}
-	want := "method 1; P1 Y soft white 180-250 @550 psm 3; P2 Y soft dark 20-140 @700 psm 3; " +
-		"P3 M soft white 180-250 components @700 psm 3; P4 below 12 letters Y @1000 psm 11; " +
+	want := "method 2; P1 Y soft white 180-250 @550 psm 3 invert; P2 Y soft dark 20-140 unread from 12 shapes @700 psm 3 invert; " +
+		"P3 M soft white 180-250 components unread from 4 shapes @700 psm 11; " +
+		"P4 M soft white 200-252 components unread from 8 shapes @1000 psm 11; P5 below 12 letters of 60 Y @1000 psm 11 invert; " +
 		"minimum from 150; enlarge at most 4; components ink 160 high 25% wide 50% speck 8/1000; " +
-		"merge floor 50 overlap 30% length^0.3; accept 60; line 45%"
+		"unread but lines from 60 of 4, margin 1/8; " +
+		"shapes after 24 letters, high 7 narrow 2 wide 3 like 70%; merge floor 50 overlap 30% length^0.3 unlisted 80%; " +
+		"agree floor 30 overlap 50%; line 45%"
 	if got := parameters(); got != want {
 		t.Errorf("parameters() =\n%s\nwant\n%s\n(a change here makes everyone's OCR run again)", got, want)
 	}

@@ -15,13 +15,14 @@ import (
 // worker of another version is refused at its hello.
 //
 //	1: hello, request, answer
-const ProtocolVersion = 1
+//	2: the request says whether to look for inverted text
+const ProtocolVersion = 2
 
 // A frame is a big-endian uint32 with the length of what follows, one byte of kind,
 // and a body. The worker speaks first, with a hello; then each request has one answer.
 //
 //	hello    JSON {"protocol": n, "engine": {...}}
-//	request  id uint64, psm uint8, width uint32, height uint32, width*height grey bytes
+//	request  id uint64, psm uint8, invert uint8 (0, 1), width uint32, height uint32, width*height grey bytes
 //	answer   JSON {"id": n, "words": [...]} or {"id": n, "error": "..."}
 const (
 	kindHello   = 'H'
@@ -34,7 +35,7 @@ const (
 const (
 	maxSide       = 4096
 	maxPixels     = 4 << 20
-	requestHeader = 8 + 1 + 4 + 4
+	requestHeader = 8 + 1 + 1 + 4 + 4
 	maxRequest    = 1 + requestHeader + maxPixels
 	maxReply      = 4 << 20
 	maxWords      = 10_000
@@ -61,9 +62,15 @@ type RawWord struct {
 	Block, Par, Line int
 }
 
+// A Mode is how Tesseract reads an image.
+type Mode struct {
+	PSM    int  // page segmentation mode: 3 automatic, 7 one line, 11 sparse text
+	Invert bool // lines that give little are read inverted as well
+}
+
 type request struct {
 	id   uint64
-	psm  int
+	mode Mode
 	gray *image.Gray
 }
 
@@ -126,7 +133,11 @@ func writeRequest(w io.Writer, q request) error {
 	}
 	head := make([]byte, 0, requestHeader)
 	head = binary.BigEndian.AppendUint64(head, q.id)
-	head = append(head, byte(q.psm))
+	invert := byte(0)
+	if q.mode.Invert {
+		invert = 1
+	}
+	head = append(head, byte(q.mode.PSM), invert)
 	head = binary.BigEndian.AppendUint32(head, uint32(width))
 	head = binary.BigEndian.AppendUint32(head, uint32(height))
 	return writeFrame(w, kindRequest, head, packed(q.gray))
@@ -155,14 +166,14 @@ func readRequest(r io.Reader) (request, error) {
 	if kind != kindRequest || len(body) < requestHeader {
 		return request{}, fmt.Errorf("%w: frame %q of %d bytes in place of a request", errProtocol, kind, len(body))
 	}
-	id, psm := binary.BigEndian.Uint64(body), int(body[8])
-	width, height := binary.BigEndian.Uint32(body[9:]), binary.BigEndian.Uint32(body[13:])
+	id, mode := binary.BigEndian.Uint64(body), Mode{PSM: int(body[8]), Invert: body[9] == 1}
+	width, height := binary.BigEndian.Uint32(body[10:]), binary.BigEndian.Uint32(body[14:])
 	pix := body[requestHeader:]
-	if width < 1 || height < 1 || width > maxSide || height > maxSide || uint64(width)*uint64(height) != uint64(len(pix)) {
+	if body[9] > 1 || width < 1 || height < 1 || width > maxSide || height > maxSide || uint64(width)*uint64(height) != uint64(len(pix)) {
 		return request{}, fmt.Errorf("%w: request of %d x %d pixels with %d bytes", errProtocol, width, height, len(pix))
 	}
 	gray := &image.Gray{Pix: pix, Stride: int(width), Rect: image.Rect(0, 0, int(width), int(height))}
-	return request{id: id, psm: psm, gray: gray}, nil
+	return request{id: id, mode: mode, gray: gray}, nil
 }
 
 func writeHello(w io.Writer, h Hello) error {

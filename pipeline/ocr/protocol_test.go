@@ -30,14 +30,14 @@ func TestRequestRoundTrip(t *testing.T) {
 		"one pixel": testGray(1, 1),
 	} {
 		var b bytes.Buffer
-		if err := writeRequest(&b, request{id: 1<<63 + 5, psm: 11, gray: g}); err != nil {
+		if err := writeRequest(&b, request{id: 1<<63 + 5, mode: Mode{PSM: 11, Invert: true}, gray: g}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := readRequest(&b)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got.id != 1<<63+5 || got.psm != 11 || got.gray.Rect.Size() != g.Rect.Size() || !bytes.Equal(got.gray.Pix, packed(g)) {
+		if got.id != 1<<63+5 || got.mode != (Mode{PSM: 11, Invert: true}) || got.gray.Rect.Size() != g.Rect.Size() || !bytes.Equal(got.gray.Pix, packed(g)) {
 			t.Errorf("%s: read back %+v", name, got)
 		}
 	}
@@ -48,7 +48,7 @@ func TestRequestRoundTrip(t *testing.T) {
 
 func TestReadFrameErrors(t *testing.T) {
 	var whole bytes.Buffer
-	if err := writeRequest(&whole, request{id: 1, psm: 3, gray: testGray(4, 4)}); err != nil {
+	if err := writeRequest(&whole, request{id: 1, mode: Mode{PSM: 3}, gray: testGray(4, 4)}); err != nil {
 		t.Fatal(err)
 	}
 	good := whole.Bytes()
@@ -133,7 +133,7 @@ func TestReadAnswerErrors(t *testing.T) {
 func TestServe(t *testing.T) {
 	var in, out bytes.Buffer
 	for id := range uint64(2) {
-		if err := writeRequest(&in, request{id: id, psm: 3, gray: imageFor(imageOK + int(id)*(imageEngineError-imageOK)).(*image.Gray)}); err != nil {
+		if err := writeRequest(&in, request{id: id, mode: Mode{PSM: 3}, gray: imageFor(imageOK + int(id)*(imageEngineError-imageOK)).(*image.Gray)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,13 +167,13 @@ func TestServeEnds(t *testing.T) {
 // Whatever parses as a request encodes to the same bytes.
 func FuzzReadRequest(f *testing.F) {
 	var b bytes.Buffer
-	if err := writeRequest(&b, request{id: 3, psm: 11, gray: testGray(5, 3)}); err != nil {
+	if err := writeRequest(&b, request{id: 3, mode: Mode{PSM: 11}, gray: testGray(5, 3)}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:9])
 	f.Add([]byte("Q"))
-	f.Add([]byte{0, 0, 0, 18, 'Q', 0, 0, 0, 0, 0, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	f.Add([]byte{0, 0, 0, 19, 'Q', 0, 0, 0, 0, 0, 0, 0, 0, 3, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		q, err := readRequest(bytes.NewReader(in))
 		if err != nil {
@@ -216,7 +216,7 @@ func FuzzReadReply(f *testing.F) {
 			if w.Box.Min.X < 0 || w.Box.Min.Y < 0 || w.Box.Max.X > 10 || w.Box.Max.Y > 10 || !(w.Confidence >= 0 && w.Confidence <= 100) {
 				t.Errorf("accepted %+v", w)
 			}
-			if r := newReading(merge(collect([]RawWord{w}, 0, bounds.Size(), bounds.Size())), image.Point{}); strings.ContainsAny(r.Text, "\x1b\r\t\u202e") {
+			if r := newReading(merge(collect([]RawWord{w}, 0, bounds.Size(), bounds.Size(), lexicon{})), image.Point{}, lexicon{}); strings.ContainsAny(r.Text, "\x1b\r\t\u202e") {
 				t.Errorf("text %q", r.Text)
 			}
 		}

@@ -9,14 +9,14 @@ import (
 	"unicode"
 )
 
-// AcceptConfidence is the confidence from which a word stands in Reading.Text.
-const AcceptConfidence = 60
-
 const (
-	mergeFloor       = 50  // words below it are dropped before the merge
-	mergeOverlapPct  = 30  // of the smaller box: two words that claim the same place
-	mergeLengthPower = 0.3 // how much a long line counts against a confident one
-	sameLinePct      = 45  // of the larger height: two words on one line of text
+	agreeFloor        = 30  // words below it are dropped at once
+	mergeFloor        = 50  // words below it only serve to agree
+	agreeOverlapPct   = 50  // of the smaller box: two passes read the same place
+	unlistedWeightPct = 80  // what the confidence of a word that is not in the dictionary counts
+	mergeOverlapPct   = 30  // of the smaller box: two words that claim the same place
+	mergeLengthPower  = 0.3 // how much a long line counts against a confident one
+	sameLinePct       = 45  // of the larger height: two words on one line of text
 )
 
 // A Word is one word of a Reading.
@@ -25,12 +25,13 @@ type Word struct {
 	Confidence float64         // 0..100
 	Box        image.Rectangle // in pixels of the image that was read
 	Line       int             // 0-based line of the reading order
+	Accepted   bool            // certain enough to stand in Reading.Text
 }
 
 // A Reading is what was read of one image.
 type Reading struct {
-	// Text holds the words of confidence AcceptConfidence and more in reading order,
-	// lines separated by \n. "" where nothing was read.
+	// Text holds the accepted words in reading order, lines separated by \n. "" where
+	// nothing was read.
 	Text string
 	// Confidence is the mean of the words in Text, 0 if there is none.
 	Confidence float64
@@ -42,24 +43,29 @@ type Reading struct {
 // A candidate is a word of one pass, its box in pixels of the original image.
 type candidate struct {
 	RawWord
-	pass int
+	pass   int
+	listed bool // in the lexicon
+	agreed bool // another pass read the same at the same place
 }
 
-// collect turns a pass's words into candidates: boxes brought from the scaled size to
-// the original's, text freed of what does not print, and words dropped that are too
-// uncertain or hold neither letter nor digit.
-func collect(words []RawWord, pass int, scaled, original image.Point) []candidate {
+// collect turns a pass's words into candidates: text freed of what does not print and
+// mended, boxes brought from the scaled size to the original's, and words dropped that
+// are too uncertain or hold neither letter nor digit.
+func collect(words []RawWord, pass int, scaled, original image.Point, l lexicon) []candidate {
+	words = slices.Clone(words)
+	for i := range words {
+		words[i].Text = printable(words[i].Text)
+	}
 	var out []candidate
-	for _, w := range words {
-		w.Text = printable(w.Text)
-		if w.Confidence < mergeFloor || letters(w.Text) == 0 {
+	for _, w := range l.mend(words) {
+		if w.Confidence < agreeFloor || letters(w.Text) == 0 {
 			continue
 		}
 		w.Box = image.Rectangle{
 			Min: image.Pt(rescale(w.Box.Min.X, scaled.X, original.X), rescale(w.Box.Min.Y, scaled.Y, original.Y)),
 			Max: image.Pt(rescale(w.Box.Max.X, scaled.X, original.X), rescale(w.Box.Max.Y, scaled.Y, original.Y)),
 		}
-		out = append(out, candidate{w, pass})
+		out = append(out, candidate{RawWord: w, pass: pass, listed: l.listed(w.Text)})
 	}
 	return out
 }
@@ -88,11 +94,12 @@ func letters(s string) int {
 	return n
 }
 
-// acceptedLetters counts the letters and digits of the words that Reading.Text takes.
-func acceptedLetters(words []candidate) int {
+// sureLetters counts the letters and digits of the words of confidence sparseConfidence
+// and more.
+func sureLetters(words []candidate) int {
 	n := 0
 	for _, w := range words {
-		if w.Confidence >= AcceptConfidence {
+		if w.Confidence >= sparseConfidence {
 			n += letters(w.Text)
 		}
 	}
@@ -113,21 +120,34 @@ type line struct {
 	score int64
 }
 
-// merge keeps one reading of each place. Lines of all passes are taken by falling
-// score; a word is kept unless it overlaps a word of a line taken before it, kept or
-// not. Words of one line never block each other.
+// merge keeps one reading of each place, and marks the words that two passes agree on.
+// Lines of all passes are taken by falling score; a word is kept unless it overlaps a
+// word of a line taken before it, kept or not. Words of one line never block each other.
 func merge(candidates []candidate) []candidate {
-	var kept, taken []candidate
-	for _, l := range linesByScore(candidates) {
+	var kept, taken, certain []candidate
+	for _, c := range candidates {
+		if c.Confidence >= mergeFloor {
+			certain = append(certain, c)
+		}
+	}
+	for _, l := range linesByScore(certain) {
 		before := len(taken)
 		for _, w := range l.words {
-			if !slices.ContainsFunc(taken[:before], func(t candidate) bool { return samePlace(w.Box, t.Box) }) {
+			if !slices.ContainsFunc(taken[:before], func(t candidate) bool { return samePlace(w.Box, t.Box, mergeOverlapPct) }) {
 				kept = append(kept, w)
 			}
 			taken = append(taken, w)
 		}
 	}
+	for i := range kept {
+		kept[i].agreed = slices.ContainsFunc(candidates, kept[i].agrees)
+	}
 	return kept
+}
+
+// agrees reports whether another pass read the same word at the same place.
+func (c candidate) agrees(other candidate) bool {
+	return other.pass != c.pass && samePlace(c.Box, other.Box, agreeOverlapPct) && bare(c.Text) == bare(other.Text)
 }
 
 func linesByScore(candidates []candidate) []line {
@@ -152,30 +172,34 @@ func linesByScore(candidates []candidate) []line {
 	return lines
 }
 
-// score is c * n^0.3, where c is the length-weighted mean confidence and n the length
-// in bytes, in whole millionths: CPUs that fuse multiply and add differ in the last bit
+// score is c * n^0.3, where c is the length-weighted mean confidence, that of words not in
+// the lexicon counting less, and n the length in bytes, in whole millionths: CPUs that fuse multiply and add differ in the last bit
 // of a float, and must not differ in the order of lines.
 func score(words []candidate) int64 {
 	var weighted, length float64
 	for _, w := range words {
 		n := float64(len(w.Text))
-		weighted += float64(w.Confidence * n)
+		confidence := w.Confidence
+		if !w.listed {
+			confidence = confidence * unlistedWeightPct / 100
+		}
+		weighted += float64(confidence * n)
 		length += n
 	}
 	return int64(math.Round(1e6 * weighted / length * math.Pow(length, mergeLengthPower)))
 }
 
-func samePlace(a, b image.Rectangle) bool {
+func samePlace(a, b image.Rectangle, pct int) bool {
 	shared := area(a.Intersect(b))
-	return shared > 0 && 100*shared >= mergeOverlapPct*min(area(a), area(b))
+	return shared > 0 && 100*shared >= pct*min(area(a), area(b))
 }
 
 func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
 
-// order puts words into reading order and numbers their lines: from top to bottom by
-// vertical centre, a word joining the first line whose first word is level with it;
-// inside a line from left to right.
-func order(words []candidate) []Word {
+// order puts words into reading order, line by line: from top to bottom by vertical
+// centre, a word joining the first line whose first word is level with it; inside a line
+// from left to right.
+func order(words []candidate) [][]candidate {
 	words = slices.Clone(words)
 	slices.SortFunc(words, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(middle(a.Box), middle(b.Box)), compareAcross(a, b))
@@ -189,14 +213,10 @@ func order(words []candidate) []Word {
 		}
 		lines[i] = append(lines[i], w)
 	}
-	var out []Word
-	for i, l := range lines {
+	for _, l := range lines {
 		slices.SortStableFunc(l, compareAcross)
-		for _, w := range l {
-			out = append(out, Word{Text: w.Text, Confidence: w.Confidence, Box: w.Box, Line: i})
-		}
 	}
-	return out
+	return lines
 }
 
 // middle is twice the vertical centre, which keeps it whole.
@@ -215,25 +235,34 @@ func compareAcross(a, b candidate) int {
 
 // newReading makes the reading of merged words; origin is the corner of the image's
 // bounds.
-func newReading(words []candidate, origin image.Point) Reading {
-	r := Reading{Words: order(words)}
+func newReading(words []candidate, origin image.Point, l lexicon) Reading {
+	var r Reading
 	var text strings.Builder
 	accepted, sum, lastLine := 0, 0.0, 0
-	for i := range r.Words {
-		w := &r.Words[i]
-		w.Box = w.Box.Add(origin)
-		if w.Confidence < AcceptConfidence {
-			continue
+	for number, line := range order(words) {
+		sure := 0
+		for _, c := range line {
+			if c.sure() {
+				sure++
+			}
 		}
-		switch {
-		case accepted == 0:
-		case w.Line == lastLine:
-			text.WriteByte(' ')
-		default:
-			text.WriteByte('\n')
+		for _, c := range line {
+			beside := sure > 1 || sure == 1 && !c.sure()
+			w := Word{Text: c.Text, Confidence: c.Confidence, Box: c.Box.Add(origin), Line: number, Accepted: l.accepts(c, beside)}
+			r.Words = append(r.Words, w)
+			if !w.Accepted {
+				continue
+			}
+			switch {
+			case accepted == 0:
+			case number == lastLine:
+				text.WriteByte(' ')
+			default:
+				text.WriteByte('\n')
+			}
+			text.WriteString(w.Text)
+			accepted, sum, lastLine = accepted+1, sum+w.Confidence, number
 		}
-		text.WriteString(w.Text)
-		accepted, sum, lastLine = accepted+1, sum+w.Confidence, w.Line
 	}
 	if accepted > 0 {
 		r.Text, r.Confidence = text.String(), sum/float64(accepted)

@@ -11,7 +11,8 @@ import (
 )
 
 func word(pass, line int, text string, confidence float64, x0, y0, x1, y1 int) candidate {
-	return candidate{RawWord{Text: text, Confidence: confidence, Box: image.Rect(x0, y0, x1, y1), Block: 1, Par: 1, Line: line}, pass}
+	return candidate{pass: pass, RawWord: RawWord{Text: text, Confidence: confidence,
+		Box: image.Rect(x0, y0, x1, y1), Block: 1, Par: 1, Line: line}}
 }
 
 func texts(words []candidate) string {
@@ -24,15 +25,15 @@ func texts(words []candidate) string {
 
 func TestCollect(t *testing.T) {
 	raw := []RawWord{
-		{Text: "KEPT", Confidence: 50, Box: image.Rect(10, 20, 30, 40)},
-		{Text: "FAINT", Confidence: 49.9, Box: image.Rect(10, 20, 30, 40)},
+		{Text: "KEPT", Confidence: 30, Box: image.Rect(10, 20, 30, 40)},
+		{Text: "FAINT", Confidence: 29.9, Box: image.Rect(10, 20, 30, 40)},
 		{Text: "|_-", Confidence: 99, Box: image.Rect(10, 20, 30, 40)},
 		{Text: "\x1b[31mR\u202eED\xff\n", Confidence: 80, Box: image.Rect(0, 0, 100, 50)},
 	}
-	got := collect(raw, 2, image.Pt(100, 50), image.Pt(250, 125))
+	got := collect(raw, 2, image.Pt(100, 50), image.Pt(250, 125), lexicon{})
 	want := []candidate{
-		{RawWord{Text: "KEPT", Confidence: 50, Box: image.Rect(25, 50, 75, 100)}, 2},
-		{RawWord{Text: "[31mRED", Confidence: 80, Box: image.Rect(0, 0, 250, 125)}, 2},
+		{RawWord: RawWord{Text: "KEPT", Confidence: 30, Box: image.Rect(25, 50, 75, 100)}, pass: 2},
+		{RawWord: RawWord{Text: "[31mRED", Confidence: 80, Box: image.Rect(0, 0, 250, 125)}, pass: 2},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(candidate{})); diff != "" {
 		t.Errorf("collect (-want +got):\n%s", diff)
@@ -94,7 +95,7 @@ func TestMergeIsStable(t *testing.T) {
 		for _, l := range lines {
 			all = append(all, l...)
 		}
-		return newReading(merge(all), image.Point{})
+		return newReading(merge(all), image.Point{}, lexicon{})
 	}
 	want := read()
 	for range 20 {
@@ -113,13 +114,13 @@ func TestReadingOrder(t *testing.T) {
 		word(0, 3, "UNSURE", 59, 110, 10, 150, 30), // on a line, not in the text
 		word(0, 4, "NOISE", 50, 10, 100, 50, 120),  // a line of its own, not in the text
 	}
-	got := newReading(in, image.Pt(1000, 0))
+	got := newReading(in, image.Pt(1000, 0), lexicon{})
 	want := Reading{Text: "LEFT RIGHT\nBOTTOM", Confidence: 80, Words: []Word{
-		{"LEFT", 70, image.Rect(1010, 10, 1050, 30), 0},
-		{"RIGHT", 80, image.Rect(1060, 12, 1100, 34), 0},
-		{"UNSURE", 59, image.Rect(1110, 10, 1150, 30), 0},
-		{"NOISE", 50, image.Rect(1010, 100, 1050, 120), 1},
-		{"BOTTOM", 90, image.Rect(1010, 200, 1090, 220), 2},
+		{"LEFT", 70, image.Rect(1010, 10, 1050, 30), 0, true},
+		{"RIGHT", 80, image.Rect(1060, 12, 1100, 34), 0, true},
+		{"UNSURE", 59, image.Rect(1110, 10, 1150, 30), 0, false},
+		{"NOISE", 50, image.Rect(1010, 100, 1050, 120), 1, false},
+		{"BOTTOM", 90, image.Rect(1010, 200, 1090, 220), 2, true},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("newReading (-want +got):\n%s", diff)
@@ -146,8 +147,8 @@ func TestLevel(t *testing.T) {
 
 func TestSparsePassRuns(t *testing.T) {
 	for text, want := range map[string]int{"ELEVEN AREN": 10, "TWELVE-LETTER?": 12, "5G ñ": 3} {
-		if got := acceptedLetters([]candidate{word(0, 1, text, 60, 0, 0, 1, 1), word(0, 1, "UNSURE", 59, 0, 0, 1, 1)}); got != want {
-			t.Errorf("acceptedLetters(%q) = %d, want %d", text, got, want)
+		if got := sureLetters([]candidate{word(0, 1, text, 60, 0, 0, 1, 1), word(0, 1, "UNSURE", 59, 0, 0, 1, 1)}); got != want {
+			t.Errorf("sureLetters(%q) = %d, want %d", text, got, want)
 		}
 	}
 }

@@ -12,9 +12,9 @@ type Recognizer interface {
 	// Hello tells the engine's versions and model. It is ready to read when Serve is
 	// called: whatever can be missing has been looked for.
 	Hello() Engine
-	// Recognize reads one image with the given Tesseract page segmentation mode. An
-	// error is this image's trouble; the next image may be read all the same.
-	Recognize(gray *image.Gray, psm int) ([]RawWord, error)
+	// Recognize reads one image in the given mode. An error is this image's trouble; the
+	// next image may be read all the same.
+	Recognize(gray *image.Gray, m Mode) ([]RawWord, error)
 	Close() error
 }
 
@@ -39,7 +39,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, r Recognizer) error
 		if next.err != nil {
 			return fmt.Errorf("read a request: %w", next.err)
 		}
-		words, err := r.Recognize(next.gray, next.psm)
+		words, err := r.Recognize(next.gray, next.mode)
 		if err := writeAnswer(out, next.id, next.gray.Rect, words, err); err != nil {
 			return fmt.Errorf("answer request %d: %w", next.id, err)
 		}

@@ -105,9 +105,9 @@ func (w *worker) greet(ctx context.Context, stop <-chan struct{}, timeout time.D
 
 // recognize sends one image and waits for its words. Any error leaves the worker in an
 // unknown state: call autopsy.
-func (w *worker) recognize(gray *image.Gray, psm int) ([]RawWord, error) {
+func (w *worker) recognize(gray *image.Gray, m Mode) ([]RawWord, error) {
 	w.lastID++
-	if err := writeRequest(w.in, request{id: w.lastID, psm: psm, gray: gray}); err != nil {
+	if err := writeRequest(w.in, request{id: w.lastID, mode: m, gray: gray}); err != nil {
 		return nil, err
 	}
 	return readAnswer(w.frames, w.lastID, gray.Rect.Dx(), gray.Rect.Dy())

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+)
+
+// confine takes files and network from this process for good, but for reading the model's
+// folder: a worker computes on what others made, and pipes are all that it needs. On
+// kernels without Landlock, or with an older one, it does what it can; that is no error.
+func confine(tessdata string) error {
+	if err := landlock.V6.BestEffort().Restrict(landlock.RODirs(tessdata)); err != nil {
+		return fmt.Errorf("confine the worker to %s: %w", tessdata, err)
+	}
+	return nil
+}

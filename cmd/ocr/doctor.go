@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/math/fixed"
+
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/ocr"
+)
+
+const doctorHelp = `Say whether this machine can read images, and what is missing: Tesseract, Leptonica, the
+English model with its digest, how the workers are kept from fighting over the processors
+(OMP_THREAD_LIMIT), the dictionary; and draw a caption and read it back. --json prints one
+object.
+
+Where the libraries themselves are missing, ocr cannot start at all: the dynamic linker
+says so ("error while loading shared libraries"). scripts/setup installs them.
+
+Exit status:
+  0    all is there, and the caption was read
+  1    something is missing or does not work
+  2    usage`
+
+// A finding is one line of doctor.
+type finding struct {
+	Name  string `json:"name"`
+	OK    bool   `json:"ok"`
+	Found string `json:"found"`
+	Hint  string `json:"hint,omitempty"` // how to get what is missing
+}
+
+func doctorCommand(o *options, env []string, stdout, stderr io.Writer) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what is missing on this machine, and how to get it",
+		Long:  doctorHelp,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := examine(cmd.Context(), *o, env, stderr)
+			if err := cmd.Context().Err(); err != nil {
+				return err
+			}
+			sick := slices.ContainsFunc(findings, func(f finding) bool { return !f.OK })
+			if err := printFindings(stdout, findings, asJSON, !sick); err != nil {
+				return err
+			}
+			if sick {
+				return errUnfit
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func printFindings(out io.Writer, findings []finding, asJSON, ok bool) error {
+	if asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(map[string]any{"ok": ok, "checks": findings})
+	}
+	var b strings.Builder
+	for _, f := range findings {
+		mark := "ok     "
+		if !f.OK {
+			mark = "FAIL   "
+		}
+		fmt.Fprintf(&b, "%s  %-10s %s\n", mark, f.Name, shown(f.Found))
+		if f.Hint != "" {
+			fmt.Fprintf(&b, "         %-10s hint: %s\n", "", shown(f.Hint))
+		}
+	}
+	return toStdout(out, b.String())
+}
+
+const modelHint = "apt-get install tesseract-ocr-eng, or scripts/setup; elsewhere put eng.traineddata (github.com/tesseract-ocr/tessdata_fast) " +
+	"into a folder and name it with --tessdata-dir or TESSDATA_PREFIX"
+
+// examine looks at everything that reading needs. Without a model there is no engine to ask.
+func examine(ctx context.Context, o options, env []string, stderr io.Writer) []finding {
+	findings := []finding{{"program", true, fmt.Sprintf("ocr %s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH), ""}}
+	add := func(name string, err error, found, hint string) bool {
+		if err != nil {
+			findings = append(findings, finding{name, false, err.Error(), hint})
+			return false
+		}
+		findings = append(findings, finding{name, true, found, ""})
+		return true
+	}
+	add("leptonica", nil, leptonicaVersion(), "")
+	model, err := findModel(o, env)
+	haveModel := add("model", err, model, modelHint)
+	words, err := language.New()
+	haveWords := add("dictionary", err, "sha256 "+language.DictionaryDigest(), "build again from a clean checkout")
+	if !haveModel || !haveWords {
+		return findings
+	}
+	o.workers, o.timeout = 1, 30*time.Second
+	pool, err := newPool(ctx, o, words, stderr)
+	if err != nil {
+		var start *ocr.StartError
+		hint := ""
+		if errors.As(err, &start) {
+			hint = start.Hint
+		}
+		add("worker", err, "", hint)
+		return findings
+	}
+	defer pool.Close()
+	e := pool.Engine()
+	add("tesseract", nil, e.Tesseract+", through gosseract "+e.Gosseract, "")
+	// The worker has said hello, which it refuses to do without.
+	add("threads", nil, "workers run with OMP_THREAD_LIMIT=1, set before they start; "+threadLimit(env), "")
+	found, err := selfTest(ctx, pool)
+	add("self-test", err, found, "the engine is there and does not read: compare its version and the model's digest with docs/ocr.md")
+	return findings
+}
+
+// findModel names the model file and its digest, and checks that it is no torso.
+func findModel(o options, env []string) (string, error) {
+	if o.tessdataDir != "" {
+		env = append(slices.Clone(env), "TESSDATA_PREFIX="+o.tessdataDir)
+	}
+	dir, err := tessdataDir(env)
+	if err != nil {
+		return "", err
+	}
+	digest, err := fileDigest(modelFile(dir))
+	if err != nil {
+		return "", err
+	}
+	return modelFile(dir) + " sha256 " + digest, nil
+}
+
+// threadLimit says what this program itself was started with; its workers do not get it.
+func threadLimit(env []string) string {
+	limit := "here it is unset, which does not matter"
+	for _, pair := range env {
+		if value, ok := strings.CutPrefix(pair, "OMP_THREAD_LIMIT="); ok {
+			limit = "here it is " + value + ", which does not matter"
+		}
+	}
+	return limit
+}
+
+// testCaption is drawn white on a dark gradient: what plain black on white would not tell.
+const testCaption = "THE QUICK BROWN FOX"
+
+func selfTest(ctx context.Context, pool *ocr.Pool) (string, error) {
+	img, err := drawCaption(testCaption)
+	if err != nil {
+		return "", err
+	}
+	start := time.Now()
+	r, err := pool.Read(ctx, img)
+	if err != nil {
+		return "", fmt.Errorf("reading a drawn caption: %w", err)
+	}
+	if r.Text != testCaption {
+		return "", fmt.Errorf("a drawn caption %q was read as %q", testCaption, r.Text)
+	}
+	return fmt.Sprintf("a drawn caption was read back: confidence %.0f, %d ms, worker of %d MiB",
+		r.Confidence, time.Since(start).Milliseconds(), pool.Stats().PeakRSS>>20), nil
+}
+
+func drawCaption(text string) (image.Image, error) {
+	parsed, err := goFont()
+	if err != nil {
+		return nil, err
+	}
+	face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: 40, DPI: 72, Hinting: font.HintingFull})
+	if err != nil {
+		return nil, err
+	}
+	defer face.Close()
+	img := image.NewRGBA(image.Rect(0, 0, 600, 200))
+	for y := range 200 {
+		draw.Draw(img, image.Rect(0, y, 600, y+1), image.NewUniform(color.RGBA{20, uint8(30 + y/3), 90, 255}), image.Point{}, draw.Src)
+	}
+	d := font.Drawer{Dst: img, Src: image.White, Face: face, Dot: fixed.P(40, 110)}
+	d.DrawString(text)
+	return img, nil
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"image/color/palette"
+	"image/draw"
+	"image/gif"
+	"strings"
+	"testing"
+
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/policy"
+)
+
+// sideways stores a picture as a camera does that was held upright: turned to the left,
+// with the EXIF orientation that turns it back.
+func sideways(t *testing.T, img image.Image) []byte {
+	b := img.Bounds()
+	turned := image.NewRGBA(image.Rect(0, 0, b.Dy(), b.Dx()))
+	for y := range b.Dy() {
+		for x := range b.Dx() {
+			turned.Set(y, b.Dx()-1-x, img.At(x, y))
+		}
+	}
+	return withOrientation(jpegBytes(t, turned), 6)
+}
+
+// withOrientation puts an EXIF segment into a JPEG.
+func withOrientation(body []byte, orientation uint16) []byte {
+	segment := []byte("\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01")
+	segment = binary.BigEndian.AppendUint16(segment, orientation)
+	segment = append(segment, 0, 0, 0, 0, 0, 0)
+	return append(append(append([]byte{}, body[:2]...), segment...), body[2:]...)
+}
+
+func animated(t *testing.T, frames ...image.Image) []byte {
+	var g gif.GIF
+	for _, f := range frames {
+		p := image.NewPaletted(f.Bounds(), palette.Plan9)
+		draw.Draw(p, p.Rect, f, f.Bounds().Min, draw.Src)
+		g.Image, g.Delay = append(g.Image, p), append(g.Delay, 10)
+	}
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, &g); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Every kind of picture is read as a person sees it.
+func TestKindsOfPictures(t *testing.T) {
+	const want = "THE SECOND COFFEE"
+	at := func(w, h, x, y int, size float64, background image.Image, ink color.Color) image.Image {
+		return drawMeme(t, w, h, background, caption{want, x, y, size, ink})
+	}
+	plain := at(600, 200, 40, 110, 48, image.White, color.Black)
+	tests := []struct {
+		name string
+		body []byte
+	}{
+		{"plain JPEG", jpegBytes(t, plain)},
+		{"grey JPEG", jpegBytes(t, toGray(plain))},
+		{"grey PNG", pngBytes(t, toGray(plain))},
+		{"tiny", pngBytes(t, at(200, 50, 5, 30, 16, image.White, color.Black))},
+		{"huge", pngBytes(t, toGray(at(6000, 4000, 300, 2100, 500, image.White, color.Black)))},
+		{"wide as a banner", pngBytes(t, at(2400, 120, 900, 80, 56, image.White, color.Black))},
+		{"high as a strip", pngBytes(t, at(480, 1600, 20, 800, 36, image.White, color.Black))},
+		{"dark on transparent", pngBytes(t, at(600, 200, 40, 110, 48, image.Transparent, color.Black))},
+		{"white on a dark photograph", jpegBytes(t, at(600, 400, 40, 210, 48, sunset{image.Rect(0, 0, 600, 400)}, color.White))},
+		{"yellow on a dark photograph", jpegBytes(t, at(600, 400, 40, 210, 48, sunset{image.Rect(0, 0, 600, 400)}, color.RGBA{255, 235, 0, 255}))},
+		{"white on black", pngBytes(t, at(600, 200, 40, 110, 48, image.Black, color.White))},
+		{"animated: the first frame", animated(t, plain, drawMeme(t, 600, 200, image.White, caption{"ANOTHER FRAME", 40, 110, 48, color.Black}))},
+		{"stored on its side", sideways(t, plain)},
+	}
+	english, err := language.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := startPool(t, ocr.Config{Workers: 2, Dictionary: english.Knows, DictionaryID: language.DictionaryDigest()})
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			img, err := policy.DecodeImage(tt.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			upright := ocr.Upright(img, tt.body)
+			r, err := pool.Read(t.Context(), upright)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The engine sees a quotation mark in many an edge.
+			if got := strings.Trim(strings.Join(strings.Fields(r.Text), " "), "‘’“”"); got != want {
+				t.Errorf("read %q, want %q", got, want)
+			}
+			for _, w := range r.Words {
+				if !w.Box.In(upright.Bounds()) {
+					t.Errorf("%q at %v, outside %v", w.Text, w.Box, upright.Bounds())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package ocr
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/color"
+)
+
+// Upright returns img, decoded from body, as its EXIF orientation says it is to be
+// seen: turned and mirrored, with its corner at the origin. Go's decoders leave that to
+// the caller, and Tesseract reads no picture that lies on its side. Without an
+// orientation, or with one that is not valid, it is img itself. Only JPEGs are looked
+// at: the orientation of a PNG or WebP is not honoured by browsers either.
+func Upright(img image.Image, body []byte) image.Image {
+	if o := orientation(body); o > 1 {
+		return &turned{Image: img, orientation: o}
+	}
+	return img
+}
+
+// A turned image is another one seen by an EXIF orientation, 2 to 8.
+type turned struct {
+	image.Image
+	orientation int
+}
+
+// swapped reports whether width and height change places.
+func (t *turned) swapped() bool { return t.orientation >= 5 }
+
+func (t *turned) Bounds() image.Rectangle {
+	size := t.Image.Bounds().Size()
+	if t.swapped() {
+		size.X, size.Y = size.Y, size.X
+	}
+	return image.Rectangle{Max: size}
+}
+
+func (t *turned) At(x, y int) color.Color {
+	b := t.Image.Bounds()
+	p := unturn(t.orientation, x, y, b.Dx(), b.Dy()).Add(b.Min)
+	return t.Image.At(p.X, p.Y)
+}
+
+// turn makes the upright copy of a plane.
+func turn(g *image.Gray, orientation int) *image.Gray {
+	width, height := g.Rect.Dx(), g.Rect.Dy()
+	out := image.NewGray((&turned{g, orientation}).Bounds())
+	for y := range out.Rect.Dy() {
+		for x := range out.Rect.Dx() {
+			p := unturn(orientation, x, y, width, height)
+			out.Pix[y*out.Stride+x] = g.Pix[p.Y*g.Stride+p.X]
+		}
+	}
+	return out
+}
+
+// unturn tells where in a stored image of w x h pixels the pixel x, y of the upright one
+// is. The orientation names the sides at which the first row and column are seen.
+func unturn(orientation, x, y, w, h int) image.Point {
+	switch orientation {
+	case 2: // mirrored
+		return image.Pt(w-1-x, y)
+	case 3: // upside down
+		return image.Pt(w-1-x, h-1-y)
+	case 4:
+		return image.Pt(x, h-1-y)
+	case 5:
+		return image.Pt(y, x)
+	case 6: // to be turned clockwise, as most cameras held upright store it
+		return image.Pt(y, h-1-x)
+	case 7:
+		return image.Pt(w-1-y, h-1-x)
+	case 8:
+		return image.Pt(w-1-y, x)
+	}
+	return image.Pt(x, y)
+}
+
+// orientation returns the EXIF orientation of a JPEG, 1 where there is none.
+func orientation(body []byte) int {
+	if !bytes.HasPrefix(body, []byte{0xFF, 0xD8}) {
+		return 1
+	}
+	for rest := body[2:]; len(rest) >= 4 && rest[0] == 0xFF; {
+		marker, size := rest[1], int(binary.BigEndian.Uint16(rest[2:]))
+		switch {
+		case marker == 0xFF: // fill
+			rest = rest[1:]
+			continue
+		case marker == 0xDA || size < 2 || 2+size > len(rest): // EXIF stands before the scan
+			return 1
+		}
+		if exif, ok := bytes.CutPrefix(rest[4:2+size], []byte("Exif\x00\x00")); marker == 0xE1 && ok {
+			return exifOrientation(exif)
+		}
+		rest = rest[2+size:]
+	}
+	return 1
+}
+
+// exifOrientation reads the tag of the first directory.
+func exifOrientation(tiff []byte) int {
+	if len(tiff) < 8 {
+		return 1
+	}
+	var order binary.ByteOrder = binary.BigEndian
+	if string(tiff[:2]) == "II" {
+		order = binary.LittleEndian
+	}
+	at := int64(order.Uint32(tiff[4:]))
+	if order.Uint16(tiff[2:]) != 42 || at+2 > int64(len(tiff)) {
+		return 1
+	}
+	const tagOrientation, typeShort = 0x0112, 3
+	entries := tiff[at+2:]
+	for n := order.Uint16(tiff[at:]); n > 0 && len(entries) >= 12; n-- {
+		if order.Uint16(entries) == tagOrientation && order.Uint16(entries[2:]) == typeShort {
+			if o := int(order.Uint16(entries[8:])); 1 <= o && o <= 8 {
+				return o
+			}
+			return 1
+		}
+		entries = entries[12:]
+	}
+	return 1
+}

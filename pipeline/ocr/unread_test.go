@@ -1,0 +1,142 @@
+package ocr
+
+import (
+	"image"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCertainlyRead(t *testing.T) {
+	sure := func(line int, text string, confidence float64, listed bool) candidate {
+		w := word(0, line, text, confidence, 0, 20*line, 50, 20*line+10)
+		w.listed = listed
+		return w
+	}
+	read := certainlyRead([]candidate{
+		sure(1, "CERTAIN", 60, true), sure(1, "LINE", 99, true),
+		sure(2, "ONE", 99, true), sure(2, "DOUBT", 59.9, true),
+		sure(3, "SOME", 99, true), sure(3, "XYZZY", 99, false),
+		sure(4, "AN", 99, true), // too short
+	})
+	if got := texts(read); got != "CERTAIN LINE" {
+		t.Errorf("certainlyRead = %q, want the first line alone", got)
+	}
+}
+
+func TestWithout(t *testing.T) {
+	g := image.NewGray(image.Rect(0, 0, 40, 30)) // half the size of the original
+	for i := range g.Pix {
+		g.Pix[i] = 90
+	}
+	for y := 11; y < 19; y++ { // a stroke of the letter, inside the box of 10, 10 to 30, 20
+		g.Pix[y*g.Stride+15] = 255
+	}
+	before := append([]byte(nil), g.Pix...)
+	out := without(g, []candidate{word(0, 1, "WORD", 90, 20, 20, 60, 40)}, image.Pt(80, 60))
+	for i, v := range out.Pix {
+		if v != 90 {
+			t.Fatalf("pixel %v is %d, want the 90 around the word", image.Pt(i%40, i/40), v)
+		}
+	}
+	if diff := cmp.Diff(before, g.Pix); diff != "" {
+		t.Error("the rendered image itself was painted: a second try would read another one")
+	}
+	edge := without(g, []candidate{word(0, 1, "EDGE", 90, -5, -5, 500, 500)}, image.Pt(80, 60)) // no panic
+	if edge.Rect != g.Rect {
+		t.Errorf("bounds %v", edge.Rect)
+	}
+}
+
+func TestLettersInRows(t *testing.T) {
+	ink := func(boxes ...image.Rectangle) *image.Gray {
+		g := image.NewGray(image.Rect(0, 0, 200, 100))
+		for i := range g.Pix {
+			g.Pix[i] = 255
+		}
+		for _, b := range boxes {
+			for y := b.Min.Y; y < b.Max.Y; y++ {
+				for x := b.Min.X; x < b.Max.X; x++ {
+					g.Pix[y*g.Stride+x] = 0
+				}
+			}
+		}
+		return g
+	}
+	row := func(n, x, y, w, h, step int) (boxes []image.Rectangle) {
+		for i := range n {
+			boxes = append(boxes, image.Rect(x+i*step, y, x+i*step+w, y+h))
+		}
+		return boxes
+	}
+	tests := []struct {
+		name  string
+		boxes []image.Rectangle
+		want  int
+	}{
+		{"six letters, four between two others", row(6, 10, 20, 8, 12, 12), 4},
+		{"two rows", append(row(5, 10, 20, 8, 12, 12), row(4, 10, 60, 8, 12, 12)...), 5},
+		{"two alone", row(2, 10, 20, 8, 12, 12), 0},
+		{"too far apart", row(6, 10, 20, 8, 12, 25), 0},
+		{"too low", row(6, 10, 20, 8, 6, 12), 0},
+		{"too high", row(6, 10, 20, 8, 40, 12), 0},
+		{"a staircase", []image.Rectangle{image.Rect(10, 10, 18, 22), image.Rect(22, 24, 30, 36), image.Rect(34, 38, 42, 50)}, 0},
+		{"of all heights", []image.Rectangle{image.Rect(10, 20, 18, 28), image.Rect(22, 20, 30, 42), image.Rect(34, 20, 42, 28)}, 0},
+		{"nothing", nil, 0},
+	}
+	for _, tt := range tests {
+		g := ink(tt.boxes...)
+		if got := lettersInRows(g); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+		if got := lettersInRows(negative(negative(g))); got != tt.want {
+			t.Errorf("%s, turned over twice: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestWorthwhile(t *testing.T) {
+	blank := drawn("    ", "    ")
+	read := word(0, 1, "TWENTY-FOUR-LETTERS-AT-LEASTX", 60, 0, 0, 50, 10)
+	read.listed = true
+	p := pass{unread: true, shapes: 1}
+	if p.worthwhile(blank, []candidate{read}) {
+		t.Error("a pass over nothing is worthwhile")
+	}
+	if !p.worthwhile(blank, nil) {
+		t.Error("a pass is left out though nothing has been read yet")
+	}
+	read.listed = false
+	if !p.worthwhile(blank, []candidate{read}) {
+		t.Error("a pass is left out though noise is all that has been read")
+	}
+	if !(pass{}).worthwhile(blank, []candidate{read}) {
+		t.Error("a pass without a bar is left out")
+	}
+}
+
+func TestEnough(t *testing.T) {
+	words := func(listed, other int, confidence float64) (out []candidate) {
+		for range listed {
+			w := word(0, 1, "WORD", confidence, 0, 0, 1, 1)
+			w.listed = true
+			out = append(out, w)
+		}
+		for range other {
+			out = append(out, word(0, 1, "XYZZY", confidence, 0, 0, 1, 1))
+		}
+		return out
+	}
+	tests := []struct {
+		listed, other int
+		confidence    float64
+		want          bool
+	}{
+		{4, 0, 60, true}, {3, 0, 99, false}, {4, 0, 59, false}, {7, 3, 90, true}, {4, 2, 90, false}, {0, 9, 90, false},
+	}
+	for _, tt := range tests {
+		if got := enough(words(tt.listed, tt.other, tt.confidence)); got != tt.want {
+			t.Errorf("enough of %d listed and %d others at %v = %v, want %v", tt.listed, tt.other, tt.confidence, got, tt.want)
+		}
+	}
+}

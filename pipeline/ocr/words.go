@@ -1,0 +1,281 @@
+package ocr
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A lexicon is what is known of the language that images are read in. It mends the
+// words of a pass and decides which of the merged words are certain enough for
+// Reading.Text. Without a dictionary it mends nothing and goes by confidence alone.
+type lexicon struct {
+	knows func(word string) bool // nil without a dictionary
+	id    string                 // digest of the dictionary
+}
+
+// shortWords are the words of one and two letters that are taken for words: nearly all
+// pairs of letters are in a dictionary. functionWords are those of which at least one is
+// in a run that is taken apart.
+var (
+	shortWords    = strings.Fields("A AM AN AS AT BE BY DO GO HE I IF IN IS IT ME MY NO OF ON OR SO TO UP US WE")
+	functionWords = sorted(shortWords, strings.Fields(`ABOUT ALL AND ANY ARE BECAUSE BUT CAN CANT COULD DID
+		DONT FOR FROM GET GOT HAD HAS HAVE HER HIM HIS HOW INTO ITS JUST LIKE NOT NOW OFF ONE OUR OUT SHE
+		THAT THE THEIR THEM THEN THERE THESE THEY THIS THOSE TOO WANT WAS WERE WHAT WHEN WHERE WHICH WHO WHY
+		WILL WITH WOULD YOU YOUR`))
+)
+
+func sorted(lists ...[]string) []string {
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return all
+}
+
+// listed reports whether a word is one of the language for certain enough to count as
+// evidence: a short word, or one of three and more letters in the dictionary.
+func (l lexicon) listed(word string) bool {
+	if l.knows == nil {
+		return false
+	}
+	if bare := bare(word); len(bare) <= 2 {
+		return slices.Contains(shortWords, bare)
+	}
+	return l.knows(word)
+}
+
+// bare is a word in upper case, without the marks around it and without apostrophes.
+func bare(word string) string {
+	word = strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.ToUpper(strings.Map(func(r rune) rune {
+		if isApostrophe(r) {
+			return -1
+		}
+		return r
+	}, word))
+}
+
+func isApostrophe(r rune) bool { return strings.ContainsRune("'\u2018\u2019`", r) }
+
+// mend repairs the two slips of the engine that can be repaired for certain: an I read
+// as a stroke, and words read as one.
+func (l lexicon) mend(words []RawWord) []RawWord {
+	if l.knows == nil {
+		return words
+	}
+	var out []RawWord
+	for i, w := range words {
+		if w.Text == "|" && i+1 < len(words) && l.isPronoun(w, words[i+1]) {
+			w.Text = "I"
+		}
+		out = append(out, l.apart(w)...)
+	}
+	return out
+}
+
+const strokeConfidence = 70 // of the word after a stroke that is an I
+
+// isPronoun reports whether a stroke stands for I: a word of the language follows it on
+// its line and is about as high. Frames and rules have no such neighbour.
+func (l lexicon) isPronoun(stroke, next RawWord) bool {
+	high, other := stroke.Box.Dy(), next.Box.Dy()
+	return next.Block == stroke.Block && next.Par == stroke.Par && next.Line == stroke.Line &&
+		next.Confidence >= strokeConfidence && letters(next.Text) >= 2 && l.knows(next.Text) &&
+		10*high >= 7*other && 10*high <= 14*other
+}
+
+// apart takes a word that is several to pieces, its box by their lengths.
+func (l lexicon) apart(w RawWord) []RawWord {
+	pieces := l.split(w.Text)
+	if pieces == nil {
+		return []RawWord{w}
+	}
+	var out []RawWord
+	left, done := w.Box.Min.X, 0
+	for _, p := range pieces {
+		done += len(p)
+		part := w
+		part.Text = p
+		part.Box.Min.X, part.Box.Max.X = left, w.Box.Min.X+w.Box.Dx()*done/len(w.Text)
+		left = part.Box.Max.X
+		out = append(out, part)
+	}
+	return out
+}
+
+const (
+	splitFrom  = 4 // letters of a word that is looked at
+	splitTo    = 48
+	splitPiece = 4 // letters of a piece that is no function word
+	splitMost  = 5 // pieces
+)
+
+// split cuts a word that the dictionary lacks into words that it has: ITHAS, TODIEFROM.
+// At least one piece is a function word, one of a single letter stands at an end only,
+// and the others have splitPiece letters, since any run of letters is a row of short
+// words. nil if there is no such cut. Nothing but spaces is added: the pieces make up
+// the word.
+func (l lexicon) split(word string) []string {
+	var upper []byte
+	var at []int // where the letter stands in word
+	for i, r := range word {
+		switch u := unicode.ToUpper(r); {
+		case u >= 'A' && u <= 'Z':
+			upper, at = append(upper, byte(u)), append(at, i)
+		case isApostrophe(r) || strings.ContainsRune(".,!?:;\"\u201c\u201d", r):
+		default:
+			return nil
+		}
+	}
+	if len(upper) < splitFrom || len(upper) > splitTo || l.knows(word) {
+		return nil
+	}
+	cuts := l.cuts(string(upper))
+	if len(cuts) < 2 || len(cuts) > splitMost {
+		return nil
+	}
+	at[0] = 0 // a mark before the word stays with its first piece
+	var pieces []string
+	for i, cut := range cuts {
+		end := len(word)
+		if i+1 < len(cuts) {
+			end = at[cuts[i+1]]
+		}
+		pieces = append(pieces, word[at[cut]:end])
+	}
+	return pieces
+}
+
+// The costs of pieces: the fewest pieces win, function words over others, and a single
+// letter is the last resort.
+const (
+	costFunction = 10
+	costOther    = 12
+	costSingle   = 25
+)
+
+// cuts returns where the pieces of the cheapest cut begin, nil if there is none or none
+// of its pieces is a function word.
+func (l lexicon) cuts(s string) []int {
+	type step struct {
+		cost, from int
+		function   bool
+	}
+	best := make([]step, len(s)+1)
+	for i := 1; i <= len(s); i++ {
+		for j := range i {
+			if j > 0 && best[j].cost == 0 {
+				continue // not to be reached
+			}
+			cost, function := l.pieceCost(s[j:i], j == 0 || i == len(s))
+			if cost > 0 && (best[i].cost == 0 || best[j].cost+cost < best[i].cost) {
+				best[i] = step{best[j].cost + cost, j, best[j].function || function}
+			}
+		}
+	}
+	if !best[len(s)].function {
+		return nil
+	}
+	var starts []int
+	for i := len(s); i > 0; i = best[i].from {
+		starts = append(starts, best[i].from)
+	}
+	slices.Reverse(starts)
+	return starts
+}
+
+// pieceCost returns 0 for what is no piece.
+func (l lexicon) pieceCost(piece string, atEnd bool) (cost int, function bool) {
+	_, function = slices.BinarySearch(functionWords, piece)
+	switch {
+	case function && len(piece) > 1:
+		return costFunction, true
+	case function && atEnd:
+		return costSingle, true
+	case len(piece) >= splitPiece && l.knows(piece):
+		return costOther, false
+	}
+	return 0, false
+}
+
+// A bar is the confidence from which a word is accepted: beside a sure word of its line,
+// or without one; and either where another pass read the same at the same place.
+type bar struct {
+	what                   string
+	beside, besideAgreed   float64
+	without, withoutAgreed float64
+}
+
+// The bars, set on 138 real memes. Nearly all words that two passes agree on are right,
+// whatever their confidence, and noise mostly stands by itself.
+var (
+	barListed = bar{"listed", 50, 50, 65, 50}        // of three letters and more in the dictionary
+	barShort  = bar{"short", 60, 50, 75, 60}         // one of shortWords with two letters
+	barIA     = bar{"I and A", 75, 60, 90, 80}       //
+	barDigit  = bar{"with digits", 80, 80, 90, 85}   //
+	barOther  = bar{"other", 85, 75, 90, 80}         // names, slang, noise
+	barSingle = bar{"single letter", 95, 95, 98, 98} //
+	bars      = []bar{barListed, barShort, barIA, barDigit, barOther, barSingle}
+)
+
+const (
+	sureConfidence = 60 // of a listed word that others of its line stand beside
+	sureLength     = 2  // letters of it
+)
+
+// sure reports whether a word speaks for the others of its line.
+func (c candidate) sure() bool {
+	return c.listed && c.Confidence >= sureConfidence && letters(c.Text) >= sureLength
+}
+
+// acceptUnlisted is the confidence of an accepted word where there is no dictionary.
+const acceptUnlisted = 60
+
+// accepts reports whether a merged word is certain enough for Reading.Text; beside says
+// that another word of its line is sure.
+func (l lexicon) accepts(c candidate, beside bool) bool {
+	if l.knows == nil {
+		return c.Confidence >= acceptUnlisted
+	}
+	b := l.bar(c.Text)
+	bar, agreed := b.without, b.withoutAgreed
+	if beside {
+		bar, agreed = b.beside, b.besideAgreed
+	}
+	return c.Confidence >= bar || c.agreed && c.Confidence >= agreed
+}
+
+func (l lexicon) bar(word string) bar {
+	bare := bare(word)
+	switch {
+	case strings.ContainsFunc(bare, unicode.IsDigit):
+		return barDigit
+	case bare == "I" || bare == "A":
+		return barIA
+	case letters(bare) < 2:
+		return barSingle
+	case !l.listed(word):
+		return barOther
+	case len(bare) == 2:
+		return barShort
+	}
+	return barListed
+}
+
+func (l lexicon) parameters() string {
+	if l.knows == nil {
+		return fmt.Sprintf("accept %d", acceptUnlisted)
+	}
+	var b strings.Builder
+	lists := sha256.Sum256([]byte(strings.Join(shortWords, " ") + "\n" + strings.Join(functionWords, " ")))
+	fmt.Fprintf(&b, "dictionary %s; short and function words %x", l.id, lists[:8])
+	fmt.Fprintf(&b, "; stroke before %d", strokeConfidence)
+	fmt.Fprintf(&b, "; split %d-%d into %d of %d at cost %d %d %d", splitFrom, splitTo, splitMost, splitPiece,
+		costFunction, costOther, costSingle)
+	fmt.Fprintf(&b, "; sure from %d of %d", sureConfidence, sureLength)
+	for _, bar := range bars {
+		fmt.Fprintf(&b, "; accept %s %v, agreed %v, without a sure word %v, agreed %v", bar.what, bar.beside, bar.besideAgreed, bar.without, bar.withoutAgreed)
+	}
+	return b.String()
+}
