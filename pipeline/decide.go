@@ -160,16 +160,9 @@ func (r *run) findNear(ctx context.Context, j judge) (map[manifest.Key]near, err
 		if j.outcome(rec).Outcome != candidate || r.inEnglish(rec).Outcome != "" {
 			continue
 		}
-		item := dedupe.Item{Hash: dedupe.Hash{Bits: rec.Image.PHash, Flat: rec.Image.Flat},
-			Content: rec.Image.SHA256, Tokens: tokens(rec.Reading.Words)}
-		if rec.Reading.Wide != nil {
-			wide := dedupe.Hash256(*rec.Reading.Wide)
-			item.Wide = &wide
-		}
-		items, keys = append(items, item), append(keys, rec.Key)
+		items, keys = append(items, itemOf(rec)), append(keys, rec.Key)
 	}
-	rule := dedupe.Rule{Radius: r.Policy.Dedupe.HashRadius, Words: r.Policy.Dedupe.WordDifference}
-	decisions, err := dedupe.KeepFirst(ctx, items, rule)
+	decisions, err := dedupe.KeepFirst(ctx, items, ruleOf(r.Policy))
 	if err != nil {
 		return nil, fmt.Errorf("find near-duplicates: %w", err)
 	}
@@ -182,12 +175,34 @@ func (r *run) findNear(ctx context.Context, j judge) (map[manifest.Key]near, err
 	return nears, nil
 }
 
-func (r *run) inEnglish(rec workspace.Record) language.Verdict {
-	words := make([]language.Word, len(rec.Reading.Words))
-	for i, w := range rec.Reading.Words {
-		words[i] = language.Word{Text: w.Text, Confidence: w.Confidence}
+// itemOf is a record that was read as the near-duplicate rule compares it.
+func itemOf(rec workspace.Record) dedupe.Item {
+	item := dedupe.Item{Hash: dedupe.Hash{Bits: rec.Image.PHash, Flat: rec.Image.Flat},
+		Content: rec.Image.SHA256, Tokens: tokens(rec.Reading.Words)}
+	if rec.Reading.Wide != nil {
+		wide := dedupe.Hash256(*rec.Reading.Wide)
+		item.Wide = &wide
 	}
-	return r.Language.Judge(words, r.Policy.Filter.EnglishThreshold)
+	return item
+}
+
+func ruleOf(p policy.Policy) dedupe.Rule {
+	return dedupe.Rule{Radius: p.Dedupe.HashRadius, Words: p.Dedupe.WordDifference}
+}
+
+func (r *run) inEnglish(rec workspace.Record) language.Verdict {
+	return inEnglish(r.Language, r.Policy, rec)
+}
+
+// inEnglish is the language filter's verdict on a record that was read.
+func inEnglish(f *language.Filter, p policy.Policy, rec workspace.Record) language.Verdict {
+	words := make([]language.Word, 0, len(rec.Reading.Words))
+	for _, w := range rec.Reading.Words {
+		if !language.IsMask(w.Text) {
+			words = append(words, language.Word{Text: w.Text, Confidence: w.Confidence})
+		}
+	}
+	return f.Judge(words, p.Filter.EnglishThreshold)
 }
 
 // conclude is the outcome of one entry with all that is known. In flag mode a filtered row

@@ -37,6 +37,12 @@ type fetchJob struct {
 type readJob struct {
 	key   manifest.Key
 	image workspace.Image
+	old   *workspace.Reading // of this image, nil when there is none
+}
+
+// newReadJob is the job of reading the stored image of a record.
+func newReadJob(rec workspace.Record) readJob {
+	return readJob{key: rec.Key, image: *rec.Image, old: rec.Reading}
 }
 
 // queues join the stages. The resolver closes the fetch queues; the read queue is closed
@@ -235,14 +241,17 @@ func (r *run) readIfStale(ctx context.Context, rec workspace.Record) error {
 		r.settled(rec.Key, manifest.Result{})
 		return nil
 	}
-	return send(ctx, r, r.queues.read, readJob{key: rec.Key, image: *rec.Image})
+	return send(ctx, r, r.queues.read, newReadJob(rec))
 }
 
 // current reports whether the record's hash and reading were made by the present code and engine.
 func (r *run) current(rec workspace.Record) bool {
 	return rec.Image.HashKind == dedupe.HashKind() && rec.Reading != nil && rec.Reading.Failed == nil &&
-		rec.Reading.Fingerprint == r.engine.Fingerprint() && rec.Reading.ImageSHA256 == rec.Image.SHA256
+		rec.Reading.Fingerprint == r.fingerprint() && rec.Reading.ImageSHA256 == rec.Image.SHA256
 }
+
+// fingerprint names what makes a reading in this run.
+func (r *run) fingerprint() string { return readingFingerprint(r.engine, r.Policy) }
 
 // fetchSettings names what decides, besides the URL, how a download ends.
 func (r *run) fetchSettings() string {
@@ -430,7 +439,7 @@ func (r *run) read(ctx context.Context, j readJob) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Workspace.SetReading(ctx, j.key, reading); err != nil {
+	if err := r.storeReading(ctx, j, reading); err != nil {
 		return err
 	}
 	if reading.Failed != nil {
@@ -442,9 +451,21 @@ func (r *run) read(ctx context.Context, j readJob) error {
 	return nil
 }
 
+// storeReading stores a reading, in a re-reading beside the text of the one it replaces.
+func (r *run) storeReading(ctx context.Context, j readJob, reading workspace.Reading) error {
+	if !r.rereading || j.old == nil {
+		return r.Workspace.SetReading(ctx, j.key, reading)
+	}
+	old := j.old.Text
+	if r.Policy.Text.MaskNames {
+		old = maskText(old)
+	}
+	return r.Workspace.Reread(ctx, j.key, reading, old)
+}
+
 // recognize decodes an image and has it read. Trouble with the image is in the reading.
 func (r *run) recognize(ctx context.Context, j readJob, body []byte) (workspace.Reading, error) {
-	out := workspace.Reading{Fingerprint: r.engine.Fingerprint(), ImageSHA256: j.image.SHA256}
+	out := workspace.Reading{Fingerprint: r.fingerprint(), ImageSHA256: j.image.SHA256}
 	img, err := policy.DecodeImage(body)
 	if err != nil {
 		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: "undecodable", Detail: err.Error()}
@@ -460,7 +481,7 @@ func (r *run) recognize(ctx context.Context, j readJob, body []byte) (workspace.
 			return out, err
 		}
 	}
-	read, err := r.OCR.Read(ctx, img)
+	read, err := r.OCR.Read(ctx, ocr.Upright(img, body))
 	var failure *ocr.Failure
 	if errors.As(err, &failure) {
 		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: failure.Reason, Detail: failure.Detail}
@@ -473,7 +494,10 @@ func (r *run) recognize(ctx context.Context, j readJob, body []byte) (workspace.
 	out.Words = make([]workspace.Word, len(read.Words))
 	for i, w := range read.Words {
 		out.Words[i] = workspace.Word{Text: w.Text, Confidence: w.Confidence, Line: w.Line,
-			X: w.Box.Min.X, Y: w.Box.Min.Y, W: w.Box.Dx(), H: w.Box.Dy()}
+			X: w.Box.Min.X, Y: w.Box.Min.Y, W: w.Box.Dx(), H: w.Box.Dy(), Accepted: w.Accepted}
+	}
+	if r.Policy.Text.MaskNames {
+		maskNames(&out)
 	}
 	if len(tokens(out.Words)) == 0 {
 		// Nothing to tell two images apart by but the image: dedupe wants a finer hash.

@@ -27,7 +27,7 @@
 //	readers:  one for each OCR worker: decode the stored file, read, store
 //
 // Language, dedupe and export follow when all three have ended; they are pure functions of
-// what is stored.
+// what is stored. ReadAgain has the readers and these alone.
 //
 // # Limitations
 //
@@ -114,6 +114,8 @@ type run struct {
 	witness *workspace.Post
 	// withdrawing lets rows leave the dataset and none come in.
 	withdrawing bool
+	// rereading keeps the text of each reading that is replaced: see ReadAgain.
+	rereading bool
 }
 
 // Run does the whole job and returns the summary of what became of every entry. The
@@ -135,7 +137,11 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	if err := r.open(ctx); err != nil {
 		return Summary{}, err
 	}
-	exported, err := r.job(ctx)
+	var err error
+	if r.rereading, err = r.Workspace.Rereading(ctx); err != nil {
+		return Summary{}, err
+	}
+	exported, err := r.inGrace(ctx, r.job)
 	if err != nil {
 		return Summary{}, errors.Join(err, r.withdraw(ctx))
 	}
@@ -150,16 +156,20 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	return s, nil
 }
 
-// job gathers and publishes, and ends within the grace once the run is asked to stop.
+// job gathers and publishes.
 func (r *run) job(ctx context.Context) (exported, error) {
+	if err := r.gather(ctx); err != nil {
+		return exported{}, err
+	}
+	return r.publish(ctx)
+}
+
+// inGrace does a job, and ends it within the grace once the run is asked to stop.
+func (r *run) inGrace(ctx context.Context, job func(context.Context) (exported, error)) (exported, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go r.enforceStop(ctx, cancel)
-	err := r.gather(ctx)
-	var out exported
-	if err == nil {
-		out, err = r.publish(ctx)
-	}
+	out, err := job(ctx)
 	if err != nil && r.stopping() && errors.Is(err, context.Canceled) {
 		err = ErrInterrupted
 	}
@@ -258,10 +268,13 @@ func (r *run) open(ctx context.Context) error {
 // take the made-up posts of a rehearsal for the dataset.
 func (r *run) releaseName() string {
 	if r.Rehearsal {
-		return "rehearsal of " + r.Release.Name
+		return RehearsalOf(r.Release.Name)
 	}
 	return r.Release.Name
 }
+
+// RehearsalOf is the name under which a workspace holds the made-up posts of a release.
+func RehearsalOf(release string) string { return "rehearsal of " + release }
 
 // allowLoss is asked when a changed manifest no longer names images that are stored.
 func (r *run) allowLoss(images, of int) error {

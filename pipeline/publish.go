@@ -270,31 +270,39 @@ func (r *run) row(ctx context.Context, rec workspace.Record) (dataset.Row, error
 	if err != nil {
 		return dataset.Row{}, err
 	}
-	id := string(rec.Key.ID)
-	if rec.Key.Image > 0 {
-		id += "/" + strconv.Itoa(rec.Key.Image)
-	}
 	filter := ""
 	if rec.Result.Flagged() {
 		filter = string(rec.Result.Reason)
 	}
 	return dataset.Row{
-		ID: id, Image: body, Path: path.Base(r.Workspace.ImageName(rec.Key, rec.Image.Format)),
+		ID: entryName(rec.Key), Image: body, Path: path.Base(r.Workspace.ImageName(rec.Key, rec.Image.Format)),
 		Text: rec.Reading.Text, Confidence: rec.Reading.Confidence,
 		Width: rec.Image.Width, Height: rec.Image.Height, SHA256: rec.Image.SHA256,
 		PHash: fmt.Sprintf("%016x", rec.Image.PHash), Filter: filter, Labels: rec.Labels,
 	}, nil
 }
 
+// entryName names an entry as outcomes.csv and the dataset do: the id, and "/n" for a later image.
+func entryName(k manifest.Key) string {
+	if k.Image == 0 {
+		return string(k.ID)
+	}
+	return string(k.ID) + "/" + strconv.Itoa(k.Image)
+}
+
 // provenance binds the dataset to all that made it. No clock value is in it.
 func (r *run) provenance() dataset.Provenance {
 	rel, e := r.Release, r.engine
+	parameters := e.Parameters + " " + language.Fingerprint()
+	if r.Policy.Text.MaskNames {
+		parameters += ", names masked " + strconv.Itoa(language.MaskVersion)
+	}
 	return dataset.Provenance{
 		Release: r.releaseName(), Version: rel.Version, ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
 		PolicyDigest: r.Policy.Digest(), ToolVersion: r.Version,
 		OCREngine:     fmt.Sprintf("tesseract %s, leptonica %s, gosseract %s", e.Tesseract, e.Leptonica, e.Gosseract),
 		OCRModel:      fmt.Sprintf("%s sha256:%s", e.Model, e.ModelSHA256),
-		OCRParameters: e.Parameters + " " + language.Fingerprint(),
+		OCRParameters: parameters,
 		Dedupe:        fmt.Sprintf("keep-first in manifest order, radius %d, fewer than %d words", r.Policy.Dedupe.HashRadius, r.Policy.Dedupe.WordDifference),
 		HashKind:      dedupe.HashKind(),
 		GoVersion:     runtime.Version(),

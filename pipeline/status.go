@@ -24,6 +24,7 @@ type Summary struct {
 	Flagged  int                      `json:"flagged"`  // kept rows that the filters marked (flag mode)
 	Retry    int                      `json:"retry"`    // entries that another run can still change
 	Withheld int                      `json:"withheld"` // posts that are gone and not erased yet
+	Masked   Masked                   `json:"masked"`
 	// MassRemoval says that the withheld posts are more than the policy lets go at once, and
 	// wait for confirmation.
 	MassRemoval bool `json:"mass_removal"`
@@ -38,6 +39,12 @@ type Summary struct {
 	Unchanged        bool             `json:"unchanged,omitempty"` // the dataset was already what it had to be
 	Looks            *Looks           `json:"looks,omitempty"`     // how often this run asked about posts
 	Calls            *reddit.Calls    `json:"calls,omitempty"`     // all the requests that it sent
+}
+
+// Masked counts the names, addresses and numbers that were masked in the text of stored images.
+type Masked struct {
+	Names  int `json:"names"`
+	Images int `json:"images"` // those with any
 }
 
 // Looks counts the questions about up to reddit.MaxLook posts each, repetitions of a failed
@@ -64,23 +71,11 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	if !bound {
 		return Summary{}, workspace.ErrNoWorkspace
 	}
-	p, err := lastPolicy(ctx, ws)
+	j, err := storedJudge(ctx, ws, now)
 	if err != nil {
 		return Summary{}, err
 	}
-	stones, err := ws.Tombstones(ctx)
-	if err != nil {
-		return Summary{}, err
-	}
-	j := judge{policy: p, tombstones: map[manifest.PostID]workspace.Tombstone{}, now: now}
-	for _, t := range stones {
-		if !t.Readmitted {
-			j.tombstones[t.ID] = t
-		}
-	}
-	if j.shared, err = sharedImages(ctx, ws, p); err != nil {
-		return Summary{}, err
-	}
+	p := j.policy
 	s := Summary{Release: b.Release, Outcomes: map[manifest.Outcome]int{}, MassRemovalShare: p.Reddit.MassRemovalShare}
 	counts := map[Count]int{}
 	posts := map[manifest.PostID]bool{} // whether they are withheld
@@ -94,6 +89,10 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		counts[Count{Outcome: res.Outcome, Reason: res.Reason}]++
 		if res.Outcome.Retryable() {
 			s.Retry++
+		}
+		if rec.Reading != nil && rec.Reading.Masked > 0 {
+			s.Masked.Names += rec.Reading.Masked
+			s.Masked.Images++
 		}
 		if !posts[rec.ID] {
 			posts[rec.ID] = rec.Post.Withheld
@@ -128,6 +127,26 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			cmp.Compare(b.Entries, a.Entries), cmp.Compare(a.Reason, b.Reason))
 	})
 	return s, nil
+}
+
+// storedJudge judges by the tombstones and the policy that the workspace has on record.
+func storedJudge(ctx context.Context, ws *workspace.Workspace, now time.Time) (judge, error) {
+	p, err := lastPolicy(ctx, ws)
+	if err != nil {
+		return judge{}, err
+	}
+	stones, err := ws.Tombstones(ctx)
+	if err != nil {
+		return judge{}, err
+	}
+	j := judge{policy: p, tombstones: map[manifest.PostID]workspace.Tombstone{}, now: now}
+	for _, t := range stones {
+		if !t.Readmitted {
+			j.tombstones[t.ID] = t
+		}
+	}
+	j.shared, err = sharedImages(ctx, ws, p)
+	return j, err
 }
 
 // known is the outcome of an entry as far as it is settled.

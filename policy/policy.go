@@ -99,7 +99,7 @@ type Text struct {
 // Filter holds the rules of the English filter.
 type Filter struct {
 	Mode             Mode
-	EnglishThreshold float64 // least share of words found in the dictionary, 0 to 1
+	EnglishThreshold float64 // share of words found in the dictionary from which it votes for English, 0 to 1
 }
 
 // Dedupe holds the rules for near-duplicates.

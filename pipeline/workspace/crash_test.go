@@ -39,6 +39,10 @@ func life(ctx context.Context, w *Workspace) error {
 			return err
 		}
 	}
+	again := Reading{Fingerprint: "g", ImageSHA256: digestOf([]byte("a002a body")), Text: "u"}
+	if err := errors.Join(w.BeginReread(ctx), w.Reread(ctx, k("a002"), again, "t"), w.EndReread(ctx)); err != nil {
+		return err
+	}
 	other := []byte("another body in the same place")
 	if err := w.StoreImage(ctx, k("a000"), other, describe(other, "png")); err != nil {
 		return err

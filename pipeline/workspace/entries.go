@@ -167,6 +167,8 @@ func (w *Workspace) dropLeft(ctx context.Context, tx *sql.Tx) (names []string, e
 	const left = "(id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)"
 	for _, stmt := range []string{
 		"DELETE FROM reading WHERE " + left,
+		"DELETE FROM earlier_reading WHERE " + left,
+		"DELETE FROM earlier_result WHERE " + left,
 		"DELETE FROM image WHERE " + left,
 		"DELETE FROM trouble WHERE " + left,
 		"DELETE FROM result_next",

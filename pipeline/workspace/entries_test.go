@@ -115,6 +115,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	for _, stmt := range []string{"ALTER TABLE entry DROP COLUMN subreddit", "ALTER TABLE post DROP COLUMN subreddit", "ALTER TABLE post DROP COLUMN unseen",
 		"ALTER TABLE tombstone DROP COLUMN reason", "ALTER TABLE tombstone DROP COLUMN readmitted",
+		"ALTER TABLE reading DROP COLUMN masked", "DROP TABLE earlier_reading", "DROP TABLE earlier_result",
 		"UPDATE meta SET value = '1' WHERE key = 'schema_version'"} {
 		if _, err := w.db.Exec(stmt); err != nil {
 			t.Fatal(err)

@@ -138,6 +138,10 @@ func putImage(ctx context.Context, tx *sql.Tx, k manifest.Key, img Image) error 
 	if err := dropRows(ctx, tx, k); err != nil {
 		return err
 	}
+	// What was read of another image compares with nothing.
+	if _, err := tx.ExecContext(ctx, "DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", string(k.ID), k.Image, img.SHA256); err != nil {
+		return err
+	}
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO image (id, image, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -216,6 +220,9 @@ func (w *Workspace) setTrouble(ctx context.Context, k manifest.Key, t Trouble) e
 		if err := dropRows(ctx, tx, k); err != nil {
 			return err
 		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM earlier_reading WHERE id = ? AND image = ?", string(k.ID), k.Image); err != nil {
+			return err
+		}
 		if old != "" {
 			if err := markErased(ctx, tx); err != nil {
 				return err
@@ -227,16 +234,23 @@ func (w *Workspace) setTrouble(ctx context.Context, k manifest.Key, t Trouble) e
 	})
 }
 
-// SetReading stores what OCR made of the entry's image, in place of an older reading. It fails
+// SetReading stores what OCR made of the entry's image, in place of an older reading, whose last
+// copies inside state.db are gone when the workspace is closed. It fails
 // with ErrNoImage unless r.ImageSHA256 names the image that is stored now.
 func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading) error {
-	if err := w.setReading(ctx, k, r); err != nil {
+	return w.putReading(ctx, k, r, func(*sql.Tx) error { return nil })
+}
+
+// putReading stores a reading; first does what has to be done while the older one is there, in the
+// same transaction.
+func (w *Workspace) putReading(ctx context.Context, k manifest.Key, r Reading, first func(*sql.Tx) error) error {
+	if err := w.setReading(ctx, k, r, first); err != nil {
 		return fmt.Errorf("store reading of %s: %w", keyText(k), err)
 	}
 	return nil
 }
 
-func (w *Workspace) setReading(ctx context.Context, k manifest.Key, r Reading) error {
+func (w *Workspace) setReading(ctx context.Context, k manifest.Key, r Reading, first func(*sql.Tx) error) error {
 	if err := w.writable(ctx); err != nil {
 		return err
 	}
@@ -258,13 +272,16 @@ func (w *Workspace) setReading(ctx context.Context, k manifest.Key, r Reading) e
 	defer w.hold(k.ID)()
 	ctx = context.WithoutCancel(ctx) // minutes of OCR may stand behind it, and it takes milliseconds
 	return w.change(ctx, "write the row", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM reading WHERE id = ? AND image = ?", string(k.ID), k.Image); err != nil {
+		if err := first(tx); err != nil {
+			return err
+		}
+		if err := dropReading(ctx, tx, k); err != nil {
 			return err
 		}
 		done, err := tx.ExecContext(ctx, `
-			INSERT INTO reading (id, image, fingerprint, image_sha256, failed, text, confidence, words, wide)
-			SELECT id, image, ?, sha256, ?, ?, ?, ?, ? FROM image WHERE id = ? AND image = ? AND sha256 = ?`,
-			r.Fingerprint, failed, r.Text, r.Confidence, words, wideText(r.Wide), string(k.ID), k.Image, r.ImageSHA256)
+			INSERT INTO reading (id, image, fingerprint, image_sha256, failed, text, confidence, words, wide, masked)
+			SELECT id, image, ?, sha256, ?, ?, ?, ?, ?, ? FROM image WHERE id = ? AND image = ? AND sha256 = ?`,
+			r.Fingerprint, failed, r.Text, r.Confidence, words, wideText(r.Wide), r.Masked, string(k.ID), k.Image, r.ImageSHA256)
 		if err != nil {
 			return err
 		}
@@ -275,6 +292,19 @@ func (w *Workspace) setReading(ctx context.Context, k manifest.Key, r Reading) e
 		}
 		return nil
 	})
+}
+
+// dropReading deletes the reading of an entry's image. Its text may hold what the next one masks.
+func dropReading(ctx context.Context, tx *sql.Tx, k manifest.Key) error {
+	var words bool
+	err := tx.QueryRowContext(ctx, "DELETE FROM reading WHERE id = ? AND image = ? RETURNING text <> '' OR words IS NOT NULL", string(k.ID), k.Image).Scan(&words)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil || !words:
+		return err
+	}
+	return markErased(ctx, tx)
 }
 
 // Erase removes what the workspace has of a post's content: image files, then images,
@@ -308,6 +338,7 @@ func (w *Workspace) erase(ctx context.Context, id manifest.PostID) error {
 	return w.change(ctx, "delete the rows", func(tx *sql.Tx) error {
 		for _, stmt := range []string{
 			"DELETE FROM reading WHERE id = ?",
+			"DELETE FROM earlier_reading WHERE id = ?",
 			"DELETE FROM image WHERE id = ?",
 			"DELETE FROM trouble WHERE id = ?",
 			"UPDATE post SET subreddit = '' WHERE id = ?",

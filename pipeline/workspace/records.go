@@ -67,6 +67,7 @@ type Word struct {
 	Text             string
 	Confidence       float64 // 0 to 100
 	X, Y, W, H, Line int
+	Accepted         bool // it stands in Reading.Text
 }
 
 // A Reading is what OCR made of an image.
@@ -76,6 +77,7 @@ type Reading struct {
 	Failed      *Trouble // why OCR failed, nil when it did not
 	Text        string
 	Confidence  float64
+	Masked      int        // names that were masked in Text and Words
 	Words       []Word     // only when asked for with Select.WithWords
 	Wide        *[4]uint64 // 256-bit hash of an image without text
 }
@@ -88,12 +90,14 @@ type Record struct {
 	Trouble *Trouble
 	Reading *Reading
 	Result  *manifest.Result // of the last completed run
+	Earlier Earlier          // only when asked for with Select.WithEarlier
 }
 
 // Select narrows Records.
 type Select struct {
-	WithWords bool            // fill Reading.Words
-	ID        manifest.PostID // only entries of this post; "" for all
+	WithWords   bool            // fill Reading.Words
+	WithEarlier bool            // fill Earlier
+	ID          manifest.PostID // only entries of this post; "" for all
 }
 
 const recordsSQL = `
@@ -101,14 +105,17 @@ SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash, e
   p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, p.unseen, p.subreddit,
   i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits,
   t.source, t.outcome, t.reason, t.detail,
-  r.fingerprint, r.image_sha256, r.failed, r.text, r.confidence, CASE WHEN ? THEN r.words END, r.wide,
-  o.outcome, o.reason, o.detail, o.duplicate_id, o.duplicate_image
+  r.fingerprint, r.image_sha256, r.failed, r.text, r.confidence, CASE WHEN ? THEN r.words END, r.wide, r.masked,
+  o.outcome, o.reason, o.detail, o.duplicate_id, o.duplicate_image,
+  q.text, s.outcome, s.reason
 FROM entry e
 LEFT JOIN post p ON p.id = e.id
 LEFT JOIN image i ON i.id = e.id AND i.image = e.image
 LEFT JOIN trouble t ON t.id = e.id AND t.image = e.image
 LEFT JOIN reading r ON r.id = e.id AND r.image = e.image
 LEFT JOIN result o ON o.id = e.id AND o.image = e.image
+LEFT JOIN earlier_reading q ON ? AND q.id = e.id AND q.image = e.image
+LEFT JOIN earlier_result s ON ? AND s.id = e.id AND s.image = e.image
 WHERE e.ordinal > ? %s
 ORDER BY e.ordinal LIMIT ?`
 
@@ -116,13 +123,13 @@ ORDER BY e.ordinal LIMIT ?`
 // yields no query is open, so the loop may write; a page of entries (256) is read at once, so
 // a change to an entry of the same page is not seen. An error is yielded last.
 func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, error] {
-	query, args := fmt.Sprintf(recordsSQL, ""), []any{o.WithWords}
+	query, args := fmt.Sprintf(recordsSQL, ""), []any{o.WithWords, o.WithEarlier, o.WithEarlier}
 	if o.ID != "" {
 		query = fmt.Sprintf(recordsSQL, "AND e.id = ?")
 	}
 	return pages(ctx, w, "read entries",
 		func(after int) (*sql.Rows, error) {
-			args := append(args[:1:1], after)
+			args := append(args[:len(args):len(args)], after)
 			if o.ID != "" {
 				args = append(args, string(o.ID))
 			}
@@ -379,17 +386,18 @@ func (c *troubleColumns) trouble() *Trouble {
 type readingColumns struct {
 	fingerprint, sha256, failed, text, words, wide sql.Null[string]
 	confidence                                     sql.Null[float64]
+	masked                                         sql.Null[int]
 }
 
 func (c *readingColumns) targets() []any {
-	return []any{&c.fingerprint, &c.sha256, &c.failed, &c.text, &c.confidence, &c.words, &c.wide}
+	return []any{&c.fingerprint, &c.sha256, &c.failed, &c.text, &c.confidence, &c.words, &c.wide, &c.masked}
 }
 
 func (c *readingColumns) reading() (*Reading, error) {
 	if !c.fingerprint.Valid {
 		return nil, nil
 	}
-	r := &Reading{Fingerprint: c.fingerprint.V, ImageSHA256: c.sha256.V, Text: c.text.V, Confidence: c.confidence.V}
+	r := &Reading{Fingerprint: c.fingerprint.V, ImageSHA256: c.sha256.V, Text: c.text.V, Confidence: c.confidence.V, Masked: c.masked.V}
 	if c.failed.Valid {
 		r.Failed = new(Trouble)
 		if err := json.Unmarshal([]byte(c.failed.V), r.Failed); err != nil {
@@ -437,9 +445,10 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 		trouble troubleColumns
 		reading readingColumns
 		result  resultColumns
+		earlier earlierColumns
 	)
 	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, &labels, &r.SHA256, &r.PHash, &r.Subreddit}
-	for _, c := range [][]any{post.targets(), image.targets(), trouble.targets(), reading.targets(), result.targets()} {
+	for _, c := range [][]any{post.targets(), image.targets(), trouble.targets(), reading.targets(), result.targets(), earlier.targets()} {
 		targets = append(targets, c...)
 	}
 	if err := rows.Scan(targets...); err != nil {
@@ -453,6 +462,7 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 		return r, fmt.Errorf("entry %s: %w", keyText(r.Key), err)
 	}
 	r.Post, r.Image, r.Trouble, r.Result = post.post(r.ID, r.Subreddit), image.image(), trouble.trouble(), result.result(r.Entry)
+	r.Earlier = earlier.earlier()
 	return r, nil
 }
 

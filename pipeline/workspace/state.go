@@ -17,7 +17,8 @@ import (
 // schemaVersion numbers the layout of state.db.
 //
 //	1  first layout
-//	2  subreddits, posts not seen since their image was stored, the reasons of tombstones, readmitted posts
+//	2  subreddits, posts not seen since their image was stored, the reasons of tombstones, readmitted posts,
+//	   what was masked in a text, earlier readings and outcomes to compare with
 const schemaVersion = 2
 
 // upgrades holds what turns the layout of each version into the next one's, by version.
@@ -27,6 +28,8 @@ ALTER TABLE post ADD COLUMN subreddit TEXT NOT NULL DEFAULT '';
 ALTER TABLE post ADD COLUMN unseen INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tombstone ADD COLUMN reason TEXT NOT NULL DEFAULT '';
 ALTER TABLE tombstone ADD COLUMN readmitted INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE reading ADD COLUMN masked INTEGER NOT NULL DEFAULT 0;
+` + earlierSQL + `
 UPDATE meta SET value = json_set(value, '$.ReleaseDigest', '') WHERE key = 'binding'; -- Load reads the subreddits
 `}
 
@@ -38,10 +41,13 @@ const applicationID = 0x72687964
 const (
 	metaSchema  = "schema_version"
 	metaBinding = "binding"
-	metaScrub   = "scrub" // set while state.db may hold copies of erased rows
+	metaReread  = "reread" // set while a re-reading is under way
+	metaScrub   = "scrub"  // set while state.db may hold copies of erased rows
 )
 
-func reserved(key string) bool { return key == metaSchema || key == metaBinding || key == metaScrub }
+func reserved(key string) bool {
+	return key == metaSchema || key == metaBinding || key == metaReread || key == metaScrub
+}
 
 // Times are unix seconds, 0 for never. Labels and words are compact JSON. result_next is
 // where SetResults gathers the results that will replace result. phash holds the 64
@@ -73,7 +79,7 @@ CREATE TABLE trouble (
 CREATE TABLE reading (
   id TEXT NOT NULL, image INTEGER NOT NULL,
   fingerprint TEXT NOT NULL, image_sha256 TEXT NOT NULL,
-  failed TEXT, text TEXT NOT NULL, confidence REAL NOT NULL, words TEXT, wide TEXT,
+  failed TEXT, text TEXT NOT NULL, confidence REAL NOT NULL, words TEXT, wide TEXT, masked INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES image (id, image));
 CREATE TABLE result (
   id TEXT NOT NULL, image INTEGER NOT NULL,
@@ -85,6 +91,18 @@ CREATE TABLE result_next (
   outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
   duplicate_id TEXT NOT NULL, duplicate_image INTEGER NOT NULL,
   PRIMARY KEY (id, image));
+` + earlierSQL
+
+// earlierSQL makes the tables of what a re-reading compares with; they are empty but while one
+// is under way.
+const earlierSQL = `
+CREATE TABLE earlier_reading (
+  id TEXT NOT NULL, image INTEGER NOT NULL,
+  image_sha256 TEXT NOT NULL, text TEXT NOT NULL,
+  PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
+CREATE TABLE earlier_result (
+  id TEXT NOT NULL, image INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL,
+  PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 `
 
 // openState opens state.db for the holder of the lock and makes its tables when it is new.

@@ -55,7 +55,7 @@ func (w *Workspace) sweepErased(ctx context.Context, s *Swept) error {
 	ids, err := w.texts(ctx, `
 		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone WHERE NOT readmitted))
 		AND (EXISTS (SELECT 1 FROM image WHERE id = p.id) OR EXISTS (SELECT 1 FROM reading WHERE id = p.id)
-		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id))
+		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id) OR EXISTS (SELECT 1 FROM earlier_reading WHERE id = p.id))
 		ORDER BY id`)
 	if err != nil {
 		return err

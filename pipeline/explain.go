@@ -1,0 +1,339 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// An Explanation is everything that a workspace knows of one entry. Nil parts are not known.
+type Explanation struct {
+	ID      string              `json:"id"`
+	Line    int                 `json:"line"` // in the manifest
+	Split   string              `json:"split"`
+	Labels  map[string][]string `json:"labels"` // codes by category
+	Outcome Conclusion          `json:"outcome"`
+	// Last is the outcome of the last completed run where that is another one.
+	Last      *Conclusion       `json:"last,omitempty"`
+	Post      PostStory         `json:"post"`
+	Tombstone *TombstoneStory   `json:"tombstone,omitempty"`
+	Image     *ImageStory       `json:"image,omitempty"`
+	Trouble   *Conclusion       `json:"trouble,omitempty"` // why there is no image
+	Reading   *ReadingStory     `json:"ocr,omitempty"`
+	Language  *LanguageStory    `json:"language,omitempty"`
+	Near      []Near            `json:"near"`
+	rec       *workspace.Record // what it was made of
+}
+
+// A Conclusion is an outcome with its reason.
+type Conclusion struct {
+	Outcome     manifest.Outcome `json:"outcome"`
+	Reason      manifest.Reason  `json:"reason"`
+	Detail      string           `json:"detail,omitempty"`
+	DuplicateOf string           `json:"duplicate_of,omitempty"`
+}
+
+// A PostStory is what Reddit said of a post. Nil times are never.
+type PostStory struct {
+	State     manifest.PostState `json:"state"` // "" when never asked
+	Reason    manifest.Reason    `json:"reason"`
+	Asked     *time.Time         `json:"asked"`
+	Live      *time.Time         `json:"live"`
+	Absent    *time.Time         `json:"absent"` // for the first time, not confirmed
+	Subreddit string             `json:"subreddit"`
+	Withheld  bool               `json:"withheld"`
+	Unseen    bool               `json:"unseen"` // since its image was fetched
+	// Stale says that it was last seen live too long ago to be exported.
+	Stale bool `json:"stale"`
+}
+
+// A TombstoneStory is what keeps a post out.
+type TombstoneStory struct {
+	State      manifest.PostState `json:"state"`
+	Time       time.Time          `json:"time"`
+	Reason     manifest.Reason    `json:"reason"`
+	Readmitted bool               `json:"readmitted"`
+}
+
+// An ImageStory describes a stored image.
+type ImageStory struct {
+	File           string `json:"file"` // in the workspace
+	Format         string `json:"format"`
+	Width          int    `json:"width"`
+	Height         int    `json:"height"`
+	Bytes          int64  `json:"bytes"`
+	SHA256         string `json:"sha256"`
+	OriginalSHA256 string `json:"original_sha256"` // as it was downloaded
+	PHash          string `json:"phash"`
+	Flat           bool   `json:"flat"` // of one colour
+	HashKind       string `json:"hash_kind"`
+}
+
+// A ReadingStory is what OCR made of an image. Nothing in it moves a terminal's cursor.
+type ReadingStory struct {
+	Fingerprint string      `json:"fingerprint"`
+	Failed      *Conclusion `json:"failed,omitempty"`
+	Text        string      `json:"text"`
+	Confidence  float64     `json:"confidence"` // mean of the words in the text
+	Masked      int         `json:"masked"`     // names that were masked
+	Words       []ReadWord  `json:"words"`
+}
+
+// A ReadWord is one word that OCR saw, in the text or not.
+type ReadWord struct {
+	Text       string  `json:"text"`
+	Confidence float64 `json:"confidence"`
+	Accepted   bool    `json:"accepted"` // it stands in the text
+	Line       int     `json:"line"`
+	Box        [4]int  `json:"box"` // x, y, width, height in pixels
+}
+
+// A LanguageStory is the verdict of the English filter with all that it rests on.
+type LanguageStory struct {
+	Passes    bool             `json:"passes"`
+	Outcome   manifest.Outcome `json:"outcome"` // "" when the text passes
+	Reason    manifest.Reason  `json:"reason"`
+	Threshold float64          `json:"threshold"` // share of known words from which the dictionary votes for English
+	Known     float64          `json:"known"`     // share of words in the dictionary
+	Tokens    int              `json:"tokens"`
+	Letters   int              `json:"letters"`
+	Words     int              `json:"words"`
+	Score     float64          `json:"score"`       // of the model
+	English   int              `json:"english"`     // function words of English
+	Foreign   int              `json:"foreign"`     // and of Other
+	Other     string           `json:"other"`       // the other language with most function words
+	Votes     LanguageVotes    `json:"votes"`       // "" is no vote
+	Filter    string           `json:"fingerprint"` // of the filter
+	Mode      policy.Mode      `json:"mode"`        // what becomes of a row that does not pass
+	Decided   bool             `json:"decides"`     // the row's outcome is the filter's
+}
+
+// LanguageVotes are what each judge says: english, other or "".
+type LanguageVotes struct {
+	Dictionary    language.Vote `json:"dictionary"`
+	Model         language.Vote `json:"model"`
+	FunctionWords language.Vote `json:"function_words"`
+}
+
+// A Near is another entry that is a near-duplicate.
+type Near struct {
+	ID string `json:"id"`
+	// Kept says that the other one was kept and this one is its duplicate; else it is the other
+	// way round.
+	Kept  bool   `json:"kept"`
+	Class string `json:"class"`
+	Bits  int    `json:"bits"`  // that differ, of the hashes' 64
+	Words int    `json:"words"` // that differ
+	// Holds is false where the two are no longer near by the words and hashes of now; the numbers
+	// are then 0.
+	Holds bool `json:"holds"`
+}
+
+// An UnknownEntry is the error of Explain for an entry that the manifest does not have.
+type UnknownEntry struct {
+	ID     string
+	Others []string // entries of the same post
+}
+
+func (e *UnknownEntry) Error() string {
+	return fmt.Sprintf("the workspace's manifest has no entry %s", e.ID)
+}
+
+// Explain tells everything that a workspace knows of one entry. It reads only and asks nobody.
+func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filter, k manifest.Key, now time.Time) (Explanation, error) {
+	b, bound, err := ws.Binding(ctx)
+	if err != nil {
+		return Explanation{}, err
+	}
+	if !bound {
+		return Explanation{}, workspace.ErrNoWorkspace
+	}
+	rec, err := oneRecord(ctx, ws, k)
+	if err != nil {
+		return Explanation{}, err
+	}
+	j, err := storedJudge(ctx, ws, now)
+	if err != nil {
+		return Explanation{}, err
+	}
+	x := Explanation{ID: entryName(k), Line: rec.Line, Split: rec.Split, Labels: map[string][]string{}, Near: []Near{}, rec: &rec}
+	for i, c := range b.Schema.Categories[:min(len(b.Schema.Categories), len(rec.Labels))] {
+		for _, l := range rec.Labels[i] {
+			x.Labels[c.Name] = append(x.Labels[c.Name], c.Labels[l].Code)
+		}
+	}
+	known := j.known(rec)
+	x.Outcome = conclusion(known)
+	if last := rec.Result; last != nil && (last.Outcome != known.Outcome || last.Reason != known.Reason) {
+		was := conclusion(*last)
+		x.Last = &was
+	}
+	x.tellPost(j)
+	if stone, err := tombstoneOf(ctx, ws, k.ID); err != nil {
+		return Explanation{}, err
+	} else if stone != nil {
+		x.Tombstone = &TombstoneStory{State: stone.State, Time: stone.Time, Reason: stone.Reason, Readmitted: stone.Readmitted}
+	}
+	x.tellImage(ws)
+	x.tellReading()
+	x.tellLanguage(filter, j.policy)
+	return x, x.findNear(ctx, ws, j.policy)
+}
+
+// oneRecord reads one entry with its words.
+func oneRecord(ctx context.Context, ws *workspace.Workspace, k manifest.Key) (workspace.Record, error) {
+	unknown := &UnknownEntry{ID: entryName(k)}
+	for rec, err := range ws.Records(ctx, workspace.Select{ID: k.ID, WithWords: true}) {
+		if err != nil || rec.Key == k {
+			return rec, err
+		}
+		unknown.Others = append(unknown.Others, entryName(rec.Key))
+	}
+	return workspace.Record{}, unknown
+}
+
+func tombstoneOf(ctx context.Context, ws *workspace.Workspace, id manifest.PostID) (*workspace.Tombstone, error) {
+	all, err := ws.Tombstones(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].ID == id {
+			return &all[i], nil
+		}
+	}
+	return nil, nil
+}
+
+func conclusion(r manifest.Result) Conclusion {
+	c := Conclusion{Outcome: r.Outcome, Reason: r.Reason, Detail: r.Detail}
+	if r.DuplicateOf.ID != "" {
+		c.DuplicateOf = entryName(r.DuplicateOf)
+	}
+	return c
+}
+
+func troubleStory(t *workspace.Trouble) *Conclusion {
+	if t == nil {
+		return nil
+	}
+	return &Conclusion{Outcome: t.Outcome, Reason: t.Reason, Detail: t.Detail}
+}
+
+func (x *Explanation) tellPost(j judge) {
+	p := x.rec.Post
+	at := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
+	}
+	x.Post = PostStory{State: p.State, Reason: p.Reason, Asked: at(p.CheckedAt), Live: at(p.LiveAt), Absent: at(p.AbsentAt),
+		Subreddit: p.Subreddit, Withheld: p.Withheld, Unseen: p.Unseen,
+		Stale: p.State == manifest.StateLive && j.policy.Stale(p.LiveAt, j.now)}
+}
+
+func (x *Explanation) tellImage(ws *workspace.Workspace) {
+	x.Trouble = troubleStory(x.rec.Trouble)
+	img := x.rec.Image
+	if img == nil {
+		return
+	}
+	x.Image = &ImageStory{File: ws.ImageName(x.rec.Key, img.Format), Format: img.Format, Width: img.Width, Height: img.Height, Bytes: img.Bytes,
+		SHA256: img.SHA256, OriginalSHA256: img.OriginalSHA256, PHash: fmt.Sprintf("%016x", img.PHash), Flat: img.Flat, HashKind: img.HashKind}
+}
+
+func (x *Explanation) tellReading() {
+	r := x.rec.Reading
+	if r == nil {
+		return
+	}
+	x.Reading = &ReadingStory{Fingerprint: r.Fingerprint, Failed: troubleStory(r.Failed), Text: printable(r.Text), Confidence: r.Confidence,
+		Masked: r.Masked, Words: []ReadWord{}}
+	for _, w := range r.Words {
+		x.Reading.Words = append(x.Reading.Words, ReadWord{Text: printable(w.Text), Confidence: w.Confidence, Accepted: w.Accepted,
+			Line: w.Line, Box: [4]int{w.X, w.Y, w.W, w.H}})
+	}
+}
+
+// printable drops what could move a terminal's cursor or turn its text around; lines stay.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\ufffd"))
+}
+
+func (x *Explanation) tellLanguage(filter *language.Filter, p policy.Policy) {
+	if r := x.rec.Reading; r == nil || r.Failed != nil {
+		return
+	}
+	v := inEnglish(filter, p, *x.rec)
+	x.Language = &LanguageStory{Passes: v.Outcome == "", Outcome: v.Outcome, Reason: v.Reason, Threshold: p.Filter.EnglishThreshold,
+		Known: v.Hit, Tokens: v.Tokens, Letters: v.Letters, Words: v.Words, Score: v.Score, English: v.English, Foreign: v.Foreign,
+		Other: v.Language, Votes: LanguageVotes(v.Votes), Filter: language.Fingerprint(), Mode: p.Filter.Mode,
+		Decided: v.Outcome != "" && (x.Outcome.Outcome == v.Outcome || x.Outcome.Outcome == manifest.Kept && x.Outcome.Reason == manifest.Reason(v.Outcome))}
+}
+
+// findNear finds the entry that this one was dropped for, or marked, and those that were for this one.
+func (x *Explanation) findNear(ctx context.Context, ws *workspace.Workspace, p policy.Policy) error {
+	key := x.rec.Key
+	var of []manifest.Key
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		last := rec.Result
+		switch {
+		case last == nil:
+		case rec.Key == key && last.DuplicateOf.ID != "":
+			of = append(of, last.DuplicateOf)
+		case last.DuplicateOf == key:
+			of = append(of, rec.Key)
+		}
+	}
+	for _, k := range of {
+		other, err := oneRecord(ctx, ws, k)
+		var gone *UnknownEntry // from the manifest
+		if errors.As(err, &gone) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		n, err := compareTwo(ctx, *x.rec, other, p)
+		if err != nil {
+			return err
+		}
+		n.Kept = x.rec.Result != nil && x.rec.Result.DuplicateOf == k
+		x.Near = append(x.Near, n)
+	}
+	return nil
+}
+
+// compareTwo applies the near-duplicate rule to two entries.
+func compareTwo(ctx context.Context, a, b workspace.Record, p policy.Policy) (Near, error) {
+	n := Near{ID: entryName(b.Key)}
+	if a.Image == nil || b.Image == nil || a.Reading == nil || b.Reading == nil {
+		return n, nil
+	}
+	decisions, err := dedupe.KeepFirst(ctx, []dedupe.Item{itemOf(a), itemOf(b)}, ruleOf(p))
+	if err != nil {
+		return n, fmt.Errorf("compare %s with %s: %w", entryName(a.Key), n.ID, err)
+	}
+	if d := decisions[1]; !d.Kept() {
+		n.Class, n.Bits, n.Words, n.Holds = d.Class, d.HashDistance, d.WordDistance, true
+	}
+	return n, nil
+}

@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// readingFingerprint names what makes a stored reading: the engine and, where names are masked,
+// the rules for that. The text as it was before is not kept, so a reading of another
+// fingerprint can only be made again.
+func readingFingerprint(e ocr.Engine, p policy.Policy) string {
+	if !p.Text.MaskNames {
+		return e.Fingerprint()
+	}
+	return e.Fingerprint() + " names masked " + strconv.Itoa(language.MaskVersion)
+}
+
+// maskNames masks the names in the words of a reading and makes its text of what is left. A
+// name that only the accepted words show is found, and one that only all words show, too.
+func maskNames(r *workspace.Reading) {
+	for {
+		n := maskWords(r.Words, true) + maskWords(r.Words, false)
+		if n == 0 {
+			break
+		}
+		r.Masked += n
+	}
+	if r.Masked == 0 {
+		return
+	}
+	r.Words = slices.DeleteFunc(r.Words, func(w workspace.Word) bool { return w.Text == "" })
+	r.Text, r.Confidence = textOf(r.Words)
+}
+
+// maskWords masks names in words, line by line, and returns how many it found. A word that was
+// part of a name and does not hold its mask becomes "".
+func maskWords(words []workspace.Word, acceptedOnly bool) int {
+	var lines [][]string
+	var index [][]int
+	last := -1
+	for i, w := range words {
+		if acceptedOnly && !w.Accepted {
+			continue
+		}
+		if w.Line != last {
+			lines, index, last = append(lines, nil), append(index, nil), w.Line
+		}
+		at := len(lines) - 1
+		lines[at], index[at] = append(lines[at], w.Text), append(index[at], i)
+	}
+	masked, n := language.MaskNames(lines)
+	for l, line := range masked {
+		for k, text := range line {
+			words[index[l][k]].Text = text
+		}
+	}
+	return n.Users + n.Emails + n.Phones
+}
+
+// textOf joins the accepted words as OCR does, and gives their mean confidence.
+func textOf(words []workspace.Word) (text string, confidence float64) {
+	var b strings.Builder
+	n, sum, line := 0, 0.0, 0
+	for _, w := range words {
+		if !w.Accepted {
+			continue
+		}
+		switch {
+		case n == 0:
+		case w.Line == line:
+			b.WriteByte(' ')
+		default:
+			b.WriteByte('\n')
+		}
+		b.WriteString(w.Text)
+		n, sum, line = n+1, sum+w.Confidence, w.Line
+	}
+	if n == 0 {
+		return "", 0
+	}
+	return b.String(), sum / float64(n)
+}
+
+// maskText masks the names in a text of which no words are at hand.
+func maskText(text string) string {
+	var lines [][]string
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, strings.Fields(line))
+	}
+	masked, _ := language.MaskNames(lines)
+	out := make([]string, len(masked))
+	for i, words := range masked {
+		out[i] = strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+	}
+	return strings.Join(out, "\n")
+}

@@ -1,0 +1,58 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/pipeline/workspace"
+)
+
+// TestMaskNamesInReading masks words that were accepted, were not, or stand in each other's way:
+// no name is left in words or text, and a reading without names stays as it was.
+func TestMaskNamesInReading(t *testing.T) {
+	// A word in brackets was not accepted; a slash alone ends a line.
+	reading := func(words string) workspace.Reading {
+		r := workspace.Reading{Text: "as read", Confidence: 12}
+		line := 0
+		for w := range strings.FieldsSeq(words) {
+			if w == "/" {
+				line++
+				continue
+			}
+			bare := strings.Trim(w, "()")
+			r.Words = append(r.Words, workspace.Word{Text: bare, Confidence: 90, Line: line, Accepted: bare == w})
+		}
+		return r
+	}
+	tests := []struct{ name, words, text, left string }{
+		{"no name", "WHEN YOU / ARE (LATE)", "as read", "WHEN YOU ARE LATE"},
+		{"in the text", "ASK u/somebody / OR me@example.com", "ASK [user]\nOR [email]", "ASK [user] OR [email]"},
+		{"of several words", "call 555 010 4567 now", "call [phone] now", "call [phone] now"},
+		{"only in words that are not in the text", "ASK (u/somebody) NOW", "ASK NOW", "ASK [user] NOW"},
+		{"with a stranger among its words", "ASK u/ (~) somebody", "ASK [user]", "ASK [user] ~"},
+		{"begun by a word that is not in the text", "see (u/) somebody here", "see here", "see [user] here"},
+		{"not over the end of a line", "see u/ / somebody", "as read", "see u/ somebody"},
+	}
+	for _, tt := range tests {
+		r := reading(tt.words)
+		maskNames(&r)
+		var left []string
+		for _, w := range r.Words {
+			left = append(left, w.Text)
+		}
+		if diff := cmp.Diff([]string{tt.text, tt.left}, []string{r.Text, strings.Join(left, " ")}); diff != "" {
+			t.Errorf("%s: text and words (-want +got):\n%s", tt.name, diff)
+		}
+		if masked := strings.Count(tt.left, "["); r.Masked != masked {
+			t.Errorf("%s: %d names masked, want %d", tt.name, r.Masked, masked)
+		}
+		if want := 90.0; r.Masked > 0 && r.Confidence != want {
+			t.Errorf("%s: confidence %v, want %v", tt.name, r.Confidence, want)
+		}
+	}
+	if got, want := maskText("ASK u/somebody NOW\n\nOR call 555 010 4567"), "ASK [user] NOW\n\nOR call [phone]"; got != want {
+		t.Errorf("maskText = %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,267 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+)
+
+// A Reread is what a re-reading changed, against the readings and outcomes before it began.
+type Reread struct {
+	Read    int `json:"read"`    // images that were read again since it began
+	Changed int `json:"changed"` // those whose text is another now
+	Gained  int `json:"words_gained"`
+	Lost    int `json:"words_lost"`
+	// Texts has every changed text, Outcomes every entry whose outcome is another now, both in
+	// manifest order.
+	Texts    []TextChange    `json:"texts"`
+	Outcomes []OutcomeChange `json:"outcomes"`
+	Summary  Summary         `json:"summary"`
+}
+
+// A TextChange says which words of a row's text came and went. Words that only moved are
+// neither.
+type TextChange struct {
+	ID     string   `json:"id"`
+	Gained []string `json:"gained"`
+	Lost   []string `json:"lost"`
+}
+
+// An OutcomeChange is an entry whose outcome or reason changed.
+type OutcomeChange struct {
+	ID  string     `json:"id"`
+	Old Conclusion `json:"old"` // without detail
+	New Conclusion `json:"new"`
+}
+
+// ReadAgain reads the stored images of live posts again whose readings are not by the present
+// engine and rules, or all of them, then decides and exports as Run does. It asks nobody, and
+// needs no Config.Reddit: posts that nobody looked at within the policy's recheck_within leave
+// the dataset. The errors are those of Run without Reddit's.
+//
+// Until EndReread of the workspace the old texts and outcomes stay beside the new ones. A call
+// that is killed is continued by the next one, and its report covers both; a Run in between reads
+// on as well.
+func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Progress == nil {
+		c.Progress = NewProgress(nil)
+	}
+	r := &run{Config: c, engine: c.OCR.Engine()}
+	if err := r.access(); err != nil {
+		return Reread{}, err
+	}
+	began := c.Now()
+	if err := r.open(ctx); err != nil {
+		return Reread{}, err
+	}
+	if err := r.Workspace.BeginReread(ctx); err != nil {
+		return Reread{}, err
+	}
+	r.rereading = true
+	out, err := r.inGrace(ctx, func(ctx context.Context) (exported, error) {
+		if err := r.readAll(ctx, all); err != nil {
+			return exported{}, err
+		}
+		if err := r.access(); err != nil {
+			return exported{}, err
+		}
+		return r.write(ctx)
+	})
+	if err != nil {
+		return Reread{}, errors.Join(err, r.withdraw(ctx))
+	}
+	report, err := compareReadings(ctx, c.Workspace)
+	if err != nil {
+		return Reread{}, err
+	}
+	if report.Summary, err = Status(ctx, c.Workspace, c.Now()); err != nil {
+		return Reread{}, err
+	}
+	report.Summary.Elapsed = c.Now().Sub(began)
+	report.Summary.Files, report.Summary.Unchanged = out.files, out.unchanged
+	return report, nil
+}
+
+// readAll sends what has to be read again to the readers.
+func (r *run) readAll(ctx context.Context, all bool) error {
+	r.Progress.stage("read again")
+	began, read := r.Now(), 0
+	g, running := errgroup.WithContext(ctx)
+	r.queues = &queues{read: make(chan readJob, queueLength), memory: semaphore.NewWeighted(r.Policy.Images.MaxDecodedBytes())}
+	guarded(g, func() error {
+		defer close(r.queues.read)
+		for rec, err := range r.Workspace.Records(running, workspace.Select{WithEarlier: true}) {
+			if err != nil {
+				return err
+			}
+			if !r.due(rec, all) {
+				r.settled(rec.Key, r.judge(rec))
+				continue
+			}
+			read++
+			if err := send(running, r, r.queues.read, newReadJob(rec)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for range r.Workers {
+		guarded(g, func() error { return work(running, r, r.queues.read, r.read) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if r.stopping() {
+		return ErrInterrupted
+	}
+	return r.noteRate(ctx, read, r.Now().Sub(began))
+}
+
+// due reports whether an entry's image has to be read: it is there, its post is, and its reading
+// is stale. With all, one that was not read since the re-reading began is due as well.
+func (r *run) due(rec workspace.Record, all bool) bool {
+	_, buried := r.buried[rec.ID]
+	if buried || rec.Image == nil || rec.Post.State != manifest.StateLive {
+		return false
+	}
+	return !r.current(rec) || all && !rec.Earlier.Read
+}
+
+// compareReadings makes the report of a re-reading from what is stored.
+func compareReadings(ctx context.Context, ws *workspace.Workspace) (Reread, error) {
+	report := Reread{Texts: []TextChange{}, Outcomes: []OutcomeChange{}}
+	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
+		if err != nil {
+			return Reread{}, err
+		}
+		if rec.Earlier.Read && rec.Reading != nil {
+			report.Read++
+			if rec.Earlier.Text != rec.Reading.Text {
+				change := TextChange{ID: entryName(rec.Key)}
+				change.Gained, change.Lost = diffWords(rec.Earlier.Text, rec.Reading.Text)
+				report.Changed++
+				report.Gained += len(change.Gained)
+				report.Lost += len(change.Lost)
+				report.Texts = append(report.Texts, change)
+			}
+		}
+		was := rec.Earlier
+		if now := rec.Result; now != nil && was.Outcome != "" && (now.Outcome != was.Outcome || now.Reason != was.Reason) {
+			report.Outcomes = append(report.Outcomes, OutcomeChange{ID: entryName(rec.Key),
+				Old: Conclusion{Outcome: was.Outcome, Reason: was.Reason}, New: conclusion(*now)})
+		}
+	}
+	return report, nil
+}
+
+// diffWords gives the words that the new text has more often than the old one, and the other way
+// round, in the order of their text.
+func diffWords(before, after string) (gained, lost []string) {
+	return without(after, before), without(before, after)
+}
+
+// without gives the words of a text that are left when each of others has taken one like it away.
+func without(text, others string) []string {
+	have := map[string]int{}
+	for w := range strings.FieldsSeq(others) {
+		have[w]++
+	}
+	left := []string{}
+	for w := range strings.FieldsSeq(text) {
+		if have[w]--; have[w] < 0 {
+			left = append(left, printable(w))
+		}
+	}
+	return left
+}
+
+// A Workload says how much work a re-reading would be.
+type Workload struct {
+	Images int     `json:"images"`   // of live posts that are stored
+	Read   int     `json:"to_read"`  // images that it would read
+	Rate   float64 `json:"rate"`     // images a second of the last re-reading, 0 when not known
+	Left   int     `json:"left_out"` // rows that it would leave out: their posts were last seen live too long ago
+	// Estimate is how long the reading would take at that rate, 0 when not known.
+	Estimate time.Duration `json:"estimate_ns"`
+}
+
+// PlanReread says what ReadAgain would have to do. It reads only: Config.Workspace need not be
+// locked.
+func PlanReread(ctx context.Context, c Config, all bool) (Workload, error) {
+	var out Workload
+	j, err := storedJudge(ctx, c.Workspace, c.Now())
+	if err != nil {
+		return out, err
+	}
+	for _, t := range c.Tombstones {
+		if _, ok := j.tombstones[t.ID]; !ok {
+			j.tombstones[t.ID] = workspace.Tombstone{Tombstone: t}
+		}
+	}
+	r := &run{Config: c, engine: c.OCR.Engine(), buried: j.tombstones}
+	for rec, err := range c.Workspace.Records(ctx, workspace.Select{WithEarlier: true}) {
+		if err != nil {
+			return out, err
+		}
+		if _, buried := r.buried[rec.ID]; buried || rec.Image == nil || rec.Post.State != manifest.StateLive {
+			continue
+		}
+		out.Images++
+		if r.due(rec, all) {
+			out.Read++
+		}
+		if rec.Result != nil && rec.Result.Outcome == manifest.Kept && c.Policy.Stale(rec.Post.LiveAt, c.Now()) {
+			out.Left++
+		}
+	}
+	if out.Rate, err = lastRate(ctx, c.Workspace); err != nil {
+		return out, err
+	}
+	if out.Rate > 0 {
+		out.Estimate = time.Duration(float64(out.Read) / out.Rate * float64(time.Second)).Round(time.Second)
+	}
+	return out, nil
+}
+
+// rateKey is the workspace's note of how fast images were last read, in images a second.
+const rateKey = "ocr_rate"
+
+// leastForRate is how many images tell a rate.
+const leastForRate = 20
+
+// noteRate stores how fast images were read, unless they were too few to tell.
+func (r *run) noteRate(ctx context.Context, images int, took time.Duration) error {
+	if images < leastForRate || took <= 0 {
+		return nil
+	}
+	note, err := json.Marshal(float64(images) / took.Seconds())
+	if err != nil {
+		return err
+	}
+	return r.Workspace.SetMeta(ctx, rateKey, string(note))
+}
+
+func lastRate(ctx context.Context, ws *workspace.Workspace) (float64, error) {
+	note, err := ws.Meta(ctx, rateKey)
+	if err != nil || note == "" {
+		return 0, err
+	}
+	var rate float64
+	if err := json.Unmarshal([]byte(note), &rate); err != nil {
+		return 0, fmt.Errorf("read the workspace's note of its OCR rate: %w", err)
+	}
+	return rate, nil
+}

@@ -1,0 +1,81 @@
+package workspace
+
+import (
+	"context"
+	"database/sql"
+
+	"rehydrate/manifest"
+)
+
+// An Earlier is what was known of an entry before a re-reading that is not over yet.
+type Earlier struct {
+	Read bool   // Reread has replaced the reading since
+	Text string // of the replaced reading
+	// Outcome and Reason are those of the last completed run before it began, "" when there
+	// was none.
+	Outcome manifest.Outcome
+	Reason  manifest.Reason
+}
+
+// BeginReread notes the outcomes of the last completed run as those to compare with. While a
+// re-reading is under way it does nothing: one that was killed goes on.
+func (w *Workspace) BeginReread(ctx context.Context) error {
+	return w.change(ctx, "begin a re-reading", func(tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, '1') ON CONFLICT (key) DO NOTHING", metaReread)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO earlier_result (id, image, outcome, reason) SELECT id, image, outcome, reason FROM result")
+		return err
+	})
+}
+
+// Rereading reports whether a re-reading has begun and not ended.
+func (w *Workspace) Rereading(ctx context.Context) (bool, error) {
+	mark, err := w.getMeta(ctx, metaReread)
+	return mark != "", err
+}
+
+// Reread is SetReading that keeps a text of the reading it replaces until EndReread: old, which
+// the caller may have made safe to keep. The first one that is kept stays.
+func (w *Workspace) Reread(ctx context.Context, k manifest.Key, r Reading, old string) error {
+	return w.putReading(ctx, k, r, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `
+			INSERT INTO earlier_reading (id, image, image_sha256, text)
+			SELECT id, image, image_sha256, ? FROM reading WHERE id = ? AND image = ? ON CONFLICT DO NOTHING`,
+			old, string(k.ID), k.Image)
+		return err
+	})
+}
+
+// EndReread forgets what a re-reading was compared with. The texts are gone when it returns,
+// the last copies inside state.db when the workspace is closed.
+func (w *Workspace) EndReread(ctx context.Context) error {
+	return w.change(ctx, "end a re-reading", func(tx *sql.Tx) error {
+		for _, stmt := range []string{"DELETE FROM meta WHERE key = '" + metaReread + "'", "DELETE FROM earlier_result"} {
+			if _, err := tx.ExecContext(ctx, stmt); err != nil {
+				return err
+			}
+		}
+		done, err := tx.ExecContext(ctx, "DELETE FROM earlier_reading")
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		return markErased(ctx, tx)
+	})
+}
+
+// earlierColumns are the columns of a re-reading in recordsSQL.
+type earlierColumns struct{ text, outcome, reason sql.Null[string] }
+
+func (c *earlierColumns) targets() []any { return []any{&c.text, &c.outcome, &c.reason} }
+
+func (c *earlierColumns) earlier() Earlier {
+	return Earlier{Read: c.text.Valid, Text: c.text.V, Outcome: manifest.Outcome(c.outcome.V), Reason: manifest.Reason(c.reason.V)}
+}

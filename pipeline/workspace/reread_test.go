@@ -1,0 +1,82 @@
+package workspace
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// TestReread walks through a re-reading: what it compares with is the first text and outcome, is
+// not lost by a second begin, and is gone with the post, with the image or in the end.
+func TestReread(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(4)...)
+	key := func(i int) manifest.Key { return numbered(4)[i].Key }
+	reading := func(i int, text string) Reading {
+		return Reading{Fingerprint: "f", ImageSHA256: digestOf([]byte("body of " + keyText(key(i)))), Text: text, Masked: i}
+	}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var results []manifest.Result
+	for i := range 4 {
+		store(t, w, key(i), "body of "+keyText(key(i)))
+		check(w.SetReading(ctx, key(i), reading(i, "first text")))
+		results = append(results, manifest.Result{Key: key(i), Outcome: manifest.Unreadable, Reason: "r", Detail: "d"})
+	}
+	earlier := func() []Earlier {
+		t.Helper()
+		var all []Earlier
+		for _, r := range collect(t, w.Records(ctx, Select{WithEarlier: true})) {
+			all = append(all, r.Earlier)
+		}
+		return all
+	}
+	check(w.SetResults(ctx, seq(results, nil)))
+	check(w.BeginReread(ctx))
+	check(w.Reread(ctx, key(0), reading(0, "second text"), "safe text"))
+	check(w.Reread(ctx, key(1), reading(1, "second text"), "safe text"))
+	check(w.Reread(ctx, key(2), reading(2, "second text"), "safe text"))
+	results[0].Outcome = manifest.Kept
+	check(w.SetResults(ctx, seq(results, nil)))
+	check(w.BeginReread(ctx)) // as after a kill
+	check(w.Reread(ctx, key(0), reading(0, "third text"), "not the first"))
+	was := Earlier{Outcome: manifest.Unreadable, Reason: "r"}
+	read := Earlier{Read: true, Text: "safe text", Outcome: manifest.Unreadable, Reason: "r"}
+	if diff := cmp.Diff([]Earlier{read, read, read, was}, earlier()); diff != "" {
+		t.Errorf("what is compared with (-want +got):\n%s", diff)
+	}
+	if r := collect(t, w.Records(ctx, Select{}))[1]; r.Reading.Text != "second text" || r.Reading.Masked != 1 || r.Earlier != (Earlier{}) {
+		t.Errorf("a record that was not asked for what was earlier = %+v, %+v", r.Reading, r.Earlier)
+	}
+	check(w.Erase(ctx, key(1).ID))
+	check(w.SetTrouble(ctx, key(2), Trouble{Outcome: manifest.Gone}))
+	if diff := cmp.Diff([]Earlier{read, was, was, was}, earlier()); diff != "" {
+		t.Errorf("after an erase and a trouble (-want +got):\n%s", diff)
+	}
+	store(t, w, key(0), "another body")
+	if diff := cmp.Diff([]Earlier{was, was, was, was}, earlier()); diff != "" {
+		t.Errorf("after another image (-want +got):\n%s", diff)
+	}
+	check(w.Reread(ctx, key(3), reading(3, "second text"), "safe text"))
+	if on, err := w.Rereading(ctx); !on || err != nil {
+		t.Errorf("Rereading = %v, %v while it goes on", on, err)
+	}
+	check(w.EndReread(ctx))
+	if diff := cmp.Diff(make([]Earlier, 4), earlier()); diff != "" {
+		t.Errorf("in the end (-want +got):\n%s", diff)
+	}
+	if on, err := w.Rereading(ctx); on || err != nil {
+		t.Errorf("Rereading = %v, %v in the end", on, err)
+	}
+	check(w.Close())
+	if contains(t, filepath.Join(w.Dir(), stateName), "safe text") {
+		t.Error("state.db still holds a text that was compared with")
+	}
+}
