@@ -212,7 +212,7 @@ shows none, and what was taken down at the source is taken out here.`,
 	flags.BoolVar(&c.json, "json", false, "print one JSON object on stdout instead of text")
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "say more on stderr: retries, waits, each entry")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
-	root.AddCommand(c.demoCommand(), c.initCommand(), c.runCommand(), c.statusCommand(), c.grantCommand())
+	root.AddCommand(c.demoCommand(), c.initCommand(), c.runCommand(), c.statusCommand(), c.explainCommand(), c.ocrCommand(), c.grantCommand())
 	return root
 }
 

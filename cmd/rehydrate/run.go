@@ -89,7 +89,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 
 // rehydrate does what run and demo share: everything is checked before the first request
 // and before the workspace is touched.
-func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags, getenv func(string) string) (err error) {
+func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags, getenv func(string) string) error {
 	opened, err := openRelease(ctx, releasePath)
 	if err != nil {
 		return err
@@ -111,11 +111,29 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 	if err != nil {
 		return err
 	}
-	pool, err := c.startOCR(ctx, f)
+	pool, err := c.startOCR(ctx, f, words)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
+	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
+		if err := grant.remember(ctx, ws, c.now()); err != nil {
+			return err
+		}
+		summary, err := pipeline.Run(ctx, pipeline.Config{Release: opened.Release, Manifest: opened.summary,
+			Tombstones: opened.tombstones, Policy: pol, Workspace: ws,
+			Reddit: client, OCR: pool, Workers: f.workers, Language: words, Version: version(), Now: c.now, Stop: c.stop,
+			ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Access: grant.access(), Retry: f.retry, Progress: progress, Log: c.log})
+		c.console.done()
+		if err != nil {
+			return err
+		}
+		return c.conclude(summary)
+	})
+}
+
+// inWorkspace does a command's work in the workspace, which it locks and closes.
+func (c *command) inWorkspace(ctx context.Context, do func(*workspace.Workspace) error) (err error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{})
 	if err != nil {
 		return err
@@ -130,18 +148,7 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 			err = errors.Join(err, fmt.Errorf("close the workspace: %w", failed))
 		}
 	}()
-	if err := grant.remember(ctx, ws, c.now()); err != nil {
-		return err
-	}
-	summary, err := pipeline.Run(ctx, pipeline.Config{Release: opened.Release, Manifest: opened.summary,
-		Tombstones: opened.tombstones, Policy: pol, Workspace: ws,
-		Reddit: client, OCR: pool, Workers: f.workers, Language: words, Version: version(), Now: c.now, Stop: c.stop,
-		ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Access: grant.access(), Retry: f.retry, Progress: progress, Log: c.log})
-	c.console.done()
-	if err != nil {
-		return err
-	}
-	return c.conclude(summary)
+	return do(ws)
 }
 
 // A checkedRelease is a release that was read whole and holds no error.
@@ -280,13 +287,13 @@ func (c *command) redditClient(f runFlags, pol policy.Policy, getenv func(string
 
 // startOCR finds the ocr program and starts its workers. The dictionary of words decides what
 // of an uncertain reading is accepted.
-func (c *command) startOCR(ctx context.Context, f runFlags) (*ocr.Pool, error) {
+func (c *command) startOCR(ctx context.Context, f runFlags, words *language.Filter) (*ocr.Pool, error) {
 	program, err := c.findOCR(f.ocr)
 	if err != nil {
 		return nil, err
 	}
 	return ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers,
-		TessdataDir: c.getenv("TESSDATA_PREFIX"), Log: c.log})
+		TessdataDir: c.getenv("TESSDATA_PREFIX"), Dictionary: words.Knows, DictionaryID: language.DictionaryDigest(), Log: c.log})
 }
 
 func (c *command) findOCR(named string) (string, error) {

@@ -102,6 +102,14 @@ var canaryCases = []canaryCase{
 		return []string{"-w", h.emulator.Secret}
 	}, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate status", trouble: "panic", args: inWorkspace, arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
+	{command: "rehydrate explain", trouble: "none", args: func(h *haunted) []string { return append(inWorkspace(h), "few000") }, arm: ranBefore, said: "live"},
+	{command: "rehydrate explain", trouble: "a secret for an id", args: secretArgument, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate explain", trouble: "panic", args: func(h *haunted) []string { return append(inWorkspace(h), "few000") },
+		arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
+	{command: "rehydrate ocr", trouble: "none", args: func(h *haunted) []string { return append(inWorkspace(h), h.release, "--force") }, arm: ranBefore, said: "kept"},
+	{command: "rehydrate ocr", trouble: "a secret for a release", args: secretArgument, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate ocr", trouble: "panic", args: func(h *haunted) []string { return append(inWorkspace(h), h.release, "--force") },
+		arm: func(h *haunted) { ranBefore(h); h.panicAt(5) }, code: exitFailed, said: "internal error"},
 	{command: "rehydrate grant", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate grant show", trouble: "a secret for a file", args: secretArgument, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate grant check", trouble: "a secret for a release", args: secretArgument, code: exitUsage, said: "[redacted]"},
@@ -132,7 +140,7 @@ var canaryCases = []canaryCase{
 	spoiled("500 of the API", infoEndpoint, redditemu.Echo(500, `{"message": "REQUEST", "error": 500}`), exitRetry, "500"),
 	spoiled("an answer cut short", infoEndpoint, redditemu.TruncatedJSON(), exitRetry, "truncated_json"),
 	spoiled("a token that ends", once(infoEndpoint), redditemu.ExpireTokenHTML(), exitDone, "kept"),
-	spoiled("403 of an image host", imageHost, redditemu.Echo(403, echoPage), exitDone, "http_403"),
+	spoiled("403 of an image host", imageHost, redditemu.Echo(403, echoPage), exitRetry, "http_403"),
 	spoiled("500 of an image host", imageHost, redditemu.Echo(500, echoPage), exitRetry, "http_500"),
 	spoiled("a page of an image host", imageHost, redditemu.Echo(200, echoPage), exitDone, "html"),
 	{command: "rehydrate run", trouble: "panic where credentials are read", args: (*haunted).runArgs, arm: func(h *haunted) {

@@ -62,6 +62,11 @@ func (c *command) conclude(s pipeline.Summary) error {
 	if err := c.printSummary(s); err != nil {
 		return err
 	}
+	return statusOf(s)
+}
+
+// statusOf is the exit status that a summary means, or nil.
+func statusOf(s pipeline.Summary) error {
 	if s.Retry > 0 || s.Withheld > 0 || s.Unverified > 0 {
 		return exitCode(exitRetry)
 	}
@@ -79,6 +84,9 @@ func (c *command) printSummary(s pipeline.Summary) error {
 	}
 	fmt.Fprintf(c.stdout, "%s\n\n", title)
 	table(c.stdout, s)
+	if s.Masked.Names > 0 {
+		fmt.Fprintf(c.stdout, "\nnames masked: %d in %s\n", s.Masked.Names, times(s.Masked.Images, "image", "images"))
+	}
 	if s.Calls != nil && s.Looks != nil {
 		c.printCalls(s)
 	}

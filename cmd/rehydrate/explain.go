@@ -1,0 +1,269 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/workspace"
+)
+
+func (c *command) explainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain ID",
+		Short: "Tell everything known of one entry: states, words, votes, near rows",
+		Long: `Tell everything that a workspace knows of one entry, and so why its row was kept or
+dropped: what Reddit said and when, the tombstone if there is one, the stored image,
+every word that OCR saw with its confidence, the language verdict with its votes, and
+the rows it is a near-duplicate of.
+
+ID is a post's id, and ID/1 the second image of its gallery. Reads only: it asks nobody,
+writes nothing, shows no picture, and works while a run is going on. The text of the image is
+printed as it was read: it can be as unpleasant as the image.` +
+			exitHelp(exitDone, exitFailed, exitUsage),
+		Example: "  rehydrate explain 1n6oiw -w figsim-rehydrated\n  rehydrate explain 1n6oiw/1 --json",
+		Args:    exactArgs(1, "one ID: that of an entry, such as 1n6oiw or 1n6oiw/1"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key, err := parseKey(args[0])
+			if err != nil {
+				return err
+			}
+			filter, err := language.New()
+			if err != nil {
+				return err
+			}
+			ws, err := workspace.Open(cmd.Context(), c.workspace, workspace.Options{ReadOnly: true})
+			if err != nil {
+				return err
+			}
+			defer ws.Close()
+			x, err := pipeline.Explain(cmd.Context(), ws, filter, key, c.now())
+			var unknown *pipeline.UnknownEntry
+			switch {
+			case errors.As(err, &unknown):
+				return &problem{err: err, code: exitUsage, hint: unknownHint(unknown)}
+			case err != nil:
+				return err
+			case c.json:
+				return c.printJSON(x)
+			}
+			return printExplanation(c.stdout, x)
+		},
+	}
+}
+
+// parseKey reads the name of an entry as outcomes.csv and the dataset have it.
+func parseKey(s string) (manifest.Key, error) {
+	text, number, later := strings.Cut(s, "/")
+	image := 0
+	if later {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 || strconv.Itoa(n) != number {
+			return manifest.Key{}, usageError("%s names no entry: write the id of a post, and /1 behind it for its second image", strconv.QuoteToGraphic(s))
+		}
+		image = n
+	}
+	id, err := manifest.ParsePostID(text)
+	if err != nil {
+		return manifest.Key{}, asUsage(err)
+	}
+	return manifest.Key{ID: id, Image: image}, nil
+}
+
+func unknownHint(e *pipeline.UnknownEntry) string {
+	if len(e.Others) > 0 {
+		return "of this post it has " + strings.Join(e.Others, ", ")
+	}
+	return "ids stand in the manifest and in outcomes.csv; another release has another workspace (-w)"
+}
+
+// printExplanation prints an explanation for people: a heading at the left, what belongs to it
+// beside it.
+func printExplanation(out io.Writer, x pipeline.Explanation) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	e := explainer{w}
+	e.row(x.ID, describeOutcome(x.Outcome))
+	if x.Last != nil {
+		e.row("", "at the end of the last run: "+describeOutcome(*x.Last))
+	}
+	e.row("manifest", fmt.Sprintf("line %d, split %s", x.Line, strconv.QuoteToGraphic(x.Split)))
+	for _, category := range slices.Sorted(maps.Keys(x.Labels)) {
+		e.row("", category+" "+strings.Join(x.Labels[category], ", "))
+	}
+	e.post(x.Post)
+	if t := x.Tombstone; t != nil {
+		text := fmt.Sprintf("%s since %s", withReason(string(t.State), t.Reason), t.Time.Format(time.RFC3339))
+		if t.Readmitted {
+			text += "; suspended, the post came back and the policy lets it"
+		}
+		e.row("tombstone", text)
+	}
+	e.image(x)
+	if x.Reading != nil {
+		e.reading(*x.Reading)
+	}
+	if x.Language != nil {
+		e.language(*x.Language)
+	}
+	for _, n := range x.Near {
+		e.near(n)
+	}
+	return w.Flush()
+}
+
+// An explainer writes the parts of an explanation as rows of two columns.
+type explainer struct{ io.Writer }
+
+func (e explainer) row(name, text string) { fmt.Fprintf(e, "%s\t%s\n", name, text) }
+
+func withReason(what string, reason manifest.Reason) string {
+	if reason == "" {
+		return what
+	}
+	return what + ", " + string(reason)
+}
+
+func describeOutcome(o pipeline.Conclusion) string {
+	text := withReason(string(o.Outcome), o.Reason)
+	if o.DuplicateOf != "" {
+		text += ", near " + o.DuplicateOf
+	}
+	if o.Detail != "" {
+		text += " (" + oneTerminalLine(o.Detail) + ")"
+	}
+	return text
+}
+
+// oneTerminalLine keeps a text from breaking the table or moving the cursor.
+func oneTerminalLine(s string) string {
+	quoted := strconv.QuoteToGraphic(s)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+func (e explainer) post(p pipeline.PostStory) {
+	if p.State == "" {
+		e.row("post", "Reddit was never asked about it")
+		return
+	}
+	e.row("post", withReason(string(p.State), p.Reason))
+	at := func(t *time.Time) string {
+		if t == nil {
+			return "never"
+		}
+		return t.Format(time.RFC3339)
+	}
+	e.row("", "last answer "+at(p.Asked)+", last seen live "+at(p.Live))
+	for _, more := range []struct {
+		is   bool
+		text string
+	}{
+		{p.Absent != nil, "absent from an answer since " + at(p.Absent) + ", not confirmed"},
+		{p.Subreddit != "", "in r/" + p.Subreddit},
+		{p.Withheld, "withheld from the dataset: its removal waits for confirmation, or for the next run"},
+		{p.Unseen, "not seen live since its image was fetched: the next run looks"},
+		{p.Stale, "last seen live longer ago than the policy's recheck_within: the next run looks"},
+	} {
+		if more.is {
+			e.row("", more.text)
+		}
+	}
+}
+
+func (e explainer) image(x pipeline.Explanation) {
+	if t := x.Trouble; t != nil {
+		e.row("image", "none: "+describeOutcome(*t))
+		return
+	}
+	i := x.Image
+	if i == nil {
+		e.row("image", "none")
+		return
+	}
+	e.row("image", fmt.Sprintf("%s, %d x %d pixels, %s", i.Format, i.Width, i.Height, size(i.Bytes)))
+	e.row("", i.File)
+	e.row("", "sha256 "+i.SHA256)
+	phash := "phash " + i.PHash
+	if i.Flat {
+		phash += ", one colour"
+	}
+	e.row("", phash)
+}
+
+func (e explainer) reading(r pipeline.ReadingStory) {
+	if r.Failed != nil {
+		e.row("ocr", describeOutcome(*r.Failed))
+		return
+	}
+	accepted := 0
+	var lines []string
+	last := -1
+	for _, w := range r.Words {
+		text := fmt.Sprintf("%s %.0f", w.Text, w.Confidence)
+		if w.Accepted {
+			accepted++
+		} else {
+			text = "(" + text + ")"
+		}
+		if w.Line != last {
+			lines, last = append(lines, ""), w.Line
+		}
+		lines[len(lines)-1] += text + "  "
+	}
+	e.row("ocr", fmt.Sprintf("%d words in the text, mean confidence %.1f; %d too uncertain, in brackets", accepted, r.Confidence, len(r.Words)-accepted))
+	for _, line := range lines {
+		e.row("", "  "+strings.TrimSpace(line))
+	}
+	if r.Masked > 0 {
+		e.row("", times(r.Masked, "name was masked", "names were masked"))
+	}
+	e.row("", "engine "+r.Fingerprint)
+}
+
+func (e explainer) language(l pipeline.LanguageStory) {
+	verdict := withReason("passes", l.Reason)
+	if !l.Passes {
+		verdict = withReason(string(l.Outcome), l.Reason)
+	}
+	switch {
+	case l.Passes:
+	case l.Mode == "flag":
+		verdict += "; the policy keeps such a row and marks it"
+	default:
+		verdict += "; the policy drops such a row"
+	}
+	e.row("language", verdict)
+	e.row("", fmt.Sprintf("%d words, %d letters", l.Words, l.Letters))
+	vote := func(v language.Vote) string { return cmp.Or(string(v), "no vote") }
+	e.row("", fmt.Sprintf("dictionary: %s (%.0f %% of %d words are in it, %.0f %% are English)", vote(l.Votes.Dictionary), 100*l.Known, l.Tokens, 100*l.Threshold))
+	e.row("", fmt.Sprintf("n-grams: %s (score %.1f)", vote(l.Votes.Model), l.Score))
+	other := ""
+	if l.Other != "" {
+		other = fmt.Sprintf(", %d of %q", l.Foreign, l.Other)
+	}
+	e.row("", fmt.Sprintf("function words: %s (%d of English%s)", vote(l.Votes.FunctionWords), l.English, other))
+}
+
+func (e explainer) near(n pipeline.Near) {
+	what := "was dropped or marked as its duplicate"
+	if n.Kept {
+		what = "came first and is near"
+	}
+	if n.Holds {
+		what += fmt.Sprintf(" (%s: %d of 64 bits and %d words apart)", n.Class, n.Bits, n.Words)
+	} else {
+		what += " in the last run, and is not by what is known now"
+	}
+	e.row("near", n.ID+" "+what)
+}

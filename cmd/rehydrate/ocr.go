@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// rereadFlags are the flags of `ocr`; those it shares with `run` mean the same.
+type rereadFlags struct {
+	runFlags
+	dryRun bool
+	force  bool
+}
+
+func (c *command) ocrCommand() *cobra.Command {
+	var f rereadFlags
+	cmd := &cobra.Command{
+		Use:   "ocr RELEASE",
+		Short: "Read the stored images again with a new engine, model or settings, and say what changed",
+		Long: `Read the stored images again whose text is not by the present OCR engine, model,
+parameters and masking rules, then apply language filter, near-duplicate rule and export
+as run does, and print what changed: texts, words gained and lost (each with -v or
+--json), and entries whose outcome is another now. Nothing else is read again.
+
+Asks nobody: no connection is opened. Rows whose posts were last seen live longer ago
+than the policy's recheck_within (48 h at most) are left out of the dataset, as always:
+run first, then ocr. Writes only into the workspace. The old texts are kept beside the
+new ones until the report is printed; start it again to go on after an interruption.
+A release whose policy asks for a grant needs a valid one, as in run.` +
+			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected, exitInterrupted),
+		Example: "  rehydrate ocr figsim/ -w figsim-rehydrated --dry-run\n  rehydrate ocr figsim/ -w figsim-rehydrated -v",
+		Args:    exactArgs(1, "one RELEASE: a release folder or an annotations file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.reread(cmd.Context(), args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say how much there is to read; works while a run is going on")
+	flags.BoolVar(&f.force, "force", false, "read every image again, also where nothing changed")
+	flags.StringVar(&f.ocr, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
+	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many OCR workers to run at once")
+	flags.StringVar(&f.filters, "filters", "", "what to do with filtered rows, by `mode`: drop them, or flag: keep and mark them (default: as the policy says)")
+	flags.StringVar(&f.grant, "grant", "", grantFlagHelp)
+	flags.StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
+	return cmd
+}
+
+func (c *command) reread(ctx context.Context, path string, f rereadFlags) error {
+	opened, err := openRelease(ctx, path)
+	if err != nil {
+		return err
+	}
+	pol, err := f.effectivePolicy(opened.Release)
+	if err != nil {
+		return err
+	}
+	if f.rehearsal, err = c.isRehearsal(ctx, opened); err != nil {
+		return err
+	}
+	if f.dryRun {
+		return c.planReread(ctx, opened, pol, f)
+	}
+	grant, err := c.useGrant(ctx, opened.Release, pol, &f.runFlags)
+	if err != nil {
+		return err
+	}
+	config, stop, err := c.rereadConfig(ctx, opened, pol, f)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	config.Progress, config.Access = pipeline.NewProgress(c.console.observe), grant.access()
+	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
+		if err := grant.remember(ctx, ws, c.now()); err != nil {
+			return err
+		}
+		config.Workspace = ws
+		report, err := pipeline.ReadAgain(ctx, config, f.force)
+		c.console.done()
+		if err != nil {
+			return err
+		}
+		if err := c.printReread(report); err != nil {
+			return err
+		}
+		if err := ws.EndReread(ctx); err != nil {
+			return err
+		}
+		return statusOf(report.Summary)
+	})
+}
+
+// isRehearsal looks into the workspace, which must be there, and tells whether its posts are made
+// up: then neither approval nor grant is asked for.
+func (c *command) isRehearsal(ctx context.Context, opened checkedRelease) (bool, error) {
+	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+	if errors.Is(err, workspace.ErrOldLayout) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer ws.Close()
+	b, bound, err := ws.Binding(ctx)
+	if err != nil {
+		return false, err
+	}
+	if !bound {
+		return false, workspace.ErrNoWorkspace
+	}
+	rehearsal := b.Release == pipeline.RehearsalOf(opened.Name)
+	if b.Release != opened.Name && !rehearsal {
+		return false, &workspace.OtherRelease{Have: b.Release, Want: opened.Name}
+	}
+	return rehearsal, nil
+}
+
+// rereadConfig starts the OCR workers, which stop ends.
+func (c *command) rereadConfig(ctx context.Context, opened checkedRelease, pol policy.Policy, f rereadFlags) (config pipeline.Config, stop func(), err error) {
+	words, err := language.New()
+	if err != nil {
+		return config, nil, err
+	}
+	pool, err := c.startOCR(ctx, f.runFlags, words)
+	if err != nil {
+		return config, nil, err
+	}
+	return pipeline.Config{Release: opened.Release, Manifest: opened.summary, Tombstones: opened.tombstones, Policy: pol,
+		OCR: pool, Workers: f.workers, Language: words, Version: version(), Now: c.now, Stop: c.stop,
+		Rehearsal: f.rehearsal, Log: c.log}, func() { pool.Close() }, nil
+}
+
+func (c *command) planReread(ctx context.Context, opened checkedRelease, pol policy.Policy, f rereadFlags) error {
+	config, stop, err := c.rereadConfig(ctx, opened, pol, f)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	config.Workspace = ws
+	plan, err := pipeline.PlanReread(ctx, config, f.force)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.printJSON(plan)
+	}
+	fmt.Fprintf(c.stdout, "to read again: %d of %s", plan.Read, times(plan.Images, "image", "images"))
+	switch {
+	case plan.Read == 0:
+	case plan.Rate > 0:
+		fmt.Fprintf(c.stdout, ", about %v at the last rate of %.1f images a second", plan.Estimate.Round(time.Second), plan.Rate)
+	default:
+		fmt.Fprint(c.stdout, "; how long that takes is not known before a first time")
+	}
+	fmt.Fprintln(c.stdout)
+	if plan.Left > 0 {
+		fmt.Fprintf(c.stdout, "%s would leave the dataset: last seen live too long ago. Let rehydrate run look at the posts first.\n", times(plan.Left, "row", "rows"))
+	}
+	return nil
+}
+
+// fewChanges is how many changed outcomes are listed without -v.
+const fewChanges = 20
+
+// printReread prints what a re-reading changed, then the summary.
+func (c *command) printReread(r pipeline.Reread) error {
+	if c.json {
+		return c.printJSON(r)
+	}
+	fmt.Fprintf(c.stdout, "read again: %s; %s, %s gained, %s lost\n", times(r.Read, "image", "images"),
+		times(r.Changed, "text changed", "texts changed"), times(r.Gained, "word", "words"), times(r.Lost, "word", "words"))
+	if c.verbose {
+		for _, t := range r.Texts {
+			fmt.Fprintf(c.stdout, "  %s:%s%s\n", t.ID, signed(" +", t.Gained), signed(" -", t.Lost))
+		}
+	}
+	fmt.Fprintf(c.stdout, "%s\n", times(len(r.Outcomes), "entry has another outcome", "entries have another outcome"))
+	for i, o := range r.Outcomes {
+		if i == fewChanges && !c.verbose {
+			fmt.Fprintf(c.stdout, "  and %d more: -v lists them all\n", len(r.Outcomes)-i)
+			break
+		}
+		fmt.Fprintf(c.stdout, "  %s: %s -> %s\n", o.ID, describeOutcome(o.Old), describeOutcome(o.New))
+	}
+	fmt.Fprintln(c.stdout)
+	if err := c.printSummary(r.Summary); err != nil {
+		return err
+	}
+	if r.Summary.Retry > 0 {
+		fmt.Fprintln(c.stdout, "\nThis command asked nobody: rehydrate run asks Reddit and the image hosts again.")
+	}
+	return nil
+}
+
+// signed puts a sign before each word.
+func signed(sign string, words []string) string {
+	var b strings.Builder
+	for _, w := range words {
+		b.WriteString(sign + w)
+	}
+	return b.String()
+}
