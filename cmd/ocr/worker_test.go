@@ -199,7 +199,7 @@ func TestSameWordsWhateverTheWorker(t *testing.T) {
 	order := []int{0, 1, 2, 3}
 	want := read(ocr.Config{Workers: 1}, order)
 	slices.Reverse(order)
-	for _, c := range []ocr.Config{{Workers: 1}, {Workers: 3}, {Workers: 2, RecycleAfter: 1}} {
+	for _, c := range []ocr.Config{{Workers: 1}, {Workers: 4}, {Workers: 2, RecycleAfter: 1}} {
 		if diff := cmp.Diff(want, read(c, order)); diff != "" {
 			t.Errorf("%d workers, reversed (-want +got):\n%s", c.Workers, diff)
 		}
