@@ -177,6 +177,9 @@ func TestOneBadImageCostsOneImage(t *testing.T) {
 // Nine faults among 300 images: those nine fail, each with its reason, and every other
 // reading is, bit for bit, that of a run without faults on one worker.
 func TestNineFaultsAmongThreeHundred(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under the race detector; scripts/test runs it")
+	}
 	const images = 300
 	faults := map[int]struct {
 		kind int

@@ -69,8 +69,10 @@ func wired(t *testing.T, o Options, h http.HandlerFunc) *Client {
 	t.Cleanup(func() {
 		transportOf(base.api).CloseIdleConnections()
 		transportOf(base.images).CloseIdleConnections()
+		// A TLS connection that the other end no longer reads takes 5 s to say goodbye. The server
+		// would do so under its lock, where the clock of the test stands still.
+		time.Sleep(6 * time.Second)
 		_ = s.Close()
-		// A TLS connection that the other end no longer reads takes 5 s to say goodbye.
 		time.Sleep(6 * time.Second)
 	})
 	c, err := newClient(o, base.api, base.images)
