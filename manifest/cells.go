@@ -22,6 +22,7 @@ type decoder struct {
 	categories   []categoryColumns
 	vocabularies []vocabulary
 	separator    string
+	keys         bool              // see plan
 	splits       map[string]string // folded -> as first spelled
 	report       func(cell int, message, hint string)
 }
@@ -35,7 +36,7 @@ type categoryColumns struct {
 // newDecoder finds the plan's columns by name. A name that is not there is an error:
 // the header was checked when the release was opened, so the file has changed.
 func newDecoder(p *plan, vocabularies []vocabulary, columns []string) (*decoder, error) {
-	d := &decoder{vocabularies: vocabularies, separator: p.separator, splits: make(map[string]string)}
+	d := &decoder{vocabularies: vocabularies, separator: p.separator, keys: p.keys, splits: make(map[string]string)}
 	var missing string
 	place := func(name string) int {
 		i := slices.Index(columns, name)
@@ -67,8 +68,11 @@ func newDecoder(p *plan, vocabularies []vocabulary, columns []string) (*decoder,
 // nothing did.
 func (d *decoder) entry(cells []Cell) Entry {
 	e := Entry{Split: DefaultSplit, Labels: make([][]int, len(d.categories))}
+	number, numbered := d.cutNumber(cells)
 	e.ID = d.id(cells)
-	e.Image = d.image(cells)
+	if e.Image = d.image(cells); numbered {
+		e.Image = number
+	}
 	if i := d.fields[fieldSplit]; i >= 0 {
 		e.Split = d.split(i, cells[i])
 	}
@@ -124,6 +128,21 @@ func (d *decoder) id(cells []Cell) PostID {
 		d.report(i, p.Message, p.Hint)
 	}
 	return PostID(strings.Clone(string(id))) // an id that is kept should not keep its row
+}
+
+// cutNumber takes the number off an id of the form ID/N, where such ids are read.
+func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
+	i := d.fields[fieldID]
+	id, number, found := strings.Cut(strings.TrimSpace(cells[i].Text), "/")
+	if !d.keys || !found || !validWord(id, maxIDLength+len("t3_")) || number == "" || number[0] == '0' || !digits(number) {
+		return 0, false
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n > maxImage {
+		return 0, false
+	}
+	cells[i].Text = id
+	return n, true
 }
 
 // cellID reads a post id as ParsePostID does, but refuses what programs write into a

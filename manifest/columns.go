@@ -12,6 +12,7 @@ type plan struct {
 	fields     [len(fieldNames)]string // by fieldNames, "" = none
 	categories []categoryPlan          // by Schema.Categories
 	separator  string
+	keys       bool // an id may be ID/N, as outcomes.csv and the dataset name the image N of a gallery
 }
 
 // A categoryPlan is a category's column, or one column per label ("" = none).

@@ -311,6 +311,17 @@ func (o *jsonObject) objects(key string) []*jsonObject {
 	return all
 }
 
+// texts reads a list of at least one text, each with its line. What a text must look like is
+// the caller's to check.
+func (o *jsonObject) texts(key string) []jsonValue {
+	v, ok := o.take(key)
+	list, isList := v.value.([]jsonValue)
+	if ok && (!isList || len(list) == 0) {
+		o.wrong(v, key, "a list of one text or more, [ ... ]")
+	}
+	return list
+}
+
 // done reports every key that nobody took.
 func (o *jsonObject) done() {
 	for _, key := range slices.Sorted(maps.Keys(o.keys)) {

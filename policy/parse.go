@@ -74,8 +74,9 @@ type document struct {
 		EnglishThreshold *float64 `toml:"english_threshold"`
 	} `toml:"filter"`
 	Dedupe struct {
-		HashRadius     *int `toml:"hash_radius"`
-		WordDifference *int `toml:"word_difference"`
+		HashRadius     *int  `toml:"hash_radius"`
+		WordDifference *int  `toml:"word_difference"`
+		Guard          *bool `toml:"guard"`
 	} `toml:"dedupe"`
 }
 
@@ -218,6 +219,7 @@ func (d *document) policy() (Policy, []badValue) {
 	set(&p.Filter.EnglishThreshold, d.Filter.EnglishThreshold)
 	set(&p.Dedupe.HashRadius, d.Dedupe.HashRadius)
 	set(&p.Dedupe.WordDifference, d.Dedupe.WordDifference)
+	set(&p.Dedupe.Guard, d.Dedupe.Guard)
 	return p, append(bad, p.check()...)
 }
 

@@ -106,6 +106,8 @@ type Filter struct {
 type Dedupe struct {
 	HashRadius     int // most bits that differ between hashes of one image
 	WordDifference int // texts that differ in fewer words than this are the same
+	// Guard wants texts that also changed by less than half.
+	Guard bool
 }
 
 //go:embed default.toml
@@ -189,6 +191,9 @@ func (p Policy) Digest() string {
 	fmt.Fprintln(&b, "text", p.Text.MaskNames)
 	fmt.Fprintln(&b, "filter", p.Filter.Mode, number(p.Filter.EnglishThreshold))
 	fmt.Fprintln(&b, "dedupe", p.Dedupe.HashRadius, p.Dedupe.WordDifference)
+	if p.Dedupe.Guard { // only then, so that releases from before it keep their digests
+		fmt.Fprintln(&b, "dedupe guard")
+	}
 	sum := sha256.Sum256([]byte(b.String()))
 	return hex.EncodeToString(sum[:])
 }

@@ -228,6 +228,7 @@ func TestDigest(t *testing.T) {
 		"[[images.host]]\nname='i.redd.it'", "[[images.host]]\nname='i.redd.it'\nconcurrency=2", "[[images.host]]\nname='i.redd.it'\nrequests_per_second=2",
 		"[access]\ngrant='required'", "[reddit]\nreadmit='moderator'", "[images]\nsuspect_after=5", "[images]\nsuspect_after=0",
 		"[text]\nmask_names=false", "[filter]\nmode='flag'", "[filter]\nenglish_threshold=0.5", "[dedupe]\nhash_radius=7", "[dedupe]\nword_difference=2",
+		"[dedupe]\nguard=true",
 	} {
 		d := parse(s).Digest()
 		if other, ok := seen[d]; ok {

@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
+
+	"rehydrate/manifest"
+)
+
+const testLift = `{
+  "v": 1,
+  "type": "rehydrate-lift",
+  "release": {"name": "Test", "digest": "` + testDigest + `"},
+  "ids": ["abc123", "zz9"],
+  "why": "the author asked for both posts to come back",
+  "asserted": "2026-06-09T12:00:00Z"
+}
+`
+
+func TestOpenLift(t *testing.T) {
+	key, other := testKey(t, "a"), testKey(t, "other")
+	release := GrantedRelease{Name: "Test", Digest: testDigest}
+	good := signedFile(t, "lift.json", testLift, key, LiftNamespace)
+	got, signer, fault := OpenLift(good, pinned(t, key), release, testNow)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	want := Lift{Release: release, IDs: []manifest.PostID{"abc123", "zz9"}, Why: "the author asked for both posts to come back",
+		Asserted: time.Date(2026, 6, 9, 12, 0, 0, 0, time.UTC)}
+	if diff := cmp.Diff(want, got); diff != "" || signer.Fingerprint != ssh.FingerprintSHA256(key.PublicKey()) {
+		t.Errorf("signed by %s (-want +got):\n%s", signer.Fingerprint, diff)
+	}
+
+	edit := func(old, new string) SignedFile {
+		return signedFile(t, "lift.json", strings.Replace(testLift, old, new, 1), key, LiftNamespace)
+	}
+	unsigned := good
+	unsigned.Signature = nil
+	tampered := good
+	tampered.Body = []byte(strings.Replace(testLift, "zz9", "zz8", 1))
+	for _, c := range []struct {
+		name    string
+		file    SignedFile
+		signers []Signer
+		want    manifest.Reason
+	}{
+		{"no signer", good, nil, GrantNoSigner},
+		{"unsigned", unsigned, pinned(t, key), GrantUnsigned},
+		{"tampered", tampered, pinned(t, key), GrantBadSignature},
+		{"somebody else's", good, pinned(t, other), GrantUnknownSigner},
+		{"signed as a grant", signedFile(t, "lift.json", testLift, key, GrantNamespace), pinned(t, key), GrantWrongNamespace},
+		{"a grant", signedFile(t, "lift.json", testGrant, key, LiftNamespace), pinned(t, key), GrantMalformed},
+		{"no ids", edit(`["abc123", "zz9"]`, `[]`), pinned(t, key), GrantMalformed},
+		{"one id", edit(`["abc123", "zz9"]`, `"abc123"`), pinned(t, key), GrantMalformed},
+		{"an id twice", edit(`"zz9"`, `"abc123"`), pinned(t, key), GrantMalformed},
+		{"an id as t3_", edit(`"zz9"`, `"t3_zz9"`), pinned(t, key), GrantMalformed},
+		{"a number for an id", edit(`"zz9"`, `9`), pinned(t, key), GrantMalformed},
+		{"no why", edit(`"the author asked for both posts to come back"`, `""`), pinned(t, key), GrantMalformed},
+		{"an unknown key", edit(`"why"`, `"all": true, "why"`), pinned(t, key), GrantMalformed},
+		{"another release", edit(`"Test"`, `"Tests"`), pinned(t, key), GrantWrongRelease},
+		{"another digest", edit(testDigest, strings.Repeat("0", 64)), pinned(t, key), GrantWrongRelease},
+		{"from the future", edit("2026-06-09", "2026-06-11"), pinned(t, key), LiftWrongTime},
+	} {
+		l, _, fault := OpenLift(c.file, c.signers, release, testNow)
+		if fault == nil || fault.Reason != c.want {
+			t.Errorf("%s: %v (%v), want %s", c.name, l, fault, c.want)
+		}
+	}
+}
+
+func FuzzParseLift(f *testing.F) {
+	f.Add([]byte(testLift))
+	f.Add([]byte(`{"v":1,"ids":[[[[1]]]]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l, err := ParseLift(b, "lift.json")
+		if err != nil {
+			return
+		}
+		for _, id := range l.IDs {
+			if parsed, err := manifest.ParsePostID(string(id)); err != nil || parsed != id {
+				t.Errorf("read the id %q", id)
+			}
+		}
+		if len(l.IDs) == 0 || l.Why == "" || l.Asserted.IsZero() {
+			t.Errorf("read %+v", l)
+		}
+	})
+}
