@@ -1,0 +1,315 @@
+package labels
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"rehydrate/manifest"
+)
+
+// An Annotator is what one annotator said of each entry. Labels are as in manifest.Entry, by the
+// categories of the schema: nil is no answer.
+type Annotator struct {
+	Labels map[manifest.Key][][]int
+}
+
+// Agreement says how far annotators agree. It names none of them: they are A, B, C... in the order
+// in which they were given. Its JSON form is stable (docs/labels.md).
+type Agreement struct {
+	Annotators []string            `json:"annotators"`
+	Pairs      []AnnotatorPair     `json:"pairs"` // those with entries in common
+	Categories []CategoryAgreement `json:"categories"`
+}
+
+// An AnnotatorPair is two annotators and what they have in common. Over more than two annotators
+// every number of an Agreement is the mean over the pairs for which it is defined.
+type AnnotatorPair struct {
+	A     string `json:"a"`
+	B     string `json:"b"`
+	Both  int    `json:"both"` // entries that both annotated
+	OnlyA int    `json:"only_a"`
+	OnlyB int    `json:"only_b"`
+}
+
+// CategoryAgreement is the agreement in one category.
+type CategoryAgreement struct {
+	Name  string                `json:"name"`
+	Title string                `json:"title"`
+	Kind  manifest.CategoryKind `json:"kind"`
+	// Entries is how many answers were compared: over the pairs, the entries that both gave an
+	// answer for. Unanswered counts the entries of both that lack an answer of one.
+	Entries    int `json:"entries"`
+	Unanswered int `json:"unanswered"`
+	// Kappa is Cohen's; of a multi-label category the mean over its labels but None.
+	Kappa Kappa `json:"kappa"`
+	// Observed is the part of equal answers, of a category that takes one label.
+	Observed *float64 `json:"observed,omitempty"`
+	// Jaccard is the mean over the entries of the size of the intersection over that of the
+	// union of the two label sets, of a multi-label category. None stands for the empty set, and
+	// two empty sets count 1.
+	Jaccard *float64         `json:"jaccard,omitempty"`
+	Labels  []LabelAgreement `json:"labels,omitempty"` // of a multi-label category, without None
+}
+
+// LabelAgreement is the agreement on whether a label is given.
+type LabelAgreement struct {
+	Code  string `json:"code"`
+	Name  string `json:"name"`
+	Kappa Kappa  `json:"kappa"`
+}
+
+// A Kappa is Cohen's kappa, or why there is none.
+type Kappa struct {
+	Value     *float64 `json:"value"`               // nil when it is undefined
+	Undefined string   `json:"undefined,omitempty"` // "no entries", "no variation"
+	// Strength is the word of Landis and Koch (1977) for the value, rounded to two digits.
+	Strength string `json:"strength,omitempty"`
+}
+
+// strength gives the word for a kappa.
+func strength(kappa float64) string {
+	switch k := math.Round(100*kappa) / 100; {
+	case k < 0:
+		return "poor"
+	case k <= 0.20:
+		return "slight"
+	case k <= 0.40:
+		return "fair"
+	case k <= 0.60:
+		return "moderate"
+	case k <= 0.80:
+		return "substantial"
+	}
+	return "almost perfect"
+}
+
+func kappaOf(value float64) Kappa { return Kappa{Value: &value, Strength: strength(value)} }
+
+// cohen computes Cohen's kappa (Cohen 1960) of a square table: counts[i][j] entries were called i
+// by one annotator and j by the other. It is undefined where both gave every entry the same one
+// label: nothing is left that could have been agreed upon by chance or not.
+func cohen(counts [][]int) Kappa {
+	n, same := 0, 0
+	rows, columns := make([]int, len(counts)), make([]int, len(counts))
+	for i, row := range counts {
+		same += row[i]
+		for j, x := range row {
+			n += x
+			rows[i] += x
+			columns[j] += x
+		}
+	}
+	if n == 0 {
+		return Kappa{Undefined: "no entries"}
+	}
+	chance := 0.0
+	for i := range rows {
+		if rows[i] == n && columns[i] == n {
+			return Kappa{Undefined: "no variation"}
+		}
+		chance += float64(rows[i]) / float64(n) * float64(columns[i]) / float64(n)
+	}
+	return kappaOf((float64(same)/float64(n) - chance) / (1 - chance))
+}
+
+// mean is the mean of those kappas that are defined.
+func mean(kappas []Kappa) Kappa {
+	var values []float64
+	for _, k := range kappas {
+		if k.Value != nil {
+			values = append(values, *k.Value)
+		}
+	}
+	if len(values) == 0 {
+		if len(kappas) == 0 {
+			return Kappa{Undefined: "no entries"}
+		}
+		return Kappa{Undefined: kappas[0].Undefined}
+	}
+	return kappaOf(average(values))
+}
+
+func average(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// letters names annotator i: A to Z, then A2, B2...
+func letters(i int) string {
+	name := string(rune('A' + i%26))
+	if i >= 26 {
+		name += fmt.Sprint(i/26 + 1)
+	}
+	return name
+}
+
+// Agree compares annotators, every two of them. It fails when no two have an entry in common.
+func Agree(schema manifest.Schema, annotators []Annotator) (Agreement, error) {
+	if len(annotators) < 2 {
+		return Agreement{}, fmt.Errorf("agreement: %d annotators, and it takes two", len(annotators))
+	}
+	var out Agreement
+	var both [][2]*Annotator
+	var keys [][]manifest.Key
+	for i := range annotators {
+		out.Annotators = append(out.Annotators, letters(i))
+		for j := range i {
+			a, b := &annotators[j], &annotators[i]
+			common := inBoth(a, b)
+			if len(common) == 0 {
+				continue
+			}
+			out.Pairs = append(out.Pairs, AnnotatorPair{letters(j), letters(i), len(common), len(a.Labels) - len(common), len(b.Labels) - len(common)})
+			both, keys = append(both, [2]*Annotator{a, b}), append(keys, common)
+		}
+	}
+	if len(out.Pairs) == 0 {
+		return Agreement{}, fmt.Errorf("agreement: no two annotators have an entry in common")
+	}
+	for c, category := range schema.Categories {
+		ca := CategoryAgreement{Name: category.Name, Title: category.Title, Kind: category.Kind}
+		var pairs []pairAgreement
+		for p := range both {
+			pa := comparePair(category, c, both[p], keys[p])
+			ca.Entries += pa.entries
+			ca.Unanswered += len(keys[p]) - pa.entries
+			pairs = append(pairs, pa)
+		}
+		ca.average(category, pairs)
+		out.Categories = append(out.Categories, ca)
+	}
+	return out, nil
+}
+
+func inBoth(a, b *Annotator) []manifest.Key {
+	var keys []manifest.Key
+	for k := range a.Labels {
+		if _, ok := b.Labels[k]; ok {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(x, y manifest.Key) int {
+		return cmp.Or(cmp.Compare(x.ID, y.ID), cmp.Compare(x.Image, y.Image)) // sums of floats depend on the order
+	})
+	return keys
+}
+
+// pairAgreement is what two annotators agree on in one category.
+type pairAgreement struct {
+	entries  int
+	kappa    Kappa   // of a category that takes one label
+	byLabel  []Kappa // of a multi-label one, by label; None has a zero Kappa
+	observed float64
+	jaccard  float64
+}
+
+func comparePair(category manifest.Category, c int, pair [2]*Annotator, keys []manifest.Key) pairAgreement {
+	var out pairAgreement
+	n := len(category.Labels)
+	table := square(n)          // [label of one][label of the other]
+	given := make([][][]int, n) // by label: [given by one][given by the other]
+	for l := range given {
+		given[l] = square(2)
+	}
+	same, jaccard := 0, 0.0
+	for _, key := range keys {
+		a, b := pair[0].Labels[key][c], pair[1].Labels[key][c]
+		if category.Kind != manifest.Multi {
+			if len(a) != 1 || len(b) != 1 {
+				continue
+			}
+			table[a[0]][b[0]]++
+			if a[0] == b[0] {
+				same++
+			}
+			out.entries++
+			continue
+		}
+		if a == nil || b == nil {
+			continue
+		}
+		out.entries++
+		union, shared := 0, 0
+		for l := range n {
+			inA, inB := number(slices.Contains(a, l)), number(slices.Contains(b, l))
+			given[l][inA][inB]++
+			if !category.Labels[l].Exclusive {
+				union += inA | inB
+				shared += inA & inB
+			}
+		}
+		if union == 0 {
+			union, shared = 1, 1
+		}
+		jaccard += float64(shared) / float64(union)
+	}
+	out.kappa = cohen(table)
+	for l := range given {
+		out.byLabel = append(out.byLabel, cohen(given[l]))
+	}
+	if out.entries > 0 {
+		out.observed, out.jaccard = float64(same)/float64(out.entries), jaccard/float64(out.entries)
+	}
+	return out
+}
+
+func square(n int) [][]int {
+	table := make([][]int, n)
+	for i := range table {
+		table[i] = make([]int, n)
+	}
+	return table
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// average fills in the means over the pairs.
+func (ca *CategoryAgreement) average(category manifest.Category, pairs []pairAgreement) {
+	over := func(value func(pairAgreement) float64) *float64 {
+		var values []float64
+		for _, p := range pairs {
+			if p.entries > 0 {
+				values = append(values, value(p))
+			}
+		}
+		if len(values) == 0 {
+			return nil
+		}
+		m := average(values)
+		return &m
+	}
+	if category.Kind != manifest.Multi {
+		ca.Observed = over(func(p pairAgreement) float64 { return p.observed })
+		var kappas []Kappa
+		for _, p := range pairs {
+			kappas = append(kappas, p.kappa)
+		}
+		ca.Kappa = mean(kappas)
+		return
+	}
+	ca.Jaccard = over(func(p pairAgreement) float64 { return p.jaccard })
+	var all []Kappa
+	for l, label := range category.Labels {
+		if label.Exclusive {
+			continue
+		}
+		var kappas []Kappa
+		for _, p := range pairs {
+			kappas = append(kappas, p.byLabel[l])
+		}
+		k := mean(kappas)
+		all = append(all, k)
+		ca.Labels = append(ca.Labels, LabelAgreement{Code: label.Code, Name: label.Name, Kappa: k})
+	}
+	ca.Kappa = mean(all)
+}

@@ -1,0 +1,142 @@
+package labels
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// tableOf counts two lists of calls.
+func tableOf(n int, a, b []int) [][]int {
+	table := square(n)
+	for i := range a {
+		table[a[i]][b[i]]++
+	}
+	return table
+}
+
+func TestCohen(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		table [][]int
+		want  float64
+	}{
+		// scikit-learn, cohen_kappa_score, Examples: negative, positive, neutral are 0, 1, 2.
+		{"scikit-learn's example", tableOf(3, []int{0, 1, 0, 2, 1}, []int{0, 1, 0, 2, 0}), 0.6875},
+		// By hand: 4 of 6 agree, expected (2*3 + 1*0 + 3*3)/36 = 15/36, so (24-15)/(36-15).
+		{"six calls by hand", tableOf(3, []int{2, 0, 2, 2, 0, 1}, []int{0, 0, 2, 2, 0, 2}), 9. / 21},
+		// By hand: .29 observed; rows .50 .30 .20, columns .40 .30 .30, so .35 expected.
+		{"a hundred calls by hand", [][]int{{25, 13, 12}, {12, 2, 16}, {3, 15, 2}}, (.29 - .35) / (1 - .35)},
+		{"all the same", [][]int{{3, 0}, {0, 2}}, 1},
+		{"never the same", [][]int{{0, 1}, {1, 0}}, -1},
+		{"by chance alone", [][]int{{1, 1}, {1, 1}}, 0},
+		{"one says only one thing", [][]int{{3, 2}, {0, 0}}, 0},
+		{"one thing against another", [][]int{{0, 5}, {0, 0}}, 0},
+	} {
+		got := cohen(c.table)
+		if got.Value == nil || !near(*got.Value, c.want) {
+			t.Errorf("%s: kappa %v, want %v", c.name, got, c.want)
+		}
+	}
+	for name, table := range map[string][][]int{"no variation": {{5, 0}, {0, 0}}, "no entries": {{0, 0}, {0, 0}}} {
+		if got := cohen(table); got.Value != nil || got.Undefined != name {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestStrength has the values and words of the paper's Tables 1, 6 and 7.
+func TestStrength(t *testing.T) {
+	for kappa, want := range map[float64]string{0.65: "substantial", 0.88: "almost perfect", 0.58: "moderate", 0.56: "moderate",
+		0.63: "substantial", 0.61: "substantial", 0.57: "moderate", 0.52: "moderate", 0.71: "substantial", 0.62: "substantial",
+		0.59: "moderate", 0.604: "moderate", 0.605: "substantial", -0.01: "poor", 0: "slight", 0.2: "slight", 0.3: "fair", 1: "almost perfect"} {
+		if got := strength(kappa); got != want {
+			t.Errorf("strength(%v) = %s, want %s", kappa, got, want)
+		}
+	}
+}
+
+// annotator makes an annotator of entries "0", "1"...; one row is the labels by category.
+func annotator(rows ...[][]int) Annotator {
+	a := Annotator{Labels: make(map[manifest.Key][][]int)}
+	for i, row := range rows {
+		if row != nil {
+			a.Labels[manifest.Key{ID: manifest.PostID(fmt.Sprint(i))}] = row
+		}
+	}
+	return a
+}
+
+// TestAgreeMulti checks a multi-label category against scikit-learn's jaccard_score, whose example
+// has y_true [[0,1,1],[1,1,0]] and y_pred [[1,1,1],[1,0,0]], average='samples' 0.5833...
+func TestAgreeMulti(t *testing.T) {
+	schema := manifest.Schema{Categories: []manifest.Category{{Name: "c", Kind: manifest.Multi,
+		Labels: []manifest.Label{{Code: "0"}, {Code: "1"}, {Code: "2"}, {Code: "N", Exclusive: true}}}}}
+	a := annotator([][]int{{1, 2}}, [][]int{{0, 1}})
+	b := annotator([][]int{{0, 1, 2}}, [][]int{{0}})
+	got, err := Agree(schema, []Annotator{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := got.Categories[0]
+	if c.Jaccard == nil || !near(*c.Jaccard, (2./3+1./2)/2) || c.Observed != nil || c.Entries != 2 {
+		t.Errorf("%+v", c)
+	}
+	// Label 0 was given once by A and always by B, 1 always by A and once by B; of 2 both agree
+	// with variation. None is no label of the mean.
+	want := []Kappa{kappaOf(0), kappaOf(0), kappaOf(1)}
+	for i, l := range c.Labels {
+		if diff := cmp.Diff(want[i], l.Kappa); diff != "" {
+			t.Errorf("label %s (-want +got)\n%s", l.Code, diff)
+		}
+	}
+	if len(c.Labels) != 3 || !near(*c.Kappa.Value, 1./3) {
+		t.Errorf("labels %+v, mean %+v", c.Labels, c.Kappa)
+	}
+
+	// None and no label are the same; a label that nobody gives has no kappa and is not in the mean.
+	a = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{}}, [][]int{nil}, nil, [][]int{{0}})
+	b = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{3}}, [][]int{{0}}, [][]int{{0}}, nil)
+	if got, err = Agree(schema, []Annotator{a, b}); err != nil {
+		t.Fatal(err)
+	}
+	c = got.Categories[0]
+	if !near(*c.Jaccard, 1) || c.Entries != 3 || c.Unanswered != 1 || c.Labels[1].Kappa.Undefined != "no variation" || !near(*c.Kappa.Value, 1) {
+		t.Errorf("%+v", c)
+	}
+	if diff := cmp.Diff([]AnnotatorPair{{"A", "B", 4, 1, 1}}, got.Pairs); diff != "" {
+		t.Errorf("pairs (-want +got)\n%s", diff)
+	}
+}
+
+// TestAgreeThree: three annotators are compared pair by pair, and a pair without common entries is
+// no pair.
+func TestAgreeThree(t *testing.T) {
+	schema := manifest.Schema{Categories: []manifest.Category{{Name: "c", Kind: manifest.Single, Labels: []manifest.Label{{Code: "0"}, {Code: "1"}}}}}
+	calls := func(labels ...int) Annotator {
+		var rows [][][]int
+		for _, l := range labels {
+			rows = append(rows, map[bool][][]int{true: {{max(l, 0)}}, false: nil}[l >= 0])
+		}
+		return annotator(rows...)
+	}
+	all := []Annotator{calls(0, 0, 1, 1), calls(0, 0, 1, 0), calls(0, 1, 0, 1), calls(-1, -1, -1, -1, 1)}
+	got, err := Agree(schema, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// AB: 3 of 4, expected 1/2, so 1/2. AC: 2 of 4 and 1/2, so 0. BC: 1 of 4, expected 1/2, so -1/2.
+	c := got.Categories[0]
+	if len(got.Pairs) != 3 || c.Entries != 12 || !near(*c.Kappa.Value, 0) || !near(*c.Observed, (3.+2+1)/12) {
+		t.Errorf("%+v\n%+v", got.Pairs, c)
+	}
+	if _, err := Agree(schema, []Annotator{all[0], all[3]}); err == nil {
+		t.Error("two annotators without a common entry were compared")
+	}
+	if _, err := Agree(schema, all[:1]); err == nil {
+		t.Error("one annotator was compared")
+	}
+}

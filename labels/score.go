@@ -1,0 +1,409 @@
+package labels
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"rehydrate/manifest"
+)
+
+// A Task is a manifest.Task that was found in a schema: what the labels of its category count as.
+type Task struct {
+	Category string
+	Kind     manifest.CategoryKind
+	Classes  []Class // in the order of the schema; for an ordinal category from lowest to highest
+	By       string  // see manifest.Task
+
+	place   int   // of the category in the schema
+	classOf []int // label -> class, -1 for one that is left out
+}
+
+// A Class is a label, or several that count as one.
+type Class struct {
+	Code string // of several: joined by +
+	Name string // of several: joined by /
+}
+
+// NewTask finds a task's labels in the schema. Exclusive labels (None) of a multi-label category
+// are left out: no label predicted is what they say. It fails on codes that are not there, and on
+// labels to be merged that do not stand side by side in an ordinal category.
+func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
+	place := slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == t.Category })
+	if place < 0 {
+		return Task{}, fmt.Errorf("there is no category %q", t.Category)
+	}
+	category := schema.Categories[place]
+	out := Task{Category: t.Category, Kind: category.Kind, By: t.By, place: place, classOf: make([]int, len(category.Labels))}
+	group := make([]int, len(category.Labels)) // 0: by itself, n: with the others of t.Merge[n-1], -1: left out
+	mark := func(code string, as int) error {
+		i := slices.IndexFunc(category.Labels, func(l manifest.Label) bool { return l.Code == code })
+		switch {
+		case i < 0:
+			return fmt.Errorf("category %s has no label %q", t.Category, code)
+		case group[i] != 0:
+			return fmt.Errorf("label %s of category %s is merged or left out twice", code, t.Category)
+		}
+		group[i] = as
+		return nil
+	}
+	for _, code := range t.LeaveOut {
+		if err := mark(code, -1); err != nil {
+			return Task{}, err
+		}
+	}
+	for n, codes := range t.Merge {
+		for _, code := range codes {
+			if err := mark(code, n+1); err != nil {
+				return Task{}, err
+			}
+		}
+	}
+	last := make([]int, len(t.Merge)) // class of each group, once it has one
+	for i, l := range category.Labels {
+		g := group[i]
+		switch {
+		case g < 0 || l.Exclusive && category.Kind == manifest.Multi:
+			out.classOf[i] = -1
+			continue
+		case g > 0 && last[g-1] > 0:
+			c := last[g-1] - 1
+			if category.Kind == manifest.Ordinal && c != len(out.Classes)-1 {
+				return Task{}, fmt.Errorf("labels %s of category %s do not stand side by side on its scale", strings.Join(t.Merge[g-1], "+"), t.Category)
+			}
+			out.Classes[c].Code += "+" + l.Code
+			out.Classes[c].Name += "/" + l.Name
+			out.classOf[i] = c
+			continue
+		}
+		out.classOf[i] = len(out.Classes)
+		out.Classes = append(out.Classes, Class{l.Code, l.Name})
+		if g > 0 {
+			last[g-1] = len(out.Classes)
+		}
+	}
+	if len(out.Classes) < 2 && category.Kind != manifest.Multi || len(out.Classes) == 0 {
+		return Task{}, fmt.Errorf("category %s has %d labels left to tell apart", t.Category, len(out.Classes))
+	}
+	return out, nil
+}
+
+// classes gives an entry's classes, each once; nil for no answer.
+func (t Task) classes(labels [][]int) []int {
+	if labels == nil || labels[t.place] == nil {
+		return nil
+	}
+	out := []int{}
+	for _, l := range labels[t.place] {
+		if c := t.classOf[l]; c >= 0 && !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Predictions are one file's answers, under the schema of the gold labels: nil is no answer.
+type Predictions struct {
+	File   string
+	Labels map[manifest.Key][][]int
+}
+
+// Scores are what predictions are worth. Their JSON form is stable (docs/labels.md); scores are
+// parts of 1.
+type Scores struct {
+	Entries int         `json:"entries"` // with gold labels
+	Files   []FileScore `json:"files"`
+	Tasks   []TaskScore `json:"tasks"` // those that at least one file answers
+}
+
+// A FileScore says how a file's ids fit the gold labels. No list is longer than maxListed.
+type FileScore struct {
+	File      string   `json:"file"`
+	Predicted int      `json:"predicted"` // entries of the file that are scored
+	Missing   int      `json:"missing"`   // gold entries that the file lacks: not scored
+	MissingOf []string `json:"missing_ids,omitempty"`
+	Elsewhere int      `json:"other_splits"` // ids of the release that are not in the split scored
+	Unknown   int      `json:"unknown"`      // ids that the release does not have
+	UnknownOf []string `json:"unknown_ids,omitempty"`
+}
+
+const maxListed = 20
+
+// A Spread is a number over several files: the mean, and the sample standard deviation (n-1), nil
+// for a single file.
+type Spread struct {
+	Mean float64   `json:"mean"`
+	SD   *float64  `json:"sd"`
+	Each []float64 `json:"each"` // by the files that answer the task
+}
+
+func spread(each []float64) Spread {
+	if len(each) == 1 {
+		return Spread{Mean: each[0], Each: each}
+	}
+	m, sd := stat.MeanStdDev(each, nil)
+	return Spread{Mean: m, SD: &sd, Each: each}
+}
+
+// A TaskScore is the score of one task.
+type TaskScore struct {
+	Category   string       `json:"category"`
+	Files      []string     `json:"files"`     // that have answers
+	Scored     []int        `json:"scored"`    // entries that were scored, by Files
+	NoAnswer   []int        `json:"no_answer"` // entries of the file without an answer for this task: not scored
+	MacroF1    Spread       `json:"macro_f1"`
+	WeightedF1 Spread       `json:"weighted_f1"` // weighted by the number of gold labels
+	Labels     []LabelScore `json:"labels"`
+	// Bias tells where predictions of an ordinal category are too high or too low.
+	Bias *Bias `json:"bias,omitempty"`
+}
+
+// A LabelScore is the F1 of a label: 0 where it is neither given nor predicted anywhere.
+type LabelScore struct {
+	Code    string `json:"code"`
+	Name    string `json:"name"`
+	Support int    `json:"support"` // gold entries with the label, among those scored of the first file
+	F1      Spread `json:"f1"`
+	Over    Spread `json:"over"`  // predicted and not given
+	Under   Spread `json:"under"` // given and not predicted
+}
+
+// A Bias counts the entries of an ordinal task whose prediction is higher or lower on the scale
+// than the gold label, summed over the files.
+type Bias struct {
+	ByTrue  []BiasRow `json:"by_true"`            // by gold label: FigSIM, Figure 4
+	ByLabel []BiasBy  `json:"by_label,omitempty"` // by the labels of another category: FigSIM, Table 12
+}
+
+// A BiasRow counts the entries of one kind.
+type BiasRow struct {
+	Code    string `json:"code"`
+	Name    string `json:"name"`
+	Over    int    `json:"over"`
+	Under   int    `json:"under"`
+	Correct int    `json:"correct"`
+}
+
+// Wrong is how many were predicted too high or too low.
+func (b BiasRow) Wrong() int { return b.Over + b.Under }
+
+// A BiasBy sets entries without a label beside those with it.
+type BiasBy struct {
+	Code    string  `json:"code"`
+	Name    string  `json:"name"`
+	Absent  BiasRow `json:"absent"`
+	Present BiasRow `json:"present"`
+}
+
+// Score scores predictions against the entries of gold. others are the ids of the release that
+// are not to be scored. A gold entry that a file lacks is not scored, as the paper does with what
+// a model refused to answer, but counted.
+func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others map[manifest.Key]bool, files []Predictions) (Scores, error) {
+	if len(gold) == 0 {
+		return Scores{}, fmt.Errorf("score: no entry has gold labels")
+	}
+	out := Scores{Entries: len(gold)}
+	known := make(map[manifest.Key]bool, len(gold))
+	for _, e := range gold {
+		known[e.Key] = true
+	}
+	for _, f := range files {
+		out.Files = append(out.Files, matchIDs(gold, known, others, f))
+	}
+	for _, t := range tasks {
+		if ts, answered := t.score(schema, gold, files); answered {
+			out.Tasks = append(out.Tasks, ts)
+		}
+	}
+	if len(out.Tasks) == 0 {
+		first := FileScore{}
+		if len(out.Files) > 0 {
+			first = out.Files[0]
+		}
+		return out, fmt.Errorf("score: no file has an answer to a task for an entry with gold labels (of the first file's ids %d are such entries, %d are of other splits and %d are unknown)",
+			first.Predicted, first.Elsewhere, first.Unknown)
+	}
+	return out, nil
+}
+
+func matchIDs(gold []manifest.Entry, known, others map[manifest.Key]bool, f Predictions) FileScore {
+	fs := FileScore{File: f.File}
+	for _, e := range gold {
+		if _, ok := f.Labels[e.Key]; ok {
+			fs.Predicted++
+			continue
+		}
+		fs.Missing++
+		if len(fs.MissingOf) < maxListed {
+			fs.MissingOf = append(fs.MissingOf, name(e.Key))
+		}
+	}
+	var unknown []string
+	for key := range f.Labels {
+		switch {
+		case known[key]:
+		case others[key]:
+			fs.Elsewhere++
+		default:
+			fs.Unknown++
+			unknown = append(unknown, name(key))
+		}
+	}
+	slices.Sort(unknown)
+	fs.UnknownOf = unknown[:min(len(unknown), maxListed)]
+	return fs
+}
+
+// name gives a key as the dataset's tables have it.
+func name(k manifest.Key) string {
+	if k.Image == 0 {
+		return string(k.ID)
+	}
+	return fmt.Sprintf("%s/%d", k.ID, k.Image)
+}
+
+// A tallied is one file's counts for one task.
+type tallied struct {
+	scored, noAnswer int
+	hit, over, under []int // by class
+}
+
+func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
+	n := len(t.Classes)
+	out := tallied{hit: make([]int, n), over: make([]int, n), under: make([]int, n)}
+	for _, e := range gold {
+		given := t.classes(e.Labels)
+		if given == nil || t.Kind != manifest.Multi && len(given) == 0 {
+			continue // without a gold label, or with one that is left out
+		}
+		labels, ok := f.Labels[e.Key]
+		if !ok {
+			continue
+		}
+		predicted := t.classes(labels)
+		if predicted == nil {
+			out.noAnswer++
+			continue
+		}
+		out.scored++
+		for c := range n {
+			switch g, p := slices.Contains(given, c), slices.Contains(predicted, c); {
+			case g && p:
+				out.hit[c]++
+			case p:
+				out.over[c]++
+			case g:
+				out.under[c]++
+			}
+		}
+	}
+	return out
+}
+
+// f1 is the F1 of a class: 0 where there is nothing to count, as scikit-learn has it.
+func (x tallied) f1(c int) float64 {
+	if sum := 2*x.hit[c] + x.over[c] + x.under[c]; sum > 0 {
+		return float64(2*x.hit[c]) / float64(sum)
+	}
+	return 0
+}
+
+// averages gives the macro and the weighted F1.
+func (x tallied) averages() (macro, weighted float64) {
+	support := 0
+	for c := range x.hit {
+		macro += x.f1(c)
+		n := x.hit[c] + x.under[c]
+		weighted += x.f1(c) * float64(n)
+		support += n
+	}
+	if support > 0 {
+		weighted /= float64(support)
+	}
+	return macro / float64(len(x.hit)), weighted
+}
+
+func (t Task) score(schema manifest.Schema, gold []manifest.Entry, files []Predictions) (TaskScore, bool) {
+	ts := TaskScore{Category: t.Category, Labels: make([]LabelScore, len(t.Classes))}
+	var tallies []tallied
+	var macro, weighted []float64
+	for _, f := range files {
+		x := t.tally(gold, f)
+		if x.scored == 0 {
+			continue
+		}
+		m, w := x.averages()
+		macro, weighted, tallies = append(macro, m), append(weighted, w), append(tallies, x)
+		ts.Files, ts.Scored, ts.NoAnswer = append(ts.Files, f.File), append(ts.Scored, x.scored), append(ts.NoAnswer, x.noAnswer)
+	}
+	if len(tallies) == 0 {
+		return ts, false
+	}
+	ts.MacroF1, ts.WeightedF1 = spread(macro), spread(weighted)
+	for c, class := range t.Classes {
+		var f1, over, under []float64
+		for _, x := range tallies {
+			f1, over, under = append(f1, x.f1(c)), append(over, float64(x.over[c])), append(under, float64(x.under[c]))
+		}
+		ts.Labels[c] = LabelScore{class.Code, class.Name, tallies[0].hit[c] + tallies[0].under[c], spread(f1), spread(over), spread(under)}
+	}
+	if t.Kind == manifest.Ordinal {
+		ts.Bias = t.bias(schema, gold, files)
+	}
+	return ts, true
+}
+
+// bias counts, over all files, on which side of the gold label predictions fall.
+func (t Task) bias(schema manifest.Schema, gold []manifest.Entry, files []Predictions) *Bias {
+	b := &Bias{}
+	for _, c := range t.Classes {
+		b.ByTrue = append(b.ByTrue, BiasRow{Code: c.Code, Name: c.Name})
+	}
+	by := slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == t.By })
+	if by >= 0 {
+		for _, l := range schema.Categories[by].Labels {
+			if !l.Exclusive {
+				b.ByLabel = append(b.ByLabel, BiasBy{Code: l.Code, Name: l.Name,
+					Absent: BiasRow{Code: l.Code, Name: l.Name}, Present: BiasRow{Code: l.Code, Name: l.Name}})
+			}
+		}
+	}
+	for _, f := range files {
+		for _, e := range gold {
+			given, predicted := t.classes(e.Labels), t.classes(f.Labels[e.Key])
+			if len(given) == 0 || len(predicted) == 0 {
+				continue
+			}
+			b.ByTrue[given[0]].count(given[0], predicted[0])
+			at := 0
+			if by < 0 || e.Labels[by] == nil {
+				continue
+			}
+			for l, label := range schema.Categories[by].Labels {
+				if label.Exclusive {
+					continue
+				}
+				row := &b.ByLabel[at].Absent
+				if slices.Contains(e.Labels[by], l) {
+					row = &b.ByLabel[at].Present
+				}
+				row.count(given[0], predicted[0])
+				at++
+			}
+		}
+	}
+	return b
+}
+
+func (b *BiasRow) count(given, predicted int) {
+	switch {
+	case predicted > given:
+		b.Over++
+	case predicted < given:
+		b.Under++
+	default:
+		b.Correct++
+	}
+}

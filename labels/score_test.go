@@ -1,0 +1,206 @@
+package labels
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// column makes a schema of one category, with gold entries and predictions as lists of labels.
+func oneCategory(kind manifest.CategoryKind, codes string) manifest.Schema {
+	c := manifest.Category{Name: "c", Title: "C", Kind: kind}
+	for _, code := range strings.Fields(codes) {
+		c.Labels = append(c.Labels, manifest.Label{Code: code, Name: strings.ToLower(code), Exclusive: code == "NONE"})
+	}
+	return manifest.Schema{Categories: []manifest.Category{c}}
+}
+
+func key(i int) manifest.Key { return manifest.Key{ID: manifest.PostID(fmt.Sprint(i))} }
+
+func golden(rows ...[]int) []manifest.Entry {
+	var out []manifest.Entry
+	for i, row := range rows {
+		out = append(out, manifest.Entry{Key: key(i), Labels: [][]int{row}})
+	}
+	return out
+}
+
+func predicted(file string, rows ...[]int) Predictions {
+	p := Predictions{File: file, Labels: make(map[manifest.Key][][]int)}
+	for i, row := range rows {
+		p.Labels[key(i)] = [][]int{row}
+	}
+	return p
+}
+
+func task(t *testing.T, schema manifest.Schema, of manifest.Task) Task {
+	t.Helper()
+	out, err := NewTask(schema, of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func f1s(ts TaskScore) (f1 []float64) {
+	for _, l := range ts.Labels {
+		f1 = append(f1, l.F1.Mean)
+	}
+	return f1
+}
+
+// TestF1 has the examples of scikit-learn's f1_score.
+func TestF1(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		schema          manifest.Schema
+		gold            []manifest.Entry
+		predicted       Predictions
+		f1              []float64
+		macro, weighted float64
+	}{
+		{"multiclass: y_true [0,1,2,0,1,2], y_pred [0,2,1,0,0,1] gives [0.8, 0, 0], macro and weighted 0.26...",
+			oneCategory(manifest.Single, "0 1 2"), golden([]int{0}, []int{1}, []int{2}, []int{0}, []int{1}, []int{2}),
+			predicted("p", []int{0}, []int{2}, []int{1}, []int{0}, []int{0}, []int{1}), []float64{0.8, 0, 0}, 0.8 / 3, 0.8 / 3},
+		{"multilabel: y_true [[0,0,0],[1,1,1],[0,1,1]], y_pred [[0,0,0],[1,1,1],[1,1,0]] gives [0.66666667, 1, 0.66666667]",
+			oneCategory(manifest.Multi, "0 1 2 NONE"), golden([]int{3}, []int{0, 1, 2}, []int{1, 2}),
+			predicted("p", []int{}, []int{2, 1, 0}, []int{0, 1}), []float64{2. / 3, 1, 2. / 3}, (2./3 + 1 + 2./3) / 3, (2./3 + 2*1 + 2*2./3) / 5},
+		{"a label that is neither given nor predicted has 0", oneCategory(manifest.Single, "0 1 2"), golden([]int{0}, []int{1}),
+			predicted("p", []int{0}, []int{1}), []float64{1, 1, 0}, 2. / 3, 1},
+	} {
+		s, err := Score(c.schema, []Task{task(t, c.schema, manifest.Task{Category: "c"})}, c.gold, nil, []Predictions{c.predicted})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := s.Tasks[0]
+		if !allNear(f1s(got), c.f1) || !near(got.MacroF1.Mean, c.macro) || !near(got.WeightedF1.Mean, c.weighted) || got.MacroF1.SD != nil {
+			t.Errorf("%s\ngot %v, macro %v, weighted %v; want %v, %v, %v", c.name, f1s(got), got.MacroF1, got.WeightedF1, c.f1, c.macro, c.weighted)
+		}
+	}
+}
+
+// TestSpread: the paper's Table 4 has the mean over labels as the task's score, and a sample
+// standard deviation over runs.
+func TestSpread(t *testing.T) {
+	for want, each := range map[float64][]float64{70.21: {86.70, 65.93, 58.00}, 71.60: {75.68, 71.57, 68.14, 71.62, 70.98}, 58.51: {61.76, 47.19, 69.92, 55.18}} {
+		if got := spread(each).Mean; math.Abs(got-want) > 0.0051 {
+			t.Errorf("mean of %v = %v, the paper has %v", each, got, want)
+		}
+	}
+	if got := spread([]float64{1, 2, 3, 6}); !near(got.Mean, 3) || !near(*got.SD, math.Sqrt(14./3)) {
+		t.Errorf("spread = %v, %v", got.Mean, *got.SD)
+	}
+}
+
+func TestTaskOfFigSIM(t *testing.T) {
+	schema := manifest.FigSIM()
+	var got []string
+	for _, of := range schema.Tasks() {
+		task := task(t, schema, of)
+		text := task.Category + ":"
+		for _, c := range task.Classes {
+			text += " " + c.Code
+		}
+		got = append(got, text)
+	}
+	want := []string{"figurative: F1 F2 F3", "severity: SS6 SS1 SS2 SS3 SS4+SS5", "related_content: SR1 SR2 SR3 SR4"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("tasks (-want +got)\n%s", diff)
+	}
+	for name, of := range map[string]manifest.Task{
+		"no category":            {Category: "colour"},
+		"no label":               {Category: "severity", Merge: [][]string{{"SS4", "SS9"}}},
+		"not side by side":       {Category: "severity", Merge: [][]string{{"SS1", "SS4"}}},
+		"twice":                  {Category: "severity", Merge: [][]string{{"SS4", "SS5"}}, LeaveOut: []string{"SS5"}},
+		"nothing left":           {Category: "context", LeaveOut: []string{"C1"}},
+		"all of a multi put out": {Category: "figurative", LeaveOut: []string{"F1", "F2", "F3"}},
+	} {
+		if _, err := NewTask(schema, of); err == nil {
+			t.Errorf("%s: %+v was taken", name, of)
+		}
+	}
+}
+
+// TestBias works Figure 4 and Table 12 out by hand on eight entries.
+func TestBias(t *testing.T) {
+	schema := manifest.FigSIM()
+	of := task(t, schema, schema.Tasks()[1])
+	var gold []manifest.Entry
+	p := Predictions{File: "p", Labels: make(map[manifest.Key][][]int)}
+	for i, row := range []struct{ figurative, given, predicted int }{
+		{0, 3, 2}, {0, 4, 4}, {2, 5, 4}, {2, 4, 5}, // SS4 and SS5 are one class: the last three are right
+		{2, 2, 1}, {3, 2, 3}, {3, 0, 1}, {3, 1, 0},
+	} {
+		gold = append(gold, manifest.Entry{Key: key(i), Labels: [][]int{{row.figurative}, {row.given}, nil, nil, nil}})
+		p.Labels[key(i)] = [][]int{nil, {row.predicted}, nil, nil, nil}
+	}
+	s, err := Score(schema, []Task{of}, gold, nil, []Predictions{p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := func(code, name string, over, under, correct int) BiasRow {
+		return BiasRow{code, name, over, under, correct}
+	}
+	want := &Bias{
+		ByTrue: []BiasRow{row("SS6", "None", 1, 0, 0), row("SS1", "Wish to be dead", 0, 1, 0), row("SS2", "Suicide ideation", 1, 1, 0),
+			row("SS3", "Suicide planning", 0, 1, 0), row("SS4+SS5", "Suicide attempts/Suicide death", 0, 0, 3)},
+		ByLabel: []BiasBy{
+			{"F1", "Metaphor", row("F1", "Metaphor", 2, 2, 2), row("F1", "Metaphor", 0, 1, 1)},
+			{"F2", "Pun/Double meaning", row("F2", "Pun/Double meaning", 2, 3, 3), row("F2", "Pun/Double meaning", 0, 0, 0)},
+			{"F3", "Irony/Sarcasm", row("F3", "Irony/Sarcasm", 2, 2, 1), row("F3", "Irony/Sarcasm", 0, 1, 2)}},
+	}
+	if diff := cmp.Diff(want, s.Tasks[0].Bias); diff != "" {
+		t.Errorf("bias (-want +got)\n%s", diff)
+	}
+	if got := want.ByLabel[0].Absent.Wrong(); got != 4 {
+		t.Errorf("Wrong = %d", got)
+	}
+}
+
+// TestIDs: what is missing, elsewhere, unknown or unanswered is counted, and not scored.
+func TestIDs(t *testing.T) {
+	schema := oneCategory(manifest.Single, "0 1")
+	gold := golden([]int{0}, []int{1}, []int{0}, nil)
+	others := map[manifest.Key]bool{key(7): true}
+	first := predicted("first", []int{0}, []int{1}, []int{1}, []int{0})
+	first.Labels[key(7)] = [][]int{{0}}
+	second := predicted("second", []int{0}, nil)
+	second.Labels[key(8)] = [][]int{{0}}
+	second.Labels[manifest.Key{ID: "9", Image: 2}] = [][]int{{0}}
+	s, err := Score(schema, []Task{task(t, schema, manifest.Task{Category: "c"})}, gold, others, []Predictions{first, second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []FileScore{
+		{File: "first", Predicted: 4, Elsewhere: 1, UnknownOf: []string{}},
+		{File: "second", Predicted: 2, Missing: 2, MissingOf: []string{"2", "3"}, Unknown: 2, UnknownOf: []string{"8", "9/2"}},
+	}
+	for i := range s.Files {
+		if len(s.Files[i].UnknownOf) == 0 {
+			s.Files[i].UnknownOf = []string{}
+		}
+	}
+	if diff := cmp.Diff(want, s.Files); diff != "" {
+		t.Errorf("files (-want +got)\n%s", diff)
+	}
+	ts := s.Tasks[0]
+	if diff := cmp.Diff([][]int{{3, 1}, {0, 1}}, [][]int{ts.Scored, ts.NoAnswer}); diff != "" {
+		t.Errorf("scored and without answer (-want +got)\n%s", diff)
+	}
+	// First: label 0 has 1 hit, 1 under; label 1 has 1 hit, 1 over. Second: one hit of 0.
+	if !allNear(ts.Labels[0].F1.Each, []float64{2. / 3, 1}) || !allNear(ts.Labels[1].F1.Each, []float64{2. / 3, 0}) {
+		t.Errorf("F1 %v, %v", ts.Labels[0].F1.Each, ts.Labels[1].F1.Each)
+	}
+	if _, err := Score(schema, []Task{task(t, schema, manifest.Task{Category: "c"})}, gold, nil, []Predictions{predicted("none")}); err == nil {
+		t.Error("a file without answers was scored")
+	}
+	if _, err := Score(schema, nil, nil, nil, nil); err == nil {
+		t.Error("no gold labels were scored")
+	}
+}

@@ -1,0 +1,136 @@
+package labels
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+var sixtyTwentyTwenty = []Share{{"train", 60}, {"validation", 20}, {"test", 20}}
+
+// resplit gives the entries the splits of an assignment.
+func resplit(t *testing.T, entries []manifest.Entry, a Assignment) []manifest.Entry {
+	t.Helper()
+	split := make(map[manifest.PostID]string)
+	for i, id := range a.Posts {
+		if _, twice := split[id]; twice {
+			t.Fatalf("post %s was given two splits", id)
+		}
+		split[id] = a.Splits[i]
+	}
+	var out []manifest.Entry
+	for _, e := range entries {
+		if split[e.ID] == "" {
+			t.Fatalf("post %s was given no split", e.ID)
+		}
+		e.Split = split[e.ID]
+		out = append(out, e)
+	}
+	return out
+}
+
+// TestSplitFigSIM: over every seed no label is further from its exact share than the worst of the
+// paper's own split (Table 8), in entries and as a part of the share.
+func TestSplitFigSIM(t *testing.T) {
+	r, entries := figsim(t)
+	paper, err := counted(t, r.Schema, entries).Deviate(sixtyTwentyTwenty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(5) {
+		a, err := Split(t.Context(), r.Schema, entries, sixtyTwentyTwenty, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, err := counted(t, r.Schema, resplit(t, entries, a)).Deviate(sixtyTwentyTwenty)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]SplitSize{{"train", 629}, {"validation", 210}, {"test", 210}}, ours.Splits); diff != "" {
+			t.Errorf("seed %d: sizes (-want +got)\n%s", seed, diff)
+		}
+		if math.Abs(ours.Worst.Off) > 2 || math.Abs(ours.Worst.Off) > math.Abs(paper.Worst.Off) {
+			t.Errorf("seed %d: worst label is off by %+v, the paper's by %+v", seed, ours.Worst, paper.Worst)
+		}
+		if math.Abs(ours.WorstShare.Off) > math.Abs(paper.WorstShare.Off)+1e-12 {
+			t.Errorf("seed %d: worst label is off by the share %+v, the paper's by %+v", seed, ours.WorstShare, paper.WorstShare)
+		}
+		if ours.Mean > paper.Mean {
+			t.Errorf("seed %d: mean deviation %v, the paper's is %v", seed, ours.Mean, paper.Mean)
+		}
+	}
+}
+
+// TestSplitAgain: a seed gives one split, another seed another, and the images of a post stay
+// together.
+func TestSplitAgain(t *testing.T) {
+	r, entries := figsim(t)
+	for i := range entries {
+		entries[i].Key = manifest.Key{ID: entries[i-i%3].ID, Image: i % 3} // galleries of three
+	}
+	split := func(seed uint64) Assignment {
+		a, err := Split(t.Context(), r.Schema, entries, sixtyTwentyTwenty, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resplit(t, entries, a) // each post once
+		return a
+	}
+	first := split(7)
+	if diff := cmp.Diff(first, split(7)); diff != "" {
+		t.Errorf("the same seed gave another split\n%s", diff)
+	}
+	if cmp.Equal(first, split(8)) {
+		t.Error("another seed gave the same split")
+	}
+	if len(first.Posts) != 350 {
+		t.Errorf("%d posts were split, there are 350", len(first.Posts))
+	}
+}
+
+// TestSplitByHand parts four posts of two kinds in halves: each half must get one of each kind.
+func TestSplitByHand(t *testing.T) {
+	schema, _ := small()
+	post := func(id manifest.PostID, labels ...int) manifest.Entry {
+		return manifest.Entry{Key: manifest.Key{ID: id}, Labels: [][]int{labels, {0}}}
+	}
+	entries := []manifest.Entry{post("a", 0), post("b", 0), post("c", 1), post("d", 1), post("e"), post("f")}
+	halves := []Share{{"one", 1}, {"two", 1}}
+	for seed := range uint64(20) {
+		a, err := Split(t.Context(), schema, entries, halves, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < 6; i += 2 {
+			if a.Splits[i] == a.Splits[i+1] {
+				t.Errorf("seed %d: posts %s and %s, which are alike, are both in %s", seed, a.Posts[i], a.Posts[i+1], a.Splits[i])
+			}
+		}
+	}
+}
+
+func TestSplitRefuses(t *testing.T) {
+	schema, entries := small()
+	for name, shares := range map[string][]Share{
+		"one split":        {{"a", 1}},
+		"no ratio":         {{"a", 1}, {"b", 0}},
+		"not a number":     {{"a", 1}, {"b", math.NaN()}},
+		"infinite":         {{"a", 1}, {"b", math.Inf(1)}},
+		"too few posts":    {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}},
+		"too small a part": {{"a", 1000}, {"b", 1}},
+	} {
+		if a, err := Split(t.Context(), schema, entries, shares, 1); err == nil {
+			t.Errorf("%s: split into %v", name, a.Splits)
+		}
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := Split(stopped, schema, entries, sixtyTwentyTwenty[:2], 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("Split of a cancelled context = %v", err)
+	}
+}

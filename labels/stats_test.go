@@ -1,0 +1,194 @@
+package labels
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// TestTable8 counts the made-up manifest, and the one that the paper's numbers were handed over
+// with where that is present, and expects FigSIM's Table 8 and section 4.1.
+func TestTable8(t *testing.T) {
+	for _, dir := range []string{"../manifest/testdata", "../../shared/figsim"} {
+		manifests, err := filepath.Glob(filepath.Join(dir, "*annotations.csv"))
+		if err != nil || len(manifests) == 0 {
+			if dir == "../manifest/testdata" {
+				t.Fatalf("no manifest in %s (%v)", dir, err)
+			}
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, "table8.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want map[string]json.RawMessage
+		if err := json.Unmarshal(b, &want); err != nil {
+			t.Fatal(err)
+		}
+		r, entries := entriesOf(t, manifests[0])
+		s := counted(t, r.Schema, entries)
+		got := map[string]map[string]map[string]int{}
+		for _, c := range s.Categories {
+			got[c.Name] = map[string]map[string]int{}
+			for i, split := range s.Splits {
+				got[c.Name][split.Name] = map[string]int{}
+				for _, l := range c.Labels {
+					got[c.Name][split.Name][l.Code] = l.BySplit[i]
+				}
+			}
+			var counts map[string]map[string]int
+			if err := json.Unmarshal(want[c.Name], &counts); err != nil {
+				t.Fatalf("table8.json, %s: %v", c.Name, err)
+			}
+			if diff := cmp.Diff(counts, got[c.Name]); diff != "" {
+				t.Errorf("%s: %s (-want +got)\n%s", manifests[0], c.Name, diff)
+			}
+		}
+		if diff := cmp.Diff([]SplitSize{{"train", 633}, {"validation", 208}, {"test", 208}}, s.Splits); diff != "" {
+			t.Errorf("splits (-want +got)\n%s", diff)
+		}
+		for category, want := range map[int]float64{0: 1.06, 2: 0.69} {
+			if got := s.Categories[category].Cardinality; math.Round(100*got)/100 != want {
+				t.Errorf("labels an entry of %s = %v, the paper has %v", s.Categories[category].Name, got, want)
+			}
+		}
+		if got := s.Categories[0].Labels[3].Count; got != 146 {
+			t.Errorf("%d without figurative expression, the paper has 146", got)
+		}
+	}
+}
+
+// small is a schema of two categories, and four entries that are counted by hand.
+func small() (manifest.Schema, []manifest.Entry) {
+	schema := manifest.Schema{Name: "small", Categories: []manifest.Category{
+		{Name: "colour", Title: "Colour", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "R", Name: "red"}, {Code: "B", Name: "blue"}, {Code: "N", Name: "None", Exclusive: true}}},
+		{Name: "size", Title: "Size", Kind: manifest.Ordinal, Labels: []manifest.Label{{Code: "S", Name: "small"}, {Code: "M", Name: "middle"}, {Code: "L", Name: "large"}}},
+	}}
+	entry := func(id manifest.PostID, split string, labels ...[]int) manifest.Entry {
+		return manifest.Entry{Key: manifest.Key{ID: id}, Split: split, Labels: labels}
+	}
+	return schema, []manifest.Entry{
+		entry("a", "test", []int{0, 1}, []int{0}),
+		entry("b", "extra", []int{2}, []int{2}),
+		entry("c", "train", []int{0}, []int{0}),
+		entry("d", "train", []int{}, nil),
+	}
+}
+
+func TestCount(t *testing.T) {
+	schema, entries := small()
+	want := Stats{Schema: "small", Entries: 4,
+		Splits: []SplitSize{{"train", 2}, {"test", 1}, {"extra", 1}},
+		Categories: []CategoryStats{
+			{Name: "colour", Title: "Colour", Kind: manifest.Multi, Unlabelled: 1, Cardinality: 0.75, Labels: []LabelStats{
+				{Code: "R", Name: "red", Count: 2, BySplit: []int{1, 1, 0}},
+				{Code: "B", Name: "blue", Count: 1, BySplit: []int{0, 1, 0}},
+				{Code: "N", Name: "None", Exclusive: true, Count: 1, BySplit: []int{0, 0, 1}}}},
+			{Name: "size", Title: "Size", Kind: manifest.Ordinal, Unlabelled: 1, Cardinality: 0.75, Labels: []LabelStats{
+				{Code: "S", Name: "small", Count: 2, BySplit: []int{1, 1, 0}},
+				{Code: "M", Name: "middle", Count: 0, BySplit: []int{0, 0, 0}},
+				{Code: "L", Name: "large", Count: 1, BySplit: []int{0, 0, 1}}}},
+		},
+		Pairs: []Pair{{Rows: "colour", Columns: "size", Counts: [][]int{{2, 0, 0}, {1, 0, 0}, {0, 0, 1}}}},
+	}
+	got := counted(t, schema, entries)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Count (-want +got)\n%s", diff)
+	}
+	p, ok := got.Pair("size", "colour")
+	if diff := cmp.Diff(Pair{"size", "colour", [][]int{{2, 1, 0}, {0, 0, 0}, {0, 0, 1}}}, p); !ok || diff != "" {
+		t.Errorf("Pair(size, colour) = %v (-want +got)\n%s", ok, diff)
+	}
+	if shares := p.Shares(); !allNear(shares[0], []float64{2. / 3, 1. / 3, 0}) || !allNear(shares[1], []float64{0, 0, 0}) {
+		t.Errorf("Shares = %v", shares)
+	}
+	if _, ok := got.Pair("size", "size"); ok {
+		t.Error("a category was paired with itself")
+	}
+}
+
+func TestCountStops(t *testing.T) {
+	broken := errors.New("broken")
+	if _, err := Count(manifest.FigSIM(), func(yield func(manifest.Entry, error) bool) { yield(manifest.Entry{}, broken) }); !errors.Is(err, broken) {
+		t.Errorf("Count = %v, want the error of the entries", err)
+	}
+}
+
+// TestHomogeneity checks the test against the examples of scipy.stats.chi2_contingency, and
+// against values worked by hand.
+func TestHomogeneity(t *testing.T) {
+	// Of a 2 x 2 table n(ad-bc)^2 over the product of the sums; with one degree of freedom P is
+	// erfc(sqrt(x/2)), with two exp(-x/2).
+	const two = 100. * (10*40 - 20*30) * (10*40 - 20*30) / (30 * 70 * 40 * 60)
+	// Rows 40 and 82, columns 40, 22 and 60: n (sum of observed^2 / (row x column) - 1).
+	const three = 122 * (10.*10/(40*40) + 10.*10/(40*22) + 20.*20/(40*60) + 30.*30/(82*40) + 12.*12/(82*22) + 40.*40/(82*60) - 1)
+	for _, c := range []struct {
+		name    string
+		codes   []string
+		a, b    []int
+		ordinal bool
+		want    Drift
+	}{
+		{"scipy's example", []string{"x", "y", "z"}, []int{10, 10, 20}, []int{20, 20, 20}, false,
+			Drift{Chi2: 2.7777777777777777, Freedom: 2, P: 0.24935220877729619, CramersV: 1. / 6}},
+		{"two by two by hand", []string{"x", "y"}, []int{10, 20}, []int{30, 40}, false,
+			Drift{Chi2: two, Freedom: 1, P: math.Erfc(math.Sqrt(two / 2)), CramersV: math.Sqrt(two / 100)}},
+		{"a label that never occurs", []string{"x", "never", "y"}, []int{10, 0, 20}, []int{30, 0, 40}, false,
+			Drift{Chi2: two, Freedom: 1, P: math.Erfc(math.Sqrt(two / 2)), CramersV: math.Sqrt(two / 100)}},
+		{"rare labels are put together", []string{"x", "rare", "y", "rarer"}, []int{10, 6, 20, 4}, []int{30, 8, 40, 4}, false,
+			Drift{Chi2: three, Freedom: 2, P: math.Exp(-three / 2), CramersV: math.Sqrt(three / 122), Merged: []string{"rare+rarer"}}},
+		{"too few even so", []string{"x", "y"}, []int{1, 2}, []int{2, 1}, false,
+			Drift{Chi2: 2. / 3, Freedom: 1, P: math.Erfc(math.Sqrt(1. / 3)), CramersV: 1. / 3, Small: true}},
+		{"of a scale the neighbour", []string{"low", "x", "y", "high"}, []int{30, 30, 30, 1}, []int{30, 30, 30, 1}, true,
+			Drift{Freedom: 2, P: 1, Merged: []string{"y+high"}}},
+		{"no variation", []string{"x", "y"}, []int{3, 0}, []int{4, 0}, false, Drift{Untested: "no variation"}},
+		{"no entries", []string{"x", "y"}, []int{0, 0}, []int{4, 1}, false, Drift{Untested: "no entries"}},
+	} {
+		got := test(c.codes, c.a, c.b, c.ordinal)
+		same := near(got.Chi2, c.want.Chi2) && near(got.P, c.want.P) && near(got.CramersV, c.want.CramersV)
+		if !same || got.Freedom != c.want.Freedom || got.Untested != c.want.Untested || got.Small != c.want.Small || !slices.Equal(got.Merged, c.want.Merged) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	r, entries := figsim(t)
+	whole := counted(t, r.Schema, entries)
+	part := counted(t, r.Schema, slices.DeleteFunc(slices.Clone(entries), func(e manifest.Entry) bool { return e.Ordinal%3 == 0 }))
+	rest, err := whole.Minus(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := counted(t, r.Schema, slices.DeleteFunc(slices.Clone(entries), func(e manifest.Entry) bool { return e.Ordinal%3 != 0 }))
+	if diff := cmp.Diff(want, rest); diff != "" {
+		t.Errorf("Minus is not the rest (-want +got)\n%s", diff)
+	}
+	drifts, err := Compare(part, rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(drifts) != 4+1+6+1+1 { // one for each label of the two multi-label categories
+		t.Errorf("%d tests", len(drifts))
+	}
+	for _, d := range drifts {
+		if d.Untested != "" || !(d.P > 0 && d.P <= 1) || d.CramersV < 0 || d.CramersV > 1 {
+			t.Errorf("%+v", d)
+		}
+	}
+	if _, err := part.Minus(whole); err == nil {
+		t.Error("the whole was taken off a part")
+	}
+	schema, few := small()
+	if _, err := Compare(whole, counted(t, schema, few)); err == nil {
+		t.Error("two schemas were compared")
+	}
+}
