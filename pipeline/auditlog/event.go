@@ -1,0 +1,294 @@
+// Package auditlog is the log of what was asked, fetched, erased, exported and audited: a list of
+// records that can be added to and not be changed unseen.
+//
+// It is a Merkle tree as of RFC 6962, kept as tiles, whose size and root are signed in a checkpoint
+// (golang.org/x/mod/sumdb/tlog and note). Below the folder of the log:
+//
+//	records/000.jsonl   256 records each, one JSON line a record; a thousand files on, records/x001/000.jsonl
+//	tile/8/0/000        the hashes of those records, 32 bytes each; tile/8/1/000 of 256 such tiles, and so on
+//	checkpoint          the signed note: origin, number of records, root hash in base64
+//	log.pub             the key that verifies it
+//
+// The hash of a record is SHA-256 of a zero byte and the line with its line end. A file at the end
+// grows until it holds 256; what lies beyond the checkpoint does not count yet.
+//
+// # What it proves
+//
+// That the records are those of the checkpoint, in number, order and content (Log.Verify), and that
+// a checkpoint somebody kept speaks of a beginning of the same list (Log.Since). Whoever holds the
+// key can write another history, but not one that agrees with a checkpoint in other hands.
+//
+// No record holds content, a user name, a title, a URL or the name of a subreddit: Event.Check
+// leaves room for post ids, lower-case words and digests. The ids of posts that were removed stay,
+// with what became of them.
+//
+// The package touches no file and no network: it works over a Store.
+package auditlog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"rehydrate/manifest"
+)
+
+// A Kind says what a record tells of. The list is closed.
+type Kind string
+
+// Kinds of records, with the fields of Event that each fills beside Seq, Time and Kind.
+const (
+	Run        Kind = "run"         // Phase, Tool, Release, Manifest, Policy; Verdict once ended: done, interrupted, failed
+	Verdicts   Kind = "verdicts"    // Posts: what Reddit said, one record for each answer
+	Fetch      Kind = "fetch"       // Posts (one), Image, SHA256 of the stored file
+	Withheld   Kind = "withheld"    // Posts that are gone, as a mass removal that waits for a confirmation
+	Confirmed  Kind = "confirmed"   // Posts of a mass removal that the operator confirmed
+	Buried     Kind = "tombstone"   // Posts that must not come back
+	Readmitted Kind = "readmitted"  // Posts whose tombstone is suspended; with Verdict Revoked: holds again
+	Lifted     Kind = "lifted"      // Posts whose tombstone a maintainer's statement took away, SHA256 of that
+	Erased     Kind = "erased"      // Posts (one) whose content the workspace no longer has
+	Export     Kind = "export"      // Files of the dataset, with rows
+	Copy       Kind = "copy"        // Path, Note, Format, Files: a copy that was registered
+	CopyPurged Kind = "copy_purged" // Path, Posts that left it, Files as they are now; Verdict "told" when only the holder can
+	Purge      Kind = "purge"       // Phase, Posts that were purged, Files before (Old) and after
+	Audit      Kind = "audit"       // Verdict, SHA256 of the report
+	Restored   Kind = "restored"    // Verdict (see below), Size and Root of the log that the workspace knew
+)
+
+// Verdicts of a Restored record: what was found older than the rest, or otherwise.
+const (
+	RestoredState      = "state"      // state.db is older than the log
+	RestoredLog        = "log"        // the log is older than state.db, or gone: records are lost
+	RestoredCheckpoint = "checkpoint" // the checkpoint was, and the records were there
+	RestoredOther      = "other_log"  // neither goes on from the other
+	RestoredKey        = "key"        // the key was gone, and there is a new one
+)
+
+// Kinds lists them all.
+func Kinds() []Kind {
+	return []Kind{Run, Verdicts, Fetch, Withheld, Confirmed, Buried, Readmitted, Lifted, Erased, Export, Copy, CopyPurged, Purge, Audit, Restored}
+}
+
+// Revoked is the verdict of a Readmitted record of posts whose tombstone holds again.
+const Revoked = "revoked"
+
+// Phases of what takes time.
+const (
+	Started = "started"
+	Ended   = "ended"
+)
+
+// MaxPosts and MaxFiles bound a record; MaxLine is the length that no line reaches, in bytes.
+const (
+	MaxPosts = 100
+	MaxFiles = 100
+	MaxLine  = 64 << 10
+)
+
+// An Event is what one record tells. Which fields a kind fills stands with the kinds; what is empty
+// is left out of the line.
+type Event struct {
+	Seq      int64     `json:"seq"`  // place in the log, from 0; the log sets it
+	Time     time.Time `json:"time"` // UTC, to the second
+	Kind     Kind      `json:"kind"`
+	Phase    string    `json:"phase,omitempty"`
+	Verdict  string    `json:"verdict,omitempty"` // a lower_case_word
+	Posts    []Post    `json:"posts,omitempty"`
+	Image    int       `json:"image,omitempty"`  // which image of the post
+	SHA256   string    `json:"sha256,omitempty"` // 64 hex digits
+	Path     string    `json:"path,omitempty"`   // sha256 hex of a path, never the path
+	Note     string    `json:"note,omitempty"`   // of the operator: who has the copy
+	Format   string    `json:"format,omitempty"` // a lower_case_word
+	Files    []File    `json:"files,omitempty"`
+	Old      []File    `json:"old,omitempty"`      // what Files replaced
+	Tool     string    `json:"tool,omitempty"`     // version of the program
+	Release  string    `json:"release,omitempty"`  // sha256 hex of release.toml and manifest
+	Manifest string    `json:"manifest,omitempty"` // sha256 hex
+	Policy   string    `json:"policy,omitempty"`   // sha256 hex
+	Size     int64     `json:"size,omitempty"`     // records of a log
+	Root     string    `json:"root,omitempty"`     // its root hash, base64
+}
+
+// A Post is a post in a record: the line holds [id, state, reason]. State and reason may be empty
+// where the kind says all there is to say.
+type Post struct {
+	ID     manifest.PostID
+	State  manifest.PostState
+	Reason manifest.Reason
+}
+
+// A File is a file in a record. Name is relative to the workspace, or to the copy.
+type File struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"` // hex; "" when the file is gone
+	Rows   int64  `json:"rows,omitempty"`
+}
+
+// MarshalJSON writes a post as [id, state, reason].
+func (p Post) MarshalJSON() ([]byte, error) {
+	return json.Marshal([3]string{string(p.ID), string(p.State), string(p.Reason)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and nothing else.
+func (p *Post) UnmarshalJSON(b []byte) error {
+	var parts []string
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return err
+	}
+	if len(parts) != 3 {
+		return fmt.Errorf("a post has an id, a state and a reason, not %d parts", len(parts))
+	}
+	*p = Post{ID: manifest.PostID(parts[0]), State: manifest.PostState(parts[1]), Reason: manifest.Reason(parts[2])}
+	return nil
+}
+
+// Check returns why an event can't be a record, or nil: an unknown kind, too many posts or files,
+// or a field that has room for more than it should tell.
+func (e Event) Check() error {
+	if err := e.check(); err != nil {
+		return fmt.Errorf("record of kind %q: %w", string(e.Kind), err)
+	}
+	return nil
+}
+
+func (e Event) check() error {
+	switch {
+	case !known(e.Kind):
+		return errors.New("there is no such kind")
+	case e.Seq < 0 || e.Size < 0 || e.Image < 0:
+		return errors.New("a number is below 0")
+	case e.Time.IsZero() || !e.Time.Equal(e.Time.Truncate(time.Second)) || e.Time.Location() != time.UTC || e.Time.Year() < 1 || e.Time.Year() > 9999:
+		return errors.New("the time is not in UTC, to the second")
+	case e.Phase != "" && e.Phase != Started && e.Phase != Ended:
+		return fmt.Errorf("phase %q is neither started nor ended", e.Phase)
+	case len(e.Posts) > MaxPosts:
+		return fmt.Errorf("%d posts, and there is room for %d", len(e.Posts), MaxPosts)
+	case len(e.Files) > MaxFiles || len(e.Old) > MaxFiles:
+		return fmt.Errorf("%d and %d files, and there is room for %d", len(e.Files), len(e.Old), MaxFiles)
+	case !plain(e.Note, 200) || !plain(e.Tool, 100) || !plain(e.Root, 64):
+		return errors.New("a note, a version or a root is too long or not plain text")
+	}
+	for _, word := range []string{e.Verdict, e.Format} {
+		if !isWord(word) {
+			return fmt.Errorf("%q is not a lower-case word", word)
+		}
+	}
+	for _, digest := range []string{e.SHA256, e.Path, e.Release, e.Manifest, e.Policy} {
+		if !isDigest(digest) {
+			return fmt.Errorf("%q is not a sha256 digest", digest)
+		}
+	}
+	return e.checkLists()
+}
+
+func (e Event) checkLists() error {
+	for _, p := range e.Posts {
+		if len(p.ID) < 1 || len(p.ID) > 13 || !isWord(string(p.ID)) || strings.Contains(string(p.ID), "_") {
+			return fmt.Errorf("%q is not a post id", string(p.ID))
+		}
+		if !isWord(string(p.State)) || !isWord(string(p.Reason)) {
+			return fmt.Errorf("post %s: %q, %q are not a state and a reason", p.ID, p.State, p.Reason)
+		}
+	}
+	for _, list := range [][]File{e.Files, e.Old} {
+		for _, f := range list {
+			if !fs.ValidPath(f.Name) || f.Name == "." || !plain(f.Name, 200) || !isDigest(f.SHA256) || f.Rows < 0 {
+				return fmt.Errorf("%q with digest %q is not a file", f.Name, f.SHA256)
+			}
+		}
+	}
+	return nil
+}
+
+func known(k Kind) bool {
+	for _, have := range Kinds() {
+		if k == have {
+			return true
+		}
+	}
+	return false
+}
+
+// Word returns s if it is a lower_case_word, and "other" if it is not: for what comes from outside.
+func Word[S ~string](s S) S {
+	if !isWord(string(s)) {
+		return "other"
+	}
+	return s
+}
+
+// isWord reports whether s is empty or a lower_case_word.
+func isWord(s string) bool {
+	return len(s) <= 100 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
+func isDigest(s string) bool {
+	return s == "" || len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// plain reports whether s is at most limit bytes of printable text on one line.
+func plain(s string, limit int) bool {
+	if len(s) > limit || !utf8.ValidString(s) {
+		return false
+	}
+	for _, c := range s {
+		if !unicode.IsPrint(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// Line returns the record of an event: JSON, with its line end.
+func (e Event) Line() ([]byte, error) {
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		return nil, fmt.Errorf("record of kind %q: %w", string(e.Kind), err)
+	}
+	if b.Len() >= MaxLine {
+		return nil, fmt.Errorf("record of kind %q: %d bytes, and there is room for %d", string(e.Kind), b.Len(), MaxLine)
+	}
+	return b.Bytes(), nil
+}
+
+// ParseLine reads a record. A line that Event.Line would not write, byte for byte, is refused:
+// unknown and doubled fields, blanks, what follows.
+func ParseLine(line []byte) (Event, error) {
+	var e Event
+	if len(line) >= MaxLine {
+		return e, fmt.Errorf("a record of %d bytes, and there is room for %d", len(line), MaxLine)
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&e); err != nil {
+		return Event{}, fmt.Errorf("read a record: %w", noEOF(err))
+	}
+	again, err := e.Line()
+	if err != nil {
+		return Event{}, fmt.Errorf("read a record: %w", err)
+	}
+	if !bytes.Equal(again, line) {
+		return Event{}, errors.New("read a record: it is not written as a record is")
+	}
+	return e, nil
+}
+
+// noEOF keeps the end of a line from being taken for the end of a file.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

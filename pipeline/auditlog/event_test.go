@@ -1,0 +1,139 @@
+package auditlog
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+var someTime = time.Date(2026, 11, 21, 15, 0, 0, 0, time.UTC)
+
+func TestLines(t *testing.T) {
+	digest := strings.Repeat("0a", 32)
+	for _, tt := range []struct {
+		event Event
+		want  string
+	}{
+		{Event{Seq: 7, Time: someTime, Kind: Verdicts, Posts: []Post{{"abc", "live", ""}, {"abd", "removed", "moderator"}}},
+			`{"seq":7,"time":"2026-11-21T15:00:00Z","kind":"verdicts","posts":[["abc","live",""],["abd","removed","moderator"]]}`},
+		{Event{Time: someTime, Kind: Copy, Path: digest, Note: "the <lab> & friends", Format: "parquet", Files: []File{{Name: "data/x.parquet", SHA256: digest, Rows: 3}}},
+			`{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"copy","path":"` + digest + `","note":"the <lab> & friends","format":"parquet","files":[{"name":"data/x.parquet","sha256":"` + digest + `","rows":3}]}`},
+	} {
+		line, err := tt.event.Line()
+		if diff := cmp.Diff(tt.want+"\n", string(line)); diff != "" || err != nil {
+			t.Errorf("line: %v\n%s", err, diff)
+		}
+		back, err := ParseLine(line)
+		if diff := cmp.Diff(tt.event, back); diff != "" || err != nil {
+			t.Errorf("read back: %v\n%s", err, diff)
+		}
+	}
+}
+
+func TestLongestLineFits(t *testing.T) {
+	e := Event{Seq: 1 << 62, Time: someTime, Kind: Verdicts}
+	for range MaxPosts {
+		e.Posts = append(e.Posts, Post{"zzzzzzzzzzzzz", "unavailable", manifest.Reason(strings.Repeat("r", 100))})
+	}
+	line, err := e.Line()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ParseLine(line); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d bytes", len(line))
+	e.Posts = append(e.Posts, e.Posts[0])
+	if _, err := e.Line(); err == nil {
+		t.Errorf("%d posts fit", len(e.Posts))
+	}
+}
+
+// TestNoRoomForContent holds that a record can't tell of a name, a title or a URL.
+func TestNoRoomForContent(t *testing.T) {
+	for name, change := range map[string]func(*Event){
+		"kind":            func(e *Event) { e.Kind = "gossip" },
+		"no kind":         func(e *Event) { e.Kind = "" },
+		"verdict":         func(e *Event) { e.Verdict = "by u/someone" },
+		"format":          func(e *Event) { e.Format = "/r/place" },
+		"id is a URL":     func(e *Event) { e.Posts = []Post{{ID: "https://x"}} },
+		"id is empty":     func(e *Event) { e.Posts = []Post{{}} },
+		"id too long":     func(e *Event) { e.Posts = []Post{{ID: "abcdefghijklmn"}} },
+		"state":           func(e *Event) { e.Posts = []Post{{"abc", "Live", ""}} },
+		"reason":          func(e *Event) { e.Posts = []Post{{"abc", "live", "a title"}} },
+		"digest":          func(e *Event) { e.SHA256 = "https://i.redd.it/x.jpg" },
+		"path":            func(e *Event) { e.Path = "/home/x" },
+		"file up":         func(e *Event) { e.Files = []File{{Name: "../x"}} },
+		"file absolute":   func(e *Event) { e.Old = []File{{Name: "/x"}} },
+		"file's digest":   func(e *Event) { e.Files = []File{{Name: "x", SHA256: "y"}} },
+		"terminal bytes":  func(e *Event) { e.Note = "\x1b[2J" },
+		"turned text":     func(e *Event) { e.Note = "a\u202eb" },
+		"long note":       func(e *Event) { e.Note = strings.Repeat("x", 201) },
+		"phase":           func(e *Event) { e.Phase = "half" },
+		"time of a place": func(e *Event) { e.Time = e.Time.In(time.FixedZone("x", 3600)) },
+		"part of second":  func(e *Event) { e.Time = e.Time.Add(1) },
+		"no time":         func(e *Event) { e.Time = time.Time{} },
+		"below 0":         func(e *Event) { e.Seq = -1 },
+	} {
+		e := Event{Time: someTime, Kind: Verdicts}
+		if err := e.Check(); err != nil {
+			t.Fatal(err)
+		}
+		change(&e)
+		if _, err := e.Line(); err == nil {
+			t.Errorf("%s: %+v became a record", name, e)
+		}
+	}
+}
+
+func TestParseLineRefuses(t *testing.T) {
+	good := `{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"audit","verdict":"pass"}` + "\n"
+	if _, err := ParseLine([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"", "\n", "{", "null\n", "[]\n", good[:len(good)-1], good + good, " " + good,
+		strings.Replace(good, `"verdict"`, `"title":"x","verdict"`, 1), strings.Replace(good, `"seq":0`, `"seq":0,"seq":0`, 1),
+		strings.Replace(good, `"seq":0`, `"Seq":0`, 1), strings.Replace(good, "pass", `p\u0061ss`, 1),
+		`{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"verdicts","posts":[["a","b"]]}` + "\n",
+		strings.Repeat("[", MaxLine-1) + "\n", strings.Repeat("x", MaxLine)} {
+		if e, err := ParseLine([]byte(bad)); err == nil {
+			t.Errorf("%.80q was read as %+v", bad, e)
+		}
+	}
+}
+
+func FuzzParseLine(f *testing.F) {
+	f.Add([]byte(`{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"verdicts","posts":[["abc","live",""]]}` + "\n"))
+	f.Add([]byte(`{"seq":1,"time":"2026-11-21T15:00:00Z","kind":"copy","note":"é<>&\u2028","files":[{"name":"x","sha256":""}]}` + "\n"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		e, err := ParseLine(line)
+		if err != nil {
+			return
+		}
+		again, err := e.Line()
+		if err != nil || !bytes.Equal(again, line) {
+			t.Errorf("%q was read and is written as %q, %v", line, again, err)
+		}
+	})
+}
+
+func FuzzParseCheckpoint(f *testing.F) {
+	_, l := written(f, 3)
+	f.Add(l.Checkpoint().Signed)
+	f.Add([]byte("rehydrate/x\n3\nAAAA\n\n— rehydrate/x AAAA\n"))
+	f.Fuzz(func(t *testing.T, signed []byte) {
+		c, key, err := ParseCheckpoint(signed, l.Key())
+		if err == nil && (key != l.Key() || c.Size != l.Size() || c.Root != l.Checkpoint().Root) {
+			t.Errorf("a checkpoint that was never signed: %+v", c)
+		}
+		if c, err := parseBody(string(signed)); err == nil && fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root) != string(signed) {
+			t.Errorf("%q was read as %+v", signed, c)
+		}
+	})
+}
