@@ -89,13 +89,13 @@ func TestJoinEqualsBruteForce(t *testing.T) {
 			want := bruteForce(hashes, radius)
 			for _, bands := range []int{4, 5, 7} {
 				got, err := collect(3, func(v visitor) error {
-					return indexJoin(t.Context(), hashes, radius, planBands(bands, radius), 3, v)
+					return indexJoin(t.Context(), &keys{hashes: hashes}, radius, planBands(bands, radius), 3, v)
 				})
 				if err != nil || !slices.Equal(got, want) {
 					t.Errorf("%s, radius %d, %d bands: %d pairs, brute force %d, error %v", kind, radius, bands, len(got), len(want), err)
 				}
 			}
-			got, err := collect(2, func(v visitor) error { return scanJoin(t.Context(), hashes, radius, 2, v) })
+			got, err := collect(2, func(v visitor) error { return scanJoin(t.Context(), &keys{hashes: hashes}, radius, 2, v) })
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s, radius %d, scan: %d pairs, brute force %d, error %v", kind, radius, len(got), len(want), err)
 			}
@@ -115,7 +115,7 @@ func TestJoinLarge(t *testing.T) {
 		}
 		want := bruteForce(set, radius)
 		for _, workers := range []int{1, 2, 5} {
-			got, err := collect(workers, func(v visitor) error { return join(t.Context(), set, radius, workers, v) })
+			got, err := collect(workers, func(v visitor) error { return join(t.Context(), &keys{hashes: set}, radius, workers, v) })
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("radius %d, %d workers: %d pairs, brute force %d, error %v", radius, workers, len(got), len(want), err)
 			}
@@ -152,7 +152,7 @@ func TestJoinStops(t *testing.T) {
 	hashes := codes("equal", rand.New(rand.NewPCG(1, 1)), 20_000, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	var seen atomic.Int64
-	err := join(ctx, hashes, 8, 2, func(int, uint32, uint32) {
+	err := join(ctx, &keys{hashes: hashes}, 8, 2, func(int, uint32, uint32) {
 		if seen.Add(1) == 1000 {
 			cancel()
 		}
@@ -174,7 +174,7 @@ func FuzzJoin(f *testing.F) {
 		r := int(radius % 17)
 		want := bruteForce(hashes, r)
 		got, err := collect(2, func(v visitor) error {
-			return indexJoin(t.Context(), hashes, r, planBands(5, r), 2, v)
+			return indexJoin(t.Context(), &keys{hashes: hashes}, r, planBands(5, r), 2, v)
 		})
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("radius %d of %x: %v, brute force %v, error %v", r, hashes, got, want, err)
@@ -196,7 +196,7 @@ func TestJoinProperty(t *testing.T) {
 		bands := rapid.IntRange(4, 8).Draw(t, "bands")
 		want := bruteForce(hashes, radius)
 		got, err := collect(1, func(v visitor) error {
-			return indexJoin(context.Background(), hashes, radius, planBands(bands, radius), 1, v)
+			return indexJoin(context.Background(), &keys{hashes: hashes}, radius, planBands(bands, radius), 1, v)
 		})
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%d bands, radius %d: %v, brute force %v, error %v", bands, radius, got, want, err)
@@ -213,7 +213,7 @@ func BenchmarkJoin(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%d/r%d", kind, n, radius), func(b *testing.B) {
 					for b.Loop() {
 						found := make([]int, 1)
-						err := join(b.Context(), hashes, radius, 1, func(worker int, _, _ uint32) { found[worker]++ })
+						err := join(b.Context(), &keys{hashes: hashes}, radius, 1, func(worker int, _, _ uint32) { found[worker]++ })
 						if err != nil {
 							b.Fatal(err)
 						}
@@ -228,8 +228,44 @@ func BenchmarkJoin(b *testing.B) {
 func BenchmarkScan(b *testing.B) {
 	hashes := codes("uniform", rand.New(rand.NewPCG(1, 2)), 10_000, 8)
 	for b.Loop() {
-		if err := scanJoin(b.Context(), hashes, 8, 1, func(int, uint32, uint32) {}); err != nil {
+		if err := scanJoin(b.Context(), &keys{hashes: hashes}, 8, 1, func(int, uint32, uint32) {}); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestJoinTexts: with texts the join finds what the definition says, by the index and by
+// the scan, whatever the lengths and the limit.
+func TestJoinTexts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(5, rapid.Uint64().Draw(t, "seed")))
+		radius := rapid.IntRange(0, 16).Draw(t, "radius")
+		n := rapid.IntRange(0, 150).Draw(t, "n")
+		k := &keys{hashes: codes(rapid.SampledFrom([]string{"clustered", "at the limit", "equal"}).Draw(t, "kind"), r, n, radius),
+			limit: rapid.SampledFrom([]int{0, 1, 2, 4, 40, manyWords}).Draw(t, "limit")}
+		k.signatures, k.lengths = make([]uint64, n), make([]uint16, n)
+		longest := rapid.SampledFrom([]int{1, 3, 12, 1<<16 - 1}).Draw(t, "longest")
+		for i := range n {
+			k.lengths[i] = uint16(r.IntN(longest + 1))
+			k.signatures[i] = flip(r, 0x5555, r.IntN(5))
+		}
+		slices.Sort(k.lengths)
+		var want []pair
+		for _, p := range bruteForce(k.hashes, radius) {
+			lengths := apart(int(k.lengths[p.I]), int(k.lengths[p.J]))
+			if lengths <= k.limit && k.lengths[p.J] > 0 &&
+				bits.OnesCount64(k.signatures[p.I]^k.signatures[p.J]) <= signatureBound(k.limit, lengths) {
+				want = append(want, p)
+			}
+		}
+		bands := planBands(rapid.IntRange(4, 8).Draw(t, "bands"), radius)
+		for name, run := range map[string]func(visitor) error{
+			"index": func(v visitor) error { return indexJoin(context.Background(), k, radius, bands, 2, v) },
+			"scan":  func(v visitor) error { return scanJoin(context.Background(), k, radius, 2, v) },
+		} {
+			if got, err := collect(2, run); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: %v, brute force %v, error %v", name, got, want, err)
+			}
+		}
+	})
 }

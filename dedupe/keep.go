@@ -2,7 +2,6 @@ package dedupe
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"runtime"
@@ -25,6 +24,13 @@ type Item struct {
 type Rule struct {
 	Radius int // hashes differ in at most this many of 64 bits; 0..64
 	Words  int // texts differ by fewer than this many words; 0 means that no item is near
+	// Guard wants that less than half of the longer text changed as well: texts of which
+	// half the words or more are others are not near, however short. Without it two texts
+	// of two words are always near. It says nothing of items that both have no text.
+	Guard bool
+	// ImageOnly leaves texts and wide hashes out: items are near when their hashes are
+	// within Radius, flat ones when their contents are equal.
+	ImageOnly bool
 }
 
 // Images without text have nothing but the picture to compare, and unrelated white
@@ -46,6 +52,7 @@ const (
 	ClassNoText   = "no_text"   // neither has text; the strict image rule
 	ClassOneEmpty = "one_empty" // one has no text, the other fewer than Rule.Words words
 	ClassFlat     = "flat"      // a picture of one colour; the same bytes
+	ClassImage    = "image"     // Rule.ImageOnly: texts were not looked at
 )
 
 // A Decision says what became of one item.
@@ -70,23 +77,13 @@ func (d Decision) Kept() bool { return d.Of < 0 }
 // The error is the context's, or says that the rule is not one. The items are not
 // changed.
 func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error) {
-	if rule.Radius < 0 || rule.Radius > 64 {
-		return nil, fmt.Errorf("near-duplicates: the hash radius is %d, want 0 to 64 bits", rule.Radius)
+	if err := checkRule(rule, len(items)); err != nil {
+		return nil, err
 	}
-	if rule.Words < 0 {
-		return nil, fmt.Errorf("near-duplicates: the word difference is %d, want 0 or more", rule.Words)
-	}
-	if uint64(len(items)) > 1<<32-1 {
-		return nil, fmt.Errorf("near-duplicates: %d items are too many for one pass, want fewer than 2^32", len(items))
-	}
-	decisions := make([]Decision, len(items))
-	for i := range decisions {
-		decisions[i].Of = -1
-	}
-	if rule.Words == 0 || len(items) == 0 {
+	decisions := undecided(len(items))
+	if rule.never() || len(items) == 0 {
 		return decisions, ctx.Err()
 	}
-	rule.Words = min(rule.Words, manyWords)
 	c, err := newComparison(ctx, items, rule)
 	if err != nil {
 		return nil, err
@@ -97,14 +94,80 @@ func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error)
 	return decisions, nil
 }
 
+// Spared returns how many of the items that decisions drop would be kept by the same rule
+// with its guard: what to tell somebody who has to choose. The decisions are those of
+// KeepFirst by the rule without it, and the error is KeepFirst's. It costs another pass,
+// and nothing where the rule has its guard already or
+// nothing was dropped.
+func Spared(ctx context.Context, items []Item, rule Rule, decisions []Decision) (int, error) {
+	if rule.Guard || rule.ImageOnly || !slices.ContainsFunc(decisions, func(d Decision) bool { return !d.Kept() }) {
+		return 0, ctx.Err()
+	}
+	rule.Guard = true
+	guarded, err := KeepFirst(ctx, items, rule)
+	if err != nil {
+		return 0, err
+	}
+	spared := 0
+	for i, d := range decisions {
+		if !d.Kept() && guarded[i].Kept() {
+			spared++
+		}
+	}
+	return spared, nil
+}
+
+// String says the rule in a few words, for provenance.
+func (r Rule) String() string {
+	s := fmt.Sprintf("radius %d, fewer than %d words", r.Radius, r.Words)
+	switch {
+	case r.ImageOnly:
+		return fmt.Sprintf("radius %d, images only", r.Radius)
+	case r.Guard:
+		s += ", less than half changed"
+	}
+	return s
+}
+
+// never reports whether no item is near another.
+func (r Rule) never() bool { return r.Words == 0 && !r.ImageOnly }
+
+func checkRule(rule Rule, items int) error {
+	if rule.Radius < 0 || rule.Radius > 64 {
+		return fmt.Errorf("near-duplicates: the hash radius is %d, want 0 to 64 bits", rule.Radius)
+	}
+	if rule.Words < 0 {
+		return fmt.Errorf("near-duplicates: the word difference is %d, want 0 or more", rule.Words)
+	}
+	if uint64(items) > 1<<32-1 {
+		return fmt.Errorf("near-duplicates: %d items are too many for one pass, want fewer than 2^32", items)
+	}
+	return nil
+}
+
+// undecided is n decisions that all say kept.
+func undecided(n int) []Decision {
+	decisions := make([]Decision, n)
+	for i := range decisions {
+		decisions[i].Of = -1
+	}
+	return decisions
+}
+
 // A comparison holds the items ready to compare. Items that no rule can tell apart are
 // collapsed: the first of them stands for all.
 type comparison struct {
-	items []Item
 	rule  Rule
+	items []Item
 	texts []text   // by item
 	first []uint32 // by item: the one that stands for it, itself or an earlier one
 	nodes []uint32 // the items that stand for themselves, in order
+
+	words lexicon
+	// Items that stand for themselves, by what is quickly compared of them: head is the
+	// last of those that share it, before[i] the one before item i, or none.
+	head   map[resemblance]uint32
+	before []uint32
 }
 
 type text struct {
@@ -112,67 +175,85 @@ type text struct {
 	signature uint64
 }
 
+// A resemblance is what items share that no rule can tell apart, and few others do.
+type resemblance struct {
+	hash, signature uint64
+	content         string // of a flat item
+}
+
 func newComparison(ctx context.Context, items []Item, rule Rule) (*comparison, error) {
-	c := &comparison{items: items, rule: rule,
-		texts: make([]text, len(items)), first: make([]uint32, len(items))}
-	words := lexicon{}
-	seen := map[identity]uint32{}
+	rule.Words = min(rule.Words, manyWords)
+	c := &comparison{rule: rule, words: lexicon{numbers: map[string]uint32{}}, head: map[resemblance]uint32{},
+		items: slices.Clip(items), texts: make([]text, 0, len(items)),
+		first: make([]uint32, 0, len(items)), before: make([]uint32, 0, len(items))}
 	for i := range items {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		ids := words.number(items[i].Tokens)
-		c.texts[i] = text{ids: ids, signature: signature(ids)}
-		c.first[i] = uint32(i)
-		if id, ok := identify(&items[i], ids); ok {
-			if earlier, met := seen[id]; met {
-				c.first[i] = earlier
-				c.texts[i] = text{} // only the one that stands for it is compared
-				continue
-			}
-			seen[id] = uint32(i)
-		}
-		c.nodes = append(c.nodes, uint32(i))
+		c.take(uint32(i))
 	}
 	return c, nil
 }
 
-// An identity is all that the rules look at. Items that share one are near each other
-// and near the same other items. Without this, k copies of a post cost k*k/2
-// comparisons.
-type identity struct {
-	hash    uint64
-	wide    Hash256
-	content string
-	text    string
-}
-
-// identify returns the identity of an item. ok is false for an item that would not be
-// near a copy of itself.
-func identify(it *Item, ids []uint32) (id identity, ok bool) {
-	switch {
-	case it.Hash.Flat:
-		id.content = it.Content
-		ok = it.Content != ""
-	case len(ids) == 0:
-		if ok = it.Wide != nil; ok {
-			id.hash, id.wide = it.Hash.Bits, *it.Wide
+// take makes item n, the next one, ready to compare.
+func (c *comparison) take(n uint32) {
+	it := &c.items[n]
+	var words text
+	if !c.rule.ImageOnly {
+		words.ids = c.words.number(it.Tokens)
+		words.signature = signature(words.ids)
+	}
+	c.texts = append(c.texts, words)
+	c.first, c.before = append(c.first, n), append(c.before, none)
+	if !c.nearItself(n) {
+		c.nodes = append(c.nodes, n)
+		return
+	}
+	key := resemblance{hash: it.Hash.Bits, signature: words.signature}
+	if it.Hash.Flat {
+		key.content = it.Content
+	}
+	last, met := c.head[key]
+	if !met {
+		last = none
+	}
+	for earlier := last; earlier != none; earlier = c.before[earlier] {
+		if c.same(earlier, n) {
+			c.words.forget(words.ids)
+			c.texts[n] = c.texts[earlier]
+			c.first[n] = earlier
+			return
 		}
-	default:
-		id.hash = it.Hash.Bits
-		ok = true
 	}
-	key := make([]byte, 0, 4*len(ids))
-	for _, n := range ids {
-		key = binary.LittleEndian.AppendUint32(key, n)
-	}
-	id.text = string(key)
-	return id, ok
+	c.before[n] = last
+	c.head[key] = n
+	c.nodes = append(c.nodes, n)
 }
 
-// pictureTextNear finishes the comparison of two items that are not flat and whose
-// hashes are within the radius.
-func (c *comparison) pictureTextNear(a, b uint32) bool {
+// nearItself reports whether an item would be near a copy of itself. Copies of one that
+// would are near each other and near the same other items; without collapsing them, k
+// copies of a post cost k*k/2 comparisons.
+func (c *comparison) nearItself(n uint32) bool {
+	it := &c.items[n]
+	return it.Hash.Flat && it.Content != "" ||
+		!it.Hash.Flat && (c.rule.ImageOnly || len(c.texts[n].ids) > 0 || it.Wide != nil)
+}
+
+// same reports whether no rule can tell two items apart that share a resemblance.
+func (c *comparison) same(a, b uint32) bool {
+	x, y := &c.items[a], &c.items[b]
+	if x.Hash.Flat != y.Hash.Flat || !slices.Equal(c.texts[a].ids, c.texts[b].ids) {
+		return false
+	}
+	return x.Hash.Flat || c.rule.ImageOnly || len(c.texts[a].ids) > 0 || *x.Wide == *y.Wide
+}
+
+// picturesNear finishes the comparison of two items that are not flat and whose hashes
+// are within the radius.
+func (c *comparison) picturesNear(a, b uint32) bool {
+	if c.rule.ImageOnly {
+		return true
+	}
 	if len(c.texts[a].ids) > 0 || len(c.texts[b].ids) > 0 {
 		return c.textNear(a, b)
 	}
@@ -182,12 +263,12 @@ func (c *comparison) pictureTextNear(a, b uint32) bool {
 		x.Wide.distance(*y.Wide) <= noTextRadiusWide
 }
 
-// textNear reports whether two texts differ by fewer than rule.Words words. An empty
-// text differs from another by all of its words.
+// textNear reports whether two texts differ by fewer than rule.Words words, and the guard
+// has nothing against it. An empty text differs from another by all of its words.
 func (c *comparison) textNear(a, b uint32) bool {
 	x, y := &c.texts[a], &c.texts[b]
 	limit := c.rule.Words - 1
-	lengths := max(len(x.ids)-len(y.ids), len(y.ids)-len(x.ids))
+	lengths := apart(len(x.ids), len(y.ids))
 	if lengths > limit {
 		return false
 	}
@@ -195,7 +276,7 @@ func (c *comparison) textNear(a, b uint32) bool {
 	if bits.OnesCount64(x.signature^y.signature) > signatureBound(limit, lengths) {
 		return false
 	}
-	return wordDistance(x.ids, y.ids, limit) <= limit
+	return wordDistance(x.ids, y.ids, limit) <= limit && (!c.rule.Guard || changedLessThanHalf(x.ids, y.ids))
 }
 
 // decide fills in the decisions, all of which say kept so far.
@@ -223,17 +304,7 @@ func (c *comparison) decide(ctx context.Context, decisions []Decision) error {
 
 // decidePictures makes the keep-first pass over the pictures that are not flat.
 func (c *comparison) decidePictures(ctx context.Context, decisions []Decision) error {
-	var at []uint32 // the items, by number in the search
-	var hashes []uint64
-	for _, n := range c.nodes {
-		if !c.items[n].Hash.Flat {
-			at = append(at, n)
-			hashes = append(hashes, c.items[n].Hash.Bits)
-		}
-	}
-	s := newSearch(hashes, c.rule.Radius, runtime.GOMAXPROCS(0), func(earlier, later uint32) bool {
-		return c.pictureTextNear(at[earlier], at[later])
-	})
+	s, at := c.search()
 	if err := s.run(ctx); err != nil {
 		return err
 	}
@@ -243,6 +314,30 @@ func (c *comparison) decidePictures(ctx context.Context, decisions []Decision) e
 		}
 	}
 	return nil
+}
+
+// search returns the search over the nodes that are not flat, and the items that its
+// numbers stand for.
+func (c *comparison) search() (s *search, at []uint32) {
+	k := keys{limit: c.rule.Words - 1}
+	for _, n := range c.nodes {
+		if c.items[n].Hash.Flat {
+			continue
+		}
+		at = append(at, n)
+		k.hashes = append(k.hashes, c.items[n].Hash.Bits)
+		if !c.rule.ImageOnly {
+			k.signatures = append(k.signatures, c.texts[n].signature)
+			k.lengths = append(k.lengths, clampLength(len(c.texts[n].ids)))
+		}
+	}
+	bare := noTextRadius
+	if c.rule.ImageOnly {
+		bare = c.rule.Radius
+	}
+	return newSearch(k, c.rule.Radius, bare, runtime.GOMAXPROCS(0), func(earlier, later uint32) bool {
+		return c.picturesNear(at[earlier], at[later])
+	}), at
 }
 
 // decideFlat makes the keep-first pass over the flat pictures. Equal bytes have equal
@@ -258,7 +353,7 @@ func (c *comparison) decideFlat(ctx context.Context, decisions []Decision) error
 			return ctx.Err()
 		}
 		same := kept[it.Content]
-		if k := slices.IndexFunc(same, func(earlier uint32) bool { return c.textNear(earlier, n) }); k >= 0 {
+		if k := slices.IndexFunc(same, func(earlier uint32) bool { return c.rule.ImageOnly || c.textNear(earlier, n) }); k >= 0 {
 			decisions[n] = c.witness(int(n), int(same[k]))
 			continue
 		}
@@ -270,7 +365,7 @@ func (c *comparison) decideFlat(ctx context.Context, decisions []Decision) error
 // witness describes how item i is near the kept item of.
 func (c *comparison) witness(i, of int) Decision {
 	x, y := &c.items[i], &c.items[of]
-	a, b := c.texts[c.first[i]].ids, c.texts[c.first[of]].ids
+	a, b := c.texts[i].ids, c.texts[of].ids
 	d := Decision{
 		Of:           of,
 		HashDistance: bits.OnesCount64(x.Hash.Bits ^ y.Hash.Bits),
@@ -279,6 +374,8 @@ func (c *comparison) witness(i, of int) Decision {
 	switch {
 	case x.Hash.Flat:
 		d.Class = ClassFlat
+	case c.rule.ImageOnly:
+		d.Class = ClassImage
 	case len(a) == 0 && len(b) == 0:
 		d.Class = ClassNoText
 	case len(a) == 0 || len(b) == 0:

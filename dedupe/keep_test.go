@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,9 +23,17 @@ func near(a, b Item, rule Rule) string {
 	if flat && (a.Hash.Flat != b.Hash.Flat || a.Content == "" || a.Content != b.Content) || !flat && distance > rule.Radius {
 		return ""
 	}
+	if rule.ImageOnly {
+		if flat {
+			return ClassFlat
+		}
+		return ClassImage
+	}
 	words := levenshtein(a.Tokens, b.Tokens)
 	switch {
 	case words >= rule.Words:
+		return ""
+	case rule.Guard && len(a.Tokens)+len(b.Tokens) > 0 && 2*bagApart(a.Tokens, b.Tokens) >= max(len(a.Tokens), len(b.Tokens)):
 		return ""
 	case flat:
 		return ClassFlat
@@ -41,6 +51,23 @@ func near(a, b Item, rule Rule) string {
 	}
 }
 
+// bagApart is bagDistance by counting.
+func bagApart(a, b []string) int {
+	missing := func(a, b []string) int {
+		n := 0
+		b = slices.Clone(b)
+		for _, s := range a {
+			if i := slices.Index(b, s); i >= 0 {
+				b = slices.Delete(b, i, i+1)
+			} else {
+				n++
+			}
+		}
+		return n
+	}
+	return max(missing(a, b), missing(b, a))
+}
+
 // naive is KeepFirst in O(n^2).
 func naive(items []Item, rule Rule) []Decision {
 	decisions := make([]Decision, len(items))
@@ -51,13 +78,25 @@ func naive(items []Item, rule Rule) []Decision {
 				continue
 			}
 			if class := near(items[j], it, rule); class != "" {
-				decisions[i] = Decision{Of: j, HashDistance: bits.OnesCount64(items[j].Hash.Bits ^ it.Hash.Bits),
-					WordDistance: levenshtein(items[j].Tokens, it.Tokens), Class: class}
+				decisions[i] = decisionOf(items, i, j, class, rule)
 				break
 			}
 		}
 	}
 	return decisions
+}
+
+func decisionOf(items []Item, i, j int, class string, rule Rule) Decision {
+	d := Decision{Of: j, HashDistance: bits.OnesCount64(items[j].Hash.Bits ^ items[i].Hash.Bits), Class: class}
+	if !rule.ImageOnly {
+		d.WordDistance = levenshtein(items[j].Tokens, items[i].Tokens)
+	}
+	return d
+}
+
+func drawRule(t *rapid.T) Rule {
+	return Rule{Radius: rapid.IntRange(0, 20).Draw(t, "radius"), Words: rapid.IntRange(0, 5).Draw(t, "words"),
+		Guard: rapid.Bool().Draw(t, "guard"), ImageOnly: rapid.IntRange(0, 4).Draw(t, "image only") == 0}
 }
 
 // drawItems draws items that are near each other often, in every class.
@@ -88,7 +127,7 @@ func drawItems(t *rapid.T) []Item {
 func TestKeepFirstProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := drawItems(t)
-		rule := Rule{Radius: rapid.IntRange(0, 20).Draw(t, "radius"), Words: rapid.IntRange(0, 5).Draw(t, "words")}
+		rule := drawRule(t)
 		got, err := KeepFirst(context.Background(), items, rule)
 		if err != nil {
 			t.Fatalf("KeepFirst: %v", err)
@@ -158,7 +197,7 @@ func corpus(n int) []Item {
 
 func TestKeepFirstLarge(t *testing.T) {
 	items := corpus(3500) // large enough for the index
-	for _, rule := range []Rule{{8, 3}, {10, 2}} {
+	for _, rule := range []Rule{{Radius: 8, Words: 3}, {Radius: 10, Words: 2}} {
 		got, err := KeepFirst(t.Context(), items, rule)
 		if err != nil {
 			t.Fatalf("KeepFirst: %v", err)
@@ -222,7 +261,7 @@ func TestKeepFirst(t *testing.T) {
 		{"both empty, 5 of 64 bits", rule, []Item{mute(h, wide), mute(h^0x1f, wide)}, []Decision{kept, kept}},
 		{"both empty, 17 of 256 bits", rule, []Item{mute(h, wide), mute(h, wideFar)}, []Decision{kept, kept}},
 		{"both empty, no wide hash", rule, []Item{mute(h, nil), mute(h, nil), mute(h, wide)}, []Decision{kept, kept, kept}},
-		{"both empty, a smaller radius", Rule{2, 3}, []Item{mute(h, wide), mute(h^7, wide)}, []Decision{kept, kept}},
+		{"both empty, a smaller radius", Rule{Radius: 2, Words: 3}, []Item{mute(h, wide), mute(h^7, wide)}, []Decision{kept, kept}},
 		{"flat, same bytes", rule, []Item{flat("x"), flat("x"), flat("x", "a", "b")},
 			[]Decision{kept, {0, 0, 0, ClassFlat}, {0, 0, 2, ClassFlat}}},
 		{"flat, other bytes", rule, []Item{flat("x"), flat("y"), flat(""), flat("")}, []Decision{kept, kept, kept, kept}},
@@ -233,8 +272,8 @@ func TestKeepFirst(t *testing.T) {
 			[]Decision{kept, kept, {0, 8, 0, ClassSameText}}},
 		{"a copy of a dropped item", rule, []Item{says(h, "a", "b", "c"), says(h^1, "a", "b", "x"), says(h^1, "a", "b", "x")},
 			[]Decision{kept, {0, 1, 1, ClassNearText}, {0, 1, 1, ClassNearText}}},
-		{"no words may differ, not even none", Rule{8, 0}, []Item{says(h, "a"), says(h, "a")}, []Decision{kept, kept}},
-		{"any words", Rule{8, math.MaxInt}, []Item{says(h, "a"), says(h, "x", "y", "z", "u")}, []Decision{kept, {0, 0, 4, ClassNearText}}},
+		{"no words may differ, not even none", Rule{Radius: 8, Words: 0}, []Item{says(h, "a"), says(h, "a")}, []Decision{kept, kept}},
+		{"any words", Rule{Radius: 8, Words: math.MaxInt}, []Item{says(h, "a"), says(h, "x", "y", "z", "u")}, []Decision{kept, {0, 0, 4, ClassNearText}}},
 	} {
 		got, err := KeepFirst(t.Context(), test.items, test.rule)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
@@ -244,7 +283,7 @@ func TestKeepFirst(t *testing.T) {
 }
 
 func TestKeepFirstRefuses(t *testing.T) {
-	for _, rule := range []Rule{{-1, 3}, {65, 3}, {8, -1}} {
+	for _, rule := range []Rule{{Radius: -1, Words: 3}, {Radius: 65, Words: 3}, {Radius: 8, Words: -1}} {
 		if got, err := KeepFirst(t.Context(), nil, rule); err == nil {
 			t.Errorf("KeepFirst with %+v = %v, want an error", rule, got)
 		}
@@ -252,7 +291,7 @@ func TestKeepFirstRefuses(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, n := range []int{0, 10, 3000} {
-		if _, err := KeepFirst(ctx, corpus(n), Rule{8, 3}); !errors.Is(err, context.Canceled) {
+		if _, err := KeepFirst(ctx, corpus(n), Rule{Radius: 8, Words: 3}); !errors.Is(err, context.Canceled) {
 			t.Errorf("KeepFirst of %d items, cancelled: %v, want %v", n, err, context.Canceled)
 		}
 	}
@@ -272,7 +311,7 @@ func TestKeepFirstCopies(t *testing.T) {
 			items[i] = Item{Hash: Hash{Flat: true}, Content: "x"}
 		}
 	}
-	got, err := KeepFirst(t.Context(), items, Rule{8, 3})
+	got, err := KeepFirst(t.Context(), items, Rule{Radius: 8, Words: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,8 +351,8 @@ func crowds(n int) map[string][]Item {
 
 func TestKeepFirstCrowds(t *testing.T) {
 	for name, items := range crowds(900) {
-		got, err := KeepFirst(t.Context(), items, Rule{8, 3})
-		if diff := cmp.Diff(naive(items, Rule{8, 3}), got); diff != "" || err != nil {
+		got, err := KeepFirst(t.Context(), items, Rule{Radius: 8, Words: 3})
+		if diff := cmp.Diff(naive(items, Rule{Radius: 8, Words: 3}), got); diff != "" || err != nil {
 			t.Errorf("%s: error %v; KeepFirst differs from the definition (-want +got):\n%s", name, err, diff)
 		}
 	}
@@ -328,7 +367,7 @@ func TestKeepFirstMemory(t *testing.T) {
 	for name, items := range all {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := KeepFirst(t.Context(), items, Rule{8, 3}); err != nil {
+		if _, err := KeepFirst(t.Context(), items, Rule{Radius: 8, Words: 3}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
@@ -344,7 +383,7 @@ func BenchmarkKeepFirst(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := KeepFirst(b.Context(), items, Rule{8, 3}); err != nil {
+				if _, err := KeepFirst(b.Context(), items, Rule{Radius: 8, Words: 3}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -358,10 +397,122 @@ func BenchmarkCrowd(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := KeepFirst(b.Context(), items, Rule{8, 3}); err != nil {
+				if _, err := KeepFirst(b.Context(), items, Rule{Radius: 8, Words: 3}); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 	}
+}
+
+// TestSameBytes: what is written of the decisions and the components is the same, byte for
+// byte, under any number of threads and any order of arrival.
+func TestSameBytes(t *testing.T) {
+	items := corpus(3000)
+	rule := Rule{Radius: 8, Words: 3}
+	written := func(g *Groups) string {
+		components, err := g.Components(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for i, d := range decisionsOf(g) {
+			fmt.Fprintln(&b, i, d, components[i])
+		}
+		return b.String()
+	}
+	want := ""
+	for threads := 1; threads <= 4; threads++ {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
+		whole, err := Compare(t.Context(), items, rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := written(whole); want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("%d threads write something else than one", threads)
+		}
+		grown, err := Compare(t.Context(), nil, rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range rand.New(rand.NewPCG(uint64(threads), 3)).Perm(len(items)) {
+			if _, err := grown.Add(p, items[p]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if written(grown) != want {
+			t.Errorf("arrival %d writes something else than the order itself", threads)
+		}
+	}
+}
+
+func TestGuard(t *testing.T) {
+	guarded := Rule{Radius: 8, Words: 3, Guard: true}
+	const bits = 0x0f0f_3355_aa33_cc0f
+	for _, test := range []struct {
+		a, b string
+		near bool
+	}{
+		{"one", "other", false},
+		{"one two", "one other", false},
+		{"one two three", "one two other", true},
+		{"one two three four", "one two x y", false},
+		{"one two three four five", "one two three x y", true},
+		{"one two", "two one", true}, // two edits, and the same words
+		{"", "one", false},
+		{"", "one two", false},
+		{"same", "same", true},
+	} {
+		items := []Item{{Hash: Hash{Bits: bits}, Tokens: strings.Fields(test.a)}, {Hash: Hash{Bits: bits}, Tokens: strings.Fields(test.b)}}
+		for range 2 {
+			d, err := KeepFirst(t.Context(), items, guarded)
+			if err != nil || d[1].Kept() == test.near {
+				t.Errorf("%q and %q with the guard: %+v, error %v, want near %v", test.a, test.b, d[1], err, test.near)
+			}
+			free, err := KeepFirst(t.Context(), items, Rule{Radius: 8, Words: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			spared, err := Spared(t.Context(), items, Rule{Radius: 8, Words: 3}, free)
+			if want := map[bool]int{false: 1}[test.near]; err != nil || spared != want || free[1].Kept() {
+				t.Errorf("%q and %q without the guard: %+v; Spared = %d, %v, want %d", test.a, test.b, free[1], spared, err, want)
+			}
+			slices.Reverse(items)
+		}
+	}
+	mute := Item{Hash: Hash{Bits: bits}, Wide: &Hash256{}}
+	if d, err := KeepFirst(t.Context(), []Item{mute, mute}, guarded); err != nil || d[1].Class != ClassNoText {
+		t.Errorf("two items without text with the guard: %+v, error %v, want %s", d, err, ClassNoText)
+	}
+	if s := guarded.String(); s != "radius 8, fewer than 3 words, less than half changed" {
+		t.Errorf("the rule says of itself %q", s)
+	}
+}
+
+// FuzzKeepFirst: a byte string is a list of items, short enough for the definition.
+func FuzzKeepFirst(f *testing.F) {
+	f.Add(uint8(8), uint8(3), []byte("0ab1abc0abd2"))
+	f.Add(uint8(4), uint8(0x83), []byte{0, 0, 0, 7, 7, 7, 9})
+	f.Add(uint8(16), uint8(0x41), []byte("\x00aaaa\x01aaab\x80\x80"))
+	f.Fuzz(func(t *testing.T, radius, words uint8, data []byte) {
+		rule := Rule{Radius: int(radius % 65), Words: int(words & 7), Guard: words&0x80 != 0, ImageOnly: words&0x40 != 0}
+		var items []Item
+		for _, b := range data[:min(len(data), 120)] {
+			if n := len(items); n > 0 && b >= 'a' && b <= 'z' {
+				items[n-1].Tokens = append(items[n-1].Tokens, string(rune(b)))
+				continue
+			}
+			it := Item{Hash: Hash{Bits: 1<<(b%64) - 1, Flat: b&0xe0 == 0xe0}, Content: string(rune(b % 3))}
+			if b&1 == 0 {
+				it.Wide = &Hash256{1<<(b%32) - 1}
+			}
+			items = append(items, it)
+		}
+		want := naive(items, rule)
+		if got, err := KeepFirst(t.Context(), items, rule); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%+v of %+v: error %v (-want +got):\n%s", rule, items, err, cmp.Diff(want, got))
+		}
+	})
 }

@@ -15,28 +15,31 @@ const (
 	none = 1<<32 - 1
 )
 
-// A search keeps each hash that is near no kept hash before it. Two hashes are near when
-// they differ in at most radius bits and near says so.
+// A search keeps each code that is near no kept code before it. Two codes are near when
+// their hashes differ in at most radius bits, bare of them where neither has a text, and
+// near says so.
 //
-// It joins the hashes with themselves and decides by the near pairs. Where those are too
+// It joins the codes with themselves and decides by the near pairs. Where those are too
 // many to hold, it decides on the first half, drops what of the other half is near one
 // that is kept, which takes no memory, and then decides on the rest of that half. The
 // memory is linear, and which way it goes cannot be seen from the answer.
 type search struct {
-	hashes  []uint64
+	keys    // in the order of the decisions, whatever the lengths
 	radius  int
+	bare    int // at most radius
 	workers int
-	// near finishes the comparison of two hashes, earlier < later, that are within the
-	// radius. Workers call it at the same time.
+	// near finishes the comparison of two codes, earlier < later, that may be near as far
+	// as their hashes tell. Workers call it at the same time.
 	near      func(earlier, later uint32) bool
 	edgesMore int
 
-	of    []uint32 // by hash: the first kept one that it is near, or none
+	of    []uint32 // by code: the first kept one that it is near, or none
 	found [][]edge // by worker
 }
 
-func newSearch(hashes []uint64, radius, workers int, near func(earlier, later uint32) bool) *search {
-	return &search{hashes: hashes, radius: radius, workers: workers, near: near, edgesMore: edgesMore, found: make([][]edge, workers)}
+func newSearch(k keys, radius, bare, workers int, near func(earlier, later uint32) bool) *search {
+	return &search{keys: k, radius: radius, bare: min(bare, radius), workers: workers, near: near,
+		edgesMore: edgesMore, found: make([][]edge, workers)}
 }
 
 // run decides on every hash and fills in s.of. The error is the context's.
@@ -97,7 +100,7 @@ func (s *search) edges(ctx context.Context, list []uint32) (fit bool, err error)
 	var count atomic.Int64
 	joining, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err = join(joining, s.hashesOf(list), s.radius, s.workers, func(worker int, i, j uint32) {
+	err = s.pairs(joining, list, func(worker int, i, j uint32) {
 		if count.Load() > room || !s.near(list[i], list[j]) {
 			return
 		}
@@ -111,6 +114,65 @@ func (s *search) edges(ctx context.Context, list []uint32) (fit bool, err error)
 		return false, ctx.Err()
 	}
 	return err == nil, err
+}
+
+// pairs visits the pairs of list, by place in it, that may be near as far as hashes,
+// signatures and lengths tell: those with a text in one join, in the order of their
+// lengths, and those that both have none in another.
+func (s *search) pairs(ctx context.Context, list []uint32, visit visitor) error {
+	order, without := s.byLength(list)
+	through := func(worker int, i, j uint32) {
+		i, j = order[i], order[j]
+		visit(worker, min(i, j), max(i, j))
+	}
+	if without < len(order) {
+		if err := join(ctx, s.pick(list, order, s.texts()), s.radius, s.workers, through); err != nil {
+			return err
+		}
+	}
+	return join(ctx, s.pick(list, order[:without], false), s.bare, s.workers, through)
+}
+
+// byLength returns the places in list, those of short texts first and otherwise in order,
+// and how many of them have no text.
+func (s *search) byLength(list []uint32) (order []uint32, without int) {
+	order = make([]uint32, len(list))
+	if !s.texts() {
+		for i := range order {
+			order[i] = uint32(i)
+		}
+		return order, len(order)
+	}
+	var next [1<<16 + 1]uint32
+	for _, n := range list {
+		next[int(s.lengths[n])+1]++
+	}
+	without = int(next[1])
+	for v := range 1 << 16 {
+		next[v+1] += next[v]
+	}
+	for i, n := range list {
+		at := &next[s.lengths[n]]
+		order[*at] = uint32(i)
+		*at++
+	}
+	return order, without
+}
+
+// pick copies the codes at those places of list.
+func (s *search) pick(list, order []uint32, texts bool) *keys {
+	c := &keys{hashes: make([]uint64, len(order)), limit: s.limit}
+	if texts {
+		c.signatures, c.lengths = make([]uint64, len(order)), make([]uint16, len(order))
+	}
+	for k, i := range order {
+		n := list[i]
+		c.hashes[k] = s.hashes[n]
+		if texts {
+			c.signatures[k], c.lengths[k] = s.signatures[n], s.lengths[n]
+		}
+	}
+	return c
 }
 
 // settle makes the keep-first pass over list by the edges in s.found.
@@ -150,14 +212,14 @@ func neighbours(edges [][]edge, n int) func(i int) []uint32 {
 // drop finds, for each hash of list, the first of kept that it is near, if there is one.
 // All of kept come before all of list.
 func (s *search) drop(ctx context.Context, kept, list []uint32) error {
-	earlier, later := s.hashesOf(kept), s.hashesOf(list)
+	earlier, later := &keys{hashes: s.hashesOf(kept)}, &keys{hashes: s.hashesOf(list)}
 	bands := bandsFor(len(kept), s.radius)
 	if bands == nil {
 		return inChunks(ctx, len(list), 64, s.workers, func(_, i int) int {
-			return s.scanOne(earlier, kept, later[i], list[i])
+			return s.scanOne(earlier.hashes, kept, later.hashes[i], list[i])
 		})
 	}
-	left, right := newTable(len(kept)), newTable(len(list))
+	left, right := newTable(earlier), newTable(later)
 	for k, b := range bands {
 		if b.reach < 0 {
 			continue
@@ -166,7 +228,7 @@ func (s *search) drop(ctx context.Context, kept, list []uint32) error {
 		right.fill(later, b) // looking up in the order of the band finds the buckets in cache
 		flips := flipsWithin(b.width, b.reach)
 		err := inChunks(ctx, len(list), 64, s.workers, func(_, i int) int {
-			return s.lookUpOne(left, kept, right.sorted[i], list[right.place[i]], bands[:k], b, flips)
+			return s.lookUpOne(left, kept, right.hashes[i], list[right.place[i]], bands[:k], b, flips)
 		})
 		if err != nil {
 			return err
@@ -205,7 +267,7 @@ func (s *search) lookUpOne(t *table, kept []uint32, h uint64, later uint32, befo
 		from, to := t.start[value^flip], t.start[value^flip+1]
 		work += int(to - from)
 		for y := from; y < to; y++ {
-			diff := h ^ t.sorted[y]
+			diff := h ^ t.hashes[y]
 			if bits.OnesCount64(diff) > s.radius || metBefore(diff, before) {
 				continue
 			}

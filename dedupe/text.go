@@ -1,6 +1,7 @@
 package dedupe
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -64,23 +65,36 @@ func isTokenRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r)
 
 // A lexicon numbers tokens in order of first appearance, so that texts compare by
 // number.
-type lexicon map[string]uint32
+type lexicon struct {
+	numbers map[string]uint32
+	page    []uint32 // where the numbers of the next texts go; shared by many texts
+}
 
-func (l lexicon) number(tokens []string) []uint32 {
+// pageSize is the length of a page of a lexicon: what a thousand captions need.
+const pageSize = 1 << 14
+
+// number returns the numbers of a text, nil for none.
+func (l *lexicon) number(tokens []string) []uint32 {
 	if len(tokens) == 0 {
 		return nil
 	}
-	ids := make([]uint32, len(tokens))
-	for i, t := range tokens {
-		id, ok := l[t]
-		if !ok {
-			id = uint32(len(l))
-			l[t] = id
-		}
-		ids[i] = id
+	if len(tokens) > cap(l.page)-len(l.page) {
+		l.page = make([]uint32, 0, max(pageSize, len(tokens)))
 	}
-	return ids
+	from := len(l.page)
+	for _, t := range tokens {
+		id, ok := l.numbers[t]
+		if !ok {
+			id = uint32(len(l.numbers))
+			l.numbers[t] = id
+		}
+		l.page = append(l.page, id)
+	}
+	return l.page[from:len(l.page):len(l.page)]
 }
+
+// forget gives back the room of the text that was numbered last.
+func (l *lexicon) forget(ids []uint32) { l.page = l.page[:len(l.page)-len(ids)] }
 
 // signature returns the parity signature of a text: one bit for each residue of token
 // numbers modulo 64, set when an odd number of tokens has it. Inserting or deleting a
@@ -151,4 +165,31 @@ func bandedDistance(a, b []uint32, limit int) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// changedLessThanHalf reports whether fewer than half of the words of the longer text are
+// others in the shorter one, in whatever order, or both are empty.
+func changedLessThanHalf(a, b []uint32) bool {
+	return 2*bagDistance(a, b) < max(len(a), len(b), 1)
+}
+
+// bagDistance returns the number of words that have to be inserted, deleted or replaced
+// when their order does not count: the larger of the two differences of the texts as
+// bags. It is never greater than the word distance.
+func bagDistance(a, b []uint32) int {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	common := 0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] < b[j]:
+			i++
+		case a[i] > b[j]:
+			j++
+		default:
+			common, i, j = common+1, i+1, j+1
+		}
+	}
+	return max(len(a), len(b)) - common
 }

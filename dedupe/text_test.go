@@ -3,6 +3,7 @@ package dedupe
 import (
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -107,7 +108,7 @@ func drawTexts(t *rapid.T) (a, b []string) {
 func TestWordDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawTexts(t)
-		words := lexicon{}
+		words := lexicon{numbers: map[string]uint32{}}
 		x, y := words.number(a), words.number(b)
 		limit := rapid.SampledFrom([]int{0, 1, 2, 3, 5, 100, math.MaxInt}).Draw(t, "limit")
 		want := levenshtein(a, b)
@@ -121,7 +122,7 @@ func TestWordDistance(t *testing.T) {
 func TestSignatureLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawTexts(t)
-		words := lexicon{}
+		words := lexicon{numbers: map[string]uint32{}}
 		words.number(rapid.SliceOfN(rapid.StringN(1, 3, -1), 0, 80).Draw(t, "seen before"))
 		x, y := words.number(a), words.number(b)
 		distance := levenshtein(a, b)
@@ -131,6 +132,78 @@ func TestSignatureLosesNothing(t *testing.T) {
 			if bound := signatureBound(limit, lengths); differ > bound {
 				t.Errorf("%q and %q are %d words apart, but their signatures %d bits, more than %d", a, b, distance, differ, bound)
 			}
+		}
+	})
+}
+
+// TestSignatureTenMillion: no false negative in ten million pairs of near texts, in short
+// runs a tenth of that. Each pair is a text and the same after so many edits, so that the
+// number of edits bounds the distance without a table.
+func TestSignatureTenMillion(t *testing.T) {
+	pairs := 10_000_000
+	if testing.Short() {
+		pairs /= 10
+	}
+	r := rand.New(rand.NewPCG(10, 10))
+	a, b := make([]uint32, 0, 64), make([]uint32, 0, 64)
+	rejected := 0
+	for n := range pairs {
+		if n%16 == 0 { // another text, from few words or from many
+			a = a[:0]
+			vocabulary := []int{3, 70, 100_000}[r.IntN(3)]
+			for range r.IntN(30) {
+				a = append(a, uint32(r.IntN(vocabulary)))
+			}
+		}
+		edits := r.IntN(4)
+		b = append(b[:0], a...)
+		for range edits {
+			at := r.IntN(len(b) + 1)
+			switch kind := r.IntN(3); {
+			case kind == 0 || at == len(b):
+				b = append(b, 0)
+				copy(b[at+1:], b[at:])
+				b[at] = r.Uint32()
+			case kind == 1:
+				b = append(b[:at], b[at+1:]...)
+			default:
+				b[at] = r.Uint32()
+			}
+		}
+		if bits.OnesCount64(signature(a)^signature(b)) > signatureBound(edits, apart(len(a), len(b))) {
+			rejected++
+		}
+	}
+	if rejected > 0 {
+		t.Errorf("%d of %d near texts are rejected", rejected, pairs)
+	}
+}
+
+// FuzzWordDistance: bytes are words; the distance is that of the textbook's table, and the
+// filter in front of it rejects nothing near.
+func FuzzWordDistance(f *testing.F) {
+	f.Add([]byte("abcabc"), []byte("abcbc"), uint8(2))
+	f.Add([]byte(""), []byte("zz"), uint8(0))
+	f.Add([]byte("\x00\x40\x80"), []byte("\x40\x80\x00"), uint8(3))
+	f.Fuzz(func(t *testing.T, one, other []byte, limit uint8) {
+		var a, b []string
+		words := lexicon{numbers: map[string]uint32{}}
+		for _, c := range one[:min(len(one), 60)] {
+			a = append(a, string(rune(c)))
+		}
+		for _, c := range other[:min(len(other), 60)] {
+			b = append(b, string(rune(c)))
+		}
+		x, y := words.number(a), words.number(b)
+		want := levenshtein(a, b)
+		if got := wordDistance(x, y, int(limit)); want <= int(limit) && got != want || want > int(limit) && got <= int(limit) {
+			t.Errorf("wordDistance(%v, %v, %d) = %d, want %d", x, y, limit, got, want)
+		}
+		if bits.OnesCount64(signature(x)^signature(y)) > signatureBound(want, apart(len(a), len(b))) {
+			t.Errorf("the signatures of %v and %v rule out that they are %d apart", x, y, want)
+		}
+		if bag := bagDistance(x, y); bag > want || bag != bagApart(a, b) {
+			t.Errorf("bagDistance(%v, %v) = %d, want %d, at most %d", x, y, bag, bagApart(a, b), want)
 		}
 	})
 }

@@ -1,0 +1,338 @@
+//go:build unix
+
+package dedupe
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/corona10/goimagehash"
+)
+
+// cpu is the processor time that this process has used so far, all threads together: on
+// a machine that does other things as well it says more than the clock.
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// A cost is the least that some repeats of the same work took.
+type cost struct{ cpu, wall time.Duration }
+
+// least does the work that often and returns the least cost. What earlier work left to
+// collect is collected first.
+func least(b *testing.B, repeats int, do func()) cost {
+	c := cost{math.MaxInt64, math.MaxInt64}
+	for range repeats {
+		runtime.GC()
+		began, used := time.Now(), cpu(b)
+		do()
+		c.cpu, c.wall = min(c.cpu, cpu(b)-used), min(c.wall, time.Since(began))
+	}
+	return c
+}
+
+// photoLike draws a hash as photographs have it: 32 ones, the top bit among them.
+func photoLike(r *rand.Rand) uint64 {
+	h := uint64(1) << 63
+	for _, bit := range r.Perm(63)[:31] {
+		h |= 1 << bit
+	}
+	return h
+}
+
+// swap exchanges n pairs of bits, as a copy does to the hash of a photograph: 2n bits
+// or fewer.
+func swap(r *rand.Rand, h uint64, n int) uint64 {
+	for range n {
+		if i, j := r.IntN(63), r.IntN(63); h>>i&1 != h>>j&1 {
+			h ^= 1<<i | 1<<j
+		}
+	}
+	return h
+}
+
+// A zipf draws 0..n-1, i in proportion to (i+v)^-s.
+type zipf []float64
+
+func newZipf(n int, s, v float64) zipf {
+	z := make(zipf, n)
+	sum := 0.0
+	for i := range z {
+		sum += math.Pow(float64(i)+v, -s)
+		z[i] = sum
+	}
+	return z
+}
+
+func (z zipf) draw(r *rand.Rand) int {
+	i, _ := slices.BinarySearch(z, r.Float64()*z[len(z)-1])
+	return i
+}
+
+// captions draws texts as the captions of memes have been counted: a median of 10 words
+// and a tenth with 21 and more, from a vocabulary of 90,000; 5 in 100 with a word or two;
+// in a template 8 in 100 after one of three stock captions.
+type captions struct {
+	r     *rand.Rand
+	words zipf
+	stock map[int][]string
+}
+
+func (c *captions) draw(template int) []string {
+	if template >= 0 && c.r.IntN(100) < 8 {
+		key := 3*template + c.r.IntN(3)
+		if c.stock[key] == nil {
+			c.stock[key] = c.text(c.length())
+		}
+		return c.change(c.stock[key], c.r.IntN(3))
+	}
+	if c.r.IntN(100) < 5 {
+		return c.text(1 + c.r.IntN(2))
+	}
+	return c.text(c.length())
+}
+
+func (c *captions) length() int {
+	return max(3, int(math.Round(math.Exp(math.Log(10)+0.58*c.r.NormFloat64()))))
+}
+
+func (c *captions) text(n int) []string {
+	tokens := make([]string, n)
+	for i := range tokens {
+		tokens[i] = fmt.Sprint("w", c.words.draw(c.r))
+	}
+	return tokens
+}
+
+// change replaces n words.
+func (c *captions) change(tokens []string, n int) []string {
+	tokens = slices.Clone(tokens)
+	for range n {
+		if len(tokens) > 0 {
+			tokens[c.r.IntN(len(tokens))] = fmt.Sprint("w", c.words.draw(c.r))
+		}
+	}
+	return tokens
+}
+
+// memes draws n items as a large release of memes has them: half of the pictures are
+// alone, half on one of n/50 templates, Zipf-distributed with exponent 1.2 from rank 8 on
+// (no template has more than one meme in twenty), a fifth of those with the same hash as the template and the others up to four swaps away. 2 in
+// 100 have no text, and a tenth repeats an earlier item with up to two swaps and two
+// words changed.
+func memes(n int) []Item {
+	r := rand.New(rand.NewPCG(uint64(n), 5))
+	templates := make([]uint64, max(1, n/50))
+	for i := range templates {
+		templates[i] = photoLike(r)
+	}
+	sizes := newZipf(len(templates), 1.2, 8)
+	text := captions{r: r, words: newZipf(90_000, 1, 1), stock: map[int][]string{}}
+	items := make([]Item, n)
+	for i := range items {
+		it := &items[i]
+		if i > 0 && r.IntN(10) == 0 {
+			earlier := &items[r.IntN(i)]
+			it.Hash.Bits, it.Wide = swap(r, earlier.Hash.Bits, r.IntN(3)), earlier.Wide
+			it.Tokens = text.change(earlier.Tokens, r.IntN(3))
+			continue
+		}
+		template := -1
+		if r.IntN(2) == 0 {
+			it.Hash.Bits = photoLike(r)
+		} else {
+			template = sizes.draw(r)
+			it.Hash.Bits = templates[template]
+			if r.IntN(5) > 0 {
+				it.Hash.Bits = swap(r, it.Hash.Bits, r.IntN(5))
+			}
+		}
+		if r.IntN(50) > 0 {
+			it.Tokens = text.draw(template)
+		} else {
+			it.Wide = &Hash256{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+		}
+	}
+	return items
+}
+
+// bruteForceRate compares codes with all others in the plainest way, four at a pass,
+// which is the fastest that plain Go gets, and returns the pairs within the radius and
+// the processor time that all n*n/2 pairs would take.
+func bruteForceRate(b *testing.B, hashes []uint64, radius, rows int) (pairs int, whole time.Duration) {
+	compared := 0
+	took := least(b, 2, func() {
+		pairs, compared = 0, 0
+		for i := 0; i+4 <= rows; i += 4 {
+			h0, h1, h2, h3 := hashes[i], hashes[i+1], hashes[i+2], hashes[i+3]
+			for _, other := range hashes[i+4:] {
+				if bits.OnesCount64(h0^other) <= radius {
+					pairs++
+				}
+				if bits.OnesCount64(h1^other) <= radius {
+					pairs++
+				}
+				if bits.OnesCount64(h2^other) <= radius {
+					pairs++
+				}
+				if bits.OnesCount64(h3^other) <= radius {
+					pairs++
+				}
+			}
+			compared += 4 * (len(hashes) - i - 4)
+		}
+	})
+	n := float64(len(hashes))
+	return pairs, time.Duration(float64(took.cpu) * n * (n - 1) / 2 / float64(compared))
+}
+
+// BenchmarkBars measures what docs/dedupe.md has a bar for. scripts/bench dedupe makes
+// the table of it.
+func BenchmarkBars(b *testing.B) {
+	b.Run("file", benchFile)
+	for _, n := range []int{100_000, 1_000_000} {
+		for _, kind := range []string{"uniform", "photo-like"} {
+			b.Run(fmt.Sprintf("images/%s/%d", kind, n), func(b *testing.B) { benchImages(b, kind, n) })
+		}
+	}
+	for _, n := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("memes/%d", n), func(b *testing.B) { benchMemes(b, n) })
+	}
+}
+
+// benchFile measures what a file costs: decoding the JPEG of an 800x800 picture of about
+// 126 kB, the mean that captioned photographs of that size have been found to have, and
+// hashing it.
+func benchFile(b *testing.B) {
+	file := noisyJPEG(b, 800, 126_000)
+	const times = 20
+	var decode, hash, library cost
+	for b.Loop() {
+		var img image.Image
+		decode = least(b, 5, func() {
+			for range times {
+				var err error
+				if img, err = jpeg.Decode(bytes.NewReader(file)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		hash = least(b, 5, func() {
+			for range times {
+				if _, err := HashImage(img); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		library = least(b, 3, func() {
+			for range times {
+				if _, err := goimagehash.PerceptionHash(img); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	ms := func(c cost) float64 { return 1000 * c.cpu.Seconds() / times }
+	b.ReportMetric(ms(decode), "decode-ms")
+	b.ReportMetric(ms(hash), "hash-ms")
+	b.ReportMetric(ms(decode)+ms(hash), "cpu-ms")
+	b.ReportMetric(ms(library), "library-hash-ms")
+	b.ReportMetric(float64(len(file)), "B/file")
+}
+
+// noisyJPEG is a picture with as much noise as makes a JPEG of that size of it.
+func noisyJPEG(b *testing.B, side, size int) []byte {
+	var file bytes.Buffer
+	for noise := 0; file.Len() < size; noise += 2 {
+		img := photo(5, side, side)
+		r := rand.New(rand.NewPCG(1, 1))
+		for i := range img.Pix {
+			if i%4 < 3 {
+				img.Pix[i] = uint8(max(0, min(255, int(img.Pix[i])+r.IntN(noise+1)-noise/2)))
+			}
+		}
+		file.Reset()
+		if err := jpeg.Encode(&file, img, &jpeg.Options{Quality: 85}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return file.Bytes()
+}
+
+func benchImages(b *testing.B, kind string, n int) {
+	r := rand.New(rand.NewPCG(1, 2))
+	hashes := make([]uint64, n)
+	for i := range hashes {
+		hashes[i] = r.Uint64()
+		if kind == "photo-like" {
+			hashes[i] = photoLike(r)
+		}
+	}
+	const radius = 8
+	_, brute := bruteForceRate(b, hashes, radius, min(n, 400_000_000/n*5))
+	var took cost
+	var found int
+	var scratch uint64
+	for b.Loop() {
+		took = least(b, 3, func() {
+			found = 0
+			scratch = allocated(func() {
+				if err := join(b.Context(), &keys{hashes: hashes}, radius, 1, func(int, uint32, uint32) { found++ }); err != nil {
+					b.Fatal(err)
+				}
+			})
+		})
+	}
+	b.ReportMetric(took.cpu.Seconds(), "cpu-s")
+	b.ReportMetric(brute.Seconds(), "brute-cpu-s")
+	b.ReportMetric(brute.Seconds()/took.cpu.Seconds(), "x-brute")
+	b.ReportMetric(float64(scratch)/float64(n), "B/code")
+	b.ReportMetric(float64(found), "pairs")
+}
+
+// allocated is what do allocates in all: no less than it holds at any time.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func benchMemes(b *testing.B, n int) {
+	items := memes(n)
+	var took cost
+	var decisions []Decision
+	for b.Loop() {
+		took = least(b, 3, func() {
+			var err error
+			if decisions, err = KeepFirst(context.Background(), items, Rule{Radius: 8, Words: 3}); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+	kept := 0
+	for _, d := range decisions {
+		if d.Kept() {
+			kept++
+		}
+	}
+	b.ReportMetric(took.cpu.Seconds(), "cpu-s")
+	b.ReportMetric(took.wall.Seconds(), "wall-s")
+	b.ReportMetric(float64(kept), "kept")
+}
