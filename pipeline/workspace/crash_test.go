@@ -11,13 +11,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 )
 
 // life does one of everything that changes a workspace, and can be started again after a stop
@@ -111,8 +114,70 @@ func checkEnd(t *testing.T, w *Workspace) {
 	t.Helper()
 	checkSound(t, w, true)
 	got, err := w.Files(t.Context(), ".")
+	got = slices.DeleteFunc(got, func(name string) bool { return name == logKeyName || strings.HasPrefix(name, auditName+"/") })
 	if diff := cmp.Diff([]string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got); diff != "" || err != nil {
 		t.Errorf("files in the end: %v\n%s", err, diff)
+	}
+}
+
+// checkClosed asserts what a writer that closed leaves, whatever was killed before: a seal that
+// holds, and a log that is whole and has each record of told once.
+func checkClosed(t *testing.T, dir string, told []string) {
+	t.Helper()
+	ctx := t.Context()
+	r := open(t, dir, Options{ReadOnly: true})
+	defer r.Close()
+	checkSeal(t, r)
+	queue, err := r.Unpublished(ctx)
+	if err != nil || len(queue) > 0 {
+		t.Errorf("not published: %v, %v", queue, err)
+	}
+	log, err := r.LogReader(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Verify(ctx); err != nil {
+		t.Error(err)
+	}
+	notes := map[string]int{}
+	for e, err := range log.Records(ctx, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == auditlog.Restored {
+			t.Errorf("record %d tells of a backup, and there was none: %+v", e.Seq, e)
+		}
+		notes[e.Note]++
+	}
+	for _, note := range told {
+		if notes[note] != 1 {
+			t.Errorf("record %q stands %d times in the log", note, notes[note])
+		}
+	}
+}
+
+// checkSeal asserts that the workspace is what its seal says.
+func checkSeal(t *testing.T, w *Workspace) {
+	t.Helper()
+	seal, sealed, err := w.ReadSeal(t.Context())
+	if err != nil || !sealed {
+		t.Fatalf("sealed: %t, %v", sealed, err)
+	}
+	names := []string{}
+	for _, f := range seal.Files {
+		now, err := w.Stat(t.Context(), f.Name)
+		if f.Name == stateName {
+			now, err = w.StatState(t.Context())
+		}
+		if err != nil || now != f {
+			t.Errorf("%s was sealed as %+v and is %+v, %v", f.Name, f, now, err)
+		}
+		names = append(names, f.Name)
+	}
+	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/records/000.jsonl", "audit/tile/8/0/000", "dataset/x", "log.key", "state.db"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("the seal does not have %s: %q", name, names)
+		}
 	}
 }
 
@@ -128,21 +193,40 @@ func crashChild(dir, step string) error {
 	if err != nil {
 		return err
 	}
-	w, err := Open(context.Background(), dir, Options{})
+	ctx := context.Background()
+	first, err := Open(ctx, dir, Options{})
+	if err != nil {
+		return err
+	}
+	if err := first.Close(); err != nil {
+		return err
+	}
+	n := 0
+	w, err := Open(ctx, dir, Options{TestOnlyStep: func(string, string) error {
+		if n++; n == at {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		return nil
+	}})
 	if err != nil {
 		return err
 	}
 	if err := noSync(w); err != nil {
 		return err
 	}
-	n := 0
-	w.testOnlyStep = func(string, string) error {
-		if n++; n == at {
-			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	for i := range 3 { // each is acknowledged once it is stored, the second after a publication
+		note := fmt.Sprint("note ", i)
+		if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: note}); err != nil {
+			return err
 		}
-		return nil
+		fmt.Println(note)
+		if i == 0 {
+			if err := w.SealLog(ctx); err != nil {
+				return err
+			}
+		}
 	}
-	return errors.Join(life(context.Background(), w), w.Close())
+	return errors.Join(life(ctx, w), w.Close())
 }
 
 // TestKilledAtEveryStep kills a process at its first step, at its second, and so on until it
@@ -157,8 +241,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 	for n := 1; ; n += stride {
 		dir := filepath.Join(t.TempDir(), "w")
 		c := child(t, "crash", dir, strconv.Itoa(n))
-		var stderr bytes.Buffer
-		c.Stderr = &stderr
+		var stdout, stderr bytes.Buffer
+		c.Stdout, c.Stderr = &stdout, &stderr
 		err := c.Run()
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
@@ -185,6 +269,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
+		checkClosed(t, dir, strings.FieldsFunc(stdout.String(), func(c rune) bool { return c == '\n' }))
 		if t.Failed() {
 			t.Fatalf("killed at step %d", n)
 		}
@@ -216,7 +301,7 @@ func TestFailedAtEveryStep(t *testing.T) {
 		}
 		err := life(t.Context(), w)
 		if err == nil {
-			err = w.scrub(t.Context())
+			err = errors.Join(w.SealLog(t.Context()), w.scrub(t.Context()), w.seal(t.Context()))
 		}
 		if err == nil {
 			if n < 50 {
@@ -238,6 +323,7 @@ func TestFailedAtEveryStep(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
+		checkClosed(t, w.Dir(), nil)
 		if t.Failed() {
 			t.Fatalf("step %d failed", n)
 		}

@@ -9,6 +9,7 @@ import (
 	"iter"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 )
 
 // A Binding names the release that a workspace belongs to.
@@ -83,6 +84,9 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 			return err
 		}
 		var err error
+		if err := w.recordLeft(ctx, tx); err != nil {
+			return err
+		}
 		if left, err = w.dropLeft(ctx, tx); err != nil {
 			return err
 		}
@@ -143,6 +147,27 @@ func putEntries(ctx context.Context, tx *sql.Tx, entries iter.Seq2[manifest.Entr
 		}
 	}
 	return nil
+}
+
+// recordLeft tells the log of the posts whose images leave with their entries.
+func (w *Workspace) recordLeft(ctx context.Context, tx *sql.Tx) error {
+	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT id FROM image JOIN entry USING (id, image) WHERE ordinal < 0 ORDER BY id")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var posts []auditlog.Post
+	for rows.Next() {
+		var p auditlog.Post
+		if err := rows.Scan(&p.ID); err != nil {
+			return err
+		}
+		posts = append(posts, p)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return w.recordPosts(ctx, tx, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
 }
 
 // dropLeft deletes the rows of the keys that left the manifest and returns the names of their

@@ -104,6 +104,28 @@ func TestSweepErasesTombstoned(t *testing.T) {
 	}
 }
 
+// age makes of a workspace what the program of an older layout left of it, and closes it.
+func age(t *testing.T, w *Workspace, version int) {
+	t.Helper()
+	statements := []string{"ALTER TABLE post DROP COLUMN gone_at", "DROP TABLE log_queue", "DROP TABLE copy",
+		"DELETE FROM meta WHERE key LIKE 'log%'", "UPDATE meta SET value = '2' WHERE key = 'schema_version'"}
+	if version == 1 {
+		statements = append(statements, "ALTER TABLE entry DROP COLUMN subreddit", "ALTER TABLE post DROP COLUMN subreddit",
+			"ALTER TABLE post DROP COLUMN unseen", "ALTER TABLE tombstone DROP COLUMN reason", "ALTER TABLE tombstone DROP COLUMN readmitted",
+			"ALTER TABLE reading DROP COLUMN masked", "DROP TABLE earlier_reading", "DROP TABLE earlier_result",
+			"UPDATE meta SET value = '1' WHERE key = 'schema_version'")
+	}
+	for _, stmt := range statements {
+		if _, err := w.db.Exec(stmt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.finish = nil // it knew neither log nor seal
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestUpgrade opens a workspace as the first layout left it: nothing is lost, and a reader that
 // may not write says what to do.
 func TestUpgrade(t *testing.T) {
@@ -113,17 +135,7 @@ func TestUpgrade(t *testing.T) {
 	if err := w.AddTombstones(t.Context(), []Tombstone{{Tombstone: stone, Reason: "moderator"}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, stmt := range []string{"ALTER TABLE entry DROP COLUMN subreddit", "ALTER TABLE post DROP COLUMN subreddit", "ALTER TABLE post DROP COLUMN unseen",
-		"ALTER TABLE tombstone DROP COLUMN reason", "ALTER TABLE tombstone DROP COLUMN readmitted",
-		"ALTER TABLE reading DROP COLUMN masked", "DROP TABLE earlier_reading", "DROP TABLE earlier_result",
-		"UPDATE meta SET value = '1' WHERE key = 'schema_version'"} {
-		if _, err := w.db.Exec(stmt); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	age(t, w, 1)
 	if _, err := Open(t.Context(), w.Dir(), Options{ReadOnly: true}); err == nil || !strings.Contains(err.Error(), "brings it up to date") {
 		t.Errorf("read-only Open of the first layout: %v, want what to do", err)
 	}

@@ -32,22 +32,39 @@ type File struct {
 // needed. Readers see the old file or the new one, never a part; an error of write, a cancelled
 // ctx or a full disk leaves the old file, and no temporary one.
 //
-// The names of this package (state.db, lock, images/...) are refused.
+// The names of this package (state.db, lock, log.key, images/..., audit/...) are refused.
 func (w *Workspace) Replace(ctx context.Context, name string, write func(io.Writer) error) (File, error) {
+	return w.ReplaceChecked(ctx, name, write, nil)
+}
+
+// ReplaceChecked is Replace that reads the new file back, all size bytes of it, before it takes the
+// name: an error of check leaves the old file, and no other.
+func (w *Workspace) ReplaceChecked(ctx context.Context, name string, write func(io.Writer) error, check func(r io.ReaderAt, size int64) error) (File, error) {
 	if err := w.writable(ctx); err != nil {
 		return File{}, fmt.Errorf("write %s: %w", name, err)
 	}
 	if err := checkName(name); err != nil {
 		return File{}, fmt.Errorf("write: %w", err)
 	}
-	sum := sha256.New()
-	size, err := w.put(ctx, name, func(f io.Writer) error {
-		return write(io.MultiWriter(f, sum))
-	})
+	f, err := w.replace(ctx, name, write, check)
 	if err != nil {
 		return File{}, fmt.Errorf("write %s: %w", name, err)
 	}
-	return File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: size}, nil
+	return f, nil
+}
+
+// replace is ReplaceChecked for any name. The seal gets the digest of what was written.
+func (w *Workspace) replace(ctx context.Context, name string, write func(io.Writer) error, check func(io.ReaderAt, int64) error) (File, error) {
+	sum := sha256.New()
+	size, err := w.putChecked(ctx, name, func(f io.Writer) error {
+		return write(io.MultiWriter(f, sum))
+	}, check)
+	if err != nil {
+		return File{}, err
+	}
+	f := File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: size}
+	w.digests.Store(name, f)
+	return f, nil
 }
 
 // RemoveFile unlinks a file that Replace made and syncs its folder. A missing file is no error.
@@ -58,6 +75,9 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) error {
 	}
 	if err == nil {
 		err = w.unlink(name)
+	}
+	if err == nil {
+		w.digests.Delete(name)
 	}
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
@@ -137,7 +157,7 @@ func checkName(name string) error {
 	switch {
 	case !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00"):
 		return fmt.Errorf("%q is not a path inside the workspace", name)
-	case first == stateName || first == journalName || first == lockName || first == imagesName || isTemp(path.Base(name)):
+	case first == stateName || first == journalName || first == lockName || first == imagesName || first == auditName || first == logKeyName || isTemp(path.Base(name)):
 		return fmt.Errorf("%q is not the caller's to change", name)
 	}
 	return nil
@@ -146,6 +166,11 @@ func checkName(name string) error {
 // put is the one way in which a file gets its final name: temporary file in the same folder,
 // write, length check, sync, close, rename, folder sync. It returns the length.
 func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error) (size int64, err error) {
+	return w.putChecked(ctx, name, write, nil)
+}
+
+// putChecked is put that reads the synced file back before it takes its name, where check is not nil.
+func (w *Workspace) putChecked(ctx context.Context, name string, write func(io.Writer) error, check func(io.ReaderAt, int64) error) (size int64, err error) {
 	dir := path.Dir(name)
 	if err := w.makeDir(dir); err != nil {
 		return 0, err
@@ -154,7 +179,7 @@ func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) 
 	if err := w.step("create", temp); err != nil {
 		return 0, err
 	}
-	f, err := w.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := w.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +190,13 @@ func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) 
 			w.root.Remove(temp)
 		}
 	}()
-	if size, err = w.fill(ctx, f, temp, write); err != nil {
+	if size, err = w.fill(ctx, f, temp, write); err == nil && check != nil {
+		err = check(f, size)
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
 		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 			err = fmt.Errorf("%w: free some space and run again, nothing was lost", err)
 		}
@@ -181,7 +212,7 @@ func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) 
 	return size, w.syncDir(dir)
 }
 
-// fill writes, checks, syncs and closes a temporary file.
+// fill writes a temporary file, checks its length and syncs it.
 func (w *Workspace) fill(ctx context.Context, f *os.File, temp string, write func(io.Writer) error) (int64, error) {
 	if err := w.step("write", temp); err != nil {
 		return 0, err
@@ -206,7 +237,7 @@ func (w *Workspace) fill(ctx context.Context, f *os.File, temp string, write fun
 	if err := f.Sync(); err != nil {
 		return 0, err
 	}
-	return to.n, f.Close()
+	return to.n, nil
 }
 
 // A guardedWriter counts what it writes and stops when its context ends.

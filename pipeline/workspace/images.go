@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 )
 
 // ErrNoImage means that a reading is of an image that is not stored (any more).
@@ -109,7 +110,10 @@ func (w *Workspace) storeImage(ctx context.Context, k manifest.Key, body []byte,
 		if _, err := tx.ExecContext(ctx, "UPDATE post SET unseen = 1 WHERE id = ?", string(k.ID)); err != nil {
 			return err
 		}
-		return putImage(ctx, tx, k, img)
+		if err := putImage(ctx, tx, k, img); err != nil {
+			return err
+		}
+		return w.record(ctx, tx, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image, SHA256: digest})
 	}); err != nil {
 		return errors.Join(err, w.unlink(name))
 	}
@@ -309,7 +313,8 @@ func dropReading(ctx context.Context, tx *sql.Tx, k manifest.Key) error {
 
 // Erase removes what the workspace has of a post's content: image files, then images,
 // troubles and readings of all its entries, and the details and duplicate links of their
-// results. The post's state and tombstone stay. Give the post its final state first (SetPosts):
+// results. The report goes with the first image, because it can show any. The post's state and
+// tombstone stay. Give the post its final state first (SetPosts):
 // an Erase that is killed is then found and finished by the next Sweep. Files and rows are gone
 // when Erase returns, the last copies of text inside state.db when the workspace is closed.
 func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) error {
@@ -331,7 +336,7 @@ func (w *Workspace) erase(ctx context.Context, id manifest.PostID) error {
 	if err != nil {
 		return err
 	}
-	if err := w.unlink(names...); err != nil {
+	if err := w.unlink(append(names, ReportName)...); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -341,13 +346,20 @@ func (w *Workspace) erase(ctx context.Context, id manifest.PostID) error {
 			"DELETE FROM earlier_reading WHERE id = ?",
 			"DELETE FROM image WHERE id = ?",
 			"DELETE FROM trouble WHERE id = ?",
-			"UPDATE post SET subreddit = '' WHERE id = ?",
+			"UPDATE post SET subreddit = '', gone_at = 0 WHERE id = ?",
 			"UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?",
 			"DELETE FROM result_next WHERE id = ?",
 		} {
 			if _, err := tx.ExecContext(ctx, stmt, string(id)); err != nil {
 				return err
 			}
+		}
+		var state manifest.PostState
+		if err := tx.QueryRowContext(ctx, "SELECT state FROM post WHERE id = ?", string(id)).Scan(&state); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err := w.record(ctx, tx, auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: id, State: auditlog.Word(state)}}}); err != nil {
+			return err
 		}
 		return markErased(ctx, tx)
 	})

@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 )
 
 // A Post is what is known of a post. Times are UTC, to the second; zero means never.
@@ -21,6 +23,10 @@ type Post struct {
 	LiveAt    time.Time // last seen live
 	AbsentAt  time.Time // first unconfirmed absence
 	Withheld  bool      // its removal waits for confirmation: do not export it, do not erase it
+	// GoneAt is when it was first found gone, or absent, while content of it was stored here: from
+	// then on the content is to go within the policy's time. Zero once it is erased or live again.
+	// SetPosts finds it out, whatever it is told.
+	GoneAt time.Time
 	// Unseen says that an image of the post was stored after the last answer about it: StoreImage
 	// sets it, and whoever sees the post live clears it.
 	Unseen bool
@@ -102,7 +108,7 @@ type Select struct {
 
 const recordsSQL = `
 SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash, e.subreddit,
-  p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, p.unseen, p.subreddit,
+  ` + postNames + `,
   i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits,
   t.source, t.outcome, t.reason, t.detail,
   r.fingerprint, r.image_sha256, r.failed, r.text, r.confidence, CASE WHEN ? THEN r.words END, r.wide, r.masked,
@@ -147,7 +153,7 @@ func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
 	return pages(ctx, w, "read posts",
 		func(after int) (*sql.Rows, error) {
 			return w.db.QueryContext(ctx, `
-				SELECT e.ordinal, e.id, e.subreddit, p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, p.unseen, p.subreddit
+				SELECT e.ordinal, e.id, e.subreddit, `+postNames+`
 				FROM entry e LEFT JOIN post p ON p.id = e.id
 				WHERE e.ordinal > ? AND NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)
 				ORDER BY e.ordinal LIMIT ?`, after, w.limit)
@@ -201,32 +207,71 @@ func pages[T any](ctx context.Context, w *Workspace, what string, query func(aft
 	}
 }
 
-// SetPosts stores what is known of posts, in one transaction.
+// SetPosts stores what is known of posts, in one transaction. What is new in it but Withheld goes into the log as a verdict;
+// an absence that was not believed yet as unknown.
 func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 	if len(posts) == 0 {
 		return nil
 	}
 	return w.change(ctx, "store post states", func(tx *sql.Tx) error {
 		put, err := tx.PrepareContext(ctx, `
-			INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld, unseen, subreddit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld, unseen, subreddit, gone_at)
+			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?10 ELSE 0 END)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
 			  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
-			  unseen = excluded.unseen, subreddit = excluded.subreddit`)
+			  unseen = excluded.unseen, subreddit = excluded.subreddit,
+			  gone_at = CASE WHEN ?10 > 0 AND post.gone_at > 0 THEN post.gone_at ELSE excluded.gone_at END`)
 		if err != nil {
 			return err
 		}
 		defer put.Close()
+		var said []auditlog.Post
 		for _, p := range posts {
 			if !validID(p.ID) {
 				return fmt.Errorf("%q is not a post id", string(p.ID))
 			}
+			news, err := newVerdict(ctx, tx, p)
+			if err != nil {
+				return fmt.Errorf("post %s: %w", p.ID, err)
+			}
+			said = append(said, news...)
 			if _, err := put.ExecContext(ctx, string(p.ID), string(p.State), string(p.Reason),
-				seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Unseen, p.Subreddit); err != nil {
+				seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Unseen, p.Subreddit, seconds(goneSince(p))); err != nil {
 				return fmt.Errorf("post %s: %w", p.ID, err)
 			}
 		}
-		return nil
+		return w.recordPosts(ctx, tx, auditlog.Event{Kind: auditlog.Verdicts}, said)
 	})
+}
+
+// goneSince is when a post was found gone, or absent, zero when it was not.
+func goneSince(p Post) time.Time {
+	switch {
+	case !p.AbsentAt.IsZero():
+		return p.AbsentAt
+	case p.State.Gone():
+		return p.CheckedAt
+	}
+	return time.Time{}
+}
+
+// newVerdict returns what p says that was not stored yet, for the log: one post or none.
+func newVerdict(ctx context.Context, tx *sql.Tx, p Post) ([]auditlog.Post, error) {
+	var old postColumns
+	err := tx.QueryRowContext(ctx, "SELECT "+postNames+" FROM post p WHERE id = ?", string(p.ID)).Scan(old.targets()...)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	q := old.post(p.ID, "")
+	absent := seconds(p.AbsentAt) != seconds(q.AbsentAt)
+	switch {
+	case absent && !p.AbsentAt.IsZero() && p.State != manifest.StateUnavailable:
+		return []auditlog.Post{{ID: p.ID, State: manifest.StateUnknown, Reason: "absent_once"}}, nil
+	case absent || p.State != q.State || p.Reason != q.Reason || p.Unseen != q.Unseen ||
+		seconds(p.CheckedAt) != seconds(q.CheckedAt) || seconds(p.LiveAt) != seconds(q.LiveAt):
+		return []auditlog.Post{{ID: p.ID, State: auditlog.Word(p.State), Reason: auditlog.Word(p.Reason)}}, nil
+	}
+	return nil, nil
 }
 
 // Tombstones returns all tombstones, oldest first.
@@ -256,48 +301,109 @@ func (w *Workspace) Tombstones(ctx context.Context) ([]Tombstone, error) {
 // The first of a post wins, with three exceptions: StateDeleted (the author's own wish)
 // replaces StateRemoved and StateUnavailable; a readmitted post that is gone again gets the new
 // one; and another reason replaces the one that is there, an empty one too, so that a post is
-// not readmitted for a reason that no longer holds. There is no way to take a tombstone back.
+// not readmitted for a reason that no longer holds. Only LiftTombstones takes one back. What is new
+// goes into the log.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	if len(ts) == 0 {
 		return nil
 	}
-	return w.change(ctx, "store tombstones", func(tx *sql.Tx) error {
-		put, err := tx.PrepareContext(ctx, `
-			INSERT INTO tombstone (id, state, time, reason) VALUES (?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET state = excluded.state, time = excluded.time, reason = excluded.reason, readmitted = 0
-			WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted' OR tombstone.readmitted`)
+	return w.change(ctx, "store tombstones", func(tx *sql.Tx) error { return w.addTombstones(ctx, tx, ts) })
+}
+
+func (w *Workspace) addTombstones(ctx context.Context, tx *sql.Tx, ts []Tombstone) error {
+	put, err := tx.PrepareContext(ctx, `
+		INSERT INTO tombstone (id, state, time, reason) VALUES (?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET state = excluded.state, time = excluded.time, reason = excluded.reason, readmitted = 0
+		WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted' OR tombstone.readmitted`)
+	if err != nil {
+		return err
+	}
+	defer put.Close()
+	var fresh []auditlog.Post
+	for _, t := range ts {
+		if !validID(t.ID) || !t.State.Gone() {
+			return fmt.Errorf("%q with state %q is no tombstone", string(t.ID), string(t.State))
+		}
+		stored, err := affected(put.ExecContext(ctx, string(t.ID), string(t.State), seconds(t.Time), string(t.Reason)))
 		if err != nil {
+			return fmt.Errorf("post %s: %w", t.ID, err)
+		}
+		changed, err := affected(tx.ExecContext(ctx, "UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1",
+			string(t.Reason), string(t.ID), string(t.State)))
+		if err != nil {
+			return fmt.Errorf("post %s: %w", t.ID, err)
+		}
+		if stored || changed {
+			fresh = append(fresh, auditlog.Post{ID: t.ID, State: t.State, Reason: auditlog.Word(t.Reason)})
+		}
+	}
+	return w.recordPosts(ctx, tx, auditlog.Event{Kind: auditlog.Buried}, fresh)
+}
+
+// affected reports whether a statement changed a row.
+func affected(done sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n > 0, err
+}
+
+// recordOldTombstones tells the log of the tombstones that are older than it.
+func (w *Workspace) recordOldTombstones(ctx context.Context, tx *sql.Tx) error {
+	rows, err := tx.QueryContext(ctx, "SELECT id, state, reason FROM tombstone ORDER BY time, id")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var posts []auditlog.Post
+	for rows.Next() {
+		var p auditlog.Post
+		if err := rows.Scan(&p.ID, &p.State, &p.Reason); err != nil {
 			return err
 		}
-		defer put.Close()
-		for _, t := range ts {
-			if !validID(t.ID) || !t.State.Gone() {
-				return fmt.Errorf("%q with state %q is no tombstone", string(t.ID), string(t.State))
-			}
-			if _, err := put.ExecContext(ctx, string(t.ID), string(t.State), seconds(t.Time), string(t.Reason)); err != nil {
-				return fmt.Errorf("post %s: %w", t.ID, err)
-			}
-			if _, err := tx.ExecContext(ctx, "UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '')", string(t.Reason), string(t.ID), string(t.State)); err != nil {
-				return fmt.Errorf("post %s: %w", t.ID, err)
-			}
-		}
-		return nil
-	})
+		p.Reason = auditlog.Word(p.Reason)
+		posts = append(posts, p)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return w.recordPosts(ctx, tx, auditlog.Event{Kind: auditlog.Buried}, posts)
 }
 
 // SetReadmitted says of posts with a tombstone whether it is suspended: they came back, and the
 // policy lets them. A post without one is left alone.
 func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...manifest.PostID) error {
+	event := auditlog.Event{Kind: auditlog.Readmitted}
+	if !readmitted {
+		event.Verdict = auditlog.Revoked
+	}
+	return w.changeTombstones(ctx, "readmit posts", event, "UPDATE tombstone SET readmitted = ?2 WHERE id = ?1 AND readmitted <> ?2", ids, readmitted)
+}
+
+// LiftTombstones takes the tombstones of posts away, because a maintainer's signed statement says so: digest is its
+// sha256, in hex. A post without one is left alone.
+func (w *Workspace) LiftTombstones(ctx context.Context, digest string, ids ...manifest.PostID) error {
+	return w.changeTombstones(ctx, "lift tombstones", auditlog.Event{Kind: auditlog.Lifted, SHA256: digest}, "DELETE FROM tombstone WHERE id = ?1", ids)
+}
+
+// changeTombstones runs a statement for each post, and tells the log of those that it changed.
+func (w *Workspace) changeTombstones(ctx context.Context, what string, event auditlog.Event, statement string, ids []manifest.PostID, args ...any) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return w.change(ctx, "readmit posts", func(tx *sql.Tx) error {
+	return w.change(ctx, what, func(tx *sql.Tx) error {
+		var posts []auditlog.Post
 		for _, id := range ids {
-			if _, err := tx.ExecContext(ctx, "UPDATE tombstone SET readmitted = ? WHERE id = ?", readmitted, string(id)); err != nil {
+			changed, err := affected(tx.ExecContext(ctx, statement, append([]any{string(id)}, args...)...))
+			if err != nil {
 				return fmt.Errorf("post %s: %w", id, err)
 			}
+			if changed {
+				posts = append(posts, auditlog.Post{ID: id})
+			}
 		}
-		return nil
+		return w.recordPosts(ctx, tx, event, posts)
 	})
 }
 
@@ -333,21 +439,24 @@ func moment(s int64) time.Time {
 	return time.Unix(s, 0).UTC()
 }
 
+// postNames are the columns of postColumns, in order.
+const postNames = "p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, p.unseen, p.subreddit, p.gone_at"
+
 // postColumns are the columns of post in recordsSQL, null when the post was never asked for.
 type postColumns struct {
-	state, reason, subreddit sql.Null[string]
-	checkedAt, liveAt, absAt sql.Null[int64]
-	withheld, unseen         sql.Null[bool]
+	state, reason, subreddit         sql.Null[string]
+	checkedAt, liveAt, absAt, goneAt sql.Null[int64]
+	withheld, unseen                 sql.Null[bool]
 }
 
 func (c *postColumns) targets() []any {
-	return []any{&c.state, &c.reason, &c.checkedAt, &c.liveAt, &c.absAt, &c.withheld, &c.unseen, &c.subreddit}
+	return []any{&c.state, &c.reason, &c.checkedAt, &c.liveAt, &c.absAt, &c.withheld, &c.unseen, &c.subreddit, &c.goneAt}
 }
 
 func (c *postColumns) post(id manifest.PostID, told string) Post {
 	return Post{ID: id, State: manifest.PostState(c.state.V), Reason: manifest.Reason(c.reason.V),
 		CheckedAt: moment(c.checkedAt.V), LiveAt: moment(c.liveAt.V), AbsentAt: moment(c.absAt.V), Withheld: c.withheld.V,
-		Unseen: c.unseen.V, Subreddit: c.subreddit.V, Told: told}
+		GoneAt: moment(c.goneAt.V), Unseen: c.unseen.V, Subreddit: c.subreddit.V, Told: told}
 }
 
 type imageColumns struct {

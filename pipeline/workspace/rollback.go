@@ -3,12 +3,10 @@ package workspace
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -36,25 +34,8 @@ func (w *Workspace) openRolledBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	params := url.Values{"_pragma": {"trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"}}
-	connector, err := sqlite.NewConnector("file::memory:?" + params.Encode())
-	if err != nil {
-		return err
-	}
-	w.db = sql.OpenDB(connector)
-	w.db.SetMaxOpenConns(1) // the copy is the connection's own
-	conn, err := w.db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return conn.Raw(func(c any) error {
-		d, ok := c.(interface{ Deserialize([]byte) error })
-		if !ok {
-			return errors.New("the SQLite driver cannot open a database in memory")
-		}
-		return d.Deserialize(image)
-	})
+	w.db, err = openInMemory(ctx, image)
+	return err
 }
 
 // readRolledBack reads state.db and its journal and applies the one to the other. A run that

@@ -19,7 +19,12 @@ import (
 //	1  first layout
 //	2  subreddits, posts not seen since their image was stored, the reasons of tombstones, readmitted posts,
 //	   what was masked in a text, earlier readings and outcomes to compare with
-const schemaVersion = 2
+//	3  the records of the audit log that are to be published, registered copies, since when what is gone
+//	   is stored
+const schemaVersion = 3
+
+// Layout is the version of the workspace's layout that this program writes. It reads older ones.
+const Layout = schemaVersion
 
 // upgrades holds what turns the layout of each version into the next one's, by version.
 var upgrades = map[int]string{1: `
@@ -31,7 +36,11 @@ ALTER TABLE tombstone ADD COLUMN readmitted INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE reading ADD COLUMN masked INTEGER NOT NULL DEFAULT 0;
 ` + earlierSQL + `
 UPDATE meta SET value = json_set(value, '$.ReleaseDigest', '') WHERE key = 'binding'; -- Load reads the subreddits
-`}
+`, 2: `
+ALTER TABLE post ADD COLUMN gone_at INTEGER NOT NULL DEFAULT 0;
+UPDATE post SET gone_at = checked_at WHERE state IN ('removed', 'deleted', 'unavailable')
+  AND EXISTS (SELECT 1 FROM image WHERE image.id = post.id);
+` + logSQL}
 
 // applicationID marks state.db in SQLite's own header ("rhyd"), so that another program's
 // database of that name is not taken for ours.
@@ -43,10 +52,16 @@ const (
 	metaBinding = "binding"
 	metaReread  = "reread" // set while a re-reading is under way
 	metaScrub   = "scrub"  // set while state.db may hold copies of erased rows
+	metaLogNext = "log_next"
+	metaLogHead = "log_head" // a logHead
 )
 
 func reserved(key string) bool {
-	return key == metaSchema || key == metaBinding || key == metaReread || key == metaScrub
+	switch key {
+	case metaSchema, metaBinding, metaReread, metaScrub, metaLogNext, metaLogHead:
+		return true
+	}
+	return false
 }
 
 // Times are unix seconds, 0 for never. Labels and words are compact JSON. result_next is
@@ -62,7 +77,7 @@ CREATE TABLE entry (
 CREATE TABLE post (
   id TEXT PRIMARY KEY, state TEXT NOT NULL, reason TEXT NOT NULL,
   checked_at INTEGER NOT NULL, live_at INTEGER NOT NULL, absent_at INTEGER NOT NULL, withheld INTEGER NOT NULL,
-  subreddit TEXT NOT NULL DEFAULT '', unseen INTEGER NOT NULL DEFAULT 0);
+  subreddit TEXT NOT NULL DEFAULT '', unseen INTEGER NOT NULL DEFAULT 0, gone_at INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL,
   reason TEXT NOT NULL DEFAULT '', readmitted INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE image (
@@ -91,7 +106,7 @@ CREATE TABLE result_next (
   outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
   duplicate_id TEXT NOT NULL, duplicate_image INTEGER NOT NULL,
   PRIMARY KEY (id, image));
-` + earlierSQL
+` + earlierSQL + logSQL
 
 // earlierSQL makes the tables of what a re-reading compares with; they are empty but while one
 // is under way.
@@ -103,6 +118,14 @@ CREATE TABLE earlier_reading (
 CREATE TABLE earlier_result (
   id TEXT NOT NULL, image INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
+`
+
+// logSQL makes the tables of what is told to the audit log, and of registered copies. Files is JSON.
+const logSQL = `
+CREATE TABLE log_queue (seq INTEGER PRIMARY KEY, line TEXT NOT NULL);
+CREATE TABLE copy (
+  path TEXT PRIMARY KEY, note TEXT NOT NULL, format TEXT NOT NULL, made_at INTEGER NOT NULL,
+  files TEXT NOT NULL, open INTEGER NOT NULL, told TEXT NOT NULL);
 `
 
 // openState opens state.db for the holder of the lock and makes its tables when it is new.
@@ -120,8 +143,11 @@ func (w *Workspace) openState(ctx context.Context) error {
 	if err := w.connect(writerParams()); err != nil {
 		return err
 	}
-	fresh, err := w.checkState(ctx)
+	fresh, err := w.recognizeState(ctx)
 	if err != nil {
+		return err
+	}
+	if err := w.unseal(ctx); err != nil {
 		return err
 	}
 	if !fresh {
@@ -158,13 +184,13 @@ func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fresh, err := w.checkState(ctx)
+	fresh, err := w.recognizeState(ctx)
 	if isHotJournal(err) {
 		w.db.Close()
 		if err := w.openRolledBack(ctx); err != nil {
 			return fmt.Errorf("roll back in memory what a killed run left: %w", err)
 		}
-		fresh, err = w.checkState(ctx)
+		fresh, err = w.recognizeState(ctx)
 	}
 	if err != nil {
 		return err
@@ -188,6 +214,11 @@ func (w *Workspace) upgrade(ctx context.Context) error {
 	return w.change(ctx, "bring "+stateName+" up to date", func(tx *sql.Tx) error {
 		for v := version; v < schemaVersion; v++ {
 			if _, err := tx.ExecContext(ctx, upgrades[v]); err != nil {
+				return err
+			}
+		}
+		if version < 3 {
+			if err := w.recordOldTombstones(ctx, tx); err != nil {
 				return err
 			}
 		}
@@ -222,9 +253,9 @@ func (w *Workspace) connect(params url.Values) error {
 	return nil
 }
 
-// checkState reports whether state.db is empty, and refuses one that is not ours or newer
+// recognizeState reports whether state.db is empty, and refuses one that is not ours or newer
 // than this program.
-func (w *Workspace) checkState(ctx context.Context) (fresh bool, err error) {
+func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) {
 	var id, tables int
 	if err := w.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
 		if hasCode(err, sqlite3.SQLITE_NOTADB) {
@@ -292,8 +323,12 @@ func (w *Workspace) SetMeta(ctx context.Context, key, value string) error {
 }
 
 func (w *Workspace) getMeta(ctx context.Context, key string) (string, error) {
+	return readMeta(ctx, w.db, key)
+}
+
+func readMeta(ctx context.Context, q querier, key string) (string, error) {
 	var value string
-	err := w.db.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", key).Scan(&value)
+	err := q.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", key).Scan(&value)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("read meta %s: %w", key, err)
 	}

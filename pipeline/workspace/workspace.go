@@ -34,6 +34,7 @@ package workspace
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -58,6 +60,9 @@ const (
 	journalName = stateName + "-journal"
 	imagesName  = "images"
 )
+
+// ReportName is the report of a workspace. It can show any stored image, so Erase removes it.
+const ReportName = "report.html"
 
 const (
 	fileMode = 0o600
@@ -83,6 +88,13 @@ type Options struct {
 	// ReadOnly opens an existing workspace without lock and without writing anything, as
 	// status, explain and audit do. It works on a read-only mount and beside a run.
 	ReadOnly bool
+	// Now dates the records of the audit log; nil is time.Now.
+	Now func() time.Time
+	// Random makes the key that signs the log; nil is the system's randomness.
+	Random io.Reader
+	// TestOnlyStep, when set, is called before each step that changes the disk and makes it fail by
+	// returning an error.
+	TestOnlyStep func(step, name string) error
 }
 
 // A Workspace is an open workspace folder. Close it.
@@ -99,6 +111,11 @@ type Workspace struct {
 	byPost [64]sync.Mutex // guards the files and rows of the posts that hash to it
 	known  sync.Map       // folders (string) that exist and whose parents were synced
 
+	now        func() time.Time
+	random     io.Reader
+	publishing sync.Mutex // held while the log is published
+	digests    sync.Map   // Files by name, as they were last written here or sealed
+
 	// testOnlyStep, when set, is called before each step that changes the disk and makes
 	// it fail by returning an error. Set before the first call and never changed.
 	testOnlyStep func(step, name string) error
@@ -112,7 +129,13 @@ func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	w := &Workspace{dir: dir, limit: 256, seed: maphash.MakeSeed()}
+	w := &Workspace{dir: dir, limit: 256, seed: maphash.MakeSeed(), testOnlyStep: o.TestOnlyStep, now: o.Now, random: o.Random}
+	if w.now == nil {
+		w.now = time.Now
+	}
+	if w.random == nil {
+		w.random = rand.Reader
+	}
 	if err := w.open(ctx, o); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("open workspace %s: %w", dir, err)
@@ -139,7 +162,10 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 	if err := w.openState(ctx); err != nil {
 		return err
 	}
-	w.finish = func() error { return w.scrub(context.WithoutCancel(ctx)) }
+	if err := w.reconcile(ctx); err != nil {
+		return fmt.Errorf("compare %s with the audit log: %w", stateName, err)
+	}
+	w.finish = func() error { return w.conclude(context.WithoutCancel(ctx)) }
 	return nil
 }
 
@@ -260,9 +286,27 @@ func (w *Workspace) takeLock() error {
 	return nil
 }
 
-// Close finishes what Erase began in state.db, closes the database and gives the lock back.
-// After an Erase it takes the time to write state.db once. No other call may be under way.
-// Calling it again does nothing.
+// conclude is the last work of a writer: it publishes the log, finishes what Erase began in
+// state.db, closes it and seals the workspace. What goes wrong with the log does not keep what was
+// erased; the workspace is sealed only when all went well.
+func (w *Workspace) conclude(ctx context.Context) error {
+	if err := errors.Join(w.SealLog(ctx), w.scrub(ctx)); err != nil {
+		return err
+	}
+	err := w.db.Close()
+	w.db = nil
+	if err != nil {
+		return err
+	}
+	if err := w.seal(ctx); err != nil {
+		return fmt.Errorf("seal the workspace: %w", err)
+	}
+	return nil
+}
+
+// Close publishes the log, finishes what Erase began in state.db, closes the database, seals the
+// workspace and gives the lock back. After an Erase it takes the time to write state.db once. No
+// other call may be under way. Calling it again does nothing.
 func (w *Workspace) Close() error {
 	var errs []error
 	if w.finish != nil {

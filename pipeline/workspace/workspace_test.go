@@ -256,7 +256,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Close()
-		}, Options{ReadOnly: true}, nil, "has schema 99, this program knows schemas up to 2"},
+		}, Options{ReadOnly: true}, nil, "has schema 99, this program knows schemas up to 3"},
 		{"read-only, missing", func(t *testing.T, dir string) {}, Options{ReadOnly: true}, ErrNoWorkspace, "no such folder"},
 		{"read-only, empty", mkdir, Options{ReadOnly: true}, ErrNoWorkspace, "no state.db"},
 	} {

@@ -1,0 +1,183 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"net/url"
+	"path/filepath"
+
+	"modernc.org/sqlite"
+
+	"rehydrate/manifest"
+)
+
+// OpenFiles opens the folder of a workspace to look at its files alone: without its lock, without
+// writing, and without opening state.db, which may be damaged. Of the result only Dir, Walk, OpenFile,
+// Stat, StatState, ReadSeal and Close may be called.
+func OpenFiles(dir string) (*Workspace, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open workspace: %w", err)
+	}
+	w := &Workspace{dir: dir}
+	if err := w.openRoot(true); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("open workspace %s: %w", dir, err)
+	}
+	return w, nil
+}
+
+// encode writes a seal with its Sum.
+func (s Seal) encode() ([]byte, error) {
+	s.Sum = ""
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	s.Sum = hex.EncodeToString(sum[:])
+	if text, err = json.MarshalIndent(s, "", "  "); err != nil {
+		return nil, err
+	}
+	return append(text, '\n'), nil
+}
+
+// parseSeal reads what encode wrote; one byte that differs makes it an error.
+func parseSeal(text []byte) (Seal, error) {
+	var s Seal
+	if err := json.Unmarshal(text, &s); err != nil {
+		return Seal{}, err
+	}
+	again, err := s.encode()
+	if err != nil {
+		return Seal{}, err
+	}
+	if !bytes.Equal(again, text) {
+		return Seal{}, errors.New("it is not what was written: its sum does not fit")
+	}
+	return s, nil
+}
+
+// A Found is something that lies in the workspace and is no folder.
+type Found struct {
+	Name string // slash-separated, relative to the workspace
+	Mode fs.FileMode
+	Size int64 // bytes
+}
+
+// Walk yields everything in the workspace but folders, in byte order of the names: unfinished
+// files, links and files that nobody knows as well. Links are not followed.
+func (w *Workspace) Walk(ctx context.Context) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		err := fs.WalkDir(w.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil || e.IsDir() {
+				return err
+			}
+			info, err := e.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // a run that is under way has taken it away
+			}
+			if err != nil {
+				return err
+			}
+			if !yield(Found{Name: name, Mode: info.Mode(), Size: info.Size()}, nil) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			yield(Found{}, fmt.Errorf("look through the workspace: %w", err))
+		}
+	}
+}
+
+// A StoredPost is what a copy of a state database holds of an entry.
+type StoredPost struct {
+	Key    manifest.Key
+	Image  bool   // a row that describes its image
+	SHA256 string // of that image, hex
+	PHash  uint64
+	Text   string // what OCR read
+}
+
+// copySQL reads what a copy of state.db of any layout has. The tables are those that every layout has had.
+const copySQL = `
+SELECT i.id, i.image, 1, i.sha256, i.phash, coalesce(r.text, '') FROM image i LEFT JOIN reading r ON r.id = i.id AND r.image = i.image
+UNION ALL
+SELECT r.id, r.image, 0, '', 0, r.text FROM reading r WHERE NOT EXISTS (SELECT 1 FROM image i WHERE i.id = r.id AND i.image = r.image)
+LIMIT 1000000`
+
+// ReadCopy yields what a copy of a state database, given as its bytes, holds of posts. It is opened in memory,
+// so nothing is written, and no journal beside it is looked at. The error, yielded last, says that it is no
+// state database or that it is damaged.
+func ReadCopy(ctx context.Context, image []byte) iter.Seq2[StoredPost, error] {
+	return func(yield func(StoredPost, error) bool) {
+		db, err := openInMemory(ctx, image)
+		if err != nil {
+			yield(StoredPost{}, fmt.Errorf("read the database: %w", err))
+			return
+		}
+		defer db.Close()
+		rows, err := db.QueryContext(ctx, copySQL)
+		if err != nil {
+			yield(StoredPost{}, fmt.Errorf("read the database: %w", err))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var p StoredPost
+			var phash int64
+			if err := rows.Scan(&p.Key.ID, &p.Key.Image, &p.Image, &p.SHA256, &phash, &p.Text); err != nil {
+				yield(StoredPost{}, fmt.Errorf("read the database: %w", err))
+				return
+			}
+			p.PHash = uint64(phash)
+			if !yield(p, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(StoredPost{}, fmt.Errorf("read the database: %w", err))
+		}
+	}
+}
+
+// openInMemory opens a database that exists as bytes.
+func openInMemory(ctx context.Context, image []byte) (*sql.DB, error) {
+	params := url.Values{"_pragma": {"trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"}}
+	connector, err := sqlite.NewConnector("file::memory:?" + params.Encode())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1) // the copy is the connection's own
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	defer conn.Close()
+	err = conn.Raw(func(c any) error {
+		d, ok := c.(interface{ Deserialize([]byte) error })
+		if !ok {
+			return errors.New("the SQLite driver cannot open a database in memory")
+		}
+		return d.Deserialize(image)
+	})
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}

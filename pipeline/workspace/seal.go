@@ -1,0 +1,126 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+)
+
+// sealName is the file that says what a workspace was when its last writer closed it.
+const sealName = auditName + "/seal.json"
+
+// A Seal is what the workspace was when its last writer closed it.
+type Seal struct {
+	Time  time.Time `json:"time"`
+	Files []File    `json:"files"` // state.db and every other file but images, the lock and the seal itself, by name
+	// Sum is the sha256 hex of the seal as it is written with an empty Sum: it tells of a seal that was damaged.
+	Sum string `json:"sum"`
+}
+
+// ReadSeal returns the seal; false when there is none: a writer is at work, or was killed.
+func (w *Workspace) ReadSeal(context.Context) (Seal, bool, error) {
+	var s Seal
+	text, err := w.readSmall(sealName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, false, nil
+	}
+	if err == nil {
+		s, err = parseSeal(text)
+	}
+	if err != nil {
+		return Seal{}, false, fmt.Errorf("read %s: %w", sealName, err)
+	}
+	return s, true, nil
+}
+
+// unseal takes the seal away before the first change. Its digests are kept in memory: those of files
+// that are not written anew go into the next seal, so that what was damaged in between stays known.
+func (w *Workspace) unseal(ctx context.Context) error {
+	seal, sealed, err := w.ReadSeal(ctx)
+	if err == nil && !sealed {
+		return nil
+	}
+	// One that can't be read seals nothing.
+	for _, f := range seal.Files {
+		w.digests.Store(f.Name, f)
+	}
+	return w.unlink(sealName)
+}
+
+// seal writes the seal; the database is closed.
+func (w *Workspace) seal(ctx context.Context) error {
+	seal := Seal{Time: w.now().UTC().Truncate(time.Second), Files: []File{}}
+	names, err := w.Files(ctx, ".")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name == lockName || name == sealName || strings.HasPrefix(name, imagesName+"/") {
+			continue
+		}
+		f, err := w.digest(ctx, name)
+		if err != nil {
+			return err
+		}
+		seal.Files = append(seal.Files, f)
+	}
+	text, err := seal.encode()
+	if err != nil {
+		return err
+	}
+	_, err = w.put(ctx, sealName, func(f io.Writer) error {
+		_, err := f.Write(text)
+		return err
+	})
+	return err
+}
+
+// digest returns a file as it was last written here or sealed, or else as it lies there.
+func (w *Workspace) digest(ctx context.Context, name string) (File, error) {
+	if name == stateName {
+		return w.StatState(ctx)
+	}
+	if f, ok := w.digests.Load(name); ok {
+		return f.(File), nil
+	}
+	return w.Stat(ctx, name)
+}
+
+// StatState returns size and digest of state.db as it lies on disk.
+func (w *Workspace) StatState(ctx context.Context) (File, error) {
+	// Closing a second descriptor drops SQLite's locks of this process; between two calls it has none.
+	f, err := w.root.Open(stateName)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	size, err := io.Copy(&guardedWriter{ctx: ctx, w: sum}, f)
+	if err != nil {
+		return File{}, fmt.Errorf("read %s: %w", stateName, err)
+	}
+	return File{Name: stateName, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: size}, nil
+}
+
+// CheckState has SQLite look through state.db and returns what it found wrong, in its words; none when it is whole.
+func (w *Workspace) CheckState(ctx context.Context) ([]string, error) {
+	var found []string
+	for _, pragma := range []string{"PRAGMA integrity_check", "SELECT 'row ' || rowid || ' of ' || \"table\" || ' has no ' || parent FROM pragma_foreign_key_check"} {
+		lines, err := w.texts(ctx, pragma)
+		if err != nil {
+			return nil, fmt.Errorf("check %s: %w", stateName, explain(ctx, err))
+		}
+		for _, line := range lines {
+			if line != "ok" {
+				found = append(found, line)
+			}
+		}
+	}
+	return found, nil
+}
