@@ -25,6 +25,7 @@ type Card struct {
 	ContentWarning string // "" for a general one
 	Terms          string // terms of access; "" for the general ones
 
+	Format     Format // "" is Parquet
 	Schema     manifest.Schema
 	Provenance Provenance
 	Flagged    bool // the files have the column filter
@@ -33,12 +34,12 @@ type Card struct {
 	Outcomes map[string]map[manifest.Outcome]int
 }
 
-// A Split is one Parquet file of the dataset, FileName(Name).
+// A Split is one split of the dataset with its shards.
 type Split struct {
 	Name   string
+	Shards []Stats // Parquet only: the file of shard i is FileName(Name, i, len(Shards))
 	Rows   int
-	Bytes  int64
-	SHA256 string // of the file, lower-case hex
+	Bytes  int64 // of all files
 }
 
 // rows is how many rows the dataset has.
@@ -164,17 +165,43 @@ func (c *Card) writeHead(b *bytes.Buffer) {
 	if home, ok := c.homepage(); ok {
 		fmt.Fprintf(b, "license_link: %s\n", quoted(home))
 	}
-	fmt.Fprintf(b, "size_categories:\n- %s\nsource_datasets:\n- original\n", sizeCategory(c.rows()))
+	// The labels are the release's: how they were made, its paper says.
+	fmt.Fprintf(b, "annotations_creators:\n- found\nlanguage_creators:\n- found\nsize_categories:\n- %s\nsource_datasets:\n- original\n", sizeCategory(c.rows()))
 	if len(c.Schema.Categories) > 0 {
 		b.WriteString("task_categories:\n- image-classification\n")
 	}
 	fmt.Fprintf(b, "tags:\n- not-for-all-audiences\nextra_gated_prompt: %s\n", quoted(oneLine(c.terms())))
+	b.WriteString("extra_gated_fields:\n  Name: text\n  Organization: text\n  Purpose: text\n  Approval of Reddit for this use: text\n" +
+		"  I will not pass the images on or look for the people who posted them: checkbox\n" +
+		"  I will delete what is removed at the source: checkbox\n")
 	if len(c.Splits) > 0 {
 		b.WriteString("configs:\n- config_name: default\n  data_files:\n")
 		for _, s := range c.Splits {
-			fmt.Fprintf(b, "  - split: %s\n    path: %s\n", quoted(s.Name), quoted("data/"+s.Name+"-*"))
+			fmt.Fprintf(b, "  - split: %s\n    path: %s\n", quoted(s.Name), quoted(c.pattern(s.Name)))
 		}
 	}
+	if c.format() == Parquet {
+		c.writeInfo(b)
+	}
+	b.WriteString("---\n")
+}
+
+func (c *Card) format() Format { return cmp.Or(c.Format, Parquet) }
+
+// pattern names the files of a split.
+func (c *Card) pattern(split string) string {
+	switch c.format() {
+	case WebDataset:
+		return split + "-*.tar"
+	case Folder:
+		return split + "/**"
+	}
+	return "data/" + split + "-*"
+}
+
+// writeInfo writes dataset_info: the features once more, for readers that look at the card first, and the
+// splits. Loaders of the other formats make features of their own, which these would contradict.
+func (c *Card) writeInfo(b *bytes.Buffer) {
 	b.WriteString("dataset_info:\n  features:\n")
 	for _, f := range features(c.Schema, c.Flagged) {
 		fmt.Fprintf(b, "  - name: %s\n", quoted(f.name))
@@ -191,7 +218,17 @@ func (c *Card) writeHead(b *bytes.Buffer) {
 			fmt.Fprintf(b, "    dtype: %s\n", f.DType)
 		}
 	}
-	b.WriteString("---\n")
+	if len(c.Splits) == 0 {
+		return
+	}
+	b.WriteString("  splits:\n")
+	var all int64
+	for _, s := range c.Splits {
+		fmt.Fprintf(b, "  - name: %s\n    num_bytes: %d\n    num_examples: %d\n", quoted(s.Name), s.Bytes, s.Rows)
+		all += s.Bytes
+	}
+	// The images are stored as they are, so a file takes what it takes in memory.
+	fmt.Fprintf(b, "  download_size: %d\n  dataset_size: %d\n", all, all)
 }
 
 func writeClassLabel(b *bytes.Buffer, names []string) {
@@ -253,9 +290,26 @@ func (c *Card) writeColumns(b *bytes.Buffer) {
 			manifest.Multi: "list of labels"}[cat.Kind]
 		fmt.Fprintf(b, "| %s | %s: %s (%s) |\n", markdown(cat.Name), markdown(cmp.Or(cat.Title, cat.Name)), kind, markdown(strings.Join(names, ", ")))
 	}
+	switch c.format() {
+	case WebDataset:
+		b.WriteString("\nEach row is two members of a tar, `KEY.jpg` (or png, gif, webp) and `KEY.json` with the other columns; labels stand there by name. " +
+			"KEY is the id, with `-` for its `/`.\n")
+	case Folder:
+		b.WriteString("\nThe images are files, named in the column `file_name` of `metadata.csv`, which has the other columns; labels stand there by number, " +
+			"several as a JSON list. Read it with `keep_default_na=False` in pandas, or the text NA is lost.\n")
+	}
+	if c.format() != Parquet {
+		b.WriteString("\n| split | files | rows | bytes |\n|---|---|---:|---:|\n")
+		for _, s := range c.Splits {
+			fmt.Fprintf(b, "| %s | %s | %d | %d |\n", markdown(s.Name), markdown(c.pattern(s.Name)), s.Rows, s.Bytes)
+		}
+		return
+	}
 	b.WriteString("\n| file | rows | bytes | sha256 |\n|---|---:|---:|---|\n")
 	for _, s := range c.Splits {
-		fmt.Fprintf(b, "| %s | %d | %d | `%s` |\n", markdown(FileName(s.Name)), s.Rows, s.Bytes, s.SHA256)
+		for i, shard := range s.Shards {
+			fmt.Fprintf(b, "| %s | %d | %d | `%s` |\n", markdown(FileName(s.Name, i, len(s.Shards))), shard.Rows, shard.Bytes, shard.SHA256)
+		}
 	}
 }
 
@@ -278,9 +332,12 @@ func (c *Card) writeHow(b *bytes.Buffer) {
 	if c.Flagged {
 		filtered = "marked"
 	}
+	where := "Each Parquet file carries the following in its footer."
+	if c.format() != Parquet {
+		where = "It was made of the following."
+	}
 	fmt.Fprintf(b, "\n## How it was rebuilt\n\nEvery post was looked up with Reddit's API, its image fetched only while the post was live, its text read by OCR, "+
-		"text in other languages and near-duplicates %s. Labels are joined by post id, as released. Each Parquet file carries the following "+
-		"in its footer.\n\n| | |\n|---|---|\n", filtered)
+		"text in other languages and near-duplicates %s. Labels are joined by post id, as released. %s\n\n| | |\n|---|---|\n", filtered, where)
 	for _, p := range c.Provenance.pairs() {
 		if p.value != "" {
 			fmt.Fprintf(b, "| %s | %s |\n", p.title, markdown(p.value))

@@ -21,10 +21,13 @@ var update = flag.Bool("update", false, "write the golden files")
 func testCard() Card {
 	return Card{Name: "Memes & <Co>", Version: "1.2.0", Date: "2026-03-01", Homepage: "https://example.org/memes", License: "CC-BY-4.0",
 		Citation: "@misc{memes,\n  title = {Memes ``` and more}\n}", Schema: testSchema(), Provenance: testProvenance(), Flagged: true,
-		Splits: []Split{{Name: "train", Rows: 810, Bytes: 121_000_000, SHA256: strings.Repeat("1", 64)}, {Name: "validation", Rows: 90, Bytes: 13_000_000, SHA256: strings.Repeat("2", 64)},
-			{Name: "test", Rows: 0, Bytes: 3000, SHA256: strings.Repeat("3", 64)}},
+		Splits: []Split{
+			{Name: "train", Rows: 4810, Bytes: 621_000_000, Shards: []Stats{{Rows: 4000, Bytes: 500_000_000, SHA256: strings.Repeat("1", 64)},
+				{Rows: 810, Bytes: 121_000_000, SHA256: strings.Repeat("4", 64)}}},
+			{Name: "validation", Rows: 90, Bytes: 13_000_000, Shards: []Stats{{Rows: 90, Bytes: 13_000_000, SHA256: strings.Repeat("2", 64)}}},
+			{Name: "test", Rows: 0, Bytes: 3000, Shards: []Stats{{Bytes: 3000, SHA256: strings.Repeat("3", 64)}}}},
 		Outcomes: map[string]map[manifest.Outcome]int{
-			"train":      {manifest.Kept: 810, manifest.Removed: 31, manifest.Duplicate: 4},
+			"train":      {manifest.Kept: 4810, manifest.Removed: 31, manifest.Duplicate: 4},
 			"validation": {manifest.Kept: 90, manifest.Deleted: 7},
 			"test":       {manifest.Failed: 2},
 		}}
@@ -74,7 +77,7 @@ func TestCardHead(t *testing.T) {
 			t.Errorf("the head lacks %s", key)
 		}
 	}
-	for _, want := range []string{"          '0': \"No\"\n", "          '1': \"0\"\n", "    sequence:\n      class_label:", "path: \"data/validation-*\"", "size_categories:\n- n<1K\n"} {
+	for _, want := range []string{"          '0': \"No\"\n", "          '1': \"0\"\n", "    sequence:\n      class_label:", "path: \"data/validation-*\"", "size_categories:\n- 1K<n<10K\n"} {
 		if !strings.Contains(head, want) {
 			t.Errorf("the head lacks %q:\n%s", want, head)
 		}
@@ -142,8 +145,8 @@ func TestCroissant(t *testing.T) {
 			t.Errorf("croissant.json lacks %s", key)
 		}
 	}
-	if doc["@type"] != "sc:Dataset" || doc["conformsTo"] != "http://mlcommons.org/croissant/1.1" || doc["datePublished"] != "2026-03-01" {
-		t.Errorf("type %v, conformsTo %v, datePublished %v", doc["@type"], doc["conformsTo"], doc["datePublished"])
+	if doc["@type"] != "sc:Dataset" || doc["datePublished"] != "2026-03-01" {
+		t.Errorf("type %v, datePublished %v", doc["@type"], doc["datePublished"])
 	}
 }
 
@@ -186,7 +189,106 @@ func TestCroissantIDs(t *testing.T) {
 			t.Errorf("@id %s is referred to and not defined", id)
 		}
 	}
-	if defined["default/figures, of speech"] == 0 || defined["data/train-00000-of-00001.parquet"] == 0 {
+	if defined["default/figures, of speech"] == 0 || defined["data/train-00001-of-00002.parquet"] == 0 {
 		t.Errorf("columns or files are missing: %v", defined)
 	}
+}
+
+// What the specification of Croissant 1.1 requires and recommends, and what its RAI extension names, in the
+// shape that it gives them.
+func TestCroissantShape(t *testing.T) {
+	c := testCard()
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(render(t, WriteCroissant, c)), &doc); err != nil {
+		t.Fatal(err)
+	}
+	is := func(where string, node map[string]any, kinds map[string]string) {
+		t.Helper()
+		for key, kind := range kinds {
+			if got := jsonKind(node[key]); !strings.Contains(kind, got) || got == "" {
+				t.Errorf("%s: %s is %q, want %s", where, key, got, kind)
+			}
+		}
+	}
+	is("dataset", doc, map[string]string{"@context": "object", "@type": "text", "conformsTo": "text texts", "description": "text", "license": "text object", "name": "text",
+		"url": "text", "creator": "object", "datePublished": "text", "keywords": "texts", "version": "text", "inLanguage": "text", "citeAs": "text", "distribution": "objects", "recordSet": "objects",
+		"rai:dataCollection": "text", "rai:dataCollectionType": "texts", "rai:dataCollectionMissingData": "text", "rai:dataPreprocessingProtocol": "texts", "rai:machineAnnotationTools": "texts",
+		"rai:personalSensitiveInformation": "text", "rai:dataBiases": "text", "rai:dataUseCases": "text", "rai:dataLimitations": "text", "rai:dataReleaseMaintenancePlan": "text"})
+	conforms := doc["conformsTo"].([]any)
+	if doc["@type"] != "sc:Dataset" || conforms[0] != "http://mlcommons.org/croissant/1.1" || conforms[1] != "http://mlcommons.org/croissant/RAI/1.0" ||
+		!regexp.MustCompile(`^\d{4}-\d\d-\d\d$`).MatchString(doc["datePublished"].(string)) || !regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(doc["version"].(string)) {
+		t.Errorf("type %v, conformsTo %v, date %v, version %v", doc["@type"], conforms, doc["datePublished"], doc["version"])
+	}
+	kinds := map[string]int{}
+	for _, v := range doc["distribution"].([]any) {
+		f := v.(map[string]any)
+		kinds[f["@type"].(string)]++
+		is("distribution", f, map[string]string{"@type": "text", "@id": "text", "name": "text", "encodingFormat": "text"})
+		if f["@type"] == "cr:FileObject" {
+			is("file", f, map[string]string{"contentUrl": "text", "contentSize": "text", "sha256": "text"})
+		} else {
+			is("file set", f, map[string]string{"includes": "text"})
+		}
+	}
+	if kinds["cr:FileObject"] != 4 || kinds["cr:FileSet"] != 1 || len(kinds) != 2 {
+		t.Errorf("distribution has %v", kinds)
+	}
+	for _, v := range doc["recordSet"].([]any) {
+		set := v.(map[string]any)
+		is("record set", set, map[string]string{"@type": "text", "@id": "text", "name": "text", "key": "object", "field": "objects"})
+		inline := set["data"] != nil
+		if want := map[bool]string{true: "text", false: ""}[inline]; jsonKind(set["dataType"]) != want {
+			t.Errorf("%s: dataType %v, inline data %v", set["@id"], set["dataType"], inline)
+		}
+		for _, v := range set["field"].([]any) {
+			field := v.(map[string]any)
+			is("field", field, map[string]string{"@type": "text", "@id": "text", "name": "text", "dataType": "text texts"})
+			if !strings.HasPrefix(field["@id"].(string), set["@id"].(string)+"/") {
+				t.Errorf("field %v is not named after its record set %v", field["@id"], set["@id"])
+			}
+			if inline {
+				continue
+			}
+			is("field "+field["@id"].(string), field, map[string]string{"source": "object"})
+			is("source", field["source"].(map[string]any), map[string]string{"fileSet": "object", "extract": "object"})
+			if array, shape := field["isArray"] == true, field["arrayShape"] == "-1"; array != shape || array != (field["@id"] == "default/figures, of speech") {
+				t.Errorf("%v: isArray %v, arrayShape %v", field["@id"], field["isArray"], field["arrayShape"])
+			}
+		}
+		for _, v := range anyList(set["data"]) {
+			if row := v.(map[string]any); len(row) != len(set["field"].([]any)) {
+				t.Errorf("%s: inline row %v has not the fields of its set", set["@id"], row)
+			}
+		}
+	}
+	context := doc["@context"].(map[string]any)
+	for _, prefix := range []string{"@vocab", "sc", "cr", "rai", "dct", "prov"} {
+		if context[prefix] == nil {
+			t.Errorf("the context lacks %s", prefix)
+		}
+	}
+}
+
+func anyList(v any) []any {
+	list, _ := v.([]any)
+	return list
+}
+
+// jsonKind is text, texts, object or objects; "" for what is empty or another thing.
+func jsonKind(v any) string {
+	switch v := v.(type) {
+	case string:
+		if v != "" {
+			return "text"
+		}
+	case map[string]any:
+		if len(v) > 0 {
+			return "object"
+		}
+	case []any:
+		if len(v) > 0 && jsonKind(v[0]) != "" {
+			return jsonKind(v[0]) + "s"
+		}
+	}
+	return ""
 }

@@ -22,10 +22,13 @@ func WriteCroissant(w io.Writer, c Card) error {
 	if err := checkSchema(c.Schema, c.Flagged); err != nil {
 		return fmt.Errorf("write croissant.json: %w", err)
 	}
+	if c.format() != Parquet {
+		return fmt.Errorf("write croissant.json: it describes Parquet files, not the format %q", c.Format)
+	}
 	doc := object{
 		{"@context", croissantContext()},
 		{"@type", "sc:Dataset"},
-		{"conformsTo", "http://mlcommons.org/croissant/1.1"},
+		{"conformsTo", []string{"http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"}},
 		{"name", cmp.Or(oneLine(c.Name), "untitled release")},
 		{"description", oneLine(c.description())},
 		{"license", c.croissantLicense()},
@@ -137,14 +140,16 @@ func (c *Card) responsibleAI() object {
 	}
 	return object{
 		{"rai:dataCollection", "Every post of the release was looked up with Reddit's API; its image was fetched only while the post was live."},
-		{"rai:dataCollectionType", []string{"API"}},
+		{"rai:dataCollectionType", []string{"Web API", "User-generated content data"}},
 		{"rai:dataCollectionMissingData", strings.Join(missing, "; ")},
 		{"rai:dataPreprocessingProtocol", []string{"image metadata stripped, pixels untouched", "text read by OCR", "images with text that is not English " + filtered,
 			"near-duplicates by perceptual hash and words " + filtered + ", the first kept"}},
 		{"rai:machineAnnotationTools", []string{strings.TrimSpace(cmp.Or(c.Provenance.OCREngine, "OCR engine not recorded") + ", " + cmp.Or(c.Provenance.OCRModel, "model not recorded"))}},
 		{"rai:personalSensitiveInformation", oneLine(c.contentWarning() + " Names and faces may be visible in the pixels; user names and titles are not stored.")},
+		{"rai:dataBiases", "Posts do not disappear at random: what moderators remove and what authors delete is missing more often than the rest, and so are its labels."},
+		{"rai:dataUseCases", "Research that the approval of its holder covers; training, validation and testing as the release splits it."},
 		{"rai:dataLimitations", "Posts disappear, so two copies made at different times differ in rows. OCR text has errors."},
-		{"rai:dataReleaseMaintenancePlan", "Removed posts have to be deleted from every copy: the holder checks it again and rebuilds the files. A copy with fewer rows is another dataset."},
+		{"rai:dataReleaseMaintenancePlan", "Removed posts have to be deleted from every copy: the holder checks it again and rebuilds the files. A copy that lost rows is another dataset: in Croissant's numbering a MAJOR step, one that gained some a MINOR one."},
 	}
 }
 
@@ -165,9 +170,11 @@ func (c *Card) derivation() object {
 func (c *Card) distribution() []object {
 	files := []object{}
 	for _, s := range c.Splits {
-		name := FileName(s.Name)
-		files = append(files, object{{"@type", "cr:FileObject"}, {"@id", name}, {"name", name}, {"contentUrl", name},
-			{"contentSize", strconv.FormatInt(s.Bytes, 10) + " B"}, {"encodingFormat", parquetType}, {"sha256", s.SHA256}})
+		for i, shard := range s.Shards {
+			name := FileName(s.Name, i, len(s.Shards))
+			files = append(files, object{{"@type", "cr:FileObject"}, {"@id", name}, {"name", name}, {"contentUrl", name},
+				{"contentSize", strconv.FormatInt(shard.Bytes, 10) + " B"}, {"encodingFormat", parquetType}, {"sha256", shard.SHA256}})
+		}
 	}
 	return append(files, object{{"@type", "cr:FileSet"}, {"@id", fileSet}, {"name", fileSet}, {"description", "the Parquet files of all splits"},
 		{"encodingFormat", parquetType}, {"includes", "data/*.parquet"}})

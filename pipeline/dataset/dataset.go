@@ -1,5 +1,6 @@
-// Package dataset writes what a run hands over: one image Parquet per split, the dataset
-// card and croissant.json. It also reads a Parquet file as a manifest.
+// Package dataset writes what a run hands over: the shards of an image Parquet for each split,
+// the dataset card and croissant.json, or the same rows as WebDataset tars or an image folder.
+// It also reads a Parquet file as a manifest, and compares two datasets.
 //
 // It owns the layout of the Parquet: columns, types, encodings, row groups and footer.
 // It promises that one input gives one sequence of bytes, on any machine and with any
@@ -33,6 +34,19 @@ import (
 //
 //	1  id, image, ocr_text, ocr_confidence, width, height, sha256, phash, [filter], labels
 const FormatVersion = "1"
+
+// A Format is how a dataset lies in its folder.
+type Format string
+
+// The formats.
+const (
+	Parquet    Format = "parquet"    // data/SPLIT-00000-of-00001.parquet and on, see WriteShards
+	WebDataset Format = "webdataset" // SPLIT-000000.tar and on, see WriteWebDataset
+	Folder     Format = "folder"     // SPLIT/KEY.jpg and SPLIT/metadata.csv, see WriteFolder
+)
+
+// Formats lists the formats, the usual one first.
+func Formats() []Format { return []Format{Parquet, WebDataset, Folder} }
 
 // A Row is one row of the dataset. Image, SHA256 and the label slices are only read,
 // and not after the next row has been asked for.
@@ -99,12 +113,6 @@ type Stats struct {
 	SHA256     string // of the file, lower-case hex
 }
 
-// FileName returns the path of a split's Parquet inside the dataset folder, in the
-// pattern by which Hugging Face finds splits: data/train-00000-of-00001.parquet.
-func FileName(split string) string {
-	return "data/" + split + "-00000-of-00001.parquet"
-}
-
 // baseColumns are the columns before the labels; filter is there in flag mode only.
 func baseColumns(flagged bool) []string {
 	columns := []string{"id", "image", "ocr_text", "ocr_confidence", "width", "height", "sha256", "phash"}
@@ -162,6 +170,17 @@ var (
 
 // check refuses a row that would make the dataset wrong.
 func (r *Row) check(s manifest.Schema) error {
+	if err := r.checkFields(s); err != nil {
+		return err
+	}
+	if sum := sha256.Sum256(r.Image); hex.EncodeToString(sum[:]) != r.SHA256 {
+		return errDigest
+	}
+	return nil
+}
+
+// checkFields is check without the digest of the image.
+func (r *Row) checkFields(s manifest.Schema) error {
 	switch {
 	case r.ID == "":
 		return errors.New("it has no id")
@@ -178,9 +197,6 @@ func (r *Row) check(s manifest.Schema) error {
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("its text %.40q is not UTF-8", text)
 		}
-	}
-	if sum := sha256.Sum256(r.Image); hex.EncodeToString(sum[:]) != r.SHA256 {
-		return errDigest
 	}
 	return r.checkLabels(s)
 }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -34,7 +35,17 @@ const (
 type guard struct {
 	r    io.ReaderAt
 	size int64
+	most limits
 }
+
+// limits are what reading a file may take, in bytes.
+type limits struct {
+	page  int64 // a page, decompressed; 0 is maxPageBytes
+	group int64 // the pages that are held at a time, of all columns; 0 is maxGroupMemory
+}
+
+func (l limits) pageBytes() int64   { return cmp.Or(l.page, maxPageBytes) }
+func (l limits) groupMemory() int64 { return cmp.Or(l.group, maxGroupMemory) }
 
 // footer checks the length of the footer and the lists in it.
 func (g *guard) footer() error {
@@ -93,7 +104,7 @@ func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost in
 			largest = max(largest, memory)
 			values += int64(p.values())
 		}
-		if values > meta.NumValues || dictionary > maxGroupMemory {
+		if values > meta.NumValues || dictionary > g.most.groupMemory() {
 			return 0, fmt.Errorf("%w: page at byte %d: more values than the %d that the footer counts", parquet.ErrCorrupted, pos, meta.NumValues)
 		}
 		pos = p.end
@@ -106,6 +117,7 @@ type rawPage struct {
 	header format.PageHeader
 	body   []byte
 	end    int64
+	most   int64 // bytes of a page
 }
 
 func (g *guard) page(pos, end int64) (*rawPage, error) {
@@ -120,21 +132,22 @@ func (g *guard) page(pos, end int64) (*rawPage, error) {
 			head = head[:w.pos]
 			break
 		}
-		longer := min(end-pos, maxHeaderBytes)
+		// Where pages hold pictures, so may the bounds in a header: some writers do not cut them short.
+		longer := min(end-pos, max(maxHeaderBytes, g.most.page))
 		if int64(len(head)) == longer || !errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, fmt.Errorf("header: %w", err)
 		}
 		head = make([]byte, min(longer, 8*int64(len(head))))
 	}
-	p := &rawPage{}
+	p := &rawPage{most: g.most.pageBytes()}
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), head, &p.header); err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
 	start, n := pos+int64(len(head)), int64(p.header.CompressedPageSize)
 	p.end = start + n
-	if n < 0 || p.end > end || n > maxPageBytes || p.header.UncompressedPageSize < 0 || p.header.UncompressedPageSize > maxPageBytes {
+	if n < 0 || p.end > end || n > p.most || p.header.UncompressedPageSize < 0 || int64(p.header.UncompressedPageSize) > p.most {
 		return nil, fmt.Errorf("%w: it claims %d bytes, %d decompressed; %d are left, and at most %d are read", parquet.ErrCorrupted, n,
-			p.header.UncompressedPageSize, end-start, maxPageBytes)
+			p.header.UncompressedPageSize, end-start, p.most)
 	}
 	p.body = make([]byte, n)
 	if _, err := g.r.ReadAt(p.body, start); err != nil {
@@ -221,7 +234,7 @@ func (p *rawPage) decompress(codec format.CompressionCodec, data []byte, levels 
 		}
 		in = z
 	case format.Zstd:
-		z, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*maxPageBytes))
+		z, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*uint64(p.most)))
 		if err != nil {
 			return nil, fmt.Errorf("decompress: %w", err)
 		}

@@ -166,6 +166,20 @@ func (t *tableReader) Next() ([]manifest.Cell, error) {
 
 func (t *tableReader) next() (err error) {
 	defer recovered(&err)()
+	if err := t.advance(); err != nil {
+		return err
+	}
+	for i := range t.columns {
+		c := &t.columns[i]
+		if t.cells[c.place], err = c.cell(t.cursors[i]); err != nil {
+			return fmt.Errorf("column %q: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// advance goes to the next row, io.EOF after the last.
+func (t *tableReader) advance() error {
 	for t.left == 0 {
 		if err := t.endGroup(); err != nil {
 			return err
@@ -178,12 +192,6 @@ func (t *tableReader) next() (err error) {
 		}
 	}
 	t.left--
-	for i := range t.columns {
-		c := &t.columns[i]
-		if t.cells[c.place], err = c.cell(t.cursors[i]); err != nil {
-			return fmt.Errorf("column %q: %w", c.name, err)
-		}
-	}
 	return nil
 }
 
@@ -203,8 +211,8 @@ func (t *tableReader) beginGroup() error {
 		if err != nil {
 			return fmt.Errorf("column %q: %w", c.name, err)
 		}
-		if memory += cost; memory > maxGroupMemory {
-			return fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages", maxGroupMemory)
+		if memory += cost; memory > t.guard.most.groupMemory() {
+			return fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages", t.guard.most.groupMemory())
 		}
 		t.cursors = append(t.cursors, &cursor{pages: chunks[c.leaf.Index()].Pages()})
 	}

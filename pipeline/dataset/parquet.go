@@ -28,6 +28,16 @@ const (
 // the full schema. An error from rows, a row that is not fit to be written (see Row) and a
 // failed write end it; w then holds a torso that the caller has to throw away.
 func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, rows iter.Seq2[Row, error]) (Stats, error) {
+	out := &meter{w: w, sum: sha256.New()}
+	stats, err := writeParquet(out, s, p, flagged, (*Row).check, rows)
+	if err == nil {
+		stats.Bytes, stats.SHA256 = out.n, hex.EncodeToString(out.sum.Sum(nil))
+	}
+	return stats, err
+}
+
+// writeParquet is WriteParquet without the digests: it takes what check lets through.
+func writeParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, check func(*Row, manifest.Schema) error, rows iter.Seq2[Row, error]) (Stats, error) {
 	if err := checkSchema(s, flagged); err != nil {
 		return Stats{}, fmt.Errorf("write parquet: %w", err)
 	}
@@ -35,15 +45,14 @@ func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, ro
 	if err != nil {
 		return Stats{}, fmt.Errorf("write parquet: %w", err)
 	}
-	out := &meter{w: w, sum: sha256.New()}
-	pw := parquet.NewGenericWriter[any](out, options...)
+	pw := parquet.NewGenericWriter[any](w, options...)
 	stats, groupBytes := Stats{}, int64(0)
 	buf := make(parquet.Row, 0, 16+len(s.Categories))
 	for row, err := range rows {
 		if err != nil {
 			return Stats{}, fmt.Errorf("write parquet: after %d rows: %w", stats.Rows, err)
 		}
-		if err := row.check(s); err != nil {
+		if err := check(&row, s); err != nil {
 			return Stats{}, fmt.Errorf("write parquet: row %d (%q): %w", stats.Rows+1, row.ID, err)
 		}
 		buf = appendRow(buf[:0], s, flagged, &row)
@@ -63,7 +72,6 @@ func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, ro
 		return Stats{}, fmt.Errorf("write parquet: footer: %w", err)
 	}
 	stats.RowGroups = len(pw.File().Metadata().RowGroups)
-	stats.Bytes, stats.SHA256 = out.n, hex.EncodeToString(out.sum.Sum(nil))
 	return stats, nil
 }
 

@@ -117,8 +117,8 @@ func open(t testing.TB, data []byte) *parquet.File {
 }
 
 func TestFileName(t *testing.T) {
-	if got, want := FileName("train"), "data/train-00000-of-00001.parquet"; got != want {
-		t.Errorf("FileName(train) = %q, want %q", got, want)
+	if got, want := FileName("train", 1, 12), "data/train-00001-of-00012.parquet"; got != want {
+		t.Errorf("FileName(train, 1, 12) = %q, want %q", got, want)
 	}
 }
 
@@ -338,30 +338,4 @@ func TestSchemasRefused(t *testing.T) {
 			t.Errorf("%s: schema was taken", name)
 		}
 	}
-}
-
-// BenchmarkWriteParquet writes 2,000 rows of 150 kB and reports the peak of the heap.
-func BenchmarkWriteParquet(b *testing.B) {
-	image := picture(rand.New(rand.NewPCG(9, 10)), 150_000)
-	row := newRow("abc", image)
-	var peak uint64
-	rows := func(yield func(Row, error) bool) {
-		for i := range 2000 {
-			if i%50 == 0 {
-				var m runtime.MemStats
-				runtime.ReadMemStats(&m)
-				peak = max(peak, m.Sys)
-			}
-			if !yield(row, nil) {
-				return
-			}
-		}
-	}
-	b.SetBytes(2000 * 150_000)
-	for b.Loop() {
-		if _, err := WriteParquet(io.Discard, testSchema(), testProvenance(), false, rows); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(peak)/1e6, "peak-MB")
 }

@@ -1,0 +1,202 @@
+package dataset
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"rehydrate/manifest"
+)
+
+// A Table reads what two datasets are compared by, row by row, from a Parquet file that anybody may have
+// written: everything but the images. Memory is bounded by one page of each column.
+type Table struct {
+	rows   *tableReader
+	place  map[string]int // column -> its cell
+	labels []string       // the label columns
+	names  map[string][]string
+}
+
+// A TableRow is one row of a Table.
+type TableRow struct {
+	ID                         string // "" where the row has none
+	SHA256, PHash, Text, Split string // "" for null and where there is no such column
+	// Labels has, for each column of Table.Labels, the values: names where the file tells the names of its
+	// labels, else as they stand. nil is no label given.
+	Labels [][]string
+}
+
+// maxRowID is the longest id that is taken, in bytes.
+const maxRowID = 100
+
+// OpenTable opens a Parquet file that has its rows' ids in a column id. The error, a *manifest.Problem,
+// says why it cannot be read.
+func OpenTable(f *os.File) (*Table, error) {
+	t, err := openComparable(f)
+	if err != nil {
+		return nil, asProblem(f.Name(), err)
+	}
+	return t, nil
+}
+
+func openComparable(f *os.File) (t *Table, err error) {
+	defer recovered(&err)()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	g := &guard{r: f, size: info.Size()}
+	if err := g.footer(); err != nil {
+		return nil, err
+	}
+	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	t = &Table{rows: &tableReader{file: f, guard: g, parquet: file}, place: map[string]int{}, names: map[string][]string{}}
+	for _, c := range tableColumns(file.Root()) {
+		name := c.name
+		if _, twice := t.place[name]; twice || slices.Contains([]string{"ocr_confidence", "width", "height", "filter"}, name) {
+			continue
+		}
+		c.place = len(t.rows.names)
+		t.place[name] = c.place
+		t.rows.names = append(t.rows.names, name)
+		t.rows.cells = append(t.rows.cells, manifest.Cell{Null: true})
+		t.rows.columns = append(t.rows.columns, c)
+		if !slices.Contains([]string{"id", "sha256", "phash", "ocr_text", "split"}, name) {
+			t.labels = append(t.labels, name)
+		}
+	}
+	if !t.Has("id") {
+		return nil, hinted{errors.New("it has no column id, by which rows could be compared"), "name a dataset that rehydrate wrote, or a Parquet with such a column"}
+	}
+	t.readNames()
+	return t, t.rows.checkCodecs()
+}
+
+// readNames reads the names of the labels from the metadata of Hugging Face. What cannot be read has none.
+func (t *Table) readNames() {
+	text, _ := t.rows.parquet.Lookup("huggingface")
+	var meta struct {
+		Info struct {
+			Features map[string]json.RawMessage `json:"features"`
+		} `json:"info"`
+	}
+	if json.Unmarshal([]byte(text), &meta) != nil {
+		return
+	}
+	for _, column := range t.labels {
+		var f struct {
+			Names   []string `json:"names"`
+			Feature *struct {
+				Names []string `json:"names"`
+			} `json:"feature"`
+		}
+		if json.Unmarshal(meta.Info.Features[column], &f) != nil {
+			continue
+		}
+		if t.names[column] = f.Names; f.Feature != nil {
+			t.names[column] = f.Feature.Names
+		}
+	}
+}
+
+// Has reports whether there is a column of that name that is read.
+func (t *Table) Has(column string) bool {
+	_, ok := t.place[column]
+	return ok
+}
+
+// Labels are the columns of labels, in the file's order: all that are no column of every dataset.
+func (t *Table) Labels() []string { return t.labels }
+
+// LabelNames are the names of a label column's values; nil where the file does not tell.
+func (t *Table) LabelNames(column string) []string { return t.names[column] }
+
+// Columns gives the type of every column of the file, of those that are not read too.
+func (t *Table) Columns() map[string]string {
+	out := map[string]string{}
+	for _, c := range t.rows.parquet.Root().Columns() {
+		out[c.Name()] = columnType(c)
+	}
+	return out
+}
+
+func columnType(c *parquet.Column) string {
+	switch {
+	case c.Leaf():
+		return strings.ToLower(c.Type().String())
+	case listElement(c) != nil:
+		return "list of " + strings.ToLower(listElement(c).Type().String())
+	}
+	return "struct"
+}
+
+// Provenance is what the footer says of the file's origin, by the keys of rehydrate.*.
+func (t *Table) Provenance() map[string]string {
+	out := map[string]string{}
+	for _, kv := range t.rows.parquet.Metadata().KeyValueMetadata {
+		if key, ours := strings.CutPrefix(kv.Key, "rehydrate."); ours {
+			out[key] = kv.Value
+		}
+	}
+	return out
+}
+
+// Close closes the file.
+func (t *Table) Close() error { return t.rows.Close() }
+
+// Next returns the next row, io.EOF after the last. Every other error is final: the file is damaged or
+// forged.
+func (t *Table) Next() (TableRow, error) {
+	cells, err := t.rows.Next()
+	if err == io.EOF {
+		return TableRow{}, err
+	}
+	if err != nil {
+		return TableRow{}, asProblem(t.rows.file.Name(), err)
+	}
+	for column, i := range t.place {
+		if f := cells[i].Fault; f != "" {
+			return TableRow{}, asProblem(t.rows.file.Name(), fmt.Errorf("a value of column %q %s", column, f))
+		}
+	}
+	text := func(column string) string {
+		if i, ok := t.place[column]; ok && !cells[i].IsList {
+			return cells[i].Text
+		}
+		return ""
+	}
+	row := TableRow{ID: text("id"), SHA256: text("sha256"), PHash: text("phash"), Text: text("ocr_text"), Split: text("split")}
+	if len(row.ID) > maxRowID {
+		return TableRow{}, asProblem(t.rows.file.Name(), fmt.Errorf("an id has %d bytes, at most %d are taken", len(row.ID), maxRowID))
+	}
+	for _, column := range t.labels {
+		row.Labels = append(row.Labels, t.values(column, cells[t.place[column]]))
+	}
+	return row, nil
+}
+
+func (t *Table) values(column string, c manifest.Cell) []string {
+	if c.Null {
+		return nil
+	}
+	list := []string{c.Text}
+	if c.IsList {
+		list = slices.Clone(c.List)
+	}
+	for i, v := range list {
+		if id, err := strconv.Atoi(v); err == nil && id >= 0 && id < len(t.names[column]) {
+			list[i] = t.names[column][id]
+		}
+	}
+	return list
+}

@@ -1,0 +1,180 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"rehydrate/manifest"
+)
+
+type imageStruct struct {
+	Bytes []byte `parquet:"bytes,optional"`
+	Path  string `parquet:"path,optional"`
+}
+
+// pictureFile is a Parquet file of the rows.
+func pictureFile[T any](t testing.TB, rows []T, options ...parquet.WriterOption) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b, options...)
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "pictures.parquet")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// allPictures reads a Parquet of pictures to its end.
+func allPictures(path string, want PictureColumns) (columns PictureColumns, rows []PictureRow, err error) {
+	p, err := OpenPictures(path, want)
+	if err != nil {
+		return columns, nil, err
+	}
+	defer p.Close()
+	for {
+		row, err := p.Next()
+		if err == io.EOF {
+			return p.Columns(), rows, nil
+		}
+		if err != nil {
+			return p.Columns(), rows, err
+		}
+		rows = append(rows, row)
+	}
+}
+
+type (
+	hfRow struct {
+		Label int64        `parquet:"label"`
+		Image *imageStruct `parquet:"image,optional"`
+		Text  *string      `parquet:"ocr_text,optional"`
+	}
+	bareRow struct {
+		Pixels []byte   `parquet:"pixels,optional,dict"`
+		Text   string   `parquet:"words"`
+		Tags   []string `parquet:"tags,list"`
+	}
+	twoRow struct {
+		Left  imageStruct `parquet:"left"`
+		Right imageStruct `parquet:"right"`
+	}
+	namedRow struct {
+		Image imageStruct `parquet:"image"`
+		Mask  imageStruct `parquet:"mask"`
+		Raw   []byte      `parquet:"raw"`
+	}
+	listRow struct {
+		Images []imageStruct `parquet:"images,list"`
+		Name   string        `parquet:"name"`
+	}
+)
+
+func TestOpenPictures(t *testing.T) {
+	text := "two\nlines"
+	hf := []hfRow{{1, &imageStruct{[]byte("one"), "a.jpg"}, &text}, {2, nil, nil}, {3, &imageStruct{nil, "only/a/path.jpg"}, &text}, {4, &imageStruct{[]byte("four"), ""}, nil}}
+	hfWant := []PictureRow{{"a.jpg", []byte("one"), text}, {}, {"only/a/path.jpg", nil, text}, {"", []byte("four"), ""}}
+	bare := []bareRow{{[]byte("x"), "w", []string{"a", "b"}}, {[]byte("x"), "", nil}, {nil, "v", nil}}
+	for _, tt := range []struct {
+		name        string
+		path        string
+		want        PictureColumns
+		wantColumns PictureColumns
+		wantRows    []PictureRow
+	}{
+		{"Hugging Face", pictureFile(t, hf), PictureColumns{}, PictureColumns{"image", "ocr_text"}, hfWant},
+		{"row groups of one", pictureFile(t, hf, parquet.MaxRowsPerRowGroup(1), parquet.Compression(&parquet.Snappy)), PictureColumns{}, PictureColumns{"image", "ocr_text"}, hfWant},
+		{"pages of version 2", pictureFile(t, hf, parquet.DataPageVersion(2), parquet.Compression(&parquet.Gzip)), PictureColumns{}, PictureColumns{"image", "ocr_text"}, hfWant},
+		{"bytes", pictureFile(t, bare), PictureColumns{}, PictureColumns{"pixels", ""}, []PictureRow{{"", []byte("x"), ""}, {"", []byte("x"), ""}, {}}},
+		{"bytes and text", pictureFile(t, bare), PictureColumns{"pixels", "words"}, PictureColumns{"pixels", "words"}, []PictureRow{{"", []byte("x"), "w"}, {"", []byte("x"), ""}, {"", nil, "v"}}},
+		{"the one called image", pictureFile(t, []namedRow{{Image: imageStruct{[]byte("i"), "p"}, Mask: imageStruct{[]byte("m"), ""}, Raw: []byte("r")}}), PictureColumns{}, PictureColumns{"image", ""}, []PictureRow{{"p", []byte("i"), ""}}},
+		{"one of several", pictureFile(t, []namedRow{{Image: imageStruct{[]byte("i"), "p"}, Raw: []byte("r")}}), PictureColumns{"raw", ""}, PictureColumns{"raw", ""}, []PictureRow{{"", []byte("r"), ""}}},
+		{"no rows", pictureFile[hfRow](t, nil), PictureColumns{}, PictureColumns{"image", "ocr_text"}, nil},
+	} {
+		columns, rows, err := allPictures(tt.path, tt.want)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if diff := cmp.Diff(tt.wantColumns, columns) + cmp.Diff(tt.wantRows, rows); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+func TestOpenPicturesRefuses(t *testing.T) {
+	list := pictureFile(t, []listRow{{Images: []imageStruct{{[]byte("x"), ""}}, Name: "n"}})
+	two := pictureFile(t, []twoRow{{}})
+	folder := t.TempDir()
+	for _, tt := range []struct {
+		name, path string
+		want       PictureColumns
+		message    string
+	}{
+		{"lists of pictures", list, PictureColumns{}, "no column of pictures"},
+		{"a list by name", list, PictureColumns{Image: "images"}, `no column "images" of pictures`},
+		{"several", two, PictureColumns{}, `"left", "right"`},
+		{"a text column of pictures", two, PictureColumns{"left", "right"}, `no column "right" of text`},
+		{"a folder", folder, PictureColumns{}, "not a regular file"},
+		{"no file", folder + "/none", PictureColumns{}, "no such file"},
+		{"another format", save(t, []byte("not parquet at all")), PictureColumns{}, "does not end as a Parquet file does"},
+	} {
+		if _, _, err := allPictures(tt.path, tt.want); err == nil || !strings.Contains(err.Error(), tt.message) {
+			t.Errorf("%s: OpenPictures = %v, want %q", tt.name, err, tt.message)
+		}
+	}
+}
+
+// TestPicturesLargePages: a page of pictures may be larger than one of a manifest, and has a bound of its own.
+func TestPicturesLargePages(t *testing.T) {
+	row := hfRow{Image: &imageStruct{Bytes: bytes.Repeat([]byte("picture "), maxPageBytes/8+1)}}
+	_, rows, err := allPictures(pictureFile(t, []hfRow{row}, parquet.SkipPageBounds("image", "bytes"), parquet.SkipPageStatistics("image", "bytes")), PictureColumns{})
+	if err != nil || len(rows) != 1 || len(rows[0].Image) != len(row.Image.Bytes) {
+		t.Errorf("a page of more than %d bytes: %d rows, %v", maxPageBytes, len(rows), err)
+	}
+	g := guard{most: limits{page: maxPicturePage, group: maxPictureGroup}}
+	if g.most.pageBytes() != maxPicturePage || (limits{}).pageBytes() != maxPageBytes || (limits{}).groupMemory() != maxGroupMemory {
+		t.Error("the limits are not those that were asked for")
+	}
+}
+
+// FuzzOpenPictures: no file brings the reader down, and a damaged one says so.
+func FuzzOpenPictures(f *testing.F) {
+	text := "t"
+	for _, options := range [][]parquet.WriterOption{nil, {parquet.DataPageVersion(2), parquet.Compression(&parquet.Zstd)}, {parquet.MaxRowsPerRowGroup(1)}} {
+		b, err := os.ReadFile(pictureFile(f, []hfRow{{1, &imageStruct{[]byte("one"), "a"}, &text}, {2, nil, nil}}, options...))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(b[:len(b)-9])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		path := filepath.Join(t.TempDir(), "x")
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, rows, err := allPictures(path, PictureColumns{})
+		var problem *manifest.Problem
+		if rows == nil && errors.As(err, &problem) && problem.File != path {
+			t.Errorf("a problem that does not name its file: %v", err)
+		}
+		if err != nil && fmt.Sprint(err) == "" {
+			t.Error("an error that says nothing")
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"rehydrate/manifest"
+)
+
+// A Sink makes the file called name (slash-separated, inside the folder of the dataset) hold exactly what
+// write writes, and returns write's error. Temporary names, fsync and digests are its business. It is called
+// from one goroutine; WriteFolder calls it for the images while it writes metadata.csv.
+type Sink func(name string, write func(io.Writer) error) error
+
+// ShardBytes is how much of rows a shard takes: what Hugging Face datasets cuts at, too.
+const ShardBytes = 500_000_000
+
+// PlanShards says how the rows of a split go into shards: how many rows each gets. A shard ends where the
+// next row would take it over ShardBytes. sizes yields RowBytes of each row, in order. It depends on
+// nothing else, so that names that tell the number of shards are known before the first row is written,
+// and one input gives the same files. No rows are one shard without rows.
+func PlanShards(sizes iter.Seq2[int64, error]) ([]int, error) {
+	plan, bytes := []int{0}, int64(0)
+	for size, err := range sizes {
+		if err != nil {
+			return nil, fmt.Errorf("plan the shards: %w", err)
+		}
+		last := len(plan) - 1
+		if plan[last] > 0 && bytes+size > ShardBytes {
+			plan, bytes, last = append(plan, 0), 0, last+1
+		}
+		plan[last]++
+		bytes += size
+	}
+	return plan, nil
+}
+
+// rowOverhead is what a row takes beside image and text, in bytes: id, digest, labels.
+const rowOverhead = 200
+
+// RowBytes is what PlanShards counts of a row: the lengths of its image and its text, in bytes, and a
+// little more.
+func RowBytes(image, text int64) int64 { return image + text + rowOverhead }
+
+// WriteShards writes the rows of a split as Parquet files of as many rows as plan says, under the names of
+// FileName, and returns what it wrote of each. rows must yield as many rows as plan has.
+func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split string, plan []int, rows iter.Seq2[Row, error]) ([]Stats, error) {
+	next, stop := iter.Pull2(rows)
+	defer stop()
+	var out []Stats
+	for i, want := range plan {
+		err := sink(FileName(split, i, len(plan)), func(w io.Writer) error {
+			stats, err := WriteParquet(w, s, p, flagged, atMost(want, next))
+			if err == nil && stats.Rows != want {
+				err = fmt.Errorf("write parquet: %d rows came, %d were planned: the stored state changed meanwhile", stats.Rows, want)
+			}
+			out = append(out, stats)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if _, err, more := next(); err != nil {
+		return nil, fmt.Errorf("write parquet: %w", err)
+	} else if more {
+		return nil, errors.New("write parquet: more rows came than were planned: the stored state changed meanwhile")
+	}
+	return out, nil
+}
+
+// NewSplit is what a card says of a split that WriteShards wrote.
+func NewSplit(name string, shards []Stats) Split {
+	split := Split{Name: name, Shards: shards}
+	for _, s := range shards {
+		split.Rows += s.Rows
+		split.Bytes += s.Bytes
+	}
+	return split
+}
+
+// atMost yields n of the rows that next gives.
+func atMost(n int, next func() (Row, error, bool)) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for range n {
+			row, err, ok := next()
+			if !ok || !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// FileName returns the path of a shard of a split's Parquet inside the dataset folder, in the pattern by
+// which Hugging Face finds splits: data/train-00000-of-00002.parquet is shard 0 of 2.
+func FileName(split string, shard, of int) string {
+	return fmt.Sprintf("data/%s-%05d-of-%05d.parquet", split, shard, of)
+}
+
+// fileKey is the name of a row's files: its id, with - for the / before the number of a later image. There
+// is no dot in it: readers of a tar take what is behind the first dot for the kind of file.
+func fileKey(id string) (string, error) {
+	key := strings.ReplaceAll(id, "/", "-")
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	}) {
+		return "", fmt.Errorf("the id %q cannot be the name of a file", id)
+	}
+	return key, nil
+}
+
+// extension is the ending of a row's image file, without the dot.
+func extension(r *Row) (string, error) {
+	ext := strings.TrimPrefix(path.Ext(r.Path), ".")
+	if !slices.Contains([]string{"jpg", "png", "gif", "webp"}, ext) {
+		return "", fmt.Errorf("the file name %q of its image has no ending of an image", r.Path)
+	}
+	return ext, nil
+}
+
+// checkSplit refuses a split that cannot be part of a file name.
+func checkSplit(split string) error {
+	if split == "" || split == "." || split == ".." || strings.ContainsAny(split, `/\`) || !printable(split) {
+		return fmt.Errorf("the split %q cannot be part of a file name", split)
+	}
+	return nil
+}
