@@ -23,6 +23,9 @@ type judge struct {
 	tombstones map[manifest.PostID]workspace.Tombstone // those that hold
 	shared     map[string]bool                         // images that came from too many URLs (workspace.SharedImages)
 	now        time.Time
+	// anyAge lets rows pass whose posts were seen live too long ago: they stay where they are, and
+	// whoever writes a row anew has to look.
+	anyAge bool
 }
 
 // judge is the outcome of a record as far as it can be told while the run goes on.
@@ -79,7 +82,7 @@ func (j judge) outcome(rec workspace.Record) manifest.Result {
 	case p.Unseen:
 		res.Outcome, res.Reason = manifest.Failed, "not_rechecked"
 		res.Detail = "not seen live since its image was fetched"
-	case j.policy.Stale(p.LiveAt, j.now):
+	case !j.anyAge && j.policy.Stale(p.LiveAt, j.now):
 		res.Outcome, res.Reason = manifest.Failed, "not_rechecked"
 		res.Detail = "last seen live longer ago than the policy's recheck_within"
 	default:
@@ -92,8 +95,11 @@ func (j judge) outcome(rec workspace.Record) manifest.Result {
 // reason while it agrees; a post that came back stays out all the same.
 func (j judge) buried(res manifest.Result, p workspace.Post, stone workspace.Tombstone) manifest.Result {
 	res.Outcome, res.Reason = outcomeOf(stone.State), "tombstone"
-	if p.State == stone.State {
+	switch {
+	case p.State == stone.State:
 		res.Reason = p.Reason
+	case stone.Reason == ReasonTakedown:
+		res.Reason = ReasonTakedown
 	}
 	return res
 }
@@ -124,7 +130,7 @@ func (r *run) decide(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j := judge{policy: r.Policy, tombstones: r.buried, shared: shared, now: r.Now()}
+	j := judge{policy: r.Policy, tombstones: r.buried, shared: shared, now: r.Now(), anyAge: r.purge != nil}
 	nears, err := r.findNear(ctx, j)
 	if err != nil {
 		return err
@@ -166,6 +172,9 @@ func (r *run) findNear(ctx context.Context, j judge) (map[manifest.Key]near, err
 	if err != nil {
 		return nil, fmt.Errorf("find near-duplicates: %w", err)
 	}
+	if r.guardSpares, err = dedupe.Spared(ctx, items, ruleOf(r.Policy), decisions); err != nil {
+		return nil, fmt.Errorf("find near-duplicates: %w", err)
+	}
 	nears := map[manifest.Key]near{}
 	for i, d := range decisions {
 		if d.Of >= 0 {
@@ -187,7 +196,7 @@ func itemOf(rec workspace.Record) dedupe.Item {
 }
 
 func ruleOf(p policy.Policy) dedupe.Rule {
-	return dedupe.Rule{Radius: p.Dedupe.HashRadius, Words: p.Dedupe.WordDifference}
+	return dedupe.Rule{Radius: p.Dedupe.HashRadius, Words: p.Dedupe.WordDifference, Guard: p.Dedupe.Guard}
 }
 
 func (r *run) inEnglish(rec workspace.Record) language.Verdict {
@@ -226,6 +235,9 @@ func (r *run) conclude(j judge, rec workspace.Record, nears map[manifest.Key]nea
 	if r.Policy.Filter.Mode == policy.Flag && res.Outcome != manifest.Kept {
 		res.Reason = manifest.Reason(res.Outcome)
 		res.Outcome = manifest.Kept
+	}
+	if r.purge != nil && res.Outcome == manifest.Kept && !r.stays(rec) {
+		return manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending}
 	}
 	if last := rec.Result; r.withdrawing && res.Outcome == manifest.Kept && (last == nil || last.Outcome != manifest.Kept) {
 		return manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending}

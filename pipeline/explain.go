@@ -31,6 +31,8 @@ type Explanation struct {
 	Reading   *ReadingStory     `json:"ocr,omitempty"`
 	Language  *LanguageStory    `json:"language,omitempty"`
 	Near      []Near            `json:"near"`
+	History   []Evidence        `json:"history"`              // of the post, from the audit log, oldest first
+	LogBroken string            `json:"log_broken,omitempty"` // where the log does not hold: History ends before that
 	rec       *workspace.Record // what it was made of
 }
 
@@ -186,6 +188,9 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 	x.tellImage(ws)
 	x.tellReading()
 	x.tellLanguage(filter, j.policy)
+	if err := x.tellHistory(ctx, ws, k.ID); err != nil {
+		return Explanation{}, err
+	}
 	return x, x.findNear(ctx, ws, j.policy)
 }
 

@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
@@ -76,12 +77,16 @@ type Config struct {
 	// fetches no more, finishes its sweep, so that what is gone goes, and returns the error instead
 	// of exporting. nil where no grant is needed.
 	Access func(now time.Time) error
-	// Retry names outcomes and reasons that are final but to be tried again.
+	// Retry names outcomes and reasons that are final but to be tried again. A reason that no entry
+	// has is refused with *UnknownRetry.
 	Retry []string
 	// Stop, when closed, makes the run finish what is in flight and return ErrInterrupted.
 	Stop     <-chan struct{}
 	Progress *Progress
 	Log      *slog.Logger
+	// TestOnlyStep, when set, is called before each step that changes a copy outside the workspace
+	// and makes it fail by returning an error.
+	TestOnlyStep func(step, name string) error
 }
 
 // ErrInterrupted is returned by a run that was asked to stop. What it had done is stored.
@@ -114,8 +119,10 @@ type run struct {
 	witness *workspace.Post
 	// withdrawing lets rows leave the dataset and none come in.
 	withdrawing bool
+	guardSpares int // duplicates that the policy's guard would keep
 	// rereading keeps the text of each reading that is replaced: see ReadAgain.
 	rereading bool
+	purge     *purge // of a Purge, nil for any other run
 }
 
 // Run does the whole job and returns the summary of what became of every entry. The
@@ -133,8 +140,14 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	if err := r.access(); err != nil {
 		return Summary{}, err
 	}
+	if err := checkRetry(ctx, c.Workspace, c.Retry); err != nil {
+		return Summary{}, err
+	}
 	began := c.Now()
 	if err := r.open(ctx); err != nil {
+		return Summary{}, err
+	}
+	if err := r.Workspace.Note(ctx, r.runEvent(auditlog.Started, "")); err != nil {
 		return Summary{}, err
 	}
 	var err error
@@ -143,7 +156,10 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	}
 	exported, err := r.inGrace(ctx, r.job)
 	if err != nil {
-		return Summary{}, errors.Join(err, r.withdraw(ctx))
+		err = errors.Join(err, r.withdraw(ctx))
+	}
+	if err := r.noteEnd(ctx, err); err != nil {
+		return Summary{}, err
 	}
 	s, err := Status(ctx, c.Workspace, c.Now())
 	if err != nil {
@@ -151,8 +167,12 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	}
 	s.Elapsed = c.Now().Sub(began)
 	s.Files, s.Unchanged, s.Unverified = exported.files, exported.unchanged, len(r.unanswered)
+	s.GuardSpares = r.guardSpares
 	calls := c.Reddit.Calls()
 	s.Calls, s.Looks = &calls, &exported.looks
+	if err := noteLastRun(ctx, c.Workspace, s, c.Now()); err != nil {
+		return Summary{}, err
+	}
 	return s, nil
 }
 
@@ -243,12 +263,8 @@ func (r *run) open(ctx context.Context) error {
 	if err := notePolicy(ctx, r.Workspace, r.Policy); err != nil {
 		return err
 	}
-	published := make([]workspace.Tombstone, len(r.Tombstones))
-	for i, t := range r.Tombstones {
-		published[i].Tombstone = t
-	}
-	if err := r.Workspace.AddTombstones(ctx, published); err != nil {
-		return fmt.Errorf("take over the release's tombstones: %w", err)
+	if err := r.takeOver(ctx); err != nil {
+		return err
 	}
 	if err := r.exhume(ctx); err != nil {
 		return err
@@ -298,6 +314,14 @@ func (r *run) access() error {
 		return nil
 	}
 	return r.Access(r.Now())
+}
+
+// step announces a step that changes the disk outside the workspace.
+func (r *run) step(step, name string) error {
+	if r.TestOnlyStep == nil {
+		return nil
+	}
+	return r.TestOnlyStep(step, name)
 }
 
 // stopping reports whether the run was asked to stop.

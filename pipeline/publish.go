@@ -68,7 +68,7 @@ func (r *run) write(ctx context.Context) (exported, error) {
 	// be looked at: then everything is decided again without them.
 	const rounds = 3
 	for range rounds {
-		if err := r.decide(ctx); err != nil {
+		if err := r.decideForExport(ctx); err != nil {
 			return exported{}, err
 		}
 		out, err := r.export(ctx)
@@ -131,6 +131,12 @@ func (r *run) export(ctx context.Context) (exported, error) {
 	}); err != nil {
 		return exported{}, fmt.Errorf("write the outcomes: %w", err)
 	}
+	if err := writeTombstones(ctx, r.Workspace); err != nil {
+		return exported{}, err
+	}
+	if r.purge != nil && len(r.purge.files) == 0 {
+		return exported{}, nil // no dataset: a purge makes none
+	}
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil {
 		return exported{}, err
@@ -191,73 +197,118 @@ func (r *run) inputs(ctx context.Context, b workspace.Binding) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// writeDataset writes one Parquet file a split, the card and the Croissant description.
+// writeDataset writes the shards of each split, the card and the Croissant description. What an older dataset
+// has beyond that goes first: a loader takes every data/train-*, and a run killed in between must leave no row
+// twice.
 func (r *run) writeDataset(ctx context.Context, b workspace.Binding) ([]workspace.File, error) {
 	card := r.card(b)
+	plans, names, err := r.planShards(ctx, b.Splits)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.removeOthers(ctx, names); err != nil {
+		return nil, err
+	}
+	check, err := r.checkRows(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var files []workspace.File
-	for _, split := range b.Splits {
-		var stats dataset.Stats
-		name := path.Join(datasetDir, dataset.FileName(split))
-		f, err := r.Workspace.Replace(ctx, name, func(w io.Writer) error {
-			var err error
-			stats, err = dataset.WriteParquet(w, b.Schema, card.Provenance, card.Flagged, r.rows(ctx, split))
-			return err
-		})
+	sink := func(name string, write func(io.Writer) error) error {
+		name = path.Join(datasetDir, name)
+		f, err := r.Workspace.ReplaceChecked(ctx, name, write, check(name))
 		if err != nil {
-			return nil, fmt.Errorf("write %s: %w", name, err)
+			return fmt.Errorf("write %s: %w", name, err)
 		}
 		files = append(files, f)
-		card.Splits = append(card.Splits, dataset.Split{Name: split, Rows: stats.Rows, Bytes: f.Size, SHA256: f.SHA256})
+		return nil
+	}
+	for _, split := range b.Splits {
+		shards, err := dataset.WriteShards(sink, b.Schema, card.Provenance, card.Flagged, split, plans[split], r.rows(ctx, split))
+		if err != nil {
+			return nil, err
+		}
+		card.Splits = append(card.Splits, dataset.NewSplit(split, shards))
 	}
 	if err := r.countOutcomes(ctx, &card); err != nil {
 		return nil, err
 	}
-	for _, about := range []struct {
-		name  string
-		write func(io.Writer, dataset.Card) error
-	}{{"README.md", dataset.WriteCard}, {"croissant.json", dataset.WriteCroissant}} {
-		name := path.Join(datasetDir, about.name)
-		f, err := r.Workspace.Replace(ctx, name, func(w io.Writer) error { return about.write(w, card) })
-		if err != nil {
-			return nil, fmt.Errorf("write %s: %w", name, err)
-		}
-		files = append(files, f)
+	if err := sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) }); err != nil {
+		return nil, err
 	}
-	return files, r.removeOthers(ctx, files)
+	if err := sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) }); err != nil {
+		return nil, err
+	}
+	return files, r.noteExport(ctx, files, card)
+}
+
+// planShards says how many rows each shard of each split gets, and names the shards as the workspace does.
+func (r *run) planShards(ctx context.Context, splits []string) (plans map[string][]int, names []string, err error) {
+	plans = map[string][]int{}
+	for _, split := range splits {
+		plan, err := dataset.PlanShards(func(yield func(int64, error) bool) {
+			for rec, err := range r.kept(ctx, split) {
+				size := int64(0)
+				if err == nil {
+					size = dataset.RowBytes(rec.Image.Bytes, int64(len(rec.Reading.Text)))
+				}
+				if !yield(size, err) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		plans[split] = plan
+		for i := range plan {
+			names = append(names, path.Join(datasetDir, dataset.FileName(split, i, len(plan))))
+		}
+	}
+	return plans, names, nil
 }
 
 // removeOthers removes the Parquet files of an older dataset that are no part of this one.
 // Files that somebody else put into the folder stay.
-func (r *run) removeOthers(ctx context.Context, keep []workspace.File) error {
+func (r *run) removeOthers(ctx context.Context, keep []string) error {
 	have, err := r.Workspace.Files(ctx, path.Join(datasetDir, "data"))
 	if err != nil {
 		return err
 	}
 	for _, name := range have {
-		if ours, err := path.Match("*-of-*.parquet", path.Base(name)); err != nil || !ours {
+		if ours, err := path.Match("*-of-*.parquet", path.Base(name)); err != nil || !ours || slices.Contains(keep, name) {
 			continue
 		}
-		if !slices.ContainsFunc(keep, func(f workspace.File) bool { return f.Name == name }) {
-			if err := r.Workspace.RemoveFile(ctx, name); err != nil {
-				return fmt.Errorf("remove %s of an older dataset: %w", name, err)
-			}
+		if err := r.Workspace.RemoveFile(ctx, name); err != nil {
+			return fmt.Errorf("remove %s of an older dataset: %w", name, err)
 		}
 	}
 	return nil
 }
 
+// kept yields the entries of one split that are kept, in manifest order.
+func (r *run) kept(ctx context.Context, split string) iter.Seq2[workspace.Record, error] {
+	return func(yield func(workspace.Record, error) bool) {
+		for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+			if err != nil {
+				yield(rec, err)
+				return
+			}
+			if rec.Split == split && rec.Result != nil && rec.Result.Outcome == manifest.Kept && !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
 // rows yields the kept rows of one split in manifest order.
 func (r *run) rows(ctx context.Context, split string) iter.Seq2[dataset.Row, error] {
 	return func(yield func(dataset.Row, error) bool) {
-		for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
-			if err != nil {
-				yield(dataset.Row{}, err)
-				return
+		for rec, err := range r.kept(ctx, split) {
+			var row dataset.Row
+			if err == nil {
+				row, err = r.row(ctx, rec)
 			}
-			if rec.Split != split || rec.Result == nil || rec.Result.Outcome != manifest.Kept {
-				continue
-			}
-			row, err := r.row(ctx, rec)
 			if !yield(row, err) || err != nil {
 				return
 			}
@@ -293,6 +344,9 @@ func entryName(k manifest.Key) string {
 // provenance binds the dataset to all that made it. No clock value is in it.
 func (r *run) provenance() dataset.Provenance {
 	rel, e := r.Release, r.engine
+	if r.purge != nil {
+		return r.purge.provenance(r)
+	}
 	parameters := e.Parameters + " " + language.Fingerprint()
 	if r.Policy.Text.MaskNames {
 		parameters += ", names masked " + strconv.Itoa(language.MaskVersion)
@@ -303,7 +357,7 @@ func (r *run) provenance() dataset.Provenance {
 		OCREngine:     fmt.Sprintf("tesseract %s, leptonica %s, gosseract %s", e.Tesseract, e.Leptonica, e.Gosseract),
 		OCRModel:      fmt.Sprintf("%s sha256:%s", e.Model, e.ModelSHA256),
 		OCRParameters: parameters,
-		Dedupe:        fmt.Sprintf("keep-first in manifest order, radius %d, fewer than %d words", r.Policy.Dedupe.HashRadius, r.Policy.Dedupe.WordDifference),
+		Dedupe:        "keep-first in manifest order, " + ruleOf(r.Policy).String(),
 		HashKind:      dedupe.HashKind(),
 		GoVersion:     runtime.Version(),
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -120,7 +121,10 @@ func (r *run) settle(ctx context.Context) error {
 	} else {
 		r.erased += n
 	}
-	if err := r.noteMassRemoval(ctx, note); err != nil {
+	if err := r.notePosts(ctx, auditlog.Confirmed, confirmed); err != nil {
+		return err
+	}
+	if err := r.noteMassRemoval(ctx, note, fresh); err != nil {
 		return err
 	}
 	if err := r.bury(ctx, going); err != nil {
@@ -140,11 +144,16 @@ func (r *run) settle(ctx context.Context) error {
 	return nil
 }
 
-// noteMassRemoval stores massRemovalKey where it changes.
-func (r *run) noteMassRemoval(ctx context.Context, note string) error {
+// noteMassRemoval stores massRemovalKey where it changes, and tells the log of the posts that are withheld.
+func (r *run) noteMassRemoval(ctx context.Context, note string, withheld []workspace.Post) error {
 	last, err := r.Workspace.Meta(ctx, massRemovalKey)
 	if err != nil || last == note {
 		return err
+	}
+	if note != "" {
+		if err := r.notePosts(ctx, auditlog.Withheld, withheld); err != nil {
+			return err
+		}
 	}
 	return r.Workspace.SetMeta(ctx, massRemovalKey, note)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -67,6 +68,9 @@ func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
 	if err := r.open(ctx); err != nil {
 		return Reread{}, err
 	}
+	if err := r.Workspace.Note(ctx, r.runEvent(auditlog.Started, "")); err != nil {
+		return Reread{}, err
+	}
 	if err := r.Workspace.BeginReread(ctx); err != nil {
 		return Reread{}, err
 	}
@@ -81,7 +85,10 @@ func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
 		return r.write(ctx)
 	})
 	if err != nil {
-		return Reread{}, errors.Join(err, r.withdraw(ctx))
+		err = errors.Join(err, r.withdraw(ctx))
+	}
+	if err := r.noteEnd(ctx, err); err != nil {
+		return Reread{}, err
 	}
 	report, err := compareReadings(ctx, c.Workspace)
 	if err != nil {

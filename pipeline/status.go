@@ -28,6 +28,10 @@ type Summary struct {
 	// MassRemoval says that the withheld posts are more than the policy lets go at once, and
 	// wait for confirmation.
 	MassRemoval bool `json:"mass_removal"`
+	// WithheldSince is when the first of them was found gone, SettleBy when its content has to be
+	// erased at the latest. The clock runs while a mass removal waits.
+	WithheldSince *time.Time `json:"withheld_since"`
+	SettleBy      *time.Time `json:"settle_by"`
 	// Unverified counts the posts that Reddit gave no verdict on in this run.
 	Unverified int        `json:"unverified"`
 	OldestAsk  *time.Time `json:"oldest_ask"` // when the kept post asked about longest ago was last seen live
@@ -36,9 +40,10 @@ type Summary struct {
 	MassRemovalShare float64          `json:"mass_removal_share"`
 	Elapsed          time.Duration    `json:"elapsed_ns,omitempty"`
 	Files            []workspace.File `json:"files,omitempty"`
-	Unchanged        bool             `json:"unchanged,omitempty"` // the dataset was already what it had to be
-	Looks            *Looks           `json:"looks,omitempty"`     // how often this run asked about posts
-	Calls            *reddit.Calls    `json:"calls,omitempty"`     // all the requests that it sent
+	Unchanged        bool             `json:"unchanged,omitempty"`    // the dataset was already what it had to be
+	GuardSpares      int              `json:"guard_spares,omitempty"` // duplicates that the policy's dedupe.guard would keep
+	Looks            *Looks           `json:"looks,omitempty"`        // how often this run asked about posts
+	Calls            *reddit.Calls    `json:"calls,omitempty"`        // all the requests that it sent
 }
 
 // Masked counts the names, addresses and numbers that were masked in the text of stored images.
@@ -97,7 +102,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		if !posts[rec.ID] {
 			posts[rec.ID] = rec.Post.Withheld
 			if rec.Post.Withheld {
-				s.Withheld++
+				s.withhold(rec.Post)
 			}
 		}
 		if res.Outcome == manifest.Kept {
@@ -127,6 +132,19 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			cmp.Compare(b.Entries, a.Entries), cmp.Compare(a.Reason, b.Reason))
 	})
 	return s, nil
+}
+
+// settleWithin is how long content of a post may stay that was found gone: Reddit's Data API Wiki
+// recommends to delete within 48 hours.
+const settleWithin = 48 * time.Hour
+
+func (s *Summary) withhold(p workspace.Post) {
+	s.Withheld++
+	if p.GoneAt.IsZero() || s.WithheldSince != nil && !p.GoneAt.Before(*s.WithheldSince) {
+		return
+	}
+	since, by := p.GoneAt, p.GoneAt.Add(settleWithin)
+	s.WithheldSince, s.SettleBy = &since, &by
 }
 
 // storedJudge judges by the tombstones and the policy that the workspace has on record.

@@ -1,0 +1,603 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// A Verdict is what an audit comes to.
+type Verdict string
+
+// The verdicts. Whatever else could not be looked at: one finding makes it FAIL.
+const (
+	Pass       Verdict = "PASS"
+	Fail       Verdict = "FAIL"       // something is there that must go, or the record does not hold
+	Incomplete Verdict = "INCOMPLETE" // nothing was found, and something could not be asked or read
+)
+
+// A FindingKind says what was found.
+type FindingKind string
+
+// The kinds of findings. The list is closed.
+const (
+	FoundRow       FindingKind = "row"       // a row or a line of a post that must be gone
+	FoundImage     FindingKind = "image"     // an image of one, or one that nobody can account for
+	FoundText      FindingKind = "text"      // what OCR read off one
+	FoundCopy      FindingKind = "copy"      // a Parquet or a database in the workspace that no record accounts for
+	FoundStale     FindingKind = "stale"     // an exported row whose post was last seen live too long ago
+	FoundWithheld  FindingKind = "withheld"  // an exported row whose post is withheld
+	FoundTombstone FindingKind = "tombstone" // one that the log or the release has, and the workspace not
+	FoundLog       FindingKind = "log"       // the log contradicts itself, the workspace or an earlier checkpoint
+	FoundExport    FindingKind = "export"    // a file of the dataset that is not the one on record
+	FoundGrant     FindingKind = "grant"     // content is kept without a grant that is good
+	FoundOverdue   FindingKind = "overdue"   // a removal that waits for a confirmation for more than 48 hours
+)
+
+// A Finding is one thing that must not be. ID is an entry's name, "" where it is of no single one.
+type Finding struct {
+	ID    string      `json:"id"`
+	Kind  FindingKind `json:"kind"`
+	Where string      `json:"where"`
+	What  string      `json:"what"`
+}
+
+// A Gap is something that could not be asked or read.
+type Gap struct {
+	ID    string `json:"id"` // "" where it is of no single post
+	Where string `json:"where"`
+	What  string `json:"what"`
+}
+
+// An Obligation is a duty that is still open: it is no finding, and not forgotten.
+type Obligation struct {
+	Where string     `json:"where"`
+	What  string     `json:"what"`
+	Due   *time.Time `json:"due,omitempty"`
+}
+
+// An AuditReport is the whole of what an audit looked at and found. The same inputs give the same
+// report but for Time.
+type AuditReport struct {
+	Verdict     Verdict        `json:"verdict"`
+	Findings    []Finding      `json:"findings"`
+	Gaps        []Gap          `json:"not_judged"`
+	Time        time.Time      `json:"time"`
+	Who         Auditor        `json:"who"`
+	Scope       AuditScope     `json:"scope"`
+	Totals      map[string]int `json:"totals"` // posts by state, "" counts as never_asked
+	Coverage    Coverage       `json:"coverage"`
+	Log         LogReport      `json:"log"`
+	Obligations []Obligation   `json:"open_obligations"`
+	Notes       []string       `json:"notes"`
+	Posts       []AuditedPost  `json:"posts"`
+}
+
+// An Auditor says who audited, and by what leave.
+type Auditor struct {
+	Tool        string `json:"tool_version"`
+	Mode        string `json:"mode"` // live or offline
+	Approval    string `json:"approval,omitempty"`
+	Grant       string `json:"grant,omitempty"` // its id
+	Holder      string `json:"holder,omitempty"`
+	Fingerprint string `json:"key_fingerprint,omitempty"` // of the signer
+}
+
+// An AuditScope says what was audited.
+type AuditScope struct {
+	Release        string        `json:"release"`
+	ReleaseVersion string        `json:"release_version"`
+	ReleaseDigest  string        `json:"release_digest"`
+	ManifestDigest string        `json:"manifest_digest"`
+	PolicyDigest   string        `json:"policy_digest"`
+	Entries        int           `json:"entries"`
+	Posts          int           `json:"posts"`
+	Workspace      string        `json:"workspace"` // "" for none
+	Files          []AuditedFile `json:"files"`     // Parquet files and copies, in the order in which they were looked at
+	LookedAt       int           `json:"looked_at"` // everything that was looked at: files, and members of archives
+}
+
+// An AuditedFile is a file that was looked at as a dataset.
+type AuditedFile struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	Rows   int    `json:"rows"`
+}
+
+// Coverage says how much of the release the evidence covers.
+type Coverage struct {
+	Asked    int        `json:"asked"`    // posts that this audit asked about
+	Answered int        `json:"answered"` // of these
+	Judged   int        `json:"judged"`   // posts with evidence of any kind
+	Oldest   *time.Time `json:"oldest_check"`
+	OldestID string     `json:"oldest_check_id"`
+}
+
+// A LogReport says how far the log could be believed.
+type LogReport struct {
+	Present    bool   `json:"present"`
+	Records    int64  `json:"records"`
+	Pending    int    `json:"unpublished"` // stored and not in the log yet
+	Root       string `json:"root"`
+	Origin     string `json:"origin"`
+	Checkpoint string `json:"checkpoint"`
+	Consistent bool   `json:"consistent"`
+	Broken     *int64 `json:"broken_at,omitempty"` // the first record that can't be believed
+	Since      *Since `json:"since,omitempty"`
+}
+
+// A Since says whether the log goes on from a checkpoint that the auditor kept.
+type Since struct {
+	Records int64  `json:"records"`
+	Holds   bool   `json:"holds"`
+	Broken  *int64 `json:"broken_at,omitempty"`
+	What    string `json:"what,omitempty"`
+}
+
+// An AuditedPost is one post with the evidence on it.
+type AuditedPost struct {
+	ID       manifest.PostID    `json:"id"`
+	State    manifest.PostState `json:"state"`
+	Reason   manifest.Reason    `json:"reason"`
+	MustGo   bool               `json:"must_go"`
+	Because  string             `json:"because"` // live, tombstone, release, workspace, log or ""
+	Withheld bool               `json:"withheld,omitempty"`
+	LastLive *time.Time         `json:"last_live"`
+	Checked  *time.Time         `json:"checked"`
+	Stale    bool               `json:"stale"`
+	Record   *int64             `json:"log_record"` // of the last verdict
+	// Unanswered is why a live audit has no verdict on it.
+	Unanswered manifest.Reason `json:"unanswered,omitempty"`
+}
+
+// An AuditConfig is what an audit works with.
+type AuditConfig struct {
+	Release    *manifest.Release
+	Manifest   manifest.Summary
+	Tombstones []manifest.Tombstone // those that the release publishes
+	Policy     policy.Policy
+	Workspace  *workspace.Workspace // nil for none; open for reading
+	// Missing says why there is no workspace although one was named; it is a gap.
+	Missing string
+	Files   []string           // Parquet files, folders and archives to audit besides
+	Columns ScanColumns        // of these
+	Reddit  *reddit.Client     // nil asks nobody
+	Access  *policy.GrantFault // why the grant is not good, nil where it is, or none is needed
+	Who     Auditor
+	Since   []byte // an earlier checkpoint; nil for none
+	Now     func() time.Time
+	Stop    <-chan struct{}
+	Log     *slog.Logger
+	OnWait  func(reddit.Wait)
+}
+
+// Audit looks for what must be gone. It changes nothing. Its error is one that keeps it from judging:
+// the context's, *reddit.Denied, ErrInterrupted, an unreadable release. What is only partly readable is a
+// gap in the report.
+func Audit(ctx context.Context, c AuditConfig) (AuditReport, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.OnWait == nil {
+		c.OnWait = func(reddit.Wait) {}
+	}
+	a := &audit{AuditConfig: c, now: c.Now().UTC().Truncate(time.Second), posts: map[manifest.PostID]*evidence{}, found: map[Finding]bool{}, gaps: map[Gap]bool{}}
+	a.policy = c.Policy
+	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, 48*time.Hour)
+	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.readIDs, a.askLive, a.judge, a.look} {
+		if err := step(ctx); err != nil {
+			return AuditReport{}, err
+		}
+	}
+	return a.conclude(), nil
+}
+
+// An audit is one call of Audit. It runs in one goroutine.
+type audit struct {
+	AuditConfig
+	policy policy.Policy // with at most 48 hours for a check
+	now    time.Time
+	order  []manifest.PostID // of the release, then of what else the files name
+	posts  map[manifest.PostID]*evidence
+	stored storedContent
+	gone   goneContent
+	report AuditReport
+	found  map[Finding]bool
+	gaps   map[Gap]bool
+	tables map[string]*table // the Parquet files, by where they are
+}
+
+// evidence is what is known of one post, by who says it.
+type evidence struct {
+	AuditedPost
+	entry     bool // the release has it
+	workspace workspace.Post
+	stone     *workspace.Tombstone // the workspace's
+	published *manifest.Tombstone  // the release's
+	log       logged
+	live      *policy.Verdict // what this audit heard; unavailable where it was absent twice
+	reason    manifest.Reason // why it heard nothing
+}
+
+// readRelease takes the posts and the tombstones of the release.
+func (a *audit) readRelease(ctx context.Context) error {
+	r := &a.report
+	r.Time, r.Who = a.now, a.Who
+	r.Scope = AuditScope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
+		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Entries: a.Manifest.Entries}
+	for e, err := range a.Release.Entries(ctx) {
+		if err != nil {
+			return fmt.Errorf("read the release: %w", err)
+		}
+		a.post(e.ID).entry = true
+		a.gone.entry(e)
+	}
+	r.Scope.Posts = len(a.order)
+	for i, t := range a.Tombstones {
+		a.post(t.ID).published = &a.Tombstones[i]
+	}
+	return nil
+}
+
+// post returns the evidence on a post, and begins it.
+func (a *audit) post(id manifest.PostID) *evidence {
+	e := a.posts[id]
+	if e == nil {
+		e = &evidence{AuditedPost: AuditedPost{ID: id}}
+		a.posts[id] = e
+		a.order = append(a.order, id)
+	}
+	return e
+}
+
+// finding notes a finding once.
+func (a *audit) finding(kind FindingKind, id, where, format string, args ...any) {
+	f := Finding{ID: id, Kind: kind, Where: printableLine(where), What: printableLine(fmt.Sprintf(format, args...))}
+	if !a.found[f] {
+		a.found[f] = true
+		a.report.Findings = append(a.report.Findings, f)
+	}
+}
+
+// gap notes something that could not be asked or read, once.
+func (a *audit) gap(id, where, format string, args ...any) {
+	g := Gap{ID: id, Where: printableLine(where), What: printableLine(fmt.Sprintf(format, args...))}
+	if !a.gaps[g] {
+		a.gaps[g] = true
+		a.report.Gaps = append(a.report.Gaps, g)
+	}
+}
+
+// printableLine makes a text fit for a report: file names are anybody's.
+func printableLine(s string) string { return strings.ReplaceAll(printable(s), "\n", " ") }
+
+// judge settles what is known of each post from all that was said of it. The order of the cases is a
+// decision: what must be gone by anybody's word is gone.
+func (a *audit) judge(context.Context) error {
+	for _, id := range a.order {
+		e := a.posts[id]
+		e.weigh(a.policy, a.now)
+		if e.MustGo {
+			a.gone.mustGo(id)
+		}
+		a.noteWithheld(e)
+		switch {
+		case e.Unanswered != "":
+			a.gap(string(id), "reddit", "no verdict: %s", e.Unanswered)
+		case e.State == "" && !e.entry && !e.MustGo:
+			a.gap(string(id), "reddit", "the release does not have the post, and nobody was asked about it")
+		case e.State == "" && !e.MustGo && a.Workspace != nil:
+			a.gap(string(id), "workspace", "Reddit was never asked about it")
+		case e.State == "" && !e.MustGo:
+			a.gap(string(id), "reddit", "nothing is known of it: audit --live asks, or name its workspace with -w")
+		}
+	}
+	return nil
+}
+
+// purgeWithin is how long content of a post that is gone may wait for somebody to confirm that.
+const purgeWithin = 48 * time.Hour
+
+// noteWithheld notes content that waits for a confirmation: a duty, and a finding once its time is over.
+func (a *audit) noteWithheld(e *evidence) {
+	w := e.workspace
+	if !w.Withheld || !w.State.Gone() || w.GoneAt.IsZero() {
+		return
+	}
+	due := w.GoneAt.Add(purgeWithin).UTC()
+	a.report.Obligations = append(a.report.Obligations, Obligation{Where: string(e.ID), Due: &due,
+		What: "gone, withheld from the dataset and not erased: confirm it with `rehydrate run --confirm-removals`"})
+	if a.now.After(due) {
+		a.finding(FoundOverdue, string(e.ID), "state.db", "gone since %s, and its content was to be erased within 48 hours", w.GoneAt.UTC().Format(time.RFC3339))
+	}
+}
+
+// weigh fills in AuditedPost: the latest answer gives the state, and a tombstone outweighs it.
+func (e *evidence) weigh(p policy.Policy, now time.Time) {
+	w := e.workspace
+	e.State, e.Reason, e.Because = w.State, w.Reason, "workspace"
+	e.Withheld = w.Withheld || !w.AbsentAt.IsZero() && !w.State.Gone()
+	live, checked := w.LiveAt, w.CheckedAt
+	if e.log.at.After(checked) && e.log.state != e.State {
+		e.State, e.Reason, e.Because, checked = e.log.state, e.log.reason, "log", e.log.at
+		e.Withheld = e.log.withheld
+	}
+	if e.live != nil {
+		e.State, e.Reason, e.Because, checked = e.live.State, e.live.Reason, "live", now
+		e.Withheld = false
+		if e.State == manifest.StateLive {
+			live = now
+		}
+	}
+	e.MustGo = e.State.Gone() && !e.Withheld
+	switch {
+	case e.published != nil:
+		e.MustGo, e.Because = true, "release"
+	case e.stone != nil && !(e.stone.Readmitted && p.Readmits(e.stone.State, e.stone.Reason)):
+		e.MustGo, e.Because = true, "tombstone"
+	case e.log.buried && e.stone == nil:
+		e.MustGo, e.Because = true, "log"
+	case e.State == "":
+		e.Because = ""
+	}
+	e.Unanswered, e.Record = e.reason, e.log.record
+	e.LastLive, e.Checked = moment(live), moment(checked)
+	e.Stale = !e.MustGo && p.Stale(live, now)
+}
+
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// exported says what is wrong with a row of the post in a dataset; "" when nothing is.
+func (e *evidence) exported() (FindingKind, string) {
+	switch {
+	case e.MustGo:
+		return FoundRow, "a row of a post that must be gone: " + e.why()
+	case e.Withheld:
+		return FoundWithheld, "a row of a post that is withheld: " + e.why()
+	case e.State == manifest.StateHeld:
+		return FoundRow, "a row of a post that the policy does not allow: " + e.why()
+	case e.State == "" || !e.Stale:
+		return "", ""
+	case e.LastLive == nil:
+		return FoundStale, "a row of a post that was never seen live"
+	}
+	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", too long ago"
+}
+
+// why is the state of the post with who says so.
+func (e *evidence) why() string {
+	text := withReason(string(cmp.Or(e.goneState(), e.State)), e.Reason)
+	switch e.Because {
+	case "live":
+		return text + ", as Reddit says now"
+	case "tombstone":
+		return text + ", by the workspace's tombstone"
+	case "release":
+		return text + ", by the release's tombstone"
+	case "log":
+		return text + ", by the log"
+	}
+	return text + ", as Reddit said last"
+}
+
+// goneState is the state of the tombstone, where one is the reason.
+func (e *evidence) goneState() manifest.PostState {
+	switch {
+	case e.Because == "release" && e.published != nil:
+		return e.published.State
+	case e.Because == "tombstone" && e.stone != nil:
+		return e.stone.State
+	}
+	return ""
+}
+
+func withReason(what string, reason manifest.Reason) string {
+	if reason == "" {
+		return what
+	}
+	return what + " (" + string(reason) + ")"
+}
+
+// conclude sorts the report and gives the verdict.
+func (a *audit) conclude() AuditReport {
+	r := &a.report
+	if a.Missing != "" {
+		a.gap("", "workspace", "%s", a.Missing)
+	}
+	if f := a.Access; f != nil && a.stored.images+a.stored.rows > 0 {
+		a.finding(FoundGrant, "", "grant", "the policy wants a grant, and %d images and %d rows are kept without a good one: %s: %s", a.stored.images, a.stored.rows, f.Reason, f.Detail)
+	}
+	r.Totals = map[string]int{}
+	r.Posts = []AuditedPost{}
+	for _, id := range a.order {
+		e := a.posts[id]
+		r.Posts = append(r.Posts, e.AuditedPost)
+		r.Totals[cmp.Or(string(e.State), "never_asked")]++
+		if e.live != nil || e.reason != "" {
+			r.Coverage.Asked++
+		}
+		if e.live != nil {
+			r.Coverage.Answered++
+		}
+		if e.State != "" || e.MustGo {
+			r.Coverage.Judged++
+		}
+		if e.Checked != nil && (r.Coverage.Oldest == nil || e.Checked.Before(*r.Coverage.Oldest)) {
+			r.Coverage.Oldest, r.Coverage.OldestID = e.Checked, string(id)
+		}
+	}
+	slices.SortStableFunc(r.Findings, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.What, y.What))
+	})
+	r.Findings, r.Gaps, r.Obligations, r.Notes = orEmpty(r.Findings), orEmpty(r.Gaps), orEmpty(r.Obligations), orEmpty(r.Notes)
+	r.Scope.Files = orEmpty(r.Scope.Files)
+	switch {
+	case len(r.Findings) > 0:
+		r.Verdict = Fail
+	case len(r.Gaps) > 0:
+		r.Verdict = Incomplete
+	default:
+		r.Verdict = Pass
+	}
+	return *r
+}
+
+// orEmpty makes a list that JSON does not write as null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// askLive asks Reddit about every post: those that are absent twice, beside a post that is there, are
+// unavailable.
+func (a *audit) askLive(ctx context.Context) error {
+	if a.Reddit == nil {
+		return nil
+	}
+	absent, silent, err := a.askAll(ctx, a.order, false)
+	if err != nil {
+		return err
+	}
+	// An answer that held nothing at all means something only beside a post that is there.
+	more, _, err := a.askAll(ctx, silent, false)
+	if err != nil {
+		return err
+	}
+	if absent = append(absent, more...); len(absent) == 0 {
+		return nil
+	}
+	if err := a.pause(ctx, a.policy.Reddit.SecondLookAfter); err != nil {
+		return err
+	}
+	_, _, err = a.askAll(ctx, absent, true)
+	return err
+}
+
+// askAll asks about posts, as many as one request takes at a time. second says that they were absent
+// before. It returns those that were absent now, and those whose answer held no post at all.
+func (a *audit) askAll(ctx context.Context, ids []manifest.PostID, second bool) (absent, silent []manifest.PostID, err error) {
+	for batch := range slices.Chunk(ids, reddit.MaxLook-1) {
+		if err := a.stopped(ctx); err != nil {
+			return nil, nil, err
+		}
+		question := batch
+		if w := a.witness(batch); w != "" {
+			question = append(slices.Clone(batch), w)
+		}
+		answer, err := a.Reddit.Look(ctx, question)
+		var none *reddit.Unanswered
+		var long *reddit.WaitTooLong
+		var unreachable *reddit.Unreachable
+		switch {
+		case errors.As(err, &none):
+			if none.Reason == reddit.ReasonEmptyListing && len(question) == len(batch) && !second {
+				silent = append(silent, batch...)
+			}
+			a.unanswered(batch, none.Reason)
+			continue
+		case errors.As(err, &long), errors.As(err, &unreachable):
+			a.unanswered(ids, "unreachable")
+			return absent, silent, nil
+		case err != nil:
+			return nil, nil, fmt.Errorf("ask Reddit about %d posts: %w", len(question), err)
+		}
+		absent = append(absent, a.hear(batch, answer, second)...)
+	}
+	return absent, silent, nil
+}
+
+// hear notes an answer and returns the posts that it left out.
+func (a *audit) hear(batch []manifest.PostID, answer reddit.Answer, second bool) (absent []manifest.PostID) {
+	left := make(map[manifest.PostID]bool, len(answer.Absent))
+	for _, id := range answer.Absent {
+		left[id] = true
+	}
+	for _, id := range batch {
+		e := a.posts[id]
+		found, ok := answer.Posts[id]
+		switch {
+		case ok:
+			v := policy.Judge(found.Facts)
+			e.live, e.reason = &v, ""
+		case left[id] && second:
+			v := policy.JudgeAbsent(policy.CommunityUnknown)
+			e.live, e.reason = &v, ""
+		case left[id]:
+			e.reason = "absent_once"
+			absent = append(absent, id)
+		default:
+			e.reason = cmp.Or(answer.Unclear[id], "unclear")
+		}
+	}
+	return absent
+}
+
+// unanswered notes that there was no verdict on posts; what was heard of one before counts.
+func (a *audit) unanswered(ids []manifest.PostID, reason manifest.Reason) {
+	for _, id := range ids {
+		if e := a.posts[id]; e.live == nil {
+			e.reason = reason
+		}
+	}
+}
+
+// witness is a post that was heard to be live and is not in the batch, "" when there is none.
+func (a *audit) witness(batch []manifest.PostID) manifest.PostID {
+	for _, id := range a.order {
+		if v := a.posts[id].live; v != nil && v.State == manifest.StateLive && !slices.Contains(batch, id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// stopped returns why the audit ends now.
+func (a *audit) stopped(ctx context.Context) error {
+	select {
+	case <-a.Stop:
+		return ErrInterrupted
+	default:
+		return ctx.Err()
+	}
+}
+
+// pause waits, visibly, unless the audit is stopped.
+func (a *audit) pause(ctx context.Context, d time.Duration) error {
+	if d > 2*time.Second {
+		a.OnWait(reddit.Wait{Host: "oauth.reddit.com", Reason: "second look at absent posts", For: d})
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-a.Stop:
+		return ErrInterrupted
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Recorded is the record of an audit for the log.
+func (r AuditReport) Recorded(digest string) auditlog.Event {
+	return auditlog.Event{Kind: auditlog.Audit, Verdict: strings.ToLower(string(r.Verdict)), SHA256: digest}
+}

@@ -1,0 +1,240 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/workspace"
+)
+
+// logged is what the log says of one post.
+type logged struct {
+	state    manifest.PostState // of the last verdict
+	reason   manifest.Reason
+	at       time.Time
+	record   *int64
+	withheld bool
+	buried   bool // a tombstone that holds, which nothing lifted or suspended
+	buriedIn int64
+}
+
+// readLog replays the log and holds it against itself, an earlier checkpoint and the workspace.
+func (a *audit) readLog(ctx context.Context) error {
+	if a.Workspace == nil {
+		if a.Since != nil {
+			a.gap("", "--since", "there is no workspace, and so no log to compare the checkpoint with")
+		}
+		return nil
+	}
+	l, err := a.Workspace.LogReader(ctx)
+	var broken *auditlog.Broken
+	switch {
+	case errors.Is(err, auditlog.ErrNoLog):
+		if a.Since != nil {
+			a.finding(FoundLog, "", "audit", "the log is gone: a checkpoint of it was kept, and there is none here")
+		} else if a.stored.images > 0 {
+			a.report.Notes = append(a.report.Notes, "there is no audit log: the workspace is of an older version, or its first run was killed")
+		}
+		return a.readPending(ctx, 0)
+	case errors.As(err, &broken):
+		a.brokenLog(broken)
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		a.gap("", "audit", "the log could not be read: %v", err)
+		return nil
+	}
+	c := l.Checkpoint()
+	a.report.Log = LogReport{Present: true, Records: l.Size(), Root: c.Root, Origin: c.Origin, Checkpoint: string(c.Signed), Consistent: true}
+	if err := a.verifyLog(ctx, l); err != nil {
+		return err
+	}
+	next, err := a.Workspace.LogNext(ctx)
+	if err != nil {
+		return a.unreadableLog(ctx, err)
+	}
+	if next < l.Size() {
+		a.finding(FoundLog, "", "state.db", "the log has %d records, and state.db knows of %d: it came from a backup, or was put back", l.Size(), next)
+	}
+	for e, err := range l.Records(ctx, 0) {
+		if errors.As(err, &broken) {
+			a.brokenLog(broken)
+			return nil
+		}
+		if err != nil {
+			return a.unreadableLog(ctx, err)
+		}
+		a.replay(e)
+	}
+	return a.readPending(ctx, l.Size())
+}
+
+func (a *audit) unreadableLog(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	a.report.Log.Consistent = false
+	a.gap("", "audit", "the log could not be read: %v", err)
+	return nil
+}
+
+func (a *audit) brokenLog(b *auditlog.Broken) {
+	l := &a.report.Log
+	l.Present, l.Consistent = true, false
+	if l.Broken == nil {
+		l.Broken = &b.Record
+	}
+	a.finding(FoundLog, "", "audit", "%v", b)
+}
+
+// verifyLog checks the whole log, and an earlier checkpoint against it.
+func (a *audit) verifyLog(ctx context.Context, l *auditlog.Log) error {
+	var broken *auditlog.Broken
+	switch err := l.Verify(ctx); {
+	case errors.As(err, &broken):
+		a.brokenLog(broken)
+	case err != nil:
+		if err := a.unreadableLog(ctx, err); err != nil {
+			return err
+		}
+	}
+	if a.Since == nil {
+		return nil
+	}
+	s := &Since{}
+	a.report.Log.Since = s
+	earlier, err := l.Since(ctx, a.Since)
+	s.Records, s.Holds = earlier.Size, err == nil
+	switch {
+	case err == nil:
+	case errors.As(err, &broken):
+		s.Broken, s.What = &broken.Record, broken.What
+		a.finding(FoundLog, "", "--since", "the log does not go on from the checkpoint that was kept: %v", broken)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		s.What = err.Error()
+		a.finding(FoundLog, "", "--since", "the checkpoint that was kept does not fit the log: %v", err)
+	}
+	return nil
+}
+
+// readPending replays what is stored and not published yet.
+func (a *audit) readPending(ctx context.Context, size int64) error {
+	pending, err := a.Workspace.Unpublished(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		a.gap("", "state.db", "the records that wait for the log could not be read: %v", err)
+		return nil
+	}
+	for _, e := range pending {
+		if e.Seq >= size {
+			a.report.Log.Pending++
+			a.replay(e)
+		}
+	}
+	a.compareLog()
+	return nil
+}
+
+// replay takes one record in.
+func (a *audit) replay(e auditlog.Event) {
+	seq := e.Seq
+	for _, p := range e.Posts {
+		l := &a.post(p.ID).log
+		switch e.Kind {
+		case auditlog.Verdicts:
+			l.state, l.reason, l.at, l.record, l.withheld = p.State, p.Reason, e.Time, &seq, l.withheld && p.State.Gone()
+		case auditlog.Withheld:
+			l.withheld = true
+		case auditlog.Confirmed:
+			l.withheld = false
+		case auditlog.Buried:
+			l.buried, l.buriedIn, l.withheld = true, seq, false
+		case auditlog.Readmitted:
+			l.buried = e.Verdict == "revoked"
+			l.buriedIn = seq
+		case auditlog.Lifted:
+			l.buried = false
+		case auditlog.Fetch:
+			a.gone.digest(p.ID, e.SHA256)
+		}
+	}
+	switch e.Kind {
+	case auditlog.Restored:
+		a.report.Notes = append(a.report.Notes, fmt.Sprintf("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict))
+	case auditlog.Export, auditlog.Purge:
+		if len(e.Files) > 0 {
+			a.stored.exported(e)
+		}
+	}
+}
+
+// compareLog holds the state against the log: what the log tells of must be in the state.
+func (a *audit) compareLog() {
+	for _, id := range a.order {
+		e := a.posts[id]
+		switch {
+		case e.log.buried && e.stone == nil:
+			a.finding(FoundTombstone, string(id), "state.db", "record %d of the log buried the post, nothing lifted that, and the workspace has no tombstone of it: "+
+				"state.db is older than the log, or was changed", e.log.buriedIn)
+		case e.log.buried && e.stone.Readmitted:
+			a.finding(FoundTombstone, string(id), "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", e.log.buriedIn)
+		}
+		if e.entry && e.log.record != nil && e.log.state.Gone() && !e.workspace.State.Gone() && e.log.at.After(e.workspace.CheckedAt) {
+			a.finding(FoundLog, string(id), "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
+				*e.log.record, withReason(string(e.log.state), e.log.reason))
+		}
+	}
+}
+
+// readWorkspace takes what the state knows of posts, images and texts.
+func (a *audit) readWorkspace(ctx context.Context) error {
+	ws := a.Workspace
+	if ws == nil {
+		return nil
+	}
+	a.report.Scope.Workspace = ws.Dir()
+	b, bound, err := ws.Binding(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !bound:
+		a.gap("", "workspace", "it holds no release yet")
+		return nil
+	case b.Release != a.Release.Name && b.Release != RehearsalOf(a.Release.Name):
+		return &workspace.OtherRelease{Have: b.Release, Want: a.Release.Name}
+	case b.Release != a.Release.Name:
+		a.report.Notes = append(a.report.Notes, "the workspace is a rehearsal: its posts are made up")
+		a.Access = nil
+	}
+	if b.ReleaseDigest != a.Release.Digest {
+		a.report.Notes = append(a.report.Notes, "the workspace was last run with another edition of the release: "+b.ReleaseDigest)
+	}
+	for p, err := range ws.Posts(ctx) {
+		if err != nil {
+			return err
+		}
+		a.post(p.ID).workspace = p
+	}
+	stones, err := ws.Tombstones(ctx)
+	if err != nil {
+		return err
+	}
+	for i, t := range stones {
+		a.post(t.ID).stone = &stones[i]
+	}
+	for _, t := range a.Tombstones {
+		if e := a.posts[t.ID]; e.stone == nil && e.workspace.State == manifest.StateLive {
+			a.finding(FoundTombstone, string(t.ID), "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")
+		}
+	}
+	return a.readRecords(ctx)
+}

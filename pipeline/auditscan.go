@@ -1,0 +1,597 @@
+package pipeline
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// What an audit reads of one thing at most. What is larger is a gap, and never a PASS.
+const (
+	maxAuditImage   = 64 << 20  // an image
+	maxAuditCopy    = 1 << 30   // a database
+	maxAuditMember  = 256 << 20 // a member of an archive, or what is compressed
+	maxAuditMembers = 200_000   // of one archive
+	maxAuditDepth   = 3         // archives in archives
+	maxAuditRows    = 2_000_000
+	scanBlock       = 1 << 20
+	scanOverlap     = 64 << 10 // the longest text or image address that two blocks share
+)
+
+// A thing is a file, or a member of an archive, that an audit looks at.
+type thing struct {
+	where string // for people
+	name  string // in the workspace; "" elsewhere
+	size  int64
+	open  func() (reader, error)
+}
+
+// A reader gives the bytes of a thing from any place.
+type reader interface {
+	io.ReaderAt
+	io.Closer
+}
+
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+// look looks at everything: the state, the files of the workspace, the copies that it knows of, and
+// what the auditor named.
+func (a *audit) look(ctx context.Context) error {
+	a.gone.index()
+	for _, where := range slices.Sorted(maps.Keys(a.tables)) {
+		if err := a.learn(ctx, a.tables[where]); err != nil {
+			return err
+		}
+	}
+	a.gone.index()
+	if a.Workspace != nil {
+		if err := a.lookAtState(ctx); err != nil {
+			return err
+		}
+	}
+	for t, err := range a.things(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := a.lookAt(ctx, t, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// things yields all that there is to look at, in a fixed order.
+func (a *audit) things(ctx context.Context) iter.Seq2[thing, error] {
+	return func(yield func(thing, error) bool) {
+		for _, part := range []iter.Seq2[thing, error]{a.inWorkspace(ctx), a.inCopies(ctx), a.named(ctx)} {
+			for t, err := range part {
+				if !yield(t, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// inWorkspace yields the files of the workspace but state.db, which is looked at by its rows.
+func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[thing, error] {
+	return func(yield func(thing, error) bool) {
+		if a.Workspace == nil {
+			return
+		}
+		for f, err := range a.Workspace.Walk(ctx) {
+			if err != nil {
+				yield(thing{}, err)
+				return
+			}
+			if f.Name == "state.db" || f.Name == "state.db-journal" || f.Name == "lock" {
+				continue
+			}
+			t := thing{where: f.Name, name: f.Name, size: f.Size, open: func() (reader, error) { return a.Workspace.OpenFile(f.Name) }}
+			if !f.Mode.IsRegular() {
+				a.gap("", f.Name, "it is no regular file (%s), so what it leads to was not looked at: take it away", f.Mode.Type())
+				continue
+			}
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// inCopies yields the files of the registered copies that can be reached.
+func (a *audit) inCopies(ctx context.Context) iter.Seq2[thing, error] {
+	return func(yield func(thing, error) bool) {
+		if a.Workspace == nil {
+			return
+		}
+		copies, err := a.Workspace.Copies(ctx)
+		if err != nil {
+			yield(thing{}, err)
+			return
+		}
+		for _, c := range copies {
+			if _, err := os.Lstat(c.Path); err != nil {
+				a.unreachable(c)
+				continue
+			}
+			for t, err := range below(ctx, c.Path) {
+				if err != nil {
+					a.unreachable(c)
+					break
+				}
+				if !yield(t, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// unreachable notes a copy that was registered and cannot be looked at: a gap until somebody says
+// that its holder was told.
+func (a *audit) unreachable(c workspace.Copy) {
+	where := fmt.Sprintf("%s (%s)", c.Path, c.Note)
+	what := "a registered copy that cannot be reached from here"
+	if c.Told != "" {
+		what += "; its holder was told: " + c.Told
+	}
+	for _, o := range a.report.Obligations {
+		if o.Where == printableLine(where) {
+			return
+		}
+	}
+	a.report.Obligations = append(a.report.Obligations, Obligation{Where: printableLine(where), What: printableLine(what)})
+	if c.Told == "" {
+		a.gap("", where, "%s: what it holds could not be looked at", what)
+	}
+}
+
+// named yields what the auditor named: files, and what lies in folders.
+func (a *audit) named(ctx context.Context) iter.Seq2[thing, error] {
+	return func(yield func(thing, error) bool) {
+		for _, name := range a.Files {
+			for t, err := range below(ctx, name) {
+				if err != nil {
+					if ctx.Err() != nil {
+						yield(thing{}, ctx.Err())
+						return
+					}
+					a.gap("", name, "it could not be read: %v", err)
+					break
+				}
+				if !yield(t, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// below yields a file, or the files of a folder, in byte order of their names.
+func below(ctx context.Context, root string) iter.Seq2[thing, error] {
+	return func(yield func(thing, error) bool) {
+		err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil || e.IsDir() {
+				return err
+			}
+			info, err := os.Stat(name)
+			if err != nil {
+				return err
+			}
+			if !info.Mode().IsRegular() {
+				return fmt.Errorf("%s is not a regular file", name)
+			}
+			t := thing{where: filepath.ToSlash(name), size: info.Size(), open: func() (reader, error) { return os.Open(name) }}
+			if !yield(t, nil) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			yield(thing{}, err)
+		}
+	}
+}
+
+// Kinds of things by their first bytes.
+const (
+	isParquet  = "parquet"
+	isImage    = "image"
+	isDatabase = "database"
+	isGzip     = "gzip"
+	isZip      = "zip"
+	isTar      = "tar"
+	isOther    = ""
+)
+
+// sniff tells what a thing is by its bytes: its name is anybody's.
+func sniff(r io.ReaderAt, size int64) (string, error) {
+	head := make([]byte, min(size, 512))
+	if n, err := r.ReadAt(head, 0); err != nil && !(errors.Is(err, io.EOF) && n == len(head)) {
+		return "", err
+	}
+	has := func(at int, magic string) bool { return bytes.HasPrefix(head[min(at, len(head)):], []byte(magic)) }
+	switch {
+	case has(0, "PAR1"), has(0, "PARE"):
+		return isParquet, nil
+	case policy.ImageFormat(head[:min(len(head), policy.SniffBytes)]) != "":
+		return isImage, nil
+	case has(0, "SQLite format 3\x00"):
+		return isDatabase, nil
+	case has(0, "\x1f\x8b"):
+		return isGzip, nil
+	case has(0, "PK\x03\x04"):
+		return isZip, nil
+	case has(257, "ustar"):
+		return isTar, nil
+	}
+	return isOther, nil
+}
+
+// lookAt looks at one thing. Its trouble is a gap.
+func (a *audit) lookAt(ctx context.Context, t thing, depth int) error {
+	if err := a.stopped(ctx); err != nil {
+		return err
+	}
+	a.report.Scope.LookedAt++
+	r, err := t.open()
+	if err != nil {
+		if t.name != "" && errors.Is(err, fs.ErrNotExist) {
+			return nil // a run that is under way has taken it away
+		}
+		a.gap("", t.where, "it could not be read: %v", err)
+		return nil
+	}
+	defer r.Close()
+	kind, err := sniff(r, t.size)
+	if err == nil {
+		err = a.lookInto(ctx, t, kind, r, depth)
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrInterrupted) {
+		a.gap("", t.where, "it could not be read: %v", err)
+		return nil
+	}
+	return err
+}
+
+func (a *audit) lookInto(ctx context.Context, t thing, kind string, r reader, depth int) error {
+	switch kind {
+	case isParquet:
+		return a.lookAtTable(ctx, t, r)
+	case isImage:
+		body, err := readAll(r, t.size, maxAuditImage)
+		if err != nil {
+			return err
+		}
+		a.lookAtImage(ctx, t, body)
+		return nil
+	case isDatabase:
+		return a.lookAtCopy(ctx, t, r)
+	}
+	if depth < maxAuditDepth {
+		switch kind {
+		case isGzip:
+			return a.lookAtGzip(ctx, t, r, depth)
+		case isZip:
+			return a.lookAtZip(ctx, t, r, depth)
+		case isTar:
+			return a.lookAtTar(ctx, t, r, depth)
+		}
+	} else if kind != isOther {
+		return errors.New("archives in archives, too deep")
+	}
+	if t.name == manifest.OutcomesName {
+		return a.lookAtOutcomes(t, r)
+	}
+	return a.lookAtText(ctx, t, r)
+}
+
+// entryOf finds the entry that a file name is of: 1n6oiw.jpg, 1n6oiw-1.jpg.
+func entryOf(name string) (id manifest.PostID, entry string) {
+	stem, _, _ := strings.Cut(path.Base(name), ".")
+	text, number, later := strings.Cut(stem, "-")
+	id, err := manifest.ParsePostID(text)
+	if err != nil {
+		return "", ""
+	}
+	if later {
+		return id, string(id) + "/" + number
+	}
+	return id, string(id)
+}
+
+// lookAtImage judges an image: by its record, by its name, by its bytes and by how it looks.
+func (a *audit) lookAtImage(ctx context.Context, t thing, body []byte) {
+	id, entry := entryOf(t.where)
+	if rec, ok := a.stored.files[t.name]; t.name != "" && ok {
+		e := a.posts[rec.ID]
+		if a.mustBeGone(e) {
+			a.finding(FoundImage, entryName(rec.Key), t.where, "an image of a post that must be gone: %s", e.why())
+			return
+		}
+		id, entry = rec.ID, entryName(rec.Key)
+	} else if e := a.posts[id]; e != nil && e.MustGo {
+		a.finding(FoundImage, entry, t.where, "a file named after a post that must be gone: %s", e.why())
+		return
+	}
+	own := ""
+	if mine := a.stored.own[entry]; mine != nil && !a.gone.posts[mine.id] {
+		own = entry
+	}
+	if k, how := a.imageKnown(body, own); k != nil {
+		a.finding(FoundImage, k.name, t.where, "the image of %s (%s), which must be gone: %s", k.name, how, a.posts[k.id].why())
+		return
+	}
+	if _, ok := a.stored.files[t.name]; t.name == "" || ok || a.byRecord(body) || a.underWay(ctx, t) {
+		return
+	}
+	a.finding(FoundImage, "", t.where, "an image in the workspace that no record accounts for: whose it is cannot be told")
+}
+
+// byRecord reports whether these bytes are a stored image of a post that may stay.
+func (a *audit) byRecord(body []byte) bool {
+	sum := sha256.Sum256(body)
+	digest := hex.EncodeToString(sum[:])
+	for _, rec := range a.stored.files {
+		if rec.Image.SHA256 == digest {
+			return !a.mustBeGone(a.posts[rec.ID])
+		}
+	}
+	return false
+}
+
+// underWay reports whether a run that is at work has stored the image since the records were read.
+func (a *audit) underWay(ctx context.Context, t thing) bool {
+	id, _ := entryOf(t.name)
+	for rec, err := range a.Workspace.Records(ctx, workspace.Select{ID: id}) {
+		if id != "" && err == nil && rec.Image != nil && a.Workspace.ImageName(rec.Key, rec.Image.Format) == t.name {
+			return true
+		}
+		if id == "" || err != nil {
+			return false
+		}
+	}
+	return strings.HasPrefix(path.Base(t.name), ".tmp-")
+}
+
+// lookAtCopy judges a database: what it has of posts as of any layout, and its bytes as text.
+func (a *audit) lookAtCopy(ctx context.Context, t thing, r reader) error {
+	body, err := readAll(r, t.size, maxAuditCopy)
+	if err != nil {
+		return err
+	}
+	if t.name != "" {
+		a.finding(FoundCopy, "", t.where, "a database in the workspace that no record accounts for: move it away, or out of backups that the posts of today have outlived")
+	}
+	known := 0
+	for p, err := range workspace.ReadCopy(ctx, body) {
+		if err != nil {
+			a.gap("", t.where, "it could not be read: %v", err)
+			break
+		}
+		known++
+		e := a.posts[p.Key.ID]
+		if e == nil || !e.MustGo {
+			continue
+		}
+		if p.Image {
+			a.finding(FoundImage, entryName(p.Key), t.where, "a copy of the database has what describes an image of a post that must be gone: %s", e.why())
+		}
+		if p.Text != "" {
+			a.finding(FoundText, entryName(p.Key), t.where, "a copy of the database has what was read off a post that must be gone: %s", e.why())
+		}
+	}
+	return a.lookAtText(ctx, t, r)
+}
+
+// lookAtOutcomes judges outcomes.csv.
+func (a *audit) lookAtOutcomes(t thing, r reader) error {
+	for res, err := range manifest.ReadOutcomes(io.NewSectionReader(r, 0, t.size)) {
+		if err != nil {
+			return err
+		}
+		e := a.posts[res.ID]
+		if e == nil || res.Outcome != manifest.Kept && res.Outcome != manifest.Duplicate {
+			continue
+		}
+		if e.MustGo {
+			a.finding(FoundRow, entryName(res.Key), t.where, "it says %s of a post that must be gone: %s", res.Outcome, e.why())
+		}
+	}
+	return nil
+}
+
+func (a *audit) lookAtGzip(ctx context.Context, t thing, r reader, depth int) error {
+	z, err := gzip.NewReader(io.NewSectionReader(r, 0, t.size))
+	if err != nil {
+		return err
+	}
+	return a.member(ctx, t, "", z, depth)
+}
+
+func (a *audit) lookAtZip(ctx context.Context, t thing, r reader, depth int) error {
+	z, err := zip.NewReader(r, t.size)
+	if err != nil {
+		return err
+	}
+	if len(z.File) > maxAuditMembers {
+		return fmt.Errorf("%d members, and at most %d are looked at", len(z.File), maxAuditMembers)
+	}
+	for _, f := range z.File {
+		if f.FileInfo().IsDir() {
+			continue
+		}
+		body, err := f.Open()
+		if err != nil {
+			return err
+		}
+		err = a.member(ctx, t, f.Name, body, depth)
+		if err := errors.Join(err, body.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAtTar judges the members of a tar: webdataset names them after the entry.
+func (a *audit) lookAtTar(ctx context.Context, t thing, r reader, depth int) error {
+	z := tar.NewReader(io.NewSectionReader(r, 0, t.size))
+	for n := 0; ; n++ {
+		head, err := z.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n == maxAuditMembers {
+			return fmt.Errorf("more than %d members", n)
+		}
+		if head.Typeflag != tar.TypeReg {
+			continue
+		}
+		if err := a.member(ctx, t, head.Name, z, depth); err != nil {
+			return err
+		}
+	}
+}
+
+// member looks at a member of an archive, which is held in memory.
+func (a *audit) member(ctx context.Context, t thing, name string, r io.Reader, depth int) error {
+	body, err := io.ReadAll(io.LimitReader(r, maxAuditMember+1))
+	if err != nil {
+		return err
+	}
+	where := t.where
+	if name != "" {
+		where += "!" + name
+	}
+	if len(body) > maxAuditMember {
+		return fmt.Errorf("%s has more than %d bytes", where, maxAuditMember)
+	}
+	inside := thing{where: where, size: int64(len(body)), open: func() (reader, error) { return inMemory{bytes.NewReader(body)}, nil }}
+	if id, entry := entryOf(name); name != "" && a.posts[id] != nil && a.posts[id].MustGo {
+		a.finding(FoundRow, entry, where, "a member named after a post that must be gone: %s", a.posts[id].why())
+	}
+	return a.lookAt(ctx, inside, depth+1)
+}
+
+// lookAtText searches any bytes for texts that must be gone, for images within pages and, where nobody
+// wrote the file on record, for the posts' ids.
+func (a *audit) lookAtText(ctx context.Context, t thing, r io.ReaderAt) error {
+	ids := !a.mayName(t.name)
+	block := make([]byte, scanBlock+scanOverlap)
+	for at := int64(0); at < t.size; at += scanBlock {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := r.ReadAt(block[:min(int64(len(block)), t.size-at)], at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		a.search(ctx, t, block[:n], ids)
+	}
+	return nil
+}
+
+// mayName reports whether a file of the workspace may name posts that are gone: lists of what became
+// of them do.
+func (a *audit) mayName(name string) bool {
+	switch {
+	case name == manifest.OutcomesName, name == manifest.TombstonesName, name == "report.html", strings.HasPrefix(name, "audit/"), strings.HasPrefix(name, datasetDir+"/"):
+		return true
+	}
+	return false
+}
+
+var (
+	word      = regexp.MustCompile(`[0-9a-z]+`)
+	imageTag  = regexp.MustCompile(`<img [^>]*>`)
+	dataImage = regexp.MustCompile(`data:image/[a-z+.-]+;base64,([A-Za-z0-9+/]+=*)`)
+)
+
+func (a *audit) search(ctx context.Context, t thing, block []byte, ids bool) {
+	for _, l := range a.gone.lines {
+		if bytes.Contains(block, l.line) {
+			a.finding(FoundText, l.of.name, t.where, "text read off %s, which must be gone: %s", l.of.name, a.posts[l.of.id].why())
+		}
+	}
+	for _, tag := range imageTag.FindAll(block, -1) {
+		tag = dataImage.ReplaceAll(tag, nil)
+		a.searchIDs(t, tag, FoundImage, "an image that is named after a post that must be gone")
+	}
+	for _, m := range dataImage.FindAllSubmatch(block, -1) {
+		body, err := base64.StdEncoding.DecodeString(string(m[1]))
+		if err != nil {
+			continue // cut off at the end of a block: the next one has it whole
+		}
+		if k, how := a.imageKnown(body, ""); k != nil {
+			a.finding(FoundImage, k.name, t.where, "the image of %s (%s), which must be gone: %s", k.name, how, a.posts[k.id].why())
+		}
+	}
+	if ids {
+		a.searchIDs(t, block, FoundRow, "it names a post that must be gone")
+	}
+}
+
+func (a *audit) searchIDs(t thing, block []byte, kind FindingKind, what string) {
+	for _, w := range word.FindAll(block, -1) {
+		if len(w) < 4 || len(w) > 13 {
+			continue
+		}
+		if e := a.posts[manifest.PostID(w)]; e != nil && e.MustGo {
+			a.finding(kind, string(e.ID), t.where, "%s: %s", what, e.why())
+		}
+	}
+}
+
+// readIDs opens every Parquet once and reads its ids, so that all posts are known before Reddit is
+// asked.
+func (a *audit) readIDs(ctx context.Context) error {
+	for t, err := range a.things(ctx) {
+		if err != nil {
+			return err
+		}
+		r, err := t.open()
+		if err != nil {
+			continue // lookAt says so
+		}
+		if kind, err := sniff(r, t.size); err == nil && kind == isParquet {
+			a.readTable(ctx, t, r)
+		}
+		if err := a.stopped(ctx); err != nil {
+			return errors.Join(err, r.Close())
+		}
+		if err := r.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/workspace"
+)
+
+// An Evidence is what one record of the audit log tells of a post.
+type Evidence struct {
+	Record int64              `json:"record"` // its number in the log
+	Time   time.Time          `json:"time"`
+	Kind   auditlog.Kind      `json:"kind"`
+	State  manifest.PostState `json:"state,omitempty"`
+	Reason manifest.Reason    `json:"reason,omitempty"`
+	Image  int                `json:"image,omitempty"` // of a fetch
+	SHA256 string             `json:"sha256,omitempty"`
+	// Pending says that the record is stored and not in the log yet, where nothing could change it.
+	Pending bool `json:"pending,omitempty"`
+}
+
+// tellHistory finds what the log tells of the entry's post, oldest first. A log that does not hold is
+// said to be so, and what comes before the break is told.
+func (x *Explanation) tellHistory(ctx context.Context, ws *workspace.Workspace, id manifest.PostID) error {
+	x.History = []Evidence{}
+	var size int64
+	l, err := ws.LogReader(ctx)
+	if err == nil {
+		size = l.Size()
+		for e, failed := range l.Records(ctx, 0) {
+			if err = failed; err != nil {
+				break
+			}
+			x.addEvidence(e, id, false)
+		}
+	}
+	var broken *auditlog.Broken
+	switch {
+	case errors.Is(err, auditlog.ErrNoLog), err == nil:
+	case errors.As(err, &broken):
+		x.LogBroken = broken.Error()
+	default:
+		return err
+	}
+	pending, err := ws.Unpublished(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range pending {
+		if e.Seq >= size {
+			x.addEvidence(e, id, true)
+		}
+	}
+	return nil
+}
+
+func (x *Explanation) addEvidence(e auditlog.Event, id manifest.PostID, pending bool) {
+	for _, p := range e.Posts {
+		if p.ID == id {
+			x.History = append(x.History, Evidence{Record: e.Seq, Time: e.Time, Kind: e.Kind, State: p.State, Reason: p.Reason,
+				Image: e.Image, SHA256: e.SHA256, Pending: pending})
+		}
+	}
+}

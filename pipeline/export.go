@@ -1,0 +1,367 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/workspace"
+)
+
+// An ExportRequest says which copy of the dataset to make.
+type ExportRequest struct {
+	To     string // a folder that does not exist, or is empty
+	Note   string // who gets it, in the operator's words
+	Format string // one of ExportFormats
+}
+
+// An exportFormat is a form in which a copy is written: how the rows of a split are. nil copies the
+// dataset folder.
+type exportFormat struct {
+	name  string
+	write func(dataset.Sink, manifest.Schema, bool, string, iter.Seq2[dataset.Row, error]) (dataset.Stats, error)
+}
+
+var exportFormats = []exportFormat{
+	{"parquet", nil},
+	{"webdataset", dataset.WriteWebDataset},
+	{"folder", dataset.WriteFolder},
+}
+
+// ExportFormats are the formats of a copy.
+func ExportFormats() []string {
+	var names []string
+	for _, f := range exportFormats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// A NotExportable is why the dataset may not be handed out as it lies there.
+type NotExportable struct {
+	Gone  []string // rows whose post is gone, withheld or not allowed
+	Stale int      // rows whose post was last seen live too long ago
+	Other int      // rows that would not be in it any more
+	// Changed says that the files are not those of the last export, or have other rows than were
+	// decided since.
+	Changed bool
+}
+
+func (e *NotExportable) Error() string {
+	var why []string
+	if e.Changed {
+		why = append(why, "its files are not those that a finished run or purge wrote")
+	}
+	if n := len(e.Gone); n > 0 {
+		why = append(why, fmt.Sprintf("%d of its rows are of posts that are gone or withheld", n))
+	}
+	if e.Stale > 0 {
+		why = append(why, fmt.Sprintf("%d of its rows are of posts last seen live too long ago", e.Stale))
+	}
+	if e.Other > 0 {
+		why = append(why, fmt.Sprintf("%d of its rows would not be in it any more", e.Other))
+	}
+	return "the dataset may not be handed out: " + strings.Join(why, ", and ")
+}
+
+// ErrForeign means that a copy would have gone where it may not: over files of somebody's, or into the
+// workspace.
+var ErrForeign = errors.New("a copy needs a new or an empty folder outside the workspace")
+
+// CheckNote refuses a note that is no line of plain text.
+func CheckNote(note string) error {
+	switch {
+	case strings.TrimSpace(note) == "" || len(note) > 200 || !utf8.ValidString(note):
+		return errors.New("a note is one line of 1 to 200 bytes that says who has the copy")
+	case strings.ContainsFunc(note, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return errors.New("a note is plain text, without control characters")
+	}
+	return nil
+}
+
+// Export makes a copy of the dataset and registers it, so that Purge finds it later. It writes what may be
+// handed out now: every post was seen live within the policy's recheck_within, none is gone or withheld.
+// The copy gets its name when it is whole, and is on record before that. The errors are *NotExportable,
+// ErrForeign, those of c.Access and of the disk.
+func Export(ctx context.Context, c Config, q ExportRequest) (CopyReport, error) {
+	r := &run{Config: c}
+	if err := r.access(); err != nil {
+		return CopyReport{}, err
+	}
+	to, err := r.destination(ctx, q.To)
+	if err != nil {
+		return CopyReport{}, err
+	}
+	last, ids, err := r.exportable(ctx)
+	if err != nil {
+		return CopyReport{}, err
+	}
+	e := &exporting{run: r, copy: workspace.Copy{Path: to, Note: q.Note, Format: q.Format, Made: r.Now().UTC().Truncate(time.Second)}, temp: unfinishedPath(to)}
+	if err := e.begin(ctx, copyNote{Rows: ids}); err != nil {
+		return CopyReport{}, err
+	}
+	if err := e.fill(ctx, last); err != nil {
+		return CopyReport{}, errors.Join(err, e.abandon())
+	}
+	if err := e.finish(ctx); err != nil {
+		return CopyReport{}, err
+	}
+	return newCopyReport(e.copy, copyNote{Rows: ids}), nil
+}
+
+// destination is where a copy may go: nowhere that holds something, not into the workspace, and not to
+// where another one is on record that was moved since.
+func (r *run) destination(ctx context.Context, to string) (string, error) {
+	to, err := copyPath(to)
+	if err != nil {
+		return "", err
+	}
+	copies, err := r.Workspace.Copies(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range copies {
+		if s := stateOf(c); c.Path == to && s != CopyClosed && s != CopyUnfinished {
+			return "", fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)", ErrForeign, to)
+		}
+	}
+	ws, err := filepath.EvalSymlinks(r.Workspace.Dir())
+	if err != nil {
+		return "", err
+	}
+	if inside(to, ws) || inside(ws, to) {
+		return "", fmt.Errorf("%w: %s and the workspace lie in one another", ErrForeign, to)
+	}
+	list, err := os.ReadDir(to)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return to, nil
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", ErrForeign, err)
+	case len(list) > 0:
+		return "", fmt.Errorf("%w: %s holds %s", ErrForeign, to, list[0].Name())
+	}
+	return to, nil
+}
+
+// exportable tells whether the dataset may be handed out now, and returns what it is: the last export and
+// the ids of its rows.
+func (r *run) exportable(ctx context.Context) (export, []string, error) {
+	var last export
+	note, err := r.Workspace.Meta(ctx, exportKey)
+	if err == nil && note != "" {
+		err = json.Unmarshal([]byte(note), &last)
+	}
+	if err != nil {
+		return last, nil, fmt.Errorf("read the note of the last export: %w", err)
+	}
+	j, err := storedJudge(ctx, r.Workspace, r.Now())
+	if err != nil {
+		return last, nil, err
+	}
+	lifted, err := liftedUntil(ctx, r.Workspace)
+	if err != nil {
+		return last, nil, err
+	}
+	for _, t := range r.Tombstones {
+		if t.Time.After(lifted[t.ID]) {
+			j.tombstones[t.ID] = workspace.Tombstone{Tombstone: t}
+		}
+	}
+	j.policy = r.Policy
+	bad := &NotExportable{Changed: len(last.Files) == 0}
+	present := &purge{present: map[string]bool{}}
+	for _, f := range last.Files {
+		if now, err := r.Workspace.Stat(ctx, f.Name); err != nil || now != f {
+			bad.Changed = true
+		} else if dataset.Holds(f.Name) && r.readRows(ctx, f.Name, present) != nil {
+			bad.Changed = true
+		}
+	}
+	var ids []string
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return last, nil, err
+		}
+		if rec.Result == nil || rec.Result.Outcome != manifest.Kept {
+			continue
+		}
+		ids = append(ids, entryName(rec.Key))
+		bad.add(j, rec)
+		bad.Changed = bad.Changed || !present.present[entryName(rec.Key)]
+	}
+	// A run or purge that was killed may have decided, and not written the files.
+	bad.Changed = bad.Changed || len(present.present) != len(ids)
+	if bad.Changed || len(bad.Gone)+bad.Stale+bad.Other > 0 {
+		return last, nil, bad
+	}
+	return last, ids, nil
+}
+
+// add holds a row of the dataset against what is known now.
+func (e *NotExportable) add(j judge, rec workspace.Record) {
+	switch res := j.outcome(rec); {
+	case res.Outcome == candidate:
+	case res.Outcome == manifest.Failed && res.Reason == "not_rechecked":
+		e.Stale++
+	case res.Outcome == manifest.Removed, res.Outcome == manifest.Deleted, res.Outcome == manifest.Unavailable, res.Outcome == manifest.Refused:
+		e.Gone = append(e.Gone, entryName(rec.Key))
+	default:
+		e.Other++
+	}
+}
+
+// exporting is one copy that is being made: first below a name that nobody takes for it.
+type exporting struct {
+	*run
+	copy workspace.Copy
+	temp string
+	root *os.Root
+}
+
+// begin registers the copy, so that what a kill leaves is found, and makes its folder.
+func (e *exporting) begin(ctx context.Context, n copyNote) error {
+	if err := writeCopyNote(ctx, e.Workspace, e.copy.Path, n); err != nil {
+		return err
+	}
+	if err := e.Workspace.SetCopy(ctx, e.copy); err != nil {
+		return err
+	}
+	if err := e.step("export begin", e.temp); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(e.temp); err != nil {
+		return err
+	}
+	if err := os.Mkdir(e.temp, 0o700); err != nil {
+		return err
+	}
+	var err error
+	e.root, err = os.OpenRoot(e.temp)
+	return err
+}
+
+// abandon removes a copy that was not finished. It stays on record as that.
+func (e *exporting) abandon() error {
+	return errors.Join(e.root.Close(), os.RemoveAll(e.temp))
+}
+
+// fill writes the files.
+func (e *exporting) fill(ctx context.Context, last export) error {
+	at := slices.IndexFunc(exportFormats, func(f exportFormat) bool { return f.name == e.copy.Format })
+	if at < 0 {
+		return fmt.Errorf("no format is called %q", e.copy.Format)
+	}
+	write := exportFormats[at].write
+	if write == nil {
+		return e.copyFiles(ctx, last)
+	}
+	b, _, err := e.Workspace.Binding(ctx)
+	if err != nil {
+		return err
+	}
+	flagged := false
+	for rec, err := range e.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		flagged = flagged || rec.Result != nil && rec.Result.Flagged()
+	}
+	sink := func(name string, write func(io.Writer) error) error { return e.file(ctx, name, write) }
+	for _, split := range b.Splits {
+		if _, err := write(sink, b.Schema, flagged, split, e.run.rows(ctx, split)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFiles copies the dataset folder, file by file, and holds each against its digest.
+func (e *exporting) copyFiles(ctx context.Context, last export) error {
+	for _, f := range last.Files {
+		from, err := e.Workspace.OpenFile(f.Name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.New()
+		err = e.file(ctx, strings.TrimPrefix(f.Name, datasetDir+"/"), func(w io.Writer) error {
+			_, err := io.Copy(io.MultiWriter(w, sum), contextReader{ctx, from})
+			return err
+		})
+		if err := errors.Join(err, from.Close()); err != nil {
+			return err
+		}
+		if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
+			return fmt.Errorf("%s changed while it was copied", f.Name)
+		}
+	}
+	return nil
+}
+
+// file writes one file of the copy.
+func (e *exporting) file(ctx context.Context, name string, write func(io.Writer) error) error {
+	if err := e.step("export write", name); err != nil {
+		return err
+	}
+	if err := e.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return err
+	}
+	f, err := writeIn(ctx, e.root, name, func(f *os.File) error { return write(f) })
+	if err != nil {
+		return fmt.Errorf("write %s of the copy: %w", name, err)
+	}
+	e.copy.Files = append(e.copy.Files, f)
+	return nil
+}
+
+// finish puts the digests on record and gives the copy its name, in this order.
+func (e *exporting) finish(ctx context.Context) error {
+	dirs := map[string]bool{".": true}
+	for _, f := range e.copy.Files {
+		for dir := path.Dir(f.Name); !dirs[dir]; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	for dir := range dirs {
+		if err := syncIn(e.root, dir); err != nil {
+			return err
+		}
+	}
+	if err := e.root.Close(); err != nil {
+		return err
+	}
+	event := auditlog.Event{Kind: auditlog.Copy, Path: sourceOf(e.copy.Path), Format: e.copy.Format, Files: logFiles(e.copy.Files)}
+	if err := e.Workspace.SetCopy(ctx, e.copy, event); err != nil {
+		return err
+	}
+	if err := e.step("export rename", e.copy.Path); err != nil {
+		return err
+	}
+	// An empty folder gives way to the rename, one with something in it does not.
+	if err := os.Rename(e.temp, e.copy.Path); err != nil {
+		return fmt.Errorf("give the copy its name: %w", err)
+	}
+	parent, err := os.OpenRoot(filepath.Dir(e.copy.Path))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return syncIn(parent, ".")
+}

@@ -1,0 +1,731 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"golang.org/x/image/draw"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/redditemu"
+	"rehydrate/policy"
+)
+
+// scenery is a harmless picture that follows from its seed: waves of grey, which a
+// GIF keeps as they are.
+func scenery(seed uint64, w, h int) *image.RGBA {
+	r := rand.New(rand.NewPCG(seed, 23))
+	type wave struct{ fx, fy, phase, high float64 }
+	var waves [5]wave
+	for i := range waves {
+		waves[i] = wave{r.Float64() * 5, r.Float64() * 5, r.Float64() * 6, 10 + 25*r.Float64()}
+	}
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			v := 128.0
+			for _, q := range waves {
+				v += q.high * math.Cos(math.Pi*(q.fx*float64(x)/float64(w)+q.fy*float64(y)/float64(h))+q.phase)
+			}
+			b := uint8(max(0, min(255, v)))
+			img.SetRGBA(x, y, color.RGBA{b, b, b, 255})
+		}
+	}
+	return img
+}
+
+func asJPEG(t testing.TB, img image.Image, quality int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: quality}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func asPNG(t testing.TB, img image.Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func asGIF(t testing.TB, frames ...image.Image) []byte {
+	t.Helper()
+	all := &gif.GIF{}
+	for _, frame := range frames {
+		small := image.NewPaletted(frame.Bounds(), greys())
+		draw.FloydSteinberg.Draw(small, small.Bounds(), frame, image.Point{})
+		all.Image, all.Delay = append(all.Image, small), append(all.Delay, 10)
+	}
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, all); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func greys() (p color.Palette) {
+	for i := range 256 {
+		p = append(p, color.Gray{uint8(i)})
+	}
+	return p
+}
+
+func resized(img image.Image, w, h int) image.Image {
+	small := image.NewRGBA(image.Rect(0, 0, w, h))
+	draw.CatmullRom.Scale(small, small.Bounds(), img, img.Bounds(), draw.Src, nil)
+	return small
+}
+
+// gallery is a folder of pictures: three scenes with copies, two without.
+func gallery(t testing.TB) map[string][]byte {
+	one, two, three := scenery(1, 320, 240), scenery(2, 300, 300), scenery(3, 240, 320)
+	return map[string][]byte{
+		"b/one.jpg":         asJPEG(t, one, 92),
+		"c/recompressed":    asJPEG(t, one, 35),
+		"c/smaller.png":     asPNG(t, resized(one, 160, 120)),
+		"a two.png":         asPNG(t, two),
+		"Z/two again.jpeg":  asJPEG(t, two, 60),
+		"three.gif":         asGIF(t, three, resized(two, 240, 320)),
+		"tree/three.jpg":    asJPEG(t, resized(three, 480, 640), 80),
+		"alone.jpg":         asJPEG(t, scenery(4, 200, 200), 90),
+		"notes.txt":         []byte("no picture"),
+		"d/e/f/lonely.webp": webp(t),
+	}
+}
+
+func webp(t testing.TB) []byte {
+	t.Helper()
+	d, err := redditemu.Draw(redditemu.Spec{Seed: 7, Format: "webp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Body
+}
+
+func writeFolder(t testing.TB, files map[string][]byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, body := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// folderConfig compares the pictures of path as a user does who gives no flags.
+func folderConfig(t testing.TB, path string) FolderConfig {
+	p := policy.Default()
+	return FolderConfig{Path: path, Rule: dedupe.Rule{Radius: p.Dedupe.HashRadius, Words: p.Dedupe.WordDifference},
+		Images: p.Images, Workers: 2, Out: filepath.Join(t.TempDir(), "answer"), Pictures: 100}
+}
+
+func findNear(t testing.TB, c FolderConfig) FolderSummary {
+	t.Helper()
+	f, err := OpenFolder(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := f.FindNear(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// records are those of a CSV of an answer, without the header.
+func records(t testing.TB, dir, name string) [][]string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[1:]
+}
+
+// nearPairs are the files of groups.csv: group, file, duplicate_of, class.
+func nearPairs(t testing.TB, dir string) []string {
+	t.Helper()
+	var all []string
+	for _, r := range records(t, dir, GroupsName) {
+		if kept := r[3] == ""; kept != (r[2] == "true") || kept != (r[6] == "") || len(r[7]) != 16 {
+			t.Errorf("a record that contradicts itself: %q", r)
+		}
+		all = append(all, strings.Join([]string{r[0], r[1], r[3], r[6]}, "|"))
+	}
+	return all
+}
+
+func TestFindNear(t *testing.T) {
+	c := folderConfig(t, writeFolder(t, gallery(t)))
+	s := findNear(t, c)
+	want := []string{
+		"1|Z/two again.jpeg||", "1|a two.png|Z/two again.jpeg|image",
+		"2|b/one.jpg||", "2|c/recompressed|b/one.jpg|image", "2|c/smaller.png|b/one.jpg|image",
+		"3|three.gif||", "3|tree/three.jpg|three.gif|image",
+	}
+	if diff := cmp.Diff(want, nearPairs(t, c.Out)); diff != "" {
+		t.Error(diff)
+	}
+	wantSum := FolderSummary{Source: c.Path, Files: 9, Skipped: 1, Reasons: map[string]int{}, Groups: 3, Duplicates: 4,
+		Classes: map[string]int{"image": 4}, Mode: ModeImage, Radius: 8, Hash: dedupe.HashKind(), Shown: 7,
+		Written: []string{filepath.Join(c.Out, SheetName), filepath.Join(c.Out, UnreadableName), filepath.Join(c.Out, GroupsName)}}
+	if diff := cmp.Diff(wantSum, s); diff != "" {
+		t.Error(diff)
+	}
+	if got := records(t, c.Out, UnreadableName); len(got) > 0 {
+		t.Errorf("unreadable: %q", got)
+	}
+	page, err := os.ReadFile(filepath.Join(c.Out, SheetName))
+	if err != nil || bytes.Count(page, []byte("<img ")) != 7 || !bytes.Contains(page, []byte("2 of 64 bits differ")) {
+		t.Errorf("the contact sheet shows %d pictures, want 7 (%v)", bytes.Count(page, []byte("<img ")), err)
+	}
+}
+
+// TestFindNearRadius: a radius of 0 finds equal hashes alone, and distances are told as they are.
+func TestFindNearRadius(t *testing.T) {
+	c := folderConfig(t, writeFolder(t, gallery(t)))
+	c.Rule.Radius = 64
+	s := findNear(t, c)
+	if s.Groups != 1 || s.Duplicates != s.Files-1 {
+		t.Errorf("radius 64: %d groups, %d duplicates, want all pictures in one", s.Groups, s.Duplicates)
+	}
+	for _, r := range records(t, c.Out, GroupsName)[1:] {
+		a, err := strconv.ParseUint(r[7], 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := strconv.ParseUint(records(t, c.Out, GroupsName)[0][7], 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := strconv.Itoa(popcount(a ^ kept)); r[4] != want {
+			t.Errorf("%s: distance %s, want %s", r[1], r[4], want)
+		}
+	}
+}
+
+func popcount(x uint64) (n int) {
+	for ; x > 0; x &= x - 1 {
+		n++
+	}
+	return n
+}
+
+// TestFindNearText: with texts, the words decide between pictures on one template.
+func TestFindNearText(t *testing.T) {
+	template := asJPEG(t, scenery(5, 300, 300), 90)
+	files := map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template, "4.jpg": template, "5.jpg": template}
+	want := []string{"1|1.jpg||", "1|2.jpg|1.jpg|near_text", "2|4.jpg||", "2|5.jpg|4.jpg|no_text"}
+	for name, text := range map[string]string{
+		"csv":  "text,more,file\none two three four,x,1.jpg\n\"One, two THREE!\",,2.jpg\nsome other words here,,3.jpg\n,,5.jpg\nlost,,none.jpg\n",
+		"json": `{"file":"1.jpg","text":"one two three four"}` + "\n\n" + `{"file":"2.jpg","text":"one two three"}` + "\n" + `{"file":"3.jpg","text":"some other words here"}` + "\n" + `{"file":"none.jpg","text":"x"}`,
+		"ocr": `{"file":"DIR/1.jpg","text":"x","confidence":9,"words":[{"text":"one","confidence":90},{"text":"two","confidence":80},{"text":"three","confidence":99},{"text":"smudge","confidence":79}]}` + "\n" +
+			`{"file":"DIR/2.jpg","text":"one two","words":[{"text":"one","confidence":90},{"text":"two","confidence":80}]}` + "\n" +
+			`{"file":"DIR/3.jpg","text":"","words":[{"text":"some","confidence":90},{"text":"other","confidence":80},{"text":"words","confidence":80},{"text":"here","confidence":80}]}` + "\n" +
+			`{"file":"DIR/4.jpg","error":"decode jpeg","reason":"undecodable"}` + "\n" + `{"file":"elsewhere/1.jpg","text":"x"}` + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := folderConfig(t, writeFolder(t, files))
+			c.Texts = filepath.Join(t.TempDir(), "texts")
+			if err := os.WriteFile(c.Texts, []byte(byteOrderMark+strings.ReplaceAll(text, "DIR", c.Path)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := findNear(t, c)
+			if diff := cmp.Diff(want, nearPairs(t, c.Out)); diff != "" {
+				t.Error(diff)
+			}
+			if s.Mode != ModeText || s.Words != 3 || s.WithText != 3 || s.NotFound != 1 || s.TextFrom != c.Texts {
+				t.Errorf("summary: %+v", s)
+			}
+			c.Rule = dedupe.Rule{Radius: 8, Words: 3, ImageOnly: true}
+			c.Force = true
+			if s := findNear(t, c); s.Duplicates != 4 || s.Mode != ModeImage {
+				t.Errorf("as pictures alone: %+v", s)
+			}
+		})
+	}
+}
+
+// TestFindNearSpared: the summary says what the guard would keep, and the guard keeps it.
+func TestFindNearSpared(t *testing.T) {
+	template := asJPEG(t, scenery(5, 300, 300), 90)
+	c := folderConfig(t, writeFolder(t, map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template}))
+	c.Texts = filepath.Join(t.TempDir(), "texts.csv")
+	if err := os.WriteFile(c.Texts, []byte("file,text\n1.jpg,me irl\n2.jpg,oh no\n3.jpg,me irl\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s := findNear(t, c); s.Duplicates != 2 || s.Spared != 1 {
+		t.Errorf("%d duplicates, %d would be spared; want 2, 1", s.Duplicates, s.Spared)
+	}
+	c.Force, c.Rule.Guard = true, true
+	if s := findNear(t, c); s.Duplicates != 1 || s.Spared != 0 || !s.Guard {
+		t.Errorf("under the guard: %+v", s)
+	}
+}
+
+// TestFindNearHostile gives the whole corpus of hostile images: each is read, or a row with the reason
+// that a run has for it. None ends the search.
+func TestFindNearHostile(t *testing.T) {
+	files := map[string][]byte{}
+	want, broken := map[string]string{}, map[string]bool{}
+	for _, h := range redditemu.HostileImages("127.0.0.1:1") {
+		var b bytes.Buffer
+		if err := h.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		files[h.Name+".png"] = b.Bytes()
+		switch {
+		case h.Reason == "bad_container": // a run takes the container apart, to strip it; here its pixels alone count
+			broken[h.Name+".png"] = true
+		case h.Outcome != manifest.Kept:
+			want[h.Name+".png"] = string(h.Reason)
+		}
+	}
+	c := folderConfig(t, writeFolder(t, files))
+	s := findNear(t, c)
+	got := map[string]string{}
+	for _, r := range records(t, c.Out, UnreadableName) {
+		if broken[r[0]] && r[1] == "undecodable" {
+			continue
+		}
+		got[r[0]] = r[1]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if s.Files != len(files) || s.Unreadable < len(want) || len(want) < 20 {
+		t.Errorf("%d files, %d unreadable; want %d, at least %d", s.Files, s.Unreadable, len(files), len(want))
+	}
+}
+
+// TestFindNearStrangeFiles: links are not followed, pipes are not waited for, what is called
+// a picture and is none is told of, and what is called nothing of the kind is skipped.
+func TestFindNearStrangeFiles(t *testing.T) {
+	body := asJPEG(t, scenery(6, 200, 200), 90)
+	dir := writeFolder(t, map[string][]byte{"real.jpg": body, "text.png": []byte("only text"), "empty.gif": nil, "photo.HEIC": []byte("\x00\x00\x00\x18ftypheic"),
+		"readme": []byte("text"), "unnamed": body, "cut.jpg": body[:len(body)/2], "sub/x.jpg": body})
+	outside := writeFolder(t, map[string][]byte{"secret.jpg": body})
+	for link, to := range map[string]string{"link.jpg": filepath.Join(dir, "real.jpg"), "folder": outside, "loop": dir, "dangling.jpg": "none"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.jpg"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := folderConfig(t, dir)
+	c.Out = filepath.Join(dir, "sub", "answer") // the folder of the answer is not looked through
+	s := findNear(t, c)
+	want := map[string]int{"not_an_image": 1, "empty_body": 1, "not_an_image_heic": 1, "undecodable": 1}
+	if diff := cmp.Diff(want, s.Reasons); diff != "" {
+		t.Error(diff)
+	}
+	if s.Files != 7 || s.Duplicates != 2 || s.Skipped != 1+4+1 {
+		t.Errorf("%d pictures, %d duplicates, %d skipped; want 7, 2, 6", s.Files, s.Duplicates, s.Skipped)
+	}
+	link := filepath.Join(t.TempDir(), "link to the folder")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	c.Path, c.Force = link, true
+	if again := findNear(t, c); again.Files != s.Files || again.Skipped != s.Skipped {
+		t.Errorf("through a link: %+v, want %+v", again, s)
+	}
+}
+
+// TestReadPictureGone: a file that went, or became a pipe, after it was found, and one that is too large.
+func TestReadPictureGone(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe.jpg")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	large := filepath.Join(t.TempDir(), "large.jpg")
+	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 1<<20+1)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]manifest.Reason{large: "too_large", pipe: "unreadable_file", pipe + "x": "not_found", t.TempDir(): "unreadable_file"} {
+		body, fault := readPicture(path, 1<<20)
+		if fault == nil || fault.Reason != want || body != nil || strings.Contains(fault.Detail, path) {
+			t.Errorf("readPicture(%s) = %d bytes, %v; want %s", path, len(body), fault, want)
+		}
+	}
+}
+
+// answerOf returns the bytes of all files of an answer.
+func answerOf(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(b)
+	}
+	return files
+}
+
+// TestFindNearDeterministic: the answer depends on neither the workers nor the order of the folder.
+func TestFindNearDeterministic(t *testing.T) {
+	files := gallery(t)
+	for i := range uint64(30) {
+		files[fmt.Sprintf("more/%02d.jpg", i)] = asJPEG(t, scenery(10+i/3, 160, 160), 50+int(i))
+	}
+	files["bad.png"], files["worse.png"] = []byte("bad"), nil
+	dir := writeFolder(t, files)
+	var first map[string]string
+	for _, workers := range []int{1, 2, 8} {
+		c := folderConfig(t, dir)
+		c.Workers = workers
+		if s := findNear(t, c); s.Groups != 13 {
+			t.Errorf("%d groups, want 13", s.Groups)
+		}
+		got := answerOf(t, c.Out)
+		if first == nil {
+			first = got
+		}
+		if diff := cmp.Diff(first, got); diff != "" || len(got) != 3 {
+			t.Errorf("%d workers: %s", workers, diff)
+		}
+	}
+}
+
+type structRow struct {
+	ID    string `parquet:"id"`
+	Image struct {
+		Bytes []byte `parquet:"bytes,optional"`
+		Path  string `parquet:"path,optional"`
+	} `parquet:"image,optional"`
+	Text    string `parquet:"ocr_text,optional"`
+	Caption string `parquet:"caption,optional"`
+}
+
+type flatRow struct {
+	Label   int64  `parquet:"label"`
+	Data    []byte `parquet:"data,optional"`
+	Caption string `parquet:"caption,optional"`
+}
+
+func writeParquet[T any](t testing.TB, rows []T, options ...parquet.WriterOption) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pictures.parquet")
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b, options...)
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tableRows are pictures with texts: row 1 is near row 0, row 3 has another caption, row 5 has no picture.
+func tableRows(t testing.TB) (structs []structRow, flats []flatRow) {
+	one := scenery(7, 256, 256)
+	bodies := [][]byte{asJPEG(t, one, 90), asJPEG(t, one, 40), asPNG(t, scenery(8, 200, 200)), asPNG(t, one), []byte("no picture"), nil}
+	texts := []string{"a b c d", "a b c", "", "quite another caption", "", ""}
+	for i := range bodies {
+		row := structRow{ID: strconv.Itoa(i), Text: texts[i], Caption: "same"}
+		row.Image.Bytes = bodies[i]
+		if row.Image.Path = "p.jpg"; i == 2 {
+			row.Image.Path = ""
+		}
+		structs = append(structs, row)
+		flats = append(flats, flatRow{Data: bodies[i], Caption: texts[i]})
+	}
+	return structs, flats
+}
+
+func TestFindNearParquet(t *testing.T) {
+	structs, flats := tableRows(t)
+	withText := []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|near_text"}
+	for _, tt := range []struct {
+		name    string
+		path    string
+		columns dataset.PictureColumns
+		only    bool
+		want    []string
+		from    string
+	}{
+		{"struct", writeParquet(t, structs), dataset.PictureColumns{}, false, withText, "column ocr_text"},
+		{"small row groups", writeParquet(t, structs, parquet.MaxRowsPerRowGroup(2), parquet.Compression(&parquet.Zstd)), dataset.PictureColumns{Image: "image"}, false, withText, "column ocr_text"},
+		{"image only", writeParquet(t, structs), dataset.PictureColumns{}, true, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|image", "1|p.jpg#3|p.jpg#0|image"}, ""},
+		{"text column", writeParquet(t, structs), dataset.PictureColumns{Text: "caption"}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text", "1|p.jpg#3|p.jpg#0|same_text"}, "column caption"},
+		{"flat", writeParquet(t, flats), dataset.PictureColumns{Image: "data", Text: "caption"}, false, []string{"1|#0||", "1|#1|#0|near_text"}, "column caption"},
+		{"flat without text", writeParquet(t, flats), dataset.PictureColumns{}, false, []string{"1|#0||", "1|#1|#0|image", "1|#3|#0|image"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := folderConfig(t, tt.path)
+			c.Columns, c.Rule.ImageOnly = tt.columns, tt.only
+			s := findNear(t, c)
+			if diff := cmp.Diff(tt.want, nearPairs(t, c.Out)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(map[string]int{"no_image": 1, "not_an_image": 1}, s.Reasons); diff != "" || s.Files != 6 || s.TextFrom != tt.from || s.Shown != len(tt.want) {
+				t.Errorf("%s\n%+v", diff, s)
+			}
+		})
+	}
+}
+
+// TestFindNearParquetTexts: texts of a file belong to a row by its name, or by its path.
+func TestFindNearParquetTexts(t *testing.T) {
+	structs, _ := tableRows(t)
+	structs[1].Image.Path = "other.jpg"
+	c := folderConfig(t, writeParquet(t, structs))
+	c.Texts = filepath.Join(t.TempDir(), "texts.csv")
+	if err := os.WriteFile(c.Texts, []byte("file,text\np.jpg#0,x y z\nother.jpg,x y z\np.jpg#3,u v w\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := findNear(t, c)
+	if diff := cmp.Diff([]string{"1|p.jpg#0||", "1|other.jpg#1|p.jpg#0|same_text"}, nearPairs(t, c.Out)); diff != "" || s.NotFound != 0 {
+		t.Errorf("%s\n%+v", diff, s)
+	}
+}
+
+// TestFindNearDamaged: a Parquet that is cut off or damaged is an error, and nothing is written.
+func TestFindNearDamaged(t *testing.T) {
+	structs, _ := tableRows(t)
+	whole, err := os.ReadFile(writeParquet(t, structs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range [][]byte{whole[:len(whole)/2], append(slices.Repeat([]byte{0xff}, len(whole)-3000), whole[len(whole)-3000:]...), []byte("PAR1PAR1PAR1"), nil} {
+		c := folderConfig(t, filepath.Join(t.TempDir(), "x.parquet"))
+		if err := os.WriteFile(c.Path, body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := OpenFolder(t.Context(), c)
+		if err == nil {
+			_, err = f.FindNear(t.Context())
+			f.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.Path) {
+			t.Errorf("%d damaged bytes: %v", len(body), err)
+		}
+		if _, err := os.Lstat(c.Out); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%d damaged bytes: something was written (%v)", len(body), err)
+		}
+	}
+}
+
+// TestFindNearInterrupted: an interrupted search leaves nothing, and the earlier answer as it was.
+func TestFindNearInterrupted(t *testing.T) {
+	dir := writeFolder(t, gallery(t))
+	for _, stage := range []string{"hash", "draw"} {
+		for _, earlier := range []bool{false, true} {
+			c := folderConfig(t, dir)
+			var want map[string]string
+			if earlier {
+				findNear(t, c)
+				want = answerOf(t, c.Out)
+				c.Force, c.Rule.Radius = true, 64
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			c.Progress = func(p FolderProgress) {
+				if p.Stage == stage && p.Done == 2 {
+					cancel()
+				}
+			}
+			f, err := OpenFolder(ctx, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = f.FindNear(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("stage %s: FindNear = %v, want an interrupt", stage, err)
+			}
+			f.Close()
+			if _, err := os.Lstat(c.Out); !earlier && !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("stage %s: the folder of the answer is there (%v)", stage, err)
+			}
+			if earlier {
+				if diff := cmp.Diff(want, answerOf(t, c.Out)); diff != "" {
+					t.Errorf("stage %s: the earlier answer changed: %s", stage, diff)
+				}
+			}
+		}
+	}
+}
+
+// TestFindNearForce: an answer is written over with --force only, and then as a whole.
+func TestFindNearForce(t *testing.T) {
+	c := folderConfig(t, writeFolder(t, gallery(t)))
+	findNear(t, c)
+	if _, err := OpenFolder(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("a second answer = %v, want a refusal", err)
+	}
+	mine := filepath.Join(c.Out, "mine.txt")
+	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Force, c.Pictures = true, 0
+	findNear(t, c)
+	if diff := cmp.Diff([]string{GroupsName, "mine.txt", UnreadableName}, slices.Sorted(mapKeys(answerOf(t, c.Out)))); diff != "" {
+		t.Error(diff) // the contact sheet of the first answer shows what groups.csv no longer says
+	}
+}
+
+func mapKeys(m map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// TestFindNearSheetLimit: the contact sheet holds no more pictures than asked for, and no group of one.
+func TestFindNearSheetLimit(t *testing.T) {
+	files := map[string][]byte{}
+	for i := range uint64(40) {
+		files[fmt.Sprintf("%02d.jpg", i)] = asJPEG(t, scenery(20+i/30, 120, 120), 60+int(i))
+	}
+	dir := writeFolder(t, files)
+	for pictures, want := range map[int]int{1: 0, 2: 2, 5: 5, 25: mostOfGroup, 26: 26, 1000: mostOfGroup + 10} {
+		c := folderConfig(t, dir)
+		c.Pictures = pictures
+		s := findNear(t, c)
+		page := answerOf(t, c.Out)[SheetName]
+		if n := strings.Count(page, "<img "); n != want || s.Shown != want || s.Groups != 2 {
+			t.Errorf("%d pictures at most: %d shown, %d in the summary, want %d", pictures, n, s.Shown, want)
+		}
+		if !strings.Contains(page, fmt.Sprintf("Shown: %d of 40 grouped pictures", want)) {
+			t.Errorf("%d pictures at most: the page does not say what it leaves out", pictures)
+		}
+	}
+}
+
+func TestOpenFolderRefuses(t *testing.T) {
+	dir := writeFolder(t, map[string][]byte{"a.jpg": asJPEG(t, scenery(1, 64, 64), 90), "bad.csv": []byte("name,text\nx,y\n"), "twice.csv": []byte("file,text\na.jpg,x\n./a.jpg,y\n"),
+		"cut.csv": []byte("file,text\n\"a.jpg,x\n"), "bad.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":\"x\"}\n{\"file\":\"b.jpg\"}\n"), "none.jsonl": []byte("{\"text\":\"x\"}\n"),
+		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "file": []byte("x")})
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	structs, _ := tableRows(t)
+	table := writeParquet(t, structs)
+	for _, tt := range []struct {
+		name   string
+		change func(c *FolderConfig)
+		want   string
+	}{
+		{"no such folder", func(c *FolderConfig) { c.Path = in("none") }, "no such file"},
+		{"a pipe", func(c *FolderConfig) { c.Path = pipe }, "neither a folder nor a file"},
+		{"no Parquet", func(c *FolderConfig) { c.Path = in("file") }, "not a Parquet file"},
+		{"a column of a folder", func(c *FolderConfig) { c.Columns.Image = "image" }, "only a Parquet file has columns"},
+		{"no such column", func(c *FolderConfig) { c.Path, c.Columns.Image = table, "picture" }, `no column "picture"`},
+		{"no such text column", func(c *FolderConfig) { c.Path, c.Columns.Text = table, "words" }, `no column "words"`},
+		{"a column of text for pictures", func(c *FolderConfig) { c.Path, c.Columns.Image = table, "caption" }, `no column "caption" of pictures`},
+		{"a guard without text", func(c *FolderConfig) { c.Rule.Guard = true }, "there are none"},
+		{"no texts", func(c *FolderConfig) { c.Texts = in("none.csv") }, "no such file"},
+		{"texts of a pipe", func(c *FolderConfig) { c.Texts = pipe }, "not a regular file"},
+		{"no column file", func(c *FolderConfig) { c.Texts = in("bad.csv") }, "bad.csv:1: "},
+		{"a file twice", func(c *FolderConfig) { c.Texts = in("twice.csv") }, "twice.csv:3: "},
+		{"an open quote", func(c *FolderConfig) { c.Texts = in("cut.csv") }, "cut.csv:2: "},
+		{"no text", func(c *FolderConfig) { c.Texts = in("bad.jsonl") }, "bad.jsonl:2: "},
+		{"no file name", func(c *FolderConfig) { c.Texts = in("none.jsonl") }, "none.jsonl:1: "},
+		{"a number for a text", func(c *FolderConfig) { c.Texts = in("typed.jsonl") }, "typed.jsonl:1: "},
+		{"an empty file of texts", func(c *FolderConfig) { c.Texts = in("empty") }, "empty"},
+		{"an answer in a workspace", func(c *FolderConfig) { c.Out = in("ws/sub/answer") }, "lies in a workspace"},
+		{"an answer in a file", func(c *FolderConfig) { c.Out = in("file") }, "not a folder"},
+	} {
+		c := folderConfig(t, dir)
+		tt.change(&c)
+		f, err := OpenFolder(t.Context(), c)
+		if err == nil {
+			f.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: OpenFolder = %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestShownNames: what is printed of a name holds nothing that a terminal or a spreadsheet acts on, and
+// no two names come out the same.
+func TestShownNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"a b/ü.jpg": "a b/ü.jpg", "=1+1.jpg": "'=1+1.jpg", "'=1.jpg": "''=1.jpg", "-x": "'-x", "'x": "'x",
+		"\x1b[31m.jpg": `"\x1b[31m.jpg"`, "\tx": `"\tx"`, "a\nb": `"a\nb"`, "a\xffb": `"a\xffb"`, "a\u202eb": `"a\u202eb"`, `"a"`: `"\"a\""`, "": "",
+	} {
+		if got := cell(name); got != want {
+			t.Errorf("cell(%q) = %s, want %s", name, got, want)
+		}
+	}
+}
+
+func FuzzShownNames(f *testing.F) {
+	f.Add("'=a", "=a")
+	f.Add("\x1b", `"\x1b"`)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if (cell(a) == cell(b)) != (a == b) {
+			t.Errorf("cell(%q) = %s, cell(%q) = %s", a, cell(a), b, cell(b))
+		}
+		if s := cell(a); s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			t.Errorf("cell(%q) = %q", a, s)
+		}
+	})
+}
+
+func FuzzTexts(f *testing.F) {
+	f.Add([]byte("file,text\na.jpg,x\n"))
+	f.Add([]byte(`{"file":"a","text":"b"}`))
+	f.Add([]byte(`{"file":"a","words":[{"text":"b","confidence":81}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		texts, err := parseTexts(bytes.NewReader(b), "texts")
+		var problem *manifest.Problem
+		if err != nil && !errors.As(err, &problem) {
+			t.Errorf("an error that names no line: %v", err)
+		}
+		if err == nil && texts.unused() != len(texts.tokens) {
+			t.Error("texts are used before anybody asked")
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package pipeline
+
+import (
+	"context"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+)
+
+// A PurgePlan is what a purge would remove by what is known now.
+type PurgePlan struct {
+	Posts    []PlannedPost `json:"posts"` // that the workspace has content of
+	Rows     []string      `json:"rows"`  // of the dataset
+	Copies   []CopyReport  `json:"copies"`
+	Withheld int           `json:"withheld"` // posts that are gone, and stay until that is confirmed
+}
+
+// A PlannedPost is a post that would be erased.
+type PlannedPost struct {
+	PurgedPost
+	Images int `json:"images"`
+	Texts  int `json:"texts"`
+}
+
+// PlanPurge says what Purge would remove if it asked nobody. It reads only: Config.Workspace need not be
+// locked, and of Config only Release's tombstones, Policy and ConfirmRemovals count besides.
+func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error) {
+	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Copies: []CopyReport{}}
+	r := &run{Config: c, purge: &purge{}}
+	gone, err := r.wouldGo(ctx, q)
+	if err != nil {
+		return plan, err
+	}
+	if err := r.readPresent(ctx); err != nil {
+		return plan, err
+	}
+	planned := map[manifest.PostID]int{}
+	for rec, err := range c.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return plan, err
+		}
+		if !gone.has(rec.ID) {
+			continue
+		}
+		if name := entryName(rec.Key); r.purge.present[name] {
+			plan.Rows = append(plan.Rows, name)
+		}
+		if rec.Image == nil {
+			continue
+		}
+		at, have := planned[rec.ID]
+		if !have {
+			at = len(plan.Posts)
+			planned[rec.ID] = at
+			plan.Posts = append(plan.Posts, PlannedPost{PurgedPost: gone[rec.ID]})
+		}
+		plan.Posts[at].Images++
+		if rec.Reading != nil && rec.Reading.Text != "" {
+			plan.Posts[at].Texts++
+		}
+	}
+	for p, err := range c.Workspace.Posts(ctx) {
+		if err != nil {
+			return plan, err
+		}
+		if p.Withheld && !gone.has(p.ID) {
+			plan.Withheld++
+		}
+	}
+	plan.Copies, err = owingCopies(ctx, c.Workspace, gone)
+	return plan, err
+}
+
+// wouldGo are the posts that would be gone after a purge that asks nobody.
+func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (goneSet, error) {
+	j, err := storedJudge(ctx, r.Workspace, r.Now())
+	if err != nil {
+		return nil, err
+	}
+	r.buried = j.tombstones
+	lifted, err := liftedUntil(ctx, r.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range r.Tombstones {
+		if t.Time.After(lifted[t.ID]) {
+			r.buried[t.ID] = workspace.Tombstone{Tombstone: t}
+		}
+	}
+	for _, p := range r.asked(q) {
+		r.buried[p.ID] = workspace.Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: p.CheckedAt}, Reason: p.Reason}
+	}
+	gone, err := r.mustGo(ctx)
+	if err != nil || !r.ConfirmRemovals {
+		return gone, err
+	}
+	for p, err := range r.Workspace.Posts(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if p.Withheld && p.State.Gone() {
+			gone[p.ID] = PurgedPost{p.ID, p.State, p.Reason}
+		}
+	}
+	return gone, nil
+}
+
+// owingCopies are the registered copies that hold rows of posts that are gone.
+func owingCopies(ctx context.Context, ws *workspace.Workspace, gone goneSet) ([]CopyReport, error) {
+	list := []CopyReport{}
+	copies, err := ws.Copies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range copies {
+		n, err := readCopyNote(ctx, ws, c.Path)
+		if err != nil {
+			return nil, err
+		}
+		report := newCopyReport(c, n)
+		if report.Owed = owed(n, gone); report.State != CopyClosed && (report.State != CopyGood || len(report.Owed) > 0) {
+			list = append(list, report)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,425 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/workspace"
+)
+
+// A Damage is one thing in a workspace that is not what it was written as, that is missing, or that
+// should not be there.
+type Damage struct {
+	Where string `json:"where"`
+	What  string `json:"what"`
+	Mend  string `json:"mend"` // what to run
+}
+
+// A VerifyReport is what a look at every byte of a workspace came to.
+type VerifyReport struct {
+	Workspace string     `json:"workspace"`
+	Whole     bool       `json:"whole"`
+	Damage    []Damage   `json:"damage"`
+	Sealed    bool       `json:"sealed"` // false while a run is at work, and after one that was killed
+	SealedAt  *time.Time `json:"sealed_at"`
+	Files     int        `json:"files"` // that were read whole
+	Images    int        `json:"images"`
+	Rows      int        `json:"rows"` // of the dataset
+	Records   int64      `json:"log_records"`
+	Notes     []string   `json:"notes"`
+}
+
+// What mends which damage.
+const (
+	mendRun    = "rehydrate run RELEASE: it fetches or writes it again"
+	mendImage  = "delete the file, then rehydrate run RELEASE: it fetches the image again"
+	mendState  = "put back state.db from a backup and leave audit/ as it is, then rehydrate run RELEASE; without a backup start a new workspace, and hand audit/ to your auditor"
+	mendLog    = "put back audit/ from a backup; if there is none keep it as it is and tell your auditor: a log is not mended"
+	mendStray  = "move it out of the workspace, or delete it"
+	mendReport = "rehydrate report: it writes it again"
+)
+
+// Verify reads every file of the workspace in dir and says what is damaged, missing or too much. It
+// writes nothing and takes no lock. In a sealed workspace one flipped bit anywhere but in the lock is
+// found; without a seal the files that only it has digests of are read, and held against what the
+// state and the log say of them. The error is ErrNoWorkspace, the context's or one of the disk.
+func Verify(ctx context.Context, dir string) (VerifyReport, error) {
+	files, err := workspace.OpenFiles(dir)
+	if err != nil {
+		return VerifyReport{}, err
+	}
+	defer files.Close()
+	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir()}, present: map[string]workspace.Found{}, accounted: map[string]bool{}}
+	if err := v.list(ctx); err != nil {
+		return VerifyReport{}, err
+	}
+	if err := v.seal(ctx); err != nil {
+		return VerifyReport{}, err
+	}
+	if err := v.state(ctx, dir); err != nil {
+		return VerifyReport{}, err
+	}
+	v.strays()
+	r := v.report
+	slices.SortStableFunc(r.Damage, func(a, b Damage) int { return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.What, b.What)) })
+	r.Damage, r.Notes, r.Whole = orEmpty(r.Damage), orEmpty(r.Notes), len(r.Damage) == 0
+	return r, nil
+}
+
+// A verification is one call of Verify.
+type verification struct {
+	files     *workspace.Workspace // without state.db
+	report    VerifyReport
+	present   map[string]workspace.Found // everything that is no folder
+	accounted map[string]bool            // what belongs there
+	blind     bool                       // state.db could not be read, so nobody knows what belongs there
+}
+
+func (v *verification) damage(where, mend, format string, args ...any) {
+	d := Damage{Where: printableLine(where), What: printableLine(fmt.Sprintf(format, args...)), Mend: mend}
+	if !slices.Contains(v.report.Damage, d) {
+		v.report.Damage = append(v.report.Damage, d)
+	}
+}
+
+func (v *verification) note(format string, args ...any) {
+	v.report.Notes = append(v.report.Notes, printableLine(fmt.Sprintf(format, args...)))
+}
+
+// list notes what there is.
+func (v *verification) list(ctx context.Context) error {
+	for f, err := range v.files.Walk(ctx) {
+		if err != nil {
+			return err
+		}
+		v.present[f.Name] = f
+	}
+	_, state := v.present[stateFile]
+	_, seal := v.present[sealFile]
+	if !state && !seal {
+		return fmt.Errorf("open workspace %s: %w: it has no %s", v.files.Dir(), workspace.ErrNoWorkspace, stateFile)
+	}
+	return nil
+}
+
+// Names in a workspace, as its files call them.
+const (
+	stateFile   = "state.db"
+	journalFile = "state.db-journal"
+	lockFile    = "lock"
+	logKeyFile  = "log.key"
+	sealFile    = "audit/seal.json"
+	auditDir    = "audit"
+	imagesDir   = "images"
+	reportFile  = "report.html"
+)
+
+// mendOf says what mends a file.
+func mendOf(name string) string {
+	switch {
+	case name == stateFile || name == journalFile:
+		return mendState
+	case name == sealFile:
+		return mendRun
+	case name == logKeyFile || strings.HasPrefix(name, auditDir+"/"):
+		return mendLog
+	case name == reportFile:
+		return mendReport
+	}
+	return mendRun
+}
+
+// seal holds every file against the digest that the last writer noted when it closed.
+func (v *verification) seal(ctx context.Context) error {
+	s, sealed, err := v.files.ReadSeal(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		v.accounted[sealFile] = true
+		v.damage(sealFile, mendRun, "the seal is damaged: %v", err)
+		return nil
+	case !sealed:
+		v.note("the workspace is not sealed: a run is at work on it, or the last one was killed; the next run goes on and seals it")
+		return nil
+	}
+	v.report.Sealed, v.report.SealedAt = true, moment(s.Time)
+	if !slices.ContainsFunc(s.Files, func(f workspace.File) bool { return f.Name == stateFile }) {
+		v.damage(sealFile, mendRun, "the seal does not tell of %s", stateFile)
+	}
+	v.accounted[sealFile] = true
+	for _, want := range s.Files {
+		v.accounted[want.Name] = true
+		got, err := v.stat(ctx, want.Name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			v.damage(want.Name, mendOf(want.Name), "it is missing")
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			v.damage(want.Name, mendOf(want.Name), "it cannot be read: %v", err)
+		case got != want:
+			v.damage(want.Name, mendOf(want.Name), "it is not as it was sealed: %d bytes with the sha256 %s, and it had %d with %s", got.Size, got.SHA256, want.Size, want.SHA256)
+		default:
+			v.report.Files++
+		}
+	}
+	if _, left := v.present[journalFile]; left {
+		v.damage(journalFile, mendState, "a sealed workspace has no journal: somebody put it there, and opening %s would apply it", stateFile)
+	}
+	return nil
+}
+
+func (v *verification) stat(ctx context.Context, name string) (workspace.File, error) {
+	if name == stateFile {
+		return v.files.StatState(ctx)
+	}
+	return v.files.Stat(ctx, name)
+}
+
+// state holds what state.db says of images, dataset, outcomes and log against the files. What is
+// wrong with state.db itself is damage.
+func (v *verification) state(ctx context.Context, dir string) error {
+	ws, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true})
+	if errors.Is(err, workspace.ErrOldLayout) {
+		return err
+	}
+	if err != nil {
+		v.blind = true
+		v.damage(stateFile, mendState, "it cannot be opened, so images and outcomes were not looked at: %v", err)
+		return ctx.Err()
+	}
+	defer ws.Close()
+	for _, name := range []string{stateFile, journalFile, lockFile, logKeyFile} {
+		v.accounted[name] = true
+	}
+	wrong, err := ws.CheckState(ctx)
+	if err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	for _, what := range wrong {
+		v.damage(stateFile, mendState, "%s", what)
+	}
+	for _, part := range []func(context.Context, *workspace.Workspace) error{v.images, v.outcomes, v.dataset, v.log} {
+		if err := part(ctx, ws); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			v.blind = true
+			v.damage(stateFile, mendState, "it cannot be read: %v", err)
+		}
+	}
+	return nil
+}
+
+func (v *verification) images(ctx context.Context, ws *workspace.Workspace) error {
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		if rec.Image == nil {
+			continue
+		}
+		name := ws.ImageName(rec.Key, rec.Image.Format)
+		v.accounted[name] = true
+		v.report.Images++
+		_, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
+		var damaged *workspace.Damaged
+		switch {
+		case errors.As(err, &damaged):
+			v.damage(name, mendImage, "the image %s", damaged.What)
+		case err != nil && ctx.Err() == nil:
+			v.damage(cmp.Or(name, entryName(rec.Key)), mendRun, "it cannot be read: %v", err)
+		case err != nil:
+			return err
+		default:
+			v.report.Files++
+		}
+	}
+	return nil
+}
+
+// outcomes holds outcomes.csv against the results of the last run.
+func (v *verification) outcomes(ctx context.Context, ws *workspace.Workspace) error {
+	want := map[manifest.Key]manifest.Result{}
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		if rec.Result != nil {
+			want[rec.Key] = *rec.Result
+		}
+	}
+	f, err := ws.OpenFile(manifest.OutcomesName)
+	if errors.Is(err, fs.ErrNotExist) {
+		if len(want) > 0 && v.report.Sealed {
+			v.damage(manifest.OutcomesName, mendRun, "it is missing")
+		}
+		return nil
+	}
+	if err != nil {
+		v.damage(manifest.OutcomesName, mendRun, "it cannot be read: %v", err)
+		return nil
+	}
+	defer f.Close()
+	v.accounted[manifest.OutcomesName] = true
+	rows := 0
+	for r, err := range manifest.ReadOutcomes(f) {
+		if err != nil {
+			v.damage(manifest.OutcomesName, mendRun, "it cannot be read: %v", err)
+			return nil
+		}
+		rows++
+		if have, ok := want[r.Key]; !ok || have.Outcome != r.Outcome {
+			v.differs(manifest.OutcomesName, fmt.Sprintf("%s is %s there, and the state says otherwise", entryName(r.Key), r.Outcome))
+			return nil
+		}
+	}
+	if rows != len(want) {
+		v.differs(manifest.OutcomesName, fmt.Sprintf("it has %d rows, and the state %d results", rows, len(want)))
+	}
+	return nil
+}
+
+// differs is damage in a sealed workspace; in one whose run was killed two files can be of different
+// moments, and the next run writes them again.
+func (v *verification) differs(where, what string) {
+	if v.report.Sealed {
+		v.damage(where, mendRun, "%s", what)
+		return
+	}
+	v.note("%s: %s; the last run ended before it wrote it", where, what)
+}
+
+// dataset holds the files of the last export against its note, and reads each Parquet.
+func (v *verification) dataset(ctx context.Context, ws *workspace.Workspace) error {
+	note, err := ws.Meta(ctx, exportKey)
+	if err != nil || note == "" {
+		return err
+	}
+	var last export
+	if err := json.Unmarshal([]byte(note), &last); err != nil {
+		return fmt.Errorf("the note of the last export: %w", err)
+	}
+	for _, want := range last.Files {
+		v.accounted[want.Name] = true
+		switch got, err := ws.Stat(ctx, want.Name); {
+		case errors.Is(err, fs.ErrNotExist):
+			v.damage(want.Name, mendRun, "it is missing")
+			continue
+		case err != nil && ctx.Err() == nil:
+			v.damage(want.Name, mendRun, "it cannot be read: %v", err)
+			continue
+		case err != nil:
+			return err
+		case got != want && v.report.Sealed:
+			v.damage(want.Name, mendRun, "it is not the file that was exported: %d bytes with the sha256 %s, and it had %d with %s", got.Size, got.SHA256, want.Size, want.SHA256)
+			continue
+		case got != want:
+			v.note("%s is not the file of the last export on record; the last run ended while it wrote the dataset", want.Name)
+		}
+		if path.Ext(want.Name) == ".parquet" {
+			if err := v.parquet(ctx, ws, want.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parquet reads the ids of a Parquet of the dataset, and counts them.
+func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, name string) error {
+	f, err := ws.OpenFile(name)
+	if err != nil {
+		v.damage(name, mendRun, "it cannot be read: %v", err)
+		return nil
+	}
+	defer f.Close()
+	scan, err := dataset.OpenScan(f, v.present[name].Size)
+	if err != nil {
+		v.damage(name, mendRun, "it is no Parquet that can be read: %v", err)
+		return nil
+	}
+	if _, ok := scan.Footer("rehydrate.manifest_digest"); !ok {
+		v.damage(name, mendRun, "its footer does not say what it was made from")
+	}
+	for _, err := range scan.Values(ctx, "id") {
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			v.damage(name, mendRun, "%v", err)
+			return nil
+		}
+		v.report.Rows++
+	}
+	return nil
+}
+
+func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
+	for name := range v.present {
+		if strings.HasPrefix(name, auditDir+"/") && !v.report.Sealed {
+			v.accounted[name] = true // Verify of the log tells what does not belong to it
+		}
+	}
+	l, err := ws.LogReader(ctx)
+	if err == nil {
+		v.report.Records = l.Size()
+		err = l.Verify(ctx)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, auditlog.ErrNoLog):
+		v.note("there is no audit log yet")
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		v.damage(auditDir, mendLog, "%v", err)
+	}
+	return nil
+}
+
+// strays names what should not be there.
+func (v *verification) strays() {
+	for name, f := range v.present {
+		switch {
+		case v.accounted[name] && f.Mode.IsRegular() && expected(name):
+		case !f.Mode.IsRegular():
+			v.damage(name, mendStray, "it is no regular file (%s): nothing here makes one", f.Mode.Type())
+		case strings.HasPrefix(path.Base(name), ".tmp-"):
+			if v.report.Sealed {
+				v.damage(name, mendStray, "an unfinished file in a sealed workspace")
+			} else {
+				v.note("%s is an unfinished file: the next run takes it away", name)
+			}
+		case v.blind && strings.HasPrefix(name, imagesDir+"/"):
+		case !v.report.Sealed && (strings.HasPrefix(name, imagesDir+"/") || mayBeOurs(name)):
+			v.note("%s is on no record: the next run takes it away or writes it again", name)
+		default:
+			v.damage(name, mendStray, "nothing on record accounts for it")
+		}
+	}
+}
+
+// expected reports whether something of that name belongs into a workspace at all: a file that somebody put
+// there stands in the next seal.
+func expected(name string) bool {
+	return name == stateFile || name == journalFile || name == lockFile || name == logKeyFile || strings.HasPrefix(name, imagesDir+"/") || mayBeOurs(name)
+}
+
+// mayBeOurs reports whether the name is one that a run, an export or a report writes.
+func mayBeOurs(name string) bool {
+	return name == reportFile || name == manifest.TombstonesName || name == manifest.OutcomesName ||
+		strings.HasPrefix(name, datasetDir+"/") || strings.HasPrefix(name, auditDir+"/")
+}
