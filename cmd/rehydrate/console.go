@@ -27,7 +27,8 @@ type console struct {
 	now func() time.Time
 	// The bar asks its writer for the width of the screen, so it is given the terminal itself. It
 	// shows words of this program and numbers, nothing that came from outside.
-	terminal *os.File // nil where stderr is none
+	terminal *os.File // nil where stderr is none, or one that can't redraw a line
+	quiet    bool     // set before the first observation
 
 	mu    sync.Mutex // guards what follows
 	bar   *progressbar.ProgressBar
@@ -36,10 +37,11 @@ type console struct {
 	stage string
 }
 
-// newConsole writes to out, which hands on to stderr.
-func newConsole(out, stderr io.Writer, now func() time.Time) *console {
+// newConsole writes to out, which hands on to stderr, a terminal of a kind (TERM) if it is
+// one. Nothing here is coloured, so that NO_COLOR has nothing to turn off.
+func newConsole(out, stderr io.Writer, kind string, now func() time.Time) *console {
 	c := &console{out: out, now: now}
-	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := stderr.(*os.File); ok && kind != "dumb" && term.IsTerminal(int(f.Fd())) {
 		c.terminal = f
 	}
 	return c
@@ -70,7 +72,7 @@ func (c *console) clear() {
 func (c *console) observe(s pipeline.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.Total == 0 {
+	if s.Total == 0 || c.quiet {
 		return
 	}
 	if c.began.IsZero() {

@@ -120,6 +120,16 @@ func printExplanation(out io.Writer, x pipeline.Explanation) error {
 	for _, n := range x.Near {
 		e.near(n)
 	}
+	for i, h := range x.History {
+		name := ""
+		if i == 0 {
+			name = "history"
+		}
+		e.row(name, describeEvidence(h))
+	}
+	if x.LogBroken != "" {
+		e.row("", "the audit log tells no more that can be believed: "+x.LogBroken)
+	}
 	return w.Flush()
 }
 
@@ -142,6 +152,24 @@ func describeOutcome(o pipeline.Conclusion) string {
 	}
 	if o.Detail != "" {
 		text += " (" + oneTerminalLine(o.Detail) + ")"
+	}
+	return text
+}
+
+// describeEvidence is one record of the audit log on one line.
+func describeEvidence(h pipeline.Evidence) string {
+	text := fmt.Sprintf("%s record %d: %s", h.Time.Format(time.RFC3339), h.Record, h.Kind)
+	if h.State != "" {
+		text += " " + withReason(string(h.State), h.Reason)
+	}
+	if h.Image > 0 {
+		text += fmt.Sprintf(" of image %d", h.Image)
+	}
+	if h.SHA256 != "" {
+		text += " sha256 " + h.SHA256
+	}
+	if h.Pending {
+		text += " (to be published when the run ends)"
 	}
 	return text
 }

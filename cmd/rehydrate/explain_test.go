@@ -8,6 +8,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/redditemu"
 )
@@ -77,6 +78,21 @@ func TestExplain(t *testing.T) {
 	if gone.Outcome.Outcome != manifest.Removed || gone.Tombstone == nil || gone.Tombstone.State != manifest.StateRemoved || gone.Image != nil || gone.Reading != nil {
 		t.Errorf("the removed row: %+v", gone)
 	}
+	kinds := func(x pipeline.Explanation) (kinds []auditlog.Kind) {
+		for i, h := range x.History {
+			if i > 0 && h.Record <= x.History[i-1].Record {
+				t.Errorf("the history is out of order: %+v", x.History)
+			}
+			kinds = append(kinds, h.Kind)
+		}
+		return kinds
+	}
+	if got := kinds(kept); !slices.Contains(got, auditlog.Verdicts) || !slices.Contains(got, auditlog.Fetch) || slices.Contains(got, auditlog.Buried) {
+		t.Errorf("the kept row's history: %+v", kept.History)
+	}
+	if got := kinds(gone); !slices.Contains(got, auditlog.Verdicts) || !slices.Contains(got, auditlog.Buried) || slices.Contains(got, auditlog.Fetch) {
+		t.Errorf("the removed row's history: %+v", gone.History)
+	}
 	if n := len(s.emulator.Requests()); n != 0 {
 		t.Errorf("explain sent %d requests", n)
 	}
@@ -90,7 +106,7 @@ func TestExplainText(t *testing.T) {
 		"few000": {"few000    kept\n", "1 name was masked", "few001 was dropped or marked as its duplicate (", "jpeg, ", "last seen live 20"},
 		"few001": {"duplicate, ", "few000 came first and is near ("},
 		"few002": {"not_english, foreign_words", "; the policy drops such a row", "function words: other (", `of "es"`, "60 % are English"},
-		"few003": {"removed, ", "tombstone", "image      none"},
+		"few003": {"removed, ", "tombstone", "image      none", "history", ": verdicts removed, ", ": tombstone removed"},
 	} {
 		f := s.do(nil, "explain", id, "-w", s.workspace)
 		if f.code != exitDone {

@@ -65,6 +65,7 @@ type site struct {
 	cacert    string
 	now       func() time.Time
 	stop      chan struct{}
+	step      func(step, name string) error // before each step that changes the disk; may be nil
 }
 
 // fastPolicy asks the emulator as fast as a policy can; the rest is the default.
@@ -134,7 +135,7 @@ func (s *site) do(env map[string]string, args ...string) finished {
 	s.t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := run(s.t.Context(), process{args: args, getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
-		stdout: &stdout, stderr: &stderr, executable: os.Executable, now: s.now, stop: s.stop})
+		stdout: &stdout, stderr: &stderr, executable: os.Executable, now: s.now, stop: s.stop, testOnlyStep: s.step})
 	return finished{stdout.String(), stderr.String(), code}
 }
 

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/duckdbtest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/workspace"
@@ -169,6 +170,14 @@ func TestFigSIM(t *testing.T) {
 	stranger(t, s, rows[1:])
 	expected(t, posts, got)
 	recall(t, s, posts)
+	for _, mode := range [][]string{{"--offline"}, nil} {
+		if r := s.audit(exitDone, mode...); r.Verdict != pipeline.Pass || r.Scope.Entries != 1049 || r.Scope.LookedAt < 500 {
+			t.Errorf("audit %q of a workspace that is clean: %s of %+v", mode, r.Verdict, r.Scope)
+		}
+	}
+	if r := s.verify(exitDone); !r.Whole || r.Images < 500 {
+		t.Errorf("verify: %+v", r)
+	}
 }
 
 // expected holds the outcomes against what the emulator made the posts to be. Those that rest

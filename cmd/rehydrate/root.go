@@ -30,6 +30,8 @@ type process struct {
 	executable     func() (string, error) // where this program lies: ocr is looked for beside it
 	now            func() time.Time
 	stop           <-chan struct{} // closed when the user asks to stop
+	// testOnlyStep, when set, is called before each step that changes the disk.
+	testOnlyStep func(step, name string) error
 }
 
 // The exit statuses of DESIGN.md that the commands here can end in.
@@ -38,8 +40,11 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitRetry       = 3
+	exitFound       = 4
+	exitDamaged     = 5
 	exitInUse       = 6
 	exitRejected    = 7
+	exitIncomplete  = 8
 	exitInterrupted = 130
 )
 
@@ -51,9 +56,12 @@ var exitMeanings = []struct {
 	{exitDone, "done"},
 	{exitFailed, "failed"},
 	{exitUsage, "usage: a wrong flag, release or manifest; nothing was written"},
-	{exitRetry, "some entries can be retried, Reddit gave no answer, or a mass removal waits for confirmation"},
+	{exitRetry, "some entries can be retried, Reddit gave no answer, a mass removal waits for confirmation, or a copy owes a removal"},
+	{exitFound, "the audit found something that must go, or a record that does not hold"},
+	{exitDamaged, "damage was found"},
 	{exitInUse, "the workspace is in use by another run"},
 	{exitRejected, "credentials, approval or grant missing or rejected"},
+	{exitIncomplete, "the audit found nothing, and something could not be asked or read"},
 	{exitInterrupted, "interrupted; the same command goes on from there"},
 }
 
@@ -68,7 +76,7 @@ func (p *problem) Error() string { return p.err.Error() }
 func (p *problem) Unwrap() error { return p.err }
 
 func usageError(format string, args ...any) error {
-	return &problem{err: fmt.Errorf(format, args...), code: exitUsage, hint: "see rehydrate --help"}
+	return &problem{err: fmt.Errorf(format, args...), code: exitUsage, hint: usageHint}
 }
 
 // diagnose finds the exit status and the hint for an error that ends a command. It looks
@@ -85,6 +93,7 @@ func diagnose(err error) (code int, hint string) {
 		loss     *pipeline.LossError
 		internal *pipeline.InternalError
 		grant    *policy.GrantFault
+		retry    *pipeline.UnknownRetry
 	)
 	switch {
 	case errors.As(err, &internal):
@@ -111,6 +120,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitInUse, "wait for the other run, or give this one another folder with -w"
 	case errors.Is(err, workspace.ErrNoWorkspace):
 		return exitUsage, "start one with: rehydrate run RELEASE, or name it with -w"
+	case errors.As(err, &retry):
+		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes(), ", ") + ") and the reasons that rehydrate status shows"
 	case errors.As(err, &loss):
 		return exitUsage, "is it the right manifest? If those entries are to go, run again with --confirm-removals; nothing was changed"
 	case errors.As(err, &other):
@@ -131,6 +142,7 @@ type command struct {
 	workspace string
 	json      bool
 	verbose   bool
+	quiet     bool
 	streams   streams
 	console   *console
 	log       *slog.Logger
@@ -140,15 +152,17 @@ type command struct {
 func run(ctx context.Context, p process) int {
 	out := newStreams(p)
 	defer out.flush()
-	c := &command{process: p, streams: out, console: newConsole(out.stderr, p.stderr, p.now)}
+	c := &command{process: p, streams: out, console: newConsole(out.stderr, p.stderr, p.getenv("TERM"), p.now)}
 	c.stdout, c.stderr = out.stdout, out.stderr
-	err := c.execute(func() error {
+	var called *cobra.Command
+	err := c.execute(func() (err error) {
 		root := c.root()
 		root.SetArgs(c.args)
 		root.SetIn(c.stdin)
 		root.SetOut(c.stdout)
 		root.SetErr(c.stderr)
-		return root.ExecuteContext(ctx)
+		called, err = root.ExecuteContextC(ctx)
+		return err
 	})
 	c.console.done()
 	var quiet exitCode
@@ -159,7 +173,7 @@ func run(ctx context.Context, p process) int {
 		return int(quiet)
 	}
 	code, hint := diagnose(err)
-	c.complain(err, code, hint)
+	c.complain(err, code, hintFor(hint, called))
 	return code
 }
 
@@ -199,20 +213,28 @@ shows none, and what was taken down at the source is taken out here.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if c.quiet && c.verbose {
+				return usageError("--quiet and --verbose exclude each other")
+			}
+			c.console.quiet = c.quiet
 			level := slog.LevelWarn
 			if c.verbose {
 				level = slog.LevelDebug
 			}
 			c.log = slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: level}))
+			return nil
 		},
 	}
 	flags := root.PersistentFlags()
 	flags.StringVarP(&c.workspace, "workspace", "w", "rehydrated", "the private `folder` that the run works in")
 	flags.BoolVar(&c.json, "json", false, "print one JSON object on stdout instead of text")
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "say more on stderr: retries, waits, each entry")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing on stderr but warnings and errors: no progress, no waits")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
-	root.AddCommand(c.demoCommand(), c.initCommand(), c.runCommand(), c.statusCommand(), c.explainCommand(), c.ocrCommand(), c.grantCommand())
+	root.AddCommand(c.versionCommand(), c.doctorCommand(), c.manCommand())
+	root.AddCommand(c.demoCommand(), c.initCommand(), c.runCommand(), c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.labelsCommand(), c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand())
+	c.finish(root)
 	return root
 }
 

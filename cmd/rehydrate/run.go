@@ -134,7 +134,7 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 
 // inWorkspace does a command's work in the workspace, which it locks and closes.
 func (c *command) inWorkspace(ctx context.Context, do func(*workspace.Workspace) error) (err error) {
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{})
+	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{TestOnlyStep: c.testOnlyStep})
 	if err != nil {
 		return err
 	}
@@ -172,15 +172,22 @@ func openRelease(ctx context.Context, path string) (checkedRelease, error) {
 	if c.TombstonesPath == "" {
 		return c, nil
 	}
-	f, err := os.Open(c.TombstonesPath)
+	c.tombstones, err = readTombstones(c.TombstonesPath)
+	return c, err
+}
+
+// readTombstones reads a tombstones.csv of the release, or one that was kept elsewhere.
+func readTombstones(name string) ([]manifest.Tombstone, error) {
+	f, err := os.Open(name)
 	if err != nil {
-		return c, usageError("open the release's tombstones: %w", err)
+		return nil, usageError("read tombstones: %w", err)
 	}
 	defer f.Close()
-	if c.tombstones, err = manifest.ReadTombstones(f); err != nil {
-		return c, asUsage(fmt.Errorf("%s: %w", c.TombstonesPath, err))
+	stones, err := manifest.ReadTombstones(f)
+	if err != nil {
+		return nil, asUsage(fmt.Errorf("%s: %w", name, err))
 	}
-	return c, nil
+	return stones, nil
 }
 
 // asUsage makes an error about the user's files one of usage, unless it is a cancellation.

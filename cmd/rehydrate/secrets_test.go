@@ -106,13 +106,79 @@ var canaryCases = []canaryCase{
 	{command: "rehydrate explain", trouble: "a secret for an id", args: secretArgument, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate explain", trouble: "panic", args: func(h *haunted) []string { return append(inWorkspace(h), "few000") },
 		arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
+	{command: "rehydrate labels", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate labels stats", trouble: "none", args: func(h *haunted) []string { return []string{h.workspace} }, arm: ranBefore, said: "labels an entry"},
+	{command: "rehydrate labels stats", trouble: "a secret for a dataset", args: secretArgument, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate labels split", trouble: "none", args: func(h *haunted) []string {
+		return []string{h.release, "--ratios", "1:1", "--out", "split.csv"}
+	}, said: "worst"},
+	{command: "rehydrate labels split", trouble: "a secret for a name", args: func(h *haunted) []string {
+		return []string{h.release, "--ratios", "1:1", "--names", "a," + h.emulator.Secret + "!"}
+	}, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate labels agreement", trouble: "a secret for a file", args: secretArgument, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate labels score", trouble: "a secret for a file", args: func(h *haunted) []string {
+		return []string{h.emulator.Secret, "--gold", h.release}
+	}, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate ocr", trouble: "none", args: func(h *haunted) []string { return append(inWorkspace(h), h.release, "--force") }, arm: ranBefore, said: "kept"},
 	{command: "rehydrate ocr", trouble: "a secret for a release", args: secretArgument, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate ocr", trouble: "panic", args: func(h *haunted) []string { return append(inWorkspace(h), h.release, "--force") },
 		arm: func(h *haunted) { ranBefore(h); h.panicAt(5) }, code: exitFailed, said: "internal error"},
+	{command: "rehydrate dedupe", trouble: "none", args: deduped, arm: ranBefore, said: "groups.csv"},
+	{command: "rehydrate dedupe", trouble: "pictures with metadata", args: func(h *haunted) []string {
+		return []string{filepath.Join(h.dir, "..", filepath.Base(h.dir)+"-pictures"), "-o", filepath.Join(h.dir, "answer")}
+	}, arm: drawnPictures, said: "groups.csv"},
+	{command: "rehydrate dedupe", trouble: "a secret for a folder", args: secretArgument, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate dedupe", trouble: "panic", args: deduped, arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
+	{command: "rehydrate report", trouble: "none", args: inWorkspace, arm: ranBefore, said: "report.html"},
+	{command: "rehydrate report", trouble: "none, with content", args: func(h *haunted) []string {
+		return append(inWorkspace(h), "--out", filepath.Join(h.dir, "look.html"), "--thumbnails", "--texts")
+	}, arm: ranBefore, said: "look.html"},
+	{command: "rehydrate report", trouble: "a secret for a file", args: func(h *haunted) []string {
+		return append(inWorkspace(h), "--out", h.emulator.Secret+"/look.html")
+	}, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate report", trouble: "panic", args: inWorkspace, arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
+	{command: "rehydrate version", trouble: "none", said: "Tesseract"},
+	{command: "rehydrate version", trouble: "a secret for the ocr program", args: func(h *haunted) []string {
+		return []string{"--ocr", h.emulator.Secret}
+	}, said: "[redacted]"},
+	{command: "rehydrate doctor", trouble: "none", args: inWorkspace, said: "credentials"},
+	{command: "rehydrate doctor", trouble: "a secret for a release", args: secretArgument, code: exitFailed, said: "[redacted]"},
+	{command: "rehydrate doctor", trouble: "a secret for the ocr program", args: func(h *haunted) []string {
+		return append(inWorkspace(h), "--ocr", h.emulator.Secret)
+	}, code: exitFailed, said: "[redacted]"},
+	{command: "rehydrate man", trouble: "none", args: func(h *haunted) []string { return []string{filepath.Join(h.dir, "man1")} }, said: "rehydrate-run.1"},
+	{command: "rehydrate man", trouble: "a secret for a folder", args: func(h *haunted) []string {
+		return []string{filepath.Join("/proc", h.emulator.Secret)}
+	}, code: exitFailed, said: "[redacted]"},
 	{command: "rehydrate grant", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate grant show", trouble: "a secret for a file", args: secretArgument, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate grant check", trouble: "a secret for a release", args: secretArgument, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate audit", trouble: "none", args: (*haunted).auditArgs, arm: ranBefore, said: "PASS"},
+	{command: "rehydrate audit", trouble: "none, offline, with a page", args: func(h *haunted) []string {
+		return append(inWorkspace(h), h.release, "--offline", "--html", filepath.Join(h.dir, "audit.html"), "--checkpoint", filepath.Join(h.dir, "checkpoint"))
+	}, arm: ranBefore, said: "PASS"},
+	{command: "rehydrate audit", trouble: "401 of the API", args: (*haunted).auditArgs, arm: func(h *haunted) {
+		ranBefore(h)
+		where := infoEndpoint
+		where.Kind = redditemu.Echo(401, `{"message": "REQUEST", "reason": "REQUEST", "error": 401}`)
+		h.emulator.Fault(where)
+	}, code: exitRejected, said: "unauthorized", long: true},
+	{command: "rehydrate audit", trouble: "an answer cut short", args: (*haunted).auditArgs, arm: func(h *haunted) {
+		ranBefore(h)
+		where := infoEndpoint
+		where.Kind = redditemu.TruncatedJSON()
+		h.emulator.Fault(where)
+	}, code: exitIncomplete, said: "truncated_json", long: true},
+	{command: "rehydrate audit", trouble: "a secret for a file", args: func(h *haunted) []string {
+		return append(inWorkspace(h), h.release, "--offline", h.emulator.Secret)
+	}, arm: ranBefore, code: exitIncomplete, said: "[redacted]"},
+	{command: "rehydrate audit", trouble: "a secret for a release", args: secretArgument, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate audit", trouble: "panic", args: func(h *haunted) []string { return append(inWorkspace(h), h.release, "--offline") },
+		arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
+	{command: "rehydrate verify", trouble: "none", args: inWorkspace, arm: ranBefore, said: "whole"},
+	{command: "rehydrate verify", trouble: "a secret for a folder", args: func(h *haunted) []string {
+		return []string{"-w", h.emulator.Secret}
+	}, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate demo", trouble: "none", args: inWorkspace, said: "kept", long: true},
 	{command: "rehydrate demo", trouble: "none, with a release", args: func(h *haunted) []string {
 		return []string{"-w", h.workspace, "--release", h.release}
@@ -188,6 +254,23 @@ func secretArgument(h *haunted) []string {
 func secretIsFlag(h *haunted) { h.dashed = true }
 
 func inWorkspace(h *haunted) []string { return []string{"-w", h.workspace} }
+
+// deduped compares the pictures of a workspace.
+func deduped(h *haunted) []string {
+	return []string{filepath.Join(h.workspace, "images"), "-o", filepath.Join(h.dir, "answer")}
+}
+
+// drawnPictures puts two pictures that are the same, with canaries in their metadata, beside the folder that
+// is searched.
+func drawnPictures(h *haunted) {
+	drawn, err := redditemu.Draw(redditemu.Spec{Seed: 7})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, name := range []string{"a.jpg", "b.jpg"} {
+		h.write(filepath.Join(h.dir, "..", filepath.Base(h.dir)+"-pictures", name), string(drawn.Body))
+	}
+}
 
 // ranBefore makes a workspace with a finished dataset.
 func ranBefore(h *haunted) {
@@ -284,6 +367,11 @@ func (h *haunted) do(args ...string) finished {
 // runArgs are the arguments of run, without an --ocr: the program is found beside this one.
 func (h *haunted) runArgs() []string {
 	return slices.DeleteFunc(h.args()[1:], func(a string) bool { return a == "--ocr" || a == os.Getenv(ocrVar) })
+}
+
+// auditArgs are the arguments of a live audit.
+func (h *haunted) auditArgs() []string {
+	return []string{h.release, "-w", h.workspace, "--approval", "TEST-1", "--connect-to", h.emulator.ConnectTo(), "--cacert", h.cacert}
 }
 
 // secrets are all that must be found nowhere, by what they are.

@@ -33,6 +33,19 @@ var advice = map[manifest.Outcome]string{
 	manifest.Pending:     "run the same command again",
 }
 
+// adviceFor is what a user can do about entries of an outcome and reason.
+func adviceFor(n pipeline.Count) string {
+	switch {
+	case (manifest.Result{Outcome: n.Outcome, Reason: n.Reason}).Flagged():
+		return "in the dataset, marked in the filter column"
+	case n.Reason == "suspected_placeholder":
+		return "look at one: if it is no stand-in, raise images.suspect_after in the policy"
+	case n.Reason == "imgur_page":
+		return "set IMGUR_CLIENT_ID to ask imgur's API"
+	}
+	return advice[n.Outcome]
+}
+
 func (c *command) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
@@ -87,6 +100,9 @@ func (c *command) printSummary(s pipeline.Summary) error {
 	if s.Masked.Names > 0 {
 		fmt.Fprintf(c.stdout, "\nnames masked: %d in %s\n", s.Masked.Names, times(s.Masked.Images, "image", "images"))
 	}
+	if s.GuardSpares > 0 {
+		fmt.Fprintf(c.stdout, "\nof the duplicates, %d changed by half their words or more: dedupe.guard in the policy would keep them\n", s.GuardSpares)
+	}
 	if s.Calls != nil && s.Looks != nil {
 		c.printCalls(s)
 	}
@@ -134,17 +150,7 @@ func table(out io.Writer, s pipeline.Summary) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "  outcome\tentries\treason\twhat to do\n")
 	for _, r := range s.Reasons {
-		what := advice[r.Outcome]
-		switch {
-		case r.Reason == "suspected_placeholder":
-			what = "look at one: if it is no stand-in, raise images.suspect_after in the policy"
-		case r.Reason == "imgur_page":
-			what = "set IMGUR_CLIENT_ID to ask imgur's API"
-		}
-		if (manifest.Result{Outcome: r.Outcome, Reason: r.Reason}).Flagged() {
-			what = "in the dataset, marked in the filter column"
-		}
-		fmt.Fprintf(w, "  %s\t%d\t%s\t%s\n", r.Outcome, r.Entries, r.Reason, what)
+		fmt.Fprintf(w, "  %s\t%d\t%s\t%s\n", r.Outcome, r.Entries, r.Reason, adviceFor(r))
 	}
 	w.Flush()
 }
@@ -167,14 +173,7 @@ func nextSteps(s pipeline.Summary) []string {
 	if s.Unverified > 0 {
 		lines = append(lines, fmt.Sprintf("Reddit gave no verdict on %d posts in this run. What is known of them is from an earlier one: run again.", s.Unverified))
 	}
-	switch {
-	case s.MassRemoval:
-		lines = append(lines, fmt.Sprintf("%d posts that were live are gone, more than %.0f %% at once. That looks like an outage, so they are withheld\n"+
-			"from the dataset and nothing was erased. If they are really gone, run again with --confirm-removals;\n"+
-			"if not, run again later.", s.Withheld, 100*s.MassRemovalShare))
-	case s.Withheld > 0:
-		lines = append(lines, fmt.Sprintf("%d posts are gone, and the run ended before it could erase them. They are withheld: run again.", s.Withheld))
-	}
+	lines = append(lines, withheldLines(s)...)
 	if s.Retry > 0 {
 		lines = append(lines, fmt.Sprintf("To retry: %d of %d entries. Run the same command again.", s.Retry, s.Entries))
 	}
@@ -183,6 +182,23 @@ func nextSteps(s pipeline.Summary) []string {
 	}
 	if s.Stale {
 		lines = append(lines, fmt.Sprintf("The dataset was last checked against Reddit on %s: run again before you use it.", s.OldestAsk.Format(time.DateOnly)))
+	}
+	return lines
+}
+
+// withheldLines tell of posts that are gone and not erased, and until when they have to be.
+func withheldLines(s pipeline.Summary) []string {
+	var lines []string
+	switch {
+	case s.MassRemoval:
+		lines = append(lines, fmt.Sprintf("%d posts that were live are gone, more than %.0f %% at once. That looks like an outage, so they are withheld\n"+
+			"from the dataset and nothing was erased. If they are really gone, run again with --confirm-removals;\n"+
+			"if not, run again later.", s.Withheld, 100*s.MassRemovalShare))
+	case s.Withheld > 0:
+		lines = append(lines, fmt.Sprintf("%d posts are gone, and the run ended before it could erase them. They are withheld: run again.", s.Withheld))
+	}
+	if s.SettleBy != nil {
+		lines = append(lines, fmt.Sprintf("Withheld since %s: erased, or live again, it must be by %s.", s.WithheldSince.Format(time.RFC3339), s.SettleBy.Format(time.RFC3339)))
 	}
 	return lines
 }

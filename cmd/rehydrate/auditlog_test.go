@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/workspace"
+)
+
+// TestAuditSince keeps a checkpoint, lets the log grow, and then rewrites the log in every way: each time
+// the audit says that it does not go on from the checkpoint, and where.
+func TestAuditSince(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(5)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	kept := filepath.Join(t.TempDir(), "kept")
+	first := s.audit(exitDone, "--offline", "--checkpoint", kept)
+	early := copyTree(t, s.workspace)
+	s.becomes(redditemu.Removed, posts[2])
+	s.run(exitDone)
+	later := filepath.Join(t.TempDir(), "later")
+	r := s.audit(exitDone, "--offline", "--since", kept, "--checkpoint", later)
+	if r.Log.Since == nil || !r.Log.Since.Holds || r.Log.Since.Records != first.Log.Records || r.Log.Records <= first.Log.Records {
+		t.Fatalf("the log grew, and the audit says %+v of %+v", r.Log, first.Log)
+	}
+	s.audit(exitDone, "--offline", "--since", later)
+
+	// A log that another workspace of the same release wrote holds in itself.
+	other := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	other.run(exitDone)
+	for name, ws := range map[string]string{"another workspace": other.workspace, "an older log": early} {
+		t.Run(name, func(t *testing.T) {
+			r := s.on(t, ws).audit(exitFound, "--offline", "--since", later)
+			if r.Log.Since == nil || r.Log.Since.Holds || !hasFinding(r, pipeline.FoundLog, "--since") {
+				t.Errorf("%+v %+v", r.Log.Since, r.Findings)
+			}
+		})
+	}
+	t.Run("a checkpoint that was edited", func(t *testing.T) {
+		b, err := os.ReadFile(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forged := filepath.Join(t.TempDir(), "forged")
+		s.write(forged, string(bytes.Replace(b, []byte("\n"), []byte("\n1"), 1)))
+		if r := s.on(t, s.workspace).audit(exitFound, "--offline", "--since", forged); !hasFinding(r, pipeline.FoundLog, "--since") {
+			t.Errorf("%+v", r.Findings)
+		}
+	})
+	for record, change := range map[int]func([]byte) []byte{
+		0: func(line []byte) []byte { return bytes.Replace(line, []byte(`"seq":0`), []byte(`"seq":9`), 1) },
+		1: func(line []byte) []byte { return bytes.Replace(line, []byte(`"live"`), []byte(`"held"`), 1) },
+	} {
+		p := &plot{audited: &audited{site: s}, t: t, ws: copyTree(t, s.workspace)}
+		p.edit("audit/records/000.jsonl", func(b []byte) []byte {
+			lines := bytes.SplitAfter(b, []byte("\n"))
+			for i := record; ; i++ { // the first line from there on that has what is to be changed
+				if changed := change(lines[i]); !bytes.Equal(changed, lines[i]) {
+					lines[i], record = changed, i
+					return bytes.Join(lines, nil)
+				}
+			}
+		})
+		r := s.on(t, p.ws).audit(exitFound, "--offline", "--since", kept)
+		if r.Log.Broken == nil || *r.Log.Broken != int64(record) || r.Log.Consistent {
+			t.Errorf("record %d was changed, and the log breaks at %+v: %+v", record, r.Log.Broken, r.Findings)
+		}
+	}
+}
+
+func hasFinding(r pipeline.AuditReport, kind pipeline.FindingKind, where string) bool {
+	for _, f := range r.Findings {
+		if f.Kind == kind && strings.Contains(f.Where, where) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestAuditReport holds the three forms of a report to what they promise.
+func TestAuditReport(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(4)
+	posts[3].Condition = redditemu.Removed
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	hostile := filepath.Join(t.TempDir(), "<script>alert(1)</script>\x1b[2J.csv")
+	s.write(hostile, "few003\n")
+	page := filepath.Join(t.TempDir(), "audit.html")
+	args := []string{"audit", s.release, "-w", s.workspace, "--offline", "--no-record", hostile}
+	f := s.do(nil, append(args, "--html", page)...)
+	if f.code != exitFound || !strings.HasPrefix(f.stdout, "FAIL") || strings.Contains(f.stdout, "\x1b") || !strings.Contains(f.stdout, "few003") {
+		t.Errorf("exit %d:\n%s", f.code, f.stdout)
+	}
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := string(b)
+	for _, bad := range []string{"<script", "\x1b", "http://", "https://", " onclick", "<link", "@import"} {
+		if strings.Contains(html, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	for _, want := range []string{"FAIL", "&lt;script&gt;", "few003", "prefers-color-scheme: dark", "Content-Security-Policy", "Every post"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page does not hold %q", want)
+		}
+	}
+	// The same inputs give the same bytes but for the time.
+	at := regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	fixed := time.Now()
+	s.now = func() time.Time { return fixed }
+	one := s.do(nil, append(args, "--json")...)
+	fixed = fixed.Add(time.Minute)
+	two := s.do(nil, append(args, "--json")...)
+	if one.stdout == two.stdout {
+		t.Error("the time does not stand in the report")
+	}
+	if strings.Replace(one.stdout, at.FindString(one.stdout), "", 1) != strings.Replace(two.stdout, at.FindString(two.stdout), "", 1) {
+		t.Errorf("two audits of the same differ:\n%s\n%s", one.stdout, two.stdout)
+	}
+	var shape map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(one.stdout), &shape); err != nil || string(shape["verdict"]) != `"FAIL"` || !strings.Contains(string(shape["findings"]), `"kind": "row"`) {
+		t.Errorf("%v: %s", err, one.stdout)
+	}
+}
+
+// TestAuditWithoutWorkspace audits a Parquet with nothing but the release, live.
+func TestAuditWithoutWorkspace(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(4)
+	posts[3].Condition = redditemu.Deleted
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	file := filepath.Join(t.TempDir(), "x.parquet")
+	s.write(file, string(parquetOf(t, onlyID{"few000"}, onlyID{"few001"})))
+	live := []string{"audit", s.release, "--json", "--id-column", "post", "--approval", "TEST-1", "--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert}
+	verdict := func(want int, args ...string) pipeline.AuditReport {
+		t.Helper()
+		f := s.do(s.env(), args...)
+		var r pipeline.AuditReport
+		if err := json.Unmarshal([]byte(f.stdout), &r); err != nil || f.code != want {
+			t.Fatalf("%q = exit %d (%v), want %d\n%s%s", args, f.code, err, want, f.stderr, shorten(f.stdout))
+		}
+		return r
+	}
+	verdict(exitDone, append(live, file)...)
+	verdict(exitIncomplete, "audit", s.release, "--json", "--offline", "--id-column", "post", file)
+	s.write(file, string(parquetOf(t, onlyID{"few000"}, onlyID{"t3_few003"})))
+	if r := verdict(exitFound, append(live, file)...); len(r.Findings) != 1 || r.Findings[0].ID != "few003" || r.Scope.Workspace != "" {
+		t.Errorf("%+v", r.Findings)
+	}
+	// What cannot be asked is no PASS, and what was found is a FAIL all the same.
+	s.write(file, string(parquetOf(t, onlyID{"few000"})))
+	s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", Kind: redditemu.TruncatedJSON()})
+	verdict(exitIncomplete, append(live, file)...)
+	// Neither is what cannot be read.
+	for name, b := range map[string]string{"no Parquet": "PAR1 and nothing else", "cut off": string(parquetOf(t, onlyID{"few000"})[:40]), "no ids": string(parquetOf(t, withHash{"few000", 1}))} {
+		s.write(file, b)
+		if r := verdict(exitIncomplete, "audit", s.release, "--json", "--offline", "--id-column", "post", file); len(r.Gaps) == 0 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if f := s.do(nil, "audit", s.release, "--offline", filepath.Join(t.TempDir(), "nosuch")); f.code != exitIncomplete {
+		t.Errorf("a file that is not there: exit %d\n%s%s", f.code, f.stdout, f.stderr)
+	}
+	if f := s.do(nil, "audit", s.release, file); f.code != exitRejected {
+		t.Errorf("without approval: exit %d\n%s", f.code, f.stderr)
+	}
+}
+
+// TestAuditIsRecorded has an audit leave its verdict in the log, where the next one finds it.
+func TestAuditIsRecorded(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(3)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	f := s.do(nil, "audit", s.release, "-w", s.workspace, "--offline")
+	if f.code != exitDone || !strings.Contains(f.stderr, "; recorded in the log\n") {
+		t.Fatalf("exit %d\n%s%s", f.code, f.stdout, f.stderr)
+	}
+	ws, err := workspace.Open(t.Context(), s.workspace, workspace.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	l, err := ws.LogReader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last auditlog.Event
+	for e, err := range l.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = e
+	}
+	if last.Kind != auditlog.Audit || last.Verdict != "pass" || !strings.Contains(f.stderr, "report sha256 "+last.SHA256) {
+		t.Errorf("the last record: %+v\n%s", last, f.stderr)
+	}
+	s.verify(exitDone)
+	s.audit(exitDone, "--offline")
+}

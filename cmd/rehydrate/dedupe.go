@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"rehydrate/pipeline"
+	"rehydrate/policy"
+)
+
+const dedupeHelp = `Find near-duplicates in any folder of pictures, or in a Parquet file that has them, and
+write them down: groups.csv (the groups, the kept picture first), unreadable.csv (what
+could not be read, and why) and groups.html, a contact sheet that opens offline and
+shows each picture blurred until you click it, or focus it and press Enter.
+
+DIR is looked through to the bottom for JPEG, PNG, GIF (first frame) and WebP, told by
+their first bytes; links are not followed. The order is that of the names, by bytes. A
+PARQUET has its pictures in a struct with bytes and perhaps path, as Hugging Face
+writes it, or in a column of bytes; the order is that of its rows, and a row is called
+path#row, the first row being 0. An earlier picture is kept, later ones near it are its
+duplicates; what is near two kept ones goes to the first.
+
+Two pictures are near when their 64-bit perceptual hashes differ in at most --radius
+bits, and their texts in fewer than --words words. Texts come from --text (lines of JSON
+with file and text, those of ocr --json among them, or a CSV with the columns file and text), or
+from a column of the Parquet: --text-column, or ocr_text where there is one. Two pictures
+without text have to pass a stricter test, at most 4 bits and 16 of 256. Words with a
+confidence (ocr --json) count from 80; where there is none, all words count.
+
+Without any text, and with --image-only, the radius alone decides. It cannot tell two
+memes on one template apart, and about 8 % of unrelated screenshots on white lie
+within 8 bits: look before you delete, or give the texts.
+
+Contacts nothing, deletes nothing, writes only the files above. A picture beyond the
+limits of the default policy (20 MiB, 40 megapixels, 16,384 a side) is not decoded.
+groups.html and groups.csv are copies of what they show: no purge knows of them.`
+
+const dedupeExamples = `  rehydrate dedupe pictures/
+  ocr --json pictures/ > text.jsonl; rehydrate dedupe pictures/ --text text.jsonl
+  rehydrate dedupe train.parquet --image-column image --text-column caption --out dup/
+  rehydrate dedupe pictures/ --radius 4 --pictures 0 --json`
+
+func (c *command) dedupeCommand() *cobra.Command {
+	defaults := policy.Default()
+	f := pipeline.FolderConfig{Images: defaults.Images}
+	cmd := &cobra.Command{
+		Use:   "dedupe DIR|PARQUET",
+		Short: "Find near-duplicates in any folder of pictures or Parquet file",
+		Long: dedupeHelp + exitHelp(exitDone, exitFailed, exitUsage) +
+			fmt.Sprintf("\n  %-4d interrupted; nothing was written", exitInterrupted),
+		Example: dedupeExamples,
+		Args:    exactArgs(1, "one DIR of pictures or one PARQUET file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Path = args[0]
+			if err := checkDedupe(f, cmd.Flags().Changed("words")); err != nil {
+				return err
+			}
+			return c.dedupe(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.Rule.Radius, "radius", defaults.Dedupe.HashRadius, "how many of 64 `bits` may differ, 0 to 64; distances of hashes are even")
+	flags.IntVar(&f.Rule.Words, "words", defaults.Dedupe.WordDifference, "texts are near that differ in fewer `words` than this")
+	flags.BoolVar(&f.Rule.Guard, "guard", false, "keep pictures of which half the text or more is another one")
+	flags.BoolVar(&f.Rule.ImageOnly, "image-only", false, "compare pictures alone, also where there is text")
+	flags.StringVar(&f.Texts, "text", "", "the texts: a `file` of JSON lines or CSV with file and text")
+	flags.StringVar(&f.Columns.Image, "image-column", "", "the `column` of a Parquet that has the pictures (default: found)")
+	flags.StringVar(&f.Columns.Text, "text-column", "", "the `column` of a Parquet that has the texts (default: ocr_text where there is one)")
+	flags.IntVar(&f.Workers, "workers", runtime.NumCPU(), "how many pictures to hash at once")
+	flags.StringVarP(&f.Out, "out", "o", "duplicates", "the `folder` to write into")
+	flags.BoolVar(&f.Force, "force", false, "write over an earlier answer")
+	flags.IntVar(&f.Pictures, "pictures", 500, "how many pictures groups.html shows; 0 writes no groups.html")
+	return cmd
+}
+
+// checkDedupe refuses flags that cannot be meant together, before anything is read.
+func checkDedupe(f pipeline.FolderConfig, words bool) error {
+	switch {
+	case f.Rule.Radius < 0 || f.Rule.Radius > 64:
+		return usageError("--radius %d: a hash has 64 bits, give 0 to 64", f.Rule.Radius)
+	case f.Rule.Words < 1:
+		return usageError("--words %d: give 1 for texts that are the same, or more", f.Rule.Words)
+	case f.Workers < 1:
+		return usageError("--workers %d: give 1 or more", f.Workers)
+	case f.Pictures < 0:
+		return usageError("--pictures %d: give 0 for no page, or more", f.Pictures)
+	case f.Out == "":
+		return usageError("--out is empty: name a folder")
+	case f.Rule.ImageOnly && (f.Texts != "" || f.Columns.Text != "" || f.Rule.Guard || words):
+		return usageError("--image-only compares no text: leave out --text, --text-column, --words and --guard, or leave it out")
+	case f.Texts != "" && f.Columns.Text != "":
+		return usageError("--text and --text-column both name texts: give one of them")
+	}
+	return nil
+}
+
+func (c *command) dedupe(ctx context.Context, f pipeline.FolderConfig) error {
+	ctx, cancel := c.untilStopped(ctx)
+	defer cancel()
+	f.Progress = c.console.pictures
+	folder, err := pipeline.OpenFolder(ctx, f)
+	if err != nil {
+		return asUsage(err)
+	}
+	defer folder.Close()
+	s, err := folder.FindNear(ctx)
+	c.console.done()
+	if err != nil {
+		return err
+	}
+	return c.printNear(s, f)
+}
+
+// untilStopped is ctx until the user asks to stop, for a command that has nothing to finish then.
+func (c *command) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	select {
+	case <-c.stop:
+		cancel()
+	default:
+	}
+	go func() {
+		select {
+		case <-c.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+func (c *command) printNear(s pipeline.FolderSummary, f pipeline.FolderConfig) error {
+	if c.json {
+		return c.printJSON(s)
+	}
+	out := c.stdout
+	fmt.Fprintf(out, "%s in %s", times(s.Files, "picture", "pictures"), printable(s.Source))
+	if s.Skipped > 0 {
+		fmt.Fprintf(out, "; %s skipped", times(s.Skipped, "other file", "other files"))
+	}
+	fmt.Fprintln(out)
+	if s.Unreadable > 0 {
+		fmt.Fprintf(out, "unreadable: %d (%s)\n", s.Unreadable, tally(s.Reasons))
+	}
+	c.printMode(s)
+	fmt.Fprintf(out, "%s with %s", times(s.Groups, "group", "groups"), times(s.Duplicates, "duplicate", "duplicates"))
+	if s.Duplicates > 0 {
+		fmt.Fprintf(out, " (%s)", tally(s.Classes))
+	}
+	fmt.Fprintln(out)
+	if s.Spared > 0 {
+		fmt.Fprintf(out, "--guard would keep %d of them: half of their text or more is another one\n", s.Spared)
+	}
+	for _, path := range s.Written {
+		fmt.Fprintf(out, "wrote %s\n", printable(path))
+	}
+	if grouped := s.Groups + s.Duplicates; f.Pictures > 0 && s.Shown < grouped {
+		fmt.Fprintf(out, "groups.html shows %d of %d grouped pictures: --pictures N shows more\n", s.Shown, grouped)
+	}
+	if s.Dataset {
+		fmt.Fprintln(out, "\nThese pictures come from a rehydrated dataset: when a post is removed, purge does not know of the files\n"+
+			"above. Delete them when you have looked at them.")
+	}
+	return nil
+}
+
+// printMode says how the pictures were compared.
+func (c *command) printMode(s pipeline.FolderSummary) {
+	if s.Mode == pipeline.ModeImage {
+		fmt.Fprintf(c.stdout, "compared as pictures alone: at most %d of 64 bits differ\n", s.Radius)
+		return
+	}
+	guard := ""
+	if s.Guard {
+		guard = ", less than half of the text among them"
+	}
+	fmt.Fprintf(c.stdout, "compared with text from %s: at most %d of 64 bits and fewer than %s differ%s; %d of %d have text\n",
+		printable(s.TextFrom), s.Radius, times(s.Words, "word", "words"), guard, s.WithText, s.Files-s.Unreadable)
+	if s.NotFound > 0 {
+		fmt.Fprintf(c.stdout, "%s of the file belong to no picture: are the names those of the pictures, below the folder?\n", times(s.NotFound, "text", "texts"))
+	}
+}
+
+// tally lists counts, the highest first.
+func tally(counts map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		if d := counts[b] - counts[a]; d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", counts[name], name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// printable makes a name fit for a terminal.
+func printable(name string) string { return pipeline.ShownName(name) }
+
+// pictures shows how far a folder is: a bar on a terminal, a line every few seconds elsewhere.
+func (c *console) pictures(p pipeline.FolderProgress) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	if p.Stage != c.stage {
+		c.clear()
+		c.bar, c.stage, c.began, c.last = nil, p.Stage, now, now
+	}
+	if c.terminal == nil {
+		if now.Sub(c.last) >= plainEvery {
+			c.last = now
+			fmt.Fprintf(c.out, "rehydrate: %s: %d of %d pictures\n", p.Stage, p.Done, p.Total)
+		}
+		return
+	}
+	if c.bar == nil {
+		c.bar = progressbar.NewOptions(p.Total, progressbar.OptionSetWriter(c.terminal), progressbar.OptionSetDescription(p.Stage),
+			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true), progressbar.OptionShowIts(), progressbar.OptionSetItsString("pictures"),
+			progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	}
+	_ = c.bar.Set(p.Done)
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/pipeline"
+)
+
+func (c *command) diffCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff OLD NEW",
+		Short: "Say what differs between two datasets: rows, why, images, texts, labels",
+		Long: `Compare two datasets row by row: rows gained and lost, and why where the outcomes are
+known; images that are another (by sha256, with the distance of their perceptual
+hashes); texts, by the words that came and went; labels, by name; columns, label names
+and provenance. The last line is what the numbering of Croissant makes of it: a MAJOR
+step where rows went or changed, a MINOR one where rows or columns came.
+
+OLD and NEW are each a Parquet file, the folder of a dataset, a workspace or an
+outcomes.csv. A workspace has dataset and outcomes both. Rows are matched by id, and
+their order does not matter. Files may come from anybody: nothing in them is believed
+before it is checked.
+
+Reads only, asks nobody, shows no picture, and works while a run is going on. What was
+read from images is printed with -v or --json alone. The exit status is 0 whether or
+not there are differences; --json has "changed".` +
+			exitHelp(exitDone, exitFailed, exitUsage),
+		Example: "  rehydrate diff figsim-march/ figsim-rehydrated/\n" +
+			"  rehydrate diff old/data/train-00000-of-00001.parquet new/data/train-00000-of-00001.parquet -v\n" +
+			"  rehydrate diff march.csv figsim-rehydrated/outcomes.csv --json",
+		Args: exactArgs(2, "two datasets, OLD and NEW"),
+		RunE: c.diff,
+	}
+}
+
+func (c *command) diff(cmd *cobra.Command, args []string) (err error) {
+	var sides [2]*pipeline.DiffSide
+	for i, arg := range args {
+		if sides[i], err = pipeline.OpenDiffSide(cmd.Context(), arg); errors.Is(err, fs.ErrNotExist) {
+			return usageError("%w", err)
+		} else if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, sides[i].Close()) }()
+	}
+	if c.json {
+		return c.diffJSON(cmd, sides)
+	}
+	shown := 0
+	d, err := pipeline.CompareDatasets(cmd.Context(), sides[0], sides[1], func(change pipeline.Change) error {
+		if shown++; shown > fewChanges && !c.verbose {
+			return nil
+		}
+		return printChange(c.stdout, change, c.verbose)
+	})
+	if err != nil {
+		return err
+	}
+	if shown > fewChanges && !c.verbose {
+		fmt.Fprintf(c.stdout, "and %d more: -v lists them all, and the words\n", shown-fewChanges)
+	}
+	if shown > 0 {
+		fmt.Fprintln(c.stdout)
+	}
+	return printDiff(c.stdout, d)
+}
+
+// diffJSON prints one object, its changes as they come: there can be more of them than fit into memory. What
+// has been printed when a file turns out damaged is ended so that it can be read, with no summary.
+func (c *command) diffJSON(cmd *cobra.Command, sides [2]*pipeline.DiffSide) error {
+	before := "{\"changes\": [\n  "
+	d, err := pipeline.CompareDatasets(cmd.Context(), sides[0], sides[1], func(change pipeline.Change) error {
+		text, err := json.Marshal(change)
+		if err == nil {
+			_, err = fmt.Fprintf(c.stdout, "%s%s", before, text)
+		}
+		before = ",\n  "
+		return err
+	})
+	begun := before[0] == ','
+	switch {
+	case err != nil && begun:
+		fmt.Fprint(c.stdout, "],\n\"summary\": null}\n")
+		return err
+	case err != nil:
+		return err
+	case !begun:
+		fmt.Fprint(c.stdout, "{\"changes\": [")
+	}
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.stdout, "],\n\"summary\": %s}\n", text)
+	return err
+}
+
+// printChange prints one changed entry on a line, with words and labels if verbose.
+func printChange(out io.Writer, c pipeline.Change, verbose bool) error {
+	var parts []string
+	if c.Split != nil {
+		parts = append(parts, fmt.Sprintf("split %s -> %s", oneTerminalLine(c.Split[0]), oneTerminalLine(c.Split[1])))
+	}
+	if i := c.Image; i != nil {
+		text := "another image"
+		if i.Distance != nil {
+			text += fmt.Sprintf(", %d of 64 bits of its hash", *i.Distance)
+		}
+		parts = append(parts, text)
+	}
+	if w := c.Text; w != nil {
+		text := fmt.Sprintf("text +%d -%d words", len(w.Gained), len(w.Lost))
+		if verbose {
+			text = "text" + oneTerminalLine(signed(" +", w.Gained)+signed(" -", w.Lost))
+		}
+		parts = append(parts, text)
+	}
+	for _, category := range slices.Sorted(maps.Keys(c.Labels)) {
+		l := c.Labels[category]
+		parts = append(parts, fmt.Sprintf("%s %s -> %s", oneTerminalLine(category), labelList(l.Old), labelList(l.New)))
+	}
+	if c.Kind != "changed" && (c.Old != nil || c.New != nil) {
+		parts = append(parts, whyText(c.Old, c.New))
+	}
+	_, err := fmt.Fprintf(out, "%-7s  %s  %s\n", c.Kind, oneTerminalLine(c.ID), strings.Join(parts, "; "))
+	return err
+}
+
+func labelList(list []string) string {
+	if list == nil {
+		return "none given"
+	}
+	return "[" + oneTerminalLine(strings.Join(list, ", ")) + "]"
+}
+
+func whyText(was, is *pipeline.Conclusion) string {
+	side := func(c *pipeline.Conclusion) string {
+		if c == nil {
+			return "not known"
+		}
+		return withReason(string(c.Outcome), c.Reason)
+	}
+	return side(was) + " -> " + side(is)
+}
+
+// printDiff prints the summary.
+func printDiff(out io.Writer, d pipeline.Diff) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, s := range []struct {
+		name string
+		pipeline.SideCount
+	}{{"old", d.Old}, {"new", d.New}} {
+		text := times(s.Rows, "row", "rows")
+		if s.Entries > 0 {
+			text += fmt.Sprintf(" of %s", times(s.Entries, "entry", "entries"))
+		}
+		if s.Repeated+s.WithoutID > 0 {
+			text += fmt.Sprintf("; not compared: %d with the id of another, %d without one", s.Repeated, s.WithoutID)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.name, text, oneTerminalLine(s.Path))
+	}
+	for _, part := range []struct {
+		name string
+		n    int
+		why  []pipeline.WhyCount
+	}{{"gained", d.Gained, d.WhyGained}, {"lost", d.Lost, d.WhyLost}, {"image changed", d.Images, nil}, {"text changed", d.Texts, nil},
+		{"labels changed", d.Labels, nil}, {"split changed", d.Splits, nil}, {"other outcome", d.Outcomes, d.WhyElse}} {
+		fmt.Fprintf(w, "%s\t%d\t\n", part.name, part.n)
+		for _, why := range part.why {
+			if why.Old != nil || why.New != nil {
+				fmt.Fprintf(w, "\t%d\t%s\n", why.Count, whyText(why.Old, why.New))
+			}
+		}
+	}
+	for _, k := range append(slices.Clone(d.Schema), d.Provenance...) {
+		fmt.Fprintf(w, "%s\t%s\t-> %s\n", oneTerminalLine(k.Key), keyText(k.Old), keyText(k.New))
+	}
+	for _, n := range d.NotCompared {
+		fmt.Fprintf(w, "not compared\t%s\t\n", oneTerminalLine(n))
+	}
+	fmt.Fprintf(w, "version step\t%s\t\n", d.Step)
+	return w.Flush()
+}
+
+// keyText is a value of the footer, which may be long and comes from anybody.
+func keyText(s string) string {
+	if s == "" {
+		return "none"
+	}
+	const most = 70
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "..."
+	}
+	text := strconv.QuoteToGraphic(s)
+	return text[1 : len(text)-1]
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/workspace"
+)
+
+// exportFlags are the flags of export.
+type exportFlags struct {
+	runFlags
+	to, note, format    string
+	list                bool
+	returned, destroyed string
+}
+
+func (c *command) exportCommand() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export RELEASE --to PATH --note WHO",
+		Short: "Make a registered copy of the dataset, so that a purge finds it",
+		Long: `Copy the dataset into a new folder and note where it is and who has it. A purge takes rows that
+must go out of every registered copy that it can reach; one that it can't reach is an open
+obligation until --returned or --destroyed says what became of it.
+
+The formats are parquet (the dataset folder as it is), webdataset (tar shards) and folder (images
+beside a metadata.csv, as Hugging Face's ImageFolder reads them). The copy gets its name when it is
+whole. It never goes into the workspace or over files that are there.
+
+Refused when a row's post was last seen live longer ago than the policy's recheck_within (48 h at
+most), is gone or withheld, and without a valid grant where the release's policy wants one: run
+first. Asks nobody. Writes into PATH and the workspace. WHO is your own words (no secrets): they
+stay in the workspace's state.
+
+--list shows all copies, reads the workspace alone and needs no RELEASE; --returned and
+--destroyed need none either.` +
+			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected),
+		Example: "  rehydrate export figsim/ -w figsim-rehydrated --to /data/figsim-copy --note 'GPU cluster, project 7'\n" +
+			"  rehydrate export figsim/ -w figsim-rehydrated --to shards --note 'training' --format webdataset\n" +
+			"  rehydrate export --list -w figsim-rehydrated\n" +
+			"  rehydrate export --destroyed /data/figsim-copy --note 'A. Researcher' -w figsim-rehydrated",
+		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case f.list:
+				return c.listCopies(cmd.Context())
+			case f.returned != "":
+				return c.closeCopy(cmd.Context(), f.returned, "returned", f.note)
+			case f.destroyed != "":
+				return c.closeCopy(cmd.Context(), f.destroyed, "destroyed", f.note)
+			}
+			return c.export(cmd.Context(), args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.to, "to", "", "the `folder` to make, which must not hold anything yet")
+	flags.StringVar(&f.note, "note", "", "`who` has the copy, or who says what became of it")
+	flags.StringVar(&f.format, "format", "parquet", "the `format`: "+strings.Join(pipeline.ExportFormats(), ", "))
+	flags.BoolVar(&f.list, "list", false, "list the registered copies and what they owe; exit status 3 while one is open")
+	flags.StringVar(&f.returned, "returned", "", "note that the copy at `path` was given back and is no longer there")
+	flags.StringVar(&f.destroyed, "destroyed", "", "note that the copy at `path` was destroyed by whoever had it")
+	flags.StringVar(&f.grant, "grant", "", grantFlagHelp)
+	flags.StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
+	return cmd
+}
+
+// check holds flags and arguments against each other: one thing at a time.
+func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
+	asked := 0
+	for _, is := range []bool{f.to != "", f.list, f.returned != "", f.destroyed != ""} {
+		if is {
+			asked++
+		}
+	}
+	switch {
+	case asked != 1:
+		return usageError("%s takes one of --to PATH, --list, --returned PATH and --destroyed PATH", cmd.CommandPath())
+	case f.to != "" && len(args) != 1:
+		return usageError("%s --to takes one RELEASE: a release folder or an annotations file", cmd.CommandPath())
+	case f.to == "" && len(args) > 0:
+		return usageError("--list, --returned and --destroyed take no RELEASE")
+	case !slices.Contains(pipeline.ExportFormats(), f.format):
+		return usageError("--format takes %s, not %q", strings.Join(pipeline.ExportFormats(), ", "), f.format)
+	case f.list:
+		return nil
+	}
+	if err := pipeline.CheckNote(f.note); err != nil {
+		return usageError("--note: %w", err)
+	}
+	return nil
+}
+
+func (c *command) export(ctx context.Context, path string, f exportFlags) error {
+	f.workers = 1 // of OCR, which is not used
+	opened, err := openRelease(ctx, path)
+	if err != nil {
+		return err
+	}
+	pol, err := f.effectivePolicy(opened.Release)
+	if err != nil {
+		return err
+	}
+	if f.rehearsal, err = c.isRehearsal(ctx, opened); err != nil {
+		return err
+	}
+	grant, err := c.useGrant(ctx, opened.Release, pol, &f.runFlags)
+	if err != nil {
+		return err
+	}
+	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
+		if err := grant.remember(ctx, ws, c.now()); err != nil {
+			return err
+		}
+		report, err := pipeline.Export(ctx, pipeline.Config{Tombstones: opened.tombstones, Policy: pol, Workspace: ws, Now: c.now,
+			Access: grant.access(), Log: c.log, TestOnlyStep: c.testOnlyStep}, pipeline.ExportRequest{To: f.to, Note: f.note, Format: f.format})
+		var not *pipeline.NotExportable
+		switch {
+		case errors.As(err, &not):
+			return &problem{err: err, code: exitRetry, hint: "bring it up to date first: rehydrate run, then export again"}
+		case errors.Is(err, pipeline.ErrForeign):
+			return asUsage(err)
+		case err != nil:
+			return err
+		case c.json:
+			return c.printJSON(report)
+		}
+		fmt.Fprintf(c.stdout, "%s in %s as %s, registered for %s\n", times(report.Rows, "row", "rows"), report.Path, report.Format, oneTerminalLine(report.Note))
+		return nil
+	})
+}
+
+func (c *command) listCopies(ctx context.Context) error {
+	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	list, err := pipeline.ListCopies(ctx, ws)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.json:
+		err = c.printJSON(list)
+	case len(list) == 0:
+		fmt.Fprintln(c.stdout, "no copy is registered")
+	default:
+		printCopies(c.stdout, list)
+	}
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(r pipeline.CopyReport) bool { return r.State == pipeline.CopyOpen }) {
+		return exitCode(exitRetry)
+	}
+	return nil
+}
+
+func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
+	if err := c.mustExist(ctx); err != nil {
+		return err
+	}
+	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
+		err := pipeline.CloseCopy(ctx, ws, path, how, note, c.now())
+		switch {
+		case errors.Is(err, pipeline.ErrNoCopy):
+			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows those that are"}
+		case errors.Is(err, pipeline.ErrCopyThere):
+			return &problem{err: err, code: exitUsage, hint: "rehydrate purge takes the rows out of it; or delete it first"}
+		case err != nil:
+			return err
+		}
+		fmt.Fprintf(c.stdout, "noted: %s was %s\n", oneTerminalLine(path), how)
+		return nil
+	})
+}
+
+// mustExist fails where there is no workspace: a command that only changes one must not make it.
+func (c *command) mustExist(ctx context.Context) error {
+	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+	if errors.Is(err, workspace.ErrOldLayout) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return ws.Close()
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/labels"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/workspace"
+)
+
+func (c *command) labelsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "labels",
+		Short: "Count, split, compare and score labels, as a dataset's paper does",
+		Long: `What a dataset's paper prints of its labels: their counts and how they go together
+(stats), a stratified split (split), the agreement of annotators (agreement) and the
+scores of predictions (score). All of it asks nobody and shows no post.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("labels has the commands stats, split, agreement and score, not %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand())
+	return cmd
+}
+
+const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"
+
+// withNames opens releases and tables; in Parquet, numbers that stand for labels are read as them.
+var withNames = manifest.Options{OpenParquet: dataset.OpenLabelled}
+
+// A labelSource is where labels come from.
+type labelSource struct {
+	schema  manifest.Schema
+	entries iter.Seq2[manifest.Entry, error]
+	close   func() error
+}
+
+// openLabels opens a release, a dataset or a workspace. What is wrong with it is an error of
+// usage.
+func (c *command) openLabels(ctx context.Context, path, release string) (labelSource, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return labelSource{}, asUsage(err)
+	}
+	if !info.IsDir() {
+		if release == "" && !shardName.MatchString(filepath.Base(path)) {
+			return fromRelease(ctx, path)
+		}
+		return c.fromFiles(ctx, release, []string{path})
+	}
+	if _, err := os.Stat(filepath.Join(path, manifest.SettingsName)); err == nil {
+		return fromRelease(ctx, path)
+	}
+	shards, err := shardsOf(path)
+	if err != nil {
+		return labelSource{}, asUsage(err)
+	}
+	if len(shards) > 0 {
+		return c.fromFiles(ctx, release, shards)
+	}
+	ws, err := workspace.Open(ctx, path, workspace.Options{ReadOnly: true})
+	if errors.Is(err, workspace.ErrNoWorkspace) {
+		return labelSource{}, usageError("%s is no release (it has no %s), no dataset (no data/*.parquet) and no workspace", path, manifest.SettingsName)
+	}
+	if err != nil {
+		return labelSource{}, err
+	}
+	return fromWorkspace(ctx, ws)
+}
+
+// shardsOf lists the Parquet files of a dataset folder in the order of their names; none where the
+// folder is no dataset.
+func shardsOf(dir string) ([]string, error) {
+	files, err := os.ReadDir(filepath.Join(dir, "data"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var shards []string
+	for _, f := range files {
+		if shardName.MatchString(f.Name()) {
+			shards = append(shards, filepath.Join(dir, "data", f.Name()))
+		}
+	}
+	return shards, err
+}
+
+func fromRelease(ctx context.Context, path string) (labelSource, error) {
+	r, err := openChecked(ctx, func() (*manifest.Release, error) { return manifest.Open(path, withNames) })
+	if err != nil {
+		return labelSource{}, err
+	}
+	return labelSource{r.Schema, r.Entries(ctx), func() error { return nil }}, nil
+}
+
+// openChecked opens a file of labels and reads it once, so that every problem in it is told at
+// once.
+func openChecked(ctx context.Context, open func() (*manifest.Release, error)) (*manifest.Release, error) {
+	r, err := open()
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	if _, err := r.Check(ctx); err != nil {
+		return nil, asUsage(err)
+	}
+	return r, nil
+}
+
+// likeRelease gives the release by whose labels and columns other files are read.
+func likeRelease(ctx context.Context, path string) (*manifest.Release, error) {
+	if path == "" {
+		return manifest.BuiltIn(), nil
+	}
+	return openChecked(ctx, func() (*manifest.Release, error) { return manifest.Open(path, withNames) })
+}
+
+// shardName is the name of a dataset's Parquet file; it holds the split.
+var shardName = regexp.MustCompile(`^([A-Za-z0-9_]+)-\d{5}-of-\d{5}\.parquet$`)
+
+// fromFiles reads the Parquet files of a dataset as one. All must have the same categories.
+func (c *command) fromFiles(ctx context.Context, release string, files []string) (labelSource, error) {
+	like, err := likeRelease(ctx, release)
+	if err != nil {
+		return labelSource{}, err
+	}
+	var tables []*manifest.Release
+	var splits []string
+	for _, file := range files {
+		table, err := openChecked(ctx, func() (*manifest.Release, error) { return manifest.OpenTable(file, like, withNames) })
+		if err != nil {
+			if release == "" {
+				err = fmt.Errorf("%w\nThe file was read with FigSIM's labels; another dataset's need --release RELEASE", err)
+			}
+			return labelSource{}, asUsage(err)
+		}
+		split := manifest.DefaultSplit
+		if m := shardName.FindStringSubmatch(filepath.Base(file)); m != nil {
+			split = m[1]
+		}
+		tables, splits = append(tables, table), append(splits, split)
+		if !slices.EqualFunc(table.Schema.Categories, tables[0].Schema.Categories, func(a, b manifest.Category) bool { return a.Name == b.Name }) {
+			return labelSource{}, usageError("%s has other categories than %s", file, files[0])
+		}
+	}
+	entries := func(yield func(manifest.Entry, error) bool) {
+		for i, table := range tables {
+			for e, err := range table.Entries(ctx) {
+				e.Split = splits[i]
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+	return labelSource{tables[0].Schema, entries, func() error { return nil }}, nil
+}
+
+// fromWorkspace gives the entries that are kept.
+func fromWorkspace(ctx context.Context, ws *workspace.Workspace) (labelSource, error) {
+	binding, bound, err := ws.Binding(ctx)
+	if err == nil && !bound {
+		err = workspace.ErrNoWorkspace
+	}
+	if err != nil {
+		return labelSource{}, errors.Join(err, ws.Close())
+	}
+	entries := func(yield func(manifest.Entry, error) bool) {
+		for r, err := range ws.Records(ctx, workspace.Select{}) {
+			if err == nil && (r.Result == nil || r.Result.Outcome != manifest.Kept) {
+				continue
+			}
+			if !yield(r.Entry, err) || err != nil {
+				return
+			}
+		}
+	}
+	return labelSource{binding.Schema, entries, ws.Close}, nil
+}
+
+// readTable reads the labels of an annotator's or a model's file, under the schema of like.
+func readTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
+	table, err := openChecked(ctx, func() (*manifest.Release, error) { return manifest.OpenTable(file, like, withNames) })
+	if err != nil {
+		return nil, err
+	}
+	place := make([]int, len(table.Schema.Categories)) // of each of the file's categories in the schema
+	for i, category := range table.Schema.Categories {
+		place[i] = slices.IndexFunc(like.Schema.Categories, func(c manifest.Category) bool { return c.Name == category.Name })
+	}
+	out := make(map[manifest.Key][][]int)
+	for e, err := range table.Entries(ctx) {
+		if err != nil {
+			return nil, asUsage(err)
+		}
+		all := make([][]int, len(like.Schema.Categories))
+		for i, given := range e.Labels {
+			all[place[i]] = given
+		}
+		out[e.Key] = all
+	}
+	return out, nil
+}
+
+// refuseOver refuses to write a file that is there, unless force says so.
+func refuseOver(path string, force bool) error {
+	if _, err := os.Lstat(path); err == nil && !force {
+		return usageError("%s exists: name another file, or write over it with --force", path)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return asUsage(err)
+	}
+	return nil
+}
+
+// decimal prints a number with so many digits, and a nil one as a dash.
+func decimal(v *float64, digits int) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'f', digits, 64)
+}
+
+// categoryOf finds the category that has a label of that code.
+func categoryOf(schema manifest.Schema, code string) (string, error) {
+	found := ""
+	for _, c := range schema.Categories {
+		for _, l := range c.Labels {
+			if l.Code == code && found != "" {
+				return "", usageError("code %q stands for labels of both %s and %s", code, found, c.Name)
+			}
+			if l.Code == code {
+				found = c.Name
+			}
+		}
+	}
+	if found == "" {
+		var codes []string
+		for _, c := range schema.Categories {
+			for _, l := range c.Labels {
+				codes = append(codes, l.Code)
+			}
+		}
+		err := usageError("no category has a label with the code %q", code)
+		if near := manifest.Nearest(code, codes); near != "" {
+			err = &problem{err: err, code: exitUsage, hint: "did you mean " + near + "?"}
+		}
+		return "", err
+	}
+	return found, nil
+}
+
+// statsOf counts a release, dataset or workspace.
+func (c *command) statsOf(ctx context.Context, path, release string) (stats labels.Stats, schema manifest.Schema, err error) {
+	source, err := c.openLabels(ctx, path, release)
+	if err != nil {
+		return labels.Stats{}, manifest.Schema{}, err
+	}
+	defer func() { err = errors.Join(err, source.close()) }()
+	stats, err = labels.Count(source.schema, source.entries)
+	return stats, source.schema, err
+}

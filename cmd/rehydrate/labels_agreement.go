@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/labels"
+	"rehydrate/manifest"
+)
+
+func (c *command) labelsAgreementCommand() *cobra.Command {
+	var release string
+	cmd := &cobra.Command{
+		Use:   "agreement FILE...",
+		Short: "Tell how far annotators agree: Cohen's kappa, observed agreement, Jaccard similarity",
+		Long: `Compare annotators (FigSIM, Tables 1, 5, 6 and 7): Cohen's kappa and observed agreement of
+each category that takes one label; of a multi-label one kappa for each label but None,
+their mean, and the Jaccard similarity of the label sets. Only entries that both
+annotated are compared. Over more than two annotators each number is the mean over
+their pairs.
+
+FILE is one table for each annotator (CSV, TSV, JSONL, Parquet, with the columns of the
+release or those of a bare annotations file, matched by id), or a single Argilla export
+(JSON, or JSONL with responses). Annotators are called A, B, C in the order in which they
+come; the ids of users are never printed. Asks nobody, writes nothing.` +
+			exitHelp(exitDone, exitFailed, exitUsage),
+		Example: "  rehydrate labels agreement first.csv second.csv --release figsim/\n  rehydrate labels agreement argilla.json --json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError("rehydrate labels agreement takes a FILE for each annotator, or one Argilla export")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.labelsAgreement(cmd.Context(), args, release)
+		},
+	}
+	cmd.Flags().StringVar(&release, "release", "", labelReleaseHelp)
+	return cmd
+}
+
+// agreementReport is what `labels agreement --json` prints.
+type agreementReport struct {
+	labels.Agreement
+	// Of an Argilla export only.
+	Records *int     `json:"records,omitempty"`
+	LeftOut int      `json:"left_out,omitempty"` // answers that are drafts or were discarded
+	Ignored []string `json:"ignored,omitempty"`  // questions that are no category
+}
+
+func (c *command) labelsAgreement(ctx context.Context, files []string, release string) error {
+	like, err := likeRelease(ctx, release)
+	if err != nil {
+		return err
+	}
+	var report agreementReport
+	var annotators []labels.Annotator
+	switch len(files) {
+	case 1:
+		export, err := readExport(files[0], like)
+		if err != nil {
+			return err
+		}
+		annotators = export.Annotators
+		report.Records, report.LeftOut, report.Ignored = &export.Records, export.LeftOut, export.Ignored
+	default:
+		for _, file := range files {
+			all, err := readTable(ctx, file, like)
+			if err != nil {
+				return err
+			}
+			annotators = append(annotators, labels.Annotator{Labels: all})
+		}
+	}
+	if report.Agreement, err = labels.Agree(like.Schema, annotators); err != nil {
+		return asUsage(err)
+	}
+	if c.json {
+		return c.printJSON(report)
+	}
+	return c.printAgreement(report)
+}
+
+func readExport(file string, like *manifest.Release) (labels.Export, error) {
+	switch ext := strings.ToLower(filepath.Ext(file)); ext {
+	case ".json", ".jsonl", ".ndjson":
+	default:
+		return labels.Export{}, usageError("%s alone is no Argilla export (.json, .jsonl): name a table for each annotator", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return labels.Export{}, asUsage(err)
+	}
+	defer f.Close()
+	export, err := labels.ReadArgilla(f, file, like)
+	if err != nil {
+		return labels.Export{}, asUsage(err)
+	}
+	return export, nil
+}
+
+func (c *command) printAgreement(r agreementReport) error {
+	for _, p := range r.Pairs {
+		fmt.Fprintf(c.stdout, "%s and %s both annotated %s", p.A, p.B, times(p.Both, "entry", "entries"))
+		if p.OnlyA+p.OnlyB > 0 {
+			fmt.Fprintf(c.stdout, "; %d only %s, %d only %s, which are left out", p.OnlyA, p.A, p.OnlyB, p.B)
+		}
+		fmt.Fprintln(c.stdout)
+	}
+	if len(r.Pairs) > 1 {
+		fmt.Fprintf(c.stdout, "%d annotators: each number is the mean over the %d pairs\n", len(r.Annotators), len(r.Pairs))
+	}
+	if r.LeftOut > 0 {
+		fmt.Fprintf(c.stdout, "%s left out: drafts or discarded\n", times(r.LeftOut, "answer", "answers"))
+	}
+	for _, question := range r.Ignored {
+		fmt.Fprintf(c.stdout, "question %s is no category and was left out\n", strconv.QuoteToGraphic(question))
+	}
+	fmt.Fprintln(c.stdout)
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "category\tentries\tkappa\tstrength\tobserved\tJaccard")
+	var without []string
+	for _, ca := range r.Categories {
+		if ca.Entries == 0 {
+			without = append(without, ca.Name)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", ca.Name, ca.Entries, describeKappa(ca.Kappa), decimal(ca.Observed, 2), decimal(ca.Jaccard, 2))
+		for _, l := range ca.Labels {
+			fmt.Fprintf(w, "  %s %s\t\t%s\t\t\n", oneTerminalLine(l.Code), oneTerminalLine(l.Name), describeKappa(l.Kappa))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, ca := range r.Categories {
+		if ca.Unanswered > 0 && ca.Entries > 0 {
+			fmt.Fprintf(c.stdout, "%s: %s of both without an answer of one\n", ca.Name, times(ca.Unanswered, "entry", "entries"))
+		}
+	}
+	if len(without) > 0 {
+		fmt.Fprintf(c.stdout, "not compared, for no entry has an answer of both: %s\n", strings.Join(without, ", "))
+	}
+	return nil
+}
+
+// describeKappa gives the cells kappa and strength.
+func describeKappa(k labels.Kappa) string {
+	if k.Value == nil {
+		return "undefined\t" + k.Undefined
+	}
+	return decimal(k.Value, 2) + "\t" + k.Strength
+}

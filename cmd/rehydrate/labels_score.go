@@ -1,0 +1,302 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/labels"
+	"rehydrate/manifest"
+)
+
+// scoreFlags are the flags of `labels score`.
+type scoreFlags struct {
+	gold, split, by        string
+	tasks, merge, leaveOut []string
+	merged, left, byGiven  bool // whether the flags were given
+}
+
+func (c *command) labelsScoreCommand() *cobra.Command {
+	var f scoreFlags
+	cmd := &cobra.Command{
+		Use:   "score PREDICTIONS... --gold RELEASE",
+		Short: "Score predictions: macro and weighted F1, and where they are too high or too low",
+		Long: `Score predictions against a release's labels (FigSIM, Tables 3, 4 and 12 and Figure 4):
+macro and weighted F1 of each task, F1 of each label, and of an ordinal category how
+many predictions are above or below the true label, by true label and by the labels of
+another category. Over several files of predictions (runs), the mean and the sample
+standard deviation.
+
+PREDICTIONS is CSV, TSV, JSONL or Parquet with an id column and one column for each
+category that was predicted, written as a release's. Under FigSIM's schema the tasks are
+the paper's: figurative, severity with SS4+SS5 as one class, related_content without SR5;
+None of a multi-label category is no class but the absence of all. Another schema has a
+task for each category. --task, --merge and --leave-out say otherwise.
+
+An entry that a file lacks, or gives no answer for, is not scored but counted; ids that
+the release does not have are told. Asks nobody, writes nothing.` +
+			exitHelp(exitDone, exitFailed, exitUsage),
+		Example: "  rehydrate labels score run1.csv run2.csv run3.csv --gold figsim/\n" +
+			"  rehydrate labels score run1.jsonl --gold annotations.csv --split validation --json\n" +
+			"  rehydrate labels score run1.csv --gold figsim/ --merge \"\" --leave-out \"\"",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError("rehydrate labels score takes one or more files of PREDICTIONS")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.merged, f.left, f.byGiven = cmd.Flags().Changed("merge"), cmd.Flags().Changed("leave-out"), cmd.Flags().Changed("by")
+			return c.labelsScore(cmd.Context(), args, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.gold, "gold", "", "the `release` with the true labels")
+	flags.StringVar(&f.split, "split", "", "the `split` that is scored, or all (default: test where there is one, else all)")
+	flags.StringArrayVar(&f.tasks, "task", nil, "score this `category` (repeatable; default: the schema's tasks)")
+	flags.StringArrayVar(&f.merge, "merge", nil, "score these `codes` as one class, such as SS4+SS5 (repeatable; \"\" for none; default for FigSIM: SS4+SS5)")
+	flags.StringArrayVar(&f.leaveOut, "leave-out", nil, "do not score this `code` (repeatable; \"\" for none; default for FigSIM: SR5)")
+	flags.StringVar(&f.by, "by", "", "tell errors of ordinal tasks by the labels of this `category` too (default for FigSIM: figurative)")
+	return cmd
+}
+
+// resolve gives the tasks that the flags and the schema ask for.
+func (f scoreFlags) resolve(schema manifest.Schema) ([]labels.Task, error) {
+	tasks := schema.Tasks()
+	if len(f.tasks) > 0 {
+		known := tasks
+		tasks = nil
+		for _, name := range f.tasks {
+			i := slices.IndexFunc(known, func(t manifest.Task) bool { return t.Category == name })
+			if i < 0 {
+				known, i = append(known, manifest.Task{Category: name}), len(known)
+			}
+			tasks = append(tasks, known[i])
+		}
+	}
+	for i := range tasks {
+		if f.merged {
+			tasks[i].Merge = nil
+		}
+		if f.left {
+			tasks[i].LeaveOut = nil
+		}
+		if f.byGiven {
+			tasks[i].By = f.by
+		}
+	}
+	if f.by != "" && !slices.ContainsFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == f.by }) {
+		return nil, usageError("--by: there is no category %q", f.by)
+	}
+	add := func(flag, codes string, to func(*manifest.Task, []string)) error {
+		if codes == "" {
+			return nil
+		}
+		parts := strings.Split(codes, "+")
+		category, err := categoryOf(schema, parts[0])
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(tasks, func(t manifest.Task) bool { return t.Category == category })
+		if i < 0 {
+			return usageError("%s %s: category %s is not scored; add it with --task %s", flag, codes, category, category)
+		}
+		to(&tasks[i], parts)
+		return nil
+	}
+	for _, codes := range f.merge {
+		if err := add("--merge", codes, func(t *manifest.Task, parts []string) { t.Merge = append(t.Merge, parts) }); err != nil {
+			return nil, err
+		}
+	}
+	for _, codes := range f.leaveOut {
+		if err := add("--leave-out", codes, func(t *manifest.Task, parts []string) { t.LeaveOut = append(t.LeaveOut, parts...) }); err != nil {
+			return nil, err
+		}
+	}
+	var out []labels.Task
+	for _, t := range tasks {
+		task, err := labels.NewTask(schema, t)
+		if err != nil {
+			return nil, usageError("%w", err)
+		}
+		out = append(out, task)
+	}
+	return out, nil
+}
+
+// goldEntries reads the entries that are scored, and the ids of the others.
+func (f scoreFlags) goldEntries(ctx context.Context, r *manifest.Release) (gold []manifest.Entry, others map[manifest.Key]bool, split string, err error) {
+	var all []manifest.Entry
+	var splits []string
+	for e, err := range r.Entries(ctx) {
+		if err != nil {
+			return nil, nil, "", asUsage(err)
+		}
+		all = append(all, e)
+		if !slices.Contains(splits, e.Split) {
+			splits = append(splits, e.Split)
+		}
+	}
+	split = f.split
+	if split == "" {
+		split = "all"
+		if slices.Contains(splits, "test") {
+			split = "test"
+		}
+	}
+	if split != "all" && !slices.Contains(splits, split) {
+		return nil, nil, "", usageError("--split: the release has no split %q; it has %s", split, strings.Join(splits, ", "))
+	}
+	others = make(map[manifest.Key]bool)
+	for _, e := range all {
+		if split == "all" || e.Split == split {
+			gold = append(gold, e)
+		} else {
+			others[e.Key] = true
+		}
+	}
+	return gold, others, split, nil
+}
+
+// scoreReport is what `labels score --json` prints.
+type scoreReport struct {
+	Split string `json:"split"`
+	labels.Scores
+}
+
+func (c *command) labelsScore(ctx context.Context, files []string, f scoreFlags) error {
+	if f.gold == "" {
+		return usageError("score needs the true labels: --gold RELEASE")
+	}
+	gold, err := likeRelease(ctx, f.gold)
+	if err != nil {
+		return err
+	}
+	tasks, err := f.resolve(gold.Schema)
+	if err != nil {
+		return err
+	}
+	entries, others, split, err := f.goldEntries(ctx, gold)
+	if err != nil {
+		return err
+	}
+	var predictions []labels.Predictions
+	for _, file := range files {
+		all, err := readTable(ctx, file, gold)
+		if err != nil {
+			return err
+		}
+		predictions = append(predictions, labels.Predictions{File: file, Labels: all})
+	}
+	scores, err := labels.Score(gold.Schema, tasks, entries, others, predictions)
+	if err != nil {
+		return asUsage(err)
+	}
+	if c.json {
+		return c.printJSON(scoreReport{split, scores})
+	}
+	fmt.Fprintf(c.stdout, "%s of split %s\n", times(scores.Entries, "entry", "entries"), split)
+	return printScores(c.stdout, scores)
+}
+
+// printScores prints percent, as the paper does.
+func printScores(out io.Writer, s labels.Scores) error {
+	for _, f := range s.Files {
+		printMatch(out, f)
+	}
+	for _, t := range s.Tasks {
+		fmt.Fprintf(out, "\n%s: macro F1 %s, weighted F1 %s (%s, %s scored)\n", t.Category, percent(t.MacroF1), percent(t.WeightedF1),
+			times(len(t.Files), "file", "files"), countsOf(t.Scored))
+		if slices.Max(t.NoAnswer) > 0 {
+			fmt.Fprintf(out, "  no answer, not scored: %s\n", countsOf(t.NoAnswer))
+		}
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "  label\t\ttrue\tF1\tover\tunder")
+		for _, l := range t.Labels {
+			fmt.Fprintf(w, "  %s\t%s\t%d\t%s\t%.4g\t%.4g\n", oneTerminalLine(l.Code), oneTerminalLine(l.Name), l.Support, percent(l.F1), l.Over.Mean, l.Under.Mean)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		if t.Bias != nil {
+			if err := printBias(out, *t.Bias); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func printMatch(out io.Writer, f labels.FileScore) {
+	fmt.Fprintf(out, "%s: %s scored", f.File, times(f.Predicted, "entry", "entries"))
+	for _, more := range []struct {
+		n    int
+		what string
+		ids  []string
+	}{{f.Missing, "missing and not scored", f.MissingOf}, {f.Elsewhere, "of other splits", nil}, {f.Unknown, "unknown to the release", f.UnknownOf}} {
+		if more.n == 0 {
+			continue
+		}
+		fmt.Fprintf(out, "; %d %s", more.n, more.what)
+		if len(more.ids) > 0 {
+			fmt.Fprintf(out, " (%s", strings.Join(more.ids, ", "))
+			if len(more.ids) < more.n {
+				fmt.Fprint(out, ", ...")
+			}
+			fmt.Fprint(out, ")")
+		}
+	}
+	fmt.Fprintln(out)
+}
+
+func percent(s labels.Spread) string {
+	if s.SD == nil {
+		return fmt.Sprintf("%.2f", 100*s.Mean)
+	}
+	return fmt.Sprintf("%.2f ± %.2f", 100*s.Mean, 100**s.SD)
+}
+
+// countsOf prints the numbers of the files, once where they are equal.
+func countsOf(numbers []int) string {
+	if slices.Min(numbers) == slices.Max(numbers) {
+		return fmt.Sprint(numbers[0])
+	}
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
+}
+
+func printBias(out io.Writer, b labels.Bias) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "  predicted too high or too low on the scale, summed over the files:")
+	fmt.Fprintln(w, "  true label\t\tover\tunder\tcorrect")
+	for _, r := range b.ByTrue {
+		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\n", oneTerminalLine(r.Code), oneTerminalLine(r.Name), r.Over, r.Under, r.Correct)
+	}
+	if err := w.Flush(); err != nil || len(b.ByLabel) == 0 {
+		return err
+	}
+	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  by label\t\t\tunder\twrong\tunder of wrong\tall\tunder of all")
+	for _, l := range b.ByLabel {
+		for _, row := range []struct {
+			what string
+			labels.BiasRow
+		}{{"absent", l.Absent}, {"present", l.Present}} {
+			all := row.Wrong() + row.Correct
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%s\t%d\t%s\n", oneTerminalLine(l.Code), oneTerminalLine(l.Name), row.what, row.Under, row.Wrong(), rate(row.Under, row.Wrong()), all, rate(row.Under, all))
+		}
+	}
+	return w.Flush()
+}
+
+func rate(n, of int) string {
+	if of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", float64(n)/float64(of))
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/labels"
+	"rehydrate/manifest"
+)
+
+// splitFlags are the flags of `labels split`.
+type splitFlags struct {
+	ratios, names, out string
+	seed               uint64
+	force              bool
+}
+
+func (c *command) labelsSplitCommand() *cobra.Command {
+	var f splitFlags
+	cmd := &cobra.Command{
+		Use:   "split RELEASE",
+		Short: "Part a release into splits that share out every label alike",
+		Long: `Part the posts of a release into splits so that each label of every category at once is
+shared out by the ratios, by iterative stratification (Sechidis, Tsoumakas and Vlahavas
+2011) and then swaps of posts as long as they bring labels closer to their exact shares.
+The images of one post stay in one split. One seed gives one split, on any machine.
+
+Prints how far each label is from its exact share, in entries, beside the release's own
+split. Asks nobody; writes only the file named by --out: a CSV with the columns id,split.` +
+			exitHelp(exitDone, exitFailed, exitUsage, exitInterrupted),
+		Example: "  rehydrate labels split figsim/ --ratios 60:20:20 --seed 1\n" +
+			"  rehydrate labels split annotations.csv --ratios 80:20 --names train,test --out split.csv",
+		Args: exactArgs(1, "one RELEASE: a release folder or an annotations file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.labelsSplit(cmd.Context(), args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.ratios, "ratios", "60:20:20", "the `ratios` of the splits")
+	flags.StringVar(&f.names, "names", "", "the `names` of the splits, parted by commas (default: train,validation,test, or train,test for two)")
+	flags.Uint64Var(&f.seed, "seed", 1, "the `number` that ties are broken by")
+	flags.StringVar(&f.out, "out", "", "write id,split to this CSV `file`")
+	flags.BoolVar(&f.force, "force", false, "write over the file of --out")
+	return cmd
+}
+
+// shares reads --ratios and --names.
+func (f splitFlags) shares() ([]labels.Share, error) {
+	parts := strings.Split(f.ratios, ":")
+	names := strings.Split(f.names, ",")
+	switch {
+	case f.names != "":
+	case len(parts) == 2:
+		names = []string{"train", "test"}
+	case len(parts) == 3:
+		names = []string{"train", "validation", "test"}
+	default:
+		return nil, usageError("--ratios %s has %d parts: name the splits with --names", f.ratios, len(parts))
+	}
+	if len(names) != len(parts) || len(parts) < 2 || len(parts) > 64 {
+		return nil, usageError("--ratios has %d parts and --names %d: give 2 to 64 of both", len(parts), len(names))
+	}
+	var shares []labels.Share
+	for i, part := range parts {
+		ratio, err := strconv.ParseFloat(part, 64)
+		if err != nil || !(ratio > 0) || ratio > 1e9 {
+			return nil, usageError("--ratios takes positive numbers such as 60:20:20, not %q", part)
+		}
+		if !isSplitName(names[i]) {
+			return nil, usageError("--names: %q cannot name a split: it has letters, digits and _, at most 32", names[i])
+		}
+		if slices.ContainsFunc(shares, func(s labels.Share) bool { return strings.EqualFold(s.Name, names[i]) }) {
+			return nil, usageError("--names: %q stands twice", names[i])
+		}
+		shares = append(shares, labels.Share{Name: names[i], Ratio: ratio})
+	}
+	return shares, nil
+}
+
+func isSplitName(s string) bool {
+	return s != "" && len(s) <= 32 && strings.IndexFunc(s, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_'
+	}) < 0
+}
+
+// splitReport is what `labels split --json` prints.
+type splitReport struct {
+	Seed  uint64            `json:"seed"`
+	Split labels.Deviation  `json:"split"`
+	Own   *labels.Deviation `json:"own"` // of the release's own split; null when it has other splits
+	Out   string            `json:"out,omitempty"`
+}
+
+func (c *command) labelsSplit(ctx context.Context, path string, f splitFlags) error {
+	shares, err := f.shares()
+	if err != nil {
+		return err
+	}
+	if f.out != "" {
+		if err := refuseOver(f.out, f.force); err != nil {
+			return err
+		}
+	}
+	source, err := fromRelease(ctx, path)
+	if err != nil {
+		return err
+	}
+	var entries []manifest.Entry
+	for e, err := range source.entries {
+		if err != nil {
+			return asUsage(err)
+		}
+		entries = append(entries, e)
+	}
+	a, err := labels.Split(ctx, source.schema, entries, shares, f.seed)
+	if err != nil {
+		return err
+	}
+	report, err := measure(source.schema, entries, shares, a)
+	if err != nil {
+		return err
+	}
+	report.Seed, report.Out = f.seed, f.out
+	if f.out != "" {
+		if err := replaceFile(f.out, func(w io.Writer) error { return writeSplit(w, a) }); err != nil {
+			return fmt.Errorf("write the split: %w", err)
+		}
+	}
+	if c.json {
+		return c.printJSON(report)
+	}
+	return c.printSplit(report)
+}
+
+func measure(schema manifest.Schema, entries []manifest.Entry, shares []labels.Share, a labels.Assignment) (splitReport, error) {
+	split := make(map[manifest.PostID]string, len(a.Posts))
+	for i, id := range a.Posts {
+		split[id] = a.Splits[i]
+	}
+	count := func(ours bool) (labels.Stats, error) {
+		return labels.Count(schema, func(yield func(manifest.Entry, error) bool) {
+			for _, e := range entries {
+				if ours {
+					e.Split = split[e.ID]
+				}
+				if !yield(e, nil) {
+					return
+				}
+			}
+		})
+	}
+	var report splitReport
+	stats, err := count(true)
+	if err != nil {
+		return report, err
+	}
+	if report.Split, err = stats.Deviate(shares); err != nil {
+		return report, err
+	}
+	if stats, err = count(false); err != nil {
+		return report, err
+	}
+	if own, err := stats.Deviate(shares); err == nil { // it has all the splits that are to be made
+		report.Own = &own
+	}
+	return report, nil
+}
+
+// writeSplit writes one record a post. Ids and names of splits hold letters, digits and _ alone,
+// so no cell can be a formula.
+func writeSplit(out io.Writer, a labels.Assignment) error {
+	w := csv.NewWriter(out)
+	if err := w.Write([]string{"id", "split"}); err != nil {
+		return err
+	}
+	for i, id := range a.Posts {
+		if err := w.Write([]string{string(id), a.Splits[i]}); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+func (c *command) printSplit(r splitReport) error {
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "entries off the exact share\tall")
+	for _, s := range r.Split.Splits {
+		fmt.Fprintf(w, "\t%s", s.Name)
+	}
+	if r.Own != nil {
+		for _, s := range r.Own.Splits {
+			fmt.Fprintf(w, "\town %s", s.Name)
+		}
+	}
+	fmt.Fprintln(w, "\t")
+	for i, l := range r.Split.Labels {
+		fmt.Fprintf(w, "%s %s\t%d", l.Category, oneTerminalLine(l.Code), l.Count)
+		for _, off := range l.Off {
+			fmt.Fprintf(w, "\t%+.1f", off)
+		}
+		if r.Own != nil {
+			for _, off := range r.Own.Labels[i].Off {
+				fmt.Fprintf(w, "\t%+.1f", off)
+			}
+		}
+		fmt.Fprintln(w, "\t")
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.stdout)
+	printDeviation(c.stdout, fmt.Sprintf("this split (seed %d)", r.Seed), r.Split)
+	if r.Own != nil {
+		printDeviation(c.stdout, "the release's own", *r.Own)
+	} else {
+		fmt.Fprintln(c.stdout, "the release's own: it has no splits of these names")
+	}
+	if r.Out != "" {
+		fmt.Fprintf(c.stdout, "wrote %s\n", r.Out)
+	}
+	return nil
+}
+
+func printDeviation(out io.Writer, what string, d labels.Deviation) {
+	var sizes []string
+	for _, s := range d.Splits {
+		sizes = append(sizes, fmt.Sprintf("%s %d", s.Name, s.Entries))
+	}
+	fmt.Fprintf(out, "%s: %s; worst %.1f entries (%s in %s), worst %.1f %% of a share (%s in %s), mean %.2f entries\n", what, strings.Join(sizes, ", "),
+		math.Abs(d.Worst.Off), oneTerminalLine(d.Worst.Code), d.Worst.Split,
+		100*math.Abs(d.WorstShare.Off), oneTerminalLine(d.WorstShare.Code), d.WorstShare.Split, d.Mean)
+}

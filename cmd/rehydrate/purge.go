@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/workspace"
+)
+
+// purgeFlags are the flags of purge; those it shares with run mean the same.
+type purgeFlags struct {
+	runFlags
+	offline    bool
+	dryRun     bool
+	ids        []string
+	reason     string
+	tombstones []string
+}
+
+func (c *command) purgeCommand() *cobra.Command {
+	var f purgeFlags
+	cmd := &cobra.Command{
+		Use:   "purge RELEASE",
+		Short: "Remove what must go, everywhere the workspace has it",
+		Long: `Ask Reddit about every post, and remove those that are gone wherever the workspace has them:
+image, text, hashes, earlier readings, the report, and their rows in the dataset and in every
+registered copy (rehydrate export) that can be reached. Files are written anew without the rows, read
+back, and put in the place of the old ones. A copy that can't be reached is an open obligation,
+and the exit status 3 until it is settled: see rehydrate export --list.
+
+When the kept one of a group of near-duplicates goes, the next live member takes its place, if the
+release's policy and grant allow an export now. No other row comes into the dataset. More posts
+newly gone than the policy lets go at once are withheld, as in run, until --confirm-removals.
+
+With --offline nobody is asked: what the workspace and the release's tombstones say decides. --id
+purges a post because somebody asked for it, and gives it a tombstone. --dry-run says what would go
+by what is known now, asks nobody and changes nothing.
+
+Needs no grant, no Tesseract and, with --offline, no credentials. Contacts www.reddit.com and
+oauth.reddit.com, no image host. Killed anywhere, the same command completes it.` +
+			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected, exitInterrupted),
+		Example: "  rehydrate purge figsim/ -w figsim-rehydrated --approval RFR-2026-0123\n" +
+			"  rehydrate purge figsim/ -w figsim-rehydrated --offline --id 1n6oiw --reason takedown\n" +
+			"  rehydrate purge figsim/ -w figsim-rehydrated --dry-run",
+		Args: exactArgs(1, "one RELEASE: a release folder or an annotations file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.workers = 1 // of OCR, which is not used
+			return c.purge(cmd.Context(), args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.offline, "offline", false, "ask nobody: act on what the workspace and the tombstones say")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would go by what is known; asks nobody, works while a run is going on")
+	flags.StringSliceVar(&f.ids, "id", nil, "purge this `post` whatever Reddit says of it, for good (repeatable)")
+	flags.StringVar(&f.reason, "reason", string(pipeline.ReasonTakedown), "why the posts of --id go, as one lower-case `word`")
+	flags.StringArrayVar(&f.tombstones, "tombstones", nil, "take over the tombstones in this `file`, a tombstones.csv that was kept elsewhere (repeatable)")
+	flags.BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept the mass removal that an earlier run or purge withheld (not what this one finds)")
+	flags.StringVar(&f.approval, "approval", "", "the `reference` of Reddit's approval of your use (default: the grant's)")
+	flags.StringVar(&f.grant, "grant", "", grantFlagHelp)
+	flags.StringArrayVar(&f.connectTo, "connect-to", nil, "connect to ADDR:PORT instead of HOST:PORT, given as `HOST:PORT:ADDR:PORT` (as in curl; repeatable)")
+	flags.StringVar(&f.cacert, "cacert", "", "trust the certificate authorities in this PEM `file` instead of the system's")
+	flags.StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
+	return cmd
+}
+
+// reasonForm is what a reason looks like: it stands in outcomes.csv and in the log.
+var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+
+// request reads what the flags ask for beyond what Reddit says.
+func (f purgeFlags) request() (pipeline.PurgeRequest, error) {
+	q := pipeline.PurgeRequest{Offline: f.offline, Reason: manifest.Reason(f.reason)}
+	if !reasonForm.MatchString(f.reason) {
+		return q, usageError("--reason takes one word of a-z, 0-9 and _, not %s", strconv.QuoteToGraphic(f.reason))
+	}
+	for _, text := range f.ids {
+		id, err := manifest.ParsePostID(text)
+		if err != nil {
+			return q, usageError("--id: %w", err)
+		}
+		q.IDs = append(q.IDs, id)
+	}
+	return q, nil
+}
+
+func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
+	request, err := f.request()
+	if err != nil {
+		return err
+	}
+	opened, err := openRelease(ctx, path)
+	if err != nil {
+		return err
+	}
+	for _, name := range f.tombstones {
+		more, err := readTombstones(name)
+		if err != nil {
+			return err
+		}
+		opened.tombstones = append(opened.tombstones, more...)
+	}
+	pol, err := f.effectivePolicy(opened.Release)
+	if err != nil {
+		return err
+	}
+	if f.rehearsal, err = c.isRehearsal(ctx, opened); err != nil {
+		return err
+	}
+	words, err := language.New()
+	if err != nil {
+		return err
+	}
+	config := pipeline.Config{Release: opened.Release, Manifest: opened.summary, Tombstones: opened.tombstones, Policy: pol, Language: words,
+		Version: version(), Now: c.now, Stop: c.stop, ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Log: c.log, TestOnlyStep: c.testOnlyStep}
+	if f.dryRun {
+		return c.planPurge(ctx, config, request)
+	}
+	if config.Access, err = c.purgeAccess(ctx, config, &f.runFlags); err != nil {
+		return err
+	}
+	config.Progress = pipeline.NewProgress(c.console.observe)
+	if !f.offline {
+		if f.rehearsal && len(f.connectTo) == 0 {
+			return usageError("the posts of this workspace are made up, and Reddit does not know them: purge with --offline, or name the emulator with --connect-to")
+		}
+		if config.Reddit, err = c.redditClient(f.runFlags, pol, c.getenv, config.Progress); err != nil {
+			return err
+		}
+	}
+	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
+		config.Workspace = ws
+		report, err := pipeline.Purge(ctx, config, request)
+		c.console.done()
+		if err != nil {
+			return err
+		}
+		return c.concludePurge(report)
+	})
+}
+
+// purgeAccess tells whether rows may come into the dataset. A purge does not need a grant: what is wrong
+// with it only keeps rows out.
+func (c *command) purgeAccess(ctx context.Context, config pipeline.Config, f *runFlags) (access func(now time.Time) error, err error) {
+	if f.rehearsal {
+		return nil, nil
+	}
+	p, err := c.findGrant(ctx, config.Release, f.grant)
+	fault := asGrantFault(err)
+	switch {
+	case err != nil && fault == nil:
+		return nil, err
+	case p != nil:
+		if f.approval == "" {
+			f.approval = p.grant.Approval.Reference
+		}
+		return p.allows, nil
+	case fault == nil && config.Policy.Access.GrantRequired:
+		fault = noGrant(config.Release)
+	case fault == nil:
+		return nil, nil
+	}
+	return func(time.Time) error { return fault }, nil
+}
+
+func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipeline.PurgeRequest) error {
+	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	config.Workspace = ws
+	plan, err := pipeline.PlanPurge(ctx, config, q)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.printJSON(plan)
+	}
+	fmt.Fprintf(c.stdout, "would go, by what is known now: %s, %s of the dataset\n", times(len(plan.Posts), "post", "posts"), times(len(plan.Rows), "row", "rows"))
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	for _, p := range plan.Posts {
+		fmt.Fprintf(w, "  %s\t%s\t%s, %s\n", p.ID, describeState(p.State, p.Reason), times(p.Images, "image", "images"), times(p.Texts, "text", "texts"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	printCopies(c.stdout, plan.Copies)
+	if plan.Withheld > 0 {
+		fmt.Fprintf(c.stdout, "\n%s withheld, and would stay until --confirm-removals, or until Reddit is asked again.\n", times(plan.Withheld, "post is", "posts are"))
+	}
+	fmt.Fprintln(c.stdout, "\nNothing was changed. A purge asks Reddit about every post first, unless --offline.")
+	return nil
+}
+
+func describeState(s manifest.PostState, reason manifest.Reason) string {
+	return withReason(string(s), reason)
+}
+
+// concludePurge prints what a purge did and returns the exit status that it means.
+func (c *command) concludePurge(p pipeline.PurgeReport) error {
+	if c.json {
+		if err := c.printJSON(p); err != nil {
+			return err
+		}
+	} else {
+		c.printPurge(p)
+	}
+	for _, copied := range p.Copies {
+		if copied.State == pipeline.CopyOpen {
+			return exitCode(exitRetry)
+		}
+	}
+	if p.Summary.Withheld > 0 || p.Summary.Unverified > 0 {
+		return exitCode(exitRetry)
+	}
+	return nil
+}
+
+func (c *command) printPurge(p pipeline.PurgeReport) {
+	fmt.Fprintf(c.stdout, "purged: %s, %s left the dataset\n", times(len(p.Erased), "post", "posts"), times(len(p.Rows), "row", "rows"))
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	for _, post := range p.Erased {
+		fmt.Fprintf(w, "  %s\t%s\n", post.ID, describeState(post.State, post.Reason))
+	}
+	w.Flush()
+	for _, s := range p.Successors {
+		if s.Stored {
+			fmt.Fprintf(c.stdout, "%s takes the place of %s\n", s.ID, s.Gone)
+		} else {
+			fmt.Fprintf(c.stdout, "%s can take the place of %s: the next run decides, and fetches it from its own URL if need be\n", s.ID, s.Gone)
+		}
+	}
+	for i, f := range p.Files {
+		if i == 0 {
+			fmt.Fprintf(c.stdout, "\nwritten anew in %s:\n", c.workspace)
+		}
+		fmt.Fprintf(c.stdout, "  %s\n    was %s\n    is  %s\n", f.Name, orNone(f.Old), orNone(f.New))
+	}
+	printCopies(c.stdout, p.Copies)
+	for _, line := range withheldLines(p.Summary) {
+		fmt.Fprintf(c.stdout, "\n%s\n", line)
+	}
+	if !p.Asked {
+		fmt.Fprintln(c.stdout, "\nNobody was asked: purge without --offline asks Reddit about every post.")
+	}
+}
+
+func orNone(digest string) string {
+	if digest == "" {
+		return "not there"
+	}
+	return digest
+}
+
+// printCopies prints registered copies, and what is to do about them.
+func printCopies(out io.Writer, copies []pipeline.CopyReport) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for i, r := range copies {
+		if i == 0 {
+			fmt.Fprintf(w, "\ncopies:\n")
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", oneTerminalLine(r.Path), oneTerminalLine(r.Note), r.State, describeCopy(r))
+	}
+	w.Flush()
+}
+
+func describeCopy(r pipeline.CopyReport) string {
+	var parts []string
+	if n := len(r.Purged); n > 0 {
+		parts = append(parts, times(n, "row", "rows")+" taken out")
+	}
+	if n := len(r.Owed); n > 0 {
+		parts = append(parts, times(n, "row", "rows")+" must go: "+strings.Join(r.Owed[:min(n, 5)], ", ")+more(n-5))
+	}
+	if r.Told != "" {
+		parts = append(parts, oneTerminalLine(r.Told))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/workspace"
+)
+
+// reportName is the report's name in the workspace.
+const reportName = "report.html"
+
+type reportFlags struct {
+	out        string
+	thumbnails bool
+	texts      bool
+}
+
+func (c *command) reportCommand() *cobra.Command {
+	var f reportFlags
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Write one offline HTML file: what became of the release, and whether it is still balanced",
+		Long: `Write one HTML file that opens from disk: the funnel from manifest to kept with the
+reasons, outcomes by split, labels of the release beside those that were rebuilt with a
+chi-squared test, co-occurrence, image sizes and formats, OCR confidence, groups of
+near-duplicates, waits and retries of the last run, and what to retry. No script is in it
+and it asks nobody. Also to be read with a keyboard, a screen reader, on paper, in the dark.
+
+It goes to report.html in the workspace, which must not be in use; with --out to another
+file, and then the workspace is only read, beside a run too. No image and no text of a
+post is in it. --thumbnails adds up to 60 small images, blurred until clicked;
+--texts what OCR read. A purge does not reach such a file: both want --out outside the
+workspace, and the page says that it has to be deleted.` +
+			exitHelp(exitDone, exitFailed, exitUsage, exitInUse),
+		Example: "  rehydrate report -w figsim-rehydrated\n  rehydrate report -w figsim-rehydrated --out look.html --thumbnails",
+		Args:    exactArgs(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.report(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().StringVar(&f.out, "out", "", "write this `file` and not the workspace's report.html")
+	cmd.Flags().BoolVar(&f.thumbnails, "thumbnails", false, "add up to 60 small images, blurred until clicked (wants --out)")
+	cmd.Flags().BoolVar(&f.texts, "texts", false, "add the texts that OCR read (wants --out)")
+	return cmd
+}
+
+func (c *command) report(ctx context.Context, f reportFlags) error {
+	if f.out == "" && (f.thumbnails || f.texts) {
+		return usageError("--thumbnails and --texts put content of posts into the report, which no purge would find: name a file outside the workspace with --out")
+	}
+	if f.out != "" {
+		if err := c.outsideWorkspace("--out", f.out); err != nil {
+			return err
+		}
+	}
+	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: f.out != ""})
+	if err != nil {
+		if errors.Is(err, workspace.ErrInUse) {
+			return &problem{err: err, code: exitInUse, hint: "--out FILE writes the report elsewhere, beside the run"}
+		}
+		return err
+	}
+	defer ws.Close()
+	write := func(w io.Writer) error {
+		d, err := pipeline.Report(ctx, ws, pipeline.ReportOptions{Now: c.now(), Version: version(),
+			Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
+		if err != nil {
+			return err
+		}
+		return dataset.WriteReport(w, d)
+	}
+	name := f.out
+	if f.out == "" {
+		name = filepath.Join(c.workspace, reportName)
+		_, err = ws.Replace(ctx, reportName, write)
+	} else {
+		err = replaceFile(f.out, write)
+	}
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	if c.json {
+		return c.printJSON(map[string]any{"report": name, "thumbnails": f.thumbnails, "texts": f.texts})
+	}
+	fmt.Fprintf(c.stdout, "wrote %s\n", name)
+	if f.thumbnails || f.texts {
+		fmt.Fprintln(c.stdout, "It holds content of posts that a purge does not reach: delete it when you have read it.")
+	}
+	return nil
+}
+
+// outsideWorkspace refuses a file that lies in the workspace, symbolic links followed: nothing but
+// the tool writes there.
+func (c *command) outsideWorkspace(flag, file string) error {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
+	if err != nil {
+		return usageError("%s %s: %w", flag, file, err)
+	}
+	ws, err := filepath.EvalSymlinks(c.workspace)
+	if err != nil {
+		return nil // none is there: opening it says so
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	if ws, err = filepath.Abs(ws); err != nil {
+		return err
+	}
+	if dir == ws || strings.HasPrefix(dir, ws+string(filepath.Separator)) {
+		return usageError("%s %s lies in the workspace: name a file outside of it", flag, file)
+	}
+	return nil
+}
+
+// replaceFile makes a file hold exactly what write writes, readable by its owner alone. Readers see
+// the old file or the new one; after an error the old one is still there.
+func replaceFile(name string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	b := bufio.NewWriter(f)
+	if err := write(b); err != nil {
+		return err
+	}
+	if err := b.Flush(); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/pipeline"
+)
+
+func (c *command) verifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify",
+		Short: "Read every file of a workspace, and say what is damaged and what mends it",
+		Long: `Read every byte of a workspace: the images, state.db, outcomes.csv, the Parquet files, the
+audit log, the report and the seal that the last run left when it closed. Say what is damaged,
+what is missing and what should not be there, and what to run to mend it.
+
+A workspace that is in use, or whose last run was killed, has no seal: what only the seal has
+a digest of is then read and held against the state and the log alone, and verify says so.
+
+Reads only: it asks nobody, writes nothing, and works on a read-only mount.` +
+			exitHelp(exitDone, exitFailed, exitUsage, exitDamaged),
+		Example: "  rehydrate verify -w figsim-rehydrated\n  rehydrate verify --json",
+		Args:    exactArgs(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := pipeline.Verify(cmd.Context(), c.workspace)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				err = c.printJSON(r)
+			} else {
+				err = c.printVerify(r)
+			}
+			if err == nil && !r.Whole {
+				return exitCode(exitDamaged)
+			}
+			return err
+		},
+	}
+}
+
+// printVerify prints the report for people.
+func (c *command) printVerify(r pipeline.VerifyReport) error {
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	verdict := "whole"
+	if !r.Whole {
+		verdict = times(len(r.Damage), "thing is wrong", "things are wrong")
+	}
+	fmt.Fprintf(w, "%s: %s\n", oneTerminalLine(r.Workspace), verdict)
+	fmt.Fprintf(w, "read\t%s, %s and %s among them; %d records of the log\n", times(r.Files, "file", "files"),
+		times(r.Images, "image", "images"), times(r.Rows, "row", "rows"), r.Records)
+	if r.SealedAt != nil {
+		fmt.Fprintf(w, "sealed\t%s\n", r.SealedAt.Format(time.RFC3339))
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "note\t%s\n", oneTerminalLine(n))
+	}
+	for _, d := range r.Damage {
+		fmt.Fprintf(w, "\n%s\t%s\n\tto mend it: %s\n", oneTerminalLine(d.Where), oneTerminalLine(d.What), d.Mend)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/dedupe"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/workspace"
+)
+
+// A versions is everything that can make two machines answer differently.
+type versions struct {
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	// OCR is the engine of the ocr program, nil when there is none; NoOCR then says why.
+	OCR       *ocr.Engine       `json:"ocr"`
+	NoOCR     string            `json:"no_ocr,omitempty"`
+	Hash      string            `json:"hash"`      // kind of perceptual hash
+	Language  string            `json:"language"`  // fingerprint of the English filter
+	Workspace int               `json:"workspace"` // layout of the workspace
+	Parquet   string            `json:"parquet"`   // layout of the dataset
+	Libraries map[string]string `json:"libraries"` // modules in this program, by path
+	libraries []*debug.Module
+}
+
+func (c *command) versionCommand() *cobra.Command {
+	var program string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Say the versions of everything that can change an answer",
+		Long: `Say the versions of the program, of Go, of the OCR engine and its model where the ocr
+program is found, of the libraries, and of the formats: what a report of a difference
+between two machines should begin with. Asks nobody and writes nothing.` +
+			exitHelp(exitDone, exitFailed, exitUsage),
+		Example: "  rehydrate version\n  rehydrate version --json",
+		Args:    exactArgs(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.printVersions(cmd.Context(), program)
+		},
+	}
+	cmd.Flags().StringVar(&program, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
+	return cmd
+}
+
+func (c *command) printVersions(ctx context.Context, program string) error {
+	v := versions{Version: version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Hash: dedupe.HashKind(),
+		Language: language.Fingerprint(), Workspace: workspace.Layout, Parquet: dataset.FormatVersion, Libraries: map[string]string{}}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			v.Libraries[m.Path] = m.Version
+		}
+		v.libraries = info.Deps
+	}
+	engine, err := c.engine(ctx, program)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		v.NoOCR = err.Error()
+	} else {
+		v.OCR = &engine
+	}
+	if c.json {
+		return c.printJSON(v)
+	}
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	row := func(name, text string) { fmt.Fprintf(w, "%s\t%s\n", name, text) }
+	row("rehydrate", v.Version)
+	row("go", v.Go+" "+v.Platform)
+	if v.OCR != nil {
+		row("ocr", fmt.Sprintf("Tesseract %s, Leptonica %s, gosseract %s", engine.Tesseract, engine.Leptonica, engine.Gosseract))
+		row("", fmt.Sprintf("model %s, sha256 %s", engine.Model, engine.ModelSHA256))
+	} else {
+		row("ocr", "none: "+v.NoOCR)
+	}
+	row("hash", v.Hash)
+	row("language", v.Language)
+	row("layouts", fmt.Sprintf("workspace %d, Parquet %s", v.Workspace, v.Parquet))
+	for i, m := range v.libraries {
+		name := ""
+		if i == 0 {
+			name = "libraries"
+		}
+		row(name, m.Path+" "+m.Version)
+	}
+	return w.Flush()
+}
+
+// engine asks the ocr program what it reads with.
+func (c *command) engine(ctx context.Context, program string) (ocr.Engine, error) {
+	words, err := language.New()
+	if err != nil {
+		return ocr.Engine{}, err
+	}
+	pool, err := c.startOCR(ctx, runFlags{ocr: program, workers: 1}, words)
+	if err != nil {
+		return ocr.Engine{}, err
+	}
+	defer pool.Close()
+	return pool.Engine(), nil
+}
