@@ -158,10 +158,10 @@ func apportion(n int, ratios []float64) []int {
 	sizes, order := make([]int, len(ratios)), make([]int, len(ratios))
 	left := n
 	for i, r := range ratios {
-		sizes[i], order[i] = int(r*float64(n)+1e-9), i
+		sizes[i], order[i] = int(float64(r*float64(n))+1e-9), i
 		left -= sizes[i]
 	}
-	rest := func(i int) float64 { return ratios[i]*float64(n) - float64(sizes[i]) }
+	rest := func(i int) float64 { return float64(ratios[i]*float64(n)) - float64(sizes[i]) }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rest(b), rest(a)) })
 	for i := range left {
 		sizes[order[i%len(order)]]++
@@ -233,7 +233,7 @@ func (s *stratifier) wants(label int) int {
 	var best []int
 	var most [2]float64
 	for split := range s.ratios {
-		want := [2]float64{0, s.ratios[split]*float64(len(s.posts)) - float64(s.filled[split])}
+		want := [2]float64{0, float64(s.ratios[split]*float64(len(s.posts))) - float64(s.filled[split])}
 		if label >= 0 {
 			want[0] = s.exact[split][label] - float64(s.counts[split][label])
 		}
@@ -251,7 +251,7 @@ func (s *stratifier) wants(label int) int {
 // cost is what split's counts would cost if label l had n entries more there.
 func (s *stratifier) cost(split, l, n int) float64 {
 	d := float64(s.counts[split][l]+n) - s.exact[split][l]
-	return d * d * s.weight[l]
+	return float64(d * d * s.weight[l]) // the conversion: no processor may round another way (Go spec, floating-point operators)
 }
 
 // gain is how much the cost falls if a post with the labels out leaves split and one with the
