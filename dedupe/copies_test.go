@@ -187,7 +187,7 @@ func (f found) precision() float64 { return 100 * float64(f.correct) / float64(m
 // TestCopies: what the stage is for, on drawn memes. Copies are found, and other captions
 // on the same photograph are kept.
 func TestCopies(t *testing.T) {
-	f := look(t, drawSet(t, 8), Rule{Radius: 8, Words: 3})
+	f := look(t, drawSet(t, 4), Rule{Radius: 8, Words: 3})
 	for _, kind := range []string{recompressed, resized, brightened} {
 		if f.near[kind] != f.copies[kind] {
 			t.Errorf("%s: %d of %d copies are near their original", kind, f.near[kind], f.copies[kind])
@@ -201,7 +201,7 @@ func TestCopies(t *testing.T) {
 // BenchmarkRecall measures recall and precision over the radius. scripts/bench dedupe makes
 // the table of it.
 func BenchmarkRecall(b *testing.B) {
-	set := drawSet(b, 120)
+	set := drawSet(b, 80)
 	for radius := 2; radius <= 12; radius += 2 {
 		b.Run(fmt.Sprint(radius), func(b *testing.B) {
 			var f, images found

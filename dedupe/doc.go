@@ -1,21 +1,25 @@
 // Package dedupe decides which images of a release are near-duplicates of earlier
 // ones: the same image with fewer than Rule.Words words of difference.
 //
-// It owns the perceptual hash (hash.go), the tokens of a text and their distance
-// (text.go), the exact search for hashes within a radius (join.go), the keep-first pass
-// in linear memory (search.go) and the rules of what is near (keep.go). KeepFirst is the whole stage:
+// It owns the perceptual hash (hash.go, shrink.go), the tokens of a text and their
+// distance (text.go), the exact search for hashes within a radius, of a whole set with
+// itself (join.go) and of one in a growing set (index.go), the keep-first pass in linear
+// memory (search.go), the rules of what is near (keep.go) and sets that items come into
+// and leave (groups.go). KeepFirst is the whole stage:
 //
 //	collapse items that no rule can tell apart
-//	join the hashes with themselves, on all cores: texts that are near make an edge
+//	join the hashes with themselves, on all cores, signatures and lengths of the texts
+//	beside them: texts that are near make an edge
 //	in the given order: keep an item unless a kept, earlier item is its neighbour
 //
 // Where the edges are too many to hold, the first half of the items is decided so, and
 // drops what it can of the other half before that is decided: it comes to the same.
 //
 // Promises: no near pair is overlooked; memory is linear in the items, however many
-// of them are near; the same items give the same decisions whatever GOMAXPROCS is; every dropped item names the earliest kept
-// item that it is near; no two kept items are near each other; items added at the end
-// change no earlier decision. Everything here is pure: no clock, no files, no network.
+// of them are near; the same items give the same decisions whatever GOMAXPROCS is; every
+// dropped item names the earliest kept item that it is near; no two kept items are near
+// each other; items added at the end change no earlier decision. Everything here is pure:
+// no clock, no files, no network.
 //
 // # Limitations
 //
@@ -25,5 +29,5 @@
 // of one picture can differ by a bit or two between Go releases, because the decoders
 // do, and between processors that fuse multiplications and those that do not.
 // Time grows with the pairs of kept items that look the same: k memes on one template,
-// no two with near texts, cost k*k/2 comparisons of a few nanoseconds.
+// no two with near texts, cost k*k/2 comparisons of a nanosecond or two.
 package dedupe

@@ -9,9 +9,14 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math/bits"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/corona10/goimagehash"
 )
 
 // photo draws something with enough structure to hash: overlapping waves and discs,
@@ -207,8 +212,64 @@ func TestHashImageCopies(t *testing.T) {
 	}
 }
 
+// TestHashImageBesideLibrary: the area means give the hash of the library's own resampling
+// to within two bits, on a thousand pictures.
+func TestHashImageBesideLibrary(t *testing.T) {
+	var apart [65]int
+	for _, size := range []image.Point{{100, 80}, {130, 128}, {110, 190}, {200, 150}} {
+		for seed := range 250 {
+			apart[besideLibrary(t, photo(seed, size.X, size.Y))]++
+		}
+	}
+	if apart[0]+apart[1]+apart[2] != 1000 || apart[0] < 900 {
+		t.Errorf("of 1,000 pictures by bits apart: %v, want 900 at 0 and none beyond 2", apart[:9])
+	}
+	t.Logf("by bits apart: %v", apart[:3])
+}
+
+func besideLibrary(t *testing.T, img image.Image) int {
+	t.Helper()
+	opaque, err := overWhite(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := goimagehash.PerceptionHash(opaque)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bits.OnesCount64(library.GetHash() ^ mustHash(t, img).Bits)
+}
+
+// TestHashMemesBesideLibrary is the same on the memes that scripts/bench ocr measures on.
+func TestHashMemesBesideLibrary(t *testing.T) {
+	dir := os.Getenv("REHYDRATE_MEMES")
+	if dir == "" {
+		t.Skip("REHYDRATE_MEMES names no folder of memes; TestHashImageBesideLibrary measures on drawn pictures")
+	}
+	files, err := os.ReadDir(filepath.Join(dir, "images"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var apart [65]int
+	for _, entry := range files {
+		body, err := os.ReadFile(filepath.Join(dir, "images", entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, _, err := image.Decode(bytes.NewReader(body))
+		if err != nil {
+			continue // a format without a decoder here
+		}
+		apart[besideLibrary(t, img)]++
+	}
+	if sum := apart[0] + apart[1] + apart[2]; sum == 0 || slices.Max(apart[3:]) > 0 {
+		t.Errorf("memes by bits apart: %v, want none beyond 2", apart)
+	}
+	t.Logf("by bits apart: %v", apart[:3])
+}
+
 func TestHashKind(t *testing.T) {
-	if k := HashKind(); !strings.HasPrefix(k, "goimagehash-v1.1.0 phash64") || !strings.HasSuffix(k, runtime.Version()) {
+	if k := HashKind(); !strings.HasPrefix(k, "goimagehash-v1.1.0 phash64 area-mean") || !strings.HasSuffix(k, runtime.Version()) {
 		t.Errorf("HashKind() = %q, want the library and the Go release in it", k)
 	}
 }

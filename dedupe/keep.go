@@ -183,7 +183,7 @@ type resemblance struct {
 
 func newComparison(ctx context.Context, items []Item, rule Rule) (*comparison, error) {
 	rule.Words = min(rule.Words, manyWords)
-	c := &comparison{rule: rule, words: lexicon{numbers: map[string]uint32{}}, head: map[resemblance]uint32{},
+	c := &comparison{rule: rule, words: newLexicon(), head: make(map[resemblance]uint32, len(items)),
 		items: slices.Clip(items), texts: make([]text, 0, len(items)),
 		first: make([]uint32, 0, len(items)), before: make([]uint32, 0, len(items))}
 	for i := range items {

@@ -66,8 +66,41 @@ func isTokenRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r)
 // A lexicon numbers tokens in order of first appearance, so that texts compare by
 // number.
 type lexicon struct {
-	numbers map[string]uint32
-	page    []uint32 // where the numbers of the next texts go; shared by many texts
+	short map[uint64]uint32 // by packed; most words, looked up without a look at the words met before
+	long  map[string]uint32
+	page  []uint32 // where the numbers of the next texts go; shared by many texts
+}
+
+func newLexicon() lexicon {
+	return lexicon{short: map[uint64]uint32{}, long: map[string]uint32{}}
+}
+
+// packed is a word of up to 7 bytes as a number: its length, then its bytes.
+func packed(word string) uint64 {
+	k := uint64(len(word))
+	for i := range len(word) {
+		k = k<<8 | uint64(word[i])
+	}
+	return k
+}
+
+func (l *lexicon) numberOf(word string) uint32 {
+	next := uint32(len(l.short) + len(l.long))
+	if len(word) > 7 {
+		id, ok := l.long[word]
+		if !ok {
+			id = next
+			l.long[word] = id
+		}
+		return id
+	}
+	k := packed(word)
+	id, ok := l.short[k]
+	if !ok {
+		id = next
+		l.short[k] = id
+	}
+	return id
 }
 
 // pageSize is the length of a page of a lexicon: what a thousand captions need.
@@ -83,12 +116,7 @@ func (l *lexicon) number(tokens []string) []uint32 {
 	}
 	from := len(l.page)
 	for _, t := range tokens {
-		id, ok := l.numbers[t]
-		if !ok {
-			id = uint32(len(l.numbers))
-			l.numbers[t] = id
-		}
-		l.page = append(l.page, id)
+		l.page = append(l.page, l.numberOf(t))
 	}
 	return l.page[from:len(l.page):len(l.page)]
 }

@@ -108,7 +108,7 @@ func drawTexts(t *rapid.T) (a, b []string) {
 func TestWordDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawTexts(t)
-		words := lexicon{numbers: map[string]uint32{}}
+		words := newLexicon()
 		x, y := words.number(a), words.number(b)
 		limit := rapid.SampledFrom([]int{0, 1, 2, 3, 5, 100, math.MaxInt}).Draw(t, "limit")
 		want := levenshtein(a, b)
@@ -122,7 +122,7 @@ func TestWordDistance(t *testing.T) {
 func TestSignatureLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawTexts(t)
-		words := lexicon{numbers: map[string]uint32{}}
+		words := newLexicon()
 		words.number(rapid.SliceOfN(rapid.StringN(1, 3, -1), 0, 80).Draw(t, "seen before"))
 		x, y := words.number(a), words.number(b)
 		distance := levenshtein(a, b)
@@ -187,7 +187,7 @@ func FuzzWordDistance(f *testing.F) {
 	f.Add([]byte("\x00\x40\x80"), []byte("\x40\x80\x00"), uint8(3))
 	f.Fuzz(func(t *testing.T, one, other []byte, limit uint8) {
 		var a, b []string
-		words := lexicon{numbers: map[string]uint32{}}
+		words := newLexicon()
 		for _, c := range one[:min(len(one), 60)] {
 			a = append(a, string(rune(c)))
 		}
@@ -204,6 +204,23 @@ func FuzzWordDistance(f *testing.F) {
 		}
 		if bag := bagDistance(x, y); bag > want || bag != bagApart(a, b) {
 			t.Errorf("bagDistance(%v, %v) = %d, want %d, at most %d", x, y, bag, bagApart(a, b), want)
+		}
+	})
+}
+
+// TestLexicon: words are told apart by all their bytes, on both sides of what is packed.
+func TestLexicon(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringOfN(rapid.SampledFrom([]rune{0, 1, 'a', 'b'}), 0, 9, -1)
+		words := rapid.SliceOfN(word, 0, 60).Draw(t, "words")
+		l := newLexicon()
+		ids := l.number(words)
+		for i := range words {
+			for j := range i {
+				if (words[i] == words[j]) != (ids[i] == ids[j]) {
+					t.Errorf("words %q and %q have the numbers %d and %d", words[j], words[i], ids[j], ids[i])
+				}
+			}
 		}
 	})
 }

@@ -262,10 +262,8 @@ func (f *Folder) compare(ctx context.Context) (nearGroups, error) {
 		near.groups = append(near.groups, append([]int{kept}, others...))
 	}
 	slices.SortFunc(near.groups, func(a, b []int) int { return a[0] - b[0] })
-	if !f.Rule.Guard && !f.Rule.ImageOnly {
-		if near.spared, err = dedupe.Spared(ctx, items, f.Rule, found); err != nil {
-			return nearGroups{}, fmt.Errorf("compare the pictures under the guard: %w", err)
-		}
+	if near.spared, err = dedupe.Spared(ctx, items, f.Rule, found); err != nil {
+		return nearGroups{}, fmt.Errorf("compare the pictures under the guard: %w", err)
 	}
 	return near, nil
 }
