@@ -24,9 +24,6 @@ const (
 	logKeyName = "log.key" // beside audit/, not in it: audit/ is what an auditor gets
 )
 
-// publishBatch is how many records SealLog holds in memory.
-const publishBatch = 5000
-
 // A logHead is the log as state.db knows it was published last.
 type logHead struct {
 	Size int64  `json:"size"`
@@ -174,7 +171,7 @@ func (w *Workspace) publish(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	lines, err := readQueue(ctx, w.db, head.Size, publishBatch)
+	lines, err := readQueue(ctx, w.db, head.Size, w.batch)
 	if err != nil || len(lines) == 0 {
 		return false, err
 	}
@@ -193,7 +190,7 @@ func (w *Workspace) publish(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return len(lines) == publishBatch, w.change(ctx, "note what was published", func(tx *sql.Tx) error {
+	return len(lines) == w.batch, w.change(ctx, "note what was published", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM log_queue WHERE seq < ?", log.Size()); err != nil {
 			return err
 		}
@@ -260,7 +257,12 @@ func (w *Workspace) Unpublished(ctx context.Context) ([]auditlog.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines, err := readQueue(ctx, w.db, head.Size, -1)
+	first := head.Size
+	// A writer that is killed may have published some, and not have noted it.
+	if log, err := w.openLog(ctx); err == nil {
+		first = max(first, log.Size())
+	}
+	lines, err := readQueue(ctx, w.db, first, -1)
 	if err != nil {
 		return nil, fmt.Errorf("read the records to be published: %w", err)
 	}
@@ -324,9 +326,8 @@ func (w *Workspace) readSmall(name string) ([]byte, error) {
 }
 
 // reconcile compares state.db with the log when a writer opens the workspace. One of them may have come
-// from a backup; then a record says so, and nothing that was published is written over unseen. What a
-// killed SealLog had published is noted. A log that can't be opened is left to SealLog, so that
-// removals do not wait for it.
+// from a backup; then a record says so, and nothing that was published is written over unseen. A log
+// that can't be opened is left to SealLog, so that removals do not wait for it.
 func (w *Workspace) reconcile(ctx context.Context) error {
 	head, err := readHead(ctx, w.db)
 	if err != nil {
@@ -403,16 +404,14 @@ func (m *meeting) settle(ctx context.Context) error {
 		}
 		same, m.queue = same+1, m.queue[1:]
 	}
-	switch {
-	case same < have:
+	if same < have {
 		stones, err := m.tombstones(ctx, same)
 		if err != nil {
 			return err
 		}
 		return m.goOn(ctx, m.queue, auditlog.RestoredState, stones)
-	case same > m.head.Size:
-		return m.goOn(ctx, m.queue, "", nil)
 	}
+	// What a killed SealLog published and could not note is passed over by the next one.
 	return m.checkKey(ctx)
 }
 
@@ -463,8 +462,9 @@ func (m *meeting) goOn(ctx context.Context, queue [][]byte, what string, stones 
 			return err
 		}
 		event := auditlog.Event{Kind: auditlog.Restored, Verdict: what, Size: m.head.Size, Root: m.head.Root}
-		first := what == auditlog.RestoredState || what == auditlog.RestoredLog || what == auditlog.RestoredOther
-		if first {
+		// A recovered queue fills the numbers that it had.
+		last := what == auditlog.RestoredCheckpoint
+		if !last {
 			if err := w.record(ctx, tx, event); err != nil {
 				return err
 			}
@@ -478,7 +478,7 @@ func (m *meeting) goOn(ctx context.Context, queue [][]byte, what string, stones 
 				return err
 			}
 		}
-		if what != "" && !first {
+		if last {
 			if err := w.record(ctx, tx, event); err != nil {
 				return err
 			}

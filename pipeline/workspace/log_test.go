@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
 	"rehydrate/manifest"
@@ -153,6 +154,81 @@ func TestRecordsOfFailedChange(t *testing.T) {
 	}
 	if copies, err := w.Copies(ctx); len(copies) > 0 || err != nil {
 		t.Errorf("copies: %v, %v", copies, err)
+	}
+}
+
+// TestSealLogInBatches publishes while records keep coming.
+func TestSealLogInBatches(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(1)...)
+	if err := noSync(w); err != nil {
+		t.Fatal(err)
+	}
+	w.batch = 3
+	var want []string
+	note := func(i int) error {
+		return w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: fmt.Sprint(i)})
+	}
+	for i := range 40 {
+		want = append(want, fmt.Sprint("copy ", i))
+	}
+	for i := range 10 {
+		if err := note(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var g errgroup.Group
+	g.Go(func() error {
+		for i := 10; i < 40; i++ {
+			if err := note(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for range 2 {
+		g.Go(func() error {
+			for range 5 {
+				if err := w.SealLog(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, w)
+	if diff := cmp.Diff(want, story(logged(t, open(t, w.Dir(), Options{ReadOnly: true})))); diff != "" {
+		t.Errorf("log (-want +got)\n%s", diff)
+	}
+}
+
+// TestPublishedUnnoted stops SealLog between the checkpoint and its note of it: a reader sees each record once.
+func TestPublishedUnnoted(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(1)...)
+	if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	boom := errors.New("boom")
+	w.testOnlyStep = func(step, _ string) error {
+		if step == "commit" {
+			return boom
+		}
+		return nil
+	}
+	if err := w.SealLog(ctx); !errors.Is(err, boom) {
+		t.Fatal(err)
+	}
+	w.testOnlyStep = nil
+	if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: "2"}); err != nil {
+		t.Fatal(err)
+	}
+	queue, err := w.Unpublished(ctx)
+	if diff := cmp.Diff([]string{"copy 1", "copy 2"}, append(story(logged(t, w)), story(queue)...)); diff != "" || err != nil {
+		t.Errorf("published and not: %v\n%s", err, diff)
 	}
 }
 
@@ -535,8 +611,9 @@ func TestCheckState(t *testing.T) {
 
 // TestAnyHistory does anything in any order, with a kill at any step: the log verifies, has every
 // acknowledged record once and in order, and agrees with each checkpoint that there ever was.
+//
+// Not beside tests that start processes: between fork and exec those hold the locks of this one.
 func TestAnyHistory(t *testing.T) {
-	t.Parallel()
 	kills := 0
 	rapid.Check(t, func(r *rapid.T) {
 		ctx := t.Context()
@@ -641,6 +718,10 @@ func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told [
 	}
 	if err := log.Verify(t.Context()); err != nil {
 		r.Fatal(err)
+	}
+	queue, err := w.Unpublished(t.Context())
+	if err != nil || len(queue) > 0 && queue[0].Seq != log.Size() {
+		r.Fatalf("%d records published, and %+v are to be, %v", log.Size(), queue, err)
 	}
 	for _, c := range earlier {
 		if _, err := log.Since(t.Context(), c); err != nil {

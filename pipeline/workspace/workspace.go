@@ -15,6 +15,10 @@
 //     and one rewrite of the file; after a kill the next Open does that).
 //   - No image keeps metadata that came with it, if it went through Strip first, and no URL
 //     is stored: Image.Source and Trouble.Source are digests.
+//   - What is asked, fetched, buried and erased is told to the audit log in the transaction that
+//     does it, and published into audit/ by the time the workspace is closed. See auditlog.
+//   - A workspace that was closed is sealed: audit/seal.json has the digest of every file but
+//     images. One without a seal has a writer, or had one that was killed.
 //   - All file work goes through one os.Root, so that no symbolic link leads out of the
 //     folder. Files are 0600, folders 0700.
 //
@@ -104,6 +108,7 @@ type Workspace struct {
 	db    *sql.DB
 	lock  *os.File // nil when read-only
 	limit int      // entries per page of an iterator
+	batch int      // records that SealLog holds in memory
 	// finish is what a writer has to do before it closes, whether its context is over or not.
 	finish func() error
 
@@ -129,7 +134,7 @@ func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	w := &Workspace{dir: dir, limit: 256, seed: maphash.MakeSeed(), testOnlyStep: o.TestOnlyStep, now: o.Now, random: o.Random}
+	w := &Workspace{dir: dir, limit: 256, batch: 5000, seed: maphash.MakeSeed(), testOnlyStep: o.TestOnlyStep, now: o.Now, random: o.Random}
 	if w.now == nil {
 		w.now = time.Now
 	}
