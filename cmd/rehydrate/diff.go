@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -156,41 +155,44 @@ func whyText(was, is *pipeline.Conclusion) string {
 
 // printDiff prints the summary.
 func printDiff(out io.Writer, d pipeline.Diff) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, s := range []struct {
-		name string
-		pipeline.SideCount
-	}{{"old", d.Old}, {"new", d.New}} {
+	var b strings.Builder
+	line := func(name, text string) { fmt.Fprintf(&b, "%-14s  %s\n", name, text) }
+	side := func(name string, s pipeline.SideCount) {
 		text := times(s.Rows, "row", "rows")
 		if s.Entries > 0 {
-			text += fmt.Sprintf(" of %s", times(s.Entries, "entry", "entries"))
+			text += " of " + times(s.Entries, "entry", "entries")
 		}
 		if s.Repeated+s.WithoutID > 0 {
-			text += fmt.Sprintf("; not compared: %d with the id of another, %d without one", s.Repeated, s.WithoutID)
+			text += fmt.Sprintf(" (not compared: %d with the id of another, %d without one)", s.Repeated, s.WithoutID)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.name, text, oneTerminalLine(s.Path))
+		line(name, text+", "+oneTerminalLine(s.Path))
 	}
-	for _, part := range []struct {
-		name string
-		n    int
-		why  []pipeline.WhyCount
-	}{{"gained", d.Gained, d.WhyGained}, {"lost", d.Lost, d.WhyLost}, {"image changed", d.Images, nil}, {"text changed", d.Texts, nil},
-		{"labels changed", d.Labels, nil}, {"split changed", d.Splits, nil}, {"other outcome", d.Outcomes, d.WhyElse}} {
-		fmt.Fprintf(w, "%s\t%d\t\n", part.name, part.n)
-		for _, why := range part.why {
-			if why.Old != nil || why.New != nil {
-				fmt.Fprintf(w, "\t%d\t%s\n", why.Count, whyText(why.Old, why.New))
+	side("old", d.Old)
+	side("new", d.New)
+	count := func(name string, n int, why []pipeline.WhyCount) {
+		line(name, strconv.Itoa(n))
+		for _, w := range why {
+			if w.Old != nil || w.New != nil {
+				line("", fmt.Sprintf("%d  %s", w.Count, whyText(w.Old, w.New)))
 			}
 		}
 	}
+	count("gained", d.Gained, d.WhyGained)
+	count("lost", d.Lost, d.WhyLost)
+	count("image changed", d.Images, nil)
+	count("text changed", d.Texts, nil)
+	count("labels changed", d.Labels, nil)
+	count("split changed", d.Splits, nil)
+	count("other outcome", d.Outcomes, d.WhyElse)
 	for _, k := range append(slices.Clone(d.Schema), d.Provenance...) {
-		fmt.Fprintf(w, "%s\t%s\t-> %s\n", oneTerminalLine(k.Key), keyText(k.Old), keyText(k.New))
+		line(oneTerminalLine(k.Key), keyText(k.Old)+" -> "+keyText(k.New))
 	}
 	for _, n := range d.NotCompared {
-		fmt.Fprintf(w, "not compared\t%s\t\n", oneTerminalLine(n))
+		line("not compared", oneTerminalLine(n))
 	}
-	fmt.Fprintf(w, "version step\t%s\t\n", d.Step)
-	return w.Flush()
+	line("version step", d.Step)
+	_, err := io.WriteString(out, b.String())
+	return err
 }
 
 // keyText is a value of the footer, which may be long and comes from anybody.

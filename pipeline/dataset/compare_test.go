@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 	if diff := cmp.Diff([]string{"kind", "severity", "figures, of speech"}, table.Labels()); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if c := table.Columns(); len(c) != 12 || c["image"] != "struct" || c["figures, of speech"] != "list of int64" {
+	if c := table.Columns(); len(c) != 12 || c["image"] != "struct" || c["figures, of speech"] != "list of int(64,true)" {
 		t.Errorf("columns %v", c)
 	}
 	if p := table.Provenance(); p["ocr_engine"] != "tesseract 5.3.0" || p["format"] != FormatVersion {

@@ -13,7 +13,7 @@ import (
 )
 
 // ReportData is what a report tells of a workspace. Counts may be 0 and lists empty; Drift, Last,
-// Thumbnails and Texts may be left out.
+// Reread, Thumbnails and Texts may be left out.
 type ReportData struct {
 	Release string
 	Schema  manifest.Schema
@@ -40,7 +40,8 @@ type ReportData struct {
 	Images     ReportImages
 	Confidence ReportConfidence
 	Groups     ReportGroups
-	Last       *ReportRun // nil when no run has ended yet
+	Last       *ReportRun    // nil when no run has ended yet
+	Reread     *ReportReread // nil when no image was ever read again
 
 	// Thumbnails are shown blurred, Texts as they were read: nil in a report without.
 	Thumbnails iter.Seq2[Thumbnail, error]
@@ -115,6 +116,15 @@ type ReportRun struct {
 type ReportRequests struct {
 	What string
 	N    int
+}
+
+// A ReportReread counts what the last re-reading changed.
+type ReportReread struct {
+	At           time.Time // when it ended
+	Read         int       // images
+	Changed      int       // texts
+	Gained, Lost int       // words
+	Outcomes     int       // entries with another outcome
 }
 
 // A ReportText is what OCR read of an entry.
@@ -365,6 +375,12 @@ func (r report) confidence() {
 	r.textf("In %d kept images no word was read. %d names, addresses or numbers are masked in the texts of %d images.",
 		c.Textless, r.d.Masked, r.d.MaskedImages)
 	r.end()
+	if again := r.d.Reread; again != nil {
+		r.begin("p")
+		r.textf("Stored images were last read again on %s: %s. Changed texts: %d; words gained %d, lost %d. Entries with another outcome: %d.",
+			again.At.UTC().Format("2006-01-02 15:04 MST"), counted(again.Read, "image"), again.Changed, again.Gained, again.Lost, again.Outcomes)
+		r.end()
+	}
 }
 
 // mostGroups bounds the list of straddling groups.

@@ -79,7 +79,7 @@ func driftRow(d labels.Drift, changed bool) []string {
 	if d.Untested != "" {
 		return []string{name, "", "", "", "", "not tested", d.Untested}
 	}
-	verdict := "as in the release"
+	verdict := "alike"
 	if changed {
 		verdict = "differs"
 	}
@@ -118,7 +118,7 @@ func holm(drift []labels.Drift, level float64) []bool {
 }
 
 func (r report) together() {
-	r.el("p", "Of the entries that have the label of a row, the share that has the label of a column. Each row sums to 100 %.")
+	r.el("p", "Each row sums to 100 %: beside the label of the row, how often each label of the other category stands.")
 	for i, pair := range r.d.Labels.Pairs {
 		var open []attr
 		if i == 0 {

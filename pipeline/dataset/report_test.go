@@ -68,6 +68,7 @@ func hostileReport(t *testing.T) ReportData {
 		Groups: ReportGroups{Sizes: map[int]int{2: 3, 5: 1}, Classes: map[string]int{hostile: 4},
 			Straddling: []ReportGroup{{Kept: hostile, Others: []string{hostile}, Splits: []string{hostile, "test"}}}},
 		Last:       &ReportRun{At: now, Elapsed: time.Minute, Waited: time.Second, Retries: 7, Requests: []ReportRequests{{hostile, 8}}},
+		Reread:     &ReportReread{At: now, Read: 11, Changed: 12, Gained: 13, Lost: 14, Outcomes: 15},
 		Thumbnails: func(yield func(Thumbnail, error) bool) { yield(thumb, nil) },
 		Texts:      func(yield func(ReportText, error) bool) { yield(ReportText{hostile, hostile, 50}, nil) },
 	}

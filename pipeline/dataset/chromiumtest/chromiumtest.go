@@ -21,8 +21,8 @@ import (
 
 // A Visit is what came of opening a page.
 type Visit struct {
-	DOM      string   // the document as it stands when it is loaded, as HTML
-	Console  []string // what the page's console was told: errors, refusals
+	DOM     string   // the document as it stands when it is loaded, as HTML
+	Console []string // what the page's console was told: errors, refusals
 	// Requests has the first line of everything that was asked for over the network. What Chromium
 	// asks its maker on its own account (the time, updates), page or no page, is left out.
 	Requests []string

@@ -1,0 +1,154 @@
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+)
+
+type scanned struct {
+	ID    string `parquet:"ID"`
+	Image struct {
+		Bytes []byte `parquet:"bytes"`
+		Path  string `parquet:"path"`
+	} `parquet:"image"`
+	Hash   int64    `parquet:"hash"`
+	Labels []string `parquet:"labels,list"`
+	Score  float64  `parquet:"score"`
+	Note   *string  `parquet:"note,optional"`
+}
+
+func scannedFile(t testing.TB, rows int, options ...parquet.WriterOption) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[scanned](&b, append(options, parquet.MaxRowsPerRowGroup(3))...)
+	note := "a note"
+	for i := range rows {
+		row := scanned{ID: fmt.Sprintf("id%d", i), Hash: int64(i), Labels: []string{"a", "b"}[:i%3%2+1]}
+		row.Image.Bytes = bytes.Repeat([]byte{byte(i)}, 300)
+		if i == 4 {
+			row.Note = &note
+		}
+		if _, err := w.Write([]scanned{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// values are what a column holds, as text with the row before it.
+func values(t testing.TB, file []byte, column string) (got []string, err error) {
+	t.Helper()
+	s, err := OpenScan(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return nil, err
+	}
+	for v, err := range s.Values(t.Context(), column) {
+		if err != nil {
+			return got, err
+		}
+		if v.IsNumber {
+			got = append(got, fmt.Sprintf("%d:%d", v.Row, v.Number))
+		} else {
+			got = append(got, fmt.Sprintf("%d:%.8q", v.Row, v.Bytes))
+		}
+	}
+	return got, nil
+}
+
+// TestScan reads columns of every kind over several row groups, for every compression.
+func TestScan(t *testing.T) {
+	for _, codec := range []parquet.WriterOption{parquet.Compression(&parquet.Zstd), parquet.Compression(&parquet.Snappy), parquet.Compression(&parquet.Uncompressed)} {
+		file := scannedFile(t, 5, codec)
+		s, err := OpenScan(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"ID", "image.bytes", "image.path", "hash", "labels.list.element", "note"}, s.Columns()); diff != "" {
+			t.Errorf("columns (-want +got):\n%s", diff)
+		}
+		for names, want := range map[string]string{"id": "ID", "ID id": "ID", "image": "image.bytes", "nosuch hash": "hash", "nosuch": "", "score": ""} {
+			if got := s.Find(strings.Fields(names)...); got != want {
+				t.Errorf("Find(%s) = %q, want %q", names, got, want)
+			}
+		}
+		for column, want := range map[string][]string{
+			"ID":                  {`0:"id0"`, `1:"id1"`, `2:"id2"`, `3:"id3"`, `4:"id4"`},
+			"hash":                {"0:0", "1:1", "2:2", "3:3", "4:4"},
+			"note":                {`4:"a note"`},
+			"labels.list.element": {`0:"a"`, `1:"a"`, `1:"b"`, `2:"a"`, `3:"a"`, `4:"a"`, `4:"b"`},
+		} {
+			if got, err := values(t, file, column); err != nil || !cmp.Equal(want, got) {
+				t.Errorf("%s = %v, %v, want %v", column, got, err, want)
+			}
+		}
+	}
+}
+
+// TestScanRefuses has every column that is not there, and every file that is cut short, end in an error.
+func TestScanRefuses(t *testing.T) {
+	file := scannedFile(t, 5)
+	for _, column := range []string{"nosuch", "score", ""} {
+		if got, err := values(t, file, column); err == nil {
+			t.Errorf("column %q = %v, want an error", column, got)
+		}
+	}
+	for n := range len(file) {
+		if got, err := values(t, file[:n], "ID"); err == nil {
+			t.Errorf("the first %d of %d bytes hold %v, want an error", n, len(file), got)
+		}
+	}
+}
+
+// FuzzScan has a forged file end in an error or in rows, never in a panic, and never go on after an error.
+func FuzzScan(f *testing.F) {
+	f.Add(scannedFile(f, 5))
+	f.Add(scannedFile(f, 1, parquet.Compression(&parquet.Gzip)))
+	f.Add([]byte("PAR1\x00\x00\x00\x00PAR1"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		s, err := OpenScan(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			return
+		}
+		for _, column := range s.Columns() {
+			n, failed := 0, false
+			for v, err := range s.Values(t.Context(), column) {
+				if failed || err == nil && v.Row < 0 {
+					t.Fatalf("column %q: value %d of row %d after an error (%t)", column, n, v.Row, failed)
+				}
+				failed = err != nil
+				if n++; n == 1<<16 {
+					break
+				}
+			}
+		}
+	})
+}
+
+// TestAuditPage escapes what it is given, and leaves an empty table out.
+func TestAuditPage(t *testing.T) {
+	var b bytes.Buffer
+	err := WriteAuditPage(&b, AuditPage{Title: "Audit of <b>", Verdict: "FAIL", Lead: "1 & 2", Parts: []AuditPart{
+		{Heading: "Empty", Note: "None."},
+		{Heading: "Full", Columns: []AuditColumn{{Head: "where"}, {Head: "n", Number: true}}, Rows: [][]string{{`"><script>`, "7"}}, Folded: true},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	for _, want := range []string{"Audit of &lt;b&gt;", `class="bad">FAIL`, "1 &amp; 2", "None.", "&#34;&gt;&lt;script&gt;", "show 1 rows", "</html>"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page does not hold %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "<script") || strings.Count(got, "<table") != 1 {
+		t.Errorf("the page:\n%s", got)
+	}
+}

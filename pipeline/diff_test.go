@@ -1,0 +1,232 @@
+package pipeline
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+)
+
+func diffSchema() manifest.Schema {
+	return manifest.Schema{Name: "t", Categories: []manifest.Category{
+		{Name: "kind", Kind: manifest.Single, Labels: []manifest.Label{{Code: "A", Name: "Alpha"}, {Code: "B", Name: "Beta"}}},
+		{Name: "many", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "X", Name: "None"}, {Code: "Y", Name: "Why"}}},
+	}}
+}
+
+func diffRow(id, text string, change func(*dataset.Row)) dataset.Row {
+	r := dataset.Row{ID: id, Image: []byte("\xff\xd8\xff " + id), Path: id + ".jpg", Text: text, Width: 1, Height: 1, PHash: "00000000000000ff",
+		Labels: [][]int{{0}, {0, 1}}}
+	if change != nil {
+		change(&r)
+	}
+	r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(r.Image))
+	return r
+}
+
+// writeSide makes the folder of a dataset: splits of rows, and outcomes if there are some.
+func writeSide(t *testing.T, s manifest.Schema, engine string, splits map[string][]dataset.Row, outcomes []manifest.Result) string {
+	t.Helper()
+	dir := t.TempDir()
+	put := func(name string, write func(io.Writer) error) error {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		var b bytes.Buffer
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), write(&b)); err != nil {
+			return err
+		}
+		return os.WriteFile(name, b.Bytes(), 0o600)
+	}
+	for split, rows := range splits {
+		plan := []int{len(rows) / 2, len(rows) - len(rows)/2} // always two shards
+		if _, err := dataset.WriteShards(put, s, dataset.Provenance{Release: "t", OCREngine: engine}, false, split, plan, func(yield func(dataset.Row, error) bool) {
+			for _, r := range rows {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if outcomes != nil {
+		if err := put(manifest.OutcomesName, func(w io.Writer) error {
+			return manifest.WriteOutcomes(w, func(yield func(manifest.Result, error) bool) {
+				for _, r := range outcomes {
+					if !yield(r, nil) {
+						return
+					}
+				}
+			})
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func compareSides(t *testing.T, older, newer string) (Diff, map[string]Change) {
+	t.Helper()
+	changes := map[string]Change{}
+	var sides []*DiffSide
+	for _, name := range []string{older, newer} {
+		s, err := OpenDiffSide(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		sides = append(sides, s)
+	}
+	d, err := CompareDatasets(t.Context(), sides[0], sides[1], func(c Change) error {
+		if _, twice := changes[c.ID]; twice {
+			t.Errorf("%s is told twice", c.ID)
+		}
+		changes[c.ID] = c
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, changes
+}
+
+func result(id string, o manifest.Outcome, reason manifest.Reason) manifest.Result {
+	return manifest.Result{Key: manifest.Key{ID: manifest.PostID(id)}, Split: "train", Outcome: o, Reason: reason}
+}
+
+func TestCompareDatasets(t *testing.T) {
+	same := diffRow("same", "one two", nil)
+	older := writeSide(t, diffSchema(), "tesseract 1", map[string][]dataset.Row{
+		"train": {same, diffRow("lost", "x", nil), diffRow("text", "the cat sat", nil), diffRow("image", "i", nil), diffRow("label", "l", nil)},
+		"test":  {diffRow("moved", "m", nil)},
+	}, []manifest.Result{result("same", manifest.Kept, ""), result("lost", manifest.Kept, ""), result("new", manifest.Failed, "http_500"), result("other", manifest.Failed, "http_500"),
+		result("still", manifest.Removed, "moderator")})
+	newer := writeSide(t, diffSchema(), "tesseract 2", map[string][]dataset.Row{
+		"train": {diffRow("label", "l", func(r *dataset.Row) { r.Labels = [][]int{{1}, nil} }), diffRow("new", "n", nil),
+			diffRow("image", "i", func(r *dataset.Row) { r.Image, r.PHash = []byte("\xff\xd8\xff other"), "000000000000000f" }),
+			diffRow("text", "the dog sat \x1b[31mred", nil), same, diffRow("moved", "m", nil)},
+	}, []manifest.Result{result("same", manifest.Kept, ""), result("lost", manifest.Deleted, ""), result("new", manifest.Kept, ""), result("other", manifest.Gone, "http_404"),
+		result("still", manifest.Removed, "moderator")})
+	d, changes := compareSides(t, older, newer)
+
+	four := 4
+	conclude := func(o manifest.Outcome, r manifest.Reason) *Conclusion { return &Conclusion{Outcome: o, Reason: r} }
+	image := func(body string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte("\xff\xd8\xff "+body))) }
+	want := map[string]Change{
+		"lost":  {ID: "lost", Kind: "lost", Old: conclude(manifest.Kept, ""), New: conclude(manifest.Deleted, "")},
+		"new":   {ID: "new", Kind: "gained", Old: conclude(manifest.Failed, "http_500"), New: conclude(manifest.Kept, "")},
+		"other": {ID: "other", Kind: "outcome", Old: conclude(manifest.Failed, "http_500"), New: conclude(manifest.Gone, "http_404")},
+		"moved": {ID: "moved", Kind: "changed", Split: &[2]string{"test", "train"}},
+		"image": {ID: "image", Kind: "changed", Image: &ImageChange{Old: image("image"), New: image("other"), Distance: &four}},
+		"text":  {ID: "text", Kind: "changed", Text: &WordChange{Gained: []string{"dog", "[31mred"}, Lost: []string{"cat"}}},
+		"label": {ID: "label", Kind: "changed", Labels: map[string]LabelChange{"kind": {[]string{"Alpha"}, []string{"Beta"}}, "many": {[]string{"None", "Why"}, nil}}},
+	}
+	if diff := cmp.Diff(want, changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if d.Old.Rows != 6 || d.New.Rows != 6 || d.Gained != 1 || d.Lost != 1 || d.Images != 1 || d.Texts != 1 || d.Labels != 1 || d.Splits != 1 || d.Outcomes != 1 || !d.Changed || d.Step != "major" {
+		t.Errorf("summary %+v", d)
+	}
+	if diff := cmp.Diff([]KeyChange{{"ocr_engine", "tesseract 1", "tesseract 2"}}, d.Provenance); diff != "" || len(d.Schema) != 0 || len(d.NotCompared) != 0 {
+		t.Errorf("provenance (-want +got):\n%s\nschema %v, not compared %v", diff, d.Schema, d.NotCompared)
+	}
+	if diff := cmp.Diff([]WhyCount{{conclude(manifest.Kept, ""), conclude(manifest.Deleted, ""), 1}}, d.WhyLost); diff != "" {
+		t.Errorf("why lost (-want +got):\n%s", diff)
+	}
+}
+
+func TestCompareSteps(t *testing.T) {
+	a, b := diffRow("a", "x", nil), diffRow("b", "x", nil)
+	side := func(s manifest.Schema, engine string, rows ...dataset.Row) string {
+		return writeSide(t, s, engine, map[string][]dataset.Row{"train": rows}, nil)
+	}
+	renamed := diffSchema()
+	renamed.Categories[0].Labels[1].Name = "Gamma"
+	more := diffSchema()
+	more.Categories = append(more.Categories, manifest.Category{Name: "third", Kind: manifest.Single, Labels: []manifest.Label{{Code: "T", Name: "T"}}})
+	third := diffRow("a", "x", func(r *dataset.Row) { r.Labels = append(r.Labels, []int{0}) })
+	base := side(diffSchema(), "1", a)
+	for name, c := range map[string]struct {
+		newer, step string
+		changed     bool
+	}{
+		"the same":        {base, "none", false},
+		"another file":    {side(diffSchema(), "1", a), "none", false},
+		"another engine":  {side(diffSchema(), "2", a), "patch", true},
+		"a row more":      {side(diffSchema(), "1", a, b), "minor", true},
+		"a row less":      {side(diffSchema(), "1"), "major", true},
+		"a column more":   {side(more, "1", third), "minor", true},
+		"a label renamed": {side(renamed, "1", a), "major", true},
+	} {
+		d, changes := compareSides(t, base, c.newer)
+		if d.Step != c.step || d.Changed != c.changed || !c.changed && len(changes) > 0 {
+			t.Errorf("%s: step %s, changed %v, want %s, %v; %+v", name, d.Step, d.Changed, c.step, c.changed, d)
+		}
+	}
+}
+
+// Many changed texts go through in batches, each told once.
+func TestCompareBatches(t *testing.T) {
+	var older, newer []dataset.Row
+	long := strings.Repeat("word ", 12_000) // 60 kB
+	const n = 600                           // 36 MB of old texts: three batches
+	for i := range n {
+		older = append(older, diffRow(fmt.Sprint("r", i), long+"old", nil))
+		newer = append(newer, diffRow(fmt.Sprint("r", n-1-i), long+"new", nil))
+	}
+	d, changes := compareSides(t, writeSide(t, diffSchema(), "1", map[string][]dataset.Row{"train": older}, nil),
+		writeSide(t, diffSchema(), "1", map[string][]dataset.Row{"train": newer}, nil))
+	if d.Texts != n || len(changes) != n {
+		t.Errorf("%d texts changed, %d told; want %d", d.Texts, len(changes), n)
+	}
+	for id, c := range changes {
+		if c.Text == nil || !cmp.Equal(*c.Text, WordChange{[]string{"new"}, []string{"old"}}) {
+			t.Fatalf("%s: %+v", id, c)
+		}
+	}
+}
+
+// Outcomes alone are compared by what is kept; what is not there is said.
+func TestCompareOutcomesOnly(t *testing.T) {
+	older := filepath.Join(writeSide(t, diffSchema(), "", nil, []manifest.Result{result("a", manifest.Kept, ""), result("b", manifest.Removed, "moderator")}), manifest.OutcomesName)
+	newer := filepath.Join(writeSide(t, diffSchema(), "", nil, []manifest.Result{result("a", manifest.Duplicate, "near_text"), result("b", manifest.Kept, "")}), manifest.OutcomesName)
+	d, changes := compareSides(t, older, newer)
+	if d.Lost != 1 || d.Gained != 1 || changes["a"].Kind != "lost" || changes["b"].Kind != "gained" || len(d.NotCompared) != 1 || d.Step != "major" {
+		t.Errorf("summary %+v, changes %+v", d, changes)
+	}
+}
+
+func TestDiffSidesRefused(t *testing.T) {
+	empty := t.TempDir()
+	if _, err := OpenDiffSide(t.Context(), empty); err == nil {
+		t.Error("an empty folder was taken")
+	}
+	if _, err := OpenDiffSide(t.Context(), filepath.Join(empty, "nothing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what is not there: %v", err)
+	}
+	bad := filepath.Join(empty, "x.parquet")
+	if err := os.WriteFile(bad, []byte("PAR1 but not whole"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenDiffSide(t.Context(), bad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var problem *manifest.Problem
+	if _, err := CompareDatasets(t.Context(), s, s, func(Change) error { return nil }); !errors.As(err, &problem) {
+		t.Errorf("a damaged file gives %v", err)
+	}
+	twice := writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {diffRow("a", "", nil), diffRow("a", "", nil)}}, nil)
+	if d, _ := compareSides(t, twice, twice); d.Old.Repeated != 1 || d.New.Repeated != 1 || d.Changed {
+		t.Errorf("an id twice: %+v", d)
+	}
+}
