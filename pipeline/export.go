@@ -149,6 +149,9 @@ func (r *run) destination(ctx context.Context, to string) (string, error) {
 	if inside(to, ws) || inside(ws, to) {
 		return "", fmt.Errorf("%w: %s and the workspace lie in one another", ErrForeign, to)
 	}
+	if info, err := os.Stat(filepath.Dir(to)); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%w: there is no folder %s to make it in", ErrForeign, filepath.Dir(to))
+	}
 	list, err := os.ReadDir(to)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

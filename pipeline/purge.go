@@ -233,8 +233,21 @@ func (r *run) stock(ctx context.Context) (stock, error) {
 	return s, nil
 }
 
-// eraseBuried erases what there is of posts whose tombstone was written just now.
+// eraseBuried erases what there is of posts that have a tombstone: nothing of them waits for a confirmation.
 func (r *run) eraseBuried(ctx context.Context, before stock) error {
+	var settled []workspace.Post
+	for p, err := range r.Workspace.Posts(ctx) {
+		if err != nil {
+			return err
+		}
+		if _, buried := r.buried[p.ID]; buried && p.Withheld {
+			p.Withheld = false
+			settled = append(settled, p)
+		}
+	}
+	if err := r.Workspace.SetPosts(ctx, settled); err != nil {
+		return err
+	}
 	for id := range r.buried {
 		if !before.content[id] {
 			continue
