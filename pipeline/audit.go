@@ -225,6 +225,7 @@ type evidence struct {
 	workspace workspace.Post
 	stone     *workspace.Tombstone // the workspace's
 	published *manifest.Tombstone  // the release's
+	lifted    time.Time            // tombstones up to then were lifted, by the workspace's note
 	log       logged
 	live      *policy.Verdict // what this audit heard; unavailable where it was absent twice
 	reason    manifest.Reason // why it heard nothing
@@ -342,7 +343,7 @@ func (e *evidence) weigh(p policy.Policy, now time.Time) {
 	}
 	e.MustGo = e.State.Gone() && !e.Withheld
 	switch {
-	case e.published != nil:
+	case e.published != nil && !e.isLifted():
 		e.MustGo, e.Because = true, "release"
 	case e.stone != nil && !(e.stone.Readmitted && p.Readmits(e.stone.State, e.stone.Reason)):
 		e.MustGo, e.Because = true, "tombstone"
@@ -355,6 +356,10 @@ func (e *evidence) weigh(p policy.Policy, now time.Time) {
 	e.LastLive, e.Checked = moment(live), moment(checked)
 	e.Stale = !e.MustGo && p.Stale(live, now)
 }
+
+// isLifted reports whether a maintainer's statement took the release's tombstone away. The note of the
+// workspace alone is the operator's word: the log has to tell of it, too.
+func (e *evidence) isLifted() bool { return e.log.lifted && !e.published.Time.After(e.lifted) }
 
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {

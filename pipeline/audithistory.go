@@ -20,6 +20,7 @@ type logged struct {
 	withheld bool
 	buried   bool // a tombstone that holds, which nothing lifted or suspended
 	buriedIn int64
+	lifted   bool // nothing buried it since a maintainer's statement
 }
 
 // readLog replays the log and holds it against itself, an earlier checkpoint and the workspace.
@@ -157,12 +158,12 @@ func (a *audit) replay(e auditlog.Event) {
 		case auditlog.Confirmed:
 			l.withheld = false
 		case auditlog.Buried:
-			l.buried, l.buriedIn, l.withheld = true, seq, false
+			l.buried, l.buriedIn, l.withheld, l.lifted = true, seq, false, false
 		case auditlog.Readmitted:
 			l.buried = e.Verdict == "revoked"
 			l.buriedIn = seq
 		case auditlog.Lifted:
-			l.buried = false
+			l.buried, l.lifted = false, true
 		case auditlog.Fetch:
 			a.gone.digest(p.ID, e.SHA256)
 		}
@@ -231,8 +232,17 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 	for i, t := range stones {
 		a.post(t.ID).stone = &stones[i]
 	}
+	lifted, err := liftedUntil(ctx, ws)
+	if err != nil {
+		return err
+	}
+	for id, until := range lifted {
+		if e := a.posts[id]; e != nil {
+			e.lifted = until
+		}
+	}
 	for _, t := range a.Tombstones {
-		if e := a.posts[t.ID]; e.stone == nil && e.workspace.State == manifest.StateLive {
+		if e := a.posts[t.ID]; e.stone == nil && e.workspace.State == manifest.StateLive && t.Time.After(e.lifted) {
 			a.finding(FoundTombstone, string(t.ID), "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")
 		}
 	}

@@ -336,7 +336,7 @@ func (a *audit) lookAtImage(ctx context.Context, t thing, body []byte) {
 			a.finding(FoundImage, entryName(rec.Key), t.where, "an image of a post that must be gone: %s", e.why())
 			return
 		}
-		id, entry = rec.ID, entryName(rec.Key)
+		entry = entryName(rec.Key)
 	} else if e := a.posts[id]; e != nil && e.MustGo {
 		a.finding(FoundImage, entry, t.where, "a file named after a post that must be gone: %s", e.why())
 		return

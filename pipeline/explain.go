@@ -88,6 +88,9 @@ type ReadingStory struct {
 	Confidence  float64     `json:"confidence"` // mean of the words in the text
 	Masked      int         `json:"masked"`     // names that were masked
 	Words       []ReadWord  `json:"words"`
+	// Hidden says that Text and Words are left out: the post is not live by what is known, or has a
+	// tombstone that holds, and what is still stored of it waits to be erased.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // A ReadWord is one word that OCR saw, in the text or not.
@@ -186,7 +189,7 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 		x.Tombstone = &TombstoneStory{State: stone.State, Time: stone.Time, Reason: stone.Reason, Readmitted: stone.Readmitted}
 	}
 	x.tellImage(ws)
-	x.tellReading()
+	x.tellReading(j)
 	x.tellLanguage(filter, j.policy)
 	if err := x.tellHistory(ctx, ws, k.ID); err != nil {
 		return Explanation{}, err
@@ -257,13 +260,18 @@ func (x *Explanation) tellImage(ws *workspace.Workspace) {
 		SHA256: img.SHA256, OriginalSHA256: img.OriginalSHA256, PHash: fmt.Sprintf("%016x", img.PHash), Flat: img.Flat, HashKind: img.HashKind}
 }
 
-func (x *Explanation) tellReading() {
-	r := x.rec.Reading
-	if r == nil {
+func (x *Explanation) tellReading(j judge) {
+	if x.rec.Reading == nil {
 		return
 	}
-	x.Reading = &ReadingStory{Fingerprint: r.Fingerprint, Failed: troubleStory(r.Failed), Text: printable(r.Text), Confidence: r.Confidence,
-		Masked: r.Masked, Words: []ReadWord{}}
+	r := shownReading(*x.rec.Reading, j.policy)
+	_, buried := j.tombstones[x.rec.ID]
+	x.Reading = &ReadingStory{Fingerprint: r.Fingerprint, Failed: troubleStory(r.Failed), Confidence: r.Confidence, Masked: r.Masked, Words: []ReadWord{},
+		Hidden: buried || x.rec.Post.State != manifest.StateLive}
+	if x.Reading.Hidden {
+		return
+	}
+	x.Reading.Text = printable(r.Text)
 	for _, w := range r.Words {
 		x.Reading.Words = append(x.Reading.Words, ReadWord{Text: printable(w.Text), Confidence: w.Confidence, Accepted: w.Accepted,
 			Line: w.Line, Box: [4]int{w.X, w.Y, w.W, w.H}})

@@ -18,7 +18,25 @@ func readingFingerprint(e ocr.Engine, p policy.Policy) string {
 	if !p.Text.MaskNames {
 		return e.Fingerprint()
 	}
-	return e.Fingerprint() + " names masked " + strconv.Itoa(language.MaskVersion)
+	return e.Fingerprint() + masking()
+}
+
+// masking is how the fingerprint of a reading ends whose names are masked by the present rules.
+func masking() string { return " names masked " + strconv.Itoa(language.MaskVersion) }
+
+// shownReading is a stored reading as it may be shown: one from before the policy masked names, or
+// from before the present rules, is masked as the next one will be.
+func shownReading(r workspace.Reading, p policy.Policy) workspace.Reading {
+	if !p.Text.MaskNames || strings.HasSuffix(r.Fingerprint, masking()) {
+		return r
+	}
+	stored := r
+	r.Words = slices.Clone(r.Words)
+	maskNames(&r)
+	if r.Masked == stored.Masked { // the words show none, or are not at hand
+		r.Text, r.Confidence = maskText(stored.Text), stored.Confidence
+	}
+	return r
 }
 
 // maskNames masks the names in the words of a reading and makes its text of what is left. A

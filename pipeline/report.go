@@ -58,6 +58,9 @@ func Report(ctx context.Context, ws *workspace.Workspace, o ReportOptions) (data
 	if err := reportLastRun(ctx, ws, &d); err != nil {
 		return d, err
 	}
+	if err := reportReread(ctx, ws, &d); err != nil {
+		return d, err
+	}
 	if o.Thumbnails {
 		d.Thumbnails = thumbnails(ctx, ws, j, d)
 	}

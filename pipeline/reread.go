@@ -14,7 +14,9 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // A Reread is what a re-reading changed, against the readings and outcomes before it began.
@@ -90,8 +92,11 @@ func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
 	if err := r.noteEnd(ctx, err); err != nil {
 		return Reread{}, err
 	}
-	report, err := compareReadings(ctx, c.Workspace)
+	report, err := compareReadings(ctx, c.Workspace, c.Policy)
 	if err != nil {
+		return Reread{}, err
+	}
+	if err := noteReread(ctx, c.Workspace, report, c.Now()); err != nil {
 		return Reread{}, err
 	}
 	if report.Summary, err = Status(ctx, c.Workspace, c.Now()); err != nil {
@@ -147,8 +152,10 @@ func (r *run) due(rec workspace.Record, all bool) bool {
 	return !r.current(rec) || all && !rec.Earlier.Read
 }
 
-// compareReadings makes the report of a re-reading from what is stored.
-func compareReadings(ctx context.Context, ws *workspace.Workspace) (Reread, error) {
+// compareReadings makes the report of a re-reading from what is stored. Of a post that a run in
+// between found gone, or that is held, it tells the outcome and no word. An old text that was kept
+// while names were not masked yet is masked here.
+func compareReadings(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (Reread, error) {
 	report := Reread{Texts: []TextChange{}, Outcomes: []OutcomeChange{}}
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
@@ -156,9 +163,13 @@ func compareReadings(ctx context.Context, ws *workspace.Workspace) (Reread, erro
 		}
 		if rec.Earlier.Read && rec.Reading != nil {
 			report.Read++
-			if rec.Earlier.Text != rec.Reading.Text {
+			old := rec.Earlier.Text
+			if p.Text.MaskNames {
+				old = maskText(old)
+			}
+			if rec.Post.State == manifest.StateLive && old != rec.Reading.Text {
 				change := TextChange{ID: entryName(rec.Key)}
-				change.Gained, change.Lost = diffWords(rec.Earlier.Text, rec.Reading.Text)
+				change.Gained, change.Lost = diffWords(old, rec.Reading.Text)
 				report.Changed++
 				report.Gained += len(change.Gained)
 				report.Lost += len(change.Lost)
@@ -172,6 +183,66 @@ func compareReadings(ctx context.Context, ws *workspace.Workspace) (Reread, erro
 		}
 	}
 	return report, nil
+}
+
+// Page is the re-reading as a page shows it, made at a time by a version of the tool.
+func (r Reread) Page(made time.Time, version string) dataset.RereadData {
+	d := dataset.RereadData{Release: r.Summary.Release, Tool: version, Made: made, Read: r.Read, Gained: r.Gained, Lost: r.Lost}
+	for _, t := range r.Texts {
+		d.Texts = append(d.Texts, dataset.RereadText(t))
+	}
+	for _, o := range r.Outcomes {
+		d.Outcomes = append(d.Outcomes, dataset.RereadOutcome{ID: o.ID, Before: o.Old.short(), After: o.New.short()})
+	}
+	return d
+}
+
+// short is the conclusion without detail.
+func (c Conclusion) short() string {
+	if c.Reason == "" {
+		return string(c.Outcome)
+	}
+	return string(c.Outcome) + ", " + string(c.Reason)
+}
+
+// rereadKey is the workspace's note of the counts of the last re-reading that ended.
+const rereadKey = "last_reread"
+
+// A lastReread is what is kept of a re-reading: numbers.
+type lastReread struct {
+	At       time.Time `json:"at"` // when it ended
+	Read     int       `json:"read"`
+	Changed  int       `json:"changed"`
+	Gained   int       `json:"words_gained"`
+	Lost     int       `json:"words_lost"`
+	Outcomes int       `json:"outcomes"`
+}
+
+// noteReread stores the counts of a re-reading that has ended, unless it had nothing to read.
+func noteReread(ctx context.Context, ws *workspace.Workspace, r Reread, now time.Time) error {
+	if r.Read == 0 {
+		return nil
+	}
+	note, err := json.Marshal(lastReread{At: now.UTC().Truncate(time.Second), Read: r.Read, Changed: r.Changed, Gained: r.Gained, Lost: r.Lost,
+		Outcomes: len(r.Outcomes)})
+	if err != nil {
+		return err
+	}
+	return ws.SetMeta(ctx, rereadKey, string(note))
+}
+
+// reportReread tells a report of the last re-reading, if there was one.
+func reportReread(ctx context.Context, ws *workspace.Workspace, d *dataset.ReportData) error {
+	note, err := ws.Meta(ctx, rereadKey)
+	if err != nil || note == "" {
+		return err
+	}
+	var last lastReread
+	if err := json.Unmarshal([]byte(note), &last); err != nil {
+		return fmt.Errorf("read the workspace's note of its last re-reading: %w", err)
+	}
+	d.Reread = (*dataset.ReportReread)(&last)
+	return nil
 }
 
 // diffWords gives the words that the new text has more often than the old one, and the other way

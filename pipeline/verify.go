@@ -192,8 +192,12 @@ func (v *verification) stat(ctx context.Context, name string) (workspace.File, e
 // wrong with state.db itself is damage.
 func (v *verification) state(ctx context.Context, dir string) error {
 	ws, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true})
-	if errors.Is(err, workspace.ErrOldLayout) {
+	switch {
+	case errors.Is(err, workspace.ErrOldLayout):
 		return err
+	case errors.Is(err, workspace.ErrEmpty) && !v.report.Sealed && v.justBegun():
+		v.note("nothing is stored yet: the run that made the workspace was killed at once; the next one begins anew")
+		return nil
 	}
 	if err != nil {
 		v.blind = true
@@ -223,6 +227,19 @@ func (v *verification) state(ctx context.Context, dir string) error {
 	return nil
 }
 
+// justBegun accounts for what the first writer makes before it stores anything, where there is nothing else.
+func (v *verification) justBegun() bool {
+	for name := range v.present {
+		switch {
+		case name == stateFile || name == journalFile || name == lockFile:
+			v.accounted[name] = true
+		case !strings.HasPrefix(path.Base(name), ".tmp-"):
+			return false
+		}
+	}
+	return true
+}
+
 func (v *verification) images(ctx context.Context, ws *workspace.Workspace) error {
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
@@ -234,9 +251,12 @@ func (v *verification) images(ctx context.Context, ws *workspace.Workspace) erro
 		name := ws.ImageName(rec.Key, rec.Image.Format)
 		v.accounted[name] = true
 		v.report.Images++
+		_, there := v.present[name]
 		_, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
 		var damaged *workspace.Damaged
 		switch {
+		case !there && rec.Post.State.Gone() && !v.report.Sealed:
+			v.note("%s is erased, and its row is not yet: the next run or purge goes on", name)
 		case errors.As(err, &damaged):
 			v.damage(name, mendImage, "the image %s", damaged.What)
 		case err != nil && ctx.Err() == nil:

@@ -98,13 +98,18 @@ func (c *console) draw(s pipeline.Snapshot) {
 		c.bar = progressbar.NewOptions(s.Total, progressbar.OptionSetWriter(c.terminal),
 			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetElapsedTime(true))
+			progressbar.OptionSetElapsedTime(true), progressbar.OptionShowCount())
 	}
 	if s.Stage != c.stage {
 		c.stage = s.Stage
 		_ = c.bar.RenderBlank()
 	}
-	c.bar.Describe(describe(s))
+	// Short, so that a narrow screen has room for the bar.
+	words := s.Stage
+	if s.Failed > 0 {
+		words += fmt.Sprintf(", %d to retry", s.Failed)
+	}
+	c.bar.Describe(words)
 	// A full bar would take itself off the screen while dedupe and export still run.
 	if s.Done < s.Total {
 		_ = c.bar.Set(s.Done)

@@ -31,7 +31,8 @@ the rows it is a near-duplicate of.
 
 ID is a post's id, and ID/1 the second image of its gallery. Reads only: it asks nobody,
 writes nothing, shows no picture, and works while a run is going on. The text of the image is
-printed as it was read: it can be as unpleasant as the image.` +
+printed as it was read, names masked where the policy says so: it can be as unpleasant as the
+image. Of a post that is gone, held or withheld no text is printed.` +
 			exitHelp(exitDone, exitFailed, exitUsage),
 		Example: "  rehydrate explain 1n6oiw -w figsim-rehydrated\n  rehydrate explain 1n6oiw/1 --json",
 		Args:    exactArgs(1, "one ID: that of an entry, such as 1n6oiw or 1n6oiw/1"),
@@ -232,6 +233,11 @@ func (e explainer) image(x pipeline.Explanation) {
 func (e explainer) reading(r pipeline.ReadingStory) {
 	if r.Failed != nil {
 		e.row("ocr", describeOutcome(*r.Failed))
+		return
+	}
+	if r.Hidden {
+		e.row("ocr", "read; the words are not shown, for the post is not live by what is known")
+		e.row("", "engine "+r.Fingerprint)
 		return
 	}
 	accepted := 0

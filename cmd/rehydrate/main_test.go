@@ -27,6 +27,7 @@ const childVar = "REHYDRATE_TEST_BE_REHYDRATE"
 const ocrVar = "REHYDRATE_TEST_OCR"
 
 func TestMain(m *testing.M) {
+	beAsked()
 	if os.Getenv(childVar) != "" {
 		os.Exit(realMain())
 	}

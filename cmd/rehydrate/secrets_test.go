@@ -107,7 +107,7 @@ var canaryCases = []canaryCase{
 	{command: "rehydrate explain", trouble: "panic", args: func(h *haunted) []string { return append(inWorkspace(h), "few000") },
 		arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
 	{command: "rehydrate labels", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate labels stats", trouble: "none", args: func(h *haunted) []string { return []string{h.workspace} }, arm: ranBefore, said: "labels an entry"},
+	{command: "rehydrate labels stats", trouble: "none", args: func(h *haunted) []string { return []string{h.workspace} }, arm: ranBefore, said: "related_content"},
 	{command: "rehydrate labels stats", trouble: "a secret for a dataset", args: secretArgument, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate labels split", trouble: "none", args: func(h *haunted) []string {
 		return []string{h.release, "--ratios", "1:1", "--out", "split.csv"}
@@ -150,6 +150,32 @@ var canaryCases = []canaryCase{
 	{command: "rehydrate man", trouble: "a secret for a folder", args: func(h *haunted) []string {
 		return []string{filepath.Join("/proc", h.emulator.Secret)}
 	}, code: exitFailed, said: "[redacted]"},
+	{command: "rehydrate purge", trouble: "none", args: (*haunted).purgeArgs, arm: ranBefore, said: "asked"},
+	{command: "rehydrate purge", trouble: "offline", args: func(h *haunted) []string {
+		return append(inWorkspace(h), h.release, "--offline", "--id", "few000")
+	}, arm: ranBefore, said: "few000"},
+	{command: "rehydrate purge", trouble: "a secret for a post", args: func(h *haunted) []string {
+		return append(inWorkspace(h), h.release, "--id", h.emulator.Secret)
+	}, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate purge", trouble: "500 at the token endpoint", args: (*haunted).purgeArgs, arm: func(h *haunted) {
+		ranBefore(h)
+		f := tokenEndpoint
+		f.Kind = redditemu.Echo(500, echoPage)
+		h.emulator.Fault(f)
+	}, code: exitRetry, said: "500", long: true},
+	{command: "rehydrate purge", trouble: "panic", args: (*haunted).purgeArgs, arm: func(h *haunted) { ranBefore(h); h.panicAt(3) }, code: exitFailed, said: "internal error"},
+	{command: "rehydrate export", trouble: "none", args: func(h *haunted) []string {
+		return append(inWorkspace(h), h.release, "--to", "copied", "--note", "a test")
+	}, arm: ranBefore, said: "copied"},
+	{command: "rehydrate export", trouble: "a secret for a folder", args: func(h *haunted) []string {
+		return append(inWorkspace(h), "--destroyed", h.emulator.Secret, "--note", "a test")
+	}, arm: ranBefore, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate tombstones", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate tombstones show", trouble: "none", args: inWorkspace, arm: ranBefore, said: "few003"},
+	{command: "rehydrate tombstones export", trouble: "none", args: func(h *haunted) []string { return append(inWorkspace(h), "-") }, arm: ranBefore, said: "few003,removed"},
+	{command: "rehydrate tombstones lift", trouble: "a secret for a release", args: func(h *haunted) []string {
+		return []string{h.emulator.Secret, "--statement", h.emulator.Secret}
+	}, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate grant", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate grant show", trouble: "a secret for a file", args: secretArgument, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate grant check", trouble: "a secret for a release", args: secretArgument, code: exitUsage, said: "[redacted]"},
@@ -178,6 +204,10 @@ var canaryCases = []canaryCase{
 	{command: "rehydrate verify", trouble: "none", args: inWorkspace, arm: ranBefore, said: "whole"},
 	{command: "rehydrate verify", trouble: "a secret for a folder", args: func(h *haunted) []string {
 		return []string{"-w", h.emulator.Secret}
+	}, code: exitUsage, said: "[redacted]"},
+	{command: "rehydrate diff", trouble: "none", args: func(h *haunted) []string { return []string{h.workspace, h.workspace} }, arm: ranBefore, said: "none"},
+	{command: "rehydrate diff", trouble: "a secret for a dataset", args: func(h *haunted) []string {
+		return []string{h.emulator.Secret, h.emulator.Secret}
 	}, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate demo", trouble: "none", args: inWorkspace, said: "kept", long: true},
 	{command: "rehydrate demo", trouble: "none, with a release", args: func(h *haunted) []string {
@@ -371,6 +401,11 @@ func (h *haunted) runArgs() []string {
 
 // auditArgs are the arguments of a live audit.
 func (h *haunted) auditArgs() []string {
+	return []string{h.release, "-w", h.workspace, "--approval", "TEST-1", "--connect-to", h.emulator.ConnectTo(), "--cacert", h.cacert}
+}
+
+// purgeArgs are the arguments of a purge that asks Reddit.
+func (h *haunted) purgeArgs() []string {
 	return []string{h.release, "-w", h.workspace, "--approval", "TEST-1", "--connect-to", h.emulator.ConnectTo(), "--cacert", h.cacert}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -176,8 +177,8 @@ func (p *Pool) Stats() Stats {
 }
 
 // Read reads one image. It blocks while all workers are busy. The error is a *Failure
-// for this image's trouble; anything else concerns the pool: ctx's error, ErrClosed, a
-// *StartError.
+// for this image's trouble, a panic over it among them; anything else concerns the pool:
+// ctx's error, ErrClosed, a *StartError.
 func (p *Pool) Read(ctx context.Context, img image.Image) (Reading, error) {
 	if err := ctx.Err(); err != nil {
 		return Reading{}, err
@@ -186,22 +187,55 @@ func (p *Pool) Read(ctx context.Context, img image.Image) (Reading, error) {
 	if bounds.Empty() {
 		return Reading{}, nil
 	}
+	out, err := p.read(ctx, img)
+	_, failed := errors.AsType[*Failure](err)
+	p.count(func(s *Stats) {
+		if err == nil || failed {
+			s.Images++
+		}
+		if failed {
+			s.Failed++
+		}
+	})
+	return out, err
+}
+
+func (p *Pool) read(ctx context.Context, img image.Image) (out Reading, err error) {
 	// Before taking a worker: one image is prepared while another is being read.
-	views := newPlanes(img)
-	j := job{views: views, first: views.render(firstPasses[0]), lexicon: p.lexicon(), decisionOnly: p.config.DecisionOnly}
+	var j job
+	if err := p.contain(func() error {
+		views := newPlanes(img)
+		j = job{views: views, first: views.render(firstPasses[0]), lexicon: p.lexicon(), decisionOnly: p.config.DecisionOnly}
+		return nil
+	}); err != nil {
+		return Reading{}, err
+	}
 	if err := p.acquire(ctx); err != nil {
 		return Reading{}, err
 	}
 	defer func() { <-p.slots }()
 	words, err := p.readWithRetry(ctx, j)
-	p.count(func(s *Stats) { s.Images++ })
 	if err != nil {
-		if _, failed := errors.AsType[*Failure](err); failed {
-			p.count(func(s *Stats) { s.Failed++ })
-		}
 		return Reading{}, err
 	}
-	return newReading(words, bounds.Min, p.lexicon()), nil
+	err = p.contain(func() error {
+		out = newReading(words, img.Bounds().Min, p.lexicon())
+		return nil
+	})
+	return out, err
+}
+
+// contain calls f and turns its panic into the *Failure of one image: what is done with an image
+// here depends on its pixels and words, and one that nobody thought of must not end a run.
+func (p *Pool) contain(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.config.Log.Warn("internal error while an image was read", "error", v)
+			p.config.Log.Debug("where it was", "stack", string(debug.Stack()))
+			err = &Failure{ReasonInternal, oneLine(fmt.Sprint("internal error: ", v))}
+		}
+	}()
+	return f()
 }
 
 func (p *Pool) lexicon() lexicon {
@@ -278,7 +312,11 @@ func (p *Pool) readWithRetry(ctx context.Context, j job) ([]candidate, error) {
 func (p *Pool) readOn(ctx context.Context, w *worker, j job) ([]candidate, error) {
 	w.stderr.reset()
 	end := w.guard(ctx, p.done, p.config.Timeout, p.config.MemoryLimit)
-	words, err := j.run(w)
+	var words []candidate
+	err := p.contain(func() (err error) {
+		words, err = j.run(w)
+		return err
+	})
 	w.resident() // an image can take less than watchEvery
 	if cause := end(); cause != nil {
 		return nil, cause

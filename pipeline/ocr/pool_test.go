@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -126,6 +127,49 @@ func TestReadFailures(t *testing.T) {
 				t.Errorf("next image: Read = %q, %v", got.Text, err)
 			}
 		})
+	}
+}
+
+// A panicking image is one that nobody thought of.
+type panicking struct{ image.Image }
+
+func (panicking) At(x, y int) color.Color { panic("no such pixel") }
+
+// TestPanicCostsOneImage: a panic in preparing an image or in judging its words fails that image, and
+// leaves the pool whole.
+func TestPanicCostsOneImage(t *testing.T) {
+	const trap = "INTERNATIONAL"
+	bad := true
+	pool := fakePool(t, "ok", Config{Workers: 1, DictionaryID: "x", Dictionary: func(word string) bool {
+		if bad && word == trap {
+			var none []int
+			return none[len(word)] == 0
+		}
+		return true
+	}})
+	for _, tt := range []struct {
+		name, detail string
+		img          image.Image
+		lost         int
+	}{
+		{"prepared", "no such pixel", panicking{imageFor(imageOK)}, 0},
+		{"judged", "index out of range", imageFor(imageOK), 1},
+	} {
+		_, err := pool.Read(t.Context(), tt.img)
+		failure, ok := errors.AsType[*Failure](err)
+		if !ok || failure.Reason != ReasonInternal || !strings.Contains(failure.Detail, tt.detail) {
+			t.Errorf("%s: Read error = %v, want %s with %q", tt.name, err, ReasonInternal, tt.detail)
+		}
+		if got := pool.Stats().Lost; got != tt.lost {
+			t.Errorf("%s: %d workers lost, want %d", tt.name, got, tt.lost)
+		}
+	}
+	bad = false
+	if got, err := pool.Read(t.Context(), imageFor(imageOK)); err != nil || got.Text != wantText(imageOK) {
+		t.Errorf("next image: Read = %q, %v", got.Text, err)
+	}
+	if got := pool.Stats(); got.Images != 3 || got.Failed != 2 {
+		t.Errorf("Stats = %+v, want 2 of 3 images failed", got)
 	}
 }
 

@@ -196,6 +196,10 @@ func (w *worker) closePipes() {
 // itself, because the way it ended is the best detail there is.
 func (w *worker) autopsy(err error) *Failure {
 	var engine engineError
+	if failure, ours := errors.AsType[*Failure](err); ours {
+		w.kill() // it may be in the middle of an answer
+		return failure
+	}
 	switch {
 	case errors.As(err, &engine):
 		w.kill()

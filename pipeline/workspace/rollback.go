@@ -28,14 +28,15 @@ func isHotJournal(err error) bool {
 	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK || e.Code()&0xff == sqlite3.SQLITE_CANTOPEN)
 }
 
-// openRolledBack opens a copy of state.db in memory with its journal rolled back.
-func (w *Workspace) openRolledBack(ctx context.Context) error {
+// openRolledBack opens a copy of state.db in memory with its journal rolled back. Empty means that
+// nothing is left then, and nothing was opened: the tables were being made.
+func (w *Workspace) openRolledBack(ctx context.Context) (empty bool, err error) {
 	image, err := w.readRolledBack(ctx)
-	if err != nil {
-		return err
+	if err != nil || len(image) == 0 {
+		return err == nil, err
 	}
 	w.db, err = openInMemory(ctx, image)
-	return err
+	return false, err
 }
 
 // readRolledBack reads state.db and its journal and applies the one to the other. A run that

@@ -187,16 +187,18 @@ func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 	fresh, err := w.recognizeState(ctx)
 	if isHotJournal(err) {
 		w.db.Close()
-		if err := w.openRolledBack(ctx); err != nil {
+		if fresh, err = w.openRolledBack(ctx); err != nil {
 			return fmt.Errorf("roll back in memory what a killed run left: %w", err)
 		}
-		fresh, err = w.recognizeState(ctx)
+		if !fresh {
+			fresh, err = w.recognizeState(ctx)
+		}
 	}
 	if err != nil {
 		return err
 	}
 	if fresh {
-		return fmt.Errorf("%w: %s is empty", ErrNoWorkspace, stateName)
+		return fmt.Errorf("%w: %s is empty: %w", ErrNoWorkspace, stateName, ErrEmpty)
 	}
 	version, err := w.version(ctx)
 	if err == nil && version < schemaVersion {

@@ -80,6 +80,9 @@ var (
 	// ErrNoWorkspace means that the folder is not a workspace, or does not exist and
 	// Options.ReadOnly forbids making it.
 	ErrNoWorkspace = errors.New("not a workspace")
+	// ErrEmpty comes with ErrNoWorkspace where the first writer was killed before it had made the
+	// tables of state.db. The next one makes them.
+	ErrEmpty = errors.New("nothing is stored in it yet")
 	// ErrOldLayout means that an older program made the workspace, and that it cannot be brought
 	// up to date because Options.ReadOnly forbids it.
 	ErrOldLayout = errors.New("workspace of an older version")
