@@ -18,6 +18,7 @@ import (
 const (
 	maxExport  = 512 << 20 // bytes
 	maxRecords = 1_000_000
+	maxLines   = 4 << 20 // lines whose places are remembered; of later ones no problem tells the line
 )
 
 // An Export is what an Argilla export holds of the categories asked for.
@@ -39,8 +40,12 @@ type Export struct {
 // Suggestions are not read: they are a model's. What is wrong comes as *manifest.Problems with
 // file, line and column, and never holds the id of a user.
 func ReadArgilla(in io.Reader, file string, release *manifest.Release) (Export, error) {
-	a := argillaReader{file: file, release: release, users: make(map[string]int), ignored: make(map[string]bool), seen: make(map[manifest.PostID]bool)}
-	a.in = &lineCounter{in: io.LimitReader(in, maxExport+1)}
+	return readArgilla(in, file, release, maxExport)
+}
+
+func readArgilla(in io.Reader, file string, release *manifest.Release, most int64) (Export, error) {
+	a := argillaReader{file: file, release: release, most: most, users: make(map[string]int), ignored: make(map[string]bool), seen: make(map[manifest.PostID]bool)}
+	a.in = &lineCounter{in: io.LimitReader(in, most+1)}
 	if err := a.read(); err != nil {
 		return Export{}, err
 	}
@@ -52,6 +57,7 @@ type argillaReader struct {
 	file    string
 	release *manifest.Release
 	in      *lineCounter
+	most    int64          // bytes that are read
 	users   map[string]int // user id -> place in out.Annotators
 	seen    map[manifest.PostID]bool
 	ignored map[string]bool
@@ -92,17 +98,28 @@ func (a *argillaReader) read() error {
 			return err
 		}
 	}
-	if first == '[' {
-		if _, err := d.Token(); err != nil {
-			return a.broken(d, err)
-		}
-	}
-	if a.in.n > maxExport {
-		return a.fail(a.start, "the export is larger than 512 MiB", "export it without images and vectors")
+	if err := a.end(d, first == '['); err != nil {
+		return err
 	}
 	if len(a.out.Annotators) == 0 {
 		return a.fail(0, fmt.Sprintf("none of the %d records has a submitted response to a question that is a category", a.out.Records),
 			"the questions are to be named as the categories, or as their columns in release.toml (--release)")
+	}
+	return nil
+}
+
+// end makes sure that nothing follows what was read: a record there would be dropped in silence.
+func (a *argillaReader) end(d *json.Decoder, list bool) error {
+	if list {
+		if _, err := d.Token(); err != nil {
+			return a.broken(d, err)
+		}
+	}
+	switch _, err := d.Token(); {
+	case a.in.n > a.most || err != nil && err != io.EOF:
+		return a.broken(d, err)
+	case err == nil:
+		return a.fail(a.skipped+d.InputOffset()-1, "something follows the list of records", "give one export: two that were put into one file are two lists")
 	}
 	return nil
 }
@@ -124,13 +141,18 @@ func (a *argillaReader) firstByte(in *bufio.Reader) (byte, error) {
 type lineCounter struct {
 	in     io.Reader
 	n      int64
-	starts []int64 // offset behind each line break
+	starts []int64 // offset behind each line break, of maxLines at most
+	more   bool    // there are lines after those
 }
 
 func (l *lineCounter) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p)
 	for i, b := range p[:n] {
 		if b == '\n' {
+			if len(l.starts) == maxLines {
+				l.more = true
+				break
+			}
 			l.starts = append(l.starts, l.n+int64(i)+1)
 		}
 	}
@@ -138,7 +160,11 @@ func (l *lineCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// at gives the place of an offset, 0 and 0 when it lies behind the lines that are remembered.
 func (l *lineCounter) at(offset int64) (line, column int) {
+	if l.more && offset >= l.starts[len(l.starts)-1] {
+		return 0, 0
+	}
 	i, found := slices.BinarySearch(l.starts, offset)
 	if found {
 		i++
@@ -164,6 +190,8 @@ func (a *argillaReader) bad(message, hint string) error {
 func (a *argillaReader) broken(d *json.Decoder, err error) error {
 	var syntax *json.SyntaxError
 	switch {
+	case a.in.n > a.most: // what is wrong is where it was cut
+		return a.fail(a.start, fmt.Sprintf("the export is larger than %d MiB", a.most>>20), "export it without images and vectors")
 	case errors.As(err, &syntax):
 		// Where in the record the fault is the decoder counts from another place.
 		return a.fail(a.skipped+d.InputOffset(), fmt.Sprintf("record %d, which follows here, is not valid JSON", a.out.Records+1), "export it again")

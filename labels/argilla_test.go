@@ -2,6 +2,7 @@ package labels
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -76,6 +77,9 @@ func TestReadArgillaProblems(t *testing.T) {
 		`[{"id": "abc123"`: "the JSON ends in the middle",
 		"[{}":              "the JSON ends in the middle",
 		"[]":               "none of the 0 records has a submitted response",
+		"[]\n[{}]":         "e.json:2:1: something follows the list of records", // two exports in one file
+		"{}\n}\n{}":        "e.json:2:1: record 2, which follows here, is not valid JSON",
+		"{}\n]\n{}":        "e.json:2:1: record 2, which follows here, is not valid JSON",
 		"\n" + `{"id": "abc123", "responses": {}}` + "\n\n" + ` {"id": "abc124", "responses": {"severity": [` + answer(`"SS9"`) + `]}}`:                       `e.json:4:2: record 2: "SS9" is not a label of category severity`,
 		`[{"id": "abc123", "responses": {"severity": [` + answer(`{"rank": 1}`) + `]}}]`:                                                                      "record 1: an answer for category severity is neither",
 		`[{"id": "abc123", "responses": {"severity": [` + answer(`["SS1", "SS2"]`) + `]}}]`:                                                                   "category severity has 2 labels, and takes one",
@@ -96,6 +100,29 @@ func TestReadArgillaProblems(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s\n = %v, which names a user", text, err)
 		}
+	}
+}
+
+// TestReadArgillaLarge: a file beyond the limit is called too large wherever it was cut, and one of
+// nothing but line breaks takes no more memory than the limit of lines.
+func TestReadArgillaLarge(t *testing.T) {
+	for _, text := range []string{exports["to_json of Argilla 2"], exports["one record a line"], "{}" + strings.Repeat(" ", 200)} {
+		if _, err := readArgilla(strings.NewReader(text), "e.json", manifest.BuiltIn(), 100); err == nil || !strings.Contains(err.Error(), "larger than") {
+			t.Errorf("%.20s... = %v", text, err)
+		}
+	}
+	c := &lineCounter{in: strings.NewReader(strings.Repeat("\n", maxLines+10))}
+	if n, err := io.Copy(io.Discard, c); err != nil || n != maxLines+10 {
+		t.Fatal(n, err)
+	}
+	if len(c.starts) != maxLines {
+		t.Errorf("%d lines are remembered", len(c.starts))
+	}
+	if line, column := c.at(maxLines - 5); line != maxLines-4 || column != 1 {
+		t.Errorf("at = %d, %d", line, column)
+	}
+	if line, column := c.at(maxLines + 5); line != 0 || column != 0 {
+		t.Errorf("behind the last: at = %d, %d", line, column)
 	}
 }
 

@@ -90,9 +90,10 @@ func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 	return out, nil
 }
 
-// classes gives an entry's classes, each once; nil for no answer.
+// classes gives an entry's classes, each once; nil for no answer, which no label at all is where
+// one must be.
 func (t Task) classes(labels [][]int) []int {
-	if labels == nil || labels[t.place] == nil {
+	if labels == nil || labels[t.place] == nil || t.Kind != manifest.Multi && len(labels[t.place]) == 0 {
 		return nil
 	}
 	out := []int{}
@@ -302,7 +303,8 @@ func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
 	return out
 }
 
-// f1 is the F1 of a class: 0 where there is nothing to count, as scikit-learn has it.
+// f1 is the F1 of a class: 0 where there is nothing to count, as scikit-learn has it when all
+// labels are named to it.
 func (x tallied) f1(c int) float64 {
 	if sum := 2*x.hit[c] + x.over[c] + x.under[c]; sum > 0 {
 		return float64(2*x.hit[c]) / float64(sum)

@@ -170,7 +170,7 @@ func TestIDs(t *testing.T) {
 	others := map[manifest.Key]bool{key(7): true}
 	first := predicted("first", []int{0}, []int{1}, []int{1}, []int{0})
 	first.Labels[key(7)] = [][]int{{0}}
-	second := predicted("second", []int{0}, nil)
+	second := predicted("second", []int{0}, []int{}) // all of a label's columns say no: no answer
 	second.Labels[key(8)] = [][]int{{0}}
 	second.Labels[manifest.Key{ID: "9", Image: 2}] = [][]int{{0}}
 	s, err := Score(schema, []Task{task(t, schema, manifest.Task{Category: "c"})}, gold, others, []Predictions{first, second})

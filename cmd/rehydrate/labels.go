@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -97,7 +99,31 @@ func shardsOf(dir string) ([]string, error) {
 			shards = append(shards, filepath.Join(dir, "data", f.Name()))
 		}
 	}
+	if err == nil {
+		err = wholeSplits(shards)
+	}
 	return shards, err
+}
+
+// wholeSplits refuses a dataset of which files are missing, or that has those of two exports: its
+// counts would be too low, or too high.
+func wholeSplits(shards []string) error {
+	have, of := make(map[string]int), make(map[string]string) // by split
+	for _, file := range shards {
+		m := shardName.FindStringSubmatch(filepath.Base(file))
+		split, total := m[1], m[3]
+		if first, met := of[split]; met && first != total || m[2] >= total {
+			return fmt.Errorf("%s does not go with the other files of split %s: are there files of two exports?", file, split)
+		}
+		have[split], of[split] = have[split]+1, total
+	}
+	for _, split := range slices.Sorted(maps.Keys(of)) {
+		total := of[split]
+		if n, err := strconv.Atoi(total); err != nil || n != have[split] {
+			return fmt.Errorf("%s has %d of the %s files of split %s: download the others", filepath.Dir(shards[0]), have[split], strings.TrimLeft(total, "0"), split)
+		}
+	}
+	return nil
 }
 
 func fromRelease(ctx context.Context, path string) (labelSource, error) {
@@ -129,8 +155,9 @@ func likeRelease(ctx context.Context, path string) (*manifest.Release, error) {
 	return openChecked(ctx, func() (*manifest.Release, error) { return manifest.Open(path, withNames) })
 }
 
-// shardName is the name of a dataset's Parquet file; it holds the split.
-var shardName = regexp.MustCompile(`^([A-Za-z0-9_]+)-\d{5}-of-\d{5}\.parquet$`)
+// shardName is the name of a dataset's Parquet file; it holds the split, the number of the file
+// among those of the split, from 0, and how many they are.
+var shardName = regexp.MustCompile(`^([A-Za-z0-9_]+)-(\d{5})-of-(\d{5})\.parquet$`)
 
 // fromFiles reads the Parquet files of a dataset as one. All must have the same categories.
 func (c *command) fromFiles(ctx context.Context, release string, files []string) (labelSource, error) {
@@ -231,7 +258,11 @@ func decimal(v *float64, digits int) string {
 	if v == nil {
 		return "-"
 	}
-	return strconv.FormatFloat(*v, 'f', digits, 64)
+	s := strconv.FormatFloat(*v, 'f', digits, 64)
+	if bare := strings.TrimPrefix(s, "-"); strings.Trim(bare, "0.") == "" {
+		return bare // -0.00
+	}
+	return s
 }
 
 // categoryOf finds the category that has a label of that code.

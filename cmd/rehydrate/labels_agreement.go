@@ -94,6 +94,13 @@ func readExport(file string, like *manifest.Release) (labels.Export, error) {
 	default:
 		return labels.Export{}, usageError("%s alone is no Argilla export (.json, .jsonl): name a table for each annotator", file)
 	}
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", file) // a pipe would wait for ever
+	}
+	if err != nil {
+		return labels.Export{}, asUsage(err)
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return labels.Export{}, asUsage(err)

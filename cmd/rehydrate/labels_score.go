@@ -76,6 +76,9 @@ func (f scoreFlags) resolve(schema manifest.Schema) ([]labels.Task, error) {
 			if i < 0 {
 				known, i = append(known, manifest.Task{Category: name}), len(known)
 			}
+			if slices.ContainsFunc(tasks, func(t manifest.Task) bool { return t.Category == name }) {
+				return nil, usageError("--task %s stands twice", name)
+			}
 			tasks = append(tasks, known[i])
 		}
 	}
@@ -234,7 +237,7 @@ func printScores(out io.Writer, s labels.Scores) error {
 }
 
 func printMatch(out io.Writer, f labels.FileScore) {
-	fmt.Fprintf(out, "%s: %s scored", f.File, times(f.Predicted, "entry", "entries"))
+	fmt.Fprintf(out, "%s: %s scored", oneTerminalLine(f.File), times(f.Predicted, "entry", "entries"))
 	for _, more := range []struct {
 		n    int
 		what string

@@ -169,7 +169,10 @@ func measure(schema manifest.Schema, entries []manifest.Entry, shares []labels.S
 	if stats, err = count(false); err != nil {
 		return report, err
 	}
-	if own, err := stats.Deviate(shares); err == nil { // it has all the splits that are to be made
+	if len(stats.Splits) != len(shares) {
+		return report, nil
+	}
+	if own, err := stats.Deviate(shares); err == nil { // it has the splits that are to be made, and no others
 		report.Own = &own
 	}
 	return report, nil
@@ -223,7 +226,7 @@ func (c *command) printSplit(r splitReport) error {
 	if r.Own != nil {
 		printDeviation(c.stdout, "the release's own", *r.Own)
 	} else {
-		fmt.Fprintln(c.stdout, "the release's own: it has no splits of these names")
+		fmt.Fprintln(c.stdout, "the release's own: its splits are not these")
 	}
 	if r.Out != "" {
 		fmt.Fprintf(c.stdout, "wrote %s\n", r.Out)

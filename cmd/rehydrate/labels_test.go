@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,6 +132,15 @@ func TestStatsOfDataset(t *testing.T) {
 		t.Errorf("one file: %d entries, splits %v", got.Entries, got.Splits)
 	}
 
+	train := filepath.Join(dir, "data", "train-00000-of-00001.parquet")
+	for _, other := range []string{"train-00001-of-00002.parquet", "train-00000-of-00002.parquet", "train-00001-of-00001.parquet"} {
+		if err := os.Rename(train, filepath.Join(dir, "data", other)); err != nil {
+			t.Fatal(err)
+		}
+		labelsRun(t, exitUsage, "stats", dir)
+		train = filepath.Join(dir, "data", other)
+	}
+
 	ws := filepath.Join(t.TempDir(), "ws")
 	keepAll(t, ws, r, entries)
 	if diff := cmp.Diff(want, stats(ws)); diff != "" {
@@ -209,6 +219,30 @@ func keepAll(t *testing.T, dir string, r *manifest.Release, entries []manifest.E
 	if err := ws.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestLabelsText: no number is -0.00, a file's name does not move the cursor, and a pipe is not
+// waited for.
+func TestLabelsText(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{-0.004: "0.00", -0.006: "-0.01", 0: "0.00", 10: "10.00"} {
+		if got := decimal(&v, 2); got != want {
+			t.Errorf("decimal(%v) = %s, want %s", v, got, want)
+		}
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "\x1b[31mred.csv")
+	if err := os.WriteFile(file, []byte("id,severity\n1wdfn2,SS2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := labelsRun(t, exitDone, "score", file, "--gold", table8, "--split", "all"); strings.Contains(out, "\x1b") {
+		t.Errorf("%q", out)
+	}
+	pipe := filepath.Join(dir, "pipe.json")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	labelsRun(t, exitUsage, "agreement", pipe)
 }
 
 // TestSplitIsReadAgain: what split writes joins the manifest by id, and has its parts.
