@@ -100,6 +100,9 @@ func OpenFolder(ctx context.Context, c FolderConfig) (*Folder, error) {
 	if err := vacant(c.Out, c.Force); err != nil {
 		return nil, err
 	}
+	if err := writable(c.Out); err != nil {
+		return nil, err
+	}
 	var err error
 	if f.source, err = openSource(ctx, c); err != nil {
 		return nil, err
@@ -119,7 +122,9 @@ func (f *Folder) openTexts() (err error) {
 	case f.Rule.ImageOnly:
 	case f.Texts != "":
 		f.textsBy = f.Texts
-		f.texts, err = readTexts(f.Texts)
+		if f.texts, err = readTexts(f.Texts); err == nil {
+			f.source.fit(f.texts)
+		}
 	case column != "":
 		f.textsBy = "column " + column
 	case f.Rule.Guard:
@@ -140,8 +145,8 @@ func (f *Folder) Close() error { return f.source.Close() }
 // row of unreadable.csv. Memory beyond the hashes is bounded by what the policy lets two
 // pictures take decoded, and one encoded picture for each worker.
 //
-// An error leaves the earlier answer as it was, or none: each file gets its name when all
-// are complete.
+// An error leaves the earlier answer as it was; one while the complete files get their names, or a
+// kill then, leaves a folder without groups.csv, never files of two answers beside one.
 func (f *Folder) FindNear(ctx context.Context) (FolderSummary, error) {
 	if err := f.lookAtAll(ctx); err != nil {
 		return FolderSummary{}, err

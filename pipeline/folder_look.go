@@ -103,10 +103,11 @@ type pictureTexts struct {
 // of returns the words of a picture that goes by several names.
 func (t *pictureTexts) of(keys []string) []string {
 	for _, key := range keys {
-		tokens, ok := t.tokens[key]
-		if !ok {
+		if !t.has(key) {
 			continue
 		}
+		key = cleanName(key)
+		tokens := t.tokens[key]
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.used[key] = true
@@ -114,6 +115,14 @@ func (t *pictureTexts) of(keys []string) []string {
 	}
 	return nil
 }
+
+func (t *pictureTexts) has(key string) bool {
+	_, ok := t.tokens[cleanName(key)]
+	return ok && key != ""
+}
+
+// cleanName makes one name of ./a.jpg and a.jpg.
+func cleanName(file string) string { return filepath.ToSlash(filepath.Clean(file)) }
 
 // unused is how many texts belong to no picture.
 func (t *pictureTexts) unused() int {
@@ -126,7 +135,7 @@ func (t *pictureTexts) add(file string, tokens []string) error {
 	if file == "" {
 		return errors.New("it names no file")
 	}
-	file = filepath.ToSlash(filepath.Clean(file))
+	file = cleanName(file)
 	if _, twice := t.tokens[file]; twice {
 		return fmt.Errorf("%q stands there twice", file)
 	}

@@ -45,6 +45,7 @@ type pictureSource interface {
 	most() int // pictures, as far as can be told before
 	skipped() int
 	textColumn() string // "" for none
+	fit(*pictureTexts)  // settles what the texts call the pictures
 	ofDataset() bool
 	Close() error
 }
@@ -77,6 +78,7 @@ type folderSource struct {
 	names  []found // in the byte order of the names
 	others int
 	own    bool
+	byPath bool // the texts call a picture by its path, not by its name below the root
 
 	maxBytes int64 // of a picture
 }
@@ -181,8 +183,11 @@ func (s *folderSource) pictures(ctx context.Context, wanted func(int) bool, yiel
 		if wanted != nil && !wanted(i) {
 			continue
 		}
-		path := filepath.Join(s.root, filepath.FromSlash(one.name))
-		p := picture{index: i, name: one.name, keys: []string{one.name, path}}
+		path := s.pathOf(one)
+		p := picture{index: i, name: one.name, keys: []string{one.name}}
+		if s.byPath {
+			p.keys[0] = s.pathOf(one)
+		}
 		p.load = func() ([]byte, *policy.Fault) {
 			if one.fault != nil {
 				return nil, one.fault
@@ -194,6 +199,25 @@ func (s *folderSource) pictures(ctx context.Context, wanted func(int) bool, yiel
 		}
 	}
 	return ctx.Err()
+}
+
+func (s *folderSource) pathOf(one found) string {
+	return filepath.Join(s.root, filepath.FromSlash(one.name))
+}
+
+// fit takes the way of naming that finds more texts, for all pictures alike: in a/a/x.jpg below a,
+// one picture's name is the other one's path.
+func (s *folderSource) fit(t *pictureTexts) {
+	names, paths := 0, 0
+	for _, one := range s.names {
+		if t.has(one.name) {
+			names++
+		}
+		if t.has(s.pathOf(one)) {
+			paths++
+		}
+	}
+	s.byPath = paths > names
 }
 
 // readPicture reads a file of at most so many bytes; what grows beyond while it is read is for
@@ -284,6 +308,7 @@ func (s *rowSource) pictures(ctx context.Context, wanted func(int) bool, yield f
 	}
 }
 
+func (s *rowSource) fit(*pictureTexts)  {}
 func (s *rowSource) most() int          { return s.count }
 func (s *rowSource) skipped() int       { return 0 }
 func (s *rowSource) textColumn() string { return s.columns.Text }

@@ -11,6 +11,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -279,6 +280,26 @@ func TestFindNearText(t *testing.T) {
 				t.Errorf("as pictures alone: %+v", s)
 			}
 		})
+	}
+}
+
+// TestFindNearTextNested: the texts of a file name pictures one way. Where a folder holds one of its
+// own name, a picture's path is another one's name, and no text goes to two pictures.
+func TestFindNearTextNested(t *testing.T) {
+	picture := asJPEG(t, scenery(5, 100, 100), 90)
+	t.Chdir(writeFolder(t, map[string][]byte{"a/x.jpg": picture, "a/a/x.jpg": picture}))
+	for name, text := range map[string]string{
+		"paths": "file,text\na/x.jpg,one two three four\n./a/a/x.jpg,five six seven eight\n",
+		"names": "file,text\nx.jpg,one two three four\na/x.jpg,five six seven eight\n",
+	} {
+		c := folderConfig(t, "a")
+		c.Texts = filepath.Join(t.TempDir(), "texts.csv")
+		if err := os.WriteFile(c.Texts, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s := findNear(t, c); s.Duplicates != 0 || s.WithText != 2 || s.NotFound != 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
 	}
 }
 
@@ -609,6 +630,37 @@ func TestFindNearForce(t *testing.T) {
 	}
 }
 
+// TestAnswerCutShort: what a killed search left is removed, and an answer that cannot get all its
+// names stands without groups.csv, not beside the one of an earlier answer.
+func TestAnswerCutShort(t *testing.T) {
+	c := folderConfig(t, writeFolder(t, gallery(t)))
+	c.Out = filepath.Join(t.TempDir(), "out[1]*")
+	findNear(t, c)
+	left := filepath.Join(c.Out, unfinished+"123")
+	if err := os.WriteFile(left, []byte("thumbnails"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := newAnswer(c.Out, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{SheetName, UnreadableName, GroupsName} {
+		if err := a.file(name, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(a.temps[UnreadableName]); err != nil { // it cannot be renamed
+		t.Fatal(err)
+	}
+	if _, err := a.publish(); err == nil {
+		t.Error("a file that is gone was published")
+	}
+	a.discard()
+	if diff := cmp.Diff(map[string]string{SheetName: "new"}, answerOf(t, c.Out)); diff != "" {
+		t.Errorf("the folder (-want +got)\n%s", diff)
+	}
+}
+
 func mapKeys(m map[string]string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range m {
@@ -643,7 +695,7 @@ func TestFindNearSheetLimit(t *testing.T) {
 func TestOpenFolderRefuses(t *testing.T) {
 	dir := writeFolder(t, map[string][]byte{"a.jpg": asJPEG(t, scenery(1, 64, 64), 90), "bad.csv": []byte("name,text\nx,y\n"), "twice.csv": []byte("file,text\na.jpg,x\n./a.jpg,y\n"),
 		"cut.csv": []byte("file,text\n\"a.jpg,x\n"), "bad.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":\"x\"}\n{\"file\":\"b.jpg\"}\n"), "none.jsonl": []byte("{\"text\":\"x\"}\n"),
-		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "file": []byte("x")})
+		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "full/groups.csv/x": nil, "file": []byte("x")})
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -674,6 +726,8 @@ func TestOpenFolderRefuses(t *testing.T) {
 		{"a number for a text", func(c *FolderConfig) { c.Texts = in("typed.jsonl") }, "typed.jsonl:1: "},
 		{"an empty file of texts", func(c *FolderConfig) { c.Texts = in("empty") }, "empty"},
 		{"an answer in a workspace", func(c *FolderConfig) { c.Out = in("ws/sub/answer") }, "lies in a workspace"},
+		{"an answer that is a folder", func(c *FolderConfig) { c.Out, c.Force = in("full"), true }, "groups.csv is a folder"},
+		{"a place where nothing can be made", func(c *FolderConfig) { c.Out = "/proc/none/answer" }, "write into /proc/none/answer"},
 		{"an answer in a file", func(c *FolderConfig) { c.Out = in("file") }, "not a folder"},
 	} {
 		c := folderConfig(t, dir)

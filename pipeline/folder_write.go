@@ -242,7 +242,11 @@ func cell(name string) string {
 	return name
 }
 
-// An answer is a set of files that get their names together.
+// unfinished begins the name of a file of an answer that has not got its name yet.
+const unfinished = ".rehydrate-dedupe-"
+
+// An answer is a set of files. groups.csv says that it is complete: it comes last, and the one of
+// an earlier answer goes first, so that files of two answers never stand beside one.
 type answer struct {
 	dir   string
 	made  bool // the folder was not there before
@@ -257,12 +261,25 @@ func newAnswer(dir string, force bool) (*answer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the answer: %w", err)
 	}
+	// What a killed search left holds thumbnails.
+	left, err := filepath.Glob(filepath.Join(globbed(dir), unfinished+"*"))
+	for _, path := range left {
+		err = errors.Join(err, removed(path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("remove what an unfinished search left: %w", err)
+	}
 	return &answer{dir: dir, made: made, force: force, temps: map[string]string{}}, nil
+}
+
+// globbed is a path as a pattern that matches it alone.
+func globbed(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // file writes one file, complete and on the disk, under a name that is not yet its own.
 func (a *answer) file(name string, fill func(io.Writer) error) error {
-	f, err := os.CreateTemp(a.dir, ".rehydrate-*")
+	f, err := os.CreateTemp(a.dir, unfinished+"*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -282,19 +299,28 @@ func (a *answer) file(name string, fill func(io.Writer) error) error {
 	return nil
 }
 
-// publish names the files. What an earlier answer had beyond them goes: it would not fit.
+// publish names the files, groups.csv last. What an earlier answer had goes before: it would not
+// fit.
 func (a *answer) publish() ([]string, error) {
 	if err := vacant(a.dir, a.force); err != nil {
 		return nil, err
 	}
-	if _, ok := a.temps[SheetName]; !ok {
-		if err := os.Remove(filepath.Join(a.dir, SheetName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("remove the contact sheet of an earlier answer: %w", err)
+	for _, name := range []string{GroupsName, SheetName, UnreadableName} {
+		if err := removed(filepath.Join(a.dir, name)); err != nil {
+			return nil, fmt.Errorf("remove the earlier answer: %w", err)
 		}
+	}
+	if err := syncFolder(a.dir); err != nil {
+		return nil, err
 	}
 	var written []string
 	for _, name := range a.names {
 		path := filepath.Join(a.dir, name)
+		if name == GroupsName {
+			if err := syncFolder(a.dir); err != nil {
+				return nil, err
+			}
+		}
 		if err := os.Rename(a.temps[name], path); err != nil {
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
@@ -326,22 +352,47 @@ func (a *answer) discard() {
 	}
 }
 
-// vacant reports, without force, a file that an answer would write over.
+// vacant reports what an answer cannot be written over, and without force what it would be.
 func vacant(dir string, force bool) error {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return fmt.Errorf("write into %s: it is not a folder", dir)
 	}
-	if force {
-		return nil
-	}
 	for _, name := range []string{GroupsName, UnreadableName, SheetName} {
-		_, err := os.Lstat(filepath.Join(dir, name))
+		info, err := os.Lstat(filepath.Join(dir, name))
 		switch {
+		case err == nil && info.IsDir():
+			return fmt.Errorf("%s is a folder: --out DIR names another place for the answer", filepath.Join(dir, name))
+		case err == nil && force:
 		case err == nil:
 			return fmt.Errorf("%s is there already: --force writes over it, --out DIR names another folder", filepath.Join(dir, name))
 		case !errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("write into %s: %w", dir, err)
 		}
+	}
+	return nil
+}
+
+// writable makes sure that files can be made in the folder of the answer, or where it will be made:
+// to learn it when all pictures have been looked at is late. It leaves nothing.
+func writable(dir string) error {
+	there := filepath.Clean(dir)
+	for {
+		if _, err := os.Lstat(there); !errors.Is(err, fs.ErrNotExist) || there == filepath.Dir(there) {
+			break
+		}
+		there = filepath.Dir(there)
+	}
+	f, err := os.CreateTemp(there, unfinished+"*")
+	if err != nil {
+		return fmt.Errorf("write into %s: %w", dir, err)
+	}
+	return errors.Join(f.Close(), removed(f.Name()))
+}
+
+// removed removes a file; one that went already is gone too.
+func removed(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }
