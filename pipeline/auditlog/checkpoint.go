@@ -19,8 +19,12 @@ type Checkpoint struct {
 	Signed []byte // the note as it was signed
 }
 
-// maxCheckpoint is more than a checkpoint has, in bytes.
-const maxCheckpoint = 4096
+// maxCheckpoint is more than a checkpoint has, in bytes; maxRecords more than a log ever gets. Near
+// the end of int64 the arithmetic of trees overflows, and does not end.
+const (
+	maxCheckpoint = 4096
+	maxRecords    = 1 << 40
+)
 
 // errOtherKey means that a checkpoint is well formed and signed with none of the keys that it may
 // be signed with.
@@ -61,7 +65,7 @@ func parseBody(text string) (Checkpoint, error) {
 		return Checkpoint{}, errors.New("it does not have three lines")
 	}
 	size, err := strconv.ParseInt(lines[1], 10, 64)
-	if err != nil || size < 0 || strconv.FormatInt(size, 10) != lines[1] {
+	if err != nil || size < 0 || size > maxRecords || strconv.FormatInt(size, 10) != lines[1] {
 		return Checkpoint{}, fmt.Errorf("%q is not a number of records", lines[1])
 	}
 	if _, err := parseRoot(lines[2]); err != nil {

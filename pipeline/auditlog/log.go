@@ -14,7 +14,8 @@ import (
 
 // A Store is the folder that a log lies in. Names are slash-separated and relative to it.
 type Store interface {
-	// Read returns a file whole; fs.ErrNotExist when there is none.
+	// Read returns a file whole; fs.ErrNotExist when there is none. What follows the first MaxFile
+	// bytes may be left out: no file of a log is so long.
 	Read(ctx context.Context, name string) ([]byte, error)
 	// Replace makes a file hold data, durably: readers see the old bytes or the new ones.
 	Replace(ctx context.Context, name string, data []byte) error
@@ -27,6 +28,9 @@ const (
 	CheckpointName = "checkpoint"
 	KeyName        = "log.pub"
 )
+
+// MaxFile is more than any file of a log has, in bytes.
+const MaxFile = tileWidth * MaxLine
 
 // tileHeight makes tiles of 256 hashes, and files of as many records.
 const (
@@ -53,6 +57,8 @@ type Known struct {
 	Size  int64    // how many records it had at least
 	Root  string   // its root hash when it had that many, base64
 	Queue [][]byte // lines that may be added next, the first as record Size: some of them may lie there already
+	// Anew returns what is known by now, where somebody may be adding to the log; nil where nobody is.
+	Anew func(context.Context) (Known, error)
 }
 
 // A Log is a log as it is at one checkpoint. The zero size is a log that has none yet. It is safe for use by
@@ -269,7 +275,7 @@ func (l *Log) locate(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if verr := l.Verify(ctx); verr != nil {
+	if verr := l.verify(ctx); verr != nil {
 		return verr
 	}
 	return err

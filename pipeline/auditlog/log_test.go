@@ -22,8 +22,9 @@ import (
 
 // memory is a folder in memory. With left above 0, that many Replace calls succeed, and no more.
 type memory struct {
-	files map[string][]byte
-	left  int
+	files  map[string][]byte
+	left   int
+	onRead func(name string)
 }
 
 var errKilled = errors.New("killed")
@@ -31,6 +32,9 @@ var errKilled = errors.New("killed")
 func newMemory() *memory { return &memory{files: map[string][]byte{}, left: 1 << 30} }
 
 func (m *memory) Read(_ context.Context, name string) ([]byte, error) {
+	if m.onRead != nil {
+		m.onRead(name)
+	}
 	b, ok := m.files[name]
 	if !ok {
 		return nil, fmt.Errorf("read %s: %w", name, fs.ErrNotExist)
@@ -522,5 +526,90 @@ func TestKey(t *testing.T) {
 		if _, err := ParseKey([]byte(bad)); err == nil || strings.Contains(err.Error(), private) {
 			t.Errorf("%d bytes that are no key: %v", len(bad), err)
 		}
+	}
+}
+
+// TestVerifyWhileAdded looks at a log that is added to between Open and Verify, before and after the checkpoint
+// of that: it is whole. One that is written anew meanwhile is not.
+func TestVerifyWhileAdded(t *testing.T) {
+	ctx, key := t.Context(), testKey(t, 1)
+	for left := range 5 {
+		m, _ := written(t, 300)
+		now := Known{Size: 300, Root: reopen(t, m).Checkpoint().Root}
+		first := now
+		first.Anew = func(context.Context) (Known, error) { return now, nil }
+		l, err := Open(ctx, m, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now.Queue = lines(t, 300, 310)
+		m.left = left // files that the writer gets to write: records, tile, checkpoint
+		if _, err := reopen(t, m).Append(ctx, key, 300, now.Queue); (err == nil) != (left >= 3) {
+			t.Fatalf("%d files written: %v", left, err)
+		}
+		if err := l.Verify(ctx); err != nil {
+			t.Errorf("%d files written: %v", left, err)
+		}
+	}
+	m, l := written(t, 300)
+	l.known.Anew = func(context.Context) (Known, error) { return Known{}, nil }
+	rewrite(t, m, key, others(t, 0, 310))
+	var broken *Broken
+	if err := l.Verify(ctx); !errors.As(err, &broken) {
+		t.Errorf("a log written anew: %v", err)
+	}
+}
+
+// TestImpossibleSize signs checkpoints of more records than any log has: near the end of int64 a tree has no end.
+func TestImpossibleSize(t *testing.T) {
+	key := testKey(t, 1)
+	for _, size := range []int64{1<<40 + 1, 1 << 62, 1<<63 - 1} {
+		c, err := key.sign(tlog.Tree{N: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := written(t, 3)
+		m.files[CheckpointName] = c.Signed
+		var broken *Broken
+		if _, err := Open(t.Context(), m, Known{}); !errors.As(err, &broken) {
+			t.Errorf("%d records: %v", size, err)
+		}
+	}
+}
+
+// TestEndlessRecords puts more behind a log than can be waiting: Verify reads no further than that.
+func TestEndlessRecords(t *testing.T) {
+	m, l := written(t, 256)
+	for n := int64(1); n < 100; n++ {
+		m.files[recordsName(n)] = bytes.Repeat([]byte{'x'}, 100)
+	}
+	read := 0
+	m.onRead = func(name string) {
+		if strings.HasPrefix(name, "records/") {
+			read++
+		}
+	}
+	var broken *Broken
+	if err := l.Verify(t.Context()); !errors.As(err, &broken) || broken.Record != 256 || read > 3 {
+		t.Errorf("%v after %d files", err, read)
+	}
+}
+
+// TestNewKeyKilled kills the first Append with a new key before its checkpoint: the log is whole.
+func TestNewKeyKilled(t *testing.T) {
+	ctx, next := t.Context(), testKey(t, 2)
+	m, l := written(t, 3)
+	known := Known{Keys: []string{l.Key(), next.Public()}, Size: 3, Root: l.Checkpoint().Root, Queue: lines(t, 3, 4)}
+	m.left = 3 // records, tile, log.pub
+	if _, err := l.Append(ctx, next, 3, known.Queue); err == nil {
+		t.Fatal("nothing was killed")
+	}
+	if err := check(ctx, m, known); err != nil {
+		t.Error(err)
+	}
+	m.files[KeyName] = []byte(testKey(t, 3).Public() + "\n")
+	var broken *Broken
+	if err := check(ctx, m, known); !errors.As(err, &broken) {
+		t.Errorf("with a third key: %v", err)
 	}
 }

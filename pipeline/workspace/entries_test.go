@@ -191,10 +191,10 @@ func TestReadmitted(t *testing.T) {
 		{"not any more", readmit(false), stone(manifest.StateRemoved, "moderator", 1), 1},
 		{"back again", readmit(true), back, 0},
 		{"removed again", add(manifest.StateRemoved, "automod_filtered", 2), stone(manifest.StateRemoved, "automod_filtered", 2), 1},
-		{"by somebody else", add(manifest.StateRemoved, "legal", 3), stone(manifest.StateRemoved, "legal", 2), 1},
-		{"published", add(manifest.StateRemoved, "", 4), stone(manifest.StateRemoved, "", 2), 1},
+		{"by somebody else", add(manifest.StateRemoved, "legal", 3), stone(manifest.StateRemoved, "legal", 3), 1},
+		{"published", add(manifest.StateRemoved, "", 4), stone(manifest.StateRemoved, "", 3), 1},
 		{"deleted", add(manifest.StateDeleted, "author", 5), stone(manifest.StateDeleted, "author", 5), 1},
-		{"removed after that", add(manifest.StateRemoved, "moderator", 6), stone(manifest.StateDeleted, "author", 5), 1},
+		{"removed after that", add(manifest.StateRemoved, "moderator", 6), stone(manifest.StateDeleted, "author", 6), 1},
 	}
 	for _, step := range steps {
 		if err := step.do(); err != nil {

@@ -209,7 +209,11 @@ func (w *Workspace) putChecked(ctx context.Context, name string, write func(io.W
 		return 0, err
 	}
 	renamed = true
-	return size, w.syncDir(dir)
+	if err := w.syncDir(dir); err != nil {
+		w.unfinished.Store(true)
+		return 0, err
+	}
+	return size, nil
 }
 
 // fill writes a temporary file, checks its length and syncs it.
@@ -305,7 +309,12 @@ func (w *Workspace) syncDir(dir string) error {
 }
 
 // unlink removes files and syncs their folders, each once. A missing file is no error.
-func (w *Workspace) unlink(names ...string) error {
+func (w *Workspace) unlink(names ...string) (err error) {
+	defer func() {
+		if err != nil {
+			w.unfinished.Store(true)
+		}
+	}()
 	dirs := map[string]bool{}
 	for _, name := range names {
 		if err := w.step("unlink", name); err != nil {

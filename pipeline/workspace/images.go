@@ -154,6 +154,31 @@ func putImage(ctx context.Context, tx *sql.Tx, k manifest.Key, img Image) error 
 	return err
 }
 
+// SetHash replaces the perceptual hash of the image that is stored by img's, made of the same bytes by
+// other code: the reading stays, and the post is not less seen. It fails with ErrNoImage unless
+// img.SHA256 names the image that is stored now.
+func (w *Workspace) SetHash(ctx context.Context, k manifest.Key, img Image) error {
+	if err := w.writable(ctx); err != nil {
+		return err
+	}
+	defer w.hold(k.ID)()
+	err := w.change(ctx, "write the row", func(tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, "UPDATE image SET phash = ?, flat = ?, hash_kind = ? WHERE id = ? AND image = ? AND sha256 = ?",
+			int64(img.PHash), img.Flat, img.HashKind, string(k.ID), k.Image, img.SHA256)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 1 {
+			return err
+		}
+		return ErrNoImage
+	})
+	if err != nil {
+		return fmt.Errorf("store the hash of %s: %w", keyText(k), err)
+	}
+	return nil
+}
+
 // dropRows deletes what is known of an entry's image: reading, image and trouble.
 func dropRows(ctx context.Context, tx *sql.Tx, k manifest.Key) error {
 	for _, table := range []string{"reading", "image", "trouble"} {

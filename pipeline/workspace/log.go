@@ -22,6 +22,7 @@ import (
 const (
 	auditName  = "audit"
 	logKeyName = "log.key" // beside audit/, not in it: audit/ is what an auditor gets
+	maxLogKey  = 4096      // bytes; more than it has
 )
 
 // A logHead is the log as state.db knows it was published last.
@@ -135,6 +136,21 @@ func readQueue(ctx context.Context, q querier, first int64, limit int) ([][]byte
 	return lines, rows.Err()
 }
 
+// readUnpublished returns what was published last and the lines that were not, at most limit, -1 for all,
+// as they are at one moment: a writer may publish meanwhile.
+func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head logHead, lines [][]byte, err error) {
+	tx, err := w.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return head, nil, err
+	}
+	defer tx.Rollback()
+	if head, err = readHead(ctx, tx); err != nil {
+		return head, nil, err
+	}
+	lines, err = readQueue(ctx, tx, head.Size, limit)
+	return head, lines, err
+}
+
 // Note stores records of their own, in one durable transaction: what is no change of the state and
 // still belongs into the log. Time is set where it is zero, Seq always. SealLog and Close publish them.
 func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
@@ -157,7 +173,7 @@ func (w *Workspace) SealLog(ctx context.Context) error {
 	for {
 		more, err := w.publish(ctx)
 		if err != nil {
-			return fmt.Errorf("publish the audit log: %w", explain(ctx, err))
+			return fmt.Errorf("publish the audit log: %w", w.explain(ctx, err))
 		}
 		if !more {
 			return nil
@@ -200,7 +216,7 @@ func (w *Workspace) publish(ctx context.Context) (more bool, err error) {
 
 // logKey returns the workspace's key, which it makes when there is none.
 func (w *Workspace) logKey(ctx context.Context) (*auditlog.Key, error) {
-	text, err := w.readSmall(logKeyName)
+	text, err := w.readSmall(logKeyName, maxLogKey)
 	if err == nil {
 		return auditlog.ParseKey(text)
 	}
@@ -220,24 +236,32 @@ func (w *Workspace) logKey(ctx context.Context) (*auditlog.Key, error) {
 
 // openLog opens the log with all that state.db knows of it.
 func (w *Workspace) openLog(ctx context.Context) (*auditlog.Log, error) {
-	head, err := readHead(ctx, w.db)
+	known, err := w.knownLog(ctx)
 	if err != nil {
 		return nil, err
 	}
-	known := auditlog.Known{Size: head.Size, Root: head.Root}
-	if known.Queue, err = readQueue(ctx, w.db, head.Size, -1); err != nil {
-		return nil, err
+	known.Anew = w.knownLog
+	return auditlog.Open(ctx, auditStore{w}, known)
+}
+
+// knownLog returns what state.db knows of the log. Of the records to be published that is one batch: no more can lie in
+// audit/ before they are noted.
+func (w *Workspace) knownLog(ctx context.Context) (auditlog.Known, error) {
+	head, queue, err := w.readUnpublished(ctx, w.batch)
+	if err != nil {
+		return auditlog.Known{}, err
 	}
+	known := auditlog.Known{Size: head.Size, Root: head.Root, Queue: queue}
 	if head.Key != "" {
 		known.Keys = []string{head.Key}
 		// A lost key was replaced, and what it signed was not noted yet.
-		if text, err := w.readSmall(logKeyName); err == nil {
+		if text, err := w.readSmall(logKeyName, maxLogKey); err == nil {
 			if key, err := auditlog.ParseKey(text); err == nil && key.Public() != head.Key {
 				known.Keys = append(known.Keys, key.Public())
 			}
 		}
 	}
-	return auditlog.Open(ctx, auditStore{w}, known)
+	return known, nil
 }
 
 // LogReader opens the log for reading, also of a read-only workspace. The error is auditlog.ErrNoLog when
@@ -246,25 +270,20 @@ func (w *Workspace) openLog(ctx context.Context) (*auditlog.Log, error) {
 func (w *Workspace) LogReader(ctx context.Context) (*auditlog.Log, error) {
 	log, err := w.openLog(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("open the audit log: %w", explain(ctx, err))
+		return nil, fmt.Errorf("open the audit log: %w", w.explain(ctx, err))
 	}
 	return log, nil
 }
 
 // Unpublished returns the records that are stored and not in audit/ yet: of a run under way, or of one that was killed.
 func (w *Workspace) Unpublished(ctx context.Context) ([]auditlog.Event, error) {
-	head, err := readHead(ctx, w.db)
-	if err != nil {
-		return nil, err
-	}
-	first := head.Size
-	// A writer that is killed may have published some, and not have noted it.
-	if log, err := w.openLog(ctx); err == nil {
-		first = max(first, log.Size())
-	}
-	lines, err := readQueue(ctx, w.db, first, -1)
+	head, lines, err := w.readUnpublished(ctx, -1)
 	if err != nil {
 		return nil, fmt.Errorf("read the records to be published: %w", err)
+	}
+	// A writer that is killed may have published some, and not have noted it.
+	if log, err := w.openLog(ctx); err == nil {
+		lines = lines[min(max(log.Size()-head.Size, 0), int64(len(lines))):]
 	}
 	var events []auditlog.Event
 	for _, line := range lines {
@@ -293,7 +312,7 @@ func (s auditStore) Read(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	return io.ReadAll(io.LimitReader(f, auditlog.MaxFile))
 }
 
 func (s auditStore) Replace(ctx context.Context, name string, data []byte) error {
@@ -315,14 +334,18 @@ func (s auditStore) List(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// readSmall reads a file of this package whole.
-func (w *Workspace) readSmall(name string) ([]byte, error) {
+// readSmall reads a file of this package whole, which has limit bytes at most.
+func (w *Workspace) readSmall(name string, limit int64) ([]byte, error) {
 	f, err := w.OpenFile(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		return nil, fmt.Errorf("%s has more than %d bytes: it is damaged", name, limit)
+	}
+	return b, err
 }
 
 // reconcile compares state.db with the log when a writer opens the workspace. One of them may have come
@@ -333,11 +356,7 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	queue, err := readQueue(ctx, w.db, head.Size, -1)
-	if err != nil {
-		return err
-	}
-	m := &meeting{w: w, head: head, queue: queue}
+	m := &meeting{w: w, head: head}
 	m.log, err = w.openLog(ctx)
 	var broken *auditlog.Broken
 	switch {
@@ -361,10 +380,9 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 
 // A meeting is that of a state.db and a log that need not be of the same age.
 type meeting struct {
-	w     *Workspace
-	head  logHead
-	queue [][]byte // from record head.Size on
-	log   *auditlog.Log
+	w    *Workspace
+	head logHead
+	log  *auditlog.Log
 }
 
 func (m *meeting) settle(ctx context.Context) error {
@@ -375,9 +393,9 @@ func (m *meeting) settle(ctx context.Context) error {
 			return err
 		}
 		if lost != nil {
-			return m.goOn(ctx, append(lost, m.queue...), auditlog.RestoredCheckpoint, nil)
+			return m.goOn(ctx, lost, m.head.Size, auditlog.RestoredCheckpoint, nil)
 		}
-		return m.goOn(ctx, m.queue, auditlog.RestoredLog, nil)
+		return m.goOn(ctx, nil, m.head.Size, auditlog.RestoredLog, nil)
 	}
 	root, err := m.log.Root(ctx, m.head.Size)
 	if err != nil {
@@ -388,31 +406,46 @@ func (m *meeting) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return m.goOn(ctx, m.queue, auditlog.RestoredOther, stones)
+		return m.goOn(ctx, nil, m.head.Size, auditlog.RestoredOther, stones)
 	}
-	same := m.head.Size
-	for e, err := range m.log.Records(ctx, m.head.Size) {
-		if err != nil {
-			return err
-		}
-		line, err := e.Line()
-		if err != nil {
-			return err
-		}
-		if len(m.queue) == 0 || !bytes.Equal(line, m.queue[0]) {
-			break
-		}
-		same, m.queue = same+1, m.queue[1:]
+	same, err := m.agree(ctx)
+	if err != nil {
+		return err
 	}
 	if same < have {
 		stones, err := m.tombstones(ctx, same)
 		if err != nil {
 			return err
 		}
-		return m.goOn(ctx, m.queue, auditlog.RestoredState, stones)
+		return m.goOn(ctx, nil, same, auditlog.RestoredState, stones)
 	}
 	// What a killed SealLog published and could not note is passed over by the next one.
 	return m.checkKey(ctx)
+}
+
+// agree returns up to which record the log has what state.db has published or is to publish.
+func (m *meeting) agree(ctx context.Context) (same int64, err error) {
+	same = m.head.Size
+	var queue [][]byte
+	for e, err := range m.log.Records(ctx, same) {
+		if err != nil {
+			return 0, err
+		}
+		line, err := e.Line()
+		if err != nil {
+			return 0, err
+		}
+		if len(queue) == 0 {
+			if queue, err = readQueue(ctx, m.w.db, same, m.w.batch); err != nil {
+				return 0, err
+			}
+		}
+		if len(queue) == 0 || !bytes.Equal(line, queue[0]) {
+			break
+		}
+		same, queue = same+1, queue[1:]
+	}
+	return same, nil
 }
 
 // tombstones returns those that the log tells of from a record on, but for those that it says were lifted.
@@ -443,11 +476,15 @@ func (m *meeting) tombstones(ctx context.Context, first int64) ([]Tombstone, err
 	return list, nil
 }
 
-// goOn makes state.db go on from the log as it is: the queue follows it, after a record of what was
-// restored, and the tombstones of the log come back.
-func (m *meeting) goOn(ctx context.Context, queue [][]byte, what string, stones []Tombstone) error {
+// goOn makes state.db go on from the log as it is: what was lost and the queue, from one of its records on,
+// follow it, after a record of what was restored, and the tombstones of the log come back.
+func (m *meeting) goOn(ctx context.Context, lost [][]byte, from int64, what string, stones []Tombstone) error {
 	w, size := m.w, m.log.Size()
 	return w.change(ctx, "go on from the audit log", func(tx *sql.Tx) error {
+		queue, err := readQueue(ctx, tx, from, -1)
+		if err != nil {
+			return err
+		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM log_queue"); err != nil {
 			return err
 		}
@@ -469,7 +506,7 @@ func (m *meeting) goOn(ctx context.Context, queue [][]byte, what string, stones 
 				return err
 			}
 		}
-		for _, line := range queue {
+		for _, line := range append(lost, queue...) {
 			e, err := auditlog.ParseLine(line)
 			if err != nil {
 				return err
@@ -492,10 +529,14 @@ func (m *meeting) checkKey(ctx context.Context) error {
 	if m.log.Size() == 0 {
 		return nil
 	}
-	if _, err := m.w.readSmall(logKeyName); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := m.w.readSmall(logKeyName, maxLogKey); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, line := range m.queue {
+	queue, err := readQueue(ctx, m.w.db, m.head.Size, -1)
+	if err != nil {
+		return err
+	}
+	for _, line := range queue {
 		if e, err := auditlog.ParseLine(line); err == nil && e.Kind == auditlog.Restored && e.Verdict == auditlog.RestoredKey {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -287,6 +288,14 @@ func TestGoneAt(t *testing.T) {
 	is("removed and withheld", at(6))
 	set(Post{State: manifest.StateDeleted, CheckedAt: at(7), Withheld: true})
 	is("deleted since", at(6))
+	if err := w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Invalid, Reason: "damaged"}); err != nil {
+		t.Fatal(err)
+	}
+	set(Post{State: manifest.StateDeleted, CheckedAt: at(7), Withheld: true})
+	is("deleted, and its image is damaged and dropped", time.Time{})
+	store(t, w, k, "body")
+	set(Post{State: manifest.StateDeleted, CheckedAt: at(8), Withheld: true})
+	is("deleted, with another image", at(8))
 	if err := w.Erase(ctx, "a000"); err != nil {
 		t.Fatal(err)
 	}
@@ -325,19 +334,21 @@ func TestCopies(t *testing.T) {
 // TestUpgradeToLog opens a workspace of the second layout: its tombstones are the first records.
 func TestUpgradeToLog(t *testing.T) {
 	ctx := t.Context()
-	w := loaded(t, numbered(2)...)
+	w := loaded(t, numbered(3)...)
 	store(t, w, manifest.Key{ID: "a000"}, "body")
+	store(t, w, manifest.Key{ID: "a002"}, "body")
 	when := time.Unix(1e9, 0).UTC()
 	if err := errors.Join(
 		w.AddTombstones(ctx, []Tombstone{{Tombstone: manifest.Tombstone{ID: "a001", State: manifest.StateDeleted, Time: when}, Reason: "author"}}),
-		w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateRemoved, CheckedAt: when, Withheld: true}})); err != nil {
+		w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateRemoved, CheckedAt: when, Withheld: true},
+			{ID: "a002", State: manifest.StateLive, CheckedAt: when.Add(-time.Hour), AbsentAt: when}})); err != nil {
 		t.Fatal(err)
 	}
 	age(t, w, 2)
 	w = open(t, w.Dir(), Options{})
 	posts := collect(t, w.Posts(ctx))
-	if !posts[0].GoneAt.Equal(when) {
-		t.Errorf("a withheld post with an image is gone since %v, want %v", posts[0].GoneAt, when)
+	if !posts[0].GoneAt.Equal(when) || !posts[2].GoneAt.Equal(when) {
+		t.Errorf("a withheld post with an image is gone since %v, one that was absent once since %v, want %v", posts[0].GoneAt, posts[2].GoneAt, when)
 	}
 	closed(t, w)
 	got := story(logged(t, open(t, w.Dir(), Options{ReadOnly: true})))
@@ -805,5 +816,143 @@ func BenchmarkLogOfRun(b *testing.B) {
 		b.ReportMetric(float64(log.Size()), "records")
 		b.ReportMetric(float64(size), "bytes")
 		w.Close()
+	}
+}
+
+// TestReadBesideWriter reads the log while a writer goes on to add to it and to publish.
+func TestReadBesideWriter(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(1)...)
+	if err := noSync(w); err != nil {
+		t.Fatal(err)
+	}
+	add := func() error {
+		return errors.Join(w.Note(ctx, auditlog.Event{Kind: auditlog.Copy}), w.SealLog(ctx))
+	}
+	if err := add(); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, w.Dir(), Options{ReadOnly: true})
+	l, err := r.LogReader(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g errgroup.Group
+	over := make(chan struct{})
+	g.Go(func() error {
+		for {
+			select {
+			case <-over:
+				return nil
+			default:
+				if err := add(); err != nil {
+					return err
+				}
+			}
+		}
+	})
+	for range 20 {
+		if err := l.Verify(ctx); err != nil {
+			t.Error(err)
+		}
+		if _, err := r.Unpublished(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	close(over)
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+	if err := add(); err != nil {
+		t.Error(err)
+	}
+	if err := l.Verify(ctx); err != nil {
+		t.Errorf("of a log that was opened before the last records: %v", err)
+	}
+}
+
+// TestLargeFiles puts a file that has no end, or as good as none, in the place of each that is read whole.
+func TestLargeFiles(t *testing.T) {
+	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/tile/8/0/000", "audit/records/000.jsonl", "log.key", "audit/seal.json"} {
+		w := loaded(t, numbered(1)...)
+		if err := w.Note(t.Context(), auditlog.Event{Kind: auditlog.Copy}); err != nil {
+			t.Fatal(err)
+		}
+		closed(t, w)
+		if err := os.Truncate(filepath.Join(w.Dir(), name), 1<<40); err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, w.Dir(), Options{ReadOnly: true})
+		l, err := r.LogReader(t.Context())
+		if err == nil {
+			err = l.Verify(t.Context())
+		}
+		_, _, sealErr := r.ReadSeal(t.Context())
+		if inLog := strings.HasPrefix(name, "audit/") && name != sealName; inLog && err == nil || name == sealName && sealErr == nil {
+			t.Errorf("%s: %v, %v", name, err, sealErr)
+		}
+	}
+}
+
+// TestSealAfterKill closes a writer that did not sweep what a killed one left: the workspace stays without a
+// seal until one does.
+func TestSealAfterKill(t *testing.T) {
+	w := loaded(t, numbered(1)...)
+	dir := w.Dir()
+	w.finish = nil
+	closed(t, w)
+	if err := os.WriteFile(filepath.Join(dir, tempPrefix+"left"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, sweep := range []bool{false, true, false} {
+		w := open(t, dir, Options{})
+		if sweep {
+			if _, err := w.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		closed(t, w)
+		r := open(t, dir, Options{ReadOnly: true})
+		_, sealed, err := r.ReadSeal(t.Context())
+		_, left := os.Stat(filepath.Join(dir, tempPrefix+"left"))
+		if err != nil || sealed == (left == nil) {
+			t.Errorf("swept %t: sealed %t, an unfinished file: %v, %v", sweep, sealed, left, err)
+		}
+	}
+}
+
+// TestRestoredManyQueued gives state.db back what it had before more than a batch was published: the records are
+// those of the log, and none is doubled.
+func TestRestoredManyQueued(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(1)...)
+	w.batch = 3
+	var want []string
+	for i := range 10 {
+		want = append(want, fmt.Sprint("copy ", i))
+		if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head, queue, err := w.readUnpublished(ctx, -1)
+	if err := errors.Join(err, w.SealLog(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.change(ctx, "restore", func(tx *sql.Tx) error {
+		for i, line := range queue {
+			if err := enqueue(ctx, tx, int64(i), line); err != nil {
+				return err
+			}
+		}
+		return putHead(ctx, tx, head)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.reconcile(ctx), w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: "10"})); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, w)
+	if diff := cmp.Diff(append(want, "copy 10"), story(logged(t, open(t, w.Dir(), Options{ReadOnly: true})))); diff != "" {
+		t.Errorf("log (-want +got)\n%s", diff)
 	}
 }

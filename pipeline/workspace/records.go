@@ -191,7 +191,7 @@ func pages[T any](ctx context.Context, w *Workspace, what string, query func(aft
 			items, next, err := page(last)
 			if err != nil {
 				var zero T
-				yield(zero, fmt.Errorf("%s: %w", what, explain(ctx, err)))
+				yield(zero, fmt.Errorf("%s: %w", what, w.explain(ctx, err)))
 				return
 			}
 			for _, item := range items {
@@ -220,7 +220,7 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
 			  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
 			  unseen = excluded.unseen, subreddit = excluded.subreddit,
-			  gone_at = CASE WHEN ?10 > 0 AND post.gone_at > 0 THEN post.gone_at ELSE excluded.gone_at END`)
+			  gone_at = CASE WHEN excluded.gone_at > 0 AND post.gone_at > 0 THEN post.gone_at ELSE excluded.gone_at END`)
 		if err != nil {
 			return err
 		}
@@ -301,8 +301,9 @@ func (w *Workspace) Tombstones(ctx context.Context) ([]Tombstone, error) {
 // The first of a post wins, with three exceptions: StateDeleted (the author's own wish)
 // replaces StateRemoved and StateUnavailable; a readmitted post that is gone again gets the new
 // one; and another reason replaces the one that is there, an empty one too, so that a post is
-// not readmitted for a reason that no longer holds. Only LiftTombstones takes one back. What is new
-// goes into the log.
+// not readmitted for a reason that no longer holds. A tombstone is as young as the last one that came with
+// a reason, so that no statement lifts it that was written in between. Only LiftTombstones takes one back.
+// What is new goes into the log.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	if len(ts) == 0 {
 		return nil
@@ -333,7 +334,12 @@ func (w *Workspace) addTombstones(ctx context.Context, tx *sql.Tx, ts []Tombston
 		if err != nil {
 			return fmt.Errorf("post %s: %w", t.ID, err)
 		}
-		if stored || changed {
+		younger, err := affected(tx.ExecContext(ctx, "UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
+			seconds(t.Time), string(t.ID), string(t.Reason)))
+		if err != nil {
+			return fmt.Errorf("post %s: %w", t.ID, err)
+		}
+		if stored || changed || younger {
 			fresh = append(fresh, auditlog.Post{ID: t.ID, State: t.State, Reason: auditlog.Word(t.Reason)})
 		}
 	}

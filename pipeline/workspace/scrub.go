@@ -31,7 +31,7 @@ func (w *Workspace) scrub(ctx context.Context) error {
 		return err
 	}
 	if err := w.rewriteState(ctx); err != nil {
-		return fmt.Errorf("write %s without what was erased: %w", stateName, explain(ctx, err))
+		return fmt.Errorf("write %s without what was erased: %w", stateName, w.explain(ctx, err))
 	}
 	return w.change(ctx, "note that "+stateName+" is clean", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM meta WHERE key = ?", metaScrub)

@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 )
 
 // sealName is the file that says what a workspace was when its last writer closed it.
 const sealName = auditName + "/seal.json"
+
+// maxSeal is more than a seal has, in bytes: it names some 300,000 files.
+const maxSeal = 64 << 20
 
 // A Seal is what the workspace was when its last writer closed it.
 type Seal struct {
@@ -26,7 +30,7 @@ type Seal struct {
 // ReadSeal returns the seal; false when there is none: a writer is at work, or was killed.
 func (w *Workspace) ReadSeal(context.Context) (Seal, bool, error) {
 	var s Seal
-	text, err := w.readSmall(sealName)
+	text, err := w.readSmall(sealName, maxSeal)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, false, nil
 	}
@@ -40,15 +44,23 @@ func (w *Workspace) ReadSeal(context.Context) (Seal, bool, error) {
 }
 
 // unseal takes the seal away before the first change. Its digests are kept in memory: those of files
-// that are not written anew go into the next seal, so that what was damaged in between stays known.
+// that are not written anew go into the next seal, so that what was damaged in between stays known. A seal of
+// another state.db, as a restored part of a backup brings it, tells nothing of the files that are there now. Where there
+// was none the last writer was killed, and its successor seals only what it has swept.
 func (w *Workspace) unseal(ctx context.Context) error {
 	seal, sealed, err := w.ReadSeal(ctx)
+	w.unfinished.Store(err != nil || !sealed)
 	if err == nil && !sealed {
 		return nil
 	}
-	// One that can't be read seals nothing.
-	for _, f := range seal.Files {
-		w.digests.Store(f.Name, f)
+	state, err := w.StatState(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(seal.Files, state) { // one that can't be read has no files
+		for _, f := range seal.Files {
+			w.digests.Store(f.Name, f)
+		}
 	}
 	return w.unlink(sealName)
 }
@@ -114,7 +126,7 @@ func (w *Workspace) CheckState(ctx context.Context) ([]string, error) {
 	for _, pragma := range []string{"PRAGMA integrity_check", "SELECT 'row ' || rowid || ' of ' || \"table\" || ' has no ' || parent FROM pragma_foreign_key_check"} {
 		lines, err := w.texts(ctx, pragma)
 		if err != nil {
-			return nil, fmt.Errorf("check %s: %w", stateName, explain(ctx, err))
+			return nil, fmt.Errorf("check %s: %w", stateName, w.explain(ctx, err))
 		}
 		for _, line := range lines {
 			if line != "ok" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -38,8 +39,8 @@ ALTER TABLE reading ADD COLUMN masked INTEGER NOT NULL DEFAULT 0;
 UPDATE meta SET value = json_set(value, '$.ReleaseDigest', '') WHERE key = 'binding'; -- Load reads the subreddits
 `, 2: `
 ALTER TABLE post ADD COLUMN gone_at INTEGER NOT NULL DEFAULT 0;
-UPDATE post SET gone_at = checked_at WHERE state IN ('removed', 'deleted', 'unavailable')
-  AND EXISTS (SELECT 1 FROM image WHERE image.id = post.id);
+UPDATE post SET gone_at = CASE WHEN absent_at > 0 THEN absent_at ELSE checked_at END
+  WHERE (absent_at > 0 OR state IN ('removed', 'deleted', 'unavailable')) AND EXISTS (SELECT 1 FROM image WHERE image.id = post.id);
 ` + logSQL}
 
 // applicationID marks state.db in SQLite's own header ("rhyd"), so that another program's
@@ -153,6 +154,7 @@ func (w *Workspace) openState(ctx context.Context) error {
 	if !fresh {
 		return errors.Join(w.upgrade(ctx), w.scrub(ctx))
 	}
+	w.unfinished.Store(false) // nothing was begun
 	return w.change(ctx, "make the tables of "+stateName, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
 			return err
@@ -280,24 +282,33 @@ func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) 
 
 // change runs f in one durable transaction. what names the work in the error.
 func (w *Workspace) change(ctx context.Context, what string, f func(*sql.Tx) error) error {
-	if err := w.writable(ctx); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+	err := w.writable(ctx)
+	if err == nil {
+		err = w.transact(ctx, what, f)
 	}
+	if err == nil {
+		return nil
+	}
+	var e *sqlite.Error
+	if ctx.Err() != nil || errors.As(err, &e) {
+		w.unfinished.Store(true) // files may have changed of which the rows were to tell
+	}
+	return fmt.Errorf("%s: %w", what, w.explain(ctx, err))
+}
+
+func (w *Workspace) transact(ctx context.Context, what string, f func(*sql.Tx) error) error {
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return err
 	}
 	defer tx.Rollback()
 	if err := f(tx); err != nil {
-		return fmt.Errorf("%s: %w", what, explain(ctx, err))
+		return err
 	}
 	if err := w.step("commit", what); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return err
 	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("%s: %w", what, explain(ctx, err))
-	}
-	return nil
+	return tx.Commit()
 }
 
 // writable returns the reason why nothing may be changed now.
@@ -348,14 +359,18 @@ func hasCode(err error, code int) bool {
 	return errors.As(err, &e) && e.Code()&0xff == code
 }
 
-// explain names the cause of a database error that hides it: SQLite reports a cancelled
-// context as an interrupt or as a finished transaction.
-func explain(ctx context.Context, err error) error {
+// explain names the cause of a database error that hides it, and the file: SQLite reports a cancelled
+// context as an interrupt or as a finished transaction, and a file without its name.
+func (w *Workspace) explain(ctx context.Context, err error) error {
+	var e *sqlite.Error
+	path := filepath.Join(w.dir, stateName)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case !errors.As(err, &e) || strings.Contains(err.Error(), path): // the latter was explained further down
+		return err
 	case hasCode(err, sqlite3.SQLITE_FULL):
-		return fmt.Errorf("%w: free some space and run again, nothing was lost", err)
+		return fmt.Errorf("%s: %w: free some space and run again, nothing was lost", path, err)
 	}
-	return err
+	return fmt.Errorf("%s: %w", path, err)
 }

@@ -31,6 +31,7 @@ func (w *Workspace) Sweep(ctx context.Context) (Swept, error) {
 			return s, fmt.Errorf("sweep the workspace: %w", err)
 		}
 	}
+	w.unfinished.Store(false)
 	return s, nil
 }
 

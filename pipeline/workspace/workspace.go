@@ -18,7 +18,7 @@
 //   - What is asked, fetched, buried and erased is told to the audit log in the transaction that
 //     does it, and published into audit/ by the time the workspace is closed. See auditlog.
 //   - A workspace that was closed is sealed: audit/seal.json has the digest of every file but
-//     images. One without a seal has a writer, or had one that was killed.
+//     images. One without a seal has a writer, or had one that was killed, or whose disk failed.
 //   - All file work goes through one os.Root, so that no symbolic link leads out of the
 //     folder. Files are 0600, folders 0700.
 //
@@ -50,6 +50,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -123,6 +124,10 @@ type Workspace struct {
 	random     io.Reader
 	publishing sync.Mutex // held while the log is published
 	digests    sync.Map   // Files by name, as they were last written here or sealed
+
+	// unfinished is set when a change of the disk failed half-way: what is left is not a workspace to be
+	// sealed before a Sweep put it straight.
+	unfinished atomic.Bool
 
 	// testOnlyStep, when set, is called before each step that changes the disk and makes
 	// it fail by returning an error. Set before the first call and never changed.
@@ -305,6 +310,9 @@ func (w *Workspace) conclude(ctx context.Context) error {
 	w.db = nil
 	if err != nil {
 		return err
+	}
+	if w.unfinished.Load() {
+		return nil
 	}
 	if err := w.seal(ctx); err != nil {
 		return fmt.Errorf("seal the workspace: %w", err)
