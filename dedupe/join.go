@@ -317,12 +317,20 @@ func flipsWithin(width, reach int) []uint32 {
 
 // inChunks calls do for 0..n-1 from several workers, which take chunks of the range as
 // they become free. do returns the work it did, in comparisons. The error is the
-// context's.
+// context's. A panic of do is one of the caller, who may recover: left in a worker it would end the
+// program.
 func inChunks(ctx context.Context, n, chunk, workers int, do func(worker, i int) int) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
+	var panicked atomic.Pointer[any]
 	for worker := range workers {
 		group.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					panicked.Store(&v)
+					next.Store(int64(n)) // the others need not go on
+				}
+			}()
 			work := 0
 			for ctx.Err() == nil {
 				end := int(next.Add(int64(chunk)))
@@ -340,5 +348,8 @@ func inChunks(ctx context.Context, n, chunk, workers int, do func(worker, i int)
 		})
 	}
 	group.Wait()
+	if v := panicked.Load(); v != nil {
+		panic(*v)
+	}
 	return ctx.Err()
 }

@@ -269,3 +269,19 @@ func TestJoinTexts(t *testing.T) {
 		}
 	})
 }
+
+// TestChunksPanic: a panic in a worker is one of the caller, when all workers have ended.
+func TestChunksPanic(t *testing.T) {
+	defer func() {
+		if v := recover(); v != "no such item" {
+			t.Errorf("recovered %v, want the worker's panic", v)
+		}
+	}()
+	err := inChunks(t.Context(), 1000, 10, 2, func(_, i int) int {
+		if i == 500 {
+			panic("no such item")
+		}
+		return 1
+	})
+	t.Errorf("inChunks = %v after a panic", err)
+}
