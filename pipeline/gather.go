@@ -38,6 +38,8 @@ type readJob struct {
 	key   manifest.Key
 	image workspace.Image
 	old   *workspace.Reading // of this image, nil when there is none
+	// rehashed says that image has a hash which is not stored yet.
+	rehashed bool
 }
 
 // newReadJob is the job of reading the stored image of a record.
@@ -143,11 +145,16 @@ func (r *run) handOn(ctx context.Context, p workspace.Post, answer reddit.Answer
 			return err
 		}
 		_, buried := r.buried[p.ID]
-		if buried || !ok || p.State != manifest.StateLive {
+		switch {
+		case buried || p.State != manifest.StateLive || !ok && rec.Image == nil:
 			r.settled(rec.Key, r.judge(rec))
 			continue
+		case !ok: // without a verdict the row can stay, and then it is read as all others are
+			err = r.readIfStale(ctx, rec)
+		default:
+			err = r.assign(ctx, rec, found)
 		}
-		if err := r.assign(ctx, rec, found); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -434,13 +441,19 @@ func (r *run) read(ctx context.Context, j readJob) error {
 	if err != nil {
 		return err
 	}
-	reading, err := r.recognize(ctx, j, body)
+	reading, err := r.recognize(ctx, &j, body)
 	done()
 	if err != nil {
 		return err
 	}
 	if err := r.storeReading(ctx, j, reading); err != nil {
 		return err
+	}
+	// After the reading: killed in between, the older kind of hash has the image read once more.
+	if j.rehashed {
+		if err := r.Workspace.SetHash(ctx, j.key, j.image); err != nil {
+			return err
+		}
 	}
 	if reading.Failed != nil {
 		r.settled(j.key, manifest.Result{Outcome: reading.Failed.Outcome, Reason: reading.Failed.Reason})
@@ -463,8 +476,9 @@ func (r *run) storeReading(ctx context.Context, j readJob, reading workspace.Rea
 	return r.Workspace.Reread(ctx, j.key, reading, old)
 }
 
-// recognize decodes an image and has it read. Trouble with the image is in the reading.
-func (r *run) recognize(ctx context.Context, j readJob, body []byte) (workspace.Reading, error) {
+// recognize decodes an image and has it read, and hashes it where the hash is of another kind.
+// Trouble with the image is in the reading.
+func (r *run) recognize(ctx context.Context, j *readJob, body []byte) (workspace.Reading, error) {
 	out := workspace.Reading{Fingerprint: r.fingerprint(), ImageSHA256: j.image.SHA256}
 	img, err := policy.DecodeImage(body)
 	if err != nil {
@@ -476,10 +490,7 @@ func (r *run) recognize(ctx context.Context, j readJob, body []byte) (workspace.
 		if err != nil {
 			return out, fmt.Errorf("hash %s again: %w", j.key.ID, err)
 		}
-		j.image.PHash, j.image.Flat, j.image.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
-		if err := r.Workspace.StoreImage(ctx, j.key, body, j.image); err != nil {
-			return out, err
-		}
+		j.image.PHash, j.image.Flat, j.image.HashKind, j.rehashed = hash.Bits, hash.Flat, dedupe.HashKind(), true
 	}
 	read, err := r.OCR.Read(ctx, ocr.Upright(img, body))
 	var failure *ocr.Failure

@@ -134,8 +134,8 @@ func (r *run) export(ctx context.Context) (exported, error) {
 	if err := writeTombstones(ctx, r.Workspace); err != nil {
 		return exported{}, err
 	}
-	if r.purge != nil && len(r.purge.files) == 0 {
-		return exported{}, nil // no dataset: a purge makes none
+	if r.purge != nil && len(r.purge.files)+len(r.purge.present) == 0 {
+		return exported{}, nil // no dataset, and none that a killed purge was writing: a purge makes none
 	}
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil {
@@ -188,7 +188,7 @@ func (r *run) inputs(ctx context.Context, b workspace.Binding) (string, error) {
 		}
 		line := []any{rec.Entry, rec.Result}
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
-			line = append(line, rec.Image, rec.Reading.Text, rec.Reading.Confidence)
+			line = append(line, rec.Image, shownReading(*rec.Reading, r.Policy).Text, rec.Reading.Confidence)
 		}
 		if err := enc.Encode(line); err != nil {
 			return "", err
@@ -268,6 +268,12 @@ func (r *run) planShards(ctx context.Context, splits []string) (plans map[string
 	return plans, names, nil
 }
 
+// isShard reports whether a name of the workspace is one that a run gives a Parquet of the dataset.
+func isShard(name string) bool {
+	ours, err := path.Match(datasetDir+"/data/*-of-*.parquet", name)
+	return err == nil && ours
+}
+
 // removeOthers removes the Parquet files of an older dataset that are no part of this one.
 // Files that somebody else put into the folder stay.
 func (r *run) removeOthers(ctx context.Context, keep []string) error {
@@ -276,7 +282,7 @@ func (r *run) removeOthers(ctx context.Context, keep []string) error {
 		return err
 	}
 	for _, name := range have {
-		if ours, err := path.Match("*-of-*.parquet", path.Base(name)); err != nil || !ours || slices.Contains(keep, name) {
+		if !isShard(name) || slices.Contains(keep, name) {
 			continue
 		}
 		if err := r.Workspace.RemoveFile(ctx, name); err != nil {
@@ -327,7 +333,7 @@ func (r *run) row(ctx context.Context, rec workspace.Record) (dataset.Row, error
 	}
 	return dataset.Row{
 		ID: entryName(rec.Key), Image: body, Path: path.Base(r.Workspace.ImageName(rec.Key, rec.Image.Format)),
-		Text: rec.Reading.Text, Confidence: rec.Reading.Confidence,
+		Text: shownReading(*rec.Reading, r.Policy).Text, Confidence: rec.Reading.Confidence,
 		Width: rec.Image.Width, Height: rec.Image.Height, SHA256: rec.Image.SHA256,
 		PHash: fmt.Sprintf("%016x", rec.Image.PHash), Filter: filter, Labels: rec.Labels,
 	}, nil

@@ -292,7 +292,7 @@ func keptTexts(ctx context.Context, ws *workspace.Workspace, j judge) iter.Seq2[
 			if j.known(rec).Outcome != manifest.Kept || rec.Reading == nil {
 				continue
 			}
-			if !yield(dataset.ReportText{ID: entryName(rec.Key), Text: rec.Reading.Text, Confidence: rec.Reading.Confidence}, nil) {
+			if !yield(dataset.ReportText{ID: entryName(rec.Key), Text: shownReading(*rec.Reading, j.policy).Text, Confidence: rec.Reading.Confidence}, nil) {
 				return
 			}
 		}

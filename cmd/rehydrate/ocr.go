@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"runtime"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -21,6 +24,7 @@ type rereadFlags struct {
 	runFlags
 	dryRun bool
 	force  bool
+	report string
 }
 
 func (c *command) ocrCommand() *cobra.Command {
@@ -37,17 +41,27 @@ Asks nobody: no connection is opened. Rows whose posts were last seen live longe
 than the policy's recheck_within (48 h at most) are left out of the dataset, as always:
 run first, then ocr. Writes only into the workspace. The old texts are kept beside the
 new ones until the report is printed; start it again to go on after an interruption.
+
+--report FILE writes what changed as one HTML page that opens from disk, too, with every
+row's words. It holds text of posts, which a purge does not reach there: FILE has to be
+outside the workspace, and the page says that it has to be deleted. The workspace keeps
+the counts alone, for rehydrate report.
+
 A release whose policy asks for a grant needs a valid one, as in run.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected, exitInterrupted),
-		Example: "  rehydrate ocr figsim/ -w figsim-rehydrated --dry-run\n  rehydrate ocr figsim/ -w figsim-rehydrated -v",
+		Example: "  rehydrate ocr figsim/ -w figsim-rehydrated --dry-run\n  rehydrate ocr figsim/ -w figsim-rehydrated -v\n  rehydrate ocr figsim/ -w figsim-rehydrated --report changes.html",
 		Args:    exactArgs(1, "one RELEASE: a release folder or an annotations file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.checkRereadReport(f); err != nil {
+				return err
+			}
 			return c.reread(cmd.Context(), args[0], f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say how much there is to read; works while a run is going on")
 	flags.BoolVar(&f.force, "force", false, "read every image again, also where nothing changed")
+	flags.StringVar(&f.report, "report", "", "also write what changed as an HTML page to this `file`, outside the workspace")
 	flags.StringVar(&f.ocr, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
 	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many OCR workers to run at once")
 	flags.StringVar(&f.filters, "filters", "", "what to do with filtered rows, by `mode`: drop them, or flag: keep and mark them (default: as the policy says)")
@@ -94,11 +108,46 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 		if err := c.printReread(report); err != nil {
 			return err
 		}
+		if f.report != "" {
+			if err := c.writeRereadReport(f.report, report); err != nil {
+				return err
+			}
+		}
 		if err := ws.EndReread(ctx); err != nil {
 			return err
 		}
 		return statusOf(report.Summary)
 	})
+}
+
+// checkRereadReport refuses, before anything is read, a page that could not be written at the end.
+func (c *command) checkRereadReport(f rereadFlags) error {
+	if f.report == "" {
+		return nil
+	}
+	if f.dryRun {
+		return usageError("--report tells what a re-reading changed, and --dry-run reads nothing: leave one of them out")
+	}
+	if info, err := os.Stat(f.report); err == nil && !info.Mode().IsRegular() {
+		return usageError("--report %s is no file: name one that is new, or may be written over", f.report)
+	}
+	return c.outsideWorkspace("--report", f.report)
+}
+
+// writeRereadReport writes the page. While it is not written the workspace keeps the old texts.
+func (c *command) writeRereadReport(name string, r pipeline.Reread) error {
+	err := c.outsideWorkspace("--report", name) // a folder can have become a link since
+	if err == nil {
+		err = replaceFile(name, func(w io.Writer) error { return dataset.WriteReread(w, r.Page(c.now(), version())) })
+	}
+	if err != nil {
+		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,
+			hint: "all is read and exported; the same command with a --report that can be written writes the page"}
+	}
+	if !c.json {
+		fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", printable(name))
+	}
+	return nil
 }
 
 // isRehearsal looks into the workspace, which must be there, and tells whether its posts are made

@@ -15,6 +15,8 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -280,6 +282,177 @@ func TestRereadKilled(t *testing.T) {
 	var plan pipeline.Workload
 	if s.ocrInto(&plan, exitDone, "--force", "--dry-run"); plan.Read != read || plan.Rate <= 0 || plan.Estimate <= 0 {
 		t.Errorf("after %d images were read in one go, the plan is %+v", read, plan)
+	}
+}
+
+// TestRereadHash reads images again whose hashes are of another kind: no row leaves the dataset, and the
+// log tells of no download.
+func TestRereadHash(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(3)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	fresh, ctx := s.dataset(), t.Context()
+	all := s.records()
+	ws, err := workspace.Open(ctx, s.workspace, workspace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	for _, r := range all {
+		body, err := ws.ReadImage(ctx, r.Key, *r.Image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Image.HashKind, r.Image.PHash = "older", 1
+		for _, err := range []error{ws.StoreImage(ctx, r.Key, body, *r.Image), ws.SetReading(ctx, r.Key, *r.Reading), ws.SetPosts(ctx, []workspace.Post{r.Post})} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := ws.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fetched := func() (n int) {
+		for _, h := range s.explain("few000").History {
+			if h.Kind == auditlog.Fetch {
+				n++
+			}
+		}
+		return n
+	}
+	before := fetched()
+	if got := s.ocr(exitDone); got.Read != 3 || got.Changed != 0 || len(got.Outcomes) != 0 {
+		t.Errorf("with hashes of another kind: %+v", got)
+	}
+	if diff := cmp.Diff(fresh, s.dataset()); diff != "" {
+		t.Error("the dataset is not the one that it was")
+	}
+	if n := fetched(); n != before {
+		t.Errorf("the log tells of %d downloads, want %d: nothing was downloaded", n, before)
+	}
+}
+
+// TestMaskUnanswered turns masking on while Reddit gives no verdict: the row stays, and without the name.
+func TestMaskUnanswered(t *testing.T) {
+	t.Parallel()
+	post := captioned("few000", "asking u/somebody for help\nwhen the homework is due tomorrow")
+	s := newSite(t, fewAnnotations([]redditemu.Post{post}), fastPolicy+"\n[text]\nmask_names = false\n", post)
+	s.run(exitDone)
+	s.write(filepath.Join(s.release, "policy.toml"), fastPolicy)
+	s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", Kind: redditemu.EmptyListing()})
+	if sum := s.run(exitRetry); sum.Unverified != 1 || sum.Outcomes[manifest.Kept] != 1 || sum.Masked.Names != 1 {
+		t.Errorf("without a verdict: %+v", sum)
+	}
+	for name, body := range s.dataset() {
+		if strings.HasSuffix(name, ".parquet") && bytes.Contains(parquetValues(t, []byte(body)), []byte("somebody")) {
+			t.Errorf("masking on: %s holds the name", name)
+		}
+	}
+}
+
+// oldTexts begins a re-reading that has read two rows again: the first one's old text is hostile and
+// was stored while names were not masked, the post of the second one was withheld since.
+func (s *site) oldTexts() {
+	s.t.Helper()
+	ctx, all := s.t.Context(), s.records()
+	ws, err := workspace.Open(ctx, s.workspace, workspace.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer ws.Close()
+	withheld := all[1].Post
+	withheld.State, withheld.Reason, withheld.Withheld = manifest.StateRemoved, "moderator", true
+	for _, err := range []error{ws.BeginReread(ctx),
+		ws.Reread(ctx, all[0].Key, *all[0].Reading, "u/somebody OLDWORD <script>alert(1)</script> \x1b[2J"),
+		ws.Reread(ctx, all[1].Key, *all[1].Reading, "GONEWORD"), ws.SetPosts(ctx, []workspace.Post{withheld})} {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// TestRereadReport writes what changed as a page: outside the workspace alone, escaped, without names
+// and without a word of a post that is gone. The workspace keeps numbers.
+func TestRereadReport(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(3)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	s.oldTexts()
+	dir := t.TempDir()
+	if err := os.Symlink(s.workspace, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{filepath.Join(s.workspace, "changes.html"), filepath.Join(s.workspace, "dataset", "changes.html"),
+		filepath.Join(dir, "link", "changes.html"), filepath.Join(dir, "nosuch", "changes.html"), dir} {
+		if f := s.do(nil, s.ocrArgs("--report", bad)...); f.code != exitUsage || !strings.Contains(f.stderr, "--report") {
+			t.Errorf("ocr --report %s = exit %d, want %d\n%s", bad, f.code, exitUsage, f.stderr)
+		}
+	}
+	page := filepath.Join(dir, "changes.html")
+	if f := s.do(nil, s.ocrArgs("--dry-run", "--report", page)...); f.code != exitUsage {
+		t.Errorf("ocr --dry-run --report = exit %d, want %d", f.code, exitUsage)
+	}
+	// A name that has no room for that of the temporary file.
+	if f := s.do(nil, s.ocrArgs("--report", filepath.Join(dir, strings.Repeat("x", 255)))...); f.code != exitFailed || !strings.Contains(f.stderr, "hint: all is read") {
+		t.Errorf("ocr --report to a file that can't be written = exit %d, want %d\n%s", f.code, exitFailed, f.stderr)
+	}
+	if old := s.records()[0].Earlier; !strings.Contains(old.Text, "OLDWORD") {
+		t.Errorf("the page was not written, and the old text is gone: %+v", old)
+	}
+	f := s.do(nil, s.ocrArgs("--json", "--report", page)...)
+	var got pipeline.Reread
+	if err := json.Unmarshal([]byte(f.stdout), &got); err != nil || f.code != exitRetry {
+		t.Fatalf("ocr --json --report = exit %d, %v\n%s%s", f.code, err, f.stderr, f.stdout)
+	}
+	if got.Read != 2 || got.Changed != 1 || len(got.Texts) != 1 || got.Lost != 4 || len(got.Outcomes) != 1 || got.Outcomes[0].ID != "few001" {
+		t.Errorf("what changed: %+v", got)
+	}
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<th scope="row">few000</th><td>[user] OLDWORD &lt;script&gt;alert(1)&lt;/script&gt; [2J</td><td>` + got.Texts[0].Gained[0],
+		`<th scope="row">few001</th><td>kept</td><td>removed, moderator</td>`, "delete it when it has been read"} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("the page does not hold %q:\n%s", want, b)
+		}
+	}
+	for _, never := range []string{"somebody", "GONEWORD", "\x1b"} {
+		if strings.Contains(string(b), never) || strings.Contains(f.stdout, never) {
+			t.Errorf("%q stands in the page or in what was printed", never)
+		}
+	}
+	if info, err := os.Stat(page); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the page is %v, %v, want it to be its owner's alone", info, err)
+	}
+	s.onlyCounts(t)
+}
+
+// onlyCounts holds that of the old texts the workspace has numbers, which its report shows.
+func (s *site) onlyCounts(t *testing.T) {
+	t.Helper()
+	if f := s.do(nil, "report", "-w", s.workspace); f.code != exitDone {
+		t.Fatalf("report = exit %d\n%s", f.code, f.stderr)
+	}
+	report, err := os.ReadFile(filepath.Join(s.workspace, reportName))
+	if want := "2 images. Changed texts: 1; words gained "; err != nil || !strings.Contains(string(report), want) {
+		t.Errorf("the report does not say %q, %v", want, err)
+	}
+	err = filepath.WalkDir(s.workspace, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte("OLDWORD")) || bytes.Contains(b, []byte("GONEWORD")) {
+			t.Errorf("%s holds a word of an old text", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
