@@ -287,24 +287,28 @@ func printableLine(s string) string { return strings.ReplaceAll(printable(s), "\
 // decision: what must be gone by anybody's word is gone.
 func (a *audit) judge(context.Context) error {
 	for _, id := range a.order {
-		e := a.posts[id]
-		e.weigh(a.policy, a.now)
-		if e.MustGo {
-			a.gone.mustGo(id)
-		}
-		a.noteWithheld(e)
-		switch {
-		case e.Unanswered != "":
-			a.gap(string(id), "reddit", "no verdict: %s", e.Unanswered)
-		case e.State == "" && !e.entry && !e.MustGo:
-			a.gap(string(id), "reddit", "the release does not have the post, and nobody was asked about it")
-		case e.State == "" && !e.MustGo && a.Workspace != nil:
-			a.gap(string(id), "workspace", "Reddit was never asked about it")
-		case e.State == "" && !e.MustGo:
-			a.gap(string(id), "reddit", "nothing is known of it: audit --live asks, or name its workspace with -w")
-		}
+		a.judgePost(a.posts[id])
 	}
 	return nil
+}
+
+// judgePost is judge for one post.
+func (a *audit) judgePost(e *evidence) {
+	e.weigh(a.policy, a.now)
+	if e.MustGo {
+		a.gone.mustGo(e.ID)
+	}
+	a.noteWithheld(e)
+	switch {
+	case e.Unanswered != "":
+		a.gap(string(e.ID), "reddit", "no verdict: %s", e.Unanswered)
+	case e.State == "" && !e.entry && !e.MustGo:
+		a.gap(string(e.ID), "reddit", "the release does not have the post, and nobody was asked about it")
+	case e.State == "" && !e.MustGo && a.Workspace != nil:
+		a.gap(string(e.ID), "workspace", "Reddit was never asked about it")
+	case e.State == "" && !e.MustGo:
+		a.gap(string(e.ID), "reddit", "nothing is known of it: audit --live asks, or name its workspace with -w")
+	}
 }
 
 // purgeWithin is how long content of a post that is gone may wait for somebody to confirm that.
@@ -313,14 +317,22 @@ const purgeWithin = 48 * time.Hour
 // noteWithheld notes content that waits for a confirmation: a duty, and a finding once its time is over.
 func (a *audit) noteWithheld(e *evidence) {
 	w := e.workspace
-	if !w.Withheld || !w.State.Gone() || w.GoneAt.IsZero() {
+	if !w.Withheld || !w.State.Gone() {
 		return
 	}
-	due := w.GoneAt.Add(purgeWithin).UTC()
+	// The clock of the state is the operator's: what the log says of the same, if it is earlier, counts.
+	since := w.GoneAt
+	if since.IsZero() {
+		since = w.CheckedAt
+	}
+	if at := e.log.goneAt; !at.IsZero() && at.Before(since) {
+		since = at
+	}
+	due := since.Add(purgeWithin).UTC()
 	a.report.Obligations = append(a.report.Obligations, Obligation{Where: string(e.ID), Due: &due,
 		What: "gone, withheld from the dataset and not erased: confirm it with `rehydrate run --confirm-removals`"})
 	if a.now.After(due) {
-		a.finding(FoundOverdue, string(e.ID), "state.db", "gone since %s, and its content was to be erased within 48 hours", w.GoneAt.UTC().Format(time.RFC3339))
+		a.finding(FoundOverdue, string(e.ID), "state.db", "gone since %s, and its content was to be erased within 48 hours", since.UTC().Format(time.RFC3339))
 	}
 }
 

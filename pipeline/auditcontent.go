@@ -3,8 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,7 +23,6 @@ import (
 type storedContent struct {
 	images, rows int
 	files        map[string]workspace.Record // by name of the image file
-	own          map[string]*known           // by entry
 	dataset      map[string]string           // the digest on record of each file of the dataset
 	logged       map[string]string           // the same by the log
 }
@@ -46,8 +43,9 @@ type known struct {
 	name    string // of the entry
 	digests []string
 	hashes  []uint64
+	stored  bool   // the workspace has its image
 	text    string // as sameText makes it
-	raw     []string
+	lines   []string
 }
 
 // goneContent is the content that is looked for: of posts that must be gone, as far as anything of it
@@ -57,6 +55,7 @@ type goneContent struct {
 	posts   map[manifest.PostID]bool
 	digests map[string]*known
 	hashes  []hashOf
+	staying []hashOf // of posts that may stay
 	texts   map[string]*known
 	lines   []lineOf
 }
@@ -117,15 +116,15 @@ func (k *known) read(text string) {
 		k.text = sameText(text)
 	}
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); telling(line) {
-			k.raw = append(k.raw, line)
+		if line = sameText(line); line != "" {
+			k.lines = append(k.lines, line)
 		}
 	}
 }
 
-// sameText makes texts comparable: lower case, single spaces; "" for one too short to tell.
-func sameText(s string) string {
-	s = strings.ToLower(strings.Join(strings.Fields(s), " "))
+// sameText makes texts comparable, as fold does; "" for one too short to tell.
+func sameText(text string) string {
+	s := string(fold([]byte(text)))
 	if !telling(s) {
 		return ""
 	}
@@ -143,25 +142,55 @@ func (g *goneContent) mustGo(id manifest.PostID) {
 	g.posts[id] = true
 }
 
-// index gathers what is known of the posts that must be gone. Called again when more is known.
+// stays returns what is known of an entry whose post may stay, nil for any other.
+func (g *goneContent) stays(entry string) *known {
+	if k := g.all[entry]; k != nil && !g.posts[k.id] {
+		return k
+	}
+	return nil
+}
+
+// index gathers what is known of the posts that must be gone. What a post that may stay has as well, for
+// many post one picture or one sentence, tells nothing. Called again when more is known.
 func (g *goneContent) index() {
-	g.hashes, g.lines = nil, nil
+	g.hashes, g.staying, g.lines = nil, nil, nil
+	g.digests, g.texts = map[string]*known{}, map[string]*known{}
+	shared, said := map[string]bool{}, []string{}
+	for _, k := range g.all {
+		if g.posts[k.id] || !k.stored {
+			continue
+		}
+		for _, d := range k.digests {
+			shared[d] = true
+		}
+		for _, h := range k.hashes {
+			g.staying = append(g.staying, hashOf{h, k})
+		}
+		said = append(said, k.text)
+	}
+	others := func(text string) bool {
+		return slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, text) })
+	}
 	for _, name := range slices.Sorted(maps.Keys(g.all)) {
 		k := g.all[name]
 		if !g.posts[k.id] {
 			continue
 		}
 		for _, d := range k.digests {
-			g.digests[d] = k
+			if !shared[d] {
+				g.digests[d] = k
+			}
 		}
 		for _, h := range k.hashes {
 			g.hashes = append(g.hashes, hashOf{h, k})
 		}
-		if k.text != "" {
+		if k.text != "" && !others(k.text) {
 			g.texts[k.text] = k
 		}
-		for _, line := range k.raw {
-			g.lines = append(g.lines, lineOf{[]byte(line), k})
+		for _, line := range k.lines {
+			if !others(line) {
+				g.lines = append(g.lines, lineOf{[]byte(line), k})
+			}
 		}
 	}
 }
@@ -170,10 +199,10 @@ func (g *goneContent) index() {
 // smaller or compressed again.
 const nearBits = 8
 
-// near returns what must be gone and has a hash close to h, the closest first in name; nil for none.
-func (g *goneContent) near(h uint64) (best *known, apart int) {
+// nearest returns the one of a list that has a hash close to h, the closest first in name; nil for none.
+func nearest(list []hashOf, h uint64) (best *known, apart int) {
 	apart = nearBits + 1
-	for _, known := range g.hashes {
+	for _, known := range list {
 		d := bits.OnesCount64(known.bits ^ h)
 		if d < apart || d == apart && best != nil && known.of.name < best.name {
 			best, apart = known.of, d
@@ -185,7 +214,7 @@ func (g *goneContent) near(h uint64) (best *known, apart int) {
 // readRecords takes what the state has of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
 	ws, s := a.Workspace, &a.stored
-	s.files, s.own, s.dataset = map[string]workspace.Record{}, map[string]*known{}, map[string]string{}
+	s.files, s.dataset = map[string]workspace.Record{}, map[string]string{}
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return err
@@ -194,7 +223,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if img := rec.Image; img != nil {
 			s.images++
 			s.files[ws.ImageName(rec.Key, img.Format)] = rec
-			k.digests = append(k.digests, img.SHA256, img.OriginalSHA256)
+			k.digests, k.stored = append(k.digests, img.SHA256, img.OriginalSHA256), true
 			if !img.Flat && img.HashKind == dedupe.HashKind() {
 				k.hash(img.PHash)
 			}
@@ -205,21 +234,33 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
 			s.rows++
 		}
-		s.own[k.name] = k
 	}
+	files, err := lastExport(ctx, ws)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		a.gap("", "state.db", "the note of the last export cannot be read: %v", err)
+	}
+	maps.Copy(s.dataset, files)
+	return nil
+}
+
+// lastExport gives the digest of each file of the last export on record.
+func lastExport(ctx context.Context, ws *workspace.Workspace) (map[string]string, error) {
 	note, err := ws.Meta(ctx, exportKey)
 	if err != nil || note == "" {
-		return err
+		return nil, err
 	}
 	var last export
 	if err := json.Unmarshal([]byte(note), &last); err != nil {
-		a.gap("", "state.db", "the note of the last export cannot be read: %v", err)
-		return nil
+		return nil, err
 	}
+	files := map[string]string{}
 	for _, f := range last.Files {
-		s.dataset[f.Name] = f.SHA256
+		files[f.Name] = f.SHA256
 	}
-	return nil
+	return files, nil
 }
 
 // lookAtState finds what state.db still has of posts that must be gone.
@@ -253,10 +294,9 @@ func (a *audit) mustBeGone(e *evidence) bool {
 
 // imageKnown says whose an image is, of what must be gone; nil for none. own is the entry that it is
 // said to be of, "" for none: an image that is that entry's by record is its own.
-func (a *audit) imageKnown(body []byte, own string) (of *known, how string) {
-	sum := sha256.Sum256(body)
-	digest := hex.EncodeToString(sum[:])
-	mine := a.stored.own[own]
+// One whose looks cannot be compared is a gap at where.
+func (a *audit) imageKnown(where string, body []byte, own string) (of *known, how string) {
+	digest, mine := sha256Hex(body), a.gone.stays(own)
 	if k := a.gone.digests[digest]; k != nil && (mine == nil || !mine.has(digest)) {
 		return k, "byte for byte"
 	}
@@ -266,13 +306,20 @@ func (a *audit) imageKnown(body []byte, own string) (of *known, how string) {
 	p := a.policy
 	p.Images = policy.Default().Images
 	if _, fault := p.InspectImage(body); fault != nil {
+		if fault.Outcome != manifest.Placeholder {
+			a.gap("", where, "an image's looks could not be compared: %s", fault.Reason)
+		}
 		return nil, ""
 	}
 	img, err := policy.DecodeImage(body)
 	if err != nil {
+		a.gap("", where, "an image's looks could not be compared: it cannot be decoded")
 		return nil, ""
 	}
 	h, err := dedupe.HashImage(img)
+	if err != nil {
+		a.gap("", where, "an image's looks could not be compared: %v", err)
+	}
 	if err != nil || h.Flat {
 		return nil, ""
 	}
@@ -280,10 +327,14 @@ func (a *audit) imageKnown(body []byte, own string) (of *known, how string) {
 }
 
 // hashKnown is imageKnown by a perceptual hash alone. Memes on one template are close to each other,
-// so an image that is closer to its own entry's is that.
+// so an image that is closer to its own entry's is that; and one that nobody says whose it is may be any
+// stored image of a post that stays.
 func (a *audit) hashKnown(h uint64, mine *known) (*known, string) {
-	k, apart := a.gone.near(h)
-	if k == nil || mine != nil && mine == k {
+	k, apart := nearest(a.gone.hashes, h)
+	if k == nil {
+		return nil, ""
+	}
+	if other, closer := nearest(a.gone.staying, h); mine == nil && other != nil && closer <= apart {
 		return nil, ""
 	}
 	if mine != nil {

@@ -16,6 +16,7 @@ type logged struct {
 	state    manifest.PostState // of the last verdict
 	reason   manifest.Reason
 	at       time.Time
+	goneAt   time.Time // of the first verdict that it is gone since one that it is not
 	record   *int64
 	withheld bool
 	buried   bool // a tombstone that holds, which nothing lifted or suspended
@@ -152,6 +153,12 @@ func (a *audit) replay(e auditlog.Event) {
 		l := &a.post(p.ID).log
 		switch e.Kind {
 		case auditlog.Verdicts:
+			switch {
+			case !p.State.Gone():
+				l.goneAt = time.Time{}
+			case l.goneAt.IsZero():
+				l.goneAt = e.Time
+			}
 			l.state, l.reason, l.at, l.record, l.withheld = p.State, p.Reason, e.Time, &seq, l.withheld && p.State.Gone()
 		case auditlog.Withheld:
 			l.withheld = true

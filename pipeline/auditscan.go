@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,8 +17,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rehydrate/manifest"
@@ -33,6 +32,7 @@ const (
 	maxAuditCopy    = 1 << 30   // a database
 	maxAuditMember  = 256 << 20 // a member of an archive, or what is compressed
 	maxAuditMembers = 200_000   // of one archive
+	maxAuditRatio   = 100       // of what a zip of more than 1 GiB decompresses to, to its size
 	maxAuditDepth   = 3         // archives in archives
 	maxAuditRows    = 2_000_000
 	scanBlock       = 1 << 20
@@ -43,8 +43,11 @@ const (
 type thing struct {
 	where string // for people
 	name  string // in the workspace; "" elsewhere
+	rel   string // its name below what was named; "" for that itself
 	size  int64
 	open  func() (reader, error)
+
+	database bool // it was looked at by its rows
 }
 
 // A reader gives the bytes of a thing from any place.
@@ -96,7 +99,8 @@ func (a *audit) things(ctx context.Context) iter.Seq2[thing, error] {
 	}
 }
 
-// inWorkspace yields the files of the workspace but state.db, which is looked at by its rows.
+// inWorkspace yields the files of the workspace but state.db, which is looked at by its rows. The lock is a
+// file like others: anything can be kept in it.
 func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[thing, error] {
 	return func(yield func(thing, error) bool) {
 		if a.Workspace == nil {
@@ -107,10 +111,14 @@ func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[thing, error] {
 				yield(thing{}, err)
 				return
 			}
-			if f.Name == "state.db" || f.Name == "state.db-journal" || f.Name == "lock" {
+			if f.Name == stateFile {
 				continue
 			}
-			t := thing{where: f.Name, name: f.Name, size: f.Size, open: func() (reader, error) { return a.Workspace.OpenFile(f.Name) }}
+			if f.Name == journalFile {
+				a.gap("", f.Name, "a writer is at work, or was killed: what its journal holds was not looked at; audit again, after a run if need be")
+				continue
+			}
+			t := thing{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, open: func() (reader, error) { return a.Workspace.OpenFile(f.Name) }}
 			if !f.Mode.IsRegular() {
 				a.gap("", f.Name, "it is no regular file (%s), so what it leads to was not looked at: take it away", f.Mode.Type())
 				continue
@@ -139,9 +147,13 @@ func (a *audit) inCopies(ctx context.Context) iter.Seq2[thing, error] {
 				continue
 			}
 			for t, err := range below(ctx, c.Path) {
+				if ctx.Err() != nil {
+					yield(thing{}, ctx.Err())
+					return
+				}
 				if err != nil {
-					a.unreachable(c)
-					break
+					a.gap("", t.where, "it could not be read: %v", err)
+					continue
 				}
 				if !yield(t, nil) {
 					return
@@ -152,12 +164,12 @@ func (a *audit) inCopies(ctx context.Context) iter.Seq2[thing, error] {
 }
 
 // unreachable notes a copy that was registered and cannot be looked at: a gap until somebody says
-// that its holder was told.
+// what became of it. What a purge said of one that it could not purge closes nothing.
 func (a *audit) unreachable(c workspace.Copy) {
 	where := fmt.Sprintf("%s (%s)", c.Path, c.Note)
 	what := "a registered copy that cannot be reached from here"
 	if c.Told != "" {
-		what += "; its holder was told: " + c.Told
+		what += "; what was said of it: " + c.Told
 	}
 	for _, o := range a.report.Obligations {
 		if o.Where == printableLine(where) {
@@ -165,7 +177,7 @@ func (a *audit) unreachable(c workspace.Copy) {
 		}
 	}
 	a.report.Obligations = append(a.report.Obligations, Obligation{Where: printableLine(where), What: printableLine(what)})
-	if c.Told == "" {
+	if c.Told == "" || c.Open {
 		a.gap("", where, "%s: what it holds could not be looked at", what)
 	}
 }
@@ -175,13 +187,13 @@ func (a *audit) named(ctx context.Context) iter.Seq2[thing, error] {
 	return func(yield func(thing, error) bool) {
 		for _, name := range a.Files {
 			for t, err := range below(ctx, name) {
+				if ctx.Err() != nil {
+					yield(thing{}, ctx.Err())
+					return
+				}
 				if err != nil {
-					if ctx.Err() != nil {
-						yield(thing{}, ctx.Err())
-						return
-					}
-					a.gap("", name, "it could not be read: %v", err)
-					break
+					a.gap("", t.where, "it could not be read: %v", err)
+					continue
 				}
 				if !yield(t, nil) {
 					return
@@ -191,33 +203,47 @@ func (a *audit) named(ctx context.Context) iter.Seq2[thing, error] {
 	}
 }
 
-// below yields a file, or the files of a folder, in byte order of their names.
+// below yields a file, or the files of a folder, in byte order of their names. What cannot be read is yielded
+// with an error, and the rest is looked at all the same: one bad link must not hide what lies behind it.
 func below(ctx context.Context, root string) iter.Seq2[thing, error] {
 	return func(yield func(thing, error) bool) {
-		err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 			if err == nil {
 				err = ctx.Err()
 			}
-			if err != nil || e.IsDir() {
-				return err
+			t := thing{where: filepath.ToSlash(name)}
+			if err == nil && e.IsDir() {
+				return nil
 			}
-			info, err := os.Stat(name)
-			if err != nil {
-				return err
+			if err == nil {
+				err = t.find(root, name)
 			}
-			if !info.Mode().IsRegular() {
-				return fmt.Errorf("%s is not a regular file", name)
-			}
-			t := thing{where: filepath.ToSlash(name), size: info.Size(), open: func() (reader, error) { return os.Open(name) }}
-			if !yield(t, nil) {
+			if !yield(t, err) {
 				return fs.SkipAll
 			}
 			return nil
 		})
-		if err != nil {
-			yield(thing{}, err)
-		}
 	}
+}
+
+// find makes t the file of that name below root, which may be a link to it.
+func (t *thing) find(root, name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file, and no link to one")
+	}
+	rel, err := filepath.Rel(root, name)
+	if err != nil {
+		return err
+	}
+	if rel == "." {
+		rel = filepath.Base(name)
+	}
+	t.rel, t.size, t.open = filepath.ToSlash(rel), info.Size(), func() (reader, error) { return os.Open(name) }
+	return nil
 }
 
 // Kinds of things by their first bytes.
@@ -228,8 +254,26 @@ const (
 	isGzip     = "gzip"
 	isZip      = "zip"
 	isTar      = "tar"
+	isOpaque   = "opaque" // compressed or packed as it is not read here
 	isOther    = ""
 )
+
+// opaque are the first bytes of what is not looked into, with the name of it.
+var opaque = []struct{ magic, name string }{
+	{"\x28\xb5\x2f\xfd", "Zstandard"}, {"\xfd7zXZ\x00", "xz"}, {"BZh", "bzip2"}, {"7z\xbc\xaf\x27\x1c", "7-Zip"}, {"Rar!\x1a\x07", "RAR"},
+	{"\x04\x22\x4d\x18", "LZ4"}, {"LZIP", "lzip"}, {"\x1f\x9d", "compress"}, {"%PDF-", "PDF"}, {"ARROW1", "Arrow"}, {"Obj\x01", "Avro"}, {"ORC", "ORC"},
+	{"\x89HDF\r\n\x1a\n", "HDF5"}, {"age-encryption.org/", "age"}, {"-----BEGIN AGE ", "age"}, {"-----BEGIN PGP MESSAGE", "OpenPGP"}, {"PK\x05\x06", "an empty zip"}, {"PK\x07\x08", "a zip in parts"},
+}
+
+// opaqueName names what the bytes are packed as, "" for none of these.
+func opaqueName(head []byte) string {
+	for _, o := range opaque {
+		if bytes.HasPrefix(head, []byte(o.magic)) {
+			return o.name
+		}
+	}
+	return ""
+}
 
 // sniff tells what a thing is by its bytes: its name is anybody's.
 func sniff(r io.ReaderAt, size int64) (string, error) {
@@ -249,10 +293,28 @@ func sniff(r io.ReaderAt, size int64) (string, error) {
 		return isGzip, nil
 	case has(0, "PK\x03\x04"):
 		return isZip, nil
-	case has(257, "ustar"):
+	case has(257, "ustar"), oldTarHeader(head):
 		return isTar, nil
+	case opaqueName(head) != "":
+		return isOpaque, nil
 	}
 	return isOther, nil
+}
+
+// oldTarHeader reports whether the bytes are the header of a tar without a magic: by its checksum, the sum
+// of all bytes with those of the checksum counted as spaces.
+func oldTarHeader(head []byte) bool {
+	if len(head) < 512 || head[0] == 0 {
+		return false
+	}
+	want, err := strconv.ParseInt(strings.Trim(string(head[148:156]), " \x00"), 8, 32)
+	sum := int64(8 * ' ')
+	for i, b := range head {
+		if i < 148 || i >= 156 {
+			sum += int64(b)
+		}
+	}
+	return err == nil && sum == want
 }
 
 // lookAt looks at one thing. Its trouble is a gap.
@@ -272,6 +334,7 @@ func (a *audit) lookAt(ctx context.Context, t thing, depth int) error {
 	defer r.Close()
 	kind, err := sniff(r, t.size)
 	if err == nil {
+		a.lookAtName(t, kind)
 		err = a.lookInto(ctx, t, kind, r, depth)
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrInterrupted) {
@@ -304,13 +367,48 @@ func (a *audit) lookInto(ctx context.Context, t thing, kind string, r reader, de
 		case isTar:
 			return a.lookAtTar(ctx, t, r, depth)
 		}
-	} else if kind != isOther {
+	} else if kind != isOther && kind != isOpaque {
 		return errors.New("archives in archives, too deep")
+	}
+	if kind == isOpaque {
+		return errors.New("it is packed, compressed or encrypted in a way that is not read here: unpack it, and name what comes out")
 	}
 	if t.name == manifest.OutcomesName {
 		return a.lookAtOutcomes(t, r)
 	}
+	if t.name == "" && isTombstones(t, r) {
+		return nil
+	}
+	if err := a.accountForPart(ctx, t, r); err != nil {
+		return err
+	}
 	return a.lookAtText(ctx, t, r)
+}
+
+// isTombstones reports whether a file is a list of tombstones from the first byte to the last: that names
+// posts which are gone, and is made for being handed on.
+func isTombstones(t thing, r io.ReaderAt) bool {
+	if t.size > maxAuditImage {
+		return false
+	}
+	_, err := manifest.ReadTombstones(io.NewSectionReader(r, 0, t.size))
+	return err == nil
+}
+
+// lookAtName judges a file by the names that lead to it: the bytes of few003/1.jpg may be nobody's that is
+// known. The files of the workspace that are on record are judged by that.
+func (a *audit) lookAtName(t thing, kind string) {
+	if _, ok := a.stored.files[t.name]; t.name != "" && (ok || a.mayName(t.name)) {
+		return
+	}
+	found := FoundRow
+	if kind == isImage {
+		found = FoundImage
+		if id, _ := entryOf(t.where); a.posts[id] != nil && a.posts[id].MustGo {
+			return // lookAtImage says so
+		}
+	}
+	a.searchIDs(t, []byte(t.rel), true, found, "it is named after a post that must be gone")
 }
 
 // entryOf finds the entry that a file name is of: 1n6oiw.jpg, 1n6oiw-1.jpg.
@@ -342,14 +440,20 @@ func (a *audit) lookAtImage(ctx context.Context, t thing, body []byte) {
 		return
 	}
 	own := ""
-	if mine := a.stored.own[entry]; mine != nil && !a.gone.posts[mine.id] {
+	if a.gone.stays(entry) != nil {
 		own = entry
 	}
-	if k, how := a.imageKnown(body, own); k != nil {
+	if k, how := a.imageKnown(t.where, body, own); k != nil {
 		a.finding(FoundImage, k.name, t.where, "the image of %s (%s), which must be gone: %s", k.name, how, a.posts[k.id].why())
 		return
 	}
-	if _, ok := a.stored.files[t.name]; t.name == "" || ok || a.byRecord(body) || a.underWay(ctx, t) {
+	if rec, ok := a.stored.files[t.name]; t.name != "" && ok {
+		if digest := sha256Hex(body); digest != rec.Image.SHA256 && !a.onRecord(ctx, rec, digest) {
+			a.finding(FoundImage, entry, t.where, "it is not the image that was stored there: whose it is cannot be told")
+		}
+		return
+	}
+	if t.name == "" || a.byRecord(body) || a.underWay(ctx, t) {
 		return
 	}
 	a.finding(FoundImage, "", t.where, "an image in the workspace that no record accounts for: whose it is cannot be told")
@@ -357,11 +461,29 @@ func (a *audit) lookAtImage(ctx context.Context, t thing, body []byte) {
 
 // byRecord reports whether these bytes are a stored image of a post that may stay.
 func (a *audit) byRecord(body []byte) bool {
-	sum := sha256.Sum256(body)
-	digest := hex.EncodeToString(sum[:])
+	digest := sha256Hex(body)
 	for _, rec := range a.stored.files {
 		if rec.Image.SHA256 == digest {
 			return !a.mustBeGone(a.posts[rec.ID])
+		}
+	}
+	return false
+}
+
+func sha256Hex(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// onRecord reports whether a run that is at work has stored another image of the entry since the records
+// were read.
+func (a *audit) onRecord(ctx context.Context, was workspace.Record, digest string) bool {
+	for rec, err := range a.Workspace.Records(ctx, workspace.Select{ID: was.ID}) {
+		if err != nil {
+			return false
+		}
+		if rec.Key == was.Key && rec.Image != nil && rec.Image.SHA256 == digest {
+			return true
 		}
 	}
 	return false
@@ -408,6 +530,7 @@ func (a *audit) lookAtCopy(ctx context.Context, t thing, r reader) error {
 			a.finding(FoundText, entryName(p.Key), t.where, "a copy of the database has what was read off a post that must be gone: %s", e.why())
 		}
 	}
+	t.database = true
 	return a.lookAtText(ctx, t, r)
 }
 
@@ -433,7 +556,7 @@ func (a *audit) lookAtGzip(ctx context.Context, t thing, r reader, depth int) er
 	if err != nil {
 		return err
 	}
-	return a.member(ctx, t, "", z, depth)
+	return a.member(ctx, t, "", z, depth, nil)
 }
 
 func (a *audit) lookAtZip(ctx context.Context, t thing, r reader, depth int) error {
@@ -444,6 +567,7 @@ func (a *audit) lookAtZip(ctx context.Context, t thing, r reader, depth int) err
 	if len(z.File) > maxAuditMembers {
 		return fmt.Errorf("%d members, and at most %d are looked at", len(z.File), maxAuditMembers)
 	}
+	left := max(1<<30, maxAuditRatio*t.size)
 	for _, f := range z.File {
 		if f.FileInfo().IsDir() {
 			continue
@@ -452,7 +576,7 @@ func (a *audit) lookAtZip(ctx context.Context, t thing, r reader, depth int) err
 		if err != nil {
 			return err
 		}
-		err = a.member(ctx, t, f.Name, body, depth)
+		err = a.member(ctx, t, f.Name, body, depth, &left)
 		if err := errors.Join(err, body.Close()); err != nil {
 			return err
 		}
@@ -462,11 +586,12 @@ func (a *audit) lookAtZip(ctx context.Context, t thing, r reader, depth int) err
 
 // lookAtTar judges the members of a tar: webdataset names them after the entry.
 func (a *audit) lookAtTar(ctx context.Context, t thing, r reader, depth int) error {
-	z := tar.NewReader(io.NewSectionReader(r, 0, t.size))
+	all := io.NewSectionReader(r, 0, t.size)
+	z := tar.NewReader(all)
 	for n := 0; ; n++ {
 		head, err := z.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return onlyZeros(all)
 		}
 		if err != nil {
 			return err
@@ -474,20 +599,43 @@ func (a *audit) lookAtTar(ctx context.Context, t thing, r reader, depth int) err
 		if n == maxAuditMembers {
 			return fmt.Errorf("more than %d members", n)
 		}
-		if head.Typeflag != tar.TypeReg {
+		if head.Size == 0 && head.Typeflag != tar.TypeReg { // a folder or a link
 			continue
 		}
-		if err := a.member(ctx, t, head.Name, z, depth); err != nil {
+		if err := a.member(ctx, t, head.Name, z, depth, nil); err != nil {
 			return err
 		}
 	}
 }
 
-// member looks at a member of an archive, which is held in memory.
-func (a *audit) member(ctx context.Context, t thing, name string, r io.Reader, depth int) error {
+// onlyZeros reads what comes behind the end of a tar: programs end there, and people can put things there.
+func onlyZeros(r io.Reader) error {
+	block := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(block)
+		if len(bytes.Trim(block[:n], "\x00")) > 0 {
+			return errors.New("something lies behind its end")
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// member looks at a member of an archive, which is held in memory. left is how many bytes the archive may
+// still decompress to, nil for one that is not compressed, or is of one member.
+func (a *audit) member(ctx context.Context, t thing, name string, r io.Reader, depth int, left *int64) error {
 	body, err := io.ReadAll(io.LimitReader(r, maxAuditMember+1))
 	if err != nil {
 		return err
+	}
+	if left != nil {
+		if *left -= int64(len(body)); *left < 0 {
+			return fmt.Errorf("it decompresses to more than %d times its size", maxAuditRatio)
+		}
 	}
 	where := t.where
 	if name != "" {
@@ -496,80 +644,12 @@ func (a *audit) member(ctx context.Context, t thing, name string, r io.Reader, d
 	if len(body) > maxAuditMember {
 		return fmt.Errorf("%s has more than %d bytes", where, maxAuditMember)
 	}
-	inside := thing{where: where, size: int64(len(body)), open: func() (reader, error) { return inMemory{bytes.NewReader(body)}, nil }}
+	inside := thing{where: where, rel: name, size: int64(len(body)), open: func() (reader, error) { return inMemory{bytes.NewReader(body)}, nil }}
 	if id, entry := entryOf(name); name != "" && a.posts[id] != nil && a.posts[id].MustGo {
 		a.finding(FoundRow, entry, where, "a member named after a post that must be gone: %s", a.posts[id].why())
+		inside.rel = ""
 	}
 	return a.lookAt(ctx, inside, depth+1)
-}
-
-// lookAtText searches any bytes for texts that must be gone, for images within pages and, where nobody
-// wrote the file on record, for the posts' ids.
-func (a *audit) lookAtText(ctx context.Context, t thing, r io.ReaderAt) error {
-	ids := !a.mayName(t.name)
-	block := make([]byte, scanBlock+scanOverlap)
-	for at := int64(0); at < t.size; at += scanBlock {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := r.ReadAt(block[:min(int64(len(block)), t.size-at)], at)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		a.search(ctx, t, block[:n], ids)
-	}
-	return nil
-}
-
-// mayName reports whether a file of the workspace may name posts that are gone: lists of what became
-// of them do.
-func (a *audit) mayName(name string) bool {
-	switch {
-	case name == manifest.OutcomesName, name == manifest.TombstonesName, name == "report.html", strings.HasPrefix(name, "audit/"), strings.HasPrefix(name, datasetDir+"/"):
-		return true
-	}
-	return false
-}
-
-var (
-	word      = regexp.MustCompile(`[0-9a-z]+`)
-	imageTag  = regexp.MustCompile(`<img [^>]*>`)
-	dataImage = regexp.MustCompile(`data:image/[a-z+.-]+;base64,([A-Za-z0-9+/]+=*)`)
-)
-
-func (a *audit) search(ctx context.Context, t thing, block []byte, ids bool) {
-	for _, l := range a.gone.lines {
-		if bytes.Contains(block, l.line) {
-			a.finding(FoundText, l.of.name, t.where, "text read off %s, which must be gone: %s", l.of.name, a.posts[l.of.id].why())
-		}
-	}
-	for _, tag := range imageTag.FindAll(block, -1) {
-		tag = dataImage.ReplaceAll(tag, nil)
-		a.searchIDs(t, tag, FoundImage, "an image that is named after a post that must be gone")
-	}
-	for _, m := range dataImage.FindAllSubmatch(block, -1) {
-		body, err := base64.StdEncoding.DecodeString(string(m[1]))
-		if err != nil {
-			continue // cut off at the end of a block: the next one has it whole
-		}
-		if k, how := a.imageKnown(body, ""); k != nil {
-			a.finding(FoundImage, k.name, t.where, "the image of %s (%s), which must be gone: %s", k.name, how, a.posts[k.id].why())
-		}
-	}
-	if ids {
-		a.searchIDs(t, block, FoundRow, "it names a post that must be gone")
-	}
-}
-
-func (a *audit) searchIDs(t thing, block []byte, kind FindingKind, what string) {
-	for _, w := range word.FindAll(block, -1) {
-		if len(w) < 4 || len(w) > 13 {
-			continue
-		}
-		if e := a.posts[manifest.PostID(w)]; e != nil && e.MustGo {
-			a.finding(kind, string(e.ID), t.where, "%s: %s", what, e.why())
-		}
-	}
 }
 
 // readIDs opens every Parquet once and reads its ids, so that all posts are known before Reddit is

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/policy"
 )
 
 // ScanColumns names the columns of a Parquet that another program wrote; "" is what this tool calls
@@ -50,7 +52,15 @@ const (
 type table struct {
 	thing
 	columns map[string]string // the file's name of each column that it has
+	ids     []string          // the columns that may hold post ids, the one that entries is of first
 	entries []string          // by row: the entry's name, "" where no post id can be read
+	besides []rowOf           // further posts of a row: of another column, or of a list
+}
+
+// A rowOf is a row and an entry that it names.
+type rowOf struct {
+	row   int64
+	entry string
 }
 
 // readTable reads the ids of a Parquet.
@@ -74,26 +84,72 @@ func (a *audit) readTable(ctx context.Context, t thing, r io.ReaderAt) {
 	if tab.columns[columnID] == "" {
 		return
 	}
-	for v, err := range scan.Values(ctx, tab.columns[columnID]) {
+	a.chooseIDs(ctx, tab, scan, names.usual()[columnID])
+	for v, err := range scan.Values(ctx, tab.ids[0]) {
 		if err != nil || v.Row >= maxAuditRows {
-			return
+			break
 		}
 		for int64(len(tab.entries)) <= v.Row {
 			tab.entries = append(tab.entries, "")
 		}
-		if id, entry := rowEntry(v); id != "" {
+		id, entry := a.rowEntry(v)
+		if id == "" {
+			continue
+		}
+		a.post(id)
+		if tab.entries[v.Row] == "" {
 			tab.entries[v.Row] = entry
-			a.post(id)
+		} else {
+			tab.besides = append(tab.besides, rowOf{v.Row, entry})
+		}
+	}
+	for _, column := range tab.ids[1:] {
+		for v, err := range scan.Values(ctx, column) {
+			if err != nil || v.Row >= maxAuditRows {
+				break
+			}
+			// Of such a column nobody said that it holds post ids: only those that are known of elsewhere count.
+			if id, entry := a.rowEntry(v); a.posts[id] != nil && entry != tab.entry(v.Row) {
+				tab.besides = append(tab.besides, rowOf{v.Row, entry})
+			}
 		}
 	}
 }
 
+// chooseIDs finds the columns that may hold post ids. One of text comes before one of numbers, which mostly
+// are those of the rows.
+func (a *audit) chooseIDs(ctx context.Context, tab *table, scan *dataset.Scan, names []string) {
+	var numbers []string
+	for _, name := range names {
+		column := scan.Find(name)
+		if column == "" || slices.Contains(tab.ids, column) || slices.Contains(numbers, column) {
+			continue
+		}
+		number := false
+		for v, err := range scan.Values(ctx, column) {
+			number = err == nil && v.IsNumber
+			break
+		}
+		if number {
+			numbers = append(numbers, column)
+		} else {
+			tab.ids = append(tab.ids, column)
+		}
+	}
+	tab.ids = append(tab.ids, numbers...)
+	tab.columns[columnID] = tab.ids[0]
+}
+
 // rowEntry reads the id of a row in any of the forms in which people keep one, with /n behind it for a
-// later image of a gallery.
-func rowEntry(v dataset.ScanValue) (manifest.PostID, string) {
+// later image of a gallery. A number is what the id means in base 36 where that is a post that is known of,
+// and else its digits.
+func (a *audit) rowEntry(v dataset.ScanValue) (manifest.PostID, string) {
 	text := string(v.Bytes)
 	if v.IsNumber {
 		text = strconv.FormatInt(v.Number, 10)
+		if id := manifest.PostID(strconv.FormatInt(v.Number, 36)); a.posts[id] != nil {
+			text = string(id)
+		}
 	}
 	if head, number, ok := strings.Cut(text, "/"); ok {
 		if n, err := strconv.Atoi(number); err == nil && n >= 0 {
@@ -111,8 +167,7 @@ func rowEntry(v dataset.ScanValue) (manifest.PostID, string) {
 
 // each calls f with the values of a column that the file has. What cannot be read is a gap, and the
 // other columns are read all the same.
-func (a *audit) each(ctx context.Context, t *table, r io.ReaderAt, column string, f func(row int64, v dataset.ScanValue)) error {
-	name := t.columns[column]
+func (a *audit) each(ctx context.Context, t *table, r io.ReaderAt, name string, f func(row int64, v dataset.ScanValue)) error {
 	if name == "" {
 		return nil
 	}
@@ -177,11 +232,10 @@ func (a *audit) learn(ctx context.Context, t *table) error {
 		},
 		columnText: func(k *known, v dataset.ScanValue) { k.read(string(v.Bytes)) },
 		columnImage: func(k *known, v dataset.ScanValue) {
-			sum := sha256.Sum256(v.Bytes)
-			k.digests = append(k.digests, hex.EncodeToString(sum[:]))
+			k.digests = append(k.digests, sha256Hex(v.Bytes))
 		},
 	} {
-		if err := a.each(ctx, t, r, column, func(row int64, v dataset.ScanValue) {
+		if err := a.each(ctx, t, r, t.columns[column], func(row int64, v dataset.ScanValue) {
 			if k := goneRow(row); k != nil {
 				take(k, v)
 			}
@@ -220,21 +274,27 @@ func (a *audit) lookAtTable(ctx context.Context, t thing, r io.ReaderAt) error {
 		return err
 	}
 	sum := hex.EncodeToString(digest.Sum(nil))
-	a.accountFor(t, sum)
-	if _, err := dataset.OpenScan(r, t.size); err != nil {
+	a.accountFor(ctx, t, sum)
+	scan, err := dataset.OpenScan(r, t.size)
+	if err != nil {
 		a.report.Scope.Files = append(a.report.Scope.Files, AuditedFile{Name: t.where, SHA256: sum})
 		return err
 	}
+	switch at, n, err := scan.Unclaimed(); {
+	case err != nil:
+		a.gap("", t.where, "%v", err)
+	case n > 0:
+		a.gap("", t.where, "%d bytes of it, the first of them at byte %d, are of no row that its footer names: what they hold was not looked at", n, at)
+	}
 	tab := a.tables[t.where]
 	if tab == nil { // a member of an archive
+		before := len(a.order)
 		a.readTable(ctx, t, r)
 		if tab = a.tables[t.where]; tab == nil {
 			return nil
 		}
-		for _, entry := range tab.entries {
-			if e := a.postOf(entry); e != nil {
-				e.weigh(a.policy, a.now)
-			}
+		for _, id := range a.order[before:] { // nobody asked about them
+			a.judgePost(a.posts[id])
 		}
 	}
 	if tab.columns[columnID] == "" {
@@ -247,14 +307,17 @@ func (a *audit) lookAtTable(ctx context.Context, t thing, r io.ReaderAt) error {
 	return a.lookAtValues(ctx, tab, r)
 }
 
-// accountFor holds a Parquet of the workspace against the records of what was exported.
-func (a *audit) accountFor(t thing, digest string) {
-	if t.name == "" {
+// accountFor holds a file of the dataset against the records of what was exported.
+func (a *audit) accountFor(ctx context.Context, t thing, digest string) {
+	if t.name == "" || strings.HasPrefix(path.Base(t.name), ".tmp-") {
 		return
 	}
 	noted, ok := a.stored.dataset[t.name]
 	logged, inLog := a.stored.logged[t.name]
 	switch {
+	case ok && noted == digest && inLog && logged == digest:
+	case a.exportedSince(ctx, t.name, digest):
+		a.gap("", t.where, "a run has written it while the audit was looking: audit again")
 	case !ok && !inLog:
 		a.finding(FoundCopy, "", t.where, "a Parquet in the workspace that no record accounts for")
 	case ok && noted != digest:
@@ -264,6 +327,13 @@ func (a *audit) accountFor(t thing, digest string) {
 	case a.report.Log.Present && a.report.Log.Consistent && !inLog:
 		a.finding(FoundExport, "", t.where, "no record of the log tells of its export")
 	}
+}
+
+// exportedSince reports whether the state has another digest of a file now than when the audit began, and
+// this is it.
+func (a *audit) exportedSince(ctx context.Context, name, digest string) bool {
+	files, err := lastExport(ctx, a.Workspace)
+	return err == nil && files[name] == digest && a.stored.dataset[name] != digest
 }
 
 // lookAtRows judges the rows by their ids.
@@ -281,11 +351,23 @@ func (a *audit) lookAtRows(ctx context.Context, t *table, r io.ReaderAt) error {
 			a.finding(kind, entry, t.row(int64(row)), "%s", what)
 		}
 	}
+	for _, b := range t.besides {
+		if e := a.postOf(b.entry); e != nil {
+			if kind, what := e.exported(); kind != "" {
+				a.finding(kind, b.entry, t.row(b.row), "%s", what)
+			}
+		}
+	}
 	if nameless > 0 {
 		a.gap("", t.where, "%d rows have no post id that can be read, the first is row %d", nameless, first)
 	}
 	// The ids are read once more, for the trouble that readTable kept to itself.
-	return a.each(ctx, t, r, columnID, func(int64, dataset.ScanValue) {})
+	for _, column := range t.ids {
+		if err := a.each(ctx, t, r, column, func(int64, dataset.ScanValue) {}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *table) row(row int64) string { return t.where + " row " + strconv.FormatInt(row, 10) }
@@ -298,15 +380,15 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 	checks := map[string]func(own string, v dataset.ScanValue) (FindingKind, *known, string){
 		columnSHA256: func(own string, v dataset.ScanValue) (FindingKind, *known, string) {
 			k := a.gone.digests[digestText(v)]
-			if mine := a.stored.own[own]; k != nil && mine != nil && mine.has(digestText(v)) {
+			if mine := a.gone.stays(own); k != nil && mine != nil && mine.has(digestText(v)) {
 				k = nil
 			}
 			return FoundImage, k, "by its sha256"
 		},
 		columnPHash: func(own string, v dataset.ScanValue) (FindingKind, *known, string) {
 			h, ok := hashValue(v)
-			mine := a.stored.own[own]
-			if !ok || own != "" && mine == nil {
+			mine := a.gone.stays(own)
+			if !ok || own != "" && (mine == nil || len(mine.hashes) == 0) {
 				// Of a post that is live nobody here knows the own image: a template is shared by many.
 				return FoundImage, nil, ""
 			}
@@ -315,21 +397,30 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 		},
 		columnText: func(own string, v dataset.ScanValue) (FindingKind, *known, string) {
 			k := a.gone.texts[sameText(string(v.Bytes))]
-			if mine := a.stored.own[own]; k != nil && mine != nil && mine.text == k.text {
+			if mine := a.gone.stays(own); k != nil && mine != nil && mine.text == k.text {
 				k = nil
 			}
 			return FoundText, k, "its text"
 		},
 		columnImage: func(own string, v dataset.ScanValue) (FindingKind, *known, string) {
-			k, how := a.imageKnown(v.Bytes, own)
-			if mine := a.stored.own[own]; own != "" && mine == nil && how != "byte for byte" {
+			k, how := a.imageKnown(t.where, v.Bytes, own)
+			if mine := a.gone.stays(own); own != "" && (mine == nil || len(mine.hashes) == 0) && how != "byte for byte" {
 				k = nil
 			}
 			return FoundImage, k, how
 		},
 	}
-	for _, column := range slices.Sorted(maps.Keys(checks)) {
-		check := checks[column]
+	columns, err := t.checked(r)
+	if err != nil {
+		return err
+	}
+	for _, column := range slices.Sorted(maps.Keys(columns)) {
+		check := checks[columns[column]]
+		if check == nil {
+			check = func(own string, v dataset.ScanValue) (FindingKind, *known, string) {
+				return checks[looksLike(v)](own, v)
+			}
+		}
 		err := a.each(ctx, t, r, column, func(row int64, v dataset.ScanValue) {
 			entry := t.entry(row)
 			if e := a.postOf(entry); e != nil && e.MustGo {
@@ -343,5 +434,51 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 			return fmt.Errorf("%s: %w", t.where, err)
 		}
 	}
+	return nil
+}
+
+// checked are the columns of the file whose values are judged, with what they are known to hold; "" for one
+// that nobody said anything of, which may hold anything.
+func (t *table) checked(r io.ReaderAt) (map[string]string, error) {
+	scan, err := dataset.OpenScan(r, t.size)
+	if err != nil {
+		return nil, err
+	}
+	columns := map[string]string{}
+	for _, name := range scan.Columns() {
+		columns[name] = ""
+	}
+	for _, name := range t.ids {
+		delete(columns, name)
+	}
+	for _, holds := range []string{columnImage, columnSHA256, columnPHash, columnText} {
+		if name := t.columns[holds]; name != "" {
+			columns[name] = holds
+		}
+	}
+	return columns, nil
+}
+
+// looksLike says what a value of any column is judged as.
+func looksLike(v dataset.ScanValue) string {
+	switch {
+	case policy.ImageFormat(v.Bytes[:min(len(v.Bytes), policy.SniffBytes)]) != "":
+		return columnImage
+	case len(v.Bytes) == sha256.Size, len(v.Bytes) == 2*sha256.Size:
+		return columnSHA256
+	}
+	return columnText
+}
+
+// accountForPart holds a file that belongs to the dataset and is no Parquet against the record of it.
+func (a *audit) accountForPart(ctx context.Context, t thing, r io.ReaderAt) error {
+	if t.name == "" || a.stored.dataset[t.name] == "" {
+		return nil
+	}
+	digest := sha256.New()
+	if _, err := io.Copy(digest, io.NewSectionReader(r, 0, t.size)); err != nil {
+		return err
+	}
+	a.accountFor(ctx, t, hex.EncodeToString(digest.Sum(nil)))
 	return nil
 }

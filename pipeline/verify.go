@@ -60,7 +60,7 @@ func Verify(ctx context.Context, dir string) (VerifyReport, error) {
 		return VerifyReport{}, err
 	}
 	defer files.Close()
-	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir()}, present: map[string]workspace.Found{}, accounted: map[string]bool{}}
+	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir()}, present: map[string]workspace.Found{}, accounted: map[string]bool{}, asSealed: map[string]bool{}}
 	if err := v.list(ctx); err != nil {
 		return VerifyReport{}, err
 	}
@@ -83,6 +83,7 @@ type verification struct {
 	report    VerifyReport
 	present   map[string]workspace.Found // everything that is no folder
 	accounted map[string]bool            // what belongs there
+	asSealed  map[string]bool            // what is as the last writer left it
 	blind     bool                       // state.db could not be read, so nobody knows what belongs there
 }
 
@@ -151,7 +152,7 @@ func (v *verification) seal(ctx context.Context) error {
 		v.damage(sealFile, mendRun, "the seal is damaged: %v", err)
 		return nil
 	case !sealed:
-		v.note("the workspace is not sealed: a run is at work on it, or the last one was killed; the next run goes on and seals it")
+		v.note("the workspace is not sealed: a run is at work on it, or the last one was killed or could not write; the next run goes on and seals it")
 		return nil
 	}
 	v.report.Sealed, v.report.SealedAt = true, moment(s.Time)
@@ -160,7 +161,8 @@ func (v *verification) seal(ctx context.Context) error {
 	}
 	v.accounted[sealFile] = true
 	for _, want := range s.Files {
-		v.accounted[want.Name] = true
+		// What lies in dataset/ is accounted for by the record of the export: a seal has whatever was there.
+		v.accounted[want.Name] = !strings.HasPrefix(want.Name, datasetDir+"/")
 		got, err := v.stat(ctx, want.Name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -172,6 +174,7 @@ func (v *verification) seal(ctx context.Context) error {
 		case got != want:
 			v.damage(want.Name, mendOf(want.Name), "it is not as it was sealed: %d bytes with the sha256 %s, and it had %d with %s", got.Size, got.SHA256, want.Size, want.SHA256)
 		default:
+			v.asSealed[want.Name] = true
 			v.report.Files++
 		}
 	}
@@ -241,6 +244,14 @@ func (v *verification) justBegun() bool {
 }
 
 func (v *verification) images(ctx context.Context, ws *workspace.Workspace) error {
+	buried, err := ws.Tombstones(ctx)
+	if err != nil {
+		return err
+	}
+	leaving := map[manifest.PostID]bool{}
+	for _, t := range buried {
+		leaving[t.ID] = !t.Readmitted
+	}
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err
@@ -255,7 +266,7 @@ func (v *verification) images(ctx context.Context, ws *workspace.Workspace) erro
 		_, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
 		var damaged *workspace.Damaged
 		switch {
-		case !there && rec.Post.State.Gone() && !v.report.Sealed:
+		case !there && (leaving[rec.ID] || rec.Post.State.Gone()) && !v.report.Sealed:
 			v.note("%s is erased, and its row is not yet: the next run or purge goes on", name)
 		case errors.As(err, &damaged):
 			v.damage(name, mendImage, "the image %s", damaged.What)
@@ -283,8 +294,8 @@ func (v *verification) outcomes(ctx context.Context, ws *workspace.Workspace) er
 	}
 	f, err := ws.OpenFile(manifest.OutcomesName)
 	if errors.Is(err, fs.ErrNotExist) {
-		if len(want) > 0 && v.report.Sealed {
-			v.damage(manifest.OutcomesName, mendRun, "it is missing")
+		if len(want) > 0 { // one that was there stands in the seal
+			v.note("there is no %s yet: the last run ended before it wrote it", manifest.OutcomesName)
 		}
 		return nil
 	}
@@ -312,10 +323,10 @@ func (v *verification) outcomes(ctx context.Context, ws *workspace.Workspace) er
 	return nil
 }
 
-// differs is damage in a sealed workspace; in one whose run was killed two files can be of different
-// moments, and the next run writes them again.
+// differs is damage, unless the last writer left the file so, or was killed: then two files can be of
+// different moments, and the next run writes them again.
 func (v *verification) differs(where, what string) {
-	if v.report.Sealed {
+	if v.report.Sealed && !v.asSealed[where] {
 		v.damage(where, mendRun, "%s", what)
 		return
 	}
@@ -343,7 +354,7 @@ func (v *verification) dataset(ctx context.Context, ws *workspace.Workspace) err
 			continue
 		case err != nil:
 			return err
-		case got != want && v.report.Sealed:
+		case got != want && v.report.Sealed && !v.asSealed[want.Name]:
 			v.damage(want.Name, mendRun, "it is not the file that was exported: %d bytes with the sha256 %s, and it had %d with %s", got.Size, got.SHA256, want.Size, want.SHA256)
 			continue
 		case got != want:
@@ -410,10 +421,15 @@ func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
 	return nil
 }
 
+// maxLock is how many bytes a lock file has at most.
+const maxLock = 32
+
 // strays names what should not be there.
 func (v *verification) strays() {
 	for name, f := range v.present {
 		switch {
+		case name == lockFile && f.Mode.IsRegular() && f.Size > maxLock:
+			v.damage(name, mendStray, "it has %d bytes, and holds the number of a process and no more", f.Size)
 		case v.accounted[name] && f.Mode.IsRegular() && expected(name):
 		case !f.Mode.IsRegular():
 			v.damage(name, mendStray, "it is no regular file (%s): nothing here makes one", f.Mode.Type())
@@ -424,6 +440,8 @@ func (v *verification) strays() {
 				v.note("%s is an unfinished file: the next run takes it away", name)
 			}
 		case v.blind && strings.HasPrefix(name, imagesDir+"/"):
+		case v.asSealed[name] && strings.HasPrefix(name, datasetDir+"/"):
+			v.note("%s is on no record of an export: look what it is; the next run that exports takes it away or writes it again", name)
 		case !v.report.Sealed && (strings.HasPrefix(name, imagesDir+"/") || mayBeOurs(name)):
 			v.note("%s is on no record: the next run takes it away or writes it again", name)
 		default:

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -122,6 +124,9 @@ func TestAuditReport(t *testing.T) {
 	fixed := time.Now()
 	s.now = func() time.Time { return fixed }
 	one := s.do(nil, append(args, "--json")...)
+	if sum := sha256.Sum256([]byte(one.stdout)); !strings.Contains(one.stderr, fmt.Sprintf("report sha256 %x;", sum)) {
+		t.Errorf("the digest is not of what --json prints: %s", one.stderr)
+	}
 	fixed = fixed.Add(time.Minute)
 	two := s.do(nil, append(args, "--json")...)
 	if one.stdout == two.stdout {

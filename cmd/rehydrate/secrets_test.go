@@ -137,7 +137,7 @@ var canaryCases = []canaryCase{
 		return append(inWorkspace(h), "--out", h.emulator.Secret+"/look.html")
 	}, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate report", trouble: "panic", args: inWorkspace, arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
-	{command: "rehydrate version", trouble: "none", said: "Tesseract"},
+	{command: "rehydrate version", trouble: "none", said: "goimagehash"},
 	{command: "rehydrate version", trouble: "a secret for the ocr program", args: func(h *haunted) []string {
 		return []string{"--ocr", h.emulator.Secret}
 	}, said: "[redacted]"},

@@ -36,6 +36,8 @@ type guard struct {
 	r    io.ReaderAt
 	size int64
 	most limits
+
+	footerBytes int64 // how long the footer is, once it was read
 }
 
 // limits are what reading a file may take, in bytes.
@@ -71,6 +73,7 @@ func (g *guard) footer() error {
 	if err := w.object(0); err != nil {
 		return fmt.Errorf("footer: %w", err)
 	}
+	g.footerBytes = n
 	return nil
 }
 
