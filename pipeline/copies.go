@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"rehydrate/manifest"
@@ -66,6 +67,9 @@ type copyNote struct {
 	// Next has the digests of files that are about to be written anew: a purge that was killed
 	// finds either digest.
 	Next map[string]string `json:"next,omitempty"`
+	// Owed are rows whose posts were gone when a manifest came that does not have them: nobody is asked about
+	// those any more, and the row still has to go.
+	Owed []string `json:"owed,omitempty"`
 }
 
 func copyKey(path string) string { return "copy " + path }
@@ -121,8 +125,12 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 		if err != nil {
 			return nil, err
 		}
+		all, err := alsoOwed(ctx, ws, n, gone)
+		if err != nil {
+			return nil, err
+		}
 		report := newCopyReport(c, n)
-		if report.Owed = owed(n, gone); len(report.Owed) > 0 && report.State == CopyGood {
+		if report.Owed = owed(n, all); len(report.Owed) > 0 && report.State == CopyGood {
 			report.State, report.Told = CopyOpen, "not purged yet: run rehydrate purge"
 		}
 		list = append(list, report)
@@ -156,6 +164,64 @@ func owed(n copyNote, gone goneSet) []string {
 	return ids
 }
 
+// alsoOwed adds to the posts that are gone those that a copy owes the rows of since they left the manifest.
+func alsoOwed(ctx context.Context, ws *workspace.Workspace, n copyNote, gone goneSet) (goneSet, error) {
+	all := maps.Clone(gone)
+	for _, row := range n.Owed {
+		id := dataset.PostOf(row)
+		left := !gone.has(id)
+		for _, err := range ws.Records(ctx, workspace.Select{ID: id}) {
+			if err != nil {
+				return nil, err
+			}
+			left = false // what is said of it now counts
+			break
+		}
+		if left {
+			all[id] = PurgedPost{ID: id, State: manifest.StateUnavailable}
+		}
+	}
+	return all, nil
+}
+
+// keepOwed notes what each copy owes, before a manifest is loaded that may not have the posts.
+func (r *run) keepOwed(ctx context.Context, next workspace.Binding) error {
+	have, bound, err := r.Workspace.Binding(ctx)
+	if err != nil || !bound || have.ReleaseDigest == next.ReleaseDigest && have.ManifestDigest == next.ManifestDigest {
+		return err
+	}
+	gone := goneSet{}
+	for p, err := range r.Workspace.Posts(ctx) {
+		if err != nil {
+			return err
+		}
+		if p.State.Gone() {
+			gone[p.ID] = PurgedPost{p.ID, p.State, p.Reason}
+		}
+	}
+	copies, err := r.Workspace.Copies(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range copies {
+		n, err := readCopyNote(ctx, r.Workspace, c.Path)
+		if err != nil {
+			return err
+		}
+		all, err := alsoOwed(ctx, r.Workspace, n, gone)
+		if err != nil {
+			return err
+		}
+		if rows := owed(n, all); stateOf(c) != CopyClosed && !slices.Equal(rows, n.Owed) {
+			n.Owed = rows
+			if err := writeCopyNote(ctx, r.Workspace, c.Path, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // purgeCopies takes rows that must go out of every registered copy that can be reached, and opens an
 // obligation for every other one. A copy's own trouble is in its report.
 func (r *run) purgeCopies(ctx context.Context, gone goneSet) ([]CopyReport, error) {
@@ -164,8 +230,14 @@ func (r *run) purgeCopies(ctx context.Context, gone goneSet) ([]CopyReport, erro
 		return nil, err
 	}
 	reports := []CopyReport{}
-	for _, c := range copies {
+	// The last path first: a copy that lies in another one is purged before that is looked through.
+	for _, c := range slices.Backward(copies) {
 		if stateOf(c) == CopyClosed {
+			if err := removeLater(c); err != nil {
+				report := newCopyReport(c, copyNote{})
+				report.State, report.Told = CopyOpen, printableLine(err.Error())
+				reports = append(reports, report)
+			}
 			continue
 		}
 		report, err := r.purgeCopy(ctx, c, gone)
@@ -174,6 +246,7 @@ func (r *run) purgeCopies(ctx context.Context, gone goneSet) ([]CopyReport, erro
 		}
 		reports = append(reports, report)
 	}
+	slices.Reverse(reports)
 	return reports, nil
 }
 
@@ -182,17 +255,29 @@ func (r *run) purgeCopy(ctx context.Context, c workspace.Copy, gone goneSet) (Co
 	if err != nil {
 		return CopyReport{}, err
 	}
+	if gone, err = alsoOwed(ctx, r.Workspace, n, gone); err != nil {
+		return CopyReport{}, err
+	}
 	if removed, err := r.removeUnfinished(ctx, &c); err != nil || removed {
-		return newCopyReport(c, n), err
+		report := newCopyReport(c, n)
+		if err != nil && ctx.Err() == nil {
+			report.State, report.Told, report.Owed = CopyOpen, printableLine(err.Error()), owed(n, gone)
+		}
+		return report, ctx.Err()
 	}
 	ids := owed(n, gone)
-	if len(ids) == 0 && !c.Open {
-		return newCopyReport(c, n), nil
-	}
 	p := &copyPurge{run: r, copy: c, note: n, gone: gone}
-	trouble := p.do(ctx)
-	if ctx.Err() != nil {
+	var trouble error
+	if idle := len(ids) == 0 && !c.Open; idle {
+		trouble = p.putBack(ctx)
+	} else {
+		trouble = p.do(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
 		return CopyReport{}, ctx.Err()
+	case trouble == nil && len(ids) == 0 && !c.Open:
+		return newCopyReport(c, n), nil
 	}
 	event := auditlog.Event{Kind: auditlog.CopyPurged, Path: sourceOf(c.Path), Format: c.Format, Files: logFiles(p.copy.Files)}
 	if trouble != nil {
@@ -200,7 +285,7 @@ func (r *run) purgeCopy(ctx context.Context, c workspace.Copy, gone goneSet) (Co
 	} else {
 		p.copy.Open, p.copy.Told = false, ""
 		p.note.Rows = slices.DeleteFunc(p.note.Rows, func(id string) bool { return gone.has(dataset.PostOf(id)) })
-		p.note.Next = nil
+		p.note.Next, p.note.Owed = nil, nil
 	}
 	for _, id := range ids[:min(len(ids), auditlog.MaxPosts)] {
 		event.Posts = append(event.Posts, auditlog.Post{ID: dataset.PostOf(id)})
@@ -230,21 +315,52 @@ func logFiles(files []workspace.File) []auditlog.File {
 	return list
 }
 
-// removeUnfinished removes what a killed export left, and reports whether there was nothing else.
+// neverFinished is what is told of a copy that never had its name.
+const neverFinished = "never finished"
+
+// removeUnfinished removes what a killed export left, and reports whether there was nothing else. A copy that has its
+// name has nothing under the other one any more: while that is there, whatever lies in the copy's place is
+// somebody else's.
 func (r *run) removeUnfinished(ctx context.Context, c *workspace.Copy) (bool, error) {
 	temp := unfinishedPath(c.Path)
 	_, err := os.Lstat(temp)
-	had := err == nil
+	switch {
+	case isMissing(err) && len(c.Files) > 0:
+		return false, nil
+	case isMissing(err):
+		if _, err := os.Stat(filepath.Dir(c.Path)); err != nil {
+			return false, fmt.Errorf("what a killed export left there can't be looked for: %w", err)
+		}
+	case err != nil:
+		return false, err
+	}
+	if len(c.Files) > 0 { // killed before the rest is done, it is on record as what it is
+		c.Files, c.Open, c.Told = nil, false, ""
+		if err := r.Workspace.SetCopy(ctx, *c); err != nil {
+			return false, err
+		}
+	}
 	if err := os.RemoveAll(temp); err != nil {
 		return false, err
 	}
-	_, err = os.Lstat(c.Path)
-	there := !errors.Is(err, fs.ErrNotExist)
-	if len(c.Files) > 0 && (there || !had) {
-		return false, nil
-	}
-	c.Files, c.Open, c.Told = nil, false, "never finished"
+	c.Told = neverFinished
 	return true, r.Workspace.SetCopy(ctx, *c, auditlog.Event{Kind: auditlog.CopyPurged, Path: sourceOf(c.Path), Format: c.Format, Verdict: "unfinished"})
+}
+
+// removeLater removes what is left of a copy that never had its name, and was on a disk that was away when it was closed.
+func removeLater(c workspace.Copy) error {
+	if c.Told != neverFinished {
+		return nil
+	}
+	if err := os.RemoveAll(unfinishedPath(c.Path)); !isMissing(err) {
+		return err
+	}
+	return nil
+}
+
+// isMissing reports whether an error means that nothing is there, not even a folder to be in.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // unfinishedPath is where a copy is made before it has its name.
@@ -265,55 +381,93 @@ type copyPurge struct {
 // longer fit when a row has gone.
 var descriptions = []string{"README.md", "croissant.json"}
 
-// do takes the rows out and looks whether they are gone. Its error is the trouble with the copy.
+// do takes the rows out and looks whether they are gone. Its error is the trouble with the copy. One file's
+// trouble keeps no other from being written.
 func (p *copyPurge) do(ctx context.Context) error {
+	if err := p.open(); err != nil {
+		return err
+	}
+	defer p.root.Close()
+	var trouble error
+	var files []workspace.File
+	for i := range p.copy.Files {
+		f := p.copy.Files[i]
+		after, err := p.file(ctx, i)
+		if err != nil {
+			after = &f
+			if trouble == nil {
+				trouble = fmt.Errorf("%s: %w", f.Name, err)
+			}
+		}
+		if after != nil {
+			files = append(files, *after)
+		}
+	}
+	if p.copy.Files = files; trouble != nil {
+		return trouble
+	}
+	return p.prove(ctx)
+}
+
+// putBack looks through a copy from which nothing has to go, as far as is known: somebody may have put back what a
+// purge took out. One that is not there, or can't be looked through, owes nothing.
+func (p *copyPurge) putBack(ctx context.Context) error {
+	if p.open() != nil {
+		return nil
+	}
+	defer p.root.Close()
+	var there *rowThere
+	if err := p.prove(ctx); errors.As(err, &there) {
+		return err
+	}
+	return nil
+}
+
+func (p *copyPurge) open() error {
 	info, err := os.Lstat(p.copy.Path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case isMissing(err):
 		return errors.New("it is not there any more: moved, handed out or on a disk that is not mounted")
 	case err != nil:
 		return err
 	case !info.IsDir():
 		return errors.New("something else lies in its place")
 	}
-	if p.root, err = os.OpenRoot(p.copy.Path); err != nil {
-		return err
-	}
-	defer p.root.Close()
-	var files []workspace.File
-	for _, f := range p.copy.Files {
-		after, err := p.file(ctx, f)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.Name, err)
-		}
-		if after != nil {
-			files = append(files, *after)
-		}
-	}
-	p.copy.Files = files
-	return p.prove(ctx)
+	p.root, err = os.OpenRoot(p.copy.Path)
+	return err
 }
 
-// file takes rows out of one file, and returns it as it is then; nil when it is gone.
-func (p *copyPurge) file(ctx context.Context, f workspace.File) (*workspace.File, error) {
+// file takes rows out of the file i, and returns it as it is then; nil when it is no part of the copy any more.
+func (p *copyPurge) file(ctx context.Context, i int) (*workspace.File, error) {
+	f := p.copy.Files[i]
 	if err := p.root.Remove(tempName(f.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	image := dataset.ImageID(f.Name)
-	if image != "" && p.gone.has(dataset.PostOf(image)) || slices.Contains(descriptions, f.Name) {
-		return nil, p.remove(f.Name)
-	}
-	if !dataset.Holds(f.Name) {
+	goes := image != "" && p.gone.has(dataset.PostOf(image))
+	describes := slices.Contains(descriptions, f.Name)
+	if !goes && !describes && !dataset.Holds(f.Name) {
 		return &f, nil
 	}
 	now, err := statIn(ctx, p.root, f.Name)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && (goes || describes):
+		return nil, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New("it is not there any more: moved or handed out")
 	case err != nil:
 		return nil, err
-	case now.SHA256 == p.note.Next[f.Name] && now.SHA256 != f.SHA256:
-		return &now, nil // a purge that was killed had written it
+	case now == f && (goes || describes):
+		return nil, p.remove(f.Name)
+	case describes:
+		return nil, nil // somebody's own now
+	case now.SHA256 == p.note.Next[f.Name] && now != f:
+		// A purge that was killed had written it. What has gone since may be in it.
+		p.copy.Files[i] = now
+		if err := p.Workspace.SetCopy(ctx, p.copy); err != nil {
+			return nil, err
+		}
+		return p.rewrite(ctx, now)
 	case now != f:
 		return nil, errors.New("somebody changed it, so that it can't be written anew: take the rows out by hand, or delete it")
 	}
@@ -369,6 +523,11 @@ func (p *copyPurge) remove(name string) error {
 	return syncIn(p.root, path.Dir(name))
 }
 
+// rowThere is the trouble that a row is there which must go.
+type rowThere struct{ id string }
+
+func (e *rowThere) Error() string { return fmt.Sprintf("the row of %s is in it", e.id) }
+
 // absent reads a file back, which is one of the kind of name, and fails when a row is in it that must go.
 func (p *copyPurge) absent(ctx context.Context, file, name string) error {
 	f, err := p.root.Open(file)
@@ -385,7 +544,7 @@ func (p *copyPurge) absent(ctx context.Context, file, name string) error {
 			return err
 		}
 		if p.gone.has(dataset.PostOf(id)) {
-			return fmt.Errorf("the row of %s is in it", id)
+			return &rowThere{id}
 		}
 	}
 	return nil
@@ -402,7 +561,7 @@ func (p *copyPurge) prove(ctx context.Context) error {
 		case !e.Type().IsRegular():
 			return ctx.Err()
 		case image != "" && p.gone.has(dataset.PostOf(image)):
-			return fmt.Errorf("%s shows a post that must go: delete it", name)
+			return fmt.Errorf("%s shows a post that must go: delete it: %w", name, &rowThere{image})
 		case !dataset.Holds(name):
 			return ctx.Err()
 		}
@@ -411,7 +570,10 @@ func (p *copyPurge) prove(ctx context.Context) error {
 		if err != nil && !ours {
 			return fmt.Errorf("%s, which is no part of the copy: %w; look at it, and delete it", name, err)
 		}
-		return err
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
 	})
 }
 
@@ -432,7 +594,7 @@ func CloseCopy(ctx context.Context, ws *workspace.Workspace, name, how, note str
 	case stateOf(copies[at]) == CopyClosed:
 		return nil
 	}
-	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(name); !isMissing(err) {
 		return fmt.Errorf("%w: %s", ErrCopyThere, name)
 	}
 	c := copies[at]
@@ -456,7 +618,7 @@ func copyPath(name string) (string, error) {
 		return "", err
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
-	if errors.Is(err, fs.ErrNotExist) {
+	if isMissing(err) {
 		return abs, nil // of a copy that is gone with the folder it was in
 	}
 	return filepath.Join(parent, filepath.Base(abs)), err

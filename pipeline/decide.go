@@ -153,11 +153,12 @@ func (r *run) decide(ctx context.Context) error {
 }
 
 // findNear applies the near-duplicate rule to all entries that everything else lets pass,
-// in manifest order.
+// in manifest order. What a purge would not let into the dataset comes last, so that no row gives way to it.
 func (r *run) findNear(ctx context.Context, j judge) (map[manifest.Key]near, error) {
 	var (
 		items []dedupe.Item
 		keys  []manifest.Key
+		stays []bool
 	)
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{WithWords: true}) {
 		if err != nil {
@@ -167,7 +168,9 @@ func (r *run) findNear(ctx context.Context, j judge) (map[manifest.Key]near, err
 			continue
 		}
 		items, keys = append(items, itemOf(rec)), append(keys, rec.Key)
+		stays = append(stays, r.purge == nil || r.stays(rec))
 	}
+	items, keys = inOrder(items, stays), inOrder(keys, stays)
 	decisions, err := dedupe.KeepFirst(ctx, items, ruleOf(r.Policy))
 	if err != nil {
 		return nil, fmt.Errorf("find near-duplicates: %w", err)
@@ -182,6 +185,19 @@ func (r *run) findNear(ctx context.Context, j judge) (map[manifest.Key]near, err
 		}
 	}
 	return nears, nil
+}
+
+// inOrder returns the elements of list that are first, and then the others.
+func inOrder[T any](list []T, first []bool) []T {
+	out := make([]T, 0, len(list))
+	for _, now := range []bool{true, false} {
+		for i, e := range list {
+			if first[i] == now {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
 }
 
 // itemOf is a record that was read as the near-duplicate rule compares it.

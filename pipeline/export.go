@@ -59,6 +59,8 @@ type NotExportable struct {
 	Gone  []string // rows whose post is gone, withheld or not allowed
 	Stale int      // rows whose post was last seen live too long ago
 	Other int      // rows that would not be in it any more
+	// Version says that the workspace is of another version of the release than the one that was named.
+	Version bool
 	// Changed says that the files are not those of the last export, or have other rows than were
 	// decided since.
 	Changed bool
@@ -66,6 +68,9 @@ type NotExportable struct {
 
 func (e *NotExportable) Error() string {
 	var why []string
+	if e.Version {
+		why = append(why, "it is of another version of the release")
+	}
 	if e.Changed {
 		why = append(why, "its files are not those that a finished run or purge wrote")
 	}
@@ -121,7 +126,8 @@ func Export(ctx context.Context, c Config, q ExportRequest) (CopyReport, error) 
 		return CopyReport{}, errors.Join(err, e.abandon())
 	}
 	if err := e.finish(ctx); err != nil {
-		return CopyReport{}, err
+		_, undone := e.removeUnfinished(ctx, &e.copy)
+		return CopyReport{}, errors.Join(err, undone)
 	}
 	return newCopyReport(e.copy, copyNote{Rows: ids}), nil
 }
@@ -179,17 +185,19 @@ func (r *run) exportable(ctx context.Context) (export, []string, error) {
 	if err != nil {
 		return last, nil, err
 	}
-	lifted, err := liftedUntil(ctx, r.Workspace)
+	more, err := r.elsewhere(ctx)
 	if err != nil {
 		return last, nil, err
 	}
-	for _, t := range r.Tombstones {
-		if t.Time.After(lifted[t.ID]) {
-			j.tombstones[t.ID] = workspace.Tombstone{Tombstone: t}
-		}
+	for _, t := range more {
+		j.tombstones[t.ID] = t
 	}
 	j.policy = r.Policy
-	bad := &NotExportable{Changed: len(last.Files) == 0}
+	b, _, err := r.Workspace.Binding(ctx)
+	if err != nil {
+		return last, nil, err
+	}
+	bad := &NotExportable{Changed: len(last.Files) == 0, Version: b.ReleaseDigest != r.Release.Digest || b.ManifestDigest != r.Release.ManifestDigest}
 	present := &purge{present: map[string]bool{}}
 	for _, f := range last.Files {
 		if now, err := r.Workspace.Stat(ctx, f.Name); err != nil || now != f {
@@ -212,7 +220,7 @@ func (r *run) exportable(ctx context.Context) (export, []string, error) {
 	}
 	// A run or purge that was killed may have decided, and not written the files.
 	bad.Changed = bad.Changed || len(present.present) != len(ids)
-	if bad.Changed || len(bad.Gone)+bad.Stale+bad.Other > 0 {
+	if bad.Version || bad.Changed || len(bad.Gone)+bad.Stale+bad.Other > 0 {
 		return last, nil, bad
 	}
 	return last, ids, nil

@@ -257,6 +257,9 @@ func (r *run) open(ctx context.Context) error {
 	rel := r.Release
 	b := workspace.Binding{Release: r.releaseName(), ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
 		Schema: rel.Schema, Splits: r.Manifest.Splits}
+	if err := r.keepOwed(ctx, b); err != nil {
+		return err
+	}
 	if err := r.Workspace.Load(ctx, b, rel.Entries(ctx), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}

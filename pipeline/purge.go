@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"path"
 	"slices"
 	"time"
 
@@ -39,7 +38,9 @@ type PurgeReport struct {
 	Successors []Successor  `json:"successors"`
 	Files      []FileChange `json:"files"`  // of the dataset, that were written anew or removed
 	Copies     []CopyReport `json:"copies"` // all that are registered and not closed
-	Summary    Summary      `json:"summary"`
+	// Unknown are posts of the request that the release does not have. They have a tombstone now.
+	Unknown []manifest.PostID `json:"unknown"`
+	Summary Summary           `json:"summary"`
 }
 
 // A PurgedPost is a post that is gone, and why.
@@ -74,7 +75,8 @@ type purge struct {
 	// present are the rows that the dataset has: no others may come in, but for successors.
 	present map[string]bool
 	made    dataset.Provenance
-	files   []workspace.File // of the dataset when the purge began
+	files   []workspace.File         // of the dataset when the purge began
+	asked   map[manifest.PostID]bool // for what posts somebody asked
 }
 
 // Purge removes what must go, wherever the workspace has it: image, text, hashes, report, the rows in its
@@ -92,8 +94,8 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	if c.Progress == nil {
 		c.Progress = NewProgress(nil)
 	}
-	r := &run{Config: c, purge: &purge{}, unanswered: map[manifest.PostID]bool{}, abouts: map[string]policy.Community{}}
-	out := PurgeReport{Asked: !q.Offline, Erased: []PurgedPost{}, Rows: []string{}, Successors: []Successor{}, Files: []FileChange{}}
+	r := &run{Config: c, purge: &purge{asked: map[manifest.PostID]bool{}}, unanswered: map[manifest.PostID]bool{}, abouts: map[string]policy.Community{}}
+	out := PurgeReport{Asked: !q.Offline, Erased: []PurgedPost{}, Rows: []string{}, Successors: []Successor{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
 	before, err := r.stock(ctx)
 	if err != nil {
 		return out, err
@@ -101,15 +103,15 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	if err := r.openPurge(ctx); err != nil {
 		return out, err
 	}
-	if err := r.bury(ctx, r.asked(q)); err != nil {
+	if err := r.buryAsked(ctx, q); err != nil {
 		return out, err
 	}
-	if err := r.eraseBuried(ctx, before); err != nil {
+	if out.Unknown, err = r.eraseBuried(ctx, before); err != nil {
 		return out, err
 	}
 	_, failed := r.inGrace(ctx, func(ctx context.Context) (exported, error) { return exported{}, r.look(ctx, q) })
 	if ctx.Err() != nil {
-		return out, failed
+		return out, errors.Join(failed, ctx.Err())
 	}
 	if r.stopping() {
 		var cancel context.CancelFunc
@@ -117,6 +119,9 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 		defer cancel()
 	}
 	if err := r.clear(ctx, before, &out); err != nil {
+		if r.stopping() && errors.Is(err, context.DeadlineExceeded) {
+			err = ErrInterrupted
+		}
 		return out, errors.Join(failed, err)
 	}
 	out.Summary, err = Status(ctx, c.Workspace, c.Now())
@@ -143,6 +148,20 @@ func (r *run) asked(q PurgeRequest) []workspace.Post {
 		posts[i] = workspace.Post{ID: id, State: manifest.StateRemoved, Reason: q.Reason, CheckedAt: now}
 	}
 	return posts
+}
+
+// buryAsked puts a tombstone on each post of the request. One that has an older one gets the time of the
+// request, so that no statement lifts it that was written before.
+func (r *run) buryAsked(ctx context.Context, q PurgeRequest) error {
+	var stones []workspace.Tombstone
+	for _, p := range r.asked(q) {
+		r.purge.asked[p.ID] = true
+		stones = append(stones, workspace.Tombstone{Reason: p.Reason, Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: p.CheckedAt}})
+	}
+	if err := r.Workspace.AddTombstones(ctx, stones); err != nil {
+		return err
+	}
+	return r.exhume(ctx)
 }
 
 // look asks Reddit about every post and settles what is gone. Offline it settles what the operator
@@ -234,11 +253,19 @@ func (r *run) stock(ctx context.Context) (stock, error) {
 }
 
 // eraseBuried erases what there is of posts that have a tombstone: nothing of them waits for a confirmation.
-func (r *run) eraseBuried(ctx context.Context, before stock) error {
+// It returns the posts of the request that the release does not have.
+func (r *run) eraseBuried(ctx context.Context, before stock) ([]manifest.PostID, error) {
 	var settled []workspace.Post
+	var erase []manifest.PostID
+	unknown := maps.Clone(r.purge.asked)
 	for p, err := range r.Workspace.Posts(ctx) {
 		if err != nil {
-			return err
+			return nil, err
+		}
+		delete(unknown, p.ID)
+		// Of a post that has no content there is still why it has none, and where it was made.
+		if _, buried := r.buried[p.ID]; buried && (before.content[p.ID] || r.purge.asked[p.ID]) {
+			erase = append(erase, p.ID)
 		}
 		if _, buried := r.buried[p.ID]; buried && p.Withheld {
 			p.Withheld = false
@@ -246,20 +273,18 @@ func (r *run) eraseBuried(ctx context.Context, before stock) error {
 		}
 	}
 	if err := r.Workspace.SetPosts(ctx, settled); err != nil {
-		return err
+		return nil, err
 	}
-	for id := range r.buried {
-		if !before.content[id] {
-			continue
-		}
+	for _, id := range erase {
 		if err := r.Workspace.Erase(ctx, id); err != nil {
-			return fmt.Errorf("erase %s: %w", id, err)
+			return nil, fmt.Errorf("erase %s: %w", id, err)
 		}
 	}
-	return nil
+	return append([]manifest.PostID{}, slices.Sorted(maps.Keys(unknown))...), nil
 }
 
-// datasetFiles are the Parquet files of the dataset as they lie there.
+// datasetFiles are the Parquet files of the dataset as they lie there: those with names that a run gives.
+// A file that somebody put beside them is none, and tells nothing of what rows the dataset has.
 func (r *run) datasetFiles(ctx context.Context) ([]workspace.File, error) {
 	names, err := r.Workspace.Files(ctx, datasetDir)
 	if err != nil {
@@ -267,7 +292,7 @@ func (r *run) datasetFiles(ctx context.Context) ([]workspace.File, error) {
 	}
 	var files []workspace.File
 	for _, name := range names {
-		if path.Ext(name) != ".parquet" {
+		if !isShard(name) {
 			continue
 		}
 		f, err := r.Workspace.Stat(ctx, name)
@@ -428,7 +453,8 @@ func (r *run) rewriteDataset(ctx context.Context) error {
 			break
 		}
 	}
-	if !judged {
+	// A manifest that shares no entry with the last one leaves no outcome, and a dataset all the same.
+	if !judged && len(r.purge.files) == 0 {
 		return nil
 	}
 	if _, err := r.write(ctx); err != nil {
@@ -455,6 +481,9 @@ func (r *run) tellPurge(ctx context.Context, before stock, gone goneSet, out *Pu
 		}
 	}
 	out.Files = changes(r.purge.files, files)
+	if err := r.noRowOf(ctx, gone); err != nil {
+		return err
+	}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err
@@ -469,17 +498,62 @@ func (r *run) tellPurge(ctx context.Context, before stock, gone goneSet, out *Pu
 		}
 		if r.purge.present[name] && !now.present[name] {
 			out.Rows = append(out.Rows, name)
-			out.Successors = append(out.Successors, r.successors(ctx, before.groups[rec.Key], gone, name, now.present)...)
-		}
-		if gone.has(id) && now.present[name] {
-			return fmt.Errorf("the row of %s is still in the dataset: run purge again, and verify", name)
+			out.Successors = append(out.Successors, r.successors(before.groups[rec.Key], gone, name, now.present)...)
 		}
 	}
 	return nil
 }
 
-// successors names the first live member of the group of an entry that went.
-func (r *run) successors(_ context.Context, group []manifest.Key, gone goneSet, name string, present map[string]bool) []Successor {
+// noRowOf fails when a file in the dataset's folder, whoever put it there, has a row that must go.
+func (r *run) noRowOf(ctx context.Context, gone goneSet) error {
+	names, err := r.Workspace.Files(ctx, datasetDir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !dataset.Holds(name) {
+			continue
+		}
+		mend := "run purge again, and verify"
+		if !isShard(name) {
+			mend = "no run wrote that file: look at it, and move it out of the workspace or delete it"
+		}
+		if err := r.lacks(ctx, name, gone); err != nil {
+			return fmt.Errorf("%s: %w: %s", name, err, mend)
+		}
+	}
+	return nil
+}
+
+// lacks reads a file of the workspace and fails when a row is in it that must go.
+func (r *run) lacks(ctx context.Context, name string, gone goneSet) error {
+	f, err := r.Workspace.OpenFile(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	for id, err := range dataset.RowIDs(ctx, name, f, info.Size()) {
+		if err != nil {
+			return err
+		}
+		if gone.has(dataset.PostOf(id)) {
+			return fmt.Errorf("the row of %s is still in it", id)
+		}
+	}
+	return nil
+}
+
+// successors names the member of the group of an entry that went which has its place now, or else the first live one.
+func (r *run) successors(group []manifest.Key, gone goneSet, name string, present map[string]bool) []Successor {
+	for _, k := range group {
+		if now := entryName(k); present[now] && !r.purge.present[now] {
+			return []Successor{{Gone: name, ID: now, Stored: true}}
+		}
+	}
 	for _, k := range group {
 		if !gone.has(k.ID) {
 			return []Successor{{Gone: name, ID: entryName(k), Stored: present[entryName(k)]}}

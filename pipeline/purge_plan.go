@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
@@ -13,6 +14,8 @@ type PurgePlan struct {
 	Rows     []string      `json:"rows"`  // of the dataset
 	Copies   []CopyReport  `json:"copies"`
 	Withheld int           `json:"withheld"` // posts that are gone, and stay until that is confirmed
+	// Unknown are posts of the request that the manifest of the last run does not have.
+	Unknown []manifest.PostID `json:"unknown"`
 }
 
 // A PlannedPost is a post that would be erased.
@@ -25,7 +28,7 @@ type PlannedPost struct {
 // PlanPurge says what Purge would remove if it asked nobody. It reads only: Config.Workspace need not be
 // locked, and of Config only Release's tombstones, Policy and ConfirmRemovals count besides.
 func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error) {
-	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Copies: []CopyReport{}}
+	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Copies: []CopyReport{}, Unknown: append([]manifest.PostID{}, q.IDs...)}
 	r := &run{Config: c, purge: &purge{}}
 	gone, err := r.wouldGo(ctx, q)
 	if err != nil {
@@ -66,6 +69,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		if p.Withheld && !gone.has(p.ID) {
 			plan.Withheld++
 		}
+		plan.Unknown = slices.DeleteFunc(plan.Unknown, func(id manifest.PostID) bool { return id == p.ID })
 	}
 	plan.Copies, err = owingCopies(ctx, c.Workspace, gone)
 	return plan, err
@@ -78,14 +82,12 @@ func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (goneSet, error) {
 		return nil, err
 	}
 	r.buried = j.tombstones
-	lifted, err := liftedUntil(ctx, r.Workspace)
+	more, err := r.elsewhere(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range r.Tombstones {
-		if t.Time.After(lifted[t.ID]) {
-			r.buried[t.ID] = workspace.Tombstone{Tombstone: t}
-		}
+	for _, t := range more {
+		r.buried[t.ID] = t
 	}
 	for _, p := range r.asked(q) {
 		r.buried[p.ID] = workspace.Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: p.CheckedAt}, Reason: p.Reason}
@@ -118,7 +120,11 @@ func owingCopies(ctx context.Context, ws *workspace.Workspace, gone goneSet) ([]
 			return nil, err
 		}
 		report := newCopyReport(c, n)
-		if report.Owed = owed(n, gone); report.State != CopyClosed && (report.State != CopyGood || len(report.Owed) > 0) {
+		all, err := alsoOwed(ctx, ws, n, gone)
+		if err != nil {
+			return nil, err
+		}
+		if report.Owed = owed(n, all); report.State != CopyClosed && (report.State != CopyGood || len(report.Owed) > 0) {
 			list = append(list, report)
 		}
 	}

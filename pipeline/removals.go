@@ -41,8 +41,17 @@ func stricter(old workspace.Tombstone, p workspace.Post) bool {
 	if old.State == manifest.StateDeleted {
 		return false
 	}
-	most := policy.Policy{Reddit: policy.Reddit{Readmit: policy.ReadmitModerator}}
-	return p.State == manifest.StateDeleted || most.Readmits(old.State, old.Reason) && !most.Readmits(p.State, p.Reason)
+	return p.State == manifest.StateDeleted || mostLenient().Readmits(old.State, old.Reason) && !mostLenient().Readmits(p.State, p.Reason)
+}
+
+// mostLenient lets every post come back that any policy does.
+func mostLenient() policy.Policy {
+	return policy.Policy{Reddit: policy.Reddit{Readmit: policy.ReadmitModerator}}
+}
+
+// ComesBack reports whether a policy can let a post come back that was removed for this reason.
+func ComesBack(reason manifest.Reason) bool {
+	return mostLenient().Readmits(manifest.StateRemoved, reason)
 }
 
 // readmit suspends the tombstones of the posts that were just seen live where the policy lets

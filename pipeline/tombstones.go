@@ -171,20 +171,32 @@ func writeTombstones(ctx context.Context, ws *workspace.Workspace) error {
 	return err
 }
 
-// takeOver adds tombstones from elsewhere, the release's and those of the workspace's own file, but for
-// those that a later statement lifted.
+// takeOver adds tombstones from elsewhere.
 func (r *run) takeOver(ctx context.Context) error {
-	own, err := readOwnTombstones(r.Workspace)
+	add, err := r.elsewhere(ctx)
 	if err != nil {
 		return err
+	}
+	if err := r.Workspace.AddTombstones(ctx, add); err != nil {
+		return fmt.Errorf("take over the release's tombstones: %w", err)
+	}
+	return nil
+}
+
+// elsewhere are tombstones that state.db need not have: the release's and, where it has none of the post, those
+// of the workspace's own file, but for those that a later statement lifted.
+func (r *run) elsewhere(ctx context.Context) ([]workspace.Tombstone, error) {
+	own, err := readOwnTombstones(r.Workspace)
+	if err != nil {
+		return nil, err
 	}
 	until, err := liftedUntil(ctx, r.Workspace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	known, err := r.Workspace.Tombstones(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	have := map[manifest.PostID]bool{}
 	for _, t := range known {
@@ -201,10 +213,7 @@ func (r *run) takeOver(ctx context.Context) error {
 			add = append(add, workspace.Tombstone{Tombstone: t})
 		}
 	}
-	if err := r.Workspace.AddTombstones(ctx, add); err != nil {
-		return fmt.Errorf("take over the release's tombstones: %w", err)
-	}
-	return nil
+	return add, nil
 }
 
 func readOwnTombstones(ws *workspace.Workspace) ([]manifest.Tombstone, error) {

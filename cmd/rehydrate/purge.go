@@ -83,6 +83,9 @@ func (f purgeFlags) request() (pipeline.PurgeRequest, error) {
 	if !reasonForm.MatchString(f.reason) {
 		return q, usageError("--reason takes one word of a-z, 0-9 and _, not %s", strconv.QuoteToGraphic(f.reason))
 	}
+	if pipeline.ComesBack(q.Reason) {
+		return q, usageError("--reason %s is a reason for which a policy lets posts come back: take another, --id is for good", f.reason)
+	}
 	for _, text := range f.ids {
 		id, err := manifest.ParsePostID(text)
 		if err != nil {
@@ -194,6 +197,7 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	printUnknown(c.stdout, plan.Unknown)
 	printCopies(c.stdout, plan.Copies)
 	if plan.Withheld > 0 {
 		fmt.Fprintf(c.stdout, "\n%s withheld, and would stay until --confirm-removals, or until Reddit is asked again.\n", times(plan.Withheld, "post is", "posts are"))
@@ -246,12 +250,20 @@ func (c *command) printPurge(p pipeline.PurgeReport) {
 		}
 		fmt.Fprintf(c.stdout, "  %s\n    was %s\n    is  %s\n", f.Name, orNone(f.Old), orNone(f.New))
 	}
+	printUnknown(c.stdout, p.Unknown)
 	printCopies(c.stdout, p.Copies)
 	for _, line := range withheldLines(p.Summary) {
 		fmt.Fprintf(c.stdout, "\n%s\n", line)
 	}
 	if !p.Asked {
 		fmt.Fprintln(c.stdout, "\nNobody was asked: purge without --offline asks Reddit about every post.")
+	}
+}
+
+// printUnknown tells of posts of the request that the release does not have: their ids may be misspelt.
+func printUnknown(out io.Writer, ids []manifest.PostID) {
+	for _, id := range ids {
+		fmt.Fprintf(out, "  %s is not in the release: only a tombstone and the registered copies count for it; check that the id is right\n", id)
 	}
 }
 
