@@ -138,6 +138,22 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 	return list, nil
 }
 
+// openCopies counts the registered copies that owe a removal. Without copies it costs nothing.
+func openCopies(ctx context.Context, ws *workspace.Workspace) (int, error) {
+	copies, err := ws.Copies(ctx)
+	if err != nil || len(copies) == 0 {
+		return 0, err
+	}
+	list, err := ListCopies(ctx, ws)
+	open := 0
+	for _, c := range list {
+		if c.State == CopyOpen {
+			open++
+		}
+	}
+	return open, err
+}
+
 // holding are the tombstones of a workspace that hold.
 func holding(ctx context.Context, ws *workspace.Workspace) (map[manifest.PostID]workspace.Tombstone, error) {
 	all, err := ws.Tombstones(ctx)

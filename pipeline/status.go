@@ -32,6 +32,8 @@ type Summary struct {
 	// erased at the latest. The clock runs while a mass removal waits.
 	WithheldSince *time.Time `json:"withheld_since"`
 	SettleBy      *time.Time `json:"settle_by"`
+	// OpenCopies counts the registered copies that may hold rows that must go.
+	OpenCopies int `json:"open_copies"`
 	// Unverified counts the posts that Reddit gave no verdict on in this run.
 	Unverified int        `json:"unverified"`
 	OldestAsk  *time.Time `json:"oldest_ask"` // when the kept post asked about longest ago was last seen live
@@ -122,6 +124,9 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		return Summary{}, err
 	}
 	s.MassRemoval = mass != "" && s.Withheld > 0
+	if s.OpenCopies, err = openCopies(ctx, ws); err != nil {
+		return Summary{}, err
+	}
 	for c, n := range counts {
 		c.Entries = n
 		s.Reasons = append(s.Reasons, c)

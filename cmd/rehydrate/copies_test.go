@@ -42,6 +42,24 @@ func TestCopyRestored(t *testing.T) {
 	}
 }
 
+// TestCopyOwesAfterRun: a run that erases a post says that a copy still has its row, until a purge took it out there.
+func TestCopyOwesAfterRun(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(12)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	s.copyTo(filepath.Join(t.TempDir(), "copy")).want(t, exitDone)
+	s.becomes(redditemu.Deleted, posts[3])
+	if sum := s.run(exitRetry); sum.OpenCopies != 1 || sum.Withheld != 0 {
+		t.Errorf("after the run %d copies are open and %d posts withheld, want 1 and 0", sum.OpenCopies, sum.Withheld)
+	}
+	s.do(nil, "status", "-w", s.workspace).want(t, exitRetry, "1 registered copy may still hold rows that must go: rehydrate purge")
+	s.offline(exitDone)
+	if sum := s.run(exitDone); sum.OpenCopies != 0 {
+		t.Errorf("after the purge %d copies are open", sum.OpenCopies)
+	}
+}
+
 // TestCopyOwnFiles: what somebody wrote into a copy under the name of a file of it is not removed.
 func TestCopyOwnFiles(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ func (c *command) conclude(s pipeline.Summary) error {
 
 // statusOf is the exit status that a summary means, or nil.
 func statusOf(s pipeline.Summary) error {
-	if s.Retry > 0 || s.Withheld > 0 || s.Unverified > 0 {
+	if s.Retry > 0 || s.Withheld > 0 || s.Unverified > 0 || s.OpenCopies > 0 {
 		return exitCode(exitRetry)
 	}
 	return nil
@@ -174,6 +174,10 @@ func nextSteps(s pipeline.Summary) []string {
 		lines = append(lines, fmt.Sprintf("Reddit gave no verdict on %d posts in this run. What is known of them is from an earlier one: run again.", s.Unverified))
 	}
 	lines = append(lines, withheldLines(s)...)
+	if s.OpenCopies > 0 {
+		lines = append(lines, fmt.Sprintf("%s may still hold rows that must go: rehydrate purge RELEASE takes them out, rehydrate export --list tells more.",
+			times(s.OpenCopies, "registered copy", "registered copies")))
+	}
 	if s.Retry > 0 {
 		lines = append(lines, fmt.Sprintf("To retry: %d of %d entries. Run the same command again.", s.Retry, s.Entries))
 	}
