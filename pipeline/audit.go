@@ -192,7 +192,7 @@ func Audit(ctx context.Context, c AuditConfig) (AuditReport, error) {
 	if c.OnWait == nil {
 		c.OnWait = func(reddit.Wait) {}
 	}
-	a := &audit{AuditConfig: c, now: c.Now().UTC().Truncate(time.Second), posts: map[manifest.PostID]*evidence{}, found: map[Finding]bool{}, gaps: map[Gap]bool{}}
+	a := &audit{AuditConfig: c, now: c.Now().UTC().Truncate(time.Second), posts: map[manifest.PostID]*evidence{}, found: map[Finding]bool{}, gaps: map[Gap]bool{}, copies: map[string]auditlog.Event{}}
 	a.policy = c.Policy
 	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, 48*time.Hour)
 	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.readIDs, a.askLive, a.judge, a.look} {
@@ -215,7 +215,8 @@ type audit struct {
 	report AuditReport
 	found  map[Finding]bool
 	gaps   map[Gap]bool
-	tables map[string]*table // the Parquet files, by where they are
+	copies map[string]auditlog.Event // by the digest of their path: those whose record nothing closed
+	tables map[string]*table         // the Parquet files, by where they are
 }
 
 // evidence is what is known of one post, by who says it.

@@ -1,9 +1,12 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"rehydrate/manifest"
@@ -143,7 +146,7 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 		}
 	}
 	a.compareLog()
-	return nil
+	return a.compareCopies(ctx)
 }
 
 // replay takes one record in.
@@ -177,12 +180,64 @@ func (a *audit) replay(e auditlog.Event) {
 	}
 	switch e.Kind {
 	case auditlog.Restored:
-		a.report.Notes = append(a.report.Notes, fmt.Sprintf("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict))
+		a.restored(e)
+	case auditlog.Copy:
+		a.copies[e.Path] = e
+	case auditlog.CopyPurged:
+		if e.Verdict == "told" || e.Verdict == "unfinished" {
+			delete(a.copies, e.Path)
+		}
 	case auditlog.Export, auditlog.Purge:
 		if len(e.Files) > 0 {
 			a.stored.exported(e)
 		}
 	}
+}
+
+// restored takes in that a part of the workspace came from a backup. Where records can be missing that is a
+// gap, until the auditor has a checkpoint from after it: an operator could drop a record in this way.
+func (a *audit) restored(e auditlog.Event) {
+	missing := ""
+	switch e.Verdict {
+	case auditlog.RestoredLog:
+		missing = fmt.Sprintf("audit/ was put back from a backup, or was gone: records %d to %d of the log as it was are lost, whatever they told of", e.Seq, e.Size-1)
+	case auditlog.RestoredOther:
+		missing = fmt.Sprintf("audit/ was exchanged for that of another history: any of the %d records of the log as it was can be missing", e.Size)
+	case auditlog.RestoredKey:
+		missing = fmt.Sprintf("the key of the log was gone, and there is a new one: no checkpoint from before proves that records 0 to %d are those that there were", e.Seq-1)
+	}
+	if s := a.report.Log.Since; missing == "" || s != nil && s.Holds && s.Records > e.Seq {
+		a.report.Notes = append(a.report.Notes, fmt.Sprintf("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict))
+		return
+	}
+	a.gap("", "audit", "record %d, of %s: %s; find out why, keep a checkpoint (--checkpoint), and name it from then on (--since)", e.Seq, e.Time.Format(time.RFC3339), missing)
+}
+
+// compareCopies holds the registered copies of the state against those of the log. One that state.db lost, or has as
+// closed while the log does not, is still somewhere, and nobody purges it.
+func (a *audit) compareCopies(ctx context.Context) error {
+	have, err := a.Workspace.Copies(ctx)
+	if err != nil {
+		return err
+	}
+	closed := map[string]bool{}
+	for _, c := range have {
+		digest := sourceOf(c.Path)
+		if closed[digest] = stateOf(c) == CopyClosed; !closed[digest] {
+			delete(a.copies, digest)
+		}
+	}
+	for _, e := range slices.SortedFunc(maps.Values(a.copies), func(x, y auditlog.Event) int { return cmp.Compare(x.Seq, y.Seq) }) {
+		what := "state.db no longer knows where it is"
+		if closed[e.Path] {
+			what = "state.db has it as closed, which no record tells"
+		}
+		where := "the copy " + e.Path
+		what = fmt.Sprintf("a copy whose path has this sha256 was registered on %s (record %d of the log, with the digests of its files), and %s", e.Time.Format(time.RFC3339), e.Seq, what)
+		a.gap("", where, "%s: what it holds could not be looked at", what)
+		a.report.Obligations = append(a.report.Obligations, Obligation{Where: where, What: what + ": put back a newer state.db, or find it and purge it by hand"})
+	}
+	return nil
 }
 
 // compareLog holds the state against the log: what the log tells of must be in the state.

@@ -50,28 +50,45 @@ const (
 	mendReport = "rehydrate report: it writes it again"
 )
 
-// Verify reads every file of the workspace in dir and says what is damaged, missing or too much. It
+// A VerifyConfig is what a verification works with.
+type VerifyConfig struct {
+	Workspace string // its folder
+	// TestOnlyStep, when set, is called once the seal was read.
+	TestOnlyStep func(step, name string) error
+}
+
+// Verify reads every file of a workspace and says what is damaged, missing or too much. It
 // writes nothing and takes no lock. In a sealed workspace one flipped bit anywhere but in the lock is
 // found; without a seal the files that only it has digests of are read, and held against what the
-// state and the log say of them. The error is ErrNoWorkspace, the context's or one of the disk.
-func Verify(ctx context.Context, dir string) (VerifyReport, error) {
-	files, err := workspace.OpenFiles(dir)
+// state and the log say of them. The error is ErrNoWorkspace, the context's or one of the disk; and ErrInUse where
+// something looks damaged and a command opened or closed the workspace meanwhile: then nobody can tell yet.
+func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
+	files, err := workspace.OpenFiles(c.Workspace)
 	if err != nil {
 		return VerifyReport{}, err
 	}
 	defer files.Close()
 	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir()}, present: map[string]workspace.Found{}, accounted: map[string]bool{}, asSealed: map[string]bool{}}
+	before := v.readSeal(ctx)
+	if c.TestOnlyStep != nil {
+		if err := c.TestOnlyStep("verify", sealFile); err != nil {
+			return VerifyReport{}, err
+		}
+	}
 	if err := v.list(ctx); err != nil {
 		return VerifyReport{}, err
 	}
-	if err := v.seal(ctx); err != nil {
+	if err := v.seal(ctx, before); err != nil {
 		return VerifyReport{}, err
 	}
-	if err := v.state(ctx, dir); err != nil {
+	if err := v.state(ctx, c.Workspace); err != nil {
 		return VerifyReport{}, err
 	}
 	v.strays()
 	r := v.report
+	if len(r.Damage) > 0 && !before.still(v.readSeal(ctx)) {
+		return VerifyReport{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace, workspace.ErrInUse)
+	}
 	slices.SortStableFunc(r.Damage, func(a, b Damage) int { return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.What, b.What)) })
 	r.Damage, r.Notes, r.Whole = orEmpty(r.Damage), orEmpty(r.Notes), len(r.Damage) == 0
 	return r, nil
@@ -141,17 +158,33 @@ func mendOf(name string) string {
 	return mendRun
 }
 
+// A readSeal is what a look at the seal came to.
+type readSeal struct {
+	workspace.Seal
+	there bool
+	err   error
+}
+
+func (v *verification) readSeal(ctx context.Context) readSeal {
+	s, there, err := v.files.ReadSeal(ctx)
+	return readSeal{s, there, err}
+}
+
+// still reports whether a later look came to the same: no writer has opened or closed the workspace in between.
+func (s readSeal) still(later readSeal) bool {
+	return s.there == later.there && s.Sum == later.Sum && s.Time.Equal(later.Time) && (s.err == nil) == (later.err == nil)
+}
+
 // seal holds every file against the digest that the last writer noted when it closed.
-func (v *verification) seal(ctx context.Context) error {
-	s, sealed, err := v.files.ReadSeal(ctx)
+func (v *verification) seal(ctx context.Context, s readSeal) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil:
+	case s.err != nil:
 		v.accounted[sealFile] = true
-		v.damage(sealFile, mendRun, "the seal is damaged: %v", err)
+		v.damage(sealFile, mendRun, "the seal is damaged: %v", s.err)
 		return nil
-	case !sealed:
+	case !s.there:
 		v.note("the workspace is not sealed: a run is at work on it, or the last one was killed or could not write; the next run goes on and seals it")
 		return nil
 	}

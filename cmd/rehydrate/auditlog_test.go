@@ -216,3 +216,142 @@ func TestAuditIsRecorded(t *testing.T) {
 	s.verify(exitDone)
 	s.audit(exitDone, "--offline")
 }
+
+// reopened opens a workspace for writing and closes it, as any command does: what a backup brought back is noted.
+func (p *plot) reopened() {
+	p.t.Helper()
+	ws, err := workspace.Open(p.t.Context(), p.ws, workspace.Options{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := ws.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// recorded audits the workspace and leaves the record of it in the log.
+func (p *plot) recorded() {
+	p.t.Helper()
+	f := p.do(nil, "audit", p.release, "-w", p.ws, "--offline")
+	if f.code != exitDone || !strings.Contains(f.stderr, "; recorded in the log\n") {
+		p.t.Fatalf("audit = exit %d\n%s%s", f.code, f.stdout, f.stderr)
+	}
+}
+
+// gapsIn are what the gaps say of a place.
+func gapsIn(r pipeline.AuditReport, where string) string {
+	var all []string
+	for _, g := range r.Gaps {
+		if g.Where == where {
+			all = append(all, g.What)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestAuditLostRecords drops the record of an audit by putting back an older audit/, and by what else loses
+// records: no audit passes any more, until it is given a checkpoint from after that.
+func TestAuditLostRecords(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(3)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	backup, early := copyTree(t, s.workspace), filepath.Join(t.TempDir(), "early")
+	n := s.audit(exitDone, "--offline", "--checkpoint", early).Log.Records
+	for _, tt := range []struct {
+		name  string
+		lose  func(p *plot)
+		says  string
+		holds bool // the early checkpoint
+		fails bool // for the files of the dataset that no record tells of any more
+	}{
+		{"an older log", func(p *plot) { p.restore("audit") }, fmt.Sprintf("records %d to %d of the log as it was are lost", n, n), true, false},
+		{"a log that is gone", func(p *plot) {
+			if err := os.RemoveAll(filepath.Join(p.ws, "audit")); err != nil {
+				p.t.Fatal(err)
+			}
+		}, fmt.Sprintf("records 0 to %d of the log as it was are lost", n), false, true},
+		{"another history", func(p *plot) {
+			other := &plot{audited: p.audited, t: p.t, ws: copyTree(p.t, backup)}
+			other.now = func() time.Time { return time.Now().Add(time.Minute) }
+			other.recorded()
+			other.recorded()
+			p.backup = other.ws
+			p.restore("audit")
+		}, fmt.Sprintf("any of the %d records of the log as it was can be missing", n+1), true, false},
+		{"a new key", func(p *plot) { p.remove("log.key") }, "there is a new one", false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ws := copyTree(t, s.workspace)
+			p := &plot{audited: &audited{site: s.on(t, ws), backup: backup}, t: t, ws: ws}
+			p.recorded()
+			tt.lose(p)
+			p.reopened()
+			later := filepath.Join(t.TempDir(), "later")
+			lost, whole := exitIncomplete, exitDone
+			if tt.fails {
+				lost, whole = exitFound, exitFound
+			}
+			r := p.audit(lost, "--offline", "--checkpoint", later)
+			if got := gapsIn(r, "audit"); !strings.Contains(got, tt.says) || len(r.Gaps) != 1 {
+				t.Errorf("the gaps say %+v, want %q", r.Gaps, tt.says)
+			}
+			if tt.holds {
+				if r := p.audit(exitIncomplete, "--offline", "--since", early); !r.Log.Since.Holds || len(r.Gaps) != 1 {
+					t.Errorf("against a checkpoint from before: %+v %+v", r.Log.Since, r.Gaps)
+				}
+			}
+			if r := p.audit(whole, "--offline", "--since", later); len(r.Gaps) != 0 || !strings.Contains(strings.Join(r.Notes, "\n"), "put back from a backup") {
+				t.Errorf("against a checkpoint from after it: %+v %+v", r.Gaps, r.Notes)
+			}
+		})
+	}
+}
+
+// TestAuditForgottenCopy puts back a state.db of before a copy was registered, and closes one by hand: the log
+// tells of both, and no audit passes.
+func TestAuditForgottenCopy(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(3)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	p := &plot{audited: &audited{site: s, backup: copyTree(t, s.workspace)}, t: t, ws: s.workspace}
+	root := t.TempDir()
+	kept, destroyed := filepath.Join(root, "kept"), filepath.Join(root, "destroyed")
+	s.copyTo(kept).want(t, exitDone)
+	s.copyTo(destroyed).want(t, exitDone)
+	if err := os.RemoveAll(destroyed); err != nil {
+		t.Fatal(err)
+	}
+	s.do(nil, "export", "--destroyed", destroyed, "--note", "a test", "-w", s.workspace).want(t, exitDone)
+	if r := s.audit(exitDone, "--offline"); len(r.Gaps) != 0 {
+		t.Fatalf("before anything is put back: %+v", r.Gaps)
+	}
+	want := "the copy " + fmt.Sprintf("%x", sha256.Sum256([]byte(kept)))
+	check := func(on *site, says string) {
+		t.Helper()
+		r := on.audit(exitIncomplete, "--offline")
+		if got := gapsIn(r, want); len(r.Gaps) != 1 || !strings.Contains(got, says) || !strings.Contains(got, "was registered on 20") {
+			t.Errorf("the gaps are %+v, want one of %s saying %q", r.Gaps, want, says)
+		}
+		open := 0
+		for _, o := range r.Obligations {
+			if o.Where == want && strings.Contains(o.What, says) {
+				open++
+			}
+		}
+		if open != 1 {
+			t.Errorf("the open obligations are %+v", r.Obligations)
+		}
+	}
+	byHand := &plot{audited: p.audited, t: t, ws: copyTree(t, s.workspace)}
+	byHand.sql("UPDATE copy SET files = 'null', told = 'gone' WHERE path = '" + kept + "'")
+	check(s.on(t, byHand.ws), "which no record tells")
+
+	p.restore("state.db")
+	p.reopened()
+	if list := s.copies(exitDone); len(list) != 0 {
+		t.Fatalf("the state.db that was put back knows of %+v", list)
+	}
+	check(s, "state.db no longer knows where it is")
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/workspace"
 )
 
 func (c *command) verifyCommand() *cobra.Command {
@@ -19,14 +21,19 @@ audit log, the report and the seal that the last run left when it closed. Say wh
 what is missing and what should not be there, and what to run to mend it.
 
 A workspace that is in use, or whose last run was killed, has no seal: what only the seal has
-a digest of is then read and held against the state and the log alone, and verify says so.
+a digest of is then read and held against the state and the log alone, and verify says so. Where
+something looks damaged and a command opened or closed the workspace meanwhile, it reports nothing:
+verify again when that is done.
 
 Reads only: it asks nobody, writes nothing, and works on a read-only mount.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitDamaged),
+			exitHelp(exitDone, exitFailed, exitUsage, exitDamaged, exitInUse),
 		Example: "  rehydrate verify -w figsim-rehydrated\n  rehydrate verify --json",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := pipeline.Verify(cmd.Context(), c.workspace)
+			r, err := pipeline.Verify(cmd.Context(), pipeline.VerifyConfig{Workspace: c.workspace, TestOnlyStep: c.testOnlyStep})
+			if errors.Is(err, workspace.ErrInUse) {
+				return &problem{err: err, code: exitInUse, hint: "verify again when that command is done"}
+			}
 			if err != nil {
 				return err
 			}

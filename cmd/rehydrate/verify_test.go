@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/workspace"
 )
@@ -317,4 +318,69 @@ func TestWithoutNetwork(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
+}
+
+// TestVerifyBesideWriter has a command open the workspace after verify read the seal: what is another then is no
+// damage. What was damaged while nobody was at work is.
+func TestVerifyBesideWriter(t *testing.T) {
+	t.Parallel()
+	s := wholeSite(t)
+	for _, tt := range []struct {
+		name string
+		do   func(t *testing.T, p *plot)
+		want int
+	}{
+		{"a command at work", func(t *testing.T, p *plot) {
+			ws := p.noted()
+			t.Cleanup(func() {
+				if err := ws.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}, exitInUse},
+		{"a command that is done", func(t *testing.T, p *plot) {
+			if err := p.noted().Close(); err != nil {
+				t.Fatal(err)
+			}
+		}, exitInUse},
+		{"nobody", func(t *testing.T, p *plot) {
+			p.edit("state.db", func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
+		}, exitDamaged},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &plot{audited: &audited{site: s.on(t, "")}, t: t, ws: copyTree(t, s.workspace)}
+			p.workspace = p.ws
+			steps := 0
+			p.step = func(step, _ string) error {
+				if step == "verify" {
+					steps++
+					tt.do(t, p)
+				}
+				return nil
+			}
+			f := p.do(nil, "verify", "-w", p.ws)
+			if f.code != tt.want || steps != 1 {
+				t.Fatalf("verify = exit %d after %d steps, want %d\n%s%s", f.code, steps, tt.want, f.stdout, f.stderr)
+			}
+			if inUse := strings.Contains(f.stderr, "verify again"); inUse != (tt.want == exitInUse) || inUse && (f.stdout != "" || strings.Contains(f.stderr, "damage")) {
+				t.Errorf("verify says\n%s%s", f.stdout, f.stderr)
+			}
+			if p.step = nil; tt.want == exitInUse {
+				p.site.verify(exitDone)
+			}
+		})
+	}
+}
+
+// noted opens a workspace for writing and changes state.db.
+func (p *plot) noted() *workspace.Workspace {
+	p.t.Helper()
+	ws, err := workspace.Open(p.t.Context(), p.ws, workspace.Options{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := ws.Note(p.t.Context(), auditlog.Event{Kind: auditlog.Audit, Verdict: "pass"}); err != nil {
+		p.t.Fatal(err)
+	}
+	return ws
 }

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/redditemu"
+)
+
+// chaosVar set to "full" makes the chaos tests take every point; scripts/check full sets it. Without it they
+// take a sample, by a seed that they print.
+const chaosVar = "REHYDRATE_CHAOS"
+
+// seedVar repeats the sample and the random moments of an earlier run.
+const seedVar = "REHYDRATE_CHAOS_SEED"
+
+// chaosOCRVar makes the test binary be the OCR worker of the chaos tests.
+const chaosOCRVar = "REHYDRATE_TEST_BE_OCR"
+
+// beAsked is what the environment asks of a child besides to be rehydrate.
+func beAsked() {
+	if os.Getenv(chaosOCRVar) != "" {
+		if err := ocr.Serve(context.Background(), os.Stdin, os.Stdout, chaosOCR{}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if os.Getenv(tracedVar) != "" {
+		if err := announceDiskCalls(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// fullChaos reports whether every point is to be taken.
+func fullChaos() bool { return os.Getenv(chaosVar) == "full" }
+
+// chance is the randomness of a chaos test; the seed is printed.
+func chance(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv(seedVar); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedVar, err)
+		}
+	}
+	t.Logf("seed %d (repeat with %s=%d)", seed, seedVar, seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// orSkip ends a test for which this machine lacks something: as failed under CI, as skipped elsewhere.
+func orSkip(t *testing.T, what string, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is needed under CI (scripts/setup --with-readers, on Linux): %v", what, err)
+	}
+	t.Skipf("no %s (scripts/setup --with-readers, on Linux): %v", what, err)
+}
+
+// The pictures of the chaos tests carry their number in their shape, by which chaosOCR knows their text.
+const (
+	chaosWidth = 64
+	chaosStep  = 6
+)
+
+// chaosWords stand in the text of one picture each.
+var chaosWords = []string{"hippopotamus", "refrigerator", "archaeologist", "constellation", "rhododendron", "thunderstorm",
+	"saxophonist", "marshmallows", "grandmother", "xylophones", "photograph"}
+
+// chaosForeign is the picture whose text is not English.
+const chaosForeign = 9
+
+// chaosOCR reads the pictures of the chaos tests in no time.
+type chaosOCR struct{}
+
+func (chaosOCR) Hello() ocr.Engine {
+	return ocr.Engine{Tesseract: "5.0-chaos", Leptonica: "1.0-chaos", Gosseract: "v0.0.0", Model: "chaos", ModelSHA256: "00", Parameters: "chaos"}
+}
+
+func (chaosOCR) Close() error { return nil }
+
+func (chaosOCR) Recognize(g *image.Gray, _ ocr.Mode) ([]ocr.RawWord, error) {
+	width, height := g.Rect.Dx(), g.Rect.Dy()
+	n := (height*chaosWidth/width - chaosWidth + chaosStep/2) / chaosStep
+	text := "nobody in this office expected the"
+	if n == chaosForeign {
+		text = "niemand hat das in diesem Jahr jemals erwartet und"
+	}
+	var words []ocr.RawWord
+	for i, word := range append(strings.Fields(text), chaosWords[min(max(n, 0), len(chaosWords)-1)]) {
+		top := height * (2*i + 1) / 24
+		words = append(words, ocr.RawWord{Text: word, Confidence: 96, Line: i, Box: image.Rect(width/8, top, width/2, top+height/24)})
+	}
+	return words, nil
+}
+
+// chaosPicture draws the n-th picture; shade tells its near-duplicates apart.
+func chaosPicture(n int, shade uint8) redditemu.Image {
+	rng := rand.New(rand.NewPCG(uint64(n), 0x6368616f73))
+	var grid [8][16]color.NRGBA
+	for x := range grid {
+		for y := range grid[x] {
+			grid[x][y] = color.NRGBA{uint8(rng.IntN(240)) + shade, uint8(rng.IntN(240)) + shade, uint8(rng.IntN(240)) + shade, 255}
+		}
+	}
+	img := image.NewNRGBA(image.Rect(0, 0, chaosWidth, chaosWidth+n*chaosStep))
+	for y := range img.Rect.Dy() {
+		for x := range chaosWidth {
+			img.SetNRGBA(x, y, grid[x/8][y/8%16])
+		}
+	}
+	var b bytes.Buffer
+	_ = png.Encode(&b, img) // a bytes.Buffer takes everything
+	return redditemu.Image{Body: b.Bytes(), Ext: "png"}
+}
+
+// chaosPosts are a dozen posts: a gallery, two near-duplicates, a text that is not English, one post that is
+// removed and one that its author deleted.
+func chaosPosts() []redditemu.Post {
+	id := func(i int) manifest.PostID { return manifest.PostID(fmt.Sprintf("chaos%02d", i)) }
+	var posts []redditemu.Post
+	for i := range 6 {
+		posts = append(posts, redditemu.Post{ID: id(i), Images: []redditemu.Image{chaosPicture(i, 0)}})
+	}
+	return append(posts,
+		redditemu.Post{ID: id(6), Images: []redditemu.Image{chaosPicture(1, 4)}}, // again chaos01
+		redditemu.Post{ID: id(7), Kind: redditemu.KindGallery, Images: []redditemu.Image{chaosPicture(7, 0), chaosPicture(8, 0)}},
+		redditemu.Post{ID: id(8), Images: []redditemu.Image{chaosPicture(chaosForeign, 0)}},
+		redditemu.Post{ID: id(9), Images: []redditemu.Image{chaosPicture(10, 0)}},
+		redditemu.Post{ID: id(10), Condition: redditemu.Removed},
+		redditemu.Post{ID: id(11), Condition: redditemu.Deleted})
+}
+
+// A chaosSite is a small site of which every run is quick, with what a run that nothing disturbed makes of it.
+type chaosSite struct {
+	*site
+	ocr  string // the worker
+	want map[string]string
+}
+
+func newChaosSite(t *testing.T) *chaosSite {
+	t.Helper()
+	posts := chaosPosts()
+	var rows strings.Builder
+	rows.WriteString("id,image,split,figurative,severity,related_content,modality,context\n")
+	for i, p := range posts {
+		for image := range max(len(p.Images), 1) {
+			fmt.Fprintf(&rows, "%s,%d,%s,F1|F3,SS6,SR3,M1,C1\n", p.ID, image, []string{"train", "validation", "test"}[i%3])
+		}
+	}
+	c := &chaosSite{site: newSiteOn(t, redditemu.Options{Seed: 1, RequestsPerWindow: 1 << 20, Window: 10 * time.Second}, rows.String(), quick("mass_removal_share = 1.0"), posts...)}
+	c.ocr = filepath.Join(filepath.Dir(c.release), "ocr")
+	c.write(c.ocr, fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", chaosOCRVar, os.Args[0]))
+	if err := os.Chmod(c.ocr, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.workspace = c.place(t)
+	c.finish(t)
+	c.want = c.made(t)
+	want := "kept/ kept/ kept/ kept/ kept/ kept/ duplicate/same_text kept/ kept/ not_english/foreign_words kept/ removed/moderator deleted/author"
+	var got []string
+	for _, r := range c.outcomes() {
+		got = append(got, fmt.Sprintf("%s/%s", r.Outcome, r.Reason))
+	}
+	if strings.Join(got, " ") != want {
+		t.Fatalf("a whole run has the outcomes %q, want %q", got, want)
+	}
+	return c
+}
+
+// place is a name for a new workspace, in memory where there is a folder for that: then a sync costs nothing,
+// and is called all the same.
+func (c *chaosSite) place(t *testing.T) string {
+	t.Helper()
+	if info, err := os.Stat("/dev/shm"); err != nil || !info.IsDir() {
+		return filepath.Join(t.TempDir(), "ws")
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "rehydrate-chaos-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "ws")
+}
+
+// at is the site with another workspace.
+func (c *chaosSite) at(t *testing.T, workspace string) *chaosSite {
+	other := *c
+	other.site = c.on(t, workspace)
+	return &other
+}
+
+// runArgs are those of a run.
+func (c *chaosSite) runArgs() []string { return c.args("--ocr", c.ocr, "--workers", "1") }
+
+// purgedIDs are the posts that purges of the chaos tests remove: the kept one of two near-duplicates, and one
+// that is nobody's duplicate. purgedWords are of their texts.
+const purgedIDs = "chaos01,chaos03"
+
+var purgedWords = []string{chaosWords[3]}
+
+// purgeArgs are those of a purge that asks nobody.
+func (c *chaosSite) purgeArgs() []string {
+	return []string{"purge", c.release, "-w", c.workspace, "--offline", "--id", purgedIDs}
+}
+
+// command is a command line in a process of its own.
+func (c *chaosSite) command(ctx context.Context, args ...string) *exec.Cmd {
+	return c.under(ctx, nil, args...)
+}
+
+// under is command by another program, whose arguments end with the command line.
+func (c *chaosSite) under(ctx context.Context, program []string, args ...string) *exec.Cmd {
+	line := slices.Concat(program, []string{os.Args[0]}, args)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd.Env = append(os.Environ(), childVar+"=1")
+	for k, v := range c.env() {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	return cmd
+}
+
+// finish runs the release to its end.
+func (c *chaosSite) finish(t *testing.T) {
+	t.Helper()
+	c.do(c.env(), c.runArgs()...).want(t, exitDone)
+}
+
+// made is what the workspace has to show: outcomes and dataset, the names of the images, and no more than
+// names of all the rest but the log.
+func (c *chaosSite) made(t *testing.T) map[string]string {
+	t.Helper()
+	made := map[string]string{}
+	for name, text := range tree(t, c.workspace) {
+		switch {
+		case name == "outcomes.csv" || strings.HasPrefix(name, "dataset/") || strings.HasPrefix(name, "images/"):
+			made[name] = text
+		case !strings.HasPrefix(name, "audit/"):
+			made[name] = ""
+		}
+	}
+	return made
+}
+
+// settled asserts that the workspace is as one that nothing disturbed: the same files with the same bytes, no other
+// file, whole and sealed, and nobody's.
+func (c *chaosSite) settled(t *testing.T, want map[string]string) {
+	t.Helper()
+	made := c.made(t)
+	if diff := cmp.Diff(names(want), names(made)); diff != "" {
+		t.Errorf("files (-undisturbed +this one):\n%s", diff)
+	}
+	for name, text := range made {
+		if had, ok := want[name]; ok && had != text {
+			t.Errorf("%s is not the one of an undisturbed run", name)
+			if strings.HasSuffix(name, ".csv") {
+				t.Log(cmp.Diff(had, text))
+			}
+		}
+	}
+	if r := c.verify(exitDone); !r.Whole || !r.Sealed || len(r.Notes) != 0 {
+		t.Errorf("verify: %+v", r)
+	}
+	if c.inUse() {
+		t.Error("the lock is held")
+	}
+}
+
+func names(files map[string]string) []string {
+	var list []string
+	for name := range files {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// unsettled asserts what must hold of a workspace at any moment: whatever has its final name is whole, as far
+// as anything is on record, and a killed process holds no lock.
+func (c *chaosSite) unsettled(t *testing.T) {
+	t.Helper()
+	if c.inUse() {
+		t.Error("the lock of a killed process is not free")
+	}
+	f := c.do(nil, "verify", "-w", c.workspace)
+	_, err := os.Stat(filepath.Join(c.workspace, "state.db"))
+	if young := err != nil || fileSize(t, filepath.Join(c.workspace, "state.db")) == 0; young {
+		return // there is nothing yet that could be damaged
+	}
+	if f.code != exitDone {
+		t.Errorf("verify = exit %d\n%s%s", f.code, f.stdout, f.stderr)
+	}
+}
