@@ -258,12 +258,12 @@ func TestCopyOwesAfterManifest(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "copy")
 	s.copyTo(to).want(t, exitDone)
 	s.becomes(redditemu.AbsentPrivate, posts[5])
-	s.run(exitDone)
+	s.run(exitRetry)
 	if c := copied(t, s.copies(exitRetry), to); !slices.Equal(c.Owed, []string{"few005"}) {
 		t.Fatalf("the copy owes %v, want few005", c.Owed)
 	}
 	s.write(filepath.Join(s.release, "annotations.csv"), fewAnnotations(posts[:5]))
-	s.run(exitDone)
+	s.run(exitRetry)
 	if c := copied(t, s.copies(exitRetry), to); c.State != pipeline.CopyOpen || !slices.Equal(c.Owed, []string{"few005"}) {
 		t.Errorf("after the new manifest the copy is %s and owes %v", c.State, c.Owed)
 	}
