@@ -19,27 +19,25 @@ import (
 	"rehydrate/pipeline/redditemu"
 )
 
-// points chooses the calls before which to kill, by their numbers from 1: in the full mode every rename, fsync and
-// unlink and every fourth pwrite, else a sample of each kind.
-func points(calls []string, sample int, random *rand.Rand) []int {
-	byKind := map[string][]int{}
-	for i, kind := range calls {
-		byKind[kind] = append(byKind[kind], i+1)
+// points chooses where to kill what makes calls: in the full mode at every rename, fsync and unlink and a quarter of the
+// pwrites, else at a sample of each kind.
+func points(calls []string, sample int, random *rand.Rand) []point {
+	count := map[string]int{}
+	for _, kind := range calls {
+		count[kind]++
 	}
-	var chosen []int
+	var chosen []point
 	for _, c := range diskCalls {
-		list := byKind[c.name]
+		list := random.Perm(count[c.name])
 		switch {
 		case !fullChaos():
-			random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 			list = list[:min(sample, len(list))]
 		case c.name == "pwrite":
-			for i, first := 0, random.IntN(4); first+4*i < len(list); i++ {
-				list[i] = list[first+4*i]
-			}
 			list = list[:len(list)/4]
 		}
-		chosen = append(chosen, list...)
+		for _, i := range list {
+			chosen = append(chosen, point{c.name, i + 1})
+		}
 	}
 	return chosen
 }
@@ -83,7 +81,7 @@ func (y *strikes) check(t *testing.T, points int) {
 func (c *chaosSite) counted(t *testing.T, args []string) []string {
 	t.Helper()
 	cmd, stderr := c.told(t, args)
-	whole, err := traceKill(cmd, 0)
+	whole, err := traceKill(cmd, point{})
 	if err != nil || !whole.status.Exited() || whole.status.ExitStatus() != exitDone {
 		t.Fatalf("traced, and not killed: %v, %v\n%s", whole.status, err, read(t, stderr))
 	}
@@ -103,19 +101,19 @@ func (c *chaosSite) told(t *testing.T, args []string) (cmd *exec.Cmd, stderr str
 	return cmd, f.Name()
 }
 
-// killedAt runs a command line and kills it before its n-th disk call. False means that it ended before.
-func (c *chaosSite) killedAt(t *testing.T, n int, args []string, y *strikes) bool {
+// killedAt runs a command line and kills it at a point. False means that it ended before.
+func (c *chaosSite) killedAt(t *testing.T, at point, args []string, hit *strikes) bool {
 	t.Helper()
 	cmd, stderr := c.told(t, args)
-	end, err := traceKill(cmd, n)
+	end, err := traceKill(cmd, at)
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case end.killed() && len(end.calls) == n:
-		y.add(end.calls[n-1])
+	case end.killed():
+		hit.add(at.kind)
 		return true
-	case end.killed() || !end.status.Exited() || end.status.ExitStatus() != exitDone:
-		t.Errorf("after %d calls it ended with %v, and was to be killed before call %d\n%s", len(end.calls), end.status, n, read(t, stderr))
+	case !end.status.Exited() || end.status.ExitStatus() != exitDone:
+		t.Errorf("after %d calls it ended with %v, and was to be killed at %v\n%s", len(end.calls), end.status, at, read(t, stderr))
 	}
 	return false
 }
@@ -135,12 +133,12 @@ func TestChaosRunKilled(t *testing.T) {
 		t.Errorf("only %d points, want %d", len(chosen), least)
 	}
 	var hit strikes
-	t.Run("before call", func(t *testing.T) {
-		for _, n := range chosen {
-			t.Run(fmt.Sprint(n, "-", calls[n-1]), func(t *testing.T) {
+	t.Run("at", func(t *testing.T) {
+		for _, at := range chosen {
+			t.Run(at.String(), func(t *testing.T) {
 				t.Parallel()
 				c := c.at(t, c.place(t))
-				if c.killedAt(t, n, c.runArgs(), &hit) {
+				if c.killedAt(t, at, c.runArgs(), &hit) {
 					c.unsettled(t)
 				}
 				c.finish(t)
@@ -352,12 +350,12 @@ func TestChaosPurgeKilled(t *testing.T) {
 			random.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 			chosen = chosen[:len(chosen)/way.share]
 			var hit strikes
-			t.Run("before call", func(t *testing.T) {
-				for i, n := range chosen {
-					t.Run(fmt.Sprint(n, "-", calls[n-1]), func(t *testing.T) {
+			t.Run("at", func(t *testing.T) {
+				for i, at := range chosen {
+					t.Run(at.String(), func(t *testing.T) {
 						t.Parallel()
 						p := p.fresh(t)
-						if p.killedAt(t, n, p.args(p.chaosSite), &hit) {
+						if p.killedAt(t, at, p.args(p.chaosSite), &hit) {
 							p.unsettled(t)
 							p.between(t, i%4 == 0)
 						}

@@ -171,7 +171,9 @@ func newChaosSite(t *testing.T) *chaosSite {
 			fmt.Fprintf(&rows, "%s,%d,%s,F1|F3,SS6,SR3,M1,C1\n", p.ID, image, []string{"train", "validation", "test"}[i%3])
 		}
 	}
-	c := &chaosSite{site: newSiteOn(t, redditemu.Options{Seed: 1, RequestsPerWindow: 1 << 20, Window: 10 * time.Second}, rows.String(), quick("mass_removal_share = 1.0"), posts...)}
+	// Hundreds of runs ask one emulator, which limits tokens by the window as well.
+	o := redditemu.Options{Seed: 1, RequestsPerWindow: 1 << 20, Window: 10 * time.Second}
+	c := &chaosSite{site: newSiteOn(t, o, rows.String(), quick("mass_removal_share = 1.0"), posts...)}
 	c.ocr = filepath.Join(filepath.Dir(c.release), "ocr")
 	c.write(c.ocr, fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", chaosOCRVar, os.Args[0]))
 	if err := os.Chmod(c.ocr, 0o700); err != nil {

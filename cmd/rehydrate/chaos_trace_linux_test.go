@@ -56,6 +56,14 @@ func announceDiskCalls() error {
 	return nil
 }
 
+// A point is the n-th diskCall of a kind, counted from 1; the zero point is none.
+type point struct {
+	kind string
+	n    int
+}
+
+func (p point) String() string { return fmt.Sprint(p.kind, "-", p.n) }
+
 // traced is what became of a process that was traced.
 type traced struct {
 	calls  []string // names of the diskCalls that it came to, the one before which it was killed included
@@ -76,9 +84,9 @@ var kindsOf = func() map[uint64]string {
 	return kinds
 }()
 
-// traceKill starts cmd, a child of announceDiskCalls, and kills it with SIGKILL before its n-th disk call; 0
-// lets it end by itself. It returns once no thread of it is left. Nobody may wait for cmd.
-func traceKill(cmd *exec.Cmd, n int) (traced, error) {
+// traceKill starts cmd, a child of announceDiskCalls, and kills it with SIGKILL at a point, before the call is
+// made. It returns once no thread of it is left. Nobody may wait for cmd.
+func traceKill(cmd *exec.Cmd, at point) (traced, error) {
 	type result struct {
 		traced traced
 		err    error
@@ -87,14 +95,14 @@ func traceKill(cmd *exec.Cmd, n int) (traced, error) {
 	go func() {
 		// A tracer is a thread. It is not unlocked, so it ends with this goroutine.
 		runtime.LockOSThread()
-		t, err := traceHere(cmd, n)
+		t, err := traceHere(cmd, at)
 		done <- result{t, err}
 	}()
 	r := <-done
 	return r.traced, r.err
 }
 
-func traceHere(cmd *exec.Cmd, n int) (traced, error) {
+func traceHere(cmd *exec.Cmd, at point) (traced, error) {
 	cmd.Env = append(cmd.Env, tracedVar+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -114,6 +122,7 @@ func traceHere(cmd *exec.Cmd, n int) (traced, error) {
 		return traced{}, fmt.Errorf("trace: %w", err)
 	}
 	var t traced
+	seen := map[string]int{}
 	for {
 		// Children of other threads are other tests'.
 		tid, err := syscall.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD, nil)
@@ -133,8 +142,9 @@ func traceHere(cmd *exec.Cmd, n int) (traced, error) {
 			kind, err := callOf(tid)
 			if err == nil {
 				t.calls = append(t.calls, kind)
+				seen[kind]++
 			}
-			if len(t.calls) == n {
+			if err == nil && kind == at.kind && seen[kind] == at.n {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 					return t, err
 				}
@@ -172,7 +182,7 @@ func callOf(tid int) (string, error) {
 var canTrace = sync.OnceValue(func() error {
 	cmd := exec.Command(os.Args[0], "version")
 	cmd.Env = append(os.Environ(), childVar+"=1")
-	t, err := traceKill(cmd, 0)
+	t, err := traceKill(cmd, point{})
 	if err == nil && (!t.status.Exited() || t.status.ExitStatus() != 0) {
 		err = fmt.Errorf("a traced process ended with %v", t.status)
 	}

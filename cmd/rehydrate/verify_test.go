@@ -282,7 +282,11 @@ func (s *site) inUse() bool {
 		return false
 	}
 	defer f.Close()
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return true
+	}
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // a child that another test just forked has it open too
+	return false
 }
 
 // inNamespace runs rehydrate where there is no network, and the workspace is mounted read-only.

@@ -334,9 +334,10 @@ func (w *Workspace) Close() error {
 	if w.root != nil {
 		errs = append(errs, w.root.Close())
 	}
-	// The lock goes last: whoever gets it next must find the database closed.
+	// The lock goes last: whoever gets it next must find the database closed. It is given back expressly: a child
+	// that was just forked has the file open too, until it execs.
 	if w.lock != nil {
-		errs = append(errs, w.lock.Close())
+		errs = append(errs, unix.Flock(int(w.lock.Fd()), unix.LOCK_UN), w.lock.Close())
 	}
 	w.finish, w.db, w.root, w.lock = nil, nil, nil, nil
 	if err := errors.Join(errs...); err != nil {
