@@ -542,7 +542,7 @@ func (p *copyPurge) remove(name string) error {
 // rowThere is the trouble that a row is there which must go.
 type rowThere struct{ id string }
 
-func (e *rowThere) Error() string { return fmt.Sprintf("the row of %s is in it", e.id) }
+func (e *rowThere) Error() string { return fmt.Sprintf("the row of %s is still in it", e.id) }
 
 // absent reads a file back, which is one of the kind of name, and fails when a row is in it that must go.
 func (p *copyPurge) absent(ctx context.Context, file, name string) error {
@@ -551,19 +551,7 @@ func (p *copyPurge) absent(ctx context.Context, file, name string) error {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	for id, err := range dataset.RowIDs(ctx, name, f, info.Size()) {
-		if err != nil {
-			return err
-		}
-		if p.gone.has(dataset.PostOf(id)) {
-			return &rowThere{id}
-		}
-	}
-	return nil
+	return lacksRows(ctx, f, name, p.gone)
 }
 
 // prove looks through all that lies in the copy's folder, also what somebody put there.

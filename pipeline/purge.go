@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -525,13 +526,18 @@ func (r *run) noRowOf(ctx context.Context, gone goneSet) error {
 	return nil
 }
 
-// lacks reads a file of the workspace and fails when a row is in it that must go.
+// lacks reads a file of the workspace and fails with *rowThere when a row is in it that must go.
 func (r *run) lacks(ctx context.Context, name string, gone goneSet) error {
 	f, err := r.Workspace.OpenFile(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	return lacksRows(ctx, f, name, gone)
+}
+
+// lacksRows fails with *rowThere when a row that must go is in f, which is a file of the kind of name.
+func lacksRows(ctx context.Context, f *os.File, name string, gone goneSet) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -541,7 +547,7 @@ func (r *run) lacks(ctx context.Context, name string, gone goneSet) error {
 			return err
 		}
 		if gone.has(dataset.PostOf(id)) {
-			return fmt.Errorf("the row of %s is still in it", id)
+			return &rowThere{id}
 		}
 	}
 	return nil
