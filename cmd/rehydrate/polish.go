@@ -15,6 +15,7 @@ func (c *command) finish(root *cobra.Command) {
 	root.Example = "  rehydrate demo\n  rehydrate run figsim/ --grant grant.json -w figsim-rehydrated\n  rehydrate status -w figsim-rehydrated"
 	root.Long += exitHelp(exitDone, exitUsage)
 	root.InitDefaultHelpCmd()
+	root.SetOut(c.stdout) // the completion commands take it when they are made
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range commandsOf(root)[1:] {
 		switch {

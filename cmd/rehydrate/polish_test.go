@@ -125,6 +125,9 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("complete %v (-want +got):\n%s", test.args, diff)
 		}
 	}
+	if f := plainRun(t, nil, "completion", "bash"); f.code != exitDone || !strings.Contains(f.stdout, "__start_rehydrate") {
+		t.Errorf("completion bash = exit %d, %d bytes", f.code, len(f.stdout))
+	}
 }
 
 // Progress is plain lines in a pipe, and nothing at all when quiet; a wait is said at once.

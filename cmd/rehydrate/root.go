@@ -159,7 +159,6 @@ func run(ctx context.Context, p process) int {
 		root := c.root()
 		root.SetArgs(c.args)
 		root.SetIn(c.stdin)
-		root.SetOut(c.stdout)
 		root.SetErr(c.stderr)
 		called, err = root.ExecuteContextC(ctx)
 		return err

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -257,15 +258,14 @@ func TestMassRemoval(t *testing.T) {
 	}
 }
 
-// TestKilled kills the run at ten random moments; the dataset must come out as if it had
-// never been, and the same for any number of workers.
+// TestKilled kills the run ten times, each a random moment after a random request; the dataset must come
+// out as if it had never been, and the same for any number of workers.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	annotations, posts := redditemu.Demo(demoSeed)
 	start := func() *site { return newSite(t, string(annotations), fastPolicy, posts...) }
 	whole := start()
-	began := time.Now()
 	whole.run(exitRetry, "--workers", "2")
-	took := time.Since(began)
 	want, wantRows := whole.dataset(), whole.outcomes()
 
 	for _, workers := range []string{"1", "8"} {
@@ -282,14 +282,7 @@ func TestKilled(t *testing.T) {
 	s := start()
 	kills := 0
 	for range 10 {
-		cmd := s.child(t.Context(), nil)
-		timer := time.AfterFunc(time.Duration(random.Int64N(int64(took))), func() { _ = cmd.Process.Kill() })
-		err := cmd.Wait()
-		timer.Stop()
-		if err == nil {
-			t.Error("a run of the demo ended in 0")
-		}
-		if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		if s.killedAfter(1+random.Int64N(12), time.Duration(random.Int64N(int64(300*time.Millisecond)))) {
 			kills++
 		}
 	}
@@ -307,6 +300,37 @@ func TestKilled(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(s.workspace, "images", "*", ".*")); len(left) > 0 {
 		t.Errorf("temporary files are left: %s", left)
 	}
+}
+
+// killedAfter starts a run in a process of its own, kills it some time after its n-th request, and reports
+// whether that ended it.
+func (s *site) killedAfter(n int64, pause time.Duration) bool {
+	s.t.Helper()
+	reached := make(chan struct{})
+	var requests atomic.Int64
+	s.emulator.OnRequest(func(redditemu.Request) {
+		if requests.Add(1) == n {
+			close(reached)
+		}
+	})
+	defer s.emulator.OnRequest(nil)
+	cmd := s.child(s.t.Context(), nil)
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-reached:
+			timer := time.AfterFunc(pause, func() { _ = cmd.Process.Kill() })
+			<-ended
+			timer.Stop()
+		case <-ended:
+		}
+	}()
+	err := cmd.Wait()
+	close(ended)
+	if err == nil {
+		s.t.Error("a run of the demo ended in 0")
+	}
+	return cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
 }
 
 // TestInterrupted sends SIGINT in the middle of a run and goes on.
