@@ -206,14 +206,18 @@ func writeDemoRelease(dir string, annotations []byte) (string, error) {
 func (c *command) whatToLookAt(release string) {
 	fmt.Fprintf(c.stdout, `
 What to look at:
-  %s
+  %[1]s
       one row for each entry of the manifest, in its order: what became of it, and why
-  %s
+  %[2]s
       the dataset: images, text and labels, for any Parquet reader or Hugging Face datasets
-  %s
+  %[3]s
       what the maintainers of a dataset publish, and what run starts from
-  rehydrate status -w %s
+  rehydrate status -w %[4]s
       the same table again, at any time
+  rehydrate report -w %[4]s
+      one HTML file, offline: what became of the release, and whether its labels are still balanced
+  rehydrate audit %[3]s --offline -w %[4]s
+      whether anything is left of posts that must be gone
 Run the same command again: it asks whether the posts are still there, tries what failed (in the
 built-in release one image fails on purpose), and writes the dataset again only if something changed.
 Next, make a release of your own with rehydrate init, and rehearse it with demo --release.
