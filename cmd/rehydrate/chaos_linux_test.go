@@ -118,8 +118,11 @@ func (chaosOCR) Recognize(g *image.Gray, _ ocr.Mode) ([]ocr.RawWord, error) {
 }
 
 // chaosPicture draws the n-th picture; shade tells its near-duplicates apart.
-func chaosPicture(n int, shade uint8) redditemu.Image {
-	rng := rand.New(rand.NewPCG(uint64(n), 0x6368616f73))
+func chaosPicture(n int, shade uint8) redditemu.Image { return chaosDrawing(n, uint64(n), shade) }
+
+// chaosDrawing draws a picture of the shape of the n-th, of which seed decides all else.
+func chaosDrawing(n int, seed uint64, shade uint8) redditemu.Image {
+	rng := rand.New(rand.NewPCG(seed, 0x6368616f73))
 	var grid [8][16]color.NRGBA
 	for x := range grid {
 		for y := range grid[x] {
@@ -174,11 +177,7 @@ func newChaosSite(t *testing.T) *chaosSite {
 	// Hundreds of runs ask one emulator, which limits tokens by the window as well.
 	o := redditemu.Options{Seed: 1, RequestsPerWindow: 1 << 20, Window: 10 * time.Second}
 	c := &chaosSite{site: newSiteOn(t, o, rows.String(), quick("mass_removal_share = 1.0"), posts...)}
-	c.ocr = filepath.Join(filepath.Dir(c.release), "ocr")
-	c.write(c.ocr, fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", chaosOCRVar, os.Args[0]))
-	if err := os.Chmod(c.ocr, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	c.ocr = c.chaosWorker()
 	c.workspace = c.place(t)
 	c.finish(t)
 	c.want = c.made(t)
@@ -191,6 +190,17 @@ func newChaosSite(t *testing.T) *chaosSite {
 		t.Fatalf("a whole run has the outcomes %q, want %q", got, want)
 	}
 	return c
+}
+
+// chaosWorker makes a program that is started as ocr is and reads with chaosOCR.
+func (s *site) chaosWorker() string {
+	s.t.Helper()
+	name := filepath.Join(filepath.Dir(s.release), "ocr")
+	s.write(name, fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", chaosOCRVar, os.Args[0]))
+	if err := os.Chmod(name, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	return name
 }
 
 // place is a name for a new workspace, in memory where there is a folder for that: then a sync costs nothing,
