@@ -143,6 +143,11 @@ func (w *Workspace) Stat(ctx context.Context, name string) (File, error) {
 		return File{}, err
 	}
 	defer f.Close()
+	return digest(ctx, f, name)
+}
+
+// digest reads the file called name to its end and returns its size and digest.
+func digest(ctx context.Context, f io.Reader, name string) (File, error) {
 	sum := sha256.New()
 	size, err := io.Copy(&guardedWriter{ctx: ctx, w: sum}, f)
 	if err != nil {

@@ -2,8 +2,6 @@ package workspace
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -112,12 +110,7 @@ func (w *Workspace) StatState(ctx context.Context) (File, error) {
 		return File{}, err
 	}
 	defer f.Close()
-	sum := sha256.New()
-	size, err := io.Copy(&guardedWriter{ctx: ctx, w: sum}, f)
-	if err != nil {
-		return File{}, fmt.Errorf("read %s: %w", stateName, err)
-	}
-	return File{Name: stateName, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: size}, nil
+	return digest(ctx, f, stateName)
 }
 
 // CheckState has SQLite look through state.db and returns what it found wrong, in its words; none when it is whole.
