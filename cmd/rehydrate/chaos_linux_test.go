@@ -68,18 +68,6 @@ func chance(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// orSkip ends a test for which this machine lacks something: as failed under CI, as skipped elsewhere.
-func orSkip(t *testing.T, what string, err error) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is needed under CI (scripts/setup --with-readers, on Linux): %v", what, err)
-	}
-	t.Skipf("no %s (scripts/setup --with-readers, on Linux): %v", what, err)
-}
-
 // The pictures of the chaos tests carry their number in their shape, by which chaosOCR knows their text.
 const (
 	chaosWidth = 64

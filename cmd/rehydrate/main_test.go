@@ -217,3 +217,15 @@ func (s *site) imageRequests() []redditemu.Request {
 	}
 	return images
 }
+
+// orSkip ends a test for which this machine lacks something: as failed under CI, as skipped elsewhere.
+func orSkip(t *testing.T, what string, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is needed under CI (scripts/setup --with-readers, on Linux): %v", what, err)
+	}
+	t.Skipf("no %s (scripts/setup --with-readers, on Linux): %v", what, err)
+}

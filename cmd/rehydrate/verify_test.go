@@ -305,7 +305,7 @@ func (s *site) inNamespace(args ...string) finished {
 func TestWithoutNetwork(t *testing.T) {
 	t.Parallel()
 	if out, err := exec.CommandContext(t.Context(), "unshare", "-r", "-m", "-n", "true").CombinedOutput(); err != nil {
-		t.Skipf("this machine lets nobody make namespaces (%v: %s): run the test as root on Linux", err, out)
+		orSkip(t, "right to make namespaces", fmt.Errorf("%w: %s", err, out))
 	}
 	s := wholeSite(t)
 	before := everyFile(t, s.workspace)
