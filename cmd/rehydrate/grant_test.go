@@ -117,7 +117,7 @@ func (s *site) grantPath() string { return filepath.Join(s.release, manifest.Gra
 func (s *site) granted(more ...string) finished {
 	s.t.Helper()
 	return s.do(s.env(), append([]string{"run", s.release, "-w", s.workspace, "--connect-to", s.emulator.ConnectTo(),
-		"--cacert", s.cacert, "--ocr", os.Getenv(ocrVar)}, more...)...)
+		"--cacert", s.cacert, "--ocr", s.ocrPath()}, more...)...)
 }
 
 func (f finished) want(t *testing.T, code int, texts ...string) {
@@ -204,7 +204,7 @@ func TestFigSIMGrant(t *testing.T) {
 	}
 	s.do(nil, "status", "-w", s.workspace).want(t, exitDone, "FigSIM: 4 entries")
 	// A rehearsal is of made-up posts: nobody's leave is needed.
-	f := s.do(nil, "demo", "--release", s.release, "-w", filepath.Join(t.TempDir(), "rehearsal"), "--ocr", os.Getenv(ocrVar))
+	f := s.do(nil, "demo", "--release", s.release, "-w", filepath.Join(t.TempDir(), "rehearsal"), "--ocr", s.ocrPath())
 	if f.code == exitRejected || !strings.Contains(f.stdout, "rehearsal of FigSIM") {
 		t.Errorf("demo ended with %d:\n%s%s", f.code, f.stderr, f.stdout)
 	}

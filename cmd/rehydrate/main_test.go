@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,39 +24,36 @@ import (
 // childVar makes the test binary be rehydrate itself, for tests that kill it.
 const childVar = "REHYDRATE_TEST_BE_REHYDRATE"
 
-// ocrVar names the ocr program that TestMain built.
-const ocrVar = "REHYDRATE_TEST_OCR"
-
 func TestMain(m *testing.M) {
 	beAsked()
 	if os.Getenv(childVar) != "" {
 		os.Exit(realMain())
 	}
-	testscript.Main(built{m}, map[string]func(){"rehydrate": func() { os.Exit(realMain()) }})
+	testscript.Main(m, map[string]func(){"rehydrate": func() { os.Exit(realMain()) }, "ocr": serveFakeOCR})
 }
 
-// built runs the tests after it has built the real ocr program once: no test of the whole
-// job runs without it.
-type built struct{ m *testing.M }
-
-func (b built) Run() int {
-	dir, err := os.MkdirTemp("", "rehydrate-test-")
+// realOCR is where the real ocr program lies: it is built when the first test asks for it.
+func realOCR(t testing.TB) string {
+	t.Helper()
+	program, err := buildOCR()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		t.Fatalf("build cmd/ocr (scripts/setup installs what it needs): %v", err)
 	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "ocr")
-	if out, err := exec.Command("go", "build", "-o", program, "rehydrate/cmd/ocr").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build cmd/ocr (scripts/setup installs what it needs): %v\n%s", err, out)
-		return 1
-	}
-	if err := os.Setenv(ocrVar, program); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return b.m.Run()
+	return program
 }
+
+// buildOCR builds beside the fake program, in the folder that testscript removes at the end.
+var buildOCR = sync.OnceValues(func() (string, error) {
+	fake, err := exec.LookPath("ocr")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(filepath.Dir(fake), "real", "ocr")
+	if out, err := exec.Command("go", "build", "-o", program, "rehydrate/cmd/ocr").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return program, nil
+})
 
 // A site is an emulated Reddit with a release to rehydrate from it.
 type site struct {
@@ -67,6 +65,15 @@ type site struct {
 	now       func() time.Time
 	stop      chan struct{}
 	step      func(step, name string) error // before each step that changes the disk; may be nil
+	reader    string                        // the ocr program; "" is the real one
+}
+
+// ocrPath is the ocr program that the site's commands start.
+func (s *site) ocrPath() string {
+	if s.reader == "" {
+		s.reader = realOCR(s.t)
+	}
+	return s.reader
 }
 
 // fastPolicy asks the emulator as fast as a policy can; the rest is the default.
@@ -118,7 +125,7 @@ func (s *site) write(name, text string) {
 
 func (s *site) args(more ...string) []string {
 	return append([]string{"run", s.release, "-w", s.workspace, "--approval", "TEST-1",
-		"--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert, "--ocr", os.Getenv(ocrVar)}, more...)
+		"--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert, "--ocr", s.ocrPath()}, more...)
 }
 
 func (s *site) env() map[string]string {

@@ -156,7 +156,7 @@ func TestConsolePlain(t *testing.T) {
 func TestDoctor(t *testing.T) {
 	ws := filepath.Join(t.TempDir(), "ws")
 	env := map[string]string{"PATH": os.Getenv("PATH"), "REDDIT_CLIENT_ID": "canary-id", "REDDIT_CLIENT_SECRET": "canary-secret", "REDDIT_USERNAME": "canary_user"}
-	f := plainRun(t, env, "doctor", "-w", ws, "--ocr", os.Getenv(ocrVar))
+	f := plainRun(t, env, "doctor", "-w", ws, "--ocr", realOCR(t))
 	if f.code != exitDone || strings.Contains(f.stdout, "FAIL") || strings.Contains(f.stdout, "canary") {
 		t.Errorf("doctor with all there = exit %d\n%s%s", f.code, f.stdout, f.stderr)
 	}
@@ -187,7 +187,7 @@ func TestDoctor(t *testing.T) {
 // A clock before the program's first release, and one behind what the workspace was told, are wrong.
 func TestDoctorClock(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	c := process{args: []string{"doctor", "-w", filepath.Join(t.TempDir(), "ws"), "--ocr", os.Getenv(ocrVar)}, getenv: func(string) string { return "" },
+	c := process{args: []string{"doctor", "-w", filepath.Join(t.TempDir(), "ws"), "--ocr", realOCR(t)}, getenv: func(string) string { return "" },
 		stdout: &stdout, stderr: &stderr, executable: os.Executable, now: func() time.Time { return time.Unix(0, 0) }}
 	if code := run(t.Context(), c); code != exitFailed || !strings.Contains(stdout.String(), "FAIL  clock           it says 1970-01-01T00:00:00Z") {
 		t.Errorf("doctor in 1970 = exit %d\n%s", code, stdout.String())
@@ -195,7 +195,7 @@ func TestDoctorClock(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	f := plainRun(t, nil, "version", "--ocr", os.Getenv(ocrVar))
+	f := plainRun(t, nil, "version", "--ocr", realOCR(t))
 	for _, want := range []string{"rehydrate  ", "go         go1.", "Tesseract 5", "hash       ", "layouts    workspace ", "github.com/parquet-go/parquet-go v0.32.0"} {
 		if !strings.Contains(f.stdout, want) {
 			t.Errorf("version does not say %q:\n%s", want, f.stdout)

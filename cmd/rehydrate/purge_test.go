@@ -353,7 +353,7 @@ func TestPurgeLeavesNoText(t *testing.T) {
 	posts := fewPosts(24)
 	s := newSite(t, fewAnnotations(posts), quick("mass_removal_share = 1.0"), posts...)
 	s.run(exitDone)
-	s.do(s.env(), "ocr", s.release, "-w", s.workspace, "--ocr", os.Getenv(ocrVar), "--force").want(t, exitDone)
+	s.do(s.env(), "ocr", s.release, "-w", s.workspace, "--ocr", s.ocrPath(), "--force").want(t, exitDone)
 	texts := map[manifest.PostID]string{}
 	for _, p := range posts[:18] {
 		text, _, _ := strings.Cut(readText(t, s, p.ID), "\n")

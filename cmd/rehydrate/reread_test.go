@@ -21,7 +21,7 @@ import (
 )
 
 func (s *site) ocrArgs(more ...string) []string {
-	return append([]string{"ocr", s.release, "-w", s.workspace, "--ocr", os.Getenv(ocrVar)}, more...)
+	return append([]string{"ocr", s.release, "-w", s.workspace, "--ocr", s.ocrPath()}, more...)
 }
 
 // ocr reads the release again with --json; any status but want ends the test.

@@ -676,7 +676,7 @@ func TestRehearsal(t *testing.T) {
 	posts := fewPosts(2)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
-	f := s.do(s.env(), "demo", "--release", s.release, "-w", s.workspace, "--ocr", os.Getenv(ocrVar))
+	f := s.do(s.env(), "demo", "--release", s.release, "-w", s.workspace, "--ocr", s.ocrPath())
 	if f.code != exitUsage || !strings.Contains(f.stderr, "rehearsal of Demo") {
 		t.Errorf("a rehearsal in a real workspace: exit %d\n%s", f.code, f.stderr)
 	}

@@ -368,7 +368,7 @@ func newHaunted(t *testing.T) *haunted {
 	env := map[string]string{"REDDIT_CLIENT_ID": h.emulator.ClientID, "REDDIT_CLIENT_SECRET": h.emulator.Secret,
 		"REDDIT_USERNAME": canaryUser, "IMGUR_CLIENT_ID": canaryImgur}
 	h.process = process{getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
-		executable: func() (string, error) { return os.Getenv(ocrVar), nil }, now: time.Now, stop: make(chan struct{})}
+		executable: func() (string, error) { return h.ocrPath(), nil }, now: time.Now, stop: make(chan struct{})}
 	return h
 }
 
@@ -396,7 +396,7 @@ func (h *haunted) do(args ...string) finished {
 
 // runArgs are the arguments of run, without an --ocr: the program is found beside this one.
 func (h *haunted) runArgs() []string {
-	return slices.DeleteFunc(h.args()[1:], func(a string) bool { return a == "--ocr" || a == os.Getenv(ocrVar) })
+	return slices.DeleteFunc(h.args()[1:], func(a string) bool { return a == "--ocr" || a == h.ocrPath() })
 }
 
 // auditArgs are the arguments of a live audit.

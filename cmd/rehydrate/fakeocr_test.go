@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/redditemu"
+)
+
+// The fake ocr program is the test binary under the name "ocr", which testscript puts on PATH. It reads the
+// pictures of sketch in no time and always alike: a picture carries the number of its caption in its shape.
+const (
+	sketchWidth = 64
+	sketchStep  = 6
+)
+
+// captions are the texts of sketches by number. A word that ends in ? is read with a low confidence.
+var captions = []string{
+	"WHEN THE MONDAY MEETING COULD HAVE BEEN AN EMAIL",
+	"MY CAT HAS OPINIONS ABOUT EVERY CHOICE THAT I MAKE",
+	"NOBODY IN THIS OFFICE EXPECTED THE THUNDERSTORM",
+	"",
+	"NIEMAND HAT DAS IN DIESEM JAHR JEMALS ERWARTET UND ICH AUCH NICHT",
+	"ASK @meme_lord OR MAIL joe.bloggs@example.com ABOUT THE PARTY TONIGHT",
+	"XQZ? VVKR? PPTL? QWRT? ZZXC?",
+	"WHEN THE MONDAY MEETING COULD HAVE BEEN A LETTER",
+	"THE PHOTOGRAPH OF MY GRANDMOTHER EATING MARSHMALLOWS",
+}
+
+type fakeOCR struct{}
+
+func (fakeOCR) Hello() ocr.Engine {
+	return ocr.Engine{Tesseract: "5.0-fake", Leptonica: "1.0-fake", Gosseract: "v0.0.0", Model: "fake", ModelSHA256: "00", Parameters: "fake"}
+}
+
+func (fakeOCR) Close() error { return nil }
+
+func (fakeOCR) Recognize(g *image.Gray, _ ocr.Mode) ([]ocr.RawWord, error) {
+	width, height := g.Rect.Dx(), g.Rect.Dy()
+	n := (height*sketchWidth/width - sketchWidth + sketchStep/2) / sketchStep
+	if n < 0 || n >= len(captions) {
+		return nil, nil
+	}
+	var words []ocr.RawWord
+	for i, word := range strings.Fields(captions[n]) {
+		confidence := 96.0
+		if cut, low := strings.CutSuffix(word, "?"); low {
+			word, confidence = cut, 31
+		}
+		top := height * (2*i + 1) / 32
+		words = append(words, ocr.RawWord{Text: word, Confidence: confidence, Line: i, Box: image.Rect(width/8, top, width/2, top+height/32)})
+	}
+	return words, nil
+}
+
+// serveFakeOCR is the main function of the fake ocr program.
+func serveFakeOCR() {
+	if len(os.Args) > 1 && os.Args[1] == "doctor" {
+		fmt.Println(`{"checks": [{"name": "engine", "ok": true, "found": "fake"}]}`)
+		return
+	}
+	if err := ocr.Serve(context.Background(), os.Stdin, os.Stdout, fakeOCR{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// fakeOCRPath is where the fake ocr program lies.
+func fakeOCRPath(t *testing.T) string {
+	t.Helper()
+	name, err := exec.LookPath("ocr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// sketch draws a picture with the caption of a number: seed decides what else is on it, shade and format (jpg, png, gif) make near-duplicates.
+func sketch(caption int, seed uint64, shade uint8, format string) redditemu.Image {
+	rng := rand.New(rand.NewPCG(seed, 0x6368616f73))
+	var grid [8][16]color.NRGBA
+	for x := range grid {
+		for y := range grid[x] {
+			grid[x][y] = color.NRGBA{uint8(rng.IntN(240)) + shade, uint8(rng.IntN(240)) + shade, uint8(rng.IntN(240)) + shade, 255}
+		}
+	}
+	img := image.NewNRGBA(image.Rect(0, 0, sketchWidth, sketchWidth+caption*sketchStep))
+	for y := range img.Rect.Dy() {
+		for x := range sketchWidth {
+			img.SetNRGBA(x, y, grid[x/8][y/8%16])
+		}
+	}
+	var b bytes.Buffer // takes everything: no encoder fails
+	switch format {
+	case "jpg":
+		_ = jpeg.Encode(&b, img, &jpeg.Options{Quality: 90})
+	case "gif":
+		_ = gif.Encode(&b, img, nil)
+	default:
+		_ = png.Encode(&b, img)
+	}
+	return redditemu.Image{Body: b.Bytes(), Ext: format}
+}
