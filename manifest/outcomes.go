@@ -41,7 +41,7 @@ func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 		if p := r.fault(); p != nil {
 			return fmt.Errorf("write outcomes, entry %d: %w", row, p)
 		}
-		cells := []string{string(r.ID), strconv.Itoa(r.Image), r.Split, string(r.Outcome), string(r.Reason), r.Detail, r.DuplicateOf.text()}
+		cells := []string{string(r.ID), strconv.Itoa(r.Image), r.Split, string(r.Outcome), string(r.Reason), r.Detail, r.DuplicateOf.String()}
 		for i := range cells {
 			cells[i] = disarm(cells[i])
 		}
@@ -56,8 +56,8 @@ func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 	return nil
 }
 
-// text gives a key as tables show it: id, or id/N for an image other than the first.
-func (k Key) text() string {
+// String gives a key as tables show it: id, or id/N for an image other than the first.
+func (k Key) String() string {
 	if k.Image == 0 {
 		return string(k.ID)
 	}
@@ -112,7 +112,7 @@ func (r *Result) fault() *Problem {
 	case r.Reason != "" && !validReason(string(r.Reason)):
 		return &Problem{Message: fmt.Sprintf("%s is not a reason", quote(string(r.Reason))), Hint: "a reason has lower-case letters, digits and _"}
 	case r.DuplicateOf != (Key{}) && (!validID(string(r.DuplicateOf.ID)) || r.DuplicateOf.Image < 0 || r.DuplicateOf.Image > maxImage):
-		return &Problem{Message: fmt.Sprintf("%s does not name an entry", quote(r.DuplicateOf.text())), Hint: "duplicate_of is an id, or id/N for an image other than the first"}
+		return &Problem{Message: fmt.Sprintf("%s does not name an entry", quote(r.DuplicateOf.String())), Hint: "duplicate_of is an id, or id/N for an image other than the first"}
 	}
 	return nil
 }

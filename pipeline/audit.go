@@ -13,6 +13,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -194,7 +195,7 @@ func Audit(ctx context.Context, c AuditConfig) (AuditReport, error) {
 	}
 	a := &audit{AuditConfig: c, now: c.Now().UTC().Truncate(time.Second), posts: map[manifest.PostID]*evidence{}, found: map[Finding]bool{}, gaps: map[Gap]bool{}, copies: map[string]auditlog.Event{}}
 	a.policy = c.Policy
-	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, 48*time.Hour)
+	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, state.SettleWithin)
 	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.readIDs, a.askLive, a.judge, a.look} {
 		if err := step(ctx); err != nil {
 			return AuditReport{}, err
@@ -265,7 +266,7 @@ func (a *audit) post(id manifest.PostID) *evidence {
 
 // finding notes a finding once.
 func (a *audit) finding(kind FindingKind, id, where, format string, args ...any) {
-	f := Finding{ID: id, Kind: kind, Where: printableLine(where), What: printableLine(fmt.Sprintf(format, args...))}
+	f := Finding{ID: id, Kind: kind, Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...))}
 	if !a.found[f] {
 		a.found[f] = true
 		a.report.Findings = append(a.report.Findings, f)
@@ -274,15 +275,12 @@ func (a *audit) finding(kind FindingKind, id, where, format string, args ...any)
 
 // gap notes something that could not be asked or read, once.
 func (a *audit) gap(id, where, format string, args ...any) {
-	g := Gap{ID: id, Where: printableLine(where), What: printableLine(fmt.Sprintf(format, args...))}
+	g := Gap{ID: id, Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...))}
 	if !a.gaps[g] {
 		a.gaps[g] = true
 		a.report.Gaps = append(a.report.Gaps, g)
 	}
 }
-
-// printableLine makes a text fit for a report: file names are anybody's.
-func printableLine(s string) string { return strings.ReplaceAll(printable(s), "\n", " ") }
 
 // judge settles what is known of each post from all that was said of it. The order of the cases is a
 // decision: what must be gone by anybody's word is gone.
@@ -312,9 +310,6 @@ func (a *audit) judgePost(e *evidence) {
 	}
 }
 
-// purgeWithin is how long content of a post that is gone may wait for somebody to confirm that.
-const purgeWithin = 48 * time.Hour
-
 // noteWithheld notes content that waits for a confirmation: a duty, and a finding once its time is over.
 func (a *audit) noteWithheld(e *evidence) {
 	w := e.workspace
@@ -329,7 +324,7 @@ func (a *audit) noteWithheld(e *evidence) {
 	if at := e.log.goneAt; !at.IsZero() && at.Before(since) {
 		since = at
 	}
-	due := since.Add(purgeWithin).UTC()
+	due := since.Add(state.SettleWithin).UTC()
 	a.report.Obligations = append(a.report.Obligations, Obligation{Where: string(e.ID), Due: &due,
 		What: "gone, withheld from the dataset and not erased: confirm it with `rehydrate run --confirm-removals`"})
 	if a.now.After(due) {

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -15,6 +14,7 @@ import (
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -85,7 +85,7 @@ func (g *goneContent) of(id manifest.PostID, name string) *known {
 
 // entry takes the digests that the release has of an image.
 func (g *goneContent) entry(e manifest.Entry) {
-	k := g.of(e.ID, entryName(e.Key))
+	k := g.of(e.ID, e.Key.String())
 	if e.SHA256 != "" {
 		k.digests = append(k.digests, e.SHA256)
 	}
@@ -219,7 +219,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		k := a.gone.of(rec.ID, entryName(rec.Key))
+		k := a.gone.of(rec.ID, rec.Key.String())
 		if img := rec.Image; img != nil {
 			s.images++
 			s.files[ws.ImageName(rec.Key, img.Format)] = rec
@@ -248,12 +248,8 @@ func (a *audit) readRecords(ctx context.Context) error {
 
 // lastExport gives the digest of each file of the last export on record.
 func lastExport(ctx context.Context, ws *workspace.Workspace) (map[string]string, error) {
-	note, err := ws.Meta(ctx, exportKey)
-	if err != nil || note == "" {
-		return nil, err
-	}
-	var last export
-	if err := json.Unmarshal([]byte(note), &last); err != nil {
+	last, err := state.ReadNote[state.ExportNote](ctx, ws)
+	if err != nil {
 		return nil, err
 	}
 	files := map[string]string{}
@@ -269,7 +265,7 @@ func (a *audit) lookAtState(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e, name := a.posts[rec.ID], entryName(rec.Key)
+		e, name := a.posts[rec.ID], rec.Key.String()
 		if e == nil || !a.mustBeGone(e) {
 			continue
 		}
@@ -296,7 +292,7 @@ func (a *audit) mustBeGone(e *evidence) bool {
 // said to be of, "" for none: an image that is that entry's by record is its own.
 // One whose looks cannot be compared is a gap at where.
 func (a *audit) imageKnown(where string, body []byte, own string) (of *known, how string) {
-	digest, mine := sha256Hex(body), a.gone.stays(own)
+	digest, mine := state.SHA256(body), a.gone.stays(own)
 	if k := a.gone.digests[digest]; k != nil && (mine == nil || !mine.has(digest)) {
 		return k, "byte for byte"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -222,8 +223,8 @@ func (a *audit) compareCopies(ctx context.Context) error {
 	}
 	closed := map[string]bool{}
 	for _, c := range have {
-		digest := sourceOf(c.Path)
-		if closed[digest] = stateOf(c) == CopyClosed; !closed[digest] {
+		digest := state.SHA256([]byte(c.Path))
+		if closed[digest] = state.StateOfCopy(c) == state.CopyClosed; !closed[digest] {
 			delete(a.copies, digest)
 		}
 	}
@@ -272,7 +273,7 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 	case !bound:
 		a.gap("", "workspace", "it holds no release yet")
 		return nil
-	case b.Release != a.Release.Name && b.Release != RehearsalOf(a.Release.Name):
+	case b.Release != a.Release.Name && b.Release != state.RehearsalOf(a.Release.Name):
 		return &workspace.OtherRelease{Have: b.Release, Want: a.Release.Name}
 	case b.Release != a.Release.Name:
 		a.report.Notes = append(a.report.Notes, "the workspace is a rehearsal: its posts are made up")
@@ -294,7 +295,7 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 	for i, t := range stones {
 		a.post(t.ID).stone = &stones[i]
 	}
-	lifted, err := liftedUntil(ctx, ws)
+	lifted, err := state.LiftedUntil(ctx, ws)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +20,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -111,10 +110,10 @@ func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[thing, error] {
 				yield(thing{}, err)
 				return
 			}
-			if f.Name == stateFile {
+			if f.Name == state.StateFile {
 				continue
 			}
-			if f.Name == journalFile {
+			if f.Name == state.JournalFile {
 				a.gap("", f.Name, "a writer is at work, or was killed: what its journal holds was not looked at; audit again, after a run if need be")
 				continue
 			}
@@ -172,11 +171,11 @@ func (a *audit) unreachable(c workspace.Copy) {
 		what += "; what was said of it: " + c.Told
 	}
 	for _, o := range a.report.Obligations {
-		if o.Where == printableLine(where) {
+		if o.Where == state.PrintableLine(where) {
 			return
 		}
 	}
-	a.report.Obligations = append(a.report.Obligations, Obligation{Where: printableLine(where), What: printableLine(what)})
+	a.report.Obligations = append(a.report.Obligations, Obligation{Where: state.PrintableLine(where), What: state.PrintableLine(what)})
 	if c.Told == "" || c.Open {
 		a.gap("", where, "%s: what it holds could not be looked at", what)
 	}
@@ -431,10 +430,10 @@ func (a *audit) lookAtImage(ctx context.Context, t thing, body []byte) {
 	if rec, ok := a.stored.files[t.name]; t.name != "" && ok {
 		e := a.posts[rec.ID]
 		if a.mustBeGone(e) {
-			a.finding(FoundImage, entryName(rec.Key), t.where, "an image of a post that must be gone: %s", e.why())
+			a.finding(FoundImage, rec.Key.String(), t.where, "an image of a post that must be gone: %s", e.why())
 			return
 		}
-		entry = entryName(rec.Key)
+		entry = rec.Key.String()
 	} else if e := a.posts[id]; e != nil && e.MustGo {
 		a.finding(FoundImage, entry, t.where, "a file named after a post that must be gone: %s", e.why())
 		return
@@ -448,7 +447,7 @@ func (a *audit) lookAtImage(ctx context.Context, t thing, body []byte) {
 		return
 	}
 	if rec, ok := a.stored.files[t.name]; t.name != "" && ok {
-		if digest := sha256Hex(body); digest != rec.Image.SHA256 && !a.onRecord(ctx, rec, digest) {
+		if digest := state.SHA256(body); digest != rec.Image.SHA256 && !a.onRecord(ctx, rec, digest) {
 			a.finding(FoundImage, entry, t.where, "it is not the image that was stored there: whose it is cannot be told")
 		}
 		return
@@ -461,18 +460,13 @@ func (a *audit) lookAtImage(ctx context.Context, t thing, body []byte) {
 
 // byRecord reports whether these bytes are a stored image of a post that may stay.
 func (a *audit) byRecord(body []byte) bool {
-	digest := sha256Hex(body)
+	digest := state.SHA256(body)
 	for _, rec := range a.stored.files {
 		if rec.Image.SHA256 == digest {
 			return !a.mustBeGone(a.posts[rec.ID])
 		}
 	}
 	return false
-}
-
-func sha256Hex(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
 }
 
 // onRecord reports whether a run that is at work has stored another image of the entry since the records
@@ -524,10 +518,10 @@ func (a *audit) lookAtCopy(ctx context.Context, t thing, r reader) error {
 			continue
 		}
 		if p.Image {
-			a.finding(FoundImage, entryName(p.Key), t.where, "a copy of the database has what describes an image of a post that must be gone: %s", e.why())
+			a.finding(FoundImage, p.Key.String(), t.where, "a copy of the database has what describes an image of a post that must be gone: %s", e.why())
 		}
 		if p.Text != "" {
-			a.finding(FoundText, entryName(p.Key), t.where, "a copy of the database has what was read off a post that must be gone: %s", e.why())
+			a.finding(FoundText, p.Key.String(), t.where, "a copy of the database has what was read off a post that must be gone: %s", e.why())
 		}
 	}
 	t.database = true
@@ -545,7 +539,7 @@ func (a *audit) lookAtOutcomes(t thing, r reader) error {
 			continue
 		}
 		if e.MustGo {
-			a.finding(FoundRow, entryName(res.Key), t.where, "it says %s of a post that must be gone: %s", res.Outcome, e.why())
+			a.finding(FoundRow, res.Key.String(), t.where, "it says %s of a post that must be gone: %s", res.Outcome, e.why())
 		}
 	}
 	return nil

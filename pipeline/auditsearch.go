@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
@@ -45,14 +47,14 @@ func noText(r rune) bool {
 // isOurs reports whether a binary file is one that the workspace has to have: the tiles of the log, which are
 // held against its records, a database that was looked at by its rows, what is unfinished.
 func (a *audit) isOurs(t thing) bool {
-	return t.database || t.name != "" && (strings.HasPrefix(t.name, auditDir+"/tile/") || strings.Contains(t.name, "/.tmp-"))
+	return t.database || t.name != "" && (strings.HasPrefix(t.name, state.AuditDir+"/tile/") || strings.Contains(t.name, "/.tmp-"))
 }
 
 // mayName reports whether a file of the workspace may name posts that are gone: lists of what became
 // of them do.
 func (a *audit) mayName(name string) bool {
 	switch {
-	case name == manifest.OutcomesName, name == manifest.TombstonesName, name == reportFile, strings.HasPrefix(name, auditDir+"/"):
+	case name == manifest.OutcomesName, name == manifest.TombstonesName, name == workspace.ReportName, strings.HasPrefix(name, state.AuditDir+"/"):
 		return true
 	}
 	return a.stored.dataset[name] != ""

@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 	"rehydrate/policy"
 )
 
@@ -154,7 +155,7 @@ func (a *audit) rowEntry(v dataset.ScanValue) (manifest.PostID, string) {
 	if head, number, ok := strings.Cut(text, "/"); ok {
 		if n, err := strconv.Atoi(number); err == nil && n >= 0 {
 			if id, err := manifest.ParsePostID(head); err == nil {
-				return id, entryName(manifest.Key{ID: id, Image: n})
+				return id, manifest.Key{ID: id, Image: n}.String()
 			}
 		}
 	}
@@ -232,7 +233,7 @@ func (a *audit) learn(ctx context.Context, t *table) error {
 		},
 		columnText: func(k *known, v dataset.ScanValue) { k.read(string(v.Bytes)) },
 		columnImage: func(k *known, v dataset.ScanValue) {
-			k.digests = append(k.digests, sha256Hex(v.Bytes))
+			k.digests = append(k.digests, state.SHA256(v.Bytes))
 		},
 	} {
 		if err := a.each(ctx, t, r, t.columns[column], func(row int64, v dataset.ScanValue) {

@@ -15,6 +15,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 )
 
 // maxDiffRows bounds the rows of a side, and so the memory that their ids take.
@@ -110,7 +111,7 @@ func (c *comparison) look(ctx context.Context, s *DiffSide) (sideSeen, error) {
 			if seen.count.Entries++; seen.count.Entries > maxDiffRows {
 				return seen, fmt.Errorf("compare: %s has more than %d entries", s.outcomes.name, maxDiffRows)
 			}
-			seen.verdicts[strings.Clone(entryName(res.Key))] = verdict{res.Outcome, manifest.Reason(strings.Clone(string(res.Reason)))}
+			seen.verdicts[strings.Clone(res.Key.String())] = verdict{res.Outcome, manifest.Reason(strings.Clone(string(res.Reason)))}
 		}
 	}
 	for i, f := range s.tables {
@@ -184,7 +185,7 @@ func (s *DiffSide) each(ctx context.Context) iter.Seq2[dataset.TableRow, error] 
 				if err == nil && res.Outcome != manifest.Kept {
 					continue
 				}
-				if !yield(dataset.TableRow{ID: entryName(res.Key), Split: res.Split}, err) || err != nil {
+				if !yield(dataset.TableRow{ID: res.Key.String(), Split: res.Split}, err) || err != nil {
 					return
 				}
 			}
@@ -318,7 +319,7 @@ func (c *comparison) compare(ctx context.Context, row dataset.TableRow, now *row
 		c.diff.Splits++
 	}
 	if c.both("sha256") && row.SHA256 != now.sha256 {
-		p.change.Image = &ImageChange{Old: printable(row.SHA256), New: printable(now.sha256), Distance: hashDistance(row.PHash, now.phash)}
+		p.change.Image = &ImageChange{Old: state.Printable(row.SHA256), New: state.Printable(now.sha256), Distance: hashDistance(row.PHash, now.phash)}
 		c.diff.Images++
 	}
 	if p.text = c.both("ocr_text") && digest(row.Text) != now.text; p.text {
@@ -369,14 +370,14 @@ func (c *comparison) flush(ctx context.Context) error {
 		delete(c.pending, row.ID)
 		if p.text {
 			p.change.Text = &WordChange{}
-			p.change.Text.Gained, p.change.Text.Lost = diffWords(p.row.Text, row.Text)
+			p.change.Text.Gained, p.change.Text.Lost = state.DiffWords(p.row.Text, row.Text)
 		}
 		if p.labels {
 			p.change.Labels = map[string]LabelChange{}
 			for _, column := range c.common {
 				was, is := labelsOf(&c.old, &p.row, column), labelsOf(&c.new, &row, column)
 				if (was == nil) != (is == nil) || !slices.Equal(was, is) {
-					p.change.Labels[printable(column)] = LabelChange{printableAll(was), printableAll(is)}
+					p.change.Labels[state.Printable(column)] = LabelChange{printableAll(was), printableAll(is)}
 				}
 			}
 		}
@@ -397,7 +398,7 @@ func printableAll(list []string) []string {
 	}
 	out := make([]string, len(list))
 	for i, s := range list {
-		out[i] = printable(s)
+		out[i] = state.Printable(s)
 	}
 	return out
 }
@@ -421,7 +422,7 @@ func (c *comparison) tellRest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		id := entryName(res.Key)
+		id := res.Key.String()
 		was, known := c.old.verdicts[id]
 		if known && c.rows[id] == nil && was.outcome != manifest.Kept && was != c.new.verdicts[id] {
 			c.diff.Outcomes++
@@ -435,9 +436,9 @@ func (c *comparison) tellRest(ctx context.Context) error {
 
 // tell adds the outcomes to a change, counts it and passes it on.
 func (c *comparison) tell(change Change) error {
-	conclude := func(s *sideSeen) *Conclusion {
+	conclude := func(s *sideSeen) *state.Conclusion {
 		if v, ok := s.verdicts[change.ID]; ok {
-			return &Conclusion{Outcome: v.outcome, Reason: v.reason}
+			return &state.Conclusion{Outcome: v.outcome, Reason: v.reason}
 		}
 		return nil
 	}
@@ -455,7 +456,7 @@ func (c *comparison) tell(change Change) error {
 		}
 		c.why[change.Kind][why]++
 	}
-	change.ID = printable(change.ID)
+	change.ID = state.Printable(change.ID)
 	return c.visit(change)
 }
 
@@ -498,11 +499,11 @@ func (c *comparison) sum() Diff {
 
 func (c *comparison) whyCounts(kind string) []WhyCount {
 	out := []WhyCount{}
-	conclude := func(outcome, reason string) *Conclusion {
+	conclude := func(outcome, reason string) *state.Conclusion {
 		if outcome == "" {
 			return nil
 		}
-		return &Conclusion{Outcome: manifest.Outcome(outcome), Reason: manifest.Reason(reason)}
+		return &state.Conclusion{Outcome: manifest.Outcome(outcome), Reason: manifest.Reason(reason)}
 	}
 	keys := slices.SortedFunc(maps.Keys(c.why[kind]), func(a, b [4]string) int {
 		return cmp.Or(c.why[kind][b]-c.why[kind][a], slices.Compare(a[:], b[:]))
@@ -536,7 +537,7 @@ func keyChanges(was, is map[string]string) []KeyChange {
 	maps.Copy(all, is)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if was[key] != is[key] {
-			out = append(out, KeyChange{printable(key), printable(was[key]), printable(is[key])})
+			out = append(out, KeyChange{state.Printable(key), state.Printable(was[key]), state.Printable(is[key])})
 		}
 	}
 	return out

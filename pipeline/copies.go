@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,190 +14,11 @@ import (
 	"syscall"
 	"time"
 
-	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
-
-// A CopyState is what is known of a registered copy.
-type CopyState string
-
-// The states of a copy.
-const (
-	CopyGood       CopyState = "good"       // nothing in it must go
-	CopyOpen       CopyState = "open"       // an open obligation: rows in it must go, and a purge could not reach them
-	CopyUnfinished CopyState = "unfinished" // an export that was killed; the next export or purge removes it
-	CopyClosed     CopyState = "closed"     // returned, destroyed or never finished
-)
-
-// A CopyReport is a registered copy, and what became of it.
-type CopyReport struct {
-	Path   string           `json:"path"`
-	Note   string           `json:"note"` // who has it, in the operator's words
-	Format string           `json:"format"`
-	Made   time.Time        `json:"made"`
-	Files  []workspace.File `json:"files"`
-	Rows   int              `json:"rows"`
-	State  CopyState        `json:"state"`
-	Told   string           `json:"told"` // why it is closed, or why it is open
-	Owed   []string         `json:"owed"` // rows in it that must go
-	// Purged are the rows that this purge took out of it.
-	Purged []string `json:"purged"`
-}
-
-// stateOf tells in which state a copy is as it is on record. One without files has been closed, if
-// somebody told so, or was never finished.
-func stateOf(c workspace.Copy) CopyState {
-	switch {
-	case len(c.Files) > 0 && c.Open:
-		return CopyOpen
-	case len(c.Files) > 0:
-		return CopyGood
-	case c.Told != "":
-		return CopyClosed
-	}
-	return CopyUnfinished
-}
-
-// A copyNote is what the workspace notes of a copy beside workspace.Copy.
-type copyNote struct {
-	Rows []string `json:"rows"` // ids of its rows
-	// Next has the digests of files that are about to be written anew: a purge that was killed
-	// finds either digest.
-	Next map[string]string `json:"next,omitempty"`
-	// Owed are rows whose posts were gone when a manifest came that does not have them: nobody is asked about
-	// those any more, and the row still has to go.
-	Owed []string `json:"owed,omitempty"`
-}
-
-func copyKey(path string) string { return "copy " + path }
-
-func readCopyNote(ctx context.Context, ws *workspace.Workspace, path string) (copyNote, error) {
-	var n copyNote
-	text, err := ws.Meta(ctx, copyKey(path))
-	if err == nil && text != "" {
-		err = json.Unmarshal([]byte(text), &n)
-	}
-	if err != nil {
-		return n, fmt.Errorf("read the note of the copy %s: %w", path, err)
-	}
-	return n, nil
-}
-
-func writeCopyNote(ctx context.Context, ws *workspace.Workspace, path string, n copyNote) error {
-	text, err := json.Marshal(n)
-	if err != nil {
-		return err
-	}
-	return ws.SetMeta(ctx, copyKey(path), string(text))
-}
-
-func newCopyReport(c workspace.Copy, n copyNote) CopyReport {
-	files := c.Files
-	if files == nil {
-		files = []workspace.File{}
-	}
-	return CopyReport{Path: c.Path, Note: c.Note, Format: c.Format, Made: c.Made, Files: files, Rows: len(n.Rows), State: stateOf(c),
-		Told: c.Told, Owed: []string{}, Purged: []string{}}
-}
-
-// ListCopies tells of all registered copies, by path, closed ones too. It reads the workspace alone
-// and looks at no copy: one that is good may hold rows that have to go since the last purge, and then
-// is open.
-func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, error) {
-	copies, err := ws.Copies(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := &run{Config: Config{Workspace: ws}}
-	if r.buried, err = holding(ctx, ws); err != nil {
-		return nil, err
-	}
-	gone, err := r.mustGo(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := []CopyReport{}
-	for _, c := range copies {
-		n, err := readCopyNote(ctx, ws, c.Path)
-		if err != nil {
-			return nil, err
-		}
-		all, err := alsoOwed(ctx, ws, n, gone)
-		if err != nil {
-			return nil, err
-		}
-		report := newCopyReport(c, n)
-		if report.Owed = owed(n, all); len(report.Owed) > 0 && report.State == CopyGood {
-			report.State, report.Told = CopyOpen, "not purged yet: run rehydrate purge"
-		}
-		list = append(list, report)
-	}
-	return list, nil
-}
-
-// openCopies counts the registered copies that owe a removal. Without copies it costs nothing.
-func openCopies(ctx context.Context, ws *workspace.Workspace) (int, error) {
-	copies, err := ws.Copies(ctx)
-	if err != nil || len(copies) == 0 {
-		return 0, err
-	}
-	list, err := ListCopies(ctx, ws)
-	open := 0
-	for _, c := range list {
-		if c.State == CopyOpen {
-			open++
-		}
-	}
-	return open, err
-}
-
-// holding are the tombstones of a workspace that hold.
-func holding(ctx context.Context, ws *workspace.Workspace) (map[manifest.PostID]workspace.Tombstone, error) {
-	all, err := ws.Tombstones(ctx)
-	if err != nil {
-		return nil, err
-	}
-	hold := make(map[manifest.PostID]workspace.Tombstone, len(all))
-	for _, t := range all {
-		if !t.Readmitted {
-			hold[t.ID] = t
-		}
-	}
-	return hold, nil
-}
-
-// owed are the rows of a copy that must go.
-func owed(n copyNote, gone goneSet) []string {
-	ids := []string{}
-	for _, id := range n.Rows {
-		if gone.has(dataset.PostOf(id)) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// alsoOwed adds to the posts that are gone those that a copy owes the rows of since they left the manifest.
-func alsoOwed(ctx context.Context, ws *workspace.Workspace, n copyNote, gone goneSet) (goneSet, error) {
-	all := maps.Clone(gone)
-	for _, row := range n.Owed {
-		id := dataset.PostOf(row)
-		left := !gone.has(id)
-		for _, err := range ws.Records(ctx, workspace.Select{ID: id}) {
-			if err != nil {
-				return nil, err
-			}
-			left = false // what is said of it now counts
-			break
-		}
-		if left {
-			all[id] = PurgedPost{ID: id, State: manifest.StateUnavailable}
-		}
-	}
-	return all, nil
-}
 
 // keepOwed notes what each copy owes, before a manifest is loaded that may not have the posts.
 func (r *run) keepOwed(ctx context.Context, next workspace.Binding) error {
@@ -206,13 +26,13 @@ func (r *run) keepOwed(ctx context.Context, next workspace.Binding) error {
 	if err != nil || !bound || have.ReleaseDigest == next.ReleaseDigest && have.ManifestDigest == next.ManifestDigest {
 		return err
 	}
-	gone := goneSet{}
+	gone := state.GoneSet{}
 	for p, err := range r.Workspace.Posts(ctx) {
 		if err != nil {
 			return err
 		}
 		if p.State.Gone() {
-			gone[p.ID] = PurgedPost{p.ID, p.State, p.Reason}
+			gone[p.ID] = state.GonePost{ID: p.ID, State: p.State, Reason: p.Reason}
 		}
 	}
 	copies, err := r.Workspace.Copies(ctx)
@@ -220,17 +40,13 @@ func (r *run) keepOwed(ctx context.Context, next workspace.Binding) error {
 		return err
 	}
 	for _, c := range copies {
-		n, err := readCopyNote(ctx, r.Workspace, c.Path)
+		all, err := state.GoneFrom(ctx, r.Workspace, c, gone)
 		if err != nil {
 			return err
 		}
-		all, err := alsoOwed(ctx, r.Workspace, n, gone)
-		if err != nil {
-			return err
-		}
-		if rows := owed(n, all); stateOf(c) != CopyClosed && !slices.Equal(rows, n.Owed) {
-			n.Owed = rows
-			if err := writeCopyNote(ctx, r.Workspace, c.Path, n); err != nil {
+		if rows := state.Owed(c, all); state.StateOfCopy(c) != state.CopyClosed && !slices.Equal(rows, c.Owed) {
+			c.Owed = rows
+			if err := r.Workspace.SetCopy(ctx, c); err != nil {
 				return err
 			}
 		}
@@ -240,18 +56,18 @@ func (r *run) keepOwed(ctx context.Context, next workspace.Binding) error {
 
 // purgeCopies takes rows that must go out of every registered copy that can be reached, and opens an
 // obligation for every other one. A copy's own trouble is in its report.
-func (r *run) purgeCopies(ctx context.Context, gone goneSet) ([]CopyReport, error) {
+func (r *run) purgeCopies(ctx context.Context, gone state.GoneSet) ([]state.CopyReport, error) {
 	copies, err := r.Workspace.Copies(ctx)
 	if err != nil {
 		return nil, err
 	}
-	reports := []CopyReport{}
+	reports := []state.CopyReport{}
 	// The last path first: a copy that lies in another one is purged before that is looked through.
 	for _, c := range slices.Backward(copies) {
-		if stateOf(c) == CopyClosed {
+		if state.StateOfCopy(c) == state.CopyClosed {
 			if err := removeLater(c); err != nil {
-				report := newCopyReport(c, copyNote{})
-				report.State, report.Told = CopyOpen, printableLine(err.Error())
+				report := state.NewCopyReport(c)
+				report.State, report.Told = state.CopyOpen, state.PrintableLine(err.Error())
 				reports = append(reports, report)
 			}
 			continue
@@ -266,23 +82,20 @@ func (r *run) purgeCopies(ctx context.Context, gone goneSet) ([]CopyReport, erro
 	return reports, nil
 }
 
-func (r *run) purgeCopy(ctx context.Context, c workspace.Copy, gone goneSet) (CopyReport, error) {
-	n, err := readCopyNote(ctx, r.Workspace, c.Path)
+func (r *run) purgeCopy(ctx context.Context, c workspace.Copy, gone state.GoneSet) (state.CopyReport, error) {
+	gone, err := state.GoneFrom(ctx, r.Workspace, c, gone)
 	if err != nil {
-		return CopyReport{}, err
-	}
-	if gone, err = alsoOwed(ctx, r.Workspace, n, gone); err != nil {
-		return CopyReport{}, err
+		return state.CopyReport{}, err
 	}
 	if removed, err := r.removeUnfinished(ctx, &c); err != nil || removed {
-		report := newCopyReport(c, n)
+		report := state.NewCopyReport(c)
 		if err != nil && ctx.Err() == nil {
-			report.State, report.Told, report.Owed = CopyOpen, printableLine(err.Error()), owed(n, gone)
+			report.State, report.Told, report.Owed = state.CopyOpen, state.PrintableLine(err.Error()), state.Owed(c, gone)
 		}
 		return report, ctx.Err()
 	}
-	ids := owed(n, gone)
-	p := &copyPurge{run: r, copy: c, note: n, gone: gone}
+	ids := state.Owed(c, gone)
+	p := &copyPurge{run: r, copy: c, gone: gone}
 	var trouble error
 	if idle := len(ids) == 0 && !c.Open; idle {
 		trouble = p.putBack(ctx)
@@ -291,28 +104,25 @@ func (r *run) purgeCopy(ctx context.Context, c workspace.Copy, gone goneSet) (Co
 	}
 	switch {
 	case ctx.Err() != nil:
-		return CopyReport{}, ctx.Err()
+		return state.CopyReport{}, ctx.Err()
 	case trouble == nil && len(ids) == 0 && !c.Open:
-		return newCopyReport(c, n), nil
+		return state.NewCopyReport(c), nil
 	}
-	event := auditlog.Event{Kind: auditlog.CopyPurged, Path: sourceOf(c.Path), Format: c.Format, Files: logFiles(p.copy.Files)}
+	event := auditlog.Event{Kind: auditlog.CopyPurged, Path: state.SHA256([]byte(c.Path)), Format: c.Format, Files: logFiles(p.copy.Files)}
 	if trouble != nil {
-		p.copy.Open, p.copy.Told, event.Verdict = true, printableLine(trouble.Error()), "open"
+		p.copy.Open, p.copy.Told, event.Verdict = true, state.PrintableLine(trouble.Error()), "open"
 	} else {
 		p.copy.Open, p.copy.Told = false, ""
-		p.note.Rows = slices.DeleteFunc(p.note.Rows, func(id string) bool { return gone.has(dataset.PostOf(id)) })
-		p.note.Next, p.note.Owed = nil, nil
+		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, func(id string) bool { return gone.Has(dataset.PostOf(id)) })
+		p.copy.Next, p.copy.Owed = nil, nil
 	}
 	for _, id := range ids[:min(len(ids), auditlog.MaxPosts)] {
 		event.Posts = append(event.Posts, auditlog.Post{ID: dataset.PostOf(id)})
 	}
 	if err := r.Workspace.SetCopy(ctx, p.copy, event); err != nil {
-		return CopyReport{}, err
+		return state.CopyReport{}, err
 	}
-	if err := writeCopyNote(ctx, r.Workspace, c.Path, p.note); err != nil {
-		return CopyReport{}, err
-	}
-	report := newCopyReport(p.copy, p.note)
+	report := state.NewCopyReport(p.copy)
 	if trouble != nil {
 		report.Owed = ids
 	} else {
@@ -360,7 +170,7 @@ func (r *run) removeUnfinished(ctx context.Context, c *workspace.Copy) (bool, er
 		return false, err
 	}
 	c.Told = neverFinished
-	return true, r.Workspace.SetCopy(ctx, *c, auditlog.Event{Kind: auditlog.CopyPurged, Path: sourceOf(c.Path), Format: c.Format, Verdict: "unfinished"})
+	return true, r.Workspace.SetCopy(ctx, *c, auditlog.Event{Kind: auditlog.CopyPurged, Path: state.SHA256([]byte(c.Path)), Format: c.Format, Verdict: "unfinished"})
 }
 
 // removeLater removes what is left of a copy that never had its name, and was on a disk that was away when it was closed.
@@ -388,8 +198,7 @@ func unfinishedPath(name string) string {
 type copyPurge struct {
 	*run
 	copy workspace.Copy
-	note copyNote
-	gone goneSet
+	gone state.GoneSet
 	root *os.Root
 }
 
@@ -432,7 +241,7 @@ func (p *copyPurge) putBack(ctx context.Context) error {
 		return nil
 	}
 	defer p.root.Close()
-	var there *rowThere
+	var there *state.RowThere
 	if err := p.prove(ctx); errors.As(err, &there) {
 		return err
 	}
@@ -460,7 +269,7 @@ func (p *copyPurge) file(ctx context.Context, i int) (*workspace.File, error) {
 		return nil, err
 	}
 	image := dataset.ImageID(f.Name)
-	goes := image != "" && p.gone.has(dataset.PostOf(image))
+	goes := image != "" && p.gone.Has(dataset.PostOf(image))
 	describes := slices.Contains(descriptions, f.Name)
 	if !goes && !describes && !dataset.Holds(f.Name) {
 		return &f, nil
@@ -477,7 +286,7 @@ func (p *copyPurge) file(ctx context.Context, i int) (*workspace.File, error) {
 		return nil, p.remove(f.Name)
 	case describes:
 		return nil, nil // somebody's own now
-	case now.SHA256 == p.note.Next[f.Name] && now != f:
+	case now.SHA256 == p.copy.Next[f.Name] && now != f:
 		// A purge that was killed had written it. What has gone since may be in it.
 		p.copy.Files[i] = now
 		if err := p.Workspace.SetCopy(ctx, p.copy); err != nil {
@@ -502,7 +311,7 @@ func (p *copyPurge) rewrite(ctx context.Context, f workspace.File) (*workspace.F
 		return nil, err
 	}
 	after, err := writeIn(ctx, p.root, temp, func(w *os.File) error {
-		return dataset.WriteWithout(w, f.Name, old, f.Size, p.gone.has)
+		return dataset.WriteWithout(w, f.Name, old, f.Size, p.gone.Has)
 	})
 	if err == nil {
 		after.Name = f.Name
@@ -511,13 +320,13 @@ func (p *copyPurge) rewrite(ctx context.Context, f workspace.File) (*workspace.F
 	if err != nil || after == f {
 		return &f, errors.Join(err, p.root.Remove(temp))
 	}
-	next := maps.Clone(p.note.Next)
+	next := maps.Clone(p.copy.Next)
 	if next == nil {
 		next = map[string]string{}
 	}
 	next[f.Name] = after.SHA256
-	p.note.Next = next
-	if err := writeCopyNote(ctx, p.Workspace, p.copy.Path, p.note); err != nil {
+	p.copy.Next = next
+	if err := p.Workspace.SetCopy(ctx, p.copy); err != nil {
 		return nil, err
 	}
 	if err := p.step("copy rename", f.Name); err != nil {
@@ -539,11 +348,6 @@ func (p *copyPurge) remove(name string) error {
 	return syncIn(p.root, path.Dir(name))
 }
 
-// rowThere is the trouble that a row is there which must go.
-type rowThere struct{ id string }
-
-func (e *rowThere) Error() string { return fmt.Sprintf("the row of %s is still in it", e.id) }
-
 // absent reads a file back, which is one of the kind of name, and fails when a row is in it that must go.
 func (p *copyPurge) absent(ctx context.Context, file, name string) error {
 	f, err := p.root.Open(file)
@@ -551,7 +355,11 @@ func (p *copyPurge) absent(ctx context.Context, file, name string) error {
 		return err
 	}
 	defer f.Close()
-	return lacksRows(ctx, f, name, p.gone)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return state.LacksRows(ctx, f, info.Size(), name, p.gone)
 }
 
 // prove looks through all that lies in the copy's folder, also what somebody put there.
@@ -564,8 +372,8 @@ func (p *copyPurge) prove(ctx context.Context) error {
 		switch {
 		case !e.Type().IsRegular():
 			return ctx.Err()
-		case image != "" && p.gone.has(dataset.PostOf(image)):
-			return fmt.Errorf("%s shows a post that must go: delete it: %w", name, &rowThere{image})
+		case image != "" && p.gone.Has(dataset.PostOf(image)):
+			return fmt.Errorf("%s shows a post that must go: delete it: %w", name, &state.RowThere{ID: image})
 		case !dataset.Holds(name):
 			return ctx.Err()
 		}
@@ -595,18 +403,16 @@ func CloseCopy(ctx context.Context, ws *workspace.Workspace, name, how, note str
 	switch {
 	case at < 0:
 		return fmt.Errorf("%w %s", ErrNoCopy, name)
-	case stateOf(copies[at]) == CopyClosed:
+	case state.StateOfCopy(copies[at]) == state.CopyClosed:
 		return nil
 	}
 	if _, err := os.Lstat(name); !isMissing(err) {
 		return fmt.Errorf("%w: %s", ErrCopyThere, name)
 	}
 	c := copies[at]
-	c.Files, c.Open, c.Told = nil, false, how+" "+now.UTC().Format(time.DateOnly)+": "+note
-	if err := ws.SetCopy(ctx, c, auditlog.Event{Kind: auditlog.CopyPurged, Path: sourceOf(c.Path), Format: c.Format, Verdict: "told"}); err != nil {
-		return err
-	}
-	return ws.SetMeta(ctx, copyKey(name), "")
+	c.Files, c.Open, c.Rows, c.Next, c.Owed = nil, false, nil, nil, nil
+	c.Told = how + " " + now.UTC().Format(time.DateOnly) + ": " + note
+	return ws.SetCopy(ctx, c, auditlog.Event{Kind: auditlog.CopyPurged, Path: state.SHA256([]byte(c.Path)), Format: c.Format, Verdict: "told"})
 }
 
 // Errors of CloseCopy.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -102,7 +103,7 @@ func workspaceSide(ctx context.Context, name string, ws *workspace.Workspace) (*
 		return namedFile{name: filepath.Join(name, filepath.FromSlash(file)), split: splitOf(file),
 			open: func() (*os.File, error) { return ws.OpenFile(file) }}
 	}
-	files, err := ws.Files(ctx, path.Join(datasetDir, "data"))
+	files, err := ws.Files(ctx, path.Join(state.DatasetDir, "data"))
 	if err != nil {
 		return nil, errors.Join(err, ws.Close())
 	}
@@ -139,8 +140,8 @@ type Change struct {
 	// outcome where neither has it and its outcome is another.
 	Kind string `json:"kind"`
 	// Old and New are the outcomes; nil where the side has no outcomes, or not this entry.
-	Old    *Conclusion            `json:"old_outcome,omitempty"`
-	New    *Conclusion            `json:"new_outcome,omitempty"`
+	Old    *state.Conclusion      `json:"old_outcome,omitempty"`
+	New    *state.Conclusion      `json:"new_outcome,omitempty"`
 	Split  *[2]string             `json:"split,omitempty"` // old and new, where they differ
 	Image  *ImageChange           `json:"image,omitempty"`
 	Text   *WordChange            `json:"text,omitempty"`
@@ -186,9 +187,9 @@ type KeyChange struct {
 // A WhyCount counts the entries whose outcome went from Old to New; a part is nil where the side does not
 // tell.
 type WhyCount struct {
-	Old   *Conclusion `json:"old_outcome"`
-	New   *Conclusion `json:"new_outcome"`
-	Count int         `json:"count"`
+	Old   *state.Conclusion `json:"old_outcome"`
+	New   *state.Conclusion `json:"new_outcome"`
+	Count int               `json:"count"`
 }
 
 // A Diff sums up the differences between two datasets.

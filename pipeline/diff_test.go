@@ -15,6 +15,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 )
 
 func diffSchema() manifest.Schema {
@@ -119,7 +120,9 @@ func TestCompareDatasets(t *testing.T) {
 	d, changes := compareSides(t, older, newer)
 
 	four := 4
-	conclude := func(o manifest.Outcome, r manifest.Reason) *Conclusion { return &Conclusion{Outcome: o, Reason: r} }
+	conclude := func(o manifest.Outcome, r manifest.Reason) *state.Conclusion {
+		return &state.Conclusion{Outcome: o, Reason: r}
+	}
 	image := func(body string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte("\xff\xd8\xff "+body))) }
 	want := map[string]Change{
 		"lost":  {ID: "lost", Kind: "lost", Old: conclude(manifest.Kept, ""), New: conclude(manifest.Deleted, "")},

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -21,27 +20,19 @@ type Explanation struct {
 	Line    int                 `json:"line"` // in the manifest
 	Split   string              `json:"split"`
 	Labels  map[string][]string `json:"labels"` // codes by category
-	Outcome Conclusion          `json:"outcome"`
+	Outcome state.Conclusion    `json:"outcome"`
 	// Last is the outcome of the last completed run where that is another one.
-	Last      *Conclusion       `json:"last,omitempty"`
+	Last      *state.Conclusion `json:"last,omitempty"`
 	Post      PostStory         `json:"post"`
 	Tombstone *TombstoneStory   `json:"tombstone,omitempty"`
 	Image     *ImageStory       `json:"image,omitempty"`
-	Trouble   *Conclusion       `json:"trouble,omitempty"` // why there is no image
+	Trouble   *state.Conclusion `json:"trouble,omitempty"` // why there is no image
 	Reading   *ReadingStory     `json:"ocr,omitempty"`
 	Language  *LanguageStory    `json:"language,omitempty"`
 	Near      []Near            `json:"near"`
 	History   []Evidence        `json:"history"`              // of the post, from the audit log, oldest first
 	LogBroken string            `json:"log_broken,omitempty"` // where the log does not hold: History ends before that
 	rec       *workspace.Record // what it was made of
-}
-
-// A Conclusion is an outcome with its reason.
-type Conclusion struct {
-	Outcome     manifest.Outcome `json:"outcome"`
-	Reason      manifest.Reason  `json:"reason"`
-	Detail      string           `json:"detail,omitempty"`
-	DuplicateOf string           `json:"duplicate_of,omitempty"`
 }
 
 // A PostStory is what Reddit said of a post. Nil times are never.
@@ -82,12 +73,12 @@ type ImageStory struct {
 
 // A ReadingStory is what OCR made of an image. Nothing in it moves a terminal's cursor.
 type ReadingStory struct {
-	Fingerprint string      `json:"fingerprint"`
-	Failed      *Conclusion `json:"failed,omitempty"`
-	Text        string      `json:"text"`
-	Confidence  float64     `json:"confidence"` // mean of the words in the text
-	Masked      int         `json:"masked"`     // names that were masked
-	Words       []ReadWord  `json:"words"`
+	Fingerprint string            `json:"fingerprint"`
+	Failed      *state.Conclusion `json:"failed,omitempty"`
+	Text        string            `json:"text"`
+	Confidence  float64           `json:"confidence"` // mean of the words in the text
+	Masked      int               `json:"masked"`     // names that were masked
+	Words       []ReadWord        `json:"words"`
 	// Hidden says that Text and Words are left out: the post is not live by what is known, or has a
 	// tombstone that holds, and what is still stored of it waits to be erased.
 	Hidden bool `json:"hidden,omitempty"`
@@ -166,20 +157,20 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 	if err != nil {
 		return Explanation{}, err
 	}
-	j, err := storedJudge(ctx, ws, now)
+	j, err := state.StoredJudge(ctx, ws, now)
 	if err != nil {
 		return Explanation{}, err
 	}
-	x := Explanation{ID: entryName(k), Line: rec.Line, Split: rec.Split, Labels: map[string][]string{}, Near: []Near{}, rec: &rec}
+	x := Explanation{ID: k.String(), Line: rec.Line, Split: rec.Split, Labels: map[string][]string{}, Near: []Near{}, rec: &rec}
 	for i, c := range b.Schema.Categories[:min(len(b.Schema.Categories), len(rec.Labels))] {
 		for _, l := range rec.Labels[i] {
 			x.Labels[c.Name] = append(x.Labels[c.Name], c.Labels[l].Code)
 		}
 	}
-	known := j.known(rec)
-	x.Outcome = conclusion(known)
+	known := j.Known(rec)
+	x.Outcome = state.NewConclusion(known)
 	if last := rec.Result; last != nil && (last.Outcome != known.Outcome || last.Reason != known.Reason) {
-		was := conclusion(*last)
+		was := state.NewConclusion(*last)
 		x.Last = &was
 	}
 	x.tellPost(j)
@@ -190,21 +181,21 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 	}
 	x.tellImage(ws)
 	x.tellReading(j)
-	x.tellLanguage(filter, j.policy)
+	x.tellLanguage(filter, j.Policy)
 	if err := x.tellHistory(ctx, ws, k.ID); err != nil {
 		return Explanation{}, err
 	}
-	return x, x.findNear(ctx, ws, j.policy)
+	return x, x.findNear(ctx, ws, j.Policy)
 }
 
 // oneRecord reads one entry with its words.
 func oneRecord(ctx context.Context, ws *workspace.Workspace, k manifest.Key) (workspace.Record, error) {
-	unknown := &UnknownEntry{ID: entryName(k)}
+	unknown := &UnknownEntry{ID: k.String()}
 	for rec, err := range ws.Records(ctx, workspace.Select{ID: k.ID, WithWords: true}) {
 		if err != nil || rec.Key == k {
 			return rec, err
 		}
-		unknown.Others = append(unknown.Others, entryName(rec.Key))
+		unknown.Others = append(unknown.Others, rec.Key.String())
 	}
 	return workspace.Record{}, unknown
 }
@@ -222,22 +213,14 @@ func tombstoneOf(ctx context.Context, ws *workspace.Workspace, id manifest.PostI
 	return nil, nil
 }
 
-func conclusion(r manifest.Result) Conclusion {
-	c := Conclusion{Outcome: r.Outcome, Reason: r.Reason, Detail: r.Detail}
-	if r.DuplicateOf.ID != "" {
-		c.DuplicateOf = entryName(r.DuplicateOf)
-	}
-	return c
-}
-
-func troubleStory(t *workspace.Trouble) *Conclusion {
+func troubleStory(t *workspace.Trouble) *state.Conclusion {
 	if t == nil {
 		return nil
 	}
-	return &Conclusion{Outcome: t.Outcome, Reason: t.Reason, Detail: t.Detail}
+	return &state.Conclusion{Outcome: t.Outcome, Reason: t.Reason, Detail: t.Detail}
 }
 
-func (x *Explanation) tellPost(j judge) {
+func (x *Explanation) tellPost(j state.Judge) {
 	p := x.rec.Post
 	at := func(t time.Time) *time.Time {
 		if t.IsZero() {
@@ -247,7 +230,7 @@ func (x *Explanation) tellPost(j judge) {
 	}
 	x.Post = PostStory{State: p.State, Reason: p.Reason, Asked: at(p.CheckedAt), Live: at(p.LiveAt), Absent: at(p.AbsentAt),
 		Subreddit: p.Subreddit, Withheld: p.Withheld, Unseen: p.Unseen,
-		Stale: p.State == manifest.StateLive && j.policy.Stale(p.LiveAt, j.now)}
+		Stale: p.State == manifest.StateLive && j.Policy.Stale(p.LiveAt, j.Now)}
 }
 
 func (x *Explanation) tellImage(ws *workspace.Workspace) {
@@ -260,39 +243,29 @@ func (x *Explanation) tellImage(ws *workspace.Workspace) {
 		SHA256: img.SHA256, OriginalSHA256: img.OriginalSHA256, PHash: fmt.Sprintf("%016x", img.PHash), Flat: img.Flat, HashKind: img.HashKind}
 }
 
-func (x *Explanation) tellReading(j judge) {
+func (x *Explanation) tellReading(j state.Judge) {
 	if x.rec.Reading == nil {
 		return
 	}
-	r := shownReading(*x.rec.Reading, j.policy)
-	_, buried := j.tombstones[x.rec.ID]
+	r := state.ShownReading(*x.rec.Reading, j.Policy)
+	_, buried := j.Tombstones[x.rec.ID]
 	x.Reading = &ReadingStory{Fingerprint: r.Fingerprint, Failed: troubleStory(r.Failed), Confidence: r.Confidence, Masked: r.Masked, Words: []ReadWord{},
 		Hidden: buried || x.rec.Post.State != manifest.StateLive}
 	if x.Reading.Hidden {
 		return
 	}
-	x.Reading.Text = printable(r.Text)
+	x.Reading.Text = state.Printable(r.Text)
 	for _, w := range r.Words {
-		x.Reading.Words = append(x.Reading.Words, ReadWord{Text: printable(w.Text), Confidence: w.Confidence, Accepted: w.Accepted,
+		x.Reading.Words = append(x.Reading.Words, ReadWord{Text: state.Printable(w.Text), Confidence: w.Confidence, Accepted: w.Accepted,
 			Line: w.Line, Box: [4]int{w.X, w.Y, w.W, w.H}})
 	}
-}
-
-// printable drops what could move a terminal's cursor or turn its text around; lines stay.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\ufffd"))
 }
 
 func (x *Explanation) tellLanguage(filter *language.Filter, p policy.Policy) {
 	if r := x.rec.Reading; r == nil || r.Failed != nil {
 		return
 	}
-	v := inEnglish(filter, p, *x.rec)
+	v := state.InEnglish(filter, p, *x.rec)
 	x.Language = &LanguageStory{Passes: v.Outcome == "", Outcome: v.Outcome, Reason: v.Reason, Threshold: p.Filter.EnglishThreshold,
 		Known: v.Hit, Tokens: v.Tokens, Letters: v.Letters, Words: v.Words, Score: v.Score, English: v.English, Foreign: v.Foreign,
 		Other: v.Language, Votes: LanguageVotes(v.Votes), Filter: language.Fingerprint(), Mode: p.Filter.Mode,
@@ -337,13 +310,13 @@ func (x *Explanation) findNear(ctx context.Context, ws *workspace.Workspace, p p
 
 // compareTwo applies the near-duplicate rule to two entries.
 func compareTwo(ctx context.Context, a, b workspace.Record, p policy.Policy) (Near, error) {
-	n := Near{ID: entryName(b.Key)}
+	n := Near{ID: b.Key.String()}
 	if a.Image == nil || b.Image == nil || a.Reading == nil || b.Reading == nil {
 		return n, nil
 	}
-	decisions, err := dedupe.KeepFirst(ctx, []dedupe.Item{itemOf(a), itemOf(b)}, ruleOf(p))
+	decisions, err := dedupe.KeepFirst(ctx, []dedupe.Item{state.NearItem(a), state.NearItem(b)}, state.NearRule(p))
 	if err != nil {
-		return n, fmt.Errorf("compare %s with %s: %w", entryName(a.Key), n.ID, err)
+		return n, fmt.Errorf("compare %s with %s: %w", a.Key.String(), n.ID, err)
 	}
 	if d := decisions[1]; !d.Kept() {
 		n.Class, n.Bits, n.Words, n.Holds = d.Class, d.HashDistance, d.WordDistance, true

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -20,16 +20,16 @@ func TestExplainHides(t *testing.T) {
 	tests := []struct {
 		name   string
 		post   workspace.Post
-		judge  judge
+		judge  state.Judge
 		text   string // "" = hidden
 		masked int
 	}{
-		{"live", workspace.Post{State: manifest.StateLive}, judge{policy: open}, "ask u/somebody", 0},
-		{"live, masked since", workspace.Post{State: manifest.StateLive}, judge{policy: masking}, "ask [user]", 1},
-		{"live, absent once", workspace.Post{State: manifest.StateLive, AbsentAt: time.Unix(1, 0)}, judge{policy: open}, "ask u/somebody", 0},
-		{"withheld", workspace.Post{State: manifest.StateRemoved, Withheld: true}, judge{policy: open}, "", 0},
-		{"held", workspace.Post{State: manifest.StateHeld}, judge{policy: open}, "", 0},
-		{"came back under a tombstone", workspace.Post{State: manifest.StateLive}, judge{policy: open, tombstones: buried}, "", 0},
+		{"live", workspace.Post{State: manifest.StateLive}, state.Judge{Policy: open}, "ask u/somebody", 0},
+		{"live, masked since", workspace.Post{State: manifest.StateLive}, state.Judge{Policy: masking}, "ask [user]", 1},
+		{"live, absent once", workspace.Post{State: manifest.StateLive, AbsentAt: time.Unix(1, 0)}, state.Judge{Policy: open}, "ask u/somebody", 0},
+		{"withheld", workspace.Post{State: manifest.StateRemoved, Withheld: true}, state.Judge{Policy: open}, "", 0},
+		{"held", workspace.Post{State: manifest.StateHeld}, state.Judge{Policy: open}, "", 0},
+		{"came back under a tombstone", workspace.Post{State: manifest.StateLive}, state.Judge{Policy: open, Tombstones: buried}, "", 0},
 	}
 	for _, tt := range tests {
 		stored := &workspace.Reading{Fingerprint: "older", Text: "ask u/somebody", Confidence: 80,
@@ -45,22 +45,6 @@ func TestExplainHides(t *testing.T) {
 		}
 		if stored.Words[1].Text != "u/somebody" {
 			t.Errorf("%s: telling changed what is stored", tt.name)
-		}
-	}
-}
-
-// TestShownReading leaves alone what is masked by the present rules.
-func TestShownReading(t *testing.T) {
-	p := policy.Default()
-	r := workspace.Reading{Fingerprint: readingFingerprint(ocr.Engine{}, p), Text: "ask u/somebody"}
-	if got := shownReading(r, p).Text; got != r.Text {
-		t.Errorf("a reading of the present rules is shown as %q", got)
-	}
-	r.Fingerprint = ocr.Engine{}.Fingerprint()
-	for _, masked := range []int{0, 1} { // 1: by older rules, and its words are not at hand
-		r.Masked, r.Confidence = masked, 80
-		if got := shownReading(r, p); got.Text != "ask [user]" || got.Confidence != 80 {
-			t.Errorf("a reading of other rules is shown as %q, %v", got.Text, got.Confidence)
 		}
 	}
 }

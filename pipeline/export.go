@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -105,31 +105,31 @@ func CheckNote(note string) error {
 // handed out now: every post was seen live within the policy's recheck_within, none is gone or withheld.
 // The copy gets its name when it is whole, and is on record before that. The errors are *NotExportable,
 // ErrForeign, those of c.Access and of the disk.
-func Export(ctx context.Context, c Config, q ExportRequest) (CopyReport, error) {
+func Export(ctx context.Context, c Config, q ExportRequest) (state.CopyReport, error) {
 	r := &run{Config: c}
 	if err := r.access(); err != nil {
-		return CopyReport{}, err
+		return state.CopyReport{}, err
 	}
 	to, err := r.destination(ctx, q.To)
 	if err != nil {
-		return CopyReport{}, err
+		return state.CopyReport{}, err
 	}
 	last, ids, err := r.exportable(ctx)
 	if err != nil {
-		return CopyReport{}, err
+		return state.CopyReport{}, err
 	}
-	e := &exporting{run: r, copy: workspace.Copy{Path: to, Note: q.Note, Format: q.Format, Made: r.Now().UTC().Truncate(time.Second)}, temp: unfinishedPath(to)}
-	if err := e.begin(ctx, copyNote{Rows: ids}); err != nil {
-		return CopyReport{}, err
+	e := &exporting{run: r, copy: workspace.Copy{Path: to, Rows: ids, Note: q.Note, Format: q.Format, Made: r.Now().UTC().Truncate(time.Second)}, temp: unfinishedPath(to)}
+	if err := e.begin(ctx); err != nil {
+		return state.CopyReport{}, err
 	}
 	if err := e.fill(ctx, last); err != nil {
-		return CopyReport{}, errors.Join(err, e.abandon())
+		return state.CopyReport{}, errors.Join(err, e.abandon())
 	}
 	if err := e.finish(ctx); err != nil {
 		_, undone := e.removeUnfinished(ctx, &e.copy)
-		return CopyReport{}, errors.Join(err, undone)
+		return state.CopyReport{}, errors.Join(err, undone)
 	}
-	return newCopyReport(e.copy, copyNote{Rows: ids}), nil
+	return state.NewCopyReport(e.copy), nil
 }
 
 // destination is where a copy may go: nowhere that holds something, not into the workspace, and not to
@@ -144,7 +144,7 @@ func (r *run) destination(ctx context.Context, to string) (string, error) {
 		return "", err
 	}
 	for _, c := range copies {
-		if s := stateOf(c); c.Path == to && s != CopyClosed && s != CopyUnfinished {
+		if s := state.StateOfCopy(c); c.Path == to && s != state.CopyClosed && s != state.CopyUnfinished {
 			return "", fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)", ErrForeign, to)
 		}
 	}
@@ -172,38 +172,35 @@ func (r *run) destination(ctx context.Context, to string) (string, error) {
 
 // exportable tells whether the dataset may be handed out now, and returns what it is: the last export and
 // the ids of its rows.
-func (r *run) exportable(ctx context.Context) (export, []string, error) {
-	var last export
-	note, err := r.Workspace.Meta(ctx, exportKey)
-	if err == nil && note != "" {
-		err = json.Unmarshal([]byte(note), &last)
-	}
-	if err != nil {
-		return last, nil, fmt.Errorf("read the note of the last export: %w", err)
-	}
-	j, err := storedJudge(ctx, r.Workspace, r.Now())
+func (r *run) exportable(ctx context.Context) (state.ExportNote, []string, error) {
+	last, err := state.ReadNote[state.ExportNote](ctx, r.Workspace)
 	if err != nil {
 		return last, nil, err
 	}
-	more, err := r.elsewhere(ctx)
+	j, err := state.StoredJudge(ctx, r.Workspace, r.Now())
+	if err != nil {
+		return last, nil, err
+	}
+	more, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
 	if err != nil {
 		return last, nil, err
 	}
 	for _, t := range more {
-		j.tombstones[t.ID] = t
+		j.Tombstones[t.ID] = t
 	}
-	j.policy = r.Policy
+	j.Policy = r.Policy
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil {
 		return last, nil, err
 	}
 	bad := &NotExportable{Changed: len(last.Files) == 0, Version: b.ReleaseDigest != r.Release.Digest || b.ManifestDigest != r.Release.ManifestDigest}
-	present := &purge{present: map[string]bool{}}
+	present := map[string]bool{}
 	for _, f := range last.Files {
 		if now, err := r.Workspace.Stat(ctx, f.Name); err != nil || now != f {
 			bad.Changed = true
-		} else if dataset.Holds(f.Name) && r.readRows(ctx, f.Name, present) != nil {
-			bad.Changed = true
+		} else if dataset.Holds(f.Name) {
+			_, err := state.ReadRows(ctx, r.Workspace, f.Name, present)
+			bad.Changed = bad.Changed || err != nil
 		}
 	}
 	var ids []string
@@ -214,12 +211,12 @@ func (r *run) exportable(ctx context.Context) (export, []string, error) {
 		if rec.Result == nil || rec.Result.Outcome != manifest.Kept {
 			continue
 		}
-		ids = append(ids, entryName(rec.Key))
+		ids = append(ids, rec.Key.String())
 		bad.add(j, rec)
-		bad.Changed = bad.Changed || !present.present[entryName(rec.Key)]
+		bad.Changed = bad.Changed || !present[rec.Key.String()]
 	}
 	// A run or purge that was killed may have decided, and not written the files.
-	bad.Changed = bad.Changed || len(present.present) != len(ids)
+	bad.Changed = bad.Changed || len(present) != len(ids)
 	if bad.Version || bad.Changed || len(bad.Gone)+bad.Stale+bad.Other > 0 {
 		return last, nil, bad
 	}
@@ -227,13 +224,13 @@ func (r *run) exportable(ctx context.Context) (export, []string, error) {
 }
 
 // add holds a row of the dataset against what is known now.
-func (e *NotExportable) add(j judge, rec workspace.Record) {
-	switch res := j.outcome(rec); {
-	case res.Outcome == candidate:
+func (e *NotExportable) add(j state.Judge, rec workspace.Record) {
+	switch res := j.Outcome(rec); {
+	case res.Outcome == state.Candidate:
 	case res.Outcome == manifest.Failed && res.Reason == "not_rechecked":
 		e.Stale++
 	case res.Outcome == manifest.Removed, res.Outcome == manifest.Deleted, res.Outcome == manifest.Unavailable, res.Outcome == manifest.Refused:
-		e.Gone = append(e.Gone, entryName(rec.Key))
+		e.Gone = append(e.Gone, rec.Key.String())
 	default:
 		e.Other++
 	}
@@ -248,10 +245,7 @@ type exporting struct {
 }
 
 // begin registers the copy, so that what a kill leaves is found, and makes its folder.
-func (e *exporting) begin(ctx context.Context, n copyNote) error {
-	if err := writeCopyNote(ctx, e.Workspace, e.copy.Path, n); err != nil {
-		return err
-	}
+func (e *exporting) begin(ctx context.Context) error {
 	if err := e.Workspace.SetCopy(ctx, e.copy); err != nil {
 		return err
 	}
@@ -275,7 +269,7 @@ func (e *exporting) abandon() error {
 }
 
 // fill writes the files.
-func (e *exporting) fill(ctx context.Context, last export) error {
+func (e *exporting) fill(ctx context.Context, last state.ExportNote) error {
 	at := slices.IndexFunc(exportFormats, func(f exportFormat) bool { return f.name == e.copy.Format })
 	if at < 0 {
 		return fmt.Errorf("no format is called %q", e.copy.Format)
@@ -297,7 +291,7 @@ func (e *exporting) fill(ctx context.Context, last export) error {
 	}
 	sink := func(name string, write func(io.Writer) error) error { return e.file(ctx, name, write) }
 	for _, split := range b.Splits {
-		if _, err := write(sink, b.Schema, flagged, split, e.run.rows(ctx, split)); err != nil {
+		if _, err := write(sink, b.Schema, flagged, split, state.Rows(ctx, e.Workspace, e.Policy, split)); err != nil {
 			return err
 		}
 	}
@@ -305,14 +299,14 @@ func (e *exporting) fill(ctx context.Context, last export) error {
 }
 
 // copyFiles copies the dataset folder, file by file, and holds each against its digest.
-func (e *exporting) copyFiles(ctx context.Context, last export) error {
+func (e *exporting) copyFiles(ctx context.Context, last state.ExportNote) error {
 	for _, f := range last.Files {
 		from, err := e.Workspace.OpenFile(f.Name)
 		if err != nil {
 			return err
 		}
 		sum := sha256.New()
-		err = e.file(ctx, strings.TrimPrefix(f.Name, datasetDir+"/"), func(w io.Writer) error {
+		err = e.file(ctx, strings.TrimPrefix(f.Name, state.DatasetDir+"/"), func(w io.Writer) error {
 			_, err := io.Copy(io.MultiWriter(w, sum), contextReader{ctx, from})
 			return err
 		})
@@ -358,7 +352,7 @@ func (e *exporting) finish(ctx context.Context) error {
 	if err := e.root.Close(); err != nil {
 		return err
 	}
-	event := auditlog.Event{Kind: auditlog.Copy, Path: sourceOf(e.copy.Path), Format: e.copy.Format, Files: logFiles(e.copy.Files)}
+	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(e.copy.Path)), Format: e.copy.Format, Files: logFiles(e.copy.Files)}
 	if err := e.Workspace.SetCopy(ctx, e.copy, event); err != nil {
 		return err
 	}

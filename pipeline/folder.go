@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rehydrate/dedupe"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/policy"
 )
@@ -193,7 +194,7 @@ func (f *Folder) each(ctx context.Context, w walk) error {
 	jobs := make(chan job)
 	group.Go(func() error {
 		defer close(jobs)
-		return Guard(func() error {
+		return contain.Do(func() error {
 			return f.source.pictures(ctx, w.wanted, func(p picture) error {
 				select {
 				case jobs <- job{p, w.slot(p)}:
@@ -207,7 +208,7 @@ func (f *Folder) each(ctx context.Context, w walk) error {
 	done := 0
 	for range max(f.Workers, 1) {
 		group.Go(func() error {
-			return Guard(func() error {
+			return contain.Do(func() error {
 				for j := range jobs {
 					if err := w.do(ctx, j.picture, j.slot); err != nil {
 						return err

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -16,8 +15,10 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -66,14 +67,14 @@ func (r *run) gather(ctx context.Context) error {
 		r.queues.fetch[host.Name] = jobs
 		for range host.Concurrency {
 			senders.Add(1)
-			guarded(g, func() error {
+			contain.Go(g, func() error {
 				defer senders.Done()
 				return work(running, r, jobs, r.fetch)
 			})
 		}
 	}
 	senders.Add(1)
-	guarded(g, func() error {
+	contain.Go(g, func() error {
 		defer senders.Done()
 		defer func() {
 			for _, jobs := range r.queues.fetch {
@@ -82,13 +83,13 @@ func (r *run) gather(ctx context.Context) error {
 		}()
 		return r.resolve(running)
 	})
-	guarded(g, func() error {
+	contain.Go(g, func() error {
 		senders.Wait()
 		close(r.queues.read)
 		return nil
 	})
 	for range r.Workers {
-		guarded(g, func() error { return work(running, r, r.queues.read, r.read) })
+		contain.Go(g, func() error { return work(running, r, r.queues.read, r.read) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -97,11 +98,6 @@ func (r *run) gather(ctx context.Context) error {
 		return ErrInterrupted
 	}
 	return nil
-}
-
-// guarded starts f in the group; that f panics is its error.
-func guarded(g *errgroup.Group, f func() error) {
-	g.Go(func() error { return Guard(f) })
 }
 
 // work does the jobs of one queue until it is closed. A stopped run lets the queue run dry
@@ -170,7 +166,7 @@ func (r *run) assign(ctx context.Context, rec workspace.Record, post reddit.Post
 		}
 		return r.lose(ctx, rec.Key, "", c.Fault)
 	}
-	source, attempt := sourceOf(c.URL), r.attempt(rec.Entry, c)
+	source, attempt := state.SHA256([]byte(c.URL)), r.attempt(rec.Entry, c)
 	if rec.Image != nil && rec.Image.Source == source {
 		return r.keep(ctx, rec, attempt)
 	}
@@ -207,7 +203,7 @@ func (r *run) keep(ctx context.Context, rec workspace.Record, attempt string) er
 // attempt names all that decides how a download ends: when none of it changed, neither does
 // an answer that was final.
 func (r *run) attempt(e manifest.Entry, c reddit.Candidate) string {
-	return sourceOf(fmt.Sprintln(c.URL, r.fetchSettings(), e.SHA256, e.PHash, r.Policy.Dedupe.HashRadius))
+	return state.SHA256([]byte(fmt.Sprintln(c.URL, r.fetchSettings(), e.SHA256, e.PHash, r.Policy.Dedupe.HashRadius)))
 }
 
 // again reports whether a download that ended in t is to be tried once more.
@@ -258,7 +254,7 @@ func (r *run) current(rec workspace.Record) bool {
 }
 
 // fingerprint names what makes a reading in this run.
-func (r *run) fingerprint() string { return readingFingerprint(r.engine, r.Policy) }
+func (r *run) fingerprint() string { return state.ReadingFingerprint(r.engine.Fingerprint(), r.Policy) }
 
 // fetchSettings names what decides, besides the URL, how a download ends.
 func (r *run) fetchSettings() string {
@@ -271,12 +267,6 @@ func (r *run) fetchSettings() string {
 		s += fmt.Sprintf(" %+v", p)
 	}
 	return s
-}
-
-// sourceOf names a URL without keeping it: what is stored must not lead back to the post.
-func sourceOf(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])
 }
 
 // lose records why an entry has no image.
@@ -366,7 +356,7 @@ func (r *run) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
 	}
 	img := workspace.Image{Source: j.source, Limits: r.fetchSettings(),
-		OriginalSHA256: sourceOf(string(d.Body)), OriginalBytes: int64(len(d.Body)), SHA256: sourceOf(string(body)),
+		OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)), SHA256: state.SHA256(body),
 		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)),
 		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()}
 	if f := r.compare(j.entry, img); f != nil {
@@ -471,7 +461,7 @@ func (r *run) storeReading(ctx context.Context, j readJob, reading workspace.Rea
 	}
 	old := j.old.Text
 	if r.Policy.Text.MaskNames {
-		old = maskText(old)
+		old = state.MaskText(old)
 	}
 	return r.Workspace.Reread(ctx, j.key, reading, old)
 }
@@ -508,9 +498,9 @@ func (r *run) recognize(ctx context.Context, j *readJob, body []byte) (workspace
 			X: w.Box.Min.X, Y: w.Box.Min.Y, W: w.Box.Dx(), H: w.Box.Dy(), Accepted: w.Accepted}
 	}
 	if r.Policy.Text.MaskNames {
-		maskNames(&out)
+		state.MaskReading(&out)
 	}
-	if len(tokens(out.Words)) == 0 {
+	if len(state.Tokens(out.Words)) == 0 {
 		// Nothing to tell two images apart by but the image: dedupe wants a finer hash.
 		wide, err := dedupe.HashImage256(img)
 		if err != nil {
@@ -519,13 +509,4 @@ func (r *run) recognize(ctx context.Context, j *readJob, body []byte) (workspace
 		out.Wide = (*[4]uint64)(&wide)
 	}
 	return out, nil
-}
-
-// tokens are the words that the near-duplicate rule compares.
-func tokens(words []workspace.Word) []string {
-	w := make([]dedupe.Word, len(words))
-	for i := range words {
-		w[i] = dedupe.Word{Text: words[i].Text, Confidence: words[i].Confidence}
-	}
-	return dedupe.Tokens(w)
 }

@@ -48,6 +48,7 @@ import (
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -103,7 +104,7 @@ const (
 // run is one call of Run: the configuration and what the stages share.
 type run struct {
 	Config
-	buried map[manifest.PostID]workspace.Tombstone // those that hold, the release's among them
+	buried state.Holding // those that hold, the release's among them
 	engine ocr.Engine
 	queues *queues
 	// The resolver alone uses these, until it has ended.
@@ -129,7 +130,7 @@ type run struct {
 // errors are ErrInterrupted, ctx's error, *reddit.Denied when Reddit refuses the operator,
 // and those of the workspace. On every error the workspace is whole and the next Run goes
 // on from there.
-func Run(ctx context.Context, c Config) (Summary, error) {
+func Run(ctx context.Context, c Config) (state.Summary, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -138,42 +139,40 @@ func Run(ctx context.Context, c Config) (Summary, error) {
 	}
 	r := &run{Config: c, engine: c.OCR.Engine(), unanswered: map[manifest.PostID]bool{}, abouts: map[string]policy.Community{}}
 	if err := r.access(); err != nil {
-		return Summary{}, err
+		return state.Summary{}, err
 	}
 	if err := checkRetry(ctx, c.Workspace, c.Retry); err != nil {
-		return Summary{}, err
+		return state.Summary{}, err
 	}
 	began := c.Now()
 	if err := r.open(ctx); err != nil {
-		return Summary{}, err
+		return state.Summary{}, err
 	}
 	if err := r.Workspace.Note(ctx, r.runEvent(auditlog.Started, "")); err != nil {
-		return Summary{}, err
+		return state.Summary{}, err
 	}
 	var err error
 	if r.rereading, err = r.Workspace.Rereading(ctx); err != nil {
-		return Summary{}, err
+		return state.Summary{}, err
 	}
 	exported, err := r.inGrace(ctx, r.job)
 	if err != nil {
 		err = errors.Join(err, r.withdraw(ctx))
 	}
 	if err := r.noteEnd(ctx, err); err != nil {
-		return Summary{}, err
+		return state.Summary{}, err
 	}
-	s, err := Status(ctx, c.Workspace, c.Now())
+	s, err := state.Status(ctx, c.Workspace, c.Now())
 	if err != nil {
-		return Summary{}, err
+		return state.Summary{}, err
 	}
 	s.Elapsed = c.Now().Sub(began)
 	s.Files, s.Unchanged, s.Unverified = exported.files, exported.unchanged, len(r.unanswered)
 	s.GuardSpares = r.guardSpares
 	calls := c.Reddit.Calls()
 	s.Calls, s.Looks = &calls, &exported.looks
-	if err := noteLastRun(ctx, c.Workspace, s, c.Now()); err != nil {
-		return Summary{}, err
-	}
-	return s, nil
+	return s, state.WriteNote(ctx, c.Workspace, state.LastRun{At: c.Now().UTC().Truncate(time.Second), Elapsed: s.Elapsed,
+		Unverified: s.Unverified, Looks: *s.Looks, Calls: *s.Calls})
 }
 
 // job gathers and publishes.
@@ -263,7 +262,7 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.Workspace.Load(ctx, b, rel.Entries(ctx), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
-	if err := notePolicy(ctx, r.Workspace, r.Policy); err != nil {
+	if err := state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy}); err != nil {
 		return err
 	}
 	if err := r.takeOver(ctx); err != nil {
@@ -287,13 +286,22 @@ func (r *run) open(ctx context.Context) error {
 // take the made-up posts of a rehearsal for the dataset.
 func (r *run) releaseName() string {
 	if r.Rehearsal {
-		return RehearsalOf(r.Release.Name)
+		return state.RehearsalOf(r.Release.Name)
 	}
 	return r.Release.Name
 }
 
-// RehearsalOf is the name under which a workspace holds the made-up posts of a release.
-func RehearsalOf(release string) string { return "rehearsal of " + release }
+// takeOver adds tombstones that state.db need not have.
+func (r *run) takeOver(ctx context.Context) error {
+	add, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
+	if err != nil {
+		return err
+	}
+	if err := r.Workspace.AddTombstones(ctx, add); err != nil {
+		return fmt.Errorf("take over the release's tombstones: %w", err)
+	}
+	return nil
+}
 
 // allowLoss is asked when a changed manifest no longer names images that are stored.
 func (r *run) allowLoss(images, of int) error {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"path"
 	"runtime"
 	"slices"
@@ -19,26 +18,15 @@ import (
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
-// datasetDir is the folder of the workspace that holds the dataset.
-const datasetDir = "dataset"
-
-// exportKey is the workspace's note of the last export.
-const exportKey = "export"
-
-// An export is what the last export wrote: the digest of all that went in, and the files.
-type export struct {
-	Inputs string           `json:"inputs"`
-	Files  []workspace.File `json:"files"`
-}
-
 type exported struct {
 	files     []workspace.File
 	unchanged bool
-	looks     Looks // of the run until then
+	looks     state.Looks // of the run until then
 }
 
 // publish writes outcomes.csv and the dataset from answers that are fresh enough.
@@ -46,7 +34,7 @@ func (r *run) publish(ctx context.Context) (exported, error) {
 	if err := r.access(); err != nil {
 		return exported{}, err
 	}
-	looks := Looks{Resolve: r.looks}
+	looks := state.Looks{Resolve: r.looks}
 	if err := r.lastLook(ctx); err != nil {
 		return exported{}, err
 	}
@@ -127,11 +115,11 @@ func (r *run) lastLook(ctx context.Context) error {
 func (r *run) export(ctx context.Context) (exported, error) {
 	r.Progress.stage("export")
 	if _, err := r.Workspace.Replace(ctx, manifest.OutcomesName, func(w io.Writer) error {
-		return manifest.WriteOutcomes(w, r.outcomes(ctx))
+		return manifest.WriteOutcomes(w, state.Outcomes(ctx, r.Workspace))
 	}); err != nil {
 		return exported{}, fmt.Errorf("write the outcomes: %w", err)
 	}
-	if err := writeTombstones(ctx, r.Workspace); err != nil {
+	if err := state.WriteTombstones(ctx, r.Workspace); err != nil {
 		return exported{}, err
 	}
 	if r.purge != nil && len(r.purge.files)+len(r.purge.present) == 0 {
@@ -152,19 +140,14 @@ func (r *run) export(ctx context.Context) (exported, error) {
 	if err != nil {
 		return exported{}, err
 	}
-	note, err := json.Marshal(export{Inputs: inputs, Files: files})
-	if err != nil {
-		return exported{}, err
-	}
-	return exported{files: files}, r.Workspace.SetMeta(ctx, exportKey, string(note))
+	return exported{files: files}, state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files})
 }
 
 // sameExport returns the files of the last export if they were made of the same inputs and
 // stand where they were written.
 func (r *run) sameExport(ctx context.Context, inputs string) ([]workspace.File, bool) {
-	note, err := r.Workspace.Meta(ctx, exportKey)
-	var last export
-	if err != nil || note == "" || json.Unmarshal([]byte(note), &last) != nil || last.Inputs != inputs {
+	last, err := state.ReadNote[state.ExportNote](ctx, r.Workspace)
+	if err != nil || last.Inputs != inputs {
 		return nil, false
 	}
 	for _, f := range last.Files {
@@ -188,7 +171,7 @@ func (r *run) inputs(ctx context.Context, b workspace.Binding) (string, error) {
 		}
 		line := []any{rec.Entry, rec.Result}
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
-			line = append(line, rec.Image, shownReading(*rec.Reading, r.Policy).Text, rec.Reading.Confidence)
+			line = append(line, rec.Image, state.ShownReading(*rec.Reading, r.Policy).Text, rec.Reading.Confidence)
 		}
 		if err := enc.Encode(line); err != nil {
 			return "", err
@@ -215,7 +198,7 @@ func (r *run) writeDataset(ctx context.Context, b workspace.Binding) ([]workspac
 	}
 	var files []workspace.File
 	sink := func(name string, write func(io.Writer) error) error {
-		name = path.Join(datasetDir, name)
+		name = path.Join(state.DatasetDir, name)
 		f, err := r.Workspace.ReplaceChecked(ctx, name, write, check(name))
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
@@ -224,7 +207,7 @@ func (r *run) writeDataset(ctx context.Context, b workspace.Binding) ([]workspac
 		return nil
 	}
 	for _, split := range b.Splits {
-		shards, err := dataset.WriteShards(sink, b.Schema, card.Provenance, card.Flagged, split, plans[split], r.rows(ctx, split))
+		shards, err := dataset.WriteShards(sink, b.Schema, card.Provenance, card.Flagged, split, plans[split], state.Rows(ctx, r.Workspace, r.Policy, split))
 		if err != nil {
 			return nil, err
 		}
@@ -247,7 +230,7 @@ func (r *run) planShards(ctx context.Context, splits []string) (plans map[string
 	plans = map[string][]int{}
 	for _, split := range splits {
 		plan, err := dataset.PlanShards(func(yield func(int64, error) bool) {
-			for rec, err := range r.kept(ctx, split) {
+			for rec, err := range state.Kept(ctx, r.Workspace, split) {
 				size := int64(0)
 				if err == nil {
 					size = dataset.RowBytes(rec.Image.Bytes, int64(len(rec.Reading.Text)))
@@ -262,27 +245,21 @@ func (r *run) planShards(ctx context.Context, splits []string) (plans map[string
 		}
 		plans[split] = plan
 		for i := range plan {
-			names = append(names, path.Join(datasetDir, dataset.FileName(split, i, len(plan))))
+			names = append(names, path.Join(state.DatasetDir, dataset.FileName(split, i, len(plan))))
 		}
 	}
 	return plans, names, nil
 }
 
-// isShard reports whether a name of the workspace is one that a run gives a Parquet of the dataset.
-func isShard(name string) bool {
-	ours, err := path.Match(datasetDir+"/data/*-of-*.parquet", name)
-	return err == nil && ours
-}
-
 // removeOthers removes the Parquet files of an older dataset that are no part of this one.
 // Files that somebody else put into the folder stay.
 func (r *run) removeOthers(ctx context.Context, keep []string) error {
-	have, err := r.Workspace.Files(ctx, path.Join(datasetDir, "data"))
+	have, err := r.Workspace.Files(ctx, path.Join(state.DatasetDir, "data"))
 	if err != nil {
 		return err
 	}
 	for _, name := range have {
-		if !isShard(name) || slices.Contains(keep, name) {
+		if !state.IsShard(name) || slices.Contains(keep, name) {
 			continue
 		}
 		if err := r.Workspace.RemoveFile(ctx, name); err != nil {
@@ -290,61 +267,6 @@ func (r *run) removeOthers(ctx context.Context, keep []string) error {
 		}
 	}
 	return nil
-}
-
-// kept yields the entries of one split that are kept, in manifest order.
-func (r *run) kept(ctx context.Context, split string) iter.Seq2[workspace.Record, error] {
-	return func(yield func(workspace.Record, error) bool) {
-		for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
-			if err != nil {
-				yield(rec, err)
-				return
-			}
-			if rec.Split == split && rec.Result != nil && rec.Result.Outcome == manifest.Kept && !yield(rec, nil) {
-				return
-			}
-		}
-	}
-}
-
-// rows yields the kept rows of one split in manifest order.
-func (r *run) rows(ctx context.Context, split string) iter.Seq2[dataset.Row, error] {
-	return func(yield func(dataset.Row, error) bool) {
-		for rec, err := range r.kept(ctx, split) {
-			var row dataset.Row
-			if err == nil {
-				row, err = r.row(ctx, rec)
-			}
-			if !yield(row, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func (r *run) row(ctx context.Context, rec workspace.Record) (dataset.Row, error) {
-	body, err := r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
-	if err != nil {
-		return dataset.Row{}, err
-	}
-	filter := ""
-	if rec.Result.Flagged() {
-		filter = string(rec.Result.Reason)
-	}
-	return dataset.Row{
-		ID: entryName(rec.Key), Image: body, Path: path.Base(r.Workspace.ImageName(rec.Key, rec.Image.Format)),
-		Text: shownReading(*rec.Reading, r.Policy).Text, Confidence: rec.Reading.Confidence,
-		Width: rec.Image.Width, Height: rec.Image.Height, SHA256: rec.Image.SHA256,
-		PHash: fmt.Sprintf("%016x", rec.Image.PHash), Filter: filter, Labels: rec.Labels,
-	}, nil
-}
-
-// entryName names an entry as outcomes.csv and the dataset do: the id, and "/n" for a later image.
-func entryName(k manifest.Key) string {
-	if k.Image == 0 {
-		return string(k.ID)
-	}
-	return string(k.ID) + "/" + strconv.Itoa(k.Image)
 }
 
 // provenance binds the dataset to all that made it. No clock value is in it.
@@ -363,7 +285,7 @@ func (r *run) provenance() dataset.Provenance {
 		OCREngine:     fmt.Sprintf("tesseract %s, leptonica %s, gosseract %s", e.Tesseract, e.Leptonica, e.Gosseract),
 		OCRModel:      fmt.Sprintf("%s sha256:%s", e.Model, e.ModelSHA256),
 		OCRParameters: parameters,
-		Dedupe:        "keep-first in manifest order, " + ruleOf(r.Policy).String(),
+		Dedupe:        "keep-first in manifest order, " + state.NearRule(r.Policy).String(),
 		HashKind:      dedupe.HashKind(),
 		GoVersion:     runtime.Version(),
 	}
@@ -381,7 +303,7 @@ func (r *run) card(b workspace.Binding) dataset.Card {
 
 func (r *run) countOutcomes(ctx context.Context, card *dataset.Card) error {
 	card.Outcomes = map[string]map[manifest.Outcome]int{}
-	for res, err := range r.outcomes(ctx) {
+	for res, err := range state.Outcomes(ctx, r.Workspace) {
 		if err != nil {
 			return err
 		}

@@ -2,13 +2,11 @@ package pipeline
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -27,28 +26,18 @@ type PurgeRequest struct {
 	Reason  manifest.Reason   // of IDs
 }
 
-// ReasonTakedown is the reason of a post that was purged by request.
-const ReasonTakedown manifest.Reason = "takedown"
-
 // A PurgeReport is what a purge did. Lists are in manifest order, or in order of the names.
 type PurgeReport struct {
-	Asked  bool         `json:"asked"`  // Reddit was asked about every post
-	Erased []PurgedPost `json:"erased"` // posts of which the workspace had an image or a text
-	Rows   []string     `json:"rows"`   // ids of rows that left the dataset, for whatever reason
+	Asked  bool             `json:"asked"`  // Reddit was asked about every post
+	Erased []state.GonePost `json:"erased"` // posts of which the workspace had an image or a text
+	Rows   []string         `json:"rows"`   // ids of rows that left the dataset, for whatever reason
 	// Successors are duplicates that took the place of a row that went.
-	Successors []Successor  `json:"successors"`
-	Files      []FileChange `json:"files"`  // of the dataset, that were written anew or removed
-	Copies     []CopyReport `json:"copies"` // all that are registered and not closed
+	Successors []Successor        `json:"successors"`
+	Files      []FileChange       `json:"files"`  // of the dataset, that were written anew or removed
+	Copies     []state.CopyReport `json:"copies"` // all that are registered and not closed
 	// Unknown are posts of the request that the release does not have. They have a tombstone now.
 	Unknown []manifest.PostID `json:"unknown"`
-	Summary Summary           `json:"summary"`
-}
-
-// A PurgedPost is a post that is gone, and why.
-type PurgedPost struct {
-	ID     manifest.PostID    `json:"id"`
-	State  manifest.PostState `json:"state"`
-	Reason manifest.Reason    `json:"reason"`
+	Summary state.Summary     `json:"summary"`
 }
 
 // A Successor is the entry that a group of near-duplicates keeps now.
@@ -66,10 +55,6 @@ type FileChange struct {
 	Old  string `json:"old_sha256"`
 	New  string `json:"new_sha256"`
 }
-
-// purgingKey is the workspace's note of the rows that the dataset had when a purge began to write it anew. It
-// is there until the purge is done: in between some of the files may be missing.
-const purgingKey = "purging"
 
 // purge is what a purge knows beside the run that it is.
 type purge struct {
@@ -96,7 +81,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 		c.Progress = NewProgress(nil)
 	}
 	r := &run{Config: c, purge: &purge{asked: map[manifest.PostID]bool{}}, unanswered: map[manifest.PostID]bool{}, abouts: map[string]policy.Community{}}
-	out := PurgeReport{Asked: !q.Offline, Erased: []PurgedPost{}, Rows: []string{}, Successors: []Successor{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
+	out := PurgeReport{Asked: !q.Offline, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
 	before, err := r.stock(ctx)
 	if err != nil {
 		return out, err
@@ -125,7 +110,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 		}
 		return out, errors.Join(failed, err)
 	}
-	out.Summary, err = Status(ctx, c.Workspace, c.Now())
+	out.Summary, err = state.Status(ctx, c.Workspace, c.Now())
 	out.Summary.Unverified = len(r.unanswered)
 	return out, errors.Join(failed, err)
 }
@@ -185,7 +170,7 @@ func (r *run) look(ctx context.Context, q PurgeRequest) error {
 
 // clear does what is left when it is known which posts are gone.
 func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
-	gone, err := r.mustGo(ctx)
+	gone, err := state.MustGo(ctx, r.Workspace, r.buried)
 	if err != nil {
 		return err
 	}
@@ -203,31 +188,6 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 		return err
 	}
 	return r.notePurge(ctx, *out)
-}
-
-// A goneSet has the posts of which no row may be anywhere.
-type goneSet map[manifest.PostID]PurgedPost
-
-func (g goneSet) has(id manifest.PostID) bool { _, ok := g[id]; return ok }
-
-// mustGo are the posts that have a tombstone, in the manifest or not, and those that are gone without
-// one. What is withheld may come back, and is none of them.
-func (r *run) mustGo(ctx context.Context) (goneSet, error) {
-	gone := goneSet{}
-	for p, err := range r.Workspace.Posts(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if p.State.Gone() && !p.Withheld {
-			gone[p.ID] = PurgedPost{p.ID, p.State, p.Reason}
-		}
-	}
-	for id, stone := range r.buried {
-		if _, ok := gone[id]; !ok {
-			gone[id] = PurgedPost{id, stone.State, stone.Reason}
-		}
-	}
-	return gone, nil
 }
 
 // A stock is what a workspace has before a purge.
@@ -284,83 +244,31 @@ func (r *run) eraseBuried(ctx context.Context, before stock) ([]manifest.PostID,
 	return append([]manifest.PostID{}, slices.Sorted(maps.Keys(unknown))...), nil
 }
 
-// datasetFiles are the Parquet files of the dataset as they lie there: those with names that a run gives.
-// A file that somebody put beside them is none, and tells nothing of what rows the dataset has.
-func (r *run) datasetFiles(ctx context.Context) ([]workspace.File, error) {
-	names, err := r.Workspace.Files(ctx, datasetDir)
-	if err != nil {
-		return nil, err
-	}
-	var files []workspace.File
-	for _, name := range names {
-		if !isShard(name) {
-			continue
-		}
-		f, err := r.Workspace.Stat(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, f)
-	}
-	return files, nil
-}
-
 // readPresent reads which rows the dataset has and what made it. A file that can't be read has no rows:
 // it is written without them, and the next run brings back those that may stay.
 func (r *run) readPresent(ctx context.Context) error {
 	p := r.purge
 	var err error
-	if p.files, err = r.datasetFiles(ctx); err != nil {
+	if p.files, err = state.Shards(ctx, r.Workspace); err != nil {
 		return err
 	}
-	note, err := r.Workspace.Meta(ctx, purgingKey)
+	unfinished, err := state.ReadNote[state.PurgingNote](ctx, r.Workspace)
 	if err != nil {
 		return err
 	}
 	p.present = map[string]bool{}
-	if note != "" {
-		var rows []string
-		if err := json.Unmarshal([]byte(note), &rows); err != nil {
-			return fmt.Errorf("read the note of an unfinished purge: %w", err)
-		}
-		for _, id := range rows {
-			p.present[id] = true
-		}
-	}
-	for _, f := range p.files {
-		if err := r.readRows(ctx, f.Name, p); err != nil {
-			r.Log.Warn("a file of the dataset can't be read and is written anew", "file", f.Name, "error", err)
-		}
-	}
-	return ctx.Err()
-}
-
-func (r *run) readRows(ctx context.Context, name string, p *purge) error {
-	f, err := r.Workspace.OpenFile(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	rows := map[string]bool{}
-	for id, err := range dataset.RowIDs(ctx, name, f, info.Size()) {
-		if err != nil {
-			return err
-		}
-		rows[id] = true
-	}
-	made, err := dataset.ReadProvenance(f, info.Size())
-	if err != nil {
-		return err
-	}
-	p.made = made
-	for id := range rows {
+	for _, id := range unfinished {
 		p.present[id] = true
 	}
-	return nil
+	for _, f := range p.files {
+		made, err := state.ReadRows(ctx, r.Workspace, f.Name, p.present)
+		if err != nil {
+			r.Log.Warn("a file of the dataset can't be read and is rewritten", "file", f.Name, "error", err)
+			continue
+		}
+		p.made = made
+	}
+	return ctx.Err()
 }
 
 // stays tells whether a row that is kept by all that is known may be in the dataset that a purge
@@ -370,7 +278,7 @@ func (r *run) stays(rec workspace.Record) bool {
 	switch {
 	case rec.Post.Unseen || last == nil:
 		return false
-	case r.purge.present[entryName(rec.Key)]:
+	case r.purge.present[rec.Key.String()]:
 		return true
 	}
 	// One that is kept already was given the place by a purge, or a run, that was killed then.
@@ -381,22 +289,36 @@ func (r *run) stays(rec workspace.Record) bool {
 // decideForExport decides every outcome. A purge notes first which rows the dataset has, so that one that
 // goes on after a kill knows it although a part of the files is missing; any other run takes that note away.
 func (r *run) decideForExport(ctx context.Context) error {
-	note := ""
-	if r.purge != nil {
-		rows, err := json.Marshal(slices.Sorted(maps.Keys(r.purge.present)))
-		if err != nil {
-			return err
-		}
-		note = string(rows)
-	}
-	last, err := r.Workspace.Meta(ctx, purgingKey)
-	if err == nil && last != note {
-		err = r.Workspace.SetMeta(ctx, purgingKey, note)
+	var err error
+	if r.purge == nil {
+		err = state.ClearNote[state.PurgingNote](ctx, r.Workspace)
+	} else {
+		err = state.WriteNote(ctx, r.Workspace, state.PurgingNote(slices.Sorted(maps.Keys(r.purge.present))))
 	}
 	if err != nil {
 		return err
 	}
 	return r.decide(ctx)
+}
+
+// decide gives every entry its outcome and stores them all.
+func (r *run) decide(ctx context.Context) (err error) {
+	r.Progress.stage("dedupe")
+	j := state.Judge{Policy: r.Policy, Tombstones: r.buried, Now: r.Now(), AnyAge: r.purge != nil}
+	var admit func(workspace.Record) bool
+	switch {
+	case r.purge != nil:
+		admit = r.stays
+	case r.withdrawing:
+		admit = func(rec workspace.Record) bool { return rec.Result != nil && rec.Result.Outcome == manifest.Kept }
+	}
+	r.guardSpares, err = j.Decide(ctx, r.Workspace, r.Language, admit)
+	return err
+}
+
+// judge is the outcome of a record as far as it can be told while the run goes on.
+func (r *run) judge(rec workspace.Record) manifest.Result {
+	return state.Judge{Policy: r.Policy, Tombstones: r.buried, Now: r.Now()}.Outcome(rec)
 }
 
 // checkRows makes the check that a new file of the dataset goes through before it takes its name: it
@@ -461,23 +383,22 @@ func (r *run) rewriteDataset(ctx context.Context) error {
 	if _, err := r.write(ctx); err != nil {
 		return err
 	}
-	return r.Workspace.SetMeta(ctx, purgingKey, "")
+	return state.ClearNote[state.PurgingNote](ctx, r.Workspace)
 }
 
 // tellPurge compares what there was with what there is.
-func (r *run) tellPurge(ctx context.Context, before stock, gone goneSet, out *PurgeReport) error {
+func (r *run) tellPurge(ctx context.Context, before stock, gone state.GoneSet, out *PurgeReport) error {
 	after, err := r.stock(ctx)
 	if err != nil {
 		return err
 	}
-	now := &purge{}
-	files, err := r.datasetFiles(ctx)
+	files, err := state.Shards(ctx, r.Workspace)
 	if err != nil {
 		return err
 	}
-	now.present = map[string]bool{}
+	present := map[string]bool{}
 	for _, f := range files {
-		if err := r.readRows(ctx, f.Name, now); err != nil {
+		if _, err := state.ReadRows(ctx, r.Workspace, f.Name, present); err != nil {
 			return fmt.Errorf("read %s back: %w", f.Name, err)
 		}
 	}
@@ -489,7 +410,7 @@ func (r *run) tellPurge(ctx context.Context, before stock, gone goneSet, out *Pu
 		if err != nil {
 			return err
 		}
-		id, name := rec.ID, entryName(rec.Key)
+		id, name := rec.ID, rec.Key.String()
 		switch post, isGone := gone[id]; {
 		case isGone && before.content[id] && !after.content[id]:
 			out.Erased = append(out.Erased, post)
@@ -497,17 +418,17 @@ func (r *run) tellPurge(ctx context.Context, before stock, gone goneSet, out *Pu
 		case isGone && after.content[id]:
 			return fmt.Errorf("content of %s is still there after it was erased: run purge again, and verify", id)
 		}
-		if r.purge.present[name] && !now.present[name] {
+		if r.purge.present[name] && !present[name] {
 			out.Rows = append(out.Rows, name)
-			out.Successors = append(out.Successors, r.successors(before.groups[rec.Key], gone, name, now.present)...)
+			out.Successors = append(out.Successors, r.successors(before.groups[rec.Key], gone, name, present)...)
 		}
 	}
 	return nil
 }
 
 // noRowOf fails when a file in the dataset's folder, whoever put it there, has a row that must go.
-func (r *run) noRowOf(ctx context.Context, gone goneSet) error {
-	names, err := r.Workspace.Files(ctx, datasetDir)
+func (r *run) noRowOf(ctx context.Context, gone state.GoneSet) error {
+	names, err := r.Workspace.Files(ctx, state.DatasetDir)
 	if err != nil {
 		return err
 	}
@@ -516,7 +437,7 @@ func (r *run) noRowOf(ctx context.Context, gone goneSet) error {
 			continue
 		}
 		mend := "run purge again, and verify"
-		if !isShard(name) {
+		if !state.IsShard(name) {
 			mend = "no run wrote that file: look at it, and move it out of the workspace or delete it"
 		}
 		if err := r.lacks(ctx, name, gone); err != nil {
@@ -526,43 +447,30 @@ func (r *run) noRowOf(ctx context.Context, gone goneSet) error {
 	return nil
 }
 
-// lacks reads a file of the workspace and fails with *rowThere when a row is in it that must go.
-func (r *run) lacks(ctx context.Context, name string, gone goneSet) error {
+// lacks reads a file of the workspace and fails with *state.RowThere when a row is in it that must go.
+func (r *run) lacks(ctx context.Context, name string, gone state.GoneSet) error {
 	f, err := r.Workspace.OpenFile(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return lacksRows(ctx, f, name, gone)
-}
-
-// lacksRows fails with *rowThere when a row that must go is in f, which is a file of the kind of name.
-func lacksRows(ctx context.Context, f *os.File, name string, gone goneSet) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	for id, err := range dataset.RowIDs(ctx, name, f, info.Size()) {
-		if err != nil {
-			return err
-		}
-		if gone.has(dataset.PostOf(id)) {
-			return &rowThere{id}
-		}
-	}
-	return nil
+	return state.LacksRows(ctx, f, info.Size(), name, gone)
 }
 
 // successors names the member of the group of an entry that went which has its place now, or else the first live one.
-func (r *run) successors(group []manifest.Key, gone goneSet, name string, present map[string]bool) []Successor {
+func (r *run) successors(group []manifest.Key, gone state.GoneSet, name string, present map[string]bool) []Successor {
 	for _, k := range group {
-		if now := entryName(k); present[now] && !r.purge.present[now] {
+		if now := k.String(); present[now] && !r.purge.present[now] {
 			return []Successor{{Gone: name, ID: now, Stored: true}}
 		}
 	}
 	for _, k := range group {
-		if !gone.has(k.ID) {
-			return []Successor{{Gone: name, ID: entryName(k), Stored: present[entryName(k)]}}
+		if !gone.Has(k.ID) {
+			return []Successor{{Gone: name, ID: k.String(), Stored: present[k.String()]}}
 		}
 	}
 	return nil

@@ -5,22 +5,23 @@ import (
 	"slices"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
 // A PurgePlan is what a purge would remove by what is known now.
 type PurgePlan struct {
-	Posts    []PlannedPost `json:"posts"` // that the workspace has content of
-	Rows     []string      `json:"rows"`  // of the dataset
-	Copies   []CopyReport  `json:"copies"`
-	Withheld int           `json:"withheld"` // posts that are gone, and stay until that is confirmed
+	Posts    []PlannedPost      `json:"posts"` // that the workspace has content of
+	Rows     []string           `json:"rows"`  // of the dataset
+	Copies   []state.CopyReport `json:"copies"`
+	Withheld int                `json:"withheld"` // posts that are gone, and stay until that is confirmed
 	// Unknown are posts of the request that the manifest of the last run does not have.
 	Unknown []manifest.PostID `json:"unknown"`
 }
 
 // A PlannedPost is a post that would be erased.
 type PlannedPost struct {
-	PurgedPost
+	state.GonePost
 	Images int `json:"images"`
 	Texts  int `json:"texts"`
 }
@@ -28,7 +29,7 @@ type PlannedPost struct {
 // PlanPurge says what Purge would remove if it asked nobody. It reads only: Config.Workspace need not be
 // locked, and of Config only Release's tombstones, Policy and ConfirmRemovals count besides.
 func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error) {
-	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Copies: []CopyReport{}, Unknown: append([]manifest.PostID{}, q.IDs...)}
+	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Copies: []state.CopyReport{}, Unknown: append([]manifest.PostID{}, q.IDs...)}
 	r := &run{Config: c, purge: &purge{}}
 	gone, err := r.wouldGo(ctx, q)
 	if err != nil {
@@ -42,10 +43,10 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		if err != nil {
 			return plan, err
 		}
-		if !gone.has(rec.ID) {
+		if !gone.Has(rec.ID) {
 			continue
 		}
-		if name := entryName(rec.Key); r.purge.present[name] {
+		if name := rec.Key.String(); r.purge.present[name] {
 			plan.Rows = append(plan.Rows, name)
 		}
 		if rec.Image == nil {
@@ -55,7 +56,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		if !have {
 			at = len(plan.Posts)
 			planned[rec.ID] = at
-			plan.Posts = append(plan.Posts, PlannedPost{PurgedPost: gone[rec.ID]})
+			plan.Posts = append(plan.Posts, PlannedPost{GonePost: gone[rec.ID]})
 		}
 		plan.Posts[at].Images++
 		if rec.Reading != nil && rec.Reading.Text != "" {
@@ -66,7 +67,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		if err != nil {
 			return plan, err
 		}
-		if p.Withheld && !gone.has(p.ID) {
+		if p.Withheld && !gone.Has(p.ID) {
 			plan.Withheld++
 		}
 		plan.Unknown = slices.DeleteFunc(plan.Unknown, func(id manifest.PostID) bool { return id == p.ID })
@@ -76,13 +77,13 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 }
 
 // wouldGo are the posts that would be gone after a purge that asks nobody.
-func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (goneSet, error) {
-	j, err := storedJudge(ctx, r.Workspace, r.Now())
+func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error) {
+	j, err := state.StoredJudge(ctx, r.Workspace, r.Now())
 	if err != nil {
 		return nil, err
 	}
-	r.buried = j.tombstones
-	more, err := r.elsewhere(ctx)
+	r.buried = j.Tombstones
+	more, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (goneSet, error) {
 	for _, p := range r.asked(q) {
 		r.buried[p.ID] = workspace.Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: p.CheckedAt}, Reason: p.Reason}
 	}
-	gone, err := r.mustGo(ctx)
+	gone, err := state.MustGo(ctx, r.Workspace, r.buried)
 	if err != nil || !r.ConfirmRemovals {
 		return gone, err
 	}
@@ -101,32 +102,16 @@ func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (goneSet, error) {
 			return nil, err
 		}
 		if p.Withheld && p.State.Gone() {
-			gone[p.ID] = PurgedPost{p.ID, p.State, p.Reason}
+			gone[p.ID] = state.GonePost{ID: p.ID, State: p.State, Reason: p.Reason}
 		}
 	}
 	return gone, nil
 }
 
 // owingCopies are the registered copies that hold rows of posts that are gone.
-func owingCopies(ctx context.Context, ws *workspace.Workspace, gone goneSet) ([]CopyReport, error) {
-	list := []CopyReport{}
-	copies, err := ws.Copies(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range copies {
-		n, err := readCopyNote(ctx, ws, c.Path)
-		if err != nil {
-			return nil, err
-		}
-		report := newCopyReport(c, n)
-		all, err := alsoOwed(ctx, ws, n, gone)
-		if err != nil {
-			return nil, err
-		}
-		if report.Owed = owed(n, all); report.State != CopyClosed && (report.State != CopyGood || len(report.Owed) > 0) {
-			list = append(list, report)
-		}
-	}
-	return list, nil
+func owingCopies(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]state.CopyReport, error) {
+	list, err := state.OwingCopies(ctx, ws, gone)
+	return slices.DeleteFunc(list, func(c state.CopyReport) bool {
+		return c.State == state.CopyClosed || c.State == state.CopyGood && len(c.Owed) == 0
+	}), err
 }

@@ -8,6 +8,7 @@ import (
 
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -51,7 +52,7 @@ func (r *run) noteExport(ctx context.Context, files []workspace.File, card datas
 	rows := map[string]int64{}
 	for _, split := range card.Splits {
 		for i, shard := range split.Shards {
-			rows[path.Join(datasetDir, dataset.FileName(split.Name, i, len(split.Shards)))] = int64(shard.Rows)
+			rows[path.Join(state.DatasetDir, dataset.FileName(split.Name, i, len(split.Shards)))] = int64(shard.Rows)
 		}
 	}
 	var events []auditlog.Event

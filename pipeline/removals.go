@@ -3,10 +3,10 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -82,7 +82,7 @@ func (r *run) exhume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.buried = make(map[manifest.PostID]workspace.Tombstone, len(all))
+	r.buried = make(state.Holding, len(all))
 	var out []manifest.PostID
 	for _, t := range all {
 		switch {
@@ -96,10 +96,6 @@ func (r *run) exhume(ctx context.Context) error {
 	}
 	return r.Workspace.SetReadmitted(ctx, false, out...)
 }
-
-// massRemovalKey is the workspace's note of a mass removal that waits for confirmation: how
-// many posts it would take.
-const massRemovalKey = "mass_removal"
 
 // settle erases what is gone and was live, or leaves it withheld when it is, with what this
 // run has erased already, more than one post and more than the policy's share of the posts that
@@ -122,11 +118,11 @@ func (r *run) settle(ctx context.Context) error {
 			fresh = append(fresh, p)
 		}
 	}
-	going, note := append(confirmed, fresh...), ""
+	going, note := append(confirmed, fresh...), state.MassRemovalNote(0)
 	limit := max(1, r.Policy.Reddit.MassRemovalShare*float64(r.live))
 	if n := len(fresh); n > 0 && float64(n+r.erased) > limit {
 		r.Log.Warn("mass removal withheld", "gone", n, "were_live", r.live)
-		going, note = confirmed, strconv.Itoa(n)
+		going, note = confirmed, state.MassRemovalNote(n)
 	} else {
 		r.erased += n
 	}
@@ -153,16 +149,17 @@ func (r *run) settle(ctx context.Context) error {
 	return nil
 }
 
-// noteMassRemoval stores massRemovalKey where it changes, and tells the log of the posts that are withheld.
-func (r *run) noteMassRemoval(ctx context.Context, note string, withheld []workspace.Post) error {
-	last, err := r.Workspace.Meta(ctx, massRemovalKey)
+// noteMassRemoval stores the note where it changes, and tells the log which posts are withheld.
+func (r *run) noteMassRemoval(ctx context.Context, note state.MassRemovalNote, withheld []workspace.Post) error {
+	last, err := state.ReadNote[state.MassRemovalNote](ctx, r.Workspace)
 	if err != nil || last == note {
 		return err
 	}
-	if note != "" {
-		if err := r.notePosts(ctx, auditlog.Withheld, withheld); err != nil {
-			return err
-		}
+	if note == 0 {
+		return state.ClearNote[state.MassRemovalNote](ctx, r.Workspace)
 	}
-	return r.Workspace.SetMeta(ctx, massRemovalKey, note)
+	if err := r.notePosts(ctx, auditlog.Withheld, withheld); err != nil {
+		return err
+	}
+	return state.WriteNote(ctx, r.Workspace, note)
 }

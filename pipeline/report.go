@@ -3,7 +3,6 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -15,6 +14,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -26,13 +26,13 @@ type ReportOptions struct {
 	// Thumbnails and Texts put content of posts into the report, which no purge reaches there.
 	Thumbnails, Texts bool
 	// Advice says what to do about entries of an outcome and reason.
-	Advice func(Count) string
+	Advice func(state.Count) string
 }
 
 // Report gathers what a report tells of a workspace. It reads only: the workspace need not be
 // locked. Thumbnails and texts are read while they are ranged over.
 func Report(ctx context.Context, ws *workspace.Workspace, o ReportOptions) (dataset.ReportData, error) {
-	s, err := Status(ctx, ws, o.Now)
+	s, err := state.Status(ctx, ws, o.Now)
 	if err != nil {
 		return dataset.ReportData{}, err
 	}
@@ -45,7 +45,7 @@ func Report(ctx context.Context, ws *workspace.Workspace, o ReportOptions) (data
 	for _, r := range s.Reasons {
 		d.Reasons = append(d.Reasons, dataset.ReportReason{Outcome: r.Outcome, Reason: r.Reason, Entries: r.Entries, What: o.Advice(r)})
 	}
-	j, err := storedJudge(ctx, ws, o.Now)
+	j, err := state.StoredJudge(ctx, ws, o.Now)
 	if err != nil {
 		return d, err
 	}
@@ -71,7 +71,7 @@ func Report(ctx context.Context, ws *workspace.Workspace, o ReportOptions) (data
 }
 
 // reportEntries counts splits, images, confidences and groups in one pass.
-func reportEntries(ctx context.Context, ws *workspace.Workspace, j judge, b workspace.Binding, d *dataset.ReportData) error {
+func reportEntries(ctx context.Context, ws *workspace.Workspace, j state.Judge, b workspace.Binding, d *dataset.ReportData) error {
 	splits := map[string]*dataset.ReportSplit{}
 	for _, name := range b.Splits {
 		splits[name] = &dataset.ReportSplit{Name: name, Outcomes: map[manifest.Outcome]int{}}
@@ -83,10 +83,10 @@ func reportEntries(ctx context.Context, ws *workspace.Workspace, j judge, b work
 		if err != nil {
 			return err
 		}
-		res := j.known(rec)
+		res := j.Known(rec)
 		split := splits[rec.Split]
 		if split == nil {
-			return fmt.Errorf("entry %s is of the split %q, which the release does not have: verify the workspace", entryName(rec.Key), rec.Split)
+			return fmt.Errorf("entry %s is of the split %q, which the release does not have: verify the workspace", rec.Key.String(), rec.Split)
 		}
 		split.Entries++
 		split.Outcomes[res.Outcome]++
@@ -159,9 +159,9 @@ func (g *grouping) report() dataset.ReportGroups {
 	for _, kept := range g.order {
 		others := g.of[kept]
 		out.Sizes[1+len(others)]++
-		group := dataset.ReportGroup{Kept: entryName(kept), Splits: []string{g.split[kept]}}
+		group := dataset.ReportGroup{Kept: kept.String(), Splits: []string{g.split[kept]}}
 		for _, k := range others {
-			group.Others = append(group.Others, entryName(k))
+			group.Others = append(group.Others, k.String())
 			if !slices.Contains(group.Splits, g.split[k]) {
 				group.Splits = append(group.Splits, g.split[k])
 			}
@@ -174,11 +174,11 @@ func (g *grouping) report() dataset.ReportGroups {
 }
 
 // reportLabels counts the labels of the release and of what was rebuilt, and compares them.
-func reportLabels(ctx context.Context, ws *workspace.Workspace, j judge, d *dataset.ReportData) error {
+func reportLabels(ctx context.Context, ws *workspace.Workspace, j state.Judge, d *dataset.ReportData) error {
 	entries := func(keptOnly bool) iter.Seq2[manifest.Entry, error] {
 		return func(yield func(manifest.Entry, error) bool) {
 			for rec, err := range ws.Records(ctx, workspace.Select{}) {
-				if err == nil && keptOnly && j.known(rec).Outcome != manifest.Kept {
+				if err == nil && keptOnly && j.Known(rec).Outcome != manifest.Kept {
 					continue
 				}
 				if !yield(rec.Entry, err) {
@@ -205,35 +205,10 @@ func reportLabels(ctx context.Context, ws *workspace.Workspace, j judge, d *data
 	return err
 }
 
-// lastRunKey is the workspace's note of the counters of the last run that ended.
-const lastRunKey = "last_run"
-
-// A lastRun is what is kept of a run's counters. It holds no names and no addresses.
-type lastRun struct {
-	At         time.Time     `json:"at"` // when it ended
-	Elapsed    time.Duration `json:"elapsed_ns"`
-	Unverified int           `json:"unverified"`
-	Looks      Looks         `json:"looks"`
-	Calls      reddit.Calls  `json:"calls"`
-}
-
-// noteLastRun stores the counters of a run that has ended.
-func noteLastRun(ctx context.Context, ws *workspace.Workspace, s Summary, now time.Time) error {
-	note, err := json.Marshal(lastRun{At: now.UTC().Truncate(time.Second), Elapsed: s.Elapsed, Unverified: s.Unverified, Looks: *s.Looks, Calls: *s.Calls})
-	if err != nil {
-		return err
-	}
-	return ws.SetMeta(ctx, lastRunKey, string(note))
-}
-
 func reportLastRun(ctx context.Context, ws *workspace.Workspace, d *dataset.ReportData) error {
-	note, err := ws.Meta(ctx, lastRunKey)
-	if err != nil || note == "" {
+	last, err := state.ReadNote[state.LastRun](ctx, ws)
+	if err != nil || last.At.IsZero() {
 		return err
-	}
-	var last lastRun
-	if err := json.Unmarshal([]byte(note), &last); err != nil {
-		return fmt.Errorf("read the workspace's note of its last run: %w", err)
 	}
 	d.Unverified = last.Unverified
 	d.Last = &dataset.ReportRun{At: last.At, Elapsed: last.Elapsed, Waited: last.Calls.Waited, Retries: last.Calls.Retries,
@@ -243,16 +218,26 @@ func reportLastRun(ctx context.Context, ws *workspace.Workspace, d *dataset.Repo
 	return nil
 }
 
+// reportReread tells a report of the last re-reading, if there was one.
+func reportReread(ctx context.Context, ws *workspace.Workspace, d *dataset.ReportData) error {
+	last, err := state.ReadNote[state.LastReread](ctx, ws)
+	if err != nil || last.At.IsZero() {
+		return err
+	}
+	d.Reread = (*dataset.ReportReread)(&last)
+	return nil
+}
+
 // mostThumbnails bounds the images of a report: enough to see what kind they are.
 const mostThumbnails = 60
 
 // thumbnails yields some of the kept images, spread evenly over the manifest.
-func thumbnails(ctx context.Context, ws *workspace.Workspace, j judge, d dataset.ReportData) iter.Seq2[dataset.Thumbnail, error] {
+func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, d dataset.ReportData) iter.Seq2[dataset.Thumbnail, error] {
 	step := cmp.Or((d.Rebuilt.Entries+mostThumbnails-1)/mostThumbnails, 1)
 	return func(yield func(dataset.Thumbnail, error) bool) {
 		n := 0
 		for rec, err := range ws.Records(ctx, workspace.Select{}) {
-			if err == nil && j.known(rec).Outcome != manifest.Kept {
+			if err == nil && j.Known(rec).Outcome != manifest.Kept {
 				continue
 			}
 			if n++; err == nil && (n-1)%step != 0 {
@@ -276,23 +261,23 @@ func thumbnailOf(ctx context.Context, ws *workspace.Workspace, rec workspace.Rec
 	}
 	img, err := policy.DecodeImage(body)
 	if err != nil {
-		return dataset.Thumbnail{}, fmt.Errorf("image of %s: %w", entryName(rec.Key), err)
+		return dataset.Thumbnail{}, fmt.Errorf("image of %s: %w", rec.Key.String(), err)
 	}
-	return dataset.NewThumbnail(img, "image "+entryName(rec.Key))
+	return dataset.NewThumbnail(img, "image "+rec.Key.String())
 }
 
 // keptTexts yields the texts of the kept entries in manifest order.
-func keptTexts(ctx context.Context, ws *workspace.Workspace, j judge) iter.Seq2[dataset.ReportText, error] {
+func keptTexts(ctx context.Context, ws *workspace.Workspace, j state.Judge) iter.Seq2[dataset.ReportText, error] {
 	return func(yield func(dataset.ReportText, error) bool) {
 		for rec, err := range ws.Records(ctx, workspace.Select{}) {
 			if err != nil {
 				yield(dataset.ReportText{}, err)
 				return
 			}
-			if j.known(rec).Outcome != manifest.Kept || rec.Reading == nil {
+			if j.Known(rec).Outcome != manifest.Kept || rec.Reading == nil {
 				continue
 			}
-			if !yield(dataset.ReportText{ID: entryName(rec.Key), Text: shownReading(*rec.Reading, j.policy).Text, Confidence: rec.Reading.Confidence}, nil) {
+			if !yield(dataset.ReportText{ID: rec.Key.String(), Text: state.ShownReading(*rec.Reading, j.Policy).Text, Confidence: rec.Reading.Confidence}, nil) {
 				return
 			}
 		}

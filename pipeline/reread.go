@@ -2,11 +2,8 @@ package pipeline
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,7 +11,9 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -29,7 +28,7 @@ type Reread struct {
 	// manifest order.
 	Texts    []TextChange    `json:"texts"`
 	Outcomes []OutcomeChange `json:"outcomes"`
-	Summary  Summary         `json:"summary"`
+	Summary  state.Summary   `json:"summary"`
 }
 
 // A TextChange says which words of a row's text came and went. Words that only moved are
@@ -42,9 +41,9 @@ type TextChange struct {
 
 // An OutcomeChange is an entry whose outcome or reason changed.
 type OutcomeChange struct {
-	ID  string     `json:"id"`
-	Old Conclusion `json:"old"` // without detail
-	New Conclusion `json:"new"`
+	ID  string           `json:"id"`
+	Old state.Conclusion `json:"old"` // without detail
+	New state.Conclusion `json:"new"`
 }
 
 // ReadAgain reads the stored images of live posts again whose readings are not by the present
@@ -99,7 +98,7 @@ func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
 	if err := noteReread(ctx, c.Workspace, report, c.Now()); err != nil {
 		return Reread{}, err
 	}
-	if report.Summary, err = Status(ctx, c.Workspace, c.Now()); err != nil {
+	if report.Summary, err = state.Status(ctx, c.Workspace, c.Now()); err != nil {
 		return Reread{}, err
 	}
 	report.Summary.Elapsed = c.Now().Sub(began)
@@ -113,7 +112,7 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 	began, read := r.Now(), 0
 	g, running := errgroup.WithContext(ctx)
 	r.queues = &queues{read: make(chan readJob, queueLength), memory: semaphore.NewWeighted(r.Policy.Images.MaxDecodedBytes())}
-	guarded(g, func() error {
+	contain.Go(g, func() error {
 		defer close(r.queues.read)
 		for rec, err := range r.Workspace.Records(running, workspace.Select{WithEarlier: true}) {
 			if err != nil {
@@ -131,7 +130,7 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 		return nil
 	})
 	for range r.Workers {
-		guarded(g, func() error { return work(running, r, r.queues.read, r.read) })
+		contain.Go(g, func() error { return work(running, r, r.queues.read, r.read) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -165,11 +164,11 @@ func compareReadings(ctx context.Context, ws *workspace.Workspace, p policy.Poli
 			report.Read++
 			old := rec.Earlier.Text
 			if p.Text.MaskNames {
-				old = maskText(old)
+				old = state.MaskText(old)
 			}
 			if rec.Post.State == manifest.StateLive && old != rec.Reading.Text {
-				change := TextChange{ID: entryName(rec.Key)}
-				change.Gained, change.Lost = diffWords(old, rec.Reading.Text)
+				change := TextChange{ID: rec.Key.String()}
+				change.Gained, change.Lost = state.DiffWords(old, rec.Reading.Text)
 				report.Changed++
 				report.Gained += len(change.Gained)
 				report.Lost += len(change.Lost)
@@ -178,8 +177,8 @@ func compareReadings(ctx context.Context, ws *workspace.Workspace, p policy.Poli
 		}
 		was := rec.Earlier
 		if now := rec.Result; now != nil && was.Outcome != "" && (now.Outcome != was.Outcome || now.Reason != was.Reason) {
-			report.Outcomes = append(report.Outcomes, OutcomeChange{ID: entryName(rec.Key),
-				Old: Conclusion{Outcome: was.Outcome, Reason: was.Reason}, New: conclusion(*now)})
+			report.Outcomes = append(report.Outcomes, OutcomeChange{ID: rec.Key.String(),
+				Old: state.Conclusion{Outcome: was.Outcome, Reason: was.Reason}, New: state.NewConclusion(*now)})
 		}
 	}
 	return report, nil
@@ -192,30 +191,9 @@ func (r Reread) Page(made time.Time, version string) dataset.RereadData {
 		d.Texts = append(d.Texts, dataset.RereadText(t))
 	}
 	for _, o := range r.Outcomes {
-		d.Outcomes = append(d.Outcomes, dataset.RereadOutcome{ID: o.ID, Before: o.Old.short(), After: o.New.short()})
+		d.Outcomes = append(d.Outcomes, dataset.RereadOutcome{ID: o.ID, Before: o.Old.Short(), After: o.New.Short()})
 	}
 	return d
-}
-
-// short is the conclusion without detail.
-func (c Conclusion) short() string {
-	if c.Reason == "" {
-		return string(c.Outcome)
-	}
-	return string(c.Outcome) + ", " + string(c.Reason)
-}
-
-// rereadKey is the workspace's note of the counts of the last re-reading that ended.
-const rereadKey = "last_reread"
-
-// A lastReread is what is kept of a re-reading: numbers.
-type lastReread struct {
-	At       time.Time `json:"at"` // when it ended
-	Read     int       `json:"read"`
-	Changed  int       `json:"changed"`
-	Gained   int       `json:"words_gained"`
-	Lost     int       `json:"words_lost"`
-	Outcomes int       `json:"outcomes"`
 }
 
 // noteReread stores the counts of a re-reading that has ended, unless it had nothing to read.
@@ -223,47 +201,8 @@ func noteReread(ctx context.Context, ws *workspace.Workspace, r Reread, now time
 	if r.Read == 0 {
 		return nil
 	}
-	note, err := json.Marshal(lastReread{At: now.UTC().Truncate(time.Second), Read: r.Read, Changed: r.Changed, Gained: r.Gained, Lost: r.Lost,
-		Outcomes: len(r.Outcomes)})
-	if err != nil {
-		return err
-	}
-	return ws.SetMeta(ctx, rereadKey, string(note))
-}
-
-// reportReread tells a report of the last re-reading, if there was one.
-func reportReread(ctx context.Context, ws *workspace.Workspace, d *dataset.ReportData) error {
-	note, err := ws.Meta(ctx, rereadKey)
-	if err != nil || note == "" {
-		return err
-	}
-	var last lastReread
-	if err := json.Unmarshal([]byte(note), &last); err != nil {
-		return fmt.Errorf("read the workspace's note of its last re-reading: %w", err)
-	}
-	d.Reread = (*dataset.ReportReread)(&last)
-	return nil
-}
-
-// diffWords gives the words that the new text has more often than the old one, and the other way
-// round, in the order of their text.
-func diffWords(before, after string) (gained, lost []string) {
-	return without(after, before), without(before, after)
-}
-
-// without gives the words of a text that are left when each of others has taken one like it away.
-func without(text, others string) []string {
-	have := map[string]int{}
-	for w := range strings.FieldsSeq(others) {
-		have[w]++
-	}
-	left := []string{}
-	for w := range strings.FieldsSeq(text) {
-		if have[w]--; have[w] < 0 {
-			left = append(left, printable(w))
-		}
-	}
-	return left
+	return state.WriteNote(ctx, ws, state.LastReread{At: now.UTC().Truncate(time.Second), Read: r.Read, Changed: r.Changed,
+		Gained: r.Gained, Lost: r.Lost, Outcomes: len(r.Outcomes)})
 }
 
 // A Workload says how much work a re-reading would be.
@@ -280,16 +219,16 @@ type Workload struct {
 // locked.
 func PlanReread(ctx context.Context, c Config, all bool) (Workload, error) {
 	var out Workload
-	j, err := storedJudge(ctx, c.Workspace, c.Now())
+	j, err := state.StoredJudge(ctx, c.Workspace, c.Now())
 	if err != nil {
 		return out, err
 	}
 	for _, t := range c.Tombstones {
-		if _, ok := j.tombstones[t.ID]; !ok {
-			j.tombstones[t.ID] = workspace.Tombstone{Tombstone: t}
+		if _, ok := j.Tombstones[t.ID]; !ok {
+			j.Tombstones[t.ID] = workspace.Tombstone{Tombstone: t}
 		}
 	}
-	r := &run{Config: c, engine: c.OCR.Engine(), buried: j.tombstones}
+	r := &run{Config: c, engine: c.OCR.Engine(), buried: j.Tombstones}
 	for rec, err := range c.Workspace.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return out, err
@@ -305,17 +244,16 @@ func PlanReread(ctx context.Context, c Config, all bool) (Workload, error) {
 			out.Left++
 		}
 	}
-	if out.Rate, err = lastRate(ctx, c.Workspace); err != nil {
+	rate, err := state.ReadNote[state.OCRRate](ctx, c.Workspace)
+	if err != nil {
 		return out, err
 	}
+	out.Rate = float64(rate)
 	if out.Rate > 0 {
 		out.Estimate = time.Duration(float64(out.Read) / out.Rate * float64(time.Second)).Round(time.Second)
 	}
 	return out, nil
 }
-
-// rateKey is the workspace's note of how fast images were last read, in images a second.
-const rateKey = "ocr_rate"
 
 // leastForRate is how many images tell a rate.
 const leastForRate = 20
@@ -325,21 +263,5 @@ func (r *run) noteRate(ctx context.Context, images int, took time.Duration) erro
 	if images < leastForRate || took <= 0 {
 		return nil
 	}
-	note, err := json.Marshal(float64(images) / took.Seconds())
-	if err != nil {
-		return err
-	}
-	return r.Workspace.SetMeta(ctx, rateKey, string(note))
-}
-
-func lastRate(ctx context.Context, ws *workspace.Workspace) (float64, error) {
-	note, err := ws.Meta(ctx, rateKey)
-	if err != nil || note == "" {
-		return 0, err
-	}
-	var rate float64
-	if err := json.Unmarshal([]byte(note), &rate); err != nil {
-		return 0, fmt.Errorf("read the workspace's note of its OCR rate: %w", err)
-	}
-	return rate, nil
+	return state.WriteNote(ctx, r.Workspace, state.OCRRate(float64(images)/took.Seconds()))
 }

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -71,7 +71,7 @@ func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir()}, present: map[string]workspace.Found{}, accounted: map[string]bool{}, asSealed: map[string]bool{}}
 	before := v.readSeal(ctx)
 	if c.TestOnlyStep != nil {
-		if err := c.TestOnlyStep("verify", sealFile); err != nil {
+		if err := c.TestOnlyStep("verify", state.SealFile); err != nil {
 			return VerifyReport{}, err
 		}
 	}
@@ -105,14 +105,14 @@ type verification struct {
 }
 
 func (v *verification) damage(where, mend, format string, args ...any) {
-	d := Damage{Where: printableLine(where), What: printableLine(fmt.Sprintf(format, args...)), Mend: mend}
+	d := Damage{Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...)), Mend: mend}
 	if !slices.Contains(v.report.Damage, d) {
 		v.report.Damage = append(v.report.Damage, d)
 	}
 }
 
 func (v *verification) note(format string, args ...any) {
-	v.report.Notes = append(v.report.Notes, printableLine(fmt.Sprintf(format, args...)))
+	v.report.Notes = append(v.report.Notes, state.PrintableLine(fmt.Sprintf(format, args...)))
 }
 
 // list notes what there is.
@@ -123,36 +123,24 @@ func (v *verification) list(ctx context.Context) error {
 		}
 		v.present[f.Name] = f
 	}
-	_, state := v.present[stateFile]
-	_, seal := v.present[sealFile]
-	if !state && !seal {
-		return fmt.Errorf("open workspace %s: %w: it has no %s", v.files.Dir(), workspace.ErrNoWorkspace, stateFile)
+	_, stored := v.present[state.StateFile]
+	_, sealed := v.present[state.SealFile]
+	if !stored && !sealed {
+		return fmt.Errorf("open workspace %s: %w: it has no %s", v.files.Dir(), workspace.ErrNoWorkspace, state.StateFile)
 	}
 	return nil
 }
 
-// Names in a workspace, as its files call them.
-const (
-	stateFile   = "state.db"
-	journalFile = "state.db-journal"
-	lockFile    = "lock"
-	logKeyFile  = "log.key"
-	sealFile    = "audit/seal.json"
-	auditDir    = "audit"
-	imagesDir   = "images"
-	reportFile  = "report.html"
-)
-
 // mendOf says what mends a file.
 func mendOf(name string) string {
 	switch {
-	case name == stateFile || name == journalFile:
+	case name == state.StateFile || name == state.JournalFile:
 		return mendState
-	case name == sealFile:
+	case name == state.SealFile:
 		return mendRun
-	case name == logKeyFile || strings.HasPrefix(name, auditDir+"/"):
+	case name == state.LogKeyFile || strings.HasPrefix(name, state.AuditDir+"/"):
 		return mendLog
-	case name == reportFile:
+	case name == workspace.ReportName:
 		return mendReport
 	}
 	return mendRun
@@ -181,21 +169,21 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case s.err != nil:
-		v.accounted[sealFile] = true
-		v.damage(sealFile, mendRun, "the seal is damaged: %v", s.err)
+		v.accounted[state.SealFile] = true
+		v.damage(state.SealFile, mendRun, "the seal is damaged: %v", s.err)
 		return nil
 	case !s.there:
 		v.note("the workspace is not sealed: a run is at work on it, or the last one was killed or could not write; the next run goes on and seals it")
 		return nil
 	}
 	v.report.Sealed, v.report.SealedAt = true, moment(s.Time)
-	if !slices.ContainsFunc(s.Files, func(f workspace.File) bool { return f.Name == stateFile }) {
-		v.damage(sealFile, mendRun, "the seal does not tell of %s", stateFile)
+	if !slices.ContainsFunc(s.Files, func(f workspace.File) bool { return f.Name == state.StateFile }) {
+		v.damage(state.SealFile, mendRun, "the seal does not tell of %s", state.StateFile)
 	}
-	v.accounted[sealFile] = true
+	v.accounted[state.SealFile] = true
 	for _, want := range s.Files {
 		// What lies in dataset/ is accounted for by the record of the export: a seal has whatever was there.
-		v.accounted[want.Name] = !strings.HasPrefix(want.Name, datasetDir+"/")
+		v.accounted[want.Name] = !strings.HasPrefix(want.Name, state.DatasetDir+"/")
 		got, err := v.stat(ctx, want.Name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -211,14 +199,14 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 			v.report.Files++
 		}
 	}
-	if _, left := v.present[journalFile]; left {
-		v.damage(journalFile, mendState, "a sealed workspace has no journal: somebody put it there, and opening %s would apply it", stateFile)
+	if _, left := v.present[state.JournalFile]; left {
+		v.damage(state.JournalFile, mendState, "a sealed workspace has no journal: somebody put it there, and opening %s would apply it", state.StateFile)
 	}
 	return nil
 }
 
 func (v *verification) stat(ctx context.Context, name string) (workspace.File, error) {
-	if name == stateFile {
+	if name == state.StateFile {
 		return v.files.StatState(ctx)
 	}
 	return v.files.Stat(ctx, name)
@@ -237,11 +225,11 @@ func (v *verification) state(ctx context.Context, dir string) error {
 	}
 	if err != nil {
 		v.blind = true
-		v.damage(stateFile, mendState, "it cannot be opened, so images and outcomes were not looked at: %v", err)
+		v.damage(state.StateFile, mendState, "it cannot be opened, so images and outcomes were not looked at: %v", err)
 		return ctx.Err()
 	}
 	defer ws.Close()
-	for _, name := range []string{stateFile, journalFile, lockFile, logKeyFile} {
+	for _, name := range []string{state.StateFile, state.JournalFile, state.LockFile, state.LogKeyFile} {
 		v.accounted[name] = true
 	}
 	wrong, err := ws.CheckState(ctx)
@@ -249,7 +237,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 		wrong = append(wrong, err.Error())
 	}
 	for _, what := range wrong {
-		v.damage(stateFile, mendState, "%s", what)
+		v.damage(state.StateFile, mendState, "%s", what)
 	}
 	for _, part := range []func(context.Context, *workspace.Workspace) error{v.images, v.outcomes, v.dataset, v.log} {
 		if err := part(ctx, ws); err != nil {
@@ -257,7 +245,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 				return ctx.Err()
 			}
 			v.blind = true
-			v.damage(stateFile, mendState, "it cannot be read: %v", err)
+			v.damage(state.StateFile, mendState, "it cannot be read: %v", err)
 		}
 	}
 	return nil
@@ -267,7 +255,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 func (v *verification) justBegun() bool {
 	for name := range v.present {
 		switch {
-		case name == stateFile || name == journalFile || name == lockFile:
+		case name == state.StateFile || name == state.JournalFile || name == state.LockFile:
 			v.accounted[name] = true
 		case !strings.HasPrefix(path.Base(name), ".tmp-"):
 			return false
@@ -277,13 +265,9 @@ func (v *verification) justBegun() bool {
 }
 
 func (v *verification) images(ctx context.Context, ws *workspace.Workspace) error {
-	buried, err := ws.Tombstones(ctx)
+	stones, err := state.HoldingTombstones(ctx, ws)
 	if err != nil {
 		return err
-	}
-	leaving := map[manifest.PostID]bool{}
-	for _, t := range buried {
-		leaving[t.ID] = !t.Readmitted
 	}
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
@@ -299,12 +283,12 @@ func (v *verification) images(ctx context.Context, ws *workspace.Workspace) erro
 		_, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
 		var damaged *workspace.Damaged
 		switch {
-		case !there && (leaving[rec.ID] || rec.Post.State.Gone()) && !v.report.Sealed:
+		case !there && (stones.Has(rec.ID) || rec.Post.State.Gone()) && !v.report.Sealed:
 			v.note("%s is erased, and its row is not yet: the next run or purge goes on", name)
 		case errors.As(err, &damaged):
 			v.damage(name, mendImage, "the image %s", damaged.What)
 		case err != nil && ctx.Err() == nil:
-			v.damage(cmp.Or(name, entryName(rec.Key)), mendRun, "it cannot be read: %v", err)
+			v.damage(cmp.Or(name, rec.Key.String()), mendRun, "it cannot be read: %v", err)
 		case err != nil:
 			return err
 		default:
@@ -346,7 +330,7 @@ func (v *verification) outcomes(ctx context.Context, ws *workspace.Workspace) er
 		}
 		rows++
 		if have, ok := want[r.Key]; !ok || have.Outcome != r.Outcome {
-			v.differs(manifest.OutcomesName, fmt.Sprintf("%s is %s there, and the state says otherwise", entryName(r.Key), r.Outcome))
+			v.differs(manifest.OutcomesName, fmt.Sprintf("%s is %s there, and the state says otherwise", r.Key.String(), r.Outcome))
 			return nil
 		}
 	}
@@ -368,13 +352,9 @@ func (v *verification) differs(where, what string) {
 
 // dataset holds the files of the last export against its note, and reads each Parquet.
 func (v *verification) dataset(ctx context.Context, ws *workspace.Workspace) error {
-	note, err := ws.Meta(ctx, exportKey)
-	if err != nil || note == "" {
+	last, err := state.ReadNote[state.ExportNote](ctx, ws)
+	if err != nil {
 		return err
-	}
-	var last export
-	if err := json.Unmarshal([]byte(note), &last); err != nil {
-		return fmt.Errorf("the note of the last export: %w", err)
 	}
 	for _, want := range last.Files {
 		v.accounted[want.Name] = true
@@ -433,7 +413,7 @@ func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, nam
 
 func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
 	for name := range v.present {
-		if strings.HasPrefix(name, auditDir+"/") && !v.report.Sealed {
+		if strings.HasPrefix(name, state.AuditDir+"/") && !v.report.Sealed {
 			v.accounted[name] = true // Verify of the log tells what does not belong to it
 		}
 	}
@@ -449,7 +429,7 @@ func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:
-		v.damage(auditDir, mendLog, "%v", err)
+		v.damage(state.AuditDir, mendLog, "%v", err)
 	}
 	return nil
 }
@@ -461,7 +441,7 @@ const maxLock = 32
 func (v *verification) strays() {
 	for name, f := range v.present {
 		switch {
-		case name == lockFile && f.Mode.IsRegular() && f.Size > maxLock:
+		case name == state.LockFile && f.Mode.IsRegular() && f.Size > maxLock:
 			v.damage(name, mendStray, "it has %d bytes, and holds the number of a process and no more", f.Size)
 		case v.accounted[name] && f.Mode.IsRegular() && expected(name):
 		case !f.Mode.IsRegular():
@@ -472,10 +452,10 @@ func (v *verification) strays() {
 			} else {
 				v.note("%s is an unfinished file: the next run takes it away", name)
 			}
-		case v.blind && strings.HasPrefix(name, imagesDir+"/"):
-		case v.asSealed[name] && strings.HasPrefix(name, datasetDir+"/"):
+		case v.blind && strings.HasPrefix(name, state.ImagesDir+"/"):
+		case v.asSealed[name] && strings.HasPrefix(name, state.DatasetDir+"/"):
 			v.note("%s is on no record of an export: look what it is; the next run that exports takes it away or writes it again", name)
-		case !v.report.Sealed && (strings.HasPrefix(name, imagesDir+"/") || mayBeOurs(name)):
+		case !v.report.Sealed && (strings.HasPrefix(name, state.ImagesDir+"/") || mayBeOurs(name)):
 			v.note("%s is on no record: the next run takes it away or writes it again", name)
 		default:
 			v.damage(name, mendStray, "nothing on record accounts for it")
@@ -486,11 +466,11 @@ func (v *verification) strays() {
 // expected reports whether something of that name belongs into a workspace at all: a file that somebody put
 // there stands in the next seal.
 func expected(name string) bool {
-	return name == stateFile || name == journalFile || name == lockFile || name == logKeyFile || strings.HasPrefix(name, imagesDir+"/") || mayBeOurs(name)
+	return name == state.StateFile || name == state.JournalFile || name == state.LockFile || name == state.LogKeyFile || strings.HasPrefix(name, state.ImagesDir+"/") || mayBeOurs(name)
 }
 
 // mayBeOurs reports whether the name is one that a run, an export or a report writes.
 func mayBeOurs(name string) bool {
-	return name == reportFile || name == manifest.TombstonesName || name == manifest.OutcomesName ||
-		strings.HasPrefix(name, datasetDir+"/") || strings.HasPrefix(name, auditDir+"/")
+	return name == workspace.ReportName || name == manifest.TombstonesName || name == manifest.OutcomesName ||
+		strings.HasPrefix(name, state.DatasetDir+"/") || strings.HasPrefix(name, state.AuditDir+"/")
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/state"
 )
 
 // points chooses where to kill what makes calls: in the full mode at every rename, fsync and unlink and a quarter of the
@@ -311,7 +311,7 @@ func (p *purgeScene) purged(t *testing.T) {
 		}
 	}
 	for _, c := range p.copies(exitDone) {
-		if c.State != pipeline.CopyGood || len(c.Owed) > 0 {
+		if c.State != state.CopyGood || len(c.Owed) > 0 {
 			t.Errorf("the copy: %+v", c)
 		}
 	}

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"rehydrate/pipeline"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/state"
 )
 
 // copied is what a list of copies says of the one at path.
-func copied(t *testing.T, list []pipeline.CopyReport, path string) pipeline.CopyReport {
+func copied(t *testing.T, list []state.CopyReport, path string) state.CopyReport {
 	t.Helper()
-	at := slices.IndexFunc(list, func(c pipeline.CopyReport) bool { return c.Path == path })
+	at := slices.IndexFunc(list, func(c state.CopyReport) bool { return c.Path == path })
 	if at < 0 {
 		t.Fatalf("no copy at %s in %+v", path, list)
 	}
@@ -33,11 +33,11 @@ func TestCopyRestored(t *testing.T) {
 	s.offline(exitDone, "--id", "few000")
 	after := read(t, filepath.Join(to, shardOf("train")))
 	s.write(filepath.Join(to, shardOf("train")), before)
-	if c := copied(t, s.offline(exitRetry).Copies, to); c.State != pipeline.CopyOpen || !strings.Contains(c.Told, "few000") {
+	if c := copied(t, s.offline(exitRetry).Copies, to); c.State != state.CopyOpen || !strings.Contains(c.Told, "few000") {
 		t.Errorf("a copy that was put back: %s, %q", c.State, c.Told)
 	}
 	s.write(filepath.Join(to, shardOf("train")), after)
-	if c := copied(t, s.offline(exitDone).Copies, to); c.State != pipeline.CopyGood || c.Told != "" {
+	if c := copied(t, s.offline(exitDone).Copies, to); c.State != state.CopyGood || c.Told != "" {
 		t.Errorf("the purged file again in its place: %s, %q", c.State, c.Told)
 	}
 }
@@ -80,13 +80,13 @@ func TestCopyOwnFiles(t *testing.T) {
 	if got := read(t, filepath.Join(parquet, "README.md")); got != "my own notes" {
 		t.Errorf("somebody's README.md is %q", got)
 	}
-	if c := copied(t, report.Copies, parquet); c.State != pipeline.CopyGood || len(c.Purged) != 1 {
+	if c := copied(t, report.Copies, parquet); c.State != state.CopyGood || len(c.Purged) != 1 {
 		t.Errorf("the copy with notes: %+v", c)
 	}
 	if got := read(t, pictures[0]); got != "a picture of mine" {
 		t.Errorf("somebody's picture is %q", got)
 	}
-	if c := copied(t, report.Copies, folder); c.State != pipeline.CopyOpen || !strings.Contains(c.Told, "few000") {
+	if c := copied(t, report.Copies, folder); c.State != state.CopyOpen || !strings.Contains(c.Told, "few000") {
 		t.Errorf("the copy with another picture: %s, %q", c.State, c.Told)
 	}
 	if _, err := os.Stat(filepath.Join(parquet, "croissant.json")); err == nil {
@@ -105,7 +105,7 @@ func TestCopyNested(t *testing.T) {
 		s.copyTo(to).want(t, exitDone)
 	}
 	for _, c := range s.offline(exitDone, "--id", "few000").Copies {
-		if c.State != pipeline.CopyGood || len(c.Purged) != 1 {
+		if c.State != state.CopyGood || len(c.Purged) != 1 {
 			t.Errorf("%s: %s, %q, took out %v", c.Path, c.State, c.Told, c.Purged)
 		}
 	}
@@ -127,10 +127,10 @@ func TestCopyWithoutFolder(t *testing.T) {
 	}
 	s.write(filepath.Dir(gone), "a file where the folder was")
 	report := s.offline(exitRetry, "--id", "few000")
-	if c := copied(t, report.Copies, gone); c.State != pipeline.CopyOpen {
+	if c := copied(t, report.Copies, gone); c.State != state.CopyOpen {
 		t.Errorf("a copy out of reach: %s, %q", c.State, c.Told)
 	}
-	if c := copied(t, report.Copies, fine); c.State != pipeline.CopyGood || len(c.Purged) != 1 {
+	if c := copied(t, report.Copies, fine); c.State != state.CopyGood || len(c.Purged) != 1 {
 		t.Errorf("the other: %s, %q, took out %v", c.State, c.Told, c.Purged)
 	}
 	s.do(nil, "export", "--destroyed", gone, "--note", "A. Holder", "-w", s.workspace).want(t, exitDone)
@@ -162,7 +162,7 @@ func TestCopyWithoutName(t *testing.T) {
 			t.Errorf("%v is left", left)
 		}
 		s.offline(exitDone)
-		if c := copied(t, s.copies(exitDone), to); c.State != pipeline.CopyClosed {
+		if c := copied(t, s.copies(exitDone), to); c.State != state.CopyClosed {
 			t.Errorf("killed %v: the copy is %s, %q, want it closed: it never had its name", killed, c.State, c.Told)
 		}
 		if left, _ := filepath.Glob(filepath.Join(root, ".*")); len(left) > 0 {
@@ -241,7 +241,7 @@ func TestCopyKilledThenMore(t *testing.T) {
 		s.step = nil
 	}
 	c := copied(t, s.offline(exitDone, "--id", "few006").Copies, to)
-	if c.State != pipeline.CopyGood || c.Rows != 4 {
+	if c.State != state.CopyGood || c.Rows != 4 {
 		t.Errorf("the copy is %s with %d rows, %q, want it good with 4", c.State, c.Rows, c.Told)
 	}
 	if rows := rowsOf(t, filepath.Join(to, "data")); rows["few000"] || rows["few001"] || rows["few003"] || rows["few004"] || rows["few006"] || !rows["few008"] {
@@ -264,7 +264,7 @@ func TestCopyOwesAfterManifest(t *testing.T) {
 	}
 	s.write(filepath.Join(s.release, "annotations.csv"), fewAnnotations(posts[:5]))
 	s.run(exitRetry)
-	if c := copied(t, s.copies(exitRetry), to); c.State != pipeline.CopyOpen || !slices.Equal(c.Owed, []string{"few005"}) {
+	if c := copied(t, s.copies(exitRetry), to); c.State != state.CopyOpen || !slices.Equal(c.Owed, []string{"few005"}) {
 		t.Errorf("after the new manifest the copy is %s and owes %v", c.State, c.Owed)
 	}
 	if c := copied(t, s.offline(exitDone).Copies, to); !slices.Equal(c.Purged, []string{"few005"}) {

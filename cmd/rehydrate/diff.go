@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/state"
 )
 
 func (c *command) diffCommand() *cobra.Command {
@@ -143,8 +144,8 @@ func labelList(list []string) string {
 	return "[" + oneTerminalLine(strings.Join(list, ", ")) + "]"
 }
 
-func whyText(was, is *pipeline.Conclusion) string {
-	side := func(c *pipeline.Conclusion) string {
+func whyText(was, is *state.Conclusion) string {
+	side := func(c *state.Conclusion) string {
 		if c == nil {
 			return "not known"
 		}

@@ -17,6 +17,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -146,7 +147,7 @@ func withReason(what string, reason manifest.Reason) string {
 	return what + ", " + string(reason)
 }
 
-func describeOutcome(o pipeline.Conclusion) string {
+func describeOutcome(o state.Conclusion) string {
 	text := withReason(string(o.Outcome), o.Reason)
 	if o.DuplicateOf != "" {
 		text += ", near " + o.DuplicateOf

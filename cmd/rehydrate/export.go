@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -142,7 +143,7 @@ func (c *command) listCopies(ctx context.Context) error {
 		return err
 	}
 	defer ws.Close()
-	list, err := pipeline.ListCopies(ctx, ws)
+	list, err := state.ListCopies(ctx, ws)
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func (c *command) listCopies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(list, func(r pipeline.CopyReport) bool { return r.State == pipeline.CopyOpen }) {
+	if slices.ContainsFunc(list, func(r state.CopyReport) bool { return r.State == state.CopyOpen }) {
 		return exitCode(exitRetry)
 	}
 	return nil

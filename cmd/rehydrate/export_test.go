@@ -12,6 +12,7 @@ import (
 
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/state"
 )
 
 // TestExportFormats copies a dataset in every format, purges a post, and finds neither its row nor its picture in
@@ -38,7 +39,7 @@ func TestExportFormats(t *testing.T) {
 		t.Fatalf("%d copies in the report, want %d", len(report.Copies), len(before))
 	}
 	for _, c := range report.Copies {
-		if c.State != pipeline.CopyGood || c.Rows != 5 || !slices.Equal(c.Purged, []string{"few002"}) {
+		if c.State != state.CopyGood || c.Rows != 5 || !slices.Equal(c.Purged, []string{"few002"}) {
 			t.Errorf("%s: %+v", c.Format, c)
 		}
 		after := tree(t, c.Path)
@@ -115,9 +116,9 @@ func TestCopyOutOfReach(t *testing.T) {
 	for _, c := range report.Copies {
 		told := want[filepath.Base(c.Path)]
 		switch {
-		case told == "" && (c.State != pipeline.CopyGood || len(c.Purged) != 1):
+		case told == "" && (c.State != state.CopyGood || len(c.Purged) != 1):
 			t.Errorf("%s: %+v, want it purged", c.Path, c)
-		case told != "" && (c.State != pipeline.CopyOpen || !strings.Contains(c.Told, told) || !slices.Equal(c.Owed, []string{"few000"})):
+		case told != "" && (c.State != state.CopyOpen || !strings.Contains(c.Told, told) || !slices.Equal(c.Owed, []string{"few000"})):
 			t.Errorf("%s: %s, %q, owes %v, want open because of %q", c.Path, c.State, c.Told, c.Owed, told)
 		}
 	}
@@ -146,7 +147,7 @@ func TestCopyOutOfReach(t *testing.T) {
 		}
 	}
 	for _, c := range s.copies(exitDone) {
-		if moved := filepath.Base(c.Path) == "moved"; moved != (c.State == pipeline.CopyClosed) || moved && !strings.Contains(c.Told, "A. Holder") {
+		if moved := filepath.Base(c.Path) == "moved"; moved != (c.State == state.CopyClosed) || moved && !strings.Contains(c.Told, "A. Holder") {
 			t.Errorf("in the end %s is %s: %s", c.Path, c.State, c.Told)
 		}
 	}
@@ -247,7 +248,7 @@ func TestExportKilled(t *testing.T) {
 		if left := tree(t, filepath.Join(root, "copies")); len(left) != 1 {
 			t.Errorf("step %d: the next purge left %d files", at, len(left)-1)
 		}
-		if list := s.copies(exitDone); list[0].State != pipeline.CopyClosed || list[0].Told != "never finished" {
+		if list := s.copies(exitDone); list[0].State != state.CopyClosed || list[0].Told != "never finished" {
 			t.Errorf("step %d: on record as %s, %q", at, list[0].State, list[0].Told)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -334,9 +335,6 @@ func readRegular(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 128<<10))
 }
 
-// serialKey is the workspace's note of the highest revocation list that was seen.
-const serialKey = "revocations_serial"
-
 // seenSerial is the serial of the last revocation list that a run of the release saw in this
 // workspace, 0 where there is none.
 func (c *command) seenSerial(ctx context.Context, release string) (int64, error) {
@@ -348,24 +346,7 @@ func (c *command) seenSerial(ctx context.Context, release string) (int64, error)
 		return 0, err
 	}
 	defer ws.Close()
-	return serialIn(ctx, ws, release)
-}
-
-// serialIn is seenSerial in an open workspace. One of another release has seen nothing.
-func serialIn(ctx context.Context, ws *workspace.Workspace, release string) (int64, error) {
-	b, bound, err := ws.Binding(ctx)
-	if err != nil || bound && b.Release != release {
-		return 0, err
-	}
-	note, err := ws.Meta(ctx, serialKey)
-	if err != nil || note == "" {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(note, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read the workspace's note of revocation lists: %w", err)
-	}
-	return n, nil
+	return state.SeenRevocations(ctx, ws, release)
 }
 
 // remember notes the serial of the list that the run goes by, so that no older one is
@@ -378,14 +359,14 @@ func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time
 	if err != nil || bound && b.Release != p.scope.Release.Name {
 		return err // the run refuses the workspace of another release
 	}
-	if p.scope.SeenSerial, err = serialIn(ctx, ws, p.scope.Release.Name); err != nil {
+	if p.scope.SeenSerial, err = state.SeenRevocations(ctx, ws, p.scope.Release.Name); err != nil {
 		return err
 	}
 	if err := p.allows(now); err != nil {
 		return err
 	}
 	if r := p.scope.Revocations; r != nil && r.Serial > p.scope.SeenSerial {
-		return ws.SetMeta(ctx, serialKey, strconv.FormatInt(r.Serial, 10))
+		return state.WriteNote(ctx, ws, state.RevocationsNote(r.Serial))
 	}
 	return nil
 }

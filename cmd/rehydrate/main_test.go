@@ -17,8 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/state"
 )
 
 // childVar makes the test binary be rehydrate itself, for tests that kill it.
@@ -148,13 +148,13 @@ func (s *site) do(env map[string]string, args ...string) finished {
 }
 
 // run runs the release with --json and returns the summary; any status but want ends the test.
-func (s *site) run(want int, more ...string) pipeline.Summary {
+func (s *site) run(want int, more ...string) state.Summary {
 	s.t.Helper()
 	f := s.do(s.env(), s.args(append(more, "--json")...)...)
 	if f.code != want {
 		s.t.Fatalf("run = exit %d, want %d\n%s%s", f.code, want, f.stderr, f.stdout)
 	}
-	var sum pipeline.Summary
+	var sum state.Summary
 	if err := json.Unmarshal([]byte(f.stdout), &sum); err != nil {
 		s.t.Fatalf("run --json printed no summary: %v\n%s", err, f.stdout)
 	}

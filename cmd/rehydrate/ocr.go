@@ -15,6 +15,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -168,7 +169,7 @@ func (c *command) isRehearsal(ctx context.Context, opened checkedRelease) (bool,
 	if !bound {
 		return false, workspace.ErrNoWorkspace
 	}
-	rehearsal := b.Release == pipeline.RehearsalOf(opened.Name)
+	rehearsal := b.Release == state.RehearsalOf(opened.Name)
 	if b.Release != opened.Name && !rehearsal {
 		return false, &workspace.OtherRelease{Have: b.Release, Want: opened.Name}
 	}

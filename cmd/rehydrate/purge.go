@@ -15,6 +15,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -63,7 +64,7 @@ oauth.reddit.com, no image host. Killed anywhere, the same command completes it.
 	flags.BoolVar(&f.offline, "offline", false, "ask nobody: act on what the workspace and the tombstones say")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would go by what is known; asks nobody, works while a run is going on")
 	flags.StringSliceVar(&f.ids, "id", nil, "purge this `post` whatever Reddit says of it, for good (repeatable)")
-	flags.StringVar(&f.reason, "reason", string(pipeline.ReasonTakedown), "why the posts of --id go, as one lower-case `word`")
+	flags.StringVar(&f.reason, "reason", string(state.ReasonTakedown), "why the posts of --id go, as one lower-case `word`")
 	flags.StringArrayVar(&f.tombstones, "tombstones", nil, "take over the tombstones in this `file`, a tombstones.csv that was kept elsewhere (repeatable)")
 	flags.BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept the mass removal that an earlier run or purge withheld (not what this one finds)")
 	flags.StringVar(&f.approval, "approval", "", "the `reference` of Reddit's approval of your use (default: the grant's)")
@@ -220,7 +221,7 @@ func (c *command) concludePurge(p pipeline.PurgeReport) error {
 		c.printPurge(p)
 	}
 	for _, copied := range p.Copies {
-		if copied.State == pipeline.CopyOpen {
+		if copied.State == state.CopyOpen {
 			return exitCode(exitRetry)
 		}
 	}
@@ -275,7 +276,7 @@ func orNone(digest string) string {
 }
 
 // printCopies prints registered copies, and what is to do about them.
-func printCopies(out io.Writer, copies []pipeline.CopyReport) {
+func printCopies(out io.Writer, copies []state.CopyReport) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for i, r := range copies {
 		if i == 0 {
@@ -286,7 +287,7 @@ func printCopies(out io.Writer, copies []pipeline.CopyReport) {
 	w.Flush()
 }
 
-func describeCopy(r pipeline.CopyReport) string {
+func describeCopy(r state.CopyReport) string {
 	var parts []string
 	if n := len(r.Purged); n > 0 {
 		parts = append(parts, times(n, "row", "rows")+" taken out")

@@ -12,6 +12,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/state"
 	"rehydrate/policy"
 )
 
@@ -58,7 +59,7 @@ func TestPurgeUnknownID(t *testing.T) {
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
 	s.do(nil, "purge", s.release, "-w", s.workspace, "--offline", "--id", "few00l,few001").want(t, exitDone, "few00l", "not in the release")
-	if got := s.status("few00l"); got != pipeline.TombstoneHolds {
+	if got := s.status("few00l"); got != state.TombstoneHolds {
 		t.Errorf("the tombstone of a post outside the manifest is %q, want it to hold", got)
 	}
 }
@@ -163,7 +164,7 @@ func TestLiftIsForWhatWasThere(t *testing.T) {
 	s.signed(statement, policy.LiftNamespace, string(b))
 	s.do(nil, "tombstones", "lift", s.release, "--statement", statement, "-w", s.workspace).want(t, exitDone, "lifted: 0 tombstones")
 	for _, id := range []manifest.PostID{"few000", "few001"} {
-		if got := s.status(id); got != pipeline.TombstoneHolds {
+		if got := s.status(id); got != state.TombstoneHolds {
 			t.Errorf("%s: a request of later lies below a tombstone that is %q", id, got)
 		}
 	}

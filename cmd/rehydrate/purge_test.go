@@ -19,6 +19,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/duckdbtest"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/state"
 	"rehydrate/policy"
 )
 
@@ -63,9 +64,9 @@ func (s *site) copyTo(to string, more ...string) finished {
 }
 
 // copies lists the registered copies.
-func (s *site) copies(want int) []pipeline.CopyReport {
+func (s *site) copies(want int) []state.CopyReport {
 	s.t.Helper()
-	var list []pipeline.CopyReport
+	var list []state.CopyReport
 	s.into(&list, want, "export", "--list", "-w", s.workspace)
 	return list
 }
@@ -200,7 +201,7 @@ func TestPurgeOffline(t *testing.T) {
 		t.Fatal("a dry run changed something")
 	}
 	report := s.offline(exitDone, "--id", "t3_few002")
-	if diff := cmp.Diff([]pipeline.PurgedPost{{ID: "few002", State: manifest.StateRemoved, Reason: "takedown"}}, report.Erased); diff != "" {
+	if diff := cmp.Diff([]state.GonePost{{ID: "few002", State: manifest.StateRemoved, Reason: "takedown"}}, report.Erased); diff != "" {
 		t.Errorf("erased (-want +got):\n%s", diff)
 	}
 	if rows := s.rows(); len(rows) != 4 || slices.Contains(rows, "few002") || len(s.images()) != 4 {
@@ -548,11 +549,11 @@ func TestLift(t *testing.T) {
 	now := time.Now().Add(2 * time.Second)
 	lift(policy.GrantNamespace, now, "few001").want(t, exitRejected, "wrong_namespace")
 	lift(policy.LiftNamespace, now.Add(-time.Hour), "few001").want(t, exitDone, "lifted: 0 tombstones", "younger than the statement")
-	if s.status("few001") != pipeline.TombstoneHolds {
+	if s.status("few001") != state.TombstoneHolds {
 		t.Error("a statement that is older than the tombstone lifted it")
 	}
 	lift(policy.LiftNamespace, now, "few001", "few003").want(t, exitDone, "lifted: 1 tombstone,", "few003: has no tombstone here")
-	if got := s.status("few001"); got != pipeline.TombstoneLifted {
+	if got := s.status("few001"); got != state.TombstoneLifted {
 		t.Errorf("tombstone of few001 is %q, want it listed as lifted", got)
 	}
 	s.granted().want(t, exitDone)
@@ -571,15 +572,15 @@ func TestLift(t *testing.T) {
 	s.now = func() time.Time { return time.Now().Add(time.Minute) }
 	s.becomes(redditemu.Deleted, posts[1])
 	s.granted().want(t, exitDone)
-	if got, status := s.outcomeOf("few001"), s.status("few001"); !strings.HasPrefix(got, "deleted/") || status != pipeline.TombstoneHolds {
+	if got, status := s.outcomeOf("few001"), s.status("few001"); !strings.HasPrefix(got, "deleted/") || status != state.TombstoneHolds {
 		t.Errorf("deleted later: %s with a tombstone that %s, want deleted and holds", got, status)
 	}
 }
 
 // status is that of a post's tombstone, "" where there is none.
-func (s *site) status(id manifest.PostID) pipeline.TombstoneStatus {
+func (s *site) status(id manifest.PostID) state.TombstoneStatus {
 	s.t.Helper()
-	var list []pipeline.TombstoneEntry
+	var list []state.TombstoneEntry
 	s.into(&list, exitDone, "tombstones", "show", "-w", s.workspace)
 	for _, t := range list {
 		if t.ID == id {

@@ -17,6 +17,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -120,8 +121,8 @@ func TestReread(t *testing.T) {
 	if diff := cmp.Diff(pipeline.TextChange{ID: "few001", Gained: []string{text}, Lost: []string{"MISREAD"}}, got.Texts[0]); diff != "" {
 		t.Errorf("the changed text (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]pipeline.OutcomeChange{{ID: "few003", Old: pipeline.Conclusion{Outcome: manifest.NotEnglish, Reason: "foreign_words"},
-		New: pipeline.Conclusion{Outcome: manifest.Kept}}}, got.Outcomes); diff != "" {
+	if diff := cmp.Diff([]pipeline.OutcomeChange{{ID: "few003", Old: state.Conclusion{Outcome: manifest.NotEnglish, Reason: "foreign_words"},
+		New: state.Conclusion{Outcome: manifest.Kept}}}, got.Outcomes); diff != "" {
 		t.Errorf("the changed outcomes (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(fresh, s.dataset()); diff != "" {
@@ -470,12 +471,12 @@ func TestMaskNames(t *testing.T) {
 		}
 		return bytes.Contains(b, []byte("somebody"))
 	}
-	if sum := s.run(exitDone); sum.Masked != (pipeline.Masked{}) || !held() {
+	if sum := s.run(exitDone); sum.Masked != (state.Masked{}) || !held() {
 		t.Errorf("masking off: %+v masked, the name is stored: %v", sum.Masked, held())
 	}
 	s.write(filepath.Join(s.release, "policy.toml"), fastPolicy)
 	got := s.ocr(exitDone)
-	if got.Read != 1 || got.Summary.Masked != (pipeline.Masked{Names: 1, Images: 1}) {
+	if got.Read != 1 || got.Summary.Masked != (state.Masked{Names: 1, Images: 1}) {
 		t.Errorf("masking on: %+v", got)
 	}
 	if held() {

@@ -15,6 +15,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
@@ -91,7 +92,7 @@ func diagnose(err error) (code int, hint string) {
 		silent   *reddit.Unreachable
 		noOCR    *ocr.StartError
 		loss     *pipeline.LossError
-		internal *pipeline.InternalError
+		internal *contain.Panic
 		grant    *policy.GrantFault
 		retry    *pipeline.UnknownRetry
 	)

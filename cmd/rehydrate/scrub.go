@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/reddit"
 )
 
-// panicHint is what to do about an *pipeline.InternalError.
+// panicHint is what to do about an *contain.Panic.
 const panicHint = "this is a mistake in rehydrate: please report it, with the command and what it prints with -v; " +
 	"what was stored is whole, and the same command goes on from there"
 
@@ -38,7 +38,7 @@ func (s streams) flush() {
 // execute runs the command line. A panic is an error like any other: the deferred calls of
 // the command close what it had open, and what it says goes through the scrubber.
 func (c *command) execute(do func() error) error {
-	return pipeline.Guard(func() error {
+	return contain.Do(func() error {
 		// Before anything is printed: an error about arguments repeats them.
 		c.streams.scrubber.LearnEnv(c.getenv)
 		return do()
@@ -47,7 +47,7 @@ func (c *command) execute(do func() error) error {
 
 // trace prints where an internal error happened, for whoever looks for the mistake.
 func (c *command) trace(err error) {
-	var internal *pipeline.InternalError
+	var internal *contain.Panic
 	if c.verbose && errors.As(err, &internal) {
 		fmt.Fprintf(c.stderr, "%s\n", internal.Stack)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -34,7 +34,7 @@ var advice = map[manifest.Outcome]string{
 }
 
 // adviceFor is what a user can do about entries of an outcome and reason.
-func adviceFor(n pipeline.Count) string {
+func adviceFor(n state.Count) string {
 	switch {
 	case (manifest.Result{Outcome: n.Outcome, Reason: n.Reason}).Flagged():
 		return "in the dataset, marked in the filter column"
@@ -61,7 +61,7 @@ writes nothing, and works while a run is going on.` +
 				return err
 			}
 			defer ws.Close()
-			summary, err := pipeline.Status(cmd.Context(), ws, c.now())
+			summary, err := state.Status(cmd.Context(), ws, c.now())
 			if err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ writes nothing, and works while a run is going on.` +
 }
 
 // conclude prints what became of every entry and returns the exit status that it means.
-func (c *command) conclude(s pipeline.Summary) error {
+func (c *command) conclude(s state.Summary) error {
 	if err := c.printSummary(s); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (c *command) conclude(s pipeline.Summary) error {
 }
 
 // statusOf is the exit status that a summary means, or nil.
-func statusOf(s pipeline.Summary) error {
+func statusOf(s state.Summary) error {
 	if s.Retry > 0 || s.Withheld > 0 || s.Unverified > 0 || s.OpenCopies > 0 {
 		return exitCode(exitRetry)
 	}
@@ -87,7 +87,7 @@ func statusOf(s pipeline.Summary) error {
 }
 
 // printSummary prints what became of every entry, as a table or as JSON.
-func (c *command) printSummary(s pipeline.Summary) error {
+func (c *command) printSummary(s state.Summary) error {
 	if c.json {
 		return c.printJSON(s)
 	}
@@ -116,7 +116,7 @@ func (c *command) printSummary(s pipeline.Summary) error {
 }
 
 // printCalls says what the run asked of whom, and how long it waited.
-func (c *command) printCalls(s pipeline.Summary) {
+func (c *command) printCalls(s state.Summary) {
 	fmt.Fprintf(c.stdout, "\nasked Reddit %s to resolve %s (%.1f per 1,000)", times(s.Looks.Resolve, "time", "times"),
 		times(s.Posts, "post", "posts"), 1000*float64(s.Looks.Resolve)/float64(max(s.Posts, 1)))
 	for _, more := range []struct {
@@ -146,7 +146,7 @@ func times(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func table(out io.Writer, s pipeline.Summary) {
+func table(out io.Writer, s state.Summary) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "  outcome\tentries\treason\twhat to do\n")
 	for _, r := range s.Reasons {
@@ -155,7 +155,7 @@ func table(out io.Writer, s pipeline.Summary) {
 	w.Flush()
 }
 
-func (c *command) printFiles(s pipeline.Summary) {
+func (c *command) printFiles(s state.Summary) {
 	state := "written"
 	if s.Unchanged {
 		state = "unchanged"
@@ -168,7 +168,7 @@ func (c *command) printFiles(s pipeline.Summary) {
 }
 
 // nextSteps says what the user may want to do now.
-func nextSteps(s pipeline.Summary) []string {
+func nextSteps(s state.Summary) []string {
 	var lines []string
 	if s.Unverified > 0 {
 		lines = append(lines, fmt.Sprintf("Reddit gave no verdict on %d posts in this run. What is known of them is from an earlier one: run again.", s.Unverified))
@@ -191,7 +191,7 @@ func nextSteps(s pipeline.Summary) []string {
 }
 
 // withheldLines tell of posts that are gone and not erased, and until when they have to be.
-func withheldLines(s pipeline.Summary) []string {
+func withheldLines(s state.Summary) []string {
 	var lines []string
 	switch {
 	case s.MassRemoval:

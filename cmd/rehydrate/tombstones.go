@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -71,13 +71,13 @@ lifted. Reads only.` + exitHelp(exitDone, exitFailed, exitUsage),
 	}
 }
 
-func (c *command) listTombstones(ctx context.Context) ([]pipeline.TombstoneEntry, error) {
+func (c *command) listTombstones(ctx context.Context) ([]state.TombstoneEntry, error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
 	defer ws.Close()
-	return pipeline.ListTombstones(ctx, ws)
+	return state.ListTombstones(ctx, ws)
 }
 
 func (c *command) tombstonesExportCommand() *cobra.Command {
@@ -95,7 +95,7 @@ only.` + exitHelp(exitDone, exitFailed, exitUsage),
 			if err != nil {
 				return err
 			}
-			stones := pipeline.Holding(list)
+			stones := state.Holds(list)
 			write := func(w io.Writer) error { return manifest.WriteTombstones(w, stones) }
 			if args[0] == "-" {
 				return write(c.stdout)
@@ -159,7 +159,7 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 	}
 	sum := sha256.Sum256(signed.Body)
 	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
-		out, err := pipeline.Lift(ctx, ws, l, hex.EncodeToString(sum[:]))
+		out, err := state.Lift(ctx, ws, l, hex.EncodeToString(sum[:]))
 		if err != nil {
 			return err
 		}

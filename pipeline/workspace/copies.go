@@ -21,6 +21,20 @@ type Copy struct {
 	Files  []File    // of the copy, names relative to Path
 	Open   bool      // it holds what must go, and that could not be done here: an open obligation
 	Told   string    // what the operator said of it
+	Rows   []string  // ids of its rows
+	// Next has the digests of files that are about to be replaced, by name: a purge that was killed finds
+	// either digest.
+	Next map[string]string
+	// Owed are rows of posts that were gone when a manifest came that does not have them: nobody is asked
+	// about those any more, and the rows still have to go.
+	Owed []string
+}
+
+// copyRows is what a copy has and owes, as its record has it.
+type copyRows struct {
+	Rows []string          `json:"rows"`
+	Next map[string]string `json:"next,omitempty"`
+	Owed []string          `json:"owed,omitempty"`
 }
 
 // SetCopy registers a copy, or replaces what is known of the one at its path, and stores events in the
@@ -33,12 +47,14 @@ func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Even
 	if err != nil {
 		return fmt.Errorf("register the copy %s: %w", c.Path, err)
 	}
+	rows, err := json.Marshal(copyRows{Rows: c.Rows, Next: c.Next, Owed: c.Owed})
+	if err != nil {
+		return fmt.Errorf("register the copy %s: %w", c.Path, err)
+	}
 	return w.change(ctx, "register the copy "+c.Path, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `
-			INSERT INTO copy (path, note, format, made_at, files, open, told) VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (path) DO UPDATE SET note = excluded.note, format = excluded.format, made_at = excluded.made_at,
-			  files = excluded.files, open = excluded.open, told = excluded.told`,
-			c.Path, c.Note, c.Format, seconds(c.Made), string(files), c.Open, c.Told)
+			INSERT OR REPLACE INTO copy (path, note, format, made_at, files, open, told, rows) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			c.Path, c.Note, c.Format, seconds(c.Made), string(files), c.Open, c.Told, string(rows))
 		if err != nil {
 			return err
 		}
@@ -48,7 +64,7 @@ func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Even
 
 // Copies returns the registered copies by path.
 func (w *Workspace) Copies(ctx context.Context) (copies []Copy, err error) {
-	rows, err := w.db.QueryContext(ctx, "SELECT path, note, format, made_at, files, open, told FROM copy ORDER BY path")
+	rows, err := w.db.QueryContext(ctx, "SELECT path, note, format, made_at, files, open, told, rows FROM copy ORDER BY path")
 	if err != nil {
 		return nil, fmt.Errorf("read the registered copies: %w", err)
 	}
@@ -56,12 +72,14 @@ func (w *Workspace) Copies(ctx context.Context) (copies []Copy, err error) {
 	for rows.Next() {
 		var c Copy
 		var made int64
-		var files string
-		err := rows.Scan(&c.Path, &c.Note, &c.Format, &made, &files, &c.Open, &c.Told)
-		if err = errors.Join(err, json.Unmarshal([]byte(files), &c.Files)); err != nil {
+		var files, ids string
+		var more copyRows
+		err := rows.Scan(&c.Path, &c.Note, &c.Format, &made, &files, &c.Open, &c.Told, &ids)
+		err = errors.Join(err, json.Unmarshal([]byte(files), &c.Files), json.Unmarshal([]byte(ids), &more))
+		if err != nil {
 			return nil, fmt.Errorf("read the registered copies: %w", err)
 		}
-		c.Made = moment(made)
+		c.Made, c.Rows, c.Next, c.Owed = moment(made), more.Rows, more.Next, more.Owed
 		copies = append(copies, c)
 	}
 	if err := rows.Err(); err != nil {

@@ -121,12 +121,12 @@ CREATE TABLE earlier_result (
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 `
 
-// logSQL makes the tables of what is told to the audit log, and of registered copies. Files is JSON.
+// logSQL makes the tables of what is told to the audit log, and of registered copies. Files and rows are JSON.
 const logSQL = `
 CREATE TABLE log_queue (seq INTEGER PRIMARY KEY, line TEXT NOT NULL);
 CREATE TABLE copy (
   path TEXT PRIMARY KEY, note TEXT NOT NULL, format TEXT NOT NULL, made_at INTEGER NOT NULL,
-  files TEXT NOT NULL, open INTEGER NOT NULL, told TEXT NOT NULL);
+  files TEXT NOT NULL, open INTEGER NOT NULL, told TEXT NOT NULL, rows TEXT NOT NULL);
 `
 
 // openState opens state.db for the holder of the lock and makes its tables when it is new.

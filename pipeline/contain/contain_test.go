@@ -1,4 +1,4 @@
-package pipeline
+package contain
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestGuard: an error passes as it is, and a panic of any kind becomes one.
-func TestGuard(t *testing.T) {
+// TestDo: an error passes as it is, and a panic of any kind becomes one.
+func TestDo(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		f    func() error
-		want string // of the InternalError; "" for none
+		want string // of the Panic; "" for none
 	}{
 		{"nothing", func() error { return nil }, ""},
 		{"an error", func() error { return io.ErrUnexpectedEOF }, ""},
@@ -25,29 +25,29 @@ func TestGuard(t *testing.T) {
 		{"an index", func() error { return []error{}[len(t.Name())] }, "internal error: runtime error: index out of range"},
 		{"nil", func() error { panic(error(nil)) }, "internal error: panic called with nil argument"},
 	} {
-		err := Guard(tt.f)
-		var internal *InternalError
+		err := Do(tt.f)
+		var internal *Panic
 		if errors.As(err, &internal) != (tt.want != "") {
-			t.Errorf("%s: Guard = %v", tt.name, err)
+			t.Errorf("%s: Do = %v", tt.name, err)
 			continue
 		}
 		if tt.want == "" {
 			if want := tt.f(); err != want {
-				t.Errorf("%s: Guard = %v, want %v", tt.name, err, want)
+				t.Errorf("%s: Do = %v, want %v", tt.name, err, want)
 			}
 			continue
 		}
-		if !strings.HasPrefix(err.Error(), tt.want) || !strings.Contains(string(internal.Stack), "TestGuard") {
+		if !strings.HasPrefix(err.Error(), tt.want) || !strings.Contains(string(internal.Stack), "TestDo") {
 			t.Errorf("%s: %v with the stack\n%s", tt.name, err, internal.Stack)
 		}
 	}
 }
 
-// TestGuardedGroup: a panic in one goroutine ends the others of its group, and is the group's error.
-func TestGuardedGroup(t *testing.T) {
+// TestGo: a panic in one goroutine ends the others of its group, and is the group's error.
+func TestGo(t *testing.T) {
 	g, ctx := errgroup.WithContext(t.Context())
-	guarded(g, func() error { panic("boom") })
-	guarded(g, func() error {
+	Go(g, func() error { panic("boom") })
+	Go(g, func() error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -55,7 +55,7 @@ func TestGuardedGroup(t *testing.T) {
 			return errors.New("the others went on")
 		}
 	})
-	var internal *InternalError
+	var internal *Panic
 	if err := g.Wait(); !errors.As(err, &internal) || internal.Value != "boom" {
 		t.Errorf("Wait = %v, want the panic", err)
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package state
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // TestMaskNamesInReading masks words that were accepted, were not, or stand in each other's way:
@@ -37,7 +38,7 @@ func TestMaskNamesInReading(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := reading(tt.words)
-		maskNames(&r)
+		MaskReading(&r)
 		var left []string
 		for _, w := range r.Words {
 			left = append(left, w.Text)
@@ -52,7 +53,23 @@ func TestMaskNamesInReading(t *testing.T) {
 			t.Errorf("%s: confidence %v, want %v", tt.name, r.Confidence, want)
 		}
 	}
-	if got, want := maskText("ASK u/somebody NOW\n\nOR call 555 010 4567"), "ASK [user] NOW\n\nOR call [phone]"; got != want {
-		t.Errorf("maskText = %q, want %q", got, want)
+	if got, want := MaskText("ASK u/somebody NOW\n\nOR call 555 010 4567"), "ASK [user] NOW\n\nOR call [phone]"; got != want {
+		t.Errorf("MaskText = %q, want %q", got, want)
+	}
+}
+
+// TestShownReading leaves alone what is masked by the present rules.
+func TestShownReading(t *testing.T) {
+	p := policy.Default()
+	r := workspace.Reading{Fingerprint: ReadingFingerprint("engine", p), Text: "ask u/somebody"}
+	if got := ShownReading(r, p).Text; got != r.Text {
+		t.Errorf("a reading of the present rules is shown as %q", got)
+	}
+	r.Fingerprint = "engine"
+	for _, masked := range []int{0, 1} { // 1: by older rules, and its words are not at hand
+		r.Masked, r.Confidence = masked, 80
+		if got := ShownReading(r, p); got.Text != "ask [user]" || got.Confidence != 80 {
+			t.Errorf("a reading of other rules is shown as %q, %v", got.Text, got.Confidence)
+		}
 	}
 }

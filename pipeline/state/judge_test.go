@@ -1,4 +1,4 @@
-package pipeline
+package state
 
 import (
 	"testing"
@@ -51,7 +51,7 @@ func TestOutcome(t *testing.T) {
 		{"live, not read", workspace.Record{Post: live, Image: image}, nil, result{manifest.Pending, ""}},
 		{"live, not readable by OCR", workspace.Record{Post: live, Image: image,
 			Reading: &workspace.Reading{Failed: &workspace.Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout"}}}, nil, result{manifest.Failed, "ocr_timeout"}},
-		{"live, whole", workspace.Record{Post: live, Image: image, Reading: reading}, nil, result{candidate, ""}},
+		{"live, whole", workspace.Record{Post: live, Image: image, Reading: reading}, nil, result{Candidate, ""}},
 		{"live, absent from the last answer", workspace.Record{Post: absent, Image: image, Reading: reading}, nil, result{manifest.Failed, "absent_once"}},
 		{"live, but asked too long ago", workspace.Record{Post: stale, Image: image, Reading: reading}, nil, result{manifest.Failed, "not_rechecked"}},
 		{"live, same bytes as many others", workspace.Record{Post: live, Image: &workspace.Image{OriginalSHA256: "shared"}, Reading: reading}, nil,
@@ -61,7 +61,7 @@ func TestOutcome(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.rec.Entry.Key = key
-		got := judge{policy: policy.Default(), tombstones: tt.tombstones, shared: map[string]bool{"shared": true}, now: now}.outcome(tt.rec)
+		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: map[string]bool{"shared": true}, Now: now}.Outcome(tt.rec)
 		if diff := cmp.Diff(tt.want, result{got.Outcome, got.Reason}); diff != "" {
 			t.Errorf("%s: outcome (-want +got):\n%s", tt.name, diff)
 		}

@@ -1,8 +1,7 @@
-package pipeline
+package state
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -57,7 +56,7 @@ func ListTombstones(ctx context.Context, ws *workspace.Workspace) ([]TombstoneEn
 		}
 		list, again[t.ID] = append(list, e), true
 	}
-	lifted, err := liftedTombstones(ctx, ws)
+	lifted, err := ReadNote[LiftedNote](ctx, ws)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +68,8 @@ func ListTombstones(ctx context.Context, ws *workspace.Workspace) ([]TombstoneEn
 	return list, nil
 }
 
-// Holding returns the tombstones of a list that hold, as tombstones.csv has them.
-func Holding(list []TombstoneEntry) []manifest.Tombstone {
+// Holds returns the tombstones of a list that hold, as tombstones.csv has them.
+func Holds(list []TombstoneEntry) []manifest.Tombstone {
 	var stones []manifest.Tombstone
 	for _, e := range list {
 		if e.Status == TombstoneHolds {
@@ -80,24 +79,9 @@ func Holding(list []TombstoneEntry) []manifest.Tombstone {
 	return stones
 }
 
-// liftedKey is the workspace's note of the tombstones that were lifted, in the order of the lifting.
-const liftedKey = "lifted"
-
-func liftedTombstones(ctx context.Context, ws *workspace.Workspace) ([]TombstoneEntry, error) {
-	var list []TombstoneEntry
-	text, err := ws.Meta(ctx, liftedKey)
-	if err == nil && text != "" {
-		err = json.Unmarshal([]byte(text), &list)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the note of lifted tombstones: %w", err)
-	}
-	return list, nil
-}
-
-// liftedUntil says of posts up to when their tombstones were lifted.
-func liftedUntil(ctx context.Context, ws *workspace.Workspace) (map[manifest.PostID]time.Time, error) {
-	lifted, err := liftedTombstones(ctx, ws)
+// LiftedUntil says of posts up to when their tombstones were lifted.
+func LiftedUntil(ctx context.Context, ws *workspace.Workspace) (map[manifest.PostID]time.Time, error) {
+	lifted, err := ReadNote[LiftedNote](ctx, ws)
 	until := map[manifest.PostID]time.Time{}
 	for _, e := range lifted {
 		until[e.ID] = e.Lifted.Asserted
@@ -126,7 +110,7 @@ func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, digest st
 	for _, t := range stones {
 		have[t.ID] = t
 	}
-	lifted, err := liftedTombstones(ctx, ws)
+	lifted, err := ReadNote[LiftedNote](ctx, ws)
 	if err != nil {
 		return out, err
 	}
@@ -147,54 +131,60 @@ func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, digest st
 			Lifted: &LiftNote{Asserted: l.Asserted, Statement: digest, Why: l.Why}})
 	}
 	// The note first: killed between the two, the tombstones hold, and the same command goes on.
-	text, err := json.Marshal(lifted)
-	if err != nil {
-		return out, err
-	}
-	if err := ws.SetMeta(ctx, liftedKey, string(text)); err != nil {
+	if err := WriteNote(ctx, ws, lifted); err != nil {
 		return out, err
 	}
 	if err := ws.LiftTombstones(ctx, digest, out.Lifted...); err != nil {
 		return out, err
 	}
-	return out, writeTombstones(ctx, ws)
+	return out, WriteTombstones(ctx, ws)
 }
 
-// writeTombstones writes tombstones.csv of the workspace: those that hold, as a release publishes them. It is
-// there to be kept elsewhere, and for a state.db that comes back from a backup.
-func writeTombstones(ctx context.Context, ws *workspace.Workspace) error {
+// WriteTombstones writes tombstones.csv of the workspace: those that hold, as a release publishes them. It
+// is there to be kept elsewhere, and for a state.db that comes back from a backup.
+func WriteTombstones(ctx context.Context, ws *workspace.Workspace) error {
 	list, err := ListTombstones(ctx, ws)
 	if err != nil {
 		return err
 	}
-	_, err = ws.Replace(ctx, manifest.TombstonesName, func(w io.Writer) error { return manifest.WriteTombstones(w, Holding(list)) })
+	_, err = ws.Replace(ctx, manifest.TombstonesName, func(w io.Writer) error { return manifest.WriteTombstones(w, Holds(list)) })
 	return err
 }
 
-// takeOver adds tombstones from elsewhere.
-func (r *run) takeOver(ctx context.Context) error {
-	add, err := r.elsewhere(ctx)
+// A Holding has the tombstones that hold, by post.
+type Holding map[manifest.PostID]workspace.Tombstone
+
+// Has reports whether the post has a tombstone that holds.
+func (h Holding) Has(id manifest.PostID) bool { _, ok := h[id]; return ok }
+
+// HoldingTombstones returns the tombstones of a workspace that hold: all but those of readmitted posts.
+func HoldingTombstones(ctx context.Context, ws *workspace.Workspace) (Holding, error) {
+	all, err := ws.Tombstones(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := r.Workspace.AddTombstones(ctx, add); err != nil {
-		return fmt.Errorf("take over the release's tombstones: %w", err)
+	hold := make(Holding, len(all))
+	for _, t := range all {
+		if !t.Readmitted {
+			hold[t.ID] = t
+		}
 	}
-	return nil
+	return hold, nil
 }
 
-// elsewhere are tombstones that state.db need not have: the release's and, where it has none of the post, those
-// of the workspace's own file, but for those that a later statement lifted.
-func (r *run) elsewhere(ctx context.Context) ([]workspace.Tombstone, error) {
-	own, err := readOwnTombstones(r.Workspace)
+// OtherTombstones returns those that state.db need not have: the published ones of the release and, where
+// state.db has none of the post, those of the workspace's own file. Those that a later statement lifted are
+// left out.
+func OtherTombstones(ctx context.Context, ws *workspace.Workspace, published []manifest.Tombstone) ([]workspace.Tombstone, error) {
+	own, err := readOwnTombstones(ws)
 	if err != nil {
 		return nil, err
 	}
-	until, err := liftedUntil(ctx, r.Workspace)
+	until, err := LiftedUntil(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
-	known, err := r.Workspace.Tombstones(ctx)
+	known, err := ws.Tombstones(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +198,7 @@ func (r *run) elsewhere(ctx context.Context) ([]workspace.Tombstone, error) {
 			add = append(add, workspace.Tombstone{Tombstone: t})
 		}
 	}
-	for _, t := range r.Tombstones {
+	for _, t := range published {
 		if t.Time.After(until[t.ID]) {
 			add = append(add, workspace.Tombstone{Tombstone: t})
 		}

@@ -1,17 +1,14 @@
-package pipeline
+package state
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // A Summary is what became of the entries of a release.
@@ -78,11 +75,11 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	if !bound {
 		return Summary{}, workspace.ErrNoWorkspace
 	}
-	j, err := storedJudge(ctx, ws, now)
+	j, err := StoredJudge(ctx, ws, now)
 	if err != nil {
 		return Summary{}, err
 	}
-	p := j.policy
+	p := j.Policy
 	s := Summary{Release: b.Release, Outcomes: map[manifest.Outcome]int{}, MassRemovalShare: p.Reddit.MassRemovalShare}
 	counts := map[Count]int{}
 	posts := map[manifest.PostID]bool{} // whether they are withheld
@@ -90,7 +87,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		if err != nil {
 			return Summary{}, err
 		}
-		res := j.known(rec)
+		res := j.Known(rec)
 		s.Entries++
 		s.Outcomes[res.Outcome]++
 		counts[Count{Outcome: res.Outcome, Reason: res.Reason}]++
@@ -119,11 +116,11 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		}
 	}
 	s.Posts = len(posts)
-	mass, err := ws.Meta(ctx, massRemovalKey)
+	mass, err := ReadNote[MassRemovalNote](ctx, ws)
 	if err != nil {
 		return Summary{}, err
 	}
-	s.MassRemoval = mass != "" && s.Withheld > 0
+	s.MassRemoval = mass > 0 && s.Withheld > 0
 	if s.OpenCopies, err = openCopies(ctx, ws); err != nil {
 		return Summary{}, err
 	}
@@ -139,74 +136,11 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	return s, nil
 }
 
-// settleWithin is how long content of a post may stay that was found gone: Reddit's Data API Wiki
-// recommends to delete within 48 hours.
-const settleWithin = 48 * time.Hour
-
 func (s *Summary) withhold(p workspace.Post) {
 	s.Withheld++
 	if p.GoneAt.IsZero() || s.WithheldSince != nil && !p.GoneAt.Before(*s.WithheldSince) {
 		return
 	}
-	since, by := p.GoneAt, p.GoneAt.Add(settleWithin)
+	since, by := p.GoneAt, p.GoneAt.Add(SettleWithin)
 	s.WithheldSince, s.SettleBy = &since, &by
-}
-
-// storedJudge judges by the tombstones and the policy that the workspace has on record.
-func storedJudge(ctx context.Context, ws *workspace.Workspace, now time.Time) (judge, error) {
-	p, err := lastPolicy(ctx, ws)
-	if err != nil {
-		return judge{}, err
-	}
-	stones, err := ws.Tombstones(ctx)
-	if err != nil {
-		return judge{}, err
-	}
-	j := judge{policy: p, tombstones: map[manifest.PostID]workspace.Tombstone{}, now: now}
-	for _, t := range stones {
-		if !t.Readmitted {
-			j.tombstones[t.ID] = t
-		}
-	}
-	j.shared, err = sharedImages(ctx, ws, p)
-	return j, err
-}
-
-// known is the outcome of an entry as far as it is settled.
-func (j judge) known(rec workspace.Record) manifest.Result {
-	res := j.outcome(rec)
-	if res.Outcome != candidate {
-		return res
-	}
-	if last := rec.Result; last != nil && (last.Outcome == manifest.Kept || last.Outcome == manifest.Duplicate ||
-		last.Outcome == manifest.NotEnglish || last.Outcome == manifest.Unreadable) {
-		return *last
-	}
-	res.Outcome = manifest.Pending
-	return res
-}
-
-// policyKey is the workspace's note of the policy of the last run.
-const policyKey = "policy"
-
-// notePolicy stores the policy a run works under, for Status.
-func notePolicy(ctx context.Context, ws *workspace.Workspace, p policy.Policy) error {
-	b, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	return ws.SetMeta(ctx, policyKey, string(b))
-}
-
-// lastPolicy returns the policy that the workspace was last run under.
-func lastPolicy(ctx context.Context, ws *workspace.Workspace) (policy.Policy, error) {
-	note, err := ws.Meta(ctx, policyKey)
-	if err != nil || note == "" {
-		return policy.Default(), err
-	}
-	var p policy.Policy
-	if err := json.Unmarshal([]byte(note), &p); err != nil {
-		return policy.Policy{}, fmt.Errorf("read the workspace's note of its policy: %w", err)
-	}
-	return p, nil
 }

@@ -1,4 +1,4 @@
-package pipeline
+package state
 
 import (
 	"slices"
@@ -6,42 +6,41 @@ import (
 	"strings"
 
 	"rehydrate/pipeline/language"
-	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
-// readingFingerprint names what makes a stored reading: the engine and, where names are masked,
-// the rules for that. The text as it was before is not kept, so a reading of another
+// ReadingFingerprint names what makes a stored reading: the fingerprint of the engine and, where names
+// are masked, the rules for that. The text as it was before is not kept, so a reading of another
 // fingerprint can only be made again.
-func readingFingerprint(e ocr.Engine, p policy.Policy) string {
+func ReadingFingerprint(engine string, p policy.Policy) string {
 	if !p.Text.MaskNames {
-		return e.Fingerprint()
+		return engine
 	}
-	return e.Fingerprint() + masking()
+	return engine + masking()
 }
 
 // masking is how the fingerprint of a reading ends whose names are masked by the present rules.
 func masking() string { return " names masked " + strconv.Itoa(language.MaskVersion) }
 
-// shownReading is a stored reading as it may be shown: one from before the policy masked names, or
+// ShownReading is a stored reading as it may be shown: one from before the policy masked names, or
 // from before the present rules, is masked as the next one will be.
-func shownReading(r workspace.Reading, p policy.Policy) workspace.Reading {
+func ShownReading(r workspace.Reading, p policy.Policy) workspace.Reading {
 	if !p.Text.MaskNames || strings.HasSuffix(r.Fingerprint, masking()) {
 		return r
 	}
 	stored := r
 	r.Words = slices.Clone(r.Words)
-	maskNames(&r)
+	MaskReading(&r)
 	if r.Masked == stored.Masked { // the words show none, or are not at hand
-		r.Text, r.Confidence = maskText(stored.Text), stored.Confidence
+		r.Text, r.Confidence = MaskText(stored.Text), stored.Confidence
 	}
 	return r
 }
 
-// maskNames masks the names in the words of a reading and makes its text of what is left. A
+// MaskReading masks the names in the words of a reading and makes its text of what is left. A
 // name that only the accepted words show is found, and one that only all words show, too.
-func maskNames(r *workspace.Reading) {
+func MaskReading(r *workspace.Reading) {
 	for {
 		n := maskWords(r.Words, true) + maskWords(r.Words, false)
 		if n == 0 {
@@ -105,8 +104,8 @@ func textOf(words []workspace.Word) (text string, confidence float64) {
 	return b.String(), sum / float64(n)
 }
 
-// maskText masks the names in a text of which no words are at hand.
-func maskText(text string) string {
+// MaskText masks the names in a text of which no words are at hand.
+func MaskText(text string) string {
 	var lines [][]string
 	for line := range strings.SplitSeq(text, "\n") {
 		lines = append(lines, strings.Fields(line))

@@ -1,0 +1,35 @@
+// Package contain turns a panic into an error, so that a mistake in this program ends a run as any
+// other error does, with its workspace closed.
+package contain
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A Panic is a mistake in this program: a panic that was caught.
+type Panic struct {
+	Value any    // what panic was called with
+	Stack []byte // of the goroutine that panicked
+}
+
+func (p *Panic) Error() string { return fmt.Sprintf("internal error: %v", p.Value) }
+
+// Do calls f and returns its error, or a *Panic when f panics. A panic of a goroutine ends the whole
+// program, whoever waits for that goroutine, so every goroutine that works on data goes through Do or Go.
+// Those that only wait for a signal, a process or the end of an answer do not.
+func Do(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &Panic{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// Go starts f in the group; a panic of f becomes the group's error.
+func Go(g *errgroup.Group, f func() error) {
+	g.Go(func() error { return Do(f) })
+}

@@ -1,0 +1,149 @@
+package state
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/workspace"
+)
+
+// A CopyState is what is known of a registered copy.
+type CopyState string
+
+// The states of a copy.
+const (
+	CopyGood       CopyState = "good"       // nothing in it must go
+	CopyOpen       CopyState = "open"       // an open obligation: rows in it must go, and a purge could not reach them
+	CopyUnfinished CopyState = "unfinished" // an export that was killed; the next export or purge removes it
+	CopyClosed     CopyState = "closed"     // returned, destroyed or never finished
+)
+
+// A CopyReport is a registered copy, and what became of it.
+type CopyReport struct {
+	Path   string           `json:"path"`
+	Note   string           `json:"note"` // who has it, in the operator's words
+	Format string           `json:"format"`
+	Made   time.Time        `json:"made"`
+	Files  []workspace.File `json:"files"`
+	Rows   int              `json:"rows"`
+	State  CopyState        `json:"state"`
+	Told   string           `json:"told"` // why it is closed, or why it is open
+	Owed   []string         `json:"owed"` // rows in it that must go
+	// Purged are the rows that this purge took out of it.
+	Purged []string `json:"purged"`
+}
+
+// StateOfCopy says in which state a copy is by its record. A copy without files has been closed, if
+// somebody said so, or was never finished.
+func StateOfCopy(c workspace.Copy) CopyState {
+	switch {
+	case len(c.Files) > 0 && c.Open:
+		return CopyOpen
+	case len(c.Files) > 0:
+		return CopyGood
+	case c.Told != "":
+		return CopyClosed
+	}
+	return CopyUnfinished
+}
+
+// NewCopyReport is the report on a copy by its record alone.
+func NewCopyReport(c workspace.Copy) CopyReport {
+	files := c.Files
+	if files == nil {
+		files = []workspace.File{}
+	}
+	return CopyReport{Path: c.Path, Note: c.Note, Format: c.Format, Made: c.Made, Files: files, Rows: len(c.Rows), State: StateOfCopy(c),
+		Told: c.Told, Owed: []string{}, Purged: []string{}}
+}
+
+// ListCopies returns all registered copies, by path, closed ones too. It reads the workspace alone and no
+// copy: one that was good at the last purge may hold rows that have to go since, and then is open.
+func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, error) {
+	stones, err := HoldingTombstones(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	gone, err := MustGo(ctx, ws, stones)
+	if err != nil {
+		return nil, err
+	}
+	list, err := OwingCopies(ctx, ws, gone)
+	for i, c := range list {
+		if c.State == CopyGood && len(c.Owed) > 0 {
+			list[i].State, list[i].Told = CopyOpen, "not purged yet: run rehydrate purge"
+		}
+	}
+	return list, err
+}
+
+// OwingCopies returns all registered copies with the rows that they owe when these posts are gone.
+func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) ([]CopyReport, error) {
+	copies, err := ws.Copies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []CopyReport{}
+	for _, c := range copies {
+		all, err := GoneFrom(ctx, ws, c, gone)
+		if err != nil {
+			return nil, err
+		}
+		report := NewCopyReport(c)
+		report.Owed = Owed(c, all)
+		list = append(list, report)
+	}
+	return list, nil
+}
+
+// Owed returns the rows of a copy that must go.
+func Owed(c workspace.Copy, gone GoneSet) []string {
+	ids := []string{}
+	for _, id := range c.Rows {
+		if gone.Has(dataset.PostOf(id)) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// GoneFrom adds to the posts that are gone those that a copy still owed when they left the manifest:
+// nobody is asked about these any more. Where a later manifest has the post again, what is said of it now
+// counts.
+func GoneFrom(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, gone GoneSet) (GoneSet, error) {
+	all := maps.Clone(gone)
+	for _, row := range c.Owed {
+		id := dataset.PostOf(row)
+		left := !gone.Has(id)
+		for _, err := range ws.Records(ctx, workspace.Select{ID: id}) {
+			if err != nil {
+				return nil, err
+			}
+			left = false
+			break
+		}
+		if left {
+			all[id] = GonePost{ID: id, State: manifest.StateUnavailable}
+		}
+	}
+	return all, nil
+}
+
+// openCopies counts the registered copies that owe a removal. Without copies it costs nothing.
+func openCopies(ctx context.Context, ws *workspace.Workspace) (int, error) {
+	copies, err := ws.Copies(ctx)
+	if err != nil || len(copies) == 0 {
+		return 0, err
+	}
+	list, err := ListCopies(ctx, ws)
+	open := 0
+	for _, c := range list {
+		if c.State == CopyOpen {
+			open++
+		}
+	}
+	return open, err
+}

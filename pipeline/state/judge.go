@@ -1,0 +1,260 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// What is kept, and why. There is one way from what is stored of an entry to its outcome:
+//
+//	Outcome   tombstone, post state, image, reading, freshness: of one entry alone
+//	Decide    then the language filter and the near-duplicate rule, over all entries, and stores the results
+//	Known     Outcome with the stored result of the last Decide, for whoever only reads
+//
+// None of them asks anybody: the same records give the same outcomes.
+
+// Candidate is the outcome of an entry that only the language filter and the near-duplicate rule are left
+// to judge.
+const Candidate manifest.Outcome = ""
+
+// ReasonTakedown is the reason of a post that was purged by request.
+const ReasonTakedown manifest.Reason = "takedown"
+
+// A Judge turns what is stored of one entry into its outcome.
+type Judge struct {
+	Policy     policy.Policy
+	Tombstones Holding
+	Now        time.Time
+	// AnyAge lets rows pass whose posts were seen live too long ago: they stay where they are, and
+	// the next run has to ask about them again.
+	AnyAge bool
+	// shared are images that came from too many URLs: the policy's suspect_after takes them for stand-ins.
+	shared map[string]bool
+}
+
+// StoredJudge judges by the tombstones and the policy that the workspace has on record.
+func StoredJudge(ctx context.Context, ws *workspace.Workspace, now time.Time) (Judge, error) {
+	p, err := LastPolicy(ctx, ws)
+	if err != nil {
+		return Judge{}, err
+	}
+	j := Judge{Policy: p, Now: now}
+	if j.Tombstones, err = HoldingTombstones(ctx, ws); err != nil {
+		return Judge{}, err
+	}
+	return j, j.findShared(ctx, ws)
+}
+
+func (j *Judge) findShared(ctx context.Context, ws *workspace.Workspace) (err error) {
+	if n := j.Policy.Images.SuspectAfter; n > 0 {
+		j.shared, err = ws.SharedImages(ctx, n)
+	}
+	return err
+}
+
+// Outcome returns the outcome that everything before dedupe and language decides, or
+// Candidate.
+func (j Judge) Outcome(rec workspace.Record) manifest.Result {
+	res := manifest.Result{Key: rec.Key, Split: rec.Split}
+	if stone, ok := j.Tombstones[rec.Key.ID]; ok {
+		return buried(res, rec.Post, stone)
+	}
+	p := rec.Post
+	switch p.State {
+	case "":
+		res.Outcome = manifest.Pending
+		return res
+	case manifest.StateUnknown:
+		res.Outcome, res.Reason = manifest.Failed, p.Reason
+		return res
+	case manifest.StateRemoved, manifest.StateDeleted, manifest.StateUnavailable:
+		res.Outcome, res.Reason = outcomeOf(p.State), p.Reason
+		if p.Withheld {
+			res.Detail = "withheld, not erased yet"
+		}
+		return res
+	case manifest.StateHeld:
+		res.Outcome, res.Reason = manifest.Refused, p.Reason
+		return res
+	}
+	switch {
+	case !p.AbsentAt.IsZero():
+		res.Outcome, res.Reason = manifest.Failed, "absent_once"
+	case rec.Image == nil && rec.Trouble != nil:
+		res.Outcome, res.Reason, res.Detail = rec.Trouble.Outcome, rec.Trouble.Reason, rec.Trouble.Detail
+	case rec.Image != nil && j.shared[rec.Image.OriginalSHA256]:
+		res.Outcome, res.Reason = manifest.Placeholder, "suspected_placeholder"
+		res.Detail = fmt.Sprintf("the same bytes came from %d or more different URLs", j.Policy.Images.SuspectAfter)
+	case rec.Image == nil || rec.Reading == nil:
+		res.Outcome = manifest.Pending
+	case rec.Reading.Failed != nil:
+		t := rec.Reading.Failed
+		res.Outcome, res.Reason, res.Detail = t.Outcome, t.Reason, t.Detail
+	case p.Unseen:
+		// Removed between the answer and the download, perhaps: the image alone proves nothing.
+		res.Outcome, res.Reason = manifest.Failed, "not_rechecked"
+		res.Detail = "not seen live since its image was fetched"
+	case !j.AnyAge && j.Policy.Stale(p.LiveAt, j.Now):
+		res.Outcome, res.Reason = manifest.Failed, "not_rechecked"
+		res.Detail = "last seen live longer ago than the policy's recheck_within"
+	default:
+		res.Outcome = Candidate
+	}
+	return res
+}
+
+// buried is the outcome of an entry whose post has a tombstone. What Reddit says now is the
+// reason while it agrees; a post that came back stays out all the same.
+func buried(res manifest.Result, p workspace.Post, stone workspace.Tombstone) manifest.Result {
+	res.Outcome, res.Reason = outcomeOf(stone.State), "tombstone"
+	switch {
+	case p.State == stone.State:
+		res.Reason = p.Reason
+	case stone.Reason == ReasonTakedown:
+		res.Reason = ReasonTakedown
+	}
+	return res
+}
+
+func outcomeOf(s manifest.PostState) manifest.Outcome {
+	switch s {
+	case manifest.StateDeleted:
+		return manifest.Deleted
+	case manifest.StateUnavailable:
+		return manifest.Unavailable
+	default:
+		return manifest.Removed
+	}
+}
+
+// Known is the outcome of an entry as far as it is settled. An entry that was read but not yet judged
+// beside the others is pending.
+func (j Judge) Known(rec workspace.Record) manifest.Result {
+	res := j.Outcome(rec)
+	if res.Outcome != Candidate {
+		return res
+	}
+	if last := rec.Result; last != nil && (last.Outcome == manifest.Kept || last.Outcome == manifest.Duplicate ||
+		last.Outcome == manifest.NotEnglish || last.Outcome == manifest.Unreadable) {
+		return *last
+	}
+	res.Outcome = manifest.Pending
+	return res
+}
+
+// Decide gives every entry its outcome and stores them all. admit, where it is not nil, says which rows
+// may be in the dataset: one that may not is pending instead of kept, and no other row gives way to it.
+// Decide returns how many duplicates the policy's dedupe.guard would spare.
+//
+// It reads the records once, and holds the results of all entries and the hashes and words of the
+// candidates in memory.
+func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.Filter, admit func(workspace.Record) bool) (spared int, err error) {
+	if err := j.findShared(ctx, ws); err != nil {
+		return 0, err
+	}
+	var results []manifest.Result
+	var items, lastItems []dedupe.Item // as the near-duplicate rule gets them: what may not stay comes last
+	var at, lastAt []int               // their places in results
+	out := map[int]bool{}              // places of what may not be in the dataset
+	for rec, err := range ws.Records(ctx, workspace.Select{WithWords: true}) {
+		if err != nil {
+			return 0, err
+		}
+		n, res := len(results), j.Outcome(rec)
+		if res.Outcome == Candidate {
+			admitted := admit == nil || admit(rec)
+			v := InEnglish(f, j.Policy, rec)
+			switch {
+			case v.Outcome != "":
+				res.Detail = fmt.Sprintf("%.0f %% of %d words are in the English dictionary", 100*v.Hit, v.Tokens)
+			case admitted:
+				items, at = append(items, NearItem(rec)), append(at, n)
+			default:
+				lastItems, lastAt = append(lastItems, NearItem(rec)), append(lastAt, n)
+			}
+			out[n] = !admitted
+			res.Outcome, res.Reason = cmp.Or(v.Outcome, manifest.Kept), v.Reason // of a kept entry: no text, or too short to tell
+		}
+		results = append(results, res)
+	}
+	items, at = append(items, lastItems...), append(at, lastAt...)
+	rule := NearRule(j.Policy)
+	decisions, err := dedupe.KeepFirst(ctx, items, rule)
+	if err != nil {
+		return 0, fmt.Errorf("find near-duplicates: %w", err)
+	}
+	if spared, err = dedupe.Spared(ctx, items, rule, decisions); err != nil {
+		return 0, fmt.Errorf("find near-duplicates: %w", err)
+	}
+	for i, d := range decisions {
+		if d.Of >= 0 {
+			res := &results[at[i]]
+			res.Outcome, res.Reason, res.DuplicateOf = manifest.Duplicate, manifest.Reason(d.Class), results[at[d.Of]].Key
+			res.Detail = fmt.Sprintf("%d bits and %d words apart", d.HashDistance, d.WordDistance)
+		}
+	}
+	stored := func(yield func(manifest.Result, error) bool) {
+		for n, res := range results {
+			if notAdmitted, judged := out[n]; judged {
+				// In flag mode a filtered row is kept, and its reason names the outcome that it would have had.
+				if j.Policy.Filter.Mode == policy.Flag && res.Outcome != manifest.Kept {
+					res.Outcome, res.Reason = manifest.Kept, manifest.Reason(res.Outcome)
+				}
+				if notAdmitted && res.Outcome == manifest.Kept {
+					res = manifest.Result{Key: res.Key, Split: res.Split, Outcome: manifest.Pending}
+				}
+			}
+			if !yield(res, nil) {
+				return
+			}
+		}
+	}
+	if err := ws.SetResults(ctx, stored); err != nil {
+		return 0, fmt.Errorf("store the outcomes: %w", err)
+	}
+	return spared, nil
+}
+
+// NearItem is a record that was read as the near-duplicate rule compares it.
+func NearItem(rec workspace.Record) dedupe.Item {
+	item := dedupe.Item{Hash: dedupe.Hash{Bits: rec.Image.PHash, Flat: rec.Image.Flat},
+		Content: rec.Image.SHA256, Tokens: Tokens(rec.Reading.Words)}
+	if rec.Reading.Wide != nil {
+		wide := dedupe.Hash256(*rec.Reading.Wide)
+		item.Wide = &wide
+	}
+	return item
+}
+
+// Tokens are the words that the near-duplicate rule compares.
+func Tokens(words []workspace.Word) []string {
+	w := make([]dedupe.Word, len(words))
+	for i := range words {
+		w[i] = dedupe.Word{Text: words[i].Text, Confidence: words[i].Confidence}
+	}
+	return dedupe.Tokens(w)
+}
+
+// NearRule is the near-duplicate rule of a policy.
+func NearRule(p policy.Policy) dedupe.Rule {
+	return dedupe.Rule{Radius: p.Dedupe.HashRadius, Words: p.Dedupe.WordDifference, Guard: p.Dedupe.Guard}
+}
+
+// InEnglish is the language filter's verdict on a record that was read.
+func InEnglish(f *language.Filter, p policy.Policy, rec workspace.Record) language.Verdict {
+	words := make([]language.Word, 0, len(rec.Reading.Words))
+	for _, w := range rec.Reading.Words {
+		if !language.IsMask(w.Text) {
+			words = append(words, language.Word{Text: w.Text, Confidence: w.Confidence})
+		}
+	}
+	return f.Judge(words, p.Filter.EnglishThreshold)
+}

@@ -1,0 +1,127 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// A note is a small value that the workspace keeps. Its type says under which key.
+type note interface{ key() string }
+
+// ReadNote returns the workspace's note of the type T, the zero value where there is none.
+func ReadNote[T note](ctx context.Context, ws *workspace.Workspace) (T, error) {
+	var n T
+	text, err := ws.Meta(ctx, n.key())
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), &n)
+	}
+	if err != nil {
+		return n, fmt.Errorf("read the workspace's note %q: %w", n.key(), err)
+	}
+	return n, nil
+}
+
+// WriteNote stores a note durably. One that is there already costs no write.
+func WriteNote[T note](ctx context.Context, ws *workspace.Workspace, n T) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return setNote(ctx, ws, n.key(), string(text))
+}
+
+// ClearNote takes the note of the type T away.
+func ClearNote[T note](ctx context.Context, ws *workspace.Workspace) error {
+	var n T
+	return setNote(ctx, ws, n.key(), "")
+}
+
+func setNote(ctx context.Context, ws *workspace.Workspace, key, text string) error {
+	last, err := ws.Meta(ctx, key)
+	if err != nil || last == text {
+		return err
+	}
+	return ws.SetMeta(ctx, key, text)
+}
+
+// An ExportNote says what the last export wrote: the digest of all that went in, and the files.
+type ExportNote struct {
+	Inputs string           `json:"inputs"`
+	Files  []workspace.File `json:"files"`
+}
+
+// A PurgingNote has the rows that the dataset had when a purge began to rewrite it. It is there until
+// the purge is done: in between some of the files may be missing.
+type PurgingNote []string
+
+// A MassRemovalNote counts the posts of a mass removal that waits for confirmation.
+type MassRemovalNote int
+
+// A LastRun has the counters of the last run that ended. It holds no names and no addresses.
+type LastRun struct {
+	At         time.Time     `json:"at"` // when it ended
+	Elapsed    time.Duration `json:"elapsed_ns"`
+	Unverified int           `json:"unverified"`
+	Looks      Looks         `json:"looks"`
+	Calls      reddit.Calls  `json:"calls"`
+}
+
+// A LastReread has the counts of the last re-reading that ended.
+type LastReread struct {
+	At       time.Time `json:"at"` // when it ended
+	Read     int       `json:"read"`
+	Changed  int       `json:"changed"`
+	Gained   int       `json:"words_gained"`
+	Lost     int       `json:"words_lost"`
+	Outcomes int       `json:"outcomes"`
+}
+
+// An OCRRate says how many images a second the last re-reading read.
+type OCRRate float64
+
+// A PolicyNote is the policy of the last run.
+type PolicyNote struct{ policy.Policy }
+
+// A LiftedNote has the tombstones that were lifted, in the order of the lifting.
+type LiftedNote []TombstoneEntry
+
+// A RevocationsNote is the highest serial of a revocation list that a run has seen.
+type RevocationsNote int64
+
+func (ExportNote) key() string      { return "export" }
+func (PurgingNote) key() string     { return "purging" }
+func (MassRemovalNote) key() string { return "mass_removal" }
+func (LastRun) key() string         { return "last_run" }
+func (LastReread) key() string      { return "last_reread" }
+func (OCRRate) key() string         { return "ocr_rate" }
+func (PolicyNote) key() string      { return "policy" }
+func (LiftedNote) key() string      { return "lifted" }
+func (RevocationsNote) key() string { return "revocations_serial" }
+
+// LastPolicy returns the policy that the workspace was last run under, the default one before the first
+// run.
+func LastPolicy(ctx context.Context, ws *workspace.Workspace) (policy.Policy, error) {
+	text, err := ws.Meta(ctx, PolicyNote{}.key())
+	if err != nil || text == "" {
+		return policy.Default(), err
+	}
+	n, err := ReadNote[PolicyNote](ctx, ws)
+	return n.Policy, err
+}
+
+// SeenRevocations returns the serial of the newest revocation list that a run of the release saw in this
+// workspace, 0 where there is none. A workspace of another release has seen nothing.
+func SeenRevocations(ctx context.Context, ws *workspace.Workspace, release string) (int64, error) {
+	b, bound, err := ws.Binding(ctx)
+	if err != nil || bound && b.Release != release {
+		return 0, err
+	}
+	n, err := ReadNote[RevocationsNote](ctx, ws)
+	return int64(n), err
+}

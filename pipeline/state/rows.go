@@ -1,0 +1,179 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// A GonePost is a post that is gone, and why.
+type GonePost struct {
+	ID     manifest.PostID    `json:"id"`
+	State  manifest.PostState `json:"state"`
+	Reason manifest.Reason    `json:"reason"`
+}
+
+// A GoneSet has the posts of which no row may be anywhere.
+type GoneSet map[manifest.PostID]GonePost
+
+// Has reports whether the post must be gone.
+func (g GoneSet) Has(id manifest.PostID) bool { _, ok := g[id]; return ok }
+
+// MustGo returns the posts that have a tombstone that holds, in the manifest or not, and those that are
+// gone without one. A withheld post may come back, so it is not among them.
+func MustGo(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
+	gone := GoneSet{}
+	for p, err := range ws.Posts(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if p.State.Gone() && !p.Withheld {
+			gone[p.ID] = GonePost{p.ID, p.State, p.Reason}
+		}
+	}
+	for id, stone := range stones {
+		if !gone.Has(id) {
+			gone[id] = GonePost{id, stone.State, stone.Reason}
+		}
+	}
+	return gone, nil
+}
+
+// A RowThere says that a file has a row that must go.
+type RowThere struct{ ID string }
+
+func (e *RowThere) Error() string { return fmt.Sprintf("the row of %s is still in it", e.ID) }
+
+// LacksRows reads a file of the kind of name and fails with *RowThere when it has a row that must go.
+func LacksRows(ctx context.Context, f io.ReaderAt, size int64, name string, gone GoneSet) error {
+	for id, err := range dataset.RowIDs(ctx, name, f, size) {
+		if err != nil {
+			return err
+		}
+		if gone.Has(dataset.PostOf(id)) {
+			return &RowThere{id}
+		}
+	}
+	return nil
+}
+
+// Shards returns the Parquet files of the dataset as they lie there.
+func Shards(ctx context.Context, ws *workspace.Workspace) ([]workspace.File, error) {
+	names, err := ws.Files(ctx, DatasetDir)
+	if err != nil {
+		return nil, err
+	}
+	var files []workspace.File
+	for _, name := range names {
+		if !IsShard(name) {
+			continue
+		}
+		f, err := ws.Stat(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// ReadRows adds the ids of the rows of a file of the dataset to present, and returns what made it. A file
+// that cannot be read adds none.
+func ReadRows(ctx context.Context, ws *workspace.Workspace, name string, present map[string]bool) (dataset.Provenance, error) {
+	f, err := ws.OpenFile(name)
+	if err != nil {
+		return dataset.Provenance{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return dataset.Provenance{}, err
+	}
+	var rows []string
+	for id, err := range dataset.RowIDs(ctx, name, f, info.Size()) {
+		if err != nil {
+			return dataset.Provenance{}, err
+		}
+		rows = append(rows, id)
+	}
+	made, err := dataset.ReadProvenance(f, info.Size())
+	if err != nil {
+		return dataset.Provenance{}, err
+	}
+	for _, id := range rows {
+		present[id] = true
+	}
+	return made, nil
+}
+
+// Outcomes yields the stored results in manifest order. Every entry has one after Decide.
+func Outcomes(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		for rec, err := range ws.Records(ctx, workspace.Select{}) {
+			if err == nil && rec.Result == nil {
+				err = fmt.Errorf("entry %s has no outcome", rec.Key)
+			}
+			if err != nil {
+				yield(manifest.Result{}, err)
+				return
+			}
+			if !yield(*rec.Result, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Kept yields the entries of one split that are kept, in manifest order.
+func Kept(ctx context.Context, ws *workspace.Workspace, split string) iter.Seq2[workspace.Record, error] {
+	return func(yield func(workspace.Record, error) bool) {
+		for rec, err := range ws.Records(ctx, workspace.Select{}) {
+			if err != nil {
+				yield(rec, err)
+				return
+			}
+			if rec.Split == split && rec.Result != nil && rec.Result.Outcome == manifest.Kept && !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Rows yields the kept rows of one split in manifest order, as every format of the dataset has them.
+func Rows(ctx context.Context, ws *workspace.Workspace, p policy.Policy, split string) iter.Seq2[dataset.Row, error] {
+	return func(yield func(dataset.Row, error) bool) {
+		for rec, err := range Kept(ctx, ws, split) {
+			var row dataset.Row
+			if err == nil {
+				row, err = rowOf(ctx, ws, p, rec)
+			}
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func rowOf(ctx context.Context, ws *workspace.Workspace, p policy.Policy, rec workspace.Record) (dataset.Row, error) {
+	body, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
+	if err != nil {
+		return dataset.Row{}, err
+	}
+	filter := ""
+	if rec.Result.Flagged() {
+		filter = string(rec.Result.Reason)
+	}
+	return dataset.Row{
+		ID: rec.Key.String(), Image: body, Path: path.Base(ws.ImageName(rec.Key, rec.Image.Format)),
+		Text: ShownReading(*rec.Reading, p).Text, Confidence: rec.Reading.Confidence,
+		Width: rec.Image.Width, Height: rec.Image.Height, SHA256: rec.Image.SHA256,
+		PHash: fmt.Sprintf("%016x", rec.Image.PHash), Filter: filter, Labels: rec.Labels,
+	}, nil
+}

@@ -1,0 +1,109 @@
+// Package state says what a workspace means: its notes, which tombstones hold, what is kept and why,
+// which posts must be gone, what registered copies owe, and what a summary tells of all that.
+//
+// Run, purge, re-reading, export, report and audit call it alike, so that they never differ about it. It
+// asks nobody and fetches nothing; the same workspace, policy and time give the same answers.
+package state
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"strings"
+	"time"
+	"unicode"
+
+	"rehydrate/manifest"
+)
+
+// Names in a workspace, as its files call them.
+const (
+	StateFile   = "state.db"
+	JournalFile = "state.db-journal"
+	LockFile    = "lock"
+	LogKeyFile  = "log.key"
+	SealFile    = "audit/seal.json"
+	AuditDir    = "audit"
+	ImagesDir   = "images"
+	DatasetDir  = "dataset"
+)
+
+// SettleWithin is how long content of a post may stay that was found gone: Reddit's Data API Wiki
+// recommends to delete within 48 hours.
+const SettleWithin = 48 * time.Hour
+
+// IsShard reports whether a name of the workspace is one that a run gives a Parquet file of the dataset.
+// A file that somebody put beside them says nothing about the rows of the dataset.
+func IsShard(name string) bool {
+	ours, err := path.Match(DatasetDir+"/data/*-of-*.parquet", name)
+	return err == nil && ours
+}
+
+// RehearsalOf is the name under which a workspace holds the made-up posts of a release.
+func RehearsalOf(release string) string { return "rehearsal of " + release }
+
+// SHA256 returns the digest of body in hex.
+func SHA256(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// Printable drops what could move a terminal's cursor or turn its text around. Line ends stay.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\ufffd"))
+}
+
+// PrintableLine makes one line of a text that may have been written by anyone, such as a file name.
+func PrintableLine(s string) string { return strings.ReplaceAll(Printable(s), "\n", " ") }
+
+// A Conclusion is an outcome with its reason.
+type Conclusion struct {
+	Outcome     manifest.Outcome `json:"outcome"`
+	Reason      manifest.Reason  `json:"reason"`
+	Detail      string           `json:"detail,omitempty"`
+	DuplicateOf string           `json:"duplicate_of,omitempty"`
+}
+
+// NewConclusion is what a result says of its entry.
+func NewConclusion(r manifest.Result) Conclusion {
+	c := Conclusion{Outcome: r.Outcome, Reason: r.Reason, Detail: r.Detail}
+	if r.DuplicateOf.ID != "" {
+		c.DuplicateOf = r.DuplicateOf.String()
+	}
+	return c
+}
+
+// Short is the conclusion without detail.
+func (c Conclusion) Short() string {
+	if c.Reason == "" {
+		return string(c.Outcome)
+	}
+	return string(c.Outcome) + ", " + string(c.Reason)
+}
+
+// DiffWords gives the words that the new text has more often than the old one, and the other way
+// round, in the order of their text.
+func DiffWords(before, after string) (gained, lost []string) {
+	return without(after, before), without(before, after)
+}
+
+// without returns the words of text minus those of others, as multisets.
+func without(text, others string) []string {
+	have := map[string]int{}
+	for w := range strings.FieldsSeq(others) {
+		have[w]++
+	}
+	left := []string{}
+	for w := range strings.FieldsSeq(text) {
+		have[w]--
+		if have[w] < 0 {
+			left = append(left, Printable(w))
+		}
+	}
+	return left
+}
