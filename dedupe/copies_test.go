@@ -148,25 +148,27 @@ func look(t testing.TB, set []drawnItem, rule Rule) found {
 	for i := range set {
 		items[i] = set[i].Item
 	}
-	g, err := Compare(t.Context(), items, rule)
+	decisions, err := KeepFirst(t.Context(), items, rule)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := found{copies: map[string]int{}, near: map[string]int{}}
 	for i, it := range set {
-		if d, _ := g.Decision(i); it.kind == recaptioned && !d.Kept() {
+		if it.kind == recaptioned && !decisions[i].Kept() {
 			f.recaptioned++
 		}
 		if it.kind != "" {
 			f.copies[it.kind]++
 		}
-		for _, e := range g.Near(i) {
-			if e.Place == i {
-				f.pairs++
-				if set[e.Other].subject == it.subject {
-					f.correct++
-				}
-			} else if e.Place == it.subject {
+		for j := range i {
+			if near(items[j], items[i], rule) == "" {
+				continue
+			}
+			f.pairs++
+			if set[j].subject == it.subject {
+				f.correct++
+			}
+			if j == it.subject {
 				f.near[it.kind]++
 			}
 		}

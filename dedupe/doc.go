@@ -2,10 +2,9 @@
 // ones: the same image with fewer than Rule.Words words of difference.
 //
 // It owns the perceptual hash (hash.go, shrink.go), the tokens of a text and their
-// distance (text.go), the exact search for hashes within a radius, of a whole set with
-// itself (join.go) and of one in a growing set (index.go), the keep-first pass in linear
-// memory (search.go), the rules of what is near (keep.go) and sets that items come into
-// and leave (groups.go). KeepFirst is the whole stage:
+// distance (text.go), the exact search for hashes within a radius (join.go), the keep-first
+// pass in linear memory (search.go) and the rules of what is near (keep.go). KeepFirst is
+// the whole stage:
 //
 //	collapse items that no rule can tell apart
 //	join the hashes with themselves, on all cores, signatures and lengths of the texts
