@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// The kinds of mutants.
+const (
+	negated    = "negated condition"
+	boundary   = "boundary"
+	arithmetic = "arithmetic"
+	removed    = "removed statement"
+	swallowed  = "swallowed error"
+	oneSide    = "one side of && or ||"
+	inverted   = "inverted bool"
+	forced     = "if forced false"
+)
+
+// A mutant is a file in which the bytes from:to are others.
+type mutant struct {
+	file, kind string
+	source     []byte
+	from, to   int
+	with       string
+	line, col  int // of what a test must execute to see the change, from 1
+}
+
+func (m *mutant) apply() []byte {
+	return slices.Concat(m.source[:m.from], []byte(m.with), m.source[m.to:])
+}
+
+// change says what the mutant changes, in one line.
+func (m *mutant) change() string {
+	brief := func(s string) string {
+		s = strings.Join(strings.Fields(s), " ")
+		return s[:min(len(s), 70)]
+	}
+	return fmt.Sprintf("%s -> %s", brief(string(m.source[m.from:m.to])), brief(m.with))
+}
+
+var (
+	boundaries = map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">"}
+	opposites  = map[token.Token]string{token.EQL: "!=", token.NEQ: "=="}
+	// Where + joins strings, - does not compile, and the mutant does not count.
+	others = map[token.Token]string{token.ADD: "-", token.SUB: "+", token.MUL: "/", token.QUO: "*", token.REM: "*",
+		token.AND: "|", token.OR: "&", token.XOR: "&", token.SHL: ">>", token.SHR: "<<",
+		token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+=", token.MUL_ASSIGN: "/=", token.QUO_ASSIGN: "*=", token.INC: "--", token.DEC: "++"}
+)
+
+// mutantsOf returns all mutants of the functions of a file.
+func mutantsOf(name string, source []byte) ([]mutant, error) {
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	var all []mutant
+	add := func(kind string, from, to token.Pos, with string) {
+		at := files.Position(from)
+		all = append(all, mutant{file: name, kind: kind, source: source, from: at.Offset, to: files.Position(to).Offset,
+			with: with, line: at.Line, col: at.Column})
+	}
+	text := func(n ast.Node) string {
+		return string(source[files.Position(n.Pos()).Offset:files.Position(n.End()).Offset])
+	}
+	operator := func(kind string, at token.Pos, was token.Token, with map[token.Token]string) {
+		if other, ok := with[was]; ok {
+			add(kind, at, at+token.Pos(len(was.String())), other)
+		}
+	}
+	condition := func(cond ast.Expr) {
+		b, ok := cond.(*ast.BinaryExpr)
+		if cond != nil && !(ok && opposites[b.Op] != "") { // == and != are negated where they stand
+			add(negated, cond.Pos(), cond.End(), "!("+text(cond)+")")
+		}
+	}
+	// fails says that the function that root is of returns an error last.
+	var visit func(root ast.Node, fails bool)
+	visit = func(root ast.Node, fails bool) {
+		ast.Inspect(root, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncLit:
+				visit(n.Body, returnsError(n.Type))
+				return false
+			case *ast.IfStmt:
+				condition(n.Cond)
+				add(forced, n.Cond.Pos(), n.Cond.End(), "false && ("+text(n.Cond)+")")
+			case *ast.ForStmt:
+				condition(n.Cond)
+			case *ast.BinaryExpr:
+				operator(boundary, n.OpPos, n.Op, boundaries)
+				operator(negated, n.OpPos, n.Op, opposites)
+				operator(arithmetic, n.OpPos, n.Op, others)
+				if n.Op == token.LAND || n.Op == token.LOR {
+					add(oneSide, n.Pos(), n.End(), text(n.X))
+					add(oneSide, n.Pos(), n.End(), text(n.Y))
+				}
+			case *ast.IncDecStmt:
+				operator(arithmetic, n.TokPos, n.Tok, others)
+				add(removed, n.Pos(), n.End(), "")
+			case *ast.AssignStmt:
+				operator(arithmetic, n.TokPos, n.Tok, others)
+				if n.Tok != token.DEFINE {
+					add(removed, n.Pos(), n.End(), "")
+				}
+			case *ast.ExprStmt:
+				add(removed, n.Pos(), n.End(), "")
+			case *ast.ReturnStmt:
+				if fails && len(n.Results) > 0 {
+					if last := n.Results[len(n.Results)-1]; text(last) != "nil" {
+						add(swallowed, last.Pos(), last.End(), "nil")
+					}
+				}
+			case *ast.Ident:
+				if n.Name == "true" || n.Name == "false" {
+					add(inverted, n.Pos(), n.End(), "!"+n.Name)
+				}
+			case *ast.UnaryExpr:
+				if n.Op == token.NOT {
+					add(inverted, n.Pos(), n.End(), text(n.X))
+				}
+			}
+			return true
+		})
+	}
+	for _, decl := range f.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {
+			visit(fn.Body, returnsError(fn.Type))
+		}
+	}
+	return all, nil
+}
+
+func returnsError(f *ast.FuncType) bool {
+	if f.Results == nil || len(f.Results.List) == 0 {
+		return false
+	}
+	last, ok := f.Results.List[len(f.Results.List)-1].Type.(*ast.Ident)
+	return ok && last.Name == "error"
+}
