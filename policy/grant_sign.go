@@ -123,40 +123,17 @@ func readSignature(b []byte) (*sshsig.Signature, error) {
 	if len(b) > maxSignature {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxSignature)
 	}
-	blob, err := unarmor(b)
+	sig, err := sshsig.Unarmor(b)
 	if err != nil {
-		return nil, err
+		return nil, errors.New("it is damaged, or not an SSH signature as ssh-keygen -Y sign writes it")
 	}
-	sig, err := sshsig.ParseSignature(blob)
-	if err != nil {
-		return nil, errors.New("it is damaged, or of a kind that is not supported")
-	}
-	if !bytes.Equal(sig.Marshal(), blob) {
+	// PEM forgives text around the block, headers and stray bits: what was read must be all there is.
+	lines := strings.NewReplacer("\r\n", "", "\n", "")
+	if lines.Replace(string(b)) != lines.Replace(string(sshsig.Armor(sig))) {
 		return nil, errors.New("it holds more than a signature")
 	}
 	if len(sig.Signature.Rest) > 0 && !strings.HasPrefix(sig.PublicKey.Type(), "sk-") { // only those of security keys go on
 		return nil, errors.New("it holds more than a signature")
 	}
 	return sig, nil
-}
-
-// unarmor decodes the lines between BEGIN and END. encoding/pem would skip text around
-// them, and forgive stray characters and bits.
-func unarmor(b []byte) ([]byte, error) {
-	const begin, end = "-----BEGIN " + sshsig.PEMType + "-----\n", "\n-----END " + sshsig.PEMType + "-----\n"
-	text, opened := strings.CutPrefix(strings.ReplaceAll(string(b), "\r\n", "\n"), begin)
-	text, closed := strings.CutSuffix(text, end)
-	if !opened || !closed {
-		return nil, errors.New("it is not an SSH signature, as ssh-keygen -Y sign writes it")
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		if line == "" || len(line) > 100 || strings.Contains(line, "\r") {
-			return nil, errors.New("its lines are damaged")
-		}
-	}
-	blob, err := base64.StdEncoding.Strict().DecodeString(strings.ReplaceAll(text, "\n", ""))
-	if err != nil {
-		return nil, errors.New("its lines are damaged")
-	}
-	return blob, nil
 }

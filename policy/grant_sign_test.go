@@ -237,10 +237,11 @@ func TestParseSigners(t *testing.T) {
 func FuzzReadSignature(f *testing.F) {
 	signers := pinned(f, testKey(f, "a"))
 	grant := signedFile(f, "grant.json", testGrant, testKey(f, "a"), GrantNamespace)
-	blob, err := unarmor(grant.Signature)
+	signed, err := sshsig.Unarmor(grant.Signature)
 	if err != nil {
 		f.Fatal(err)
 	}
+	blob := signed.Marshal()
 	f.Add(blob)
 	f.Add(grant.Signature)
 	f.Add(bytes.ReplaceAll(grant.Signature, []byte("\n"), []byte("\r\n")))

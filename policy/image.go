@@ -176,46 +176,30 @@ func ImageFormat(head []byte) string {
 	return ""
 }
 
-// sniff names what the bytes are by their first ones: one of the codecs, another format
-// that is worth naming, or "".
+// magics are the first bytes of the formats that are worth naming, the codecs' and others.
+// The first that fits counts.
+var magics = []struct {
+	format string
+	offset int
+	magic  string
+}{
+	{"jpeg", 0, "\xFF\xD8\xFF"}, {"png", 0, "\x89PNG\r\n\x1a\n"}, {"gif", 0, "GIF87a"}, {"gif", 0, "GIF89a"}, {"webp", 8, "WEBP"},
+	{"pdf", 0, "%PDF-"}, {"zip", 0, "PK\x03\x04"}, {"zip", 0, "PK\x05\x06"}, {"gzip", 0, "\x1f\x8b"},
+	{"avif", 4, "ftypavif"}, {"avif", 4, "ftypavis"}, {"heic", 4, "ftyphei"}, {"heic", 4, "ftypmif1"}, {"mp4", 4, "ftyp"},
+	{"webm", 0, "\x1aE\xdf\xa3"}, {"tiff", 0, "II*\x00"}, {"tiff", 0, "MM\x00*"}, {"bmp", 0, "BM"}, {"ico", 0, "\x00\x00\x01\x00"},
+}
+
+// sniff names what the bytes are by their first ones; "" stands for an unknown format.
 func sniff(b []byte) string {
-	at := func(offset int, magic string) bool {
-		return len(b) >= offset+len(magic) && string(b[offset:offset+len(magic)]) == magic
-	}
-	switch {
-	case at(0, "\xFF\xD8\xFF"):
-		return "jpeg"
-	case at(0, "\x89PNG\r\n\x1a\n"):
-		return "png"
-	case at(0, "GIF87a"), at(0, "GIF89a"):
-		return "gif"
-	case at(0, "RIFF") && at(8, "WEBP"):
-		return "webp"
-	case at(0, "%PDF-"):
-		return "pdf"
-	case at(0, "PK\x03\x04"), at(0, "PK\x05\x06"):
-		return "zip"
-	case at(0, "\x1f\x8b"):
-		return "gzip"
-	case at(4, "ftypavif"), at(4, "ftypavis"):
-		return "avif"
-	case at(4, "ftyphei"), at(4, "ftypmif1"):
-		return "heic"
-	case at(4, "ftyp"):
-		return "mp4"
-	case at(0, "\x1aE\xdf\xa3"):
-		return "webm"
-	case at(0, "II*\x00"), at(0, "MM\x00*"):
-		return "tiff"
-	case at(0, "BM"):
-		return "bmp"
-	case at(0, "\x00\x00\x01\x00"):
-		return "ico"
+	for _, m := range magics {
+		if len(b) >= m.offset && bytes.HasPrefix(b[m.offset:], []byte(m.magic)) && (m.format != "webp" || bytes.HasPrefix(b, []byte("RIFF"))) {
+			return m.format
+		}
 	}
 	return sniffText(b)
 }
 
-// sniffText tells the kinds of text apart that hosts send in place of an image.
+// sniffText names the kinds of text that hosts send in place of an image.
 func sniffText(b []byte) string {
 	text := bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF"))
 	text = bytes.TrimLeft(text[:min(len(text), 1024)], " \t\r\n")

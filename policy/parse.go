@@ -292,7 +292,7 @@ func (p Policy) check() []badValue {
 	r, i, f, d := p.Reddit, p.Images, p.Filter, p.Dedupe
 	limits := []limit{
 		{"reddit.requests_per_minute", r.RequestsPerMinute > 0 && r.RequestsPerMinute <= 100, r.RequestsPerMinute, "more than 0 and at most 100, which is what Reddit allows"},
-		{"reddit.recheck_within", r.RecheckWithin > 0 && r.RecheckWithin <= 48*time.Hour, r.RecheckWithin, "more than 0s and at most 48h, the time Reddit gives for honouring deletions"},
+		{"reddit.recheck_within", r.RecheckWithin > 0 && r.RecheckWithin <= DeleteWithin, r.RecheckWithin, "more than 0s and at most 48h, the time Reddit gives for honouring deletions"},
 		{"reddit.second_look_after", r.SecondLookAfter >= 0 && r.SecondLookAfter <= 24*time.Hour, r.SecondLookAfter, "0s to 24h"},
 		{"reddit.mass_removal_share", r.MassRemovalShare > 0 && r.MassRemovalShare <= 1, r.MassRemovalShare, "more than 0 and at most 1"},
 		{"reddit.readmit", r.Readmit == ReadmitNever || r.Readmit == ReadmitModerator, fmt.Sprintf("%q", r.Readmit), `"never" or "moderator"`},

@@ -117,12 +117,17 @@ var defaultTOML string
 // key for the maintainer who edits it.
 func DefaultTOML() []byte { return []byte(defaultTOML) }
 
+// DeleteWithin is the time in which Reddit strongly recommends to delete what was removed:
+// "routine deletion within 48 hours" (Reddit Data API wiki). No live answer stays good for
+// longer, and no obligation to erase stays open for longer.
+const DeleteWithin = 48 * time.Hour
+
 // Default returns the policy of a release that has no policy.toml.
 func Default() Policy {
 	return Policy{
 		Reddit: Reddit{
 			RequestsPerMinute: 60,
-			RecheckWithin:     48 * time.Hour,
+			RecheckWithin:     DeleteWithin,
 			SecondLookAfter:   30 * time.Second,
 			MassRemovalShare:  0.10,
 			Readmit:           ReadmitNever,
