@@ -95,8 +95,8 @@ func (l *lineReader) problem(column int, message, hint string) *Problem {
 // fault finds bytes that no text file of ours has.
 func (l *lineReader) fault(text []byte) *Problem {
 	if l.line == 1 {
-		if p := l.bom(text); p != nil {
-			return p
+		if message, hint := byteOrderMark(text); message != "" {
+			return l.problem(1, message, hint)
 		}
 	}
 	if i := bytes.IndexByte(text, 0); i >= 0 {
@@ -115,12 +115,13 @@ func (l *lineReader) fault(text []byte) *Problem {
 	return nil
 }
 
-func (l *lineReader) bom(text []byte) *Problem {
+// byteOrderMark words the problem of a text that starts with one, "" for none.
+func byteOrderMark(text []byte) (message, hint string) {
 	switch {
 	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
-		return l.problem(1, "the file starts with a byte order mark (UTF-8 BOM)", `save it as "UTF-8", not "UTF-8 with BOM"; Excel's "CSV UTF-8" adds one`)
+		return "the file starts with a byte order mark (UTF-8 BOM)", `save it as "UTF-8", not "UTF-8 with BOM"; Excel's "CSV UTF-8" adds one`
 	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
-		return l.problem(1, "the file is UTF-16 (it starts with a byte order mark)", `save it with the encoding "UTF-8", without BOM`)
+		return "the file is UTF-16 (it starts with a byte order mark)", `save it with the encoding "UTF-8", without BOM`
 	}
-	return nil
+	return "", ""
 }

@@ -13,8 +13,6 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-const maxTOML = 512 << 10 // bytes of release.toml
-
 // A tomlFile is a TOML file that is read key by key, so that every key nobody asked
 // for, and every value of a wrong type, is a Problem with its line.
 type tomlFile struct {
