@@ -11,17 +11,17 @@ import (
 // openBare opens an annotations file without release.toml: FigSIM's schema, columns by
 // name, and the separator that fits its codes.
 func openBare(path string, o Options) (*Release, error) {
-	s := &settings{name: stem(path), schema: FigSIM(), separator: separators[0]}
+	s := &settings{file: settingsFile{Name: stem(path)}, schema: FigSIM(), separator: separators[0]}
 	for i := range s.schema.Categories {
 		s.vocabularies = append(s.vocabularies, newVocabulary(&s.schema.Categories[i]))
 	}
 	var p *Problem
-	if s.format, p = formatOf(path); p != nil {
+	if s.file.Format, p = formatOf(path); p != nil {
 		return nil, one(p)
 	}
 	r := newRelease(s, o)
 	r.ManifestPath = path
-	if err := r.bind(s, nil, nil); err != nil {
+	if err := r.bind(s, nil); err != nil {
 		return nil, err
 	}
 	if err := r.guessSeparator(); err != nil {

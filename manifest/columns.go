@@ -74,7 +74,6 @@ func plain(name string) string {
 // exact name; the others by alias.
 type matcher struct {
 	settings *settings
-	toml     *tomlFile // nil for a bare file
 	file     string
 	columns  []string
 	open     bool // columns are only those met so far (JSONL)
@@ -86,7 +85,7 @@ type matcher struct {
 func (m *matcher) match() (plan, error) {
 	p := plan{separator: m.settings.separator}
 	m.used = make(map[string]bool)
-	for _, name := range m.settings.columns {
+	for name := range m.settings.named {
 		m.used[name] = true
 	}
 	for field, name := range fieldNames[:fieldSubreddit] {
@@ -98,7 +97,10 @@ func (m *matcher) match() (plan, error) {
 	for i := range m.settings.schema.Categories {
 		c := &m.settings.schema.Categories[i]
 		if oneHot, ok := m.settings.oneHot[c.Name]; ok {
-			p.categories = append(p.categories, categoryPlan{oneHot: m.checkOneHot(c, oneHot)})
+			for _, name := range oneHot {
+				m.check(name)
+			}
+			p.categories = append(p.categories, categoryPlan{oneHot: oneHot})
 			continue
 		}
 		column := m.find(c.Name, categoryAliases(c))
@@ -115,10 +117,8 @@ func (m *matcher) match() (plan, error) {
 // err gives the problems of release.toml, then those of the manifest.
 func (m *matcher) err() error {
 	var all Problems
-	if m.toml != nil {
-		if p := m.toml.problems(); p != nil {
-			all = *p
-		}
+	if t := m.settings.toml; t != nil {
+		all = t.found()
 	}
 	for _, p := range m.problems.List {
 		all.add(p)
@@ -129,10 +129,8 @@ func (m *matcher) err() error {
 
 // find gives the column of a key, "" when there is none.
 func (m *matcher) find(key string, aliases []string) string {
-	if name, set := m.settings.column(key); set {
-		if name != "" {
-			m.check(keyPath("").key("columns").key(key), name)
-		}
+	if name, set := m.settings.columns[key]; set {
+		m.check(name)
 		return name
 	}
 	for _, alias := range aliases {
@@ -153,34 +151,24 @@ func (m *matcher) find(key string, aliases []string) string {
 	return ""
 }
 
-func (m *matcher) checkOneHot(c *Category, columns []string) []string {
-	at := keyPath("").key("columns").key(c.Name)
-	for label, name := range columns {
-		if name != "" {
-			m.check(at.key(m.settings.oneHotKeys[c.Name][label]), name)
-		}
-	}
-	return columns
-}
-
 // check reports a column that release.toml names and the manifest has not. Keys of
 // JSON lines are checked while reading: none need be in the first lines.
-func (m *matcher) check(at keyPath, name string) {
-	if m.open || slices.Contains(m.columns, name) {
+func (m *matcher) check(name string) {
+	if name == "" || m.open || slices.Contains(m.columns, name) {
 		return
 	}
 	hint := "its columns are " + m.columnList()
 	if near := Nearest(name, m.columns); near != "" {
 		hint = "did you mean " + quote(near) + "?"
 	}
-	m.toml.add(at, fmt.Sprintf("the manifest has no column %s", quote(name)), hint)
+	m.settings.toml.Add(m.settings.named[name], fmt.Sprintf("the manifest has no column %s", quote(name)), hint)
 }
 
 // missing reports what the header should have and has not.
 func (m *matcher) missing(message, key, hint string) {
 	switch {
 	case hint != "":
-	case m.toml == nil:
+	case m.settings.toml == nil:
 		hint = "rehydrate init DIR --manifest FILE makes a release of this file, in which its columns are named"
 	default:
 		hint = fmt.Sprintf(`name it in release.toml, under [columns]: %s = "..."`, key)

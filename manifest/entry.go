@@ -48,16 +48,16 @@ const (
 
 // A Category is one label category. Its Name is its column name in the Parquet.
 type Category struct {
-	Name   string
-	Title  string
-	Kind   CategoryKind
-	Labels []Label
+	Name   string       `toml:"name"`
+	Title  string       `toml:"title"`
+	Kind   CategoryKind `toml:"kind"`
+	Labels []Label      `toml:"labels"`
 }
 
 // A Label is one label of a category. The order of Category.Labels is the order of
 // the ClassLabel names; for an Ordinal category it runs from lowest to highest.
 type Label struct {
-	Code      string // the release's short code: F1
-	Name      string // the name that people read: Metaphor
-	Exclusive bool   // may not stand beside another label of its category (None)
+	Code      string `toml:"code"`      // the release's short code: F1
+	Name      string `toml:"name"`      // the name that people read: Metaphor
+	Exclusive bool   `toml:"exclusive"` // may not stand beside another label of its category (None)
 }

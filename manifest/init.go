@@ -65,17 +65,16 @@ func draftName(path string) string {
 
 // check reads the draft as Open and Check will, with the manifest where it is now.
 func (d *Draft) check(path string, o Options) error {
-	s, t, problems := parseSettings(d.Settings, SettingsName)
-	if problems != nil {
-		return fmt.Errorf("the release.toml that was guessed cannot be read: %w", problems)
+	s, err := parseSettings(d.Settings, SettingsName)
+	if err != nil {
+		return fmt.Errorf("the release.toml that was guessed cannot be read: %w", err)
 	}
 	r := newRelease(s, o)
 	r.ManifestPath = path
-	if err := r.bind(s, t, d.Settings); err != nil {
+	if err := r.bind(s, d.Settings); err != nil {
 		return err
 	}
 	d.release, d.Schema = r, r.Schema
-	var err error
 	d.Summary, err = r.check(func() error { return nil })
 	return err
 }

@@ -71,30 +71,31 @@ func openFolder(dir string, o Options) (*Release, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open release: %w", err)
 	}
-	s, t, problems := parseSettings(b, file)
-	if problems != nil {
-		return nil, problems
-	}
-	r := newRelease(s, o)
-	r.Dir, r.manifest, r.ManifestPath = dir, s.manifest, filepath.Join(dir, s.manifest)
-	if err := r.findFiles(s, t); err != nil {
+	s, err := parseSettings(b, file)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.bind(s, t, b); err != nil {
+	r := newRelease(s, o)
+	r.Dir, r.manifest, r.ManifestPath = dir, s.file.Manifest, filepath.Join(dir, s.file.Manifest)
+	if err := r.findFiles(s); err != nil {
+		return nil, err
+	}
+	if err := r.bind(s, b); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
 func newRelease(s *settings, o Options) *Release {
+	f := &s.file
 	return &Release{
-		Name: s.name, Version: s.version, Date: s.date, Homepage: s.homepage, License: s.license, Citation: s.citation,
-		Format: s.format, Schema: s.schema, Signers: s.signers, vocabularies: s.vocabularies, openParquet: o.OpenParquet,
+		Name: f.Name, Version: f.Version, Date: s.date, Homepage: f.Homepage, License: f.License, Citation: f.Citation,
+		Format: f.Format, Schema: s.schema, Signers: f.Signers, vocabularies: s.vocabularies, openParquet: o.OpenParquet,
 	}
 }
 
 // bind digests the manifest and finds its columns.
-func (r *Release) bind(s *settings, t *tomlFile, toml []byte) error {
+func (r *Release) bind(s *settings, toml []byte) error {
 	if err := r.digest(toml); err != nil {
 		return err
 	}
@@ -102,39 +103,31 @@ func (r *Release) bind(s *settings, t *tomlFile, toml []byte) error {
 	if err != nil {
 		return err
 	}
-	m := matcher{settings: s, toml: t, file: r.ManifestPath, columns: columns, open: r.Format == JSONL}
+	m := matcher{settings: s, file: r.ManifestPath, columns: columns, open: r.Format == JSONL}
 	if r.plan, err = m.match(); err != nil {
 		return err
 	}
 	return nil
 }
 
-// findFiles checks that the files the release names are there.
-func (r *Release) findFiles(s *settings, t *tomlFile) error {
-	missing := func(key, name string, err error) {
-		message := fmt.Sprintf("%s %s cannot be opened: %s", key, quote(name), reason(err))
-		t.add(keyPath("").key(key), message, "put the file into the release folder, or correct its name here")
-	}
-	if err := statInside(r.Dir, s.manifest); err != nil {
-		missing("manifest", s.manifest, err)
-	}
-	optional := func(key string, f optionalFile) string {
-		err := statInside(r.Dir, f.name)
+// findFiles checks that the files that the release names are there.
+func (r *Release) findFiles(s *settings) error {
+	for _, file := range []struct {
+		key, name string
+		path      *string
+	}{
+		{"manifest", s.file.Manifest, &r.ManifestPath}, {"policy", s.file.Policy, &r.PolicyPath},
+		{"tombstones", s.file.Tombstones, &r.TombstonesPath}, {"revocations", s.file.Revocations, &r.RevocationsPath},
+	} {
+		err := statInside(r.Dir, file.name)
 		switch {
 		case err == nil:
-			return filepath.Join(r.Dir, f.name)
-		case f.named || !errors.Is(err, fs.ErrNotExist):
-			missing(key, f.name, err)
+			*file.path = filepath.Join(r.Dir, file.name)
+		case s.toml.Has(file.key) || !errors.Is(err, fs.ErrNotExist):
+			s.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(file.name), reason(err)), "put the file into the release folder, or correct its name here")
 		}
-		return ""
 	}
-	r.PolicyPath = optional("policy", s.policy)
-	r.TombstonesPath = optional("tombstones", s.tombstones)
-	r.RevocationsPath = optional("revocations", s.revocations)
-	if problems := t.problems(); problems != nil {
-		return problems
-	}
-	return nil
+	return s.toml.Err()
 }
 
 // reason is an error without the path that it repeats.

@@ -60,9 +60,9 @@ func reserved(name string) bool {
 	return false
 }
 
-// has reports whether the schema has a category of that name.
-func (s Schema) has(name string) bool {
-	return slices.ContainsFunc(s.Categories, func(c Category) bool { return c.Name == name })
+// index gives the place of the category of that name, or -1.
+func (s Schema) index(name string) int {
+	return slices.IndexFunc(s.Categories, func(c Category) bool { return c.Name == name })
 }
 
 const (

@@ -68,20 +68,20 @@ func TestSigners(t *testing.T) {
 
 func TestSignersRefused(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
-		{"unknown key", `name = "First Office"`, "name = \"First Office\"\nrole = \"chair\"", `release.toml:8: unknown key "role" in [signer]`},
-		{"no name", `name = "First Office"`, "", "release.toml:6: the signer's name is not"},
-		{"name of two lines", `"First Office"`, `"First\nOffice"`, "release.toml:7: the signer's name is not"},
-		{"name turned round", `"First Office"`, `"First \u202eOffice"`, "release.toml:7: the signer's name is not"},
-		{"no key", `key = "ssh-ed25519 AAAAfirst first@example.invalid"`, "", "release.toml:6: the signer's key is not"},
-		{"key of one word", `"ssh-ed25519 AAAAfirst first@example.invalid"`, `"AAAAfirst"`, "release.toml:8: the signer's key is not"},
-		{"key too long", "AAAAfirst", strings.Repeat("A", 5000), "release.toml:8: the signer's key is not"},
-		{"key that is a number", `"ssh-ed25519 AAAAfirst first@example.invalid"`, "7", "release.toml:8: key is not a text"},
-		{"same name", "Second Office", "First Office", `release.toml:11: two signers are named "First Office"`},
-		{"same key", "AAAAsecond", "AAAAfirst other@example.invalid", `release.toml:12: the key of "Second Office" is another signer's too`},
+		{"unknown key", `name = "First Office"`, "name = \"First Office\"\nrole = \"chair\"", `release.toml:8:1: unknown key "role" in [signer]`},
+		{"no name", `name = "First Office"`, "", "release.toml:6:3: the signer's name is not"},
+		{"name of two lines", `"First Office"`, `"First\nOffice"`, "release.toml:7:1: the signer's name is not"},
+		{"name turned round", `"First Office"`, `"First \u202eOffice"`, "release.toml:7:1: the signer's name is not"},
+		{"no key", `key = "ssh-ed25519 AAAAfirst first@example.invalid"`, "", "release.toml:6:3: the signer's key is not"},
+		{"key of one word", `"ssh-ed25519 AAAAfirst first@example.invalid"`, `"AAAAfirst"`, "release.toml:8:1: the signer's key is not"},
+		{"key too long", "AAAAfirst", strings.Repeat("A", 5000), "release.toml:8:1: the signer's key is not"},
+		{"key that is a number", `"ssh-ed25519 AAAAfirst first@example.invalid"`, "7", "release.toml:8:1: key is not a text"},
+		{"same name", "Second Office", "First Office", `release.toml:11:1: two signers are named "First Office"`},
+		{"same key", "AAAAsecond", "AAAAfirst other@example.invalid", `release.toml:12:1: the key of "Second Office" is another signer's too`},
 		{"one table", "[[signer]]\nname = \"First Office\"\nkey = \"ssh-ed25519 AAAAfirst first@example.invalid\"\n\n[[signer]]", "[signer]", "signer is not a list of tables"},
-		{"list outside", "lists/revoked.json", "../revoked.json", "release.toml:4: revocations \"../revoked.json\" is not inside"},
+		{"list outside", "lists/revoked.json", "../revoked.json", "release.toml:4:1: revocations \"../revoked.json\" is not inside"},
 		{"list absolute", "lists/revoked.json", "/revoked.json", "is not inside"},
-		{"list missing", "lists/revoked.json", "lists/none.json", "release.toml:4: revocations \"lists/none.json\" cannot be opened"},
+		{"list missing", "lists/revoked.json", "lists/none.json", "release.toml:4:1: revocations \"lists/none.json\" cannot be opened"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if !strings.Contains(signedRelease, c.from) {

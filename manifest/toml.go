@@ -115,6 +115,11 @@ func (t *TOML) Add(key, message, hint string) {
 
 // Err returns the problems in the order of the file as *Problems, nil where there are none.
 func (t *TOML) Err() error {
+	all := t.found()
+	return all.err()
+}
+
+func (t *TOML) found() Problems {
 	slices.SortStableFunc(t.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -122,7 +127,7 @@ func (t *TOML) Err() error {
 	for _, p := range t.problems {
 		all.add(p)
 	}
-	return all.err()
+	return all
 }
 
 func (t *TOML) position(offset int) (line, column int) {

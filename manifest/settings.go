@@ -1,0 +1,321 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// settingsFile is release.toml as it is written.
+type settingsFile struct {
+	Name        string         `toml:"name"`
+	Version     string         `toml:"version"`
+	Date        any            `toml:"date"`
+	Homepage    string         `toml:"homepage"`
+	License     string         `toml:"license"`
+	Citation    string         `toml:"citation"`
+	Manifest    string         `toml:"manifest"`
+	Format      Format         `toml:"format"`
+	Policy      string         `toml:"policy"`
+	Tombstones  string         `toml:"tombstones"`
+	Revocations string         `toml:"revocations"`
+	Signers     []Signer       `toml:"signer"`
+	Schema      string         `toml:"schema"`
+	Categories  []Category     `toml:"category"`
+	Columns     map[string]any `toml:"columns"` // field or category -> column, or a table label -> column
+	Labels      map[string]any `toml:"labels"`  // "separator", or category -> a table spelling -> code
+}
+
+// settings are what release.toml says, or stands for when there is none.
+type settings struct {
+	file settingsFile
+	toml *TOML // nil for a bare annotations file
+
+	date         string
+	schema       Schema
+	vocabularies []vocabulary // of schema.Categories, with the mapped spellings
+	separator    string
+	columns      map[string]string   // fieldNames and categories -> column; "" = none
+	oneHot       map[string][]string // category -> column by label, "" = none
+	named        map[string]string   // column -> the key of release.toml that names it
+}
+
+// parseSettings reads release.toml strictly. Its error is *Problems.
+func parseSettings(b []byte, file string) (*settings, error) {
+	s := &settings{separator: separators[0], columns: make(map[string]string), oneHot: make(map[string][]string), named: make(map[string]string)}
+	var err error
+	if s.toml, err = DecodeTOML(file, b, &s.file); err != nil {
+		return nil, err
+	}
+	s.checkAbout()
+	s.checkFiles()
+	s.checkSigners()
+	s.readSchema()
+	s.readColumns()
+	s.readLabels()
+	if err := s.toml.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *settings) checkAbout() {
+	f := &s.file
+	for _, line := range []struct{ key, text string }{{"name", f.Name}, {"version", f.Version}, {"homepage", f.Homepage}, {"license", f.License}} {
+		if line.text != "" && !validText(line.text, 500) {
+			s.toml.Add(line.key, line.key+" is not one line of text", "shorten it, and take out line breaks and spaces at its ends")
+		}
+	}
+	if f.Name == "" {
+		s.toml.Add("name", "the release has no name", `write name = "..." first`)
+	}
+	switch d := f.Date.(type) {
+	case time.Time:
+		s.date = d.Format(time.DateOnly)
+	case toml.LocalDate:
+		s.date = d.String()
+	case toml.LocalDateTime:
+		s.date = d.LocalDate.String()
+	case string:
+		s.date = d
+	}
+	if _, err := time.Parse(time.DateOnly, s.date); err != nil && f.Date != nil && f.Date != "" {
+		s.toml.Add("date", "date is not a date", "write date = 2025-12-31")
+	}
+}
+
+func (s *settings) checkFiles() {
+	f := &s.file
+	if f.Manifest == "" {
+		s.toml.Add("manifest", "the release does not name a manifest", `write manifest = "annotations.csv"`)
+	}
+	if !s.toml.Has("format") && f.Manifest != "" {
+		var p *Problem
+		if f.Format, p = formatOf(f.Manifest); p != nil {
+			s.toml.Add("manifest", p.Message, p.Hint)
+		}
+	} else if !slices.Contains([]Format{CSV, TSV, JSONL, Parquet}, f.Format) && s.toml.Has("format") {
+		s.toml.Add("format", fmt.Sprintf("format %s is not known", quote(string(f.Format))), "format is csv, tsv, jsonl or parquet; leave it out to go by the file's name")
+	}
+	for _, file := range []struct {
+		key   string
+		name  *string
+		usual string
+	}{
+		{"manifest", &f.Manifest, ""}, {"policy", &f.Policy, "policy.toml"},
+		{"tombstones", &f.Tombstones, TombstonesName}, {"revocations", &f.Revocations, RevocationsName},
+	} {
+		if !s.toml.Has(file.key) {
+			*file.name = file.usual
+		} else if !localName(*file.name) {
+			s.toml.Add(file.key, fmt.Sprintf("%s %s is not inside the release folder", file.key, quote(*file.name)), "put the file into the folder and name it without .. or a leading /")
+		}
+	}
+}
+
+func localName(name string) bool {
+	return filepath.IsLocal(name) && name != "." && !strings.ContainsRune(name, 0) && utf8.ValidString(name)
+}
+
+func (s *settings) checkSigners() {
+	all := s.file.Signers
+	if len(all) > maxSigners {
+		s.toml.Add("signer", fmt.Sprintf("the release has %d signers", len(all)), fmt.Sprintf("at most %d are read", maxSigners))
+		return
+	}
+	for i, signer := range all {
+		at, before := fmt.Sprintf("signer[%d]", i), all[:i]
+		name, key := at+".name", at+".key"
+		switch {
+		case !validText(signer.Name, maxLabelText):
+			s.toml.Add(name, "the signer's name is not one line of text", "say in a few words who holds the key")
+		case !validText(signer.Key, maxSignerKey) || len(strings.Fields(signer.Key)) < 2:
+			s.toml.Add(key, "the signer's key is not an OpenSSH public key", `copy the line of the .pub file: key = "ssh-ed25519 AAAA... comment"`)
+		case slices.ContainsFunc(before, func(o Signer) bool { return o.Name == signer.Name }):
+			s.toml.Add(name, fmt.Sprintf("two signers are named %s", quote(signer.Name)), "rename one, so that messages tell which one signed")
+		case slices.ContainsFunc(before, func(o Signer) bool { return sameKey(o.Key, signer.Key) }):
+			s.toml.Add(key, fmt.Sprintf("the key of %s is another signer's too", quote(signer.Name)), "every signer has a key of their own")
+		}
+	}
+}
+
+func (s *settings) readSchema() {
+	name, own := s.file.Schema, s.file.Categories
+	switch given := s.toml.Has("schema"); {
+	case given && name != "figsim":
+		s.toml.Add("schema", fmt.Sprintf("schema %s is not built in", quote(name)), `schema = "figsim" is; another one is given as [[category]] tables`)
+	case given && len(own) > 0:
+		s.toml.Add("schema", "the release has both schema and [[category]] tables", "keep one of them")
+	case given:
+		s.schema = FigSIM()
+	case len(own) == 0:
+		s.toml.Add("schema", "the release has no label schema", `write schema = "figsim", or a [[category]] table for each category`)
+	case len(own) > maxCategories:
+		s.toml.Add("category", fmt.Sprintf("the release has %d categories", len(own)), "at most 200 are read")
+	default:
+		s.schema.Name = s.file.Name
+		for i, c := range own {
+			s.readCategory(fmt.Sprintf("category[%d].name", i), c)
+		}
+	}
+	for i := range s.schema.Categories {
+		s.vocabularies = append(s.vocabularies, newVocabulary(&s.schema.Categories[i]))
+	}
+}
+
+func (s *settings) readCategory(at string, c Category) {
+	if c.Title == "" {
+		c.Title = c.Name
+	}
+	for i := range c.Labels {
+		if c.Labels[i].Name == "" {
+			c.Labels[i].Name = c.Labels[i].Code
+		}
+	}
+	if message, hint := c.fault(); message != "" {
+		s.toml.Add(at, message, hint)
+		return
+	}
+	if slices.ContainsFunc(s.schema.Categories, func(o Category) bool { return fold(o.Name) == fold(c.Name) }) {
+		s.toml.Add(at, fmt.Sprintf("two categories are named %s", c.Name), "rename one")
+		return
+	}
+	s.schema.Categories = append(s.schema.Categories, c)
+}
+
+// readColumns reads [columns]: a name for every field and category, or, for a multi-label
+// category, a table label -> column.
+func (s *settings) readColumns() {
+	for _, key := range slices.Sorted(maps.Keys(s.file.Columns)) {
+		at, value := TOMLKey("columns", key), s.file.Columns[key]
+		// A release may have made a field, such as the subreddit, a label.
+		category := s.schema.index(key)
+		if texts, isTable := value.(map[string]any); isTable && category >= 0 {
+			s.readOneHot(at, s.vocabularies[category], texts)
+			continue
+		}
+		name, isText := s.text(at, key, value)
+		switch {
+		case category < 0 && !slices.Contains(fieldNames[:], key):
+			s.toml.Add(at, unknownKey(key, "columns"), keyHint(key, append(fieldNames[:], s.schema.names()...)))
+		case isText && name == "" && category >= 0:
+			s.toml.Add(at, fmt.Sprintf("category %s has no column", key), "name its column, or take the category out")
+		case isText && name == "" && key == fieldNames[fieldID]:
+			s.toml.Add(at, "id does not name a column", "every manifest needs a column of post ids")
+		case isText:
+			s.columns[key] = name
+			s.use(at, name)
+		}
+	}
+}
+
+// text notes a problem of a value that is not a text.
+func (s *settings) text(at, key string, value any) (text string, ok bool) {
+	if text, ok = value.(string); !ok {
+		s.toml.Add(at, key+" is not a text", fmt.Sprintf(`write %s = "..."`, key))
+	}
+	return text, ok
+}
+
+// use refuses one column for two purposes: it is always a slip.
+func (s *settings) use(at, column string) {
+	if column == "" {
+		return
+	}
+	if other, taken := s.named[column]; taken {
+		s.toml.Add(at, fmt.Sprintf("column %s is given to both %s and %s", quote(column), other, at), "give each its own column")
+	}
+	s.named[column] = at
+}
+
+func (s *settings) readOneHot(table string, v vocabulary, texts map[string]any) {
+	c := v.category
+	if c.Kind != Multi {
+		s.toml.Add(table, fmt.Sprintf("category %s takes one label, so it has one column", c.Name), fmt.Sprintf(`write %s = "column"; a table label -> column is for kind = "multi"`, c.Name))
+		return
+	}
+	columns := make([]string, len(c.Labels))
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		at := TOMLKey(table, key)
+		name, isText := s.text(at, key, texts[key])
+		label, known := v.find(key)
+		switch {
+		case !known:
+			message, hint := v.unknown(key)
+			s.toml.Add(at, message, hint)
+		case columns[label] != "":
+			s.toml.Add(at, fmt.Sprintf("label %s has two columns", quote(key)), "keep one of them")
+		case isText && name == "":
+			s.toml.Add(at, fmt.Sprintf("label %s does not name a column", quote(key)), "name its column, or take the line out")
+		case isText:
+			columns[label] = name
+			s.use(at, name)
+		}
+	}
+	s.oneHot[c.Name] = columns
+}
+
+// readLabels reads [labels]: the separator, and [labels.CATEGORY] spelling -> code.
+func (s *settings) readLabels() {
+	for _, key := range slices.Sorted(maps.Keys(s.file.Labels)) {
+		at, value := TOMLKey("labels", key), s.file.Labels[key]
+		spellings, isTable := value.(map[string]any)
+		switch category := s.schema.index(key); {
+		case key == "separator":
+			text, isText := s.text(at, key, value)
+			if validSeparator(text) {
+				s.separator = text
+			} else if isText {
+				s.toml.Add(at, fmt.Sprintf("separator %s cannot part labels", quote(text)), `use a sign such as "|", ";" or ","`)
+			}
+		case category < 0:
+			s.toml.Add(at, unknownKey(key, "labels"), keyHint(key, append([]string{"separator"}, s.schema.names()...)))
+		case !isTable:
+			s.toml.Add(at, key+" is not a table", fmt.Sprintf("write [%s] on a line, and its keys below", at))
+		default:
+			for _, spelling := range slices.Sorted(maps.Keys(spellings)) {
+				if code, ok := s.text(TOMLKey(at, spelling), spelling, spellings[spelling]); ok {
+					s.mapSpelling(TOMLKey(at, spelling), s.vocabularies[category], spelling, code)
+				}
+			}
+		}
+	}
+	for _, c := range s.schema.Categories {
+		_, oneHot := s.oneHot[c.Name]
+		for _, l := range c.Labels {
+			if c.Kind == Multi && !oneHot && strings.Contains(l.Code, s.separator) {
+				s.toml.Add("labels.separator", fmt.Sprintf("code %s of category %s holds the separator %s", quote(l.Code), c.Name, quote(s.separator)), "choose another separator in [labels]")
+			}
+		}
+	}
+}
+
+func (s *settings) mapSpelling(at string, v vocabulary, spelling, code string) {
+	label := slices.Index(v.codes(), code)
+	if label < 0 {
+		message, hint := v.unknown(code)
+		s.toml.Add(at, message, hint)
+		return
+	}
+	if other, taken := v.find(spelling); taken && other != label {
+		s.toml.Add(at, fmt.Sprintf("spelling %s already means label %s", quote(spelling), quote(v.codes()[other])), "codes, names and spellings are compared without regard to case and must differ")
+		return
+	}
+	v.add(spelling, label)
+}
+
+func validSeparator(s string) bool {
+	if s == "" || utf8.RuneCountInString(s) > 3 || !utf8.ValidString(s) {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsControl(r) || r == '_' || r == utf8.RuneError
+	}) < 0 && strings.TrimSpace(s) == s
+}
