@@ -21,12 +21,12 @@ type jsonRows struct {
 	met   []bool         // whether any line had the column
 
 	cells []Cell
-	cols  []int // where the cells stand in the line, 0 when missing
-	seen  map[string]bool
+	cols  []int           // where the cells stand in the line, 0 when missing
+	other map[string]bool // keys of the line without a column
 }
 
 func newJSONRows(r io.Reader, file string, want []string, grow bool) *jsonRows {
-	j := &jsonRows{in: newLineReader(r, file), grow: grow, index: make(map[string]int), seen: make(map[string]bool)}
+	j := &jsonRows{in: newLineReader(r, file), grow: grow, index: make(map[string]int), other: make(map[string]bool)}
 	for _, key := range want {
 		j.column(key)
 	}
@@ -38,10 +38,10 @@ func (j *jsonRows) Columns() []string { return j.keys }
 func (j *jsonRows) Close() error { return nil }
 
 func (j *jsonRows) at(i int) (line, column int) {
-	if i < 0 || i >= len(j.cols) {
-		return max(j.in.line, 1), 0
+	if i >= 0 && i < len(j.cols) {
+		column = j.cols[i]
 	}
-	return max(j.in.line, 1), j.cols[i]
+	return max(j.in.line, 1), column
 }
 
 // column gives the key's place, a new one at the end if need be.
@@ -52,180 +52,174 @@ func (j *jsonRows) column(key string) int {
 	j.index[key] = len(j.keys)
 	j.keys = append(j.keys, key)
 	j.met = append(j.met, false)
+	j.cells = append(j.cells, Cell{Null: true})
+	j.cols = append(j.cols, 0)
 	return len(j.keys) - 1
 }
 
 // Next gives the cells of the next line; a missing key is Null.
 func (j *jsonRows) Next() ([]Cell, error) {
-	text, err := j.nextLine()
+	text, err := j.nextObject()
 	if err != nil {
 		return nil, err
 	}
-	clear(j.seen)
-	j.cells, j.cols = j.cells[:0], j.cols[:0]
-	j.widen()
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if p := j.object(d, text); p != nil {
-		return nil, p
+	clear(j.other)
+	clear(j.cols)
+	for i := range j.cells {
+		j.cells[i] = Cell{Null: true}
+	}
+	for m := range members(string(text)) {
+		i, known := j.index[m.key]
+		if known && j.cols[i] > 0 || j.other[m.key] {
+			return nil, j.in.problem(m.from+1, fmt.Sprintf("the key %s stands twice", quote(m.key)), "keep one of them")
+		}
+		cell, depth := jsonCell(m.value)
+		if depth > maxDepth {
+			return nil, j.in.problem(m.at+1, "lists and objects are nested more than 32 deep", "write plain values, or lists of them")
+		}
+		if !known {
+			if !j.grow {
+				j.other[m.key] = true
+				continue
+			}
+			if len(j.keys) == maxColumns {
+				return nil, j.in.problem(m.at+1, "the lines have more than 1000 different keys", "keys are columns: give every line the same ones")
+			}
+			i = j.column(strings.Clone(m.key))
+		}
+		j.cells[i], j.cols[i], j.met[i] = cell, m.at+1, true
 	}
 	return j.cells, nil
 }
 
-func (j *jsonRows) nextLine() ([]byte, error) {
-	blank := 0
-	for {
-		text, err := j.in.next()
-		if err != nil {
-			return nil, err
-		}
-		if len(bytes.TrimSpace(text)) > 0 {
-			if blank > 0 {
-				j.in.unread(text)
-				return nil, blankLine(j.in.file, blank)
-			}
-			return text, nil
-		}
-		if blank == 0 {
-			blank = j.in.line
-		}
+// nextObject gives the next line, which is one valid JSON object.
+func (j *jsonRows) nextObject() ([]byte, error) {
+	text, err := j.in.nextFilled(" \t\r")
+	if err != nil {
+		return nil, err
 	}
-}
-
-// widen makes room for every column known by now.
-func (j *jsonRows) widen() {
-	for len(j.cells) < len(j.keys) {
-		j.cells = append(j.cells, Cell{Null: true})
-		j.cols = append(j.cols, 0)
+	if bytes.TrimLeft(text, " \t\r")[0] != '{' {
+		return nil, j.in.problem(1, "the line is not a JSON object", `write one object a line: {"id": "abc123", ...}`)
 	}
-}
-
-// object reads the line's one object into the cells.
-func (j *jsonRows) object(d *json.Decoder, text []byte) *Problem {
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return j.in.problem(1, "the line is not a JSON object", `write one object a line: {"id": "abc123", ...}`)
+	if json.Valid(text) {
+		return text, nil
 	}
-	for d.More() {
-		before := column(d, text)
-		token, err := d.Token()
-		key, ok := token.(string)
-		if err != nil || !ok {
-			return j.broken(d, err)
-		}
-		if j.seen[key] {
-			return j.in.problem(before, fmt.Sprintf("the key %s stands twice", quote(key)), "keep one of them")
-		}
-		j.seen[key] = true
-		start := column(d, text)
-		cell, err := value(d, 0)
-		if err != nil {
-			return j.broken(d, err)
-		}
-		if p := j.put(key, cell, start); p != nil {
-			return p
-		}
-	}
-	if _, err := d.Token(); err != nil { // the closing brace
-		return j.broken(d, err)
-	}
-	if end := column(d, text); end <= len(text) {
-		return j.in.problem(end, "more text follows the object", "write one object a line")
-	}
-	return nil
-}
-
-func (j *jsonRows) put(key string, cell Cell, start int) *Problem {
-	i, known := j.index[key]
-	if !known {
-		if !j.grow {
-			return nil
-		}
-		if len(j.keys) == maxColumns {
-			return j.in.problem(start, "the lines have more than 1000 different keys", "keys are columns: give every line the same ones")
-		}
-		i = j.column(key)
-		j.widen()
-	}
-	j.cells[i], j.cols[i], j.met[i] = cell, start, true
-	return nil
-}
-
-// column is where, from 1, the next token starts: beyond the space, comma or colon.
-func column(d *json.Decoder, text []byte) int {
-	i := int(d.InputOffset())
-	for i < len(text) && bytes.IndexByte([]byte(" \t\r,:"), text[i]) >= 0 {
-		i++
-	}
-	return i + 1
-}
-
-var errTooDeep = errors.New("lists and objects are nested more than 32 deep")
-
-func (j *jsonRows) broken(d *json.Decoder, err error) *Problem {
-	at := int(d.InputOffset()) + 1
-	message := "the line is not valid JSON"
+	// The library reads a value for itself to say where it ends or is wrong.
+	d := json.NewDecoder(bytes.NewReader(text))
+	var value json.RawMessage
+	err = d.Decode(&value)
 	var syntax *json.SyntaxError
 	switch {
-	case errors.Is(err, errTooDeep):
-		message = errTooDeep.Error()
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		message = "the JSON object is not closed at the end of the line"
+	case err == nil:
+		end := int(d.InputOffset())
+		end += len(text[end:]) - len(bytes.TrimLeft(text[end:], " \t\r"))
+		return nil, j.in.problem(end+1, "more text follows the object", "write one object a line")
 	case errors.As(err, &syntax):
-		message += ": " + syntax.Error()
+		return nil, j.in.problem(int(syntax.Offset), "the line is not valid JSON: "+err.Error(), "write one whole JSON object a line")
 	}
-	return j.in.problem(at, message, "write one whole JSON object a line")
+	return nil, j.in.problem(len(text)+1, "the JSON object is not closed at the end of the line", "write one whole JSON object a line")
 }
 
-// value reads one value. Objects, and lists that hold more than plain values, are read
-// over and marked: only a column that is used need complain of them.
-func value(d *json.Decoder, depth int) (Cell, error) {
-	if depth > maxDepth {
-		return Cell{}, errTooDeep
-	}
-	token, err := d.Token()
-	if err != nil {
-		return Cell{}, err
-	}
-	switch t := token.(type) {
-	case string:
-		return Cell{Text: t}, nil
-	case json.Number:
-		return Cell{Text: t.String(), Float: strings.ContainsAny(t.String(), ".eE")}, nil
-	case bool:
-		return Cell{Text: fmt.Sprint(t)}, nil
-	case json.Delim:
-		if t == '[' {
-			return listValue(d, depth)
-		}
-		return objectValue(d, depth)
-	}
-	return Cell{Null: true}, nil
+// A member is a key of an object and its value. Offsets are those of key and value in the text.
+type member struct {
+	key, value string
+	from, at   int
 }
 
-func listValue(d *json.Decoder, depth int) (Cell, error) {
-	cell := Cell{IsList: true}
-	for d.More() {
-		item, err := value(d, depth+1)
-		if err != nil {
-			return Cell{}, err
+// members gives the members of a JSON object, which must be valid.
+func members(text string) func(yield func(member) bool) {
+	return func(yield func(member) bool) {
+		i := jsonNext(text, strings.IndexByte(text, '{')+1)
+		for text[i] != '}' {
+			from := i
+			end, _ := jsonEnd(text, i)
+			key := jsonString(text[from:end])
+			at := jsonNext(text, end)
+			end, _ = jsonEnd(text, at)
+			if !yield(member{key, text[at:end], from, at}) {
+				return
+			}
+			i = jsonNext(text, end)
 		}
-		cell.nested = cell.nested || item.nested || item.IsList || item.Null
-		cell.Float = cell.Float || item.Float
-		cell.List = append(cell.List, item.Text)
 	}
-	_, err := d.Token()
-	return cell, err
 }
 
-func objectValue(d *json.Decoder, depth int) (Cell, error) {
-	for d.More() {
-		if _, err := d.Token(); err != nil {
-			return Cell{}, err
+// jsonNext skips white space, commas and colons from i on.
+func jsonNext(text string, i int) int {
+	for strings.IndexByte(" \t\r\n,:", text[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// jsonEnd gives the end of the value that starts at i, and how deep lists and objects nest in it.
+func jsonEnd(text string, i int) (end, depth int) {
+	for open := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '[', '{':
+			open++
+			depth = max(depth, open)
+			continue
+		case ']', '}':
+			if open == 0 { // of the list around a number, or true, false, null
+				return i, depth
+			}
+			open--
+		case ',', ' ', '\t', '\r', '\n':
+			if open == 0 {
+				return i, depth
+			}
+			continue
+		default:
+			continue
 		}
-		if _, err := value(d, depth+1); err != nil {
-			return Cell{}, err
+		if open == 0 {
+			return i + 1, depth
 		}
 	}
-	_, err := d.Token()
-	return Cell{nested: true}, err
+	return i, depth
+}
+
+// jsonString gives the text of a string with its quotes. Few have escapes.
+func jsonString(quoted string) string {
+	text := quoted[1 : len(quoted)-1]
+	if strings.IndexByte(text, '\\') >= 0 {
+		_ = json.Unmarshal([]byte(quoted), &text) // it is valid
+	}
+	return text
+}
+
+// jsonCell reads a value. Objects, and lists that hold more than plain values, are marked:
+// only a column that is used need complain of them.
+func jsonCell(value string) (cell Cell, depth int) {
+	switch value[0] {
+	case '"':
+		return Cell{Text: jsonString(value)}, 0
+	case 'n':
+		return Cell{Null: true}, 0
+	case 't', 'f': // as flagText reads them
+		return Cell{Text: value}, 0
+	case '{':
+		_, depth = jsonEnd(value, 0)
+		return Cell{nested: true}, depth
+	case '[':
+		_, depth = jsonEnd(value, 0)
+		cell.IsList = true
+		for i := jsonNext(value, 1); depth <= maxDepth && value[i] != ']'; {
+			end, _ := jsonEnd(value, i)
+			item, _ := jsonCell(value[i:end])
+			cell.nested = cell.nested || item.nested || item.IsList || item.Null
+			cell.Float = cell.Float || item.Float
+			cell.List = append(cell.List, item.Text)
+			i = jsonNext(value, end)
+		}
+		return cell, depth
+	}
+	return Cell{Text: value, Float: strings.ContainsAny(value, ".eE")}, 0
 }

@@ -41,18 +41,19 @@ func (l *lineReader) next() ([]byte, error) {
 		return nil, io.EOF
 	}
 	l.line++
-	if err == bufio.ErrBufferFull {
-		if err := l.skipLine(); err != nil && err != io.EOF {
-			return nil, err
-		}
-		return nil, l.tooLong()
+	long := false
+	for ; err == bufio.ErrBufferFull; _, err = l.in.ReadSlice('\n') {
+		long = true
 	}
 	if err != nil && err != io.EOF {
-		return nil, l.failed(err)
+		if l.file == "" {
+			return nil, fmt.Errorf("read line %d: %w", l.line, err)
+		}
+		return nil, fmt.Errorf("read %s, line %d: %w", l.file, l.line, err)
 	}
 	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
-	if len(text) > maxLine {
-		return nil, l.tooLong()
+	if long || len(text) > maxLine {
+		return nil, l.problem(0, "the line is longer than 64 KiB", "take long texts out of the file; ids and labels are all it needs")
 	}
 	if p := l.fault(text); p != nil {
 		return nil, p
@@ -60,32 +61,25 @@ func (l *lineReader) next() ([]byte, error) {
 	return text, nil
 }
 
-// unread makes next give text, the line that it gave last, once more.
-func (l *lineReader) unread(text []byte) { l.held = text }
-
-func (l *lineReader) skipLine() error {
-	for {
-		_, err := l.in.ReadSlice('\n')
-		switch err {
-		case nil, io.EOF:
-			return err
-		case bufio.ErrBufferFull:
+// nextFilled gives the next line with more than the signs of blank. Blank lines before it are a
+// problem, at the end of the file they are fine.
+func (l *lineReader) nextFilled(blank string) ([]byte, error) {
+	for first := 0; ; {
+		text, err := l.next()
+		switch {
+		case err != nil:
+			return nil, err
+		case len(bytes.Trim(text, blank)) == 0:
+			if first == 0 {
+				first = l.line
+			}
+		case first > 0:
+			l.held = text
+			return nil, &Problem{File: l.file, Line: first, Message: "the line is blank", Hint: "take it out; only the end of the file may have blank lines"}
 		default:
-			return l.failed(err)
+			return text, nil
 		}
 	}
-}
-
-// failed words an error of the reader below.
-func (l *lineReader) failed(err error) error {
-	if l.file == "" {
-		return fmt.Errorf("read line %d: %w", l.line, err)
-	}
-	return fmt.Errorf("read %s, line %d: %w", l.file, l.line, err)
-}
-
-func (l *lineReader) tooLong() *Problem {
-	return l.problem(0, "the line is longer than 64 KiB", "take long texts out of the file; ids and labels are all it needs")
 }
 
 func (l *lineReader) problem(column int, message, hint string) *Problem {
@@ -105,14 +99,11 @@ func (l *lineReader) fault(text []byte) *Problem {
 	if utf8.Valid(text) {
 		return nil
 	}
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		if r == utf8.RuneError && size == 1 {
-			return l.problem(i+1, fmt.Sprintf("byte 0x%02x is not UTF-8", text[i]), "save the file with the encoding UTF-8; it seems to have another, such as Windows-1252")
-		}
+	i := bytes.IndexRune(text, utf8.RuneError) // finds broken bytes, and the rune itself
+	for r, size := utf8.DecodeRune(text[i:]); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(text[i:]) {
 		i += size
 	}
-	return nil
+	return l.problem(i+1, fmt.Sprintf("byte 0x%02x is not UTF-8", text[i]), "save the file with the encoding UTF-8; it seems to have another, such as Windows-1252")
 }
 
 // byteOrderMark words the problem of a text that starts with one, "" for none.

@@ -222,8 +222,7 @@ func (t *tableReader) next() ([]string, error) {
 func (t *tableReader) line() int { return t.rows.start }
 
 func (t *tableReader) problem(cell int, message, hint string) *Problem {
-	line, column := t.rows.at(cell)
-	return &Problem{Line: line, Column: column, Message: message, Hint: hint}
+	return t.rows.problem(cell, message, hint)
 }
 
 // asProblem gives the *Problem in err, if that is what it is.

@@ -2,12 +2,11 @@ package manifest
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // redact copies a CSV, TSV or JSONL file without the columns named. The file was read
@@ -62,50 +61,21 @@ func redactJSON(w io.Writer, r io.Reader, file string, without []string) error {
 	rows := newJSONRows(r, file, nil, false)
 	out := bufio.NewWriter(w)
 	for {
-		text, err := rows.nextLine()
+		text, err := rows.nextObject()
 		if err == io.EOF {
 			return out.Flush()
 		}
 		if err != nil {
 			return err
 		}
-		if text, err = withoutKeys(text, without); err != nil {
-			return rows.in.problem(0, "the line is not valid JSON", "write one whole JSON object a line")
+		var stay []string // members with their bytes
+		for m := range members(string(text)) {
+			if !slices.Contains(without, m.key) {
+				stay = append(stay, string(text[m.from:m.at+len(m.value)]))
+			}
 		}
-		if _, err := out.Write(append(text, '\n')); err != nil {
+		if _, err := fmt.Fprintf(out, "{%s}\n", strings.Join(stay, ",")); err != nil {
 			return err
 		}
 	}
-}
-
-// withoutKeys gives the object in text without some keys; the rest keeps its bytes.
-func withoutKeys(text []byte, without []string) ([]byte, error) {
-	type member struct{ from, to int64 }
-	var stay []member
-	d := json.NewDecoder(bytes.NewReader(text))
-	if _, err := d.Token(); err != nil { // the opening brace
-		return nil, err
-	}
-	for d.More() {
-		from := int64(column(d, text) - 1)
-		key, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, err
-		}
-		if name, _ := key.(string); !slices.Contains(without, name) {
-			stay = append(stay, member{from, d.InputOffset()})
-		}
-	}
-	out := []byte{'{'}
-	for i, m := range stay {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, text[m.from:m.to]...)
-	}
-	return append(out, '}'), nil
 }

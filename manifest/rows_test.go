@@ -234,7 +234,7 @@ func TestJSONLProblems(t *testing.T) {
 		`{"id":"a2"`:                         "a.jsonl:2:11 the JSON object is not closed",
 		`{"id":}`:                            "a.jsonl:2:7 the line is not valid JSON",
 		`"a2"`:                               "a.jsonl:2:1 the line is not a JSON object",
-		`{"x":` + deep + `}`:                 "a.jsonl:2:39 lists and objects are nested more than 32 deep",
+		`{"x":` + deep + `}`:                 "a.jsonl:2:6 lists and objects are nested more than 32 deep",
 		`{"id":{"a":1}}`:                     "a.jsonl:2:7 a single value is wanted",
 		`{"id":["a2","a3"]}`:                 "a.jsonl:2:7 a single value is wanted",
 		`{"id":"a2","figurative":[["F1"]]}`:  "a.jsonl:2:25 category figurative wants a label",
