@@ -73,11 +73,12 @@ var layers = map[string][]string{
 	// reddit: the counts of requests, which a summary has.
 	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},
+	"pipeline/audit": {"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline": {"pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/ocr": {"pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"pipeline", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
+	"cmd/rehydrate": {"pipeline", "pipeline/audit", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants": {},
 }

@@ -95,7 +95,7 @@ func (r *run) gather(ctx context.Context) error {
 		return err
 	}
 	if r.stopping() {
-		return ErrInterrupted
+		return state.ErrInterrupted
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ type Config struct {
 	// Retry names outcomes and reasons that are final but to be tried again. A reason that no entry
 	// has is refused with *UnknownRetry.
 	Retry []string
-	// Stop, when closed, makes the run finish what is in flight and return ErrInterrupted.
+	// Stop, when closed, makes the run finish what is in flight and return state.ErrInterrupted.
 	Stop     <-chan struct{}
 	Progress *Progress
 	Log      *slog.Logger
@@ -89,9 +89,6 @@ type Config struct {
 	// and makes it fail by returning an error.
 	TestOnlyStep func(step, name string) error
 }
-
-// ErrInterrupted is returned by a run that was asked to stop. What it had done is stored.
-var ErrInterrupted = errors.New("interrupted: run the same command again to go on")
 
 // grace bounds how long a stopped run waits for what is in flight: a download that has
 // begun and the images on the OCR workers' desks take less. lastAct bounds what it then does
@@ -127,7 +124,7 @@ type run struct {
 }
 
 // Run does the whole job and returns the summary of what became of every entry. The
-// errors are ErrInterrupted, ctx's error, *reddit.Denied when Reddit refuses the operator,
+// errors are state.ErrInterrupted, ctx's error, *reddit.Denied when Reddit refuses the operator,
 // and those of the workspace. On every error the workspace is whole and the next Run goes
 // on from there.
 func Run(ctx context.Context, c Config) (state.Summary, error) {
@@ -190,7 +187,7 @@ func (r *run) inGrace(ctx context.Context, job func(context.Context) (exported, 
 	go r.enforceStop(ctx, cancel)
 	out, err := job(ctx)
 	if err != nil && r.stopping() && errors.Is(err, context.Canceled) {
-		err = ErrInterrupted
+		err = state.ErrInterrupted
 	}
 	return out, err
 }

@@ -40,7 +40,7 @@ func (r *run) publish(ctx context.Context) (exported, error) {
 	}
 	looks.Last = r.looks - looks.Resolve
 	if r.stopping() {
-		return exported{}, ErrInterrupted
+		return exported{}, state.ErrInterrupted
 	}
 	if err := r.access(); err != nil {
 		return exported{}, err

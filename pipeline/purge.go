@@ -106,7 +106,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	}
 	if err := r.clear(ctx, before, &out); err != nil {
 		if r.stopping() && errors.Is(err, context.DeadlineExceeded) {
-			err = ErrInterrupted
+			err = state.ErrInterrupted
 		}
 		return out, errors.Join(failed, err)
 	}
@@ -158,7 +158,7 @@ func (r *run) look(ctx context.Context, q PurgeRequest) error {
 		noMore := func(context.Context, workspace.Post, reddit.Answer) error { return nil }
 		err := r.sweep(ctx, &sweep{then: noMore}, everyPost)
 		if err == nil && r.stopping() {
-			err = ErrInterrupted
+			err = state.ErrInterrupted
 		}
 		return err
 	}

@@ -26,7 +26,7 @@ func (r *run) runEvent(phase, verdict string) auditlog.Event {
 func (r *run) noteEnd(ctx context.Context, err error) error {
 	verdict := "done"
 	switch {
-	case errors.Is(err, ErrInterrupted) || errors.Is(err, context.Canceled):
+	case errors.Is(err, state.ErrInterrupted) || errors.Is(err, context.Canceled):
 		verdict = "interrupted"
 	case err != nil:
 		verdict = "failed"

@@ -136,7 +136,7 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 		return err
 	}
 	if r.stopping() {
-		return ErrInterrupted
+		return state.ErrInterrupted
 	}
 	return r.noteRate(ctx, read, r.Now().Sub(began))
 }

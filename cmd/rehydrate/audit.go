@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/workspace"
 )
@@ -28,7 +29,7 @@ type auditFlags struct {
 	checkpoint string
 	html       string
 	noRecord   bool
-	columns    pipeline.ScanColumns
+	columns    audit.ScanColumns
 }
 
 func (c *command) auditCommand() *cobra.Command {
@@ -96,8 +97,8 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	if err != nil {
 		return err
 	}
-	config := pipeline.AuditConfig{Release: opened.Release, Manifest: opened.summary, Tombstones: opened.tombstones, Files: files,
-		Columns: f.columns, Now: c.now, Stop: c.stop, Log: c.log, Who: pipeline.Auditor{Tool: version(), Mode: "live"}}
+	config := audit.Config{Release: opened.Release, Manifest: opened.summary, Tombstones: opened.tombstones, Files: files,
+		Columns: f.columns, Now: c.now, Stop: c.stop, Log: c.log, Who: audit.Auditor{Tool: version(), Mode: "live"}}
 	if config.Policy, err = f.effectivePolicy(opened.Release); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func readCheckpoint(name string) ([]byte, error) {
 }
 
 // auditGrant judges the grant, which an audit does not need: what it finds wrong is for the report.
-func (c *command) auditGrant(ctx context.Context, config *pipeline.AuditConfig, f *auditFlags) error {
+func (c *command) auditGrant(ctx context.Context, config *audit.Config, f *auditFlags) error {
 	p, err := c.findGrant(ctx, config.Release, f.grant)
 	fault := asGrantFault(err)
 	if err != nil && fault == nil {
@@ -157,20 +158,20 @@ func (c *command) auditGrant(ctx context.Context, config *pipeline.AuditConfig, 
 }
 
 // auditWorkspace opens the workspace for reading, where there is one, and audits.
-func (c *command) auditWorkspace(ctx context.Context, config pipeline.AuditConfig, f auditFlags, named bool) (pipeline.AuditReport, error) {
+func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f auditFlags, named bool) (audit.Report, error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
 	switch {
 	case err == nil:
 		defer ws.Close()
 		config.Workspace = ws
 	case ctx.Err() != nil:
-		return pipeline.AuditReport{}, ctx.Err()
+		return audit.Report{}, ctx.Err()
 	case errors.Is(err, workspace.ErrNoWorkspace) && (named || len(config.Files) == 0):
-		return pipeline.AuditReport{}, err
+		return audit.Report{}, err
 	case !errors.Is(err, workspace.ErrNoWorkspace):
 		config.Missing = err.Error()
 	}
-	report, err := pipeline.Audit(ctx, config)
+	report, err := audit.Audit(ctx, config)
 	if err != nil || ws == nil {
 		return report, err
 	}
@@ -193,7 +194,7 @@ func (c *command) writeCheckpoint(ctx context.Context, ws *workspace.Workspace, 
 }
 
 // concludeAudit prints the report, records it and returns the status of its verdict.
-func (c *command) concludeAudit(ctx context.Context, r pipeline.AuditReport, f auditFlags) error {
+func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlags) error {
 	c.console.done()
 	// The digest is of the very bytes that --json prints: whoever kept them can hold them against the log.
 	var body bytes.Buffer
@@ -224,9 +225,9 @@ func (c *command) concludeAudit(ctx context.Context, r pipeline.AuditReport, f a
 	}
 	fmt.Fprintf(c.stderr, "rehydrate: report sha256 %x; %s\n", sum, recorded)
 	switch r.Verdict {
-	case pipeline.Fail:
+	case audit.Fail:
 		return exitCode(exitFound)
-	case pipeline.Incomplete:
+	case audit.Incomplete:
 		return exitCode(exitIncomplete)
 	}
 	return nil
@@ -234,7 +235,7 @@ func (c *command) concludeAudit(ctx context.Context, r pipeline.AuditReport, f a
 
 // recordAudit notes the audit in the log of the workspace, if that can be written, is free and its log
 // holds. It says what came of it; an audit does not depend on it.
-func (c *command) recordAudit(ctx context.Context, r pipeline.AuditReport, digest string, no bool) string {
+func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string, no bool) string {
 	switch {
 	case r.Scope.Workspace == "":
 		return "there is no workspace to record it in"
@@ -257,7 +258,7 @@ func (c *command) recordAudit(ctx context.Context, r pipeline.AuditReport, diges
 const fewFindings = 40
 
 // printAudit prints the report for people.
-func (c *command) printAudit(r pipeline.AuditReport) error {
+func (c *command) printAudit(r audit.Report) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\t%s\n\n", r.Verdict, r.Meaning())
 	for _, f := range r.Facts() {

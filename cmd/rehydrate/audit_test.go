@@ -21,20 +21,20 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/workspace"
 )
 
 // audit audits with --json; any status but want ends the test.
-func (s *site) audit(want int, more ...string) pipeline.AuditReport {
+func (s *site) audit(want int, more ...string) audit.Report {
 	s.t.Helper()
 	args := append([]string{"audit", s.release, "-w", s.workspace, "--json", "--no-record"}, more...)
 	if !strings.Contains(strings.Join(more, " "), "--offline") {
 		args = append(args, "--approval", "TEST-1", "--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert)
 	}
 	f := s.do(s.env(), args...)
-	var r pipeline.AuditReport
+	var r audit.Report
 	if err := json.Unmarshal([]byte(f.stdout), &r); err != nil || f.code != want {
 		s.t.Fatalf("audit %q = exit %d (%v), want %d\n%s%s", more, f.code, err, want, f.stderr, shorten(f.stdout))
 	}
@@ -102,10 +102,10 @@ func newAudited(t *testing.T) *audited {
 	a.becomes(redditemu.Absent, redditemu.Post{ID: wasAbsent})
 	a.run(exitDone)
 	a.kept = filepath.Join(t.TempDir(), "checkpoint")
-	if r := a.audit(exitDone, "--offline", "--checkpoint", a.kept); r.Verdict != pipeline.Pass || len(r.Posts) != 44 || r.Totals["removed"] != 1 || !r.Log.Consistent {
+	if r := a.audit(exitDone, "--offline", "--checkpoint", a.kept); r.Verdict != audit.Pass || len(r.Posts) != 44 || r.Totals["removed"] != 1 || !r.Log.Consistent {
 		t.Fatalf("the workspace is not clean before anything is planted: %+v", r)
 	}
-	if r := a.audit(exitDone); r.Verdict != pipeline.Pass || r.Coverage.Answered != 44 {
+	if r := a.audit(exitDone); r.Verdict != audit.Pass || r.Coverage.Answered != 44 {
 		t.Fatalf("the live audit: %+v", r)
 	}
 	a.becomes(redditemu.Removed, redditemu.Post{ID: nowRemoved})
@@ -121,7 +121,7 @@ type planted struct {
 	live bool
 	// do plants it into the workspace and returns further arguments.
 	do    func(p *plot) []string
-	kind  pipeline.FindingKind
+	kind  audit.FindingKind
 	id    string
 	where string // a part of it
 }
@@ -340,80 +340,80 @@ func splitParquet(id string) string {
 }
 
 var violations = []planted{
-	{name: "an image at its old place", kind: pipeline.FoundImage, id: wasRemoved, where: "images/fe/" + wasRemoved,
+	{name: "an image at its old place", kind: audit.FoundImage, id: wasRemoved, where: "images/fe/" + wasRemoved,
 		do: func(p *plot) []string { return p.put("images/fe/"+wasRemoved+".jpg", p.images[wasRemoved]) }},
-	{name: "an image in a subfolder", kind: pipeline.FoundImage, id: wasDeleted, where: "images/fe/old/",
+	{name: "an image in a subfolder", kind: audit.FoundImage, id: wasDeleted, where: "images/fe/old/",
 		do: func(p *plot) []string { return p.put("images/fe/old/"+wasDeleted+".jpg", p.images[wasDeleted]) }},
-	{name: "an image of a post that Reddit no longer knows", kind: pipeline.FoundImage, id: wasAbsent, where: "keep/",
+	{name: "an image of a post that Reddit no longer knows", kind: audit.FoundImage, id: wasAbsent, where: "keep/",
 		do: func(p *plot) []string { return p.put("keep/"+wasAbsent+".jpg", p.images[wasAbsent]) }},
-	{name: "a renamed image", kind: pipeline.FoundImage, id: wasRemoved, where: "holiday.jpg",
+	{name: "a renamed image", kind: audit.FoundImage, id: wasRemoved, where: "holiday.jpg",
 		do: func(p *plot) []string { return p.put("holiday.jpg", p.images[wasRemoved]) }},
-	{name: "an image without an extension", kind: pipeline.FoundImage, id: wasRemoved, where: "dataset/x",
+	{name: "an image without an extension", kind: audit.FoundImage, id: wasRemoved, where: "dataset/x",
 		do: func(p *plot) []string { return p.put("dataset/x", p.images[wasRemoved]) }},
-	{name: "an image as a second one of a live post", kind: pipeline.FoundImage, id: wasRemoved, where: "images/fe/" + staysLive + "-1.jpg",
+	{name: "an image as a second one of a live post", kind: audit.FoundImage, id: wasRemoved, where: "images/fe/" + staysLive + "-1.jpg",
 		do: func(p *plot) []string { return p.put("images/fe/"+staysLive+"-1.jpg", p.images[wasRemoved]) }},
-	{name: "an image in place of a live post's", kind: pipeline.FoundImage, id: wasRemoved, where: "images/fe/" + staysLive + ".jpg",
+	{name: "an image in place of a live post's", kind: audit.FoundImage, id: wasRemoved, where: "images/fe/" + staysLive + ".jpg",
 		do: func(p *plot) []string { return p.put("images/fe/"+staysLive+".jpg", p.images[wasRemoved]) }},
-	{name: "an image in an unfinished file", kind: pipeline.FoundImage, id: wasRemoved, where: ".tmp-",
+	{name: "an image in an unfinished file", kind: audit.FoundImage, id: wasRemoved, where: ".tmp-",
 		do: func(p *plot) []string { return p.put("images/fe/.tmp-AAAA", p.images[wasRemoved]) }},
-	{name: "an image beside the log", kind: pipeline.FoundImage, id: wasRemoved, where: "audit/",
+	{name: "an image beside the log", kind: audit.FoundImage, id: wasRemoved, where: "audit/",
 		do: func(p *plot) []string { return p.put("audit/records/x.jsonl", p.images[wasRemoved]) }},
-	{name: "a recompressed image, its hash long gone", kind: pipeline.FoundImage, where: "small.jpg",
+	{name: "a recompressed image, its hash long gone", kind: audit.FoundImage, where: "small.jpg",
 		do: func(p *plot) []string { return p.put("small.jpg", again(p.t, p.images[wasRemoved], false)) }},
-	{name: "an image as PNG under a live post's name", kind: pipeline.FoundImage, where: "images/fe/" + staysLive + ".png",
+	{name: "an image as PNG under a live post's name", kind: audit.FoundImage, where: "images/fe/" + staysLive + ".png",
 		do: func(p *plot) []string {
 			return p.put("images/fe/"+staysLive+".png", again(p.t, p.images[wasRemoved], true))
 		}},
-	{name: "an image in a zip", kind: pipeline.FoundImage, id: wasRemoved, where: "a.zip!b/c.jpg",
+	{name: "an image in a zip", kind: audit.FoundImage, id: wasRemoved, where: "a.zip!b/c.jpg",
 		do: func(p *plot) []string { return p.put("a.zip", zipOf(p.t, "b/c.jpg", p.images[wasRemoved])) }},
-	{name: "an image in a tar", kind: pipeline.FoundRow, id: wasRemoved, where: "shard.tar!" + wasRemoved,
+	{name: "an image in a tar", kind: audit.FoundRow, id: wasRemoved, where: "shard.tar!" + wasRemoved,
 		do: func(p *plot) []string { return p.put("shard.tar", tarOf(p.t, wasRemoved+".jpg", p.images[wasRemoved])) }},
-	{name: "an image in a compressed tar, renamed", kind: pipeline.FoundImage, id: wasRemoved, where: "shard.tgz!000.jpg",
+	{name: "an image in a compressed tar, renamed", kind: audit.FoundImage, id: wasRemoved, where: "shard.tgz!000.jpg",
 		do: func(p *plot) []string {
 			return p.put("shard.tgz", gzipOf(p.t, tarOf(p.t, "000.jpg", p.images[wasRemoved])))
 		}},
-	{name: "an image in a page", kind: pipeline.FoundImage, id: wasRemoved, where: "report.html",
+	{name: "an image in a page", kind: audit.FoundImage, id: wasRemoved, where: "report.html",
 		do: func(p *plot) []string {
 			return p.put("report.html", []byte(`<html><img src="data:image/jpeg;base64,`+base64.StdEncoding.EncodeToString(p.images[wasRemoved])+`"></html>`))
 		}},
-	{name: "a thumbnail in a report, by its name", kind: pipeline.FoundImage, id: wasRemoved, where: "report.html",
+	{name: "a thumbnail in a report, by its name", kind: audit.FoundImage, id: wasRemoved, where: "report.html",
 		do: func(p *plot) []string {
 			return p.put("report.html", []byte(`<html><img alt="image `+wasRemoved+`" src="data:image/jpeg;base64,AAAA"></html>`))
 		}},
-	{name: "what describes an image, in state.db", kind: pipeline.FoundImage, id: wasRemoved, where: "state.db",
+	{name: "what describes an image, in state.db", kind: audit.FoundImage, id: wasRemoved, where: "state.db",
 		do: func(p *plot) []string {
 			return p.sql("INSERT INTO image SELECT '" + wasRemoved + "', 0, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits FROM image WHERE id = '" + staysLive + "'")
 		}},
 
-	{name: "last week's Parquet under its name", kind: pipeline.FoundRow, id: wasRemoved, where: splitParquet(wasRemoved) + " row",
+	{name: "last week's Parquet under its name", kind: audit.FoundRow, id: wasRemoved, where: splitParquet(wasRemoved) + " row",
 		do: func(p *plot) []string { return p.put(splitParquet(wasRemoved), p.old(splitParquet(wasRemoved))) }},
-	{name: "last week's Parquet is not the exported one", kind: pipeline.FoundExport, where: splitParquet(wasRemoved),
+	{name: "last week's Parquet is not the exported one", kind: audit.FoundExport, where: splitParquet(wasRemoved),
 		do: func(p *plot) []string { return p.put(splitParquet(wasRemoved), p.old(splitParquet(wasRemoved))) }},
-	{name: "last week's Parquet under another name", kind: pipeline.FoundCopy, where: "dataset/data/more.parquet",
+	{name: "last week's Parquet under another name", kind: audit.FoundCopy, where: "dataset/data/more.parquet",
 		do: func(p *plot) []string { return p.put("dataset/data/more.parquet", p.old(splitParquet(wasDeleted))) }},
-	{name: "a row in a Parquet without an extension", kind: pipeline.FoundRow, id: wasDeleted, where: "stash/p row",
+	{name: "a row in a Parquet without an extension", kind: audit.FoundRow, id: wasDeleted, where: "stash/p row",
 		do: func(p *plot) []string { return p.put("stash/p", p.old(splitParquet(wasDeleted))) }},
-	{name: "a Parquet within a compressed file", kind: pipeline.FoundRow, id: wasAbsent, where: "stash/p.gz row",
+	{name: "a Parquet within a compressed file", kind: audit.FoundRow, id: wasAbsent, where: "stash/p.gz row",
 		do: func(p *plot) []string { return p.put("stash/p.gz", gzipOf(p.t, p.old(splitParquet(wasAbsent)))) }},
-	{name: "a row in a Parquet that was handed over", kind: pipeline.FoundRow, id: wasAbsent, where: "handed.parquet row",
+	{name: "a row in a Parquet that was handed over", kind: audit.FoundRow, id: wasAbsent, where: "handed.parquet row",
 		do: func(p *plot) []string { return []string{p.outside("handed.parquet", p.old(splitParquet(wasAbsent)))} }},
-	{name: "a row in somebody's Parquet of ids", kind: pipeline.FoundRow, id: wasRemoved, where: "ids.parquet row 1",
+	{name: "a row in somebody's Parquet of ids", kind: audit.FoundRow, id: wasRemoved, where: "ids.parquet row 1",
 		do: func(p *plot) []string {
 			return []string{"--id-column", "post", p.outside("ids.parquet", parquetOf(p.t, onlyID{"t3_" + staysLive}, onlyID{"T3_" + strings.ToUpper(wasRemoved)}))}
 		}},
-	{name: "a row in somebody's Parquet of permalinks", kind: pipeline.FoundRow, id: wasRemoved, where: "links.parquet row 0",
+	{name: "a row in somebody's Parquet of permalinks", kind: audit.FoundRow, id: wasRemoved, where: "links.parquet row 0",
 		do: func(p *plot) []string {
 			return []string{"--id-column", "post", p.outside("links.parquet", parquetOf(p.t, onlyID{"https://www.reddit.com/r/x/comments/" + wasRemoved + "/y/"}))}
 		}},
-	{name: "an image in the row of a live post", kind: pipeline.FoundImage, id: wasRemoved, where: "swapped.parquet row 0",
+	{name: "an image in the row of a live post", kind: audit.FoundImage, id: wasRemoved, where: "swapped.parquet row 0",
 		do: func(p *plot) []string {
 			return []string{p.outside("swapped.parquet", parquetOf(p.t, withImage{staysLive, picture{p.images[wasRemoved], "a.jpg"}}))}
 		}},
-	{name: "a digest in the row of a live post", kind: pipeline.FoundImage, id: wasRemoved, where: "digests.parquet row 0",
+	{name: "a digest in the row of a live post", kind: audit.FoundImage, id: wasRemoved, where: "digests.parquet row 0",
 		do: func(p *plot) []string {
 			return []string{"--sha256-column", "digest", p.outside("digests.parquet", parquetOf(p.t, withDigest{staysLive, []byte(p.digests[wasRemoved])}))}
 		}},
-	{name: "a row in a folder that was handed over", kind: pipeline.FoundRow, id: wasRemoved, where: "folder/deep/p row",
+	{name: "a row in a folder that was handed over", kind: audit.FoundRow, id: wasRemoved, where: "folder/deep/p row",
 		do: func(p *plot) []string {
 			dir := filepath.Join(p.t.TempDir(), "folder")
 			if err := os.MkdirAll(filepath.Join(dir, "deep"), 0o700); err != nil {
@@ -424,53 +424,53 @@ var violations = []planted{
 			}
 			return []string{dir}
 		}},
-	{name: "a line in a table", kind: pipeline.FoundRow, id: wasRemoved, where: "rows.csv",
+	{name: "a line in a table", kind: audit.FoundRow, id: wasRemoved, where: "rows.csv",
 		do: func(p *plot) []string { return p.put("rows.csv", []byte("id,label\n"+wasRemoved+",F1\n")) }},
-	{name: "a line in JSON", kind: pipeline.FoundRow, id: wasRemoved, where: "rows.jsonl",
+	{name: "a line in JSON", kind: audit.FoundRow, id: wasRemoved, where: "rows.jsonl",
 		do: func(p *plot) []string { return p.put("rows.jsonl", []byte(`{"post":"t3_`+wasRemoved+`"}`+"\n")) }},
-	{name: "outcomes.csv says kept", kind: pipeline.FoundRow, id: wasRemoved, where: "outcomes.csv",
+	{name: "outcomes.csv says kept", kind: audit.FoundRow, id: wasRemoved, where: "outcomes.csv",
 		do: func(p *plot) []string {
 			return p.edit("outcomes.csv", func(b []byte) []byte {
 				return regexp.MustCompile(`(?m)^`+wasRemoved+`,.*$`).ReplaceAll(b, []byte(wasRemoved+",0,train,kept,,,"))
 			})
 		}},
 
-	{name: "a backup of the database", kind: pipeline.FoundText, id: wasRemoved, where: "state.bak",
+	{name: "a backup of the database", kind: audit.FoundText, id: wasRemoved, where: "state.bak",
 		do: func(p *plot) []string { return p.put("state.bak", p.old("state.db")) }},
-	{name: "a backup of the database has hashes", kind: pipeline.FoundImage, id: wasDeleted, where: "old/db",
+	{name: "a backup of the database has hashes", kind: audit.FoundImage, id: wasDeleted, where: "old/db",
 		do: func(p *plot) []string { return p.put("old/db", p.old("state.db")) }},
-	{name: "a compressed backup of the database", kind: pipeline.FoundText, id: wasRemoved, where: "state.db.gz",
+	{name: "a compressed backup of the database", kind: audit.FoundText, id: wasRemoved, where: "state.db.gz",
 		do: func(p *plot) []string { return p.put("state.db.gz", gzipOf(p.t, p.old("state.db"))) }},
-	{name: "a backup of the database outside", kind: pipeline.FoundText, id: wasRemoved, where: "backup.db",
+	{name: "a backup of the database outside", kind: audit.FoundText, id: wasRemoved, where: "backup.db",
 		do: func(p *plot) []string { return []string{p.outside("backup.db", p.old("state.db"))} }},
-	{name: "last week's state.db", kind: pipeline.FoundTombstone, id: wasRemoved, where: "state.db",
+	{name: "last week's state.db", kind: audit.FoundTombstone, id: wasRemoved, where: "state.db",
 		do: func(p *plot) []string { p.restore("state.db"); return nil }},
-	{name: "last week's state.db knows fewer records", kind: pipeline.FoundLog, where: "state.db",
+	{name: "last week's state.db knows fewer records", kind: audit.FoundLog, where: "state.db",
 		do: func(p *plot) []string { p.restore("state.db"); return nil }},
-	{name: "last week's state.db and images", kind: pipeline.FoundImage, id: wasRemoved, where: "images/fe/" + wasRemoved,
+	{name: "last week's state.db and images", kind: audit.FoundImage, id: wasRemoved, where: "images/fe/" + wasRemoved,
 		do: func(p *plot) []string { p.restore("state.db"); p.restore("images"); return nil }},
-	{name: "last week's workspace, against a checkpoint", kind: pipeline.FoundLog, where: "--since",
+	{name: "last week's workspace, against a checkpoint", kind: audit.FoundLog, where: "--since",
 		do: func(p *plot) []string { p.ws = copyTree(p.t, p.backup); return []string{"--since", p.kept} }},
 
-	{name: "a dropped tombstone", kind: pipeline.FoundTombstone, id: wasRemoved, where: "state.db",
+	{name: "a dropped tombstone", kind: audit.FoundTombstone, id: wasRemoved, where: "state.db",
 		do: func(p *plot) []string { return p.sql("DELETE FROM tombstone WHERE id = '" + wasRemoved + "'") }},
-	{name: "a suspended tombstone", kind: pipeline.FoundTombstone, id: wasDeleted, where: "state.db",
+	{name: "a suspended tombstone", kind: audit.FoundTombstone, id: wasDeleted, where: "state.db",
 		do: func(p *plot) []string {
 			return p.sql("UPDATE tombstone SET readmitted = 1 WHERE id = '" + wasDeleted + "'")
 		}},
-	{name: "a post made live by hand", kind: pipeline.FoundLog, id: wasAbsent, where: "state.db",
+	{name: "a post made live by hand", kind: audit.FoundLog, id: wasAbsent, where: "state.db",
 		do: func(p *plot) []string {
 			return p.sql("UPDATE post SET state = 'live', checked_at = checked_at - 9, live_at = checked_at - 9 WHERE id = '" + wasAbsent + "'")
 		}},
-	{name: "an edited record", kind: pipeline.FoundLog, where: "audit",
+	{name: "an edited record", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string {
 			return p.edit("audit/records/000.jsonl", func(b []byte) []byte { return bytes.Replace(b, []byte(`"removed"`), []byte(`"held"`), 1) })
 		}},
-	{name: "a log cut short", kind: pipeline.FoundLog, where: "audit",
+	{name: "a log cut short", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string {
 			return p.edit("audit/records/000.jsonl", func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1] })
 		}},
-	{name: "records in another order", kind: pipeline.FoundLog, where: "audit",
+	{name: "records in another order", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string {
 			return p.edit("audit/records/000.jsonl", func(b []byte) []byte {
 				lines := bytes.SplitAfter(b, []byte("\n"))
@@ -478,50 +478,50 @@ var violations = []planted{
 				return bytes.Join(lines, nil)
 			})
 		}},
-	{name: "a log that is gone", kind: pipeline.FoundLog, where: "audit",
+	{name: "a log that is gone", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string {
 			if err := os.RemoveAll(filepath.Join(p.ws, "audit")); err != nil {
 				p.t.Fatal(err)
 			}
 			return nil
 		}},
-	{name: "last week's log", kind: pipeline.FoundLog, where: "audit",
+	{name: "last week's log", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string { p.restore("audit"); return nil }},
-	{name: "a tile of zeros", kind: pipeline.FoundLog, where: "audit",
+	{name: "a tile of zeros", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string {
 			return p.edit("audit/tile/8/0/000", func(b []byte) []byte { return make([]byte, len(b)) })
 		}},
 
-	{name: "a registered copy has the row", kind: pipeline.FoundRow, id: wasRemoved, where: "given/p.parquet row",
+	{name: "a registered copy has the row", kind: audit.FoundRow, id: wasRemoved, where: "given/p.parquet row",
 		do: func(p *plot) []string { return p.register("parquet", "p.parquet", p.old(splitParquet(wasRemoved))) }},
-	{name: "a registered copy of webdataset has the image", kind: pipeline.FoundRow, id: wasRemoved, where: "given/train.tar!" + wasRemoved,
+	{name: "a registered copy of webdataset has the image", kind: audit.FoundRow, id: wasRemoved, where: "given/train.tar!" + wasRemoved,
 		do: func(p *plot) []string {
 			return p.register("webdataset", "train.tar", tarOf(p.t, wasRemoved+".jpg", p.images[wasRemoved]))
 		}},
-	{name: "the release buries a post that is kept", kind: pipeline.FoundRow, id: staysLive, where: splitParquet(staysLive) + " row",
+	{name: "the release buries a post that is kept", kind: audit.FoundRow, id: staysLive, where: splitParquet(staysLive) + " row",
 		do: func(p *plot) []string { p.bury(staysLive); return nil }},
-	{name: "the release buries a post whose image is kept", kind: pipeline.FoundImage, id: staysLive, where: "images/fe/" + staysLive,
+	{name: "the release buries a post whose image is kept", kind: audit.FoundImage, id: staysLive, where: "images/fe/" + staysLive,
 		do: func(p *plot) []string { p.bury(staysLive); return nil }},
-	{name: "a tombstone that no statement lifted", kind: pipeline.FoundRow, id: staysLive, where: splitParquet(staysLive) + " row",
+	{name: "a tombstone that no statement lifted", kind: audit.FoundRow, id: staysLive, where: splitParquet(staysLive) + " row",
 		do: func(p *plot) []string {
 			p.bury(staysLive)
 			return p.sql(`INSERT INTO meta (key, value) VALUES ('lifted', '[{"id":"` + staysLive + `","state":"removed","time":"2026-01-01T00:00:00Z",` +
 				`"lifted":{"asserted":"2030-01-01T00:00:00Z"}}]')`)
 		}},
-	{name: "rows that nobody looked after for 49 hours", kind: pipeline.FoundStale, id: staysLive, where: splitParquet(staysLive) + " row",
+	{name: "rows that nobody looked after for 49 hours", kind: audit.FoundStale, id: staysLive, where: splitParquet(staysLive) + " row",
 		do: func(p *plot) []string {
 			p.now = func() time.Time { return time.Now().Add(49 * time.Hour) }
 			return nil
 		}},
-	{name: "a row of a post that is withheld", kind: pipeline.FoundWithheld, id: staysLive, where: splitParquet(staysLive) + " row",
+	{name: "a row of a post that is withheld", kind: audit.FoundWithheld, id: staysLive, where: splitParquet(staysLive) + " row",
 		do: func(p *plot) []string {
 			return p.sql("UPDATE post SET state = 'removed', withheld = 1, gone_at = checked_at WHERE id = '" + staysLive + "'")
 		}},
-	{name: "a removal that waited for 49 hours", kind: pipeline.FoundOverdue, id: staysLive, where: "state.db",
+	{name: "a removal that waited for 49 hours", kind: audit.FoundOverdue, id: staysLive, where: "state.db",
 		do: func(p *plot) []string {
 			return p.sql("UPDATE post SET state = 'removed', withheld = 1, gone_at = checked_at - 49*3600 WHERE id = '" + staysLive + "'")
 		}},
-	{name: "content without a grant", kind: pipeline.FoundGrant, where: "grant",
+	{name: "content without a grant", kind: audit.FoundGrant, where: "grant",
 		do: func(p *plot) []string {
 			p.changeRelease(func(dir string) {
 				p.write(filepath.Join(dir, "policy.toml"), fastPolicy+"\n[access]\ngrant = \"required\"\n")
@@ -529,29 +529,29 @@ var violations = []planted{
 			return nil
 		}},
 
-	{name: "removed since", live: true, kind: pipeline.FoundRow, id: nowRemoved, where: splitParquet(nowRemoved) + " row"},
-	{name: "deleted since, the image", live: true, kind: pipeline.FoundImage, id: nowDeleted, where: "images/fe/" + nowDeleted},
-	{name: "absent twice, the text", live: true, kind: pipeline.FoundText, id: nowAbsent, where: "state.db"},
-	{name: "quarantined since", live: true, kind: pipeline.FoundRow, id: nowQuarantined, where: splitParquet(nowQuarantined) + " row"},
-	{name: "a text in the row of a live post", live: true, kind: pipeline.FoundText, id: nowRemoved, where: "texts.parquet row 0",
+	{name: "removed since", live: true, kind: audit.FoundRow, id: nowRemoved, where: splitParquet(nowRemoved) + " row"},
+	{name: "deleted since, the image", live: true, kind: audit.FoundImage, id: nowDeleted, where: "images/fe/" + nowDeleted},
+	{name: "absent twice, the text", live: true, kind: audit.FoundText, id: nowAbsent, where: "state.db"},
+	{name: "quarantined since", live: true, kind: audit.FoundRow, id: nowQuarantined, where: splitParquet(nowQuarantined) + " row"},
+	{name: "a text in the row of a live post", live: true, kind: audit.FoundText, id: nowRemoved, where: "texts.parquet row 0",
 		do: func(p *plot) []string {
 			return []string{"--text-column", "words", p.outside("texts.parquet", parquetOf(p.t, withText{staysLive, strings.ToUpper(p.texts[nowRemoved])}))}
 		}},
-	{name: "a text in a note", live: true, kind: pipeline.FoundText, id: nowRemoved, where: "note.txt",
+	{name: "a text in a note", live: true, kind: audit.FoundText, id: nowRemoved, where: "note.txt",
 		do: func(p *plot) []string { return p.put("note.txt", []byte("as seen:\n"+p.texts[nowRemoved]+"\n")) }},
-	{name: "a perceptual hash under a made-up id", live: true, kind: pipeline.FoundImage, id: nowRemoved, where: "hashes.parquet row 0",
+	{name: "a perceptual hash under a made-up id", live: true, kind: audit.FoundImage, id: nowRemoved, where: "hashes.parquet row 0",
 		do: func(p *plot) []string {
 			return []string{"--phash-column", "h", p.outside("hashes.parquet", parquetOf(p.t, withHash{"not an id", int64(p.hashes[nowRemoved] ^ 5)}))}
 		}},
-	{name: "a recompressed image that was handed over", live: true, kind: pipeline.FoundImage, id: nowRemoved, where: "some.jpg",
+	{name: "a recompressed image that was handed over", live: true, kind: audit.FoundImage, id: nowRemoved, where: "some.jpg",
 		do: func(p *plot) []string {
 			return []string{p.outside("some.jpg", again(p.t, p.images[nowRemoved], false))}
 		}},
-	{name: "a recompressed image in a row of another post", live: true, kind: pipeline.FoundImage, id: nowRemoved, where: "re.parquet row 0",
+	{name: "a recompressed image in a row of another post", live: true, kind: audit.FoundImage, id: nowRemoved, where: "re.parquet row 0",
 		do: func(p *plot) []string {
 			return []string{p.outside("re.parquet", parquetOf(p.t, withImage{staysLive, picture{again(p.t, p.images[nowRemoved], false), "a.jpg"}}))}
 		}},
-	{name: "a consistent backup of last week", live: true, kind: pipeline.FoundRow, id: wasRemoved, where: splitParquet(wasRemoved) + " row",
+	{name: "a consistent backup of last week", live: true, kind: audit.FoundRow, id: wasRemoved, where: splitParquet(wasRemoved) + " row",
 		do: func(p *plot) []string { p.ws = copyTree(p.t, p.backup); return nil }},
 }
 
@@ -642,7 +642,7 @@ func TestAuditLeavesAlone(t *testing.T) {
 	s.write(filepath.Join(outside, "a.jpg"), string(body))
 	s.write(filepath.Join(outside, "rows.parquet"), string(parquetOf(t, withText{string(live.ID), live.Reading.Text})))
 	for _, mode := range [][]string{{"--offline"}, nil} {
-		if r := s.audit(exitDone, append(mode, "--text-column", "words", outside)...); len(r.Findings)+len(r.Gaps) > 0 || r.Verdict != pipeline.Pass {
+		if r := s.audit(exitDone, append(mode, "--text-column", "words", outside)...); len(r.Findings)+len(r.Gaps) > 0 || r.Verdict != audit.Pass {
 			t.Errorf("%q: %+v %+v", mode, r.Findings, r.Gaps)
 		}
 	}
@@ -651,7 +651,7 @@ func TestAuditLeavesAlone(t *testing.T) {
 	}
 	// Of a post that is not in the release only Reddit can say something.
 	s.write(filepath.Join(outside, "rows.parquet"), string(parquetOf(t, onlyID{"nosuch1"})))
-	if r := s.audit(exitIncomplete, "--offline", "--id-column", "post", outside); r.Verdict != pipeline.Incomplete {
+	if r := s.audit(exitIncomplete, "--offline", "--id-column", "post", outside); r.Verdict != audit.Incomplete {
 		t.Errorf("%+v", r)
 	}
 }

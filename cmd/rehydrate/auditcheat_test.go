@@ -19,7 +19,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -114,47 +114,47 @@ func noisy(t *testing.T, seed uint32) []byte {
 
 // cheats are what an operator would try who knows how an audit looks.
 var cheats = []planted{
-	{name: "a stash in the lock", kind: pipeline.FoundImage, id: wasRemoved, where: "lock",
+	{name: "a stash in the lock", kind: audit.FoundImage, id: wasRemoved, where: "lock",
 		do: func(p *plot) []string { return p.put("lock", p.images[wasRemoved]) }},
-	{name: "a recompressed image in place of a live post's, its hash long gone", kind: pipeline.FoundImage, id: staysLive, where: "images/fe/" + staysLive + ".jpg",
+	{name: "a recompressed image in place of a live post's, its hash long gone", kind: audit.FoundImage, id: staysLive, where: "images/fe/" + staysLive + ".jpg",
 		do: func(p *plot) []string {
 			return p.put("images/fe/"+staysLive+".jpg", again(p.t, p.images[wasRemoved], false))
 		}},
-	{name: "a table in the dataset folder", kind: pipeline.FoundRow, id: wasRemoved, where: "dataset/rows.csv",
+	{name: "a table in the dataset folder", kind: audit.FoundRow, id: wasRemoved, where: "dataset/rows.csv",
 		do: func(p *plot) []string { return p.put("dataset/rows.csv", []byte("id,label\n"+wasRemoved+",F1\n")) }},
-	{name: "an id in upper case", kind: pipeline.FoundRow, id: wasRemoved, where: "rows.csv",
+	{name: "an id in upper case", kind: audit.FoundRow, id: wasRemoved, where: "rows.csv",
 		do: func(p *plot) []string {
 			return p.put("rows.csv", []byte("ID,LABEL\nT3_"+strings.ToUpper(wasRemoved)+",F1\n"))
 		}},
-	{name: "withheld by hand, without a clock", kind: pipeline.FoundOverdue, id: staysLive, where: "state.db",
+	{name: "withheld by hand, without a clock", kind: audit.FoundOverdue, id: staysLive, where: "state.db",
 		do: func(p *plot) []string {
 			return p.sql("UPDATE post SET state = 'removed', withheld = 1, gone_at = 0, checked_at = checked_at - 49*3600 WHERE id = '" + staysLive + "'")
 		}},
-	{name: "the id in another column", kind: pipeline.FoundRow, id: wasRemoved, where: "two.parquet row 0",
+	{name: "the id in another column", kind: audit.FoundRow, id: wasRemoved, where: "two.parquet row 0",
 		do: func(p *plot) []string {
 			return []string{p.outside("two.parquet", parquetOf(p.t, twoIDs{staysLive, wasRemoved}))}
 		}},
-	{name: "the id beside a row number", kind: pipeline.FoundRow, id: wasRemoved, where: "numbered.parquet row 1",
+	{name: "the id beside a row number", kind: audit.FoundRow, id: wasRemoved, where: "numbered.parquet row 1",
 		do: func(p *plot) []string {
 			return []string{p.outside("numbered.parquet", parquetOf(p.t, numbered{0, staysLive}, numbered{1, wasRemoved}))}
 		}},
-	{name: "the id as a number", kind: pipeline.FoundRow, id: wasRemoved, where: "n.parquet row 0",
+	{name: "the id as a number", kind: audit.FoundRow, id: wasRemoved, where: "n.parquet row 0",
 		do: func(p *plot) []string {
 			return []string{p.outside("n.parquet", parquetOf(p.t, base36{inBase36(p.t, wasRemoved)}))}
 		}},
-	{name: "the id early in a list", kind: pipeline.FoundRow, id: wasRemoved, where: "list.parquet row 0",
+	{name: "the id early in a list", kind: audit.FoundRow, id: wasRemoved, where: "list.parquet row 0",
 		do: func(p *plot) []string {
 			return []string{"--id-column", "posts.list.element", p.outside("list.parquet", parquetOf(p.t, listed{[]string{wasRemoved, staysLive}}))}
 		}},
-	{name: "an image in a column of another name", kind: pipeline.FoundImage, id: wasRemoved, where: "besides.parquet row 0",
+	{name: "an image in a column of another name", kind: audit.FoundImage, id: wasRemoved, where: "besides.parquet row 0",
 		do: func(p *plot) []string {
 			return []string{p.outside("besides.parquet", parquetOf(p.t, besides{staysLive, p.images[wasRemoved]}))}
 		}},
-	{name: "an image under a folder that is named after the post", kind: pipeline.FoundImage, id: wasRemoved, where: wasRemoved + "/1.jpg",
+	{name: "an image under a folder that is named after the post", kind: audit.FoundImage, id: wasRemoved, where: wasRemoved + "/1.jpg",
 		do: func(p *plot) []string {
 			return []string{p.folder(wasRemoved+"/1.jpg", again(p.t, p.images[wasRemoved], false))}
 		}},
-	{name: "an image of a page that lies across what is read at a time", kind: pipeline.FoundImage, id: wasRemoved, where: "page.html",
+	{name: "an image of a page that lies across what is read at a time", kind: audit.FoundImage, id: wasRemoved, where: "page.html",
 		do: func(p *plot) []string {
 			big := noisy(p.t, 1)
 			dir := p.folder("page.html", padded(1<<20-20<<10, big))
@@ -163,21 +163,21 @@ var cheats = []planted{
 			}
 			return []string{dir}
 		}},
-	{name: "a sidecar that is named after the post", kind: pipeline.FoundRow, id: wasRemoved, where: wasRemoved + ".json",
+	{name: "a sidecar that is named after the post", kind: audit.FoundRow, id: wasRemoved, where: wasRemoved + ".json",
 		do: func(p *plot) []string { return []string{p.folder(wasRemoved+".json", []byte(`{"label":"F1"}`))} }},
-	{name: "an image in JSON", kind: pipeline.FoundImage, id: wasRemoved, where: "rows.jsonl",
+	{name: "an image in JSON", kind: audit.FoundImage, id: wasRemoved, where: "rows.jsonl",
 		do: func(p *plot) []string {
 			return []string{p.outside("rows.jsonl", []byte(`{"id":"x1","image":"`+base64.StdEncoding.EncodeToString(p.images[wasRemoved])+`"}`+"\n"))}
 		}},
-	{name: "a tar of an old kind", kind: pipeline.FoundImage, id: wasRemoved, where: "v7.tar!000.jpg",
+	{name: "a tar of an old kind", kind: audit.FoundImage, id: wasRemoved, where: "v7.tar!000.jpg",
 		do: func(p *plot) []string {
 			return []string{p.outside("v7.tar", oldTar(p.t, "000.jpg", p.images[wasRemoved]))}
 		}},
-	{name: "a contiguous file in a tar", kind: pipeline.FoundImage, id: wasRemoved, where: "cont.tar!000.jpg",
+	{name: "a contiguous file in a tar", kind: audit.FoundImage, id: wasRemoved, where: "cont.tar!000.jpg",
 		do: func(p *plot) []string {
 			return []string{p.outside("cont.tar", retyped(tarOf(p.t, "000.jpg", p.images[wasRemoved]), tar.TypeCont))}
 		}},
-	{name: "a row behind a link that leads nowhere", kind: pipeline.FoundRow, id: wasRemoved, where: "rows.csv",
+	{name: "a row behind a link that leads nowhere", kind: audit.FoundRow, id: wasRemoved, where: "rows.csv",
 		do: func(p *plot) []string {
 			dir := p.folder("rows.csv", []byte("id\n"+wasRemoved+"\n"))
 			if err := os.Symlink("/nonexistent", filepath.Join(dir, "a")); err != nil {
@@ -185,7 +185,7 @@ var cheats = []planted{
 			}
 			return []string{dir}
 		}},
-	{name: "a text in JSON, its lines short", live: true, kind: pipeline.FoundText, id: nowRemoved, where: "note.json",
+	{name: "a text in JSON, its lines short", live: true, kind: audit.FoundText, id: nowRemoved, where: "note.json",
 		do: func(p *plot) []string {
 			b, err := json.Marshal(map[string]string{"words": strings.ReplaceAll(p.texts[nowRemoved], " ", "\n")})
 			if err != nil {
@@ -193,7 +193,7 @@ var cheats = []planted{
 			}
 			return []string{p.outside("note.json", b)}
 		}},
-	{name: "a text in capitals", live: true, kind: pipeline.FoundText, id: nowRemoved, where: "note.txt",
+	{name: "a text in capitals", live: true, kind: audit.FoundText, id: nowRemoved, where: "note.txt",
 		do: func(p *plot) []string {
 			return []string{p.outside("note.txt", []byte("seen: "+strings.ToUpper(p.texts[nowRemoved])))}
 		}},
@@ -341,7 +341,7 @@ func rechecked(b []byte) []byte {
 func TestAuditCheats(t *testing.T) {
 	t.Parallel()
 	a := newAudited(t)
-	try := func(t *testing.T, v planted, want int, good func(r pipeline.AuditReport) bool) {
+	try := func(t *testing.T, v planted, want int, good func(r audit.Report) bool) {
 		copied := *a
 		copied.site = a.site.on(t, "")
 		p := &plot{audited: &copied, t: t, ws: copyTree(t, a.workspace)}
@@ -351,15 +351,15 @@ func TestAuditCheats(t *testing.T) {
 		}
 		p.site.workspace, p.site.t = p.ws, t
 		f := p.site.do(p.site.env(), append([]string{"audit", p.release, "-w", p.ws, "--json", "--no-record", "--approval", "TEST-1", "--connect-to", p.emulator.ConnectTo(), "--cacert", p.cacert}, more...)...)
-		var r pipeline.AuditReport
+		var r audit.Report
 		if err := json.Unmarshal([]byte(f.stdout), &r); err != nil || (!v.live || want == exitFound) && f.code != want || !good(r) {
 			t.Errorf("exit %d, want %d (%v): %s %+v %+v %s", f.code, want, err, r.Verdict, r.Findings[:min(len(r.Findings), 6)], r.Gaps, shorten(f.stderr))
 		}
 	}
 	for _, v := range cheats {
 		t.Run("cheat: "+v.name, func(t *testing.T) {
-			try(t, v, exitFound, func(r pipeline.AuditReport) bool {
-				return slices.ContainsFunc(r.Findings, func(f pipeline.Finding) bool {
+			try(t, v, exitFound, func(r audit.Report) bool {
+				return slices.ContainsFunc(r.Findings, func(f audit.Finding) bool {
 					return f.Kind == v.kind && f.ID == v.id && strings.Contains(f.Where, v.where)
 				})
 			})
@@ -367,20 +367,20 @@ func TestAuditCheats(t *testing.T) {
 	}
 	for _, v := range opaque {
 		t.Run("opaque: "+v.name, func(t *testing.T) {
-			try(t, v, exitIncomplete, func(r pipeline.AuditReport) bool {
-				return slices.ContainsFunc(r.Gaps, func(g pipeline.Gap) bool { return g.ID == v.id && strings.Contains(g.Where, v.where) })
+			try(t, v, exitIncomplete, func(r audit.Report) bool {
+				return slices.ContainsFunc(r.Gaps, func(g audit.Gap) bool { return g.ID == v.id && strings.Contains(g.Where, v.where) })
 			})
 		})
 	}
 	for _, v := range harmless {
 		t.Run("harmless: "+v.name, func(t *testing.T) {
-			try(t, v, exitDone, func(r pipeline.AuditReport) bool { return r.Verdict == pipeline.Pass })
+			try(t, v, exitDone, func(r audit.Report) bool { return r.Verdict == audit.Pass })
 		})
 	}
 	for _, v := range beside {
 		t.Run("beside: "+v.name, func(t *testing.T) {
-			try(t, v, exitFound, func(r pipeline.AuditReport) bool {
-				return !slices.ContainsFunc(r.Findings, func(f pipeline.Finding) bool { return strings.Contains(f.Where, v.where) })
+			try(t, v, exitFound, func(r audit.Report) bool {
+				return !slices.ContainsFunc(r.Findings, func(f audit.Finding) bool { return strings.Contains(f.Where, v.where) })
 			})
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/workspace"
@@ -43,7 +43,7 @@ func TestAuditSince(t *testing.T) {
 	for name, ws := range map[string]string{"another workspace": other.workspace, "an older log": early} {
 		t.Run(name, func(t *testing.T) {
 			r := s.on(t, ws).audit(exitFound, "--offline", "--since", later)
-			if r.Log.Since == nil || r.Log.Since.Holds || !hasFinding(r, pipeline.FoundLog, "--since") {
+			if r.Log.Since == nil || r.Log.Since.Holds || !hasFinding(r, audit.FoundLog, "--since") {
 				t.Errorf("%+v %+v", r.Log.Since, r.Findings)
 			}
 		})
@@ -55,7 +55,7 @@ func TestAuditSince(t *testing.T) {
 		}
 		forged := filepath.Join(t.TempDir(), "forged")
 		s.write(forged, string(bytes.Replace(b, []byte("\n"), []byte("\n1"), 1)))
-		if r := s.on(t, s.workspace).audit(exitFound, "--offline", "--since", forged); !hasFinding(r, pipeline.FoundLog, "--since") {
+		if r := s.on(t, s.workspace).audit(exitFound, "--offline", "--since", forged); !hasFinding(r, audit.FoundLog, "--since") {
 			t.Errorf("%+v", r.Findings)
 		}
 	})
@@ -80,7 +80,7 @@ func TestAuditSince(t *testing.T) {
 	}
 }
 
-func hasFinding(r pipeline.AuditReport, kind pipeline.FindingKind, where string) bool {
+func hasFinding(r audit.Report, kind audit.FindingKind, where string) bool {
 	for _, f := range r.Findings {
 		if f.Kind == kind && strings.Contains(f.Where, where) {
 			return true
@@ -150,10 +150,10 @@ func TestAuditWithoutWorkspace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.parquet")
 	s.write(file, string(parquetOf(t, onlyID{"few000"}, onlyID{"few001"})))
 	live := []string{"audit", s.release, "--json", "--id-column", "post", "--approval", "TEST-1", "--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert}
-	verdict := func(want int, args ...string) pipeline.AuditReport {
+	verdict := func(want int, args ...string) audit.Report {
 		t.Helper()
 		f := s.do(s.env(), args...)
-		var r pipeline.AuditReport
+		var r audit.Report
 		if err := json.Unmarshal([]byte(f.stdout), &r); err != nil || f.code != want {
 			t.Fatalf("%q = exit %d (%v), want %d\n%s%s", args, f.code, err, want, f.stderr, shorten(f.stdout))
 		}
@@ -239,7 +239,7 @@ func (p *plot) recorded() {
 }
 
 // gapsIn are what the gaps say of a place.
-func gapsIn(r pipeline.AuditReport, where string) string {
+func gapsIn(r audit.Report, where string) string {
 	var all []string
 	for _, g := range r.Gaps {
 		if g.Where == where {

@@ -13,7 +13,7 @@ import (
 	"unicode"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/dataset/duckdbtest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/workspace"
@@ -171,7 +171,7 @@ func TestFigSIM(t *testing.T) {
 	expected(t, posts, got)
 	recall(t, s, posts)
 	for _, mode := range [][]string{{"--offline"}, nil} {
-		if r := s.audit(exitDone, mode...); r.Verdict != pipeline.Pass || r.Scope.Entries != 1049 || r.Scope.LookedAt < 500 {
+		if r := s.audit(exitDone, mode...); r.Verdict != audit.Pass || r.Scope.Entries != 1049 || r.Scope.LookedAt < 500 {
 			t.Errorf("audit %q of a workspace that is clean: %s of %+v", mode, r.Verdict, r.Scope)
 		}
 	}

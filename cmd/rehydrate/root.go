@@ -18,6 +18,7 @@ import (
 	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -101,7 +102,7 @@ func diagnose(err error) (code int, hint string) {
 		return exitFailed, panicHint
 	case errors.As(err, &p):
 		return p.code, p.hint
-	case errors.Is(err, pipeline.ErrInterrupted), errors.Is(err, context.Canceled):
+	case errors.Is(err, state.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted, ""
 	case errors.As(err, &problems):
 		return exitUsage, ""

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -30,7 +30,7 @@ Reads only: it asks nobody, writes nothing, and works on a read-only mount.` +
 		Example: "  rehydrate verify -w figsim-rehydrated\n  rehydrate verify --json",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := pipeline.Verify(cmd.Context(), pipeline.VerifyConfig{Workspace: c.workspace, TestOnlyStep: c.testOnlyStep})
+			r, err := audit.Verify(cmd.Context(), audit.VerifyConfig{Workspace: c.workspace, TestOnlyStep: c.testOnlyStep})
 			if errors.Is(err, workspace.ErrInUse) {
 				return &problem{err: err, code: exitInUse, hint: "verify again when that command is done"}
 			}
@@ -51,7 +51,7 @@ Reads only: it asks nobody, writes nothing, and works on a read-only mount.` +
 }
 
 // printVerify prints the report for people.
-func (c *command) printVerify(r pipeline.VerifyReport) error {
+func (c *command) printVerify(r audit.VerifyReport) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	verdict := "whole"
 	if !r.Whole {

@@ -15,17 +15,17 @@ import (
 	"testing"
 	"time"
 
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/workspace"
 )
 
 // verify verifies a workspace with --json; any status but want ends the test.
-func (s *site) verify(want int) pipeline.VerifyReport {
+func (s *site) verify(want int) audit.VerifyReport {
 	s.t.Helper()
 	f := s.do(nil, "verify", "-w", s.workspace, "--json")
-	var r pipeline.VerifyReport
+	var r audit.VerifyReport
 	if err := json.Unmarshal([]byte(f.stdout), &r); err != nil || f.code != want {
 		s.t.Fatalf("verify = exit %d (%v), want %d\n%s%s", f.code, err, want, f.stderr, shorten(f.stdout))
 	}
@@ -84,7 +84,7 @@ func TestBitFlips(t *testing.T) {
 		}
 		hit[name]++
 		r := s.verify(exitDamaged)
-		if !slices.ContainsFunc(r.Damage, func(d pipeline.Damage) bool { return d.Where == name && d.Mend != "" }) {
+		if !slices.ContainsFunc(r.Damage, func(d audit.Damage) bool { return d.Where == name && d.Mend != "" }) {
 			t.Errorf("seed %d, bit %d of %s: verify names %+v", seed, at, name, r.Damage)
 		}
 		b[at/8] ^= 1 << (at % 8)
@@ -155,7 +155,7 @@ func TestVerifyNames(t *testing.T) {
 			p := &plot{audited: &audited{site: s.on(t, "")}, t: t, ws: copyTree(t, s.workspace)}
 			c.do(p)
 			r := s.on(t, p.ws).verify(exitDamaged)
-			if !slices.ContainsFunc(r.Damage, func(d pipeline.Damage) bool { return d.Where == c.where && strings.Contains(d.What, c.what) }) {
+			if !slices.ContainsFunc(r.Damage, func(d audit.Damage) bool { return d.Where == c.where && strings.Contains(d.What, c.what) }) {
 				t.Errorf("verify names %+v, want %s: %s", r.Damage, c.where, c.what)
 			}
 			f := s.on(t, p.ws).do(nil, "verify", "-w", p.ws)

@@ -8,6 +8,7 @@ package state
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"path"
 	"strings"
 	"time"
@@ -31,6 +32,9 @@ const (
 // SettleWithin is how long content of a post may stay that was found gone: Reddit's Data API Wiki
 // recommends to delete within 48 hours.
 const SettleWithin = 48 * time.Hour
+
+// ErrInterrupted is returned by what was asked to stop. What it had done is stored.
+var ErrInterrupted = errors.New("interrupted: run the same command again to go on")
 
 // IsShard reports whether a name of the workspace is one that a run gives a Parquet file of the dataset.
 // A file that somebody put beside them says nothing about the rows of the dataset.

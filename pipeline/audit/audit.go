@@ -1,4 +1,6 @@
-package pipeline
+// Package audit looks for what must be gone, in a workspace, its registered copies and whatever files an
+// auditor names (Audit), and checks that every file of a workspace is whole (Verify). It never writes.
+package audit
 
 import (
 	"cmp"
@@ -68,15 +70,15 @@ type Obligation struct {
 	Due   *time.Time `json:"due,omitempty"`
 }
 
-// An AuditReport is the whole of what an audit looked at and found. The same inputs give the same
+// An Report is the whole of what an audit looked at and found. The same inputs give the same
 // report but for Time.
-type AuditReport struct {
+type Report struct {
 	Verdict     Verdict        `json:"verdict"`
 	Findings    []Finding      `json:"findings"`
 	Gaps        []Gap          `json:"not_judged"`
 	Time        time.Time      `json:"time"`
 	Who         Auditor        `json:"who"`
-	Scope       AuditScope     `json:"scope"`
+	Scope       Scope          `json:"scope"`
 	Totals      map[string]int `json:"totals"` // posts by state, "" counts as never_asked
 	Coverage    Coverage       `json:"coverage"`
 	Log         LogReport      `json:"log"`
@@ -95,8 +97,8 @@ type Auditor struct {
 	Fingerprint string `json:"key_fingerprint,omitempty"` // of the signer
 }
 
-// An AuditScope says what was audited.
-type AuditScope struct {
+// An Scope says what was audited.
+type Scope struct {
 	Release        string        `json:"release"`
 	ReleaseVersion string        `json:"release_version"`
 	ReleaseDigest  string        `json:"release_digest"`
@@ -162,8 +164,8 @@ type AuditedPost struct {
 	Unanswered manifest.Reason `json:"unanswered,omitempty"`
 }
 
-// An AuditConfig is what an audit works with.
-type AuditConfig struct {
+// An Config is what an audit works with.
+type Config struct {
 	Release    *manifest.Release
 	Manifest   manifest.Summary
 	Tombstones []manifest.Tombstone // those that the release publishes
@@ -184,21 +186,21 @@ type AuditConfig struct {
 }
 
 // Audit looks for what must be gone. It changes nothing. Its error is one that keeps it from judging:
-// the context's, *reddit.Denied, ErrInterrupted, an unreadable release. What is only partly readable is a
+// the context's, *reddit.Denied, state.ErrInterrupted, an unreadable release. What is only partly readable is a
 // gap in the report.
-func Audit(ctx context.Context, c AuditConfig) (AuditReport, error) {
+func Audit(ctx context.Context, c Config) (Report, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.OnWait == nil {
 		c.OnWait = func(reddit.Wait) {}
 	}
-	a := &audit{AuditConfig: c, now: c.Now().UTC().Truncate(time.Second), posts: map[manifest.PostID]*evidence{}, found: map[Finding]bool{}, gaps: map[Gap]bool{}, copies: map[string]auditlog.Event{}}
+	a := &audit{Config: c, now: c.Now().UTC().Truncate(time.Second), posts: map[manifest.PostID]*evidence{}, found: map[Finding]bool{}, gaps: map[Gap]bool{}, copies: map[string]auditlog.Event{}}
 	a.policy = c.Policy
 	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, state.SettleWithin)
 	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.readIDs, a.askLive, a.judge, a.look} {
 		if err := step(ctx); err != nil {
-			return AuditReport{}, err
+			return Report{}, err
 		}
 	}
 	return a.conclude(), nil
@@ -206,14 +208,14 @@ func Audit(ctx context.Context, c AuditConfig) (AuditReport, error) {
 
 // An audit is one call of Audit. It runs in one goroutine.
 type audit struct {
-	AuditConfig
+	Config
 	policy policy.Policy // with at most 48 hours for a check
 	now    time.Time
 	order  []manifest.PostID // of the release, then of what else the files name
 	posts  map[manifest.PostID]*evidence
 	stored storedContent
 	gone   goneContent
-	report AuditReport
+	report Report
 	found  map[Finding]bool
 	gaps   map[Gap]bool
 	copies map[string]auditlog.Event // by the digest of their path: those whose record nothing closed
@@ -237,7 +239,7 @@ type evidence struct {
 func (a *audit) readRelease(ctx context.Context) error {
 	r := &a.report
 	r.Time, r.Who = a.now, a.Who
-	r.Scope = AuditScope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
+	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
 		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Entries: a.Manifest.Entries}
 	for e, err := range a.Release.Entries(ctx) {
 		if err != nil {
@@ -429,7 +431,7 @@ func withReason(what string, reason manifest.Reason) string {
 }
 
 // conclude sorts the report and gives the verdict.
-func (a *audit) conclude() AuditReport {
+func (a *audit) conclude() Report {
 	r := &a.report
 	if a.Missing != "" {
 		a.gap("", "workspace", "%s", a.Missing)
@@ -587,7 +589,7 @@ func (a *audit) witness(batch []manifest.PostID) manifest.PostID {
 func (a *audit) stopped(ctx context.Context) error {
 	select {
 	case <-a.Stop:
-		return ErrInterrupted
+		return state.ErrInterrupted
 	default:
 		return ctx.Err()
 	}
@@ -604,13 +606,13 @@ func (a *audit) pause(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-a.Stop:
-		return ErrInterrupted
+		return state.ErrInterrupted
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
 // Recorded is the record of an audit for the log.
-func (r AuditReport) Recorded(digest string) auditlog.Event {
+func (r Report) Recorded(digest string) auditlog.Event {
 	return auditlog.Event{Kind: auditlog.Audit, Verdict: strings.ToLower(string(r.Verdict)), SHA256: digest}
 }

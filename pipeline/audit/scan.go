@@ -1,4 +1,4 @@
-package pipeline
+package audit
 
 import (
 	"archive/tar"
@@ -336,7 +336,7 @@ func (a *audit) lookAt(ctx context.Context, t thing, depth int) error {
 		a.lookAtName(t, kind)
 		err = a.lookInto(ctx, t, kind, r, depth)
 	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrInterrupted) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, state.ErrInterrupted) {
 		a.gap("", t.where, "it could not be read: %v", err)
 		return nil
 	}

@@ -1,15 +1,17 @@
-package pipeline
+package audit
 
 import (
 	"bytes"
 	"context"
 	"fmt"
+	"index/suffixarray"
 	"io"
 	"maps"
 	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
@@ -155,7 +157,7 @@ func (g *goneContent) stays(entry string) *known {
 func (g *goneContent) index() {
 	g.hashes, g.staying, g.lines = nil, nil, nil
 	g.digests, g.texts = map[string]*known{}, map[string]*known{}
-	shared, said := map[string]bool{}, []string{}
+	shared, said := map[string]bool{}, bytes.Buffer{}
 	for _, k := range g.all {
 		if g.posts[k.id] || !k.stored {
 			continue
@@ -166,11 +168,13 @@ func (g *goneContent) index() {
 		for _, h := range k.hashes {
 			g.staying = append(g.staying, hashOf{h, k})
 		}
-		said = append(said, k.text)
+		said.WriteString(k.text)
+		said.WriteByte(0)
 	}
-	others := func(text string) bool {
-		return slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, text) })
-	}
+	// Of many posts that stay and many that are gone a search for each text would be quadratic. The index
+	// is made only where there is a text to look for.
+	texts := sync.OnceValue(func() *suffixarray.Index { return suffixarray.New(said.Bytes()) })
+	others := func(text string) bool { return len(texts().Lookup([]byte(text), 1)) > 0 }
 	for _, name := range slices.Sorted(maps.Keys(g.all)) {
 		k := g.all[name]
 		if !g.posts[k.id] {

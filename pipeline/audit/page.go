@@ -1,4 +1,4 @@
-package pipeline
+package audit
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 )
 
 // Meaning says in one sentence what the verdict means.
-func (r AuditReport) Meaning() string {
+func (r Report) Meaning() string {
 	switch r.Verdict {
 	case Fail:
 		return fmt.Sprintf("%d findings: something is there that must go, or the record does not hold.", len(r.Findings))
@@ -26,7 +26,7 @@ func (r AuditReport) Meaning() string {
 type Fact struct{ Name, Value string }
 
 // Facts are the head of the report: who audited what, when, and how much of it there is evidence on.
-func (r AuditReport) Facts() []Fact {
+func (r Report) Facts() []Fact {
 	s, c, l := r.Scope, r.Coverage, r.Log
 	facts := []Fact{
 		{"time", r.Time.Format(time.RFC3339)},
@@ -67,7 +67,7 @@ func (r AuditReport) Facts() []Fact {
 }
 
 // Page is the report as a page for people.
-func (r AuditReport) Page() dataset.AuditPage {
+func (r Report) Page() dataset.AuditPage {
 	text := func(heads ...string) []dataset.AuditColumn {
 		columns := make([]dataset.AuditColumn, len(heads))
 		for i, h := range heads {
@@ -112,7 +112,7 @@ func (r AuditReport) Page() dataset.AuditPage {
 		Parts: append(parts, r.totalsPart(), r.filesPart(), r.postsPart())}
 }
 
-func (r AuditReport) totalsPart() dataset.AuditPart {
+func (r Report) totalsPart() dataset.AuditPart {
 	part := dataset.AuditPart{Heading: "Posts by state", Columns: []dataset.AuditColumn{{Head: "state"}, {Head: "posts", Number: true}}}
 	for _, state := range slices.Sorted(maps.Keys(r.Totals)) {
 		part.Rows = append(part.Rows, []string{state, strconv.Itoa(r.Totals[state])})
@@ -120,7 +120,7 @@ func (r AuditReport) totalsPart() dataset.AuditPart {
 	return part
 }
 
-func (r AuditReport) filesPart() dataset.AuditPart {
+func (r Report) filesPart() dataset.AuditPart {
 	part := dataset.AuditPart{Heading: "Files looked at as datasets", Note: "None."}
 	if len(r.Scope.Files) > 0 {
 		part.Note, part.Columns = "", []dataset.AuditColumn{{Head: "file"}, {Head: "rows", Number: true}, {Head: "sha256"}}
@@ -131,7 +131,7 @@ func (r AuditReport) filesPart() dataset.AuditPart {
 	return part
 }
 
-func (r AuditReport) postsPart() dataset.AuditPart {
+func (r Report) postsPart() dataset.AuditPart {
 	part := dataset.AuditPart{Heading: "Every post", Folded: true, Columns: []dataset.AuditColumn{{Head: "post"}, {Head: "state"}, {Head: "by"},
 		{Head: "must be gone"}, {Head: "last seen live"}, {Head: "last answer"}, {Head: "log record", Number: true}}}
 	for _, p := range r.Posts {
