@@ -212,7 +212,7 @@ func reportLastRun(ctx context.Context, ws *workspace.Workspace, d *dataset.Repo
 	}
 	d.Unverified = last.Unverified
 	d.Last = &dataset.ReportRun{At: last.At, Elapsed: last.Elapsed, Waited: last.Calls.Waited, Retries: last.Calls.Retries,
-		Requests: []dataset.ReportRequests{{What: "Reddit, about posts (up to " + strconv.Itoa(reddit.MaxLook) + " a request)", N: last.Calls.Info},
+		Requests: []dataset.ReportRequests{{What: "Reddit, about posts (up to " + strconv.Itoa(reddit.MaxAsk) + " a request)", N: last.Calls.Info},
 			{What: "Reddit, about subreddits", N: last.Calls.About}, {What: "Reddit, for a token", N: last.Calls.Token},
 			{What: "image hosts", N: last.Calls.Images}, {What: "APIs of image hosts", N: last.Calls.ImageAPI}}}
 	return nil

@@ -86,7 +86,7 @@ type nextStep func(context.Context, workspace.Post, reddit.Answer) error
 
 // askAll asks about the posts that want selects, as many as one request takes at a time.
 func (r *run) askAll(ctx context.Context, s *sweep, want func(workspace.Post) bool) error {
-	batch := make([]workspace.Post, 0, reddit.MaxLook)
+	batch := make([]workspace.Post, 0, reddit.MaxAsk)
 	for p, err := range r.Workspace.Posts(ctx) {
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func (r *run) askAll(ctx context.Context, s *sweep, want func(workspace.Post) bo
 		if !want(p) {
 			continue
 		}
-		if batch = append(batch, p); len(batch) < reddit.MaxLook {
+		if batch = append(batch, p); len(batch) < reddit.MaxAsk {
 			continue
 		}
 		if err := r.ask(ctx, s, batch, false); err != nil {
@@ -117,7 +117,7 @@ func (r *run) askSilent(ctx context.Context, s *sweep) error {
 	silent := s.silent
 	s.silent = nil
 	for len(silent) > 0 && !r.stopping() {
-		n := min(len(silent), reddit.MaxLook-1)
+		n := min(len(silent), reddit.MaxAsk-1)
 		batch := silent[:n]
 		silent = silent[n:]
 		if r.witness != nil {
@@ -143,7 +143,7 @@ func (r *run) lookAgain(ctx context.Context, s *sweep) error {
 	if err := r.pause(ctx, r.Policy.Reddit.SecondLookAfter); err != nil {
 		return err
 	}
-	batch := make([]workspace.Post, 0, reddit.MaxLook)
+	batch := make([]workspace.Post, 0, reddit.MaxAsk)
 	flush := func() error {
 		if len(batch) == 0 || r.stopping() {
 			return nil
@@ -159,7 +159,7 @@ func (r *run) lookAgain(ctx context.Context, s *sweep) error {
 		if !awaitsSecondLook(p) {
 			continue
 		}
-		if batch = append(batch, p); len(batch) == reddit.MaxLook-1 {
+		if batch = append(batch, p); len(batch) == reddit.MaxAsk-1 {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -193,11 +193,11 @@ func (r *run) ask(ctx context.Context, s *sweep, batch []workspace.Post, second 
 	for _, p := range batch {
 		ids = append(ids, p.ID)
 	}
-	if r.witness != nil && len(ids) < reddit.MaxLook {
+	if r.witness != nil && len(ids) < reddit.MaxAsk {
 		ids = append(ids, r.witness.ID)
 	}
 	r.looks++
-	answer, err := r.Reddit.Look(ctx, ids)
+	answer, err := r.Reddit.Ask(ctx, ids)
 	var none *reddit.Unanswered
 	switch {
 	case errors.As(err, &none):

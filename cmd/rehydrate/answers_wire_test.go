@@ -170,7 +170,7 @@ func (w *wire) fault(host string, times int, kind redditemu.FaultKind) *redditem
 }
 
 func (w *wire) look() (reddit.Answer, error) {
-	return w.client.Look(w.ctx, []manifest.PostID{"a1", "b2", "c3"})
+	return w.client.Ask(w.ctx, []manifest.PostID{"a1", "b2", "c3"})
 }
 
 // good asks and wants the whole truth.
@@ -178,7 +178,7 @@ func (w *wire) good() {
 	w.Helper()
 	a, err := w.look()
 	if err != nil {
-		w.Fatalf("Look = %v, want an answer", err)
+		w.Fatalf("Ask = %v, want an answer", err)
 	}
 	w.truth(a)
 }
@@ -199,10 +199,10 @@ func (w *wire) nothing() error {
 	w.Helper()
 	a, err := w.look()
 	if err == nil {
-		w.Fatal("Look has no error")
+		w.Fatal("Ask has no error")
 	}
 	if len(a.Posts)+len(a.Absent)+len(a.Unclear) != 0 {
-		w.Errorf("a failed Look has verdicts: %+v", a)
+		w.Errorf("a failed Ask has verdicts: %+v", a)
 	}
 	for _, canary := range redditemu.Canaries() {
 		if strings.Contains(err.Error(), canary) {
@@ -217,7 +217,7 @@ func (w *wire) unknown(reason manifest.Reason) {
 	w.Helper()
 	var none *reddit.Unanswered
 	if err := w.nothing(); !errors.As(err, &none) || none.Reason != reason {
-		w.Errorf("Look = %v, want no usable answer: %s", err, reason)
+		w.Errorf("Ask = %v, want no usable answer: %s", err, reason)
 	}
 }
 
@@ -226,7 +226,7 @@ func (w *wire) denied(reason manifest.Reason) {
 	w.Helper()
 	var denied *reddit.Denied
 	if err := w.nothing(); !errors.As(err, &denied) || denied.Reason != reason || denied.Hint == "" {
-		w.Errorf("Look = %v, want denied: %s, with a hint", err, reason)
+		w.Errorf("Ask = %v, want denied: %s, with a hint", err, reason)
 	}
 }
 
@@ -272,7 +272,7 @@ func (w *wire) waitsFor(reason string, low, high time.Duration) {
 		err = w.nothing() // chance may make the pauses within one call too short to be told
 	}
 	if !errors.Is(err, context.Canceled) {
-		w.Fatalf("Look = %v, want it to wait", err)
+		w.Fatalf("Ask = %v, want it to wait", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

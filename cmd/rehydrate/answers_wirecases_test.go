@@ -327,9 +327,9 @@ func hundredIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a, err := w.client.Look(w.ctx, ids)
+	a, err := w.client.Ask(w.ctx, ids)
 	if err != nil || len(a.Posts) != 100 {
-		t.Fatalf("Look = %d posts, %v; want 100", len(a.Posts), err)
+		t.Fatalf("Ask = %d posts, %v; want 100", len(a.Posts), err)
 	}
 	if all := w.requests(apiHost); len(all) != 1 || !slices.Equal(all[0].IDs, ids) {
 		t.Errorf("%d requests, want one that asks all 100 in order", len(all))
@@ -340,7 +340,7 @@ func hundredIDs(t *testing.T) {
 // not ask for it.
 func overHundred(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	ids := append(manyIDs(reddit.MaxLook), "a1")
+	ids := append(manyIDs(reddit.MaxAsk), "a1")
 	form := "grant_type=client_credentials"
 	basic := base64.StdEncoding.EncodeToString([]byte(w.emulator.ClientID + ":" + w.emulator.Secret))
 	_, body := raw(t, w.emulator, tokenHost, "POST /api/v1/access_token HTTP/1.1", otherAgent, "Authorization: Basic "+basic,
@@ -365,8 +365,8 @@ func overHundred(t *testing.T) {
 		}
 	}
 	w.emulator.ForgetRequests()
-	if a, err := w.client.Look(w.ctx, ids); err == nil {
-		t.Errorf("Look of %d ids = %+v, want an error", len(ids), a)
+	if a, err := w.client.Ask(w.ctx, ids); err == nil {
+		t.Errorf("Ask of %d ids = %+v, want an error", len(ids), a)
 	}
 	if n := len(w.emulator.Requests()); n != 0 {
 		t.Errorf("%d requests were made for %d ids", n, len(ids))
@@ -376,9 +376,9 @@ func overHundred(t *testing.T) {
 func absentIDs(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
 	asked := []manifest.PostID{"zz9", "a1", "c3", "b2", "y8"}
-	a, err := w.client.Look(w.ctx, asked)
+	a, err := w.client.Ask(w.ctx, asked)
 	if err != nil || len(a.Posts) != 2 || !slices.Equal(a.Absent, []manifest.PostID{"zz9", "c3", "y8"}) || len(a.Unclear) != 0 {
-		t.Errorf("Look = %+v, %v; want zz9, c3 and y8 absent", a, err)
+		t.Errorf("Ask = %+v, %v; want zz9, c3 and y8 absent", a, err)
 	}
 }
 
@@ -387,14 +387,14 @@ func extraID(t *testing.T) {
 	w.fault(apiHost, 0, redditemu.ExtraChild(redditemu.Post{ID: "x9", Condition: redditemu.Removed}))
 	w.good()
 	// Alone it shows nothing of the posts that were asked for.
-	if a, err := w.client.Look(w.ctx, []manifest.PostID{"c3"}); err == nil {
-		t.Errorf("Look = %+v, want no usable answer", a)
+	if a, err := w.client.Ask(w.ctx, []manifest.PostID{"c3"}); err == nil {
+		t.Errorf("Ask = %+v, want no usable answer", a)
 	}
 }
 
 func duplicateID(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	a, err := w.client.Look(w.ctx, []manifest.PostID{"a1", "b2", "a1", "c3", "c3"})
+	a, err := w.client.Ask(w.ctx, []manifest.PostID{"a1", "b2", "a1", "c3", "c3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +427,7 @@ func ampersands(t *testing.T) {
 			t.Errorf("%s is answered\n%s\nwant%s", path, head, want)
 		}
 	}
-	a, err := w.client.Look(w.ctx, []manifest.PostID{"e5"})
+	a, err := w.client.Ask(w.ctx, []manifest.PostID{"e5"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -387,7 +387,7 @@ func (h *hostileSite) lookAtHostileAPI(t *testing.T) (done chan struct{}) {
 			}
 			emulator.Fault(redditemu.Fault{PathPrefix: "/api/info", Kind: c.kind})
 			began := time.Now()
-			_, err = client.Look(t.Context(), []manifest.PostID{"1live"})
+			_, err = client.Ask(t.Context(), []manifest.PostID{"1live"})
 			var none *reddit.Unanswered
 			if !errors.As(err, &none) || none.Reason != c.reason {
 				t.Errorf("API, %s: error %v, want no verdict for the reason %s", name, err, c.reason)

@@ -510,7 +510,7 @@ func (a *audit) askLive(ctx context.Context) error {
 // askAll asks about posts, as many as one request takes at a time. second says that they were absent
 // before. It returns those that were absent now, and those whose answer held no post at all.
 func (a *audit) askAll(ctx context.Context, ids []manifest.PostID, second bool) (absent, silent []manifest.PostID, err error) {
-	for batch := range slices.Chunk(ids, reddit.MaxLook-1) {
+	for batch := range slices.Chunk(ids, reddit.MaxAsk-1) {
 		if err := a.stopped(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -518,7 +518,7 @@ func (a *audit) askAll(ctx context.Context, ids []manifest.PostID, second bool) 
 		if w := a.witness(batch); w != "" {
 			question = append(slices.Clone(batch), w)
 		}
-		answer, err := a.Reddit.Look(ctx, question)
+		answer, err := a.Reddit.Ask(ctx, question)
 		var none *reddit.Unanswered
 		var long *reddit.WaitTooLong
 		var unreachable *reddit.Unreachable

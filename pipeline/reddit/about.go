@@ -14,11 +14,11 @@ import (
 )
 
 // About asks Reddit what a subreddit is, by which a post's absence may be explained. It costs
-// one request, paced and repeated as those of Look are, and keeps nothing of the answer but
+// one request, paced and repeated as those of Ask are, and keeps nothing of the answer but
 // the kind.
 //
 // An answer that tells nothing is policy.CommunityUnknown and no error. The errors are those
-// of Look that stop the run. A name that is no subreddit's (see manifest.Subreddit), or that
+// of Ask that stop the run. A name that is no subreddit's (see manifest.Subreddit), or that
 // is a user's profile, is the caller's mistake and costs no request.
 func (c *Client) About(ctx context.Context, name string) (policy.Community, error) {
 	name, ok := manifest.Subreddit(name)
@@ -27,7 +27,7 @@ func (c *Client) About(ctx context.Context, name string) (policy.Community, erro
 	}
 	var kind policy.Community
 	var denied *Denied
-	_, err := c.ask(ctx, "https://"+apiHost+"/r/"+name+"/about?raw_json=1", func(e exchange) error {
+	_, err := c.askAPI(ctx, "https://"+apiHost+"/r/"+name+"/about?raw_json=1", func(e exchange) error {
 		var err error
 		kind, err = c.readAbout(e, name)
 		if errors.As(err, &denied) {

@@ -91,7 +91,7 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// TestAboutStops: what would stop a Look stops an About, and a name that is none costs nothing.
+// TestAboutStops: what would stop an Ask stops an About, and a name that is none costs nothing.
 func TestAboutStops(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -159,7 +159,7 @@ func TestAboutAndBreaker(t *testing.T) {
 	})
 }
 
-// TestAboutRenewsTheToken: once, as Look does.
+// TestAboutRenewsTheToken: once, as Ask does.
 func TestAboutRenewsTheToken(t *testing.T) {
 	s := api(func(n int, _ *http.Request) answer {
 		if n == 0 {

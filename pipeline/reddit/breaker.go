@@ -26,10 +26,10 @@ const (
 	restFor = maxWait
 )
 
-// Unreachable is the error of a Look when a host has failed several calls in a row, each
+// Unreachable is the error of an Ask when a host has failed several calls in a row, each
 // repeated and further and further apart: with 429 or another rate limit, 5xx, answers that
 // are of no use (HTML, half a JSON document), or no answer at all. It stops the run. Until a
-// quarter of an hour later every Look has it at once, without a request.
+// quarter of an hour later every Ask has it at once, without a request.
 type Unreachable struct {
 	Host   string
 	Reason manifest.Reason // of the last failure: http_429, http_503, html, timeout, dns, ...

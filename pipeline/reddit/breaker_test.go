@@ -43,7 +43,7 @@ func TestUnreachable(t *testing.T) {
 				c := s.client(t, paceOptions(60e6, &w))
 				start := time.Now()
 				unreachable := func() bool {
-					_, err := c.Look(t.Context(), ids("a1"))
+					_, err := c.Ask(t.Context(), ids("a1"))
 					var none *Unanswered
 					var shut *Unreachable
 					switch {
@@ -52,12 +52,12 @@ func TestUnreachable(t *testing.T) {
 					case errors.As(err, &shut) && shut.Host == apiHost && shut.Reason == tt.reason && strings.Contains(err.Error(), tt.says):
 						return true
 					}
-					t.Fatalf("Look = %v, want Unanswered or Unreachable %s that says %q", err, tt.reason, tt.says)
+					t.Fatalf("Ask = %v, want Unanswered or Unreachable %s that says %q", err, tt.reason, tt.says)
 					return false
 				}
 				for i := range 50 {
 					if got, want := unreachable(), i >= maxFailures-1; got != want {
-						t.Fatalf("Look %d: unreachable is %v", i, got)
+						t.Fatalf("Ask %d: unreachable is %v", i, got)
 					}
 				}
 				// Half of 1, 2 and 4 s, by the test's jitter; after a 429 never less than 1 s.
@@ -94,7 +94,7 @@ func TestUnreachable(t *testing.T) {
 				}
 				time.Sleep(restFor)
 				well = true
-				if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+				if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 					t.Error(err)
 				}
 				well = false
@@ -133,16 +133,16 @@ func TestUselessAnswers(t *testing.T) {
 				s := api(func(int, *http.Request) answer { return tt.answer })
 				c := s.client(t, paceOptions(60e6, &w))
 				for i := 1; i < maxFailures; i++ {
-					_, err := c.Look(t.Context(), ids("a1"))
+					_, err := c.Ask(t.Context(), ids("a1"))
 					var none *Unanswered
 					if !errors.As(err, &none) || none.Reason != tt.reason || c.Calls().Info != i*tt.asked {
-						t.Fatalf("Look = %v after %+v, want Unanswered %s and %d requests", err, c.Calls(), tt.reason, i*tt.asked)
+						t.Fatalf("Ask = %v after %+v, want Unanswered %s and %d requests", err, c.Calls(), tt.reason, i*tt.asked)
 					}
 				}
-				_, err := c.Look(t.Context(), ids("a1"))
+				_, err := c.Ask(t.Context(), ids("a1"))
 				var shut *Unreachable
 				if !errors.As(err, &shut) || shut.Reason != tt.reason || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), uselessHint) {
-					t.Errorf("Look = %v, want Unreachable %s that says %q", err, tt.reason, tt.says)
+					t.Errorf("Ask = %v, want Unreachable %s that says %q", err, tt.reason, tt.says)
 				}
 				for _, told := range w.all {
 					if told.Reason != waitServer {
@@ -169,8 +169,8 @@ func TestUselessOnce(t *testing.T) {
 			return reply(200, whole)
 		}
 		c := s.client(t, testOptions())
-		if a, err := c.Look(t.Context(), ids("a1")); err != nil || len(a.Posts) != 1 {
-			t.Errorf("after %q: Look = %+v, %v", first.body, a, err)
+		if a, err := c.Ask(t.Context(), ids("a1")); err != nil || len(a.Posts) != 1 {
+			t.Errorf("after %q: Ask = %+v, %v", first.body, a, err)
 		}
 		if got := c.Calls(); got.Token != 2 || got.Info != 2 || got.Retries != 2 {
 			t.Errorf("after %q: %+v", first.body, got)
@@ -184,10 +184,10 @@ func TestEmptyListingIsAnAnswer(t *testing.T) {
 	s := api(func(int, *http.Request) answer { return reply(200, listingOf()) })
 	c := s.client(t, testOptions())
 	for i := range 3 * maxFailures {
-		_, err := c.Look(t.Context(), ids("a1"))
+		_, err := c.Ask(t.Context(), ids("a1"))
 		var none *Unanswered
 		if !errors.As(err, &none) || none.Reason != ReasonEmptyListing || c.Calls().Info != i+1 {
-			t.Fatalf("Look = %v after %+v", err, c.Calls())
+			t.Fatalf("Ask = %v after %+v", err, c.Calls())
 		}
 	}
 }
@@ -207,10 +207,10 @@ func TestSuccessEndsTheRow(t *testing.T) {
 		})
 		c := s.client(t, testOptions())
 		for i := range 40 {
-			_, err := c.Look(t.Context(), ids("a1"))
+			_, err := c.Ask(t.Context(), ids("a1"))
 			var none *Unanswered
 			if !errors.As(err, &none) {
-				t.Fatalf("Look %d = %v, want Unanswered", i, err)
+				t.Fatalf("Ask %d = %v, want Unanswered", i, err)
 			}
 		}
 	})
@@ -223,11 +223,11 @@ func TestTokenHostUnreachable(t *testing.T) {
 		c := s.client(t, testOptions())
 		var err error
 		for range maxFailures + 10 {
-			_, err = c.Look(t.Context(), ids("a1"))
+			_, err = c.Ask(t.Context(), ids("a1"))
 		}
 		var shut *Unreachable
 		if !errors.As(err, &shut) || shut.Host != tokenHost || len(s.seen) != maxFailures*(retries+1) {
-			t.Errorf("Look = %v after %d requests", err, len(s.seen))
+			t.Errorf("Ask = %v after %d requests", err, len(s.seen))
 		}
 	})
 }

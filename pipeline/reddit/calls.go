@@ -10,7 +10,7 @@ import (
 // Calls counts what a Client has done since New. The requests are those that were sent,
 // repetitions and unanswered ones included; Retries says how many of them were repetitions.
 type Calls struct {
-	Info     int `json:"info"`      // of /api/info: one for up to MaxLook posts
+	Info     int `json:"info"`      // of /api/info: one for up to MaxAsk posts
 	About    int `json:"about"`     // of /r/NAME/about
 	Token    int `json:"token"`     // of the token endpoint
 	Images   int `json:"images"`    // of image hosts, each redirect one more

@@ -22,11 +22,11 @@ const (
 	tokenHost = "www.reddit.com"   // the only one that the client secret goes to
 )
 
-// MaxLook is the most ids that one Look can ask: Reddit answers a longer list with an
+// MaxAsk is the most ids that one Ask can ask: Reddit answers a longer list with an
 // empty one.
-const MaxLook = 100
+const MaxAsk = 100
 
-// ReasonEmptyListing is the reason of the *Unanswered of a Look whose answer was whole and
+// ReasonEmptyListing is the reason of the *Unanswered of an Ask whose answer was whole and
 // held no post at all. It can mean that every post asked for is absent, or that Reddit is
 // not answering: only asking again, beside a post known to be live, tells.
 const ReasonEmptyListing manifest.Reason = "empty_listing"
@@ -151,7 +151,7 @@ func userAgent(version, username string) (string, error) {
 	return fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, version, username), nil
 }
 
-// Unanswered is the error of a Look that got no well-formed answer: no verdict on any of
+// Unanswered is the error of an Ask that got no well-formed answer: no verdict on any of
 // the ids, evidence of nothing. The run can go on and ask again later.
 type Unanswered struct {
 	Reason manifest.Reason // html, truncated_json, not_a_listing, empty_listing, too_large, http_503, timeout, ...
@@ -163,7 +163,7 @@ func (e *Unanswered) Error() string {
 	return "reddit gave no usable answer: " + withDetail(e.Reason, e.Detail)
 }
 
-// Denied is the error of a Look that more of the same requests cannot mend: credentials
+// Denied is the error of an Ask that more of the same requests cannot mend: credentials
 // rejected, a client blocked, a rate limit longer than a run should wait. It stops the run.
 type Denied struct {
 	Reason manifest.Reason // bad_credentials, blocked, insufficient_scope, unauthorized, retry_after_too_long, ...
@@ -187,7 +187,7 @@ func withDetail(r manifest.Reason, detail string) string {
 	return string(r) + ": " + detail
 }
 
-// An Answer is what one Look learned. Every id that was asked is in exactly one of the
+// An Answer is what one Ask learned. Every id that was asked is in exactly one of the
 // three.
 type Answer struct {
 	Posts map[manifest.PostID]Post
@@ -239,7 +239,7 @@ type Download struct {
 	Info policy.ImageInfo
 }
 
-// A WaitTooLong is the error of a Look when a host asks for a longer pause than a run
+// A WaitTooLong is the error of an Ask when a host asks for a longer pause than a run
 // should make. It stops the run, which goes on where it was when started again.
 type WaitTooLong struct {
 	Host string

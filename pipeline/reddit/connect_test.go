@@ -129,13 +129,13 @@ func TestCertificateIsThatOfTheHost(t *testing.T) {
 		}
 		w.Write([]byte(listing("a1")))
 	})
-	if _, err := newTestClient(t, o).Look(t.Context(), ids("a1")); err != nil {
+	if _, err := newTestClient(t, o).Ask(t.Context(), ids("a1")); err != nil {
 		t.Fatal(err)
 	}
 	o.RootCAs = nil
-	_, err := newTestClient(t, o).Look(t.Context(), ids("a1"))
+	_, err := newTestClient(t, o).Ask(t.Context(), ids("a1"))
 	var none *Unanswered
 	if err == nil || errors.As(err, &none) || !strings.Contains(err.Error(), "--cacert") {
-		t.Errorf("Look with an unknown authority = %v, want an error that stops and names --cacert", err)
+		t.Errorf("Ask with an unknown authority = %v, want an error that stops and names --cacert", err)
 	}
 }

@@ -1,5 +1,5 @@
 // Package reddit is the only network client of rehydrate. It asks Reddit's API what
-// became of posts (Client.Look) and what their subreddits are (Client.About), and downloads
+// became of posts (Client.Ask) and what their subreddits are (Client.About), and downloads
 // their images from the hosts that the policy allows (Client.Download).
 //
 // # What it promises
@@ -19,7 +19,7 @@
 //     after about a minute. Each is a debug line with reason and wait, and Calls counts them.
 //   - A host that fails is asked less and less often, and not at all after five calls in a
 //     row that ended in a rate limit, 5xx or no answer, or for the API in an answer of no use:
-//     Look and About return an *Unreachable, which stops the run and says what came last, and
+//     Ask and About return an *Unreachable, which stops the run and says what came last, and
 //     Download the fault failed/host_unreachable. After a quarter of an hour it is asked again.
 //     Of an image host's 5xx it takes ten, as each may be the trouble of one image, and so of
 //     its 403s that do not say that an image is gone.
@@ -44,7 +44,7 @@
 //
 // # How a request travels
 //
-//	Look, About, Download   classify the last answer
+//	Ask, About, Download   classify the last answer
 //	go-retryablehttp        again after 429, 5xx, useless answers and broken connections, with jitter
 //	paced                   waits for its turn, once for each attempt, and counts it
 //	credentialed, anonymous User-Agent; for the API, bearer or Basic credentials for their one host

@@ -431,8 +431,8 @@ func TestFaultDetails(t *testing.T) {
 			t.Errorf("%v: Download = %+v, want %s: %s", tt.err, f, tt.reason, tt.want)
 		}
 		s = api(func(int, *http.Request) answer { return answer{err: tt.err} })
-		if _, err := s.client(t, testOptions()).Look(t.Context(), ids("a1")); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "03:04:05") {
-			t.Errorf("%v: Look = %v, want %q in it", tt.err, err, tt.want)
+		if _, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1")); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "03:04:05") {
+			t.Errorf("%v: Ask = %v, want %q in it", tt.err, err, tt.want)
 		}
 	}
 }
@@ -515,7 +515,7 @@ func TestDownloadsTogether(t *testing.T) {
 		})
 		if i%10 == 0 {
 			wg.Go(func() {
-				if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+				if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 					t.Error(err)
 				}
 			})

@@ -48,7 +48,7 @@ func emulated(t *testing.T) (*redditemu.Server, *reddit.Client) {
 }
 
 // TestScenario takes every state of a post and every ill answer of an image host that the
-// emulator knows through Look, Judge and Download.
+// emulator knows through Ask, Judge and Download.
 func TestScenario(t *testing.T) {
 	s, c := emulated(t)
 	var names []manifest.PostID
@@ -60,15 +60,15 @@ func TestScenario(t *testing.T) {
 		t.Fatal(err)
 	}
 	conditions := map[redditemu.Condition]bool{}
-	for batch := range slices.Chunk(posts, reddit.MaxLook) {
+	for batch := range slices.Chunk(posts, reddit.MaxAsk) {
 		var asked []manifest.PostID
 		for _, p := range batch {
 			asked = append(asked, p.ID)
 			conditions[p.Condition] = true
 		}
-		a, err := c.Look(t.Context(), asked)
+		a, err := c.Ask(t.Context(), asked)
 		if err != nil || len(a.Unclear) > 0 {
-			t.Fatalf("Look: unclear %v, %v", a.Unclear, err)
+			t.Fatalf("Ask: unclear %v, %v", a.Unclear, err)
 		}
 		for _, p := range batch {
 			checkPost(t, c, p, a)
@@ -150,7 +150,7 @@ func TestEmulatedImages(t *testing.T) {
 	for _, p := range posts {
 		asked = append(asked, p.ID)
 	}
-	a, err := c.Look(t.Context(), asked)
+	a, err := c.Ask(t.Context(), asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestFaults(t *testing.T) {
 		{redditemu.ForbiddenReason("private"), "forbidden"},
 	} {
 		armed := s.Fault(redditemu.Fault{Host: "oauth.reddit.com", Times: 1, Kind: tt.kind})
-		a, err := c.Look(t.Context(), []manifest.PostID{"a1", "b2", "c3"})
+		a, err := c.Ask(t.Context(), []manifest.PostID{"a1", "b2", "c3"})
 		armed.Clear()
 		if armed.Fired() != 1 {
 			t.Errorf("%s: fired %d times", tt.kind, armed.Fired())
@@ -215,12 +215,12 @@ func TestFaults(t *testing.T) {
 		switch {
 		case tt.want == "":
 			if err != nil || len(a.Posts) != 2 || !slices.Equal(a.Absent, []manifest.PostID{"c3"}) {
-				t.Errorf("%s: Look = %+v, %v; want it got over", tt.kind, a, err)
+				t.Errorf("%s: Ask = %+v, %v; want it got over", tt.kind, a, err)
 			}
 		case errors.As(err, &none) && string(none.Reason) == tt.want:
 		case errors.As(err, &denied) && string(denied.Reason) == tt.want:
 		default:
-			t.Errorf("%s: Look = %+v, %v; want %s", tt.kind, a, err, tt.want)
+			t.Errorf("%s: Ask = %+v, %v; want %s", tt.kind, a, err, tt.want)
 		}
 		for _, canary := range redditemu.Canaries() {
 			if s := fmt.Sprintf("%+v %v", a, err); strings.Contains(s, canary) {
@@ -247,10 +247,10 @@ func TestTokenFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		armed := s.Fault(redditemu.Fault{Host: "www.reddit.com", Times: 1, Kind: tt.kind})
-		a, err := c.Look(t.Context(), []manifest.PostID{"a1"})
+		a, err := c.Ask(t.Context(), []manifest.PostID{"a1"})
 		var denied *reddit.Denied
 		if armed.Fired() != 1 || tt.want == "" && (err != nil || len(a.Posts) != 1) || tt.want != "" && (!errors.As(err, &denied) || denied.Reason != tt.want) {
-			t.Errorf("%s: fired %d times, Look = %+v, %v; want %q", tt.kind, armed.Fired(), a, err, tt.want)
+			t.Errorf("%s: fired %d times, Ask = %+v, %v; want %q", tt.kind, armed.Fired(), a, err, tt.want)
 		}
 		s.Close()
 	}
@@ -278,9 +278,9 @@ func TestEmulatedAbout(t *testing.T) {
 	if got, err := c.About(t.Context(), "nowhere"); err != nil || got != policy.CommunityMissing {
 		t.Errorf("an unknown name: About = %q, %v", got, err)
 	}
-	a, err := c.Look(t.Context(), []manifest.PostID{"a6"})
+	a, err := c.Ask(t.Context(), []manifest.PostID{"a6"})
 	if err != nil || a.Posts["a6"].Subreddit != "sub_of_a6" {
-		t.Errorf("Look = %+v, %v; want the post's subreddit", a, err)
+		t.Errorf("Ask = %+v, %v; want the post's subreddit", a, err)
 	}
 	if got := c.Calls(); got.About != 7 || got.Info != 1 || got.Token != 1 {
 		t.Errorf("Calls = %+v", got)

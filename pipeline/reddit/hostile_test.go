@@ -133,11 +133,11 @@ func TestHostileAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		answer http.HandlerFunc
-		api    manifest.Reason // of Look's Unanswered
+		api    manifest.Reason // of Ask's Unanswered
 		image  string          // outcome/reason of Download
-		asked  int             // requests of Look
+		asked  int             // requests of Ask
 		images int             // requests of Download, which has less patience
-		within time.Duration   // of Look; Download has a minute and its pauses
+		within time.Duration   // of Ask; Download has a minute and its pauses
 	}{
 		{"gzip bomb", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
@@ -182,13 +182,13 @@ func TestHostileAnswers(t *testing.T) {
 					tt.answer(w, r)
 				})
 				start := time.Now()
-				_, err := c.Look(t.Context(), ids("a1"))
+				_, err := c.Ask(t.Context(), ids("a1"))
 				var none *Unanswered
 				if !errors.As(err, &none) || none.Reason != tt.api || c.Calls().Info != tt.asked {
-					t.Errorf("Look = %v after %d requests, want Unanswered %s after %d", err, c.Calls().Info, tt.api, tt.asked)
+					t.Errorf("Ask = %v after %d requests, want Unanswered %s after %d", err, c.Calls().Info, tt.api, tt.asked)
 				}
 				if d := time.Since(start); d > tt.within {
-					t.Errorf("Look took %v", d)
+					t.Errorf("Ask took %v", d)
 				}
 				start = time.Now()
 				_, err = c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
@@ -231,10 +231,10 @@ func TestNothingIsCarriedAlong(t *testing.T) {
 				http.Redirect(w, r, "https://i.redd.it/steal", status)
 			})
 			for range 2 {
-				_, err := c.Look(t.Context(), ids("a1"))
+				_, err := c.Ask(t.Context(), ids("a1"))
 				var none *Unanswered
 				if !errors.As(err, &none) {
-					t.Errorf("Look = %v, want Unanswered", err)
+					t.Errorf("Ask = %v, want Unanswered", err)
 				}
 			}
 			if got := c.Calls(); got.Info != 2 || got.Token != 1 || got.Images != 0 {
@@ -388,10 +388,10 @@ func TestInwardNameIsNamed(t *testing.T) {
 	if !errors.As(err, &f) || f.Outcome != manifest.Refused || f.Reason != "address_not_allowed" || strings.Contains(f.Detail, "10.") {
 		t.Errorf("Download = %v, want refused/address_not_allowed", err)
 	}
-	_, err = c.Look(t.Context(), ids("a1"))
+	_, err = c.Ask(t.Context(), ids("a1"))
 	var none *Unanswered
 	if err == nil || errors.As(err, &none) || !strings.Contains(err.Error(), "--connect-to") {
-		t.Errorf("Look = %v, want an error that stops and names --connect-to", err)
+		t.Errorf("Ask = %v, want an error that stops and names --connect-to", err)
 	}
 	if got := c.Calls().Retries; got != 0 {
 		t.Errorf("%d repetitions of what would be the same again", got)

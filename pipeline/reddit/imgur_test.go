@@ -514,7 +514,7 @@ func TestImgurEmulated(t *testing.T) {
 	if err := s.Put(posts...); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := c.Look(t.Context(), ids("page", "album", "live", "gone", "cross"))
+	answer, err := c.Ask(t.Context(), ids("page", "album", "live", "gone", "cross"))
 	if err != nil {
 		t.Fatal(err)
 	}

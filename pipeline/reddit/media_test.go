@@ -258,7 +258,7 @@ func TestRecordedThings(t *testing.T) {
 	}
 }
 
-// recorded returns the recordings in batches of at most MaxLook.
+// recorded returns the recordings in batches of at most MaxAsk.
 func recorded(t *testing.T) (batches [][]string) {
 	t.Helper()
 	f, err := os.Open("testdata/reddit-things.jsonl")
@@ -270,7 +270,7 @@ func recorded(t *testing.T) (batches [][]string) {
 	lines.Buffer(nil, 1<<20)
 	var batch []string
 	for lines.Scan() {
-		if batch = append(batch, lines.Text()); len(batch) == MaxLook {
+		if batch = append(batch, lines.Text()); len(batch) == MaxAsk {
 			batches, batch = append(batches, batch), nil
 		}
 	}

@@ -124,7 +124,7 @@ func TestPolicyRate(t *testing.T) {
 		c := s.client(t, paceOptions(20, &w)) // one in 3 s
 		start := time.Now()
 		for range 3 {
-			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -151,7 +151,7 @@ func TestRateHeaders(t *testing.T) {
 		c := s.client(t, paceOptions(60e6, &w))
 		start := time.Now()
 		for range headers {
-			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -196,7 +196,7 @@ func TestTooManyRequests(t *testing.T) {
 				})
 				c := s.client(t, paceOptions(60e6, &w))
 				start := time.Now() // synctest starts at midnight UTC, 2000-01-01
-				if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+				if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 					t.Fatal(err)
 				}
 				if got, want := secondsOf(s.times(apiHost, start)), []float64{0, tt.want}; !slices.Equal(got, want) {
@@ -219,11 +219,11 @@ func TestRetryAfterTooLong(t *testing.T) {
 		s := api(func(int, *http.Request) answer { return reply(429, "", "Retry-After", "999999999999") })
 		c := s.client(t, testOptions())
 		start := time.Now()
-		for range 2 { // the second Look must not even ask
-			_, err := c.Look(t.Context(), ids("a1"))
+		for range 2 { // the second Ask must not even ask
+			_, err := c.Ask(t.Context(), ids("a1"))
 			var long *WaitTooLong
 			if !errors.As(err, &long) || long.Host != apiHost || long.For < 300*24*time.Hour {
-				t.Fatalf("Look = %v, want a WaitTooLong", err)
+				t.Fatalf("Ask = %v, want a WaitTooLong", err)
 			}
 		}
 		if got := s.times(apiHost, start); len(got) != 1 || time.Since(start) > time.Millisecond {
@@ -250,10 +250,10 @@ func TestServerErrors(t *testing.T) {
 				s := api(func(int, *http.Request) answer { return tt.last })
 				c := s.client(t, paceOptions(60e6, &w))
 				start := time.Now()
-				_, err := c.Look(t.Context(), ids("a1"))
+				_, err := c.Ask(t.Context(), ids("a1"))
 				var none *Unanswered
 				if !errors.As(err, &none) || string(none.Reason) != tt.reason {
-					t.Errorf("Look = %v, want Unanswered %s", err, tt.reason)
+					t.Errorf("Ask = %v, want Unanswered %s", err, tt.reason)
 				}
 				// Half of 1, 2 and 4 s, by the test's jitter; after a 429 never less than 1 s.
 				want := []float64{0, 0.5, 1.5, 3.5}
@@ -364,8 +364,8 @@ func TestWaitsEnd(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				if _, err := c.Look(ctx, ids("a1")); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("Look = %v, want the context's error", err)
+				if _, err := c.Ask(ctx, ids("a1")); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Ask = %v, want the context's error", err)
 				}
 			})
 			wg.Go(func() {
@@ -486,7 +486,7 @@ func TestNeverTooFast(t *testing.T) {
 			start := time.Now()
 			answered := 0
 			for time.Since(start) < time.Hour {
-				_, err := c.Look(t.Context(), ids("a1"))
+				_, err := c.Ask(t.Context(), ids("a1"))
 				var none *Unanswered
 				switch {
 				case err == nil:
@@ -530,7 +530,7 @@ func TestUnansweredCounts(t *testing.T) {
 		c.jitter = func() float64 { return 0 }
 		start := time.Now()
 		for range 2 {
-			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -583,15 +583,15 @@ func TestRetriesEnd(t *testing.T) {
 		})
 		c := s.client(t, paceOptions(60e6, &w))
 		start := time.Now()
-		_, err := c.Look(t.Context(), ids("a1"))
+		_, err := c.Ask(t.Context(), ids("a1"))
 		var none *Unanswered
 		if !errors.As(err, &none) || none.Reason != "http_429" {
-			t.Errorf("Look = %v, want Unanswered http_429", err)
+			t.Errorf("Ask = %v, want Unanswered http_429", err)
 		}
 		if d := time.Since(start); d > maxTrying {
 			t.Errorf("it took %v", d)
 		}
-		if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+		if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 			t.Error(err)
 		}
 		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 500.5, 1001, 1501.5}; !slices.Equal(got, want) {
@@ -614,8 +614,8 @@ func TestRetriesAreSaid(t *testing.T) {
 		})
 		o := logged(testOptions(), &b)
 		o.RetryWait = time.Second
-		if _, err := s.client(t, o).Look(t.Context(), ids("a1")); err == nil {
-			t.Error("Look succeeded")
+		if _, err := s.client(t, o).Ask(t.Context(), ids("a1")); err == nil {
+			t.Error("Ask succeeded")
 		}
 		for _, want := range []string{
 			`msg="trying again" host=oauth.reddit.com why=http_503 wait=500ms attempt=2 of=4`,
@@ -641,7 +641,7 @@ func TestResetFarAway(t *testing.T) {
 		c := s.client(t, paceOptions(60e6, &w))
 		start := time.Now()
 		for range 4 {
-			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -697,7 +697,7 @@ func TestCalls(t *testing.T) {
 		if got := c.Calls(); got != (Calls{}) {
 			t.Errorf("at first: %+v", got)
 		}
-		if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+		if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.About(t.Context(), "memes"); err != nil {

@@ -94,9 +94,9 @@ func checkEcho(t *testing.T, name, host string, a answer) {
 	if host == tokenHost {
 		c.token.keep(canaryToken, 1, c.token.expires) // an old one, that has run out
 	}
-	_, err := c.Look(t.Context(), ids("a1"))
+	_, err := c.Ask(t.Context(), ids("a1"))
 	if err == nil {
-		t.Fatalf("%s: Look succeeded", name)
+		t.Fatalf("%s: Ask succeeded", name)
 	}
 	fmt.Fprintf(&b, "%v %#v", err, err)
 	if found := leaks(b.String()); found != "" {

@@ -208,7 +208,7 @@ func TestScrubberLearnsFromClient(t *testing.T) {
 	if got := scrubbed(t, s, canaryToken); got != canaryToken {
 		t.Errorf("a token was known before it came: %q", got)
 	}
-	_, _ = c.Look(t.Context(), ids("a1"))
+	_, _ = c.Ask(t.Context(), ids("a1"))
 	if got := scrubbed(t, s, "bearer "+canaryToken); got != "bearer "+redacted {
 		t.Errorf("after the token came: %q", got)
 	}

@@ -51,7 +51,7 @@ type Masked struct {
 	Images int `json:"images"` // those with any
 }
 
-// Looks counts the questions about up to reddit.MaxLook posts each, repetitions of a failed
+// Looks counts the questions about up to reddit.MaxAsk posts each, repetitions of a failed
 // request left out.
 type Looks struct {
 	Resolve int `json:"resolve"` // to resolve every post, second looks included

@@ -24,7 +24,7 @@ func TestLook(t *testing.T) {
 		asked = r
 		return reply(200, listingOf(thing("c3", ""), thing("a1", ""), thing("x9", ""), thing("a1", "")))
 	})
-	a, err := s.client(t, testOptions()).Look(t.Context(), ids("a1", "b2", "c3", "a1"))
+	a, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1", "b2", "c3", "a1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestLook(t *testing.T) {
 	}
 	want := Answer{Posts: map[manifest.PostID]Post{"a1": post("a1"), "c3": post("c3")}, Absent: ids("b2"), Unclear: map[manifest.PostID]manifest.Reason{}}
 	if diff := cmp.Diff(want, a); diff != "" {
-		t.Errorf("Look (-want +got):\n%s", diff)
+		t.Errorf("Ask (-want +got):\n%s", diff)
 	}
 	if got := asked.URL.String(); got != "https://oauth.reddit.com/api/info?id=t3_a1,t3_b2,t3_c3&raw_json=1" {
 		t.Errorf("asked %s", got)
@@ -55,14 +55,14 @@ func TestLookIDs(t *testing.T) {
 	for name, bad := range map[string][]manifest.PostID{
 		"none": nil, "101": many, "two in one": ids("a1,t3_b2"), "a query": ids("a1&x=y"), "with prefix": ids("t3_a1"), "upper case": ids("A1"), "empty": ids(""),
 	} {
-		if _, err := c.Look(t.Context(), bad); err == nil {
-			t.Errorf("%s: Look succeeded", name)
+		if _, err := c.Ask(t.Context(), bad); err == nil {
+			t.Errorf("%s: Ask succeeded", name)
 		}
 	}
 	if len(s.seen) != 0 {
 		t.Errorf("%d requests were made for bad ids", len(s.seen))
 	}
-	if a, err := c.Look(t.Context(), many[:100]); err != nil || len(a.Absent) != 99 {
+	if a, err := c.Ask(t.Context(), many[:100]); err != nil || len(a.Absent) != 99 {
 		t.Errorf("exactly 100 ids: %d absent, %v", len(a.Absent), err)
 	}
 }
@@ -99,10 +99,10 @@ func TestLookUnanswered(t *testing.T) {
 		{"403 that stays a rate limit", reply(403, "<html>", "Retry-After", "0"), "http_403"},
 	} {
 		s := api(func(int, *http.Request) answer { return tt.answer })
-		a, err := s.client(t, testOptions()).Look(t.Context(), ids("a1", "b2"))
+		a, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1", "b2"))
 		var none *Unanswered
 		if !errors.As(err, &none) || none.Reason != tt.want || len(a.Posts)+len(a.Absent)+len(a.Unclear) != 0 {
-			t.Errorf("%s: Look = %+v, %v; want Unanswered %s and nothing else", tt.name, a, err, tt.want)
+			t.Errorf("%s: Ask = %+v, %v; want Unanswered %s and nothing else", tt.name, a, err, tt.want)
 		}
 	}
 }
@@ -122,10 +122,10 @@ func TestLookDenied(t *testing.T) {
 		{"401 for ever", reply(401, strings.Repeat("<html>x", 5000)), "unauthorized", "just given out"},
 	} {
 		s := api(func(int, *http.Request) answer { return tt.answer })
-		_, err := s.client(t, testOptions()).Look(t.Context(), ids("a1"))
+		_, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1"))
 		var denied *Denied
 		if !errors.As(err, &denied) || denied.Reason != tt.want || denied.Hint == "" || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: Look = %v, want Denied %s that says %q", tt.name, err, tt.want, tt.says)
+			t.Errorf("%s: Ask = %v, want Denied %s that says %q", tt.name, err, tt.want, tt.says)
 		}
 		if err != nil && (len(err.Error()) > 500 || strings.ContainsAny(err.Error(), "\x1b\n\u202e")) {
 			t.Errorf("%s: the error is long or holds control characters: %q", tt.name, err)
@@ -163,9 +163,9 @@ func TestLookOddThings(t *testing.T) {
 		{"malformed media only", []string{sound, thing("b2", `"gallery_data":7`)}, nil, map[manifest.PostID]manifest.Reason{}, 2},
 	} {
 		s := api(func(int, *http.Request) answer { return reply(200, listingOf(tt.things...)) })
-		a, err := s.client(t, testOptions()).Look(t.Context(), ids("a1", "b2"))
+		a, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1", "b2"))
 		if err != nil || len(a.Posts) != tt.posts || !slices.Equal(a.Absent, tt.absent) || !cmp.Equal(a.Unclear, tt.want) {
-			t.Errorf("%s: Look = %+v, %v", tt.name, a, err)
+			t.Errorf("%s: Ask = %+v, %v", tt.name, a, err)
 		}
 	}
 }
@@ -209,14 +209,14 @@ func TestToken(t *testing.T) {
 		{"broken connection", answer{err: errors.New("reset")}, false, "connection"},
 	} {
 		s := &script{play: func(int, *http.Request) answer { return tt.answer }}
-		_, err := s.client(t, testOptions()).Look(t.Context(), ids("a1"))
+		_, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1"))
 		var none *Unanswered
 		var denied *Denied
 		switch {
 		case tt.denied && (!errors.As(err, &denied) || denied.Reason != tt.want || denied.Hint == ""):
-			t.Errorf("%s: Look = %v, want Denied %s", tt.name, err, tt.want)
+			t.Errorf("%s: Ask = %v, want Denied %s", tt.name, err, tt.want)
 		case !tt.denied && (!errors.As(err, &none) || none.Reason != tt.want):
-			t.Errorf("%s: Look = %v, want Unanswered %s", tt.name, err, tt.want)
+			t.Errorf("%s: Ask = %v, want Unanswered %s", tt.name, err, tt.want)
 		}
 		for _, r := range s.seen {
 			if r.host != tokenHost || r.req.Method != http.MethodPost {
@@ -253,7 +253,7 @@ func tokenExpires(t *testing.T, life time.Duration) {
 	c := s.client(t, testOptions())
 	look := func(want int, when string) {
 		t.Helper()
-		if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+		if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 			t.Fatal(err)
 		}
 		if tokens != want {
@@ -290,7 +290,7 @@ func TestTokenEndsInTheWait(t *testing.T) {
 		o.Policy.Reddit.RequestsPerMinute = 0.1 // one in 10 min
 		c := s.client(t, o)
 		for range 8 { // the seventh waits from the 60th minute to the 70th
-			if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -300,10 +300,10 @@ func TestTokenEndsInTheWait(t *testing.T) {
 		c.token.drop()
 		life = 300 // none lives until its turn
 		before, start := len(s.times(apiHost, time.Now())), time.Now()
-		_, err := c.Look(t.Context(), ids("a1"))
+		_, err := c.Ask(t.Context(), ids("a1"))
 		var none *Unanswered
 		if !errors.As(err, &none) || none.Reason != "token_expired" || len(s.times(apiHost, time.Now())) != before {
-			t.Errorf("Look = %v, want Unanswered token_expired and no request to the API", err)
+			t.Errorf("Ask = %v, want Unanswered token_expired and no request to the API", err)
 		}
 		if d := time.Since(start); d > time.Hour { // three tries of two turns each, no repetitions
 			t.Errorf("it took %v", d)
@@ -350,7 +350,7 @@ func TestCredentialsStayHome(t *testing.T) {
 			return reply(200, image, "Set-Cookie", "a=b")
 		}
 		c := s.client(t, logged(testOptions(), &b))
-		a, err := c.Look(t.Context(), ids("a1"))
+		a, err := c.Ask(t.Context(), ids("a1"))
 		fmt.Fprintf(&b, "%+v %v %#v\n", a, err, err)
 		d, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a1.png"})
 		fmt.Fprintf(&b, "%v %v %#v\n%+v\n", d.Info, err, err, c)
@@ -374,7 +374,7 @@ func TestPolicyNamesTheAPI(t *testing.T) {
 	}
 	s := api(func(int, *http.Request) answer { return reply(200, listing("a1")) })
 	c := s.client(t, o)
-	if _, err := c.Look(t.Context(), ids("a1")); err != nil {
+	if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 		t.Fatal(err)
 	}
 	before := len(s.seen)

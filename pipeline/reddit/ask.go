@@ -23,14 +23,14 @@ const (
 	maxInfoBody = 8 << 20
 )
 
-// Look asks Reddit what became of up to MaxLook posts, in one request. It waits as long as
+// Ask asks Reddit what became of up to MaxAsk posts, in one request. It waits as long as
 // the rate limits want, and tries again after passing trouble.
 //
 // An *Unanswered means no verdict for any of the ids, and the run can go on. Every other
 // error stops the run: *Denied, *WaitTooLong, *Unreachable, the context's, a wrong setting.
-// More than MaxLook ids, none, or one that ParsePostID would not have made are the caller's
+// More than MaxAsk ids, none, or one that ParsePostID would not have made are the caller's
 // mistake and cost no request.
-func (c *Client) Look(ctx context.Context, ids []manifest.PostID) (Answer, error) {
+func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error) {
 	asked, err := checkIDs(ids)
 	if err != nil {
 		return Answer{}, err
@@ -42,7 +42,7 @@ func (c *Client) Look(ctx context.Context, ids []manifest.PostID) (Answer, error
 	var children []json.RawMessage
 	var empty error
 	// The commas stand as they are: Reddit's own clients send them so.
-	e, err := c.ask(ctx, infoURL+"?id="+strings.Join(names, ",")+"&raw_json=1", func(e exchange) error {
+	e, err := c.askAPI(ctx, infoURL+"?id="+strings.Join(names, ",")+"&raw_json=1", func(e exchange) error {
 		var err error
 		children, err = c.readListing(e)
 		if empty = nil; isEmptyListing(err) {
@@ -66,9 +66,9 @@ func isEmptyListing(err error) bool {
 	return errors.As(err, &none) && none.Reason == ReasonEmptyListing
 }
 
-// ask makes one call of the API, alone, and renews the token once when the answer is a 401.
-// What use gets is never a 401. Its errors are those of Look.
-func (c *Client) ask(ctx context.Context, url string, use useful) (exchange, error) {
+// askAPI makes one call of the API, alone, and renews the token once when the answer is a 401.
+// What use gets is never a 401. Its errors are those of Ask.
+func (c *Client) askAPI(ctx context.Context, url string, use useful) (exchange, error) {
 	select {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
@@ -126,21 +126,21 @@ func checkIDs(ids []manifest.PostID) ([]manifest.PostID, error) {
 	var asked []manifest.PostID
 	for _, id := range ids {
 		if parsed, err := manifest.ParsePostID(string(id)); err != nil || parsed != id {
-			return nil, fmt.Errorf("look: %q is not a post id", id)
+			return nil, fmt.Errorf("ask: %q is not a post id", id)
 		}
 		if !seen[id] {
 			seen[id] = true
 			asked = append(asked, id)
 		}
 	}
-	if len(asked) == 0 || len(asked) > MaxLook {
-		return nil, fmt.Errorf("look: %d ids; one request asks 1 to %d", len(asked), MaxLook)
+	if len(asked) == 0 || len(asked) > MaxAsk {
+		return nil, fmt.Errorf("ask: %d ids; one request asks 1 to %d", len(asked), MaxAsk)
 	}
 	return asked, nil
 }
 
 // readListing reads an answer of /api/info other than a 401. Its error is an *Unanswered. A 403
-// has no children, and no error: it is for Look to say what it means.
+// has no children, and no error: it is for Ask to say what it means.
 func (c *Client) readListing(e exchange) ([]json.RawMessage, error) {
 	switch {
 	case e.status == http.StatusForbidden && !repeatable(e.status, e.header):
