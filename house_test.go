@@ -74,7 +74,9 @@ var layers = map[string][]string{
 	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},
 	"pipeline/audit": {"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/dataset", "policy", "dedupe", "manifest"},
-	"pipeline": {"pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language", "pipeline/dataset",
+	"pipeline/reddit/sweep": {"pipeline/contain", "pipeline/reddit",
+		"policy", "manifest"},
+	"pipeline": {"pipeline/reddit/sweep", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/ocr": {"pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},

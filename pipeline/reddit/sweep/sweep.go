@@ -1,0 +1,290 @@
+// Package sweep asks Reddit about all posts of a release, as many at a time as one request takes.
+// The engine and the audit share it.
+//
+// It keeps the rule by which an absence is evidence: a post is absent when an answer that holds
+// other posts leaves it out, and it is believed to be gone only when two answers, at least
+// Pause apart, say so. An answer that holds no post at all says nothing. Its posts are asked about
+// once more beside a witness, a post that Reddit has answered for, and stay without a verdict
+// when there is none.
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/policy"
+)
+
+// ErrStopped is the error of a Run that Stop ended before every post was asked about.
+var ErrStopped = errors.New("stopped before every post was asked about")
+
+// ahead is how many requests' answers wait for HandOn. That many posts are asked about while the
+// images of earlier ones are still being fetched.
+const ahead = 16
+
+// An Asker asks about up to reddit.MaxAsk posts. *reddit.Client is one.
+type Asker interface {
+	Ask(context.Context, []manifest.PostID) (reddit.Answer, error)
+}
+
+// A Heard is one post and what Reddit said of it. One of Found, Absent and Unclear is set.
+type Heard[P any] struct {
+	Post    P               // as Run was given it, or as Record left it
+	Found   *reddit.Post    // what the answer holds of it
+	Verdict policy.Verdict  // of Found's facts
+	Absent  bool            // the answer held other posts, but not this one
+	Unclear manifest.Reason // why there is no verdict
+
+	// Second says that the post was absent in this sweep before, at least Pause ago: absent
+	// again, it is gone.
+	Second bool
+	// Again is for Record to set: the post is asked about a second time, and not handed on
+	// before that. It has no effect where Second is set.
+	Again bool
+}
+
+// A Sweep asks about posts of the caller's type P. Reddit, ID and Record are required. It is not
+// safe for concurrent use; several Runs of one Sweep share its witness.
+type Sweep[P any] struct {
+	Reddit Asker
+	ID     func(P) manifest.PostID
+	Pause  time.Duration     // between the two absences
+	Stop   <-chan struct{}   // closed, it ends a Run after the request being made; may be nil
+	Log    *slog.Logger      // nil = discard
+	OnWait func(reddit.Wait) // called before a pause of more than 2 s; may be nil
+
+	// Record takes in one answer. It may change the posts, and sets Again. Run calls it from its
+	// own goroutine.
+	Record func(context.Context, []Heard[P]) error
+	// HandOn takes recorded posts to whatever comes next, in the order in which they were
+	// recorded. It is called from another goroutine than Record, at the same time, and may block:
+	// asking goes on until it is 16 answers behind. It may be nil.
+	HandOn func(context.Context, []Heard[P]) error
+
+	// Asked counts the requests, of all Runs.
+	Asked int
+
+	witness manifest.PostID // a post that Reddit has answered for, "" when there is none
+	live    bool            // the witness is live
+}
+
+// round is what one Run has to come back to.
+type round[P any] struct {
+	silent []P       // posts of answers that held no post at all, nor a witness among those asked for
+	again  []P       // posts that were absent once
+	since  time.Time // when the last of them was found to be absent
+	handOn chan<- []Heard[P]
+}
+
+// Run asks about each of the posts until it has an answer or none is to be had. It returns when
+// every post has been handed on. An error of Ask that is not a *reddit.Unanswered ends it, and so
+// do those of posts, Record and HandOn.
+func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
+	g, running := errgroup.WithContext(ctx)
+	queue := make(chan []Heard[P], ahead)
+	var stopped error
+	g.Go(func() error {
+		for batch := range queue {
+			if s.HandOn == nil {
+				continue
+			}
+			if err := s.HandOn(running, batch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g.Go(func() error {
+		defer close(queue)
+		err := s.askAll(running, posts, &round[P]{handOn: queue})
+		if errors.Is(err, ErrStopped) { // what was heard until then is still handed on
+			stopped, err = err, nil
+		}
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return stopped
+}
+
+func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *round[P]) error {
+	// A full request has no room for the witness. That is well: an answer to so many posts is
+	// seldom empty, and if it is, they are asked about once more below.
+	batch := make([]P, 0, reddit.MaxAsk)
+	for p, err := range posts {
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, p); len(batch) < reddit.MaxAsk {
+			continue
+		}
+		if err := s.ask(ctx, r, batch, false); err != nil {
+			return err
+		}
+		batch = batch[:0]
+	}
+	if err := s.ask(ctx, r, batch, false); err != nil {
+		return err
+	}
+
+	silent := r.silent
+	r.silent = nil
+	if s.witness == "" { // nothing can be concluded from silence: they stay without a verdict
+		if err := r.pass(ctx, unanswered(silent, reddit.ReasonEmptyListing)); err != nil {
+			return err
+		}
+		silent = nil
+	}
+	if err := s.askBeside(ctx, r, silent, false); err != nil {
+		return err
+	}
+
+	if len(r.again) == 0 {
+		return nil
+	}
+	// HandOn works on during the pause: images are being fetched.
+	if err := s.wait(ctx, s.Pause-time.Since(r.since)); err != nil {
+		return err
+	}
+	return s.askBeside(ctx, r, r.again, true)
+}
+
+// askBeside asks about posts with room for the witness in every request.
+func (s *Sweep[P]) askBeside(ctx context.Context, r *round[P], posts []P, second bool) error {
+	for len(posts) > 0 {
+		n := min(len(posts), reddit.MaxAsk-1)
+		if err := s.ask(ctx, r, posts[:n], second); err != nil {
+			return err
+		}
+		posts = posts[n:]
+	}
+	return nil
+}
+
+// ask makes one request, has the answer recorded, and passes on the posts that it need not come
+// back to.
+func (s *Sweep[P]) ask(ctx context.Context, r *round[P], batch []P, second bool) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	select {
+	case <-s.Stop:
+		return ErrStopped
+	default:
+	}
+	ids := make([]manifest.PostID, 0, len(batch)+1)
+	for _, p := range batch {
+		ids = append(ids, s.ID(p))
+	}
+	beside := s.witness != "" && len(ids) < reddit.MaxAsk
+	if beside {
+		ids = append(ids, s.witness) // its own answer is not used again
+	}
+	s.Asked++
+	answer, err := s.Reddit.Ask(ctx, ids)
+	var none *reddit.Unanswered
+	var heard []Heard[P]
+	switch {
+	case errors.As(err, &none):
+		if s.Log != nil {
+			s.Log.Warn("no verdict", "posts", len(ids), "reason", none.Reason, "detail", none.Detail)
+		}
+		heard = unanswered(batch, none.Reason)
+	case err != nil:
+		return fmt.Errorf("ask Reddit about %d posts: %w", len(ids), err)
+	default:
+		heard = s.read(batch, answer)
+	}
+	for i := range heard {
+		heard[i].Second = second
+	}
+	if err := s.Record(ctx, heard); err != nil {
+		return err
+	}
+	if none != nil && none.Reason == reddit.ReasonEmptyListing && !beside && !second {
+		for _, h := range heard {
+			r.silent = append(r.silent, h.Post)
+		}
+		return nil
+	}
+	settled := heard[:0]
+	for _, h := range heard {
+		if h.Again && !second {
+			r.again, r.since = append(r.again, h.Post), time.Now()
+			continue
+		}
+		settled = append(settled, h)
+	}
+	return r.pass(ctx, settled)
+}
+
+// read says what an answer says of each post of a batch.
+func (s *Sweep[P]) read(batch []P, answer reddit.Answer) []Heard[P] {
+	absent := make(map[manifest.PostID]bool, len(answer.Absent))
+	for _, id := range answer.Absent {
+		absent[id] = true
+	}
+	heard := make([]Heard[P], len(batch))
+	for i, p := range batch {
+		id := s.ID(p)
+		h := Heard[P]{Post: p, Absent: absent[id]}
+		if found, ok := answer.Posts[id]; ok {
+			h.Found, h.Verdict = &found, policy.Judge(found.Facts)
+			if s.witness == "" || !s.live {
+				s.witness, s.live = id, h.Verdict.State == manifest.StateLive
+			}
+		} else if !h.Absent {
+			h.Unclear = cmp.Or(answer.Unclear[id], "unclear")
+		}
+		heard[i] = h
+	}
+	return heard
+}
+
+func unanswered[P any](posts []P, reason manifest.Reason) []Heard[P] {
+	heard := make([]Heard[P], len(posts))
+	for i, p := range posts {
+		heard[i] = Heard[P]{Post: p, Unclear: reason}
+	}
+	return heard
+}
+
+// pass hands posts on, unless the sweep ends first.
+func (r *round[P]) pass(ctx context.Context, posts []Heard[P]) error {
+	if len(posts) == 0 {
+		return nil
+	}
+	select {
+	case r.handOn <- posts:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// wait waits for d, visibly, or until the sweep is stopped.
+func (s *Sweep[P]) wait(ctx context.Context, d time.Duration) error {
+	if d > 2*time.Second && s.OnWait != nil {
+		s.OnWait(reddit.Wait{Host: "oauth.reddit.com", Reason: "second look at absent posts", For: d})
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-s.Stop:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,386 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/policy"
+)
+
+const pause = 30 * time.Second
+
+// A fakeReddit answers by a post's id: what follows the number are its answers, one letter for each
+// time that it is asked about, the last for all further ones. l is live, r removed, a absent, u
+// unclear. With e anywhere in a request the listing is empty, with x there is no answer, with f
+// the client fails.
+type fakeReddit struct {
+	asked []string // the ids of each request
+	at    []time.Duration
+	times map[manifest.PostID]int
+	start time.Time
+}
+
+var errFatal = errors.New("blocked")
+
+func (f *fakeReddit) Ask(_ context.Context, ids []manifest.PostID) (reddit.Answer, error) {
+	f.asked = append(f.asked, joined(ids))
+	f.at = append(f.at, time.Since(f.start))
+	a := reddit.Answer{Posts: map[manifest.PostID]reddit.Post{}, Unclear: map[manifest.PostID]manifest.Reason{}}
+	var absent []manifest.PostID
+	said := map[byte]bool{}
+	for _, id := range ids {
+		letters := strings.TrimLeft(string(id), "0123456789")
+		letter := letters[min(f.times[id], len(letters)-1)]
+		f.times[id]++
+		said[letter] = true
+		switch letter {
+		case 'l':
+			a.Posts[id] = reddit.Post{Facts: policy.Facts{HasMedia: true}}
+		case 'r':
+			a.Posts[id] = reddit.Post{Facts: policy.Facts{RemovedBy: "moderator"}}
+		case 'u':
+			a.Unclear[id] = "malformed_thing"
+		default:
+			absent = append(absent, id)
+		}
+	}
+	switch {
+	case said['f']:
+		return reddit.Answer{}, errFatal
+	case said['x']:
+		return reddit.Answer{}, &reddit.Unanswered{Reason: "http_503"}
+	case said['e'], len(a.Posts)+len(a.Unclear) == 0:
+		return reddit.Answer{}, &reddit.Unanswered{Reason: reddit.ReasonEmptyListing}
+	}
+	a.Absent = absent
+	return a, nil
+}
+
+func joined(ids []manifest.PostID) string {
+	var s []string
+	for _, id := range ids {
+		s = append(s, string(id))
+	}
+	return strings.Join(s, " ")
+}
+
+// A heardLog is what a caller was told: "id state", in order.
+type heardLog struct{ recorded, handedOn []string }
+
+func newSweep(log *heardLog) (*Sweep[manifest.PostID], *fakeReddit) {
+	f := &fakeReddit{times: map[manifest.PostID]int{}, start: time.Now()}
+	return &Sweep[manifest.PostID]{
+		Reddit: f, Pause: pause,
+		ID: func(id manifest.PostID) manifest.PostID { return id },
+		Record: func(_ context.Context, heard []Heard[manifest.PostID]) error {
+			for i, h := range heard {
+				log.recorded = append(log.recorded, words(h))
+				heard[i].Again = h.Absent
+			}
+			return nil
+		},
+		HandOn: func(_ context.Context, heard []Heard[manifest.PostID]) error {
+			for _, h := range heard {
+				log.handedOn = append(log.handedOn, words(h))
+			}
+			return nil
+		},
+	}, f
+}
+
+func words(h Heard[manifest.PostID]) string {
+	s := string(h.Post) + " "
+	switch {
+	case h.Found != nil:
+		s += string(h.Verdict.State)
+	case h.Absent:
+		s += "absent"
+	default:
+		s += string(h.Unclear)
+	}
+	if h.Second {
+		s += " twice asked"
+	}
+	return s
+}
+
+func posts(ids ...string) iter.Seq2[manifest.PostID, error] {
+	return func(yield func(manifest.PostID, error) bool) {
+		for _, id := range ids {
+			if id == "broken" {
+				yield("", errFatal)
+				return
+			}
+			if !yield(manifest.PostID(id), nil) {
+				return
+			}
+		}
+	}
+}
+
+func numbered(n int, letters string) []string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprint(i, letters))
+	}
+	return all
+}
+
+// TestRun: what is asked, when, and what the caller hears of it.
+func TestRun(t *testing.T) {
+	full := numbered(reddit.MaxAsk, "el")
+	for _, tt := range []struct {
+		name     string
+		posts    []string
+		asked    []string // the requests
+		at       []time.Duration
+		recorded []string
+		handedOn []string
+	}{
+		{"nothing to ask", nil, nil, nil, nil, nil},
+		{"an answer for each", []string{"1l", "2r", "3u"},
+			[]string{"1l 2r 3u"}, []time.Duration{0},
+			[]string{"1l live", "2r removed", "3u malformed_thing"},
+			[]string{"1l live", "2r removed", "3u malformed_thing"}},
+		{"absent twice, or only once", []string{"1l", "2aa", "3al", "4au"},
+			[]string{"1l 2aa 3al 4au", "2aa 3al 4au 1l"}, []time.Duration{0, pause},
+			[]string{"1l live", "2aa absent", "3al absent", "4au absent",
+				"2aa absent twice asked", "3al live twice asked", "4au malformed_thing twice asked"},
+			[]string{"1l live", "2aa absent twice asked", "3al live twice asked", "4au malformed_thing twice asked"}},
+		{"silence, and no witness", []string{"1e", "2a"},
+			[]string{"1e 2a"}, []time.Duration{0},
+			[]string{"1e empty_listing", "2a empty_listing"},
+			[]string{"1e empty_listing", "2a empty_listing"}},
+		{"silence at the second asking", []string{"1l", "2ae"},
+			[]string{"1l 2ae", "2ae 1l"}, []time.Duration{0, pause},
+			[]string{"1l live", "2ae absent", "2ae empty_listing twice asked"},
+			[]string{"1l live", "2ae empty_listing twice asked"}},
+		{"no answer", []string{"1x", "2l"},
+			[]string{"1x 2l"}, []time.Duration{0},
+			[]string{"1x http_503", "2l http_503"},
+			[]string{"1x http_503", "2l http_503"}},
+		{"silence, and a witness later", append(slices.Clone(full), "900l", "100aa"),
+			[]string{strings.Join(full, " "), "900l 100aa", strings.Join(full[:99], " ") + " 900l", full[99] + " 900l", "100aa 900l"},
+			[]time.Duration{0, 0, 0, 0, pause}, nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log heardLog
+				s, f := newSweep(&log)
+				if err := s.Run(t.Context(), posts(tt.posts...)); err != nil {
+					t.Fatalf("Run = %v", err)
+				}
+				if diff := cmp.Diff(tt.asked, f.asked); diff != "" {
+					t.Errorf("requests (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tt.at, f.at); diff != "" {
+					t.Errorf("times of the requests (-want +got):\n%s", diff)
+				}
+				if s.Asked != len(tt.asked) {
+					t.Errorf("Asked = %d, want %d", s.Asked, len(tt.asked))
+				}
+				if len(log.handedOn) != len(tt.posts) {
+					t.Errorf("%d posts are handed on, want %d", len(log.handedOn), len(tt.posts))
+				}
+				if tt.recorded == nil {
+					return
+				}
+				if diff := cmp.Diff([][]string{tt.recorded, tt.handedOn}, [][]string{log.recorded, log.handedOn}); diff != "" {
+					t.Errorf("recorded and handed on (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestWitness: a live post is a better witness than one that is gone, and the next Run has it too.
+// Nothing needs to take the posts on.
+func TestWitness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := newSweep(&heardLog{})
+		s.HandOn = nil
+		var log strings.Builder
+		s.Log = slog.New(slog.NewTextHandler(&log, nil))
+		for _, run := range [][]string{{"1r"}, {"2r"}, {"3l"}, {"4l"}, {"5e"}} {
+			if err := s.Run(t.Context(), posts(run...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Silence beside a witness is final: it is not asked about again.
+		if diff := cmp.Diff([]string{"1r", "2r 1r", "3l 2r", "4l 3l", "5e 3l"}, f.asked); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		if n := strings.Count(log.String(), "reason=empty_listing"); n != 1 {
+			t.Errorf("the log has %d lines about the one silent answer:\n%s", n, log.String())
+		}
+	})
+}
+
+// TestPauseWhileHandingOn: the pause passes while posts are still being handed on, and OnWait is
+// told of what is left of it.
+func TestPauseWhileHandingOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := newSweep(&heardLog{})
+		var waits []time.Duration
+		s.OnWait = func(w reddit.Wait) { waits = append(waits, w.For) }
+		s.HandOn = func(context.Context, []Heard[manifest.PostID]) error {
+			time.Sleep(10 * time.Second)
+			return nil
+		}
+		s.Record = func(_ context.Context, heard []Heard[manifest.PostID]) error {
+			for i := range heard {
+				heard[i].Again = heard[i].Absent
+			}
+			time.Sleep(time.Second)
+			return nil
+		}
+		all := append(numbered(4*reddit.MaxAsk-1, "l"), "1000a", "1001l")
+		if err := s.Run(t.Context(), posts(all...)); err != nil {
+			t.Fatal(err)
+		}
+		// The absence is heard of at 4 s, after the fourth answer; the fifth comes at 5 s.
+		want := []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 4*time.Second + pause}
+		if diff := cmp.Diff(want, f.at); diff != "" {
+			t.Errorf("times of the requests (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]time.Duration{pause - time.Second}, waits); diff != "" {
+			t.Errorf("waits (-want +got):\n%s", diff)
+		}
+		// Five answers of 10 s each from 1 s on end at 51 s, the one to the second look at 61 s.
+		if got := time.Since(f.start); got != 61*time.Second {
+			t.Errorf("Run took %v, want 61 s: the pause within the handing on", got)
+		}
+	})
+}
+
+// TestAhead: asking stops when HandOn is 16 answers behind.
+func TestAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := newSweep(&heardLog{})
+		free := make(chan struct{})
+		s.HandOn = func(context.Context, []Heard[manifest.PostID]) error {
+			<-free
+			return nil
+		}
+		done := make(chan error)
+		go func() { done <- s.Run(t.Context(), posts(numbered(30*reddit.MaxAsk, "l")...)) }()
+		synctest.Wait()
+		if n := len(f.asked); n != ahead+2 { // one in HandOn, 16 waiting, one that is passed on
+			t.Errorf("%d requests while HandOn is stuck, want %d", n, ahead+2)
+		}
+		close(free)
+		if err := <-done; err != nil || len(f.asked) != 30 {
+			t.Errorf("Run = %v after %d requests", err, len(f.asked))
+		}
+	})
+}
+
+// TestErrors: each ends the Run at once, as itself.
+func TestErrors(t *testing.T) {
+	failing := func(context.Context, []Heard[manifest.PostID]) error { return errFatal }
+	for _, tt := range []struct {
+		name  string
+		posts []string
+		set   func(*Sweep[manifest.PostID])
+		asked int
+	}{
+		{"of the client", []string{"1f"}, func(*Sweep[manifest.PostID]) {}, 1},
+		{"of a full request", append(numbered(reddit.MaxAsk, "f"), "1000l"), func(*Sweep[manifest.PostID]) {}, 1},
+		{"of the second asking", []string{"1l", "2af"}, func(*Sweep[manifest.PostID]) {}, 2},
+		{"of asking beside the witness", append(numbered(reddit.MaxAsk, "ef"), "1000l"), func(*Sweep[manifest.PostID]) {}, 3},
+		{"of the posts", []string{"1l", "broken"}, func(*Sweep[manifest.PostID]) {}, 0},
+		{"of Record", []string{"1l"}, func(s *Sweep[manifest.PostID]) { s.Record = failing }, 1},
+		{"of HandOn", append(numbered(60*reddit.MaxAsk, "l"), "1000l"), func(s *Sweep[manifest.PostID]) {
+			s.HandOn = func(ctx context.Context, _ []Heard[manifest.PostID]) error {
+				time.Sleep(time.Second)
+				return errFatal
+			}
+		}, ahead + 2},
+		{"of HandOn, about silent posts", []string{"1e"}, func(s *Sweep[manifest.PostID]) { s.HandOn = failing }, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, f := newSweep(&heardLog{})
+				tt.set(s)
+				err := s.Run(t.Context(), posts(tt.posts...))
+				if !errors.Is(err, errFatal) || len(f.asked) != tt.asked {
+					t.Errorf("Run = %v after %d requests, want %v after %d", err, len(f.asked), errFatal, tt.asked)
+				}
+			})
+		})
+	}
+}
+
+// TestStop: a Run that is stopped makes no further request, and hands on what it has heard.
+func TestStop(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		after time.Duration
+		posts []string
+		asked int
+		on    int // posts handed on
+	}{
+		{"before the first request", 0, []string{"1l"}, 0, 0},
+		{"between two requests", 1500 * time.Millisecond, numbered(4*reddit.MaxAsk, "l"), 2, 2 * reddit.MaxAsk},
+		{"in the pause", 10 * time.Second, []string{"1l", "2a"}, 1, 1},
+		{"never", time.Hour, []string{"1l", "2a"}, 2, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log heardLog
+				s, f := newSweep(&log)
+				stop := make(chan struct{})
+				if s.Stop = stop; tt.after == 0 {
+					close(stop)
+				} else {
+					time.AfterFunc(tt.after, func() { close(stop) })
+				}
+				record := s.Record
+				s.Record = func(ctx context.Context, heard []Heard[manifest.PostID]) error {
+					time.Sleep(time.Second)
+					return record(ctx, heard)
+				}
+				err := s.Run(t.Context(), posts(tt.posts...))
+				if stopped := errors.Is(err, ErrStopped); stopped != (tt.after < time.Hour) || !stopped && err != nil {
+					t.Errorf("Run = %v", err)
+				}
+				if len(f.asked) != tt.asked || len(log.handedOn) != tt.on {
+					t.Errorf("%d requests, %d posts handed on; want %d and %d", len(f.asked), len(log.handedOn), tt.asked, tt.on)
+				}
+			})
+		})
+	}
+}
+
+// TestContext: its end ends a pause and a wait for HandOn.
+func TestContext(t *testing.T) {
+	for name, all := range map[string][]string{"in the pause": {"1l", "2a"}, "behind HandOn": numbered(30*reddit.MaxAsk, "l")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := newSweep(&heardLog{})
+				s.HandOn = func(ctx context.Context, _ []Heard[manifest.PostID]) error {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				start := time.Now()
+				if err := s.Run(ctx, posts(all...)); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+					t.Errorf("Run = %v after %v", err, time.Since(start))
+				}
+			})
+		})
+	}
+}
