@@ -23,6 +23,9 @@ const (
 	quietWait = 2 * time.Second
 	// averaged is the time over which Reddit averages its rate limit, in seconds.
 	averaged = 600
+	// maxBurst is the most requests that a client which has rested sends to Reddit without a pause
+	// between them. They count in the minute's bound like all others.
+	maxBurst = 20
 )
 
 // The reasons of a Wait.
@@ -57,9 +60,11 @@ type lane struct {
 }
 
 func newPacer(p policy.Policy, onWait func(Wait), calls *counters) *pacer {
-	perSecond := rate.Limit(p.Reddit.RequestsPerMinute / 60)
-	shared := rate.NewLimiter(perSecond, 1) // tokens are asked for out of the same allowance
-	sent := newRecent(p.Reddit.RequestsPerMinute)
+	perMinute := p.Reddit.RequestsPerMinute
+	// Tokens are asked for out of the same allowance. A burst is no more than the requests of 20 s,
+	// and recent holds it to what is left of the minute.
+	shared := rate.NewLimiter(rate.Limit(perMinute/60), int(min(max(perMinute/3, 1), maxBurst)))
+	sent := newRecent(perMinute)
 	lanes := map[string]*lane{}
 	add := func(host string, l *rate.Limiter, concurrency int) {
 		lanes[host] = &lane{host: host, limiter: l, slots: make(chan struct{}, max(concurrency, 1))}
@@ -114,16 +119,18 @@ func (p *pacer) turn(ctx context.Context, l *lane) (answered func(), err error) 
 			r.Cancel()
 			return nil, err
 		}
-		now := time.Now()
-		if d, _ := l.pause(now); d > 0 || l.breaker.refuses(now) != nil { // since the wait began
-			continue
-		}
-		answered, d := l.recent.take(now)
-		if answered != nil {
-			return answered, nil
-		}
-		if err := p.sleep(ctx, Wait{l.host, waitPace, d}); err != nil {
-			return nil, err
+		for {
+			now := time.Now()
+			if d, _ := l.pause(now); d > 0 || l.breaker.refuses(now) != nil { // since the wait began
+				break
+			}
+			answered, d := l.recent.take(now)
+			if answered != nil {
+				return answered, nil
+			}
+			if err := p.sleep(ctx, Wait{l.host, waitPace, d}); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
@@ -265,13 +272,15 @@ func (b *budget) observe(h http.Header, now time.Time) time.Time {
 
 // spacing is the pause after an answer whose headers said that used requests are used,
 // remaining are left and the window ends in reset seconds. It spreads what is left over
-// the rest of the window: prawcore's formula (rate_limit.py).
+// the rest of the window: prawcore's formula (rate_limit.py), but that use may run ahead of the
+// window by a burst, or by a tenth of the window where that is less.
 func spacing(used, remaining, reset int) time.Duration {
 	if remaining <= 0 {
 		return seconds(math.Max(1, float64(reset)))
 	}
-	s, u, r := float64(reset), float64(used), float64(remaining)
-	ahead := s - (averaged - averaged*u/(r+u)) // how far use runs ahead of the window
+	s, all := float64(reset), float64(used+remaining)
+	late := max(float64(used)-min(maxBurst, all/10), 0)
+	ahead := s - (averaged - averaged*late/all) // how far use runs ahead of the window, in seconds
 	return seconds(min(s, 10, max(0, ahead)))
 }
 

@@ -20,14 +20,14 @@ import (
 )
 
 func TestSpacing(t *testing.T) {
-	// The eight worked values first: what prawcore rate_limit.py gives, then the edges.
+	// What prawcore's rate_limit.py gives for 20 requests fewer, or a tenth of the window, then the edges.
 	for _, tt := range []struct {
 		used, remaining, reset int
 		want                   float64
 	}{
-		{1, 999, 599, 0}, {3, 997, 599, 0.8}, {100, 900, 541, 1}, {500, 500, 300, 0}, {501, 499, 301, 1.6},
-		{10, 90, 590, 10}, {999, 1, 4, 3.4}, {1000, 0, 0, 1}, {1000, 0, 300, 300}, {600, 0, 1, 1},
-		{0, 600, 600, 0}, {1, 995, 600, 600. / 996}, {3, 9997, 599, 0}, {0, 1, 0, 0},
+		{21, 979, 599, 0}, {23, 977, 599, 0.8}, {120, 880, 541, 1}, {520, 480, 300, 0}, {521, 479, 301, 1.6},
+		{20, 80, 590, 10}, {10, 90, 590, 0}, {11, 89, 599, 5}, {1000, 0, 0, 1}, {1000, 0, 300, 300}, {600, 0, 1, 1},
+		{20, 580, 600, 0}, {21, 975, 600, 600. / 996}, {3, 9997, 599, 0}, {0, 1, 0, 0},
 	} {
 		got := spacing(tt.used, tt.remaining, tt.reset).Seconds()
 		if math.Abs(got-tt.want) > 1e-6 {
@@ -54,7 +54,7 @@ func TestBudget(t *testing.T) {
 		want   time.Duration
 		after  budget
 	}{
-		{"float string", budget{}, rates("3", "997.0", "599"), 800 * time.Millisecond, budget{true, 3, 997, now.Add(600 * time.Second)}},
+		{"float string", budget{}, rates("23", "977.0", "599"), 800 * time.Millisecond, budget{true, 23, 977, now.Add(600 * time.Second)}},
 		{"nothing left, at the window's end", budget{}, rates("1000", "0.0", "0"), time.Second, budget{true, 1000, 0, now.Add(time.Second)}},
 		{"a fraction left is nothing", budget{}, rates("1000", "0.9", "7"), 8 * time.Second, budget{true, 1000, 0, now.Add(8 * time.Second)}},
 		{"huge reset is bounded", budget{}, rates("1000", "0", "86400"), maxWait, budget{true, 1000, 0, now.Add(24*time.Hour + time.Second)}},
@@ -65,10 +65,10 @@ func TestBudget(t *testing.T) {
 		{"counted at the reset", budget{true, 590, 10, now}, http.Header{}, 0, budget{true, 1, 599, now.Add(600 * time.Second)}},
 		{"counted beyond several", budget{true, 9000, 1000, now.Add(-1300 * time.Second)}, http.Header{}, 0, budget{true, 1, 9999, now.Add(500 * time.Second)}},
 		{"a window of one", budget{true, 1, 0, now.Add(-time.Second)}, http.Header{}, 599 * time.Second, budget{true, 1, 0, now.Add(599 * time.Second)}},
-		{"of 600", budget{}, rates("301", "299.0", "300"), time.Second, budget{true, 301, 299, now.Add(301 * time.Second)}},
-		{"of 1000", budget{}, rates("501", "499.0", "301"), 1600 * time.Millisecond, budget{true, 501, 499, now.Add(302 * time.Second)}},
-		{"of 996", budget{}, rates("498", "498.0", "301"), time.Second, budget{true, 498, 498, now.Add(302 * time.Second)}},
-		{"of 10000", budget{}, rates("5100", "4900.0", "300"), 6 * time.Second, budget{true, 5100, 4900, now.Add(301 * time.Second)}},
+		{"of 600", budget{}, rates("321", "279.0", "300"), time.Second, budget{true, 321, 279, now.Add(301 * time.Second)}},
+		{"of 1000", budget{}, rates("521", "479.0", "301"), 1600 * time.Millisecond, budget{true, 521, 479, now.Add(302 * time.Second)}},
+		{"of 996", budget{}, rates("518", "478.0", "301"), time.Second, budget{true, 518, 478, now.Add(302 * time.Second)}},
+		{"of 10000", budget{}, rates("5120", "4880.0", "300"), 6 * time.Second, budget{true, 5120, 4880, now.Add(301 * time.Second)}},
 		{"beyond all days", budget{}, rates("1000", "0", "4000000000"), maxWait, budget{true, 1000, 0, now.Add(1_000_001 * time.Second)}},
 		{"one missing", known, http.Header{"X-Ratelimit-Used": {"1"}}, 0, budget{true, 991, 1, known.resetAt}},
 		{"no numbers", known, rates("NaN", "x", ""), 0, budget{true, 991, 1, known.resetAt}},
@@ -121,7 +121,7 @@ func TestPolicyRate(t *testing.T) {
 			}
 			return reply(200, listing("a1"))
 		})
-		c := s.client(t, paceOptions(20, &w)) // one in 3 s
+		c := s.client(t, paceOptions(3, &w)) // one in 20 s, and so no burst
 		start := time.Now()
 		for range 3 {
 			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
@@ -131,19 +131,78 @@ func TestPolicyRate(t *testing.T) {
 		if got, want := secondsOf(s.times(tokenHost, start)), []float64{0}; !slices.Equal(got, want) {
 			t.Errorf("token asked at %v, want %v", got, want)
 		}
-		if got, want := secondsOf(s.times(apiHost, start)), []float64{3, 6, 9, 12}; !slices.Equal(got, want) {
+		if got, want := secondsOf(s.times(apiHost, start)), []float64{20, 40, 60, 80}; !slices.Equal(got, want) {
 			t.Errorf("API asked at %v, want %v", got, want)
 		}
-		if len(w.all) != 4 || w.all[0] != (Wait{apiHost, waitPace, 3 * time.Second}) {
+		if len(w.all) != 4 || w.all[0] != (Wait{apiHost, waitPace, 20 * time.Second}) {
 			t.Errorf("OnWait was told %v, want 4 waits for the pace", w.all)
 		}
 	})
 }
 
+// TestBurst: a client that has rested sends a few requests at once, and never more in a minute than
+// the policy allows, whenever it asks.
+func TestBurst(t *testing.T) {
+	for _, tt := range []struct {
+		perMinute float64
+		burst     int
+	}{{100, 20}, {60, 20}, {30, 10}, {5, 1}, {1, 1}, {0.5, 1}} {
+		t.Run(fmt.Sprint(tt.perMinute), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(1, 2))
+				s := api(func(int, *http.Request) answer { return reply(200, listing("a1")) })
+				c := s.client(t, paceOptions(tt.perMinute, &waits{}))
+				start := time.Now()
+				for i := range 4 * int(tt.perMinute+1) {
+					if i == 3*int(tt.perMinute+1) { // a rest, then a burst again
+						time.Sleep(5 * time.Minute)
+						start = time.Now()
+					} else if i/int(tt.perMinute+1) == 2 {
+						time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Minute / time.Duration(tt.perMinute+1)))))
+					}
+					if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var all []time.Time
+				for _, r := range s.seen {
+					all = append(all, r.at)
+				}
+				within := func(from time.Time, d time.Duration) (n int) {
+					for _, at := range all {
+						if !at.Before(from) && at.Sub(from) < d {
+							n++
+						}
+					}
+					return n
+				}
+				for i, from := range all {
+					if n := within(from, time.Minute); n > max(int(tt.perMinute), 1) {
+						t.Fatalf("%d requests in the minute from request %d on", n, i)
+					}
+					for j, to := range all[i:] {
+						if limit := float64(tt.burst) + to.Sub(from).Seconds()*tt.perMinute/60; float64(j+1) > limit+1e-6 {
+							t.Fatalf("%d requests within %v", j+1, to.Sub(from))
+						}
+					}
+				}
+				for _, from := range []time.Time{all[0], start} {
+					if n := within(from, time.Millisecond); n != tt.burst {
+						t.Errorf("a burst of %d requests, want %d", n, tt.burst)
+					}
+				}
+				if n := within(all[0], time.Minute); n != max(int(tt.perMinute), 1) {
+					t.Errorf("%d requests in the first minute, fewer than are allowed", n)
+				}
+			})
+		})
+	}
+}
+
 func TestRateHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w waits
-		headers := [][]string{{"3", "997.0", "599"}, {"1000", "0.0", "0"}, {"1000", "0.0", "300"}, {"1", "999.0", "599"}, {"1", "999", "599"}}
+		headers := [][]string{{"23", "977.0", "599"}, {"1000", "0.0", "0"}, {"1000", "0.0", "300"}, {"1", "999.0", "599"}, {"1", "999", "599"}}
 		s := api(func(n int, _ *http.Request) answer {
 			h := headers[n]
 			return reply(200, listing("a1"), "X-Ratelimit-Used", h[0], "X-Ratelimit-Remaining", h[1], "X-Ratelimit-Reset", h[2])
