@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/policy"
 )
@@ -92,7 +93,7 @@ func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
 	g, running := errgroup.WithContext(ctx)
 	queue := make(chan []Heard[P], ahead)
 	var stopped error
-	g.Go(func() error {
+	contain.Go(g, func() error {
 		for batch := range queue {
 			if s.HandOn == nil {
 				continue
@@ -103,7 +104,7 @@ func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
 		}
 		return nil
 	})
-	g.Go(func() error {
+	contain.Go(g, func() error {
 		defer close(queue)
 		err := s.askAll(running, posts, &round[P]{handOn: queue})
 		if errors.Is(err, ErrStopped) { // what was heard until then is still handed on
