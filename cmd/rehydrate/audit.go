@@ -22,7 +22,8 @@ import (
 
 // auditFlags are the flags of audit.
 type auditFlags struct {
-	runFlags
+	releaseFlags
+	redditFlags
 	live       bool
 	offline    bool
 	since      string
@@ -65,7 +66,6 @@ Contacts www.reddit.com and oauth.reddit.com, no image host. Writes the files th
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.workers = 1 // of OCR, which is not used
 			if f.live && f.offline {
 				return usageError("--live and --offline exclude each other")
 			}
@@ -84,11 +84,8 @@ Contacts www.reddit.com and oauth.reddit.com, no image host. Writes the files th
 	flags.StringVar(&f.columns.SHA256, "sha256-column", "", "the `column` of the images' digests (default: sha256)")
 	flags.StringVar(&f.columns.PHash, "phash-column", "", "the `column` of the perceptual hashes (default: phash)")
 	flags.StringVar(&f.columns.Text, "text-column", "", "the `column` of the images' text (default: ocr_text, text)")
-	flags.StringVar(&f.approval, "approval", "", "the `reference` of Reddit's approval of your use (default: the grant's)")
-	flags.StringVar(&f.grant, "grant", "", grantFlagHelp)
-	flags.StringArrayVar(&f.connectTo, "connect-to", nil, "connect to ADDR:PORT instead of HOST:PORT, given as `HOST:PORT:ADDR:PORT` (as in curl; repeatable)")
-	flags.StringVar(&f.cacert, "cacert", "", "trust the certificate authorities in this PEM `file` instead of the system's")
-	flags.StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
+	f.releaseFlags.register(cmd)
+	f.redditFlags.register(cmd, &f.approval)
 	return cmd
 }
 
@@ -99,7 +96,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	}
 	config := audit.Config{Release: opened.Release, Manifest: opened.summary, Tombstones: opened.tombstones, Files: files,
 		Columns: f.columns, Now: c.now, Stop: c.stop, Log: c.log, Who: audit.Auditor{Tool: version(), Mode: "live"}}
-	if config.Policy, err = f.effectivePolicy(opened.Release); err != nil {
+	if config.Policy, err = f.readPolicy(opened.Release); err != nil {
 		return err
 	}
 	if config.Since, err = readCheckpoint(f.since); err != nil {
@@ -112,7 +109,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	config.OnWait = progress.OnWait
 	if f.offline {
 		config.Who.Mode = "offline"
-	} else if config.Reddit, err = c.redditClient(f.runFlags, config.Policy, c.getenv, progress); err != nil {
+	} else if config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, progress); err != nil {
 		return err
 	}
 	report, err := c.auditWorkspace(ctx, config, f, named)

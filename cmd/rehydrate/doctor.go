@@ -66,7 +66,7 @@ Asks nobody and writes nothing.` +
 			return x.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&program, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
+	registerProgram(cmd, &program)
 	return cmd
 }
 

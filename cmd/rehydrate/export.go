@@ -16,7 +16,7 @@ import (
 
 // exportFlags are the flags of export.
 type exportFlags struct {
-	runFlags
+	releaseFlags
 	to, note, format    string
 	list                bool
 	returned, destroyed string
@@ -67,8 +67,7 @@ stay in the workspace's state.
 	flags.BoolVar(&f.list, "list", false, "list the registered copies and what they owe; exit status 3 while one is open")
 	flags.StringVar(&f.returned, "returned", "", "note that the copy at `path` was given back and is no longer there")
 	flags.StringVar(&f.destroyed, "destroyed", "", "note that the copy at `path` was destroyed by whoever had it")
-	flags.StringVar(&f.grant, "grant", "", grantFlagHelp)
-	flags.StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
+	f.releaseFlags.register(cmd)
 	return cmd
 }
 
@@ -99,19 +98,18 @@ func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 }
 
 func (c *command) export(ctx context.Context, path string, f exportFlags) error {
-	f.workers = 1 // of OCR, which is not used
 	opened, err := openRelease(ctx, path)
 	if err != nil {
 		return err
 	}
-	pol, err := f.effectivePolicy(opened.Release)
+	pol, err := f.readPolicy(opened.Release)
 	if err != nil {
 		return err
 	}
 	if f.rehearsal, err = c.isRehearsal(ctx, opened); err != nil {
 		return err
 	}
-	grant, err := c.useGrant(ctx, opened.Release, pol, &f.runFlags)
+	grant, err := c.useGrant(ctx, opened.Release, pol, &f.releaseFlags)
 	if err != nil {
 		return err
 	}

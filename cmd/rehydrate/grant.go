@@ -145,8 +145,6 @@ It also prints the digest of the release, which the maintainers need to write a 
 	return cmd
 }
 
-const grantFlagHelp = "the grant `file`, its signature beside it under the same name with .sig (default: grant.json in the release folder, if it is there)"
-
 func (c *command) grantCheck(ctx context.Context, path, file string) error {
 	rel, err := manifest.Open(path, manifest.Options{OpenParquet: dataset.OpenManifest})
 	if err != nil {
@@ -230,7 +228,7 @@ func (p *permit) access() func(time.Time) error {
 // useGrant decides whether a run may go on, before anything is asked or written. It returns
 // nil where no grant is needed and none given; one that is given counts even where none is
 // needed, and names the approval. Made-up posts need nobody's leave.
-func (c *command) useGrant(ctx context.Context, rel *manifest.Release, pol policy.Policy, f *runFlags) (*permit, error) {
+func (c *command) useGrant(ctx context.Context, rel *manifest.Release, pol policy.Policy, f *releaseFlags) (*permit, error) {
 	if f.rehearsal {
 		return nil, nil
 	}

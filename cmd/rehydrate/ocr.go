@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -22,10 +22,12 @@ import (
 
 // rereadFlags are the flags of `ocr`; those it shares with `run` mean the same.
 type rereadFlags struct {
-	runFlags
-	dryRun bool
-	force  bool
-	report string
+	releaseFlags
+	ocrFlags
+	filters filterFlag
+	dryRun  bool
+	force   bool
+	report  string
 }
 
 func (c *command) ocrCommand() *cobra.Command {
@@ -63,11 +65,9 @@ A release whose policy asks for a grant needs a valid one, as in run.` +
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say how much there is to read; works while a run is going on")
 	flags.BoolVar(&f.force, "force", false, "read every image again, also where nothing changed")
 	flags.StringVar(&f.report, "report", "", "also write what changed as an HTML page to this `file`, outside the workspace")
-	flags.StringVar(&f.ocr, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
-	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many OCR workers to run at once")
-	flags.StringVar(&f.filters, "filters", "", "what to do with filtered rows, by `mode`: drop them, or flag: keep and mark them (default: as the policy says)")
-	flags.StringVar(&f.grant, "grant", "", grantFlagHelp)
-	flags.StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
+	f.ocrFlags.register(cmd)
+	f.filters.register(cmd)
+	f.releaseFlags.register(cmd)
 	return cmd
 }
 
@@ -76,7 +76,10 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 	if err != nil {
 		return err
 	}
-	pol, err := f.effectivePolicy(opened.Release)
+	pol, err := f.readPolicy(opened.Release)
+	if err == nil {
+		err = cmp.Or(f.filters.apply(&pol), f.ocrFlags.check())
+	}
 	if err != nil {
 		return err
 	}
@@ -86,7 +89,7 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 	if f.dryRun {
 		return c.planReread(ctx, opened, pol, f)
 	}
-	grant, err := c.useGrant(ctx, opened.Release, pol, &f.runFlags)
+	grant, err := c.useGrant(ctx, opened.Release, pol, &f.releaseFlags)
 	if err != nil {
 		return err
 	}
@@ -182,7 +185,7 @@ func (c *command) rereadConfig(ctx context.Context, opened checkedRelease, pol p
 	if err != nil {
 		return config, nil, err
 	}
-	pool, err := c.startOCR(ctx, f.runFlags, words)
+	pool, err := c.startOCR(ctx, f.ocrFlags, words)
 	if err != nil {
 		return config, nil, err
 	}

@@ -21,12 +21,14 @@ import (
 
 // purgeFlags are the flags of purge; those it shares with run mean the same.
 type purgeFlags struct {
-	runFlags
-	offline    bool
-	dryRun     bool
-	ids        []string
-	reason     string
-	tombstones []string
+	releaseFlags
+	redditFlags
+	offline         bool
+	confirmRemovals bool
+	dryRun          bool
+	ids             []string
+	reason          string
+	tombstones      []string
 }
 
 func (c *command) purgeCommand() *cobra.Command {
@@ -56,7 +58,6 @@ oauth.reddit.com, no image host. Killed anywhere, the same command completes it.
 			"  rehydrate purge figsim/ -w figsim-rehydrated --dry-run",
 		Args: exactArgs(1, "one RELEASE: a release folder or an annotations file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.workers = 1 // of OCR, which is not used
 			return c.purge(cmd.Context(), args[0], f)
 		},
 	}
@@ -67,11 +68,8 @@ oauth.reddit.com, no image host. Killed anywhere, the same command completes it.
 	flags.StringVar(&f.reason, "reason", string(state.ReasonTakedown), "why the posts of --id go, as one lower-case `word`")
 	flags.StringArrayVar(&f.tombstones, "tombstones", nil, "take over the tombstones in this `file`, a tombstones.csv that was kept elsewhere (repeatable)")
 	flags.BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept the mass removal that an earlier run or purge withheld (not what this one finds)")
-	flags.StringVar(&f.approval, "approval", "", "the `reference` of Reddit's approval of your use (default: the grant's)")
-	flags.StringVar(&f.grant, "grant", "", grantFlagHelp)
-	flags.StringArrayVar(&f.connectTo, "connect-to", nil, "connect to ADDR:PORT instead of HOST:PORT, given as `HOST:PORT:ADDR:PORT` (as in curl; repeatable)")
-	flags.StringVar(&f.cacert, "cacert", "", "trust the certificate authorities in this PEM `file` instead of the system's")
-	flags.StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
+	f.releaseFlags.register(cmd)
+	f.redditFlags.register(cmd, &f.approval)
 	return cmd
 }
 
@@ -113,7 +111,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		}
 		opened.tombstones = append(opened.tombstones, more...)
 	}
-	pol, err := f.effectivePolicy(opened.Release)
+	pol, err := f.readPolicy(opened.Release)
 	if err != nil {
 		return err
 	}
@@ -129,7 +127,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	if f.dryRun {
 		return c.planPurge(ctx, config, request)
 	}
-	if config.Access, err = c.purgeAccess(ctx, config, &f.runFlags); err != nil {
+	if config.Access, err = c.purgeAccess(ctx, config, &f.releaseFlags); err != nil {
 		return err
 	}
 	config.Progress = pipeline.NewProgress(c.console.observe)
@@ -137,7 +135,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		if f.rehearsal && len(f.connectTo) == 0 {
 			return usageError("the posts of this workspace are made up, and Reddit does not know them: purge with --offline, or name the emulator with --connect-to")
 		}
-		if config.Reddit, err = c.redditClient(f.runFlags, pol, c.getenv, config.Progress); err != nil {
+		if config.Reddit, err = f.client(c, f.approval, pol, c.getenv, config.Progress); err != nil {
 			return err
 		}
 	}
@@ -154,7 +152,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 
 // purgeAccess tells whether rows may come into the dataset. A purge does not need a grant: what is wrong
 // with it only keeps rows out.
-func (c *command) purgeAccess(ctx context.Context, config pipeline.Config, f *runFlags) (access func(now time.Time) error, err error) {
+func (c *command) purgeAccess(ctx context.Context, config pipeline.Config, f *releaseFlags) (access func(now time.Time) error, err error) {
 	if f.rehearsal {
 		return nil, nil
 	}

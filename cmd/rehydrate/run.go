@@ -1,16 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +17,6 @@ import (
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
-	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -29,17 +26,12 @@ const approvalHint = "Reddit wants approval before any use of its API, research 
 
 // runFlags are the flags of `run`, and of `demo`, which runs the same job.
 type runFlags struct {
-	approval        string
-	grant           string
-	connectTo       []string
-	cacert          string
-	ocr             string
-	workers         int
-	filters         string
-	policy          string
+	releaseFlags
+	redditFlags
+	ocrFlags
+	filters         filterFlag
 	confirmRemovals bool
 	retry           []string
-	rehearsal       bool // the posts are the emulator's
 }
 
 func (c *command) runCommand() *cobra.Command {
@@ -71,18 +63,15 @@ without one --approval does.` +
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&f.approval, "approval", "", "the `reference` of Reddit's approval of your use (default: the grant's)")
-	cmd.Flags().StringVar(&f.grant, "grant", "", grantFlagHelp)
-	cmd.Flags().StringArrayVar(&f.connectTo, "connect-to", nil, "connect to ADDR:PORT instead of HOST:PORT, given as `HOST:PORT:ADDR:PORT` (as in curl; repeatable)")
-	cmd.Flags().StringVar(&f.cacert, "cacert", "", "trust the certificate authorities in this PEM `file` instead of the system's")
-	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
+	f.releaseFlags.register(cmd)
+	f.redditFlags.register(cmd, &f.approval)
 	return cmd
 }
 
+// register adds the flags that run and demo share.
 func (f *runFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.ocr, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
-	cmd.Flags().IntVar(&f.workers, "workers", runtime.NumCPU(), "how many OCR workers to run at once")
-	cmd.Flags().StringVar(&f.filters, "filters", "", "what to do with filtered rows, by `mode`: drop them, or flag: keep and mark them (default: as the policy says)")
+	f.ocrFlags.register(cmd)
+	f.filters.register(cmd)
 	cmd.Flags().BoolVar(&f.confirmRemovals, "confirm-removals", false, "accept the mass removal that an earlier run withheld (not what this one finds), or a manifest that drops as much")
 	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "ask image hosts again about entries that ended in this `outcome or reason`: invalid, gone, placeholder, changed, http_403... (repeatable)")
 }
@@ -98,12 +87,12 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 	if err != nil {
 		return err
 	}
-	grant, err := c.useGrant(ctx, opened.Release, pol, &f)
+	grant, err := c.useGrant(ctx, opened.Release, pol, &f.releaseFlags)
 	if err != nil {
 		return err
 	}
 	progress := pipeline.NewProgress(c.console.observe)
-	client, err := c.redditClient(f, pol, getenv, progress)
+	client, err := f.client(c, f.approval, pol, getenv, progress)
 	if err != nil {
 		return err
 	}
@@ -111,7 +100,7 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 	if err != nil {
 		return err
 	}
-	pool, err := c.startOCR(ctx, f, words)
+	pool, err := c.startOCR(ctx, f.ocrFlags, words)
 	if err != nil {
 		return err
 	}
@@ -198,36 +187,13 @@ func asUsage(err error) error {
 	return &problem{err: err, code: exitUsage}
 }
 
-// effectivePolicy is the release's policy, or the file's for a bare manifest, with the flags
-// on top.
-func (f runFlags) effectivePolicy(release *manifest.Release) (policy.Policy, error) {
-	path := release.PolicyPath
-	if f.policy != "" {
-		if release.Dir != "" {
-			return policy.Policy{}, usageError("--policy is for a bare annotations file: %s has its own policy", release.Dir)
-		}
-		path = f.policy
+// effectivePolicy is the release's policy with the flags on top.
+func (f *runFlags) effectivePolicy(release *manifest.Release) (policy.Policy, error) {
+	pol, err := f.readPolicy(release)
+	if err == nil {
+		err = cmp.Or(f.filters.apply(&pol), checkRetryWords(f.retry), f.ocrFlags.check())
 	}
-	pol, err := readPolicy(path)
-	if err != nil {
-		return policy.Policy{}, err
-	}
-	switch mode := policy.Mode(f.filters); mode {
-	case "":
-	case policy.Drop, policy.Flag:
-		pol.Filter.Mode = mode
-	default:
-		return policy.Policy{}, usageError("--filters takes drop or flag, not %q", f.filters)
-	}
-	for _, r := range f.retry {
-		if r == "" || strings.ContainsAny(r, " \t") {
-			return policy.Policy{}, usageError("--retry takes an outcome or a reason of outcomes.csv, not %q", r)
-		}
-	}
-	if f.workers < 1 {
-		return policy.Policy{}, usageError("--workers must be at least 1, not %d", f.workers)
-	}
-	return pol, nil
+	return pol, err
 }
 
 // readPolicy reads a policy file; without one the default holds.
@@ -257,45 +223,10 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
-func (c *command) redditClient(f runFlags, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
-	o := reddit.Options{Approval: f.approval, Policy: pol, Version: version(), Log: c.log, OnWait: progress.OnWait,
-		Scrubber: c.streams.scrubber}
-	for _, s := range f.connectTo {
-		to, err := reddit.ParseConnectTo(s)
-		if err != nil {
-			return nil, usageError("--connect-to: %w", err)
-		}
-		o.ConnectTo = append(o.ConnectTo, to)
-	}
-	if f.cacert != "" {
-		pem, err := readSmall(f.cacert)
-		if err != nil {
-			return nil, usageError("--cacert: %w", err)
-		}
-		o.RootCAs = x509.NewCertPool()
-		if !o.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, usageError("--cacert: %s holds no PEM certificate", f.cacert)
-		}
-	}
-	if o.Approval == "" {
-		return nil, reddit.ErrNoApproval
-	}
-	var err error
-	if o.Credentials, err = reddit.CredentialsFromEnv(getenv); err != nil {
-		return nil, &problem{err: err, code: exitRejected,
-			hint: "set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, or the same names with _FILE"}
-	}
-	if o.ImgurClientID, err = reddit.ImgurClientIDFromEnv(getenv); err != nil {
-		return nil, &problem{err: err, code: exitRejected,
-			hint: "set IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE to the id of an app registered with imgur, or neither"}
-	}
-	return reddit.New(o)
-}
-
 // startOCR finds the ocr program and starts its workers. The dictionary of words decides what
 // of an uncertain reading is accepted.
-func (c *command) startOCR(ctx context.Context, f runFlags, words *language.Filter) (*ocr.Pool, error) {
-	program, err := c.findOCR(f.ocr)
+func (c *command) startOCR(ctx context.Context, f ocrFlags, words *language.Filter) (*ocr.Pool, error) {
+	program, err := c.findOCR(f.program)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ between two machines should begin with. Asks nobody and writes nothing.` +
 			return c.printVersions(cmd.Context(), program)
 		},
 	}
-	cmd.Flags().StringVar(&program, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
+	registerProgram(cmd, &program)
 	return cmd
 }
 
@@ -101,7 +101,7 @@ func (c *command) engine(ctx context.Context, program string) (ocr.Engine, error
 	if err != nil {
 		return ocr.Engine{}, err
 	}
-	pool, err := c.startOCR(ctx, runFlags{ocr: program, workers: 1}, words)
+	pool, err := c.startOCR(ctx, ocrFlags{program: program, workers: 1}, words)
 	if err != nil {
 		return ocr.Engine{}, err
 	}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"crypto/x509"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/policy"
+)
+
+// The flags that several commands share. A command embeds the sets that it takes.
+
+// releaseFlags say under which policy and by whose leave a release is used.
+type releaseFlags struct {
+	policy    string
+	grant     string
+	approval  string // Reddit's, by the flag or the grant
+	rehearsal bool   // the posts are the emulator's
+}
+
+const grantFlagHelp = "the grant `file`, its signature beside it under the same name with .sig (default: grant.json in the release folder, if it is there)"
+
+func (f *releaseFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
+	cmd.Flags().StringVar(&f.grant, "grant", "", grantFlagHelp)
+}
+
+// readPolicy is the release's policy, or the file's for a bare manifest.
+func (f *releaseFlags) readPolicy(release *manifest.Release) (policy.Policy, error) {
+	if f.policy == "" {
+		return readPolicy(release.PolicyPath)
+	}
+	if release.Dir != "" {
+		return policy.Policy{}, usageError("--policy is for a bare annotations file: %s has its own policy", release.Dir)
+	}
+	return readPolicy(f.policy)
+}
+
+// redditFlags say how Reddit is reached.
+type redditFlags struct {
+	connectTo []string
+	cacert    string
+}
+
+// register adds the flags of a command that asks Reddit, with the approval for it.
+func (f *redditFlags) register(cmd *cobra.Command, approval *string) {
+	cmd.Flags().StringVar(approval, "approval", "", "the `reference` of Reddit's approval of your use (default: the grant's)")
+	cmd.Flags().StringArrayVar(&f.connectTo, "connect-to", nil, "connect to ADDR:PORT instead of HOST:PORT, given as `HOST:PORT:ADDR:PORT` (as in curl; repeatable)")
+	cmd.Flags().StringVar(&f.cacert, "cacert", "", "trust the certificate authorities in this PEM `file` instead of the system's")
+}
+
+// client is the one with which a command asks Reddit and the image hosts.
+func (f *redditFlags) client(c *command, approval string, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
+	o := reddit.Options{Approval: approval, Policy: pol, Version: version(), Log: c.log, OnWait: progress.OnWait,
+		Scrubber: c.streams.scrubber}
+	for _, s := range f.connectTo {
+		to, err := reddit.ParseConnectTo(s)
+		if err != nil {
+			return nil, usageError("--connect-to: %w", err)
+		}
+		o.ConnectTo = append(o.ConnectTo, to)
+	}
+	if f.cacert != "" {
+		pem, err := readSmall(f.cacert)
+		if err != nil {
+			return nil, usageError("--cacert: %w", err)
+		}
+		o.RootCAs = x509.NewCertPool()
+		if !o.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, usageError("--cacert: %s holds no PEM certificate", f.cacert)
+		}
+	}
+	if o.Approval == "" {
+		return nil, reddit.ErrNoApproval
+	}
+	var err error
+	if o.Credentials, err = reddit.CredentialsFromEnv(getenv); err != nil {
+		return nil, &problem{err: err, code: exitRejected,
+			hint: "set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, or the same names with _FILE"}
+	}
+	if o.ImgurClientID, err = reddit.ImgurClientIDFromEnv(getenv); err != nil {
+		return nil, &problem{err: err, code: exitRejected,
+			hint: "set IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE to the id of an app registered with imgur, or neither"}
+	}
+	return reddit.New(o)
+}
+
+// ocrFlags name the ocr program and how many of it work.
+type ocrFlags struct {
+	program string
+	workers int
+}
+
+func (f *ocrFlags) register(cmd *cobra.Command) {
+	registerProgram(cmd, &f.program)
+	cmd.Flags().IntVar(&f.workers, "workers", runtime.NumCPU(), "how many OCR workers to run at once")
+	// Not the number on this machine: help and manual pages are the same everywhere.
+	cmd.Flags().Lookup("workers").DefValue = "one for each processor"
+}
+
+func registerProgram(cmd *cobra.Command, program *string) {
+	cmd.Flags().StringVar(program, "ocr", "", "the ocr `program` (default: beside rehydrate, then on PATH)")
+}
+
+func (f *ocrFlags) check() error {
+	if f.workers < 1 {
+		return usageError("--workers must be at least 1, not %d", f.workers)
+	}
+	return nil
+}
+
+// filterFlag is what becomes of rows that the filters drop.
+type filterFlag string
+
+func (f *filterFlag) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar((*string)(f), "filters", "", "what to do with filtered rows, by `mode`: drop them, or flag: keep and mark them (default: as the policy says)")
+}
+
+// apply puts the flag on top of a policy.
+func (f filterFlag) apply(pol *policy.Policy) error {
+	switch mode := policy.Mode(f); mode {
+	case "":
+	case policy.Drop, policy.Flag:
+		pol.Filter.Mode = mode
+	default:
+		return usageError("--filters takes drop or flag, not %q", string(f))
+	}
+	return nil
+}
+
+// checkRetryWords refuses what cannot be an outcome or a reason.
+func checkRetryWords(words []string) error {
+	for _, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t") {
+			return usageError("--retry takes an outcome or a reason of outcomes.csv, not %q", w)
+		}
+	}
+	return nil
+}
