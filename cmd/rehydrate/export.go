@@ -136,12 +136,11 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 }
 
 func (c *command) listCopies(ctx context.Context) error {
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
-	if err != nil {
+	var list []state.CopyReport
+	err := c.reading(ctx, func(ws *workspace.Workspace) (err error) {
+		list, err = state.ListCopies(ctx, ws)
 		return err
-	}
-	defer ws.Close()
-	list, err := state.ListCopies(ctx, ws)
+	})
 	if err != nil {
 		return err
 	}
@@ -183,12 +182,9 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 
 // mustExist fails where there is no workspace: a command that only changes one must not make it.
 func (c *command) mustExist(ctx context.Context) error {
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+	err := c.reading(ctx, func(*workspace.Workspace) error { return nil })
 	if errors.Is(err, workspace.ErrOldLayout) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return ws.Close()
+	return err
 }

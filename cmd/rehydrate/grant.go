@@ -22,22 +22,11 @@ import (
 )
 
 func (c *command) grantCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "grant",
-		Short: "Show a grant, or check it against a release",
-		Long: `A grant is a signed statement of a release's maintainers: a named holder may rehydrate
+	return commandGroup("grant", "Show a grant, or check it against a release",
+		`A grant is a signed statement of a release's maintainers: a named holder may rehydrate
 the release, for a stated purpose, until a date. A release whose policy.toml says
 grant = "required" is not fetched or exported without one.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError("grant has the commands show and check, not %q", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.grantShowCommand(), c.grantCheckCommand())
-	return cmd
+		c.grantShowCommand(), c.grantCheckCommand())
 }
 
 func (c *command) grantShowCommand() *cobra.Command {

@@ -23,22 +23,11 @@ import (
 )
 
 func (c *command) labelsCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "labels",
-		Short: "Count, split, compare and score labels, as a dataset's paper does",
-		Long: `What a dataset's paper prints of its labels: their counts and how they go together
+	return commandGroup("labels", "Count, split, compare and score labels, as a dataset's paper does",
+		`What a dataset's paper prints of its labels: their counts and how they go together
 (stats), a stratified split (split), the agreement of annotators (agreement) and the
 scores of predictions (score). All of it asks nobody and shows no post.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError("labels has the commands stats, split, agreement and score, not %q", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand())
-	return cmd
+		c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand())
 }
 
 const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"

@@ -52,6 +52,26 @@ func group(cmd *cobra.Command) {
 	cmd.Example = strings.Join(lines, "\n")
 }
 
+// commandGroup is a command that only holds others.
+func commandGroup(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	var names []string
+	for _, sub := range commands {
+		names = append(names, sub.Name())
+	}
+	cmd := &cobra.Command{Use: use, Short: short, Long: long,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				last := len(names) - 1
+				return usageError("%s has the commands %s and %s, not %q", use, strings.Join(names[:last], ", "), names[last], args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
 // completionExamples say how each shell takes its completions for this session.
 var completionExamples = map[string]string{
 	"bash":       "  source <(rehydrate completion bash)",

@@ -175,13 +175,12 @@ func (c *command) purgeAccess(ctx context.Context, config pipeline.Config, f *re
 }
 
 func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipeline.PurgeRequest) error {
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
-	if err != nil {
+	var plan pipeline.PurgePlan
+	err := c.reading(ctx, func(ws *workspace.Workspace) (err error) {
+		config.Workspace = ws
+		plan, err = pipeline.PlanPurge(ctx, config, q)
 		return err
-	}
-	defer ws.Close()
-	config.Workspace = ws
-	plan, err := pipeline.PlanPurge(ctx, config, q)
+	})
 	if err != nil {
 		return err
 	}

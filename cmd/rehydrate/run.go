@@ -140,6 +140,16 @@ func (c *command) inWorkspace(ctx context.Context, do func(*workspace.Workspace)
 	return do(ws)
 }
 
+// reading does a command's work in the workspace, which it opens for reading alone.
+func (c *command) reading(ctx context.Context, do func(*workspace.Workspace) error) error {
+	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer ws.Close()
+	return do(ws)
+}
+
 // A checkedRelease is a release that was read whole and holds no error.
 type checkedRelease struct {
 	*manifest.Release

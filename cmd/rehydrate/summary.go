@@ -57,16 +57,13 @@ writes nothing, and works while a run is going on.` +
 		Example: "  rehydrate status -w figsim-rehydrated",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ws, err := workspace.Open(cmd.Context(), c.workspace, workspace.Options{ReadOnly: true})
-			if err != nil {
-				return err
-			}
-			defer ws.Close()
-			summary, err := state.Status(cmd.Context(), ws, c.now())
-			if err != nil {
-				return err
-			}
-			return c.conclude(summary)
+			return c.reading(cmd.Context(), func(ws *workspace.Workspace) error {
+				summary, err := state.Status(cmd.Context(), ws, c.now())
+				if err != nil {
+					return err
+				}
+				return c.conclude(summary)
+			})
 		},
 	}
 }

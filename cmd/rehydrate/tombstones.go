@@ -20,22 +20,11 @@ import (
 )
 
 func (c *command) tombstonesCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "tombstones",
-		Short: "Show, export or lift the tombstones of a workspace",
-		Long: `A tombstone is id, state and time of a post that must not come back. A workspace keeps those of
+	return commandGroup("tombstones", "Show, export or lift the tombstones of a workspace",
+		`A tombstone is id, state and time of a post that must not come back. A workspace keeps those of
 the posts that it saw removed or deleted, of the release's tombstones.csv, and of posts that were
 purged by request. They outlive runs, new manifests and backups.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError("tombstones has the commands show, export and lift, not %q", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.tombstonesShowCommand(), c.tombstonesExportCommand(), c.tombstonesLiftCommand())
-	return cmd
+		c.tombstonesShowCommand(), c.tombstonesExportCommand(), c.tombstonesLiftCommand())
 }
 
 func (c *command) tombstonesShowCommand() *cobra.Command {
@@ -72,12 +61,12 @@ lifted. Reads only.` + exitHelp(exitDone, exitFailed, exitUsage),
 }
 
 func (c *command) listTombstones(ctx context.Context) ([]state.TombstoneEntry, error) {
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
-	if err != nil {
-		return nil, err
-	}
-	defer ws.Close()
-	return state.ListTombstones(ctx, ws)
+	var list []state.TombstoneEntry
+	err := c.reading(ctx, func(ws *workspace.Workspace) (err error) {
+		list, err = state.ListTombstones(ctx, ws)
+		return err
+	})
+	return list, err
 }
 
 func (c *command) tombstonesExportCommand() *cobra.Command {
