@@ -73,6 +73,8 @@ var layers = map[string][]string{
 	// reddit: the counts of requests, which a summary has.
 	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},
+	"pipeline/report": {"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
+		"policy", "dedupe", "labels", "manifest"},
 	"pipeline/audit": {"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/reddit/sweep": {"pipeline/contain", "pipeline/reddit",
 		"policy", "manifest"},
@@ -80,7 +82,7 @@ var layers = map[string][]string{
 		"policy", "dedupe", "labels", "manifest"},
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/ocr": {"pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"pipeline", "pipeline/audit", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
+	"cmd/rehydrate": {"pipeline", "pipeline/report", "pipeline/audit", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants": {},
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline"
 	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -51,8 +51,8 @@ image. Of a post that is gone, held or withheld no text is printed.` +
 				return err
 			}
 			defer ws.Close()
-			x, err := pipeline.Explain(cmd.Context(), ws, filter, key, c.now())
-			var unknown *pipeline.UnknownEntry
+			x, err := report.Explain(cmd.Context(), ws, filter, key, c.now())
+			var unknown *report.UnknownEntry
 			switch {
 			case errors.As(err, &unknown):
 				return &problem{err: err, code: exitUsage, hint: unknownHint(unknown)}
@@ -84,7 +84,7 @@ func parseKey(s string) (manifest.Key, error) {
 	return manifest.Key{ID: id, Image: image}, nil
 }
 
-func unknownHint(e *pipeline.UnknownEntry) string {
+func unknownHint(e *report.UnknownEntry) string {
 	if len(e.Others) > 0 {
 		return "of this post it has " + strings.Join(e.Others, ", ")
 	}
@@ -93,7 +93,7 @@ func unknownHint(e *pipeline.UnknownEntry) string {
 
 // printExplanation prints an explanation for people: a heading at the left, what belongs to it
 // beside it.
-func printExplanation(out io.Writer, x pipeline.Explanation) error {
+func printExplanation(out io.Writer, x report.Explanation) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	e := explainer{w}
 	e.row(x.ID, describeOutcome(x.Outcome))
@@ -159,7 +159,7 @@ func describeOutcome(o state.Conclusion) string {
 }
 
 // describeEvidence is one record of the audit log on one line.
-func describeEvidence(h pipeline.Evidence) string {
+func describeEvidence(h report.Evidence) string {
 	text := fmt.Sprintf("%s record %d: %s", h.Time.Format(time.RFC3339), h.Record, h.Kind)
 	if h.State != "" {
 		text += " " + withReason(string(h.State), h.Reason)
@@ -182,7 +182,7 @@ func oneTerminalLine(s string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-func (e explainer) post(p pipeline.PostStory) {
+func (e explainer) post(p report.PostStory) {
 	if p.State == "" {
 		e.row("post", "Reddit was never asked about it")
 		return
@@ -211,7 +211,7 @@ func (e explainer) post(p pipeline.PostStory) {
 	}
 }
 
-func (e explainer) image(x pipeline.Explanation) {
+func (e explainer) image(x report.Explanation) {
 	if t := x.Trouble; t != nil {
 		e.row("image", "none: "+describeOutcome(*t))
 		return
@@ -231,7 +231,7 @@ func (e explainer) image(x pipeline.Explanation) {
 	e.row("", phash)
 }
 
-func (e explainer) reading(r pipeline.ReadingStory) {
+func (e explainer) reading(r report.ReadingStory) {
 	if r.Failed != nil {
 		e.row("ocr", describeOutcome(*r.Failed))
 		return
@@ -266,7 +266,7 @@ func (e explainer) reading(r pipeline.ReadingStory) {
 	e.row("", "engine "+r.Fingerprint)
 }
 
-func (e explainer) language(l pipeline.LanguageStory) {
+func (e explainer) language(l report.LanguageStory) {
 	verdict := withReason("passes", l.Reason)
 	if !l.Passes {
 		verdict = withReason(string(l.Outcome), l.Reason)
@@ -290,7 +290,7 @@ func (e explainer) language(l pipeline.LanguageStory) {
 	e.row("", fmt.Sprintf("function words: %s (%d of English%s)", vote(l.Votes.FunctionWords), l.English, other))
 }
 
-func (e explainer) near(n pipeline.Near) {
+func (e explainer) near(n report.Near) {
 	what := "was dropped or marked as its duplicate"
 	if n.Kept {
 		what = "came first and is near"

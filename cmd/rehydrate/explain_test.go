@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/report"
 )
 
 // captioned is a live post with a picture of that caption.
@@ -30,10 +30,10 @@ func toldSite(t *testing.T) *site {
 	return s
 }
 
-func (s *site) explain(id string) pipeline.Explanation {
+func (s *site) explain(id string) report.Explanation {
 	s.t.Helper()
 	f := s.do(nil, "explain", id, "-w", s.workspace, "--json")
-	var x pipeline.Explanation
+	var x report.Explanation
 	if err := json.Unmarshal([]byte(f.stdout), &x); err != nil || f.code != exitDone {
 		s.t.Fatalf("explain %s = exit %d, %v\n%s%s", id, f.code, err, f.stderr, f.stdout)
 	}
@@ -57,7 +57,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("the kept row's verdict: %+v", kept.Language)
 	}
 	if r := kept.Reading; r == nil || r.Masked != 1 || !strings.Contains(r.Text, "[user]") || strings.Contains(r.Text, "somebody") ||
-		!slices.ContainsFunc(r.Words, func(w pipeline.ReadWord) bool {
+		!slices.ContainsFunc(r.Words, func(w report.ReadWord) bool {
 			return w.Text == "homework" && w.Confidence > 50 && w.Accepted && w.Box[2] > 0
 		}) {
 		t.Errorf("the kept row's reading: %+v", r)
@@ -78,7 +78,7 @@ func TestExplain(t *testing.T) {
 	if gone.Outcome.Outcome != manifest.Removed || gone.Tombstone == nil || gone.Tombstone.State != manifest.StateRemoved || gone.Image != nil || gone.Reading != nil {
 		t.Errorf("the removed row: %+v", gone)
 	}
-	kinds := func(x pipeline.Explanation) (kinds []auditlog.Kind) {
+	kinds := func(x report.Explanation) (kinds []auditlog.Kind) {
 		for i, h := range x.History {
 			if i > 0 && h.Record <= x.History[i-1].Record {
 				t.Errorf("the history is out of order: %+v", x.History)

@@ -19,6 +19,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/duckdbtest"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/state"
 	"rehydrate/policy"
 )
@@ -485,7 +486,7 @@ func TestPurgeKilledAtEveryStep(t *testing.T) {
 // knows reports whether the workspace knows that a post is gone.
 func knows(s *site, id string) bool {
 	s.t.Helper()
-	var x pipeline.Explanation
+	var x report.Explanation
 	s.into(&x, exitDone, "explain", id, "-w", s.workspace)
 	return x.Post.State.Gone() || x.Tombstone != nil
 }

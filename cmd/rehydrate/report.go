@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -73,7 +73,7 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	}
 	defer ws.Close()
 	write := func(w io.Writer) error {
-		d, err := pipeline.Report(ctx, ws, pipeline.ReportOptions{Now: c.now(), Version: version(),
+		d, err := report.Gather(ctx, ws, report.Options{Now: c.now(), Version: version(),
 			Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
 		if err != nil {
 			return err

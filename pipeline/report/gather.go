@@ -1,4 +1,6 @@
-package pipeline
+// Package report shows people what a workspace holds: the report of all of it, and everything known of
+// one entry. It only reads.
+package report
 
 import (
 	"cmp"
@@ -19,8 +21,8 @@ import (
 	"rehydrate/policy"
 )
 
-// ReportOptions say what a report shows, and of which time it speaks.
-type ReportOptions struct {
+// Options say what a report shows, and of which time it speaks.
+type Options struct {
 	Now     time.Time
 	Version string // of the tool
 	// Thumbnails and Texts put content of posts into the report, which no purge reaches there.
@@ -29,9 +31,9 @@ type ReportOptions struct {
 	Advice func(state.Count) string
 }
 
-// Report gathers what a report tells of a workspace. It reads only: the workspace need not be
+// Gather gathers what a report tells of a workspace. It reads only: the workspace need not be
 // locked. Thumbnails and texts are read while they are ranged over.
-func Report(ctx context.Context, ws *workspace.Workspace, o ReportOptions) (dataset.ReportData, error) {
+func Gather(ctx context.Context, ws *workspace.Workspace, o Options) (dataset.ReportData, error) {
 	s, err := state.Status(ctx, ws, o.Now)
 	if err != nil {
 		return dataset.ReportData{}, err
