@@ -114,14 +114,14 @@ func (r *Release) guessSeparator() error {
 
 // fits reads the label columns. Rows that cannot be read are left to Check.
 func (r *Release) fits() ([]fit, error) {
-	rows, closeRows, err := r.rows(r.plan.names(), false)
+	rows, err := r.openRows(r.plan.names(), false)
 	if err != nil {
 		return nil, err
 	}
-	defer closeRows()
-	d, err := newDecoder(&r.plan, r.vocabularies, rows.Columns())
+	defer rows.close()
+	d, err := newDecoder(r, rows.Columns())
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", r.ManifestPath, err)
+		return nil, err
 	}
 	fits := make([]fit, len(r.plan.categories))
 	for range maxRows {

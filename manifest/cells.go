@@ -35,8 +35,9 @@ type categoryColumns struct {
 
 // newDecoder finds the plan's columns by name. A name that is not there is an error:
 // the header was checked when the release was opened, so the file has changed.
-func newDecoder(p *plan, vocabularies []vocabulary, columns []string) (*decoder, error) {
-	d := &decoder{vocabularies: vocabularies, separator: p.separator, keys: p.keys, splits: make(map[string]string)}
+func newDecoder(r *Release, columns []string) (*decoder, error) {
+	p := &r.plan
+	d := &decoder{vocabularies: r.vocabularies, separator: p.separator, keys: p.keys, splits: make(map[string]string)}
 	var missing string
 	place := func(name string) int {
 		i := slices.Index(columns, name)
@@ -59,7 +60,7 @@ func newDecoder(p *plan, vocabularies []vocabulary, columns []string) (*decoder,
 		d.categories = append(d.categories, categoryColumns{column: place(c.column), oneHot: oneHot})
 	}
 	if missing != "" {
-		return nil, fmt.Errorf("the manifest no longer has column %s", quote(missing))
+		return nil, fmt.Errorf("read %s: the manifest no longer has column %s", r.ManifestPath, quote(missing))
 	}
 	return d, nil
 }

@@ -2,34 +2,44 @@ package manifest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"slices"
 )
 
-// Entries gives the manifest's entries in file order, reading as it is ranged over. It
-// stops with an error at the first problem (*Problems), when ctx ends, or when the
-// manifest is no longer the one that was opened; entries given before stand.
-func (r *Release) Entries(ctx context.Context) iter.Seq2[Entry, error] {
+// Read reads the manifest once: its good entries in file order, as it is ranged over. It goes on
+// after a problem, and ends with an error if it met any (*Problems), if ctx ended, or if the
+// manifest is no longer the one that was opened; the entries given before are then of no use
+// to a caller who needs all. When the last entry has been given, *s holds what was counted,
+// unless s is nil.
+func (r *Release) Read(ctx context.Context, s *Summary) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		_, err := r.scan(ctx.Err,
-			func(e Entry) error {
-				if !yield(e, nil) {
-					return errStop
-				}
-				return nil
-			},
-			func(p Problem) error { return one(&p) })
-		if err != nil && err != errStop {
+		stopped := false
+		err := r.scan(ctx, s, func(e Entry) bool {
+			stopped = !yield(e, nil)
+			return !stopped
+		})
+		if err != nil && !stopped {
 			yield(Entry{}, err)
 		}
 	}
 }
 
-// errStop ends a scan whose reader has seen enough.
-var errStop = errors.New("stop")
+// Entries gives the entries as Read does.
+func (r *Release) Entries(ctx context.Context) iter.Seq2[Entry, error] { return r.Read(ctx, nil) }
+
+// Check reads the whole manifest. Its error is *Problems when entries are wrong, and the Summary
+// then counts the good ones.
+func (r *Release) Check(ctx context.Context) (Summary, error) {
+	var s Summary
+	for _, err := range r.Read(ctx, &s) {
+		if err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
 
 // A Summary counts what a manifest holds.
 type Summary struct {
@@ -40,25 +50,6 @@ type Summary struct {
 	// Counts is split -> category name -> label code -> entries with the label. Every
 	// label of the schema is there, with 0 if need be.
 	Counts map[string]map[string]map[string]int
-}
-
-// Check reads the whole manifest and goes on after a problem. Its error is *Problems
-// when entries are wrong, and the Summary then counts the good ones.
-func (r *Release) Check(ctx context.Context) (Summary, error) { return r.check(ctx.Err) }
-
-func (r *Release) check(stopped func() error) (Summary, error) {
-	t := tally{schema: r.Schema, splits: make(map[string]*splitTally)}
-	var problems Problems
-	posts, err := r.scan(stopped, t.add, func(p Problem) error {
-		problems.add(p)
-		return nil
-	})
-	s := t.summary()
-	s.Posts = posts
-	if err != nil {
-		return s, err
-	}
-	return s, problems.err()
 }
 
 // A tally counts by number what Summary tells by name.
@@ -74,7 +65,7 @@ type splitTally struct {
 	labels  [][]int // by category and label
 }
 
-func (t *tally) add(e Entry) error {
+func (t *tally) add(e Entry) {
 	s := t.splits[e.Split]
 	if s == nil {
 		s = &splitTally{}
@@ -91,7 +82,6 @@ func (t *tally) add(e Entry) error {
 			s.labels[c][l]++
 		}
 	}
-	return nil
 }
 
 func (t *tally) summary() Summary {
@@ -111,121 +101,82 @@ func (t *tally) summary() Summary {
 	return s
 }
 
-// scan reads the manifest once and gives the number of posts. Good entries go to emit,
-// problems to report; an error of either, or of stopped, ends the scan and is returned.
-func (r *Release) scan(stopped func() error, emit func(Entry) error, report func(Problem) error) (posts int, err error) {
-	rows, closeRows, err := r.rows(r.plan.names(), false)
+// scan gives the good entries to emit until that returns false.
+func (r *Release) scan(ctx context.Context, s *Summary, emit func(Entry) bool) error {
+	rows, err := r.openRows(r.plan.names(), false)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer closeRows()
-	d, err := newDecoder(&r.plan, r.vocabularies, rows.Columns())
+	defer rows.close()
+	d, err := newDecoder(r, rows.Columns())
 	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", r.ManifestPath, err)
+		return err
 	}
-	s := scanner{file: r.ManifestPath, rows: rows, decoder: d, emit: emit, report: report}
-	if err := s.run(stopped); err != nil {
-		return 0, err
+	var problems Problems
+	d.report = func(cell int, message, hint string) {
+		line, column := rows.at(cell)
+		problems.add(Problem{File: r.ManifestPath, Line: line, Column: column, Message: message, Hint: hint})
 	}
-	return s.seen.posts(), r.unchanged()
-}
-
-// unchanged compares the manifest with the one that was opened.
-func (r *Release) unchanged() error {
-	sum, err := r.sum()
+	t := tally{schema: r.Schema, splits: make(map[string]*splitTally)}
+	var seen seen
+	for met := 0; ; met++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		cells, err := rows.Next()
+		if err == io.EOF {
+			if met == 0 {
+				problems.add(Problem{File: r.ManifestPath, Line: 1, Message: "the manifest has no entries", Hint: "each line below the header is an entry: a post id and its labels"})
+			}
+			break
+		}
+		if met == maxRows {
+			d.report(-1, "the manifest has more than 1,000,000 rows; the rest was not read", "part the release")
+			break
+		}
+		if p, ok := asProblem(err); ok {
+			problems.add(*p)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		found := problems.count()
+		e := d.entry(cells)
+		e.Line, _ = rows.at(-1)
+		if first, twice := seen.add(e.Key, e.Line); twice {
+			d.report(d.fields[fieldID], fmt.Sprintf("post %s, image %d, is already on line %d", e.ID, e.Image, first), "keep one of the rows; rows for further images of a post are told apart by an image column")
+		}
+		if problems.count() > found {
+			continue
+		}
+		e.Ordinal = t.entries
+		t.add(e)
+		if !emit(e) {
+			return nil
+		}
+	}
+	// What only a whole reading shows.
+	if j, isJSON := rows.source.(*jsonRows); isJSON && slices.Contains(j.met, true) {
+		for i, met := range j.met {
+			if !met {
+				problems.add(Problem{File: r.ManifestPath, Line: 1, Message: fmt.Sprintf("no line has the key %s", quote(j.keys[i])), Hint: "name the key as the lines spell it, under [columns] of release.toml"})
+			}
+		}
+	}
+	if s != nil {
+		*s = t.summary()
+		s.Posts = seen.posts()
+	}
+	// First of all the problems of another file would not help.
+	sum, err := rows.sum()
 	if err != nil {
 		return err
 	}
 	if sum != r.ManifestDigest {
 		return fmt.Errorf("read %s: the file was changed while it was in use; start again", r.ManifestPath)
 	}
-	return nil
-}
-
-// A scanner is one reading of a manifest.
-type scanner struct {
-	file    string
-	rows    source
-	decoder *decoder
-	emit    func(Entry) error
-	report  func(Problem) error
-
-	met     int // rows, good or not
-	entries int
-	seen    seen
-}
-
-func (s *scanner) run(stopped func() error) error {
-	for {
-		if err := stopped(); err != nil {
-			return err
-		}
-		cells, err := s.rows.Next()
-		if err == io.EOF {
-			return s.atEnd()
-		}
-		if s.met++; s.met > maxRows {
-			line, _ := s.rows.at(-1)
-			return s.report(Problem{File: s.file, Line: line, Message: "the manifest has more than 1,000,000 rows; the rest was not read", Hint: "part the release"})
-		}
-		var p *Problem
-		if errors.As(err, &p) {
-			err = s.report(*p)
-		} else if err == nil {
-			err = s.row(cells)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// row decodes one row and gives it on if it is good.
-func (s *scanner) row(cells []Cell) error {
-	var wrong []Problem
-	s.decoder.report = func(cell int, message, hint string) {
-		line, column := s.rows.at(cell)
-		wrong = append(wrong, Problem{File: s.file, Line: line, Column: column, Message: message, Hint: hint})
-	}
-	e := s.decoder.entry(cells)
-	e.Line, _ = s.rows.at(-1)
-	if e.ID != "" {
-		if first, twice := s.seen.add(e.Key, e.Line); twice {
-			s.decoder.report(s.decoder.fields[fieldID], fmt.Sprintf("post %s, image %d, is already on line %d", e.ID, e.Image, first), "keep one of the rows; rows for further images of a post are told apart by an image column")
-		}
-	}
-	for _, p := range wrong {
-		if err := s.report(p); err != nil {
-			return err
-		}
-	}
-	if len(wrong) > 0 {
-		return nil
-	}
-	e.Ordinal = s.entries
-	s.entries++
-	return s.emit(e)
-}
-
-// atEnd tells of what only a whole reading shows.
-func (s *scanner) atEnd() error {
-	if s.met == 0 {
-		return s.report(Problem{File: s.file, Line: 1, Message: "the manifest has no entries", Hint: "each line below the header is an entry: a post id and its labels"})
-	}
-	j, isJSON := s.rows.(*jsonRows)
-	if !isJSON || !slices.Contains(j.met, true) {
-		return nil
-	}
-	for i, met := range j.met {
-		if met {
-			continue
-		}
-		err := s.report(Problem{File: s.file, Line: 1, Message: fmt.Sprintf("no line has the key %s", quote(j.keys[i])), Hint: "name the key as the lines spell it, under [columns] of release.toml"})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return problems.err()
 }
 
 // seen remembers where each key stood first, in little memory and without pointers.
@@ -246,8 +197,11 @@ type firstRow struct {
 	image int16
 }
 
-// add notes a key; for one that is there already it tells where.
+// add notes a key; of one that it has already it gives the line. An empty id is not noted.
 func (s *seen) add(k Key, line int) (first int, twice bool) {
+	if k.ID == "" {
+		return 0, false
+	}
 	if s.first == nil {
 		s.first, s.more = make(map[postKey]firstRow), make(map[imageKey]int32)
 	}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -34,7 +35,7 @@ type Draft struct {
 // The draft's copy of the file goes without columns that by their name tell of people or
 // their words (author, title, selftext...), unless they hold the ids; a Parquet file is
 // copied as it is, with a warning.
-func Init(path string, o Options) (*Draft, error) {
+func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 	format, p := formatOf(path)
 	if p != nil {
 		return nil, one(p)
@@ -50,7 +51,7 @@ func Init(path string, o Options) (*Draft, error) {
 	}
 	d := &Draft{Name: draftName(path), Manifest: "annotations." + string(format), Notes: g.notes(), Warnings: g.warnings, redacted: g.redacted}
 	d.Settings = g.toml(d.Name, filepath.Base(path), d.Manifest)
-	if err := d.check(path, o); err != nil {
+	if err := d.check(ctx, path, o); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -64,7 +65,7 @@ func draftName(path string) string {
 }
 
 // check reads the draft as Open and Check will, with the manifest where it is now.
-func (d *Draft) check(path string, o Options) error {
+func (d *Draft) check(ctx context.Context, path string, o Options) error {
 	s, err := parseSettings(d.Settings, SettingsName)
 	if err != nil {
 		return fmt.Errorf("the release.toml that was guessed cannot be read: %w", err)
@@ -75,7 +76,7 @@ func (d *Draft) check(path string, o Options) error {
 		return err
 	}
 	d.release, d.Schema = r, r.Schema
-	d.Summary, err = r.check(func() error { return nil })
+	d.Summary, err = r.Check(ctx)
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 // initText makes a draft of text, as a file of that name.
 func initText(t testing.TB, name, text string) (*Draft, error) {
 	t.Helper()
-	return Init(filepath.Join(folder(t, map[string]string{name: text}), name), Options{})
+	return Init(t.Context(), filepath.Join(folder(t, map[string]string{name: text}), name), Options{})
 }
 
 // written writes the draft and opens and checks what it wrote.
@@ -37,7 +37,7 @@ func written(t testing.TB, d *Draft) (*Release, Summary) {
 }
 
 func TestInitFindsFigSIM(t *testing.T) {
-	d, err := Init("testdata/annotations.csv", Options{})
+	d, err := Init(t.Context(), "testdata/annotations.csv", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestInitParquet(t *testing.T) {
 			{text("abc"), items("x", "y")}, {text("abd"), items("y")}, {text("abe"), {Null: true}},
 		}}, nil
 	}}
-	d, err := Init(path, o)
+	d, err := Init(t.Context(), path, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,6 +81,8 @@ func (p *Problems) add(x Problem) {
 	p.List = append(p.List, x)
 }
 
+func (p *Problems) count() int { return len(p.List) + p.More }
+
 // err is p as an error, nil when nothing was added.
 func (p *Problems) err() error {
 	if len(p.List) == 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -220,7 +221,11 @@ func (r *Release) sum() (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	h := sha256.New()
+	return r.sumOf(f, sha256.New())
+}
+
+// sumOf adds the rest of the file to h and gives the sum.
+func (r *Release) sumOf(f io.Reader, h hash.Hash) (string, error) {
 	n, err := io.Copy(h, io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", r.ManifestPath, err)
@@ -231,9 +236,16 @@ func (r *Release) sum() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// rows opens the manifest's rows; close closes them. For JSONL, want and grow are as
-// in openText; for Parquet, grow wants every column.
-func (r *Release) rows(want []string, grow bool) (rows source, close func(), err error) {
+// manifestRows are the rows of a manifest that is open.
+type manifestRows struct {
+	source
+	close func() error
+	sum   func() (string, error) // SHA-256 of the file; the rest of the rows is then gone
+}
+
+// openRows opens the manifest's rows. For JSONL, want are the keys to give as columns, and every
+// other key is added as it is met when grow is set; for Parquet, grow wants every column.
+func (r *Release) openRows(want []string, grow bool) (*manifestRows, error) {
 	if r.Format == Parquet {
 		if grow {
 			want = nil
@@ -242,36 +254,44 @@ func (r *Release) rows(want []string, grow bool) (rows source, close func(), err
 	}
 	f, err := r.open()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	rows, err = openText(r.Format, f, r.ManifestPath, want, grow)
+	h := sha256.New()
+	rows := &manifestRows{close: f.Close, sum: func() (string, error) { return r.sumOf(f, h) }}
+	switch in := io.TeeReader(f, h); r.Format {
+	case CSV:
+		rows.source, err = newCSVRows(in, r.ManifestPath, ',')
+	case TSV:
+		rows.source, err = newCSVRows(in, r.ManifestPath, '\t')
+	default:
+		rows.source = newJSONRows(in, r.ManifestPath, want, grow)
+	}
 	if err != nil {
 		f.Close()
-		var p *Problem
-		if errors.As(err, &p) {
+		if p, ok := asProblem(err); ok {
 			err = one(p)
 		}
-		return nil, nil, err
+		return nil, err
 	}
-	return rows, func() { f.Close() }, nil
+	return rows, nil
 }
 
-func (r *Release) parquetRows(want []string) (rows source, close func(), err error) {
+func (r *Release) parquetRows(want []string) (*manifestRows, error) {
 	if r.openParquet == nil {
-		return nil, nil, one(&Problem{File: r.ManifestPath, Message: "Parquet manifests cannot be read here", Hint: "save the manifest as CSV"})
+		return nil, one(&Problem{File: r.ManifestPath, Message: "Parquet manifests cannot be read here", Hint: "save the manifest as CSV"})
 	}
 	p, err := r.openParquet(r.ManifestPath, want)
 	if problem, ok := asProblem(err); ok {
-		return nil, nil, one(problem)
+		return nil, one(problem)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("open manifest: %w", err)
+		return nil, fmt.Errorf("open manifest: %w", err)
 	}
 	if len(p.Columns()) > maxColumns {
 		p.Close()
-		return nil, nil, one(&Problem{File: r.ManifestPath, Line: 1, Message: fmt.Sprintf("the manifest has %d columns", len(p.Columns())), Hint: "at most 1000 are read"})
+		return nil, one(&Problem{File: r.ManifestPath, Line: 1, Message: fmt.Sprintf("the manifest has %d columns", len(p.Columns())), Hint: "at most 1000 are read"})
 	}
-	return newParquetRows(p, r.ManifestPath), func() { p.Close() }, nil
+	return &manifestRows{source: &parquetRows{RowReader: p, file: r.ManifestPath, width: len(p.Columns())}, close: p.Close, sum: r.sum}, nil
 }
 
 // sampleRows is how many JSON lines tell which keys there are when release.toml does not.
@@ -279,11 +299,11 @@ const sampleRows = 1000
 
 // readColumns gives the manifest's columns: the header, or the keys of the first lines.
 func (r *Release) readColumns() ([]string, error) {
-	rows, closeRows, err := r.rows([]string{}, r.Format == JSONL)
+	rows, err := r.openRows([]string{}, r.Format == JSONL)
 	if err != nil {
 		return nil, err
 	}
-	defer closeRows()
+	defer rows.close()
 	if r.Format != JSONL {
 		return rows.Columns(), nil
 	}

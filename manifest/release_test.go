@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -323,8 +324,8 @@ func TestEntriesStops(t *testing.T) {
 			n++
 		}
 	}
-	if got := places(t, failed); n != 2 || len(got) != 1 || !strings.HasPrefix(got[0], "a.csv:4:1") {
-		t.Errorf("%d entries, then %q, want 2 and the problem of line 4", n, got)
+	if got := places(t, failed); n != 3 || len(got) != 1 || !strings.HasPrefix(got[0], "a.csv:4:1") {
+		t.Errorf("%d entries, then %q, want 3 and the problem of line 4", n, got)
 	}
 	for range r.Entries(t.Context()) { // leaving early must not panic
 		break
@@ -442,25 +443,34 @@ func TestParquetOpenProblem(t *testing.T) {
 	matchPlaces(t, places(t, err), []string{"a.parquet:1:0 cut off"})
 }
 
-// endless gives rows of which none can be used.
-type endless struct{ source }
+// endless gives rows of which none can be used, one more than are read.
+type endless struct{ n int }
 
-func (endless) Next() ([]Cell, error)     { return nil, &Problem{Message: "bad"} }
-func (endless) at(int) (line, column int) { return 7, 0 }
+func (*endless) Columns() []string {
+	return []string{"id", "figurative", "severity", "related_content", "modality", "context"}
+}
+func (*endless) Close() error { return nil }
+func (e *endless) Next() ([]Cell, error) {
+	if e.n++; e.n > maxRows+1 {
+		return nil, io.EOF
+	}
+	return nil, &Problem{Message: "bad"}
+}
 
 func TestTooManyRows(t *testing.T) {
-	var last Problem
-	n := 0
-	s := scanner{file: "a.csv", rows: endless{}, report: func(p Problem) error {
-		last = p
-		n++
-		return nil
-	}}
-	if err := s.run(t.Context().Err); err != nil {
+	o := Options{OpenParquet: func(string, []string) (RowReader, error) { return &endless{}, nil }}
+	r, err := Open(filepath.Join(folder(t, map[string]string{"a.parquet": "any"}), "a.parquet"), o)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if n != maxRows+1 || !strings.Contains(last.Message, "more than 1,000,000 rows") || last.Line != 7 {
-		t.Errorf("%d problems, the last %+v, want %d and one of the number of rows", n, last, maxRows+1)
+	_, err = r.Check(t.Context())
+	var problems *Problems
+	if !errors.As(err, &problems) || problems.More != maxRows+1-MaxProblems {
+		t.Errorf("%v, want a problem of every row and one of their number", err)
+	}
+	r.openParquet = func(string, []string) (RowReader, error) { return &endless{n: 1}, nil }
+	if _, err = r.Check(t.Context()); !errors.As(err, &problems) || problems.More != maxRows-MaxProblems {
+		t.Errorf("%v, want a problem of each of 1,000,000 rows", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -83,20 +82,6 @@ func formatOf(path string) (Format, *Problem) {
 	return "", &Problem{File: path, Message: fmt.Sprintf("the name does not tell the format (%s)", quote(ext)), Hint: hint}
 }
 
-// openText starts reading a CSV, TSV or JSONL file. For JSONL, want are the keys to
-// give as columns, and every other key is added as it is met when grow is set.
-func openText(f Format, r io.Reader, file string, want []string, grow bool) (source, error) {
-	switch f {
-	case CSV:
-		return newCSVRows(r, file, ',')
-	case TSV:
-		return newCSVRows(r, file, '\t')
-	case JSONL:
-		return newJSONRows(r, file, want, grow), nil
-	}
-	return nil, fmt.Errorf("read %s: format %q is not a text format", file, f)
-}
-
 // parquetRows numbers the rows of a Parquet file and guards against a reader that
 // breaks its contract.
 type parquetRows struct {
@@ -106,18 +91,13 @@ type parquetRows struct {
 	row   int
 }
 
-func newParquetRows(r RowReader, file string) *parquetRows {
-	return &parquetRows{RowReader: r, file: file, width: len(r.Columns())}
-}
-
 func (p *parquetRows) Next() ([]Cell, error) {
 	cells, err := p.RowReader.Next()
 	if err == io.EOF {
 		return nil, io.EOF
 	}
 	p.row++
-	var problem *Problem
-	if errors.As(err, &problem) {
+	if problem, ok := asProblem(err); ok {
 		return nil, problem
 	}
 	if err == nil && len(cells) != p.width {

@@ -101,7 +101,7 @@ func TestSignersRefused(t *testing.T) {
 // TestPin holds that a draft with pins is one that Open reads.
 func TestPin(t *testing.T) {
 	dir := signedFolder(t, signedRelease)
-	d, err := Init(filepath.Join(dir, "annotations.csv"), Options{})
+	d, err := Init(t.Context(), filepath.Join(dir, "annotations.csv"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

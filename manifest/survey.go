@@ -87,11 +87,11 @@ func (w *wordSet) add(text string) (respelled bool) {
 
 // survey reads every row. Rows that cannot be read are left to the check that follows.
 func (r *Release) survey() (*survey, error) {
-	rows, closeRows, err := r.rows(nil, true)
+	rows, err := r.openRows(nil, true)
 	if err != nil {
 		return nil, err
 	}
-	defer closeRows()
+	defer rows.close()
 	s := &survey{schema: FigSIM()}
 	for i := range s.schema.Categories {
 		s.figsim = append(s.figsim, newVocabulary(&s.schema.Categories[i]))

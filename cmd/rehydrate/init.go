@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -33,8 +34,8 @@ one of these keys signed: release.toml names the keys, policy.toml asks for the 
 		Example: "  rehydrate init my-release --manifest annotations.csv\n" +
 			"  rehydrate init my-release --manifest annotations.csv --signer ~/.ssh/id_ed25519.pub",
 		Args: exactArgs(1, "one DIR to make"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return c.init(args[0], file, signers)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.init(cmd.Context(), args[0], file, signers)
 		},
 	}
 	cmd.Flags().StringVar(&file, "manifest", "", "the annotations `file`: CSV, TSV, JSONL or Parquet")
@@ -42,11 +43,11 @@ one of these keys signed: release.toml names the keys, policy.toml asks for the 
 	return cmd
 }
 
-func (c *command) init(dir, file string, signers []string) error {
+func (c *command) init(ctx context.Context, dir, file string, signers []string) error {
 	if file == "" {
 		return usageError("init needs the annotations file: --manifest FILE")
 	}
-	draft, err := manifest.Init(file, manifest.Options{OpenParquet: dataset.OpenManifest})
+	draft, err := manifest.Init(ctx, file, manifest.Options{OpenParquet: dataset.OpenManifest})
 	if err != nil {
 		return asUsage(err)
 	}
