@@ -12,7 +12,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/near"
 	"rehydrate/policy"
 )
 
@@ -50,7 +50,7 @@ const dedupeExamples = `  rehydrate dedupe pictures/
 
 func (c *command) dedupeCommand() *cobra.Command {
 	defaults := policy.Default()
-	f := pipeline.FolderConfig{Images: defaults.Images}
+	f := near.Config{Images: defaults.Images}
 	cmd := &cobra.Command{
 		Use:   "dedupe DIR|PARQUET",
 		Short: "Find near-duplicates in any folder of pictures or Parquet file",
@@ -82,7 +82,7 @@ func (c *command) dedupeCommand() *cobra.Command {
 }
 
 // checkDedupe refuses flags that cannot be meant together, before anything is read.
-func checkDedupe(f pipeline.FolderConfig, words bool) error {
+func checkDedupe(f near.Config, words bool) error {
 	switch {
 	case f.Rule.Radius < 0 || f.Rule.Radius > 64:
 		return usageError("--radius %d: a hash has 64 bits, give 0 to 64", f.Rule.Radius)
@@ -102,16 +102,16 @@ func checkDedupe(f pipeline.FolderConfig, words bool) error {
 	return nil
 }
 
-func (c *command) dedupe(ctx context.Context, f pipeline.FolderConfig) error {
+func (c *command) dedupe(ctx context.Context, f near.Config) error {
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
 	f.Progress = c.console.pictures
-	folder, err := pipeline.OpenFolder(ctx, f)
+	folder, err := near.Open(ctx, f)
 	if err != nil {
 		return asUsage(err)
 	}
 	defer folder.Close()
-	s, err := folder.FindNear(ctx)
+	s, err := folder.Find(ctx)
 	c.console.done()
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (c *command) untilStopped(ctx context.Context) (context.Context, context.Ca
 	return ctx, cancel
 }
 
-func (c *command) printNear(s pipeline.FolderSummary, f pipeline.FolderConfig) error {
+func (c *command) printNear(s near.Summary, f near.Config) error {
 	if c.json {
 		return c.printJSON(s)
 	}
@@ -173,8 +173,8 @@ func (c *command) printNear(s pipeline.FolderSummary, f pipeline.FolderConfig) e
 }
 
 // printMode says how the pictures were compared.
-func (c *command) printMode(s pipeline.FolderSummary) {
-	if s.Mode == pipeline.ModeImage {
+func (c *command) printMode(s near.Summary) {
+	if s.Mode == near.ModeImage {
 		fmt.Fprintf(c.stdout, "compared as pictures alone: at most %d of 64 bits differ\n", s.Radius)
 		return
 	}
@@ -204,10 +204,10 @@ func tally(counts map[string]int) string {
 }
 
 // printable makes a name fit for a terminal.
-func printable(name string) string { return pipeline.ShownName(name) }
+func printable(name string) string { return near.ShownName(name) }
 
 // pictures shows how far a folder is: a bar on a terminal, a line every few seconds elsewhere.
-func (c *console) pictures(p pipeline.FolderProgress) {
+func (c *console) pictures(p near.Progress) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()

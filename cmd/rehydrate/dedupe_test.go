@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/near"
 	"rehydrate/pipeline/redditemu"
 )
 
@@ -85,7 +85,7 @@ func TestDedupe(t *testing.T) {
 		t.Errorf("groups.csv (%v):\n%s", err, groups)
 	}
 	f = dedupeIn(t.Context(), time.Now, nil, append(texted, "--force", "--json", "--words", "1")...)
-	var s pipeline.FolderSummary
+	var s near.Summary
 	if err := json.Unmarshal([]byte(f.stdout), &s); err != nil || f.code != exitDone || f.stderr != "" {
 		t.Fatalf("dedupe --json = exit %d, %v\n%s%s", f.code, err, f.stdout, f.stderr)
 	}

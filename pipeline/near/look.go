@@ -1,4 +1,4 @@
-package pipeline
+package near
 
 import (
 	"bufio"
@@ -23,7 +23,7 @@ import (
 )
 
 // look hashes one picture. Whatever is wrong with it is a fault; the error is the context's.
-func (f *Folder) look(ctx context.Context, p picture, into *looked) error {
+func (f *Search) look(ctx context.Context, p picture, into *looked) error {
 	into.item.Tokens = f.tokensOf(p)
 	body, fault := p.encoded()
 	if into.fault = fault; fault != nil {
@@ -34,7 +34,7 @@ func (f *Folder) look(ctx context.Context, p picture, into *looked) error {
 }
 
 // decoded decodes a picture when there is memory for it, and hands it on.
-func (f *Folder) decoded(ctx context.Context, body []byte, use func(image.Image) error) *policy.Fault {
+func (f *Search) decoded(ctx context.Context, body []byte, use func(image.Image) error) *policy.Fault {
 	info, fault := policy.Policy{Images: f.Images}.InspectImage(body)
 	if fault != nil {
 		return fault
@@ -57,7 +57,7 @@ func (f *Folder) decoded(ctx context.Context, body []byte, use func(image.Image)
 
 // hash fills in what the rule compares. The wide hash costs more than the other one, and only
 // pictures without words need it.
-func (f *Folder) hash(img image.Image, body []byte, into *looked) (err error) {
+func (f *Search) hash(img image.Image, body []byte, into *looked) (err error) {
 	if into.item.Hash, err = dedupe.HashImage(img); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (f *Folder) hash(img image.Image, body []byte, into *looked) (err error) {
 }
 
 // tokensOf are the words of a picture's text.
-func (f *Folder) tokensOf(p picture) []string {
+func (f *Search) tokensOf(p picture) []string {
 	switch {
 	case f.Rule.ImageOnly:
 		return nil

@@ -1,4 +1,4 @@
-package pipeline
+package near
 
 import (
 	"bytes"
@@ -143,21 +143,21 @@ func writeFolder(t testing.TB, files map[string][]byte) string {
 	return dir
 }
 
-// folderConfig compares the pictures of path as a user does who gives no flags.
-func folderConfig(t testing.TB, path string) FolderConfig {
+// config compares the pictures of path as a user does who gives no flags.
+func config(t testing.TB, path string) Config {
 	p := policy.Default()
-	return FolderConfig{Path: path, Rule: dedupe.Rule{Radius: p.Dedupe.HashRadius, Words: p.Dedupe.WordDifference},
+	return Config{Path: path, Rule: dedupe.Rule{Radius: p.Dedupe.HashRadius, Words: p.Dedupe.WordDifference},
 		Images: p.Images, Workers: 2, Out: filepath.Join(t.TempDir(), "answer"), Pictures: 100}
 }
 
-func findNear(t testing.TB, c FolderConfig) FolderSummary {
+func find(t testing.TB, c Config) Summary {
 	t.Helper()
-	f, err := OpenFolder(t.Context(), c)
+	f, err := Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := f.FindNear(t.Context())
+	s, err := f.Find(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +192,9 @@ func nearPairs(t testing.TB, dir string) []string {
 	return all
 }
 
-func TestFindNear(t *testing.T) {
-	c := folderConfig(t, writeFolder(t, gallery(t)))
-	s := findNear(t, c)
+func TestFind(t *testing.T) {
+	c := config(t, writeFolder(t, gallery(t)))
+	s := find(t, c)
 	want := []string{
 		"1|Z/two again.jpeg||", "1|a two.png|Z/two again.jpeg|image",
 		"2|b/one.jpg||", "2|c/recompressed|b/one.jpg|image", "2|c/smaller.png|b/one.jpg|image",
@@ -203,7 +203,7 @@ func TestFindNear(t *testing.T) {
 	if diff := cmp.Diff(want, nearPairs(t, c.Out)); diff != "" {
 		t.Error(diff)
 	}
-	wantSum := FolderSummary{Source: c.Path, Files: 9, Skipped: 1, Reasons: map[string]int{}, Groups: 3, Duplicates: 4,
+	wantSum := Summary{Source: c.Path, Files: 9, Skipped: 1, Reasons: map[string]int{}, Groups: 3, Duplicates: 4,
 		Classes: map[string]int{"image": 4}, Mode: ModeImage, Radius: 8, Hash: dedupe.HashKind(), Shown: 7,
 		Written: []string{filepath.Join(c.Out, SheetName), filepath.Join(c.Out, UnreadableName), filepath.Join(c.Out, GroupsName)}}
 	if diff := cmp.Diff(wantSum, s); diff != "" {
@@ -218,11 +218,11 @@ func TestFindNear(t *testing.T) {
 	}
 }
 
-// TestFindNearRadius: a radius of 0 finds equal hashes alone, and distances are told as they are.
-func TestFindNearRadius(t *testing.T) {
-	c := folderConfig(t, writeFolder(t, gallery(t)))
+// TestFindRadius: a radius of 0 finds equal hashes alone, and distances are told as they are.
+func TestFindRadius(t *testing.T) {
+	c := config(t, writeFolder(t, gallery(t)))
 	c.Rule.Radius = 64
-	s := findNear(t, c)
+	s := find(t, c)
 	if s.Groups != 1 || s.Duplicates != s.Files-1 {
 		t.Errorf("radius 64: %d groups, %d duplicates, want all pictures in one", s.Groups, s.Duplicates)
 	}
@@ -248,8 +248,8 @@ func popcount(x uint64) (n int) {
 	return n
 }
 
-// TestFindNearText: with texts, the words decide between pictures on one template.
-func TestFindNearText(t *testing.T) {
+// TestFindText: with texts, the words decide between pictures on one template.
+func TestFindText(t *testing.T) {
 	template := asJPEG(t, scenery(5, 300, 300), 90)
 	files := map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template, "4.jpg": template, "5.jpg": template}
 	want := []string{"1|1.jpg||", "1|2.jpg|1.jpg|near_text", "2|4.jpg||", "2|5.jpg|4.jpg|no_text"}
@@ -262,12 +262,12 @@ func TestFindNearText(t *testing.T) {
 			`{"file":"DIR/4.jpg","error":"decode jpeg","reason":"undecodable"}` + "\n" + `{"file":"elsewhere/1.jpg","text":"x"}` + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := folderConfig(t, writeFolder(t, files))
+			c := config(t, writeFolder(t, files))
 			c.Texts = filepath.Join(t.TempDir(), "texts")
 			if err := os.WriteFile(c.Texts, []byte(byteOrderMark+strings.ReplaceAll(text, "DIR", c.Path)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s := findNear(t, c)
+			s := find(t, c)
 			if diff := cmp.Diff(want, nearPairs(t, c.Out)); diff != "" {
 				t.Error(diff)
 			}
@@ -276,53 +276,53 @@ func TestFindNearText(t *testing.T) {
 			}
 			c.Rule = dedupe.Rule{Radius: 8, Words: 3, ImageOnly: true}
 			c.Force = true
-			if s := findNear(t, c); s.Duplicates != 4 || s.Mode != ModeImage {
+			if s := find(t, c); s.Duplicates != 4 || s.Mode != ModeImage {
 				t.Errorf("as pictures alone: %+v", s)
 			}
 		})
 	}
 }
 
-// TestFindNearTextNested: the texts of a file name pictures one way. Where a folder holds one of its
+// TestFindTextNested: the texts of a file name pictures one way. Where a folder holds one of its
 // own name, a picture's path is another one's name, and no text goes to two pictures.
-func TestFindNearTextNested(t *testing.T) {
+func TestFindTextNested(t *testing.T) {
 	picture := asJPEG(t, scenery(5, 100, 100), 90)
 	t.Chdir(writeFolder(t, map[string][]byte{"a/x.jpg": picture, "a/a/x.jpg": picture}))
 	for name, text := range map[string]string{
 		"paths": "file,text\na/x.jpg,one two three four\n./a/a/x.jpg,five six seven eight\n",
 		"names": "file,text\nx.jpg,one two three four\na/x.jpg,five six seven eight\n",
 	} {
-		c := folderConfig(t, "a")
+		c := config(t, "a")
 		c.Texts = filepath.Join(t.TempDir(), "texts.csv")
 		if err := os.WriteFile(c.Texts, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if s := findNear(t, c); s.Duplicates != 0 || s.WithText != 2 || s.NotFound != 0 {
+		if s := find(t, c); s.Duplicates != 0 || s.WithText != 2 || s.NotFound != 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
 }
 
-// TestFindNearSpared: the summary says what the guard would keep, and the guard keeps it.
-func TestFindNearSpared(t *testing.T) {
+// TestFindSpared: the summary says what the guard would keep, and the guard keeps it.
+func TestFindSpared(t *testing.T) {
 	template := asJPEG(t, scenery(5, 300, 300), 90)
-	c := folderConfig(t, writeFolder(t, map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template}))
+	c := config(t, writeFolder(t, map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template}))
 	c.Texts = filepath.Join(t.TempDir(), "texts.csv")
 	if err := os.WriteFile(c.Texts, []byte("file,text\n1.jpg,me irl\n2.jpg,oh no\n3.jpg,me irl\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s := findNear(t, c); s.Duplicates != 2 || s.Spared != 1 {
+	if s := find(t, c); s.Duplicates != 2 || s.Spared != 1 {
 		t.Errorf("%d duplicates, %d would be spared; want 2, 1", s.Duplicates, s.Spared)
 	}
 	c.Force, c.Rule.Guard = true, true
-	if s := findNear(t, c); s.Duplicates != 1 || s.Spared != 0 || !s.Guard {
+	if s := find(t, c); s.Duplicates != 1 || s.Spared != 0 || !s.Guard {
 		t.Errorf("under the guard: %+v", s)
 	}
 }
 
-// TestFindNearHostile gives the whole corpus of hostile images: each is read, or a row with the reason
+// TestFindHostile gives the whole corpus of hostile images: each is read, or a row with the reason
 // that a run has for it. None ends the search.
-func TestFindNearHostile(t *testing.T) {
+func TestFindHostile(t *testing.T) {
 	files := map[string][]byte{}
 	want, broken := map[string]string{}, map[string]bool{}
 	for _, h := range redditemu.HostileImages("127.0.0.1:1") {
@@ -338,8 +338,8 @@ func TestFindNearHostile(t *testing.T) {
 			want[h.Name+".png"] = string(h.Reason)
 		}
 	}
-	c := folderConfig(t, writeFolder(t, files))
-	s := findNear(t, c)
+	c := config(t, writeFolder(t, files))
+	s := find(t, c)
 	got := map[string]string{}
 	for _, r := range records(t, c.Out, UnreadableName) {
 		if broken[r[0]] && r[1] == "undecodable" {
@@ -355,9 +355,9 @@ func TestFindNearHostile(t *testing.T) {
 	}
 }
 
-// TestFindNearStrangeFiles: links are not followed, pipes are not waited for, what is called
+// TestFindStrangeFiles: links are not followed, pipes are not waited for, what is called
 // a picture and is none is told of, and what is called nothing of the kind is skipped.
-func TestFindNearStrangeFiles(t *testing.T) {
+func TestFindStrangeFiles(t *testing.T) {
 	body := asJPEG(t, scenery(6, 200, 200), 90)
 	dir := writeFolder(t, map[string][]byte{"real.jpg": body, "text.png": []byte("only text"), "empty.gif": nil, "photo.HEIC": []byte("\x00\x00\x00\x18ftypheic"),
 		"readme": []byte("text"), "unnamed": body, "cut.jpg": body[:len(body)/2], "sub/x.jpg": body})
@@ -370,9 +370,9 @@ func TestFindNearStrangeFiles(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.jpg"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := folderConfig(t, dir)
+	c := config(t, dir)
 	c.Out = filepath.Join(dir, "sub", "answer") // the folder of the answer is not looked through
-	s := findNear(t, c)
+	s := find(t, c)
 	want := map[string]int{"not_an_image": 1, "empty_body": 1, "not_an_image_heic": 1, "undecodable": 1}
 	if diff := cmp.Diff(want, s.Reasons); diff != "" {
 		t.Error(diff)
@@ -385,7 +385,7 @@ func TestFindNearStrangeFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Path, c.Force = link, true
-	if again := findNear(t, c); again.Files != s.Files || again.Skipped != s.Skipped {
+	if again := find(t, c); again.Files != s.Files || again.Skipped != s.Skipped {
 		t.Errorf("through a link: %+v, want %+v", again, s)
 	}
 }
@@ -426,8 +426,8 @@ func answerOf(t testing.TB, dir string) map[string]string {
 	return files
 }
 
-// TestFindNearDeterministic: the answer depends on neither the workers nor the order of the folder.
-func TestFindNearDeterministic(t *testing.T) {
+// TestFindDeterministic: the answer depends on neither the workers nor the order of the folder.
+func TestFindDeterministic(t *testing.T) {
 	files := gallery(t)
 	for i := range uint64(30) {
 		files[fmt.Sprintf("more/%02d.jpg", i)] = asJPEG(t, scenery(10+i/3, 160, 160), 50+int(i))
@@ -436,9 +436,9 @@ func TestFindNearDeterministic(t *testing.T) {
 	dir := writeFolder(t, files)
 	var first map[string]string
 	for _, workers := range []int{1, 2, 8} {
-		c := folderConfig(t, dir)
+		c := config(t, dir)
 		c.Workers = workers
-		if s := findNear(t, c); s.Groups != 13 {
+		if s := find(t, c); s.Groups != 13 {
 			t.Errorf("%d groups, want 13", s.Groups)
 		}
 		got := answerOf(t, c.Out)
@@ -501,7 +501,7 @@ func tableRows(t testing.TB) (structs []structRow, flats []flatRow) {
 	return structs, flats
 }
 
-func TestFindNearParquet(t *testing.T) {
+func TestFindParquet(t *testing.T) {
 	structs, flats := tableRows(t)
 	withText := []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|near_text"}
 	for _, tt := range []struct {
@@ -520,9 +520,9 @@ func TestFindNearParquet(t *testing.T) {
 		{"flat without text", writeParquet(t, flats), dataset.PictureColumns{}, false, []string{"1|#0||", "1|#1|#0|image", "1|#3|#0|image"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := folderConfig(t, tt.path)
+			c := config(t, tt.path)
 			c.Columns, c.Rule.ImageOnly = tt.columns, tt.only
-			s := findNear(t, c)
+			s := find(t, c)
 			if diff := cmp.Diff(tt.want, nearPairs(t, c.Out)); diff != "" {
 				t.Error(diff)
 			}
@@ -533,36 +533,36 @@ func TestFindNearParquet(t *testing.T) {
 	}
 }
 
-// TestFindNearParquetTexts: texts of a file belong to a row by its name, or by its path.
-func TestFindNearParquetTexts(t *testing.T) {
+// TestFindParquetTexts: texts of a file belong to a row by its name, or by its path.
+func TestFindParquetTexts(t *testing.T) {
 	structs, _ := tableRows(t)
 	structs[1].Image.Path = "other.jpg"
-	c := folderConfig(t, writeParquet(t, structs))
+	c := config(t, writeParquet(t, structs))
 	c.Texts = filepath.Join(t.TempDir(), "texts.csv")
 	if err := os.WriteFile(c.Texts, []byte("file,text\np.jpg#0,x y z\nother.jpg,x y z\np.jpg#3,u v w\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := findNear(t, c)
+	s := find(t, c)
 	if diff := cmp.Diff([]string{"1|p.jpg#0||", "1|other.jpg#1|p.jpg#0|same_text"}, nearPairs(t, c.Out)); diff != "" || s.NotFound != 0 {
 		t.Errorf("%s\n%+v", diff, s)
 	}
 }
 
-// TestFindNearDamaged: a Parquet that is cut off or damaged is an error, and nothing is written.
-func TestFindNearDamaged(t *testing.T) {
+// TestFindDamaged: a Parquet that is cut off or damaged is an error, and nothing is written.
+func TestFindDamaged(t *testing.T) {
 	structs, _ := tableRows(t)
 	whole, err := os.ReadFile(writeParquet(t, structs))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, body := range [][]byte{whole[:len(whole)/2], append(slices.Repeat([]byte{0xff}, len(whole)-3000), whole[len(whole)-3000:]...), []byte("PAR1PAR1PAR1"), nil} {
-		c := folderConfig(t, filepath.Join(t.TempDir(), "x.parquet"))
+		c := config(t, filepath.Join(t.TempDir(), "x.parquet"))
 		if err := os.WriteFile(c.Path, body, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := OpenFolder(t.Context(), c)
+		f, err := Open(t.Context(), c)
 		if err == nil {
-			_, err = f.FindNear(t.Context())
+			_, err = f.Find(t.Context())
 			f.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), c.Path) {
@@ -574,30 +574,30 @@ func TestFindNearDamaged(t *testing.T) {
 	}
 }
 
-// TestFindNearInterrupted: an interrupted search leaves nothing, and the earlier answer as it was.
-func TestFindNearInterrupted(t *testing.T) {
+// TestFindInterrupted: an interrupted search leaves nothing, and the earlier answer as it was.
+func TestFindInterrupted(t *testing.T) {
 	dir := writeFolder(t, gallery(t))
 	for _, stage := range []string{"hash", "draw"} {
 		for _, earlier := range []bool{false, true} {
-			c := folderConfig(t, dir)
+			c := config(t, dir)
 			var want map[string]string
 			if earlier {
-				findNear(t, c)
+				find(t, c)
 				want = answerOf(t, c.Out)
 				c.Force, c.Rule.Radius = true, 64
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			c.Progress = func(p FolderProgress) {
+			c.Progress = func(p Progress) {
 				if p.Stage == stage && p.Done == 2 {
 					cancel()
 				}
 			}
-			f, err := OpenFolder(ctx, c)
+			f, err := Open(ctx, c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err = f.FindNear(ctx); !errors.Is(err, context.Canceled) {
-				t.Errorf("stage %s: FindNear = %v, want an interrupt", stage, err)
+			if _, err = f.Find(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("stage %s: Find = %v, want an interrupt", stage, err)
 			}
 			f.Close()
 			if _, err := os.Lstat(c.Out); !earlier && !errors.Is(err, os.ErrNotExist) {
@@ -612,11 +612,11 @@ func TestFindNearInterrupted(t *testing.T) {
 	}
 }
 
-// TestFindNearForce: an answer is written over with --force only, and then as a whole.
-func TestFindNearForce(t *testing.T) {
-	c := folderConfig(t, writeFolder(t, gallery(t)))
-	findNear(t, c)
-	if _, err := OpenFolder(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--force") {
+// TestFindForce: an answer is written over with --force only, and then as a whole.
+func TestFindForce(t *testing.T) {
+	c := config(t, writeFolder(t, gallery(t)))
+	find(t, c)
+	if _, err := Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a second answer = %v, want a refusal", err)
 	}
 	mine := filepath.Join(c.Out, "mine.txt")
@@ -624,7 +624,7 @@ func TestFindNearForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Force, c.Pictures = true, 0
-	findNear(t, c)
+	find(t, c)
 	if diff := cmp.Diff([]string{GroupsName, "mine.txt", UnreadableName}, slices.Sorted(mapKeys(answerOf(t, c.Out)))); diff != "" {
 		t.Error(diff) // the contact sheet of the first answer shows what groups.csv no longer says
 	}
@@ -633,9 +633,9 @@ func TestFindNearForce(t *testing.T) {
 // TestAnswerCutShort: what a killed search left is removed, and an answer that cannot get all its
 // names stands without groups.csv, not beside the one of an earlier answer.
 func TestAnswerCutShort(t *testing.T) {
-	c := folderConfig(t, writeFolder(t, gallery(t)))
+	c := config(t, writeFolder(t, gallery(t)))
 	c.Out = filepath.Join(t.TempDir(), "out[1]*")
-	findNear(t, c)
+	find(t, c)
 	left := filepath.Join(c.Out, unfinished+"123")
 	if err := os.WriteFile(left, []byte("thumbnails"), 0o600); err != nil {
 		t.Fatal(err)
@@ -671,17 +671,17 @@ func mapKeys(m map[string]string) func(func(string) bool) {
 	}
 }
 
-// TestFindNearSheetLimit: the contact sheet holds no more pictures than asked for, and no group of one.
-func TestFindNearSheetLimit(t *testing.T) {
+// TestFindSheetLimit: the contact sheet holds no more pictures than asked for, and no group of one.
+func TestFindSheetLimit(t *testing.T) {
 	files := map[string][]byte{}
 	for i := range uint64(40) {
 		files[fmt.Sprintf("%02d.jpg", i)] = asJPEG(t, scenery(20+i/30, 120, 120), 60+int(i))
 	}
 	dir := writeFolder(t, files)
 	for pictures, want := range map[int]int{1: 0, 2: 2, 5: 5, 25: mostOfGroup, 26: 26, 1000: mostOfGroup + 10} {
-		c := folderConfig(t, dir)
+		c := config(t, dir)
 		c.Pictures = pictures
-		s := findNear(t, c)
+		s := find(t, c)
 		page := answerOf(t, c.Out)[SheetName]
 		if n := strings.Count(page, "<img "); n != want || s.Shown != want || s.Groups != 2 {
 			t.Errorf("%d pictures at most: %d shown, %d in the summary, want %d", pictures, n, s.Shown, want)
@@ -692,7 +692,7 @@ func TestFindNearSheetLimit(t *testing.T) {
 	}
 }
 
-func TestOpenFolderRefuses(t *testing.T) {
+func TestOpenRefuses(t *testing.T) {
 	dir := writeFolder(t, map[string][]byte{"a.jpg": asJPEG(t, scenery(1, 64, 64), 90), "bad.csv": []byte("name,text\nx,y\n"), "twice.csv": []byte("file,text\na.jpg,x\n./a.jpg,y\n"),
 		"cut.csv": []byte("file,text\n\"a.jpg,x\n"), "bad.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":\"x\"}\n{\"file\":\"b.jpg\"}\n"), "none.jsonl": []byte("{\"text\":\"x\"}\n"),
 		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "full/groups.csv/x": nil, "file": []byte("x")})
@@ -705,39 +705,39 @@ func TestOpenFolderRefuses(t *testing.T) {
 	table := writeParquet(t, structs)
 	for _, tt := range []struct {
 		name   string
-		change func(c *FolderConfig)
+		change func(c *Config)
 		want   string
 	}{
-		{"no such folder", func(c *FolderConfig) { c.Path = in("none") }, "no such file"},
-		{"a pipe", func(c *FolderConfig) { c.Path = pipe }, "neither a folder nor a file"},
-		{"no Parquet", func(c *FolderConfig) { c.Path = in("file") }, "not a Parquet file"},
-		{"a column of a folder", func(c *FolderConfig) { c.Columns.Image = "image" }, "only a Parquet file has columns"},
-		{"no such column", func(c *FolderConfig) { c.Path, c.Columns.Image = table, "picture" }, `no column "picture"`},
-		{"no such text column", func(c *FolderConfig) { c.Path, c.Columns.Text = table, "words" }, `no column "words"`},
-		{"a column of text for pictures", func(c *FolderConfig) { c.Path, c.Columns.Image = table, "caption" }, `no column "caption" of pictures`},
-		{"a guard without text", func(c *FolderConfig) { c.Rule.Guard = true }, "there are none"},
-		{"no texts", func(c *FolderConfig) { c.Texts = in("none.csv") }, "no such file"},
-		{"texts of a pipe", func(c *FolderConfig) { c.Texts = pipe }, "not a regular file"},
-		{"no column file", func(c *FolderConfig) { c.Texts = in("bad.csv") }, "bad.csv:1: "},
-		{"a file twice", func(c *FolderConfig) { c.Texts = in("twice.csv") }, "twice.csv:3: "},
-		{"an open quote", func(c *FolderConfig) { c.Texts = in("cut.csv") }, "cut.csv:2: "},
-		{"no text", func(c *FolderConfig) { c.Texts = in("bad.jsonl") }, "bad.jsonl:2: "},
-		{"no file name", func(c *FolderConfig) { c.Texts = in("none.jsonl") }, "none.jsonl:1: "},
-		{"a number for a text", func(c *FolderConfig) { c.Texts = in("typed.jsonl") }, "typed.jsonl:1: "},
-		{"an empty file of texts", func(c *FolderConfig) { c.Texts = in("empty") }, "empty"},
-		{"an answer in a workspace", func(c *FolderConfig) { c.Out = in("ws/sub/answer") }, "lies in a workspace"},
-		{"an answer that is a folder", func(c *FolderConfig) { c.Out, c.Force = in("full"), true }, "groups.csv is a folder"},
-		{"a place where nothing can be made", func(c *FolderConfig) { c.Out = "/proc/none/answer" }, "write into /proc/none/answer"},
-		{"an answer in a file", func(c *FolderConfig) { c.Out = in("file") }, "not a folder"},
+		{"no such folder", func(c *Config) { c.Path = in("none") }, "no such file"},
+		{"a pipe", func(c *Config) { c.Path = pipe }, "neither a folder nor a file"},
+		{"no Parquet", func(c *Config) { c.Path = in("file") }, "not a Parquet file"},
+		{"a column of a folder", func(c *Config) { c.Columns.Image = "image" }, "only a Parquet file has columns"},
+		{"no such column", func(c *Config) { c.Path, c.Columns.Image = table, "picture" }, `no column "picture"`},
+		{"no such text column", func(c *Config) { c.Path, c.Columns.Text = table, "words" }, `no column "words"`},
+		{"a column of text for pictures", func(c *Config) { c.Path, c.Columns.Image = table, "caption" }, `no column "caption" of pictures`},
+		{"a guard without text", func(c *Config) { c.Rule.Guard = true }, "there are none"},
+		{"no texts", func(c *Config) { c.Texts = in("none.csv") }, "no such file"},
+		{"texts of a pipe", func(c *Config) { c.Texts = pipe }, "not a regular file"},
+		{"no column file", func(c *Config) { c.Texts = in("bad.csv") }, "bad.csv:1: "},
+		{"a file twice", func(c *Config) { c.Texts = in("twice.csv") }, "twice.csv:3: "},
+		{"an open quote", func(c *Config) { c.Texts = in("cut.csv") }, "cut.csv:2: "},
+		{"no text", func(c *Config) { c.Texts = in("bad.jsonl") }, "bad.jsonl:2: "},
+		{"no file name", func(c *Config) { c.Texts = in("none.jsonl") }, "none.jsonl:1: "},
+		{"a number for a text", func(c *Config) { c.Texts = in("typed.jsonl") }, "typed.jsonl:1: "},
+		{"an empty file of texts", func(c *Config) { c.Texts = in("empty") }, "empty"},
+		{"an answer in a workspace", func(c *Config) { c.Out = in("ws/sub/answer") }, "lies in a workspace"},
+		{"an answer that is a folder", func(c *Config) { c.Out, c.Force = in("full"), true }, "groups.csv is a folder"},
+		{"a place where nothing can be made", func(c *Config) { c.Out = "/proc/none/answer" }, "write into /proc/none/answer"},
+		{"an answer in a file", func(c *Config) { c.Out = in("file") }, "not a folder"},
 	} {
-		c := folderConfig(t, dir)
+		c := config(t, dir)
 		tt.change(&c)
-		f, err := OpenFolder(t.Context(), c)
+		f, err := Open(t.Context(), c)
 		if err == nil {
 			f.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: OpenFolder = %v, want %q", tt.name, err, tt.want)
+			t.Errorf("%s: Open = %v, want %q", tt.name, err, tt.want)
 		}
 	}
 }

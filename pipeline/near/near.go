@@ -1,4 +1,6 @@
-package pipeline
+// Package near finds near-duplicates among the pictures of any folder or Parquet file, and writes them down as
+// tables and a contact sheet. No workspace takes part, and nothing is asked of the network.
+package near
 
 import (
 	"context"
@@ -16,9 +18,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A FolderConfig says which pictures FindNear compares, how, and where the answer goes. No
-// workspace takes part, and nobody is asked.
-type FolderConfig struct {
+// A Config says which pictures are compared, how, and where the answer goes.
+type Config struct {
 	Path    string                 // a folder, looked through to the bottom, or a Parquet file
 	Columns dataset.PictureColumns // of the Parquet; the zero value finds them
 	Texts   string                 // file of texts; "" for none
@@ -31,18 +32,18 @@ type FolderConfig struct {
 	Pictures int    // pictures on the contact sheet at most; 0 for no sheet
 
 	// Progress is told of every picture, by one call at a time; may be nil.
-	Progress func(FolderProgress)
+	Progress func(Progress)
 }
 
-// A FolderProgress is how far FindNear is.
-type FolderProgress struct {
+// A Progress is how far Find is.
+type Progress struct {
 	Stage       string // what is going on, for people
 	Done, Total int    // pictures
 }
 
-// A Folder is a set of pictures that is ready to be compared.
-type Folder struct {
-	FolderConfig
+// A Search is a set of pictures that is ready to be compared.
+type Search struct {
+	Config
 	source  pictureSource
 	texts   *pictureTexts
 	textsBy string              // where the texts come from, for people; "" for nowhere
@@ -51,8 +52,8 @@ type Folder struct {
 	telling sync.Mutex          // one call of Progress at a time
 }
 
-// A FolderSummary is what FindNear found.
-type FolderSummary struct {
+// A Summary is what Find found.
+type Summary struct {
 	Source     string         `json:"source"`
 	Files      int            `json:"files"`       // pictures, those that could not be read among them
 	Unreadable int            `json:"unreadable"`  // of Files
@@ -77,7 +78,7 @@ type FolderSummary struct {
 	Dataset bool `json:"of_dataset"`
 }
 
-// The values of FolderSummary.Mode.
+// The values of Summary.Mode.
 const (
 	ModeImage = "image"
 	ModeText  = "image_and_text"
@@ -90,11 +91,11 @@ type looked struct {
 	fault *policy.Fault // why it could not be read; nil for one that was
 }
 
-// OpenFolder finds the pictures, reads the texts and makes sure that an answer can be written.
+// Open finds the pictures, reads the texts and makes sure that an answer can be written.
 // It opens no picture beyond the bytes that tell its format. Its errors are about what the
 // user asked for, unless they are the context's. Close the folder.
-func OpenFolder(ctx context.Context, c FolderConfig) (*Folder, error) {
-	f := &Folder{FolderConfig: c, memory: semaphore.NewWeighted(2 * c.Images.MaxDecodedBytes())}
+func Open(ctx context.Context, c Config) (*Search, error) {
+	f := &Search{Config: c, memory: semaphore.NewWeighted(2 * c.Images.MaxDecodedBytes())}
 	if inWorkspace(c.Out) {
 		return nil, fmt.Errorf("write into %s: it lies in a workspace, which holds what its runs write and nothing else: name another folder with --out DIR", c.Out)
 	}
@@ -117,7 +118,7 @@ func OpenFolder(ctx context.Context, c FolderConfig) (*Folder, error) {
 
 // openTexts decides where the text comes from: the file of texts, else the column of text,
 // else nowhere, and then pictures are compared as pictures alone.
-func (f *Folder) openTexts() (err error) {
+func (f *Search) openTexts() (err error) {
 	column := f.source.textColumn()
 	switch {
 	case f.Rule.ImageOnly:
@@ -137,9 +138,9 @@ func (f *Folder) openTexts() (err error) {
 }
 
 // Close closes what was open.
-func (f *Folder) Close() error { return f.source.Close() }
+func (f *Search) Close() error { return f.source.Close() }
 
-// FindNear looks at every picture, finds those that are near an earlier one, and writes the
+// Find looks at every picture, finds those that are near an earlier one, and writes the
 // answer: groups.csv, unreadable.csv and the contact sheet groups.html. The order is that of
 // the names in a folder, by bytes, and of the rows in a Parquet; the answer is a function of
 // pictures, texts and rule, whatever the number of workers. A picture that cannot be read is a
@@ -148,18 +149,18 @@ func (f *Folder) Close() error { return f.source.Close() }
 //
 // An error leaves the earlier answer as it was; one while the complete files get their names, or a
 // kill then, leaves a folder without groups.csv, never files of two answers beside one.
-func (f *Folder) FindNear(ctx context.Context) (FolderSummary, error) {
+func (f *Search) Find(ctx context.Context) (Summary, error) {
 	if err := f.lookAtAll(ctx); err != nil {
-		return FolderSummary{}, err
+		return Summary{}, err
 	}
 	near, err := f.compare(ctx)
 	if err != nil {
-		return FolderSummary{}, err
+		return Summary{}, err
 	}
 	s := f.summary(near)
 	sheet, err := f.drawSheet(ctx, near)
 	if err != nil {
-		return FolderSummary{}, err
+		return Summary{}, err
 	}
 	s.Shown = len(sheet.thumbs)
 	s.Written, err = f.write(ctx, near, sheet, s)
@@ -167,7 +168,7 @@ func (f *Folder) FindNear(ctx context.Context) (FolderSummary, error) {
 }
 
 // lookAtAll hashes every picture of the source, several at a time.
-func (f *Folder) lookAtAll(ctx context.Context) error {
+func (f *Search) lookAtAll(ctx context.Context) error {
 	add := func(p picture) *looked {
 		f.list = append(f.list, &looked{name: p.name})
 		return f.list[len(f.list)-1]
@@ -185,50 +186,46 @@ type walk struct {
 }
 
 // each goes through the pictures of the source, several at a time.
-func (f *Folder) each(ctx context.Context, w walk) error {
+func (f *Search) each(ctx context.Context, w walk) error {
 	type job struct {
 		picture
 		slot *looked
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	jobs := make(chan job)
-	group.Go(func() error {
+	contain.Go(group, func() error {
 		defer close(jobs)
-		return contain.Do(func() error {
-			return f.source.pictures(ctx, w.wanted, func(p picture) error {
-				select {
-				case jobs <- job{p, w.slot(p)}:
-					return nil
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			})
+		return f.source.pictures(ctx, w.wanted, func(p picture) error {
+			select {
+			case jobs <- job{p, w.slot(p)}:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		})
 	})
 	done := 0
 	for range max(f.Workers, 1) {
-		group.Go(func() error {
-			return contain.Do(func() error {
-				for j := range jobs {
-					if err := w.do(ctx, j.picture, j.slot); err != nil {
-						return err
-					}
-					f.progress(w.stage, &done, w.total)
+		contain.Go(group, func() error {
+			for j := range jobs {
+				if err := w.do(ctx, j.picture, j.slot); err != nil {
+					return err
 				}
-				return nil
-			})
+				f.progress(w.stage, &done, w.total)
+			}
+			return nil
 		})
 	}
 	return group.Wait()
 }
 
 // progress tells of one picture more.
-func (f *Folder) progress(stage string, done *int, total int) {
+func (f *Search) progress(stage string, done *int, total int) {
 	f.telling.Lock()
 	defer f.telling.Unlock()
 	*done++
 	if f.Progress != nil {
-		f.Progress(FolderProgress{Stage: stage, Done: *done, Total: total})
+		f.Progress(Progress{Stage: stage, Done: *done, Total: total})
 	}
 }
 
@@ -240,7 +237,7 @@ type nearGroups struct {
 }
 
 // compare makes the keep-first pass over the pictures that could be read.
-func (f *Folder) compare(ctx context.Context) (nearGroups, error) {
+func (f *Search) compare(ctx context.Context) (nearGroups, error) {
 	var items []dedupe.Item
 	var places []int
 	for i := range f.list {
@@ -274,8 +271,8 @@ func (f *Folder) compare(ctx context.Context) (nearGroups, error) {
 	return near, nil
 }
 
-func (f *Folder) summary(near nearGroups) FolderSummary {
-	s := FolderSummary{Source: f.Path, Files: len(f.list), Reasons: map[string]int{}, Skipped: f.source.skipped(),
+func (f *Search) summary(near nearGroups) Summary {
+	s := Summary{Source: f.Path, Files: len(f.list), Reasons: map[string]int{}, Skipped: f.source.skipped(),
 		Groups: len(near.groups), Classes: map[string]int{}, Spared: near.spared,
 		Mode: ModeText, Radius: f.Rule.Radius, Words: f.Rule.Words, Guard: f.Rule.Guard,
 		TextFrom: f.textsBy, Hash: dedupe.HashKind(), Dataset: f.source.ofDataset()}

@@ -1,4 +1,4 @@
-package pipeline
+package near
 
 import (
 	"bufio"
@@ -38,7 +38,7 @@ type sheet struct {
 }
 
 // drawSheet looks at the pictures again that the contact sheet shows, and makes them small.
-func (f *Folder) drawSheet(ctx context.Context, near nearGroups) (sheet, error) {
+func (f *Search) drawSheet(ctx context.Context, near nearGroups) (sheet, error) {
 	s := sheet{thumbs: map[int]dataset.SheetPicture{}}
 	wanted := map[int]bool{}
 	for _, group := range near.groups {
@@ -70,7 +70,7 @@ func (f *Folder) drawSheet(ctx context.Context, near nearGroups) (sheet, error) 
 var errOtherNow = errors.New("it changed while it was looked at")
 
 // draw makes a picture small. It may be another one by now, or none.
-func (f *Folder) draw(ctx context.Context, p picture, was *looked, d dedupe.Decision) dataset.SheetPicture {
+func (f *Search) draw(ctx context.Context, p picture, was *looked, d dedupe.Decision) dataset.SheetPicture {
 	shown := dataset.SheetPicture{Name: ShownName(was.name), Near: f.nearness(d)}
 	body, fault := p.encoded()
 	if fault == nil {
@@ -101,7 +101,7 @@ var classWords = map[string]string{
 }
 
 // nearness says in words how near a picture is to the one that is kept; "" of a kept one.
-func (f *Folder) nearness(d dedupe.Decision) string {
+func (f *Search) nearness(d dedupe.Decision) string {
 	if d.Kept() {
 		return ""
 	}
@@ -125,7 +125,7 @@ func RuleWords(r dedupe.Rule) string {
 }
 
 // write writes the answer and returns the names of its files.
-func (f *Folder) write(ctx context.Context, near nearGroups, s sheet, sum FolderSummary) (written []string, err error) {
+func (f *Search) write(ctx context.Context, near nearGroups, s sheet, sum Summary) (written []string, err error) {
 	a, err := newAnswer(f.Out, f.Force)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (f *Folder) write(ctx context.Context, near nearGroups, s sheet, sum Folder
 	return a.publish()
 }
 
-func (f *Folder) writeSheet(w io.Writer, near nearGroups, s sheet, sum FolderSummary) error {
+func (f *Search) writeSheet(w io.Writer, near nearGroups, s sheet, sum Summary) error {
 	head := dataset.Sheet{Source: ShownName(f.Path), Rule: RuleWords(f.Rule), Files: sum.Files, Unreadable: sum.Unreadable,
 		Groups: sum.Groups, Duplicates: sum.Duplicates, ShownGroups: len(s.groups), ShownPictures: len(s.thumbs), TotalInAll: sum.Groups + sum.Duplicates}
 	groups := func(yield func(dataset.SheetGroup, error) bool) {
@@ -167,7 +167,7 @@ func (f *Folder) writeSheet(w io.Writer, near nearGroups, s sheet, sum FolderSum
 }
 
 // writeGroups writes a record for each picture of each group, the kept one first.
-func (f *Folder) writeGroups(w io.Writer, near nearGroups) error {
+func (f *Search) writeGroups(w io.Writer, near nearGroups) error {
 	out := csv.NewWriter(w)
 	header := []string{"group", "file", "kept", "duplicate_of", "hash_distance", "word_distance", "class", "phash"}
 	if err := out.Write(header); err != nil {
@@ -194,7 +194,7 @@ func (f *Folder) writeGroups(w io.Writer, near nearGroups) error {
 }
 
 // writeUnreadable writes a record for each picture that could not be read.
-func (f *Folder) writeUnreadable(w io.Writer) error {
+func (f *Search) writeUnreadable(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.Write([]string{"file", "reason", "detail"}); err != nil {
 		return err

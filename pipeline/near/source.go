@@ -1,4 +1,4 @@
-package pipeline
+package near
 
 import (
 	"bytes"
@@ -52,7 +52,7 @@ type pictureSource interface {
 
 var errNeither = errors.New("it is neither a folder nor a file")
 
-func openSource(ctx context.Context, c FolderConfig) (pictureSource, error) {
+func openSource(ctx context.Context, c Config) (pictureSource, error) {
 	info, err := os.Stat(c.Path)
 	switch {
 	case err != nil:
@@ -95,7 +95,7 @@ var imageNames = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".we
 // findPictures walks the folder to the bottom. What is a picture is decided by the first bytes;
 // a file that is called like one and is none is unreadable. Links are not followed, but for the
 // folder itself, and pipes and devices are never opened. The folder of the answer is left out.
-func findPictures(ctx context.Context, c FolderConfig) (*folderSource, error) {
+func findPictures(ctx context.Context, c Config) (*folderSource, error) {
 	s := &folderSource{root: c.Path, own: inWorkspace(c.Path), maxBytes: c.Images.MaxBytes}
 	out, _ := os.Stat(c.Out) // where it is not there, nothing is it
 	root := c.Path + string(filepath.Separator)
