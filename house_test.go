@@ -70,6 +70,7 @@ var layers = map[string][]string{
 	"pipeline/language":  {"policy", "dedupe", "manifest"},
 	"pipeline/dataset":   {"policy", "dedupe", "labels", "manifest"},
 	"pipeline/contain":   {},
+	"pipeline/diff":      {"pipeline/state", "pipeline/workspace", "pipeline/dataset", "manifest"},
 	"pipeline/near":      {"pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	// reddit: the counts of requests, which a summary has.
 	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
@@ -83,7 +84,7 @@ var layers = map[string][]string{
 		"policy", "dedupe", "labels", "manifest"},
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/ocr": {"pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"pipeline", "pipeline/near", "pipeline/report", "pipeline/audit", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
+	"cmd/rehydrate": {"pipeline", "pipeline/diff", "pipeline/near", "pipeline/report", "pipeline/audit", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants": {},
 }

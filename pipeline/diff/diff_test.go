@@ -1,4 +1,4 @@
-package pipeline
+package diff
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
@@ -75,36 +76,27 @@ func writeSide(t *testing.T, s manifest.Schema, engine string, splits map[string
 	return dir
 }
 
-func compareSides(t *testing.T, older, newer string) (Diff, map[string]Change) {
+func compared(t *testing.T, older, newer string) (Summary, map[string]Change) {
 	t.Helper()
-	changes := map[string]Change{}
-	var sides []*DiffSide
-	for _, name := range []string{older, newer} {
-		s, err := OpenDiffSide(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		sides = append(sides, s)
+	report, err := Compare(t.Context(), older, newer)
+	if err != nil {
+		t.Fatal(err)
 	}
-	d, err := CompareDatasets(t.Context(), sides[0], sides[1], func(c Change) error {
+	changes := map[string]Change{}
+	for _, c := range report.Changes {
 		if _, twice := changes[c.ID]; twice {
 			t.Errorf("%s is told twice", c.ID)
 		}
 		changes[c.ID] = c
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return d, changes
+	return report.Summary, changes
 }
 
 func result(id string, o manifest.Outcome, reason manifest.Reason) manifest.Result {
 	return manifest.Result{Key: manifest.Key{ID: manifest.PostID(id)}, Split: "train", Outcome: o, Reason: reason}
 }
 
-func TestCompareDatasets(t *testing.T) {
+func TestCompare(t *testing.T) {
 	same := diffRow("same", "one two", nil)
 	older := writeSide(t, diffSchema(), "tesseract 1", map[string][]dataset.Row{
 		"train": {same, diffRow("lost", "x", nil), diffRow("text", "the cat sat", nil), diffRow("image", "i", nil), diffRow("label", "l", nil)},
@@ -117,7 +109,7 @@ func TestCompareDatasets(t *testing.T) {
 			diffRow("text", "the dog sat \x1b[31mred", nil), same, diffRow("moved", "m", nil)},
 	}, []manifest.Result{result("same", manifest.Kept, ""), result("lost", manifest.Deleted, ""), result("new", manifest.Kept, ""), result("other", manifest.Gone, "http_404"),
 		result("still", manifest.Removed, "moderator")})
-	d, changes := compareSides(t, older, newer)
+	d, changes := compared(t, older, newer)
 
 	four := 4
 	conclude := func(o manifest.Outcome, r manifest.Reason) *state.Conclusion {
@@ -170,30 +162,9 @@ func TestCompareSteps(t *testing.T) {
 		"a column more":   {side(more, "1", third), "minor", true},
 		"a label renamed": {side(renamed, "1", a), "major", true},
 	} {
-		d, changes := compareSides(t, base, c.newer)
+		d, changes := compared(t, base, c.newer)
 		if d.Step != c.step || d.Changed != c.changed || !c.changed && len(changes) > 0 {
 			t.Errorf("%s: step %s, changed %v, want %s, %v; %+v", name, d.Step, d.Changed, c.step, c.changed, d)
-		}
-	}
-}
-
-// Many changed texts go through in batches, each told once.
-func TestCompareBatches(t *testing.T) {
-	var older, newer []dataset.Row
-	long := strings.Repeat("word ", 12_000) // 60 kB
-	const n = 600                           // 36 MB of old texts: three batches
-	for i := range n {
-		older = append(older, diffRow(fmt.Sprint("r", i), long+"old", nil))
-		newer = append(newer, diffRow(fmt.Sprint("r", n-1-i), long+"new", nil))
-	}
-	d, changes := compareSides(t, writeSide(t, diffSchema(), "1", map[string][]dataset.Row{"train": older}, nil),
-		writeSide(t, diffSchema(), "1", map[string][]dataset.Row{"train": newer}, nil))
-	if d.Texts != n || len(changes) != n {
-		t.Errorf("%d texts changed, %d told; want %d", d.Texts, len(changes), n)
-	}
-	for id, c := range changes {
-		if c.Text == nil || !cmp.Equal(*c.Text, WordChange{[]string{"new"}, []string{"old"}}) {
-			t.Fatalf("%s: %+v", id, c)
 		}
 	}
 }
@@ -202,34 +173,82 @@ func TestCompareBatches(t *testing.T) {
 func TestCompareOutcomesOnly(t *testing.T) {
 	older := filepath.Join(writeSide(t, diffSchema(), "", nil, []manifest.Result{result("a", manifest.Kept, ""), result("b", manifest.Removed, "moderator")}), manifest.OutcomesName)
 	newer := filepath.Join(writeSide(t, diffSchema(), "", nil, []manifest.Result{result("a", manifest.Duplicate, "near_text"), result("b", manifest.Kept, "")}), manifest.OutcomesName)
-	d, changes := compareSides(t, older, newer)
+	d, changes := compared(t, older, newer)
 	if d.Lost != 1 || d.Gained != 1 || changes["a"].Kind != "lost" || changes["b"].Kind != "gained" || len(d.NotCompared) != 1 || d.Step != "major" {
 		t.Errorf("summary %+v, changes %+v", d, changes)
 	}
 }
 
-func TestDiffSidesRefused(t *testing.T) {
-	empty := t.TempDir()
-	if _, err := OpenDiffSide(t.Context(), empty); err == nil {
-		t.Error("an empty folder was taken")
+// TestCompareOrder: changes come in the order of the old rows, then of the new ones; an id that a row has
+// again, and a row without one, are counted alone.
+func TestCompareOrder(t *testing.T) {
+	type row struct {
+		ID   string `parquet:"id,optional"` // "" is null
+		Text string `parquet:"ocr_text"`
 	}
-	if _, err := OpenDiffSide(t.Context(), filepath.Join(empty, "nothing")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what is not there: %v", err)
+	side := func(rows ...row) string {
+		name := filepath.Join(t.TempDir(), "any.parquet")
+		if err := parquet.WriteFile(name, rows); err != nil {
+			t.Fatal(err)
+		}
+		return name
 	}
-	bad := filepath.Join(empty, "x.parquet")
-	if err := os.WriteFile(bad, []byte("PAR1 but not whole"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := OpenDiffSide(t.Context(), bad)
+	report, err := Compare(t.Context(), side(row{"b", ""}, row{"a", ""}, row{"c", "other"}, row{"a", ""}, row{}),
+		side(row{"d", ""}, row{"c", ""}, row{"b", ""}, row{"c", ""}, row{"e", ""}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var problem *manifest.Problem
-	if _, err := CompareDatasets(t.Context(), s, s, func(Change) error { return nil }); !errors.As(err, &problem) {
-		t.Errorf("a damaged file gives %v", err)
+	var got []string
+	for _, change := range report.Changes {
+		got = append(got, change.Kind+" "+change.ID)
 	}
-	twice := writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {diffRow("a", "", nil), diffRow("a", "", nil)}}, nil)
-	if d, _ := compareSides(t, twice, twice); d.Old.Repeated != 1 || d.New.Repeated != 1 || d.Changed {
-		t.Errorf("an id twice: %+v", d)
+	if diff := cmp.Diff([]string{"lost a", "changed c", "gained d", "gained e"}, got); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	older, newer := report.Summary.Old, report.Summary.New
+	if older.Rows != 5 || older.Repeated != 1 || older.WithoutID != 1 || newer.Rows != 5 || newer.Repeated != 1 || newer.WithoutID != 0 {
+		t.Errorf("counts: %+v, %+v", older, newer)
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	good := writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {diffRow("a", "", nil)}}, nil)
+	more := diffSchema()
+	more.Categories = more.Categories[:1]
+	mixed := writeSide(t, more, "", map[string][]dataset.Row{"test": {diffRow("b", "", func(r *dataset.Row) { r.Labels = r.Labels[:1] })}}, nil)
+	if err := os.CopyFS(filepath.Join(mixed, "data", "more"), os.DirFS(filepath.Join(good, "data"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, shard := range []string{"train-00000-of-00002.parquet", "train-00001-of-00002.parquet"} {
+		if err := os.Rename(filepath.Join(mixed, "data", "more", shard), filepath.Join(mixed, "data", shard)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := filepath.Join(t.TempDir(), "x.parquet")
+	outcomes := filepath.Join(t.TempDir(), "x.csv")
+	if err := errors.Join(os.WriteFile(bad, []byte("PAR1 but not whole"), 0o600), os.WriteFile(outcomes, []byte("id\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		t.TempDir():                           "neither a workspace nor Parquet files",
+		filepath.Join(t.TempDir(), "nothing"): "no such file",
+		bad:                                   "not a Parquet file",
+		outcomes:                              "x.csv",
+		os.DevNull:                            "neither a file nor a folder",
+		mixed:                                 "other columns",
+	} {
+		for _, sides := range [][2]string{{good, name}, {name, good}} {
+			if _, err := Compare(t.Context(), sides[0], sides[1]); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Compare(%s) = %v, want %q", sides, err, want)
+			}
+		}
+	}
+	full := &side{place: map[string]int{}, held: maxHeld - 1000}
+	err := full.add(dataset.TableRow{ID: "a", Text: strings.Repeat("x", 700)})
+	if err == nil {
+		err = full.add(dataset.TableRow{ID: "b"})
+	}
+	if err == nil || !strings.Contains(err.Error(), "too large") || len(full.rows) != 2 {
+		t.Errorf("after %d rows: %v", len(full.rows), err)
 	}
 }

@@ -1,0 +1,325 @@
+// Package diff compares two datasets row by row, and says what differs and, where the outcomes are known, why.
+//
+// Both sides are held in memory without their images. Files may come from anybody: nothing in them is believed
+// before it is checked.
+package diff
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
+)
+
+// A Change is one entry that differs between two datasets.
+type Change struct {
+	ID string `json:"id"`
+	// Kind is gained or lost where only one side has the row, changed where both have it and it is another,
+	// outcome where neither has it and its outcome is another.
+	Kind string `json:"kind"`
+	// Old and New are the outcomes; nil where the side has no outcomes, or not this entry.
+	Old    *state.Conclusion      `json:"old_outcome,omitempty"`
+	New    *state.Conclusion      `json:"new_outcome,omitempty"`
+	Split  *[2]string             `json:"split,omitempty"` // old and new, where they differ
+	Image  *ImageChange           `json:"image,omitempty"`
+	Text   *WordChange            `json:"text,omitempty"`
+	Labels map[string]LabelChange `json:"labels,omitempty"`
+}
+
+// An ImageChange is an image that is another now.
+type ImageChange struct {
+	Old      string `json:"old_sha256"`
+	New      string `json:"new_sha256"`
+	Distance *int   `json:"phash_distance"` // differing bits of the 64; nil where a side has no hash
+}
+
+// A WordChange says which words of a text came and went, without control characters. Words that only moved
+// are neither.
+type WordChange struct {
+	Gained []string `json:"gained"`
+	Lost   []string `json:"lost"`
+}
+
+// A LabelChange is the labels of one category, before and after; nil is none given.
+type LabelChange struct {
+	Old []string `json:"old"`
+	New []string `json:"new"`
+}
+
+// A SideCount says what a side holds.
+type SideCount struct {
+	Path      string `json:"path"`
+	Rows      int    `json:"rows"`
+	Entries   int    `json:"entries"`    // of its outcomes
+	Repeated  int    `json:"repeated"`   // rows whose id an earlier row has; they are not compared
+	WithoutID int    `json:"without_id"` // rows without an id; they are not compared
+}
+
+// A KeyChange is something said of a dataset as a whole that is another now.
+type KeyChange struct {
+	Key string `json:"key"`
+	Old string `json:"old"`
+	New string `json:"new"`
+}
+
+// A WhyCount counts the entries whose outcome went from Old to New; a part is nil where the side does not
+// tell.
+type WhyCount struct {
+	Old   *state.Conclusion `json:"old_outcome"`
+	New   *state.Conclusion `json:"new_outcome"`
+	Count int               `json:"count"`
+}
+
+// A Report is what differs between two datasets. The changes are those of the rows of the old side in its
+// order, then the rows gained in the order of the new one, then the outcomes that changed of entries that are
+// rows of neither side.
+type Report struct {
+	Changes []Change `json:"changes"`
+	Summary Summary  `json:"summary"`
+}
+
+// A Summary counts the differences between two datasets.
+type Summary struct {
+	Old        SideCount   `json:"old"`
+	New        SideCount   `json:"new"`
+	Changed    bool        `json:"changed"` // there is any difference below
+	Gained     int         `json:"gained"`
+	Lost       int         `json:"lost"`
+	Images     int         `json:"images_changed"`
+	Texts      int         `json:"texts_changed"`
+	Labels     int         `json:"labels_changed"`
+	Splits     int         `json:"splits_changed"`
+	Outcomes   int         `json:"outcomes_changed"` // of entries that are rows of neither side
+	WhyGained  []WhyCount  `json:"why_gained"`
+	WhyLost    []WhyCount  `json:"why_lost"`
+	WhyElse    []WhyCount  `json:"why_outcomes"`
+	Schema     []KeyChange `json:"schema"`
+	Provenance []KeyChange `json:"provenance"`
+	// Step is what Croissant's numbering makes of it: major where rows went or changed, minor where rows or
+	// columns came, patch where only the file is another, none.
+	Step        string   `json:"version_step"`
+	NotCompared []string `json:"not_compared"` // what could not be compared, and why
+}
+
+// Compare reads two sides and compares them. A side is a Parquet file, the folder of a dataset, a workspace, or
+// an outcomes.csv. Of a row whose id an earlier row has, and of one without an id, only the number is told.
+func Compare(ctx context.Context, older, newer string) (Report, error) {
+	was, err := read(ctx, older)
+	if err != nil {
+		return Report{}, err
+	}
+	is, err := read(ctx, newer)
+	if err != nil {
+		return Report{}, err
+	}
+	c := comparison{old: was, new: is, why: map[[5]string]int{}, report: Report{Changes: []Change{}}}
+	for _, column := range was.labels {
+		if slices.Contains(is.labels, column) {
+			c.common = append(c.common, column)
+		}
+	}
+	c.rows()
+	c.outcomes()
+	c.sum()
+	return c.report, nil
+}
+
+// A comparison is one call of Compare.
+type comparison struct {
+	old, new *side
+	common   []string          // the label columns of both sides
+	why      map[[5]string]int // of kind, old outcome and reason, new outcome and reason
+	report   Report
+}
+
+// rows compares the rows of both sides.
+func (c *comparison) rows() {
+	d := &c.report.Summary
+	for i := range c.old.rows {
+		was := &c.old.rows[i]
+		place, both := c.new.place[was.ID]
+		if !both {
+			d.Lost++
+			c.add(Change{ID: was.ID, Kind: "lost"})
+			continue
+		}
+		if change, differs := c.row(was, &c.new.rows[place]); differs {
+			c.add(change)
+		}
+	}
+	for _, row := range c.new.rows {
+		if _, both := c.old.place[row.ID]; !both {
+			d.Gained++
+			c.add(Change{ID: row.ID, Kind: "gained"})
+		}
+	}
+}
+
+// row compares a row that both sides have.
+func (c *comparison) row(was, is *dataset.TableRow) (Change, bool) {
+	d := &c.report.Summary
+	change := Change{ID: was.ID, Kind: "changed"}
+	if was.Split != "" && is.Split != "" && was.Split != is.Split {
+		d.Splits++
+		change.Split = &[2]string{was.Split, is.Split}
+	}
+	if c.both("sha256") && was.SHA256 != is.SHA256 {
+		d.Images++
+		change.Image = &ImageChange{state.Printable(was.SHA256), state.Printable(is.SHA256), hashDistance(was.PHash, is.PHash)}
+	}
+	if c.both("ocr_text") && was.Text != is.Text {
+		d.Texts++
+		change.Text = &WordChange{}
+		change.Text.Gained, change.Text.Lost = state.DiffWords(was.Text, is.Text)
+	}
+	for _, column := range c.common {
+		before, after := c.old.labelsOf(was, column), c.new.labelsOf(is, column)
+		if (before == nil) == (after == nil) && slices.Equal(before, after) {
+			continue
+		}
+		if change.Labels == nil {
+			d.Labels++
+			change.Labels = map[string]LabelChange{}
+		}
+		change.Labels[state.Printable(column)] = LabelChange{printableAll(before), printableAll(after)}
+	}
+	return change, change.Split != nil || change.Image != nil || change.Text != nil || change.Labels != nil
+}
+
+func (c *comparison) both(column string) bool { return c.old.has[column] && c.new.has[column] }
+
+// hashDistance is how many bits of two hashes differ, nil where one is not a hash.
+func hashDistance(a, b string) *int {
+	x, errA := strconv.ParseUint(a, 16, 64)
+	y, errB := strconv.ParseUint(b, 16, 64)
+	if len(a) != 16 || len(b) != 16 || errA != nil || errB != nil {
+		return nil
+	}
+	return new(bits.OnesCount64(x ^ y))
+}
+
+func printableAll(list []string) []string {
+	out := slices.Clone(list)
+	for i, s := range out {
+		out[i] = state.Printable(s)
+	}
+	return out
+}
+
+// outcomes compares the outcomes of the entries that are rows of neither side.
+func (c *comparison) outcomes() {
+	for _, id := range c.new.entries {
+		was, known := c.old.verdicts[id]
+		_, row := c.new.place[id]
+		if known && !row && was.Outcome != manifest.Kept && was != c.new.verdicts[id] {
+			c.report.Summary.Outcomes++
+			c.add(Change{ID: id, Kind: "outcome"})
+		}
+	}
+}
+
+// add adds the outcomes to a change, and takes it into the report.
+func (c *comparison) add(change Change) {
+	was, hadOutcome := c.old.verdicts[change.ID]
+	is, hasOutcome := c.new.verdicts[change.ID]
+	if hadOutcome {
+		change.Old = &was
+	}
+	if hasOutcome {
+		change.New = &is
+	}
+	if change.Kind != "changed" {
+		c.why[[5]string{change.Kind, string(was.Outcome), string(was.Reason), string(is.Outcome), string(is.Reason)}]++
+	}
+	change.ID = state.Printable(change.ID)
+	c.report.Changes = append(c.report.Changes, change)
+}
+
+// sum completes the summary.
+func (c *comparison) sum() {
+	d := &c.report.Summary
+	d.Old, d.New = c.old.count, c.new.count
+	d.WhyGained, d.WhyLost, d.WhyElse = c.whyCounts("gained"), c.whyCounts("lost"), c.whyCounts("outcome")
+	d.Schema, d.Provenance, d.NotCompared = []KeyChange{}, []KeyChange{}, []string{}
+	if c.old.hasTables && c.new.hasTables {
+		d.Schema = keyChanges(c.schema(c.old), c.schema(c.new))
+		d.Provenance = keyChanges(c.old.provenance, c.new.provenance)
+		for _, column := range []string{"sha256", "ocr_text"} {
+			if !c.both(column) {
+				d.NotCompared = append(d.NotCompared, fmt.Sprintf("%s: not both sides have the column", column))
+			}
+		}
+	} else {
+		d.NotCompared = append(d.NotCompared, "images, texts, labels, schema and provenance: not both sides have Parquet files")
+	}
+	if !c.old.hasOutcomes || !c.new.hasOutcomes {
+		d.NotCompared = append(d.NotCompared, "outcomes: not both sides have an outcomes.csv, so why a row went may not be known")
+	}
+	content := d.Lost+d.Images+d.Texts+d.Labels+d.Splits > 0
+	d.Changed = content || d.Gained+d.Outcomes+len(d.Schema)+len(d.Provenance) > 0
+	added := slices.ContainsFunc(d.Schema, func(k KeyChange) bool { return k.Old == "" })
+	other := slices.ContainsFunc(d.Schema, func(k KeyChange) bool { return k.Old != "" })
+	switch {
+	case content || other:
+		d.Step = "major"
+	case d.Gained > 0 || added:
+		d.Step = "minor"
+	case len(d.Provenance) > 0:
+		d.Step = "patch"
+	default:
+		d.Step = "none"
+	}
+}
+
+// whyCounts gives the outcomes behind the changes of one kind, the most frequent first.
+func (c *comparison) whyCounts(kind string) []WhyCount {
+	conclusion := func(outcome, reason string) *state.Conclusion {
+		if outcome == "" {
+			return nil
+		}
+		return &state.Conclusion{Outcome: manifest.Outcome(outcome), Reason: manifest.Reason(reason)}
+	}
+	keys := slices.SortedFunc(maps.Keys(c.why), func(a, b [5]string) int {
+		return cmp.Or(c.why[b]-c.why[a], slices.Compare(a[:], b[:]))
+	})
+	all := []WhyCount{}
+	for _, k := range keys {
+		if k[0] == kind {
+			all = append(all, WhyCount{conclusion(k[1], k[2]), conclusion(k[3], k[4]), c.why[k]})
+		}
+	}
+	return all
+}
+
+// schema gives the columns of a side with their types, and the names of the labels of both sides' columns.
+func (c *comparison) schema(s *side) map[string]string {
+	all := map[string]string{}
+	for column, kind := range s.columns {
+		all["column "+column] = kind
+	}
+	for _, column := range c.common {
+		all["labels of "+column] = strings.Join(s.names[column], ", ")
+	}
+	return all
+}
+
+// keyChanges are the keys whose values differ, in the order of the keys.
+func keyChanges(was, is map[string]string) []KeyChange {
+	out := []KeyChange{}
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if was[key] != is[key] {
+			out = append(out, KeyChange{state.Printable(key), state.Printable(was[key]), state.Printable(is[key])})
+		}
+	}
+	return out
+}
