@@ -16,6 +16,7 @@ import (
 
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -283,7 +284,7 @@ func (p *copyPurge) file(ctx context.Context, i int) (*workspace.File, error) {
 	case err != nil:
 		return nil, err
 	case now == f && (goes || describes):
-		return nil, p.remove(f.Name)
+		return nil, p.remove(ctx, f.Name)
 	case describes:
 		return nil, nil // somebody's own now
 	case now.SHA256 == p.copy.Next[f.Name] && now != f:
@@ -307,7 +308,7 @@ func (p *copyPurge) rewrite(ctx context.Context, f workspace.File) (*workspace.F
 	}
 	defer old.Close()
 	temp := tempName(f.Name)
-	if err := p.step("copy write", f.Name); err != nil {
+	if err := durable.Step(ctx, "copy write", f.Name); err != nil {
 		return nil, err
 	}
 	after, err := writeIn(ctx, p.root, temp, func(w *os.File) error {
@@ -329,7 +330,7 @@ func (p *copyPurge) rewrite(ctx context.Context, f workspace.File) (*workspace.F
 	if err := p.Workspace.SetCopy(ctx, p.copy); err != nil {
 		return nil, err
 	}
-	if err := p.step("copy rename", f.Name); err != nil {
+	if err := durable.Step(ctx, "copy rename", f.Name); err != nil {
 		return nil, err
 	}
 	if err := p.root.Rename(temp, f.Name); err != nil {
@@ -338,8 +339,8 @@ func (p *copyPurge) rewrite(ctx context.Context, f workspace.File) (*workspace.F
 	return &after, syncIn(p.root, path.Dir(f.Name))
 }
 
-func (p *copyPurge) remove(name string) error {
-	if err := p.step("copy unlink", name); err != nil {
+func (p *copyPurge) remove(ctx context.Context, name string) error {
+	if err := durable.Step(ctx, "copy unlink", name); err != nil {
 		return err
 	}
 	if err := p.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -21,6 +21,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -249,7 +250,7 @@ func (e *exporting) begin(ctx context.Context) error {
 	if err := e.Workspace.SetCopy(ctx, e.copy); err != nil {
 		return err
 	}
-	if err := e.step("export begin", e.temp); err != nil {
+	if err := durable.Step(ctx, "export begin", e.temp); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(e.temp); err != nil {
@@ -322,7 +323,7 @@ func (e *exporting) copyFiles(ctx context.Context, last state.ExportNote) error 
 
 // file writes one file of the copy.
 func (e *exporting) file(ctx context.Context, name string, write func(io.Writer) error) error {
-	if err := e.step("export write", name); err != nil {
+	if err := durable.Step(ctx, "export write", name); err != nil {
 		return err
 	}
 	if err := e.root.MkdirAll(path.Dir(name), 0o700); err != nil {
@@ -356,7 +357,7 @@ func (e *exporting) finish(ctx context.Context) error {
 	if err := e.Workspace.SetCopy(ctx, e.copy, event); err != nil {
 		return err
 	}
-	if err := e.step("export rename", e.copy.Path); err != nil {
+	if err := durable.Step(ctx, "export rename", e.copy.Path); err != nil {
 		return err
 	}
 	// An empty folder gives way to the rename, one with something in it does not.

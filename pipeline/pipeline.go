@@ -85,9 +85,6 @@ type Config struct {
 	Stop     <-chan struct{}
 	Progress *Progress
 	Log      *slog.Logger
-	// TestOnlyStep, when set, is called before each step that changes a copy outside the workspace
-	// and makes it fail by returning an error.
-	TestOnlyStep func(step, name string) error
 }
 
 // grace bounds how long a stopped run waits for what is in flight: a download that has
@@ -322,14 +319,6 @@ func (r *run) access() error {
 		return nil
 	}
 	return r.Access(r.Now())
-}
-
-// step announces a step that changes the disk outside the workspace.
-func (r *run) step(step, name string) error {
-	if r.TestOnlyStep == nil {
-		return nil
-	}
-	return r.TestOnlyStep(step, name)
 }
 
 // stopping reports whether the run was asked to stop.

@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"text/tabwriter"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -184,10 +185,18 @@ func (c *command) writeCheckpoint(ctx context.Context, ws *workspace.Workspace, 
 	if err != nil {
 		return &problem{err: fmt.Errorf("write the checkpoint: %w", err), code: exitFailed, hint: "the report says what is wrong with the log; leave --checkpoint out"}
 	}
-	if err := os.WriteFile(name, l.Checkpoint().Signed, 0o600); err != nil {
+	if err := writeOwn(ctx, name, l.Checkpoint().Signed); err != nil {
 		return fmt.Errorf("write the checkpoint: %w", err)
 	}
 	return nil
+}
+
+// writeOwn makes a file of the auditor's hold data, and survive a power cut.
+func writeOwn(ctx context.Context, name string, data []byte) error {
+	return durable.Write(ctx, name, 0o600, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 }
 
 // concludeAudit prints the report, records it and returns the status of its verdict.
@@ -207,7 +216,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 		if err := dataset.WriteAuditPage(&page, r.Page()); err != nil {
 			return err
 		}
-		if err := os.WriteFile(f.html, page.Bytes(), 0o600); err != nil {
+		if err := writeOwn(ctx, f.html, page.Bytes()); err != nil {
 			return fmt.Errorf("write the page: %w", err)
 		}
 	}

@@ -118,7 +118,7 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 			return err
 		}
 		report, err := pipeline.Export(ctx, pipeline.Config{Release: opened.Release, Tombstones: opened.tombstones, Policy: pol, Workspace: ws, Now: c.now,
-			Access: grant.access(), Log: c.log, TestOnlyStep: c.testOnlyStep}, pipeline.ExportRequest{To: f.to, Note: f.note, Format: f.format})
+			Access: grant.access(), Log: c.log}, pipeline.ExportRequest{To: f.to, Note: f.note, Format: f.format})
 		var not *pipeline.NotExportable
 		switch {
 		case errors.As(err, &not):

@@ -15,6 +15,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/durable"
 )
 
 // splitFlags are the flags of `labels split`.
@@ -131,7 +132,7 @@ func (c *command) labelsSplit(ctx context.Context, path string, f splitFlags) er
 	}
 	report.Seed, report.Out = f.seed, f.out
 	if f.out != "" {
-		if err := replaceFile(f.out, func(w io.Writer) error { return writeSplit(w, a) }); err != nil {
+		if err := durable.Write(ctx, f.out, 0o600, func(w io.Writer) error { return writeSplit(w, a) }); err != nil {
 			return fmt.Errorf("write the split: %w", err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/state"
 )
@@ -142,8 +143,9 @@ type finished struct {
 func (s *site) do(env map[string]string, args ...string) finished {
 	s.t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(s.t.Context(), process{args: args, getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
-		stdout: &stdout, stderr: &stderr, executable: os.Executable, now: s.now, stop: s.stop, testOnlyStep: s.step})
+	ctx := context.WithValue(s.t.Context(), durable.HookKey{}, s.step)
+	code := run(ctx, process{args: args, getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
+		stdout: &stdout, stderr: &stderr, executable: os.Executable, now: s.now, stop: s.stop})
 	return finished{stdout.String(), stderr.String(), code}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"rehydrate/pipeline/durable"
 )
 
 func (c *command) manCommand() *cobra.Command {
@@ -27,12 +30,12 @@ where the build did not record one.` +
 		Example: "  rehydrate man ~/.local/share/man/man1 && man rehydrate-run",
 		Args:    exactArgs(1, "one DIR to write to"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.man(cmd.Root(), args[0])
+			return c.man(cmd.Context(), cmd.Root(), args[0])
 		},
 	}
 }
 
-func (c *command) man(root *cobra.Command, dir string) error {
+func (c *command) man(ctx context.Context, root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -43,12 +46,8 @@ func (c *command) man(root *cobra.Command, dir string) error {
 		name := filepath.Join(dir, manName(cmd)+".1")
 		header := &doc.GenManHeader{Date: &date, Source: "rehydrate " + version(), Manual: "rehydrate"}
 		cmd.Long = manText(cmd.Long)
-		if err := replaceFile(name, func(w io.Writer) error { return doc.GenMan(cmd, header, w) }); err != nil {
+		if err := durable.Write(ctx, name, 0o644, func(w io.Writer) error { return doc.GenMan(cmd, header, w) }); err != nil {
 			return fmt.Errorf("write a manual page: %w", err)
-		}
-		// A manual is for all users of the machine.
-		if err := os.Chmod(name, 0o644); err != nil {
-			return err
 		}
 		written = append(written, name)
 	}

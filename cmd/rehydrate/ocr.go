@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -113,7 +114,7 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 			return err
 		}
 		if f.report != "" {
-			if err := c.writeRereadReport(f.report, report); err != nil {
+			if err := c.writeRereadReport(ctx, f.report, report); err != nil {
 				return err
 			}
 		}
@@ -139,10 +140,10 @@ func (c *command) checkRereadReport(f rereadFlags) error {
 }
 
 // writeRereadReport writes the page. While it is not written the workspace keeps the old texts.
-func (c *command) writeRereadReport(name string, r pipeline.Reread) error {
+func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline.Reread) error {
 	err := c.outsideWorkspace("--report", name) // a folder can have become a link since
 	if err == nil {
-		err = replaceFile(name, func(w io.Writer) error { return dataset.WriteReread(w, r.Page(c.now(), version())) })
+		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error { return dataset.WriteReread(w, r.Page(c.now(), version())) })
 	}
 	if err != nil {
 		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,

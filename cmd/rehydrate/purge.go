@@ -123,7 +123,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		return err
 	}
 	config := pipeline.Config{Release: opened.Release, Manifest: opened.summary, Tombstones: opened.tombstones, Policy: pol, Language: words,
-		Version: version(), Now: c.now, Stop: c.stop, ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Log: c.log, TestOnlyStep: c.testOnlyStep}
+		Version: version(), Now: c.now, Stop: c.stop, ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Log: c.log}
 	if f.dryRun {
 		return c.planPurge(ctx, config, request)
 	}

@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/workspace"
 )
@@ -85,7 +84,7 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 		name = filepath.Join(c.workspace, reportName)
 		_, err = ws.Replace(ctx, reportName, write)
 	} else {
-		err = replaceFile(f.out, write)
+		err = durable.Write(ctx, f.out, 0o600, write)
 	}
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
@@ -121,33 +120,4 @@ func (c *command) outsideWorkspace(flag, file string) error {
 		return usageError("%s %s lies in the workspace: name a file outside of it", flag, file)
 	}
 	return nil
-}
-
-// replaceFile makes a file hold exactly what write writes, readable by its owner alone. Readers see
-// the old file or the new one; after an error the old one is still there.
-func replaceFile(name string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	b := bufio.NewWriter(f)
-	if err := write(b); err != nil {
-		return err
-	}
-	if err := b.Flush(); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

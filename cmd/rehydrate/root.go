@@ -32,8 +32,6 @@ type process struct {
 	executable     func() (string, error) // where this program lies: ocr is looked for beside it
 	now            func() time.Time
 	stop           <-chan struct{} // closed when the user asks to stop
-	// testOnlyStep, when set, is called before each step that changes the disk.
-	testOnlyStep func(step, name string) error
 }
 
 // The exit statuses of DESIGN.md that the commands here can end in.

@@ -123,7 +123,7 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 
 // inWorkspace does a command's work in the workspace, which it locks and closes.
 func (c *command) inWorkspace(ctx context.Context, do func(*workspace.Workspace) error) (err error) {
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{TestOnlyStep: c.testOnlyStep})
+	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -89,7 +90,7 @@ only.` + exitHelp(exitDone, exitFailed, exitUsage),
 			if args[0] == "-" {
 				return write(c.stdout)
 			}
-			if err := replaceFile(args[0], write); err != nil {
+			if err := durable.Write(cmd.Context(), args[0], 0o600, write); err != nil {
 				return fmt.Errorf("write the tombstones: %w", err)
 			}
 			if c.json {

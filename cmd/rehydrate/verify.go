@@ -30,7 +30,7 @@ Reads only: it asks nobody, writes nothing, and works on a read-only mount.` +
 		Example: "  rehydrate verify -w figsim-rehydrated\n  rehydrate verify --json",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := audit.Verify(cmd.Context(), audit.VerifyConfig{Workspace: c.workspace, TestOnlyStep: c.testOnlyStep})
+			r, err := audit.Verify(cmd.Context(), audit.VerifyConfig{Workspace: c.workspace})
 			if errors.Is(err, workspace.ErrInUse) {
 				return &problem{err: err, code: exitInUse, hint: "verify again when that command is done"}
 			}

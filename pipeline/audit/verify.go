@@ -14,6 +14,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -53,8 +54,6 @@ const (
 // A VerifyConfig is what a verification works with.
 type VerifyConfig struct {
 	Workspace string // its folder
-	// TestOnlyStep, when set, is called once the seal was read.
-	TestOnlyStep func(step, name string) error
 }
 
 // Verify reads every file of a workspace and says what is damaged, missing or too much. It
@@ -70,10 +69,8 @@ func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 	defer files.Close()
 	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir()}, present: map[string]workspace.Found{}, accounted: map[string]bool{}, asSealed: map[string]bool{}}
 	before := v.readSeal(ctx)
-	if c.TestOnlyStep != nil {
-		if err := c.TestOnlyStep("verify", state.SealFile); err != nil {
-			return VerifyReport{}, err
-		}
+	if err := durable.Step(ctx, "verify", state.SealFile); err != nil {
+		return VerifyReport{}, err
 	}
 	if err := v.list(ctx); err != nil {
 		return VerifyReport{}, err

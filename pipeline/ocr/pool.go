@@ -9,10 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
+
+	"rehydrate/pipeline/contain"
 )
 
 // Defaults of Config.
@@ -227,15 +228,15 @@ func (p *Pool) read(ctx context.Context, img image.Image) (out Reading, err erro
 
 // contain calls f and turns its panic into the *Failure of one image: what is done with an image
 // here depends on its pixels and words, and one that nobody thought of must not end a run.
-func (p *Pool) contain(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			p.config.Log.Warn("internal error while an image was read", "error", v)
-			p.config.Log.Debug("where it was", "stack", string(debug.Stack()))
-			err = &Failure{ReasonInternal, oneLine(fmt.Sprint("internal error: ", v))}
-		}
-	}()
-	return f()
+func (p *Pool) contain(f func() error) error {
+	err := contain.Do(f)
+	var internal *contain.Panic
+	if errors.As(err, &internal) {
+		p.config.Log.Warn("internal error while an image was read", "error", internal.Value)
+		p.config.Log.Debug("where it was", "stack", string(internal.Stack))
+		return &Failure{ReasonInternal, oneLine(internal.Error())}
+	}
+	return err
 }
 
 func (p *Pool) lexicon() lexicon {

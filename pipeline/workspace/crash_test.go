@@ -202,12 +202,13 @@ func crashChild(dir, step string) error {
 		return err
 	}
 	n := 0
-	w, err := Open(ctx, dir, Options{TestOnlyStep: func(string, string) error {
+	ctx = hooked(ctx, func(string) error {
 		if n++; n == at {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
 		return nil
-	}})
+	})
+	w, err := Open(ctx, dir, Options{})
 	if err != nil {
 		return err
 	}
@@ -293,17 +294,20 @@ func TestFailedAtEveryStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := 0
-		w.testOnlyStep = func(string, string) error {
+		failing := hooked(t.Context(), func(string) error {
 			if at++; at == n {
 				return boom
 			}
 			return nil
-		}
-		err := life(t.Context(), w)
+		})
+		err := life(failing, w)
 		if err == nil {
-			err = errors.Join(w.SealLog(t.Context()), w.scrub(t.Context()), w.seal(t.Context()))
+			err = errors.Join(w.SealLog(failing), w.scrub(failing), w.seal(failing))
 		}
 		if err == nil {
+			if at >= n {
+				t.Errorf("step %d failed and nothing said so", n)
+			}
 			if n < 50 {
 				t.Errorf("only %d steps: they are not announced any more", n)
 			}

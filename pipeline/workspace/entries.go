@@ -107,7 +107,7 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 	}
 	// Only now, so that a failed load has changed nothing. Killed before this is done, the
 	// files have no rows, and the next Sweep unlinks them.
-	return w.unlink(left...)
+	return w.unlink(ctx, left...)
 }
 
 func putEntries(ctx context.Context, tx *sql.Tx, entries iter.Seq2[manifest.Entry, error]) error {

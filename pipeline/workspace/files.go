@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,10 +14,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-)
 
-// tempPrefix begins the name of every unfinished file.
-const tempPrefix = ".tmp-"
+	"rehydrate/pipeline/durable"
+)
 
 // A File names a file of the workspace and what it holds.
 type File struct {
@@ -74,7 +72,7 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) error {
 		err = checkName(name)
 	}
 	if err == nil {
-		err = w.unlink(name)
+		err = w.unlink(ctx, name)
 	}
 	if err == nil {
 		w.digests.Delete(name)
@@ -100,7 +98,7 @@ func (w *Workspace) Files(ctx context.Context, under string) ([]string, error) {
 			}
 			return err
 		}
-		if e.Type().IsRegular() && !isTemp(e.Name()) {
+		if e.Type().IsRegular() && !durable.IsTemp(e.Name()) {
 			names = append(names, name)
 		}
 		return ctx.Err()
@@ -162,180 +160,64 @@ func checkName(name string) error {
 	switch {
 	case !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00"):
 		return fmt.Errorf("%q is not a path inside the workspace", name)
-	case first == stateName || first == journalName || first == lockName || first == imagesName || first == auditName || first == logKeyName || isTemp(path.Base(name)):
+	case first == stateName || first == journalName || first == lockName || first == imagesName || first == auditName || first == logKeyName || durable.IsTemp(path.Base(name)):
 		return fmt.Errorf("%q is not the caller's to change", name)
 	}
 	return nil
 }
 
-// put is the one way in which a file gets its final name: temporary file in the same folder,
-// write, length check, sync, close, rename, folder sync. It returns the length.
+// put gives a file its final name once it is whole, in a folder that it makes where it is missing. It returns
+// the length.
 func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error) (size int64, err error) {
 	return w.putChecked(ctx, name, write, nil)
 }
 
 // putChecked is put that reads the synced file back before it takes its name, where check is not nil.
-func (w *Workspace) putChecked(ctx context.Context, name string, write func(io.Writer) error, check func(io.ReaderAt, int64) error) (size int64, err error) {
-	dir := path.Dir(name)
-	if err := w.makeDir(dir); err != nil {
+func (w *Workspace) putChecked(ctx context.Context, name string, write func(io.Writer) error, check func(io.ReaderAt, int64) error) (int64, error) {
+	if err := w.files.MkdirAll(ctx, path.Dir(name), dirMode); err != nil {
 		return 0, err
 	}
-	temp := path.Join(dir, tempPrefix+rand.Text())
-	if err := w.step("create", temp); err != nil {
-		return 0, err
-	}
-	f, err := w.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := w.files.Create(ctx, name, durable.Options{Mode: fileMode})
 	if err != nil {
 		return 0, err
 	}
-	renamed := false
-	defer func() { // also when write panics
-		f.Close()
-		if !renamed {
-			w.root.Remove(temp)
-		}
-	}()
-	if size, err = w.fill(ctx, f, temp, write); err == nil && check != nil {
-		err = check(f, size)
-	}
-	if err == nil {
-		err = f.Close()
-	}
-	if err != nil {
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-			err = fmt.Errorf("%w: free some space and run again, nothing was lost", err)
-		}
-		return 0, err
-	}
-	if err := w.step("rename", name); err != nil {
-		return 0, err
-	}
-	if err := w.root.Rename(temp, name); err != nil {
-		return 0, err
-	}
-	renamed = true
-	if err := w.syncDir(dir); err != nil {
-		w.unfinished.Store(true)
-		return 0, err
-	}
-	return size, nil
-}
-
-// fill writes a temporary file, checks its length and syncs it.
-func (w *Workspace) fill(ctx context.Context, f *os.File, temp string, write func(io.Writer) error) (int64, error) {
-	if err := w.step("write", temp); err != nil {
-		return 0, err
-	}
-	to := &guardedWriter{ctx: ctx, w: f}
-	if err := write(to); err != nil {
-		return 0, err
-	}
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if info.Size() != to.n {
-		return 0, fmt.Errorf("%d bytes written, the file has %d: check the disk", to.n, info.Size())
-	}
-	if err := w.step("sync", temp); err != nil {
+	defer f.Discard() // also when write panics
+	if err := write(f); err != nil {
 		return 0, err
 	}
 	if err := f.Sync(); err != nil {
 		return 0, err
 	}
-	return to.n, nil
+	if check != nil {
+		if err := check(f, f.Size()); err != nil {
+			return 0, err
+		}
+	}
+	if err := f.Publish(); err != nil {
+		w.unfinished.Store(true) // it may have its name, and no row says so
+		return 0, err
+	}
+	return f.Size(), nil
 }
 
-// A guardedWriter counts what it writes and stops when its context ends.
+// unlink removes files durably. A missing file is not an error.
+func (w *Workspace) unlink(ctx context.Context, names ...string) error {
+	err := w.files.Remove(ctx, names...)
+	if err != nil {
+		w.unfinished.Store(true)
+	}
+	return err
+}
+
+// A guardedWriter stops when its context ends.
 type guardedWriter struct {
 	ctx context.Context // of the one call that made it
 	w   io.Writer
-	n   int64
 }
 
 func (g *guardedWriter) Write(p []byte) (int, error) {
 	if err := g.ctx.Err(); err != nil {
 		return 0, err
 	}
-	n, err := g.w.Write(p)
-	g.n += int64(n)
-	return n, err
-}
-
-// makeDir makes a folder of the workspace and its parents. Each folder's parent is synced once
-// per process even when the folder exists: the run that made it may have been killed before
-// its sync.
-func (w *Workspace) makeDir(dir string) error {
-	if dir == "." {
-		return nil
-	}
-	if _, ok := w.known.Load(dir); ok {
-		return nil
-	}
-	parent := path.Dir(dir)
-	if err := w.makeDir(parent); err != nil {
-		return err
-	}
-	if err := w.step("mkdir", dir); err != nil {
-		return err
-	}
-	if err := w.root.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	info, err := w.root.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder: move it away", dir)
-	}
-	if err := w.syncDir(parent); err != nil {
-		return err
-	}
-	w.known.Store(dir, true)
-	return nil
-}
-
-func (w *Workspace) syncDir(dir string) error {
-	if err := w.step("syncdir", dir); err != nil {
-		return err
-	}
-	d, err := w.root.Open(dir)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("sync folder %s: %w", dir, err)
-	}
-	return nil
-}
-
-// unlink removes files and syncs their folders, each once. A missing file is no error.
-func (w *Workspace) unlink(names ...string) (err error) {
-	defer func() {
-		if err != nil {
-			w.unfinished.Store(true)
-		}
-	}()
-	dirs := map[string]bool{}
-	for _, name := range names {
-		if err := w.step("unlink", name); err != nil {
-			return err
-		}
-		switch err := w.root.Remove(name); {
-		case err == nil:
-			dirs[path.Dir(name)] = true
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
-			return err
-		}
-	}
-	for dir := range dirs {
-		if err := w.syncDir(dir); err != nil {
-			return err
-		}
-	}
-	return nil
+	return g.w.Write(p)
 }

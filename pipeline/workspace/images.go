@@ -115,10 +115,10 @@ func (w *Workspace) storeImage(ctx context.Context, k manifest.Key, body []byte,
 		}
 		return w.record(ctx, tx, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image, SHA256: digest})
 	}); err != nil {
-		return errors.Join(err, w.unlink(name))
+		return errors.Join(err, w.unlink(ctx, name))
 	}
 	if old != "" && old != name {
-		return w.unlink(old)
+		return w.unlink(ctx, old)
 	}
 	return nil
 }
@@ -240,7 +240,7 @@ func (w *Workspace) setTrouble(ctx context.Context, k manifest.Key, t Trouble) e
 		return err
 	}
 	if old != "" {
-		if err := w.unlink(old); err != nil {
+		if err := w.unlink(ctx, old); err != nil {
 			return err
 		}
 	}
@@ -361,7 +361,7 @@ func (w *Workspace) erase(ctx context.Context, id manifest.PostID) error {
 	if err != nil {
 		return err
 	}
-	if err := w.unlink(append(names, ReportName)...); err != nil {
+	if err := w.unlink(ctx, append(names, ReportName)...); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)

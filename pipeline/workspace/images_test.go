@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/durable"
 )
 
 func TestImageName(t *testing.T) {
@@ -201,7 +202,7 @@ func temps(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
 	for name := range snapshot(t, dir) {
-		if isTemp(filepath.Base(name)) {
+		if durable.IsTemp(filepath.Base(name)) {
 			names = append(names, name)
 		}
 	}

@@ -28,7 +28,7 @@ func OpenFiles(dir string) (*Workspace, error) {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
 	w := &Workspace{dir: dir}
-	if err := w.openRoot(true); err != nil {
+	if err := w.openRoot(); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("open workspace %s: %w", dir, err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/durable"
 )
 
 // logged returns the records that audit/ holds, after Log.Verify.
@@ -137,16 +138,15 @@ func TestRecordsOfFailedChange(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	boom := errors.New("boom")
-	w.testOnlyStep = func(step, _ string) error {
+	failing := hooked(ctx, func(step string) error {
 		if step == "commit" {
 			return boom
 		}
 		return nil
-	}
-	if err := w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive}}); !errors.Is(err, boom) {
+	})
+	if err := w.SetPosts(failing, []Post{{ID: "a000", State: manifest.StateLive}}); !errors.Is(err, boom) {
 		t.Fatal(err)
 	}
-	w.testOnlyStep = nil
 	if queue, err := w.Unpublished(ctx); len(queue) > 0 || err != nil {
 		t.Errorf("records of a change that failed: %v, %v", queue, err)
 	}
@@ -214,16 +214,15 @@ func TestPublishedUnnoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	boom := errors.New("boom")
-	w.testOnlyStep = func(step, _ string) error {
+	failing := hooked(ctx, func(step string) error {
 		if step == "commit" {
 			return boom
 		}
 		return nil
-	}
-	if err := w.SealLog(ctx); !errors.Is(err, boom) {
+	})
+	if err := w.SealLog(failing); !errors.Is(err, boom) {
 		t.Fatal(err)
 	}
-	w.testOnlyStep = nil
 	if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: "2"}); err != nil {
 		t.Fatal(err)
 	}
@@ -639,13 +638,14 @@ func TestAnyHistory(t *testing.T) {
 		for session := range rapid.IntRange(1, 3).Draw(r, "sessions") {
 			left := rapid.IntRange(0, 120).Draw(r, "steps")
 			dead := false
-			w, err := Open(ctx, dir, Options{TestOnlyStep: func(string, string) error {
+			ctx := hooked(ctx, func(string) error {
 				if left--; left < 0 {
 					dead = true
 					return errors.New("killed")
 				}
 				return nil
-			}})
+			})
+			w, err := Open(ctx, dir, Options{})
 			if err != nil {
 				if !dead {
 					r.Fatal(err)
@@ -901,7 +901,7 @@ func TestSealAfterKill(t *testing.T) {
 	dir := w.Dir()
 	w.finish = nil
 	closed(t, w)
-	if err := os.WriteFile(filepath.Join(dir, tempPrefix+"left"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, durable.TempPrefix+"left"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, sweep := range []bool{false, true, false} {
@@ -914,7 +914,7 @@ func TestSealAfterKill(t *testing.T) {
 		closed(t, w)
 		r := open(t, dir, Options{ReadOnly: true})
 		_, sealed, err := r.ReadSeal(t.Context())
-		_, left := os.Stat(filepath.Join(dir, tempPrefix+"left"))
+		_, left := os.Stat(filepath.Join(dir, durable.TempPrefix+"left"))
 		if err != nil || sealed == (left == nil) {
 			t.Errorf("swept %t: sealed %t, an unfinished file: %v, %v", sweep, sealed, left, err)
 		}

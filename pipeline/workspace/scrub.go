@@ -2,13 +2,12 @@ package workspace
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"path"
 	"path/filepath"
+
+	"rehydrate/pipeline/durable"
 )
 
 // secure_delete overwrites a deleted row with zeros where it lies. But when SQLite splits or
@@ -40,28 +39,12 @@ func (w *Workspace) scrub(ctx context.Context) error {
 }
 
 func (w *Workspace) rewriteState(ctx context.Context) error {
-	temp := tempPrefix + rand.Text()
-	if err := w.step("create", temp); err != nil {
-		return err
-	}
-	f, err := w.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := w.files.Create(ctx, stateName, durable.Options{Mode: fileMode})
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	renamed := false
-	defer func() {
-		if !renamed {
-			w.root.Remove(temp)
-		}
-	}()
-	if err := w.step("write", temp); err != nil {
-		return err
-	}
-	if _, err := w.db.ExecContext(ctx, "VACUUM INTO ?", filepath.Join(w.dir, temp)); err != nil {
-		return err
-	}
-	if err := w.step("sync", temp); err != nil {
+	defer f.Discard()
+	if _, err := w.db.ExecContext(ctx, "VACUUM INTO ?", filepath.Join(w.dir, f.Temp())); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -72,13 +55,5 @@ func (w *Workspace) rewriteState(ctx context.Context) error {
 	if err := w.db.Close(); err != nil {
 		return err
 	}
-	err = w.step("rename", stateName)
-	if err == nil {
-		err = w.root.Rename(temp, stateName)
-	}
-	if err == nil {
-		renamed = true
-		err = w.syncDir(path.Dir(stateName))
-	}
-	return errors.Join(err, w.connect(writerParams()))
+	return errors.Join(f.Publish(), w.connect(writerParams()))
 }

@@ -60,7 +60,7 @@ func (w *Workspace) unseal(ctx context.Context) error {
 			w.digests.Store(f.Name, f)
 		}
 	}
-	return w.unlink(sealName)
+	return w.unlink(ctx, sealName)
 }
 
 // seal writes the seal; the database is closed.

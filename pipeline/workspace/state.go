@@ -13,6 +13,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"rehydrate/pipeline/durable"
 )
 
 // schemaVersion numbers the layout of state.db.
@@ -135,7 +137,7 @@ func (w *Workspace) openState(ctx context.Context) error {
 	f, err := w.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 	switch {
 	case err == nil:
-		if err := errors.Join(f.Close(), w.syncDir(".")); err != nil {
+		if err := errors.Join(f.Close(), w.files.Sync(ctx, ".")); err != nil {
 			return fmt.Errorf("make %s: %w", stateName, err)
 		}
 	case !errors.Is(err, os.ErrExist):
@@ -305,7 +307,7 @@ func (w *Workspace) transact(ctx context.Context, what string, f func(*sql.Tx) e
 	if err := f(tx); err != nil {
 		return err
 	}
-	if err := w.step("commit", what); err != nil {
+	if err := durable.Step(ctx, "commit", what); err != nil {
 		return err
 	}
 	return tx.Commit()

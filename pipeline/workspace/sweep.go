@@ -9,6 +9,7 @@ import (
 	"path"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/durable"
 )
 
 // Swept counts what Sweep put straight. All zero after a run that ended by itself.
@@ -43,9 +44,9 @@ func (w *Workspace) sweepTemporary(ctx context.Context, s *Swept) error {
 		switch {
 		case name == imagesName && e.IsDir():
 			return fs.SkipDir // sweepImages looks there
-		case !e.IsDir() && isTemp(e.Name()):
+		case !e.IsDir() && durable.IsTemp(e.Name()):
 			s.Temporary++
-			return errors.Join(w.unlink(name), ctx.Err())
+			return errors.Join(w.unlink(ctx, name), ctx.Err())
 		}
 		return ctx.Err()
 	})
@@ -83,7 +84,7 @@ func (w *Workspace) sweepImages(ctx context.Context, s *Swept) error {
 			continue
 		}
 		s.Orphans++
-		if err := w.unlink(path.Join(imagesName, e.Name())); err != nil {
+		if err := w.unlink(ctx, path.Join(imagesName, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -128,14 +129,14 @@ func (w *Workspace) sweepFolder(ctx context.Context, folder string, s *Swept) er
 			continue
 		}
 		switch {
-		case isTemp(e.Name()):
+		case durable.IsTemp(e.Name()):
 			s.Temporary++
 		case !ok:
 			s.Orphans++
 		}
 		orphans = append(orphans, name)
 	}
-	if err := w.unlink(orphans...); err != nil {
+	if err := w.unlink(ctx, orphans...); err != nil {
 		return err
 	}
 	if len(rows) == 0 {

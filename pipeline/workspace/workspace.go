@@ -48,7 +48,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,6 +55,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/durable"
 )
 
 // Names at the top of a workspace that belong to this package.
@@ -100,15 +100,13 @@ type Options struct {
 	Now func() time.Time
 	// Random makes the key that signs the log; nil is the system's randomness.
 	Random io.Reader
-	// TestOnlyStep, when set, is called before each step that changes the disk and makes it fail by
-	// returning an error.
-	TestOnlyStep func(step, name string) error
 }
 
 // A Workspace is an open workspace folder. Close it.
 type Workspace struct {
 	dir   string
 	root  *os.Root
+	files *durable.Folder // writes below root
 	db    *sql.DB
 	lock  *os.File // nil when read-only
 	limit int      // entries per page of an iterator
@@ -118,7 +116,6 @@ type Workspace struct {
 
 	seed   maphash.Seed
 	byPost [64]sync.Mutex // guards the files and rows of the posts that hash to it
-	known  sync.Map       // folders (string) that exist and whose parents were synced
 
 	now        func() time.Time
 	random     io.Reader
@@ -128,10 +125,6 @@ type Workspace struct {
 	// unfinished is set when a change of the disk failed half-way: what is left is not a workspace to be
 	// sealed before a Sweep put it straight.
 	unfinished atomic.Bool
-
-	// testOnlyStep, when set, is called before each step that changes the disk and makes
-	// it fail by returning an error. Set before the first call and never changed.
-	testOnlyStep func(step, name string) error
 }
 
 // Open opens the workspace in dir. Unless o.ReadOnly, it makes the folder (mode 0700) when
@@ -142,7 +135,7 @@ func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	w := &Workspace{dir: dir, limit: 256, batch: 5000, seed: maphash.MakeSeed(), testOnlyStep: o.TestOnlyStep, now: o.Now, random: o.Random}
+	w := &Workspace{dir: dir, limit: 256, batch: 5000, seed: maphash.MakeSeed(), now: o.Now, random: o.Random}
 	if w.now == nil {
 		w.now = time.Now
 	}
@@ -157,7 +150,12 @@ func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 }
 
 func (w *Workspace) open(ctx context.Context, o Options) error {
-	if err := w.openRoot(o.ReadOnly); err != nil {
+	if _, err := os.Lstat(w.dir); errors.Is(err, fs.ErrNotExist) && !o.ReadOnly {
+		if err := durable.MkdirAll(ctx, w.dir, dirMode); err != nil {
+			return err
+		}
+	}
+	if err := w.openRoot(); err != nil {
 		return err
 	}
 	if err := w.recognize(o.ReadOnly); err != nil {
@@ -183,12 +181,7 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 }
 
 // openRoot opens the folder itself, never what a symbolic link in its place points to.
-func (w *Workspace) openRoot(readOnly bool) error {
-	if !readOnly {
-		if err := makeDurable(w.dir); err != nil {
-			return err
-		}
-	}
+func (w *Workspace) openRoot() error {
 	seen, err := os.Lstat(w.dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -203,6 +196,7 @@ func (w *Workspace) openRoot(readOnly bool) error {
 	if w.root, err = os.OpenRoot(w.dir); err != nil {
 		return err
 	}
+	w.files = durable.In(w.root)
 	opened, err := w.root.Stat(".")
 	if err != nil {
 		return err
@@ -211,29 +205,6 @@ func (w *Workspace) openRoot(readOnly bool) error {
 		return fmt.Errorf("%w: it was replaced while it was opened", ErrNoWorkspace)
 	}
 	return nil
-}
-
-// makeDurable makes dir and its missing parents and syncs the folders that name them.
-func makeDurable(dir string) error {
-	if _, err := os.Lstat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-			if err := makeDurable(parent); err != nil {
-				return err
-			}
-		}
-	}
-	if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	d, err := os.Open(parent)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // recognize refuses a folder that holds something, and not a workspace. A first Open that
@@ -262,7 +233,7 @@ func (w *Workspace) recognize(readOnly bool) error {
 		return err
 	}
 	for _, e := range list {
-		if e.Name() != lockName && !isTemp(e.Name()) {
+		if e.Name() != lockName && !durable.IsTemp(e.Name()) {
 			return fmt.Errorf("%w: it holds other files (%s); name an empty or a new folder", ErrNoWorkspace, e.Name())
 		}
 	}
@@ -356,13 +327,3 @@ func (w *Workspace) hold(id manifest.PostID) (release func()) {
 	m.Lock()
 	return m.Unlock
 }
-
-// step announces a step that changes the disk.
-func (w *Workspace) step(step, name string) error {
-	if w.testOnlyStep == nil {
-		return nil
-	}
-	return w.testOnlyStep(step, name)
-}
-
-func isTemp(base string) bool { return strings.HasPrefix(base, tempPrefix) }

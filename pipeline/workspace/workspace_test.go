@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/durable"
 )
 
 // TestMain lets the test binary stand in for another run of the program.
@@ -46,6 +47,11 @@ func child(t *testing.T, name, dir, step string) *exec.Cmd {
 	c := exec.CommandContext(t.Context(), os.Args[0])
 	c.Env = append(os.Environ(), "WORKSPACE_TEST_CHILD="+name, "WORKSPACE_TEST_DIR="+dir, "WORKSPACE_TEST_STEP="+step)
 	return c
+}
+
+// hooked returns a context whose steps call f first.
+func hooked(ctx context.Context, f func(step string) error) context.Context {
+	return context.WithValue(ctx, durable.HookKey{}, func(step, _ string) error { return f(step) })
 }
 
 func open(t *testing.T, dir string, o Options) *Workspace {
