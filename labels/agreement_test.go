@@ -140,3 +140,28 @@ func TestAgreeThree(t *testing.T) {
 		t.Error("one annotator was compared")
 	}
 }
+
+// TestAgreeOrder: sums of floats depend on their order, and so the last digits must not depend on
+// that of a map.
+func TestAgreeOrder(t *testing.T) {
+	schema := oneCategory(manifest.Multi, "0 1 2 3 4 5 6")
+	var one, other [][][]int
+	for i := range 60 {
+		all := []int{0, 1, 2, 3, 4, 5, 6}
+		one, other = append(one, [][]int{all[:1+i%7]}), append(other, [][]int{all[i%5:]})
+	}
+	first, err := Agree(schema, []Annotator{annotator(one...), annotator(other...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if again, err := Agree(schema, []Annotator{annotator(one...), annotator(other...)}); err != nil || !cmp.Equal(first, again) {
+			t.Fatalf("error %v; again (-first +again)\n%s", err, cmp.Diff(first, again))
+		}
+	}
+	for i, want := range map[int]string{0: "A", 25: "Z", 26: "A2", 53: "B3"} {
+		if got := letters(i); got != want {
+			t.Errorf("annotator %d is called %s, want %s", i, got, want)
+		}
+	}
+}

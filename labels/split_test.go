@@ -114,6 +114,23 @@ func TestSplitByHand(t *testing.T) {
 	}
 }
 
+// TestDeviateByHand: of 8 entries in parts of 3 to 1, 6 and 2 would be exact.
+func TestDeviateByHand(t *testing.T) {
+	s := Stats{Splits: []SplitSize{{"test", 2}, {"else", 9}, {"train", 6}}, Categories: []CategoryStats{{Name: "c", Labels: []LabelStats{
+		{Code: "A", Count: 8, BySplit: []int{1, 0, 7}}, {Code: "never", BySplit: []int{0, 0, 0}}, {Code: "B", Count: 4, BySplit: []int{3, 0, 1}}}}}}
+	got, err := s.Deviate([]Share{{"train", 3}, {"test", 1}})
+	want := Deviation{Splits: []SplitSize{{"train", 6}, {"test", 2}}, Mean: (1. + 1 + 2 + 2) / 4,
+		Labels: []LabelDeviation{{"c", "A", 8, []float64{6, 2}, []float64{1, -1}, []float64{1. / 6, -1. / 2}},
+			{"c", "B", 4, []float64{3, 1}, []float64{-2, 2}, []float64{-2. / 3, 2}}},
+		Worst: Worst{"c", "B", "train", -2}, WorstShare: Worst{"c", "B", "test", 2}}
+	if diff := cmp.Diff(want, got, cmp.Comparer(near)); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got)\n%s", err, diff)
+	}
+	if _, err := s.Deviate([]Share{{"train", 3}, {"dev", 1}}); err == nil {
+		t.Error("a split that is not there was measured")
+	}
+}
+
 func TestSplitRefuses(t *testing.T) {
 	schema, entries := small()
 	for name, shares := range map[string][]Share{

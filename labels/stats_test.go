@@ -179,6 +179,9 @@ func TestCompare(t *testing.T) {
 	if len(drifts) != 4+1+6+1+1 { // one for each label of the two multi-label categories
 		t.Errorf("%d tests", len(drifts))
 	}
+	if diff := cmp.Diff(counted(t, r.Schema, entries), whole); diff != "" {
+		t.Errorf("Minus changed what it subtracts from (-want +got)\n%s", diff)
+	}
 	for _, d := range drifts {
 		if d.Untested != "" || !(d.P > 0 && d.P <= 1) || d.CramersV < 0 || d.CramersV > 1 {
 			t.Errorf("%+v", d)
@@ -190,5 +193,47 @@ func TestCompare(t *testing.T) {
 	schema, few := small()
 	if _, err := Compare(whole, counted(t, schema, few)); err == nil {
 		t.Error("two schemas were compared")
+	}
+}
+
+// TestCompareByHand: each label of a multi-label category is tested by itself, with those who lack
+// it in the other column. Of a 2 x 2 table chi-squared is n(ad-bc)^2 over the product of the sums.
+func TestCompareByHand(t *testing.T) {
+	set := func(entries, red, blue int) Stats {
+		return Stats{Entries: entries, Categories: []CategoryStats{{Name: "colour", Kind: manifest.Multi,
+			Labels: []LabelStats{{Code: "R", Count: red}, {Code: "B", Count: blue}}}}}
+	}
+	got, err := Compare(set(100, 10, 100), set(60, 20, 45))
+	if err != nil {
+		t.Fatal(err)
+	}
+	red, blue := 160.*(10*40-90*20)*(10*40-90*20)/(100*60*30*130), 160.*(100*15-0*45)*(100*15-0*45)/(100*60*145*15)
+	for i, want := range []Drift{{Category: "colour", Label: "R", Chi2: red}, {Category: "colour", Label: "B", Chi2: blue}} {
+		want.Freedom, want.P, want.CramersV = 1, math.Erfc(math.Sqrt(want.Chi2/2)), math.Sqrt(want.Chi2/160)
+		if diff := cmp.Diff(want, got[i], cmp.Comparer(near)); diff != "" || len(got) != 2 {
+			t.Errorf("label %s of %d tests (-want +got)\n%s", want.Label, len(got), diff)
+		}
+	}
+}
+
+// TestMinusRefuses: what is no part of the whole is refused, in whatever it shows.
+func TestMinusRefuses(t *testing.T) {
+	schema, entries := small()
+	whole := counted(t, schema, entries)
+	for name, change := range map[string]func(e []manifest.Entry){
+		"another split":       func(e []manifest.Entry) { e[0].Split = "validation" },
+		"too many of a split": func(e []manifest.Entry) { e[0].Split = "train" },
+		"too many of a label": func(e []manifest.Entry) { e[1].Labels = [][]int{{1}, {2}} },
+		"too many unlabelled": func(e []manifest.Entry) { e[0].Labels[0] = nil },
+		"too many of a pair":  func(e []manifest.Entry) { e[0].Labels[1] = []int{2} },
+	} {
+		_, part := small()
+		change(part)
+		if rest, err := whole.Minus(counted(t, schema, part)); err == nil {
+			t.Errorf("%s: %+v", name, rest)
+		}
+	}
+	if rest, err := whole.Minus(whole); err != nil || rest.Entries != 0 || rest.Categories[0].Cardinality != 0 {
+		t.Errorf("the whole less itself is %+v, error %v", rest, err)
 	}
 }

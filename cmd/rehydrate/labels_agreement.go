@@ -28,8 +28,8 @@ their pairs.
 
 FILE is one table for each annotator (CSV, TSV, JSONL, Parquet, with the columns of the
 release or those of a bare annotations file, matched by id), or a single Argilla export
-(JSON, or JSONL with responses). Annotators are called A, B, C in the order in which they
-come; the ids of users are never printed. Asks nobody, writes nothing.` +
+(the JSON that records.to_json of Argilla 2 writes). Annotators are called A, B, C in the
+order in which they come; the ids of users are never printed. Asks nobody, writes nothing.` +
 			exitHelp(exitDone, exitFailed, exitUsage),
 		Example: "  rehydrate labels agreement first.csv second.csv --release figsim/\n  rehydrate labels agreement argilla.json --json",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -89,10 +89,8 @@ func (c *command) labelsAgreement(ctx context.Context, files []string, release s
 }
 
 func readExport(file string, like *manifest.Release) (labels.Export, error) {
-	switch ext := strings.ToLower(filepath.Ext(file)); ext {
-	case ".json", ".jsonl", ".ndjson":
-	default:
-		return labels.Export{}, usageError("%s alone is no Argilla export (.json, .jsonl): name a table for each annotator", file)
+	if strings.ToLower(filepath.Ext(file)) != ".json" {
+		return labels.Export{}, usageError("%s alone is not an Argilla export (.json): name a table for each annotator", file)
 	}
 	info, err := os.Stat(file)
 	if err == nil && !info.Mode().IsRegular() {
