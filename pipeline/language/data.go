@@ -103,6 +103,10 @@ func checkDigest(name string, list []byte, want string) error {
 	return nil
 }
 
+// Plain takes the accents off a token of Tokens: the function words and the model's n-grams
+// are written so.
+func Plain(token string) string { return plain.Replace(token) }
+
 // plain takes the accents off upper-case letters, as the function words are written.
 // Memes in capitals mostly lack them, and OCR with an English model does not read them.
 var plain = strings.NewReplacer(accents(

@@ -243,12 +243,13 @@ func (f *Filter) measure(words []Word) (Verdict, counts) {
 			v.Letters += all
 			c.latin += latin
 		}
-		for _, token := range tokens(w.Text) {
+		for _, token := range Tokens(w.Text) {
 			token = f.unstretched(token)
 			v.Tokens++
-			if f.has(token) {
+			if f.has(token) { // the dictionary has accents: CAFÉ
 				hits++
 			}
+			token = Plain(token)
 			score += tokenScore(token)
 			v.English += f.count(token, foreign)
 		}
@@ -272,10 +273,10 @@ func most(foreign map[string]int) (n int, language string) {
 	return n, language
 }
 
-// count adds a function word to the numbers of its languages and returns 1 if it is
+// count adds a plain function word to the numbers of its languages and returns 1 if it is
 // English. A word that English shares (ME, NO) counts for none.
 func (f *Filter) count(token string, foreign map[string]int) int {
-	languages := f.languages[plain.Replace(token)]
+	languages := f.languages[token]
 	if slices.Contains(languages, english) {
 		if len(languages) == 1 {
 			return 1
@@ -304,8 +305,8 @@ func letters(s string) (all, latin int) {
 // apostrophes are dropped, so that DON'T is the DONT of the dictionary.
 var apostrophes = strings.NewReplacer("'", "", "\u2018", "", "\u2019", "", "`", "")
 
-// tokens cuts a word into runs of two and more letters, upper case.
-func tokens(s string) []string {
+// Tokens cuts a text into runs of two and more letters, upper case, without apostrophes.
+func Tokens(s string) []string {
 	runs := strings.FieldsFunc(strings.ToUpper(apostrophes.Replace(s)), func(r rune) bool { return !unicode.IsLetter(r) })
 	return slices.DeleteFunc(runs, func(run string) bool {
 		_, size := utf8.DecodeRuneInString(run)

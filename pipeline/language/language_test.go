@@ -152,6 +152,11 @@ func TestVotes(t *testing.T) {
 
 func TestUnstretched(t *testing.T) {
 	f := newFilter(t)
+	for stretched, as := range map[string]string{"NOOOOO THE PIZZAAAA": "NO THE PIZZA", "SOOOO COOOOOL TODAYYY": "SO COOL TODAY"} {
+		if got, want := f.Judge(read(stretched), 1).Votes, f.Judge(read(as), 1).Votes; got != want || got.Dictionary != VoteEnglish {
+			t.Errorf("%s: %+v; %s: %+v, want the same votes", stretched, got, as, want)
+		}
+	}
 	for token, want := range map[string]string{
 		"SOOOOO": "SO", "COOOOL": "COOL", "PLEEEEEASE": "PLEASE", "NOOO": "NO", "GOOOOOD": "GOOD", "YEEEEESSSSS": "YES",
 		"EEE": "EEE", "ZZZZBRRR": "ZZZZBRRR", "GOOD": "GOOD", "ÉÉÉ": "ÉÉÉ", "": "",
@@ -165,12 +170,12 @@ func TestUnstretched(t *testing.T) {
 // TestTokenScore holds which way the model leans, on words that no other list decides.
 func TestTokenScore(t *testing.T) {
 	for _, word := range []string{"LMAO", "DOGGO", "COULDVE", "SHOWERTHOUGHTS", "HOMEWORK", "FRIENDZONED"} {
-		if got := tokenScore(word); got <= 0 {
+		if got := tokenScore(Plain(word)); got <= 0 {
 			t.Errorf("tokenScore(%s) = %d, want English", word, got)
 		}
 	}
 	for _, word := range []string{"VOITURE", "GEBURTSTAG", "ŁADOWARKĘ", "ZAMANLAR", "KESEHATAN", "MAKARAAN", "COZINHA", "FLYGPLATS", "XKQZVW", "OIUAEI"} {
-		if got := tokenScore(word); got >= 0 {
+		if got := tokenScore(Plain(word)); got >= 0 {
 			t.Errorf("tokenScore(%s) = %d, want another language, or none", word, got)
 		}
 	}
@@ -200,7 +205,7 @@ func TestLists(t *testing.T) {
 	}
 	codes := map[string]int{}
 	for w, languages := range f.languages {
-		if w != strings.ToUpper(plain.Replace(w)) || len(tokens(w)) != 1 {
+		if w != strings.ToUpper(plain.Replace(w)) || len(Tokens(w)) != 1 {
 			t.Errorf("function word %q of %v is no plain token", w, languages)
 		}
 		for _, code := range languages {

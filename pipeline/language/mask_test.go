@@ -25,6 +25,7 @@ func TestMaskNames(t *testing.T) {
 		{".@Some_One2 and @2pac_fan", ".[user] and [user]", Masked{Users: 2}},
 		{"made with @some.app.", "made with [user].", Masked{Users: 1}},
 		{"@müller", "[user]", Masked{Users: 1}},
+		{"by @jo, @j_ and @5abc", "by [user], [user] and [user]", Masked{Users: 3}},
 		{"write to jane.doe+memes@example.co.uk now", "write to [email] now", Masked{Emails: 1}},
 		{"<JANE@EXAMPLE.ORG>", "<[email]>", Masked{Emails: 1}},
 		{"jane @example.com", "[email]", Masked{Emails: 1}},

@@ -29,17 +29,7 @@ const (
 	wordLimit = 4
 )
 
-// Tokens cuts a text into the tokens that the model knows: runs of two and more letters,
-// upper case, without accents or apostrophes.
-func Tokens(text string) []string {
-	runs := tokens(text)
-	for i, run := range runs {
-		runs[i] = plain.Replace(run)
-	}
-	return runs
-}
-
-// Features returns the slots of a token of Tokens: those of its n-grams, with marks for
+// Features returns the slots of a plain token: those of its n-grams, with marks for
 // where the word begins and ends, and that of the word as a whole.
 func Features(token string) []uint32 {
 	s := "^" + token + "$"
@@ -72,11 +62,11 @@ func checkWeights(packed []byte) error {
 	return checkDigest("n-gram model", packed, weightsDigest)
 }
 
-// tokenScore is the log-odds of a token being English, in units of 1/Scale. It is a sum of
+// tokenScore is the log-odds of a plain token being English, in units of 1/Scale. It is a sum of
 // whole numbers, so that every machine gives the same.
 func tokenScore(token string) int {
 	sum := 0
-	for _, s := range Features(plain.Replace(token)) {
+	for _, s := range Features(token) {
 		sum += int(int8(weights[s]))
 	}
 	return min(max(sum, -wordLimit*Scale), wordLimit*Scale)

@@ -241,7 +241,7 @@ func (p *target) kills(ctx context.Context, m mutant, worker int, names []string
 	}
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", temp("overlay"), "-o", temp("test"), p.ImportPath)
 	if out, err := build.CombinedOutput(); err != nil {
-		if ctx.Err() == nil && bytes.Contains(out, []byte(filepath.Base(m.file))) {
+		if ctx.Err() == nil && (bytes.Contains(out, []byte("mutant.go:")) || bytes.Contains(out, []byte(m.file+":"))) {
 			return false, errNotCompiled
 		}
 		return false, fmt.Errorf("build a mutant: %w\n%s", err, out)

@@ -118,7 +118,7 @@ type vocabulary map[string]float64
 
 func (v vocabulary) add(share float64, text string) {
 	for _, token := range language.Tokens(text) {
-		v[token] += share
+		v[language.Plain(token)] += share
 	}
 }
 
