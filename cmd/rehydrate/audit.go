@@ -49,8 +49,8 @@ perceptual hash is still known.
 With --offline it opens no socket, and judges from the workspace, its audit log and the
 tombstones. A workspace may be read-only, and audit needs neither Tesseract nor a grant.
 
-The verdict is PASS, FAIL (something is there that must go, or the record does not hold) or
-INCOMPLETE (nothing was found, and something could not be asked or read). Keep the checkpoint of the
+The verdict is PASS, FAIL (erased content was found, or the audit log is inconsistent) or
+INCOMPLETE (nothing was found, but not everything could be asked or read). Keep the checkpoint of the
 log (--checkpoint FILE), and give it to the next audit (--since FILE): a log that was rewritten in
 between contradicts it.
 
@@ -75,7 +75,7 @@ Contacts www.reddit.com and oauth.reddit.com, no image host. Writes the files th
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.live, "live", false, "ask Reddit about every post (the default)")
-	flags.BoolVar(&f.offline, "offline", false, "ask nobody: judge from the workspace, its log and the tombstones")
+	flags.BoolVar(&f.offline, "offline", false, "send no request: judge from the workspace, its log and the tombstones")
 	flags.StringVar(&f.since, "since", "", "prove that the log goes on from the checkpoint in this `file`, which you kept")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "write the log's checkpoint, for you to keep, to this `file`")
 	flags.StringVar(&f.html, "html", "", "write the report as one page, without scripts, to this `file`")
@@ -248,7 +248,7 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 	case no:
 		return "not recorded, as was asked"
 	case r.Log.Present && !r.Log.Consistent:
-		return "not recorded: nothing is added to a log that does not hold"
+		return "not recorded: nothing is added to an inconsistent log"
 	}
 	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{})
 	if err == nil {

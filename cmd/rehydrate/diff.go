@@ -33,7 +33,7 @@ their order does not matter. Files may come from anybody: nothing in them is bel
 before it is checked. Each side may take 1 GiB of memory, without its images: some two
 million rows.
 
-Reads only, asks nobody, shows no picture, and works while a run is going on. What was
+Reads only, sends no request, shows no picture, and works while a run is going on. What was
 read from images is printed with -v or --json alone. The exit status is 0 whether or
 not there are differences; --json has "changed".` +
 			exitHelp(exitDone, exitFailed, exitUsage),

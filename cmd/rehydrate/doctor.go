@@ -43,13 +43,13 @@ func (c *command) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [RELEASE]",
 		Short: "Say what is missing on this machine, and how to get it",
-		Long: `Look at everything that run needs, and say of what is missing how to get it: the ocr
+		Long: `Check everything that run needs, and say how to get what is missing: the ocr
 program with Tesseract, its model and a caption that is read back; credentials and the
 modes of their files (never what is in them); the disk, the clock, the kernel's sandbox
 for OCR workers, the workspace, and a release with its policy if one is named. Fonts are
 not needed. audit, verify, report and status need neither ocr nor credentials.
 
-Asks nobody and writes nothing.` +
+Sends no request and writes nothing.` +
 			exitHelp(exitDone, exitFailed, exitUsage),
 		Example: "  rehydrate doctor\n  rehydrate doctor figsim/ -w figsim-rehydrated",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -164,7 +164,7 @@ func (x *examination) sandbox(context.Context) {
 	x.found("sandbox", "this kernel has no landlock: OCR workers run without it, and are still given pixels alone")
 }
 
-// credentials tells of each whether it is there, never what it is.
+// credentials reports whether each one is there, never its value.
 func (x *examination) credentials(context.Context) {
 	if _, err := reddit.CredentialsFromEnv(x.getenv); err != nil {
 		x.missing("credentials", err, "register an app with Reddit (docs/operations.md), then set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, "+

@@ -30,7 +30,7 @@ dropped: what Reddit said and when, the tombstone if there is one, the stored im
 every word that OCR saw with its confidence, the language verdict with its votes, and
 the rows it is a near-duplicate of.
 
-ID is a post's id, and ID/1 the second image of its gallery. Reads only: it asks nobody,
+ID is a post's id, and ID/1 the second image of its gallery. Reads only: it sends no request,
 writes nothing, shows no picture, and works while a run is going on. The text of the image is
 printed as it was read, names masked where the policy says so: it can be as unpleasant as the
 image. Of a post that is gone, held or withheld no text is printed.` +

@@ -37,7 +37,7 @@ whole. It never goes into the workspace or over files that are there.
 
 Refused when a row's post was last seen live longer ago than the policy's recheck_within (48 h at
 most), is gone or withheld, and without a valid grant where the release's policy wants one: run
-first. Asks nobody. Writes into PATH and the workspace. WHO is your own words (no secrets): they
+first. Sends no request. Writes into PATH and the workspace. WHO is your own words (no secrets): they
 stay in the workspace's state.
 
 --list shows all copies, reads the workspace alone and needs no RELEASE; --returned and

@@ -61,7 +61,7 @@ func (c *command) grantShow(path string) error {
 	if fault != nil {
 		fmt.Fprintf(c.stdout, "\nnot valid now: %s: %s\n", fault.Reason, fault.Detail)
 	} else {
-		fmt.Fprintf(c.stdout, "\nvalid now by its dates; whether it is genuine says: rehydrate grant check RELEASE --grant %s\n", path)
+		fmt.Fprintf(c.stdout, "\nits dates are valid; to verify the signature run: rehydrate grant check RELEASE --grant %s\n", path)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (c *command) grantCheckCommand() *cobra.Command {
 		Short: "Check a grant against a release: signature, digest, dates, revocations",
 		Long: `Check a grant as run does: signed by one of the release's signers, for the release.toml
 and annotations of this release, for an academic and non-commercial purpose, within its
-dates, and not revoked. Asks nobody and writes nothing. Where a workspace of the release is there (-w),
+dates, and not revoked. Sends no request and writes nothing. Where a workspace of the release is there (-w),
 a revocation list older than the one it was last run with is refused.
 
 It also prints the digest of the release, which the maintainers need to write a grant.` +
@@ -216,7 +216,7 @@ func (p *permit) access() func(time.Time) error {
 
 // useGrant decides whether a run may go on, before anything is asked or written. It returns
 // nil where no grant is needed and none given; one that is given counts even where none is
-// needed, and names the approval. Made-up posts need nobody's leave.
+// needed, and names the approval. Made-up posts need no permission.
 func (c *command) useGrant(ctx context.Context, rel *manifest.Release, pol policy.Policy, f *releaseFlags) (*permit, error) {
 	if f.rehearsal {
 		return nil, nil

@@ -26,10 +26,10 @@ func (c *command) initCommand() *cobra.Command {
 		Long: `Make a release folder of an annotations file: a commented release.toml with guesses
 at what the columns and labels mean, the default policy.toml, an empty
 tombstones.csv, and a copy of the file. Read release.toml and correct it: a guess
-is a guess. Asks nobody; writes only DIR, which must not exist or be empty.
+is a guess. Sends no request; writes only DIR, which must not exist or be empty.
 
-With --signer, nobody fetches or exports the release without a grant that the holder of
-one of these keys signed: release.toml names the keys, policy.toml asks for the grant.` +
+With --signer, fetching or exporting the release needs a grant that the holder of one of
+these keys signed: release.toml names the keys, policy.toml asks for the grant.` +
 			exitHelp(exitDone, exitFailed, exitUsage),
 		Example: "  rehydrate init my-release --manifest annotations.csv\n" +
 			"  rehydrate init my-release --manifest annotations.csv --signer ~/.ssh/id_ed25519.pub",
@@ -123,7 +123,7 @@ func readSigner(file string) (manifest.Signer, error) {
 	}
 	fields := strings.Fields(string(b))
 	if bytes.Contains(b, []byte("PRIVATE KEY")) {
-		return manifest.Signer{}, errors.New("this is a private key, which nobody else may see; name the file beside it that ends in .pub")
+		return manifest.Signer{}, errors.New("this is a private key, which must stay private; name the file beside it that ends in .pub")
 	}
 	if len(fields) < 2 || bytes.ContainsRune(bytes.TrimSpace(b), '\n') {
 		return manifest.Signer{}, errors.New("not an OpenSSH public key file: it has one line, such as ssh-ed25519 AAAA... comment")

@@ -26,7 +26,7 @@ func (c *command) labelsCommand() *cobra.Command {
 	return commandGroup("labels", "Count, split, compare and score labels, as a dataset's paper does",
 		`What a dataset's paper prints of its labels: their counts and how they go together
 (stats), a stratified split (split), the agreement of annotators (agreement) and the
-scores of predictions (score). All of it asks nobody and shows no post.`,
+scores of predictions (score). None of it sends a request or shows a post.`,
 		c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand())
 }
 
@@ -67,7 +67,7 @@ func (c *command) openLabels(ctx context.Context, path, release string) (labelSo
 	}
 	ws, err := workspace.Open(ctx, path, workspace.Options{ReadOnly: true})
 	if errors.Is(err, workspace.ErrNoWorkspace) {
-		return labelSource{}, usageError("%s is no release (it has no %s), no dataset (no data/*.parquet) and no workspace", path, manifest.SettingsName)
+		return labelSource{}, usageError("%s is not a release (it has no %s), a dataset (no data/*.parquet) or a workspace", path, manifest.SettingsName)
 	}
 	if err != nil {
 		return labelSource{}, err
@@ -76,7 +76,7 @@ func (c *command) openLabels(ctx context.Context, path, release string) (labelSo
 }
 
 // shardsOf lists the Parquet files of a dataset folder in the order of their names; none where the
-// folder is no dataset.
+// folder is not a dataset.
 func shardsOf(dir string) ([]string, error) {
 	files, err := os.ReadDir(filepath.Join(dir, "data"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,8 +94,8 @@ func shardsOf(dir string) ([]string, error) {
 	return shards, err
 }
 
-// wholeSplits refuses a dataset of which files are missing, or that has those of two exports: its
-// counts would be too low, or too high.
+// wholeSplits refuses a dataset that lacks files, or has those of two exports: its counts would be
+// too low or too high.
 func wholeSplits(shards []string) error {
 	have, of := make(map[string]int), make(map[string]string) // by split
 	for _, file := range shards {

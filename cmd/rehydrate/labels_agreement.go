@@ -19,7 +19,7 @@ func (c *command) labelsAgreementCommand() *cobra.Command {
 	var release string
 	cmd := &cobra.Command{
 		Use:   "agreement FILE...",
-		Short: "Tell how far annotators agree: Cohen's kappa, observed agreement, Jaccard similarity",
+		Short: "Measure how far annotators agree: Cohen's kappa, observed agreement, Jaccard similarity",
 		Long: `Compare annotators (FigSIM, Tables 1, 5, 6 and 7): Cohen's kappa and observed agreement of
 each category that takes one label; of a multi-label one kappa for each label but None,
 their mean, and the Jaccard similarity of the label sets. Only entries that both
@@ -29,7 +29,7 @@ their pairs.
 FILE is one table for each annotator (CSV, TSV, JSONL, Parquet, with the columns of the
 release or those of a bare annotations file, matched by id), or a single Argilla export
 (the JSON that records.to_json of Argilla 2 writes). Annotators are called A, B, C in the
-order in which they come; the ids of users are never printed. Asks nobody, writes nothing.` +
+order in which they come; the ids of users are never printed. Sends no request, writes nothing.` +
 			exitHelp(exitDone, exitFailed, exitUsage),
 		Example: "  rehydrate labels agreement first.csv second.csv --release figsim/\n  rehydrate labels agreement argilla.json --json",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -126,7 +126,7 @@ func (c *command) printAgreement(r agreementReport) error {
 		fmt.Fprintf(c.stdout, "%s left out: drafts or discarded\n", times(r.LeftOut, "answer", "answers"))
 	}
 	for _, question := range r.Ignored {
-		fmt.Fprintf(c.stdout, "question %s is no category and was left out\n", strconv.QuoteToGraphic(question))
+		fmt.Fprintf(c.stdout, "question %s is not a category and was left out\n", strconv.QuoteToGraphic(question))
 	}
 	fmt.Fprintln(c.stdout)
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)

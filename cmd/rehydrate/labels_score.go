@@ -35,11 +35,11 @@ standard deviation.
 PREDICTIONS is CSV, TSV, JSONL or Parquet with an id column and one column for each
 category that was predicted, written as a release's. Under FigSIM's schema the tasks are
 the paper's: figurative, severity with SS4+SS5 as one class, related_content without SR5;
-None of a multi-label category is no class but the absence of all. Another schema has a
+None of a multi-label category is not a class but the absence of all. Another schema has a
 task for each category. --task, --merge and --leave-out say otherwise.
 
 An entry that a file lacks, or gives no answer for, is not scored but counted; ids that
-the release does not have are told. Asks nobody, writes nothing.` +
+the release does not have are reported. Sends no request, writes nothing.` +
 			exitHelp(exitDone, exitFailed, exitUsage),
 		Example: "  rehydrate labels score run1.csv run2.csv run3.csv --gold figsim/\n" +
 			"  rehydrate labels score run1.jsonl --gold annotations.csv --split validation --json\n" +

@@ -29,14 +29,14 @@ func (c *command) labelsSplitCommand() *cobra.Command {
 	var f splitFlags
 	cmd := &cobra.Command{
 		Use:   "split RELEASE",
-		Short: "Part a release into splits that share out every label alike",
-		Long: `Part the posts of a release into splits so that each label of every category at once is
-shared out by the ratios, by iterative stratification (Sechidis, Tsoumakas and Vlahavas
+		Short: "Split a release so that every split gets its share of each label",
+		Long: `Split the posts of a release so that each split gets its share of each label of every
+category, by iterative stratification (Sechidis, Tsoumakas and Vlahavas
 2011) and then swaps of posts as long as they bring labels closer to their exact shares.
 The images of one post stay in one split. One seed gives one split, on any machine.
 
 Prints how far each label is from its exact share, in entries, beside the release's own
-split. Asks nobody; writes only the file named by --out: a CSV with the columns id,split.` +
+split. Sends no request; writes only the file named by --out: a CSV with the columns id,split.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitInterrupted),
 		Example: "  rehydrate labels split figsim/ --ratios 60:20:20 --seed 1\n" +
 			"  rehydrate labels split annotations.csv --ratios 80:20 --names train,test --out split.csv",
@@ -47,7 +47,7 @@ split. Asks nobody; writes only the file named by --out: a CSV with the columns 
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.ratios, "ratios", "60:20:20", "the `ratios` of the splits")
-	flags.StringVar(&f.names, "names", "", "the `names` of the splits, parted by commas (default: train,validation,test, or train,test for two)")
+	flags.StringVar(&f.names, "names", "", "the `names` of the splits, separated by commas (default: train,validation,test, or train,test for two)")
 	flags.Uint64Var(&f.seed, "seed", 1, "the `number` that ties are broken by")
 	flags.StringVar(&f.out, "out", "", "write id,split to this CSV `file`")
 	flags.BoolVar(&f.force, "force", false, "write over the file of --out")

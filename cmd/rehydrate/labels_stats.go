@@ -29,7 +29,7 @@ each row (FigSIM, Figure 6): of a release or annotations file, of a dataset fold
 Parquet file, or of a workspace, which counts the entries that were kept.
 
 A dataset says the names of its labels, not its release's codes: for another schema than
-FigSIM's name the release with --release. Asks nobody, writes nothing.` +
+FigSIM's name the release with --release. Sends no request, writes nothing.` +
 			exitHelp(exitDone, exitFailed, exitUsage),
 		Example: "  rehydrate labels stats figsim/\n  rehydrate labels stats figsim-rehydrated/dataset --json\n" +
 			"  rehydrate labels stats annotations.csv --csv > counts.csv",

@@ -22,7 +22,7 @@ func (c *command) manCommand() *cobra.Command {
 		Use:   "man DIR",
 		Short: "Write the manual pages, one for each command",
 		Long: `Write a manual page for rehydrate and for each of its commands into a folder: what
---help says, for man. Asks nobody; writes only DIR, which is made where it is missing.
+--help says, for man. Sends no request; writes only DIR, which is made where it is missing.
 
 The pages carry the date of the commit that the program was built from, or today's
 where the build did not record one.` +

@@ -41,7 +41,7 @@ parameters and masking rules, then apply language filter, near-duplicate rule an
 as run does, and print what changed: texts, words gained and lost (each with -v or
 --json), and entries whose outcome is another now. Nothing else is read again.
 
-Asks nobody: no connection is opened. Rows whose posts were last seen live longer ago
+Sends no request: no connection is opened. Rows whose posts were last seen live longer ago
 than the policy's recheck_within (48 h at most) are left out of the dataset, as always:
 run first, then ocr. Writes only into the workspace. The old texts are kept beside the
 new ones until the report is printed; start it again to go on after an interruption.

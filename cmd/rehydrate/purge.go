@@ -38,7 +38,7 @@ func (c *command) purgeCommand() *cobra.Command {
 		Short: "Remove what must go, everywhere the workspace has it",
 		Long: `Ask Reddit about every post, and remove those that are gone wherever the workspace has them:
 image, text, hashes, earlier readings, the report, and their rows in the dataset and in every
-registered copy (rehydrate export) that can be reached. Files are written anew without the rows, read
+registered copy (rehydrate export) that can be reached. Files are rewritten without the rows, read
 back, and put in the place of the old ones. A copy that can't be reached is an open obligation,
 and the exit status 3 until it is settled: see rehydrate export --list.
 
@@ -46,9 +46,9 @@ When the kept one of a group of near-duplicates goes, the next live member takes
 release's policy and grant allow an export now. No other row comes into the dataset. More posts
 newly gone than the policy lets go at once are withheld, as in run, until --confirm-removals.
 
-With --offline nobody is asked: what the workspace and the release's tombstones say decides. --id
+With --offline it sends no request: the workspace and the release's tombstones decide. --id
 purges a post because somebody asked for it, and gives it a tombstone. --dry-run says what would go
-by what is known now, asks nobody and changes nothing.
+by what is known now, sends no request and changes nothing.
 
 Needs no grant, no Tesseract and, with --offline, no credentials. Contacts www.reddit.com and
 oauth.reddit.com, no image host. Killed anywhere, the same command completes it.` +
@@ -62,8 +62,8 @@ oauth.reddit.com, no image host. Killed anywhere, the same command completes it.
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.offline, "offline", false, "ask nobody: act on what the workspace and the tombstones say")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would go by what is known; asks nobody, works while a run is going on")
+	flags.BoolVar(&f.offline, "offline", false, "send no request: act on what the workspace and the tombstones say")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would go by what is known; sends no request, works while a run is going on")
 	flags.StringSliceVar(&f.ids, "id", nil, "purge this `post` whatever Reddit says of it, for good (repeatable)")
 	flags.StringVar(&f.reason, "reason", string(state.ReasonTakedown), "why the posts of --id go, as one lower-case `word`")
 	flags.StringArrayVar(&f.tombstones, "tombstones", nil, "take over the tombstones in this `file`, a tombstones.csv that was kept elsewhere (repeatable)")
@@ -244,7 +244,7 @@ func (c *command) printPurge(p pipeline.PurgeReport) {
 	}
 	for i, f := range p.Files {
 		if i == 0 {
-			fmt.Fprintf(c.stdout, "\nwritten anew in %s:\n", c.workspace)
+			fmt.Fprintf(c.stdout, "\nrewritten in %s:\n", c.workspace)
 		}
 		fmt.Fprintf(c.stdout, "  %s\n    was %s\n    is  %s\n", f.Name, orNone(f.Old), orNone(f.New))
 	}
@@ -254,11 +254,11 @@ func (c *command) printPurge(p pipeline.PurgeReport) {
 		fmt.Fprintf(c.stdout, "\n%s\n", line)
 	}
 	if !p.Asked {
-		fmt.Fprintln(c.stdout, "\nNobody was asked: purge without --offline asks Reddit about every post.")
+		fmt.Fprintln(c.stdout, "\nNo request was sent: purge without --offline asks Reddit about every post.")
 	}
 }
 
-// printUnknown tells of posts of the request that the release does not have: their ids may be misspelt.
+// printUnknown reports ids not in the release; they may be misspelt.
 func printUnknown(out io.Writer, ids []manifest.PostID) {
 	for _, id := range ids {
 		fmt.Fprintf(out, "  %s is not in the release: only a tombstone and the registered copies count for it; check that the id is right\n", id)

@@ -34,7 +34,7 @@ func (c *command) reportCommand() *cobra.Command {
 reasons, outcomes by split, labels of the release beside those that were rebuilt with a
 chi-squared test, co-occurrence, image sizes and formats, OCR confidence, groups of
 near-duplicates, waits and retries of the last run, and what to retry. No script is in it
-and it asks nobody. Also to be read with a keyboard, a screen reader, on paper, in the dark.
+and it sends no request. Also to be read with a keyboard, a screen reader, on paper, in the dark.
 
 It goes to report.html in the workspace, which must not be in use; with --out to another
 file, and then the workspace is only read, beside a run too. No image and no text of a

@@ -57,11 +57,11 @@ var exitMeanings = []struct {
 	{exitFailed, "failed"},
 	{exitUsage, "usage: a wrong flag, release or manifest; nothing was written"},
 	{exitRetry, "some entries can be retried, Reddit gave no answer, a mass removal waits for confirmation, or a copy owes a removal"},
-	{exitFound, "the audit found something that must go, or a record that does not hold"},
+	{exitFound, "the audit found erased content, or an inconsistent log"},
 	{exitDamaged, "damage was found"},
 	{exitInUse, "the workspace is in use by another run"},
 	{exitRejected, "credentials, approval or grant missing or rejected"},
-	{exitIncomplete, "the audit found nothing, and something could not be asked or read"},
+	{exitIncomplete, "the audit found nothing, but could not ask or read everything"},
 	{exitInterrupted, "interrupted; the same command goes on from there"},
 }
 

@@ -27,8 +27,8 @@ var advice = map[manifest.Outcome]string{
 	manifest.NoMedia:     "check the id: the post has no image",
 	manifest.Gone:        "nothing: the image host no longer has it",
 	manifest.Placeholder: "nothing: the host has only a stand-in",
-	manifest.Invalid:     "nothing: what the host has is no safe image",
-	manifest.Changed:     "nothing: it is another image than the one that was labelled",
+	manifest.Invalid:     "nothing: the host's file is not a safe image",
+	manifest.Changed:     "nothing: it is not the image that was labelled",
 	manifest.Refused:     "the policy does not allow it: a question for the release's maintainer",
 	manifest.Failed:      "run the same command again",
 	manifest.Pending:     "run the same command again",
@@ -40,7 +40,7 @@ func adviceFor(n state.Count) string {
 	case (manifest.Result{Outcome: n.Outcome, Reason: n.Reason}).Flagged():
 		return "in the dataset, marked in the filter column"
 	case n.Reason == "suspected_placeholder":
-		return "look at one: if it is no stand-in, raise images.suspect_after in the policy"
+		return "look at one: if it is not a stand-in, raise images.suspect_after in the policy"
 	case n.Reason == "imgur_page":
 		return "set IMGUR_CLIENT_ID to ask imgur's API"
 	}
@@ -51,7 +51,7 @@ func (c *command) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Count the entries by outcome and reason, and say what is left to retry",
-		Long: `Count the entries of a workspace by outcome and reason. Reads only: it asks nobody,
+		Long: `Count the entries of a workspace by outcome and reason. Reads only: it sends no request,
 writes nothing, and works while a run is going on.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitRetry),
 		Example: "  rehydrate status -w figsim-rehydrated",
@@ -188,7 +188,7 @@ func nextSteps(s state.Summary) []string {
 	return lines
 }
 
-// withheldLines tell of posts that are gone and not erased, and until when they have to be.
+// withheldLines report posts that are gone but not erased, and the deadline for that.
 func withheldLines(s state.Summary) []string {
 	var lines []string
 	switch {
@@ -200,7 +200,7 @@ func withheldLines(s state.Summary) []string {
 		lines = append(lines, fmt.Sprintf("%d posts are gone, and the run ended before it could erase them. They are withheld: run again.", s.Withheld))
 	}
 	if s.SettleBy != nil {
-		lines = append(lines, fmt.Sprintf("Withheld since %s: erased, or live again, it must be by %s.", s.WithheldSince.Format(time.RFC3339), s.SettleBy.Format(time.RFC3339)))
+		lines = append(lines, fmt.Sprintf("Withheld since %s. It must be erased, or be live again, by %s.", s.WithheldSince.Format(time.RFC3339), s.SettleBy.Format(time.RFC3339)))
 	}
 	return lines
 }

@@ -109,10 +109,10 @@ func (c *command) tombstonesLiftCommand() *cobra.Command {
 		Short: "Take tombstones away that a maintainer's signed statement names",
 		Long: `Take the tombstones away that a statement of the release's maintainers names (lift.json, signed with
 ssh-keygen -Y sign -n rehydrate-lift by a signer that release.toml pins, for the digest of this
-release). They stay listed as lifted, and the log tells of it. A tombstone that is younger than the
-statement stays. From the next run on Reddit's word decides on the posts again.
+release). They stay listed as lifted, and the log records it. A tombstone that is younger than the
+statement stays. From the next run on Reddit's answer decides about the posts again.
 
-Asks nobody. Writes only into the workspace.` +
+Sends no request. Writes only into the workspace.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitInUse, exitRejected),
 		Example: "  rehydrate tombstones lift figsim/ --statement lift.json -w figsim-rehydrated",
 		Args:    exactArgs(1, "one RELEASE: a release folder"),

@@ -25,7 +25,7 @@ a digest of is then read and held against the state and the log alone, and verif
 something looks damaged and a command opened or closed the workspace meanwhile, it reports nothing:
 verify again when that is done.
 
-Reads only: it asks nobody, writes nothing, and works on a read-only mount.` +
+Reads only: it sends no request, writes nothing, and works on a read-only mount.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitDamaged, exitInUse),
 		Example: "  rehydrate verify -w figsim-rehydrated\n  rehydrate verify --json",
 		Args:    exactArgs(0, "no arguments"),

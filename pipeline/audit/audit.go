@@ -26,7 +26,7 @@ type Verdict string
 // The verdicts. Whatever else could not be looked at: one finding makes it FAIL.
 const (
 	Pass       Verdict = "PASS"
-	Fail       Verdict = "FAIL"       // something is there that must go, or the record does not hold
+	Fail       Verdict = "FAIL"       // erased content was found, or the audit log is inconsistent
 	Incomplete Verdict = "INCOMPLETE" // nothing was found, and something could not be asked or read
 )
 

@@ -15,7 +15,7 @@ import (
 func (r Report) Meaning() string {
 	switch r.Verdict {
 	case Fail:
-		return fmt.Sprintf("%d findings: something is there that must go, or the record does not hold.", len(r.Findings))
+		return fmt.Sprintf("%d findings: erased content was found, or the audit log is inconsistent.", len(r.Findings))
 	case Incomplete:
 		return fmt.Sprintf("Nothing was found, and %d things could not be asked or read.", len(r.Gaps))
 	}
