@@ -22,15 +22,17 @@ import (
 // weakest: another picture that shares them all is taken for the placeholder. They serve
 // where nobody recorded a hash.
 type Placeholder struct {
-	Name          string           // lower-case words joined by underscores; no two of a list share it
-	Meaning       string           // what it stands for, in a few words: the detail of its fault
-	SHA256, MD5   string           // lower-case hex, "" when not recorded
-	Format        string           // jpeg, png, gif or webp; "" when the four figures are not recorded
-	Width, Height int              // pixels
-	Bytes         int              // length of the file
-	URL           string           // host and start of the path of the final URL, "" when there is none
-	Outcome       manifest.Outcome // Placeholder; Failed for a host that refuses a region
-	Source        string           // who recorded it
+	Name    string           `toml:"name"`    // lower-case words joined by underscores; no two of a list share it
+	Meaning string           `toml:"meaning"` // what it stands for, in a few words: the detail of its fault
+	SHA256  string           `toml:"sha256"`  // lower-case hex, "" when not recorded; so is MD5
+	MD5     string           `toml:"md5"`
+	Format  string           `toml:"format"`  // jpeg, png, gif or webp; "" when the four figures are not recorded
+	Width   int              `toml:"width"`   // pixels
+	Height  int              `toml:"height"`  // pixels
+	Bytes   int              `toml:"bytes"`   // length of the file
+	URL     string           `toml:"url"`     // host and start of the path of the final URL, "" when there is none
+	Outcome manifest.Outcome `toml:"outcome"` // Placeholder; Failed for a host that refuses a region
+	Source  string           `toml:"source"`  // who recorded it
 }
 
 //go:embed placeholders.toml
@@ -98,47 +100,21 @@ func (k Placeholder) fault() *Fault {
 	return &Fault{k.Outcome, reason, k.Meaning}
 }
 
-// placeholderDocument is a [[placeholder]] of placeholders.toml and an
-// [[images.placeholder]] of policy.toml. A key that is missing is as good as an empty one.
-type placeholderDocument struct {
-	Name    string `toml:"name"`
-	Meaning string `toml:"meaning"`
-	SHA256  string `toml:"sha256"`
-	MD5     string `toml:"md5"`
-	Format  string `toml:"format"`
-	Width   int    `toml:"width"`
-	Height  int    `toml:"height"`
-	Bytes   int    `toml:"bytes"`
-	URL     string `toml:"url"`
-	Outcome string `toml:"outcome"`
-	Source  string `toml:"source"`
-}
-
-func placeholders(docs []placeholderDocument) []Placeholder {
-	var list []Placeholder
-	for _, d := range docs {
-		list = append(list, Placeholder{Name: d.Name, Meaning: d.Meaning, SHA256: d.SHA256, MD5: d.MD5, Format: d.Format,
-			Width: d.Width, Height: d.Height, Bytes: d.Bytes, URL: d.URL, Outcome: manifest.Outcome(d.Outcome), Source: d.Source})
-	}
-	return list
-}
-
 // parsePlaceholders reads placeholders.toml as strictly as Parse reads a policy.
 func parsePlaceholders(b []byte, file string) ([]Placeholder, error) {
 	var doc struct {
-		Placeholder []placeholderDocument `toml:"placeholder"`
+		Placeholder []Placeholder `toml:"placeholder"`
 	}
-	found, where, err := decode(b, file, &doc)
+	t, err := manifest.DecodeTOML(file, b, &doc)
 	if err != nil {
 		return nil, err
 	}
-	list := placeholders(doc.Placeholder)
-	found = append(found, located(broken(checkPlaceholders(list, "placeholder")), file, where)...)
-	return list, together(found, file)
+	addBroken(t, placeholderLimits(doc.Placeholder, "placeholder"))
+	return doc.Placeholder, t.Err()
 }
 
-// checkPlaceholders gives the limits that a list of placeholders must keep; table is its key.
-func checkPlaceholders(list []Placeholder, table string) []limit {
+// placeholderLimits gives what a list of placeholders must keep to; table is its key.
+func placeholderLimits(list []Placeholder, table string) []limit {
 	var limits []limit
 	names := map[string]bool{}
 	for n, k := range list {

@@ -72,42 +72,42 @@ type Reddit struct {
 
 // Images holds the rules for image hosts and image files.
 type Images struct {
-	Hosts     []Host
-	MaxBytes  int64
-	MaxPixels int64
-	MaxSide   int
+	Hosts     []Host `toml:"host"`
+	MaxBytes  int64  `toml:"max_bytes"`
+	MaxPixels int64  `toml:"max_pixels"`
+	MaxSide   int    `toml:"max_side"`
 	// SuspectAfter is under how many different URLs the same bytes make a suspected
 	// placeholder; 0 is never.
-	SuspectAfter int
-	Placeholders []Placeholder // besides the built-in ones
+	SuspectAfter int           `toml:"suspect_after"`
+	Placeholders []Placeholder `toml:"placeholder"` // besides the built-in ones
 }
 
 // A Host is an image host that may be asked.
 type Host struct {
-	Name              string // lower case, no port
-	RequestsPerSecond float64
-	Concurrency       int
+	Name              string  `toml:"name"` // lower case, no port
+	RequestsPerSecond float64 `toml:"requests_per_second"`
+	Concurrency       int     `toml:"concurrency"`
 }
 
 // Text holds the rules for the text that is read off images.
 type Text struct {
 	// MaskNames puts [user], [email] and [phone] in place of what leads to a person, before
 	// anything is stored.
-	MaskNames bool
+	MaskNames bool `toml:"mask_names"`
 }
 
 // Filter holds the rules of the English filter.
 type Filter struct {
-	Mode             Mode
-	EnglishThreshold float64 // share of words found in the dictionary from which it votes for English, 0 to 1
+	Mode             Mode    `toml:"mode"`
+	EnglishThreshold float64 `toml:"english_threshold"` // share of words found in the dictionary from which it votes for English, 0 to 1
 }
 
 // Dedupe holds the rules for near-duplicates.
 type Dedupe struct {
-	HashRadius     int // most bits that differ between hashes of one image
-	WordDifference int // texts that differ in fewer words than this are the same
+	HashRadius     int `toml:"hash_radius"`     // most bits that differ between hashes of one image
+	WordDifference int `toml:"word_difference"` // texts that differ in fewer words than this are the same
 	// Guard wants texts that also changed by less than half.
-	Guard bool
+	Guard bool `toml:"guard"`
 }
 
 //go:embed default.toml
