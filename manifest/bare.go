@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -11,14 +10,11 @@ import (
 // openBare opens an annotations file without release.toml: FigSIM's schema, columns by
 // name, and the separator that fits its codes.
 func openBare(path string, o Options) (*Release, error) {
-	s := &settings{file: settingsFile{Name: stem(path)}, schema: FigSIM(), separator: separators[0]}
-	for i := range s.schema.Categories {
-		s.vocabularies = append(s.vocabularies, newVocabulary(&s.schema.Categories[i]))
-	}
-	var p *Problem
-	if s.file.Format, p = formatOf(path); p != nil {
+	format, p := formatOf(path)
+	if p != nil {
 		return nil, one(p)
 	}
+	s := figsimSettings(stem(path), format)
 	r := newRelease(s, o)
 	r.ManifestPath = path
 	if err := r.bind(s, nil); err != nil {
@@ -30,6 +26,15 @@ func openBare(path string, o Options) (*Release, error) {
 	return r, nil
 }
 
+// figsimSettings are those of a file without release.toml.
+func figsimSettings(name string, format Format) *settings {
+	s := &settings{file: settingsFile{Name: name, Format: format}, schema: FigSIM(), separator: separators[0], columns: make(map[string]string), named: make(map[string]string)}
+	for i := range s.schema.Categories {
+		s.vocabularies = append(s.vocabularies, newVocabulary(&s.schema.Categories[i]))
+	}
+	return s
+}
+
 // stem is the file's name without its extension.
 func stem(path string) string {
 	base := filepath.Base(path)
@@ -39,107 +44,74 @@ func stem(path string) string {
 // separators are the signs that part labels in people's files, the usual one first.
 var separators = [...]string{"|", ";", ","}
 
-// A fit counts how a category's cells read under each separator.
-type fit struct {
-	filled  int
-	matched [len(separators)]int
-	example string // the first cell, and where it stands
-	line    int
-	column  int
-}
+// separatorRows is how many rows tell which separator a bare file has.
+const separatorRows = 10_000
 
-func (f *fit) add(c Cell, v vocabulary, at func() (line, column int)) {
-	if c.Null || c.Fault != "" || !c.IsList && strings.TrimSpace(c.Text) == "" {
-		return
-	}
-	f.filled++
-	if f.filled == 1 {
-		f.example = c.Text + strings.Join(c.List, ", ")
-		f.line, f.column = at()
-	}
-	f.match(c, v, 1)
-}
-
-// match counts the cell n times for each separator under which it is labels.
-func (f *fit) match(c Cell, v vocabulary, n int) {
-	_, whole := v.find(c.Text)
-	for i, sign := range separators {
-		if !c.IsList && whole || labelsOf(c, sign, v) {
-			f.matched[i] += n
-		}
-	}
-}
-
-// labelsOf reports whether the cell holds labels of the category and nothing else.
-func labelsOf(c Cell, separator string, v vocabulary) bool {
-	if c.nested {
-		return false
-	}
-	if c.IsList {
-		return v.all(c.List)
-	}
-	return v.all(split(c.Text, separator, v))
-}
-
-// guessSeparator sets the separator under which most cells are FigSIM's codes, and
-// refuses a file of which a whole column is something else.
+// guessSeparator sets the separator under which most cells are FigSIM's codes, and refuses a
+// file of which a whole column is something else. Rows that cannot be read are left to Check.
 func (r *Release) guessSeparator() error {
-	fits, err := r.fits()
-	if err != nil {
-		return err
-	}
-	best, most := 0, -1
-	for i := range separators {
-		matched := 0
-		for _, f := range fits {
-			matched += f.matched[i]
-		}
-		if matched > most {
-			best, most = i, matched
-		}
-	}
-	r.plan.separator = separators[best]
-	var problems Problems
-	for c, f := range fits {
-		if f.filled > 0 && f.matched[best] == 0 {
-			problems.add(Problem{
-				File: r.ManifestPath, Line: f.line, Column: f.column,
-				Message: fmt.Sprintf("column %s has no FigSIM code of category %s; the first value is %s", quote(r.plan.categories[c].column), r.Schema.Categories[c].Name, quote(f.example)),
-				Hint:    "rehydrate init DIR --manifest FILE makes a release of this file with labels of its own",
-			})
-		}
-	}
-	return problems.err()
-}
-
-// fits reads the label columns. Rows that cannot be read are left to Check.
-func (r *Release) fits() ([]fit, error) {
 	rows, err := r.openRows(r.plan.names(), false)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.close()
 	d, err := newDecoder(r, rows.Columns())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	fits := make([]fit, len(r.plan.categories))
-	for range maxRows {
+	matched := make([][len(separators)]int, len(d.categories)) // cells, by category and sign
+	others := make([]*Problem, len(d.categories))              // the first filled cell of each category
+	for range separatorRows {
 		cells, err := rows.Next()
 		if err == io.EOF {
 			break
 		}
-		var p *Problem
-		if errors.As(err, &p) {
+		if _, ok := asProblem(err); ok {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for c, columns := range d.categories {
-			at := func() (int, int) { return rows.at(columns.column) }
-			fits[c].add(cells[columns.column], r.vocabularies[c], at)
+			cell, v := cells[columns.column], r.vocabularies[c]
+			if cell.Null || cell.Fault != "" || !cell.IsList && strings.TrimSpace(cell.Text) == "" {
+				continue
+			}
+			if others[c] == nil {
+				line, column := rows.at(columns.column)
+				others[c] = &Problem{
+					File: r.ManifestPath, Line: line, Column: column,
+					Message: fmt.Sprintf("column %s does not have a FigSIM code of category %s; the first value is %s", quote(r.plan.categories[c].column), r.Schema.Categories[c].Name, quote(cell.Text+strings.Join(cell.List, ", "))),
+					Hint:    "rehydrate init DIR --manifest FILE makes a release of this file with labels of its own",
+				}
+			}
+			for i, sign := range separators {
+				parts := cell.List
+				if !cell.IsList {
+					parts = split(cell.Text, sign, v)
+				}
+				if !cell.nested && v.all(parts) {
+					matched[c][i]++
+				}
+			}
 		}
 	}
-	return fits, nil
+	best, most := 0, -1
+	for i := range separators {
+		sum := 0
+		for c := range matched {
+			sum += matched[c][i]
+		}
+		if sum > most {
+			best, most = i, sum
+		}
+	}
+	r.plan.separator = separators[best]
+	var problems Problems
+	for c, p := range others {
+		if p != nil && matched[c][best] == 0 {
+			problems.add(*p)
+		}
+	}
+	return problems.err()
 }

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,18 +10,17 @@ import (
 	"strings"
 )
 
-// A guess is what Init makes of a survey: the settings, and a reason for each.
+// A guess is what Init makes of the columns of a file: the settings, and a reason for each.
 type guess struct {
-	survey *survey
-	format Format
+	columns []*columnSurvey
 
-	fields     [len(fieldNames)]fieldGuess
+	fields     [fieldSubreddit]fieldGuess
 	categories []categoryGuess
 	isFigSIM   bool
-	separator  int // place in separators
+	separator  string
 
 	taken    map[string]bool // columns in use
-	leftOut  []string        // columns that hold no labels, each with the reason
+	leftOut  []string        // columns that do not hold labels, each with the reason
 	redacted []string        // of these, those that are personal and not to be copied
 	warnings []string        // what a person should look at before publishing
 }
@@ -32,300 +32,240 @@ type fieldGuess struct {
 }
 
 type categoryGuess struct {
-	category Category
-	column   string
-	oneHot   []string // by label, "" = none
-	why      string
+	Category
+	Column string
+	Why    string
 }
 
-// newGuess fails only when there is nothing to build a release on.
-func newGuess(s *survey, file string, format Format) (*guess, *Problem) {
-	g := &guess{survey: s, format: format, taken: make(map[string]bool)}
-	if !g.guessID() {
-		return nil, &Problem{File: file, Line: 1, Message: "no column looks like post ids", Hint: "give the column of ids, t3_ ids or permalinks the name id"}
+// newGuess guesses what the columns of the source mean. It fails only when there is nothing to
+// build a release on.
+func newGuess(ctx context.Context, source *Release) (*guess, error) {
+	columns, err := source.survey()
+	if err != nil {
+		return nil, err
 	}
-	g.guessSplit()
-	g.guessImage()
-	g.guessHex(fieldSHA256, func(c *columnSurvey) int { return c.sha256 })
-	g.guessHex(fieldPHash, func(c *columnSurvey) int { return c.phash })
-	if !g.guessFigSIM() {
-		g.guessSeparator()
+	g := &guess{columns: columns, taken: make(map[string]bool)}
+	refuse := func(message, hint string) (*guess, error) {
+		var names []string
+		for _, c := range columns {
+			names = append(names, quote(c.name))
+		}
+		return nil, one(&Problem{File: source.ManifestPath, Line: 1, Message: message + "; the columns are " + list(names), Hint: hint})
+	}
+	g.guessFields()
+	if g.fields[fieldID].column == "" {
+		return refuse("no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id")
+	}
+	if !g.guessFigSIM(ctx, source) {
 		g.guessCategories()
 	}
 	if len(g.categories) == 0 {
-		return nil, &Problem{File: file, Line: 1, Message: "no column looks like labels", Hint: "a label column has at most 50 different short values; more need a release.toml written by hand"}
+		return refuse("no column looks like labels", "a label column has at most 50 different short values; more need a release.toml written by hand")
 	}
+	g.leaveOut(source.Format)
 	return g, nil
 }
 
-// named gives the column with the likeliest usual name of a field, nil if none has one.
-func (g *guess) named(field int) *columnSurvey {
-	for _, alias := range aliases(field) {
-		for _, c := range g.survey.columns {
-			if c.usable() && plain(c.name) == alias && !g.taken[c.name] {
-				return c
+// guessFields takes the columns with the usual names, if they have the usual values.
+func (g *guess) guessFields() {
+	for _, f := range []struct {
+		field int
+		why   func(*columnSurvey) string // "" if the values are not the usual ones
+		not   string
+	}{
+		{fieldID, func(c *columnSurvey) string {
+			if 2*c.ids <= c.different { // the rest is for the check to show
+				return ""
 			}
-		}
-	}
-	return nil
-}
-
-func (g *guess) take(field int, c *columnSurvey, why string) {
-	g.fields[field] = fieldGuess{column: c.name, why: why}
-	g.taken[c.name] = true
-}
-
-// guessID takes the column with a usual name and mostly ids (the rest is for the check
-// to show), else the one whose values can hardly be anything else.
-func (g *guess) guessID() bool {
-	var best *columnSurvey
-	for _, alias := range aliases(fieldID) {
-		for _, c := range g.survey.columns {
-			if c.usable() && plain(c.name) == alias && 2*c.ids > c.filled && (best == nil || c.ids > best.ids) {
-				best = c
+			return fmt.Sprintf("by its name; %d of %d values are post ids", c.ids, c.different)
+		}, ""},
+		{fieldSplit, func(c *columnSurvey) string {
+			if c.splits < c.different || c.empty > 0 || c.whole.bad || c.whole.folded {
+				return ""
 			}
-		}
-	}
-	if best != nil {
-		g.take(fieldID, best, fmt.Sprintf("by its name; %d of %d values are post ids", best.ids, best.filled))
-		return true
-	}
-	for _, c := range g.survey.columns {
-		// Ids are counted up in base 36: most hold both letters and digits. Words and
-		// row numbers, which could be ids too, do not.
-		likely := c.ids == c.filled && c.filled > 0 && (c.addresses == c.filled || 2*c.mixed > c.filled)
-		if c.usable() && likely && (c.values.over || len(c.values.spelled) == c.filled) {
-			g.take(fieldID, c, fmt.Sprintf("by its values: all %d are post ids and differ", c.filled))
-			g.warnings = append(g.warnings, fmt.Sprintf("the id column %s was found by its values only", quote(c.name)))
-			return true
-		}
-	}
-	return false
-}
-
-func (g *guess) guessSplit() {
-	if c := g.named(fieldSplit); c != nil {
-		if c.words == c.filled && c.filled > 0 && c.empty == 0 && c.lists == 0 && !c.folded && !c.values.over {
-			g.take(fieldSplit, c, fmt.Sprintf("by its name; the splits are %s", list(slices.Sorted(maps.Values(c.values.spelled)))))
-			return
-		}
-		g.fields[fieldSplit] = fieldGuess{off: true, why: fmt.Sprintf("column %s has the name, but its values are no split names", quote(c.name))}
-		return
-	}
-	for _, c := range g.survey.columns {
-		if c.usable() && !g.taken[c.name] && c.empty == 0 && c.lists == 0 && !c.folded && c.isSingle() && standardSplits(c.values.spelled) {
-			g.take(fieldSplit, c, "by its values: they are the usual split names")
-			return
-		}
-	}
-}
-
-func standardSplits(values map[string]string) bool {
-	for v := range values {
-		if !slices.Contains([]string{"train", "training", "validation", "valid", "val", "dev", "test", "testing"}, v) {
-			return false
-		}
-	}
-	return len(values) > 1
-}
-
-func (g *guess) guessImage() {
-	c := g.named(fieldImage)
-	if c == nil {
-		return
-	}
-	if c.filled == 0 || c.numbers != c.filled || c.lists > 0 || c.nested {
-		g.fields[fieldImage] = fieldGuess{off: true, why: fmt.Sprintf("column %s has the name, but does not hold image numbers", quote(c.name))}
-		return
-	}
-	g.take(fieldImage, c, "by its name; all values are small numbers")
-	if c.zeros == 0 && c.empty == 0 {
-		g.warnings = append(g.warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", quote(c.name)))
-	}
-}
-
-func (g *guess) guessHex(field int, count func(*columnSurvey) int) {
-	c := g.named(field)
-	if c == nil {
-		return
-	}
-	if c.filled == 0 || count(c) != c.filled || c.nested {
-		g.fields[field] = fieldGuess{off: true, why: fmt.Sprintf("column %s has the name, but not the values", quote(c.name))}
-		return
-	}
-	g.take(field, c, "by its name; all values have the right digits")
-}
-
-// guessFigSIM looks for a column (or one-hot columns) for every FigSIM category, all
-// under one separator.
-func (g *guess) guessFigSIM() bool {
-	for sign := range separators {
-		var found []categoryGuess
-		used := maps.Clone(g.taken)
-		for i := range g.survey.schema.Categories {
-			c, ok := g.figsimColumn(i, sign, used)
-			if !ok {
+			return fmt.Sprintf("by its name; the splits are %s", list(slices.Sorted(maps.Values(c.whole.spelled))))
+		}, "its values are not split names"},
+		{fieldImage, func(c *columnSurvey) string {
+			if c.images < c.different {
+				return ""
+			}
+			return "by its name; all values are small numbers"
+		}, "does not hold image numbers"},
+		{fieldSHA256, func(c *columnSurvey) string { return allDigits(c, c.sha256) }, "not the values"},
+		{fieldPHash, func(c *columnSurvey) string { return allDigits(c, c.phash) }, "not the values"},
+	} {
+		for _, c := range g.named(f.field) {
+			if why := f.why(c); why != "" && c.different > 0 && c.lists == 0 && !c.nested {
+				g.fields[f.field] = fieldGuess{column: c.name, why: why}
+				g.taken[c.name] = true
 				break
 			}
-			found = append(found, c)
-		}
-		if len(found) == len(g.survey.schema.Categories) {
-			g.isFigSIM, g.categories, g.separator, g.taken = true, found, sign, used
-			g.leaveOut()
-			return true
-		}
-	}
-	return false
-}
-
-// figsimColumn finds the column whose every value is of FigSIM's category i, first
-// among those with its name, and marks it used.
-func (g *guess) figsimColumn(i, sign int, used map[string]bool) (categoryGuess, bool) {
-	category := &g.survey.schema.Categories[i]
-	for _, byName := range []bool{true, false} {
-		for _, c := range g.survey.columns {
-			f := c.fits[i]
-			isNamed := slices.Contains(categoryAliases(category), plain(c.name))
-			if !c.usable() || used[c.name] || c.nested || f.filled == 0 || f.matched[sign] != f.filled || byName != isNamed {
-				continue
+			if f.not != "" {
+				g.fields[f.field] = fieldGuess{off: true, why: fmt.Sprintf("column %s has the name, but %s", quote(c.name), f.not)}
+				break
 			}
-			used[c.name] = true
-			return categoryGuess{category: *category, column: c.name, why: "all values are FigSIM's labels of this category"}, true
 		}
 	}
-	return g.figsimOneHot(category, used)
+	image := g.fields[fieldImage].column
+	if i := slices.IndexFunc(g.columns, func(c *columnSurvey) bool { return image != "" && c.name == image }); i >= 0 && !g.columns[i].zero && g.columns[i].empty == 0 {
+		g.warnings = append(g.warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", quote(image)))
+	}
 }
 
-func (g *guess) figsimOneHot(category *Category, used map[string]bool) (categoryGuess, bool) {
-	v := newVocabulary(category)
-	columns := make([]string, len(category.Labels))
-	for _, c := range g.survey.columns {
-		label, known := v.find(c.name)
-		if known && c.usable() && !used[c.name] && columns[label] == "" && c.flags == c.filled && c.lists == 0 && !c.nested {
-			columns[label] = c.name
-		}
+func allDigits(c *columnSurvey, n int) string {
+	if n < c.different {
+		return ""
 	}
-	for label, name := range columns {
-		if name == "" && !category.Labels[label].Exclusive || category.Kind != Multi {
-			return categoryGuess{}, false
-		}
-	}
-	for _, name := range columns {
-		used[name] = true
-	}
-	return categoryGuess{category: *category, oneHot: columns, why: "each label has a column of yes and no"}, true
+	return "by its name; all values have the right digits"
 }
 
-// guessSeparator takes the sign under which most columns are lists of labels.
-func (g *guess) guessSeparator() {
-	most := 0
-	for sign := range separators {
+// named gives the columns with a usual name of the field, the likeliest first.
+func (g *guess) named(field int) []*columnSurvey {
+	var named []*columnSurvey
+	for _, alias := range aliases(field) {
+		for _, c := range g.columns {
+			if c.usable() && plain(c.name) == alias && !g.taken[c.name] {
+				named = append(named, c)
+			}
+		}
+	}
+	return named
+}
+
+// guessFigSIM reports whether the file can be read with FigSIM's labels: it has a column for
+// each category, by its name, and the rows pass the check.
+func (g *guess) guessFigSIM(ctx context.Context, source *Release) bool {
+	s := figsimSettings("", source.Format)
+	for field, f := range g.fields {
+		if f.column != "" || f.off {
+			s.columns[fieldNames[field]], s.named[f.column] = f.column, fieldNames[field]
+		}
+	}
+	r := newRelease(s, Options{OpenParquet: source.openParquet})
+	r.ManifestPath = source.ManifestPath
+	if r.bind(s, nil) != nil || r.guessSeparator() != nil {
+		return false
+	}
+	if _, err := r.Check(ctx); err != nil {
+		return false
+	}
+	for i, c := range r.Schema.Categories {
+		column := r.plan.categories[i].column
+		g.categories = append(g.categories, categoryGuess{c, column, "all values are FigSIM's labels of this category"})
+		g.taken[column] = true
+	}
+	g.isFigSIM, g.separator = true, r.plan.separator
+	return true
+}
+
+// guessCategories makes a category of every column with few different short values. The
+// separator is the sign under which most columns are lists of labels.
+func (g *guess) guessCategories() {
+	free := func(c *columnSurvey) bool { return c.usable() && !g.taken[c.name] && !c.personal() }
+	sign, most := 0, 0
+	for i := range separators {
 		n := 0
-		for _, c := range g.survey.columns {
-			if g.free(c) && c.lists == 0 && c.isMulti(sign) {
+		for _, c := range g.columns {
+			if free(c) && c.lists == 0 && c.isMulti(i) {
 				n++
 			}
 		}
 		if n > most {
-			g.separator, most = sign, n
+			sign, most = i, n
 		}
 	}
-}
-
-func (g *guess) free(c *columnSurvey) bool {
-	return c.usable() && !g.taken[c.name] && !c.personal()
-}
-
-// guessCategories makes a category of every column with few different short values.
-func (g *guess) guessCategories() {
+	g.separator = separators[sign]
 	names := make(map[string]bool)
-	for _, c := range g.survey.columns {
-		if !g.free(c) || len(g.categories) == maxCategories {
+	for _, c := range g.columns {
+		if !free(c) || len(g.categories) == maxCategories {
 			continue
 		}
-		var made categoryGuess
-		switch sign := separators[g.separator]; {
-		case c.isMulti(g.separator):
-			made = multiGuess(c, &c.parts[g.separator], sign)
+		made := categoryGuess{Column: c.name}
+		labels := &c.whole
+		switch {
+		case c.isMulti(sign):
+			labels, made.Kind = &c.parts[sign], Multi
+			made.Why = fmt.Sprintf("%d different labels; %d different cells hold several, parted by %q", len(labels.spelled), labels.several, g.separator)
+			if c.lists > 0 {
+				made.Why = fmt.Sprintf("lists of %d different labels", len(labels.spelled))
+			}
 		case c.isSingle():
-			made = singleGuess(c)
+			made.Kind = Single
+			made.Why = fmt.Sprintf("%d different values in %d cells", len(labels.spelled), c.filled)
 		default:
 			continue
 		}
-		base := slug(c.name)
-		name := base
-		for n := 2; names[name]; n++ {
-			name = base + "_" + strconv.Itoa(n)
+		made.Labels = labels.labels(made.Kind == Multi && !labels.none)
+		made.Name, made.Title = slug(c.name), strings.TrimSpace(c.name)
+		for n := 2; names[made.Name]; n++ {
+			made.Name = slug(c.name) + "_" + strconv.Itoa(n)
 		}
-		names[name] = true
-		made.category.Name, made.category.Title, made.column = name, titleOf(c.name, name), c.name
+		if !validText(made.Title, maxLabelText) {
+			made.Title = made.Name
+		}
+		names[made.Name], g.taken[c.name] = true, true
 		g.categories = append(g.categories, made)
-		g.taken[c.name] = true
-	}
-	g.leaveOut()
-}
-
-func titleOf(column, name string) string {
-	if title := strings.TrimSpace(column); validText(title, maxLabelText) {
-		return title
-	}
-	return name
-}
-
-func singleGuess(c *columnSurvey) categoryGuess {
-	return categoryGuess{
-		category: Category{Kind: Single, Labels: labelsFrom(c.values, false)},
-		why:      fmt.Sprintf("%d different values in %d cells", len(c.values.spelled), c.filled),
 	}
 }
 
-func multiGuess(c *columnSurvey, p *partSurvey, sign string) categoryGuess {
-	why := fmt.Sprintf("%d different labels; %d of %d cells hold several, parted by %q", len(p.words.spelled), p.several, c.filled, sign)
-	if c.lists > 0 {
-		why = fmt.Sprintf("lists of %d different labels", len(p.words.spelled))
-	}
-	return categoryGuess{category: Category{Kind: Multi, Labels: labelsFrom(p.words, !p.none)}, why: why}
-}
-
-// labelsFrom orders labels as numbers where all are, else by text. "None" is exclusive
+// labels orders labels as numbers where all are, else by text. "None" is exclusive
 // where it never stands beside another.
-func labelsFrom(words wordSet, noneAlone bool) []Label {
-	texts := slices.Collect(maps.Values(words.spelled))
+func (l *labelSet) labels(noneAlone bool) []Label {
+	texts := slices.Collect(maps.Values(l.spelled))
 	numbers := !slices.ContainsFunc(texts, func(s string) bool { return !digits(s) })
 	slices.SortFunc(texts, func(a, b string) int {
 		if numbers {
-			if c := cmp.Compare(len(strings.TrimLeft(a, "0")), len(strings.TrimLeft(b, "0"))); c != 0 {
-				return c
-			}
-			return cmp.Or(cmp.Compare(strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")), cmp.Compare(a, b))
+			x, y := strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+			return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
 		}
 		return cmp.Or(cmp.Compare(fold(a), fold(b)), cmp.Compare(a, b))
 	})
 	labels := make([]Label, 0, len(texts))
 	for _, text := range texts {
-		labels = append(labels, Label{Code: text, Name: text, Exclusive: noneAlone && isNone(text)})
+		labels = append(labels, Label{Code: text, Name: text, Exclusive: noneAlone && fold(text) == "none"})
 	}
 	return labels
 }
 
 // leaveOut notes the columns that were not used, and warns of those that should go.
-func (g *guess) leaveOut() {
-	for _, c := range g.survey.columns {
+func (g *guess) leaveOut(format Format) {
+	for _, c := range g.columns {
+		why := "its values are not short labels that repeat"
 		switch {
 		case g.taken[c.name] || c.name == "":
-		case c.personal() && g.format != Parquet:
+			continue
+		case c.personal() && format != Parquet:
+			why = "it is about people or holds their words, and was not copied"
 			g.redacted = append(g.redacted, c.name)
-			g.leftOut = append(g.leftOut, quote(c.name)+": tells of people or their words, and was not copied")
 			g.warnings = append(g.warnings, fmt.Sprintf("column %s may hold personal data: it was left out of the release's annotations", quote(c.name)))
 		case c.personal():
-			g.leftOut = append(g.leftOut, quote(c.name)+": tells of people or their words")
+			why = "it is about people or holds their words"
 			g.warnings = append(g.warnings, fmt.Sprintf("column %s may hold personal data: take it out of the annotations before publishing", quote(c.name)))
 		case c.nested:
-			g.leftOut = append(g.leftOut, quote(c.name)+": some values are neither plain values nor lists of them")
+			why = "some values are neither plain values nor lists of them"
 		case c.filled == 0:
-			g.leftOut = append(g.leftOut, quote(c.name)+": empty")
-		default:
-			g.leftOut = append(g.leftOut, quote(c.name)+": its values are no short labels that repeat")
+			why = "empty"
+		}
+		g.leftOut = append(g.leftOut, quote(c.name)+": "+why)
+	}
+}
+
+// notes are the guesses for a person to read, one a line.
+func (g *guess) notes() []string {
+	var notes []string
+	for field, f := range g.fields {
+		switch {
+		case f.column != "":
+			notes = append(notes, fmt.Sprintf("%s is column %s: %s", fieldNames[field], quote(f.column), f.why))
+		case f.off:
+			notes = append(notes, fmt.Sprintf("%s has no column: %s", fieldNames[field], f.why))
 		}
 	}
+	for _, c := range g.categories {
+		notes = append(notes, fmt.Sprintf("category %s (%s) is %s: %s", c.Name, c.Kind, quote(c.Column), c.Why))
+	}
+	for _, left := range g.leftOut {
+		notes = append(notes, "not used: "+left)
+	}
+	return notes
 }

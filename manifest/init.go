@@ -14,12 +14,11 @@ import (
 	"slices"
 )
 
-// A Draft is a release that Init made of an annotations file and nobody has written yet.
+// A Draft is a release that Init made of an annotations file, before it is written.
 type Draft struct {
 	Name     string
 	Manifest string   // name of the manifest in the release folder
 	Settings []byte   // release.toml
-	Schema   Schema   // as guessed
 	Summary  Summary  // of the annotations under these settings
 	Notes    []string // what was guessed and why, one line each
 	Warnings []string // what to look at before publishing
@@ -29,55 +28,42 @@ type Draft struct {
 }
 
 // Init guesses the columns and labels of an annotations file (CSV, TSV, JSONL, Parquet)
-// from all its rows. A draft it returns has passed Check; when the file has problems
-// under every reading, or nothing to build on, the error is *Problems.
+// from all its rows. Columns of ids, splits, images and digests are found by their usual names,
+// as are FigSIM's categories; otherwise a category is made of every column with few different
+// short values. A draft it returns has passed Check; when the file has problems, or nothing to
+// build on, the error is *Problems.
 //
-// The draft's copy of the file goes without columns that by their name tell of people or
-// their words (author, title, selftext...), unless they hold the ids; a Parquet file is
+// The draft's copy of the file goes without columns whose names say that they are about people
+// or hold their words (author, title, selftext...), unless they hold the ids; a Parquet file is
 // copied as it is, with a warning.
 func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 	format, p := formatOf(path)
 	if p != nil {
 		return nil, one(p)
 	}
-	source := &Release{ManifestPath: path, Format: format, openParquet: o.OpenParquet}
-	s, err := source.survey()
+	g, err := newGuess(ctx, &Release{ManifestPath: path, Format: format, openParquet: o.OpenParquet})
 	if err != nil {
 		return nil, err
 	}
-	g, p := newGuess(s, path, format)
-	if p != nil {
-		return nil, one(p)
+	d := &Draft{Name: stem(path), Manifest: "annotations." + string(format), Notes: g.notes(), Warnings: g.warnings, redacted: g.redacted}
+	if !validText(d.Name, maxLabelText) {
+		d.Name = "annotations"
 	}
-	d := &Draft{Name: draftName(path), Manifest: "annotations." + string(format), Notes: g.notes(), Warnings: g.warnings, redacted: g.redacted}
-	d.Settings = g.toml(d.Name, filepath.Base(path), d.Manifest)
-	if err := d.check(ctx, path, o); err != nil {
+	if d.Settings, err = g.toml(d.Name, filepath.Base(path), d.Manifest); err != nil {
 		return nil, err
 	}
-	return d, nil
-}
-
-func draftName(path string) string {
-	if name := stem(path); validText(name, maxLabelText) {
-		return name
-	}
-	return "annotations"
-}
-
-// check reads the draft as Open and Check will, with the manifest where it is now.
-func (d *Draft) check(ctx context.Context, path string, o Options) error {
+	// The draft is read as Open and Check will read it, with the manifest where it is now.
 	s, err := parseSettings(d.Settings, SettingsName)
 	if err != nil {
-		return fmt.Errorf("the release.toml that was guessed cannot be read: %w", err)
+		return nil, fmt.Errorf("the release.toml that was guessed cannot be read: %w", err)
 	}
-	r := newRelease(s, o)
-	r.ManifestPath = path
-	if err := r.bind(s, d.Settings); err != nil {
-		return err
+	d.release = newRelease(s, o)
+	d.release.ManifestPath = path
+	if err := d.release.bind(s, d.Settings); err != nil {
+		return nil, err
 	}
-	d.release, d.Schema = r, r.Schema
-	d.Summary, err = r.Check(ctx)
-	return err
+	d.Summary, err = d.release.Check(ctx)
+	return d, err
 }
 
 // Write makes the release folder dir: a copy of the annotations, the extra files (name

@@ -124,22 +124,8 @@ func TestInitLeavesPersonalColumnsOut(t *testing.T) {
 	}
 }
 
-func TestInitOneHotAndLists(t *testing.T) {
-	oneHot := "id,Metaphor,F2,F3,Severity,Related content,modality,context\nabc,1,0,1.0,SS1,SR1,M1,C1\nabd,0,0,0,SS1,SR1;SR2,M1,C1\n"
-	d, err := initText(t, "a.csv", oneHot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, _ := written(t, d)
-	var got [][]int
-	for _, e := range all(t, r) {
-		got = append(got, e.Labels[0], e.Labels[2])
-	}
-	if diff := cmp.Diff([][]int{{0, 2}, {0}, {}, {0, 1}}, got); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
-	}
-
-	d, err = initText(t, "a.jsonl", `{"id":"abc","tag":["x|y","z"],"hue":["red","blue"]}`+"\n"+`{"id":"abd","hue":[],"late":"yes"}`)
+func TestInitLists(t *testing.T) {
+	d, err := initText(t, "a.jsonl", `{"id":"abc","tag":["x|y","z"],"hue":["red","blue"]}`+"\n"+`{"id":"abd","hue":[],"late":"yes"}`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestHostileManifests(t *testing.T) {
 		{"id or ID", "a.csv", "ID," + figsimHeader, []string{`a.csv:1:0 columns "ID" and "id" could both be id`}},
 		{"no id", "a.csv", "name,split\n", []string{"a.csv:1:0 no column of post ids was found", "a.csv:1:0 no column was found for category figurative", "a.csv:1:0 no column was found for category severity", "a.csv:1:0 no column was found for category related_content", "a.csv:1:0 no column was found for category modality", "a.csv:1:0 no column was found for category context"}},
 		{"no category", "a.csv", "id,split,figurative,severity,related_content,modality\n", []string{"a.csv:1:0 no column was found for category context (Context)"}},
-		{"other codes", "a.csv", figsimHeader + "abc,train,happy,SS1,SR1,M1,C1\n", []string{`a.csv:2:11 column "figurative" has no FigSIM code of category figurative; the first value is "happy"`}},
+		{"other codes", "a.csv", figsimHeader + "abc,train,happy,SS1,SR1,M1,C1\n", []string{`a.csv:2:11 column "figurative" does not have a FigSIM code of category figurative; the first value is "happy"`}},
 		{"unknown extension", "a.txt", figsimHeader, nil},
 		{"too few fields", "a.csv", figsimHeader + "abc,train\n" + row, []string{"a.csv:2:10 the row has 2 fields, the header has 7"}},
 		{"too few fields after a line break", "a.csv", figsimHeader + "abc,train,\"x\ny\"\r\n" + row, []string{"a.csv:3:3 the row has 3 fields, the header has 7"}},
