@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -101,6 +102,8 @@ func (t *tally) summary() Summary {
 	return s
 }
 
+var errChanged = errors.New("the file was changed while it was in use; start again")
+
 // scan gives the good entries to emit until that returns false.
 func (r *Release) scan(ctx context.Context, s *Summary, emit func(Entry) bool) error {
 	rows, err := r.openRows(r.plan.names(), false)
@@ -168,13 +171,13 @@ func (r *Release) scan(ctx context.Context, s *Summary, emit func(Entry) bool) e
 		*s = t.summary()
 		s.Posts = seen.posts()
 	}
-	// First of all the problems of another file would not help.
+	// The problems of another file would not help.
 	sum, err := rows.sum()
 	if err != nil {
 		return err
 	}
 	if sum != r.ManifestDigest {
-		return fmt.Errorf("read %s: the file was changed while it was in use; start again", r.ManifestPath)
+		return fmt.Errorf("read %s: %w", r.ManifestPath, errChanged)
 	}
 	return problems.err()
 }

@@ -1,9 +1,9 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"rehydrate/pipeline/durable"
 )
 
 // A Draft is a release that Init made of an annotations file, before it is written.
@@ -66,141 +68,86 @@ func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 	return d, err
 }
 
-// Write makes the release folder dir: a copy of the annotations, the extra files (name
-// -> bytes: policy.toml, tombstones.csv), and release.toml last, so that a folder with
-// a release.toml is whole. Each file is made durable under another name and then
-// renamed. It returns the paths, and refuses a dir that exists and is not empty. After
-// an error nothing that it wrote is left.
-func (d *Draft) Write(dir string, extra map[string][]byte) ([]string, error) {
+// Write makes the release folder dir, with the annotations and the extra files (name -> bytes:
+// policy.toml, tombstones.csv). It returns the paths, and refuses a dir that exists and is not
+// empty. After an error nothing that it wrote is left.
+func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) (paths []string, err error) {
 	names := slices.Sorted(maps.Keys(extra))
 	for _, name := range names {
 		if filepath.Base(name) != name || !localName(name) || name == SettingsName || name == d.Manifest {
 			return nil, fmt.Errorf("write release: %q cannot be the name of a further file", name)
 		}
 	}
-	made, err := emptyFolder(dir)
+	files, err := os.ReadDir(dir)
+	made := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case len(files) > 0:
+		return nil, fmt.Errorf("write release: %w", &Problem{File: dir, Message: "the folder exists and is not empty", Hint: "choose a new folder, or empty this one first"})
+	case made:
+		err = durable.MkdirAll(ctx, dir, 0o755)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("write release: %w", err)
 	}
-	var paths []string
-	put := func(name string, fill func(io.Writer) error) {
-		if err != nil {
+	defer func() {
+		if err == nil {
 			return
 		}
-		if err = writeFile(dir, name, fill); err == nil {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	put(d.Manifest, d.copyManifest)
-	for _, name := range names {
-		put(name, write(extra[name]))
-	}
-	put(SettingsName, write(d.Settings))
-	if err == nil {
-		err = syncFolders(dir, made)
-	}
-	if err != nil {
+		err = fmt.Errorf("write release: %w", err)
 		for _, path := range paths {
 			os.Remove(path)
 		}
-		if made {
+		if paths = nil; made {
 			os.Remove(dir)
 		}
-		return nil, fmt.Errorf("write release: %w", err)
+	}()
+	// release.toml is written last, so that a folder that has one is whole.
+	for _, name := range append(append([]string{d.Manifest}, names...), SettingsName) {
+		fill := func(w io.Writer) error {
+			_, err := w.Write(extra[name])
+			return err
+		}
+		switch name {
+		case d.Manifest:
+			fill = d.copyManifest
+		case SettingsName:
+			fill = func(w io.Writer) error {
+				_, err := w.Write(d.Settings)
+				return err
+			}
+		}
+		path := filepath.Join(dir, name)
+		if err := durable.Write(ctx, path, 0o644, fill); err != nil {
+			return paths, err
+		}
+		paths = append(paths, path)
 	}
 	return paths, nil
-}
-
-func write(b []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(b)
-		return err
-	}
-}
-
-// emptyFolder makes dir, or accepts one that is empty; made tells which.
-func emptyFolder(dir string) (made bool, err error) {
-	files, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return true, os.MkdirAll(dir, 0o755)
-	case err != nil:
-		return false, err
-	case len(files) > 0:
-		return false, &Problem{File: dir, Message: "the folder exists and is not empty", Hint: "choose a new folder, or empty this one first"}
-	}
-	return false, nil
 }
 
 // copyManifest copies the annotations that were checked, and no others, without the
 // columns that are not to be copied.
 func (d *Draft) copyManifest(w io.Writer) error {
-	f, err := d.release.open()
+	r := d.release
+	f, err := r.open()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	h := sha256.New()
-	in := io.TeeReader(io.LimitReader(f, maxFile+1), h)
+	in := io.TeeReader(f, h)
+	var failed error
 	if len(d.redacted) > 0 {
-		err = redact(w, in, d.release.ManifestPath, d.release.Format, d.redacted)
-		w = io.Discard // nothing is left, or else the copy is of no use; but all is digested
+		failed = redact(w, in, r.ManifestPath, r.Format, d.redacted)
+	} else {
+		_, failed = io.Copy(w, in)
 	}
-	if _, failed := io.Copy(w, in); failed != nil {
-		return fmt.Errorf("copy %s: %w", d.release.ManifestPath, failed)
+	sum, err := r.sumOf(f, h)
+	if err == nil && sum != r.ManifestDigest {
+		err = errChanged
 	}
-	if hex.EncodeToString(h.Sum(nil)) != d.release.ManifestDigest {
-		return fmt.Errorf("copy %s: the file was changed while it was in use; start again", d.release.ManifestPath)
-	}
-	if err != nil {
-		return fmt.Errorf("copy %s: %w", d.release.ManifestPath, err)
-	}
-	return nil
-}
-
-// writeFile makes a whole, durable file under its name, or none.
-func writeFile(dir, name string, fill func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(dir, ".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if err = fill(f); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, name))
-}
-
-// syncFolders makes the names durable: those in dir, and dir's own if it is new.
-func syncFolders(dir string, made bool) error {
-	folders := []string{dir}
-	if made {
-		folders = append(folders, filepath.Dir(filepath.Clean(dir)))
-	}
-	for _, folder := range folders {
-		f, err := os.Open(folder)
-		if err != nil {
-			return err
-		}
-		err = f.Sync()
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("sync %s: %w", folder, err)
-		}
+	if err = cmp.Or(err, failed); err != nil {
+		return fmt.Errorf("copy %s: %w", r.ManifestPath, err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func initText(t testing.TB, name, text string) (*Draft, error) {
 func written(t testing.TB, d *Draft) (*Release, Summary) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "new", "release")
-	if _, err := d.Write(dir, map[string][]byte{TombstonesName: []byte("id,state,time\n")}); err != nil {
+	if _, err := d.Write(t.Context(), dir, map[string][]byte{TombstonesName: []byte("id,state,time\n")}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Open(dir, Options{})
@@ -169,7 +169,7 @@ func TestDraftWriteRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := folder(t, map[string]string{"mine.txt": "keep"})
-	if _, err := d.Write(full, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
+	if _, err := d.Write(t.Context(), full, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("a folder in use: %v", err)
 	}
 	if b, err := os.ReadFile(filepath.Join(full, "mine.txt")); err != nil || string(b) != "keep" {
@@ -177,7 +177,7 @@ func TestDraftWriteRefuses(t *testing.T) {
 	}
 	for _, name := range []string{"../x", "a/b", "release.toml", "annotations.csv", ""} {
 		dir := filepath.Join(t.TempDir(), "r")
-		if _, err := d.Write(dir, map[string][]byte{name: nil}); err == nil {
+		if _, err := d.Write(t.Context(), dir, map[string][]byte{name: nil}); err == nil {
 			t.Errorf("further file %q was written", name)
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -203,7 +203,7 @@ func leavesNothingBehind(t *testing.T, was string) {
 	}
 	empty := t.TempDir()
 	for _, dir := range []string{empty, filepath.Join(t.TempDir(), "new")} {
-		if _, err := d.Write(dir, map[string][]byte{"policy.toml": nil}); err == nil || !strings.Contains(err.Error(), "was changed") {
+		if _, err := d.Write(t.Context(), dir, map[string][]byte{"policy.toml": nil}); err == nil || !strings.Contains(err.Error(), "was changed") {
 			t.Errorf("annotations changed since: %v", err)
 		}
 		if files, _ := os.ReadDir(dir); len(files) != 0 {
@@ -227,7 +227,7 @@ func TestInitParquet(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "r")
-	paths, err := d.Write(dir, nil)
+	paths, err := d.Write(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

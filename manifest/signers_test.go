@@ -114,7 +114,7 @@ func TestPin(t *testing.T) {
 		t.Errorf("pinning a signer twice: error %v, or the draft was changed", err)
 	}
 	to := filepath.Join(dir, "new")
-	if _, err := d.Write(to, nil); err != nil {
+	if _, err := d.Write(t.Context(), to, nil); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Open(to, Options{})

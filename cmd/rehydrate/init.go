@@ -59,7 +59,7 @@ func (c *command) init(ctx context.Context, dir, file string, signers []string) 
 	if err := manifest.WriteTombstones(&tombstones, nil); err != nil {
 		return err
 	}
-	written, err := draft.Write(dir, map[string][]byte{
+	written, err := draft.Write(ctx, dir, map[string][]byte{
 		"policy.toml": pol, manifest.TombstonesName: tombstones.Bytes()})
 	if err != nil {
 		return err
