@@ -86,7 +86,7 @@ type Client struct {
 
 	asking   chan struct{} // has room for one: API requests go out one at a time
 	token    tokenCache
-	scrubber *Scrubber // nil = none
+	scrubber *Scrubber
 	calls    counters
 }
 
@@ -115,7 +115,7 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	}
 	c := &Client{
 		policy: o.Policy, log: o.Log, onWait: o.OnWait, retryWait: o.RetryWait, jitter: rand.Float64,
-		credentials: o.Credentials, userAgent: agent, asking: make(chan struct{}, 1),
+		credentials: o.Credentials, scrubber: o.Scrubber, userAgent: agent, asking: make(chan struct{}, 1),
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -126,7 +126,9 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	if c.retryWait <= 0 {
 		c.retryWait = time.Second
 	}
-	c.scrubber = o.Scrubber
+	if c.scrubber == nil {
+		c.scrubber = new(Scrubber)
+	}
 	c.scrubber.learnCredentials(o)
 	c.pace = newPacer(o.Policy, c.onWait, &c.calls)
 	c.api = c.stack(credentialed{c, api})

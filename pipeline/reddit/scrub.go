@@ -1,17 +1,37 @@
 package reddit
 
 import (
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"html"
+	"io"
+	"net/url"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 )
 
-// maxSaid is the most bytes of an answer that an error or a log line shows.
-const maxSaid = 160
+const (
+	// maxSaid is the most bytes of an answer that an error or a log line shows.
+	maxSaid = 160
+	// scrubAtLeast is the length of the shortest string that a Scrubber takes out: a shorter
+	// one would stand in ordinary words.
+	scrubAtLeast = 6
+	// tokensKept is how many of the latest tokens a Scrubber knows. An older one has run out
+	// long before what was said with it is printed.
+	tokensKept = 8
+)
 
 var (
 	titleForm = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	// Tags, control characters and whatever is not ASCII.
+	unprintable = regexp.MustCompile(`<[^>]*(?:>|$)|[^!-~]+`)
+	escapes     = regexp.MustCompile(`%[0-9A-F]{2}`)
 	// What may be somebody's name or a key, whoever's it is: addresses, users, and runs of
 	// characters longer than a word.
 	privateForm = regexp.MustCompile(`(?i)https?://\S*|\bu(?:ser)?/[0-9a-z_-]+|[0-9a-z_+/=.%~-]{32,}`)
@@ -45,46 +65,186 @@ func (c *Client) said(e exchange, further ...string) string {
 	return c.printable(strings.Join(parts, ", "), further...)
 }
 
-// printable makes of text that came from outside a line that may be shown. Secrets go before
-// tags do: one may hold what looks like a tag, and its rest would not be known again.
+// printable turns text that came from outside into a line that may be shown.
 func (c *Client) printable(text string, further ...string) string {
-	line := c.withoutSecrets(html.UnescapeString(text), further)
-	line = privateForm.ReplaceAllString(plain(line), redacted)
-	if len(line) > maxSaid {
-		line = line[:maxSaid] + "..."
-	}
-	return line
-}
-
-// withoutSecrets takes out all that an answer must not repeat, in each form in which a request
-// could have held it, and in any case: Reddit's user names have none.
-func (c *Client) withoutSecrets(text string, further []string) string {
 	id, secret := c.credentials.ClientID, c.credentials.ClientSecret.reveal()
 	all := append([]string{id + ":" + secret, secret, id, c.credentials.Username, c.imgurID.reveal()}, c.token.known()...)
-	out, _ := newForms(true, append(all, further...)...).redact([]byte(text), true)
-	return string(out)
+	forms := spellings(append(all, further...)...)
+	// Secrets go before tags do: one may hold what looks like a tag, and its rest would not be
+	// recognised. They go in any case: Reddit's user names have none.
+	var line strings.Builder
+	for text = html.UnescapeString(text); text != ""; {
+		i := slices.IndexFunc(forms, func(f string) bool { return len(f) <= len(text) && strings.EqualFold(text[:len(f)], f) })
+		if i < 0 {
+			line.WriteByte(text[0])
+			text = text[1:]
+			continue
+		}
+		line.WriteString(redacted)
+		text = text[len(forms[i]):]
+	}
+	words := strings.Fields(unprintable.ReplaceAllString(line.String(), " "))
+	said := privateForm.ReplaceAllString(strings.Join(words, " "), redacted)
+	if len(said) > maxSaid {
+		said = said[:maxSaid] + "..."
+	}
+	return said
 }
 
-// plain drops tags, control characters and anything that is no ASCII.
-func plain(text string) string {
-	var b strings.Builder
-	tag, space := false, false
-	for _, r := range text {
-		switch {
-		case r == '<':
-			tag, space = true, true
-		case r == '>' && tag:
-			tag = false
-		case tag:
-		case r <= ' ' || r > '~':
-			space = true
-		default:
-			if space && b.Len() > 0 {
-				b.WriteByte(' ')
+// spellings are the forms in which a request, an error or a dump can hold one of the secrets, the
+// longest first: as it is, escaped, quoted, in hex, and in base64 at each place that a longer text
+// can give it.
+func spellings(secrets ...string) []string {
+	var all []string
+	for _, s := range secrets {
+		if s == "" {
+			continue
+		}
+		quoted, inHex := strconv.Quote(s), hex.EncodeToString([]byte(s))
+		inJSON, _ := json.Marshal(s) // of a string: no error
+		forms := []string{s, quoted[1 : len(quoted)-1], string(inJSON[1 : len(inJSON)-1]), html.EscapeString(s), inHex, strings.ToUpper(inHex)}
+		for before := range 3 {
+			for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+				// The first and the last character depend on the text around the secret. The last
+				// may stay: it holds 4 bits of the secret at most.
+				encoded := e.EncodeToString(append(make([]byte, before), s...))[(before*8+5)/6:]
+				forms = append(forms, encoded, encoded[:(before+len(s))*8/6-(before*8+5)/6])
 			}
-			space = false
-			b.WriteRune(r)
+		}
+		for _, f := range forms {
+			forms = append(forms, url.QueryEscape(f), url.PathEscape(f))
+		}
+		for _, f := range forms {
+			forms = append(forms, escapes.ReplaceAllStringFunc(f, strings.ToLower))
+		}
+		// What is short would stand in ordinary words, as the hex of a letter does.
+		all = append(all, slices.DeleteFunc(forms, func(f string) bool { return len(f) < scrubAtLeast && f != s })...)
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(all)
+}
+
+// A Scrubber keeps the operator's secrets out of what a program writes, whatever part of it
+// writes them: the client id and secret, imgur's client id, and the tokens that a Client
+// with this Scrubber gets. It is the last resort; errors and log lines are made without
+// secrets in the first place. The zero value knows none. It is safe for concurrent use.
+type Scrubber struct {
+	mu    sync.Mutex
+	known *known // guarded by mu; nil at first. fmt follows one pointer, even in an unexported field, but not two
+}
+
+type known struct {
+	values   []string
+	tokens   []string // the latest last
+	forms    []string // of both, the longest first
+	replacer *strings.Replacer
+}
+
+// Format writes [redacted] for every verb.
+func (*Scrubber) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// LearnEnv makes it know what getenv (os.Getenv) has of secrets, in variables or in the files
+// that they name. A file that can't be read is not an error here: nothing of it can be shown either.
+func (s *Scrubber) LearnEnv(getenv func(string) string) {
+	of := map[string]string{}
+	for _, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "IMGUR_CLIENT_ID"} {
+		of[name] = strings.TrimSpace(getenv(name))
+		s.learn(of[name])
+		if path := getenv(name + "_FILE"); path != "" {
+			of[name], _ = readPrivate(path)
 		}
 	}
-	return b.String()
+	s.learnCredentials(Options{Credentials: Credentials{ClientID: of["REDDIT_CLIENT_ID"], ClientSecret: NewSecret(of["REDDIT_CLIENT_SECRET"])},
+		ImgurClientID: NewSecret(of["IMGUR_CLIENT_ID"])})
+}
+
+// learnCredentials makes it know what a Client is given, and what Basic authorization makes of it.
+func (s *Scrubber) learnCredentials(o Options) {
+	id, secret := o.ClientID, o.ClientSecret.reveal()
+	s.learn(id, secret, o.ImgurClientID.reveal())
+	if id != "" && secret != "" {
+		s.learn(id + ":" + secret)
+	}
+}
+
+func (s *Scrubber) learn(values ...string) {
+	s.change(func(k *known) { k.values = append(k.values, values...) })
+}
+
+// learnToken makes it know a bearer token.
+func (s *Scrubber) learnToken(token string) {
+	s.change(func(k *known) {
+		k.tokens = append(k.tokens, token)
+		k.tokens = k.tokens[max(len(k.tokens)-tokensKept, 0):]
+	})
+}
+
+func (s *Scrubber) change(f func(*known)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = new(known)
+	}
+	k := s.known
+	f(k)
+	k.forms = spellings(slices.DeleteFunc(slices.Concat(k.values, k.tokens), func(v string) bool { return len(v) < scrubAtLeast })...)
+	var pairs []string
+	for _, form := range k.forms {
+		pairs = append(pairs, form, redacted)
+	}
+	k.replacer = strings.NewReplacer(pairs...)
+}
+
+// scrub replaces the secrets in text. Its end from rest on may be the beginning of one.
+func (s *Scrubber) scrub(text string) (clean string, rest int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || len(s.known.forms) == 0 {
+		return text, len(text)
+	}
+	k := s.known
+	text = k.replacer.Replace(text)
+	for rest = max(len(text)-len(k.forms[0])+1, 0); rest < len(text); rest++ {
+		if slices.ContainsFunc(k.forms, func(f string) bool { return strings.HasPrefix(f, text[rest:]) }) {
+			break
+		}
+	}
+	return text, rest
+}
+
+// Writer returns a writer that hands on to w what it is given, with [redacted] in place of
+// each form of a secret.
+func (s *Scrubber) Writer(w io.Writer) *ScrubbingWriter { return &ScrubbingWriter{scrubber: s, w: w} }
+
+// A ScrubbingWriter takes out secrets that lie within one Write as well as those that several
+// bring in pieces. It holds back only an end that can be the beginning of a secret, so a line
+// with its line feed is never held back: no secret holds one. It is safe for concurrent use.
+type ScrubbingWriter struct {
+	scrubber *Scrubber
+
+	mu   sync.Mutex // guards what follows
+	w    io.Writer
+	held string
+}
+
+// Write writes p, but for the end that it holds back.
+func (w *ScrubbingWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text, rest := w.scrubber.scrub(w.held + string(p))
+	w.held = text[rest:]
+	if _, err := io.WriteString(w.w, text[:rest]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flush writes what is held back.
+func (w *ScrubbingWriter) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held := w.held
+	w.held = ""
+	_, err := io.WriteString(w.w, held)
+	return err
 }
