@@ -43,6 +43,9 @@ func realOCR(t testing.TB) string {
 	return program
 }
 
+// sourceDir is the folder of this package. A test may have left it before the program is built.
+var sourceDir, _ = os.Getwd()
+
 // buildOCR builds beside the fake program, in the folder that testscript removes at the end.
 var buildOCR = sync.OnceValues(func() (string, error) {
 	fake, err := exec.LookPath("ocr")
@@ -50,7 +53,9 @@ var buildOCR = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	program := filepath.Join(filepath.Dir(fake), "real", "ocr")
-	if out, err := exec.Command("go", "build", "-o", program, "rehydrate/cmd/ocr").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", program, "rehydrate/cmd/ocr")
+	build.Dir = sourceDir
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return program, nil
