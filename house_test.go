@@ -76,7 +76,7 @@ var layers = map[string][]string{
 	"pipeline/dataset":   {"policy", "dedupe", "labels", "manifest"},
 	"pipeline/contain":   {},
 	"pipeline/diff":      {"pipeline/state", "pipeline/workspace", "pipeline/dataset", "manifest"},
-	"pipeline/near":      {"pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
+	"pipeline/near":      {"pipeline/contain", "pipeline/durable", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	// reddit: the counts of requests, which a summary has.
 	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},

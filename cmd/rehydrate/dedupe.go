@@ -106,12 +106,11 @@ func (c *command) dedupe(ctx context.Context, f near.Config) error {
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
 	f.Progress = c.console.pictures
-	folder, err := near.Open(ctx, f)
+	search, err := near.Open(ctx, f)
 	if err != nil {
 		return asUsage(err)
 	}
-	defer folder.Close()
-	s, err := folder.Find(ctx)
+	s, err := search.Find(ctx)
 	c.console.done()
 	if err != nil {
 		return err

@@ -3,9 +3,13 @@
 package near
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"image"
 	"slices"
 	"sync"
 
@@ -13,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rehydrate/dedupe"
+	"rehydrate/manifest"
 	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/policy"
@@ -20,7 +25,7 @@ import (
 
 // A Config says which pictures are compared, how, and where the answer goes.
 type Config struct {
-	Path    string                 // a folder, looked through to the bottom, or a Parquet file
+	Path    string                 // a folder, searched to the bottom, or a Parquet file
 	Columns dataset.PictureColumns // of the Parquet; the zero value finds them
 	Texts   string                 // file of texts; "" for none
 	Rule    dedupe.Rule            // ImageOnly leaves out all text
@@ -28,37 +33,37 @@ type Config struct {
 	Workers int                    // pictures hashed at once, at least 1
 
 	Out      string // the folder of the answer
-	Force    bool   // write over an earlier answer
+	Force    bool   // replace an earlier answer
 	Pictures int    // pictures on the contact sheet at most; 0 for no sheet
 
-	// Progress is told of every picture, by one call at a time; may be nil.
+	// Progress is called after every picture, one call at a time; may be nil.
 	Progress func(Progress)
 }
 
-// A Progress is how far Find is.
+// A Progress is how far a search is.
 type Progress struct {
-	Stage       string // what is going on, for people
+	Stage       string // hash or draw
 	Done, Total int    // pictures
 }
 
 // A Search is a set of pictures that is ready to be compared.
 type Search struct {
 	Config
-	source  pictureSource
-	texts   *pictureTexts
-	textsBy string              // where the texts come from, for people; "" for nowhere
-	memory  *semaphore.Weighted // bytes of decoded pictures at once
-	list    []*looked           // by place in the source
-	telling sync.Mutex          // one call of Progress at a time
+	source    source
+	texts     *texts              // nil without a file of texts
+	textsFrom string              // where the texts come from, for people; "" for nowhere
+	memory    *semaphore.Weighted // bytes of decoded pictures at once
+	all       []*scanned          // by place in the source
+	mu        sync.Mutex          // held while Progress is called, and while workers share a result
 }
 
-// A Summary is what Find found.
+// A Summary is what a search found.
 type Summary struct {
 	Source     string         `json:"source"`
 	Files      int            `json:"files"`       // pictures, those that could not be read among them
 	Unreadable int            `json:"unreadable"`  // of Files
 	Reasons    map[string]int `json:"reasons"`     // of Unreadable
-	Skipped    int            `json:"skipped"`     // other files, links, pipes: looked at by their first bytes at most
+	Skipped    int            `json:"skipped"`     // other files, links, pipes: of each at most the first bytes were read
 	Groups     int            `json:"groups"`      // kept pictures with duplicates
 	Duplicates int            `json:"duplicates"`  // pictures that are near a kept one
 	Classes    map[string]int `json:"classes"`     // of Duplicates
@@ -73,29 +78,29 @@ type Summary struct {
 	Hash       string         `json:"hash"`
 	Written    []string       `json:"written"`
 	Shown      int            `json:"shown"` // pictures on the contact sheet
-	// Dataset says that the pictures are those of a rehydrated dataset, which must be forgotten
-	// where a post is removed.
+	// Dataset says that the pictures are those of a rehydrated dataset, and must be forgotten when a post is
+	// removed.
 	Dataset bool `json:"of_dataset"`
 }
 
 // The values of Summary.Mode.
 const (
 	ModeImage = "image"
-	ModeText  = "image_and_text"
+	modeText  = "image_and_text"
 )
 
-// looked is what is known of one picture once it was looked at.
-type looked struct {
+// A scanned is what is known of one picture.
+type scanned struct {
 	name  string
 	item  dedupe.Item
-	fault *policy.Fault // why it could not be read; nil for one that was
+	fault *policy.Fault // why it could not be read; nil when it was
 }
 
-// Open finds the pictures, reads the texts and makes sure that an answer can be written.
-// It opens no picture beyond the bytes that tell its format. Its errors are about what the
-// user asked for, unless they are the context's. Close the folder.
+// Open finds the pictures, reads the texts and makes sure that an answer can be written. Of a picture it reads
+// no more than the bytes that tell its format. Its errors are about what the user asked for, unless they are the
+// context's.
 func Open(ctx context.Context, c Config) (*Search, error) {
-	f := &Search{Config: c, memory: semaphore.NewWeighted(2 * c.Images.MaxDecodedBytes())}
+	s := &Search{Config: c, memory: semaphore.NewWeighted(2 * c.Images.MaxDecodedBytes())}
 	if inWorkspace(c.Out) {
 		return nil, fmt.Errorf("write into %s: it lies in a workspace, which holds what its runs write and nothing else: name another folder with --out DIR", c.Out)
 	}
@@ -106,112 +111,97 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 		return nil, err
 	}
 	var err error
-	if f.source, err = openSource(ctx, c); err != nil {
+	if s.source, err = openSource(ctx, c); err != nil {
 		return nil, err
 	}
-	if err := f.openTexts(); err != nil {
-		f.source.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// openTexts decides where the text comes from: the file of texts, else the column of text,
-// else nowhere, and then pictures are compared as pictures alone.
-func (f *Search) openTexts() (err error) {
-	column := f.source.textColumn()
-	switch {
-	case f.Rule.ImageOnly:
-	case f.Texts != "":
-		f.textsBy = f.Texts
-		if f.texts, err = readTexts(f.Texts); err == nil {
-			f.source.fit(f.texts)
+	switch column := s.source.textColumn; {
+	case s.Rule.ImageOnly:
+	case s.Texts != "":
+		s.textsFrom = s.Texts
+		if s.texts, err = readTexts(s.Texts); err != nil {
+			return nil, err
 		}
+		s.source.fit(s.texts)
 	case column != "":
-		f.textsBy = "column " + column
-	case f.Rule.Guard:
-		return errors.New("the guard compares texts, and there are none: give them with --text or --text-column")
+		s.textsFrom = "column " + column
+	case s.Rule.Guard:
+		return nil, errors.New("the guard compares texts, and there are none: give them with --text or --text-column")
 	default:
-		f.Rule.ImageOnly = true
+		s.Rule.ImageOnly = true
 	}
-	return err
+	return s, nil
 }
 
-// Close closes what was open.
-func (f *Search) Close() error { return f.source.Close() }
-
-// Find looks at every picture, finds those that are near an earlier one, and writes the
-// answer: groups.csv, unreadable.csv and the contact sheet groups.html. The order is that of
-// the names in a folder, by bytes, and of the rows in a Parquet; the answer is a function of
-// pictures, texts and rule, whatever the number of workers. A picture that cannot be read is a
-// row of unreadable.csv. Memory beyond the hashes is bounded by what the policy lets two
-// pictures take decoded, and one encoded picture for each worker.
+// Find hashes every picture, finds those that are near an earlier one, and writes the answer: groups.csv,
+// unreadable.csv and the contact sheet groups.html. The order is that of the names in a folder, by bytes, and of
+// the rows in a Parquet; the answer is a function of pictures, texts and rule, whatever the number of workers. A
+// picture that cannot be read is a row of unreadable.csv. Memory beyond the hashes is bounded by what the policy
+// lets two pictures take decoded, and one encoded picture for each worker.
 //
-// An error leaves the earlier answer as it was; one while the complete files get their names, or a
-// kill then, leaves a folder without groups.csv, never files of two answers beside one.
-func (f *Search) Find(ctx context.Context) (Summary, error) {
-	if err := f.lookAtAll(ctx); err != nil {
+// An error leaves the earlier answer as it was. One that comes while the complete files get their names, or a
+// kill at that time, leaves a folder without groups.csv, and never groups.csv beside files of another answer.
+func (s *Search) Find(ctx context.Context) (Summary, error) {
+	if err := s.each(ctx, "hash", s.source.most, nil, s.scan); err != nil {
 		return Summary{}, err
 	}
-	near, err := f.compare(ctx)
+	groups, err := s.compare(ctx)
 	if err != nil {
 		return Summary{}, err
 	}
-	s := f.summary(near)
-	sheet, err := f.drawSheet(ctx, near)
+	sum := s.summary(groups)
+	sheet, err := s.drawSheet(ctx, groups)
 	if err != nil {
 		return Summary{}, err
 	}
-	s.Shown = len(sheet.thumbs)
-	s.Written, err = f.write(ctx, near, sheet, s)
-	return s, err
+	sum.Shown = len(sheet.thumbs)
+	sum.Written, err = s.write(ctx, groups, sheet, sum)
+	return sum, err
 }
 
-// lookAtAll hashes every picture of the source, several at a time.
-func (f *Search) lookAtAll(ctx context.Context) error {
-	add := func(p picture) *looked {
-		f.list = append(f.list, &looked{name: p.name})
-		return f.list[len(f.list)-1]
-	}
-	return f.each(ctx, walk{stage: "hash", total: f.source.most(), slot: add, do: f.look})
-}
-
-// A walk is a way through the pictures of the source.
-type walk struct {
-	stage  string
-	total  int
-	wanted func(index int) bool                                // nil for all
-	slot   func(picture) *looked                               // what is known of a picture; called in order
-	do     func(context.Context, picture, *looked) (err error) // called by several workers; an error ends the walk
-}
-
-// each goes through the pictures of the source, several at a time.
-func (f *Search) each(ctx context.Context, w walk) error {
+// each calls do for the pictures of the source that are wanted, from several goroutines; an error ends it. With
+// wanted nil, the first time, it is for all pictures, and fills s.all in their order.
+func (s *Search) each(ctx context.Context, stage string, total int, wanted map[int]bool, do func(context.Context, picture, *scanned) error) error {
 	type job struct {
 		picture
-		slot *looked
+		of *scanned
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	jobs := make(chan job)
 	contain.Go(group, func() error {
 		defer close(jobs)
-		return f.source.pictures(ctx, w.wanted, func(p picture) error {
+		for p, err := range s.source.pictures {
+			if err := cmp.Or(err, ctx.Err()); err != nil {
+				return err
+			}
+			if wanted == nil {
+				s.all = append(s.all, &scanned{name: p.name, item: dedupe.Item{Tokens: s.tokensOf(p)}})
+			} else if !wanted[p.index] {
+				continue
+			}
 			select {
-			case jobs <- job{p, w.slot(p)}:
-				return nil
+			case jobs <- job{p, s.all[p.index]}:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-		})
+		}
+		return nil
 	})
 	done := 0
-	for range max(f.Workers, 1) {
+	count := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		done++
+		if s.Progress != nil {
+			s.Progress(Progress{Stage: stage, Done: done, Total: total})
+		}
+	}
+	for range max(s.Workers, 1) {
 		contain.Go(group, func() error {
 			for j := range jobs {
-				if err := w.do(ctx, j.picture, j.slot); err != nil {
+				if err := do(ctx, j.picture, j.of); err != nil {
 					return err
 				}
-				f.progress(w.stage, &done, w.total)
+				count()
 			}
 			return nil
 		})
@@ -219,82 +209,133 @@ func (f *Search) each(ctx context.Context, w walk) error {
 	return group.Wait()
 }
 
-// progress tells of one picture more.
-func (f *Search) progress(stage string, done *int, total int) {
-	f.telling.Lock()
-	defer f.telling.Unlock()
-	*done++
-	if f.Progress != nil {
-		f.Progress(Progress{Stage: stage, Done: *done, Total: total})
+// tokensOf are the words of a picture's text.
+func (s *Search) tokensOf(p picture) []string {
+	switch {
+	case s.Rule.ImageOnly:
+		return nil
+	case s.texts != nil:
+		return s.texts.of(p.keys)
 	}
+	return allWords(p.text)
 }
 
-// nearGroups are the decisions, and the groups that they come to.
-type nearGroups struct {
-	decisions []dedupe.Decision // by place in list; one that could not be read is near no other
-	groups    [][]int           // places in list, the kept one first, groups and members in order
+// scan hashes one picture. Whatever is wrong with it is a fault; the error is the context's.
+func (s *Search) scan(ctx context.Context, p picture, into *scanned) error {
+	body, fault := p.read()
+	if fault == nil {
+		fault = s.decoded(ctx, body, func(img image.Image) error { return s.hash(img, body, &into.item) })
+	}
+	into.fault = fault
+	return ctx.Err()
+}
+
+// decoded waits until there is memory for a picture, decodes it and passes it on.
+func (s *Search) decoded(ctx context.Context, body []byte, use func(image.Image) error) *policy.Fault {
+	info, fault := policy.Policy{Images: s.Images}.InspectImage(body)
+	if fault != nil {
+		return fault
+	}
+	// Hashing makes a copy of four bytes a pixel.
+	weight := min(info.DecodedBytes+4*int64(info.Width)*int64(info.Height), 2*s.Images.MaxDecodedBytes())
+	if s.memory.Acquire(ctx, weight) != nil {
+		return nil // the caller sees that ctx is done
+	}
+	defer s.memory.Release(weight)
+	img, err := policy.DecodeImage(body)
+	if err == nil {
+		err = use(img)
+	}
+	if err != nil {
+		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
+	}
+	return nil
+}
+
+// hash fills in what the rule compares. The wide hash costs more than the other one, and only pictures without
+// words need it.
+func (s *Search) hash(img image.Image, body []byte, into *dedupe.Item) (err error) {
+	into.Hash, err = dedupe.HashImage(img)
+	if err != nil {
+		return err
+	}
+	if into.Hash.Flat {
+		sum := sha256.Sum256(body)
+		into.Content = hex.EncodeToString(sum[:])
+		return nil
+	}
+	if s.Rule.ImageOnly || len(into.Tokens) > 0 {
+		return nil
+	}
+	wide, err := dedupe.HashImage256(img)
+	into.Wide = &wide
+	return err
+}
+
+// A grouping is the decisions, and the groups that they come to.
+type grouping struct {
+	decisions []dedupe.Decision // by place in all; a picture that could not be read is near no other
+	groups    [][]int           // places in all, the kept one first, groups and members in order
 	spared    int
 }
 
 // compare makes the keep-first pass over the pictures that could be read.
-func (f *Search) compare(ctx context.Context) (nearGroups, error) {
+func (s *Search) compare(ctx context.Context) (grouping, error) {
 	var items []dedupe.Item
 	var places []int
-	for i := range f.list {
-		if f.list[i].fault == nil {
-			items, places = append(items, f.list[i].item), append(places, i)
+	for i, one := range s.all {
+		if one.fault == nil {
+			items, places = append(items, one.item), append(places, i)
 		}
 	}
-	found, err := dedupe.KeepFirst(ctx, items, f.Rule)
+	found, err := dedupe.KeepFirst(ctx, items, s.Rule)
 	if err != nil {
-		return nearGroups{}, fmt.Errorf("compare the pictures: %w", err)
+		return grouping{}, fmt.Errorf("compare the pictures: %w", err)
 	}
-	near := nearGroups{decisions: make([]dedupe.Decision, len(f.list))}
-	for i := range near.decisions {
-		near.decisions[i].Of = -1
-	}
-	members := map[int][]int{}
+	g := grouping{decisions: slices.Repeat([]dedupe.Decision{{Of: -1}}, len(s.all))}
+	members := make([][]int, len(s.all)) // by the place of the kept one
 	for n, d := range found {
 		if !d.Kept() {
 			d.Of = places[d.Of]
 			members[d.Of] = append(members[d.Of], places[n])
 		}
-		near.decisions[places[n]] = d
+		g.decisions[places[n]] = d
 	}
 	for kept, others := range members {
-		near.groups = append(near.groups, append([]int{kept}, others...))
+		if len(others) > 0 {
+			g.groups = append(g.groups, append([]int{kept}, others...))
+		}
 	}
-	slices.SortFunc(near.groups, func(a, b []int) int { return a[0] - b[0] })
-	if near.spared, err = dedupe.Spared(ctx, items, f.Rule, found); err != nil {
-		return nearGroups{}, fmt.Errorf("compare the pictures under the guard: %w", err)
+	if g.spared, err = dedupe.Spared(ctx, items, s.Rule, found); err != nil {
+		return grouping{}, fmt.Errorf("compare the pictures under the guard: %w", err)
 	}
-	return near, nil
+	return g, nil
 }
 
-func (f *Search) summary(near nearGroups) Summary {
-	s := Summary{Source: f.Path, Files: len(f.list), Reasons: map[string]int{}, Skipped: f.source.skipped(),
-		Groups: len(near.groups), Classes: map[string]int{}, Spared: near.spared,
-		Mode: ModeText, Radius: f.Rule.Radius, Words: f.Rule.Words, Guard: f.Rule.Guard,
-		TextFrom: f.textsBy, Hash: dedupe.HashKind(), Dataset: f.source.ofDataset()}
-	if f.Rule.ImageOnly {
-		s.Mode, s.Words, s.Guard = ModeImage, 0, false
+func (s *Search) summary(g grouping) Summary {
+	sum := Summary{Source: s.Path, Files: len(s.all), Reasons: map[string]int{}, Skipped: s.source.skipped,
+		Groups: len(g.groups), Classes: map[string]int{}, Spared: g.spared,
+		Mode: modeText, Radius: s.Rule.Radius, Words: s.Rule.Words, Guard: s.Rule.Guard,
+		TextFrom: s.textsFrom, Hash: dedupe.HashKind(), Dataset: s.source.ofDataset}
+	if s.Rule.ImageOnly {
+		sum.Mode, sum.Words, sum.Guard = ModeImage, 0, false
 	}
-	for i := range f.list {
-		switch one := f.list[i]; {
-		case one.fault != nil:
-			s.Unreadable++
-			s.Reasons[string(one.fault.Reason)]++
+	for i, one := range s.all {
+		if one.fault != nil {
+			sum.Unreadable++
+			sum.Reasons[string(one.fault.Reason)]++
 			continue
-		case len(one.item.Tokens) > 0:
-			s.WithText++
 		}
-		if d := near.decisions[i]; !d.Kept() {
-			s.Duplicates++
-			s.Classes[d.Class]++
+		if len(one.item.Tokens) > 0 {
+			sum.WithText++
+		}
+		if d := g.decisions[i]; !d.Kept() {
+			sum.Duplicates++
+			sum.Classes[d.Class]++
 		}
 	}
-	if f.texts != nil {
-		s.NotFound = f.texts.unused()
+	if s.texts != nil {
+		sum.NotFound = s.texts.unused()
 	}
-	return s
+	return sum
 }

@@ -12,7 +12,9 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"maps"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -29,6 +31,7 @@ import (
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/policy"
 )
@@ -57,33 +60,27 @@ func scenery(seed uint64, w, h int) *image.RGBA {
 }
 
 func asJPEG(t testing.TB, img image.Image, quality int) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: quality}); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return encoded(t, func(w io.Writer) error { return jpeg.Encode(w, img, &jpeg.Options{Quality: quality}) })
 }
 
 func asPNG(t testing.TB, img image.Image) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return encoded(t, func(w io.Writer) error { return png.Encode(w, img) })
 }
 
 func asGIF(t testing.TB, frames ...image.Image) []byte {
-	t.Helper()
-	all := &gif.GIF{}
+	all := &gif.GIF{Delay: make([]int, len(frames))}
 	for _, frame := range frames {
 		small := image.NewPaletted(frame.Bounds(), greys())
 		draw.FloydSteinberg.Draw(small, small.Bounds(), frame, image.Point{})
-		all.Image, all.Delay = append(all.Image, small), append(all.Delay, 10)
+		all.Image = append(all.Image, small)
 	}
+	return encoded(t, func(w io.Writer) error { return gif.EncodeAll(w, all) })
+}
+
+func encoded(t testing.TB, encode func(io.Writer) error) []byte {
+	t.Helper()
 	var b bytes.Buffer
-	if err := gif.EncodeAll(&b, all); err != nil {
+	if err := encode(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -105,6 +102,10 @@ func resized(img image.Image, w, h int) image.Image {
 // gallery is a folder of pictures: three scenes with copies, two without.
 func gallery(t testing.TB) map[string][]byte {
 	one, two, three := scenery(1, 320, 240), scenery(2, 300, 300), scenery(3, 240, 320)
+	webp, err := redditemu.Draw(redditemu.Spec{Seed: 7, Format: "webp"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return map[string][]byte{
 		"b/one.jpg":         asJPEG(t, one, 92),
 		"c/recompressed":    asJPEG(t, one, 35),
@@ -115,17 +116,8 @@ func gallery(t testing.TB) map[string][]byte {
 		"tree/three.jpg":    asJPEG(t, resized(three, 480, 640), 80),
 		"alone.jpg":         asJPEG(t, scenery(4, 200, 200), 90),
 		"notes.txt":         []byte("no picture"),
-		"d/e/f/lonely.webp": webp(t),
+		"d/e/f/lonely.webp": webp.Body,
 	}
-}
-
-func webp(t testing.TB) []byte {
-	t.Helper()
-	d, err := redditemu.Draw(redditemu.Spec{Seed: 7, Format: "webp"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d.Body
 }
 
 func writeFolder(t testing.TB, files map[string][]byte) string {
@@ -156,7 +148,6 @@ func find(t testing.TB, c Config) Summary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	s, err := f.Find(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -167,12 +158,7 @@ func find(t testing.TB, c Config) Summary {
 // records are those of a CSV of an answer, without the header.
 func records(t testing.TB, dir, name string) [][]string {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	all, err := csv.NewReader(f).ReadAll()
+	all, err := csv.NewReader(strings.NewReader(answerOf(t, dir)[name])).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +169,7 @@ func records(t testing.TB, dir, name string) [][]string {
 func nearPairs(t testing.TB, dir string) []string {
 	t.Helper()
 	var all []string
-	for _, r := range records(t, dir, GroupsName) {
+	for _, r := range records(t, dir, groupsName) {
 		if kept := r[3] == ""; kept != (r[2] == "true") || kept != (r[6] == "") || len(r[7]) != 16 {
 			t.Errorf("a record that contradicts itself: %q", r)
 		}
@@ -205,20 +191,20 @@ func TestFind(t *testing.T) {
 	}
 	wantSum := Summary{Source: c.Path, Files: 9, Skipped: 1, Reasons: map[string]int{}, Groups: 3, Duplicates: 4,
 		Classes: map[string]int{"image": 4}, Mode: ModeImage, Radius: 8, Hash: dedupe.HashKind(), Shown: 7,
-		Written: []string{filepath.Join(c.Out, SheetName), filepath.Join(c.Out, UnreadableName), filepath.Join(c.Out, GroupsName)}}
+		Written: []string{filepath.Join(c.Out, sheetName), filepath.Join(c.Out, unreadableName), filepath.Join(c.Out, groupsName)}}
 	if diff := cmp.Diff(wantSum, s); diff != "" {
 		t.Error(diff)
 	}
-	if got := records(t, c.Out, UnreadableName); len(got) > 0 {
+	if got := records(t, c.Out, unreadableName); len(got) > 0 {
 		t.Errorf("unreadable: %q", got)
 	}
-	page, err := os.ReadFile(filepath.Join(c.Out, SheetName))
+	page, err := os.ReadFile(filepath.Join(c.Out, sheetName))
 	if err != nil || bytes.Count(page, []byte("<img ")) != 7 || !bytes.Contains(page, []byte("2 of 64 bits differ")) {
 		t.Errorf("the contact sheet shows %d pictures, want 7 (%v)", bytes.Count(page, []byte("<img ")), err)
 	}
 }
 
-// TestFindRadius: a radius of 0 finds equal hashes alone, and distances are told as they are.
+// TestFindRadius: at a radius of 64 all pictures are near the first one, each at its distance.
 func TestFindRadius(t *testing.T) {
 	c := config(t, writeFolder(t, gallery(t)))
 	c.Rule.Radius = 64
@@ -226,26 +212,14 @@ func TestFindRadius(t *testing.T) {
 	if s.Groups != 1 || s.Duplicates != s.Files-1 {
 		t.Errorf("radius 64: %d groups, %d duplicates, want all pictures in one", s.Groups, s.Duplicates)
 	}
-	for _, r := range records(t, c.Out, GroupsName)[1:] {
-		a, err := strconv.ParseUint(r[7], 16, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, err := strconv.ParseUint(records(t, c.Out, GroupsName)[0][7], 16, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := strconv.Itoa(popcount(a ^ kept)); r[4] != want {
+	all := records(t, c.Out, groupsName)
+	for _, r := range all[1:] {
+		kept, errKept := strconv.ParseUint(all[0][7], 16, 64)
+		hash, err := strconv.ParseUint(r[7], 16, 64)
+		if want := strconv.Itoa(bits.OnesCount64(hash ^ kept)); r[4] != want || errors.Join(err, errKept) != nil {
 			t.Errorf("%s: distance %s, want %s", r[1], r[4], want)
 		}
 	}
-}
-
-func popcount(x uint64) (n int) {
-	for ; x > 0; x &= x - 1 {
-		n++
-	}
-	return n
 }
 
 // TestFindText: with texts, the words decide between pictures on one template.
@@ -264,14 +238,14 @@ func TestFindText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := config(t, writeFolder(t, files))
 			c.Texts = filepath.Join(t.TempDir(), "texts")
-			if err := os.WriteFile(c.Texts, []byte(byteOrderMark+strings.ReplaceAll(text, "DIR", c.Path)), 0o600); err != nil {
+			if err := os.WriteFile(c.Texts, []byte("\ufeff"+strings.ReplaceAll(text, "DIR", c.Path)), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			s := find(t, c)
 			if diff := cmp.Diff(want, nearPairs(t, c.Out)); diff != "" {
 				t.Error(diff)
 			}
-			if s.Mode != ModeText || s.Words != 3 || s.WithText != 3 || s.NotFound != 1 || s.TextFrom != c.Texts {
+			if s.Mode != modeText || s.Words != 3 || s.WithText != 3 || s.NotFound != 1 || s.TextFrom != c.Texts {
 				t.Errorf("summary: %+v", s)
 			}
 			c.Rule = dedupe.Rule{Radius: 8, Words: 3, ImageOnly: true}
@@ -341,7 +315,7 @@ func TestFindHostile(t *testing.T) {
 	c := config(t, writeFolder(t, files))
 	s := find(t, c)
 	got := map[string]string{}
-	for _, r := range records(t, c.Out, UnreadableName) {
+	for _, r := range records(t, c.Out, unreadableName) {
 		if broken[r[0]] && r[1] == "undecodable" {
 			continue
 		}
@@ -470,15 +444,7 @@ type flatRow struct {
 func writeParquet[T any](t testing.TB, rows []T, options ...parquet.WriterOption) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pictures.parquet")
-	var b bytes.Buffer
-	w := parquet.NewGenericWriter[T](&b, options...)
-	if _, err := w.Write(rows); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+	if err := parquet.WriteFile(path, rows, options...); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -563,7 +529,6 @@ func TestFindDamaged(t *testing.T) {
 		f, err := Open(t.Context(), c)
 		if err == nil {
 			_, err = f.Find(t.Context())
-			f.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), c.Path) {
 			t.Errorf("%d damaged bytes: %v", len(body), err)
@@ -599,7 +564,6 @@ func TestFindInterrupted(t *testing.T) {
 			if _, err = f.Find(ctx); !errors.Is(err, context.Canceled) {
 				t.Errorf("stage %s: Find = %v, want an interrupt", stage, err)
 			}
-			f.Close()
 			if _, err := os.Lstat(c.Out); !earlier && !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("stage %s: the folder of the answer is there (%v)", stage, err)
 			}
@@ -625,48 +589,50 @@ func TestFindForce(t *testing.T) {
 	}
 	c.Force, c.Pictures = true, 0
 	find(t, c)
-	if diff := cmp.Diff([]string{GroupsName, "mine.txt", UnreadableName}, slices.Sorted(mapKeys(answerOf(t, c.Out)))); diff != "" {
+	if diff := cmp.Diff([]string{groupsName, "mine.txt", unreadableName}, slices.Sorted(maps.Keys(answerOf(t, c.Out)))); diff != "" {
 		t.Error(diff) // the contact sheet of the first answer shows what groups.csv no longer says
 	}
 }
 
-// TestAnswerCutShort: what a killed search left is removed, and an answer that cannot get all its
-// names stands without groups.csv, not beside the one of an earlier answer.
+// TestAnswerCutShort: whatever step of the writing fails, the folder holds one whole answer, or no groups.csv, and
+// nothing unfinished; what a killed search left is removed.
 func TestAnswerCutShort(t *testing.T) {
-	c := config(t, writeFolder(t, gallery(t)))
-	c.Out = filepath.Join(t.TempDir(), "out[1]*")
+	c := config(t, writeFolder(t, map[string][]byte{"a.png": asPNG(t, scenery(1, 64, 64)), "b.png": asPNG(t, scenery(1, 64, 64))}))
+	c.Out, c.Force = filepath.Join(t.TempDir(), "out[1]*"), true
+	newer := c
+	newer.Rule.Radius = 63
+	find(t, newer)
+	whole := []map[string]string{answerOf(t, c.Out)}
 	find(t, c)
-	left := filepath.Join(c.Out, unfinished+"123")
-	if err := os.WriteFile(left, []byte("thumbnails"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a, err := newAnswer(c.Out, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{SheetName, UnreadableName, GroupsName} {
-		if err := a.file(name, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }); err != nil {
+	whole = append(whole, answerOf(t, c.Out))
+	for n, steps := 1, 99; n < steps; n++ {
+		find(t, c)
+		left := filepath.Join(c.Out, unfinished+sheetName)
+		if err := os.WriteFile(left, []byte("thumbnails"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.Remove(a.temps[UnreadableName]); err != nil { // it cannot be renamed
-		t.Fatal(err)
-	}
-	if _, err := a.publish(); err == nil {
-		t.Error("a file that is gone was published")
-	}
-	a.discard()
-	if diff := cmp.Diff(map[string]string{SheetName: "new"}, answerOf(t, c.Out)); diff != "" {
-		t.Errorf("the folder (-want +got)\n%s", diff)
-	}
-}
-
-func mapKeys(m map[string]string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
+		f, err := Open(t.Context(), newer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := 0
+		_, err = f.Find(context.WithValue(t.Context(), durable.HookKey{}, func(string, string) error {
+			step++
+			if step == n {
+				return io.ErrShortWrite
 			}
+			return nil
+		}))
+		got := answerOf(t, c.Out)
+		if n == 1 {
+			delete(got, unfinished+sheetName) // it could not be removed
+		}
+		same := func(one map[string]string) bool { return cmp.Equal(one, got) }
+		if _, complete := got[groupsName]; complete && !slices.ContainsFunc(whole, same) || got[unfinished+sheetName] != "" || len(got) > 3 {
+			t.Errorf("step %d fails: %q", n, slices.Sorted(maps.Keys(got)))
+		}
+		if err == nil {
+			steps = step
 		}
 	}
 }
@@ -682,7 +648,7 @@ func TestFindSheetLimit(t *testing.T) {
 		c := config(t, dir)
 		c.Pictures = pictures
 		s := find(t, c)
-		page := answerOf(t, c.Out)[SheetName]
+		page := answerOf(t, c.Out)[sheetName]
 		if n := strings.Count(page, "<img "); n != want || s.Shown != want || s.Groups != 2 {
 			t.Errorf("%d pictures at most: %d shown, %d in the summary, want %d", pictures, n, s.Shown, want)
 		}
@@ -732,10 +698,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		c := config(t, dir)
 		tt.change(&c)
-		f, err := Open(t.Context(), c)
-		if err == nil {
-			f.Close()
-		}
+		_, err := Open(t.Context(), c)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: Open = %v, want %q", tt.name, err, tt.want)
 		}

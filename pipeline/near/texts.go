@@ -1,0 +1,176 @@
+package near
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+)
+
+// texts are the words of a file of texts.
+type texts struct {
+	tokens map[string][]string // by the cleaned name of the picture
+	used   map[string]bool
+}
+
+// allWords are the words of a text that comes without confidences: all count.
+func allWords(text string) []string {
+	return dedupe.Tokens([]dedupe.Word{{Text: text, Confidence: 100}})
+}
+
+// cleanName makes one name of ./a.jpg and a.jpg.
+func cleanName(file string) string { return filepath.ToSlash(filepath.Clean(file)) }
+
+// of returns the words of a picture: those of the first of its names that has some.
+func (t *texts) of(keys []string) []string {
+	i := slices.IndexFunc(keys, t.has)
+	if i < 0 {
+		return nil
+	}
+	key := cleanName(keys[i])
+	t.used[key] = true
+	return t.tokens[key]
+}
+
+func (t *texts) has(key string) bool {
+	_, ok := t.tokens[cleanName(key)]
+	return ok && key != ""
+}
+
+// unused is how many texts belong to no picture.
+func (t *texts) unused() int { return len(t.tokens) - len(t.used) }
+
+func (t *texts) add(file string, tokens []string) error {
+	if file == "" {
+		return errors.New("it names no file")
+	}
+	file = cleanName(file)
+	if _, twice := t.tokens[file]; twice {
+		return fmt.Errorf("%q stands there twice", file)
+	}
+	t.tokens[file] = tokens
+	return nil
+}
+
+// readTexts reads a file of texts: lines of JSON with file and text, as `ocr --json` prints them, or a CSV with
+// the columns file and text. Where a line has words, those count from the confidence that a run asks for; else
+// all words of the text do.
+func readTexts(path string) (*texts, error) {
+	f, err := openFile(path)
+	if errors.Is(err, errNotRegular) {
+		err = fmt.Errorf("%s: it is not a regular file", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the texts: %w", err)
+	}
+	defer f.Close()
+	return parseTexts(f, path)
+}
+
+func parseTexts(r io.Reader, path string) (*texts, error) {
+	t := &texts{tokens: map[string][]string{}, used: map[string]bool{}}
+	in := bufio.NewReader(r)
+	head, err := in.Peek(1024)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("read the texts: %s: %w", path, err)
+	}
+	const byteOrderMark = "\xef\xbb\xbf" // stands first in files of some spreadsheet programs
+	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
+		head = head[len(byteOrderMark):]
+		_, _ = in.Discard(len(byteOrderMark)) // they were peeked at
+	}
+	read := t.readCSV
+	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
+		read = t.readJSON
+	}
+	if line, err := read(in); err != nil {
+		return nil, &manifest.Problem{File: path, Line: line, Message: "not a file of texts: " + err.Error(),
+			Hint: "give lines of JSON with file and text, as ocr --json prints them, or a CSV with the columns file and text"}
+	}
+	return t, nil
+}
+
+// readCSV gives the line of an error.
+func (t *texts) readCSV(r io.Reader) (line int, err error) {
+	in := csv.NewReader(r)
+	in.ReuseRecord = true
+	header, err := in.Read()
+	if err == io.EOF {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		return 1, err
+	}
+	column := func(name string) int {
+		return slices.IndexFunc(header, func(s string) bool { return strings.ToLower(strings.TrimSpace(s)) == name })
+	}
+	file, text := column("file"), column("text")
+	if file < 0 || text < 0 {
+		return 1, errors.New("its first line does not name the columns file and text")
+	}
+	for {
+		record, err := in.Read()
+		if err == io.EOF {
+			return 0, nil
+		}
+		var bad *csv.ParseError
+		if errors.As(err, &bad) {
+			return bad.Line, bad.Err
+		}
+		if err == nil {
+			line, _ = in.FieldPos(0)
+			err = t.add(record[file], allWords(record[text]))
+		}
+		if err != nil {
+			return line, err
+		}
+	}
+}
+
+// readJSON gives the line of an error.
+func (t *texts) readJSON(r io.Reader) (line int, err error) {
+	const longest = 16 << 20 // ocr writes some kilobytes for a picture
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, longest)
+	for lines.Scan() {
+		line++
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		if err := t.addLine(lines.Bytes()); err != nil {
+			return line, err
+		}
+	}
+	return line + 1, lines.Err()
+}
+
+// addLine adds a line of `ocr --json`, or one that has no more than file and text.
+func (t *texts) addLine(b []byte) error {
+	var l struct {
+		File  string         `json:"file"`
+		Text  *string        `json:"text"`
+		Error *string        `json:"error"` // ocr could not read the picture
+		Words *[]dedupe.Word `json:"words"`
+	}
+	if err := json.Unmarshal(b, &l); err != nil {
+		return err
+	}
+	switch {
+	case l.Words != nil:
+		return t.add(l.File, dedupe.Tokens(*l.Words))
+	case l.Text != nil:
+		return t.add(l.File, allWords(*l.Text))
+	case l.Error != nil:
+		return t.add(l.File, nil)
+	}
+	return errors.New("it has no text")
+}
