@@ -170,14 +170,11 @@ func (d *decoder) subreddit(cells []Cell) string {
 			return strings.Clone(name)
 		}
 	}
-	address := cells[d.fields[fieldID]].Text
+	address := strings.TrimSpace(cells[d.fields[fieldID]].Text)
 	if !strings.ContainsRune(address, '/') {
 		return ""
 	}
-	_, path, err := splitAddress(strings.TrimSpace(address))
-	if err != nil {
-		return ""
-	}
+	_, path, _ := splitAddress(address)
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if len(parts) < 2 || parts[0] != "r" {
 		return ""
@@ -247,17 +244,7 @@ func (d *decoder) hex(field int, cells []Cell, n int) string {
 }
 
 // isHex reports whether s is n lower-case hex digits.
-func isHex(s string, n int) bool {
-	if len(s) != n {
-		return false
-	}
-	for i := range n {
-		if c := s[i]; !isDigit(c) && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
+func isHex(s string, n int) bool { return len(s) == n && strings.Trim(s, digitSigns+"abcdef") == "" }
 
 // labels reads a category's cell: nil for no label given, as Entry.Labels says.
 func (d *decoder) labels(c int, cells []Cell) []int {

@@ -46,21 +46,14 @@ func (p *plan) names() []string {
 // aliases gives the names under which people keep a field, the likeliest first. They
 // are compared as plain does.
 func aliases(field int) []string {
-	switch field {
-	case fieldID:
-		return []string{"id", "post_id", "postid", "submission_id", "submissionid", "reddit_id", "redditid", "link_id", "fullname", "permalink", "post_url", "url", "link"}
-	case fieldSplit:
-		return []string{"split", "set", "subset", "partition"}
-	case fieldImage:
-		return []string{"image", "image_index", "image_number", "gallery_index"}
-	case fieldSHA256:
-		return []string{"sha256", "image_sha256"}
-	case fieldPHash:
-		return []string{"phash", "image_phash", "perceptual_hash"}
-	case fieldSubreddit:
-		return []string{"subreddit", "subreddit_name"}
-	}
-	return nil
+	return [...][]string{
+		fieldID:        {"id", "post_id", "postid", "submission_id", "submissionid", "reddit_id", "redditid", "link_id", "fullname", "permalink", "post_url", "url", "link"},
+		fieldSplit:     {"split", "set", "subset", "partition"},
+		fieldImage:     {"image", "image_index", "image_number", "gallery_index"},
+		fieldSHA256:    {"sha256", "image_sha256"},
+		fieldPHash:     {"phash", "image_phash", "perceptual_hash"},
+		fieldSubreddit: {"subreddit", "subreddit_name"},
+	}[field]
 }
 
 func categoryAliases(c *Category) []string { return []string{plain(c.Name), plain(c.Title)} }
@@ -184,14 +177,11 @@ func (m *matcher) columnList() string {
 	return list(names)
 }
 
-// delimiterHint tells of a file whose fields another sign parts.
+// delimiterHint is for a file whose fields are separated by another sign.
 func (m *matcher) delimiterHint() string {
-	if len(m.columns) != 1 {
-		return ""
-	}
-	for _, sign := range []string{";", "\t", ","} {
-		if strings.Contains(m.columns[0], sign) {
-			return fmt.Sprintf("the fields seem to be parted by %q: save the file as .csv with commas or as .tsv with tabs", sign)
+	if len(m.columns) == 1 {
+		if i := strings.IndexAny(m.columns[0], ";\t,"); i >= 0 {
+			return fmt.Sprintf("the fields seem to be separated by %q: save the file as .csv with commas or as .tsv with tabs", m.columns[0][i:i+1])
 		}
 	}
 	return ""

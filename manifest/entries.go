@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Read reads the manifest once: its good entries in file order, as it is ranged over. It goes on
@@ -53,53 +54,26 @@ type Summary struct {
 	Counts map[string]map[string]map[string]int
 }
 
-// A tally counts by number what Summary tells by name.
-type tally struct {
-	schema  Schema
-	entries int
-	order   []string
-	splits  map[string]*splitTally
-}
-
-type splitTally struct {
-	entries int
-	labels  [][]int // by category and label
-}
-
-func (t *tally) add(e Entry) {
-	s := t.splits[e.Split]
-	if s == nil {
-		s = &splitTally{}
-		for _, c := range t.schema.Categories {
-			s.labels = append(s.labels, make([]int, len(c.Labels)))
-		}
-		t.splits[e.Split] = s
-		t.order = append(t.order, e.Split)
-	}
-	t.entries++
-	s.entries++
-	for c, labels := range e.Labels {
-		for _, l := range labels {
-			s.labels[c][l]++
-		}
-	}
-}
-
-func (t *tally) summary() Summary {
-	s := Summary{Entries: t.entries, Splits: t.order, Sizes: make(map[string]int), Counts: make(map[string]map[string]map[string]int)}
-	for split, counted := range t.splits {
-		s.Sizes[split] = counted.entries
-		byCategory := make(map[string]map[string]int)
-		for c, category := range t.schema.Categories {
-			byCode := make(map[string]int)
-			for l, label := range category.Labels {
-				byCode[label.Code] = counted.labels[c][l]
+func (s *Summary) add(e Entry, schema Schema) {
+	split := s.Counts[e.Split]
+	if split == nil {
+		split = make(map[string]map[string]int)
+		for _, c := range schema.Categories {
+			split[c.Name] = make(map[string]int)
+			for _, l := range c.Labels {
+				split[c.Name][l.Code] = 0
 			}
-			byCategory[category.Name] = byCode
 		}
-		s.Counts[split] = byCategory
+		s.Splits, s.Counts[e.Split] = append(s.Splits, e.Split), split
 	}
-	return s
+	s.Entries++
+	s.Sizes[e.Split]++
+	for c, labels := range e.Labels {
+		category := &schema.Categories[c]
+		for _, l := range labels {
+			split[category.Name][category.Labels[l].Code]++
+		}
+	}
 }
 
 var errChanged = errors.New("the file was changed while it was in use; start again")
@@ -120,7 +94,7 @@ func (r *Release) scan(ctx context.Context, s *Summary, emit func(Entry) bool) e
 		line, column := rows.at(cell)
 		problems.add(Problem{File: r.ManifestPath, Line: line, Column: column, Message: message, Hint: hint})
 	}
-	t := tally{schema: r.Schema, splits: make(map[string]*splitTally)}
+	counted := Summary{Sizes: make(map[string]int), Counts: make(map[string]map[string]map[string]int)}
 	var seen seen
 	for met := 0; ; met++ {
 		if err := ctx.Err(); err != nil {
@@ -153,8 +127,8 @@ func (r *Release) scan(ctx context.Context, s *Summary, emit func(Entry) bool) e
 		if problems.count() > found {
 			continue
 		}
-		e.Ordinal = t.entries
-		t.add(e)
+		e.Ordinal = counted.Entries
+		counted.add(e, r.Schema)
 		if !emit(e) {
 			return nil
 		}
@@ -168,8 +142,8 @@ func (r *Release) scan(ctx context.Context, s *Summary, emit func(Entry) bool) e
 		}
 	}
 	if s != nil {
-		*s = t.summary()
-		s.Posts = seen.posts()
+		counted.Posts = seen.posts()
+		*s = counted
 	}
 	// The problems of another file would not help.
 	sum, err := rows.sum()
@@ -182,17 +156,11 @@ func (r *Release) scan(ctx context.Context, s *Summary, emit func(Entry) bool) e
 	return problems.err()
 }
 
-// seen remembers where each key stood first, in little memory and without pointers.
+// seen remembers where each key stood first: one record for a post, and one more for each of its
+// further images.
 type seen struct {
-	first map[postKey]firstRow
-	more  map[imageKey]int32 // keys of posts that stand with several images
-}
-
-type postKey [maxIDLength]byte
-
-type imageKey struct {
-	post  postKey
-	image int16
+	first map[PostID]firstRow
+	more  map[Key]int32
 }
 
 type firstRow struct {
@@ -202,29 +170,23 @@ type firstRow struct {
 
 // add notes a key; of one that it has already it gives the line. An empty id is not noted.
 func (s *seen) add(k Key, line int) (first int, twice bool) {
-	if k.ID == "" {
-		return 0, false
-	}
 	if s.first == nil {
-		s.first, s.more = make(map[postKey]firstRow), make(map[imageKey]int32)
+		s.first, s.more = make(map[PostID]firstRow), make(map[Key]int32)
 	}
-	var post postKey
-	copy(post[:], k.ID)
-	image := int16(k.Image)
-	row, known := s.first[post]
+	row, known := s.first[k.ID]
+	if k.ID == "" || known && int(row.image) == k.Image {
+		return int(row.line), known
+	}
 	if !known {
-		s.first[post] = firstRow{line: int32(line), image: image}
+		s.first[PostID(strings.Clone(string(k.ID)))] = firstRow{line: int32(line), image: int16(k.Image)}
 		return 0, false
 	}
-	if row.image == image {
-		return int(row.line), true
+	at, twice := s.more[k]
+	if !twice {
+		k.ID = PostID(strings.Clone(string(k.ID)))
+		s.more[k] = int32(line)
 	}
-	key := imageKey{post, image}
-	if at, known := s.more[key]; known {
-		return int(at), true
-	}
-	s.more[key] = int32(line)
-	return 0, false
+	return int(at), twice
 }
 
 func (s *seen) posts() int { return len(s.first) }

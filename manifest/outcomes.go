@@ -173,7 +173,7 @@ func readResult(rows *tableReader, cells []string, seen *seen) (Result, error) {
 	if p := r.fault(); p != nil {
 		return Result{}, rows.problem(-1, p.Message, p.Hint)
 	}
-	if first, twice := seen.add(r.Key, rows.line()); twice {
+	if first, twice := seen.add(r.Key, rows.start); twice {
 		return Result{}, rows.problem(0, fmt.Sprintf("post %s, image %d, is already on line %d", r.ID, r.Image, first), "an entry has one outcome; was the file edited?")
 	}
 	return r, nil
@@ -185,9 +185,9 @@ func imageNumber(s string) (int, bool) {
 	return n, err == nil && n >= 0 && n <= maxImage && strconv.Itoa(n) == s
 }
 
-// A tableReader reads a CSV file of ours: fixed header, no surprises.
+// A tableReader reads a CSV file of ours, which has a fixed header.
 type tableReader struct {
-	rows *csvRows
+	*csvRows
 	met  int
 	text []string
 }
@@ -201,11 +201,11 @@ func openTable(r io.Reader, header []string) (*tableReader, error) {
 	if !slices.Equal(rows.Columns(), header) {
 		return nil, &Problem{Line: 1, Message: "the header is not the one that this file has", Hint: "the first line is " + strings.Join(header, ",")}
 	}
-	return &tableReader{rows: rows}, nil
+	return &tableReader{csvRows: rows}, nil
 }
 
 func (t *tableReader) next() ([]string, error) {
-	cells, err := t.rows.Next()
+	cells, err := t.Next()
 	if err != nil {
 		return nil, err
 	}
@@ -217,12 +217,6 @@ func (t *tableReader) next() ([]string, error) {
 		t.text = append(t.text, c.Text)
 	}
 	return t.text, nil
-}
-
-func (t *tableReader) line() int { return t.rows.start }
-
-func (t *tableReader) problem(cell int, message, hint string) *Problem {
-	return t.rows.problem(cell, message, hint)
 }
 
 // asProblem gives the *Problem in err, if that is what it is.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // SettingsName is the file that makes a folder a release.
@@ -65,10 +66,15 @@ func Open(path string, o Options) (*Release, error) {
 
 func openFolder(dir string, o Options) (*Release, error) {
 	file := filepath.Join(dir, SettingsName)
-	b, err := readInside(dir, SettingsName, maxTOML+1)
+	f, err := openInside(dir, SettingsName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, one(&Problem{File: dir, Message: "the folder has no release.toml, so it is not a release", Hint: "rehydrate init DIR --manifest FILE makes a release of an annotations file"})
 	}
+	if err != nil {
+		return nil, fmt.Errorf("open release: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxTOML+1))
 	if err != nil {
 		return nil, fmt.Errorf("open release: %w", err)
 	}
@@ -81,10 +87,7 @@ func openFolder(dir string, o Options) (*Release, error) {
 	if err := r.findFiles(s); err != nil {
 		return nil, err
 	}
-	if err := r.bind(s, b); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.bind(s, b)
 }
 
 func newRelease(s *settings, o Options) *Release {
@@ -97,18 +100,13 @@ func newRelease(s *settings, o Options) *Release {
 
 // bind digests the manifest and finds its columns.
 func (r *Release) bind(s *settings, toml []byte) error {
-	if err := r.digest(toml); err != nil {
-		return err
-	}
-	columns, err := r.readColumns()
+	columns, err := r.readColumns(toml)
 	if err != nil {
 		return err
 	}
 	m := matcher{settings: s, file: r.ManifestPath, columns: columns, open: r.Format == JSONL}
-	if r.plan, err = m.match(); err != nil {
-		return err
-	}
-	return nil
+	r.plan, err = m.match()
+	return err
 }
 
 // findFiles checks that the files that the release names are there.
@@ -120,9 +118,10 @@ func (r *Release) findFiles(s *settings) error {
 		{"manifest", s.file.Manifest, &r.ManifestPath}, {"policy", s.file.Policy, &r.PolicyPath},
 		{"tombstones", s.file.Tombstones, &r.TombstonesPath}, {"revocations", s.file.Revocations, &r.RevocationsPath},
 	} {
-		err := statInside(r.Dir, file.name)
+		f, err := openInside(r.Dir, file.name)
 		switch {
 		case err == nil:
+			f.Close()
 			*file.path = filepath.Join(r.Dir, file.name)
 		case s.toml.Has(file.key) || !errors.Is(err, fs.ErrNotExist):
 			s.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(file.name), reason(err)), "put the file into the release folder, or correct its name here")
@@ -140,78 +139,40 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// inside runs f on a root that no name and no symlink can leave.
-func inside(dir string, f func(*os.Root) error) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return f(root)
-}
-
 var errNotRegular = errors.New("not a regular file")
 
-func statInside(dir, name string) error {
-	return inside(dir, func(root *os.Root) error {
-		info, err := root.Stat(name)
-		if err == nil && !info.Mode().IsRegular() {
-			err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
-		}
-		return err
-	})
-}
-
-func openInside(dir, name string) (f *os.File, err error) {
-	if err := statInside(dir, name); err != nil { // opening a pipe would wait for ever
-		return nil, err
-	}
-	err = inside(dir, func(root *os.Root) error {
-		f, err = root.Open(name)
-		return err
-	})
-	return f, err
-}
-
-func readInside(dir, name string, most int64) ([]byte, error) {
-	f, err := openInside(dir, name)
+// openInside opens a file below dir that no symbolic link leads out of it.
+func openInside(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for ever
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
+	return root.Open(name)
 }
 
-// open opens the manifest.
-func (r *Release) open() (*os.File, error) {
+// open opens the manifest. A bare file may be a symbolic link.
+func (r *Release) open() (f *os.File, err error) {
 	if r.Dir != "" {
-		f, err := openInside(r.Dir, r.manifest)
-		if err != nil {
-			return nil, fmt.Errorf("open manifest: %w", err)
-		}
-		return f, nil
-	}
-	info, err := os.Stat(r.ManifestPath)
-	if err == nil && !info.Mode().IsRegular() {
+		f, err = openInside(r.Dir, r.manifest)
+	} else if info, failed := os.Stat(r.ManifestPath); failed != nil {
+		err = failed
+	} else if !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: %w", r.ManifestPath, errNotRegular)
+	} else {
+		f, err = os.Open(r.ManifestPath)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open manifest: %w", err)
 	}
-	return os.Open(r.ManifestPath)
-}
-
-func (r *Release) digest(toml []byte) error {
-	sum, err := r.sum()
-	if err != nil {
-		return err
-	}
-	r.ManifestDigest = sum
-	whole := sha256.New()
-	whole.Write(toml)
-	io.WriteString(whole, sum)
-	r.Digest = hex.EncodeToString(whole.Sum(nil))
-	return nil
+	return f, nil
 }
 
 // sum is the SHA-256 of the manifest as it is now.
@@ -297,8 +258,15 @@ func (r *Release) parquetRows(want []string) (*manifestRows, error) {
 // sampleRows is how many JSON lines tell which keys there are when release.toml does not.
 const sampleRows = 1000
 
-// readColumns gives the manifest's columns: the header, or the keys of the first lines.
-func (r *Release) readColumns() ([]string, error) {
+// readColumns digests the manifest and gives its columns: the header, or the keys of the first
+// lines.
+func (r *Release) readColumns(toml []byte) ([]string, error) {
+	sum, err := r.sum()
+	if err != nil {
+		return nil, err
+	}
+	whole := sha256.Sum256(append(slices.Clip(toml), sum...))
+	r.ManifestDigest, r.Digest = sum, hex.EncodeToString(whole[:])
 	rows, err := r.openRows([]string{}, r.Format == JSONL)
 	if err != nil {
 		return nil, err
@@ -313,8 +281,7 @@ func (r *Release) readColumns() ([]string, error) {
 		if err == io.EOF {
 			break
 		}
-		var p *Problem
-		if errors.As(err, &p) {
+		if p, ok := asProblem(err); ok {
 			problems.add(*p)
 		} else if err != nil {
 			return nil, err

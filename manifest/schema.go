@@ -53,11 +53,7 @@ var fieldNames = [...]string{"id", "split", "image", "sha256", "phash", "subredd
 // reserved reports whether a category may not have the name: it is another column of
 // the Parquet, or another key where category names stand in release.toml.
 func reserved(name string) bool {
-	switch name {
-	case "id", "split", "image", "sha256", "phash", "ocr_text", "ocr_confidence", "width", "height", "filter", "separator":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"id", "split", "image", "sha256", "phash", "ocr_text", "ocr_confidence", "width", "height", "filter", "separator"}, name)
 }
 
 // index gives the place of the category of that name, or -1.
@@ -72,24 +68,9 @@ const (
 	maxCategories = 200
 )
 
-// validColumnName reports whether name can be a Parquet column of any reader:
-// ^[A-Za-z_][A-Za-z0-9_]{0,63}$.
-func validColumnName(name string) bool {
-	return validWord(name, maxName) && !isDigit(name[0])
-}
-
 // validWord reports whether s is ^[A-Za-z0-9_]{1,most}$, the grammar of split names.
 func validWord(s string, most int) bool {
-	if len(s) < 1 || len(s) > most {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if !isDigit(c) && c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return false
-		}
-	}
-	return true
+	return s != "" && len(s) <= most && strings.Trim(s, digitSigns+lowerSigns+"ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
 // validText reports whether s can be shown on one line and stand in a label list.
@@ -103,7 +84,7 @@ func validText(s string, most int) bool {
 // fault gives what is wrong with a category that release.toml defines, or "".
 func (c *Category) fault() (message, hint string) {
 	switch {
-	case !validColumnName(c.Name):
+	case !validWord(c.Name, maxName) || isDigit(c.Name[0]): // what every reader of Parquet takes
 		return fmt.Sprintf("category name %s cannot be a column", quote(c.Name)), "use letters, digits and _, a letter first, at most 64"
 	case reserved(fold(c.Name)):
 		return fmt.Sprintf("category name %q is taken by a column that every dataset has", c.Name), "name it otherwise, such as " + c.Name + "_label"

@@ -63,10 +63,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	}
 	r := &Release{Name: stem(path), ManifestPath: path, Format: format, openParquet: o.OpenParquet}
 	r.plan.separator, r.plan.keys, r.Schema.Name = like.plan.separator, true, like.Schema.Name
-	if err := r.digest(nil); err != nil {
-		return nil, err
-	}
-	columns, err := r.readColumns()
+	columns, err := r.readColumns(nil)
 	if err != nil {
 		return nil, err
 	}

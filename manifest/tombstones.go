@@ -70,7 +70,7 @@ func readTombstone(rows *tableReader, cells []string, seen *seen) (Tombstone, er
 		return t, rows.problem(2, fmt.Sprintf("%s is not a time in UTC, to the second", quote(cells[2])), "write it as 2025-12-31T23:59:59Z")
 	}
 	t.Time = t.Time.UTC()
-	if first, twice := seen.add(Key{ID: t.ID}, rows.line()); twice {
+	if first, twice := seen.add(Key{ID: t.ID}, rows.start); twice {
 		return t, rows.problem(0, fmt.Sprintf("post %s is already on line %d", t.ID, first), "keep one of the lines")
 	}
 	return t, nil
