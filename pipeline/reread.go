@@ -12,7 +12,6 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/contain"
-	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -182,18 +181,6 @@ func compareReadings(ctx context.Context, ws *workspace.Workspace, p policy.Poli
 		}
 	}
 	return report, nil
-}
-
-// Page is the re-reading as a page shows it, made at a time by a version of the tool.
-func (r Reread) Page(made time.Time, version string) dataset.RereadData {
-	d := dataset.RereadData{Release: r.Summary.Release, Tool: version, Made: made, Read: r.Read, Gained: r.Gained, Lost: r.Lost}
-	for _, t := range r.Texts {
-		d.Texts = append(d.Texts, dataset.RereadText(t))
-	}
-	for _, o := range r.Outcomes {
-		d.Outcomes = append(d.Outcomes, dataset.RereadOutcome{ID: o.ID, Before: o.Old.Short(), After: o.New.Short()})
-	}
-	return d
 }
 
 // noteReread stores the counts of a re-reading that has ended, unless it had nothing to read.

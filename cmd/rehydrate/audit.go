@@ -16,7 +16,6 @@ import (
 
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/audit"
-	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/workspace"
 )
@@ -213,7 +212,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 	recorded := c.recordAudit(ctx, r, hex.EncodeToString(sum[:]), f.noRecord)
 	if f.html != "" {
 		var page bytes.Buffer
-		if err := dataset.WriteAuditPage(&page, r.Page()); err != nil {
+		if err := r.WritePage(&page); err != nil {
 			return err
 		}
 		if err := writeOwn(ctx, f.html, page.Bytes()); err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -131,19 +131,31 @@ func (c *command) checkRereadReport(f rereadFlags) error {
 		return nil
 	}
 	if f.dryRun {
-		return usageError("--report tells what a re-reading changed, and --dry-run reads nothing: leave one of them out")
+		return usageError("--report shows what a re-reading changed, and --dry-run reads nothing: leave one of them out")
 	}
 	if info, err := os.Stat(f.report); err == nil && !info.Mode().IsRegular() {
-		return usageError("--report %s is no file: name one that is new, or may be written over", f.report)
+		return usageError("--report %s is not a regular file: name a new file or one to overwrite", f.report)
 	}
 	return c.outsideWorkspace("--report", f.report)
+}
+
+// rereadPage is what a re-reading changed, as the page shows it.
+func (c *command) rereadPage(r pipeline.Reread) report.RereadPage {
+	p := report.RereadPage{Release: r.Summary.Release, Tool: version(), Made: c.now(), Read: r.Read, Gained: r.Gained, Lost: r.Lost}
+	for _, t := range r.Texts {
+		p.Texts = append(p.Texts, report.TextChange(t))
+	}
+	for _, o := range r.Outcomes {
+		p.Outcomes = append(p.Outcomes, report.OutcomeChange{ID: o.ID, Before: o.Old.Short(), After: o.New.Short()})
+	}
+	return p
 }
 
 // writeRereadReport writes the page. While it is not written the workspace keeps the old texts.
 func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline.Reread) error {
 	err := c.outsideWorkspace("--report", name) // a folder can have become a link since
 	if err == nil {
-		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error { return dataset.WriteReread(w, r.Page(c.now(), version())) })
+		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error { return report.WriteReread(w, c.rereadPage(r)) })
 	}
 	if err != nil {
 		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/workspace"
@@ -72,12 +71,7 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	}
 	defer ws.Close()
 	write := func(w io.Writer) error {
-		d, err := report.Gather(ctx, ws, report.Options{Now: c.now(), Version: version(),
-			Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
-		if err != nil {
-			return err
-		}
-		return dataset.WriteReport(w, d)
+		return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: version(), Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
 	}
 	name := f.out
 	if f.out == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset/chromiumtest"
+	"rehydrate/pipeline/page/chromiumtest"
 	"rehydrate/pipeline/workspace"
 )
 

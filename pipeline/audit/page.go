@@ -2,13 +2,13 @@ package audit
 
 import (
 	"cmp"
+	"embed"
 	"fmt"
-	"maps"
+	"io"
 	"slices"
-	"strconv"
 	"time"
 
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/page"
 )
 
 // Meaning says in one sentence what the verdict means.
@@ -66,91 +66,15 @@ func (r Report) Facts() []Fact {
 	return slices.DeleteFunc(facts, func(f Fact) bool { return f.Value == "" })
 }
 
-// Page is the report as a page for people.
-func (r Report) Page() dataset.AuditPage {
-	text := func(heads ...string) []dataset.AuditColumn {
-		columns := make([]dataset.AuditColumn, len(heads))
-		for i, h := range heads {
-			columns[i].Head = h
-		}
-		return columns
-	}
-	facts := dataset.AuditPart{Heading: "Who, when and what", Columns: text("what", "value")}
-	for _, f := range r.Facts() {
-		facts.Rows = append(facts.Rows, []string{f.Name, f.Value})
-	}
-	found := dataset.AuditPart{Heading: "Findings", Note: "None."}
-	if len(r.Findings) > 0 {
-		found.Note, found.Columns = "What must go, or does not hold.", text("where", "kind", "entry", "what")
-	}
-	for _, f := range r.Findings {
-		found.Rows = append(found.Rows, []string{f.Where, string(f.Kind), f.ID, f.What})
-	}
-	gaps := dataset.AuditPart{Heading: "What could not be asked or read", Note: "Nothing."}
-	if len(r.Gaps) > 0 {
-		gaps.Note, gaps.Columns = "", text("where", "post", "what")
-	}
-	for _, g := range r.Gaps {
-		gaps.Rows = append(gaps.Rows, []string{g.Where, g.ID, g.What})
-	}
-	open := dataset.AuditPart{Heading: "Open obligations", Note: "None."}
-	if len(r.Obligations) > 0 {
-		open.Note, open.Columns = "", text("where", "what", "due")
-	}
-	for _, o := range r.Obligations {
-		open.Rows = append(open.Rows, []string{o.Where, o.What, instant(o.Due)})
-	}
-	parts := []dataset.AuditPart{facts, found, gaps, open}
-	if len(r.Notes) > 0 {
-		notes := dataset.AuditPart{Heading: "Notes", Columns: text("note")}
-		for _, n := range r.Notes {
-			notes.Rows = append(notes.Rows, []string{n})
-		}
-		parts = append(parts, notes)
-	}
-	return dataset.AuditPage{Title: "Audit of " + r.Scope.Release, Verdict: string(r.Verdict), Good: r.Verdict == Pass, Lead: r.Meaning(),
-		Parts: append(parts, r.totalsPart(), r.filesPart(), r.postsPart())}
-}
+//go:embed audit.html
+var files embed.FS
 
-func (r Report) totalsPart() dataset.AuditPart {
-	part := dataset.AuditPart{Heading: "Posts by state", Columns: []dataset.AuditColumn{{Head: "state"}, {Head: "posts", Number: true}}}
-	for _, state := range slices.Sorted(maps.Keys(r.Totals)) {
-		part.Rows = append(part.Rows, []string{state, strconv.Itoa(r.Totals[state])})
-	}
-	return part
-}
+var auditPage = page.Parse(files, "audit.html")
 
-func (r Report) filesPart() dataset.AuditPart {
-	part := dataset.AuditPart{Heading: "Files looked at as datasets", Note: "None."}
-	if len(r.Scope.Files) > 0 {
-		part.Note, part.Columns = "", []dataset.AuditColumn{{Head: "file"}, {Head: "rows", Number: true}, {Head: "sha256"}}
+// WritePage writes the report as a page for people: one file that opens from disk, without scripts.
+func (r Report) WritePage(w io.Writer) error {
+	if err := page.Write(w, auditPage, r); err != nil {
+		return fmt.Errorf("write the audit page: %w", err)
 	}
-	for _, f := range r.Scope.Files {
-		part.Rows = append(part.Rows, []string{f.Name, strconv.Itoa(f.Rows), f.SHA256})
-	}
-	return part
-}
-
-func (r Report) postsPart() dataset.AuditPart {
-	part := dataset.AuditPart{Heading: "Every post", Folded: true, Columns: []dataset.AuditColumn{{Head: "post"}, {Head: "state"}, {Head: "by"},
-		{Head: "must be gone"}, {Head: "last seen live"}, {Head: "last answer"}, {Head: "log record", Number: true}}}
-	for _, p := range r.Posts {
-		gone, record := "", ""
-		if p.MustGo {
-			gone = "yes"
-		}
-		if p.Record != nil {
-			record = strconv.FormatInt(*p.Record, 10)
-		}
-		part.Rows = append(part.Rows, []string{string(p.ID), withReason(cmp.Or(string(p.State), "never asked"), p.Reason), p.Because, gone,
-			instant(p.LastLive), instant(p.Checked), record})
-	}
-	return part
-}
-
-func instant(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
+	return nil
 }

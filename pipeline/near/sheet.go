@@ -2,13 +2,15 @@ package near
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"image"
 	"io"
+	"iter"
 
 	"rehydrate/dedupe"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/page"
 )
 
 // mostOfGroup bounds the pictures of one group on the contact sheet, so that a large group leaves room for the
@@ -18,12 +20,12 @@ const mostOfGroup = 24
 // A sheet is what the contact sheet shows.
 type sheet struct {
 	groups [][]int // the places of the pictures that are shown, group by group
-	thumbs map[int]dataset.SheetPicture
+	thumbs map[int]shownPicture
 }
 
 // drawSheet reads the pictures again that the contact sheet shows, and makes them small.
 func (s *Search) drawSheet(ctx context.Context, g grouping) (sheet, error) {
-	sh := sheet{thumbs: map[int]dataset.SheetPicture{}}
+	sh := sheet{thumbs: map[int]shownPicture{}}
 	wanted := map[int]bool{}
 	for _, group := range g.groups {
 		room := s.Pictures - len(wanted)
@@ -50,8 +52,8 @@ func (s *Search) drawSheet(ctx context.Context, g grouping) (sheet, error) {
 }
 
 // draw makes a picture small. It may have changed since it was hashed, or be gone.
-func (s *Search) draw(ctx context.Context, p picture, was *scanned, d dedupe.Decision) dataset.SheetPicture {
-	shown := dataset.SheetPicture{Name: ShownName(was.name), Near: nearness(d)}
+func (s *Search) draw(ctx context.Context, p picture, was *scanned, d dedupe.Decision) shownPicture {
+	shown := shownPicture{Name: ShownName(was.name), Near: nearness(d)}
 	body, fault := p.read()
 	if fault == nil {
 		fault = s.decoded(ctx, body, func(img image.Image) error {
@@ -60,7 +62,7 @@ func (s *Search) draw(ctx context.Context, p picture, was *scanned, d dedupe.Dec
 				err = errors.New("it changed while it was looked at")
 			}
 			if err == nil {
-				shown.Thumb, err = dataset.NewThumbnail(img, shown.Name)
+				shown.Thumb, err = page.NewThumbnail(img, shown.Name)
 			}
 			return err
 		})
@@ -92,18 +94,56 @@ func nearness(d dedupe.Decision) string {
 	return s
 }
 
+//go:embed sheet.html
+var files embed.FS
+
+var sheetPage = page.Parse(files, "sheet.html")
+
+// A contactSheet is what sheet.html shows: text above the groups, then the groups one after the other.
+type contactSheet struct {
+	Source string // the folder or file that was searched
+	Rule   string // when two pictures count as near, in a sentence
+	Summary
+	ShownGroups, ShownPictures, Grouped int // Grouped: the pictures of all groups
+	All                                 iter.Seq[shownGroup]
+}
+
+// A shownGroup is a picture that is kept with those that are near it.
+type shownGroup struct {
+	Number   int
+	Pictures []shownPicture // the one that is kept first
+	More     int            // pictures of the group that are not shown
+}
+
+// A shownPicture is one picture of a group.
+type shownPicture struct {
+	Name    string
+	Near    string // how it is near the one that is kept; "" for that one
+	Thumb   page.Thumbnail
+	Trouble string // why there is no thumbnail; "" when there is one
+}
+
 func (s *Search) writeSheet(w io.Writer, g grouping, sh sheet, sum Summary) error {
-	head := dataset.Sheet{Source: ShownName(s.Path), Rule: ruleWords(s.Rule), Files: sum.Files, Unreadable: sum.Unreadable, Groups: sum.Groups,
-		Duplicates: sum.Duplicates, ShownGroups: len(sh.groups), ShownPictures: len(sh.thumbs), TotalInAll: sum.Groups + sum.Duplicates}
-	return dataset.WriteSheet(w, head, func(yield func(dataset.SheetGroup, error) bool) {
-		for i, places := range sh.groups {
-			shown := dataset.SheetGroup{Number: i + 1, More: len(g.groups[i]) - len(places)}
-			for _, place := range places {
-				shown.Pictures = append(shown.Pictures, sh.thumbs[place])
+	return contactSheet{Source: ShownName(s.Path), Rule: ruleWords(s.Rule), Summary: sum,
+		ShownGroups: len(sh.groups), ShownPictures: len(sh.thumbs), Grouped: sum.Groups + sum.Duplicates,
+		All: func(yield func(shownGroup) bool) {
+			for i, places := range sh.groups {
+				shown := shownGroup{Number: i + 1, More: len(g.groups[i]) - len(places)}
+				for _, place := range places {
+					shown.Pictures = append(shown.Pictures, sh.thumbs[place])
+				}
+				if !yield(shown) {
+					return
+				}
 			}
-			if !yield(shown, nil) {
-				return
-			}
-		}
-	})
+		}}.write(w)
+}
+
+// write writes the contact sheet as one HTML page that opens from disk. Every picture is blurred until it is
+// clicked, or focused and opened with Enter.
+func (c contactSheet) write(w io.Writer) error {
+	if err := page.Write(w, sheetPage, c); err != nil {
+		return fmt.Errorf("write the contact sheet: %w", err)
+	}
+	return nil
 }

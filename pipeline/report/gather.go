@@ -1,27 +1,24 @@
-// Package report shows people what a workspace holds: the report of all of it, and everything known of
-// one entry. It only reads.
 package report
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/page"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
-// Options say what a report shows, and of which time it speaks.
+// Options say what a report shows, and as of when.
 type Options struct {
 	Now     time.Time
 	Version string // of the tool
@@ -31,99 +28,137 @@ type Options struct {
 	Advice func(state.Count) string
 }
 
-// Gather gathers what a report tells of a workspace. It reads only: the workspace need not be
-// locked. Thumbnails and texts are read while they are ranged over.
-func Gather(ctx context.Context, ws *workspace.Workspace, o Options) (dataset.ReportData, error) {
-	s, err := state.Status(ctx, ws, o.Now)
+// Write writes the report of a workspace. It only reads: the workspace need not be locked.
+func Write(ctx context.Context, w io.Writer, ws *workspace.Workspace, o Options) error {
+	d, err := gather(ctx, ws, o)
 	if err != nil {
-		return dataset.ReportData{}, err
-	}
-	b, _, err := ws.Binding(ctx)
-	if err != nil {
-		return dataset.ReportData{}, err
-	}
-	d := dataset.ReportData{Release: s.Release, Schema: b.Schema, Tool: o.Version, Made: o.Now, Entries: s.Entries, Posts: s.Posts,
-		Flagged: s.Flagged, Withheld: s.Withheld, OldestLook: s.OldestAsk, Stale: s.Stale, Masked: s.Masked.Names, MaskedImages: s.Masked.Images}
-	for _, r := range s.Reasons {
-		d.Reasons = append(d.Reasons, dataset.ReportReason{Outcome: r.Outcome, Reason: r.Reason, Entries: r.Entries, What: o.Advice(r)})
+		return err
 	}
 	j, err := state.StoredJudge(ctx, ws, o.Now)
 	if err != nil {
-		return d, err
+		return err
 	}
-	if err := reportEntries(ctx, ws, j, b, &d); err != nil {
-		return d, err
-	}
-	if err := reportLabels(ctx, ws, j, &d); err != nil {
-		return d, err
-	}
-	if err := reportLastRun(ctx, ws, &d); err != nil {
-		return d, err
-	}
-	if err := reportReread(ctx, ws, &d); err != nil {
-		return d, err
-	}
+	var failed error // of what is read while the page is written
 	if o.Thumbnails {
-		d.Thumbnails = thumbnails(ctx, ws, j, d)
+		d.Thumbnails = page.Each(thumbnails(ctx, ws, j, d.Rebuilt.Entries), &failed)
 	}
 	if o.Texts {
-		d.Texts = keptTexts(ctx, ws, j)
+		d.Texts = page.Each(keptTexts(ctx, ws, j), &failed)
 	}
-	return d, nil
+	if err := d.write(w); err != nil {
+		return err
+	}
+	return failed
 }
 
-// reportEntries counts splits, images, confidences and groups in one pass.
-func reportEntries(ctx context.Context, ws *workspace.Workspace, j state.Judge, b workspace.Binding, d *dataset.ReportData) error {
-	splits := map[string]*dataset.ReportSplit{}
-	for _, name := range b.Splits {
-		splits[name] = &dataset.ReportSplit{Name: name, Outcomes: map[manifest.Outcome]int{}}
+func gather(ctx context.Context, ws *workspace.Workspace, o Options) (data, error) {
+	s, err := state.Status(ctx, ws, o.Now)
+	if err != nil {
+		return data{}, err
 	}
-	formats := map[string]*dataset.ReportFormat{}
-	groups := newGrouping()
-	d.Images.Sides = make([]int, len(dataset.SideBounds)+1)
-	for rec, err := range ws.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return err
+	b, _, err := ws.Binding(ctx)
+	if err != nil {
+		return data{}, err
+	}
+	j, err := state.StoredJudge(ctx, ws, o.Now)
+	if err != nil {
+		return data{}, err
+	}
+	d := data{Summary: s, Schema: b.Schema, Tool: o.Version, Made: o.Now, Advice: o.Advice}
+	if err := d.count(ctx, ws, j, b.Splits); err != nil {
+		return d, err
+	}
+	if d.LastRun, err = state.ReadNote[state.LastRun](ctx, ws); err != nil {
+		return d, err
+	}
+	d.Unverified = d.LastRun.Unverified
+	d.Reread, err = state.ReadNote[state.LastReread](ctx, ws)
+	return d, err
+}
+
+// count counts everything that stands in the records: in one pass over all of them, and one over
+// those that are kept.
+func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge, splits []string) error {
+	bySplit, formats, groups := map[string]*split{}, map[string]*format{}, newGrouping()
+	for _, name := range splits {
+		bySplit[name] = &split{Name: name, Outcomes: map[manifest.Outcome]int{}}
+	}
+	// entries yields the entries for labels.Count, and shows each record to see on its way.
+	entries := func(see func(workspace.Record, manifest.Result) (bool, error)) iter.Seq2[manifest.Entry, error] {
+		return func(yield func(manifest.Entry, error) bool) {
+			for rec, err := range ws.Records(ctx, workspace.Select{}) {
+				shown := true
+				if err == nil {
+					shown, err = see(rec, j.Known(rec))
+				}
+				if (shown || err != nil) && !yield(rec.Entry, err) {
+					return
+				}
+			}
 		}
-		res := j.Known(rec)
-		split := splits[rec.Split]
-		if split == nil {
-			return fmt.Errorf("entry %s is of the split %q, which the release does not have: verify the workspace", rec.Key.String(), rec.Split)
+	}
+	var err error
+	d.Labels, err = labels.Count(d.Schema, entries(func(rec workspace.Record, res manifest.Result) (bool, error) {
+		s := bySplit[rec.Split]
+		if s == nil {
+			return false, fmt.Errorf("entry %s is of the split %q, which the release does not have: verify the workspace", rec.Key.String(), rec.Split)
 		}
-		split.Entries++
-		split.Outcomes[res.Outcome]++
+		s.Entries++
+		s.Outcomes[res.Outcome]++
 		groups.add(rec, res)
 		if res.Outcome == manifest.Kept && rec.Image != nil && rec.Reading != nil {
-			countKept(rec, formats, d)
+			d.countKept(rec, formats)
 		}
+		return true, nil
+	}))
+	if err != nil {
+		return fmt.Errorf("count the labels of the release: %w", err)
 	}
-	for _, name := range b.Splits {
-		d.BySplit = append(d.BySplit, *splits[name])
+	for _, name := range splits {
+		d.BySplit = append(d.BySplit, *bySplit[name])
 	}
+	total := format{Name: "all"}
 	for _, name := range slices.Sorted(maps.Keys(formats)) {
-		d.Images.Formats = append(d.Images.Formats, *formats[name])
+		f := *formats[name]
+		d.Formats = append(d.Formats, f)
+		total.Images, total.Bytes = total.Images+f.Images, total.Bytes+f.Bytes
 	}
-	d.Groups = groups.report()
-	return nil
+	d.Formats = append(d.Formats, total)
+	groups.report(d)
+	d.Rebuilt, err = labels.Count(d.Schema, entries(func(_ workspace.Record, res manifest.Result) (bool, error) {
+		return res.Outcome == manifest.Kept, nil
+	}))
+	if err != nil {
+		return fmt.Errorf("count the labels of the kept entries: %w", err)
+	}
+	if d.Rebuilt.Entries == 0 || d.Rebuilt.Entries == d.Labels.Entries {
+		return nil
+	}
+	missing, err := d.Labels.Minus(d.Rebuilt)
+	if err != nil {
+		return err
+	}
+	d.Drift, err = labels.Compare(missing, d.Rebuilt)
+	return err
 }
 
 // countKept counts the image and the confidence of a kept entry.
-func countKept(rec workspace.Record, formats map[string]*dataset.ReportFormat, d *dataset.ReportData) {
+func (d *data) countKept(rec workspace.Record, formats map[string]*format) {
 	i := rec.Image
 	f := formats[i.Format]
 	if f == nil {
-		f = &dataset.ReportFormat{Name: i.Format}
+		f = &format{Name: i.Format}
 		formats[i.Format] = f
 	}
 	f.Images++
 	f.Bytes += i.Bytes
-	side, _ := slices.BinarySearch(dataset.SideBounds[:], max(i.Width, i.Height))
-	d.Images.Sides[side]++
+	side, _ := slices.BinarySearch(sideBounds[:], max(i.Width, i.Height))
+	d.Sides[side]++
 	if rec.Reading.Text == "" {
-		d.Confidence.Textless++
+		d.Textless++
 		return
 	}
-	d.Confidence.Tenths[min(9, max(0, int(rec.Reading.Confidence/10)))]++
+	d.Tenths[min(9, max(0, int(rec.Reading.Confidence/10)))]++
 }
 
 // A grouping collects which entries are near which.
@@ -156,97 +191,53 @@ func (g *grouping) add(rec workspace.Record, res manifest.Result) {
 	}
 }
 
-func (g *grouping) report() dataset.ReportGroups {
-	out := dataset.ReportGroups{Sizes: map[int]int{}, Classes: g.class}
+func (g *grouping) report(d *data) {
+	d.GroupSizes, d.GroupClasses = map[int]int{}, g.class
 	for _, kept := range g.order {
 		others := g.of[kept]
-		out.Sizes[1+len(others)]++
-		group := dataset.ReportGroup{Kept: kept.String(), Splits: []string{g.split[kept]}}
+		d.GroupSizes[1+len(others)]++
+		one := group{Kept: kept.String(), Splits: []string{g.split[kept]}}
 		for _, k := range others {
-			group.Others = append(group.Others, k.String())
-			if !slices.Contains(group.Splits, g.split[k]) {
-				group.Splits = append(group.Splits, g.split[k])
+			one.Others = append(one.Others, k.String())
+			if !slices.Contains(one.Splits, g.split[k]) {
+				one.Splits = append(one.Splits, g.split[k])
 			}
 		}
-		if len(group.Splits) > 1 {
-			out.Straddling = append(out.Straddling, group)
+		if len(one.Splits) > 1 {
+			d.Straddling = append(d.Straddling, one)
 		}
 	}
-	return out
 }
 
-// reportLabels counts the labels of the release and of what was rebuilt, and compares them.
-func reportLabels(ctx context.Context, ws *workspace.Workspace, j state.Judge, d *dataset.ReportData) error {
-	entries := func(keptOnly bool) iter.Seq2[manifest.Entry, error] {
-		return func(yield func(manifest.Entry, error) bool) {
-			for rec, err := range ws.Records(ctx, workspace.Select{}) {
-				if err == nil && keptOnly && j.Known(rec).Outcome != manifest.Kept {
-					continue
-				}
-				if !yield(rec.Entry, err) {
-					return
-				}
+// kept yields the records of the kept entries in manifest order.
+func kept(ctx context.Context, ws *workspace.Workspace, j state.Judge) iter.Seq2[workspace.Record, error] {
+	return func(yield func(workspace.Record, error) bool) {
+		for rec, err := range ws.Records(ctx, workspace.Select{}) {
+			if err == nil && j.Known(rec).Outcome != manifest.Kept {
+				continue
+			}
+			if !yield(rec, err) {
+				return
 			}
 		}
 	}
-	var err error
-	if d.Labels, err = labels.Count(d.Schema, entries(false)); err != nil {
-		return fmt.Errorf("count the labels of the release: %w", err)
-	}
-	if d.Rebuilt, err = labels.Count(d.Schema, entries(true)); err != nil {
-		return fmt.Errorf("count the labels of the kept entries: %w", err)
-	}
-	if d.Rebuilt.Entries == 0 || d.Rebuilt.Entries == d.Labels.Entries {
-		return nil
-	}
-	missing, err := d.Labels.Minus(d.Rebuilt)
-	if err != nil {
-		return err
-	}
-	d.Drift, err = labels.Compare(missing, d.Rebuilt)
-	return err
-}
-
-func reportLastRun(ctx context.Context, ws *workspace.Workspace, d *dataset.ReportData) error {
-	last, err := state.ReadNote[state.LastRun](ctx, ws)
-	if err != nil || last.At.IsZero() {
-		return err
-	}
-	d.Unverified = last.Unverified
-	d.Last = &dataset.ReportRun{At: last.At, Elapsed: last.Elapsed, Waited: last.Calls.Waited, Retries: last.Calls.Retries,
-		Requests: []dataset.ReportRequests{{What: "Reddit, about posts (up to " + strconv.Itoa(reddit.MaxAsk) + " a request)", N: last.Calls.Info},
-			{What: "Reddit, about subreddits", N: last.Calls.About}, {What: "Reddit, for a token", N: last.Calls.Token},
-			{What: "image hosts", N: last.Calls.Images}, {What: "APIs of image hosts", N: last.Calls.ImageAPI}}}
-	return nil
-}
-
-// reportReread tells a report of the last re-reading, if there was one.
-func reportReread(ctx context.Context, ws *workspace.Workspace, d *dataset.ReportData) error {
-	last, err := state.ReadNote[state.LastReread](ctx, ws)
-	if err != nil || last.At.IsZero() {
-		return err
-	}
-	d.Reread = (*dataset.ReportReread)(&last)
-	return nil
 }
 
 // mostThumbnails bounds the images of a report: enough to see what kind they are.
 const mostThumbnails = 60
 
-// thumbnails yields some of the kept images, spread evenly over the manifest.
-func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, d dataset.ReportData) iter.Seq2[dataset.Thumbnail, error] {
-	step := cmp.Or((d.Rebuilt.Entries+mostThumbnails-1)/mostThumbnails, 1)
-	return func(yield func(dataset.Thumbnail, error) bool) {
-		n := 0
-		for rec, err := range ws.Records(ctx, workspace.Select{}) {
-			if err == nil && j.Known(rec).Outcome != manifest.Kept {
-				continue
-			}
-			if n++; err == nil && (n-1)%step != 0 {
-				continue
-			}
-			var t dataset.Thumbnail
+// thumbnails yields some of the kept images, of which there are n, spread evenly over the manifest.
+func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, n int) iter.Seq2[page.Thumbnail, error] {
+	step := cmp.Or((n+mostThumbnails-1)/mostThumbnails, 1)
+	return func(yield func(page.Thumbnail, error) bool) {
+		i := 0
+		for rec, err := range kept(ctx, ws, j) {
+			var t page.Thumbnail
 			if err == nil {
+				i++
+				if (i-1)%step != 0 {
+					continue
+				}
 				t, err = thumbnailOf(ctx, ws, rec)
 			}
 			if !yield(t, err) || err != nil {
@@ -256,30 +247,31 @@ func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, d d
 	}
 }
 
-func thumbnailOf(ctx context.Context, ws *workspace.Workspace, rec workspace.Record) (dataset.Thumbnail, error) {
+func thumbnailOf(ctx context.Context, ws *workspace.Workspace, rec workspace.Record) (page.Thumbnail, error) {
+	name := "image " + rec.Key.String()
 	body, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
 	if err != nil {
-		return dataset.Thumbnail{}, err
+		return page.Thumbnail{}, err
 	}
 	img, err := policy.DecodeImage(body)
 	if err != nil {
-		return dataset.Thumbnail{}, fmt.Errorf("image of %s: %w", rec.Key.String(), err)
+		return page.Thumbnail{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return dataset.NewThumbnail(img, "image "+rec.Key.String())
+	return page.NewThumbnail(img, name)
 }
 
 // keptTexts yields the texts of the kept entries in manifest order.
-func keptTexts(ctx context.Context, ws *workspace.Workspace, j state.Judge) iter.Seq2[dataset.ReportText, error] {
-	return func(yield func(dataset.ReportText, error) bool) {
-		for rec, err := range ws.Records(ctx, workspace.Select{}) {
-			if err != nil {
-				yield(dataset.ReportText{}, err)
-				return
-			}
-			if j.Known(rec).Outcome != manifest.Kept || rec.Reading == nil {
+func keptTexts(ctx context.Context, ws *workspace.Workspace, j state.Judge) iter.Seq2[readText, error] {
+	return func(yield func(readText, error) bool) {
+		for rec, err := range kept(ctx, ws, j) {
+			var t readText
+			if err == nil && rec.Reading == nil {
 				continue
 			}
-			if !yield(dataset.ReportText{ID: rec.Key.String(), Text: state.ShownReading(*rec.Reading, j.Policy).Text, Confidence: rec.Reading.Confidence}, nil) {
+			if err == nil {
+				t = readText{rec.Key.String(), state.ShownReading(*rec.Reading, j.Policy).Text, rec.Reading.Confidence}
+			}
+			if !yield(t, err) || err != nil {
 				return
 			}
 		}

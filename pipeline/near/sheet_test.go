@@ -1,32 +1,34 @@
-package dataset
+package near
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"image"
 	"image/color"
 	"io"
+	"iter"
 	"regexp"
 	"strings"
 	"testing"
+
+	"rehydrate/pipeline/page"
 )
 
 // sheetGroups are n groups of two pictures with names that would do harm in a page.
-func sheetGroups(t testing.TB, n int, name string) func(func(SheetGroup, error) bool) {
+func sheetGroups(t testing.TB, n int, name string) iter.Seq[shownGroup] {
 	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, 400, 300))
 	for i := range 300 {
 		img.SetRGBA(i, i, color.RGBA{200, 10, 10, 255})
 	}
-	thumb, err := NewThumbnail(img, name)
+	thumb, err := page.NewThumbnail(img, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(yield func(SheetGroup, error) bool) {
+	return func(yield func(shownGroup) bool) {
 		for i := range n {
-			g := SheetGroup{Number: i + 1, Pictures: []SheetPicture{{Name: name, Thumb: thumb}, {Name: name, Near: name, Thumb: thumb}, {Name: name, Near: "x", Trouble: name}}, More: i}
-			if !yield(g, nil) {
+			g := shownGroup{Number: i + 1, Pictures: []shownPicture{{Name: name, Thumb: thumb}, {Name: name, Near: name, Thumb: thumb}, {Name: name, Near: "x", Trouble: name}}, More: i}
+			if !yield(g) {
 				return
 			}
 		}
@@ -42,8 +44,8 @@ var (
 func TestSheetEscapes(t *testing.T) {
 	write := func(name string) string {
 		var b bytes.Buffer
-		s := Sheet{Source: name, Rule: name, Files: 9, Groups: 2, Duplicates: 4}
-		if err := WriteSheet(&b, s, sheetGroups(t, 2, name)); err != nil {
+		s := contactSheet{Source: name, Rule: name, Summary: Summary{Files: 9, Groups: 2, Duplicates: 4}, All: sheetGroups(t, 2, name)}
+		if err := s.write(&b); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -72,7 +74,9 @@ func TestSheetEscapes(t *testing.T) {
 // veiled, loaded when it is looked at, and with a name for who cannot see it.
 func TestSheetOffline(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteSheet(&b, Sheet{Source: "folder", Rule: "rule.", Files: 9, Unreadable: 1, Groups: 3, Duplicates: 6, ShownGroups: 3, ShownPictures: 6, TotalInAll: 9}, sheetGroups(t, 3, "p.jpg")); err != nil {
+	full := contactSheet{Source: "folder", Rule: "rule.", Summary: Summary{Files: 9, Unreadable: 1, Groups: 3, Duplicates: 6},
+		ShownGroups: 3, ShownPictures: 6, Grouped: 9, All: sheetGroups(t, 3, "p.jpg")}
+	if err := full.write(&b); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -90,8 +94,8 @@ func TestSheetOffline(t *testing.T) {
 		t.Errorf("%d of %d pictures are veiled, want 6 of 6", veiled, strings.Count(page, "<img "))
 	}
 	for _, want := range []string{`lang="en"`, "default-src 'none'", "can be distressing", "9 pictures, 1 of them unreadable; 3 groups, which hold 6 duplicates", "rule.",
-		"Shown: 6 of 9 grouped pictures in 3 of 3 groups", "no picture: p.jpg", "And 1 more picture that", "And 2 more pictures that", `<h2 id="group-3">Group 3</h2>`} {
-		if !strings.Contains(page, strings.ReplaceAll(want, "'", "&#39;")) {
+		"Shown: 6 of 9 grouped pictures in 3 of 3 groups", "no picture: p.jpg", "And 1 more picture that", "And 2 more pictures that", `<h2 id="group-3">Group 3</h2>`, `<strong>kept</strong>`} {
+		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
@@ -99,22 +103,19 @@ func TestSheetOffline(t *testing.T) {
 
 func TestSheetEmpty(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteSheet(&b, Sheet{Source: "folder", Files: 1}, sheetGroups(t, 0, "x")); err != nil || !strings.Contains(b.String(), "No picture is near another one.") || !strings.HasSuffix(b.String(), "</html>\n") {
-		t.Errorf("WriteSheet = %v:\n%s", err, b.String())
+	empty := contactSheet{Source: "folder", Summary: Summary{Files: 1}, All: sheetGroups(t, 0, "x")}
+	if err := empty.write(&b); err != nil || !strings.Contains(b.String(), "No picture is near another one.") || !strings.HasSuffix(b.String(), "</html>\n") {
+		t.Errorf("writeSheet = %v:\n%s", err, b.String())
 	}
 }
 
-// TestSheetErrors: a page that could not be written, or whose pictures could not be had, is an error.
+// TestSheetErrors: a page that could not be written is an error.
 func TestSheetErrors(t *testing.T) {
 	want := errors.New("disk full")
-	groups := sheetGroups(t, 40, "x")
 	r, w := io.Pipe()
 	r.CloseWithError(want)
-	if err := WriteSheet(w, Sheet{Groups: 40}, groups); !errors.Is(err, want) {
-		t.Errorf("WriteSheet to a full disk = %v", err)
-	}
-	err := WriteSheet(io.Discard, Sheet{Groups: 1}, func(yield func(SheetGroup, error) bool) { yield(SheetGroup{}, fmt.Errorf("group 1: %w", want)) })
-	if !errors.Is(err, want) {
-		t.Errorf("WriteSheet without pictures = %v", err)
+	s := contactSheet{Summary: Summary{Groups: 40}, All: sheetGroups(t, 40, "x")}
+	if err := s.write(w); !errors.Is(err, want) {
+		t.Errorf("the sheet on a full disk: %v", err)
 	}
 }

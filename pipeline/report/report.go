@@ -1,0 +1,407 @@
+// Package report shows people what a workspace holds: the report of all of it, what reading again
+// changed, and everything known of one entry. It only reads. What the pages look like stands in
+// report.html and reread.html.
+package report
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"rehydrate/labels"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/page"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
+)
+
+//go:embed report.html reread.html
+var files embed.FS
+
+// data is what report.html shows.
+type data struct {
+	state.Summary
+	Schema manifest.Schema
+	Tool   string    // version of the program
+	Made   time.Time // when the report was
+	// Advice says what to do about entries of an outcome and reason.
+	Advice func(state.Count) string
+
+	BySplit []split // in the order of the release
+
+	Labels  labels.Stats   // of the release
+	Rebuilt labels.Stats   // of the kept entries
+	Drift   []labels.Drift // of what was rebuilt against what is missing; nil where there is nothing to compare
+
+	Formats  []format
+	Sides    [len(sideBounds) + 1]int // kept images by their longer side
+	Tenths   [10]int                  // kept entries by mean OCR confidence: [0] is below 10, [9] is 90 to 100
+	Textless int                      // kept entries in which no word was read
+
+	GroupSizes   map[int]int    // how many groups have so many entries, the kept one among them
+	GroupClasses map[string]int // dropped entries by the class of their nearness
+	Straddling   []group        // those whose entries stand in more than one split, in manifest order
+
+	LastRun state.LastRun    // zero when no run has ended yet
+	Reread  state.LastReread // zero when no image was ever read again
+
+	// Thumbnails are shown blurred, Texts as they were read: nil in a report without.
+	Thumbnails iter.Seq[page.Thumbnail]
+	Texts      iter.Seq[readText]
+}
+
+// A split counts the entries of a split.
+type split struct {
+	Name     string
+	Entries  int
+	Outcomes map[manifest.Outcome]int
+}
+
+// A format counts the kept images of one format.
+type format struct {
+	Name   string
+	Images int
+	Bytes  int64
+}
+
+// sideBounds are the upper bounds of data.Sides but the last, in pixels.
+var sideBounds = [...]int{256, 512, 1024, 2048, 4096}
+
+// A group is one kept entry and those dropped or marked because they are near it.
+type group struct {
+	Kept   string
+	Others []string
+	Splits []string // of all its entries, each once
+}
+
+// A readText is what OCR read of an entry.
+type readText struct {
+	ID, Text   string
+	Confidence float64
+}
+
+// A chart shows bars one below the other, with their values.
+type chart struct {
+	Caption string
+	Bars    []bar
+}
+
+type bar struct {
+	Label, Value string
+	Share        float64 // of the full length, in percent
+}
+
+// add appends a bar for n of all.
+func (c *chart) add(label string, n, of int) {
+	c.Bars = append(c.Bars, bar{label, fmt.Sprint(n), page.Share(n, of)})
+}
+
+// Count is how many entries have one of the outcomes.
+func (d data) Count(outcomes ...manifest.Outcome) int {
+	n := 0
+	for _, o := range outcomes {
+		n += d.Outcomes[o]
+	}
+	return n
+}
+
+// AllOutcomes are the outcomes in the order of tables.
+func (d data) AllOutcomes() []manifest.Outcome { return manifest.Outcomes() }
+
+// Occurring are those that an entry has.
+func (d data) Occurring() []manifest.Outcome {
+	return slices.DeleteFunc(manifest.Outcomes(), func(o manifest.Outcome) bool { return d.Outcomes[o] == 0 })
+}
+
+// steps are the stages of the funnel: what each loses, from manifest to kept.
+var steps = []struct {
+	left string // what is left after it
+	lost []manifest.Outcome
+}{
+	{"the post is there", []manifest.Outcome{manifest.Removed, manifest.Deleted, manifest.Unavailable}},
+	{"the policy allows it", []manifest.Outcome{manifest.Refused}},
+	{"it has its image", []manifest.Outcome{manifest.NoMedia, manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed}},
+	{"it is settled", []manifest.Outcome{manifest.Failed, manifest.Pending}},
+	{"it is English or without text", []manifest.Outcome{manifest.NotEnglish, manifest.Unreadable}},
+	{"nothing earlier is near it: kept", []manifest.Outcome{manifest.Duplicate}},
+}
+
+// Funnel is the chart of what is left after each step.
+func (d data) Funnel() chart {
+	c := chart{Caption: "Entries left after each stage"}
+	left := d.Entries
+	c.add("in the manifest", left, d.Entries)
+	for _, s := range steps {
+		left -= d.Count(s.lost...)
+		c.add(s.left, left, d.Entries)
+	}
+	return c
+}
+
+// reasons are a table of outcomes with their reasons.
+type reasons struct {
+	Caption string
+	Names   string // of the outcomes
+	Entries int
+	Reasons []advised
+}
+
+// An advised reason comes with what to do about it.
+type advised struct {
+	state.Count
+	What string
+}
+
+// Reached lists the reasons of the kept entries, and of those that each step of the funnel lost.
+func (d data) Reached() []reasons {
+	all := []reasons{d.reasons("By reason", manifest.Kept)}
+	for _, s := range steps {
+		all = append(all, d.reasons("By reason", s.lost...))
+	}
+	return slices.DeleteFunc(all, func(r reasons) bool { return r.Entries == 0 })
+}
+
+// Retryable lists the reasons that another run can still change, nil for none.
+func (d data) Retryable() *reasons {
+	left := slices.DeleteFunc(manifest.Outcomes(), func(o manifest.Outcome) bool { return !o.Retryable() })
+	r := d.reasons("Entries that another run can still change", left...)
+	if r.Entries == 0 {
+		return nil
+	}
+	return &r
+}
+
+func (d data) reasons(caption string, outcomes ...manifest.Outcome) reasons {
+	r := reasons{Caption: caption, Entries: d.Count(outcomes...)}
+	names := make([]string, len(outcomes))
+	for i, o := range outcomes {
+		names[i] = string(o)
+	}
+	r.Names = strings.Join(names, ", ")
+	for _, c := range d.Reasons {
+		if slices.Contains(outcomes, c.Outcome) {
+			r.Reasons = append(r.Reasons, advised{c, d.Advice(c)})
+		}
+	}
+	return r
+}
+
+// KeptBySplit is the chart of the share of each split that was kept.
+func (d data) KeptBySplit() chart {
+	c := chart{Caption: "Entries of each split that were kept"}
+	for _, s := range d.BySplit {
+		n := s.Outcomes[manifest.Kept]
+		c.Bars = append(c.Bars, bar{s.Name, fmt.Sprintf("%d of %d (%.1f %%)", n, s.Entries, page.Share(n, s.Entries)), page.Share(n, s.Entries)})
+	}
+	return c
+}
+
+// driftTests are the tests of the labels' distributions, judged together.
+type driftTests struct {
+	Rows           []driftRow
+	Tests, Changed int
+}
+
+type driftRow struct {
+	labels.Drift
+	Differs bool
+}
+
+// driftLevel is the chance of calling any label changed when none is.
+const driftLevel = 0.05
+
+// DriftTests judges the tests of d.Drift together, nil where there are none.
+func (d data) DriftTests() *driftTests {
+	if len(d.Drift) == 0 {
+		return nil
+	}
+	t := &driftTests{}
+	for i, differs := range holm(d.Drift, driftLevel) {
+		t.Rows = append(t.Rows, driftRow{d.Drift[i], differs})
+		if d.Drift[i].Untested == "" {
+			t.Tests++
+		}
+		if differs {
+			t.Changed++
+		}
+	}
+	return t
+}
+
+// holm tells which tests reject at a level, all of them taken together (Holm 1979): in order of p,
+// the i-th of m may be at most level/(m-i), up to the first that is not.
+func holm(drift []labels.Drift, level float64) []bool {
+	var order []int
+	for i, d := range drift {
+		if d.Untested == "" {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(drift[a].P, drift[b].P) })
+	out := make([]bool, len(drift))
+	for rank, i := range order {
+		if drift[i].P > level/float64(len(order)-rank) {
+			break
+		}
+		out[i] = true
+	}
+	return out
+}
+
+// A heatmap shows how often the labels of two categories stand together.
+type heatmap struct {
+	Caption string
+	Columns []string // codes
+	Rows    []heatRow
+}
+
+type heatRow struct {
+	Code  string
+	Cells []heatCell
+}
+
+type heatCell struct {
+	Entries int
+	Share   float64 // of the row, 0 to 1
+}
+
+// Percent is the share in percent.
+func (c heatCell) Percent() float64 { return 100 * c.Share }
+
+// Heatmap shows a pair of the release's labels or of the rebuilt set's.
+func (d data) Heatmap(set string, pair labels.Pair) heatmap {
+	h := heatmap{Caption: set + ": " + d.Category(pair.Rows) + " by " + d.Category(pair.Columns), Columns: d.codes(pair.Columns)}
+	shares := pair.Shares()
+	for i, code := range d.codes(pair.Rows) {
+		row := heatRow{Code: code}
+		for j, n := range pair.Counts[i] {
+			row.Cells = append(row.Cells, heatCell{n, shares[i][j]})
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	return h
+}
+
+// Category is a category's name for people.
+func (d data) Category(name string) string {
+	c := d.category(name)
+	return cmp.Or(c.Title, c.Name)
+}
+
+func (d data) codes(category string) []string {
+	var codes []string
+	for _, l := range d.category(category).Labels {
+		codes = append(codes, l.Code)
+	}
+	return codes
+}
+
+func (d data) category(name string) labels.CategoryStats {
+	i := slices.IndexFunc(d.Labels.Categories, func(c labels.CategoryStats) bool { return c.Name == name })
+	return d.Labels.Categories[i]
+}
+
+// ImageSides is the chart of the kept images by size.
+func (d data) ImageSides() chart {
+	c := chart{Caption: "Kept images by their longer side, in pixels"}
+	all, low := 0, 1
+	for _, n := range d.Sides {
+		all += n
+	}
+	for i, n := range d.Sides {
+		if i == len(sideBounds) {
+			c.add(fmt.Sprintf("%d and more", low), n, all)
+			break
+		}
+		c.add(fmt.Sprintf("%d to %d", low, sideBounds[i]), n, all)
+		low = sideBounds[i] + 1
+	}
+	return c
+}
+
+// TextConfidence is the chart of the kept entries by confidence.
+func (d data) TextConfidence() chart {
+	c := chart{Caption: "Kept entries by mean confidence of the words that OCR read"}
+	all := 0
+	for _, n := range d.Tenths {
+		all += n
+	}
+	for i, n := range d.Tenths {
+		c.add(fmt.Sprintf("%d to %d", 10*i, 10*i+10), n, all)
+	}
+	return c
+}
+
+// MostGroups bounds the list of straddling groups.
+func (d data) MostGroups() int { return 200 }
+
+// PostsARequest is how many posts one request to Reddit asks about.
+func (d data) PostsARequest() int { return reddit.MaxAsk }
+
+var reportPage = page.Parse(files, "report.html")
+
+// write writes the report: one HTML file that opens from disk, without scripts, without requests.
+func (d data) write(w io.Writer) error {
+	if err := page.Write(w, reportPage, d); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+// A RereadPage is what a re-reading changed.
+type RereadPage struct {
+	Release string
+	Tool    string    // version of the program
+	Made    time.Time // when the page was
+	Read    int       // images that were read again
+	Gained  int       // words, over all texts
+	Lost    int
+	// Texts has every changed text, Outcomes every entry whose outcome is another now, both in
+	// manifest order.
+	Texts    []TextChange
+	Outcomes []OutcomeChange
+}
+
+// A TextChange says which words of an entry's text came and went: none where they only moved.
+type TextChange struct {
+	ID           string
+	Gained, Lost []string
+}
+
+// An OutcomeChange is an entry whose outcome or reason changed, each with its reason.
+type OutcomeChange struct{ ID, Before, After string }
+
+// A way counts the entries that changed from one outcome to another.
+type way struct {
+	Before, After string
+	Entries       int
+}
+
+// Ways counts the changed outcomes, in the order of their first entry.
+func (p RereadPage) Ways() []way {
+	var ways []way
+	for _, c := range p.Outcomes {
+		i := slices.IndexFunc(ways, func(w way) bool { return w.Before == c.Before && w.After == c.After })
+		if i < 0 {
+			i, ways = len(ways), append(ways, way{c.Before, c.After, 0})
+		}
+		ways[i].Entries++
+	}
+	return ways
+}
+
+var rereadPage = page.Parse(files, "reread.html")
+
+// WriteReread writes what a re-reading changed as one HTML page that opens from disk. It holds words
+// of posts, which no purge finds there.
+func WriteReread(w io.Writer, p RereadPage) error {
+	if err := page.Write(w, rereadPage, p); err != nil {
+		return fmt.Errorf("write what reading again changed: %w", err)
+	}
+	return nil
+}
