@@ -113,30 +113,40 @@ func TestAgreeMulti(t *testing.T) {
 }
 
 // TestAgreeThree: three annotators are compared pair by pair, and a pair without common entries is
-// no pair.
+// no pair. An answer that one of the two lacks is not compared, and a pair without any is in no mean.
 func TestAgreeThree(t *testing.T) {
-	schema := manifest.Schema{Categories: []manifest.Category{{Name: "c", Kind: manifest.Single, Labels: []manifest.Label{{Code: "0"}, {Code: "1"}}}}}
-	calls := func(labels ...int) Annotator {
+	schema := oneCategory(manifest.Single, "0 1")
+	calls := func(labels string) Annotator { // "-" is no answer, " " no entry
 		var rows [][][]int
 		for _, l := range labels {
-			rows = append(rows, map[bool][][]int{true: {{max(l, 0)}}, false: nil}[l >= 0])
+			rows = append(rows, map[rune][][]int{'0': {{0}}, '1': {{1}}, '-': {nil}}[l])
 		}
 		return annotator(rows...)
 	}
-	all := []Annotator{calls(0, 0, 1, 1), calls(0, 0, 1, 0), calls(0, 1, 0, 1), calls(-1, -1, -1, -1, 1)}
-	got, err := Agree(schema, all)
+	got, err := Agree(schema, []Annotator{calls("0011-0"), calls("00101"), calls("0101"), calls("-"), calls("      1")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// AB: 3 of 4, expected 1/2, so 1/2. AC: 2 of 4 and 1/2, so 0. BC: 1 of 4, expected 1/2, so -1/2.
-	c := got.Categories[0]
-	if len(got.Pairs) != 3 || c.Entries != 12 || !near(*c.Kappa.Value, 0) || !near(*c.Observed, (3.+2+1)/12) {
-		t.Errorf("%+v\n%+v", got.Pairs, c)
+	observed := (3. + 2 + 1) / 12
+	value := 0.
+	want := Agreement{Annotators: []string{"A", "B", "C", "D", "E"},
+		Pairs: []AnnotatorPair{{"A", "B", 5, 1, 0}, {"A", "C", 4, 2, 0}, {"B", "C", 4, 1, 0}, {"A", "D", 1, 5, 0}, {"B", "D", 1, 4, 0}, {"C", "D", 1, 3, 0}},
+		Categories: []CategoryAgreement{{Name: "c", Title: "C", Kind: manifest.Single, Entries: 12, Unanswered: 4,
+			Kappa: Kappa{Value: &value, Strength: "slight"}, Observed: &observed}}}
+	if diff := cmp.Diff(want, got, cmp.Comparer(near)); diff != "" {
+		t.Errorf("agreement (-want +got)\n%s", diff)
 	}
-	if _, err := Agree(schema, []Annotator{all[0], all[3]}); err == nil {
+	if got, err = Agree(schema, []Annotator{calls("001"), calls("000")}); err != nil || !near(*got.Categories[0].Observed, 2./3) {
+		t.Errorf("two of three answers are equal: %+v, error %v", got.Categories, err)
+	}
+	if got, err = Agree(schema, []Annotator{calls("0-"), calls("-0")}); err != nil || got.Categories[0].Observed != nil || got.Categories[0].Kappa.Undefined != "no entries" {
+		t.Errorf("no common answer: %+v, error %v", got.Categories, err)
+	}
+	if _, err := Agree(schema, []Annotator{calls("0"), calls(" 0")}); err == nil {
 		t.Error("two annotators without a common entry were compared")
 	}
-	if _, err := Agree(schema, all[:1]); err == nil {
+	if _, err := Agree(schema, []Annotator{calls("0")}); err == nil {
 		t.Error("one annotator was compared")
 	}
 }

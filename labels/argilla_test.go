@@ -86,6 +86,9 @@ func TestReadArgillaProblems(t *testing.T) {
 		}
 	}
 	// Beyond the limit it is too large wherever it was cut.
+	if _, err := readArgilla(strings.NewReader("[{}"+strings.Repeat(" ", 1<<20)), "e.json", manifest.BuiltIn(), 1<<20); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+		t.Errorf("cut at 1 MiB: %v", err)
+	}
 	for _, most := range []int64{1, 100, 900} {
 		if _, err := readArgilla(strings.NewReader(export), "e.json", manifest.BuiltIn(), most); err == nil || !strings.Contains(err.Error(), "larger than") {
 			t.Errorf("cut at %d bytes: %v", most, err)

@@ -140,6 +140,11 @@ func TestBias(t *testing.T) {
 		gold = append(gold, manifest.Entry{Key: key(i), Labels: [][]int{{row.figurative}, {row.given}, nil, nil, nil}})
 		p.Labels[key(i)] = [][]int{nil, {row.predicted}, nil, nil, nil}
 	}
+	// What has no gold label, no answer, or nothing said of the other category.
+	for i, row := range [][2][]int{{nil, {1}}, {{}, {1}}, {{1}, nil}, {{1}, {1}}} {
+		gold = append(gold, manifest.Entry{Key: key(100 + i), Labels: [][]int{nil, row[0], nil, nil, nil}})
+		p.Labels[key(100+i)] = [][]int{nil, row[1], nil, nil, nil}
+	}
 	s, err := Score(schema, []Task{of}, gold, nil, []Predictions{p})
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +153,7 @@ func TestBias(t *testing.T) {
 		return BiasRow{code, name, over, under, correct}
 	}
 	want := &Bias{
-		ByTrue: []BiasRow{row("SS6", "None", 1, 0, 0), row("SS1", "Wish to be dead", 0, 1, 0), row("SS2", "Suicide ideation", 1, 1, 0),
+		ByTrue: []BiasRow{row("SS6", "None", 1, 0, 0), row("SS1", "Wish to be dead", 0, 1, 1), row("SS2", "Suicide ideation", 1, 1, 0),
 			row("SS3", "Suicide planning", 0, 1, 0), row("SS4+SS5", "Suicide attempts/Suicide death", 0, 0, 3)},
 		ByLabel: []BiasBy{
 			{"F1", "Metaphor", row("F1", "Metaphor", 2, 2, 2), row("F1", "Metaphor", 0, 1, 1)},
@@ -160,6 +165,19 @@ func TestBias(t *testing.T) {
 	}
 	if got := want.ByLabel[0].Absent.Wrong(); got != 4 {
 		t.Errorf("Wrong = %d", got)
+	}
+}
+
+// TestLeftOut: an entry with a gold label that is left out is not scored; with several labels to give
+// it is, for none of the others was given.
+func TestLeftOut(t *testing.T) {
+	for kind, want := range map[manifest.CategoryKind]int{manifest.Single: 2, manifest.Multi: 3} {
+		schema := oneCategory(kind, "0 1 2")
+		of := task(t, schema, manifest.Task{Category: "c", LeaveOut: []string{"2"}})
+		s, err := Score(schema, []Task{of}, golden([]int{0}, []int{1}, []int{2}), nil, []Predictions{predicted("p", []int{0}, []int{1}, []int{1})})
+		if err != nil || s.Tasks[0].Scored[0] != want {
+			t.Errorf("%v: %+v, error %v; want %d entries scored", kind, s.Tasks, err, want)
+		}
 	}
 }
 

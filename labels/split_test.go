@@ -114,6 +114,25 @@ func TestSplitByHand(t *testing.T) {
 	}
 }
 
+// TestWants: a post with a label goes to the split that lacks most of it, of equals to the one that
+// lacks most posts; a post without one where most posts are lacking.
+func TestWants(t *testing.T) {
+	schema, _ := small()
+	var entries []manifest.Entry
+	for _, id := range []manifest.PostID{"a", "b", "c", "d"} {
+		entries = append(entries, manifest.Entry{Key: manifest.Key{ID: id}, Labels: [][]int{{0}, {}}})
+	}
+	s := newStratifier(schema, entries, []float64{.5, .5}, 1)
+	s.counts[0][0], s.filled[1] = 1, 2 // the first has the label once, the second has more posts
+	if label, size := s.wants(0), s.wants(-1); label != 1 || size != 0 {
+		t.Errorf("a post with the label goes to %d, one without to %d; want 1 and 0", label, size)
+	}
+	s.counts[0][0] = 0
+	if got := s.wants(0); got != 0 {
+		t.Errorf("where both lack the label alike, a post goes to %d, want 0", got)
+	}
+}
+
 // TestDeviateByHand: of 8 entries in parts of 3 to 1, 6 and 2 would be exact.
 func TestDeviateByHand(t *testing.T) {
 	s := Stats{Splits: []SplitSize{{"test", 2}, {"else", 9}, {"train", 6}}, Categories: []CategoryStats{{Name: "c", Labels: []LabelStats{
