@@ -36,7 +36,7 @@ type settingsFile struct {
 // settings are what release.toml says, or stands for when there is none.
 type settings struct {
 	file settingsFile
-	toml *TOML // nil for a bare annotations file
+	toml *Document // nil for a bare annotations file
 
 	date         string
 	schema       Schema

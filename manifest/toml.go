@@ -23,9 +23,9 @@ const (
 	maxTOMLDepth = 10  // keys and lists that a key stands in
 )
 
-// A TOML is a TOML file that was read into a struct: it knows the place of every key, and
-// gathers the problems of the file.
-type TOML struct {
+// A Document is a TOML or JSON file that was read strictly into a struct: it knows the place of
+// every key, and gathers the problems of the file.
+type Document struct {
 	file     string
 	data     []byte
 	places   map[string]int // key -> offset
@@ -37,14 +37,14 @@ type TOML struct {
 // used in messages only.
 //
 // The error is *Problems when the file is not TOML or a value has another type than its field.
-// Unknown keys are not an error yet: TOML.Err reports them, together with the problems that
+// Unknown keys are not an error yet: Document.Err reports them, together with the problems that
 // the caller adds.
-func DecodeTOML(file string, data []byte, v any) (*TOML, error) {
-	t := &TOML{file: file, data: data, places: make(map[string]int)}
-	refuse := func(line, column int, message, hint string) (*TOML, error) {
+func DecodeTOML(file string, data []byte, v any) (*Document, error) {
+	t := &Document{file: file, data: data, places: make(map[string]int)}
+	refuse := func(line, column int, message, hint string) (*Document, error) {
 		return nil, one(&Problem{File: file, Line: line, Column: column, Message: message, Hint: hint})
 	}
-	invalid := func(line, column int, err error) (*TOML, error) {
+	invalid := func(line, column int, err error) (*Document, error) {
 		return refuse(line, column, "not valid TOML: "+strings.TrimPrefix(err.Error(), "toml: "), `a line is key = "text", [table] or # comment`)
 	}
 	if len(data) > maxTOML {
@@ -55,7 +55,7 @@ func DecodeTOML(file string, data []byte, v any) (*TOML, error) {
 	}
 	// The keys are looked at first: the library accepts keys in any case, stops at the first value
 	// that does not fit, and takes minutes for some files of this size.
-	w := tomlWalker{TOML: t, root: reflect.TypeOf(v).Elem(), lists: make(map[string]int)}
+	w := tomlWalker{Document: t, root: reflect.TypeOf(v).Elem(), lists: make(map[string]int)}
 	w.parser.Reset(data)
 	if err := w.walk(); err != nil {
 		line, column := 1, 0
@@ -96,13 +96,13 @@ func TOMLKey(table string, keys ...string) string {
 }
 
 // Has reports whether the file has the key.
-func (t *TOML) Has(key string) bool {
+func (t *Document) Has(key string) bool {
 	_, ok := t.places[key]
 	return ok
 }
 
 // Add notes a problem at the key, or at the table that lacks it.
-func (t *TOML) Add(key, message, hint string) {
+func (t *Document) Add(key, message, hint string) {
 	for key != "" && !t.Has(key) {
 		key = key[:max(strings.LastIndexAny(key, ".["), 0)]
 	}
@@ -114,12 +114,12 @@ func (t *TOML) Add(key, message, hint string) {
 }
 
 // Err returns the problems in the order of the file as *Problems, nil where there are none.
-func (t *TOML) Err() error {
+func (t *Document) Err() error {
 	all := t.found()
 	return all.err()
 }
 
-func (t *TOML) found() Problems {
+func (t *Document) found() Problems {
 	slices.SortStableFunc(t.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -130,14 +130,14 @@ func (t *TOML) found() Problems {
 	return all
 }
 
-func (t *TOML) position(offset int) (line, column int) {
+func (t *Document) position(offset int) (line, column int) {
 	before := t.data[:offset]
 	return 1 + bytes.Count(before, []byte("\n")), offset - bytes.LastIndexByte(before, '\n')
 }
 
 // A tomlWalker compares the keys of a file with the struct that they are read into.
 type tomlWalker struct {
-	*TOML
+	*Document
 	parser unstable.Parser
 	root   reflect.Type
 	lists  map[string]int // list of tables -> how many [[headers]] it had

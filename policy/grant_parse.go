@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
+
+	"rehydrate/manifest"
 )
 
 // Types of the files, so that none is taken for another.
@@ -20,89 +23,96 @@ var (
 
 func grantID(s string) bool { return grantIDForm.MatchString(s) && !strings.Contains(s, "..") }
 
-const grantIDWant = "1 to 64 letters, digits, dots, _ and -, a letter or digit first"
+const (
+	grantIDWant = "1 to 64 letters, digits, dots, _ and -, a letter or digit first"
+	digestWant  = "a SHA-256 in 64 lower-case hexadecimal digits"
+)
+
+// A header says what kind of file it is and in which version.
+type header struct {
+	Version int64  `json:"v"`
+	Type    string `json:"type"`
+}
+
+// A signedJSON is a file that was read strictly, for what its struct cannot say.
+type signedJSON struct{ *manifest.Document }
+
+// readSigned reads a file of a type into v, whose header is h.
+func readSigned(b []byte, file string, v any, h *header, kind string) (signedJSON, error) {
+	d, err := manifest.DecodeJSON(file, b, v)
+	if err != nil {
+		return signedJSON{}, err
+	}
+	if h.Version > 1 {
+		d.Add("v", fmt.Sprintf("v is %d; this version of rehydrate reads 1", h.Version), "a newer rehydrate may read it")
+	}
+	f := signedJSON{d}
+	f.want("type", h.Type == kind, fmt.Sprintf("%q", kind))
+	return f, nil
+}
+
+func (f signedJSON) want(key string, ok bool, form string) {
+	if !ok {
+		f.Add(key, key+" is not "+form, "")
+	}
+}
+
+func (f signedJSON) before(early, late string, a, b time.Time) {
+	if !a.Before(b) {
+		f.Add(early, early+" is not before "+late, "")
+	}
+}
 
 // ParseGrant reads a grant.json strictly: an unknown key, one that stands twice, a missing
-// or malformed value, anything after the object is a problem with its line. The error is
+// or malformed value, anything after the object is a problem with its place. The error is
 // *manifest.Problems. It says nothing of who wrote the bytes; OpenGrant does. The file name
 // is used in messages only.
 func ParseGrant(b []byte, file string) (Grant, error) {
-	f, top, ok := parseJSON(b, file)
-	if !ok {
-		return Grant{}, f.err()
+	var doc struct {
+		header
+		Grant
 	}
-	var g Grant
-	readKind(top, grantType)
-	g.ID = top.form("id", grantIDWant, grantID)
-	g.Holder = readHolder(top.sub("holder"))
-	release := top.sub("release")
-	g.Release = GrantedRelease{Name: release.text("name"),
-		Digest: release.form("digest", "a SHA-256 in 64 lower-case hexadecimal digits", digestForm.MatchString)}
-	release.done()
-	purpose := top.sub("purpose")
-	g.Purpose = Purpose{Statement: purpose.text("statement"), Academic: purpose.flag("academic"), Commercial: purpose.flag("commercial")}
-	purpose.done()
-	ethics := top.sub("ethics")
-	g.Ethics = Ethics{Body: ethics.text("body"), Reference: ethics.text("reference")}
-	ethics.done()
-	approval := top.sub("platform_approval")
-	g.Approval = PlatformApproval{Program: approval.text("program"), Reference: approval.text("reference"), Expires: approval.time("expires")}
-	approval.done()
-	g.Asserted, g.NotBefore, g.Expires = top.time("asserted"), top.time("not_before"), top.time("expires")
-	top.ordered("not_before", "expires", g.NotBefore, g.Expires)
-	top.ordered("asserted", "expires", g.Asserted, g.Expires)
-	top.done()
-	if err := f.err(); err != nil {
+	f, err := readSigned(b, file, &doc, &doc.header, grantType)
+	if err != nil {
 		return Grant{}, err
 	}
-	return g, nil
-}
-
-func readHolder(o *jsonObject) Holder {
-	o.optional = []string{"ror"}
-	h := Holder{Name: o.text("name"), Organization: o.text("organization"),
-		ROR: o.form("ror", "an address of the form https://ror.org/012345678", rorForm.MatchString)}
-	o.done()
-	return h
-}
-
-// readKind reads what kind of file it is and in which version.
-func readKind(o *jsonObject, want string) {
-	if n := o.number("v"); n > 1 {
-		o.file.add(o.line, fmt.Sprintf("v is %d; this version of rehydrate reads 1", n), "a newer rehydrate may read it")
+	g := doc.Grant
+	f.want("id", grantID(g.ID), grantIDWant)
+	f.want("holder.ror", g.Holder.ROR == "" || rorForm.MatchString(g.Holder.ROR), "an address of the form https://ror.org/012345678")
+	f.want("release.digest", digestForm.MatchString(g.Release.Digest), digestWant)
+	f.before("not_before", "expires", g.NotBefore, g.Expires)
+	f.before("asserted", "expires", g.Asserted, g.Expires)
+	for _, t := range []*time.Time{&g.Approval.Expires, &g.Asserted, &g.NotBefore, &g.Expires} {
+		*t = t.UTC()
 	}
-	o.form("type", fmt.Sprintf("%q", want), func(s string) bool { return s == want })
+	return g, f.Err()
 }
 
 // ParseRevocations reads a revocations.json as strictly as ParseGrant reads a grant.
 func ParseRevocations(b []byte, file string) (Revocations, error) {
-	f, top, ok := parseJSON(b, file)
-	if !ok {
-		return Revocations{}, f.err()
+	var doc struct {
+		header
+		Revocations
+		Release struct {
+			Name string `json:"name"`
+		} `json:"release"` // in place of Revocations.Release
 	}
-	var r Revocations
-	readKind(top, revocationsType)
-	release := top.sub("release")
-	r.Release = release.text("name")
-	release.done()
-	r.Serial = top.number("serial")
-	r.Issued, r.NextUpdate = top.time("issued"), top.time("next_update")
-	top.ordered("issued", "next_update", r.Issued, r.NextUpdate)
-	r.Revoked = []Revocation{}
-	seen := map[string]bool{}
-	for _, o := range top.objects("revoked") {
-		o.optional = []string{"reason"}
-		x := Revocation{ID: o.form("id", grantIDWant, grantID), At: o.time("at"), Reason: o.text("reason")}
-		o.done()
-		if seen[x.ID] && x.ID != "" {
-			o.file.add(o.line, fmt.Sprintf("the grant %s is revoked twice", x.ID), "keep one of the entries")
-		}
-		seen[x.ID] = true
-		r.Revoked = append(r.Revoked, x)
-	}
-	top.done()
-	if err := f.err(); err != nil {
+	f, err := readSigned(b, file, &doc, &doc.header, revocationsType)
+	if err != nil {
 		return Revocations{}, err
 	}
-	return r, nil
+	r := doc.Revocations
+	r.Release, r.Issued, r.NextUpdate = doc.Release.Name, r.Issued.UTC(), r.NextUpdate.UTC()
+	f.before("issued", "next_update", r.Issued, r.NextUpdate)
+	seen := map[string]bool{}
+	for i := range r.Revoked {
+		x, at := &r.Revoked[i], fmt.Sprintf("revoked[%d]", i)
+		x.At = x.At.UTC()
+		f.want(at+".id", grantID(x.ID), grantIDWant)
+		if seen[x.ID] {
+			f.Add(at, fmt.Sprintf("the grant %s is revoked twice", x.ID), "keep one of the entries")
+		}
+		seen[x.ID] = true
+	}
+	return r, f.Err()
 }

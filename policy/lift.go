@@ -29,35 +29,30 @@ const askForLift = "ask the release's maintainers for a new statement"
 
 // ParseLift reads a lift.json as strictly as ParseGrant reads a grant.
 func ParseLift(b []byte, file string) (Lift, error) {
-	f, top, ok := parseJSON(b, file)
-	if !ok {
-		return Lift{}, f.err()
+	var doc struct {
+		header
+		Lift
 	}
-	var l Lift
-	readKind(top, liftType)
-	release := top.sub("release")
-	l.Release = GrantedRelease{Name: release.text("name"),
-		Digest: release.form("digest", "a SHA-256 in 64 lower-case hexadecimal digits", digestForm.MatchString)}
-	release.done()
-	seen := map[manifest.PostID]bool{}
-	for _, v := range top.texts("ids") {
-		text, _ := v.value.(string)
-		id, err := manifest.ParsePostID(text)
-		switch {
-		case err != nil || string(id) != text:
-			f.add(v.line, fmt.Sprintf("%s in ids is not a post id", shown(fmt.Sprint(v.value))), "ids stand here in lower case without t3_")
-		case seen[id]:
-			f.add(v.line, fmt.Sprintf("the post %s stands twice in ids", id), "keep one of them")
-		}
-		seen[id] = true
-		l.IDs = append(l.IDs, id)
-	}
-	l.Why, l.Asserted = top.text("why"), top.time("asserted")
-	top.done()
-	if err := f.err(); err != nil {
+	f, err := readSigned(b, file, &doc, &doc.header, liftType)
+	if err != nil {
 		return Lift{}, err
 	}
-	return l, nil
+	l := doc.Lift
+	l.Asserted = l.Asserted.UTC()
+	f.want("release.digest", digestForm.MatchString(l.Release.Digest), digestWant)
+	f.want("ids", len(l.IDs) > 0, "a list of one text or more, [ ... ]")
+	seen := map[manifest.PostID]bool{}
+	for i, id := range l.IDs {
+		at := fmt.Sprintf("ids[%d]", i)
+		if parsed, err := manifest.ParsePostID(string(id)); err != nil || parsed != id {
+			f.want(at, false, "a post id, in lower case without t3_")
+		}
+		if seen[id] {
+			f.Add(at, fmt.Sprintf("the post %s stands twice in ids", id), "keep one of them")
+		}
+		seen[id] = true
+	}
+	return l, f.Err()
 }
 
 // OpenLift reads a statement and tells whether it counts for a release at a time: one of the

@@ -69,7 +69,7 @@ func Parse(b []byte, file string) (Policy, error) {
 	return p, nil
 }
 
-func readDuration(t *manifest.TOML, key, text string, to *time.Duration) {
+func readDuration(t *manifest.Document, key, text string, to *time.Duration) {
 	if !t.Has(key) {
 		return
 	}
@@ -90,7 +90,7 @@ type limit struct {
 }
 
 // addBroken adds a problem for each setting that does not keep to its limit.
-func addBroken(t *manifest.TOML, limits []limit) {
+func addBroken(t *manifest.Document, limits []limit) {
 	for _, l := range limits {
 		if !l.ok {
 			t.Add(l.key, fmt.Sprintf("%s is %v; it must be %s", l.key, l.got, l.want), "")
