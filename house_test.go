@@ -37,7 +37,9 @@ var rules = []rule{
 		why: "its defaults are wrong for images; the settings stand in one package"},
 	{imports: []string{"github.com/corona10/goimagehash"}, only: []string{"dedupe"},
 		why: "its faults on transparent, empty and flat images are guarded in one place"},
-	{imports: []string{"github.com/schollz/progressbar/...", "github.com/spf13/cobra"}, only: []string{"cmd/rehydrate", "cmd/ocr"},
+	{imports: []string{"github.com/schollz/progressbar/..."}, only: []string{"cmd/internal/console"},
+		why: "one owner of stderr, so that progress and log lines never land inside one another"},
+	{imports: []string{"github.com/spf13/cobra"}, only: []string{"cmd/rehydrate", "cmd/ocr"},
 		why: "the engine never talks to a terminal"},
 	{imports: []string{"github.com/hiddeco/sshsig", "golang.org/x/crypto/..."}, only: []string{"policy"},
 		why: "what a signature proves is decided in one place"},
@@ -89,8 +91,9 @@ var layers = map[string][]string{
 	"pipeline": {"pipeline/reddit/sweep", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
-	"cmd/ocr": {"pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"pipeline", "pipeline/diff", "pipeline/near", "pipeline/report", "pipeline/audit", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
+	"cmd/internal/console": {},
+	"cmd/ocr":              {"cmd/internal/console", "pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
+	"cmd/rehydrate": {"cmd/internal/console", "pipeline", "pipeline/diff", "pipeline/near", "pipeline/report", "pipeline/audit", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants": {},
 }

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"image"
-	"io"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
+	"rehydrate/cmd/internal/console"
 	"rehydrate/pipeline/ocr"
 )
 
@@ -69,27 +68,9 @@ func TestDoctorMisses(t *testing.T) {
 	}
 }
 
-// Plain lines come every few seconds, and never for a single image.
-func TestPlainProgress(t *testing.T) {
-	now := time.Unix(0, 0)
-	var out bytes.Buffer
-	c := newConsole(&out, func() time.Time { return now })
-	for i := range 10 {
-		now = now.Add(2 * time.Second)
-		c.progress(counts{read: i, failed: 1}, 10)
-	}
-	want := "ocr: 3 of 10 images, 1 could not be read, about 14s left\nocr: 6 of 10 images, 1 could not be read, about 8s left\n" +
-		"ocr: 9 of 10 images, 1 could not be read, about 2s left\n"
-	if out.String() != want {
-		t.Errorf("progress %q, want %q", out.String(), want)
-	}
-	out.Reset()
-	now = now.Add(time.Hour)
-	c.progress(counts{read: 0}, 1)
-	if out.Len() > 0 {
-		t.Errorf("progress of one image: %q", out.String())
-	}
-	if _, err := io.WriteString(c, "a line\n"); err != nil || out.String() != "a line\n" {
-		t.Errorf("a line came out as %q, %v", out.String(), err)
+func TestProgress(t *testing.T) {
+	want := console.Progress{Words: "images, 1 could not be read", Line: "3 of 10 images, 1 could not be read", Done: 3, Total: 10}
+	if got := progress(counts{read: 2, failed: 1}, 3, 10); got != want {
+		t.Errorf("progress = %+v, want %+v", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"rehydrate/cmd/internal/console"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 )
@@ -18,7 +19,7 @@ type job struct {
 	options
 	stdin   io.Reader
 	stdout  io.Writer
-	console *console
+	console *console.Console
 }
 
 // run reads every input and hands what came of each to the outputs, in order. A file that
@@ -53,7 +54,7 @@ func (j *job) run(ctx context.Context, args []string) error {
 	if closing := outputs.close(err == nil); err == nil {
 		err = closing
 	}
-	j.console.done()
+	j.console.Done()
 	j.conclude(found, count, err)
 	if err == nil && count.failed > 0 {
 		return errSomeFailed
@@ -78,13 +79,23 @@ func (j *job) readAll(ctx context.Context, r *reader, found inputs, outputs outp
 		} else {
 			n.read++
 		}
-		j.console.clear()
+		j.console.Clear()
 		if err := outputs.write(got); err != nil {
 			return n, err
 		}
-		j.console.progress(n, len(found.list))
+		if done, total := n.read+n.failed, len(found.list); done < total {
+			j.console.Show(progress(n, done, total))
+		}
 	}
 	return n, nil
+}
+
+func progress(n counts, done, total int) console.Progress {
+	failed := ""
+	if n.failed > 0 {
+		failed = fmt.Sprintf(", %d could not be read", n.failed)
+	}
+	return console.Progress{Words: "images" + failed, Line: fmt.Sprintf("%d of %d images%s", done, total, failed), Done: done, Total: total}
 }
 
 // conclude says on stderr what the output does not.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/cmd/internal/console"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 )
@@ -155,8 +156,8 @@ func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra
 			if err := o.check(args); err != nil {
 				return err
 			}
-			j := job{options: o, stdin: stdin, stdout: stdout, console: newConsole(stderr, time.Now)}
-			defer j.console.done()
+			j := job{options: o, stdin: stdin, stdout: stdout, console: console.New("ocr", stderr, stderr, "", time.Now)}
+			defer j.console.Done()
 			return j.run(cmd.Context(), args)
 		},
 	}

@@ -105,7 +105,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	if err := c.auditGrant(ctx, &config, &f); err != nil {
 		return err
 	}
-	progress := pipeline.NewProgress(c.console.observe)
+	progress := pipeline.NewProgress(c.observe)
 	config.OnWait = progress.OnWait
 	if f.offline {
 		config.Who.Mode = "offline"
@@ -200,7 +200,7 @@ func writeOwn(ctx context.Context, name string, data []byte) error {
 
 // concludeAudit prints the report, records it and returns the status of its verdict.
 func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlags) error {
-	c.console.done()
+	c.console.Done()
 	// The digest is of the very bytes that --json prints: whoever kept them can hold them against the log.
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)

@@ -7,9 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline/near"
@@ -105,13 +103,13 @@ func checkDedupe(f near.Config, words bool) error {
 func (c *command) dedupe(ctx context.Context, f near.Config) error {
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
-	f.Progress = c.console.pictures
+	f.Progress = c.observePictures
 	search, err := near.Open(ctx, f)
 	if err != nil {
 		return asUsage(err)
 	}
 	s, err := search.Find(ctx)
-	c.console.done()
+	c.console.Done()
 	if err != nil {
 		return err
 	}
@@ -204,27 +202,3 @@ func tally(counts map[string]int) string {
 
 // printable makes a name fit for a terminal.
 func printable(name string) string { return near.ShownName(name) }
-
-// pictures shows how far a folder is: a bar on a terminal, a line every few seconds elsewhere.
-func (c *console) pictures(p near.Progress) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.now()
-	if p.Stage != c.stage {
-		c.clear()
-		c.bar, c.stage, c.began, c.last = nil, p.Stage, now, now
-	}
-	if c.terminal == nil {
-		if now.Sub(c.last) >= plainEvery {
-			c.last = now
-			fmt.Fprintf(c.out, "rehydrate: %s: %d of %d pictures\n", p.Stage, p.Done, p.Total)
-		}
-		return
-	}
-	if c.bar == nil {
-		c.bar = progressbar.NewOptions(p.Total, progressbar.OptionSetWriter(c.terminal), progressbar.OptionSetDescription(p.Stage),
-			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true), progressbar.OptionShowIts(), progressbar.OptionSetItsString("pictures"),
-			progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-	}
-	_ = c.bar.Set(p.Done)
-}

@@ -100,7 +100,7 @@ func TestDedupeProgress(t *testing.T) {
 	now := time.Now()
 	tick := func() time.Time { now = now.Add(3 * time.Second); return now }
 	f := dedupeIn(t.Context(), tick, nil, dir, "--out", filepath.Join(t.TempDir(), "out"), "--workers", "1")
-	if f.code != exitDone || !strings.Contains(f.stderr, "rehydrate: hash: 3 of 6 pictures\n") || strings.ContainsAny(f.stderr, "\r\x1b") {
+	if f.code != exitDone || !strings.Contains(f.stderr, "rehydrate: hash: 3 of 6 pictures, about ") || strings.ContainsAny(f.stderr, "\r\x1b") {
 		t.Errorf("exit %d:\n%s", f.code, f.stderr)
 	}
 }

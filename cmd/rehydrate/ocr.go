@@ -99,14 +99,14 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 		return err
 	}
 	defer stop()
-	config.Progress, config.Access = pipeline.NewProgress(c.console.observe), grant.access()
+	config.Progress, config.Access = pipeline.NewProgress(c.observe), grant.access()
 	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
 		if err := grant.remember(ctx, ws, c.now()); err != nil {
 			return err
 		}
 		config.Workspace = ws
 		report, err := pipeline.ReadAgain(ctx, config, f.force)
-		c.console.done()
+		c.console.Done()
 		if err != nil {
 			return err
 		}

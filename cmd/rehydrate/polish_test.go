@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/cmd/internal/console"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/reddit"
 )
@@ -117,17 +118,16 @@ func TestCompletion(t *testing.T) {
 }
 
 // Progress is plain lines in a pipe, and nothing at all when quiet; a wait is said at once.
-func TestConsolePlain(t *testing.T) {
+func TestObserve(t *testing.T) {
 	now := time.Unix(0, 0)
 	for _, quiet := range []bool{false, true} {
 		var out bytes.Buffer
-		c := newConsole(&out, &out, "xterm", func() time.Time { return now })
-		c.quiet = quiet
+		c := &command{quiet: quiet, console: console.New("rehydrate", &out, &out, "xterm", func() time.Time { return now })}
 		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 1})
-		now = now.Add(plainEvery)
-		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 5})
+		now = now.Add(time.Minute)
+		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 5, Failed: 2})
 		c.observe(pipeline.Snapshot{Stage: "read", Total: 10, Done: 5, Wait: &reddit.Wait{For: 3 * time.Second, Host: "i.redd.it", Reason: "server_error"}})
-		want := "rehydrate: read: 5 of 10 entries, 0 fetched, 0 read, 0 not to be had, about 5s left\n" +
+		want := "rehydrate: read: 5 of 10 entries, 0 fetched, 0 read, 0 not to be had, 2 to retry, about 1m0s left\n" +
 			"rehydrate: waiting 3s for i.redd.it: server_error\n"
 		if quiet {
 			want = ""

@@ -130,7 +130,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	if config.Access, err = c.purgeAccess(ctx, config, &f.releaseFlags); err != nil {
 		return err
 	}
-	config.Progress = pipeline.NewProgress(c.console.observe)
+	config.Progress = pipeline.NewProgress(c.observe)
 	if !f.offline {
 		if f.rehearsal && len(f.connectTo) == 0 {
 			return usageError("the posts of this workspace are made up, and Reddit does not know them: purge with --offline, or name the emulator with --connect-to")
@@ -142,7 +142,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
 		config.Workspace = ws
 		report, err := pipeline.Purge(ctx, config, request)
-		c.console.done()
+		c.console.Done()
 		if err != nil {
 			return err
 		}

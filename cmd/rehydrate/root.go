@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/cmd/internal/console"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/contain"
@@ -144,7 +145,7 @@ type command struct {
 	verbose   bool
 	quiet     bool
 	streams   streams
-	console   *console
+	console   *console.Console
 	log       *slog.Logger
 }
 
@@ -152,7 +153,7 @@ type command struct {
 func run(ctx context.Context, p process) int {
 	out := newStreams(p)
 	defer out.flush()
-	c := &command{process: p, streams: out, console: newConsole(out.stderr, p.stderr, p.getenv("TERM"), p.now)}
+	c := &command{process: p, streams: out, console: console.New("rehydrate", out.stderr, p.stderr, p.getenv("TERM"), p.now)}
 	c.stdout, c.stderr = out.stdout, out.stderr
 	var called *cobra.Command
 	err := c.execute(func() (err error) {
@@ -163,7 +164,7 @@ func run(ctx context.Context, p process) int {
 		called, err = root.ExecuteContextC(ctx)
 		return err
 	})
-	c.console.done()
+	c.console.Done()
 	var quiet exitCode
 	switch {
 	case err == nil:
@@ -216,7 +217,6 @@ shows none, and what was taken down at the source is taken out here.`,
 			if c.quiet && c.verbose {
 				return usageError("--quiet and --verbose exclude each other")
 			}
-			c.console.quiet = c.quiet
 			level := slog.LevelWarn
 			if c.verbose {
 				level = slog.LevelDebug

@@ -91,7 +91,7 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 	if err != nil {
 		return err
 	}
-	progress := pipeline.NewProgress(c.console.observe)
+	progress := pipeline.NewProgress(c.observe)
 	client, err := f.client(c, f.approval, pol, getenv, progress)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 			Tombstones: opened.tombstones, Policy: pol, Workspace: ws,
 			Reddit: client, OCR: pool, Workers: f.workers, Language: words, Version: version(), Now: c.now, Stop: c.stop,
 			ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Access: grant.access(), Retry: f.retry, Progress: progress, Log: c.log})
-		c.console.done()
+		c.console.Done()
 		if err != nil {
 			return err
 		}
