@@ -116,24 +116,25 @@ func wholeSplits(shards []string) error {
 }
 
 func fromRelease(ctx context.Context, path string) (labelSource, error) {
-	r, err := openChecked(ctx, func() (*manifest.Release, error) { return manifest.Open(path, withNames) })
+	r, err := manifest.Open(path, withNames)
 	if err != nil {
-		return labelSource{}, err
+		return labelSource{}, asUsage(err)
 	}
-	return labelSource{r.Schema, r.Entries(ctx), func() error { return nil }}, nil
+	return labelSource{r.Schema, entriesOf(ctx, r, asUsage), func() error { return nil }}, nil
 }
 
-// openChecked opens a file of labels and reads it once, so that every problem in it is told at
-// once.
-func openChecked(ctx context.Context, open func() (*manifest.Release, error)) (*manifest.Release, error) {
-	r, err := open()
-	if err != nil {
-		return nil, asUsage(err)
+// entriesOf reads the entries of a file once. The error at its end lists every problem in it.
+func entriesOf(ctx context.Context, r *manifest.Release, wrap func(error) error) iter.Seq2[manifest.Entry, error] {
+	return func(yield func(manifest.Entry, error) bool) {
+		for e, err := range r.Entries(ctx) {
+			if err != nil {
+				err = wrap(err)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
 	}
-	if _, err := r.Check(ctx); err != nil {
-		return nil, asUsage(err)
-	}
-	return r, nil
 }
 
 // likeRelease gives the release by whose labels and columns other files are read.
@@ -141,7 +142,14 @@ func likeRelease(ctx context.Context, path string) (*manifest.Release, error) {
 	if path == "" {
 		return manifest.BuiltIn(), nil
 	}
-	return openChecked(ctx, func() (*manifest.Release, error) { return manifest.Open(path, withNames) })
+	r, err := manifest.Open(path, withNames)
+	if err == nil {
+		_, err = r.Check(ctx)
+	}
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	return r, nil
 }
 
 // shardName is the name of a dataset's Parquet file; it holds the split, the number of the file
@@ -154,15 +162,18 @@ func (c *command) fromFiles(ctx context.Context, release string, files []string)
 	if err != nil {
 		return labelSource{}, err
 	}
+	wrap := func(err error) error {
+		if release == "" {
+			err = fmt.Errorf("%w\nThe file was read with FigSIM's labels; another dataset's need --release RELEASE", err)
+		}
+		return asUsage(err)
+	}
 	var tables []*manifest.Release
 	var splits []string
 	for _, file := range files {
-		table, err := openChecked(ctx, func() (*manifest.Release, error) { return manifest.OpenTable(file, like, withNames) })
+		table, err := manifest.OpenTable(file, like, withNames)
 		if err != nil {
-			if release == "" {
-				err = fmt.Errorf("%w\nThe file was read with FigSIM's labels; another dataset's need --release RELEASE", err)
-			}
-			return labelSource{}, asUsage(err)
+			return labelSource{}, wrap(err)
 		}
 		split := manifest.DefaultSplit
 		if m := shardName.FindStringSubmatch(filepath.Base(file)); m != nil {
@@ -175,7 +186,7 @@ func (c *command) fromFiles(ctx context.Context, release string, files []string)
 	}
 	entries := func(yield func(manifest.Entry, error) bool) {
 		for i, table := range tables {
-			for e, err := range table.Entries(ctx) {
+			for e, err := range entriesOf(ctx, table, wrap) {
 				e.Split = splits[i]
 				if !yield(e, err) || err != nil {
 					return
@@ -210,9 +221,9 @@ func fromWorkspace(ctx context.Context, ws *workspace.Workspace) (labelSource, e
 
 // readTable reads the labels of an annotator's or a model's file, under the schema of like.
 func readTable(ctx context.Context, file string, like *manifest.Release) (map[manifest.Key][][]int, error) {
-	table, err := openChecked(ctx, func() (*manifest.Release, error) { return manifest.OpenTable(file, like, withNames) })
+	table, err := manifest.OpenTable(file, like, withNames)
 	if err != nil {
-		return nil, err
+		return nil, asUsage(err)
 	}
 	place := make([]int, len(table.Schema.Categories)) // of each of the file's categories in the schema
 	for i, category := range table.Schema.Categories {
