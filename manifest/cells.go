@@ -162,7 +162,7 @@ func cellID(text string) (PostID, error) {
 }
 
 // subreddit reads where the post stands: the subreddit column, else the permalink that the id
-// came in. It only helps to say why a post is absent, so a cell that names none is no fault.
+// came in. It only helps to say why a post is absent, so a cell without one is fine.
 func (d *decoder) subreddit(cells []Cell) string {
 	if i := d.fields[fieldSubreddit]; i >= 0 && cells[i].Fault == "" {
 		text := strings.Trim(strings.TrimSpace(cells[i].Text), "/")
@@ -304,7 +304,7 @@ func split(text, separator string, v vocabulary) []string {
 	return parts
 }
 
-// clash tells of labels that may not stand together.
+// clash words the problem of labels that may not stand together, "" for none.
 func (v vocabulary) clash(labels []int) (message, hint string) {
 	c := v.category
 	if c.Kind != Multi && len(labels) > 1 {

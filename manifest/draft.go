@@ -47,12 +47,12 @@ labels = [
 
 [columns]
 {{range .Fields}}{{.Name}} = {{text .Column}} # {{.Why}}
-{{end}}{{if .OneSplit}}# There is no split column: every entry is in the split train.
+{{end}}{{if .OneSplit}}# The file has no split column: every entry is in the split train.
 {{end}}{{range .Categories}}{{.Name}} = {{text .Column}} # {{.Why}}
 {{end}}{{range .LeftOut}}# Not used: {{.}}.
 {{end}}
 [labels]
-# What parts the labels of a cell. A table [labels.CATEGORY] maps spelling = "code".
+# What separates the labels of a cell. A table [labels.CATEGORY] maps spelling = "code".
 separator = {{text .Separator}}
 `))
 

@@ -12,8 +12,8 @@ import (
 
 // Read reads the manifest once: its good entries in file order, as it is ranged over. It goes on
 // after a problem, and ends with an error if it met any (*Problems), if ctx ended, or if the
-// manifest is no longer the one that was opened; the entries given before are then of no use
-// to a caller who needs all. When the last entry has been given, *s holds what was counted,
+// manifest is no longer the one that was opened; a caller who needs all entries
+// then drops those given before. When the last entry has been given, *s holds what was counted,
 // unless s is nil.
 func (r *Release) Read(ctx context.Context, s *Summary) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {

@@ -124,7 +124,7 @@ func (g *guess) named(field int) []*columnSurvey {
 	var named []*columnSurvey
 	for _, alias := range aliases(field) {
 		for _, c := range g.columns {
-			if c.usable() && plain(c.name) == alias && !g.taken[c.name] {
+			if c.usable() && plain(c.name) == alias {
 				named = append(named, c)
 			}
 		}
@@ -185,7 +185,7 @@ func (g *guess) guessCategories() {
 		switch {
 		case c.isMulti(sign):
 			labels, made.Kind = &c.parts[sign], Multi
-			made.Why = fmt.Sprintf("%d different labels; %d different cells hold several, parted by %q", len(labels.spelled), labels.several, g.separator)
+			made.Why = fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(labels.spelled), g.separator)
 			if c.lists > 0 {
 				made.Why = fmt.Sprintf("lists of %d different labels", len(labels.spelled))
 			}

@@ -44,7 +44,7 @@ func places(t testing.TB, err error) []string {
 	}
 	var problems *Problems
 	if !errors.As(err, &problems) || len(problems.List) == 0 {
-		t.Fatalf("error %v is no *Problems", err)
+		t.Fatalf("error %v is not a *Problems", err)
 	}
 	var all []string
 	for _, p := range problems.List {

@@ -2,10 +2,10 @@ package manifest
 
 import (
 	"bytes"
+	gocmp "cmp"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -91,7 +91,8 @@ func TestInitGuesses(t *testing.T) {
 	if diff := cmp.Diff([]string{"train", "dev"}, s.Splits); diff != "" {
 		t.Errorf("splits (-want +got):\n%s", diff)
 	}
-	for _, note := range []string{`author`, `image = "" # column "image" has the name`, `# Not used: "caption"`, `# Not used: "empty": empty`} {
+	for _, note := range []string{`author`, `image = "" # column "image" has the name`, `# Not used: "caption": its values are not short labels`, `# Not used: "empty": empty`,
+		"mood = \"Mood!\" #", "c_2nd_mood = \"2nd mood\" #", "tags = \"tags\" # 3 different labels; a cell can hold several"} {
 		if !bytes.Contains(d.Settings, []byte(note)) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
@@ -99,8 +100,15 @@ func TestInitGuesses(t *testing.T) {
 	if b, err := os.ReadFile(r.ManifestPath); err != nil || !bytes.HasPrefix(b, []byte("row,Reddit ID,Partition,Mood!,2nd mood,image,caption,tags,empty\na,t3_1aa,train,happy,0,a.jpg,\"said \"\"a\"\" loudly\",None,\n")) {
 		t.Errorf("the copy, without the author: %.200q, %v", b, err)
 	}
-	if len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "personal") || !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, `id is column "Reddit ID"`) }) {
-		t.Errorf("warnings %q, notes %q", d.Warnings, d.Notes)
+	notes := []string{
+		`id is column "Reddit ID": by its name; 26 of 26 values are post ids`, `split is column "Partition": by its name; the splits are dev, train`,
+		`image has no column: column "image" has the name, but does not hold image numbers`, `category mood (single) is "Mood!": 3 different values in 26 cells`,
+		`category c_2nd_mood (single) is "2nd mood": 10 different values in 26 cells`, `category tags (multi) is "tags": 3 different labels; a cell can hold several, separated by ";"`,
+		`not used: "row": its values are not short labels that repeat`, `not used: "image": its values are not short labels that repeat`, `not used: "author": it is about people or holds their words, and was not copied`,
+		`not used: "caption": its values are not short labels that repeat`, `not used: "empty": empty`,
+	}
+	if diff := cmp.Diff(notes, d.Notes); diff != "" || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "personal") {
+		t.Errorf("warnings %q, notes (-want +got):\n%s", d.Warnings, diff)
 	}
 }
 
@@ -132,6 +140,35 @@ func TestInitLists(t *testing.T) {
 	r, s := written(t, d)
 	if len(r.Schema.Categories) != 2 || s.Counts["train"]["hue"]["red"] != 1 || s.Counts["train"]["late"]["yes"] != 1 {
 		t.Errorf("categories %+v, counts %v", r.Schema.Categories, s.Counts)
+	}
+}
+
+// TestInitFields guesses fields by name, where the values are the usual ones.
+func TestInitFields(t *testing.T) {
+	hash := strings.Repeat("0a", 32)
+	const head = "id,post_id,set,image,sha256,phash,tone\n"
+	for name, c := range map[string]struct{ rows, want string }{
+		"all":         {"abc,1,a,0," + hash + ",00ff00ff00ff00ff,x\nabc,2,b,1,,,y\n", "id id, split set, image image, sha256 sha256, phash phash"},
+		"none":        {"a b,a1,a,x,1,1,x\na c,a2,,2,2,2,y\n", "id post_id, split -, image -, sha256 -, phash -"},
+		"split case":  {"abc,1,a,,,,x\nabd,2,A,,,,y\n", "id id, split -, image -, sha256 -, phash -"},
+		"images of 1": {"abc,1,a,1,,,x\nabd,2,a,2,,,y\n", "id id, split set, image image!, sha256 -, phash -"},
+	} {
+		d, err := initText(t, "a.csv", head+c.rows)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := make([]string, 0, fieldSubreddit)
+		for field, column := range d.release.plan.fields[:fieldSubreddit] {
+			column = gocmp.Or(column, "-")
+			if field == fieldImage && len(d.Warnings) > 0 {
+				column += "!"
+			}
+			got = append(got, fieldNames[field]+" "+column)
+		}
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func FuzzParsePostID(f *testing.F) {
 			return
 		}
 		if !grammar.MatchString(string(id)) {
-			t.Fatalf("ParsePostID(%q) = %q, which is no id", s, id)
+			t.Fatalf("ParsePostID(%q) = %q, which is not an id", s, id)
 		}
 		if again, err := ParsePostID(id.Fullname()); err != nil || again != id {
 			t.Fatalf("ParsePostID(%q) = %q, %v", id.Fullname(), again, err)

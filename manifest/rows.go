@@ -13,7 +13,7 @@ type RowReader interface {
 	// Next gives the next row, one cell per column, valid until the call after. The
 	// error is io.EOF at the end. A *Problem means that this row cannot be used and
 	// that the next can be asked for; any other error is final. One value that cannot
-	// be used is no error: its cell says so in Fault.
+	// be used is not an error: its cell says so in Fault.
 	Next() ([]Cell, error)
 	Close() error
 }
@@ -26,7 +26,7 @@ type Cell struct {
 	Null   bool // no value: JSON null or a missing key, Parquet null
 	// Float says that the text is a floating-point number's, such as JSON's 1e5 or a
 	// Parquet DOUBLE. Such a number may have been a text once, before some program took
-	// it for one: it is no id.
+	// it for one: it is not an id.
 	Float bool
 	// Fault says why the value cannot be used, to go on from "the value"; the fields
 	// above then mean nothing. It counts only where the column is used.

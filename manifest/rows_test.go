@@ -225,6 +225,33 @@ func TestJSONL(t *testing.T) {
 	}
 }
 
+// TestOneHotCells reads yes and no in every spelling; a JSON true means that the label is there.
+func TestOneHotCells(t *testing.T) {
+	const settings = "name = \"X\"\nmanifest = \"a.jsonl\"\n[columns]\nmood = {H = \"h\", S = \"s\", N = \"n\"}\n" +
+		"[[category]]\nname = \"mood\"\nkind = \"multi\"\nlabels = [{code = \"H\"}, {code = \"S\"}, {code = \"N\", exclusive = true}, {code = \"X\"}]\n"
+	read := func(lines ...string) (labels [][]int, err error) {
+		r, err := Open(folder(t, map[string]string{SettingsName: settings, "a.jsonl": strings.Join(lines, "\n")}), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range r.Entries(t.Context()) {
+			if err != nil {
+				return labels, err
+			}
+			labels = append(labels, e.Labels[0])
+		}
+		return labels, nil
+	}
+	got, err := read(`{"id":"a1","h":true,"s":false,"n":null}`, `{"id":"a2","h":1,"s":"x","n":0}`, `{"id":"a3","h":"Yes","s":1.0,"n":"no"}`, `{"id":"a4","h":[true],"s":"TRUE","n":""}`,
+		`{"id":"a5","h":"false","s":0.0}`, `{"id":"a6","h":null}`)
+	if diff := cmp.Diff([][]int{{0}, {0, 1}, {0, 1}, {0, 1}, {}, nil}, got); err != nil || diff != "" {
+		t.Errorf("labels, %v (-want +got):\n%s", err, diff)
+	}
+	_, err = read(`{"id":"a1","h":"maybe","s":2,"n":[1,0]}`, `{"id":"a2","h":true,"s":false,"n":true}`)
+	matchPlaces(t, places(t, err), []string{`a.jsonl:1:16 "maybe" is neither yes nor no for label "H"`, `a.jsonl:1:28 "2" is neither yes nor no for label "S"`, "a.jsonl:1:34 a single value is wanted",
+		`a.jsonl:2:35 label "N" (N) of category mood stands beside another`})
+}
+
 func TestJSONLProblems(t *testing.T) {
 	const good = `{"id":"a1","figurative":["F1"],"severity":"SS1","related_content":[],"modality":"M1","context":"C1"}` + "\n"
 	deep := strings.Repeat("[", maxDepth+2) + strings.Repeat("]", maxDepth+2)

@@ -159,7 +159,7 @@ func (v vocabulary) codes() []string {
 	return codes
 }
 
-// unknown words the problem of a text that is no label of the category.
+// unknown words the problem of a text that is not a label of the category.
 func (v vocabulary) unknown(text string) (message, hint string) {
 	message = fmt.Sprintf("%s is not a label of category %s", quote(text), v.category.Name)
 	texts := v.codes()

@@ -29,7 +29,7 @@ type columnSurvey struct {
 	zero                                          bool // an image number is 0
 
 	whole labelSet                  // each cell a label
-	parts [len(separators)]labelSet // each cell a list of labels, parted by a sign (or the list that it is)
+	parts [len(separators)]labelSet // each cell a list of labels, separated by a sign (or the list that it is)
 }
 
 // A labelSet holds the different labels of a column, until it cannot be one of labels.
@@ -37,14 +37,12 @@ type labelSet struct {
 	bad     bool              // too many labels, texts that are not labels, or one twice in a cell
 	spelled map[string]string // folded -> as first spelled
 	folded  bool              // two spellings differ only in case
-	several int               // cells with several labels
+	several bool              // cells have several labels
 	none    bool              // "none" stands beside another
 }
 
 func (l *labelSet) add(cell []string) {
-	if len(cell) > 1 {
-		l.several++
-	}
+	l.several = l.several || len(cell) > 1
 	for i, label := range cell {
 		label = strings.TrimSpace(label)
 		key := fold(label)
@@ -167,7 +165,7 @@ func (c *columnSurvey) isSingle() bool {
 // isMulti reports whether the column's values are lists of labels under separator sign.
 func (c *columnSurvey) isMulti(sign int) bool {
 	p := &c.parts[sign]
-	if c.nested || p.bad || p.several == 0 && c.lists == 0 || !few(len(p.spelled), c.filled) {
+	if c.nested || p.bad || !p.several && c.lists == 0 || !few(len(p.spelled), c.filled) {
 		return false
 	}
 	for _, label := range p.spelled {

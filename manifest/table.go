@@ -7,7 +7,7 @@ import (
 )
 
 // BuiltIn gives a release without files that has FigSIM's labels: what OpenTable, Labels and
-// CategoryOf go by where there is no release.
+// CategoryOf go by without a release.
 func BuiltIn() *Release {
 	r := &Release{Schema: FigSIM(), plan: plan{separator: separators[0]}}
 	for i := range r.Schema.Categories {
@@ -31,7 +31,7 @@ func (r *Release) CategoryOf(name string) int {
 }
 
 // Labels finds the labels of a category by code, name or mapped spelling, in the order given. The
-// *Problem, which has no place, tells of a text that is no label and of labels that may not stand
+// *Problem, which has no place, is about a text that is not a label, or labels that may not stand
 // together.
 func (r *Release) Labels(category int, texts []string) ([]int, *Problem) {
 	v := r.vocabularies[category]

@@ -151,6 +151,22 @@ func TestReadOutcomesRefuses(t *testing.T) {
 	}
 }
 
+// A reader may leave at any result, and at the problem that ends the file.
+func TestReadOutcomesStops(t *testing.T) {
+	const text = "id,image,split,outcome,reason,detail,duplicate_of\nabc,0,train,kept,,,\nabd,0,train,kept,,,\nbad\n"
+	for stop := 1; stop <= 3; stop++ {
+		n := 0
+		for range ReadOutcomes(strings.NewReader(text)) {
+			if n++; n == stop {
+				break
+			}
+		}
+		if n != stop {
+			t.Errorf("%d results, want %d", n, stop)
+		}
+	}
+}
+
 func FuzzOutcomes(f *testing.F) {
 	f.Add("abc", 0, "train", "kept", "", "", "")
 	f.Add("abc", 3, "test", "failed", "http_503", "'=1\t\r\n\"\x00\xff\r\r\n", "abd")
@@ -230,7 +246,7 @@ func TestTombstonesRefuse(t *testing.T) {
 	_, err := ReadTombstones(strings.NewReader(text))
 	var problems *Problems
 	if !errors.As(err, &problems) {
-		t.Fatalf("error %v is no *Problems", err)
+		t.Fatalf("error %v is not a *Problems", err)
 	}
 	var got []string
 	for i := range problems.List {
