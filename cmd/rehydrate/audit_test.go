@@ -357,7 +357,7 @@ var violations = []planted{
 	{name: "an image in an unfinished file", kind: audit.FoundImage, id: wasRemoved, where: ".tmp-",
 		do: func(p *plot) []string { return p.put("images/fe/.tmp-AAAA", p.images[wasRemoved]) }},
 	{name: "an image beside the log", kind: audit.FoundImage, id: wasRemoved, where: "audit/",
-		do: func(p *plot) []string { return p.put("audit/records/x.jsonl", p.images[wasRemoved]) }},
+		do: func(p *plot) []string { return p.put("audit/x.jsonl", p.images[wasRemoved]) }},
 	{name: "a recompressed image, its hash long gone", kind: audit.FoundImage, where: "small.jpg",
 		do: func(p *plot) []string { return p.put("small.jpg", again(p.t, p.images[wasRemoved], false)) }},
 	{name: "an image as PNG under a live post's name", kind: audit.FoundImage, where: "images/fe/" + staysLive + ".png",
@@ -464,15 +464,15 @@ var violations = []planted{
 		}},
 	{name: "an edited record", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string {
-			return p.edit("audit/records/000.jsonl", func(b []byte) []byte { return bytes.Replace(b, []byte(`"removed"`), []byte(`"held"`), 1) })
+			return p.edit("audit/records.jsonl", func(b []byte) []byte { return bytes.Replace(b, []byte(`"removed"`), []byte(`"held"`), 1) })
 		}},
 	{name: "a log cut short", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string {
-			return p.edit("audit/records/000.jsonl", func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1] })
+			return p.edit("audit/records.jsonl", func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1] })
 		}},
 	{name: "records in another order", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string {
-			return p.edit("audit/records/000.jsonl", func(b []byte) []byte {
+			return p.edit("audit/records.jsonl", func(b []byte) []byte {
 				lines := bytes.SplitAfter(b, []byte("\n"))
 				lines[3], lines[4] = lines[4], lines[3]
 				return bytes.Join(lines, nil)
@@ -487,10 +487,6 @@ var violations = []planted{
 		}},
 	{name: "last week's log", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string { p.restore("audit"); return nil }},
-	{name: "a tile of zeros", kind: audit.FoundLog, where: "audit",
-		do: func(p *plot) []string {
-			return p.edit("audit/tile/8/0/000", func(b []byte) []byte { return make([]byte, len(b)) })
-		}},
 
 	{name: "a registered copy has the row", kind: audit.FoundRow, id: wasRemoved, where: "given/p.parquet row",
 		do: func(p *plot) []string { return p.register("parquet", "p.parquet", p.old(splitParquet(wasRemoved))) }},

@@ -137,7 +137,7 @@ func TestVerifyNames(t *testing.T) {
 		"missing outcomes":    {func(p *plot) { p.remove("outcomes.csv") }, "outcomes.csv", "missing"},
 		"a missing key":       {func(p *plot) { p.remove("log.key") }, "log.key", "missing"},
 		"a missing database":  {func(p *plot) { p.remove("state.db") }, "state.db", "missing"},
-		"a missing log":       {func(p *plot) { p.remove("audit/records/000.jsonl") }, "audit/records/000.jsonl", "missing"},
+		"a missing log":       {func(p *plot) { p.remove("audit/records.jsonl") }, "audit/records.jsonl", "missing"},
 		"a stray file":        {func(p *plot) { p.put("notes.txt", []byte("x")) }, "notes.txt", "accounts for"},
 		"a stray image":       {func(p *plot) { p.put("images/zz/zz1.jpg", []byte("x")) }, "images/zz/zz1.jpg", "accounts for"},
 		"a stray Parquet":     {func(p *plot) { p.put("dataset/data/x.parquet", []byte("x")) }, "dataset/data/x.parquet", "accounts for"},
@@ -222,7 +222,7 @@ func TestVerifyUnsealed(t *testing.T) {
 	if r := killed.verify(exitDone); r.Sealed || !strings.Contains(strings.Join(r.Notes, " "), "killed") {
 		t.Errorf("killed: %+v", r)
 	}
-	for _, name := range []string{"images/fe/few001.jpg", "audit/records/000.jsonl", "audit/checkpoint"} {
+	for _, name := range []string{"images/fe/few001.jpg", "audit/records.jsonl", "audit/checkpoint"} {
 		p.edit(name, func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
 		killed.verify(exitDamaged)
 		p.edit(name, func(b []byte) []byte { b[len(b)/2] ^= 1; return b })

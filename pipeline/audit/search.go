@@ -44,10 +44,10 @@ func noText(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\v' && r != '\f' && r != '\r' && r != '\b' && r != '\x1b'
 }
 
-// isOurs reports whether a binary file is one that the workspace has to have: the tiles of the log, which are
-// held against its records, a database that was looked at by its rows, what is unfinished.
+// isOurs reports whether a binary file is one that the workspace has to have: a database that was
+// checked by its rows, and what is unfinished.
 func (a *audit) isOurs(t thing) bool {
-	return t.database || t.name != "" && (strings.HasPrefix(t.name, state.AuditDir+"/tile/") || strings.Contains(t.name, "/.tmp-"))
+	return t.database || t.name != "" && strings.Contains(t.name, "/.tmp-")
 }
 
 // mayName reports whether a file of the workspace may name posts that are gone: lists of what became

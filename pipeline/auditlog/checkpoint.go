@@ -1,10 +1,11 @@
 package auditlog
 
 import (
-	"encoding/base64"
+	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
+	"io"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
@@ -19,12 +20,8 @@ type Checkpoint struct {
 	Signed []byte // the note as it was signed
 }
 
-// maxCheckpoint is more than a checkpoint has, in bytes; maxRecords more than a log ever gets. Near
-// the end of int64 the arithmetic of trees overflows, and does not end.
-const (
-	maxCheckpoint = 4096
-	maxRecords    = 1 << 40
-)
+// maxCheckpoint is more than a checkpoint, or a key, has, in bytes.
+const maxCheckpoint = 4096
 
 // errOtherKey means that a checkpoint is well formed and signed with none of the keys that it may
 // be signed with.
@@ -50,7 +47,7 @@ func ParseCheckpoint(signed []byte, keys ...string) (Checkpoint, string, error) 
 		}
 		c, err := parseBody(n.Text)
 		if err == nil && c.Origin != verifier.Name() {
-			err = fmt.Errorf("it speaks of log %q, the key is that of %q", c.Origin, verifier.Name())
+			err = fmt.Errorf("it is of log %q, and the key of %q", c.Origin, verifier.Name())
 		}
 		c.Signed = signed
 		return c, key, err
@@ -58,35 +55,73 @@ func ParseCheckpoint(signed []byte, keys ...string) (Checkpoint, string, error) 
 	return Checkpoint{}, "", errOtherKey
 }
 
-// parseBody reads the text of a checkpoint: origin, size and root, a line each, and no more.
+// parseBody reads the text of a checkpoint: origin, size and root, a line each, and no more. Without the first
+// line it is the tree of the Go checksum database.
 func parseBody(text string) (Checkpoint, error) {
-	lines := strings.Split(text, "\n")
-	if len(lines) != 4 || lines[3] != "" {
-		return Checkpoint{}, errors.New("it does not have three lines")
+	const first = "go.sum database tree\n"
+	origin, rest, _ := strings.Cut(text, "\n")
+	t, err := tlog.ParseTree([]byte(first + rest))
+	if err != nil || string(tlog.FormatTree(t)) != first+rest {
+		return Checkpoint{}, errors.New("it is not a name, a number of records and a root hash")
 	}
-	size, err := strconv.ParseInt(lines[1], 10, 64)
-	if err != nil || size < 0 || size > maxRecords || strconv.FormatInt(size, 10) != lines[1] {
-		return Checkpoint{}, fmt.Errorf("%q is not a number of records", lines[1])
-	}
-	if _, err := parseRoot(lines[2]); err != nil {
-		return Checkpoint{}, err
-	}
-	return Checkpoint{Origin: lines[0], Size: size, Root: lines[2]}, nil
+	return Checkpoint{Origin: origin, Size: t.N, Root: t.Hash.String()}, nil
 }
 
-// parseRoot reads a root hash, in the one way of writing it.
-func parseRoot(text string) (tlog.Hash, error) {
-	var h tlog.Hash
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(b) != len(h) || base64.StdEncoding.EncodeToString(b) != text {
-		return h, fmt.Errorf("%q is not a root hash", text)
-	}
-	return tlog.Hash(b), nil
+// A Key signs the checkpoints of one log. Printed, it shows its public half only.
+type Key struct {
+	signer          note.Signer
+	private, public string
 }
+
+// NewKey makes a key from the randomness of rand, for a log of a name of its own.
+func NewKey(rand io.Reader) (*Key, error) {
+	// Read before the key is made: what else is taken from rand is not the key's.
+	random := make([]byte, 8+64)
+	if _, err := io.ReadFull(rand, random); err != nil {
+		return nil, fmt.Errorf("make a key for the audit log: %w", err)
+	}
+	private, public, err := note.GenerateKey(bytes.NewReader(random[8:]), "rehydrate/"+hex.EncodeToString(random[:8]))
+	if err != nil {
+		return nil, fmt.Errorf("make a key for the audit log: %w", err)
+	}
+	return ParseKey([]byte(private + "\n" + public + "\n"))
+}
+
+// ParseKey reads what Encode returns.
+func ParseKey(text []byte) (*Key, error) {
+	lines := strings.Split(string(text), "\n")
+	if len(lines) != 3 || lines[2] != "" {
+		return nil, errors.New("read the key of the audit log: it is not a private and a public line")
+	}
+	k := &Key{private: lines[0], public: lines[1]}
+	var err error
+	if k.signer, err = note.NewSigner(k.private); err != nil {
+		return nil, fmt.Errorf("read the key of the audit log: %w", err)
+	}
+	var t tree
+	t.add(nil)
+	probe, err := k.sign(&t)
+	if err == nil {
+		_, _, err = ParseCheckpoint(probe.Signed, k.public)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the key of the audit log: its two lines are not halves of one key: %w", err)
+	}
+	return k, nil
+}
+
+// Encode returns the key as it is stored, the private half in it.
+func (k *Key) Encode() []byte { return []byte(k.private + "\n" + k.public + "\n") }
+
+// Public returns the verifier key, as log.pub holds it without its line end.
+func (k *Key) Public() string { return k.public }
+
+// Format prints the verifier key, whatever the verb.
+func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.public) }
 
 // sign makes the checkpoint of a tree.
-func (k *Key) sign(tree tlog.Tree) (Checkpoint, error) {
-	c := Checkpoint{Origin: k.signer.Name(), Size: tree.N, Root: tree.Hash.String()}
+func (k *Key) sign(t *tree) (Checkpoint, error) {
+	c := Checkpoint{Origin: k.signer.Name(), Size: t.size, Root: t.root()}
 	var err error
 	c.Signed, err = note.Sign(&note.Note{Text: fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root)}, k.signer)
 	return c, err

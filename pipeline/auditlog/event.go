@@ -1,16 +1,15 @@
 // Package auditlog is the log of what was asked, fetched, erased, exported and audited: a list of
 // records that can be added to and not be changed unseen.
 //
-// It is a Merkle tree as of RFC 6962, kept as tiles, whose size and root are signed in a checkpoint
-// (golang.org/x/mod/sumdb/tlog and note). Below the folder of the log:
+// It is one file that only grows, and a signed checkpoint with the size and root of the Merkle tree of RFC 6962
+// over it (golang.org/x/mod/sumdb/tlog and note). In the folder of the log:
 //
-//	records/000.jsonl   256 records each, one JSON line a record; a thousand files on, records/x001/000.jsonl
-//	tile/8/0/000        the hashes of those records, 32 bytes each; tile/8/1/000 of 256 such tiles, and so on
-//	checkpoint          the signed note: origin, number of records, root hash in base64
-//	log.pub             the key that verifies it
+//	records.jsonl   the records, one JSON line each
+//	checkpoint      the signed note: origin, number of records, root hash in base64
+//	log.pub         the key that verifies it
 //
-// The hash of a record is SHA-256 of a zero byte and the line with its line end. A file at the end
-// grows until it holds 256; what lies beyond the checkpoint does not count yet.
+// The hash of a record is SHA-256 of a zero byte and the line with its line end. What lies beyond the
+// checkpoint does not count yet.
 //
 // # What it proves
 //
@@ -71,9 +70,12 @@ const (
 	RestoredKey        = "key"        // the key was gone, and there is a new one
 )
 
-// Kinds lists them all.
-func Kinds() []Kind {
-	return []Kind{Run, Verdicts, Fetch, Withheld, Confirmed, Buried, Readmitted, Lifted, Erased, Export, Copy, CopyPurged, Purge, Audit, Restored}
+func (k Kind) known() bool {
+	switch k {
+	case Run, Verdicts, Fetch, Withheld, Confirmed, Buried, Readmitted, Lifted, Erased, Export, Copy, CopyPurged, Purge, Audit, Restored:
+		return true
+	}
+	return false
 }
 
 // Revoked is the verdict of a Readmitted record of posts whose tombstone holds again.
@@ -160,7 +162,7 @@ func (e Event) Check() error {
 
 func (e Event) check() error {
 	switch {
-	case !known(e.Kind):
+	case !e.Kind.known():
 		return errors.New("there is no such kind")
 	case e.Seq < 0 || e.Size < 0 || e.Image < 0:
 		return errors.New("a number is below 0")
@@ -205,15 +207,6 @@ func (e Event) checkLists() error {
 		}
 	}
 	return nil
-}
-
-func known(k Kind) bool {
-	for _, have := range Kinds() {
-		if k == have {
-			return true
-		}
-	}
-	return false
 }
 
 // Word returns s if it is a lower_case_word, and "other" if it is not: for what comes from outside.

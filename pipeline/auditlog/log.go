@@ -1,41 +1,38 @@
 package auditlog
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
-	"strings"
+	"slices"
+	"sync/atomic"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// A Store is the folder that a log lies in. Names are slash-separated and relative to it.
+// A Store is the folder that a log lies in. Readers see a log that is added to meanwhile.
 type Store interface {
-	// Read returns a file whole; fs.ErrNotExist when there is none. What follows the first MaxFile
-	// bytes may be left out: no file of a log is so long.
-	Read(ctx context.Context, name string) ([]byte, error)
+	// Open opens a file for reading; fs.ErrNotExist when there is none.
+	Open(name string) (io.ReadCloser, error)
+	// List returns the names of all files.
+	List(ctx context.Context) ([]string, error)
 	// Replace makes a file hold data, durably: readers see the old bytes or the new ones.
 	Replace(ctx context.Context, name string, data []byte) error
-	// List returns the names of all files, in byte order.
-	List(ctx context.Context) ([]string, error)
+	// Append makes a file go on with data after its first at bytes, durably, in place of what lies there.
+	Append(ctx context.Context, name string, at int64, data []byte) error
 }
 
 // Names in the folder of a log.
 const (
+	RecordsName    = "records.jsonl"
 	CheckpointName = "checkpoint"
 	KeyName        = "log.pub"
-)
-
-// MaxFile is more than any file of a log has, in bytes.
-const MaxFile = tileWidth * MaxLine
-
-// tileHeight makes tiles of 256 hashes, and files of as many records.
-const (
-	tileHeight = 8
-	tileWidth  = 1 << tileHeight
 )
 
 // ErrNoLog means that the folder holds no log yet.
@@ -43,7 +40,7 @@ var ErrNoLog = errors.New("there is no audit log yet")
 
 // Broken is the error of a log that is not what it was.
 type Broken struct {
-	Record int64  // the first record that can't be believed
+	Record int64  // the first record that can't be believed; 0 when that may be any
 	What   string // what is wrong with it
 }
 
@@ -57,78 +54,64 @@ type Known struct {
 	Size  int64    // how many records it had at least
 	Root  string   // its root hash when it had that many, base64
 	Queue [][]byte // lines that may be added next, the first as record Size: some of them may lie there already
-	// Anew returns what is known by now, where somebody may be adding to the log; nil where nobody is.
-	Anew func(context.Context) (Known, error)
 }
 
-// A Log is a log as it is at one checkpoint. The zero size is a log that has none yet. It is safe for use by
-// several goroutines.
+// A Log is a log as it is at one checkpoint. It is safe for use by several goroutines.
 type Log struct {
 	store Store
+	find  func(context.Context) (Known, error)
 	known Known
-	tree  tlog.Tree
 	last  Checkpoint
 	key   string
+	end   atomic.Pointer[position] // once the records are checked
 }
 
-// Open opens the log that lies in s. Without files, and with nothing known of it, the error is ErrNoLog; it is
-// *Broken when the checkpoint is missing or is not signed with a key that it may be signed with. Whether the rest
-// agrees is not looked at: see Verify.
-func Open(ctx context.Context, s Store, known Known) (*Log, error) {
-	l := &Log{store: s, known: known}
-	signed, err := s.Read(ctx, CheckpointName)
+// A position is the end of the records that count.
+type position struct {
+	tree   tree
+	bytes  int64
+	beyond []byte // what follows, as far as it can matter
+}
+
+// Open opens the log that lies in s. Known returns what is known of it by now. Without files, and with nothing
+// known, the error is ErrNoLog; it is *Broken when the checkpoint is missing or is not signed with a key that it
+// may be signed with. Whether the records agree is for Verify to check.
+func Open(ctx context.Context, s Store, known func(context.Context) (Known, error)) (*Log, error) {
+	l := &Log{store: s, find: known}
+	var err error
+	if l.known, err = known(ctx); err != nil {
+		return nil, err
+	}
+	signed, err := l.readSmall(CheckpointName)
 	if errors.Is(err, fs.ErrNotExist) {
-		names, err := s.List(ctx)
-		switch {
-		case err != nil:
-			return nil, err
-		case known.Size > 0:
-			return nil, &Broken{What: fmt.Sprintf("%s is missing, and %d records were published", CheckpointName, known.Size)}
+		end, err := l.walk(ctx, nil)
+		if err == nil && len(end.beyond) > 0 && len(l.known.Queue) == 0 { // a first Append that was killed has a queue
+			err = &Broken{What: CheckpointName + " is missing, and there are records"}
 		}
-		for _, name := range names {
-			if strings.HasPrefix(name, "records/") && len(known.Queue) == 0 {
-				return nil, &Broken{What: CheckpointName + " is missing, and there are records"}
-			}
-		}
-		return nil, ErrNoLog
+		return nil, cmp.Or(err, ErrNoLog)
 	}
 	if err != nil {
 		return nil, err
 	}
-	keys := known.Keys
+	keys := l.known.Keys
 	if len(keys) == 0 {
-		text, err := l.publicKey(ctx)
+		key, err := l.publicKey()
 		if err != nil {
 			return nil, err
 		}
-		keys = []string{text}
+		keys = []string{key}
 	}
 	if l.last, l.key, err = ParseCheckpoint(signed, keys...); err != nil {
 		return nil, &Broken{What: fmt.Sprintf("%s vouches for nothing: %v", CheckpointName, err)}
 	}
-	root, err := parseRoot(l.last.Root)
-	l.tree = tlog.Tree{N: l.last.Size, Hash: root}
-	return l, err
-}
-
-// publicKey reads log.pub.
-func (l *Log) publicKey(ctx context.Context) (string, error) {
-	b, err := l.store.Read(ctx, KeyName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", &Broken{What: KeyName + " is missing"}
-	}
-	key, whole := strings.CutSuffix(string(b), "\n")
-	if err == nil && !whole {
-		return "", &Broken{What: KeyName + " does not hold a key"}
-	}
-	return key, err
+	return l, nil
 }
 
 // New is a log without records in s, to be appended to.
 func New(s Store) *Log { return &Log{store: s} }
 
 // Size returns the number of records.
-func (l *Log) Size() int64 { return l.tree.N }
+func (l *Log) Size() int64 { return l.last.Size }
 
 // Checkpoint returns the checkpoint that the log was opened with.
 func (l *Log) Checkpoint() Checkpoint { return l.last }
@@ -136,178 +119,192 @@ func (l *Log) Checkpoint() Checkpoint { return l.last }
 // Key returns the verifier key that its checkpoint is signed with.
 func (l *Log) Key() string { return l.key }
 
-// Root returns the root hash of the first n records, base64, proven by the checkpoint; "" for none.
-func (l *Log) Root(ctx context.Context, n int64) (string, error) {
-	switch {
-	case n < 0 || n > l.tree.N:
-		return "", fmt.Errorf("root of %d records: the audit log has %d", n, l.tree.N)
-	case n == 0:
-		return "", nil
+// Verify checks the whole log: every record and its place, all of them against the checkpoint and against what
+// is known of the log from elsewhere, and that nothing else lies there but what was about to be added. The
+// error is *Broken for what does not agree. A log that is added to meanwhile is checked again, and has to go
+// on from this one.
+func (l *Log) Verify(ctx context.Context) error {
+	const rounds = 20 // a writer that publishes all the while has to be faster than the check each time
+	now, err := l, l.verify(ctx)
+	for range rounds {
+		if !errors.As(err, new(*Broken)) {
+			return err
+		}
+		next, opening := Open(ctx, l.store, l.find)
+		if opening != nil || next.Size() < now.Size() || next.Size() == now.Size() && next.waiting() <= now.waiting() {
+			return err
+		}
+		now, err = next, next.verify(ctx)
+		if err == nil && l.Size() > 0 {
+			if root, err := now.Root(ctx, l.Size()); err != nil || root != l.last.Root {
+				return &Broken{What: fmt.Sprintf("records 0 to %d are not those that they were a moment ago: the log was written again", l.Size()-1)}
+			}
+		}
 	}
-	h, err := tlog.TreeHash(n, l.hashes(ctx))
-	if err != nil {
-		return "", l.locate(ctx, err)
-	}
-	return h.String(), nil
+	return err
 }
 
-// Records yields the records from number first on. Each is checked against the checkpoint before it is
-// yielded; the error that is yielded last is *Broken for one that does not agree. A damaged tile can
-// leave nothing to check against: then none is yielded, and the error says where Verify finds it.
-func (l *Log) Records(ctx context.Context, first int64) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		for n := max(first, 0) / tileWidth; n*tileWidth < l.tree.N; n++ {
-			lines, err := l.bundle(ctx, n)
-			for i, line := range lines {
-				seq := n*tileWidth + int64(i)
-				if seq < first {
-					continue
-				}
-				e, bad := parseRecord(line, seq)
-				if !yield(e, bad) || bad != nil {
-					return
-				}
+// waiting returns the number that follows the last record of the queue.
+func (l *Log) waiting() int64 { return l.known.Size + int64(len(l.known.Queue)) }
+
+// verify is Verify of a log that nothing is added to.
+func (l *Log) verify(ctx context.Context) error {
+	end, err := l.walk(ctx, func(t *tree, line []byte) error {
+		_, err := parseRecord(line, t.size-1)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// A new key is there a moment before the first checkpoint that it signs.
+	key, err := l.publicKey()
+	if err != nil {
+		return err
+	}
+	if key != l.key && !slices.Contains(l.known.Keys, key) {
+		return &Broken{What: KeyName + " is not the key that the log is signed with"}
+	}
+	next := l.known.Queue[min(l.Size()-l.known.Size, int64(len(l.known.Queue))):]
+	if !bytes.HasPrefix(bytes.Join(next, nil), end.beyond) {
+		return &Broken{Record: l.Size(), What: fmt.Sprintf("it lies beyond %s, which is an older one or was never to cover it", CheckpointName)}
+	}
+	names, err := l.store.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name != RecordsName && name != CheckpointName && name != KeyName {
+			return &Broken{Record: l.Size(), What: fmt.Sprintf("%q does not belong to the log", name)}
+		}
+	}
+	return nil
+}
+
+// walk hands the records that count to visit, each with the tree that ends with it, and checks them against the
+// checkpoint and what is known.
+func (l *Log) walk(ctx context.Context, visit func(t *tree, line []byte) error) (*position, error) {
+	if l.Size() < l.known.Size {
+		return nil, &Broken{Record: l.Size(), What: fmt.Sprintf("%s has %d records, and %d were published: it is missing or an older one", CheckpointName, l.Size(), l.known.Size)}
+	}
+	var end position
+	t, published := &end.tree, true
+	for line, err := range l.lines(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if t.size == l.Size() {
+			// What comes here is compared with the queue: one byte more than that has is enough.
+			end.beyond = append(end.beyond, line...)
+			if len(end.beyond) > len(l.known.Queue)*MaxLine {
+				break
 			}
-			if err != nil {
-				yield(Event{}, err)
+			continue
+		}
+		t.add(line)
+		end.bytes += int64(len(line))
+		published = published && (t.size != l.known.Size || t.root() == l.known.Root)
+		if err := visit(t, line); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case t.size < l.Size() || t.root() != l.last.Root:
+		return nil, l.locate(ctx)
+	case !published:
+		return nil, &Broken{What: fmt.Sprintf("records 0 to %d are not all those that were published: the log was written again", l.known.Size-1)}
+	}
+	l.end.Store(&end)
+	return &end, nil
+}
+
+// locate says where a log breaks whose records do not make the root of its checkpoint. A record that was changed
+// into another well-formed one can't be told from the rest.
+func (l *Log) locate(ctx context.Context) error {
+	seq := int64(0)
+	for e, err := range l.parsed(ctx) {
+		if err != nil {
+			return err
+		}
+		seq = e.Seq + 1
+	}
+	if seq < l.Size() {
+		return &Broken{Record: seq, What: "it is missing"}
+	}
+	return &Broken{What: fmt.Sprintf("records 0 to %d are not all those that %s vouches for", l.Size()-1, CheckpointName)}
+}
+
+// parsed yields the records that count, unchecked.
+func (l *Log) parsed(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		seq := int64(0)
+		for line, err := range l.lines(ctx) {
+			if seq == l.Size() {
 				return
 			}
+			var e Event
+			if err == nil {
+				e, err = parseRecord(line, seq)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+			seq++
 		}
 	}
 }
 
 func parseRecord(line []byte, seq int64) (Event, error) {
 	e, err := ParseLine(line)
+	if err == nil && e.Seq != seq {
+		err = fmt.Errorf("it stands in the place of record %d", e.Seq)
+	}
 	if err != nil {
 		return Event{}, &Broken{Record: seq, What: err.Error()}
-	}
-	if e.Seq != seq {
-		return Event{}, &Broken{Record: seq, What: fmt.Sprintf("it stands in the place of record %d", e.Seq)}
 	}
 	return e, nil
 }
 
-// bundle returns the lines of one file of records that count, those before an error in any case.
-func (l *Log) bundle(ctx context.Context, n int64) ([][]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// Root returns the root hash of the first n records, base64, once all are checked; "" for none.
+func (l *Log) Root(ctx context.Context, n int64) (root string, err error) {
+	if n < 0 || n > l.Size() {
+		return "", fmt.Errorf("root of %d records: the audit log has %d", n, l.Size())
 	}
-	width := min(l.tree.N-n*tileWidth, tileWidth)
-	indexes := make([]int64, width)
-	for i := range indexes {
-		indexes[i] = tlog.StoredHashIndex(0, n*tileWidth+int64(i))
-	}
-	hashes, err := l.hashes(ctx).ReadHashes(indexes)
-	if err != nil {
-		return nil, l.locate(ctx, err)
-	}
-	lines, err := l.lines(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	for i, h := range hashes {
-		seq := n*tileWidth + int64(i)
-		switch {
-		case i >= len(lines):
-			return lines, &Broken{Record: seq, What: "it is missing"}
-		case tlog.RecordHash(lines[i]) != h:
-			return lines[:i], &Broken{Record: seq, What: "it is not the record that was logged"}
+	_, err = l.walk(ctx, func(t *tree, _ []byte) error {
+		if t.size == n {
+			root = t.root()
+		}
+		return nil
+	})
+	return root, err
+}
+
+// Records yields the records from number first on, once all are checked. The error is *Broken, and nothing is
+// yielded, when they do not agree with the checkpoint.
+func (l *Log) Records(ctx context.Context, first int64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if _, err := l.checked(ctx); err != nil {
+			yield(Event{}, err)
+			return
+		}
+		for e, err := range l.parsed(ctx) {
+			if (e.Seq >= first || err != nil) && !yield(e, err) {
+				return
+			}
 		}
 	}
-	return lines[:width], nil
 }
 
-// lines reads one file of records, what lies beyond the checkpoint too; none when there is no file.
-func (l *Log) lines(ctx context.Context, n int64) ([][]byte, error) {
-	b, err := l.store.Read(ctx, recordsName(n))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+// checked checks the records, once.
+func (l *Log) checked(ctx context.Context) (*position, error) {
+	if end := l.end.Load(); end != nil {
+		return end, nil
 	}
-	var lines [][]byte
-	for line := range bytes.Lines(b) {
-		lines = append(lines, line)
-	}
-	return lines, nil
+	return l.walk(ctx, func(*tree, []byte) error { return nil })
 }
 
-// recordsName is the name of a file of records.
-func recordsName(n int64) string {
-	name := tlog.Tile{H: tileHeight, L: 0, N: n, W: tileWidth}.Path()
-	return "records/" + strings.TrimPrefix(name, fmt.Sprintf("tile/%d/0/", tileHeight)) + ".jsonl"
-}
-
-// tileName is the name of the file of a tile, whole or not.
-func tileName(t tlog.Tile) string {
-	t.W = tileWidth
-	return t.Path()
-}
-
-// hashes reads hashes that the checkpoint proves.
-func (l *Log) hashes(ctx context.Context) tlog.HashReader {
-	return tlog.TileHashReader(l.tree, &tiles{ctx: ctx, store: l.store})
-}
-
-// tiles reads tiles from their files, which may hold more by now than the tree that is asked for.
-type tiles struct {
-	ctx   context.Context // of the one call that it is made for
-	store Store
-}
-
-func (t *tiles) Height() int                     { return tileHeight }
-func (t *tiles) SaveTiles([]tlog.Tile, [][]byte) {}
-func (t *tiles) ReadTiles(want []tlog.Tile) ([][]byte, error) {
-	data := make([][]byte, len(want))
-	for i, tile := range want {
-		b, err := t.store.Read(t.ctx, tileName(tile))
-		if err != nil {
-			return nil, err
-		}
-		if len(b) < tile.W*tlog.HashSize {
-			return nil, fmt.Errorf("%s has %d bytes, and %d are to be there", tileName(tile), len(b), tile.W*tlog.HashSize)
-		}
-		data[i] = b[:tile.W*tlog.HashSize]
-	}
-	return data, nil
-}
-
-// locate finds the record at which a log breaks of which err says that a hash can't be had.
-func (l *Log) locate(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if verr := l.verify(ctx); verr != nil {
-		return verr
-	}
-	return err
-}
-
-// Prove returns the proof of RFC 6962 that a record is in the log.
-func (l *Log) Prove(ctx context.Context, seq int64) (tlog.RecordProof, error) {
-	if seq < 0 || seq >= l.tree.N {
-		return nil, fmt.Errorf("prove record %d: the audit log has %d", seq, l.tree.N)
-	}
-	proof, err := tlog.ProveRecord(l.tree.N, seq, l.hashes(ctx))
-	if err != nil {
-		return nil, l.locate(ctx, err)
-	}
-	return proof, nil
-}
-
-// Consistency returns the proof of RFC 6962 that the first n records, at least one, are a beginning of the log.
-func (l *Log) Consistency(ctx context.Context, n int64) (tlog.TreeProof, error) {
-	if n < 1 || n > l.tree.N {
-		return nil, fmt.Errorf("prove the first %d records: the audit log has %d", n, l.tree.N)
-	}
-	proof, err := tlog.ProveTree(l.tree.N, n, l.hashes(ctx))
-	if err != nil {
-		return nil, l.locate(ctx, err)
-	}
-	return proof, nil
-}
-
-// Since proves that the log goes on from an earlier checkpoint, a signed note that somebody kept: the
-// same key signed it, and its records are the first ones of this log. The error is *Broken when the
-// log does not go on from there.
+// Since proves that the log goes on from an earlier checkpoint, a signed note that somebody kept: the same key
+// signed it, and its records are the first ones of this log. The error is *Broken when the log does not go on
+// from there.
 func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
 	c, _, err := ParseCheckpoint(earlier, l.key)
 	switch {
@@ -315,30 +312,165 @@ func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
 		return c, &Broken{What: "the earlier checkpoint is signed with another key than the log is now"}
 	case err != nil:
 		return c, fmt.Errorf("read the earlier checkpoint: %w", err)
-	case c.Size > l.tree.N:
-		return c, &Broken{Record: l.tree.N, What: fmt.Sprintf("the earlier checkpoint tells of %d records, the log has %d", c.Size, l.tree.N)}
-	case c.Size == 0:
-		return c, nil
+	case c.Size > l.Size():
+		return c, &Broken{Record: l.Size(), What: fmt.Sprintf("the earlier checkpoint has %d records, the log has %d", c.Size, l.Size())}
 	}
-	root, err := parseRoot(c.Root)
-	if err != nil {
-		return c, err
+	root, err := l.Root(ctx, c.Size)
+	if err == nil && c.Size > 0 && root != c.Root {
+		err = &Broken{What: fmt.Sprintf("records 0 to %d are not all those of the earlier checkpoint: the log was written again", c.Size-1)}
 	}
-	proof, err := l.Consistency(ctx, c.Size)
-	if err != nil {
-		return c, err
-	}
-	if err := tlog.CheckTree(proof, l.tree.N, l.tree.Hash, c.Size, root); err != nil {
-		return c, &Broken{What: fmt.Sprintf("records 0 to %d are not all those of the earlier checkpoint: the log was written anew", c.Size-1)}
-	}
-	return c, nil
+	return c, err
 }
 
-// readOrNone reads a file, nothing when there is none.
-func readOrNone(ctx context.Context, s Store, name string) ([]byte, error) {
-	b, err := s.Read(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
+// Append adds records: line i becomes record from+i, and must say so. Lines that the log has already are
+// passed over; one that it has otherwise is *Broken, and so is a gap. It returns the log as it is now.
+func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) (*Log, error) {
+	if from > l.Size() {
+		return nil, &Broken{Record: l.Size(), What: fmt.Sprintf("it is missing, and record %d is to be added", from)}
+	}
+	for i, line := range lines {
+		if _, err := parseRecord(line, from+int64(i)); err != nil {
+			return nil, fmt.Errorf("add to the audit log: %w", err)
+		}
+	}
+	end, err := l.checked(ctx)
+	if err == nil && from < l.Size() {
+		_, err = l.walk(ctx, func(t *tree, line []byte) error {
+			if i := t.size - 1 - from; i >= 0 && i < int64(len(lines)) && !bytes.Equal(line, lines[i]) {
+				return &Broken{Record: t.size - 1, What: "it is there already, and is another one"}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines = lines[min(l.Size()-from, int64(len(lines))):]
+	if len(lines) == 0 {
+		return l, nil
+	}
+	data := bytes.Join(lines, nil)
+	after := &position{tree: tree{end.tree.size, slices.Clone(end.tree.full)}, bytes: end.bytes + int64(len(data))}
+	for _, line := range lines {
+		after.tree.add(line)
+	}
+	next := &Log{store: l.store, find: l.find, known: l.known, key: key.Public()}
+	next.end.Store(after)
+	if next.last, err = key.sign(&after.tree); err != nil {
+		return nil, err
+	}
+	// The checkpoint comes last: until then readers see the old log, and after a kill the same call does the same.
+	if err := l.store.Append(ctx, RecordsName, end.bytes, data); err != nil {
+		return nil, err
+	}
+	if have, err := l.publicKey(); err != nil || have != next.key {
+		if err := l.store.Replace(ctx, KeyName, []byte(next.key+"\n")); err != nil {
+			return nil, err
+		}
+	}
+	return next, l.store.Replace(ctx, CheckpointName, next.last.Signed)
+}
+
+// Recover returns the lines that lie beyond the checkpoint and make, with the records before them, a log of
+// that size and root: what is left of one whose checkpoint alone was rolled back. None when they do not.
+func (l *Log) Recover(ctx context.Context, size int64, root string) ([][]byte, error) {
+	var t tree
+	var lost [][]byte
+	for line, err := range l.lines(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if t.size == size {
+			break
+		}
+		if t.size >= l.Size() {
+			lost = append(lost, bytes.Clone(line))
+		}
+		t.add(line)
+	}
+	if t.size < size || t.root() != root {
 		return nil, nil
 	}
-	return b, err
+	return lost, nil
+}
+
+// lines yields the lines of the file of records, each with its line end, until the next call; none when there is
+// no file. A line that is longer than a record comes in parts.
+func (l *Log) lines(ctx context.Context) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		f, err := l.store.Open(RecordsName)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				yield(nil, err)
+			}
+			return
+		}
+		defer f.Close()
+		r := bufio.NewReaderSize(f, MaxLine)
+		for {
+			line, err := r.ReadSlice('\n')
+			if len(line) > 0 && !yield(line, nil) || errors.Is(err, io.EOF) {
+				return
+			}
+			if errors.Is(err, bufio.ErrBufferFull) {
+				err = nil
+			}
+			if err = errors.Join(err, ctx.Err()); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// publicKey reads log.pub.
+func (l *Log) publicKey() (string, error) {
+	b, err := l.readSmall(KeyName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", &Broken{What: KeyName + " is missing"}
+	}
+	key, whole := bytes.CutSuffix(b, []byte("\n"))
+	if err == nil && !whole {
+		return "", &Broken{What: KeyName + " does not hold a key"}
+	}
+	return string(key), err
+}
+
+// readSmall reads the checkpoint or the key: its first bytes, where it has more than those.
+func (l *Log) readSmall(name string) ([]byte, error) {
+	f, err := l.store.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxCheckpoint+1))
+}
+
+// A tree is the Merkle tree of RFC 6962, section 2.1, over the records so far.
+type tree struct {
+	size int64
+	full []tlog.Hash // roots of its full subtrees, the largest first
+}
+
+func (t *tree) add(line []byte) {
+	h := tlog.RecordHash(line)
+	for n := t.size; n&1 == 1; n >>= 1 { // a subtree of the same height stands before it
+		last := len(t.full) - 1
+		h, t.full = tlog.NodeHash(t.full[last], h), t.full[:last]
+	}
+	t.full = append(t.full, h)
+	t.size++
+}
+
+// root returns the root hash, base64; "" for none.
+func (t *tree) root() string {
+	if t.size == 0 {
+		return ""
+	}
+	last := len(t.full) - 1
+	h := t.full[last]
+	for _, left := range slices.Backward(t.full[:last]) {
+		h = tlog.NodeHash(left, h)
+	}
+	return h.String()
 }

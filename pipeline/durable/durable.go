@@ -8,7 +8,7 @@
 //	close, rename                                the new file; a power cut may bring the old one back
 //	sync the folder                              the new file
 //
-// So the final name always means a whole file. A folder is made, and a file removed, with a sync of the
+// So the final name always means a whole file (but see Append). A folder is made, and a file removed, with a sync of the
 // folder that names it. Temporary names begin with TempPrefix, or are the caller's own; who finds one
 // after a kill may remove it.
 //
@@ -184,6 +184,43 @@ func (f *File) Discard() {
 		f.folder.root.Remove(f.temp)
 	}
 	f.close()
+}
+
+// Append makes the file called name, a slash-separated path below the folder, go on with data after its first
+// at bytes, in place of what lies there, and makes it durable. The file is made where it is missing. Unlike a
+// File it is changed where it lies: a kill leaves the first at bytes, and a part of what follows.
+func (d *Folder) Append(ctx context.Context, name string, at int64, data []byte) error {
+	if err := Step(ctx, "append", name); err != nil {
+		return err
+	}
+	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return hint(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() < at {
+		return fmt.Errorf("%s has %d bytes, and is to have %d before it goes on", name, info.Size(), at)
+	}
+	if err := f.Truncate(at); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(data, at); err != nil {
+		return hint(err)
+	}
+	if err := Step(ctx, "sync", name); err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return hint(err)
+	}
+	if at > 0 {
+		return nil
+	}
+	return d.Sync(ctx, path.Dir(name))
 }
 
 // Write makes the file at a plain path hold exactly what fill writes, readable for mode (see Options).

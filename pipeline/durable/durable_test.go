@@ -189,6 +189,28 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestAppend: a file goes on from any of its bytes, and no step that fails touches those before.
+func TestAppend(t *testing.T) {
+	dir := t.TempDir()
+	d := in(t, dir)
+	for n := range 6 {
+		os.Remove(filepath.Join(dir, "x"))
+		ctx, seen := steps(t, n)
+		err := d.Append(ctx, "x", 0, []byte("new"))
+		if err == nil {
+			err = d.Append(ctx, "x", 2, []byte("st"))
+		}
+		want := []string{"append x", "sync x", "syncdir .", "append x", "sync x"}
+		left := tree(t, dir)["x"]
+		if n == 0 && (err != nil || left != "nest" || cmp.Diff(want, *seen) != "") || n > 0 && !errors.Is(err, errBoom) || n > 3 && !strings.HasPrefix(left, "ne") {
+			t.Errorf("step %d fails: %q, %v after %q", n, left, err, *seen)
+		}
+	}
+	if err := d.Append(t.Context(), "x", 9, nil); err == nil || !strings.Contains(err.Error(), "is to have 9") {
+		t.Errorf("beyond the end: %v", err)
+	}
+}
+
 // TestTemp: what a killed writer left under a fixed temporary name goes, and a file that grew behind the
 // writer's back gets no name.
 func TestTemp(t *testing.T) {

@@ -174,7 +174,7 @@ func checkSeal(t *testing.T, w *Workspace) {
 		}
 		names = append(names, f.Name)
 	}
-	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/records/000.jsonl", "audit/tile/8/0/000", "dataset/x", "log.key", "state.db"} {
+	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "dataset/x", "log.key", "state.db"} {
 		if !slices.Contains(names, name) {
 			t.Errorf("the seal does not have %s: %q", name, names)
 		}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -9,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -160,58 +163,57 @@ func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 	return w.change(ctx, "note in the audit log", func(tx *sql.Tx) error { return w.record(ctx, tx, events...) })
 }
 
-// SealLog publishes the records that were stored into audit/: records, tiles and a signed
-// checkpoint. Close does it too. Killed anywhere it goes on where it was, and no record is
-// lost or doubled. The error is *auditlog.Broken when the log there is damaged: the records stay
-// stored until it is mended.
+// SealLog publishes the records that were stored into audit/: the records, then a signed checkpoint.
+// Close does it too. Killed anywhere it goes on where it was, and no record is lost or doubled. The error is
+// *auditlog.Broken when the log there is damaged: the records stay stored until it is mended.
 func (w *Workspace) SealLog(ctx context.Context) error {
 	if err := w.writable(ctx); err != nil {
 		return fmt.Errorf("publish the audit log: %w", err)
 	}
 	w.publishing.Lock()
 	defer w.publishing.Unlock()
-	for {
-		more, err := w.publish(ctx)
-		if err != nil {
-			return fmt.Errorf("publish the audit log: %w", w.explain(ctx, err))
-		}
-		if !more {
-			return nil
-		}
+	if err := w.publish(ctx); err != nil {
+		return fmt.Errorf("publish the audit log: %w", w.explain(ctx, err))
 	}
+	return nil
 }
 
-// publish publishes one batch and reports whether there may be more.
-func (w *Workspace) publish(ctx context.Context) (more bool, err error) {
-	head, err := readHead(ctx, w.db)
-	if err != nil {
-		return false, err
-	}
-	lines, err := readQueue(ctx, w.db, head.Size, w.batch)
-	if err != nil || len(lines) == 0 {
-		return false, err
-	}
-	old, err := w.openLog(ctx)
-	if errors.Is(err, auditlog.ErrNoLog) {
-		old, err = auditlog.New(auditStore{w}), nil
-	}
-	if err != nil {
-		return false, err
-	}
-	key, err := w.logKey(ctx)
-	if err != nil {
-		return false, err
-	}
-	log, err := old.Append(ctx, key, head.Size, lines)
-	if err != nil {
-		return false, err
-	}
-	return len(lines) == w.batch, w.change(ctx, "note what was published", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM log_queue WHERE seq < ?", log.Size()); err != nil {
+func (w *Workspace) publish(ctx context.Context) error {
+	var log *auditlog.Log
+	var key *auditlog.Key
+	for {
+		head, err := readHead(ctx, w.db)
+		if err != nil {
 			return err
 		}
-		return putHead(ctx, tx, logHead{Size: log.Size(), Root: log.Checkpoint().Root, Key: log.Key()})
-	})
+		lines, err := readQueue(ctx, w.db, head.Size, w.batch)
+		if err != nil || len(lines) == 0 {
+			return err
+		}
+		if log == nil {
+			if log, err = w.openLog(ctx, w.knownLog); errors.Is(err, auditlog.ErrNoLog) {
+				log, err = auditlog.New(auditStore{w}), nil
+			}
+			if err != nil {
+				return err
+			}
+			if key, err = w.logKey(ctx); err != nil {
+				return err
+			}
+		}
+		if log, err = log.Append(ctx, key, head.Size, lines); err != nil {
+			return err
+		}
+		err = w.change(ctx, "note what was published", func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM log_queue WHERE seq < ?", log.Size()); err != nil {
+				return err
+			}
+			return putHead(ctx, tx, logHead{Size: log.Size(), Root: log.Checkpoint().Root, Key: log.Key()})
+		})
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // logKey returns the workspace's key, which it makes when there is none.
@@ -234,13 +236,7 @@ func (w *Workspace) logKey(ctx context.Context) (*auditlog.Key, error) {
 	return key, err
 }
 
-// openLog opens the log with all that state.db knows of it.
-func (w *Workspace) openLog(ctx context.Context) (*auditlog.Log, error) {
-	known, err := w.knownLog(ctx)
-	if err != nil {
-		return nil, err
-	}
-	known.Anew = w.knownLog
+func (w *Workspace) openLog(ctx context.Context, known func(context.Context) (auditlog.Known, error)) (*auditlog.Log, error) {
 	return auditlog.Open(ctx, auditStore{w}, known)
 }
 
@@ -268,7 +264,7 @@ func (w *Workspace) knownLog(ctx context.Context) (auditlog.Known, error) {
 // nothing was published yet, and *auditlog.Broken when its checkpoint is missing or signed with
 // another key than the workspace's. Log.Verify looks at the rest, with what state.db knows.
 func (w *Workspace) LogReader(ctx context.Context) (*auditlog.Log, error) {
-	log, err := w.openLog(ctx)
+	log, err := w.openLog(ctx, w.knownLog)
 	if err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", w.explain(ctx, err))
 	}
@@ -282,7 +278,7 @@ func (w *Workspace) Unpublished(ctx context.Context) ([]auditlog.Event, error) {
 		return nil, fmt.Errorf("read the records to be published: %w", err)
 	}
 	// A writer that is killed may have published some, and not have noted it.
-	if log, err := w.openLog(ctx); err == nil {
+	if log, err := w.openLog(ctx, w.knownLog); err == nil {
 		lines = lines[min(max(log.Size()-head.Size, 0), int64(len(lines))):]
 	}
 	var events []auditlog.Event
@@ -303,16 +299,21 @@ func (w *Workspace) LogNext(ctx context.Context) (int64, error) { return nextRec
 // auditStore is the folder of the log.
 type auditStore struct{ w *Workspace }
 
-func (s auditStore) Read(ctx context.Context, name string) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+func (s auditStore) Open(name string) (io.ReadCloser, error) {
+	return s.w.OpenFile(auditName + "/" + name)
+}
+
+func (s auditStore) Append(ctx context.Context, name string, at int64, data []byte) error {
+	name = auditName + "/" + name
+	s.w.digests.Delete(name) // the seal reads it again; the checkpoint tells what is damaged in between
+	err := s.w.files.MkdirAll(ctx, auditName, dirMode)
+	if err == nil {
+		err = s.w.files.Append(ctx, name, at, data)
 	}
-	f, err := s.w.OpenFile(auditName + "/" + name)
 	if err != nil {
-		return nil, err
+		s.w.unfinished.Store(true)
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, auditlog.MaxFile))
+	return err
 }
 
 func (s auditStore) Replace(ctx context.Context, name string, data []byte) error {
@@ -349,197 +350,165 @@ func (w *Workspace) readSmall(name string, limit int64) ([]byte, error) {
 }
 
 // reconcile compares state.db with the log when a writer opens the workspace. One of them may have come
-// from a backup; then a record says so, and nothing that was published is written over unseen. A log
-// that can't be opened is left to SealLog, so that removals do not wait for it.
+// from a backup; then a record says so, and nothing that was published is written over unseen.
 func (w *Workspace) reconcile(ctx context.Context) error {
 	head, err := readHead(ctx, w.db)
 	if err != nil {
 		return err
 	}
-	m := &meeting{w: w, head: head}
-	m.log, err = w.openLog(ctx)
-	var broken *auditlog.Broken
-	switch {
-	case errors.As(err, &broken):
-		names, err := auditStore{w}.List(ctx)
-		if err != nil || len(names) > 0 || head.Size == 0 {
-			return err
+	log, err := w.openLog(ctx, func(ctx context.Context) (auditlog.Known, error) {
+		known, err := w.knownLog(ctx)
+		// Only the keys: a log of another age is not damaged.
+		return auditlog.Known{Keys: known.Keys, Queue: known.Queue}, err
+	})
+	if errors.Is(err, auditlog.ErrNoLog) {
+		if head.Size == 0 {
+			return nil
 		}
-		m.log = auditlog.New(auditStore{w}) // audit/ is gone
-	case errors.Is(err, auditlog.ErrNoLog):
-		return nil
-	case err != nil:
-		return err
+		log, err = auditlog.New(auditStore{w}), nil // audit/ is gone
 	}
-	err = m.settle(ctx)
-	if errors.As(err, &broken) {
-		return nil
+	if err == nil {
+		err = w.meet(ctx, head, log)
+	}
+	if errors.As(err, new(*auditlog.Broken)) {
+		return nil // left to SealLog, so that removals do not wait for it
 	}
 	return err
 }
 
-// A meeting is that of a state.db and a log that need not be of the same age.
-type meeting struct {
-	w    *Workspace
-	head logHead
-	log  *auditlog.Log
-}
-
-func (m *meeting) settle(ctx context.Context) error {
-	have := m.log.Size()
-	if have < m.head.Size {
-		lost, err := m.log.Recover(ctx, m.head.Size, m.head.Root)
-		if err != nil {
+// meet makes state.db go on from a log that need not be of its age.
+func (w *Workspace) meet(ctx context.Context, head logHead, log *auditlog.Log) error {
+	have := log.Size()
+	if have < head.Size {
+		// The log is older. Where its checkpoint alone is, the records behind it are there and nothing is lost.
+		lost, err := log.Recover(ctx, head.Size, head.Root)
+		switch {
+		case err != nil:
 			return err
+		case lost != nil:
+			return w.goOn(ctx, head, log, restored{what: auditlog.RestoredCheckpoint, lost: lost, from: head.Size})
 		}
-		if lost != nil {
-			return m.goOn(ctx, lost, m.head.Size, auditlog.RestoredCheckpoint, nil)
-		}
-		return m.goOn(ctx, nil, m.head.Size, auditlog.RestoredLog, nil)
+		return w.goOn(ctx, head, log, restored{what: auditlog.RestoredLog, from: head.Size})
 	}
-	root, err := m.log.Root(ctx, m.head.Size)
+	root, err := log.Root(ctx, head.Size)
 	if err != nil {
 		return err
 	}
-	if root != m.head.Root {
-		stones, err := m.tombstones(ctx, 0)
+	if root != head.Root {
+		stones, err := tombstonesOf(ctx, log, 0)
 		if err != nil {
 			return err
 		}
-		return m.goOn(ctx, nil, m.head.Size, auditlog.RestoredOther, stones)
+		return w.goOn(ctx, head, log, restored{what: auditlog.RestoredOther, from: head.Size, stones: stones})
 	}
-	same, err := m.agree(ctx)
+	// A SealLog that was killed published what it could not note: then the log goes on with the queue, and the
+	// next SealLog passes over that. Anything else means that state.db is older.
+	queue, err := readQueue(ctx, w.db, head.Size, int(have-head.Size))
 	if err != nil {
 		return err
 	}
-	if same < have {
-		stones, err := m.tombstones(ctx, same)
+	same := head.Size
+	for e, err := range log.Records(ctx, head.Size) {
 		if err != nil {
 			return err
-		}
-		return m.goOn(ctx, nil, same, auditlog.RestoredState, stones)
-	}
-	// What a killed SealLog published and could not note is passed over by the next one.
-	return m.checkKey(ctx)
-}
-
-// agree returns up to which record the log has what state.db has published or is to publish.
-func (m *meeting) agree(ctx context.Context) (same int64, err error) {
-	same = m.head.Size
-	var queue [][]byte
-	for e, err := range m.log.Records(ctx, same) {
-		if err != nil {
-			return 0, err
 		}
 		line, err := e.Line()
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if len(queue) == 0 {
-			if queue, err = readQueue(ctx, m.w.db, same, m.w.batch); err != nil {
-				return 0, err
-			}
-		}
-		if len(queue) == 0 || !bytes.Equal(line, queue[0]) {
+		if i := e.Seq - head.Size; i >= int64(len(queue)) || !bytes.Equal(line, queue[i]) {
 			break
 		}
-		same, queue = same+1, queue[1:]
+		same++
 	}
-	return same, nil
+	if same < have {
+		stones, err := tombstonesOf(ctx, log, same)
+		if err != nil {
+			return err
+		}
+		return w.goOn(ctx, head, log, restored{what: auditlog.RestoredState, from: same, stones: stones})
+	}
+	return w.checkKey(ctx, head, log)
 }
 
-// tombstones returns those that the log tells of from a record on, but for those that it says were lifted.
-func (m *meeting) tombstones(ctx context.Context, first int64) ([]Tombstone, error) {
-	var order []manifest.PostID
+// tombstonesOf returns those that the log has from a record on, but for those that it says were lifted.
+func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) ([]Tombstone, error) {
 	stones := map[manifest.PostID]Tombstone{}
-	for e, err := range m.log.Records(ctx, first) {
+	for e, err := range log.Records(ctx, first) {
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range e.Posts {
 			switch {
 			case e.Kind == auditlog.Buried && p.State.Gone():
-				order = append(order, p.ID)
 				stones[p.ID] = Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: e.Time}, Reason: p.Reason}
 			case e.Kind == auditlog.Lifted:
 				delete(stones, p.ID)
 			}
 		}
 	}
-	var list []Tombstone
-	for _, id := range order {
-		if t, ok := stones[id]; ok {
-			list = append(list, t)
-			delete(stones, id)
-		}
-	}
-	return list, nil
+	return slices.SortedFunc(maps.Values(stones), func(a, b Tombstone) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID))
+	}), nil
 }
 
-// goOn makes state.db go on from the log as it is: what was lost and the queue, from one of its records on,
-// follow it, after a record of what was restored, and the tombstones of the log come back.
-func (m *meeting) goOn(ctx context.Context, lost [][]byte, from int64, what string, stones []Tombstone) error {
-	w, size := m.w, m.log.Size()
+// restored says what came from a backup, and what follows the log as it is.
+type restored struct {
+	what   string
+	lost   [][]byte    // records that the checkpoint does not cover any more
+	from   int64       // the queue follows from this record on
+	stones []Tombstone // come back into state.db
+}
+
+// goOn makes state.db go on from the log as it is, in one transaction.
+func (w *Workspace) goOn(ctx context.Context, head logHead, log *auditlog.Log, r restored) error {
 	return w.change(ctx, "go on from the audit log", func(tx *sql.Tx) error {
-		queue, err := readQueue(ctx, tx, from, -1)
+		queue, err := readQueue(ctx, tx, r.from, -1)
 		if err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM log_queue"); err != nil {
 			return err
 		}
-		key := m.log.Key()
-		if size == 0 {
-			key = m.head.Key
-		}
-		if err := putHead(ctx, tx, logHead{Size: size, Root: m.log.Checkpoint().Root, Key: key}); err != nil {
+		now := logHead{Size: log.Size(), Root: log.Checkpoint().Root, Key: cmp.Or(log.Key(), head.Key)}
+		if err := putHead(ctx, tx, now); err != nil {
 			return err
 		}
-		if err := putMeta(ctx, tx, metaLogNext, strconv.FormatInt(size, 10)); err != nil {
+		if err := putMeta(ctx, tx, metaLogNext, strconv.FormatInt(now.Size, 10)); err != nil {
 			return err
 		}
-		event := auditlog.Event{Kind: auditlog.Restored, Verdict: what, Size: m.head.Size, Root: m.head.Root}
-		// A recovered queue fills the numbers that it had.
-		last := what == auditlog.RestoredCheckpoint
-		if !last {
-			if err := w.record(ctx, tx, event); err != nil {
-				return err
-			}
-		}
-		for _, line := range append(lost, queue...) {
+		var events []auditlog.Event
+		for _, line := range append(r.lost, queue...) {
 			e, err := auditlog.ParseLine(line)
 			if err != nil {
 				return err
 			}
-			if err := w.record(ctx, tx, e); err != nil {
-				return err
-			}
+			events = append(events, e)
 		}
-		if last {
-			if err := w.record(ctx, tx, event); err != nil {
-				return err
-			}
+		told := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
+		if r.what == auditlog.RestoredCheckpoint {
+			events = append(events, told) // the lost records and the queue get the numbers that they had
+		} else {
+			events = append([]auditlog.Event{told}, events...)
 		}
-		return w.addTombstones(ctx, tx, stones)
+		if err := w.record(ctx, tx, events...); err != nil {
+			return err
+		}
+		return w.addTombstones(ctx, tx, r.stones)
 	})
 }
 
 // checkKey notes that the key is gone, once, before there is a new one.
-func (m *meeting) checkKey(ctx context.Context) error {
-	if m.log.Size() == 0 {
+func (w *Workspace) checkKey(ctx context.Context, head logHead, log *auditlog.Log) error {
+	if log.Size() == 0 {
 		return nil
 	}
-	if _, err := m.w.readSmall(logKeyName, maxLogKey); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := w.readSmall(logKeyName, maxLogKey); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	queue, err := readQueue(ctx, m.w.db, m.head.Size, -1)
-	if err != nil {
+	waiting, err := w.texts(ctx, "SELECT line FROM log_queue WHERE line LIKE '%\"kind\":\"restored\",\"verdict\":\"key\"%'")
+	if err != nil || len(waiting) > 0 {
 		return err
 	}
-	for _, line := range queue {
-		if e, err := auditlog.ParseLine(line); err == nil && e.Kind == auditlog.Restored && e.Verdict == auditlog.RestoredKey {
-			return nil
-		}
-	}
-	return m.w.Note(ctx, auditlog.Event{Kind: auditlog.Restored, Verdict: auditlog.RestoredKey, Size: m.head.Size, Root: m.head.Root})
+	return w.Note(ctx, auditlog.Event{Kind: auditlog.Restored, Verdict: auditlog.RestoredKey, Size: head.Size, Root: head.Root})
 }

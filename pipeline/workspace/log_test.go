@@ -539,7 +539,7 @@ func TestForeignLog(t *testing.T) {
 	})
 	t.Run("damaged", func(t *testing.T) {
 		dir := make("one")
-		name := filepath.Join(dir, "audit", "records", "000.jsonl")
+		name := filepath.Join(dir, "audit", "records.jsonl")
 		whole, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -873,7 +873,7 @@ func TestReadBesideWriter(t *testing.T) {
 
 // TestLargeFiles puts a file that has no end, or as good as none, in the place of each that is read whole.
 func TestLargeFiles(t *testing.T) {
-	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/tile/8/0/000", "audit/records/000.jsonl", "log.key", "audit/seal.json"} {
+	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "log.key", "audit/seal.json"} {
 		w := loaded(t, numbered(1)...)
 		if err := w.Note(t.Context(), auditlog.Event{Kind: auditlog.Copy}); err != nil {
 			t.Fatal(err)
