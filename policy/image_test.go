@@ -83,6 +83,7 @@ func TestInspectImage(t *testing.T) {
 		{name: "webp", body: []byte(webp1x1), format: "webp", w: 1, h: 1},
 		{name: "jpeg with a zip behind it", body: append(bytes.Clone(small), "PK\x03\x04"...), format: "jpeg", w: 40, h: 30},
 		{name: "widest allowed", body: pngHeader(16384, 2441), format: "png", w: 16384, h: 2441},
+		{name: "as long as allowed", body: append(bytes.Clone(small), make([]byte, 20<<20-len(small))...), format: "jpeg", w: 40, h: 30},
 		{name: "empty", body: nil, want: Fault{manifest.Invalid, "empty_body", ""}},
 		{name: "one byte too long", body: make([]byte, 20<<20+1), want: Fault{manifest.Invalid, "too_large", ""}},
 		{name: "html", body: []byte(" \r\n<!DOCTYPE html><p>"), want: Fault{manifest.Invalid, "not_an_image_html", ""}},

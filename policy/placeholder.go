@@ -2,10 +2,7 @@ package policy
 
 import (
 	"cmp"
-	"crypto/md5" // the hash under which a known placeholder was published, not a defence
-	"crypto/sha256"
 	_ "embed" // for placeholders.toml
-	"encoding/hex"
 	"fmt"
 	"net/url"
 	"slices"
@@ -62,20 +59,15 @@ func (p Policy) FinalURLPlaceholder(u *url.URL) *Fault {
 // It finds less than InspectImage does of the bytes: a placeholder that is known by its MD5 or
 // its URL alone does not show.
 func (p Policy) StoredPlaceholder(sha256 string, info ImageInfo, length int64) *Fault {
-	return p.knownPlaceholder(func(k Placeholder) bool {
-		return k.SHA256 != "" && k.SHA256 == sha256 ||
-			int64(k.Bytes) == length && k.Format == info.Format && k.Width == info.Width && k.Height == info.Height
-	})
+	return p.placeholderOf(sha256, "", info, length)
 }
 
-// bodyPlaceholder returns the fault of the known placeholder that the body is, or nil. Info
-// is what its header says.
-func (p Policy) bodyPlaceholder(body []byte, info ImageInfo) *Fault {
-	long, short := sha256.Sum256(body), md5.Sum(body)
-	s256, m5 := hex.EncodeToString(long[:]), hex.EncodeToString(short[:])
+// placeholderOf returns the fault of the known placeholder that has one of the marks, or nil.
+// The hashes are lower-case hex, "" when not known; info is what the header says.
+func (p Policy) placeholderOf(sha256, md5 string, info ImageInfo, length int64) *Fault {
 	return p.knownPlaceholder(func(k Placeholder) bool {
-		return k.SHA256 == s256 || k.MD5 == m5 ||
-			k.Bytes == len(body) && k.Format == info.Format && k.Width == info.Width && k.Height == info.Height
+		return k.SHA256 != "" && k.SHA256 == sha256 || k.MD5 != "" && k.MD5 == md5 ||
+			int64(k.Bytes) == length && k.Format == info.Format && k.Width == info.Width && k.Height == info.Height
 	})
 }
 

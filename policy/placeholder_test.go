@@ -68,13 +68,36 @@ func TestPlaceholderByBody(t *testing.T) {
 			if _, f := p.InspectImage(encode(t, "png", drawn(21, 12))); f != nil {
 				t.Errorf("another picture, by the %s: %v", mark, f)
 			}
-			if _, f := p.InspectImage(encode(t, "gif", drawn(21, 13))); f != nil {
-				t.Errorf("another format, by the %s: %v", mark, f)
-			}
 		}
 	}
 	if _, f := Default().InspectImage(body); f != nil {
 		t.Errorf("without an entry: %v", f)
+	}
+}
+
+// TestStoredPlaceholder: of a stored image its hash and its four figures count, all four together.
+func TestStoredPlaceholder(t *testing.T) {
+	p := Default()
+	p.Images.Placeholders = []Placeholder{{Name: "own", Meaning: "m", SHA256: "abc", Outcome: manifest.Failed}, {Name: "none", Meaning: "m", MD5: "def"}}
+	grey := ImageInfo{Format: "png", Width: 130, Height: 60}
+	for _, test := range []struct {
+		sha256 string
+		info   ImageInfo
+		length int64
+		want   manifest.Reason
+	}{
+		{"f00", grey, 1048, "known_placeholder"},
+		{"f00", grey, 1049, ""},
+		{"f00", ImageInfo{Format: "gif", Width: 130, Height: 60}, 1048, ""},
+		{"f00", ImageInfo{Format: "png", Width: 131, Height: 60}, 1048, ""},
+		{"f00", ImageInfo{Format: "png", Width: 130, Height: 61}, 1048, ""},
+		{"abc", ImageInfo{Format: "jpeg", Width: 5, Height: 5}, 5, "region_block"},
+		{"def", ImageInfo{Format: "jpeg", Width: 5, Height: 5}, 5, ""},
+		{"", ImageInfo{Format: "jpeg", Width: 5, Height: 5}, 5, ""},
+	} {
+		if f := p.StoredPlaceholder(test.sha256, test.info, test.length); (f == nil) != (test.want == "") || f != nil && f.Reason != test.want {
+			t.Errorf("%+v is %v, want %q", test, f, test.want)
+		}
 	}
 }
 

@@ -158,6 +158,16 @@ func TestParseErrors(t *testing.T) {
 		{"imgur's API twice at once", "[[images.host]]\nname = 'api.imgur.com'\nconcurrency = 2\n", "p.toml:3:1: images.host[0].concurrency is 2; it must be 1 for api.imgur.com"},
 		{"not text", "\xff\xfe[\x00", "p.toml:1:1: "},
 	}
+	// What just keeps to its limit.
+	for _, text := range []string{"[reddit]\nrequests_per_minute = 100\nrecheck_within = '48h'\nsecond_look_after = '24h'\nmass_removal_share = 1.0\n",
+		"[reddit]\nsecond_look_after = '0s'\n[images]\nmax_bytes = 268435456\nmax_pixels = 268402689\nmax_side = 65535\nsuspect_after = 1000000\n",
+		"[images]\nmax_bytes = 1\nmax_pixels = 1\nmax_side = 1\nsuspect_after = 2\n[filter]\nenglish_threshold = 1\n[dedupe]\nhash_radius = 31\nword_difference = 1000\n",
+		"[[images.host]]\nname = 'a.b'\nconcurrency = 64\nrequests_per_second = 100\n[[images.host]]\nname = '" + strings.Repeat(strings.Repeat("a", 61)+".", 4) + "abcde'\n",
+	} {
+		if _, err := Parse([]byte(text), "p.toml"); err != nil {
+			t.Errorf("Parse(%q) = %v", text, err)
+		}
+	}
 	for _, tt := range tests {
 		_, err := Parse([]byte(tt.text), "p.toml")
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "p.toml") {
@@ -265,7 +275,7 @@ func TestStale(t *testing.T) {
 		age  time.Duration
 		want bool
 	}{
-		{0, false}, {48 * time.Hour, false}, {48*time.Hour + 1, true}, {-time.Minute, false}, {-time.Hour, true},
+		{0, false}, {48 * time.Hour, false}, {48*time.Hour + 1, true}, {-time.Minute, false}, {-5 * time.Minute, false}, {-5*time.Minute - 1, true},
 		{math.MaxInt64, true},
 	} {
 		if got := p.Stale(now.Add(-tt.age), now); got != tt.want {
