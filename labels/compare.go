@@ -40,7 +40,7 @@ const minExpected = 5
 // counted under the same schema.
 //
 // The two are taken for independent samples. Of a set and a part of it (a release, and what was
-// rebuilt of it) compare the part with the rest: Compare(part, whole.Minus(part)).
+// rebuilt of it) compare the part with the rest.
 //
 // Many tests are made, so some P will be small by chance: CramersV says whether it matters.
 func Compare(a, b Stats) ([]Drift, error) {
@@ -161,75 +161,4 @@ func mergeRarest(columns []column, ordinal bool) []column {
 	out := slices.Clone(columns)
 	out[first] = merged
 	return slices.Delete(out, second, second+1)
-}
-
-// Minus gives the counts of the entries of s that are not in part. It fails when part has an
-// entry too many to be a part of s.
-func (s Stats) Minus(part Stats) (Stats, error) {
-	fail := func(format string, args ...any) (Stats, error) {
-		return Stats{}, fmt.Errorf("subtract labels: "+format, args...)
-	}
-	if err := sameSchema(s, part); err != nil {
-		return fail("%w", err)
-	}
-	for _, split := range part.Splits {
-		if !slices.ContainsFunc(s.Splits, func(o SplitSize) bool { return o.Name == split.Name && o.Entries >= split.Entries }) {
-			return fail("the part has more entries of split %s than the whole", split.Name)
-		}
-	}
-	out := Stats{Schema: s.Schema, Entries: s.Entries - part.Entries, Splits: []SplitSize{}}
-	at := make([]int, len(s.Splits)) // where each split stands in part, -1 = nowhere
-	for i, split := range s.Splits {
-		at[i] = slices.IndexFunc(part.Splits, func(o SplitSize) bool { return o.Name == split.Name })
-		if at[i] >= 0 {
-			split.Entries -= part.Splits[at[i]].Entries
-		}
-		out.Splits = append(out.Splits, split)
-	}
-	for i, c := range s.Categories {
-		rest, ok := c.minus(part.Categories[i], at, out.Entries)
-		if !ok {
-			return fail("the part has more labels of category %s than the whole", c.Name)
-		}
-		out.Categories = append(out.Categories, rest)
-	}
-	for i, p := range s.Pairs {
-		rest := Pair{Rows: p.Rows, Columns: p.Columns}
-		for r, row := range p.Counts {
-			row = slices.Clone(row)
-			for c := range row {
-				if row[c] -= part.Pairs[i].Counts[r][c]; row[c] < 0 {
-					return fail("the part has more entries with labels of %s and %s than the whole", p.Rows, p.Columns)
-				}
-			}
-			rest.Counts = append(rest.Counts, row)
-		}
-		out.Pairs = append(out.Pairs, rest)
-	}
-	return out, nil
-}
-
-func (c CategoryStats) minus(part CategoryStats, at []int, entries int) (CategoryStats, bool) {
-	out := c
-	out.Labels, out.Cardinality = nil, 0
-	out.Unlabelled -= part.Unlabelled
-	ok, given := out.Unlabelled >= 0, 0
-	for l, label := range c.Labels {
-		label.BySplit = slices.Clone(label.BySplit)
-		for i := range label.BySplit {
-			if at[i] >= 0 {
-				label.BySplit[i] -= part.Labels[l].BySplit[at[i]]
-			}
-			ok = ok && label.BySplit[i] >= 0
-		}
-		label.Count -= part.Labels[l].Count
-		if !label.Exclusive {
-			given += label.Count
-		}
-		out.Labels = append(out.Labels, label)
-	}
-	if entries > 0 {
-		out.Cardinality = float64(given) / float64(entries)
-	}
-	return out, ok
 }

@@ -101,21 +101,20 @@ func (p Pair) transposed() Pair {
 // usualSplits come first, in the order in which the paper's Table 8 has them.
 var usualSplits = [...]string{"train", "validation", "test"}
 
-// Count counts the labels of entries. It stops at their first error and returns it. Memory does
-// not grow with the entries.
+// Count counts the labels of entries. It stops at their first error and returns it.
 func Count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (Stats, error) {
-	c := newCounter(schema)
+	c := NewCounter(schema)
 	for e, err := range entries {
 		if err != nil {
 			return Stats{}, err
 		}
-		c.add(e)
+		c.Add(e)
 	}
-	return c.stats(), nil
+	return c.Stats(), nil
 }
 
-// A counter counts while entries go by.
-type counter struct {
+// A Counter counts the labels of entries while they go by. Memory does not grow with them.
+type Counter struct {
 	schema manifest.Schema
 	order  []string                // splits by first appearance
 	splits map[string]*splitCounts // of each split
@@ -128,8 +127,9 @@ type splitCounts struct {
 	labels  [][]int // [category][label]
 }
 
-func newCounter(schema manifest.Schema) *counter {
-	c := &counter{schema: schema, splits: make(map[string]*splitCounts), none: make([]int, len(schema.Categories))}
+// NewCounter makes a Counter of entries of a schema.
+func NewCounter(schema manifest.Schema) *Counter {
+	c := &Counter{schema: schema, splits: make(map[string]*splitCounts), none: make([]int, len(schema.Categories))}
 	for i, rows := range schema.Categories {
 		for _, columns := range schema.Categories[i+1:] {
 			p := Pair{Rows: rows.Name, Columns: columns.Name, Counts: make([][]int, len(rows.Labels))}
@@ -142,7 +142,7 @@ func newCounter(schema manifest.Schema) *counter {
 	return c
 }
 
-func (c *counter) split(name string) *splitCounts {
+func (c *Counter) split(name string) *splitCounts {
 	s := c.splits[name]
 	if s == nil {
 		s = &splitCounts{labels: make([][]int, len(c.schema.Categories))}
@@ -155,7 +155,8 @@ func (c *counter) split(name string) *splitCounts {
 	return s
 }
 
-func (c *counter) add(e manifest.Entry) {
+// Add counts an entry.
+func (c *Counter) Add(e manifest.Entry) {
 	s := c.split(e.Split)
 	s.entries++
 	pair := 0
@@ -177,7 +178,8 @@ func (c *counter) add(e manifest.Entry) {
 	}
 }
 
-func (c *counter) stats() Stats {
+// Stats gives what was counted so far.
+func (c *Counter) Stats() Stats {
 	s := Stats{Schema: c.schema.Name, Splits: []SplitSize{}, Pairs: c.pairs}
 	for _, name := range inOrder(c.order) {
 		s.Splits = append(s.Splits, SplitSize{Name: name, Entries: c.splits[name].entries})
@@ -189,7 +191,7 @@ func (c *counter) stats() Stats {
 	return s
 }
 
-func (c *counter) category(i int, category manifest.Category, s Stats) CategoryStats {
+func (c *Counter) category(i int, category manifest.Category, s Stats) CategoryStats {
 	out := CategoryStats{Name: category.Name, Title: category.Title, Kind: category.Kind, Unlabelled: c.none[i]}
 	given := 0
 	for l, label := range category.Labels {

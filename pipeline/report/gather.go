@@ -76,43 +76,34 @@ func gather(ctx context.Context, ws *workspace.Workspace, o Options) (data, erro
 	return d, err
 }
 
-// count counts everything that stands in the records: in one pass over all of them, and one over
-// those that are kept.
+// count counts everything that stands in the records, in one pass.
 func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge, splits []string) error {
 	bySplit, formats, groups := map[string]*split{}, map[string]*format{}, newGrouping()
 	for _, name := range splits {
 		bySplit[name] = &split{Name: name, Outcomes: map[manifest.Outcome]int{}}
 	}
-	// entries yields the entries for labels.Count, and shows each record to see on its way.
-	entries := func(see func(workspace.Record, manifest.Result) (bool, error)) iter.Seq2[manifest.Entry, error] {
-		return func(yield func(manifest.Entry, error) bool) {
-			for rec, err := range ws.Records(ctx, workspace.Select{}) {
-				shown := true
-				if err == nil {
-					shown, err = see(rec, j.Known(rec))
-				}
-				if (shown || err != nil) && !yield(rec.Entry, err) {
-					return
-				}
-			}
+	all, kept, missing := labels.NewCounter(d.Schema), labels.NewCounter(d.Schema), labels.NewCounter(d.Schema)
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return fmt.Errorf("count what the workspace holds: %w", err)
 		}
-	}
-	var err error
-	d.Labels, err = labels.Count(d.Schema, entries(func(rec workspace.Record, res manifest.Result) (bool, error) {
+		res := j.Known(rec)
 		s := bySplit[rec.Split]
 		if s == nil {
-			return false, fmt.Errorf("entry %s is of the split %q, which the release does not have: verify the workspace", rec.Key.String(), rec.Split)
+			return fmt.Errorf("entry %s is of the split %q, which the release does not have: verify the workspace", rec.Key.String(), rec.Split)
 		}
 		s.Entries++
 		s.Outcomes[res.Outcome]++
 		groups.add(rec, res)
-		if res.Outcome == manifest.Kept && rec.Image != nil && rec.Reading != nil {
+		all.Add(rec.Entry)
+		if res.Outcome != manifest.Kept {
+			missing.Add(rec.Entry)
+			continue
+		}
+		kept.Add(rec.Entry)
+		if rec.Image != nil && rec.Reading != nil {
 			d.countKept(rec, formats)
 		}
-		return true, nil
-	}))
-	if err != nil {
-		return fmt.Errorf("count the labels of the release: %w", err)
 	}
 	for _, name := range splits {
 		d.BySplit = append(d.BySplit, *bySplit[name])
@@ -125,20 +116,12 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 	}
 	d.Formats = append(d.Formats, total)
 	groups.report(d)
-	d.Rebuilt, err = labels.Count(d.Schema, entries(func(_ workspace.Record, res manifest.Result) (bool, error) {
-		return res.Outcome == manifest.Kept, nil
-	}))
-	if err != nil {
-		return fmt.Errorf("count the labels of the kept entries: %w", err)
-	}
+	d.Labels, d.Rebuilt = all.Stats(), kept.Stats()
 	if d.Rebuilt.Entries == 0 || d.Rebuilt.Entries == d.Labels.Entries {
 		return nil
 	}
-	missing, err := d.Labels.Minus(d.Rebuilt)
-	if err != nil {
-		return err
-	}
-	d.Drift, err = labels.Compare(missing, d.Rebuilt)
+	var err error
+	d.Drift, err = labels.Compare(missing.Stats(), d.Rebuilt)
 	return err
 }
 

@@ -239,7 +239,7 @@ func (p *target) kills(ctx context.Context, m mutant, worker int, names []string
 	if err := errors.Join(os.WriteFile(temp("mutant.go"), m.apply(), 0o600), os.WriteFile(temp("overlay"), overlay, 0o600)); err != nil {
 		return false, err
 	}
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", temp("overlay"), "-o", temp("test"), p.ImportPath)
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", temp("overlay"), "-o", temp("test"), p.ImportPath)
 	if out, err := build.CombinedOutput(); err != nil {
 		if ctx.Err() == nil && (bytes.Contains(out, []byte("mutant.go:")) || bytes.Contains(out, []byte(m.file+":"))) {
 			return false, errNotCompiled
