@@ -85,7 +85,7 @@ type Provenance struct {
 
 // A pair is one thing known of how a dataset came to be: its footer key and the words
 // that the card has for it.
-type pair struct{ key, title, value string }
+type pair struct{ Key, Title, Value string }
 
 func (p Provenance) pairs() []pair {
 	return []pair{

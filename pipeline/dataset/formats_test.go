@@ -378,7 +378,7 @@ func testCardFeatures(t *testing.T, info map[string]any) {
 	var got []namedFeature
 	for _, v := range info["features"].([]any) {
 		column := v.(map[string]any)
-		f := namedFeature{name: column["name"].(string)}
+		f := namedFeature{Column: column["name"].(string)}
 		switch dtype := column["dtype"].(type) {
 		case string:
 			f.feature = feature{DType: dtype, Type: "Value"}

@@ -113,7 +113,7 @@ func writerOptions(s manifest.Schema, p Provenance, flagged bool) ([]parquet.Wri
 		parquet.KeyValueMetadata("rehydrate.format", FormatVersion),
 	}
 	for _, kv := range p.pairs() {
-		options = append(options, parquet.KeyValueMetadata("rehydrate."+kv.key, kv.value))
+		options = append(options, parquet.KeyValueMetadata("rehydrate."+kv.Key, kv.Value))
 	}
 	return options, nil
 }
@@ -242,7 +242,7 @@ type feature struct {
 }
 
 type namedFeature struct {
-	name string
+	Column string
 	feature
 }
 
@@ -275,20 +275,34 @@ func features(s manifest.Schema, flagged bool) []namedFeature {
 
 // huggingFace returns the value of the footer key "huggingface", features in column order.
 func huggingFace(s manifest.Schema, flagged bool) (string, error) {
-	var b bytes.Buffer
-	b.WriteString(`{"info":{"features":{`)
-	for i, f := range features(s, flagged) {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		value, err := jsonText(f.feature)
-		if err != nil {
-			return "", fmt.Errorf("features of column %q: %w", f.name, err)
-		}
-		b.WriteString(quoted(f.name) + ":" + value)
+	var columns object
+	for _, f := range features(s, flagged) {
+		columns = append(columns, member{f.Column, f.feature})
 	}
-	b.WriteString(`}}}`)
-	return b.String(), nil
+	return jsonText(object{{"info", object{{"features", columns}}}})
+}
+
+// An object is a JSON object whose members are columns of a file, and keep their order.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+func (o object) MarshalJSON() ([]byte, error) {
+	b := []byte("{")
+	for i, m := range o {
+		value, err := jsonText(m.value)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", m.name, err)
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, quoted(m.name)+":"+value...)
+	}
+	return append(b, '}'), nil
 }
 
 // jsonText is json.Marshal without its escapes for HTML.

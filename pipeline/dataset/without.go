@@ -268,9 +268,9 @@ func openOwn(r io.ReaderAt, size int64) (*own, error) {
 	}
 	o := &own{file: f}
 	for i, p := range o.provenance.fields() {
-		value, ok := f.Lookup("rehydrate." + o.provenance.pairs()[i].key)
+		value, ok := f.Lookup("rehydrate." + o.provenance.pairs()[i].Key)
 		if !ok {
-			return nil, fmt.Errorf("its footer has no rehydrate.%s", o.provenance.pairs()[i].key)
+			return nil, fmt.Errorf("its footer has no rehydrate.%s", o.provenance.pairs()[i].Key)
 		}
 		*p = value
 	}
