@@ -115,7 +115,7 @@ func TestWebPIsLossless(t *testing.T) {
 // The planted EXIF must be EXIF that a reader understands, or a test that it is gone
 // proves little.
 func TestEXIF(t *testing.T) {
-	b := exif()
+	b := exif
 	le := binary.LittleEndian
 	fields := func(at uint32) map[uint16]uint32 {
 		m := map[uint16]uint32{}

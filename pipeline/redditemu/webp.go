@@ -4,79 +4,33 @@ import (
 	"encoding/binary"
 	"image"
 	"math/bits"
-	"slices"
 )
 
-// encodeWebP writes an opaque picture as lossless WebP (VP8L): green subtracted, each
-// pixel predicted as the mean of its left and upper neighbour, the differences in one
-// set of Huffman codes. No back references and no colour cache: photographs with grain
-// gain little from them. metadata chunks go behind the picture, as WebP wants them.
+// encodeWebP writes an opaque picture as lossless WebP (VP8L) without compressing it: no transform,
+// no references back, and codes of eight bits for each channel. Metadata chunks go behind the
+// picture, as WebP wants them.
 func encodeWebP(img *image.RGBA, metadata []webpChunk) []byte {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	var b bitWriter
 	b.write(0x2f, 8)
 	b.write(uint64(w-1), 14)
 	b.write(uint64(h-1), 14)
-	b.write(0, 1+3) // no alpha, version 0
-
-	const subtractGreen, predictor, meanLeftUp, tileBits = 2, 0, 7, 9
-	b.write(1|subtractGreen<<1, 3)
-	b.write(1|predictor<<1, 3)
-	b.write(tileBits-2, 3)
-	// The picture of modes, one pixel a tile: every code holds one symbol, so its pixels
-	// take no bits at all.
-	b.write(0, 1)
-	for _, symbol := range []uint64{meanLeftUp, 0, 0, 0, 0} {
-		b.single(symbol)
-	}
-	b.write(0, 1+1+1) // no further transform, no colour cache, one group of codes
-
-	res := residuals(img)
-	var freq [3][280]int // green (with the 24 lengths that are not used), red, blue
-	for i := 0; i < len(res); i += 3 {
-		freq[0][res[i]]++
-		freq[1][res[i+1]]++
-		freq[2][res[i+2]]++
-	}
-	codes := [3][]code{b.tree(freq[0][:]), b.tree(freq[1][:256]), b.tree(freq[2][:256])}
-	b.single(0) // alpha: always as predicted
-	b.single(0) // distance: not used
-	for i := 0; i < len(res); i += 3 {
-		for c := range 3 {
-			k := codes[c][res[i+c]]
-			b.write(uint64(k.bits), uint(k.len))
-		}
-	}
-	return riff(w, h, b.bytes(), metadata)
-}
-
-// residuals returns green, red, blue of each pixel less their prediction.
-func residuals(img *image.RGBA) []byte {
-	w, h := img.Rect.Dx(), img.Rect.Dy()
-	px := make([]byte, 0, w*h*3) // green, red - green, blue - green
+	b.write(0, 1+3)   // no alpha, version 0
+	b.write(0, 1+1+1) // no transform, no colour cache, one group of codes
+	b.plain(256 + 24) // green, with the 24 lengths that are not used
+	b.plain(256)      // red
+	b.plain(256)      // blue
+	b.single(255)     // alpha
+	b.single(0)       // distance: not used
 	for y := range h {
 		row := img.Pix[y*img.Stride:]
 		for x := range w {
-			r, g, b := row[x*4], row[x*4+1], row[x*4+2]
-			px = append(px, g, r-g, b-g)
+			for _, v := range []uint8{row[x*4+1], row[x*4], row[x*4+2]} {
+				b.write(uint64(bits.Reverse8(v)), 8)
+			}
 		}
 	}
-	res := make([]byte, len(px))
-	for i := range px {
-		x, y := i/3%w, i/3/w
-		var p byte
-		switch {
-		case x == 0 && y == 0:
-		case y == 0:
-			p = px[i-3]
-		case x == 0:
-			p = px[i-3*w]
-		default:
-			p = byte((int(px[i-3]) + int(px[i-3*w])) / 2)
-		}
-		res[i] = px[i] - p
-	}
-	return res
+	return riff(w, h, b.bytes(), metadata)
 }
 
 // A bitWriter packs bits, least significant first.
@@ -109,103 +63,22 @@ func (b *bitWriter) single(symbol uint64) {
 	b.write(symbol, 8)
 }
 
-// A code is the Huffman code of one symbol, first bit lowest.
-type code struct {
-	bits uint16
-	len  uint8
-}
-
-// tree writes a code for these frequencies and returns it.
-func (b *bitWriter) tree(freq []int) []code {
-	lens := codeLengths(freq)
-	used := 0
-	for _, l := range lens {
-		if l > 0 {
-			used++
-		}
-	}
-	if used < 2 {
-		symbol := max(0, slices.IndexFunc(lens, func(l uint8) bool { return l > 0 }))
-		b.single(uint64(symbol))
-		return make([]code, len(freq))
-	}
+// plain writes a code in which each of the first 256 symbols has its own eight bits, first bit
+// highest, and further ones have none.
+func (b *bitWriter) plain(symbols int) {
 	b.write(0, 1)    // not simple
-	b.write(19-4, 4) // all 19 lengths of the code of lengths follow, in the order of the format
-	for _, symbol := range []int{17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} {
-		if symbol < 16 {
-			b.write(4, 3) // 0..15 have four bits each: the code is complete without repeats
+	b.write(12-4, 4) // of the code of lengths the first 12 lengths follow, in the order of the format:
+	for _, length := range []uint64{17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8} {
+		if length == 0 || length == 8 {
+			b.write(1, 3) // 0 is the bit 0 and 8 the bit 1
 		} else {
 			b.write(0, 3)
 		}
 	}
 	b.write(0, 1) // every symbol's length follows
-	for _, l := range lens {
-		b.write(uint64(bits.Reverse8(l<<4)), 4)
+	for s := range symbols {
+		b.write(uint64(1-s/256), 1)
 	}
-	return canonical(lens)
-}
-
-// canonical assigns the codes that these lengths imply.
-func canonical(lens []uint8) []code {
-	codes := make([]code, len(lens))
-	next := uint16(0)
-	for l := uint8(1); l <= 15; l++ {
-		next <<= 1
-		for s, sl := range lens {
-			if sl == l {
-				codes[s] = code{bits: bits.Reverse16(next) >> (16 - l), len: l}
-				next++
-			}
-		}
-	}
-	return codes
-}
-
-// codeLengths returns Huffman code lengths of at most 15 bits; 0 for unused symbols.
-func codeLengths(freq []int) []uint8 {
-	freq = slices.Clone(freq)
-	for {
-		lens := huffman(freq)
-		if slices.Max(lens) <= 15 {
-			return lens
-		}
-		// Flatter frequencies make a flatter tree.
-		for i, f := range freq {
-			if f > 0 {
-				freq[i] = f/2 + 1
-			}
-		}
-	}
-}
-
-func huffman(freq []int) []uint8 {
-	type node struct {
-		weight  int
-		symbols []int
-	}
-	lens := make([]uint8, len(freq))
-	var nodes []node
-	for s, f := range freq {
-		if f > 0 {
-			nodes = append(nodes, node{f, []int{s}})
-		}
-	}
-	if len(nodes) == 1 {
-		lens[nodes[0].symbols[0]] = 1
-	}
-	byWeight := func(a, b node) int { return b.weight - a.weight }
-	slices.SortStableFunc(nodes, byWeight)
-	for len(nodes) > 1 {
-		a, b := nodes[len(nodes)-1], nodes[len(nodes)-2]
-		merged := node{a.weight + b.weight, slices.Concat(a.symbols, b.symbols)}
-		for _, s := range merged.symbols {
-			lens[s]++
-		}
-		nodes = nodes[:len(nodes)-2]
-		at, _ := slices.BinarySearchFunc(nodes, merged, byWeight)
-		nodes = slices.Insert(nodes, at, merged)
-	}
-	return lens
 }
 
 // A webpChunk is one RIFF chunk of metadata: EXIF, "XMP " or ICCP.
