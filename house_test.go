@@ -31,7 +31,7 @@ type rule struct {
 var rules = []rule{
 	{imports: []string{"github.com/otiai10/gosseract/..."}, only: []string{"cmd/ocr"}, tests: true,
 		why: "a C call can be neither cancelled nor survived: Tesseract lives in worker processes alone"},
-	{imports: []string{"net/http", "github.com/hashicorp/go-retryablehttp"}, only: []string{"pipeline/reddit", "pipeline/redditemu"},
+	{imports: []string{"net/http", "github.com/hashicorp/go-retryablehttp"}, only: []string{"pipeline/reddit", "pipeline/redditemu", "pipeline/redditemu/hostile"},
 		why: "one place paces, guards and logs every request"},
 	{imports: []string{"github.com/parquet-go/parquet-go/..."}, only: []string{"pipeline/dataset"},
 		why: "its defaults are wrong for images; the settings stand in one package"},
@@ -88,6 +88,9 @@ var layers = map[string][]string{
 	"pipeline/audit": {"pipeline/page", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/reddit/sweep": {"pipeline/contain", "pipeline/reddit",
 		"policy", "manifest"},
+	// hostile: no package may import it, only tests do.
+	"pipeline/redditemu/hostile": {"pipeline/redditemu",
+		"manifest"},
 	"pipeline": {"pipeline/reddit/sweep", "pipeline/contain", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
@@ -200,7 +203,7 @@ func checkLayer(t *testing.T, folder, file, path string, isTest bool) {
 		return
 	}
 	if own == "pipeline/redditemu" {
-		if !isTest && file != "cmd/rehydrate/demo.go" {
+		if !isTest && file != "cmd/rehydrate/demo.go" && folder != "pipeline/redditemu/hostile" {
 			t.Errorf("%s imports %s: the emulator is for tests and demo; no answer of it may reach real data", file, path)
 		}
 		return

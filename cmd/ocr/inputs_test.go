@@ -18,6 +18,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
 
@@ -94,7 +95,7 @@ func TestFolderOfNothing(t *testing.T) {
 func TestHostileCorpus(t *testing.T) {
 	files := map[string][]byte{"zz_last.png": pngBytes(t, panelMeme(t))}
 	want := map[string]manifest.Reason{"zz_last.png": ""}
-	for _, h := range redditemu.HostileImages("127.0.0.1:9") {
+	for _, h := range hostile.Images("127.0.0.1:9") {
 		var b strings.Builder
 		if err := h.Write(&b); err != nil {
 			t.Fatal(err)

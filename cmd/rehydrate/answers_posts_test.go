@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 )
 
 // A postAnswer is one post of the release that TestPostAnswers rehydrates, four times: what
@@ -20,7 +21,7 @@ type postAnswer struct {
 	post redditemu.Post
 	with func(p *redditemu.Post, slug string) // sets what hangs on the slug of its image
 	// spoil, when not the zero value, is what an image host answers for the image in the first run.
-	spoil redditemu.FaultKind
+	spoil hostile.FaultKind
 	// named says that the manifest names the post's subreddit.
 	named bool
 	// want is the outcome of the first run: "outcome/reason", or an outcome for any reason.
@@ -71,7 +72,7 @@ func linked(before, after string) func(*redditemu.Post, string) {
 	return func(p *redditemu.Post, slug string) { p.Link = before + slug + after }
 }
 
-func (a postAnswer) spoiled(kind redditemu.FaultKind) postAnswer { a.spoil = kind; return a }
+func (a postAnswer) spoiled(kind hostile.FaultKind) postAnswer { a.spoil = kind; return a }
 func (a postAnswer) later(f func(*redditemu.Post), w string) postAnswer {
 	a.then = append(a.then, change{f, w})
 	return a
@@ -112,7 +113,7 @@ var postAnswers = map[string]postAnswer{
 	"not removal: account deleted, post live":           kept(redditemu.Post{Condition: redditemu.LiveAccountDeleted}),
 	"not removal: over_18":                              kept(redditemu.Post{Over18: true}),
 	"not removal: imgur region block": lost(onImgur(""), "failed/region_block").
-		spoiled(redditemu.RegionBlock()).later(nil, "kept"), // somewhere else
+		spoiled(hostile.RegionBlock()).later(nil, "kept"), // somewhere else
 
 	"ordering: removed at the API, 200 at the image host":                gone(redditemu.Post{Condition: redditemu.Removed}, "removed/moderator"),
 	"ordering: live at the API, 404 with the grey PNG at the image host": lost(served(redditemu.ServePlaceholder), "gone/http_404"),
@@ -137,22 +138,22 @@ var postAnswers = map[string]postAnswer{
 	"media hosts: HTML with 200 as image": lost(served(redditemu.ServeHTML), "invalid/not_an_image_html"),
 	"media hosts: WebP under .jpg": {post: redditemu.Post{Images: []redditemu.Image{{Spec: redditemu.Spec{Format: "webp"}}}},
 		want: "kept", asked: true, check: storedAs(".webp")},
-	"media hosts: 404 with an image body": lost(redditemu.Post{}, "gone/http_404").spoiled(redditemu.Status(404, nil, smallPNG())),
+	"media hosts: 404 with an image body": lost(redditemu.Post{}, "gone/http_404").spoiled(hostile.Status(404, nil, smallPNG())),
 	"media hosts: removed.png linked": {post: redditemu.Post{Kind: redditemu.KindLink, Link: "https://i.imgur.com/removed.png"},
 		want: "placeholder/known_placeholder"},
 	"media hosts: removed.png by a redirect":           lost(onImgur(redditemu.ServeImgurRemoved), "placeholder/known_placeholder"),
 	"media hosts: removed.png by a chain of redirects": lost(onImgur(redditemu.ServeImgurChain), "placeholder/known_placeholder"),
-	"media hosts: region PNG":                          lost(onImgur(""), "failed/region_block").spoiled(redditemu.RegionBlock()),
-	"media hosts: redirect to /media": {post: redditemu.Post{}, spoil: redditemu.RedirectTo("https://www.reddit.com/media?url=https%3A%2F%2Fi.redd.it%2Fx.jpg"),
+	"media hosts: region PNG":                          lost(onImgur(""), "failed/region_block").spoiled(hostile.RegionBlock()),
+	"media hosts: redirect to /media": {post: redditemu.Post{}, spoil: hostile.RedirectTo("https://www.reddit.com/media?url=https%3A%2F%2Fi.redd.it%2Fx.jpg"),
 		want: "failed/redirect_to_page", asked: true, check: noPageAsked},
 	"media hosts: empty body":               lost(served(redditemu.ServeEmpty), "invalid/empty_body"),
-	"media hosts: truncated body":           lost(redditemu.Post{}, "failed/truncated").spoiled(redditemu.TruncatedBody()),
+	"media hosts: truncated body":           lost(redditemu.Post{}, "failed/truncated").spoiled(hostile.TruncatedBody()),
 	"media hosts: half an image":            lost(served(redditemu.ServeCut), "invalid"),
 	"media hosts: .gifv":                    {post: redditemu.Post{Kind: redditemu.KindLink}, with: linked("https://i.imgur.com/", ".gifv"), want: "no_media/video"},
-	"media hosts: imgur over capacity, 403": lost(onImgur(""), "failed/over_capacity").spoiled(redditemu.OverCapacity(403)),
-	"media hosts: imgur over capacity, 429": lost(onImgur(""), "failed/over_capacity").spoiled(redditemu.OverCapacity(429)),
+	"media hosts: imgur over capacity, 403": lost(onImgur(""), "failed/over_capacity").spoiled(hostile.OverCapacity(403)),
+	"media hosts: imgur over capacity, 429": lost(onImgur(""), "failed/over_capacity").spoiled(hostile.OverCapacity(429)),
 	"media hosts: imgur API over capacity": lost(redditemu.Post{Kind: redditemu.KindImgurPage}, "failed/over_capacity").
-		spoiled(redditemu.OverCapacity(403)),
+		spoiled(hostile.OverCapacity(403)),
 	"media hosts: imgur API 404 with a live direct link": {post: redditemu.Post{Kind: redditemu.KindImgurPage,
 		Images: []redditemu.Image{{NoAPI: true}}}, want: "kept", asked: true, check: apiThenFile},
 }

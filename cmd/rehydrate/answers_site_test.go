@@ -16,6 +16,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 )
 
 // answersPolicy is quick, keeps what the text filter would drop, and erases at once what is gone.
@@ -103,7 +104,7 @@ func (s *site) spoil(cases []postCase) (mend func()) {
 	s.t.Helper()
 	for _, c := range cases {
 		if c.spoil.String() != "" {
-			s.emulator.Fault(redditemu.Fault{PathPrefix: imagePath(c), Kind: c.spoil})
+			s.emulator.Fault(hostile.Fault{PathPrefix: imagePath(c), Kind: c.spoil})
 		}
 	}
 	return s.emulator.ClearFaults
@@ -120,14 +121,14 @@ func imagePath(c postCase) string {
 // A snapshot is what one run left.
 type snapshot struct {
 	outcomes map[manifest.PostID]manifest.Result
-	requests []redditemu.Request
+	requests []hostile.Request
 	files    map[manifest.PostID]map[string]string // of the images: name to digest
 	rows     []string                              // ids in the Parquet
 }
 
 // asked are the requests to image hosts whose path names the slug.
-func (r snapshot) asked(slug string) []redditemu.Request {
-	var all []redditemu.Request
+func (r snapshot) asked(slug string) []hostile.Request {
+	var all []hostile.Request
 	for _, q := range r.requests {
 		if q.Host != apiHost && q.Host != tokenHost && strings.Contains(q.Path, slug) {
 			all = append(all, q)
@@ -274,7 +275,7 @@ func removedBeforeDownload(t *testing.T) {
 	posts := fewPosts(3)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	var once sync.Once
-	s.emulator.OnRequest(func(r redditemu.Request) {
+	s.emulator.OnRequest(func(r hostile.Request) {
 		if "https://"+r.Host+r.Path == posts[1].URLs()[0] {
 			once.Do(func() { s.update(posts[1].ID, func(p *redditemu.Post) { p.Condition = redditemu.Removed }) })
 		}
@@ -288,7 +289,7 @@ func removedBeforeExport(t *testing.T) {
 	posts := fewPosts(3)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	var calls atomic.Int32
-	s.emulator.OnRequest(func(r redditemu.Request) {
+	s.emulator.OnRequest(func(r hostile.Request) {
 		if r.Path != "/api/info" || calls.Add(1) != 2 {
 			return
 		}

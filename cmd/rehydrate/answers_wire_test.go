@@ -17,6 +17,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
 
@@ -32,23 +33,23 @@ var wireAnswers = map[string]func(*testing.T){
 	"rate headers: used and remaining sum to 10000":             headersAsk("1000", "9000.0", "545", 4*time.Second, 5*time.Second),
 	"rate headers: huge reset gives a visible and bounded wait": headersAsk("1000", "0.0", "86400", time.Minute, 15*time.Minute),
 
-	"429 and 403: 429 as HTML with Retry-After":           limited(redditemu.TooManyHTML, "retry_after"),
+	"429 and 403: 429 as HTML with Retry-After":           limited(hostile.TooManyHTML, "retry_after"),
 	"429 and 403: 429 as JSON without Retry-After":        tooManyJSON,
 	"429 and 403: 429 with an empty body":                 tooManyEmpty,
 	"429 and 403: 429 for a default User-Agent":           defaultAgent,
-	"429 and 403: 403 HTML, Blocked":                      blocked(redditemu.BlockedHTML()),
-	"429 and 403: 403 HTML, blocked by network security":  blocked(redditemu.NetworkSecurityHTML()),
-	"429 and 403: 403 HTML, administrative rules":         blocked(redditemu.AdministrativeHTML()),
+	"429 and 403: 403 HTML, Blocked":                      blocked(hostile.BlockedHTML()),
+	"429 and 403: 403 HTML, blocked by network security":  blocked(hostile.NetworkSecurityHTML()),
+	"429 and 403: 403 HTML, administrative rules":         blocked(hostile.AdministrativeHTML()),
 	"429 and 403: 403 JSON with a reason":                 forbidden,
-	"429 and 403: 403 with Retry-After is a rate limit":   limited(redditemu.ForbiddenRetryAfter, "retry_after"),
+	"429 and 403: 403 with Retry-After is a rate limit":   limited(hostile.ForbiddenRetryAfter, "retry_after"),
 	"429 and 403: 414":                                    uriTooLong,
-	"429 and 403: 451":                                    unanswered(redditemu.LegalReasons(), "http_451"),
+	"429 and 403: 451":                                    unanswered(hostile.LegalReasons(), "http_451"),
 	"token: 200 with an error is a failure":               oauthErrors,
 	"token: expires_in 3600":                              tokenLife(time.Hour, 2),
 	"token: expires_in 86400":                             tokenLife(24*time.Hour, 1),
-	"token: expiry in the middle of a run refreshes once": refreshed(redditemu.ExpireToken()),
+	"token: expiry in the middle of a run refreshes once": refreshed(hostile.ExpireToken()),
 	"token: a token that always expires makes no loop":    noTokenLoop,
-	"token: 401 with 34 KB of HTML":                       refreshed(redditemu.ExpireTokenHTML()),
+	"token: 401 with 34 KB of HTML":                       refreshed(hostile.ExpireTokenHTML()),
 	"token: 403 insufficient_scope":                       insufficientScope,
 	"token: the bearer goes to oauth.reddit.com only":     bearerStays,
 
@@ -59,17 +60,17 @@ var wireAnswers = map[string]func(*testing.T){
 	"server errors: 520":              serverError(520),
 	"server errors: 522":              serverError(522),
 	"server errors: 408":              serverError(408),
-	"server errors: reset connection": passing(redditemu.Reset(), "connection"),
-	"server errors: truncated JSON":   passing(redditemu.TruncatedJSON(), "truncated_json"),
-	"server errors: truncated body":   passing(redditemu.TruncatedBody(), "truncated"),
-	"server errors: HTML with 200":    passing(redditemu.HTML200(), "html"),
+	"server errors: reset connection": passing(hostile.Reset(), "connection"),
+	"server errors: truncated JSON":   passing(hostile.TruncatedJSON(), "truncated_json"),
+	"server errors: truncated body":   passing(hostile.TruncatedBody(), "truncated"),
+	"server errors: HTML with 200":    passing(hostile.HTML200(), "html"),
 
 	"id lists: exactly 100 ids":                                  hundredIDs,
 	"id lists: over 100 ids are never sent":                      overHundred,
 	"id lists: absent ids":                                       absentIDs,
 	"id lists: an extra id":                                      extraID,
 	"id lists: a duplicate id":                                   duplicateID,
-	"id lists: an empty listing for all is unknown, not removal": unanswered(redditemu.EmptyListing(), "empty_listing"),
+	"id lists: an empty listing for all is unknown, not removal": unanswered(hostile.EmptyListing(), "empty_listing"),
 
 	"media hosts: &amp; in a signed URL": ampersands,
 }
@@ -91,7 +92,7 @@ const retries = 3
 // which was removed; c3 it does not know.
 type wire struct {
 	*testing.T
-	emulator *redditemu.Server
+	emulator *hostile.Server
 	client   *reddit.Client
 	log      bytes.Buffer // complete when no call is under way
 	ctx      context.Context
@@ -104,7 +105,7 @@ type wire struct {
 
 func newWire(t *testing.T, o redditemu.Options, change ...func(*reddit.Options)) *wire {
 	t.Helper()
-	emulator, err := redditemu.Start(o)
+	emulator, err := hostile.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func unhurried() policy.Policy {
 	return p
 }
 
-func authorities(t *testing.T, s *redditemu.Server) *x509.CertPool {
+func authorities(t *testing.T, s *hostile.Server) *x509.CertPool {
 	t.Helper()
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(s.CAPEM()) {
@@ -165,8 +166,8 @@ func (w *wire) told(wait reddit.Wait) {
 func slowRetries(o *reddit.Options) { o.RetryWait = 30 * time.Second }
 
 // fault spoils so many requests of a host, 0 = all.
-func (w *wire) fault(host string, times int, kind redditemu.FaultKind) *redditemu.Armed {
-	return w.emulator.Fault(redditemu.Fault{Host: host, Times: times, Kind: kind})
+func (w *wire) fault(host string, times int, kind hostile.FaultKind) *hostile.Armed {
+	return w.emulator.Fault(hostile.Fault{Host: host, Times: times, Kind: kind})
 }
 
 func (w *wire) look() (reddit.Answer, error) {
@@ -204,7 +205,7 @@ func (w *wire) nothing() error {
 	if len(a.Posts)+len(a.Absent)+len(a.Unclear) != 0 {
 		w.Errorf("a failed Ask has verdicts: %+v", a)
 	}
-	for _, canary := range redditemu.Canaries() {
+	for _, canary := range hostile.Canaries() {
 		if strings.Contains(err.Error(), canary) {
 			w.Errorf("a canary is in the error: %v", err)
 		}
@@ -231,8 +232,8 @@ func (w *wire) denied(reason manifest.Reason) {
 }
 
 // requests are those to a host that the emulator saw.
-func (w *wire) requests(host string) []redditemu.Request {
-	var all []redditemu.Request
+func (w *wire) requests(host string) []hostile.Request {
+	var all []hostile.Request
 	for _, r := range w.emulator.Requests() {
 		if r.Host == host {
 			all = append(all, r)
@@ -305,7 +306,7 @@ func (w *wire) givesUp() {
 const otherAgent = "User-Agent: linux:test:1 (by /u/test_user)"
 
 // raw makes a request as some other client would. It returns the head and the body of the answer.
-func raw(t *testing.T, s *redditemu.Server, host, line string, headers ...string) (head, body string) {
+func raw(t *testing.T, s *hostile.Server, host, line string, headers ...string) (head, body string) {
 	t.Helper()
 	conn, err := tls.Dial("tcp", s.Addr(), &tls.Config{RootCAs: authorities(t, s), ServerName: host})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
 
@@ -24,7 +25,7 @@ import (
 
 func remainingParses(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	w.fault(apiHost, 1, redditemu.RateHeaders("3", "997.0", "599"))
+	w.fault(apiHost, 1, hostile.RateHeaders("3", "997.0", "599"))
 	w.good()
 	w.good()
 	w.apart(790 * time.Millisecond) // 600 s - 600 s * 3/1000 is 598.2 s: 0.8 s ahead
@@ -34,7 +35,7 @@ func remainingParses(t *testing.T) {
 func headersAsk(used, remaining, reset string, low, high time.Duration) func(*testing.T) {
 	return func(t *testing.T) {
 		w := newWire(t, redditemu.Options{})
-		w.fault(apiHost, 1, redditemu.RateHeaders(used, remaining, reset))
+		w.fault(apiHost, 1, hostile.RateHeaders(used, remaining, reset))
 		w.good()
 		w.waitsFor("rate_limit", low, high)
 		w.count(apiHost, 1)
@@ -45,7 +46,7 @@ func headersAsk(used, remaining, reset string, low, high time.Duration) func(*te
 // the next window.
 func resetZero(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	w.fault(apiHost, 1, redditemu.RateHeaders("1000", "0.0", "0"))
+	w.fault(apiHost, 1, hostile.RateHeaders("1000", "0.0", "0"))
 	w.good()
 	w.good()
 	w.apart(990 * time.Millisecond)
@@ -53,8 +54,8 @@ func resetZero(t *testing.T) {
 
 func absentHeaders(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	w.fault(apiHost, 1, redditemu.RateHeaders("100", "2.0", "10"))
-	w.fault(apiHost, 0, redditemu.NoRateHeaders())
+	w.fault(apiHost, 1, hostile.RateHeaders("100", "2.0", "10"))
+	w.fault(apiHost, 0, hostile.NoRateHeaders())
 	for range 3 {
 		w.good()
 	}
@@ -68,7 +69,7 @@ func absentHeaders(t *testing.T) {
 // 429 and 403.
 
 // limited is a rate limit that says how long to wait.
-func limited(kind func(seconds int) redditemu.FaultKind, reason string) func(*testing.T) {
+func limited(kind func(seconds int) hostile.FaultKind, reason string) func(*testing.T) {
 	return func(t *testing.T) {
 		w := newWire(t, redditemu.Options{})
 		w.fault(apiHost, 1, kind(1))
@@ -86,26 +87,26 @@ func limited(kind func(seconds int) redditemu.FaultKind, reason string) func(*te
 
 func tooManyJSON(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	w.fault(apiHost, 1, redditemu.TooManyJSON())
+	w.fault(apiHost, 1, hostile.TooManyJSON())
 	w.good()
 	w.count(apiHost, 2)
 
 	w = newWire(t, redditemu.Options{}, slowRetries)
-	w.fault(apiHost, 0, redditemu.TooManyJSON())
+	w.fault(apiHost, 0, hostile.TooManyJSON())
 	w.waitsFor("rate_limit", 2*time.Second, 2*time.Minute)
 
 	w = newWire(t, redditemu.Options{})
-	w.fault(apiHost, 0, redditemu.TooManyJSON())
+	w.fault(apiHost, 0, hostile.TooManyJSON())
 	w.givesUp()
 }
 
 func tooManyEmpty(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	w.fault(apiHost, 1, redditemu.TooManyEmpty(0))
+	w.fault(apiHost, 1, hostile.TooManyEmpty(0))
 	w.good()
 	w.count(apiHost, 2)
 	w.apart(990 * time.Millisecond)
-	w.fault(apiHost, 0, redditemu.TooManyEmpty(5))
+	w.fault(apiHost, 0, hostile.TooManyEmpty(5))
 	w.waitsFor("rate_limit", 4*time.Second, 7*time.Second)
 }
 
@@ -122,7 +123,7 @@ func defaultAgent(t *testing.T) {
 		}
 	}
 	w.emulator.ForgetRequests()
-	w.fault(tokenHost, 1, redditemu.TooManyJSON())
+	w.fault(tokenHost, 1, hostile.TooManyJSON())
 	w.good()
 	w.count(tokenHost, 2)
 	form := regexp.MustCompile(`^[a-z]+:rehydrate:[^ ]+ \(by /u/test_user\)$`)
@@ -135,7 +136,7 @@ func defaultAgent(t *testing.T) {
 
 // blocked is a page that refuses the client: the run stops, and at an image host the image
 // is not gone.
-func blocked(page redditemu.FaultKind) func(*testing.T) {
+func blocked(page hostile.FaultKind) func(*testing.T) {
 	return func(t *testing.T) {
 		w := newWire(t, redditemu.Options{})
 		armed := w.fault(apiHost, 0, page)
@@ -157,7 +158,7 @@ func blocked(page redditemu.FaultKind) func(*testing.T) {
 func forbidden(t *testing.T) {
 	for _, reason := range []string{"private", "quarantined", "gated"} {
 		w := newWire(t, redditemu.Options{})
-		w.fault(apiHost, 0, redditemu.ForbiddenReason(reason))
+		w.fault(apiHost, 0, hostile.ForbiddenReason(reason))
 		w.denied("forbidden")
 		w.count(apiHost, 1)
 	}
@@ -165,18 +166,18 @@ func forbidden(t *testing.T) {
 
 func uriTooLong(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	w.fault(apiHost, 1, redditemu.URITooLong())
+	w.fault(apiHost, 1, hostile.URITooLong())
 	w.good()
 	w.count(apiHost, 2)
 	w.emulator.ForgetRequests()
-	w.fault(apiHost, 0, redditemu.URITooLong())
+	w.fault(apiHost, 0, hostile.URITooLong())
 	w.unknown("http_414")
 	w.count(apiHost, 1+retries)
 }
 
 // unanswered is an answer that is no evidence and is not asked for again at once; the next
 // call is answered.
-func unanswered(kind redditemu.FaultKind, reason manifest.Reason) func(*testing.T) {
+func unanswered(kind hostile.FaultKind, reason manifest.Reason) func(*testing.T) {
 	return func(t *testing.T) {
 		w := newWire(t, redditemu.Options{})
 		armed := w.fault(apiHost, 0, kind)
@@ -188,7 +189,7 @@ func unanswered(kind redditemu.FaultKind, reason manifest.Reason) func(*testing.
 }
 
 // passing is trouble that is got over by asking again, and that is no evidence when it stays.
-func passing(kind redditemu.FaultKind, reason manifest.Reason) func(*testing.T) {
+func passing(kind hostile.FaultKind, reason manifest.Reason) func(*testing.T) {
 	return func(t *testing.T) {
 		w := newWire(t, redditemu.Options{})
 		w.fault(apiHost, 1, kind)
@@ -205,7 +206,7 @@ func passing(kind redditemu.FaultKind, reason manifest.Reason) func(*testing.T) 
 }
 
 func serverError(status int) func(*testing.T) {
-	return passing(redditemu.ServerError(status), manifest.Reason(fmt.Sprint("http_", status)))
+	return passing(hostile.ServerError(status), manifest.Reason(fmt.Sprint("http_", status)))
 }
 
 // Token.
@@ -213,13 +214,13 @@ func serverError(status int) func(*testing.T) {
 func oauthErrors(t *testing.T) {
 	for _, code := range []string{"invalid_request", "unsupported_grant_type", "unauthorized_client", "invalid_scope"} {
 		w := newWire(t, redditemu.Options{})
-		w.fault(tokenHost, 0, redditemu.OAuthError200(code))
+		w.fault(tokenHost, 0, hostile.OAuthError200(code))
 		w.denied(manifest.Reason(code))
 		w.count(tokenHost, 1)
 		w.count(apiHost, 0)
 	}
 	w := newWire(t, redditemu.Options{InstalledApp: true}, func(o *reddit.Options) { o.ClientSecret = reddit.NewSecret("none") })
-	w.fault(tokenHost, 0, redditemu.BadCredentials())
+	w.fault(tokenHost, 0, hostile.BadCredentials())
 	w.denied("bad_credentials")
 	w.count(apiHost, 0)
 }
@@ -251,7 +252,7 @@ func tokenLife(life time.Duration, tokens int) func(*testing.T) {
 }
 
 // refreshed is a 401 in the middle: one new token, and on.
-func refreshed(kind redditemu.FaultKind) func(*testing.T) {
+func refreshed(kind hostile.FaultKind) func(*testing.T) {
 	return func(t *testing.T) {
 		w := newWire(t, redditemu.Options{})
 		w.good()
@@ -265,7 +266,7 @@ func refreshed(kind redditemu.FaultKind) func(*testing.T) {
 
 func noTokenLoop(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	w.fault(apiHost, 0, redditemu.ExpireToken())
+	w.fault(apiHost, 0, hostile.ExpireToken())
 	w.denied("unauthorized")
 	w.count(tokenHost, 2)
 	w.count(apiHost, 2)
@@ -273,7 +274,7 @@ func noTokenLoop(t *testing.T) {
 
 func insufficientScope(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	w.fault(apiHost, 0, redditemu.InsufficientScope())
+	w.fault(apiHost, 0, hostile.InsufficientScope())
 	w.denied("insufficient_scope")
 	w.count(apiHost, 1)
 	w.count(tokenHost, 1)
@@ -288,14 +289,14 @@ func bearerStays(t *testing.T) {
 	}
 	w.good()
 	post, _ := w.emulator.Post("a1")
-	w.emulator.Fault(redditemu.Fault{Host: "i.imgur.com", Times: 1, Kind: redditemu.RedirectTo(post.URLs()[0])})
+	w.emulator.Fault(hostile.Fault{Host: "i.imgur.com", Times: 1, Kind: hostile.RedirectTo(post.URLs()[0])})
 	for _, u := range []string{post.URLs()[0], imgur.URLs()[0], imgur.URLs()[0]} {
 		host := strings.Split(u, "/")[2]
 		if _, err := w.client.Download(w.ctx, reddit.Candidate{URL: u, Host: host}); err != nil {
 			t.Errorf("Download from %s: %v", host, err)
 		}
 	}
-	w.emulator.Fault(redditemu.Fault{Host: apiHost, Kind: redditemu.RedirectTo("https://i.redd.it/bearer")})
+	w.emulator.Fault(hostile.Fault{Host: apiHost, Kind: hostile.RedirectTo("https://i.redd.it/bearer")})
 	w.unknown("http_302") // and not followed
 	kinds := map[string]string{apiHost: "bearer", tokenHost: "basic", "i.redd.it": "none", "i.imgur.com": "none"}
 	seen := map[string]bool{}
@@ -384,7 +385,7 @@ func absentIDs(t *testing.T) {
 
 func extraID(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	w.fault(apiHost, 0, redditemu.ExtraChild(redditemu.Post{ID: "x9", Condition: redditemu.Removed}))
+	w.fault(apiHost, 0, hostile.ExtraChild(redditemu.Post{ID: "x9", Condition: redditemu.Removed}))
 	w.good()
 	// Alone it shows nothing of the posts that were asked for.
 	if a, err := w.client.Ask(w.ctx, []manifest.PostID{"c3"}); err == nil {
@@ -402,7 +403,7 @@ func duplicateID(t *testing.T) {
 	if ids := w.requests(apiHost)[0].IDs; len(ids) != 3 {
 		t.Errorf("asked for %v, want each id once", ids)
 	}
-	w.fault(apiHost, 0, redditemu.DuplicateChild())
+	w.fault(apiHost, 0, hostile.DuplicateChild())
 	w.good()
 }
 

@@ -15,6 +15,7 @@ import (
 	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -158,7 +159,7 @@ func TestAuditWithoutWorkspace(t *testing.T) {
 	}
 	// What cannot be asked is no PASS, and what was found is a FAIL all the same.
 	s.write(file, string(parquetOf(t, onlyID{"few000"})))
-	s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", Kind: redditemu.TruncatedJSON()})
+	s.emulator.Fault(hostile.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", Kind: hostile.TruncatedJSON()})
 	verdict(exitIncomplete, append(live, file)...)
 	// Neither is what cannot be read.
 	for name, b := range map[string]string{"no Parquet": "PAR1 and nothing else", "cut off": string(parquetOf(t, onlyID{"few000"})[:40]), "no ids": string(parquetOf(t, withHash{"few000", 1}))} {

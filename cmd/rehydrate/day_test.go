@@ -19,6 +19,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -95,7 +96,7 @@ type day struct {
 type dayFault struct {
 	name  string
 	at    string // api or images
-	armed *redditemu.Armed
+	armed *hostile.Armed
 	share float64 // of the requests there; 0 = exactly times
 	times int
 }
@@ -120,28 +121,28 @@ func newDay(t *testing.T) *day {
 
 // script arms the faults of the day. Those that are due at one place of the API come first.
 func (d *day) script() {
-	api := func(name string, f redditemu.Fault) {
+	api := func(name string, f hostile.Fault) {
 		f.Host, f.PathPrefix = "oauth.reddit.com", "/api/info"
 		d.faults = append(d.faults, dayFault{name: name, at: "api", armed: d.emulator.Fault(f), times: f.Times})
 	}
-	images := func(name string, share float64, k redditemu.FaultKind) {
-		a := d.emulator.Fault(redditemu.Fault{Host: "i.redd.it", Share: share, Kind: k})
+	images := func(name string, share float64, k hostile.FaultKind) {
+		a := d.emulator.Fault(hostile.Fault{Host: "i.redd.it", Share: share, Kind: k})
 		d.faults = append(d.faults, dayFault{name: name, at: "images", armed: a, share: share})
 	}
-	api("429 storm, HTML", redditemu.Fault{After: 3, Times: 3, Kind: redditemu.TooManyHTML(3)})
-	api("token expiry", redditemu.Fault{After: 8, Times: 1, Kind: redditemu.ExpireToken()})
-	api("hang", redditemu.Fault{After: 12, Times: 1, Kind: redditemu.Hang()})
-	api("429 storm, JSON", redditemu.Fault{After: 15, Times: 3, Kind: redditemu.TooManyJSON()})
-	api("window used up", redditemu.Fault{After: 20, Times: 1, Kind: redditemu.RateHeaders("10", "0.0", "5")})
+	api("429 storm, HTML", hostile.Fault{After: 3, Times: 3, Kind: hostile.TooManyHTML(3)})
+	api("token expiry", hostile.Fault{After: 8, Times: 1, Kind: hostile.ExpireToken()})
+	api("hang", hostile.Fault{After: 12, Times: 1, Kind: hostile.Hang()})
+	api("429 storm, JSON", hostile.Fault{After: 15, Times: 3, Kind: hostile.TooManyJSON()})
+	api("window used up", hostile.Fault{After: 20, Times: 1, Kind: hostile.RateHeaders("10", "0.0", "5")})
 	// 5 % each of some sixty requests.
-	api("503", redditemu.Fault{After: 6, Every: 10, Times: 3, Kind: redditemu.ServerError(503)})
-	api("half the JSON", redditemu.Fault{After: 10, Every: 9, Times: 2, Kind: redditemu.TruncatedJSON()})
-	api("body cut off", redditemu.Fault{After: 22, Times: 1, Kind: redditemu.TruncatedBody()})
+	api("503", hostile.Fault{After: 6, Every: 10, Times: 3, Kind: hostile.ServerError(503)})
+	api("half the JSON", hostile.Fault{After: 10, Every: 9, Times: 2, Kind: hostile.TruncatedJSON()})
+	api("body cut off", hostile.Fault{After: 22, Times: 1, Kind: hostile.TruncatedBody()})
 
-	images("502", 0.05, redditemu.ServerError(502))
-	images("body cut off", 0.03, redditemu.TruncatedBody())
-	images("half as a whole", 0.02, redditemu.TruncatedJSON())
-	images("hang", 0.01, redditemu.Hang())
+	images("502", 0.05, hostile.ServerError(502))
+	images("body cut off", 0.03, hostile.TruncatedBody())
+	images("half as a whole", 0.02, hostile.TruncatedJSON())
+	images("hang", 0.01, hostile.Hang())
 }
 
 // TestScriptedDay runs a release of 2,000 posts through a day of trouble, and starts the run

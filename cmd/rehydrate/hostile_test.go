@@ -25,6 +25,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
 
@@ -40,11 +41,11 @@ const (
 type hostileSite struct {
 	*site
 	trap  *trap
-	hosts []string                             // with an answer of the corpus each
-	want  map[manifest.PostID]manifest.Result  // outcome and reason
-	names map[manifest.PostID]string           // of the cases
-	armed map[manifest.PostID]*redditemu.Armed // the answers
-	where map[string]manifest.PostID           // host and path of an image -> its post
+	hosts []string                            // with an answer of the corpus each
+	want  map[manifest.PostID]manifest.Result // outcome and reason
+	names map[manifest.PostID]string          // of the cases
+	armed map[manifest.PostID]*hostile.Armed  // the answers
+	where map[string]manifest.PostID          // host and path of an image -> its post
 }
 
 // wrongCertificate is a host whose certificate is for others.
@@ -52,7 +53,7 @@ const wrongCertificate = "wrong-certificate.hostile.example"
 
 func newHostileSite(t *testing.T) *hostileSite {
 	h := &hostileSite{trap: setTrap(t), want: map[manifest.PostID]manifest.Result{}, names: map[manifest.PostID]string{},
-		armed: map[manifest.PostID]*redditemu.Armed{}, where: map[string]manifest.PostID{}}
+		armed: map[manifest.PostID]*hostile.Armed{}, where: map[string]manifest.PostID{}}
 	var posts []redditemu.Post
 	add := func(name string, p redditemu.Post, o manifest.Outcome, r manifest.Reason) {
 		posts = append(posts, p)
@@ -64,17 +65,17 @@ func newHostileSite(t *testing.T) *hostileSite {
 	for i := range 100 {
 		add("api_gzip_bomb", redditemu.Post{ID: manifest.PostID(fmt.Sprintf("1b%03d", i))}, manifest.Failed, "too_large")
 	}
-	for i, c := range redditemu.HostileImages(h.trap.address) {
+	for i, c := range hostile.Images(h.trap.address) {
 		p := redditemu.Post{ID: manifest.PostID(fmt.Sprintf("1i%03d", i)), Images: []redditemu.Image{{Write: c.Write}}}
 		add(c.Name, p, c.Outcome, c.Reason)
 	}
-	kinds := map[string]redditemu.FaultKind{}
+	kinds := map[string]hostile.FaultKind{}
 	link := func(id, name, host string, o manifest.Outcome, r manifest.Reason) {
 		p := redditemu.Post{ID: manifest.PostID(id), Kind: redditemu.KindLink, Link: "https://" + host + "/picture.jpg"}
 		add(name, p, o, r)
 		h.where[host+"/picture.jpg"] = p.ID
 	}
-	for i, c := range redditemu.HostileAnswers(h.trap.address) {
+	for i, c := range hostile.Answers(h.trap.address) {
 		host := strings.ReplaceAll(c.Name, "_", "-") + ".hostile.example"
 		h.hosts, kinds[host] = append(h.hosts, host), c.Kind
 		link(fmt.Sprintf("1a%03d", i), c.Name, host, c.Outcome, c.Reason)
@@ -84,9 +85,9 @@ func newHostileSite(t *testing.T) *hostileSite {
 		add(fmt.Sprintf("good_%d", i), p, manifest.Kept, "")
 	}
 	h.site = newSiteOn(t, redditemu.Options{Seed: 1, Hosts: h.hosts}, fewAnnotations(posts), fastPolicy+h.policy(), posts...)
-	h.emulator.Fault(redditemu.Fault{PathPrefix: "/api/info", Post: "1b000", Kind: redditemu.GzipBomb(1 << 30)})
+	h.emulator.Fault(hostile.Fault{PathPrefix: "/api/info", Post: "1b000", Kind: hostile.GzipBomb(1 << 30)})
 	for host, kind := range kinds {
-		h.armed[h.where[host+"/picture.jpg"]] = h.emulator.Fault(redditemu.Fault{Host: host, Kind: kind})
+		h.armed[h.where[host+"/picture.jpg"]] = h.emulator.Fault(hostile.Fault{Host: host, Kind: kind})
 	}
 	return h
 }
@@ -221,7 +222,7 @@ func (h *hostileSite) checkNothingHidden(t *testing.T) {
 			return err
 		}
 		b, err := os.ReadFile(name)
-		for _, canary := range append(redditemu.Canaries(), h.trap.address, "alert(1)", "<?php") {
+		for _, canary := range append(hostile.Canaries(), h.trap.address, "alert(1)", "<?php") {
 			if bytes.Contains(b, []byte(canary)) {
 				t.Errorf("%s holds %q", filepath.Base(name), canary)
 			}
@@ -252,7 +253,7 @@ func (h *hostileSite) watch(t *testing.T) watched {
 	t.Helper()
 	var mu sync.Mutex
 	asked, w := map[manifest.PostID]time.Time{}, watched{spent: map[manifest.PostID]time.Duration{}}
-	h.emulator.OnRequest(func(r redditemu.Request) {
+	h.emulator.OnRequest(func(r hostile.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if id, ok := h.where[r.Host+r.Path]; ok && asked[id].IsZero() {
@@ -339,21 +340,21 @@ func children(pid int) []int {
 
 // hostileAPI are answers of the API that hold no verdict, with the reason of each.
 var hostileAPI = map[string]struct {
-	kind   redditemu.FaultKind
+	kind   hostile.FaultKind
 	reason manifest.Reason
 }{
-	"gzip bomb":            {redditemu.GzipBomb(1 << 30), "too_large"},
-	"endless chunks":       {redditemu.Endless(), "too_large"},
-	"one byte a second":    {redditemu.OneByteASecond(), "timeout"},
-	"header of 10 MB":      {redditemu.HugeHeader(10 << 20), "headers_too_large"},
-	"nested 100,000 times": {redditemu.Status(200, nil, []byte(strings.Repeat(`[`, 100_000)+strings.Repeat(`]`, 100_000))), "bad_json"},
-	"redirect to a trap":   {redditemu.RedirectTo("https://127.0.0.1/trap"), "http_302"},
-	"wrong length":         {redditemu.WrongLength(100), "truncated"},
-	"shorter than said":    {redditemu.WrongLength(-100), "truncated_json"},
-	"empty reply":          {redditemu.EmptyReply(), "connection"},
-	"no HTTP":              {redditemu.NotHTTP(), "connection"},
-	"a number":             {redditemu.Status(200, nil, []byte("42")), "not_a_listing"},
-	"null children":        {redditemu.Status(200, nil, []byte(`{"kind":"Listing","data":{"children":null}}`)), "not_a_listing"},
+	"gzip bomb":            {hostile.GzipBomb(1 << 30), "too_large"},
+	"endless chunks":       {hostile.Endless(), "too_large"},
+	"one byte a second":    {hostile.OneByteASecond(), "timeout"},
+	"header of 10 MB":      {hostile.HugeHeader(10 << 20), "headers_too_large"},
+	"nested 100,000 times": {hostile.Status(200, nil, []byte(strings.Repeat(`[`, 100_000)+strings.Repeat(`]`, 100_000))), "bad_json"},
+	"redirect to a trap":   {hostile.RedirectTo("https://127.0.0.1/trap"), "http_302"},
+	"wrong length":         {hostile.WrongLength(100), "truncated"},
+	"shorter than said":    {hostile.WrongLength(-100), "truncated_json"},
+	"empty reply":          {hostile.EmptyReply(), "connection"},
+	"no HTTP":              {hostile.NotHTTP(), "connection"},
+	"a number":             {hostile.Status(200, nil, []byte("42")), "not_a_listing"},
+	"null children":        {hostile.Status(200, nil, []byte(`{"kind":"Listing","data":{"children":null}}`)), "not_a_listing"},
 }
 
 // lookAtHostileAPI asks about a live post once for each hostile answer, all at the same time,
@@ -362,7 +363,7 @@ func (h *hostileSite) lookAtHostileAPI(t *testing.T) (done chan struct{}) {
 	var all sync.WaitGroup
 	for name, c := range hostileAPI {
 		all.Go(func() {
-			emulator, err := redditemu.Start(redditemu.Options{Seed: 2})
+			emulator, err := hostile.Start(redditemu.Options{Seed: 2})
 			if err != nil {
 				t.Error(err)
 				return
@@ -385,7 +386,7 @@ func (h *hostileSite) lookAtHostileAPI(t *testing.T) (done chan struct{}) {
 				t.Error(err)
 				return
 			}
-			emulator.Fault(redditemu.Fault{PathPrefix: "/api/info", Kind: c.kind})
+			emulator.Fault(hostile.Fault{PathPrefix: "/api/info", Kind: c.kind})
 			began := time.Now()
 			_, err = client.Ask(t.Context(), []manifest.PostID{"1live"})
 			var none *reddit.Unanswered

@@ -19,6 +19,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/state"
 )
 
@@ -64,7 +65,7 @@ var buildOCR = sync.OnceValues(func() (string, error) {
 // A site is an emulated Reddit with a release to rehydrate from it.
 type site struct {
 	t         *testing.T
-	emulator  *redditemu.Server
+	emulator  *hostile.Server
 	release   string
 	workspace string
 	cacert    string
@@ -94,7 +95,7 @@ func newSite(t *testing.T, annotations string, pol string, posts ...redditemu.Po
 // newSiteOn is newSite with an emulator of its own kind.
 func newSiteOn(t *testing.T, o redditemu.Options, annotations string, pol string, posts ...redditemu.Post) *site {
 	t.Helper()
-	emulator, err := redditemu.Start(o)
+	emulator, err := hostile.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +223,8 @@ func (s *site) child(ctx context.Context, stderr io.Writer, more ...string) *exe
 }
 
 // imageRequests are the emulator's requests that are not to Reddit's API.
-func (s *site) imageRequests() []redditemu.Request {
-	var images []redditemu.Request
+func (s *site) imageRequests() []hostile.Request {
+	var images []hostile.Request
 	for _, r := range s.emulator.Requests() {
 		if r.Host != "www.reddit.com" && r.Host != "oauth.reddit.com" {
 			images = append(images, r)

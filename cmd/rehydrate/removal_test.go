@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
 
@@ -185,7 +186,7 @@ func TestLastLook(t *testing.T) {
 	posts := fewPosts(3)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	image := posts[1].URLs()[0]
-	s.emulator.OnRequest(func(r redditemu.Request) {
+	s.emulator.OnRequest(func(r hostile.Request) {
 		if "https://"+r.Host+r.Path == image {
 			s.update(posts[1].ID, func(p *redditemu.Post) { p.Condition = redditemu.Removed })
 		}
@@ -233,7 +234,7 @@ func TestImgurClientIDGoes(t *testing.T) {
 // whenFetched has do called once, at the first request of an image of i.redd.it.
 func (s *site) whenFetched(do func()) {
 	var once sync.Once
-	s.emulator.OnRequest(func(r redditemu.Request) {
+	s.emulator.OnRequest(func(r hostile.Request) {
 		if r.Host == "i.redd.it" {
 			once.Do(do)
 		}
@@ -270,7 +271,7 @@ func TestLastLookUnanswered(t *testing.T) {
 		posts := fewPosts(3)
 		s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 		s.whenFetched(func() { s.becomes(redditemu.Removed, posts[2]) })
-		s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", After: 1, Kind: redditemu.EmptyListing()})
+		s.emulator.Fault(hostile.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", After: 1, Kind: hostile.EmptyListing()})
 		s.run(exitRetry)
 		s.notExported(posts...)
 	})
@@ -298,13 +299,13 @@ func TestLastLookUnanswered(t *testing.T) {
 		posts := fewPosts(3)
 		s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 		asked := 0
-		s.emulator.OnRequest(func(r redditemu.Request) {
+		s.emulator.OnRequest(func(r hostile.Request) {
 			if r.Path != "/api/info" {
 				return
 			}
 			if asked++; asked == 2 {
 				s.becomes(redditemu.Removed, posts...)
-				s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", Kind: redditemu.EmptyListing()})
+				s.emulator.Fault(hostile.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", Kind: hostile.EmptyListing()})
 				close(s.stop)
 			}
 		})
@@ -330,7 +331,7 @@ func TestWithdrawTakesAway(t *testing.T) {
 	}
 	s.becomes(redditemu.Removed, posts[0])
 	asked := 0
-	s.emulator.OnRequest(func(r redditemu.Request) {
+	s.emulator.OnRequest(func(r hostile.Request) {
 		if r.Path != "/api/info" {
 			return
 		}
@@ -433,7 +434,7 @@ func TestAbsenceStaysExplained(t *testing.T) {
 		s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 		s.run(exitDone)
 		s.becomes(redditemu.AbsentPrivate, posts[0])
-		blocked := s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", PathPrefix: "/r/closed/about", Kind: redditemu.BlockedHTML()})
+		blocked := s.emulator.Fault(hostile.Fault{Host: "oauth.reddit.com", PathPrefix: "/r/closed/about", Kind: hostile.BlockedHTML()})
 		s.do(s.env(), s.args()...)
 		if blocked.Fired() == 0 {
 			t.Fatal("the subreddit was not asked about")

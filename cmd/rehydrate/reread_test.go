@@ -17,6 +17,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -342,7 +343,7 @@ func TestMaskUnanswered(t *testing.T) {
 	s := newSite(t, fewAnnotations([]redditemu.Post{post}), fastPolicy+"\n[text]\nmask_names = false\n", post)
 	s.run(exitDone)
 	s.write(filepath.Join(s.release, "policy.toml"), fastPolicy)
-	s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", Kind: redditemu.EmptyListing()})
+	s.emulator.Fault(hostile.Fault{Host: "oauth.reddit.com", Kind: hostile.EmptyListing()})
 	if sum := s.run(exitRetry); sum.Unverified != 1 || sum.Outcomes[manifest.Kept] != 1 || sum.Masked.Names != 1 {
 		t.Errorf("without a verdict: %+v", sum)
 	}

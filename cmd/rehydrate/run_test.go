@@ -21,6 +21,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/duckdbtest"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -84,7 +85,7 @@ func TestEmulatorLog(t *testing.T) {
 		}
 	}
 	agent := regexp.MustCompile(`^linux:rehydrate:[^ ]+ \(by /u/test_user\)$`)
-	var api []redditemu.Request
+	var api []hostile.Request
 	for _, r := range s.emulator.Requests() {
 		if !agent.MatchString(r.UserAgent) {
 			t.Errorf("%s %s%s: User-Agent %q is not of the form Reddit wants", r.Method, r.Host, r.Path, r.UserAgent)
@@ -310,7 +311,7 @@ func (s *site) killedAfter(n int64, pause time.Duration) bool {
 	s.t.Helper()
 	reached := make(chan struct{})
 	var requests atomic.Int64
-	s.emulator.OnRequest(func(redditemu.Request) {
+	s.emulator.OnRequest(func(hostile.Request) {
 		if requests.Add(1) == n {
 			close(reached)
 		}
@@ -339,7 +340,7 @@ func (s *site) killedAfter(n int64, pause time.Duration) bool {
 func TestInterrupted(t *testing.T) {
 	s, _ := demoSite(t)
 	asked := make(chan struct{}, 1000)
-	s.emulator.OnRequest(func(r redditemu.Request) {
+	s.emulator.OnRequest(func(r hostile.Request) {
 		if r.Host == "i.redd.it" {
 			asked <- struct{}{}
 		}
@@ -382,7 +383,7 @@ func TestCanaries(t *testing.T) {
 	t.Parallel()
 	s, _ := demoSite(t)
 	s.run(exitRetry)
-	for _, canary := range redditemu.Canaries() {
+	for _, canary := range hostile.Canaries() {
 		s.grep(canary, "a canary")
 	}
 	for _, secret := range []string{s.emulator.Secret, "Exif\x00\x00II", "http://ns.adobe.com/xap", "/comments/", "https://i.redd.it/"} {
@@ -456,7 +457,7 @@ func TestOutage(t *testing.T) {
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
 	before := s.dataset()
-	empty := s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", Kind: redditemu.EmptyListing()})
+	empty := s.emulator.Fault(hostile.Fault{Host: "oauth.reddit.com", Kind: hostile.EmptyListing()})
 	s.emulator.ForgetRequests()
 	if sum := s.run(exitRetry); sum.Unverified != 5 || sum.Outcomes[manifest.Kept] != 5 {
 		t.Errorf("in the outage: %d without a verdict and outcomes %v, want 5 and 5 kept", sum.Unverified, sum.Outcomes)
@@ -631,7 +632,7 @@ func TestRemovalThenBlock(t *testing.T) {
 	s.run(exitDone)
 	gone := posts[1].ID
 	s.update(gone, func(p *redditemu.Post) { p.Condition = redditemu.Deleted })
-	block := s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", After: 1, Kind: redditemu.BlockedHTML()})
+	block := s.emulator.Fault(hostile.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", After: 1, Kind: hostile.BlockedHTML()})
 	f := s.do(s.env(), s.args()...)
 	if f.code != exitRejected || block.Fired() == 0 {
 		t.Fatalf("exit %d, want %d; the block fired %d times\n%s", f.code, exitRejected, block.Fired(), f.stderr)
@@ -746,7 +747,7 @@ func TestGuardOutlastsAnOutage(t *testing.T) {
 	if sum := s.run(exitRetry); !sum.MassRemoval || sum.Withheld != 2 {
 		t.Fatalf("two of three removed: %d withheld, mass removal %t", sum.Withheld, sum.MassRemoval)
 	}
-	outage := s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", After: 1, Kind: redditemu.HTML200()})
+	outage := s.emulator.Fault(hostile.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info", After: 1, Kind: hostile.HTML200()})
 	sum := s.run(exitRetry)
 	if outage.Fired() == 0 || sum.Unverified != 50 {
 		t.Errorf("the outage fired %d times and left %d posts without a verdict, want 50", outage.Fired(), sum.Unverified)
@@ -786,7 +787,7 @@ func TestTombstoneWhileBlocked(t *testing.T) {
 	if err := os.WriteFile(damaged, make([]byte, fileSize(t, damaged)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.emulator.Fault(redditemu.Fault{Host: "oauth.reddit.com", Kind: redditemu.BlockedHTML()})
+	s.emulator.Fault(hostile.Fault{Host: "oauth.reddit.com", Kind: hostile.BlockedHTML()})
 	if f := s.do(s.env(), s.args()...); f.code != exitRejected {
 		t.Fatalf("exit %d, want %d\n%s", f.code, exitRejected, f.stderr)
 	}

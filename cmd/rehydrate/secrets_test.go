@@ -26,6 +26,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -160,7 +161,7 @@ var canaryCases = []canaryCase{
 	{command: "rehydrate purge", trouble: "500 at the token endpoint", args: (*haunted).purgeArgs, arm: func(h *haunted) {
 		ranBefore(h)
 		f := tokenEndpoint
-		f.Kind = redditemu.Echo(500, echoPage)
+		f.Kind = hostile.Echo(500, echoPage)
 		h.emulator.Fault(f)
 	}, code: exitRetry, said: "500", long: true},
 	{command: "rehydrate purge", trouble: "panic", args: (*haunted).purgeArgs, arm: func(h *haunted) { ranBefore(h); h.panicAt(3) }, code: exitFailed, said: "internal error"},
@@ -186,13 +187,13 @@ var canaryCases = []canaryCase{
 	{command: "rehydrate audit", trouble: "401 of the API", args: (*haunted).auditArgs, arm: func(h *haunted) {
 		ranBefore(h)
 		where := infoEndpoint
-		where.Kind = redditemu.Echo(401, `{"message": "REQUEST", "reason": "REQUEST", "error": 401}`)
+		where.Kind = hostile.Echo(401, `{"message": "REQUEST", "reason": "REQUEST", "error": 401}`)
 		h.emulator.Fault(where)
 	}, code: exitRejected, said: "unauthorized", long: true},
 	{command: "rehydrate audit", trouble: "an answer cut short", args: (*haunted).auditArgs, arm: func(h *haunted) {
 		ranBefore(h)
 		where := infoEndpoint
-		where.Kind = redditemu.TruncatedJSON()
+		where.Kind = hostile.TruncatedJSON()
 		h.emulator.Fault(where)
 	}, code: exitIncomplete, said: "truncated_json", long: true},
 	{command: "rehydrate audit", trouble: "a secret for a file", args: func(h *haunted) []string {
@@ -222,23 +223,23 @@ var canaryCases = []canaryCase{
 	{command: "rehydrate run", trouble: "a secret for the ocr program", args: func(h *haunted) []string {
 		return append(h.runArgs(), "--ocr", h.emulator.Secret)
 	}, code: exitFailed, said: "[redacted]"},
-	spoiled("401 at the token endpoint", tokenEndpoint, redditemu.Echo(401, `{"message": "REQUEST", "error": 401}`), exitRejected, "bad_credentials"),
-	spoiled("401 as HTML at the token endpoint", tokenEndpoint, redditemu.Echo(401, echoPage), exitRejected, "bad_credentials"),
-	spoiled("403 at the token endpoint", tokenEndpoint, redditemu.Echo(403, echoPage), exitRejected, "blocked"),
-	spoiled("500 at the token endpoint", tokenEndpoint, redditemu.Echo(500, echoPage), exitRetry, "500"),
-	spoiled("an OAuth error with 200", tokenEndpoint, redditemu.Echo(200, `{"error": "REQUEST", "error_description": "REQUEST", "access_token": "REQUEST"}`), exitRejected, "oauth_error"),
-	spoiled("a token with an error", tokenEndpoint, redditemu.Echo(200, `{"error": "canary", "access_token": "REQUEST", "message": "REQUEST"}`), exitRejected, "canary"),
-	spoiled("a token cut short", tokenEndpoint, redditemu.TruncatedJSON(), exitRetry, "token_malformed"),
-	spoiled("401 of the API", infoEndpoint, redditemu.Echo(401, `{"message": "REQUEST", "reason": "REQUEST", "error": 401}`), exitRejected, "unauthorized"),
-	spoiled("401 of the API as HTML", infoEndpoint, redditemu.Echo(401, echoPage), exitRejected, "unauthorized"),
-	spoiled("403 page that blocks", infoEndpoint, redditemu.Echo(403, echoPage), exitRejected, "blocked"),
-	spoiled("429 of the API", infoEndpoint, redditemu.Echo(429, `{"message": "REQUEST", "error": 429}`), exitRetry, "429"),
-	spoiled("500 of the API", infoEndpoint, redditemu.Echo(500, `{"message": "REQUEST", "error": 500}`), exitRetry, "500"),
-	spoiled("an answer cut short", infoEndpoint, redditemu.TruncatedJSON(), exitRetry, "truncated_json"),
-	spoiled("a token that ends", once(infoEndpoint), redditemu.ExpireTokenHTML(), exitDone, "kept"),
-	spoiled("403 of an image host", imageHost, redditemu.Echo(403, echoPage), exitRetry, "http_403"),
-	spoiled("500 of an image host", imageHost, redditemu.Echo(500, echoPage), exitRetry, "http_500"),
-	spoiled("a page of an image host", imageHost, redditemu.Echo(200, echoPage), exitDone, "html"),
+	spoiled("401 at the token endpoint", tokenEndpoint, hostile.Echo(401, `{"message": "REQUEST", "error": 401}`), exitRejected, "bad_credentials"),
+	spoiled("401 as HTML at the token endpoint", tokenEndpoint, hostile.Echo(401, echoPage), exitRejected, "bad_credentials"),
+	spoiled("403 at the token endpoint", tokenEndpoint, hostile.Echo(403, echoPage), exitRejected, "blocked"),
+	spoiled("500 at the token endpoint", tokenEndpoint, hostile.Echo(500, echoPage), exitRetry, "500"),
+	spoiled("an OAuth error with 200", tokenEndpoint, hostile.Echo(200, `{"error": "REQUEST", "error_description": "REQUEST", "access_token": "REQUEST"}`), exitRejected, "oauth_error"),
+	spoiled("a token with an error", tokenEndpoint, hostile.Echo(200, `{"error": "canary", "access_token": "REQUEST", "message": "REQUEST"}`), exitRejected, "canary"),
+	spoiled("a token cut short", tokenEndpoint, hostile.TruncatedJSON(), exitRetry, "token_malformed"),
+	spoiled("401 of the API", infoEndpoint, hostile.Echo(401, `{"message": "REQUEST", "reason": "REQUEST", "error": 401}`), exitRejected, "unauthorized"),
+	spoiled("401 of the API as HTML", infoEndpoint, hostile.Echo(401, echoPage), exitRejected, "unauthorized"),
+	spoiled("403 page that blocks", infoEndpoint, hostile.Echo(403, echoPage), exitRejected, "blocked"),
+	spoiled("429 of the API", infoEndpoint, hostile.Echo(429, `{"message": "REQUEST", "error": 429}`), exitRetry, "429"),
+	spoiled("500 of the API", infoEndpoint, hostile.Echo(500, `{"message": "REQUEST", "error": 500}`), exitRetry, "500"),
+	spoiled("an answer cut short", infoEndpoint, hostile.TruncatedJSON(), exitRetry, "truncated_json"),
+	spoiled("a token that ends", once(infoEndpoint), hostile.ExpireTokenHTML(), exitDone, "kept"),
+	spoiled("403 of an image host", imageHost, hostile.Echo(403, echoPage), exitRetry, "http_403"),
+	spoiled("500 of an image host", imageHost, hostile.Echo(500, echoPage), exitRetry, "http_500"),
+	spoiled("a page of an image host", imageHost, hostile.Echo(200, echoPage), exitDone, "html"),
 	{command: "rehydrate run", trouble: "panic where credentials are read", args: (*haunted).runArgs, arm: func(h *haunted) {
 		getenv := h.process.getenv
 		h.process.getenv = func(name string) string {
@@ -257,18 +258,18 @@ var canaryCases = []canaryCase{
 const echoPage = "<html><head><title>REQUEST</title></head><body><h1>REQUEST</h1></body></html>"
 
 var (
-	tokenEndpoint = redditemu.Fault{Host: "www.reddit.com"}
-	infoEndpoint  = redditemu.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info"}
-	imageHost     = redditemu.Fault{Host: "i.redd.it"}
+	tokenEndpoint = hostile.Fault{Host: "www.reddit.com"}
+	infoEndpoint  = hostile.Fault{Host: "oauth.reddit.com", PathPrefix: "/api/info"}
+	imageHost     = hostile.Fault{Host: "i.redd.it"}
 )
 
-func once(f redditemu.Fault) redditemu.Fault {
+func once(f hostile.Fault) hostile.Fault {
 	f.Times = 1
 	return f
 }
 
 // spoiled is a run whose requests of one kind are answered badly.
-func spoiled(trouble string, where redditemu.Fault, kind redditemu.FaultKind, code int, said string) canaryCase {
+func spoiled(trouble string, where hostile.Fault, kind hostile.FaultKind, code int, said string) canaryCase {
 	where.Kind = kind
 	return canaryCase{command: "rehydrate run", trouble: trouble, args: (*haunted).runArgs,
 		arm: func(h *haunted) { h.emulator.Fault(where) }, code: code, said: said, long: true}
@@ -364,7 +365,7 @@ func newHaunted(t *testing.T) *haunted {
 	posts[3].Condition = redditemu.Removed
 	h := &haunted{site: newSite(t, fewAnnotations(posts), fastPolicy, posts...), dir: dir, tokens: map[string]bool{}}
 	h.workspace = filepath.Join(dir, "ws")
-	h.emulator.OnRequest(func(redditemu.Request) { h.noteTokens() })
+	h.emulator.OnRequest(func(hostile.Request) { h.noteTokens() })
 	env := map[string]string{"REDDIT_CLIENT_ID": h.emulator.ClientID, "REDDIT_CLIENT_SECRET": h.emulator.Secret,
 		"REDDIT_USERNAME": canaryUser, "IMGUR_CLIENT_ID": canaryImgur}
 	h.process = process{getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
@@ -417,7 +418,7 @@ func (h *haunted) secrets() map[string]string {
 	for token := range h.tokens {
 		all["token "+fmt.Sprint(len(all))] = token
 	}
-	for i, canary := range redditemu.Canaries() {
+	for i, canary := range hostile.Canaries() {
 		all["canary "+fmt.Sprint(i)] = canary
 	}
 	return all

@@ -33,6 +33,7 @@ import (
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
 
@@ -299,7 +300,7 @@ func TestFindSpared(t *testing.T) {
 func TestFindHostile(t *testing.T) {
 	files := map[string][]byte{}
 	want, broken := map[string]string{}, map[string]bool{}
-	for _, h := range redditemu.HostileImages("127.0.0.1:1") {
+	for _, h := range hostile.Images("127.0.0.1:1") {
 		var b bytes.Buffer
 		if err := h.Write(&b); err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
 
@@ -334,7 +335,7 @@ func (r redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // TestPlaceholders: what hosts send for an image that they do not have, over TLS.
 func TestPlaceholders(t *testing.T) {
-	s, err := redditemu.Start(redditemu.Options{Seed: 4})
+	s, err := hostile.Start(redditemu.Options{Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,27 +348,27 @@ func TestPlaceholders(t *testing.T) {
 	c := newTestClient(t, emulatedOptions(t, s))
 	for _, tt := range []struct {
 		name, url string
-		kind      redditemu.FaultKind
+		kind      hostile.FaultKind
 		asked     int // requests to image hosts
 		want      string
 	}{
-		{"removed.png itself", "https://i.imgur.com/removed.png", redditemu.FaultKind{}, 0, "placeholder/known_placeholder"},
-		{"redirect to removed.png", imgur.URLs()[0], redditemu.ImgurRemovedRedirect(), 1, "placeholder/known_placeholder"},
-		{"chain to removed.png", imgur.URLs()[0], redditemu.RedirectTo("https://i.imgur.com/uH6EmZ7.png"), 2, "placeholder/known_placeholder"},
-		{"unknown to imgur", "https://i.imgur.com/nothere.jpg", redditemu.FaultKind{}, 1, "placeholder/known_placeholder"},
-		{"region block", imgur.URLs()[0], redditemu.RegionBlock(), 1, "failed/region_block"},
-		{"404 with a picture", own.URLs()[0], redditemu.Placeholder404PNG(), 1, "gone/http_404"},
-		{"over capacity", imgur.URLs()[0], redditemu.OverCapacity(403), 1, "failed/over_capacity"},
-		{"over capacity, 429", imgur.URLs()[0], redditemu.OverCapacity(429), retries + 1, "failed/over_capacity"},
-		{"page of i.redd.it", own.URLs()[0], redditemu.RedirectTo("https://www.reddit.com/media?url=x"), 1, "failed/redirect_to_page"},
-		{"page of imgur", imgur.URLs()[0], redditemu.RedirectTo("https://imgur.com/abcdefg"), 1, "failed/redirect_to_page"},
-		{"page with 200", own.URLs()[0], redditemu.HTML200(), 2, "invalid/not_an_image_html"},
-		{"empty", own.URLs()[0], redditemu.EmptyBody(), 2, "invalid/empty_body"},
-		{"cut", own.URLs()[0], redditemu.TruncatedBody(), retries + 1, "failed/truncated"},
+		{"removed.png itself", "https://i.imgur.com/removed.png", hostile.FaultKind{}, 0, "placeholder/known_placeholder"},
+		{"redirect to removed.png", imgur.URLs()[0], hostile.ImgurRemovedRedirect(), 1, "placeholder/known_placeholder"},
+		{"chain to removed.png", imgur.URLs()[0], hostile.RedirectTo("https://i.imgur.com/uH6EmZ7.png"), 2, "placeholder/known_placeholder"},
+		{"unknown to imgur", "https://i.imgur.com/nothere.jpg", hostile.FaultKind{}, 1, "placeholder/known_placeholder"},
+		{"region block", imgur.URLs()[0], hostile.RegionBlock(), 1, "failed/region_block"},
+		{"404 with a picture", own.URLs()[0], hostile.Placeholder404PNG(), 1, "gone/http_404"},
+		{"over capacity", imgur.URLs()[0], hostile.OverCapacity(403), 1, "failed/over_capacity"},
+		{"over capacity, 429", imgur.URLs()[0], hostile.OverCapacity(429), retries + 1, "failed/over_capacity"},
+		{"page of i.redd.it", own.URLs()[0], hostile.RedirectTo("https://www.reddit.com/media?url=x"), 1, "failed/redirect_to_page"},
+		{"page of imgur", imgur.URLs()[0], hostile.RedirectTo("https://imgur.com/abcdefg"), 1, "failed/redirect_to_page"},
+		{"page with 200", own.URLs()[0], hostile.HTML200(), 2, "invalid/not_an_image_html"},
+		{"empty", own.URLs()[0], hostile.EmptyBody(), 2, "invalid/empty_body"},
+		{"cut", own.URLs()[0], hostile.TruncatedBody(), retries + 1, "failed/truncated"},
 	} {
 		s.ForgetRequests()
 		if tt.kind.String() != "" {
-			s.Fault(redditemu.Fault{PathPrefix: strings.TrimPrefix(tt.url, tt.url[:strings.LastIndexByte(tt.url, '/')]), Kind: tt.kind})
+			s.Fault(hostile.Fault{PathPrefix: strings.TrimPrefix(tt.url, tt.url[:strings.LastIndexByte(tt.url, '/')]), Kind: tt.kind})
 		}
 		d, err := c.Download(t.Context(), Candidate{URL: tt.url})
 		s.ClearFaults()

@@ -13,13 +13,14 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
 
 // emulated starts an emulator and a client that reaches it as it would reach a mirror.
-func emulated(t *testing.T) (*redditemu.Server, *reddit.Client) {
+func emulated(t *testing.T) (*hostile.Server, *reddit.Client) {
 	t.Helper()
-	s, err := redditemu.Start(redditemu.Options{Seed: 1})
+	s, err := hostile.Start(redditemu.Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,23 +189,23 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		kind redditemu.FaultKind
+		kind hostile.FaultKind
 		want string // reason of Unanswered or Denied, "" when the trouble passes
 	}{
-		{redditemu.TooManyHTML(0), ""}, {redditemu.TooManyJSON(), ""}, {redditemu.TooManyEmpty(0), ""},
-		{redditemu.ForbiddenRetryAfter(0), ""}, {redditemu.URITooLong(), ""}, {redditemu.ServerError(500), ""},
-		{redditemu.ServerError(408), ""}, {redditemu.ServerError(522), ""}, {redditemu.Reset(), ""}, {redditemu.TruncatedBody(), ""},
-		{redditemu.Status(401, nil, []byte("<html>"+strings.Repeat("x", 34<<10))), ""},
-		{redditemu.ExpireToken(), ""}, {redditemu.ExpireTokenHTML(), ""}, {redditemu.InsufficientScope(), "insufficient_scope"},
-		{redditemu.NoRateHeaders(), ""}, {redditemu.RateHeaders("999", "1.0", "0"), ""}, {redditemu.RateHeaders("x", "NaN", "-1e99"), ""},
-		{redditemu.ExtraChild(redditemu.Post{ID: "x9"}), ""}, {redditemu.DuplicateChild(), ""},
-		{redditemu.TruncatedJSON(), ""}, {redditemu.EmptyBody(), ""}, {redditemu.HTML200(), ""},
-		{redditemu.EmptyListing(), "empty_listing"}, {redditemu.LegalReasons(), "http_451"},
-		{redditemu.Status(404, http.Header{}, nil), "http_404"},
-		{redditemu.BlockedHTML(), "blocked"}, {redditemu.NetworkSecurityHTML(), "blocked"}, {redditemu.AdministrativeHTML(), "blocked"},
-		{redditemu.ForbiddenReason("private"), "forbidden"},
+		{hostile.TooManyHTML(0), ""}, {hostile.TooManyJSON(), ""}, {hostile.TooManyEmpty(0), ""},
+		{hostile.ForbiddenRetryAfter(0), ""}, {hostile.URITooLong(), ""}, {hostile.ServerError(500), ""},
+		{hostile.ServerError(408), ""}, {hostile.ServerError(522), ""}, {hostile.Reset(), ""}, {hostile.TruncatedBody(), ""},
+		{hostile.Status(401, nil, []byte("<html>"+strings.Repeat("x", 34<<10))), ""},
+		{hostile.ExpireToken(), ""}, {hostile.ExpireTokenHTML(), ""}, {hostile.InsufficientScope(), "insufficient_scope"},
+		{hostile.NoRateHeaders(), ""}, {hostile.RateHeaders("999", "1.0", "0"), ""}, {hostile.RateHeaders("x", "NaN", "-1e99"), ""},
+		{hostile.ExtraChild(redditemu.Post{ID: "x9"}), ""}, {hostile.DuplicateChild(), ""},
+		{hostile.TruncatedJSON(), ""}, {hostile.EmptyBody(), ""}, {hostile.HTML200(), ""},
+		{hostile.EmptyListing(), "empty_listing"}, {hostile.LegalReasons(), "http_451"},
+		{hostile.Status(404, http.Header{}, nil), "http_404"},
+		{hostile.BlockedHTML(), "blocked"}, {hostile.NetworkSecurityHTML(), "blocked"}, {hostile.AdministrativeHTML(), "blocked"},
+		{hostile.ForbiddenReason("private"), "forbidden"},
 	} {
-		armed := s.Fault(redditemu.Fault{Host: "oauth.reddit.com", Times: 1, Kind: tt.kind})
+		armed := s.Fault(hostile.Fault{Host: "oauth.reddit.com", Times: 1, Kind: tt.kind})
 		a, err := c.Ask(t.Context(), []manifest.PostID{"a1", "b2", "c3"})
 		armed.Clear()
 		if armed.Fired() != 1 {
@@ -222,7 +223,7 @@ func TestFaults(t *testing.T) {
 		default:
 			t.Errorf("%s: Ask = %+v, %v; want %s", tt.kind, a, err, tt.want)
 		}
-		for _, canary := range redditemu.Canaries() {
+		for _, canary := range hostile.Canaries() {
 			if s := fmt.Sprintf("%+v %v", a, err); strings.Contains(s, canary) {
 				t.Errorf("%s: a canary came out: %s", tt.kind, s)
 			}
@@ -233,20 +234,20 @@ func TestFaults(t *testing.T) {
 // TestTokenFaults spoils the token endpoint's first answer.
 func TestTokenFaults(t *testing.T) {
 	for _, tt := range []struct {
-		kind redditemu.FaultKind
+		kind hostile.FaultKind
 		want manifest.Reason // of Denied, "" when the trouble passes
 	}{
-		{redditemu.OAuthError200("invalid_request"), "invalid_request"}, {redditemu.OAuthError200("unsupported_grant_type"), "unsupported_grant_type"},
-		{redditemu.OAuthError200("unauthorized_client"), "unauthorized_client"}, {redditemu.OAuthError200("invalid_scope"), "invalid_scope"},
-		{redditemu.BadCredentials(), "bad_credentials"}, {redditemu.BlockedHTML(), "blocked"},
-		{redditemu.HTML200(), ""}, {redditemu.TruncatedJSON(), ""}, {redditemu.EmptyBody(), ""}, {redditemu.TooManyJSON(), ""},
-		{redditemu.ServerError(503), ""}, {redditemu.Reset(), ""}, {redditemu.NoRateHeaders(), ""},
+		{hostile.OAuthError200("invalid_request"), "invalid_request"}, {hostile.OAuthError200("unsupported_grant_type"), "unsupported_grant_type"},
+		{hostile.OAuthError200("unauthorized_client"), "unauthorized_client"}, {hostile.OAuthError200("invalid_scope"), "invalid_scope"},
+		{hostile.BadCredentials(), "bad_credentials"}, {hostile.BlockedHTML(), "blocked"},
+		{hostile.HTML200(), ""}, {hostile.TruncatedJSON(), ""}, {hostile.EmptyBody(), ""}, {hostile.TooManyJSON(), ""},
+		{hostile.ServerError(503), ""}, {hostile.Reset(), ""}, {hostile.NoRateHeaders(), ""},
 	} {
 		s, c := emulated(t)
 		if err := s.Put(redditemu.Post{ID: "a1"}); err != nil {
 			t.Fatal(err)
 		}
-		armed := s.Fault(redditemu.Fault{Host: "www.reddit.com", Times: 1, Kind: tt.kind})
+		armed := s.Fault(hostile.Fault{Host: "www.reddit.com", Times: 1, Kind: tt.kind})
 		a, err := c.Ask(t.Context(), []manifest.PostID{"a1"})
 		var denied *reddit.Denied
 		if armed.Fired() != 1 || tt.want == "" && (err != nil || len(a.Posts) != 1) || tt.want != "" && (!errors.As(err, &denied) || denied.Reason != tt.want) {

@@ -16,6 +16,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 )
 
 // imgurTestID is the client id that no output may show.
@@ -493,7 +494,7 @@ func TestImgurCanceled(t *testing.T) {
 
 // TestImgurEmulated takes pages and albums through the emulator, over TLS.
 func TestImgurEmulated(t *testing.T) {
-	s, err := redditemu.Start(redditemu.Options{Seed: 3})
+	s, err := hostile.Start(redditemu.Options{Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -534,15 +535,15 @@ func TestImgurEmulated(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		kind redditemu.FaultKind
+		kind hostile.FaultKind
 		want string
 	}{
-		{redditemu.OverCapacity(403), "failed/over_capacity"}, {redditemu.OverCapacity(429), "failed/over_capacity"},
-		{redditemu.HTML200(), "failed/html"}, {redditemu.TruncatedJSON(), "failed/malformed_answer"}, {redditemu.TruncatedBody(), "failed/truncated"},
-		{redditemu.ImgurCredits(0, 0, time.Hour), "failed/rate_limited"},
+		{hostile.OverCapacity(403), "failed/over_capacity"}, {hostile.OverCapacity(429), "failed/over_capacity"},
+		{hostile.HTML200(), "failed/html"}, {hostile.TruncatedJSON(), "failed/malformed_answer"}, {hostile.TruncatedBody(), "failed/truncated"},
+		{hostile.ImgurCredits(0, 0, time.Hour), "failed/rate_limited"},
 	} {
 		c := newTestClient(t, o) // with no memory, and no pause
-		armed := s.Fault(redditemu.Fault{Host: imgurAPIHost, Kind: tt.kind})
+		armed := s.Fault(hostile.Fault{Host: imgurAPIHost, Kind: tt.kind})
 		d, err := c.Download(t.Context(), answer.Posts["album"].Image(0))
 		if tt.want == "failed/rate_limited" { // the first answer says that there is no second
 			d, err = c.Download(t.Context(), answer.Posts["page"].Image(0))
@@ -567,7 +568,7 @@ func TestImgurEmulated(t *testing.T) {
 }
 
 // emulatedOptions lead to an emulator.
-func emulatedOptions(t *testing.T, s *redditemu.Server) Options {
+func emulatedOptions(t *testing.T, s *hostile.Server) Options {
 	t.Helper()
 	o := testOptions()
 	o.Credentials = Credentials{ClientID: s.ClientID, ClientSecret: NewSecret(s.Secret), Username: "some_body"}

@@ -39,7 +39,7 @@ type bucket struct {
 }
 
 // www answers for www.reddit.com: the token endpoint and the page around an image.
-func (s *Server) www(r *http.Request) *reply {
+func (s *Server) www(r *http.Request) *Reply {
 	if r.URL.Path == "/api/v1/access_token" {
 		if rep := badAgent(r, true); rep != nil {
 			return rep
@@ -50,9 +50,9 @@ func (s *Server) www(r *http.Request) *reply {
 		return rep
 	}
 	if r.URL.Path == "/media" {
-		return htmlReply(http.StatusOK, CanaryTitle, "An image, and a page around it. "+CanaryAuthor)
+		return HTMLReply(http.StatusOK, CanaryTitle, "An image, and a page around it. "+CanaryAuthor)
 	}
-	return networkSecurity()
+	return NetworkSecurity()
 }
 
 // libraryAgents are user agents that libraries send when nobody chose one.
@@ -69,36 +69,36 @@ func isLibraryAgent(ua string) bool {
 
 // badAgent returns the answer to a user agent that Reddit does not like, or nil. The
 // token endpoint says no in JSON, every other in HTML.
-func badAgent(r *http.Request, token bool) *reply {
+func badAgent(r *http.Request, token bool) *Reply {
 	ua := r.UserAgent()
 	switch {
 	case isLibraryAgent(ua) && token:
-		return tooManyJSON()
+		return TooManyJSON()
 	case isLibraryAgent(ua):
-		return tooManyHTML(4)
+		return TooManyHTML(4)
 	case len(ua) < 7:
-		return blocked()
+		return Blocked()
 	case strings.HasPrefix(ua, "Mozilla/") && r.Header.Get("Authorization") == "":
-		return networkSecurity()
+		return NetworkSecurity()
 	}
 	return nil
 }
 
-func (s *Server) accessToken(r *http.Request) *reply {
+func (s *Server) accessToken(r *http.Request) *Reply {
 	if r.Method != http.MethodPost {
-		return jsonReply(http.StatusNotFound, `{"message": "Not Found", "error": 404}`)
+		return JSONReply(http.StatusNotFound, `{"message": "Not Found", "error": 404}`)
 	}
 	if _, left, _ := s.charge("token", tokenRequests); left < 0 {
-		return tooManyJSON()
+		return TooManyJSON()
 	}
 	id, secret, ok := r.BasicAuth()
 	if !ok || id != s.ClientID || secret != s.Secret {
-		return jsonReply(http.StatusUnauthorized, `{"message": "Unauthorized", "error": 401}`).
-			with("WWW-Authenticate", `Basic realm="reddit"`)
+		return JSONReply(http.StatusUnauthorized, `{"message": "Unauthorized", "error": 401}`).
+			With("WWW-Authenticate", `Basic realm="reddit"`)
 	}
 	r.Body = http.MaxBytesReader(nil, r.Body, 1<<16)
 	if err := r.ParseForm(); err != nil {
-		return jsonReply(http.StatusBadRequest, `{"message": "Bad Request", "error": 400}`)
+		return JSONReply(http.StatusBadRequest, `{"message": "Bad Request", "error": 400}`)
 	}
 	scope := r.PostForm.Get("scope")
 	if scope == "" {
@@ -107,36 +107,36 @@ func (s *Server) accessToken(r *http.Request) *reply {
 	device := r.PostForm.Get("device_id")
 	switch grant := r.PostForm.Get("grant_type"); {
 	case strings.Trim(scope, "abcdefghijklmnopqrstuvwxyz*, ") != "":
-		return oauthError("invalid_scope", "")
+		return OAuthError("invalid_scope", "")
 	case grant == "client_credentials" && s.opt.InstalledApp:
-		return oauthError("unauthorized_client", "")
+		return OAuthError("unauthorized_client", "")
 	case grant == "client_credentials":
 		return s.grant(scope, "")
 	case grant == "https://oauth.reddit.com/grants/installed_client":
 		if device != "DO_NOT_TRACK_THIS_DEVICE" && (len(device) < 20 || len(device) > 50) {
-			return oauthError("invalid_request", "bad device_id")
+			return OAuthError("invalid_request", "bad device_id")
 		}
 		return s.grant(scope, device)
 	}
-	return oauthError("unsupported_grant_type", "")
+	return OAuthError("unsupported_grant_type", "")
 }
 
-// oauthError is an error with status 200, which is what Reddit sends.
-func oauthError(code, description string) *reply {
+// OAuthError is an error with status 200, which is what Reddit sends.
+func OAuthError(code, description string) *Reply {
 	body := map[string]any{"error": code}
 	if description != "" {
 		body["error_description"] = description
 	}
 	b, _ := marshal(body) // strings only
-	return jsonReply(http.StatusOK, string(b))
+	return JSONReply(http.StatusOK, string(b))
 }
 
-func (s *Server) grant(scope, device string) *reply {
+func (s *Server) grant(scope, device string) *Reply {
 	s.mu.Lock()
 	s.issued++
 	n := strconv.Itoa(s.issued)
-	value := "emu." + base36(hash64(s.ClientID, "token", n), 13) + base36(hash64(s.ClientID, "more", n), 13)
-	s.tokens[value] = token{expires: s.opt.Now().Add(s.opt.TokenLifetime), scope: scope}
+	value := "emu." + base36(Hash64(s.ClientID, "token", n), 13) + base36(Hash64(s.ClientID, "more", n), 13)
+	s.world.Tokens[value] = token{expires: s.opt.Now().Add(s.opt.TokenLifetime), scope: scope}
 	s.mu.Unlock()
 	body := map[string]any{"access_token": value, "token_type": "bearer",
 		"expires_in": int(s.opt.TokenLifetime / time.Second), "scope": scope}
@@ -144,14 +144,7 @@ func (s *Server) grant(scope, device string) *reply {
 		body["device_id"] = device
 	}
 	b, _ := marshal(body) // strings and an integer only
-	return jsonReply(http.StatusOK, string(b)).with("Cache-Control", "max-age=0, must-revalidate")
-}
-
-// TokensIssued returns how many tokens were given out.
-func (s *Server) TokensIssued() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.issued
+	return JSONReply(http.StatusOK, string(b)).With("Cache-Control", "max-age=0, must-revalidate")
 }
 
 // charge counts one request against a bucket. left is negative when the window had no
@@ -172,55 +165,55 @@ func (s *Server) charge(name string, limit int) (used, left, reset int) {
 }
 
 // api answers for oauth.reddit.com.
-func (s *Server) api(r *http.Request) *reply {
+func (s *Server) api(r *http.Request) *Reply {
 	if rep := badAgent(r, false); rep != nil {
 		return rep
 	}
 	kind, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(kind, "bearer") {
-		return blocked()
+		return Blocked()
 	}
 	s.mu.Lock()
-	t, known := s.tokens[value]
+	t, known := s.world.Tokens[value]
 	s.mu.Unlock()
 	if !known || !s.opt.Now().Before(t.expires) {
-		return unauthorized()
+		return Unauthorized()
 	}
 	used, left, reset := s.charge("api", s.opt.RequestsPerWindow)
 	if left < 0 {
-		return limited(used, 0, reset)
+		return Limited(used, 0, reset)
 	}
-	var rep *reply
+	var rep *Reply
 	if name, ok := aboutPath(r.URL.Path); !strings.Contains(" "+t.scope+" ", " read ") && t.scope != "*" {
-		rep = insufficientScope()
+		rep = InsufficientScope()
 	} else if r.URL.Path == "/api/info" {
 		rep = s.info(r)
 	} else if ok {
 		rep = s.about(name)
 	} else {
-		rep = jsonReply(http.StatusNotFound, `{"message": "Not Found", "error": 404}`)
+		rep = JSONReply(http.StatusNotFound, `{"message": "Not Found", "error": 404}`)
 	}
 	rateHeaders(rep, used, left, reset)
-	return rep.with("Server", "snooserv", "Via", "1.1 varnish",
+	return rep.With("Server", "snooserv", "Via", "1.1 varnish",
 		"Cache-Control", "private, s-maxage=0, max-age=0, must-revalidate, no-store")
 }
 
 // rateHeaders writes the three headers in their recorded forms: "3", "997.0", "599".
-func rateHeaders(rep *reply, used, left, reset int) {
-	rep.with("X-Ratelimit-Used", strconv.Itoa(used), "X-Ratelimit-Remaining", strconv.Itoa(max(0, left))+".0",
+func rateHeaders(rep *Reply, used, left, reset int) {
+	rep.With("X-Ratelimit-Used", strconv.Itoa(used), "X-Ratelimit-Remaining", strconv.Itoa(max(0, left))+".0",
 		"X-Ratelimit-Reset", strconv.Itoa(reset))
 }
 
-// limited is the 429 of an exhausted window: empty, rate headers, Retry-After.
-func limited(used, left, reset int) *reply {
-	rep := newReply(http.StatusTooManyRequests, "text/plain", nil).with("Retry-After", strconv.Itoa(reset))
+// Limited is the 429 of an exhausted window: empty, rate headers, Retry-After.
+func Limited(used, left, reset int) *Reply {
+	rep := NewReply(http.StatusTooManyRequests, "text/plain", nil).With("Retry-After", strconv.Itoa(reset))
 	rateHeaders(rep, used, left, reset)
 	return rep
 }
 
-// askedIDs splits an id parameter as Reddit does. n counts all well-formed names, of
+// AskedIDs splits an id parameter as Reddit does. n counts all well-formed names, of
 // links or not; malformed ones are dropped.
-func askedIDs(param string) (links []manifest.PostID, n int) {
+func AskedIDs(param string) (links []manifest.PostID, n int) {
 	for _, name := range strings.FieldsFunc(param, func(c rune) bool { return c == ' ' || c == ',' }) {
 		kind, rest, _ := strings.Cut(name, "_")
 		id, err := manifestID(rest)
@@ -236,8 +229,8 @@ func askedIDs(param string) (links []manifest.PostID, n int) {
 }
 
 // info answers /api/info: the posts it has, in the order asked, a repeated id once.
-func (s *Server) info(r *http.Request) *reply {
-	ids, n := askedIDs(r.URL.Query().Get("id"))
+func (s *Server) info(r *http.Request) *Reply {
+	ids, n := AskedIDs(r.URL.Query().Get("id"))
 	if n > maxIDs {
 		ids = nil
 	}
@@ -245,18 +238,18 @@ func (s *Server) info(r *http.Request) *reply {
 	seen := map[manifest.PostID]bool{}
 	s.mu.Lock()
 	for _, id := range ids {
-		if e := s.posts[id]; e != nil && !e.post.absent() && !seen[id] {
-			things = append(things, e.thing)
+		if e := s.world.Posts[id]; e != nil && !e.Post.absent() && !seen[id] {
+			things = append(things, e.Thing)
 		}
 		seen[id] = true
 	}
 	s.mu.Unlock()
-	return listing(things, r.URL.Query().Get("raw_json") == "1")
+	return Listing(things, r.URL.Query().Get("raw_json") == "1")
 }
 
-// listing puts things into the recorded envelope, their bytes untouched when raw. A
+// Listing puts things into the recorded envelope, their bytes untouched when raw. A
 // client that does not ask for raw_json gets HTML entities in every string.
-func listing(things []json.RawMessage, raw bool) *reply {
+func Listing(things []json.RawMessage, raw bool) *Reply {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"kind": "Listing", "data": {"after": null, "dist": %d, "modhash": null, "geo_filter": "", "before": null, "children": [`, len(things))
 	for i, t := range things {
@@ -270,7 +263,7 @@ func listing(things []json.RawMessage, raw bool) *reply {
 		}
 	}
 	b.WriteString("]}}")
-	return newReply(http.StatusOK, "application/json; charset=UTF-8", b.Bytes())
+	return NewReply(http.StatusOK, "application/json; charset=UTF-8", b.Bytes())
 }
 
 // entities rewrites & < > in the strings of a JSON value as HTML entities. Input that
@@ -324,22 +317,22 @@ func aboutPath(path string) (subreddit string, ok bool) {
 }
 
 // about says whether a subreddit can be seen, and if not why.
-func (s *Server) about(name string) *reply {
+func (s *Server) about(name string) *Reply {
 	s.mu.Lock()
-	reason, known := s.subs[strings.ToLower(name)]
+	reason, known := s.world.subs[strings.ToLower(name)]
 	s.mu.Unlock()
 	switch {
 	case !known && subredditForm.MatchString(name):
 		// A name that nobody has taken leads to the search for it (prawcore: Redirect).
-		return redirectReply("https://" + apiHost + "/subreddits/search?q=" + name)
+		return RedirectReply("https://" + apiHost + "/subreddits/search?q=" + name)
 	case !known:
-		return jsonReply(http.StatusNotFound, `{"message": "Not Found", "error": 404}`)
+		return JSONReply(http.StatusNotFound, `{"message": "Not Found", "error": 404}`)
 	case reason == "banned":
-		return jsonReply(http.StatusNotFound, `{"reason": "banned", "message": "Not Found", "error": 404}`)
+		return JSONReply(http.StatusNotFound, `{"reason": "banned", "message": "Not Found", "error": 404}`)
 	case reason != "":
-		return forbiddenReason(reason)
+		return ForbiddenReason(reason)
 	}
 	b, _ := marshal(map[string]any{"kind": "t5", "data": map[string]any{"display_name": name,
 		"subreddit_type": "public", "title": CanaryTitle, "public_description": html.EscapeString(CanarySelftext)}})
-	return jsonReply(http.StatusOK, string(b))
+	return JSONReply(http.StatusOK, string(b))
 }

@@ -110,7 +110,7 @@ func Languages() []string { return []string{"de", "es", "fr", "it", "pt", "ru"} 
 // captionIn picks a caption by seed.
 func captionIn(language string, seed uint64) (string, error) {
 	if language == "" || language == "en" {
-		return Caption(int(hash64("caption", fmt.Sprint(seed)) % uint64(Captions()))), nil
+		return Caption(int(Hash64("caption", fmt.Sprint(seed)) % uint64(Captions()))), nil
 	}
 	if language == "salad" {
 		return salad(seed), nil
@@ -119,7 +119,7 @@ func captionIn(language string, seed uint64) (string, error) {
 	if !ok || !slices.Contains(Languages(), language) {
 		return "", fmt.Errorf("no captions in language %q; there are en, salad, %s", language, strings.Join(Languages(), ", "))
 	}
-	h := hash64("caption", language, fmt.Sprint(seed))
+	h := Hash64("caption", language, fmt.Sprint(seed))
 	half := uint64(len(parts) / 2)
 	return parts[h%half] + "\n" + parts[half+h/half%half], nil
 }
@@ -128,7 +128,7 @@ func captionIn(language string, seed uint64) (string, error) {
 func salad(seed uint64) string {
 	var words []string
 	for i := range 8 {
-		h := hash64("salad", fmt.Sprint(seed), fmt.Sprint(i))
+		h := Hash64("salad", fmt.Sprint(seed), fmt.Sprint(i))
 		word := ""
 		for range 6 {
 			word += string("bcdfghkmnpqrtvwxz"[h%17])

@@ -11,10 +11,7 @@
 // the rules on user agents, rate-limit headers over a fixed window aligned to the
 // epoch, /api/info with every recorded state of a post, /r/NAME/about with the reason
 // why posts are absent, signed preview URLs, the redirects and stand-in images of the
-// image hosts. On top of that, [Server.Fault] arms faults, each of which counts how
-// often it fired, and [Server.Requests] tells what was asked. [HostileImages] and
-// [HostileAnswers] are the corpus of files and answers that are meant to do harm, each with
-// what a correct client makes of it; large ones are made while they are sent.
+// image hosts. Package hostile spoils its answers, for tests.
 //
 // Every answer carries canaries in author, title, permalink and selftext, and every
 // drawn image carries [CanaryMetadata] in its metadata: a test searches a workspace
@@ -43,8 +40,3 @@ const (
 	CanaryFlair     = "canary flair zq86"
 	CanaryMetadata  = "canary-metadata-zq87"
 )
-
-// Canaries lists every canary, for a test that searches for all of them.
-func Canaries() []string {
-	return []string{CanaryAuthor, CanaryFullname, CanaryTitle, CanaryPermalink, CanarySelftext, CanaryFlair, CanaryMetadata}
-}

@@ -132,7 +132,7 @@ func (s Spec) renderOriginal() (*image.RGBA, []string, error) {
 	}
 	if style == StyleBare {
 		w, h := s.Size()
-		return photo(s.template(), w, h), nil, nil
+		return Photo(s.template(), w, h), nil, nil
 	}
 	caption := s.Caption
 	if caption == "" {
@@ -174,7 +174,7 @@ var (
 
 // outline is the classic: white capitals with a black outline, at top and bottom.
 func (c *canvas) outline() error {
-	c.img = photo(c.spec.template(), c.w, c.h)
+	c.img = Photo(c.spec.template(), c.w, c.h)
 	upper, lower := halves(strings.ToUpper(c.caption))
 	// 6 to 9 % of the height is what real memes have; capitals are 0.73 em.
 	size := float64(c.h) * (0.06 + c.rng.Float64()*0.03) / 0.73
@@ -230,7 +230,7 @@ func (c *canvas) panel() error {
 	c.img = image.NewRGBA(image.Rect(0, 0, c.w, c.h))
 	c.fill(c.img.Rect, white)
 	if left := c.h - height; left > 40 {
-		draw.Draw(c.img, image.Rect(0, height, c.w, c.h), photo(c.spec.template(), c.w, left), image.Point{}, draw.Src)
+		draw.Draw(c.img, image.Rect(0, height, c.w, c.h), Photo(c.spec.template(), c.w, left), image.Point{}, draw.Src)
 	}
 	return c.block(face, lines, c.w/25, c.h/40, step, black, text)
 }
@@ -255,7 +255,7 @@ func (c *canvas) screenshot() error {
 	bottom := top + step*len(lines) + bar
 	if room := c.h - bottom - bar*4; room > c.h/4 {
 		r := image.Rect(left, bottom, c.w-left, bottom+room)
-		draw.Draw(c.img, r, photo(c.spec.template(), r.Dx(), r.Dy()), image.Point{}, draw.Src)
+		draw.Draw(c.img, r, Photo(c.spec.template(), r.Dx(), r.Dy()), image.Point{}, draw.Src)
 	}
 	for i := range 4 {
 		x := left + i*(c.w-2*left)/4
@@ -334,10 +334,7 @@ func (s Spec) encode(img *image.RGBA) ([]byte, error) {
 	case "gif":
 		err, plant = gif.Encode(&b, dithered(img), nil), plantGIF
 	case "webp":
-		if s.Clean {
-			return encodeWebP(img, nil), nil
-		}
-		return encodeWebP(img, webpMetadata()), nil
+		return EncodeWebP(img, !s.Clean), nil
 	default:
 		err = fmt.Errorf("unknown format %q", s.Format)
 	}

@@ -99,8 +99,8 @@ func TestWebPIsLossless(t *testing.T) {
 	}
 	one := image.NewRGBA(image.Rect(0, 0, 1, 1))
 	one.Pix = []byte{1, 2, 3, 255}
-	for name, want := range map[string]*image.RGBA{"photo": photo(4, 600, 530), "flat": flat, "one": one} {
-		got, err := webp.Decode(bytes.NewReader(encodeWebP(want, webpMetadata())))
+	for name, want := range map[string]*image.RGBA{"photo": Photo(4, 600, 530), "flat": flat, "one": one} {
+		got, err := webp.Decode(bytes.NewReader(EncodeWebP(want, true)))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

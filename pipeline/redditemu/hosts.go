@@ -26,17 +26,9 @@ func hosts() []string {
 		imgurFileHost, imgurAPIHost, "imgur.com", "v.redd.it"}
 }
 
-func imageHost(host string) bool {
-	switch host {
-	case "i.redd.it", "preview.redd.it", "external-preview.redd.it", imgurFileHost:
-		return true
-	}
-	return false
-}
-
-// An asset is one image at its address.
-type asset struct {
-	post    manifest.PostID
+// An Asset is one image at its address.
+type Asset struct {
+	Post    manifest.PostID
 	image   Image
 	queries []string // exact signed queries of recorded addresses
 }
@@ -49,34 +41,15 @@ func assetKey(host, p string) string {
 	return host + p
 }
 
-// bareName turns /some-title-v0-ID.jpg into /ID.jpg.
-func bareName(p string) string {
-	if _, id, ok := strings.Cut(p, "-v0-"); ok {
-		return "/" + id
-	}
-	return p
-}
-
-func formatOf(p string) string {
-	switch strings.ToLower(path.Ext(p)) {
-	case ".png":
-		return "png"
-	case ".gif":
-		return "gif"
-	}
-	return "jpeg"
-}
-
-func (s *Server) asset(host, p string) *asset {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.assets[assetKey(host, p)]
+func (s *Server) asset(host, p string) (a *Asset) {
+	s.With(func(w *World) { a = w.Asset(host, p) })
+	return a
 }
 
 // image answers for every host but the two of Reddit itself.
-func (s *Server) image(host string, r *http.Request) *reply {
+func (s *Server) image(host string, r *http.Request) *Reply {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return htmlReply(http.StatusMethodNotAllowed, "405 Method Not Allowed", "")
+		return HTMLReply(http.StatusMethodNotAllowed, "405 Method Not Allowed", "")
 	}
 	switch host {
 	case "i.redd.it":
@@ -88,17 +61,17 @@ func (s *Server) image(host string, r *http.Request) *reply {
 	case imgurAPIHost:
 		return s.imgurAPI(r)
 	case "imgur.com":
-		return htmlReply(http.StatusOK, "Imgur: The magic of the Internet", CanaryTitle)
+		return HTMLReply(http.StatusOK, "Imgur: The magic of the Internet", CanaryTitle)
 	}
 	if a := s.asset(host, r.URL.Path); a != nil {
 		return s.serveAsset(a, r)
 	}
-	return htmlReply(http.StatusNotFound, "404 Not Found", "nothing here")
+	return HTMLReply(http.StatusNotFound, "404 Not Found", "nothing here")
 }
 
-func (s *Server) iReddit(r *http.Request) *reply {
+func (s *Server) iReddit(r *http.Request) *Reply {
 	if prefersHTML(r.Header.Get("Accept")) {
-		return redirectReply("https://" + wwwHost + "/media?url=" + url.QueryEscape("https://i.redd.it"+r.URL.Path))
+		return RedirectReply("https://" + wwwHost + "/media?url=" + url.QueryEscape("https://i.redd.it"+r.URL.Path))
 	}
 	if a := s.asset("i.redd.it", r.URL.Path); a != nil {
 		return s.serveAsset(a, r)
@@ -108,31 +81,31 @@ func (s *Server) iReddit(r *http.Request) *reply {
 
 // preview checks the signed query, then serves. An address it has no image for gets
 // the grey stand-in with 404.
-func (s *Server) preview(host string, r *http.Request) *reply {
+func (s *Server) preview(host string, r *http.Request) *Reply {
 	a := s.asset(host, r.URL.Path)
 	exact := a != nil && slices.Contains(a.queries, r.URL.RawQuery)
 	if !exact && !signatureHolds(r.URL) {
 		return guruMeditation()
 	}
 	if a == nil {
-		return placeholder404()
+		return Placeholder404()
 	}
 	rep := s.serveAsset(a, r)
-	if rep.status == http.StatusOK && r.URL.Query().Get("auto") == "webp" && acceptsWebP(r) && a.image.Body == nil && a.image.Serve == ServeImage {
+	if rep.Status == http.StatusOK && r.URL.Query().Get("auto") == "webp" && acceptsWebP(r) && a.image.Body == nil && a.image.Serve == ServeImage {
 		return s.asWebP(a)
 	}
 	return rep
 }
 
 // asWebP serves the same picture as WebP, under whatever extension the address has.
-func (s *Server) asWebP(a *asset) *reply {
+func (s *Server) asWebP(a *Asset) *Reply {
 	spec := a.image.Spec
 	spec.Format = "webp"
 	body, err := s.cache.draw(spec)
 	if err != nil {
-		return drawFailed(err)
+		return DrawFailed(err)
 	}
-	return newReply(http.StatusOK, "image/webp", body)
+	return NewReply(http.StatusOK, "image/webp", body)
 }
 
 func signatureHolds(u *url.URL) bool {
@@ -141,26 +114,26 @@ func signatureHolds(u *url.URL) bool {
 }
 
 // serveAsset answers for an image in the way its Serve asks.
-func (s *Server) serveAsset(a *asset, r *http.Request) *reply {
+func (s *Server) serveAsset(a *Asset, r *http.Request) *Reply {
 	switch a.image.Serve {
 	case ServeNotFound:
-		return htmlReply(http.StatusNotFound, "404 Not Found", "The specified key does not exist.")
+		return HTMLReply(http.StatusNotFound, "404 Not Found", "The specified key does not exist.")
 	case ServeForbidden:
 		return accessDenied()
 	case ServePlaceholder:
-		return placeholder404()
+		return Placeholder404()
 	case ServeImgurRemoved:
-		return redirectReply("https://i.imgur.com/removed.png")
+		return RedirectReply("https://i.imgur.com/removed.png")
 	case ServeImgurChain:
-		return redirectReply("https://i.imgur.com/uH6EmZ7.png")
+		return RedirectReply("https://i.imgur.com/uH6EmZ7.png")
 	case ServeHTML:
-		return htmlReply(http.StatusOK, CanaryTitle, "not an image")
+		return HTMLReply(http.StatusOK, CanaryTitle, "not an image")
 	case ServeEmpty:
-		return newReply(http.StatusOK, "image/jpeg", nil)
+		return NewReply(http.StatusOK, "image/jpeg", nil)
 	case ServeUnavailable:
-		return serverError(http.StatusServiceUnavailable)
+		return ServerError(http.StatusServiceUnavailable)
 	case ServeGarbage:
-		return newReply(http.StatusOK, "image/jpeg", garbage(r.URL.Path))
+		return NewReply(http.StatusOK, "image/jpeg", garbage(r.URL.Path))
 	}
 	if a.image.Write != nil {
 		return streamReply(a.image.Write)
@@ -169,24 +142,24 @@ func (s *Server) serveAsset(a *asset, r *http.Request) *reply {
 	if body == nil {
 		var err error
 		if body, err = s.cache.draw(a.image.Spec); err != nil {
-			return drawFailed(err)
+			return DrawFailed(err)
 		}
 	}
 	if a.image.Serve == ServeCut {
 		body = body[:len(body)/2]
 	}
-	return newReply(http.StatusOK, http.DetectContentType(body), body).
-		with("Cache-Control", "public, max-age=2592000, immutable", "Accept-Ranges", "bytes")
+	return NewReply(http.StatusOK, http.DetectContentType(body), body).
+		With("Cache-Control", "public, max-age=2592000, immutable", "Accept-Ranges", "bytes")
 }
 
 // streamReply writes an image while it is made, its length announced.
-func streamReply(write func(io.Writer) error) *reply {
+func streamReply(write func(io.Writer) error) *Reply {
 	var n counter
 	if err := write(&n); err != nil {
-		return drawFailed(err)
+		return DrawFailed(err)
 	}
-	rep := newReply(http.StatusOK, "image/jpeg", nil)
-	rep.stream, rep.length = write, int64(n)
+	rep := NewReply(http.StatusOK, "image/jpeg", nil)
+	rep.Stream, rep.Length = write, int64(n)
 	return rep
 }
 
@@ -198,13 +171,13 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// drawFailed tells a test's author, through the client, that a Spec cannot be drawn.
-func drawFailed(err error) *reply {
-	return newReply(http.StatusInternalServerError, "text/plain", []byte("redditemu: "+err.Error()+"\n"))
+// DrawFailed tells a test's author, through the client, that a Spec cannot be drawn.
+func DrawFailed(err error) *Reply {
+	return NewReply(http.StatusInternalServerError, "text/plain", []byte("redditemu: "+err.Error()+"\n"))
 }
 
 func garbage(name string) []byte {
-	rng := rand.New(rand.NewPCG(hash64(name), 1))
+	rng := rand.New(rand.NewPCG(Hash64(name), 1))
 	b := make([]byte, 4096)
 	for i := range b {
 		b[i] = byte(rng.Uint32())
@@ -241,29 +214,24 @@ func acceptsWebP(r *http.Request) bool {
 }
 
 // accessDenied is the 403 of i.redd.it for a name it does not know: 418 bytes.
-func accessDenied() *reply {
+func accessDenied() *Reply {
 	body := `<?xml version="1.0" encoding="UTF-8"?>` + "\n<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>\n"
-	return newReply(http.StatusForbidden, "application/xml", []byte(body+strings.Repeat(" ", 418-len(body))))
+	return NewReply(http.StatusForbidden, "application/xml", []byte(body+strings.Repeat(" ", 418-len(body))))
 }
 
-func guruMeditation() *reply {
-	return newReply(http.StatusForbidden, "text/html; charset=utf-8", []byte("<!DOCTYPE html>\n<html>\n  <head>\n    <title>403 Forbidden</title>\n"+
+func guruMeditation() *Reply {
+	return NewReply(http.StatusForbidden, "text/html; charset=utf-8", []byte("<!DOCTYPE html>\n<html>\n  <head>\n    <title>403 Forbidden</title>\n"+
 		"  </head>\n  <body>\n    <h1>Error 403 Forbidden</h1>\n    <p>Forbidden</p>\n    <h3>Guru Meditation:</h3>\n    <p>Varnish cache server</p>\n  </body>\n</html>\n"))
 }
 
-// placeholder404 is the grey picture that preview.redd.it sends with a 404.
-func placeholder404() *reply {
-	return newReply(http.StatusNotFound, "image/png", greyPNG(130, 60, 1048))
+// Placeholder404 is the grey picture that preview.redd.it sends with a 404.
+func Placeholder404() *Reply {
+	return NewReply(http.StatusNotFound, "image/png", GreyPNG(130, 60, 1048))
 }
 
-// regionBlock is what imgur sends for every address where it does not serve.
-func regionBlock() *reply {
-	return newReply(http.StatusOK, "image/png", greyPNG(336, 478, 34641))
-}
-
-// greyPNG draws a grey picture with a few darker bars and pads it, with a text chunk,
+// GreyPNG draws a grey picture with a few darker bars and pads it, with a text chunk,
 // to exactly size bytes when it is smaller than that.
-func greyPNG(w, h, size int) []byte {
+func GreyPNG(w, h, size int) []byte {
 	img := image.NewGray(image.Rect(0, 0, w, h))
 	for i := range img.Pix {
 		img.Pix[i] = 0xd8
@@ -279,7 +247,7 @@ func greyPNG(w, h, size int) []byte {
 	_ = png.Encode(&b, img) // a bytes.Buffer takes everything
 	if pad := size - b.Len() - 12; pad > 0 {
 		text := append([]byte("Comment\x00"), bytes.Repeat([]byte{'.'}, max(0, pad-8))...)
-		return insertPNG(b.Bytes(), pngChunk("tEXt", text[:pad]))
+		return InsertPNG(b.Bytes(), PNGChunk("tEXt", text[:pad]))
 	}
 	return b.Bytes()
 }

@@ -21,23 +21,23 @@ const (
 
 // imgur answers for i.imgur.com. It ignores extensions and knows thumbnails by the letter
 // behind the id.
-func (s *Server) imgur(r *http.Request) *reply {
+func (s *Server) imgur(r *http.Request) *Reply {
 	if isLibraryAgent(r.UserAgent()) || r.UserAgent() == "" {
-		return newReply(http.StatusTooManyRequests, "text/html", []byte("<html><body>429 Too Many Requests</body></html>"))
+		return NewReply(http.StatusTooManyRequests, "text/html", []byte("<html><body>429 Too Many Requests</body></html>"))
 	}
 	if u, err := url.Parse(r.Referer()); r.Referer() != "" && (err != nil || !strings.HasSuffix(u.Hostname(), "imgur.com")) {
-		return htmlReply(http.StatusForbidden, "403 Forbidden", "no hotlinking")
+		return HTMLReply(http.StatusForbidden, "403 Forbidden", "no hotlinking")
 	}
 	switch {
 	case r.URL.Path == "/removed.png":
-		return newReply(http.StatusOK, "image/png", greyPNG(161, 81, 503)).
-			with("Etag", `"d835884373f4d6c8f24742ceabe74946"`)
+		return NewReply(http.StatusOK, "image/png", GreyPNG(161, 81, 503)).
+			With("Etag", `"d835884373f4d6c8f24742ceabe74946"`)
 	case r.URL.Path == "/uH6EmZ7.png":
-		return redirectReply("https://i.imgur.com/removed.png")
+		return RedirectReply("https://i.imgur.com/removed.png")
 	case path.Ext(r.URL.Path) == ".gifv":
-		return htmlReply(http.StatusOK, "Imgur", "a player")
+		return HTMLReply(http.StatusOK, "Imgur", "a player")
 	case path.Ext(r.URL.Path) == "": // the page
-		return redirectReply("https://imgur.com" + r.URL.Path)
+		return RedirectReply("https://imgur.com" + r.URL.Path)
 	}
 	if a := s.asset(imgurFileHost, r.URL.Path); a != nil {
 		return s.serveAsset(a, r)
@@ -45,11 +45,11 @@ func (s *Server) imgur(r *http.Request) *reply {
 	if a := s.thumbnail(r.URL.Path); a != nil {
 		return s.serveAsset(a, r)
 	}
-	return redirectReply("https://i.imgur.com/removed.png")
+	return RedirectReply("https://i.imgur.com/removed.png")
 }
 
 // thumbnail returns the small form of a drawn image, or nil when p names none.
-func (s *Server) thumbnail(p string) *asset {
+func (s *Server) thumbnail(p string) *Asset {
 	stem := strings.TrimSuffix(p, path.Ext(p))
 	if len(stem) < 2 || !strings.ContainsRune("sbtmlh", rune(stem[len(stem)-1])) {
 		return nil
@@ -65,23 +65,23 @@ func (s *Server) thumbnail(p string) *asset {
 }
 
 // imgurAPI answers for api.imgur.com: /3/image/ID and /3/album/ID.
-func (s *Server) imgurAPI(r *http.Request) *reply {
+func (s *Server) imgurAPI(r *http.Request) *Reply {
 	if r.Header.Get("Authorization") != "Client-ID "+s.ImgurClientID {
-		return imgurError(http.StatusForbidden, "Invalid client_id")
+		return ImgurError(http.StatusForbidden, "Invalid client_id")
 	}
 	_, left, reset := s.charge("imgur", imgurUserCredits)
 	if left < 0 {
-		return s.credited(imgurError(http.StatusTooManyRequests, "User rate limit exceeded"), 0, reset)
+		return s.credited(ImgurError(http.StatusTooManyRequests, "User rate limit exceeded"), 0, reset)
 	}
 	return s.credited(s.imgurLookup(r), left, reset)
 }
 
-func (s *Server) imgurLookup(r *http.Request) *reply {
+func (s *Server) imgurLookup(r *http.Request) *Reply {
 	kind, id, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/3/"), "/")
 	p, i, ok := s.imgurPost(r.URL.Path)
 	switch {
 	case !ok || p.Images[i].NoAPI:
-		return imgurError(http.StatusNotFound, "Unable to find an image with the id, "+id)
+		return ImgurError(http.StatusNotFound, "Unable to find an image with the id, "+id)
 	case kind == "image":
 		return imgurAnswer(p.imgurImage(i))
 	}
@@ -97,11 +97,11 @@ func (s *Server) imgurLookup(r *http.Request) *reply {
 func (s *Server) imgurPost(p string) (post Post, image int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.assets[assetKey(imgurAPIHost, p)]
-	if a == nil || s.posts[a.post] == nil {
+	a := s.world.Asset(imgurAPIHost, p)
+	if a == nil || s.world.Posts[a.Post] == nil {
 		return Post{}, 0, false
 	}
-	post = s.posts[a.post].post
+	post = s.world.Posts[a.Post].Post
 	if post.Kind == KindCrosspost {
 		post = *post.Parent
 	}
@@ -140,45 +140,27 @@ func (p Post) imgurAddresses(i int) []variant {
 }
 
 // album is the id of the post's album at imgur.
-func (p Post) album() string { return base36(hash64(string(p.ID), "album"), 7) }
+func (p Post) album() string { return base36(Hash64(string(p.ID), "album"), 7) }
 
-func imgurAnswer(data any) *reply {
+func imgurAnswer(data any) *Reply {
 	b, err := marshal(map[string]any{"data": data, "success": true, "status": 200})
 	if err != nil {
-		return drawFailed(err)
+		return DrawFailed(err)
 	}
-	return newReply(http.StatusOK, "application/json", b)
+	return NewReply(http.StatusOK, "application/json", b)
 }
 
-func imgurError(status int, text string) *reply {
-	return newReply(status, "application/json", fmt.Appendf(nil,
+// ImgurError is an answer of imgur's API that holds an error.
+func ImgurError(status int, text string) *Reply {
+	return NewReply(status, "application/json", fmt.Appendf(nil,
 		`{"data":{"error":%q,"request":"/3/","method":"GET"},"success":false,"status":%d}`, text, status))
 }
 
 // credited puts the headers of imgur's rate limit on an answer. The user's hour is the
 // emulator's window, which ends in reset seconds.
-func (s *Server) credited(rep *reply, left, reset int) *reply {
+func (s *Server) credited(rep *Reply, left, reset int) *Reply {
 	end := s.opt.Now().Add(time.Duration(reset) * time.Second).Unix()
-	return rep.with("X-RateLimit-UserLimit", strconv.Itoa(imgurUserCredits), "X-RateLimit-UserRemaining", strconv.Itoa(left),
+	return rep.With("X-RateLimit-UserLimit", strconv.Itoa(imgurUserCredits), "X-RateLimit-UserRemaining", strconv.Itoa(left),
 		"X-RateLimit-UserReset", strconv.FormatInt(end, 10),
 		"X-RateLimit-ClientLimit", strconv.Itoa(imgurClientCredits), "X-RateLimit-ClientRemaining", strconv.Itoa(imgurClientCredits-imgurUserCredits+left))
-}
-
-// ImgurCredits sends these remaining credits of the user and of the app with imgur's answer;
-// the user's come back after the time reset.
-func ImgurCredits(user, client int, reset time.Duration) FaultKind {
-	return FaultKind{name: "imgur credits", change: func(s *Server, _ *http.Request, rep *reply) {
-		rep.with("X-RateLimit-UserRemaining", strconv.Itoa(user), "X-RateLimit-ClientRemaining", strconv.Itoa(client),
-			"X-RateLimit-UserReset", strconv.FormatInt(s.opt.Now().Add(reset).Unix(), 10))
-	}}
-}
-
-// ImgurUnknown is the 404 of imgur's API.
-func ImgurUnknown() FaultKind {
-	return instead("imgur unknown", func() *reply { return imgurError(http.StatusNotFound, "Unable to find an image with the id") })
-}
-
-// ImgurBadClient is the 403 of imgur's API for a client id that it does not know.
-func ImgurBadClient() FaultKind {
-	return instead("imgur bad client", func() *reply { return imgurError(http.StatusForbidden, "Invalid client_id") })
 }

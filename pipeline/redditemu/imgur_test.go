@@ -1,4 +1,4 @@
-package redditemu
+package redditemu_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	. "rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 )
 
 func TestImgurAPI(t *testing.T) {
@@ -32,14 +34,14 @@ func TestImgurAPI(t *testing.T) {
 		types  []string // of the images
 		links  []string
 	}{
-		{"image/" + post("page").slug(0), "", 200, []string{"image/jpeg"}, post("page").URLs()},
-		{"image/" + post("album").slug(1), "", 200, []string{"image/png"}, post("album").URLs()[1:2]},
-		{"album/" + post("album").album(), "", 200, []string{"image/jpeg", "image/png", "video/mp4", "image/gif"}, post("album").URLs()},
-		{"album/" + post("cross").Parent.album(), "", 200, []string{"image/jpeg"}, post("cross").URLs()},
-		{"image/" + post("noapi").slug(0), "", 404, nil, nil},
+		{"image/" + post("page").Slug(0), "", 200, []string{"image/jpeg"}, post("page").URLs()},
+		{"image/" + post("album").Slug(1), "", 200, []string{"image/png"}, post("album").URLs()[1:2]},
+		{"album/" + post("album").Album(), "", 200, []string{"image/jpeg", "image/png", "video/mp4", "image/gif"}, post("album").URLs()},
+		{"album/" + post("cross").Parent.Album(), "", 200, []string{"image/jpeg"}, post("cross").URLs()},
+		{"image/" + post("noapi").Slug(0), "", 404, nil, nil},
 		{"image/nothere", "", 404, nil, nil},
-		{"album/" + post("page").slug(0), "", 404, nil, nil},
-		{"image/" + post("page").slug(0), "other", 403, nil, nil},
+		{"album/" + post("page").Slug(0), "", 404, nil, nil},
+		{"image/" + post("page").Slug(0), "other", 403, nil, nil},
 	} {
 		id := tt.id
 		if id == "" {
@@ -95,13 +97,13 @@ func TestImgurCredits(t *testing.T) {
 		}
 	}
 	check("first", ask(), 404, "499", "12499", "1700001000")
-	for range imgurUserCredits - 1 {
+	for range 500 - 1 {
 		ask()
 	}
 	check("one too many", ask(), 429, "0", "12000", "1700001000")
 	now = now.Add(1000 * time.Second)
 	check("next window", ask(), 404, "499", "12499", "1700002000")
-	p.s.Fault(Fault{Host: imgurAPIHost, Kind: ImgurCredits(0, 7, time.Minute)})
+	p.s.Fault(hostile.Fault{Host: "api.imgur.com", Kind: hostile.ImgurCredits(0, 7, time.Minute)})
 	check("fault", ask(), 404, "0", "7", "1700001160")
 }
 

@@ -38,20 +38,20 @@ func plantJPEG(b []byte) []byte {
 
 // plantPNG puts text in its three forms, EXIF and a time in front of the pixels.
 func plantPNG(b []byte) []byte {
-	return insertPNG(b,
-		pngChunk("tEXt", []byte("Author\x00"+CanaryMetadata)),
-		pngChunk("iTXt", append([]byte("XML:com.adobe.xmp\x00\x00\x00\x00\x00"), xmp...)),
-		pngChunk("eXIf", exif),
-		pngChunk("tIME", []byte{7, 227, 4, 1, 12, 0, 0}))
+	return InsertPNG(b,
+		PNGChunk("tEXt", []byte("Author\x00"+CanaryMetadata)),
+		PNGChunk("iTXt", append([]byte("XML:com.adobe.xmp\x00\x00\x00\x00\x00"), xmp...)),
+		PNGChunk("eXIf", exif),
+		PNGChunk("tIME", []byte{7, 227, 4, 1, 12, 0, 0}))
 }
 
-// insertPNG puts chunks directly behind the header chunk, which must be the first.
-func insertPNG(b []byte, chunks ...[]byte) []byte {
+// InsertPNG puts chunks directly behind the header chunk, which must be the first.
+func InsertPNG(b []byte, chunks ...[]byte) []byte {
 	const header = 8 + 12 + 13
 	return slices.Concat(b[:header], slices.Concat(chunks...), b[header:])
 }
 
-func pngChunk(kind string, data []byte) []byte {
+func PNGChunk(kind string, data []byte) []byte {
 	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
 	out = append(append(out, kind...), data...)
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
@@ -78,8 +78,4 @@ func subBlocks(data []byte) []byte {
 		out = append(out, block...)
 	}
 	return append(out, 0)
-}
-
-func webpMetadata() []webpChunk {
-	return []webpChunk{{"EXIF", exif}, {"XMP ", xmp}}
 }

@@ -10,10 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"math/big"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"rehydrate/manifest"
@@ -136,6 +134,7 @@ type Post struct {
 	NoGalleryData   bool // gallery_data null
 	NoMediaMetadata bool // media_metadata null
 	EmptyParentList bool // crosspost_parent_list []
+	At              []At // further images, of a post that names more addresses than its kind does
 	// Set and Unset change fields of the finished JSON object, last.
 	Set   map[string]any
 	Unset []string
@@ -147,6 +146,12 @@ type Post struct {
 	Want        manifest.PostState
 	WantOutcome manifest.Outcome // under the default policy; "" = not said
 	CopyOf      manifest.PostID  // the post whose image this one's copies
+}
+
+// An At is an image at an address of its own.
+type At struct {
+	URL   string
+	Image Image
 }
 
 // absent reports whether /api/info leaves the post out.
@@ -177,7 +182,7 @@ func (p Post) normalized() Post {
 	switch p.Kind {
 	case KindImage, KindGallery, KindImgur, KindImgurPage, KindImgurAlbum:
 		if p.Images == nil {
-			p.Images = []Image{{Spec: Spec{Seed: hash64(string(p.ID), "image")}}}
+			p.Images = []Image{{Spec: Spec{Seed: Hash64(string(p.ID), "image")}}}
 		}
 	}
 	if p.Want == "" && p.Raw == nil {
@@ -211,7 +216,7 @@ func (p Post) slug(i int) string {
 	if p.onImgur() {
 		digits = 7
 	}
-	return base36(hash64(string(p.ID), "slug", strconv.Itoa(i)), digits)
+	return base36(Hash64(string(p.ID), "slug", strconv.Itoa(i)), digits)
 }
 
 func (p Post) onImgur() bool {
@@ -275,7 +280,7 @@ func (p Post) fields() map[string]any {
 
 func (p Post) identity() map[string]any {
 	// The posts of the set that the tool was made for are of 2018 to 2022.
-	created := float64(1522540800 + hash64(string(p.ID), "created")%149_000_000)
+	created := float64(1522540800 + Hash64(string(p.ID), "created")%149_000_000)
 	d := map[string]any{
 		"approved_by": nil, "author": CanaryAuthor, "author_fullname": CanaryFullname,
 		"author_flair_text": CanaryFlair, "banned_at_utc": nil, "banned_by": nil,
@@ -285,8 +290,8 @@ func (p Post) identity() map[string]any {
 		"name": p.ID.Fullname(), "num_crossposts": 0, "num_reports": nil, "over_18": p.Over18,
 		"permalink":  "/r/" + p.Subreddit + "/comments/" + string(p.ID) + "/" + CanaryPermalink + "/",
 		"quarantine": false, "removal_reason": nil, "removed_by": nil, "removed_by_category": nil,
-		"score": hash64(string(p.ID), "score") % 5000, "selftext": CanarySelftext, "spoiler": false,
-		"subreddit": p.Subreddit, "subreddit_id": "t5_" + base36(hash64(p.Subreddit), 5), "subreddit_type": "public",
+		"score": Hash64(string(p.ID), "score") % 5000, "selftext": CanarySelftext, "spoiler": false,
+		"subreddit": p.Subreddit, "subreddit_id": "t5_" + base36(Hash64(p.Subreddit), 5), "subreddit_type": "public",
 		"thumbnail": "default", "title": CanaryTitle + " <&> " + string(p.ID),
 	}
 	if p.Edited {
@@ -328,7 +333,7 @@ func (p Post) content(d map[string]any) {
 	case KindSelf:
 		d["url"], d["is_self"], d["domain"], d["post_hint"] = self, true, "self."+p.Subreddit, "self"
 	case KindVideo:
-		link("https://v.redd.it/" + base36(hash64(string(p.ID), "video"), 13))
+		link("https://v.redd.it/" + base36(Hash64(string(p.ID), "video"), 13))
 		d["domain"], d["is_video"], d["post_hint"], d["is_reddit_media_domain"] = "v.redd.it", true, "hosted:video", true
 	case KindCrosspost:
 		parent := p.Parent.fields()
@@ -459,11 +464,11 @@ type variant struct {
 // addresses returns the variants of each image of the post.
 func (p Post) addresses() map[int][]variant {
 	all := make(map[int][]variant)
-	for i, img := range p.Images {
-		if img.Status != "" || img.NoMetadata {
+	for i, u := range p.URLs() {
+		if u == "" {
 			continue
 		}
-		urls := []string{p.imageURL(i)}
+		urls := []string{u}
 		if p.onImgur() {
 			all[i] = append(all[i], p.imgurAddresses(i)...)
 			urls = append(urls, signed("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg", "auto=webp"))
@@ -503,8 +508,8 @@ func signed(host, path, query string) string {
 	return "https://" + host + path + "?" + query + "&s=" + signature(path, query)
 }
 
-// hash64 is a stable hash of its parts: everything that is made up follows from it.
-func hash64(parts ...string) uint64 {
+// Hash64 is a stable hash of its parts: everything that is made up follows from it.
+func Hash64(parts ...string) uint64 {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write(binary.AppendUvarint(nil, uint64(len(p))))
@@ -524,7 +529,7 @@ func base36(n uint64, digits int) string {
 
 // derivedID makes up the id of a second post that belongs to the first.
 func derivedID(id manifest.PostID) manifest.PostID {
-	return manifest.PostID("1" + base36(hash64(string(id), "parent"), 6))
+	return manifest.PostID("1" + base36(Hash64(string(id), "parent"), 6))
 }
 
 // marshal is json.Marshal without the escapes for HTML, which Reddit does not send.
@@ -536,45 +541,4 @@ func marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
-// recordedAddresses collects every image address that a recorded thing names: url,
-// gallery sources (and their i.redd.it form), previews, and those of its crosspost parents.
-func recordedAddresses(d map[string]any) []variant {
-	var all []variant
-	add := func(v any) {
-		s, _ := v.(string)
-		if vr, ok := variantOf(s); ok && !slices.Contains(all, vr) {
-			all = append(all, vr)
-		}
-	}
-	add(d["url"])
-	add(d["url_overridden_by_dest"])
-	mm, _ := d["media_metadata"].(map[string]any)
-	for _, mid := range slices.Sorted(maps.Keys(mm)) {
-		item, _ := mm[mid].(map[string]any)
-		s, _ := item["s"].(map[string]any)
-		for _, key := range []string{"u", "gif"} {
-			add(s[key])
-			if u, ok := s[key].(string); ok {
-				if v, ok := variantOf(u); ok && v.host == "preview.redd.it" {
-					add("https://i.redd.it" + bareName(v.path))
-				}
-			}
-		}
-	}
-	preview, _ := d["preview"].(map[string]any)
-	images, _ := preview["images"].([]any)
-	for _, img := range images {
-		m, _ := img.(map[string]any)
-		src, _ := m["source"].(map[string]any)
-		add(src["url"])
-	}
-	parents, _ := d["crosspost_parent_list"].([]any)
-	for _, parent := range parents {
-		if m, ok := parent.(map[string]any); ok {
-			all = append(all, recordedAddresses(m)...)
-		}
-	}
-	return all
 }

@@ -31,7 +31,7 @@ const (
 func Scenario(ids []manifest.PostID, seed uint64) []Post {
 	posts := make([]Post, len(ids))
 	rest := restOf()
-	next := int(hash64(fmt.Sprint(seed), "rest") % uint64(len(rest)))
+	next := int(Hash64(fmt.Sprint(seed), "rest") % uint64(len(rest)))
 	for place, id := range ids {
 		b := casting{seed: seed, place: place, rng: rand.New(rand.NewPCG(seed, uint64(place)))}
 		var p Post
@@ -63,7 +63,7 @@ type casting struct {
 }
 
 func (b casting) class() class {
-	switch n := hash64(fmt.Sprint(b.seed), "class", fmt.Sprint(b.place)) % 100; {
+	switch n := Hash64(fmt.Sprint(b.seed), "class", fmt.Sprint(b.place)) % 100; {
 	case n < 80:
 		return classLive
 	case n < 83:
@@ -78,7 +78,7 @@ func (b casting) class() class {
 
 // spec is the drawing of this place: a caption that no other place has.
 func (b casting) spec() Spec {
-	first := hash64(fmt.Sprint(b.seed), "caption") % uint64(Captions())
+	first := Hash64(fmt.Sprint(b.seed), "caption") % uint64(Captions())
 	s := Spec{
 		Seed: b.rng.Uint64(), Caption: Caption(int(first) + b.place), Quality: 70 + b.rng.IntN(24),
 		Style: []Style{StyleOutline, StyleOutline, StyleOutline, StylePanel, StyleScreenshot}[b.rng.IntN(5)],
@@ -99,7 +99,7 @@ func (b casting) spec() Spec {
 func (b casting) live() Post {
 	s := b.spec()
 	if b.place%25 == 7 {
-		s.Style, s.Template = StyleOutline, hash64(fmt.Sprint(b.seed), "template", fmt.Sprint(b.place/100))
+		s.Style, s.Template = StyleOutline, Hash64(fmt.Sprint(b.seed), "template", fmt.Sprint(b.place/100))
 	}
 	p := Post{Images: []Image{{Spec: s}}, WantOutcome: manifest.Kept}
 	switch n := b.rng.IntN(100); {
@@ -215,13 +215,13 @@ func Demo(seed uint64) (annotations []byte, posts []Post) {
 	sums := make([]string, len(cast))
 	for i := range cast {
 		p := &cast[i].post
-		p.ID = manifest.PostID(fmt.Sprintf("1%s", base36(hash64(fmt.Sprint(seed), "demo", fmt.Sprint(i)), 5)))
+		p.ID = manifest.PostID(fmt.Sprintf("1%s", base36(Hash64(fmt.Sprint(seed), "demo", fmt.Sprint(i)), 5)))
 		b := casting{seed: seed, place: i, rng: rand.New(rand.NewPCG(seed, uint64(i)))}
 		if p.Images == nil || cast[i].dress {
 			b.dress(p)
 		}
 		if cast[i].template {
-			p.Images[0].Spec.Style, p.Images[0].Spec.Template = StyleOutline, hash64(fmt.Sprint(seed), "template")
+			p.Images[0].Spec.Style, p.Images[0].Spec.Template = StyleOutline, Hash64(fmt.Sprint(seed), "template")
 		}
 	}
 	placeCopies(cast)

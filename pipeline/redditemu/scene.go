@@ -149,9 +149,9 @@ func addLattice(out []float32, w, h int, grid []float32, n int) {
 	}
 }
 
-// photo draws a picture that has what matters of a photograph: smooth light, edges,
+// Photo draws a picture that has what matters of a photograph: smooth light, edges,
 // texture at every scale and grain. It is computed at a third of the size.
-func photo(seed uint64, w, h int) *image.RGBA {
+func Photo(seed uint64, w, h int) *image.RGBA {
 	rng := rand.New(rand.NewPCG(seed, 0x7068))
 	const third = 3
 	small := image.NewRGBA(image.Rect(0, 0, w/third+1, h/third+1))

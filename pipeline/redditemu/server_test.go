@@ -1,4 +1,4 @@
-package redditemu
+package redditemu_test
 
 import (
 	"bytes"
@@ -24,6 +24,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	. "rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 )
 
 const agent = "linux:redditemu.test:v1 (by /u/nobody)"
@@ -31,14 +33,14 @@ const agent = "linux:redditemu.test:v1 (by /u/nobody)"
 // A probe is a plain HTTP client that reaches the emulator under every name.
 type probe struct {
 	t     *testing.T
-	s     *Server
+	s     *hostile.Server
 	http  *http.Client
 	token string
 }
 
 func start(t *testing.T, o Options) *probe {
 	t.Helper()
-	s, err := Start(o)
+	s, err := hostile.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +357,7 @@ func TestCanaries(t *testing.T) {
 	p.login()
 	p.put(Post{ID: "c1"})
 	body := string(p.info("t3_c1").body) + string(p.get(Post{ID: "c1"}.URLs()[0]).body)
-	for _, c := range Canaries() {
+	for _, c := range hostile.Canaries() {
 		if !strings.Contains(body, c) {
 			t.Errorf("canary %q is not in the answers", c)
 		}
@@ -450,7 +452,7 @@ func TestImageHosts(t *testing.T) {
 		{"https://else.example/x.jpg", nil, 404, "nothing"},
 		{"https://www.reddit.com/media?url=x", nil, 200, "<html"},
 		{"https://preview.redd.it/abc.jpg?auto=webp&s=1234", nil, 403, "Guru Meditation"},
-		{signed("preview.redd.it", "/abc.jpg", "auto=webp"), nil, 404, "PNG"},
+		{Signed("preview.redd.it", "/abc.jpg", "auto=webp"), nil, 404, "PNG"},
 	} {
 		a := p.get(tt.url, tt.header...)
 		if tt.want == "JFIF-free" {
@@ -497,7 +499,7 @@ func TestPreviewSignature(t *testing.T) {
 	if a := p.get("https://i.redd.it" + u.Path); a.StatusCode != 403 {
 		t.Errorf("i.redd.it with the title slug: %d, want 403", a.StatusCode)
 	}
-	if a := p.get("https://i.redd.it" + bareName(u.Path)); a.StatusCode != 200 {
+	if a := p.get("https://i.redd.it/" + u.Path[strings.Index(u.Path, "-v0-")+4:]); a.StatusCode != 200 {
 		t.Errorf("i.redd.it without it: %d, want 200", a.StatusCode)
 	}
 }
@@ -536,9 +538,9 @@ func TestServe(t *testing.T) {
 	if n := len(p.get("https://i.imgur.com/removed.png").body); n != 503 {
 		t.Errorf("removed.png has %d bytes, want 503", n)
 	}
-	cfg, _, err := image.DecodeConfig(bytes.NewReader(greyPNG(336, 478, 34641)))
-	if err != nil || cfg.Width != 336 || len(greyPNG(336, 478, 34641)) != 34641 {
-		t.Errorf("region block: %v %v, %d bytes", cfg, err, len(greyPNG(336, 478, 34641)))
+	cfg, _, err := image.DecodeConfig(bytes.NewReader(GreyPNG(336, 478, 34641)))
+	if err != nil || cfg.Width != 336 || len(GreyPNG(336, 478, 34641)) != 34641 {
+		t.Errorf("region block: %v %v, %d bytes", cfg, err, len(GreyPNG(336, 478, 34641)))
 	}
 }
 
@@ -548,7 +550,7 @@ func TestUpdate(t *testing.T) {
 	p.put(Post{ID: "u1"}, Post{ID: "u2"})
 	u1, _ := p.s.Post("u1")
 	addr := u1.URLs()[0]
-	p.s.OnRequest(func(q Request) {
+	p.s.OnRequest(func(q hostile.Request) {
 		if q.Host == "i.redd.it" {
 			if err := p.s.Update("u1", func(post *Post) { post.Condition = Deleted }); err != nil {
 				t.Error(err)
@@ -621,13 +623,13 @@ func TestCloseLeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	p := start(t, Options{})
 	p.login()
-	p.s.Fault(Fault{PathPrefix: "/slow", Kind: Hang()})
+	p.s.Fault(hostile.Fault{PathPrefix: "/slow", Kind: hostile.Hang()})
 	failed := make(chan error)
 	go func() {
 		_, err := p.do(http.MethodGet, "https://i.redd.it/slow.jpg", "")
 		failed <- err
 	}()
-	for !slices.ContainsFunc(p.s.Requests(), func(q Request) bool { return q.Path == "/slow.jpg" }) {
+	for !slices.ContainsFunc(p.s.Requests(), func(q hostile.Request) bool { return q.Path == "/slow.jpg" }) {
 		runtime.Gosched()
 	}
 	p.s.Close()
@@ -653,45 +655,45 @@ func TestFaults(t *testing.T) {
 	img := post.URLs()[0]
 	size := len(p.get(img).body)
 	for _, tt := range []struct {
-		kind   FaultKind
+		kind   hostile.FaultKind
 		image  bool
 		status int
 		header string // Name: value, "" value = absent
 		body   string
 	}{
-		{Status(418, http.Header{"X-Tea": {"pot"}}, []byte("short")), false, 418, "X-Tea: pot", "short"},
-		{TooManyHTML(7), false, 429, "Retry-After: 7", "whoa there"},
-		{TooManyJSON(), false, 429, "Retry-After: ", `"error": 429`},
-		{TooManyEmpty(0), false, 429, "X-Ratelimit-Reset: 0", ""},
-		{BlockedHTML(), false, 403, "", "<title>Blocked"},
-		{NetworkSecurityHTML(), false, 403, "", "blocked by network security"},
-		{AdministrativeHTML(), false, 403, "Content-Length: 93", "administrative rules"},
-		{ForbiddenReason("gated"), false, 403, "", `"reason": "gated"`},
-		{ForbiddenRetryAfter(3), false, 403, "Retry-After: 3", ""},
-		{URITooLong(), false, 414, "Retry-After: 0", ""},
-		{LegalReasons(), false, 451, "", ""},
-		{ServerError(503), false, 503, "", "<html"},
-		{ServerError(522), false, 522, "", "<html"},
-		{TruncatedJSON(), false, 200, "", `{"kind": "Listing"`},
-		{HTML200(), false, 200, "Content-Type: text/html; charset=UTF-8", "<html"},
-		{EmptyListing(), false, 200, "", `"dist": 0`},
-		{ExtraChild(Post{ID: "extra"}), false, 200, "", `"name":"t3_extra"`},
-		{DuplicateChild(), false, 200, "", `"name":"t3_f1"`},
-		{NoRateHeaders(), false, 200, "X-Ratelimit-Remaining: ", "t3_f1"},
-		{RateHeaders("10000", "0.0", "99999"), false, 200, "X-Ratelimit-Reset: 99999", "t3_f1"},
-		{ExpireToken(), false, 401, `Www-Authenticate: Bearer realm="reddit", error="invalid_token"`, "401"},
-		{ExpireTokenHTML(), false, 401, "Content-Type: text/html; charset=UTF-8", "who goes there"},
-		{InsufficientScope(), false, 403, `Www-Authenticate: Bearer realm="reddit", error="insufficient_scope"`, ""},
-		{SlowBody(20 * time.Millisecond), true, 200, "Content-Length: " + strconv.Itoa(size), ""},
-		{EmptyBody(), true, 200, "Content-Length: 0", ""},
-		{RedirectTo("https://else.example/x"), true, 302, "Location: https://else.example/x", ""},
-		{Placeholder404PNG(), true, 404, "Content-Type: image/png", "PNG"},
-		{ImgurRemovedRedirect(), true, 302, "Location: https://i.imgur.com/removed.png", ""},
-		{RegionBlock(), true, 200, "Content-Length: 34641", "PNG"},
-		{OverCapacity(403), true, 403, "", "over capacity"},
+		{hostile.Status(418, http.Header{"X-Tea": {"pot"}}, []byte("short")), false, 418, "X-Tea: pot", "short"},
+		{hostile.TooManyHTML(7), false, 429, "Retry-After: 7", "whoa there"},
+		{hostile.TooManyJSON(), false, 429, "Retry-After: ", `"error": 429`},
+		{hostile.TooManyEmpty(0), false, 429, "X-Ratelimit-Reset: 0", ""},
+		{hostile.BlockedHTML(), false, 403, "", "<title>Blocked"},
+		{hostile.NetworkSecurityHTML(), false, 403, "", "blocked by network security"},
+		{hostile.AdministrativeHTML(), false, 403, "Content-Length: 93", "administrative rules"},
+		{hostile.ForbiddenReason("gated"), false, 403, "", `"reason": "gated"`},
+		{hostile.ForbiddenRetryAfter(3), false, 403, "Retry-After: 3", ""},
+		{hostile.URITooLong(), false, 414, "Retry-After: 0", ""},
+		{hostile.LegalReasons(), false, 451, "", ""},
+		{hostile.ServerError(503), false, 503, "", "<html"},
+		{hostile.ServerError(522), false, 522, "", "<html"},
+		{hostile.TruncatedJSON(), false, 200, "", `{"kind": "Listing"`},
+		{hostile.HTML200(), false, 200, "Content-Type: text/html; charset=UTF-8", "<html"},
+		{hostile.EmptyListing(), false, 200, "", `"dist": 0`},
+		{hostile.ExtraChild(Post{ID: "extra"}), false, 200, "", `"name":"t3_extra"`},
+		{hostile.DuplicateChild(), false, 200, "", `"name":"t3_f1"`},
+		{hostile.NoRateHeaders(), false, 200, "X-Ratelimit-Remaining: ", "t3_f1"},
+		{hostile.RateHeaders("10000", "0.0", "99999"), false, 200, "X-Ratelimit-Reset: 99999", "t3_f1"},
+		{hostile.ExpireToken(), false, 401, `Www-Authenticate: Bearer realm="reddit", error="invalid_token"`, "401"},
+		{hostile.ExpireTokenHTML(), false, 401, "Content-Type: text/html; charset=UTF-8", "who goes there"},
+		{hostile.InsufficientScope(), false, 403, `Www-Authenticate: Bearer realm="reddit", error="insufficient_scope"`, ""},
+		{hostile.SlowBody(20 * time.Millisecond), true, 200, "Content-Length: " + strconv.Itoa(size), ""},
+		{hostile.EmptyBody(), true, 200, "Content-Length: 0", ""},
+		{hostile.RedirectTo("https://else.example/x"), true, 302, "Location: https://else.example/x", ""},
+		{hostile.Placeholder404PNG(), true, 404, "Content-Type: image/png", "PNG"},
+		{hostile.ImgurRemovedRedirect(), true, 302, "Location: https://i.imgur.com/removed.png", ""},
+		{hostile.RegionBlock(), true, 200, "Content-Length: 34641", "PNG"},
+		{hostile.OverCapacity(403), true, 403, "", "over capacity"},
 	} {
 		p.login()
-		f := p.s.Fault(Fault{Post: "f1", Times: 1, Kind: tt.kind})
+		f := p.s.Fault(hostile.Fault{Post: "f1", Times: 1, Kind: tt.kind})
 		ask := func() answer {
 			if tt.image {
 				return p.get(img)
@@ -721,40 +723,40 @@ func TestFaultDetails(t *testing.T) {
 	p.put(Post{ID: "f1"}, Post{ID: "f2"})
 
 	if names := func() []string {
-		defer p.s.Fault(Fault{Kind: DuplicateChild()}).Clear()
+		defer p.s.Fault(hostile.Fault{Kind: hostile.DuplicateChild()}).Clear()
 		return p.names(p.info("t3_f2", "t3_f1"))
 	}(); !slices.Equal(names, []string{"t3_f2", "t3_f1", "t3_f2"}) {
 		t.Errorf("DuplicateChild: %v", names)
 	}
 	if names := func() []string {
-		defer p.s.Fault(Fault{Kind: ExtraChild(Post{ID: "zz"})}).Clear()
+		defer p.s.Fault(hostile.Fault{Kind: hostile.ExtraChild(Post{ID: "zz"})}).Clear()
 		return p.names(p.info("t3_nobody"))
 	}(); !slices.Equal(names, []string{"t3_zz"}) {
 		t.Errorf("ExtraChild: %v", names)
 	}
-	p.s.Fault(Fault{Kind: TruncatedJSON(), Times: 1})
+	p.s.Fault(hostile.Fault{Kind: hostile.TruncatedJSON(), Times: 1})
 	if a := p.info("t3_f1"); json.Valid(a.body) || a.err != nil {
 		t.Errorf("TruncatedJSON: valid JSON or a broken answer (%v)", a.err)
 	}
-	p.s.Fault(Fault{Kind: TruncatedBody(), Times: 1})
+	p.s.Fault(hostile.Fault{Kind: hostile.TruncatedBody(), Times: 1})
 	if a := p.info("t3_f1"); !errors.Is(a.err, io.ErrUnexpectedEOF) || len(a.body) == 0 {
 		t.Errorf("TruncatedBody: %v after %d bytes", a.err, len(a.body))
 	}
-	reset := p.s.Fault(Fault{Host: "i.redd.it", Kind: Reset()})
+	reset := p.s.Fault(hostile.Fault{Host: "i.redd.it", Kind: hostile.Reset()})
 	if _, err := p.do(http.MethodGet, "https://i.redd.it/x.jpg", ""); err == nil {
 		t.Error("Reset: an answer came")
 	} else if reset.Fired() == 0 {
 		t.Errorf("Reset: %v, but it did not fire", err)
 	}
-	oauth := p.s.Fault(Fault{Host: "www.reddit.com", Kind: OAuthError200("invalid_scope"), Times: 1})
+	oauth := p.s.Fault(hostile.Fault{Host: "www.reddit.com", Kind: hostile.OAuthError200("invalid_scope"), Times: 1})
 	if a := p.grant("grant_type=client_credentials"); a.StatusCode != 200 || !strings.Contains(string(a.body), `"error":"invalid_scope"`) || oauth.Fired() != 1 {
 		t.Errorf("OAuthError200: %d %s", a.StatusCode, a.body)
 	}
-	p.s.Fault(Fault{Kind: BadCredentials(), Times: 1})
+	p.s.Fault(hostile.Fault{Kind: hostile.BadCredentials(), Times: 1})
 	if a := p.grant("grant_type=client_credentials"); a.StatusCode != 401 {
 		t.Errorf("BadCredentials: %d", a.StatusCode)
 	}
-	p.s.Fault(Fault{PathPrefix: "/api/info", Kind: ExpireTokenHTML(), Times: 1})
+	p.s.Fault(hostile.Fault{PathPrefix: "/api/info", Kind: hostile.ExpireTokenHTML(), Times: 1})
 	if a := p.info("t3_f1"); len(a.body) < 33_000 || len(a.body) > 36_000 {
 		t.Errorf("ExpireTokenHTML: %d bytes, want about 34 KB", len(a.body))
 	}
@@ -767,8 +769,8 @@ func TestFaultDetails(t *testing.T) {
 func TestFaultSchedule(t *testing.T) {
 	p := start(t, Options{})
 	p.login()
-	f := p.s.Fault(Fault{Host: "oauth.reddit.com", After: 2, Every: 2, Times: 2, Kind: ServerError(500)})
-	p.s.Fault(Fault{PathPrefix: "/api/info", After: 5, Kind: ServerError(502)})
+	f := p.s.Fault(hostile.Fault{Host: "oauth.reddit.com", After: 2, Every: 2, Times: 2, Kind: hostile.ServerError(500)})
+	p.s.Fault(hostile.Fault{PathPrefix: "/api/info", After: 5, Kind: hostile.ServerError(502)})
 	var got []int
 	for range 8 {
 		got = append(got, p.info("t3_a").StatusCode)
@@ -800,4 +802,24 @@ func TestMisdirected(t *testing.T) {
 	if got := p.s.Requests(); len(got) != 1 || got[0].Status != 421 {
 		t.Errorf("log %+v", got)
 	}
+}
+
+// A thing of any shape is refused or served; nothing panics.
+func FuzzPutRecorded(f *testing.F) {
+	s, err := hostile.Start(Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(s.Close)
+	for _, seed := range []string{
+		`{"kind":"t3","data":{"id":"a","url":"https://i.redd.it/a.jpg","media_metadata":{"m":{"s":{"u":"https://preview.redd.it/m.jpg?s=1"}}}}}`,
+		`{"kind":"t3","data":{"id":"b","media_metadata":[],"preview":{"images":[null,{"source":3}]},"crosspost_parent_list":[{"url":"%"},7]}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s.PutRecorded(b, []byte("x")) == nil && !json.Valid(b) {
+			t.Errorf("PutRecorded took %q", b)
+		}
+	})
 }

@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// encodeWebP writes an opaque picture as lossless WebP (VP8L) without compressing it: no transform,
-// no references back, and codes of eight bits for each channel. Metadata chunks go behind the
-// picture, as WebP wants them.
-func encodeWebP(img *image.RGBA, metadata []webpChunk) []byte {
+// EncodeWebP writes an opaque picture as lossless WebP (VP8L) without compressing it: no transform,
+// no references back, and codes of eight bits for each channel. Planted metadata goes behind the
+// picture, as WebP wants it.
+func EncodeWebP(img *image.RGBA, planted bool) []byte {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	var b bitWriter
 	b.write(0x2f, 8)
@@ -29,6 +29,10 @@ func encodeWebP(img *image.RGBA, metadata []webpChunk) []byte {
 				b.write(uint64(bits.Reverse8(v)), 8)
 			}
 		}
+	}
+	var metadata []webpChunk
+	if planted {
+		metadata = []webpChunk{{"EXIF", exif}, {"XMP ", xmp}}
 	}
 	return riff(w, h, b.bytes(), metadata)
 }

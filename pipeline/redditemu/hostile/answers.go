@@ -1,4 +1,4 @@
-package redditemu
+package hostile
 
 import (
 	"bytes"
@@ -7,13 +7,15 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/redditemu"
 )
 
-// A Hostile is one case of the hostile corpus: an image file, or a way to answer, that is
+// A Case is one case of the hostile corpus: an image file, or a way to answer, that is
 // meant to do harm. It has Write or Kind.
-type Hostile struct {
+type Case struct {
 	Name  string                // lower_case_words, unique in the corpus
 	Write func(io.Writer) error // an image file, made as it is written: the same bytes each time
 	Kind  FaultKind             // an answer, for every request to a host of its own
@@ -26,32 +28,32 @@ type Hostile struct {
 // textless is the reason of a picture that is kept: none of the corpus holds text.
 const textless manifest.Reason = "no_text"
 
-// HostileAnswers returns the answers of the corpus. trap is the address, HOST:PORT, of a
+// Answers returns the answers of the corpus. trap is the address, HOST:PORT, of a
 // listener that nobody may connect to: some of the answers lead there.
-func HostileAnswers(trap string) []Hostile {
-	all := []Hostile{
+func Answers(trap string) []Case {
+	all := []Case{
 		{Name: "gzip_bomb", Kind: GzipBomb(1 << 30), Outcome: manifest.Failed, Reason: "content_encoding"},
 		{Name: "endless_chunks", Kind: Endless(), Outcome: manifest.Invalid, Reason: "too_large"},
-		{Name: "one_byte_a_second", Kind: onPicture(OneByteASecond()), Outcome: manifest.Failed, Reason: "timeout"},
+		{Name: "one_byte_a_second", Kind: OnPicture(OneByteASecond()), Outcome: manifest.Failed, Reason: "timeout"},
 		{Name: "never_answers", Kind: Hang(), Outcome: manifest.Failed, Reason: "timeout"},
-		{Name: "header_of_10_mb", Kind: onPicture(HugeHeader(10 << 20)), Outcome: manifest.Failed, Reason: "headers_too_large"},
+		{Name: "header_of_10_mb", Kind: OnPicture(HugeHeader(10 << 20)), Outcome: manifest.Failed, Reason: "headers_too_large"},
 		{Name: "redirect_loop", Kind: RedirectLoop(), Outcome: manifest.Failed, Reason: "redirect_loop"},
 		{Name: "ten_hops", Kind: RedirectHops(10), Outcome: manifest.Failed, Reason: "too_many_redirects"},
 		{Name: "three_hops", Kind: RedirectHops(3), Outcome: manifest.Kept, Reason: textless},
 		{Name: "set_cookie", Kind: SetCookies(RedirectHops(1)), Outcome: manifest.Kept, Reason: textless},
-		{Name: "length_too_long", Kind: onPicture(WrongLength(100)), Outcome: manifest.Failed, Reason: "truncated"},
-		{Name: "length_too_short", Kind: onPicture(WrongLength(-100)), Outcome: manifest.Invalid, Reason: "bad_container"},
-		{Name: "cut_halfway", Kind: onPicture(TruncatedBody()), Outcome: manifest.Failed, Reason: "truncated"},
-		{Name: "no_body", Kind: onPicture(EmptyBody()), Outcome: manifest.Invalid, Reason: "empty_body"},
+		{Name: "length_too_long", Kind: OnPicture(WrongLength(100)), Outcome: manifest.Failed, Reason: "truncated"},
+		{Name: "length_too_short", Kind: OnPicture(WrongLength(-100)), Outcome: manifest.Invalid, Reason: "bad_container"},
+		{Name: "cut_halfway", Kind: OnPicture(TruncatedBody()), Outcome: manifest.Failed, Reason: "truncated"},
+		{Name: "no_body", Kind: OnPicture(EmptyBody()), Outcome: manifest.Invalid, Reason: "empty_body"},
 		{Name: "empty_reply", Kind: EmptyReply(), Outcome: manifest.Failed, Reason: "connection"},
 		{Name: "reset", Kind: Reset(), Outcome: manifest.Failed, Reason: "connection"},
 		{Name: "not_http", Kind: NotHTTP(), Outcome: manifest.Failed, Reason: "connection"},
-		{Name: "partial_content", Kind: onPicture(withStatus(http.StatusPartialContent)), Outcome: manifest.Failed, Reason: "http_206"},
-		{Name: "picture_with_404", Kind: onPicture(withStatus(http.StatusNotFound)), Outcome: manifest.Gone, Reason: "http_404"},
+		{Name: "partial_content", Kind: OnPicture(withStatus(http.StatusPartialContent)), Outcome: manifest.Failed, Reason: "http_206"},
+		{Name: "picture_with_404", Kind: OnPicture(withStatus(http.StatusNotFound)), Outcome: manifest.Gone, Reason: "http_404"},
 		{Name: "redirect_without_location", Kind: Status(http.StatusFound, nil, nil), Outcome: manifest.Failed, Reason: "bad_redirect"},
 	}
 	for _, target := range hostileTargets(trap) {
-		all = append(all, Hostile{Name: "redirect_to_" + target.name, Kind: RedirectTo(target.url),
+		all = append(all, Case{Name: "redirect_to_" + target.name, Kind: RedirectTo(target.url),
 			Outcome: manifest.Refused, Reason: "redirect_" + target.reason})
 	}
 	return all
@@ -102,26 +104,26 @@ func hostileTargets(trap string) []hostileTarget {
 // n bytes.
 func GzipBomb(n int64) FaultKind {
 	return FaultKind{name: "gzip bomb", make: func(_ *Server, r *http.Request) *reply {
-		rep := newReply(http.StatusOK, "image/jpeg", nil)
+		rep := redditemu.NewReply(http.StatusOK, "image/jpeg", nil)
 		fill := byte(0)
-		if hostOf(r) == apiHost {
-			rep, fill = jsonReply(http.StatusOK, ""), ' '
+		if redditemu.HostOf(r) == apiHost {
+			rep, fill = redditemu.JSONReply(http.StatusOK, ""), ' '
 		}
-		rep.stream = func(w io.Writer) error { return gzipBomb(w, fill, n) }
-		return rep.with("Content-Encoding", "gzip")
+		rep.Stream = func(w io.Writer) error { return gzipBomb(w, fill, n) }
+		return rep.With("Content-Encoding", "gzip")
 	}}
 }
 
 // Endless is a body in chunks that goes on until the client leaves: the start of a JPEG, or of
-// a listing, and blanks.
+// a redditemu.Listing, and blanks.
 func Endless() FaultKind {
 	return FaultKind{name: "endless", make: func(_ *Server, r *http.Request) *reply {
-		rep, head := newReply(http.StatusOK, "image/jpeg", nil), "\xff\xd8\xff\xe0"
-		if hostOf(r) == apiHost {
-			rep, head = jsonReply(http.StatusOK, ""), `{"kind": "Listing", "data": `
+		rep, head := redditemu.NewReply(http.StatusOK, "image/jpeg", nil), "\xff\xd8\xff\xe0"
+		if redditemu.HostOf(r) == apiHost {
+			rep, head = redditemu.JSONReply(http.StatusOK, ""), `{"kind": "Listing", "data": `
 		}
 		blanks := bytes.Repeat([]byte{' '}, 64<<10)
-		rep.stream = func(w io.Writer) error {
+		rep.Stream = func(w io.Writer) error {
 			_, err := io.WriteString(w, head)
 			for err == nil {
 				_, err = w.Write(blanks)
@@ -134,18 +136,21 @@ func Endless() FaultKind {
 
 // OneByteASecond sends the right body at that pace.
 func OneByteASecond() FaultKind {
-	return changing("one byte a second", func(rep *reply) { rep.drip = true })
+	return changing("one byte a second", func(rep *reply) {
+		n := len(rep.Body)
+		sendBody(rep, n, n, n, time.Duration(n)*time.Second)
+	})
 }
 
 // HugeHeader adds a header of n bytes.
 func HugeHeader(n int) FaultKind {
-	return changing("huge header", func(rep *reply) { rep.with("X-Padding", strings.Repeat("a", n)) })
+	return changing("huge header", func(rep *reply) { rep.With("X-Padding", strings.Repeat("a", n)) })
 }
 
 // RedirectLoop redirects every request to itself.
 func RedirectLoop() FaultKind {
 	return FaultKind{name: "redirect loop", make: func(_ *Server, r *http.Request) *reply {
-		return redirectReply("https://" + hostOf(r) + r.URL.RequestURI())
+		return redditemu.RedirectReply("https://" + redditemu.HostOf(r) + r.URL.RequestURI())
 	}}
 }
 
@@ -160,7 +165,7 @@ func RedirectHops(n int) FaultKind {
 		if hop == n {
 			return s.picture(r)
 		}
-		return redirectReply(at + strconv.Itoa(hop+1))
+		return redditemu.RedirectReply(at + strconv.Itoa(hop+1))
 	}}
 }
 
@@ -170,41 +175,41 @@ func SetCookies(k FaultKind) FaultKind {
 		if k.change != nil {
 			k.change(s, r, rep)
 		}
-		rep.with("Set-Cookie", "session="+CanaryFlair+"; Path=/; Secure")
+		rep.With("Set-Cookie", "session="+redditemu.CanaryFlair+"; Path=/; Secure")
 	}}
 }
 
 // WrongLength announces a body longer than it is by extra bytes, or shorter where extra is
 // negative: then the rest of it never gets out.
 func WrongLength(extra int) FaultKind {
-	return changing("wrong length", func(rep *reply) { rep.extra = extra })
+	return changing("wrong length", func(rep *reply) { sendBody(rep, len(rep.Body)+extra, len(rep.Body)+min(extra, 0), 1, 0) })
 }
 
 // EmptyReply closes the connection in good order, without an answer.
 func EmptyReply() FaultKind {
-	return instead("empty reply", func() *reply { return &reply{shut: true, cut: -1} })
+	return instead("empty reply", func() *reply { return &reply{Send: closing(nil, false)} })
 }
 
 // NotHTTP answers with bytes that are no HTTP, and closes the connection.
 func NotHTTP() FaultKind {
-	return instead("not http", func() *reply { return &reply{shut: true, body: []byte("SSH-2.0-OpenSSH_9.2\r\n"), cut: -1} })
+	return instead("not http", func() *reply { return &reply{Send: closing([]byte("SSH-2.0-OpenSSH_9.2\r\n"), false)} })
 }
 
 func withStatus(code int) FaultKind {
-	return changing("status "+strconv.Itoa(code), func(rep *reply) { rep.status = code })
+	return changing("status "+strconv.Itoa(code), func(rep *reply) { rep.Status = code })
 }
 
-// onPicture makes a kind that changes an answer change that of a picture, where the emulator
+// OnPicture makes a kind that changes an answer change that of a picture, where the emulator
 // has nothing of its own to send.
-func onPicture(k FaultKind) FaultKind {
+func OnPicture(k FaultKind) FaultKind {
 	return FaultKind{name: k.name, change: k.change, make: func(s *Server, r *http.Request) *reply { return s.picture(r) }}
 }
 
 // picture serves a picture that follows from the host's name.
 func (s *Server) picture(r *http.Request) *reply {
-	body, err := pictureJPEG(hash64(hostOf(r), "picture"))
+	body, err := pictureJPEG(redditemu.Hash64(redditemu.HostOf(r), "picture"))
 	if err != nil {
-		return drawFailed(fmt.Errorf("picture of %s: %w", hostOf(r), err))
+		return redditemu.DrawFailed(fmt.Errorf("picture of %s: %w", redditemu.HostOf(r), err))
 	}
-	return newReply(http.StatusOK, "image/jpeg", body)
+	return redditemu.NewReply(http.StatusOK, "image/jpeg", body)
 }

@@ -1,7 +1,11 @@
-package redditemu
+package hostile
 
 import (
+	"context"
+	"encoding/base64"
 	"fmt"
+	"html"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -9,7 +13,10 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/redditemu"
 )
+
+const apiHost = "oauth.reddit.com"
 
 // A Fault says which requests to spoil, and how. The zero value of every field but
 // Kind means "any" or "always".
@@ -29,8 +36,8 @@ type Fault struct {
 // it. make answers in place of the emulator, change alters what the emulator answered.
 type FaultKind struct {
 	name   string
-	make   func(*Server, *http.Request) *reply
-	change func(*Server, *http.Request, *reply)
+	make   func(*Server, *http.Request) *redditemu.Reply
+	change func(*Server, *http.Request, *redditemu.Reply)
 }
 
 // String returns the kind's name, which Request.Fault repeats.
@@ -63,7 +70,7 @@ func (a *Armed) picks(n int) bool {
 	if a.fault.Share == 0 {
 		return true
 	}
-	h := hash64(strconv.FormatUint(a.s.opt.Seed, 10), "share", strconv.Itoa(a.place), strconv.Itoa(n))
+	h := redditemu.Hash64(strconv.FormatUint(a.s.opt.Seed, 10), "share", strconv.Itoa(a.place), strconv.Itoa(n))
 	return float64(h>>11)/(1<<53) < a.fault.Share
 }
 
@@ -120,9 +127,15 @@ func (s *Server) matches(f *Fault, q Request, r *http.Request) bool {
 	if f.Post == "" {
 		return true
 	}
-	a := s.assets[assetKey(q.Host, r.URL.Path)]
-	return slices.Contains(q.IDs, f.Post) || a != nil && a.post == f.Post
+	if slices.Contains(q.IDs, f.Post) {
+		return true
+	}
+	var a *redditemu.Asset
+	s.With(func(w *redditemu.World) { a = w.Asset(q.Host, r.URL.Path) })
+	return a != nil && a.Post == f.Post
 }
+
+type reply = redditemu.Reply
 
 // instead makes a kind that answers in place of the emulator.
 func instead(name string, f func() *reply) FaultKind {
@@ -132,9 +145,9 @@ func instead(name string, f func() *reply) FaultKind {
 // Status answers with a status, headers and body of the caller's.
 func Status(code int, header http.Header, body []byte) FaultKind {
 	return instead("status "+strconv.Itoa(code), func() *reply {
-		r := &reply{status: code, header: header.Clone(), body: body, cut: -1}
-		if r.header == nil {
-			r.header = http.Header{}
+		r := &reply{Status: code, Header: header.Clone(), Body: body}
+		if r.Header == nil {
+			r.Header = http.Header{}
 		}
 		return r
 	})
@@ -144,17 +157,17 @@ func Status(code int, header http.Header, body []byte) FaultKind {
 
 // TooManyHTML is the page "whoa there, pardner!" with Retry-After in seconds and no rate headers.
 func TooManyHTML(retryAfter int) FaultKind {
-	return instead("429 html", func() *reply { return tooManyHTML(retryAfter) })
+	return instead("429 html", func() *reply { return redditemu.TooManyHTML(retryAfter) })
 }
 
 // TooManyJSON is the JSON 429 without Retry-After and without rate headers.
-func TooManyJSON() FaultKind { return instead("429 json", tooManyJSON) }
+func TooManyJSON() FaultKind { return instead("429 json", redditemu.TooManyJSON) }
 
 // TooManyEmpty is the empty 429 with the rate headers of a window that ends in reset seconds.
 func TooManyEmpty(reset int) FaultKind {
 	return FaultKind{name: "429 empty", make: func(s *Server, _ *http.Request) *reply {
-		rep := limited(s.opt.RequestsPerWindow, 0, reset)
-		rep.header.Del("Retry-After")
+		rep := redditemu.Limited(s.opt.RequestsPerWindow, 0, reset)
+		rep.Header.Del("Retry-After")
 		return rep
 	}}
 }
@@ -162,107 +175,116 @@ func TooManyEmpty(reset int) FaultKind {
 // The three recorded pages of a block, all 403.
 
 // BlockedHTML is the page titled "Blocked".
-func BlockedHTML() FaultKind { return instead("403 blocked", blocked) }
+func BlockedHTML() FaultKind { return instead("403 blocked", redditemu.Blocked) }
 
 // NetworkSecurityHTML is the newer page, "You've been blocked by network security".
-func NetworkSecurityHTML() FaultKind { return instead("403 network security", networkSecurity) }
+func NetworkSecurityHTML() FaultKind {
+	return instead("403 network security", redditemu.NetworkSecurity)
+}
 
 // AdministrativeHTML is the page of 93 bytes, "Request forbidden by administrative rules".
 func AdministrativeHTML() FaultKind { return instead("403 administrative", administrative) }
 
 // ForbiddenReason is a JSON 403 with a reason: private, quarantined, gated.
 func ForbiddenReason(reason string) FaultKind {
-	return instead("403 "+reason, func() *reply { return forbiddenReason(reason) })
+	return instead("403 "+reason, func() *reply { return redditemu.ForbiddenReason(reason) })
 }
 
 // ForbiddenRetryAfter is a 403 that is rate limiting: it carries Retry-After.
 func ForbiddenRetryAfter(seconds int) FaultKind {
 	return instead("403 retry-after", func() *reply {
-		return jsonReply(http.StatusForbidden, `{"message": "Forbidden", "error": 403}`).with("Retry-After", strconv.Itoa(seconds))
+		return redditemu.JSONReply(http.StatusForbidden, `{"message": "Forbidden", "error": 403}`).With("Retry-After", strconv.Itoa(seconds))
 	})
 }
 
 // URITooLong is Varnish's 414: text/plain with Retry-After 0.
 func URITooLong() FaultKind {
 	return instead("414", func() *reply {
-		return newReply(http.StatusRequestURITooLong, "text/plain", []byte("414 URI Too Long\n")).with("Retry-After", "0")
+		return redditemu.NewReply(http.StatusRequestURITooLong, "text/plain", []byte("414 URI Too Long\n")).With("Retry-After", "0")
 	})
 }
 
 // LegalReasons is a 451.
 func LegalReasons() FaultKind {
 	return instead("451", func() *reply {
-		return htmlReply(http.StatusUnavailableForLegalReasons, "451", "Unavailable For Legal Reasons")
+		return redditemu.HTMLReply(http.StatusUnavailableForLegalReasons, "451", "Unavailable For Legal Reasons")
 	})
 }
 
 // ServerError is an HTML page with a 408 or 5xx status.
 func ServerError(code int) FaultKind {
-	return instead(strconv.Itoa(code), func() *reply { return serverError(code) })
+	return instead(strconv.Itoa(code), func() *reply { return redditemu.ServerError(code) })
 }
 
 // Reset cuts the connection with a TCP reset before any answer.
 func Reset() FaultKind {
-	return instead("reset", func() *reply { return &reply{reset: true, cut: -1} })
+	return instead("reset", func() *reply { return &reply{Send: closing(nil, true)} })
 }
 
 // Hang never answers: the client must give up.
 func Hang() FaultKind {
-	return instead("hang", func() *reply { return &reply{hang: true, cut: -1} })
+	return instead("hang", func() *reply {
+		return &reply{Send: func(_ http.ResponseWriter, r *http.Request) {
+			pause(r.Context(), time.Hour)
+			panic(http.ErrAbortHandler)
+		}}
+	})
 }
 
 // TruncatedJSON sends the first half of the right body, JSON or an image, as a whole HTTP answer.
 func TruncatedJSON() FaultKind {
-	return changing("truncated json", func(rep *reply) { rep.body = rep.body[:len(rep.body)/2] })
+	return changing("truncated json", func(rep *reply) { rep.Body = rep.Body[:len(rep.Body)/2] })
 }
 
 // TruncatedBody announces the right length and cuts the connection halfway.
 func TruncatedBody() FaultKind {
-	return changing("truncated body", func(rep *reply) { rep.cut = len(rep.body) / 2 })
+	return changing("truncated body", func(rep *reply) { sendBody(rep, len(rep.Body), len(rep.Body)/2, 1, 0) })
 }
 
 // EmptyBody sends the right headers and no body.
-func EmptyBody() FaultKind { return changing("empty body", func(rep *reply) { rep.body = nil }) }
+func EmptyBody() FaultKind { return changing("empty body", func(rep *reply) { rep.Body = nil }) }
 
 // SlowBody spreads the body over the time d.
 func SlowBody(d time.Duration) FaultKind {
-	return changing("slow body", func(rep *reply) { rep.slow = d })
+	return changing("slow body", func(rep *reply) { sendBody(rep, len(rep.Body), len(rep.Body), 10, d) })
 }
 
 // HTML200 is an HTML page with status 200, where JSON or an image was asked for.
 func HTML200() FaultKind {
-	return instead("html 200", func() *reply { return htmlReply(http.StatusOK, "reddit: the front page of the internet", CanaryTitle) })
+	return instead("html 200", func() *reply {
+		return redditemu.HTMLReply(http.StatusOK, "reddit: the front page of the internet", redditemu.CanaryTitle)
+	})
 }
 
 // EmptyListing is a well-formed listing that holds nothing.
 func EmptyListing() FaultKind {
-	return instead("empty listing", func() *reply { return listing(nil, true) })
+	return instead("empty listing", func() *reply { return redditemu.Listing(nil, true) })
 }
 
 // ExtraChild adds a post that nobody asked for to a listing.
-func ExtraChild(p Post) FaultKind {
+func ExtraChild(p redditemu.Post) FaultKind {
 	return FaultKind{name: "extra child", change: func(s *Server, _ *http.Request, rep *reply) {
 		thing, err := p.Thing()
 		if err != nil {
-			*rep = *drawFailed(err)
+			*rep = *redditemu.DrawFailed(err)
 			return
 		}
-		rep.body = addChild(rep.body, thing)
+		rep.Body = addChild(rep.Body, thing)
 	}}
 }
 
 // DuplicateChild repeats the first post of a listing at its end.
 func DuplicateChild() FaultKind {
 	return FaultKind{name: "duplicate child", change: func(s *Server, r *http.Request, rep *reply) {
-		ids, _ := askedIDs(r.URL.Query().Get("id"))
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, id := range ids {
-			if e := s.posts[id]; e != nil && !e.post.absent() {
-				rep.body = addChild(rep.body, e.thing)
-				return
+		ids, _ := redditemu.AskedIDs(r.URL.Query().Get("id"))
+		s.With(func(w *redditemu.World) {
+			for _, id := range ids {
+				if e := w.Posts[id]; e != nil && e.Post.Condition.State() != manifest.StateUnavailable {
+					rep.Body = addChild(rep.Body, e.Thing)
+					return
+				}
 			}
-		}
+		})
 	}}
 }
 
@@ -280,14 +302,14 @@ func addChild(body, thing []byte) []byte {
 
 // RedirectTo answers 302 to an address.
 func RedirectTo(url string) FaultKind {
-	return instead("redirect", func() *reply { return redirectReply(url) })
+	return instead("redirect", func() *reply { return redditemu.RedirectReply(url) })
 }
 
 // NoRateHeaders leaves the three x-ratelimit headers out.
 func NoRateHeaders() FaultKind {
 	return changing("no rate headers", func(rep *reply) {
 		for _, h := range []string{"Used", "Remaining", "Reset"} {
-			rep.header.Del("X-Ratelimit-" + h)
+			rep.Header.Del("X-Ratelimit-" + h)
 		}
 	})
 }
@@ -295,62 +317,64 @@ func NoRateHeaders() FaultKind {
 // RateHeaders sends these values in place of the true ones, as they stand.
 func RateHeaders(used, remaining, reset string) FaultKind {
 	return changing("rate headers", func(rep *reply) {
-		rep.with("X-Ratelimit-Used", used, "X-Ratelimit-Remaining", remaining, "X-Ratelimit-Reset", reset)
+		rep.With("X-Ratelimit-Used", used, "X-Ratelimit-Remaining", remaining, "X-Ratelimit-Reset", reset)
 	})
 }
 
 // OAuthError200 is an OAuth2 error with status 200: invalid_request,
 // unsupported_grant_type, unauthorized_client, invalid_scope.
 func OAuthError200(code string) FaultKind {
-	return instead("oauth "+code, func() *reply { return oauthError(code, "") })
+	return instead("oauth "+code, func() *reply { return redditemu.OAuthError(code, "") })
 }
 
 // ExpireToken ends every token and answers the recorded JSON 401.
 func ExpireToken() FaultKind {
-	return expiring("expire token", unauthorized)
+	return expiring("expire token", redditemu.Unauthorized)
 }
 
 // ExpireTokenHTML does the same with an HTML body of 34 KB.
 func ExpireTokenHTML() FaultKind {
 	return expiring("expire token html", func() *reply {
-		rep := htmlReply(http.StatusUnauthorized, "reddit.com: Unauthorized", strings.Repeat("who goes there? ", 2150))
-		return rep.with("WWW-Authenticate", unauthorized().header.Get("WWW-Authenticate"))
+		rep := redditemu.HTMLReply(http.StatusUnauthorized, "reddit.com: Unauthorized", strings.Repeat("who goes there? ", 2150))
+		return rep.With("WWW-Authenticate", redditemu.Unauthorized().Header.Get("WWW-Authenticate"))
 	})
 }
 
 func expiring(name string, f func() *reply) FaultKind {
 	return FaultKind{name: name, make: func(s *Server, _ *http.Request) *reply {
-		s.mu.Lock()
-		clear(s.tokens)
-		s.mu.Unlock()
+		s.With(func(w *redditemu.World) { clear(w.Tokens) })
 		return f()
 	}}
 }
 
 // InsufficientScope is the 403 of a token whose scope is too small.
-func InsufficientScope() FaultKind { return instead("insufficient scope", insufficientScope) }
+func InsufficientScope() FaultKind { return instead("insufficient scope", redditemu.InsufficientScope) }
 
 // BadCredentials is the 401 of the token endpoint.
 func BadCredentials() FaultKind {
 	return instead("bad credentials", func() *reply {
-		return jsonReply(http.StatusUnauthorized, `{"message": "Unauthorized", "error": 401}`).
-			with("WWW-Authenticate", `Basic realm="reddit"`)
+		return redditemu.JSONReply(http.StatusUnauthorized, `{"message": "Unauthorized", "error": 401}`).
+			With("WWW-Authenticate", `Basic realm="reddit"`)
 	})
 }
 
 // Placeholder404PNG is a 404 whose body is a grey PNG of 130x60 pixels and 1048 bytes.
-func Placeholder404PNG() FaultKind { return instead("placeholder png", placeholder404) }
+func Placeholder404PNG() FaultKind { return instead("placeholder png", redditemu.Placeholder404) }
 
 // ImgurRemovedRedirect redirects to https://i.imgur.com/removed.png.
 func ImgurRemovedRedirect() FaultKind { return RedirectTo("https://i.imgur.com/removed.png") }
 
 // RegionBlock is imgur's picture for regions it does not serve: 200, 336x478, 34641 bytes.
-func RegionBlock() FaultKind { return instead("region block", regionBlock) }
+func RegionBlock() FaultKind {
+	return instead("region block", func() *reply {
+		return redditemu.NewReply(http.StatusOK, "image/png", redditemu.GreyPNG(336, 478, 34641))
+	})
+}
 
 // OverCapacity is imgur's JSON "temporarily over capacity", with 403 or 429.
 func OverCapacity(code int) FaultKind {
 	return instead("over capacity", func() *reply {
-		return newReply(code, "application/json", fmt.Appendf(nil,
+		return redditemu.NewReply(code, "application/json", fmt.Appendf(nil,
 			`{"data":{"error":"Imgur is temporarily over capacity. Please try again later."},"success":false,"status":%d}`, code))
 	})
 }
@@ -359,52 +383,108 @@ func changing(name string, f func(*reply)) FaultKind {
 	return FaultKind{name: name, change: func(_ *Server, _ *http.Request, rep *reply) { f(rep) }}
 }
 
-func tooManyHTML(retryAfter int) *reply {
-	return newReply(http.StatusTooManyRequests, "text/html; charset=UTF-8", fmt.Appendf(nil,
-		"<!doctype html>\n<html>\n  <head>\n    <title>Too Many Requests</title>\n  </head>\n  <body>\n    <h1>whoa there, pardner!</h1>\n"+
-			"    <p>we're sorry, but you appear to be a bot and we've seen too many requests from you lately. "+
-			"please wait %d second(s) and try again.</p>\n  </body>\n</html>\n", retryAfter)).with("Retry-After", strconv.Itoa(retryAfter))
-}
-
-func tooManyJSON() *reply {
-	return jsonReply(http.StatusTooManyRequests, `{"message": "Too Many Requests", "error": 429}`)
-}
-
-func blocked() *reply {
-	return htmlReply(http.StatusForbidden, "Blocked", "whoa there, pardner! Your request has been blocked due to a network policy. "+
-		"If you're running a script or application, please register or sign in with your developer credentials, and make sure "+
-		"your User-Agent is not empty and is something unique and descriptive.")
-}
-
-func networkSecurity() *reply {
-	return htmlReply(http.StatusForbidden, "Reddit - Blocked", "You've been blocked by network security. "+
-		"To continue, log in to your account or use your developer token.")
-}
-
 // administrative is the page of exactly 93 bytes that was recorded.
 func administrative() *reply {
-	return newReply(http.StatusForbidden, "text/html",
+	return redditemu.NewReply(http.StatusForbidden, "text/html",
 		[]byte("<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>\n"))
 }
 
-func forbiddenReason(reason string) *reply {
-	return jsonReply(http.StatusForbidden, fmt.Sprintf(`{"reason": %q, "message": "Forbidden", "error": 403}`, reason))
+// ImgurCredits sends these remaining credits of the user and of the app with imgur's answer;
+// the user's come back after the time reset.
+func ImgurCredits(user, client int, reset time.Duration) FaultKind {
+	return FaultKind{name: "imgur credits", change: func(s *Server, _ *http.Request, rep *reply) {
+		rep.With("X-RateLimit-UserRemaining", strconv.Itoa(user), "X-RateLimit-ClientRemaining", strconv.Itoa(client),
+			"X-RateLimit-UserReset", strconv.FormatInt(s.opt.Now().Add(reset).Unix(), 10))
+	}}
 }
 
-func serverError(code int) *reply {
-	text := http.StatusText(code)
-	if text == "" {
-		text = "Error" // 520 and 522 are Cloudflare's own
+// ImgurBadClient is the 403 of imgur's API for a client id that it does not know.
+func ImgurBadClient() FaultKind {
+	return instead("imgur bad client", func() *reply { return redditemu.ImgurError(http.StatusForbidden, "Invalid client_id") })
+}
+
+// Echo answers with a status and a page that repeats the request, its credentials among it,
+// as error pages of proxies do. In page every REQUEST stands for the request in one line,
+// with its Authorization as it was sent and decoded; JSON or HTML is made of it, as page
+// begins with { or not.
+func Echo(code int, page string) FaultKind {
+	return FaultKind{name: fmt.Sprintf("echo %d", code), make: func(_ *Server, r *http.Request) *reply {
+		text := requestLine(r)
+		if strings.HasPrefix(page, "{") {
+			quoted := strconv.Quote(text) // of ASCII: JSON as well
+			return redditemu.JSONReply(code, strings.ReplaceAll(page, "REQUEST", quoted[1:len(quoted)-1]))
+		}
+		return redditemu.NewReply(code, "text/html; charset=UTF-8", []byte(strings.ReplaceAll(page, "REQUEST", html.EscapeString(text))))
+	}}
+}
+
+// requestLine is a request in one line.
+func requestLine(r *http.Request) string {
+	var b strings.Builder
+	kind, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if decoded, err := base64.StdEncoding.DecodeString(value); err == nil && kind == "Basic" {
+		fmt.Fprintf(&b, "%s ", decoded)
 	}
-	return htmlReply(code, strconv.Itoa(code)+" "+text, "Our CDN was unable to reach our servers")
+	fmt.Fprintf(&b, "%s %s https://%s%s", value, r.Method, r.Host, r.URL.RequestURI())
+	for name, values := range r.Header {
+		fmt.Fprintf(&b, " %s: %s", name, strings.Join(values, ", "))
+	}
+	return b.String()
 }
 
-func unauthorized() *reply {
-	return jsonReply(http.StatusUnauthorized, `{"message": "Unauthorized", "error": 401}`).
-		with("WWW-Authenticate", `Bearer realm="reddit", error="invalid_token"`)
+// closing closes the connection in place of an answer: with a TCP reset, or in good order after bare
+// bytes.
+func closing(bytes []byte, reset bool) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = conn.Write(bytes)
+		if t, ok := conn.(interface{ NetConn() net.Conn }); ok && reset {
+			conn = t.NetConn()
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // discard what is unsent: close becomes a reset
+		}
+		_ = conn.Close()
+	}
 }
 
-func insufficientScope() *reply {
-	return jsonReply(http.StatusForbidden, `{"message": "Forbidden", "error": 403}`).
-		with("WWW-Authenticate", `Bearer realm="reddit", error="insufficient_scope"`)
+// sendBody makes a reply announce a body of so many bytes and send so many, in pieces over the time
+// d. It cuts the connection when bytes are left. Write errors mean that the client has gone, which is
+// its right.
+func sendBody(rep *reply, announced, sent, pieces int, d time.Duration) {
+	rep.Send = func(w http.ResponseWriter, r *http.Request) {
+		for k, v := range rep.Header {
+			w.Header()[k] = v
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(announced))
+		w.WriteHeader(rep.Status)
+		for i := range pieces {
+			from, to := sent*i/pieces, sent*(i+1)/pieces
+			if _, err := w.Write(rep.Body[from:to]); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+			if d > 0 && !pause(r.Context(), d/time.Duration(pieces)) {
+				return
+			}
+		}
+		if announced != sent {
+			panic(http.ErrAbortHandler) // cuts the connection; net/http does not log it
+		}
+	}
+}
+
+// pause waits, and reports false when the client or the server gave up first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

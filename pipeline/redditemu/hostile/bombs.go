@@ -1,4 +1,4 @@
-package redditemu
+package hostile
 
 import (
 	"bytes"
@@ -7,7 +7,10 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"math/big"
 	"slices"
+
+	"rehydrate/pipeline/redditemu"
 )
 
 // zlibZeros packs n zeros as zlib does, without ever holding them.
@@ -80,7 +83,7 @@ func flatPNG(w, h int64, depth, colour, interlace byte) []byte {
 func pngOf(w, h uint32, depth, colour, interlace byte, pixels []byte) []byte {
 	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
 	head = append(head, depth, colour, 0, 0, interlace)
-	return slices.Concat([]byte("\x89PNG\r\n\x1a\n"), pngChunk("IHDR", head), pngChunk("IDAT", pixels), pngChunk("IEND", nil))
+	return slices.Concat([]byte("\x89PNG\r\n\x1a\n"), redditemu.PNGChunk("IHDR", head), redditemu.PNGChunk("IDAT", pixels), redditemu.PNGChunk("IEND", nil))
 }
 
 // paddedPNG writes a picture with a compressed text chunk that makes it exactly size bytes
@@ -98,7 +101,7 @@ func paddedPNG(seed uint64, size int64) func(io.Writer) error {
 		if _, err := io.WriteString(both, "zTXtComment\x00\x00"); err != nil {
 			return err
 		}
-		block := bytes.Repeat([]byte(CanaryMetadata+" "), 1<<10)
+		block := bytes.Repeat([]byte(redditemu.CanaryMetadata+" "), 1<<10)
 		for left := length - 9; left > 0; left -= int64(len(block)) {
 			if _, err := both.Write(block[:min(left, int64(len(block)))]); err != nil {
 				return err
@@ -130,15 +133,23 @@ func gifFrames(w, h, frames int, seed uint64) []byte {
 // flatWebP is a sound lossless WebP of one colour: with one symbol in each code its pixels
 // take no bits, so that 30 bytes are any size.
 func flatWebP(w, h int, shade uint64) []byte {
-	var b bitWriter
-	b.write(0x2f, 8)
-	b.write(uint64(w-1), 14)
-	b.write(uint64(h-1), 14)
-	b.write(0, 1+3+1+1+1) // no alpha, version 0, no transform, no colour cache, one group of codes
-	for _, symbol := range []uint64{40 + shade, 80, 120, 255, 0} {
-		b.single(symbol)
+	var bits big.Int
+	n := uint(0)
+	write := func(v uint64, width uint) { // the lowest bit first
+		bits.Or(&bits, new(big.Int).Lsh(new(big.Int).SetUint64(v), n))
+		n += width
 	}
-	return riffFile("VP8L", b.bytes())
+	write(0x2f, 8)
+	write(uint64(w-1), 14)
+	write(uint64(h-1), 14)
+	write(0, 1+3+1+1+1) // no alpha, version 0, no transform, no colour cache, one group of codes
+	for _, symbol := range []uint64{40 + shade, 80, 120, 255, 0} {
+		write(1|0<<1|1<<2, 3) // a simple code with one symbol, of 8 bits
+		write(symbol, 8)
+	}
+	stream := bits.FillBytes(make([]byte, (n+7)/8))
+	slices.Reverse(stream)
+	return riffFile("VP8L", stream)
 }
 
 // riffFile is a WebP of one chunk.

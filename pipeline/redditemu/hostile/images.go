@@ -1,8 +1,9 @@
-package redditemu
+package hostile
 
 import (
 	"archive/zip"
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"image"
@@ -16,36 +17,37 @@ import (
 	"strings"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/redditemu"
 )
 
-// HostileImages returns the image files of the corpus. trap is the address, HOST:PORT, of a
+// Images returns the image files of the corpus. trap is the address, HOST:PORT, of a
 // listener that nobody may connect to: some of the files name it. Whatever a file hides beside
-// its pixels holds CanaryMetadata.
-func HostileImages(trap string) []Hostile {
+// its pixels holds redditemu.CanaryMetadata.
+func Images(trap string) []Case {
 	return slices.Concat(bombs(), sizes(), damaged(), truncated(), unusual(), strangers(trap), polyglots(), loaded())
 }
 
 // whole makes a case of bytes that are cheap to make.
-func whole(name string, o manifest.Outcome, r manifest.Reason, body func() []byte) Hostile {
-	return Hostile{Name: name, Outcome: o, Reason: r, Write: func(w io.Writer) error {
+func whole(name string, o manifest.Outcome, r manifest.Reason, body func() []byte) Case {
+	return Case{Name: name, Outcome: o, Reason: r, Write: func(w io.Writer) error {
 		_, err := w.Write(body())
 		return err
 	}}
 }
 
-func invalid(name string, r manifest.Reason, body func() []byte) Hostile {
+func invalid(name string, r manifest.Reason, body func() []byte) Case {
 	return whole(name, manifest.Invalid, r, body)
 }
 
 // usable makes a case of a picture that is odd and sound. n sets its picture apart.
-func usable(name string, body func() []byte) Hostile {
+func usable(name string, body func() []byte) Case {
 	return whole(name, manifest.Kept, textless, body)
 }
 
 // bombs are small files that are large when decoded.
-func bombs() []Hostile {
+func bombs() []Case {
 	const grey, rgba = 0, 6
-	return []Hostile{
+	return []Case{
 		invalid("bomb_png_30000_1_bit", "side_too_long", func() []byte { return flatPNG(30000, 30000, 1, grey, 0) }),
 		invalid("bomb_png_20000_rgba", "side_too_long", func() []byte { return flatPNG(20000, 20000, 8, rgba, 0) }),
 		invalid("bomb_png_65535_1_bit", "side_too_long", func() []byte { return flatPNG(65535, 65535, 1, grey, 0) }),
@@ -66,21 +68,21 @@ func bombs() []Hostile {
 		usable("gif_10000_frames", func() []byte { return gifFrames(120, 90, 10000, 11) }),
 		usable("largest_allowed_webp", func() []byte { return flatWebP(5000, 5000, 1) }),
 		usable("png_small_ztxt_bomb", func() []byte {
-			return insertPNG(picturePNG(12), pngChunk("zTXt", append([]byte("Comment\x00\x00"), zlibZeros(100<<20)...)))
+			return redditemu.InsertPNG(picturePNG(12), redditemu.PNGChunk("zTXt", append([]byte("Comment\x00\x00"), zlibZeros(100<<20)...)))
 		}),
 		usable("png_small_itxt_bomb", func() []byte {
-			return insertPNG(picturePNG(13), pngChunk("iTXt", append([]byte("Comment\x00\x01\x00\x00\x00"), zlibZeros(100<<20)...)))
+			return redditemu.InsertPNG(picturePNG(13), redditemu.PNGChunk("iTXt", append([]byte("Comment\x00\x01\x00\x00\x00"), zlibZeros(100<<20)...)))
 		}),
 		usable("png_small_iccp_bomb", func() []byte {
-			return insertPNG(picturePNG(14), pngChunk("iCCP", append([]byte("profile\x00\x00"), zlibZeros(100<<20)...)))
+			return redditemu.InsertPNG(picturePNG(14), redditemu.PNGChunk("iCCP", append([]byte("profile\x00\x00"), zlibZeros(100<<20)...)))
 		}),
 	}
 }
 
 // sizes are files whose length or dimensions are at or past a limit.
-func sizes() []Hostile {
+func sizes() []Case {
 	const limit = 20 << 20
-	return []Hostile{
+	return []Case{
 		invalid("no_bytes", "empty_body", func() []byte { return nil }),
 		{Name: "20_mib_and_1", Outcome: manifest.Invalid, Reason: "too_large", Write: paddedPNG(15, limit+1)},
 		{Name: "20_mib", Outcome: manifest.Kept, Reason: textless, Write: paddedPNG(16, limit)},
@@ -98,7 +100,7 @@ func sizes() []Hostile {
 }
 
 // damaged are files with a wrong byte or a broken structure.
-func damaged() []Hostile {
+func damaged() []Case {
 	flip := func(body []byte, at int) []byte {
 		b := bytes.Clone(body)
 		b[at] ^= 0xff
@@ -111,12 +113,12 @@ func damaged() []Hostile {
 	flipCRC := func(kind string) func() []byte {
 		return func() []byte { b := picturePNG(20); return flip(b, chunkEnd(b, kind)) }
 	}
-	return []Hostile{
+	return []Case{
 		invalid("png_crc_of_header", "bad_header", flipCRC("IHDR")),
 		invalid("png_crc_of_pixels", "bad_container", flipCRC("IDAT")),
 		invalid("png_crc_of_end", "bad_container", flipCRC("IEND")),
 		invalid("png_crc_of_text", "bad_container", func() []byte {
-			b := insertPNG(picturePNG(21), pngChunk("tEXt", []byte("Author\x00"+CanaryMetadata)))
+			b := redditemu.InsertPNG(picturePNG(21), redditemu.PNGChunk("tEXt", []byte("Author\x00"+redditemu.CanaryMetadata)))
 			return flip(b, chunkEnd(b, "tEXt"))
 		}),
 		invalid("png_deflate_broken", "undecodable", func() []byte {
@@ -137,7 +139,7 @@ func damaged() []Hostile {
 }
 
 // truncated are sound files of each format, cut at ten places.
-func truncated() []Hostile {
+func truncated() []Case {
 	formats := []struct {
 		name string
 		body func() []byte
@@ -149,7 +151,7 @@ func truncated() []Hostile {
 		{"gif", func() []byte { return pictureGIF(32) }, 3, 5},
 		{"webp", func() []byte { return pictureWebP(33) }, 2, 3},
 	}
-	var all []Hostile
+	var all []Case
 	for _, f := range formats {
 		for i, share := range []float64{0, 0.0005, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.95, 1} {
 			reason := manifest.Reason("bad_container")
@@ -169,8 +171,8 @@ func truncated() []Hostile {
 }
 
 // unusual are sound pictures in forms that decoders of other programs have failed on.
-func unusual() []Hostile {
-	return []Hostile{
+func unusual() []Case {
+	return []Case{
 		invalid("jpeg_cmyk_without_adobe", "undecodable", func() []byte { return rawJPEG(jpegPlan{w: 160, h: 120, components: 4, seed: 40}) }),
 		usable("jpeg_cmyk_adobe", func() []byte {
 			return rawJPEG(jpegPlan{w: 160, h: 120, components: 4, adobe: 0, hasAdobe: true, seed: 41})
@@ -179,11 +181,11 @@ func unusual() []Hostile {
 			return rawJPEG(jpegPlan{w: 160, h: 120, components: 4, adobe: 2, hasAdobe: true, seed: 42})
 		}),
 		usable("jpeg_grey", func() []byte { return rawJPEG(jpegPlan{w: 160, h: 120, components: 1, seed: 43}) }),
-		usable("png_16_bit", func() []byte { return encodePNG(sixteenBit(photo(44, 120, 90))) }),
-		usable("png_palette", func() []byte { return encodePNG(paletted(photo(45, 120, 90))) }),
+		usable("png_16_bit", func() []byte { return encodePNG(sixteenBit(redditemu.Photo(44, 120, 90))) }),
+		usable("png_palette", func() []byte { return encodePNG(paletted(redditemu.Photo(45, 120, 90))) }),
 		usable("png_transparent", func() []byte {
 			img := image.NewNRGBA(image.Rect(0, 0, 120, 90))
-			for i, src := 0, photo(46, 120, 90); i < len(img.Pix); i += 4 {
+			for i, src := 0, redditemu.Photo(46, 120, 90); i < len(img.Pix); i += 4 {
 				copy(img.Pix[i:i+3], src.Pix[i:i+3])
 				img.Pix[i+3] = byte(i / 170)
 			}
@@ -197,12 +199,12 @@ func unusual() []Hostile {
 }
 
 // strangers are files that are no picture of the four formats.
-func strangers(trap string) []Hostile {
+func strangers(trap string) []Case {
 	text := func(s string) func() []byte { return func() []byte { return []byte(s) } }
-	is := func(name, kind string, body func() []byte) Hostile {
+	is := func(name, kind string, body func() []byte) Case {
 		return invalid(name, manifest.Reason(strings.TrimSuffix("not_an_image_"+kind, "_")), body)
 	}
-	return []Hostile{
+	return []Case{
 		is("svg", "svg", text(`<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><image href="http://`+trap+`/trap.png"/></svg>`)),
 		is("svg_bare", "svg", text(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)),
 		is("html", "html", text(`<!doctype html><title>x</title><img src="http://`+trap+`/trap.png">`)),
@@ -224,36 +226,53 @@ func strangers(trap string) []Hostile {
 		is("postscript", "", text("%!PS-Adobe-3.0\n(/etc/passwd) (r) file\n")),
 		is("pnm", "", text("P6\n99999 99999\n255\n")),
 		is("nul_bytes", "", func() []byte { return make([]byte, 4096) }),
-		is("noise", "", func() []byte { return garbage("noise") }),
+		is("noise", "", func() []byte {
+			noise := [32]byte{1}
+			var b []byte
+			for range 128 {
+				noise = sha256.Sum256(noise[:])
+				b = append(b, noise[:]...)
+			}
+			return append([]byte{0}, b...)
+		}),
 	}
 }
 
 // polyglots are sound pictures that another program would take for something else.
-func polyglots() []Hostile {
-	payload := func(s string) string { return s + "/* " + CanaryMetadata + " */" }
-	return []Hostile{
+func polyglots() []Case {
+	payload := func(s string) string { return s + "/* " + redditemu.CanaryMetadata + " */" }
+	return []Case{
 		usable("gif_and_javascript", func() []byte {
 			b := gifFrames(int('*')<<8|int('/'), 90, 1, 50) // the width spells the start of a comment
 			at := 13 + 3<<(b[10]&7+1)
-			comment := append([]byte{0x21, 0xfe}, subBlocks([]byte(payload("*/=1;alert(1);")))...)
+			text := payload("*/=1;alert(1);")
+			comment := append([]byte{0x21, 0xfe, byte(len(text))}, text+"\x00"...)
 			return slices.Concat(b[:at], comment, b[at:])
 		}),
 		usable("jpeg_and_zip", func() []byte { b, _ := pictureJPEG(51); return append(b, zipFile()...) }),
 		usable("png_and_zip", func() []byte { return append(picturePNG(52), zipFile()...) }),
 		usable("png_and_php", func() []byte {
-			return insertPNG(picturePNG(53), pngChunk("tEXt", []byte("Comment\x00"+payload("<?php system($_GET[0]); ?>"))))
+			return redditemu.InsertPNG(picturePNG(53), redditemu.PNGChunk("tEXt", []byte("Comment\x00"+payload("<?php system($_GET[0]); ?>"))))
 		}),
 		usable("webp_and_html", func() []byte { return append(pictureWebP(54), payload("<script>alert(1)</script>")...) }),
 	}
 }
 
 // loaded are pictures full of metadata.
-func loaded() []Hostile {
-	return []Hostile{
-		usable("jpeg_exif_gps_xmp_iptc", func() []byte { b, _ := pictureJPEG(60); return plantJPEG(b) }),
-		usable("png_exif_gps_xmp", func() []byte { return plantPNG(picturePNG(61)) }),
-		usable("gif_xmp_comment", func() []byte { return plantGIF(pictureGIF(62)) }),
-		usable("webp_exif_xmp", func() []byte { return encodeWebP(photo(63, 120, 90), webpMetadata()) }),
+func loaded() []Case {
+	return []Case{
+		usable("jpeg_exif_gps_xmp_iptc", planted(60, "jpeg")),
+		usable("png_exif_gps_xmp", planted(61, "png")),
+		usable("gif_xmp_comment", planted(62, "gif")),
+		usable("webp_exif_xmp", planted(63, "webp")),
+	}
+}
+
+// planted makes a picture with metadata of all kinds.
+func planted(seed uint64, format string) func() []byte {
+	return func() []byte {
+		drawn, _ := redditemu.Draw(redditemu.Spec{Seed: seed, Style: redditemu.StyleBare, Format: format}) // a style and formats that it has
+		return drawn.Body
 	}
 }
 
@@ -261,19 +280,21 @@ func loaded() []Hostile {
 
 func pictureJPEG(seed uint64) ([]byte, error) {
 	var b bytes.Buffer
-	err := jpeg.Encode(&b, photo(seed, 160, 120), nil)
+	err := jpeg.Encode(&b, redditemu.Photo(seed, 160, 120), nil)
 	return b.Bytes(), err
 }
 
-func picturePNG(seed uint64) []byte { return encodePNG(photo(seed, 120, 90)) }
+func picturePNG(seed uint64) []byte { return encodePNG(redditemu.Photo(seed, 120, 90)) }
 
 func pictureGIF(seed uint64) []byte {
 	var b bytes.Buffer
-	_ = gif.Encode(&b, photo(seed, 120, 90), nil) // a bytes.Buffer takes everything
+	_ = gif.Encode(&b, redditemu.Photo(seed, 120, 90), nil) // a bytes.Buffer takes everything
 	return b.Bytes()
 }
 
-func pictureWebP(seed uint64) []byte { return encodeWebP(photo(seed, 120, 90), nil) }
+func pictureWebP(seed uint64) []byte {
+	return redditemu.EncodeWebP(redditemu.Photo(seed, 120, 90), false)
+}
 
 func encodePNG(img image.Image) []byte {
 	var b bytes.Buffer
@@ -311,11 +332,11 @@ func animatedPNG() []byte {
 	control := make([]byte, 26)
 	binary.BigEndian.PutUint32(control[4:], 120)
 	binary.BigEndian.PutUint32(control[8:], 90)
-	b = insertPNG(b, pngChunk("acTL", []byte{0, 0, 0, 2, 0, 0, 0, 0}), pngChunk("fcTL", control))
+	b = redditemu.InsertPNG(b, redditemu.PNGChunk("acTL", []byte{0, 0, 0, 2, 0, 0, 0, 0}), redditemu.PNGChunk("fcTL", control))
 	end := len(b) - 12
 	frame := append([]byte{0, 0, 0, 2}, zlibZeros(90*(120*3+1))...)
 	control[3] = 1
-	return slices.Concat(b[:end], pngChunk("fcTL", control), pngChunk("fdAT", frame), b[end:])
+	return slices.Concat(b[:end], redditemu.PNGChunk("fcTL", control), redditemu.PNGChunk("fdAT", frame), b[end:])
 }
 
 // animatedWebP is an animation of two frames of one colour each.
@@ -336,7 +357,7 @@ func zipFile() []byte {
 	z := zip.NewWriter(&b)
 	for _, name := range []string{"../../escape.txt", "payload.txt"} {
 		w, _ := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
-		_, _ = io.WriteString(w, CanaryMetadata) // into memory
+		_, _ = io.WriteString(w, redditemu.CanaryMetadata) // into memory
 	}
 	_ = z.Close()
 	return b.Bytes()

@@ -1,0 +1,116 @@
+package hostile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"regexp"
+	"testing"
+
+	"golang.org/x/image/webp"
+
+	"rehydrate/manifest"
+)
+
+const noTrap = "127.0.0.1:1"
+
+// sound decodes a file with the decoder of its format; files of none are an error.
+func sound(b []byte) (image.Image, error) {
+	switch {
+	case bytes.HasPrefix(b, []byte("\xff\xd8")):
+		return jpeg.Decode(bytes.NewReader(b))
+	case bytes.HasPrefix(b, []byte("\x89PNG")):
+		return png.Decode(bytes.NewReader(b))
+	case bytes.HasPrefix(b, []byte("GIF8")):
+		return gif.Decode(bytes.NewReader(b))
+	}
+	return webp.Decode(bytes.NewReader(b))
+}
+
+// TestHostileImages holds the corpus to what it says of itself: enough cases, each named once
+// and written the same every time, and what is to be kept is a picture.
+func TestHostileImages(t *testing.T) {
+	all := Images(noTrap)
+	if len(all) < 60 {
+		t.Errorf("%d images, want 60 or more", len(all))
+	}
+	name, seen := regexp.MustCompile(`^[a-z0-9_]+$`), map[string]bool{}
+	for _, h := range all {
+		if !name.MatchString(h.Name) || seen[h.Name] || h.Reason == "" || h.Outcome == "" {
+			t.Errorf("%q: a bad or repeated name, or no outcome and reason", h.Name)
+		}
+		seen[h.Name] = true
+		var once, twice bytes.Buffer
+		if err := h.Write(&once); err != nil {
+			t.Fatalf("%s: %v", h.Name, err)
+		}
+		if err := h.Write(&twice); err != nil || !bytes.Equal(once.Bytes(), twice.Bytes()) {
+			t.Errorf("%s: not the same bytes twice (%v)", h.Name, err)
+		}
+		if h.Outcome != manifest.Kept {
+			continue
+		}
+		if _, err := sound(once.Bytes()); err != nil {
+			t.Errorf("%s is to be kept, and is no picture: %v", h.Name, err)
+		}
+	}
+}
+
+// TestBombs shows that the bombs are real: what they unfold to is as large as they say, so that
+// a client that refuses them refuses them for the right reason.
+func TestBombs(t *testing.T) {
+	const n = 70<<20 + 12345
+	z, err := zlib.NewReader(bytes.NewReader(zlibZeros(n)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.Copy(io.Discard, z); got != n || err != nil {
+		t.Errorf("zlibZeros(%d) unfolds to %d bytes, %v", int64(n), got, err)
+	}
+	var b bytes.Buffer
+	if err := gzipBomb(&b, ' ', n); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() > n/500 {
+		t.Errorf("a gzip bomb of %d bytes is %d long", int64(n), b.Len())
+	}
+	g, err := gzip.NewReader(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.Copy(io.Discard, g); got != n || err != nil {
+		t.Errorf("gzipBomb(%d) unfolds to %d bytes, %v", int64(n), got, err)
+	}
+	if img, err := sound(flatPNG(3000, 3000, 1, 0, 0)); err != nil || img.Bounds().Dx() != 3000 {
+		t.Errorf("flatPNG: %v", err)
+	}
+	if img, err := sound(flatWebP(3000, 3000, 0)); err != nil || img.Bounds().Dx() != 3000 {
+		t.Errorf("flatWebP: %v", err)
+	}
+	if img, err := sound(rawJPEG(jpegPlan{w: 64, h: 64, components: 3, progressive: true, scans: 1000})); err != nil || img.Bounds().Dx() != 64 {
+		t.Errorf("a JPEG of 1000 scans: %v", err)
+	}
+	if all, err := gif.DecodeAll(bytes.NewReader(gifFrames(120, 90, 10000, 1))); err != nil || len(all.Image) != 10000 {
+		t.Errorf("a GIF of 10000 frames: %v", err)
+	}
+}
+
+// TestHostileAnswers holds the answers to what they say of themselves.
+func TestHostileAnswers(t *testing.T) {
+	all := Answers(noTrap)
+	if n := len(all) + len(Images(noTrap)); n < 80 {
+		t.Errorf("the corpus has %d cases, want 80 or more", n)
+	}
+	seen := map[string]bool{}
+	for _, h := range all {
+		if seen[h.Name] || h.Reason == "" || h.Outcome == "" || h.Kind.String() == "" {
+			t.Errorf("%q: a repeated name, no outcome and reason, or no kind", h.Name)
+		}
+		seen[h.Name] = true
+	}
+}

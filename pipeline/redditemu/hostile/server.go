@@ -1,0 +1,297 @@
+// Package hostile is the emulator of package redditemu as tests need it: it notes what was asked,
+// changes posts while they are being asked about, and spoils answers. Each armed fault counts how
+// often it fired. [Images] and [Answers] are the corpus of files and answers that are meant to do
+// harm, each with what a correct client makes of it; large ones are made while they are sent.
+//
+// Only tests import it.
+package hostile
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/redditemu"
+)
+
+// Canaries lists every canary of the emulator, for a test that searches for all of them.
+func Canaries() []string {
+	return []string{redditemu.CanaryAuthor, redditemu.CanaryFullname, redditemu.CanaryTitle, redditemu.CanaryPermalink,
+		redditemu.CanarySelftext, redditemu.CanaryFlair, redditemu.CanaryMetadata}
+}
+
+// A Server is a running emulator with a log of requests and faults. Its methods are safe for
+// concurrent use.
+type Server struct {
+	*redditemu.Server
+	opt redditemu.Options
+
+	mu       sync.Mutex
+	armed    []*Armed      // mu
+	places   int           // mu: faults that were ever armed
+	requests []Request     // mu
+	observer func(Request) // mu
+}
+
+// Start is redditemu.Start.
+func Start(o redditemu.Options) (*Server, error) {
+	s := &Server{opt: o}
+	if s.opt.Now == nil {
+		s.opt.Now = time.Now
+	}
+	if s.opt.RequestsPerWindow == 0 {
+		s.opt.RequestsPerWindow = 1000
+	}
+	o.Around = s.around
+	s.mu.Lock() // a request waits until the server is there
+	defer s.mu.Unlock()
+	core, err := redditemu.Start(o)
+	if err != nil {
+		return nil, err
+	}
+	s.Server = core
+	return s, nil
+}
+
+// A Request is one request as the emulator saw it, with the status it answered.
+type Request struct {
+	Time      time.Time
+	Host      string // without port
+	Method    string
+	Path      string
+	Query     string
+	IDs       []manifest.PostID // asked of /api/info, in order, well-formed ones only
+	UserAgent string
+	Auth      string // none, basic, bearer, client-id or other: the kind of Authorization header
+	Referer   string
+	Cookie    string
+	Status    int // 0 when the connection was cut before an answer
+	Bytes     int // of the body that was meant to be sent
+	Fault     string
+}
+
+// around answers a request, with the fault that is due, and notes it.
+func (s *Server) around(r *http.Request, next func() *redditemu.Reply) *redditemu.Reply {
+	q := s.describe(r)
+	s.mu.Lock()
+	observer := s.observer
+	s.mu.Unlock()
+	if observer != nil {
+		observer(q)
+	}
+	var rep *redditemu.Reply
+	fault := s.due(q, r)
+	if fault != nil && fault.Kind.make != nil {
+		rep = fault.Kind.make(s, r)
+	} else {
+		rep = next()
+	}
+	if fault != nil {
+		q.Fault = fault.Kind.name
+		if fault.Kind.change != nil {
+			fault.Kind.change(s, r, rep)
+		}
+	}
+	if q.Status = rep.Status; q.Status != 0 {
+		q.Bytes = len(rep.Body) + int(rep.Length)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, q)
+	return rep
+}
+
+// describe makes the log entry of a request before it is answered.
+func (s *Server) describe(r *http.Request) Request {
+	q := Request{Time: s.opt.Now(), Host: redditemu.HostOf(r), Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery,
+		UserAgent: r.UserAgent(), Referer: r.Referer(), Cookie: r.Header.Get("Cookie"), Auth: "none"}
+	if kind, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); kind != "" {
+		switch k := strings.ToLower(kind); k {
+		case "basic", "bearer", "client-id":
+			q.Auth = k
+		default:
+			q.Auth = "other"
+		}
+	}
+	if q.Host == apiHost && r.URL.Path == "/api/info" {
+		q.IDs, _ = redditemu.AskedIDs(r.URL.Query().Get("id"))
+	}
+	return q
+}
+
+// Requests returns what was asked so far, oldest first. A request is in it before the
+// first byte of its answer is sent.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// ForgetRequests empties the log.
+func (s *Server) ForgetRequests() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = nil
+}
+
+// OnRequest has f called once for every request that arrives, before it is answered
+// (Status and Bytes are 0). f may call Update, Put and Remove: so a test makes a post
+// vanish between two steps of a client.
+func (s *Server) OnRequest(f func(Request)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.observer = f
+}
+
+// Update changes a post under the server's feet. Its images stay where they were,
+// also when the post is deleted: what a real content network does. f must not call
+// methods of the server.
+func (s *Server) Update(id manifest.PostID, f func(*redditemu.Post)) (err error) {
+	s.With(func(w *redditemu.World) {
+		old := w.Posts[id]
+		if old == nil {
+			err = fmt.Errorf("update post %s: the emulator does not have it", id)
+			return
+		}
+		p := old.Post
+		f(&p)
+		p.ID = id
+		if p.Condition != old.Post.Condition && p.Want == old.Post.Want {
+			p.Want = "" // follows the condition, unless f set it
+		}
+		if err = w.Replace(p, true); err != nil {
+			err = fmt.Errorf("update post: %w", err)
+		}
+	})
+	return err
+}
+
+// Remove makes Reddit forget posts. Their images stay on the image hosts.
+func (s *Server) Remove(ids ...manifest.PostID) {
+	s.With(func(w *redditemu.World) {
+		for _, id := range ids {
+			delete(w.Posts, id)
+		}
+	})
+}
+
+// Posts returns the ids of the posts it has, in no order.
+func (s *Server) Posts() (ids []manifest.PostID) {
+	s.With(func(w *redditemu.World) { ids = slices.Collect(maps.Keys(w.Posts)) })
+	return ids
+}
+
+// Post returns a post as the emulator has it now.
+func (s *Server) Post(id manifest.PostID) (p redditemu.Post, ok bool) {
+	s.With(func(w *redditemu.World) {
+		if e := w.Posts[id]; e != nil {
+			p, ok = e.Post, true
+		}
+	})
+	return p, ok
+}
+
+// Tokens returns the bearer tokens that are good or were until they ran out, in no order. A
+// test searches for them.
+func (s *Server) Tokens() (all []string) {
+	s.With(func(w *redditemu.World) { all = slices.Collect(maps.Keys(w.Tokens)) })
+	return all
+}
+
+// PutRecorded serves a recorded thing exactly as it is, and at every image address it
+// names the image img, or one drawn for that address when img is nil.
+func (s *Server) PutRecorded(thing json.RawMessage, img []byte) error {
+	var t struct {
+		Kind string
+		Data map[string]any
+	}
+	if err := json.Unmarshal(thing, &t); err != nil {
+		return fmt.Errorf("put recorded thing: %w", err)
+	}
+	name, _ := t.Data["id"].(string)
+	id, err := manifest.ParsePostID(name)
+	if err != nil || t.Kind != "t3" {
+		return fmt.Errorf("put recorded thing: kind %q id %q is not a link", t.Kind, name)
+	}
+	p := redditemu.Post{ID: id, Kind: redditemu.KindSelf, Raw: thing}
+	for _, u := range recordedAddresses(t.Data) {
+		image := redditemu.Image{Body: img, Spec: redditemu.Spec{Seed: redditemu.Hash64(bareName(u.Path)), Format: formatOf(u.Path)}}
+		p.At = append(p.At, redditemu.At{URL: u.String(), Image: image})
+	}
+	return s.Put(p)
+}
+
+func imageHost(host string) bool {
+	switch host {
+	case "i.redd.it", "preview.redd.it", "external-preview.redd.it", "i.imgur.com":
+		return true
+	}
+	return false
+}
+
+// bareName turns /some-title-v0-ID.jpg into /ID.jpg.
+func bareName(p string) string {
+	if _, id, ok := strings.Cut(p, "-v0-"); ok {
+		return "/" + id
+	}
+	return p
+}
+
+func formatOf(p string) string {
+	switch strings.ToLower(path.Ext(p)) {
+	case ".png":
+		return "png"
+	case ".gif":
+		return "gif"
+	}
+	return "jpeg"
+}
+
+// recordedAddresses collects every image address that a recorded thing names: url,
+// gallery sources (and their i.redd.it form), previews, and those of its crosspost parents.
+func recordedAddresses(d map[string]any) []*url.URL {
+	var all []*url.URL
+	add := func(v any) *url.URL {
+		s, _ := v.(string)
+		u, err := url.Parse(s)
+		if err != nil || !imageHost(u.Hostname()) || u.Path == "" || u.Path == "/" {
+			return nil
+		}
+		all = append(all, u)
+		return u
+	}
+	add(d["url"])
+	add(d["url_overridden_by_dest"])
+	mm, _ := d["media_metadata"].(map[string]any)
+	for _, mid := range slices.Sorted(maps.Keys(mm)) {
+		item, _ := mm[mid].(map[string]any)
+		s, _ := item["s"].(map[string]any)
+		for _, key := range []string{"u", "gif"} {
+			if u := add(s[key]); u != nil && u.Hostname() == "preview.redd.it" {
+				add("https://i.redd.it" + bareName(u.Path))
+			}
+		}
+	}
+	preview, _ := d["preview"].(map[string]any)
+	images, _ := preview["images"].([]any)
+	for _, img := range images {
+		m, _ := img.(map[string]any)
+		src, _ := m["source"].(map[string]any)
+		add(src["url"])
+	}
+	parents, _ := d["crosspost_parent_list"].([]any)
+	for _, parent := range parents {
+		if m, ok := parent.(map[string]any); ok {
+			all = append(all, recordedAddresses(m)...)
+		}
+	}
+	return all
+}
