@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"image"
 	"image/color"
+
+	"rehydrate/policy"
 )
 
 // Upright returns img, decoded from body, as its EXIF orientation says it is to be
@@ -82,46 +84,20 @@ func orientation(body []byte) int {
 	if !bytes.HasPrefix(body, []byte{0xFF, 0xD8}) {
 		return 1
 	}
+	const fill, app1, startOfScan = 0xFF, 0xE1, 0xDA
 	for rest := body[2:]; len(rest) >= 4 && rest[0] == 0xFF; {
 		marker, size := rest[1], int(binary.BigEndian.Uint16(rest[2:]))
-		switch {
-		case marker == 0xFF: // fill
+		if marker == fill {
 			rest = rest[1:]
 			continue
-		case marker == 0xDA || size < 2 || 2+size > len(rest): // EXIF stands before the scan
+		}
+		if marker == startOfScan || size < 2 || 2+size > len(rest) { // EXIF stands before the scan
 			return 1
 		}
-		if exif, ok := bytes.CutPrefix(rest[4:2+size], []byte("Exif\x00\x00")); marker == 0xE1 && ok {
-			return exifOrientation(exif)
+		if marker == app1 && bytes.HasPrefix(rest[4:], []byte("Exif\x00\x00")) {
+			return max(1, policy.Orientation(rest[4:2+size]))
 		}
 		rest = rest[2+size:]
-	}
-	return 1
-}
-
-// exifOrientation reads the tag of the first directory.
-func exifOrientation(tiff []byte) int {
-	if len(tiff) < 8 {
-		return 1
-	}
-	var order binary.ByteOrder = binary.BigEndian
-	if string(tiff[:2]) == "II" {
-		order = binary.LittleEndian
-	}
-	at := int64(order.Uint32(tiff[4:]))
-	if order.Uint16(tiff[2:]) != 42 || at+2 > int64(len(tiff)) {
-		return 1
-	}
-	const tagOrientation, typeShort = 0x0112, 3
-	entries := tiff[at+2:]
-	for n := order.Uint16(tiff[at:]); n > 0 && len(entries) >= 12; n-- {
-		if order.Uint16(entries) == tagOrientation && order.Uint16(entries[2:]) == typeShort {
-			if o := int(order.Uint16(entries[8:])); 1 <= o && o <= 8 {
-				return o
-			}
-			return 1
-		}
-		entries = entries[12:]
 	}
 	return 1
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"rehydrate/policy"
 )
 
 // Strip returns a copy of an image file without anything that is not needed to show it: EXIF
@@ -92,7 +94,7 @@ func stripJPEG(b []byte) ([]byte, error) {
 			out = appendJFIF(out, data, header)
 			header = header || isJFIF(data)
 		case marker == mAPP1 && !oriented:
-			if o := orientation(data); o > 1 {
+			if o := policy.Orientation(data); o > 1 {
 				out, oriented = appendOrientation(out, o), true
 			}
 		case marker == mAPP14:
@@ -163,35 +165,6 @@ func appendAdobe(out, data []byte) []byte {
 	out = append(out, 0xFF, mAPP14, 0, 14)
 	out = append(out, "Adobe"...)
 	return append(out, 0, 100, 0, 0, 0, 0, data[11]) // version 100, no flags, the colour transform
-}
-
-// orientation returns the orientation, 1 to 8, that an APP1 segment holds, or 0.
-func orientation(data []byte) int {
-	tiff, ok := bytes.CutPrefix(data, []byte("Exif\x00\x00"))
-	if !ok || len(tiff) < 8 {
-		return 0
-	}
-	var order binary.ByteOrder = binary.BigEndian
-	if string(tiff[:2]) == "II" {
-		order = binary.LittleEndian
-	} else if string(tiff[:2]) != "MM" {
-		return 0
-	}
-	at := int64(order.Uint32(tiff[4:]))
-	if order.Uint16(tiff[2:]) != 42 || at+2 > int64(len(tiff)) {
-		return 0
-	}
-	entries := tiff[at+2:]
-	for n := int(order.Uint16(tiff[at:])); n > 0 && len(entries) >= 12; n-- {
-		if order.Uint16(entries) == 0x0112 && order.Uint16(entries[2:]) == 3 && order.Uint32(entries[4:]) == 1 {
-			if o := int(order.Uint16(entries[8:])); 1 <= o && o <= 8 {
-				return o
-			}
-			return 0
-		}
-		entries = entries[12:]
-	}
-	return 0
 }
 
 // appendOrientation appends an EXIF segment that holds the orientation and nothing else.

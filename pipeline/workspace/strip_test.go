@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/image/webp"
+
+	"rehydrate/policy"
 )
 
 const canary = "CANARY 52.5200N 13.4050E"
@@ -233,8 +235,8 @@ func TestStripKeepsOnlyOrientation(t *testing.T) {
 			}
 			continue
 		}
-		if extra != 36 || orientation(got[6:38]) != tt.want {
-			t.Errorf("%s: %d bytes are left with orientation %d, want 36 with %d", tt.name, extra, orientation(got[6:38]), tt.want)
+		if extra != 36 || policy.Orientation(got[6:38]) != tt.want {
+			t.Errorf("%s: %d bytes are left with orientation %d, want 36 with %d", tt.name, extra, policy.Orientation(got[6:38]), tt.want)
 		}
 	}
 }
