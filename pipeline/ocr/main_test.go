@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +20,9 @@ import (
 // What it does with an image is told by the image's height, in units of fakeUnit for a
 // width of fakeWidth.
 const (
-	fakeStart  = "REHYDRATE_TEST_FAKE_START" // how it starts: ok, exit, silent, slow, garbage, version, changed, parent
+	fakeStart  = "REHYDRATE_TEST_FAKE_START" // how it starts: ok, exit, silent, garbage, version, changed, parent
 	fakeFolder = "REHYDRATE_TEST_FAKE_DIR"   // where "once" is remembered
+	fakeBusy   = "REHYDRATE_TEST_FAKE_BUSY"  // see busy
 	fakeWidth  = 550
 	fakeUnit   = 10
 )
@@ -38,7 +40,6 @@ const (
 	imageOutside
 	imageClosesStdout
 	imageEngineError
-	imageSlow
 	imageNoText
 	imageEnvironment
 	imageNoisyStderr
@@ -61,9 +62,7 @@ func fakeMain(how string) {
 		fmt.Fprintln(os.Stderr, "ocr: error: no eng.traineddata in /nowhere")
 		os.Exit(1)
 	case "silent":
-		time.Sleep(time.Hour)
-	case "slow":
-		time.Sleep(700 * time.Millisecond)
+		hang()
 	case "garbage":
 		fmt.Println("Tesseract says hello")
 		time.Sleep(time.Hour)
@@ -83,16 +82,14 @@ func fakeMain(how string) {
 	}
 }
 
-// fakeParent holds a pool whose only worker hangs in an image, tells the worker's
-// process id, and waits to be killed.
+// fakeParent holds a pool whose only worker hangs in an image, and waits to be killed.
 func fakeParent() {
 	pool, err := Start(context.Background(), Config{Command: []string{os.Args[0]}, Workers: 1,
-		Timeout: time.Hour, Env: []string{fakeStart + "=ok"}})
+		Timeout: time.Hour, Env: []string{fakeStart + "=ok", fakeBusy + "=" + os.Getenv(fakeBusy)}})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Println(pool.idle[0].cmd.Process.Pid)
 	_, err = pool.Read(context.Background(), imageFor(imageHang))
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
@@ -116,7 +113,7 @@ func (f fakeRecognizer) Recognize(g *image.Gray, _ Mode) ([]RawWord, error) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 		time.Sleep(time.Hour)
 	case imageHang:
-		time.Sleep(time.Hour)
+		hang()
 	case imageGrow:
 		grow()
 	case imageGarbageOnce:
@@ -138,8 +135,6 @@ func (f fakeRecognizer) Recognize(g *image.Gray, _ Mode) ([]RawWord, error) {
 		time.Sleep(time.Hour)
 	case imageEngineError:
 		return nil, errors.New("no such mode")
-	case imageSlow:
-		time.Sleep(50 * time.Millisecond)
 	case imageNoText:
 		return nil, nil
 	case imageEnvironment:
@@ -194,4 +189,42 @@ func once() bool {
 // imageFor makes an image that the fake worker knows by its height.
 func imageFor(kind int) image.Image {
 	return image.NewGray(image.Rect(0, 0, fakeWidth, fakeUnit*kind))
+}
+
+// A busy is a named pipe into which a fake worker writes a byte when it hangs, and which it has open until it ends.
+type busy struct {
+	t    *testing.T
+	name string
+}
+
+func newBusy(t *testing.T) busy {
+	b := busy{t, filepath.Join(t.TempDir(), "busy")}
+	if err := syscall.Mkfifo(b.name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b busy) env() string { return fakeBusy + "=" + b.name }
+
+// wait returns when n workers hang.
+func (b busy) wait(n int) *os.File {
+	f, err := os.Open(b.name)
+	if err == nil {
+		b.t.Cleanup(func() { f.Close() })
+		_, err = io.ReadFull(f, make([]byte, n))
+	}
+	if err != nil {
+		b.t.Errorf("wait for %d workers that hang: %v", n, err)
+	}
+	return f
+}
+
+// hang does nothing any more, and says so first.
+func hang() {
+	if f, err := os.OpenFile(os.Getenv(fakeBusy), os.O_WRONLY, 0); err == nil {
+		_, _ = f.Write([]byte{1})
+		defer f.Close()
+	}
+	time.Sleep(time.Hour)
 }

@@ -66,8 +66,6 @@ type Config struct {
 	DecisionOnly bool
 	// Log gets the starts and ends of workers; nil discards.
 	Log *slog.Logger
-
-	testOnlyStartTimeout time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -82,9 +80,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.RecycleAfter <= 0 {
 		c.RecycleAfter = defaultRecycleAfter
-	}
-	if c.testOnlyStartTimeout <= 0 {
-		c.testOnlyStartTimeout = startTimeout
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -414,7 +409,7 @@ func (p *Pool) spawn(ctx context.Context) (*worker, error) {
 	if err != nil {
 		return nil, &StartError{Err: err, Hint: buildHint}
 	}
-	err = w.greet(ctx, p.done, p.config.testOnlyStartTimeout, max(addressSpace, 2*p.config.MemoryLimit))
+	err = w.greet(ctx, p.done, startTimeout, max(addressSpace, 2*p.config.MemoryLimit))
 	if err == nil {
 		p.count(func(s *Stats) { s.Started++ })
 		p.config.Log.Debug("started an OCR worker", "pid", w.cmd.Process.Pid)

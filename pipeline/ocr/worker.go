@@ -41,40 +41,37 @@ type worker struct {
 // goroutine must be locked to a thread that lives as long as the worker may; see
 // spawner.
 func startProcess(command, env []string) (*worker, error) {
-	var files []*os.File
-	closeAll := func() {
-		for _, f := range files {
-			f.Close()
+	// Pipes of our own, not those of exec.Cmd: its Wait closes them, perhaps before the last answer was read.
+	var child, ours []*os.File
+	var err error
+	for i := range 3 {
+		var r, w *os.File
+		if r, w, err = os.Pipe(); err != nil {
+			break
 		}
-	}
-	// Pipes of our own, not those of exec.Cmd: its Wait closes them, perhaps before the
-	// last answer was read.
-	var pipes [3][2]*os.File
-	for i := range pipes {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll()
-			return nil, fmt.Errorf("make a pipe: %w", err)
+		if i == 0 { // stdin
+			r, w = w, r
 		}
-		pipes[i] = [2]*os.File{r, w}
-		files = append(files, r, w)
+		ours, child = append(ours, r), append(child, w)
 	}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes[0][0], pipes[1][1], pipes[2][1]
-	cmd.SysProcAttr = processAttributes()
-	if err := cmd.Start(); err != nil {
-		closeAll()
+	if err == nil {
+		cmd.Env, cmd.SysProcAttr = env, processAttributes()
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = child[0], child[1], child[2]
+		err = cmd.Start()
+	}
+	for _, f := range child {
+		f.Close()
+	}
+	if err != nil {
+		for _, f := range ours {
+			f.Close()
+		}
 		return nil, err
 	}
-	for _, childEnd := range []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} {
-		childEnd.Close()
-	}
-	w := &worker{cmd: cmd, in: pipes[0][1], out: pipes[1][0], frames: bufio.NewReader(pipes[1][0]),
-		stderr: newCapture(pipes[2][0]), exited: make(chan struct{})}
+	w := &worker{cmd: cmd, in: ours[0], out: ours[1], frames: bufio.NewReader(ours[1]), stderr: newCapture(ours[2]), exited: make(chan struct{})}
 	go func() {
-		// How it ended is in cmd.ProcessState.
-		_ = cmd.Wait()
+		_ = cmd.Wait() // how it ended is in cmd.ProcessState
 		close(w.exited)
 	}()
 	return w, nil
@@ -118,26 +115,23 @@ func (w *worker) recognize(gray *image.Gray, m Mode) ([]RawWord, error) {
 // A killed worker's pipes end, so whoever reads them returns. end stops the watch and
 // tells why it killed, nil if it did not.
 func (w *worker) guard(ctx context.Context, stop <-chan struct{}, timeout time.Duration, memory int64) (end func() error) {
-	over, finished := make(chan struct{}), make(chan struct{})
-	var cause error
+	over, finished := make(chan struct{}), make(chan error, 1)
 	go func() {
-		defer close(finished)
-		if cause = w.watch(ctx, stop, over, timeout, memory); cause != nil {
+		cause := w.watch(ctx, stop, over, timeout, memory)
+		if cause != nil {
 			w.kill()
 		}
+		finished <- cause
 	}()
 	return func() error {
 		close(over)
-		<-finished
-		return cause
+		return <-finished
 	}
 }
 
 func (w *worker) watch(ctx context.Context, stop, over <-chan struct{}, timeout time.Duration, memory int64) error {
-	deadline := time.NewTimer(timeout)
-	defer deadline.Stop()
-	look := time.NewTicker(watchEvery)
-	defer look.Stop()
+	deadline := time.After(timeout)
+	tick := time.Tick(watchEvery)
 	for {
 		select {
 		case <-over:
@@ -146,9 +140,9 @@ func (w *worker) watch(ctx context.Context, stop, over <-chan struct{}, timeout 
 			return ctx.Err()
 		case <-stop:
 			return ErrClosed
-		case <-deadline.C:
+		case <-deadline:
 			return &Failure{ReasonTimeout, fmt.Sprintf("no answer within %v", timeout)}
-		case <-look.C:
+		case <-tick:
 			if size := w.resident(); memory > 0 && size > memory {
 				return &Failure{ReasonMemory, fmt.Sprintf("the worker grew over its limit of %d MiB", memory>>20)}
 			}
