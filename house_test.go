@@ -85,7 +85,8 @@ var layers = map[string][]string{
 		"policy", "dedupe", "labels", "manifest"},
 	"pipeline/report": {"pipeline/state", "pipeline/page", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},
-	"pipeline/audit": {"pipeline/page", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/dataset", "policy", "dedupe", "manifest"},
+	"pipeline/audit": {"pipeline/page", "pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/reddit/sweep", "pipeline/workspace", "pipeline/dataset",
+		"policy", "dedupe", "manifest"},
 	"pipeline/reddit/sweep": {"pipeline/contain", "pipeline/reddit",
 		"policy", "manifest"},
 	// hostile: no package may import it, only tests do.

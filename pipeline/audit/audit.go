@@ -15,6 +15,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/reddit/sweep"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -488,101 +489,49 @@ func (a *audit) askLive(ctx context.Context) error {
 	if a.Reddit == nil {
 		return nil
 	}
-	absent, silent, err := a.askAll(ctx, a.order, false)
-	if err != nil {
-		return err
+	posts := func(yield func(*evidence, error) bool) {
+		for _, id := range a.order {
+			if !yield(a.posts[id], nil) {
+				return
+			}
+		}
 	}
-	// An answer that held nothing at all means something only beside a post that is there.
-	more, _, err := a.askAll(ctx, silent, false)
-	if err != nil {
-		return err
-	}
-	if absent = append(absent, more...); len(absent) == 0 {
+	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID }, Pause: a.policy.Reddit.SecondLookAfter,
+		Stop: a.Stop, Log: a.Log, OnWait: a.OnWait, Record: a.hear}
+	err := s.Run(ctx, posts)
+	var long *reddit.WaitTooLong
+	var unreachable *reddit.Unreachable
+	switch {
+	case errors.Is(err, sweep.ErrStopped):
+		return state.ErrInterrupted
+	case errors.As(err, &long), errors.As(err, &unreachable):
+		for _, e := range a.posts {
+			if e.live == nil {
+				e.reason = "unreachable"
+			}
+		}
 		return nil
 	}
-	if err := a.pause(ctx, a.policy.Reddit.SecondLookAfter); err != nil {
-		return err
-	}
-	_, _, err = a.askAll(ctx, absent, true)
 	return err
 }
 
-// askAll asks about posts, as many as one request takes at a time. second says that they were absent
-// before. It returns those that were absent now, and those whose answer held no post at all.
-func (a *audit) askAll(ctx context.Context, ids []manifest.PostID, second bool) (absent, silent []manifest.PostID, err error) {
-	for batch := range slices.Chunk(ids, reddit.MaxAsk-1) {
-		if err := a.stopped(ctx); err != nil {
-			return nil, nil, err
-		}
-		question := batch
-		if w := a.witness(batch); w != "" {
-			question = append(slices.Clone(batch), w)
-		}
-		answer, err := a.Reddit.Ask(ctx, question)
-		var none *reddit.Unanswered
-		var long *reddit.WaitTooLong
-		var unreachable *reddit.Unreachable
+// hear notes what was heard of posts. What was heard of one before counts where there is no verdict now.
+func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
+	for i, h := range heard {
+		e := h.Post
 		switch {
-		case errors.As(err, &none):
-			if none.Reason == reddit.ReasonEmptyListing && len(question) == len(batch) && !second {
-				silent = append(silent, batch...)
-			}
-			a.unanswered(batch, none.Reason)
-			continue
-		case errors.As(err, &long), errors.As(err, &unreachable):
-			a.unanswered(ids, "unreachable")
-			return absent, silent, nil
-		case err != nil:
-			return nil, nil, fmt.Errorf("ask Reddit about %d posts: %w", len(question), err)
-		}
-		absent = append(absent, a.hear(batch, answer, second)...)
-	}
-	return absent, silent, nil
-}
-
-// hear notes an answer and returns the posts that it left out.
-func (a *audit) hear(batch []manifest.PostID, answer reddit.Answer, second bool) (absent []manifest.PostID) {
-	left := make(map[manifest.PostID]bool, len(answer.Absent))
-	for _, id := range answer.Absent {
-		left[id] = true
-	}
-	for _, id := range batch {
-		e := a.posts[id]
-		found, ok := answer.Posts[id]
-		switch {
-		case ok:
-			v := policy.Judge(found.Facts)
-			e.live, e.reason = &v, ""
-		case left[id] && second:
+		case h.Found != nil:
+			e.live, e.reason = &h.Verdict, ""
+		case h.Absent && h.Second:
 			v := policy.JudgeAbsent(policy.CommunityUnknown)
 			e.live, e.reason = &v, ""
-		case left[id]:
-			e.reason = "absent_once"
-			absent = append(absent, id)
-		default:
-			e.reason = cmp.Or(answer.Unclear[id], "unclear")
+		case h.Absent:
+			e.reason, heard[i].Again = "absent_once", true
+		case e.live == nil:
+			e.reason = h.Unclear
 		}
 	}
-	return absent
-}
-
-// unanswered notes that there was no verdict on posts; what was heard of one before counts.
-func (a *audit) unanswered(ids []manifest.PostID, reason manifest.Reason) {
-	for _, id := range ids {
-		if e := a.posts[id]; e.live == nil {
-			e.reason = reason
-		}
-	}
-}
-
-// witness is a post that was heard to be live and is not in the batch, "" when there is none.
-func (a *audit) witness(batch []manifest.PostID) manifest.PostID {
-	for _, id := range a.order {
-		if v := a.posts[id].live; v != nil && v.State == manifest.StateLive && !slices.Contains(batch, id) {
-			return id
-		}
-	}
-	return ""
+	return nil
 }
 
 // stopped returns why the audit ends now.
@@ -591,23 +540,6 @@ func (a *audit) stopped(ctx context.Context) error {
 	case <-a.Stop:
 		return state.ErrInterrupted
 	default:
-		return ctx.Err()
-	}
-}
-
-// pause waits, visibly, unless the audit is stopped.
-func (a *audit) pause(ctx context.Context, d time.Duration) error {
-	if d > 2*time.Second {
-		a.OnWait(reddit.Wait{Host: "oauth.reddit.com", Reason: "second look at absent posts", For: d})
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-a.Stop:
-		return state.ErrInterrupted
-	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
