@@ -104,6 +104,7 @@ type Select struct {
 	WithWords   bool            // fill Reading.Words
 	WithEarlier bool            // fill Earlier
 	ID          manifest.PostID // only entries of this post; "" for all
+	Split       string          // only entries of this split; "" for all
 }
 
 const recordsSQL = `
@@ -129,16 +130,17 @@ ORDER BY e.ordinal LIMIT ?`
 // yields no query is open, so the loop may write; a page of entries (256) is read at once, so
 // a change to an entry of the same page is not seen. An error is yielded last.
 func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, error] {
-	query, args := fmt.Sprintf(recordsSQL, ""), []any{o.WithWords, o.WithEarlier, o.WithEarlier}
+	narrow, by := "", []any{}
 	if o.ID != "" {
-		query = fmt.Sprintf(recordsSQL, "AND e.id = ?")
+		narrow, by = narrow+" AND e.id = ?", append(by, string(o.ID))
 	}
+	if o.Split != "" {
+		narrow, by = narrow+" AND e.split = ?", append(by, o.Split)
+	}
+	query := fmt.Sprintf(recordsSQL, narrow)
 	return pages(ctx, w, "read entries",
 		func(after int) (*sql.Rows, error) {
-			args := append(args[:len(args):len(args)], after)
-			if o.ID != "" {
-				args = append(args, string(o.ID))
-			}
+			args := append([]any{o.WithWords, o.WithEarlier, o.WithEarlier, after}, by...)
 			return w.db.QueryContext(ctx, query, append(args, w.limit)...)
 		},
 		func(rows *sql.Rows) (Record, int, error) {
@@ -150,13 +152,25 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 // Posts yields the distinct posts of the manifest in order of their first entry, paged as
 // Records is. State is "" for a post that was never asked for.
 func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
+	return w.posts(ctx, "")
+}
+
+// LivePosts yields the posts that were live when last asked about, as Posts does, whose last answer is not
+// between two times or is older than an image of theirs.
+func (w *Workspace) LivePosts(ctx context.Context, from, to time.Time) iter.Seq2[Post, error] {
+	return w.posts(ctx, "AND p.state = 'live' AND (p.unseen OR p.live_at < ? OR p.live_at > ?)", seconds(from), seconds(to))
+}
+
+func (w *Workspace) posts(ctx context.Context, narrow string, by ...any) iter.Seq2[Post, error] {
+	query := `
+		SELECT e.ordinal, e.id, e.subreddit, ` + postNames + `
+		FROM entry e LEFT JOIN post p ON p.id = e.id
+		WHERE e.ordinal > ? AND NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal) ` + narrow + `
+		ORDER BY e.ordinal LIMIT ?`
 	return pages(ctx, w, "read posts",
 		func(after int) (*sql.Rows, error) {
-			return w.db.QueryContext(ctx, `
-				SELECT e.ordinal, e.id, e.subreddit, `+postNames+`
-				FROM entry e LEFT JOIN post p ON p.id = e.id
-				WHERE e.ordinal > ? AND NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)
-				ORDER BY e.ordinal LIMIT ?`, after, w.limit)
+			args := append([]any{after}, by...)
+			return w.db.QueryContext(ctx, query, append(args, w.limit)...)
 		},
 		func(rows *sql.Rows) (Post, int, error) {
 			var id manifest.PostID
