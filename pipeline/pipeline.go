@@ -27,11 +27,11 @@
 //	readers:  one for each OCR worker: decode the stored file, read, store
 //
 // Language, dedupe and export follow when all three have ended; they are pure functions of
-// what is stored. ReadAgain has the readers and these alone.
+// what is stored (state.Decide). ReadAgain has the readers and these alone.
 //
 // # Limitations
 //
-// Dedupe holds the hashes and words of all candidates in memory. A run that is killed, or has
+// Dedupe holds the hashes and words of all candidates in memory, and the results of all entries. A run that is killed, or has
 // too little time after an interrupt, between finding a post removed and writing the dataset
 // leaves the older dataset files in place; the next run replaces them.
 package pipeline
@@ -41,10 +41,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
@@ -95,29 +100,38 @@ const (
 	lastAct = 3 * time.Second
 )
 
-// run is one call of Run: the configuration and what the stages share.
+// A mode says which job a run does.
+type mode int
+
+const (
+	fetching    mode = iota // Run: asks, fetches, reads, decides and writes
+	rereading               // ReadAgain: asks nobody; reads, decides and writes
+	purging                 // Purge: asks, erases and rewrites; no row comes in but a successor of one that went
+	withdrawing             // the end of a run that failed: asks nobody; rows leave the dataset, none comes in
+)
+
+// A run is what the stages of one job share. The parts that one stage alone owns are in resolver and gatherer.
 type run struct {
 	Config
-	buried state.Holding // those that hold, the release's among them
-	engine ocr.Engine
-	queues *queues
-	// The resolver alone uses these, until it has ended.
-	live     int                      // posts that were live when the run began
-	withheld map[manifest.PostID]bool // posts that were withheld then
-	erased   int                      // posts that this run erased without a confirmation
-	abouts   map[string]policy.Community
-	looks    int // how often it asked about posts
-	// unanswered are the posts that Reddit gave no verdict on in this run.
-	unanswered map[manifest.PostID]bool
-	// witness is a post that Reddit answered for in this run, a live one if there is any. An answer
-	// that holds it shows that what else was asked for is missing.
-	witness *workspace.Post
-	// withdrawing lets rows leave the dataset and none come in.
-	withdrawing bool
-	guardSpares int // duplicates that the policy's guard would keep
-	// rereading keeps the text of each reading that is replaced: see ReadAgain.
-	rereading bool
-	purge     *purge // of a Purge, nil for any other run
+	mode   mode
+	stones state.Holding      // tombstones that hold, the release's among them; the resolver alone changes them
+	made   dataset.Provenance // the OCR engine, tool and Go version that made, or will make, the dataset
+	had    *inventory         // what the dataset had when a purge began, nil in any other mode
+}
+
+// newRun fills in what may be left out of c.
+func newRun(c Config, m mode) *run {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Progress == nil {
+		c.Progress = NewProgress(nil)
+	}
+	r := &run{Config: c, mode: m}
+	if c.OCR != nil {
+		r.made = engineProvenance(c.OCR.Engine(), c.Policy, c.Version)
+	}
+	return r
 }
 
 // Run does the whole job and returns the summary of what became of every entry. The
@@ -125,13 +139,7 @@ type run struct {
 // and those of the workspace. On every error the workspace is whole and the next Run goes
 // on from there.
 func Run(ctx context.Context, c Config) (state.Summary, error) {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Progress == nil {
-		c.Progress = NewProgress(nil)
-	}
-	r := &run{Config: c, engine: c.OCR.Engine(), unanswered: map[manifest.PostID]bool{}, abouts: map[string]policy.Community{}}
+	r := newRun(c, fetching)
 	if err := r.access(); err != nil {
 		return state.Summary{}, err
 	}
@@ -142,107 +150,30 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 	if err := r.open(ctx); err != nil {
 		return state.Summary{}, err
 	}
-	if err := r.Workspace.Note(ctx, r.runEvent(auditlog.Started, "")); err != nil {
+	if err := c.Workspace.Note(ctx, r.event(auditlog.Started, "")); err != nil {
 		return state.Summary{}, err
 	}
-	var err error
-	if r.rereading, err = r.Workspace.Rereading(ctx); err != nil {
+	s := newResolver(r)
+	var out exported
+	err := r.inGrace(ctx, func(ctx context.Context) (err error) {
+		if err = r.gather(ctx, s); err == nil {
+			out, err = r.publish(ctx, s)
+		}
+		return err
+	})
+	if err := r.end(ctx, err); err != nil {
 		return state.Summary{}, err
 	}
-	exported, err := r.inGrace(ctx, r.job)
+	sum, err := state.Status(ctx, c.Workspace, c.Now())
 	if err != nil {
-		err = errors.Join(err, r.withdraw(ctx))
-	}
-	if err := r.noteEnd(ctx, err); err != nil {
 		return state.Summary{}, err
 	}
-	s, err := state.Status(ctx, c.Workspace, c.Now())
-	if err != nil {
-		return state.Summary{}, err
-	}
-	s.Elapsed = c.Now().Sub(began)
-	s.Files, s.Unchanged, s.Unverified = exported.files, exported.unchanged, len(r.unanswered)
-	s.GuardSpares = r.guardSpares
+	sum.Elapsed = c.Now().Sub(began)
+	sum.Files, sum.Unchanged, sum.GuardSpares, sum.Unverified = out.files, out.unchanged, out.spared, len(s.unanswered)
 	calls := c.Reddit.Calls()
-	s.Calls, s.Looks = &calls, &exported.looks
-	return s, state.WriteNote(ctx, c.Workspace, state.LastRun{At: c.Now().UTC().Truncate(time.Second), Elapsed: s.Elapsed,
-		Unverified: s.Unverified, Looks: *s.Looks, Calls: *s.Calls})
-}
-
-// job gathers and publishes.
-func (r *run) job(ctx context.Context) (exported, error) {
-	if err := r.gather(ctx); err != nil {
-		return exported{}, err
-	}
-	return r.publish(ctx)
-}
-
-// inGrace does a job, and ends it within the grace once the run is asked to stop.
-func (r *run) inGrace(ctx context.Context, job func(context.Context) (exported, error)) (exported, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go r.enforceStop(ctx, cancel)
-	out, err := job(ctx)
-	if err != nil && r.stopping() && errors.Is(err, context.Canceled) {
-		err = state.ErrInterrupted
-	}
-	return out, err
-}
-
-// enforceStop ends a stopped run that does not come to rest within its grace.
-func (r *run) enforceStop(ctx context.Context, cancel context.CancelFunc) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-r.Stop:
-	}
-	t := time.NewTimer(grace)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-		cancel()
-	}
-}
-
-// withdraw is the last act of a run that ends early, by an interrupt or because Reddit
-// refused it, when the dataset holds rows of posts that are known to be gone: they leave it
-// now, not at the end of some later run. No row comes in: nobody has looked at its post last, and
-// the grant may be over. It asks nobody. A stopped run gives it little time;
-// what it can't finish the next run does.
-func (r *run) withdraw(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	if r.stopping() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, lastAct)
-		defer cancel()
-	}
-	err := r.withdrawGone(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		r.Log.Warn("no time to write the dataset without the posts that are gone: the next run does")
-		return nil
-	}
-	return err
-}
-
-func (r *run) withdrawGone(ctx context.Context) error {
-	r.withdrawing = true
-	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return err
-		}
-		if rec.Result == nil || rec.Result.Outcome != manifest.Kept {
-			continue
-		}
-		switch r.judge(rec).Outcome {
-		case manifest.Removed, manifest.Deleted, manifest.Unavailable:
-			_, err := r.write(ctx)
-			return err
-		}
-	}
-	return nil
+	sum.Calls, sum.Looks = &calls, &out.looks
+	return sum, state.WriteNote(ctx, c.Workspace, state.LastRun{At: c.Now().UTC().Truncate(time.Second), Elapsed: sum.Elapsed,
+		Unverified: sum.Unverified, Looks: out.looks, Calls: calls})
 }
 
 // open binds the workspace to the release and mends what a killed run left behind.
@@ -250,7 +181,7 @@ func (r *run) open(ctx context.Context) error {
 	rel := r.Release
 	b := workspace.Binding{Release: r.releaseName(), ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
 		Schema: rel.Schema, Splits: r.Manifest.Splits}
-	if err := r.keepOwed(ctx, b); err != nil {
+	if err := copies.KeepOwed(ctx, r.Workspace, b); err != nil {
 		return err
 	}
 	if err := r.Workspace.Load(ctx, b, rel.Entries(ctx), r.allowLoss); err != nil {
@@ -259,10 +190,14 @@ func (r *run) open(ctx context.Context) error {
 	if err := state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy}); err != nil {
 		return err
 	}
-	if err := r.takeOver(ctx); err != nil {
+	stones, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
+	if err != nil {
 		return err
 	}
-	if err := r.exhume(ctx); err != nil {
+	if err := r.Workspace.AddTombstones(ctx, stones); err != nil {
+		return fmt.Errorf("take over the release's tombstones: %w", err)
+	}
+	if err := r.holdTombstones(ctx); err != nil {
 		return err
 	}
 	// Content of a tombstoned post can be here when the release's list grew or a backup came
@@ -273,27 +208,6 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.Log.Debug("workspace swept", "swept", swept)
 	r.Progress.begin(r.Manifest.Entries)
-	return nil
-}
-
-// releaseName is the release's name as it stands in everything that is written: nobody may
-// take the made-up posts of a rehearsal for the dataset.
-func (r *run) releaseName() string {
-	if r.Rehearsal {
-		return state.RehearsalOf(r.Release.Name)
-	}
-	return r.Release.Name
-}
-
-// takeOver adds tombstones that state.db need not have.
-func (r *run) takeOver(ctx context.Context) error {
-	add, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
-	if err != nil {
-		return err
-	}
-	if err := r.Workspace.AddTombstones(ctx, add); err != nil {
-		return fmt.Errorf("take over the release's tombstones: %w", err)
-	}
 	return nil
 }
 
@@ -313,6 +227,93 @@ func (e *LossError) Error() string {
 	return fmt.Sprintf("the manifest no longer names %d of the %d images in the workspace", e.Images, e.Of)
 }
 
+// inGrace does a job, and ends it within the grace once the run is asked to stop.
+func (r *run) inGrace(ctx context.Context, job func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.Stop:
+		}
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+			cancel()
+		}
+	}()
+	err := job(ctx)
+	if err != nil && r.stopping() && errors.Is(err, context.Canceled) {
+		err = state.ErrInterrupted
+	}
+	return err
+}
+
+// end ends a run with its error. When that came before the dataset was written, and the dataset holds rows of
+// posts that are known to be gone, these leave it now, not at the end of some later run. No row comes in:
+// nobody has looked at its post last, and the grant may be over. Then the log hears how the run ended: a run
+// without such a record was killed.
+func (r *run) end(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil {
+		err = errors.Join(err, r.withdraw(ctx))
+	}
+	verdict := "done"
+	switch {
+	case errors.Is(err, state.ErrInterrupted) || errors.Is(err, context.Canceled):
+		verdict = "interrupted"
+	case err != nil:
+		verdict = "failed"
+	}
+	return errors.Join(err, r.Workspace.Note(context.WithoutCancel(ctx), r.event(auditlog.Ended, verdict)))
+}
+
+// withdraw takes rows out of the dataset whose posts are gone. A stopped run gives it little time; what it
+// can't finish the next run does.
+func (r *run) withdraw(ctx context.Context) error {
+	if r.stopping() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lastAct)
+		defer cancel()
+	}
+	err := r.withdrawGone(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		r.Log.Warn("no time to write the dataset without the posts that are gone: the next run does")
+		return nil
+	}
+	return err
+}
+
+func (r *run) withdrawGone(ctx context.Context) error {
+	r.mode = withdrawing
+	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		if rec.Result == nil || rec.Result.Outcome != manifest.Kept {
+			continue
+		}
+		switch j.Outcome(rec).Outcome {
+		case manifest.Removed, manifest.Deleted, manifest.Unavailable:
+			_, err := r.write(ctx)
+			return err
+		}
+	}
+	return nil
+}
+
+// releaseName is the release's name as it stands in everything that is written: nobody may
+// take the made-up posts of a rehearsal for the dataset.
+func (r *run) releaseName() string {
+	if r.Rehearsal {
+		return state.RehearsalOf(r.Release.Name)
+	}
+	return r.Release.Name
+}
+
 // access returns why this run may neither fetch nor export now, or nil.
 func (r *run) access() error {
 	if r.Access == nil {
@@ -329,4 +330,50 @@ func (r *run) stopping() bool {
 	default:
 		return false
 	}
+}
+
+// event is the record of a run for the audit log: what made it, and from what.
+func (r *run) event(phase, verdict string) auditlog.Event {
+	return auditlog.Event{Kind: auditlog.Run, Phase: phase, Verdict: verdict, Tool: r.Version,
+		Release: r.Release.Digest, Manifest: r.Release.ManifestDigest, Policy: r.Policy.Digest()}
+}
+
+// An UnknownRetry says that a word of Config.Retry is neither an outcome nor a reason with which
+// a download ended: most likely it is misspelt.
+type UnknownRetry struct {
+	Word  string
+	Known []string // the reasons that entries of the workspace have now
+}
+
+func (e *UnknownRetry) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("there is nothing to retry for %q: no download has failed in this workspace", e.Word)
+	}
+	return fmt.Sprintf("there is nothing to retry for %q: no download ended so; reasons here are %s", e.Word, strings.Join(e.Known, ", "))
+}
+
+// checkRetry refuses a word of Config.Retry that would do nothing because it is misspelt. Outcomes
+// are a closed list, and each is taken even where no entry has it; reasons are not, so that one
+// counts only where some entry has it.
+func checkRetry(ctx context.Context, ws *workspace.Workspace, words []string) error {
+	outcomes := manifest.Outcomes()
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(outcomes, manifest.Outcome(w)) })
+	if len(words) == 0 {
+		return nil
+	}
+	reasons := map[string]bool{}
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		if rec.Trouble != nil && rec.Trouble.Reason != "" {
+			reasons[string(rec.Trouble.Reason)] = true
+		}
+	}
+	for _, w := range words {
+		if !reasons[w] {
+			return &UnknownRetry{Word: w, Known: slices.Sorted(maps.Keys(reasons))}
+		}
+	}
+	return nil
 }

@@ -2,12 +2,10 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -15,30 +13,33 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
-	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
+// exported is what a run wrote.
 type exported struct {
 	files     []workspace.File
 	unchanged bool
+	spared    int         // duplicates that the policy's guard would keep
 	looks     state.Looks // of the run until then
 }
 
 // publish writes outcomes.csv and the dataset from answers that are fresh enough.
-func (r *run) publish(ctx context.Context) (exported, error) {
+func (r *run) publish(ctx context.Context, s *resolver) (exported, error) {
 	if err := r.access(); err != nil {
 		return exported{}, err
 	}
-	looks := state.Looks{Resolve: r.looks}
-	if err := r.lastLook(ctx); err != nil {
+	asked := s.sweep.Asked
+	r.Progress.stage("last look before the export")
+	if err := s.resolve(ctx, s.duePosts(ctx), nil); err != nil {
 		return exported{}, err
 	}
-	looks.Last = r.looks - looks.Resolve
 	if r.stopping() {
 		return exported{}, state.ErrInterrupted
 	}
@@ -46,20 +47,21 @@ func (r *run) publish(ctx context.Context) (exported, error) {
 		return exported{}, err
 	}
 	out, err := r.write(ctx)
-	out.looks = looks
+	out.looks = state.Looks{Resolve: asked, Last: s.sweep.Asked - asked}
 	return out, err
 }
 
 // write decides every outcome and writes outcomes.csv and the dataset.
 func (r *run) write(ctx context.Context) (exported, error) {
-	// A file found damaged while the dataset is written costs its row, and makes all others
-	// be looked at: then everything is decided again without them.
+	// A file found damaged while the dataset is written loses its row, and all other files are
+	// rechecked: then everything is decided again without them.
 	const rounds = 3
 	for range rounds {
-		if err := r.decideForExport(ctx); err != nil {
+		d, err := r.decide(ctx)
+		if err != nil {
 			return exported{}, err
 		}
-		out, err := r.export(ctx)
+		out, err := r.export(ctx, d)
 		var damaged *workspace.Damaged
 		if !errors.As(err, &damaged) {
 			return out, err
@@ -71,7 +73,45 @@ func (r *run) write(ctx context.Context) (exported, error) {
 	return exported{}, fmt.Errorf("stored images keep turning out damaged: check the disk that holds %s", r.Workspace.Dir())
 }
 
-// dropDamaged looks at every stored image and forgets those that are not what they were.
+// decide gives every entry its outcome. A purge notes first which rows the dataset has, so that one that goes
+// on after a kill knows it although a part of the files is missing; any other run takes that note away.
+func (r *run) decide(ctx context.Context) (*state.Decisions, error) {
+	r.Progress.stage("dedupe")
+	var err error
+	if r.mode == purging {
+		err = state.WriteNote(ctx, r.Workspace, state.PurgingNote(slices.Sorted(maps.Keys(r.had.rows))))
+	} else {
+		err = state.ClearNote[state.PurgingNote](ctx, r.Workspace)
+	}
+	if err != nil {
+		return nil, err
+	}
+	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now(), AnyAge: r.mode == purging}
+	return j.Decide(ctx, r.Workspace, r.Language, r.admits)
+}
+
+// admits says, by the mode, whether a row that is kept by all that is known may be in the dataset.
+func (r *run) admits(rec workspace.Record) bool {
+	last := rec.Result
+	switch r.mode {
+	case withdrawing:
+		return last != nil && last.Outcome == manifest.Kept
+	case purging:
+		if rec.Post.Unseen || last == nil {
+			return false
+		}
+		if r.had.rows[rec.Key.String()] {
+			return true
+		}
+		// It takes the place of a duplicate that went, if it could be exported now. Already kept: an earlier
+		// purge or run chose it and was killed before it wrote.
+		return (last.Outcome == manifest.Duplicate || last.Outcome == manifest.Kept) &&
+			r.access() == nil && !r.Policy.Stale(rec.Post.LiveAt, r.Now())
+	}
+	return true
+}
+
+// dropDamaged reads every stored image and forgets those that are not what they were.
 func (r *run) dropDamaged(ctx context.Context) error {
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
@@ -97,50 +137,98 @@ func (r *run) dropDamaged(ctx context.Context) error {
 	return nil
 }
 
-// lastLook asks again about the posts whose rows may not be exported as they are: those last
-// seen live so long ago that it does not count, because a run can take longer than the policy's
-// recheck_within, and those of which an image was stored since, because a post can be removed
-// between the answer and the download. A finished workspace needs none. What stays unanswered
-// stays out: judge sees to that.
-func (r *run) lastLook(ctx context.Context) error {
-	due := func(p workspace.Post) bool {
-		return p.State == manifest.StateLive && (p.Unseen || r.Policy.Stale(p.LiveAt, r.Now()))
-	}
-	r.Progress.stage("last look before the export")
-	noMore := func(context.Context, workspace.Post, reddit.Answer) error { return nil }
-	return r.sweep(ctx, &sweep{then: noMore}, due)
-}
-
-// export writes outcomes.csv and, when anything in it changed, the dataset.
-func (r *run) export(ctx context.Context) (exported, error) {
+// export writes outcomes.csv and, when anything in it changed, the dataset. The order of the steps is a
+// promise: killed after any of them, no row of a removed post is where it was not, none is there twice, and the
+// next run or purge goes on.
+func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) {
 	r.Progress.stage("export")
+	// outcomes.csv and tombstones.csv first. Killed after them, they say of some rows that these are gone or
+	// kept while the dataset is still the old one: too little trust, never too much.
 	if _, err := r.Workspace.Replace(ctx, manifest.OutcomesName, func(w io.Writer) error {
-		return manifest.WriteOutcomes(w, state.Outcomes(ctx, r.Workspace))
+		return manifest.WriteOutcomes(w, d.All())
 	}); err != nil {
 		return exported{}, fmt.Errorf("write the outcomes: %w", err)
 	}
 	if err := state.WriteTombstones(ctx, r.Workspace); err != nil {
 		return exported{}, err
 	}
-	if r.purge != nil && len(r.purge.files)+len(r.purge.present) == 0 {
-		return exported{}, nil // no dataset, and none that a killed purge was writing: a purge makes none
+	if r.mode == purging && len(r.had.files)+len(r.had.rows) == 0 {
+		return exported{}, nil // there is no dataset, and none that a killed purge was writing: a purge makes none
 	}
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil {
 		return exported{}, err
 	}
-	inputs, err := r.inputs(ctx, b)
+	card := r.card(b, d)
+	rel := r.Release
+	inputs, err := d.Inputs(b, card.Provenance, rel.Date, rel.Homepage, rel.License, rel.Citation)
 	if err != nil {
 		return exported{}, err
 	}
 	if files, ok := r.sameExport(ctx, inputs); ok {
-		return exported{files: files, unchanged: true}, nil
+		return exported{files: files, unchanged: true, spared: d.Spared}, nil
 	}
-	files, err := r.writeDataset(ctx, b)
+	plans, names, err := planShards(d, b.Splits)
 	if err != nil {
 		return exported{}, err
 	}
-	return exported{files: files}, state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files})
+	// What an older dataset has beyond this one goes before anything is written: a loader takes every
+	// data/train-*, and two sets of shards would have rows twice. Killed here the dataset lacks rows.
+	if err := r.removeOthers(ctx, names); err != nil {
+		return exported{}, err
+	}
+	var files []workspace.File
+	sink := func(name string, write func(io.Writer) error) error {
+		name = path.Join(state.DatasetDir, name)
+		// Written under another name, synced, read back, renamed, the folder synced. The check in between is
+		// the last that could keep a row of a removed post out: a fault of the writer must not publish one.
+		f, err := r.Workspace.ReplaceChecked(ctx, name, write, lacks(ctx, name, d.Gone))
+		if err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+		files = append(files, f)
+		return nil
+	}
+	for _, split := range b.Splits {
+		shards, err := dataset.WriteShards(sink, b.Schema, card.Provenance, card.Flagged, split, plans[split],
+			state.Rows(ctx, r.Workspace, r.Policy, split))
+		if err != nil {
+			return exported{}, err
+		}
+		card.Splits = append(card.Splits, dataset.NewSplit(split, shards))
+	}
+	// The card and Croissant name the digests of the shards, so they come behind them.
+	if err := sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) }); err != nil {
+		return exported{}, err
+	}
+	if err := sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) }); err != nil {
+		return exported{}, err
+	}
+	// The log, then the note. Killed before the log the files are on no record, and verify and audit say so until
+	// the next run writes them again; killed before the note the next run finds other inputs and does that.
+	if err := r.noteExport(ctx, files, card); err != nil {
+		return exported{}, err
+	}
+	return exported{files: files, spared: d.Spared}, state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files})
+}
+
+// lacks is the check that a new file of the dataset goes through before it takes its name: no row of a post
+// that is gone may be in it. nil for a file without rows.
+func lacks(ctx context.Context, name string, gone map[manifest.PostID]bool) func(io.ReaderAt, int64) error {
+	if !dataset.Holds(name) {
+		return nil
+	}
+	return func(f io.ReaderAt, size int64) error {
+		for id, err := range dataset.RowIDs(ctx, name, f, size) {
+			if err != nil {
+				return err
+			}
+			if gone[dataset.PostOf(id)] {
+				return fmt.Errorf("the row of %s is in it, whose post is gone", id)
+			}
+		}
+		return nil
+	}
 }
 
 // sameExport returns the files of the last export if they were made of the same inputs and
@@ -158,88 +246,11 @@ func (r *run) sameExport(ctx context.Context, inputs string) ([]workspace.File, 
 	return last.Files, true
 }
 
-// inputs is the digest of everything that the dataset is made of.
-func (r *run) inputs(ctx context.Context, b workspace.Binding) (string, error) {
-	h := sha256.New()
-	enc := json.NewEncoder(h)
-	if err := enc.Encode([]any{b, r.provenance(), r.Release.Date, r.Release.Homepage, r.Release.License, r.Release.Citation}); err != nil {
-		return "", err
-	}
-	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return "", err
-		}
-		line := []any{rec.Entry, rec.Result}
-		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
-			line = append(line, rec.Image, state.ShownReading(*rec.Reading, r.Policy).Text, rec.Reading.Confidence)
-		}
-		if err := enc.Encode(line); err != nil {
-			return "", err
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// writeDataset writes the shards of each split, the card and the Croissant description. What an older dataset
-// has beyond that goes first: a loader takes every data/train-*, and a run killed in between must leave no row
-// twice.
-func (r *run) writeDataset(ctx context.Context, b workspace.Binding) ([]workspace.File, error) {
-	card := r.card(b)
-	plans, names, err := r.planShards(ctx, b.Splits)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.removeOthers(ctx, names); err != nil {
-		return nil, err
-	}
-	check, err := r.checkRows(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var files []workspace.File
-	sink := func(name string, write func(io.Writer) error) error {
-		name = path.Join(state.DatasetDir, name)
-		f, err := r.Workspace.ReplaceChecked(ctx, name, write, check(name))
-		if err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
-		}
-		files = append(files, f)
-		return nil
-	}
-	for _, split := range b.Splits {
-		shards, err := dataset.WriteShards(sink, b.Schema, card.Provenance, card.Flagged, split, plans[split], state.Rows(ctx, r.Workspace, r.Policy, split))
-		if err != nil {
-			return nil, err
-		}
-		card.Splits = append(card.Splits, dataset.NewSplit(split, shards))
-	}
-	if err := r.countOutcomes(ctx, &card); err != nil {
-		return nil, err
-	}
-	if err := sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) }); err != nil {
-		return nil, err
-	}
-	if err := sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) }); err != nil {
-		return nil, err
-	}
-	return files, r.noteExport(ctx, files, card)
-}
-
 // planShards says how many rows each shard of each split gets, and names the shards as the workspace does.
-func (r *run) planShards(ctx context.Context, splits []string) (plans map[string][]int, names []string, err error) {
+func planShards(d *state.Decisions, splits []string) (plans map[string][]int, names []string, err error) {
 	plans = map[string][]int{}
 	for _, split := range splits {
-		plan, err := dataset.PlanShards(func(yield func(int64, error) bool) {
-			for rec, err := range state.Kept(ctx, r.Workspace, split) {
-				size := int64(0)
-				if err == nil {
-					size = dataset.RowBytes(rec.Image.Bytes, int64(len(rec.Reading.Text)))
-				}
-				if !yield(size, err) {
-					return
-				}
-			}
-		})
+		plan, err := dataset.PlanShards(d.RowBytes(split))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -251,7 +262,7 @@ func (r *run) planShards(ctx context.Context, splits []string) (plans map[string
 	return plans, names, nil
 }
 
-// removeOthers removes the Parquet files of an older dataset that are no part of this one.
+// removeOthers removes the Parquet files of an older dataset that are not part of this one.
 // Files that somebody else put into the folder stay.
 func (r *run) removeOthers(ctx context.Context, keep []string) error {
 	have, err := r.Workspace.Files(ctx, path.Join(state.DatasetDir, "data"))
@@ -269,48 +280,54 @@ func (r *run) removeOthers(ctx context.Context, keep []string) error {
 	return nil
 }
 
-// provenance binds the dataset to all that made it. No clock value is in it.
-func (r *run) provenance() dataset.Provenance {
-	rel, e := r.Release, r.engine
-	if r.purge != nil {
-		return r.purge.provenance(r)
-	}
+// engineProvenance names the OCR engine, the tool and the Go version that make a dataset.
+func engineProvenance(e ocr.Engine, p policy.Policy, version string) dataset.Provenance {
 	parameters := e.Parameters + " " + language.Fingerprint()
-	if r.Policy.Text.MaskNames {
+	if p.Text.MaskNames {
 		parameters += ", names masked " + strconv.Itoa(language.MaskVersion)
 	}
-	return dataset.Provenance{
-		Release: r.releaseName(), Version: rel.Version, ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
-		PolicyDigest: r.Policy.Digest(), ToolVersion: r.Version,
+	return dataset.Provenance{ToolVersion: version, GoVersion: runtime.Version(),
 		OCREngine:     fmt.Sprintf("tesseract %s, leptonica %s, gosseract %s", e.Tesseract, e.Leptonica, e.Gosseract),
 		OCRModel:      fmt.Sprintf("%s sha256:%s", e.Model, e.ModelSHA256),
 		OCRParameters: parameters,
-		Dedupe:        "keep-first in manifest order, " + state.NearRule(r.Policy).String(),
-		HashKind:      dedupe.HashKind(),
-		GoVersion:     runtime.Version(),
 	}
 }
 
-func (r *run) card(b workspace.Binding) dataset.Card {
+// provenance binds the dataset to all that made it. No clock value is in it.
+func (r *run) provenance() dataset.Provenance {
+	made, rel := r.made, r.Release
+	made.Release, made.Version, made.ReleaseDigest, made.ManifestDigest = r.releaseName(), rel.Version, rel.Digest, rel.ManifestDigest
+	made.PolicyDigest, made.HashKind = r.Policy.Digest(), dedupe.HashKind()
+	made.Dedupe = "keep-first in manifest order, " + state.NearRule(r.Policy).String()
+	return made
+}
+
+// card describes the dataset but for its shards.
+func (r *run) card(b workspace.Binding, d *state.Decisions) dataset.Card {
 	rel := r.Release
 	c := dataset.Card{Name: r.releaseName(), Version: rel.Version, Date: rel.Date, Homepage: rel.Homepage, License: rel.License,
-		Citation: rel.Citation, Schema: b.Schema, Provenance: r.provenance(), Flagged: r.Policy.Filter.Mode == policy.Flag}
+		Citation: rel.Citation, Schema: b.Schema, Provenance: r.provenance(), Flagged: r.Policy.Filter.Mode == policy.Flag, Outcomes: d.Counts()}
 	if r.Rehearsal {
 		c.Description = "A rehearsal: posts and images are made up, and the labels do not describe them."
 	}
 	return c
 }
 
-func (r *run) countOutcomes(ctx context.Context, card *dataset.Card) error {
-	card.Outcomes = map[string]map[manifest.Outcome]int{}
-	for res, err := range state.Outcomes(ctx, r.Workspace) {
-		if err != nil {
-			return err
+// noteExport tells the log of the files of a dataset, with the rows of those that have some.
+func (r *run) noteExport(ctx context.Context, files []workspace.File, card dataset.Card) error {
+	rows := map[string]int64{}
+	for _, split := range card.Splits {
+		for i, shard := range split.Shards {
+			rows[path.Join(state.DatasetDir, dataset.FileName(split.Name, i, len(split.Shards)))] = int64(shard.Rows)
 		}
-		if card.Outcomes[res.Split] == nil {
-			card.Outcomes[res.Split] = map[manifest.Outcome]int{}
-		}
-		card.Outcomes[res.Split][res.Outcome]++
 	}
-	return nil
+	var events []auditlog.Event
+	for chunk := range slices.Chunk(files, auditlog.MaxFiles) {
+		e := auditlog.Event{Kind: auditlog.Export}
+		for _, f := range chunk {
+			e.Files = append(e.Files, auditlog.File{Name: f.Name, SHA256: f.SHA256, Rows: rows[f.Name]})
+		}
+		events = append(events, e)
+	}
+	return r.Workspace.Note(ctx, events...)
 }

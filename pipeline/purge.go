@@ -4,19 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // A PurgeRequest says what a purge is asked for beyond what Reddit and the tombstones say.
@@ -33,7 +30,7 @@ type PurgeReport struct {
 	Rows   []string         `json:"rows"`   // ids of rows that left the dataset, for whatever reason
 	// Successors are duplicates that took the place of a row that went.
 	Successors []Successor        `json:"successors"`
-	Files      []FileChange       `json:"files"`  // of the dataset, that were written anew or removed
+	Files      []FileChange       `json:"files"`  // of the dataset, that were rewritten or removed
 	Copies     []state.CopyReport `json:"copies"` // all that are registered and not closed
 	// Unknown are posts of the request that the release does not have. They have a tombstone now.
 	Unknown []manifest.PostID `json:"unknown"`
@@ -49,20 +46,11 @@ type Successor struct {
 	Stored bool `json:"in_dataset"`
 }
 
-// A FileChange is a file that was written anew. New is "" where it was removed.
+// A FileChange is a file that was rewritten. New is "" where it was removed.
 type FileChange struct {
 	Name string `json:"name"`
 	Old  string `json:"old_sha256"`
 	New  string `json:"new_sha256"`
-}
-
-// purge is what a purge knows beside the run that it is.
-type purge struct {
-	// present are the rows that the dataset has: no others may come in, but for successors.
-	present map[string]bool
-	made    dataset.Provenance
-	files   []workspace.File         // of the dataset when the purge began
-	asked   map[manifest.PostID]bool // for what posts somebody asked
 }
 
 // Purge removes what must go, wherever the workspace has it: image, text, hashes, report, the rows in its
@@ -74,28 +62,39 @@ type purge struct {
 // be exported: a post's state changes before its content goes. The errors are those of Run; what was
 // known to be gone by then is purged all the same.
 func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Progress == nil {
-		c.Progress = NewProgress(nil)
-	}
-	r := &run{Config: c, purge: &purge{asked: map[manifest.PostID]bool{}}, unanswered: map[manifest.PostID]bool{}, abouts: map[string]policy.Community{}}
+	r := newRun(c, purging)
 	out := PurgeReport{Asked: !q.Offline, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
-	before, err := r.stock(ctx)
+	before, err := takeStock(ctx, c.Workspace)
 	if err != nil {
 		return out, err
 	}
-	if err := r.openPurge(ctx); err != nil {
+	if r.had, err = r.takeInventory(ctx); err != nil {
 		return out, err
 	}
-	if err := r.buryAsked(ctx, q); err != nil {
+	r.made = dataset.Provenance{ToolVersion: r.had.made.ToolVersion, GoVersion: r.had.made.GoVersion, OCREngine: r.had.made.OCREngine,
+		OCRModel: r.had.made.OCRModel, OCRParameters: r.had.made.OCRParameters} // a purge reads no image
+	if err := r.open(ctx); err != nil {
 		return out, err
 	}
-	if out.Unknown, err = r.eraseBuried(ctx, before); err != nil {
+	if err := c.Workspace.Note(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
 		return out, err
 	}
-	_, failed := r.inGrace(ctx, func(ctx context.Context) (exported, error) { return exported{}, r.look(ctx, q) })
+	// What somebody asked for and what has a tombstone goes first, whatever Reddit says or fails to say. A post
+	// that has an older tombstone gets the time of the request, so that no statement lifts it that was written
+	// before.
+	if err := c.Workspace.AddTombstones(ctx, q.tombstones(c.Now())); err != nil {
+		return out, err
+	}
+	if err := r.holdTombstones(ctx); err != nil {
+		return out, err
+	}
+	if out.Unknown, err = r.eraseTombstoned(ctx, q, before); err != nil {
+		return out, err
+	}
+	// Then what Reddit says is gone. Refused or interrupted in the middle, what is known by then still leaves
+	// the dataset and the copies.
+	s := newResolver(r)
+	failed := r.inGrace(ctx, func(ctx context.Context) error { return r.ask(ctx, s, q.Offline) })
 	if ctx.Err() != nil {
 		return out, errors.Join(failed, ctx.Err())
 	}
@@ -111,66 +110,45 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 		return out, errors.Join(failed, err)
 	}
 	out.Summary, err = state.Status(ctx, c.Workspace, c.Now())
-	out.Summary.Unverified = len(r.unanswered)
+	out.Summary.Unverified = len(s.unanswered)
 	return out, errors.Join(failed, err)
 }
 
-// openPurge reads what the dataset is and opens the run.
-func (r *run) openPurge(ctx context.Context) error {
-	if err := r.readPresent(ctx); err != nil {
-		return err
-	}
-	if err := r.open(ctx); err != nil {
-		return err
-	}
-	return r.Workspace.Note(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started})
-}
-
-// asked are the posts of the request, as they are once they are gone.
-func (r *run) asked(q PurgeRequest) []workspace.Post {
-	now := r.Now().UTC().Truncate(time.Second)
-	posts := make([]workspace.Post, len(q.IDs))
-	for i, id := range q.IDs {
-		posts[i] = workspace.Post{ID: id, State: manifest.StateRemoved, Reason: q.Reason, CheckedAt: now}
-	}
-	return posts
-}
-
-// buryAsked puts a tombstone on each post of the request. One that has an older one gets the time of the
-// request, so that no statement lifts it that was written before.
-func (r *run) buryAsked(ctx context.Context, q PurgeRequest) error {
+// tombstones are those of the posts of the request.
+func (q PurgeRequest) tombstones(now time.Time) []workspace.Tombstone {
 	var stones []workspace.Tombstone
-	for _, p := range r.asked(q) {
-		r.purge.asked[p.ID] = true
-		stones = append(stones, workspace.Tombstone{Reason: p.Reason, Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: p.CheckedAt}})
+	for _, id := range q.IDs {
+		stones = append(stones, workspace.Tombstone{Reason: q.Reason,
+			Tombstone: manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: now.UTC().Truncate(time.Second)}})
 	}
-	if err := r.Workspace.AddTombstones(ctx, stones); err != nil {
-		return err
-	}
-	return r.exhume(ctx)
+	return stones
 }
 
-// look asks Reddit about every post and settles what is gone. Offline it settles what the operator
+// ask asks Reddit about every post and settles what is gone. Offline it settles what the operator
 // confirms, and nothing else: half a sweep of an earlier run can't tell a mass removal from a few.
-func (r *run) look(ctx context.Context, q PurgeRequest) error {
+func (r *run) ask(ctx context.Context, s *resolver, offline bool) error {
 	r.Progress.stage("ask about every post")
-	if !q.Offline {
-		noMore := func(context.Context, workspace.Post, reddit.Answer) error { return nil }
-		err := r.sweep(ctx, &sweep{then: noMore}, everyPost)
+	if !offline {
+		err := s.resolve(ctx, s.everyPost(ctx), nil)
 		if err == nil && r.stopping() {
 			err = state.ErrInterrupted
 		}
 		return err
 	}
-	if err := r.takeStock(ctx); err != nil || !r.ConfirmRemovals {
-		return err
+	for _, err := range s.everyPost(ctx) { // for its counts
+		if err != nil {
+			return err
+		}
 	}
-	return r.settle(ctx)
+	if !r.ConfirmRemovals {
+		return nil
+	}
+	return s.settle(ctx)
 }
 
 // clear does what is left when it is known which posts are gone.
 func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
-	gone, err := state.MustGo(ctx, r.Workspace, r.buried)
+	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
 	if err != nil {
 		return err
 	}
@@ -181,7 +159,7 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 		return err
 	}
 	r.Progress.stage("copies")
-	if out.Copies, err = r.purgeCopies(ctx, gone); err != nil {
+	if out.Copies, err = copies.Purge(ctx, r.Workspace, gone); err != nil {
 		return err
 	}
 	if err := r.tellPurge(ctx, before, gone, out); err != nil {
@@ -196,9 +174,9 @@ type stock struct {
 	groups  map[manifest.Key][]manifest.Key // duplicates by the entry that was kept for them
 }
 
-func (r *run) stock(ctx context.Context) (stock, error) {
+func takeStock(ctx context.Context, ws *workspace.Workspace) (stock, error) {
 	s := stock{content: map[manifest.PostID]bool{}, groups: map[manifest.Key][]manifest.Key{}}
-	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return s, err
 		}
@@ -213,26 +191,68 @@ func (r *run) stock(ctx context.Context) (stock, error) {
 	return s, nil
 }
 
-// eraseBuried erases what there is of posts that have a tombstone: nothing of them waits for a confirmation.
-// It returns the posts of the request that the release does not have.
-func (r *run) eraseBuried(ctx context.Context, before stock) ([]manifest.PostID, error) {
+// An inventory is what the dataset has: its files, the ids of their rows, and what made them.
+type inventory struct {
+	files []workspace.File
+	rows  map[string]bool
+	made  dataset.Provenance
+}
+
+// takeInventory reads what the dataset has. A file that can't be read has no rows: it is rewritten without
+// them, and the next run brings back those that may stay. Rows that a killed purge was about to write count:
+// a part of the files may be missing.
+func (r *run) takeInventory(ctx context.Context) (*inventory, error) {
+	had := &inventory{rows: map[string]bool{}}
+	var err error
+	if had.files, err = state.Shards(ctx, r.Workspace); err != nil {
+		return nil, err
+	}
+	unfinished, err := state.ReadNote[state.PurgingNote](ctx, r.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range unfinished {
+		had.rows[id] = true
+	}
+	for _, f := range had.files {
+		made, err := state.ReadRows(ctx, r.Workspace, f.Name, had.rows)
+		if err != nil {
+			r.Log.Warn("a file of the dataset can't be read and is rewritten", "file", f.Name, "error", err)
+			continue
+		}
+		had.made = made
+	}
+	return had, ctx.Err()
+}
+
+// eraseTombstoned erases what there is of posts that have a tombstone: nothing of them waits for a
+// confirmation. It returns the posts of the request that the release does not have.
+func (r *run) eraseTombstoned(ctx context.Context, q PurgeRequest, before stock) ([]manifest.PostID, error) {
+	unknown := map[manifest.PostID]bool{}
+	for _, id := range q.IDs {
+		unknown[id] = true
+	}
 	var settled []workspace.Post
 	var erase []manifest.PostID
-	unknown := maps.Clone(r.purge.asked)
 	for p, err := range r.Workspace.Posts(ctx) {
 		if err != nil {
 			return nil, err
 		}
+		requested := unknown[p.ID]
 		delete(unknown, p.ID)
-		// Of a post that has no content there is still why it has none, and where it was made.
-		if _, buried := r.buried[p.ID]; buried && (before.content[p.ID] || r.purge.asked[p.ID]) {
+		if !r.stones.Has(p.ID) {
+			continue
+		}
+		// A post without content still has a record of its trouble and of its subreddit to erase.
+		if before.content[p.ID] || requested {
 			erase = append(erase, p.ID)
 		}
-		if _, buried := r.buried[p.ID]; buried && p.Withheld {
+		if p.Withheld {
 			p.Withheld = false
 			settled = append(settled, p)
 		}
 	}
+	// The state first: an erasure that is killed is found by it and finished.
 	if err := r.Workspace.SetPosts(ctx, settled); err != nil {
 		return nil, err
 	}
@@ -244,127 +264,7 @@ func (r *run) eraseBuried(ctx context.Context, before stock) ([]manifest.PostID,
 	return append([]manifest.PostID{}, slices.Sorted(maps.Keys(unknown))...), nil
 }
 
-// readPresent reads which rows the dataset has and what made it. A file that can't be read has no rows:
-// it is written without them, and the next run brings back those that may stay.
-func (r *run) readPresent(ctx context.Context) error {
-	p := r.purge
-	var err error
-	if p.files, err = state.Shards(ctx, r.Workspace); err != nil {
-		return err
-	}
-	unfinished, err := state.ReadNote[state.PurgingNote](ctx, r.Workspace)
-	if err != nil {
-		return err
-	}
-	p.present = map[string]bool{}
-	for _, id := range unfinished {
-		p.present[id] = true
-	}
-	for _, f := range p.files {
-		made, err := state.ReadRows(ctx, r.Workspace, f.Name, p.present)
-		if err != nil {
-			r.Log.Warn("a file of the dataset can't be read and is rewritten", "file", f.Name, "error", err)
-			continue
-		}
-		p.made = made
-	}
-	return ctx.Err()
-}
-
-// stays tells whether a row that is kept by all that is known may be in the dataset that a purge
-// writes: it was there, or it takes the place of a duplicate that went and could be exported now.
-func (r *run) stays(rec workspace.Record) bool {
-	last := rec.Result
-	switch {
-	case rec.Post.Unseen || last == nil:
-		return false
-	case r.purge.present[rec.Key.String()]:
-		return true
-	}
-	// One that is kept already was given the place by a purge, or a run, that was killed then.
-	return (last.Outcome == manifest.Duplicate || last.Outcome == manifest.Kept) &&
-		r.access() == nil && !r.Policy.Stale(rec.Post.LiveAt, r.Now())
-}
-
-// decideForExport decides every outcome. A purge notes first which rows the dataset has, so that one that
-// goes on after a kill knows it although a part of the files is missing; any other run takes that note away.
-func (r *run) decideForExport(ctx context.Context) error {
-	var err error
-	if r.purge == nil {
-		err = state.ClearNote[state.PurgingNote](ctx, r.Workspace)
-	} else {
-		err = state.WriteNote(ctx, r.Workspace, state.PurgingNote(slices.Sorted(maps.Keys(r.purge.present))))
-	}
-	if err != nil {
-		return err
-	}
-	return r.decide(ctx)
-}
-
-// decide gives every entry its outcome and stores them all.
-func (r *run) decide(ctx context.Context) (err error) {
-	r.Progress.stage("dedupe")
-	j := state.Judge{Policy: r.Policy, Tombstones: r.buried, Now: r.Now(), AnyAge: r.purge != nil}
-	var admit func(workspace.Record) bool
-	switch {
-	case r.purge != nil:
-		admit = r.stays
-	case r.withdrawing:
-		admit = func(rec workspace.Record) bool { return rec.Result != nil && rec.Result.Outcome == manifest.Kept }
-	}
-	r.guardSpares, err = j.Decide(ctx, r.Workspace, r.Language, admit)
-	return err
-}
-
-// judge is the outcome of a record as far as it can be told while the run goes on.
-func (r *run) judge(rec workspace.Record) manifest.Result {
-	return state.Judge{Policy: r.Policy, Tombstones: r.buried, Now: r.Now()}.Outcome(rec)
-}
-
-// checkRows makes the check that a new file of the dataset goes through before it takes its name: it
-// is read back, and no row of a post that is gone may be in it.
-func (r *run) checkRows(ctx context.Context) (func(name string) func(io.ReaderAt, int64) error, error) {
-	gone := map[manifest.PostID]bool{}
-	for id := range r.buried {
-		gone[id] = true
-	}
-	for p, err := range r.Workspace.Posts(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if p.State.Gone() {
-			gone[p.ID] = true
-		}
-	}
-	return func(name string) func(io.ReaderAt, int64) error {
-		if !dataset.Holds(name) {
-			return nil
-		}
-		return func(f io.ReaderAt, size int64) error {
-			for id, err := range dataset.RowIDs(ctx, name, f, size) {
-				if err != nil {
-					return err
-				}
-				if gone[dataset.PostOf(id)] {
-					return fmt.Errorf("the row of %s is in it, whose post is gone", id)
-				}
-			}
-			return nil
-		}
-	}, nil
-}
-
-// provenance is that of the run, with the engine that made the dataset: a purge starts none.
-func (p *purge) provenance(r *run) dataset.Provenance {
-	now := *r
-	now.purge = nil
-	made := now.provenance()
-	made.OCREngine, made.OCRModel, made.OCRParameters = p.made.OCREngine, p.made.OCRModel, p.made.OCRParameters
-	made.ToolVersion, made.GoVersion = p.made.ToolVersion, p.made.GoVersion
-	return made
-}
-
-// rewriteDataset decides anew what is kept of the live posts and writes outcomes and dataset. Before
+// rewriteDataset decides again what is kept of the live posts and writes outcomes and dataset. Before
 // the first export there is nothing to write.
 func (r *run) rewriteDataset(ctx context.Context) error {
 	judged := false
@@ -377,7 +277,7 @@ func (r *run) rewriteDataset(ctx context.Context) error {
 		}
 	}
 	// A manifest that shares no entry with the last one leaves no outcome, and a dataset all the same.
-	if !judged && len(r.purge.files) == 0 {
+	if !judged && len(r.had.files) == 0 {
 		return nil
 	}
 	if _, err := r.write(ctx); err != nil {
@@ -388,7 +288,7 @@ func (r *run) rewriteDataset(ctx context.Context) error {
 
 // tellPurge compares what there was with what there is.
 func (r *run) tellPurge(ctx context.Context, before stock, gone state.GoneSet, out *PurgeReport) error {
-	after, err := r.stock(ctx)
+	after, err := takeStock(ctx, r.Workspace)
 	if err != nil {
 		return err
 	}
@@ -402,7 +302,7 @@ func (r *run) tellPurge(ctx context.Context, before stock, gone state.GoneSet, o
 			return fmt.Errorf("read %s back: %w", f.Name, err)
 		}
 	}
-	out.Files = changes(r.purge.files, files)
+	out.Files = changes(r.had.files, files)
 	if err := r.noRowOf(ctx, gone); err != nil {
 		return err
 	}
@@ -418,7 +318,7 @@ func (r *run) tellPurge(ctx context.Context, before stock, gone state.GoneSet, o
 		case isGone && after.content[id]:
 			return fmt.Errorf("content of %s is still there after it was erased: run purge again, and verify", id)
 		}
-		if r.purge.present[name] && !present[name] {
+		if r.had.rows[name] && !present[name] {
 			out.Rows = append(out.Rows, name)
 			out.Successors = append(out.Successors, r.successors(before.groups[rec.Key], gone, name, present)...)
 		}
@@ -440,15 +340,15 @@ func (r *run) noRowOf(ctx context.Context, gone state.GoneSet) error {
 		if !state.IsShard(name) {
 			mend = "no run wrote that file: look at it, and move it out of the workspace or delete it"
 		}
-		if err := r.lacks(ctx, name, gone); err != nil {
+		if err := r.lacksRows(ctx, name, gone); err != nil {
 			return fmt.Errorf("%s: %w: %s", name, err, mend)
 		}
 	}
 	return nil
 }
 
-// lacks reads a file of the workspace and fails with *state.RowThere when a row is in it that must go.
-func (r *run) lacks(ctx context.Context, name string, gone state.GoneSet) error {
+// lacksRows reads a file of the workspace and fails with *state.RowThere when a row is in it that must go.
+func (r *run) lacksRows(ctx context.Context, name string, gone state.GoneSet) error {
 	f, err := r.Workspace.OpenFile(name)
 	if err != nil {
 		return err
@@ -464,7 +364,7 @@ func (r *run) lacks(ctx context.Context, name string, gone state.GoneSet) error 
 // successors names the member of the group of an entry that went which has its place now, or else the first live one.
 func (r *run) successors(group []manifest.Key, gone state.GoneSet, name string, present map[string]bool) []Successor {
 	for _, k := range group {
-		if now := k.String(); present[now] && !r.purge.present[now] {
+		if now := k.String(); present[now] && !r.had.rows[now] {
 			return []Successor{{Gone: name, ID: now, Stored: true}}
 		}
 	}

@@ -30,12 +30,13 @@ type PlannedPost struct {
 // locked, and of Config only Release's tombstones, Policy and ConfirmRemovals count besides.
 func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error) {
 	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Copies: []state.CopyReport{}, Unknown: append([]manifest.PostID{}, q.IDs...)}
-	r := &run{Config: c, purge: &purge{}}
+	r := newRun(c, purging)
 	gone, err := r.wouldGo(ctx, q)
 	if err != nil {
 		return plan, err
 	}
-	if err := r.readPresent(ctx); err != nil {
+	had, err := r.takeInventory(ctx)
+	if err != nil {
 		return plan, err
 	}
 	planned := map[manifest.PostID]int{}
@@ -46,7 +47,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		if !gone.Has(rec.ID) {
 			continue
 		}
-		if name := rec.Key.String(); r.purge.present[name] {
+		if name := rec.Key.String(); had.rows[name] {
 			plan.Rows = append(plan.Rows, name)
 		}
 		if rec.Image == nil {
@@ -78,22 +79,21 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 
 // wouldGo are the posts that would be gone after a purge that asks nobody.
 func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error) {
-	j, err := state.StoredJudge(ctx, r.Workspace, r.Now())
-	if err != nil {
+	var err error
+	if r.stones, err = state.HoldingTombstones(ctx, r.Workspace); err != nil {
 		return nil, err
 	}
-	r.buried = j.Tombstones
 	more, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range more {
-		r.buried[t.ID] = t
+		r.stones[t.ID] = t
 	}
-	for _, p := range r.asked(q) {
-		r.buried[p.ID] = workspace.Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: p.CheckedAt}, Reason: p.Reason}
+	for _, t := range q.tombstones(r.Now()) {
+		r.stones[t.ID] = t
 	}
-	gone, err := state.MustGo(ctx, r.Workspace, r.buried)
+	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
 	if err != nil || !r.ConfirmRemovals {
 		return gone, err
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
@@ -11,12 +12,12 @@ import (
 	"rehydrate/policy"
 )
 
-// bury puts a tombstone on each post that was removed or deleted. An unavailable post gets
+// addTombstones puts a tombstone on each post that was removed or deleted. An unavailable post gets
 // none: a private community can open again.
-func (r *run) bury(ctx context.Context, posts []workspace.Post) error {
+func (r *run) addTombstones(ctx context.Context, posts []workspace.Post) error {
 	var stones []workspace.Tombstone
 	for _, p := range posts {
-		old, have := r.buried[p.ID]
+		old, have := r.stones[p.ID]
 		if p.State == manifest.StateUnavailable || have && !stricter(old, p) {
 			continue
 		}
@@ -30,12 +31,12 @@ func (r *run) bury(ctx context.Context, posts []workspace.Post) error {
 		return err
 	}
 	for _, t := range stones {
-		r.buried[t.ID] = t
+		r.stones[t.ID] = t
 	}
 	return nil
 }
 
-// stricter reports whether what Reddit says of a buried post now asks for more than its tombstone:
+// stricter reports whether what Reddit says of a post now asks for more than its tombstone:
 // its author deleted it, or a removal that a policy may let come back became one that none may.
 func stricter(old workspace.Tombstone, p workspace.Post) bool {
 	if old.State == manifest.StateDeleted {
@@ -55,13 +56,12 @@ func ComesBack(reason manifest.Reason) bool {
 }
 
 // readmit suspends the tombstones of the posts that were just seen live where the policy lets
-// them come back. It is for the posts that this workspace saw removed: of others nobody here
-// knows by whom.
+// them come back. It is for the posts that this workspace saw removed: who removed others is not known here.
 func (r *run) readmit(ctx context.Context, posts []workspace.Post) error {
 	var back []manifest.PostID
 	for _, p := range posts {
-		stone, buried := r.buried[p.ID]
-		if buried && p.State == manifest.StateLive && r.Policy.Readmits(stone.State, stone.Reason) {
+		stone, ok := r.stones[p.ID]
+		if ok && p.State == manifest.StateLive && r.Policy.Readmits(stone.State, stone.Reason) {
 			back = append(back, p.ID)
 		}
 	}
@@ -70,96 +70,108 @@ func (r *run) readmit(ctx context.Context, posts []workspace.Post) error {
 	}
 	for _, id := range back {
 		r.Log.Info("a post that a moderator had removed is back", "id", id)
-		delete(r.buried, id)
+		delete(r.stones, id)
 	}
 	return nil
 }
 
-// exhume reads the tombstones and notes those that hold: all but the ones of readmitted posts. A
-// policy that no longer lets those come back makes their tombstones hold again.
-func (r *run) exhume(ctx context.Context) error {
+// holdTombstones reads the tombstones that hold: all but the ones of readmitted posts. A policy that no
+// longer lets those come back makes their tombstones hold again.
+func (r *run) holdTombstones(ctx context.Context) error {
 	all, err := r.Workspace.Tombstones(ctx)
 	if err != nil {
 		return err
 	}
-	r.buried = make(state.Holding, len(all))
-	var out []manifest.PostID
+	r.stones = make(state.Holding, len(all))
+	var again []manifest.PostID
 	for _, t := range all {
-		switch {
-		case !t.Readmitted:
-		case r.Policy.Readmits(t.State, t.Reason):
+		if t.Readmitted && r.Policy.Readmits(t.State, t.Reason) {
 			continue
-		default:
-			out = append(out, t.ID)
 		}
-		r.buried[t.ID] = t
+		if t.Readmitted {
+			again = append(again, t.ID)
+		}
+		r.stones[t.ID] = t
 	}
-	return r.Workspace.SetReadmitted(ctx, false, out...)
+	return r.Workspace.SetReadmitted(ctx, false, again...)
 }
 
 // settle erases what is gone and was live, or leaves it withheld when it is, with what this
 // run has erased already, more than one post and more than the policy's share of the posts that
 // were live: that much at once looks like an outage, a single post does not. The operator's
 // confirmation covers the posts that were withheld when the run began, and no others.
-//
-// The tombstone is written first: a run killed after it erases the rest when it opens the
-// workspace again.
-func (r *run) settle(ctx context.Context) error {
+func (s *resolver) settle(ctx context.Context) error {
 	var confirmed, fresh []workspace.Post
-	for p, err := range r.Workspace.Posts(ctx) {
-		if err != nil {
-			return err
-		}
-		switch _, buried := r.buried[p.ID]; {
-		case !p.Withheld || !p.State.Gone() || buried:
-		case r.ConfirmRemovals && r.withheld[p.ID]:
+	for _, p := range s.inOrder() {
+		switch {
+		case !p.State.Gone() || s.stones.Has(p.ID):
+		case s.ConfirmRemovals && s.withheld[p.ID]:
 			confirmed = append(confirmed, p)
 		default:
 			fresh = append(fresh, p)
 		}
 	}
-	going, note := append(confirmed, fresh...), state.MassRemovalNote(0)
-	limit := max(1, r.Policy.Reddit.MassRemovalShare*float64(r.live))
-	if n := len(fresh); n > 0 && float64(n+r.erased) > limit {
-		r.Log.Warn("mass removal withheld", "gone", n, "were_live", r.live)
+	going, note := slices.Concat(confirmed, fresh), state.MassRemovalNote(0)
+	limit := max(1, s.Policy.Reddit.MassRemovalShare*float64(s.live))
+	if n := len(fresh); n > 0 && float64(n+s.erased) > limit {
+		s.Log.Warn("mass removal withheld", "gone", n, "were_live", s.live)
 		going, note = confirmed, state.MassRemovalNote(n)
 	} else {
-		r.erased += n
+		s.erased += n
 	}
-	if err := r.notePosts(ctx, auditlog.Confirmed, confirmed); err != nil {
+	// The log first: what it tells of is in the state or will be, and an auditor finds no erasure without its
+	// cause.
+	if err := s.notePosts(ctx, auditlog.Confirmed, confirmed); err != nil {
 		return err
 	}
-	if err := r.noteMassRemoval(ctx, note, fresh); err != nil {
+	if err := s.noteMassRemoval(ctx, note, fresh); err != nil {
 		return err
 	}
-	if err := r.bury(ctx, going); err != nil {
+	// Then the tombstone: a run killed from here on erases the rest when it opens the workspace again.
+	if err := s.addTombstones(ctx, going); err != nil {
 		return err
 	}
 	for i := range going {
 		going[i].Withheld = false
 	}
-	if err := r.Workspace.SetPosts(ctx, going); err != nil {
+	if err := s.Workspace.SetPosts(ctx, going); err != nil {
 		return err
 	}
 	for _, p := range going {
-		if err := r.Workspace.Erase(ctx, p.ID); err != nil {
+		if err := s.Workspace.Erase(ctx, p.ID); err != nil {
 			return fmt.Errorf("erase %s: %w", p.ID, err)
 		}
+		delete(s.waiting, p.ID)
+		s.liveNow--
 	}
 	return nil
 }
 
 // noteMassRemoval stores the note where it changes, and tells the log which posts are withheld.
-func (r *run) noteMassRemoval(ctx context.Context, note state.MassRemovalNote, withheld []workspace.Post) error {
-	last, err := state.ReadNote[state.MassRemovalNote](ctx, r.Workspace)
+func (s *resolver) noteMassRemoval(ctx context.Context, note state.MassRemovalNote, withheld []workspace.Post) error {
+	last, err := state.ReadNote[state.MassRemovalNote](ctx, s.Workspace)
 	if err != nil || last == note {
 		return err
 	}
 	if note == 0 {
-		return state.ClearNote[state.MassRemovalNote](ctx, r.Workspace)
+		return state.ClearNote[state.MassRemovalNote](ctx, s.Workspace)
 	}
-	if err := r.notePosts(ctx, auditlog.Withheld, withheld); err != nil {
+	if err := s.notePosts(ctx, auditlog.Withheld, withheld); err != nil {
 		return err
 	}
-	return state.WriteNote(ctx, r.Workspace, note)
+	return state.WriteNote(ctx, s.Workspace, note)
+}
+
+// notePosts tells the log of posts, in as many records as it takes. Most records are written by the workspace,
+// with the change they tell of; what is withheld and confirmed changes nothing.
+func (s *resolver) notePosts(ctx context.Context, kind auditlog.Kind, posts []workspace.Post) error {
+	var events []auditlog.Event
+	for chunk := range slices.Chunk(posts, auditlog.MaxPosts) {
+		e := auditlog.Event{Kind: kind}
+		for _, p := range chunk {
+			e.Posts = append(e.Posts, auditlog.Post{ID: p.ID, State: p.State, Reason: auditlog.Word(p.Reason)})
+		}
+		events = append(events, e)
+	}
+	return s.Workspace.Note(ctx, events...)
 }

@@ -2,12 +2,9 @@ package pipeline
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
@@ -54,13 +51,7 @@ type OutcomeChange struct {
 // that is killed is continued by the next one, and its report covers both; a Run in between reads
 // on as well.
 func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Progress == nil {
-		c.Progress = NewProgress(nil)
-	}
-	r := &run{Config: c, engine: c.OCR.Engine()}
+	r := newRun(c, rereading)
 	if err := r.access(); err != nil {
 		return Reread{}, err
 	}
@@ -68,26 +59,24 @@ func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
 	if err := r.open(ctx); err != nil {
 		return Reread{}, err
 	}
-	if err := r.Workspace.Note(ctx, r.runEvent(auditlog.Started, "")); err != nil {
+	if err := c.Workspace.Note(ctx, r.event(auditlog.Started, "")); err != nil {
 		return Reread{}, err
 	}
-	if err := r.Workspace.BeginReread(ctx); err != nil {
+	if err := c.Workspace.BeginReread(ctx); err != nil {
 		return Reread{}, err
 	}
-	r.rereading = true
-	out, err := r.inGrace(ctx, func(ctx context.Context) (exported, error) {
+	var out exported
+	err := r.inGrace(ctx, func(ctx context.Context) (err error) {
 		if err := r.readAll(ctx, all); err != nil {
-			return exported{}, err
+			return err
 		}
 		if err := r.access(); err != nil {
-			return exported{}, err
+			return err
 		}
-		return r.write(ctx)
+		out, err = r.write(ctx)
+		return err
 	})
-	if err != nil {
-		err = errors.Join(err, r.withdraw(ctx))
-	}
-	if err := r.noteEnd(ctx, err); err != nil {
+	if err := r.end(ctx, err); err != nil {
 		return Reread{}, err
 	}
 	report, err := compareReadings(ctx, c.Workspace, c.Policy)
@@ -109,29 +98,28 @@ func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
 func (r *run) readAll(ctx context.Context, all bool) error {
 	r.Progress.stage("read again")
 	began, read := r.Now(), 0
-	g, running := errgroup.WithContext(ctx)
-	r.queues = &queues{read: make(chan readJob, queueLength), memory: semaphore.NewWeighted(r.Policy.Images.MaxDecodedBytes())}
-	contain.Go(g, func() error {
-		defer close(r.queues.read)
+	g := r.newGatherer(true)
+	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: began}
+	group, running := errgroup.WithContext(ctx)
+	contain.Go(group, func() error {
+		defer close(g.read)
 		for rec, err := range r.Workspace.Records(running, workspace.Select{WithEarlier: true}) {
 			if err != nil {
 				return err
 			}
-			if !r.due(rec, all) {
-				r.settled(rec.Key, r.judge(rec))
+			if !g.due(rec, all) {
+				g.settled(rec.Key, j.Outcome(rec))
 				continue
 			}
 			read++
-			if err := send(running, r, r.queues.read, newReadJob(rec)); err != nil {
+			if err := send(running, r, g.read, newReadJob(rec)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	for range r.Workers {
-		contain.Go(g, func() error { return work(running, r, r.queues.read, r.read) })
-	}
-	if err := g.Wait(); err != nil {
+	g.startReaders(running, group)
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	if r.stopping() {
@@ -142,12 +130,11 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 
 // due reports whether an entry's image has to be read: it is there, its post is, and its reading
 // is stale. With all, one that was not read since the re-reading began is due as well.
-func (r *run) due(rec workspace.Record, all bool) bool {
-	_, buried := r.buried[rec.ID]
-	if buried || rec.Image == nil || rec.Post.State != manifest.StateLive {
+func (g *gatherer) due(rec workspace.Record, all bool) bool {
+	if g.stones.Has(rec.ID) || rec.Image == nil || rec.Post.State != manifest.StateLive {
 		return false
 	}
-	return !r.current(rec) || all && !rec.Earlier.Read
+	return !g.current(rec) || all && !rec.Earlier.Read
 }
 
 // compareReadings makes the report of a re-reading from what is stored. Of a post that a run in
@@ -215,16 +202,18 @@ func PlanReread(ctx context.Context, c Config, all bool) (Workload, error) {
 			j.Tombstones[t.ID] = workspace.Tombstone{Tombstone: t}
 		}
 	}
-	r := &run{Config: c, engine: c.OCR.Engine(), buried: j.Tombstones}
+	r := newRun(c, rereading)
+	r.stones = j.Tombstones
+	g := r.newGatherer(true)
 	for rec, err := range c.Workspace.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return out, err
 		}
-		if _, buried := r.buried[rec.ID]; buried || rec.Image == nil || rec.Post.State != manifest.StateLive {
+		if r.stones.Has(rec.ID) || rec.Image == nil || rec.Post.State != manifest.StateLive {
 			continue
 		}
 		out.Images++
-		if r.due(rec, all) {
+		if g.due(rec, all) {
 			out.Read++
 		}
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept && c.Policy.Stale(rec.Post.LiveAt, c.Now()) {

@@ -226,18 +226,21 @@ func TestCopyKilledThenMore(t *testing.T) {
 	s.run(exitDone)
 	to := filepath.Join(t.TempDir(), "copy")
 	s.copyTo(to).want(t, exitDone)
-	for _, killAt := range []int{4, 2} { // first behind the rename of a file, then before the next one of it
+	for _, kill := range []struct {
+		rename int // before which rename of a file of the copy
+		ids    string
+	}{{2, "few000,few001"}, {1, "few003,few004"}} {
 		n := 0
-		s.step = func(step, _ string) error {
-			if strings.HasPrefix(step, "copy") {
-				if n++; n == killAt {
+		s.step = func(step, name string) error {
+			if step == "rename" && strings.HasPrefix(name, "data/") {
+				n++
+				if n == kill.rename {
 					panic("killed")
 				}
 			}
 			return nil
 		}
-		id := map[int]string{4: "few000", 2: "few003"}[killAt]
-		s.do(nil, "purge", s.release, "-w", s.workspace, "--offline", "--id", id+",few00"+map[int]string{4: "1", 2: "4"}[killAt]).want(t, exitFailed, "killed")
+		s.do(nil, "purge", s.release, "-w", s.workspace, "--offline", "--id", kill.ids).want(t, exitFailed, "killed")
 		s.step = nil
 	}
 	c := copied(t, s.offline(exitDone, "--id", "few006").Copies, to)

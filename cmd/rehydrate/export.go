@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -63,7 +63,7 @@ stay in the workspace's state.
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "the `folder` to make, which must not hold anything yet")
 	flags.StringVar(&f.note, "note", "", "`who` has the copy, or who says what became of it")
-	flags.StringVar(&f.format, "format", "parquet", "the `format`: "+strings.Join(pipeline.ExportFormats(), ", "))
+	flags.StringVar(&f.format, "format", "parquet", "the `format`: "+strings.Join(copies.Formats(), ", "))
 	flags.BoolVar(&f.list, "list", false, "list the registered copies and what they owe; exit status 3 while one is open")
 	flags.StringVar(&f.returned, "returned", "", "note that the copy at `path` was given back and is no longer there")
 	flags.StringVar(&f.destroyed, "destroyed", "", "note that the copy at `path` was destroyed by whoever had it")
@@ -86,12 +86,12 @@ func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError("%s --to takes one RELEASE: a release folder or an annotations file", cmd.CommandPath())
 	case f.to == "" && len(args) > 0:
 		return usageError("--list, --returned and --destroyed take no RELEASE")
-	case !slices.Contains(pipeline.ExportFormats(), f.format):
-		return usageError("--format takes %s, not %q", strings.Join(pipeline.ExportFormats(), ", "), f.format)
+	case !slices.Contains(copies.Formats(), f.format):
+		return usageError("--format takes %s, not %q", strings.Join(copies.Formats(), ", "), f.format)
 	case f.list:
 		return nil
 	}
-	if err := pipeline.CheckNote(f.note); err != nil {
+	if err := copies.CheckNote(f.note); err != nil {
 		return usageError("--note: %w", err)
 	}
 	return nil
@@ -117,13 +117,13 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 		if err := grant.remember(ctx, ws, c.now()); err != nil {
 			return err
 		}
-		report, err := pipeline.Export(ctx, pipeline.Config{Release: opened.Release, Tombstones: opened.tombstones, Policy: pol, Workspace: ws, Now: c.now,
-			Access: grant.access(), Log: c.log}, pipeline.ExportRequest{To: f.to, Note: f.note, Format: f.format})
-		var not *pipeline.NotExportable
+		report, err := copies.Export(ctx, copies.Config{Release: opened.Release, Tombstones: opened.tombstones, Policy: pol, Workspace: ws, Now: c.now,
+			Access: grant.access()}, copies.Request{To: f.to, Note: f.note, Format: f.format})
+		var not *copies.NotExportable
 		switch {
 		case errors.As(err, &not):
 			return &problem{err: err, code: exitRetry, hint: "bring it up to date first: rehydrate run, then export again"}
-		case errors.Is(err, pipeline.ErrForeign):
+		case errors.Is(err, copies.ErrForeign):
 			return asUsage(err)
 		case err != nil:
 			return err
@@ -166,11 +166,11 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 		return err
 	}
 	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
-		err := pipeline.CloseCopy(ctx, ws, path, how, note, c.now())
+		err := copies.Close(ctx, ws, path, how, note, c.now())
 		switch {
-		case errors.Is(err, pipeline.ErrNoCopy):
+		case errors.Is(err, copies.ErrNoCopy):
 			return &problem{err: err, code: exitUsage, hint: "rehydrate export --list shows those that are"}
-		case errors.Is(err, pipeline.ErrCopyThere):
+		case errors.Is(err, copies.ErrCopyThere):
 			return &problem{err: err, code: exitUsage, hint: "rehydrate purge takes the rows out of it; or delete it first"}
 		case err != nil:
 			return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rehydrate/pipeline"
+	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/state"
 )
@@ -23,7 +23,7 @@ func TestExportFormats(t *testing.T) {
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
 	root, before := t.TempDir(), map[string]map[string]string{}
-	for _, format := range pipeline.ExportFormats() {
+	for _, format := range copies.Formats() {
 		to := filepath.Join(root, format)
 		s.copyTo(to, "--format", format).want(t, exitDone, "6 rows in "+to)
 		before[format] = tree(t, to)

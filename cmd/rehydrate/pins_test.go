@@ -15,13 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/pipeline/copies"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/tools/txtar"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/policy"
 )
@@ -310,12 +311,12 @@ func (p *pins) labels(s *site) {
 
 // copies keeps copies in every format.
 func (p *pins) copies(s *site) {
-	copies, near := filepath.Join(filepath.Dir(s.release), "copies"), filepath.Join(p.t.TempDir(), "near")
-	if err := os.Mkdir(copies, 0o700); err != nil {
+	folder, near := filepath.Join(filepath.Dir(s.release), "copies"), filepath.Join(p.t.TempDir(), "near")
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		p.t.Fatal(err)
 	}
-	for _, format := range pipeline.ExportFormats() {
-		to := filepath.Join(copies, format)
+	for _, format := range copies.Formats() {
+		to := filepath.Join(folder, format)
 		p.json(s, "export-"+format, exitDone, "export", s.release, "-w", s.workspace, "--to", to, "--format", format, "--note", "a test")
 		p.files("copy-"+format, to)
 	}

@@ -3,11 +3,16 @@ package state
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"iter"
 	"time"
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -150,77 +155,164 @@ func (j Judge) Known(rec workspace.Record) manifest.Result {
 	return res
 }
 
+// Decisions are the outcomes of all entries, with what the dataset of the kept ones is made of.
+type Decisions struct {
+	Results []manifest.Result        // in manifest order
+	Gone    map[manifest.PostID]bool // posts that are gone or have a tombstone
+	Spared  int                      // duplicates that the policy's dedupe.guard would keep
+	rows    []rowFacts               // by place in Results
+}
+
+// rowFacts are of an entry that could be a row of the dataset.
+type rowFacts struct {
+	candidate, admitted bool
+	digest              [sha256.Size]byte // of all that the row is made of
+	bytes               int64             // that it takes in a shard
+}
+
 // Decide gives every entry its outcome and stores them all. admit, where it is not nil, says which rows
 // may be in the dataset: one that may not is pending instead of kept, and no other row gives way to it.
-// Decide returns how many duplicates the policy's dedupe.guard would spare.
 //
 // It reads the records once, and holds the results of all entries and the hashes and words of the
 // candidates in memory.
-func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.Filter, admit func(workspace.Record) bool) (spared int, err error) {
+func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.Filter, admit func(workspace.Record) bool) (*Decisions, error) {
 	if err := j.findShared(ctx, ws); err != nil {
-		return 0, err
+		return nil, err
 	}
-	var results []manifest.Result
+	d := &Decisions{Gone: map[manifest.PostID]bool{}}
+	for id := range j.Tombstones {
+		d.Gone[id] = true
+	}
 	var items, lastItems []dedupe.Item // as the near-duplicate rule gets them: what may not stay comes last
-	var at, lastAt []int               // their places in results
-	out := map[int]bool{}              // places of what may not be in the dataset
+	var at, lastAt []int               // their places in Results
 	for rec, err := range ws.Records(ctx, workspace.Select{WithWords: true}) {
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		n, res := len(results), j.Outcome(rec)
+		if rec.Post.State.Gone() {
+			d.Gone[rec.ID] = true
+		}
+		res, row := j.Outcome(rec), rowFacts{}
 		if res.Outcome == Candidate {
-			admitted := admit == nil || admit(rec)
+			row.candidate, row.admitted = true, admit == nil || admit(rec)
+			if err := row.read(rec, j.Policy); err != nil {
+				return nil, err
+			}
 			v := InEnglish(f, j.Policy, rec)
 			switch {
 			case v.Outcome != "":
 				res.Detail = fmt.Sprintf("%.0f %% of %d words are in the English dictionary", 100*v.Hit, v.Tokens)
-			case admitted:
-				items, at = append(items, NearItem(rec)), append(at, n)
+			case row.admitted:
+				items, at = append(items, NearItem(rec)), append(at, len(d.Results))
 			default:
-				lastItems, lastAt = append(lastItems, NearItem(rec)), append(lastAt, n)
+				lastItems, lastAt = append(lastItems, NearItem(rec)), append(lastAt, len(d.Results))
 			}
-			out[n] = !admitted
 			res.Outcome, res.Reason = cmp.Or(v.Outcome, manifest.Kept), v.Reason // of a kept entry: no text, or too short to tell
 		}
-		results = append(results, res)
+		d.Results, d.rows = append(d.Results, res), append(d.rows, row)
 	}
-	items, at = append(items, lastItems...), append(at, lastAt...)
-	rule := NearRule(j.Policy)
-	decisions, err := dedupe.KeepFirst(ctx, items, rule)
-	if err != nil {
-		return 0, fmt.Errorf("find near-duplicates: %w", err)
+	if err := d.markNear(ctx, append(items, lastItems...), append(at, lastAt...), NearRule(j.Policy)); err != nil {
+		return nil, fmt.Errorf("find near-duplicates: %w", err)
 	}
-	if spared, err = dedupe.Spared(ctx, items, rule, decisions); err != nil {
-		return 0, fmt.Errorf("find near-duplicates: %w", err)
-	}
-	for i, d := range decisions {
-		if d.Of >= 0 {
-			res := &results[at[i]]
-			res.Outcome, res.Reason, res.DuplicateOf = manifest.Duplicate, manifest.Reason(d.Class), results[at[d.Of]].Key
-			res.Detail = fmt.Sprintf("%d bits and %d words apart", d.HashDistance, d.WordDistance)
+	for n, row := range d.rows {
+		res := &d.Results[n]
+		if !row.candidate {
+			continue
+		}
+		// In flag mode a filtered row is kept, and its reason names the outcome that it would have had.
+		if j.Policy.Filter.Mode == policy.Flag && res.Outcome != manifest.Kept {
+			res.Outcome, res.Reason = manifest.Kept, manifest.Reason(res.Outcome)
+		}
+		if res.Outcome == manifest.Kept && !row.admitted {
+			*res = manifest.Result{Key: res.Key, Split: res.Split, Outcome: manifest.Pending}
 		}
 	}
-	stored := func(yield func(manifest.Result, error) bool) {
-		for n, res := range results {
-			if notAdmitted, judged := out[n]; judged {
-				// In flag mode a filtered row is kept, and its reason names the outcome that it would have had.
-				if j.Policy.Filter.Mode == policy.Flag && res.Outcome != manifest.Kept {
-					res.Outcome, res.Reason = manifest.Kept, manifest.Reason(res.Outcome)
-				}
-				if notAdmitted && res.Outcome == manifest.Kept {
-					res = manifest.Result{Key: res.Key, Split: res.Split, Outcome: manifest.Pending}
-				}
-			}
+	if err := ws.SetResults(ctx, d.All()); err != nil {
+		return nil, fmt.Errorf("store the outcomes: %w", err)
+	}
+	return d, nil
+}
+
+// markNear applies the near-duplicate rule to candidates, whose places in Results are given.
+func (d *Decisions) markNear(ctx context.Context, items []dedupe.Item, at []int, rule dedupe.Rule) error {
+	found, err := dedupe.KeepFirst(ctx, items, rule)
+	if err != nil {
+		return err
+	}
+	if d.Spared, err = dedupe.Spared(ctx, items, rule, found); err != nil {
+		return err
+	}
+	for i, near := range found {
+		if near.Of >= 0 {
+			res := &d.Results[at[i]]
+			res.Outcome, res.Reason, res.DuplicateOf = manifest.Duplicate, manifest.Reason(near.Class), d.Results[at[near.Of]].Key
+			res.Detail = fmt.Sprintf("%d bits and %d words apart", near.HashDistance, near.WordDistance)
+		}
+	}
+	return nil
+}
+
+// read notes what the row of a record is made of.
+func (r *rowFacts) read(rec workspace.Record, p policy.Policy) error {
+	text := ShownReading(*rec.Reading, p).Text
+	r.bytes = dataset.RowBytes(rec.Image.Bytes, int64(len(rec.Reading.Text)))
+	made, err := json.Marshal([]any{rec.Entry, rec.Image, text, rec.Reading.Confidence})
+	r.digest = sha256.Sum256(made)
+	return err
+}
+
+// All yields the results in manifest order.
+func (d *Decisions) All() iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		for _, res := range d.Results {
 			if !yield(res, nil) {
 				return
 			}
 		}
 	}
-	if err := ws.SetResults(ctx, stored); err != nil {
-		return 0, fmt.Errorf("store the outcomes: %w", err)
+}
+
+// RowBytes yields how much room each kept row of a split takes in a shard.
+func (d *Decisions) RowBytes(split string) iter.Seq2[int64, error] {
+	return func(yield func(int64, error) bool) {
+		for n, res := range d.Results {
+			if res.Split == split && res.Outcome == manifest.Kept && !yield(d.rows[n].bytes, nil) {
+				return
+			}
+		}
 	}
-	return spared, nil
+}
+
+// Counts are the entries of each split by outcome.
+func (d *Decisions) Counts() map[string]map[manifest.Outcome]int {
+	counts := map[string]map[manifest.Outcome]int{}
+	for _, res := range d.Results {
+		if counts[res.Split] == nil {
+			counts[res.Split] = map[manifest.Outcome]int{}
+		}
+		counts[res.Split][res.Outcome]++
+	}
+	return counts
+}
+
+// Inputs is the digest of everything that a dataset is made of: the decisions, the kept rows, and what
+// else the caller puts in.
+func (d *Decisions) Inputs(more ...any) (string, error) {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	if err := enc.Encode(more); err != nil {
+		return "", err
+	}
+	for n, res := range d.Results {
+		line := []any{res}
+		if res.Outcome == manifest.Kept {
+			line = append(line, hex.EncodeToString(d.rows[n].digest[:]))
+		}
+		if err := enc.Encode(line); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // NearItem is a record that was read as the near-duplicate rule compares it.

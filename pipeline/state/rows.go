@@ -113,43 +113,13 @@ func ReadRows(ctx context.Context, ws *workspace.Workspace, name string, present
 	return made, nil
 }
 
-// Outcomes yields the stored results in manifest order. Every entry has one after Decide.
-func Outcomes(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
-		for rec, err := range ws.Records(ctx, workspace.Select{}) {
-			if err == nil && rec.Result == nil {
-				err = fmt.Errorf("entry %s has no outcome", rec.Key)
-			}
-			if err != nil {
-				yield(manifest.Result{}, err)
-				return
-			}
-			if !yield(*rec.Result, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Kept yields the entries of one split that are kept, in manifest order.
-func Kept(ctx context.Context, ws *workspace.Workspace, split string) iter.Seq2[workspace.Record, error] {
-	return func(yield func(workspace.Record, error) bool) {
-		for rec, err := range ws.Records(ctx, workspace.Select{}) {
-			if err != nil {
-				yield(rec, err)
-				return
-			}
-			if rec.Split == split && rec.Result != nil && rec.Result.Outcome == manifest.Kept && !yield(rec, nil) {
-				return
-			}
-		}
-	}
-}
-
 // Rows yields the kept rows of one split in manifest order, as every format of the dataset has them.
 func Rows(ctx context.Context, ws *workspace.Workspace, p policy.Policy, split string) iter.Seq2[dataset.Row, error] {
 	return func(yield func(dataset.Row, error) bool) {
-		for rec, err := range Kept(ctx, ws, split) {
+		for rec, err := range ws.Records(ctx, workspace.Select{Split: split}) {
+			if err == nil && (rec.Result == nil || rec.Result.Outcome != manifest.Kept) {
+				continue
+			}
 			var row dataset.Row
 			if err == nil {
 				row, err = rowOf(ctx, ws, p, rec)

@@ -1,4 +1,4 @@
-package pipeline
+package copies
 
 import (
 	"context"
@@ -24,13 +24,25 @@ import (
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
-// An ExportRequest says which copy of the dataset to make.
-type ExportRequest struct {
+// A Config is what an export works with. Access may be left out.
+type Config struct {
+	Release    *manifest.Release
+	Tombstones []manifest.Tombstone // those that the release publishes
+	Policy     policy.Policy
+	Workspace  *workspace.Workspace // locked by this process
+	Now        func() time.Time
+	// Access says whether rows may be handed out at a time. nil where no grant is needed.
+	Access func(now time.Time) error
+}
+
+// A Request says which copy of the dataset to make.
+type Request struct {
 	To     string // a folder that does not exist, or is empty
 	Note   string // who gets it, in the operator's words
-	Format string // one of ExportFormats
+	Format string // one of Formats
 }
 
 // An exportFormat is a form in which a copy is written: how the rows of a split are. nil copies the
@@ -46,8 +58,8 @@ var exportFormats = []exportFormat{
 	{"folder", dataset.WriteFolder},
 }
 
-// ExportFormats are the formats of a copy.
-func ExportFormats() []string {
+// Formats are the formats of a copy.
+func Formats() []string {
 	var names []string
 	for _, f := range exportFormats {
 		names = append(names, f.name)
@@ -104,43 +116,34 @@ func CheckNote(note string) error {
 
 // Export makes a copy of the dataset and registers it, so that Purge finds it later. It writes what may be
 // handed out now: every post was seen live within the policy's recheck_within, none is gone or withheld.
-// The copy gets its name when it is whole, and is on record before that. The errors are *NotExportable,
-// ErrForeign, those of c.Access and of the disk.
-func Export(ctx context.Context, c Config, q ExportRequest) (state.CopyReport, error) {
-	r := &run{Config: c}
-	if err := r.access(); err != nil {
-		return state.CopyReport{}, err
+// The errors are *NotExportable, ErrForeign, those of c.Access and of the disk.
+func Export(ctx context.Context, c Config, q Request) (state.CopyReport, error) {
+	if c.Access != nil {
+		if err := c.Access(c.Now()); err != nil {
+			return state.CopyReport{}, err
+		}
 	}
-	to, err := r.destination(ctx, q.To)
+	to, err := destination(ctx, c.Workspace, q.To)
 	if err != nil {
 		return state.CopyReport{}, err
 	}
-	last, ids, err := r.exportable(ctx)
+	last, ids, err := exportable(ctx, c)
 	if err != nil {
 		return state.CopyReport{}, err
 	}
-	e := &exporting{run: r, copy: workspace.Copy{Path: to, Rows: ids, Note: q.Note, Format: q.Format, Made: r.Now().UTC().Truncate(time.Second)}, temp: unfinishedPath(to)}
-	if err := e.begin(ctx); err != nil {
-		return state.CopyReport{}, err
-	}
-	if err := e.fill(ctx, last); err != nil {
-		return state.CopyReport{}, errors.Join(err, e.abandon())
-	}
-	if err := e.finish(ctx); err != nil {
-		_, undone := e.removeUnfinished(ctx, &e.copy)
-		return state.CopyReport{}, errors.Join(err, undone)
-	}
-	return state.NewCopyReport(e.copy), nil
+	e := &exporting{Config: c, last: last, temp: unfinishedPath(to),
+		copy: workspace.Copy{Path: to, Rows: ids, Note: q.Note, Format: q.Format, Made: c.Now().UTC().Truncate(time.Second)}}
+	return e.make(ctx)
 }
 
 // destination is where a copy may go: nowhere that holds something, not into the workspace, and not to
 // where another one is on record that was moved since.
-func (r *run) destination(ctx context.Context, to string) (string, error) {
+func destination(ctx context.Context, ws *workspace.Workspace, to string) (string, error) {
 	to, err := copyPath(to)
 	if err != nil {
 		return "", err
 	}
-	copies, err := r.Workspace.Copies(ctx)
+	copies, err := ws.Copies(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -149,11 +152,11 @@ func (r *run) destination(ctx context.Context, to string) (string, error) {
 			return "", fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)", ErrForeign, to)
 		}
 	}
-	ws, err := filepath.EvalSymlinks(r.Workspace.Dir())
+	dir, err := filepath.EvalSymlinks(ws.Dir())
 	if err != nil {
 		return "", err
 	}
-	if inside(to, ws) || inside(ws, to) {
+	if inside(to, dir) || inside(dir, to) {
 		return "", fmt.Errorf("%w: %s and the workspace lie in one another", ErrForeign, to)
 	}
 	if info, err := os.Stat(filepath.Dir(to)); err != nil || !info.IsDir() {
@@ -173,39 +176,39 @@ func (r *run) destination(ctx context.Context, to string) (string, error) {
 
 // exportable tells whether the dataset may be handed out now, and returns what it is: the last export and
 // the ids of its rows.
-func (r *run) exportable(ctx context.Context) (state.ExportNote, []string, error) {
-	last, err := state.ReadNote[state.ExportNote](ctx, r.Workspace)
+func exportable(ctx context.Context, c Config) (state.ExportNote, []string, error) {
+	last, err := state.ReadNote[state.ExportNote](ctx, c.Workspace)
 	if err != nil {
 		return last, nil, err
 	}
-	j, err := state.StoredJudge(ctx, r.Workspace, r.Now())
+	j, err := state.StoredJudge(ctx, c.Workspace, c.Now())
 	if err != nil {
 		return last, nil, err
 	}
-	more, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
+	more, err := state.OtherTombstones(ctx, c.Workspace, c.Tombstones)
 	if err != nil {
 		return last, nil, err
 	}
 	for _, t := range more {
 		j.Tombstones[t.ID] = t
 	}
-	j.Policy = r.Policy
-	b, _, err := r.Workspace.Binding(ctx)
+	j.Policy = c.Policy
+	b, _, err := c.Workspace.Binding(ctx)
 	if err != nil {
 		return last, nil, err
 	}
-	bad := &NotExportable{Changed: len(last.Files) == 0, Version: b.ReleaseDigest != r.Release.Digest || b.ManifestDigest != r.Release.ManifestDigest}
+	bad := &NotExportable{Changed: len(last.Files) == 0, Version: b.ReleaseDigest != c.Release.Digest || b.ManifestDigest != c.Release.ManifestDigest}
 	present := map[string]bool{}
 	for _, f := range last.Files {
-		if now, err := r.Workspace.Stat(ctx, f.Name); err != nil || now != f {
+		if now, err := c.Workspace.Stat(ctx, f.Name); err != nil || now != f {
 			bad.Changed = true
 		} else if dataset.Holds(f.Name) {
-			_, err := state.ReadRows(ctx, r.Workspace, f.Name, present)
+			_, err := state.ReadRows(ctx, c.Workspace, f.Name, present)
 			bad.Changed = bad.Changed || err != nil
 		}
 	}
 	var ids []string
-	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+	for rec, err := range c.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return last, nil, err
 		}
@@ -239,45 +242,74 @@ func (e *NotExportable) add(j state.Judge, rec workspace.Record) {
 
 // exporting is one copy that is being made: first below a name that nobody takes for it.
 type exporting struct {
-	*run
+	Config
+	last state.ExportNote
 	copy workspace.Copy
 	temp string
 	root *os.Root
 }
 
-// begin registers the copy, so that what a kill leaves is found, and makes its folder.
-func (e *exporting) begin(ctx context.Context) error {
+// make makes the copy. The order is what a purge relies on: it finds each copy that anybody could have, and
+// takes no other folder for one.
+func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
+	// On record without files: killed from here on, it is an unfinished copy, which the next export or purge
+	// removes.
 	if err := e.Workspace.SetCopy(ctx, e.copy); err != nil {
-		return err
+		return state.CopyReport{}, err
 	}
 	if err := durable.Step(ctx, "export begin", e.temp); err != nil {
-		return err
+		return state.CopyReport{}, err
 	}
-	if err := os.RemoveAll(e.temp); err != nil {
-		return err
-	}
-	if err := os.Mkdir(e.temp, 0o700); err != nil {
-		return err
+	if err := errors.Join(os.RemoveAll(e.temp), os.Mkdir(e.temp, 0o700)); err != nil {
+		return state.CopyReport{}, err
 	}
 	var err error
-	e.root, err = os.OpenRoot(e.temp)
-	return err
+	if e.root, err = os.OpenRoot(e.temp); err != nil {
+		return state.CopyReport{}, err
+	}
+	// Each file is synced when it is written, the folders once at the end: nobody reads them before.
+	if err := errors.Join(e.fill(ctx), e.syncFolders(ctx), e.root.Close()); err != nil {
+		return state.CopyReport{}, errors.Join(err, os.RemoveAll(e.temp))
+	}
+	// The digests before the name: a copy with a name is one whose rows a purge can find. Killed between the
+	// two, the temporary folder tells that it is unfinished.
+	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(e.copy.Path)), Format: e.copy.Format, Files: logFiles(e.copy.Files)}
+	err = e.Workspace.SetCopy(ctx, e.copy, event)
+	if err == nil {
+		err = e.rename(ctx)
+	}
+	if err != nil {
+		_, undone := removeUnfinished(ctx, e.Workspace, &e.copy)
+		return state.CopyReport{}, errors.Join(err, undone)
+	}
+	return state.NewCopyReport(e.copy), nil
 }
 
-// abandon removes a copy that was not finished. It stays on record as that.
-func (e *exporting) abandon() error {
-	return errors.Join(e.root.Close(), os.RemoveAll(e.temp))
+// rename gives the copy its name. An empty folder gives way to it, one with something in it does not.
+func (e *exporting) rename(ctx context.Context) error {
+	if err := durable.Step(ctx, "export rename", e.copy.Path); err != nil {
+		return err
+	}
+	parent, err := os.OpenRoot(filepath.Dir(e.copy.Path))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	if err := durable.In(parent).Rename(ctx, filepath.Base(e.temp), filepath.Base(e.copy.Path)); err != nil {
+		return fmt.Errorf("give the copy its name: %w", err)
+	}
+	return nil
 }
 
 // fill writes the files.
-func (e *exporting) fill(ctx context.Context, last state.ExportNote) error {
+func (e *exporting) fill(ctx context.Context) error {
 	at := slices.IndexFunc(exportFormats, func(f exportFormat) bool { return f.name == e.copy.Format })
 	if at < 0 {
 		return fmt.Errorf("no format is called %q", e.copy.Format)
 	}
 	write := exportFormats[at].write
 	if write == nil {
-		return e.copyFiles(ctx, last)
+		return e.copyFiles(ctx)
 	}
 	b, _, err := e.Workspace.Binding(ctx)
 	if err != nil {
@@ -300,28 +332,27 @@ func (e *exporting) fill(ctx context.Context, last state.ExportNote) error {
 }
 
 // copyFiles copies the dataset folder, file by file, and holds each against its digest.
-func (e *exporting) copyFiles(ctx context.Context, last state.ExportNote) error {
-	for _, f := range last.Files {
+func (e *exporting) copyFiles(ctx context.Context) error {
+	for _, f := range e.last.Files {
 		from, err := e.Workspace.OpenFile(f.Name)
 		if err != nil {
 			return err
 		}
-		sum := sha256.New()
 		err = e.file(ctx, strings.TrimPrefix(f.Name, state.DatasetDir+"/"), func(w io.Writer) error {
-			_, err := io.Copy(io.MultiWriter(w, sum), contextReader{ctx, from})
+			_, err := io.Copy(w, contextReader{ctx, from})
 			return err
 		})
 		if err := errors.Join(err, from.Close()); err != nil {
 			return err
 		}
-		if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
+		if made := e.copy.Files[len(e.copy.Files)-1]; made.SHA256 != f.SHA256 {
 			return fmt.Errorf("%s changed while it was copied", f.Name)
 		}
 	}
 	return nil
 }
 
-// file writes one file of the copy.
+// file writes one file of the copy, under its own name: the folder has none yet.
 func (e *exporting) file(ctx context.Context, name string, write func(io.Writer) error) error {
 	if err := durable.Step(ctx, "export write", name); err != nil {
 		return err
@@ -329,16 +360,27 @@ func (e *exporting) file(ctx context.Context, name string, write func(io.Writer)
 	if err := e.root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
 	}
-	f, err := writeIn(ctx, e.root, name, func(f *os.File) error { return write(f) })
+	f, err := e.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("write %s of the copy: %w", name, err)
 	}
-	e.copy.Files = append(e.copy.Files, f)
+	defer f.Close()
+	made := workspace.File{Name: name}
+	sum := sha256.New()
+	if err := errors.Join(write(io.MultiWriter(f, sum)), ctx.Err(), f.Sync()); err != nil {
+		return fmt.Errorf("write %s of the copy: %w", name, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	made.SHA256, made.Size = hex.EncodeToString(sum.Sum(nil)), info.Size()
+	e.copy.Files = append(e.copy.Files, made)
 	return nil
 }
 
-// finish puts the digests on record and gives the copy its name, in this order.
-func (e *exporting) finish(ctx context.Context) error {
+// syncFolders makes the names of the files durable.
+func (e *exporting) syncFolders(ctx context.Context) error {
 	dirs := map[string]bool{".": true}
 	for _, f := range e.copy.Files {
 		for dir := path.Dir(f.Name); !dirs[dir]; dir = path.Dir(dir) {
@@ -346,28 +388,9 @@ func (e *exporting) finish(ctx context.Context) error {
 		}
 	}
 	for dir := range dirs {
-		if err := syncIn(e.root, dir); err != nil {
+		if err := durable.In(e.root).Sync(ctx, dir); err != nil {
 			return err
 		}
 	}
-	if err := e.root.Close(); err != nil {
-		return err
-	}
-	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(e.copy.Path)), Format: e.copy.Format, Files: logFiles(e.copy.Files)}
-	if err := e.Workspace.SetCopy(ctx, e.copy, event); err != nil {
-		return err
-	}
-	if err := durable.Step(ctx, "export rename", e.copy.Path); err != nil {
-		return err
-	}
-	// An empty folder gives way to the rename, one with something in it does not.
-	if err := os.Rename(e.temp, e.copy.Path); err != nil {
-		return fmt.Errorf("give the copy its name: %w", err)
-	}
-	parent, err := os.OpenRoot(filepath.Dir(e.copy.Path))
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	return syncIn(parent, ".")
+	return nil
 }

@@ -1,0 +1,190 @@
+// Package copies makes copies of a dataset outside the workspace, registers them, and takes rows out of
+// them again.
+//
+// A copy is on record before it has its name, and gets its name when it is whole: Export. Purge takes
+// rows that must go out of every copy that it can reach, and opens an obligation for every other one.
+// Close notes what the operator says of a copy that is no longer there. The record of a copy is changed in
+// one transaction, after the files it speaks of where they come and before they go.
+//
+// All work in the folder of a copy goes through an os.Root, so that no link in the folder leads out of it.
+package copies
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// Errors of Close.
+var (
+	ErrNoCopy    = errors.New("no copy is registered at")
+	ErrCopyThere = errors.New("the copy is still there")
+)
+
+// Close notes what the operator says of a copy that is no longer there: it was returned or destroyed.
+// note is in the operator's words. A copy that still lies where it was registered is refused.
+func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string, now time.Time) error {
+	copies, err := ws.Copies(ctx)
+	if err != nil {
+		return err
+	}
+	if name, err = copyPath(name); err != nil {
+		return err
+	}
+	at := slices.IndexFunc(copies, func(c workspace.Copy) bool { return c.Path == name })
+	switch {
+	case at < 0:
+		return fmt.Errorf("%w %s", ErrNoCopy, name)
+	case state.StateOfCopy(copies[at]) == state.CopyClosed:
+		return nil
+	}
+	if _, err := os.Lstat(name); !isMissing(err) {
+		return fmt.Errorf("%w: %s", ErrCopyThere, name)
+	}
+	c := copies[at]
+	c.Files, c.Open, c.Rows, c.Next, c.Owed = nil, false, nil, nil, nil
+	c.Told = how + " " + now.UTC().Format(time.DateOnly) + ": " + note
+	return ws.SetCopy(ctx, c, purged(c, "told"))
+}
+
+// KeepOwed notes what each copy owes, before a manifest is loaded that may not have the posts.
+func KeepOwed(ctx context.Context, ws *workspace.Workspace, next workspace.Binding) error {
+	have, bound, err := ws.Binding(ctx)
+	if err != nil || !bound || have.ReleaseDigest == next.ReleaseDigest && have.ManifestDigest == next.ManifestDigest {
+		return err
+	}
+	copies, err := ws.Copies(ctx)
+	if err != nil || len(copies) == 0 {
+		return err
+	}
+	gone := state.GoneSet{}
+	for p, err := range ws.Posts(ctx) {
+		if err != nil {
+			return err
+		}
+		if p.State.Gone() {
+			gone[p.ID] = state.GonePost{ID: p.ID, State: p.State, Reason: p.Reason}
+		}
+	}
+	for _, c := range copies {
+		all, err := state.GoneFrom(ctx, ws, c, gone)
+		if err != nil {
+			return err
+		}
+		if rows := state.Owed(c, all); state.StateOfCopy(c) != state.CopyClosed && !slices.Equal(rows, c.Owed) {
+			c.Owed = rows
+			if err := ws.SetCopy(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// purged is the log's record of a copy from which rows went, or that went itself.
+func purged(c workspace.Copy, verdict string) auditlog.Event {
+	return auditlog.Event{Kind: auditlog.CopyPurged, Path: state.SHA256([]byte(c.Path)), Format: c.Format, Verdict: verdict}
+}
+
+// logFiles are files as a log record has them, as many as it has room for. The workspace has the digests of all.
+func logFiles(files []workspace.File) []auditlog.File {
+	var list []auditlog.File
+	for _, f := range files[:min(len(files), auditlog.MaxFiles)] {
+		list = append(list, auditlog.File{Name: f.Name, SHA256: f.SHA256})
+	}
+	return list
+}
+
+// neverFinished is what is told of a copy that never had its name.
+const neverFinished = "never finished"
+
+// removeUnfinished removes what a killed export left, and reports whether there was nothing else. A
+// finished copy has no temporary folder. While one exists, whatever is at the final path is not ours.
+func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace.Copy) (bool, error) {
+	temp := unfinishedPath(c.Path)
+	_, err := os.Lstat(temp)
+	switch {
+	case isMissing(err) && len(c.Files) > 0:
+		return false, nil
+	case isMissing(err):
+		if _, err := os.Stat(filepath.Dir(c.Path)); err != nil {
+			return false, fmt.Errorf("what a killed export left there can't be looked for: %w", err)
+		}
+	case err != nil:
+		return false, err
+	}
+	if len(c.Files) > 0 { // killed before the rest is done, the record already says what it is
+		c.Files, c.Open, c.Told = nil, false, ""
+		if err := ws.SetCopy(ctx, *c); err != nil {
+			return false, err
+		}
+	}
+	if err := os.RemoveAll(temp); err != nil {
+		return false, err
+	}
+	c.Told = neverFinished
+	return true, ws.SetCopy(ctx, *c, purged(*c, "unfinished"))
+}
+
+// unfinishedPath is where a copy is made before it has its name.
+func unfinishedPath(name string) string {
+	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".rehydrate-unfinished")
+}
+
+// isMissing reports whether an error means that nothing is there, not even a folder to be in.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// copyPath is the path that names a copy: absolute, and with no link above its last part.
+func copyPath(name string) (string, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if isMissing(err) {
+		return abs, nil // of a copy that is gone with the folder it was in
+	}
+	return filepath.Join(parent, filepath.Base(abs)), err
+}
+
+// inside reports whether a path is that folder or below it.
+func inside(name, folder string) bool {
+	rel, err := filepath.Rel(folder, name)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// digestOf reads a file to its end.
+func digestOf(ctx context.Context, f io.Reader, name string) (workspace.File, error) {
+	sum := sha256.New()
+	size, err := io.Copy(sum, contextReader{ctx, f})
+	return workspace.File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: size}, err
+}
+
+// A contextReader reads until the context of the one call that made it ends.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(b)
+}

@@ -1,0 +1,318 @@
+package copies
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// Purge takes rows that must go out of every registered copy that can be reached, and opens an
+// obligation for every other one. A copy's own trouble is in its report.
+func Purge(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]state.CopyReport, error) {
+	copies, err := ws.Copies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reports := []state.CopyReport{}
+	// The last path first: a copy that lies in another one is purged before that is looked through.
+	for _, c := range slices.Backward(copies) {
+		if state.StateOfCopy(c) == state.CopyClosed {
+			if err := removeLater(c); err != nil {
+				report := state.NewCopyReport(c)
+				report.State, report.Told = state.CopyOpen, state.PrintableLine(err.Error())
+				reports = append(reports, report)
+			}
+			continue
+		}
+		report, err := purgeCopy(ctx, ws, c, gone)
+		if err != nil {
+			return nil, fmt.Errorf("purge the copy %s: %w", c.Path, err)
+		}
+		reports = append(reports, report)
+	}
+	slices.Reverse(reports)
+	return reports, nil
+}
+
+// removeLater removes what is left of a copy that never had its name, and was on a disk that was away when
+// it was closed.
+func removeLater(c workspace.Copy) error {
+	if c.Told != neverFinished {
+		return nil
+	}
+	if err := os.RemoveAll(unfinishedPath(c.Path)); !isMissing(err) {
+		return err
+	}
+	return nil
+}
+
+func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, gone state.GoneSet) (state.CopyReport, error) {
+	gone, err := state.GoneFrom(ctx, ws, c, gone)
+	if err != nil {
+		return state.CopyReport{}, err
+	}
+	removed, err := removeUnfinished(ctx, ws, &c)
+	if err != nil || removed {
+		report := state.NewCopyReport(c)
+		if err != nil && ctx.Err() == nil {
+			report.State, report.Told, report.Owed = state.CopyOpen, state.PrintableLine(err.Error()), state.Owed(c, gone)
+		}
+		return report, ctx.Err()
+	}
+	ids := state.Owed(c, gone)
+	idle := len(ids) == 0 && !c.Open
+	p := &purging{ws: ws, copy: c, gone: gone}
+	var trouble error
+	if idle {
+		trouble = p.findPutBack(ctx)
+	} else {
+		trouble = p.takeOut(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return state.CopyReport{}, ctx.Err()
+	case trouble == nil && idle:
+		return state.NewCopyReport(c), nil
+	}
+	event := purged(c, "")
+	event.Files = logFiles(p.copy.Files)
+	for _, id := range ids[:min(len(ids), auditlog.MaxPosts)] {
+		event.Posts = append(event.Posts, auditlog.Post{ID: dataset.PostOf(id)})
+	}
+	if trouble != nil {
+		p.copy.Open, p.copy.Told, event.Verdict = true, state.PrintableLine(trouble.Error()), "open"
+	} else {
+		p.copy.Open, p.copy.Told = false, ""
+		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, func(id string) bool { return gone.Has(dataset.PostOf(id)) })
+		p.copy.Next, p.copy.Owed = nil, nil
+	}
+	if err := ws.SetCopy(ctx, p.copy, event); err != nil {
+		return state.CopyReport{}, err
+	}
+	report := state.NewCopyReport(p.copy)
+	if trouble != nil {
+		report.Owed = ids
+	} else {
+		report.Purged = ids
+	}
+	return report, nil
+}
+
+// A purging takes rows out of one copy.
+type purging struct {
+	ws   *workspace.Workspace
+	copy workspace.Copy
+	gone state.GoneSet
+	root *os.Root
+}
+
+// descriptions are the files of a dataset folder that describe it. They name the digests of the others, so
+// that they no longer fit when a row has gone.
+var descriptions = []string{"README.md", "croissant.json"}
+
+// takeOut takes the rows out and checks that they are gone. Its error is the trouble with the copy. One
+// file's trouble keeps no other from being written.
+func (p *purging) takeOut(ctx context.Context) error {
+	if err := p.open(); err != nil {
+		return err
+	}
+	defer p.root.Close()
+	var trouble error
+	var files []workspace.File
+	for i := range p.copy.Files {
+		f := p.copy.Files[i]
+		after, err := p.file(ctx, i)
+		if err != nil {
+			after = &f
+			if trouble == nil {
+				trouble = fmt.Errorf("%s: %w", f.Name, err)
+			}
+		}
+		if after != nil {
+			files = append(files, *after)
+		}
+	}
+	p.copy.Files = files
+	if trouble != nil {
+		return trouble
+	}
+	return p.prove(ctx)
+}
+
+// findPutBack reads a copy from which nothing has to go, as far as is known: somebody may have put back
+// what a purge took out. A copy that is not there, or cannot be read, owes nothing.
+func (p *purging) findPutBack(ctx context.Context) error {
+	if p.open() != nil {
+		return nil
+	}
+	defer p.root.Close()
+	var there *state.RowThere
+	if err := p.prove(ctx); errors.As(err, &there) {
+		return err
+	}
+	return nil
+}
+
+func (p *purging) open() error {
+	info, err := os.Lstat(p.copy.Path)
+	switch {
+	case isMissing(err):
+		return errors.New("it is not there any more: moved, handed out or on a disk that is not mounted")
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return errors.New("something else lies in its place")
+	}
+	p.root, err = os.OpenRoot(p.copy.Path)
+	return err
+}
+
+// tempName is the base name of a file of a copy while it is written. It is the same each time, so that
+// what a killed purge left is found.
+func tempName(name string) string { return ".tmp-rehydrate-" + path.Base(name) }
+
+// file takes rows out of the file i, and returns it as it is then; nil when it is no longer part of the copy.
+func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
+	f := p.copy.Files[i]
+	if err := p.root.Remove(path.Join(path.Dir(f.Name), tempName(f.Name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	image := dataset.ImageID(f.Name)
+	goes := image != "" && p.gone.Has(dataset.PostOf(image))
+	describes := slices.Contains(descriptions, f.Name)
+	if !goes && !describes && !dataset.Holds(f.Name) {
+		return &f, nil
+	}
+	now, err := p.stat(ctx, f.Name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && (goes || describes):
+		return nil, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("it is not there any more: moved or handed out")
+	case err != nil:
+		return nil, err
+	case now == f && (goes || describes):
+		return nil, durable.In(p.root).Remove(ctx, f.Name)
+	case describes:
+		return nil, nil // somebody's own now
+	case now.SHA256 == p.copy.Next[f.Name] && now != f:
+		// A purge that was killed had written it. What has gone since may be in it.
+		p.copy.Files[i] = now
+		if err := p.ws.SetCopy(ctx, p.copy); err != nil {
+			return nil, err
+		}
+		return p.rewrite(ctx, now)
+	case now != f:
+		return nil, errors.New("somebody changed it, so that it can't be rewritten: take the rows out by hand, or delete it")
+	}
+	return p.rewrite(ctx, f)
+}
+
+// stat reads a regular file of the copy whole.
+func (p *purging) stat(ctx context.Context, name string) (workspace.File, error) {
+	info, err := p.root.Lstat(name)
+	if err != nil {
+		return workspace.File{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return workspace.File{}, fmt.Errorf("%s is not a regular file", name)
+	}
+	f, err := p.root.Open(name)
+	if err != nil {
+		return workspace.File{}, err
+	}
+	defer f.Close()
+	return digestOf(ctx, f, name)
+}
+
+// rewrite replaces a file by one without the rows.
+func (p *purging) rewrite(ctx context.Context, f workspace.File) (*workspace.File, error) {
+	old, err := p.root.Open(f.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer old.Close()
+	file, err := durable.In(p.root).Create(ctx, f.Name, durable.Options{Temp: tempName(f.Name)})
+	if err != nil {
+		return nil, err
+	}
+	defer file.Discard()
+	sum := sha256.New()
+	w := bufio.NewWriterSize(io.MultiWriter(file, sum), 64<<10)
+	if err := errors.Join(dataset.WriteWithout(w, f.Name, old, f.Size, p.gone.Has), w.Flush(), file.Sync()); err != nil {
+		return nil, err
+	}
+	after := workspace.File{Name: f.Name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: file.Size()}
+	// It is read back before it takes the name: a copy that still shows a removed post would pass for purged.
+	if err := state.LacksRows(ctx, file, after.Size, f.Name, p.gone); err != nil || after == f {
+		return &f, err
+	}
+	// The new digest is on record before the rename: a purge that goes on after a kill between the two finds
+	// either file, and takes neither for one that somebody changed.
+	next := maps.Clone(p.copy.Next)
+	if next == nil {
+		next = map[string]string{}
+	}
+	next[f.Name] = after.SHA256
+	p.copy.Next = next
+	if err := p.ws.SetCopy(ctx, p.copy); err != nil {
+		return nil, err
+	}
+	return &after, file.Publish()
+}
+
+// prove reads all that lies in the copy's folder, also what somebody put there.
+func (p *purging) prove(ctx context.Context) error {
+	return fs.WalkDir(p.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		image := dataset.ImageID(name)
+		switch {
+		case !e.Type().IsRegular():
+			return ctx.Err()
+		case image != "" && p.gone.Has(dataset.PostOf(image)):
+			return fmt.Errorf("%s shows a post that must go: delete it: %w", name, &state.RowThere{ID: image})
+		case !dataset.Holds(name):
+			return ctx.Err()
+		}
+		err = p.lacks(ctx, name)
+		ours := slices.ContainsFunc(p.copy.Files, func(f workspace.File) bool { return f.Name == name })
+		if err != nil && !ours {
+			return fmt.Errorf("%s, which is not part of the copy: %w; look at it, and delete it", name, err)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// lacks fails when a file has a row that must go.
+func (p *purging) lacks(ctx context.Context, name string) error {
+	f, err := p.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return state.LacksRows(ctx, f, info.Size(), name, p.gone)
+}

@@ -1,0 +1,352 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"image"
+	"math/bits"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// fetchImage downloads one image, checks it and stores it.
+func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
+	if g.access() != nil {
+		return nil // publish says so, when the sweep is done
+	}
+	d, err := g.Reddit.Download(ctx, j.candidate)
+	if err == nil {
+		err = g.admit(ctx, j, d)
+	}
+	if undecodable(err) {
+		first := sha256.Sum256(d.Body)
+		d.Body = nil // two bodies at a time would be twice the memory
+		err = g.fetchAgain(ctx, j, first, err)
+	}
+	var f *policy.Fault
+	if errors.As(err, &f) {
+		return g.lose(ctx, j.entry.Key, g.attempt(j.entry, j.candidate), f)
+	}
+	if err != nil {
+		return fmt.Errorf("fetch the image of %s: %w", j.entry.ID, err)
+	}
+	return nil
+}
+
+func undecodable(err error) bool {
+	var f *policy.Fault
+	return errors.As(err, &f) && f.Outcome == manifest.Invalid && (f.Reason == "undecodable" || f.Reason == "bad_container")
+}
+
+// fetchAgain downloads an image once more that did not decode. The same bytes twice are what the
+// host has; others mean that one of the two was cut or spoiled on its way.
+func (g *gatherer) fetchAgain(ctx context.Context, j fetchJob, first [sha256.Size]byte, trouble error) error {
+	d, err := g.Reddit.Download(ctx, j.candidate)
+	switch {
+	case err != nil:
+		return err
+	case sha256.Sum256(d.Body) == first:
+		return trouble
+	}
+	if err = g.admit(ctx, j, d); undecodable(err) {
+		return &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_on_its_way", Detail: "two downloads gave different bytes, and neither decodes"}
+	}
+	return err
+}
+
+// admit strips, decodes, hashes and compares a downloaded image, stores it and sends it to
+// the readers. What it stores decodes. A *policy.Fault says why it is not stored.
+func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
+	body, err := workspace.Strip(d.Body, d.Info.Format)
+	if err != nil {
+		return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_container", Detail: err.Error()}
+	}
+	info, fault := g.Policy.InspectImage(body)
+	if fault != nil {
+		return fault
+	}
+	pic, err := g.desk.place(ctx, info)
+	if err != nil {
+		return err
+	}
+	parked := false
+	defer func() {
+		if !parked {
+			pic.free()
+		}
+	}()
+	hash, err := pic.decode(body)
+	if err != nil {
+		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
+	}
+	img := workspace.Image{Source: j.source, Limits: g.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
+		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)),
+		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()}
+	img.SHA256 = img.OriginalSHA256
+	if !bytes.Equal(body, d.Body) {
+		img.SHA256 = state.SHA256(body)
+	}
+	if f := g.compare(j.entry, img); f != nil {
+		return f
+	}
+	// Stored before it is read: a run that is killed in between reads it from its file.
+	if err := g.Workspace.StoreImage(ctx, j.entry.Key, body, img); err != nil {
+		return err
+	}
+	g.Progress.fetched()
+	parked = true
+	pic.park()
+	return send(ctx, g.run, g.read, readJob{key: j.entry.Key, image: img, picture: pic})
+}
+
+// compare holds an image against the digests that the manifest names. The sha256 may be that
+// of the image as it was downloaded or as rehydrate stores it. Where the manifest has a phash,
+// a fault says how far from it the image is: one that was only encoded anew is near.
+func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
+	distance, radius := 0, g.Policy.Dedupe.HashRadius
+	if e.PHash != "" {
+		want, err := strconv.ParseUint(e.PHash, 16, 64)
+		if err != nil {
+			return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_phash", Detail: e.PHash}
+		}
+		distance = bits.OnesCount64(want ^ img.PHash)
+	}
+	if e.SHA256 != "" && e.SHA256 != img.OriginalSHA256 && e.SHA256 != img.SHA256 {
+		f := &policy.Fault{Outcome: manifest.Changed, Reason: "sha256", Detail: "the image has sha256 " + img.OriginalSHA256}
+		if e.PHash != "" {
+			f.Detail += fmt.Sprintf(" and is %d bits from the manifest's phash", distance)
+		}
+		return f
+	}
+	if distance > radius {
+		return &policy.Fault{Outcome: manifest.Changed, Reason: "phash",
+			Detail: fmt.Sprintf("the image is %d bits from the manifest's phash, %d are allowed", distance, radius)}
+	}
+	return nil
+}
+
+// readImage reads the text of one stored image.
+func (g *gatherer) readImage(ctx context.Context, j readJob) error {
+	pic, fault, err := g.see(ctx, j)
+	if err != nil {
+		return err
+	}
+	if fault != nil {
+		return g.lose(ctx, j.key, "", fault)
+	}
+	rehashed := j.image.HashKind != dedupe.HashKind()
+	reading, err := g.recognize(ctx, &j, pic)
+	pic.free()
+	if err != nil {
+		return err
+	}
+	if err := g.storeReading(ctx, j, reading); err != nil {
+		return err
+	}
+	// After the reading: killed in between, the older kind of hash has the image read once more.
+	if rehashed && pic.trouble == nil {
+		if err := g.Workspace.SetHash(ctx, j.key, j.image); err != nil {
+			return err
+		}
+	}
+	if reading.Failed != nil {
+		g.settled(j.key, manifest.Result{Outcome: reading.Failed.Outcome, Reason: reading.Failed.Reason})
+		return nil
+	}
+	g.Log.Debug("image read", "id", j.key.ID, "image", j.key.Image, "words", len(reading.Words))
+	g.Progress.read()
+	return nil
+}
+
+// see returns the picture that a job is about: as its fetcher decoded it, where that still waits, or else
+// from its file.
+func (g *gatherer) see(ctx context.Context, j readJob) (*picture, *policy.Fault, error) {
+	if j.picture != nil && j.picture.claim() {
+		return j.picture, nil, nil
+	}
+	body, err := g.Workspace.ReadImage(ctx, j.key, j.image)
+	var damaged *workspace.Damaged
+	if errors.As(err, &damaged) {
+		return nil, damagedFile(), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	info, fault := g.Policy.InspectImage(body)
+	if fault != nil {
+		return nil, fault, nil
+	}
+	pic, err := g.desk.place(ctx, info)
+	if err != nil {
+		return nil, nil, err
+	}
+	pic.img, pic.trouble = policy.DecodeImage(body)
+	if pic.trouble == nil {
+		pic.upright = ocr.Upright(pic.img, body)
+	}
+	return pic, nil, nil
+}
+
+// storeReading stores a reading, in a re-reading beside the text of the one it replaces.
+func (g *gatherer) storeReading(ctx context.Context, j readJob, reading workspace.Reading) error {
+	if !g.keepTexts || j.old == nil {
+		return g.Workspace.SetReading(ctx, j.key, reading)
+	}
+	old := j.old.Text
+	if g.Policy.Text.MaskNames {
+		old = state.MaskText(old)
+	}
+	return g.Workspace.Reread(ctx, j.key, reading, old)
+}
+
+// recognize has a picture read, and hashes it where the hash is of another kind. Trouble with the image is in
+// the reading.
+func (g *gatherer) recognize(ctx context.Context, j *readJob, pic *picture) (workspace.Reading, error) {
+	out := workspace.Reading{Fingerprint: g.fingerprint, ImageSHA256: j.image.SHA256}
+	if pic.trouble != nil {
+		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: "undecodable", Detail: pic.trouble.Error()}
+		return out, nil
+	}
+	if j.image.HashKind != dedupe.HashKind() {
+		hash, err := dedupe.HashImage(pic.img)
+		if err != nil {
+			return out, fmt.Errorf("hash %s again: %w", j.key.ID, err)
+		}
+		j.image.PHash, j.image.Flat, j.image.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
+	}
+	read, err := g.OCR.Read(ctx, pic.upright)
+	var failure *ocr.Failure
+	if errors.As(err, &failure) {
+		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: failure.Reason, Detail: failure.Detail}
+		return out, nil
+	}
+	if err != nil {
+		return out, fmt.Errorf("read the image of %s: %w", j.key.ID, err)
+	}
+	out.Text, out.Confidence = read.Text, read.Confidence
+	out.Words = make([]workspace.Word, len(read.Words))
+	for i, w := range read.Words {
+		out.Words[i] = workspace.Word{Text: w.Text, Confidence: w.Confidence, Line: w.Line,
+			X: w.Box.Min.X, Y: w.Box.Min.Y, W: w.Box.Dx(), H: w.Box.Dy(), Accepted: w.Accepted}
+	}
+	if g.Policy.Text.MaskNames {
+		state.MaskReading(&out)
+	}
+	if len(state.Tokens(out.Words)) == 0 {
+		// Nothing to tell two images apart by but the image: dedupe wants a finer hash.
+		wide, err := dedupe.HashImage256(pic.img)
+		if err != nil {
+			return out, fmt.Errorf("hash %s: %w", j.key.ID, err)
+		}
+		out.Wide = (*[4]uint64)(&wide)
+	}
+	return out, nil
+}
+
+// A desk holds the decoded images. Together they take no more memory than the largest that the policy
+// allows. A fetcher leaves its image there for a reader, so that it is decoded once; it gives way where
+// somebody needs the room, and then its reader decodes the file.
+type desk struct {
+	size   int64
+	memory *semaphore.Weighted // bytes
+
+	mu     sync.Mutex // guards what follows
+	parked map[*picture]bool
+	weight int64 // of what is parked
+	wanted int   // who waits for room
+}
+
+func newDesk(size int64) *desk {
+	return &desk{size: size, memory: semaphore.NewWeighted(size), parked: map[*picture]bool{}}
+}
+
+// A picture is a decoded image, or the room for one. It belongs to one goroutine, but for while it is parked.
+type picture struct {
+	desk         *desk
+	weight       int64       // bytes of memory that it holds
+	img, upright image.Image // as the file has it, and as it is to be seen
+	trouble      error       // why it could not be decoded
+}
+
+// place waits for the room that an image needs. Call free in any case.
+func (d *desk) place(ctx context.Context, info policy.ImageInfo) (*picture, error) {
+	p := &picture{desk: d, weight: min(info.DecodedBytes, d.size)}
+	if d.memory.TryAcquire(p.weight) {
+		return p, nil
+	}
+	// While anybody waits nothing is parked: all readers could wait for room that is held by images which
+	// only a reader takes away.
+	d.mu.Lock()
+	d.wanted++
+	for parked := range d.parked {
+		d.remove(parked)
+		parked.free()
+	}
+	d.mu.Unlock()
+	err := d.memory.Acquire(ctx, p.weight)
+	d.mu.Lock()
+	d.wanted--
+	d.mu.Unlock()
+	return p, err
+}
+
+// remove takes a parked picture off the list.
+func (d *desk) remove(p *picture) {
+	delete(d.parked, p)
+	d.weight -= p.weight
+}
+
+// decode fills the picture and hashes it.
+func (p *picture) decode(body []byte) (dedupe.Hash, error) {
+	img, err := policy.DecodeImage(body)
+	if err != nil {
+		return dedupe.Hash{}, err
+	}
+	p.img, p.upright = img, ocr.Upright(img, body)
+	return dedupe.HashImage(img)
+}
+
+// free gives the memory back.
+func (p *picture) free() {
+	p.img, p.upright = nil, nil
+	p.desk.memory.Release(p.weight)
+}
+
+// park leaves the picture for a reader, or frees it where the room is needed. Parked images take half of it
+// at most.
+func (p *picture) park() {
+	d := p.desk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.wanted > 0 || d.weight+p.weight > d.size/2 {
+		p.free()
+		return
+	}
+	d.parked[p] = true
+	d.weight += p.weight
+}
+
+// claim takes a parked picture, and reports whether it is still there.
+func (p *picture) claim() bool {
+	d := p.desk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	there := d.parked[p]
+	if there {
+		d.remove(p)
+	}
+	return there
+}
