@@ -32,7 +32,7 @@ func drawnJPEG(progressive bool, w, h int, as string, factors ...byte) []byte {
 	maxH, maxV, perMCU := 1, 1, 0
 	for i, hv := range factors {
 		name := byte(i + 1)
-		if as == "RGB" {
+		if len(as) == len(factors) {
 			name = as[i]
 		}
 		frame, scan = append(frame, name, hv, 0), append(scan, name, 0)
@@ -197,6 +197,31 @@ func TestJPEGFrame(t *testing.T) {
 	}
 	if got, want := decodedBytes("jpeg", plain[:at+5], 10, 10), int64(1900); got != want {
 		t.Errorf("decodedBytes without a frame header = %d, want the worst, %d", got, want)
+	}
+}
+
+// TestDecodedJPEG holds the estimate by hand: 17 by 33 pixels are 3 by 5 blocks of 8 by 8, and 2 by 3 of
+// 16 by 16 with 6 times 64 samples each.
+func TestDecodedJPEG(t *testing.T) {
+	adobe := drawnJPEG(false, 17, 33, "Adobe", 0x11, 0x11, 0x11)
+	for name, test := range map[string]struct {
+		body []byte
+		want int64
+	}{
+		"grey":               {drawnJPEG(false, 17, 33, "", 0x11), 3 * 5 * 64},
+		"4:2:0":              {drawnJPEG(false, 17, 33, "", 0x22, 0x11, 0x11), 2 * 3 * 6 * 64},
+		"4:2:0, progressive": {drawnJPEG(true, 17, 33, "", 0x22, 0x11, 0x11), 5 * 2 * 3 * 6 * 64},
+		"RGB":                {drawnJPEG(false, 17, 33, "RGB", 0x11, 0x11, 0x11), 3*5*3*64 + 4*17*33},
+		"RGB by Adobe":       {adobe, 3*5*3*64 + 4*17*33},
+		"YCbCr by Adobe":     {bytes.Replace(adobe, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00"), []byte("Adobe\x00\x64\x00\x00\x00\x00\x01"), 1), 3 * 5 * 3 * 64},
+		"Adobe in a comment": {bytes.Replace(adobe, []byte{0xFF, 0xEE}, []byte{0xFF, 0xFE}, 1), 3 * 5 * 3 * 64},
+		"R and B, but no G":  {drawnJPEG(false, 17, 33, "RXB", 0x11, 0x11, 0x11), 3 * 5 * 3 * 64},
+		"CMYK":               {drawnJPEG(false, 17, 33, "", 0x11, 0x11, 0x11, 0x11), 3*5*4*64 + 4*17*33},
+		"4:2:0 on its side":  {drawnJPEG(false, 17, 33, "", 0x12, 0x11, 0x11), 3 * 3 * 4 * 64},
+	} {
+		if got := decodedBytes("jpeg", test.body, 17, 33); got != test.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, test.want)
+		}
 	}
 }
 

@@ -116,6 +116,9 @@ func TestOpenGrantRefuses(t *testing.T) {
 	}
 	_, fault := OpenGrant(grant, nil, nil)
 	wantFault(t, fault, GrantNoSigner)
+	if _, err := readSignature(make([]byte, maxSignature+1)); err == nil || !strings.Contains(err.Error(), "longer than 16384 bytes") {
+		t.Errorf("a signature that is too long: %v", err)
+	}
 }
 
 func ptr[T any](v T) *T { return &v }
