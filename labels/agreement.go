@@ -122,11 +122,11 @@ func mean(kappas []Kappa) Kappa {
 			values = append(values, *k.Value)
 		}
 	}
-	if len(values) == 0 {
-		if len(kappas) == 0 {
-			return Kappa{Undefined: "no entries"}
-		}
-		return Kappa{Undefined: kappas[0].Undefined}
+	switch {
+	case len(kappas) == 0:
+		return Kappa{Undefined: "no entries"}
+	case len(values) == 0:
+		return kappas[0]
 	}
 	return kappaOf(average(values))
 }
@@ -201,43 +201,36 @@ func inBoth(a, b *Annotator) []manifest.Key {
 
 // pairAgreement is what two annotators agree on in one category.
 type pairAgreement struct {
-	entries  int
-	kappa    Kappa   // of a category that takes one label
-	byLabel  []Kappa // of a multi-label one, by label; None has a zero Kappa
-	observed float64
-	jaccard  float64
+	entries int
+	kappas  []Kappa // of a category that takes one label: its own; else by label, None among them
+	alike   float64 // mean over the entries: equal answers, or the Jaccard similarity
 }
 
 func comparePair(category manifest.Category, c int, pair [2]*Annotator, keys []manifest.Key) pairAgreement {
 	var out pairAgreement
 	n := len(category.Labels)
-	table := square(n)          // [label of one][label of the other]
-	given := make([][][]int, n) // by label: [given by one][given by the other]
-	for l := range given {
-		given[l] = square(2)
+	tables := [][][]int{square(n)} // [label of one][label of the other]
+	if category.Kind == manifest.Multi {
+		tables = nil
+		for range n {
+			tables = append(tables, square(2)) // by label: [given by one][given by the other]
+		}
 	}
-	same, jaccard := 0, 0.0
 	for _, key := range keys {
 		a, b := pair[0].Labels[key][c], pair[1].Labels[key][c]
-		if category.Kind != manifest.Multi {
-			if len(a) != 1 || len(b) != 1 {
-				continue
-			}
-			table[a[0]][b[0]]++
-			if a[0] == b[0] {
-				same++
-			}
-			out.entries++
-			continue
-		}
-		if a == nil || b == nil {
+		if a == nil || b == nil || category.Kind != manifest.Multi && (len(a) != 1 || len(b) != 1) {
 			continue
 		}
 		out.entries++
+		if category.Kind != manifest.Multi {
+			tables[0][a[0]][b[0]]++
+			out.alike += float64(number(a[0] == b[0]))
+			continue
+		}
 		union, shared := 0, 0
 		for l := range n {
 			inA, inB := number(slices.Contains(a, l)), number(slices.Contains(b, l))
-			given[l][inA][inB]++
+			tables[l][inA][inB]++
 			if !category.Labels[l].Exclusive {
 				union += inA | inB
 				shared += inA & inB
@@ -246,14 +239,13 @@ func comparePair(category manifest.Category, c int, pair [2]*Annotator, keys []m
 		if union == 0 {
 			union, shared = 1, 1
 		}
-		jaccard += float64(shared) / float64(union)
+		out.alike += float64(shared) / float64(union)
 	}
-	out.kappa = cohen(table)
-	for l := range given {
-		out.byLabel = append(out.byLabel, cohen(given[l]))
+	for _, table := range tables {
+		out.kappas = append(out.kappas, cohen(table))
 	}
 	if out.entries > 0 {
-		out.observed, out.jaccard = float64(same)/float64(out.entries), jaccard/float64(out.entries)
+		out.alike /= float64(out.entries)
 	}
 	return out
 }
@@ -275,41 +267,36 @@ func number(b bool) int {
 
 // average fills in the means over the pairs.
 func (ca *CategoryAgreement) average(category manifest.Category, pairs []pairAgreement) {
-	over := func(value func(pairAgreement) float64) *float64 {
-		var values []float64
+	var alike []float64
+	for _, p := range pairs {
+		if p.entries > 0 {
+			alike = append(alike, p.alike)
+		}
+	}
+	over := func(table int) Kappa {
+		var kappas []Kappa
 		for _, p := range pairs {
-			if p.entries > 0 {
-				values = append(values, value(p))
-			}
+			kappas = append(kappas, p.kappas[table])
 		}
-		if len(values) == 0 {
-			return nil
-		}
-		m := average(values)
-		return &m
+		return mean(kappas)
+	}
+	var all *float64
+	if len(alike) > 0 {
+		m := average(alike)
+		all = &m
 	}
 	if category.Kind != manifest.Multi {
-		ca.Observed = over(func(p pairAgreement) float64 { return p.observed })
-		var kappas []Kappa
-		for _, p := range pairs {
-			kappas = append(kappas, p.kappa)
-		}
-		ca.Kappa = mean(kappas)
+		ca.Observed, ca.Kappa = all, over(0)
 		return
 	}
-	ca.Jaccard = over(func(p pairAgreement) float64 { return p.jaccard })
-	var all []Kappa
+	ca.Jaccard = all
+	var kappas []Kappa
 	for l, label := range category.Labels {
-		if label.Exclusive {
-			continue
+		if !label.Exclusive {
+			k := over(l)
+			kappas = append(kappas, k)
+			ca.Labels = append(ca.Labels, LabelAgreement{Code: label.Code, Name: label.Name, Kappa: k})
 		}
-		var kappas []Kappa
-		for _, p := range pairs {
-			kappas = append(kappas, p.byLabel[l])
-		}
-		k := mean(kappas)
-		all = append(all, k)
-		ca.Labels = append(ca.Labels, LabelAgreement{Code: label.Code, Name: label.Name, Kappa: k})
 	}
-	ca.Kappa = mean(all)
+	ca.Kappa = mean(kappas)
 }

@@ -72,32 +72,6 @@ func (p Pair) Shares() [][]float64 {
 	return shares
 }
 
-// Pair returns the counts of two categories by name, in either order of rows and columns; false
-// when the schema has no such two.
-func (s Stats) Pair(rows, columns string) (Pair, bool) {
-	for _, p := range s.Pairs {
-		switch {
-		case p.Rows == rows && p.Columns == columns:
-			return p, true
-		case p.Rows == columns && p.Columns == rows:
-			return p.transposed(), true
-		}
-	}
-	return Pair{}, false
-}
-
-func (p Pair) transposed() Pair {
-	t := Pair{Rows: p.Columns, Columns: p.Rows}
-	for j := range p.Counts[0] {
-		row := make([]int, len(p.Counts))
-		for i := range p.Counts {
-			row[i] = p.Counts[i][j]
-		}
-		t.Counts = append(t.Counts, row)
-	}
-	return t
-}
-
 // usualSplits come first, in the order in which the paper's Table 8 has them.
 var usualSplits = [...]string{"train", "validation", "test"}
 

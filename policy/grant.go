@@ -16,7 +16,7 @@ const (
 
 // A Grant is the signed statement of a release's maintainers that a named holder may
 // rehydrate the release, for a stated purpose, until a date. It says what its file says;
-// whether it counts, VerifySignature and Judge tell.
+// whether it counts, verifySignature and Judge tell.
 type Grant struct {
 	ID        string           `json:"id"`
 	Holder    Holder           `json:"holder"`

@@ -27,7 +27,7 @@ func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*Si
 	}
 	var s SignedGrant
 	var fault *GrantFault
-	if s.Signer, fault = VerifySignature(grant, GrantNamespace, signers); fault != nil {
+	if s.Signer, fault = verifySignature(grant, GrantNamespace, signers); fault != nil {
 		return nil, fault
 	}
 	var err error
@@ -37,10 +37,10 @@ func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*Si
 	if revocations == nil {
 		return &s, nil
 	}
-	if _, fault := VerifySignature(*revocations, RevocationsNamespace, signers); fault != nil {
+	if _, fault := verifySignature(*revocations, RevocationsNamespace, signers); fault != nil {
 		return nil, &GrantFault{RevocationsBad, fmt.Sprintf("the revocation list cannot be trusted (%s): %s", fault.Reason, fault.Detail), getCurrent}
 	}
-	list, err := ParseRevocations(revocations.Body, revocations.Name)
+	list, err := parseRevocations(revocations.Body, revocations.Name)
 	if err != nil {
 		return nil, &GrantFault{RevocationsBad, err.Error(), getCurrent}
 	}

@@ -88,8 +88,8 @@ func ParseGrant(b []byte, file string) (Grant, error) {
 	return g, f.Err()
 }
 
-// ParseRevocations reads a revocations.json as strictly as ParseGrant reads a grant.
-func ParseRevocations(b []byte, file string) (Revocations, error) {
+// parseRevocations reads a revocations.json as strictly as ParseGrant reads a grant.
+func parseRevocations(b []byte, file string) (Revocations, error) {
 	var doc struct {
 		header
 		Revocations

@@ -74,8 +74,8 @@ func checkKey(key ssh.PublicKey) error {
 	return nil
 }
 
-// VerifySignature tells which of the signers signed exactly these bytes for this namespace.
-func VerifySignature(f SignedFile, namespace string, signers []Signer) (Signer, *GrantFault) {
+// verifySignature tells which of the signers signed exactly these bytes for this namespace.
+func verifySignature(f SignedFile, namespace string, signers []Signer) (Signer, *GrantFault) {
 	var none Signer
 	again := "get both files again, " + f.Name + " and " + f.Name + manifest.SignatureSuffix + ", byte for byte"
 	if len(f.Signature) == 0 {

@@ -261,7 +261,7 @@ func FuzzReadSignature(f *testing.F) {
 			if !bytes.Equal(again.Marshal(), sig.Marshal()) {
 				t.Error("the signature changed")
 			}
-			_, fault := VerifySignature(SignedFile{"grant.json", []byte(testGrant), file}, GrantNamespace, signers)
+			_, fault := verifySignature(SignedFile{"grant.json", []byte(testGrant), file}, GrantNamespace, signers)
 			if fault == nil && !bytes.Equal(sig.Marshal(), blob) {
 				t.Error("another signature than the signer's was let pass")
 			}

@@ -122,7 +122,7 @@ func TestParseGrant(t *testing.T) {
 }
 
 func TestParseRevocations(t *testing.T) {
-	got, err := ParseRevocations([]byte(testRevocations), "revocations.json")
+	got, err := parseRevocations([]byte(testRevocations), "revocations.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestParseRevocationsRefuses(t *testing.T) {
 		{"digest is for grants", `{"name": "Test"}`, `{"name": "Test", "digest": "x"}`, `unknown key "release.digest"`},
 	} {
 		t.Run(e.name, func(t *testing.T) {
-			_, err := ParseRevocations([]byte(e.apply(t, testRevocations)), "revocations.json")
+			_, err := parseRevocations([]byte(e.apply(t, testRevocations)), "revocations.json")
 			e.check(t, err)
 		})
 	}
@@ -324,7 +324,7 @@ func FuzzParseRevocations(f *testing.F) {
 	f.Add([]byte(testRevocations))
 	f.Add([]byte(testGrant))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := ParseRevocations(b, "revocations.json")
+		r, err := parseRevocations(b, "revocations.json")
 		if err != nil {
 			checkProblems(t, b, err)
 			return

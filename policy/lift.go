@@ -27,8 +27,8 @@ const LiftWrongTime manifest.Reason = "asserted_in_future"
 
 const askForLift = "ask the release's maintainers for a new statement"
 
-// ParseLift reads a lift.json as strictly as ParseGrant reads a grant.
-func ParseLift(b []byte, file string) (Lift, error) {
+// parseLift reads a lift.json as strictly as ParseGrant reads a grant.
+func parseLift(b []byte, file string) (Lift, error) {
 	var doc struct {
 		header
 		Lift
@@ -63,11 +63,11 @@ func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now tim
 		return Lift{}, Signer{}, &GrantFault{GrantNoSigner, "the release pins no signer, so no statement can be checked",
 			"its maintainers add a [[signer]] to release.toml; a bare annotations file has none"}
 	}
-	signer, fault := VerifySignature(file, LiftNamespace, signers)
+	signer, fault := verifySignature(file, LiftNamespace, signers)
 	if fault != nil {
 		return Lift{}, signer, fault
 	}
-	l, err := ParseLift(file.Body, file.Name)
+	l, err := parseLift(file.Body, file.Name)
 	switch {
 	case err != nil:
 		return Lift{}, signer, &GrantFault{GrantMalformed, err.Error(), askForLift}

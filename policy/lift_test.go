@@ -76,7 +76,7 @@ func FuzzParseLift(f *testing.F) {
 	f.Add([]byte(testLift))
 	f.Add([]byte(`{"v":1,"ids":[[[[1]]]]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		l, err := ParseLift(b, "lift.json")
+		l, err := parseLift(b, "lift.json")
 		if err != nil {
 			return
 		}

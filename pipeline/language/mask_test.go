@@ -83,10 +83,10 @@ func TestMaskNames(t *testing.T) {
 // TestMaskShape holds that masked words keep their places, and that no match goes over
 // the end of a line.
 func TestMaskShape(t *testing.T) {
-	lines := [][]string{{"call", "(555)", "010-4567", "now"}, nil, {"from", "u/"}, {"somebody", "@", "jane@", "example.com"}}
+	lines := [][]string{{"call", "(555)", "010-4567", "now"}, nil, {"from", "u/"}, {"somebody", "@", "jane@", "", "example.com"}}
 	before := strings.Join(slices.Concat(lines...), "|")
 	masked, n := MaskNames(lines)
-	want := [][]string{{"call", "[phone]", "", "now"}, nil, {"from", "u/"}, {"somebody", "@", "[email]", ""}}
+	want := [][]string{{"call", "[phone]", "", "now"}, nil, {"from", "u/"}, {"somebody", "@", "[email]", "", ""}}
 	want[1] = []string{}
 	if diff := cmp.Diff(want, masked); diff != "" {
 		t.Errorf("MaskNames differs (-want +got):\n%s", diff)
