@@ -2,9 +2,8 @@ package main
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"testing"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 )
@@ -166,30 +164,10 @@ func (s *site) rehydrateOnce() snapshot {
 	return r
 }
 
-// exported are the ids in the workspace's Parquet. The tool's own reader is enough to see which
-// rows there are, so that these cases need no DuckDB.
+// exported are the ids in the workspace's Parquet.
 func (s *site) exported() []string {
 	s.t.Helper()
-	files, err := filepath.Glob(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))
-	if err != nil || len(files) == 0 {
-		s.t.Fatalf("the dataset has %d files: %v", len(files), err)
-	}
-	var ids []string
-	for _, name := range files {
-		table, err := dataset.OpenManifest(name, []string{"id"})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		at := slices.Index(table.Columns(), "id")
-		cells, err := table.Next()
-		for ; err == nil; cells, err = table.Next() {
-			ids = append(ids, cells[at].Text)
-		}
-		if table.Close(); !errors.Is(err, io.EOF) {
-			s.t.Fatalf("read %s: %v", name, err)
-		}
-	}
-	return ids
+	return slices.Sorted(maps.Keys(rowsOf(s.t, filepath.Join(s.workspace, "dataset", "data"))))
 }
 
 // TestPostAnswers rehydrates one release that has a post for every answer, four times, and

@@ -81,8 +81,8 @@ const (
 
 func newAudited(t *testing.T) *audited {
 	t.Helper()
-	posts := fewPosts(44)
-	a := &audited{site: newSite(t, fewAnnotations(posts), fastPolicy, posts...), images: map[string][]byte{}, texts: map[string]string{},
+	posts := fewPosts(26)
+	a := &audited{site: newSite(t, fewAnnotations(posts), quick("mass_removal_share = 1.0"), posts...), images: map[string][]byte{}, texts: map[string]string{},
 		digests: map[string]string{}, hashes: map[string]uint64{}}
 	a.run(exitDone)
 	for _, rec := range a.records() {
@@ -102,10 +102,10 @@ func newAudited(t *testing.T) *audited {
 	a.becomes(redditemu.Absent, redditemu.Post{ID: wasAbsent})
 	a.run(exitDone)
 	a.kept = filepath.Join(t.TempDir(), "checkpoint")
-	if r := a.audit(exitDone, "--offline", "--checkpoint", a.kept); r.Verdict != audit.Pass || len(r.Posts) != 44 || r.Totals["removed"] != 1 || !r.Log.Consistent {
+	if r := a.audit(exitDone, "--offline", "--checkpoint", a.kept); r.Verdict != audit.Pass || len(r.Posts) != len(posts) || r.Totals["removed"] != 1 || !r.Log.Consistent {
 		t.Fatalf("the workspace is not clean before anything is planted: %+v", r)
 	}
-	if r := a.audit(exitDone); r.Verdict != audit.Pass || r.Coverage.Answered != 44 {
+	if r := a.audit(exitDone); r.Verdict != audit.Pass || r.Coverage.Answered != len(posts) {
 		t.Fatalf("the live audit: %+v", r)
 	}
 	a.becomes(redditemu.Removed, redditemu.Post{ID: nowRemoved})
@@ -601,6 +601,7 @@ func TestAuditFindsPlanted(t *testing.T) {
 	}
 	for _, v := range violations {
 		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
 			copied := *a
 			copied.site = a.site.on(t, "")
 			p := &plot{audited: &copied, t: t, ws: copyTree(t, a.workspace)}

@@ -358,6 +358,7 @@ func TestAuditCheats(t *testing.T) {
 	}
 	for _, v := range cheats {
 		t.Run("cheat: "+v.name, func(t *testing.T) {
+			t.Parallel()
 			try(t, v, exitFound, func(r audit.Report) bool {
 				return slices.ContainsFunc(r.Findings, func(f audit.Finding) bool {
 					return f.Kind == v.kind && f.ID == v.id && strings.Contains(f.Where, v.where)
@@ -367,6 +368,7 @@ func TestAuditCheats(t *testing.T) {
 	}
 	for _, v := range opaque {
 		t.Run("opaque: "+v.name, func(t *testing.T) {
+			t.Parallel()
 			try(t, v, exitIncomplete, func(r audit.Report) bool {
 				return slices.ContainsFunc(r.Gaps, func(g audit.Gap) bool { return g.ID == v.id && strings.Contains(g.Where, v.where) })
 			})
@@ -374,11 +376,13 @@ func TestAuditCheats(t *testing.T) {
 	}
 	for _, v := range harmless {
 		t.Run("harmless: "+v.name, func(t *testing.T) {
+			t.Parallel()
 			try(t, v, exitDone, func(r audit.Report) bool { return r.Verdict == audit.Pass })
 		})
 	}
 	for _, v := range beside {
 		t.Run("beside: "+v.name, func(t *testing.T) {
+			t.Parallel()
 			try(t, v, exitFound, func(r audit.Report) bool {
 				return !slices.ContainsFunc(r.Findings, func(f audit.Finding) bool { return strings.Contains(f.Where, v.where) })
 			})

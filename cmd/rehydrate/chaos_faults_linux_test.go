@@ -53,7 +53,7 @@ func (w when) String() string {
 
 // whens chooses calls of each thread, the first among them.
 func whens(random *rand.Rand) []when {
-	if !fullChaos() {
+	if !full() {
 		return []when{{1, true}, {2 + random.IntN(10), false}}
 	}
 	var all []when
@@ -108,7 +108,7 @@ func outcome(t *testing.T, cmd *exec.Cmd) finished {
 func TestChaosCallsFail(t *testing.T) {
 	t.Parallel()
 	orSkip(t, "strace", canStrace(t))
-	random := chance(t)
+	random, _ := chance(t)
 	c := newChaosSite(t)
 	var hit strikes
 	points := 0
@@ -187,10 +187,10 @@ exit $code`
 func TestChaosFullDisk(t *testing.T) {
 	t.Parallel()
 	orSkip(t, "unshare", canMount(t))
-	random := chance(t)
+	random, _ := chance(t)
 	c := newChaosSite(t)
 	sizes := []int{16 + 4*random.IntN(10), 60 + 4*random.IntN(20), 140 + 4*random.IntN(15)}
-	if fullChaos() {
+	if full() {
 		sizes = nil
 		for size := 16; size <= 220; size += 4 {
 			sizes = append(sizes, size)
@@ -226,7 +226,7 @@ func TestChaosFewFiles(t *testing.T) {
 	c := newChaosSite(t)
 	var hit strikes
 	limits := []int{9, 12, 15}
-	if fullChaos() {
+	if full() {
 		limits = []int{8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}
 	}
 	t.Run("of", func(t *testing.T) {

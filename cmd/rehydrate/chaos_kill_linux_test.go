@@ -30,7 +30,7 @@ func points(calls []string, sample int, random *rand.Rand) []point {
 	for _, c := range diskCalls {
 		list := random.Perm(count[c.name])
 		switch {
-		case !fullChaos():
+		case !full():
 			list = list[:min(sample, len(list))]
 		case c.name == "pwrite":
 			list = list[:len(list)/4]
@@ -123,13 +123,13 @@ func (c *chaosSite) killedAt(t *testing.T, at point, args []string, hit *strikes
 func TestChaosRunKilled(t *testing.T) {
 	t.Parallel()
 	orSkip(t, "ptrace", canTrace())
-	random := chance(t)
+	random, _ := chance(t)
 	c := newChaosSite(t)
 	first := c.at(t, c.place(t))
 	calls := first.counted(t, first.runArgs())
 	first.settled(t, c.want)
 	chosen := points(calls, 4, random)
-	if least := 300; fullChaos() && len(chosen) < least {
+	if least := 300; full() && len(chosen) < least {
 		t.Errorf("only %d points, want %d", len(chosen), least)
 	}
 	var hit strikes
@@ -152,7 +152,7 @@ func TestChaosRunKilled(t *testing.T) {
 // TestChaosRunKilledAtRandom kills runs at random moments, several in a row in one workspace.
 func TestChaosRunKilledAtRandom(t *testing.T) {
 	t.Parallel()
-	random := chance(t)
+	random, _ := chance(t)
 	c := newChaosSite(t)
 	first := c.at(t, c.place(t))
 	began := time.Now()
@@ -161,7 +161,7 @@ func TestChaosRunKilledAtRandom(t *testing.T) {
 	}
 	took := time.Since(began)
 	chains, each := 2, 5
-	if fullChaos() {
+	if full() {
 		chains = 40
 	}
 	var hit strikes
@@ -334,7 +334,7 @@ func TestChaosPurgeKilled(t *testing.T) {
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			random := chance(t)
+			random, _ := chance(t)
 			p := newPurgeScene(t, way.args)
 			if way.share > 1 {
 				for id := range strings.SplitSeq(purgedIDs, ",") {

@@ -1,18 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"image"
-	"image/color"
-	"image/png"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,29 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/redditemu"
 )
 
-// chaosVar set to "full" makes the chaos tests take every point; scripts/check full sets it. Without it they
-// take a sample, by a seed that they print.
-const chaosVar = "REHYDRATE_CHAOS"
-
-// seedVar repeats the sample and the random moments of an earlier run.
-const seedVar = "REHYDRATE_CHAOS_SEED"
-
-// chaosOCRVar makes the test binary be the OCR worker of the chaos tests.
-const chaosOCRVar = "REHYDRATE_TEST_BE_OCR"
-
 // beAsked is what the environment asks of a child besides to be rehydrate.
 func beAsked() {
-	if os.Getenv(chaosOCRVar) != "" {
-		if err := ocr.Serve(context.Background(), os.Stdin, os.Stdout, chaosOCR{}); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	if os.Getenv(tracedVar) != "" {
 		if err := announceDiskCalls(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -51,104 +27,32 @@ func beAsked() {
 	}
 }
 
-// fullChaos reports whether every point is to be taken.
-func fullChaos() bool { return os.Getenv(chaosVar) == "full" }
-
-// chance is the randomness of a chaos test; the seed is printed.
-func chance(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv(seedVar); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s: %v", seedVar, err)
-		}
-	}
-	t.Logf("seed %d (repeat with %s=%d)", seed, seedVar, seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-// The pictures of the chaos tests carry their number in their shape, by which chaosOCR knows their text.
-const (
-	chaosWidth = 64
-	chaosStep  = 6
-)
-
-// chaosWords stand in the text of one picture each.
-var chaosWords = []string{"hippopotamus", "refrigerator", "archaeologist", "constellation", "rhododendron", "thunderstorm",
-	"saxophonist", "marshmallows", "grandmother", "xylophones", "photograph"}
-
-// chaosForeign is the picture whose text is not English.
-const chaosForeign = 9
-
-// chaosOCR reads the pictures of the chaos tests in no time.
-type chaosOCR struct{}
-
-func (chaosOCR) Hello() ocr.Engine {
-	return ocr.Engine{Tesseract: "5.0-chaos", Leptonica: "1.0-chaos", Gosseract: "v0.0.0", Model: "chaos", ModelSHA256: "00", Parameters: "chaos"}
-}
-
-func (chaosOCR) Close() error { return nil }
-
-func (chaosOCR) Recognize(g *image.Gray, _ ocr.Mode) ([]ocr.RawWord, error) {
-	width, height := g.Rect.Dx(), g.Rect.Dy()
-	n := (height*chaosWidth/width - chaosWidth + chaosStep/2) / chaosStep
-	text := "nobody in this office expected the"
-	if n == chaosForeign {
-		text = "niemand hat das in diesem Jahr jemals erwartet und"
-	}
-	var words []ocr.RawWord
-	for i, word := range append(strings.Fields(text), chaosWords[min(max(n, 0), len(chaosWords)-1)]) {
-		top := height * (2*i + 1) / 24
-		words = append(words, ocr.RawWord{Text: word, Confidence: 96, Line: i, Box: image.Rect(width/8, top, width/2, top+height/24)})
-	}
-	return words, nil
-}
-
-// chaosPicture draws the n-th picture; shade tells its near-duplicates apart.
-func chaosPicture(n int, shade uint8) redditemu.Image { return chaosDrawing(n, uint64(n), shade) }
-
-// chaosDrawing draws a picture of the shape of the n-th, of which seed decides all else.
-func chaosDrawing(n int, seed uint64, shade uint8) redditemu.Image {
-	rng := rand.New(rand.NewPCG(seed, 0x6368616f73))
-	var grid [8][16]color.NRGBA
-	for x := range grid {
-		for y := range grid[x] {
-			grid[x][y] = color.NRGBA{uint8(rng.IntN(240)) + shade, uint8(rng.IntN(240)) + shade, uint8(rng.IntN(240)) + shade, 255}
-		}
-	}
-	img := image.NewNRGBA(image.Rect(0, 0, chaosWidth, chaosWidth+n*chaosStep))
-	for y := range img.Rect.Dy() {
-		for x := range chaosWidth {
-			img.SetNRGBA(x, y, grid[x/8][y/8%16])
-		}
-	}
-	var b bytes.Buffer
-	_ = png.Encode(&b, img) // a bytes.Buffer takes everything
-	return redditemu.Image{Body: b.Bytes(), Ext: "png"}
-}
-
 // chaosPosts are a dozen posts: a gallery, two near-duplicates, a text that is not English, one post that is
 // removed and one that its author deleted.
 func chaosPosts() []redditemu.Post {
-	id := func(i int) manifest.PostID { return manifest.PostID(fmt.Sprintf("chaos%02d", i)) }
+	one := func(caption int, shade uint8) []redditemu.Image {
+		return []redditemu.Image{sketch(caption, uint64(caption), shade, "png")}
+	}
 	var posts []redditemu.Post
 	for i := range 6 {
-		posts = append(posts, redditemu.Post{ID: id(i), Images: []redditemu.Image{chaosPicture(i, 0)}})
+		posts = append(posts, redditemu.Post{Images: one(firstOwn+i, 0)})
 	}
-	return append(posts,
-		redditemu.Post{ID: id(6), Images: []redditemu.Image{chaosPicture(1, 4)}}, // again chaos01
-		redditemu.Post{ID: id(7), Kind: redditemu.KindGallery, Images: []redditemu.Image{chaosPicture(7, 0), chaosPicture(8, 0)}},
-		redditemu.Post{ID: id(8), Images: []redditemu.Image{chaosPicture(chaosForeign, 0)}},
-		redditemu.Post{ID: id(9), Images: []redditemu.Image{chaosPicture(10, 0)}},
-		redditemu.Post{ID: id(10), Condition: redditemu.Removed},
-		redditemu.Post{ID: id(11), Condition: redditemu.Deleted})
+	posts = append(posts,
+		redditemu.Post{Images: one(firstOwn+1, 4)}, // again chaos01
+		redditemu.Post{Kind: redditemu.KindGallery, Images: append(one(firstOwn+7, 0), one(firstOwn+8, 0)...)},
+		redditemu.Post{Images: one(german, 0)},
+		redditemu.Post{Images: one(firstOwn+10, 0)},
+		redditemu.Post{Condition: redditemu.Removed},
+		redditemu.Post{Condition: redditemu.Deleted})
+	for i := range posts {
+		posts[i].ID = manifest.PostID(fmt.Sprintf("chaos%02d", i))
+	}
+	return posts
 }
 
 // A chaosSite is a small site of which every run is quick, with what a run that nothing disturbed makes of it.
 type chaosSite struct {
 	*site
-	ocr  string // the worker
 	want map[string]string
 }
 
@@ -165,7 +69,6 @@ func newChaosSite(t *testing.T) *chaosSite {
 	// Hundreds of runs ask one emulator, which limits tokens by the window as well.
 	o := redditemu.Options{Seed: 1, RequestsPerWindow: 1 << 20, Window: 10 * time.Second}
 	c := &chaosSite{site: newSiteOn(t, o, rows.String(), quick("mass_removal_share = 1.0"), posts...)}
-	c.ocr = c.chaosWorker()
 	c.workspace = c.place(t)
 	c.finish(t)
 	c.want = c.made(t)
@@ -178,17 +81,6 @@ func newChaosSite(t *testing.T) *chaosSite {
 		t.Fatalf("a whole run has the outcomes %q, want %q", got, want)
 	}
 	return c
-}
-
-// chaosWorker makes a program that is started as ocr is and reads with chaosOCR.
-func (s *site) chaosWorker() string {
-	s.t.Helper()
-	name := filepath.Join(filepath.Dir(s.release), "ocr")
-	s.write(name, fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", chaosOCRVar, os.Args[0]))
-	if err := os.Chmod(name, 0o700); err != nil {
-		s.t.Fatal(err)
-	}
-	return name
 }
 
 // place is a name for a new workspace, in memory where there is a folder for that: then a sync costs nothing,
@@ -214,13 +106,13 @@ func (c *chaosSite) at(t *testing.T, workspace string) *chaosSite {
 }
 
 // runArgs are those of a run.
-func (c *chaosSite) runArgs() []string { return c.args("--ocr", c.ocr, "--workers", "1") }
+func (c *chaosSite) runArgs() []string { return c.args("--workers", "1") }
 
 // purgedIDs are the posts that purges of the chaos tests remove: the kept one of two near-duplicates, and one
 // that is nobody's duplicate. purgedWords are of their texts.
 const purgedIDs = "chaos01,chaos03"
 
-var purgedWords = []string{chaosWords[3]}
+var purgedWords = []string{"CONSTELLATION"}
 
 // purgeArgs are those of a purge that asks nobody.
 func (c *chaosSite) purgeArgs() []string {

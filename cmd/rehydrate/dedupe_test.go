@@ -137,7 +137,7 @@ func TestDedupeInterrupted(t *testing.T) {
 // purge knows of what is written. Nothing is written into the workspace.
 func TestDedupeOfDataset(t *testing.T) {
 	t.Parallel()
-	posts := []redditemu.Post{captioned("few000", redditemu.Caption(1)), captioned("few001", redditemu.Caption(2))}
+	posts := []redditemu.Post{captioned("few000", 0, 1, 0), captioned("few001", 1, 2, 0)}
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
 	tables, err := filepath.Glob(filepath.Join(s.workspace, "dataset", "data", "*.parquet"))

@@ -14,17 +14,14 @@ import (
 )
 
 // captioned is a live post with a picture of that caption.
-func captioned(id, caption string) redditemu.Post {
-	return redditemu.Post{ID: manifest.PostID(id), Images: []redditemu.Image{{Spec: redditemu.Spec{Seed: 7, Caption: caption, Style: redditemu.StylePanel}}}}
+func captioned(id string, caption int, seed uint64, shade uint8) redditemu.Post {
+	return redditemu.Post{ID: manifest.PostID(id), Images: []redditemu.Image{sketch(caption, seed, shade, "jpg")}}
 }
 
 // toldSite has run over one entry of every kind that explain tells of.
 func toldSite(t *testing.T) *site {
 	t.Helper()
-	original := captioned("few000", "asking u/somebody for help\nwhen the homework is due tomorrow")
-	same := redditemu.Post{ID: "few001", Images: []redditemu.Image{{Spec: redditemu.Spec{CopyOf: &original.Images[0].Spec, Scale: 0.9}}}}
-	foreign := captioned("few002", "cuando tu jefe te pregunta\npor los informes de ayer por la noche")
-	posts := []redditemu.Post{original, same, foreign, {ID: "few003", Condition: redditemu.Removed}}
+	posts := []redditemu.Post{captioned("few000", withHandle, 7, 0), captioned("few001", withHandle, 7, 3), captioned("few002", spanish, 8, 0), {ID: "few003", Condition: redditemu.Removed}}
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	s.run(exitDone)
 	return s
@@ -58,7 +55,7 @@ func TestExplain(t *testing.T) {
 	}
 	if r := kept.Reading; r == nil || r.Masked != 1 || !strings.Contains(r.Text, "[user]") || strings.Contains(r.Text, "somebody") ||
 		!slices.ContainsFunc(r.Words, func(w report.ReadWord) bool {
-			return w.Text == "homework" && w.Confidence > 50 && w.Accepted && w.Box[2] > 0
+			return w.Text == "HOMEWORK" && w.Confidence > 50 && w.Accepted && w.Box[2] > 0
 		}) {
 		t.Errorf("the kept row's reading: %+v", r)
 	}

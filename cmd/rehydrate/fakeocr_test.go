@@ -26,6 +26,13 @@ const (
 	sketchStep  = 6
 )
 
+// Numbers of captions that tests ask for by what they say.
+const (
+	german     = 4
+	withHandle = 9
+	spanish    = 10
+)
+
 // captions are the texts of sketches by number. A word that ends in ? is read with a low confidence.
 var captions = []string{
 	"WHEN THE MONDAY MEETING COULD HAVE BEEN AN EMAIL",
@@ -37,6 +44,19 @@ var captions = []string{
 	"XQZ? VVKR? PPTL? QWRT? ZZXC?",
 	"WHEN THE MONDAY MEETING COULD HAVE BEEN A LETTER",
 	"THE PHOTOGRAPH OF MY GRANDMOTHER EATING MARSHMALLOWS",
+	"ASKING u/somebody FOR HELP WHEN THE HOMEWORK IS DUE TOMORROW",
+	"CUANDO TU JEFE TE PREGUNTA POR LOS INFORMES DE AYER POR LA NOCHE",
+}
+
+// firstOwn is the first caption with words that no other has; they stand in one line.
+var firstOwn = len(captions)
+
+func init() { // the first words of captions[firstOwn:]; the chaos tests know the fourth
+	for word := range strings.FieldsSeq(`hippopotamus refrigerator archaeologist constellation rhododendron thunderstorm saxophonist
+		xylophone mathematician kindergarten orchestra dictionary caterpillar accountant elevator pineapple neighbour professor
+		dinosaur submarine volcano penguin lighthouse crocodile umbrella astronaut plumber cathedral scarecrow toothbrush`) {
+		captions = append(captions, strings.ToUpper(word)+" MADE THE WHOLE OFFICE LAUGH ABOUT OUR NEW MANAGER AND HER "+strings.ToUpper(word))
+	}
 }
 
 type fakeOCR struct{}
@@ -59,8 +79,12 @@ func (fakeOCR) Recognize(g *image.Gray, _ ocr.Mode) ([]ocr.RawWord, error) {
 		if cut, low := strings.CutSuffix(word, "?"); low {
 			word, confidence = cut, 31
 		}
-		top := height * (2*i + 1) / 32
-		words = append(words, ocr.RawWord{Text: word, Confidence: confidence, Line: i, Box: image.Rect(width/8, top, width/2, top+height/32)})
+		line, left, right := i, width/8, width/2
+		if n >= firstOwn {
+			line, left, right = i/4, width*(i%4)/4, width*(i%4+1)/4-width/32
+		}
+		top := height * (2*line + 1) / 32
+		words = append(words, ocr.RawWord{Text: word, Confidence: confidence, Line: line, Box: image.Rect(left, top, right, top+height/32)})
 	}
 	return words, nil
 }
@@ -78,7 +102,7 @@ func serveFakeOCR() {
 }
 
 // fakeOCRPath is where the fake ocr program lies.
-func fakeOCRPath(t *testing.T) string {
+func fakeOCRPath(t testing.TB) string {
 	t.Helper()
 	name, err := exec.LookPath("ocr")
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 const figSIMFolder = "../../releases/figsim"
 
 // testSigner is obviously nobody's key.
-func testSigner(t *testing.T) ssh.Signer {
+func testSigner(t testing.TB) ssh.Signer {
 	t.Helper()
 	seed := sha256.Sum256([]byte("rehydrate test signer"))
 	s, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(seed[:]))
@@ -50,7 +50,7 @@ func (s *site) signed(path, namespace, text string) {
 }
 
 // grantText is a grant for a release, for a day.
-func grantText(t *testing.T, release string, change func(map[string]any)) string {
+func grantText(t testing.TB, release string, change func(map[string]any)) string {
 	t.Helper()
 	rel, err := manifest.Open(release, manifest.Options{})
 	if err != nil {
@@ -75,7 +75,7 @@ func grantText(t *testing.T, release string, change func(map[string]any)) string
 	return string(b)
 }
 
-func revocationsText(t *testing.T, release string, serial int, revoked ...string) string {
+func revocationsText(t testing.TB, release string, serial int, revoked ...string) string {
 	t.Helper()
 	now := time.Now().UTC()
 	list := []any{}
@@ -92,7 +92,7 @@ func revocationsText(t *testing.T, release string, serial int, revoked ...string
 
 // figSIMSite is a site whose release is the FigSIM folder of this repository, with a test
 // signer and a few made-up posts in place of the annotations.
-func figSIMSite(t *testing.T, n int) *site {
+func figSIMSite(t testing.TB, n int) *site {
 	t.Helper()
 	posts := fewPosts(n)
 	_, speed, _ := strings.Cut(fastPolicy, "\n")
@@ -102,7 +102,7 @@ func figSIMSite(t *testing.T, n int) *site {
 	return s
 }
 
-func read(t *testing.T, path string) string {
+func read(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *site) grantPath() string { return filepath.Join(s.release, manifest.Gra
 func (s *site) granted(more ...string) finished {
 	s.t.Helper()
 	return s.do(s.env(), append([]string{"run", s.release, "-w", s.workspace, "--connect-to", s.emulator.ConnectTo(),
-		"--cacert", s.cacert, "--ocr", s.ocrPath()}, more...)...)
+		"--cacert", s.cacert, "--ocr", s.reader}, more...)...)
 }
 
 func (f finished) want(t *testing.T, code int, texts ...string) {
@@ -204,7 +204,7 @@ func TestFigSIMGrant(t *testing.T) {
 	}
 	s.do(nil, "status", "-w", s.workspace).want(t, exitDone, "FigSIM: 4 entries")
 	// A rehearsal is of made-up posts: nobody's leave is needed.
-	f := s.do(nil, "demo", "--release", s.release, "-w", filepath.Join(t.TempDir(), "rehearsal"), "--ocr", s.ocrPath())
+	f := s.do(nil, "demo", "--release", s.release, "-w", filepath.Join(t.TempDir(), "rehearsal"), "--ocr", s.reader)
 	if f.code == exitRejected || !strings.Contains(f.stdout, "rehearsal of FigSIM") {
 		t.Errorf("demo ended with %d:\n%s%s", f.code, f.stderr, f.stdout)
 	}

@@ -103,7 +103,7 @@ func (h *hostileSite) policy() string {
 
 // args leads to the emulator only what the policy names: any other connection is a real one.
 func (h *hostileSite) args() []string {
-	args := []string{"run", h.release, "-w", h.workspace, "--approval", "TEST-1", "--cacert", h.cacert, "--ocr", h.ocrPath(), "-v"}
+	args := []string{"run", h.release, "-w", h.workspace, "--approval", "TEST-1", "--cacert", h.cacert, "--ocr", h.reader, "-v"}
 	for _, host := range append([]string{"www.reddit.com", "oauth.reddit.com", "i.redd.it", wrongCertificate}, h.hosts...) {
 		args = append(args, "--connect-to", host+":443:"+h.emulator.Addr())
 	}

@@ -64,7 +64,7 @@ var buildOCR = sync.OnceValues(func() (string, error) {
 
 // A site is an emulated Reddit with a release to rehydrate from it.
 type site struct {
-	t         *testing.T
+	t         testing.TB
 	emulator  *hostile.Server
 	release   string
 	workspace string
@@ -72,28 +72,26 @@ type site struct {
 	now       func() time.Time
 	stop      chan struct{}
 	step      func(step, name string) error // before each step that changes the disk; may be nil
-	reader    string                        // the ocr program; "" is the real one
+	reader    string                        // the ocr program
 }
 
-// ocrPath is the ocr program that the site's commands start.
-func (s *site) ocrPath() string {
-	if s.reader == "" {
-		s.reader = realOCR(s.t)
-	}
-	return s.reader
+// real has the site's commands read with Tesseract.
+func (s *site) real() *site {
+	s.reader = realOCR(s.t)
+	return s
 }
 
 // fastPolicy asks the emulator as fast as a policy can; the rest is the default.
 const fastPolicy = demoPolicy
 
 // newSite starts an emulator that knows posts, and writes a release of annotations.
-func newSite(t *testing.T, annotations string, pol string, posts ...redditemu.Post) *site {
+func newSite(t testing.TB, annotations string, pol string, posts ...redditemu.Post) *site {
 	t.Helper()
 	return newSiteOn(t, redditemu.Options{Seed: 1}, annotations, pol, posts...)
 }
 
 // newSiteOn is newSite with an emulator of its own kind.
-func newSiteOn(t *testing.T, o redditemu.Options, annotations string, pol string, posts ...redditemu.Post) *site {
+func newSiteOn(t testing.TB, o redditemu.Options, annotations string, pol string, posts ...redditemu.Post) *site {
 	t.Helper()
 	emulator, err := hostile.Start(o)
 	if err != nil {
@@ -105,7 +103,7 @@ func newSiteOn(t *testing.T, o redditemu.Options, annotations string, pol string
 	}
 	dir := t.TempDir()
 	s := &site{t: t, emulator: emulator, release: filepath.Join(dir, "release"), workspace: filepath.Join(dir, "ws"),
-		cacert: filepath.Join(dir, "ca.pem"), now: time.Now, stop: make(chan struct{})}
+		cacert: filepath.Join(dir, "ca.pem"), now: time.Now, stop: make(chan struct{}), reader: fakeOCRPath(t)}
 	s.write(s.cacert, string(emulator.CAPEM()))
 	s.write(filepath.Join(s.release, "annotations.csv"), annotations)
 	s.write(filepath.Join(s.release, "policy.toml"), pol)
@@ -117,7 +115,7 @@ func newSiteOn(t *testing.T, o redditemu.Options, annotations string, pol string
 func demoSite(t *testing.T) (*site, []redditemu.Post) {
 	t.Helper()
 	annotations, posts := redditemu.Demo(demoSeed)
-	return newSite(t, string(annotations), fastPolicy, posts...), posts
+	return newSite(t, string(annotations), fastPolicy, posts...).real(), posts
 }
 
 func (s *site) write(name, text string) {
@@ -132,7 +130,7 @@ func (s *site) write(name, text string) {
 
 func (s *site) args(more ...string) []string {
 	return append([]string{"run", s.release, "-w", s.workspace, "--approval", "TEST-1",
-		"--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert, "--ocr", s.ocrPath()}, more...)
+		"--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert, "--ocr", s.reader}, more...)
 }
 
 func (s *site) env() map[string]string {

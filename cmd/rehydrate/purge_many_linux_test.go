@@ -19,11 +19,10 @@ func TestPurgedCanaries(t *testing.T) {
 	const all, gone = 210, 200
 	posts := fewPosts(all)
 	for i := range posts {
-		posts[i].Images = []redditemu.Image{chaosDrawing(i%9, 1000+uint64(i), 0)}
+		posts[i].Images = []redditemu.Image{sketch(i%3, 1000+uint64(i), 0, "png")}
 	}
 	o := redditemu.Options{Seed: 1, RequestsPerWindow: 1 << 20, Window: 10 * time.Second}
 	c := &chaosSite{site: newSiteOn(t, o, fewAnnotations(posts), quick("mass_removal_share = 1.0"), posts...)}
-	c.ocr = c.chaosWorker()
 	c.finish(t)
 
 	canary := func(i int) string { return fmt.Sprintf("canary%03dq", i) }

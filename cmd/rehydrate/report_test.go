@@ -12,18 +12,15 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/page/chromiumtest"
+	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/workspace"
 )
 
 // outcomeRow matches a row of the funnel's table as a browser gives it back.
 var outcomeRow = regexp.MustCompile(`<tr><th scope="row">([a-z_]+)</th><td class="number">(\d+)</td><td class="number">[\d.]+ %</td></tr>`)
 
-// TestReport makes the whole dataset, then its report, and opens that in a browser: its numbers are
-// those of outcomes.csv, and it asks for nothing.
-func TestReport(t *testing.T) {
-	t.Parallel()
-	s, _ := demoSite(t)
-	s.run(exitRetry)
+// demoReport opens the report in a browser: its numbers are those of outcomes.csv, and it asks for nothing.
+func demoReport(t *testing.T, s *site, _ []redditemu.Post) {
 	if f := s.do(nil, "report", "-w", s.workspace); f.code != exitDone {
 		t.Fatalf("report = exit %d\n%s", f.code, f.stderr)
 	}

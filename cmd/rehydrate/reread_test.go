@@ -23,7 +23,7 @@ import (
 )
 
 func (s *site) ocrArgs(more ...string) []string {
-	return append([]string{"ocr", s.release, "-w", s.workspace, "--ocr", s.ocrPath()}, more...)
+	return append([]string{"ocr", s.release, "-w", s.workspace, "--ocr", s.reader}, more...)
 }
 
 // ocr reads the release again with --json; any status but want ends the test.
@@ -339,7 +339,7 @@ func TestRereadHash(t *testing.T) {
 // TestMaskUnanswered turns masking on while Reddit gives no verdict: the row stays, and without the name.
 func TestMaskUnanswered(t *testing.T) {
 	t.Parallel()
-	post := captioned("few000", "asking u/somebody for help\nwhen the homework is due tomorrow")
+	post := captioned("few000", withHandle, 7, 0)
 	s := newSite(t, fewAnnotations([]redditemu.Post{post}), fastPolicy+"\n[text]\nmask_names = false\n", post)
 	s.run(exitDone)
 	s.write(filepath.Join(s.release, "policy.toml"), fastPolicy)
@@ -462,7 +462,7 @@ func (s *site) onlyCounts(t *testing.T) {
 // in the workspace but in the picture.
 func TestMaskNames(t *testing.T) {
 	t.Parallel()
-	post := captioned("few000", "asking u/somebody for help\nwhen the homework is due tomorrow")
+	post := captioned("few000", withHandle, 7, 0)
 	off := fastPolicy + "\n[text]\nmask_names = false\n"
 	s := newSite(t, "id,split,figurative,severity,related_content,modality,context\nfew000,train,F1,SS6,SR3,M1,C1\n", off, post)
 	held := func() bool {

@@ -40,15 +40,23 @@ const (
 // as well as JSON, while Reddit and the hosts refuse, repeat what they were sent or send rubbish,
 // and while the program panics. Nothing that is printed, stored or left behind holds one.
 func TestSecrets(t *testing.T) {
-	covered := map[string]bool{}
-	for _, c := range canaryCases {
-		covered[c.command] = true
-		for _, mode := range [][]string{{"-v"}, {"-v", "--json"}} {
-			if c.long && len(mode) > 1 {
-				continue
+	covered, root := map[string]bool{}, inPrivateFolder(t)
+	t.Run("cases", func(t *testing.T) {
+		for i, c := range canaryCases {
+			covered[c.command] = true
+			for j, mode := range [][]string{{"-v"}, {"-v", "--json"}} {
+				// A sample has each case in text or in JSON.
+				if c.long && j > 0 || !c.long && !full() && j != i%2 {
+					continue
+				}
+				t.Run(c.name()+" "+strings.Join(mode, " "), func(t *testing.T) { c.run(t, mode) })
 			}
-			t.Run(c.name()+" "+strings.Join(mode, " "), func(t *testing.T) { c.run(t, mode) })
 		}
+	})
+	if left, err := filepath.Glob(filepath.Join(root, "*")); err != nil || slices.ContainsFunc(left, func(name string) bool {
+		return !strings.HasPrefix(filepath.Base(name), "Test")
+	}) {
+		t.Errorf("%q is left, %v", left, err)
 	}
 	for _, cmd := range allCommands() {
 		if path := cmd.CommandPath(); cmd.Runnable() && !covered[path] {
@@ -92,10 +100,10 @@ var canaryCases = []canaryCase{
 	{command: "rehydrate completion zsh", trouble: "none", said: "complete"},
 	{command: "rehydrate completion fish", trouble: "none", said: "complete"},
 	{command: "rehydrate completion powershell", trouble: "none", said: "complete"},
-	{command: "rehydrate init", trouble: "none", args: func(h *haunted) []string {
+	{command: "rehydrate init", here: true, trouble: "none", args: func(h *haunted) []string {
 		return []string{"made", "--manifest", filepath.Join(h.release, "annotations.csv")}
 	}, said: "release.toml"},
-	{command: "rehydrate init", trouble: "a secret for a file", args: func(h *haunted) []string {
+	{command: "rehydrate init", here: true, trouble: "a secret for a file", args: func(h *haunted) []string {
 		return []string{"made", "--manifest", h.emulator.Secret}
 	}, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate status", trouble: "none", args: inWorkspace, arm: ranBefore, said: "kept"},
@@ -110,10 +118,10 @@ var canaryCases = []canaryCase{
 	{command: "rehydrate labels", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate labels stats", trouble: "none", args: func(h *haunted) []string { return []string{h.workspace} }, arm: ranBefore, said: "related_content"},
 	{command: "rehydrate labels stats", trouble: "a secret for a dataset", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate labels split", trouble: "none", args: func(h *haunted) []string {
+	{command: "rehydrate labels split", here: true, trouble: "none", args: func(h *haunted) []string {
 		return []string{h.release, "--ratios", "1:1", "--out", "split.csv"}
 	}, said: "worst"},
-	{command: "rehydrate labels split", trouble: "a secret for a name", args: func(h *haunted) []string {
+	{command: "rehydrate labels split", here: true, trouble: "a secret for a name", args: func(h *haunted) []string {
 		return []string{h.release, "--ratios", "1:1", "--names", "a," + h.emulator.Secret + "!"}
 	}, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate labels agreement", trouble: "a secret for a file", args: secretArgument, code: exitUsage, said: "[redacted]"},
@@ -165,10 +173,10 @@ var canaryCases = []canaryCase{
 		h.emulator.Fault(f)
 	}, code: exitRetry, said: "500", long: true},
 	{command: "rehydrate purge", trouble: "panic", args: (*haunted).purgeArgs, arm: func(h *haunted) { ranBefore(h); h.panicAt(3) }, code: exitFailed, said: "internal error"},
-	{command: "rehydrate export", trouble: "none", args: func(h *haunted) []string {
+	{command: "rehydrate export", here: true, trouble: "none", args: func(h *haunted) []string {
 		return append(inWorkspace(h), h.release, "--to", "copied", "--note", "a test")
 	}, arm: ranBefore, said: "copied"},
-	{command: "rehydrate export", trouble: "a secret for a folder", args: func(h *haunted) []string {
+	{command: "rehydrate export", here: true, trouble: "a secret for a folder", args: func(h *haunted) []string {
 		return append(inWorkspace(h), "--destroyed", h.emulator.Secret, "--note", "a test")
 	}, arm: ranBefore, code: exitUsage, said: "[redacted]"},
 	{command: "rehydrate tombstones", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
@@ -210,11 +218,11 @@ var canaryCases = []canaryCase{
 	{command: "rehydrate diff", trouble: "a secret for a dataset", args: func(h *haunted) []string {
 		return []string{h.emulator.Secret, h.emulator.Secret}
 	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate demo", trouble: "none", args: inWorkspace, said: "kept", long: true},
-	{command: "rehydrate demo", trouble: "none, with a release", args: func(h *haunted) []string {
+	{command: "rehydrate demo", here: true, trouble: "none", args: inWorkspace, said: "kept", long: true},
+	{command: "rehydrate demo", here: true, trouble: "none, with a release", args: func(h *haunted) []string {
 		return []string{"-w", h.workspace, "--release", h.release}
 	}, said: "kept"},
-	{command: "rehydrate demo", trouble: "panic", args: inWorkspace, arm: func(h *haunted) { h.panicAt(5) }, code: exitFailed, said: "internal error"},
+	{command: "rehydrate demo", here: true, trouble: "panic", args: inWorkspace, arm: func(h *haunted) { h.panicAt(5) }, code: exitFailed, said: "internal error"},
 
 	{command: "rehydrate run", trouble: "none", args: (*haunted).runArgs, said: "kept"},
 	{command: "rehydrate run", trouble: "a secret for a mode", args: func(h *haunted) []string {
@@ -319,13 +327,19 @@ type canaryCase struct {
 	code    int
 	said    string // must be printed: the trouble was met
 	long    bool   // only in text: another case of the command does it with --json
+	here    bool   // it writes into the present folder
 }
 
 func (c canaryCase) name() string { return strings.TrimSpace(c.command + ", " + c.trouble) }
 
 // run runs one case in a site of its own and searches all that is left of it.
 func (c canaryCase) run(t *testing.T, mode []string) {
-	h := newHaunted(t)
+	h := newHaunted(t, t.TempDir())
+	if c.here {
+		t.Chdir(h.dir)
+	} else {
+		t.Parallel()
+	}
 	if c.arm != nil {
 		c.arm(h)
 	}
@@ -358,18 +372,18 @@ type haunted struct {
 	before map[string]bool // the tokens of earlier commands, which the present one can't know
 }
 
-func newHaunted(t *testing.T) *haunted {
+func newHaunted(t *testing.T, dir string) *haunted {
 	t.Helper()
-	dir := inPrivateFolder(t)
 	posts := fewPosts(4)
 	posts[3].Condition = redditemu.Removed
+	posts[0].Images = nil // one that the emulator draws, with canaries in its metadata
 	h := &haunted{site: newSite(t, fewAnnotations(posts), fastPolicy, posts...), dir: dir, tokens: map[string]bool{}}
 	h.workspace = filepath.Join(dir, "ws")
 	h.emulator.OnRequest(func(hostile.Request) { h.noteTokens() })
 	env := map[string]string{"REDDIT_CLIENT_ID": h.emulator.ClientID, "REDDIT_CLIENT_SECRET": h.emulator.Secret,
 		"REDDIT_USERNAME": canaryUser, "IMGUR_CLIENT_ID": canaryImgur}
 	h.process = process{getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
-		executable: func() (string, error) { return h.ocrPath(), nil }, now: time.Now, stop: make(chan struct{})}
+		executable: func() (string, error) { return h.reader, nil }, now: time.Now, stop: make(chan struct{})}
 	return h
 }
 
@@ -397,7 +411,7 @@ func (h *haunted) do(args ...string) finished {
 
 // runArgs are the arguments of run, without an --ocr: the program is found beside this one.
 func (h *haunted) runArgs() []string {
-	return slices.DeleteFunc(h.args()[1:], func(a string) bool { return a == "--ocr" || a == h.ocrPath() })
+	return slices.DeleteFunc(h.args()[1:], func(a string) bool { return a == "--ocr" || a == h.reader })
 }
 
 // auditArgs are the arguments of a live audit.
@@ -446,7 +460,7 @@ func (h *haunted) search(f finished) {
 }
 
 // everyFile reads all files below a folder, their names, and the values of those that are Parquet.
-func everyFile(t *testing.T, dir string) map[string][]byte {
+func everyFile(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
 	found := map[string][]byte{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -471,7 +485,7 @@ func everyFile(t *testing.T, dir string) map[string][]byte {
 }
 
 // parquetValues are the strings of a Parquet file, which compression hides.
-func parquetValues(t *testing.T, b []byte) []byte {
+func parquetValues(t testing.TB, b []byte) []byte {
 	t.Helper()
 	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
@@ -589,7 +603,7 @@ func TestFindSecret(t *testing.T) {
 // with a secret in it comes out without.
 func TestScrubbed(t *testing.T) {
 	for _, file := range []bool{false, true} {
-		h := newHaunted(t)
+		h := newHaunted(t, inPrivateFolder(t))
 		secret := h.emulator.Secret
 		if file {
 			path := filepath.Join(t.TempDir(), "secret")
@@ -612,7 +626,7 @@ func TestScrubbed(t *testing.T) {
 // TestServeAfterExport: the emulator's credentials are for everybody, also where a user has
 // already exported them.
 func TestServeAfterExport(t *testing.T) {
-	h := newHaunted(t) // its credentials are those of the demo: they follow from the seed
+	h := newHaunted(t, inPrivateFolder(t)) // its credentials are those of the demo: they follow from the seed
 	stop := make(chan struct{})
 	close(stop)
 	h.process.stop = stop
@@ -679,7 +693,7 @@ func (h *haunted) panicAt(n int) {
 // TestPanics has the clock panic at readings all over a run, in whichever goroutine that is. Each time the run ends in 1 and says so without a secret, and the workspace is
 // closed: the next run has it, and the one that ends well is whole.
 func TestPanics(t *testing.T) {
-	h := newHaunted(t)
+	h := newHaunted(t, inPrivateFolder(t))
 	readings := 0
 	traces := ""
 	for n := 1; ; n += 1 + n/4 {

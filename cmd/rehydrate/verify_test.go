@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,26 +47,15 @@ func wholeSite(t *testing.T) *site {
 	return s
 }
 
-// flipsVar is how many bits TestBitFlips flips; scripts/check full sets it to 1000.
-const flipsVar = "REHYDRATE_TEST_FLIPS"
-
 // TestBitFlips flips random bits of everything in a sealed workspace but the lock, one at a time, and has
 // verify find each, in the file in which it is.
 func TestBitFlips(t *testing.T) {
 	t.Parallel()
 	s := wholeSite(t)
-	flips := 60
-	if text := os.Getenv(flipsVar); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		flips = n
-	}
-	names := filesOf(t, s.workspace)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d, %d flips in %d files", seed, flips, len(names))
-	random, hit := rand.New(rand.NewPCG(seed, 0)), map[string]int{}
+	flips, names := often(1000, 30), filesOf(t, s.workspace)
+	random, seed := chance(t)
+	hit := map[string]int{}
+	t.Logf("%d flips in %d files", flips, len(names))
 	for i := range flips {
 		// Every file in turn, so that the small ones have theirs.
 		name := names[i%len(names)]
