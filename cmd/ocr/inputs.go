@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -139,21 +137,9 @@ func piped(stdin io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice == 0 && !term.IsTerminal(int(f.Fd()))
 }
 
-// shown makes a file's name, or an error that repeats one, fit for a terminal and for a
-// line: control and format characters become escapes, as Go writes them.
+// shown makes a file's name, or an error that repeats one, fit for a terminal and for a line: control and format
+// characters become escapes, as Go writes them.
 func shown(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case strconv.IsGraphic(r):
-			b.WriteRune(r)
-		default:
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-		i += size
-	}
-	return b.String()
+	quoted := strconv.QuoteToGraphic(s)
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
 }

@@ -43,7 +43,8 @@ func (j *job) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer pool.Close()
-	outputs, err := j.open(found, planned, pool.Engine(), words)
+	// What was read when an interrupt came is still written.
+	outputs, err := j.open(context.WithoutCancel(ctx), found, planned, pool.Engine(), words)
 	if err != nil {
 		return err
 	}
@@ -100,64 +101,50 @@ func progress(n counts, done, total int) console.Progress {
 
 // conclude says on stderr what the output does not.
 func (j *job) conclude(found inputs, n counts, err error) {
-	if !found.several() && j.parquet == "" && j.draw == "" {
-		return
-	}
 	left := len(found.list) - n.read - n.failed
-	if !found.folders && n.failed == 0 && left == 0 && j.parquet == "" && j.draw == "" {
+	files := j.parquet != "" || j.draw != ""
+	if !files && (!found.several() || !found.folders && n.failed == 0 && left == 0) {
 		return
 	}
-	parts := []string{fmt.Sprintf("%d images read", n.read)}
-	if n.read == 1 {
-		parts[0] = "1 image read"
+	parts := []string{counted(n.read, "image", "images") + " read"}
+	if n.failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d could not be read", n.failed))
 	}
-	add := func(n int, what string) {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
-		}
+	if left > 0 {
+		parts = append(parts, fmt.Sprintf("%d not reached", left))
 	}
-	add(n.failed, "could not be read")
-	add(left, "not reached")
-	if found.skipped == 1 {
-		add(1, "other file skipped")
-	} else {
-		add(found.skipped, "other files skipped")
+	if found.skipped > 0 {
+		parts = append(parts, counted(found.skipped, "other file", "other files")+" skipped")
 	}
-	if err == nil {
-		for _, path := range []string{j.parquet, j.draw} {
-			if path != "" {
-				parts = append(parts, "wrote "+shown(path))
-			}
+	for _, path := range []string{j.parquet, j.draw} {
+		if path != "" && err == nil {
+			parts = append(parts, "wrote "+shown(path))
 		}
 	}
 	fmt.Fprintf(j.console, "ocr: %s\n", strings.Join(parts, ", "))
 }
 
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // outputFolder is the folder that gets a file for each image, "" for none. It is not read.
 func (o options) outputFolder() string {
-	if o.draw != "" {
+	if o.draw != "" || o.hocr == stdinName {
 		return o.draw
 	}
-	if o.hocr != stdinName {
-		return o.hocr
-	}
-	return ""
+	return o.hocr
 }
 
 // A plan says where the files of each input go: paths[i] are those of input i.
 type plan struct{ draw, hocr []string }
 
-// plan decides every path that will be written, and refuses, before anything is read, those
-// that cannot be.
+// plan decides every path that will be written. Before anything is read it refuses a path that is an image to
+// read, that two inputs would share, or, without --force, that exists; and a folder that is read.
 func (j *job) plan(args []string, found inputs) (plan, error) {
-	var p plan
-	if j.draw != "" {
-		one := len(found.list) == 1 && !found.folders && strings.EqualFold(filepath.Ext(j.draw), ".png") && !isFolder(j.draw)
-		p.draw = destinations(j.draw, found, ".png", one)
-	}
-	if j.hocr != "" && j.hocr != stdinName {
-		p.hocr = destinations(j.hocr, found, ".hocr", false)
-	}
 	for _, folder := range []string{j.draw, j.hocr} {
 		for _, arg := range args {
 			if folder != "" && isFolder(arg) && sameFile(arg, folder) {
@@ -165,44 +152,45 @@ func (j *job) plan(args []string, found inputs) (plan, error) {
 			}
 		}
 	}
-	read, taken := resolvedInputs(found), map[string]int{}
+	var p plan
+	if j.draw != "" {
+		p.draw = destinations(j.draw, found, ".png")
+		if len(found.list) == 1 && !found.folders && strings.EqualFold(filepath.Ext(j.draw), ".png") && !isFolder(j.draw) {
+			p.draw = []string{j.draw}
+		}
+	}
+	if j.hocr != "" && j.hocr != stdinName {
+		p.hocr = destinations(j.hocr, found, ".hocr")
+	}
+	read, writer := map[string]bool{}, map[string]string{} // by real path; the input that a path is for
+	for _, in := range found.list {
+		read[realPath(in.name)] = in.name != stdinName
+	}
 	for _, paths := range [][]string{p.draw, p.hocr, {j.parquet}} {
 		for i, path := range paths {
-			if err := j.claim(path, i, found, read, taken); err != nil {
-				return plan{}, err
+			if path == "" {
+				continue
+			}
+			real := realPath(path)
+			if other, twice := writer[real]; twice {
+				return plan{}, usage("name the folder above them instead of the files", "%s and %s would both be written to %s", other, found.list[i].name, path)
+			}
+			if read[real] {
+				return plan{}, usage("name another place", "%s is an image to read: it is never written over", path)
+			}
+			if _, err := os.Lstat(path); err == nil && !j.force {
+				return plan{}, usage("name another place, or write over it with --force", "%s: there is a file of that name already", path)
+			}
+			if i < len(found.list) {
+				writer[real] = found.list[i].name
 			}
 		}
 	}
 	return p, nil
 }
 
-// claim refuses a path that exists, that two inputs would share, or that belongs to an image
-// that is read. i is the input that it is for.
-func (j *job) claim(path string, i int, found inputs, read map[string]bool, taken map[string]int) error {
-	if path == "" {
-		return nil
-	}
-	key := resolved(path)
-	if other, twice := taken[key]; twice {
-		return usage("name the folder above them instead of the files", "%s and %s would both be written to %s",
-			found.list[other].name, found.list[i].name, path)
-	}
-	taken[key] = i
-	if read[key] {
-		return usage("name another place", "%s is an image to read: it is never written over", path)
-	}
-	if err := vacant(path); err != nil && !(j.force && errors.Is(err, errExists)) {
-		return usage("name another place, or write over it with --force", "%s: %w", path, err)
-	}
-	return nil
-}
-
-// destinations names a file for each input: below folder, at the input's path below the
-// folder it was found in; or folder itself, for the one input.
-func destinations(folder string, found inputs, ext string, one bool) []string {
-	if one {
-		return []string{folder}
-	}
+// destinations names a file below folder for each input, at its path below the folder that it was found in.
+func destinations(folder string, found inputs, ext string) []string {
 	paths := make([]string, len(found.list))
 	for i, in := range found.list {
 		paths[i] = filepath.Join(folder, in.rel+ext)
@@ -210,28 +198,15 @@ func destinations(folder string, found inputs, ext string, one bool) []string {
 	return paths
 }
 
-// resolvedInputs holds each input's path both as it is found and as its links lead.
-func resolvedInputs(found inputs) map[string]bool {
-	paths := map[string]bool{}
-	for _, in := range found.list {
-		if in.name == stdinName {
-			continue
-		}
-		paths[resolved(in.name)] = true
-		if target, err := filepath.EvalSymlinks(in.name); err == nil {
-			paths[resolved(target)] = true
-		}
+// realPath is path with all links followed; where it does not exist yet, those of its folder.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
 	}
-	return paths
-}
-
-// resolved is path with the links of its folder followed: the name that a rename would replace.
-func resolved(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		return filepath.Join(dir, filepath.Base(path))
+		return abs
 	}
 	return path
 }
@@ -243,7 +218,7 @@ func isFolder(path string) bool {
 
 // open makes the outputs that the options ask for. Text goes to stdout where nothing else was
 // asked for.
-func (j *job) open(found inputs, p plan, engine ocr.Engine, words *language.Filter) (outputs, error) {
+func (j *job) open(ctx context.Context, found inputs, p plan, engine ocr.Engine, words *language.Filter) (outputs, error) {
 	var all outputs
 	var judge func(ocr.Reading) decision
 	if j.filter {
@@ -260,19 +235,19 @@ func (j *job) open(found inputs, p plan, engine ocr.Engine, words *language.Filt
 		all = append(all, &textOutput{out: j.stdout, headers: found.several()})
 	}
 	if p.hocr != nil {
-		all = append(all, &fileOutput{paths: p.hocr, force: j.force, fill: func(w io.Writer, r result) error {
+		all = append(all, &fileOutput{ctx: ctx, paths: p.hocr, force: j.force, fill: func(w io.Writer, r result) error {
 			page := &hocrOutput{out: w, engine: engine}
 			return errors.Join(page.write(r), page.close(true))
 		}})
 	}
 	if p.draw != nil {
-		all = append(all, &fileOutput{paths: p.draw, force: j.force, fill: func(w io.Writer, r result) error {
+		all = append(all, &fileOutput{ctx: ctx, paths: p.draw, force: j.force, fill: func(w io.Writer, r result) error {
 			_, err := w.Write(r.overlay)
 			return err
 		}})
 	}
 	if j.parquet != "" {
-		out, err := newParquetOutput(j.parquet, j.force, engine)
+		out, err := newParquetOutput(ctx, j.parquet, j.force, engine)
 		if err != nil {
 			return nil, err
 		}

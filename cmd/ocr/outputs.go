@@ -2,16 +2,19 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/policy"
@@ -198,9 +201,23 @@ func (o *filterOutput) write(r result) error {
 
 func (o *filterOutput) close(bool) error { return nil }
 
+// create begins the file that will be called path, and makes its folder. Without force, a file that has the name
+// by the time of Publish stays.
+func create(ctx context.Context, path string, force bool) (*durable.File, error) {
+	if err := durable.MkdirAll(ctx, filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of %s: %w", shown(path), err)
+	}
+	f, err := durable.Create(ctx, path, durable.Options{Keep: !force})
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", shown(path), err)
+	}
+	return f, nil
+}
+
 // fileOutput writes a file for each image that was read.
 type fileOutput struct {
-	paths []string // of the inputs
+	ctx   context.Context // of the job
+	paths []string        // of the inputs
 	force bool
 	fill  func(io.Writer, result) error
 }
@@ -209,19 +226,32 @@ func (o *fileOutput) write(r result) error {
 	if r.err != nil {
 		return nil
 	}
-	return writeWhole(o.paths[r.index], o.force, func(w io.Writer) error { return o.fill(w, r) })
+	path := o.paths[r.index]
+	f, err := create(o.ctx, path, o.force)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	err = o.fill(f, r)
+	if err == nil {
+		err = f.Publish()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", shown(path), err)
+	}
+	return nil
 }
 
 func (o *fileOutput) close(bool) error { return nil }
 
 // parquetOutput writes one row an input into a file that gets its name at the end.
 type parquetOutput struct {
-	file *newFile
+	file *durable.File
 	rows *dataset.ReadingsWriter
 }
 
-func newParquetOutput(path string, force bool, e ocr.Engine) (*parquetOutput, error) {
-	file, err := create(path, force)
+func newParquetOutput(ctx context.Context, path string, force bool, e ocr.Engine) (*parquetOutput, error) {
+	file, err := create(ctx, path, force)
 	if err != nil {
 		return nil, err
 	}
@@ -250,13 +280,16 @@ func (o *parquetOutput) write(r result) error {
 }
 
 func (o *parquetOutput) close(complete bool) error {
+	defer o.file.Discard()
 	if !complete {
-		o.file.drop()
 		return nil
 	}
-	if err := o.rows.Close(); err != nil {
-		o.file.drop()
-		return err
+	err := o.rows.Close()
+	if err == nil {
+		err = o.file.Publish()
 	}
-	return o.file.finish()
+	if err != nil {
+		return fmt.Errorf("write the Parquet file: %w", err)
+	}
+	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/pipeline/dataset/duckdbtest"
+	"rehydrate/pipeline/durable"
 )
 
 // An element of hOCR, as XML says it.
@@ -129,7 +130,7 @@ func TestParquet(t *testing.T) {
 	if r := runProgram(t, "--force", "--parquet", path, dir); r.status != exitSomeFailed {
 		t.Errorf("with --force: %+v, want status 3", r)
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".ocr-*")); left != nil {
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), durable.TempPrefix+"*")); left != nil {
 		t.Errorf("left behind: %v", left)
 	}
 	type row struct {

@@ -9,6 +9,7 @@ package main
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -222,13 +223,9 @@ func gosseractVersion() string {
 	if !ok {
 		return "unknown"
 	}
-	for _, m := range info.Deps {
-		if m.Path == "github.com/otiai10/gosseract/v2" {
-			if m.Replace != nil {
-				return m.Replace.Version
-			}
-			return m.Version
-		}
+	i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == "github.com/otiai10/gosseract/v2" })
+	if i < 0 {
+		return "unknown"
 	}
-	return "unknown"
+	return cmp.Or(info.Deps[i].Replace, info.Deps[i]).Version
 }
