@@ -221,3 +221,18 @@ func FuzzToken(f *testing.F) {
 		}
 	})
 }
+
+// TestAboutUnknownAnswer: JSON that explains nothing is not an answer, so that five in a row stop the run.
+func TestAboutUnknownAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := api(func(int, *http.Request) answer { return reply(404, `{"message":"Who knows","error":"404"}`) })
+		c := s.client(t, testOptions())
+		for i := range maxFailures {
+			kind, err := c.About(t.Context(), "memes")
+			var shut *Unreachable
+			if last := i == maxFailures-1; kind != policy.CommunityUnknown || errors.As(err, &shut) != last || !last && err != nil {
+				t.Fatalf("About %d = %v, %v", i, kind, err)
+			}
+		}
+	})
+}

@@ -330,19 +330,27 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// TestPauseIsShared: while one request sits out a Retry-After, no other goes to that host,
+// TestPauseIsShared: while one request sits out a rate limit, no other goes to that host,
 // and other hosts are asked as before.
 func TestPauseIsShared(t *testing.T) {
+	for name, first := range map[string]answer{"Retry-After": reply(429, "", "Retry-After", "30"), "429 alone": reply(429, "")} {
+		t.Run(name, func(t *testing.T) { checkPauseIsShared(t, first) })
+	}
+}
+
+func checkPauseIsShared(t *testing.T, first answer) {
 	synctest.Test(t, func(t *testing.T) {
 		body := string(pngBytes(t))
 		s := &script{}
 		s.play = func(n int, r *http.Request) answer {
 			if n == 0 {
-				return reply(429, "", "Retry-After", "30")
+				return first
 			}
 			return reply(200, body)
 		}
-		c := s.client(t, testOptions())
+		o := testOptions()
+		o.RetryWait = 30 * time.Second // after a 429 that names no time
+		c := s.client(t, o)
 		start := time.Now()
 		download := func(url string) {
 			if _, err := c.Download(t.Context(), Candidate{URL: url}); err != nil {
@@ -660,6 +668,18 @@ func TestRetriesEnd(t *testing.T) {
 			if x.Reason != waitRetryAfter {
 				t.Errorf("OnWait was told %v", x)
 			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := api(func(int, *http.Request) answer { return reply(429, "", "Retry-After", "599.5") })
+		c := s.client(t, paceOptions(60e6, &waits{}))
+		start := time.Now()
+		if _, err := c.Ask(t.Context(), ids("a1")); err == nil {
+			t.Error("Ask succeeded")
+		}
+		// With half a second of jitter the third attempt begins at the limit itself.
+		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 600, maxTrying.Seconds()}; !slices.Equal(got, want) {
+			t.Errorf("asked at %v, want %v", got, want)
 		}
 	})
 }
