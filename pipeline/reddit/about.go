@@ -13,12 +13,12 @@ import (
 	"rehydrate/policy"
 )
 
-// About asks Reddit what a subreddit is, by which a post's absence may be explained. It costs
+// About asks Reddit what a subreddit is, which may explain why a post is absent. It costs
 // one request, paced and repeated as those of Ask are, and keeps nothing of the answer but
 // the kind.
 //
-// An answer that tells nothing is policy.CommunityUnknown and no error. The errors are those
-// of Ask that stop the run. A name that is no subreddit's (see manifest.Subreddit), or that
+// An answer that explains nothing is policy.CommunityUnknown, without an error. The errors are those
+// of Ask that stop the run. A name that is not a subreddit's (see manifest.Subreddit), or that
 // is a user's profile, is the caller's mistake and costs no request.
 func (c *Client) About(ctx context.Context, name string) (policy.Community, error) {
 	name, ok := manifest.Subreddit(name)
@@ -93,7 +93,7 @@ func (c *Client) readAbout(e exchange, name string) (policy.Community, error) {
 	return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
 }
 
-// leadsToSearch reports whether a redirect is the one by which Reddit answers for a name that
+// leadsToSearch reports whether a redirect is the one that Reddit sends for a name that
 // it does not know. One to a login or a warning says nothing of the subreddit.
 func leadsToSearch(h http.Header) bool {
 	to, err := (&url.URL{Scheme: "https", Host: apiHost}).Parse(h.Get("Location"))

@@ -45,8 +45,9 @@ func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error)
 	e, err := c.askAPI(ctx, infoURL+"?id="+strings.Join(names, ",")+"&raw_json=1", func(e exchange) error {
 		var err error
 		children, err = c.readListing(e)
-		if empty = nil; isEmptyListing(err) {
-			empty, err = err, nil // an answer, of which only the caller can tell what it means
+		empty = nil
+		if isEmptyListing(err) {
+			empty, err = err, nil // an answer; only the caller knows what it means
 		}
 		return err
 	})
@@ -68,7 +69,7 @@ func isEmptyListing(err error) bool {
 
 // askAPI makes one call of the API, alone, and renews the token once when the answer is a 401.
 // What use gets is never a 401. Its errors are those of Ask.
-func (c *Client) askAPI(ctx context.Context, url string, use useful) (exchange, error) {
+func (c *Client) askAPI(ctx context.Context, url string, use validator) (exchange, error) {
 	select {
 	case c.asking <- struct{}{}:
 		defer func() { <-c.asking }()
@@ -97,7 +98,7 @@ func (c *Client) askAPI(ctx context.Context, url string, use useful) (exchange, 
 
 // askAuthorized asks with a token that is good when the request goes out: the wait for a turn
 // can be longer than what is left of one.
-func (c *Client) askAuthorized(ctx context.Context, url string, use useful) (exchange, error) {
+func (c *Client) askAuthorized(ctx context.Context, url string, use validator) (exchange, error) {
 	const tries = 3
 	for try := 1; ; try++ {
 		if err := c.authorize(ctx); err != nil {
@@ -177,7 +178,7 @@ func parseListing(body []byte) ([]json.RawMessage, error) {
 		return nil, none
 	}
 	if envelope.Kind != "Listing" || envelope.Data.Children == nil {
-		return nil, &Unanswered{"not_a_listing", "the answer is JSON, but no listing"}
+		return nil, &Unanswered{"not_a_listing", "the answer is JSON but not a listing"}
 	}
 	if len(*envelope.Data.Children) == 0 {
 		return nil, &Unanswered{ReasonEmptyListing, "the answer holds no post at all"}
@@ -259,7 +260,7 @@ func (a *Answer) add(id manifest.PostID, data json.RawMessage, p policy.Policy) 
 }
 
 // identify reads which post a thing of a listing is. Things of another kind than links
-// have names of their own and are no answer to any link's id.
+// have names of their own and do not answer for a link.
 func identify(raw json.RawMessage) (id manifest.PostID, data json.RawMessage, ok bool) {
 	var thing struct {
 		Kind string

@@ -94,17 +94,17 @@ func (b *breaker) failed(before, weight int, why *Unreachable, now time.Time) in
 // when that was a failure. It returns an *Unreachable when this was one too many. What would
 // be the same however long one waits, and the end of the context, count for nothing.
 func (k *call) conclude(err error) error {
-	away := k.useful == nil && turnedAway(k.lane.host, k.got)
+	away := k.validate == nil && turnedAway(k.lane.host, k.got)
 	if err == nil && k.useless == nil && !away && !repeatable(k.got.status, k.got.header) {
 		k.lane.breaker.answered()
 		return nil
 	}
-	if err != nil && permanent(err) && !(k.useful != nil && isTooLarge(err)) {
+	if err != nil && permanent(err) && !(k.validate != nil && isTooLarge(err)) {
 		return nil
 	}
 	why, reason := k.failure(err)
 	weight := plainFailure
-	if k.useful == nil && reason == waitServer {
+	if k.validate == nil && reason == waitServer {
 		weight = imageFailure
 	}
 	now := time.Now()

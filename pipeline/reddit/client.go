@@ -28,7 +28,7 @@ const MaxAsk = 100
 
 // ReasonEmptyListing is the reason of the *Unanswered of an Ask whose answer was whole and
 // held no post at all. It can mean that every post asked for is absent, or that Reddit is
-// not answering: only asking again, beside a post known to be live, tells.
+// not answering. Asking again beside a post known to be live decides.
 const ReasonEmptyListing manifest.Reason = "empty_listing"
 
 // ReasonImgurPage is the reason of the Fault of a page or album of imgur that this client cannot
@@ -140,7 +140,7 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 }
 
 // userAgent has the form that Reddit's API rules require. It names the operator's account,
-// by which Reddit can reach whoever runs this.
+// so that Reddit can reach whoever runs this.
 func userAgent(version, username string) (string, error) {
 	if version == "" {
 		version = "dev"
@@ -205,7 +205,7 @@ type Post struct {
 	Facts  policy.Facts
 	Images []Candidate // at least one; several only for a gallery, in its order
 	// Subreddit is where the post was made, in lower case, as About takes it. It is "" for a
-	// post on a user's profile, whose name is a person's, and for what is no subreddit's name.
+	// post on a user's profile, whose name is a person's, and for what is not a subreddit's name.
 	Subreddit string
 }
 

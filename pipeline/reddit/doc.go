@@ -40,7 +40,7 @@
 //     1 KiB in 10 s, and an attempt of more than a minute. Each has a reason of its own.
 //   - User names, titles and permalinks do not leave the package, and no Fault, error or
 //     log line holds the URL of an image. The detail of a Fault is of fixed texts: no
-//     address, port or time, by which the outcomes of two runs would differ.
+//     address, port or time, which would make the outcomes of two runs differ.
 //
 // # How a request travels
 //

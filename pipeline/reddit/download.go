@@ -34,7 +34,8 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 	link := cand.URL
 	if page, ok := parseImgurPage(link); ok {
 		var err error
-		if link, err = c.resolve(ctx, page); err != nil {
+		link, err = c.resolve(ctx, page)
+		if err != nil {
 			return Download{}, err
 		}
 	}
@@ -221,7 +222,7 @@ func statusFault(host string, e exchange) *policy.Fault {
 var storeError = regexp.MustCompile(`^\s*(?:<\?xml[^>]*>)?\s*<Error>\s*<Code>(?:AccessDenied|NoSuchKey)</Code>`)
 
 // turnedAway reports whether an answer is a 403 that says nothing of what was asked for. A page
-// (a CDN's Guru Meditation or Access Denied) or an empty body tells of the client, the network
+// (a CDN's Guru Meditation or Access Denied) or an empty body speaks of the client, the network
 // or the host; preview.redd.it sends a 403 for a wrong signature, and imgur to whom it does not
 // like. Only the store behind i.redd.it, and imgur's API in JSON, say something by it.
 func turnedAway(host string, e exchange) bool {

@@ -347,7 +347,7 @@ func readImgur(kind string, e exchange, accepted bool) ([]imgurFile, *policy.Fau
 		Status  int
 	}
 	if err := json.Unmarshal(e.body, &answer); err != nil {
-		return failed("malformed_answer", "the answer of imgur's API is no JSON of the usual form")
+		return failed("malformed_answer", "imgur's API did not answer with JSON of the usual form")
 	}
 	if !answer.Success && answer.Status != http.StatusOK { // a status of its own, inside of a 200
 		return nil, imgurStatus(exchange{status: answer.Status, header: e.header, body: e.body}, accepted)

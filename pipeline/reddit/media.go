@@ -181,7 +181,7 @@ func classify(link, extension string, isImage bool, p policy.Policy) Candidate {
 	}
 	u, err := url.Parse(link)
 	if err != nil {
-		return fault(manifest.Refused, "bad_url", "the post links to something that is no URL")
+		return fault(manifest.Refused, "bad_url", "the post links to something that is not a URL")
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	isImage = isImage || imageHosts[host] || imageExtension.MatchString(u.Path)

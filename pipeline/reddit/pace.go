@@ -19,7 +19,7 @@ import (
 const (
 	// maxWait is the longest single pause that a run makes: Reddit's own window is 10 min.
 	maxWait = 15 * time.Minute
-	// quietWait is the longest pause that OnWait is not told of.
+	// quietWait is the longest pause that OnWait is not called for.
 	quietWait = 2 * time.Second
 	// averaged is the time over which Reddit averages its rate limit, in seconds.
 	averaged = 600
@@ -79,7 +79,7 @@ func newPacer(p policy.Policy, onWait func(Wait), calls *counters) *pacer {
 	return &pacer{onWait: onWait, lanes: lanes, calls: calls}
 }
 
-// checkRates refuses a policy by whose own rates a request would wait longer than maxWait.
+// checkRates refuses a policy so slow that a request would wait longer than maxWait.
 func checkRates(p policy.Policy) error {
 	if r := p.Reddit.RequestsPerMinute; !(r*maxWait.Minutes() >= 1) {
 		return fmt.Errorf("reddit: the policy allows %g requests per minute, which is less than one in %v; raise reddit.requests_per_minute to %.2g or more",
@@ -88,7 +88,7 @@ func checkRates(p policy.Policy) error {
 	for _, h := range p.Images.Hosts {
 		// As many wait for their turn at once as the host has places.
 		if least := float64(max(h.Concurrency, 1)) / maxWait.Seconds(); !(h.RequestsPerSecond >= least) {
-			return fmt.Errorf("reddit: the policy allows %g requests per second to %s, by which one would wait longer than %v; raise requests_per_second to %.2g or more",
+			return fmt.Errorf("reddit: the policy allows %g requests per second to %s, so that one would wait longer than %v; raise requests_per_second to %.2g or more",
 				h.RequestsPerSecond, h.Name, maxWait, least*1.1)
 		}
 	}

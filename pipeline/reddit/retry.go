@@ -35,26 +35,26 @@ type exchange struct {
 	body   []byte // whole for a 200, else at most maxScrap bytes of it
 }
 
-// A useful reads an answer, and returns nil or an *Unanswered that says why it is of no use.
-// An answer with status 200 that is of no use is asked for again, as after a 5xx; a call that
-// ends with any answer of no use has failed.
-type useful func(exchange) error
+// A validator reads a response, and returns an *Unanswered if it is unusable.
+// An unusable answer with status 200 is asked for again, as after a 5xx; a call that ends with
+// any unusable answer has failed.
+type validator func(exchange) error
 
 // A call is one request with its repetitions. It belongs to one goroutine.
 type call struct {
-	c       *Client
-	lane    *lane
-	maxBody int64
-	useful  useful        // nil for images, where any answer says something of the image
-	before  int           // failures of the host when the call began
-	start   time.Time     // when the first attempt ended
-	attempt int           // that is being made, from 1
-	slow    time.Duration // spent on attempts that ran out of time
-	next    Wait          // before the next attempt
-	settled bool          // there will be no next attempt
-	end     error         // why not, where it is no answer
-	got     exchange
-	useless error // what useful said of got
+	c        *Client
+	lane     *lane
+	maxBody  int64
+	validate validator     // nil for images, where any answer says something of the image
+	before   int           // failures of the host when the call began
+	start    time.Time     // when the first attempt ended
+	attempt  int           // that is being made, from 1
+	slow     time.Duration // spent on attempts that ran out of time
+	next     Wait          // before the next attempt
+	settled  bool          // there will be no next attempt
+	end      error         // why not, where it is no answer
+	got      exchange
+	useless  error // what validate said of got
 }
 
 // callKey finds the call of a request in its context.
@@ -73,9 +73,9 @@ func (c *Client) stack(identity http.RoundTripper) *http.Client {
 // attempts, or the time for them, are used up. An answer of any status is a result, if use, which
 // may be nil, finds it of use. The error is use's, that of the last attempt, a *WaitTooLong, an
 // *Unreachable, or the context's.
-func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64, use useful) (exchange, error) {
+func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64, use validator) (exchange, error) {
 	l := c.pace.lanes[req.URL.Hostname()]
-	k := &call{c: c, lane: l, maxBody: maxBody, useful: use, before: l.breaker.failures(), attempt: 1}
+	k := &call{c: c, lane: l, maxBody: maxBody, validate: use, before: l.breaker.failures(), attempt: 1}
 	req = req.WithContext(context.WithValue(req.Context(), callKey{}, k))
 	req.SetResponseHandler(k.read)
 	// The library's client is a handful of settings; one for each call lets Backoff know
@@ -131,8 +131,8 @@ func (k *call) read(resp *http.Response) error {
 // take judges a whole answer, and keeps it unless it is worth asking again.
 func (k *call) take(e exchange) error {
 	k.useless = nil
-	if k.useful != nil {
-		k.useless = k.useful(e)
+	if k.validate != nil {
+		k.useless = k.validate(e)
 	}
 	if k.useless != nil && e.status == http.StatusOK {
 		return k.useless
@@ -187,7 +187,7 @@ func (k *call) decide(ctx context.Context, resp *http.Response, err error) (bool
 func (k *call) tooSlow(err error) bool {
 	var timeout interface{ Timeout() bool }
 	switch {
-	case k.useful != nil: // an answer of the API is worth more patience: it speaks of many posts
+	case k.validate != nil: // an answer of the API is worth more patience: it speaks of many posts
 		return false
 	case errors.Is(err, errDeadline):
 		k.slow += attemptTimeout
@@ -224,7 +224,7 @@ func (k *call) plan(resp *http.Response, err error, last bool, now time.Time) (w
 	case resp.StatusCode == http.StatusTooManyRequests:
 		k.next.Reason = waitRateLimit
 		if !last {
-			k.next.For = max(d, k.c.retryWait) // nobody said how long: never at once
+			k.next.For = max(d, k.c.retryWait) // no time was named: never at once
 		}
 	}
 	if k.next.Reason != waitServer {
@@ -233,8 +233,8 @@ func (k *call) plan(resp *http.Response, err error, last bool, now time.Time) (w
 	return status("http_", resp.StatusCode)
 }
 
-// jittered is a random time from 0 to most, by which clients that failed together do not
-// come back together.
+// jittered is a random time from 0 to most, so that clients that failed together do not come back
+// together.
 func (k *call) jittered(most time.Duration) time.Duration {
 	return time.Duration(k.c.jitter() * float64(most))
 }
@@ -301,7 +301,7 @@ func permanent(err error) bool {
 }
 
 // isHeadersTooLarge reports whether the header of an answer was over maxHeaderBytes. net/http
-// has no error value for it; a test tells when its text changes.
+// has no error value for it; a test fails when its text changes.
 func isHeadersTooLarge(err error) bool {
 	return strings.Contains(err.Error(), "server response headers exceeded")
 }
@@ -351,7 +351,7 @@ func trouble(err error) (manifest.Reason, string) {
 }
 
 // badCertificate says what is wrong with a certificate, without the present time, the names
-// and the addresses that crypto/x509 tells.
+// and the addresses that crypto/x509 names.
 func badCertificate(err error) string {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError

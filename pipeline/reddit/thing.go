@@ -30,7 +30,7 @@ type factFields struct {
 }
 
 // readThing reads a link. It fails when a field that a verdict rests on has a type that
-// it never had, or when the author is missing: such a thing is no evidence. Trouble with
+// it never had, or when the author is missing: such a thing is not evidence. Trouble with
 // the media is a fault of the images and leaves the facts whole.
 func readThing(data json.RawMessage, p policy.Policy) (Post, error) {
 	facts, subreddit, err := readFacts(data)

@@ -55,7 +55,7 @@ func (s *Server) www(r *http.Request) *Reply {
 	return NetworkSecurity()
 }
 
-// libraryAgents are user agents that libraries send when nobody chose one.
+// libraryAgents are user agents that libraries send when the program chose none.
 var libraryAgents = []string{"go-http-client/", "python-requests/", "python-urllib/", "curl/", "wget/", "java/", "okhttp/", "node-fetch/", "axios/"}
 
 func isLibraryAgent(ua string) bool {
@@ -323,7 +323,7 @@ func (s *Server) about(name string) *Reply {
 	s.mu.Unlock()
 	switch {
 	case !known && subredditForm.MatchString(name):
-		// A name that nobody has taken leads to the search for it (prawcore: Redirect).
+		// A name that is free leads to the search for it (prawcore: Redirect).
 		return RedirectReply("https://" + apiHost + "/subreddits/search?q=" + name)
 	case !known:
 		return JSONReply(http.StatusNotFound, `{"message": "Not Found", "error": 404}`)

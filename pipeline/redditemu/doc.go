@@ -2,7 +2,7 @@
 //
 // It owns one TLS listener on 127.0.0.1 that answers as www.reddit.com,
 // oauth.reddit.com, i.redd.it, preview.redd.it, external-preview.redd.it,
-// i.imgur.com, imgur.com and api.imgur.com, told apart by the Host of each request,
+// i.imgur.com, imgur.com and api.imgur.com, distinguished by the Host of each request,
 // under a certificate authority made in memory. A client reaches it as it would reach
 // any mirror: by connect-to rules and one more root certificate. Nothing in the client
 // is special to it.

@@ -137,7 +137,8 @@ func (s Spec) renderOriginal() (*image.RGBA, []string, error) {
 	caption := s.Caption
 	if caption == "" {
 		var err error
-		if caption, err = captionIn(s.Language, s.Seed); err != nil {
+		caption, err = captionIn(s.Language, s.Seed)
+		if err != nil {
 			return nil, nil, err
 		}
 	}

@@ -141,7 +141,8 @@ func (s *Server) serveAsset(a *Asset, r *http.Request) *Reply {
 	body := a.image.Body
 	if body == nil {
 		var err error
-		if body, err = s.cache.draw(a.image.Spec); err != nil {
+		body, err = s.cache.draw(a.image.Spec)
+		if err != nil {
 			return DrawFailed(err)
 		}
 	}
@@ -171,7 +172,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// DrawFailed tells a test's author, through the client, that a Spec cannot be drawn.
+// DrawFailed says to a test's author, through the client, that a Spec cannot be drawn.
 func DrawFailed(err error) *Reply {
 	return NewReply(http.StatusInternalServerError, "text/plain", []byte("redditemu: "+err.Error()+"\n"))
 }
@@ -297,7 +298,7 @@ func (c *cache) slot(key string) *drawn {
 }
 
 // account adds a body's size and evicts down to the bound. A slot that was evicted
-// while it was drawn is nobody's any more.
+// while it was drawn counts no more.
 func (c *cache) account(d *drawn, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -115,7 +115,7 @@ func (s *Server) imgurPost(p string) (post Post, image int, ok bool) {
 	return Post{}, 0, false
 }
 
-// imgurImage is what the API tells of an image.
+// imgurImage is what the API says of an image.
 func (p Post) imgurImage(i int) map[string]any {
 	ext := p.Images[i].ext()
 	kind := "image/" + ext

@@ -103,7 +103,7 @@ const (
 type Image struct {
 	Spec Spec   // what to draw, at the first request
 	Body []byte // served in its place when not nil
-	// Write, when not nil, writes what is served in place of both, made anew each time: for
+	// Write, when not nil, writes what is served in place of both, made again each time: for
 	// what is too large to keep. It must write the same bytes every time.
 	Write func(io.Writer) error
 	Serve Serve
@@ -117,7 +117,7 @@ type Image struct {
 	NoAPI      bool   // imgur: the API answers 404, the direct link lives
 }
 
-// A Post is one post as the emulator tells of it. The zero value of every field but
+// A Post is one post as the emulator has it. The zero value of every field but
 // ID is the plain case: a live post with one image drawn for its id.
 type Post struct {
 	ID        manifest.PostID
@@ -251,7 +251,7 @@ func (img Image) ext() string {
 	return "jpg"
 }
 
-// Thing returns the post as /api/info tells of it: {"kind":"t3","data":{...}}.
+// Thing returns the post as /api/info sends it: {"kind":"t3","data":{...}}.
 func (p Post) Thing() (json.RawMessage, error) {
 	if p.Raw != nil {
 		return p.Raw, nil

@@ -285,7 +285,8 @@ func demoCast() []role {
 	seen := map[string]int{}
 	for _, p := range restOf() {
 		key := string(p.WantOutcome)
-		if seen[key]++; p.WantOutcome != "" && seen[key] <= 3 {
+		seen[key]++
+		if p.WantOutcome != "" && seen[key] <= 3 {
 			cast = append(cast, role{post: p, dress: true})
 		}
 	}

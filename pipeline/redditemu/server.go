@@ -267,7 +267,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		rep = next()
 	}
 	s.opt.Log.Debug("emulator", "host", HostOf(r), "path", r.URL.Path, "status", rep.Status)
-	// The connection must not be reused after a body nobody read.
+	// The connection must not be reused after a body that was not read.
 	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 1<<20))
 	rep.send(w, r)
 }

@@ -1,7 +1,7 @@
 // Package sweep asks Reddit about all posts of a release, as many at a time as one request takes.
 // The engine and the audit share it.
 //
-// It keeps the rule by which an absence is evidence: a post is absent when an answer that holds
+// It keeps the rule that makes an absence evidence: a post is absent when an answer that holds
 // other posts leaves it out, and it is believed to be gone only when two answers, at least
 // Pause apart, say so. An answer that holds no post at all says nothing. Its posts are asked about
 // once more beside a witness, a post that Reddit has answered for, and stay without a verdict
@@ -126,7 +126,8 @@ func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *rou
 		if err != nil {
 			return err
 		}
-		if batch = append(batch, p); len(batch) < reddit.MaxAsk {
+		batch = append(batch, p)
+		if len(batch) < reddit.MaxAsk {
 			continue
 		}
 		if err := s.ask(ctx, r, batch, false); err != nil {

@@ -29,7 +29,7 @@ type Case struct {
 const textless manifest.Reason = "no_text"
 
 // Answers returns the answers of the corpus. trap is the address, HOST:PORT, of a
-// listener that nobody may connect to: some of the answers lead there.
+// listener that no client may connect to: some of the answers lead there.
 func Answers(trap string) []Case {
 	all := []Case{
 		{Name: "gzip_bomb", Kind: GzipBomb(1 << 30), Outcome: manifest.Failed, Reason: "content_encoding"},
@@ -190,7 +190,7 @@ func EmptyReply() FaultKind {
 	return instead("empty reply", func() *reply { return &reply{Send: closing(nil, false)} })
 }
 
-// NotHTTP answers with bytes that are no HTTP, and closes the connection.
+// NotHTTP answers with bytes that are not HTTP, and closes the connection.
 func NotHTTP() FaultKind {
 	return instead("not http", func() *reply { return &reply{Send: closing([]byte("SSH-2.0-OpenSSH_9.2\r\n"), false)} })
 }

@@ -261,7 +261,7 @@ func EmptyListing() FaultKind {
 	return instead("empty listing", func() *reply { return redditemu.Listing(nil, true) })
 }
 
-// ExtraChild adds a post that nobody asked for to a listing.
+// ExtraChild adds a post that was not asked for to a listing.
 func ExtraChild(p redditemu.Post) FaultKind {
 	return FaultKind{name: "extra child", change: func(s *Server, _ *http.Request, rep *reply) {
 		thing, err := p.Thing()

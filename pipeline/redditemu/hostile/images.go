@@ -21,7 +21,7 @@ import (
 )
 
 // Images returns the image files of the corpus. trap is the address, HOST:PORT, of a
-// listener that nobody may connect to: some of the files name it. Whatever a file hides beside
+// listener that no client may connect to: some of the files name it. Whatever a file hides beside
 // its pixels holds redditemu.CanaryMetadata.
 func Images(trap string) []Case {
 	return slices.Concat(bombs(), sizes(), damaged(), truncated(), unusual(), strangers(trap), polyglots(), loaded())
@@ -198,7 +198,7 @@ func unusual() []Case {
 	}
 }
 
-// strangers are files that are no picture of the four formats.
+// strangers are files that are not a picture of the four formats.
 func strangers(trap string) []Case {
 	text := func(s string) func() []byte { return func() []byte { return []byte(s) } }
 	is := func(name, kind string, body func() []byte) Case {

@@ -100,7 +100,8 @@ func (s *Server) around(r *http.Request, next func() *redditemu.Reply) *redditem
 			fault.Kind.change(s, r, rep)
 		}
 	}
-	if q.Status = rep.Status; q.Status != 0 {
+	q.Status = rep.Status
+	if q.Status != 0 {
 		q.Bytes = len(rep.Body) + int(rep.Length)
 	}
 	s.mu.Lock()
