@@ -121,7 +121,7 @@ func TestUselessAnswers(t *testing.T) {
 		{"truncated", reply(200, whole[:len(whole)-9]), "truncated_json", 4, "breaks off"},
 		{"no JSON", reply(200, "ok"), "bad_json", 4, "at byte"},
 		{"deeper than anything", reply(200, `{"kind":"Listing","data":`+strings.Repeat("[", 1e5)+strings.Repeat("]", 1e5)+`}`), "bad_json", 4, "exceeded max depth"},
-		{"not a listing", reply(200, `{"message":"hello"}`), "not_a_listing", 4, "no listing"},
+		{"not a listing", reply(200, `{"message":"hello"}`), "not_a_listing", 4, "not a listing"},
 		{"too large", reply(200, strings.Repeat(" ", maxInfoBody+1)), "too_large", 1, "longer than"},
 		{"not found", reply(404, `{"message":"Not Found"}`), "http_404", 1, "Not Found"},
 		{"451", reply(451, ""), "http_451", 1, "start again later"},

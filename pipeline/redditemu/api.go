@@ -104,34 +104,23 @@ func (s *Server) accessToken(r *http.Request) *Reply {
 	if scope == "" {
 		scope = "*"
 	}
-	device := r.PostForm.Get("device_id")
 	switch grant := r.PostForm.Get("grant_type"); {
 	case strings.Trim(scope, "abcdefghijklmnopqrstuvwxyz*, ") != "":
-		return OAuthError("invalid_scope", "")
+		return OAuthError("invalid_scope")
 	case grant == "client_credentials" && s.opt.InstalledApp:
-		return OAuthError("unauthorized_client", "")
+		return OAuthError("unauthorized_client")
 	case grant == "client_credentials":
-		return s.grant(scope, "")
-	case grant == "https://oauth.reddit.com/grants/installed_client":
-		if device != "DO_NOT_TRACK_THIS_DEVICE" && (len(device) < 20 || len(device) > 50) {
-			return OAuthError("invalid_request", "bad device_id")
-		}
-		return s.grant(scope, device)
+		return s.grant(scope)
 	}
-	return OAuthError("unsupported_grant_type", "")
+	return OAuthError("unsupported_grant_type")
 }
 
 // OAuthError is an error with status 200, which is what Reddit sends.
-func OAuthError(code, description string) *Reply {
-	body := map[string]any{"error": code}
-	if description != "" {
-		body["error_description"] = description
-	}
-	b, _ := marshal(body) // strings only
-	return JSONReply(http.StatusOK, string(b))
+func OAuthError(code string) *Reply {
+	return JSONReply(http.StatusOK, fmt.Sprintf(`{"error":%q}`, code))
 }
 
-func (s *Server) grant(scope, device string) *Reply {
+func (s *Server) grant(scope string) *Reply {
 	s.mu.Lock()
 	s.issued++
 	n := strconv.Itoa(s.issued)
@@ -140,9 +129,6 @@ func (s *Server) grant(scope, device string) *Reply {
 	s.mu.Unlock()
 	body := map[string]any{"access_token": value, "token_type": "bearer",
 		"expires_in": int(s.opt.TokenLifetime / time.Second), "scope": scope}
-	if device != "" {
-		body["device_id"] = device
-	}
 	b, _ := marshal(body) // strings and an integer only
 	return JSONReply(http.StatusOK, string(b)).With("Cache-Control", "max-age=0, must-revalidate")
 }

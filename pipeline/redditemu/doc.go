@@ -24,7 +24,8 @@
 //
 // # Limitations
 //
-// HTTP/1.1 only. Of OAuth2 only the two app-only grants. Of imgur's API only images
+// HTTP/1.1 only. Of OAuth2 only client credentials. preview.redd.it sends
+// what is stored, never WebP in its place. Of imgur's API only images
 // and albums. The three known stand-in images have the right size and type, not the
 // right bytes. Where a behaviour of Reddit was never recorded (duplicate ids, the
 // status of a deleted image) one answer was chosen; the faults make the others.

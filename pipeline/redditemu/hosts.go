@@ -90,22 +90,7 @@ func (s *Server) preview(host string, r *http.Request) *Reply {
 	if a == nil {
 		return Placeholder404()
 	}
-	rep := s.serveAsset(a, r)
-	if rep.Status == http.StatusOK && r.URL.Query().Get("auto") == "webp" && acceptsWebP(r) && a.image.Body == nil && a.image.Serve == ServeImage {
-		return s.asWebP(a)
-	}
-	return rep
-}
-
-// asWebP serves the same picture as WebP, under whatever extension the address has.
-func (s *Server) asWebP(a *Asset) *Reply {
-	spec := a.image.Spec
-	spec.Format = "webp"
-	body, err := s.cache.draw(spec)
-	if err != nil {
-		return DrawFailed(err)
-	}
-	return NewReply(http.StatusOK, "image/webp", body)
+	return s.serveAsset(a, r)
 }
 
 func signatureHolds(u *url.URL) bool {
@@ -208,10 +193,6 @@ func prefersHTML(accept string) bool {
 		}
 	}
 	return page > 0 && page >= picture
-}
-
-func acceptsWebP(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), "image/webp")
 }
 
 // accessDenied is the 403 of i.redd.it for a name it does not know: 418 bytes.

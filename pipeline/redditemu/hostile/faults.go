@@ -324,7 +324,7 @@ func RateHeaders(used, remaining, reset string) FaultKind {
 // OAuthError200 is an OAuth2 error with status 200: invalid_request,
 // unsupported_grant_type, unauthorized_client, invalid_scope.
 func OAuthError200(code string) FaultKind {
-	return instead("oauth "+code, func() *reply { return redditemu.OAuthError(code, "") })
+	return instead("oauth "+code, func() *reply { return redditemu.OAuthError(code) })
 }
 
 // ExpireToken ends every token and answers the recorded JSON 401.
