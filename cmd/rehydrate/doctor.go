@@ -251,10 +251,6 @@ func (x *examination) space(ctx context.Context) {
 		return
 	}
 	ws, err := workspace.Open(ctx, x.workspace, workspace.Options{ReadOnly: true})
-	if errors.Is(err, workspace.ErrOldLayout) {
-		x.found("workspace", x.workspace+" is of an older version: the next run brings it up to date")
-		return
-	}
 	if err != nil {
 		x.missing("workspace", err, "")
 		return

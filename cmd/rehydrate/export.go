@@ -182,9 +182,5 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 
 // mustExist fails where there is no workspace: a command that only changes one must not make it.
 func (c *command) mustExist(ctx context.Context) error {
-	err := c.reading(ctx, func(*workspace.Workspace) error { return nil })
-	if errors.Is(err, workspace.ErrOldLayout) {
-		return nil
-	}
-	return err
+	return c.reading(ctx, func(*workspace.Workspace) error { return nil })
 }

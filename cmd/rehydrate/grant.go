@@ -326,8 +326,8 @@ func readRegular(path string) ([]byte, error) {
 // workspace, 0 where there is none.
 func (c *command) seenSerial(ctx context.Context, release string) (int64, error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
-	if errors.Is(err, workspace.ErrNoWorkspace) || errors.Is(err, workspace.ErrOldLayout) {
-		return 0, nil // an old one is looked at again when the run has brought it up to date
+	if errors.Is(err, workspace.ErrNoWorkspace) {
+		return 0, nil
 	}
 	if err != nil {
 		return 0, err

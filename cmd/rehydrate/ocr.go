@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -171,9 +170,6 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline
 // up: then neither approval nor grant is asked for.
 func (c *command) isRehearsal(ctx context.Context, opened checkedRelease) (bool, error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
-	if errors.Is(err, workspace.ErrOldLayout) {
-		return false, nil
-	}
 	if err != nil {
 		return false, err
 	}

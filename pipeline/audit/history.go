@@ -43,7 +43,7 @@ func (a *audit) readLog(ctx context.Context) error {
 		if a.Since != nil {
 			a.finding(FoundLog, "", "audit", "the log is gone: a checkpoint of it was kept, and there is none here")
 		} else if a.stored.images > 0 {
-			a.report.Notes = append(a.report.Notes, "there is no audit log: the workspace is of an older version, or its first run was killed")
+			a.report.Notes = append(a.report.Notes, "there is no audit log: its first run was killed")
 		}
 		return a.readPending(ctx, 0)
 	case errors.As(err, &broken):

@@ -214,8 +214,6 @@ func (v *verification) stat(ctx context.Context, name string) (workspace.File, e
 func (v *verification) state(ctx context.Context, dir string) error {
 	ws, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true})
 	switch {
-	case errors.Is(err, workspace.ErrOldLayout):
-		return err
 	case errors.Is(err, workspace.ErrEmpty) && !v.report.Sealed && v.justBegun():
 		v.note("nothing is stored yet: the run that made the workspace was killed at once; the next one begins anew")
 		return nil

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -101,67 +100,6 @@ func TestSweepErasesTombstoned(t *testing.T) {
 	}
 	if swept, err = w.Sweep(t.Context()); err != nil || swept != (Swept{}) {
 		t.Errorf("a second Sweep = %+v, %v, want nothing to do", swept, err)
-	}
-}
-
-// age makes of a workspace what the program of an older layout left of it, and closes it.
-func age(t *testing.T, w *Workspace, version int) {
-	t.Helper()
-	statements := []string{"ALTER TABLE post DROP COLUMN gone_at", "DROP TABLE log_queue", "DROP TABLE copy",
-		"DELETE FROM meta WHERE key LIKE 'log%'", "UPDATE meta SET value = '2' WHERE key = 'schema_version'"}
-	if version == 1 {
-		statements = append(statements, "ALTER TABLE entry DROP COLUMN subreddit", "ALTER TABLE post DROP COLUMN subreddit",
-			"ALTER TABLE post DROP COLUMN unseen", "ALTER TABLE tombstone DROP COLUMN reason", "ALTER TABLE tombstone DROP COLUMN readmitted",
-			"ALTER TABLE reading DROP COLUMN masked", "DROP TABLE earlier_reading", "DROP TABLE earlier_result",
-			"UPDATE meta SET value = '1' WHERE key = 'schema_version'")
-	}
-	for _, stmt := range statements {
-		if _, err := w.db.Exec(stmt); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.finish = nil // it knew neither log nor seal
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestUpgrade opens a workspace as the first layout left it: nothing is lost, and a reader that
-// may not write says what to do.
-func TestUpgrade(t *testing.T) {
-	w := loaded(t, numbered(2)...)
-	id := numbered(2)[0].ID
-	stone := manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: time.Unix(1e9, 0).UTC()}
-	if err := w.AddTombstones(t.Context(), []Tombstone{{Tombstone: stone, Reason: "moderator"}}); err != nil {
-		t.Fatal(err)
-	}
-	age(t, w, 1)
-	if _, err := Open(t.Context(), w.Dir(), Options{ReadOnly: true}); err == nil || !strings.Contains(err.Error(), "brings it up to date") {
-		t.Errorf("read-only Open of the first layout: %v, want what to do", err)
-	}
-	w = open(t, w.Dir(), Options{})
-	stones, err := w.Tombstones(t.Context())
-	if diff := cmp.Diff([]Tombstone{{Tombstone: stone}}, stones); diff != "" || err != nil {
-		t.Errorf("tombstones after the upgrade: %v\n%s", err, diff)
-	}
-	if got := keys(t, w); got != "a000 a001" {
-		t.Errorf("entries after the upgrade: %s", got)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(t.Context(), w.Dir(), Options{ReadOnly: true}); err != nil {
-		t.Errorf("read-only Open after the upgrade: %v", err)
-	}
-	// The same release brings what the first layout had no place for.
-	w = open(t, w.Dir(), Options{})
-	entries := numbered(2)
-	entries[0].Subreddit = "told"
-	if err := w.Load(t.Context(), binding("1"), seq(entries, nil), nil); err != nil {
-		t.Fatal(err)
-	}
-	if rec := collect(t, w.Records(t.Context(), Select{}))[0]; rec.Subreddit != "told" {
-		t.Errorf("after the upgrade the manifest's subreddit is %q", rec.Subreddit)
 	}
 }
 

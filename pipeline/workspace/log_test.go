@@ -330,32 +330,6 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestUpgradeToLog opens a workspace of the second layout: its tombstones are the first records.
-func TestUpgradeToLog(t *testing.T) {
-	ctx := t.Context()
-	w := loaded(t, numbered(3)...)
-	store(t, w, manifest.Key{ID: "a000"}, "body")
-	store(t, w, manifest.Key{ID: "a002"}, "body")
-	when := time.Unix(1e9, 0).UTC()
-	if err := errors.Join(
-		w.AddTombstones(ctx, []Tombstone{{Tombstone: manifest.Tombstone{ID: "a001", State: manifest.StateDeleted, Time: when}, Reason: "author"}}),
-		w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateRemoved, CheckedAt: when, Withheld: true},
-			{ID: "a002", State: manifest.StateLive, CheckedAt: when.Add(-time.Hour), AbsentAt: when}})); err != nil {
-		t.Fatal(err)
-	}
-	age(t, w, 2)
-	w = open(t, w.Dir(), Options{})
-	posts := collect(t, w.Posts(ctx))
-	if !posts[0].GoneAt.Equal(when) || !posts[2].GoneAt.Equal(when) {
-		t.Errorf("a withheld post with an image is gone since %v, one that was absent once since %v, want %v", posts[0].GoneAt, posts[2].GoneAt, when)
-	}
-	closed(t, w)
-	got := story(logged(t, open(t, w.Dir(), Options{ReadOnly: true})))
-	if diff := cmp.Diff([]string{"tombstone a001:deleted:author"}, got); diff != "" {
-		t.Errorf("log after the upgrade\n%s", diff)
-	}
-}
-
 // save and restore copy files of a closed workspace.
 func save(t *testing.T, dir string, names ...string) string {
 	t.Helper()

@@ -369,28 +369,6 @@ func affected(done sql.Result, err error) (bool, error) {
 	return n > 0, err
 }
 
-// recordOldTombstones tells the log of the tombstones that are older than it.
-func (w *Workspace) recordOldTombstones(ctx context.Context, tx *sql.Tx) error {
-	rows, err := tx.QueryContext(ctx, "SELECT id, state, reason FROM tombstone ORDER BY time, id")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var posts []auditlog.Post
-	for rows.Next() {
-		var p auditlog.Post
-		if err := rows.Scan(&p.ID, &p.State, &p.Reason); err != nil {
-			return err
-		}
-		p.Reason = auditlog.Word(p.Reason)
-		posts = append(posts, p)
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	return w.recordPosts(ctx, tx, auditlog.Event{Kind: auditlog.Buried}, posts)
-}
-
 // SetReadmitted says of posts with a tombstone whether it is suspended: they came back, and the
 // policy lets them. A post without one is left alone.
 func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...manifest.PostID) error {

@@ -55,5 +55,5 @@ func (w *Workspace) rewriteState(ctx context.Context) error {
 	if err := w.db.Close(); err != nil {
 		return err
 	}
-	return errors.Join(f.Publish(), w.connect(writerParams()))
+	return errors.Join(f.Publish(), w.connect(w.dir, writerParams()))
 }

@@ -1,10 +1,13 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,33 +20,8 @@ import (
 	"rehydrate/pipeline/durable"
 )
 
-// schemaVersion numbers the layout of state.db.
-//
-//	1  first layout
-//	2  subreddits, posts not seen since their image was stored, the reasons of tombstones, readmitted posts,
-//	   what was masked in a text, earlier readings and outcomes to compare with
-//	3  the records of the audit log that are to be published, registered copies, since when what is gone
-//	   is stored
-const schemaVersion = 3
-
-// Layout is the version of the workspace's layout that this program writes. It reads older ones.
-const Layout = schemaVersion
-
-// upgrades holds what turns the layout of each version into the next one's, by version.
-var upgrades = map[int]string{1: `
-ALTER TABLE entry ADD COLUMN subreddit TEXT NOT NULL DEFAULT '';
-ALTER TABLE post ADD COLUMN subreddit TEXT NOT NULL DEFAULT '';
-ALTER TABLE post ADD COLUMN unseen INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE tombstone ADD COLUMN reason TEXT NOT NULL DEFAULT '';
-ALTER TABLE tombstone ADD COLUMN readmitted INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE reading ADD COLUMN masked INTEGER NOT NULL DEFAULT 0;
-` + earlierSQL + `
-UPDATE meta SET value = json_set(value, '$.ReleaseDigest', '') WHERE key = 'binding'; -- Load reads the subreddits
-`, 2: `
-ALTER TABLE post ADD COLUMN gone_at INTEGER NOT NULL DEFAULT 0;
-UPDATE post SET gone_at = CASE WHEN absent_at > 0 THEN absent_at ELSE checked_at END
-  WHERE (absent_at > 0 OR state IN ('removed', 'deleted', 'unavailable')) AND EXISTS (SELECT 1 FROM image WHERE image.id = post.id);
-` + logSQL}
+// Layout numbers the layout of state.db. There is one: a workspace of another one is refused.
+const Layout = 3
 
 // applicationID marks state.db in SQLite's own header ("rhyd"), so that another program's
 // database of that name is not taken for ours.
@@ -69,7 +47,8 @@ func reserved(key string) bool {
 
 // Times are unix seconds, 0 for never. Labels and words are compact JSON. result_next is
 // where SetResults gathers the results that will replace result. phash holds the 64
-// bits of the hash as a signed integer, wide the 256 bits as 64 hex digits.
+// bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. The earlier_ tables have what a
+// re-reading compares with, and are empty while none is under way. Files and rows of a copy are JSON.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE entry (
@@ -109,11 +88,6 @@ CREATE TABLE result_next (
   outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
   duplicate_id TEXT NOT NULL, duplicate_image INTEGER NOT NULL,
   PRIMARY KEY (id, image));
-` + earlierSQL + logSQL
-
-// earlierSQL makes the tables of what a re-reading compares with; they are empty but while one
-// is under way.
-const earlierSQL = `
 CREATE TABLE earlier_reading (
   id TEXT NOT NULL, image INTEGER NOT NULL,
   image_sha256 TEXT NOT NULL, text TEXT NOT NULL,
@@ -121,10 +95,6 @@ CREATE TABLE earlier_reading (
 CREATE TABLE earlier_result (
   id TEXT NOT NULL, image INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
-`
-
-// logSQL makes the tables of what is told to the audit log, and of registered copies. Files and rows are JSON.
-const logSQL = `
 CREATE TABLE log_queue (seq INTEGER PRIMARY KEY, line TEXT NOT NULL);
 CREATE TABLE copy (
   path TEXT PRIMARY KEY, note TEXT NOT NULL, format TEXT NOT NULL, made_at INTEGER NOT NULL,
@@ -143,7 +113,7 @@ func (w *Workspace) openState(ctx context.Context) error {
 	case !errors.Is(err, os.ErrExist):
 		return fmt.Errorf("make %s: %w", stateName, err)
 	}
-	if err := w.connect(writerParams()); err != nil {
+	if err := w.connect(w.dir, writerParams()); err != nil {
 		return err
 	}
 	fresh, err := w.recognizeState(ctx)
@@ -154,7 +124,7 @@ func (w *Workspace) openState(ctx context.Context) error {
 		return err
 	}
 	if !fresh {
-		return errors.Join(w.upgrade(ctx), w.scrub(ctx))
+		return w.scrub(ctx)
 	}
 	w.unfinished.Store(false) // nothing was begun
 	return w.change(ctx, "make the tables of "+stateName, func(tx *sql.Tx) error {
@@ -164,7 +134,7 @@ func (w *Workspace) openState(ctx context.Context) error {
 		if _, err := tx.ExecContext(ctx, schemaSQL); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, ?)", metaSchema, strconv.Itoa(schemaVersion))
+		_, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, ?)", metaSchema, strconv.Itoa(Layout))
 		return err
 	})
 }
@@ -178,78 +148,116 @@ func writerParams() url.Values {
 	}
 }
 
-// openStateReadOnly opens state.db without writing beside it. A journal that a killed run
-// left would need to be rolled back on disk; it is rolled back in a copy in memory instead.
+// openStateReadOnly opens state.db without writing beside it. What a killed run left half-committed would
+// have to be rolled back on disk: then a copy is opened.
 func (w *Workspace) openStateReadOnly(ctx context.Context) error {
-	err := w.connect(url.Values{
-		"mode":    {"ro"},
-		"_pragma": {"busy_timeout(10000)", "trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"},
-	})
-	if err != nil {
+	pragmas := []string{"busy_timeout(10000)", "trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"}
+	if err := w.connect(w.dir, url.Values{"mode": {"ro"}, "_pragma": pragmas}); err != nil {
 		return err
 	}
 	fresh, err := w.recognizeState(ctx)
 	if isHotJournal(err) {
 		w.db.Close()
-		if fresh, err = w.openRolledBack(ctx); err != nil {
-			return fmt.Errorf("roll back in memory what a killed run left: %w", err)
-		}
-		if !fresh {
-			fresh, err = w.recognizeState(ctx)
+		if fresh, err = w.openRolledBack(ctx, url.Values{"mode": {"rw"}, "_pragma": pragmas}); err != nil {
+			err = fmt.Errorf("roll back in a copy what a killed run left: %w", err)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	if fresh {
-		return fmt.Errorf("%w: %s is empty: %w", ErrNoWorkspace, stateName, ErrEmpty)
-	}
-	version, err := w.version(ctx)
-	if err == nil && version < schemaVersion {
-		err = fmt.Errorf("%w: %s has schema %d; rehydrate run brings it up to date", ErrOldLayout, stateName, version)
+	if err == nil && fresh {
+		err = fmt.Errorf("%w: %s is empty: %w", ErrNoWorkspace, stateName, ErrEmpty)
 	}
 	return err
 }
 
-// upgrade brings the tables of an older program up to date, in one transaction.
-func (w *Workspace) upgrade(ctx context.Context) error {
-	version, err := w.version(ctx)
-	if err != nil || version == schemaVersion {
-		return err
-	}
-	return w.change(ctx, "bring "+stateName+" up to date", func(tx *sql.Tx) error {
-		for v := version; v < schemaVersion; v++ {
-			if _, err := tx.ExecContext(ctx, upgrades[v]); err != nil {
-				return err
-			}
-		}
-		if version < 3 {
-			if err := w.recordOldTombstones(ctx, tx); err != nil {
-				return err
-			}
-		}
-		return putMeta(ctx, tx, metaSchema, strconv.Itoa(schemaVersion))
-	})
+// isHotJournal reports whether a read failed because a journal has to be rolled back first:
+// SQLite says so when it may write the database, and that it cannot open when it may not.
+func isHotJournal(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK || e.Code()&0xff == sqlite3.SQLITE_CANTOPEN)
 }
 
-// version reads the schema version, and refuses one that is newer than this program.
-func (w *Workspace) version(ctx context.Context) (int, error) {
+// openRolledBack opens a private copy of state.db, in which SQLite has rolled back the journal. The copy has
+// lost its name when it returns: it holds what was erased, and the disk gives it back however this process ends.
+func (w *Workspace) openRolledBack(ctx context.Context, params url.Values) (fresh bool, err error) {
+	dir, err := os.MkdirTemp("", "rehydrate-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	if err := w.copyState(ctx, dir); err != nil {
+		return false, err
+	}
+	if err := w.connect(dir, params); err != nil {
+		return false, err
+	}
+	return w.recognizeState(ctx)
+}
+
+// copyState copies state.db and its journal. A run that starts meanwhile rolls back on disk and removes the
+// journal; then the copy is made again.
+func (w *Workspace) copyState(ctx context.Context, dir string) error {
+	for range 10 {
+		before, err := w.readJournal()
+		if err != nil {
+			return err
+		}
+		if err := w.copyTo(ctx, filepath.Join(dir, stateName)); err != nil {
+			return err
+		}
+		after, err := w.readJournal()
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(before, after) {
+			if before == nil {
+				return nil
+			}
+			return os.WriteFile(filepath.Join(dir, journalName), before, fileMode)
+		}
+	}
+	return errors.New("the journal keeps changing: a run is at work, try again")
+}
+
+func (w *Workspace) copyTo(ctx context.Context, name string) error {
+	from, err := w.root.Open(stateName)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(&guardedWriter{ctx: ctx, w: to}, from)
+	return errors.Join(err, to.Close())
+}
+
+func (w *Workspace) readJournal() ([]byte, error) {
+	b, err := fs.ReadFile(w.root.FS(), journalName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// checkVersion refuses a layout that this program does not know.
+func (w *Workspace) checkVersion(ctx context.Context) error {
 	text, err := w.getMeta(ctx, metaSchema)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	version, err := strconv.Atoi(text)
 	switch {
 	case err != nil || version < 1:
-		return 0, fmt.Errorf("%s: schema version %q makes no sense: the file is damaged", stateName, text)
-	case version > schemaVersion:
-		return 0, fmt.Errorf("%s has schema %d, this program knows schemas up to %d: use the newer rehydrate that made it, or another folder", stateName, version, schemaVersion)
+		return fmt.Errorf("%s: schema version %q makes no sense: the file is damaged", stateName, text)
+	case version != Layout:
+		return fmt.Errorf("%s has schema %d, this program knows schema %d: use the rehydrate that made it, or another folder", stateName, version, Layout)
 	}
-	return version, nil
+	return nil
 }
 
-func (w *Workspace) connect(params url.Values) error {
-	name := url.URL{Scheme: "file", Path: filepath.Join(w.dir, stateName), RawQuery: params.Encode()}
+// connect opens the database in dir, which is that of the workspace or of a copy.
+func (w *Workspace) connect(dir string, params url.Values) error {
+	name := url.URL{Scheme: "file", Path: filepath.Join(dir, stateName), RawQuery: params.Encode()}
 	connector, err := sqlite.NewConnector(name.String())
 	if err != nil {
 		return fmt.Errorf("open %s: %w", stateName, err)
@@ -259,8 +267,8 @@ func (w *Workspace) connect(params url.Values) error {
 	return nil
 }
 
-// recognizeState reports whether state.db is empty, and refuses one that is not ours or newer
-// than this program.
+// recognizeState reports whether state.db is empty, and refuses one that is not ours or of
+// another layout.
 func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) {
 	var id, tables int
 	if err := w.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
@@ -278,8 +286,7 @@ func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) 
 	if id != applicationID {
 		return false, fmt.Errorf("%w: %s belongs to another program", ErrNoWorkspace, stateName)
 	}
-	_, err = w.version(ctx)
-	return false, err
+	return false, w.checkVersion(ctx)
 }
 
 // change runs f in one durable transaction. what names the work in the error.

@@ -23,7 +23,7 @@
 //     folder. Files are 0600, folders 0700.
 //
 // A read-only workspace takes no lock and writes nothing, not even beside state.db: what a
-// killed run left half-committed is rolled back in memory. It may be read while a run works.
+// killed run left half-committed is rolled back in a private copy. It may be read while a run works.
 //
 // A Workspace is safe for use by several goroutines. There is one database connection; calls
 // that change different posts overlap in their file work and queue for their commits.
@@ -84,9 +84,6 @@ var (
 	// ErrEmpty comes with ErrNoWorkspace where the first writer was killed before it had made the
 	// tables of state.db. The next one makes them.
 	ErrEmpty = errors.New("nothing is stored in it yet")
-	// ErrOldLayout means that an older program made the workspace, and that it cannot be brought
-	// up to date because Options.ReadOnly forbids it.
-	ErrOldLayout = errors.New("workspace of an older version")
 	// ErrReadOnly is the answer of every changing method of a read-only workspace.
 	ErrReadOnly = errors.New("workspace is open for reading only")
 )

@@ -256,13 +256,13 @@ func TestOpenRefuses(t *testing.T) {
 			}
 			w.Close()
 		}, Options{}, ErrNoWorkspace, "another program"},
-		{"newer schema", func(t *testing.T, dir string) {
+		{"another schema", func(t *testing.T, dir string) {
 			w := open(t, dir, Options{})
 			if _, err := w.db.Exec("UPDATE meta SET value = '99' WHERE key = 'schema_version'"); err != nil {
 				t.Fatal(err)
 			}
 			w.Close()
-		}, Options{ReadOnly: true}, nil, "has schema 99, this program knows schemas up to 3"},
+		}, Options{ReadOnly: true}, nil, "has schema 99, this program knows schema 3: use the rehydrate that made it"},
 		{"read-only, missing", func(t *testing.T, dir string) {}, Options{ReadOnly: true}, ErrNoWorkspace, "no such folder"},
 		{"read-only, empty", mkdir, Options{ReadOnly: true}, ErrNoWorkspace, "no state.db"},
 	} {
