@@ -64,25 +64,15 @@ func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Even
 
 // Copies returns the registered copies by path.
 func (w *Workspace) Copies(ctx context.Context) (copies []Copy, err error) {
-	rows, err := w.db.QueryContext(ctx, "SELECT path, note, format, made_at, files, open, told, rows FROM copy ORDER BY path")
-	if err != nil {
-		return nil, fmt.Errorf("read the registered copies: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c Copy
-		var made int64
+	copies, err = list(ctx, w.db, func(rows *sql.Rows) (c Copy, err error) {
 		var files, ids string
 		var more copyRows
-		err := rows.Scan(&c.Path, &c.Note, &c.Format, &made, &files, &c.Open, &c.Told, &ids)
+		err = rows.Scan(&c.Path, &c.Note, &c.Format, timestamp{&c.Made}, &files, &c.Open, &c.Told, &ids)
 		err = errors.Join(err, json.Unmarshal([]byte(files), &c.Files), json.Unmarshal([]byte(ids), &more))
-		if err != nil {
-			return nil, fmt.Errorf("read the registered copies: %w", err)
-		}
-		c.Made, c.Rows, c.Next, c.Owed = moment(made), more.Rows, more.Next, more.Owed
-		copies = append(copies, c)
-	}
-	if err := rows.Err(); err != nil {
+		c.Rows, c.Next, c.Owed = more.Rows, more.Next, more.Owed
+		return c, err
+	}, "SELECT path, note, format, made_at, files, open, told, rows FROM copy ORDER BY path")
+	if err != nil {
 		return nil, fmt.Errorf("read the registered copies: %w", err)
 	}
 	return copies, nil

@@ -151,20 +151,11 @@ func putEntries(ctx context.Context, tx *sql.Tx, entries iter.Seq2[manifest.Entr
 
 // recordLeft tells the log of the posts whose images leave with their entries.
 func (w *Workspace) recordLeft(ctx context.Context, tx *sql.Tx) error {
-	rows, err := tx.QueryContext(ctx, "SELECT DISTINCT id FROM image JOIN entry USING (id, image) WHERE ordinal < 0 ORDER BY id")
+	posts, err := list(ctx, tx, func(rows *sql.Rows) (p auditlog.Post, err error) {
+		err = rows.Scan(&p.ID)
+		return p, err
+	}, "SELECT DISTINCT id FROM image JOIN entry USING (id, image) WHERE ordinal < 0 ORDER BY id")
 	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var posts []auditlog.Post
-	for rows.Next() {
-		var p auditlog.Post
-		if err := rows.Scan(&p.ID); err != nil {
-			return err
-		}
-		posts = append(posts, p)
-	}
-	if err := rows.Err(); err != nil {
 		return err
 	}
 	return w.recordPosts(ctx, tx, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
@@ -173,20 +164,13 @@ func (w *Workspace) recordLeft(ctx context.Context, tx *sql.Tx) error {
 // dropLeft deletes the rows of the keys that left the manifest and returns the names of their
 // image files.
 func (w *Workspace) dropLeft(ctx context.Context, tx *sql.Tx) (names []string, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT i.id, i.image, i.format FROM image i JOIN entry e USING (id, image) WHERE e.ordinal < 0`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	names, err = list(ctx, tx, func(rows *sql.Rows) (string, error) {
 		var k manifest.Key
 		var format string
-		if err := rows.Scan(&k.ID, &k.Image, &format); err != nil {
-			return nil, err
-		}
-		names = append(names, w.ImageName(k, format))
-	}
-	if err := rows.Err(); err != nil {
+		err := rows.Scan(&k.ID, &k.Image, &format)
+		return w.ImageName(k, format), err
+	}, "SELECT i.id, i.image, i.format FROM image i JOIN entry e USING (id, image) WHERE e.ordinal < 0")
+	if err != nil {
 		return nil, err
 	}
 	const left = "(id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)"

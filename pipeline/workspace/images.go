@@ -392,20 +392,14 @@ func (w *Workspace) erase(ctx context.Context, id manifest.PostID) error {
 
 // postFiles returns every name that an image of the post can have, stored or left by a crash.
 func (w *Workspace) postFiles(ctx context.Context, id manifest.PostID) ([]string, error) {
-	rows, err := w.db.QueryContext(ctx, "SELECT image FROM entry WHERE id = ?", string(id))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var names []string
-	for rows.Next() {
-		k := manifest.Key{ID: id}
-		if err := rows.Scan(&k.Image); err != nil {
-			return nil, err
-		}
+	_, err := list(ctx, w.db, func(rows *sql.Rows) (k manifest.Key, err error) {
+		k.ID = id
+		err = rows.Scan(&k.Image)
 		for _, format := range []string{"jpeg", "png", "gif", "webp"} {
 			names = append(names, w.ImageName(k, format))
 		}
-	}
-	return names, rows.Err()
+		return k, err
+	}, "SELECT image FROM entry WHERE id = ?", string(id))
+	return names, err
 }

@@ -119,24 +119,19 @@ func putHead(ctx context.Context, tx *sql.Tx, h logHead) error {
 
 // readQueue returns the lines that are not published, at most limit from number first on; -1 for all.
 func readQueue(ctx context.Context, q querier, first int64, limit int) ([][]byte, error) {
-	rows, err := q.QueryContext(ctx, "SELECT seq, line FROM log_queue WHERE seq >= ? ORDER BY seq LIMIT ?", first, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var lines [][]byte
-	for rows.Next() {
+	next := first
+	return list(ctx, q, func(rows *sql.Rows) ([]byte, error) {
 		var seq int64
 		var line string
 		if err := rows.Scan(&seq, &line); err != nil {
 			return nil, err
 		}
-		if seq != first+int64(len(lines)) {
-			return nil, fmt.Errorf("%s: record %d is missing among those to be published: the file is damaged", stateName, first+int64(len(lines)))
+		if seq != next {
+			return nil, fmt.Errorf("%s: record %d is missing among those to be published: the file is damaged", stateName, next)
 		}
-		lines = append(lines, []byte(line))
-	}
-	return lines, rows.Err()
+		next++
+		return []byte(line), nil
+	}, "SELECT seq, line FROM log_queue WHERE seq >= ? ORDER BY seq LIMIT ?", first, limit)
 }
 
 // readUnpublished returns what was published last and the lines that were not, at most limit, -1 for all,
@@ -506,7 +501,7 @@ func (w *Workspace) checkKey(ctx context.Context, head logHead, log *auditlog.Lo
 	if _, err := w.readSmall(logKeyName, maxLogKey); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	waiting, err := w.texts(ctx, "SELECT line FROM log_queue WHERE line LIKE '%\"kind\":\"restored\",\"verdict\":\"key\"%'")
+	waiting, err := texts(ctx, w.db, "SELECT line FROM log_queue WHERE line LIKE '%\"kind\":\"restored\",\"verdict\":\"key\"%'")
 	if err != nil || len(waiting) > 0 {
 		return err
 	}

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -173,12 +174,10 @@ func (w *Workspace) posts(ctx context.Context, narrow string, by ...any) iter.Se
 			return w.db.QueryContext(ctx, query, append(args, w.limit)...)
 		},
 		func(rows *sql.Rows) (Post, int, error) {
-			var id manifest.PostID
-			var told string
+			var p Post
 			var ordinal int
-			var c postColumns
-			err := rows.Scan(append([]any{&ordinal, &id, &told}, c.targets()...)...)
-			return c.post(id, told), ordinal, err
+			err := rows.Scan(append([]any{&ordinal, &p.ID, &p.Told}, p.targets()...)...)
+			return p, ordinal, err
 		})
 }
 
@@ -187,18 +186,12 @@ func (w *Workspace) posts(ctx context.Context, narrow string, by ...any) iter.Se
 func pages[T any](ctx context.Context, w *Workspace, what string, query func(after int) (*sql.Rows, error), scan func(*sql.Rows) (T, int, error)) iter.Seq2[T, error] {
 	page := func(after int) (items []T, last int, err error) {
 		rows, err := query(after)
-		if err != nil {
-			return nil, after, err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var item T
-			if item, last, err = scan(rows); err != nil {
-				return items, last, err
-			}
-			items = append(items, item)
-		}
-		return items, last, rows.Err()
+		last = after
+		items, err = scanAll(rows, err, func(rows *sql.Rows) (item T, err error) {
+			item, last, err = scan(rows)
+			return item, err
+		})
+		return items, last, err
 	}
 	return func(yield func(T, error) bool) {
 		for last := -1; ; {
@@ -219,6 +212,36 @@ func pages[T any](ctx context.Context, w *Workspace, what string, query func(aft
 			last = next
 		}
 	}
+}
+
+// list runs a query and returns what scan makes of its rows.
+func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	return scanAll(rows, err, scan)
+}
+
+func scanAll[T any](rows *sql.Rows, err error, scan func(*sql.Rows) (T, error)) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []T
+	for rows.Next() {
+		item, err := scan(rows)
+		if err != nil {
+			return items, err
+		}
+		items = append(items, item)
+	}
+	return items, rows.Err()
+}
+
+// texts runs a query of one column.
+func texts(ctx context.Context, q querier, query string, args ...any) ([]string, error) {
+	return list(ctx, q, func(rows *sql.Rows) (s string, err error) {
+		err = rows.Scan(&s)
+		return s, err
+	}, query, args...)
 }
 
 // SetPosts stores what is known of posts, in one transaction. What is new in it but Withheld goes into the log as a verdict;
@@ -271,12 +294,11 @@ func goneSince(p Post) time.Time {
 
 // newVerdict returns what p says that was not stored yet, for the log: one post or none.
 func newVerdict(ctx context.Context, tx *sql.Tx, p Post) ([]auditlog.Post, error) {
-	var old postColumns
-	err := tx.QueryRowContext(ctx, "SELECT "+postNames+" FROM post p WHERE id = ?", string(p.ID)).Scan(old.targets()...)
+	var q Post
+	err := tx.QueryRowContext(ctx, "SELECT "+postNames+" FROM post p WHERE id = ?", string(p.ID)).Scan(q.targets()...)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
-	q := old.post(p.ID, "")
 	absent := seconds(p.AbsentAt) != seconds(q.AbsentAt)
 	switch {
 	case absent && !p.AbsentAt.IsZero() && p.State != manifest.StateUnavailable:
@@ -290,22 +312,11 @@ func newVerdict(ctx context.Context, tx *sql.Tx, p Post) ([]auditlog.Post, error
 
 // Tombstones returns all tombstones, oldest first.
 func (w *Workspace) Tombstones(ctx context.Context) ([]Tombstone, error) {
-	rows, err := w.db.QueryContext(ctx, "SELECT id, state, time, reason, readmitted FROM tombstone ORDER BY time, id")
+	ts, err := list(ctx, w.db, func(rows *sql.Rows) (t Tombstone, err error) {
+		err = rows.Scan(&t.ID, &t.State, timestamp{&t.Time}, &t.Reason, &t.Readmitted)
+		return t, err
+	}, "SELECT id, state, time, reason, readmitted FROM tombstone ORDER BY time, id")
 	if err != nil {
-		return nil, fmt.Errorf("read tombstones: %w", err)
-	}
-	defer rows.Close()
-	var ts []Tombstone
-	for rows.Next() {
-		var t Tombstone
-		var at int64
-		if err := rows.Scan(&t.ID, &t.State, &at, &t.Reason, &t.Readmitted); err != nil {
-			return nil, fmt.Errorf("read tombstones: %w", err)
-		}
-		t.Time = moment(at)
-		ts = append(ts, t)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read tombstones: %w", err)
 	}
 	return ts, nil
@@ -409,7 +420,7 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 // for byte, from at least that many different URLs: what many posts show alike may be a host's
 // picture for "not here".
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (map[string]bool, error) {
-	digests, err := w.texts(ctx, `
+	digests, err := texts(ctx, w.db, `
 		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
 		WHERE p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
 		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?`, urls)
@@ -437,140 +448,101 @@ func moment(s int64) time.Time {
 	return time.Unix(s, 0).UTC()
 }
 
-// postNames are the columns of postColumns, in order.
+// A nullable scans a column into p, null as the zero value.
+type nullable[T any] struct{ p *T }
+
+func null[T any](p *T) nullable[T] { return nullable[T]{p} }
+
+func (n nullable[T]) Scan(value any) error {
+	var v sql.Null[T]
+	err := v.Scan(value)
+	*n.p = v.V
+	return err
+}
+
+// A timestamp scans unix seconds into a time.
+type timestamp struct{ *time.Time }
+
+func (t timestamp) Scan(value any) error {
+	var s int64
+	err := null(&s).Scan(value)
+	*t.Time = moment(s)
+	return err
+}
+
+// postNames are the columns of a post, in the order of its targets; all null when the post was never asked for.
 const postNames = "p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, p.unseen, p.subreddit, p.gone_at"
 
-// postColumns are the columns of post in recordsSQL, null when the post was never asked for.
-type postColumns struct {
-	state, reason, subreddit         sql.Null[string]
-	checkedAt, liveAt, absAt, goneAt sql.Null[int64]
-	withheld, unseen                 sql.Null[bool]
+func (p *Post) targets() []any {
+	return []any{null(&p.State), null(&p.Reason), timestamp{&p.CheckedAt}, timestamp{&p.LiveAt}, timestamp{&p.AbsentAt},
+		null(&p.Withheld), null(&p.Unseen), null(&p.Subreddit), timestamp{&p.GoneAt}}
 }
 
-func (c *postColumns) targets() []any {
-	return []any{&c.state, &c.reason, &c.checkedAt, &c.liveAt, &c.absAt, &c.withheld, &c.unseen, &c.subreddit, &c.goneAt}
-}
-
-func (c *postColumns) post(id manifest.PostID, told string) Post {
-	return Post{ID: id, State: manifest.PostState(c.state.V), Reason: manifest.Reason(c.reason.V),
-		CheckedAt: moment(c.checkedAt.V), LiveAt: moment(c.liveAt.V), AbsentAt: moment(c.absAt.V), Withheld: c.withheld.V,
-		GoneAt: moment(c.goneAt.V), Unseen: c.unseen.V, Subreddit: c.subreddit.V, Told: told}
-}
-
-type imageColumns struct {
-	source, original, sha256, format, kind, limits sql.Null[string]
-	width, height                                  sql.Null[int]
-	bytes, originalBytes, phash                    sql.Null[int64]
-	flat                                           sql.Null[bool]
-}
-
-func (c *imageColumns) targets() []any {
-	return []any{&c.source, &c.original, &c.sha256, &c.format, &c.width, &c.height, &c.bytes, &c.phash, &c.flat, &c.kind, &c.originalBytes, &c.limits}
-}
-
-func (c *imageColumns) image() *Image {
-	if !c.sha256.Valid {
-		return nil
-	}
-	return &Image{Source: c.source.V, OriginalSHA256: c.original.V, SHA256: c.sha256.V, Format: c.format.V,
-		Width: c.width.V, Height: c.height.V, Bytes: c.bytes.V, PHash: uint64(c.phash.V), Flat: c.flat.V, HashKind: c.kind.V,
-		OriginalBytes: c.originalBytes.V, Limits: c.limits.V}
-}
-
-type troubleColumns struct{ source, outcome, reason, detail sql.Null[string] }
-
-func (c *troubleColumns) targets() []any {
-	return []any{&c.source, &c.outcome, &c.reason, &c.detail}
-}
-
-func (c *troubleColumns) trouble() *Trouble {
-	if !c.outcome.Valid {
-		return nil
-	}
-	return &Trouble{Source: c.source.V, Outcome: manifest.Outcome(c.outcome.V), Reason: manifest.Reason(c.reason.V), Detail: c.detail.V}
-}
-
-type readingColumns struct {
-	fingerprint, sha256, failed, text, words, wide sql.Null[string]
-	confidence                                     sql.Null[float64]
-	masked                                         sql.Null[int]
-}
-
-func (c *readingColumns) targets() []any {
-	return []any{&c.fingerprint, &c.sha256, &c.failed, &c.text, &c.confidence, &c.words, &c.wide, &c.masked}
-}
-
-func (c *readingColumns) reading() (*Reading, error) {
-	if !c.fingerprint.Valid {
-		return nil, nil
-	}
-	r := &Reading{Fingerprint: c.fingerprint.V, ImageSHA256: c.sha256.V, Text: c.text.V, Confidence: c.confidence.V, Masked: c.masked.V}
-	if c.failed.Valid {
-		r.Failed = new(Trouble)
-		if err := json.Unmarshal([]byte(c.failed.V), r.Failed); err != nil {
-			return nil, fmt.Errorf("failure of OCR: %w", err)
-		}
-	}
-	if c.words.Valid {
-		if err := json.Unmarshal([]byte(c.words.V), &r.Words); err != nil {
-			return nil, fmt.Errorf("words: %w", err)
-		}
-	}
-	if c.wide.Valid {
-		wide, err := parseWide(c.wide.V)
-		if err != nil {
-			return nil, err
-		}
-		r.Wide = wide
-	}
-	return r, nil
-}
-
-type resultColumns struct {
-	outcome, reason, detail, dupID sql.Null[string]
-	dupImage                       sql.Null[int]
-}
-
-func (c *resultColumns) targets() []any {
-	return []any{&c.outcome, &c.reason, &c.detail, &c.dupID, &c.dupImage}
-}
-
-func (c *resultColumns) result(e manifest.Entry) *manifest.Result {
-	if !c.outcome.Valid {
-		return nil
-	}
-	return &manifest.Result{Key: e.Key, Split: e.Split, Outcome: manifest.Outcome(c.outcome.V), Reason: manifest.Reason(c.reason.V),
-		Detail: c.detail.V, DuplicateOf: manifest.Key{ID: manifest.PostID(c.dupID.V), Image: c.dupImage.V}}
-}
-
+// scanRecord reads a row of recordsSQL. A part is there when the first column of it that is never empty is.
 func scanRecord(rows *sql.Rows) (Record, error) {
 	var (
-		r       Record
-		labels  string
-		post    postColumns
-		image   imageColumns
-		trouble troubleColumns
-		reading readingColumns
-		result  resultColumns
-		earlier earlierColumns
+		r                           Record
+		img                         Image
+		trouble                     Trouble
+		reading                     Reading
+		result                      manifest.Result
+		labels, failed, words, wide string
+		phash                       int64
+		earlier                     sql.Null[string]
 	)
 	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, &labels, &r.SHA256, &r.PHash, &r.Subreddit}
-	for _, c := range [][]any{post.targets(), image.targets(), trouble.targets(), reading.targets(), result.targets(), earlier.targets()} {
-		targets = append(targets, c...)
-	}
+	targets = append(targets, r.Post.targets()...)
+	targets = append(targets, null(&img.Source), null(&img.OriginalSHA256), null(&img.SHA256), null(&img.Format), null(&img.Width), null(&img.Height),
+		null(&img.Bytes), null(&phash), null(&img.Flat), null(&img.HashKind), null(&img.OriginalBytes), null(&img.Limits),
+		null(&trouble.Source), null(&trouble.Outcome), null(&trouble.Reason), null(&trouble.Detail),
+		null(&reading.Fingerprint), null(&reading.ImageSHA256), null(&failed), null(&reading.Text), null(&reading.Confidence), null(&words), null(&wide), null(&reading.Masked),
+		null(&result.Outcome), null(&result.Reason), null(&result.Detail), null(&result.DuplicateOf.ID), null(&result.DuplicateOf.Image),
+		&earlier, null(&r.Earlier.Outcome), null(&r.Earlier.Reason))
 	if err := rows.Scan(targets...); err != nil {
 		return r, err
 	}
-	if err := json.Unmarshal([]byte(labels), &r.Labels); err != nil {
-		return r, fmt.Errorf("entry %s: labels: %w", keyText(r.Key), err)
+	r.Post.ID, r.Post.Told = r.ID, r.Subreddit
+	r.Earlier.Read, r.Earlier.Text = earlier.Valid, earlier.V
+	if img.SHA256 != "" {
+		img.PHash, r.Image = uint64(phash), &img
 	}
-	var err error
-	if r.Reading, err = reading.reading(); err != nil {
+	if trouble.Outcome != "" {
+		r.Trouble = &trouble
+	}
+	if result.Outcome != "" {
+		result.Key, result.Split, r.Result = r.Key, r.Split, &result
+	}
+	err := json.Unmarshal([]byte(labels), &r.Labels)
+	if reading.ImageSHA256 != "" {
+		r.Reading = &reading
+		err = errors.Join(err, reading.parse(failed, words, wide))
+	}
+	if err != nil {
 		return r, fmt.Errorf("entry %s: %w", keyText(r.Key), err)
 	}
-	r.Post, r.Image, r.Trouble, r.Result = post.post(r.ID, r.Subreddit), image.image(), trouble.trouble(), result.result(r.Entry)
-	r.Earlier = earlier.earlier()
 	return r, nil
+}
+
+// parse fills in what is stored of a reading as text, "" for nothing.
+func (r *Reading) parse(failed, words, wide string) (err error) {
+	if failed != "" {
+		err = json.Unmarshal([]byte(failed), &r.Failed)
+	}
+	if words != "" {
+		err = errors.Join(err, json.Unmarshal([]byte(words), &r.Words))
+	}
+	if wide == "" {
+		return err
+	}
+	b, bad := hex.DecodeString(wide)
+	if bad != nil || len(b) != 32 {
+		return errors.Join(err, fmt.Errorf("256-bit hash %q is not 64 hex digits", wide))
+	}
+	r.Wide = new([4]uint64)
+	for i := range r.Wide {
+		r.Wide[i] = binary.BigEndian.Uint64(b[8*i:])
+	}
+	return err
 }
 
 func wideText(w *[4]uint64) sql.Null[string] {
@@ -578,16 +550,4 @@ func wideText(w *[4]uint64) sql.Null[string] {
 		return sql.Null[string]{}
 	}
 	return sql.Null[string]{V: fmt.Sprintf("%016x%016x%016x%016x", w[0], w[1], w[2], w[3]), Valid: true}
-}
-
-func parseWide(s string) (*[4]uint64, error) {
-	b, err := hex.DecodeString(s)
-	if err != nil || len(b) != 32 {
-		return nil, fmt.Errorf("256-bit hash %q is not 64 hex digits", s)
-	}
-	var w [4]uint64
-	for i, c := range b {
-		w[i/8] = w[i/8]<<8 | uint64(c)
-	}
-	return &w, nil
 }

@@ -70,12 +70,3 @@ func (w *Workspace) EndReread(ctx context.Context) error {
 		return markErased(ctx, tx)
 	})
 }
-
-// earlierColumns are the columns of a re-reading in recordsSQL.
-type earlierColumns struct{ text, outcome, reason sql.Null[string] }
-
-func (c *earlierColumns) targets() []any { return []any{&c.text, &c.outcome, &c.reason} }
-
-func (c *earlierColumns) earlier() Earlier {
-	return Earlier{Read: c.text.Valid, Text: c.text.V, Outcome: manifest.Outcome(c.outcome.V), Reason: manifest.Reason(c.reason.V)}
-}

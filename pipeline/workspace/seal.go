@@ -117,7 +117,7 @@ func (w *Workspace) StatState(ctx context.Context) (File, error) {
 func (w *Workspace) CheckState(ctx context.Context) ([]string, error) {
 	var found []string
 	for _, pragma := range []string{"PRAGMA integrity_check", "SELECT 'row ' || rowid || ' of ' || \"table\" || ' has no ' || parent FROM pragma_foreign_key_check"} {
-		lines, err := w.texts(ctx, pragma)
+		lines, err := texts(ctx, w.db, pragma)
 		if err != nil {
 			return nil, fmt.Errorf("check %s: %w", stateName, w.explain(ctx, err))
 		}

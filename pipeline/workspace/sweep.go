@@ -54,7 +54,7 @@ func (w *Workspace) sweepTemporary(ctx context.Context, s *Swept) error {
 
 // sweepErased finishes the Erase of posts that must not stay and of which something is left.
 func (w *Workspace) sweepErased(ctx context.Context, s *Swept) error {
-	ids, err := w.texts(ctx, `
+	ids, err := texts(ctx, w.db, `
 		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone WHERE NOT readmitted))
 		AND (EXISTS (SELECT 1 FROM image WHERE id = p.id) OR EXISTS (SELECT 1 FROM reading WHERE id = p.id)
 		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id) OR EXISTS (SELECT 1 FROM earlier_reading WHERE id = p.id))
@@ -88,7 +88,7 @@ func (w *Workspace) sweepImages(ctx context.Context, s *Swept) error {
 			return err
 		}
 	}
-	used, err := w.texts(ctx, "SELECT DISTINCT substr(id, 1, 2) FROM image")
+	used, err := texts(ctx, w.db, "SELECT DISTINCT substr(id, 1, 2) FROM image")
 	if err != nil {
 		return err
 	}
@@ -166,36 +166,12 @@ func (w *Workspace) folderRows(ctx context.Context, folder string) (map[string]s
 	if len(folder) < 2 {
 		query, args = "SELECT id, image, format, bytes FROM image WHERE id = ?", args[:1]
 	}
-	rows, err := w.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	files := map[string]storedFile{}
-	for rows.Next() {
-		var r storedFile
+	_, err := list(ctx, w.db, func(rows *sql.Rows) (r storedFile, err error) {
 		var format string
-		if err := rows.Scan(&r.key.ID, &r.key.Image, &format, &r.bytes); err != nil {
-			return nil, err
-		}
+		err = rows.Scan(&r.key.ID, &r.key.Image, &format, &r.bytes)
 		files[w.ImageName(r.key, format)] = r
-	}
-	return files, rows.Err()
-}
-
-func (w *Workspace) texts(ctx context.Context, query string, args ...any) ([]string, error) {
-	rows, err := w.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var texts []string
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		texts = append(texts, text)
-	}
-	return texts, rows.Err()
+		return r, err
+	}, query, args...)
+	return files, err
 }
