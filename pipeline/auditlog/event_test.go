@@ -3,6 +3,7 @@ package auditlog
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,14 @@ func TestNoRoomForContent(t *testing.T) {
 		"path":            func(e *Event) { e.Path = "/home/x" },
 		"file up":         func(e *Event) { e.Files = []File{{Name: "../x"}} },
 		"file absolute":   func(e *Event) { e.Old = []File{{Name: "/x"}} },
+		"file no file":    func(e *Event) { e.Files = []File{{Name: "."}} },
+		"file's name":     func(e *Event) { e.Files = []File{{Name: "a\nb"}} },
+		"negative rows":   func(e *Event) { e.Files = []File{{Name: "x", Rows: -1}} },
+		"negative size":   func(e *Event) { e.Size = -1 },
+		"negative image":  func(e *Event) { e.Image = -1 },
+		"many files":      func(e *Event) { e.Old = slices.Repeat([]File{{Name: "x"}}, MaxFiles+1) },
+		"tool":            func(e *Event) { e.Tool = strings.Repeat("x", 101) },
+		"root":            func(e *Event) { e.Root = strings.Repeat("x", 65) },
 		"file's digest":   func(e *Event) { e.Files = []File{{Name: "x", SHA256: "y"}} },
 		"terminal bytes":  func(e *Event) { e.Note = "\x1b[2J" },
 		"turned text":     func(e *Event) { e.Note = "a\u202eb" },

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,12 +30,15 @@ import (
 // memory is a folder in memory. With left above 0, that many writes succeed, and no more; of one more Append
 // the first half lands.
 type memory struct {
-	files  map[string][]byte
-	left   int
-	onOpen func()
+	files map[string][]byte
+	left  int
+	bad   string // a file that can't be read
 }
 
-var errKilled = errors.New("killed")
+var (
+	errKilled = errors.New("killed")
+	errDisk   = errors.New("input/output error")
+)
 
 func newMemory() *memory { return &memory{files: map[string][]byte{}, left: 1 << 30} }
 
@@ -43,8 +47,8 @@ func (m *memory) Open(name string) (io.ReadCloser, error) {
 	if !ok {
 		return nil, fmt.Errorf("open %s: %w", name, fs.ErrNotExist)
 	}
-	if m.onOpen != nil {
-		m.onOpen()
+	if name == m.bad {
+		return io.NopCloser(iotest.ErrReader(errDisk)), nil
 	}
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
@@ -315,6 +319,8 @@ func TestTampering(t *testing.T) {
 		{"checkpoint edited", func(t *testing.T, m *memory) { flip(m, CheckpointName, 30) }, 0, "vouches for nothing"},
 		{"checkpoint gone", func(t *testing.T, m *memory) { delete(m.files, CheckpointName) }, 0, "missing"},
 		{"signed again with another key", func(t *testing.T, m *memory) { rewrite(t, m, testKey(t, 2), lines(t, 0, 600)) }, 0, "another key"},
+		{"key gone", func(t *testing.T, m *memory) { delete(m.files, KeyName) }, 0, "log.pub is missing"},
+		{"key cut", func(t *testing.T, m *memory) { m.files[KeyName] = []byte("rehydrate") }, 0, "log.pub does not hold a key"},
 		{"key exchanged", func(t *testing.T, m *memory) { m.files[KeyName] = []byte(testKey(t, 2).Public() + "\n") }, 0, "log.pub is not the key"},
 		{"written anew with the same key", func(t *testing.T, m *memory) {
 			records := lines(t, 0, 600)
@@ -581,17 +587,62 @@ func TestVerifyWhileAdded(t *testing.T) {
 
 // TestEndlessRecords puts more behind a log than can be waiting: Verify reads no further than that.
 func TestEndlessRecords(t *testing.T) {
-	m, _ := written(t, 3)
-	l := reopen(t, m)
-	m.files[RecordsName] = append(m.files[RecordsName], bytes.Repeat([]byte("x\n"), 1<<20)...)
-	if end, err := l.walk(t.Context(), func(*tree, []byte) error { return nil }); err != nil || len(end.beyond) > MaxLine {
-		t.Errorf("%d bytes, %v", len(end.beyond), err)
+	for _, endless := range []string{"x\n", "x"} {
+		m, _ := written(t, 3)
+		l, err := Open(t.Context(), m, known(Known{Queue: lines(t, 0, 4)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.files[RecordsName] = append(m.files[RecordsName], strings.Repeat(endless, 1<<20)...)
+		if end, err := l.walk(t.Context(), func(*tree, []byte) error { return nil }); err != nil || len(end.beyond) > 5*MaxLine {
+			t.Errorf("%d bytes, %v", len(end.beyond), err)
+		}
+		var broken *Broken
+		if err := l.Verify(t.Context()); !errors.As(err, &broken) || broken.Record != 3 {
+			t.Error(err)
+		}
 	}
-	var broken *Broken
-	if err := l.Verify(t.Context()); !errors.As(err, &broken) || broken.Record != 3 {
+}
+
+// TestPublished: records that were published are still there, whatever follows them.
+func TestPublished(t *testing.T) {
+	_, short := written(t, 5)
+	at5 := Known{Size: 5, Root: short.Checkpoint().Root}
+	m, _ := written(t, 9)
+	if err := check(t.Context(), m, at5); err != nil {
+		t.Error(err)
+	}
+	records := lines(t, 0, 9)
+	records[2] = line(t, 2, "other")
+	rewrite(t, m, testKey(t, 1), records)
+	if err := check(t.Context(), m, at5); err == nil || !strings.Contains(err.Error(), "records 0 to 4 are not all those that were published") {
 		t.Error(err)
 	}
 }
+
+// TestUnreadable: a disk that fails is not a log that is broken.
+func TestUnreadable(t *testing.T) {
+	ctx := t.Context()
+	for _, name := range []string{RecordsName, CheckpointName, KeyName} {
+		m, _ := written(t, 9)
+		l := reopen(t, m)
+		m.bad = name
+		verifying := reopenBad(m, l).Verify(ctx)
+		_, opening := Open(ctx, m, known(Known{}))
+		_, appending := l.Append(ctx, testKey(t, 1), 9, lines(t, 9, 10))
+		_, recovering := l.Recover(ctx, 10, "")
+		_, root := l.Root(ctx, 3)
+		for what, err := range map[string]error{"Open": opening, "Append": appending, "Recover": recovering, "Root": root, "Verify": verifying} {
+			reads := map[string]string{"Open": CheckpointName + KeyName, "Append": RecordsName, "Recover": RecordsName, "Root": RecordsName, "Verify": RecordsName + KeyName}
+			if strings.Contains(reads[what], name) != errors.Is(err, errDisk) || errors.As(err, new(*Broken)) {
+				t.Errorf("%s can't be read: %s: %v", name, what, err)
+			}
+		}
+	}
+}
+
+// reopenBad is a log that was opened before its disk went bad.
+func reopenBad(m *memory, l *Log) *Log { return &Log{store: m, find: l.find, last: l.last, key: l.key} }
 
 // TestBodies holds what a checkpoint may say.
 func TestBodies(t *testing.T) {
