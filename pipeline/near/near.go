@@ -54,7 +54,7 @@ type Search struct {
 	textsFrom string              // where the texts come from, for people; "" for nowhere
 	memory    *semaphore.Weighted // bytes of decoded pictures at once
 	all       []*scanned          // by place in the source
-	mu        sync.Mutex          // held while Progress is called, and while workers share a result
+	mu        sync.Mutex          // held while Progress is called
 }
 
 // A Summary is what a search found.
@@ -148,19 +148,17 @@ func (s *Search) Find(ctx context.Context) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	sum := s.summary(groups)
-	sheet, err := s.drawSheet(ctx, groups)
+	sheet, err := s.drawSheet(ctx, groups, s.summary(groups))
 	if err != nil {
 		return Summary{}, err
 	}
-	sum.Shown = len(sheet.thumbs)
-	sum.Written, err = s.write(ctx, groups, sheet, sum)
-	return sum, err
+	sheet.Written, err = s.write(ctx, groups, sheet)
+	return sheet.Summary, err
 }
 
 // each calls do for the pictures of the source that are wanted, from several goroutines; an error ends it. With
 // wanted nil, the first time, it is for all pictures, and fills s.all in their order.
-func (s *Search) each(ctx context.Context, stage string, total int, wanted map[int]bool, do func(context.Context, picture, *scanned) error) error {
+func (s *Search) each(ctx context.Context, stage string, total int, wanted func(int) bool, do func(context.Context, picture, *scanned) error) error {
 	type job struct {
 		picture
 		of *scanned
@@ -175,7 +173,7 @@ func (s *Search) each(ctx context.Context, stage string, total int, wanted map[i
 			}
 			if wanted == nil {
 				s.all = append(s.all, &scanned{name: p.name, item: dedupe.Item{Tokens: s.tokensOf(p)}})
-			} else if !wanted[p.index] {
+			} else if !wanted(p.index) {
 				continue
 			}
 			select {

@@ -2,11 +2,6 @@ package near
 
 import (
 	"bytes"
-	"errors"
-	"image"
-	"image/color"
-	"io"
-	"iter"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,24 +10,26 @@ import (
 )
 
 // sheetGroups are n groups of two pictures with names that would do harm in a page.
-func sheetGroups(t testing.TB, n int, name string) iter.Seq[shownGroup] {
+func sheetGroups(t testing.TB, n int, name string) (all []shownGroup) {
 	t.Helper()
-	img := image.NewRGBA(image.Rect(0, 0, 400, 300))
-	for i := range 300 {
-		img.SetRGBA(i, i, color.RGBA{200, 10, 10, 255})
-	}
-	thumb, err := page.NewThumbnail(img, name)
+	thumb, err := page.NewThumbnail(scenery(1, 400, 300), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(yield func(shownGroup) bool) {
-		for i := range n {
-			g := shownGroup{Number: i + 1, Pictures: []shownPicture{{Name: name, Thumb: thumb}, {Name: name, Near: name, Thumb: thumb}, {Name: name, Near: "x", Trouble: name}}, More: i}
-			if !yield(g) {
-				return
-			}
-		}
+	for i := range n {
+		all = append(all, shownGroup{Number: i + 1, More: i,
+			Pictures: []*shownPicture{{Name: name, Thumb: thumb}, {Name: name, Near: name, Thumb: thumb}, {Name: name, Near: "x", Trouble: name}}})
 	}
+	return all
+}
+
+func written(t *testing.T, c contactSheet) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := page.Write(&b, sheetPage, c); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 var (
@@ -43,12 +40,7 @@ var (
 // TestSheetEscapes: whatever a name holds, the page has the tags that it has for a harmless name.
 func TestSheetEscapes(t *testing.T) {
 	write := func(name string) string {
-		var b bytes.Buffer
-		s := contactSheet{Source: name, Rule: name, Summary: Summary{Files: 9, Groups: 2, Duplicates: 4}, All: sheetGroups(t, 2, name)}
-		if err := s.write(&b); err != nil {
-			t.Fatal(err)
-		}
-		return b.String()
+		return written(t, contactSheet{Source: name, Summary: Summary{Files: 9, Groups: 2, Duplicates: 4}, All: sheetGroups(t, 2, name)})
 	}
 	skeleton := func(page string) string {
 		_, body, _ := strings.Cut(page, "</style>")
@@ -73,13 +65,8 @@ func TestSheetEscapes(t *testing.T) {
 // TestSheetOffline: no script, no style on an element, nothing that leads out of the page, every picture
 // veiled, loaded when it is looked at, and with a name for who cannot see it.
 func TestSheetOffline(t *testing.T) {
-	var b bytes.Buffer
-	full := contactSheet{Source: "folder", Rule: "rule.", Summary: Summary{Files: 9, Unreadable: 1, Groups: 3, Duplicates: 6},
-		ShownGroups: 3, ShownPictures: 6, Grouped: 9, All: sheetGroups(t, 3, "p.jpg")}
-	if err := full.write(&b); err != nil {
-		t.Fatal(err)
-	}
-	page := b.String()
+	page := written(t, contactSheet{Source: "folder", Grouped: 9, All: sheetGroups(t, 3, "p.jpg"),
+		Summary: Summary{Files: 9, Unreadable: 1, Groups: 3, Duplicates: 6, Shown: 6, Radius: 8, Words: 3, Guard: true}})
 	for _, tag := range tagPattern.FindAllString(page, -1) {
 		for _, bad := range []string{"<script", "<link", "<iframe", "<a ", "http:", "https:", " on", " style=", " open", "<object", "<form"} {
 			if strings.Contains(tag, bad) {
@@ -93,7 +80,7 @@ func TestSheetOffline(t *testing.T) {
 	if veiled := strings.Count(page, `<details class="veil"><summary aria-label="show p.jpg"><img `); veiled != 6 || strings.Count(page, "<img ") != 6 {
 		t.Errorf("%d of %d pictures are veiled, want 6 of 6", veiled, strings.Count(page, "<img "))
 	}
-	for _, want := range []string{`lang="en"`, "default-src 'none'", "can be distressing", "9 pictures, 1 of them unreadable; 3 groups, which hold 6 duplicates", "rule.",
+	for _, want := range []string{`lang="en"`, "default-src 'none'", "can be distressing", "9 pictures, 1 of them unreadable; 3 groups, which hold 6 duplicates", "in at most 8 bits and their texts in fewer than 3 words", "Texts of which half",
 		"Shown: 6 of 9 grouped pictures in 3 of 3 groups", "no picture: p.jpg", "And 1 more picture that", "And 2 more pictures that", `<h2 id="group-3">Group 3</h2>`, `<strong>kept</strong>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
@@ -102,20 +89,8 @@ func TestSheetOffline(t *testing.T) {
 }
 
 func TestSheetEmpty(t *testing.T) {
-	var b bytes.Buffer
-	empty := contactSheet{Source: "folder", Summary: Summary{Files: 1}, All: sheetGroups(t, 0, "x")}
-	if err := empty.write(&b); err != nil || !strings.Contains(b.String(), "No picture is near another one.") || !strings.HasSuffix(b.String(), "</html>\n") {
-		t.Errorf("writeSheet = %v:\n%s", err, b.String())
-	}
-}
-
-// TestSheetErrors: a page that could not be written is an error.
-func TestSheetErrors(t *testing.T) {
-	want := errors.New("disk full")
-	r, w := io.Pipe()
-	r.CloseWithError(want)
-	s := contactSheet{Summary: Summary{Groups: 40}, All: sheetGroups(t, 40, "x")}
-	if err := s.write(w); !errors.Is(err, want) {
-		t.Errorf("the sheet on a full disk: %v", err)
+	page := written(t, contactSheet{Source: "folder", Summary: Summary{Files: 1, Mode: ModeImage, Radius: 4}})
+	if !strings.Contains(page, "No picture is near another one.") || !strings.Contains(page, "alone are compared: two are near when their 64-bit perceptual hashes differ in at most 4 bits") {
+		t.Error(page)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"rehydrate/dedupe"
 	"rehydrate/pipeline/durable"
+	"rehydrate/pipeline/page"
 )
 
 // The files of an answer.
@@ -29,13 +29,13 @@ const (
 const unfinished = ".rehydrate-dedupe-"
 
 // write writes the answer and returns the names of its files.
-func (s *Search) write(ctx context.Context, g grouping, sh sheet, sum Summary) ([]string, error) {
+func (s *Search) write(ctx context.Context, g grouping, sheet contactSheet) ([]string, error) {
 	type part struct {
 		name string
 		fill func(io.Writer) error
 	}
 	parts := []part{
-		{sheetName, func(w io.Writer) error { return s.writeSheet(w, g, sh, sum) }},
+		{sheetName, func(w io.Writer) error { return page.Write(w, sheetPage, sheet) }},
 		{unreadableName, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(s.unreadableRecords()) }},
 		{groupsName, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(s.groupRecords(g)) }},
 	}
@@ -184,16 +184,4 @@ func writable(dir string) error {
 		return fmt.Errorf("write into %s: %w", dir, err)
 	}
 	return nil
-}
-
-// ruleWords says in a sentence when two pictures count as near.
-func ruleWords(r dedupe.Rule) string {
-	if r.ImageOnly {
-		return fmt.Sprintf("Pictures alone are compared: two are near when their 64-bit perceptual hashes differ in at most %d bits; pictures of one colour when their bytes are the same.", r.Radius)
-	}
-	s := fmt.Sprintf("Two pictures are near when their 64-bit perceptual hashes differ in at most %d bits and their texts in fewer than %d words; two without text when they pass a stricter test of the picture; pictures of one colour when their bytes are the same.", r.Radius, r.Words)
-	if r.Guard {
-		s += " Texts of which half or more differs are not near."
-	}
-	return s
 }
