@@ -92,13 +92,10 @@ func HashKind() string {
 // working size already, returns what an earlier picture left in its buffer when there
 // are no pixels, and takes another path for YCbCr, which moves a bit now and then.
 func overWhite(img image.Image) (*image.RGBA, error) {
-	if img == nil {
+	if img == nil || img.Bounds().Empty() {
 		return nil, errNoPixels
 	}
 	b := img.Bounds()
-	if b.Empty() {
-		return nil, errNoPixels
-	}
 	if rgba, ok := img.(*image.RGBA); ok && b.Min == (image.Point{}) && rgba.Opaque() {
 		return rgba, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -293,6 +294,62 @@ func TestKeepFirstRefuses(t *testing.T) {
 	for _, n := range []int{0, 10, 3000} {
 		if _, err := KeepFirst(ctx, corpus(n), Rule{Radius: 8, Words: 3}); !errors.Is(err, context.Canceled) {
 			t.Errorf("KeepFirst of %d items, cancelled: %v, want %v", n, err, context.Canceled)
+		}
+	}
+}
+
+// An expiring context is cancelled after that many looks at it.
+type expiring struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (e *expiring) Err() error {
+	if e.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestKeepFirstExpires: wherever the context ends, the answer is its error and no decision.
+func TestKeepFirstExpires(t *testing.T) {
+	items := append(corpus(300), crowds(900)["short texts"]...) // the crowd has more edges than are held
+	items = append(items, corpus(2100)...)
+	looks := 0
+	for done := false; !done; looks++ {
+		ctx := &expiring{Context: t.Context()}
+		ctx.left.Store(int64(looks))
+		got, err := KeepFirst(ctx, items, literal)
+		switch done = err == nil; {
+		case done && len(got) != len(items), !done && (got != nil || !errors.Is(err, context.Canceled)):
+			t.Fatalf("after %d looks: %d decisions, error %v", looks, len(got), err)
+		}
+		if looks > 20 {
+			looks += 7
+		}
+	}
+	if looks < 8 {
+		t.Errorf("the context was looked at %d times", looks)
+	}
+	ctx := &expiring{Context: t.Context()}
+	if _, err := Spared(ctx, items, literal, []Decision{{Of: 0}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Spared, cancelled: %v", err)
+	}
+}
+
+func TestSparedNone(t *testing.T) {
+	pair := []Item{says(h, "one two"), says(h, "one other")}
+	for rule, want := range map[Rule]string{
+		{Radius: 8, Words: 3, Guard: true}:     "radius 8, fewer than 3 words, less than half changed",
+		{Radius: 8, Words: 3, ImageOnly: true}: "radius 8, images only",
+		{Radius: 8, Words: 1}:                  "radius 8, fewer than 1 words",
+	} {
+		decisions, err := KeepFirst(t.Context(), pair, rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := Spared(t.Context(), pair, rule, decisions); n != 0 || err != nil || rule.String() != want {
+			t.Errorf("%s: Spared = %d, %v; want none, and %q", rule, n, err, want)
 		}
 	}
 }

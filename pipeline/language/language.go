@@ -31,6 +31,7 @@
 package language
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -133,15 +134,9 @@ type Filter struct {
 // New unpacks the lists, which takes some 20 ms and 4 MB: make one Filter for a run.
 // The error says that they are not those this package was built for.
 func New() (*Filter, error) {
-	dictionary, err := loadDictionary(englishList)
-	if err != nil {
-		return nil, fmt.Errorf("english filter: %w", err)
-	}
-	languages, err := loadFunctionWords(functionWordList)
-	if err != nil {
-		return nil, fmt.Errorf("english filter: %w", err)
-	}
-	if err := checkWeights(weights); err != nil {
+	dictionary, noWords := loadDictionary(englishList)
+	languages, noFunctionWords := loadFunctionWords(functionWordList)
+	if err := errors.Join(noWords, noFunctionWords, checkWeights(weights)); err != nil {
 		return nil, fmt.Errorf("english filter: %w", err)
 	}
 	return &Filter{dictionary: dictionary, languages: languages}, nil

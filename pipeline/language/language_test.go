@@ -150,6 +150,22 @@ func TestVotes(t *testing.T) {
 	}
 }
 
+// TestCast holds the bars of the votes, each at its edge.
+func TestCast(t *testing.T) {
+	const en, no = VoteEnglish, VoteOther
+	for v, want := range map[Verdict]Votes{
+		{Hit: .6, Score: -1}:                       {en, en, VoteNone},
+		{Hit: .59, Score: -1.01}:                   {no, no, VoteNone},
+		{Hit: 1, Score: 1, English: 2, Foreign: 1}: {en, en, en},
+		{Hit: 0, Score: 1, English: 1, Foreign: 2}: {no, en, no},
+		{Hit: 0, Score: 1, English: 2, Foreign: 2}: {no, en, VoteNone},
+	} {
+		if got := v.cast(policyThreshold); got != want {
+			t.Errorf("%+v casts %+v, want %+v", v, got, want)
+		}
+	}
+}
+
 func TestUnstretched(t *testing.T) {
 	f := newFilter(t)
 	for stretched, as := range map[string]string{"NOOOOO THE PIZZAAAA": "NO THE PIZZA", "SOOOO COOOOOL TODAYYY": "SO COOL TODAY"} {

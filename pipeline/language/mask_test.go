@@ -40,7 +40,7 @@ func TestMaskNames(t *testing.T) {
 		{"5550104567", "[phone]", Masked{Phones: 1}},
 		{"+1 (555) 010-4567", "[phone]", Masked{Phones: 1}},
 		{"+49 30 1234 5678, sofort", "[phone], sofort", Masked{Phones: 1}},
-		{"+491701234567", "[phone]", Masked{Phones: 1}},
+		{"+491701234567 +1 2345678", "[phone] [phone]", Masked{Phones: 2}},
 		{"+33 6 12 34 56 78", "[phone]", Masked{Phones: 1}},
 		{"0049 30 1234567 or 001-555-010-4567", "[phone] or [phone]", Masked{Phones: 2}},
 		{"Tel. 030 1234567", "Tel. [phone]", Masked{Phones: 1}},
