@@ -7,12 +7,8 @@ import (
 	"image/color/palette"
 	"image/draw"
 	"image/jpeg"
-	"image/png"
 	"math/bits"
-	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -127,55 +123,6 @@ func variants(t *testing.T, src *image.RGBA) map[string]image.Image {
 	return all
 }
 
-func TestHashImageAnyContainer(t *testing.T) {
-	var file bytes.Buffer
-	if err := jpeg.Encode(&file, photo(7, 321, 213), &jpeg.Options{Quality: 70}); err != nil {
-		t.Fatal(err)
-	}
-	fromJPEG, err := jpeg.Decode(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file.Reset()
-	if err := png.Encode(&file, fromJPEG); err != nil {
-		t.Fatal(err)
-	}
-	fromPNG, err := png.Decode(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, b := mustHash(t, fromJPEG), mustHash(t, fromPNG); a != b {
-		t.Errorf("a JPEG hashes to %+v, its lossless PNG copy to %+v", a, b)
-	}
-}
-
-// TestHashImageTransparent: the library sees every picture drawn on transparency in
-// black as black.
-func TestHashImageTransparent(t *testing.T) {
-	drawn := func(seed int) *image.NRGBA {
-		img := image.NewNRGBA(image.Rect(0, 0, 200, 200))
-		for i, src := 0, photo(seed, 200, 200); i < len(img.Pix); i += 4 {
-			img.Pix[i+3] = src.Pix[i] // black, more or less opaque
-		}
-		return img
-	}
-	a, b := mustHash(t, drawn(2)), mustHash(t, drawn(3))
-	if a.Flat || b.Flat || bits.OnesCount64(a.Bits^b.Bits) <= 8 {
-		t.Errorf("two different drawings on transparency hash to %x (flat %v) and %x (flat %v)", a.Bits, a.Flat, b.Bits, b.Flat)
-	}
-}
-
-func TestHashImageFlat(t *testing.T) {
-	for name, c := range map[string]color.Color{"white": color.White, "black": color.Black,
-		"transparent": color.Transparent, "blue": color.RGBA{0, 0, 255, 255}} {
-		img := image.NewRGBA(image.Rect(0, 0, 120, 90))
-		draw.Draw(img, img.Bounds(), image.NewUniform(c), image.Point{}, draw.Src)
-		if h := mustHash(t, img); !h.Flat {
-			t.Errorf("HashImage(%s) = %x, not flat", name, h.Bits)
-		}
-	}
-}
-
 func TestHashImageNoPixels(t *testing.T) {
 	mustHash(t, photo(1, 64, 64)) // leaves something in the library's buffer
 	for name, img := range map[string]image.Image{
@@ -187,28 +134,6 @@ func TestHashImageNoPixels(t *testing.T) {
 		if h, err := HashImage256(img); err == nil {
 			t.Errorf("HashImage256(%s) = %v, want an error", name, h)
 		}
-	}
-}
-
-// TestHashImageCopies: what the stage is for. Copies stay near, other pictures do not.
-func TestHashImageCopies(t *testing.T) {
-	original := photo(4, 640, 480)
-	var file bytes.Buffer
-	if err := jpeg.Encode(&file, original, &jpeg.Options{Quality: 50}); err != nil {
-		t.Fatal(err)
-	}
-	recompressed, err := jpeg.Decode(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := mustHash(t, original)
-	for name, img := range map[string]image.Image{"JPEG 50": recompressed, "half size": photo(4, 320, 240)} {
-		if d := bits.OnesCount64(want.Bits ^ mustHash(t, img).Bits); d > 4 {
-			t.Errorf("%s: %d bits from the original, want at most 4", name, d)
-		}
-	}
-	if d := bits.OnesCount64(want.Bits ^ mustHash(t, photo(7, 640, 480)).Bits); d <= 8 {
-		t.Errorf("another picture is %d bits away, want more than 8", d)
 	}
 }
 
@@ -240,34 +165,6 @@ func besideLibrary(t *testing.T, img image.Image) int {
 	return bits.OnesCount64(library.GetHash() ^ mustHash(t, img).Bits)
 }
 
-// TestHashMemesBesideLibrary is the same on the memes that scripts/bench ocr measures on.
-func TestHashMemesBesideLibrary(t *testing.T) {
-	dir := os.Getenv("REHYDRATE_MEMES")
-	if dir == "" {
-		t.Skip("REHYDRATE_MEMES names no folder of memes; TestHashImageBesideLibrary measures on drawn pictures")
-	}
-	files, err := os.ReadDir(filepath.Join(dir, "images"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var apart [65]int
-	for _, entry := range files {
-		body, err := os.ReadFile(filepath.Join(dir, "images", entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		img, _, err := image.Decode(bytes.NewReader(body))
-		if err != nil {
-			continue // a format without a decoder here
-		}
-		apart[besideLibrary(t, img)]++
-	}
-	if sum := apart[0] + apart[1] + apart[2]; sum == 0 || slices.Max(apart[3:]) > 0 {
-		t.Errorf("memes by bits apart: %v, want none beyond 2", apart)
-	}
-	t.Logf("by bits apart: %v", apart[:3])
-}
-
 func TestHashKind(t *testing.T) {
 	if k := HashKind(); !strings.HasPrefix(k, "goimagehash-v1.1.0 phash64 area-mean") || !strings.HasSuffix(k, runtime.Version()) {
 		t.Errorf("HashKind() = %q, want the library and the Go release in it", k)
@@ -297,13 +194,4 @@ func FuzzHashImage(f *testing.F) {
 			t.Errorf("hash %x is not flat and has %d ones", hash.Bits, bits.OnesCount64(hash.Bits))
 		}
 	})
-}
-
-func BenchmarkHashImage(b *testing.B) {
-	img := photo(5, 800, 800)
-	for b.Loop() {
-		if _, err := HashImage(img); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -202,36 +201,6 @@ func TestJoinProperty(t *testing.T) {
 			t.Errorf("%d bands, radius %d: %v, brute force %v, error %v", bands, radius, got, want, err)
 		}
 	})
-}
-
-// BenchmarkJoin measures the search alone. "clustered" is bound by its pairs.
-func BenchmarkJoin(b *testing.B) {
-	for _, kind := range []string{"uniform", "clustered"} {
-		for _, n := range []int{10_000, 100_000} {
-			for _, radius := range []int{4, 8, 10} {
-				hashes := codes(kind, rand.New(rand.NewPCG(1, 2)), n, radius)
-				b.Run(fmt.Sprintf("%s/%d/r%d", kind, n, radius), func(b *testing.B) {
-					for b.Loop() {
-						found := make([]int, 1)
-						err := join(b.Context(), &keys{hashes: hashes}, radius, 1, func(worker int, _, _ uint32) { found[worker]++ })
-						if err != nil {
-							b.Fatal(err)
-						}
-						b.ReportMetric(float64(found[0]), "pairs")
-					}
-				})
-			}
-		}
-	}
-}
-
-func BenchmarkScan(b *testing.B) {
-	hashes := codes("uniform", rand.New(rand.NewPCG(1, 2)), 10_000, 8)
-	for b.Loop() {
-		if err := scanJoin(b.Context(), &keys{hashes: hashes}, 8, 1, func(int, uint32, uint32) {}); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 // TestJoinTexts: with texts the join finds what the definition says, by the index and by

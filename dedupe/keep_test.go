@@ -434,34 +434,6 @@ func TestKeepFirstMemory(t *testing.T) {
 	}
 }
 
-func BenchmarkKeepFirst(b *testing.B) {
-	for _, n := range []int{10_000, 100_000} {
-		items := corpus(n)
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := KeepFirst(b.Context(), items, Rule{Radius: 8, Words: 3}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkCrowd is the worst of inputs by pairs: see crowds.
-func BenchmarkCrowd(b *testing.B) {
-	for name, items := range crowds(10_000) {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := KeepFirst(b.Context(), items, Rule{Radius: 8, Words: 3}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func TestGuard(t *testing.T) {
 	guarded := Rule{Radius: 8, Words: 3, Guard: true}
 	const bits = 0x0f0f_3355_aa33_cc0f

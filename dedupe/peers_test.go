@@ -6,7 +6,6 @@ import (
 	"image/color"
 	"image/draw"
 	"math/bits"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -184,88 +183,22 @@ func TestImagededupTransparentIcons(t *testing.T) {
 	}
 }
 
-// imagededup issues 48 and 103: a tree over hashes that lie close together gets deep,
-// stalls on 898 images and breaks off at 180,000.
-func TestImagededupDeepTree(t *testing.T) {
-	items := make([]Item, 200_000)
-	for i := range items {
-		items[i] = says(h^uint64(i%256), "the very same words")
-	}
-	if kept := keptOf(t, literal, items...); len(kept) != 1 {
-		t.Errorf("%d of 200,000 copies are kept, want the first", len(kept))
-	}
-}
-
-// imagehash issue 32: a hash changes with the version of a library underneath, and stored
-// ones are compared with new ones all the same.
-func TestImagehashVersions(t *testing.T) {
-	for _, part := range []string{"goimagehash-v1.1.0", "area-mean", "go1."} {
-		if kind := HashKind(); !strings.Contains(kind, part) {
-			t.Errorf("HashKind() = %q, without %q", kind, part)
+// TestPeers has pairs that other tools merge, or keep both of.
+func TestPeers(t *testing.T) {
+	for name, test := range map[string]struct {
+		a, b Item
+		kept int
+	}{
+		// 64 bits are few for white screenshots; without text the wide hash tells them apart.
+		"czkawka issue 429: unrelated images are merged":       {Item{Hash: Hash{Bits: h}, Wide: &Hash256{}}, Item{Hash: Hash{Bits: h ^ 3}, Wide: &Hash256{0xfffff}}, 2},
+		"pdq_ocr: nearly any text passes a limit in percent":   {says(h, "when the coffee kicks in"), says(h, "when your code compiles first"), 2},
+		"pdq_ocr: an empty text fails":                         {says(h, ""), says(h, "when the coffee kicks in"), 2},
+		"cleanvision: a copy two bits away is missed":          {says(h, "some words here"), says(h^5, "some words here"), 1},
+		"RedditRepostSleuth issue 287: a template is a repost": {says(h, "one does not simply walk"), says(h, "one does not merely dance around"), 2},
+	} {
+		if kept := keptOf(t, literal, test.a, test.b); len(kept) != test.kept {
+			t.Errorf("%s: kept %v, want %d", name, kept, test.kept)
 		}
-	}
-}
-
-// czkawka, by the comments in its code, misses parents in its tree, and issue 824 keeps
-// results that differ from run to run for speed.
-func TestCzkawkaReproducible(t *testing.T) {
-	items := corpus(2500)
-	want := naive(items, literal)
-	for range 3 {
-		got, err := KeepFirst(t.Context(), items, literal)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Fatalf("error %v; differs from the definition (-want +got):\n%s", err, diff)
-		}
-	}
-}
-
-// czkawka issue 429: unrelated images are merged, because 64 bits are few. White
-// screenshots are such; without text the wide hash tells them apart.
-func TestCzkawkaUnrelatedMerged(t *testing.T) {
-	one, other := Item{Hash: Hash{Bits: h}, Wide: &Hash256{}}, Item{Hash: Hash{Bits: h ^ 3}, Wide: &Hash256{0xfffff}}
-	if kept := keptOf(t, literal, one, other); len(kept) != 2 {
-		t.Errorf("two screenshots without text, 2 of 64 and 20 of 256 bits apart: kept %v, want both", kept)
-	}
-}
-
-// pdq_ocr takes its text limit for an allowed difference in percent, so that nearly any
-// text passes, and fails on an empty text.
-func TestPDQOCRTextLimit(t *testing.T) {
-	if kept := keptOf(t, literal, says(h, "when the coffee kicks in"), says(h, "when your code compiles first")); len(kept) != 2 {
-		t.Errorf("two captions: kept %v, want both", kept)
-	}
-	if kept := keptOf(t, literal, says(h, ""), says(h, "when the coffee kicks in")); len(kept) != 2 {
-		t.Errorf("an empty text and a caption: kept %v, want both", kept)
-	}
-}
-
-// PDQ's index looks up every slot within a share of the radius and is slower than a scan
-// at the radius it recommends; here larger radii go over to the scan, and nothing is lost
-// on either side.
-func TestPDQLargeRadius(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 3))
-	hashes := codes("clustered", r, scanBelow+200, maxIndexed)
-	for _, radius := range []int{maxIndexed, maxIndexed + 1} {
-		want := bruteForce(hashes, radius)
-		got, err := collect(2, func(v visitor) error { return join(t.Context(), &keys{hashes: hashes}, radius, 2, v) })
-		if diff := cmp.Diff(len(want), len(got)); diff != "" || err != nil {
-			t.Errorf("radius %d: %d pairs, brute force %d, error %v", radius, len(got), len(want), err)
-		}
-	}
-}
-
-// cleanvision finds equal hashes only, and misses a copy two bits away.
-func TestCleanvisionTwoBits(t *testing.T) {
-	if kept := keptOf(t, literal, says(h, "some words here"), says(h^5, "some words here")); len(kept) != 1 {
-		t.Errorf("a copy two bits away: kept %v, want the first", kept)
-	}
-}
-
-// RedditRepostSleuth issue 287: by the picture alone memes of one template are reposts of
-// each other.
-func TestRepostSleuthTemplates(t *testing.T) {
-	if kept := keptOf(t, literal, says(h, "one does not simply walk"), says(h, "one does not merely dance around")); len(kept) != 2 {
-		t.Errorf("one template, other captions: kept %v, want both", kept)
 	}
 }
 

@@ -37,51 +37,38 @@ func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 	}
 	category := schema.Categories[place]
 	out := Task{Category: t.Category, Kind: category.Kind, By: t.By, place: place, classOf: make([]int, len(category.Labels))}
-	group := make([]int, len(category.Labels)) // 0: by itself, n: with the others of t.Merge[n-1], -1: left out
-	mark := func(code string, as int) error {
-		i := slices.IndexFunc(category.Labels, func(l manifest.Label) bool { return l.Code == code })
-		switch {
-		case i < 0:
-			return fmt.Errorf("category %s has no label %q", t.Category, code)
-		case group[i] != 0:
-			return fmt.Errorf("label %s of category %s is merged or left out twice", code, t.Category)
-		}
-		group[i] = as
-		return nil
-	}
-	for _, code := range t.LeaveOut {
-		if err := mark(code, -1); err != nil {
-			return Task{}, err
-		}
-	}
-	for n, codes := range t.Merge {
+	group := make(map[string]int) // code -> place in t.Merge, -1 for one that is left out
+	for n, codes := range append([][]string{t.LeaveOut}, t.Merge...) {
 		for _, code := range codes {
-			if err := mark(code, n+1); err != nil {
-				return Task{}, err
+			if !slices.ContainsFunc(category.Labels, func(l manifest.Label) bool { return l.Code == code }) {
+				return Task{}, fmt.Errorf("category %s has no label %q", t.Category, code)
 			}
+			if _, twice := group[code]; twice {
+				return Task{}, fmt.Errorf("label %s of category %s is merged or left out twice", code, t.Category)
+			}
+			group[code] = n - 1
 		}
 	}
-	last := make([]int, len(t.Merge)) // class of each group, once it has one
+	classOf := make(map[int]int) // place in t.Merge -> class, once it has one
 	for i, l := range category.Labels {
-		g := group[i]
+		g, grouped := group[l.Code]
+		c, met := classOf[g]
 		switch {
-		case g < 0 || l.Exclusive && category.Kind == manifest.Multi:
+		case grouped && g < 0 || l.Exclusive && category.Kind == manifest.Multi:
 			out.classOf[i] = -1
-			continue
-		case g > 0 && last[g-1] > 0:
-			c := last[g-1] - 1
+		case grouped && met:
 			if category.Kind == manifest.Ordinal && c != len(out.Classes)-1 {
-				return Task{}, fmt.Errorf("labels %s of category %s do not stand side by side on its scale", strings.Join(t.Merge[g-1], "+"), t.Category)
+				return Task{}, fmt.Errorf("labels %s of category %s do not stand side by side on its scale", strings.Join(t.Merge[g], "+"), t.Category)
 			}
 			out.Classes[c].Code += "+" + l.Code
 			out.Classes[c].Name += "/" + l.Name
 			out.classOf[i] = c
-			continue
-		}
-		out.classOf[i] = len(out.Classes)
-		out.Classes = append(out.Classes, Class{l.Code, l.Name})
-		if g > 0 {
-			last[g-1] = len(out.Classes)
+		default:
+			out.classOf[i] = len(out.Classes)
+			if grouped {
+				classOf[g] = len(out.Classes)
+			}
+			out.Classes = append(out.Classes, Class{l.Code, l.Name})
 		}
 	}
 	if len(out.Classes) < 2 && category.Kind != manifest.Multi || len(out.Classes) == 0 {
@@ -364,11 +351,12 @@ func (t Task) bias(schema manifest.Schema, gold []manifest.Entry, files []Predic
 		b.ByTrue = append(b.ByTrue, BiasRow{Code: c.Code, Name: c.Name})
 	}
 	by := slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == t.By })
+	var places []int // in the other category, by ByLabel
 	if by >= 0 {
-		for _, l := range schema.Categories[by].Labels {
+		for place, l := range schema.Categories[by].Labels {
 			if !l.Exclusive {
-				b.ByLabel = append(b.ByLabel, BiasBy{Code: l.Code, Name: l.Name,
-					Absent: BiasRow{Code: l.Code, Name: l.Name}, Present: BiasRow{Code: l.Code, Name: l.Name}})
+				row := BiasRow{Code: l.Code, Name: l.Name}
+				b.ByLabel, places = append(b.ByLabel, BiasBy{l.Code, l.Name, row, row}), append(places, place)
 			}
 		}
 	}
@@ -379,20 +367,15 @@ func (t Task) bias(schema manifest.Schema, gold []manifest.Entry, files []Predic
 				continue
 			}
 			b.ByTrue[given[0]].count(given[0], predicted[0])
-			at := 0
 			if by < 0 || e.Labels[by] == nil {
 				continue
 			}
-			for l, label := range schema.Categories[by].Labels {
-				if label.Exclusive {
-					continue
-				}
+			for at := range b.ByLabel {
 				row := &b.ByLabel[at].Absent
-				if slices.Contains(e.Labels[by], l) {
+				if slices.Contains(e.Labels[by], places[at]) {
 					row = &b.ByLabel[at].Present
 				}
 				row.count(given[0], predicted[0])
-				at++
 			}
 		}
 	}

@@ -121,6 +121,13 @@ func TestParseGrant(t *testing.T) {
 	}
 }
 
+func TestParseGrantOptional(t *testing.T) {
+	body := strings.Replace(testGrant, `, "ror": "https://ror.org/012345678"`, "", 1)
+	if got, err := ParseGrant([]byte(body), "grant.json"); err != nil || got.Holder.ROR != "" || body == testGrant {
+		t.Errorf("without an address of the registry: %+v, error %v", got.Holder, err)
+	}
+}
+
 func TestParseRevocations(t *testing.T) {
 	got, err := parseRevocations([]byte(testRevocations), "revocations.json")
 	if err != nil {
