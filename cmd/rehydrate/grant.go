@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -135,7 +135,7 @@ It also prints the digest of the release, which the maintainers need to write a 
 }
 
 func (c *command) grantCheck(ctx context.Context, path, file string) error {
-	rel, err := manifest.Open(path, manifest.Options{OpenParquet: dataset.OpenManifest})
+	rel, err := manifest.Open(path, manifest.Options{OpenParquet: scan.OpenManifest})
 	if err != nil {
 		return asUsage(err)
 	}

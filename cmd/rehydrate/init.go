@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/policy"
 )
 
@@ -47,7 +47,7 @@ func (c *command) init(ctx context.Context, dir, file string, signers []string) 
 	if file == "" {
 		return usageError("init needs the annotations file: --manifest FILE")
 	}
-	draft, err := manifest.Init(ctx, file, manifest.Options{OpenParquet: dataset.OpenManifest})
+	draft, err := manifest.Init(ctx, file, manifest.Options{OpenParquet: scan.OpenManifest})
 	if err != nil {
 		return asUsage(err)
 	}

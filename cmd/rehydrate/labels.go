@@ -18,7 +18,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -33,7 +33,7 @@ scores of predictions (score). None of it sends a request or shows a post.`,
 const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"
 
 // withNames opens releases and tables; in Parquet, numbers that stand for labels are read as them.
-var withNames = manifest.Options{OpenParquet: dataset.OpenLabelled}
+var withNames = manifest.Options{OpenParquet: scan.OpenLabelled}
 
 // A labelSource is where labels come from.
 type labelSource struct {

@@ -17,7 +17,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/state"
@@ -264,7 +264,7 @@ func rowsOf(t testing.TB, dir string) map[string]bool {
 	}
 	ids := map[string]bool{}
 	for _, name := range found {
-		table, err := dataset.OpenManifest(name, []string{"id"})
+		table, err := scan.OpenManifest(name, []string{"id"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/workspace"
@@ -162,7 +162,7 @@ type checkedRelease struct {
 func openRelease(ctx context.Context, path string) (checkedRelease, error) {
 	var c checkedRelease
 	var err error
-	if c.Release, err = manifest.Open(path, manifest.Options{OpenParquet: dataset.OpenManifest}); err != nil {
+	if c.Release, err = manifest.Open(path, manifest.Options{OpenParquet: scan.OpenManifest}); err != nil {
 		return c, asUsage(err)
 	}
 	if c.summary, err = c.Check(ctx); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -128,7 +128,7 @@ Sends no request. Writes only into the workspace.` +
 }
 
 func (c *command) lift(ctx context.Context, path, file string) error {
-	rel, err := manifest.Open(path, manifest.Options{OpenParquet: dataset.OpenManifest})
+	rel, err := manifest.Open(path, manifest.Options{OpenParquet: scan.OpenManifest})
 	if err != nil {
 		return asUsage(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 	"rehydrate/policy"
 )
@@ -66,7 +67,7 @@ type rowOf struct {
 
 // readTable reads the ids of a Parquet.
 func (a *audit) readTable(ctx context.Context, t thing, r io.ReaderAt) {
-	scan, err := dataset.OpenScan(r, t.size)
+	scan, err := scan.Open(r, t.size)
 	if err != nil {
 		return // lookAtTable says so
 	}
@@ -119,7 +120,7 @@ func (a *audit) readTable(ctx context.Context, t thing, r io.ReaderAt) {
 
 // chooseIDs finds the columns that may hold post ids. One of text comes before one of numbers, which mostly
 // are those of the rows.
-func (a *audit) chooseIDs(ctx context.Context, tab *table, scan *dataset.Scan, names []string) {
+func (a *audit) chooseIDs(ctx context.Context, tab *table, scan *scan.File, names []string) {
 	var numbers []string
 	for _, name := range names {
 		column := scan.Find(name)
@@ -144,7 +145,7 @@ func (a *audit) chooseIDs(ctx context.Context, tab *table, scan *dataset.Scan, n
 // rowEntry reads the id of a row in any of the forms in which people keep one, with /n behind it for a
 // later image of a gallery. A number is what the id means in base 36 where that is a post that is known of,
 // and else its digits.
-func (a *audit) rowEntry(v dataset.ScanValue) (manifest.PostID, string) {
+func (a *audit) rowEntry(v scan.Value) (manifest.PostID, string) {
 	text := string(v.Bytes)
 	if v.IsNumber {
 		text = strconv.FormatInt(v.Number, 10)
@@ -168,11 +169,11 @@ func (a *audit) rowEntry(v dataset.ScanValue) (manifest.PostID, string) {
 
 // each calls f with the values of a column that the file has. What cannot be read is a gap, and the
 // other columns are read all the same.
-func (a *audit) each(ctx context.Context, t *table, r io.ReaderAt, name string, f func(row int64, v dataset.ScanValue)) error {
+func (a *audit) each(ctx context.Context, t *table, r io.ReaderAt, name string, f func(row int64, v scan.Value)) error {
 	if name == "" {
 		return nil
 	}
-	scan, err := dataset.OpenScan(r, t.size)
+	scan, err := scan.Open(r, t.size)
 	if err != nil {
 		return nil // readTable could open it, so it is being changed; lookAtTable says so
 	}
@@ -224,19 +225,19 @@ func (a *audit) learn(ctx context.Context, t *table) error {
 		}
 		return a.gone.of(e.ID, t.entry(row))
 	}
-	for column, take := range map[string]func(*known, dataset.ScanValue){
-		columnSHA256: func(k *known, v dataset.ScanValue) { k.digests = append(k.digests, digestText(v)) },
-		columnPHash: func(k *known, v dataset.ScanValue) {
+	for column, take := range map[string]func(*known, scan.Value){
+		columnSHA256: func(k *known, v scan.Value) { k.digests = append(k.digests, digestText(v)) },
+		columnPHash: func(k *known, v scan.Value) {
 			if h, ok := hashValue(v); ok {
 				k.hash(h)
 			}
 		},
-		columnText: func(k *known, v dataset.ScanValue) { k.read(string(v.Bytes)) },
-		columnImage: func(k *known, v dataset.ScanValue) {
+		columnText: func(k *known, v scan.Value) { k.read(string(v.Bytes)) },
+		columnImage: func(k *known, v scan.Value) {
 			k.digests = append(k.digests, state.SHA256(v.Bytes))
 		},
 	} {
-		if err := a.each(ctx, t, r, t.columns[column], func(row int64, v dataset.ScanValue) {
+		if err := a.each(ctx, t, r, t.columns[column], func(row int64, v scan.Value) {
 			if k := goneRow(row); k != nil {
 				take(k, v)
 			}
@@ -248,7 +249,7 @@ func (a *audit) learn(ctx context.Context, t *table) error {
 }
 
 // digestText is a digest as hex: some keep its 32 bytes.
-func digestText(v dataset.ScanValue) string {
+func digestText(v scan.Value) string {
 	if len(v.Bytes) == sha256.Size {
 		return hex.EncodeToString(v.Bytes)
 	}
@@ -256,7 +257,7 @@ func digestText(v dataset.ScanValue) string {
 }
 
 // hashValue is a perceptual hash that was kept as 16 hex digits, 8 bytes or a number.
-func hashValue(v dataset.ScanValue) (uint64, bool) {
+func hashValue(v scan.Value) (uint64, bool) {
 	switch {
 	case v.IsNumber:
 		return uint64(v.Number), true
@@ -276,7 +277,7 @@ func (a *audit) lookAtTable(ctx context.Context, t thing, r io.ReaderAt) error {
 	}
 	sum := hex.EncodeToString(digest.Sum(nil))
 	a.accountFor(ctx, t, sum)
-	scan, err := dataset.OpenScan(r, t.size)
+	scan, err := scan.Open(r, t.size)
 	if err != nil {
 		a.report.Scope.Files = append(a.report.Scope.Files, AuditedFile{Name: t.where, SHA256: sum})
 		return err
@@ -364,7 +365,7 @@ func (a *audit) lookAtRows(ctx context.Context, t *table, r io.ReaderAt) error {
 	}
 	// The ids are read once more, for the trouble that readTable kept to itself.
 	for _, column := range t.ids {
-		if err := a.each(ctx, t, r, column, func(int64, dataset.ScanValue) {}); err != nil {
+		if err := a.each(ctx, t, r, column, func(int64, scan.Value) {}); err != nil {
 			return err
 		}
 	}
@@ -378,15 +379,15 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 	if len(a.gone.digests)+len(a.gone.hashes)+len(a.gone.texts) == 0 {
 		return nil
 	}
-	checks := map[string]func(own string, v dataset.ScanValue) (FindingKind, *known, string){
-		columnSHA256: func(own string, v dataset.ScanValue) (FindingKind, *known, string) {
+	checks := map[string]func(own string, v scan.Value) (FindingKind, *known, string){
+		columnSHA256: func(own string, v scan.Value) (FindingKind, *known, string) {
 			k := a.gone.digests[digestText(v)]
 			if mine := a.gone.stays(own); k != nil && mine != nil && mine.has(digestText(v)) {
 				k = nil
 			}
 			return FoundImage, k, "by its sha256"
 		},
-		columnPHash: func(own string, v dataset.ScanValue) (FindingKind, *known, string) {
+		columnPHash: func(own string, v scan.Value) (FindingKind, *known, string) {
 			h, ok := hashValue(v)
 			mine := a.gone.stays(own)
 			if !ok || own != "" && (mine == nil || len(mine.hashes) == 0) {
@@ -396,14 +397,14 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 			k, how := a.hashKnown(h, mine)
 			return FoundImage, k, "by its phash, " + how
 		},
-		columnText: func(own string, v dataset.ScanValue) (FindingKind, *known, string) {
+		columnText: func(own string, v scan.Value) (FindingKind, *known, string) {
 			k := a.gone.texts[sameText(string(v.Bytes))]
 			if mine := a.gone.stays(own); k != nil && mine != nil && mine.text == k.text {
 				k = nil
 			}
 			return FoundText, k, "its text"
 		},
-		columnImage: func(own string, v dataset.ScanValue) (FindingKind, *known, string) {
+		columnImage: func(own string, v scan.Value) (FindingKind, *known, string) {
 			k, how := a.imageKnown(t.where, v.Bytes, own)
 			if mine := a.gone.stays(own); own != "" && (mine == nil || len(mine.hashes) == 0) && how != "byte for byte" {
 				k = nil
@@ -418,11 +419,11 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 	for _, column := range slices.Sorted(maps.Keys(columns)) {
 		check := checks[columns[column]]
 		if check == nil {
-			check = func(own string, v dataset.ScanValue) (FindingKind, *known, string) {
+			check = func(own string, v scan.Value) (FindingKind, *known, string) {
 				return checks[looksLike(v)](own, v)
 			}
 		}
-		err := a.each(ctx, t, r, column, func(row int64, v dataset.ScanValue) {
+		err := a.each(ctx, t, r, column, func(row int64, v scan.Value) {
 			entry := t.entry(row)
 			if e := a.postOf(entry); e != nil && e.MustGo {
 				return
@@ -441,7 +442,7 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 // checked are the columns of the file whose values are judged, with what they are known to hold; "" for one
 // that nobody said anything of, which may hold anything.
 func (t *table) checked(r io.ReaderAt) (map[string]string, error) {
-	scan, err := dataset.OpenScan(r, t.size)
+	scan, err := scan.Open(r, t.size)
 	if err != nil {
 		return nil, err
 	}
@@ -461,7 +462,7 @@ func (t *table) checked(r io.ReaderAt) (map[string]string, error) {
 }
 
 // looksLike says what a value of any column is judged as.
-func looksLike(v dataset.ScanValue) string {
+func looksLike(v scan.Value) string {
 	switch {
 	case policy.ImageFormat(v.Bytes[:min(len(v.Bytes), policy.SniffBytes)]) != "":
 		return columnImage

@@ -13,7 +13,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -385,7 +385,7 @@ func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, nam
 		return nil
 	}
 	defer f.Close()
-	scan, err := dataset.OpenScan(f, v.present[name].Size)
+	scan, err := scan.Open(f, v.present[name].Size)
 	if err != nil {
 		v.damage(name, mendRun, "it is no Parquet that can be read: %v", err)
 		return nil

@@ -21,6 +21,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/scan"
 )
 
 // files is a sink that keeps what it is given.
@@ -381,18 +382,18 @@ func testCardFeatures(t *testing.T, info map[string]any) {
 		f := namedFeature{Column: column["name"].(string)}
 		switch dtype := column["dtype"].(type) {
 		case string:
-			f.feature = feature{DType: dtype, Type: "Value"}
+			f.Is = scan.Feature{DType: dtype, Type: "Value"}
 			if dtype == "image" {
-				f.feature = feature{Type: "Image"}
+				f.Is = scan.Feature{Type: "Image"}
 			}
 		case map[string]any:
-			f.feature = feature{Names: names(dtype), Type: "ClassLabel"}
+			f.Is = scan.Feature{Names: names(dtype), Type: "ClassLabel"}
 		default:
-			f.feature = feature{Feature: &feature{Names: names(column["sequence"]), Type: "ClassLabel"}, Type: "Sequence"}
+			f.Is = scan.Feature{Feature: &scan.Feature{Names: names(column["sequence"]), Type: "ClassLabel"}, Type: "Sequence"}
 		}
 		got = append(got, f)
 	}
-	if diff := cmp.Diff(features(testSchema(), true), got, cmp.AllowUnexported(namedFeature{})); diff != "" {
+	if diff := cmp.Diff(features(testSchema(), true), got); diff != "" {
 		t.Errorf("features of card and footer (-footer +card):\n%s", diff)
 	}
 	rows := 0

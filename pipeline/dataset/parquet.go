@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/scan"
 )
 
 // Row groups end after maxGroupRows rows or once they hold maxGroupImageBytes of images.
@@ -232,41 +233,32 @@ func columnAfter(row parquet.Row) int {
 	return row[len(row)-1].Column() + 1
 }
 
-// A feature is one Hugging Face feature. Sequence, not List: datasets before version 4
-// rejects List, later versions still take Sequence.
-type feature struct {
-	Feature *feature `json:"feature,omitempty"`
-	Names   []string `json:"names,omitempty"`
-	DType   string   `json:"dtype,omitempty"`
-	Type    string   `json:"_type"`
-}
-
 type namedFeature struct {
 	Column string
-	feature
+	Is     scan.Feature
 }
 
 func features(s manifest.Schema, flagged bool) []namedFeature {
 	dtypes := map[string]string{"ocr_confidence": "float32", "width": "int32", "height": "int32"}
 	var out []namedFeature
 	for _, name := range baseColumns(flagged) {
-		f := feature{DType: "string", Type: "Value"}
+		f := scan.Feature{DType: "string", Type: "Value"}
 		if d, ok := dtypes[name]; ok {
 			f.DType = d
 		}
 		if name == "image" {
-			f = feature{Type: "Image"}
+			f = scan.Feature{Type: "Image"}
 		}
 		out = append(out, namedFeature{name, f})
 	}
 	for _, c := range s.Categories {
-		label := feature{Type: "ClassLabel"}
+		label := scan.Feature{Type: "ClassLabel"}
 		for _, l := range c.Labels {
 			label.Names = append(label.Names, l.Name)
 		}
 		f := label
 		if c.Kind == manifest.Multi {
-			f = feature{Feature: &label, Type: "Sequence"}
+			f = scan.Feature{Feature: &label, Type: "Sequence"}
 		}
 		out = append(out, namedFeature{c.Name, f})
 	}
@@ -277,7 +269,7 @@ func features(s manifest.Schema, flagged bool) []namedFeature {
 func huggingFace(s manifest.Schema, flagged bool) (string, error) {
 	var columns object
 	for _, f := range features(s, flagged) {
-		columns = append(columns, member{f.Column, f.feature})
+		columns = append(columns, member{f.Column, f.Is})
 	}
 	return jsonText(object{{"info", object{{"features", columns}}}})
 }

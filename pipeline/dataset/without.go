@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/scan"
 )
 
 // Holds reports whether the file called name is one that holds rows, as WriteParquet, WriteWebDataset and
@@ -80,14 +80,14 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 	}
 }
 
-func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(manifest.PostID) bool) (err error) {
-	defer recovered(&err)()
+func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(manifest.PostID) bool) error {
 	own, err := openOwn(r, size)
 	if err != nil {
 		return err
 	}
 	stay := func(yield func(Row, error) bool) {
-		for row, err := range own.rows() {
+		for values, err := range own.file.Rows() {
+			row := own.row(values)
 			if err == nil && gone(PostOf(row.ID)) {
 				continue
 			}
@@ -102,12 +102,12 @@ func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(manifest.P
 
 func parquetIDs(ctx context.Context, r io.ReaderAt, size int64) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		scan, err := OpenScan(r, size)
+		file, err := scan.Open(r, size)
 		if err != nil {
 			yield("", err)
 			return
 		}
-		for v, err := range scan.Values(ctx, "id") {
+		for v, err := range file.Values(ctx, "id") {
 			if !yield(string(v.Bytes), err) || err != nil {
 				return
 			}
@@ -251,35 +251,33 @@ func ReadProvenance(r io.ReaderAt, size int64) (Provenance, error) {
 
 // An own file is one that WriteParquet made, with what its footer says.
 type own struct {
-	file       *parquet.File
+	file       *scan.File
 	schema     manifest.Schema // as far as the columns show it: no codes, and ordinal is single
 	provenance Provenance
 	flagged    bool
 }
 
 func openOwn(r io.ReaderAt, size int64) (*own, error) {
-	scan, err := OpenScan(r, size)
+	f, err := scan.Open(r, size)
 	if err != nil {
 		return nil, err
 	}
-	f := scan.parquet
-	if version, ok := f.Lookup("rehydrate.format"); !ok || version != FormatVersion {
+	if version, ok := f.Footer("rehydrate.format"); !ok || version != FormatVersion {
 		return nil, fmt.Errorf("it is not one of rehydrate's in the layout %s", FormatVersion)
 	}
 	o := &own{file: f}
 	for i, p := range o.provenance.fields() {
-		value, ok := f.Lookup("rehydrate." + o.provenance.pairs()[i].Key)
+		value, ok := f.Footer("rehydrate." + o.provenance.pairs()[i].Key)
 		if !ok {
 			return nil, fmt.Errorf("its footer has no rehydrate.%s", o.provenance.pairs()[i].Key)
 		}
 		*p = value
 	}
-	features, _ := f.Lookup("huggingface")
-	if err := o.readFeatures(features); err != nil {
+	if err := o.readFeatures(f.Features()); err != nil {
 		return nil, fmt.Errorf("the features in its footer: %w", err)
 	}
-	if want := parquetSchema(o.schema, o.flagged); want.String() != f.Schema().String() {
-		return nil, errors.New("its columns are not those that its footer tells of")
+	if want := parquetSchema(o.schema, o.flagged); want.String() != o.file.Schema().String() {
+		return nil, errors.New("its columns are not those that its footer describes")
 	}
 	return o, nil
 }
@@ -292,24 +290,16 @@ func (p *Provenance) fields() []*string {
 
 // readFeatures finds the label categories in the columns and the names of their labels in the
 // Hugging Face features.
-func (o *own) readFeatures(text string) error {
-	var footer struct {
-		Info struct {
-			Features map[string]feature `json:"features"`
-		} `json:"info"`
-	}
-	if err := json.Unmarshal([]byte(text), &footer); err != nil {
-		return err
-	}
+func (o *own) readFeatures(features map[string]scan.Feature) error {
 	columns := o.file.Schema().Fields()
-	_, o.flagged = footer.Info.Features["filter"]
+	_, o.flagged = features["filter"]
 	base := len(baseColumns(o.flagged))
 	if len(columns) < base {
 		return fmt.Errorf("%d columns are too few", len(columns))
 	}
 	for _, column := range columns[base:] {
 		c := manifest.Category{Name: column.Name(), Kind: manifest.Single}
-		f := footer.Info.Features[c.Name]
+		f := features[c.Name]
 		if f.Feature != nil {
 			c.Kind, f = manifest.Multi, *f.Feature
 		}
@@ -319,37 +309,6 @@ func (o *own) readFeatures(text string) error {
 		o.schema.Categories = append(o.schema.Categories, c)
 	}
 	return nil
-}
-
-// rows yields the rows of the file. A row's bytes are good until the next one is asked for.
-func (o *own) rows() iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		for _, group := range o.file.RowGroups() {
-			rows := group.Rows()
-			ok := o.groupRows(rows, yield)
-			rows.Close()
-			if !ok {
-				return
-			}
-		}
-	}
-}
-
-// groupRows yields the rows of a group and reports whether to go on.
-func (o *own) groupRows(rows parquet.Rows, yield func(Row, error) bool) bool {
-	for buf := make([]parquet.Row, 1); ; {
-		n, err := rows.ReadRows(buf)
-		if n == 1 && !yield(o.row(buf[0]), nil) {
-			return false
-		}
-		if errors.Is(err, io.EOF) {
-			return true
-		}
-		if err != nil {
-			yield(Row{}, fmt.Errorf("read a row: %w", err))
-			return false
-		}
-	}
 }
 
 // row is appendRow the other way round.

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 )
 
@@ -164,7 +164,7 @@ func (c *comparison) rows() {
 }
 
 // row compares a row that both sides have.
-func (c *comparison) row(was, is *dataset.TableRow) (Change, bool) {
+func (c *comparison) row(was, is *scan.TableRow) (Change, bool) {
 	d := &c.report.Summary
 	change := Change{ID: was.ID, Kind: "changed"}
 	if was.Split != "" && is.Split != "" && was.Split != is.Split {

@@ -15,7 +15,7 @@ import (
 	"slices"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -27,10 +27,10 @@ const maxHeld = 1 << 30
 type side struct {
 	count      SideCount
 	hasTables  bool
-	rows       []dataset.TableRow // the first row of each id, in order
-	place      map[string]int     // id -> its place in rows
-	columns    map[string]string  // name -> type
-	labels     []string           // the label columns
+	rows       []scan.TableRow   // the first row of each id, in order
+	place      map[string]int    // id -> its place in rows
+	columns    map[string]string // name -> type
+	labels     []string          // the label columns
 	names      map[string][]string
 	has        map[string]bool // which of sha256, phash and ocr_text are columns
 	provenance map[string]string
@@ -160,7 +160,7 @@ func (s *side) readOutcomes(ctx context.Context, f *os.File) error {
 			return err
 		}
 		if res.Outcome == manifest.Kept && !s.hasTables {
-			if err := s.add(dataset.TableRow{ID: id, Split: res.Split}); err != nil {
+			if err := s.add(scan.TableRow{ID: id, Split: res.Split}); err != nil {
 				return err
 			}
 		}
@@ -172,7 +172,7 @@ func (s *side) readOutcomes(ctx context.Context, f *os.File) error {
 var shardName = regexp.MustCompile(`^(.+)-\d{5}-of-\d{5}\.parquet$`)
 
 func (s *side) readTable(ctx context.Context, f *os.File, first bool) error {
-	t, err := dataset.OpenTable(f)
+	t, err := scan.OpenTable(f)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *side) readTable(ctx context.Context, f *os.File, first bool) error {
 }
 
 // describe takes over what a file says of its dataset as a whole. All files of a dataset have the same columns.
-func (s *side) describe(t *dataset.Table, name string, first bool) error {
+func (s *side) describe(t *scan.Table, name string, first bool) error {
 	if !first {
 		if !maps.Equal(s.columns, t.Columns()) {
 			return fmt.Errorf("compare: %s has other columns than the other files of its dataset: compare them one by one", name)
@@ -223,7 +223,7 @@ func (s *side) describe(t *dataset.Table, name string, first bool) error {
 }
 
 // add takes a row in, unless it cannot be compared.
-func (s *side) add(row dataset.TableRow) error {
+func (s *side) add(row scan.TableRow) error {
 	s.count.Rows++
 	if row.ID == "" {
 		s.count.WithoutID++
@@ -256,7 +256,7 @@ func (s *side) hold(size int) error {
 }
 
 // labelsOf returns the values of a label column; nil where no label was given.
-func (s *side) labelsOf(r *dataset.TableRow, column string) []string {
+func (s *side) labelsOf(r *scan.TableRow, column string) []string {
 	if i := slices.Index(s.labels, column); i >= 0 && i < len(r.Labels) {
 		return r.Labels[i]
 	}

@@ -30,7 +30,7 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
@@ -474,17 +474,17 @@ func TestFindParquet(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		path    string
-		columns dataset.PictureColumns
+		columns scan.PictureColumns
 		only    bool
 		want    []string
 		from    string
 	}{
-		{"struct", writeParquet(t, structs), dataset.PictureColumns{}, false, withText, "column ocr_text"},
-		{"small row groups", writeParquet(t, structs, parquet.MaxRowsPerRowGroup(2), parquet.Compression(&parquet.Zstd)), dataset.PictureColumns{Image: "image"}, false, withText, "column ocr_text"},
-		{"image only", writeParquet(t, structs), dataset.PictureColumns{}, true, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|image", "1|p.jpg#3|p.jpg#0|image"}, ""},
-		{"text column", writeParquet(t, structs), dataset.PictureColumns{Text: "caption"}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text", "1|p.jpg#3|p.jpg#0|same_text"}, "column caption"},
-		{"flat", writeParquet(t, flats), dataset.PictureColumns{Image: "data", Text: "caption"}, false, []string{"1|#0||", "1|#1|#0|near_text"}, "column caption"},
-		{"flat without text", writeParquet(t, flats), dataset.PictureColumns{}, false, []string{"1|#0||", "1|#1|#0|image", "1|#3|#0|image"}, ""},
+		{"struct", writeParquet(t, structs), scan.PictureColumns{}, false, withText, "column ocr_text"},
+		{"small row groups", writeParquet(t, structs, parquet.MaxRowsPerRowGroup(2), parquet.Compression(&parquet.Zstd)), scan.PictureColumns{Image: "image"}, false, withText, "column ocr_text"},
+		{"image only", writeParquet(t, structs), scan.PictureColumns{}, true, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|image", "1|p.jpg#3|p.jpg#0|image"}, ""},
+		{"text column", writeParquet(t, structs), scan.PictureColumns{Text: "caption"}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text", "1|p.jpg#3|p.jpg#0|same_text"}, "column caption"},
+		{"flat", writeParquet(t, flats), scan.PictureColumns{Image: "data", Text: "caption"}, false, []string{"1|#0||", "1|#1|#0|near_text"}, "column caption"},
+		{"flat without text", writeParquet(t, flats), scan.PictureColumns{}, false, []string{"1|#0||", "1|#1|#0|image", "1|#3|#0|image"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := config(t, tt.path)

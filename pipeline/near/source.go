@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/policy"
 )
 
@@ -44,7 +44,7 @@ func openSource(ctx context.Context, c Config) (source, error) {
 	switch {
 	case err != nil:
 		return source{}, fmt.Errorf("find the pictures: %w", err)
-	case info.IsDir() && c.Columns != (dataset.PictureColumns{}):
+	case info.IsDir() && c.Columns != (scan.PictureColumns{}):
 		return source{}, fmt.Errorf("find the pictures: %s is a folder: only a Parquet file has columns", c.Path)
 	case info.IsDir():
 		return openFolder(ctx, c)
@@ -56,7 +56,7 @@ func openSource(ctx context.Context, c Config) (source, error) {
 
 // openTable is for the pictures of a Parquet file.
 func openTable(c Config) (source, error) {
-	rows, err := dataset.OpenPictures(c.Path, c.Columns)
+	rows, err := scan.OpenPictures(c.Path, c.Columns)
 	if err != nil {
 		return source{}, fmt.Errorf("find the pictures: %w", err)
 	}
@@ -65,7 +65,7 @@ func openTable(c Config) (source, error) {
 	s := source{most: int(rows.Rows()), textColumn: columns.Text, fit: func(*texts) {},
 		ofDataset: rows.Own() || inWorkspace(filepath.Dir(c.Path))}
 	s.pictures = func(yield func(picture, error) bool) {
-		rows, err := dataset.OpenPictures(c.Path, columns)
+		rows, err := scan.OpenPictures(c.Path, columns)
 		if err != nil {
 			yield(picture{}, err)
 			return

@@ -5,12 +5,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/scan"
 )
 
-func tableOf(t testing.TB, data []byte) (*Table, error) {
+func tableOf(t testing.TB, data []byte) (*scan.Table, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "t.parquet")
 	if err := os.WriteFile(name, data, 0o600); err != nil {
@@ -21,7 +26,7 @@ func tableOf(t testing.TB, data []byte) (*Table, error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	return OpenTable(f)
+	return scan.OpenTable(f)
 }
 
 func TestTable(t *testing.T) {
@@ -47,13 +52,68 @@ func TestTable(t *testing.T) {
 	}
 	for i, r := range rows {
 		got, err := table.Next()
-		want := TableRow{ID: r.ID, SHA256: r.SHA256, PHash: r.PHash, Text: r.Text, Labels: wantLabels[i]}
+		want := scan.TableRow{ID: r.ID, SHA256: r.SHA256, PHash: r.PHash, Text: r.Text, Labels: wantLabels[i]}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("row %d: error %v (-want +got):\n%s", i, err, diff)
 		}
 	}
 	if _, err := table.Next(); err != io.EOF {
 		t.Errorf("after the last row: %v", err)
+	}
+}
+
+// The dataset's own files are manifests as well: the image is left out.
+func TestOpenManifestOwn(t *testing.T) {
+	path, _ := writeFile(t, false, all(testRows()))
+	r, err := scan.OpenManifest(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if diff := cmp.Diff([]string{"id", "ocr_text"}, r.Columns()[:2]); diff != "" {
+		t.Fatalf("columns (-want +got):\n%s", diff)
+	}
+	list := func(ids []int) manifest.Cell {
+		c := manifest.Cell{IsList: true, Null: ids == nil}
+		for _, id := range ids {
+			c.List = append(c.List, strconv.Itoa(id))
+		}
+		if ids != nil && c.List == nil {
+			c.List = []string{}
+		}
+		return c
+	}
+	single := func(ids []int) manifest.Cell {
+		if len(ids) == 0 {
+			return manifest.Cell{Null: true}
+		}
+		return manifest.Cell{Text: strconv.Itoa(ids[0])}
+	}
+	for i, row := range testRows() { // label 0 is 0, and nil is not an empty list
+		got, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []manifest.Cell{{Text: row.ID}, single(row.Labels[0]), single(row.Labels[1]), list(row.Labels[2])}
+		if diff := cmp.Diff(want, append(got[:1:1], got[7:]...), cmpopts.IgnoreUnexported(manifest.Cell{})); diff != "" {
+			t.Errorf("row %d (-written +read):\n%s", i, diff)
+		}
+	}
+}
+
+// TestFeatures: what the footer tells Hugging Face is read back.
+func TestFeatures(t *testing.T) {
+	data, _ := write(t, true, all(testRows()))
+	f, err := scan.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]scan.Feature{}
+	for _, c := range features(testSchema(), true) {
+		want[c.Column] = c.Is
+	}
+	if diff := cmp.Diff(want, f.Features()); diff != "" {
+		t.Errorf("features (-written +read):\n%s", diff)
 	}
 }
 
@@ -76,7 +136,7 @@ func FuzzTable(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if len(row.Labels) != len(table.Labels()) || len(row.ID) > maxRowID {
+			if len(row.Labels) != len(table.Labels()) || len(row.ID) > 100 {
 				t.Fatalf("row %+v of %v", row, table.Labels())
 			}
 		}

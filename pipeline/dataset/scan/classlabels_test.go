@@ -1,4 +1,4 @@
-package dataset
+package scan
 
 import (
 	"testing"
@@ -9,23 +9,15 @@ import (
 	"rehydrate/manifest"
 )
 
-func TestClassLabels(t *testing.T) {
-	text, err := huggingFace(manifest.FigSIM(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := classLabels([]byte(text))
-	if len(got) != 5 || got["figurative"][1] != "Pun/Double meaning" || got["severity"][0] != "None" {
-		t.Errorf("labels of our own footer: %v", got)
-	}
-	got = classLabels([]byte(`{"info": {"features": {"a": [{"names": ["x"], "_type": "ClassLabel"}], "b": {"feature": {"names": ["y"], "_type": "ClassLabel"}, "_type": "List"},
-		"c": {"dtype": "string", "_type": "Value"}, "d": "odd", "e": {"names": [], "_type": "ClassLabel"}}}}`))
+func TestLabelNames(t *testing.T) {
+	got := labelNames(parseFeatures([]byte(`{"info": {"features": {"a": [{"names": ["x"], "_type": "ClassLabel"}], "b": {"feature": {"names": ["y"], "_type": "ClassLabel"}, "_type": "List"},
+		"c": {"dtype": "string", "_type": "Value"}, "d": "odd", "e": {"names": [], "_type": "ClassLabel"}}}}`)))
 	if diff := cmp.Diff(map[string][]string{"a": {"x"}, "b": {"y"}}, got); diff != "" {
 		t.Errorf("other forms (-want +got)\n%s", diff)
 	}
 	for _, text := range []string{"", "{", "[]", `{"info": {"features": []}}`} {
-		if got := classLabels([]byte(text)); len(got) > 0 {
-			t.Errorf("classLabels(%q) = %v", text, got)
+		if got := labelNames(parseFeatures([]byte(text))); len(got) > 0 {
+			t.Errorf("labelNames(%q) = %v", text, got)
 		}
 	}
 }

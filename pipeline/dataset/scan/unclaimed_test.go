@@ -1,4 +1,4 @@
-package dataset
+package scan
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ func TestUnclaimed(t *testing.T) {
 		"hidden":  {with("\x00\x00few003\x00\x00"), int64(footer) + 2, 6},
 		"another": {with(string(whole)), int64(footer), int64(len(whole))},
 	} {
-		s, err := OpenScan(bytes.NewReader(c.file), int64(len(c.file)))
+		s, err := Open(bytes.NewReader(c.file), int64(len(c.file)))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -1,4 +1,4 @@
-package dataset
+package scan
 
 import (
 	"bytes"
@@ -46,7 +46,7 @@ func scannedFile(t testing.TB, rows int, options ...parquet.WriterOption) []byte
 // values are what a column holds, as text with the row before it.
 func values(t testing.TB, file []byte, column string) (got []string, err error) {
 	t.Helper()
-	s, err := OpenScan(bytes.NewReader(file), int64(len(file)))
+	s, err := Open(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func values(t testing.TB, file []byte, column string) (got []string, err error) 
 func TestScan(t *testing.T) {
 	for _, codec := range []parquet.WriterOption{parquet.Compression(&parquet.Zstd), parquet.Compression(&parquet.Snappy), parquet.Compression(&parquet.Uncompressed)} {
 		file := scannedFile(t, 5, codec)
-		s, err := OpenScan(bytes.NewReader(file), int64(len(file)))
+		s, err := Open(bytes.NewReader(file), int64(len(file)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func FuzzScan(f *testing.F) {
 	f.Add(scannedFile(f, 1, parquet.Compression(&parquet.Gzip)))
 	f.Add([]byte("PAR1\x00\x00\x00\x00PAR1"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		s, err := OpenScan(bytes.NewReader(file), int64(len(file)))
+		s, err := Open(bytes.NewReader(file), int64(len(file)))
 		if err != nil {
 			return
 		}

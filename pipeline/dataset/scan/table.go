@@ -1,7 +1,6 @@
-package dataset
+package scan
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 // written: everything but the images. Memory is bounded by one page of each column.
 type Table struct {
 	rows   *tableReader
+	name   string         // of the file
 	place  map[string]int // column -> its cell
 	labels []string       // the label columns
 	names  map[string][]string
@@ -48,65 +48,25 @@ func OpenTable(f *os.File) (*Table, error) {
 
 func openComparable(f *os.File) (t *Table, err error) {
 	defer recovered(&err)()
-	info, err := f.Stat()
+	rows, err := openTableReader(f, limits{})
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{r: f, size: info.Size()}
-	if err := g.footer(); err != nil {
-		return nil, err
-	}
-	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	if err != nil {
-		return nil, err
-	}
-	t = &Table{rows: &tableReader{file: f, guard: g, parquet: file}, place: map[string]int{}, names: map[string][]string{}}
-	for _, c := range tableColumns(file.Root()) {
-		name := c.name
-		if _, twice := t.place[name]; twice || slices.Contains([]string{"ocr_confidence", "width", "height", "filter"}, name) {
+	t = &Table{rows: rows, name: f.Name(), place: map[string]int{}, names: labelNames(rows.file.Features())}
+	for _, c := range tableColumns(rows.file.parquet.Root()) {
+		if t.Has(c.name) || slices.Contains([]string{"ocr_confidence", "width", "height", "filter"}, c.name) {
 			continue
 		}
-		c.place = len(t.rows.names)
-		t.place[name] = c.place
-		t.rows.names = append(t.rows.names, name)
-		t.rows.cells = append(t.rows.cells, manifest.Cell{Null: true})
-		t.rows.columns = append(t.rows.columns, c)
-		if !slices.Contains([]string{"id", "sha256", "phash", "ocr_text", "split"}, name) {
-			t.labels = append(t.labels, name)
+		t.place[c.name] = len(rows.names)
+		rows.add(c, true)
+		if !slices.Contains([]string{"id", "sha256", "phash", "ocr_text", "split"}, c.name) {
+			t.labels = append(t.labels, c.name)
 		}
 	}
 	if !t.Has("id") {
 		return nil, hinted{errors.New("it has no column id, by which rows could be compared"), "name a dataset that rehydrate wrote, or a Parquet with such a column"}
 	}
-	t.readNames()
-	return t, t.rows.checkCodecs()
-}
-
-// readNames reads the names of the labels from the metadata of Hugging Face. What cannot be read has none.
-func (t *Table) readNames() {
-	text, _ := t.rows.parquet.Lookup("huggingface")
-	var meta struct {
-		Info struct {
-			Features map[string]json.RawMessage `json:"features"`
-		} `json:"info"`
-	}
-	if json.Unmarshal([]byte(text), &meta) != nil {
-		return
-	}
-	for _, column := range t.labels {
-		var f struct {
-			Names   []string `json:"names"`
-			Feature *struct {
-				Names []string `json:"names"`
-			} `json:"feature"`
-		}
-		if json.Unmarshal(meta.Info.Features[column], &f) != nil {
-			continue
-		}
-		if t.names[column] = f.Names; f.Feature != nil {
-			t.names[column] = f.Feature.Names
-		}
-	}
+	return t, rows.checkCodecs()
 }
 
 // Has reports whether there is a column of that name that is read.
@@ -115,7 +75,7 @@ func (t *Table) Has(column string) bool {
 	return ok
 }
 
-// Labels are the columns of labels, in the file's order: all that are no column of every dataset.
+// Labels are the columns of labels, in the file's order: every column that is not a standard one.
 func (t *Table) Labels() []string { return t.labels }
 
 // LabelNames are the names of a label column's values; nil where the file does not tell.
@@ -124,7 +84,7 @@ func (t *Table) LabelNames(column string) []string { return t.names[column] }
 // Columns gives the type of every column of the file, of those that are not read too.
 func (t *Table) Columns() map[string]string {
 	out := map[string]string{}
-	for _, c := range t.rows.parquet.Root().Columns() {
+	for _, c := range t.rows.file.parquet.Root().Columns() {
 		out[c.Name()] = columnType(c)
 	}
 	return out
@@ -143,7 +103,7 @@ func columnType(c *parquet.Column) string {
 // Provenance is what the footer says of the file's origin, by the keys of rehydrate.*.
 func (t *Table) Provenance() map[string]string {
 	out := map[string]string{}
-	for _, kv := range t.rows.parquet.Metadata().KeyValueMetadata {
+	for _, kv := range t.rows.file.parquet.Metadata().KeyValueMetadata {
 		if key, ours := strings.CutPrefix(kv.Key, "rehydrate."); ours {
 			out[key] = kv.Value
 		}
@@ -162,11 +122,11 @@ func (t *Table) Next() (TableRow, error) {
 		return TableRow{}, err
 	}
 	if err != nil {
-		return TableRow{}, asProblem(t.rows.file.Name(), err)
+		return TableRow{}, asProblem(t.name, err)
 	}
 	for column, i := range t.place {
 		if f := cells[i].Fault; f != "" {
-			return TableRow{}, asProblem(t.rows.file.Name(), fmt.Errorf("a value of column %q %s", column, f))
+			return TableRow{}, asProblem(t.name, fmt.Errorf("a value of column %q %s", column, f))
 		}
 	}
 	text := func(column string) string {
@@ -177,7 +137,7 @@ func (t *Table) Next() (TableRow, error) {
 	}
 	row := TableRow{ID: text("id"), SHA256: text("sha256"), PHash: text("phash"), Text: text("ocr_text"), Split: text("split")}
 	if len(row.ID) > maxRowID {
-		return TableRow{}, asProblem(t.rows.file.Name(), fmt.Errorf("an id has %d bytes, at most %d are taken", len(row.ID), maxRowID))
+		return TableRow{}, asProblem(t.name, fmt.Errorf("an id has %d bytes, at most %d are taken", len(row.ID), maxRowID))
 	}
 	for _, column := range t.labels {
 		row.Labels = append(row.Labels, t.values(column, cells[t.place[column]]))

@@ -1,10 +1,9 @@
-package dataset
+package scan
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -18,6 +17,8 @@ const (
 	maxPicturePage  = 256 << 20
 	maxPictureGroup = 512 << 20
 )
+
+var pictureLimits = limits{page: maxPicturePage, group: maxPictureGroup}
 
 // PictureColumns names the columns of a Parquet that hold pictures and their text.
 type PictureColumns struct {
@@ -72,26 +73,18 @@ func openRegular(path string) (*os.File, error) {
 
 func openPictures(f *os.File, want PictureColumns) (p *PictureReader, err error) {
 	defer recovered(&err)()
-	info, err := f.Stat()
+	t, err := openTableReader(f, pictureLimits)
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{r: f, size: info.Size(), most: limits{page: maxPicturePage, group: maxPictureGroup}}
-	if err := g.footer(); err != nil {
+	p = &PictureReader{table: t, path: -1, text: -1, rows: t.file.parquet.NumRows()}
+	if err := p.findImage(t.file.parquet.Root(), want.Image); err != nil {
 		return nil, err
 	}
-	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	if err != nil {
+	if err := p.findText(t.file.parquet.Root(), want.Text); err != nil {
 		return nil, err
 	}
-	p = &PictureReader{table: &tableReader{file: f, guard: g, parquet: file}, path: -1, text: -1, rows: file.NumRows()}
-	if err := p.findImage(file.Root(), want.Image); err != nil {
-		return nil, err
-	}
-	if err := p.findText(file.Root(), want.Text); err != nil {
-		return nil, err
-	}
-	return p, p.table.checkCodecs()
+	return p, t.checkCodecs()
 }
 
 // Columns are the columns that are read. Text is "" where there is none.
@@ -102,7 +95,7 @@ func (p *PictureReader) Rows() int64 { return max(p.rows, 0) }
 
 // Own reports whether the file is a dataset that this tool exported.
 func (p *PictureReader) Own() bool {
-	_, own := p.table.parquet.Lookup("rehydrate.format")
+	_, own := p.table.file.Footer("rehydrate.format")
 	return own
 }
 
@@ -146,16 +139,9 @@ func (p *PictureReader) next() (row PictureRow, err error) {
 
 // bytes reads a copy of the column's value of the next row, nil for null.
 func (t *tableColumn) bytes(c *cursor) ([]byte, error) {
-	v, ok, err := c.peek()
-	if err != nil || !ok {
-		return nil, errors.Join(err, io.ErrUnexpectedEOF)
-	}
-	if v.RepetitionLevel() != 0 {
-		return nil, fmt.Errorf("a row begins inside a list (%w)", parquet.ErrCorrupted)
-	}
-	c.skip()
-	if v.DefinitionLevel() < t.leaf.MaxDefinitionLevel() {
-		return nil, nil
+	v, err := c.first()
+	if err != nil || v.DefinitionLevel() < t.leaf.MaxDefinitionLevel() {
+		return nil, err
 	}
 	return bytes.Clone(v.ByteArray()), nil
 }
@@ -220,10 +206,8 @@ func (p *PictureReader) findText(root *parquet.Column, name string) error {
 	return nil
 }
 
-// read adds a column to those that are read, and returns its place among them.
 func (p *PictureReader) read(leaf *parquet.Column) int {
-	p.table.columns = append(p.table.columns, tableColumn{name: strings.Join(leaf.Path(), "."), leaf: leaf})
-	return len(p.table.columns) - 1
+	return p.table.read(tableColumn{name: strings.Join(leaf.Path(), "."), leaf: leaf})
 }
 
 // child is the field of that name, nil for none.

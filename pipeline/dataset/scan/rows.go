@@ -1,11 +1,10 @@
-package dataset
+package scan
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -36,11 +35,15 @@ const (
 // A file that is no Parquet file of ours gives a *manifest.Problem, what is damaged or
 // forged within it a final error of Next. A value that cannot be used is told in its cell.
 func OpenManifest(path string, want []string) (manifest.RowReader, error) {
+	return openRows(path, want)
+}
+
+func openRows(path string, want []string) (*tableReader, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open parquet manifest: %w", err)
 	}
-	t, err := openTable(f, want)
+	t, err := openManifest(f, want)
 	if err != nil {
 		f.Close()
 		return nil, asProblem(path, err)
@@ -65,34 +68,21 @@ func asProblem(path string, err error) *manifest.Problem {
 	return p
 }
 
-func openTable(f *os.File, want []string) (t *tableReader, err error) {
+func openManifest(f *os.File, want []string) (t *tableReader, err error) {
 	defer recovered(&err)()
-	info, err := f.Stat()
-	if err != nil {
+	if info, err := f.Stat(); err != nil {
 		return nil, err
-	}
-	switch size := info.Size(); {
-	case !info.Mode().IsRegular():
+	} else if size := info.Size(); !info.Mode().IsRegular() {
 		return nil, hinted{errors.New("it is not a regular file"), "name a file, not a folder or a pipe"}
-	case size > maxManifestBytes:
+	} else if size > maxManifestBytes {
 		return nil, hinted{fmt.Errorf("the file has %d bytes, more than the %d that a manifest may have", size, maxManifestBytes), "keep ids and labels, leave out images"}
 	}
-	g := &guard{r: f, size: info.Size()}
-	if err := g.footer(); err != nil {
-		return nil, err
-	}
-	pf, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	t, err = openTableReader(f, limits{})
 	if err != nil {
 		return nil, err
 	}
-	t = &tableReader{file: f, guard: g, parquet: pf}
-	for i, c := range tableColumns(pf.Root()) {
-		c.place = i
-		t.names = append(t.names, c.name)
-		t.cells = append(t.cells, manifest.Cell{Null: true})
-		if want == nil || slices.Contains(want, c.name) {
-			t.columns = append(t.columns, c)
-		}
+	for _, c := range tableColumns(t.file.parquet.Root()) {
+		t.add(c, want == nil || slices.Contains(want, c.name))
 	}
 	if len(t.names) == 0 {
 		return nil, hinted{errors.New("it has no column of text, numbers, booleans or lists of them"), "write ids as text, and labels as text or lists of text"}
@@ -100,9 +90,38 @@ func openTable(f *os.File, want []string) (t *tableReader, err error) {
 	return t, t.checkCodecs()
 }
 
+// openTableReader opens a file of which no column is read yet.
+func openTableReader(f *os.File, most limits) (*tableReader, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file, err := open(f, info.Size(), most)
+	if err != nil {
+		return nil, err
+	}
+	return &tableReader{closer: f, file: file}, nil
+}
+
+// add adds a column to the names, and to those that are read.
+func (t *tableReader) add(c tableColumn, read bool) {
+	c.place = len(t.names)
+	t.names = append(t.names, c.name)
+	t.cells = append(t.cells, manifest.Cell{Null: true})
+	if read {
+		t.read(c)
+	}
+}
+
+// read adds a column to those that are read, and returns its place among them.
+func (t *tableReader) read(c tableColumn) int {
+	t.columns = append(t.columns, c)
+	return len(t.columns) - 1
+}
+
 // checkCodecs refuses a column that is packed as the guard cannot unpack it.
 func (t *tableReader) checkCodecs() error {
-	for _, group := range t.parquet.Metadata().RowGroups {
+	for _, group := range t.file.parquet.Metadata().RowGroups {
 		for _, c := range t.columns {
 			if c.leaf.Index() >= len(group.Columns) {
 				continue // told when the group is read
@@ -118,23 +137,10 @@ func (t *tableReader) checkCodecs() error {
 	return nil
 }
 
-// recovered turns a panic of the library into an error, also one for a memory access out
-// of bounds. Use: defer recovered(&err)().
-func recovered(err *error) func() {
-	before := debug.SetPanicOnFault(true)
-	return func() {
-		debug.SetPanicOnFault(before)
-		if p := recover(); p != nil {
-			*err = fmt.Errorf("damaged file: %v", p)
-		}
-	}
-}
-
 // A tableReader is the manifest.RowReader of a Parquet file.
 type tableReader struct {
-	file    *os.File
-	guard   *guard
-	parquet *parquet.File
+	closer  io.Closer
+	file    *File
 	names   []string
 	columns []tableColumn   // those that are read
 	cells   []manifest.Cell // by names
@@ -150,7 +156,7 @@ func (t *tableReader) Columns() []string { return t.names }
 func (t *tableReader) Close() error {
 	t.closeCursors()
 	t.err = os.ErrClosed
-	return t.file.Close()
+	return t.closer.Close()
 }
 
 func (t *tableReader) Next() ([]manifest.Cell, error) {
@@ -184,7 +190,7 @@ func (t *tableReader) advance() error {
 		if err := t.endGroup(); err != nil {
 			return err
 		}
-		if t.group == len(t.parquet.RowGroups()) {
+		if t.group == len(t.file.parquet.RowGroups()) {
 			return io.EOF
 		}
 		if err := t.beginGroup(); err != nil {
@@ -195,29 +201,14 @@ func (t *tableReader) advance() error {
 	return nil
 }
 
-func (t *tableReader) beginGroup() error {
-	group, meta := t.parquet.RowGroups()[t.group], &t.parquet.Metadata().RowGroups[t.group]
-	t.left = group.NumRows()
+func (t *tableReader) beginGroup() (err error) {
+	t.left = t.file.parquet.RowGroups()[t.group].NumRows()
 	if t.left < 0 || t.left > maxChunkValues {
 		return fmt.Errorf("it claims %d rows, at most %d are read", t.left, maxChunkValues)
 	}
-	chunks := group.ColumnChunks()
-	var memory int64
-	for _, c := range t.columns {
-		if c.leaf.Index() >= len(chunks) {
-			return fmt.Errorf("it lacks column %q", c.name)
-		}
-		cost, err := t.guard.chunk(c.leaf, &meta.Columns[c.leaf.Index()].MetaData)
-		if err != nil {
-			return fmt.Errorf("column %q: %w", c.name, err)
-		}
-		if memory += cost; memory > t.guard.most.groupMemory() {
-			return fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages", t.guard.most.groupMemory())
-		}
-		t.cursors = append(t.cursors, &cursor{pages: chunks[c.leaf.Index()].Pages()})
-	}
+	t.cursors, err = t.file.cursors(t.group, t.columns)
 	t.group++
-	return nil
+	return err
 }
 
 // endGroup makes sure that no value is left over: the row count of a group is only a claim.
@@ -336,14 +327,10 @@ func unsignedText(k parquet.Kind) func(parquet.Value) string {
 
 // cell reads the column's value of the next row.
 func (t *tableColumn) cell(c *cursor) (manifest.Cell, error) {
-	v, ok, err := c.peek()
-	if err != nil || !ok {
-		return manifest.Cell{}, errors.Join(err, io.ErrUnexpectedEOF)
+	v, err := c.first()
+	if err != nil {
+		return manifest.Cell{}, err
 	}
-	if v.RepetitionLevel() != 0 {
-		return manifest.Cell{}, fmt.Errorf("a row begins inside a list (%w)", parquet.ErrCorrupted)
-	}
-	c.skip()
 	if t.list {
 		return t.listCell(c, v)
 	}
@@ -438,6 +425,19 @@ func (c *cursor) peek() (parquet.Value, bool, error) {
 }
 
 func (c *cursor) skip() { c.i++ }
+
+// first goes past the first value of a row.
+func (c *cursor) first() (parquet.Value, error) {
+	v, ok, err := c.peek()
+	if err != nil || !ok {
+		return v, errors.Join(err, io.ErrUnexpectedEOF)
+	}
+	if v.RepetitionLevel() != 0 {
+		return v, fmt.Errorf("a row begins inside a list (%w)", parquet.ErrCorrupted)
+	}
+	c.skip()
+	return v, nil
+}
 
 func (c *cursor) close() {
 	if c.page != nil {

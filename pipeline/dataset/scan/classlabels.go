@@ -1,7 +1,6 @@
-package dataset
+package scan
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -12,52 +11,15 @@ import (
 // are ClassLabels, as Hugging Face datasets and WriteParquet have it, the column's cells hold the
 // names of the labels. The number -1, which datasets writes for no label, is null.
 func OpenLabelled(path string, want []string) (manifest.RowReader, error) {
-	rows, err := OpenManifest(path, want)
+	t, err := openRows(path, want)
 	if err != nil {
 		return nil, err
 	}
-	t, isTable := rows.(*tableReader)
-	if !isTable {
-		return rows, nil
-	}
-	text, _ := t.parquet.Lookup("huggingface")
-	names := classLabels([]byte(text))
-	l := &labelledReader{RowReader: rows}
-	for _, column := range rows.Columns() {
+	l, names := &labelledReader{RowReader: t}, labelNames(t.file.Features())
+	for _, column := range t.names {
 		l.names = append(l.names, names[column])
 	}
 	return l, nil
-}
-
-// classLabels gives the names of each column's labels, for those columns that have some. Text
-// that is not as datasets writes it has none.
-func classLabels(text []byte) map[string][]string {
-	var footer struct {
-		Info struct {
-			Features map[string]json.RawMessage `json:"features"`
-		} `json:"info"`
-	}
-	if json.Unmarshal(text, &footer) != nil {
-		return nil
-	}
-	out := make(map[string][]string)
-	for column, raw := range footer.Info.Features {
-		var list []json.RawMessage // the short form of a list: [feature]
-		if json.Unmarshal(raw, &list) == nil && len(list) == 1 {
-			raw = list[0]
-		}
-		var f feature
-		if json.Unmarshal(raw, &f) != nil {
-			continue
-		}
-		if f.Feature != nil {
-			f = *f.Feature
-		}
-		if f.Type == "ClassLabel" && len(f.Names) > 0 {
-			out[column] = f.Names
-		}
-	}
-	return out
 }
 
 // A labelledReader puts names in the place of numbers.
