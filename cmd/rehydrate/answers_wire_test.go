@@ -28,9 +28,9 @@ var wireAnswers = map[string]func(*testing.T){
 	"rate headers: remaining 0.0 trips the limiter":             headersAsk("1000", "0.0", "30", 29*time.Second, 32*time.Second),
 	"rate headers: reset 0 with remaining 0 waits a second":     resetZero,
 	"rate headers: absent headers decrement the count":          absentHeaders,
-	"rate headers: used and remaining sum to 600":               headersAsk("60", "540.0", "545", 4*time.Second, 5*time.Second),
-	"rate headers: used and remaining sum to 1000":              headersAsk("100", "900.0", "545", 4*time.Second, 5*time.Second),
-	"rate headers: used and remaining sum to 10000":             headersAsk("1000", "9000.0", "545", 4*time.Second, 5*time.Second),
+	"rate headers: used and remaining sum to 600":               headersAsk("80", "520.0", "545", 4*time.Second, 5*time.Second),
+	"rate headers: used and remaining sum to 1000":              headersAsk("120", "880.0", "545", 4*time.Second, 5*time.Second),
+	"rate headers: used and remaining sum to 10000":             headersAsk("1020", "8980.0", "545", 4*time.Second, 5*time.Second),
 	"rate headers: huge reset gives a visible and bounded wait": headersAsk("1000", "0.0", "86400", time.Minute, 15*time.Minute),
 
 	"429 and 403: 429 as HTML with Retry-After":           limited(hostile.TooManyHTML, "retry_after"),

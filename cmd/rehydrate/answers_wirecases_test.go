@@ -25,10 +25,10 @@ import (
 
 func remainingParses(t *testing.T) {
 	w := newWire(t, redditemu.Options{})
-	w.fault(apiHost, 1, hostile.RateHeaders("3", "997.0", "599"))
+	w.fault(apiHost, 1, hostile.RateHeaders("23", "977.0", "599"))
 	w.good()
 	w.good()
-	w.apart(790 * time.Millisecond) // 600 s - 600 s * 3/1000 is 598.2 s: 0.8 s ahead
+	w.apart(790 * time.Millisecond) // a burst of 20 is free; 600 s - 600 s * 3/1000 is 598.2 s: 0.8 s ahead
 }
 
 // headersAsk wants the request after these headers to wait.

@@ -32,9 +32,6 @@ func (s Secret) reveal() string {
 // String returns [redacted].
 func (Secret) String() string { return redacted }
 
-// GoString returns [redacted].
-func (Secret) GoString() string { return redacted }
-
 // Format writes [redacted] for every verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
