@@ -19,19 +19,19 @@ write them down: groups.csv (the groups, the kept picture first), unreadable.csv
 could not be read, and why) and groups.html, a contact sheet that opens offline and
 shows each picture blurred until you click it, or focus it and press Enter.
 
-DIR is looked through to the bottom for JPEG, PNG, GIF (first frame) and WebP, told by
-their first bytes; links are not followed. The order is that of the names, by bytes. A
-PARQUET has its pictures in a struct with bytes and perhaps path, as Hugging Face
-writes it, or in a column of bytes; the order is that of its rows, and a row is called
-path#row, the first row being 0. An earlier picture is kept, later ones near it are its
-duplicates; what is near two kept ones goes to the first.
+DIR is searched to the bottom for JPEG, PNG, GIF (first frame) and WebP files, which are
+recognised by their first bytes; links are not followed. The order is that of the names,
+by bytes. A PARQUET has its pictures in a struct with bytes and perhaps path, as Hugging
+Face writes it, or in a column of bytes; the order is that of its rows, and a row is
+called path#row, the first row being 0. An earlier picture is kept, and later ones near
+it are its duplicates; a picture near two kept ones belongs to the first.
 
 Two pictures are near when their 64-bit perceptual hashes differ in at most --radius
 bits, and their texts in fewer than --words words. Texts come from --text (lines of JSON
-with file and text, those of ocr --json among them, or a CSV with the columns file and text), or
-from a column of the Parquet: --text-column, or ocr_text where there is one. Two pictures
-without text have to pass a stricter test, at most 4 bits and 16 of 256. Words with a
-confidence (ocr --json) count from 80; where there is none, all words count.
+with file and text, such as ocr --json prints, or a CSV with the columns file and text),
+or from a column of the Parquet: --text-column, or ocr_text if there is one. Two pictures
+without text must pass a stricter test, at most 4 bits and 16 of 256. Words with a
+confidence (ocr --json) count from 80; without confidences all words count.
 
 Without any text, and with --image-only, the radius alone decides. It cannot tell two
 memes on one template apart, and about 8 % of unrelated screenshots on white lie
@@ -39,7 +39,7 @@ within 8 bits: look before you delete, or give the texts.
 
 Contacts nothing, deletes nothing, writes only the files above. A picture beyond the
 limits of the default policy (20 MiB, 40 megapixels, 16,384 a side) is not decoded.
-groups.html and groups.csv are copies of what they show: no purge knows of them.`
+groups.html and groups.csv are copies of what they show, and purge does not know of them.`
 
 const dedupeExamples = `  rehydrate dedupe pictures/
   ocr --json pictures/ > text.jsonl; rehydrate dedupe pictures/ --text text.jsonl
@@ -66,12 +66,12 @@ func (c *command) dedupeCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.Rule.Radius, "radius", defaults.Dedupe.HashRadius, "how many of 64 `bits` may differ, 0 to 64; distances of hashes are even")
-	flags.IntVar(&f.Rule.Words, "words", defaults.Dedupe.WordDifference, "texts are near that differ in fewer `words` than this")
-	flags.BoolVar(&f.Rule.Guard, "guard", false, "keep pictures of which half the text or more is another one")
-	flags.BoolVar(&f.Rule.ImageOnly, "image-only", false, "compare pictures alone, also where there is text")
+	flags.IntVar(&f.Rule.Words, "words", defaults.Dedupe.WordDifference, "texts are near when they differ in fewer `words` than this")
+	flags.BoolVar(&f.Rule.Guard, "guard", false, "keep a picture when at least half of its text differs")
+	flags.BoolVar(&f.Rule.ImageOnly, "image-only", false, "compare pictures alone, even if there is text")
 	flags.StringVar(&f.Texts, "text", "", "the texts: a `file` of JSON lines or CSV with file and text")
 	flags.StringVar(&f.Columns.Image, "image-column", "", "the `column` of a Parquet that has the pictures (default: found)")
-	flags.StringVar(&f.Columns.Text, "text-column", "", "the `column` of a Parquet that has the texts (default: ocr_text where there is one)")
+	flags.StringVar(&f.Columns.Text, "text-column", "", "the `column` of a Parquet that has the texts (default: ocr_text, if there is one)")
 	flags.IntVar(&f.Workers, "workers", runtime.NumCPU(), "how many pictures to hash at once")
 	flags.StringVarP(&f.Out, "out", "o", "duplicates", "the `folder` to write into")
 	flags.BoolVar(&f.Force, "force", false, "write over an earlier answer")
@@ -79,7 +79,7 @@ func (c *command) dedupeCommand() *cobra.Command {
 	return cmd
 }
 
-// checkDedupe refuses flags that cannot be meant together, before anything is read.
+// checkDedupe refuses flags that exclude one another, before anything is read.
 func checkDedupe(f near.Config, words bool) error {
 	switch {
 	case f.Rule.Radius < 0 || f.Rule.Radius > 64:
@@ -154,7 +154,7 @@ func (c *command) printNear(s near.Summary, f near.Config) error {
 	}
 	fmt.Fprintln(out)
 	if s.Spared > 0 {
-		fmt.Fprintf(out, "--guard would keep %d of them: half of their text or more is another one\n", s.Spared)
+		fmt.Fprintf(out, "--guard would keep %d of them: at least half of their text differs\n", s.Spared)
 	}
 	for _, path := range s.Written {
 		fmt.Fprintf(out, "wrote %s\n", printable(path))
@@ -177,12 +177,12 @@ func (c *command) printMode(s near.Summary) {
 	}
 	guard := ""
 	if s.Guard {
-		guard = ", less than half of the text among them"
+		guard = ", and less than half of the text"
 	}
 	fmt.Fprintf(c.stdout, "compared with text from %s: at most %d of 64 bits and fewer than %s differ%s; %d of %d have text\n",
 		printable(s.TextFrom), s.Radius, times(s.Words, "word", "words"), guard, s.WithText, s.Files-s.Unreadable)
 	if s.NotFound > 0 {
-		fmt.Fprintf(c.stdout, "%s of the file belong to no picture: are the names those of the pictures, below the folder?\n", times(s.NotFound, "text", "texts"))
+		fmt.Fprintf(c.stdout, "%s of the file match no picture: name each picture by its path below the folder\n", times(s.NotFound, "text", "texts"))
 	}
 }
 

@@ -22,20 +22,20 @@ func (c *command) diffCommand() *cobra.Command {
 		Use:   "diff OLD NEW",
 		Short: "Say what differs between two datasets: rows, why, images, texts, labels",
 		Long: `Compare two datasets row by row: rows gained and lost, and why where the outcomes are
-known; images that are another (by sha256, with the distance of their perceptual
-hashes); texts, by the words that came and went; labels, by name; columns, label names
-and provenance. The last line is what the numbering of Croissant makes of it: a MAJOR
-step where rows went or changed, a MINOR one where rows or columns came.
+known; images that changed (by sha256, with the distance of their perceptual hashes);
+texts, by the words that came and went; labels, by name; columns, label names and
+provenance. The last line is the step in Croissant's version numbers: MAJOR when rows
+went or changed, MINOR when rows or columns came.
 
 OLD and NEW are each a Parquet file, the folder of a dataset, a workspace or an
-outcomes.csv. A workspace has dataset and outcomes both. Rows are matched by id, and
+outcomes.csv. A workspace has both dataset and outcomes. Rows are matched by id, and
 their order does not matter. Files may come from anybody: nothing in them is believed
 before it is checked. Each side may take 1 GiB of memory, without its images: some two
 million rows.
 
-Reads only, sends no request, shows no picture, and works while a run is going on. What was
-read from images is printed with -v or --json alone. The exit status is 0 whether or
-not there are differences; --json has "changed".` +
+Reads only, sends no request, shows no picture, and works while a run is going on.
+Words read from images are printed only with -v or --json. The exit status is 0 whether
+or not there are differences; --json has "changed".` +
 			exitHelp(exitDone, exitFailed, exitUsage),
 		Example: "  rehydrate diff figsim-march/ figsim-rehydrated/\n" +
 			"  rehydrate diff old/data/train-00000-of-00001.parquet new/data/train-00000-of-00001.parquet -v\n" +

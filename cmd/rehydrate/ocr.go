@@ -35,20 +35,20 @@ func (c *command) ocrCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ocr RELEASE",
 		Short: "Read the stored images again with a new engine, model or settings, and say what changed",
-		Long: `Read the stored images again whose text is not by the present OCR engine, model,
-parameters and masking rules, then apply language filter, near-duplicate rule and export
-as run does, and print what changed: texts, words gained and lost (each with -v or
---json), and entries whose outcome is another now. Nothing else is read again.
+		Long: `Read again the stored images whose text came from another OCR engine, model, parameters
+or masking rules than the present ones; then apply the language filter, the
+near-duplicate rule and the export as run does, and print what changed: texts, words
+gained and lost (each with -v or --json), and entries with another outcome.
 
 Sends no request: no connection is opened. Rows whose posts were last seen live longer ago
 than the policy's recheck_within (48 h at most) are left out of the dataset, as always:
 run first, then ocr. Writes only into the workspace. The old texts are kept beside the
 new ones until the report is printed; start it again to go on after an interruption.
 
---report FILE writes what changed as one HTML page that opens from disk, too, with every
-row's words. It holds text of posts, which a purge does not reach there: FILE has to be
-outside the workspace, and the page says that it has to be deleted. The workspace keeps
-the counts alone, for rehydrate report.
+--report FILE also writes what changed as one HTML page that opens from disk, with the
+words of every row. It holds text of posts that a purge does not reach there: FILE must
+be outside the workspace, and you must delete it when you have read it. The workspace
+keeps only the counts, for rehydrate report.
 
 A release whose policy asks for a grant needs a valid one, as in run.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected, exitInterrupted),
@@ -63,7 +63,7 @@ A release whose policy asks for a grant needs a valid one, as in run.` +
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say how much there is to read; works while a run is going on")
-	flags.BoolVar(&f.force, "force", false, "read every image again, also where nothing changed")
+	flags.BoolVar(&f.force, "force", false, "read every image again, even if nothing changed")
 	flags.StringVar(&f.report, "report", "", "also write what changed as an HTML page to this `file`, outside the workspace")
 	f.ocrFlags.register(cmd)
 	f.filters.register(cmd)
@@ -166,8 +166,8 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline
 	return nil
 }
 
-// isRehearsal looks into the workspace, which must be there, and tells whether its posts are made
-// up: then neither approval nor grant is asked for.
+// isRehearsal reports whether the posts of the workspace, which must exist, are made up: then neither approval
+// nor grant is needed.
 func (c *command) isRehearsal(ctx context.Context, opened checkedRelease) (bool, error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
 	if err != nil {
@@ -228,11 +228,11 @@ func (c *command) planReread(ctx context.Context, opened checkedRelease, pol pol
 	case plan.Rate > 0:
 		fmt.Fprintf(c.stdout, ", about %v at the last rate of %.1f images a second", plan.Estimate.Round(time.Second), plan.Rate)
 	default:
-		fmt.Fprint(c.stdout, "; how long that takes is not known before a first time")
+		fmt.Fprint(c.stdout, "; how long that takes is known after the first reading")
 	}
 	fmt.Fprintln(c.stdout)
 	if plan.Left > 0 {
-		fmt.Fprintf(c.stdout, "%s would leave the dataset: last seen live too long ago. Let rehydrate run look at the posts first.\n", times(plan.Left, "row", "rows"))
+		fmt.Fprintf(c.stdout, "%s would leave the dataset: last seen live too long ago. Start rehydrate run first, which asks about the posts again.\n", times(plan.Left, "row", "rows"))
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func TestRereadText(t *testing.T) {
 		r.Result.Outcome, r.Result.Reason = manifest.Unreadable, "low_dictionary_hit"
 	})
 	f := s.do(nil, s.ocrArgs("--dry-run")...)
-	if want := "to read again: 3 of 3 images; how long that takes is not known before a first time\n"; f.stdout != want || f.code != exitDone {
+	if want := "to read again: 3 of 3 images; how long that takes is known after the first reading\n"; f.stdout != want || f.code != exitDone {
 		t.Errorf("ocr --dry-run = exit %d, %q, want %q", f.code, f.stdout, want)
 	}
 	f = s.do(nil, s.ocrArgs("-v")...)
