@@ -45,9 +45,6 @@ const (
 	Folder     Format = "folder"     // SPLIT/KEY.jpg and SPLIT/metadata.csv, see WriteFolder
 )
 
-// Formats lists the formats, the usual one first.
-func Formats() []Format { return []Format{Parquet, WebDataset, Folder} }
-
 // A Row is one row of the dataset. Image, SHA256 and the label slices are only read,
 // and not after the next row has been asked for.
 type Row struct {
