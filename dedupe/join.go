@@ -25,7 +25,7 @@ const (
 	largeBucket = 1 << 12
 )
 
-// A visitor is told of a pair i < j of codes that meet by the worker with that number.
+// A visitor gets each pair i < j of codes that meet, with the number of the worker that found it.
 // Workers call it at the same time, each with its own number.
 type visitor func(worker int, i, j uint32)
 
@@ -51,7 +51,7 @@ func (c *keys) texts() bool { return c.signatures != nil }
 // full later.
 func clampLength(words int) uint16 { return uint16(min(words, 1<<16-1)) }
 
-// join tells visit of every pair of codes that meet, each exactly once, in no particular
+// join calls visit with every pair of codes that meet, each exactly once, in no particular
 // order. The error is the context's.
 func join(ctx context.Context, c *keys, radius, workers int, visit visitor) error {
 	bands := bandsFor(len(c.hashes), radius)

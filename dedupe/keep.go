@@ -24,8 +24,8 @@ type Item struct {
 type Rule struct {
 	Radius int // hashes differ in at most this many of 64 bits; 0..64
 	Words  int // texts differ by fewer than this many words; 0 means that no item is near
-	// Guard wants that less than half of the longer text changed as well: texts of which
-	// half the words or more are others are not near, however short. Without it two texts
+	// Guard also requires that less than half of the longer text changed: texts that differ
+	// in half of their words or more are not near, however short. Without it two texts
 	// of two words are always near. It says nothing of items that both have no text.
 	Guard bool
 	// ImageOnly leaves texts and wide hashes out: items are near when their hashes are

@@ -10,7 +10,7 @@ import (
 )
 
 // An Annotator is what one annotator said of each entry. Labels are as in manifest.Entry, by the
-// categories of the schema: nil is no answer.
+// categories of the schema: nil means no answer.
 type Annotator struct {
 	Labels map[manifest.Key][][]int
 }
@@ -60,7 +60,7 @@ type LabelAgreement struct {
 	Kappa Kappa  `json:"kappa"`
 }
 
-// A Kappa is Cohen's kappa, or why there is none.
+// A Kappa is Cohen's kappa, or why it is undefined.
 type Kappa struct {
 	Value     *float64 `json:"value"`               // nil when it is undefined
 	Undefined string   `json:"undefined,omitempty"` // "no entries", "no variation"

@@ -21,7 +21,7 @@ type Export struct {
 	Records    int
 	// LeftOut counts the answers that are drafts or were discarded.
 	LeftOut int
-	// Ignored are the questions that are no category, sorted. They come from the file.
+	// Ignored are the questions that name no category, sorted. They come from the file.
 	Ignored []string
 }
 

@@ -15,7 +15,7 @@ import (
 // Pearson's chi-squared test of homogeneity, without a continuity correction.
 type Drift struct {
 	Category string `json:"category"`
-	// Label is the code of a label of a multi-label category, each of which is tested by itself
+	// Label is the code of a label of a multi-label category: each is tested by itself
 	// (given or not), because an entry can have several. It is "" for a category that takes one
 	// label, which is one test over all its labels.
 	Label string `json:"label,omitempty"`

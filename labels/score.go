@@ -92,7 +92,7 @@ func (t Task) classes(labels [][]int) []int {
 	return out
 }
 
-// Predictions are one file's answers, under the schema of the gold labels: nil is no answer.
+// Predictions are one file's answers, under the schema of the gold labels: nil means no answer.
 type Predictions struct {
 	File   string
 	Labels map[manifest.Key][][]int

@@ -350,10 +350,10 @@ func (s *stratifier) swap(ctx context.Context) error {
 	return nil
 }
 
-// bestSwap finds the kind of which a post in to is best exchanged for one of kind a in from, or -1
-// when none lowers the cost.
+// bestSwap returns the kind b for which exchanging a post of kind a in split from with one of kind b in
+// split to lowers the cost most, or -1 when no exchange lowers it.
 func (s *stratifier) bestSwap(stock [][][]int, a, from, to int, trials *int) int {
-	const least = 1e-9 // rounding is no gain: without it a swap and its reverse could go on for ever
+	const least = 1e-9 // a smaller gain is rounding: a swap and its reverse could go on for ever
 	best, most := -1, least
 	for b := range s.kinds {
 		if b == a || len(stock[to][b]) == 0 || *trials >= maxTrials {

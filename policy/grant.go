@@ -16,7 +16,7 @@ const (
 
 // A Grant is the signed statement of a release's maintainers that a named holder may
 // rehydrate the release, for a stated purpose, until a date. It says what its file says;
-// whether it counts, verifySignature and Judge tell.
+// verifySignature and Judge decide whether it counts.
 type Grant struct {
 	ID        string           `json:"id"`
 	Holder    Holder           `json:"holder"`
@@ -124,7 +124,7 @@ type GrantScope struct {
 	SeenSerial int64
 }
 
-// Judge tells whether the grant counts for the release at a time; nil means that it does.
+// Judge returns why the grant does not count for the release at a time; nil means that it does.
 // It trusts that grant and revocations were signed: see OpenGrant. A clock may be wrong by
 // five minutes, always in the holder's favour.
 func (g Grant) Judge(s GrantScope, now time.Time) *GrantFault {
@@ -156,7 +156,7 @@ func (g Grant) fits(r GrantedRelease) *GrantFault {
 	return nil
 }
 
-// Current tells whether the grant counts by its dates alone.
+// Current returns why the grant does not count by its dates alone, nil when it does.
 func (g Grant) Current(now time.Time) *GrantFault {
 	begin := g.NotBefore
 	if g.Asserted.After(begin) {
@@ -174,7 +174,7 @@ func (g Grant) Current(now time.Time) *GrantFault {
 	return nil
 }
 
-// judge tells whether the list may be relied on. A nil list is one that does not exist.
+// judge returns why the list cannot be relied on, nil when it can. A nil list does not exist.
 func (r *Revocations) judge(s GrantScope, now time.Time) *GrantFault {
 	switch {
 	case r == nil && s.SeenSerial > 0:
@@ -193,7 +193,7 @@ func (r *Revocations) judge(s GrantScope, now time.Time) *GrantFault {
 	return nil
 }
 
-// revokes tells whether the list takes the grant back. The time it names does not matter: a
+// revokes returns a fault when the list takes the grant back. The time it names does not matter: a
 // listed grant is over.
 func (r *Revocations) revokes(id string) *GrantFault {
 	if r == nil {

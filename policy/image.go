@@ -118,7 +118,7 @@ var codecs = map[string]codec{
 
 // DecodeImage decodes a body that InspectImage has passed. Of an animated GIF it is the first
 // frame, on a canvas of the GIF's size, however many follow; of an animated PNG the picture
-// that viewers without animation show. A body that is none of the four formats, and a decoder that
+// that viewers without animation show. A body in another format, and a decoder that
 // panics, are errors. It is safe for concurrent use.
 func DecodeImage(body []byte) (image.Image, error) {
 	format := sniff(body)

@@ -55,7 +55,7 @@ func parseLift(b []byte, file string) (Lift, error) {
 	return l, f.Err()
 }
 
-// OpenLift reads a statement and tells whether it counts for a release at a time: one of the
+// OpenLift reads a statement and decides whether it counts for a release at a time: one of the
 // signers signed these very bytes for this purpose, and it names this release and no future
 // time. A clock may be wrong by five minutes.
 func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now time.Time) (Lift, Signer, *GrantFault) {

@@ -17,7 +17,7 @@ import (
 // want to send. Each of its marks is enough to know it by: a hash, the four figures
 // Format, Width, Height and Bytes together, or the final URL. The four figures are the
 // weakest: another picture that shares them all is taken for the placeholder. They serve
-// where nobody recorded a hash.
+// where no hash was recorded.
 type Placeholder struct {
 	Name    string           `toml:"name"`    // lower-case words joined by underscores; no two of a list share it
 	Meaning string           `toml:"meaning"` // what it stands for, in a few words: the detail of its fault

@@ -40,7 +40,7 @@ const (
 	CommunityMissing     Community = "missing"     // no such community: 404 "Not Found" without a reason, or a redirect to the search
 )
 
-// ReasonAbsent is the reason of an unavailable post of which nothing more is known.
+// ReasonAbsent is the reason of an unavailable post when nothing more is known of it.
 const ReasonAbsent manifest.Reason = "absent_twice"
 
 // JudgeAbsent is the verdict on a post that was absent twice from answers that held other

@@ -24,7 +24,7 @@
 //
 // # Limitations
 //
-// The outcome of a rejection is a label, no evidence of the cause: an English OCR model
+// The outcome of a rejection is a label, not evidence of the cause: an English OCR model
 // reads a foreign text as noise, and noise looks foreign. The function words cover 14
 // languages in Latin script besides English, the model learned from 27. The dictionary is
 // American. Texts of one to three words are judged on thin evidence.
@@ -64,7 +64,7 @@ type Vote string
 const (
 	VoteEnglish Vote = "english"
 	VoteOther   Vote = "other"
-	VoteNone    Vote = "" // no opinion, or nobody was asked: there is no text
+	VoteNone    Vote = "" // no opinion, or no text to vote on
 )
 
 // Votes are what each judge says.
@@ -226,7 +226,7 @@ func (f *Filter) measure(words []Word) (Verdict, counts) {
 	var c counts
 	hits, score, foreign := 0, 0, map[string]int{}
 	for _, w := range words {
-		if !(w.Confidence >= minConfidence) { // NaN is no confidence
+		if !(w.Confidence >= minConfidence) { // NaN does not count as a confidence
 			continue
 		}
 		all, latin := letters(w.Text)

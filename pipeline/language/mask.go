@@ -14,7 +14,7 @@ type Masked struct {
 	Phones int
 }
 
-// MaskVersion numbers the rules of MaskNames: raise it, too, with every change that can
+// MaskVersion numbers the rules of MaskNames: also raise it with every change that can
 // change a mask. What was masked under another one has to be read again, for the text as it
 // was is not kept.
 const MaskVersion = 1
@@ -142,7 +142,7 @@ var (
 )
 
 // afterCall takes shorter numbers, and those of other countries, where the words before
-// say what they are. A date is none.
+// say what they are. Dates are refused.
 func afterCall(before, match, after string) bool {
 	return call.MatchString(before) && standsAlone("", match, after) && !date.MatchString(match)
 }

@@ -25,7 +25,7 @@ func TestMaskNames(t *testing.T) {
 		{".@Some_One2 and @2pac_fan", ".[user] and [user]", Masked{Users: 2}},
 		{"made with @some.app.", "made with [user].", Masked{Users: 1}},
 		{"@müller", "[user]", Masked{Users: 1}},
-		{"by @jo, @j_ and @5abc", "by [user], [user] and [user]", Masked{Users: 3}},
+		{"by @jo, @j_ and @5abc or @5a_b", "by [user], [user] and [user] or [user]", Masked{Users: 4}},
 		{"write to jane.doe+memes@example.co.uk now", "write to [email] now", Masked{Emails: 1}},
 		{"<JANE@EXAMPLE.ORG>", "<[email]>", Masked{Emails: 1}},
 		{"jane @example.com", "[email]", Masked{Emails: 1}},
@@ -65,6 +65,8 @@ func TestMaskNames(t *testing.T) {
 		{line: "001 002 003 004 00"},
 		{line: "3.141.592.6535 ISBN 978-3-16-148410-0"},
 		{line: "1605571200"}, // a time in seconds
+		{line: "2+4915112345678 5+491701234567"},
+		{line: "555.010.4567.89 555-010-4567% $555-010-4567"},
 		{line: "12345678901234567890"},
 		{line: "100000 12 345 678"},
 	} {

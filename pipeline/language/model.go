@@ -25,7 +25,7 @@ const (
 	// longestGram: with n-grams of up to 4 letters 1.8 times as many pass, of up to 3
 	// letters 5 times.
 	longestGram = 5
-	// wordLimit is what one word can say, in units of log-odds. A name is no proof.
+	// wordLimit is what one word can say, in units of log-odds. A single name does not prove a language.
 	wordLimit = 4
 )
 
