@@ -71,7 +71,7 @@ type matcher struct {
 	columns  []string
 	open     bool // columns are only those met so far (JSONL)
 
-	problems Problems
+	problems []Problem
 	used     map[string]bool
 }
 
@@ -84,7 +84,7 @@ func (m *matcher) match() (plan, error) {
 	for field, name := range fieldNames[:fieldSubreddit] {
 		p.fields[field] = m.find(name, aliases(field))
 	}
-	if p.fields[fieldID] == "" && len(m.problems.List) == 0 {
+	if p.fields[fieldID] == "" && len(m.problems) == 0 {
 		m.missing("no column of post ids was found", "id", m.delimiterHint())
 	}
 	for i := range m.settings.schema.Categories {
@@ -113,10 +113,9 @@ func (m *matcher) err() error {
 	if t := m.settings.toml; t != nil {
 		all = t.found()
 	}
-	for _, p := range m.problems.List {
+	for _, p := range m.problems {
 		all.add(p)
 	}
-	all.More += m.problems.More
 	return all.err()
 }
 
@@ -166,7 +165,7 @@ func (m *matcher) missing(message, key, hint string) {
 	default:
 		hint = fmt.Sprintf(`name it in release.toml, under [columns]: %s = "..."`, key)
 	}
-	m.problems.add(Problem{File: m.file, Line: 1, Message: message + "; the columns are " + m.columnList(), Hint: hint})
+	m.problems = append(m.problems, Problem{File: m.file, Line: 1, Message: message + "; the columns are " + m.columnList(), Hint: hint})
 }
 
 func (m *matcher) columnList() string {

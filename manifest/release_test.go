@@ -241,6 +241,67 @@ func TestStrictSettings(t *testing.T) {
 	}
 }
 
+// TestSchemaLimits reads what is just within each limit, and refuses what is just beyond it.
+func TestSchemaLimits(t *testing.T) {
+	const head = "name = \"x\"\nmanifest = \"a.csv\"\n"
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	category := func(name, title, labels string) string {
+		return "[[category]]\nname = \"" + name + "\"\ntitle = \"" + title + "\"\nkind = \"multi\"\nlabels = [" + labels + "]\n"
+	}
+	const label = "{code = \"A%d\"},"
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for name, c := range map[string]struct {
+		text func(n int) string
+		most int
+		want string
+	}{
+		"name":       {func(n int) string { return category(x(n), "t", "{code = \"A\"}") }, maxName, "release.toml:4:1 category name"},
+		"title":      {func(n int) string { return category("a", x(n), "{code = \"A\"}") }, maxLabelText, "release.toml:4:1 category a has a title"},
+		"code":       {func(n int) string { return category("a", "t", "{code = \""+x(n)+"\"}") }, maxLabelText, "release.toml:4:1 category a has a label"},
+		"label name": {func(n int) string { return category("a", "t", "{code = \"A\", name = \""+x(n)+"\"}") }, maxLabelText, "release.toml:4:1 category a has a label"},
+		"labels":     {func(n int) string { return category("a", "t", many(n, label)) }, maxLabels, "release.toml:4:1 category a has 1001 labels"},
+		"categories": {func(n int) string { return many(n, category("a%d", "t", "{code = \"A\"}")) }, maxCategories, "release.toml:3:3 the release has 201 categories"},
+		"signers": {func(n int) string {
+			return "schema = \"figsim\"\n" + many(n, "[[signer]]\nname = \"S%[1]d\"\nkey = \"k A%[1]d\"\n")
+		}, maxSigners, "release.toml:4:3 the release has 101 signers"},
+		"key": {func(n int) string {
+			return "schema = \"figsim\"\n[[signer]]\nname = \"S\"\nkey = \"k " + x(n-2) + "\"\n"
+		}, maxSignerKey, "release.toml:6:1 the signer's key"},
+		"separator": {func(n int) string {
+			return "schema = \"figsim\"\nlabels.separator = \"" + strings.Repeat("§", n) + "\"\n"
+		}, 3, "release.toml:4:8 separator"},
+	} {
+		if _, err := parseSettings([]byte(head+c.text(c.most)), SettingsName); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, err := parseSettings([]byte(head+c.text(c.most+1)), SettingsName)
+		if got := places(t, err); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestReleaseDate(t *testing.T) {
+	for in, want := range map[string]string{"": "", "\"\"": "", "2025-02-28": "2025-02-28", "\"2025-02-28\"": "2025-02-28", "2025-02-28T12:00:00": "2025-02-28", "2025-02-28T12:00:00Z": "2025-02-28", "\"2025-02-30\"": "!", "7": "!", "12:00:00": "!"} {
+		text := "name = \"x\"\nmanifest = \"a.csv\"\nschema = \"figsim\"\n"
+		if in != "" {
+			text += "date = " + in + "\n"
+		}
+		s, err := parseSettings([]byte(text), SettingsName)
+		if want == "!" {
+			matchPlaces(t, places(t, err), []string{"release.toml:4:1 date is not a date"})
+		} else if err != nil || s.date != want {
+			t.Errorf("date = %s: %q, %v, want %q", in, s.date, err, want)
+		}
+	}
+}
+
 func TestOpenRefusesWhatIsNoRelease(t *testing.T) {
 	dir := folder(t, map[string]string{"a.csv": figsimHeader})
 	if _, err := Open(filepath.Join(dir, "none.csv"), Options{}); !errors.Is(err, os.ErrNotExist) {

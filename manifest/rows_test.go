@@ -2,11 +2,13 @@ package manifest
 
 import (
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -80,6 +82,7 @@ func TestWrongEntries(t *testing.T) {
 		{"abc,train,,," + labels, []string{"a.csv:3:1 post abc, image 0, is already on line 2"}},
 		{"abc,train,0,," + labels, []string{"a.csv:3:1 post abc, image 0, is already on line 2"}},
 		{",train,,," + labels, []string{"a.csv:3:1 the post id is empty"}},
+		{"abd/1,train,,," + labels, []string{`a.csv:3:1 "abd/1" does not name a post`}},
 		{"t5_abd,train,,," + labels, []string{`a.csv:3:1 "t5_abd" is the id of a subreddit`}},
 		{"null,train,,," + labels, []string{`a.csv:3:1 "null" looks like a missing value`}},
 		{"NaN,train,,," + labels, []string{`a.csv:3:1 "NaN" looks like a missing value`}},
@@ -155,50 +158,11 @@ func TestCSVLineNumbersAcrossRecords(t *testing.T) {
 	}
 }
 
-// FuzzCSVMatchesLibrary holds our cutting into records against encoding/csv, which
-// reads the same text as a whole.
-func FuzzCSVMatchesLibrary(f *testing.F) {
-	for _, seed := range []string{"a,b\n1,2\n", "a,b\n\"1\n\n\",\"\"\"\"\n", "a\n\"\"\"\n\"\n", "a,b\r\n\"x\r\ny\",z", "a\n\"b\"\"\nc\"\n", "a,b\n,\n\"\",\"\"", "h\n" + strings.Repeat("\"x\"\n", 2000)} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if strings.Contains(strings.ReplaceAll(s, "\r\n", "\n"), "\r") {
-			return // a lone CR at a line's end is cut off here and kept there
-		}
-		library := csv.NewReader(strings.NewReader(s))
-		library.FieldsPerRecord = -1
-		want, err := library.ReadAll()
-		rows, ourErr := newCSVRows(strings.NewReader(s), "a.csv", ',')
-		if err != nil || ourErr != nil {
-			return
-		}
-		for n := 1; ; n++ {
-			fields, err := rows.fields()
-			if err == io.EOF {
-				if n != len(want) {
-					t.Fatalf("%q: %d records, encoding/csv reads %d", s, n, len(want))
-				}
-				return
-			}
-			var p *Problem
-			if errors.As(err, &p) && (p.Message == "the line is blank" || strings.Contains(p.Message, "UTF-8") || strings.Contains(p.Message, "NUL")) {
-				return // stricter on purpose
-			}
-			if err != nil || n >= len(want) {
-				t.Fatalf("%q, record %d: %v", s, n, err)
-			}
-			if diff := cmp.Diff(want[n], append([]string{}, fields...)); diff != "" {
-				t.Fatalf("%q, record %d (-library +ours):\n%s", s, n, diff)
-			}
-		}
-	})
-}
-
 func TestJSONL(t *testing.T) {
 	const rest = `,"split":"train","severity":"SS1","related_content":[],"modality":"M1","context":null`
 	text := strings.Join([]string{
 		`{"id":"a1","figurative":["F1","F3"],"extra":{"deep":[[1]]}` + rest + `}`,
-		`{"id":"a2","figurative":"F1|F3"` + rest + `}`,
+		`{"id":"a2","x":"\\\"]}","figurative":"\u00461|F\u0033"` + rest + `}`,
 		`{"id":"a3","figurative":null` + rest + ` }`,
 		`{"id":"a4"` + rest + `}`,
 		`{"id":"a5","figurative":""` + rest + `}`,
@@ -252,6 +216,51 @@ func TestOneHotCells(t *testing.T) {
 		`a.jsonl:2:35 label "N" (N) of category mood stands beside another`})
 }
 
+// TestLimits reads what is just within each limit, and refuses what is just beyond it.
+func TestLimits(t *testing.T) {
+	header, row := strings.TrimSpace(figsimHeader), strings.TrimSpace(testRow)
+	columns := func(n int) string { return strings.Repeat(",", n-7) }
+	spread := func(n int) string { // a record of n bytes on two lines
+		return row + ",\"" + strings.Repeat("x\n", 40_000)[:n-len(row)-4] + "\"\n"
+	}
+	for name, c := range map[string]struct{ good, bad, want string }{
+		"columns": {header + columns(1000) + "\n" + row + columns(1000) + "\n", header + columns(1001) + "\n", "a.csv:1:0 the header has 1001 columns"},
+		"line":    {header + ",x\n" + row + "," + strings.Repeat("x", maxLine-len(row)-1) + "\n", header + ",x\n" + row + "," + strings.Repeat("x", maxLine-len(row)) + "\n", "a.csv:2:0 the line is longer"},
+		"record":  {header + ",x\n" + spread(maxLine), header + ",x\n" + spread(maxLine+2), "a.csv:2:0 a quoted field that starts on this line is not closed by 64 KiB"},
+		"image":   {header + ",image\n" + row + ",999\n", header + ",image\n" + row + ",1000\n", `a.csv:2:28 "1000" is not the number`},
+		"split":   {header + "\n" + strings.Replace(row, "train", strings.Repeat("s", 32), 1), header + "\n" + strings.Replace(row, "train", strings.Repeat("s", 33), 1), `a.csv:2:5 "sss`},
+	} {
+		for _, text := range []string{c.good, c.bad} {
+			r, err := bare(t, "a.csv", text)
+			if err == nil {
+				_, err = r.Check(t.Context())
+			}
+			if text == c.good && err != nil {
+				t.Errorf("%s: %.300v", name, err)
+			} else if got := places(t, err); text == c.bad && (len(got) == 0 || !strings.HasPrefix(got[0], c.want)) {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		}
+	}
+}
+
+// TestMissingKeys names the keys of release.toml that no line has, unless no line can be read.
+func TestMissingKeys(t *testing.T) {
+	const settings = "name = \"X\"\nmanifest = \"a.jsonl\"\n[columns]\nmood = \"tone\"\n[[category]]\nname = \"mood\"\nkind = \"single\"\nlabels = [{code = \"H\"}]\n"
+	for text, want := range map[string][]string{
+		`{"id":"a1","mood":"H"}`: {`a.jsonl:1:0 no line has the key "tone"`},
+		`{"id":"a1","tone":"H"}`: nil,
+		`{"id":"a1"}` + "\n{":    {"a.jsonl:2:2 the JSON object is not closed", `a.jsonl:1:0 no line has the key "tone"`},
+	} {
+		r, err := Open(folder(t, map[string]string{SettingsName: settings, "a.jsonl": text}), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Check(t.Context())
+		matchPlaces(t, places(t, err), want)
+	}
+}
+
 func TestJSONLProblems(t *testing.T) {
 	const good = `{"id":"a1","figurative":["F1"],"severity":"SS1","related_content":[],"modality":"M1","context":"C1"}` + "\n"
 	deep := strings.Repeat("[", maxDepth+2) + strings.Repeat("]", maxDepth+2)
@@ -286,16 +295,22 @@ func TestJSONLProblems(t *testing.T) {
 	}
 }
 
-// FuzzManifest reads anything as every text format: no panic, every problem placed,
-// and Entries and Check agree.
+// FuzzManifest reads anything as every text format, as a manifest and as a file of labels: no
+// panic, every problem placed, every entry of the schema, and Entries and Check agree.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(figsimHeader+"abc,train,F1|F3,SS1,SR1,M1,C1\n"), byte(0))
 	f.Add([]byte(strings.ReplaceAll(figsimHeader+"abc,train,F1,SS1,,M1,C1\n", ",", "\t")), byte(1))
 	f.Add([]byte(`{"id":"abc","figurative":["F1"],"severity":"SS1","related_content":[],"modality":"M1","context":"C1"}`), byte(2))
 	f.Add([]byte("\xef\xbb\xbfid\n\"\n\x00"), byte(0))
+	f.Add([]byte("id,figurative,severity\nabc123,F1|F3,SS1\nabc124/2,,SS5\n"), byte(3))
+	f.Add([]byte(`{"id": "abc123", "figurative": ["F1"], "severity": null}`), byte(5))
 	f.Fuzz(func(t *testing.T, b []byte, kind byte) {
 		name := []string{"a.csv", "a.tsv", "a.jsonl"}[kind%3]
-		r, err := bare(t, name, string(b))
+		path := filepath.Join(folder(t, map[string]string{name: string(b)}), name)
+		r, err := Open(path, Options{})
+		if kind%6 > 2 {
+			r, err = OpenTable(path, BuiltIn(), Options{})
+		}
 		if err != nil {
 			places(t, err)
 			return
@@ -304,12 +319,20 @@ func FuzzManifest(f *testing.F) {
 		places(t, err)
 		n := 0
 		var first error
-		for _, err := range r.Entries(t.Context()) {
+		for e, err := range r.Entries(t.Context()) {
 			if err != nil {
 				first = err
 				break
 			}
 			n++
+			if id, err := ParsePostID(string(e.ID)); err != nil || id != e.ID || e.Image < 0 || e.Image > maxImage {
+				t.Fatalf("entry %v", e.Key)
+			}
+			for c, labels := range e.Labels {
+				if len(labels) > 0 && (slices.Min(labels) < 0 || slices.Max(labels) >= len(r.Schema.Categories[c].Labels)) {
+					t.Fatalf("labels %v of category %d", labels, c)
+				}
+			}
 		}
 		if (err == nil) != (first == nil) || err == nil && n != s.Entries {
 			t.Fatalf("Check: %d entries, %v; Entries: %d, %v", s.Entries, err, n, first)
@@ -321,7 +344,7 @@ func FuzzManifest(f *testing.F) {
 }
 
 func TestLineReaderHoldsLittle(t *testing.T) {
-	l := newLineReader(io.LimitReader(repeat('x'), 10<<20), "a.csv")
+	l := newLineReader(strings.NewReader(strings.Repeat("x", 10<<20)), "a.csv")
 	if _, err := l.next(); err == nil || !strings.Contains(err.Error(), "longer than 64 KiB") {
 		t.Errorf("error %v, want one of the length", err)
 	}
@@ -338,18 +361,9 @@ func TestLineReaderHoldsLittle(t *testing.T) {
 	}
 }
 
-type repeat byte
-
-func (r repeat) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(r)
-	}
-	return len(p), nil
-}
-
 func TestReadErrorStops(t *testing.T) {
 	broken := errors.New("disk gone")
-	rows, err := newCSVRows(io.MultiReader(strings.NewReader("id\nabc\nab"), failing{broken}), "a.csv", ',')
+	rows, err := newCSVRows(io.MultiReader(strings.NewReader("id\nabc\nab"), iotest.ErrReader(broken)), "a.csv", ',')
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,10 +374,6 @@ func TestReadErrorStops(t *testing.T) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
 }
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // TestSubreddit reads where posts stand from the column and from permalinks, and from nothing
 // that could name a person.

@@ -25,19 +25,7 @@ key = "ssh-ed25519 AAAAsecond"
 `
 
 func signedFolder(t *testing.T, toml string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{SettingsName: toml, "lists/revoked.json": "{}", RevocationsName: "{}",
-		"annotations.csv": "id,split,figurative,severity,related_content,modality,context\nabc123,train,F1,SS6,SR3,M1,C1\n"} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
+	return folder(t, map[string]string{SettingsName: toml, "lists/revoked.json": "{}", RevocationsName: "{}", "annotations.csv": figsimHeader + testRow})
 }
 
 func TestSigners(t *testing.T) {

@@ -72,7 +72,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	if like.plan.fields[fieldImage] != "" {
 		r.plan.fields[fieldImage] = m.as(like.plan.fields[fieldImage], "image", aliases(fieldImage))
 	}
-	if r.plan.fields[fieldID] == "" && len(m.problems.List) == 0 {
+	if r.plan.fields[fieldID] == "" && len(m.problems) == 0 {
 		m.missing("no column of post ids was found", "id", cmp.Or(m.delimiterHint(), "name the column id"))
 	}
 	for i, c := range like.Schema.Categories {
@@ -87,7 +87,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 		r.vocabularies = append(r.vocabularies, like.vocabularies[i])
 		r.plan.categories = append(r.plan.categories, found)
 	}
-	if len(r.Schema.Categories) == 0 && len(m.problems.List) == 0 {
+	if len(r.Schema.Categories) == 0 && len(m.problems) == 0 {
 		m.missing("no column of labels was found", "", fmt.Sprintf("name the columns as the categories: %s", list(like.Schema.names())))
 	}
 	return r, m.err()

@@ -62,6 +62,14 @@ second",
 	if diff := cmp.Diff(list, got); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
+	for in, want := range map[string]string{
+		strings.Repeat("x", maxDetail): strings.Repeat("x", maxDetail), strings.Repeat("x", maxDetail+1): strings.Repeat("x", maxDetail),
+		"x" + strings.Repeat("é", maxDetail/2): "x" + strings.Repeat("é", maxDetail/2-1), "a\x00\xff\r\nb\r": "a\uFFFD\nb\r",
+	} {
+		if got := cleanDetail(in); got != want {
+			t.Errorf("cleanDetail(%.20q) = %d bytes %.20q, want %d", in, len(got), got, len(want))
+		}
+	}
 }
 
 // Every sign that starts a formula in some spreadsheet program.

@@ -69,7 +69,6 @@ func readTombstone(rows *tableReader, cells []string, seen *seen) (Tombstone, er
 	if err != nil || t.Time.UTC().Format(time.RFC3339) != cells[2] {
 		return t, rows.problem(2, fmt.Sprintf("%s is not a time in UTC, to the second", quote(cells[2])), "write it as 2025-12-31T23:59:59Z")
 	}
-	t.Time = t.Time.UTC()
 	if first, twice := seen.add(Key{ID: t.ID}, rows.start); twice {
 		return t, rows.problem(0, fmt.Sprintf("post %s is already on line %d", t.ID, first), "keep one of the lines")
 	}
