@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,6 +173,34 @@ func TestInitFields(t *testing.T) {
 	}
 }
 
+// TestInitSeparator takes the sign of the columns that can be labels, and no list with a label twice.
+func TestInitSeparator(t *testing.T) {
+	for text, want := range map[string]string{
+		"id,title,author,tags\nabc,a|b,c|d,x;y\nabd,a|b,c|d,x\n":  "; tags multi",
+		"id,tags\nabc,none;x\nabd,none\n":                         "; tags multi",
+		"id,tags\nabc,y;x\nabd,None\n":                            "; tags multi!",
+		"id,set,tags\nabc,s,x;y\nabd,s,x;x\n":                     "| tags single",
+		"id,tags,more\nabc,x;y,\"1,2\"\nabd,x,\"1,3\"\nabe,x,1\n": "; tags multi more single",
+		"id,tags,more,most\nabc,x;y,\"1,2\",\"a,b\"\n":            ", tags single more multi most multi",
+	} {
+		d, err := initText(t, "a.csv", text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		got := d.release.plan.separator
+		for _, c := range d.release.Schema.Categories {
+			got += " " + c.Name + " " + string(c.Kind)
+			if slices.ContainsFunc(c.Labels, func(l Label) bool { return l.Exclusive }) {
+				got += "!"
+			}
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
 func TestInitRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "a.csv:1:0 the file is empty",
@@ -226,6 +255,15 @@ func TestDraftWriteRefuses(t *testing.T) {
 func TestDraftWriteLeavesNothingBehind(t *testing.T) {
 	for _, was := range []string{"id,mood\nabc,sad\nabd,glad\n", "id,mood,author\nabc,sad,x\nabd,glad,y\n"} {
 		leavesNothingBehind(t, was)
+	}
+}
+
+// A full disk is noticed by a copy without some columns.
+func TestRedactFails(t *testing.T) {
+	for format, text := range map[Format]string{CSV: "id,author\nabc,x\n", TSV: "id\tauthor\nabc\tx\n", JSONL: `{"id":"abc","author":"x"}`} {
+		if err := redact(failingWriter{}, strings.NewReader(text), "a", format, []string{"author"}); err == nil {
+			t.Errorf("%s: a full disk went unnoticed", format)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,6 +55,13 @@ func TestQuote(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
+	long := strings.Repeat("x", 64)
+	if got := Nearest(long[1:]+"y", []string{long + "x", long}); got != long {
+		t.Errorf("Nearest of 64 bytes = %q", got)
+	}
+	if got := Nearest(long+"y", []string{long}); got != "" {
+		t.Errorf("Nearest of 65 bytes = %q", got)
+	}
 	labels := []string{"Metaphor", "Irony/Sarcasm", "None", "F1"}
 	for in, want := range map[string]string{"metafor": "Metaphor", " NONE. ": "None", "f2": "F1", "picture": "", "": ""} {
 		if got := Nearest(in, labels); got != want {

@@ -83,6 +83,7 @@ func TestWrongEntries(t *testing.T) {
 		{"abc,train,0,," + labels, []string{"a.csv:3:1 post abc, image 0, is already on line 2"}},
 		{",train,,," + labels, []string{"a.csv:3:1 the post id is empty"}},
 		{"abd/1,train,,," + labels, []string{`a.csv:3:1 "abd/1" does not name a post`}},
+		{"/r/,train,,," + labels, []string{`a.csv:3:1 "/r/" does not name a post`}},
 		{"t5_abd,train,,," + labels, []string{`a.csv:3:1 "t5_abd" is the id of a subreddit`}},
 		{"null,train,,," + labels, []string{`a.csv:3:1 "null" looks like a missing value`}},
 		{"NaN,train,,," + labels, []string{`a.csv:3:1 "NaN" looks like a missing value`}},

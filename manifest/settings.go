@@ -194,7 +194,7 @@ func (s *settings) readCategory(at string, c Category) {
 // category, a table label -> column.
 func (s *settings) readColumns() {
 	for _, key := range slices.Sorted(maps.Keys(s.file.Columns)) {
-		at, value := TOMLKey("columns", key), s.file.Columns[key]
+		at, value := tomlKey("columns", key), s.file.Columns[key]
 		// A release may have made a field, such as the subreddit, a label.
 		category := s.schema.index(key)
 		if texts, isTable := value.(map[string]any); isTable && category >= 0 {
@@ -243,7 +243,7 @@ func (s *settings) readOneHot(table string, v vocabulary, texts map[string]any) 
 	}
 	columns := make([]string, len(c.Labels))
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
-		at := TOMLKey(table, key)
+		at := tomlKey(table, key)
 		name, isText := s.text(at, key, texts[key])
 		label, known := v.find(key)
 		switch {
@@ -265,7 +265,7 @@ func (s *settings) readOneHot(table string, v vocabulary, texts map[string]any) 
 // readLabels reads [labels]: the separator, and [labels.CATEGORY] spelling -> code.
 func (s *settings) readLabels() {
 	for _, key := range slices.Sorted(maps.Keys(s.file.Labels)) {
-		at, value := TOMLKey("labels", key), s.file.Labels[key]
+		at, value := tomlKey("labels", key), s.file.Labels[key]
 		spellings, isTable := value.(map[string]any)
 		switch category := s.schema.index(key); {
 		case key == "separator":
@@ -281,8 +281,8 @@ func (s *settings) readLabels() {
 			s.toml.Add(at, key+" is not a table", fmt.Sprintf("write [%s] on a line, and its keys below", at))
 		default:
 			for _, spelling := range slices.Sorted(maps.Keys(spellings)) {
-				if code, ok := s.text(TOMLKey(at, spelling), spelling, spellings[spelling]); ok {
-					s.mapSpelling(TOMLKey(at, spelling), s.vocabularies[category], spelling, code)
+				if code, ok := s.text(tomlKey(at, spelling), spelling, spellings[spelling]); ok {
+					s.mapSpelling(tomlKey(at, spelling), s.vocabularies[category], spelling, code)
 				}
 			}
 		}

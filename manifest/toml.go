@@ -58,15 +58,8 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 	w := tomlWalker{Document: t, root: reflect.TypeOf(v).Elem(), lists: make(map[string]int)}
 	w.parser.Reset(data)
 	if err := w.walk(); err != nil {
-		line, column := 1, 0
-		var at *unstable.ParserError
-		if errors.As(err, &at) {
-			line, column = t.position(int(w.parser.Range(at.Highlight).Offset))
-		}
-		if w.beyond {
-			return refuse(line, column, err.Error(), "give settings only, a few words a key")
-		}
-		return invalid(line, column, err)
+		line, column := t.position(w.last)
+		return refuse(line, column, err.Error(), "give settings only, a few words a key")
 	}
 	if w.misfit {
 		return nil, t.Err()
@@ -83,9 +76,9 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 	return t, nil
 }
 
-// TOMLKey names a key for Has and Add: the table's name (such as "images.host[1]", "" for the
+// tomlKey names a key for Has and Add: the table's name (such as "images.host[1]", "" for the
 // file itself), then the keys, in quotes where they need them.
-func TOMLKey(table string, keys ...string) string {
+func tomlKey(table string, keys ...string) string {
 	for _, key := range keys {
 		if !validWord(strings.ReplaceAll(key, "-", "_"), maxTOMLPath) {
 			key = tomlText(key)
@@ -142,11 +135,11 @@ type tomlWalker struct {
 	root   reflect.Type
 	lists  map[string]int // list of tables -> how many [[headers]] it had
 	misfit bool           // a value has another type than its field
-	beyond bool           // the file is beyond the limits
+	last   int            // place of the last key
 }
 
 // walk notes the place of every key, and the problems of unknown keys and of values. A nil type
-// stands for a value that may be anything.
+// stands for a value that may be anything. The error is that the file is beyond the limits.
 func (w *tomlWalker) walk() error {
 	table, in := "", w.root
 	for w.parser.NextExpression() {
@@ -173,7 +166,7 @@ func (w *tomlWalker) walk() error {
 			return err
 		}
 	}
-	return w.parser.Error()
+	return nil // the library says what is not TOML
 }
 
 func (w *tomlWalker) pair(table string, in reflect.Type, e *unstable.Node) error {
@@ -191,7 +184,7 @@ func (w *tomlWalker) key(table string, in reflect.Type, parts unstable.Iterator)
 			table, in = fmt.Sprintf("%s[%d]", table, n-1), itemType(in)
 		}
 		part := string(parts.Node().Data)
-		key := TOMLKey(table, part)
+		key := tomlKey(table, part)
 		first, err := w.note(key, int(parts.Node().Raw.Offset))
 		if err != nil {
 			return "", nil, err
@@ -264,12 +257,12 @@ func (w *tomlWalker) value(key string, in reflect.Type, value *unstable.Node) er
 
 // note gives the key its place, if it has none yet.
 func (w *tomlWalker) note(key string, at int) (first bool, err error) {
+	w.last = at
 	if w.Has(key) {
 		return false, nil
 	}
 	if len(w.places) == maxTOMLKeys || len(key) > maxTOMLPath || strings.Count(key, ".")+strings.Count(key, "[") > maxTOMLDepth {
-		w.beyond = true
-		return false, unstable.NewParserError(w.data[at:at+1], "the file has too many keys, or a key is too long or nested too deep")
+		return false, errors.New("the file has too many keys, or a key is too long or nested too deep")
 	}
 	w.places[key] = at
 	return true, nil
@@ -332,7 +325,7 @@ func (w *tomlWalker) unknown(table, key string, keys []string) {
 	if other := tableWith(w.root, "", key); other != "" {
 		hint = "it is a key of [" + other + "]"
 	}
-	w.Add(TOMLKey(table, key), unknownKey(key, table), hint)
+	w.Add(tomlKey(table, key), unknownKey(key, table), hint)
 }
 
 // tableWith finds a table under t that has the key, "" for none.
@@ -345,7 +338,7 @@ func tableWith(t reflect.Type, table, key string) string {
 		if of == nil || of.Kind() != reflect.Struct {
 			continue
 		}
-		sub := TOMLKey(table, name)
+		sub := tomlKey(table, name)
 		if slices.Contains(tomlKeys(of), key) {
 			return sub
 		}

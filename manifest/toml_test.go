@@ -46,7 +46,7 @@ func TestDecodeTOML(t *testing.T) {
 	}
 	for key, place := range map[string]string{
 		"reddit.minutes": "4:1", "reddit.retries": "3:2", "images.host[1].ports[1]": "8:13", "images.host[1].name": "7:3", "images.host[0]": "5:3",
-		TOMLKey("words", "x.y"): "10:1", TOMLKey("words", "q.r"): "9:2", "free.a[0][0]": "12:7", "free.a[1].b": "12:12", "none": "1", "day": "2:1", "free.a[0]": "12:1",
+		`words."x.y"`: "10:1", tomlKey("words", "q.r"): "9:2", "free.a[0][0]": "12:7", "free.a[1].b": "12:12", "none": "1", "day": "2:1", "free.a[0]": "12:1",
 	} {
 		doc.problems = nil
 		doc.Add(key, "x", "")
