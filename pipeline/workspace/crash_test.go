@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -387,54 +386,4 @@ func TestReadOnlyRollsBack(t *testing.T) {
 	if diff := cmp.Diff(before, snapshot(t, w.Dir())); diff != "" {
 		t.Errorf("a read-only workspace changed its folder:\n%s", diff)
 	}
-}
-
-// BenchmarkCommit measures what one durable change costs.
-func BenchmarkCommit(b *testing.B) {
-	ctx := context.Background()
-	random := rand.New(rand.NewPCG(1, 1))
-	body := make([]byte, 300<<10)
-	for i := range body {
-		body[i] = byte(random.Uint32())
-	}
-	start := func(b *testing.B) *Workspace {
-		w, err := Open(ctx, filepath.Join(b.TempDir(), "w"), Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { w.Close() })
-		if err := w.Load(ctx, binding("1"), seq(numbered(1000), nil), nil); err != nil {
-			b.Fatal(err)
-		}
-		return w
-	}
-	key := func(i int) manifest.Key { return manifest.Key{ID: manifest.PostID(fmt.Sprintf("a%03d", i%1000))} }
-	img := describe(body, "png")
-	b.Run("StoreImage300KiB", func(b *testing.B) {
-		w := start(b)
-		b.ResetTimer()
-		for i := range b.N {
-			if err := w.StoreImage(ctx, key(i), body, img); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("SetReading40Words", func(b *testing.B) {
-		w := start(b)
-		words := make([]Word, 40)
-		for i := range words {
-			words[i] = Word{Text: "SIMPLY", Confidence: 91.5, X: 100, Y: 200, W: 50, H: 20, Line: 1}
-		}
-		for i := range min(b.N, 1000) {
-			if err := w.StoreImage(ctx, key(i), []byte("x"), describe([]byte("x"), "png")); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ResetTimer()
-		for i := range b.N {
-			if err := w.SetReading(ctx, key(i), Reading{Fingerprint: "f", ImageSHA256: digestOf([]byte("x")), Text: "t", Words: words}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

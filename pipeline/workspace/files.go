@@ -154,6 +154,12 @@ func digest(ctx context.Context, f io.Reader, name string) (File, error) {
 	return File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: size}, nil
 }
 
+// hexDigest returns the SHA-256 of b in hex.
+func hexDigest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
 // checkName refuses what Replace must not touch.
 func checkName(name string) error {
 	first, _, _ := strings.Cut(name, "/")

@@ -3,9 +3,7 @@ package workspace
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,8 +77,7 @@ func (w *Workspace) storeImage(ctx context.Context, k manifest.Key, body []byte,
 	if name == "" {
 		return fmt.Errorf("id %q with format %q cannot be stored", string(k.ID), img.Format)
 	}
-	sum := sha256.Sum256(body)
-	digest := hex.EncodeToString(sum[:])
+	digest := hexDigest(body)
 	if img.SHA256 != "" && img.SHA256 != digest || img.Bytes != 0 && img.Bytes != int64(len(body)) {
 		return errors.New("its bytes are not those that its description names")
 	}
@@ -215,7 +212,7 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 	if int64(body.Len()) != img.Bytes {
 		return nil, &Damaged{Key: k, Name: name, What: fmt.Sprintf("does not have %d bytes", img.Bytes)}
 	}
-	if sum := sha256.Sum256(body.Bytes()); hex.EncodeToString(sum[:]) != img.SHA256 {
+	if hexDigest(body.Bytes()) != img.SHA256 {
 		return nil, &Damaged{Key: k, Name: name, What: "does not have the digest on record"}
 	}
 	return body.Bytes(), nil

@@ -3,9 +3,7 @@ package workspace
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,8 +40,7 @@ func (s Seal) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(text)
-	s.Sum = hex.EncodeToString(sum[:])
+	s.Sum = hexDigest(text)
 	if text, err = json.MarshalIndent(s, "", "  "); err != nil {
 		return nil, err
 	}

@@ -59,17 +59,12 @@ func (w *Workspace) record(ctx context.Context, tx *sql.Tx, events ...auditlog.E
 		if err != nil {
 			return err
 		}
-		if err := enqueue(ctx, tx, next, line); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO log_queue (seq, line) VALUES (?, ?)", next, string(line)); err != nil {
 			return err
 		}
 		next++
 	}
 	return putMeta(ctx, tx, metaLogNext, strconv.FormatInt(next, 10))
-}
-
-func enqueue(ctx context.Context, tx *sql.Tx, seq int64, line []byte) error {
-	_, err := tx.ExecContext(ctx, "INSERT INTO log_queue (seq, line) VALUES (?, ?)", seq, string(line))
-	return err
 }
 
 // recordPosts stores records of one kind that name posts, as many as it takes.

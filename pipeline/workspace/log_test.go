@@ -733,66 +733,6 @@ func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told [
 	return [][]byte{log.Checkpoint().Signed}
 }
 
-// BenchmarkLogOfRun measures what the log of a run over 1,049 posts costs: two looks at every post and an image
-// of each. Records and bytes are those of audit/; the time is that of the one publication at the end.
-func BenchmarkLogOfRun(b *testing.B) {
-	const posts = 1049
-	ctx := b.Context()
-	for range b.N {
-		b.StopTimer()
-		w, err := Open(ctx, filepath.Join(b.TempDir(), "w"), Options{})
-		if err == nil {
-			err = errors.Join(noSync(w), w.Load(ctx, binding("1"), seq(numbered(posts), nil), nil))
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-		for look := range 2 {
-			for chunk := range slices.Chunk(numbered(posts), auditlog.MaxPosts) {
-				var answer []Post
-				for _, e := range chunk {
-					answer = append(answer, Post{ID: e.ID, State: manifest.StateLive, CheckedAt: time.Unix(int64(1e9+look), 0)})
-				}
-				if err := w.SetPosts(ctx, answer); err != nil {
-					b.Fatal(err)
-				}
-			}
-			for _, e := range numbered(posts) {
-				if look > 0 {
-					break
-				}
-				if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: e.ID}}, SHA256: digestOf(nil)}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		}
-		b.StartTimer()
-		if err := w.SealLog(ctx); err != nil {
-			b.Fatal(err)
-		}
-		b.StopTimer()
-		log, err := w.LogReader(ctx)
-		if err != nil {
-			b.Fatal(err)
-		}
-		names, err := w.Files(ctx, auditName)
-		if err != nil {
-			b.Fatal(err)
-		}
-		size := int64(0)
-		for _, name := range names {
-			f, err := w.Stat(ctx, name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			size += f.Size
-		}
-		b.ReportMetric(float64(log.Size()), "records")
-		b.ReportMetric(float64(size), "bytes")
-		w.Close()
-	}
-}
-
 // TestReadBesideWriter reads the log while a writer goes on to add to it and to publish.
 func TestReadBesideWriter(t *testing.T) {
 	ctx := t.Context()
@@ -914,7 +854,7 @@ func TestRestoredManyQueued(t *testing.T) {
 	}
 	if err := w.change(ctx, "restore", func(tx *sql.Tx) error {
 		for i, line := range queue {
-			if err := enqueue(ctx, tx, int64(i), line); err != nil {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO log_queue (seq, line) VALUES (?, ?)", i, string(line)); err != nil {
 				return err
 			}
 		}

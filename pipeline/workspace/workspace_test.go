@@ -627,11 +627,23 @@ func TestConcurrentWriters(t *testing.T) {
 		})
 	}
 	group.Go(func() {
-		for range w.Records(ctx, Select{WithWords: true}) {
+		seen := 0
+		for _, err := range w.Records(ctx, Select{WithWords: true}) {
+			if err != nil {
+				t.Error(err)
+			}
+			seen++
+		}
+		if seen != 40 {
+			t.Errorf("beside the writers %d entries were read, want 40", seen)
 		}
 	})
 	group.Wait()
-	for _, r := range collect(t, w.Records(ctx, Select{})) {
+	records := collect(t, w.Records(ctx, Select{}))
+	if len(records) != 40 {
+		t.Errorf("%d entries, want 40", len(records))
+	}
+	for _, r := range records {
 		if r.Image == nil || r.Reading == nil {
 			t.Errorf("%s has no image or reading", r.ID)
 		}
