@@ -73,6 +73,9 @@ func (m *memory) Append(_ context.Context, name string, at int64, data []byte) e
 }
 
 func (m *memory) List(context.Context) ([]string, error) {
+	if m.bad == "list" {
+		return nil, errDisk
+	}
 	return slices.Sorted(maps.Keys(m.files)), nil
 }
 
@@ -548,6 +551,9 @@ func TestKey(t *testing.T) {
 	if err != nil || again.Public() != k.Public() {
 		t.Errorf("read back: %v", err)
 	}
+	if k, err := NewKey(strings.NewReader("not enough")); err == nil || k != nil {
+		t.Errorf("a key of ten bytes: %v, %v", k, err)
+	}
 	private, _, _ := strings.Cut(string(k.Encode()), "\n")
 	for _, bad := range []string{"", private + "\n", private + "\n" + testKey(t, 2).Public() + "\n", string(k.Encode()) + "x"} {
 		if _, err := ParseKey([]byte(bad)); err == nil || strings.Contains(err.Error(), private) {
@@ -623,7 +629,7 @@ func TestPublished(t *testing.T) {
 // TestUnreadable: a disk that fails is not a log that is broken.
 func TestUnreadable(t *testing.T) {
 	ctx := t.Context()
-	for _, name := range []string{RecordsName, CheckpointName, KeyName} {
+	for _, name := range []string{RecordsName, CheckpointName, KeyName, "list"} {
 		m, _ := written(t, 9)
 		l := reopen(t, m)
 		m.bad = name
@@ -633,7 +639,7 @@ func TestUnreadable(t *testing.T) {
 		_, recovering := l.Recover(ctx, 10, "")
 		_, root := l.Root(ctx, 3)
 		for what, err := range map[string]error{"Open": opening, "Append": appending, "Recover": recovering, "Root": root, "Verify": verifying} {
-			reads := map[string]string{"Open": CheckpointName + KeyName, "Append": RecordsName, "Recover": RecordsName, "Root": RecordsName, "Verify": RecordsName + KeyName}
+			reads := map[string]string{"Open": CheckpointName + KeyName, "Append": RecordsName, "Recover": RecordsName, "Root": RecordsName, "Verify": RecordsName + KeyName + "list"}
 			if strings.Contains(reads[what], name) != errors.Is(err, errDisk) || errors.As(err, new(*Broken)) {
 				t.Errorf("%s can't be read: %s: %v", name, what, err)
 			}

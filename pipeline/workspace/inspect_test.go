@@ -1,0 +1,57 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+)
+
+// TestInspect looks at the files of a workspace, and into a copy of its database, without opening either.
+func TestInspect(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(2)...)
+	k := manifest.Key{ID: "a000"}
+	img := describe([]byte("body"), "png")
+	if err := w.StoreImage(ctx, k, []byte("body"), img); err != nil {
+		t.Fatal(err)
+	}
+	img.SHA256, img.PHash = digestOf([]byte("body")), 7
+	if err := w.SetHash(ctx, k, img); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, w)
+	files, err := OpenFiles(w.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	var names []string
+	for _, f := range collect(t, files.Walk(ctx)) {
+		names = append(names, f.Name)
+	}
+	if diff := cmp.Diff([]string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "audit/seal.json", "images/a0/a000.png", "lock", "log.key", "state.db"}, names); diff != "" {
+		t.Errorf("files (-want +got)\n%s", diff)
+	}
+	if _, err := OpenFiles(filepath.Join(w.Dir(), "none")); err == nil {
+		t.Error("a folder that is not there was opened")
+	}
+	database, err := os.ReadFile(filepath.Join(w.Dir(), stateName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]StoredPost{{Key: k, Image: true, SHA256: img.SHA256, PHash: 7, Text: "text"}}, collect(t, ReadCopy(ctx, database))); diff != "" {
+		t.Errorf("the copy (-want +got)\n%s", diff)
+	}
+	for p, err := range ReadCopy(ctx, []byte("no database")) {
+		if err == nil {
+			t.Errorf("%+v was read from no database", p)
+		}
+	}
+}
