@@ -61,7 +61,8 @@ func (g *gatherer) fetchAgain(ctx context.Context, j fetchJob, first [sha256.Siz
 	case sha256.Sum256(d.Body) == first:
 		return trouble
 	}
-	if err = g.admit(ctx, j, d); undecodable(err) {
+	err = g.admit(ctx, j, d)
+	if undecodable(err) {
 		return &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_on_its_way", Detail: "two downloads gave different bytes, and neither decodes"}
 	}
 	return err
@@ -114,7 +115,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 
 // compare holds an image against the digests that the manifest names. The sha256 may be that
 // of the image as it was downloaded or as rehydrate stores it. Where the manifest has a phash,
-// a fault says how far from it the image is: one that was only encoded anew is near.
+// a fault says how far from it the image is: one that was only encoded again is near.
 func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
 	distance, radius := 0, g.Policy.Dedupe.HashRadius
 	if e.PHash != "" {

@@ -5,8 +5,8 @@
 // # What it promises
 //
 //   - Reddit's verdict comes first, on every run: an image host is asked only about a
-//     post that was seen live in the same run. No answer is no evidence: a post nobody
-//     could be asked about keeps the state it had.
+//     post that was seen live in the same run. A missing answer is not evidence: a post
+//     that could not be asked about keeps the state it had.
 //   - Every entry of the manifest ends in exactly one outcome. An entry's trouble is an
 //     outcome with a reason; an error of Run is the run's own trouble.
 //   - A run that is killed anywhere is continued by the next one, through the same code.
@@ -105,9 +105,9 @@ type mode int
 
 const (
 	fetching    mode = iota // Run: asks, fetches, reads, decides and writes
-	rereading               // ReadAgain: asks nobody; reads, decides and writes
+	rereading               // ReadAgain: does not ask; reads, decides and writes
 	purging                 // Purge: asks, erases and rewrites; no row comes in but a successor of one that went
-	withdrawing             // the end of a run that failed: asks nobody; rows leave the dataset, none comes in
+	withdrawing             // the end of a run that failed: does not ask; rows leave the dataset, none comes in
 )
 
 // A run is what the stages of one job share. The parts that one stage alone owns are in resolver and gatherer.
@@ -156,9 +156,10 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 	s := newResolver(r)
 	var out exported
 	err := r.inGrace(ctx, func(ctx context.Context) (err error) {
-		if err = r.gather(ctx, s); err == nil {
-			out, err = r.publish(ctx, s)
+		if err := r.gather(ctx, s); err != nil {
+			return err
 		}
+		out, err = r.publish(ctx, s)
 		return err
 	})
 	if err := r.end(ctx, err); err != nil {
@@ -254,7 +255,7 @@ func (r *run) inGrace(ctx context.Context, job func(context.Context) error) erro
 
 // end ends a run with its error. When that came before the dataset was written, and the dataset holds rows of
 // posts that are known to be gone, these leave it now, not at the end of some later run. No row comes in:
-// nobody has looked at its post last, and the grant may be over. Then the log hears how the run ended: a run
+// its post has had no last look, and the grant may have expired. Then the log hears how the run ended: a run
 // without such a record was killed.
 func (r *run) end(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil {

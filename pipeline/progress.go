@@ -33,7 +33,7 @@ type Snapshot struct {
 // A nil observe is allowed.
 func NewProgress(observe func(Snapshot)) *Progress { return &Progress{observe: observe} }
 
-// OnWait tells of a wait; give it to reddit.Options.OnWait.
+// OnWait announces a wait; give it to reddit.Options.OnWait.
 func (p *Progress) OnWait(w reddit.Wait) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 
 // A PurgeRequest says what a purge is asked for beyond what Reddit and the tombstones say.
 type PurgeRequest struct {
-	Offline bool              // ask nobody: what the workspace knows decides
+	Offline bool              // do not ask Reddit: what the workspace knows decides
 	IDs     []manifest.PostID // posts that must go because somebody asked for it, whatever Reddit says
 	Reason  manifest.Reason   // of IDs
 }
@@ -68,7 +68,8 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	if err != nil {
 		return out, err
 	}
-	if r.had, err = r.takeInventory(ctx); err != nil {
+	r.had, err = r.takeInventory(ctx)
+	if err != nil {
 		return out, err
 	}
 	r.made = dataset.Provenance{ToolVersion: r.had.made.ToolVersion, GoVersion: r.had.made.GoVersion, OCREngine: r.had.made.OCREngine,
@@ -88,7 +89,8 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	if err := r.holdTombstones(ctx); err != nil {
 		return out, err
 	}
-	if out.Unknown, err = r.eraseTombstoned(ctx, q, before); err != nil {
+	out.Unknown, err = r.eraseTombstoned(ctx, q, before)
+	if err != nil {
 		return out, err
 	}
 	// Then what Reddit says is gone. Refused or interrupted in the middle, what is known by then still leaves
@@ -159,7 +161,8 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 		return err
 	}
 	r.Progress.stage("copies")
-	if out.Copies, err = copies.Purge(ctx, r.Workspace, gone); err != nil {
+	out.Copies, err = copies.Purge(ctx, r.Workspace, gone)
+	if err != nil {
 		return err
 	}
 	if err := r.tellPurge(ctx, before, gone, out); err != nil {
@@ -202,11 +205,11 @@ type inventory struct {
 // them, and the next run brings back those that may stay. Rows that a killed purge was about to write count:
 // a part of the files may be missing.
 func (r *run) takeInventory(ctx context.Context) (*inventory, error) {
-	had := &inventory{rows: map[string]bool{}}
-	var err error
-	if had.files, err = state.Shards(ctx, r.Workspace); err != nil {
+	files, err := state.Shards(ctx, r.Workspace)
+	if err != nil {
 		return nil, err
 	}
+	had := &inventory{files: files, rows: map[string]bool{}}
 	unfinished, err := state.ReadNote[state.PurgingNote](ctx, r.Workspace)
 	if err != nil {
 		return nil, err
@@ -272,7 +275,8 @@ func (r *run) rewriteDataset(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if judged = rec.Result != nil; judged {
+		judged = rec.Result != nil
+		if judged {
 			break
 		}
 	}

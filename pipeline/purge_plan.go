@@ -79,10 +79,11 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 
 // wouldGo are the posts that would be gone after a purge that asks nobody.
 func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error) {
-	var err error
-	if r.stones, err = state.HoldingTombstones(ctx, r.Workspace); err != nil {
+	stones, err := state.HoldingTombstones(ctx, r.Workspace)
+	if err != nil {
 		return nil, err
 	}
+	r.stones = stones
 	more, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
 	if err != nil {
 		return nil, err

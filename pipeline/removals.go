@@ -119,7 +119,7 @@ func (s *resolver) settle(ctx context.Context) error {
 	} else {
 		s.erased += n
 	}
-	// The log first: what it tells of is in the state or will be, and an auditor finds no erasure without its
+	// The log first: what it says is in the state or will be, and an auditor finds no erasure without its
 	// cause.
 	if err := s.notePosts(ctx, auditlog.Confirmed, confirmed); err != nil {
 		return err

@@ -43,8 +43,8 @@ type OutcomeChange struct {
 }
 
 // ReadAgain reads the stored images of live posts again whose readings are not by the present
-// engine and rules, or all of them, then decides and exports as Run does. It asks nobody, and
-// needs no Config.Reddit: posts that nobody looked at within the policy's recheck_within leave
+// engine and rules, or all of them, then decides and exports as Run does. It does not ask
+// Reddit and needs no Config.Reddit: posts that were not seen live within the policy's recheck_within leave
 // the dataset. The errors are those of Run without Reddit's.
 //
 // Until EndReread of the workspace the old texts and outcomes stay beside the new ones. A call
@@ -86,7 +86,8 @@ func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
 	if err := noteReread(ctx, c.Workspace, report, c.Now()); err != nil {
 		return Reread{}, err
 	}
-	if report.Summary, err = state.Status(ctx, c.Workspace, c.Now()); err != nil {
+	report.Summary, err = state.Status(ctx, c.Workspace, c.Now())
+	if err != nil {
 		return Reread{}, err
 	}
 	report.Summary.Elapsed = c.Now().Sub(began)

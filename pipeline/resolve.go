@@ -106,7 +106,7 @@ func (s *resolver) duePosts(ctx context.Context) iter.Seq2[asked, error] {
 }
 
 // wasLive reports whether a removal of the post would take something away: it was live here,
-// and nobody has settled since that it is gone.
+// and it was not settled since that it is gone.
 func (s *resolver) wasLive(p workspace.Post) bool {
 	return !s.stones.Has(p.ID) && (p.Withheld || !p.LiveAt.IsZero() && !p.State.Gone())
 }
@@ -235,8 +235,10 @@ func (s *resolver) explainAbsence(ctx context.Context, posts []workspace.Post) e
 		about, known := s.abouts[name]
 		if !known {
 			var err error
-			if about, err = s.Reddit.About(ctx, name); err != nil {
-				return errors.Join(fmt.Errorf("ask Reddit about the subreddit of %s: %w", p.ID, err), s.Workspace.SetPosts(context.WithoutCancel(ctx), explained))
+			about, err = s.Reddit.About(ctx, name)
+			if err != nil {
+				return errors.Join(fmt.Errorf("ask Reddit about the subreddit of %s: %w", p.ID, err),
+					s.Workspace.SetPosts(context.WithoutCancel(ctx), explained))
 			}
 			s.abouts[name] = about
 		}

@@ -49,7 +49,7 @@ const (
 	FoundOverdue   FindingKind = "overdue"   // a removal that waits for a confirmation for more than 48 hours
 )
 
-// A Finding is one thing that must not be. ID is an entry's name, "" where it is of no single one.
+// A Finding is one violation. ID names the entry, and is empty when it concerns no single entry.
 type Finding struct {
 	ID    string      `json:"id"`
 	Kind  FindingKind `json:"kind"`
@@ -59,12 +59,12 @@ type Finding struct {
 
 // A Gap is something that could not be asked or read.
 type Gap struct {
-	ID    string `json:"id"` // "" where it is of no single post
+	ID    string `json:"id"` // empty when it concerns no single post
 	Where string `json:"where"`
 	What  string `json:"what"`
 }
 
-// An Obligation is a duty that is still open: it is no finding, and not forgotten.
+// An Obligation is a duty that is still open. It is not a finding.
 type Obligation struct {
 	Where string     `json:"where"`
 	What  string     `json:"what"`
@@ -286,7 +286,7 @@ func (a *audit) gap(id, where, format string, args ...any) {
 }
 
 // judge settles what is known of each post from all that was said of it. The order of the cases is a
-// decision: what must be gone by anybody's word is gone.
+// decision: a removal reported by any source counts.
 func (a *audit) judge(context.Context) error {
 	for _, id := range a.order {
 		a.judgePost(a.posts[id])

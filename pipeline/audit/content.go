@@ -50,8 +50,7 @@ type known struct {
 	lines   []string
 }
 
-// goneContent is the content that is looked for: of posts that must be gone, as far as anything of it
-// is still known.
+// goneContent indexes what is still known about posts that must be gone: digests, hashes and texts.
 type goneContent struct {
 	all     map[string]*known // by entry, of all posts
 	posts   map[manifest.PostID]bool
@@ -118,7 +117,8 @@ func (k *known) read(text string) {
 		k.text = sameText(text)
 	}
 	for line := range strings.Lines(text) {
-		if line = sameText(line); line != "" {
+		line = sameText(line)
+		if line != "" {
 			k.lines = append(k.lines, line)
 		}
 	}
@@ -133,7 +133,7 @@ func sameText(text string) string {
 	return s
 }
 
-// telling reports whether a text is long enough to be nobody else's by chance.
+// telling reports whether a text is so long that two posts do not share it by chance.
 func telling(s string) bool { return len(s) >= 15 && strings.Count(s, " ") >= 2 }
 
 // mustGo marks a post as one whose content is looked for.
@@ -292,9 +292,9 @@ func (a *audit) mustBeGone(e *evidence) bool {
 	return false
 }
 
-// imageKnown says whose an image is, of what must be gone; nil for none. own is the entry that it is
-// said to be of, "" for none: an image that is that entry's by record is its own.
-// One whose looks cannot be compared is a gap at where.
+// imageKnown returns the entry that must be gone and that an image belongs to, or nil. own names the entry that
+// claims the image, and is empty when none does: an image that is that entry's by record is its own. An image
+// that cannot be compared by its looks is a gap at where.
 func (a *audit) imageKnown(where string, body []byte, own string) (of *known, how string) {
 	digest, mine := state.SHA256(body), a.gone.stays(own)
 	if k := a.gone.digests[digest]; k != nil && (mine == nil || !mine.has(digest)) {
@@ -327,8 +327,8 @@ func (a *audit) imageKnown(where string, body []byte, own string) (of *known, ho
 }
 
 // hashKnown is imageKnown by a perceptual hash alone. Memes on one template are close to each other,
-// so an image that is closer to its own entry's is that; and one that nobody says whose it is may be any
-// stored image of a post that stays.
+// so an image that is closer to its own entry's is that one; an image with no claimed entry may match any post
+// that stays.
 func (a *audit) hashKnown(h uint64, mine *known) (*known, string) {
 	k, apart := nearest(a.gone.hashes, h)
 	if k == nil {

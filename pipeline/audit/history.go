@@ -215,7 +215,7 @@ func (a *audit) restored(e auditlog.Event) {
 }
 
 // compareCopies holds the registered copies of the state against those of the log. One that state.db lost, or has as
-// closed while the log does not, is still somewhere, and nobody purges it.
+// closed while the log does not, is still somewhere and is not purged.
 func (a *audit) compareCopies(ctx context.Context) error {
 	have, err := a.Workspace.Copies(ctx)
 	if err != nil {
@@ -224,7 +224,8 @@ func (a *audit) compareCopies(ctx context.Context) error {
 	closed := map[string]bool{}
 	for _, c := range have {
 		digest := state.SHA256([]byte(c.Path))
-		if closed[digest] = state.StateOfCopy(c) == state.CopyClosed; !closed[digest] {
+		closed[digest] = state.StateOfCopy(c) == state.CopyClosed
+		if !closed[digest] {
 			delete(a.copies, digest)
 		}
 	}
@@ -241,7 +242,7 @@ func (a *audit) compareCopies(ctx context.Context) error {
 	return nil
 }
 
-// compareLog holds the state against the log: what the log tells of must be in the state.
+// compareLog holds the state against the log: what the log says must be in the state.
 func (a *audit) compareLog() {
 	for _, id := range a.order {
 		e := a.posts[id]

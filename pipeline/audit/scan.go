@@ -119,7 +119,7 @@ func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[thing, error] {
 			}
 			t := thing{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, open: func() (reader, error) { return a.Workspace.OpenFile(f.Name) }}
 			if !f.Mode.IsRegular() {
-				a.gap("", f.Name, "it is no regular file (%s), so what it leads to was not looked at: take it away", f.Mode.Type())
+				a.gap("", f.Name, "it is not a regular file (%s), so what it leads to was not looked at: take it away", f.Mode.Type())
 				continue
 			}
 			if !yield(t, nil) {
@@ -394,7 +394,7 @@ func isTombstones(t thing, r io.ReaderAt) bool {
 	return err == nil
 }
 
-// lookAtName judges a file by the names that lead to it: the bytes of few003/1.jpg may be nobody's that is
+// lookAtName judges a file by the names that lead to it: the bytes of few003/1.jpg may match nothing that is
 // known. The files of the workspace that are on record are judged by that.
 func (a *audit) lookAtName(t thing, kind string) {
 	if _, ok := a.stored.files[t.name]; t.name != "" && (ok || a.mayName(t.name)) {
@@ -448,14 +448,14 @@ func (a *audit) lookAtImage(ctx context.Context, t thing, body []byte) {
 	}
 	if rec, ok := a.stored.files[t.name]; t.name != "" && ok {
 		if digest := state.SHA256(body); digest != rec.Image.SHA256 && !a.onRecord(ctx, rec, digest) {
-			a.finding(FoundImage, entry, t.where, "it is not the image that was stored there: whose it is cannot be told")
+			a.finding(FoundImage, entry, t.where, "it is not the image that was stored there: cannot tell which post it belongs to")
 		}
 		return
 	}
 	if t.name == "" || a.byRecord(body) || a.underWay(ctx, t) {
 		return
 	}
-	a.finding(FoundImage, "", t.where, "an image in the workspace that no record accounts for: whose it is cannot be told")
+	a.finding(FoundImage, "", t.where, "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
 }
 
 // byRecord reports whether these bytes are a stored image of a post that may stay.
@@ -627,7 +627,8 @@ func (a *audit) member(ctx context.Context, t thing, name string, r io.Reader, d
 		return err
 	}
 	if left != nil {
-		if *left -= int64(len(body)); *left < 0 {
+		*left -= int64(len(body))
+		if *left < 0 {
 			return fmt.Errorf("it decompresses to more than %d times its size", maxAuditRatio)
 		}
 	}

@@ -34,7 +34,7 @@ func (a *audit) lookAtText(ctx context.Context, t thing, r io.ReaderAt) error {
 		binary = binary || bytes.ContainsFunc(block[:n], noText)
 	}
 	if binary && !a.isOurs(t) {
-		return errors.New("it is of no format that is read here, and no text of 8-bit characters: what it holds was searched for plain text alone")
+		return errors.New("unknown binary format: only searched for plain text")
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (a *audit) readTable(ctx context.Context, t thing, r io.ReaderAt) {
 			if err != nil || v.Row >= maxAuditRows {
 				break
 			}
-			// Of such a column nobody said that it holds post ids: only those that are known of elsewhere count.
+			// This column was not declared to hold ids; only ids known from elsewhere count.
 			if id, entry := a.rowEntry(v); a.posts[id] != nil && entry != tab.entry(v.Row) {
 				tab.besides = append(tab.besides, rowOf{v.Row, entry})
 			}
@@ -286,13 +286,14 @@ func (a *audit) lookAtTable(ctx context.Context, t thing, r io.ReaderAt) error {
 	case err != nil:
 		a.gap("", t.where, "%v", err)
 	case n > 0:
-		a.gap("", t.where, "%d bytes of it, the first of them at byte %d, are of no row that its footer names: what they hold was not looked at", n, at)
+		a.gap("", t.where, "%d bytes from offset %d are not referenced by the footer and were not checked", n, at)
 	}
 	tab := a.tables[t.where]
 	if tab == nil { // a member of an archive
 		before := len(a.order)
 		a.readTable(ctx, t, r)
-		if tab = a.tables[t.where]; tab == nil {
+		tab = a.tables[t.where]
+		if tab == nil {
 			return nil
 		}
 		for _, id := range a.order[before:] { // nobody asked about them
@@ -327,7 +328,7 @@ func (a *audit) accountFor(ctx context.Context, t thing, digest string) {
 	case inLog && logged != digest:
 		a.finding(FoundExport, "", t.where, "it is not the file that the log says was exported last under this name")
 	case a.report.Log.Present && a.report.Log.Consistent && !inLog:
-		a.finding(FoundExport, "", t.where, "no record of the log tells of its export")
+		a.finding(FoundExport, "", t.where, "no record of the log names its export")
 	}
 }
 
@@ -344,7 +345,8 @@ func (a *audit) lookAtRows(ctx context.Context, t *table, r io.ReaderAt) error {
 	for row, entry := range t.entries {
 		e := a.postOf(entry)
 		if e == nil {
-			if nameless++; first < 0 {
+			nameless++
+			if first < 0 {
 				first = int64(row)
 			}
 			continue
@@ -391,7 +393,7 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 			h, ok := hashValue(v)
 			mine := a.gone.stays(own)
 			if !ok || own != "" && (mine == nil || len(mine.hashes) == 0) {
-				// Of a post that is live nobody here knows the own image: a template is shared by many.
+				// We do not know the image of a live post: a template is shared by many.
 				return FoundImage, nil, ""
 			}
 			k, how := a.hashKnown(h, mine)
@@ -472,7 +474,7 @@ func looksLike(v scan.Value) string {
 	return columnText
 }
 
-// accountForPart holds a file that belongs to the dataset and is no Parquet against the record of it.
+// accountForPart holds a file of the dataset that is not a Parquet against the record of it.
 func (a *audit) accountForPart(ctx context.Context, t thing, r io.ReaderAt) error {
 	if t.name == "" || a.stored.dataset[t.name] == "" {
 		return nil

@@ -60,7 +60,7 @@ type VerifyConfig struct {
 // writes nothing and takes no lock. In a sealed workspace one flipped bit anywhere but in the lock is
 // found; without a seal the files that only it has digests of are read, and held against what the
 // state and the log say of them. The error is ErrNoWorkspace, the context's or one of the disk; and ErrInUse where
-// something looks damaged and a command opened or closed the workspace meanwhile: then nobody can tell yet.
+// something looks damaged and a command opened or closed the workspace meanwhile: then it cannot be told yet.
 func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 	files, err := workspace.OpenFiles(c.Workspace)
 	if err != nil {
@@ -95,10 +95,10 @@ func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 type verification struct {
 	files     *workspace.Workspace // without state.db
 	report    VerifyReport
-	present   map[string]workspace.Found // everything that is no folder
+	present   map[string]workspace.Found // everything but folders
 	accounted map[string]bool            // what belongs there
 	asSealed  map[string]bool            // what is as the last writer left it
-	blind     bool                       // state.db could not be read, so nobody knows what belongs there
+	blind     bool                       // state.db could not be read, so it is not known what belongs there
 }
 
 func (v *verification) damage(where, mend, format string, args ...any) {
@@ -175,7 +175,7 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 	}
 	v.report.Sealed, v.report.SealedAt = true, moment(s.Time)
 	if !slices.ContainsFunc(s.Files, func(f workspace.File) bool { return f.Name == state.StateFile }) {
-		v.damage(state.SealFile, mendRun, "the seal does not tell of %s", state.StateFile)
+		v.damage(state.SealFile, mendRun, "the seal does not list %s", state.StateFile)
 	}
 	v.accounted[state.SealFile] = true
 	for _, want := range s.Files {
@@ -215,7 +215,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 	ws, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true})
 	switch {
 	case errors.Is(err, workspace.ErrEmpty) && !v.report.Sealed && v.justBegun():
-		v.note("nothing is stored yet: the run that made the workspace was killed at once; the next one begins anew")
+		v.note("nothing is stored yet: the run that made the workspace was killed at once; the next one starts over")
 		return nil
 	}
 	if err != nil {
@@ -387,7 +387,7 @@ func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, nam
 	defer f.Close()
 	scan, err := scan.Open(f, v.present[name].Size)
 	if err != nil {
-		v.damage(name, mendRun, "it is no Parquet that can be read: %v", err)
+		v.damage(name, mendRun, "it is not a Parquet that can be read: %v", err)
 		return nil
 	}
 	if _, ok := scan.Footer("rehydrate.manifest_digest"); !ok {
@@ -440,7 +440,7 @@ func (v *verification) strays() {
 			v.damage(name, mendStray, "it has %d bytes, and holds the number of a process and no more", f.Size)
 		case v.accounted[name] && f.Mode.IsRegular() && expected(name):
 		case !f.Mode.IsRegular():
-			v.damage(name, mendStray, "it is no regular file (%s): nothing here makes one", f.Mode.Type())
+			v.damage(name, mendStray, "it is not a regular file (%s): nothing here makes one", f.Mode.Type())
 		case strings.HasPrefix(path.Base(name), ".tmp-"):
 			if v.report.Sealed {
 				v.damage(name, mendStray, "an unfinished file in a sealed workspace")

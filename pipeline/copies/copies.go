@@ -42,7 +42,8 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 	if err != nil {
 		return err
 	}
-	if name, err = copyPath(name); err != nil {
+	name, err = copyPath(name)
+	if err != nil {
 		return err
 	}
 	at := slices.IndexFunc(copies, func(c workspace.Copy) bool { return c.Path == name })

@@ -103,7 +103,7 @@ func (e *NotExportable) Error() string {
 // workspace.
 var ErrForeign = errors.New("a copy needs a new or an empty folder outside the workspace")
 
-// CheckNote refuses a note that is no line of plain text.
+// CheckNote refuses a note that is not a line of plain text.
 func CheckNote(note string) error {
 	switch {
 	case strings.TrimSpace(note) == "" || len(note) > 200 || !utf8.ValidString(note):
@@ -263,10 +263,11 @@ func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 	if err := errors.Join(os.RemoveAll(e.temp), os.Mkdir(e.temp, 0o700)); err != nil {
 		return state.CopyReport{}, err
 	}
-	var err error
-	if e.root, err = os.OpenRoot(e.temp); err != nil {
+	root, err := os.OpenRoot(e.temp)
+	if err != nil {
 		return state.CopyReport{}, err
 	}
+	e.root = root
 	// Each file is synced when it is written, the folders once at the end: nobody reads them before.
 	if err := errors.Join(e.fill(ctx), e.syncFolders(ctx), e.root.Close()); err != nil {
 		return state.CopyReport{}, errors.Join(err, os.RemoveAll(e.temp))

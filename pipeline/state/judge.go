@@ -51,10 +51,11 @@ func StoredJudge(ctx context.Context, ws *workspace.Workspace, now time.Time) (J
 	if err != nil {
 		return Judge{}, err
 	}
-	j := Judge{Policy: p, Now: now}
-	if j.Tombstones, err = HoldingTombstones(ctx, ws); err != nil {
+	stones, err := HoldingTombstones(ctx, ws)
+	if err != nil {
 		return Judge{}, err
 	}
+	j := Judge{Policy: p, Tombstones: stones, Now: now}
 	return j, j.findShared(ctx, ws)
 }
 
@@ -239,7 +240,8 @@ func (d *Decisions) markNear(ctx context.Context, items []dedupe.Item, at []int,
 	if err != nil {
 		return err
 	}
-	if d.Spared, err = dedupe.Spared(ctx, items, rule, found); err != nil {
+	d.Spared, err = dedupe.Spared(ctx, items, rule, found)
+	if err != nil {
 		return err
 	}
 	for i, near := range found {

@@ -104,7 +104,7 @@ func textOf(words []workspace.Word) (text string, confidence float64) {
 	return b.String(), sum / float64(n)
 }
 
-// MaskText masks the names in a text of which no words are at hand.
+// MaskText masks the names in a text whose words are not at hand.
 func MaskText(text string) string {
 	var lines [][]string
 	for line := range strings.SplitSeq(text, "\n") {

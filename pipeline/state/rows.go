@@ -20,7 +20,7 @@ type GonePost struct {
 	Reason manifest.Reason    `json:"reason"`
 }
 
-// A GoneSet has the posts of which no row may be anywhere.
+// A GoneSet has the posts whose rows may not be anywhere.
 type GoneSet map[manifest.PostID]GonePost
 
 // Has reports whether the post must be gone.

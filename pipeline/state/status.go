@@ -121,7 +121,8 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		return Summary{}, err
 	}
 	s.MassRemoval = mass > 0 && s.Withheld > 0
-	if s.OpenCopies, err = openCopies(ctx, ws); err != nil {
+	s.OpenCopies, err = openCopies(ctx, ws)
+	if err != nil {
 		return Summary{}, err
 	}
 	for c, n := range counts {
