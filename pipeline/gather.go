@@ -89,9 +89,10 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 			})
 		}
 	}
-	senders.Add(1)
+	senders.Add(1) // the resolver, which sends stored images that have to be read again
 	contain.Go(group, func() error {
 		defer senders.Done()
+		// The sender closes: when every post has been handed on, the fetchers run dry and end.
 		defer func() {
 			for _, jobs := range g.fetch {
 				close(jobs)
@@ -188,19 +189,21 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 		if rec.Image != nil && g.onlyUnclear(c.Fault) {
 			return g.keep(ctx, rec, "") // the image is here; only its place is unclear now
 		}
-		return g.lose(ctx, rec.Key, "", c.Fault)
+		return g.setTrouble(ctx, rec.Key, "", c.Fault)
 	}
 	source, attempt := state.SHA256([]byte(c.URL)), g.attempt(rec.Entry, c)
+	// The place is that of the stored image: the host is not asked again on every run.
 	if rec.Image != nil && rec.Image.Source == source {
 		return g.keep(ctx, rec, attempt)
 	}
+	// A final answer stays final while nothing that led to it has changed.
 	if t := rec.Trouble; t != nil && t.Source == attempt && !g.again(*t) {
 		g.settled(rec.Key, manifest.Result{Outcome: t.Outcome, Reason: t.Reason})
 		return nil
 	}
 	jobs, ok := g.fetch[c.Host]
 	if !ok {
-		return g.lose(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"})
+		return g.setTrouble(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"})
 	}
 	return send(ctx, g.run, jobs, fetchJob{entry: rec.Entry, candidate: c, source: source})
 }
@@ -212,14 +215,14 @@ func (g *gatherer) onlyUnclear(f *policy.Fault) bool {
 	return f.Outcome.Retryable() || f.Reason == reddit.ReasonImgurPage && imgur
 }
 
-// keep reads the stored image of a record, if need be, or loses it if it is no longer good.
+// keep reads the stored image of a record, if need be, or drops it if it is no longer good.
 func (g *gatherer) keep(ctx context.Context, rec workspace.Record, attempt string) error {
 	fault, err := g.stillGood(ctx, rec)
 	if err != nil {
 		return err
 	}
 	if fault != nil {
-		return g.lose(ctx, rec.Key, attempt, fault)
+		return g.setTrouble(ctx, rec.Key, attempt, fault)
 	}
 	return g.readIfStale(ctx, rec)
 }
@@ -250,6 +253,7 @@ func (g *gatherer) stillGood(ctx context.Context, rec workspace.Record) (*policy
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "too_large",
 			Detail: fmt.Sprintf("%d bytes, %d are allowed", rec.Image.OriginalBytes, g.Policy.Images.MaxBytes)}, nil
 	}
+	// Other limits than when it was stored: what the policy allows now is decided from the bytes.
 	body, err := g.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
 	var damaged *workspace.Damaged
 	if errors.As(err, &damaged) {
@@ -277,8 +281,8 @@ func (g *gatherer) current(rec workspace.Record) bool {
 		rec.Reading.Fingerprint == g.fingerprint && rec.Reading.ImageSHA256 == rec.Image.SHA256
 }
 
-// lose records why an entry has no image.
-func (g *gatherer) lose(ctx context.Context, k manifest.Key, source string, f *policy.Fault) error {
+// setTrouble records why an entry has no image.
+func (g *gatherer) setTrouble(ctx context.Context, k manifest.Key, source string, f *policy.Fault) error {
 	t := workspace.Trouble{Source: source, Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail}
 	if err := g.Workspace.SetTrouble(ctx, k, t); err != nil {
 		return err

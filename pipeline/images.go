@@ -27,6 +27,7 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 	if g.access() != nil {
 		return nil // publish says so, when the sweep is done
 	}
+	// The client checks length, magic bytes, header and placeholders before it returns a body.
 	d, err := g.Reddit.Download(ctx, j.candidate)
 	if err == nil {
 		err = g.admit(ctx, j, d)
@@ -38,7 +39,7 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 	}
 	var f *policy.Fault
 	if errors.As(err, &f) {
-		return g.lose(ctx, j.entry.Key, g.attempt(j.entry, j.candidate), f)
+		return g.setTrouble(ctx, j.entry.Key, g.attempt(j.entry, j.candidate), f)
 	}
 	if err != nil {
 		return fmt.Errorf("fetch the image of %s: %w", j.entry.ID, err)
@@ -75,6 +76,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	if err != nil {
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_container", Detail: err.Error()}
 	}
+	// What is stored is inspected, not only what was sent: stripping could have uncovered something else.
 	info, fault := g.Policy.InspectImage(body)
 	if fault != nil {
 		return fault
@@ -100,6 +102,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	if !bytes.Equal(body, d.Body) {
 		img.SHA256 = state.SHA256(body)
 	}
+	// An image that is not the one the manifest means never reaches the disk.
 	if f := g.compare(j.entry, img); f != nil {
 		return f
 	}
@@ -146,11 +149,11 @@ func (g *gatherer) readImage(ctx context.Context, j readJob) error {
 		return err
 	}
 	if fault != nil {
-		return g.lose(ctx, j.key, "", fault)
+		return g.setTrouble(ctx, j.key, "", fault)
 	}
 	rehashed := j.image.HashKind != dedupe.HashKind()
 	reading, err := g.recognize(ctx, &j, pic)
-	pic.free()
+	pic.free() // before the database is waited for
 	if err != nil {
 		return err
 	}
@@ -243,6 +246,7 @@ func (g *gatherer) recognize(ctx context.Context, j *readJob, pic *picture) (wor
 		out.Words[i] = workspace.Word{Text: w.Text, Confidence: w.Confidence, Line: w.Line,
 			X: w.Box.Min.X, Y: w.Box.Min.Y, W: w.Box.Dx(), H: w.Box.Dy(), Accepted: w.Accepted}
 	}
+	// Before it is stored: what was read unmasked never reaches the disk.
 	if g.Policy.Text.MaskNames {
 		state.MaskReading(&out)
 	}

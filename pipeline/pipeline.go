@@ -143,6 +143,7 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 	if err := r.access(); err != nil {
 		return state.Summary{}, err
 	}
+	// A misspelt word is found before anything is asked or changed.
 	if err := checkRetry(ctx, c.Workspace, c.Retry); err != nil {
 		return state.Summary{}, err
 	}
@@ -165,6 +166,7 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 	if err := r.end(ctx, err); err != nil {
 		return state.Summary{}, err
 	}
+	// From the state and not from what this run counted: a summary says the same as the command status.
 	sum, err := state.Status(ctx, c.Workspace, c.Now())
 	if err != nil {
 		return state.Summary{}, err
@@ -182,6 +184,7 @@ func (r *run) open(ctx context.Context) error {
 	rel := r.Release
 	b := workspace.Binding{Release: r.releaseName(), ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
 		Schema: rel.Schema, Splits: r.Manifest.Splits}
+	// Before the load: a manifest that drops a post takes away what says that copies owe its rows.
 	if err := copies.KeepOwed(ctx, r.Workspace, b); err != nil {
 		return err
 	}
@@ -191,6 +194,7 @@ func (r *run) open(ctx context.Context) error {
 	if err := state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy}); err != nil {
 		return err
 	}
+	// Tombstones before anything is mended: Sweep erases by them.
 	stones, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
 	if err != nil {
 		return err
@@ -268,6 +272,7 @@ func (r *run) end(ctx context.Context, err error) error {
 	case err != nil:
 		verdict = "failed"
 	}
+	// An interrupted run is told, too, so the record is not cancelled with it.
 	return errors.Join(err, r.Workspace.Note(context.WithoutCancel(ctx), r.event(auditlog.Ended, verdict)))
 }
 
@@ -297,6 +302,7 @@ func (r *run) withdrawGone(ctx context.Context) error {
 		if rec.Result == nil || rec.Result.Outcome != manifest.Kept {
 			continue
 		}
+		// One such row is enough: the rewrite takes out all of them.
 		switch j.Outcome(rec).Outcome {
 		case manifest.Removed, manifest.Deleted, manifest.Unavailable:
 			_, err := r.write(ctx)

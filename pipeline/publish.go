@@ -33,13 +33,14 @@ type exported struct {
 // publish writes outcomes.csv and the dataset from answers that are fresh enough.
 func (r *run) publish(ctx context.Context, s *resolver) (exported, error) {
 	if err := r.access(); err != nil {
-		return exported{}, err
+		return exported{}, err // the sweep is done, so what is gone has gone
 	}
 	asked := s.sweep.Asked
 	r.Progress.stage("last look before the export")
 	if err := s.resolve(ctx, s.duePosts(ctx), nil); err != nil {
 		return exported{}, err
 	}
+	// Stopped in the last look, some rows were not checked. And asking takes time in which a grant can expire.
 	if r.stopping() {
 		return exported{}, state.ErrInterrupted
 	}
@@ -86,6 +87,8 @@ func (r *run) decide(ctx context.Context) (*state.Decisions, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A purge that asks nobody must not drop the rows of a whole dataset because they are old: a row that stays
+	// where it is harms no more than before, and nothing is handed out without a fresh answer.
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now(), AnyAge: r.mode == purging}
 	return j.Decide(ctx, r.Workspace, r.Language, r.admits)
 }
@@ -238,6 +241,7 @@ func (r *run) sameExport(ctx context.Context, inputs string) ([]workspace.File, 
 	if err != nil || last.Inputs != inputs {
 		return nil, false
 	}
+	// Equal inputs are not enough: somebody may have changed or deleted a file.
 	for _, f := range last.Files {
 		if now, err := r.Workspace.Stat(ctx, f.Name); err != nil || now != f {
 			return nil, false

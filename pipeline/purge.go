@@ -154,9 +154,11 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 	if err != nil {
 		return err
 	}
+	// The report can show any image and text, so it goes whole. The next report is made without them.
 	if err := r.Workspace.RemoveFile(ctx, workspace.ReportName); err != nil {
 		return err
 	}
+	// The dataset before the copies: an export that begins now must not bring back what a copy has lost.
 	if err := r.rewriteDataset(ctx); err != nil {
 		return err
 	}
@@ -165,6 +167,7 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 	if err != nil {
 		return err
 	}
+	// The report is made from what is there now, read back, not from what was meant to happen.
 	if err := r.tellPurge(ctx, before, gone, out); err != nil {
 		return err
 	}

@@ -68,6 +68,7 @@ func (r *run) readmit(ctx context.Context, posts []workspace.Post) error {
 	if err := r.Workspace.SetReadmitted(ctx, true, back...); err != nil {
 		return err
 	}
+	// In memory last: an error above leaves the tombstones holding.
 	for _, id := range back {
 		r.Log.Info("a post that a moderator had removed is back", "id", id)
 		delete(r.stones, id)

@@ -62,6 +62,7 @@ func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
 	if err := c.Workspace.Note(ctx, r.event(auditlog.Started, "")); err != nil {
 		return Reread{}, err
 	}
+	// From here on replaced texts are kept beside the new ones, also by a Run that goes on after a kill.
 	if err := c.Workspace.BeginReread(ctx); err != nil {
 		return Reread{}, err
 	}

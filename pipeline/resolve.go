@@ -144,6 +144,7 @@ func (s *resolver) record(ctx context.Context, heard []sweep.Heard[asked]) error
 	if err := s.Workspace.SetPosts(ctx, posts); err != nil {
 		return err
 	}
+	// And the other way round when a post comes back: live first, then its tombstone is suspended.
 	if err := s.readmit(ctx, posts); err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func TestVerifyNames(t *testing.T) {
 			if err := os.Symlink("/etc/hostname", filepath.Join(p.ws, "dataset", "link")); err != nil {
 				p.t.Fatal(err)
 			}
-		}, "dataset/link", "no regular file"},
+		}, "dataset/link", "not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &plot{audited: &audited{site: s.on(t, "")}, t: t, ws: copyTree(t, s.workspace)}

@@ -89,6 +89,8 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, g
 	case trouble == nil && idle:
 		return state.NewCopyReport(c), nil
 	}
+	// One transaction has the record and what the log says of it, also of a copy that could not be purged: an
+	// obligation that is not on record is forgotten.
 	event := purged(c, "")
 	event.Files = logFiles(p.copy.Files)
 	for _, id := range ids[:min(len(ids), auditlog.MaxPosts)] {
@@ -147,6 +149,7 @@ func (p *purging) takeOut(ctx context.Context) error {
 			files = append(files, *after)
 		}
 	}
+	// The digests of the files that were rewritten count even when another file made trouble.
 	p.copy.Files = files
 	if trouble != nil {
 		return trouble

@@ -70,6 +70,7 @@ func (j *Judge) findShared(ctx context.Context, ws *workspace.Workspace) (err er
 // Candidate.
 func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 	res := manifest.Result{Key: rec.Key, Split: rec.Split}
+	// A tombstone outweighs whatever Reddit says: what was deleted by its author does not come back.
 	if stone, ok := j.Tombstones[rec.Key.ID]; ok {
 		return buried(res, rec.Post, stone)
 	}
@@ -91,6 +92,7 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 		res.Outcome, res.Reason = manifest.Refused, p.Reason
 		return res
 	}
+	// From here on the post is live. A row needs an image that was read, and an answer that came after the image.
 	switch {
 	case !p.AbsentAt.IsZero():
 		res.Outcome, res.Reason = manifest.Failed, "absent_once"
@@ -148,6 +150,7 @@ func (j Judge) Known(rec workspace.Record) manifest.Result {
 	if res.Outcome != Candidate {
 		return res
 	}
+	// What needs the other entries is as the last Decide left it.
 	if last := rec.Result; last != nil && (last.Outcome == manifest.Kept || last.Outcome == manifest.Duplicate ||
 		last.Outcome == manifest.NotEnglish || last.Outcome == manifest.Unreadable) {
 		return *last
