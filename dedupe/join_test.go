@@ -181,28 +181,6 @@ func FuzzJoin(f *testing.F) {
 	})
 }
 
-func TestJoinProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		radius := rapid.IntRange(0, 16).Draw(t, "radius")
-		base := rapid.SliceOfN(rapid.Uint64(), 1, 4).Draw(t, "base")
-		hashes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) uint64 {
-			h := rapid.SampledFrom(base).Draw(t, "base")
-			for _, bit := range rapid.SliceOfN(rapid.IntRange(0, 63), 0, 18).Draw(t, "flips") {
-				h ^= 1 << bit
-			}
-			return h
-		}), 0, 40).Draw(t, "hashes")
-		bands := rapid.IntRange(4, 8).Draw(t, "bands")
-		want := bruteForce(hashes, radius)
-		got, err := collect(1, func(v visitor) error {
-			return indexJoin(context.Background(), &keys{hashes: hashes}, radius, planBands(bands, radius), 1, v)
-		})
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%d bands, radius %d: %v, brute force %v, error %v", bands, radius, got, want, err)
-		}
-	})
-}
-
 // TestJoinTexts: with texts the join finds what the definition says, by the index and by
 // the scan, whatever the lengths and the limit.
 func TestJoinTexts(t *testing.T) {

@@ -3,7 +3,6 @@ package dedupe
 import (
 	"math"
 	"math/bits"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -134,49 +133,6 @@ func TestSignatureLosesNothing(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestSignatureTenMillion: no false negative in ten million pairs of near texts, in short
-// runs a tenth of that. Each pair is a text and the same after so many edits, so that the
-// number of edits bounds the distance without a table.
-func TestSignatureTenMillion(t *testing.T) {
-	pairs := 10_000_000
-	if testing.Short() {
-		pairs /= 10
-	}
-	r := rand.New(rand.NewPCG(10, 10))
-	a, b := make([]uint32, 0, 64), make([]uint32, 0, 64)
-	rejected := 0
-	for n := range pairs {
-		if n%16 == 0 { // another text, from few words or from many
-			a = a[:0]
-			vocabulary := []int{3, 70, 100_000}[r.IntN(3)]
-			for range r.IntN(30) {
-				a = append(a, uint32(r.IntN(vocabulary)))
-			}
-		}
-		edits := r.IntN(4)
-		b = append(b[:0], a...)
-		for range edits {
-			at := r.IntN(len(b) + 1)
-			switch kind := r.IntN(3); {
-			case kind == 0 || at == len(b):
-				b = append(b, 0)
-				copy(b[at+1:], b[at:])
-				b[at] = r.Uint32()
-			case kind == 1:
-				b = append(b[:at], b[at+1:]...)
-			default:
-				b[at] = r.Uint32()
-			}
-		}
-		if bits.OnesCount64(signature(a)^signature(b)) > signatureBound(edits, apart(len(a), len(b))) {
-			rejected++
-		}
-	}
-	if rejected > 0 {
-		t.Errorf("%d of %d near texts are rejected", rejected, pairs)
-	}
 }
 
 // FuzzWordDistance: bytes are words; the distance is that of the textbook's table, and the

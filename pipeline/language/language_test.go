@@ -107,6 +107,16 @@ func TestJudgeNumbers(t *testing.T) {
 	}
 }
 
+// TestMost: of languages with as many function words it is the one with the lower code, whatever the
+// order of the map is.
+func TestMost(t *testing.T) {
+	for range 20 {
+		if n, code := most(map[string]int{"pt": 2, "es": 2, "de": 1, "it": 2, "fr": 2}); n != 2 || code != "es" {
+			t.Fatalf("most = %d of %s, want 2 of es", n, code)
+		}
+	}
+}
+
 // TestThreshold uses a text of which half of the tokens are in the dictionary and which
 // the model rejects: the dictionary's vote decides with that of the function words.
 func TestThreshold(t *testing.T) {
