@@ -65,7 +65,8 @@ var leaves = []string{"pipeline/contain", "pipeline/durable"}
 // layers says which of the module's own packages a package may import: arrows run downward only.
 var layers = map[string][]string{
 	"pipeline/durable":      {},
-	"manifest":              {},
+	"pipeline/clean":        {},
+	"manifest":              {"pipeline/clean"},
 	"policy":                {"manifest"},
 	"dedupe":                {"manifest"},
 	"labels":                {"manifest"},
@@ -79,7 +80,7 @@ var layers = map[string][]string{
 	"pipeline/dataset":      {"pipeline/dataset/scan", "policy", "dedupe", "labels", "manifest"},
 	"pipeline/contain":      {},
 	"pipeline/diff":         {"pipeline/dataset/scan", "pipeline/state", "pipeline/workspace", "pipeline/dataset", "manifest"},
-	"pipeline/near":         {"pipeline/dataset/scan", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
+	"pipeline/near":         {"pipeline/clean", "pipeline/dataset/scan", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/page":         {},
 	// reddit: the counts of requests, which a summary has.
 	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
@@ -99,7 +100,7 @@ var layers = map[string][]string{
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/internal/console": {},
 	"cmd/ocr":              {"cmd/internal/console", "pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/report", "pipeline/audit",
+	"cmd/rehydrate": {"pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/report", "pipeline/audit",
 		"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants": {},

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"rehydrate/pipeline/clean"
 )
 
 func outcomesHeader() []string {
@@ -43,7 +45,7 @@ func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 		}
 		cells := []string{string(r.ID), strconv.Itoa(r.Image), r.Split, string(r.Outcome), string(r.Reason), r.Detail, r.DuplicateOf.String()}
 		for i := range cells {
-			cells[i] = disarm(cells[i])
+			cells[i] = clean.Cell(cells[i])
 		}
 		if err := out.Write(cells); err != nil {
 			return fmt.Errorf("write outcomes: %w", err)
@@ -63,24 +65,6 @@ func (k Key) String() string {
 	}
 	return fmt.Sprintf("%s/%d", k.ID, k.Image)
 }
-
-// disarm keeps a cell from being a formula; arm takes that back. A cell that already
-// has quotes before the sign gets one more, so that nothing is lost.
-func disarm(cell string) string {
-	if formula(strings.TrimLeft(cell, "'")) {
-		return "'" + cell
-	}
-	return cell
-}
-
-func arm(cell string) string {
-	if strings.HasPrefix(cell, "'") && formula(strings.TrimLeft(cell, "'")) {
-		return cell[1:]
-	}
-	return cell
-}
-
-func formula(cell string) bool { return cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) }
 
 func cleanDetail(s string) string {
 	if len(s) > maxDetail {
@@ -155,14 +139,14 @@ func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 }
 
 func readResult(rows *tableReader, cells []string, seen *seen) (Result, error) {
-	r := Result{Split: strings.Clone(arm(cells[2])), Outcome: Outcome(arm(cells[3])), Reason: Reason(arm(cells[4])), Detail: arm(cells[5])}
-	r.ID = PostID(arm(cells[0]))
+	r := Result{Split: strings.Clone(clean.FromCell(cells[2])), Outcome: Outcome(clean.FromCell(cells[3])), Reason: Reason(clean.FromCell(cells[4])), Detail: clean.FromCell(cells[5])}
+	r.ID = PostID(clean.FromCell(cells[0]))
 	image, ok := imageNumber(cells[1])
 	if !ok {
 		return Result{}, rows.problem(1, fmt.Sprintf("%s is not the number of an image", quote(cells[1])), "images of a post are numbered from 0")
 	}
 	r.Image = image
-	if text := arm(cells[6]); text != "" {
+	if text := clean.FromCell(cells[6]); text != "" {
 		id, number, several := strings.Cut(text, "/")
 		r.DuplicateOf.ID = PostID(id)
 		r.DuplicateOf.Image, ok = imageNumber(number)

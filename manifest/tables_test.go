@@ -194,7 +194,7 @@ func FuzzOutcomes(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, cell := range records[1] {
-			if formula(cell) {
+			if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 				t.Fatalf("cell %q is a formula", cell)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/clean"
 )
 
 func (c *command) labelsStatsCommand() *cobra.Command {
@@ -64,7 +65,7 @@ func writeCounts(out io.Writer, s labels.Stats) error {
 	for i, split := range s.Splits {
 		for _, c := range s.Categories {
 			for _, l := range c.Labels {
-				if err := w.Write([]string{split.Name, c.Name, disarmed(l.Code), strconv.Itoa(l.BySplit[i])}); err != nil {
+				if err := w.Write([]string{split.Name, c.Name, clean.Cell(l.Code), strconv.Itoa(l.BySplit[i])}); err != nil {
 					return err
 				}
 			}
@@ -72,14 +73,6 @@ func writeCounts(out io.Writer, s labels.Stats) error {
 	}
 	w.Flush()
 	return w.Error()
-}
-
-// disarmed puts a ' before what a spreadsheet would run as a formula.
-func disarmed(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }
 
 // widest is how many labels stand side by side in one table: as many as fit a wide terminal.

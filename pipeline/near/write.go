@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"rehydrate/pipeline/clean"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/page"
 )
@@ -136,15 +137,8 @@ func ShownName(name string) string {
 	return name
 }
 
-// cell is a name as a cell of a table that a spreadsheet does not run as a formula: one that starts with = + - @
-// gets a ' in front, and one that has that already gets another.
-func cell(name string) string {
-	name = ShownName(name)
-	if rest := strings.TrimLeft(name, "'"); rest != "" && strings.ContainsRune("=+-@", rune(rest[0])) {
-		return "'" + name
-	}
-	return name
-}
+// cell is a name as a cell of a table.
+func cell(name string) string { return clean.Cell(ShownName(name)) }
 
 // vacant refuses a folder in which an answer cannot be written, or, without force, one that has an answer.
 func vacant(dir string, force bool) error {
