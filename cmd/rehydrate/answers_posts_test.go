@@ -31,7 +31,6 @@ type postAnswer struct {
 	// then are the later runs: what changes before each, and the outcome after it.
 	then  []change
 	check func(t *testing.T, s *site, runs []snapshot, c postCase) // more to look at
-	alone func(t *testing.T)                                       // in place of all the above: a site of its own
 }
 
 type change struct {
@@ -117,8 +116,6 @@ var postAnswers = map[string]postAnswer{
 
 	"ordering: removed at the API, 200 at the image host":                gone(redditemu.Post{Condition: redditemu.Removed}, "removed/moderator"),
 	"ordering: live at the API, 404 with the grey PNG at the image host": lost(served(redditemu.ServePlaceholder), "gone/http_404"),
-	"ordering: removed between the API's answer and the download":        {alone: removedBeforeDownload},
-	"ordering: removed between the download and the export":              {alone: removedBeforeExport},
 
 	"media JSON: gallery_data null": gone(redditemu.Post{Kind: redditemu.KindGallery, NoGalleryData: true}, "no_media/gallery_missing"),
 	"media JSON: media_metadata null": gone(redditemu.Post{Kind: redditemu.KindGallery, NoMediaMetadata: true},

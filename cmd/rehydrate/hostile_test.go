@@ -84,7 +84,7 @@ func newHostileSite(t *testing.T) *hostileSite {
 	for i, p := range fewPosts(5) {
 		add(fmt.Sprintf("good_%d", i), p, manifest.Kept, "")
 	}
-	h.site = newSiteOn(t, redditemu.Options{Seed: 1, Hosts: h.hosts}, fewAnnotations(posts), fastPolicy+h.policy(), posts...)
+	h.site = newSiteOn(t, redditemu.Options{Seed: 1, Hosts: h.hosts}, fewAnnotations(posts), fastPolicy+h.policy(), posts...).real() // Tesseract sees what comes of hostile pictures
 	h.emulator.Fault(hostile.Fault{PathPrefix: "/api/info", Post: "1b000", Kind: hostile.GzipBomb(1 << 30)})
 	for host, kind := range kinds {
 		h.armed[h.where[host+"/picture.jpg"]] = h.emulator.Fault(hostile.Fault{Host: host, Kind: kind})

@@ -1,4 +1,4 @@
-package main
+package reddit_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -21,8 +22,9 @@ import (
 	"rehydrate/policy"
 )
 
-// wireAnswers are the answers that a client bears in one request: each has an emulator and
-// a client of its own.
+// wireAnswers are answers of Reddit that a client bears in one request, as they were recorded or deduced (PRAW and
+// prawcore cassettes, gallery-dl, the Reddit Data API wiki): each has an emulator and a client of its own. The answers
+// about a post, and those of image hosts, are in cmd/rehydrate.
 var wireAnswers = map[string]func(*testing.T){
 	"rate headers: remaining 997.0 parses":                      remainingParses,
 	"rate headers: remaining 0.0 trips the limiter":             headersAsk("1000", "0.0", "30", 29*time.Second, 32*time.Second),
@@ -77,10 +79,12 @@ var wireAnswers = map[string]func(*testing.T){
 
 // TestWireAnswers runs them, over TLS.
 func TestWireAnswers(t *testing.T) {
-	eachAnswer(t, wireAnswers, func(t *testing.T, _ string, do func(*testing.T)) {
-		t.Parallel()
-		do(t)
-	})
+	for _, name := range slices.Sorted(maps.Keys(wireAnswers)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wireAnswers[name](t)
+		})
+	}
 }
 
 const apiHost, tokenHost = "oauth.reddit.com", "www.reddit.com"

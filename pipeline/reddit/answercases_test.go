@@ -1,4 +1,4 @@
-package main
+package reddit_test
 
 // The answers that wireAnswers names, one function for each or for a few of one kind.
 
