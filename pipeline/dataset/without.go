@@ -48,10 +48,10 @@ func rewriterOf(name string) *rewriter {
 func WriteWithout(w io.Writer, name string, r io.ReaderAt, size int64, gone func(manifest.PostID) bool) error {
 	how := rewriterOf(name)
 	if how == nil {
-		return fmt.Errorf("write %s anew: it is of no kind that holds rows", name)
+		return fmt.Errorf("rewrite %s: it is not a kind of file that holds rows", name)
 	}
 	if err := how.without(w, r, size, gone); err != nil {
-		return fmt.Errorf("write %s anew: %w", name, err)
+		return fmt.Errorf("rewrite %s: %w", name, err)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 	return func(yield func(string, error) bool) {
 		how := rewriterOf(name)
 		if how == nil {
-			yield("", fmt.Errorf("read the ids of %s: it is of no kind that holds rows", name))
+			yield("", fmt.Errorf("read the ids of %s: it is not a kind of file that holds rows", name))
 			return
 		}
 		for id, err := range how.ids(ctx, r, size) {

@@ -144,7 +144,7 @@ func (e *UnknownEntry) Error() string {
 	return fmt.Sprintf("the workspace's manifest has no entry %s", e.ID)
 }
 
-// Explain tells everything that a workspace knows of one entry. It reads only and asks nobody.
+// Explain returns everything that a workspace knows of one entry. It reads only and asks nobody.
 func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filter, k manifest.Key, now time.Time) (Explanation, error) {
 	b, bound, err := ws.Binding(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// An Evidence is what one record of the audit log tells of a post.
+// An Evidence is what one record of the audit log says of a post.
 type Evidence struct {
 	Record int64              `json:"record"` // its number in the log
 	Time   time.Time          `json:"time"`
@@ -23,7 +23,7 @@ type Evidence struct {
 	Pending bool `json:"pending,omitempty"`
 }
 
-// tellHistory finds what the log tells of the entry's post, oldest first. A log that does not hold is
+// tellHistory finds what the log says of the entry's post, oldest first. A log that does not hold is
 // said to be so, and what comes before the break is told.
 func (x *Explanation) tellHistory(ctx context.Context, ws *workspace.Workspace, id manifest.PostID) error {
 	x.History = []Evidence{}

@@ -59,7 +59,7 @@ func OpenPictures(path string, want PictureColumns) (*PictureReader, error) {
 	return p, nil
 }
 
-// openRegular refuses what is no file before it opens it: a pipe would wait for ever.
+// openRegular refuses what is not a regular file before it opens it: a pipe would wait for ever.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

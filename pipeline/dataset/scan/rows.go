@@ -32,7 +32,7 @@ const (
 // Only the columns named by want are read, and checked; nil is all of them. The cells of
 // the others are Null. Memory is bounded by one page per column that is read.
 //
-// A file that is no Parquet file of ours gives a *manifest.Problem, what is damaged or
+// A file that cannot be read as Parquet gives a *manifest.Problem, what is damaged or
 // forged within it a final error of Next. A value that cannot be used is told in its cell.
 func OpenManifest(path string, want []string) (manifest.RowReader, error) {
 	return openRows(path, want)
@@ -60,7 +60,7 @@ type hinted struct {
 
 func asProblem(path string, err error) *manifest.Problem {
 	p := &manifest.Problem{File: path, Message: "not a Parquet file that can be read: " + err.Error(),
-		Hint: "if it is a Parquet file, it is damaged or cut off: copy it once more, or write it anew; if not, give it the extension of its format (.csv, .tsv, .jsonl)"}
+		Hint: "if it is a Parquet file, it is damaged or cut off: copy it again, or write it again; if not, give it the extension of its format (.csv, .tsv, .jsonl)"}
 	var h hinted
 	if errors.As(err, &h) {
 		p.Message, p.Hint = h.Error(), h.hint
