@@ -242,6 +242,9 @@ func matches(patterns []string, path string) bool {
 
 // TestWithoutCgo builds what an auditor builds: rehydrate without a C compiler, stripped, under 60 MB.
 func TestWithoutCgo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links the program; scripts/test runs it")
+	}
 	bin := filepath.Join(t.TempDir(), "rehydrate")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "./cmd/rehydrate")
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")

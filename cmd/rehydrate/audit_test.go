@@ -594,6 +594,7 @@ func (p *plot) bury(id string) {
 // TestAuditFindsPlanted plants violations of every kind, each in a copy of one clean workspace, and
 // has the audit find each.
 func TestAuditFindsPlanted(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAudited(t)
 	if len(violations) < 40 {

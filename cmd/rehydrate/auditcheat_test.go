@@ -339,6 +339,7 @@ func rechecked(b []byte) []byte {
 // TestAuditCheats has the audit find what somebody hides who knows how it looks, say what it cannot look into,
 // and leave alone what is harmless.
 func TestAuditCheats(t *testing.T) {
+	long(t)
 	t.Parallel()
 	a := newAudited(t)
 	try := func(t *testing.T, v planted, want int, good func(r audit.Report) bool) {

@@ -18,6 +18,14 @@ const seedVar = "REHYDRATE_TEST_SEED"
 // full reports whether campaigns take every point.
 func full() bool { return os.Getenv(fullVar) == "full" }
 
+// long leaves a test out of -short.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes too long for -short; scripts/test runs it")
+	}
+}
+
 // often is all of a campaign, or a sample of it.
 func often(all, sample int) int {
 	if full() {

@@ -13,6 +13,7 @@ import (
 // TestChaosBackups puts last week's files back over a workspace that was purged since, all of them and some alone. Nothing
 // comes back: not by an export at once, not by a run, and not by the run after it.
 func TestChaosBackups(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := newChaosSite(t)
 	backup := filepath.Join(t.TempDir(), "backup")

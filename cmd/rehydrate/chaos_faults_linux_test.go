@@ -106,6 +106,7 @@ func outcome(t *testing.T, cmd *exec.Cmd) finished {
 // TestChaosCallsFail makes calls of a run fail as a dying, a full and a read-only disk would: it ends with a status that
 // says so and names the workspace, leaves nothing that is not whole, and is completed once the disk is well.
 func TestChaosCallsFail(t *testing.T) {
+	long(t)
 	t.Parallel()
 	orSkip(t, "strace", canStrace(t))
 	random, _ := chance(t)
@@ -185,6 +186,7 @@ exit $code`
 // TestChaosFullDisk runs on disks that are too small: the run fails, names the workspace and says to free some space; what
 // has its final name is whole; and with more space the next run goes on.
 func TestChaosFullDisk(t *testing.T) {
+	long(t)
 	t.Parallel()
 	orSkip(t, "unshare", canMount(t))
 	random, _ := chance(t)
@@ -222,6 +224,7 @@ func TestChaosFullDisk(t *testing.T) {
 
 // TestChaosFewFiles runs with few open files allowed: it fails and says so, and goes on when it may open more.
 func TestChaosFewFiles(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := newChaosSite(t)
 	var hit strikes
@@ -254,6 +257,7 @@ func TestChaosFewFiles(t *testing.T) {
 // TestChaosReadOnly runs, and purges, in a folder that may only be read: both fail and name it, what reads works, and nothing is
 // changed.
 func TestChaosReadOnly(t *testing.T) {
+	long(t)
 	t.Parallel()
 	orSkip(t, "unshare", canMount(t))
 	c := newChaosSite(t)

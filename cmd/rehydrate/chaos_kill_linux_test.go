@@ -121,6 +121,7 @@ func (c *chaosSite) killedAt(t *testing.T, at point, args []string, hit *strikes
 // TestChaosRunKilled kills a run with SIGKILL before each rename, fsync and unlink that it makes, and before
 // writes of the database. The next run completes each to the same bytes, with nothing to mend and nothing left over.
 func TestChaosRunKilled(t *testing.T) {
+	long(t)
 	t.Parallel()
 	orSkip(t, "ptrace", canTrace())
 	random, _ := chance(t)
@@ -151,6 +152,7 @@ func TestChaosRunKilled(t *testing.T) {
 
 // TestChaosRunKilledAtRandom kills runs at random moments, several in a row in one workspace.
 func TestChaosRunKilledAtRandom(t *testing.T) {
+	long(t)
 	t.Parallel()
 	random, _ := chance(t)
 	c := newChaosSite(t)
@@ -320,6 +322,7 @@ func (p *purgeScene) purged(t *testing.T) {
 // TestChaosPurgeKilled kills a purge with SIGKILL before each rename, fsync and unlink that it makes, and before
 // writes of the database. No state in between exports a removed row, and the next purge completes each.
 func TestChaosPurgeKilled(t *testing.T) {
+	long(t)
 	t.Parallel()
 	orSkip(t, "ptrace", canTrace())
 	for _, way := range []struct {

@@ -134,9 +134,7 @@ func (d *day) script() {
 // and at no time was a verdict wrong or Reddit asked faster than it allows.
 func TestScriptedDay(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes more than a minute; scripts/test runs it")
-	}
+	long(t)
 	d := newDay(t)
 	began := time.Now()
 	var log strings.Builder

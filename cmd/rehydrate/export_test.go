@@ -86,6 +86,7 @@ func onlyParquet(files map[string]string) map[string]string {
 // TestExportKilled leaves a copy as kills before each of its steps do: no half copy has its name, none is
 // unknown, and the next purge removes what is left.
 func TestExportKilled(t *testing.T) {
+	long(t)
 	t.Parallel()
 	posts := fewPosts(3)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)

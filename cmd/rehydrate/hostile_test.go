@@ -142,6 +142,7 @@ func setTrap(t *testing.T) *trap {
 // TestHostileCorpus runs rehydrate as a process of its own against the hostile corpus, one
 // post a case, and holds it to the bars: every case costs its own row and nothing else.
 func TestHostileCorpus(t *testing.T) {
+	long(t)
 	h := newHostileSite(t)
 	apiDone := h.lookAtHostileAPI(t)
 	began := time.Now()

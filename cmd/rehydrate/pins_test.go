@@ -35,6 +35,7 @@ const pinsFile = "testdata/pins.txtar"
 // every command prints with --json, against testdata/pins.txtar (go test -run '^TestPins$' ./cmd/rehydrate -update).
 // The pictures are drawn here, the text is that of the fake ocr program, the clock stands still within a command.
 func TestPins(t *testing.T) {
+	t.Parallel()
 	p := &pins{t: t, folder: filepath.Dir(t.TempDir()), clock: time.Date(2033, 6, 1, 12, 0, 0, 0, time.UTC), seen: map[string]bool{}, texts: map[string]string{}}
 	dropped := p.site("drop", pinnedPosts(), quick("mass_removal_share = 1.0"))
 	flagged := p.site("flag", pinnedPosts(), quick("mass_removal_share = 1.0")+"\n[filter]\nmode = \"flag\"\n[dedupe]\nguard = true\n")

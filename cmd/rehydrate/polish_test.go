@@ -140,6 +140,7 @@ func TestObserve(t *testing.T) {
 
 // Doctor says what is missing and how to get it, and never what a credential is.
 func TestDoctor(t *testing.T) {
+	long(t)
 	ws := filepath.Join(t.TempDir(), "ws")
 	env := map[string]string{"PATH": os.Getenv("PATH"), "REDDIT_CLIENT_ID": "canary-id", "REDDIT_CLIENT_SECRET": "canary-secret", "REDDIT_USERNAME": "canary_user"}
 	f := plainRun(t, env, "doctor", "-w", ws, "--ocr", realOCR(t))
@@ -181,6 +182,7 @@ func TestDoctorClock(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	long(t)
 	f := plainRun(t, nil, "version", "--ocr", realOCR(t))
 	for _, want := range []string{"rehydrate  ", "go         go1.", "Tesseract 5", "hash       ", "layouts    workspace ", "github.com/parquet-go/parquet-go v0.32.0"} {
 		if !strings.Contains(f.stdout, want) {

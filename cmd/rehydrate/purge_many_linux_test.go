@@ -15,6 +15,7 @@ import (
 // TestPurgedCanaries purges 200 posts, each with a text of its own, and then finds none of the texts in any byte of
 // the workspace: not in free pages of state.db, not in a Parquet, not in the log.
 func TestPurgedCanaries(t *testing.T) {
+	long(t)
 	t.Parallel()
 	const all, gone = 210, 200
 	posts := fewPosts(all)

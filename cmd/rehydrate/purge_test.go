@@ -151,6 +151,7 @@ type killPoint struct{ step, workspace, copied string }
 // TestPurgeKilledAtEveryStep keeps the folders as they are before each step of a purge that changes the disk,
 // as a kill there would leave them. From each the purge completes, and none of them exports a removed row.
 func TestPurgeKilledAtEveryStep(t *testing.T) {
+	long(t)
 	t.Parallel()
 	posts := twins(7)
 	s := newSite(t, fewAnnotations(posts), quick("mass_removal_share = 1.0"), posts...)

@@ -23,6 +23,7 @@ import (
 // its own: every post must end in the state that its recording shows. The states were worked
 // out by hand from the recordings (pipeline/reddit/testdata).
 func TestRecorded(t *testing.T) {
+	long(t)
 	t.Parallel()
 	const recordings = "../../pipeline/reddit/testdata"
 	want := recordedStates(t, filepath.Join(recordings, "reddit-states.csv"))
@@ -127,9 +128,7 @@ func thingID(t *testing.T, thing json.RawMessage) string {
 // of them and the fake ocr program.
 func TestFigSIM(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes half a minute; scripts/test runs it")
-	}
+	long(t)
 	b, err := os.ReadFile("../../manifest/testdata/annotations.csv")
 	if err != nil {
 		t.Fatal(err)

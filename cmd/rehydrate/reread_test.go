@@ -227,6 +227,7 @@ func TestRereadRules(t *testing.T) {
 // TestRereadKilled kills a re-reading on its way: nothing is exported, the old texts are there, a
 // run goes on, and the next ocr reports the whole.
 func TestRereadKilled(t *testing.T) {
+	long(t)
 	t.Parallel()
 	posts := fewPosts(30)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)

@@ -26,6 +26,7 @@ import (
 // TestDemo runs the demo's posts once, with Tesseract: what the words of a picture decide, from its pixels to the
 // Parquet that strangers read and the report that people see, is seen by no smaller test.
 func TestDemo(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s, posts := demoSite(t)
 	s.run(exitRetry) // one image of the demo can't be had for now
@@ -155,6 +156,7 @@ func (s *site) update(id manifest.PostID, f func(*redditemu.Post)) {
 // TestKilled kills the run several times, each a random moment after a random request; the dataset must come
 // out as if it had never been, and the same for any number of workers.
 func TestKilled(t *testing.T) {
+	long(t)
 	t.Parallel()
 	annotations, posts := redditemu.Demo(demoSeed)
 	start := func() *site { return newSite(t, string(annotations), fastPolicy, posts...) } // the fake ocr program reads shapes
@@ -227,6 +229,7 @@ func (s *site) killedAfter(n int64, pause time.Duration) bool {
 
 // TestInterrupted sends SIGINT in the middle of a run and goes on.
 func TestInterrupted(t *testing.T) {
+	long(t)
 	t.Parallel()
 	posts := fewPosts(60)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)

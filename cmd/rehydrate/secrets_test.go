@@ -40,6 +40,7 @@ const (
 // as well as JSON, while Reddit and the hosts refuse, repeat what they were sent or send rubbish,
 // and while the program panics. Nothing that is printed, stored or left behind holds one.
 func TestSecrets(t *testing.T) {
+	long(t)
 	covered, root := map[string]bool{}, inPrivateFolder(t)
 	t.Run("cases", func(t *testing.T) {
 		for i, c := range canaryCases {
@@ -693,6 +694,7 @@ func (h *haunted) panicAt(n int) {
 // TestPanics has the clock panic at readings all over a run, in whichever goroutine that is. Each time the run ends in 1 and says so without a secret, and the workspace is
 // closed: the next run has it, and the one that ends well is whole.
 func TestPanics(t *testing.T) {
+	long(t)
 	h := newHaunted(t, inPrivateFolder(t))
 	readings := 0
 	traces := ""

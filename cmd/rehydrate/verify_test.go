@@ -50,6 +50,7 @@ func wholeSite(t *testing.T) *site {
 // TestBitFlips flips random bits of everything in a sealed workspace but the lock, one at a time, and has
 // verify find each, in the file in which it is.
 func TestBitFlips(t *testing.T) {
+	long(t)
 	t.Parallel()
 	s := wholeSite(t)
 	flips, names := often(1000, 30), filesOf(t, s.workspace)
