@@ -1,0 +1,138 @@
+package state
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/language"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// TestDecide: of entries with one image the first that may be in the dataset is kept, whatever the filters'
+// mode; and what the dataset is made of changes with nothing else.
+func TestDecide(t *testing.T) {
+	now := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
+	ws := sameImages(t, now, "aaa1", "bbb2", "ccc3", "gone4")
+	stones := Holding{"gone4": {Tombstone: manifest.Tombstone{ID: "gone4", State: manifest.StateDeleted, Time: now}}}
+	words, err := language.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decide := func(mode policy.Mode, out ...manifest.PostID) (outcomes string, d *Decisions) {
+		p := policy.Default()
+		p.Filter.Mode = mode
+		j := Judge{Policy: p, Tombstones: stones, Now: now}
+		d, err := j.Decide(t.Context(), ws, words, func(rec workspace.Record) bool { return !slices.Contains(out, rec.ID) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, strings.TrimSpace(string(rec.Result.Outcome)+" "+string(rec.Result.DuplicateOf.ID)))
+		}
+		return strings.Join(all, ", "), d
+	}
+	for _, tt := range []struct {
+		mode policy.Mode
+		out  []manifest.PostID
+		want string
+	}{
+		{policy.Drop, nil, "kept, duplicate aaa1, duplicate aaa1, deleted"},
+		{policy.Flag, nil, "kept, kept aaa1, kept aaa1, deleted"},
+		{policy.Drop, []manifest.PostID{"aaa1"}, "duplicate bbb2, kept, duplicate bbb2, deleted"},
+		{policy.Flag, []manifest.PostID{"bbb2"}, "kept, pending, kept aaa1, deleted"},
+		{policy.Drop, []manifest.PostID{"aaa1", "bbb2", "ccc3"}, "pending, duplicate aaa1, duplicate aaa1, deleted"},
+	} {
+		if got, _ := decide(tt.mode, tt.out...); got != tt.want {
+			t.Errorf("mode %v without %v: %s, want %s", tt.mode, tt.out, got, tt.want)
+		}
+	}
+
+	_, one := decide(policy.Drop)
+	_, again := decide(policy.Drop)
+	_, flagged := decide(policy.Flag)
+	inputs := func(d *Decisions, more ...any) string {
+		s, err := d.Inputs(more...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if a, b, c, e := inputs(one), inputs(again), inputs(flagged), inputs(one, "more"); a != b || a == c || a == e {
+		t.Errorf("inputs %s, again %s, flagged %s, with more %s", a, b, c, e)
+	}
+	if !one.Gone["gone4"] || len(one.Gone) != 1 {
+		t.Errorf("gone: %v", one.Gone)
+	}
+	want := map[string]map[manifest.Outcome]int{"train": {manifest.Kept: 1, manifest.Duplicate: 1, manifest.Deleted: 1}, "test": {manifest.Duplicate: 1}}
+	if diff := cmp.Diff(want, one.Counts()); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	rows := map[string]int{}
+	for _, split := range []string{"train", "test"} {
+		for n, err := range flagged.RowBytes(split) {
+			if err != nil || n < 4 {
+				t.Errorf("a row of %d bytes, %v", n, err)
+			}
+			rows[split]++
+		}
+		for row, err := range Rows(t.Context(), ws, policy.Default(), split) {
+			if err != nil || row.Filter == "" && row.ID != "aaa1" {
+				t.Errorf("row %s with the filter %q, %v", row.ID, row.Filter, err)
+			}
+			rows[split+" written"]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"train": 2, "test": 1, "train written": 2, "test written": 1}, rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+// sameImages is a workspace of live posts with one image and no text. Every third entry is of the split test.
+func sameImages(t *testing.T, now time.Time, ids ...manifest.PostID) *workspace.Workspace {
+	t.Helper()
+	ctx := t.Context()
+	ws, err := workspace.Open(ctx, t.TempDir(), workspace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ws.Close() })
+	entries := func(yield func(manifest.Entry, error) bool) {
+		for i, id := range ids {
+			split := "train"
+			if i%3 == 2 {
+				split = "test"
+			}
+			if !yield(manifest.Entry{Key: manifest.Key{ID: id}, Ordinal: i, Line: i + 2, Split: split}, nil) {
+				return
+			}
+		}
+	}
+	if err := ws.Load(ctx, workspace.Binding{Release: "R", Splits: []string{"train", "test"}}, entries, nil); err != nil {
+		t.Fatal(err)
+	}
+	var posts []workspace.Post
+	for _, id := range ids {
+		key, body := manifest.Key{ID: id}, []byte("\xff\xd8\xff?")
+		if err := ws.StoreImage(ctx, key, body, workspace.Image{Format: "jpeg", Width: 9, Height: 9, PHash: 0x0f0f0f0f0f0f0f0f}); err != nil {
+			t.Fatal(err)
+		}
+		if err := ws.SetReading(ctx, key, workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body), Wide: &[4]uint64{1}}); err != nil {
+			t.Fatal(err)
+		}
+		posts = append(posts, workspace.Post{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now})
+	}
+	if err := ws.SetPosts(ctx, posts); err != nil {
+		t.Fatal(err)
+	}
+	return ws
+}
