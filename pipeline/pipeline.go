@@ -40,14 +40,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
@@ -188,7 +192,7 @@ func (r *run) open(ctx context.Context) error {
 	if err := copies.KeepOwed(ctx, r.Workspace, b); err != nil {
 		return err
 	}
-	if err := r.Workspace.Load(ctx, b, rel.Entries(ctx), r.allowLoss); err != nil {
+	if err := r.Workspace.Load(ctx, b, ahead(ctx, rel.Entries(ctx)), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
 	if err := state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy}); err != nil {
@@ -214,6 +218,44 @@ func (r *run) open(ctx context.Context) error {
 	r.Log.Debug("workspace swept", "swept", swept)
 	r.Progress.begin(r.Manifest.Entries)
 	return nil
+}
+
+// ahead yields what seq yields, which runs in a goroutine of its own: the manifest is decoded while entries
+// are stored.
+func ahead[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	type item struct {
+		value T
+		err   error
+	}
+	return func(yield func(T, error) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		group, running := errgroup.WithContext(ctx)
+		items := make(chan item, 256)
+		contain.Go(group, func() error {
+			defer close(items)
+			for v, err := range seq {
+				select {
+				case items <- item{v, err}:
+				case <-running.Done():
+					return running.Err()
+				}
+			}
+			return nil
+		})
+		for i := range items {
+			if !yield(i.value, i.err) {
+				stop()
+				_ = group.Wait() // its error is that it was stopped
+				return
+			}
+		}
+		// Cut short, the list must not pass for a whole one.
+		if err := group.Wait(); err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
 }
 
 // allowLoss is asked when a changed manifest no longer names images that are stored.
