@@ -95,13 +95,7 @@ func openTable(c Config) (source, error) {
 	return s, nil
 }
 
-// A folder has the pictures below it.
-type folder struct {
-	root    string
-	files   []file // in the byte order of the names
-	skipped int
-}
-
+// A file is one below a folder that is searched.
 type file struct {
 	name  string // below the root, with slashes
 	fault *policy.Fault
@@ -115,7 +109,8 @@ var imageNames = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".we
 // followed, but for the folder itself, and pipes and devices are never opened. The folder of the answer is left
 // out.
 func openFolder(ctx context.Context, c Config) (source, error) {
-	f := &folder{root: c.Path}
+	s := source{ofDataset: inWorkspace(c.Path)}
+	var files []file
 	out, _ := os.Stat(c.Out) // nil when it does not exist
 	root := c.Path + string(filepath.Separator)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -123,38 +118,66 @@ func openFolder(ctx context.Context, c Config) (source, error) {
 			return ctx.Err()
 		}
 		rel, relErr := filepath.Rel(root, path)
+		name := filepath.ToSlash(rel)
 		switch {
 		case relErr != nil:
 			return relErr
 		case err != nil && path == root:
 			return err
 		case err != nil: // a folder that may not be read, or that went
-			f.files = append(f.files, file{filepath.ToSlash(rel), fileFault(err)})
+			files = append(files, file{name, fileFault(err)})
+			return nil
 		case d.IsDir():
 			if info, err := d.Info(); path != root && err == nil && out != nil && os.SameFile(info, out) {
 				return filepath.SkipDir
 			}
+			return nil
 		case !d.Type().IsRegular():
-			f.skipped++
+			s.skipped++
+			return nil
+		}
+		head, err := readHead(path)
+		called := slices.Contains(imageNames, strings.ToLower(filepath.Ext(name)))
+		switch {
+		case err != nil && called:
+			files = append(files, file{name, fileFault(err)})
+		case err == nil && (called || policy.ImageFormat(head) != ""):
+			files = append(files, file{name: name})
 		default:
-			f.add(path, filepath.ToSlash(rel))
+			s.skipped++
 		}
 		return nil
 	})
 	if err != nil {
 		return source{}, fmt.Errorf("find the pictures in %s: %w", c.Path, err)
 	}
-	slices.SortFunc(f.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	s.most = len(files)
+	pathOf := func(one file) string { return filepath.Join(c.Path, filepath.FromSlash(one.name)) }
 	key := func(one file) string { return one.name }
-	s := source{most: len(f.files), skipped: f.skipped, ofDataset: inWorkspace(c.Path)}
-	s.fit = func(t *texts) { key = f.key(t) }
+	// The texts call a picture by its name below the folder or by its path, whichever finds more texts. It is one
+	// way for all pictures: in a/a/x.jpg below a, one picture's name is the other one's path.
+	s.fit = func(t *texts) {
+		more := 0
+		for _, one := range files {
+			if t.has(pathOf(one)) {
+				more++
+			}
+			if t.has(one.name) {
+				more--
+			}
+		}
+		if more > 0 {
+			key = pathOf
+		}
+	}
 	s.pictures = func(yield func(picture, error) bool) {
-		for i, one := range f.files {
+		for i, one := range files {
 			read := func() ([]byte, *policy.Fault) {
 				if one.fault != nil {
 					return nil, one.fault
 				}
-				return readPicture(f.path(one), c.Images.MaxBytes)
+				return readPicture(pathOf(one), c.Images.MaxBytes)
 			}
 			if !yield(picture{index: i, name: one.name, keys: []string{key(one)}, read: read}, nil) {
 				return
@@ -162,39 +185,6 @@ func openFolder(ctx context.Context, c Config) (source, error) {
 		}
 	}
 	return s, nil
-}
-
-func (f *folder) add(path, name string) {
-	head, err := readHead(path)
-	called := slices.Contains(imageNames, strings.ToLower(filepath.Ext(name)))
-	switch {
-	case err != nil && called:
-		f.files = append(f.files, file{name, fileFault(err)})
-	case err == nil && (called || policy.ImageFormat(head) != ""):
-		f.files = append(f.files, file{name: name})
-	default:
-		f.skipped++
-	}
-}
-
-func (f *folder) path(one file) string { return filepath.Join(f.root, filepath.FromSlash(one.name)) }
-
-// key returns how the texts call a picture: by its name below the folder, or by its path, whichever finds more
-// texts. It is one way for all pictures: in a/a/x.jpg below a, one picture's name is the other one's path.
-func (f *folder) key(t *texts) func(file) string {
-	names, paths := 0, 0
-	for _, one := range f.files {
-		if t.has(one.name) {
-			names++
-		}
-		if t.has(f.path(one)) {
-			paths++
-		}
-	}
-	if paths > names {
-		return f.path
-	}
-	return func(one file) string { return one.name }
 }
 
 func readHead(path string) ([]byte, error) {
