@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"rehydrate/manifest"
 	"rehydrate/policy"
 )
@@ -70,12 +68,11 @@ func isEmptyListing(err error) bool {
 // askAPI makes one call of the API, alone, and renews the token once when the answer is a 401.
 // What use gets is never a 401. Its errors are those of Ask.
 func (c *Client) askAPI(ctx context.Context, url string, use validator) (exchange, error) {
-	select {
-	case c.asking <- struct{}{}:
-		defer func() { <-c.asking }()
-	case <-ctx.Done():
-		return exchange{}, ctx.Err()
+	leave, err := c.pace.enter(ctx, apiHost)
+	if err != nil {
+		return exchange{}, err
 	}
+	defer leave()
 	for range 2 {
 		e, err := c.askAuthorized(ctx, url, func(e exchange) error {
 			if e.status == http.StatusUnauthorized {
@@ -104,14 +101,10 @@ func (c *Client) askAuthorized(ctx context.Context, url string, use validator) (
 		if err := c.authorize(ctx); err != nil {
 			return exchange{}, err
 		}
-		req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return exchange{}, err
-		}
-		req.Header.Set("Accept", "application/json")
 		start := time.Now()
-		e, err := c.do(c.api, req, maxInfoBody, use)
-		c.log.Debug("asked reddit", "for", path.Base(req.URL.Path), "status", e.status, "bytes", len(e.body), "took", time.Since(start).Round(time.Millisecond))
+		e, err := c.get(ctx, c.api, url, "application/json", maxInfoBody, use)
+		endpoint, _, _ := strings.Cut(path.Base(url), "?")
+		c.log.Debug("asked reddit", "for", endpoint, "status", e.status, "bytes", len(e.body), "took", time.Since(start).Round(time.Millisecond))
 		switch {
 		case err == nil:
 			return e, nil

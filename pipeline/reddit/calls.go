@@ -36,7 +36,7 @@ type counters struct{ info, about, token, images, imageAPI, retries, waited atom
 
 // sent counts a request that has gone out.
 func (n *counters) sent(req *http.Request) {
-	if k, ok := req.Context().Value(callKey{}).(*call); ok && k.attempt > 1 {
+	if callOf(req.Context()).attempt > 1 {
 		n.retries.Add(1)
 	}
 	switch host := req.URL.Hostname(); {

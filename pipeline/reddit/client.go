@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-retryablehttp"
+
 	"rehydrate/manifest"
 	"rehydrate/policy"
 )
@@ -78,13 +80,12 @@ type Client struct {
 	userAgent   string
 
 	pace   *pacer
-	api    *http.Client // both from paced downward
-	images *http.Client
+	api    *retryablehttp.Client
+	images *retryablehttp.Client
 
 	imgurID Secret
 	imgur   *imgurAPI // nil without a client id
 
-	asking   chan struct{} // has room for one: API requests go out one at a time
 	token    tokenCache
 	scrubber *Scrubber
 	calls    counters
@@ -115,7 +116,7 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	}
 	c := &Client{
 		policy: o.Policy, log: o.Log, onWait: o.OnWait, retryWait: o.RetryWait, jitter: rand.Float64,
-		credentials: o.Credentials, scrubber: o.Scrubber, userAgent: agent, asking: make(chan struct{}, 1),
+		credentials: o.Credentials, scrubber: o.Scrubber, userAgent: agent,
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

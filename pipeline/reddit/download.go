@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"rehydrate/manifest"
 	"rehydrate/policy"
 )
@@ -95,13 +93,8 @@ func (c *Client) fetch(ctx context.Context, at *url.URL) (exchange, error) {
 		return exchange{}, err
 	}
 	defer leave()
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
-	if err != nil {
-		return exchange{}, err
-	}
 	// Naming image types would make i.redd.it answer with WebP, and text/html with a page.
-	req.Header.Set("Accept", "*/*")
-	e, err := c.do(c.images, req, c.policy.Images.MaxBytes, nil)
+	e, err := c.get(ctx, c.images, at.String(), "*/*", c.policy.Images.MaxBytes, nil)
 	c.log.Debug("asked an image host", "host", at.Host, "status", e.status, "bytes", len(e.body))
 	return e, err
 }

@@ -242,7 +242,7 @@ func newTestClient(t *testing.T, o Options) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.api.CloseIdleConnections)
+	t.Cleanup(c.api.HTTPClient.CloseIdleConnections)
 	return c
 }
 

@@ -116,7 +116,7 @@ func (c Candidate) inAlbum(i int) (at Candidate, ok bool) {
 
 // imgurAPI asks imgur's API. It is safe for concurrent use.
 type imgurAPI struct {
-	http *http.Client // from paced downward
+	http *retryablehttp.Client
 
 	mu       sync.Mutex
 	accepted bool        // the client id is: a 200 has come
@@ -294,12 +294,7 @@ func (c *Client) askImgur(ctx context.Context, kind, id string) ([]imgurFile, er
 		return nil, err
 	}
 	defer leave()
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, "https://"+imgurAPIHost+"/3/"+kind+"/"+id, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json")
-	e, err := c.do(c.imgur.http, req, maxImgurBody, nil)
+	e, err := c.get(ctx, c.imgur.http, "https://"+imgurAPIHost+"/3/"+kind+"/"+id, "application/json", maxImgurBody, nil)
 	c.log.Debug("asked imgur's API", "for", kind, "status", e.status, "bytes", len(e.body))
 	if err != nil {
 		return nil, c.imgurFault(ctx, err)

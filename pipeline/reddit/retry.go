@@ -51,44 +51,56 @@ type call struct {
 	attempt  int           // that is being made, from 1
 	slow     time.Duration // spent on attempts that ran out of time
 	next     Wait          // before the next attempt
-	settled  bool          // there will be no next attempt
-	end      error         // why not, where it is no answer
 	got      exchange
 	useless  error // what validate said of got
 }
 
-// callKey finds the call of a request in its context.
+// callKey finds the call of a request in its context, which is all that the library's hooks share.
 type callKey struct{}
 
-// stack builds the layers between the retries and a transport.
-func (c *Client) stack(identity http.RoundTripper) *http.Client {
-	return &http.Client{
-		Transport: paced{c.pace, identity},
-		// Redirects are never followed here: Download checks each one.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// stack builds the layers above a transport that signs requests. The caller names the stack, not the
+// request's host: a policy that names a host of the API among its image hosts must not get credentials.
+func (c *Client) stack(identity http.RoundTripper) *retryablehttp.Client {
+	return &retryablehttp.Client{ // without a logger: it would print URLs
+		HTTPClient: &http.Client{
+			Transport: paced{c.pace, identity},
+			// Redirects are never followed here: Download checks each one.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		RetryMax: retries,
+		CheckRetry: func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+			return callOf(ctx).again(ctx, resp, err)
+		},
+		// Backoff does not learn whose request it is when no answer came, so the wait is made after it.
+		Backoff: func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
+		PrepareRetry: func(req *http.Request) error {
+			k := callOf(req.Context())
+			k.attempt++
+			return c.pace.sleep(req.Context(), k.next)
+		},
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 }
 
-// do sends a request through one of the stacks until an answer is worth having or the
-// attempts, or the time for them, are used up. An answer of any status is a result, if use, which
-// may be nil, finds it of use. The error is use's, that of the last attempt, a *WaitTooLong, an
-// *Unreachable, or the context's.
-func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64, use validator) (exchange, error) {
+// get makes a GET request as do makes any.
+func (c *Client) get(ctx context.Context, hc *retryablehttp.Client, url, accept string, maxBody int64, use validator) (exchange, error) {
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return exchange{}, err
+	}
+	req.Header.Set("Accept", accept)
+	return c.do(hc, req, maxBody, use)
+}
+
+// do sends a request through one of the stacks until an answer is worth having or the attempts, or the time for them, are
+// used up. An answer of any status is a result, if use, which may be nil, accepts it. The error is
+// use's, that of the last attempt, a *WaitTooLong, an *Unreachable, or the context's.
+func (c *Client) do(hc *retryablehttp.Client, req *retryablehttp.Request, maxBody int64, use validator) (exchange, error) {
 	l := c.pace.lanes[req.URL.Hostname()]
 	k := &call{c: c, lane: l, maxBody: maxBody, validate: use, before: l.breaker.failures(), attempt: 1}
-	req = req.WithContext(context.WithValue(req.Context(), callKey{}, k))
-	req.SetResponseHandler(k.read)
-	// The library's client is a handful of settings; one for each call lets Backoff know
-	// the host even when there was no answer. Its logger stays off: it prints URLs.
-	rc := &retryablehttp.Client{
-		HTTPClient:   hc,
-		RetryMax:     retries,
-		CheckRetry:   k.again,
-		Backoff:      k.backoff,
-		PrepareRetry: k.repeat,
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
-	resp, err := rc.Do(req)
+	resp, err := hc.Do(req.WithContext(context.WithValue(req.Context(), callKey{}, k)))
 	if resp != nil {
 		_ = resp.Body.Close()
 	}
@@ -104,55 +116,44 @@ func (c *Client) do(hc *http.Client, req *retryablehttp.Request, maxBody int64, 
 	return k.got, k.useless
 }
 
-// read takes in an answer. It is called for each one that is not repeated for its status, and
-// its error, when a body breaks off or is of no use, makes the attempt a failed one.
+// read takes in an answer and judges it. Its error, when a body breaks off or a 200 is unusable,
+// makes the attempt a failed one.
 func (k *call) read(resp *http.Response) error {
 	defer resp.Body.Close()
 	e := exchange{status: resp.StatusCode, header: resp.Header}
 	if e.status != http.StatusOK {
 		// The status says it all; a broken body must not hide it.
 		e.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxScrap))
-		return k.take(e)
+	} else {
+		if resp.ContentLength > k.maxBody {
+			return &tooLarge{k.maxBody}
+		}
+		body, err := io.ReadAll(io.LimitReader(resp.Body, k.maxBody+1))
+		if err != nil {
+			return fmt.Errorf("read the body: %w", err)
+		}
+		if int64(len(body)) > k.maxBody {
+			return &tooLarge{k.maxBody}
+		}
+		e.body = body
 	}
-	if resp.ContentLength > k.maxBody {
-		return &tooLarge{k.maxBody}
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, k.maxBody+1))
-	if err != nil {
-		return fmt.Errorf("read the body: %w", err)
-	}
-	if int64(len(body)) > k.maxBody {
-		return &tooLarge{k.maxBody}
-	}
-	e.body = body
-	return k.take(e)
-}
-
-// take judges a whole answer, and keeps it unless it is worth asking again.
-func (k *call) take(e exchange) error {
 	k.useless = nil
 	if k.validate != nil {
 		k.useless = k.validate(e)
 	}
-	if k.useless != nil && e.status == http.StatusOK {
+	if e.status == http.StatusOK && k.useless != nil {
 		return k.useless
 	}
 	k.got = e
 	return nil
 }
 
-// again decides whether an attempt is repeated, and when. The library asks it once more when
-// it has let the last answer be read.
+// again decides whether an attempt is repeated, and plans when.
 func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	if !k.settled || err != nil {
-		var more bool
-		more, k.end = k.decide(ctx, resp, err)
-		k.settled = !more
+	if err == nil {
+		// The library closes the body of an answer that it repeats, so each is read here.
+		err = k.read(resp)
 	}
-	return !k.settled, k.end
-}
-
-func (k *call) decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	now := time.Now()
 	if k.start.IsZero() {
 		k.start = now
@@ -237,21 +238,6 @@ func (k *call) plan(resp *http.Response, err error, last bool, now time.Time) (w
 // together.
 func (k *call) jittered(most time.Duration) time.Duration {
 	return time.Duration(k.c.jitter() * float64(most))
-}
-
-// backoff is the pause before the next attempt, as again planned it.
-func (k *call) backoff(time.Duration, time.Duration, int, *http.Response) time.Duration {
-	if k.next.For > quietWait {
-		k.c.onWait(k.next)
-	}
-	return k.next.For
-}
-
-// repeat notes that another attempt begins, after the pause before it.
-func (k *call) repeat(*http.Request) error {
-	k.attempt++
-	k.c.calls.waited.Add(int64(k.next.For))
-	return nil
 }
 
 // repeatable reports whether an answer says "again later".
