@@ -54,7 +54,8 @@ func (b bag) common(c bag) int {
 }
 
 func TestCaptionsDiffer(t *testing.T) {
-	for name, list := range map[string][]string{"setups": setups(), "punchlines": punchlines()} {
+	en := captions()["en"]
+	for name, list := range map[string][]string{"upper": en[:len(en)/2], "lower": en[len(en)/2:]} {
 		for i, a := range list {
 			if n := len(strings.Fields(a)); n < 4 || n > 7 {
 				t.Errorf("%s: %q has %d words, want 4 to 7", name, a, n)

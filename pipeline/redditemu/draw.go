@@ -2,6 +2,7 @@ package redditemu
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -76,96 +77,69 @@ func (s Spec) Size() (w, h int) {
 	return w, min(max(h, 400), 900)
 }
 
-func (s Spec) template() uint64 {
-	if s.Template != 0 {
-		return s.Template
-	}
-	return s.Seed
-}
+func (s Spec) template() uint64 { return cmp.Or(s.Template, s.Seed) }
 
 // Draw draws a picture. Errors are those of the Spec: an unknown style, language or
 // format, a caption that does not fit or has letters the fonts lack.
 func Draw(s Spec) (Drawn, error) {
-	img, words, err := s.render()
+	original := s
+	if s.CopyOf != nil {
+		original = *s.CopyOf
+	}
+	c, err := original.render()
 	if err != nil {
 		return Drawn{}, fmt.Errorf("draw: %w", err)
 	}
+	img := c.img
+	if w, h := s.Size(); w != c.w || h != c.h {
+		img = image.NewRGBA(image.Rect(0, 0, w, h))
+		xdraw.BiLinear.Scale(img, img.Rect, c.img, c.img.Rect, xdraw.Src, nil)
+	}
+	s.Format = cmp.Or(s.Format, "jpeg")
 	body, err := s.encode(img)
 	if err != nil {
 		return Drawn{}, fmt.Errorf("draw: %w", err)
 	}
-	return Drawn{Body: body, Format: s.format(), Words: words, Width: img.Rect.Dx(), Height: img.Rect.Dy()}, nil
-}
-
-func (s Spec) format() string {
-	if s.Format == "" {
-		return "jpeg"
-	}
-	return s.Format
-}
-
-func (s Spec) render() (*image.RGBA, []string, error) {
-	if s.CopyOf == nil {
-		return s.renderOriginal()
-	}
-	if s.CopyOf.CopyOf != nil {
-		return nil, nil, errors.New("copy of a copy")
-	}
-	img, words, err := s.CopyOf.renderOriginal()
-	if err != nil {
-		return nil, nil, err
-	}
-	w, h := s.Size()
-	if w == img.Rect.Dx() && h == img.Rect.Dy() {
-		return img, words, nil
-	}
-	scaled := image.NewRGBA(image.Rect(0, 0, w, h))
-	xdraw.BiLinear.Scale(scaled, scaled.Rect, img, img.Rect, xdraw.Src, nil)
-	return scaled, words, nil
-}
-
-func (s Spec) renderOriginal() (*image.RGBA, []string, error) {
-	rng := rand.New(rand.NewPCG(s.Seed, 0x64726177))
-	style := s.Style
-	if style == "" {
-		style = []Style{StyleOutline, StyleOutline, StyleOutline, StylePanel, StyleScreenshot}[rng.IntN(5)]
-	}
-	if style == StyleBare {
-		w, h := s.Size()
-		return Photo(s.template(), w, h), nil, nil
-	}
-	caption := s.Caption
-	if caption == "" {
-		var err error
-		caption, err = captionIn(s.Language, s.Seed)
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	c := &canvas{spec: s, rng: rng, caption: caption}
-	c.w, c.h = s.Size()
-	var err error
-	switch style {
-	case StyleOutline:
-		err = c.outline()
-	case StylePanel:
-		err = c.panel()
-	case StyleScreenshot:
-		err = c.screenshot()
-	default:
-		err = fmt.Errorf("unknown style %q", style)
-	}
-	return c.img, c.words, err
+	return Drawn{Body: body, Format: s.Format, Words: c.words, Width: img.Rect.Dx(), Height: img.Rect.Dy()}, nil
 }
 
 // A canvas is a picture in the making.
 type canvas struct {
-	spec    Spec
-	rng     *rand.Rand
-	caption string
-	w, h    int
-	img     *image.RGBA
-	words   []string
+	spec  Spec
+	rng   *rand.Rand
+	w, h  int
+	img   *image.RGBA
+	words []string
+}
+
+func (s Spec) render() (*canvas, error) {
+	if s.CopyOf != nil {
+		return nil, errors.New("copy of a copy")
+	}
+	c := &canvas{spec: s, rng: rand.New(rand.NewPCG(s.Seed, 0x64726177))}
+	c.w, c.h = s.Size()
+	style := s.Style
+	if style == "" {
+		style = []Style{StyleOutline, StyleOutline, StyleOutline, StylePanel, StyleScreenshot}[c.rng.IntN(5)]
+	}
+	if style == StyleBare {
+		c.img = Photo(s.template(), c.w, c.h)
+		return c, nil
+	}
+	caption, err := captionIn(s.Language, s.Seed)
+	if s.Caption != "" {
+		caption, err = s.Caption, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	draw := map[Style]func(*canvas, string) error{
+		StyleOutline: (*canvas).outline, StylePanel: (*canvas).panel, StyleScreenshot: (*canvas).screenshot,
+	}[style]
+	if draw == nil {
+		return nil, fmt.Errorf("unknown style %q", style)
+	}
+	return c, draw(c, caption)
 }
 
 var (
@@ -174,9 +148,11 @@ var (
 )
 
 // outline is the classic: white capitals with a black outline, at top and bottom.
-func (c *canvas) outline() error {
+func (c *canvas) outline(caption string) error {
 	c.img = Photo(c.spec.template(), c.w, c.h)
-	upper, lower := halves(strings.ToUpper(c.caption))
+	caption = strings.ToUpper(caption)
+	c.words = strings.Fields(caption)
+	upper, lower := halves(caption)
 	// 6 to 9 % of the height is what real memes have; capitals are 0.73 em.
 	size := float64(c.h) * (0.06 + c.rng.Float64()*0.03) / 0.73
 	squeeze := 0.72 + c.rng.Float64()*0.14
@@ -199,7 +175,6 @@ func (c *canvas) outline() error {
 			}
 			y += step
 		}
-		c.words = append(c.words, strings.Fields(text)...)
 	}
 	return nil
 }
@@ -219,8 +194,8 @@ func (c *canvas) outlined(face *typeface, line string, y int) error {
 }
 
 // panel is black text on white above a photograph.
-func (c *canvas) panel() error {
-	text := sentence(c.caption)
+func (c *canvas) panel(caption string) error {
+	text := sentence(caption)
 	size := float64(c.h) * (0.06 + c.rng.Float64()*0.02)
 	face, lines, err := fit(c.rng.IntN(3), size, 0.9+c.rng.Float64()*0.1, text, float64(c.w)*0.92, 4)
 	if err != nil {
@@ -233,15 +208,15 @@ func (c *canvas) panel() error {
 	if left := c.h - height; left > 40 {
 		draw.Draw(c.img, image.Rect(0, height, c.w, c.h), Photo(c.spec.template(), c.w, left), image.Point{}, draw.Src)
 	}
-	return c.block(face, lines, c.w/25, c.h/40, step, black, text)
+	return c.block(face, lines, c.w/25, c.h/40, step, black)
 }
 
 // screenshot is a post of some app: an avatar, bars where names would stand, text, and
 // a photograph where there is room for one.
-func (c *canvas) screenshot() error {
+func (c *canvas) screenshot(caption string) error {
 	c.img = image.NewRGBA(image.Rect(0, 0, c.w, c.h))
 	c.fill(c.img.Rect, white)
-	text := sentence(c.caption)
+	text := sentence(caption)
 	left, bar := c.w/16, c.h/40+4
 	accent := color.RGBA{uint8(60 + c.rng.IntN(150)), uint8(60 + c.rng.IntN(150)), uint8(60 + c.rng.IntN(150)), 255}
 	c.disc(left+bar*2, bar*3, bar*2, accent)
@@ -263,20 +238,20 @@ func (c *canvas) screenshot() error {
 		c.disc(x+bar, c.h-bar*2, bar/2+1, color.Gray{Y: 150})
 		c.fill(image.Rect(x+bar*2, c.h-bar*2-bar/4, x+bar*4, c.h-bar*2+bar/4), color.Gray{Y: 190})
 	}
-	return c.block(face, lines, left, top, step, color.Gray{Y: uint8(c.rng.IntN(40))}, text)
+	return c.block(face, lines, left, top, step, color.Gray{Y: uint8(c.rng.IntN(40))})
 }
 
 // block draws lines of plain text, flush left.
-func (c *canvas) block(face *typeface, lines []string, x, y, step int, ink color.Color, text string) error {
+func (c *canvas) block(face *typeface, lines []string, x, y, step int, ink color.Color) error {
 	for _, line := range lines {
 		m, err := face.mask(line, 1)
 		if err != nil {
 			return err
 		}
 		paint(c.img, m, image.Pt(x-1, y-int(face.size*0.1)), ink)
+		c.words = append(c.words, strings.Fields(line)...)
 		y += step
 	}
-	c.words = append(c.words, strings.Fields(text)...)
 	return nil
 }
 
@@ -321,14 +296,10 @@ func sentence(caption string) string {
 func (s Spec) encode(img *image.RGBA) ([]byte, error) {
 	var b bytes.Buffer
 	var err error
-	plant := func(b []byte) []byte { return b }
-	switch s.format() {
+	var plant func([]byte) []byte
+	switch s.Format {
 	case "jpeg":
-		q := s.Quality
-		if q == 0 {
-			q = 88
-		}
-		err, plant = jpeg.Encode(&b, img, &jpeg.Options{Quality: q}), plantJPEG
+		err, plant = jpeg.Encode(&b, img, &jpeg.Options{Quality: cmp.Or(s.Quality, 88)}), plantJPEG
 	case "png":
 		enc := png.Encoder{CompressionLevel: png.BestSpeed}
 		err, plant = enc.Encode(&b, img), plantPNG
@@ -339,11 +310,8 @@ func (s Spec) encode(img *image.RGBA) ([]byte, error) {
 	default:
 		err = fmt.Errorf("unknown format %q", s.Format)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if s.Clean {
-		return b.Bytes(), nil
+	if err != nil || s.Clean {
+		return b.Bytes(), err
 	}
 	return plant(b.Bytes()), nil
 }

@@ -120,7 +120,7 @@ func (b casting) bare() Post {
 }
 
 func (b casting) foreign() Post {
-	s := Spec{Seed: b.rng.Uint64(), Language: Languages()[b.rng.IntN(len(Languages()))]}
+	s := Spec{Seed: b.rng.Uint64(), Language: languages()[b.rng.IntN(len(languages()))]}
 	return Post{Images: []Image{{Spec: s}}, WantOutcome: manifest.NotEnglish}
 }
 

@@ -1,6 +1,7 @@
 package redditemu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -21,23 +22,18 @@ import (
 )
 
 // fonts parses the embedded fonts once. A parsed font is read-only.
-var fonts = sync.OnceValues(func() ([]*sfnt.Font, error) {
-	var all []*sfnt.Font
+var fonts = sync.OnceValues(func() (all []*sfnt.Font, err error) {
 	for _, ttf := range [][]byte{gobold.TTF, gomedium.TTF, goregular.TTF, gomono.TTF} {
-		f, err := sfnt.Parse(ttf)
-		if err != nil {
-			return nil, fmt.Errorf("parse an embedded font: %w", err)
-		}
-		all = append(all, f)
+		f, bad := sfnt.Parse(ttf)
+		all, err = append(all, f), errors.Join(err, bad)
 	}
-	return all, nil
+	return all, err
 })
 
+// The places of fonts; what follows fontMedium is for running text.
 const (
 	fontBold = iota
 	fontMedium
-	fontRegular
-	fontMono
 )
 
 // A typeface draws one font at one size. It is not safe for concurrent use.
@@ -48,99 +44,69 @@ type typeface struct {
 	buf     sfnt.Buffer
 }
 
-func newTypeface(which int, size, squeeze float64) (*typeface, error) {
-	all, err := fonts()
-	if err != nil {
-		return nil, err
-	}
-	return &typeface{font: all[which], size: size, squeeze: squeeze}, nil
-}
-
 func (t *typeface) ppem() fixed.Int26_6 { return fixed.Int26_6(t.size * 64) }
 
-// glyphs calls f with each glyph of s and the place of its origin, and returns the width.
-func (t *typeface) glyphs(s string, f func(sfnt.GlyphIndex, float64) error) (float64, error) {
-	x, prev := 0.0, sfnt.GlyphIndex(0)
-	for i, r := range []rune(s) {
-		g, err := t.font.GlyphIndex(&t.buf, r)
-		if err != nil {
-			return 0, fmt.Errorf("glyph of %q: %w", r, err)
-		}
-		if g == 0 {
-			return 0, fmt.Errorf("no glyph for %q", r)
-		}
-		if i > 0 {
-			k, err := t.font.Kern(&t.buf, prev, g, t.ppem(), font.HintingNone)
-			if err != nil && !errors.Is(err, sfnt.ErrNotFound) {
-				return 0, fmt.Errorf("kerning of %q: %w", r, err)
-			}
-			x += float64(k) / 64 * t.squeeze
-		}
-		if f != nil {
-			if err := f(g, x); err != nil {
-				return 0, err
-			}
-		}
-		adv, err := t.font.GlyphAdvance(&t.buf, g, t.ppem(), font.HintingNone)
-		if err != nil {
-			return 0, fmt.Errorf("advance of %q: %w", r, err)
-		}
-		x += float64(adv) / 64 * t.squeeze
-		prev = g
-	}
-	return x, nil
+// A glyph is one letter of a line and the place of its origin.
+type glyph struct {
+	index sfnt.GlyphIndex
+	x     float64
 }
 
-func (t *typeface) width(s string) (float64, error) { return t.glyphs(s, nil) }
+// layout places the glyphs of s, and returns their width together.
+func (t *typeface) layout(s string) (line []glyph, x float64, err error) {
+	for _, r := range s {
+		g, err := t.font.GlyphIndex(&t.buf, r)
+		if err != nil || g == 0 {
+			return nil, 0, fmt.Errorf("no glyph for %q: %w", r, cmp.Or(err, sfnt.ErrNotFound))
+		}
+		if n := len(line); n > 0 {
+			kern, _ := t.font.Kern(&t.buf, line[n-1].index, g, t.ppem(), font.HintingNone) // 0 for a pair without kerning
+			x += float64(kern) / 64 * t.squeeze
+		}
+		line = append(line, glyph{g, x})
+		advance, err := t.font.GlyphAdvance(&t.buf, g, t.ppem(), font.HintingNone)
+		if err != nil {
+			return nil, 0, fmt.Errorf("advance of %q: %w", r, err)
+		}
+		x += float64(advance) / 64 * t.squeeze
+	}
+	return line, x, nil
+}
 
 // mask draws s in a picture of its own, with pad pixels around it. The baseline stands
 // at pad + size.
 func (t *typeface) mask(s string, pad int) (*image.Alpha, error) {
-	w, err := t.width(s)
+	line, w, err := t.layout(s)
 	if err != nil {
 		return nil, err
 	}
-	r := image.Rect(0, 0, int(w)+2*pad+2, int(t.size*1.35)+2*pad+2)
-	z := vector.NewRasterizer(r.Dx(), r.Dy())
-	base := float64(pad) + t.size
-	_, err = t.glyphs(s, func(g sfnt.GlyphIndex, x float64) error {
-		segments, err := t.font.LoadGlyph(&t.buf, g, t.ppem(), nil)
+	m := image.NewAlpha(image.Rect(0, 0, int(w)+2*pad+2, int(t.size*1.35)+2*pad+2))
+	z := vector.NewRasterizer(m.Rect.Dx(), m.Rect.Dy())
+	for _, g := range line {
+		segments, err := t.font.LoadGlyph(&t.buf, g.index, t.ppem(), nil)
 		if err != nil {
-			return fmt.Errorf("outline: %w", err)
+			return nil, fmt.Errorf("outline: %w", err)
 		}
-		t.trace(z, segments, x+float64(pad), base)
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		for _, s := range segments {
+			var x, y [3]float32
+			for i, p := range s.Args {
+				x[i] = float32(g.x + float64(pad) + float64(p.X)/64*t.squeeze)
+				y[i] = float32(float64(pad) + t.size + float64(p.Y)/64)
+			}
+			switch s.Op {
+			case sfnt.SegmentOpMoveTo:
+				z.ClosePath()
+				z.MoveTo(x[0], y[0])
+			case sfnt.SegmentOpLineTo:
+				z.LineTo(x[0], y[0])
+			case sfnt.SegmentOpQuadTo: // the only curves of a TrueType font
+				z.QuadTo(x[0], y[0], x[1], y[1])
+			}
+		}
+		z.ClosePath()
 	}
-	m := image.NewAlpha(r)
-	z.Draw(m, r, image.Opaque, image.Point{})
+	z.Draw(m, m.Rect, image.Opaque, image.Point{})
 	return m, nil
-}
-
-func (t *typeface) trace(z *vector.Rasterizer, segments sfnt.Segments, x, y float64) {
-	at := func(p fixed.Point26_6) (float32, float32) {
-		return float32(x + float64(p.X)/64*t.squeeze), float32(y + float64(p.Y)/64)
-	}
-	for _, s := range segments {
-		ax, ay := at(s.Args[0])
-		switch s.Op {
-		case sfnt.SegmentOpMoveTo:
-			z.ClosePath()
-			z.MoveTo(ax, ay)
-		case sfnt.SegmentOpLineTo:
-			z.LineTo(ax, ay)
-		case sfnt.SegmentOpQuadTo:
-			bx, by := at(s.Args[1])
-			z.QuadTo(ax, ay, bx, by)
-		case sfnt.SegmentOpCubeTo:
-			bx, by := at(s.Args[1])
-			cx, cy := at(s.Args[2])
-			z.CubeTo(ax, ay, bx, by, cx, cy)
-		}
-	}
-	z.ClosePath()
 }
 
 // grow returns m with every mark made radius pixels wider on each side.
@@ -174,48 +140,40 @@ func paint(dst *image.RGBA, m *image.Alpha, p image.Point, c color.Color) {
 // wrap breaks words into lines no wider than width. It reports false when a word alone
 // is wider.
 func (t *typeface) wrap(text string, width float64) (lines []string, fits bool, err error) {
-	line := ""
 	for _, word := range strings.Fields(text) {
-		longer := strings.TrimSpace(line + " " + word)
-		w, err := t.width(longer)
-		if err != nil {
+		if last := len(lines) - 1; last >= 0 {
+			longer := lines[last] + " " + word
+			if _, w, err := t.layout(longer); err != nil {
+				return nil, false, err
+			} else if w <= width {
+				lines[last] = longer
+				continue
+			}
+		}
+		if _, w, err := t.layout(word); err != nil || w > width {
 			return nil, false, err
 		}
-		if w <= width {
-			line = longer
-			continue
-		}
-		if line == "" {
-			return nil, false, nil
-		}
-		lines, line = append(lines, line), word
-		if w, err = t.width(word); err != nil || w > width {
-			return nil, false, err
-		}
-	}
-	if line != "" {
-		lines = append(lines, line)
+		lines = append(lines, word)
 	}
 	return lines, true, nil
 }
 
 // fit finds the largest size, from size down, at which text takes at most maxLines.
 func fit(which int, size, squeeze float64, text string, width float64, maxLines int) (*typeface, []string, error) {
-	for {
-		t, err := newTypeface(which, size, squeeze)
-		if err != nil {
-			return nil, nil, err
-		}
+	all, err := fonts()
+	if err != nil {
+		return nil, nil, err
+	}
+	for ; ; size *= 0.94 {
+		t := &typeface{font: all[which], size: size, squeeze: squeeze}
 		lines, ok, err := t.wrap(text, width)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, nil, err
-		}
-		if ok && len(lines) <= maxLines {
+		case ok && len(lines) <= maxLines:
 			return t, lines, nil
-		}
-		if size < 10 {
+		case size < 10:
 			return nil, nil, fmt.Errorf("caption of %d words does not fit", len(strings.Fields(text)))
 		}
-		size *= 0.94
 	}
 }
