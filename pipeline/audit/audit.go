@@ -198,7 +198,7 @@ func Audit(ctx context.Context, c Config) (Report, error) {
 	}
 	a := &audit{Config: c, now: c.Now().UTC().Truncate(time.Second), posts: map[manifest.PostID]*evidence{}, found: map[Finding]bool{}, gaps: map[Gap]bool{}, copies: map[string]auditlog.Event{}}
 	a.policy = c.Policy
-	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, state.SettleWithin)
+	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, policy.DeleteWithin)
 	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.readIDs, a.askLive, a.judge, a.look} {
 		if err := step(ctx); err != nil {
 			return Report{}, err
@@ -327,7 +327,7 @@ func (a *audit) noteWithheld(e *evidence) {
 	if at := e.log.goneAt; !at.IsZero() && at.Before(since) {
 		since = at
 	}
-	due := since.Add(state.SettleWithin).UTC()
+	due := since.Add(policy.DeleteWithin).UTC()
 	a.report.Obligations = append(a.report.Obligations, Obligation{Where: string(e.ID), Due: &due,
 		What: "gone, withheld from the dataset and not erased: confirm it with `rehydrate run --confirm-removals`"})
 	if a.now.After(due) {

@@ -47,7 +47,7 @@ type Judge struct {
 
 // StoredJudge judges by the tombstones and the policy that the workspace has on record.
 func StoredJudge(ctx context.Context, ws *workspace.Workspace, now time.Time) (Judge, error) {
-	p, err := LastPolicy(ctx, ws)
+	p, err := lastPolicy(ctx, ws)
 	if err != nil {
 		return Judge{}, err
 	}

@@ -104,9 +104,9 @@ func (PolicyNote) key() string      { return "policy" }
 func (LiftedNote) key() string      { return "lifted" }
 func (RevocationsNote) key() string { return "revocations_serial" }
 
-// LastPolicy returns the policy that the workspace was last run under, the default one before the first
+// lastPolicy returns the policy that the workspace was last run under, the default one before the first
 // run.
-func LastPolicy(ctx context.Context, ws *workspace.Workspace) (policy.Policy, error) {
+func lastPolicy(ctx context.Context, ws *workspace.Workspace) (policy.Policy, error) {
 	text, err := ws.Meta(ctx, PolicyNote{}.key())
 	if err != nil || text == "" {
 		return policy.Default(), err

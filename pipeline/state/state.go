@@ -11,7 +11,6 @@ import (
 	"errors"
 	"path"
 	"strings"
-	"time"
 	"unicode"
 
 	"rehydrate/manifest"
@@ -28,10 +27,6 @@ const (
 	ImagesDir   = "images"
 	DatasetDir  = "dataset"
 )
-
-// SettleWithin is how long content of a post may stay that was found gone: Reddit's Data API Wiki
-// recommends to delete within 48 hours.
-const SettleWithin = 48 * time.Hour
 
 // ErrInterrupted is returned by what was asked to stop. What it had done is stored.
 var ErrInterrupted = errors.New("interrupted: run the same command again to go on")

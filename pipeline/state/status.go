@@ -9,6 +9,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // A Summary is what became of the entries of a release.
@@ -142,6 +143,6 @@ func (s *Summary) withhold(p workspace.Post) {
 	if p.GoneAt.IsZero() || s.WithheldSince != nil && !p.GoneAt.Before(*s.WithheldSince) {
 		return
 	}
-	since, by := p.GoneAt, p.GoneAt.Add(SettleWithin)
+	since, by := p.GoneAt, p.GoneAt.Add(policy.DeleteWithin)
 	s.WithheldSince, s.SettleBy = &since, &by
 }
