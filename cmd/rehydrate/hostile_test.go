@@ -82,6 +82,7 @@ func newHostileSite(t *testing.T) *hostileSite {
 	}
 	link("1w000", "wrong_certificate", wrongCertificate, manifest.Failed, "tls")
 	for i, p := range fewPosts(5) {
+		p.Images = nil // drawn by the emulator, for Tesseract to read
 		add(fmt.Sprintf("good_%d", i), p, manifest.Kept, "")
 	}
 	h.site = newSiteOn(t, redditemu.Options{Seed: 1, Hosts: h.hosts}, fewAnnotations(posts), fastPolicy+h.policy(), posts...).real() // Tesseract sees what comes of hostile pictures

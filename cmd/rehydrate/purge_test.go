@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,7 +20,6 @@ import (
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/state"
-	"rehydrate/policy"
 )
 
 // purge runs purge with --json and returns its report; any status but want ends the test.
@@ -279,70 +277,4 @@ func rowsOf(t testing.TB, dir string) map[string]bool {
 		}
 	}
 	return ids
-}
-
-// TestLift lifts a tombstone by a maintainer's statement: it stays listed as lifted, and Reddit's word decides.
-func TestLift(t *testing.T) {
-	t.Parallel()
-	s := figSIMSite(t, 4)
-	s.signed(s.grantPath(), policy.GrantNamespace, grantText(t, s.release, nil))
-	s.granted().want(t, exitDone)
-	posts := fewPosts(4)
-	s.offline(exitDone, "--id", "few001,few002")
-	statement := filepath.Join(t.TempDir(), "lift.json")
-	lift := func(namespace string, asserted time.Time, ids ...string) finished {
-		rel, err := manifest.Open(s.release, manifest.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := json.Marshal(map[string]any{"v": 1, "type": "rehydrate-lift", "release": map[string]any{"name": rel.Name, "digest": rel.Digest},
-			"ids": ids, "why": "asked for by the author", "asserted": asserted.UTC().Format(time.RFC3339)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.signed(statement, namespace, string(b))
-		return s.do(nil, "tombstones", "lift", s.release, "--statement", statement, "-w", s.workspace)
-	}
-	now := time.Now().Add(2 * time.Second)
-	lift(policy.GrantNamespace, now, "few001").want(t, exitRejected, "wrong_namespace")
-	lift(policy.LiftNamespace, now.Add(-time.Hour), "few001").want(t, exitDone, "lifted: 0 tombstones", "younger than the statement")
-	if s.status("few001") != state.TombstoneHolds {
-		t.Error("a statement that is older than the tombstone lifted it")
-	}
-	lift(policy.LiftNamespace, now, "few001", "few003").want(t, exitDone, "lifted: 1 tombstone,", "few003: has no tombstone here")
-	if got := s.status("few001"); got != state.TombstoneLifted {
-		t.Errorf("tombstone of few001 is %q, want it listed as lifted", got)
-	}
-	s.granted().want(t, exitDone)
-	if got := s.outcomeOf("few001"); got != "kept/" {
-		t.Errorf("lifted, and live at Reddit: %s, want kept", got)
-	}
-	if got := s.outcomeOf("few002"); got != "removed/takedown" {
-		t.Errorf("not lifted: %s, want removed/takedown", got)
-	}
-	// What the release still publishes is as old as before; what is removed later is buried again.
-	s.write(filepath.Join(s.release, "tombstones.csv"), "id,state,time\nfew001,removed,2026-01-01T00:00:00Z\n")
-	s.granted().want(t, exitDone)
-	if got := s.outcomeOf("few001"); got != "kept/" {
-		t.Errorf("lifted, and still in the release's old list: %s, want kept", got)
-	}
-	s.now = func() time.Time { return time.Now().Add(time.Minute) }
-	s.becomes(redditemu.Deleted, posts[1])
-	s.granted().want(t, exitDone)
-	if got, status := s.outcomeOf("few001"), s.status("few001"); !strings.HasPrefix(got, "deleted/") || status != state.TombstoneHolds {
-		t.Errorf("deleted later: %s with a tombstone that %s, want deleted and holds", got, status)
-	}
-}
-
-// status is that of a post's tombstone, "" where there is none.
-func (s *site) status(id manifest.PostID) state.TombstoneStatus {
-	s.t.Helper()
-	var list []state.TombstoneEntry
-	s.into(&list, exitDone, "tombstones", "show", "-w", s.workspace)
-	for _, t := range list {
-		if t.ID == id {
-			return t.Status
-		}
-	}
-	return ""
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
+	"rehydrate/policy"
 )
 
 // TestScripts runs every script of testdata/script. `exits STATUS COMMAND [ARG...]` fails unless the command, a process of
@@ -31,6 +34,9 @@ import (
 //	site N [KEYS [MORE [LIVE...]]]  start it with N posts, few000 and so on, live all or those of the numbers; KEYS of the
 //	                              policy under [reddit], and MORE tables; an earlier site is forgotten
 //	twins N                       the same, the first three with the same picture
+//	figsim N                      a site of FigSIM's own release, which wants a grant
+//	sign grant FROM UNTIL | sign revocations SERIAL [GRANT...] | sign lift ASSERTED ID...
+//	                              write one into the release, signed by its signer; times are from the program's clock on
 //	policy [KEYS [MORE]]          write the release's policy again
 //	manifest FIRST END [HEAD=CELL...]  write the release's annotations: posts FIRST up to END, with more columns
 //	post ID KEY=VALUE...          change a post: condition, by, subreddit, kind, serve, slug, raw, gallery (N images),
@@ -70,6 +76,8 @@ type script struct {
 	work string
 	kept map[string]map[string]string
 
+	ahead atomic.Int64 // of the program's clock
+
 	mu    sync.Mutex // guards hooks
 	hooks []*hook
 }
@@ -84,7 +92,7 @@ type hook struct {
 func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){"exits": exits}
 	for name, f := range map[string]func(*script, *testscript.TestScript, []string){
-		"site": (*script).start, "twins": (*script).twins, "manifest": (*script).manifest, "rh": (*script).rh, "on": (*script).on,
+		"site": (*script).start, "twins": (*script).twins, "figsim": (*script).figsim, "sign": (*script).sign, "manifest": (*script).manifest, "rh": (*script).rh, "on": (*script).on,
 		"outcome": (*script).outcome, "rows": (*script).rowsAre, "rowsof": (*script).rowsOf, "images": (*script).imagesAre, "asked": (*script).asked,
 		"keep": (*script).keep, "same": (*script).same, "nowhere": (*script).nowhere, "left": (*script).left, "flip": (*script).flip, "dieat": (*script).dieAt,
 	} {
@@ -155,9 +163,38 @@ func (s *script) twins(ts *testscript.TestScript, args []string) {
 	s.begin(ts, newSite(s.t, fewAnnotations(posts), quick("mass_removal_share = 1.0"), posts...))
 }
 
+func (s *script) figsim(ts *testscript.TestScript, args []string) {
+	s.begin(ts, figSIMSite(s.t, number(ts, at(args, 0))))
+}
+
+func (s *script) sign(ts *testscript.TestScript, args []string) {
+	when := func(text string) string {
+		d, err := time.ParseDuration(text)
+		ts.Check(err)
+		return s.now().Add(d).UTC().Format(time.RFC3339)
+	}
+	switch args[0] {
+	case "grant":
+		s.signed(s.grantPath(), policy.GrantNamespace, grantText(s.t, s.release, func(g map[string]any) {
+			g["asserted"], g["not_before"], g["expires"] = when(args[1]), when(args[1]), when(args[2])
+		}))
+	case "revocations":
+		s.signed(filepath.Join(s.release, manifest.RevocationsName), policy.RevocationsNamespace, revocationsText(s.t, "FigSIM", number(ts, args[1]), args[2:]...))
+	default:
+		rel, err := manifest.Open(s.release, manifest.Options{})
+		ts.Check(err)
+		b, err := json.Marshal(map[string]any{"v": 1, "type": "rehydrate-lift", "release": map[string]any{"name": rel.Name, "digest": rel.Digest},
+			"ids": args[2:], "why": "asked for by the author", "asserted": when(args[1])})
+		ts.Check(err)
+		s.signed(filepath.Join(s.release, "lift.json"), policy.LiftNamespace, string(b))
+	}
+}
+
 // begin puts a site where the script sees it.
 func (s *script) begin(ts *testscript.TestScript, site *site) {
 	s.site, s.hooks = site, nil
+	s.ahead.Store(0)
+	s.now = func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 	s.workspace = filepath.Join(s.work, "ws")
 	release := filepath.Join(s.work, "release")
 	ts.Check(errors.Join(os.RemoveAll(s.workspace), os.RemoveAll(release)))
@@ -216,7 +253,7 @@ func (s *script) change(name string, args []string) error {
 		return nil
 	default: // clock
 		by, err := time.ParseDuration(args[0])
-		s.now = func() time.Time { return time.Now().Add(by) }
+		s.ahead.Store(int64(by))
 		return err
 	}
 }
