@@ -38,12 +38,11 @@ func (c *Client) About(ctx context.Context, name string) (policy.Community, erro
 	if err == nil && denied != nil {
 		err = denied
 	}
-	var none *Unanswered
-	switch {
-	case errors.As(err, &none):
+	if none, ok := errors.AsType[*Unanswered](err); ok {
 		c.log.Debug("no answer about a subreddit", "reason", none.Reason, "detail", none.Detail)
 		return policy.CommunityUnknown, nil
-	case err != nil:
+	}
+	if err != nil {
 		return policy.CommunityUnknown, fmt.Errorf("ask about a subreddit: %w", err)
 	}
 	return kind, nil

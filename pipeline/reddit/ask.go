@@ -44,7 +44,7 @@ func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error)
 		var err error
 		children, err = c.readListing(e)
 		empty = nil
-		if isEmptyListing(err) {
+		if none, ok := errors.AsType[*Unanswered](err); ok && none.Reason == ReasonEmptyListing {
 			empty, err = err, nil // an answer; only the caller knows what it means
 		}
 		return err
@@ -58,11 +58,6 @@ func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error)
 		return Answer{}, empty
 	}
 	return readChildren(children, asked, c.policy)
-}
-
-func isEmptyListing(err error) bool {
-	var none *Unanswered
-	return errors.As(err, &none) && none.Reason == ReasonEmptyListing
 }
 
 // askAPI makes one call of the API, alone, and renews the token once when the answer is a 401.

@@ -1,7 +1,6 @@
 package reddit
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -123,7 +122,7 @@ func (k *call) failure(err error) (*Unreachable, string) {
 	u := &Unreachable{Host: k.lane.host}
 	if err != nil {
 		u.Reason, u.Detail = trouble(err)
-		if isUseless(err) {
+		if is[*Unanswered](err) || isTooLarge(err) { // an answer came, but an unusable one
 			u.Hint = uselessHint
 			return u, waitServer
 		}
@@ -145,13 +144,4 @@ func (k *call) failure(err error) (*Unreachable, string) {
 
 const uselessHint = "it sends something else than the answers of Reddit's API, as in an outage or behind a proxy: start again later"
 
-// isUseless reports whether an error is that of an answer which came and is of no use.
-func isUseless(err error) bool {
-	var none *Unanswered
-	return errors.As(err, &none) || isTooLarge(err)
-}
-
-func isTooLarge(err error) bool {
-	var large *tooLarge
-	return errors.As(err, &large) || isHeadersTooLarge(err)
-}
+func isTooLarge(err error) bool { return is[*tooLarge](err) || isHeadersTooLarge(err) }

@@ -3,7 +3,7 @@ package reddit
 import (
 	"net/http"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -23,32 +23,40 @@ type Calls struct {
 
 // Calls returns the counts as they stand. It may be called at any time.
 func (c *Client) Calls() Calls {
-	n := &c.calls
-	return Calls{
-		Info: int(n.info.Load()), About: int(n.about.Load()), Token: int(n.token.Load()),
-		Images: int(n.images.Load()), ImageAPI: int(n.imageAPI.Load()),
-		Retries: int(n.retries.Load()), Waited: time.Duration(n.waited.Load()),
-	}
+	c.calls.mu.Lock()
+	defer c.calls.mu.Unlock()
+	return c.calls.Calls
 }
 
-// counters are what Calls is made from.
-type counters struct{ info, about, token, images, imageAPI, retries, waited atomic.Int64 }
+// counters are Calls in the making.
+type counters struct {
+	mu sync.Mutex
+	Calls
+}
 
 // sent counts a request that has gone out.
 func (n *counters) sent(req *http.Request) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if callOf(req.Context()).attempt > 1 {
-		n.retries.Add(1)
+		n.Retries++
 	}
 	switch host := req.URL.Hostname(); {
 	case host == tokenHost:
-		n.token.Add(1)
+		n.Token++
 	case host == apiHost && strings.HasSuffix(req.URL.Path, "/about"):
-		n.about.Add(1)
+		n.About++
 	case host == apiHost:
-		n.info.Add(1)
+		n.Info++
 	case host == imgurAPIHost:
-		n.imageAPI.Add(1)
+		n.ImageAPI++
 	default:
-		n.images.Add(1)
+		n.Images++
 	}
+}
+
+func (n *counters) waited(d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.Waited += d
 }

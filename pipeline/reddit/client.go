@@ -95,8 +95,8 @@ type Client struct {
 // a user name that a Reddit account can have, and with a policy so slow that a request would
 // wait over 15 minutes for its turn, it is an error that says what to set.
 func New(o Options) (*Client, error) {
-	base := newTransports(o)
-	return newClient(o, base.api, base.images)
+	api, images := newTransports(o)
+	return newClient(o, api, images)
 }
 
 // newClient is New over given transports, which tests replace.

@@ -24,7 +24,7 @@ func TestParseConnectTo(t *testing.T) {
 		}
 	}
 	for _, in := range []string{"", "a", "a:1", "a:1:b", "a:1:b:2:c", "a:x:b:2", "a:1:b:0", "a:1:b:65536", "a:1:b:+2",
-		"[::1:443:b:2", "[::1]x:443:b:2", "[nothing]:1:b:2", "a:1:::1:2"} {
+		"[::1:443:b:2", "[::1]x:443:b:2", "[nothing]:1:b:2", "[]:1:b:2", "a:1:::1:2"} {
 		if got, err := ParseConnectTo(in); err == nil || !strings.Contains(err.Error(), "HOST:PORT:ADDR:PORT") && !strings.Contains(err.Error(), "is not a port") {
 			t.Errorf("ParseConnectTo(%q) = %+v, %v; want an error that says how", in, got, err)
 		}

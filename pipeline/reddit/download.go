@@ -248,13 +248,11 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 		return ctx.Err()
 	}
 	c.log.Debug("no answer from an image host", "host", host, "error", c.printable(err.Error()))
-	var shut *Unreachable
-	if errors.As(err, &shut) {
+	if is[*Unreachable](err) {
 		return &policy.Fault{Outcome: manifest.Failed, Reason: "host_unreachable",
 			Detail: "the host failed several times in a row and is left alone for a while"}
 	}
-	var long *WaitTooLong
-	if errors.As(err, &long) {
+	if is[*WaitTooLong](err) {
 		return &policy.Fault{Outcome: manifest.Failed, Reason: "retry_after_too_long", Detail: "the host asks for a pause of more than " + maxWait.String()}
 	}
 	reason, detail := trouble(err)

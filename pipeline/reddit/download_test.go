@@ -302,9 +302,9 @@ func TestRedirectsElsewhere(t *testing.T) {
 	only := o.ConnectTo[0]
 	only.Host, only.Port = "i.redd.it", "443"
 	o.ConnectTo = []ConnectTo{only, rule}
-	base := newTransports(o)
+	api, images := newTransports(o)
 	for where, want := range redirectTargets {
-		c, err := newClient(o, base.api, redirecting{base.images, where})
+		c, err := newClient(o, api, redirecting{images, where})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,20 +62,20 @@ func wired(t *testing.T, o Options, h http.HandlerFunc) *Client {
 	s := &http.Server{Handler: h, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}, ErrorLog: log.New(io.Discard, "", 0)}
 	go func() { _ = s.ServeTLS(w, "", "") }()
 	o.RootCAs = pool
-	base := newTransports(o)
-	for _, layer := range []http.RoundTripper{base.api, base.images} {
+	api, images := newTransports(o)
+	for _, layer := range []http.RoundTripper{api, images} {
 		transportOf(layer).DialContext = w.dial
 	}
 	t.Cleanup(func() {
-		transportOf(base.api).CloseIdleConnections()
-		transportOf(base.images).CloseIdleConnections()
+		transportOf(api).CloseIdleConnections()
+		transportOf(images).CloseIdleConnections()
 		// A TLS connection that the other end no longer reads takes 5 s to say goodbye. The server
 		// would do so under its lock, where the clock of the test stands still.
 		time.Sleep(6 * time.Second)
 		_ = s.Close()
 		time.Sleep(6 * time.Second)
 	})
-	c, err := newClient(o, base.api, base.images)
+	c, err := newClient(o, api, images)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,11 +375,11 @@ func TestRebinding(t *testing.T) {
 func TestInwardNameIsNamed(t *testing.T) {
 	d, _ := resolving(names(t, []net.IP{net.IPv4(10, 1, 2, 3)}))
 	o := testOptions()
-	base := newTransports(o)
-	for _, layer := range []http.RoundTripper{base.api, base.images} {
+	api, images := newTransports(o)
+	for _, layer := range []http.RoundTripper{api, images} {
 		transportOf(layer).DialContext = d.dial
 	}
-	c, err := newClient(o, base.api, base.images)
+	c, err := newClient(o, api, images)
 	if err != nil {
 		t.Fatal(err)
 	}

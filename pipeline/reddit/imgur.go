@@ -283,8 +283,8 @@ func (c *Client) askImgurPage(ctx context.Context, g imgurPage) ([]imgurFile, er
 
 // missing reports whether the API does not know what it was asked for.
 func missing(err error) bool {
-	var f *policy.Fault
-	return errors.As(err, &f) && f.Outcome == manifest.Gone && f.Reason == "http_404"
+	f, ok := errors.AsType[*policy.Fault](err)
+	return ok && f.Outcome == manifest.Gone && f.Reason == "http_404"
 }
 
 // askImgur makes one call. Its error is a *policy.Fault or the context's.
@@ -312,13 +312,11 @@ func (c *Client) askImgur(ctx context.Context, kind, id string) ([]imgurFile, er
 
 // imgurFault makes a fault of a call without an answer: it says nothing of the image.
 func (c *Client) imgurFault(ctx context.Context, err error) error {
-	var long *WaitTooLong
-	if ctx.Err() == nil && errors.As(err, &long) {
+	if ctx.Err() == nil && is[*WaitTooLong](err) {
 		return &policy.Fault{Outcome: manifest.Failed, Reason: "rate_limited", Detail: "imgur's API allows no further request for longer than a run waits"}
 	}
 	err = c.fetchFault(ctx, imgurAPIHost, err)
-	var f *policy.Fault
-	if errors.As(err, &f) && f.Outcome == manifest.Invalid {
+	if f, ok := errors.AsType[*policy.Fault](err); ok && f.Outcome == manifest.Invalid {
 		f.Outcome = manifest.Failed
 	}
 	return err

@@ -177,7 +177,7 @@ func (p *pacer) sleep(ctx context.Context, w Wait) error {
 		p.onWait(w)
 	}
 	start := time.Now()
-	defer func() { p.calls.waited.Add(int64(time.Since(start))) }()
+	defer func() { p.calls.waited(time.Since(start)) }()
 	return wait(ctx, w.For)
 }
 

@@ -186,7 +186,6 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 // tooSlow adds up what an image's attempts lost by running out of time, and reports whether one
 // more could keep the image for longer than a single attempt may take.
 func (k *call) tooSlow(err error) bool {
-	var timeout interface{ Timeout() bool }
 	switch {
 	case k.validate != nil: // an answer of the API is worth more patience: it speaks of many posts
 		return false
@@ -194,7 +193,7 @@ func (k *call) tooSlow(err error) bool {
 		k.slow += attemptTimeout
 	case errors.Is(err, errStalled):
 		k.slow += progressEvery
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case timedOut(err):
 		k.slow += headerTimeout
 	}
 	return k.slow+headerTimeout >= attemptTimeout
@@ -210,8 +209,7 @@ func (k *call) plan(resp *http.Response, err error, last bool, now time.Time) (w
 	k.next = Wait{k.lane.host, waitNetwork, d}
 	if err != nil {
 		why, _ = trouble(err)
-		var none *Unanswered
-		if errors.As(err, &none) {
+		if is[*Unanswered](err) {
 			k.next.Reason = waitServer
 		}
 		return why
@@ -279,10 +277,7 @@ func (e *tooLarge) Error() string { return fmt.Sprintf("the body is longer than 
 
 // permanent reports whether an error would be the same again.
 func permanent(err error) bool {
-	var large *tooLarge
-	var long *WaitTooLong
-	var shut *Unreachable
-	return errors.As(err, &large) || errors.As(err, &long) || errors.As(err, &shut) || isHeadersTooLarge(err) ||
+	return isTooLarge(err) || is[*WaitTooLong](err) || is[*Unreachable](err) ||
 		errors.Is(err, errForbidden) || errors.Is(err, errNoToken) || isGuard(err) || isCertificate(err)
 }
 
@@ -298,24 +293,19 @@ func isGuard(err error) bool {
 }
 
 func isCertificate(err error) bool {
-	var verification *tls.CertificateVerificationError
-	var authority x509.UnknownAuthorityError
-	var host x509.HostnameError
-	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host)
+	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err)
 }
 
 // trouble names why no answer came. The detail is one of a few fixed texts: nothing of it
 // may differ from run to run or from machine to machine, or come from the answer.
 func trouble(err error) (manifest.Reason, string) {
-	var none *Unanswered
-	var large *tooLarge
-	var dns *net.DNSError
-	var timeout interface{ Timeout() bool }
-	switch {
-	case errors.As(err, &none):
+	if none, ok := errors.AsType[*Unanswered](err); ok {
 		return none.Reason, none.Detail
-	case errors.As(err, &large):
+	}
+	if large, ok := errors.AsType[*tooLarge](err); ok {
 		return "too_large", large.Error()
+	}
+	switch {
 	case isHeadersTooLarge(err):
 		return "headers_too_large", fmt.Sprintf("the header of the answer is longer than %d bytes", maxHeaderBytes)
 	case errors.Is(err, errDeadline):
@@ -328,9 +318,9 @@ func trouble(err error) (manifest.Reason, string) {
 		return "address_not_allowed", "the host's name leads to an address that is not public"
 	case isCertificate(err):
 		return "tls", badCertificate(err)
-	case errors.As(err, &dns):
+	case is[*net.DNSError](err):
 		return "dns", "the host's name could not be resolved"
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case timedOut(err):
 		return "timeout", "no answer in time"
 	}
 	return "connection", brokenBy(err)
@@ -339,15 +329,13 @@ func trouble(err error) (manifest.Reason, string) {
 // badCertificate says what is wrong with a certificate, without the present time, the names
 // and the addresses that crypto/x509 names.
 func badCertificate(err error) string {
-	var authority x509.UnknownAuthorityError
-	var host x509.HostnameError
-	var invalid x509.CertificateInvalidError
+	invalid, _ := errors.AsType[x509.CertificateInvalidError](err)
 	switch {
-	case errors.As(err, &authority):
+	case is[x509.UnknownAuthorityError](err):
 		return "the certificate is signed by an unknown authority"
-	case errors.As(err, &host):
+	case is[x509.HostnameError](err):
 		return "the certificate is for another host"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+	case invalid.Reason == x509.Expired:
 		return "the certificate has expired or is not valid yet"
 	}
 	return "the certificate is not valid"
@@ -367,9 +355,22 @@ func brokenBy(err error) string {
 
 // bare takes the request's method and URL off an error, which net/http puts on every one.
 func bare(err error) error {
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		return ue.Err
 	}
 	return err
+}
+
+// is reports whether an error wraps one of type E.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func timedOut(err error) bool {
+	timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && timeout.Timeout()
 }

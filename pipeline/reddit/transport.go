@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -34,56 +35,29 @@ type ConnectTo struct {
 	ToHost, ToPort string // those dialled; "" keeps the one that was meant
 }
 
+// connectToForm is four parts with colons between them; only in brackets a part may hold colons.
+var connectToForm = regexp.MustCompile(`^(?:\[([^\]]+)\]|([^:\[][^:]*|)):([^:]*):(?:\[([^\]]+)\]|([^:\[][^:]*|)):([^:]*)$`)
+
 // ParseConnectTo reads HOST:PORT:ADDR:PORT, as curl's --connect-to does: an IPv6 address
 // stands in brackets, an empty HOST or PORT means any, an empty ADDR or second PORT means
 // no change.
 func ParseConnectTo(s string) (ConnectTo, error) {
-	parts, err := splitColons(s)
-	if err != nil {
-		return ConnectTo{}, fmt.Errorf("connect-to %q: %w; write HOST:PORT:ADDR:PORT, for example i.redd.it:443:127.0.0.1:8443", s, err)
+	m := connectToForm.FindStringSubmatch(s)
+	if m == nil {
+		return ConnectTo{}, fmt.Errorf("connect-to %q: write HOST:PORT:ADDR:PORT, for example i.redd.it:443:127.0.0.1:8443, with an IPv6 address in brackets", s)
 	}
-	r := ConnectTo{Host: strings.ToLower(parts[0]), Port: parts[1], ToHost: parts[2], ToPort: parts[3]}
+	for _, address := range []string{m[1], m[4]} {
+		if address != "" && net.ParseIP(address) == nil {
+			return ConnectTo{}, fmt.Errorf("connect-to %q: [%s] is not an IPv6 address; write HOST:PORT:ADDR:PORT", s, address)
+		}
+	}
+	r := ConnectTo{Host: strings.ToLower(m[1] + m[2]), Port: m[3], ToHost: m[4] + m[5], ToPort: m[6]}
 	for _, port := range []string{r.Port, r.ToPort} {
 		if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535 || port[0] == '+') {
 			return ConnectTo{}, fmt.Errorf("connect-to %q: %q is not a port: 1 to 65535", s, port)
 		}
 	}
 	return r, nil
-}
-
-// splitColons splits at the colons outside of brackets, and drops the brackets.
-func splitColons(s string) ([4]string, error) {
-	var out [4]string
-	for i := range out {
-		var part string
-		if strings.HasPrefix(s, "[") {
-			end := strings.IndexByte(s, ']')
-			if end < 0 {
-				return out, errors.New("a bracket is not closed")
-			}
-			part, s = s[1:end], s[end+1:]
-			if net.ParseIP(part) == nil {
-				return out, fmt.Errorf("[%s] is not an IPv6 address", part)
-			}
-			if s != "" && s[0] != ':' {
-				return out, errors.New("a bracket is not followed by a colon")
-			}
-		} else {
-			end := strings.IndexByte(s, ':')
-			if end < 0 {
-				end = len(s)
-			}
-			part, s = s[:end], s[end:]
-		}
-		if i < 3 && s == "" {
-			return out, fmt.Errorf("it has %d parts", i+1)
-		}
-		out[i], s = part, strings.TrimPrefix(s, ":")
-	}
-	if s != "" {
-		return out, errors.New("it has more than four parts")
-	}
-	return out, nil
 }
 
 func (r ConnectTo) fits(host, port string) bool {
@@ -128,13 +102,11 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return d.guarded.DialContext(ctx, network, address)
 }
 
-type transports struct{ api, images http.RoundTripper }
-
 // newTransports makes the lowest layer. Proxies in the environment are ignored: the dial
 // guard could not see through one. HTTP/2 is not spoken: of few requests at a time nothing is
 // gained by it, and a header without end would be one of several errors without a name.
 // Images come as they are stored, so that a small body cannot unfold into a large one.
-func newTransports(o Options) transports {
+func newTransports(o Options) (api, images http.RoundTripper) {
 	t := &http.Transport{
 		DialContext:            newDialer(o.ConnectTo).dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
@@ -146,11 +118,11 @@ func newTransports(o Options) transports {
 		Protocols:              new(http.Protocols),
 	}
 	t.Protocols.SetHTTP1(true)
-	images := t.Clone()
-	images.DisableCompression = true
+	stored := t.Clone()
+	stored.DisableCompression = true
 	// Reddit and imgur count requests to their APIs, so that each has a connection of its own.
 	t.DisableKeepAlives = true
-	return transports{api: guarded{t}, images: guarded{unrepeated{images}}}
+	return guarded{t}, guarded{unrepeated{stored}}
 }
 
 // unrepeated sends a request once. net/http by itself sends it again when a connection that it

@@ -87,7 +87,8 @@ func TestUnrepeatedOnTheWire(t *testing.T) {
 		var b lockedBuffer
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		defer server.Close()
-		tr := newTransports(testOptions()).images.(guarded).next.(unrepeated)
+		_, images := newTransports(testOptions())
+		tr := images.(guarded).next.(unrepeated)
 		tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, address)
 			return overheard{conn, &b}, err
