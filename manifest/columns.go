@@ -149,7 +149,7 @@ func (m *matcher) check(name string) {
 	if name == "" || m.open || slices.Contains(m.columns, name) {
 		return
 	}
-	hint := "its columns are " + m.columnList()
+	hint := "its columns are " + quotedList(m.columns)
 	if near := Nearest(name, m.columns); near != "" {
 		hint = "did you mean " + quote(near) + "?"
 	}
@@ -165,15 +165,7 @@ func (m *matcher) missing(message, key, hint string) {
 	default:
 		hint = fmt.Sprintf(`name it in release.toml, under [columns]: %s = "..."`, key)
 	}
-	m.problems = append(m.problems, Problem{File: m.file, Line: 1, Message: message + "; the columns are " + m.columnList(), Hint: hint})
-}
-
-func (m *matcher) columnList() string {
-	names := make([]string, len(m.columns))
-	for i, name := range m.columns {
-		names[i] = quote(name)
-	}
-	return list(names)
+	m.problems = append(m.problems, Problem{File: m.file, Line: 1, Message: message + "; the columns are " + quotedList(m.columns), Hint: hint})
 }
 
 // delimiterHint is for a file whose fields are separated by another sign.

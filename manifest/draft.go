@@ -1,9 +1,7 @@
 package manifest
 
 import (
-	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 	"text/template"
 )
@@ -55,24 +53,6 @@ labels = [
 # What separates the labels of a cell. A table [labels.CATEGORY] maps spelling = "code".
 separator = {{text .Separator}}
 `))
-
-// toml writes release.toml for the guess, made of the file source.
-func (g *guess) toml(name, source, manifest string) ([]byte, error) {
-	type field struct{ Name, Column, Why string }
-	var fields []field
-	for i, f := range g.fields {
-		if f.column != "" || f.off {
-			fields = append(fields, field{fieldNames[i], f.column, f.why})
-		}
-	}
-	var b bytes.Buffer
-	err := draftTemplate.Execute(&b, map[string]any{
-		"Name": name, "Source": source, "Manifest": manifest, "Separator": g.separator, "Warnings": g.warnings,
-		"Fields": fields, "OneSplit": g.fields[fieldSplit].column == "", "IsFigSIM": g.isFigSIM, "Categories": g.categories,
-		"LeftOut": slices.Compact(g.leftOut),
-	})
-	return b.Bytes(), err
-}
 
 // tomlText writes a text as a TOML string, which is a JSON string but for one character.
 func tomlText(text any) string {

@@ -10,31 +10,29 @@ import (
 	"strings"
 )
 
-// A guess is what Init makes of the columns of a file: the settings, and a reason for each.
+// A guess is what Init makes of the columns of a file: the settings, and a reason for each. The
+// template of release.toml reads its exported fields.
 type guess struct {
-	columns []*columnSurvey
-
-	fields     [fieldSubreddit]fieldGuess
-	categories []categoryGuess
-	isFigSIM   bool
-	separator  string
-
+	columns  []*columnSurvey
+	fields   [fieldSubreddit]fieldGuess
 	taken    map[string]bool // columns in use
-	leftOut  []string        // columns that do not hold labels, each with the reason
-	redacted []string        // of these, those that are personal and not to be copied
-	warnings []string        // what a person should look at before publishing
+	redacted []string        // personal columns, which are not to be copied
+
+	Name, Source, Manifest string // of the release, the file and its copy
+
+	Categories []categoryGuess
+	IsFigSIM   bool
+	Separator  string
+	LeftOut    []string // columns that do not hold labels, each with the reason
+	Warnings   []string // what a person should look at before publishing
 }
 
-type fieldGuess struct {
-	column string
-	off    bool // a column has the usual name but not the usual values
-	why    string
-}
+// A fieldGuess without a column says why a column of the usual name is not the field's.
+type fieldGuess struct{ Name, Column, Why string }
 
 type categoryGuess struct {
 	Category
-	Column string
-	Why    string
+	Column, Why string
 }
 
 // newGuess guesses what the columns of the source mean. It fails only when there is nothing to
@@ -48,18 +46,18 @@ func newGuess(ctx context.Context, source *Release) (*guess, error) {
 	refuse := func(message, hint string) (*guess, error) {
 		var names []string
 		for _, c := range columns {
-			names = append(names, quote(c.name))
+			names = append(names, c.name)
 		}
-		return nil, one(&Problem{File: source.ManifestPath, Line: 1, Message: message + "; the columns are " + list(names), Hint: hint})
+		return nil, one(&Problem{File: source.ManifestPath, Line: 1, Message: message + "; the columns are " + quotedList(names), Hint: hint})
 	}
 	g.guessFields()
-	if g.fields[fieldID].column == "" {
+	if g.fields[fieldID].Column == "" {
 		return refuse("no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id")
 	}
 	if !g.guessFigSIM(ctx, source) {
 		g.guessCategories()
 	}
-	if len(g.categories) == 0 {
+	if len(g.Categories) == 0 {
 		return refuse("no column looks like labels", "a label column has at most 50 different short values; more need a release.toml written by hand")
 	}
 	g.leaveOut(source.Format)
@@ -68,55 +66,26 @@ func newGuess(ctx context.Context, source *Release) (*guess, error) {
 
 // guessFields takes the columns with the usual names, if they have the usual values.
 func (g *guess) guessFields() {
-	for _, f := range []struct {
-		field int
-		why   func(*columnSurvey) string // "" if the values are not the usual ones
-		not   string
-	}{
-		{fieldID, func(c *columnSurvey) string {
-			if 2*c.ids <= c.different { // the rest is for the check to show
-				return ""
-			}
-			return fmt.Sprintf("by its name; %d of %d values are post ids", c.ids, c.different)
-		}, ""},
-		{fieldSplit, func(c *columnSurvey) string {
-			if c.splits < c.different || c.empty > 0 || c.whole.bad || c.whole.folded {
-				return ""
-			}
-			return fmt.Sprintf("by its name; the splits are %s", list(slices.Sorted(maps.Values(c.whole.spelled))))
-		}, "its values are not split names"},
-		{fieldImage, func(c *columnSurvey) string {
-			if c.images < c.different {
-				return ""
-			}
-			return "by its name; all values are small numbers"
-		}, "does not hold image numbers"},
-		{fieldSHA256, func(c *columnSurvey) string { return allDigits(c, c.sha256) }, "not the values"},
-		{fieldPHash, func(c *columnSurvey) string { return allDigits(c, c.phash) }, "not the values"},
+	for field, not := range [...]string{
+		fieldID: "", fieldSplit: "its values are not split names", fieldImage: "does not hold image numbers",
+		fieldSHA256: "not the values", fieldPHash: "not the values",
 	} {
-		for _, c := range g.named(f.field) {
-			if why := f.why(c); why != "" && c.different > 0 && c.lists == 0 && !c.nested {
-				g.fields[f.field] = fieldGuess{column: c.name, why: why}
+		found := &g.fields[field]
+		for _, c := range g.named(field) {
+			if why := c.holds(field); why != "" {
+				*found = fieldGuess{fieldNames[field], c.name, "by its name; " + why}
 				g.taken[c.name] = true
-				break
+				if field == fieldImage && !c.zero && c.empty == 0 {
+					g.Warnings = append(g.Warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", quote(c.name)))
+				}
+			} else if not != "" {
+				*found = fieldGuess{fieldNames[field], "", fmt.Sprintf("column %s has the name, but %s", quote(c.name), not)}
 			}
-			if f.not != "" {
-				g.fields[f.field] = fieldGuess{off: true, why: fmt.Sprintf("column %s has the name, but %s", quote(c.name), f.not)}
+			if found.Why != "" {
 				break
 			}
 		}
 	}
-	image := g.fields[fieldImage].column
-	if i := slices.IndexFunc(g.columns, func(c *columnSurvey) bool { return image != "" && c.name == image }); i >= 0 && !g.columns[i].zero && g.columns[i].empty == 0 {
-		g.warnings = append(g.warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", quote(image)))
-	}
-}
-
-func allDigits(c *columnSurvey, n int) string {
-	if n < c.different {
-		return ""
-	}
-	return "by its name; all values have the right digits"
 }
 
 // named gives the columns with a usual name of the field, the likeliest first.
@@ -136,10 +105,8 @@ func (g *guess) named(field int) []*columnSurvey {
 // each category, by its name, and the rows pass the check.
 func (g *guess) guessFigSIM(ctx context.Context, source *Release) bool {
 	s := figsimSettings("", source.Format)
-	for field, f := range g.fields {
-		if f.column != "" || f.off {
-			s.columns[fieldNames[field]], s.named[f.column] = f.column, fieldNames[field]
-		}
+	for _, f := range g.Fields() {
+		s.columns[f.Name], s.named[f.Column] = f.Column, f.Name
 	}
 	r := newRelease(s, Options{OpenParquet: source.openParquet})
 	r.ManifestPath = source.ManifestPath
@@ -151,17 +118,17 @@ func (g *guess) guessFigSIM(ctx context.Context, source *Release) bool {
 	}
 	for i, c := range r.Schema.Categories {
 		column := r.plan.categories[i].column
-		g.categories = append(g.categories, categoryGuess{c, column, "all values are FigSIM's labels of this category"})
+		g.Categories = append(g.Categories, categoryGuess{c, column, "all values are FigSIM's labels of this category"})
 		g.taken[column] = true
 	}
-	g.isFigSIM, g.separator = true, r.plan.separator
+	g.IsFigSIM, g.Separator = true, r.plan.separator
 	return true
 }
 
-// guessCategories makes a category of every column with few different short values. The
-// separator is the sign under which most columns are lists of labels.
+// guessCategories makes a category of every column with few different short values.
 func (g *guess) guessCategories() {
 	free := func(c *columnSurvey) bool { return c.usable() && !g.taken[c.name] && !c.personal() }
+	// The separator is the sign under which most columns are lists of labels.
 	sign, most := 0, 0
 	for i := range separators {
 		n := 0
@@ -174,10 +141,10 @@ func (g *guess) guessCategories() {
 			sign, most = i, n
 		}
 	}
-	g.separator = separators[sign]
+	g.Separator = separators[sign]
 	names := make(map[string]bool)
 	for _, c := range g.columns {
-		if !free(c) || len(g.categories) == maxCategories {
+		if !free(c) || len(g.Categories) == maxCategories {
 			continue
 		}
 		made := categoryGuess{Column: c.name}
@@ -185,7 +152,7 @@ func (g *guess) guessCategories() {
 		switch {
 		case c.isMulti(sign):
 			labels, made.Kind = &c.parts[sign], Multi
-			made.Why = fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(labels.spelled), g.separator)
+			made.Why = fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(labels.spelled), g.Separator)
 			if c.lists > 0 {
 				made.Why = fmt.Sprintf("lists of %d different labels", len(labels.spelled))
 			}
@@ -204,7 +171,20 @@ func (g *guess) guessCategories() {
 			made.Title = made.Name
 		}
 		names[made.Name], g.taken[c.name] = true, true
-		g.categories = append(g.categories, made)
+		g.Categories = append(g.Categories, made)
+	}
+	// A column of yes and no for each of FigSIM's labels gives a category each.
+	for _, c := range FigSIM().Categories {
+		v, oneHot := newVocabulary(&c), []string(nil)
+		for _, made := range g.Categories {
+			if label, known := v.find(made.Column); known {
+				oneHot = append(oneHot, fmt.Sprintf("%s = %s", c.Labels[label].Code, tomlText(made.Column)))
+			}
+		}
+		if c.Kind == Multi && len(oneHot) > 1 {
+			g.Warnings = append(g.Warnings, fmt.Sprintf(`%d columns are named as labels of FigSIM's category %s, and each was made a category: if they hold yes and no, `+
+				`write schema = "figsim" in place of all [[category]] tables and, in place of their lines under [columns], %s = { %s }`, len(oneHot), c.Name, c.Name, strings.Join(oneHot, ", ")))
+		}
 	}
 }
 
@@ -212,14 +192,11 @@ func (g *guess) guessCategories() {
 // where it never stands beside another.
 func (l *labelSet) labels(noneAlone bool) []Label {
 	texts := slices.Collect(maps.Values(l.spelled))
-	numbers := !slices.ContainsFunc(texts, func(s string) bool { return !digits(s) })
-	slices.SortFunc(texts, func(a, b string) int {
-		if numbers {
-			x, y := strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-			return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
-		}
-		return cmp.Or(cmp.Compare(fold(a), fold(b)), cmp.Compare(a, b))
-	})
+	key := fold
+	if !slices.ContainsFunc(texts, func(s string) bool { return !digits(s) }) {
+		key = func(s string) string { return strings.Repeat("0", maxGuessedText-len(s)) + s }
+	}
+	slices.SortFunc(texts, func(a, b string) int { return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a, b)) })
 	labels := make([]Label, 0, len(texts))
 	for _, text := range texts {
 		labels = append(labels, Label{Code: text, Name: text, Exclusive: noneAlone && fold(text) == "none"})
@@ -237,34 +214,42 @@ func (g *guess) leaveOut(format Format) {
 		case c.personal() && format != Parquet:
 			why = "it is about people or holds their words, and was not copied"
 			g.redacted = append(g.redacted, c.name)
-			g.warnings = append(g.warnings, fmt.Sprintf("column %s may hold personal data: it was left out of the release's annotations", quote(c.name)))
+			g.Warnings = append(g.Warnings, fmt.Sprintf("column %s may hold personal data: it was left out of the release's annotations", quote(c.name)))
 		case c.personal():
 			why = "it is about people or holds their words"
-			g.warnings = append(g.warnings, fmt.Sprintf("column %s may hold personal data: take it out of the annotations before publishing", quote(c.name)))
+			g.Warnings = append(g.Warnings, fmt.Sprintf("column %s may hold personal data: take it out of the annotations before publishing", quote(c.name)))
 		case c.nested:
 			why = "some values are neither plain values nor lists of them"
 		case c.filled == 0:
 			why = "empty"
 		}
-		g.leftOut = append(g.leftOut, quote(c.name)+": "+why)
+		g.LeftOut = append(g.LeftOut, quote(c.name)+": "+why)
 	}
+	g.LeftOut = slices.Compact(g.LeftOut) // names that are the same when cut
 }
+
+// Fields gives the fields about which release.toml says something.
+func (g *guess) Fields() []fieldGuess {
+	return slices.DeleteFunc(slices.Clone(g.fields[:]), func(f fieldGuess) bool { return f.Why == "" })
+}
+
+// OneSplit reports whether the file has no column of splits.
+func (g *guess) OneSplit() bool { return g.fields[fieldSplit].Column == "" }
 
 // notes are the guesses for a person to read, one a line.
 func (g *guess) notes() []string {
 	var notes []string
-	for field, f := range g.fields {
-		switch {
-		case f.column != "":
-			notes = append(notes, fmt.Sprintf("%s is column %s: %s", fieldNames[field], quote(f.column), f.why))
-		case f.off:
-			notes = append(notes, fmt.Sprintf("%s has no column: %s", fieldNames[field], f.why))
+	for _, f := range g.Fields() {
+		is := "is column " + quote(f.Column)
+		if f.Column == "" {
+			is = "has no column"
 		}
+		notes = append(notes, fmt.Sprintf("%s %s: %s", f.Name, is, f.Why))
 	}
-	for _, c := range g.categories {
+	for _, c := range g.Categories {
 		notes = append(notes, fmt.Sprintf("category %s (%s) is %s: %s", c.Name, c.Kind, quote(c.Column), c.Why))
 	}
-	for _, left := range g.leftOut {
+	for _, left := range g.LeftOut {
 		notes = append(notes, "not used: "+left)
 	}
 	return notes

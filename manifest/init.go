@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -47,13 +48,15 @@ func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Draft{Name: stem(path), Manifest: "annotations." + string(format), Notes: g.notes(), Warnings: g.warnings, redacted: g.redacted}
-	if !validText(d.Name, maxLabelText) {
-		d.Name = "annotations"
+	g.Name, g.Source, g.Manifest = stem(path), filepath.Base(path), "annotations."+string(format)
+	if !validText(g.Name, maxLabelText) {
+		g.Name = "annotations"
 	}
-	if d.Settings, err = g.toml(d.Name, filepath.Base(path), d.Manifest); err != nil {
+	var toml bytes.Buffer
+	if err := draftTemplate.Execute(&toml, g); err != nil {
 		return nil, err
 	}
+	d := &Draft{Name: g.Name, Manifest: g.Manifest, Settings: toml.Bytes(), Notes: g.notes(), Warnings: g.Warnings, redacted: g.redacted}
 	// The draft is read as Open and Check will read it, with the manifest where it is now.
 	s, err := parseSettings(d.Settings, SettingsName)
 	if err != nil {
@@ -103,16 +106,13 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 	}()
 	// release.toml is written last, so that a folder that has one is whole.
 	for _, name := range append(append([]string{d.Manifest}, names...), SettingsName) {
-		fill := func(w io.Writer) error {
-			_, err := w.Write(extra[name])
-			return err
+		content, fill := extra[name], d.copyManifest
+		if name == SettingsName {
+			content = d.Settings
 		}
-		switch name {
-		case d.Manifest:
-			fill = d.copyManifest
-		case SettingsName:
+		if name != d.Manifest {
 			fill = func(w io.Writer) error {
-				_, err := w.Write(d.Settings)
+				_, err := w.Write(content)
 				return err
 			}
 		}

@@ -59,6 +59,26 @@ func TestInitFindsFigSIM(t *testing.T) {
 	}
 }
 
+// TestInitOneHot says what to write when each of FigSIM's labels has a column of its own.
+func TestInitOneHot(t *testing.T) {
+	const rest = ",severity,related_content,modality,context\n"
+	d, err := initText(t, "a.csv", "id,F1,Irony/Sarcasm"+rest+"abc,1,0,SS1,SR1,M1,C1\nabd,0,1,SS1,SR1,M1,C1\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`2 columns are named as labels of FigSIM's category figurative, and each was made a category: if they hold yes and no, ` +
+		`write schema = "figsim" in place of all [[category]] tables and, in place of their lines under [columns], figurative = { F1 = "F1", F3 = "Irony/Sarcasm" }`}
+	if diff := cmp.Diff(want, d.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	if d, err = initText(t, "a.csv", "id,F1,None"+rest+"abc,1,0,SS1,SR1,M1,C1\n"); err != nil || len(d.Warnings) != 1 {
+		t.Errorf("two labels of one category: %v", err)
+	}
+	if d, err = initText(t, "a.csv", "id,F1,M1,M2"+rest+"abc,1,0,1,SS1,SR1,M1,C1\n"); err != nil || d.Warnings != nil {
+		t.Errorf("labels of categories that take one: %v", err)
+	}
+}
+
 func TestInitGuesses(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("row,Reddit ID,Partition,Mood!,2nd mood,image,author,caption,tags,empty\n")

@@ -15,29 +15,13 @@ func redact(w io.Writer, r io.Reader, file string, f Format, without []string) e
 	if f == JSONL {
 		return redactJSON(w, r, file, without)
 	}
-	comma := byte(',')
+	in, out := csv.NewReader(r), csv.NewWriter(w)
 	if f == TSV {
-		comma = '\t'
+		in.Comma, out.Comma = '\t', '\t'
 	}
-	rows, err := newCSVRows(r, file, comma)
-	if err != nil {
-		return err
-	}
-	out := csv.NewWriter(w)
-	out.Comma = rune(comma)
-	var stay []int
-	var record []string
-	for i, name := range rows.Columns() {
-		if !slices.Contains(without, name) {
-			stay = append(stay, i)
-			record = append(record, name)
-		}
-	}
+	var gone []bool
 	for {
-		if err := out.Write(record); err != nil {
-			return err
-		}
-		cells, err := rows.Next()
+		record, err := in.Read()
 		if err == io.EOF {
 			out.Flush()
 			return out.Error()
@@ -45,9 +29,16 @@ func redact(w io.Writer, r io.Reader, file string, f Format, without []string) e
 		if err != nil {
 			return err
 		}
-		record = record[:0]
-		for _, i := range stay {
-			record = append(record, cells[i].Text)
+		if gone == nil { // the header
+			for i, name := range record {
+				record[i] = strings.TrimSpace(name)
+				gone = append(gone, slices.Contains(without, record[i]))
+			}
+		}
+		at := -1
+		stay := slices.DeleteFunc(record, func(string) bool { at++; return gone[at] })
+		if err := out.Write(stay); err != nil {
+			return err
 		}
 	}
 }

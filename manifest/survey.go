@@ -1,10 +1,12 @@
 package manifest
 
 import (
+	"fmt"
 	"io"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -24,9 +26,10 @@ type columnSurvey struct {
 	nested bool // objects, lists in lists, values that cannot be used
 
 	texts map[string]bool // the first different ones
-	// Of so many texts, each kept one counted once, so many can be read as these.
-	different, ids, sha256, phash, images, splits int
-	zero                                          bool // an image number is 0
+	// Of so many texts, each kept one counted once, so many can be read as values of a field.
+	different int
+	fits      [fieldSubreddit]int
+	zero      bool // an image number is 0
 
 	whole labelSet                  // each cell a label
 	parts [len(separators)]labelSet // each cell a list of labels, separated by a sign (or the list that it is)
@@ -129,25 +132,41 @@ func (c *columnSurvey) add(cell Cell) {
 		c.texts[strings.Clone(text)] = true
 	}
 	c.different++
-	count := func(total *int, yes bool) {
-		if yes {
-			*total++
-		}
-	}
 	_, err := cellID(text)
 	number, isNumber := imageNumber(text)
-	count(&c.ids, err == nil)
-	count(&c.sha256, isHex(foldASCII(text), 64))
-	count(&c.phash, isHex(foldASCII(text), 16))
-	count(&c.images, isNumber)
-	count(&c.splits, validWord(text, maxSplit))
 	c.zero = c.zero || isNumber && number == 0
+	for field, fits := range [...]bool{
+		fieldID: err == nil, fieldSplit: validWord(text, maxSplit), fieldImage: isNumber,
+		fieldSHA256: isHex(foldASCII(text), 64), fieldPHash: isHex(foldASCII(text), 16),
+	} {
+		if fits {
+			c.fits[field]++
+		}
+	}
 	c.whole.add([]string{text})
 	for i, sign := range separators {
 		if !c.parts[i].bad {
 			c.parts[i].add(strings.Split(text, sign))
 		}
 	}
+}
+
+// holds says why the column's values can be the field's, "" if they cannot.
+func (c *columnSurvey) holds(field int) string {
+	n := c.fits[field]
+	switch whole := n == c.different; {
+	case n == 0 || c.lists > 0 || c.nested:
+		return ""
+	case field == fieldID && 2*n > c.different: // the rest is for the check to show
+		return fmt.Sprintf("%d of %d values are post ids", n, c.different)
+	case field == fieldSplit && whole && c.empty == 0 && !c.whole.bad && !c.whole.folded:
+		return "the splits are " + list(slices.Sorted(maps.Values(c.whole.spelled)))
+	case field == fieldImage && whole:
+		return "all values are small numbers"
+	case field > fieldImage && whole:
+		return "all values have the right digits"
+	}
+	return ""
 }
 
 // few reports whether n different values are few enough to be labels of a column with
@@ -185,25 +204,15 @@ func (c *columnSurvey) usable() bool {
 // which are not labels and do not belong in a release.
 func (c *columnSurvey) personal() bool {
 	name := plain(c.name)
-	switch name {
-	case "author", "username", "user_name", "user", "user_id", "email", "title", "selftext", "body", "permalink":
-		return true
-	}
-	return strings.HasPrefix(name, "author_")
+	return strings.HasPrefix(name, "author_") ||
+		slices.Contains([]string{"author", "username", "user_name", "user", "user_id", "email", "title", "selftext", "body", "permalink"}, name)
 }
+
+var notInSlug = regexp.MustCompile("[^a-z0-9]+")
 
 // slug makes a category name of a column name.
 func slug(name string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(name) {
-		switch {
-		case r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)):
-			b.WriteRune(r)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "_"):
-			b.WriteByte('_')
-		}
-	}
-	s := strings.TrimRight(b.String(), "_")
+	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "_"), "_")
 	if s == "" || isDigit(s[0]) {
 		s = "c_" + s
 	}
