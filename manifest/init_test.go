@@ -4,6 +4,7 @@ import (
 	"bytes"
 	gocmp "cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,8 +52,8 @@ func TestInitFindsFigSIM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, s); diff != "" || r.Schema.Name != "figsim" || r.ManifestDigest != bare.ManifestDigest {
-		t.Errorf("schema %s, counts (-bare +init):\n%s", r.Schema.Name, diff)
+	if diff := cmp.Diff(want, s); diff != "" || r.Schema.Name != "figsim" || r.ManifestDigest != bare.ManifestDigest || len(d.Notes) != 7 {
+		t.Errorf("schema %s, notes %q, counts (-bare +init):\n%s", r.Schema.Name, d.Notes, diff)
 	}
 	if r.TombstonesPath == "" || r.PolicyPath != "" {
 		t.Errorf("tombstones %q, policy %q, want only the former", r.TombstonesPath, r.PolicyPath)
@@ -217,6 +218,44 @@ func TestInitSeparator(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestInitCategories makes labels of few enough values, under names that differ.
+func TestInitCategories(t *testing.T) {
+	rows := func(n, different int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "a%d,x%d\n", i, i%different)
+		}
+		return b.String()
+	}
+	wide := "id"
+	for i := range maxCategories + 1 {
+		wide += fmt.Sprintf(",x%d", i)
+	}
+	for name, c := range map[string]struct {
+		text string
+		want int
+		last string
+	}{
+		"short":      {"id,x\n" + rows(19, 19), 1, "x"},
+		"half":       {"id,x\n" + rows(20, 10), 1, "x"},
+		"most":       {"id,x\n" + rows(100, 50), 1, "x"},
+		"over half":  {"id,x\n" + rows(20, 11), 0, ""},
+		"over most":  {"id,x\n" + rows(200, 51), 0, ""},
+		"same names": {"id,mood!,mood?,Mood\nab1,a,b,c\n", 3, "mood_3"},
+		"bad names":  {"id,," + strings.Repeat("x", maxLabelText+1) + ",user,x\nab1,a,b,c,d\n", 1, "x"},
+		"many":       {wide + "\nab1" + strings.Repeat(",y", maxCategories+1) + "\n", maxCategories, "x199"},
+	} {
+		d, err := initText(t, "a.csv", c.text)
+		if c.want == 0 {
+			matchPlaces(t, places(t, err), []string{"a.csv:1:0 no column looks like labels"})
+		} else if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if all := d.release.Schema.names(); len(all) != c.want || all[len(all)-1] != c.last {
+			t.Errorf("%s: categories %.200q, want %d", name, all, c.want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestParsePostID(t *testing.T) {
 		"HTTPS://WWW.REDDIT.COM/r/x/comments/abc123/",
 		"www.reddit.com/r/x/comments/abc123/t",
 		"//www.reddit.com/r/x/comments/abc123/t",
-		"/r/x/comments/abc123", "r/x/comments/abc123/t?x=1", "/comments/abc123", "/user/x/comments/abc123/t/",
+		"/r/x/comments/abc123", "r/x/comments/abc123/t?x=1", "r/x/comments/abc123#t", "/comments/abc123", "/user/x/comments/abc123/t/",
 		"https://www.reddit.com/gallery/abc123",
 		"https://www.reddit.com/r/x/comments/ab%6312%33/",
 		"https://redd.it/abc123", "redd.it/ABC123", "https://redd.it/abc123/?x=1", "redd.it/comments/abc123", "redd.it/r/x/comments/abc123/title",

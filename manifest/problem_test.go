@@ -63,7 +63,7 @@ func TestNearest(t *testing.T) {
 		t.Errorf("Nearest of 65 bytes = %q", got)
 	}
 	labels := []string{"Metaphor", "Irony/Sarcasm", "None", "F1"}
-	for in, want := range map[string]string{"metafor": "Metaphor", " NONE. ": "None", "f2": "F1", "picture": "", "": ""} {
+	for in, want := range map[string]string{"metafor": "Metaphor", " NONE. ": "None", "f2": "F1", "picture": "", "": "", "xy": "", "f1x": "F1", "fxy": "", "f1xy": "F1"} {
 		if got := Nearest(in, labels); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", in, got, want)
 		}

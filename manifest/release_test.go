@@ -287,6 +287,23 @@ func TestSchemaLimits(t *testing.T) {
 	}
 }
 
+func TestSeparators(t *testing.T) {
+	for text, want := range map[string]bool{"|": true, " / ": false, "; ": false, "//": true, "": false, "x": false, "é": false, "1": false, "_": false, "\x01": false, "\uFFFD": false, "\xff": false} {
+		if got := validSeparator(text); got != want {
+			t.Errorf("validSeparator(%q) = %v", text, got)
+		}
+	}
+}
+
+func TestColumnHints(t *testing.T) {
+	for column, want := range map[string]string{"Figuratve": `did you mean "figurative"?`, "xxxxxxxx": `its columns are "id", "split", "figurative"`} {
+		_, err := Open(folder(t, map[string]string{"a.csv": figsimHeader + testRow, SettingsName: "name = \"x\"\nmanifest = \"a.csv\"\nschema = \"figsim\"\ncolumns.figurative = \"" + column + "\"\n"}), Options{})
+		if err == nil || !strings.Contains(err.Error(), "hint: "+want) {
+			t.Errorf("column %s: %v, want the hint %s", column, err, want)
+		}
+	}
+}
+
 func TestReleaseDate(t *testing.T) {
 	for in, want := range map[string]string{"": "", "\"\"": "", "2025-02-28": "2025-02-28", "\"2025-02-28\"": "2025-02-28", "2025-02-28T12:00:00": "2025-02-28", "2025-02-28T12:00:00Z": "2025-02-28", "\"2025-02-30\"": "!", "7": "!", "12:00:00": "!"} {
 		text := "name = \"x\"\nmanifest = \"a.csv\"\nschema = \"figsim\"\n"
@@ -466,12 +483,13 @@ func TestParquetManifest(t *testing.T) {
 // A value that cannot be used is told beside the row's other problems, and only where its
 // column is used; of the others no cell is asked for.
 func TestParquetFaults(t *testing.T) {
-	columns := strings.Split(strings.TrimSpace(figsimHeader)+",unused", ",")
-	fault := Cell{Fault: "is a list with a null in it"}
+	columns := strings.Split("subreddit,"+strings.TrimSpace(figsimHeader)+",unused", ",")
+	fault := Cell{Text: "memes", Fault: "is a list with a null in it"}
 	rows := [][]Cell{
-		{text("abc"), text("train"), items("F1"), text("SS1"), items(), text("M1"), text("C1"), fault},
-		{text("t1_x"), fault, fault, text("SS9"), items(), text("M1"), text("C1"), fault},
-		{{Text: "100000", Float: true}, text("train"), items("F1"), text("SS1"), items(), text("M1"), text("C1"), fault},
+		{text("memes"), text("abc"), text("train"), items("F1"), text("SS1"), items(), text("M1"), text("C1"), fault},
+		{text("memes"), text("t1_x"), fault, fault, text("SS9"), items(), text("M1"), text("C1"), fault},
+		{fault, text("abd"), text("train"), items("F1"), text("SS1"), items(), text("M1"), text("C1"), fault},
+		{text("memes"), {Text: "100000", Float: true}, text("train"), items("F1"), text("SS1"), items(), text("M1"), text("C1"), fault},
 	}
 	var wanted [][]string
 	o := Options{OpenParquet: func(_ string, want []string) (RowReader, error) {
@@ -482,15 +500,20 @@ func TestParquetFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := r.Check(t.Context())
-	matchPlaces(t, places(t, err), []string{
-		`a.parquet:2:1 "t1_x" is the id of a comment`, "a.parquet:2:2 the value is a list with a null in it", "a.parquet:2:3 the value is a list with a null in it",
-		`a.parquet:2:4 "SS9" is not a label`, `a.parquet:3:1 "100000" is not a post id but a floating-point number`,
-	})
-	if s.Entries != 1 {
-		t.Errorf("%d good entries, want 1", s.Entries)
+	var got []string
+	for e, failed := range r.Read(t.Context(), nil) {
+		if err = failed; err == nil {
+			got = append(got, string(e.ID)+" "+e.Subreddit)
+		}
 	}
-	used := columns[:7]
+	matchPlaces(t, places(t, err), []string{
+		`a.parquet:2:2 "t1_x" is the id of a comment`, "a.parquet:2:3 the value is a list with a null in it", "a.parquet:2:4 the value is a list with a null in it",
+		`a.parquet:2:5 "SS9" is not a label`, `a.parquet:4:2 "100000" is not a post id but a floating-point number`,
+	})
+	if diff := cmp.Diff([]string{"abc memes", "abd "}, got); diff != "" {
+		t.Errorf("good entries (-want +got):\n%s", diff)
+	}
+	used := []string{"id", "split", "subreddit", "figurative", "severity", "related_content", "modality", "context"}
 	if diff := cmp.Diff([][]string{{}, used, used}, wanted); diff != "" { // the names, the separator, the check
 		t.Errorf("columns asked for (-want +got):\n%s", diff)
 	}

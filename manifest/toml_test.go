@@ -77,10 +77,11 @@ func TestDecodeTOMLRefuses(t *testing.T) {
 		"images.host = [1]":                    "a.toml:1:16: host[0] is not a table",
 		"reddit.retries = 9999999999999999999": "a.toml:1:18: not valid TOML: decimal number is too large",
 		"title = 'a'\ntitle = 'b'":             "a.toml:2:1: not valid TOML: ",
-		"x = [1,\n":                            "a.toml:1:8: not valid TOML: array is incomplete",
-		"x = \"\xff\"":                         "a.toml:1:6: not valid TOML: ",
-		"\xef\xbb\xbftitle = 'a'":              "a.toml:1:1: the file starts with a byte order mark",
-		strings.Repeat("#\n", maxTOML/2+1):     "a.toml:1: the file is larger than 512 KiB",
+		"[free]\na = " + strings.Repeat("[", 11) + "1" + strings.Repeat("]", 11): "a.toml:2:1: the file has too many keys, or a key is too long",
+		"x = [1,\n":                        "a.toml:1:8: not valid TOML: array is incomplete",
+		"x = \"\xff\"":                     "a.toml:1:6: not valid TOML: ",
+		"\xef\xbb\xbftitle = 'a'":          "a.toml:1:1: the file starts with a byte order mark",
+		strings.Repeat("#\n", maxTOML/2+1): "a.toml:1: the file is larger than 512 KiB",
 	} {
 		var v tomlDocument
 		doc, err := DecodeTOML("a.toml", []byte(text), &v)
