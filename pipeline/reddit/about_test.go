@@ -66,27 +66,25 @@ func TestAbout(t *testing.T) {
 		{"503", reply(503, ""), policy.CommunityUnknown, 4},
 		{"no answer", answer{err: errors.New("broken")}, policy.CommunityUnknown, 4},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var b lockedBuffer
-				s := api(func(int, *http.Request) answer { return tt.answer })
-				got, err := s.client(t, logged(testOptions(), &b)).About(t.Context(), "Memes")
-				if err != nil || got != tt.want {
-					t.Errorf("About = %q, %v; want %q", got, err, tt.want)
+		bubble(t, tt.name, func(t *testing.T) {
+			var b lockedBuffer
+			s := api(func(int, *http.Request) answer { return tt.answer })
+			got, err := s.client(t, logged(testOptions(), &b)).About(t.Context(), "Memes")
+			if err != nil || got != tt.want {
+				t.Errorf("About = %q, %v; want %q", got, err, tt.want)
+			}
+			asked := s.seen[1:] // the first asks for a token
+			if len(asked) != tt.asked {
+				t.Errorf("%d requests, want %d", len(asked), tt.asked)
+			}
+			for _, r := range asked {
+				if u := r.req.URL.String(); u != "https://oauth.reddit.com/r/memes/about?raw_json=1" || r.req.Header.Get("Authorization") == "" {
+					t.Errorf("asked %s", u)
 				}
-				asked := s.seen[1:] // the first asks for a token
-				if len(asked) != tt.asked {
-					t.Errorf("%d requests, want %d", len(asked), tt.asked)
-				}
-				for _, r := range asked {
-					if u := r.req.URL.String(); u != "https://oauth.reddit.com/r/memes/about?raw_json=1" || r.req.Header.Get("Authorization") == "" {
-						t.Errorf("asked %s", u)
-					}
-				}
-				if strings.Contains(b.String(), canaryName) {
-					t.Errorf("the answer is in the log: %s", b.String())
-				}
-			})
+			}
+			if strings.Contains(b.String(), canaryName) {
+				t.Errorf("the answer is in the log: %s", b.String())
+			}
 		})
 	}
 }

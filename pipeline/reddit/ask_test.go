@@ -100,8 +100,7 @@ func TestLookUnanswered(t *testing.T) {
 	} {
 		s := api(func(int, *http.Request) answer { return tt.answer })
 		a, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1", "b2"))
-		var none *Unanswered
-		if !errors.As(err, &none) || none.Reason != tt.want || len(a.Posts)+len(a.Absent)+len(a.Unclear) != 0 {
+		if noAnswer(err) != tt.want || len(a.Posts)+len(a.Absent)+len(a.Unclear) != 0 {
 			t.Errorf("%s: Ask = %+v, %v; want Unanswered %s and nothing else", tt.name, a, err, tt.want)
 		}
 	}
@@ -253,9 +252,7 @@ func tokenExpires(t *testing.T, life time.Duration) {
 	c := s.client(t, testOptions())
 	look := func(want int, when string) {
 		t.Helper()
-		if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-			t.Fatal(err)
-		}
+		mustAsk(t, c)
 		if tokens != want {
 			t.Errorf("%s: %d tokens were asked for, want %d", when, tokens, want)
 		}
@@ -290,9 +287,7 @@ func TestTokenEndsInTheWait(t *testing.T) {
 		o.Policy.Reddit.RequestsPerMinute = 0.1 // one in 10 min
 		c := s.client(t, o)
 		for range 8 { // the seventh waits from the 60th minute to the 70th
-			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-				t.Fatal(err)
-			}
+			mustAsk(t, c)
 		}
 		if tokens != 2 {
 			t.Errorf("%d tokens were asked for, want 2", tokens)
@@ -301,8 +296,7 @@ func TestTokenEndsInTheWait(t *testing.T) {
 		life = 300 // none lives until its turn
 		before, start := len(s.times(apiHost, time.Now())), time.Now()
 		_, err := c.Ask(t.Context(), ids("a1"))
-		var none *Unanswered
-		if !errors.As(err, &none) || none.Reason != "token_expired" || len(s.times(apiHost, time.Now())) != before {
+		if noAnswer(err) != "token_expired" || len(s.times(apiHost, time.Now())) != before {
 			t.Errorf("Ask = %v, want Unanswered token_expired and no request to the API", err)
 		}
 		if d := time.Since(start); d > time.Hour { // three tries of two turns each, no repetitions
@@ -374,9 +368,7 @@ func TestPolicyNamesTheAPI(t *testing.T) {
 	}
 	s := api(func(int, *http.Request) answer { return reply(200, listing("a1")) })
 	c := s.client(t, o)
-	if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-		t.Fatal(err)
-	}
+	mustAsk(t, c)
 	before := len(s.seen)
 	for _, url := range []string{"https://oauth.reddit.com/a.png", "https://www.reddit.com/a.png"} {
 		if _, err := c.Download(t.Context(), Candidate{URL: url}); err == nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,78 +29,74 @@ func TestUnreachable(t *testing.T) {
 		{"5xx", reply(503, "<title>Ow!</title>"), "http_503", waitServer, "http_503: Ow!; the host has trouble of its own"},
 		{"no network", answer{err: errors.New("no route to host")}, "connection", waitNetwork, "see that the network"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var w waits
-				well := false
-				s := api(func(int, *http.Request) answer {
-					if well {
-						return reply(200, listing("a1"))
-					}
-					return tt.answer
-				})
-				c := s.client(t, paceOptions(60e6, &w))
-				start := time.Now()
-				unreachable := func() bool {
-					_, err := c.Ask(t.Context(), ids("a1"))
-					var none *Unanswered
-					var shut *Unreachable
-					switch {
-					case errors.As(err, &none) && none.Reason == tt.reason:
-						return false
-					case errors.As(err, &shut) && shut.Host == apiHost && shut.Reason == tt.reason && strings.Contains(err.Error(), tt.says):
-						return true
-					}
-					t.Fatalf("Ask = %v, want Unanswered or Unreachable %s that says %q", err, tt.reason, tt.says)
-					return false
+		bubble(t, tt.name, func(t *testing.T) {
+			var w waits
+			well := false
+			s := api(func(int, *http.Request) answer {
+				if well {
+					return reply(200, listing("a1"))
 				}
-				for i := range 50 {
-					if got, want := unreachable(), i >= maxFailures-1; got != want {
-						t.Fatalf("Ask %d: unreachable is %v", i, got)
-					}
-				}
-				// Half of 1, 2 and 4 s, by the test's jitter; after a 429 never less than 1 s.
-				steps, rests := []float64{0, 0.5, 1.5, 3.5}, []float64{0, 16, 64, 256, 0}
-				if tt.wait == waitRateLimit {
-					rests[0] = 4
-				}
-				if tt.name == "429" {
-					steps = []float64{0, 1, 2, 4}
-				}
-				var want []float64
-				at := 0.0
-				for _, rest := range rests {
-					for _, step := range steps {
-						want = append(want, at+step)
-					}
-					at += steps[3] + rest
-				}
-				if got := secondsOf(s.times(apiHost, start)); !slices.Equal(got, want) {
-					t.Errorf("asked at %v, want %v", got, want)
-				}
-				for _, told := range w.all {
-					if told.Host != apiHost || told.For > 3*time.Second && told.Reason != tt.wait {
-						t.Errorf("OnWait was told %v", told)
-					}
-				}
-				time.Sleep(restFor - time.Second)
-				if !unreachable() || len(s.times(apiHost, start)) != 20 {
-					t.Error("asked again too early")
-				}
-				time.Sleep(time.Second)
-				if !unreachable() || len(s.times(apiHost, start)) != 24 { // one call shuts it again
-					t.Errorf("%d requests after the rest, want 24", len(s.times(apiHost, start)))
-				}
-				time.Sleep(restFor)
-				well = true
-				if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-					t.Error(err)
-				}
-				well = false
-				if unreachable() {
-					t.Error("an answer did not end the row of failures")
-				}
+				return tt.answer
 			})
+			c := s.client(t, paceOptions(60e6, &w))
+			start := time.Now()
+			unreachable := func() bool {
+				_, err := c.Ask(t.Context(), ids("a1"))
+				var none *Unanswered
+				var shut *Unreachable
+				switch {
+				case errors.As(err, &none) && none.Reason == tt.reason:
+					return false
+				case errors.As(err, &shut) && shut.Host == apiHost && shut.Reason == tt.reason && strings.Contains(err.Error(), tt.says):
+					return true
+				}
+				t.Fatalf("Ask = %v, want Unanswered or Unreachable %s that says %q", err, tt.reason, tt.says)
+				return false
+			}
+			for i := range 50 {
+				if got, want := unreachable(), i >= maxFailures-1; got != want {
+					t.Fatalf("Ask %d: unreachable is %v", i, got)
+				}
+			}
+			// Half of 1, 2 and 4 s, by the test's jitter; after a 429 never less than 1 s.
+			steps, rests := []float64{0, 0.5, 1.5, 3.5}, []float64{0, 16, 64, 256, 0}
+			if tt.wait == waitRateLimit {
+				rests[0] = 4
+			}
+			if tt.name == "429" {
+				steps = []float64{0, 1, 2, 4}
+			}
+			var want []float64
+			at := 0.0
+			for _, rest := range rests {
+				for _, step := range steps {
+					want = append(want, at+step)
+				}
+				at += steps[3] + rest
+			}
+			s.askedAt(t, apiHost, start, want...)
+			for _, told := range w.all {
+				if told.Host != apiHost || told.For > 3*time.Second && told.Reason != tt.wait {
+					t.Errorf("OnWait was told %v", told)
+				}
+			}
+			time.Sleep(restFor - time.Second)
+			if !unreachable() || len(s.times(apiHost, start)) != 20 {
+				t.Error("asked again too early")
+			}
+			time.Sleep(time.Second)
+			if !unreachable() || len(s.times(apiHost, start)) != 24 { // one call shuts it again
+				t.Errorf("%d requests after the rest, want 24", len(s.times(apiHost, start)))
+			}
+			time.Sleep(restFor)
+			well = true
+			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
+				t.Error(err)
+			}
+			well = false
+			if unreachable() {
+				t.Error("an answer did not end the row of failures")
+			}
 		})
 	}
 }
@@ -127,29 +122,26 @@ func TestUselessAnswers(t *testing.T) {
 		{"451", reply(451, ""), "http_451", 1, "start again later"},
 		{"moved", reply(302, "", "Location", "https://www.reddit.com/"), "http_302", 1, "start again later"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var w waits
-				s := api(func(int, *http.Request) answer { return tt.answer })
-				c := s.client(t, paceOptions(60e6, &w))
-				for i := 1; i < maxFailures; i++ {
-					_, err := c.Ask(t.Context(), ids("a1"))
-					var none *Unanswered
-					if !errors.As(err, &none) || none.Reason != tt.reason || c.Calls().Info != i*tt.asked {
-						t.Fatalf("Ask = %v after %+v, want Unanswered %s and %d requests", err, c.Calls(), tt.reason, i*tt.asked)
-					}
-				}
+		bubble(t, tt.name, func(t *testing.T) {
+			var w waits
+			s := api(func(int, *http.Request) answer { return tt.answer })
+			c := s.client(t, paceOptions(60e6, &w))
+			for i := 1; i < maxFailures; i++ {
 				_, err := c.Ask(t.Context(), ids("a1"))
-				var shut *Unreachable
-				if !errors.As(err, &shut) || shut.Reason != tt.reason || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), uselessHint) {
-					t.Errorf("Ask = %v, want Unreachable %s that says %q", err, tt.reason, tt.says)
+				if noAnswer(err) != tt.reason || c.Calls().Info != i*tt.asked {
+					t.Fatalf("Ask = %v after %+v, want Unanswered %s and %d requests", err, c.Calls(), tt.reason, i*tt.asked)
 				}
-				for _, told := range w.all {
-					if told.Reason != waitServer {
-						t.Errorf("OnWait was told %v", told)
-					}
+			}
+			_, err := c.Ask(t.Context(), ids("a1"))
+			var shut *Unreachable
+			if !errors.As(err, &shut) || shut.Reason != tt.reason || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), uselessHint) {
+				t.Errorf("Ask = %v, want Unreachable %s that says %q", err, tt.reason, tt.says)
+			}
+			for _, told := range w.all {
+				if told.Reason != waitServer {
+					t.Errorf("OnWait was told %v", told)
 				}
-			})
+			}
 		})
 	}
 }
@@ -185,8 +177,7 @@ func TestEmptyListingIsAnAnswer(t *testing.T) {
 	c := s.client(t, testOptions())
 	for i := range 3 * maxFailures {
 		_, err := c.Ask(t.Context(), ids("a1"))
-		var none *Unanswered
-		if !errors.As(err, &none) || none.Reason != ReasonEmptyListing || c.Calls().Info != i+1 {
+		if noAnswer(err) != ReasonEmptyListing || c.Calls().Info != i+1 {
 			t.Fatalf("Ask = %v after %+v", err, c.Calls())
 		}
 	}

@@ -129,9 +129,7 @@ func TestCertificateIsThatOfTheHost(t *testing.T) {
 		}
 		w.Write([]byte(listing("a1")))
 	})
-	if _, err := newTestClient(t, o).Ask(t.Context(), ids("a1")); err != nil {
-		t.Fatal(err)
-	}
+	mustAsk(t, newTestClient(t, o))
 	o.RootCAs = nil
 	_, err := newTestClient(t, o).Ask(t.Context(), ids("a1"))
 	var none *Unanswered

@@ -1,57 +1,23 @@
 package reddit_test
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/redditemu"
-	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
-
-// emulated starts an emulator and a client that reaches it as it would reach a mirror.
-func emulated(t *testing.T) (*hostile.Server, *reddit.Client) {
-	t.Helper()
-	s, err := hostile.Start(redditemu.Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	rule, err := reddit.ParseConnectTo(s.ConnectTo())
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(s.CAPEM()) {
-		t.Fatal("the emulator's certificate cannot be read")
-	}
-	p := policy.Default()
-	p.Reddit.RequestsPerMinute = 60e6
-	for i := range p.Images.Hosts {
-		p.Images.Hosts[i].RequestsPerSecond = 1e6
-	}
-	c, err := reddit.New(reddit.Options{
-		Credentials: reddit.Credentials{ClientID: s.ClientID, ClientSecret: reddit.NewSecret(s.Secret), Username: "some_body"},
-		Approval:    "test", Policy: p, ConnectTo: []reddit.ConnectTo{rule}, RootCAs: pool, RetryWait: time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, c
-}
 
 // TestScenario takes every state of a post and every ill answer of an image host that the
 // emulator knows through Ask, Judge and Download.
 func TestScenario(t *testing.T) {
-	s, c := emulated(t)
+	w := newWire(t, redditemu.Options{})
+	s, c := w.emulator, w.client
 	var names []manifest.PostID
 	for i := range 500 {
 		names = append(names, manifest.PostID(fmt.Sprintf("s%d", i)))
@@ -83,7 +49,7 @@ func TestScenario(t *testing.T) {
 		if want == "" {
 			want = "none"
 		}
-		if r.Auth != want || r.Referer != "" || !strings.Contains(r.UserAgent, "(by /u/some_body)") {
+		if r.Auth != want || r.Referer != "" || !strings.Contains(r.UserAgent, "(by /u/test_user)") {
 			t.Errorf("request %+v", r)
 		}
 	}
@@ -134,7 +100,8 @@ func checkPost(t *testing.T, c *reddit.Client, p redditemu.Post, a reddit.Answer
 
 // TestEmulatedImages downloads one image of each format and kind of post.
 func TestEmulatedImages(t *testing.T) {
-	s, c := emulated(t)
+	w := newWire(t, redditemu.Options{})
+	s, c := w.emulator, w.client
 	posts := []redditemu.Post{
 		{ID: "jpeg", Images: []redditemu.Image{{Spec: redditemu.Spec{Seed: 1}}}},
 		{ID: "png", Images: []redditemu.Image{{Spec: redditemu.Spec{Seed: 2, Format: "png"}}}},
@@ -181,85 +148,10 @@ func TestEmulatedImages(t *testing.T) {
 	}
 }
 
-// TestFaults spoils answers in every way the emulator can, once: passing trouble is got
-// over, and the rest is no verdict or stops the run.
-func TestFaults(t *testing.T) {
-	s, c := emulated(t)
-	if err := s.Put(redditemu.Post{ID: "a1"}, redditemu.Post{ID: "b2", Condition: redditemu.Removed}); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		kind hostile.FaultKind
-		want string // reason of Unanswered or Denied, "" when the trouble passes
-	}{
-		{hostile.TooManyHTML(0), ""}, {hostile.TooManyJSON(), ""}, {hostile.TooManyEmpty(0), ""},
-		{hostile.ForbiddenRetryAfter(0), ""}, {hostile.URITooLong(), ""}, {hostile.ServerError(500), ""},
-		{hostile.ServerError(408), ""}, {hostile.ServerError(522), ""}, {hostile.Reset(), ""}, {hostile.TruncatedBody(), ""},
-		{hostile.Status(401, nil, []byte("<html>"+strings.Repeat("x", 34<<10))), ""},
-		{hostile.ExpireToken(), ""}, {hostile.ExpireTokenHTML(), ""}, {hostile.InsufficientScope(), "insufficient_scope"},
-		{hostile.NoRateHeaders(), ""}, {hostile.RateHeaders("999", "1.0", "0"), ""}, {hostile.RateHeaders("x", "NaN", "-1e99"), ""},
-		{hostile.ExtraChild(redditemu.Post{ID: "x9"}), ""}, {hostile.DuplicateChild(), ""},
-		{hostile.TruncatedJSON(), ""}, {hostile.EmptyBody(), ""}, {hostile.HTML200(), ""},
-		{hostile.EmptyListing(), "empty_listing"}, {hostile.LegalReasons(), "http_451"},
-		{hostile.Status(404, http.Header{}, nil), "http_404"},
-		{hostile.BlockedHTML(), "blocked"}, {hostile.NetworkSecurityHTML(), "blocked"}, {hostile.AdministrativeHTML(), "blocked"},
-		{hostile.ForbiddenReason("private"), "forbidden"},
-	} {
-		armed := s.Fault(hostile.Fault{Host: "oauth.reddit.com", Times: 1, Kind: tt.kind})
-		a, err := c.Ask(t.Context(), []manifest.PostID{"a1", "b2", "c3"})
-		armed.Clear()
-		if armed.Fired() != 1 {
-			t.Errorf("%s: fired %d times", tt.kind, armed.Fired())
-		}
-		var none *reddit.Unanswered
-		var denied *reddit.Denied
-		switch {
-		case tt.want == "":
-			if err != nil || len(a.Posts) != 2 || !slices.Equal(a.Absent, []manifest.PostID{"c3"}) {
-				t.Errorf("%s: Ask = %+v, %v; want it got over", tt.kind, a, err)
-			}
-		case errors.As(err, &none) && string(none.Reason) == tt.want:
-		case errors.As(err, &denied) && string(denied.Reason) == tt.want:
-		default:
-			t.Errorf("%s: Ask = %+v, %v; want %s", tt.kind, a, err, tt.want)
-		}
-		for _, canary := range hostile.Canaries() {
-			if s := fmt.Sprintf("%+v %v", a, err); strings.Contains(s, canary) {
-				t.Errorf("%s: a canary came out: %s", tt.kind, s)
-			}
-		}
-	}
-}
-
-// TestTokenFaults spoils the token endpoint's first answer.
-func TestTokenFaults(t *testing.T) {
-	for _, tt := range []struct {
-		kind hostile.FaultKind
-		want manifest.Reason // of Denied, "" when the trouble passes
-	}{
-		{hostile.OAuthError200("invalid_request"), "invalid_request"}, {hostile.OAuthError200("unsupported_grant_type"), "unsupported_grant_type"},
-		{hostile.OAuthError200("unauthorized_client"), "unauthorized_client"}, {hostile.OAuthError200("invalid_scope"), "invalid_scope"},
-		{hostile.BadCredentials(), "bad_credentials"}, {hostile.BlockedHTML(), "blocked"},
-		{hostile.HTML200(), ""}, {hostile.TruncatedJSON(), ""}, {hostile.EmptyBody(), ""}, {hostile.TooManyJSON(), ""},
-		{hostile.ServerError(503), ""}, {hostile.Reset(), ""}, {hostile.NoRateHeaders(), ""},
-	} {
-		s, c := emulated(t)
-		if err := s.Put(redditemu.Post{ID: "a1"}); err != nil {
-			t.Fatal(err)
-		}
-		armed := s.Fault(hostile.Fault{Host: "www.reddit.com", Times: 1, Kind: tt.kind})
-		a, err := c.Ask(t.Context(), []manifest.PostID{"a1"})
-		var denied *reddit.Denied
-		if armed.Fired() != 1 || tt.want == "" && (err != nil || len(a.Posts) != 1) || tt.want != "" && (!errors.As(err, &denied) || denied.Reason != tt.want) {
-			t.Errorf("%s: fired %d times, Ask = %+v, %v; want %q", tt.kind, armed.Fired(), a, err, tt.want)
-		}
-		s.Close()
-	}
-}
-
 // TestEmulatedAbout asks why posts are absent.
 func TestEmulatedAbout(t *testing.T) {
-	s, c := emulated(t)
+	w := newWire(t, redditemu.Options{})
+	s, c := w.emulator, w.client
 	for id, tt := range map[manifest.PostID]struct {
 		condition redditemu.Condition
 		want      policy.Community

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"image"
 	"image/png"
 	"io"
@@ -17,10 +18,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"rehydrate/manifest"
@@ -112,6 +115,35 @@ func (s *script) times(host string, start time.Time) []time.Duration {
 		}
 	}
 	return out
+}
+
+// askedAt checks when host was asked, in seconds from start.
+func (s *script) askedAt(t *testing.T, host string, start time.Time, want ...float64) {
+	t.Helper()
+	if got := secondsOf(s.times(host, start)); !slices.Equal(got, want) {
+		t.Errorf("%s was asked at %v, want %v", host, got, want)
+	}
+}
+
+// noAnswer is the reason of an *Unanswered, "" of any other error.
+func noAnswer(err error) manifest.Reason {
+	if none, ok := errors.AsType[*Unanswered](err); ok {
+		return none.Reason
+	}
+	return ""
+}
+
+// bubble runs f as a subtest on synctest's clock.
+func bubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+func mustAsk(t *testing.T, c *Client) {
+	t.Helper()
+	if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (s *script) client(t *testing.T, o Options) *Client {

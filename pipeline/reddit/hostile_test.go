@@ -171,38 +171,35 @@ func TestHostileAnswers(t *testing.T) {
 			}
 		}, "headers_too_large", "failed/headers_too_large", 1, 1, time.Second},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				written.Store(0)
-				c := wired(t, testOptions(), func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == "/api/v1/access_token" {
-						_, _ = w.Write([]byte(tokenReply(86400).body))
-						return
-					}
-					tt.answer(w, r)
-				})
-				start := time.Now()
-				_, err := c.Ask(t.Context(), ids("a1"))
-				var none *Unanswered
-				if !errors.As(err, &none) || none.Reason != tt.api || c.Calls().Info != tt.asked {
-					t.Errorf("Ask = %v after %d requests, want Unanswered %s after %d", err, c.Calls().Info, tt.api, tt.asked)
+		bubble(t, tt.name, func(t *testing.T) {
+			written.Store(0)
+			c := wired(t, testOptions(), func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/api/v1/access_token" {
+					_, _ = w.Write([]byte(tokenReply(86400).body))
+					return
 				}
-				if d := time.Since(start); d > tt.within {
-					t.Errorf("Ask took %v", d)
-				}
-				start = time.Now()
-				_, err = c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
-				var f *policy.Fault
-				if !errors.As(err, &f) || string(f.Outcome)+"/"+string(f.Reason) != tt.image || c.Calls().Images != tt.images {
-					t.Errorf("Download = %v after %d requests, want %s after %d", err, c.Calls().Images, tt.image, tt.images)
-				}
-				if d := time.Since(start); d > min(tt.within, time.Minute+time.Second) {
-					t.Errorf("Download took %v", d)
-				}
-				if n := written.Load(); n > maxInfoBody+testOptions().Policy.Images.MaxBytes+8*mib {
-					t.Errorf("%d bytes were taken", n)
-				}
+				tt.answer(w, r)
 			})
+			start := time.Now()
+			_, err := c.Ask(t.Context(), ids("a1"))
+			if noAnswer(err) != tt.api || c.Calls().Info != tt.asked {
+				t.Errorf("Ask = %v after %d requests, want Unanswered %s after %d", err, c.Calls().Info, tt.api, tt.asked)
+			}
+			if d := time.Since(start); d > tt.within {
+				t.Errorf("Ask took %v", d)
+			}
+			start = time.Now()
+			_, err = c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
+			var f *policy.Fault
+			if !errors.As(err, &f) || string(f.Outcome)+"/"+string(f.Reason) != tt.image || c.Calls().Images != tt.images {
+				t.Errorf("Download = %v after %d requests, want %s after %d", err, c.Calls().Images, tt.image, tt.images)
+			}
+			if d := time.Since(start); d > min(tt.within, time.Minute+time.Second) {
+				t.Errorf("Download took %v", d)
+			}
+			if n := written.Load(); n > maxInfoBody+testOptions().Policy.Images.MaxBytes+8*mib {
+				t.Errorf("%d bytes were taken", n)
+			}
 		})
 	}
 }

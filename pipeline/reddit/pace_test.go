@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -124,16 +123,10 @@ func TestPolicyRate(t *testing.T) {
 		c := s.client(t, paceOptions(3, &w)) // one in 20 s, and so no burst
 		start := time.Now()
 		for range 3 {
-			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-				t.Fatal(err)
-			}
+			mustAsk(t, c)
 		}
-		if got, want := secondsOf(s.times(tokenHost, start)), []float64{0}; !slices.Equal(got, want) {
-			t.Errorf("token asked at %v, want %v", got, want)
-		}
-		if got, want := secondsOf(s.times(apiHost, start)), []float64{20, 40, 60, 80}; !slices.Equal(got, want) {
-			t.Errorf("API asked at %v, want %v", got, want)
-		}
+		s.askedAt(t, tokenHost, start, 0)
+		s.askedAt(t, apiHost, start, 20, 40, 60, 80)
 		if len(w.all) != 4 || w.all[0] != (Wait{apiHost, waitPace, 20 * time.Second}) {
 			t.Errorf("OnWait was told %v, want 4 waits for the pace", w.all)
 		}
@@ -147,54 +140,50 @@ func TestBurst(t *testing.T) {
 		perMinute float64
 		burst     int
 	}{{100, 20}, {60, 20}, {30, 10}, {5, 1}, {1, 1}, {0.5, 1}} {
-		t.Run(fmt.Sprint(tt.perMinute), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				rng := rand.New(rand.NewPCG(1, 2))
-				s := api(func(int, *http.Request) answer { return reply(200, listing("a1")) })
-				c := s.client(t, paceOptions(tt.perMinute, &waits{}))
-				start := time.Now()
-				for i := range 4 * int(tt.perMinute+1) {
-					if i == 3*int(tt.perMinute+1) { // a rest, then a burst again
-						time.Sleep(5 * time.Minute)
-						start = time.Now()
-					} else if i/int(tt.perMinute+1) == 2 {
-						time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Minute / time.Duration(tt.perMinute+1)))))
-					}
-					if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-						t.Fatal(err)
-					}
+		bubble(t, fmt.Sprint(tt.perMinute), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			s := api(func(int, *http.Request) answer { return reply(200, listing("a1")) })
+			c := s.client(t, paceOptions(tt.perMinute, &waits{}))
+			start := time.Now()
+			for i := range 4 * int(tt.perMinute+1) {
+				if i == 3*int(tt.perMinute+1) { // a rest, then a burst again
+					time.Sleep(5 * time.Minute)
+					start = time.Now()
+				} else if i/int(tt.perMinute+1) == 2 {
+					time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Minute / time.Duration(tt.perMinute+1)))))
 				}
-				var all []time.Time
-				for _, r := range s.seen {
-					all = append(all, r.at)
-				}
-				within := func(from time.Time, d time.Duration) (n int) {
-					for _, at := range all {
-						if !at.Before(from) && at.Sub(from) < d {
-							n++
-						}
-					}
-					return n
-				}
-				for i, from := range all {
-					if n := within(from, time.Minute); n > max(int(tt.perMinute), 1) {
-						t.Fatalf("%d requests in the minute from request %d on", n, i)
-					}
-					for j, to := range all[i:] {
-						if limit := float64(tt.burst) + to.Sub(from).Seconds()*tt.perMinute/60; float64(j+1) > limit+1e-6 {
-							t.Fatalf("%d requests within %v", j+1, to.Sub(from))
-						}
+				mustAsk(t, c)
+			}
+			var all []time.Time
+			for _, r := range s.seen {
+				all = append(all, r.at)
+			}
+			within := func(from time.Time, d time.Duration) (n int) {
+				for _, at := range all {
+					if !at.Before(from) && at.Sub(from) < d {
+						n++
 					}
 				}
-				for _, from := range []time.Time{all[0], start} {
-					if n := within(from, time.Millisecond); n != tt.burst {
-						t.Errorf("a burst of %d requests, want %d", n, tt.burst)
+				return n
+			}
+			for i, from := range all {
+				if n := within(from, time.Minute); n > max(int(tt.perMinute), 1) {
+					t.Fatalf("%d requests in the minute from request %d on", n, i)
+				}
+				for j, to := range all[i:] {
+					if limit := float64(tt.burst) + to.Sub(from).Seconds()*tt.perMinute/60; float64(j+1) > limit+1e-6 {
+						t.Fatalf("%d requests within %v", j+1, to.Sub(from))
 					}
 				}
-				if n := within(all[0], time.Minute); n != max(int(tt.perMinute), 1) {
-					t.Errorf("%d requests in the first minute, fewer than are allowed", n)
+			}
+			for _, from := range []time.Time{all[0], start} {
+				if n := within(from, time.Millisecond); n != tt.burst {
+					t.Errorf("a burst of %d requests, want %d", n, tt.burst)
 				}
-			})
+			}
+			if n := within(all[0], time.Minute); n != max(int(tt.perMinute), 1) {
+				t.Errorf("%d requests in the first minute, fewer than are allowed", n)
+			}
 		})
 	}
 }
@@ -210,13 +199,9 @@ func TestRateHeaders(t *testing.T) {
 		c := s.client(t, paceOptions(60e6, &w))
 		start := time.Now()
 		for range headers {
-			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-				t.Fatal(err)
-			}
+			mustAsk(t, c)
 		}
-		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 0.8, 1.8, 302.8, 302.8}; !slices.Equal(got, want) {
-			t.Errorf("asked at %v, want %v", got, want)
-		}
+		s.askedAt(t, apiHost, start, 0, 0.8, 1.8, 302.8, 302.8)
 		if diff := cmp.Diff([]Wait{{apiHost, waitRateLimit, 301 * time.Second}}, w.all); diff != "" {
 			t.Errorf("OnWait (-want +got):\n%s", diff)
 		}
@@ -244,31 +229,25 @@ func TestTooManyRequests(t *testing.T) {
 		{"empty with a huge reset", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "86400"), 900, waitRateLimit},
 		{"just bearable", reply(429, "", "Retry-After", "900"), 900.5, waitRetryAfter},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var w waits
-				s := api(func(n int, _ *http.Request) answer {
-					if n == 0 {
-						return tt.first
-					}
-					return reply(200, listing("a1"))
-				})
-				c := s.client(t, paceOptions(60e6, &w))
-				start := time.Now() // synctest starts at midnight UTC, 2000-01-01
-				if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-					t.Fatal(err)
+		bubble(t, tt.name, func(t *testing.T) {
+			var w waits
+			s := api(func(n int, _ *http.Request) answer {
+				if n == 0 {
+					return tt.first
 				}
-				if got, want := secondsOf(s.times(apiHost, start)), []float64{0, tt.want}; !slices.Equal(got, want) {
-					t.Errorf("asked at %v, want %v", got, want)
-				}
-				var told string
-				for _, x := range w.all {
-					told = x.Reason
-				}
-				if told != tt.reason || len(w.all) > 1 {
-					t.Errorf("OnWait was told %v, want one wait for %q", w.all, tt.reason)
-				}
+				return reply(200, listing("a1"))
 			})
+			c := s.client(t, paceOptions(60e6, &w))
+			start := time.Now() // synctest starts at midnight UTC, 2000-01-01
+			mustAsk(t, c)
+			s.askedAt(t, apiHost, start, 0, tt.want)
+			var told string
+			for _, x := range w.all {
+				told = x.Reason
+			}
+			if told != tt.reason || len(w.all) > 1 {
+				t.Errorf("OnWait was told %v, want one wait for %q", w.all, tt.reason)
+			}
 		})
 	}
 }
@@ -303,29 +282,25 @@ func TestServerErrors(t *testing.T) {
 		{answer{err: errors.New("read: connection reset by peer")}, "connection"},
 		{answer{err: errDeadline}, "timeout"},
 	} {
-		t.Run(tt.reason, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var w waits
-				s := api(func(int, *http.Request) answer { return tt.last })
-				c := s.client(t, paceOptions(60e6, &w))
-				start := time.Now()
-				_, err := c.Ask(t.Context(), ids("a1"))
-				var none *Unanswered
-				if !errors.As(err, &none) || string(none.Reason) != tt.reason {
-					t.Errorf("Ask = %v, want Unanswered %s", err, tt.reason)
-				}
-				// Half of 1, 2 and 4 s, by the test's jitter; after a 429 never less than 1 s.
-				want := []float64{0, 0.5, 1.5, 3.5}
-				if tt.reason == "http_429" {
-					want = []float64{0, 1, 2, 4}
-				}
-				if got := secondsOf(s.times(apiHost, start)); !slices.Equal(got, want) {
-					t.Errorf("asked at %v, want %v", got, want)
-				}
-				if len(w.all) != 0 {
-					t.Errorf("OnWait was told %v of waits of at most 2 s", w.all)
-				}
-			})
+		bubble(t, tt.reason, func(t *testing.T) {
+			var w waits
+			s := api(func(int, *http.Request) answer { return tt.last })
+			c := s.client(t, paceOptions(60e6, &w))
+			start := time.Now()
+			_, err := c.Ask(t.Context(), ids("a1"))
+			var none *Unanswered
+			if !errors.As(err, &none) || string(none.Reason) != tt.reason {
+				t.Errorf("Ask = %v, want Unanswered %s", err, tt.reason)
+			}
+			// Half of 1, 2 and 4 s, by the test's jitter; after a 429 never less than 1 s.
+			want := []float64{0, 0.5, 1.5, 3.5}
+			if tt.reason == "http_429" {
+				want = []float64{0, 1, 2, 4}
+			}
+			s.askedAt(t, apiHost, start, want...)
+			if len(w.all) != 0 {
+				t.Errorf("OnWait was told %v of waits of at most 2 s", w.all)
+			}
 		})
 	}
 }
@@ -370,9 +345,7 @@ func checkPauseIsShared(t *testing.T, first answer) {
 				t.Errorf("request %d went out at %v s, in the pause", i, at)
 			}
 		}
-		if got := secondsOf(s.times("i.imgur.com", start)); !slices.Equal(got, []float64{0}) {
-			t.Errorf("the other host was asked at %v", got)
-		}
+		s.askedAt(t, "i.imgur.com", start, 0)
 	})
 }
 
@@ -411,12 +384,8 @@ func TestHostRateAndConcurrency(t *testing.T) {
 		if most["i.redd.it"] != 2 || most["i.imgur.com"] != 1 {
 			t.Errorf("open at once: %v, want 2 and 1", most)
 		}
-		if got, want := secondsOf(s.times("i.redd.it", start)), []float64{0, 0.5, 3, 3.5}; !slices.Equal(got, want) {
-			t.Errorf("i.redd.it asked at %v, want %v", got, want)
-		}
-		if got, want := secondsOf(s.times("i.imgur.com", start)), []float64{0, 3, 6, 9}; !slices.Equal(got, want) {
-			t.Errorf("i.imgur.com asked at %v, want %v", got, want)
-		}
+		s.askedAt(t, "i.redd.it", start, 0, 0.5, 3, 3.5)
+		s.askedAt(t, "i.imgur.com", start, 0, 3, 6, 9)
 	})
 }
 
@@ -459,26 +428,24 @@ func TestGuardedAttempt(t *testing.T) {
 		{"trickles", 6 * time.Second, errStalled, 10 * time.Second},
 		{"steady but endless", time.Second, errDeadline, attemptTimeout},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				g := guarded{slowBodies{tt.every}}
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://i.redd.it/", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				start := time.Now()
-				resp, err := g.RoundTrip(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer resp.Body.Close()
-				for err == nil {
-					_, err = resp.Body.Read(make([]byte, 600))
-				}
-				if !errors.Is(err, tt.want) || time.Since(start).Round(time.Second) != tt.after {
-					t.Errorf("ended after %v with %v; want %v with %v", time.Since(start), err, tt.after, tt.want)
-				}
-			})
+		bubble(t, tt.name, func(t *testing.T) {
+			g := guarded{slowBodies{tt.every}}
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://i.redd.it/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			resp, err := g.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			for err == nil {
+				_, err = resp.Body.Read(make([]byte, 600))
+			}
+			if !errors.Is(err, tt.want) || time.Since(start).Round(time.Second) != tt.after {
+				t.Errorf("ended after %v with %v; want %v with %v", time.Since(start), err, tt.after, tt.want)
+			}
 		})
 	}
 }
@@ -597,14 +564,10 @@ func TestUnansweredCounts(t *testing.T) {
 		c.jitter = func() float64 { return 0 }
 		start := time.Now()
 		for range 2 {
-			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-				t.Fatal(err)
-			}
+			mustAsk(t, c)
 		}
 		// With both used up, the fourth waits for the end of the window: it is in its last second.
-		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 0, 0, 1}; !slices.Equal(got, want) {
-			t.Errorf("asked at %v, want %v", got, want)
-		}
+		s.askedAt(t, apiHost, start, 0, 0, 0, 1)
 	})
 }
 
@@ -651,8 +614,7 @@ func TestRetriesEnd(t *testing.T) {
 		c := s.client(t, paceOptions(60e6, &w))
 		start := time.Now()
 		_, err := c.Ask(t.Context(), ids("a1"))
-		var none *Unanswered
-		if !errors.As(err, &none) || none.Reason != "http_429" {
+		if noAnswer(err) != "http_429" {
 			t.Errorf("Ask = %v, want Unanswered http_429", err)
 		}
 		if d := time.Since(start); d > maxTrying {
@@ -661,9 +623,7 @@ func TestRetriesEnd(t *testing.T) {
 		if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 			t.Error(err)
 		}
-		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 500.5, 1001, 1501.5}; !slices.Equal(got, want) {
-			t.Errorf("asked at %v, want %v", got, want)
-		}
+		s.askedAt(t, apiHost, start, 0, 500.5, 1001, 1501.5)
 		for _, x := range w.all {
 			if x.Reason != waitRetryAfter {
 				t.Errorf("OnWait was told %v", x)
@@ -678,9 +638,7 @@ func TestRetriesEnd(t *testing.T) {
 			t.Error("Ask succeeded")
 		}
 		// With half a second of jitter the third attempt begins at the limit itself.
-		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 600, maxTrying.Seconds()}; !slices.Equal(got, want) {
-			t.Errorf("asked at %v, want %v", got, want)
-		}
+		s.askedAt(t, apiHost, start, 0, 600, maxTrying.Seconds())
 	})
 }
 
@@ -720,13 +678,9 @@ func TestResetFarAway(t *testing.T) {
 		c := s.client(t, paceOptions(60e6, &w))
 		start := time.Now()
 		for range 4 {
-			if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-				t.Fatal(err)
-			}
+			mustAsk(t, c)
 		}
-		if got, want := secondsOf(s.times(apiHost, start)), []float64{0, 900, 1800, 2700}; !slices.Equal(got, want) {
-			t.Errorf("asked at %v, want %v", got, want)
-		}
+		s.askedAt(t, apiHost, start, 0, 900, 1800, 2700)
 		if len(w.all) != 3 || w.all[0].Reason != waitRateLimit {
 			t.Errorf("OnWait was told %v", w.all)
 		}
@@ -776,9 +730,7 @@ func TestCalls(t *testing.T) {
 		if got := c.Calls(); got != (Calls{}) {
 			t.Errorf("at first: %+v", got)
 		}
-		if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-			t.Fatal(err)
-		}
+		mustAsk(t, c)
 		if _, err := c.About(t.Context(), "memes"); err != nil {
 			t.Fatal(err)
 		}
