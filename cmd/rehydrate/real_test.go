@@ -35,11 +35,7 @@ func TestRecorded(t *testing.T) {
 	}
 	s := newSite(t, annotations.String(), fastPolicy)
 	for i, thing := range things {
-		d, err := redditemu.Draw(redditemu.Spec{Seed: uint64(i + 1), Caption: fmt.Sprintf("the picture of recording number %d of them all", i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.emulator.PutRecorded(thing, d.Body); err != nil {
+		if err := s.emulator.PutRecorded(thing, sketch(firstOwn+i%30, uint64(i), 0, "jpg").Body); err != nil {
 			t.Fatal(err)
 		}
 	}

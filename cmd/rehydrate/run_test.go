@@ -158,15 +158,15 @@ func (s *site) update(id manifest.PostID, f func(*redditemu.Post)) {
 func TestKilled(t *testing.T) {
 	long(t)
 	t.Parallel()
-	annotations, posts := redditemu.Demo(demoSeed)
-	start := func() *site { return newSite(t, string(annotations), fastPolicy, posts...) } // the fake ocr program reads shapes
+	posts := pinnedPosts() // in every state, with near-duplicates
+	start := func() *site { return newSite(t, fewAnnotations(posts), fastPolicy, posts...) }
 	whole := start()
-	whole.run(exitRetry, "--workers", "2")
+	whole.run(exitDone, "--workers", "2")
 	want, wantRows := whole.dataset(), whole.outcomes()
 
 	for _, workers := range []string{"1", "8"} {
 		s := start()
-		s.run(exitRetry, "--workers", workers)
+		s.run(exitDone, "--workers", workers)
 		if !cmp.Equal(want, s.dataset()) {
 			t.Errorf("the dataset of %s workers is another one", workers)
 		}
@@ -176,7 +176,7 @@ func TestKilled(t *testing.T) {
 	s := start()
 	kills, tries := 0, often(10, 4)
 	for range tries {
-		if s.killedAfter(1+random.Int64N(12), time.Duration(random.Int64N(int64(300*time.Millisecond)))) {
+		if s.killedAfter(1+random.Int64N(8), time.Duration(random.Int64N(int64(100*time.Millisecond)))) {
 			kills++
 		}
 	}
@@ -184,7 +184,7 @@ func TestKilled(t *testing.T) {
 	if kills == 0 {
 		t.Error("no run was killed before it ended")
 	}
-	s.run(exitRetry)
+	s.run(exitDone)
 	if !cmp.Equal(want, s.dataset()) {
 		t.Error("the dataset of a run that was killed is another one")
 	}
@@ -219,11 +219,8 @@ func (s *site) killedAfter(n int64, pause time.Duration) bool {
 		case <-ended:
 		}
 	}()
-	err := cmd.Wait()
+	_ = cmd.Wait() // killed, or done
 	close(ended)
-	if err == nil {
-		s.t.Error("a run of the demo ended in 0")
-	}
 	return cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
 }
 
