@@ -265,28 +265,30 @@ func (d *decoder) labels(c int, cells []Cell) []int {
 	if cell.Null || len(parts) == 0 && !multi {
 		return nil
 	}
-	labels := make([]int, 0, len(parts))
-	for _, part := range parts {
-		label, known := v.find(part)
-		if !known {
-			d.unknownLabel(i, v, part)
-			return nil
-		}
-		labels = append(labels, label)
-	}
-	if message, hint := v.clash(labels); message != "" {
+	labels, message, hint := v.read(parts)
+	if message != "" {
 		d.report(i, message, hint)
 	}
 	return labels
 }
 
-func (d *decoder) unknownLabel(i int, v vocabulary, part string) {
-	if strings.TrimSpace(part) == "" {
-		d.report(i, fmt.Sprintf("category %s has an empty label in its list", v.category.Name), "take out the separator too many")
-		return
+// read finds the labels of texts, and words the problem of a text that is not a label or of labels
+// that may not stand together.
+func (v vocabulary) read(texts []string) (labels []int, message, hint string) {
+	labels = make([]int, 0, len(texts))
+	for _, text := range texts {
+		label, known := v.find(text)
+		if !known && strings.TrimSpace(text) == "" {
+			return nil, fmt.Sprintf("category %s has an empty label in its list", v.category.Name), "take out the separator too many"
+		}
+		if !known {
+			message, hint = v.unknown(text)
+			return nil, message, hint
+		}
+		labels = append(labels, label)
 	}
-	message, hint := v.unknown(part)
-	d.report(i, message, hint)
+	message, hint = v.clash(labels)
+	return labels, message, hint
 }
 
 // split parts a cell at the separator. A cell that is a label as a whole is that label.

@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// Read reads the manifest once: its good entries in file order, as it is ranged over. It goes on
-// after a problem, and ends with an error if it met any (*Problems), if ctx ended, or if the
-// manifest is no longer the one that was opened; a caller who needs all entries
-// then drops those given before. When the last entry has been given, *s holds what was counted,
-// unless s is nil.
-func (r *Release) Read(ctx context.Context, s *Summary) iter.Seq2[Entry, error] {
+// Entries reads the manifest once: its good entries in file order, as it is ranged over. It goes
+// on after a problem, and ends with an error if it met any (*Problems), if ctx ended, or if the
+// manifest is no longer the one that was opened; a caller who needs all entries then drops those
+// given before.
+func (r *Release) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		stopped := false
-		err := r.scan(ctx, s, func(e Entry) bool {
+		_, err := r.scan(ctx, func(e Entry) bool {
 			stopped = !yield(e, nil)
 			return !stopped
 		})
@@ -28,19 +27,10 @@ func (r *Release) Read(ctx context.Context, s *Summary) iter.Seq2[Entry, error] 
 	}
 }
 
-// Entries gives the entries as Read does.
-func (r *Release) Entries(ctx context.Context) iter.Seq2[Entry, error] { return r.Read(ctx, nil) }
-
-// Check reads the whole manifest. Its error is *Problems when entries are wrong, and the Summary
-// then counts the good ones.
+// Check reads the whole manifest as Entries does. Its error is *Problems when entries are wrong,
+// and the Summary then counts the good ones.
 func (r *Release) Check(ctx context.Context) (Summary, error) {
-	var s Summary
-	for _, err := range r.Read(ctx, &s) {
-		if err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	return r.scan(ctx, func(Entry) bool { return true })
 }
 
 // A Summary counts what a manifest holds.
@@ -79,31 +69,34 @@ func (s *Summary) add(e Entry, schema Schema) {
 var errChanged = errors.New("the file was changed while it was in use; start again")
 
 // scan gives the good entries to emit until that returns false.
-func (r *Release) scan(ctx context.Context, s *Summary, emit func(Entry) bool) error {
+func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, error) {
+	counted := Summary{Sizes: make(map[string]int), Counts: make(map[string]map[string]map[string]int)}
 	rows, err := r.openRows(r.plan.names(), false)
 	if err != nil {
-		return err
+		return counted, err
 	}
 	defer rows.close()
 	d, err := newDecoder(r, rows.Columns())
 	if err != nil {
-		return err
+		return counted, err
 	}
 	var problems Problems
 	d.report = func(cell int, message, hint string) {
 		line, column := rows.at(cell)
 		problems.add(Problem{File: r.ManifestPath, Line: line, Column: column, Message: message, Hint: hint})
 	}
-	counted := Summary{Sizes: make(map[string]int), Counts: make(map[string]map[string]map[string]int)}
-	var seen seen
+	ofFile := func(message, hint string) {
+		problems.add(Problem{File: r.ManifestPath, Line: 1, Message: message, Hint: hint})
+	}
+	seen := make(seen)
 	for met := 0; ; met++ {
 		if err := ctx.Err(); err != nil {
-			return err
+			return counted, err
 		}
 		cells, err := rows.Next()
 		if err == io.EOF {
 			if met == 0 {
-				problems.add(Problem{File: r.ManifestPath, Line: 1, Message: "the manifest has no entries", Hint: "each line below the header is an entry: a post id and its labels"})
+				ofFile("the manifest has no entries", "each line below the header is an entry: a post id and its labels")
 			}
 			break
 		}
@@ -116,11 +109,12 @@ func (r *Release) scan(ctx context.Context, s *Summary, emit func(Entry) bool) e
 			continue
 		}
 		if err != nil {
-			return err
+			return counted, err
 		}
 		found := problems.count()
 		e := d.entry(cells)
 		e.Line, _ = rows.at(-1)
+		// A row that is wrong in another way still holds its key.
 		if first, twice := seen.add(e.Key, e.Line); twice {
 			d.report(d.fields[fieldID], fmt.Sprintf("post %s, image %d, is already on line %d", e.ID, e.Image, first), "keep one of the rows; rows for further images of a post are told apart by an image column")
 		}
@@ -130,63 +124,47 @@ func (r *Release) scan(ctx context.Context, s *Summary, emit func(Entry) bool) e
 		e.Ordinal = counted.Entries
 		counted.add(e, r.Schema)
 		if !emit(e) {
-			return nil
+			return counted, nil
 		}
 	}
+	counted.Posts = len(seen)
 	// What only a whole reading shows.
 	if j, isJSON := rows.source.(*jsonRows); isJSON && slices.Contains(j.met, true) {
 		for i, met := range j.met {
 			if !met {
-				problems.add(Problem{File: r.ManifestPath, Line: 1, Message: fmt.Sprintf("no line has the key %s", quote(j.keys[i])), Hint: "name the key as the lines spell it, under [columns] of release.toml"})
+				ofFile("no line has the key "+quote(j.keys[i]), "name the key as the lines spell it, under [columns] of release.toml")
 			}
 		}
 	}
-	if s != nil {
-		counted.Posts = seen.posts()
-		*s = counted
-	}
 	// The problems of another file would not help.
 	sum, err := rows.sum()
+	if err == nil && sum != r.ManifestDigest {
+		err = fmt.Errorf("read %s: %w", r.ManifestPath, errChanged)
+	}
 	if err != nil {
-		return err
+		return counted, err
 	}
-	if sum != r.ManifestDigest {
-		return fmt.Errorf("read %s: %w", r.ManifestPath, errChanged)
-	}
-	return problems.err()
+	return counted, problems.err()
 }
 
-// seen remembers where each key stood first: one record for a post, and one more for each of its
-// further images.
-type seen struct {
-	first map[PostID]firstRow
-	more  map[Key]int32
-}
+// seen remembers where each key stood first, by post: most have one image.
+type seen map[PostID][]place
 
-type firstRow struct {
+type place struct {
 	line  int32
 	image int16
 }
 
 // add notes a key; of one that it has already it gives the line. An empty id is not noted.
-func (s *seen) add(k Key, line int) (first int, twice bool) {
-	if s.first == nil {
-		s.first, s.more = make(map[PostID]firstRow), make(map[Key]int32)
+func (s seen) add(k Key, line int) (first int, twice bool) {
+	for _, p := range s[k.ID] {
+		if int(p.image) == k.Image {
+			return int(p.line), true
+		}
 	}
-	row, known := s.first[k.ID]
-	if k.ID == "" || known && int(row.image) == k.Image {
-		return int(row.line), known
+	if k.ID != "" {
+		id := PostID(strings.Clone(string(k.ID))) // which does not keep its row
+		s[id] = append(s[id], place{int32(line), int16(k.Image)})
 	}
-	if !known {
-		s.first[PostID(strings.Clone(string(k.ID)))] = firstRow{line: int32(line), image: int16(k.Image)}
-		return 0, false
-	}
-	at, twice := s.more[k]
-	if !twice {
-		k.ID = PostID(strings.Clone(string(k.ID)))
-		s.more[k] = int32(line)
-	}
-	return int(at), twice
+	return 0, false
 }
-
-func (s *seen) posts() int { return len(s.first) }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"rehydrate/pipeline/clean"
 )
@@ -67,14 +66,7 @@ func (k Key) String() string {
 }
 
 func cleanDetail(s string) string {
-	if len(s) > maxDetail {
-		cut := maxDetail
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut]
-	}
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+	s = strings.ReplaceAll(strings.ToValidUTF8(cut(s, maxDetail), "\uFFFD"), "\x00", "")
 	lines := strings.Split(s, "\n")
 	for i := range lines[:len(lines)-1] {
 		lines[i] = strings.TrimRight(lines[i], "\r")
@@ -92,24 +84,14 @@ func (r *Result) fault() *Problem {
 	case !validWord(r.Split, maxSplit):
 		return &Problem{Message: fmt.Sprintf("%s cannot name a split", quote(r.Split)), Hint: "a split name has letters, digits and _, at most 32"}
 	case !slices.Contains(Outcomes(), r.Outcome):
-		return &Problem{Message: fmt.Sprintf("%s is not an outcome", quote(string(r.Outcome))), Hint: "the outcomes are " + outcomeList()}
-	case r.Reason != "" && !validReason(string(r.Reason)):
+		return &Problem{Message: fmt.Sprintf("%s is not an outcome", quote(string(r.Outcome))), Hint: "the outcomes are " + strings.ReplaceAll(strings.Trim(fmt.Sprint(Outcomes()), "[]"), " ", ", ")}
+	case r.Reason != "" && (!validWord(string(r.Reason), maxName) || foldASCII(string(r.Reason)) != string(r.Reason)):
 		return &Problem{Message: fmt.Sprintf("%s is not a reason", quote(string(r.Reason))), Hint: "a reason has lower-case letters, digits and _"}
 	case r.DuplicateOf != (Key{}) && (!validID(string(r.DuplicateOf.ID)) || r.DuplicateOf.Image < 0 || r.DuplicateOf.Image > maxImage):
 		return &Problem{Message: fmt.Sprintf("%s does not name an entry", quote(r.DuplicateOf.String())), Hint: "duplicate_of is an id, or id/N for an image other than the first"}
 	}
 	return nil
 }
-
-func outcomeList() string {
-	names := make([]string, 0, len(Outcomes()))
-	for _, o := range Outcomes() {
-		names = append(names, string(o))
-	}
-	return strings.Join(names, ", ")
-}
-
-func validReason(s string) bool { return validWord(s, maxName) && s == foldASCII(s) }
 
 // ReadOutcomes reads what WriteOutcomes wrote, strictly, as it is ranged over. It ends
 // with a *Problem at the first line that is wrong, or that names an entry again; it does
@@ -121,7 +103,7 @@ func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 			yield(Result{}, err)
 			return
 		}
-		var seen seen
+		seen := make(seen)
 		for {
 			cells, err := rows.next()
 			if err == io.EOF {
@@ -129,7 +111,7 @@ func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 			}
 			var result Result
 			if err == nil {
-				result, err = readResult(rows, cells, &seen)
+				result, err = readResult(rows, cells, seen)
 			}
 			if !yield(result, err) || err != nil {
 				return
@@ -138,7 +120,7 @@ func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 	}
 }
 
-func readResult(rows *tableReader, cells []string, seen *seen) (Result, error) {
+func readResult(rows *tableReader, cells []string, seen seen) (Result, error) {
 	r := Result{Split: strings.Clone(clean.FromCell(cells[2])), Outcome: Outcome(clean.FromCell(cells[3])), Reason: Reason(clean.FromCell(cells[4])), Detail: clean.FromCell(cells[5])}
 	r.ID = PostID(clean.FromCell(cells[0]))
 	image, ok := imageNumber(cells[1])

@@ -100,11 +100,18 @@ func quote(s string) string {
 	if len(s) <= most {
 		return strconv.Quote(s)
 	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
+	return strconv.Quote(cut(s, most)) + "..."
+}
+
+// cut shortens a text to so many bytes of whole characters.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	return strconv.Quote(s[:cut]) + "..."
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
 }
 
 // Nearest returns the candidate that s is most likely a misspelling of, for a hint, or "" when
@@ -116,7 +123,7 @@ func Nearest(s string, candidates []string) string {
 	}
 	best, bestDistance := "", max(2, len(s)/3)+1
 	if len(s) <= 3 {
-		bestDistance = 2 // of a short code every other code is two letters away
+		bestDistance = 2 // any two short codes are within two edits
 	}
 	for _, c := range candidates {
 		if len(c) > longest {

@@ -119,24 +119,19 @@ func (r *Release) findFiles(s *settings) error {
 		{"tombstones", s.file.Tombstones, &r.TombstonesPath}, {"revocations", s.file.Revocations, &r.RevocationsPath},
 	} {
 		f, err := openInside(r.Dir, file.name)
+		why := err
+		if path := (*fs.PathError)(nil); errors.As(err, &path) {
+			why = path.Err // the message names the file already
+		}
 		switch {
 		case err == nil:
 			f.Close()
 			*file.path = filepath.Join(r.Dir, file.name)
 		case s.toml.Has(file.key) || !errors.Is(err, fs.ErrNotExist):
-			s.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(file.name), reason(err)), "put the file into the release folder, or correct its name here")
+			s.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(file.name), why), "put the file into the release folder, or correct its name here")
 		}
 	}
 	return s.toml.Err()
-}
-
-// reason is an error without the path that it repeats.
-func reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err.Error()
-	}
-	return err.Error()
 }
 
 var errNotRegular = errors.New("not a regular file")

@@ -501,7 +501,7 @@ func TestParquetFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for e, failed := range r.Read(t.Context(), nil) {
+	for e, failed := range r.Entries(t.Context()) {
 		if err = failed; err == nil {
 			got = append(got, string(e.ID)+" "+e.Subreddit)
 		}

@@ -34,17 +34,8 @@ func (r *Release) CategoryOf(name string) int {
 // *Problem, which has no place, is about a text that is not a label, or labels that may not stand
 // together.
 func (r *Release) Labels(category int, texts []string) ([]int, *Problem) {
-	v := r.vocabularies[category]
-	labels := make([]int, 0, len(texts))
-	for _, text := range texts {
-		label, known := v.find(text)
-		if !known {
-			message, hint := v.unknown(text)
-			return nil, &Problem{Message: message, Hint: hint}
-		}
-		labels = append(labels, label)
-	}
-	if message, hint := v.clash(labels); message != "" {
+	labels, message, hint := r.vocabularies[category].read(texts)
+	if message != "" {
 		return nil, &Problem{Message: message, Hint: hint}
 	}
 	return labels, nil

@@ -28,7 +28,7 @@ func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 	}
 	var tombstones []Tombstone
 	var problems Problems
-	var seen seen
+	seen := make(seen)
 	for {
 		cells, err := rows.next()
 		if err == io.EOF {
@@ -36,7 +36,7 @@ func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 		}
 		var t Tombstone
 		if err == nil {
-			t, err = readTombstone(rows, cells, &seen)
+			t, err = readTombstone(rows, cells, seen)
 		}
 		if p, ok := asProblem(err); ok {
 			problems.add(*p)
@@ -56,7 +56,7 @@ func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 	return tombstones, nil
 }
 
-func readTombstone(rows *tableReader, cells []string, seen *seen) (Tombstone, error) {
+func readTombstone(rows *tableReader, cells []string, seen seen) (Tombstone, error) {
 	t := Tombstone{ID: PostID(cells[0]), State: PostState(cells[1])}
 	if !validID(cells[0]) {
 		return t, rows.problem(0, fmt.Sprintf("%s is not a post id", quote(cells[0])), "ids stand here in lower case without t3_")
@@ -80,7 +80,7 @@ func readTombstone(rows *tableReader, cells []string, seen *seen) (Tombstone, er
 func WriteTombstones(w io.Writer, tombstones []Tombstone) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, tombstonesHeader)
-	var seen seen
+	seen := make(seen)
 	for i, t := range tombstones {
 		at := t.Time.UTC().Truncate(time.Second)
 		_, twice := seen.add(Key{ID: t.ID}, i)
