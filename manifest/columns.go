@@ -113,9 +113,7 @@ func (m *matcher) err() error {
 	if t := m.settings.toml; t != nil {
 		all = t.found()
 	}
-	for _, p := range m.problems {
-		all.add(p)
-	}
+	all.add(m.problems...)
 	return all.err()
 }
 

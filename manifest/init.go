@@ -1,10 +1,13 @@
 package manifest
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"text/template"
 
 	"rehydrate/pipeline/durable"
 )
@@ -150,4 +155,118 @@ func (d *Draft) copyManifest(w io.Writer) error {
 		return fmt.Errorf("copy %s: %w", r.ManifestPath, err)
 	}
 	return nil
+}
+
+// redact copies a CSV, TSV or JSONL file without the columns named. The file was read
+// whole before and found good; of the columns that stay, the values stay the same.
+func redact(w io.Writer, r io.Reader, file string, f Format, without []string) error {
+	if f == JSONL {
+		return redactJSON(w, r, file, without)
+	}
+	in, out := csv.NewReader(r), csv.NewWriter(w)
+	if f == TSV {
+		in.Comma, out.Comma = '\t', '\t'
+	}
+	var gone []bool
+	for {
+		record, err := in.Read()
+		if err == io.EOF {
+			out.Flush()
+			return out.Error()
+		}
+		if err != nil {
+			return err
+		}
+		if gone == nil { // the header
+			for i, name := range record {
+				record[i] = strings.TrimSpace(name)
+				gone = append(gone, slices.Contains(without, record[i]))
+			}
+		}
+		at := -1
+		stay := slices.DeleteFunc(record, func(string) bool { at++; return gone[at] })
+		if err := out.Write(stay); err != nil {
+			return err
+		}
+	}
+}
+
+func redactJSON(w io.Writer, r io.Reader, file string, without []string) error {
+	rows := newJSONRows(r, file, nil, false)
+	out := bufio.NewWriter(w)
+	for {
+		text, err := rows.nextObject()
+		if err == io.EOF {
+			return out.Flush()
+		}
+		if err != nil {
+			return err
+		}
+		var stay []string // members with their bytes
+		for m := range members(string(text)) {
+			if !slices.Contains(without, m.key) {
+				stay = append(stay, string(text[m.from:m.at+len(m.value)]))
+			}
+		}
+		if _, err := fmt.Fprintf(out, "{%s}\n", strings.Join(stay, ",")); err != nil {
+			return err
+		}
+	}
+}
+
+// draftTemplate writes release.toml for a guess, with the reason beside each setting.
+var draftTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": tomlText, "quote": quote}).Parse(
+	"# A release, made by `rehydrate init` of {{quote .Source}}." + `
+# What stands below was guessed from that file: read it, correct it, then publish.
+{{range .Warnings}}# Look at this: {{.}}.
+{{end}}
+name = {{text .Name}}
+version = "0.1.0"
+# date = 2025-12-31
+# homepage = ""
+# license = ""
+# citation = ""
+
+manifest = {{text .Manifest}}
+
+{{if .IsFigSIM -}}
+# The labels are FigSIM's: every category was found in the file.
+schema = "figsim"
+{{- else -}}
+# One [[category]] for each column that looks like labels. kind is "single", "multi"
+# (several labels a cell) or "ordinal" (single, labels ordered from lowest to highest);
+# a label with exclusive = true may not stand beside another. name is what people read.
+{{- range .Categories}}
+
+# {{.Why}}
+[[category]]
+name = {{text .Name}}
+title = {{text .Title}}
+kind = {{text .Kind}}
+labels = [
+{{- range .Labels}}
+  {code = {{text .Code}}, name = {{text .Name}}{{if .Exclusive}}, exclusive = true{{end}}},
+{{- end}}
+]
+{{- end}}
+{{- end}}
+
+[columns]
+{{range .Fields}}{{.Name}} = {{text .Column}} # {{.Why}}
+{{end}}{{if .OneSplit}}# The file has no split column: every entry is in the split train.
+{{end}}{{range .Categories}}{{.Name}} = {{text .Column}} # {{.Why}}
+{{end}}{{range .LeftOut}}# Not used: {{.}}.
+{{end}}
+[labels]
+# What separates the labels of a cell. A table [labels.CATEGORY] maps spelling = "code".
+separator = {{text .Separator}}
+`))
+
+// tomlText writes a text as a TOML string, which is a JSON string but for one character.
+func tomlText(text any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // of a string it does not fail
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007F`)
 }

@@ -13,9 +13,7 @@ import (
 	"rehydrate/pipeline/clean"
 )
 
-func outcomesHeader() []string {
-	return []string{"id", "image", "split", "outcome", "reason", "detail", "duplicate_of"}
-}
+const outcomesHeader = "id,image,split,outcome,reason,detail,duplicate_of"
 
 const maxDetail = 2000 // bytes of a detail; people read it, and a line has a limit
 
@@ -29,7 +27,7 @@ const maxDetail = 2000 // bytes of a detail; people read it, and a line has a li
 // NUL and broken UTF-8, ends lines with LF, and is cut at 2000 bytes.
 func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 	out := csv.NewWriter(w)
-	if err := out.Write(outcomesHeader()); err != nil {
+	if err := out.Write(strings.Split(outcomesHeader, ",")); err != nil {
 		return fmt.Errorf("write outcomes: %w", err)
 	}
 	row := 0
@@ -98,7 +96,7 @@ func (r *Result) fault() *Problem {
 // not name the file, which only the caller knows.
 func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		rows, err := openTable(r, outcomesHeader())
+		rows, err := openTable(r, outcomesHeader)
 		if err != nil {
 			yield(Result{}, err)
 			return
@@ -159,13 +157,13 @@ type tableReader struct {
 }
 
 // openTable checks the header. Errors are *Problem or the reader's own.
-func openTable(r io.Reader, header []string) (*tableReader, error) {
+func openTable(r io.Reader, header string) (*tableReader, error) {
 	rows, err := newCSVRows(r, "", ',')
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Equal(rows.Columns(), header) {
-		return nil, &Problem{Line: 1, Message: "the header is not the one that this file has", Hint: "the first line is " + strings.Join(header, ",")}
+	if !slices.Equal(rows.Columns(), strings.Split(header, ",")) {
+		return nil, &Problem{Line: 1, Message: "the header is not the one that this file has", Hint: "the first line is " + header}
 	}
 	return &tableReader{csvRows: rows}, nil
 }

@@ -73,12 +73,10 @@ func (p *Problems) Unwrap() []error {
 	return errs
 }
 
-func (p *Problems) add(x Problem) {
-	if len(p.List) == MaxProblems {
-		p.More++
-		return
-	}
-	p.List = append(p.List, x)
+func (p *Problems) add(all ...Problem) {
+	n := min(len(all), MaxProblems-len(p.List))
+	p.List = append(p.List, all[:n]...)
+	p.More += len(all) - n
 }
 
 func (p *Problems) count() int { return len(p.List) + p.More }

@@ -111,14 +111,9 @@ func (r *Release) bind(s *settings, toml []byte) error {
 
 // findFiles checks that the files that the release names are there.
 func (r *Release) findFiles(s *settings) error {
-	for _, file := range []struct {
-		key, name string
-		path      *string
-	}{
-		{"manifest", s.file.Manifest, &r.ManifestPath}, {"policy", s.file.Policy, &r.PolicyPath},
-		{"tombstones", s.file.Tombstones, &r.TombstonesPath}, {"revocations", s.file.Revocations, &r.RevocationsPath},
-	} {
-		f, err := openInside(r.Dir, file.name)
+	paths := [...]*string{&r.ManifestPath, &r.PolicyPath, &r.TombstonesPath, &r.RevocationsPath}
+	for i, file := range s.file.files() {
+		f, err := openInside(r.Dir, *file.name)
 		why := err
 		if path := (*fs.PathError)(nil); errors.As(err, &path) {
 			why = path.Err // the message names the file already
@@ -126,9 +121,9 @@ func (r *Release) findFiles(s *settings) error {
 		switch {
 		case err == nil:
 			f.Close()
-			*file.path = filepath.Join(r.Dir, file.name)
+			*paths[i] = filepath.Join(r.Dir, *file.name)
 		case s.toml.Has(file.key) || !errors.Is(err, fs.ErrNotExist):
-			s.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(file.name), why), "put the file into the release folder, or correct its name here")
+			s.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(*file.name), why), "put the file into the release folder, or correct its name here")
 		}
 	}
 	return s.toml.Err()

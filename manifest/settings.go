@@ -104,20 +104,25 @@ func (s *settings) checkFiles() {
 	} else if !slices.Contains([]Format{CSV, TSV, JSONL, Parquet}, f.Format) && s.toml.Has("format") {
 		s.toml.Add("format", fmt.Sprintf("format %s is not known", quote(string(f.Format))), "format is csv, tsv, jsonl or parquet; leave it out to go by the file's name")
 	}
-	for _, file := range []struct {
-		key   string
-		name  *string
-		usual string
-	}{
-		{"manifest", &f.Manifest, ""}, {"policy", &f.Policy, "policy.toml"},
-		{"tombstones", &f.Tombstones, TombstonesName}, {"revocations", &f.Revocations, RevocationsName},
-	} {
+	for _, file := range f.files() {
 		if !s.toml.Has(file.key) {
 			*file.name = file.usual
 		} else if !localName(*file.name) {
 			s.toml.Add(file.key, fmt.Sprintf("%s %s is not inside the release folder", file.key, quote(*file.name)), "put the file into the folder and name it without .. or a leading /")
 		}
 	}
+}
+
+// A namedFile is a file of the release: its key, its name, and the one that it has without the key.
+type namedFile struct {
+	key   string
+	name  *string
+	usual string
+}
+
+func (f *settingsFile) files() [4]namedFile {
+	return [...]namedFile{{"manifest", &f.Manifest, ""}, {"policy", &f.Policy, "policy.toml"},
+		{"tombstones", &f.Tombstones, TombstonesName}, {"revocations", &f.Revocations, RevocationsName}}
 }
 
 func localName(name string) bool {

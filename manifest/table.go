@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // BuiltIn gives a release without files that has FigSIM's labels: what OpenTable, Labels and
@@ -94,14 +95,8 @@ func (m *matcher) as(name, key string, aliases []string) string {
 
 // hasAll reports whether the file has every one of a label's columns that is named, and one is.
 func (m *matcher) hasAll(names []string) bool {
-	named := false
-	for _, name := range names {
-		if name != "" && !slices.Contains(m.columns, name) {
-			return false
-		}
-		named = named || name != ""
-	}
-	return named
+	absent := func(name string) bool { return name != "" && !slices.Contains(m.columns, name) }
+	return strings.Join(names, "") != "" && !slices.ContainsFunc(names, absent)
 }
 
 func (s Schema) names() []string {

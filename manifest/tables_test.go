@@ -94,7 +94,7 @@ func TestOutcomesHoldNoFormula(t *testing.T) {
 }
 
 func TestTablesWithTooManyRows(t *testing.T) {
-	rows, err := openTable(strings.NewReader("id,state,time\na,b,c\nd,e,f\n"), []string{"id", "state", "time"})
+	rows, err := openTable(strings.NewReader("id,state,time\na,b,c\nd,e,f\n"), tombstonesHeader)
 	if err != nil {
 		t.Fatal(err)
 	}

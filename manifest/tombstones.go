@@ -19,7 +19,7 @@ const tombstonesHeader = "id,state,time"
 // back. The error is *Problems, or the reader's own; it does not name the file, which
 // only the caller knows.
 func ReadTombstones(r io.Reader) ([]Tombstone, error) {
-	rows, err := openTable(r, []string{"id", "state", "time"})
+	rows, err := openTable(r, tombstonesHeader)
 	if p, ok := asProblem(err); ok {
 		return nil, one(p)
 	}

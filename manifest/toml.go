@@ -44,9 +44,6 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 	refuse := func(line, column int, message, hint string) (*Document, error) {
 		return nil, one(&Problem{File: file, Line: line, Column: column, Message: message, Hint: hint})
 	}
-	invalid := func(line, column int, err error) (*Document, error) {
-		return refuse(line, column, "not valid TOML: "+strings.TrimPrefix(err.Error(), "toml: "), `a line is key = "text", [table] or # comment`)
-	}
 	if len(data) > maxTOML {
 		return refuse(1, 0, "the file is larger than 512 KiB", "it holds settings only")
 	}
@@ -64,14 +61,12 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 	if w.misfit {
 		return nil, t.Err()
 	}
-	err := toml.Unmarshal(data, v)
-	var decode *toml.DecodeError
-	if errors.As(err, &decode) {
-		line, column := decode.Position()
-		return invalid(line, column, err)
-	}
-	if err != nil {
-		return invalid(1, 0, err)
+	if err := toml.Unmarshal(data, v); err != nil {
+		line, column := 1, 0
+		if decode := (*toml.DecodeError)(nil); errors.As(err, &decode) {
+			line, column = decode.Position()
+		}
+		return refuse(line, column, "not valid TOML: "+strings.TrimPrefix(err.Error(), "toml: "), `a line is key = "text", [table] or # comment`)
 	}
 	return t, nil
 }
@@ -112,14 +107,11 @@ func (t *Document) Err() error {
 	return all.err()
 }
 
-func (t *Document) found() Problems {
+func (t *Document) found() (all Problems) {
 	slices.SortStableFunc(t.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	var all Problems
-	for _, p := range t.problems {
-		all.add(p)
-	}
+	all.add(t.problems...)
 	return all
 }
 
@@ -196,14 +188,17 @@ func (w *tomlWalker) key(table string, in reflect.Type, parts unstable.Iterator)
 			in = settled(in.Elem())
 		default:
 			keys := tomlKeys(in)
-			i := slices.Index(keys, part)
-			if i >= 0 {
+			if i := slices.Index(keys, part); i >= 0 {
 				in = settled(in.Field(i).Type)
 				break
 			}
 			in = nil
 			if first {
-				w.unknown(table, part, keys)
+				hint := keyHint(part, keys)
+				if other := tableWith(w.root, "", part); other != "" {
+					hint = "it is a key of [" + other + "]"
+				}
+				w.Add(key, unknownKey(part, table), hint)
 			}
 		}
 		table = key
@@ -226,7 +221,7 @@ func (w *tomlWalker) value(key string, in reflect.Type, value *unstable.Node) er
 		for i := 0; children.Next(); i++ {
 			item, node := fmt.Sprintf("%s[%d]", key, i), children.Node()
 			at := int(node.Raw.Offset)
-			if node.Kind == unstable.InlineTable && node.Child() != nil {
+			if node.Kind == unstable.InlineTable && node.Child() != nil { // it stands where its first key does
 				first := node.Child().Key()
 				first.Next()
 				at = int(first.Node().Raw.Offset)
@@ -317,15 +312,6 @@ func tomlKeys(t reflect.Type) []string {
 		keys[i] = t.Field(i).Tag.Get("toml")
 	}
 	return keys
-}
-
-// unknown notes a key that the table, a struct with these keys, does not have.
-func (w *tomlWalker) unknown(table, key string, keys []string) {
-	hint := keyHint(key, keys)
-	if other := tableWith(w.root, "", key); other != "" {
-		hint = "it is a key of [" + other + "]"
-	}
-	w.Add(tomlKey(table, key), unknownKey(key, table), hint)
 }
 
 // tableWith finds a table under t that has the key, "" for none.
