@@ -147,17 +147,6 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestImgurClientIDFromEnv(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "id")
-	if err := os.WriteFile(path, []byte(imgurTestID+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	open := filepath.Join(t.TempDir(), "open")
-	if err := os.WriteFile(open, []byte(imgurTestID), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(open, 0o644); err != nil { // whatever the umask
-		t.Fatal(err)
-	}
 	for _, tt := range []struct {
 		name string
 		env  map[string]string
@@ -166,9 +155,7 @@ func TestImgurClientIDFromEnv(t *testing.T) {
 	}{
 		{"none", nil, "", ""},
 		{"value", map[string]string{"IMGUR_CLIENT_ID": " " + imgurTestID + " "}, "", imgurTestID},
-		{"file", map[string]string{"IMGUR_CLIENT_ID_FILE": path}, "", imgurTestID},
-		{"both", map[string]string{"IMGUR_CLIENT_ID": imgurTestID, "IMGUR_CLIENT_ID_FILE": path}, "both IMGUR_CLIENT_ID", ""},
-		{"open file", map[string]string{"IMGUR_CLIENT_ID_FILE": open}, "can be read by others", ""},
+		{"both", map[string]string{"IMGUR_CLIENT_ID": imgurTestID, "IMGUR_CLIENT_ID_FILE": "/none"}, "both IMGUR_CLIENT_ID", ""},
 		{"malformed", map[string]string{"IMGUR_CLIENT_ID": "Client-ID " + imgurTestID}, "IMGUR_CLIENT_ID is not a client id", ""},
 	} {
 		id, err := ImgurClientIDFromEnv(func(name string) string { return tt.env[name] })

@@ -98,56 +98,6 @@ func checkPost(t *testing.T, c *reddit.Client, p redditemu.Post, a reddit.Answer
 	}
 }
 
-// TestEmulatedImages downloads one image of each format and kind of post.
-func TestEmulatedImages(t *testing.T) {
-	w := newWire(t, redditemu.Options{})
-	s, c := w.emulator, w.client
-	posts := []redditemu.Post{
-		{ID: "jpeg", Images: []redditemu.Image{{Spec: redditemu.Spec{Seed: 1}}}},
-		{ID: "png", Images: []redditemu.Image{{Spec: redditemu.Spec{Seed: 2, Format: "png"}}}},
-		{ID: "gif", Images: []redditemu.Image{{Spec: redditemu.Spec{Seed: 3, Format: "gif"}}}},
-		{ID: "webp", Images: []redditemu.Image{{Spec: redditemu.Spec{Seed: 4, Format: "webp"}}}},
-		{ID: "imgur", Kind: redditemu.KindImgur},
-		{ID: "cross", Kind: redditemu.KindCrosspost},
-		{ID: "gallery", Kind: redditemu.KindGallery, Images: []redditemu.Image{{Status: "failed"}, {Spec: redditemu.Spec{Seed: 5}, TitleSlug: true}, {NoMetadata: true}}},
-	}
-	if err := s.Put(posts...); err != nil {
-		t.Fatal(err)
-	}
-	var asked []manifest.PostID
-	for _, p := range posts {
-		asked = append(asked, p.ID)
-	}
-	a, err := c.Ask(t.Context(), asked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range posts {
-		i := 0
-		if p.ID == "gallery" {
-			i = 1
-		}
-		d, err := c.Download(t.Context(), a.Posts[p.ID].Image(i))
-		if err != nil {
-			t.Errorf("%s: %v", p.ID, err)
-			continue
-		}
-		img, err := policy.DecodeImage(d.Body)
-		if err != nil || img.Bounds().Dx() != d.Info.Width || img.Bounds().Dy() != d.Info.Height {
-			t.Errorf("%s: decoded as %v, %v; the header says %v", p.ID, img, err, d.Info)
-		}
-		if slices.Contains([]string{"jpeg", "png", "gif", "webp"}, string(p.ID)) && d.Info.Format != string(p.ID) {
-			t.Errorf("%s: the format is %s", p.ID, d.Info.Format)
-		}
-	}
-	for i, want := range map[int]string{0: "gone/gallery_item_failed", 2: "gone/gallery_item_missing", 3: "gone/no_such_image"} {
-		f := a.Posts["gallery"].Image(i).Fault
-		if f == nil || string(f.Outcome)+"/"+string(f.Reason) != want {
-			t.Errorf("gallery image %d: %v, want %s", i, f, want)
-		}
-	}
-}
-
 // TestEmulatedAbout asks why posts are absent.
 func TestEmulatedAbout(t *testing.T) {
 	w := newWire(t, redditemu.Options{})

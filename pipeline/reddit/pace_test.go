@@ -288,8 +288,7 @@ func TestServerErrors(t *testing.T) {
 			c := s.client(t, paceOptions(60e6, &w))
 			start := time.Now()
 			_, err := c.Ask(t.Context(), ids("a1"))
-			var none *Unanswered
-			if !errors.As(err, &none) || string(none.Reason) != tt.reason {
+			if string(noAnswer(err)) != tt.reason {
 				t.Errorf("Ask = %v, want Unanswered %s", err, tt.reason)
 			}
 			// Half of 1, 2 and 4 s, by the test's jitter; after a 429 never less than 1 s.

@@ -42,19 +42,6 @@ func TestDrawFormats(t *testing.T) {
 	}
 }
 
-func BenchmarkDraw(b *testing.B) {
-	for _, format := range []string{"jpeg", "png", "gif", "webp"} {
-		b.Run(format, func(b *testing.B) {
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				if _, err := Draw(Spec{Seed: uint64(i % 64), Format: format}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func TestDrawTemplate(t *testing.T) {
 	a, err := Draw(Spec{Seed: 1, Template: 50, Style: StyleOutline, Caption: Caption(1)})
 	if err != nil {

@@ -1,7 +1,9 @@
 package redditemu
 
 import (
+	"crypto/tls"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +40,7 @@ type Server struct {
 	ImgurClientID string
 
 	opt  Options
-	ca   *authority
+	cert tls.Certificate
 	ln   net.Listener
 	http *http.Server
 	done chan struct{}  // closed by Close
@@ -77,7 +79,7 @@ func (s *Server) With(f func(*World)) {
 // Start begins to listen on 127.0.0.1 and returns at once. Close it when done.
 func Start(o Options) (*Server, error) {
 	o = o.withDefaults()
-	ca, err := newAuthority(append(hosts(), o.Hosts...), time.Now())
+	cert, err := newCertificate(append(hosts(), o.Hosts...), time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("start the emulator: %w", err)
 	}
@@ -88,7 +90,7 @@ func Start(o Options) (*Server, error) {
 	seed := fmt.Sprint(o.Seed)
 	s := &Server{
 		ClientID: "emu" + base36(Hash64(seed, "client"), 11),
-		opt:      o, ca: ca, ln: ln, done: make(chan struct{}),
+		opt:      o, cert: cert, ln: ln, done: make(chan struct{}),
 		world:   World{Posts: map[manifest.PostID]*Entry{}, Tokens: map[string]token{}, subs: map[string]string{}, assets: map[string]*Asset{}},
 		buckets: map[string]*bucket{}, conns: map[net.Conn]http.ConnState{},
 		cache: cache{limit: o.CacheBytes},
@@ -98,7 +100,7 @@ func Start(o Options) (*Server, error) {
 		s.Secret = base36(Hash64(seed, "secret", "a"), 13) + base36(Hash64(seed, "secret", "b"), 13)
 	}
 	s.http = &http.Server{
-		Handler: http.HandlerFunc(s.serve), TLSConfig: ca.tlsConfig(), ConnState: s.track,
+		Handler: http.HandlerFunc(s.serve), TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, ConnState: s.track,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), ReadHeaderTimeout: 30 * time.Second,
 		// HTTP/1.1 alone: a connection reset cannot be told to one HTTP/2 stream.
 		Protocols: new(http.Protocols),
@@ -173,7 +175,9 @@ func (s *Server) Addr() string { return s.ln.Addr().String() }
 func (s *Server) ConnectTo() string { return "::" + s.Addr() }
 
 // CAPEM returns the certificate of its authority, PEM encoded. It holds for a day.
-func (s *Server) CAPEM() []byte { return s.ca.pem }
+func (s *Server) CAPEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert.Certificate[0]})
+}
 
 // Put adds posts, or replaces those of the same id.
 func (s *Server) Put(posts ...Post) error {
@@ -244,17 +248,13 @@ func (w *World) serveAt(e *Entry, v variant, a *Asset) {
 // Asset returns the image at an address, nil when there is none.
 func (w *World) Asset(host, path string) *Asset { return w.assets[assetKey(host, path)] }
 
-// manifestID checks an id without its prefix: base 36, at most 13 digits.
+// manifestID checks an id that must be written as Reddit writes it, without its prefix.
 func manifestID(s string) (manifest.PostID, error) {
-	if len(s) == 0 || len(s) > 13 {
-		return "", fmt.Errorf("id %q: want 1 to 13 base-36 digits", s)
+	id, err := manifest.ParsePostID(s)
+	if err == nil && string(id) != s {
+		err = fmt.Errorf("id %q: want base-36 digits in lower case", s)
 	}
-	for _, c := range s {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			return "", fmt.Errorf("id %q: want base-36 digits in lower case", s)
-		}
-	}
-	return manifest.PostID(s), nil
+	return id, err
 }
 
 // serve is the handler of every host.

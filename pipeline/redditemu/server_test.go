@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -709,54 +708,6 @@ func TestFaults(t *testing.T) {
 	log := p.s.Requests()
 	if got := log[len(log)-3]; got.Fault != "over capacity" || got.Status != 403 || got.Auth != "none" || got.Host != "i.redd.it" {
 		t.Errorf("logged as %+v", got)
-	}
-}
-
-func TestFaultDetails(t *testing.T) {
-	p := start(t, Options{})
-	p.login()
-	p.put(Post{ID: "f1"}, Post{ID: "f2"})
-
-	if names := func() []string {
-		defer p.s.Fault(hostile.Fault{Kind: hostile.DuplicateChild()}).Clear()
-		return p.names(p.info("t3_f2", "t3_f1"))
-	}(); !slices.Equal(names, []string{"t3_f2", "t3_f1", "t3_f2"}) {
-		t.Errorf("DuplicateChild: %v", names)
-	}
-	if names := func() []string {
-		defer p.s.Fault(hostile.Fault{Kind: hostile.ExtraChild(Post{ID: "zz"})}).Clear()
-		return p.names(p.info("t3_nobody"))
-	}(); !slices.Equal(names, []string{"t3_zz"}) {
-		t.Errorf("ExtraChild: %v", names)
-	}
-	p.s.Fault(hostile.Fault{Kind: hostile.TruncatedJSON(), Times: 1})
-	if a := p.info("t3_f1"); json.Valid(a.body) || a.err != nil {
-		t.Errorf("TruncatedJSON: valid JSON or a broken answer (%v)", a.err)
-	}
-	p.s.Fault(hostile.Fault{Kind: hostile.TruncatedBody(), Times: 1})
-	if a := p.info("t3_f1"); !errors.Is(a.err, io.ErrUnexpectedEOF) || len(a.body) == 0 {
-		t.Errorf("TruncatedBody: %v after %d bytes", a.err, len(a.body))
-	}
-	reset := p.s.Fault(hostile.Fault{Host: "i.redd.it", Kind: hostile.Reset()})
-	if _, err := p.do(http.MethodGet, "https://i.redd.it/x.jpg", ""); err == nil {
-		t.Error("Reset: an answer came")
-	} else if reset.Fired() == 0 {
-		t.Errorf("Reset: %v, but it did not fire", err)
-	}
-	oauth := p.s.Fault(hostile.Fault{Host: "www.reddit.com", Kind: hostile.OAuthError200("invalid_scope"), Times: 1})
-	if a := p.grant("grant_type=client_credentials"); a.StatusCode != 200 || !strings.Contains(string(a.body), `"error":"invalid_scope"`) || oauth.Fired() != 1 {
-		t.Errorf("OAuthError200: %d %s", a.StatusCode, a.body)
-	}
-	p.s.Fault(hostile.Fault{Kind: hostile.BadCredentials(), Times: 1})
-	if a := p.grant("grant_type=client_credentials"); a.StatusCode != 401 {
-		t.Errorf("BadCredentials: %d", a.StatusCode)
-	}
-	p.s.Fault(hostile.Fault{PathPrefix: "/api/info", Kind: hostile.ExpireTokenHTML(), Times: 1})
-	if a := p.info("t3_f1"); len(a.body) < 33_000 || len(a.body) > 36_000 {
-		t.Errorf("ExpireTokenHTML: %d bytes, want about 34 KB", len(a.body))
-	}
-	if a := p.info("t3_f1"); a.StatusCode != 401 {
-		t.Errorf("after ExpireToken: %d, want 401 until a new token", a.StatusCode)
 	}
 }
 

@@ -30,11 +30,26 @@ func EncodeWebP(img *image.RGBA, planted bool) []byte {
 			}
 		}
 	}
-	var metadata []webpChunk
-	if planted {
-		metadata = []webpChunk{{"EXIF", exif}, {"XMP ", xmp}}
+	out := []byte("RIFF\x00\x00\x00\x00WEBP")
+	chunk := func(id string, data []byte) {
+		out = binary.LittleEndian.AppendUint32(append(out, id...), uint32(len(data)))
+		out = append(out, data...)
+		if len(data)%2 == 1 {
+			out = append(out, 0)
+		}
 	}
-	return riff(w, h, b.bytes(), metadata)
+	if planted {
+		const hasEXIF, hasXMP = 1 << 3, 1 << 2
+		w, h := w-1, h-1
+		chunk("VP8X", []byte{hasEXIF | hasXMP, 0, 0, 0, byte(w), byte(w >> 8), byte(w >> 16), byte(h), byte(h >> 8), byte(h >> 16)})
+	}
+	chunk("VP8L", b.bytes())
+	if planted {
+		chunk("EXIF", exif)
+		chunk("XMP ", xmp)
+	}
+	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
+	return out
 }
 
 // A bitWriter packs bits, least significant first.
@@ -84,40 +99,3 @@ func (b *bitWriter) plain(symbols int) {
 		b.write(uint64(1-s/256), 1)
 	}
 }
-
-// A webpChunk is one RIFF chunk of metadata: EXIF, "XMP " or ICCP.
-type webpChunk struct {
-	id   string
-	data []byte
-}
-
-// riff wraps a VP8L stream. With metadata it is the extended form, VP8X first.
-func riff(w, h int, vp8l []byte, metadata []webpChunk) []byte {
-	out := []byte("RIFF\x00\x00\x00\x00WEBP")
-	chunk := func(id string, data []byte) {
-		out = append(out, id...)
-		out = binary.LittleEndian.AppendUint32(out, uint32(len(data)))
-		out = append(out, data...)
-		if len(data)%2 == 1 {
-			out = append(out, 0)
-		}
-	}
-	if len(metadata) > 0 {
-		flags := map[string]byte{"XMP ": 1 << 2, "EXIF": 1 << 3}
-		head := make([]byte, 10)
-		for _, m := range metadata {
-			head[0] |= flags[m.id]
-		}
-		putUint24(head[4:], w-1)
-		putUint24(head[7:], h-1)
-		chunk("VP8X", head)
-	}
-	chunk("VP8L", vp8l)
-	for _, m := range metadata {
-		chunk(m.id, m.data)
-	}
-	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
-	return out
-}
-
-func putUint24(b []byte, v int) { b[0], b[1], b[2] = byte(v), byte(v>>8), byte(v>>16) }

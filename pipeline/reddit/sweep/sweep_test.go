@@ -138,6 +138,11 @@ func numbered(n int, letters string) []string {
 	return all
 }
 
+// bubble runs f as a subtest on synctest's clock.
+func bubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
 // TestRun: what is asked, when, and what the caller hears of it.
 func TestRun(t *testing.T) {
 	full := numbered(reddit.MaxAsk, "el")
@@ -175,32 +180,30 @@ func TestRun(t *testing.T) {
 			[]string{strings.Join(full, " "), "900l 100aa", strings.Join(full[:99], " ") + " 900l", full[99] + " 900l", "100aa 900l"},
 			[]time.Duration{0, 0, 0, 0, pause}, nil, nil},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var log heardLog
-				s, f := newSweep(&log)
-				if err := s.Run(t.Context(), posts(tt.posts...)); err != nil {
-					t.Fatalf("Run = %v", err)
-				}
-				if diff := cmp.Diff(tt.asked, f.asked); diff != "" {
-					t.Errorf("requests (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(tt.at, f.at); diff != "" {
-					t.Errorf("times of the requests (-want +got):\n%s", diff)
-				}
-				if s.Asked != len(tt.asked) {
-					t.Errorf("Asked = %d, want %d", s.Asked, len(tt.asked))
-				}
-				if len(log.handedOn) != len(tt.posts) {
-					t.Errorf("%d posts are handed on, want %d", len(log.handedOn), len(tt.posts))
-				}
-				if tt.recorded == nil {
-					return
-				}
-				if diff := cmp.Diff([][]string{tt.recorded, tt.handedOn}, [][]string{log.recorded, log.handedOn}); diff != "" {
-					t.Errorf("recorded and handed on (-want +got):\n%s", diff)
-				}
-			})
+		bubble(t, tt.name, func(t *testing.T) {
+			var log heardLog
+			s, f := newSweep(&log)
+			if err := s.Run(t.Context(), posts(tt.posts...)); err != nil {
+				t.Fatalf("Run = %v", err)
+			}
+			if diff := cmp.Diff(tt.asked, f.asked); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.at, f.at); diff != "" {
+				t.Errorf("times of the requests (-want +got):\n%s", diff)
+			}
+			if s.Asked != len(tt.asked) {
+				t.Errorf("Asked = %d, want %d", s.Asked, len(tt.asked))
+			}
+			if len(log.handedOn) != len(tt.posts) {
+				t.Errorf("%d posts are handed on, want %d", len(log.handedOn), len(tt.posts))
+			}
+			if tt.recorded == nil {
+				return
+			}
+			if diff := cmp.Diff([][]string{tt.recorded, tt.handedOn}, [][]string{log.recorded, log.handedOn}); diff != "" {
+				t.Errorf("recorded and handed on (-want +got):\n%s", diff)
+			}
 		})
 	}
 }
@@ -310,15 +313,13 @@ func TestErrors(t *testing.T) {
 		}, ahead + 2},
 		{"of HandOn, about silent posts", []string{"1e"}, func(s *Sweep[manifest.PostID]) { s.HandOn = failing }, 1},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, f := newSweep(&heardLog{})
-				tt.set(s)
-				err := s.Run(t.Context(), posts(tt.posts...))
-				if !errors.Is(err, errFatal) || len(f.asked) != tt.asked {
-					t.Errorf("Run = %v after %d requests, want %v after %d", err, len(f.asked), errFatal, tt.asked)
-				}
-			})
+		bubble(t, tt.name, func(t *testing.T) {
+			s, f := newSweep(&heardLog{})
+			tt.set(s)
+			err := s.Run(t.Context(), posts(tt.posts...))
+			if !errors.Is(err, errFatal) || len(f.asked) != tt.asked {
+				t.Errorf("Run = %v after %d requests, want %v after %d", err, len(f.asked), errFatal, tt.asked)
+			}
 		})
 	}
 }
@@ -337,29 +338,27 @@ func TestStop(t *testing.T) {
 		{"in the pause", 10 * time.Second, []string{"1l", "2a"}, 1, 1},
 		{"never", time.Hour, []string{"1l", "2a"}, 2, 2},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var log heardLog
-				s, f := newSweep(&log)
-				stop := make(chan struct{})
-				if s.Stop = stop; tt.after == 0 {
-					close(stop)
-				} else {
-					time.AfterFunc(tt.after, func() { close(stop) })
-				}
-				record := s.Record
-				s.Record = func(ctx context.Context, heard []Heard[manifest.PostID]) error {
-					time.Sleep(time.Second)
-					return record(ctx, heard)
-				}
-				err := s.Run(t.Context(), posts(tt.posts...))
-				if stopped := errors.Is(err, ErrStopped); stopped != (tt.after < time.Hour) || !stopped && err != nil {
-					t.Errorf("Run = %v", err)
-				}
-				if len(f.asked) != tt.asked || len(log.handedOn) != tt.on {
-					t.Errorf("%d requests, %d posts handed on; want %d and %d", len(f.asked), len(log.handedOn), tt.asked, tt.on)
-				}
-			})
+		bubble(t, tt.name, func(t *testing.T) {
+			var log heardLog
+			s, f := newSweep(&log)
+			stop := make(chan struct{})
+			if s.Stop = stop; tt.after == 0 {
+				close(stop)
+			} else {
+				time.AfterFunc(tt.after, func() { close(stop) })
+			}
+			record := s.Record
+			s.Record = func(ctx context.Context, heard []Heard[manifest.PostID]) error {
+				time.Sleep(time.Second)
+				return record(ctx, heard)
+			}
+			err := s.Run(t.Context(), posts(tt.posts...))
+			if stopped := errors.Is(err, ErrStopped); stopped != (tt.after < time.Hour) || !stopped && err != nil {
+				t.Errorf("Run = %v", err)
+			}
+			if len(f.asked) != tt.asked || len(log.handedOn) != tt.on {
+				t.Errorf("%d requests, %d posts handed on; want %d and %d", len(f.asked), len(log.handedOn), tt.asked, tt.on)
+			}
 		})
 	}
 }
@@ -367,20 +366,18 @@ func TestStop(t *testing.T) {
 // TestContext: its end ends a pause and a wait for HandOn.
 func TestContext(t *testing.T) {
 	for name, all := range map[string][]string{"in the pause": {"1l", "2a"}, "behind HandOn": numbered(30*reddit.MaxAsk, "l")} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, _ := newSweep(&heardLog{})
-				s.HandOn = func(ctx context.Context, _ []Heard[manifest.PostID]) error {
-					<-ctx.Done()
-					return ctx.Err()
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				start := time.Now()
-				if err := s.Run(ctx, posts(all...)); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
-					t.Errorf("Run = %v after %v", err, time.Since(start))
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			s, _ := newSweep(&heardLog{})
+			s.HandOn = func(ctx context.Context, _ []Heard[manifest.PostID]) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start := time.Now()
+			if err := s.Run(ctx, posts(all...)); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+				t.Errorf("Run = %v after %v", err, time.Since(start))
+			}
 		})
 	}
 }
