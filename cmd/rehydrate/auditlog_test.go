@@ -338,7 +338,7 @@ func TestAuditForgottenCopy(t *testing.T) {
 	}
 	byHand := &plot{audited: p.audited, t: t, ws: copyTree(t, s.workspace)}
 	byHand.sql("UPDATE copy SET files = 'null', told = 'gone' WHERE path = '" + kept + "'")
-	check(s.on(t, byHand.ws), "which no record tells")
+	check(s.on(t, byHand.ws), "and no record says so")
 
 	p.restore("state.db")
 	p.reopened()

@@ -24,7 +24,7 @@ import (
 // A Verdict is what an audit comes to.
 type Verdict string
 
-// The verdicts. Whatever else could not be looked at: one finding makes it FAIL.
+// The verdicts. One finding makes it FAIL, whatever else could not be read.
 const (
 	Pass       Verdict = "PASS"
 	Fail       Verdict = "FAIL"       // erased content was found, or the audit log is inconsistent
@@ -36,13 +36,13 @@ type FindingKind string
 
 // The kinds of findings. The list is closed.
 const (
-	FoundRow       FindingKind = "row"       // a row or a line of a post that must be gone
-	FoundImage     FindingKind = "image"     // an image of one, or one that nobody can account for
-	FoundText      FindingKind = "text"      // what OCR read off one
+	FoundRow       FindingKind = "row"       // a row or a line that names a post that must be gone
+	FoundImage     FindingKind = "image"     // an image of such a post, or one that no record accounts for
+	FoundText      FindingKind = "text"      // text that OCR read off an image of such a post
 	FoundCopy      FindingKind = "copy"      // a Parquet or a database in the workspace that no record accounts for
 	FoundStale     FindingKind = "stale"     // an exported row whose post was last seen live too long ago
 	FoundWithheld  FindingKind = "withheld"  // an exported row whose post is withheld
-	FoundTombstone FindingKind = "tombstone" // one that the log or the release has, and the workspace not
+	FoundTombstone FindingKind = "tombstone" // a tombstone of the log or the release that the workspace lacks
 	FoundLog       FindingKind = "log"       // the log contradicts itself, the workspace or an earlier checkpoint
 	FoundExport    FindingKind = "export"    // a file of the dataset that is not the one on record
 	FoundGrant     FindingKind = "grant"     // content is kept without a grant that is good
@@ -71,8 +71,7 @@ type Obligation struct {
 	Due   *time.Time `json:"due,omitempty"`
 }
 
-// An Report is the whole of what an audit looked at and found. The same inputs give the same
-// report but for Time.
+// A Report says what an audit read and found. The same inputs give the same report but for Time.
 type Report struct {
 	Verdict     Verdict        `json:"verdict"`
 	Findings    []Finding      `json:"findings"`
@@ -80,7 +79,7 @@ type Report struct {
 	Time        time.Time      `json:"time"`
 	Who         Auditor        `json:"who"`
 	Scope       Scope          `json:"scope"`
-	Totals      map[string]int `json:"totals"` // posts by state, "" counts as never_asked
+	Totals      map[string]int `json:"totals"` // posts by state; a post without one counts as never_asked
 	Coverage    Coverage       `json:"coverage"`
 	Log         LogReport      `json:"log"`
 	Obligations []Obligation   `json:"open_obligations"`
@@ -98,7 +97,7 @@ type Auditor struct {
 	Fingerprint string `json:"key_fingerprint,omitempty"` // of the signer
 }
 
-// An Scope says what was audited.
+// A Scope says what was audited.
 type Scope struct {
 	Release        string        `json:"release"`
 	ReleaseVersion string        `json:"release_version"`
@@ -107,12 +106,12 @@ type Scope struct {
 	PolicyDigest   string        `json:"policy_digest"`
 	Entries        int           `json:"entries"`
 	Posts          int           `json:"posts"`
-	Workspace      string        `json:"workspace"` // "" for none
-	Files          []AuditedFile `json:"files"`     // Parquet files and copies, in the order in which they were looked at
-	LookedAt       int           `json:"looked_at"` // everything that was looked at: files, and members of archives
+	Workspace      string        `json:"workspace"` // empty for none
+	Files          []AuditedFile `json:"files"`     // Parquet files and copies, in the order in which they were read
+	LookedAt       int           `json:"looked_at"` // how many files and members of archives were read
 }
 
-// An AuditedFile is a file that was looked at as a dataset.
+// An AuditedFile is a file that was read as a dataset.
 type AuditedFile struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
@@ -155,7 +154,7 @@ type AuditedPost struct {
 	State    manifest.PostState `json:"state"`
 	Reason   manifest.Reason    `json:"reason"`
 	MustGo   bool               `json:"must_go"`
-	Because  string             `json:"because"` // live, tombstone, release, workspace, log or ""
+	Because  string             `json:"because"` // live, tombstone, release, workspace, log or empty
 	Withheld bool               `json:"withheld,omitempty"`
 	LastLive *time.Time         `json:"last_live"`
 	Checked  *time.Time         `json:"checked"`
@@ -165,7 +164,7 @@ type AuditedPost struct {
 	Unanswered manifest.Reason `json:"unanswered,omitempty"`
 }
 
-// An Config is what an audit works with.
+// A Config is what an audit works with.
 type Config struct {
 	Release    *manifest.Release
 	Manifest   manifest.Summary
@@ -176,8 +175,8 @@ type Config struct {
 	Missing string
 	Files   []string           // Parquet files, folders and archives to audit besides
 	Columns ScanColumns        // of these
-	Reddit  *reddit.Client     // nil asks nobody
-	Access  *policy.GrantFault // why the grant is not good, nil where it is, or none is needed
+	Reddit  *reddit.Client     // nil: no request is sent
+	Access  *policy.GrantFault // why the grant is not valid; nil if it is, or if none is needed
 	Who     Auditor
 	Since   []byte // an earlier checkpoint; nil for none
 	Now     func() time.Time
@@ -186,9 +185,9 @@ type Config struct {
 	OnWait  func(reddit.Wait)
 }
 
-// Audit looks for what must be gone. It changes nothing. Its error is one that keeps it from judging:
-// the context's, *reddit.Denied, state.ErrInterrupted, an unreadable release. What is only partly readable is a
-// gap in the report.
+// Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging:
+// the context's, *reddit.Denied, state.ErrInterrupted, an unreadable release. A file that is only partly readable
+// is a gap in the report.
 func Audit(ctx context.Context, c Config) (Report, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -199,7 +198,9 @@ func Audit(ctx context.Context, c Config) (Report, error) {
 	a := &audit{Config: c, now: c.Now().UTC().Truncate(time.Second), posts: map[manifest.PostID]*evidence{}, found: map[Finding]bool{}, gaps: map[Gap]bool{}, copies: map[string]auditlog.Event{}}
 	a.policy = c.Policy
 	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, policy.DeleteWithin)
-	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.readIDs, a.askLive, a.judge, a.look} {
+	// All posts are known before Reddit is asked, and all verdicts before content is searched for: a removal that
+	// one source reports must count in every file.
+	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.readIDs, a.askLive, a.judge, a.scanAll} {
 		if err := step(ctx); err != nil {
 			return Report{}, err
 		}
@@ -212,14 +213,14 @@ type audit struct {
 	Config
 	policy policy.Policy // with at most 48 hours for a check
 	now    time.Time
-	order  []manifest.PostID // of the release, then of what else the files name
+	order  []manifest.PostID // the posts of the release, then others that the files name
 	posts  map[manifest.PostID]*evidence
 	stored storedContent
 	gone   goneContent
 	report Report
 	found  map[Finding]bool
 	gaps   map[Gap]bool
-	copies map[string]auditlog.Event // by the digest of their path: those whose record nothing closed
+	copies map[string]auditlog.Event // by the digest of their path: those that no record closed
 	tables map[string]*table         // the Parquet files, by where they are
 }
 
@@ -232,8 +233,8 @@ type evidence struct {
 	published *manifest.Tombstone  // the release's
 	lifted    time.Time            // tombstones up to then were lifted, by the workspace's note
 	log       logged
-	live      *policy.Verdict // what this audit heard; unavailable where it was absent twice
-	reason    manifest.Reason // why it heard nothing
+	live      *policy.Verdict // this audit's answer; unavailable if the post was absent twice
+	reason    manifest.Reason // why there is no answer
 }
 
 // readRelease takes the posts and the tombstones of the release.
@@ -256,7 +257,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 	return nil
 }
 
-// post returns the evidence on a post, and begins it.
+// post returns the evidence on a post, and starts it if there is none.
 func (a *audit) post(id manifest.PostID) *evidence {
 	e := a.posts[id]
 	if e == nil {
@@ -285,8 +286,7 @@ func (a *audit) gap(id, where, format string, args ...any) {
 	}
 }
 
-// judge settles what is known of each post from all that was said of it. The order of the cases is a
-// decision: a removal reported by any source counts.
+// judge decides about each post from all evidence on it: a removal reported by any source counts.
 func (a *audit) judge(context.Context) error {
 	for _, id := range a.order {
 		a.judgePost(a.posts[id])
@@ -305,7 +305,7 @@ func (a *audit) judgePost(e *evidence) {
 	case e.Unanswered != "":
 		a.gap(string(e.ID), "reddit", "no verdict: %s", e.Unanswered)
 	case e.State == "" && !e.entry && !e.MustGo:
-		a.gap(string(e.ID), "reddit", "the release does not have the post, and nobody was asked about it")
+		a.gap(string(e.ID), "reddit", "the release does not have the post, and Reddit was not asked about it")
 	case e.State == "" && !e.MustGo && a.Workspace != nil:
 		a.gap(string(e.ID), "workspace", "Reddit was never asked about it")
 	case e.State == "" && !e.MustGo:
@@ -319,7 +319,7 @@ func (a *audit) noteWithheld(e *evidence) {
 	if !w.Withheld || !w.State.Gone() {
 		return
 	}
-	// The clock of the state is the operator's: what the log says of the same, if it is earlier, counts.
+	// The clock of the state is the operator's, so an earlier time in the log counts.
 	since := w.GoneAt
 	if since.IsZero() {
 		since = w.CheckedAt
@@ -335,8 +335,9 @@ func (a *audit) noteWithheld(e *evidence) {
 	}
 }
 
-// weigh fills in AuditedPost: the latest answer gives the state, and a tombstone outweighs it.
+// weigh fills in AuditedPost.
 func (e *evidence) weigh(p policy.Policy, now time.Time) {
+	// The latest answer gives the state: first the workspace's, then a later one of the log, then this audit's.
 	w := e.workspace
 	e.State, e.Reason, e.Because = w.State, w.Reason, "workspace"
 	e.Withheld = w.Withheld || !w.AbsentAt.IsZero() && !w.State.Gone()
@@ -352,13 +353,14 @@ func (e *evidence) weigh(p policy.Policy, now time.Time) {
 			live = now
 		}
 	}
+	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
 	e.MustGo = e.State.Gone() && !e.Withheld
 	switch {
 	case e.published != nil && !e.isLifted():
 		e.MustGo, e.Because = true, "release"
 	case e.stone != nil && !(e.stone.Readmitted && p.Readmits(e.stone.State, e.stone.Reason)):
 		e.MustGo, e.Because = true, "tombstone"
-	case e.log.buried && e.stone == nil:
+	case e.log.tombstone && e.stone == nil:
 		e.MustGo, e.Because = true, "log"
 	case e.State == "":
 		e.Because = ""
@@ -368,9 +370,11 @@ func (e *evidence) weigh(p policy.Policy, now time.Time) {
 	e.Stale = !e.MustGo && p.Stale(live, now)
 }
 
-// isLifted reports whether a maintainer's statement took the release's tombstone away. The note of the
-// workspace alone is the operator's word: the log has to tell of it, too.
-func (e *evidence) isLifted() bool { return e.log.lifted && !e.published.Time.After(e.lifted) }
+// isLifted reports whether a maintainer's statement took the release's tombstone away.
+func (e *evidence) isLifted() bool {
+	// The workspace's note alone is the operator's word, so the log has to record it too.
+	return e.log.lifted && !e.published.Time.After(e.lifted)
+}
 
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
@@ -380,7 +384,7 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-// exported says what is wrong with a row of the post in a dataset; "" when nothing is.
+// exported says what is wrong with a row of the post in a dataset, and returns empty strings when nothing is.
 func (e *evidence) exported() (FindingKind, string) {
 	switch {
 	case e.MustGo:
@@ -397,7 +401,7 @@ func (e *evidence) exported() (FindingKind, string) {
 	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", too long ago"
 }
 
-// why is the state of the post with who says so.
+// why returns the state of the post and its source.
 func (e *evidence) why() string {
 	text := withReason(string(cmp.Or(e.goneState(), e.State)), e.Reason)
 	switch e.Because {
@@ -413,7 +417,7 @@ func (e *evidence) why() string {
 	return text + ", as Reddit said last"
 }
 
-// goneState is the state of the tombstone, where one is the reason.
+// goneState returns the state of the tombstone that is the reason, if one is.
 func (e *evidence) goneState() manifest.PostState {
 	switch {
 	case e.Because == "release" && e.published != nil:
@@ -475,7 +479,7 @@ func (a *audit) conclude() Report {
 	return *r
 }
 
-// orEmpty makes a list that JSON does not write as null.
+// orEmpty returns a list that JSON does not write as null.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -483,8 +487,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// askLive asks Reddit about every post: those that are absent twice, beside a post that is there, are
-// unavailable.
+// askLive asks Reddit about every post.
 func (a *audit) askLive(ctx context.Context) error {
 	if a.Reddit == nil {
 		return nil
@@ -505,6 +508,7 @@ func (a *audit) askLive(ctx context.Context) error {
 	case errors.Is(err, sweep.ErrStopped):
 		return state.ErrInterrupted
 	case errors.As(err, &long), errors.As(err, &unreachable):
+		// The answers so far count. Every other post is a gap, so the report is not a PASS.
 		for _, e := range a.posts {
 			if e.live == nil {
 				e.reason = "unreachable"
@@ -515,19 +519,19 @@ func (a *audit) askLive(ctx context.Context) error {
 	return err
 }
 
-// hear notes what was heard of posts. What was heard of one before counts where there is no verdict now.
+// hear stores the answers about posts.
 func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
 	for i, h := range heard {
 		e := h.Post
 		switch {
 		case h.Found != nil:
 			e.live, e.reason = &h.Verdict, ""
-		case h.Absent && h.Second:
+		case h.Absent && h.Second: // twice, while a post that exists was there: unavailable
 			v := policy.JudgeAbsent(policy.CommunityUnknown)
 			e.live, e.reason = &v, ""
 		case h.Absent:
 			e.reason, heard[i].Again = "absent_once", true
-		case e.live == nil:
+		case e.live == nil: // an earlier verdict of this audit stays
 			e.reason = h.Unclear
 		}
 	}
@@ -544,7 +548,7 @@ func (a *audit) stopped(ctx context.Context) error {
 	}
 }
 
-// Recorded is the record of an audit for the log.
+// Recorded returns the log's record of the audit.
 func (r Report) Recorded(digest string) auditlog.Event {
 	return auditlog.Event{Kind: auditlog.Audit, Verdict: strings.ToLower(string(r.Verdict)), SHA256: digest}
 }

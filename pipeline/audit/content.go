@@ -21,15 +21,15 @@ import (
 	"rehydrate/policy"
 )
 
-// storedContent is what the records of a workspace account for.
+// storedContent is the content that the records of a workspace account for.
 type storedContent struct {
 	images, rows int
 	files        map[string]workspace.Record // by name of the image file
 	dataset      map[string]string           // the digest on record of each file of the dataset
-	logged       map[string]string           // the same by the log
+	logged       map[string]string           // the digest that the log has of each
 }
 
-// exported notes the files of an export that the log tells of.
+// exported stores the files of an export that the log records.
 func (s *storedContent) exported(e auditlog.Event) {
 	if s.logged == nil {
 		s.logged = map[string]string{}
@@ -39,7 +39,7 @@ func (s *storedContent) exported(e auditlog.Event) {
 	}
 }
 
-// known is what tells the content of an entry from that of others. What it does not know is empty.
+// known identifies the content of an entry. Unknown fields are empty.
 type known struct {
 	id      manifest.PostID
 	name    string // of the entry
@@ -103,15 +103,15 @@ func (g *goneContent) digest(id manifest.PostID, sha256 string) {
 	}
 }
 
-// hash takes a perceptual hash, unless it says nothing: that of a picture of one colour does not
-// have half of its bits set.
+// hash takes a perceptual hash, unless it identifies nothing.
 func (k *known) hash(h uint64) {
+	// The hash of a picture of one colour does not have half of its bits set.
 	if bits.OnesCount64(h) == 32 {
 		k.hashes = append(k.hashes, h)
 	}
 }
 
-// read takes a text, unless it is too short to tell whose it is.
+// read takes a text, unless it is too short to identify a post.
 func (k *known) read(text string) {
 	if k.text == "" {
 		k.text = sameText(text)
@@ -124,19 +124,19 @@ func (k *known) read(text string) {
 	}
 }
 
-// sameText makes texts comparable, as fold does; "" for one too short to tell.
+// sameText makes texts comparable, as fold does. It is empty for a text too short to identify a post.
 func sameText(text string) string {
 	s := string(fold([]byte(text)))
-	if !telling(s) {
+	if !distinctive(s) {
 		return ""
 	}
 	return s
 }
 
-// telling reports whether a text is so long that two posts do not share it by chance.
-func telling(s string) bool { return len(s) >= 15 && strings.Count(s, " ") >= 2 }
+// distinctive reports whether a text is too long for two posts to share it by chance.
+func distinctive(s string) bool { return len(s) >= 15 && strings.Count(s, " ") >= 2 }
 
-// mustGo marks a post as one whose content is looked for.
+// mustGo marks a post: its content is searched for.
 func (g *goneContent) mustGo(id manifest.PostID) {
 	if g.posts == nil {
 		g.of(id, string(id))
@@ -144,7 +144,7 @@ func (g *goneContent) mustGo(id manifest.PostID) {
 	g.posts[id] = true
 }
 
-// stays returns what is known of an entry whose post may stay, nil for any other.
+// stays returns what is known of the entry if its post may stay, else nil.
 func (g *goneContent) stays(entry string) *known {
 	if k := g.all[entry]; k != nil && !g.posts[k.id] {
 		return k
@@ -152,11 +152,11 @@ func (g *goneContent) stays(entry string) *known {
 	return nil
 }
 
-// index gathers what is known of the posts that must be gone. What a post that may stay has as well, for
-// many post one picture or one sentence, tells nothing. Called again when more is known.
+// index collects what is known of the posts that must be gone. It is called again when more is known.
 func (g *goneContent) index() {
 	g.hashes, g.staying, g.lines = nil, nil, nil
 	g.digests, g.texts = map[string]*known{}, map[string]*known{}
+	// Many post one picture or one sentence: content that a post that may stay has as well identifies nothing.
 	shared, said := map[string]bool{}, bytes.Buffer{}
 	for _, k := range g.all {
 		if g.posts[k.id] || !k.stored {
@@ -171,8 +171,8 @@ func (g *goneContent) index() {
 		said.WriteString(k.text)
 		said.WriteByte(0)
 	}
-	// Of many posts that stay and many that are gone a search for each text would be quadratic. The index
-	// is made only where there is a text to look for.
+	// Searching all texts that stay for each text that is gone would be quadratic, so a suffix array answers. It
+	// is built only if there is a text to search for.
 	texts := sync.OnceValue(func() *suffixarray.Index { return suffixarray.New(said.Bytes()) })
 	others := func(text string) bool { return len(texts().Lookup([]byte(text), 1)) > 0 }
 	for _, name := range slices.Sorted(maps.Keys(g.all)) {
@@ -203,7 +203,7 @@ func (g *goneContent) index() {
 // smaller or compressed again.
 const nearBits = 8
 
-// nearest returns the one of a list that has a hash close to h, the closest first in name; nil for none.
+// nearest returns the entry with the hash closest to h, of equals the first by name; nil for none.
 func nearest(list []hashOf, h uint64) (best *known, apart int) {
 	apart = nearBits + 1
 	for _, known := range list {
@@ -215,7 +215,7 @@ func nearest(list []hashOf, h uint64) (best *known, apart int) {
 	return best, apart
 }
 
-// readRecords takes what the state has of every entry, and the files of the last export.
+// readRecords reads the records of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
 	ws, s := a.Workspace, &a.stored
 	s.files, s.dataset = map[string]workspace.Record{}, map[string]string{}
@@ -250,7 +250,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 	return nil
 }
 
-// lastExport gives the digest of each file of the last export on record.
+// lastExport returns the digest of each file of the last export on record.
 func lastExport(ctx context.Context, ws *workspace.Workspace) (map[string]string, error) {
 	last, err := state.ReadNote[state.ExportNote](ctx, ws)
 	if err != nil {
@@ -263,8 +263,8 @@ func lastExport(ctx context.Context, ws *workspace.Workspace) (map[string]string
 	return files, nil
 }
 
-// lookAtState finds what state.db still has of posts that must be gone.
-func (a *audit) lookAtState(ctx context.Context) error {
+// checkState finds what state.db still has of posts that must be gone.
+func (a *audit) checkState(ctx context.Context) error {
 	for rec, err := range a.Workspace.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return err
@@ -274,32 +274,32 @@ func (a *audit) lookAtState(ctx context.Context) error {
 			continue
 		}
 		if rec.Image != nil {
-			a.finding(FoundImage, name, "state.db", "what describes an image, its hashes among it, of a post that must be gone: %s", e.why())
+			a.finding(FoundImage, name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", e.why())
 		}
 		if rec.Reading != nil && (rec.Reading.Text != "" || rec.Reading.Failed == nil) || rec.Earlier.Read {
-			a.finding(FoundText, name, "state.db", "what was read off an image of a post that must be gone: %s", e.why())
+			a.finding(FoundText, name, "state.db", "text read off an image of a post that must be gone: %s", e.why())
 		}
 	}
 	return nil
 }
 
-// mustBeGone reports whether stored content of a post is a finding. What is withheld until somebody
-// confirms a mass removal is an open obligation, for 48 hours.
+// mustBeGone reports whether stored content of a post is a finding.
 func (a *audit) mustBeGone(e *evidence) bool {
+	// Content that is withheld until a mass removal is confirmed is an open obligation, for 48 hours.
 	if !e.workspace.Withheld || !e.workspace.State.Gone() || e.Because == "release" || e.Because == "tombstone" {
 		return e.MustGo
 	}
 	return false
 }
 
-// imageKnown returns the entry that must be gone and that an image belongs to, or nil. own names the entry that
-// claims the image, and is empty when none does: an image that is that entry's by record is its own. An image
-// that cannot be compared by its looks is a gap at where.
+// imageKnown returns the erased entry that an image belongs to, or nil. own names the entry that claims the
+// image, and is empty when none does. An image that cannot be compared by its looks is a gap at where.
 func (a *audit) imageKnown(where string, body []byte, own string) (of *known, how string) {
 	digest, mine := state.SHA256(body), a.gone.stays(own)
 	if k := a.gone.digests[digest]; k != nil && (mine == nil || !mine.has(digest)) {
 		return k, "byte for byte"
 	}
+	// An image that its own entry has on record is that entry's, whatever it looks like.
 	if mine != nil && mine.has(digest) || len(a.gone.hashes) == 0 {
 		return nil, ""
 	}
@@ -326,14 +326,14 @@ func (a *audit) imageKnown(where string, body []byte, own string) (of *known, ho
 	return a.hashKnown(h.Bits, mine)
 }
 
-// hashKnown is imageKnown by a perceptual hash alone. Memes on one template are close to each other,
-// so an image that is closer to its own entry's is that one; an image with no claimed entry may match any post
-// that stays.
+// hashKnown is imageKnown by a perceptual hash alone.
 func (a *audit) hashKnown(h uint64, mine *known) (*known, string) {
 	k, apart := nearest(a.gone.hashes, h)
 	if k == nil {
 		return nil, ""
 	}
+	// Memes on one template are close to each other. An image with no claimed entry may match any post that
+	// stays; one with a claimed entry is that entry's if it is closer to it.
 	if other, closer := nearest(a.gone.staying, h); mine == nil && other != nil && closer <= apart {
 		return nil, ""
 	}
@@ -359,7 +359,7 @@ func (k *known) has(digest string) bool {
 // readAll reads up to limit bytes of a file; more is an error.
 func readAll(r io.ReaderAt, size, limit int64) ([]byte, error) {
 	if size > limit {
-		return nil, fmt.Errorf("%d bytes, and at most %d are looked through", size, limit)
+		return nil, fmt.Errorf("%d bytes, and at most %d are read", size, limit)
 	}
 	var b bytes.Buffer
 	_, err := b.ReadFrom(io.NewSectionReader(r, 0, size))

@@ -17,18 +17,18 @@ import (
 
 // logged is what the log says of one post.
 type logged struct {
-	state    manifest.PostState // of the last verdict
-	reason   manifest.Reason
-	at       time.Time
-	goneAt   time.Time // of the first verdict that it is gone since one that it is not
-	record   *int64
-	withheld bool
-	buried   bool // a tombstone that holds, which nothing lifted or suspended
-	buriedIn int64
-	lifted   bool // nothing buried it since a maintainer's statement
+	state       manifest.PostState // of the last verdict
+	reason      manifest.Reason
+	at          time.Time
+	goneAt      time.Time // of the first verdict that it is gone since one that it is not
+	record      *int64
+	withheld    bool
+	tombstone   bool // one that holds: nothing lifted or suspended it
+	tombstoneIn int64
+	lifted      bool // no record of a tombstone follows a maintainer's statement
 }
 
-// readLog replays the log and holds it against itself, an earlier checkpoint and the workspace.
+// readLog replays the log and compares it with its checkpoint, an earlier one and the workspace.
 func (a *audit) readLog(ctx context.Context) error {
 	if a.Workspace == nil {
 		if a.Since != nil {
@@ -67,6 +67,7 @@ func (a *audit) readLog(ctx context.Context) error {
 	if next < l.Size() {
 		a.finding(FoundLog, "", "state.db", "the log has %d records, and state.db knows of %d: it came from a backup, or was put back", l.Size(), next)
 	}
+	// The records count only after the whole log is verified: Records yields nothing of a broken one.
 	for e, err := range l.Records(ctx, 0) {
 		if errors.As(err, &broken) {
 			a.brokenLog(broken)
@@ -130,7 +131,7 @@ func (a *audit) verifyLog(ctx context.Context, l *auditlog.Log) error {
 	return nil
 }
 
-// readPending replays what is stored and not published yet.
+// readPending replays the records that are stored and not published yet.
 func (a *audit) readPending(ctx context.Context, size int64) error {
 	pending, err := a.Workspace.Unpublished(ctx)
 	if err != nil {
@@ -150,7 +151,7 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 	return a.compareCopies(ctx)
 }
 
-// replay takes one record in.
+// replay applies one record to the evidence.
 func (a *audit) replay(e auditlog.Event) {
 	seq := e.Seq
 	for _, p := range e.Posts {
@@ -169,12 +170,12 @@ func (a *audit) replay(e auditlog.Event) {
 		case auditlog.Confirmed:
 			l.withheld = false
 		case auditlog.Buried:
-			l.buried, l.buriedIn, l.withheld, l.lifted = true, seq, false, false
+			l.tombstone, l.tombstoneIn, l.withheld, l.lifted = true, seq, false, false
 		case auditlog.Readmitted:
-			l.buried = e.Verdict == "revoked"
-			l.buriedIn = seq
+			l.tombstone = e.Verdict == "revoked"
+			l.tombstoneIn = seq
 		case auditlog.Lifted:
-			l.buried, l.lifted = false, true
+			l.tombstone, l.lifted = false, true
 		case auditlog.Fetch:
 			a.gone.digest(p.ID, e.SHA256)
 		}
@@ -195,18 +196,18 @@ func (a *audit) replay(e auditlog.Event) {
 	}
 }
 
-// restored takes in that a part of the workspace came from a backup. Where records can be missing that is a
-// gap, until the auditor has a checkpoint from after it: an operator could drop a record in this way.
+// restored notes that a part of the workspace came from a backup.
 func (a *audit) restored(e auditlog.Event) {
 	missing := ""
 	switch e.Verdict {
 	case auditlog.RestoredLog:
-		missing = fmt.Sprintf("audit/ was put back from a backup, or was gone: records %d to %d of the log as it was are lost, whatever they told of", e.Seq, e.Size-1)
+		missing = fmt.Sprintf("audit/ was put back from a backup, or was gone: records %d to %d of the log as it was are lost, whatever they recorded", e.Seq, e.Size-1)
 	case auditlog.RestoredOther:
 		missing = fmt.Sprintf("audit/ was exchanged for that of another history: any of the %d records of the log as it was can be missing", e.Size)
 	case auditlog.RestoredKey:
 		missing = fmt.Sprintf("the key of the log was gone, and there is a new one: no checkpoint from before proves that records 0 to %d are those that there were", e.Seq-1)
 	}
+	// An operator could drop a record in this way: it is a gap until the auditor has a checkpoint from after it.
 	if s := a.report.Log.Since; missing == "" || s != nil && s.Holds && s.Records > e.Seq {
 		a.report.Notes = append(a.report.Notes, fmt.Sprintf("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict))
 		return
@@ -214,8 +215,7 @@ func (a *audit) restored(e auditlog.Event) {
 	a.gap("", "audit", "record %d, of %s: %s; find out why, keep a checkpoint (--checkpoint), and name it from then on (--since)", e.Seq, e.Time.Format(time.RFC3339), missing)
 }
 
-// compareCopies holds the registered copies of the state against those of the log. One that state.db lost, or has as
-// closed while the log does not, is still somewhere and is not purged.
+// compareCopies compares the registered copies of the state with those of the log.
 func (a *audit) compareCopies(ctx context.Context) error {
 	have, err := a.Workspace.Copies(ctx)
 	if err != nil {
@@ -229,29 +229,30 @@ func (a *audit) compareCopies(ctx context.Context) error {
 			delete(a.copies, digest)
 		}
 	}
+	// A copy that state.db lost, or has as closed while the log does not, still exists and no purge reaches it.
 	for _, e := range slices.SortedFunc(maps.Values(a.copies), func(x, y auditlog.Event) int { return cmp.Compare(x.Seq, y.Seq) }) {
 		what := "state.db no longer knows where it is"
 		if closed[e.Path] {
-			what = "state.db has it as closed, which no record tells"
+			what = "state.db has it as closed, and no record says so"
 		}
 		where := "the copy " + e.Path
 		what = fmt.Sprintf("a copy whose path has this sha256 was registered on %s (record %d of the log, with the digests of its files), and %s", e.Time.Format(time.RFC3339), e.Seq, what)
-		a.gap("", where, "%s: what it holds could not be looked at", what)
+		a.gap("", where, "%s: its content could not be checked", what)
 		a.report.Obligations = append(a.report.Obligations, Obligation{Where: where, What: what + ": put back a newer state.db, or find it and purge it by hand"})
 	}
 	return nil
 }
 
-// compareLog holds the state against the log: what the log says must be in the state.
+// compareLog reports what the log records and the state lacks.
 func (a *audit) compareLog() {
 	for _, id := range a.order {
 		e := a.posts[id]
 		switch {
-		case e.log.buried && e.stone == nil:
-			a.finding(FoundTombstone, string(id), "state.db", "record %d of the log buried the post, nothing lifted that, and the workspace has no tombstone of it: "+
-				"state.db is older than the log, or was changed", e.log.buriedIn)
-		case e.log.buried && e.stone.Readmitted:
-			a.finding(FoundTombstone, string(id), "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", e.log.buriedIn)
+		case e.log.tombstone && e.stone == nil:
+			a.finding(FoundTombstone, string(id), "state.db", "record %d of the log is a tombstone of the post, nothing lifted it, and the workspace does not have it: "+
+				"state.db is older than the log, or was changed", e.log.tombstoneIn)
+		case e.log.tombstone && e.stone.Readmitted:
+			a.finding(FoundTombstone, string(id), "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", e.log.tombstoneIn)
 		}
 		if e.entry && e.log.record != nil && e.log.state.Gone() && !e.workspace.State.Gone() && e.log.at.After(e.workspace.CheckedAt) {
 			a.finding(FoundLog, string(id), "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
@@ -260,7 +261,7 @@ func (a *audit) compareLog() {
 	}
 }
 
-// readWorkspace takes what the state knows of posts, images and texts.
+// readWorkspace reads what the state knows of posts, images and texts.
 func (a *audit) readWorkspace(ctx context.Context) error {
 	ws := a.Workspace
 	if ws == nil {
@@ -305,6 +306,7 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 			e.lifted = until
 		}
 	}
+	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
 	for _, t := range a.Tombstones {
 		if e := a.posts[t.ID]; e.stone == nil && e.workspace.State == manifest.StateLive && t.Time.After(e.lifted) {
 			a.finding(FoundTombstone, string(t.ID), "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")

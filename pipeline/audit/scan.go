@@ -25,28 +25,28 @@ import (
 	"rehydrate/policy"
 )
 
-// What an audit reads of one thing at most. What is larger is a gap, and never a PASS.
+// Limits of what an audit reads. Anything larger is a gap, and never a PASS.
 const (
 	maxAuditImage   = 64 << 20  // an image
 	maxAuditCopy    = 1 << 30   // a database
 	maxAuditMember  = 256 << 20 // a member of an archive, or what is compressed
 	maxAuditMembers = 200_000   // of one archive
-	maxAuditRatio   = 100       // of what a zip of more than 1 GiB decompresses to, to its size
+	maxAuditRatio   = 100       // what a zip of more than 1 GiB may decompress to, as a multiple of its size
 	maxAuditDepth   = 3         // archives in archives
 	maxAuditRows    = 2_000_000
 	scanBlock       = 1 << 20
 	scanOverlap     = 64 << 10 // the longest text or image address that two blocks share
 )
 
-// A thing is a file, or a member of an archive, that an audit looks at.
+// A thing is a file, or a member of an archive, that an audit scans.
 type thing struct {
 	where string // for people
-	name  string // in the workspace; "" elsewhere
-	rel   string // its name below what was named; "" for that itself
+	name  string // in the workspace; empty elsewhere
+	rel   string // its name below the folder that was named
 	size  int64
 	open  func() (reader, error)
 
-	database bool // it was looked at by its rows
+	database bool // its rows were checked
 }
 
 // A reader gives the bytes of a thing from any place.
@@ -59,9 +59,10 @@ type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
 
-// look looks at everything: the state, the files of the workspace, the copies that it knows of, and
-// what the auditor named.
-func (a *audit) look(ctx context.Context) error {
+// scanAll scans the state, the files of the workspace, its registered copies and the files that the auditor named.
+func (a *audit) scanAll(ctx context.Context) error {
+	// Digests, hashes and texts of rows that must be gone are learnt from all Parquet files first, and indexed
+	// again: the same image may be in another file under another id.
 	a.gone.index()
 	for _, where := range slices.Sorted(maps.Keys(a.tables)) {
 		if err := a.learn(ctx, a.tables[where]); err != nil {
@@ -70,7 +71,7 @@ func (a *audit) look(ctx context.Context) error {
 	}
 	a.gone.index()
 	if a.Workspace != nil {
-		if err := a.lookAtState(ctx); err != nil {
+		if err := a.checkState(ctx); err != nil {
 			return err
 		}
 	}
@@ -78,14 +79,14 @@ func (a *audit) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := a.lookAt(ctx, t, 0); err != nil {
+		if err := a.scanThing(ctx, t, 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// things yields all that there is to look at, in a fixed order.
+// things yields everything to scan, in a fixed order.
 func (a *audit) things(ctx context.Context) iter.Seq2[thing, error] {
 	return func(yield func(thing, error) bool) {
 		for _, part := range []iter.Seq2[thing, error]{a.inWorkspace(ctx), a.inCopies(ctx), a.named(ctx)} {
@@ -98,8 +99,7 @@ func (a *audit) things(ctx context.Context) iter.Seq2[thing, error] {
 	}
 }
 
-// inWorkspace yields the files of the workspace but state.db, which is looked at by its rows. The lock is a
-// file like others: anything can be kept in it.
+// inWorkspace yields the files of the workspace but state.db: checkState checks its rows.
 func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[thing, error] {
 	return func(yield func(thing, error) bool) {
 		if a.Workspace == nil {
@@ -110,16 +110,16 @@ func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[thing, error] {
 				yield(thing{}, err)
 				return
 			}
-			if f.Name == state.StateFile {
+			if f.Name == state.StateFile { // the lock is scanned: anything can be kept in it
 				continue
 			}
 			if f.Name == state.JournalFile {
-				a.gap("", f.Name, "a writer is at work, or was killed: what its journal holds was not looked at; audit again, after a run if need be")
+				a.gap("", f.Name, "a writer is at work, or was killed: the content of its journal was not checked; audit again, after a run if need be")
 				continue
 			}
 			t := thing{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, open: func() (reader, error) { return a.Workspace.OpenFile(f.Name) }}
 			if !f.Mode.IsRegular() {
-				a.gap("", f.Name, "it is not a regular file (%s), so what it leads to was not looked at: take it away", f.Mode.Type())
+				a.gap("", f.Name, "it is not a regular file (%s), so its target was not checked: take it away", f.Mode.Type())
 				continue
 			}
 			if !yield(t, nil) {
@@ -162,8 +162,7 @@ func (a *audit) inCopies(ctx context.Context) iter.Seq2[thing, error] {
 	}
 }
 
-// unreachable notes a copy that was registered and cannot be looked at: a gap until somebody says
-// what became of it. What a purge said of one that it could not purge closes nothing.
+// unreachable notes a registered copy that cannot be scanned.
 func (a *audit) unreachable(c workspace.Copy) {
 	where := fmt.Sprintf("%s (%s)", c.Path, c.Note)
 	what := "a registered copy that cannot be reached from here"
@@ -176,12 +175,13 @@ func (a *audit) unreachable(c workspace.Copy) {
 		}
 	}
 	a.report.Obligations = append(a.report.Obligations, Obligation{Where: state.PrintableLine(where), What: state.PrintableLine(what)})
+	// It is a gap until the operator says what became of it. The trouble that a purge noted of it closes nothing.
 	if c.Told == "" || c.Open {
-		a.gap("", where, "%s: what it holds could not be looked at", what)
+		a.gap("", where, "%s: its content could not be checked", what)
 	}
 }
 
-// named yields what the auditor named: files, and what lies in folders.
+// named yields the files that the auditor named, and the files in the folders that the auditor named.
 func (a *audit) named(ctx context.Context) iter.Seq2[thing, error] {
 	return func(yield func(thing, error) bool) {
 		for _, name := range a.Files {
@@ -202,8 +202,8 @@ func (a *audit) named(ctx context.Context) iter.Seq2[thing, error] {
 	}
 }
 
-// below yields a file, or the files of a folder, in byte order of their names. What cannot be read is yielded
-// with an error, and the rest is looked at all the same: one bad link must not hide what lies behind it.
+// below yields a file, or the files of a folder, in byte order of their names. A file that cannot be read is
+// yielded with an error.
 func below(ctx context.Context, root string) iter.Seq2[thing, error] {
 	return func(yield func(thing, error) bool) {
 		_ = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
@@ -217,6 +217,7 @@ func below(ctx context.Context, root string) iter.Seq2[thing, error] {
 			if err == nil {
 				err = t.find(root, name)
 			}
+			// The walk continues after an error: one bad link must not hide the files behind it.
 			if !yield(t, err) {
 				return fs.SkipAll
 			}
@@ -232,7 +233,7 @@ func (t *thing) find(root, name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("it is not a regular file, and no link to one")
+		return errors.New("it is neither a regular file nor a link to one")
 	}
 	rel, err := filepath.Rel(root, name)
 	if err != nil {
@@ -253,18 +254,18 @@ const (
 	isGzip     = "gzip"
 	isZip      = "zip"
 	isTar      = "tar"
-	isOpaque   = "opaque" // compressed or packed as it is not read here
+	isOpaque   = "opaque" // compressed or packed in a way that is not read here
 	isOther    = ""
 )
 
-// opaque are the first bytes of what is not looked into, with the name of it.
+// opaque are the first bytes of formats that are not read, with their names.
 var opaque = []struct{ magic, name string }{
 	{"\x28\xb5\x2f\xfd", "Zstandard"}, {"\xfd7zXZ\x00", "xz"}, {"BZh", "bzip2"}, {"7z\xbc\xaf\x27\x1c", "7-Zip"}, {"Rar!\x1a\x07", "RAR"},
 	{"\x04\x22\x4d\x18", "LZ4"}, {"LZIP", "lzip"}, {"\x1f\x9d", "compress"}, {"%PDF-", "PDF"}, {"ARROW1", "Arrow"}, {"Obj\x01", "Avro"}, {"ORC", "ORC"},
 	{"\x89HDF\r\n\x1a\n", "HDF5"}, {"age-encryption.org/", "age"}, {"-----BEGIN AGE ", "age"}, {"-----BEGIN PGP MESSAGE", "OpenPGP"}, {"PK\x05\x06", "an empty zip"}, {"PK\x07\x08", "a zip in parts"},
 }
 
-// opaqueName names what the bytes are packed as, "" for none of these.
+// opaqueName names the opaque format of the bytes, and is empty for none.
 func opaqueName(head []byte) string {
 	for _, o := range opaque {
 		if bytes.HasPrefix(head, []byte(o.magic)) {
@@ -274,7 +275,7 @@ func opaqueName(head []byte) string {
 	return ""
 }
 
-// sniff tells what a thing is by its bytes: its name is anybody's.
+// sniff returns the kind of a thing by its bytes: anyone can choose its name.
 func sniff(r io.ReaderAt, size int64) (string, error) {
 	head := make([]byte, min(size, 512))
 	if n, err := r.ReadAt(head, 0); err != nil && !(errors.Is(err, io.EOF) && n == len(head)) {
@@ -300,14 +301,13 @@ func sniff(r io.ReaderAt, size int64) (string, error) {
 	return isOther, nil
 }
 
-// oldTarHeader reports whether the bytes are the header of a tar without a magic: by its checksum, the sum
-// of all bytes with those of the checksum counted as spaces.
+// oldTarHeader reports whether the bytes are the header of a tar without a magic number, by its checksum.
 func oldTarHeader(head []byte) bool {
 	if len(head) < 512 || head[0] == 0 {
 		return false
 	}
 	want, err := strconv.ParseInt(strings.Trim(string(head[148:156]), " \x00"), 8, 32)
-	sum := int64(8 * ' ')
+	sum := int64(8 * ' ') // the sum of all bytes, with those of the checksum counted as spaces
 	for i, b := range head {
 		if i < 148 || i >= 156 {
 			sum += int64(b)
@@ -316,8 +316,8 @@ func oldTarHeader(head []byte) bool {
 	return err == nil && sum == want
 }
 
-// lookAt looks at one thing. Its trouble is a gap.
-func (a *audit) lookAt(ctx context.Context, t thing, depth int) error {
+// scanThing scans one thing. An error with it is a gap.
+func (a *audit) scanThing(ctx context.Context, t thing, depth int) error {
 	if err := a.stopped(ctx); err != nil {
 		return err
 	}
@@ -333,8 +333,8 @@ func (a *audit) lookAt(ctx context.Context, t thing, depth int) error {
 	defer r.Close()
 	kind, err := sniff(r, t.size)
 	if err == nil {
-		a.lookAtName(t, kind)
-		err = a.lookInto(ctx, t, kind, r, depth)
+		a.checkName(t, kind)
+		err = a.scanAs(ctx, t, kind, r, depth)
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, state.ErrInterrupted) {
 		a.gap("", t.where, "it could not be read: %v", err)
@@ -343,37 +343,38 @@ func (a *audit) lookAt(ctx context.Context, t thing, depth int) error {
 	return err
 }
 
-func (a *audit) lookInto(ctx context.Context, t thing, kind string, r reader, depth int) error {
+func (a *audit) scanAs(ctx context.Context, t thing, kind string, r reader, depth int) error {
 	switch kind {
 	case isParquet:
-		return a.lookAtTable(ctx, t, r)
+		return a.scanTable(ctx, t, r)
 	case isImage:
 		body, err := readAll(r, t.size, maxAuditImage)
 		if err != nil {
 			return err
 		}
-		a.lookAtImage(ctx, t, body)
+		a.checkImage(ctx, t, body)
 		return nil
 	case isDatabase:
-		return a.lookAtCopy(ctx, t, r)
+		return a.scanDatabase(ctx, t, r)
 	}
 	if depth < maxAuditDepth {
 		switch kind {
 		case isGzip:
-			return a.lookAtGzip(ctx, t, r, depth)
+			return a.scanGzip(ctx, t, r, depth)
 		case isZip:
-			return a.lookAtZip(ctx, t, r, depth)
+			return a.scanZip(ctx, t, r, depth)
 		case isTar:
-			return a.lookAtTar(ctx, t, r, depth)
+			return a.scanTar(ctx, t, r, depth)
 		}
 	} else if kind != isOther && kind != isOpaque {
 		return errors.New("archives in archives, too deep")
 	}
+	// Text inside an unknown packing cannot be found, so it is a gap, not a text without findings.
 	if kind == isOpaque {
 		return errors.New("it is packed, compressed or encrypted in a way that is not read here: unpack it, and name what comes out")
 	}
 	if t.name == manifest.OutcomesName {
-		return a.lookAtOutcomes(t, r)
+		return a.checkOutcomes(t, r)
 	}
 	if t.name == "" && isTombstones(t, r) {
 		return nil
@@ -381,11 +382,11 @@ func (a *audit) lookInto(ctx context.Context, t thing, kind string, r reader, de
 	if err := a.accountForPart(ctx, t, r); err != nil {
 		return err
 	}
-	return a.lookAtText(ctx, t, r)
+	return a.scanText(ctx, t, r)
 }
 
-// isTombstones reports whether a file is a list of tombstones from the first byte to the last: that names
-// posts which are gone, and is made for being handed on.
+// isTombstones reports whether a whole file is a list of tombstones. It names posts that are gone, and is meant
+// to be handed on.
 func isTombstones(t thing, r io.ReaderAt) bool {
 	if t.size > maxAuditImage {
 		return false
@@ -394,23 +395,22 @@ func isTombstones(t thing, r io.ReaderAt) bool {
 	return err == nil
 }
 
-// lookAtName judges a file by the names that lead to it: the bytes of few003/1.jpg may match nothing that is
-// known. The files of the workspace that are on record are judged by that.
-func (a *audit) lookAtName(t thing, kind string) {
-	if _, ok := a.stored.files[t.name]; t.name != "" && (ok || a.mayName(t.name)) {
+// checkName judges a file by its path: the bytes of few003/1.jpg may match nothing that is known.
+func (a *audit) checkName(t thing, kind string) {
+	if _, ok := a.stored.files[t.name]; t.name != "" && (ok || a.mayName(t.name)) { // its record decides
 		return
 	}
 	found := FoundRow
 	if kind == isImage {
 		found = FoundImage
 		if id, _ := entryOf(t.where); a.posts[id] != nil && a.posts[id].MustGo {
-			return // lookAtImage says so
+			return // checkImage reports it
 		}
 	}
 	a.searchIDs(t, []byte(t.rel), true, found, "it is named after a post that must be gone")
 }
 
-// entryOf finds the entry that a file name is of: 1n6oiw.jpg, 1n6oiw-1.jpg.
+// entryOf returns the entry that a file is named after: 1n6oiw.jpg, 1n6oiw-1.jpg.
 func entryOf(name string) (id manifest.PostID, entry string) {
 	stem, _, _ := strings.Cut(path.Base(name), ".")
 	text, number, later := strings.Cut(stem, "-")
@@ -424,8 +424,8 @@ func entryOf(name string) (id manifest.PostID, entry string) {
 	return id, string(id)
 }
 
-// lookAtImage judges an image: by its record, by its name, by its bytes and by how it looks.
-func (a *audit) lookAtImage(ctx context.Context, t thing, body []byte) {
+// checkImage judges an image: by its record, by its name, by its bytes and by how it looks.
+func (a *audit) checkImage(ctx context.Context, t thing, body []byte) {
 	id, entry := entryOf(t.where)
 	if rec, ok := a.stored.files[t.name]; t.name != "" && ok {
 		e := a.posts[rec.ID]
@@ -446,6 +446,8 @@ func (a *audit) lookAtImage(ctx context.Context, t thing, body []byte) {
 		a.finding(FoundImage, k.name, t.where, "the image of %s (%s), which must be gone: %s", k.name, how, a.posts[k.id].why())
 		return
 	}
+	// It matches no erased image. In the workspace it must also be one that the state has on record, or that a run
+	// has stored since the records were read.
 	if rec, ok := a.stored.files[t.name]; t.name != "" && ok {
 		if digest := state.SHA256(body); digest != rec.Image.SHA256 && !a.onRecord(ctx, rec, digest) {
 			a.finding(FoundImage, entry, t.where, "it is not the image that was stored there: cannot tell which post it belongs to")
@@ -497,8 +499,8 @@ func (a *audit) underWay(ctx context.Context, t thing) bool {
 	return strings.HasPrefix(path.Base(t.name), ".tmp-")
 }
 
-// lookAtCopy judges a database: what it has of posts as of any layout, and its bytes as text.
-func (a *audit) lookAtCopy(ctx context.Context, t thing, r reader) error {
+// scanDatabase judges a database: the posts that it has, in any layout, and its bytes as text.
+func (a *audit) scanDatabase(ctx context.Context, t thing, r reader) error {
 	body, err := readAll(r, t.size, maxAuditCopy)
 	if err != nil {
 		return err
@@ -518,18 +520,18 @@ func (a *audit) lookAtCopy(ctx context.Context, t thing, r reader) error {
 			continue
 		}
 		if p.Image {
-			a.finding(FoundImage, p.Key.String(), t.where, "a copy of the database has what describes an image of a post that must be gone: %s", e.why())
+			a.finding(FoundImage, p.Key.String(), t.where, "a copy of the database has the description of an image of a post that must be gone: %s", e.why())
 		}
 		if p.Text != "" {
-			a.finding(FoundText, p.Key.String(), t.where, "a copy of the database has what was read off a post that must be gone: %s", e.why())
+			a.finding(FoundText, p.Key.String(), t.where, "a copy of the database has text read off a post that must be gone: %s", e.why())
 		}
 	}
 	t.database = true
-	return a.lookAtText(ctx, t, r)
+	return a.scanText(ctx, t, r)
 }
 
-// lookAtOutcomes judges outcomes.csv.
-func (a *audit) lookAtOutcomes(t thing, r reader) error {
+// checkOutcomes judges outcomes.csv.
+func (a *audit) checkOutcomes(t thing, r reader) error {
 	for res, err := range manifest.ReadOutcomes(io.NewSectionReader(r, 0, t.size)) {
 		if err != nil {
 			return err
@@ -545,7 +547,7 @@ func (a *audit) lookAtOutcomes(t thing, r reader) error {
 	return nil
 }
 
-func (a *audit) lookAtGzip(ctx context.Context, t thing, r reader, depth int) error {
+func (a *audit) scanGzip(ctx context.Context, t thing, r reader, depth int) error {
 	z, err := gzip.NewReader(io.NewSectionReader(r, 0, t.size))
 	if err != nil {
 		return err
@@ -553,13 +555,13 @@ func (a *audit) lookAtGzip(ctx context.Context, t thing, r reader, depth int) er
 	return a.member(ctx, t, "", z, depth, nil)
 }
 
-func (a *audit) lookAtZip(ctx context.Context, t thing, r reader, depth int) error {
+func (a *audit) scanZip(ctx context.Context, t thing, r reader, depth int) error {
 	z, err := zip.NewReader(r, t.size)
 	if err != nil {
 		return err
 	}
 	if len(z.File) > maxAuditMembers {
-		return fmt.Errorf("%d members, and at most %d are looked at", len(z.File), maxAuditMembers)
+		return fmt.Errorf("%d members, and at most %d are read", len(z.File), maxAuditMembers)
 	}
 	left := max(1<<30, maxAuditRatio*t.size)
 	for _, f := range z.File {
@@ -578,8 +580,8 @@ func (a *audit) lookAtZip(ctx context.Context, t thing, r reader, depth int) err
 	return nil
 }
 
-// lookAtTar judges the members of a tar: webdataset names them after the entry.
-func (a *audit) lookAtTar(ctx context.Context, t thing, r reader, depth int) error {
+// scanTar judges the members of a tar: webdataset names them after the entry.
+func (a *audit) scanTar(ctx context.Context, t thing, r reader, depth int) error {
 	all := io.NewSectionReader(r, 0, t.size)
 	z := tar.NewReader(all)
 	for n := 0; ; n++ {
@@ -602,8 +604,9 @@ func (a *audit) lookAtTar(ctx context.Context, t thing, r reader, depth int) err
 	}
 }
 
-// onlyZeros reads what comes behind the end of a tar: programs end there, and people can put things there.
+// onlyZeros fails when anything but zeros follows the end of a tar.
 func onlyZeros(r io.Reader) error {
+	// Programs stop reading at the end marker, so content can be hidden behind it.
 	block := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(block)
@@ -619,8 +622,8 @@ func onlyZeros(r io.Reader) error {
 	}
 }
 
-// member looks at a member of an archive, which is held in memory. left is how many bytes the archive may
-// still decompress to, nil for one that is not compressed, or is of one member.
+// member scans a member of an archive, in memory. left is how many bytes the archive may still decompress to; nil
+// for an archive that is not compressed, or has one member.
 func (a *audit) member(ctx context.Context, t thing, name string, r io.Reader, depth int, left *int64) error {
 	body, err := io.ReadAll(io.LimitReader(r, maxAuditMember+1))
 	if err != nil {
@@ -642,13 +645,12 @@ func (a *audit) member(ctx context.Context, t thing, name string, r io.Reader, d
 	inside := thing{where: where, rel: name, size: int64(len(body)), open: func() (reader, error) { return inMemory{bytes.NewReader(body)}, nil }}
 	if id, entry := entryOf(name); name != "" && a.posts[id] != nil && a.posts[id].MustGo {
 		a.finding(FoundRow, entry, where, "a member named after a post that must be gone: %s", a.posts[id].why())
-		inside.rel = ""
+		inside.rel = "" // its name is reported already
 	}
-	return a.lookAt(ctx, inside, depth+1)
+	return a.scanThing(ctx, inside, depth+1)
 }
 
-// readIDs opens every Parquet once and reads its ids, so that all posts are known before Reddit is
-// asked.
+// readIDs reads the ids of every Parquet.
 func (a *audit) readIDs(ctx context.Context) error {
 	for t, err := range a.things(ctx) {
 		if err != nil {
@@ -656,7 +658,7 @@ func (a *audit) readIDs(ctx context.Context) error {
 		}
 		r, err := t.open()
 		if err != nil {
-			continue // lookAt says so
+			continue // scanThing reports it
 		}
 		if kind, err := sniff(r, t.size); err == nil && kind == isParquet {
 			a.readTable(ctx, t, r)

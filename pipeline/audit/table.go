@@ -19,13 +19,13 @@ import (
 	"rehydrate/policy"
 )
 
-// ScanColumns names the columns of a Parquet that another program wrote; "" is what this tool calls
-// them, or a usual name. Only the ids are needed.
+// ScanColumns names the columns of a Parquet that another program wrote. An empty name means this tool's own name
+// or a usual one. Only the ids are needed.
 type ScanColumns struct {
 	ID, Image, SHA256, PHash, Text string
 }
 
-// usual are the names under which a column is looked for.
+// usual returns the possible names of each column.
 func (c ScanColumns) usual() map[string][]string {
 	pick := func(named string, names ...string) []string {
 		if named != "" {
@@ -54,9 +54,9 @@ const (
 type table struct {
 	thing
 	columns map[string]string // the file's name of each column that it has
-	ids     []string          // the columns that may hold post ids, the one that entries is of first
-	entries []string          // by row: the entry's name, "" where no post id can be read
-	besides []rowOf           // further posts of a row: of another column, or of a list
+	ids     []string          // the columns that may hold post ids; entries is read from the first
+	entries []string          // by row: the name of the entry, empty if no post id can be read
+	besides []rowOf           // more posts of a row: from another column, or from a list
 }
 
 // A rowOf is a row and an entry that it names.
@@ -69,7 +69,7 @@ type rowOf struct {
 func (a *audit) readTable(ctx context.Context, t thing, r io.ReaderAt) {
 	scan, err := scan.Open(r, t.size)
 	if err != nil {
-		return // lookAtTable says so
+		return // scanTable reports it
 	}
 	tab := &table{thing: t, columns: map[string]string{}}
 	names := ScanColumns{}
@@ -118,8 +118,7 @@ func (a *audit) readTable(ctx context.Context, t thing, r io.ReaderAt) {
 	}
 }
 
-// chooseIDs finds the columns that may hold post ids. One of text comes before one of numbers, which mostly
-// are those of the rows.
+// chooseIDs finds the columns that may hold post ids.
 func (a *audit) chooseIDs(ctx context.Context, tab *table, scan *scan.File, names []string) {
 	var numbers []string
 	for _, name := range names {
@@ -138,16 +137,16 @@ func (a *audit) chooseIDs(ctx context.Context, tab *table, scan *scan.File, name
 			tab.ids = append(tab.ids, column)
 		}
 	}
+	// Text comes before numbers: those mostly number the rows.
 	tab.ids = append(tab.ids, numbers...)
 	tab.columns[columnID] = tab.ids[0]
 }
 
-// rowEntry reads the id of a row in any of the forms in which people keep one, with /n behind it for a
-// later image of a gallery. A number is what the id means in base 36 where that is a post that is known of,
-// and else its digits.
+// rowEntry reads the id of a row in any usual form, with /n behind it for a later image of a gallery.
 func (a *audit) rowEntry(v scan.Value) (manifest.PostID, string) {
 	text := string(v.Bytes)
 	if v.IsNumber {
+		// A number is an id read in base 36 if that gives a known post, else the id's own digits.
 		text = strconv.FormatInt(v.Number, 10)
 		if id := manifest.PostID(strconv.FormatInt(v.Number, 36)); a.posts[id] != nil {
 			text = string(id)
@@ -167,15 +166,15 @@ func (a *audit) rowEntry(v scan.Value) (manifest.PostID, string) {
 	return id, string(id)
 }
 
-// each calls f with the values of a column that the file has. What cannot be read is a gap, and the
-// other columns are read all the same.
+// each calls f with the values of a column that the file has. A value that cannot be read is a gap, and ends the
+// column, not the audit.
 func (a *audit) each(ctx context.Context, t *table, r io.ReaderAt, name string, f func(row int64, v scan.Value)) error {
 	if name == "" {
 		return nil
 	}
 	scan, err := scan.Open(r, t.size)
 	if err != nil {
-		return nil // readTable could open it, so it is being changed; lookAtTable says so
+		return nil // readTable could open it, so it is being changed; scanTable reports it
 	}
 	for v, err := range scan.Values(ctx, name) {
 		if err != nil {
@@ -186,7 +185,7 @@ func (a *audit) each(ctx context.Context, t *table, r io.ReaderAt, name string, 
 			return nil
 		}
 		if v.Row >= maxAuditRows {
-			a.gap("", t.where, "more than %d rows: those behind were not looked at", maxAuditRows)
+			a.gap("", t.where, "more than %d rows: the rest were not checked", maxAuditRows)
 			return nil
 		}
 		f(v.Row, v)
@@ -194,7 +193,7 @@ func (a *audit) each(ctx context.Context, t *table, r io.ReaderAt, name string, 
 	return nil
 }
 
-// entry is the entry of a row, "" where its id cannot be read.
+// entry returns the entry of a row, or an empty string if its id cannot be read.
 func (t *table) entry(row int64) string {
 	if row < int64(len(t.entries)) {
 		return t.entries[row]
@@ -202,20 +201,19 @@ func (t *table) entry(row int64) string {
 	return ""
 }
 
-// postOf is the evidence on the post of a row, nil for none.
+// postOf returns the evidence on the post of a row, or nil.
 func (a *audit) postOf(entry string) *evidence {
 	return a.posts[dataset.PostOf(entry)]
 }
 
-// learn takes in, of the rows that must be gone, what tells their content from others: the same image
-// may stand elsewhere under another id.
+// learn reads the digests, hashes and texts of the rows that must be gone.
 func (a *audit) learn(ctx context.Context, t *table) error {
 	if !slices.ContainsFunc(t.entries, func(entry string) bool { e := a.postOf(entry); return e != nil && e.MustGo }) {
 		return nil
 	}
 	r, err := t.open()
 	if err != nil {
-		return nil // lookAt says so
+		return nil // scanThing reports it
 	}
 	defer r.Close()
 	goneRow := func(row int64) *known {
@@ -248,7 +246,7 @@ func (a *audit) learn(ctx context.Context, t *table) error {
 	return nil
 }
 
-// digestText is a digest as hex: some keep its 32 bytes.
+// digestText returns a digest as hex; some files have its 32 bytes.
 func digestText(v scan.Value) string {
 	if len(v.Bytes) == sha256.Size {
 		return hex.EncodeToString(v.Bytes)
@@ -256,7 +254,7 @@ func digestText(v scan.Value) string {
 	return strings.ToLower(string(v.Bytes))
 }
 
-// hashValue is a perceptual hash that was kept as 16 hex digits, 8 bytes or a number.
+// hashValue reads a perceptual hash from 16 hex digits, 8 bytes or a number.
 func hashValue(v scan.Value) (uint64, bool) {
 	switch {
 	case v.IsNumber:
@@ -269,8 +267,8 @@ func hashValue(v scan.Value) (uint64, bool) {
 	return h, err == nil && len(v.Bytes) == 16
 }
 
-// lookAtTable judges a Parquet: each row by its id, then the others by what they hold.
-func (a *audit) lookAtTable(ctx context.Context, t thing, r io.ReaderAt) error {
+// scanTable judges a Parquet: each row by its id, then the others by what they hold.
+func (a *audit) scanTable(ctx context.Context, t thing, r io.ReaderAt) error {
 	digest := sha256.New()
 	if _, err := io.Copy(digest, io.NewSectionReader(r, 0, t.size)); err != nil {
 		return err
@@ -296,21 +294,21 @@ func (a *audit) lookAtTable(ctx context.Context, t thing, r io.ReaderAt) error {
 		if tab == nil {
 			return nil
 		}
-		for _, id := range a.order[before:] { // nobody asked about them
+		for _, id := range a.order[before:] { // Reddit was not asked about them
 			a.judgePost(a.posts[id])
 		}
 	}
 	if tab.columns[columnID] == "" {
-		a.gap("", t.where, "it has no column of post ids that is known by its name: name it with --id-column")
+		a.gap("", t.where, "no column of post ids has a known name: name it with --id-column")
 	}
-	if err := a.lookAtRows(ctx, tab, r); err != nil {
+	if err := a.checkRows(ctx, tab, r); err != nil {
 		return err
 	}
 	a.report.Scope.Files = append(a.report.Scope.Files, AuditedFile{Name: t.where, SHA256: sum, Rows: len(tab.entries)})
-	return a.lookAtValues(ctx, tab, r)
+	return a.checkValues(ctx, tab, r)
 }
 
-// accountFor holds a file of the dataset against the records of what was exported.
+// accountFor compares a file of the dataset with the records of its export.
 func (a *audit) accountFor(ctx context.Context, t thing, digest string) {
 	if t.name == "" || strings.HasPrefix(path.Base(t.name), ".tmp-") {
 		return
@@ -320,7 +318,7 @@ func (a *audit) accountFor(ctx context.Context, t thing, digest string) {
 	switch {
 	case ok && noted == digest && inLog && logged == digest:
 	case a.exportedSince(ctx, t.name, digest):
-		a.gap("", t.where, "a run has written it while the audit was looking: audit again")
+		a.gap("", t.where, "a run has written it during the audit: audit again")
 	case !ok && !inLog:
 		a.finding(FoundCopy, "", t.where, "a Parquet in the workspace that no record accounts for")
 	case ok && noted != digest:
@@ -332,15 +330,14 @@ func (a *audit) accountFor(ctx context.Context, t thing, digest string) {
 	}
 }
 
-// exportedSince reports whether the state has another digest of a file now than when the audit began, and
-// this is it.
+// exportedSince reports whether a run has exported the file with this digest since the audit began.
 func (a *audit) exportedSince(ctx context.Context, name, digest string) bool {
 	files, err := lastExport(ctx, a.Workspace)
 	return err == nil && files[name] == digest && a.stored.dataset[name] != digest
 }
 
-// lookAtRows judges the rows by their ids.
-func (a *audit) lookAtRows(ctx context.Context, t *table, r io.ReaderAt) error {
+// checkRows judges the rows by their ids.
+func (a *audit) checkRows(ctx context.Context, t *table, r io.ReaderAt) error {
 	nameless, first := 0, int64(-1)
 	for row, entry := range t.entries {
 		e := a.postOf(entry)
@@ -365,7 +362,7 @@ func (a *audit) lookAtRows(ctx context.Context, t *table, r io.ReaderAt) error {
 	if nameless > 0 {
 		a.gap("", t.where, "%d rows have no post id that can be read, the first is row %d", nameless, first)
 	}
-	// The ids are read once more, for the trouble that readTable kept to itself.
+	// The ids are read once more, to report the errors that readTable did not.
 	for _, column := range t.ids {
 		if err := a.each(ctx, t, r, column, func(int64, scan.Value) {}); err != nil {
 			return err
@@ -376,8 +373,8 @@ func (a *audit) lookAtRows(ctx context.Context, t *table, r io.ReaderAt) error {
 
 func (t *table) row(row int64) string { return t.where + " row " + strconv.FormatInt(row, 10) }
 
-// lookAtValues judges the rows of posts that may stay by their content.
-func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error {
+// checkValues judges the rows of posts that may stay by their content.
+func (a *audit) checkValues(ctx context.Context, t *table, r io.ReaderAt) error {
 	if len(a.gone.digests)+len(a.gone.hashes)+len(a.gone.texts) == 0 {
 		return nil
 	}
@@ -414,7 +411,7 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 			return FoundImage, k, how
 		},
 	}
-	columns, err := t.checked(r)
+	columns, err := t.valueColumns(r)
 	if err != nil {
 		return err
 	}
@@ -426,6 +423,7 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 			}
 		}
 		err := a.each(ctx, t, r, column, func(row int64, v scan.Value) {
+			// checkRows reported the row of a post that must be gone: its content is no second finding.
 			entry := t.entry(row)
 			if e := a.postOf(entry); e != nil && e.MustGo {
 				return
@@ -441,9 +439,9 @@ func (a *audit) lookAtValues(ctx context.Context, t *table, r io.ReaderAt) error
 	return nil
 }
 
-// checked are the columns of the file whose values are judged, with what they are known to hold; "" for one
-// that nobody said anything of, which may hold anything.
-func (t *table) checked(r io.ReaderAt) (map[string]string, error) {
+// valueColumns returns the columns to judge and the kind of content in each; empty for a column that may hold
+// anything.
+func (t *table) valueColumns(r io.ReaderAt) (map[string]string, error) {
 	scan, err := scan.Open(r, t.size)
 	if err != nil {
 		return nil, err
@@ -463,7 +461,7 @@ func (t *table) checked(r io.ReaderAt) (map[string]string, error) {
 	return columns, nil
 }
 
-// looksLike says what a value of any column is judged as.
+// looksLike returns the kind of content that a value is judged as.
 func looksLike(v scan.Value) string {
 	switch {
 	case policy.ImageFormat(v.Bytes[:min(len(v.Bytes), policy.SniffBytes)]) != "":
@@ -474,7 +472,7 @@ func looksLike(v scan.Value) string {
 	return columnText
 }
 
-// accountForPart holds a file of the dataset that is not a Parquet against the record of it.
+// accountForPart compares a file of the dataset that is not a Parquet with its record.
 func (a *audit) accountForPart(ctx context.Context, t thing, r io.ReaderAt) error {
 	if t.name == "" || a.stored.dataset[t.name] == "" {
 		return nil

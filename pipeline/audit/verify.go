@@ -19,15 +19,14 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// A Damage is one thing in a workspace that is not what it was written as, that is missing, or that
-// should not be there.
+// A Damage is a file of a workspace that was changed, is missing or should not be there.
 type Damage struct {
 	Where string `json:"where"`
 	What  string `json:"what"`
 	Mend  string `json:"mend"` // what to run
 }
 
-// A VerifyReport is what a look at every byte of a workspace came to.
+// A VerifyReport is the result of reading every byte of a workspace.
 type VerifyReport struct {
 	Workspace string     `json:"workspace"`
 	Whole     bool       `json:"whole"`
@@ -41,7 +40,7 @@ type VerifyReport struct {
 	Notes     []string   `json:"notes"`
 }
 
-// What mends which damage.
+// How to mend damage.
 const (
 	mendRun    = "rehydrate run RELEASE: it fetches or writes it again"
 	mendImage  = "delete the file, then rehydrate run RELEASE: it fetches the image again"
@@ -56,11 +55,10 @@ type VerifyConfig struct {
 	Workspace string // its folder
 }
 
-// Verify reads every file of a workspace and says what is damaged, missing or too much. It
-// writes nothing and takes no lock. In a sealed workspace one flipped bit anywhere but in the lock is
-// found; without a seal the files that only it has digests of are read, and held against what the
-// state and the log say of them. The error is ErrNoWorkspace, the context's or one of the disk; and ErrInUse where
-// something looks damaged and a command opened or closed the workspace meanwhile: then it cannot be told yet.
+// Verify reads every file of a workspace and reports files that are damaged, missing or unexpected. It writes
+// nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
+// seal it compares the files with the state and the log. The error is ErrNoWorkspace, the context's or one of the
+// disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
 func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 	files, err := workspace.OpenFiles(c.Workspace)
 	if err != nil {
@@ -83,6 +81,7 @@ func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 	}
 	v.strays()
 	r := v.report
+	// A writer that came or went meanwhile explains any damage: the seal is read again to know.
 	if len(r.Damage) > 0 && !before.still(v.readSeal(ctx)) {
 		return VerifyReport{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace, workspace.ErrInUse)
 	}
@@ -96,8 +95,8 @@ type verification struct {
 	files     *workspace.Workspace // without state.db
 	report    VerifyReport
 	present   map[string]workspace.Found // everything but folders
-	accounted map[string]bool            // what belongs there
-	asSealed  map[string]bool            // what is as the last writer left it
+	accounted map[string]bool            // files that belong there
+	asSealed  map[string]bool            // files that are as the last writer left them
 	blind     bool                       // state.db could not be read, so it is not known what belongs there
 }
 
@@ -112,7 +111,7 @@ func (v *verification) note(format string, args ...any) {
 	v.report.Notes = append(v.report.Notes, state.PrintableLine(fmt.Sprintf(format, args...)))
 }
 
-// list notes what there is.
+// list lists the files.
 func (v *verification) list(ctx context.Context) error {
 	for f, err := range v.files.Walk(ctx) {
 		if err != nil {
@@ -128,7 +127,7 @@ func (v *verification) list(ctx context.Context) error {
 	return nil
 }
 
-// mendOf says what mends a file.
+// mendOf says how to mend a file.
 func mendOf(name string) string {
 	switch {
 	case name == state.StateFile || name == state.JournalFile:
@@ -143,7 +142,7 @@ func mendOf(name string) string {
 	return mendRun
 }
 
-// A readSeal is what a look at the seal came to.
+// A readSeal is the seal as it was read once.
 type readSeal struct {
 	workspace.Seal
 	there bool
@@ -155,12 +154,12 @@ func (v *verification) readSeal(ctx context.Context) readSeal {
 	return readSeal{s, there, err}
 }
 
-// still reports whether a later look came to the same: no writer has opened or closed the workspace in between.
+// still reports whether a later reading is the same: no writer has opened or closed the workspace in between.
 func (s readSeal) still(later readSeal) bool {
 	return s.there == later.there && s.Sum == later.Sum && s.Time.Equal(later.Time) && (s.err == nil) == (later.err == nil)
 }
 
-// seal holds every file against the digest that the last writer noted when it closed.
+// seal compares every file with the digest that the last writer noted when it closed.
 func (v *verification) seal(ctx context.Context, s readSeal) error {
 	switch {
 	case ctx.Err() != nil:
@@ -179,7 +178,7 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 	}
 	v.accounted[state.SealFile] = true
 	for _, want := range s.Files {
-		// What lies in dataset/ is accounted for by the record of the export: a seal has whatever was there.
+		// The record of the export accounts for dataset/: a seal lists whatever was there.
 		v.accounted[want.Name] = !strings.HasPrefix(want.Name, state.DatasetDir+"/")
 		got, err := v.stat(ctx, want.Name)
 		switch {
@@ -209,8 +208,8 @@ func (v *verification) stat(ctx context.Context, name string) (workspace.File, e
 	return v.files.Stat(ctx, name)
 }
 
-// state holds what state.db says of images, dataset, outcomes and log against the files. What is
-// wrong with state.db itself is damage.
+// state compares the records in state.db with images, dataset, outcomes and log. An error in state.db itself is
+// damage.
 func (v *verification) state(ctx context.Context, dir string) error {
 	ws, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true})
 	switch {
@@ -220,7 +219,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 	}
 	if err != nil {
 		v.blind = true
-		v.damage(state.StateFile, mendState, "it cannot be opened, so images and outcomes were not looked at: %v", err)
+		v.damage(state.StateFile, mendState, "it cannot be opened, so images and outcomes were not checked: %v", err)
 		return ctx.Err()
 	}
 	defer ws.Close()
@@ -246,7 +245,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 	return nil
 }
 
-// justBegun accounts for what the first writer makes before it stores anything, where there is nothing else.
+// justBegun accounts for the files of a first writer that has stored nothing yet, if there are no others.
 func (v *verification) justBegun() bool {
 	for name := range v.present {
 		switch {
@@ -278,6 +277,7 @@ func (v *verification) images(ctx context.Context, ws *workspace.Workspace) erro
 		_, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
 		var damaged *workspace.Damaged
 		switch {
+		// An erasure removes the file before the row: one that was killed between the two is not damage.
 		case !there && (stones.Has(rec.ID) || rec.Post.State.Gone()) && !v.report.Sealed:
 			v.note("%s is erased, and its row is not yet: the next run or purge goes on", name)
 		case errors.As(err, &damaged):
@@ -293,7 +293,7 @@ func (v *verification) images(ctx context.Context, ws *workspace.Workspace) erro
 	return nil
 }
 
-// outcomes holds outcomes.csv against the results of the last run.
+// outcomes compares outcomes.csv with the results of the last run.
 func (v *verification) outcomes(ctx context.Context, ws *workspace.Workspace) error {
 	want := map[manifest.Key]manifest.Result{}
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
@@ -306,7 +306,7 @@ func (v *verification) outcomes(ctx context.Context, ws *workspace.Workspace) er
 	}
 	f, err := ws.OpenFile(manifest.OutcomesName)
 	if errors.Is(err, fs.ErrNotExist) {
-		if len(want) > 0 { // one that was there stands in the seal
+		if len(want) > 0 { // the seal lists one that was there
 			v.note("there is no %s yet: the last run ended before it wrote it", manifest.OutcomesName)
 		}
 		return nil
@@ -335,9 +335,9 @@ func (v *verification) outcomes(ctx context.Context, ws *workspace.Workspace) er
 	return nil
 }
 
-// differs is damage, unless the last writer left the file so, or was killed: then two files can be of
-// different moments, and the next run writes them again.
+// differs reports a file that does not agree with the state.
 func (v *verification) differs(where, what string) {
+	// The last writer may have left the file so, or was killed between two files: the next run writes it again.
 	if v.report.Sealed && !v.asSealed[where] {
 		v.damage(where, mendRun, "%s", what)
 		return
@@ -345,7 +345,7 @@ func (v *verification) differs(where, what string) {
 	v.note("%s: %s; the last run ended before it wrote it", where, what)
 }
 
-// dataset holds the files of the last export against its note, and reads each Parquet.
+// dataset compares the files of the last export with its note, and reads each Parquet.
 func (v *verification) dataset(ctx context.Context, ws *workspace.Workspace) error {
 	last, err := state.ReadNote[state.ExportNote](ctx, ws)
 	if err != nil {
@@ -409,7 +409,7 @@ func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, nam
 func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
 	for name := range v.present {
 		if strings.HasPrefix(name, state.AuditDir+"/") && !v.report.Sealed {
-			v.accounted[name] = true // Verify of the log tells what does not belong to it
+			v.accounted[name] = true // Verify of the log reports what does not belong to it
 		}
 	}
 	l, err := ws.LogReader(ctx)
@@ -432,7 +432,7 @@ func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
 // maxLock is how many bytes a lock file has at most.
 const maxLock = 32
 
-// strays names what should not be there.
+// strays reports files that should not be there.
 func (v *verification) strays() {
 	for name, f := range v.present {
 		switch {
@@ -449,7 +449,7 @@ func (v *verification) strays() {
 			}
 		case v.blind && strings.HasPrefix(name, state.ImagesDir+"/"):
 		case v.asSealed[name] && strings.HasPrefix(name, state.DatasetDir+"/"):
-			v.note("%s is on no record of an export: look what it is; the next run that exports takes it away or writes it again", name)
+			v.note("%s is on no record of an export: find out what it is; the next run that exports takes it away or writes it again", name)
 		case !v.report.Sealed && (strings.HasPrefix(name, state.ImagesDir+"/") || mayBeOurs(name)):
 			v.note("%s is on no record: the next run takes it away or writes it again", name)
 		default:
@@ -458,13 +458,13 @@ func (v *verification) strays() {
 	}
 }
 
-// expected reports whether something of that name belongs into a workspace at all: a file that somebody put
-// there stands in the next seal.
+// expected reports whether a file of that name belongs into a workspace at all: the next seal lists a stray file
+// too.
 func expected(name string) bool {
 	return name == state.StateFile || name == state.JournalFile || name == state.LockFile || name == state.LogKeyFile || strings.HasPrefix(name, state.ImagesDir+"/") || mayBeOurs(name)
 }
 
-// mayBeOurs reports whether the name is one that a run, an export or a report writes.
+// mayBeOurs reports whether a run, an export or a report writes a file of that name.
 func mayBeOurs(name string) bool {
 	return name == workspace.ReportName || name == manifest.TombstonesName || name == manifest.OutcomesName ||
 		strings.HasPrefix(name, state.DatasetDir+"/") || strings.HasPrefix(name, state.AuditDir+"/")
