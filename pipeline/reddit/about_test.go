@@ -99,7 +99,7 @@ func TestAboutStops(t *testing.T) {
 		{"blocked", reply(403, "<html><title>Blocked</title>"), "blocked"},
 		{"blocked in plain text", reply(403, "You've been blocked by network security."), "blocked"},
 		{"blocked in JSON", reply(403, `{"message":"whoa there, pardner!","error":403}`), "blocked"},
-		{"403 that is no JSON", reply(403, "Forbidden"), "forbidden"},
+		{"403 that is not JSON", reply(403, "Forbidden"), "forbidden"},
 		{"scope", reply(403, `{"message":"Forbidden"}`, "WWW-Authenticate", `Bearer realm="reddit", error="insufficient_scope"`), "insufficient_scope"},
 		{"401 for ever", reply(401, ""), "unauthorized"},
 	} {

@@ -175,7 +175,7 @@ func uriTooLong(t *testing.T) {
 	w.count(apiHost, 1+retries)
 }
 
-// unanswered is an answer that is no evidence and is not asked for again at once; the next
+// unanswered is an answer that proves nothing and is not asked for again at once; the next
 // call is answered.
 func unanswered(kind hostile.FaultKind, reason manifest.Reason) func(*testing.T) {
 	return func(t *testing.T) {
@@ -188,7 +188,7 @@ func unanswered(kind hostile.FaultKind, reason manifest.Reason) func(*testing.T)
 	}
 }
 
-// passing is trouble that is got over by asking again, and that is no evidence when it stays.
+// passing is trouble that asking again gets over, and that proves nothing when it stays.
 func passing(kind hostile.FaultKind, reason manifest.Reason) func(*testing.T) {
 	return func(t *testing.T) {
 		w := newWire(t, redditemu.Options{})

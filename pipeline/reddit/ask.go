@@ -189,9 +189,7 @@ func unmarshal(body []byte, v any, otherwise manifest.Reason) *Unanswered {
 	return &Unanswered{otherwise, "the answer is JSON of another shape"}
 }
 
-// readChildren sorts the things of a listing. Only ids that were asked count. A thing that
-// does not say which post it is may be any of them, so with one in the answer an id that is
-// missing is unclear and not absent; and so it is when the answer holds no sound post.
+// readChildren sorts the things of a listing. Only ids that were asked count.
 func readChildren(children []json.RawMessage, asked []manifest.PostID, p policy.Policy) (Answer, error) {
 	wanted := make(map[manifest.PostID]bool, len(asked))
 	for _, id := range asked {
@@ -217,7 +215,7 @@ func readChildren(children []json.RawMessage, asked []manifest.PostID, p policy.
 		_, unclear := a.Unclear[id]
 		switch {
 		case found || unclear:
-		case nameless || len(a.Posts) == 0:
+		case nameless || len(a.Posts) == 0: // a thing without a name may be this post, and no sound post proves nothing
 			a.Unclear[id] = "missing_beside_malformed"
 		default:
 			a.Absent = append(a.Absent, id)
@@ -247,8 +245,7 @@ func (a *Answer) add(id manifest.PostID, data json.RawMessage, p policy.Policy) 
 	}
 }
 
-// identify reads which post a thing of a listing is. Things of another kind than links
-// have names of their own and do not answer for a link.
+// identify reads which post a thing of a listing is.
 func identify(raw json.RawMessage) (id manifest.PostID, data json.RawMessage, ok bool) {
 	var thing struct {
 		Kind string
@@ -261,7 +258,7 @@ func identify(raw json.RawMessage) (id manifest.PostID, data json.RawMessage, ok
 	if json.Unmarshal(thing.Data, &names) != nil {
 		return "", nil, false
 	}
-	if thing.Kind != "t3" {
+	if thing.Kind != "t3" { // another kind than a link has a name of its own
 		return "", nil, thing.Kind != ""
 	}
 	id, err := manifest.ParsePostID(names.ID)

@@ -67,7 +67,7 @@ func TestLookIDs(t *testing.T) {
 	}
 }
 
-// TestLookUnanswered: whatever is no well-formed answer is no verdict.
+// TestLookUnanswered: an answer that is not well formed gives no verdict.
 func TestLookUnanswered(t *testing.T) {
 	whole := listing("a1", "b2")
 	for _, tt := range []struct {
@@ -129,7 +129,7 @@ func TestLookDenied(t *testing.T) {
 	}
 }
 
-// TestLookOddThings: trouble with one thing is no verdict on that one, and says nothing of
+// TestLookOddThings: trouble with one thing leaves that one without a verdict, and says nothing of
 // the others, except that a thing without a name may be any that is missing.
 func TestLookOddThings(t *testing.T) {
 	sound := thing("a1", "")

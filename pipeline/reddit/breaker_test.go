@@ -102,7 +102,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 // TestUselessAnswers: what is whole HTTP and no answer of Reddit's API is asked for again a few
-// times, then is no verdict, and when it goes on stops the run with what Reddit said.
+// times, then gives no verdict, and when it goes on stops the run with what Reddit said.
 func TestUselessAnswers(t *testing.T) {
 	whole := listing("a1")
 	for _, tt := range []struct {
@@ -192,7 +192,7 @@ func TestSuccessEndsTheRow(t *testing.T) {
 		}
 		s := api(func(n int, _ *http.Request) answer {
 			if good[n] {
-				return reply(200, listingOf()) // an answer, if one that tells nothing
+				return reply(200, listingOf()) // an answer, though an empty one
 			}
 			return reply(502, "")
 		})

@@ -52,8 +52,8 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 	return c.fetchImage(ctx, at)
 }
 
-// passing are the ways to be no image that a host in trouble has too. They count when they
-// come twice.
+// passing are the faults of images that a host in trouble causes too. They count when they come
+// twice.
 var passing = map[manifest.Reason]bool{
 	"empty_body": true, "not_an_image_html": true, "not_an_image_json": true, "not_an_image_xml": true,
 }
@@ -214,10 +214,7 @@ func statusFault(host string, e exchange) *policy.Fault {
 // reference), as to the public behind i.redd.it.
 var storeError = regexp.MustCompile(`^\s*(?:<\?xml[^>]*>)?\s*<Error>\s*<Code>(?:AccessDenied|NoSuchKey)</Code>`)
 
-// turnedAway reports whether an answer is a 403 that says nothing of what was asked for. A page
-// (a CDN's Guru Meditation or Access Denied) or an empty body speaks of the client, the network
-// or the host; preview.redd.it sends a 403 for a wrong signature, and imgur to whom it does not
-// like. Only the store behind i.redd.it, and imgur's API in JSON, say something by it.
+// turnedAway reports whether an answer is a 403 that says nothing of what was asked for.
 func turnedAway(host string, e exchange) bool {
 	switch {
 	case e.status != http.StatusForbidden:
@@ -227,6 +224,9 @@ func turnedAway(host string, e exchange) bool {
 	case host == imgurAPIHost:
 		return !json.Valid(e.body) || speaksOf(e.body, "over capacity")
 	}
+	// A page (a CDN's Guru Meditation or Access Denied) or an empty body speaks of the client, the
+	// network or the host: preview.redd.it sends a 403 for a wrong signature, imgur to clients that it
+	// does not like.
 	return true
 }
 

@@ -169,18 +169,18 @@ func (t imgurIdentified) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// imgurPause is the pause that an answer asks for. A user, who is an address, has so many
-// requests until UserReset (seconds since 1970), and an app so many a day. A 429 that names no
-// time, whatever its text, ends the run's requests: each further one could be an overrun.
+// imgurPause is the pause that an answer asks for.
 func imgurPause(code int, h http.Header, now time.Time) time.Duration {
 	d := creditPause(h, now)
+	// A 429 without a time ends the run's requests: each further one could be an overrun.
 	if _, named := retryAfter(h, now); d == 0 && code == http.StatusTooManyRequests && !named {
 		return imgurRest
 	}
 	return d
 }
 
-// creditPause is the pause that the credit headers ask for.
+// creditPause is the pause that the credit headers ask for: a user, who is an address, has so many
+// requests until UserReset (seconds since 1970), and an app so many a day.
 func creditPause(h http.Header, now time.Time) time.Duration {
 	if n, ok := headerNumber(h, "X-Ratelimit-Clientremaining"); ok && n == 0 {
 		return imgurRest
@@ -262,19 +262,17 @@ func (c *Client) imgurFiles(ctx context.Context, g imgurPage) ([]imgurFile, erro
 	return files, nil
 }
 
-// askImgurPage asks for the files of a page. The API does not know every image that can be
-// had by its direct link (gallery-dl 4249), so that one is tried where the id is surely an
-// image's. Behind /gallery/ it may be an album's: of 5 characters nearly every id is also
-// some image's, and only of 7 is it unlikely that the image is somebody else's.
+// askImgurPage asks for the files of a page.
 func (c *Client) askImgurPage(ctx context.Context, g imgurPage) ([]imgurFile, error) {
 	if g.kind == imgurImage {
 		files, err := c.askImgur(ctx, imgurImage, g.id)
-		if missing(err) {
+		if missing(err) { // the API does not know every image that its direct link serves (gallery-dl 4249)
 			return []imgurFile{{Link: "https://" + imgurFileHost + "/" + g.id + ".jpg"}}, nil
 		}
 		return files, err
 	}
 	files, err := c.askImgur(ctx, imgurAlbum, g.id)
+	// Nearly every id of 5 characters is also some image's. With 7 the image is hardly somebody else's.
 	if g.kind == imgurGallery && len(g.id) == 7 && missing(err) {
 		return c.askImgur(ctx, imgurImage, g.id)
 	}
@@ -362,12 +360,12 @@ func readImgur(kind string, e exchange, accepted bool) ([]imgurFile, *policy.Fau
 	return *album.Images, nil
 }
 
-// imgurStatus says what a status other than 200 means. Only a 404 in the API's own form
-// says something of the image, and only the API's own words reject the client id, which is
-// not at fault where it was good before.
+// imgurStatus says what a status other than 200 means.
 func imgurStatus(e exchange, accepted bool) *policy.Fault {
 	f := &policy.Fault{Outcome: manifest.Failed, Reason: status("http_", e.status)}
 	page := !json.Valid(e.body) // or a piece of an answer
+	// Only a 404 in the API's own form says something of the image, and only the API's own words
+	// reject the client id, which is not at fault where it was good before.
 	switch {
 	case speaksOf(e.body, "over capacity"):
 		return overCapacity()

@@ -69,7 +69,7 @@ func TestFindImages(t *testing.T) {
 		{"imgur file at the page's host", `"url":"http://www.imgur.com/bcvSSgM.jpg"`, []string{"https://i.imgur.com/bcvSSgM.jpg"}},
 		{"imgur thumbnail", `"url":"https://i.imgur.com/abcdefgm.jpg"`, []string{"https://i.imgur.com/abcdefg.jpg"}},
 		{"imgur thumbnail without an extension", `"url":"https://i.imgur.com/abcdefgh"`, []string{"https://i.imgur.com/abcdefg.jpg"}},
-		{"imgur id that is no thumbnail's", `"url":"https://i.imgur.com/abcdefgx.jpg"`, []string{"https://i.imgur.com/abcdefgx.jpg"}},
+		{"imgur id that is not a thumbnail's", `"url":"https://i.imgur.com/abcdefgx.jpg"`, []string{"https://i.imgur.com/abcdefgx.jpg"}},
 		{"imgur id of 7 that ends like a thumbnail", `"url":"https://i.imgur.com/abcdefm.jpg"`, []string{"https://i.imgur.com/abcdefm.jpg"}},
 		{"imgur id of 6 that may be a thumbnail's", `"url":"https://i.imgur.com/abcdem.jpg"`, []string{"https://i.imgur.com/abcdem.jpg"}},
 		{"imgur page", `"url":"https://imgur.com/abcdefg"`, []string{"https://imgur.com/abcdefg"}},

@@ -287,8 +287,8 @@ func spacing(used, remaining, reset int) time.Duration {
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
 // headerNumber reads a number that is sent as an integer or as a float ("997.0") and cuts
-// its fraction off. It is kept from 0 to a million, within which sums of it stay sound. What is
-// no number, or beyond any sense, is taken as missing.
+// its fraction off. It is kept from 0 to a million, so that sums of it stay sound. What is
+// not a number, or far out of range, counts as missing.
 func headerNumber(h http.Header, name string) (int, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(h.Get(name)), 64)
 	if err != nil || !(math.Abs(f) <= 1e12) {

@@ -271,7 +271,7 @@ func TestRetryAfterTooLong(t *testing.T) {
 }
 
 // TestServerErrors: passing trouble is tried again a few times, further and further apart,
-// and then is no verdict.
+// and then gives no verdict.
 func TestServerErrors(t *testing.T) {
 	for _, tt := range []struct {
 		last   answer

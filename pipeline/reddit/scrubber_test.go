@@ -145,7 +145,7 @@ func TestScrubberLetsPass(t *testing.T) {
 	}
 	fmt.Fprint(w, "\r")
 	if want := line + "progress " + canarySecret[:4] + "\r"; out.String() != want {
-		t.Errorf("%q came out, want %q: it is no secret after all", &out, want)
+		t.Errorf("%q came out, want %q: it is not a secret after all", &out, want)
 	}
 }
 

@@ -102,10 +102,8 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return d.guarded.DialContext(ctx, network, address)
 }
 
-// newTransports makes the lowest layer. Proxies in the environment are ignored: the dial
-// guard could not see through one. HTTP/2 is not spoken: of few requests at a time nothing is
-// gained by it, and a header without end would be one of several errors without a name.
-// Images come as they are stored, so that a small body cannot unfold into a large one.
+// newTransports makes the lowest layer. It ignores proxies in the environment: the dial guard could
+// not see through one.
 func newTransports(o Options) (api, images http.RoundTripper) {
 	t := &http.Transport{
 		DialContext:            newDialer(o.ConnectTo).dial,
@@ -117,21 +115,22 @@ func newTransports(o Options) (api, images http.RoundTripper) {
 		IdleConnTimeout:        90 * time.Second,
 		Protocols:              new(http.Protocols),
 	}
+	// HTTP/2 would gain nothing for few requests at a time, and give a header without end several errors.
 	t.Protocols.SetHTTP1(true)
 	stored := t.Clone()
-	stored.DisableCompression = true
+	stored.DisableCompression = true // a small body cannot unfold into a large one
 	// Reddit and imgur count requests to their APIs, so that each has a connection of its own.
 	t.DisableKeepAlives = true
 	return guarded{t}, guarded{unrepeated{stored}}
 }
 
 // unrepeated sends a request once. net/http by itself sends it again when a connection that it
-// kept is found cut, on one kept connection after the other, at once and uncounted. It does so
-// only with a request that it could send anew, so each gets an empty body here that cannot be
-// had again; with the encoding "identity" nothing of that body, and no header for it, is sent.
+// kept is found cut, on one kept connection after the other, at once and uncounted.
 type unrepeated struct{ *http.Transport }
 
 func (t unrepeated) RoundTrip(req *http.Request) (*http.Response, error) {
+	// net/http repeats only a request whose body it can get again, so each has an empty one here that
+	// it cannot. With the encoding "identity" nothing of that body, and no header for it, is sent.
 	req = req.WithContext(req.Context()) // a copy
 	req.Body, req.GetBody, req.TransferEncoding = io.NopCloser(strings.NewReader("")), nil, []string{"identity"}
 	resp, err := t.Transport.RoundTrip(req)

@@ -35,7 +35,7 @@ type Spec struct {
 	Seed     uint64
 	Style    Style   // "" = one of the three with text
 	Caption  string  // a line break separates the upper from the lower text; "" = from Seed and Language
-	Language string  // en, es, de, fr, ru, pt, it, or salad (letters that are no words); "" = en
+	Language string  // en, es, de, fr, ru, pt, it, or salad (letters that form no words); "" = en
 	Template uint64  // seed of the photograph and its size: specs that share it share the photograph; 0 = Seed
 	Format   string  // jpeg, png, gif, webp; "" = jpeg
 	Quality  int     // of a JPEG, 1 to 100; 0 = 88

@@ -2,7 +2,6 @@ package redditemu
 
 import (
 	"bytes"
-	"container/list"
 	"image"
 	"image/color"
 	"image/png"
@@ -239,10 +238,9 @@ func GreyPNG(w, h, size int) []byte {
 type cache struct {
 	limit int64
 
-	mu    sync.Mutex
-	size  int64                    // mu
-	order list.List                // mu: of *drawn, most recently used first
-	byKey map[string]*list.Element // mu
+	mu   sync.Mutex
+	size int64    // mu
+	used []*drawn // mu: the most recently used last
 }
 
 type drawn struct {
@@ -266,31 +264,26 @@ func (c *cache) draw(spec Spec) ([]byte, error) {
 func (c *cache) slot(key string) *drawn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byKey == nil {
-		c.byKey = map[string]*list.Element{}
-	}
-	if e := c.byKey[key]; e != nil {
-		c.order.MoveToFront(e)
-		return e.Value.(*drawn)
-	}
 	d := &drawn{key: key}
-	c.byKey[key] = c.order.PushFront(d)
+	if i := slices.IndexFunc(c.used, func(d *drawn) bool { return d.key == key }); i >= 0 {
+		d = c.used[i]
+		c.used = slices.Delete(c.used, i, i+1)
+	}
+	c.used = append(c.used, d)
 	return d
 }
 
-// account adds a body's size and evicts down to the bound. A slot that was evicted
-// while it was drawn counts no more.
+// account adds a body's size and evicts down to the bound.
 func (c *cache) account(d *drawn, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.byKey[d.key]; e == nil || e.Value != d {
+	if !slices.Contains(c.used, d) { // evicted while it was drawn
 		return
 	}
 	d.size = size
 	c.size += size
-	for c.size > c.limit && c.order.Len() > 1 {
-		old := c.order.Remove(c.order.Back()).(*drawn)
-		delete(c.byKey, old.key)
-		c.size -= old.size
+	for c.size > c.limit && len(c.used) > 1 {
+		c.size -= c.used[0].size
+		c.used = slices.Delete(c.used, 0, 1)
 	}
 }

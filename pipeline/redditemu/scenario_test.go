@@ -90,7 +90,7 @@ func TestScenarioCopies(t *testing.T) {
 		copies++
 		o, ok := at[p.CopyOf]
 		if !ok || posts[o].Want != manifest.StateLive || posts[o].Images[0].Serve != ServeImage {
-			t.Errorf("%s copies %s, which is no earlier live post", p.ID, p.CopyOf)
+			t.Errorf("%s copies %s, which is not an earlier live post", p.ID, p.CopyOf)
 			continue
 		}
 		if copies > 3 {

@@ -56,7 +56,7 @@ func TestHostileImages(t *testing.T) {
 			continue
 		}
 		if _, err := sound(once.Bytes()); err != nil {
-			t.Errorf("%s is to be kept, and is no picture: %v", h.Name, err)
+			t.Errorf("%s is to be kept, and is not a picture: %v", h.Name, err)
 		}
 	}
 }
