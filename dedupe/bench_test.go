@@ -231,7 +231,8 @@ func benchFile(b *testing.B) {
 		decode = least(b, 5, func() {
 			for range times {
 				var err error
-				if img, err = jpeg.Decode(bytes.NewReader(file)); err != nil {
+				img, err = jpeg.Decode(bytes.NewReader(file))
+				if err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -325,7 +326,8 @@ func benchMemes(b *testing.B, n int) {
 	for b.Loop() {
 		took = least(b, max(2, 500_000/n), func() {
 			var err error
-			if decisions, err = KeepFirst(context.Background(), items, Rule{Radius: 8, Words: 3}); err != nil {
+			decisions, err = KeepFirst(context.Background(), items, Rule{Radius: 8, Words: 3})
+			if err != nil {
 				b.Fatal(err)
 			}
 		})

@@ -89,7 +89,8 @@ func itemDrawn(t testing.TB, img image.Image, words []string) Item {
 	}
 	it := Item{Tokens: Tokens(read)}
 	var err error
-	if it.Hash, err = HashImage(img); err != nil {
+	it.Hash, err = HashImage(img)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if len(it.Tokens) > 0 {

@@ -13,7 +13,7 @@ const (
 	// building the index.
 	scanBelow = 2048
 	// maxIndexed is the largest radius the index is used for: beyond it a band has
-	// thousands of neighbours and comparing every pair is no slower.
+	// thousands of neighbours and comparing every pair is as quick.
 	maxIndexed = 16
 	// fewBands is the number of hashes from which four bands beat five (measured at
 	// 100,000 and 1,000,000, interpolated between).
@@ -335,8 +335,10 @@ func inChunks(ctx context.Context, n, chunk, workers int, do func(worker, i int)
 			for ctx.Err() == nil {
 				end := int(next.Add(int64(chunk)))
 				for i := end - chunk; i < min(end, n); i++ {
-					if work += do(worker, i); work >= checkEvery {
-						if work = 0; ctx.Err() != nil {
+					work += do(worker, i)
+					if work >= checkEvery {
+						work = 0
+						if ctx.Err() != nil {
 							return
 						}
 					}

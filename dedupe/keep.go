@@ -279,7 +279,7 @@ func (c *comparison) textNear(a, b uint32) bool {
 	return wordDistance(x.ids, y.ids, limit) <= limit && (!c.rule.Guard || changedLessThanHalf(x.ids, y.ids))
 }
 
-// decide fills in the decisions, all of which say kept so far.
+// decide fills in the decisions, which all start as kept.
 func (c *comparison) decide(ctx context.Context, decisions []Decision) error {
 	if err := c.decidePictures(ctx, decisions); err != nil {
 		return err

@@ -100,7 +100,8 @@ func TestAgreeMulti(t *testing.T) {
 	// None and no label are the same; a label that nobody gives has no kappa and is not in the mean.
 	a = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{}}, [][]int{nil}, nil, [][]int{{0}})
 	b = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{3}}, [][]int{{0}}, [][]int{{0}}, nil)
-	if got, err = Agree(schema, []Annotator{a, b}); err != nil {
+	got, err = Agree(schema, []Annotator{a, b})
+	if err != nil {
 		t.Fatal(err)
 	}
 	c = got.Categories[0]
@@ -137,10 +138,12 @@ func TestAgreeThree(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.Comparer(near)); diff != "" {
 		t.Errorf("agreement (-want +got)\n%s", diff)
 	}
-	if got, err = Agree(schema, []Annotator{calls("001"), calls("000")}); err != nil || !near(*got.Categories[0].Observed, 2./3) {
+	got, err = Agree(schema, []Annotator{calls("001"), calls("000")})
+	if err != nil || !near(*got.Categories[0].Observed, 2./3) {
 		t.Errorf("two of three answers are equal: %+v, error %v", got.Categories, err)
 	}
-	if got, err = Agree(schema, []Annotator{calls("0-"), calls("-0")}); err != nil || got.Categories[0].Observed != nil || got.Categories[0].Kappa.Undefined != "no entries" {
+	got, err = Agree(schema, []Annotator{calls("0-"), calls("-0")})
+	if err != nil || got.Categories[0].Observed != nil || got.Categories[0].Kappa.Undefined != "no entries" {
 		t.Errorf("no common answer: %+v, error %v", got.Categories, err)
 	}
 	if _, err := Agree(schema, []Annotator{calls("0"), calls(" 0")}); err == nil {

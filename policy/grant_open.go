@@ -27,11 +27,13 @@ func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*Si
 	}
 	var s SignedGrant
 	var fault *GrantFault
-	if s.Signer, fault = verifySignature(grant, GrantNamespace, signers); fault != nil {
+	s.Signer, fault = verifySignature(grant, GrantNamespace, signers)
+	if fault != nil {
 		return nil, fault
 	}
 	var err error
-	if s.Grant, err = ParseGrant(grant.Body, grant.Name); err != nil {
+	s.Grant, err = ParseGrant(grant.Body, grant.Name)
+	if err != nil {
 		return nil, &GrantFault{GrantMalformed, err.Error(), askAgain}
 	}
 	if revocations == nil {

@@ -8,7 +8,7 @@ import (
 
 // confine takes files and network from this process for good, but for reading the model's
 // folder: a worker computes on what others made, and pipes are all that it needs. On
-// kernels without Landlock, or with an older one, it does what it can; that is no error.
+// kernels without Landlock, or with an older one, it does what it can without an error.
 func confine(tessdata string) error {
 	if err := landlock.V6.BestEffort().Restrict(landlock.RODirs(tessdata)); err != nil {
 		return fmt.Errorf("confine the worker to %s: %w", tessdata, err)

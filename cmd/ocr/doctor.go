@@ -93,7 +93,7 @@ func printFindings(out io.Writer, findings []finding, asJSON, ok bool) error {
 const modelHint = "apt-get install tesseract-ocr-eng, or scripts/setup; elsewhere put eng.traineddata (github.com/tesseract-ocr/tessdata_fast) " +
 	"into a folder and name it with --tessdata-dir or TESSDATA_PREFIX"
 
-// examine looks at everything that reading needs. Without a model there is no engine to ask.
+// examine checks everything that reading needs. Without a model there is no engine to ask.
 func examine(ctx context.Context, o options, env []string, stderr io.Writer) []finding {
 	findings := []finding{{"program", true, fmt.Sprintf("ocr %s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH), ""}}
 	add := func(name string, err error, found, hint string) bool {
@@ -133,7 +133,7 @@ func examine(ctx context.Context, o options, env []string, stderr io.Writer) []f
 	return findings
 }
 
-// findModel names the model file and its digest, and checks that it is no torso.
+// findModel names the model file and its digest, and checks that it is complete.
 func findModel(o options, env []string) (string, error) {
 	if o.tessdataDir != "" {
 		env = append(slices.Clone(env), "TESSDATA_PREFIX="+o.tessdataDir)

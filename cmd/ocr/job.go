@@ -23,7 +23,7 @@ type job struct {
 }
 
 // run reads every input and hands what came of each to the outputs, in order. A file that
-// cannot be read is reported and the rest go on; errSomeFailed tells of it at the end.
+// cannot be read is reported and the rest go on; errSomeFailed reports it at the end.
 // However it ends, what was written by then is whole.
 func (j *job) run(ctx context.Context, args []string) error {
 	found, err := findInputs(ctx, args, j.outputFolder())

@@ -90,7 +90,7 @@ func (r *reader) inOrder(ctx context.Context, list []input) iter.Seq[result] {
 			var next result
 			select {
 			case next = <-slot:
-			case <-ctx.Done(): // not waited for: a file can be a pipe that nobody writes to
+			case <-ctx.Done(): // not waited for: a file can be a pipe without a writer
 				select {
 				case next = <-slot:
 				default:
@@ -137,7 +137,8 @@ func (r *reader) start(ctx context.Context, list []input) <-chan chan result {
 // read reads one input. Whatever is wrong with it is a *badFile in the result.
 func (r *reader) read(ctx context.Context, index int, in input) result {
 	out := result{input: in, index: index}
-	if out.err = in.err; out.err == nil {
+	out.err = in.err
+	if out.err == nil {
 		out.err = r.fill(ctx, &out)
 	}
 	var failure *ocr.Failure
@@ -165,7 +166,8 @@ func (r *reader) fill(ctx context.Context, out *result) error {
 	sum := sha256.Sum256(body)
 	out.sha256 = hex.EncodeToString(sum[:])
 	out.width, out.height = img.Bounds().Dx(), img.Bounds().Dy()
-	if out.Reading, err = r.recognize(ctx, img); err != nil {
+	out.Reading, err = r.recognize(ctx, img)
+	if err != nil {
 		return err
 	}
 	if r.overlays {
@@ -201,7 +203,8 @@ func (r *reader) decode(ctx context.Context, body []byte) (img image.Image, rele
 		return nil, nil, err
 	}
 	release = func() { r.memory.Release(weight) }
-	if img, err = policy.DecodeImage(body); err != nil {
+	img, err = policy.DecodeImage(body)
+	if err != nil {
 		release()
 		return nil, nil, &badFile{"undecodable", err}
 	}

@@ -40,10 +40,10 @@ func (c *command) auditCommand() *cobra.Command {
 		Short: "Look for what must be gone: in a workspace, its copies and any Parquet",
 		Long: `Ask Reddit about every post of a release, under your own credentials and approval, and look
 for rows, images and texts of posts that must be gone: in the workspace (-w), where there is one,
-in the copies that it knows of, and in the files that you name. A file can be anybody's: a
-Parquet needs no more than a column of post ids, folders and archives (tar, zip, gzip) are looked
-through as well. Images are known by their name, their digest, and their looks where the
-perceptual hash is still known.
+in the copies that it knows of, and in the files that you name. A file can come from anyone: a
+Parquet needs no more than a column of post ids; folders and archives (tar, zip, gzip) are
+scanned as well. Images are recognised by their name, their digest, and by their perceptual hash
+where it is still known.
 
 With --offline it opens no socket, and judges from the workspace, its audit log and the
 tombstones. A workspace may be read-only, and audit needs neither Tesseract nor a grant.
@@ -96,10 +96,12 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	}
 	config := audit.Config{Release: opened.Release, Manifest: opened.summary, Tombstones: opened.tombstones, Files: files,
 		Columns: f.columns, Now: c.now, Stop: c.stop, Log: c.log, Who: audit.Auditor{Tool: version(), Mode: "live"}}
-	if config.Policy, err = f.readPolicy(opened.Release); err != nil {
+	config.Policy, err = f.readPolicy(opened.Release)
+	if err != nil {
 		return err
 	}
-	if config.Since, err = readCheckpoint(f.since); err != nil {
+	config.Since, err = readCheckpoint(f.since)
+	if err != nil {
 		return err
 	}
 	if err := c.auditGrant(ctx, &config, &f); err != nil {
@@ -109,8 +111,11 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	config.OnWait = progress.OnWait
 	if f.offline {
 		config.Who.Mode = "offline"
-	} else if config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, progress); err != nil {
-		return err
+	} else {
+		config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, progress)
+		if err != nil {
+			return err
+		}
 	}
 	report, err := c.auditWorkspace(ctx, config, f, named)
 	if err != nil {

@@ -106,7 +106,8 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 	if err != nil {
 		return err
 	}
-	if f.rehearsal, err = c.isRehearsal(ctx, opened); err != nil {
+	f.rehearsal, err = c.isRehearsal(ctx, opened)
+	if err != nil {
 		return err
 	}
 	grant, err := c.useGrant(ctx, opened.Release, pol, &f.releaseFlags)

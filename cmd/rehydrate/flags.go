@@ -79,11 +79,13 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 		return nil, reddit.ErrNoApproval
 	}
 	var err error
-	if o.Credentials, err = reddit.CredentialsFromEnv(getenv); err != nil {
+	o.Credentials, err = reddit.CredentialsFromEnv(getenv)
+	if err != nil {
 		return nil, &problem{err: err, code: exitRejected,
 			hint: "set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, or the same names with _FILE"}
 	}
-	if o.ImgurClientID, err = reddit.ImgurClientIDFromEnv(getenv); err != nil {
+	o.ImgurClientID, err = reddit.ImgurClientIDFromEnv(getenv)
+	if err != nil {
 		return nil, &problem{err: err, code: exitRejected,
 			hint: "set IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE to the id of an app registered with imgur, or neither"}
 	}

@@ -270,7 +270,8 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, file str
 	}
 	var revocations *policy.SignedFile
 	if rel.RevocationsPath != "" {
-		if revocations, err = readSigned(rel.RevocationsPath); err != nil {
+		revocations, err = readSigned(rel.RevocationsPath)
+		if err != nil {
 			return nil, usageError("read the release's revocation list: %w", err)
 		}
 	}
@@ -346,7 +347,8 @@ func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time
 	if err != nil || bound && b.Release != p.scope.Release.Name {
 		return err // the run refuses the workspace of another release
 	}
-	if p.scope.SeenSerial, err = state.SeenRevocations(ctx, ws, p.scope.Release.Name); err != nil {
+	p.scope.SeenSerial, err = state.SeenRevocations(ctx, ws, p.scope.Release.Name)
+	if err != nil {
 		return err
 	}
 	if err := p.allows(now); err != nil {

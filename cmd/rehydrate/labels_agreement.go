@@ -79,7 +79,8 @@ func (c *command) labelsAgreement(ctx context.Context, files []string, release s
 			annotators = append(annotators, labels.Annotator{Labels: all})
 		}
 	}
-	if report.Agreement, err = labels.Agree(like.Schema, annotators); err != nil {
+	report.Agreement, err = labels.Agree(like.Schema, annotators)
+	if err != nil {
 		return asUsage(err)
 	}
 	if c.json {

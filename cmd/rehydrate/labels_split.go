@@ -164,10 +164,12 @@ func measure(schema manifest.Schema, entries []manifest.Entry, shares []labels.S
 	if err != nil {
 		return report, err
 	}
-	if report.Split, err = stats.Deviate(shares); err != nil {
+	report.Split, err = stats.Deviate(shares)
+	if err != nil {
 		return report, err
 	}
-	if stats, err = count(false); err != nil {
+	stats, err = count(false)
+	if err != nil {
 		return report, err
 	}
 	if len(stats.Splits) != len(shares) {

@@ -83,7 +83,8 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 	if err != nil {
 		return err
 	}
-	if f.rehearsal, err = c.isRehearsal(ctx, opened); err != nil {
+	f.rehearsal, err = c.isRehearsal(ctx, opened)
+	if err != nil {
 		return err
 	}
 	if f.dryRun {
@@ -265,7 +266,7 @@ func (c *command) printReread(r pipeline.Reread) error {
 		return err
 	}
 	if r.Summary.Retry > 0 {
-		fmt.Fprintln(c.stdout, "\nThis command asked nobody: rehydrate run asks Reddit and the image hosts again.")
+		fmt.Fprintln(c.stdout, "\nThis command sent no request: rehydrate run asks Reddit and the image hosts again.")
 	}
 	return nil
 }

@@ -115,7 +115,8 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.rehearsal, err = c.isRehearsal(ctx, opened); err != nil {
+	f.rehearsal, err = c.isRehearsal(ctx, opened)
+	if err != nil {
 		return err
 	}
 	words, err := language.New()
@@ -127,7 +128,8 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	if f.dryRun {
 		return c.planPurge(ctx, config, request)
 	}
-	if config.Access, err = c.purgeAccess(ctx, config, &f.releaseFlags); err != nil {
+	config.Access, err = c.purgeAccess(ctx, config, &f.releaseFlags)
+	if err != nil {
 		return err
 	}
 	config.Progress = pipeline.NewProgress(c.observe)
@@ -135,7 +137,8 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		if f.rehearsal && len(f.connectTo) == 0 {
 			return usageError("the posts of this workspace are made up, and Reddit does not know them: purge with --offline, or name the emulator with --connect-to")
 		}
-		if config.Reddit, err = f.client(c, f.approval, pol, c.getenv, config.Progress); err != nil {
+		config.Reddit, err = f.client(c, f.approval, pol, c.getenv, config.Progress)
+		if err != nil {
 			return err
 		}
 	}

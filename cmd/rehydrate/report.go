@@ -104,10 +104,12 @@ func (c *command) outsideWorkspace(flag, file string) error {
 	if err != nil {
 		return nil // none is there: opening it says so
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
 		return err
 	}
-	if ws, err = filepath.Abs(ws); err != nil {
+	ws, err = filepath.Abs(ws)
+	if err != nil {
 		return err
 	}
 	if dir == ws || strings.HasPrefix(dir, ws+string(filepath.Separator)) {

@@ -162,10 +162,12 @@ type checkedRelease struct {
 func openRelease(ctx context.Context, path string) (checkedRelease, error) {
 	var c checkedRelease
 	var err error
-	if c.Release, err = manifest.Open(path, manifest.Options{OpenParquet: scan.OpenManifest}); err != nil {
+	c.Release, err = manifest.Open(path, manifest.Options{OpenParquet: scan.OpenManifest})
+	if err != nil {
 		return c, asUsage(err)
 	}
-	if c.summary, err = c.Check(ctx); err != nil {
+	c.summary, err = c.Check(ctx)
+	if err != nil {
 		return c, asUsage(err)
 	}
 	if c.TombstonesPath == "" {

@@ -30,8 +30,8 @@ func apply(g *image.Gray, f func(int) int) {
 	}
 }
 
-// Limits of the component filter. A letter of a caption is no higher than a quarter of
-// the picture, a word that touches itself no wider than half of it, and a speck has
+// Limits of the component filter. A letter of a caption is at most a quarter of the
+// picture high, a word whose letters touch at most half of it wide, and a speck has
 // both sides under 8 thousandths of the height.
 const (
 	componentDark      = 160 // pixels below it are ink

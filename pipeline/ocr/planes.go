@@ -143,7 +143,8 @@ func shrink(dst, src *image.Gray) {
 			for end := (x + 1) * width; left < end; {
 				next := min((column+1)*w, end)
 				sum += uint64(next-left) * uint64(columns[column])
-				if left = next; left == (column+1)*w {
+				left = next
+				if left == (column+1)*w {
 					column++
 				}
 			}

@@ -221,8 +221,8 @@ func (p *Pool) read(ctx context.Context, img image.Image) (out Reading, err erro
 	return out, err
 }
 
-// contain calls f and turns its panic into the *Failure of one image: what is done with an image
-// here depends on its pixels and words, and one that nobody thought of must not end a run.
+// contain calls f and turns its panic into the *Failure of one image: the work on an image
+// depends on its pixels and words, and an unforeseen one must not end a run.
 func (p *Pool) contain(f func() error) error {
 	err := contain.Do(f)
 	var internal *contain.Panic
@@ -335,7 +335,8 @@ func (j job) run(w *worker) ([]candidate, error) {
 		return merge(all), nil
 	}
 	for i, s := range firstPasses[1:] {
-		if all, err = j.pass(w, all, 1+i, s, j.views.render(s)); err != nil {
+		all, err = j.pass(w, all, 1+i, s, j.views.render(s))
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -343,7 +344,8 @@ func (j job) run(w *worker) ([]candidate, error) {
 	if sureLetters(merged) >= sparseBelow {
 		return merged, nil
 	}
-	if all, err = j.pass(w, all, len(firstPasses), sparsePass, j.views.render(sparsePass)); err != nil {
+	all, err = j.pass(w, all, len(firstPasses), sparsePass, j.views.render(sparsePass))
+	if err != nil {
 		return nil, err
 	}
 	return merge(all), nil

@@ -276,7 +276,8 @@ func readAnswer(r io.Reader, id uint64, width, height int) ([]RawWord, error) {
 	}
 	words := make([]RawWord, len(a.Words))
 	for i, w := range a.Words {
-		if words[i], err = unwire(w, width, height); err != nil {
+		words[i], err = unwire(w, width, height)
+		if err != nil {
 			return nil, err
 		}
 	}

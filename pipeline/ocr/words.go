@@ -16,9 +16,8 @@ type lexicon struct {
 	id    string                 // digest of the dictionary
 }
 
-// shortWords are the words of one and two letters that are taken for words: nearly all
-// pairs of letters are in a dictionary. functionWords are those of which at least one is
-// in a run that is taken apart.
+// shortWords are the only words of one and two letters that count: nearly all pairs of
+// letters are in a dictionary. A run of letters is cut only if a piece is in functionWords.
 var (
 	shortWords    = strings.Fields("A AM AN AS AT BE BY DO GO HE I IF IN IS IT ME MY NO OF ON OR SO TO UP US WE")
 	functionWords = sorted(shortWords, strings.Fields(`ABOUT ALL AND ANY ARE BECAUSE BUT CAN CANT COULD DID
@@ -105,17 +104,16 @@ func (l lexicon) apart(w RawWord) []RawWord {
 }
 
 const (
-	splitFrom  = 4 // letters of a word that is looked at
+	splitFrom  = 4 // letters of a word that split tries
 	splitTo    = 48
-	splitPiece = 4 // letters of a piece that is no function word
+	splitPiece = 4 // letters of a piece other than a function word
 	splitMost  = 5 // pieces
 )
 
 // split cuts a word that the dictionary lacks into words that it has: ITHAS, TODIEFROM.
 // At least one piece is a function word, one of a single letter stands at an end only,
 // and the others have splitPiece letters, since any run of letters is a row of short
-// words. nil if there is no such cut. Nothing but spaces is added: the pieces make up
-// the word.
+// words. It returns nil without such a cut. It adds only spaces: the pieces make up the word.
 func (l lexicon) split(word string) []string {
 	var upper []byte
 	var at []int // where the letter stands in word
@@ -185,7 +183,7 @@ func (l lexicon) cuts(s string) []int {
 	return starts
 }
 
-// pieceCost returns 0 for what is no piece.
+// pieceCost returns 0 for a text that cannot be a piece.
 func (l lexicon) pieceCost(piece string, atEnd bool) (cost int, function bool) {
 	_, function = slices.BinarySearch(functionWords, piece)
 	switch {

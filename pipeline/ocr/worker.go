@@ -46,7 +46,8 @@ func startProcess(command, env []string) (*worker, error) {
 	var err error
 	for i := range 3 {
 		var r, w *os.File
-		if r, w, err = os.Pipe(); err != nil {
+		r, w, err = os.Pipe()
+		if err != nil {
 			break
 		}
 		if i == 0 { // stdin

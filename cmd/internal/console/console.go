@@ -37,7 +37,7 @@ type Console struct {
 
 // A Progress is how far a command is.
 type Progress struct {
-	Task        string // another task begins a new bar, and its time left is guessed anew
+	Task        string // another task begins a new bar, with a new estimate of the time left
 	Words       string // beside the bar; short, so that a narrow screen has room for both
 	Line        string // without a bar
 	Done, Total int
