@@ -48,7 +48,7 @@ var separators = [...]string{"|", ";", ","}
 const separatorRows = 10_000
 
 // guessSeparator sets the separator under which most cells are FigSIM's codes, and refuses a
-// file of which a whole column is something else. Rows that cannot be read are left to Check.
+// file in which a whole column is something else.
 func (r *Release) guessSeparator() error {
 	rows, err := r.openRows(r.plan.names(), false)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *Release) guessSeparator() error {
 			break
 		}
 		if _, ok := asProblem(err); ok {
-			continue
+			continue // Check will report it
 		}
 		if err != nil {
 			return err
@@ -77,6 +77,7 @@ func (r *Release) guessSeparator() error {
 			if cell.Null || cell.Fault != "" || !cell.IsList && strings.TrimSpace(cell.Text) == "" {
 				continue
 			}
+			// Named only if no cell of the column turns out to be a code.
 			if others[c] == nil {
 				line, column := rows.at(columns.column)
 				others[c] = &Problem{

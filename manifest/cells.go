@@ -33,8 +33,7 @@ type categoryColumns struct {
 	oneHot []int
 }
 
-// newDecoder finds the plan's columns by name. A name that is not there is an error:
-// the header was checked when the release was opened, so the file has changed.
+// newDecoder finds the plan's columns by name.
 func newDecoder(r *Release, columns []string) (*decoder, error) {
 	p := &r.plan
 	d := &decoder{vocabularies: r.vocabularies, separator: p.separator, keys: p.keys, splits: make(map[string]string)}
@@ -59,6 +58,7 @@ func newDecoder(r *Release, columns []string) (*decoder, error) {
 		}
 		d.categories = append(d.categories, categoryColumns{column: place(c.column), oneHot: oneHot})
 	}
+	// The header was checked when the release was opened, so the file has changed since.
 	if missing != "" {
 		return nil, fmt.Errorf("read %s: the manifest no longer has column %s", r.ManifestPath, quote(missing))
 	}
@@ -151,19 +151,17 @@ func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
 func cellID(text string) (PostID, error) {
 	switch word := fold(text); word {
 	case "nan", "null":
-		return "", &Problem{
-			Message: fmt.Sprintf("%s looks like a missing value, not a post id", quote(text)),
-			Hint:    fmt.Sprintf("every entry needs the id of its post; should a post really have this id, write t3_%s", word),
-		}
+		return notID(text, "looks like a missing value, not a post id", "every entry needs the id of its post; if a post really has this id, write t3_"+word)
 	case "n/a", "#n/a":
-		return "", &Problem{Message: fmt.Sprintf("%s stands for a missing value and is not a post id", quote(text)), Hint: "every entry needs the id of its post, such as t3_abc123"}
+		return notID(text, "stands for a missing value and is not a post id", "every entry needs the id of its post, such as t3_abc123")
 	}
 	return ParsePostID(text)
 }
 
 // subreddit reads where the post stands: the subreddit column, else the permalink that the id
-// came in. It only helps to say why a post is absent, so a cell without one is fine.
+// came in.
 func (d *decoder) subreddit(cells []Cell) string {
+	// It only helps to say why a post is absent, so a cell without one is not reported.
 	if i := d.fields[fieldSubreddit]; i >= 0 && cells[i].Fault == "" {
 		text := strings.Trim(strings.TrimSpace(cells[i].Text), "/")
 		if name, ok := Subreddit(strings.TrimPrefix(text, "r/")); ok {
@@ -291,11 +289,12 @@ func (v vocabulary) read(texts []string) (labels []int, message, hint string) {
 	return labels, message, hint
 }
 
-// split parts a cell at the separator. A cell that is a label as a whole is that label.
+// split parts a cell at the separator.
 func split(text, separator string, v vocabulary) []string {
 	if text = strings.TrimSpace(text); text == "" {
 		return nil
 	}
+	// A cell that is a label as a whole is that label, even with the separator in it.
 	if _, whole := v.find(text); whole || !strings.Contains(text, separator) {
 		return []string{text}
 	}
@@ -324,7 +323,7 @@ func (v vocabulary) clash(labels []int) (message, hint string) {
 	return "", ""
 }
 
-// oneHot reads a category of which every label has a column of its own.
+// oneHot reads a category that has a column for each label.
 func (d *decoder) oneHot(c int, cells []Cell) []int {
 	v := d.vocabularies[c]
 	labels, null := []int{}, true
@@ -343,7 +342,7 @@ func (d *decoder) oneHot(c int, cells []Cell) []int {
 			labels = append(labels, label)
 		}
 	}
-	if null {
+	if null { // in every column: nothing was said, which differs from a list without labels
 		return nil
 	}
 	if message, hint := v.clash(labels); message != "" {

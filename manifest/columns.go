@@ -141,9 +141,9 @@ func (m *matcher) find(key string, aliases []string) string {
 	return ""
 }
 
-// check reports a column that release.toml names and the manifest has not. Keys of
-// JSON lines are checked while reading: none need be in the first lines.
+// check reports a column that release.toml names and the manifest does not have.
 func (m *matcher) check(name string) {
+	// Keys of JSON lines need not be in the first lines: they are checked while reading.
 	if name == "" || m.open || slices.Contains(m.columns, name) {
 		return
 	}
@@ -154,7 +154,7 @@ func (m *matcher) check(name string) {
 	m.settings.toml.Add(m.settings.named[name], fmt.Sprintf("the manifest has no column %s", quote(name)), hint)
 }
 
-// missing reports what the header should have and has not.
+// missing reports what the header should have.
 func (m *matcher) missing(message, key, hint string) {
 	switch {
 	case hint != "":

@@ -54,6 +54,7 @@ func newGuess(ctx context.Context, source *Release) (*guess, error) {
 	if g.fields[fieldID].Column == "" {
 		return refuse("no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id")
 	}
+	// FigSIM first: its columns would also do as categories with labels of their own.
 	if !g.guessFigSIM(ctx, source) {
 		g.guessCategories()
 	}
@@ -71,6 +72,8 @@ func (g *guess) guessFields() {
 		fieldSHA256: "not the values", fieldPHash: "not the values",
 	} {
 		found := &g.fields[field]
+		// Of several names the likeliest decides, but an id column with other values, such as a row
+		// number, leaves the field to the next name.
 		for _, c := range g.named(field) {
 			if why := c.holds(field); why != "" {
 				*found = fieldGuess{fieldNames[field], c.name, "by its name; " + why}
@@ -188,8 +191,8 @@ func (g *guess) guessCategories() {
 	}
 }
 
-// labels orders labels as numbers where all are, else by text. "None" is exclusive
-// where it never stands beside another.
+// labels orders labels as numbers where all are, else by text. "None" is then exclusive if
+// noneAlone says that it never stands beside another.
 func (l *labelSet) labels(noneAlone bool) []Label {
 	texts := slices.Collect(maps.Values(l.spelled))
 	key := fold

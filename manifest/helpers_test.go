@@ -35,6 +35,26 @@ func bare(t testing.TB, name, text string) (*Release, error) {
 	return Open(filepath.Join(folder(t, map[string]string{name: text}), name), Options{})
 }
 
+// checked opens and checks text as an annotations file of that name.
+func checked(t testing.TB, name, text string) (Summary, error) {
+	t.Helper()
+	r, err := bare(t, name, text)
+	if err != nil {
+		return Summary{}, err
+	}
+	return r.Check(t.Context())
+}
+
+// entries reads text as an annotations file of that name.
+func entries(t testing.TB, name, text string) []Entry {
+	t.Helper()
+	r, err := bare(t, name, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all(t, r)
+}
+
 // places gives each problem of err as "file:line:column message", the file as its base
 // name, and fails the test if one has no line or no hint.
 func places(t testing.TB, err error) []string {

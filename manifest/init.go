@@ -157,8 +157,8 @@ func (d *Draft) copyManifest(w io.Writer) error {
 	return nil
 }
 
-// redact copies a CSV, TSV or JSONL file without the columns named. The file was read
-// whole before and found good; of the columns that stay, the values stay the same.
+// redact copies a CSV, TSV or JSONL file, which Check accepted, without the columns named. The
+// values of the other columns stay the same.
 func redact(w io.Writer, r io.Reader, file string, f Format, without []string) error {
 	if f == JSONL {
 		return redactJSON(w, r, file, without)

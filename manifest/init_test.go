@@ -313,7 +313,25 @@ func TestDraftWriteRefuses(t *testing.T) {
 
 func TestDraftWriteLeavesNothingBehind(t *testing.T) {
 	for _, was := range []string{"id,mood\nabc,sad\nabd,glad\n", "id,mood,author\nabc,sad,x\nabd,glad,y\n"} {
-		leavesNothingBehind(t, was)
+		d, err := initText(t, "a.csv", was)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(d.release.ManifestPath, []byte("id,mood\nabe,sad\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		empty := t.TempDir()
+		for _, dir := range []string{empty, filepath.Join(t.TempDir(), "new")} {
+			if _, err := d.Write(t.Context(), dir, map[string][]byte{"policy.toml": nil}); err == nil || !strings.Contains(err.Error(), "was changed") {
+				t.Errorf("annotations changed since: %v", err)
+			}
+			if files, _ := os.ReadDir(dir); len(files) != 0 {
+				t.Errorf("left behind: %v", files)
+			}
+		}
+		if _, err := os.Stat(empty); err != nil {
+			t.Errorf("the empty folder that was there: %v", err)
+		}
 	}
 }
 
@@ -323,29 +341,6 @@ func TestRedactFails(t *testing.T) {
 		if err := redact(failingWriter{}, strings.NewReader(text), "a", format, []string{"author"}); err == nil {
 			t.Errorf("%s: a full disk went unnoticed", format)
 		}
-	}
-}
-
-func leavesNothingBehind(t *testing.T, was string) {
-	t.Helper()
-	d, err := initText(t, "a.csv", was)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(d.release.ManifestPath, []byte("id,mood\nabe,sad\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	empty := t.TempDir()
-	for _, dir := range []string{empty, filepath.Join(t.TempDir(), "new")} {
-		if _, err := d.Write(t.Context(), dir, map[string][]byte{"policy.toml": nil}); err == nil || !strings.Contains(err.Error(), "was changed") {
-			t.Errorf("annotations changed since: %v", err)
-		}
-		if files, _ := os.ReadDir(dir); len(files) != 0 {
-			t.Errorf("left behind: %v", files)
-		}
-	}
-	if _, err := os.Stat(empty); err != nil {
-		t.Errorf("the empty folder that was there: %v", err)
 	}
 }
 

@@ -24,9 +24,9 @@ const (
 // Unlike encoding/json it takes neither null nor a key in another case, nor the last of two
 // equal keys: what a signature is for must have one meaning. The error is *Problems.
 func DecodeJSON(file string, data []byte, v any) (*Document, error) {
-	w := jsonWalker{Document: &Document{file: file, data: data, places: make(map[string]int)}}
+	t := &Document{file: file, data: data, places: make(map[string]int)}
 	refuse := func(offset int, message, hint string) (*Document, error) {
-		line, column := w.position(offset)
+		line, column := t.position(offset)
 		return nil, one(&Problem{File: file, Line: line, Column: column, Message: message, Hint: hint})
 	}
 	if len(data) > maxJSON {
@@ -39,29 +39,20 @@ func DecodeJSON(file string, data []byte, v any) (*Document, error) {
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
 		return refuse(max(0, int(syntax.Offset)-1), "not valid JSON: "+syntax.Error(), "one JSON object, and nothing after it")
 	}
-	w.dec = json.NewDecoder(strings.NewReader(string(data)))
-	if data[w.next()] != '{' {
+	start := jsonNext(string(data), 0)
+	if data[start] != '{' {
 		return refuse(0, "not a JSON object", "it starts with { and ends with }")
 	}
-	if err := errors.Join(w.object("", reflect.TypeOf(v).Elem()), w.Err()); err != nil {
+	t.jsonObject("", reflect.TypeOf(v).Elem(), start, string(data[start:]))
+	if err := t.Err(); err != nil {
 		return nil, err
 	}
-	return w.Document, json.Unmarshal(data, v)
+	return t, json.Unmarshal(data, v)
 }
 
-// A jsonWalker compares the keys and values of a valid JSON text with the struct that it is read
-// into. Its errors are those of the decoder, which cannot happen then.
-type jsonWalker struct {
-	*Document
-	dec *json.Decoder
-}
-
-// next is where the next key or value starts.
-func (w *jsonWalker) next() int {
-	return jsonNext(string(w.data), int(w.dec.InputOffset()))
-}
-
-func (w *jsonWalker) object(key string, of reflect.Type) error {
+// jsonObject compares the keys and values of an object with the struct that it is read into. The
+// object is valid JSON, and starts at the offset at.
+func (t *Document) jsonObject(key string, of reflect.Type, at int, object string) {
 	fields := make(map[string]reflect.Type)
 	var names, required []string
 	for _, f := range reflect.VisibleFields(of) {
@@ -74,73 +65,48 @@ func (w *jsonWalker) object(key string, of reflect.Type) error {
 			required = append(required, name)
 		}
 	}
-	if _, err := w.dec.Token(); err != nil {
-		return err
-	}
-	for w.dec.More() {
-		at := w.next()
-		token, err := w.dec.Token()
-		if err != nil {
-			return err
-		}
-		name := fmt.Sprint(token)
-		full := strings.TrimPrefix(key+"."+name, ".")
-		twice := w.Has(full)
-		w.places[full] = at
+	for m := range members(object) {
+		full := strings.TrimPrefix(key+"."+m.key, ".")
+		twice := t.Has(full)
+		t.places[full] = at + m.from
 		if twice {
-			w.Add(full, fmt.Sprintf("the key %s stands twice", quote(name)), "keep one of them")
+			t.Add(full, fmt.Sprintf("the key %s stands twice", quote(m.key)), "keep one of them")
 		}
-		in := fields[name]
-		if in == nil {
-			w.Add(full, "unknown key "+quote(full), keyHint(name, names))
-			err = w.dec.Decode(new(json.RawMessage))
+		if in := fields[m.key]; in != nil {
+			t.jsonValue(full, in, at+m.at, m.value)
 		} else {
-			err = w.value(full, in)
-		}
-		if err != nil {
-			return err
+			t.Add(full, "unknown key "+quote(full), keyHint(m.key, names))
 		}
 	}
 	for _, name := range required {
-		if full := strings.TrimPrefix(key+"."+name, "."); !w.Has(full) {
-			w.Add(full, full+" is missing", "it has to be there")
+		if full := strings.TrimPrefix(key+"."+name, "."); !t.Has(full) {
+			t.Add(full, full+" is missing", "it has to be there")
 		}
 	}
-	_, err := w.dec.Token()
-	return err
 }
 
-func (w *jsonWalker) value(key string, of reflect.Type) error {
-	at := w.next()
-	first := w.data[at]
+func (t *Document) jsonValue(key string, of reflect.Type, at int, value string) {
 	switch {
-	case of.Kind() == reflect.Struct && of != reflect.TypeFor[time.Time]() && first == '{':
-		return w.object(key, of)
-	case of.Kind() == reflect.Slice && first == '[':
-		if _, err := w.dec.Token(); err != nil {
-			return err
+	case of.Kind() == reflect.Struct && of != reflect.TypeFor[time.Time]() && value[0] == '{':
+		t.jsonObject(key, of, at, value)
+		return
+	case of.Kind() == reflect.Slice && value[0] == '[':
+		n := 0
+		for from, item := range jsonItems(value) {
+			place := fmt.Sprintf("%s[%d]", key, n)
+			t.places[place] = at + from
+			t.jsonValue(place, of.Elem(), at+from, item)
+			n++
 		}
-		for i := 0; w.dec.More(); i++ {
-			item := fmt.Sprintf("%s[%d]", key, i)
-			w.places[item] = w.next()
-			if err := w.value(item, of.Elem()); err != nil {
-				return err
-			}
-		}
-		_, err := w.dec.Token()
-		return err
-	}
-	var raw json.RawMessage
-	if err := w.dec.Decode(&raw); err != nil {
-		return err
+		return
 	}
 	into := reflect.New(of)
-	fits := string(raw) != "null" && json.Unmarshal(raw, into.Interface()) == nil
+	fits := value != "null" && json.Unmarshal([]byte(value), into.Interface()) == nil
 	want := ""
 	switch of.Kind() {
 	case reflect.Struct:
-		t, isTime := into.Elem().Interface().(time.Time)
-		fits, want = isTime && fits && t.Nanosecond() == 0 && t.Year() >= 2000, "an object, { ... }"
+		moment, isTime := into.Elem().Interface().(time.Time)
+		fits, want = isTime && fits && moment.Nanosecond() == 0 && moment.Year() >= 2000, "an object, { ... }"
 		if isTime {
 			want = `a time to the second, such as "2027-12-31T23:59:59Z"`
 		}
@@ -155,7 +121,6 @@ func (w *jsonWalker) value(key string, of reflect.Type) error {
 		fits, want = fits && into.Elem().Int() >= 1, "a whole number of 1 or more"
 	}
 	if !fits {
-		w.Add(key, key+" is not "+want, "")
+		t.Add(key, key+" is not "+want, "")
 	}
-	return nil
 }

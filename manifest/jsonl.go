@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 )
 
@@ -127,7 +128,7 @@ type member struct {
 }
 
 // members gives the members of a JSON object, which must be valid.
-func members(text string) func(yield func(member) bool) {
+func members(text string) iter.Seq[member] {
 	return func(yield func(member) bool) {
 		i := jsonNext(text, strings.IndexByte(text, '{')+1)
 		for text[i] != '}' {
@@ -140,6 +141,19 @@ func members(text string) func(yield func(member) bool) {
 				return
 			}
 			i = jsonNext(text, end)
+		}
+	}
+}
+
+// jsonItems gives the items of a JSON list, which must be valid, and where they start.
+func jsonItems(list string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for i := jsonNext(list, 1); list[i] != ']'; {
+			end, _ := jsonEnd(list, i)
+			if !yield(i, list[i:end]) {
+				return
+			}
+			i = jsonNext(list, end)
 		}
 	}
 }
@@ -211,13 +225,14 @@ func jsonCell(value string) (cell Cell, depth int) {
 	case '[':
 		_, depth = jsonEnd(value, 0)
 		cell.IsList = true
-		for i := jsonNext(value, 1); depth <= maxDepth && value[i] != ']'; {
-			end, _ := jsonEnd(value, i)
-			item, _ := jsonCell(value[i:end])
+		if depth > maxDepth {
+			return cell, depth
+		}
+		for _, text := range jsonItems(value) {
+			item, _ := jsonCell(text)
 			cell.nested = cell.nested || item.nested || item.IsList || item.Null
 			cell.Float = cell.Float || item.Float
 			cell.List = append(cell.List, item.Text)
-			i = jsonNext(value, end)
 		}
 		return cell, depth
 	}

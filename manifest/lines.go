@@ -61,8 +61,7 @@ func (l *lineReader) next() ([]byte, error) {
 	return text, nil
 }
 
-// nextFilled gives the next line with more than the signs of blank. Blank lines before it are a
-// problem, at the end of the file they are fine.
+// nextFilled gives the next line with more than the signs of blank.
 func (l *lineReader) nextFilled(blank string) ([]byte, error) {
 	for first := 0; ; {
 		text, err := l.next()
@@ -73,7 +72,7 @@ func (l *lineReader) nextFilled(blank string) ([]byte, error) {
 			if first == 0 {
 				first = l.line
 			}
-		case first > 0:
+		case first > 0: // blank lines are fine at the end of the file only
 			l.held = text
 			return nil, &Problem{File: l.file, Line: first, Message: "the line is blank", Hint: "take it out; only the end of the file may have blank lines"}
 		default:

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"cmp"
-	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -27,7 +26,7 @@ func ParsePostID(s string) (PostID, error) {
 	id := foldASCII(text)
 	if len(id) > 3 && id[0] == 't' && isDigit(id[1]) && id[2] == '_' {
 		if id[1] != '3' {
-			return "", &Problem{Message: fmt.Sprintf("%s is the id of %s, not of a post", quote(text), cmp.Or(things[id[1]], "something else")), Hint: "posts have ids that start with t3_"}
+			return notID(text, "is the id of "+cmp.Or(things[id[1]], "something else")+", not of a post", "posts have ids that start with t3_")
 		}
 		id = id[3:]
 	}
@@ -40,15 +39,19 @@ func ParsePostID(s string) (PostID, error) {
 	const damaged = "the spreadsheet damaged this id when it saved the file: take the original file, or import the column as text"
 	switch {
 	case damagedNumber.MatchString(id):
-		return "", &Problem{Message: fmt.Sprintf("%s is not a post id but a number as a spreadsheet writes it", quote(text)), Hint: damaged}
+		return notID(text, "is not a post id but a number as a spreadsheet writes it", damaged)
 	case damagedDay.MatchString(id):
-		return "", &Problem{Message: fmt.Sprintf("%s is not a post id but a day as a spreadsheet writes it", quote(text)), Hint: damaged}
+		return notID(text, "is not a post id but a day as a spreadsheet writes it", damaged)
 	}
 	hint := "a post id is 1 to 13 letters a-z and digits, such as abc123, t3_abc123 or a permalink"
 	if len(id) > maxIDLength && validID(id[:maxIDLength]) {
 		hint = "a post id has at most 13 characters"
 	}
-	return "", &Problem{Message: fmt.Sprintf("%s is not a post id", quote(text)), Hint: hint}
+	return notID(text, "is not a post id", hint)
+}
+
+func notID(text, problem, hint string) (PostID, error) {
+	return "", &Problem{Message: quote(text) + " " + problem, Hint: hint}
 }
 
 // validID reports whether id is a whole post id: ^[0-9a-z]{1,13}$.
@@ -95,9 +98,9 @@ var (
 
 // parseAddress reads the id out of a permalink, a gallery address or a short link.
 func parseAddress(text string) (PostID, error) {
-	host, path, err := splitAddress(text)
-	if err != nil {
-		return "", err
+	host, path, ok := splitAddress(text)
+	if !ok {
+		return notID(text, "is not an address that can be read", "give the post's id or its permalink")
 	}
 	path = strings.Trim(foldASCII(path), "/")
 	post, hint := postPath, "a permalink has /comments/ and then the id"
@@ -111,44 +114,35 @@ func parseAddress(text string) (PostID, error) {
 		post, hint = shortPath, "a short link is redd.it/ and then the id alone; other addresses need /comments/ before it"
 	case "", "reddit.com", "www.reddit.com", "old.reddit.com", "new.reddit.com", "np.reddit.com", "m.reddit.com", "sh.reddit.com":
 		if sharePath.MatchString(path) {
-			return "", &Problem{
-				Message: fmt.Sprintf("%s is a share link, which does not hold the post's id", quote(text)),
-				Hint:    "open it and copy the address that the browser then shows",
-			}
+			return notID(text, "is a share link, which does not hold the post's id", "open it and copy the address that the browser then shows")
 		}
 	case "i.redd.it", "preview.redd.it", "external-preview.redd.it", "v.redd.it", "imgur.com", "i.imgur.com":
-		return "", &Problem{
-			Message: fmt.Sprintf("%s is the address of an image, not of a post", quote(text)),
-			Hint:    "an image's address does not name the post it stood in: use the post's id or permalink",
-		}
+		return notID(text, "is the address of an image, not of a post", "an image's address does not name the post it stood in: use the post's id or permalink")
 	default:
-		return "", &Problem{
-			Message: fmt.Sprintf("%s is not an address on Reddit", quote(text)),
-			Hint:    "give the post's id, its permalink on www.reddit.com, or redd.it/ID",
-		}
+		return notID(text, "is not an address on Reddit", "give the post's id, its permalink on www.reddit.com, or redd.it/ID")
 	}
 	if found := post.FindStringSubmatch(path); found != nil {
 		return PostID(found[post.SubexpIndex("id")]), nil
 	}
-	return "", &Problem{Message: fmt.Sprintf("%s does not name a post", quote(text)), Hint: hint}
+	return notID(text, "does not name a post", hint)
 }
 
 // splitAddress gives host and path; the host is "" for a bare path.
-func splitAddress(text string) (host, path string, err error) {
+func splitAddress(text string) (host, path string, ok bool) {
 	if !strings.Contains(text, "://") {
 		first, _, _ := strings.Cut(strings.TrimPrefix(text, "//"), "/")
 		if !strings.HasPrefix(text, "//") && !strings.Contains(first, ".") {
 			path, _, _ = strings.Cut(text, "?")
 			path, _, _ = strings.Cut(path, "#")
-			return "", path, nil
+			return "", path, true
 		}
 		text = "https://" + strings.TrimPrefix(text, "//")
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.User != nil || u.Port() != "" || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", "", &Problem{Message: fmt.Sprintf("%s is not an address that can be read", quote(text)), Hint: "give the post's id or its permalink"}
+		return "", "", false
 	}
-	return foldASCII(u.Hostname()), u.Path, nil
+	return foldASCII(u.Hostname()), u.Path, true
 }
 
 // Subreddit returns the lower-case form of a subreddit's name, and whether s is one: 2 to 21

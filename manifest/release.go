@@ -131,7 +131,7 @@ func (r *Release) findFiles(s *settings) error {
 
 var errNotRegular = errors.New("not a regular file")
 
-// openInside opens a file below dir that no symbolic link leads out of it.
+// openInside opens a file below dir; a symbolic link cannot lead out of it.
 func openInside(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -175,7 +175,7 @@ func (r *Release) sum() (string, error) {
 	return r.sumOf(f, sha256.New())
 }
 
-// sumOf adds the rest of the file to h and gives the sum.
+// sumOf adds the rest of f to h, which has what was read before, and gives the sum.
 func (r *Release) sumOf(f io.Reader, h hash.Hash) (string, error) {
 	n, err := io.Copy(h, io.LimitReader(f, maxFile+1))
 	if err != nil {

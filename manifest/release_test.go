@@ -327,7 +327,7 @@ func TestOpenRefusesWhatIsNoRelease(t *testing.T) {
 	if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "rehydrate init DIR --manifest FILE") {
 		t.Errorf("a folder without release.toml: %v, want a hint of init", err)
 	}
-	for _, name := range []string{"a.json", "a.xlsx", "a"} {
+	for _, name := range []string{"a.json", "a.xlsx", "a", "a.txt"} {
 		if _, err := bare(t, name, "x"); err == nil || !strings.Contains(err.Error(), "hint:") {
 			t.Errorf("%s: %v, want a hint", name, err)
 		}
@@ -350,11 +350,7 @@ func TestSymlinkCannotLeaveTheFolder(t *testing.T) {
 func TestBareGuessesSeparator(t *testing.T) {
 	for _, sign := range separators {
 		text := figsimHeader + "abc,train,\"F1" + sign + "F3\",SS1,\"SR1" + sign + "SR2\",M1,C1\nabd,train,F1,SS1,SR1,M1,C1\n"
-		r, err := bare(t, "a.csv", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := all(t, r)[0].Labels[0]; !reflect.DeepEqual(got, []int{0, 2}) {
+		if got := entries(t, "a.csv", text)[0].Labels[0]; !reflect.DeepEqual(got, []int{0, 2}) {
 			t.Errorf("separator %q: labels %v, want [0 2]", sign, got)
 		}
 	}
@@ -363,12 +359,8 @@ func TestBareGuessesSeparator(t *testing.T) {
 func TestBareFindsColumnsByAlias(t *testing.T) {
 	text := "Set,Permalink,Figurative Phenomenon,suicide-severity scale,Suicide-related Content,MODALITY,Context\n" +
 		"dev,https://redd.it/abc,Metaphor,Suicide death,Protective factors,Image,Context required\n"
-	r, err := bare(t, "a.csv", text)
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := []Entry{{Key: Key{ID: "abc"}, Line: 2, Split: "dev", Labels: [][]int{{0}, {5}, {2}, {2}, {1}}}}
-	if diff := cmp.Diff(want, all(t, r)); diff != "" {
+	if diff := cmp.Diff(want, entries(t, "a.csv", text)); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 }
@@ -379,11 +371,7 @@ func TestCheckCountsBeyondTheLimit(t *testing.T) {
 	for range MaxProblems + 5 {
 		b.WriteString("t1_x,train,F1,SS1,SR1,M1,C1\n")
 	}
-	r, err := bare(t, "a.csv", b.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = r.Check(t.Context())
+	_, err := checked(t, "a.csv", b.String())
 	var problems *Problems
 	if !errors.As(err, &problems) || len(problems.List) != MaxProblems || problems.More != 5 {
 		t.Errorf("got %v, want %d problems and 5 more", err, MaxProblems)
@@ -564,11 +552,7 @@ func TestManySplitsAreRefused(t *testing.T) {
 	for i := range maxSplits + 1 {
 		fmt.Fprintf(&b, "a%d,s%d,F1,SS1,SR1,M1,C1\n", i, i)
 	}
-	r, err := bare(t, "a.csv", b.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = r.Check(t.Context())
+	_, err := checked(t, "a.csv", b.String())
 	matchPlaces(t, places(t, err), []string{`a.csv:66:5 split "s64" is the 65th`})
 }
 

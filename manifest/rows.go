@@ -36,8 +36,8 @@ type Cell struct {
 }
 
 // OpenParquet opens a Parquet manifest. It is given by the package that owns the format.
-// want names the columns of which cells are needed; nil is all of them. The reader still
-// gives a cell for each of its columns, but of the others it need not read any: their
+// want names the columns whose cells are needed; nil is all of them. The reader still
+// gives a cell for each of its columns, but need not read the others: their
 // cells are Null. A *Problem as the error says what is wrong with the file.
 type OpenParquet func(path string, want []string) (RowReader, error)
 

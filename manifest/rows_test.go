@@ -38,7 +38,6 @@ func TestHostileManifests(t *testing.T) {
 		{"no id", "a.csv", "name,split\n", []string{"a.csv:1:0 no column of post ids was found", "a.csv:1:0 no column was found for category figurative", "a.csv:1:0 no column was found for category severity", "a.csv:1:0 no column was found for category related_content", "a.csv:1:0 no column was found for category modality", "a.csv:1:0 no column was found for category context"}},
 		{"no category", "a.csv", "id,split,figurative,severity,related_content,modality\n", []string{"a.csv:1:0 no column was found for category context (Context)"}},
 		{"other codes", "a.csv", figsimHeader + "abc,train,happy,SS1,SR1,M1,C1\n", []string{`a.csv:2:11 column "figurative" does not have a FigSIM code of category figurative; the first value is "happy"`}},
-		{"unknown extension", "a.txt", figsimHeader, nil},
 		{"too few fields", "a.csv", figsimHeader + "abc,train\n" + row, []string{"a.csv:2:10 the row has 2 fields, the header has 7"}},
 		{"too few fields after a line break", "a.csv", figsimHeader + "abc,train,\"x\ny\"\r\n" + row, []string{"a.csv:3:3 the row has 3 fields, the header has 7"}},
 		{"too many fields", "a.csv", figsimHeader + row + "abd,train,F1,SS1,SR1,M1,C1,,x\n", []string{"a.csv:3:28 the row has 9 fields, the header has 7"}},
@@ -50,20 +49,9 @@ func TestHostileManifests(t *testing.T) {
 		{"UTF-16 JSON", "a.jsonl", "\xff\xfe{\x00\n\x00", []string{"a.jsonl:1:1 the file is UTF-16", "a.jsonl:2:1 the line has a NUL", "a.jsonl:1:0 no line holds"}},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			r, err := bare(t, test.file, test.text)
-			if err == nil {
-				_, err = r.Check(t.Context())
-			}
-			if test.want == nil {
-				if err == nil || !strings.Contains(err.Error(), "does not tell the format") {
-					t.Errorf("error %v, want one of the format", err)
-				}
-				return
-			}
-			got := places(t, err)
-			matchPlaces(t, got, test.want)
-		})
+		t.Log(test.name)
+		_, err := checked(t, test.file, test.text)
+		matchPlaces(t, places(t, err), test.want)
 	}
 }
 
@@ -108,11 +96,7 @@ func TestWrongEntries(t *testing.T) {
 		{"\"abd\",train,,,,\" f1 | irony/sarcasm\",ss1,,Complementary,\n", nil},
 	}
 	for _, test := range tests {
-		r, err := bare(t, "a.csv", head+"abc,train,,,"+labels+test.row+"zzz,train,,,"+labels)
-		if err != nil {
-			t.Fatalf("row %q: %v", test.row, err)
-		}
-		s, err := r.Check(t.Context())
+		s, err := checked(t, "a.csv", head+"abc,train,,,"+labels+test.row+"zzz,train,,,"+labels)
 		t.Log(test.row)
 		matchPlaces(t, places(t, err), test.want)
 		want := 3
@@ -169,12 +153,8 @@ func TestJSONL(t *testing.T) {
 		`{"id":"a5","figurative":""` + rest + `}`,
 		`{"id":12345,"figurative":[]` + rest + `}`,
 	}, "\r\n")
-	r, err := bare(t, "a.jsonl", text)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got [][]int
-	entries := all(t, r)
+	entries := entries(t, "a.jsonl", text)
 	for _, e := range entries {
 		got = append(got, e.Labels[0])
 	}
@@ -232,10 +212,7 @@ func TestLimits(t *testing.T) {
 		"split":   {header + "\n" + strings.Replace(row, "train", strings.Repeat("s", 32), 1), header + "\n" + strings.Replace(row, "train", strings.Repeat("s", 33), 1), `a.csv:2:5 "sss`},
 	} {
 		for _, text := range []string{c.good, c.bad} {
-			r, err := bare(t, "a.csv", text)
-			if err == nil {
-				_, err = r.Check(t.Context())
-			}
+			_, err := checked(t, "a.csv", text)
 			if text == c.good && err != nil {
 				t.Errorf("%s: %.300v", name, err)
 			} else if got := places(t, err); text == c.bad && (len(got) == 0 || !strings.HasPrefix(got[0], c.want)) {
@@ -285,11 +262,7 @@ func TestJSONLProblems(t *testing.T) {
 		"":                                   "a.jsonl:2:0 the line is blank",
 		"{\"id\":\"a\xff\"}":                 "a.jsonl:2:9 byte 0xff is not UTF-8",
 	} {
-		r, err := bare(t, "a.jsonl", good+line+"\n"+strings.Replace(good, "a1", "b1", 1))
-		if err != nil {
-			t.Fatalf("line %s: %v", line, err)
-		}
-		s, err := r.Check(t.Context())
+		s, err := checked(t, "a.jsonl", good+line+"\n"+strings.Replace(good, "a1", "b1", 1))
 		if got := places(t, err); len(got) == 0 || !strings.HasPrefix(got[0], want) || s.Entries != 2 {
 			t.Errorf("line %.60s: %q and %d good entries, want %q and 2", line, got, s.Entries, want)
 		}
@@ -380,9 +353,7 @@ func TestReadErrorStops(t *testing.T) {
 // that could name a person.
 func TestSubreddit(t *testing.T) {
 	labels := ",train,F1,SS1,SR1,M1,C1"
-	tests := []struct {
-		name, header, row, want string
-	}{
+	for _, tt := range []struct{ name, header, row, want string }{
 		{"column", ",subreddit", "abc" + labels + ",Memes_2", "memes_2"},
 		{"column with r/", ",subreddit", "abc" + labels + ",/r/memes/", "memes"},
 		{"profile in the column", ",subreddit", "abc" + labels + ",u_somebody", ""},
@@ -395,17 +366,10 @@ func TestSubreddit(t *testing.T) {
 		{"profile as a subreddit", "", "/r/u_somebody/comments/abc" + labels, ""},
 		{"column beats permalink", ",subreddit", "/r/memes/comments/abc" + labels + ",other", "other"},
 		{"short link", "", "https://redd.it/abc" + labels, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r, err := bare(t, "a.csv", strings.TrimSuffix(figsimHeader, "\n")+tt.header+"\n"+tt.row+"\n")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := all(t, r)[0]; got.Subreddit != tt.want || got.ID != "abc" {
-				t.Errorf("entry %q in subreddit %q, want abc in %q", got.ID, got.Subreddit, tt.want)
-			}
-		})
+	} {
+		if got := entries(t, "a.csv", strings.TrimSuffix(figsimHeader, "\n")+tt.header+"\n"+tt.row+"\n")[0]; got.Subreddit != tt.want || got.ID != "abc" {
+			t.Errorf("%s: entry %q in subreddit %q, want abc in %q", tt.name, got.ID, got.Subreddit, tt.want)
+		}
 	}
 }
 

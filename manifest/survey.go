@@ -67,7 +67,7 @@ func (l *labelSet) add(cell []string) {
 	}
 }
 
-// survey reads every row. Rows that cannot be read are left to the check that follows.
+// survey reads every row.
 func (r *Release) survey() ([]*columnSurvey, error) {
 	rows, err := r.openRows(nil, true)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *Release) survey() ([]*columnSurvey, error) {
 			break
 		}
 		if p, ok := asProblem(err); ok {
-			problems.add(*p)
+			problems.add(*p) // told only if the file has no columns; the check that follows finds it again
 			continue
 		}
 		if err != nil {

@@ -72,27 +72,6 @@ second",
 	}
 }
 
-// Every sign that starts a formula in some spreadsheet program.
-func TestOutcomesHoldNoFormula(t *testing.T) {
-	for _, sign := range []string{"=", "+", "-", "@", "\t", "\r"} {
-		r := Result{Key: Key{ID: "abc"}, Split: "train", Outcome: Failed, Detail: sign + "1"}
-		var b bytes.Buffer
-		if err := WriteOutcomes(&b, results(r)); err != nil {
-			t.Fatal(err)
-		}
-		records, err := csv.NewReader(bytes.NewReader(b.Bytes())).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if cell := records[1][5]; cell != "'"+sign+"1" {
-			t.Errorf("detail %q is written as %q, want a quote before it", r.Detail, cell)
-		}
-		if got, err := readResults(b.Bytes()); err != nil || len(got) != 1 || got[0] != r {
-			t.Errorf("detail %q is read back as %+v, %v", r.Detail, got, err)
-		}
-	}
-}
-
 func TestTablesWithTooManyRows(t *testing.T) {
 	rows, err := openTable(strings.NewReader("id,state,time\na,b,c\nd,e,f\n"), tombstonesHeader)
 	if err != nil {
