@@ -7,7 +7,7 @@
 //
 //   - Nothing is guessed in silence: an unknown key, column, label or id form is a
 //     Problem with file, line, column and a hint.
-//   - Memory does not grow with the rows, save for one small record per post, which
+//   - Memory does not grow with the rows, except for one small record per post, which
 //     finds duplicates. A line, a record and a file have limits (see the constants).
 //   - Bad input never panics and never hangs; a check of a whole file is linear in it.
 //   - Labels leave as they were released: same labels, same order, no correction.

@@ -209,8 +209,8 @@ func jsonString(quoted string) string {
 	return text
 }
 
-// jsonCell reads a value. Objects, and lists that hold more than plain values, are marked:
-// only a column that is used need complain of them.
+// jsonCell reads a value. Objects, and lists that hold more than plain values, are marked and not
+// reported here: they matter only in a column that is used.
 func jsonCell(value string) (cell Cell, depth int) {
 	switch value[0] {
 	case '"':

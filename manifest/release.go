@@ -142,7 +142,7 @@ func openInside(dir, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for ever
+	if !info.Mode().IsRegular() { // opening a pipe would wait forever
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
 	}
 	return root.Open(name)
