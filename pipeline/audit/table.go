@@ -423,7 +423,7 @@ func (a *audit) checkValues(ctx context.Context, t *table, r io.ReaderAt) error 
 			}
 		}
 		err := a.each(ctx, t, r, column, func(row int64, v scan.Value) {
-			// checkRows reported the row of a post that must be gone: its content is no second finding.
+			// checkRows reported the row of a post that must be gone: its content is not a second finding.
 			entry := t.entry(row)
 			if e := a.postOf(entry); e != nil && e.MustGo {
 				return

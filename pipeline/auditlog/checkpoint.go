@@ -20,7 +20,7 @@ type Checkpoint struct {
 	Signed []byte // the note as it was signed
 }
 
-// maxCheckpoint is more than a checkpoint, or a key, has, in bytes.
+// maxCheckpoint bounds a checkpoint and a key, in bytes.
 const maxCheckpoint = 4096
 
 // errOtherKey means that a checkpoint is well formed and signed with none of the keys that it may
@@ -75,7 +75,7 @@ type Key struct {
 
 // NewKey makes a key from the randomness of rand, for a log of a name of its own.
 func NewKey(rand io.Reader) (*Key, error) {
-	// Read before the key is made: what else is taken from rand is not the key's.
+	// GenerateKey reads a varying number of bytes, so it gets a reader of its own.
 	random := make([]byte, 8+64)
 	if _, err := io.ReadFull(rand, random); err != nil {
 		return nil, fmt.Errorf("make a key for the audit log: %w", err)
@@ -95,9 +95,11 @@ func ParseKey(text []byte) (*Key, error) {
 	}
 	k := &Key{private: lines[0], public: lines[1]}
 	var err error
-	if k.signer, err = note.NewSigner(k.private); err != nil {
+	k.signer, err = note.NewSigner(k.private)
+	if err != nil {
 		return nil, fmt.Errorf("read the key of the audit log: %w", err)
 	}
+	// The key is tried before anything is signed with it: its halves may come from two keys.
 	var t tree
 	t.add(nil)
 	probe, err := k.sign(&t)

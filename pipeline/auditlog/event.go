@@ -1,5 +1,5 @@
 // Package auditlog is the log of what was asked, fetched, erased, exported and audited: a list of
-// records that can be added to and not be changed unseen.
+// records that can grow and cannot be changed unnoticed.
 //
 // It is one file that only grows, and a signed checkpoint with the size and root of the Merkle tree of RFC 6962
 // over it (golang.org/x/mod/sumdb/tlog and note). In the folder of the log:
@@ -39,7 +39,7 @@ import (
 	"rehydrate/manifest"
 )
 
-// A Kind says what a record tells of. The list is closed.
+// A Kind says what a record is about. The list is closed.
 type Kind string
 
 // Kinds of records, with the fields of Event that each fills beside Seq, Time and Kind.
@@ -61,7 +61,7 @@ const (
 	Restored   Kind = "restored"    // Verdict (see below), Size and Root of the log that the workspace knew
 )
 
-// Verdicts of a Restored record: what was found older than the rest, or otherwise.
+// Verdicts of a Restored record: which part is older than the rest, or has another history.
 const (
 	RestoredState      = "state"      // state.db is older than the log
 	RestoredLog        = "log"        // the log is older than state.db, or gone: records are lost
@@ -94,8 +94,8 @@ const (
 	MaxLine  = 64 << 10
 )
 
-// An Event is what one record tells. Which fields a kind fills stands with the kinds; what is empty
-// is left out of the line.
+// An Event is the content of one record. The kinds name the fields that each fills; empty fields are left out of
+// the line.
 type Event struct {
 	Seq      int64     `json:"seq"`  // place in the log, from 0; the log sets it
 	Time     time.Time `json:"time"` // UTC, to the second
@@ -129,7 +129,7 @@ type Post struct {
 // A File is a file in a record. Name is relative to the workspace, or to the copy.
 type File struct {
 	Name   string `json:"name"`
-	SHA256 string `json:"sha256"` // hex; "" when the file is gone
+	SHA256 string `json:"sha256"` // hex; empty when the file is gone
 	Rows   int64  `json:"rows,omitempty"`
 }
 

@@ -56,7 +56,7 @@ func TestLongestLineFits(t *testing.T) {
 	}
 }
 
-// TestNoRoomForContent holds that a record can't tell of a name, a title or a URL.
+// TestNoRoomForContent checks that a record has no room for a name, a title or a URL.
 func TestNoRoomForContent(t *testing.T) {
 	for name, change := range map[string]func(*Event){
 		"kind":          func(e *Event) { e.Kind = "gossip" },

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// A Store is the folder that a log lies in. Readers see a log that is added to meanwhile.
+// A Store is the folder of a log. Readers may see a log that a writer adds to.
 type Store interface {
 	// Open opens a file for reading; fs.ErrNotExist when there is none.
 	Open(name string) (io.ReadCloser, error)
@@ -24,7 +24,7 @@ type Store interface {
 	List(ctx context.Context) ([]string, error)
 	// Replace makes a file hold data, durably: readers see the old bytes or the new ones.
 	Replace(ctx context.Context, name string, data []byte) error
-	// Append makes a file go on with data after its first at bytes, durably, in place of what lies there.
+	// Append writes data after the first at bytes of a file, durably, and drops what followed them.
 	Append(ctx context.Context, name string, at int64, data []byte) error
 }
 
@@ -38,7 +38,7 @@ const (
 // ErrNoLog means that the folder holds no log yet.
 var ErrNoLog = errors.New("there is no audit log yet")
 
-// Broken is the error of a log that is not what it was.
+// Broken is the error of a log that was changed or damaged.
 type Broken struct {
 	Record int64  // the first record that can't be believed; 0 when that may be any
 	What   string // what is wrong with it
@@ -48,12 +48,12 @@ func (e *Broken) Error() string {
 	return fmt.Sprintf("the audit log breaks at record %d: %s", e.Record, e.What)
 }
 
-// Known is what is known of a log from elsewhere: whoever changed its files did not change that.
+// Known is what is known of a log from another source, which a change of its files does not reach.
 type Known struct {
-	Keys  []string // verifier keys that may have signed it; none for that of log.pub
+	Keys  []string // verifier keys that may have signed it; none means the key of log.pub
 	Size  int64    // how many records it had at least
 	Root  string   // its root hash when it had that many, base64
-	Queue [][]byte // lines that may be added next, the first as record Size: some of them may lie there already
+	Queue [][]byte // lines that may be added next, the first as record Size: some may be there already
 }
 
 // A Log is a log as it is at one checkpoint. It is safe for use by several goroutines.
@@ -70,16 +70,17 @@ type Log struct {
 type position struct {
 	tree   tree
 	bytes  int64
-	beyond []byte // what follows, as far as it can matter
+	beyond []byte // the bytes that follow, as far as they can matter
 }
 
-// Open opens the log that lies in s. Known returns what is known of it by now. Without files, and with nothing
-// known, the error is ErrNoLog; it is *Broken when the checkpoint is missing or is not signed with a key that it
-// may be signed with. Whether the records agree is for Verify to check.
+// Open opens the log in s. Known returns what is known of it by now. Without files, and with nothing known, the
+// error is ErrNoLog; it is *Broken when the checkpoint is missing or is not signed with one of the keys. Open
+// does not check the records: see Verify.
 func Open(ctx context.Context, s Store, known func(context.Context) (Known, error)) (*Log, error) {
 	l := &Log{store: s, find: known}
 	var err error
-	if l.known, err = known(ctx); err != nil {
+	l.known, err = known(ctx)
+	if err != nil {
 		return nil, err
 	}
 	signed, err := l.readSmall(CheckpointName)
@@ -101,13 +102,14 @@ func Open(ctx context.Context, s Store, known func(context.Context) (Known, erro
 		}
 		keys = []string{key}
 	}
-	if l.last, l.key, err = ParseCheckpoint(signed, keys...); err != nil {
+	l.last, l.key, err = ParseCheckpoint(signed, keys...)
+	if err != nil {
 		return nil, &Broken{What: fmt.Sprintf("%s vouches for nothing: %v", CheckpointName, err)}
 	}
 	return l, nil
 }
 
-// New is a log without records in s, to be appended to.
+// New returns a log without records in s, for Append.
 func New(s Store) *Log { return &Log{store: s} }
 
 // Size returns the number of records.
@@ -120,11 +122,11 @@ func (l *Log) Checkpoint() Checkpoint { return l.last }
 func (l *Log) Key() string { return l.key }
 
 // Verify checks the whole log: every record and its place, all of them against the checkpoint and against what
-// is known of the log from elsewhere, and that nothing else lies there but what was about to be added. The
-// error is *Broken for what does not agree. A log that is added to meanwhile is checked again, and has to go
-// on from this one.
+// is known from elsewhere, and that nothing else is there but records that were about to be added. The error is
+// *Broken if they do not agree.
 func (l *Log) Verify(ctx context.Context) error {
 	const rounds = 20 // a writer that publishes all the while has to be faster than the check each time
+	// A log that grew meanwhile is checked again. It must continue this one: its first records have this root.
 	now, err := l, l.verify(ctx)
 	for range rounds {
 		if !errors.As(err, new(*Broken)) {
@@ -147,7 +149,7 @@ func (l *Log) Verify(ctx context.Context) error {
 // waiting returns the number that follows the last record of the queue.
 func (l *Log) waiting() int64 { return l.known.Size + int64(len(l.known.Queue)) }
 
-// verify is Verify of a log that nothing is added to.
+// verify is Verify of a log without a writer.
 func (l *Log) verify(ctx context.Context) error {
 	end, err := l.walk(ctx, func(t *tree, line []byte) error {
 		_, err := parseRecord(line, t.size-1)
@@ -164,6 +166,7 @@ func (l *Log) verify(ctx context.Context) error {
 	if key != l.key && !slices.Contains(l.known.Keys, key) {
 		return &Broken{What: KeyName + " is not the key that the log is signed with"}
 	}
+	// A writer may have appended a part of the queue: its checkpoint comes after.
 	next := l.known.Queue[min(l.Size()-l.known.Size, int64(len(l.known.Queue))):]
 	if !bytes.HasPrefix(bytes.Join(next, nil), end.beyond) {
 		return &Broken{Record: l.Size(), What: fmt.Sprintf("it lies beyond %s, which is an older one or was never to cover it", CheckpointName)}
@@ -193,7 +196,7 @@ func (l *Log) walk(ctx context.Context, visit func(t *tree, line []byte) error) 
 			return nil, err
 		}
 		if t.size == l.Size() {
-			// What comes here is compared with the queue: one byte more than that has is enough.
+			// verify compares these bytes with the queue: one byte more than the queue has is enough.
 			end.beyond = append(end.beyond, line...)
 			if len(end.beyond) > len(l.known.Queue)*MaxLine {
 				break
@@ -217,8 +220,7 @@ func (l *Log) walk(ctx context.Context, visit func(t *tree, line []byte) error) 
 	return &end, nil
 }
 
-// locate says where a log breaks whose records do not make the root of its checkpoint. A record that was changed
-// into another well-formed one can't be told from the rest.
+// locate finds where the log breaks when its records do not have the root of its checkpoint.
 func (l *Log) locate(ctx context.Context) error {
 	seq := int64(0)
 	for e, err := range l.parsed(ctx) {
@@ -230,6 +232,7 @@ func (l *Log) locate(ctx context.Context) error {
 	if seq < l.Size() {
 		return &Broken{Record: seq, What: "it is missing"}
 	}
+	// All are well formed: a changed one cannot be distinguished from the rest.
 	return &Broken{What: fmt.Sprintf("records 0 to %d are not all those that %s vouches for", l.Size()-1, CheckpointName)}
 }
 
@@ -264,7 +267,7 @@ func parseRecord(line []byte, seq int64) (Event, error) {
 	return e, nil
 }
 
-// Root returns the root hash of the first n records, base64, once all are checked; "" for none.
+// Root returns the root hash of the first n records, base64, once all are checked; empty for none.
 func (l *Log) Root(ctx context.Context, n int64) (root string, err error) {
 	if n < 0 || n > l.Size() {
 		return "", fmt.Errorf("root of %d records: the audit log has %d", n, l.Size())
@@ -302,9 +305,8 @@ func (l *Log) checked(ctx context.Context) (*position, error) {
 	return l.walk(ctx, func(*tree, []byte) error { return nil })
 }
 
-// Since proves that the log goes on from an earlier checkpoint, a signed note that somebody kept: the same key
-// signed it, and its records are the first ones of this log. The error is *Broken when the log does not go on
-// from there.
+// Since proves that the log continues an earlier checkpoint that an auditor kept: the same key signed it, and its
+// records are the first ones of this log. The error is *Broken when it does not.
 func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
 	c, _, err := ParseCheckpoint(earlier, l.key)
 	switch {
@@ -323,7 +325,7 @@ func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
 }
 
 // Append adds records: line i becomes record from+i, and must say so. Lines that the log has already are
-// passed over; one that it has otherwise is *Broken, and so is a gap. It returns the log as it is now.
+// skipped; a line that differs from the log's is *Broken, and so is a gap. It returns the longer log.
 func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) (*Log, error) {
 	if from > l.Size() {
 		return nil, &Broken{Record: l.Size(), What: fmt.Sprintf("it is missing, and record %d is to be added", from)}
@@ -356,7 +358,8 @@ func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) 
 	}
 	next := &Log{store: l.store, find: l.find, known: l.known, key: key.Public()}
 	next.end.Store(after)
-	if next.last, err = key.sign(&after.tree); err != nil {
+	next.last, err = key.sign(&after.tree)
+	if err != nil {
 		return nil, err
 	}
 	// The checkpoint comes last: until then readers see the old log, and after a kill the same call does the same.
@@ -371,8 +374,8 @@ func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) 
 	return next, l.store.Replace(ctx, CheckpointName, next.last.Signed)
 }
 
-// Recover returns the lines that lie beyond the checkpoint and make, with the records before them, a log of
-// that size and root: what is left of one whose checkpoint alone was rolled back. None when they do not.
+// Recover returns the lines behind the checkpoint if they and the records before them make a log of that size and
+// root: then the checkpoint alone was rolled back. Otherwise it returns none.
 func (l *Log) Recover(ctx context.Context, size int64, root string) ([][]byte, error) {
 	var t tree
 	var lost [][]byte
@@ -394,8 +397,8 @@ func (l *Log) Recover(ctx context.Context, size int64, root string) ([][]byte, e
 	return lost, nil
 }
 
-// lines yields the lines of the file of records, each with its line end, until the next call; none when there is
-// no file. A line that is longer than a record comes in parts.
+// lines yields the lines of the file of records, each with its line end and valid until the next; none without a
+// file. A line that is longer than a record comes in parts.
 func (l *Log) lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := l.store.Open(RecordsName)
@@ -415,7 +418,7 @@ func (l *Log) lines(ctx context.Context) iter.Seq2[[]byte, error] {
 			if errors.Is(err, bufio.ErrBufferFull) {
 				err = nil
 			}
-			if err = errors.Join(err, ctx.Err()); err != nil {
+			if err := errors.Join(err, ctx.Err()); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -436,7 +439,7 @@ func (l *Log) publicKey() (string, error) {
 	return string(key), err
 }
 
-// readSmall reads the checkpoint or the key: its first bytes, where it has more than those.
+// readSmall reads the checkpoint or the key, at most one byte more than either may have.
 func (l *Log) readSmall(name string) ([]byte, error) {
 	f, err := l.store.Open(name)
 	if err != nil {
@@ -462,7 +465,7 @@ func (t *tree) add(line []byte) {
 	t.size++
 }
 
-// root returns the root hash, base64; "" for none.
+// root returns the root hash, base64; empty for none.
 func (t *tree) root() string {
 	if t.size == 0 {
 		return ""

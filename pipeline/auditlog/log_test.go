@@ -325,7 +325,7 @@ func TestTampering(t *testing.T) {
 		{"key gone", func(t *testing.T, m *memory) { delete(m.files, KeyName) }, 0, "log.pub is missing"},
 		{"key cut", func(t *testing.T, m *memory) { m.files[KeyName] = []byte("rehydrate") }, 0, "log.pub does not hold a key"},
 		{"key exchanged", func(t *testing.T, m *memory) { m.files[KeyName] = []byte(testKey(t, 2).Public() + "\n") }, 0, "log.pub is not the key"},
-		{"written anew with the same key", func(t *testing.T, m *memory) {
+		{"written again with the same key", func(t *testing.T, m *memory) {
 			records := lines(t, 0, 600)
 			records[300] = line(t, 300, "other")
 			rewrite(t, m, testKey(t, 1), records)
@@ -450,7 +450,7 @@ func TestSince(t *testing.T) {
 		t.Errorf("the root of no records: %q, %v", root, err)
 	}
 	if _, err := l.Since(ctx, []byte("no checkpoint")); err == nil || errors.As(err, new(*Broken)) {
-		t.Errorf("a file that is no checkpoint: %v, want an error that is no damage of the log", err)
+		t.Errorf("a file that is not a checkpoint: %v, want an error other than damage of the log", err)
 	}
 	// Before the change the rewritten log goes on from the old one.
 	n := newMemory()
@@ -562,8 +562,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestVerifyWhileAdded looks at a log that is added to between Open and Verify, before and after the checkpoint
-// of that: it is whole. One that is written anew meanwhile is not.
+// TestVerifyWhileAdded verifies a log that grows between Open and Verify, before and after the checkpoint
+// of that: it is whole. One that is rewritten meanwhile is not.
 func TestVerifyWhileAdded(t *testing.T) {
 	ctx, key := t.Context(), testKey(t, 1)
 	for left := range 5 {
@@ -587,7 +587,7 @@ func TestVerifyWhileAdded(t *testing.T) {
 	rewrite(t, m, key, others(t, 0, 310))
 	var broken *Broken
 	if err := l.Verify(ctx); !errors.As(err, &broken) {
-		t.Errorf("a log written anew: %v", err)
+		t.Errorf("a rewritten log: %v", err)
 	}
 }
 

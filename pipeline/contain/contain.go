@@ -17,10 +17,10 @@ type Panic struct {
 
 func (p *Panic) Error() string { return fmt.Sprintf("internal error: %v", p.Value) }
 
-// Do calls f and returns its error, or a *Panic when f panics. A panic of a goroutine ends the whole
-// program, whoever waits for that goroutine, so every goroutine that works on data goes through Do or Go.
-// Those that only wait for a signal, a process or the end of an answer do not.
+// Do calls f and returns its error, or a *Panic when f panics. Every goroutine that works on data goes through Do
+// or Go; those that only wait for a signal, a process or the end of an answer do not.
 func Do(f func() error) (err error) {
+	// A panic of any goroutine would end the whole program, with the workspace open.
 	defer func() {
 		if v := recover(); v != nil {
 			err = &Panic{Value: v, Stack: debug.Stack()}

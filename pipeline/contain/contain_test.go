@@ -16,7 +16,7 @@ func TestDo(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		f    func() error
-		want string // of the Panic; "" for none
+		want string // of the Panic; empty for none
 	}{
 		{"nothing", func() error { return nil }, ""},
 		{"an error", func() error { return io.ErrUnexpectedEOF }, ""},

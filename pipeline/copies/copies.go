@@ -1,10 +1,10 @@
 // Package copies makes copies of a dataset outside the workspace, registers them, and takes rows out of
 // them again.
 //
-// A copy is on record before it has its name, and gets its name when it is whole: Export. Purge takes
-// rows that must go out of every copy that it can reach, and opens an obligation for every other one.
-// Close notes what the operator says of a copy that is no longer there. The record of a copy is changed in
-// one transaction, after the files it speaks of where they come and before they go.
+// Export records a copy before it has its name, and names it when it is whole. Purge takes rows that must go
+// out of every copy that it can reach, and opens an obligation for every other one. Close records what became
+// of a copy that is no longer there. The record of a copy changes in one transaction: after its files come,
+// and before they go.
 //
 // All work in the folder of a copy goes through an os.Root, so that no link in the folder leads out of it.
 package copies
@@ -35,8 +35,8 @@ var (
 	ErrCopyThere = errors.New("the copy is still there")
 )
 
-// Close notes what the operator says of a copy that is no longer there: it was returned or destroyed.
-// note is in the operator's words. A copy that still lies where it was registered is refused.
+// Close records the operator's word on a copy that is no longer there: it was returned or destroyed. note is in the
+// operator's words. A copy that is still where it was registered is refused.
 func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string, now time.Time) error {
 	copies, err := ws.Copies(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 	return ws.SetCopy(ctx, c, purged(c, "told"))
 }
 
-// KeepOwed notes what each copy owes, before a manifest is loaded that may not have the posts.
+// KeepOwed records what each copy owes, before a manifest is loaded that may drop posts.
 func KeepOwed(ctx context.Context, ws *workspace.Workspace, next workspace.Binding) error {
 	have, bound, err := ws.Binding(ctx)
 	if err != nil || !bound || have.ReleaseDigest == next.ReleaseDigest && have.ManifestDigest == next.ManifestDigest {
@@ -96,12 +96,12 @@ func KeepOwed(ctx context.Context, ws *workspace.Workspace, next workspace.Bindi
 	return nil
 }
 
-// purged is the log's record of a copy from which rows went, or that went itself.
+// purged returns the log's record of a copy that lost rows, or that is gone.
 func purged(c workspace.Copy, verdict string) auditlog.Event {
 	return auditlog.Event{Kind: auditlog.CopyPurged, Path: state.SHA256([]byte(c.Path)), Format: c.Format, Verdict: verdict}
 }
 
-// logFiles are files as a log record has them, as many as it has room for. The workspace has the digests of all.
+// logFiles returns as many files as a log record has room for. The workspace has the digests of all.
 func logFiles(files []workspace.File) []auditlog.File {
 	var list []auditlog.File
 	for _, f := range files[:min(len(files), auditlog.MaxFiles)] {
@@ -110,12 +110,12 @@ func logFiles(files []workspace.File) []auditlog.File {
 	return list
 }
 
-// neverFinished is what is told of a copy that never had its name.
+// neverFinished is the note on a copy that never got its name.
 const neverFinished = "never finished"
 
-// removeUnfinished removes what a killed export left, and reports whether there was nothing else. A
-// finished copy has no temporary folder. While one exists, whatever is at the final path is not ours.
+// removeUnfinished removes what a killed export left, and reports whether the copy is gone with it.
 func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace.Copy) (bool, error) {
+	// A finished copy has no temporary folder. While one exists, whatever is at the final path is not ours.
 	temp := unfinishedPath(c.Path)
 	_, err := os.Lstat(temp)
 	switch {
@@ -128,7 +128,8 @@ func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace
 	case err != nil:
 		return false, err
 	}
-	if len(c.Files) > 0 { // killed before the rest is done, the record already says what it is
+	// The record loses its files first: after a kill here it still says that the copy is unfinished.
+	if len(c.Files) > 0 {
 		c.Files, c.Open, c.Told = nil, false, ""
 		if err := ws.SetCopy(ctx, *c); err != nil {
 			return false, err
@@ -141,17 +142,17 @@ func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace
 	return true, ws.SetCopy(ctx, *c, purged(*c, "unfinished"))
 }
 
-// unfinishedPath is where a copy is made before it has its name.
+// unfinishedPath returns the path of a copy before it has its name.
 func unfinishedPath(name string) string {
 	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".rehydrate-unfinished")
 }
 
-// isMissing reports whether an error means that nothing is there, not even a folder to be in.
+// isMissing reports whether an error means that the file, or a folder above it, does not exist.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// copyPath is the path that names a copy: absolute, and with no link above its last part.
+// copyPath returns the path that names a copy: absolute, and without links above its last part.
 func copyPath(name string) (string, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -159,12 +160,12 @@ func copyPath(name string) (string, error) {
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
 	if isMissing(err) {
-		return abs, nil // of a copy that is gone with the folder it was in
+		return abs, nil // the copy is gone together with its folder
 	}
 	return filepath.Join(parent, filepath.Base(abs)), err
 }
 
-// inside reports whether a path is that folder or below it.
+// inside reports whether a path is the folder or below it.
 func inside(name, folder string) bool {
 	rel, err := filepath.Rel(folder, name)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))

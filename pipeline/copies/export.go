@@ -34,7 +34,7 @@ type Config struct {
 	Policy     policy.Policy
 	Workspace  *workspace.Workspace // locked by this process
 	Now        func() time.Time
-	// Access says whether rows may be handed out at a time. nil where no grant is needed.
+	// Access says whether rows may be handed out at a time; nil if no grant is needed.
 	Access func(now time.Time) error
 }
 
@@ -45,8 +45,7 @@ type Request struct {
 	Format string // one of Formats
 }
 
-// An exportFormat is a form in which a copy is written: how the rows of a split are. nil copies the
-// dataset folder.
+// An exportFormat is a format of copies. write writes the rows of a split; nil copies the dataset folder.
 type exportFormat struct {
 	name  string
 	write func(dataset.Sink, manifest.Schema, bool, string, iter.Seq2[dataset.Row, error]) (dataset.Stats, error)
@@ -67,15 +66,14 @@ func Formats() []string {
 	return names
 }
 
-// A NotExportable is why the dataset may not be handed out as it lies there.
+// A NotExportable says why the dataset may not be handed out as it is.
 type NotExportable struct {
 	Gone  []string // rows whose post is gone, withheld or not allowed
 	Stale int      // rows whose post was last seen live too long ago
-	Other int      // rows that would not be in it any more
-	// Version says that the workspace is of another version of the release than the one that was named.
+	Other int      // rows that the dataset would no longer have
+	// Version says that the workspace has another version of the release than the one that was named.
 	Version bool
-	// Changed says that the files are not those of the last export, or have other rows than were
-	// decided since.
+	// Changed says that the files are not those of the last export, or that their rows differ from later decisions.
 	Changed bool
 }
 
@@ -99,8 +97,7 @@ func (e *NotExportable) Error() string {
 	return "the dataset may not be handed out: " + strings.Join(why, ", and ")
 }
 
-// ErrForeign means that a copy would have gone where it may not: over files of somebody's, or into the
-// workspace.
+// ErrForeign means that a copy would have gone where it may not: over other files, or into the workspace.
 var ErrForeign = errors.New("a copy needs a new or an empty folder outside the workspace")
 
 // CheckNote refuses a note that is not a line of plain text.
@@ -114,8 +111,8 @@ func CheckNote(note string) error {
 	return nil
 }
 
-// Export makes a copy of the dataset and registers it, so that Purge finds it later. It writes what may be
-// handed out now: every post was seen live within the policy's recheck_within, none is gone or withheld.
+// Export makes a copy of the dataset and registers it, so that Purge finds it later. It refuses unless every post
+// was seen live within the policy's recheck_within and none is gone or withheld.
 // The errors are *NotExportable, ErrForeign, those of c.Access and of the disk.
 func Export(ctx context.Context, c Config, q Request) (state.CopyReport, error) {
 	if c.Access != nil {
@@ -136,8 +133,8 @@ func Export(ctx context.Context, c Config, q Request) (state.CopyReport, error) 
 	return e.make(ctx)
 }
 
-// destination is where a copy may go: nowhere that holds something, not into the workspace, and not to
-// where another one is on record that was moved since.
+// destination returns the path of a new copy. It refuses a folder with files, the workspace, and the path of a
+// registered copy that is not closed.
 func destination(ctx context.Context, ws *workspace.Workspace, to string) (string, error) {
 	to, err := copyPath(to)
 	if err != nil {
@@ -174,8 +171,7 @@ func destination(ctx context.Context, ws *workspace.Workspace, to string) (strin
 	return to, nil
 }
 
-// exportable tells whether the dataset may be handed out now, and returns what it is: the last export and
-// the ids of its rows.
+// exportable returns the last export and the ids of its rows, or *NotExportable.
 func exportable(ctx context.Context, c Config) (state.ExportNote, []string, error) {
 	last, err := state.ReadNote[state.ExportNote](ctx, c.Workspace)
 	if err != nil {
@@ -219,7 +215,7 @@ func exportable(ctx context.Context, c Config) (state.ExportNote, []string, erro
 		bad.add(j, rec)
 		bad.Changed = bad.Changed || !present[rec.Key.String()]
 	}
-	// A run or purge that was killed may have decided, and not written the files.
+	// A run or purge that was killed may have decided without writing the files.
 	bad.Changed = bad.Changed || len(present) != len(ids)
 	if bad.Version || bad.Changed || len(bad.Gone)+bad.Stale+bad.Other > 0 {
 		return last, nil, bad
@@ -227,7 +223,7 @@ func exportable(ctx context.Context, c Config) (state.ExportNote, []string, erro
 	return last, ids, nil
 }
 
-// add holds a row of the dataset against what is known now.
+// add judges a row of the dataset by what is known now.
 func (e *NotExportable) add(j state.Judge, rec workspace.Record) {
 	switch res := j.Outcome(rec); {
 	case res.Outcome == state.Candidate:
@@ -240,7 +236,7 @@ func (e *NotExportable) add(j state.Judge, rec workspace.Record) {
 	}
 }
 
-// exporting is one copy that is being made: first below a name that nobody takes for it.
+// exporting is one copy that is being made, first below a temporary name.
 type exporting struct {
 	Config
 	last state.ExportNote
@@ -249,8 +245,8 @@ type exporting struct {
 	root *os.Root
 }
 
-// make makes the copy. The order is what a purge relies on: it finds each copy that anybody could have, and
-// takes no other folder for one.
+// make makes the copy. A purge relies on the order: it finds each copy that anyone could have, and takes no other
+// folder for one.
 func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 	// On record without files: killed from here on, it is an unfinished copy, which the next export or purge
 	// removes.
@@ -268,12 +264,12 @@ func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 		return state.CopyReport{}, err
 	}
 	e.root = root
-	// Each file is synced when it is written, the folders once at the end: nobody reads them before.
+	// Each file is synced when it is written, the folders once at the end: nothing reads them before.
 	if err := errors.Join(e.fill(ctx), e.syncFolders(ctx), e.root.Close()); err != nil {
 		return state.CopyReport{}, errors.Join(err, os.RemoveAll(e.temp))
 	}
 	// The digests before the name: a copy with a name is one whose rows a purge can find. Killed between the
-	// two, the temporary folder tells that it is unfinished.
+	// two, the temporary folder shows that it is unfinished.
 	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(e.copy.Path)), Format: e.copy.Format, Files: logFiles(e.copy.Files)}
 	err = e.Workspace.SetCopy(ctx, e.copy, event)
 	if err == nil {
@@ -286,7 +282,7 @@ func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 	return state.NewCopyReport(e.copy), nil
 }
 
-// rename gives the copy its name. An empty folder gives way to it, one with something in it does not.
+// rename gives the copy its name. It replaces an empty folder, and fails on one with files.
 func (e *exporting) rename(ctx context.Context) error {
 	if err := durable.Step(ctx, "export rename", e.copy.Path); err != nil {
 		return err
@@ -332,7 +328,7 @@ func (e *exporting) fill(ctx context.Context) error {
 	return nil
 }
 
-// copyFiles copies the dataset folder, file by file, and holds each against its digest.
+// copyFiles copies the dataset folder, file by file, and compares each with its digest.
 func (e *exporting) copyFiles(ctx context.Context) error {
 	for _, f := range e.last.Files {
 		from, err := e.Workspace.OpenFile(f.Name)
@@ -353,7 +349,7 @@ func (e *exporting) copyFiles(ctx context.Context) error {
 	return nil
 }
 
-// file writes one file of the copy, under its own name: the folder has none yet.
+// file writes one file of the copy, directly under its own name: the folder is still temporary.
 func (e *exporting) file(ctx context.Context, name string, write func(io.Writer) error) error {
 	if err := durable.Step(ctx, "export write", name); err != nil {
 		return err

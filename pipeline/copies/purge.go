@@ -21,15 +21,15 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// Purge takes rows that must go out of every registered copy that can be reached, and opens an
-// obligation for every other one. A copy's own trouble is in its report.
+// Purge takes rows that must go out of every registered copy that can be reached, and opens an obligation for every
+// other one. An error with one copy is in that copy's report.
 func Purge(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]state.CopyReport, error) {
 	copies, err := ws.Copies(ctx)
 	if err != nil {
 		return nil, err
 	}
 	reports := []state.CopyReport{}
-	// The last path first: a copy that lies in another one is purged before that is looked through.
+	// The last path first: a copy inside another one is purged before the outer one is read.
 	for _, c := range slices.Backward(copies) {
 		if state.StateOfCopy(c) == state.CopyClosed {
 			if err := removeLater(c); err != nil {
@@ -49,8 +49,7 @@ func Purge(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]
 	return reports, nil
 }
 
-// removeLater removes what is left of a copy that never had its name, and was on a disk that was away when
-// it was closed.
+// removeLater removes an unfinished copy on a disk that was not mounted when the copy was closed.
 func removeLater(c workspace.Copy) error {
 	if c.Told != neverFinished {
 		return nil
@@ -89,8 +88,8 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, g
 	case trouble == nil && idle:
 		return state.NewCopyReport(c), nil
 	}
-	// One transaction has the record and what the log says of it, also of a copy that could not be purged: an
-	// obligation that is not on record is forgotten.
+	// One transaction has the record and its log event, also for a copy that could not be purged: an obligation
+	// that is not on record is forgotten.
 	event := purged(c, "")
 	event.Files = logFiles(p.copy.Files)
 	for _, id := range ids[:min(len(ids), auditlog.MaxPosts)] {
@@ -123,12 +122,11 @@ type purging struct {
 	root *os.Root
 }
 
-// descriptions are the files of a dataset folder that describe it. They name the digests of the others, so
-// that they no longer fit when a row has gone.
+// descriptions are the files of a dataset folder that describe it. They name the digests of the others, so they
+// are wrong once a row is gone.
 var descriptions = []string{"README.md", "croissant.json"}
 
-// takeOut takes the rows out and checks that they are gone. Its error is the trouble with the copy. One
-// file's trouble keeps no other from being written.
+// takeOut takes the rows out and checks that they are gone. Its error is the trouble with the copy.
 func (p *purging) takeOut(ctx context.Context) error {
 	if err := p.open(); err != nil {
 		return err
@@ -139,7 +137,7 @@ func (p *purging) takeOut(ctx context.Context) error {
 	for i := range p.copy.Files {
 		f := p.copy.Files[i]
 		after, err := p.file(ctx, i)
-		if err != nil {
+		if err != nil { // the other files are written all the same
 			after = &f
 			if trouble == nil {
 				trouble = fmt.Errorf("%s: %w", f.Name, err)
@@ -157,10 +155,9 @@ func (p *purging) takeOut(ctx context.Context) error {
 	return p.prove(ctx)
 }
 
-// findPutBack reads a copy from which nothing has to go, as far as is known: somebody may have put back
-// what a purge took out. A copy that is not there, or cannot be read, owes nothing.
+// findPutBack reads a copy that owes nothing: someone may have put back rows that a purge took out.
 func (p *purging) findPutBack(ctx context.Context) error {
-	if p.open() != nil {
+	if p.open() != nil { // a copy that is not there, or cannot be read, still owes nothing
 		return nil
 	}
 	defer p.root.Close()
@@ -185,11 +182,11 @@ func (p *purging) open() error {
 	return err
 }
 
-// tempName is the base name of a file of a copy while it is written. It is the same each time, so that
-// what a killed purge left is found.
+// tempName returns the base name of a file of a copy while it is written. It is always the same, so that the next
+// purge finds the file of a killed one.
 func tempName(name string) string { return ".tmp-rehydrate-" + path.Base(name) }
 
-// file takes rows out of the file i, and returns it as it is then; nil when it is no longer part of the copy.
+// file takes rows out of the file i, and returns the new one; nil when it is no longer part of the copy.
 func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 	f := p.copy.Files[i]
 	if err := p.root.Remove(path.Join(path.Dir(f.Name), tempName(f.Name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -212,9 +209,9 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 	case now == f && (goes || describes):
 		return nil, durable.In(p.root).Remove(ctx, f.Name)
 	case describes:
-		return nil, nil // somebody's own now
+		return nil, nil // the holder's own now
 	case now.SHA256 == p.copy.Next[f.Name] && now != f:
-		// A purge that was killed had written it. What has gone since may be in it.
+		// A purge that was killed had written it. Posts that are gone since then may be in it.
 		p.copy.Files[i] = now
 		if err := p.ws.SetCopy(ctx, p.copy); err != nil {
 			return nil, err
@@ -261,12 +258,12 @@ func (p *purging) rewrite(ctx context.Context, f workspace.File) (*workspace.Fil
 		return nil, err
 	}
 	after := workspace.File{Name: f.Name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: file.Size()}
-	// It is read back before it takes the name: a copy that still shows a removed post would pass for purged.
+	// It is read back before it gets the name: a copy that still shows a removed post would pass for purged.
 	if err := state.LacksRows(ctx, file, after.Size, f.Name, p.gone); err != nil || after == f {
 		return &f, err
 	}
-	// The new digest is on record before the rename: a purge that goes on after a kill between the two finds
-	// either file, and takes neither for one that somebody changed.
+	// The new digest is on record before the rename: after a kill between the two, the next purge recognizes either
+	// file, and takes neither for one that was changed by hand.
 	next := maps.Clone(p.copy.Next)
 	if next == nil {
 		next = map[string]string{}
@@ -279,7 +276,7 @@ func (p *purging) rewrite(ctx context.Context, f workspace.File) (*workspace.Fil
 	return &after, file.Publish()
 }
 
-// prove reads all that lies in the copy's folder, also what somebody put there.
+// prove reads every file in the copy's folder, also files that are not part of the copy.
 func (p *purging) prove(ctx context.Context) error {
 	return fs.WalkDir(p.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -297,7 +294,7 @@ func (p *purging) prove(ctx context.Context) error {
 		err = p.lacks(ctx, name)
 		ours := slices.ContainsFunc(p.copy.Files, func(f workspace.File) bool { return f.Name == name })
 		if err != nil && !ours {
-			return fmt.Errorf("%s, which is not part of the copy: %w; look at it, and delete it", name, err)
+			return fmt.Errorf("%s, which is not part of the copy: %w; check it, and delete it", name, err)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

@@ -9,8 +9,8 @@
 //	sync the folder                              the new file
 //
 // So the final name always means a whole file (but see Append). A folder is made, and a file removed, with a sync of the
-// folder that names it. Temporary names begin with TempPrefix, or are the caller's own; who finds one
-// after a kill may remove it.
+// folder that names it. Temporary names begin with TempPrefix, or are the caller's own; one that is left
+// after a kill may be removed.
 //
 // Folder works through an os.Root, so that no symbolic link in it leads out of it. The functions Create, Write
 // and MkdirAll take plain paths.
@@ -38,7 +38,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TempPrefix begins the name of an unfinished file whose writer chose no name.
+// TempPrefix begins the name of an unfinished file, unless Options.Temp names it.
 const TempPrefix = ".tmp-"
 
 // IsTemp reports whether base, a name without a folder, is one that Create makes up.
@@ -56,7 +56,7 @@ func In(root *os.Root) *Folder { return &Folder{root: root} }
 // Options say how a file is made.
 type Options struct {
 	Mode fs.FileMode // permission bits before the umask; 0 means 0600
-	Temp string      // the temporary name, in the same folder; what lies there is removed. "" means a random one
+	Temp string      // the temporary name, in the same folder; a file there is removed. Empty means a random one
 	Keep bool        // a file that has the name by the time of Publish stays, and Publish returns fs.ErrExist
 }
 
@@ -90,7 +90,8 @@ func (d *Folder) Create(ctx context.Context, name string, o Options) (*File, err
 		return nil, err
 	}
 	var err error
-	if f.file, err = d.root.OpenFile(f.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, o.Mode); err != nil {
+	f.file, err = d.root.OpenFile(f.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, o.Mode)
+	if err != nil {
 		return nil, hint(err)
 	}
 	if err := Step(ctx, "write", f.temp); err != nil {
@@ -171,13 +172,13 @@ func (f *File) Publish() error {
 			return errors.Join(err, fs.ErrExist)
 		}
 	}
+	// The content is on the disk, so the name never means a part of it.
 	err := f.folder.Rename(f.ctx, f.temp, f.name)
 	f.published = err == nil
 	return err
 }
 
-// Discard removes what was not published and gives back what the file holds. Errors with a file that goes
-// do not matter.
+// Discard removes a file that was not published and closes it. Errors do not matter: the file goes.
 func (f *File) Discard() {
 	f.file.Close()
 	if !f.published {
@@ -186,9 +187,9 @@ func (f *File) Discard() {
 	f.close()
 }
 
-// Append makes the file called name, a slash-separated path below the folder, go on with data after its first
-// at bytes, in place of what lies there, and makes it durable. The file is made where it is missing. Unlike a
-// File it is changed where it lies: a kill leaves the first at bytes, and a part of what follows.
+// Append writes data after the first at bytes of the file called name, a slash-separated path below the folder,
+// drops what followed them, and makes the file durable. A missing file is made. The file is changed in place: a
+// kill leaves the first at bytes, and a part of data.
 func (d *Folder) Append(ctx context.Context, name string, at int64, data []byte) error {
 	if err := Step(ctx, "append", name); err != nil {
 		return err
@@ -217,7 +218,7 @@ func (d *Folder) Append(ctx context.Context, name string, at int64, data []byte)
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return hint(err)
 	}
-	if at > 0 {
+	if at > 0 { // its name was made durable with its first bytes
 		return nil
 	}
 	return d.Sync(ctx, path.Dir(name))
@@ -245,8 +246,7 @@ func Write(ctx context.Context, name string, mode fs.FileMode, fill func(io.Writ
 	return f.Publish()
 }
 
-// MkdirAll makes a folder below d and its parents. The parent of each is synced once for every Folder, even
-// when the folder exists: who made it may have been killed before the sync.
+// MkdirAll makes a folder below d and its parents.
 func (d *Folder) MkdirAll(ctx context.Context, dir string, mode fs.FileMode) error {
 	if dir == "." {
 		return nil
@@ -271,6 +271,7 @@ func (d *Folder) MkdirAll(ctx context.Context, dir string, mode fs.FileMode) err
 	if !info.IsDir() {
 		return fmt.Errorf("%s is not a folder: move it away", dir)
 	}
+	// Once for each Folder, even when the directory existed: its maker may have been killed before the sync.
 	if err := d.Sync(ctx, parent); err != nil {
 		return err
 	}
@@ -321,8 +322,8 @@ func (d *Folder) Remove(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Rename gives a file or folder below d, whose content is on the disk already, another name in the same
-// folder. A file gives way to it when it is a file, an empty folder when it is a folder.
+// Rename gives a file or folder below d another name in the same folder. Its content must be on the disk already.
+// A file replaces a file, and a folder replaces an empty folder.
 func (d *Folder) Rename(ctx context.Context, from, to string) error {
 	if err := Step(ctx, "rename", to); err != nil {
 		return err

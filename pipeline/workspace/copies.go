@@ -19,26 +19,26 @@ type Copy struct {
 	Format string
 	Made   time.Time // UTC, to the second
 	Files  []File    // of the copy, names relative to Path
-	Open   bool      // it holds what must go, and that could not be done here: an open obligation
+	Open   bool      // it has rows that must go and could not be removed here: an open obligation
 	Told   string    // what the operator said of it
 	Rows   []string  // ids of its rows
 	// Next has the digests of files that are about to be replaced, by name: a purge that was killed finds
 	// either digest.
 	Next map[string]string
-	// Owed are rows of posts that were gone when a manifest came that does not have them: nobody is asked
-	// about those any more, and the rows still have to go.
+	// Owed are rows of posts that were gone when a new manifest dropped them: Reddit is not asked about those any
+	// more, and the rows still have to go.
 	Owed []string
 }
 
-// copyRows is what a copy has and owes, as its record has it.
+// copyRows are the rows that a copy has and owes, in its record.
 type copyRows struct {
 	Rows []string          `json:"rows"`
 	Next map[string]string `json:"next,omitempty"`
 	Owed []string          `json:"owed,omitempty"`
 }
 
-// SetCopy registers a copy, or replaces what is known of the one at its path, and stores events in the
-// same transaction.
+// SetCopy registers a copy, or replaces the record of the copy at its path, and stores events in the same
+// transaction.
 func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Event) error {
 	if !filepath.IsAbs(c.Path) || filepath.Clean(c.Path) != c.Path {
 		return fmt.Errorf("register a copy: %q is not an absolute path", c.Path)

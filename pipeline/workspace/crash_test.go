@@ -144,7 +144,7 @@ func checkClosed(t *testing.T, dir string, told []string) {
 			t.Fatal(err)
 		}
 		if e.Kind == auditlog.Restored {
-			t.Errorf("record %d tells of a backup, and there was none: %+v", e.Seq, e)
+			t.Errorf("record %d names a backup, and there was none: %+v", e.Seq, e)
 		}
 		notes[e.Note]++
 	}
@@ -230,7 +230,7 @@ func crashChild(dir, step string) error {
 }
 
 // TestKilledAtEveryStep kills a process at its first step, at its second, and so on until it
-// gets through, and each time looks at what it left and goes on from there.
+// gets through, and each time checks what it left and continues from there.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	stride := 1

@@ -46,12 +46,12 @@ func (w *Workspace) Binding(ctx context.Context) (Binding, bool, error) {
 
 // Load binds the workspace to a release and stores its entries, in one transaction. When b's
 // digests are those of the present binding it does nothing and does not pull entries. For
-// another manifest of the same release the entries are replaced: what is known of keys that
-// stay is kept, what is known of keys that left is erased, image files too. Another release
-// is refused with *OtherRelease. After any error nothing has changed.
+// another manifest of the same release the entries are replaced: records of keys that stay are kept,
+// records and image files of keys that left are erased. Another release is refused with
+// *OtherRelease. After any error nothing has changed.
 //
-// When a changed manifest would erase stored images, lose is asked first: it is told how many
-// of how many, and its error refuses the change. A nil lose allows everything.
+// When a changed manifest would erase stored images, lose is called first with the number of images to
+// erase and of all images, and its error refuses the change. A nil lose allows everything.
 //
 // Entries must come in ascending Ordinal, each key once.
 func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manifest.Entry, error], lose func(images, of int) error) error {
@@ -71,8 +71,8 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 	}
 	var left []string
 	err = w.change(ctx, "load release "+b.Release, func(tx *sql.Tx) error {
-		// Below zero the old entries keep out of the new ones' way; what is still there
-		// afterwards has left the manifest.
+		// Negative ordinals do not collide with the new entries; entries that are still negative
+		// afterwards have left the manifest.
 		if _, err := tx.ExecContext(ctx, "UPDATE entry SET ordinal = -1 - ordinal"); err != nil {
 			return err
 		}
@@ -83,11 +83,12 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM image").Scan(&of); err != nil {
 			return err
 		}
-		var err error
-		if err := w.recordLeft(ctx, tx); err != nil {
-			return err
+		// The log names the posts before their rows go.
+		err := w.recordLeft(ctx, tx)
+		if err == nil {
+			left, err = w.dropLeft(ctx, tx)
 		}
-		if left, err = w.dropLeft(ctx, tx); err != nil {
+		if err != nil {
 			return err
 		}
 		if len(left) > 0 && lose != nil {
@@ -105,8 +106,8 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 	if err != nil {
 		return err
 	}
-	// Only now, so that a failed load has changed nothing. Killed before this is done, the
-	// files have no rows, and the next Sweep unlinks them.
+	// The files go last, so that a failed load has changed nothing. A kill before this leaves files
+	// without rows, which the next Sweep unlinks.
 	return w.unlink(ctx, left...)
 }
 
@@ -149,7 +150,7 @@ func putEntries(ctx context.Context, tx *sql.Tx, entries iter.Seq2[manifest.Entr
 	return nil
 }
 
-// recordLeft tells the log of the posts whose images leave with their entries.
+// recordLeft adds to the log the posts that lose images because their entries left.
 func (w *Workspace) recordLeft(ctx context.Context, tx *sql.Tx) error {
 	posts, err := list(ctx, tx, func(rows *sql.Rows) (p auditlog.Post, err error) {
 		err = rows.Scan(&p.ID)
@@ -193,9 +194,8 @@ func (w *Workspace) dropLeft(ctx context.Context, tx *sql.Tx) (names []string, e
 }
 
 // SetResults replaces the results of the last completed run: readers see the old ones or the
-// new ones, never a mixture. results may read the workspace while it is pulled; it is stored
-// in batches beside the old ones, so memory does not grow with it. Result.Split is not
-// stored: it is the entry's.
+// new ones, never a mixture. results may read the workspace; memory does not grow with their number.
+// Result.Split is not stored: it is the entry's.
 func (w *Workspace) SetResults(ctx context.Context, results iter.Seq2[manifest.Result, error]) error {
 	const what = "store results"
 	clear := func(tx *sql.Tx) error {
@@ -215,7 +215,8 @@ func (w *Workspace) SetResults(ctx context.Context, results iter.Seq2[manifest.R
 		if err != nil {
 			return err
 		}
-		if batch = append(batch, r); len(batch) == cap(batch) {
+		batch = append(batch, r)
+		if len(batch) == cap(batch) {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -224,6 +225,7 @@ func (w *Workspace) SetResults(ctx context.Context, results iter.Seq2[manifest.R
 	if err := flush(); err != nil {
 		return err
 	}
+	// A kill before this leaves the old results, and a part of the new ones that the next call deletes.
 	return w.change(ctx, what, func(tx *sql.Tx) error {
 		for _, statement := range []string{"DELETE FROM result", "INSERT INTO result SELECT * FROM result_next"} {
 			if _, err := tx.ExecContext(ctx, statement); err != nil {

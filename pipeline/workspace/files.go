@@ -18,7 +18,7 @@ import (
 	"rehydrate/pipeline/durable"
 )
 
-// A File names a file of the workspace and what it holds.
+// A File is the name, digest and size of a file of the workspace.
 type File struct {
 	Name   string `json:"name"`   // slash-separated, relative to the workspace
 	SHA256 string `json:"sha256"` // hex
@@ -65,7 +65,7 @@ func (w *Workspace) replace(ctx context.Context, name string, write func(io.Writ
 	return f, nil
 }
 
-// RemoveFile unlinks a file that Replace made and syncs its folder. A missing file is no error.
+// RemoveFile unlinks a file that Replace made and syncs its folder. A missing file is not an error.
 func (w *Workspace) RemoveFile(ctx context.Context, name string) error {
 	err := w.writable(ctx)
 	if err == nil {
@@ -84,7 +84,7 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) error {
 }
 
 // Files returns the names of the regular files in the folder under ("." for all), in byte
-// order, with those in its subfolders; none when there is no such folder. Unfinished temporary
+// order, with those in its subfolders; none when the folder does not exist. Unfinished temporary
 // files are left out.
 func (w *Workspace) Files(ctx context.Context, under string) ([]string, error) {
 	if !fs.ValidPath(under) {
@@ -160,7 +160,7 @@ func hexDigest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkName refuses what Replace must not touch.
+// checkName refuses names that Replace must not change.
 func checkName(name string) error {
 	first, _, _ := strings.Cut(name, "/")
 	switch {
@@ -172,13 +172,12 @@ func checkName(name string) error {
 	return nil
 }
 
-// put gives a file its final name once it is whole, in a folder that it makes where it is missing. It returns
-// the length.
+// put writes a file, gives it its final name once it is whole, and returns its length. It makes missing folders.
 func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error) (size int64, err error) {
 	return w.putChecked(ctx, name, write, nil)
 }
 
-// putChecked is put that reads the synced file back before it takes its name, where check is not nil.
+// putChecked is put with a check of the synced file before it gets its name; nil for none.
 func (w *Workspace) putChecked(ctx context.Context, name string, write func(io.Writer) error, check func(io.ReaderAt, int64) error) (int64, error) {
 	if err := w.files.MkdirAll(ctx, path.Dir(name), dirMode); err != nil {
 		return 0, err
@@ -200,7 +199,7 @@ func (w *Workspace) putChecked(ctx context.Context, name string, write func(io.W
 		}
 	}
 	if err := f.Publish(); err != nil {
-		w.unfinished.Store(true) // it may have its name, and no row says so
+		w.unfinished.Store(true) // it may have its name, without a row
 		return 0, err
 	}
 	return f.Size(), nil

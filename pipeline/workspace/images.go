@@ -41,7 +41,7 @@ func extension(format string) string {
 }
 
 // ImageName returns the name of an entry's image file in the workspace:
-// images/1n/1n6oiw.jpg, and images/1n/1n6oiw-1.jpg for image 1. It is "" for a format that is
+// images/1n/1n6oiw.jpg, and images/1n/1n6oiw-1.jpg for image 1. It is empty for a format that is
 // not stored and for an id that ParsePostID did not make.
 func (w *Workspace) ImageName(k manifest.Key, format string) string {
 	ext := extension(format)
@@ -88,8 +88,8 @@ func (w *Workspace) storeImage(ctx context.Context, k manifest.Key, body []byte,
 	if err != nil {
 		return err
 	}
-	// The row of a file that is to be overwritten goes first: a crash between rename and row
-	// must not leave a row that speaks of other bytes.
+	// The row of a file that will be overwritten goes first: a crash between rename and row
+	// must not leave a row that describes other bytes.
 	if old == name && oldDigest != digest {
 		if err := w.change(ctx, "drop the old row", func(tx *sql.Tx) error { return dropRows(ctx, tx, k) }); err != nil {
 			return err
@@ -101,7 +101,8 @@ func (w *Workspace) storeImage(ctx context.Context, k manifest.Key, body []byte,
 	}); err != nil {
 		return err
 	}
-	// From here on a stop request would only throw away what is already fetched and stored.
+	// The file is there. A kill before the row leaves an orphan, which the next Sweep unlinks; a stop request
+	// would only waste the download.
 	ctx = context.WithoutCancel(ctx)
 	if err := w.change(ctx, "write the row", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "UPDATE post SET unseen = 1 WHERE id = ?", string(k.ID)); err != nil {
@@ -120,8 +121,7 @@ func (w *Workspace) storeImage(ctx context.Context, k manifest.Key, body []byte,
 	return nil
 }
 
-// imageFile returns the name and the digest of the file that the entry's row speaks of, ""
-// without a row.
+// imageFile returns the name and the digest of the entry's image file, or empty strings if it has no row.
 func (w *Workspace) imageFile(ctx context.Context, k manifest.Key) (name, digest string, err error) {
 	var format, sum sql.Null[string]
 	err = w.db.QueryRowContext(ctx, "SELECT i.format, i.sha256 FROM entry e LEFT JOIN image i USING (id, image) WHERE e.id = ? AND e.image = ?",
@@ -139,7 +139,7 @@ func putImage(ctx context.Context, tx *sql.Tx, k manifest.Key, img Image) error 
 	if err := dropRows(ctx, tx, k); err != nil {
 		return err
 	}
-	// What was read of another image compares with nothing.
+	// A text of another image cannot be compared with the new one's.
 	if _, err := tx.ExecContext(ctx, "DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", string(k.ID), k.Image, img.SHA256); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func putImage(ctx context.Context, tx *sql.Tx, k manifest.Key, img Image) error 
 }
 
 // SetHash replaces the perceptual hash of the image that is stored by img's, made of the same bytes by
-// other code: the reading stays, and the post is not less seen. It fails with ErrNoImage unless
+// other code: the reading and Post.Unseen stay. It fails with ErrNoImage unless
 // img.SHA256 names the image that is stored now.
 func (w *Workspace) SetHash(ctx context.Context, k manifest.Key, img Image) error {
 	if err := w.writable(ctx); err != nil {
@@ -236,6 +236,7 @@ func (w *Workspace) setTrouble(ctx context.Context, k manifest.Key, t Trouble) e
 	if err != nil {
 		return err
 	}
+	// The file goes before its row: a kill between the two leaves a row without a file, which Sweep drops.
 	if old != "" {
 		if err := w.unlink(ctx, old); err != nil {
 			return err
@@ -260,15 +261,13 @@ func (w *Workspace) setTrouble(ctx context.Context, k manifest.Key, t Trouble) e
 	})
 }
 
-// SetReading stores what OCR made of the entry's image, in place of an older reading, whose last
-// copies inside state.db are gone when the workspace is closed. It fails
-// with ErrNoImage unless r.ImageSHA256 names the image that is stored now.
+// SetReading stores what OCR read in the entry's image and replaces an older reading. The last copies of that in
+// state.db are gone when the workspace is closed. It fails with ErrNoImage unless r.ImageSHA256 names the image that is stored now.
 func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading) error {
 	return w.putReading(ctx, k, r, func(*sql.Tx) error { return nil })
 }
 
-// putReading stores a reading; first does what has to be done while the older one is there, in the
-// same transaction.
+// putReading stores a reading; first runs in the same transaction, while the older one is there.
 func (w *Workspace) putReading(ctx context.Context, k manifest.Key, r Reading, first func(*sql.Tx) error) error {
 	if err := w.setReading(ctx, k, r, first); err != nil {
 		return fmt.Errorf("store reading of %s: %w", keyText(k), err)
@@ -296,7 +295,7 @@ func (w *Workspace) setReading(ctx context.Context, k manifest.Key, r Reading, f
 		failed = sql.Null[string]{V: string(text), Valid: true}
 	}
 	defer w.hold(k.ID)()
-	ctx = context.WithoutCancel(ctx) // minutes of OCR may stand behind it, and it takes milliseconds
+	ctx = context.WithoutCancel(ctx) // OCR may have taken minutes, and this takes milliseconds
 	return w.change(ctx, "write the row", func(tx *sql.Tx) error {
 		if err := first(tx); err != nil {
 			return err
@@ -333,10 +332,9 @@ func dropReading(ctx context.Context, tx *sql.Tx, k manifest.Key) error {
 	return markErased(ctx, tx)
 }
 
-// Erase removes what the workspace has of a post's content: image files, then images,
-// troubles and readings of all its entries, and the details and duplicate links of their
-// results. The report goes with the first image, because it can show any. The post's state and
-// tombstone stay. Give the post its final state first (SetPosts):
+// Erase removes a post's content from the workspace: image files, then images, troubles and
+// readings of all its entries, and the details and duplicate links of their results. The report
+// goes too, because it can show any image. The post's state and tombstone stay. Give the post its final state first (SetPosts):
 // an Erase that is killed is then found and finished by the next Sweep. Files and rows are gone
 // when Erase returns, the last copies of text inside state.db when the workspace is closed.
 func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) error {
@@ -358,6 +356,7 @@ func (w *Workspace) erase(ctx context.Context, id manifest.PostID) error {
 	if err != nil {
 		return err
 	}
+	// The files go first: while a row is left, Sweep finds an Erase that was killed and finishes it.
 	if err := w.unlink(ctx, append(names, ReportName)...); err != nil {
 		return err
 	}

@@ -17,9 +17,9 @@ import (
 	"rehydrate/manifest"
 )
 
-// OpenFiles opens the folder of a workspace to look at its files alone: without its lock, without
-// writing, and without opening state.db, which may be damaged. Of the result only Dir, Walk, OpenFile,
-// Stat, StatState, ReadSeal and Close may be called.
+// OpenFiles opens the folder of a workspace to read its files alone: without its lock, without
+// writing, and without opening state.db, which may be damaged. Only Dir, Walk, OpenFile, Stat,
+// StatState, ReadSeal and Close of the result may be called.
 func OpenFiles(dir string) (*Workspace, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -41,7 +41,8 @@ func (s Seal) encode() ([]byte, error) {
 		return nil, err
 	}
 	s.Sum = hexDigest(text)
-	if text, err = json.MarshalIndent(s, "", "  "); err != nil {
+	text, err = json.MarshalIndent(s, "", "  ")
+	if err != nil {
 		return nil, err
 	}
 	return append(text, '\n'), nil
@@ -63,7 +64,7 @@ func parseSeal(text []byte) (Seal, error) {
 	return s, nil
 }
 
-// A Found is something that lies in the workspace and is no folder.
+// A Found is anything in the workspace but a folder.
 type Found struct {
 	Name string // slash-separated, relative to the workspace
 	Mode fs.FileMode
@@ -71,7 +72,7 @@ type Found struct {
 }
 
 // Walk yields everything in the workspace but folders, in byte order of the names: unfinished
-// files, links and files that nobody knows as well. Links are not followed.
+// files, links and unknown files too. Links are not followed.
 func (w *Workspace) Walk(ctx context.Context) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		err := fs.WalkDir(w.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
@@ -99,7 +100,7 @@ func (w *Workspace) Walk(ctx context.Context) iter.Seq2[Found, error] {
 	}
 }
 
-// A StoredPost is what a copy of a state database holds of an entry.
+// A StoredPost is an entry in a copy of a state database.
 type StoredPost struct {
 	Key    manifest.Key
 	Image  bool   // a row that describes its image
@@ -108,16 +109,16 @@ type StoredPost struct {
 	Text   string // what OCR read
 }
 
-// copySQL reads what a copy of state.db of any layout has. The tables are those that every layout has had.
+// copySQL reads a copy of state.db of any layout: it uses only tables that every layout has had.
 const copySQL = `
 SELECT i.id, i.image, 1, i.sha256, i.phash, coalesce(r.text, '') FROM image i LEFT JOIN reading r ON r.id = i.id AND r.image = i.image
 UNION ALL
 SELECT r.id, r.image, 0, '', 0, r.text FROM reading r WHERE NOT EXISTS (SELECT 1 FROM image i WHERE i.id = r.id AND i.image = r.image)
 LIMIT 1000000`
 
-// ReadCopy yields what a copy of a state database, given as its bytes, holds of posts. It is opened in memory,
-// so nothing is written, and no journal beside it is looked at. The error, yielded last, says that it is no
-// state database or that it is damaged.
+// ReadCopy yields the posts in a copy of a state database, given as its bytes. The copy is opened in memory, so
+// nothing is written and no journal beside it is read. The error, yielded last, says that it is not a state
+// database or that it is damaged.
 func ReadCopy(ctx context.Context, image []byte) iter.Seq2[StoredPost, error] {
 	return func(yield func(StoredPost, error) bool) {
 		db, err := openInMemory(ctx, image)

@@ -10,7 +10,7 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestInspect looks at the files of a workspace, and into a copy of its database, without opening either.
+// TestInspect reads the files of a workspace, and a copy of its database, without opening either.
 func TestInspect(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(2)...)

@@ -21,7 +21,7 @@ import (
 )
 
 // The log of a workspace lies in audit/. A record is stored first in the table log_queue, with its
-// number, in the transaction of the change it tells of; SealLog takes the queue over into audit/.
+// number, in the transaction of the change it records; SealLog moves the queue into audit/.
 const (
 	auditName  = "audit"
 	logKeyName = "log.key" // beside audit/, not in it: audit/ is what an auditor gets
@@ -41,7 +41,7 @@ type querier interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }
 
-// record stores records within the transaction of the change that they tell of.
+// record stores records in the transaction of the change that they record.
 func (w *Workspace) record(ctx context.Context, tx *sql.Tx, events ...auditlog.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -137,15 +137,15 @@ func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head logHea
 		return head, nil, err
 	}
 	defer tx.Rollback()
-	if head, err = readHead(ctx, tx); err != nil {
+	head, err = readHead(ctx, tx)
+	if err != nil {
 		return head, nil, err
 	}
 	lines, err = readQueue(ctx, tx, head.Size, limit)
 	return head, lines, err
 }
 
-// Note stores records of their own, in one durable transaction: what is no change of the state and
-// still belongs into the log. Time is set where it is zero, Seq always. SealLog and Close publish them.
+// Note stores records that come with no change of the state, in one durable transaction. Time is set where it is zero, Seq always. SealLog and Close publish them.
 func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 }
 
 // SealLog publishes the records that were stored into audit/: the records, then a signed checkpoint.
-// Close does it too. Killed anywhere it goes on where it was, and no record is lost or doubled. The error is
+// Close does it too. After a kill the next call continues, and no record is lost or doubled. The error is
 // *auditlog.Broken when the log there is damaged: the records stay stored until it is mended.
 func (w *Workspace) SealLog(ctx context.Context) error {
 	if err := w.writable(ctx); err != nil {
@@ -181,17 +181,21 @@ func (w *Workspace) publish(ctx context.Context) error {
 			return err
 		}
 		if log == nil {
-			if log, err = w.openLog(ctx, w.knownLog); errors.Is(err, auditlog.ErrNoLog) {
+			log, err = w.openLog(ctx, w.knownLog)
+			if errors.Is(err, auditlog.ErrNoLog) {
 				log, err = auditlog.New(auditStore{w}), nil
+			}
+			if err == nil {
+				key, err = w.logKey(ctx)
 			}
 			if err != nil {
 				return err
 			}
-			if key, err = w.logKey(ctx); err != nil {
-				return err
-			}
 		}
-		if log, err = log.Append(ctx, key, head.Size, lines); err != nil {
+		// The queue goes only after audit/ has the records durably. Killed between the two, the next call finds both
+		// and Append skips what is there.
+		log, err = log.Append(ctx, key, head.Size, lines)
+		if err != nil {
 			return err
 		}
 		err = w.change(ctx, "note what was published", func(tx *sql.Tx) error {
@@ -230,9 +234,9 @@ func (w *Workspace) openLog(ctx context.Context, known func(context.Context) (au
 	return auditlog.Open(ctx, auditStore{w}, known)
 }
 
-// knownLog returns what state.db knows of the log. Of the records to be published that is one batch: no more can lie in
-// audit/ before they are noted.
+// knownLog returns what state.db knows of the log.
 func (w *Workspace) knownLog(ctx context.Context) (auditlog.Known, error) {
+	// One batch of the queue is enough: audit/ has at most one that state.db has not noted.
 	head, queue, err := w.readUnpublished(ctx, w.batch)
 	if err != nil {
 		return auditlog.Known{}, err
@@ -252,7 +256,7 @@ func (w *Workspace) knownLog(ctx context.Context) (auditlog.Known, error) {
 
 // LogReader opens the log for reading, also of a read-only workspace. The error is auditlog.ErrNoLog when
 // nothing was published yet, and *auditlog.Broken when its checkpoint is missing or signed with
-// another key than the workspace's. Log.Verify looks at the rest, with what state.db knows.
+// another key than the workspace's. Log.Verify checks the rest.
 func (w *Workspace) LogReader(ctx context.Context) (*auditlog.Log, error) {
 	log, err := w.openLog(ctx, w.knownLog)
 	if err != nil {
@@ -282,8 +286,8 @@ func (w *Workspace) Unpublished(ctx context.Context) ([]auditlog.Event, error) {
 	return events, nil
 }
 
-// LogNext returns the number that the next record gets. A log of more records than that is
-// ahead of a state.db that came from a backup; the next writer notes that it was restored.
+// LogNext returns the number of the next record. If the log has more records than that, state.db came from a
+// backup; the next writer notes that it was restored.
 func (w *Workspace) LogNext(ctx context.Context) (int64, error) { return nextRecord(ctx, w.db) }
 
 // auditStore is the folder of the log.
@@ -295,7 +299,7 @@ func (s auditStore) Open(name string) (io.ReadCloser, error) {
 
 func (s auditStore) Append(ctx context.Context, name string, at int64, data []byte) error {
 	name = auditName + "/" + name
-	s.w.digests.Delete(name) // the seal reads it again; the checkpoint tells what is damaged in between
+	s.w.digests.Delete(name) // the seal reads it again; the checkpoint shows any damage in between
 	err := s.w.files.MkdirAll(ctx, auditName, dirMode)
 	if err == nil {
 		err = s.w.files.Append(ctx, name, at, data)
@@ -325,7 +329,7 @@ func (s auditStore) List(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// readSmall reads a file of this package whole, which has limit bytes at most.
+// readSmall reads a whole file of this package, of at most limit bytes.
 func (w *Workspace) readSmall(name string, limit int64) ([]byte, error) {
 	f, err := w.OpenFile(name)
 	if err != nil {
@@ -358,7 +362,7 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		log, err = auditlog.New(auditStore{w}), nil // audit/ is gone
 	}
 	if err == nil {
-		err = w.meet(ctx, head, log)
+		err = w.resume(ctx, head, log)
 	}
 	if errors.As(err, new(*auditlog.Broken)) {
 		return nil // left to SealLog, so that removals do not wait for it
@@ -366,11 +370,11 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	return err
 }
 
-// meet makes state.db go on from a log that need not be of its age.
-func (w *Workspace) meet(ctx context.Context, head logHead, log *auditlog.Log) error {
+// resume makes state.db continue from a log that may be older or newer.
+func (w *Workspace) resume(ctx context.Context, head logHead, log *auditlog.Log) error {
 	have := log.Size()
 	if have < head.Size {
-		// The log is older. Where its checkpoint alone is, the records behind it are there and nothing is lost.
+		// The log is older. If only its checkpoint is, the records behind it are there and nothing is lost.
 		lost, err := log.Recover(ctx, head.Size, head.Root)
 		switch {
 		case err != nil:
@@ -385,14 +389,15 @@ func (w *Workspace) meet(ctx context.Context, head logHead, log *auditlog.Log) e
 		return err
 	}
 	if root != head.Root {
+		// Another history: every tombstone of that log must hold here too.
 		stones, err := tombstonesOf(ctx, log, 0)
 		if err != nil {
 			return err
 		}
 		return w.goOn(ctx, head, log, restored{what: auditlog.RestoredOther, from: head.Size, stones: stones})
 	}
-	// A SealLog that was killed published what it could not note: then the log goes on with the queue, and the
-	// next SealLog passes over that. Anything else means that state.db is older.
+	// A SealLog that was killed published records without noting it: then the log continues with the queue, and
+	// the next SealLog skips them. Anything else means that state.db is older.
 	queue, err := readQueue(ctx, w.db, head.Size, int(have-head.Size))
 	if err != nil {
 		return err
@@ -421,7 +426,7 @@ func (w *Workspace) meet(ctx context.Context, head logHead, log *auditlog.Log) e
 	return w.checkKey(ctx, head, log)
 }
 
-// tombstonesOf returns those that the log has from a record on, but for those that it says were lifted.
+// tombstonesOf returns the tombstones that the log has from a record on and that it does not record as lifted.
 func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) ([]Tombstone, error) {
 	stones := map[manifest.PostID]Tombstone{}
 	for e, err := range log.Records(ctx, first) {
@@ -442,7 +447,7 @@ func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) ([]Tombst
 	}), nil
 }
 
-// restored says what came from a backup, and what follows the log as it is.
+// restored says what came from a backup, and which records follow the log.
 type restored struct {
 	what   string
 	lost   [][]byte    // records that the checkpoint does not cover any more
@@ -450,7 +455,7 @@ type restored struct {
 	stones []Tombstone // come back into state.db
 }
 
-// goOn makes state.db go on from the log as it is, in one transaction.
+// goOn makes state.db continue from the log, in one transaction.
 func (w *Workspace) goOn(ctx context.Context, head logHead, log *auditlog.Log, r restored) error {
 	return w.change(ctx, "go on from the audit log", func(tx *sql.Tx) error {
 		queue, err := readQueue(ctx, tx, r.from, -1)
@@ -475,15 +480,17 @@ func (w *Workspace) goOn(ctx context.Context, head logHead, log *auditlog.Log, r
 			}
 			events = append(events, e)
 		}
-		told := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
+		// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
+		note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
 		if r.what == auditlog.RestoredCheckpoint {
-			events = append(events, told) // the lost records and the queue get the numbers that they had
+			events = append(events, note)
 		} else {
-			events = append([]auditlog.Event{told}, events...)
+			events = append([]auditlog.Event{note}, events...)
 		}
 		if err := w.record(ctx, tx, events...); err != nil {
 			return err
 		}
+		// A removal that only the log still has must not be undone by a backup.
 		return w.addTombstones(ctx, tx, r.stones)
 	})
 }

@@ -437,7 +437,7 @@ func checkQuiet(t *testing.T, dir string) {
 	}
 }
 
-// TestForeignLog gives a workspace the log of another one, or a log written anew, or takes its key or its log away.
+// TestForeignLog gives a workspace the log of another one, or a rewritten log, or takes its key or its log away.
 func TestForeignLog(t *testing.T) {
 	ctx := t.Context()
 	note := func(w *Workspace, what string) {

@@ -18,29 +18,29 @@ import (
 // A Post is what is known of a post. Times are UTC, to the second; zero means never.
 type Post struct {
 	ID        manifest.PostID
-	State     manifest.PostState // "" when never asked
+	State     manifest.PostState // empty when never asked
 	Reason    manifest.Reason
 	CheckedAt time.Time // last well-formed answer
 	LiveAt    time.Time // last seen live
 	AbsentAt  time.Time // first unconfirmed absence
 	Withheld  bool      // its removal waits for confirmation: do not export it, do not erase it
 	// GoneAt is when it was first found gone, or absent, while content of it was stored here: from
-	// then on the content is to go within the policy's time. Zero once it is erased or live again.
-	// SetPosts finds it out, whatever it is told.
+	// then on the content must go within the policy's time. Zero once it is erased or live again.
+	// SetPosts sets it and ignores the caller's value.
 	GoneAt time.Time
 	// Unseen says that an image of the post was stored after the last answer about it: StoreImage
-	// sets it, and whoever sees the post live clears it.
+	// sets it, and a live answer clears it.
 	Unseen bool
 	// Subreddit is where the post was made, as Reddit said while it was there. Erase forgets it.
 	Subreddit string
-	// Told is where it was made as the manifest says; SetPosts does not store it.
+	// Told is the subreddit that the manifest names; SetPosts does not store it.
 	Told string
 }
 
 // A Tombstone is a post that must not come back, with what only this workspace knows of it.
 type Tombstone struct {
 	manifest.Tombstone
-	Reason manifest.Reason // why it went; "" when somebody else saw that, and the release says so
+	Reason manifest.Reason // why it went; empty for a tombstone of the release
 	// Readmitted says that it came back and that the policy lets it: the tombstone does not
 	// hold for now.
 	Readmitted bool
@@ -63,7 +63,7 @@ type Image struct {
 
 // A Trouble says why an entry has no image, or why its OCR failed.
 type Trouble struct {
-	Source  string // as Image.Source; "" when there was no URL
+	Source  string // as Image.Source; empty when there was no URL
 	Outcome manifest.Outcome
 	Reason  manifest.Reason
 	Detail  string
@@ -74,10 +74,10 @@ type Word struct {
 	Text             string
 	Confidence       float64 // 0 to 100
 	X, Y, W, H, Line int
-	Accepted         bool // it stands in Reading.Text
+	Accepted         bool // it is in Reading.Text
 }
 
-// A Reading is what OCR made of an image.
+// A Reading is the result of OCR on an image.
 type Reading struct {
 	Fingerprint string   // of engine, model and parameters
 	ImageSHA256 string   // Image.SHA256 of the image that was read
@@ -92,7 +92,7 @@ type Reading struct {
 // A Record is everything known of one entry. Nil parts are not known.
 type Record struct {
 	manifest.Entry
-	Post    Post // State "" when never asked
+	Post    Post // State is empty when never asked
 	Image   *Image
 	Trouble *Trouble
 	Reading *Reading
@@ -104,8 +104,8 @@ type Record struct {
 type Select struct {
 	WithWords   bool            // fill Reading.Words
 	WithEarlier bool            // fill Earlier
-	ID          manifest.PostID // only entries of this post; "" for all
-	Split       string          // only entries of this split; "" for all
+	ID          manifest.PostID // only entries of this post; empty for all
+	Split       string          // only entries of this split; empty for all
 }
 
 const recordsSQL = `
@@ -151,13 +151,13 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 }
 
 // Posts yields the distinct posts of the manifest in order of their first entry, paged as
-// Records is. State is "" for a post that was never asked for.
+// Records is. State is empty for a post that was never asked about.
 func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
 	return w.posts(ctx, "")
 }
 
-// LivePosts yields the posts that were live when last asked about, as Posts does, whose last answer is not
-// between two times or is older than an image of theirs.
+// LivePosts yields, as Posts does, the posts that were live when last asked about and must be asked about again:
+// the last answer is not between the two times, or is older than an image of the post.
 func (w *Workspace) LivePosts(ctx context.Context, from, to time.Time) iter.Seq2[Post, error] {
 	return w.posts(ctx, "AND p.state = 'live' AND (p.unseen OR p.live_at < ? OR p.live_at > ?)", seconds(from), seconds(to))
 }
@@ -181,7 +181,7 @@ func (w *Workspace) posts(ctx context.Context, narrow string, by ...any) iter.Se
 		})
 }
 
-// pages runs query again and again, each time for what comes after the last ordinal, and
+// pages runs query again and again, each time for the rows after the last ordinal, and
 // closes each page before it yields from it.
 func pages[T any](ctx context.Context, w *Workspace, what string, query func(after int) (*sql.Rows, error), scan func(*sql.Rows) (T, int, error)) iter.Seq2[T, error] {
 	page := func(after int) (items []T, last int, err error) {
@@ -214,7 +214,7 @@ func pages[T any](ctx context.Context, w *Workspace, what string, query func(aft
 	}
 }
 
-// list runs a query and returns what scan makes of its rows.
+// list runs a query and returns the result of scan for each row.
 func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	return scanAll(rows, err, scan)
@@ -244,8 +244,8 @@ func texts(ctx context.Context, q querier, query string, args ...any) ([]string,
 	}, query, args...)
 }
 
-// SetPosts stores what is known of posts, in one transaction. What is new in it but Withheld goes into the log as a verdict;
-// an absence that was not believed yet as unknown.
+// SetPosts stores posts in one transaction. A change of anything but Withheld goes into the log as a verdict; an
+// absence that is not confirmed yet as unknown.
 func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 	if len(posts) == 0 {
 		return nil
@@ -267,6 +267,7 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 			if !validID(p.ID) {
 				return fmt.Errorf("%q is not a post id", string(p.ID))
 			}
+			// Before the row changes: the log gets only what was not stored yet.
 			news, err := newVerdict(ctx, tx, p)
 			if err != nil {
 				return fmt.Errorf("post %s: %w", p.ID, err)
@@ -281,7 +282,7 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 	})
 }
 
-// goneSince is when a post was found gone, or absent, zero when it was not.
+// goneSince returns when a post was found gone or absent; zero when it was not.
 func goneSince(p Post) time.Time {
 	switch {
 	case !p.AbsentAt.IsZero():
@@ -292,7 +293,7 @@ func goneSince(p Post) time.Time {
 	return time.Time{}
 }
 
-// newVerdict returns what p says that was not stored yet, for the log: one post or none.
+// newVerdict returns the post for the log if p differs from the stored row, else none.
 func newVerdict(ctx context.Context, tx *sql.Tx, p Post) ([]auditlog.Post, error) {
 	var q Post
 	err := tx.QueryRowContext(ctx, "SELECT "+postNames+" FROM post p WHERE id = ?", string(p.ID)).Scan(q.targets()...)
@@ -322,13 +323,10 @@ func (w *Workspace) Tombstones(ctx context.Context) ([]Tombstone, error) {
 	return ts, nil
 }
 
-// AddTombstones stores tombstones that hold, in one transaction; Readmitted is not looked at.
-// The first of a post wins, with three exceptions: StateDeleted (the author's own wish)
-// replaces StateRemoved and StateUnavailable; a readmitted post that is gone again gets the new
-// one; and another reason replaces the one that is there, an empty one too, so that a post is
-// not readmitted for a reason that no longer holds. A tombstone is as young as the last one that came with
-// a reason, so that no statement lifts it that was written in between. Only LiftTombstones takes one back.
-// What is new goes into the log.
+// AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. It ignores
+// Readmitted. The first tombstone of a post wins, with three exceptions: StateDeleted (the author's own wish)
+// replaces StateRemoved and StateUnavailable; a readmitted post that is gone again gets the new one; and a new
+// reason, also an empty one, replaces the old. Only LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	if len(ts) == 0 {
 		return nil
@@ -348,17 +346,19 @@ func (w *Workspace) addTombstones(ctx context.Context, tx *sql.Tx, ts []Tombston
 	var fresh []auditlog.Post
 	for _, t := range ts {
 		if !validID(t.ID) || !t.State.Gone() {
-			return fmt.Errorf("%q with state %q is no tombstone", string(t.ID), string(t.State))
+			return fmt.Errorf("%q with state %q is not a tombstone", string(t.ID), string(t.State))
 		}
 		stored, err := affected(put.ExecContext(ctx, string(t.ID), string(t.State), seconds(t.Time), string(t.Reason)))
 		if err != nil {
 			return fmt.Errorf("post %s: %w", t.ID, err)
 		}
+		// A post must not be readmitted for a reason that no longer holds.
 		changed, err := affected(tx.ExecContext(ctx, "UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1",
 			string(t.Reason), string(t.ID), string(t.State)))
 		if err != nil {
 			return fmt.Errorf("post %s: %w", t.ID, err)
 		}
+		// The tombstone takes the time of the last one with a reason: a statement written before that does not lift it.
 		younger, err := affected(tx.ExecContext(ctx, "UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
 			seconds(t.Time), string(t.ID), string(t.Reason)))
 		if err != nil {
@@ -380,8 +380,8 @@ func affected(done sql.Result, err error) (bool, error) {
 	return n > 0, err
 }
 
-// SetReadmitted says of posts with a tombstone whether it is suspended: they came back, and the
-// policy lets them. A post without one is left alone.
+// SetReadmitted suspends the tombstones of posts that came back and that the policy allows, or ends the
+// suspension. A post without a tombstone is left alone.
 func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...manifest.PostID) error {
 	event := auditlog.Event{Kind: auditlog.Readmitted}
 	if !readmitted {
@@ -390,13 +390,13 @@ func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...m
 	return w.changeTombstones(ctx, "readmit posts", event, "UPDATE tombstone SET readmitted = ?2 WHERE id = ?1 AND readmitted <> ?2", ids, readmitted)
 }
 
-// LiftTombstones takes the tombstones of posts away, because a maintainer's signed statement says so: digest is its
-// sha256, in hex. A post without one is left alone.
+// LiftTombstones removes the tombstones of posts that a maintainer's signed statement names; digest is its sha256,
+// in hex. A post without one is left alone.
 func (w *Workspace) LiftTombstones(ctx context.Context, digest string, ids ...manifest.PostID) error {
 	return w.changeTombstones(ctx, "lift tombstones", auditlog.Event{Kind: auditlog.Lifted, SHA256: digest}, "DELETE FROM tombstone WHERE id = ?1", ids)
 }
 
-// changeTombstones runs a statement for each post, and tells the log of those that it changed.
+// changeTombstones runs a statement for each post, and records in the log the posts that it changed.
 func (w *Workspace) changeTombstones(ctx context.Context, what string, event auditlog.Event, statement string, ids []manifest.PostID, args ...any) error {
 	if len(ids) == 0 {
 		return nil
@@ -417,8 +417,8 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 }
 
 // SharedImages returns the digests (Image.OriginalSHA256) of images of live posts that came, byte
-// for byte, from at least that many different URLs: what many posts show alike may be a host's
-// picture for "not here".
+// for byte, from at least that many different URLs: such an image may be a host's picture for
+// "not here".
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (map[string]bool, error) {
 	digests, err := texts(ctx, w.db, `
 		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
@@ -470,7 +470,7 @@ func (t timestamp) Scan(value any) error {
 	return err
 }
 
-// postNames are the columns of a post, in the order of its targets; all null when the post was never asked for.
+// postNames are the columns of a post, in the order of its targets; all null when the post was never asked about.
 const postNames = "p.state, p.reason, p.checked_at, p.live_at, p.absent_at, p.withheld, p.unseen, p.subreddit, p.gone_at"
 
 func (p *Post) targets() []any {
@@ -478,7 +478,7 @@ func (p *Post) targets() []any {
 		null(&p.Withheld), null(&p.Unseen), null(&p.Subreddit), timestamp{&p.GoneAt}}
 }
 
-// scanRecord reads a row of recordsSQL. A part is there when the first column of it that is never empty is.
+// scanRecord reads a row of recordsSQL. A part is present when its first column that is never empty is not null.
 func scanRecord(rows *sql.Rows) (Record, error) {
 	var (
 		r                           Record
@@ -523,7 +523,7 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 	return r, nil
 }
 
-// parse fills in what is stored of a reading as text, "" for nothing.
+// parse fills in the fields of a reading that are stored as text.
 func (r *Reading) parse(failed, words, wide string) (err error) {
 	if failed != "" {
 		err = json.Unmarshal([]byte(failed), &r.Failed)

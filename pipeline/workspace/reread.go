@@ -7,24 +7,24 @@ import (
 	"rehydrate/manifest"
 )
 
-// An Earlier is what was known of an entry before a re-reading that is not over yet.
+// An Earlier is the state of an entry before a re-reading that has not ended.
 type Earlier struct {
 	Read bool   // Reread has replaced the reading since
 	Text string // of the replaced reading
-	// Outcome and Reason are those of the last completed run before it began, "" when there
+	// Outcome and Reason are those of the last completed run before it began, empty when there
 	// was none.
 	Outcome manifest.Outcome
 	Reason  manifest.Reason
 }
 
-// BeginReread notes the outcomes of the last completed run as those to compare with. While a
-// re-reading is under way it does nothing: one that was killed goes on.
+// BeginReread keeps the outcomes of the last completed run for the comparison.
 func (w *Workspace) BeginReread(ctx context.Context) error {
 	return w.change(ctx, "begin a re-reading", func(tx *sql.Tx) error {
 		done, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, '1') ON CONFLICT (key) DO NOTHING", metaReread)
 		if err != nil {
 			return err
 		}
+		// The mark is there already: a re-reading that was killed continues, with the outcomes from before it.
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
 			return err
 		}
@@ -39,8 +39,8 @@ func (w *Workspace) Rereading(ctx context.Context) (bool, error) {
 	return mark != "", err
 }
 
-// Reread is SetReading that keeps a text of the reading it replaces until EndReread: old, which
-// the caller may have made safe to keep. The first one that is kept stays.
+// Reread is SetReading that keeps old, a text of the reading that it replaces, until EndReread. The
+// first text that is kept stays.
 func (w *Workspace) Reread(ctx context.Context, k manifest.Key, r Reading, old string) error {
 	return w.putReading(ctx, k, r, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `
@@ -51,8 +51,8 @@ func (w *Workspace) Reread(ctx context.Context, k manifest.Key, r Reading, old s
 	})
 }
 
-// EndReread forgets what a re-reading was compared with. The texts are gone when it returns,
-// the last copies inside state.db when the workspace is closed.
+// EndReread deletes the earlier outcomes and texts. They are gone when it returns, the last copies
+// inside state.db when the workspace is closed.
 func (w *Workspace) EndReread(ctx context.Context) error {
 	return w.change(ctx, "end a re-reading", func(tx *sql.Tx) error {
 		for _, stmt := range []string{"DELETE FROM meta WHERE key = '" + metaReread + "'", "DELETE FROM earlier_result"} {

@@ -14,16 +14,15 @@ import (
 // merges pages it moves rows and leaves their old copies in the unused part of a page, out of
 // secure_delete's reach (seen with SQLite 3.54.1: a text in 1 of 40 random histories). So a
 // transaction that erases also sets a mark, and before the workspace is closed, or when it is
-// opened after a kill, state.db is written anew from its live rows and takes the old one's place.
+// opened after a kill, state.db is rewritten from its live rows and replaced.
 
-// markErased notes, within the transaction that erases, that state.db has to be written anew.
+// markErased notes, within the transaction that erases, that state.db has to be rewritten.
 func markErased(ctx context.Context, tx *sql.Tx) error {
 	return putMeta(ctx, tx, metaScrub, "1")
 }
 
-// scrub writes state.db anew if something was erased since that was last done. A crash anywhere
-// leaves the old database or the new one, and the mark with it until the work is done. No
-// other goroutine may use the workspace meanwhile.
+// scrub rewrites state.db if something was erased since the last scrub. No other goroutine may use the
+// workspace meanwhile.
 func (w *Workspace) scrub(ctx context.Context) error {
 	mark, err := w.getMeta(ctx, metaScrub)
 	if err != nil || mark == "" {
@@ -32,6 +31,7 @@ func (w *Workspace) scrub(ctx context.Context) error {
 	if err := w.rewriteState(ctx); err != nil {
 		return fmt.Errorf("write %s without what was erased: %w", stateName, w.explain(ctx, err))
 	}
+	// The mark goes last: a crash before this leaves it in the old database or the new one, and the work is redone.
 	return w.change(ctx, "note that "+stateName+" is clean", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM meta WHERE key = ?", metaScrub)
 		return err

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// sealName is the file that says what a workspace was when its last writer closed it.
+// sealName is the file with the digests that a workspace had when its last writer closed it.
 const sealName = auditName + "/seal.json"
 
-// maxSeal is more than a seal has, in bytes: it names some 300,000 files.
+// maxSeal bounds a seal, in bytes: it has room for some 300,000 files.
 const maxSeal = 64 << 20
 
-// A Seal is what the workspace was when its last writer closed it.
+// A Seal has the digests of a workspace when its last writer closed it.
 type Seal struct {
 	Time  time.Time `json:"time"`
 	Files []File    `json:"files"` // state.db and every other file but images, the lock and the seal itself, by name
-	// Sum is the sha256 hex of the seal as it is written with an empty Sum: it tells of a seal that was damaged.
+	// Sum is the sha256 hex of the seal written with an empty Sum: a damaged seal does not match it.
 	Sum string `json:"sum"`
 }
 
@@ -41,13 +41,10 @@ func (w *Workspace) ReadSeal(context.Context) (Seal, bool, error) {
 	return s, true, nil
 }
 
-// unseal takes the seal away before the first change. Its digests are kept in memory: those of files
-// that are not written anew go into the next seal, so that what was damaged in between stays known. A seal of
-// another state.db, as a restored part of a backup brings it, tells nothing of the files that are there now. Where there
-// was none the last writer was killed, and its successor seals only what it has swept.
+// unseal removes the seal before the first change, and keeps its digests in memory.
 func (w *Workspace) unseal(ctx context.Context) error {
 	seal, sealed, err := w.ReadSeal(ctx)
-	w.unfinished.Store(err != nil || !sealed)
+	w.unfinished.Store(err != nil || !sealed) // the last writer was killed: Sweep comes before the next seal
 	if err == nil && !sealed {
 		return nil
 	}
@@ -55,7 +52,9 @@ func (w *Workspace) unseal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(seal.Files, state) { // one that can't be read has no files
+	// The digests of files that this writer does not replace go into the next seal, so that damage in between is
+	// found. The seal of another state.db came with a backup and describes other files; a damaged one lists none.
+	if slices.Contains(seal.Files, state) {
 		for _, f := range seal.Files {
 			w.digests.Store(f.Name, f)
 		}
@@ -91,7 +90,7 @@ func (w *Workspace) seal(ctx context.Context) error {
 	return err
 }
 
-// digest returns a file as it was last written here or sealed, or else as it lies there.
+// digest returns the digest of a file as it was last written here or sealed, or else as it is now.
 func (w *Workspace) digest(ctx context.Context, name string) (File, error) {
 	if name == stateName {
 		return w.StatState(ctx)
@@ -102,7 +101,7 @@ func (w *Workspace) digest(ctx context.Context, name string) (File, error) {
 	return w.Stat(ctx, name)
 }
 
-// StatState returns size and digest of state.db as it lies on disk.
+// StatState returns size and digest of state.db on disk.
 func (w *Workspace) StatState(ctx context.Context) (File, error) {
 	// Closing a second descriptor drops SQLite's locks of this process; between two calls it has none.
 	f, err := w.root.Open(stateName)
@@ -113,7 +112,7 @@ func (w *Workspace) StatState(ctx context.Context) (File, error) {
 	return digest(ctx, f, stateName)
 }
 
-// CheckState has SQLite look through state.db and returns what it found wrong, in its words; none when it is whole.
+// CheckState has SQLite check state.db and returns its messages; none when it is whole.
 func (w *Workspace) CheckState(ctx context.Context) ([]string, error) {
 	var found []string
 	for _, pragma := range []string{"PRAGMA integrity_check", "SELECT 'row ' || rowid || ' of ' || \"table\" || ' has no ' || parent FROM pragma_foreign_key_check"} {

@@ -46,7 +46,7 @@ func reserved(key string) bool {
 }
 
 // Times are unix seconds, 0 for never. Labels and words are compact JSON. result_next is
-// where SetResults gathers the results that will replace result. phash holds the 64
+// where SetResults collects the results that will replace result. phash holds the 64
 // bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. The earlier_ tables have what a
 // re-reading compares with, and are empty while none is under way. Files and rows of a copy are JSON.
 const schemaSQL = `
@@ -120,11 +120,12 @@ func (w *Workspace) openState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Before the first change: a workspace that is being changed must not look sealed after a kill.
 	if err := w.unseal(ctx); err != nil {
 		return err
 	}
 	if !fresh {
-		return w.scrub(ctx)
+		return w.scrub(ctx) // a killed writer may have left the mark of an erasure
 	}
 	w.unfinished.Store(false) // nothing was begun
 	return w.change(ctx, "make the tables of "+stateName, func(tx *sql.Tx) error {
@@ -148,8 +149,7 @@ func writerParams() url.Values {
 	}
 }
 
-// openStateReadOnly opens state.db without writing beside it. What a killed run left half-committed would
-// have to be rolled back on disk: then a copy is opened.
+// openStateReadOnly opens state.db without writing beside it.
 func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 	pragmas := []string{"busy_timeout(10000)", "trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"}
 	if err := w.connect(w.dir, url.Values{"mode": {"ro"}, "_pragma": pragmas}); err != nil {
@@ -157,9 +157,11 @@ func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 	}
 	fresh, err := w.recognizeState(ctx)
 	if isHotJournal(err) {
+		// A killed run left a half-committed change. Rolling it back would write to the workspace, so a copy is opened.
 		w.db.Close()
-		if fresh, err = w.openRolledBack(ctx, url.Values{"mode": {"rw"}, "_pragma": pragmas}); err != nil {
-			err = fmt.Errorf("roll back in a copy what a killed run left: %w", err)
+		fresh, err = w.openRolledBack(ctx, url.Values{"mode": {"rw"}, "_pragma": pragmas})
+		if err != nil {
+			err = fmt.Errorf("roll back the unfinished change of a killed run in a copy: %w", err)
 		}
 	}
 	if err == nil && fresh {
@@ -175,13 +177,13 @@ func isHotJournal(err error) bool {
 	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK || e.Code()&0xff == sqlite3.SQLITE_CANTOPEN)
 }
 
-// openRolledBack opens a private copy of state.db, in which SQLite has rolled back the journal. The copy has
-// lost its name when it returns: it holds what was erased, and the disk gives it back however this process ends.
+// openRolledBack opens a private copy of state.db, in which SQLite has rolled back the journal.
 func (w *Workspace) openRolledBack(ctx context.Context, params url.Values) (fresh bool, err error) {
 	dir, err := os.MkdirTemp("", "rehydrate-")
 	if err != nil {
 		return false, err
 	}
+	// The open copy has no name from here on: it holds erased content, and the disk frees it however this process ends.
 	defer os.RemoveAll(dir)
 	if err := w.copyState(ctx, dir); err != nil {
 		return false, err
@@ -192,9 +194,9 @@ func (w *Workspace) openRolledBack(ctx context.Context, params url.Values) (fres
 	return w.recognizeState(ctx)
 }
 
-// copyState copies state.db and its journal. A run that starts meanwhile rolls back on disk and removes the
-// journal; then the copy is made again.
+// copyState copies state.db and its journal.
 func (w *Workspace) copyState(ctx context.Context, dir string) error {
+	// A run that starts meanwhile rolls back on disk and removes the journal; then the copy is made again.
 	for range 10 {
 		before, err := w.readJournal()
 		if err != nil {
@@ -300,7 +302,7 @@ func (w *Workspace) change(ctx context.Context, what string, f func(*sql.Tx) err
 	}
 	var e *sqlite.Error
 	if ctx.Err() != nil || errors.As(err, &e) {
-		w.unfinished.Store(true) // files may have changed of which the rows were to tell
+		w.unfinished.Store(true) // files may have changed without their rows
 	}
 	return fmt.Errorf("%s: %w", what, w.explain(ctx, err))
 }
@@ -328,7 +330,7 @@ func (w *Workspace) writable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Meta returns the value that SetMeta stored under key, "" when there is none.
+// Meta returns the value that SetMeta stored under key, or an empty string.
 func (w *Workspace) Meta(ctx context.Context, key string) (string, error) {
 	if reserved(key) {
 		return "", fmt.Errorf("meta %s: the key is reserved", key)
@@ -376,7 +378,7 @@ func (w *Workspace) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case !errors.As(err, &e) || strings.Contains(err.Error(), path): // the latter was explained further down
+	case !errors.As(err, &e) || strings.Contains(err.Error(), path): // a nested call explained it
 		return err
 	case hasCode(err, sqlite3.SQLITE_FULL):
 		return fmt.Errorf("%s: %w: free some space and run again, nothing was lost", path, err)

@@ -14,18 +14,17 @@ import (
 // (with GPS), XMP, IPTC, ICC profiles, thumbnails, comments, text and time chunks, application
 // data, and whatever follows the end of the image. Format is jpeg, png, gif or webp.
 //
-// It works on the container and does not encode anew: the decoded samples are equal before and
-// after. It keeps an allow-list, so that a kind of block nobody thought of is dropped too. A
-// malformed container is an error. Strip(Strip(b)) is Strip(b).
+// It works on the container and does not encode again: the decoded samples are equal before and
+// after. It keeps an allow-list, so that an unknown kind of block is dropped too. A malformed container is an error. Strip(Strip(b)) is Strip(b).
 //
-// What is kept beside pixels: of EXIF in a JPEG, a rewritten block that holds the orientation
+// It keeps, beside pixels: for EXIF in a JPEG, a rewritten block that holds the orientation
 // tag and nothing else, and only if the orientation is not 1, so that viewers go on showing
 // the image upright (the samples stay as stored: nothing in this program applies the
 // orientation); JFIF density; Adobe's colour transform; PNG's gamma, chromaticities, density,
 // background and animation chunks; the loop count of a GIF or WebP animation. Dropping an ICC
 // profile leaves the samples alone but lets a wide-gamut image look paler in a viewer.
 //
-// What it cannot see: bytes hidden within the compressed pixel data, and names that are
+// It cannot see bytes hidden within the compressed pixel data, and names that are
 // part of the picture.
 func Strip(body []byte, format string) ([]byte, error) {
 	var out []byte
@@ -136,8 +135,8 @@ func scanEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// appendJFIF appends an APP0 segment: a JFIF header anew, without its thumbnail. Of any other
-// segment only a name is left, and only after a header (hasHeader), because image/jpeg guesses
+// appendJFIF appends an APP0 segment: a rewritten JFIF header, without its thumbnail. Any other
+// segment keeps only its name, and only after a header (hasHeader), because image/jpeg guesses
 // the colour space by whether the last APP0 segment is a JFIF header, not by whether any is.
 func appendJFIF(out, data []byte, hasHeader bool) []byte {
 	if !isJFIF(data) {
@@ -281,14 +280,16 @@ func stripGIF(b []byte) ([]byte, error) {
 		var err error
 		switch b[i] {
 		case gifExtension:
-			if end, err = subBlocks(b, i+2); err != nil {
-				return nil, err
+			end, err = subBlocks(b, i+2)
+			if err == nil {
+				out, err = appendExtension(out, b[i:end])
 			}
-			if out, err = appendExtension(out, b[i:end]); err != nil {
+			if err != nil {
 				return nil, err
 			}
 		case gifImage:
-			if end, err = gifImageEnd(b, i); err != nil {
+			end, err = gifImageEnd(b, i)
+			if err != nil {
 				return nil, err
 			}
 			out = append(out, b[i:end]...)
@@ -373,7 +374,7 @@ func stripWebP(b []byte) ([]byte, error) {
 		case "VP8 ", "VP8L":
 			images++
 			out = appendChunk(out, kind, data)
-			return false, nil // what follows the image is none of it
+			return false, nil // what follows is not part of the image
 		case "VP8X":
 			if extended || len(data) != 10 {
 				return false, errors.New("its extended header is wrong")

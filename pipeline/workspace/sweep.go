@@ -12,27 +12,28 @@ import (
 	"rehydrate/pipeline/durable"
 )
 
-// Swept counts what Sweep put straight. All zero after a run that ended by itself.
+// Swept counts the repairs of Sweep. All are zero after a run that ended by itself.
 type Swept struct {
 	Temporary int // unfinished files unlinked
 	Orphans   int // image files without a row, unlinked
 	Lost      int // image rows without their file, or with one of another length, dropped
-	Erased    int // posts whose interrupted Erase was finished, or that have a tombstone and still had content
+	Erased    int // posts that must not stay and still had content: their Erase was finished
 }
 
-// Sweep puts straight what a killed run left; call it at the start of a run. It looks at names
-// and lengths, not at content.
+// Sweep repairs what a killed run left; call it at the start of a run. It checks names and
+// lengths, not content.
 func (w *Workspace) Sweep(ctx context.Context) (Swept, error) {
 	var s Swept
 	if err := w.writable(ctx); err != nil {
 		return s, fmt.Errorf("sweep the workspace: %w", err)
 	}
+	// Erase comes before the images are compared, so that a row without a file is not taken for a lost image.
 	for _, part := range []func(context.Context, *Swept) error{w.sweepTemporary, w.sweepErased, w.sweepImages} {
 		if err := part(ctx, &s); err != nil {
 			return s, fmt.Errorf("sweep the workspace: %w", err)
 		}
 	}
-	w.unfinished.Store(false)
+	w.unfinished.Store(false) // files and rows agree: the workspace may be sealed
 	return s, nil
 }
 
@@ -43,7 +44,7 @@ func (w *Workspace) sweepTemporary(ctx context.Context, s *Swept) error {
 		}
 		switch {
 		case name == imagesName && e.IsDir():
-			return fs.SkipDir // sweepImages looks there
+			return fs.SkipDir // sweepImages does these
 		case !e.IsDir() && durable.IsTemp(e.Name()):
 			s.Temporary++
 			return errors.Join(w.unlink(ctx, name), ctx.Err())
@@ -52,7 +53,7 @@ func (w *Workspace) sweepTemporary(ctx context.Context, s *Swept) error {
 	})
 }
 
-// sweepErased finishes the Erase of posts that must not stay and of which something is left.
+// sweepErased finishes the Erase of posts that must not stay and still have content.
 func (w *Workspace) sweepErased(ctx context.Context, s *Swept) error {
 	ids, err := texts(ctx, w.db, `
 		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone WHERE NOT readmitted))
@@ -136,6 +137,7 @@ func (w *Workspace) sweepFolder(ctx context.Context, folder string, s *Swept) er
 		}
 		orphans = append(orphans, name)
 	}
+	// A file whose length is not its row's goes as well, and its row below: the next run fetches it again.
 	if err := w.unlink(ctx, orphans...); err != nil {
 		return err
 	}

@@ -2,28 +2,28 @@
 // database, the image files and every other file below it. Nothing else in the program
 // touches that folder.
 //
-// It promises:
+// It makes these promises:
 //
 //   - One writer at a time. Open takes a kernel lock (flock), which is gone the moment its
-//     holder is, however it ended: there is no stale lock to remove.
+//     holder is, however it ended, so no stale lock has to be removed.
 //   - A final name means a whole file. Bytes go to a temporary file in the target folder,
-//     are counted, synced and closed, then renamed, then the folder is synced; a row that
-//     speaks of a file is written only after that. A file leaves in the mirror order: unlink,
-//     folder sync, then its rows. A run killed anywhere is put straight by the next Sweep.
-//   - What is erased is gone from the bytes of state.db too, not only from its tables, by the
-//     time the workspace is closed (journal_mode=DELETE, secure_delete=ON, temp_store=MEMORY,
+//     are counted, synced and closed, then renamed, then the folder is synced; the row of
+//     the file is written only after that. A file leaves in the mirror order: unlink, folder
+//     sync, then its rows. The next Sweep repairs a workspace after a kill at any point.
+//   - Erased content is gone from the bytes of state.db too, not only from its tables, when
+//     the workspace is closed (journal_mode=DELETE, secure_delete=ON, temp_store=MEMORY,
 //     and one rewrite of the file; after a kill the next Open does that).
 //   - No image keeps metadata that came with it, if it went through Strip first, and no URL
 //     is stored: Image.Source and Trouble.Source are digests.
-//   - What is asked, fetched, buried and erased is told to the audit log in the transaction that
-//     does it, and published into audit/ by the time the workspace is closed. See auditlog.
+//   - Answers, downloads, tombstones and erasures are recorded for the audit log in the same
+//     transaction, and published into audit/ when the workspace is closed. See auditlog.
 //   - A workspace that was closed is sealed: audit/seal.json has the digest of every file but
-//     images. One without a seal has a writer, or had one that was killed, or whose disk failed.
+//     images. A workspace without a seal has a writer, or its last writer was killed or failed.
 //   - All file work goes through one os.Root, so that no symbolic link leads out of the
 //     folder. Files are 0600, folders 0700.
 //
-// A read-only workspace takes no lock and writes nothing, not even beside state.db: what a
-// killed run left half-committed is rolled back in a private copy. It may be read while a run works.
+// A read-only workspace takes no lock and writes nothing, not even beside state.db: a change that a
+// killed run left unfinished is rolled back in a private copy. It may be read while a run works.
 //
 // A Workspace is safe for use by several goroutines. There is one database connection; calls
 // that change different posts overlap in their file work and queue for their commits.
@@ -81,7 +81,7 @@ var (
 	// ErrNoWorkspace means that the folder is not a workspace, or does not exist and
 	// Options.ReadOnly forbids making it.
 	ErrNoWorkspace = errors.New("not a workspace")
-	// ErrEmpty comes with ErrNoWorkspace where the first writer was killed before it had made the
+	// ErrEmpty comes with ErrNoWorkspace when the first writer was killed before it had made the
 	// tables of state.db. The next one makes them.
 	ErrEmpty = errors.New("nothing is stored in it yet")
 	// ErrReadOnly is the answer of every changing method of a read-only workspace.
@@ -108,7 +108,7 @@ type Workspace struct {
 	lock  *os.File // nil when read-only
 	limit int      // entries per page of an iterator
 	batch int      // records that SealLog holds in memory
-	// finish is what a writer has to do before it closes, whether its context is over or not.
+	// finish does a writer's last work, whether its context is over or not.
 	finish func() error
 
 	seed   maphash.Seed
@@ -119,8 +119,8 @@ type Workspace struct {
 	publishing sync.Mutex // held while the log is published
 	digests    sync.Map   // Files by name, as they were last written here or sealed
 
-	// unfinished is set when a change of the disk failed half-way: what is left is not a workspace to be
-	// sealed before a Sweep put it straight.
+	// unfinished is set when a change of the disk failed half-way: the workspace must not be sealed before a Sweep
+	// has repaired it.
 	unfinished atomic.Bool
 }
 
@@ -177,7 +177,7 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 	return nil
 }
 
-// openRoot opens the folder itself, never what a symbolic link in its place points to.
+// openRoot opens the folder itself, and refuses a symbolic link in its place.
 func (w *Workspace) openRoot() error {
 	seen, err := os.Lstat(w.dir)
 	switch {
@@ -190,7 +190,8 @@ func (w *Workspace) openRoot() error {
 	case !seen.IsDir():
 		return fmt.Errorf("%w: it is not a folder", ErrNoWorkspace)
 	}
-	if w.root, err = os.OpenRoot(w.dir); err != nil {
+	w.root, err = os.OpenRoot(w.dir)
+	if err != nil {
 		return err
 	}
 	w.files = durable.In(w.root)
@@ -204,8 +205,7 @@ func (w *Workspace) openRoot() error {
 	return nil
 }
 
-// recognize refuses a folder that holds something, and not a workspace. A first Open that
-// was killed leaves only names of this package, which is as good as empty.
+// recognize refuses a folder that is neither empty nor a workspace.
 func (w *Workspace) recognize(readOnly bool) error {
 	for _, name := range []string{stateName, journalName, lockName} {
 		info, err := w.root.Lstat(name)
@@ -229,6 +229,7 @@ func (w *Workspace) recognize(readOnly bool) error {
 	if err != nil {
 		return err
 	}
+	// A first Open that was killed leaves only names of this package: that counts as empty.
 	for _, e := range list {
 		if e.Name() != lockName && !durable.IsTemp(e.Name()) {
 			return fmt.Errorf("%w: it holds other files (%s); name an empty or a new folder", ErrNoWorkspace, e.Name())
@@ -237,8 +238,7 @@ func (w *Workspace) recognize(readOnly bool) error {
 	return nil
 }
 
-// takeLock takes the kernel's lock and notes the pid for whoever is refused. The file stays:
-// removing it would let two processes lock two files of one name.
+// takeLock takes the kernel's lock and writes the pid for the message of a process that is refused.
 func (w *Workspace) takeLock() error {
 	f, err := w.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
@@ -257,6 +257,7 @@ func (w *Workspace) takeLock() error {
 		f.Close()
 		return fmt.Errorf("lock: %w", err)
 	}
+	// Close leaves the file: removing it would let two processes lock two files of one name.
 	w.lock = f
 	if err := f.Truncate(0); err != nil {
 		return fmt.Errorf("lock: %w", err)
@@ -267,10 +268,10 @@ func (w *Workspace) takeLock() error {
 	return nil
 }
 
-// conclude is the last work of a writer: it publishes the log, finishes what Erase began in
-// state.db, closes it and seals the workspace. What goes wrong with the log does not keep what was
-// erased; the workspace is sealed only when all went well.
+// conclude is the last work of a writer: it publishes the log, scrubs and closes state.db, and seals the workspace.
 func (w *Workspace) conclude(ctx context.Context) error {
+	// Both are done whatever the other returns: trouble with the log must not keep erased content in state.db. The
+	// seal comes last, and only when all went well.
 	if err := errors.Join(w.SealLog(ctx), w.scrub(ctx)); err != nil {
 		return err
 	}
@@ -288,9 +289,9 @@ func (w *Workspace) conclude(ctx context.Context) error {
 	return nil
 }
 
-// Close publishes the log, finishes what Erase began in state.db, closes the database, seals the
-// workspace and gives the lock back. After an Erase it takes the time to write state.db once. No
-// other call may be under way. Calling it again does nothing.
+// Close publishes the log, closes the database, seals the workspace and gives the lock back. After an
+// Erase it rewrites state.db, which takes the time of one write. No other call may be under way. Calling
+// it again does nothing.
 func (w *Workspace) Close() error {
 	var errs []error
 	if w.finish != nil {
@@ -302,8 +303,8 @@ func (w *Workspace) Close() error {
 	if w.root != nil {
 		errs = append(errs, w.root.Close())
 	}
-	// The lock goes last: whoever gets it next must find the database closed. It is given back expressly: a child
-	// that was just forked has the file open too, until it execs.
+	// The lock goes last: its next holder must find the database closed. Closing the file is not enough to release
+	// it: a child that was just forked has it open too, until it execs.
 	if w.lock != nil {
 		errs = append(errs, unix.Flock(int(w.lock.Fd()), unix.LOCK_UN), w.lock.Close())
 	}
