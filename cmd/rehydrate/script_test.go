@@ -342,7 +342,7 @@ func (s *script) rh(ts *testscript.TestScript, args []string) {
 		line[i] = at(line, i)
 	}
 	for i, arg := range line[1:] {
-		if _, err := os.Lstat(filepath.Join(s.work, strings.SplitN(arg, "/", 2)[0])); err == nil && !filepath.IsAbs(arg) || strings.HasSuffix(arg, ".csv") {
+		if _, err := os.Lstat(filepath.Join(s.work, strings.SplitN(arg, "/", 2)[0])); err == nil && !filepath.IsAbs(arg) || strings.HasSuffix(arg, ".csv") || line[i] == "-w" {
 			line[1+i] = filepath.Join(s.work, arg)
 		}
 	}
