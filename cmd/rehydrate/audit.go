@@ -136,9 +136,9 @@ func readCheckpoint(name string) ([]byte, error) {
 	return b, nil
 }
 
-// auditGrant judges the grant, which an audit does not need: what it finds wrong is for the report.
 func (c *command) auditGrant(ctx context.Context, config *audit.Config, f *auditFlags) error {
 	p, err := c.findGrant(ctx, config.Release, f.grant)
+	// An audit does not need a grant: a faulty one goes into the report and stops nothing.
 	fault := asGrantFault(err)
 	if err != nil && fault == nil {
 		return err
@@ -159,7 +159,6 @@ func (c *command) auditGrant(ctx context.Context, config *audit.Config, f *audit
 	return nil
 }
 
-// auditWorkspace opens the workspace for reading, where there is one, and audits.
 func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f auditFlags, named bool) (audit.Report, error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
 	switch {
@@ -171,6 +170,7 @@ func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f aud
 	case errors.Is(err, workspace.ErrNoWorkspace) && (named || len(config.Files) == 0):
 		return audit.Report{}, err
 	case !errors.Is(err, workspace.ErrNoWorkspace):
+		// The named files can still be audited; the report then says what was not read.
 		config.Missing = err.Error()
 	}
 	report, err := audit.Audit(ctx, config)
@@ -180,7 +180,6 @@ func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f aud
 	return report, c.writeCheckpoint(ctx, ws, f.checkpoint)
 }
 
-// writeCheckpoint writes the log's checkpoint to a file of the auditor's.
 func (c *command) writeCheckpoint(ctx context.Context, ws *workspace.Workspace, name string) error {
 	if name == "" {
 		return nil
@@ -206,7 +205,7 @@ func writeOwn(ctx context.Context, name string, data []byte) error {
 // concludeAudit prints the report, records it and returns the status of its verdict.
 func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlags) error {
 	c.console.Done()
-	// The digest is of the very bytes that --json prints: whoever kept them can hold them against the log.
+	// The digest is of the exact bytes that --json prints, so an auditor can compare a kept report with the log.
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetIndent("", "  ")
@@ -243,8 +242,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 	return nil
 }
 
-// recordAudit notes the audit in the log of the workspace, if that can be written, is free and its log
-// holds. It says what came of it; an audit does not depend on it.
+// recordAudit notes the audit in the workspace's log and returns a sentence on whether it could.
 func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string, no bool) string {
 	switch {
 	case r.Scope.Workspace == "":
@@ -254,6 +252,7 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 	case r.Log.Present && !r.Log.Consistent:
 		return "not recorded: nothing is added to an inconsistent log"
 	}
+	// A workspace that is in use or read-only cannot take the record: the verdict stands without it.
 	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{})
 	if err == nil {
 		err = errors.Join(ws.Note(ctx, r.Recorded(digest)), ws.Close())

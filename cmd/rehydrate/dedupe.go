@@ -121,7 +121,7 @@ func (c *command) untilStopped(ctx context.Context) (context.Context, context.Ca
 	ctx, cancel := context.WithCancel(ctx)
 	select {
 	case <-c.stop:
-		cancel()
+		cancel() // at once, without waiting for the goroutine below
 	default:
 	}
 	go func() {

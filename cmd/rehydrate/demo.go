@@ -124,6 +124,7 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, serve bo
 	if err := os.WriteFile(f.cacert, emulator.CAPEM(), 0o600); err != nil {
 		return err
 	}
+	// From here on the demo is a run: only the addresses and the credentials differ.
 	f.connectTo = []string{emulator.ConnectTo()}
 	f.approval = "DEMO"
 	env := map[string]string{"REDDIT_CLIENT_ID": emulator.ClientID, "REDDIT_CLIENT_SECRET": emulator.Secret, "REDDIT_USERNAME": "demo_user",
@@ -136,7 +137,7 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, serve bo
 			return v
 		}
 		if _, ok := env[strings.TrimSuffix(name, "_FILE")]; ok {
-			return "" // the user's own are not for the emulator
+			return "" // the user's own credentials must not reach the emulator
 		}
 		return c.getenv(name)
 	}
@@ -184,8 +185,8 @@ func (c *command) demoPosts(ctx context.Context, release string) ([]redditemu.Po
 	return redditemu.Scenario(ids, demoSeed), release, nil
 }
 
-// writeDemoRelease writes the demo's release folder; one that is there already is used as it is.
 func writeDemoRelease(dir string, annotations []byte) (string, error) {
+	// release.toml is written last, so its presence means that the folder is complete.
 	if _, err := os.Stat(filepath.Join(dir, "release.toml")); err == nil {
 		return dir, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -72,6 +72,7 @@ func (c *command) diff(cmd *cobra.Command, args []string) error {
 	if len(shown) > 0 {
 		fmt.Fprintln(&b)
 	}
+	// The summary comes last, so that the version step is the last line.
 	printDiff(&b, report.Summary)
 	_, err = io.WriteString(c.stdout, b.String())
 	return err
@@ -124,7 +125,6 @@ func whyText(was, is *state.Conclusion) string {
 	return side(was) + " -> " + side(is)
 }
 
-// printDiff prints the summary.
 func printDiff(out io.Writer, d diff.Summary) {
 	line := func(name, text string) { fmt.Fprintf(out, "%-14s  %s\n", name, text) }
 	side := func(name string, s diff.SideCount) {

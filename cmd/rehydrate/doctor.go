@@ -72,8 +72,8 @@ Sends no request and writes nothing.` +
 
 func (x *examination) run(ctx context.Context) error {
 	x.found("program", fmt.Sprintf("rehydrate %s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
-	for _, look := range []func(context.Context){x.reader, x.sandbox, x.credentials, x.disk, x.clock, x.space, x.releaseFiles} {
-		look(ctx)
+	for _, check := range []func(context.Context){x.reader, x.sandbox, x.credentials, x.disk, x.clock, x.space, x.releaseFiles} {
+		check(ctx)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -109,11 +109,10 @@ func (x *examination) found(name, what string) {
 	x.findings = append(x.findings, finding{Name: name, OK: true, Found: what})
 }
 
-// missing notes what is wrong, with the hint of the error where it has one.
 func (x *examination) missing(name string, err error, hint string) {
 	_, known := diagnose(err)
 	if known == usageHint {
-		known = ""
+		known = "" // doctor's own hint says more than "see --help"
 	}
 	x.findings = append(x.findings, finding{Name: name, Found: err.Error(), Hint: cmp.Or(known, hint)})
 }
@@ -155,7 +154,7 @@ func (x *examination) reader(ctx context.Context) {
 	}
 }
 
-// sandbox tells whether the kernel can confine the workers.
+// sandbox reports whether the kernel can confine the workers.
 func (x *examination) sandbox(context.Context) {
 	if abi := landlockABI(); abi > 0 {
 		x.found("sandbox", fmt.Sprintf("landlock, version %d: OCR workers reach no file and no network", abi))
@@ -186,13 +185,13 @@ func (x *examination) credentials(context.Context) {
 // is written.
 const leastDisk = 1 << 30
 
-// disk tells how much room there is where the workspace is or will be.
 func (x *examination) disk(context.Context) {
 	dir, err := filepath.Abs(x.workspace)
 	if err != nil {
 		x.missing("disk", err, "")
 		return
 	}
+	// The workspace may not exist yet: its nearest existing parent is on the disk that it will use.
 	for {
 		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
 			break
@@ -215,7 +214,7 @@ func (x *examination) disk(context.Context) {
 // born is before every release of the program: a clock that says less is wrong.
 var born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// clock tells whether the clock can be believed: what Reddit said last counts by its age.
+// clock reports whether the clock is plausible.
 func (x *examination) clock(ctx context.Context) {
 	now := x.now()
 	const hint = "set the clock (timedatectl set-ntp true): how long ago a post was seen live decides whether it may be exported"
@@ -230,6 +229,7 @@ func (x *examination) clock(ctx context.Context) {
 			if err != nil {
 				break // the workspace's own finding says so
 			}
+			// An answer from the future means that the clock was set back since.
 			if p.CheckedAt.Sub(now) > time.Minute {
 				x.missing("clock", fmt.Errorf("it says %s, and the workspace was told something at %s", now.UTC().Format(time.RFC3339), p.CheckedAt.Format(time.RFC3339)), hint)
 				return
@@ -239,7 +239,6 @@ func (x *examination) clock(ctx context.Context) {
 	x.found("clock", now.UTC().Format(time.RFC3339))
 }
 
-// space looks at the workspace.
 func (x *examination) space(ctx context.Context) {
 	info, err := os.Stat(x.workspace)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -267,7 +266,6 @@ func (x *examination) space(ctx context.Context) {
 	}
 }
 
-// releaseFiles reads the release that was named, and its policy.
 func (x *examination) releaseFiles(ctx context.Context) {
 	if x.release == "" {
 		return

@@ -33,7 +33,7 @@ the rows it is a near-duplicate of.
 ID is a post's id, and ID/1 the second image of its gallery. Reads only: it sends no request,
 writes nothing, shows no picture, and works while a run is going on. The text of the image is
 printed as it was read, names masked where the policy says so: it can be as unpleasant as the
-image. Of a post that is gone, held or withheld no text is printed.` +
+image. The text of a post that is gone, held or withheld is not printed.` +
 			exitHelp(exitDone, exitFailed, exitUsage),
 		Example: "  rehydrate explain 1n6oiw -w figsim-rehydrated\n  rehydrate explain 1n6oiw/1 --json",
 		Args:    exactArgs(1, "one ID: that of an entry, such as 1n6oiw or 1n6oiw/1"),
@@ -91,8 +91,7 @@ func unknownHint(e *report.UnknownEntry) string {
 	return "ids stand in the manifest and in outcomes.csv; another release has another workspace (-w)"
 }
 
-// printExplanation prints an explanation for people: a heading at the left, what belongs to it
-// beside it.
+// printExplanation prints a table for people: headings at the left, their values beside them.
 func printExplanation(out io.Writer, x report.Explanation) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	e := explainer{w}
@@ -130,7 +129,7 @@ func printExplanation(out io.Writer, x report.Explanation) error {
 		e.row(name, describeEvidence(h))
 	}
 	if x.LogBroken != "" {
-		e.row("", "the audit log tells no more that can be believed: "+x.LogBroken)
+		e.row("", "the audit log cannot be trusted beyond this point: "+x.LogBroken)
 	}
 	return w.Flush()
 }

@@ -89,7 +89,7 @@ func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 	case !slices.Contains(copies.Formats(), f.format):
 		return usageError("--format takes %s, not %q", strings.Join(copies.Formats(), ", "), f.format)
 	case f.list:
-		return nil
+		return nil // it registers nothing, so it needs no note
 	}
 	if err := copies.CheckNote(f.note); err != nil {
 		return usageError("--note: %w", err)
@@ -115,6 +115,7 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 		return err
 	}
 	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
+		// The serial is stored before any file is made: a crash then still refuses an older list.
 		if err := grant.remember(ctx, ws, c.now()); err != nil {
 			return err
 		}
@@ -181,7 +182,7 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 	})
 }
 
-// mustExist fails where there is no workspace: a command that only changes one must not make it.
 func (c *command) mustExist(ctx context.Context) error {
+	// Opening for reading fails without a workspace; opening for writing would create one.
 	return c.reading(ctx, func(*workspace.Workspace) error { return nil })
 }

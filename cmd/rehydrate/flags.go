@@ -30,11 +30,11 @@ func (f *releaseFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.grant, "grant", "", grantFlagHelp)
 }
 
-// readPolicy is the release's policy, or the file's for a bare manifest.
 func (f *releaseFlags) readPolicy(release *manifest.Release) (policy.Policy, error) {
 	if f.policy == "" {
 		return readPolicy(release.PolicyPath)
 	}
+	// A release folder's policy is the maintainers' decision: a flag cannot replace it.
 	if release.Dir != "" {
 		return policy.Policy{}, usageError("--policy is for a bare annotations file: %s has its own policy", release.Dir)
 	}
@@ -54,7 +54,6 @@ func (f *redditFlags) register(cmd *cobra.Command, approval *string) {
 	cmd.Flags().StringVar(&f.cacert, "cacert", "", "trust the certificate authorities in this PEM `file` instead of the system's")
 }
 
-// client is the one with which a command asks Reddit and the image hosts.
 func (f *redditFlags) client(c *command, approval string, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
 	o := reddit.Options{Approval: approval, Policy: pol, Version: version(), Log: c.log, OnWait: progress.OnWait,
 		Scrubber: c.streams.scrubber}
@@ -75,6 +74,7 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 			return nil, usageError("--cacert: %s holds no PEM certificate", f.cacert)
 		}
 	}
+	// Without an approval no credential is even read.
 	if o.Approval == "" {
 		return nil, reddit.ErrNoApproval
 	}

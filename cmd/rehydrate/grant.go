@@ -91,9 +91,8 @@ func verdictOf(f *policy.GrantFault) grantVerdict {
 	return grantVerdict{Reason: f.Reason, Detail: f.Detail, Hint: f.Hint}
 }
 
-// printGrant prints a grant for people. ParseGrant lets no text pass that a terminal would
-// not show as it is.
 func (c *command) printGrant(g policy.Grant) {
+	// ParseGrant refused every text with control characters, so values are printed as they are.
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	row := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
 	row("grant", g.ID)
@@ -215,11 +214,10 @@ func (p *permit) access() func(time.Time) error {
 }
 
 // useGrant decides whether a run may go on, before anything is asked or written. It returns
-// nil where no grant is needed and none given; one that is given counts even where none is
-// needed, and names the approval. Made-up posts need no permission.
+// nil when no grant is needed and none is given.
 func (c *command) useGrant(ctx context.Context, rel *manifest.Release, pol policy.Policy, f *releaseFlags) (*permit, error) {
 	if f.rehearsal {
-		return nil, nil
+		return nil, nil // made-up posts need no permission
 	}
 	p, err := c.findGrant(ctx, rel, f.grant)
 	switch {
@@ -230,6 +228,7 @@ func (c *command) useGrant(ctx context.Context, rel *manifest.Release, pol polic
 	case p == nil:
 		return nil, nil
 	}
+	// A grant that is given must hold even where the policy does not require one.
 	if err := p.allows(c.now()); err != nil {
 		return nil, err
 	}
@@ -248,8 +247,7 @@ func noGrant(rel *manifest.Release) *policy.GrantFault {
 			"or name it with --grant FILE"}
 }
 
-// findGrant reads the grant that file names, or the release folder holds, with all it is
-// judged by; nil when there is none.
+// findGrant reads the grant that file names, or else the release folder's; nil without one.
 func (c *command) findGrant(ctx context.Context, rel *manifest.Release, file string) (*permit, error) {
 	if file == "" {
 		if rel.Dir == "" {
@@ -337,8 +335,7 @@ func (c *command) seenSerial(ctx context.Context, release string) (int64, error)
 	return state.SeenRevocations(ctx, ws, release)
 }
 
-// remember notes the serial of the list that the run goes by, so that no older one is
-// believed later. The workspace is locked now: another run may have seen a newer one.
+// remember stores the serial of the run's revocation list, so that an older list is refused later.
 func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time.Time) error {
 	if p == nil {
 		return nil
@@ -347,6 +344,7 @@ func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time
 	if err != nil || bound && b.Release != p.scope.Release.Name {
 		return err // the run refuses the workspace of another release
 	}
+	// The serial is read again under the lock: another run may have seen a newer list meanwhile.
 	p.scope.SeenSerial, err = state.SeenRevocations(ctx, ws, p.scope.Release.Name)
 	if err != nil {
 		return err

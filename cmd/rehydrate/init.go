@@ -103,6 +103,7 @@ func pinSigners(draft *manifest.Draft, files []string) ([]byte, error) {
 	if err := draft.Pin(pins); err != nil {
 		return nil, asUsage(err)
 	}
+	// The text is edited, so that the comments of the default policy stay; parsing it proves the edit.
 	pol = bytes.Replace(pol, []byte(`grant = "optional"`), []byte(`grant = "required"`), 1)
 	p, err := policy.Parse(pol, "policy.toml")
 	if err == nil && !p.Access.GrantRequired {
@@ -114,14 +115,14 @@ func pinSigners(draft *manifest.Draft, files []string) ([]byte, error) {
 	return pol, nil
 }
 
-// readSigner reads a public key file. Its comment, or else its name, names the signer. No
-// error repeats what the file holds: it could be a private key.
+// readSigner reads a public key file. Its comment, or else its name, names the signer.
 func readSigner(file string) (manifest.Signer, error) {
 	b, err := readRegular(file)
 	if err != nil {
 		return manifest.Signer{}, err
 	}
 	fields := strings.Fields(string(b))
+	// The errors below do not repeat the file's content: it could be a private key.
 	if bytes.Contains(b, []byte("PRIVATE KEY")) {
 		return manifest.Signer{}, errors.New("this is a private key, which must stay private; name the file beside it that ends in .pub")
 	}
