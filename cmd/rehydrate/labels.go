@@ -42,8 +42,7 @@ type labelSource struct {
 	close   func() error
 }
 
-// openLabels opens a release, a dataset or a workspace. What is wrong with it is an error of
-// usage.
+// openLabels opens a release, a dataset or a workspace. Its faults are usage errors.
 func (c *command) openLabels(ctx context.Context, path, release string) (labelSource, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -94,10 +93,9 @@ func shardsOf(dir string) ([]string, error) {
 	return shards, err
 }
 
-// wholeSplits refuses a dataset that lacks files, or has those of two exports: its counts would be
-// too low or too high.
 func wholeSplits(shards []string) error {
 	have, of := make(map[string]int), make(map[string]string) // by split
+	// With files missing, or files of two exports, every count would be too low or too high.
 	for _, file := range shards {
 		m := shardName.FindStringSubmatch(filepath.Base(file))
 		split, total := m[1], m[3]
@@ -137,14 +135,14 @@ func entriesOf(ctx context.Context, r *manifest.Release, wrap func(error) error)
 	}
 }
 
-// likeRelease gives the release by whose labels and columns other files are read.
+// likeRelease returns the release that gives other files their labels and columns.
 func likeRelease(ctx context.Context, path string) (*manifest.Release, error) {
 	if path == "" {
 		return manifest.BuiltIn(), nil
 	}
 	r, err := manifest.Open(path, withNames)
 	if err == nil {
-		_, err = r.Check(ctx)
+		_, err = r.Check(ctx) // all problems now, before other files are read by its schema
 	}
 	if err != nil {
 		return nil, asUsage(err)
@@ -156,7 +154,7 @@ func likeRelease(ctx context.Context, path string) (*manifest.Release, error) {
 // among those of the split, from 0, and how many they are.
 var shardName = regexp.MustCompile(`^([A-Za-z0-9_]+)-(\d{5})-of-(\d{5})\.parquet$`)
 
-// fromFiles reads the Parquet files of a dataset as one. All must have the same categories.
+// fromFiles reads the Parquet files of a dataset as one.
 func (c *command) fromFiles(ctx context.Context, release string, files []string) (labelSource, error) {
 	like, err := likeRelease(ctx, release)
 	if err != nil {
@@ -180,6 +178,7 @@ func (c *command) fromFiles(ctx context.Context, release string, files []string)
 			split = m[1]
 		}
 		tables, splits = append(tables, table), append(splits, split)
+		// Labels are counted by the place of their category, so all files need the same categories.
 		if !slices.EqualFunc(table.Schema.Categories, tables[0].Schema.Categories, func(a, b manifest.Category) bool { return a.Name == b.Name }) {
 			return labelSource{}, usageError("%s has other categories than %s", file, files[0])
 		}
@@ -265,9 +264,8 @@ func decimal(v *float64, digits int) string {
 	return s
 }
 
-// categoryOf finds the category that has a label of that code.
 func categoryOf(schema manifest.Schema, code string) (string, error) {
-	found := ""
+	found := "" // a code may stand in two categories: then the flag is ambiguous
 	for _, c := range schema.Categories {
 		for _, l := range c.Labels {
 			if l.Code == code && found != "" {

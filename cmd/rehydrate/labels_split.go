@@ -107,6 +107,7 @@ func (c *command) labelsSplit(ctx context.Context, path string, f splitFlags) er
 		return err
 	}
 	if f.out != "" {
+		// Refused now, not after minutes of splitting.
 		if err := refuseOver(f.out, f.force); err != nil {
 			return err
 		}
@@ -181,9 +182,8 @@ func measure(schema manifest.Schema, entries []manifest.Entry, shares []labels.S
 	return report, nil
 }
 
-// writeSplit writes one record a post. Ids and names of splits hold letters, digits and _ alone,
-// so no cell can be a formula.
 func writeSplit(out io.Writer, a labels.Assignment) error {
+	// Ids and names of splits hold only letters, digits and _, so no cell can be a formula.
 	w := csv.NewWriter(out)
 	if err := w.Write([]string{"id", "split"}); err != nil {
 		return err

@@ -108,8 +108,8 @@ func printStats(out io.Writer, s labels.Stats, schema manifest.Schema) error {
 	return nil
 }
 
-// byCode gives the order of a category's labels in which their codes count up, as papers print
-// them; the order of the schema where the codes are no numbers with a prefix.
+// byCode orders a category's labels by the numbers in their codes, as papers print them. Without
+// a common prefix and numbers the order of the schema stays.
 func byCode(c labels.CategoryStats) []int {
 	order := make([]int, len(c.Labels))
 	numbers := make([]int, len(c.Labels))

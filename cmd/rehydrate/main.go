@@ -15,12 +15,11 @@ func main() {
 	os.Exit(realMain())
 }
 
-// memoryGoal is what the garbage collector keeps the program to while what it needs is less:
-// without one, the garbage of a few large images doubles what they take.
+// memoryGoal is the garbage collector's soft limit: without one, the garbage of a few large
+// images doubles the memory that they take.
 const memoryGoal = 320 << 20
 
-// realMain connects the program to the process: the first SIGINT or SIGTERM asks the
-// command to finish what is in flight, the second one ends it at once.
+// realMain connects the program to the process.
 func realMain() int {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryGoal)
@@ -32,9 +31,9 @@ func realMain() int {
 	stop := make(chan struct{})
 	go func() {
 		<-signals
-		close(stop)
+		close(stop) // the first signal: finish what is in flight
 		<-signals
-		cancel()
+		cancel() // the second: end at once
 	}()
 	return run(ctx, process{
 		args: os.Args[1:], getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,

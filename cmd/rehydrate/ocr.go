@@ -118,6 +118,7 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 				return err
 			}
 		}
+		// Only now are the old texts erased: after a crash before this line the same command reports again.
 		if err := ws.EndReread(ctx); err != nil {
 			return err
 		}
@@ -151,9 +152,8 @@ func (c *command) rereadPage(r pipeline.Reread) report.RereadPage {
 	return p
 }
 
-// writeRereadReport writes the page. While it is not written the workspace keeps the old texts.
 func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline.Reread) error {
-	err := c.outsideWorkspace("--report", name) // a folder can have become a link since
+	err := c.outsideWorkspace("--report", name) // again: a folder can have become a link since the first check
 	if err == nil {
 		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error { return report.WriteReread(w, c.rereadPage(r)) })
 	}
@@ -167,8 +167,8 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline
 	return nil
 }
 
-// isRehearsal reports whether the posts of the workspace, which must exist, are made up: then neither approval
-// nor grant is needed.
+// isRehearsal reports whether the posts of the workspace, which must exist, are made up. A
+// rehearsal needs neither approval nor grant.
 func (c *command) isRehearsal(ctx context.Context, opened checkedRelease) (bool, error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
 	if err != nil {

@@ -82,6 +82,7 @@ func (f purgeFlags) request() (pipeline.PurgeRequest, error) {
 	if !reasonForm.MatchString(f.reason) {
 		return q, usageError("--reason takes one word of a-z, 0-9 and _, not %s", strconv.QuoteToGraphic(f.reason))
 	}
+	// Such a reason would let the post return with the next run, and --id is permanent.
 	if pipeline.ComesBack(q.Reason) {
 		return q, usageError("--reason %s is a reason for which a policy lets posts come back: take another, --id is for good", f.reason)
 	}
@@ -134,6 +135,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	}
 	config.Progress = pipeline.NewProgress(c.observe)
 	if !f.offline {
+		// Real Reddit's answers say nothing about made-up posts, and would erase them all.
 		if f.rehearsal && len(f.connectTo) == 0 {
 			return usageError("the posts of this workspace are made up, and Reddit does not know them: purge with --offline, or name the emulator with --connect-to")
 		}
@@ -153,8 +155,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	})
 }
 
-// purgeAccess tells whether rows may come into the dataset. A purge does not need a grant: what is wrong
-// with it only keeps rows out.
+// purgeAccess returns the check that decides whether rows may come into the dataset.
 func (c *command) purgeAccess(ctx context.Context, config pipeline.Config, f *releaseFlags) (access func(now time.Time) error, err error) {
 	if f.rehearsal {
 		return nil, nil
@@ -174,6 +175,7 @@ func (c *command) purgeAccess(ctx context.Context, config pipeline.Config, f *re
 	case fault == nil:
 		return nil, nil
 	}
+	// A purge does not need a grant: a fault only keeps new rows out.
 	return func(time.Time) error { return fault }, nil
 }
 
@@ -220,6 +222,7 @@ func (c *command) concludePurge(p pipeline.PurgeReport) error {
 	} else {
 		c.printPurge(p)
 	}
+	// An obligation or a doubt that is still open is status 3, even though the purge itself worked.
 	for _, copied := range p.Copies {
 		if copied.State == state.CopyOpen {
 			return exitCode(exitRetry)

@@ -93,16 +93,16 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	return nil
 }
 
-// outsideWorkspace refuses a file that lies in the workspace, symbolic links followed: nothing but
-// the tool writes there.
+// outsideWorkspace refuses a file that lies in the workspace.
 func (c *command) outsideWorkspace(flag, file string) error {
+	// Links are followed first, so that a link into the workspace is refused as well.
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {
 		return usageError("%s %s: %w", flag, file, err)
 	}
 	ws, err := filepath.EvalSymlinks(c.workspace)
 	if err != nil {
-		return nil // none is there: opening it says so
+		return nil // there is no workspace; opening it reports that
 	}
 	dir, err = filepath.Abs(dir)
 	if err != nil {

@@ -97,7 +97,7 @@ func diagnose(err error) (code int, hint string) {
 		retry    *pipeline.UnknownRetry
 	)
 	switch {
-	case errors.As(err, &internal):
+	case errors.As(err, &internal): // first: a panic may carry any of the errors below
 		return exitFailed, panicHint
 	case errors.As(err, &p):
 		return p.code, p.hint
@@ -164,7 +164,7 @@ func run(ctx context.Context, p process) int {
 		called, err = root.ExecuteContextC(ctx)
 		return err
 	})
-	c.console.Done()
+	c.console.Done() // the bar goes before an error is printed
 	var quiet exitCode
 	switch {
 	case err == nil:
@@ -177,8 +177,7 @@ func run(ctx context.Context, p process) int {
 	return code
 }
 
-// complain says what went wrong, once: two lines on stderr, and with --json one object on
-// stdout as well.
+// complain reports an error once: two lines on stderr, and with --json an object on stdout as well.
 func (c *command) complain(err error, code int, hint string) {
 	fmt.Fprintf(c.stderr, "rehydrate: error: %v\n", err)
 	if hint != "" {
@@ -186,7 +185,7 @@ func (c *command) complain(err error, code int, hint string) {
 	}
 	c.trace(err)
 	if c.json {
-		// The status is the answer; a stdout that can't be written has no other place to go.
+		// If stdout cannot be written, the exit status still reports the error.
 		_ = json.NewEncoder(c.stdout).Encode(map[string]any{"error": err.Error(), "hint": hint, "exit": code})
 	}
 }

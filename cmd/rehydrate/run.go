@@ -76,9 +76,9 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.retry, "retry", nil, "ask image hosts again about entries that ended in this `outcome or reason`: invalid, gone, placeholder, changed, http_403... (repeatable)")
 }
 
-// rehydrate does what run and demo share: everything is checked before the first request
-// and before the workspace is touched.
+// rehydrate is the job that run and demo share.
 func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags, getenv func(string) string) error {
+	// Everything up to inWorkspace only checks: a fault leaves no workspace behind and sends no request.
 	opened, err := openRelease(ctx, releasePath)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (c *command) inWorkspace(ctx context.Context, do func(*workspace.Workspace)
 		return err
 	}
 	defer func() {
-		// Closing finishes erasures: that it failed counts more than an exit status.
+		// Closing finishes erasures, so its failure replaces an exit status.
 		if failed := ws.Close(); failed != nil {
 			var status exitCode
 			if errors.As(err, &status) {
@@ -157,8 +157,7 @@ type checkedRelease struct {
 	tombstones []manifest.Tombstone
 }
 
-// openRelease opens a release and reads all of it once, so that every error in it is known
-// before anything is asked or written.
+// openRelease opens a release and reads all of it once.
 func openRelease(ctx context.Context, path string) (checkedRelease, error) {
 	var c checkedRelease
 	var err error
@@ -166,6 +165,7 @@ func openRelease(ctx context.Context, path string) (checkedRelease, error) {
 	if err != nil {
 		return c, asUsage(err)
 	}
+	// The whole manifest is read now: its errors must be known before a request or a write.
 	c.summary, err = c.Check(ctx)
 	if err != nil {
 		return c, asUsage(err)
@@ -224,8 +224,8 @@ func readPolicy(path string) (policy.Policy, error) {
 	return pol, nil
 }
 
-// readSmall reads a file of settings: the first mebibyte of it, so that naming the wrong
-// file costs nothing. Whoever parses it refuses one of that size.
+// readSmall reads the first mebibyte of a file of settings, so that naming a wrong, large file
+// costs little. The parsers refuse a file of that size.
 func readSmall(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -235,8 +235,8 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
-// startOCR finds the ocr program and starts its workers. The dictionary of words decides what
-// of an uncertain reading is accepted.
+// startOCR finds the ocr program and starts its workers. The dictionary of words decides which
+// uncertain words are accepted.
 func (c *command) startOCR(ctx context.Context, f ocrFlags, words *language.Filter) (*ocr.Pool, error) {
 	program, err := c.findOCR(f.program)
 	if err != nil {

@@ -28,16 +28,14 @@ func newStreams(p process) streams {
 	return streams{scrubber: s, stdout: s.Writer(p.stdout), stderr: s.Writer(p.stderr), bare: p.stdout}
 }
 
-// flush writes what the writers hold back, at the end of the program. A stream that can't be
-// written has no other place to say so.
 func (s streams) flush() {
+	// The last call of the program: there is no other stream to report an error on.
 	_ = s.stdout.Flush()
 	_ = s.stderr.Flush()
 }
 
-// execute runs the command line. A panic is an error like any other: the deferred calls of
-// the command close what it had open, and what it says goes through the scrubber.
 func (c *command) execute(do func() error) error {
+	// A panic becomes an error: deferred calls close the workspace, and the message is scrubbed.
 	return contain.Do(func() error {
 		// Before anything is printed: an error about arguments repeats them.
 		c.streams.scrubber.LearnEnv(c.getenv)

@@ -165,9 +165,9 @@ func (c *command) printFiles(s state.Summary) {
 	fmt.Fprintf(c.stdout, "  %-50s %9s\n", manifest.OutcomesName, "one row an entry")
 }
 
-// nextSteps says what the user may want to do now.
+// nextSteps lists what the user may want to do now.
 func nextSteps(s state.Summary) []string {
-	var lines []string
+	var lines []string // the most urgent first
 	if s.Unverified > 0 {
 		lines = append(lines, fmt.Sprintf("Reddit gave no verdict on %d posts in this run. What is known of them is from an earlier one: run again.", s.Unverified))
 	}

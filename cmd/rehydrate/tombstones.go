@@ -144,6 +144,7 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 	if fault != nil {
 		return fmt.Errorf("the statement %s is rejected (%s): %w", file, fault.Reason, fault)
 	}
+	// Also refuses the workspace of another release, before it is locked.
 	if _, err := c.isRehearsal(ctx, checkedRelease{Release: rel}); err != nil {
 		return err
 	}
