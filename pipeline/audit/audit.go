@@ -140,7 +140,7 @@ type LogReport struct {
 	Since      *Since `json:"since,omitempty"`
 }
 
-// A Since says whether the log goes on from a checkpoint that the auditor kept.
+// A Since says whether the log continues a checkpoint that the auditor kept.
 type Since struct {
 	Records int64  `json:"records"`
 	Holds   bool   `json:"holds"`
@@ -224,7 +224,7 @@ type audit struct {
 	tables map[string]*table         // the Parquet files, by where they are
 }
 
-// evidence is what is known of one post, by who says it.
+// evidence is what is known of one post, by source.
 type evidence struct {
 	AuditedPost
 	entry     bool // the release has it
@@ -384,7 +384,7 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-// exported says what is wrong with a row of the post in a dataset, and returns empty strings when nothing is.
+// exported returns the violation of a row of the post in a dataset; empty strings for none.
 func (e *evidence) exported() (FindingKind, string) {
 	switch {
 	case e.MustGo:

@@ -426,6 +426,7 @@ func entryOf(name string) (id manifest.PostID, entry string) {
 
 // checkImage judges an image: by its record, by its name, by its bytes and by how it looks.
 func (a *audit) checkImage(ctx context.Context, t thing, body []byte) {
+	// Its record or its name decides first: then the image need not be decoded.
 	id, entry := entryOf(t.where)
 	if rec, ok := a.stored.files[t.name]; t.name != "" && ok {
 		e := a.posts[rec.ID]

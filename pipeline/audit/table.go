@@ -216,6 +216,7 @@ func (a *audit) learn(ctx context.Context, t *table) error {
 		return nil // scanThing reports it
 	}
 	defer r.Close()
+	// Only rows that must go: the content of the others identifies nothing.
 	goneRow := func(row int64) *known {
 		e := a.postOf(t.entry(row))
 		if e == nil || !e.MustGo {
@@ -316,7 +317,7 @@ func (a *audit) accountFor(ctx context.Context, t thing, digest string) {
 	noted, ok := a.stored.dataset[t.name]
 	logged, inLog := a.stored.logged[t.name]
 	switch {
-	case ok && noted == digest && inLog && logged == digest:
+	case ok && noted == digest && inLog && logged == digest: // state and log agree
 	case a.exportedSince(ctx, t.name, digest):
 		a.gap("", t.where, "a run has written it during the audit: audit again")
 	case !ok && !inLog:

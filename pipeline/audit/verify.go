@@ -169,7 +169,7 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 		v.damage(state.SealFile, mendRun, "the seal is damaged: %v", s.err)
 		return nil
 	case !s.there:
-		v.note("the workspace is not sealed: a run is at work on it, or the last one was killed or could not write; the next run goes on and seals it")
+		v.note("the workspace is not sealed: a run is at work on it, or the last one was killed or could not write; the next run continues and seals it")
 		return nil
 	}
 	v.report.Sealed, v.report.SealedAt = true, moment(s.Time)
@@ -196,7 +196,7 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 		}
 	}
 	if _, left := v.present[state.JournalFile]; left {
-		v.damage(state.JournalFile, mendState, "a sealed workspace has no journal: somebody put it there, and opening %s would apply it", state.StateFile)
+		v.damage(state.JournalFile, mendState, "a sealed workspace has no journal: someone put it there, and opening %s would apply it", state.StateFile)
 	}
 	return nil
 }
@@ -391,7 +391,7 @@ func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, nam
 		return nil
 	}
 	if _, ok := scan.Footer("rehydrate.manifest_digest"); !ok {
-		v.damage(name, mendRun, "its footer does not say what it was made from")
+		v.damage(name, mendRun, "its footer does not name its manifest")
 	}
 	for _, err := range scan.Values(ctx, "id") {
 		if err != nil {
@@ -447,7 +447,7 @@ func (v *verification) strays() {
 			} else {
 				v.note("%s is an unfinished file: the next run takes it away", name)
 			}
-		case v.blind && strings.HasPrefix(name, state.ImagesDir+"/"):
+		case v.blind && strings.HasPrefix(name, state.ImagesDir+"/"): // state.db cannot account for it
 		case v.asSealed[name] && strings.HasPrefix(name, state.DatasetDir+"/"):
 			v.note("%s is on no record of an export: find out what it is; the next run that exports takes it away or writes it again", name)
 		case !v.report.Sealed && (strings.HasPrefix(name, state.ImagesDir+"/") || mayBeOurs(name)):

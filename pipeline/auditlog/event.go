@@ -14,7 +14,7 @@
 // # What it proves
 //
 // That the records are those of the checkpoint, in number, order and content (Log.Verify), and that
-// a checkpoint somebody kept speaks of a beginning of the same list (Log.Since). Whoever holds the
+// a checkpoint that an auditor kept covers a beginning of the same list (Log.Since). Whoever holds the
 // key can write another history, but not one that agrees with a checkpoint in other hands.
 //
 // No record holds content, a user name, a title, a URL or the name of a subreddit: Event.Check
@@ -66,7 +66,7 @@ const (
 	RestoredState      = "state"      // state.db is older than the log
 	RestoredLog        = "log"        // the log is older than state.db, or gone: records are lost
 	RestoredCheckpoint = "checkpoint" // the checkpoint was, and the records were there
-	RestoredOther      = "other_log"  // neither goes on from the other
+	RestoredOther      = "other_log"  // neither continues the other
 	RestoredKey        = "key"        // the key was gone, and there is a new one
 )
 

@@ -123,7 +123,7 @@ func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace
 		return false, nil
 	case isMissing(err):
 		if _, err := os.Stat(filepath.Dir(c.Path)); err != nil {
-			return false, fmt.Errorf("what a killed export left there can't be looked for: %w", err)
+			return false, fmt.Errorf("cannot check for the files of a killed export: %w", err)
 		}
 	case err != nil:
 		return false, err

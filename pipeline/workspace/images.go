@@ -262,7 +262,8 @@ func (w *Workspace) setTrouble(ctx context.Context, k manifest.Key, t Trouble) e
 }
 
 // SetReading stores what OCR read in the entry's image and replaces an older reading. The last copies of that in
-// state.db are gone when the workspace is closed. It fails with ErrNoImage unless r.ImageSHA256 names the image that is stored now.
+// state.db are gone when the workspace is closed. It fails with ErrNoImage unless r.ImageSHA256 names the image
+// that is stored now.
 func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading) error {
 	return w.putReading(ctx, k, r, func(*sql.Tx) error { return nil })
 }
@@ -334,9 +335,9 @@ func dropReading(ctx context.Context, tx *sql.Tx, k manifest.Key) error {
 
 // Erase removes a post's content from the workspace: image files, then images, troubles and
 // readings of all its entries, and the details and duplicate links of their results. The report
-// goes too, because it can show any image. The post's state and tombstone stay. Give the post its final state first (SetPosts):
-// an Erase that is killed is then found and finished by the next Sweep. Files and rows are gone
-// when Erase returns, the last copies of text inside state.db when the workspace is closed.
+// goes too, because it can show any image. The post's state and tombstone stay. Give the post its
+// final state first (SetPosts): the next Sweep then finishes an Erase that was killed. Files and rows
+// are gone when Erase returns, the last copies of text in state.db when the workspace is closed.
 func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) error {
 	if err := w.erase(ctx, id); err != nil {
 		return fmt.Errorf("erase post %s: %w", id, err)

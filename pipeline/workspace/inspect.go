@@ -59,7 +59,7 @@ func parseSeal(text []byte) (Seal, error) {
 		return Seal{}, err
 	}
 	if !bytes.Equal(again, text) {
-		return Seal{}, errors.New("it is not what was written: its sum does not fit")
+		return Seal{}, errors.New("it was changed: its sum does not fit")
 	}
 	return s, nil
 }

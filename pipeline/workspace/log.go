@@ -145,7 +145,8 @@ func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head logHea
 	return head, lines, err
 }
 
-// Note stores records that come with no change of the state, in one durable transaction. Time is set where it is zero, Seq always. SealLog and Close publish them.
+// Note stores records that come with no change of the state, in one durable transaction. It sets Seq, and Time
+// where that is zero. SealLog and Close publish them.
 func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -198,7 +199,7 @@ func (w *Workspace) publish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = w.change(ctx, "note what was published", func(tx *sql.Tx) error {
+		err = w.change(ctx, "note the published records", func(tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM log_queue WHERE seq < ?", log.Size()); err != nil {
 				return err
 			}
@@ -457,7 +458,7 @@ type restored struct {
 
 // goOn makes state.db continue from the log, in one transaction.
 func (w *Workspace) goOn(ctx context.Context, head logHead, log *auditlog.Log, r restored) error {
-	return w.change(ctx, "go on from the audit log", func(tx *sql.Tx) error {
+	return w.change(ctx, "continue the audit log", func(tx *sql.Tx) error {
 		queue, err := readQueue(ctx, tx, r.from, -1)
 		if err != nil {
 			return err
@@ -495,7 +496,7 @@ func (w *Workspace) goOn(ctx context.Context, head logHead, log *auditlog.Log, r
 	})
 }
 
-// checkKey notes that the key is gone, once, before there is a new one.
+// checkKey notes that the key is gone, before SealLog makes a new one.
 func (w *Workspace) checkKey(ctx context.Context, head logHead, log *auditlog.Log) error {
 	if log.Size() == 0 {
 		return nil
@@ -504,7 +505,7 @@ func (w *Workspace) checkKey(ctx context.Context, head logHead, log *auditlog.Lo
 		return err
 	}
 	waiting, err := texts(ctx, w.db, "SELECT line FROM log_queue WHERE line LIKE '%\"kind\":\"restored\",\"verdict\":\"key\"%'")
-	if err != nil || len(waiting) > 0 {
+	if err != nil || len(waiting) > 0 { // an earlier writer noted it, and was killed before it published
 		return err
 	}
 	return w.Note(ctx, auditlog.Event{Kind: auditlog.Restored, Verdict: auditlog.RestoredKey, Size: head.Size, Root: head.Root})

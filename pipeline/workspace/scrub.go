@@ -29,7 +29,7 @@ func (w *Workspace) scrub(ctx context.Context) error {
 		return err
 	}
 	if err := w.rewriteState(ctx); err != nil {
-		return fmt.Errorf("write %s without what was erased: %w", stateName, w.explain(ctx, err))
+		return fmt.Errorf("rewrite %s without erased content: %w", stateName, w.explain(ctx, err))
 	}
 	// The mark goes last: a crash before this leaves it in the old database or the new one, and the work is redone.
 	return w.change(ctx, "note that "+stateName+" is clean", func(tx *sql.Tx) error {

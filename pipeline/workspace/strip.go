@@ -15,7 +15,8 @@ import (
 // data, and whatever follows the end of the image. Format is jpeg, png, gif or webp.
 //
 // It works on the container and does not encode again: the decoded samples are equal before and
-// after. It keeps an allow-list, so that an unknown kind of block is dropped too. A malformed container is an error. Strip(Strip(b)) is Strip(b).
+// after. It keeps an allow-list, so that an unknown kind of block is dropped too. A malformed
+// container is an error. Strip(Strip(b)) is Strip(b).
 //
 // It keeps, beside pixels: for EXIF in a JPEG, a rewritten block that holds the orientation
 // tag and nothing else, and only if the orientation is not 1, so that viewers go on showing
