@@ -95,10 +95,9 @@ func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error)
 }
 
 // Spared returns how many of the items that decisions drop would be kept by the same rule
-// with its guard: what to tell somebody who has to choose. The decisions are those of
-// KeepFirst by the rule without it, and the error is KeepFirst's. It costs another pass,
-// and nothing where the rule has its guard already or
-// nothing was dropped.
+// with its guard, for a user who has to choose. The decisions are those of KeepFirst by the
+// rule without it, and the error is KeepFirst's. It costs another pass, unless the rule
+// already has its guard or nothing was dropped.
 func Spared(ctx context.Context, items []Item, rule Rule, decisions []Decision) (int, error) {
 	if rule.Guard || rule.ImageOnly || !slices.ContainsFunc(decisions, func(d Decision) bool { return !d.Kept() }) {
 		return 0, ctx.Err()

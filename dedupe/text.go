@@ -66,7 +66,7 @@ func isTokenRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r)
 // A lexicon numbers tokens in order of first appearance, so that texts compare by
 // number.
 type lexicon struct {
-	short map[uint64]uint32 // by packed; most words, looked up without a look at the words met before
+	short map[uint64]uint32 // by packed: most words, looked up without comparing strings
 	long  map[string]uint32
 	page  []uint32 // where the numbers of the next texts go; shared by many texts
 }

@@ -88,8 +88,7 @@ func strength(kappa float64) string {
 func kappaOf(value float64) Kappa { return Kappa{Value: &value, Strength: strength(value)} }
 
 // cohen computes Cohen's kappa (Cohen 1960) of a square table: counts[i][j] entries were called i
-// by one annotator and j by the other. It is undefined where both gave every entry the same one
-// label: nothing is left that could have been agreed upon by chance or not.
+// by one annotator and j by the other.
 func cohen(counts [][]int) Kappa {
 	n, same := 0, 0
 	rows, columns := make([]int, len(counts)), make([]int, len(counts))
@@ -106,6 +105,7 @@ func cohen(counts [][]int) Kappa {
 	}
 	chance := 0.0
 	for i := range rows {
+		// Both gave every entry this label: chance agreement is 1, and kappa would be 0/0.
 		if rows[i] == n && columns[i] == n {
 			return Kappa{Undefined: "no variation"}
 		}

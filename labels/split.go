@@ -43,6 +43,7 @@ func Split(ctx context.Context, schema manifest.Schema, entries []manifest.Entry
 			return Assignment{}, fmt.Errorf("split: of %d posts split %s would get none", len(s.posts), shares[i].Name)
 		}
 	}
+	// In this order: swaps keep the sizes that level has made exact.
 	s.stratify()
 	s.level()
 	if err := s.swap(ctx); err != nil {
@@ -169,9 +170,11 @@ func apportion(n int, ratios []float64) []int {
 	return sizes
 }
 
-// below gives a number from 0 to n-1. It is written out here because the split that a seed gives
-// must not depend on how a library draws numbers.
-func (s *stratifier) below(n int) int { return int(s.random.Uint64() % uint64(n)) }
+// below returns a number from 0 to n-1.
+func (s *stratifier) below(n int) int {
+	// Not rand.IntN: the split of a seed must not depend on how a library draws numbers.
+	return int(s.random.Uint64() % uint64(n))
+}
 
 // shuffled gives 0 to n-1 in random order.
 func (s *stratifier) shuffled(n int) []int {

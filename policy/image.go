@@ -131,6 +131,7 @@ func DecodeImage(body []byte) (image.Image, error) {
 		err = errors.New("the image has no pixels")
 	}
 	if err == nil && format == "gif" {
+		// Only now: the picture must have the size that InspectImage named.
 		img, err = onCanvas(img, body)
 	}
 	if err != nil {
@@ -139,8 +140,7 @@ func DecodeImage(body []byte) (image.Image, error) {
 	return img, nil
 }
 
-// onCanvas puts a GIF frame that covers a part of the canvas in its place, so that the
-// picture has the size that InspectImage named.
+// onCanvas puts a GIF frame that covers a part of the canvas in its place.
 func onCanvas(frame image.Image, body []byte) (image.Image, error) {
 	cfg, err := gif.DecodeConfig(bytes.NewReader(body))
 	if err != nil {

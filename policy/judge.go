@@ -96,6 +96,7 @@ func Judge(f Facts) Verdict { return decide(f).verdict(f) }
 
 // decide returns the rule that fits f.
 func decide(f Facts) rule {
+	// The first rule that fits decides: marks of removal stand before signs of life.
 	for _, r := range rules[:len(rules)-1] {
 		if r.test(f) {
 			return r

@@ -63,6 +63,7 @@ func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now tim
 		return Lift{}, Signer{}, &GrantFault{GrantNoSigner, "the release pins no signer, so no statement can be checked",
 			"its maintainers add a [[signer]] to release.toml; a bare annotations file has none"}
 	}
+	// The signature comes first: unsigned bytes are not even parsed.
 	signer, fault := verifySignature(file, LiftNamespace, signers)
 	if fault != nil {
 		return Lift{}, signer, fault

@@ -45,7 +45,7 @@ func findInputs(ctx context.Context, args []string, avoid string) (inputs, error
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if arg == stdinName || err != nil || !info.IsDir() {
-			// A file that is not there is that file's trouble, told when its turn comes.
+			// A missing file is reported when its turn comes: the others are read all the same.
 			found.list = append(found.list, input{name: arg, rel: outputName(arg)})
 			continue
 		}

@@ -22,10 +22,10 @@ type job struct {
 	console *console.Console
 }
 
-// run reads every input and hands what came of each to the outputs, in order. A file that
-// cannot be read is reported and the rest go on; errSomeFailed reports it at the end.
-// However it ends, what was written by then is whole.
+// run reads every input and hands each result to the outputs, in order. However it ends,
+// every file written by then is whole.
 func (j *job) run(ctx context.Context, args []string) error {
+	// All inputs and paths are checked before the workers start and the first file is made.
 	found, err := findInputs(ctx, args, j.outputFolder())
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (j *job) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer pool.Close()
-	// What was read when an interrupt came is still written.
+	// WithoutCancel: results that are there when an interrupt comes are still written.
 	outputs, err := j.open(context.WithoutCancel(ctx), found, planned, pool.Engine(), words)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (j *job) readAll(ctx context.Context, r *reader, found inputs, outputs outp
 		if got.err != nil && !errors.As(got.err, &bad) {
 			return n, got.err
 		}
-		if bad != nil {
+		if bad != nil { // one bad file does not stop the others; the exit status reports it
 			n.failed++
 			if !j.json {
 				complain(j.console, fmt.Errorf("%s: %w", got.name, bad), "")
@@ -162,6 +162,7 @@ func (j *job) plan(args []string, found inputs) (plan, error) {
 	if j.hocr != "" && j.hocr != stdinName {
 		p.hocr = destinations(j.hocr, found, ".hocr")
 	}
+	// Links are followed: two names of one file would otherwise pass as different files.
 	read, writer := map[string]bool{}, map[string]string{} // by real path; the input that a path is for
 	for _, in := range found.list {
 		read[realPath(in.name)] = in.name != stdinName

@@ -176,7 +176,6 @@ func (r *reader) fill(ctx context.Context, out *result) error {
 	return err
 }
 
-// body reads one byte over the limit, which is enough for the gate to refuse the file.
 func (r *reader) body(name string) ([]byte, error) {
 	from := r.stdin
 	if name != stdinName {
@@ -187,17 +186,18 @@ func (r *reader) body(name string) ([]byte, error) {
 		defer f.Close()
 		from = f
 	}
+	// One byte over the limit is enough for InspectImage to refuse the file.
 	return io.ReadAll(io.LimitReader(from, r.policy.Images.MaxBytes+1))
 }
 
-// decode treats a file as rehydrate treats a downloaded one: size, type and pixels are
-// checked before anything is decoded, and all that is decoded at once takes no more memory
-// than the largest image allowed. The picture is turned upright. The caller calls release.
+// decode checks and decodes a file as rehydrate does a downloaded one, and turns the picture
+// upright. The caller calls release.
 func (r *reader) decode(ctx context.Context, body []byte) (img image.Image, release func(), err error) {
 	info, fault := r.policy.InspectImage(body)
 	if fault != nil {
 		return nil, nil, fault
 	}
+	// All images decoded at once share the memory of the largest image allowed.
 	weight := min(info.DecodedBytes, r.policy.Images.MaxDecodedBytes())
 	if err := r.memory.Acquire(ctx, weight); err != nil {
 		return nil, nil, err

@@ -78,10 +78,9 @@ const model = "eng"
 // them a buffer of 512 bytes that it says is larger.
 const maxTessdataPath = 160
 
-// tessdataDir finds the folder of the model: TESSDATA_PREFIX, else the first of the
-// usual places that holds it. Tesseract is never left to look for it, so that the
-// digest is that of the file it loads, and Init never fails for a missing one.
+// tessdataDir finds the folder of the model: TESSDATA_PREFIX, else the first usual place with it.
 func tessdataDir(env []string) (string, error) {
+	// Tesseract never searches itself: the digest must be that of the file that it loads.
 	dirs := []string{
 		"/usr/share/tesseract-ocr/5/tessdata",
 		"/usr/share/tessdata",
@@ -154,14 +153,12 @@ func (t *tesseract) Hello() ocr.Engine { return t.engine }
 
 func (t *tesseract) Close() error { return t.client.Close() }
 
-// Recognize reads one image. The page segmentation mode goes in as a variable, since
-// gosseract loses SetPageSegMode before the first image; those that need another model
-// are refused. Words come from GetBoundingBoxesVerbose alone: each further call
-// would recognise again.
+// Recognize reads one image. Page segmentation modes that need another model are refused.
 func (t *tesseract) Recognize(gray *image.Gray, m ocr.Mode) ([]ocr.RawWord, error) {
 	if m.PSM < 3 || m.PSM > 11 {
 		return nil, fmt.Errorf("page segmentation mode %d: only 3 to 11 are read", m.PSM)
 	}
+	// As a variable, because gosseract loses SetPageSegMode before the first image.
 	if err := t.client.SetVariable(pageSegMode, strconv.Itoa(m.PSM)); err != nil {
 		return nil, fmt.Errorf("set page segmentation mode %d: %w", m.PSM, err)
 	}
@@ -175,6 +172,7 @@ func (t *tesseract) Recognize(gray *image.Gray, m ocr.Mode) ([]ocr.RawWord, erro
 	if err := t.client.SetImageFromBytes(pgm(gray)); err != nil {
 		return nil, fmt.Errorf("hand over %v pixels: %w", gray.Rect.Size(), err)
 	}
+	// The only call for results: each further one would recognise the image again.
 	boxes, err := t.client.GetBoundingBoxesVerbose()
 	if err != nil {
 		return nil, fmt.Errorf("recognise: %w", err)

@@ -97,7 +97,7 @@ func diagnose(err error) (code int, hint string) {
 		retry    *pipeline.UnknownRetry
 	)
 	switch {
-	case errors.As(err, &internal): // first: a panic may carry any of the errors below
+	case errors.As(err, &internal): // first: an error joined to a panic must not hide it
 		return exitFailed, panicHint
 	case errors.As(err, &p):
 		return p.code, p.hint

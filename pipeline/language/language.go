@@ -184,7 +184,6 @@ func (v Verdict) cast(threshold float64) Votes {
 	return votes
 }
 
-// english counts the votes. The model has the casting vote: of all three it errs least.
 func (v Votes) english() bool {
 	balance := 0
 	for _, vote := range []Vote{v.Dictionary, v.Model, v.FunctionWords} {
@@ -195,6 +194,7 @@ func (v Votes) english() bool {
 			balance--
 		}
 	}
+	// The model breaks a tie: it errs least of the three.
 	return balance > 0 || balance == 0 && v.Model == VoteEnglish
 }
 
@@ -268,15 +268,14 @@ func most(foreign map[string]int) (n int, language string) {
 	return n, language
 }
 
-// count adds a plain function word to the numbers of its languages and returns 1 if it is
-// English. A word that English shares (ME, NO) counts for none.
+// count adds a plain function word to the numbers of its languages and returns 1 if it is English.
 func (f *Filter) count(token string, foreign map[string]int) int {
 	languages := f.languages[token]
 	if slices.Contains(languages, english) {
 		if len(languages) == 1 {
 			return 1
 		}
-		return 0
+		return 0 // a word that English shares (ME, NO) is evidence for no language
 	}
 	for _, code := range languages {
 		foreign[code]++

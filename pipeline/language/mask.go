@@ -43,6 +43,7 @@ func MaskNames(lines [][]string) (masked [][]string, n Masked) {
 	for i, words := range lines {
 		masked[i] = make([]string, len(words))
 		copy(masked[i], words)
+		// Repeated, because a mask can separate a name from its neighbours. It ends: masks match no rule.
 		for maskLine(masked[i], &n) {
 		}
 	}
@@ -55,8 +56,7 @@ func IsMask(word string) bool {
 	return strings.Contains(word, maskUser) || strings.Contains(word, maskEmail) || strings.Contains(word, maskPhone)
 }
 
-// maskLine applies every rule and reports whether any found something: a mask may bare
-// what stood beside it. It comes to an end, for no mask holds an @, a slash or a digit.
+// maskLine applies every rule once and reports whether any found a name.
 func maskLine(words []string, n *Masked) bool {
 	found := false
 	for _, r := range maskRules {

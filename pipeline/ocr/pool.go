@@ -129,7 +129,7 @@ type Pool struct {
 	stats Stats
 }
 
-// Start starts the first worker, which tells what the engine is, and returns the pool.
+// Start starts the first worker, which names the engine, and returns the pool.
 // ctx bounds the start only. A worker that cannot be started is a *StartError with a
 // hint. The caller closes the pool.
 func Start(ctx context.Context, c Config) (*Pool, error) {
@@ -243,6 +243,7 @@ func (p *Pool) lexicon() lexicon {
 func (p *Pool) Close() error {
 	p.closing.Do(func() {
 		close(p.done)
+		// Holding every slot means that all readers have returned and p.idle is ours.
 		for range cap(p.slots) {
 			p.slots <- struct{}{}
 		}
