@@ -354,7 +354,7 @@ func (r *run) withdrawGone(ctx context.Context) error {
 	return nil
 }
 
-// releaseName is the release's name as it stands in everything that is written: nobody may
+// releaseName is the release's name as it stands in everything that is written: no one may
 // take the made-up posts of a rehearsal for the dataset.
 func (r *run) releaseName() string {
 	if r.Rehearsal {

@@ -87,7 +87,7 @@ func (r *run) decide(ctx context.Context) (*state.Decisions, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A purge that asks nobody must not drop the rows of a whole dataset because they are old: a row that stays
+	// An offline purge must not drop the rows of a whole dataset because they are old: a row that stays
 	// where it is harms no more than before, and nothing is handed out without a fresh answer.
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now(), AnyAge: r.mode == purging}
 	return j.Decide(ctx, r.Workspace, r.Language, r.admits)
@@ -156,7 +156,7 @@ func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) 
 		return exported{}, err
 	}
 	if r.mode == purging && len(r.had.files)+len(r.had.rows) == 0 {
-		return exported{}, nil // there is no dataset, and none that a killed purge was writing: a purge makes none
+		return exported{}, nil // no dataset, and no killed purge was writing one: a purge does not make a dataset
 	}
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil {

@@ -19,14 +19,14 @@ import (
 // A PurgeRequest says what a purge is asked for beyond what Reddit and the tombstones say.
 type PurgeRequest struct {
 	Offline bool              // do not ask Reddit: what the workspace knows decides
-	IDs     []manifest.PostID // posts that must go because somebody asked for it, whatever Reddit says
+	IDs     []manifest.PostID // posts that must go by request, whatever Reddit says
 	Reason  manifest.Reason   // of IDs
 }
 
 // A PurgeReport is what a purge did. Lists are in manifest order, or in order of the names.
 type PurgeReport struct {
 	Asked  bool             `json:"asked"`  // Reddit was asked about every post
-	Erased []state.GonePost `json:"erased"` // posts of which the workspace had an image or a text
+	Erased []state.GonePost `json:"erased"` // posts that had an image or a text in the workspace
 	Rows   []string         `json:"rows"`   // ids of rows that left the dataset, for whatever reason
 	// Successors are duplicates that took the place of a row that went.
 	Successors []Successor        `json:"successors"`
@@ -46,7 +46,7 @@ type Successor struct {
 	Stored bool `json:"in_dataset"`
 }
 
-// A FileChange is a file that was rewritten. New is "" where it was removed.
+// A FileChange is a file that was rewritten. New is empty if it was removed.
 type FileChange struct {
 	Name string `json:"name"`
 	Old  string `json:"old_sha256"`
@@ -54,12 +54,12 @@ type FileChange struct {
 }
 
 // Purge removes what must go, wherever the workspace has it: image, text, hashes, report, the rows in its
-// dataset and in the registered copies that it can reach. It needs no OCR pool and, where q.Offline, no
+// dataset and in the registered copies that it can reach. It needs no OCR pool and, if q.Offline, no
 // Reddit client. It works without a grant: Config.Access only decides whether a duplicate may
 // take the place of a row that went. No other row comes into the dataset.
 //
-// Killed anywhere it is completed by the next Purge, and in no state in between is a removed row to
-// be exported: a post's state changes before its content goes. The errors are those of Run; what was
+// The next Purge completes one that was killed. A removed row can't be exported in between, because a
+// post's state changes before its content goes. The errors are those of Run; after one, what was
 // known to be gone by then is purged all the same.
 func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	r := newRun(c, purging)

@@ -26,7 +26,7 @@ type PlannedPost struct {
 	Texts  int `json:"texts"`
 }
 
-// PlanPurge says what Purge would remove if it asked nobody. It reads only: Config.Workspace need not be
+// PlanPurge says what Purge would remove offline. It only reads: Config.Workspace need not be
 // locked, and of Config only Release's tombstones, Policy and ConfirmRemovals count besides.
 func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error) {
 	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Copies: []state.CopyReport{}, Unknown: append([]manifest.PostID{}, q.IDs...)}
@@ -77,7 +77,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	return plan, err
 }
 
-// wouldGo are the posts that would be gone after a purge that asks nobody.
+// wouldGo are the posts that would be gone after an offline purge.
 func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error) {
 	stones, err := state.HoldingTombstones(ctx, r.Workspace)
 	if err != nil {

@@ -164,7 +164,7 @@ func (s *resolver) noteMassRemoval(ctx context.Context, note state.MassRemovalNo
 }
 
 // notePosts tells the log of posts, in as many records as it takes. Most records are written by the workspace,
-// with the change they tell of; what is withheld and confirmed changes nothing.
+// with the change they record; what is withheld and confirmed changes nothing.
 func (s *resolver) notePosts(ctx context.Context, kind auditlog.Kind, posts []workspace.Post) error {
 	var events []auditlog.Event
 	for chunk := range slices.Chunk(posts, auditlog.MaxPosts) {

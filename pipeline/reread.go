@@ -17,10 +17,10 @@ import (
 // A Reread is what a re-reading changed, against the readings and outcomes before it began.
 type Reread struct {
 	Read    int `json:"read"`    // images that were read again since it began
-	Changed int `json:"changed"` // those whose text is another now
+	Changed int `json:"changed"` // those with a different text now
 	Gained  int `json:"words_gained"`
 	Lost    int `json:"words_lost"`
-	// Texts has every changed text, Outcomes every entry whose outcome is another now, both in
+	// Texts has every changed text, Outcomes every entry with a different outcome now, both in
 	// manifest order.
 	Texts    []TextChange    `json:"texts"`
 	Outcomes []OutcomeChange `json:"outcomes"`
@@ -139,9 +139,8 @@ func (g *gatherer) due(rec workspace.Record, all bool) bool {
 	return !g.current(rec) || all && !rec.Earlier.Read
 }
 
-// compareReadings makes the report of a re-reading from what is stored. Of a post that a run in
-// between found gone, or that is held, it tells the outcome and no word. An old text that was kept
-// while names were not masked yet is masked here.
+// compareReadings makes the report of a re-reading from what is stored. It reports the outcome of every
+// changed entry, but words only of live posts.
 func compareReadings(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (Reread, error) {
 	report := Reread{Texts: []TextChange{}, Outcomes: []OutcomeChange{}}
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
@@ -151,9 +150,11 @@ func compareReadings(ctx context.Context, ws *workspace.Workspace, p policy.Poli
 		if rec.Earlier.Read && rec.Reading != nil {
 			report.Read++
 			old := rec.Earlier.Text
+			// An old text can be from a time when names were not masked yet.
 			if p.Text.MaskNames {
 				old = state.MaskText(old)
 			}
+			// A run in between can have found the post gone or held: its words are not shown then.
 			if rec.Post.State == manifest.StateLive && old != rec.Reading.Text {
 				change := TextChange{ID: rec.Key.String()}
 				change.Gained, change.Lost = state.DiffWords(old, rec.Reading.Text)
@@ -191,7 +192,7 @@ type Workload struct {
 	Estimate time.Duration `json:"estimate_ns"`
 }
 
-// PlanReread says what ReadAgain would have to do. It reads only: Config.Workspace need not be
+// PlanReread says what ReadAgain would have to do. It only reads: Config.Workspace need not be
 // locked.
 func PlanReread(ctx context.Context, c Config, all bool) (Workload, error) {
 	var out Workload

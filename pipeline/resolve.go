@@ -87,8 +87,8 @@ func (s *resolver) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 }
 
 // duePosts yields the posts whose rows may not be exported as they are: those last seen live so long ago that
-// it does not count, because a run can take longer than the policy's recheck_within, and those of which an
-// image was stored since, because a post can be removed between the answer and the download. A finished
+// it does not count, because a run can take longer than the policy's recheck_within, and those with an
+// image stored since, because a post can be removed between the answer and the download. A finished
 // workspace has none.
 func (s *resolver) duePosts(ctx context.Context) iter.Seq2[asked, error] {
 	return func(yield func(asked, error) bool) {
@@ -223,8 +223,8 @@ func (s *resolver) withhold(before, after workspace.Post) workspace.Post {
 	return after
 }
 
-// explainAbsence asks, for each unavailable post that nobody could explain and whose community is known,
-// whether that is banned, private or open. It only says why. An explained post no longer needs its community
+// explainAbsence asks, for each unavailable post without an explanation but with a known community,
+// whether that community is banned, private or open. It only says why. An explained post no longer needs its community
 // to be known.
 func (s *resolver) explainAbsence(ctx context.Context, posts []workspace.Post) error {
 	var explained []workspace.Post

@@ -151,7 +151,8 @@ func writeArrow(w io.Writer, rows func(func(Row, error) bool)) error {
 	}
 	for row := range rows {
 		appendArrow(b, &row)
-		if held++; held == maxGroupRows {
+		held++
+		if held == maxGroupRows {
 			if err := flush(); err != nil {
 				return err
 			}

@@ -61,7 +61,7 @@ type Row struct {
 	PHash      string  // 16 lower-case hex digits; "" is written as null
 	Filter     string  // flag mode only: why the row would have been dropped; "" is written as null
 	// Labels holds, per category of the schema and in its order, indexes into
-	// Category.Labels. nil is no label given and written as null; empty and not nil is
+	// Category.Labels. nil means that no label was given, and is written as null; empty and not nil is
 	// written as an empty list, or as null where the category takes one label.
 	Labels [][]int
 }

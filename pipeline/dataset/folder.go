@@ -24,7 +24,8 @@ import (
 //
 // Every image is made while metadata.csv is being written, so a folder that has one is whole.
 func WriteFolder(sink Sink, s manifest.Schema, flagged bool, split string, rows iter.Seq2[Row, error]) (stats Stats, err error) {
-	if err = checkSchema(s, flagged); err == nil {
+	err = checkSchema(s, flagged)
+	if err == nil {
 		err = checkSplit(split)
 	}
 	if err == nil {

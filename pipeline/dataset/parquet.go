@@ -62,7 +62,8 @@ func writeParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, ch
 		}
 		stats.Rows++
 		stats.ImageBytes += int64(len(row.Image))
-		if groupBytes += int64(len(row.Image)); stats.Rows%maxGroupRows == 0 || groupBytes >= maxGroupImageBytes {
+		groupBytes += int64(len(row.Image))
+		if stats.Rows%maxGroupRows == 0 || groupBytes >= maxGroupImageBytes {
 			if err := pw.Flush(); err != nil {
 				return Stats{}, fmt.Errorf("write parquet: row group that ends with row %d: %w", stats.Rows, err)
 			}

@@ -102,8 +102,8 @@ func FileName(split string, shard, of int) string {
 	return fmt.Sprintf("data/%s-%05d-of-%05d.parquet", split, shard, of)
 }
 
-// fileKey is the name of a row's files: its id, with - for the / before the number of a later image. There
-// is no dot in it: readers of a tar take what is behind the first dot for the kind of file.
+// fileKey is the name of a row's files: its id, with - for the / before the number of a later image. It
+// has no dot: readers of a tar take what is behind the first dot for the kind of file.
 func fileKey(id string) (string, error) {
 	key := strings.ReplaceAll(id, "/", "-")
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool {

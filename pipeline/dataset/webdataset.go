@@ -55,13 +55,15 @@ type tarShards struct {
 
 // advance gets the next row and what is written of it.
 func (t *tarShards) advance() (err error) {
-	if t.row, err, t.more = t.next(); err != nil {
+	t.row, err, t.more = t.next()
+	if err != nil {
 		return fmt.Errorf("after %d rows: %w", t.stats.Rows, err)
 	}
 	if !t.more {
 		return nil
 	}
-	if err = t.row.check(t.schema); err == nil {
+	err = t.row.check(t.schema)
+	if err == nil {
 		t.key, err = fileKey(t.row.ID)
 	}
 	if err == nil {

@@ -43,7 +43,7 @@ func TestReadProvenance(t *testing.T) {
 	}
 }
 
-// TestWriteWithoutRefuses: a file of another origin, or a damaged one, is not written anew as if
+// TestWriteWithoutRefuses: a file of another origin, or a damaged one, is not rewritten as if
 // it were whole.
 func TestWriteWithoutRefuses(t *testing.T) {
 	data, _ := write(t, false, all(testRows()))

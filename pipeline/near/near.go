@@ -111,14 +111,16 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 		return nil, err
 	}
 	var err error
-	if s.source, err = openSource(ctx, c); err != nil {
+	s.source, err = openSource(ctx, c)
+	if err != nil {
 		return nil, err
 	}
 	switch column := s.source.textColumn; {
 	case s.Rule.ImageOnly:
 	case s.Texts != "":
 		s.textsFrom = s.Texts
-		if s.texts, err = readTexts(s.Texts); err != nil {
+		s.texts, err = readTexts(s.Texts)
+		if err != nil {
 			return nil, err
 		}
 		s.source.fit(s.texts)
@@ -304,7 +306,8 @@ func (s *Search) compare(ctx context.Context) (grouping, error) {
 			g.groups = append(g.groups, append([]int{kept}, others...))
 		}
 	}
-	if g.spared, err = dedupe.Spared(ctx, items, s.Rule, found); err != nil {
+	g.spared, err = dedupe.Spared(ctx, items, s.Rule, found)
+	if err != nil {
 		return grouping{}, fmt.Errorf("compare the pictures under the guard: %w", err)
 	}
 	return g, nil

@@ -331,7 +331,7 @@ func TestFindHostile(t *testing.T) {
 }
 
 // TestFindStrangeFiles: links are not followed, pipes are not waited for, what is called
-// a picture and is none is told of, and what is called nothing of the kind is skipped.
+// a picture but is not one is reported, and files with other names are skipped.
 func TestFindStrangeFiles(t *testing.T) {
 	body := asJPEG(t, scenery(6, 200, 200), 90)
 	dir := writeFolder(t, map[string][]byte{"real.jpg": body, "text.png": []byte("only text"), "empty.gif": nil, "photo.HEIC": []byte("\x00\x00\x00\x18ftypheic"),
@@ -459,7 +459,8 @@ func tableRows(t testing.TB) (structs []structRow, flats []flatRow) {
 	for i := range bodies {
 		row := structRow{ID: strconv.Itoa(i), Text: texts[i], Caption: "same"}
 		row.Image.Bytes = bodies[i]
-		if row.Image.Path = "p.jpg"; i == 2 {
+		row.Image.Path = "p.jpg"
+		if i == 2 {
 			row.Image.Path = ""
 		}
 		structs = append(structs, row)
@@ -562,7 +563,8 @@ func TestFindInterrupted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err = f.Find(ctx); !errors.Is(err, context.Canceled) {
+			_, err = f.Find(ctx)
+			if !errors.Is(err, context.Canceled) {
 				t.Errorf("stage %s: Find = %v, want an interrupt", stage, err)
 			}
 			if _, err := os.Lstat(c.Out); !earlier && !errors.Is(err, os.ErrNotExist) {

@@ -40,7 +40,7 @@ type shownPicture struct {
 	Name    string
 	Near    string // how it is near the one that is kept; "" for that one
 	Thumb   page.Thumbnail
-	Trouble string // why there is no thumbnail; "" when there is one
+	Trouble string // why the thumbnail is missing; empty if it is there
 }
 
 // drawSheet reads the pictures again that the contact sheet shows, and makes them small.

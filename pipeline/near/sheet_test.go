@@ -80,7 +80,7 @@ func TestSheetOffline(t *testing.T) {
 	if veiled := strings.Count(page, `<details class="veil"><summary aria-label="show p.jpg"><img `); veiled != 6 || strings.Count(page, "<img ") != 6 {
 		t.Errorf("%d of %d pictures are veiled, want 6 of 6", veiled, strings.Count(page, "<img "))
 	}
-	for _, want := range []string{`lang="en"`, "default-src 'none'", "can be distressing", "9 pictures, 1 of them unreadable; 3 groups, which hold 6 duplicates", "in at most 8 bits and their texts in fewer than 3 words", "Texts of which half",
+	for _, want := range []string{`lang="en"`, "default-src 'none'", "can be distressing", "9 pictures, 1 of them unreadable; 3 groups, which hold 6 duplicates", "in at most 8 bits and their texts in fewer than 3 words", "Texts that differ by half",
 		"Shown: 6 of 9 grouped pictures in 3 of 3 groups", "no picture: p.jpg", "And 1 more picture that", "And 2 more pictures that", `<h2 id="group-3">Group 3</h2>`, `<strong>kept</strong>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)

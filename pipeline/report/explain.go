@@ -107,7 +107,7 @@ type LanguageStory struct {
 	English   int              `json:"english"`     // function words of English
 	Foreign   int              `json:"foreign"`     // and of Other
 	Other     string           `json:"other"`       // the other language with most function words
-	Votes     LanguageVotes    `json:"votes"`       // "" is no vote
+	Votes     LanguageVotes    `json:"votes"`       // "" means that there is no vote
 	Filter    string           `json:"fingerprint"` // of the filter
 	Mode      policy.Mode      `json:"mode"`        // what becomes of a row that does not pass
 	Decided   bool             `json:"decides"`     // the row's outcome is the filter's
@@ -144,7 +144,7 @@ func (e *UnknownEntry) Error() string {
 	return fmt.Sprintf("the workspace's manifest has no entry %s", e.ID)
 }
 
-// Explain returns everything that a workspace knows of one entry. It reads only and asks nobody.
+// Explain returns everything that a workspace knows of one entry. It only reads, and sends no request.
 func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filter, k manifest.Key, now time.Time) (Explanation, error) {
 	b, bound, err := ws.Binding(ctx)
 	if err != nil {

@@ -68,7 +68,8 @@ func gather(ctx context.Context, ws *workspace.Workspace, o Options) (data, erro
 	if err := d.count(ctx, ws, j, b.Splits); err != nil {
 		return d, err
 	}
-	if d.LastRun, err = state.ReadNote[state.LastRun](ctx, ws); err != nil {
+	d.LastRun, err = state.ReadNote[state.LastRun](ctx, ws)
+	if err != nil {
 		return d, err
 	}
 	d.Unverified = d.LastRun.Unverified
@@ -209,7 +210,7 @@ func kept(ctx context.Context, ws *workspace.Workspace, j state.Judge) iter.Seq2
 // mostThumbnails bounds the images of a report: enough to see what kind they are.
 const mostThumbnails = 60
 
-// thumbnails yields some of the kept images, of which there are n, spread evenly over the manifest.
+// thumbnails yields some of the n kept images, spread evenly over the manifest.
 func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, n int) iter.Seq2[page.Thumbnail, error] {
 	step := cmp.Or((n+mostThumbnails-1)/mostThumbnails, 1)
 	return func(yield func(page.Thumbnail, error) bool) {

@@ -23,8 +23,7 @@ type Evidence struct {
 	Pending bool `json:"pending,omitempty"`
 }
 
-// tellHistory finds what the log says of the entry's post, oldest first. A log that does not hold is
-// said to be so, and what comes before the break is told.
+// tellHistory finds what the log says of the entry's post, oldest first, and reports a broken log.
 func (x *Explanation) tellHistory(ctx context.Context, ws *workspace.Workspace, id manifest.PostID) error {
 	x.History = []Evidence{}
 	var size int64
@@ -32,8 +31,9 @@ func (x *Explanation) tellHistory(ctx context.Context, ws *workspace.Workspace, 
 	if err == nil {
 		size = l.Size()
 		for e, failed := range l.Records(ctx, 0) {
-			if err = failed; err != nil {
-				break
+			err = failed
+			if err != nil {
+				break // what comes before a break in the log still counts
 			}
 			x.addEvidence(e, id, false)
 		}

@@ -36,8 +36,8 @@ type CopyReport struct {
 	Purged []string `json:"purged"`
 }
 
-// StateOfCopy says in which state a copy is by its record. A copy without files has been closed, if
-// somebody said so, or was never finished.
+// StateOfCopy says in which state a copy is by its record. A copy without files was closed by the
+// operator or was never finished.
 func StateOfCopy(c workspace.Copy) CopyState {
 	switch {
 	case len(c.Files) > 0 && c.Open:
@@ -111,7 +111,7 @@ func Owed(c workspace.Copy, gone GoneSet) []string {
 }
 
 // GoneFrom adds to the posts that are gone those that a copy still owed when they left the manifest:
-// nobody is asked about these any more. Where a later manifest has the post again, what is said of it now
+// no run asks about these any more. If a later manifest has the post again, its present state
 // counts.
 func GoneFrom(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, gone GoneSet) (GoneSet, error) {
 	all := maps.Clone(gone)

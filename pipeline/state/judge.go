@@ -24,7 +24,7 @@ import (
 //	Decide    then the language filter and the near-duplicate rule, over all entries, and stores the results
 //	Known     Outcome with the stored result of the last Decide, for whoever only reads
 //
-// None of them asks anybody: the same records give the same outcomes.
+// None of them sends a request: the same records give the same outcomes.
 
 // Candidate is the outcome of an entry that only the language filter and the near-duplicate rule are left
 // to judge.

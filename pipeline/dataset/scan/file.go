@@ -163,7 +163,8 @@ func (f *File) cursors(group int, columns []tableColumn) ([]*cursor, error) {
 		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", c.name, err)
 		}
-		if memory += cost; memory > f.guard.most.groupMemory() {
+		memory += cost
+		if memory > f.guard.most.groupMemory() {
 			return nil, fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages", f.guard.most.groupMemory())
 		}
 	}

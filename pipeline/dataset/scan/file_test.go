@@ -124,7 +124,8 @@ func FuzzScan(f *testing.F) {
 					t.Fatalf("column %q: value %d of row %d after an error (%t)", column, n, v.Row, failed)
 				}
 				failed = err != nil
-				if n++; n == 1<<16 {
+				n++
+				if n == 1<<16 {
 					break
 				}
 			}

@@ -192,7 +192,8 @@ func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) (mem
 			return 0, err
 		}
 		for _, width := range []int{repetition, definition} {
-			if data, err = prefixedRuns(data, width, n); err != nil {
+			data, err = prefixedRuns(data, width, n)
+			if err != nil {
 				return 0, fmt.Errorf("levels: %w", err)
 			}
 		}
@@ -208,7 +209,8 @@ func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) (mem
 		}
 		data := p.body[r+d:]
 		if !h.IsCompressed.Valid || h.IsCompressed.V {
-			if data, err = p.decompress(codec, data, r+d); err != nil {
+			data, err = p.decompress(codec, data, r+d)
+			if err != nil {
 				return 0, err
 			}
 		}
@@ -337,7 +339,8 @@ func runs(data []byte, width int, n int64) error {
 			return io.ErrUnexpectedEOF
 		}
 		data = data[size:]
-		if total += count; count > maxChunkValues || total > uint64(n)+504 {
+		total += count
+		if count > maxChunkValues || total > uint64(n)+504 {
 			return fmt.Errorf("%w: runs of more than the %d values of the page", parquet.ErrCorrupted, n)
 		}
 	}
@@ -370,7 +373,8 @@ const (
 )
 
 func (w *walker) object(depth int) error {
-	if w.structs--; depth > maxDepth || w.structs < 0 {
+	w.structs--
+	if depth > maxDepth || w.structs < 0 {
 		return fmt.Errorf("%w: too many objects, or nested too deep", parquet.ErrCorrupted)
 	}
 	for {
@@ -378,7 +382,7 @@ func (w *walker) object(depth int) error {
 		if err != nil || head == 0 {
 			return err
 		}
-		if head>>4 == 0 { // the field id follows, where it is no small step
+		if head>>4 == 0 { // the field id follows if it is not a small step
 			if _, err := w.uvarint(); err != nil {
 				return err
 			}
@@ -421,7 +425,8 @@ func (w *walker) list(depth int) error {
 	}
 	n := uint64(head >> 4)
 	if n == 15 {
-		if n, err = w.uvarint(); err != nil {
+		n, err = w.uvarint()
+		if err != nil {
 			return err
 		}
 	}

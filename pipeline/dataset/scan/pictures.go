@@ -28,9 +28,9 @@ type PictureColumns struct {
 
 // A PictureRow is one row of a Parquet of pictures.
 type PictureRow struct {
-	Path  string // as the row calls its picture; "" where it has no name
+	Path  string // as the row calls its picture; empty if it has no name
 	Image []byte // the encoded picture, not checked; nil for null
-	Text  string // any bytes; "" for null and where there is no column of text
+	Text  string // any bytes; empty for null and without a column of text
 }
 
 // A PictureReader reads the pictures of any Parquet file, row by row: of a struct with

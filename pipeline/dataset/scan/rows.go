@@ -90,7 +90,7 @@ func openManifest(f *os.File, want []string) (t *tableReader, err error) {
 	return t, t.checkCodecs()
 }
 
-// openTableReader opens a file of which no column is read yet.
+// openTableReader opens a file and reads no column yet.
 func openTableReader(f *os.File, most limits) (*tableReader, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -177,7 +177,8 @@ func (t *tableReader) next() (err error) {
 	}
 	for i := range t.columns {
 		c := &t.columns[i]
-		if t.cells[c.place], err = c.cell(t.cursors[i]); err != nil {
+		t.cells[c.place], err = c.cell(t.cursors[i])
+		if err != nil {
 			return fmt.Errorf("column %q: %w", c.name, err)
 		}
 	}
@@ -249,14 +250,16 @@ func tableColumns(root *parquet.Column) []tableColumn {
 			t.list = true
 		case c.Leaf():
 		default:
-			if t.leaf = listElement(c); t.leaf == nil {
+			t.leaf = listElement(c)
+			if t.leaf == nil {
 				continue
 			}
 			t.list, t.base = true, c.MaxDefinitionLevel()
 		}
 		kind := t.leaf.Type().Kind()
 		t.float = kind == parquet.Float || kind == parquet.Double
-		if t.text = textOf(t.leaf.Type()); t.text != nil {
+		t.text = textOf(t.leaf.Type())
+		if t.text != nil {
 			out = append(out, t)
 		}
 	}

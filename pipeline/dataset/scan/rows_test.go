@@ -230,7 +230,7 @@ func TestOpenManifestWanted(t *testing.T) {
 	}
 }
 
-// A small file of which reading all columns would take much memory. 9 pages of 8 MiB are
+// Reading all columns of this small file would take much memory. 9 pages of 8 MiB are
 // too much at once; the id alone is not.
 func TestOpenManifestMemory(t *testing.T) {
 	plain := parquet.Encoded(parquet.String(), &parquet.Plain)

@@ -27,9 +27,9 @@ type Table struct {
 // A TableRow is one row of a Table.
 type TableRow struct {
 	ID                         string // "" where the row has none
-	SHA256, PHash, Text, Split string // "" for null and where there is no such column
+	SHA256, PHash, Text, Split string // empty for null and without such a column
 	// Labels has, for each column of Table.Labels, the values: names where the file tells the names of its
-	// labels, else as they stand. nil is no label given.
+	// labels, else as they stand. nil means that no label was given.
 	Labels [][]string
 }
 
