@@ -22,7 +22,7 @@ const (
 // It joins the codes with themselves and decides by the near pairs. Where those are too
 // many to hold, it decides on the first half, drops what of the other half is near one
 // that is kept, which takes no memory, and then decides on the rest of that half. The
-// memory is linear, and which way it goes cannot be seen from the answer.
+// memory is linear, and both ways give the same answer.
 type search struct {
 	keys    // in the order of the decisions, whatever the lengths
 	radius  int

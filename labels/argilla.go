@@ -29,8 +29,8 @@ type Export struct {
 // list of records, each with a list of responses for every question. The post's id is metadata or
 // a field called id, post_id, submission_id or reddit_id, else the record's own id.
 //
-// Suggestions are not read: they are a model's. What is wrong comes as *manifest.Problems that
-// names the record, and never holds the id of a user.
+// Suggestions are not read: they are a model's. Errors are *manifest.Problems that name the
+// record, and never hold the id of a user.
 func ReadArgilla(in io.Reader, file string, release *manifest.Release) (Export, error) {
 	return readArgilla(in, file, release, maxExport)
 }
@@ -42,7 +42,7 @@ func readArgilla(in io.Reader, file string, release *manifest.Release, most int6
 	ignored := make(map[string]bool)
 	err := a.read(d, ignored)
 	switch {
-	case err != nil && limited.N <= 0: // what is wrong is where it was cut
+	case err != nil && limited.N <= 0: // the decoder failed at the limit, not at a fault of the file
 		err = a.fail(fmt.Sprintf("the export is larger than %d MiB", most>>20), "export it without images and vectors")
 	case err == nil && len(a.out.Annotators) == 0:
 		err = a.fail(fmt.Sprintf("none of the %d records has a submitted response to a question that is a category", a.out.Records),
@@ -103,7 +103,7 @@ func (a *argillaReader) read(d *json.Decoder, ignored map[string]bool) error {
 	if _, err := d.Token(); err != nil {
 		return a.broken(err)
 	}
-	// A list that follows would be dropped in silence.
+	// Without this check a second list would be ignored without an error.
 	if _, err := d.Token(); err != io.EOF {
 		return a.fail("something follows the list of records", "give one export: two that were put into one file are two lists")
 	}
@@ -144,6 +144,7 @@ func (a *argillaReader) record(r argillaRecord, ignored map[string]bool) error {
 				a.out.LeftOut++
 				continue
 			}
+			// Only a record with a submitted answer needs an id: others may be unfinished.
 			if key.ID == "" {
 				id, err := a.id(r)
 				if err != nil {

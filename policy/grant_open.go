@@ -32,6 +32,7 @@ func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*Si
 		return nil, fault
 	}
 	var err error
+	// Only signed bytes are parsed.
 	s.Grant, err = ParseGrant(grant.Body, grant.Name)
 	if err != nil {
 		return nil, &GrantFault{GrantMalformed, err.Error(), askAgain}

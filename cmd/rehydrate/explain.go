@@ -157,7 +157,6 @@ func describeOutcome(o state.Conclusion) string {
 	return text
 }
 
-// describeEvidence is one record of the audit log on one line.
 func describeEvidence(h report.Evidence) string {
 	text := fmt.Sprintf("%s record %d: %s", h.Time.Format(time.RFC3339), h.Record, h.Kind)
 	if h.State != "" {

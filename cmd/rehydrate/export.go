@@ -157,6 +157,7 @@ func (c *command) listCopies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// A script can poll --list: status 3 means that a copy still owes a removal.
 	if slices.ContainsFunc(list, func(r state.CopyReport) bool { return r.State == state.CopyOpen }) {
 		return exitCode(exitRetry)
 	}

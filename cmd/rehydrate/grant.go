@@ -303,8 +303,7 @@ func readSigned(path string) (*policy.SignedFile, error) {
 	return &policy.SignedFile{Name: path, Body: body, Signature: signature}, nil
 }
 
-// readRegular reads the first 128 KiB of a regular file: more than any grant, key or
-// signature may have.
+// readRegular reads the first 128 KiB of a regular file.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -318,6 +317,7 @@ func readRegular(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	// More than any grant, key or signature may have: a wrong, large file costs little.
 	return io.ReadAll(io.LimitReader(f, 128<<10))
 }
 

@@ -9,12 +9,12 @@ import (
 	"rehydrate/pipeline/near"
 )
 
-// observe shows the state of a run: one bar over the entries, whatever the stage. A wait is said at once.
+// observe shows the state of a run: one bar over the entries, whatever the stage.
 func (c *command) observe(s pipeline.Snapshot) {
 	if s.Total == 0 || c.quiet {
 		return
 	}
-	if s.Wait != nil {
+	if s.Wait != nil { // on a line of its own, at once: a waiting bar looks like a hang
 		fmt.Fprintf(c.console, "rehydrate: waiting %s for %s: %s\n", s.Wait.For.Round(time.Second), s.Wait.Host, s.Wait.Reason)
 	}
 	retry := ""

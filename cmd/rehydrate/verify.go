@@ -42,6 +42,7 @@ Reads only: it sends no request, writes nothing, and works on a read-only mount.
 			} else {
 				err = c.printVerify(r)
 			}
+			// After the report: the status alone would not say what is damaged.
 			if err == nil && !r.Whole {
 				return exitCode(exitDamaged)
 			}
