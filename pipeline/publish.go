@@ -317,7 +317,7 @@ func (r *run) card(b workspace.Binding, d *state.Decisions) dataset.Card {
 	return c
 }
 
-// noteExport tells the log of the files of a dataset, with the rows of those that have some.
+// noteExport records the files of a dataset in the log, with their rows.
 func (r *run) noteExport(ctx context.Context, files []workspace.File, card dataset.Card) error {
 	rows := map[string]int64{}
 	for _, split := range card.Splits {

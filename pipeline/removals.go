@@ -97,15 +97,13 @@ func (r *run) holdTombstones(ctx context.Context) error {
 	return r.Workspace.SetReadmitted(ctx, false, again...)
 }
 
-// settle erases what is gone and was live, or leaves it withheld when it is, with what this
-// run has erased already, more than one post and more than the policy's share of the posts that
-// were live: that much at once looks like an outage, a single post does not. The operator's
-// confirmation covers the posts that were withheld when the run began, and no others.
+// settle erases the posts that were live and are gone, or leaves them withheld when they are too many.
 func (s *resolver) settle(ctx context.Context) error {
 	var confirmed, fresh []workspace.Post
 	for _, p := range s.inOrder() {
 		switch {
 		case !p.State.Gone() || s.stones.Has(p.ID):
+		// A confirmation covers what was withheld when the run began, and nothing that this run found.
 		case s.ConfirmRemovals && s.withheld[p.ID]:
 			confirmed = append(confirmed, p)
 		default:
@@ -113,6 +111,7 @@ func (s *resolver) settle(ctx context.Context) error {
 		}
 	}
 	going, note := slices.Concat(confirmed, fresh), state.MassRemovalNote(0)
+	// Many posts gone at once look like an outage; a single one never does. What this run erased before counts.
 	limit := max(1, s.Policy.Reddit.MassRemovalShare*float64(s.live))
 	if n := len(fresh); n > 0 && float64(n+s.erased) > limit {
 		s.Log.Warn("mass removal withheld", "gone", n, "were_live", s.live)
@@ -148,7 +147,7 @@ func (s *resolver) settle(ctx context.Context) error {
 	return nil
 }
 
-// noteMassRemoval stores the note where it changes, and tells the log which posts are withheld.
+// noteMassRemoval stores the note where it changes, and records in the log which posts are withheld.
 func (s *resolver) noteMassRemoval(ctx context.Context, note state.MassRemovalNote, withheld []workspace.Post) error {
 	last, err := state.ReadNote[state.MassRemovalNote](ctx, s.Workspace)
 	if err != nil || last == note {
@@ -163,7 +162,7 @@ func (s *resolver) noteMassRemoval(ctx context.Context, note state.MassRemovalNo
 	return state.WriteNote(ctx, s.Workspace, note)
 }
 
-// notePosts tells the log of posts, in as many records as it takes. Most records are written by the workspace,
+// notePosts records posts in the log, in as many records as it takes. Most records are written by the workspace,
 // with the change they record; what is withheld and confirmed changes nothing.
 func (s *resolver) notePosts(ctx context.Context, kind auditlog.Kind, posts []workspace.Post) error {
 	var events []auditlog.Event

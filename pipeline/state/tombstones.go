@@ -29,7 +29,7 @@ type TombstoneEntry struct {
 	ID     manifest.PostID    `json:"id"`
 	State  manifest.PostState `json:"state"`
 	Time   time.Time          `json:"time"`
-	Reason manifest.Reason    `json:"reason"` // "" when the release says so
+	Reason manifest.Reason    `json:"reason"` // empty when the release says so
 	Status TombstoneStatus    `json:"status"`
 	Lifted *LiftNote          `json:"lifted,omitempty"`
 }
@@ -79,7 +79,7 @@ func Holds(list []TombstoneEntry) []manifest.Tombstone {
 	return stones
 }
 
-// LiftedUntil says of posts up to when their tombstones were lifted.
+// LiftedUntil returns, by post, the time up to which its tombstones were lifted.
 func LiftedUntil(ctx context.Context, ws *workspace.Workspace) (map[manifest.PostID]time.Time, error) {
 	lifted, err := ReadNote[LiftedNote](ctx, ws)
 	until := map[manifest.PostID]time.Time{}

@@ -172,7 +172,7 @@ func TestOpenManifestRefuses(t *testing.T) {
 	}{
 		{"empty", "too short", "cut off", nil},
 		{"text", "does not end as a Parquet file does", "the extension of its format", []byte("id,split\n1abc,train\n")},
-		{"cut off", "does not end as a Parquet file does", "copy it once more", good[:len(good)-100]},
+		{"cut off", "does not end as a Parquet file does", "copy it again", good[:len(good)-100]},
 		{"long footer", "footer of 2147483648 bytes", "damaged", longFooter},
 		{"brotli", `column "id" has the compression BROTLI`, "zstd, snappy", manifestFile(t, parquet.Compression(&parquet.Brotli))},
 		{"lz4", `column "id" has the compression LZ4_RAW`, "zstd, snappy", manifestFile(t, parquet.Compression(&parquet.Lz4Raw))},
