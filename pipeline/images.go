@@ -52,16 +52,16 @@ func undecodable(err error) bool {
 	return errors.As(err, &f) && f.Outcome == manifest.Invalid && (f.Reason == "undecodable" || f.Reason == "bad_container")
 }
 
-// fetchAgain downloads an image once more that did not decode. The same bytes twice are what the
-// host has; others mean that one of the two was cut or spoiled on its way.
+// fetchAgain downloads an image that did not decode once more.
 func (g *gatherer) fetchAgain(ctx context.Context, j fetchJob, first [sha256.Size]byte, trouble error) error {
 	d, err := g.Reddit.Download(ctx, j.candidate)
 	switch {
 	case err != nil:
 		return err
 	case sha256.Sum256(d.Body) == first:
-		return trouble
+		return trouble // the same bytes twice are what the host has
 	}
+	// Other bytes: one of the two was cut or damaged on its way.
 	err = g.admit(ctx, j, d)
 	if undecodable(err) {
 		return &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_on_its_way", Detail: "two downloads gave different bytes, and neither decodes"}

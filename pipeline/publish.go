@@ -267,7 +267,6 @@ func planShards(d *state.Decisions, splits []string) (plans map[string][]int, na
 }
 
 // removeOthers removes the Parquet files of an older dataset that are not part of this one.
-// Files that somebody else put into the folder stay.
 func (r *run) removeOthers(ctx context.Context, keep []string) error {
 	have, err := r.Workspace.Files(ctx, path.Join(state.DatasetDir, "data"))
 	if err != nil {
@@ -275,7 +274,7 @@ func (r *run) removeOthers(ctx context.Context, keep []string) error {
 	}
 	for _, name := range have {
 		if !state.IsShard(name) || slices.Contains(keep, name) {
-			continue
+			continue // a file that someone else put there stays
 		}
 		if err := r.Workspace.RemoveFile(ctx, name); err != nil {
 			return fmt.Errorf("remove %s of an older dataset: %w", name, err)

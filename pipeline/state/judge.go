@@ -72,7 +72,7 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 	res := manifest.Result{Key: rec.Key, Split: rec.Split}
 	// A tombstone outweighs whatever Reddit says: what was deleted by its author does not come back.
 	if stone, ok := j.Tombstones[rec.Key.ID]; ok {
-		return buried(res, rec.Post, stone)
+		return tombstoned(res, rec.Post, stone)
 	}
 	p := rec.Post
 	switch p.State {
@@ -119,13 +119,12 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 	return res
 }
 
-// buried is the outcome of an entry whose post has a tombstone. What Reddit says now is the
-// reason while it agrees; a post that came back stays out all the same.
-func buried(res manifest.Result, p workspace.Post, stone workspace.Tombstone) manifest.Result {
+// tombstoned is the outcome of an entry with a tombstone: a post that came back stays out all the same.
+func tombstoned(res manifest.Result, p workspace.Post, stone workspace.Tombstone) manifest.Result {
 	res.Outcome, res.Reason = outcomeOf(stone.State), "tombstone"
 	switch {
 	case p.State == stone.State:
-		res.Reason = p.Reason
+		res.Reason = p.Reason // what Reddit says now, while it agrees
 	case stone.Reason == ReasonTakedown:
 		res.Reason = ReasonTakedown
 	}
