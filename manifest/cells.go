@@ -71,7 +71,8 @@ func (d *decoder) entry(cells []Cell) Entry {
 	e := Entry{Split: DefaultSplit, Labels: make([][]int, len(d.categories))}
 	number, numbered := d.cutNumber(cells)
 	e.ID = d.id(cells)
-	if e.Image = d.image(cells); numbered {
+	e.Image = d.image(cells)
+	if numbered {
 		e.Image = number
 	}
 	if i := d.fields[fieldSplit]; i >= 0 {
@@ -291,7 +292,8 @@ func (v vocabulary) read(texts []string) (labels []int, message, hint string) {
 
 // split parts a cell at the separator.
 func split(text, separator string, v vocabulary) []string {
-	if text = strings.TrimSpace(text); text == "" {
+	text = strings.TrimSpace(text)
+	if text == "" {
 		return nil
 	}
 	// A cell that is a label as a whole is that label, even with the separator in it.

@@ -21,7 +21,7 @@ type Entry struct {
 	Split   string // "train" where the manifest has no split column
 	// Labels holds, per category of the schema and in its order, the labels as indexes
 	// into Category.Labels, in released order. A single-label category has at most one.
-	// An empty non-nil slice is an empty list, nil is no label given.
+	// An empty non-nil slice is an empty list, nil means that no label was given.
 	Labels [][]int
 	SHA256 string // lower-case hex of the image the maintainers had, or ""
 	PHash  string // 16 lower-case hex digits, or ""

@@ -105,7 +105,8 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 		for _, path := range paths {
 			os.Remove(path)
 		}
-		if paths = nil; made {
+		paths = nil
+		if made {
 			os.Remove(dir)
 		}
 	}()
@@ -151,7 +152,8 @@ func (d *Draft) copyManifest(w io.Writer) error {
 	if err == nil && sum != r.ManifestDigest {
 		err = errChanged
 	}
-	if err = cmp.Or(err, failed); err != nil {
+	err = cmp.Or(err, failed)
+	if err != nil {
 		return fmt.Errorf("copy %s: %w", r.ManifestPath, err)
 	}
 	return nil

@@ -173,7 +173,8 @@ func (t *tableReader) next() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.met++; t.met > maxRows {
+	t.met++
+	if t.met > maxRows {
 		return nil, t.problem(-1, "the file has more than 1,000,000 rows", "no manifest has as many")
 	}
 	t.text = t.text[:0]

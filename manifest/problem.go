@@ -23,7 +23,8 @@ type Problem struct {
 func (p *Problem) Error() string {
 	var b strings.Builder
 	line, column := ":%d", ":%d"
-	if b.WriteString(p.File); p.File == "" {
+	b.WriteString(p.File)
+	if p.File == "" {
 		line, column = "line %d", ", column %d"
 	}
 	if p.Line > 0 {
@@ -116,7 +117,8 @@ func cut(s string, most int) string {
 // none is near. Case does not count.
 func Nearest(s string, candidates []string) string {
 	const longest = 64 // beyond it the comparison costs more than the hint is worth
-	if s = fold(s); s == "" || len(s) > longest {
+	s = fold(s)
+	if s == "" || len(s) > longest {
 		return ""
 	}
 	best, bestDistance := "", max(2, len(s)/3)+1

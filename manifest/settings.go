@@ -51,7 +51,8 @@ type settings struct {
 func parseSettings(b []byte, file string) (*settings, error) {
 	s := &settings{separator: separators[0], columns: make(map[string]string), oneHot: make(map[string][]string), named: make(map[string]string)}
 	var err error
-	if s.toml, err = DecodeTOML(file, b, &s.file); err != nil {
+	s.toml, err = DecodeTOML(file, b, &s.file)
+	if err != nil {
 		return nil, err
 	}
 	s.checkAbout()
@@ -98,7 +99,8 @@ func (s *settings) checkFiles() {
 	}
 	if !s.toml.Has("format") && f.Manifest != "" {
 		var p *Problem
-		if f.Format, p = formatOf(f.Manifest); p != nil {
+		f.Format, p = formatOf(f.Manifest)
+		if p != nil {
 			s.toml.Add("manifest", p.Message, p.Hint)
 		}
 	} else if !slices.Contains([]Format{CSV, TSV, JSONL, Parquet}, f.Format) && s.toml.Has("format") {
@@ -223,7 +225,8 @@ func (s *settings) readColumns() {
 
 // text notes a problem of a value that is not a text.
 func (s *settings) text(at, key string, value any) (text string, ok bool) {
-	if text, ok = value.(string); !ok {
+	text, ok = value.(string)
+	if !ok {
 		s.toml.Add(at, key+" is not a text", fmt.Sprintf(`write %s = "..."`, key))
 	}
 	return text, ok

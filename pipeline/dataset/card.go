@@ -83,7 +83,7 @@ func withDefaults(c Card) card {
 	filled.Format = cmp.Or(c.Format, Parquet)
 	filled.Description = cmp.Or(c.Description, fmt.Sprintf("Reddit image posts with the labels of the release %s. The release holds post ids and labels only; "+
 		"images and OCR text were rebuilt from it.", filled.Title()))
-	filled.ContentWarning = cmp.Or(c.ContentWarning, "The images are what people posted on Reddit, and nobody has reviewed this copy. They and their text may be "+
+	filled.ContentWarning = cmp.Or(c.ContentWarning, "The images are what people posted on Reddit, and no one has reviewed this copy. They and their text may be "+
 		"distressing, offensive or adult, and may touch on the subjects that the labels name.")
 	filled.Terms = cmp.Or(c.Terms, "The licence of the release covers its annotations, not the images: those belong to the people who posted them. "+
 		"This copy is for the holder of the approval it was made under. Do not pass it on, do not try to find out who posted an image, "+

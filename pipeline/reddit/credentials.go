@@ -102,7 +102,7 @@ func fromEnv(getenv func(string) string, name string) (string, error) {
 	return value, nil
 }
 
-// readPrivate reads a short file that nobody but its owner may read. The checks are made on
+// readPrivate reads a short file that only its owner may read. The checks are made on
 // the open file, so that it cannot be exchanged between check and read.
 func readPrivate(path string) (string, error) {
 	const most = 4096

@@ -354,7 +354,7 @@ func readImgur(kind string, e exchange, accepted bool) ([]imgurFile, *policy.Fau
 	if json.Unmarshal(answer.Data, &album) != nil || album.Images == nil {
 		return failed("malformed_answer", "imgur's API lists no images for the album")
 	}
-	if len(*album.Images) == 0 { // an album has images while it is there, so this is no evidence that they are gone
+	if len(*album.Images) == 0 { // an album has images while it is there, so this is not evidence that they are gone
 		return failed("empty_album", "imgur's API lists an album without images")
 	}
 	return *album.Images, nil

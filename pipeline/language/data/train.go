@@ -107,7 +107,8 @@ func fetch(name string, files map[string][]byte) error {
 		if err != nil {
 			return err
 		}
-		if files[short+strings.TrimPrefix(header.Name, "package")], err = io.ReadAll(r); err != nil {
+		files[short+strings.TrimPrefix(header.Name, "package")], err = io.ReadAll(r)
+		if err != nil {
 			return err
 		}
 	}
@@ -225,7 +226,7 @@ func tagalog(files map[string][]byte) (vocabulary, error) {
 	return v, nil
 }
 
-// garbledShare is the part of what is not English that is no language at all.
+// garbledShare is the part of what is not English that does not belong to any language.
 const garbledShare = .1
 
 // garbled has the words with their letters shuffled, and strings of random letters as

@@ -122,7 +122,7 @@ func damaged() []Case {
 			return flip(b, chunkEnd(b, "tEXt"))
 		}),
 		invalid("png_deflate_broken", "undecodable", func() []byte {
-			return pngOf(64, 64, 8, 0, 0, []byte("\x78\x9c this is no deflate stream"))
+			return pngOf(64, 64, 8, 0, 0, []byte("\x78\x9c this is not a deflate stream"))
 		}),
 		invalid("png_too_few_rows", "undecodable", func() []byte { return pngOf(64, 64, 8, 0, 0, zlibZeros(65*10)) }),
 		invalid("png_chunk_of_4_gb", "bad_container", func() []byte {

@@ -168,7 +168,8 @@ func (s *Server) Update(id manifest.PostID, f func(*redditemu.Post)) (err error)
 		if p.Condition != old.Post.Condition && p.Want == old.Post.Want {
 			p.Want = "" // follows the condition, unless f set it
 		}
-		if err = w.Replace(p, true); err != nil {
+		err = w.Replace(p, true)
+		if err != nil {
 			err = fmt.Errorf("update post: %w", err)
 		}
 	})
