@@ -1,6 +1,5 @@
 // Package dataset writes what a run hands over: the shards of an image Parquet for each split,
 // the dataset card and croissant.json, or the same rows as WebDataset tars or an image folder.
-// It also reads a Parquet file as a manifest, and compares two datasets.
 //
 // It owns the layout of the Parquet: columns, types, encodings, row groups and footer.
 // It promises that one input gives one sequence of bytes, on any machine and with any
@@ -13,7 +12,7 @@
 //
 // WriteParquet writes to an io.Writer: temporary names, fsync and rename belong to
 // pipeline/workspace. A file that was cut short by an error is not a Parquet file.
-// OpenManifest reads flat columns and lists of scalars; other columns are left out.
+// Files of strangers are read by pipeline/dataset/scan.
 package dataset
 
 import (
