@@ -145,21 +145,30 @@ func (a *audit) inCopies(ctx context.Context) iter.Seq2[thing, error] {
 				a.unreachable(c)
 				continue
 			}
-			for t, err := range below(ctx, c.Path) {
-				if ctx.Err() != nil {
-					yield(thing{}, ctx.Err())
-					return
-				}
-				if err != nil {
-					a.gap("", t.where, "it could not be read: %v", err)
-					continue
-				}
-				if !yield(t, nil) {
-					return
-				}
+			if !a.eachBelow(ctx, c.Path, yield) {
+				return
 			}
 		}
 	}
+}
+
+// eachBelow yields the files of a folder, or a file, and reports whether to go on. A file that cannot be
+// read is a gap.
+func (a *audit) eachBelow(ctx context.Context, root string, yield func(thing, error) bool) bool {
+	for t, err := range below(ctx, root) {
+		if ctx.Err() != nil {
+			yield(thing{}, ctx.Err())
+			return false
+		}
+		if err != nil {
+			a.gap("", t.where, "it could not be read: %v", err)
+			continue
+		}
+		if !yield(t, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // unreachable notes a registered copy that cannot be scanned.
@@ -185,18 +194,8 @@ func (a *audit) unreachable(c workspace.Copy) {
 func (a *audit) named(ctx context.Context) iter.Seq2[thing, error] {
 	return func(yield func(thing, error) bool) {
 		for _, name := range a.Files {
-			for t, err := range below(ctx, name) {
-				if ctx.Err() != nil {
-					yield(thing{}, ctx.Err())
-					return
-				}
-				if err != nil {
-					a.gap("", t.where, "it could not be read: %v", err)
-					continue
-				}
-				if !yield(t, nil) {
-					return
-				}
+			if !a.eachBelow(ctx, name, yield) {
+				return
 			}
 		}
 	}
