@@ -95,7 +95,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		}
 		cells, err := rows.Next()
 		if err == io.EOF {
-			if met == 0 {
+			if met == 0 && !r.mayBeEmpty {
 				ofFile("the manifest has no entries", "each line below the header is an entry: a post id and its labels")
 			}
 			break

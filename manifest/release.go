@@ -40,11 +40,14 @@ type Release struct {
 	vocabularies []vocabulary
 	plan         plan
 	openParquet  OpenParquet
+	mayBeEmpty   bool
 }
 
 // Options are what opening a release needs from outside.
 type Options struct {
 	OpenParquet OpenParquet // nil: Parquet manifests are refused
+	// MayBeEmpty lets OpenTable open a file without rows, such as a split that kept none.
+	MayBeEmpty bool
 }
 
 // Open opens a release folder (or its release.toml), or a bare annotations file with

@@ -53,7 +53,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	if p != nil {
 		return nil, one(p)
 	}
-	r := &Release{Name: stem(path), ManifestPath: path, Format: format, openParquet: o.OpenParquet}
+	r := &Release{Name: stem(path), ManifestPath: path, Format: format, openParquet: o.OpenParquet, mayBeEmpty: o.MayBeEmpty}
 	r.plan.separator, r.plan.keys, r.Schema.Name = like.plan.separator, true, like.Schema.Name
 	columns, err := r.readColumns(nil)
 	if err != nil {

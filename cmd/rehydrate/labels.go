@@ -169,13 +169,13 @@ func (c *command) fromFiles(ctx context.Context, release string, files []string)
 	var tables []*manifest.Release
 	var splits []string
 	for _, file := range files {
-		table, err := manifest.OpenTable(file, like, withNames)
+		split, options := manifest.DefaultSplit, withNames
+		if m := shardName.FindStringSubmatch(filepath.Base(file)); m != nil {
+			split, options.MayBeEmpty = m[1], true
+		}
+		table, err := manifest.OpenTable(file, like, options)
 		if err != nil {
 			return labelSource{}, wrap(err)
-		}
-		split := manifest.DefaultSplit
-		if m := shardName.FindStringSubmatch(filepath.Base(file)); m != nil {
-			split = m[1]
 		}
 		tables, splits = append(tables, table), append(splits, split)
 		// Labels are counted by the place of their category, so all files need the same categories.
