@@ -121,6 +121,7 @@ type run struct {
 	stones state.Holding      // tombstones that hold, the release's among them; the resolver alone changes them
 	made   dataset.Provenance // the OCR engine, tool and Go version that made, or will make, the dataset
 	had    *inventory         // what the dataset had when a purge began, nil in any other mode
+	copies []state.CopyReport // registered copies after this job took rows out of them
 }
 
 // newRun fills in what may be left out of c.
@@ -165,7 +166,11 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 			return err
 		}
 		out, err = r.publish(ctx, s)
-		return err
+		if err != nil {
+			return err
+		}
+		// The dataset before the copies: an export that begins now must not bring back what a copy has lost.
+		return r.purgeCopies(ctx)
 	})
 	if err := r.end(ctx, err); err != nil {
 		return state.Summary{}, err
@@ -175,7 +180,7 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 	if err != nil {
 		return state.Summary{}, err
 	}
-	sum.Elapsed = c.Now().Sub(began)
+	sum.Elapsed, sum.Copies = c.Now().Sub(began), r.copies
 	sum.Files, sum.Unchanged, sum.GuardSpares, sum.Unverified = out.files, out.unchanged, out.spared, len(s.unanswered)
 	calls := c.Reddit.Calls()
 	sum.Calls, sum.Looks = &calls, &out.looks
@@ -318,8 +323,8 @@ func (r *run) end(ctx context.Context, err error) error {
 	return errors.Join(err, r.Workspace.Note(context.WithoutCancel(ctx), r.event(auditlog.Ended, verdict)))
 }
 
-// withdraw takes rows out of the dataset whose posts are gone. A stopped run gives it little time; what it
-// can't finish the next run does.
+// withdraw takes rows out of the dataset and the copies whose posts are gone. A stopped run gives it little time;
+// what it can't finish the next run does.
 func (r *run) withdraw(ctx context.Context) error {
 	if r.stopping() {
 		var cancel context.CancelFunc
@@ -327,8 +332,11 @@ func (r *run) withdraw(ctx context.Context) error {
 		defer cancel()
 	}
 	err := r.withdrawGone(ctx)
+	if err == nil {
+		err = r.purgeCopies(ctx)
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		r.Log.Warn("no time to write the dataset without the posts that are gone: the next run does")
+		r.Log.Warn("no time to write dataset and copies without the posts that are gone: the next run does")
 		return nil
 	}
 	return err

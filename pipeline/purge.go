@@ -162,16 +162,26 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 	if err := r.rewriteDataset(ctx); err != nil {
 		return err
 	}
-	r.Progress.stage("copies")
-	out.Copies, err = copies.Purge(ctx, r.Workspace, gone)
-	if err != nil {
+	if err := r.purgeCopies(ctx); err != nil {
 		return err
 	}
+	out.Copies = r.copies
 	// The report is made from what is there now, read back, not from what was meant to happen.
 	if err := r.tellPurge(ctx, before, gone, out); err != nil {
 		return err
 	}
 	return r.notePurge(ctx, *out)
+}
+
+// purgeCopies takes the rows that must go out of every registered copy that it can reach.
+func (r *run) purgeCopies(ctx context.Context) error {
+	r.Progress.stage("copies")
+	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
+	if err != nil {
+		return err
+	}
+	r.copies, err = copies.Purge(ctx, r.Workspace, gone)
+	return err
 }
 
 // A stock is what a workspace has before a purge.

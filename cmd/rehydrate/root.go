@@ -57,7 +57,7 @@ var exitMeanings = []struct {
 	{exitDone, "done"},
 	{exitFailed, "failed"},
 	{exitUsage, "usage: a wrong flag, release or manifest; nothing was written"},
-	{exitRetry, "some entries can be retried, Reddit gave no answer, a mass removal waits for confirmation, or a copy owes a removal"},
+	{exitRetry, "some entries can be retried, Reddit gave no answer, a mass removal waits for confirmation, or a copy is an open obligation"},
 	{exitFound, "the audit found erased content, or an inconsistent log"},
 	{exitDamaged, "damage was found"},
 	{exitInUse, "the workspace is in use by another run"},

@@ -46,11 +46,12 @@ It asks Reddit about every post (100 a request), downloads the images of live po
 from the hosts that the policy allows, reads their text, and writes outcomes.csv
 (one row an entry) and the dataset folder into the workspace. Start it again to go
 on after an interruption, to retry what failed, or to bring a finished dataset up to
-date: posts that were removed since are erased and leave the dataset.
+date: posts that were removed since are erased and leave the dataset and every registered
+copy (rehydrate export) that can be reached; a copy that can't is an open obligation (status 3).
 
 Contacts www.reddit.com, oauth.reddit.com and the policy's image hosts, nothing else.
 Credentials come from REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, or
-from files named by REDDIT_CLIENT_ID_FILE and so on. Writes only into the workspace.
+from files named by REDDIT_CLIENT_ID_FILE and so on. Writes only into the workspace and the copies.
 
 A release whose policy asks for a grant needs a valid one (--grant) before anything is
 asked or written, and while the run fetches and exports. The grant names the approval;

@@ -107,6 +107,7 @@ func (c *command) printSummary(s state.Summary) error {
 	if len(s.Files) > 0 {
 		c.printFiles(s)
 	}
+	printCopies(c.stdout, s.Copies)
 	for _, line := range nextSteps(s) {
 		fmt.Fprintf(c.stdout, "\n%s\n", line)
 	}
@@ -173,8 +174,8 @@ func nextSteps(s state.Summary) []string {
 	}
 	lines = append(lines, withheldLines(s)...)
 	if s.OpenCopies > 0 {
-		lines = append(lines, fmt.Sprintf("%s may still hold rows that must go: rehydrate purge RELEASE takes them out, rehydrate export --list tells more.",
-			times(s.OpenCopies, "registered copy", "registered copies")))
+		lines = append(lines, fmt.Sprintf("%s not in order or out of reach, and may hold rows that must go: rehydrate export --list says why.",
+			times(s.OpenCopies, "registered copy is", "registered copies are")))
 	}
 	if s.Retry > 0 {
 		lines = append(lines, fmt.Sprintf("To retry: %d of %d entries. Run the same command again.", s.Retry, s.Entries))

@@ -31,7 +31,8 @@ type Summary struct {
 	WithheldSince *time.Time `json:"withheld_since"`
 	SettleBy      *time.Time `json:"settle_by"`
 	// OpenCopies counts the registered copies that may hold rows that must go.
-	OpenCopies int `json:"open_copies"`
+	OpenCopies int          `json:"open_copies"`
+	Copies     []CopyReport `json:"copies,omitempty"` // all that are not closed, after a run took rows out of them
 	// Unverified counts the posts that Reddit gave no verdict on in this run.
 	Unverified int        `json:"unverified"`
 	OldestAsk  *time.Time `json:"oldest_ask"` // when the kept post asked about longest ago was last seen live
