@@ -97,7 +97,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	}
 	img := workspace.Image{Source: j.source, Limits: g.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
 		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)),
-		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()}
+		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind(), PixelsSHA256: policy.PixelDigest(pic.upright)}
 	img.SHA256 = img.OriginalSHA256
 	if !bytes.Equal(body, d.Body) {
 		img.SHA256 = state.SHA256(body)
@@ -199,7 +199,7 @@ func (g *gatherer) see(ctx context.Context, j readJob) (*picture, *policy.Fault,
 	}
 	pic.img, pic.trouble = policy.DecodeImage(body)
 	if pic.trouble == nil {
-		pic.upright = ocr.Upright(pic.img, body)
+		pic.upright = policy.Upright(pic.img, body)
 	}
 	return pic, nil, nil
 }
@@ -320,7 +320,7 @@ func (p *picture) decode(body []byte) (dedupe.Hash, error) {
 	if err != nil {
 		return dedupe.Hash{}, err
 	}
-	p.img, p.upright = img, ocr.Upright(img, body)
+	p.img, p.upright = img, policy.Upright(img, body)
 	return dedupe.HashImage(img)
 }
 

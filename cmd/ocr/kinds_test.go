@@ -87,7 +87,7 @@ func TestKindsOfPictures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			upright := ocr.Upright(img, tt.body)
+			upright := policy.Upright(img, tt.body)
 			r, err := pool.Read(t.Context(), upright)
 			if err != nil {
 				t.Fatal(err)

@@ -208,5 +208,5 @@ func (r *reader) decode(ctx context.Context, body []byte) (img image.Image, rele
 		release()
 		return nil, nil, &badFile{"undecodable", err}
 	}
-	return ocr.Upright(img, body), release, nil
+	return policy.Upright(img, body), release, nil
 }

@@ -46,7 +46,7 @@ type Kind string
 const (
 	Run        Kind = "run"         // Phase, Tool, Release, Manifest, Policy; Verdict once ended: done, interrupted, failed
 	Verdicts   Kind = "verdicts"    // Posts: what Reddit said, one record for each answer
-	Fetch      Kind = "fetch"       // Posts (one), Image, SHA256 of the stored file
+	Fetch      Kind = "fetch"       // Posts (one), Image, SHA256 of the stored file, Original, Pixels
 	Withheld   Kind = "withheld"    // Posts that are gone, as a mass removal that waits for a confirmation
 	Confirmed  Kind = "confirmed"   // Posts of a mass removal that the operator confirmed
 	Buried     Kind = "tombstone"   // Posts that must not come back
@@ -103,11 +103,13 @@ type Event struct {
 	Phase    string    `json:"phase,omitempty"`
 	Verdict  string    `json:"verdict,omitempty"` // a lower_case_word
 	Posts    []Post    `json:"posts,omitempty"`
-	Image    int       `json:"image,omitempty"`  // which image of the post
-	SHA256   string    `json:"sha256,omitempty"` // 64 hex digits
-	Path     string    `json:"path,omitempty"`   // sha256 hex of a path, never the path
-	Note     string    `json:"note,omitempty"`   // of the operator: who has the copy
-	Format   string    `json:"format,omitempty"` // a lower_case_word
+	Image    int       `json:"image,omitempty"`           // which image of the post
+	SHA256   string    `json:"sha256,omitempty"`          // 64 hex digits
+	Original string    `json:"sha256_original,omitempty"` // of an image as it was downloaded, 64 hex digits
+	Pixels   string    `json:"sha256_pixels,omitempty"`   // policy.PixelDigest of it
+	Path     string    `json:"path,omitempty"`            // sha256 hex of a path, never the path
+	Note     string    `json:"note,omitempty"`            // of the operator: who has the copy
+	Format   string    `json:"format,omitempty"`          // a lower_case_word
 	Files    []File    `json:"files,omitempty"`
 	Old      []File    `json:"old,omitempty"`      // what Files replaced
 	Tool     string    `json:"tool,omitempty"`     // version of the program
@@ -182,7 +184,7 @@ func (e Event) check() error {
 			return fmt.Errorf("%q is not a lower-case word", word)
 		}
 	}
-	for _, digest := range []string{e.SHA256, e.Path, e.Release, e.Manifest, e.Policy} {
+	for _, digest := range []string{e.SHA256, e.Original, e.Pixels, e.Path, e.Release, e.Manifest, e.Policy} {
 		if !isDigest(digest) {
 			return fmt.Errorf("%q is not a sha256 digest", digest)
 		}

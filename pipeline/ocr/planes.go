@@ -4,6 +4,8 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
+
+	"rehydrate/policy"
 )
 
 // minFrom is the luma from which the minimum plane holds min(R,G,B). Below it luma
@@ -24,9 +26,9 @@ func newPlanes(img image.Image) planes {
 	bounds := img.Bounds()
 	size := image.Rect(0, 0, bounds.Dx(), bounds.Dy())
 	switch src := img.(type) {
-	case *turned:
+	case *policy.Turned:
 		p := newPlanes(src.Image)
-		return planes{luma: turn(p.luma, src.orientation), minimum: turn(p.minimum, src.orientation)}
+		return planes{luma: src.Plane(p.luma), minimum: src.Plane(p.minimum)}
 	case *image.YCbCr:
 		p := planes{luma: image.NewGray(size), minimum: image.NewGray(size)}
 		p.fromYCbCr(src)

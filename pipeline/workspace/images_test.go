@@ -67,8 +67,8 @@ func TestStoreImageReplaces(t *testing.T) {
 	second := store(t, w, k, "second, longer")
 	check("same name", second, "images/a0/a000.jpg", false)
 	third := describe([]byte("third"), "png")
-	if err := w.StoreImage(ctx, k, []byte("third"), Image{Source: third.Source, OriginalSHA256: "o", Format: "png", Width: 3, Height: 4,
-		PHash: third.PHash, Flat: true, HashKind: "k"}); err != nil {
+	if err := w.StoreImage(ctx, k, []byte("third"), Image{Source: third.Source, OriginalSHA256: third.OriginalSHA256, Format: "png", Width: 3, Height: 4,
+		PHash: third.PHash, Flat: true, HashKind: "k", PixelsSHA256: third.PixelsSHA256}); err != nil {
 		t.Fatal(err)
 	}
 	check("other name, digest and length filled in", third, "images/a0/a000.png", false)

@@ -52,7 +52,8 @@ type Image struct {
 	Limits         string // the caller's name for the limits it was held against
 	OriginalSHA256 string // sha256 hex of the bytes as downloaded
 	OriginalBytes  int64  // their length
-	SHA256         string // sha256 hex of the stored bytes
+	SHA256         string // sha256 hex of the stored bytes, which Strip made
+	PixelsSHA256   string // policy.PixelDigest
 	Format         string // jpeg, png, gif or webp
 	Width, Height  int    // pixels
 	Bytes          int64  // length of the stored file
@@ -111,7 +112,7 @@ type Select struct {
 const recordsSQL = `
 SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash, e.subreddit,
   ` + postNames + `,
-  i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits,
+  i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits, i.pixels_sha256,
   t.source, t.outcome, t.reason, t.detail,
   r.fingerprint, r.image_sha256, r.failed, r.text, r.confidence, CASE WHEN ? THEN r.words END, r.wide, r.masked,
   o.outcome, o.reason, o.detail, o.duplicate_id, o.duplicate_image,
@@ -493,7 +494,7 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, &labels, &r.SHA256, &r.PHash, &r.Subreddit}
 	targets = append(targets, r.Post.targets()...)
 	targets = append(targets, null(&img.Source), null(&img.OriginalSHA256), null(&img.SHA256), null(&img.Format), null(&img.Width), null(&img.Height),
-		null(&img.Bytes), null(&phash), null(&img.Flat), null(&img.HashKind), null(&img.OriginalBytes), null(&img.Limits),
+		null(&img.Bytes), null(&phash), null(&img.Flat), null(&img.HashKind), null(&img.OriginalBytes), null(&img.Limits), null(&img.PixelsSHA256),
 		null(&trouble.Source), null(&trouble.Outcome), null(&trouble.Reason), null(&trouble.Detail),
 		null(&reading.Fingerprint), null(&reading.ImageSHA256), null(&failed), null(&reading.Text), null(&reading.Confidence), null(&words), null(&wide), null(&reading.Masked),
 		null(&result.Outcome), null(&result.Reason), null(&result.Detail), null(&result.DuplicateOf.ID), null(&result.DuplicateOf.Image),

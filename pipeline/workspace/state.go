@@ -21,7 +21,7 @@ import (
 )
 
 // Layout numbers the layout of state.db. There is one: a workspace of another one is refused.
-const Layout = 3
+const Layout = 4
 
 // applicationID marks state.db in SQLite's own header ("rhyd"), so that another program's
 // database of that name is not taken for ours.
@@ -62,12 +62,15 @@ CREATE TABLE post (
   subreddit TEXT NOT NULL DEFAULT '', unseen INTEGER NOT NULL DEFAULT 0, gone_at INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL,
   reason TEXT NOT NULL DEFAULT '', readmitted INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE erased_image (
+  id TEXT NOT NULL REFERENCES tombstone (id) ON DELETE CASCADE, image INTEGER NOT NULL,
+  original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL, pixels_sha256 TEXT NOT NULL, PRIMARY KEY (id, image));
 CREATE TABLE image (
   id TEXT NOT NULL, image INTEGER NOT NULL,
   source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
   format TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL,
   phash INTEGER NOT NULL, flat INTEGER NOT NULL, hash_kind TEXT NOT NULL,
-  original_bytes INTEGER NOT NULL, limits TEXT NOT NULL,
+  original_bytes INTEGER NOT NULL, limits TEXT NOT NULL, pixels_sha256 TEXT NOT NULL,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 CREATE TABLE trouble (
   id TEXT NOT NULL, image INTEGER NOT NULL,

@@ -135,8 +135,8 @@ func digestOf(b []byte) string {
 }
 
 func describe(body []byte, format string) Image {
-	return Image{Source: "u", OriginalSHA256: "o", SHA256: digestOf(body), Format: format, Width: 3, Height: 4,
-		Bytes: int64(len(body)), PHash: 1<<63 | 5, Flat: true, HashKind: "k"}
+	return Image{Source: "u", OriginalSHA256: digestOf([]byte(string(body) + " as sent")), SHA256: digestOf(body),
+		PixelsSHA256: digestOf([]byte(string(body) + " seen")), Format: format, Width: 3, Height: 4, Bytes: int64(len(body)), PHash: 1<<63 | 5, Flat: true, HashKind: "k"}
 }
 
 func store(t *testing.T, w *Workspace, k manifest.Key, body string) Image {
@@ -262,7 +262,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Close()
-		}, Options{ReadOnly: true}, nil, "has schema 99, this program knows schema 3: use the rehydrate that made it"},
+		}, Options{ReadOnly: true}, nil, "has schema 99, this program knows schema 4: use the rehydrate that made it"},
 		{"read-only, missing", func(t *testing.T, dir string) {}, Options{ReadOnly: true}, ErrNoWorkspace, "no such folder"},
 		{"read-only, empty", mkdir, Options{ReadOnly: true}, ErrNoWorkspace, "no state.db"},
 	} {

@@ -1,36 +1,33 @@
-package ocr
+package policy
 
 import (
 	"bytes"
 	"encoding/binary"
 	"image"
 	"image/color"
-
-	"rehydrate/policy"
 )
 
 // Upright returns img, decoded from body, as its EXIF orientation says it is to be
 // seen: turned and mirrored, with its corner at the origin. Go's decoders leave that to
-// the caller, and Tesseract reads no picture that lies on its side. Without an
-// orientation, or with one that is not valid, it is img itself. Only JPEGs are looked
+// the caller. Without an orientation, or with one that is not valid, it is img itself. Only JPEGs are looked
 // at: the orientation of a PNG or WebP is not honoured by browsers either.
 func Upright(img image.Image, body []byte) image.Image {
 	if o := orientation(body); o > 1 {
-		return &turned{Image: img, orientation: o}
+		return &Turned{Image: img, orientation: o}
 	}
 	return img
 }
 
-// A turned image is another one seen by an EXIF orientation, 2 to 8.
-type turned struct {
+// Turned is an image seen by an EXIF orientation, 2 to 8.
+type Turned struct {
 	image.Image
 	orientation int
 }
 
 // swapped reports whether width and height change places.
-func (t *turned) swapped() bool { return t.orientation >= 5 }
+func (t *Turned) swapped() bool { return t.orientation >= 5 }
 
-func (t *turned) Bounds() image.Rectangle {
+func (t *Turned) Bounds() image.Rectangle {
 	size := t.Image.Bounds().Size()
 	if t.swapped() {
 		size.X, size.Y = size.Y, size.X
@@ -38,19 +35,19 @@ func (t *turned) Bounds() image.Rectangle {
 	return image.Rectangle{Max: size}
 }
 
-func (t *turned) At(x, y int) color.Color {
+func (t *Turned) At(x, y int) color.Color {
 	b := t.Image.Bounds()
 	p := unturn(t.orientation, x, y, b.Dx(), b.Dy()).Add(b.Min)
 	return t.Image.At(p.X, p.Y)
 }
 
-// turn makes the upright copy of a plane.
-func turn(g *image.Gray, orientation int) *image.Gray {
+// Plane returns the upright copy of a plane of the stored image.
+func (t *Turned) Plane(g *image.Gray) *image.Gray {
 	width, height := g.Rect.Dx(), g.Rect.Dy()
-	out := image.NewGray((&turned{g, orientation}).Bounds())
+	out := image.NewGray(t.Bounds())
 	for y := range out.Rect.Dy() {
 		for x := range out.Rect.Dx() {
-			p := unturn(orientation, x, y, width, height)
+			p := unturn(t.orientation, x, y, width, height)
 			out.Pix[y*out.Stride+x] = g.Pix[p.Y*g.Stride+p.X]
 		}
 	}
@@ -95,7 +92,7 @@ func orientation(body []byte) int {
 			return 1
 		}
 		if marker == app1 && bytes.HasPrefix(rest[4:], []byte("Exif\x00\x00")) {
-			return max(1, policy.Orientation(rest[4:2+size]))
+			return max(1, Orientation(rest[4:2+size]))
 		}
 		rest = rest[2+size:]
 	}

@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"testing"
+)
+
+// The digests are those of docs/formats.md, which a stranger can make by hand.
+func TestPixelDigest(t *testing.T) {
+	sum := func(raw string) string {
+		s := sha256.Sum256([]byte(raw))
+		return hex.EncodeToString(s[:])
+	}
+	const two = "\x00\x00\x00\x02\x00\x00\x00\x01"
+	red, clear := color.NRGBA{255, 0, 0, 255}, color.NRGBA{9, 8, 7, 0}
+	half, half16 := color.NRGBA{200, 100, 50, 3}, color.NRGBA64{0xC8FF, 0x64FF, 0x32FF, 0x03FF}
+	paint := func(img interface {
+		image.Image
+		Set(x, y int, c color.Color)
+	}, left, right color.Color) image.Image {
+		b := img.Bounds()
+		img.Set(b.Min.X, b.Min.Y, left)
+		img.Set(b.Min.X+1, b.Min.Y, right)
+		return img
+	}
+	palette := color.Palette{red, clear, half}
+	at := image.Rect(3, 4, 5, 5) // a corner away from the origin is no part of the picture
+	withAlpha := &image.NYCbCrA{YCbCr: *image.NewYCbCr(image.Rect(0, 0, 2, 1), image.YCbCrSubsampleRatio444), A: []byte{255, 3}, AStride: 2}
+	copy(withAlpha.Y, "\x4C\x80")
+	copy(withAlpha.Cb, "\x55\x80")
+	copy(withAlpha.Cr, "\xFF\x80")
+	tall := image.NewGray(image.Rect(0, 0, 1, 40)) // more than a stripe
+	for i := range tall.Pix {
+		tall.Pix[i] = byte(i)
+	}
+	var tallRaw []byte
+	for i := range 40 {
+		tallRaw = append(tallRaw, byte(i), byte(i), byte(i), 255)
+	}
+	for name, tt := range map[string]struct {
+		img  image.Image
+		want string
+	}{
+		"opaque":            {paint(image.NewNRGBA(at), red, red), sum(two + "\xff\x00\x00\xff\xff\x00\x00\xff")},
+		"transparent":       {paint(image.NewNRGBA(at), red, clear), sum(two + "\xff\x00\x00\xff\x00\x00\x00\x00")},
+		"half transparent":  {paint(image.NewNRGBA(at), red, half), sum(two + "\xff\x00\x00\xff\xc8\x64\x32\x03")},
+		"16 bits":           {paint(image.NewNRGBA64(at), red, half16), sum(two + "\xff\x00\x00\xff\xc8\x64\x32\x03")},
+		"palette":           {paint(image.NewPaletted(at, palette), red, half), sum(two + "\xff\x00\x00\xff\xc8\x64\x32\x03")},
+		"grey":              {paint(image.NewGray(at), color.Gray{7}, color.Gray{9}), sum(two + "\x07\x07\x07\xff\x09\x09\x09\xff")},
+		"grey, 16 bits":     {paint(image.NewGray16(at), color.Gray16{0x07FF}, color.Gray16{0x09FF}), sum(two + "\x07\x07\x07\xff\x09\x09\x09\xff")},
+		"YCbCr with alpha":  {withAlpha, sum(two + "\xfe\x00\x00\xff\x80\x80\x80\x03")},
+		"premultiplied":     {paint(image.NewRGBA(at), red, clear), sum(two + "\xff\x00\x00\xff\x00\x00\x00\x00")},
+		"a stripe and more": {tall, sum("\x00\x00\x00\x01\x00\x00\x00\x28" + string(tallRaw))},
+	} {
+		if got := PixelDigest(tt.img); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+	if got, want := PixelDigest(paint(image.NewNRGBA(at), red, half)), "46b28606aa7c29b7807ebe671db91cb946c16b6d22deb65f0eca8d10ca31ffa3"; got != want {
+		t.Errorf("the vector of docs/formats.md: %s, want %s", got, want)
+	}
+}
+
+// A picture has one digest in every lossless format, and whichever way its file lays it.
+func TestPixelDigestOfFiles(t *testing.T) {
+	img := image.NewPaletted(image.Rect(0, 0, 24, 16), color.Palette{color.RGBA{0, 0, 0, 255}, color.RGBA{200, 10, 90, 255}})
+	for i := range img.Pix {
+		img.Pix[i] = byte(i / 7 % 2)
+	}
+	digest := func(encode func(io.Writer) error) string {
+		t.Helper()
+		var b bytes.Buffer
+		if err := encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		body := b.Bytes()
+		decoded, err := DecodeImage(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return PixelDigest(Upright(decoded, body))
+	}
+	want := digest(func(w io.Writer) error { return png.Encode(w, img) })
+	if got := digest(func(w io.Writer) error { return gif.Encode(w, img, nil) }); got != want {
+		t.Errorf("as a GIF it has the digest %s, as a PNG %s", got, want)
+	}
+	if got := digest(func(w io.Writer) error { return jpeg.Encode(w, img, nil) }); got == want {
+		t.Error("a JPEG, which changes the pixels, has the digest of the PNG")
+	}
+	// Upside down twice: the pixels of the file turned by the orientation.
+	body := withOrientation(t, img, 3)
+	decoded, err := DecodeImage(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if PixelDigest(Upright(decoded, body)) == PixelDigest(decoded) {
+		t.Error("the orientation does not count")
+	}
+}
