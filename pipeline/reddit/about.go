@@ -13,9 +13,8 @@ import (
 	"rehydrate/policy"
 )
 
-// About asks Reddit what a subreddit is, which may explain why a post is absent. It costs
-// one request, paced and repeated as those of Ask are, and keeps nothing of the answer but
-// the kind.
+// About asks Reddit what a subreddit is, which may explain why a post is absent. It costs one
+// request, paced and repeated as those of Ask are, and keeps nothing of the answer but the kind.
 //
 // An answer that explains nothing is policy.CommunityUnknown, without an error. The errors are those
 // of Ask that stop the run. A name that is not a subreddit's (see manifest.Subreddit), or that
@@ -23,21 +22,14 @@ import (
 func (c *Client) About(ctx context.Context, name string) (policy.Community, error) {
 	name, ok := manifest.Subreddit(name)
 	if !ok {
-		return policy.CommunityUnknown, errors.New("about: that is not the name of a subreddit: 2 to 21 letters, digits and _, not a profile")
+		return policy.CommunityUnknown,
+			errors.New("about: that is not the name of a subreddit: 2 to 21 letters, digits and _, not a profile")
 	}
 	var kind policy.Community
-	var denied *Denied
-	_, err := c.askAPI(ctx, "https://"+apiHost+"/r/"+name+"/about?raw_json=1", func(e exchange) error {
-		var err error
+	err := c.askAPI(ctx, "https://"+apiHost+"/r/"+name+"/about?raw_json=1", func(e exchange) (err error) {
 		kind, err = c.readAbout(e, name)
-		if errors.As(err, &denied) {
-			return nil // an answer, and the last of the run
-		}
 		return err
 	})
-	if err == nil && denied != nil {
-		err = denied
-	}
 	if none, ok := errors.AsType[*Unanswered](err); ok {
 		c.log.Debug("no answer about a subreddit", "reason", none.Reason, "detail", none.Detail)
 		return policy.CommunityUnknown, nil
@@ -71,21 +63,18 @@ func (c *Client) readAbout(e exchange, name string) (policy.Community, error) {
 		Error   any    `json:"error"`
 	}
 	isJSON := json.Unmarshal(e.body, &said) == nil && !looksLikeHTML(e)
-	kind, known := communities[said.Reason]
+	forbidden := e.status == http.StatusForbidden
 	switch {
-	case repeatable(e.status, e.header):
-		return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
-	case e.status == http.StatusForbidden && (!isJSON || said.Reason == ""):
-		if denied := c.blocked(e); !isJSON || denied.Reason != reasonForbidden {
+	case repeatable(e.status, e.header), !forbidden && (e.status != http.StatusNotFound || !isJSON):
+	case !isJSON:
+		return policy.CommunityUnknown, c.blocked(e)
+	case said.Reason != "":
+		return communities[said.Reason], nil // unknown for a reason that is not known here
+	case forbidden:
+		if denied := c.blocked(e); denied.Reason != reasonForbidden {
 			return policy.CommunityUnknown, denied
 		}
 		return policy.CommunityUnknown, nil // of this subreddit, and without a reason
-	case !isJSON, e.status != http.StatusForbidden && e.status != http.StatusNotFound:
-		return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
-	case known:
-		return kind, nil
-	case said.Reason != "":
-		return policy.CommunityUnknown, nil // a reason that is not known here
 	case said.Message == "Not Found", said.Error == float64(http.StatusNotFound):
 		return policy.CommunityMissing, nil
 	}
@@ -99,17 +88,13 @@ func leadsToSearch(h http.Header) bool {
 	if err != nil {
 		return false
 	}
-	host := strings.ToLower(to.Hostname())
-	return (host == "reddit.com" || strings.HasSuffix(host, ".reddit.com")) &&
-		strings.TrimSuffix(strings.TrimSuffix(to.Path, "/"), ".json") == "/subreddits/search"
+	path := strings.TrimSuffix(to.Path, ".json")
+	return isRedditPage(strings.ToLower(to.Hostname())) && path == "/subreddits/search"
 }
 
 // readCommunity reads an answer with status 200. It must say that it is about the subreddit
 // that was asked for.
 func (c *Client) readCommunity(e exchange, name string) (policy.Community, error) {
-	if looksLikeHTML(e) {
-		return policy.CommunityUnknown, c.isHTML(e)
-	}
 	var thing struct {
 		Kind string
 		Data struct {
@@ -118,17 +103,16 @@ func (c *Client) readCommunity(e exchange, name string) (policy.Community, error
 			Quarantine bool   `json:"quarantine"`
 		}
 	}
-	if none := unmarshal(e.body, &thing, "not_a_subreddit"); none != nil {
+	if none := c.unmarshal(e, &thing, "not_a_subreddit"); none != nil {
 		return policy.CommunityUnknown, none
 	}
 	switch {
 	case thing.Kind != "t5" || !strings.EqualFold(thing.Data.Name, name):
-		return policy.CommunityUnknown, &Unanswered{"not_a_subreddit", "the answer is JSON, but not about the subreddit"}
+		return policy.CommunityUnknown,
+			&Unanswered{"not_a_subreddit", "the answer is JSON, but not about the subreddit"}
 	case thing.Data.Quarantine:
 		return policy.CommunityQuarantined, nil
-	}
-	switch thing.Data.Type {
-	case "private", "employees_only", "gold_only":
+	case communities[thing.Data.Type] == policy.CommunityPrivate: // seen by a member
 		return policy.CommunityPrivate, nil
 	}
 	return policy.CommunityOpen, nil

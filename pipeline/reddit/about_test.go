@@ -180,7 +180,7 @@ func FuzzAbout(f *testing.F) {
 	f.Add(404, []byte(`{"reason":"banned"}`))
 	f.Add(200, []byte(`{"kind":"t5","data":{"display_name":7}}`))
 	f.Add(302, []byte(""))
-	c := &Client{credentials: testOptions().Credentials}
+	c := (&script{}).client(f, testOptions())
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		kind, err := c.readAbout(exchange{status: status, header: http.Header{}, body: body}, "memes")
 		var none *Unanswered
@@ -202,19 +202,20 @@ func FuzzToken(f *testing.F) {
 	f.Add(200, []byte(`{"error":"invalid_request","error_description":"bad device_id"}`))
 	f.Add(200, []byte(`{"access_token":"x","token_type":"BEARER","expires_in":1e300,"error":null}`))
 	f.Add(401, []byte(`{"message":"Unauthorized","error":401}`))
-	c := &Client{credentials: testOptions().Credentials}
+	c := (&script{}).client(f, testOptions())
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		got, err := c.readToken(exchange{status: status, header: http.Header{}, body: body})
-		var none *Unanswered
+		c.token = tokenCache{}
+		err := c.readToken(exchange{status: status, header: http.Header{}, body: body})
 		var denied *Denied
+		value, life := c.token.current().reveal(), time.Until(c.token.expires)
 		switch {
 		case err == nil:
-			if status != 200 || !tokenForm.MatchString(got.value) || len(got.value) > maxToken || got.life < time.Second || got.life > maxTokenLife {
-				t.Errorf("token of %d bytes for %v with status %d", len(got.value), got.life, status)
+			if status != 200 || !tokenForm.MatchString(value) || len(value) > maxToken || life <= 0 || life > maxTokenLife {
+				t.Errorf("token of %d bytes for %v with status %d", len(value), life, status)
 			}
-		case got != token{}, !errors.As(err, &none) && !errors.As(err, &denied):
-			t.Errorf("readToken = %v, %v", got, err)
-		case errors.As(err, &denied) && !wordForm.MatchString(string(denied.Reason)):
+		case value != "", noAnswer(err) == "" && !errors.As(err, &denied):
+			t.Errorf("readToken = %v with a token of %d bytes", err, len(value))
+		case denied != nil && !wordForm.MatchString(string(denied.Reason)):
 			t.Errorf("reason %q", denied.Reason)
 		}
 	})

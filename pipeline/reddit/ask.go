@@ -2,6 +2,7 @@ package reddit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,73 +39,53 @@ func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error)
 		names[i] = id.Fullname()
 	}
 	var children []json.RawMessage
-	var empty error
 	// The commas stand as they are: Reddit's own clients send them so.
-	e, err := c.askAPI(ctx, infoURL+"?id="+strings.Join(names, ",")+"&raw_json=1", func(e exchange) error {
-		var err error
+	url := infoURL + "?id=" + strings.Join(names, ",") + "&raw_json=1"
+	err = c.askAPI(ctx, url, func(e exchange) (err error) {
 		children, err = c.readListing(e)
-		empty = nil
-		if none, ok := errors.AsType[*Unanswered](err); ok && none.Reason == ReasonEmptyListing {
-			empty, err = err, nil // an answer; only the caller knows what it means
-		}
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return Answer{}, err
-	case e.status == http.StatusForbidden:
-		return Answer{}, c.blocked(e)
-	case empty != nil:
-		return Answer{}, empty
 	}
 	return readChildren(children, asked, c.policy)
 }
 
-// askAPI makes one call of the API, alone, and renews the token once when the answer is a 401.
-// What use gets is never a 401. Its errors are those of Ask.
-func (c *Client) askAPI(ctx context.Context, url string, use validator) (exchange, error) {
+// askAPI makes one call of the API, alone. It renews the token when it ran out during the wait for
+// a turn, and once when the answer is a 401, so that use never gets one. Its errors are those of Ask.
+func (c *Client) askAPI(ctx context.Context, url string, use validator) error {
 	leave, err := c.pace.enter(ctx, apiHost)
 	if err != nil {
-		return exchange{}, err
+		return err
 	}
 	defer leave()
-	for range 2 {
-		e, err := c.askAuthorized(ctx, url, func(e exchange) error {
+	endpoint, _, _ := strings.Cut(path.Base(url), "?")
+	for expired, rejected := 0, false; ; {
+		if err := c.authorize(ctx); err != nil {
+			return err
+		}
+		start := time.Now()
+		e, err := c.get(ctx, c.api, url, "application/json", maxInfoBody, func(e exchange) error {
 			if e.status == http.StatusUnauthorized {
 				return nil
 			}
 			return use(e)
 		})
-		if err != nil {
-			return exchange{}, err
-		}
-		if e.status != http.StatusUnauthorized {
-			return e, nil
-		}
-		// The token ran out or was revoked: once is normal, so one more try with a new one.
-		c.token.drop()
-	}
-	return exchange{}, &Denied{"unauthorized", "reddit rejects a token that it has just given out",
-		"check that the app is still registered and approved"}
-}
-
-// askAuthorized asks with a token that is good when the request goes out: the wait for a turn
-// can be longer than what is left of one.
-func (c *Client) askAuthorized(ctx context.Context, url string, use validator) (exchange, error) {
-	const tries = 3
-	for try := 1; ; try++ {
-		if err := c.authorize(ctx); err != nil {
-			return exchange{}, err
-		}
-		start := time.Now()
-		e, err := c.get(ctx, c.api, url, "application/json", maxInfoBody, use)
-		endpoint, _, _ := strings.Cut(path.Base(url), "?")
-		c.log.Debug("asked reddit", "for", endpoint, "status", e.status, "bytes", len(e.body), "took", time.Since(start).Round(time.Millisecond))
+		c.log.Debug("asked reddit", "for", endpoint, "status", e.status, "bytes", len(e.body),
+			"took", time.Since(start).Round(time.Millisecond))
 		switch {
-		case err == nil:
-			return e, nil
-		case !errors.Is(err, errNoToken) || try == tries:
-			return exchange{}, c.unanswered(ctx, err)
+		case errors.Is(err, errNoToken) && expired < 2: // it has not been sent
+			expired++
+		case err != nil:
+			return c.unanswered(ctx, err)
+		case e.status != http.StatusUnauthorized:
+			return nil
+		case rejected:
+			return &Denied{"unauthorized", "reddit rejects a token that it has just given out",
+				"check that the app is still registered and approved"}
+		default: // the token was revoked: once is normal
+			rejected = true
+			c.token.keep(Secret{}, 0)
 		}
 	}
 }
@@ -128,41 +109,20 @@ func checkIDs(ids []manifest.PostID) ([]manifest.PostID, error) {
 	return asked, nil
 }
 
-// readListing reads an answer of /api/info other than a 401. Its error is an *Unanswered. A 403
-// has no children, and no error: it is for Ask to say what it means.
+// readListing reads an answer of /api/info other than a 401. Its error is an *Unanswered, or the
+// *Denied of a 403.
 func (c *Client) readListing(e exchange) ([]json.RawMessage, error) {
 	switch {
 	case e.status == http.StatusForbidden && !repeatable(e.status, e.header):
-		return nil, nil
+		return nil, c.blocked(e)
 	case e.status != http.StatusOK:
 		return nil, &Unanswered{status("http_", e.status), c.said(e)}
-	case looksLikeHTML(e):
-		return nil, c.isHTML(e)
 	}
-	return parseListing(e.body)
-}
-
-// isHTML is the error of a page where JSON was asked for.
-func (c *Client) isHTML(e exchange) *Unanswered {
-	title := c.said(e)
-	if title == "" {
-		title = "without a title"
-	}
-	return &Unanswered{"html", "a page in place of JSON: " + title}
-}
-
-func looksLikeHTML(e exchange) bool {
-	return strings.HasPrefix(strings.ToLower(e.header.Get("Content-Type")), "text/html") ||
-		bytes.HasPrefix(bytes.TrimSpace(e.body), []byte("<"))
-}
-
-// parseListing takes the envelope off an answer. Its error is an *Unanswered.
-func parseListing(body []byte) ([]json.RawMessage, error) {
 	var envelope struct {
 		Kind string
 		Data struct{ Children *[]json.RawMessage }
 	}
-	if none := unmarshal(body, &envelope, "not_a_listing"); none != nil {
+	if none := c.unmarshal(e, &envelope, "not_a_listing"); none != nil {
 		return nil, none
 	}
 	if envelope.Kind != "Listing" || envelope.Data.Children == nil {
@@ -174,19 +134,27 @@ func parseListing(body []byte) ([]json.RawMessage, error) {
 	return *envelope.Data.Children, nil
 }
 
+func looksLikeHTML(e exchange) bool {
+	return strings.HasPrefix(strings.ToLower(e.header.Get("Content-Type")), "text/html") ||
+		bytes.HasPrefix(bytes.TrimSpace(e.body), []byte("<"))
+}
+
 // unmarshal is json.Unmarshal of an answer. What is JSON of another shape has the reason given.
-func unmarshal(body []byte, v any, otherwise manifest.Reason) *Unanswered {
-	err := json.Unmarshal(body, v)
+func (c *Client) unmarshal(e exchange, v any, otherwise manifest.Reason) *Unanswered {
+	if looksLikeHTML(e) {
+		return &Unanswered{"html", "a page in place of JSON: " + cmp.Or(c.said(e), "without a title")}
+	}
+	err := json.Unmarshal(e.body, v)
 	var syntax *json.SyntaxError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &syntax) && (errors.Is(err, io.ErrUnexpectedEOF) || syntax.Offset >= int64(len(body))):
-		return &Unanswered{"truncated_json", fmt.Sprintf("the answer breaks off after %d bytes", len(body))}
-	case errors.As(err, &syntax):
-		return &Unanswered{"bad_json", fmt.Sprintf("at byte %d: %v", syntax.Offset, syntax)}
+	case !errors.As(err, &syntax):
+		return &Unanswered{otherwise, "the answer is JSON of another shape"}
+	case errors.Is(err, io.ErrUnexpectedEOF), syntax.Offset >= int64(len(e.body)):
+		return &Unanswered{"truncated_json", fmt.Sprintf("the answer breaks off after %d bytes", len(e.body))}
 	}
-	return &Unanswered{otherwise, "the answer is JSON of another shape"}
+	return &Unanswered{"bad_json", fmt.Sprintf("at byte %d: %v", syntax.Offset, syntax)}
 }
 
 // readChildren sorts the things of a listing. Only ids that were asked count.
@@ -199,10 +167,7 @@ func readChildren(children []json.RawMessage, asked []manifest.PostID, p policy.
 	nameless := false
 	for _, raw := range children {
 		id, data, ok := identify(raw)
-		if !ok {
-			nameless = true
-			continue
-		}
+		nameless = nameless || !ok
 		if wanted[id] {
 			a.add(id, data, p)
 		}
@@ -215,7 +180,8 @@ func readChildren(children []json.RawMessage, asked []manifest.PostID, p policy.
 		_, unclear := a.Unclear[id]
 		switch {
 		case found || unclear:
-		case nameless || len(a.Posts) == 0: // a thing without a name may be this post, and no sound post proves nothing
+		// A thing without a name may be this post, and no sound post proves nothing.
+		case nameless || len(a.Posts) == 0:
 			a.Unclear[id] = "missing_beside_malformed"
 		default:
 			a.Absent = append(a.Absent, id)
@@ -228,37 +194,32 @@ func readChildren(children []json.RawMessage, asked []manifest.PostID, p policy.
 // when it says the same, and makes the id unclear when it does not.
 func (a *Answer) add(id manifest.PostID, data json.RawMessage, p policy.Policy) {
 	post, err := readThing(data, p)
-	if err != nil {
+	before, again := a.Posts[id]
+	_, unclear := a.Unclear[id]
+	switch {
+	case err != nil:
 		delete(a.Posts, id)
 		a.Unclear[id] = "malformed_thing"
-		return
-	}
-	if _, ok := a.Unclear[id]; ok {
-		return
-	}
-	if before, ok := a.Posts[id]; ok && policy.Judge(before.Facts) != policy.Judge(post.Facts) {
+	case unclear:
+	case !again:
+		a.Posts[id] = post
+	case policy.Judge(before.Facts) != policy.Judge(post.Facts):
 		delete(a.Posts, id)
 		a.Unclear[id] = "contradiction"
-		return
-	} else if !ok {
-		a.Posts[id] = post
 	}
 }
 
-// identify reads which post a thing of a listing is.
+// identify reads which post a thing of a listing is: none, and ok, when it is of another kind.
 func identify(raw json.RawMessage) (id manifest.PostID, data json.RawMessage, ok bool) {
 	var thing struct {
 		Kind string
 		Data json.RawMessage
 	}
-	if json.Unmarshal(raw, &thing) != nil {
-		return "", nil, false
-	}
 	var names struct{ ID, Name string }
-	if json.Unmarshal(thing.Data, &names) != nil {
+	if json.Unmarshal(raw, &thing) != nil || json.Unmarshal(thing.Data, &names) != nil {
 		return "", nil, false
 	}
-	if thing.Kind != "t3" { // another kind than a link has a name of its own
+	if thing.Kind != "t3" {
 		return "", nil, thing.Kind != ""
 	}
 	id, err := manifest.ParsePostID(names.ID)

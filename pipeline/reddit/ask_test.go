@@ -286,7 +286,7 @@ func TestTokenEndsInTheWait(t *testing.T) {
 		if tokens != 2 {
 			t.Errorf("%d tokens were asked for, want 2", tokens)
 		}
-		c.token.drop()
+		c.token.keep(Secret{}, 0)
 		life = 300 // none lives until its turn
 		before, start := len(s.times(apiHost, time.Now())), time.Now()
 		_, err := c.Ask(t.Context(), ids("a1"))
@@ -376,11 +376,11 @@ func TestPolicyNamesTheAPI(t *testing.T) {
 	}
 	// The last gate of each stack, should a caller ever fail to check.
 	for url, stack := range map[string]http.RoundTripper{
-		"https://i.redd.it/a.png":      credentialed{c, s},
-		"https://example.com/a.png":    anonymous{c, s},
-		"http://i.redd.it/a.png":       anonymous{c, s},
-		"https://i.redd.it:8443/a.png": anonymous{c, s},
-		"https://u:p@oauth.reddit.com": credentialed{c, s},
+		"https://i.redd.it/a.png":      identified{c, s, c.toReddit},
+		"https://example.com/a.png":    identified{c, s, c.toImages},
+		"http://i.redd.it/a.png":       identified{c, s, c.toImages},
+		"https://i.redd.it:8443/a.png": identified{c, s, c.toImages},
+		"https://u:p@oauth.reddit.com": identified{c, s, c.toReddit},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
@@ -397,14 +397,14 @@ func FuzzListing(f *testing.F) {
 	f.Add([]byte(listingOf(thing("a1", `"removed_by_category":"x","crosspost_parent_list":[{"author":"y","url":"http://i.imgur.com/a.jpg"}]`))))
 	f.Add([]byte(listingOf(thing("a1", `"is_gallery":true,"gallery_data":{"items":[{"media_id":"m"}]},"media_metadata":{"m":{"status":"valid","e":"Image","m":"image/jpg","s":{"u":"https://preview.redd.it/m.jpg?a&amp;b"}}}`))))
 	f.Add([]byte(`{"kind":"Listing","data":{"children":[null]}}`))
-	p := policy.Default()
+	c := (&script{}).client(f, testOptions())
 	asked := ids("a1", "b2")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		children, err := parseListing(body)
+		children, err := c.readListing(exchange{status: 200, body: body})
 		if err != nil {
 			return
 		}
-		a, err := readChildren(children, asked, p)
+		a, err := readChildren(children, asked, c.policy)
 		if err != nil {
 			var none *Unanswered
 			if !errors.As(err, &none) {
@@ -415,7 +415,6 @@ func FuzzListing(f *testing.F) {
 		if len(a.Posts)+len(a.Absent)+len(a.Unclear) != len(asked) || len(a.Absent) > 0 && len(a.Posts) == 0 {
 			t.Errorf("answer %+v", a)
 		}
-		c := &Client{policy: p}
 		for _, post := range a.Posts {
 			if len(post.Images) == 0 {
 				t.Error("a post without a candidate")

@@ -25,6 +25,16 @@ const (
 	restFor = maxWait
 )
 
+// What to do about a host that fails.
+const (
+	uselessHint = "it sends something else than the answers of Reddit's API, as in an outage or behind a proxy: " +
+		"start again later"
+	networkHint = "see that the network and its name service work, then start again"
+	serverHint  = "the host has trouble of its own: start again later"
+	limitHint   = "the host limits this client or network: see that nothing else uses the same credentials, " +
+		"and start again in an hour"
+)
+
 // Unreachable is the error of an Ask when a host has failed several calls in a row, each
 // repeated and further and further apart: with 429 or another rate limit, 5xx, answers that
 // are of no use (HTML, half a JSON document), or no answer at all. It stops the run. Until a
@@ -93,17 +103,32 @@ func (b *breaker) failed(before, weight int, why *Unreachable, now time.Time) in
 // when that was a failure. It returns an *Unreachable when this was one too many. What would
 // be the same however long one waits, and the end of the context, count for nothing.
 func (k *call) conclude(err error) error {
-	away := k.validate == nil && turnedAway(k.lane.host, k.got)
-	if err == nil && k.useless == nil && !away && !repeatable(k.got.status, k.got.header) {
+	forImage, again := k.validate == nil, repeatable(k.got.status, k.got.header)
+	if err == nil && !again && !useless(k.refused) && !(forImage && turnedAway(k.lane.host, k.got)) {
 		k.lane.breaker.answered()
 		return nil
 	}
-	if err != nil && permanent(err) && !(k.validate != nil && isTooLarge(err)) {
+	if err != nil && permanent(err) && (forImage || !isTooLarge(err)) {
 		return nil
 	}
-	why, reason := k.failure(err)
+	why, reason := &Unreachable{Host: k.lane.host, Hint: uselessHint}, waitServer
+	if err != nil {
+		why.Reason, why.Detail = trouble(err)
+		if !is[*Unanswered](err) && !isTooLarge(err) { // no answer came at all
+			why.Hint, reason = networkHint, waitNetwork
+		}
+	} else {
+		why.Reason, why.Detail = status("http_", k.got.status), k.c.said(k.got)
+		switch s := k.got.status; {
+		case !again:
+		case s >= 500, s == http.StatusRequestTimeout:
+			why.Hint = serverHint
+		default:
+			why.Hint, reason = limitHint, waitRateLimit
+		}
+	}
 	weight := plainFailure
-	if k.validate == nil && reason == waitServer {
+	if forImage && reason == waitServer {
 		weight = imageFailure
 	}
 	now := time.Now()
@@ -116,32 +141,5 @@ func (k *call) conclude(err error) error {
 	}
 	return nil
 }
-
-// failure describes a failed call, and gives the reason for the pause after it.
-func (k *call) failure(err error) (*Unreachable, string) {
-	u := &Unreachable{Host: k.lane.host}
-	if err != nil {
-		u.Reason, u.Detail = trouble(err)
-		if is[*Unanswered](err) || isTooLarge(err) { // an answer came, but an unusable one
-			u.Hint = uselessHint
-			return u, waitServer
-		}
-		u.Hint = "see that the network and its name service work, then start again"
-		return u, waitNetwork
-	}
-	u.Reason, u.Detail = status("http_", k.got.status), k.c.said(k.got)
-	switch s := k.got.status; {
-	case !repeatable(s, k.got.header):
-		u.Hint = uselessHint
-		return u, waitServer
-	case s >= 500, s == http.StatusRequestTimeout:
-		u.Hint = "the host has trouble of its own: start again later"
-		return u, waitServer
-	}
-	u.Hint = "the host limits this client or network: see that nothing else uses the same credentials, and start again in an hour"
-	return u, waitRateLimit
-}
-
-const uselessHint = "it sends something else than the answers of Reddit's API, as in an outage or behind a proxy: start again later"
 
 func isTooLarge(err error) bool { return is[*tooLarge](err) || isHeadersTooLarge(err) }

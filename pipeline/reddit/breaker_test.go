@@ -76,7 +76,7 @@ func TestUnreachable(t *testing.T) {
 			}
 			s.askedAt(t, apiHost, start, want...)
 			for _, told := range w.all {
-				if told.Host != apiHost || told.For > 3*time.Second && told.Reason != tt.wait {
+				if told.Host != apiHost || told.For > 4*time.Second && told.Reason != tt.wait {
 					t.Errorf("OnWait was told %v", told)
 				}
 			}

@@ -132,8 +132,7 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	}
 	c.scrubber.learnCredentials(o)
 	c.pace = newPacer(o.Policy, c.onWait, &c.calls)
-	c.api = c.stack(credentialed{c, api})
-	c.images = c.stack(anonymous{c, images})
+	c.api, c.images = c.stack(api, c.toReddit), c.stack(images, c.toImages)
 	if err := c.useImgur(o.ImgurClientID, api); err != nil {
 		return nil, err
 	}

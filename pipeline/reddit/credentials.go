@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 )
 
 // A Secret is a string that is never printed: fmt, slog and encoding/json show it as
@@ -106,10 +107,7 @@ func fromEnv(getenv func(string) string, name string) (string, error) {
 // the open file, so that it cannot be exchanged between check and read.
 func readPrivate(path string) (string, error) {
 	const most = 4096
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", path) // opening a pipe would hang
-	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would hang
 	if err != nil {
 		return "", err
 	}

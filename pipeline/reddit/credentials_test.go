@@ -24,7 +24,7 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	scrubber.learnToken(canaryToken)
 	scrubber.scrub("") // with all that it keeps
 	cached := &tokenCache{}
-	cached.keep(canarySecret, time.Hour, time.Now())
+	cached.keep(NewSecret(canarySecret), time.Hour)
 	var out strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T", "%10.3s", "%-80s"} {
 		for _, v := range []any{s, &s, inner{s}, &inner{s}, []Secret{s}, map[string]Secret{"k": s}, Credentials{ClientSecret: s}, Options{Credentials: Credentials{ClientSecret: s}, ImgurClientID: s, Scrubber: scrubber}, scrubber, scrubber.Writer(io.Discard), cached, struct{ s *Scrubber }{scrubber}} {

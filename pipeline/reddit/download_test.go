@@ -335,17 +335,10 @@ func (r redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // TestPlaceholders: what hosts send for an image that they do not have, over TLS.
 func TestPlaceholders(t *testing.T) {
-	s, err := hostile.Start(redditemu.Options{Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	if err := s.Put(redditemu.Post{ID: "a1"}, redditemu.Post{ID: "b2", Kind: redditemu.KindImgur}); err != nil {
-		t.Fatal(err)
-	}
+	s, o := emulated(t, redditemu.Post{ID: "a1"}, redditemu.Post{ID: "b2", Kind: redditemu.KindImgur})
 	own, _ := s.Post("a1")
 	imgur, _ := s.Post("b2")
-	c := newTestClient(t, emulatedOptions(t, s))
+	c := newTestClient(t, o)
 	for _, tt := range []struct {
 		name, url string
 		kind      hostile.FaultKind

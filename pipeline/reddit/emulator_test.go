@@ -1,4 +1,4 @@
-package reddit_test
+package reddit
 
 import (
 	"errors"
@@ -8,26 +8,40 @@ import (
 	"testing"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
+
+// emulated starts an emulator, and returns options that lead there.
+func emulated(t *testing.T, posts ...redditemu.Post) (*hostile.Server, Options) {
+	t.Helper()
+	s, err := hostile.Start(redditemu.Options{Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if err := s.Put(posts...); err != nil {
+		t.Fatal(err)
+	}
+	o := testOptions()
+	o.Credentials = Credentials{ClientID: s.ClientID, ClientSecret: NewSecret(s.Secret), Username: "some_body"}
+	lead(t, &o, s.ConnectTo(), s.CAPEM())
+	return s, o
+}
 
 // TestScenario takes every state of a post and every ill answer of an image host that the
 // emulator knows through Ask, Judge and Download.
 func TestScenario(t *testing.T) {
-	w := newWire(t, redditemu.Options{})
-	s, c := w.emulator, w.client
 	var names []manifest.PostID
 	for i := range 500 {
 		names = append(names, manifest.PostID(fmt.Sprintf("s%d", i)))
 	}
 	posts := redditemu.Scenario(names, 7)
-	if err := s.Put(posts...); err != nil {
-		t.Fatal(err)
-	}
+	s, o := emulated(t, posts...)
+	c := newTestClient(t, o)
 	conditions := map[redditemu.Condition]bool{}
-	for batch := range slices.Chunk(posts, reddit.MaxAsk) {
+	for batch := range slices.Chunk(posts, MaxAsk) {
 		var asked []manifest.PostID
 		for _, p := range batch {
 			asked = append(asked, p.ID)
@@ -44,12 +58,9 @@ func TestScenario(t *testing.T) {
 	if len(conditions) != 18 {
 		t.Errorf("only %d conditions were met: %v", len(conditions), conditions)
 	}
+	auth := map[string]string{tokenHost: "basic", apiHost: "bearer"}
 	for _, r := range s.Requests() {
-		want := map[string]string{"www.reddit.com": "basic", "oauth.reddit.com": "bearer"}[r.Host]
-		if want == "" {
-			want = "none"
-		}
-		if r.Auth != want || r.Referer != "" || !strings.Contains(r.UserAgent, "(by /u/test_user)") {
+		if want := auth[r.Host]; r.Auth != want && (want != "" || r.Auth != "none") || r.Referer != "" {
 			t.Errorf("request %+v", r)
 		}
 	}
@@ -57,7 +68,7 @@ func TestScenario(t *testing.T) {
 
 // checkPost compares what came of a post with what the emulator's author says it is. Of
 // those that are plainly fine only the fields are looked at: drawing takes long.
-func checkPost(t *testing.T, c *reddit.Client, p redditemu.Post, a reddit.Answer) {
+func checkPost(t *testing.T, c *Client, p redditemu.Post, a Answer) {
 	t.Helper()
 	post, found := a.Posts[p.ID]
 	if absent := slices.Contains(a.Absent, p.ID); absent == found || absent != (p.Want == manifest.StateUnavailable) {
@@ -98,34 +109,41 @@ func checkPost(t *testing.T, c *reddit.Client, p redditemu.Post, a reddit.Answer
 	}
 }
 
-// TestEmulatedAbout asks why posts are absent.
-func TestEmulatedAbout(t *testing.T) {
-	w := newWire(t, redditemu.Options{})
-	s, c := w.emulator, w.client
-	for id, tt := range map[manifest.PostID]struct {
-		condition redditemu.Condition
-		want      policy.Community
+// TestWireAnswers: what spoils one answer is got over, and what spoils all is no verdict, over TLS.
+func TestWireAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		kind hostile.FaultKind
+		want manifest.Reason // when it stays
 	}{
-		"a1": {redditemu.AbsentPrivate, policy.CommunityPrivate}, "a2": {redditemu.AbsentBanned, policy.CommunityBanned},
-		"a3": {redditemu.AbsentQuarantined, policy.CommunityQuarantined}, "a4": {redditemu.AbsentGated, policy.CommunityGated},
-		"a5": {redditemu.Absent, policy.CommunityOpen}, "a6": {redditemu.Live, policy.CommunityOpen},
+		{hostile.Reset(), "connection"}, {hostile.TruncatedBody(), "truncated"}, {hostile.TruncatedJSON(), "truncated_json"},
+		{hostile.HTML200(), "html"}, {hostile.ServerError(522), "http_522"}, {hostile.ServerError(408), "http_408"},
+		{hostile.TooManyHTML(0), "http_429"}, {hostile.ExpireTokenHTML(), "unauthorized"}, {hostile.EmptyListing(), ReasonEmptyListing},
 	} {
-		name := "sub_of_" + string(id)
-		if err := s.Put(redditemu.Post{ID: id, Subreddit: name, Condition: tt.condition}); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := c.About(t.Context(), name); err != nil || got != tt.want {
-			t.Errorf("%s: About = %q, %v; want %q", tt.condition, got, err, tt.want)
-		}
-	}
-	if got, err := c.About(t.Context(), "nowhere"); err != nil || got != policy.CommunityMissing {
-		t.Errorf("an unknown name: About = %q, %v", got, err)
-	}
-	a, err := c.Ask(t.Context(), []manifest.PostID{"a6"})
-	if err != nil || a.Posts["a6"].Subreddit != "sub_of_a6" {
-		t.Errorf("Ask = %+v, %v; want the post's subreddit", a, err)
-	}
-	if got := c.Calls(); got.About != 7 || got.Info != 1 || got.Token != 1 {
-		t.Errorf("Calls = %+v", got)
+		t.Run(tt.kind.String(), func(t *testing.T) {
+			t.Parallel()
+			s, o := emulated(t, redditemu.Post{ID: "a1"}, redditemu.Post{ID: "b2", Condition: redditemu.Removed})
+			c := newTestClient(t, o)
+			s.Fault(hostile.Fault{Host: apiHost, Times: 1, Kind: tt.kind})
+			if tt.want != ReasonEmptyListing { // which only the caller can call trouble
+				a, err := c.Ask(t.Context(), ids("a1", "b2", "c3"))
+				if err != nil || len(a.Posts) != 2 || !slices.Equal(a.Absent, ids("c3")) || len(s.Requests()) > 5 {
+					t.Errorf("Ask = %+v, %v after %d requests", a, err, len(s.Requests()))
+				}
+			}
+			s.Fault(hostile.Fault{Host: apiHost, Kind: tt.kind})
+			a, err := c.Ask(t.Context(), ids("a1", "b2", "c3"))
+			var denied *Denied
+			if noAnswer(err) != tt.want && (!errors.As(err, &denied) || denied.Reason != tt.want) {
+				t.Errorf("Ask = %v, want %s", err, tt.want)
+			}
+			if len(a.Posts)+len(a.Absent)+len(a.Unclear) != 0 {
+				t.Errorf("a failed Ask has verdicts: %+v", a)
+			}
+			for _, canary := range hostile.Canaries() {
+				if strings.Contains(err.Error(), canary) {
+					t.Errorf("a canary is in the error: %v", err)
+				}
+			}
+		})
 	}
 }

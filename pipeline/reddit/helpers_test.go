@@ -146,7 +146,7 @@ func mustAsk(t *testing.T, c *Client) {
 	}
 }
 
-func (s *script) client(t *testing.T, o Options) *Client {
+func (s *script) client(t testing.TB, o Options) *Client {
 	t.Helper()
 	c, err := newClient(o, s, s)
 	if err != nil {
@@ -235,12 +235,20 @@ func serveUntil(t *testing.T, end time.Time, h http.HandlerFunc) Options {
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	rule, err := ParseConnectTo("::" + s.Listener.Addr().String())
+	lead(t, &o, "::"+s.Listener.Addr().String(), nil)
+	o.RootCAs = pool
+	return o
+}
+
+// lead makes options lead to a server with a certificate of its own.
+func lead(t *testing.T, o *Options, connectTo string, pem []byte) {
+	t.Helper()
+	rule, err := ParseConnectTo(connectTo)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.ConnectTo, o.RootCAs = []ConnectTo{rule}, pool
-	return o
+	o.ConnectTo, o.RootCAs = []ConnectTo{rule}, x509.NewCertPool()
+	o.RootCAs.AppendCertsFromPEM(pem)
 }
 
 func certificate(t *testing.T, names []string, end time.Time) (tls.Certificate, *x509.CertPool) {

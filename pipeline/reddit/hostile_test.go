@@ -300,9 +300,9 @@ func resolving(r *net.Resolver) (d *dialer, passed func() []string) {
 	d = newDialer(nil)
 	var mu sync.Mutex
 	var addresses []string
-	d.guarded.Resolver = r
-	guard := d.guarded.Control
-	d.guarded.Control = func(network, address string, c syscall.RawConn) error {
+	d.resolver = r
+	guard := d.guard
+	d.guard = func(network, address string, c syscall.RawConn) error {
 		if err := guard(network, address, c); err != nil {
 			return err
 		}

@@ -16,62 +16,16 @@ var errForbidden = errors.New("request not allowed")
 // its turn. It has not been sent.
 var errNoToken = errors.New("the token ran out during a wait")
 
-// credentialed sends the requests to Reddit's API and puts on each the credentials of its
-// one host. It sits below everything that could print a request.
-type credentialed struct {
-	c    *Client
-	next http.RoundTripper
+// identified sends the requests of one kind, with what says who asks. It is the last to look at where
+// a request goes, and sits below everything that could print one. Which kind is said when a stack is
+// made, not by a request's host: a policy or a redirect that names a host of the API gets no credential.
+type identified struct {
+	c         *Client
+	next      http.RoundTripper
+	authorize func(*http.Request) error // puts on the credentials of a host, or refuses the host
 }
 
-func (t credentialed) RoundTrip(req *http.Request) (*http.Response, error) {
-	req, err := t.c.signed(req)
-	if err != nil {
-		return nil, err
-	}
-	switch req.URL.Hostname() {
-	case apiHost:
-		token := t.c.token.current(time.Now())
-		if token.Empty() {
-			return nil, errNoToken
-		}
-		req.Header.Set("Authorization", "bearer "+token.reveal())
-	case tokenHost:
-		req.SetBasicAuth(t.c.credentials.ClientID, t.c.credentials.ClientSecret.reveal())
-	default:
-		return nil, fmt.Errorf("%w: not a host of Reddit's API", errForbidden)
-	}
-	return t.next.RoundTrip(req)
-}
-
-// anonymous sends the requests to image hosts. No credential is in its reach, so that a
-// policy or a redirect that names a host of the API gets none.
-type anonymous struct {
-	c    *Client
-	next http.RoundTripper
-}
-
-func (t anonymous) RoundTrip(req *http.Request) (*http.Response, error) {
-	req, err := t.c.signed(req)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := t.c.policy.Host(req.URL.Hostname()); !ok {
-		return nil, fmt.Errorf("%w: the policy does not name the host", errForbidden)
-	}
-	resp, err := t.next.RoundTrip(req)
-	if err == nil {
-		// net/http reads a Location even where redirects are not followed, and fails on a
-		// bad one as if the host had not answered.
-		if _, bad := req.URL.Parse(resp.Header.Get("Location")); bad != nil {
-			resp.Header.Del("Location")
-		}
-	}
-	return resp, err
-}
-
-// signed returns the request with the User-Agent and nothing else that says who asks. It is
-// the last to look at where a request goes.
-func (c *Client) signed(req *http.Request) (*http.Request, error) {
+func (t identified) RoundTrip(req *http.Request) (*http.Response, error) {
 	u := req.URL
 	if u.Scheme != "https" || u.User != nil || u.Port() != "" && u.Port() != "443" {
 		return nil, fmt.Errorf("%w: only https on port 443, without user information", errForbidden)
@@ -80,8 +34,53 @@ func (c *Client) signed(req *http.Request) (*http.Request, error) {
 	for _, h := range []string{"Authorization", "Cookie", "Referer"} {
 		req.Header.Del(h)
 	}
-	req.Header.Set("User-Agent", c.userAgent)
-	return req, nil
+	req.Header.Set("User-Agent", t.c.userAgent)
+	if err := t.authorize(req); err != nil {
+		return nil, err
+	}
+	resp, err := t.next.RoundTrip(req)
+	if err == nil {
+		// net/http reads a Location even where redirects are not followed, and fails on a
+		// bad one as if the host had not answered.
+		if _, bad := u.Parse(resp.Header.Get("Location")); bad != nil {
+			resp.Header.Del("Location")
+		}
+	}
+	return resp, err
+}
+
+// toReddit puts on each request to Reddit's API the credentials of its one host.
+func (c *Client) toReddit(req *http.Request) error {
+	switch req.URL.Hostname() {
+	case apiHost:
+		token := c.token.current()
+		if token.Empty() {
+			return errNoToken
+		}
+		req.Header.Set("Authorization", "bearer "+token.reveal())
+	case tokenHost:
+		req.SetBasicAuth(c.credentials.ClientID, c.credentials.ClientSecret.reveal())
+	default:
+		return fmt.Errorf("%w: not a host of Reddit's API", errForbidden)
+	}
+	return nil
+}
+
+// toImages lets requests to the policy's image hosts pass, without any credential.
+func (c *Client) toImages(req *http.Request) error {
+	if _, ok := c.policy.Host(req.URL.Hostname()); !ok {
+		return fmt.Errorf("%w: the policy does not name the host", errForbidden)
+	}
+	return nil
+}
+
+// toImgur puts the client id on requests to imgur's API, and lets no other pass.
+func (c *Client) toImgur(req *http.Request) error {
+	if req.URL.Hostname() != imgurAPIHost {
+		return fmt.Errorf("%w: not imgur's API", errForbidden)
+	}
+	req.Header.Set("Authorization", "Client-ID "+c.imgurID.reveal())
+	return nil
 }
 
 // A tokenCache holds the bearer token, in memory only.
@@ -89,14 +88,13 @@ type tokenCache struct {
 	mu      sync.Mutex
 	value   Secret
 	expires time.Time
-	given   [2]Secret // the last two tokens that Reddit gave, good or not
 }
 
 // current returns the token, or an empty one when there is none that is still good.
-func (t *tokenCache) current(now time.Time) Secret {
+func (t *tokenCache) current() Secret {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !now.Before(t.expires) {
+	if !time.Now().Before(t.expires) {
 		return Secret{}
 	}
 	return t.value
@@ -104,26 +102,8 @@ func (t *tokenCache) current(now time.Time) Secret {
 
 // keep stores a token that Reddit says is good for life. It counts as expired a minute
 // earlier, so that none expires on its way.
-func (t *tokenCache) keep(token string, life time.Duration, now time.Time) {
-	const early = time.Minute
+func (t *tokenCache) keep(token Secret, life time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.value = NewSecret(token)
-	if token != t.given[0].reveal() {
-		t.given = [2]Secret{t.value, t.given[0]}
-	}
-	t.expires = now.Add(life - min(early, life/2))
-}
-
-// known returns the tokens that an answer could repeat.
-func (t *tokenCache) known() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return []string{t.given[0].reveal(), t.given[1].reveal()}
-}
-
-func (t *tokenCache) drop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.value, t.expires = Secret{}, time.Time{}
+	t.value, t.expires = token, time.Now().Add(life-min(time.Minute, life/2))
 }

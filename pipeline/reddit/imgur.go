@@ -144,39 +144,21 @@ func (c *Client) useImgur(id Secret, api http.RoundTripper) error {
 		return errImgurClientID
 	}
 	c.imgurID = id
-	c.imgur = &imgurAPI{http: c.stack(anonymous{c, imgurIdentified{c, api}})}
+	c.imgur = &imgurAPI{http: c.stack(api, c.toImgur)}
 	return nil
 }
 
-// imgurIdentified puts the client id on requests to the API, and lets no other pass. It
-// sits below everything that could print a request.
-type imgurIdentified struct {
-	c    *Client
-	next http.RoundTripper
-}
-
-func (t imgurIdentified) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Hostname() != imgurAPIHost {
-		return nil, fmt.Errorf("%w: not imgur's API", errForbidden)
+// imgurPause is when the next request may go out after an answer of the API, or after none.
+func imgurPause(resp *http.Response, now time.Time) time.Time {
+	if resp == nil {
+		return now
 	}
-	req = req.Clone(req.Context())
-	req.Header.Set("Authorization", "Client-ID "+t.c.imgurID.reveal())
-	resp, err := t.next.RoundTrip(req)
-	if err == nil {
-		now := time.Now()
-		t.c.pace.lanes[imgurAPIHost].pauseUntil(now.Add(imgurPause(resp.StatusCode, resp.Header, now)), waitRateLimit)
-	}
-	return resp, err
-}
-
-// imgurPause is the pause that an answer asks for.
-func imgurPause(code int, h http.Header, now time.Time) time.Duration {
-	d := creditPause(h, now)
+	d := creditPause(resp.Header, now)
 	// A 429 without a time ends the run's requests: each further one could be an overrun.
-	if _, named := retryAfter(h, now); d == 0 && code == http.StatusTooManyRequests && !named {
-		return imgurRest
+	if _, named := retryAfter(resp.Header, now); d == 0 && resp.StatusCode == http.StatusTooManyRequests && !named {
+		d = imgurRest
 	}
-	return d
+	return now.Add(d)
 }
 
 // creditPause is the pause that the credit headers ask for: a user, who is an address, has so many

@@ -2,7 +2,6 @@ package reddit
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -467,7 +466,7 @@ func TestImgurIdentified(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (anonymous{c, imgurIdentified{c, s}}).RoundTrip(req); !errors.Is(err, errForbidden) {
+		if _, err := (identified{c, s, c.toImgur}).RoundTrip(req); !errors.Is(err, errForbidden) {
 			t.Errorf("%s: %v", u, err)
 		}
 	}
@@ -494,12 +493,7 @@ func TestImgurCanceled(t *testing.T) {
 
 // TestImgurEmulated takes pages and albums through the emulator, over TLS.
 func TestImgurEmulated(t *testing.T) {
-	s, err := hostile.Start(redditemu.Options{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	o := emulatedOptions(t, s)
+	s, o := emulated(t)
 	o.ImgurClientID = NewSecret(s.ImgurClientID)
 	c := newTestClient(t, o)
 	drawn := func(seed uint64) redditemu.Image { return redditemu.Image{Spec: redditemu.Spec{Seed: seed}} }
@@ -565,22 +559,6 @@ func TestImgurEmulated(t *testing.T) {
 			t.Errorf("imgur's page %s was fetched", r.Path)
 		}
 	}
-}
-
-// emulatedOptions lead to an emulator.
-func emulatedOptions(t *testing.T, s *hostile.Server) Options {
-	t.Helper()
-	o := testOptions()
-	o.Credentials = Credentials{ClientID: s.ClientID, ClientSecret: NewSecret(s.Secret), Username: "some_body"}
-	rule, err := ParseConnectTo(s.ConnectTo())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.ConnectTo, o.RootCAs = []ConnectTo{rule}, x509.NewCertPool()
-	if !o.RootCAs.AppendCertsFromPEM(s.CAPEM()) {
-		t.Fatal("the emulator's certificate cannot be read")
-	}
-	return o
 }
 
 // FuzzImgurAnswer: whatever the API answers, it names files, or a fault with a reason, and no

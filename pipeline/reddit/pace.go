@@ -54,7 +54,9 @@ type lane struct {
 	mu     sync.Mutex
 	paused time.Time // no request before this
 	reason string    // why
-	budget budget    // where recent is not nil
+	// learn takes in the headers of each answer, or none where no answer came. It returns when the
+	// host wants the next request at the earliest. Needs mu.
+	learn func(*http.Response, time.Time) time.Time
 
 	breaker breaker
 }
@@ -67,14 +69,18 @@ func newPacer(p policy.Policy, onWait func(Wait), calls *counters) *pacer {
 	sent := newRecent(perMinute)
 	lanes := map[string]*lane{}
 	add := func(host string, l *rate.Limiter, concurrency int) {
-		lanes[host] = &lane{host: host, limiter: l, slots: make(chan struct{}, max(concurrency, 1))}
+		lanes[host] = &lane{host: host, limiter: l, slots: make(chan struct{}, max(concurrency, 1)),
+			learn: func(*http.Response, time.Time) time.Time { return time.Time{} }}
 	}
 	for _, h := range p.Images.Hosts {
 		add(h.Name, rate.NewLimiter(rate.Limit(h.RequestsPerSecond), 1), h.Concurrency)
 	}
 	for _, host := range []string{apiHost, tokenHost} {
 		add(host, shared, 1)
-		lanes[host].recent = sent
+		lanes[host].recent, lanes[host].learn = sent, new(budget).observe
+	}
+	if l := lanes[imgurAPIHost]; l != nil {
+		l.learn = imgurPause
 	}
 	return &pacer{onWait: onWait, lanes: lanes, calls: calls}
 }
@@ -82,13 +88,14 @@ func newPacer(p policy.Policy, onWait func(Wait), calls *counters) *pacer {
 // checkRates refuses a policy so slow that a request would wait longer than maxWait.
 func checkRates(p policy.Policy) error {
 	if r := p.Reddit.RequestsPerMinute; !(r*maxWait.Minutes() >= 1) {
-		return fmt.Errorf("reddit: the policy allows %g requests per minute, which is less than one in %v; raise reddit.requests_per_minute to %.2g or more",
-			r, maxWait, 1/maxWait.Minutes()+0.001)
+		return fmt.Errorf("reddit: the policy allows %g requests per minute, which is less than one in %v; "+
+			"raise reddit.requests_per_minute to %.2g or more", r, maxWait, 1/maxWait.Minutes()+0.001)
 	}
 	for _, h := range p.Images.Hosts {
 		// As many wait for their turn at once as the host has places.
 		if least := float64(max(h.Concurrency, 1)) / maxWait.Seconds(); !(h.RequestsPerSecond >= least) {
-			return fmt.Errorf("reddit: the policy allows %g requests per second to %s, so that one would wait longer than %v; raise requests_per_second to %.2g or more",
+			return fmt.Errorf("reddit: the policy allows %g requests per second to %s, so that one would wait "+
+				"longer than %v; raise requests_per_second to %.2g or more",
 				h.RequestsPerSecond, h.Name, maxWait, least*1.1)
 		}
 	}
@@ -110,48 +117,29 @@ func (p *pacer) enter(ctx context.Context, host string) (leave func(), err error
 // when it has been answered. It fails with a *WaitTooLong when a pause would be longer than
 // maxWait, and with an *Unreachable while the host is left alone.
 func (p *pacer) turn(ctx context.Context, l *lane) (answered func(), err error) {
-	for {
-		if err := p.sitOut(ctx, l); err != nil {
+	// What another request learned during a wait counts, so that all is looked at again after each.
+	for reserved := false; ; {
+		now := time.Now()
+		if err := l.breaker.refuses(now); err != nil {
 			return nil, err
 		}
-		r := l.limiter.Reserve()
-		if err := p.sleep(ctx, Wait{l.host, waitPace, r.Delay()}); err != nil {
-			r.Cancel()
-			return nil, err
-		}
-		for {
-			now := time.Now()
-			if d, _ := l.pause(now); d > 0 || l.breaker.refuses(now) != nil { // since the wait began
-				break
-			}
-			answered, d := l.recent.take(now)
+		w := Wait{Host: l.host, Reason: waitPace}
+		paused, reason := l.pause(now)
+		switch {
+		case paused > maxWait:
+			return nil, &WaitTooLong{Host: l.host, For: paused}
+		case paused > 0:
+			w.Reason, w.For, reserved = reason, paused, false
+		case !reserved:
+			w.For, reserved = l.limiter.Reserve().Delay(), true
+		default:
+			answered, w.For = l.recent.take(now)
 			if answered != nil {
 				return answered, nil
 			}
-			if err := p.sleep(ctx, Wait{l.host, waitPace, d}); err != nil {
-				return nil, err
-			}
 		}
-	}
-}
-
-// sitOut waits for the end of a host's pause, however often it is prolonged, unless the host
-// is to be left alone.
-func (p *pacer) sitOut(ctx context.Context, l *lane) error {
-	for {
-		now := time.Now()
-		if err := l.breaker.refuses(now); err != nil {
-			return err
-		}
-		d, reason := l.pause(now)
-		if d <= 0 {
-			return nil
-		}
-		if d > maxWait {
-			return &WaitTooLong{Host: l.host, For: d}
-		}
-		if err := p.sleep(ctx, Wait{l.host, reason, d}); err != nil {
-			return err
+		if err := p.sleep(ctx, w); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -224,17 +212,6 @@ func (r *recent) take(now time.Time) (answered func(), d time.Duration) {
 	}, 0
 }
 
-// observe learns from the rate-limit headers of an answer, or of none, of a lane's host.
-func (l *lane) observe(h http.Header) {
-	l.mu.Lock()
-	now := time.Now()
-	next := l.budget.observe(h, now)
-	l.mu.Unlock()
-	if next.After(now) {
-		l.pauseUntil(next, waitRateLimit)
-	}
-}
-
 // A budget is what Reddit's headers last said of the rate limit.
 type budget struct {
 	known           bool
@@ -245,7 +222,11 @@ type budget struct {
 // observe takes in the headers of an answer and returns when the next request may go out.
 // An answer without them is counted against what is known; when that is used up, the next
 // request waits for the reset, after which there is as much again.
-func (b *budget) observe(h http.Header, now time.Time) time.Time {
+func (b *budget) observe(resp *http.Response, now time.Time) time.Time {
+	h := http.Header{} // a request without an answer counts as well
+	if resp != nil {
+		h = resp.Header
+	}
 	used, ok1 := headerNumber(h, "X-Ratelimit-Used")
 	remaining, ok2 := headerNumber(h, "X-Ratelimit-Remaining")
 	reset, ok3 := headerNumber(h, "X-Ratelimit-Reset")
@@ -315,12 +296,12 @@ func (t paced) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err // it was never sent
 	}
 	t.pace.calls.sent(req)
-	if l.recent != nil {
-		header := http.Header{} // a request without an answer counts as well
-		if err == nil {
-			header = resp.Header
-		}
-		l.observe(header)
+	now := time.Now()
+	l.mu.Lock()
+	next := l.learn(resp, now)
+	l.mu.Unlock()
+	if next.After(now) {
+		l.pauseUntil(next, waitRateLimit)
 	}
 	return resp, err
 }

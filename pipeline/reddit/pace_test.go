@@ -76,7 +76,7 @@ func TestBudget(t *testing.T) {
 	}
 	for _, tt := range tests {
 		b := tt.before
-		if got := b.observe(tt.header, now).Sub(now); got != tt.want || b != tt.after {
+		if got := b.observe(&http.Response{Header: tt.header}, now).Sub(now); got != tt.want || b != tt.after {
 			t.Errorf("%s: observe = %v, %+v; want %v, %+v", tt.name, got, b, tt.want, tt.after)
 		}
 	}

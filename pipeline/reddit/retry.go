@@ -35,24 +35,29 @@ type exchange struct {
 	body   []byte // whole for a 200, else at most maxScrap bytes of it
 }
 
-// A validator reads a response, and returns an *Unanswered if it is unusable.
-// An unusable answer with status 200 is asked for again, as after a 5xx; a call that ends with
-// any unusable answer has failed.
+// A validator reads a response. It returns an *Unanswered if that is of no use, or a *Denied. What is
+// useless and has status 200 is asked for again, as after a 5xx; a call that ends with any useless answer
+// has failed.
 type validator func(exchange) error
+
+// useless reports whether a validator's error is no answer. A refusal is one, and of an empty listing
+// only the caller knows what it means.
+func useless(err error) bool {
+	none, ok := errors.AsType[*Unanswered](err)
+	return ok && none.Reason != ReasonEmptyListing
+}
 
 // A call is one request with its repetitions. It belongs to one goroutine.
 type call struct {
 	c        *Client
 	lane     *lane
 	maxBody  int64
-	validate validator     // nil for images, where any answer says something of the image
-	before   int           // failures of the host when the call began
-	start    time.Time     // when the first attempt ended
-	attempt  int           // that is being made, from 1
-	slow     time.Duration // spent on attempts that ran out of time
-	next     Wait          // before the next attempt
+	validate validator // nil for images, where any answer says something of the image
+	before   int       // failures of the host when the call began
+	start    time.Time // when the first attempt ended
+	attempt  int       // that is being made, from 1
 	got      exchange
-	useless  error // what validate said of got
+	refused  error // what validate said of got
 }
 
 // callKey finds the call of a request in its context, which is all that the library's hooks share.
@@ -60,12 +65,11 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// stack builds the layers above a transport that signs requests. The caller names the stack, not the
-// request's host: a policy that names a host of the API among its image hosts must not get credentials.
-func (c *Client) stack(identity http.RoundTripper) *retryablehttp.Client {
+// stack builds the layers above a transport for the requests of one kind.
+func (c *Client) stack(next http.RoundTripper, authorize func(*http.Request) error) *retryablehttp.Client {
 	return &retryablehttp.Client{ // without a logger: it would print URLs
 		HTTPClient: &http.Client{
-			Transport: paced{c.pace, identity},
+			Transport: paced{c.pace, identified{c, next, authorize}},
 			// Redirects are never followed here: Download checks each one.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -73,19 +77,16 @@ func (c *Client) stack(identity http.RoundTripper) *retryablehttp.Client {
 		CheckRetry: func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 			return callOf(ctx).again(ctx, resp, err)
 		},
-		// Backoff does not learn whose request it is when no answer came, so the wait is made after it.
-		Backoff: func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
-		PrepareRetry: func(req *http.Request) error {
-			k := callOf(req.Context())
-			k.attempt++
-			return c.pace.sleep(req.Context(), k.next)
-		},
+		// The wait is made before: Backoff does not learn whose request it is when no answer came.
+		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 }
 
 // get makes a GET request as do makes any.
-func (c *Client) get(ctx context.Context, hc *retryablehttp.Client, url, accept string, maxBody int64, use validator) (exchange, error) {
+func (c *Client) get(
+	ctx context.Context, hc *retryablehttp.Client, url, accept string, maxBody int64, use validator,
+) (exchange, error) {
 	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return exchange{}, err
@@ -94,8 +95,8 @@ func (c *Client) get(ctx context.Context, hc *retryablehttp.Client, url, accept 
 	return c.do(hc, req, maxBody, use)
 }
 
-// do sends a request through one of the stacks until an answer is worth having or the attempts, or the time for them, are
-// used up. An answer of any status is a result, if use, which may be nil, accepts it. The error is
+// do sends a request through one of the stacks until an answer is worth having or the attempts, or the time for
+// them, are used up. An answer of any status is a result, if use, which may be nil, accepts it. The error is
 // use's, that of the last attempt, a *WaitTooLong, an *Unreachable, or the context's.
 func (c *Client) do(hc *retryablehttp.Client, req *retryablehttp.Request, maxBody int64, use validator) (exchange, error) {
 	l := c.pace.lanes[req.URL.Hostname()]
@@ -110,10 +111,13 @@ func (c *Client) do(hc *retryablehttp.Client, req *retryablehttp.Request, maxBod
 	if shut := k.conclude(err); shut != nil {
 		return exchange{}, shut
 	}
-	if err != nil {
-		return exchange{}, bare(err)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err // without the method and the URL, which net/http puts on every one
 	}
-	return k.got, k.useless
+	if err != nil {
+		return exchange{}, err
+	}
+	return k.got, k.refused
 }
 
 // read takes in an answer and judges it. Its error, when a body breaks off or a 200 is unusable,
@@ -137,18 +141,18 @@ func (k *call) read(resp *http.Response) error {
 		}
 		e.body = body
 	}
-	k.useless = nil
+	k.refused = nil
 	if k.validate != nil {
-		k.useless = k.validate(e)
+		k.refused = k.validate(e)
 	}
-	if e.status == http.StatusOK && k.useless != nil {
-		return k.useless
+	if e.status == http.StatusOK && useless(k.refused) {
+		return k.refused
 	}
 	k.got = e
 	return nil
 }
 
-// again decides whether an attempt is repeated, and plans when.
+// again decides whether an attempt is repeated, and waits for the time to do so.
 func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if err == nil {
 		// The library closes the body of an answer that it repeats, so each is read here.
@@ -161,75 +165,48 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case err != nil && permanent(err):
+	case err != nil && permanent(err), err == nil && !repeatable(k.got.status, k.got.header):
 		return false, err
-	case err == nil && !repeatable(resp.StatusCode, resp.Header):
-		return false, nil
-	case err == nil:
-		if d, ok := retryAfter(resp.Header, now); ok && d > maxWait {
-			k.lane.pauseUntil(now.Add(d), waitRetryAfter) // spares the host the next requests too
-			return false, &WaitTooLong{Host: k.lane.host, For: d}
+	}
+	w := Wait{k.lane.host, waitServer, k.jittered(min(k.c.retryWait<<(k.attempt-1), maxBackoff))}
+	why, _ := trouble(err)
+	if err == nil {
+		why = status("http_", k.got.status)
+		switch asked, named := retryAfter(k.got.header, now); {
+		case asked > maxWait:
+			k.lane.pauseUntil(now.Add(asked), waitRetryAfter) // spares the host the next requests too
+			return false, &WaitTooLong{Host: k.lane.host, For: asked}
+		case named: // and a little more, so that not all clients come back at once
+			w.Reason, w.For = waitRetryAfter, max(w.For, asked+k.jittered(min(asked/10, time.Second)))
+		case k.got.status == http.StatusTooManyRequests: // no time was named: never at once
+			w.Reason, w.For = waitRateLimit, max(w.For, k.c.retryWait)
 		}
+		if w.Reason != waitServer { // all of the host's requests sit it out, also after the last attempt
+			k.lane.pauseUntil(now.Add(w.For), w.Reason)
+		}
+	} else if !is[*Unanswered](err) {
+		w.Reason = waitNetwork
 	}
-	last := k.attempt > retries || k.tooSlow(err)
-	why := k.plan(resp, err, last, now)
 	paused, _ := k.lane.pause(now)
-	if last || now.Add(max(k.next.For, paused)).Sub(k.start) > maxTrying {
-		k.c.log.Debug("not trying again", "host", k.lane.host, "why", why, "attempt", k.attempt, "of", retries+1, "after", now.Sub(k.start))
+	wait := max(w.For, paused)
+	if k.attempt > retries || k.tooSlow(err) || now.Add(wait).Sub(k.start) > maxTrying {
+		k.c.log.Debug("not trying again", "host", w.Host, "why", why, "attempt", k.attempt, "of", retries+1,
+			"after", now.Sub(k.start))
 		return false, err
 	}
-	k.c.log.Debug("trying again", "host", k.lane.host, "why", why, "wait", max(k.next.For, paused).Round(time.Millisecond),
-		"attempt", k.attempt+1, "of", retries+1)
+	k.attempt++
+	k.c.log.Debug("trying again", "host", w.Host, "why", why, "wait", wait.Round(time.Millisecond),
+		"attempt", k.attempt, "of", retries+1)
+	if err := k.c.pace.sleep(ctx, w); err != nil {
+		return false, err
+	}
 	return true, nil
 }
 
-// tooSlow adds up what an image's attempts lost by running out of time, and reports whether one
-// more could keep the image for longer than a single attempt may take.
+// tooSlow reports whether an attempt for an image lost so much time that one more could keep the image for
+// over a minute. An answer of the API is worth more patience: it speaks of many posts.
 func (k *call) tooSlow(err error) bool {
-	switch {
-	case k.validate != nil: // an answer of the API is worth more patience: it speaks of many posts
-		return false
-	case errors.Is(err, errDeadline):
-		k.slow += attemptTimeout
-	case errors.Is(err, errStalled):
-		k.slow += progressEvery
-	case timedOut(err):
-		k.slow += headerTimeout
-	}
-	return k.slow+headerTimeout >= attemptTimeout
-}
-
-// plan sets the wait before the next attempt, and says what was wrong with this one. All of a
-// host's requests sit out a pause that the host asked for, those after the last attempt too.
-func (k *call) plan(resp *http.Response, err error, last bool, now time.Time) (why manifest.Reason) {
-	d := k.jittered(min(k.c.retryWait<<(k.attempt-1), maxBackoff))
-	if last {
-		d = 0
-	}
-	k.next = Wait{k.lane.host, waitNetwork, d}
-	if err != nil {
-		why, _ = trouble(err)
-		if is[*Unanswered](err) {
-			k.next.Reason = waitServer
-		}
-		return why
-	}
-	k.next.Reason = waitServer
-	asked, ok := retryAfter(resp.Header, now)
-	switch {
-	case ok:
-		k.next.Reason = waitRetryAfter
-		k.next.For = max(d, asked+k.jittered(min(asked/10, time.Second))) // so that not all clients come back at once
-	case resp.StatusCode == http.StatusTooManyRequests:
-		k.next.Reason = waitRateLimit
-		if !last {
-			k.next.For = max(d, k.c.retryWait) // no time was named: never at once
-		}
-	}
-	if k.next.Reason != waitServer {
-		k.lane.pauseUntil(now.Add(k.next.For), k.next.Reason)
-	}
-	return status("http_", resp.StatusCode)
+	return k.validate == nil && (errors.Is(err, errDeadline) || k.attempt > 1 && timedOut(err))
 }
 
 // jittered is a random time from 0 to most, so that clients that failed together do not come back
@@ -293,12 +270,16 @@ func isGuard(err error) bool {
 }
 
 func isCertificate(err error) bool {
-	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err)
+	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
+		is[x509.HostnameError](err)
 }
 
 // trouble names why no answer came. The detail is one of a few fixed texts: nothing of it
 // may differ from run to run or from machine to machine, or come from the answer.
 func trouble(err error) (manifest.Reason, string) {
+	if err == nil {
+		return "", ""
+	}
 	if none, ok := errors.AsType[*Unanswered](err); ok {
 		return none.Reason, none.Detail
 	}
@@ -351,14 +332,6 @@ func brokenBy(err error) string {
 		return "the connection was closed early"
 	}
 	return "the connection failed"
-}
-
-// bare takes the request's method and URL off an error, which net/http puts on every one.
-func bare(err error) error {
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		return ue.Err
-	}
-	return err
 }
 
 // is reports whether an error wraps one of type E.

@@ -68,28 +68,27 @@ func (c *Client) said(e exchange, further ...string) string {
 // printable turns text that came from outside into a line that may be shown.
 func (c *Client) printable(text string, further ...string) string {
 	id, secret := c.credentials.ClientID, c.credentials.ClientSecret.reveal()
-	all := append([]string{id + ":" + secret, secret, id, c.credentials.Username, c.imgurID.reveal()}, c.token.known()...)
-	forms := spellings(append(all, further...)...)
-	// Secrets go before tags do: one may hold what looks like a tag, and its rest would not be
-	// recognised. They go in any case: Reddit's user names have none.
-	var line strings.Builder
-	for text = html.UnescapeString(text); text != ""; {
-		i := slices.IndexFunc(forms, func(f string) bool { return len(f) <= len(text) && strings.EqualFold(text[:len(f)], f) })
-		if i < 0 {
-			line.WriteByte(text[0])
-			text = text[1:]
-			continue
-		}
-		line.WriteString(redacted)
-		text = text[len(forms[i]):]
+	forms := spellings(append(further, id, secret, c.credentials.Username, c.imgurID.reveal())...)
+	forms = append(forms, c.scrubber.spellings()...) // of the tokens, too
+	for i, form := range forms {
+		forms[i] = regexp.QuoteMeta(form)
 	}
-	words := strings.Fields(unprintable.ReplaceAllString(line.String(), " "))
+	// The longest first, and in any case: Reddit's user names have none. Secrets go before tags do: one
+	// may hold what looks like a tag, and its rest would not be recognised.
+	slices.SortFunc(forms, longestFirst)
+	if len(forms) > 0 {
+		secrets := regexp.MustCompile("(?i)" + strings.Join(forms, "|"))
+		text = secrets.ReplaceAllLiteralString(html.UnescapeString(text), redacted)
+	}
+	words := strings.Fields(unprintable.ReplaceAllString(text, " "))
 	said := privateForm.ReplaceAllString(strings.Join(words, " "), redacted)
 	if len(said) > maxSaid {
 		said = said[:maxSaid] + "..."
 	}
 	return said
 }
+
+func longestFirst(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
 
 // spellings are the forms in which a request, an error or a dump can hold one of the secrets, the
 // longest first: as it is, escaped, quoted, in hex, and in base64 at each place that a longer text
@@ -102,13 +101,14 @@ func spellings(secrets ...string) []string {
 		}
 		quoted, inHex := strconv.Quote(s), hex.EncodeToString([]byte(s))
 		inJSON, _ := json.Marshal(s) // of a string: no error
-		forms := []string{s, quoted[1 : len(quoted)-1], string(inJSON[1 : len(inJSON)-1]), html.EscapeString(s), inHex, strings.ToUpper(inHex)}
+		forms := []string{s, quoted[1 : len(quoted)-1], string(inJSON[1 : len(inJSON)-1]), html.EscapeString(s),
+			inHex, strings.ToUpper(inHex)}
 		for before := range 3 {
 			for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 				// The first and the last character depend on the text around the secret. The last
 				// may stay: it holds 4 bits of the secret at most.
-				encoded := e.EncodeToString(append(make([]byte, before), s...))[(before*8+5)/6:]
-				forms = append(forms, encoded, encoded[:(before+len(s))*8/6-(before*8+5)/6])
+				encoded := e.EncodeToString(append(make([]byte, before), s...))
+				forms = append(forms, encoded[(before*8+5)/6:(before+len(s))*8/6])
 			}
 		}
 		for _, f := range forms {
@@ -120,7 +120,7 @@ func spellings(secrets ...string) []string {
 		// What is short would stand in ordinary words, as the hex of a letter does.
 		all = append(all, slices.DeleteFunc(forms, func(f string) bool { return len(f) < scrubAtLeast && f != s })...)
 	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	slices.SortFunc(all, longestFirst)
 	return slices.Compact(all)
 }
 
@@ -179,6 +179,8 @@ func (s *Scrubber) learnToken(token string) {
 	})
 }
 
+func tooShort(form string) bool { return len(form) < scrubAtLeast }
+
 func (s *Scrubber) change(f func(*known)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,12 +189,22 @@ func (s *Scrubber) change(f func(*known)) {
 	}
 	k := s.known
 	f(k)
-	k.forms = spellings(slices.DeleteFunc(slices.Concat(k.values, k.tokens), func(v string) bool { return len(v) < scrubAtLeast })...)
+	k.forms = slices.DeleteFunc(spellings(slices.Concat(k.values, k.tokens)...), tooShort)
 	var pairs []string
 	for _, form := range k.forms {
 		pairs = append(pairs, form, redacted)
 	}
 	k.replacer = strings.NewReplacer(pairs...)
+}
+
+// spellings are the forms of all that it knows.
+func (s *Scrubber) spellings() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		return nil
+	}
+	return slices.Clone(s.known.forms)
 }
 
 // scrub replaces the secrets in text. Its end from rest on may be the beginning of one.

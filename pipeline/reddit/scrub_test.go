@@ -92,7 +92,7 @@ func checkEcho(t *testing.T, name, host string, a answer) {
 	}}
 	c := s.client(t, o)
 	if host == tokenHost {
-		c.token.keep(canaryToken, 1, c.token.expires) // an old one, that has run out
+		c.scrubber.learnToken(canaryToken) // an old one, that has run out
 	}
 	_, err := c.Ask(t.Context(), ids("a1"))
 	if err == nil {
@@ -137,7 +137,7 @@ func FuzzSaid(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	c.token.keep(canaryToken, 1, c.token.expires)
+	c.scrubber.learnToken(canaryToken)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := c.said(exchange{status: 400, body: body})
 		if len(got) > maxSaid+len("...") {

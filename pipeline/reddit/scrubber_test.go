@@ -175,9 +175,10 @@ func TestScrubberLearnsEnv(t *testing.T) {
 	} {
 		s := new(Scrubber)
 		s.LearnEnv(func(k string) string { return env[k] })
-		basic := base64.StdEncoding.EncodeToString([]byte("canary-id:" + canarySecret))
+		basic := base64.RawStdEncoding.EncodeToString([]byte("canary-id:" + canarySecret))
+		basic = basic[:len(basic)-1] // which holds 4 bits of the secret at most
 		for _, secret := range []string{"canary-id", canarySecret, "canary-imgur", basic, env["REDDIT_CLIENT_SECRET"]} {
-			got := scrubbed(t, s, "x "+strings.TrimRight(strings.TrimSpace(secret), "=")+" x")
+			got := scrubbed(t, s, "x "+strings.TrimSpace(secret)+" x")
 			if want := "x " + redacted + " x"; secret != "" && got != want {
 				t.Errorf("%q became %q, want %q", secret, got, want)
 			}

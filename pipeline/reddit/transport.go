@@ -1,6 +1,7 @@
 package reddit
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -44,11 +47,13 @@ var connectToForm = regexp.MustCompile(`^(?:\[([^\]]+)\]|([^:\[][^:]*|)):([^:]*)
 func ParseConnectTo(s string) (ConnectTo, error) {
 	m := connectToForm.FindStringSubmatch(s)
 	if m == nil {
-		return ConnectTo{}, fmt.Errorf("connect-to %q: write HOST:PORT:ADDR:PORT, for example i.redd.it:443:127.0.0.1:8443, with an IPv6 address in brackets", s)
+		return ConnectTo{}, fmt.Errorf("connect-to %q: write HOST:PORT:ADDR:PORT, "+
+			"for example i.redd.it:443:127.0.0.1:8443, with an IPv6 address in brackets", s)
 	}
 	for _, address := range []string{m[1], m[4]} {
 		if address != "" && net.ParseIP(address) == nil {
-			return ConnectTo{}, fmt.Errorf("connect-to %q: [%s] is not an IPv6 address; write HOST:PORT:ADDR:PORT", s, address)
+			return ConnectTo{},
+				fmt.Errorf("connect-to %q: [%s] is not an IPv6 address; write HOST:PORT:ADDR:PORT", s, address)
 		}
 	}
 	r := ConnectTo{Host: strings.ToLower(m[1] + m[2]), Port: m[3], ToHost: m[4] + m[5], ToPort: m[6]}
@@ -61,25 +66,19 @@ func ParseConnectTo(s string) (ConnectTo, error) {
 }
 
 func (r ConnectTo) fits(host, port string) bool {
-	return (r.Host == "" || strings.EqualFold(r.Host, strings.TrimSuffix(host, "."))) && (r.Port == "" || r.Port == port)
+	return (r.Host == "" || strings.EqualFold(r.Host, strings.TrimSuffix(host, "."))) &&
+		(r.Port == "" || r.Port == port)
 }
 
 // A dialer dials public addresses only, except where a ConnectTo names another.
 type dialer struct {
-	rules                []ConnectTo
-	guarded, anyPort, as net.Dialer
+	rules          []ConnectTo
+	guard, anyPort func(network, address string, c syscall.RawConn) error
+	resolver       *net.Resolver // nil = the system's
 }
 
 func newDialer(rules []ConnectTo) *dialer {
-	d := &dialer{rules: rules}
-	for _, n := range []*net.Dialer{&d.guarded, &d.anyPort, &d.as} {
-		n.Timeout = connectTimeout
-	}
-	// The guard sees the address that was resolved, so a name that points inward is
-	// refused, however often its answer changes.
-	d.guarded.Control = ssrf.New(ssrf.WithPorts(443)).Safe
-	d.anyPort.Control = ssrf.New(ssrf.WithAnyPort()).Safe
-	return d
+	return &dialer{rules: rules, guard: ssrf.New(ssrf.WithPorts(443)).Safe, anyPort: ssrf.New(ssrf.WithAnyPort()).Safe}
 }
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -87,19 +86,17 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range d.rules {
-		if !r.fits(host, port) {
-			continue
+	// The guard sees the address that was resolved, so a name that points inward is refused, however
+	// often its answer changes.
+	plain := net.Dialer{Timeout: connectTimeout, Control: d.guard, Resolver: d.resolver}
+	if i := slices.IndexFunc(d.rules, func(r ConnectTo) bool { return r.fits(host, port) }); i >= 0 {
+		plain.Control = d.anyPort
+		if d.rules[i].ToHost != "" { // the operator names the address
+			plain.Control = nil
 		}
-		if r.ToPort != "" {
-			port = r.ToPort
-		}
-		if r.ToHost == "" {
-			return d.anyPort.DialContext(ctx, network, net.JoinHostPort(host, port))
-		}
-		return d.as.DialContext(ctx, network, net.JoinHostPort(r.ToHost, port))
+		address = net.JoinHostPort(cmp.Or(d.rules[i].ToHost, host), cmp.Or(d.rules[i].ToPort, port))
 	}
-	return d.guarded.DialContext(ctx, network, address)
+	return plain.DialContext(ctx, network, address)
 }
 
 // newTransports makes the lowest layer. It ignores proxies in the environment: the dial guard could
