@@ -40,7 +40,7 @@ type exchange struct {
 // has failed.
 type validator func(exchange) error
 
-// useless reports whether a validator's error is no answer. A refusal is one, and of an empty listing
+// useless reports whether a validator's error says that nothing was answered. A refusal is an answer, and of an empty listing
 // only the caller knows what it means.
 func useless(err error) bool {
 	none, ok := errors.AsType[*Unanswered](err)
