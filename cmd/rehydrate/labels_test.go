@@ -213,7 +213,7 @@ func keepAll(t *testing.T, dir string, r *manifest.Release, entries []manifest.E
 		}
 		results = append(results, x)
 	}
-	if err := ws.SetResults(t.Context(), each(results)); err != nil {
+	if err := ws.SetResults(t.Context(), results); err != nil {
 		t.Fatal(err)
 	}
 	if err := ws.Close(); err != nil {

@@ -78,12 +78,9 @@ func (s *site) age(change func(*workspace.Record)) {
 			s.t.Fatal(err)
 		}
 	}
-	results := func(yield func(manifest.Result, error) bool) {
-		for _, r := range all {
-			if !yield(*r.Result, nil) {
-				return
-			}
-		}
+	var results []manifest.Result
+	for _, r := range all {
+		results = append(results, *r.Result)
 	}
 	if err := ws.SetResults(ctx, results); err != nil {
 		s.t.Fatal(err)

@@ -230,7 +230,7 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 			*res = manifest.Result{Key: res.Key, Split: res.Split, Outcome: manifest.Pending}
 		}
 	}
-	if err := ws.SetResults(ctx, d.All()); err != nil {
+	if err := ws.SetResults(ctx, d.Results); err != nil {
 		return nil, fmt.Errorf("store the outcomes: %w", err)
 	}
 	return d, nil

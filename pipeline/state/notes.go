@@ -33,21 +33,13 @@ func WriteNote[T note](ctx context.Context, ws *workspace.Workspace, n T) error 
 	if err != nil {
 		return err
 	}
-	return setNote(ctx, ws, n.key(), string(text))
+	return ws.SetMeta(ctx, n.key(), string(text))
 }
 
 // ClearNote takes the note of the type T away.
 func ClearNote[T note](ctx context.Context, ws *workspace.Workspace) error {
 	var n T
-	return setNote(ctx, ws, n.key(), "")
-}
-
-func setNote(ctx context.Context, ws *workspace.Workspace, key, text string) error {
-	last, err := ws.Meta(ctx, key)
-	if err != nil || last == text {
-		return err
-	}
-	return ws.SetMeta(ctx, key, text)
+	return ws.SetMeta(ctx, n.key(), "")
 }
 
 // An ExportNote says what the last export wrote: the digest of all that went in, and the files.

@@ -44,21 +44,14 @@ func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Even
 		return fmt.Errorf("register a copy: %q is not an absolute path", c.Path)
 	}
 	files, err := json.Marshal(c.Files)
-	if err != nil {
+	rows, more := json.Marshal(copyRows{Rows: c.Rows, Next: c.Next, Owed: c.Owed})
+	if err := errors.Join(err, more); err != nil {
 		return fmt.Errorf("register the copy %s: %w", c.Path, err)
 	}
-	rows, err := json.Marshal(copyRows{Rows: c.Rows, Next: c.Next, Owed: c.Owed})
-	if err != nil {
-		return fmt.Errorf("register the copy %s: %w", c.Path, err)
-	}
-	return w.change(ctx, "register the copy "+c.Path, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `
-			INSERT OR REPLACE INTO copy (path, note, format, made_at, files, open, told, rows) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	return w.change(ctx, "register the copy "+c.Path, func(t *tx) {
+		t.exec("INSERT OR REPLACE INTO copy (path, note, format, made_at, files, open, told, rows) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			c.Path, c.Note, c.Format, seconds(c.Made), string(files), c.Open, c.Told, string(rows))
-		if err != nil {
-			return err
-		}
-		return w.record(ctx, tx, events...)
+		w.record(t, events...)
 	})
 }
 

@@ -3,7 +3,6 @@ package workspace
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -343,16 +342,12 @@ func hotJournalChild(dir, _ string) error {
 	if _, err := w.db.Exec("PRAGMA cache_size = 2"); err != nil {
 		return err
 	}
-	return w.change(ctx, "die", func(tx *sql.Tx) error {
-		if _, err := tx.Exec("UPDATE entry SET split = 'HOT' || split"); err != nil {
-			return err
-		}
+	return w.change(ctx, "die", func(t *tx) {
+		t.exec("UPDATE entry SET split = 'HOT' || split")
 		for i := range 50 {
-			if _, err := tx.Exec("INSERT INTO meta (key, value) VALUES (?, hex(randomblob(4000)))", i); err != nil {
-				return err
-			}
+			t.exec("INSERT INTO meta (key, value) VALUES (?, hex(randomblob(4000)))", i)
 		}
-		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		t.fail(syscall.Kill(os.Getpid(), syscall.SIGKILL))
 	})
 }
 

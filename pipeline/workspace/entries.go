@@ -34,7 +34,7 @@ func (e *OtherRelease) Error() string {
 // Binding returns the release that the workspace belongs to; false when none was loaded.
 func (w *Workspace) Binding(ctx context.Context) (Binding, bool, error) {
 	var b Binding
-	text, err := w.getMeta(ctx, metaBinding)
+	text, err := readMeta(ctx, w.db, metaBinding)
 	if err != nil || text == "" {
 		return b, false, err
 	}
@@ -70,38 +70,21 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		return fmt.Errorf("load release %s: %w", b.Release, err)
 	}
 	var left []string
-	err = w.change(ctx, "load release "+b.Release, func(tx *sql.Tx) error {
+	err = w.change(ctx, "load release "+b.Release, func(t *tx) {
 		// Negative ordinals do not collide with the new entries; entries that are still negative
 		// afterwards have left the manifest.
-		if _, err := tx.ExecContext(ctx, "UPDATE entry SET ordinal = -1 - ordinal"); err != nil {
-			return err
-		}
-		if err := putEntries(ctx, tx, entries); err != nil {
-			return err
-		}
+		t.exec("UPDATE entry SET ordinal = -1 - ordinal")
+		t.fail(t.putEntries(entries))
 		var of int
-		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM image").Scan(&of); err != nil {
-			return err
-		}
-		// The log names the posts before their rows go.
-		err := w.recordLeft(ctx, tx)
-		if err == nil {
-			left, err = w.dropLeft(ctx, tx)
-		}
-		if err != nil {
-			return err
-		}
-		if len(left) > 0 && lose != nil {
-			if err := lose(len(left), of); err != nil {
-				return err
-			}
+		t.get("SELECT count(*) FROM image", nil, &of)
+		left = w.dropLeft(t)
+		if t.err == nil && len(left) > 0 && lose != nil {
+			t.fail(lose(len(left), of))
 		}
 		if bound {
-			if err := markErased(ctx, tx); err != nil {
-				return err
-			}
+			t.markErased()
 		}
-		return putMeta(ctx, tx, metaBinding, string(note))
+		t.setMeta(metaBinding, string(note))
 	})
 	if err != nil {
 		return err
@@ -111,23 +94,14 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 	return w.unlink(ctx, left...)
 }
 
-func putEntries(ctx context.Context, tx *sql.Tx, entries iter.Seq2[manifest.Entry, error]) error {
-	put, err := tx.PrepareContext(ctx, `
-		INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
-		  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash, subreddit = excluded.subreddit
-		WHERE entry.ordinal < 0`)
-	if err != nil {
-		return err
-	}
-	defer put.Close()
+func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error]) error {
 	last := -1
 	for e, err := range entries {
 		if err != nil {
 			return err
 		}
 		if e.Ordinal <= last {
-			return fmt.Errorf("line %d: entry %s has ordinal %d after %d", e.Line, keyText(e.Key), e.Ordinal, last)
+			return fmt.Errorf("line %d: entry %s has ordinal %d after %d", e.Line, e.Key, e.Ordinal, last)
 		}
 		last = e.Ordinal
 		if err := checkKey(e.Key); err != nil {
@@ -137,121 +111,57 @@ func putEntries(ctx context.Context, tx *sql.Tx, entries iter.Seq2[manifest.Entr
 		if err != nil {
 			return fmt.Errorf("line %d: %w", e.Line, err)
 		}
-		done, err := put.ExecContext(ctx, e.Ordinal, string(e.ID), e.Image, e.Line, e.Split, string(labels), e.SHA256, e.PHash, e.Subreddit)
-		if err != nil {
-			return fmt.Errorf("line %d: entry %s: %w", e.Line, keyText(e.Key), err)
+		stored := t.exec(`
+			INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
+			  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash, subreddit = excluded.subreddit
+			WHERE entry.ordinal < 0`, e.Ordinal, e.ID, e.Image, e.Line, e.Split, string(labels), e.SHA256, e.PHash, e.Subreddit)
+		if t.err != nil {
+			return t.err
 		}
-		if n, err := done.RowsAffected(); err != nil {
-			return err
-		} else if n == 0 {
-			return fmt.Errorf("line %d: entry %s stands twice in the manifest: remove one", e.Line, keyText(e.Key))
+		if stored == 0 {
+			return fmt.Errorf("line %d: entry %s stands twice in the manifest: remove one", e.Line, e.Key)
 		}
 	}
 	return nil
 }
 
-// recordLeft adds to the log the posts that lose images because their entries left.
-func (w *Workspace) recordLeft(ctx context.Context, tx *sql.Tx) error {
-	posts, err := list(ctx, tx, func(rows *sql.Rows) (p auditlog.Post, err error) {
-		err = rows.Scan(&p.ID)
-		return p, err
-	}, "SELECT DISTINCT id FROM image JOIN entry USING (id, image) WHERE ordinal < 0 ORDER BY id")
-	if err != nil {
-		return err
+// dropLeft deletes the rows of the keys that left the manifest, records the posts that lose images, and returns the
+// names of the files of these.
+func (w *Workspace) dropLeft(t *tx) (names []string) {
+	if t.err != nil {
+		return nil
 	}
-	return w.recordPosts(ctx, tx, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
-}
-
-// dropLeft deletes the rows of the keys that left the manifest and returns the names of their
-// image files.
-func (w *Workspace) dropLeft(ctx context.Context, tx *sql.Tx) (names []string, err error) {
-	names, err = list(ctx, tx, func(rows *sql.Rows) (string, error) {
-		var k manifest.Key
+	var posts []auditlog.Post
+	_, err := list(t.ctx, t, func(rows *sql.Rows) (k manifest.Key, err error) {
 		var format string
-		err := rows.Scan(&k.ID, &k.Image, &format)
-		return w.ImageName(k, format), err
-	}, "SELECT i.id, i.image, i.format FROM image i JOIN entry e USING (id, image) WHERE e.ordinal < 0")
-	if err != nil {
-		return nil, err
-	}
-	const left = "(id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)"
-	for _, stmt := range []string{
-		"DELETE FROM reading WHERE " + left,
-		"DELETE FROM earlier_reading WHERE " + left,
-		"DELETE FROM earlier_result WHERE " + left,
-		"DELETE FROM image WHERE " + left,
-		"DELETE FROM trouble WHERE " + left,
-		"DELETE FROM result_next",
-		"DELETE FROM result WHERE " + left,
-		"DELETE FROM entry WHERE ordinal < 0",
-		"DELETE FROM post WHERE id NOT IN (SELECT id FROM entry)",
-	} {
-		if _, err := tx.ExecContext(ctx, stmt); err != nil {
-			return nil, err
+		err = rows.Scan(&k.ID, &k.Image, &format)
+		names = append(names, w.ImageName(k, format))
+		if len(posts) == 0 || posts[len(posts)-1].ID != k.ID {
+			posts = append(posts, auditlog.Post{ID: k.ID})
 		}
+		return k, err
+	}, "SELECT id, image, i.format FROM image i JOIN entry e USING (id, image) WHERE e.ordinal < 0 ORDER BY id")
+	t.fail(err)
+	w.recordPosts(t, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
+	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "image", "trouble", "result"} {
+		t.exec("DELETE FROM " + table + " WHERE (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)")
 	}
-	return names, nil
+	t.exec("DELETE FROM entry WHERE ordinal < 0")
+	t.exec("DELETE FROM post WHERE id NOT IN (SELECT id FROM entry)")
+	return names
 }
 
 // SetResults replaces the results of the last completed run: readers see the old ones or the
-// new ones, never a mixture. results may read the workspace; memory does not grow with their number.
-// Result.Split is not stored: it is the entry's.
-func (w *Workspace) SetResults(ctx context.Context, results iter.Seq2[manifest.Result, error]) error {
-	const what = "store results"
-	clear := func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM result_next")
-		return err
-	}
-	if err := w.change(ctx, what, clear); err != nil {
-		return err
-	}
-	batch := make([]manifest.Result, 0, resultBatch)
-	flush := func() error {
-		err := w.change(ctx, what, func(tx *sql.Tx) error { return putResults(ctx, tx, batch) })
-		batch = batch[:0]
-		return err
-	}
-	for r, err := range results {
-		if err != nil {
-			return err
+// new ones, never a mixture. Result.Split is not stored: it is the entry's.
+func (w *Workspace) SetResults(ctx context.Context, results []manifest.Result) error {
+	return w.change(ctx, "store results", func(t *tx) {
+		t.exec("DELETE FROM result")
+		for _, r := range results {
+			t.exec(`INSERT INTO result (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+				r.ID, r.Image, r.Outcome, r.Reason, r.Detail, r.DuplicateOf.ID, r.DuplicateOf.Image)
 		}
-		batch = append(batch, r)
-		if len(batch) == cap(batch) {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := flush(); err != nil {
-		return err
-	}
-	// A kill before this leaves the old results, and a part of the new ones that the next call deletes.
-	return w.change(ctx, what, func(tx *sql.Tx) error {
-		for _, statement := range []string{"DELETE FROM result", "INSERT INTO result SELECT * FROM result_next"} {
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return err
-			}
-		}
-		return clear(tx)
 	})
-}
-
-// resultBatch is how many results SetResults holds in memory.
-const resultBatch = 1000
-
-func putResults(ctx context.Context, tx *sql.Tx, batch []manifest.Result) error {
-	put, err := tx.PrepareContext(ctx, "INSERT INTO result_next (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)")
-	if err != nil {
-		return err
-	}
-	defer put.Close()
-	for _, r := range batch {
-		if _, err := put.ExecContext(ctx, string(r.ID), r.Image, string(r.Outcome), string(r.Reason), r.Detail,
-			string(r.DuplicateOf.ID), r.DuplicateOf.Image); err != nil {
-			return fmt.Errorf("entry %s: %w", keyText(r.Key), err)
-		}
-	}
-	return nil
 }
 
 // errNoEntry means that a key is not in the loaded manifest.
@@ -270,21 +180,6 @@ func checkKey(k manifest.Key) error {
 }
 
 func validID(id manifest.PostID) bool {
-	if len(id) < 1 || len(id) > 13 {
-		return false
-	}
-	for _, c := range []byte(id) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return true
-}
-
-// keyText names an entry as outcomes.csv does: the id, and "/n" for a later image.
-func keyText(k manifest.Key) string {
-	if k.Image == 0 {
-		return string(k.ID)
-	}
-	return fmt.Sprintf("%s/%d", k.ID, k.Image)
+	parsed, err := manifest.ParsePostID(string(id))
+	return err == nil && parsed == id
 }

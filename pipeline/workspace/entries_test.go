@@ -3,7 +3,6 @@ package workspace
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -11,43 +10,6 @@ import (
 
 	"rehydrate/manifest"
 )
-
-// TestResultsFromRecords stores results that are made of the workspace while they are pulled,
-// more of them than one batch holds.
-func TestResultsFromRecords(t *testing.T) {
-	w := loaded(t, numbered(resultBatch+5)...)
-	for _, outcome := range []manifest.Outcome{manifest.Pending, manifest.Kept} {
-		err := w.SetResults(t.Context(), func(yield func(manifest.Result, error) bool) {
-			for rec, err := range w.Records(t.Context(), Select{}) {
-				if !yield(manifest.Result{Key: rec.Key, Outcome: outcome, Detail: strconv.Itoa(rec.Ordinal)}, err) {
-					return
-				}
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		for _, rec := range collect(t, w.Records(t.Context(), Select{})) {
-			if rec.Result == nil || rec.Result.Outcome != outcome || rec.Result.Detail != strconv.Itoa(rec.Ordinal) {
-				t.Fatalf("result of entry %d = %+v, want %s", rec.Ordinal, rec.Result, outcome)
-			}
-			n++
-		}
-		if n != resultBatch+5 {
-			t.Errorf("%d results, want %d", n, resultBatch+5)
-		}
-	}
-	failed := errors.New("no more")
-	if err := w.SetResults(t.Context(), seq([]manifest.Result{{Outcome: manifest.Failed}}, failed)); !errors.Is(err, failed) {
-		t.Errorf("SetResults of a broken sequence: %v", err)
-	}
-	for _, rec := range collect(t, w.Records(t.Context(), Select{})) {
-		if rec.Result.Outcome != manifest.Kept {
-			t.Fatalf("a broken sequence changed the result of entry %d to %s", rec.Ordinal, rec.Result.Outcome)
-		}
-	}
-}
 
 // TestLoadAsksBeforeItLoses gives the workspace a manifest without two of three stored images.
 func TestLoadAsksBeforeItLoses(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -37,26 +37,22 @@ func (w *Workspace) Replace(ctx context.Context, name string, write func(io.Writ
 
 // ReplaceChecked is Replace that reads the new file back, all size bytes of it, before it takes the
 // name: an error of check leaves the old file, and no other.
-func (w *Workspace) ReplaceChecked(ctx context.Context, name string, write func(io.Writer) error, check func(r io.ReaderAt, size int64) error) (File, error) {
+func (w *Workspace) ReplaceChecked(ctx context.Context, name string, write func(io.Writer) error,
+	check func(r io.ReaderAt, size int64) error) (f File, err error) {
+	defer wrap(&err, "write %s", name)
 	if err := w.writable(ctx); err != nil {
-		return File{}, fmt.Errorf("write %s: %w", name, err)
+		return f, err
 	}
 	if err := checkName(name); err != nil {
-		return File{}, fmt.Errorf("write: %w", err)
+		return f, err
 	}
-	f, err := w.replace(ctx, name, write, check)
-	if err != nil {
-		return File{}, fmt.Errorf("write %s: %w", name, err)
-	}
-	return f, nil
+	return w.replace(ctx, name, write, check)
 }
 
 // replace is ReplaceChecked for any name. The seal gets the digest of what was written.
 func (w *Workspace) replace(ctx context.Context, name string, write func(io.Writer) error, check func(io.ReaderAt, int64) error) (File, error) {
 	sum := sha256.New()
-	size, err := w.putChecked(ctx, name, func(f io.Writer) error {
-		return write(io.MultiWriter(f, sum))
-	}, check)
+	size, err := w.put(ctx, name, func(f io.Writer) error { return write(io.MultiWriter(f, sum)) }, check)
 	if err != nil {
 		return File{}, err
 	}
@@ -65,48 +61,56 @@ func (w *Workspace) replace(ctx context.Context, name string, write func(io.Writ
 	return f, nil
 }
 
+// replaceBytes makes a file of this package hold data.
+func (w *Workspace) replaceBytes(ctx context.Context, name string, data []byte) error {
+	_, err := w.replace(ctx, name, func(f io.Writer) error { _, err := f.Write(data); return err }, nil)
+	return err
+}
+
 // RemoveFile unlinks a file that Replace made and syncs its folder. A missing file is not an error.
-func (w *Workspace) RemoveFile(ctx context.Context, name string) error {
-	err := w.writable(ctx)
-	if err == nil {
-		err = checkName(name)
+func (w *Workspace) RemoveFile(ctx context.Context, name string) (err error) {
+	defer wrap(&err, "remove %s", name)
+	if err := w.writable(ctx); err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.unlink(ctx, name)
+	if err := checkName(name); err != nil {
+		return err
 	}
-	if err == nil {
-		w.digests.Delete(name)
-	}
-	if err != nil {
-		return fmt.Errorf("remove %s: %w", name, err)
-	}
-	return nil
+	w.digests.Delete(name)
+	return w.unlink(ctx, name)
+}
+
+// walk calls visit for everything in a folder and its subfolders but folders. A folder that does not exist is empty;
+// links are not followed.
+func (w *Workspace) walk(ctx context.Context, under string, visit func(name string, e fs.DirEntry) error) error {
+	return fs.WalkDir(w.root.FS(), under, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil && name == under && errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case ctx.Err() != nil || e.IsDir():
+			return ctx.Err()
+		}
+		return visit(name, e)
+	})
 }
 
 // Files returns the names of the regular files in the folder under ("." for all), in byte
 // order, with those in its subfolders; none when the folder does not exist. Unfinished temporary
 // files are left out.
 func (w *Workspace) Files(ctx context.Context, under string) ([]string, error) {
-	if !fs.ValidPath(under) {
-		return nil, fmt.Errorf("list files: %q is not a path inside the workspace", under)
-	}
 	var names []string
-	err := fs.WalkDir(w.root.FS(), under, func(name string, e fs.DirEntry, err error) error {
-		if err != nil {
-			if name == under && errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return err
-		}
+	err := w.walk(ctx, under, func(name string, e fs.DirEntry) error {
 		if e.Type().IsRegular() && !durable.IsTemp(e.Name()) {
 			names = append(names, name)
 		}
-		return ctx.Err()
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list files under %s: %w", under, err)
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names, nil
 }
 
@@ -166,19 +170,15 @@ func checkName(name string) error {
 	switch {
 	case !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00"):
 		return fmt.Errorf("%q is not a path inside the workspace", name)
-	case first == stateName || first == journalName || first == lockName || first == imagesName || first == auditName || first == logKeyName || durable.IsTemp(path.Base(name)):
+	case slices.Contains([]string{stateName, journalName, lockName, imagesName, auditName, logKeyName}, first) || durable.IsTemp(path.Base(name)):
 		return fmt.Errorf("%q is not the caller's to change", name)
 	}
 	return nil
 }
 
-// put writes a file, gives it its final name once it is whole, and returns its length. It makes missing folders.
-func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error) (size int64, err error) {
-	return w.putChecked(ctx, name, write, nil)
-}
-
-// putChecked is put with a check of the synced file before it gets its name; nil for none.
-func (w *Workspace) putChecked(ctx context.Context, name string, write func(io.Writer) error, check func(io.ReaderAt, int64) error) (int64, error) {
+// put writes a file, has the synced file checked (nil for not), gives it its final name, and returns its length. It
+// makes missing folders.
+func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error, check func(io.ReaderAt, int64) error) (int64, error) {
 	if err := w.files.MkdirAll(ctx, path.Dir(name), dirMode); err != nil {
 		return 0, err
 	}

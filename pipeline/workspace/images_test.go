@@ -258,7 +258,7 @@ func TestErase(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0), entry(3, "aa1", 2))
 	for _, k := range []manifest.Key{{ID: "aa1"}, {ID: "aa1", Image: 1}, {ID: "bb1"}} {
-		img := store(t, w, k, "body of "+keyText(k))
+		img := store(t, w, k, "body of "+k.String())
 		if err := w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}); err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func TestErase(t *testing.T) {
 		{Key: manifest.Key{ID: "aa1"}, Outcome: manifest.Duplicate, Detail: "near", DuplicateOf: manifest.Key{ID: "bb1"}},
 		{Key: manifest.Key{ID: "bb1"}, Outcome: manifest.Kept, Detail: "d"},
 	}
-	if err := w.SetResults(ctx, seq(results, nil)); err != nil {
+	if err := w.SetResults(ctx, results); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Erase(ctx, "aa1"); err != nil {
@@ -279,7 +279,7 @@ func TestErase(t *testing.T) {
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
 		gone := r.Image == nil && r.Reading == nil && r.Trouble == nil && (r.Result == nil || r.Result.Detail == "" && r.Result.DuplicateOf == manifest.Key{})
 		if gone != (r.ID == "aa1") {
-			t.Errorf("after Erase(aa1): %s is erased: %v", keyText(r.Key), gone)
+			t.Errorf("after Erase(aa1): %s is erased: %v", r.Key, gone)
 		}
 	}
 	files, err := w.Files(ctx, "images")

@@ -1,10 +1,8 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,37 +31,6 @@ func OpenFiles(dir string) (*Workspace, error) {
 	return w, nil
 }
 
-// encode writes a seal with its Sum.
-func (s Seal) encode() ([]byte, error) {
-	s.Sum = ""
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	s.Sum = hexDigest(text)
-	text, err = json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	return append(text, '\n'), nil
-}
-
-// parseSeal reads what encode wrote; one byte that differs makes it an error.
-func parseSeal(text []byte) (Seal, error) {
-	var s Seal
-	if err := json.Unmarshal(text, &s); err != nil {
-		return Seal{}, err
-	}
-	again, err := s.encode()
-	if err != nil {
-		return Seal{}, err
-	}
-	if !bytes.Equal(again, text) {
-		return Seal{}, errors.New("it was changed: its sum does not fit")
-	}
-	return s, nil
-}
-
 // A Found is anything in the workspace but a folder.
 type Found struct {
 	Name string // slash-separated, relative to the workspace
@@ -75,21 +42,14 @@ type Found struct {
 // files, links and unknown files too. Links are not followed.
 func (w *Workspace) Walk(ctx context.Context) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
-		err := fs.WalkDir(w.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil || e.IsDir() {
-				return err
-			}
+		err := w.walk(ctx, ".", func(name string, e fs.DirEntry) error {
 			info, err := e.Info()
-			if errors.Is(err, fs.ErrNotExist) {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
 				return nil // a run that is under way has taken it away
-			}
-			if err != nil {
+			case err != nil:
 				return err
-			}
-			if !yield(Found{Name: name, Mode: info.Mode(), Size: info.Size()}, nil) {
+			case !yield(Found{Name: name, Mode: info.Mode(), Size: info.Size()}, nil):
 				return fs.SkipAll
 			}
 			return nil
@@ -121,34 +81,36 @@ LIMIT 1000000`
 // database or that it is damaged.
 func ReadCopy(ctx context.Context, image []byte) iter.Seq2[StoredPost, error] {
 	return func(yield func(StoredPost, error) bool) {
-		db, err := openInMemory(ctx, image)
+		err := readCopy(ctx, image, func(p StoredPost) bool { return yield(p, nil) })
 		if err != nil {
-			yield(StoredPost{}, fmt.Errorf("read the database: %w", err))
-			return
-		}
-		defer db.Close()
-		rows, err := db.QueryContext(ctx, copySQL)
-		if err != nil {
-			yield(StoredPost{}, fmt.Errorf("read the database: %w", err))
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var p StoredPost
-			var phash int64
-			if err := rows.Scan(&p.Key.ID, &p.Key.Image, &p.Image, &p.SHA256, &phash, &p.Text); err != nil {
-				yield(StoredPost{}, fmt.Errorf("read the database: %w", err))
-				return
-			}
-			p.PHash = uint64(phash)
-			if !yield(p, nil) {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
 			yield(StoredPost{}, fmt.Errorf("read the database: %w", err))
 		}
 	}
+}
+
+func readCopy(ctx context.Context, image []byte, yield func(StoredPost) bool) error {
+	db, err := openInMemory(ctx, image)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, copySQL)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p StoredPost
+		var phash int64
+		if err := rows.Scan(&p.Key.ID, &p.Key.Image, &p.Image, &p.SHA256, &phash, &p.Text); err != nil {
+			return err
+		}
+		p.PHash = uint64(phash)
+		if !yield(p) {
+			return nil
+		}
+	}
+	return rows.Err()
 }
 
 // openInMemory opens a database that exists as bytes.
@@ -160,22 +122,25 @@ func openInMemory(ctx context.Context, image []byte) (*sql.DB, error) {
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(1) // the copy is the connection's own
-	conn, err := db.Conn(ctx)
+	err = deserialize(ctx, db, image)
 	if err != nil {
 		db.Close()
 		return nil, err
 	}
+	return db, nil
+}
+
+func deserialize(ctx context.Context, db *sql.DB, image []byte) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
 	defer conn.Close()
-	err = conn.Raw(func(c any) error {
+	return conn.Raw(func(c any) error {
 		d, ok := c.(interface{ Deserialize([]byte) error })
 		if !ok {
 			return errors.New("the SQLite driver cannot open a database in memory")
 		}
 		return d.Deserialize(image)
 	})
-	if err != nil {
-		db.Close()
-		return nil, err
-	}
-	return db, nil
 }

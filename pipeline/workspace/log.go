@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,61 +34,41 @@ type logHead struct {
 	Key  string `json:"key"` // that verifies it
 }
 
-// A querier is the database, or a transaction of it.
-type querier interface {
-	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
-	QueryRowContext(context.Context, string, ...any) *sql.Row
-}
-
 // record stores records in the transaction of the change that they record.
-func (w *Workspace) record(ctx context.Context, tx *sql.Tx, events ...auditlog.Event) error {
-	if len(events) == 0 {
-		return nil
+func (w *Workspace) record(t *tx, events ...auditlog.Event) {
+	if len(events) == 0 || t.err != nil {
+		return
 	}
-	next, err := nextRecord(ctx, tx)
-	if err != nil {
-		return err
-	}
+	next, err := nextRecord(t.ctx, t)
+	t.fail(err)
 	for _, e := range events {
 		e.Seq = next
 		if e.Time.IsZero() {
 			e.Time = w.now().UTC().Truncate(time.Second)
 		}
 		line, err := e.Line()
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO log_queue (seq, line) VALUES (?, ?)", next, string(line)); err != nil {
-			return err
-		}
+		t.fail(err)
+		t.exec("INSERT INTO log_queue (seq, line) VALUES (?, ?)", next, string(line))
 		next++
 	}
-	return putMeta(ctx, tx, metaLogNext, strconv.FormatInt(next, 10))
 }
 
 // recordPosts stores records of one kind that name posts, as many as it takes.
-func (w *Workspace) recordPosts(ctx context.Context, tx *sql.Tx, e auditlog.Event, posts []auditlog.Post) error {
-	for len(posts) > 0 {
-		n := min(len(posts), auditlog.MaxPosts)
-		e.Posts, posts = posts[:n], posts[n:]
-		if err := w.record(ctx, tx, e); err != nil {
-			return err
-		}
+func (w *Workspace) recordPosts(t *tx, e auditlog.Event, posts []auditlog.Post) {
+	for some := range slices.Chunk(posts, auditlog.MaxPosts) {
+		e.Posts = some
+		w.record(t, e)
 	}
-	return nil
 }
 
-// nextRecord returns the number of the next record.
+// nextRecord returns the number of the next record: behind those that wait, or those that were published.
 func nextRecord(ctx context.Context, q querier) (int64, error) {
-	text, err := readMeta(ctx, q, metaLogNext)
-	if err != nil || text == "" {
-		return 0, err
+	var last sql.Null[int64]
+	if err := q.QueryRowContext(ctx, "SELECT max(seq) FROM log_queue").Scan(&last); err != nil || last.Valid {
+		return last.V + 1, err
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("%s: the number of records %q makes no sense: the file is damaged", stateName, text)
-	}
-	return n, nil
+	h, err := readHead(ctx, q)
+	return h.Size, err
 }
 
 func readHead(ctx context.Context, q querier) (logHead, error) {
@@ -104,12 +83,11 @@ func readHead(ctx context.Context, q querier) (logHead, error) {
 	return h, nil
 }
 
-func putHead(ctx context.Context, tx *sql.Tx, h logHead) error {
-	text, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	return putMeta(ctx, tx, metaLogHead, string(text))
+// setHead notes what is published of a log; key is the one that verifies it.
+func (t *tx) setHead(log *auditlog.Log, key string) {
+	text, err := json.Marshal(logHead{Size: log.Size(), Root: log.Checkpoint().Root, Key: key})
+	t.fail(err)
+	t.setMeta(metaLogHead, string(text))
 }
 
 // readQueue returns the lines that are not published, at most limit from number first on; -1 for all.
@@ -151,22 +129,20 @@ func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	return w.change(ctx, "note in the audit log", func(tx *sql.Tx) error { return w.record(ctx, tx, events...) })
+	return w.change(ctx, "note in the audit log", func(t *tx) { w.record(t, events...) })
 }
 
 // SealLog publishes the records that were stored into audit/: the records, then a signed checkpoint.
 // Close does it too. After a kill the next call continues, and no record is lost or doubled. The error is
 // *auditlog.Broken when the log there is damaged: the records stay stored until it is mended.
-func (w *Workspace) SealLog(ctx context.Context) error {
+func (w *Workspace) SealLog(ctx context.Context) (err error) {
+	defer wrap(&err, "publish the audit log")
 	if err := w.writable(ctx); err != nil {
-		return fmt.Errorf("publish the audit log: %w", err)
+		return err
 	}
 	w.publishing.Lock()
 	defer w.publishing.Unlock()
-	if err := w.publish(ctx); err != nil {
-		return fmt.Errorf("publish the audit log: %w", w.explain(ctx, err))
-	}
-	return nil
+	return w.explain(ctx, w.publish(ctx))
 }
 
 func (w *Workspace) publish(ctx context.Context) error {
@@ -199,11 +175,9 @@ func (w *Workspace) publish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = w.change(ctx, "note the published records", func(tx *sql.Tx) error {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM log_queue WHERE seq < ?", log.Size()); err != nil {
-				return err
-			}
-			return putHead(ctx, tx, logHead{Size: log.Size(), Root: log.Checkpoint().Root, Key: log.Key()})
+		err = w.change(ctx, "note the published records", func(t *tx) {
+			t.exec("DELETE FROM log_queue WHERE seq < ?", log.Size())
+			t.setHead(log, log.Key())
 		})
 		if err != nil {
 			return err
@@ -224,11 +198,7 @@ func (w *Workspace) logKey(ctx context.Context) (*auditlog.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = w.replace(ctx, logKeyName, func(f io.Writer) error {
-		_, err := f.Write(key.Encode())
-		return err
-	}, nil)
-	return key, err
+	return key, w.replaceBytes(ctx, logKeyName, key.Encode())
 }
 
 func (w *Workspace) openLog(ctx context.Context, known func(context.Context) (auditlog.Known, error)) (*auditlog.Log, error) {
@@ -312,11 +282,7 @@ func (s auditStore) Append(ctx context.Context, name string, at int64, data []by
 }
 
 func (s auditStore) Replace(ctx context.Context, name string, data []byte) error {
-	_, err := s.w.replace(ctx, auditName+"/"+name, func(f io.Writer) error {
-		_, err := f.Write(data)
-		return err
-	}, nil)
-	return err
+	return s.w.replaceBytes(ctx, auditName+"/"+name, data)
 }
 
 func (s auditStore) List(ctx context.Context) ([]string, error) {
@@ -344,6 +310,14 @@ func (w *Workspace) readSmall(name string, limit int64) ([]byte, error) {
 	return b, err
 }
 
+// A restored says what came from a backup, and how state.db continues the log then.
+type restored struct {
+	what   string      // for the record; empty when nothing did
+	lost   [][]byte    // records that the checkpoint does not cover any more
+	from   int64       // the queue follows from this record on
+	stones []Tombstone // come back into state.db
+}
+
 // reconcile compares state.db with the log when a writer opens the workspace. One of them may have come
 // from a backup; then a record says so, and nothing that was published is written over unseen.
 func (w *Workspace) reconcile(ctx context.Context) error {
@@ -362,69 +336,89 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		}
 		log, err = auditlog.New(auditStore{w}), nil // audit/ is gone
 	}
+	var r restored
 	if err == nil {
-		err = w.resume(ctx, head, log)
+		r, err = w.compareLog(ctx, head, log)
 	}
 	if errors.As(err, new(*auditlog.Broken)) {
 		return nil // left to SealLog, so that removals do not wait for it
 	}
-	return err
+	if err != nil || r.what == "" {
+		return err
+	}
+	return w.change(ctx, "continue the audit log", func(t *tx) {
+		queue, err := readQueue(ctx, t, r.from, -1)
+		t.fail(err)
+		var events []auditlog.Event
+		for _, line := range append(r.lost, queue...) {
+			e, err := auditlog.ParseLine(line)
+			t.fail(err)
+			events = append(events, e)
+		}
+		// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
+		note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
+		events = slices.Insert(events, len(r.lost), note)
+		t.exec("DELETE FROM log_queue")
+		t.setHead(log, cmp.Or(log.Key(), head.Key))
+		w.record(t, events...)
+		// A removal that only the log still has must not be undone by a backup.
+		w.addTombstones(t, r.stones)
+	})
 }
 
-// resume makes state.db continue from a log that may be older or newer.
-func (w *Workspace) resume(ctx context.Context, head logHead, log *auditlog.Log) error {
+// compareLog compares state.db with a log that may be older or newer.
+func (w *Workspace) compareLog(ctx context.Context, head logHead, log *auditlog.Log) (r restored, err error) {
+	r.from = head.Size
 	have := log.Size()
 	if have < head.Size {
 		// The log is older. If only its checkpoint is, the records behind it are there and nothing is lost.
-		lost, err := log.Recover(ctx, head.Size, head.Root)
-		switch {
-		case err != nil:
-			return err
-		case lost != nil:
-			return w.goOn(ctx, head, log, restored{what: auditlog.RestoredCheckpoint, lost: lost, from: head.Size})
+		r.what = auditlog.RestoredLog
+		r.lost, err = log.Recover(ctx, head.Size, head.Root)
+		if len(r.lost) > 0 {
+			r.what = auditlog.RestoredCheckpoint
 		}
-		return w.goOn(ctx, head, log, restored{what: auditlog.RestoredLog, from: head.Size})
+		return r, err
 	}
 	root, err := log.Root(ctx, head.Size)
 	if err != nil {
-		return err
+		return r, err
 	}
 	if root != head.Root {
 		// Another history: every tombstone of that log must hold here too.
-		stones, err := tombstonesOf(ctx, log, 0)
-		if err != nil {
-			return err
-		}
-		return w.goOn(ctx, head, log, restored{what: auditlog.RestoredOther, from: head.Size, stones: stones})
+		r.what = auditlog.RestoredOther
+		r.stones, err = tombstonesOf(ctx, log, 0)
+		return r, err
 	}
 	// A SealLog that was killed published records without noting it: then the log continues with the queue, and
 	// the next SealLog skips them. Anything else means that state.db is older.
 	queue, err := readQueue(ctx, w.db, head.Size, int(have-head.Size))
 	if err != nil {
-		return err
+		return r, err
 	}
-	same := head.Size
 	for e, err := range log.Records(ctx, head.Size) {
 		if err != nil {
-			return err
+			return r, err
 		}
 		line, err := e.Line()
 		if err != nil {
-			return err
+			return r, err
 		}
 		if i := e.Seq - head.Size; i >= int64(len(queue)) || !bytes.Equal(line, queue[i]) {
-			break
+			r.what = auditlog.RestoredState
+			r.stones, err = tombstonesOf(ctx, log, r.from)
+			return r, err
 		}
-		same++
+		r.from++
 	}
-	if same < have {
-		stones, err := tombstonesOf(ctx, log, same)
-		if err != nil {
-			return err
-		}
-		return w.goOn(ctx, head, log, restored{what: auditlog.RestoredState, from: same, stones: stones})
+	if _, err := w.readSmall(logKeyName, maxLogKey); have == 0 || !errors.Is(err, fs.ErrNotExist) {
+		return r, nil
 	}
-	return w.checkKey(ctx, head, log)
+	// The key is gone, and SealLog will make a new one. An earlier writer may have noted it before it was killed.
+	noted, err := texts(ctx, w.db, `SELECT line FROM log_queue WHERE line LIKE '%"kind":"restored","verdict":"key"%'`)
+	if len(noted) == 0 {
+		r.what = auditlog.RestoredKey
+	}
+	return r, err
 }
 
 // tombstonesOf returns the tombstones that the log has from a record on and that it does not record as lifted.
@@ -446,67 +440,4 @@ func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) ([]Tombst
 	return slices.SortedFunc(maps.Values(stones), func(a, b Tombstone) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID))
 	}), nil
-}
-
-// restored says what came from a backup, and which records follow the log.
-type restored struct {
-	what   string
-	lost   [][]byte    // records that the checkpoint does not cover any more
-	from   int64       // the queue follows from this record on
-	stones []Tombstone // come back into state.db
-}
-
-// goOn makes state.db continue from the log, in one transaction.
-func (w *Workspace) goOn(ctx context.Context, head logHead, log *auditlog.Log, r restored) error {
-	return w.change(ctx, "continue the audit log", func(tx *sql.Tx) error {
-		queue, err := readQueue(ctx, tx, r.from, -1)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM log_queue"); err != nil {
-			return err
-		}
-		now := logHead{Size: log.Size(), Root: log.Checkpoint().Root, Key: cmp.Or(log.Key(), head.Key)}
-		if err := putHead(ctx, tx, now); err != nil {
-			return err
-		}
-		if err := putMeta(ctx, tx, metaLogNext, strconv.FormatInt(now.Size, 10)); err != nil {
-			return err
-		}
-		var events []auditlog.Event
-		for _, line := range append(r.lost, queue...) {
-			e, err := auditlog.ParseLine(line)
-			if err != nil {
-				return err
-			}
-			events = append(events, e)
-		}
-		// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
-		note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
-		if r.what == auditlog.RestoredCheckpoint {
-			events = append(events, note)
-		} else {
-			events = append([]auditlog.Event{note}, events...)
-		}
-		if err := w.record(ctx, tx, events...); err != nil {
-			return err
-		}
-		// A removal that only the log still has must not be undone by a backup.
-		return w.addTombstones(ctx, tx, r.stones)
-	})
-}
-
-// checkKey notes that the key is gone, before SealLog makes a new one.
-func (w *Workspace) checkKey(ctx context.Context, head logHead, log *auditlog.Log) error {
-	if log.Size() == 0 {
-		return nil
-	}
-	if _, err := w.readSmall(logKeyName, maxLogKey); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	waiting, err := texts(ctx, w.db, "SELECT line FROM log_queue WHERE line LIKE '%\"kind\":\"restored\",\"verdict\":\"key\"%'")
-	if err != nil || len(waiting) > 0 { // an earlier writer noted it, and was killed before it published
-		return err
-	}
-	return w.Note(ctx, auditlog.Event{Kind: auditlog.Restored, Verdict: auditlog.RestoredKey, Size: head.Size, Root: head.Root})
 }

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -848,17 +847,15 @@ func TestRestoredManyQueued(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	head, queue, err := w.readUnpublished(ctx, -1)
+	_, queue, err := w.readUnpublished(ctx, -1)
 	if err := errors.Join(err, w.SealLog(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.change(ctx, "restore", func(tx *sql.Tx) error {
+	if err := w.change(ctx, "restore", func(t *tx) {
 		for i, line := range queue {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO log_queue (seq, line) VALUES (?, ?)", i, string(line)); err != nil {
-				return err
-			}
+			t.exec("INSERT INTO log_queue (seq, line) VALUES (?, ?)", i, string(line))
 		}
-		return putHead(ctx, tx, head)
+		t.exec("DELETE FROM meta WHERE key = ?", metaLogHead)
 	}); err != nil {
 		t.Fatal(err)
 	}

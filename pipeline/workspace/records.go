@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"rehydrate/manifest"
@@ -125,8 +126,7 @@ LEFT JOIN reading r ON r.id = e.id AND r.image = e.image
 LEFT JOIN result o ON o.id = e.id AND o.image = e.image
 LEFT JOIN earlier_reading q ON ? AND q.id = e.id AND q.image = e.image
 LEFT JOIN earlier_result s ON ? AND s.id = e.id AND s.image = e.image
-WHERE e.ordinal > ? %s
-ORDER BY e.ordinal LIMIT ?`
+WHERE TRUE`
 
 // Records yields the entries in manifest order with all that is known of them. Between two
 // yields no query is open, so the loop may write; a page of entries (256) is read at once, so
@@ -139,12 +139,7 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 	if o.Split != "" {
 		narrow, by = narrow+" AND e.split = ?", append(by, o.Split)
 	}
-	query := fmt.Sprintf(recordsSQL, narrow)
-	return pages(ctx, w, "read entries",
-		func(after int) (*sql.Rows, error) {
-			args := append([]any{o.WithWords, o.WithEarlier, o.WithEarlier, after}, by...)
-			return w.db.QueryContext(ctx, query, append(args, w.limit)...)
-		},
+	return pages(ctx, w, "read entries", recordsSQL+narrow, append([]any{o.WithWords, o.WithEarlier, o.WithEarlier}, by...),
 		func(rows *sql.Rows) (Record, int, error) {
 			r, err := scanRecord(rows)
 			return r, r.Ordinal, err
@@ -160,43 +155,30 @@ func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
 // LivePosts yields, as Posts does, the posts that were live when last asked about and must be asked about again:
 // the last answer is not between the two times, or is older than an image of the post.
 func (w *Workspace) LivePosts(ctx context.Context, from, to time.Time) iter.Seq2[Post, error] {
-	return w.posts(ctx, "AND p.state = 'live' AND (p.unseen OR p.live_at < ? OR p.live_at > ?)", seconds(from), seconds(to))
+	return w.posts(ctx, " AND p.state = 'live' AND (p.unseen OR p.live_at < ? OR p.live_at > ?)", seconds(from), seconds(to))
 }
 
 func (w *Workspace) posts(ctx context.Context, narrow string, by ...any) iter.Seq2[Post, error] {
-	query := `
-		SELECT e.ordinal, e.id, e.subreddit, ` + postNames + `
+	return pages(ctx, w, "read posts", `
+		SELECT e.ordinal, e.id, e.subreddit, `+postNames+`
 		FROM entry e LEFT JOIN post p ON p.id = e.id
-		WHERE e.ordinal > ? AND NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal) ` + narrow + `
-		ORDER BY e.ordinal LIMIT ?`
-	return pages(ctx, w, "read posts",
-		func(after int) (*sql.Rows, error) {
-			args := append([]any{after}, by...)
-			return w.db.QueryContext(ctx, query, append(args, w.limit)...)
-		},
-		func(rows *sql.Rows) (Post, int, error) {
-			var p Post
-			var ordinal int
-			err := rows.Scan(append([]any{&ordinal, &p.ID, &p.Told}, p.targets()...)...)
+		WHERE NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)`+narrow, by,
+		func(rows *sql.Rows) (p Post, ordinal int, err error) {
+			err = rows.Scan(append([]any{&ordinal, &p.ID, &p.Told}, p.targets()...)...)
 			return p, ordinal, err
 		})
 }
 
-// pages runs query again and again, each time for the rows after the last ordinal, and
-// closes each page before it yields from it.
-func pages[T any](ctx context.Context, w *Workspace, what string, query func(after int) (*sql.Rows, error), scan func(*sql.Rows) (T, int, error)) iter.Seq2[T, error] {
-	page := func(after int) (items []T, last int, err error) {
-		rows, err := query(after)
-		last = after
-		items, err = scanAll(rows, err, func(rows *sql.Rows) (item T, err error) {
-			item, last, err = scan(rows)
-			return item, err
-		})
-		return items, last, err
-	}
+// pages yields the rows of a query over entries e, some at a time: no query is open while it yields.
+func pages[T any](ctx context.Context, w *Workspace, what, query string, args []any,
+	scan func(*sql.Rows) (T, int, error)) iter.Seq2[T, error] {
+	query += " AND e.ordinal > ? ORDER BY e.ordinal LIMIT ?"
 	return func(yield func(T, error) bool) {
 		for last := -1; ; {
-			items, next, err := page(last)
+			items, err := list(ctx, w.db, func(rows *sql.Rows) (item T, err error) {
+				item, last, err = scan(rows)
+				return item, err
+			}, query, append(slices.Clone(args), last, w.limit)...)
 			if err != nil {
 				var zero T
 				yield(zero, fmt.Errorf("%s: %w", what, w.explain(ctx, err)))
@@ -210,39 +192,8 @@ func pages[T any](ctx context.Context, w *Workspace, what string, query func(aft
 			if len(items) < w.limit {
 				return
 			}
-			last = next
 		}
 	}
-}
-
-// list runs a query and returns the result of scan for each row.
-func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	return scanAll(rows, err, scan)
-}
-
-func scanAll[T any](rows *sql.Rows, err error, scan func(*sql.Rows) (T, error)) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []T
-	for rows.Next() {
-		item, err := scan(rows)
-		if err != nil {
-			return items, err
-		}
-		items = append(items, item)
-	}
-	return items, rows.Err()
-}
-
-// texts runs a query of one column.
-func texts(ctx context.Context, q querier, query string, args ...any) ([]string, error) {
-	return list(ctx, q, func(rows *sql.Rows) (s string, err error) {
-		err = rows.Scan(&s)
-		return s, err
-	}, query, args...)
 }
 
 // SetPosts stores posts in one transaction. A change of anything but Withheld goes into the log as a verdict; an
@@ -251,35 +202,25 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 	if len(posts) == 0 {
 		return nil
 	}
-	return w.change(ctx, "store post states", func(tx *sql.Tx) error {
-		put, err := tx.PrepareContext(ctx, `
-			INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld, unseen, subreddit, gone_at)
-			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?10 ELSE 0 END)
-			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
-			  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
-			  unseen = excluded.unseen, subreddit = excluded.subreddit,
-			  gone_at = CASE WHEN excluded.gone_at > 0 AND post.gone_at > 0 THEN post.gone_at ELSE excluded.gone_at END`)
-		if err != nil {
-			return err
-		}
-		defer put.Close()
+	return w.change(ctx, "store post states", func(t *tx) {
 		var said []auditlog.Post
 		for _, p := range posts {
 			if !validID(p.ID) {
-				return fmt.Errorf("%q is not a post id", string(p.ID))
+				t.fail(fmt.Errorf("%q is not a post id", string(p.ID)))
 			}
 			// Before the row changes: the log gets only what was not stored yet.
-			news, err := newVerdict(ctx, tx, p)
-			if err != nil {
-				return fmt.Errorf("post %s: %w", p.ID, err)
-			}
-			said = append(said, news...)
-			if _, err := put.ExecContext(ctx, string(p.ID), string(p.State), string(p.Reason),
-				seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Unseen, p.Subreddit, seconds(goneSince(p))); err != nil {
-				return fmt.Errorf("post %s: %w", p.ID, err)
-			}
+			said = append(said, t.newVerdict(p)...)
+			t.exec(`
+				INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld, unseen, subreddit, gone_at)
+				VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?10 ELSE 0 END)
+				ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
+				  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
+				  unseen = excluded.unseen, subreddit = excluded.subreddit,
+				  gone_at = CASE WHEN excluded.gone_at > 0 AND post.gone_at > 0 THEN post.gone_at ELSE excluded.gone_at END`,
+				p.ID, p.State, p.Reason, seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Unseen, p.Subreddit,
+				seconds(goneSince(p)))
 		}
-		return w.recordPosts(ctx, tx, auditlog.Event{Kind: auditlog.Verdicts}, said)
+		w.recordPosts(t, auditlog.Event{Kind: auditlog.Verdicts}, said)
 	})
 }
 
@@ -295,21 +236,18 @@ func goneSince(p Post) time.Time {
 }
 
 // newVerdict returns the post for the log if p differs from the stored row, else none.
-func newVerdict(ctx context.Context, tx *sql.Tx, p Post) ([]auditlog.Post, error) {
+func (t *tx) newVerdict(p Post) []auditlog.Post {
 	var q Post
-	err := tx.QueryRowContext(ctx, "SELECT "+postNames+" FROM post p WHERE id = ?", string(p.ID)).Scan(q.targets()...)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, err
-	}
+	t.get("SELECT "+postNames+" FROM post p WHERE id = ?", []any{p.ID}, q.targets()...)
 	absent := seconds(p.AbsentAt) != seconds(q.AbsentAt)
 	switch {
 	case absent && !p.AbsentAt.IsZero() && p.State != manifest.StateUnavailable:
-		return []auditlog.Post{{ID: p.ID, State: manifest.StateUnknown, Reason: "absent_once"}}, nil
+		return []auditlog.Post{{ID: p.ID, State: manifest.StateUnknown, Reason: "absent_once"}}
 	case absent || p.State != q.State || p.Reason != q.Reason || p.Unseen != q.Unseen ||
 		seconds(p.CheckedAt) != seconds(q.CheckedAt) || seconds(p.LiveAt) != seconds(q.LiveAt):
-		return []auditlog.Post{{ID: p.ID, State: auditlog.Word(p.State), Reason: auditlog.Word(p.Reason)}}, nil
+		return []auditlog.Post{{ID: p.ID, State: auditlog.Word(p.State), Reason: auditlog.Word(p.Reason)}}
 	}
-	return nil, nil
+	return nil
 }
 
 // Tombstones returns all tombstones, oldest first.
@@ -332,53 +270,29 @@ func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	if len(ts) == 0 {
 		return nil
 	}
-	return w.change(ctx, "store tombstones", func(tx *sql.Tx) error { return w.addTombstones(ctx, tx, ts) })
+	return w.change(ctx, "store tombstones", func(t *tx) { w.addTombstones(t, ts) })
 }
 
-func (w *Workspace) addTombstones(ctx context.Context, tx *sql.Tx, ts []Tombstone) error {
-	put, err := tx.PrepareContext(ctx, `
-		INSERT INTO tombstone (id, state, time, reason) VALUES (?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET state = excluded.state, time = excluded.time, reason = excluded.reason, readmitted = 0
-		WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted' OR tombstone.readmitted`)
-	if err != nil {
-		return err
-	}
-	defer put.Close()
+func (w *Workspace) addTombstones(t *tx, ts []Tombstone) {
 	var fresh []auditlog.Post
-	for _, t := range ts {
-		if !validID(t.ID) || !t.State.Gone() {
-			return fmt.Errorf("%q with state %q is not a tombstone", string(t.ID), string(t.State))
+	for _, s := range ts {
+		if !validID(s.ID) || !s.State.Gone() {
+			t.fail(fmt.Errorf("%q with state %q is not a tombstone", string(s.ID), string(s.State)))
 		}
-		stored, err := affected(put.ExecContext(ctx, string(t.ID), string(t.State), seconds(t.Time), string(t.Reason)))
-		if err != nil {
-			return fmt.Errorf("post %s: %w", t.ID, err)
-		}
+		stored := t.exec(`
+			INSERT INTO tombstone (id, state, time, reason) VALUES (?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET state = excluded.state, time = excluded.time, reason = excluded.reason, readmitted = 0
+			WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted' OR tombstone.readmitted`,
+			s.ID, s.State, seconds(s.Time), s.Reason)
 		// A post must not be readmitted for a reason that no longer holds.
-		changed, err := affected(tx.ExecContext(ctx, "UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1",
-			string(t.Reason), string(t.ID), string(t.State)))
-		if err != nil {
-			return fmt.Errorf("post %s: %w", t.ID, err)
-		}
+		changed := t.exec("UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1", s.Reason, s.ID, s.State)
 		// The tombstone takes the time of the last one with a reason: a statement written before that does not lift it.
-		younger, err := affected(tx.ExecContext(ctx, "UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
-			seconds(t.Time), string(t.ID), string(t.Reason)))
-		if err != nil {
-			return fmt.Errorf("post %s: %w", t.ID, err)
-		}
-		if stored || changed || younger {
-			fresh = append(fresh, auditlog.Post{ID: t.ID, State: t.State, Reason: auditlog.Word(t.Reason)})
+		younger := t.exec("UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''", seconds(s.Time), s.ID, s.Reason)
+		if stored+changed+younger > 0 {
+			fresh = append(fresh, auditlog.Post{ID: s.ID, State: s.State, Reason: auditlog.Word(s.Reason)})
 		}
 	}
-	return w.recordPosts(ctx, tx, auditlog.Event{Kind: auditlog.Buried}, fresh)
-}
-
-// affected reports whether a statement changed a row.
-func affected(done sql.Result, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n > 0, err
+	w.recordPosts(t, auditlog.Event{Kind: auditlog.Buried}, fresh)
 }
 
 // SetReadmitted suspends the tombstones of posts that came back and that the policy allows, or ends the
@@ -398,22 +312,19 @@ func (w *Workspace) LiftTombstones(ctx context.Context, digest string, ids ...ma
 }
 
 // changeTombstones runs a statement for each post, and records in the log the posts that it changed.
-func (w *Workspace) changeTombstones(ctx context.Context, what string, event auditlog.Event, statement string, ids []manifest.PostID, args ...any) error {
+func (w *Workspace) changeTombstones(ctx context.Context, what string, event auditlog.Event, statement string,
+	ids []manifest.PostID, args ...any) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return w.change(ctx, what, func(tx *sql.Tx) error {
+	return w.change(ctx, what, func(t *tx) {
 		var posts []auditlog.Post
 		for _, id := range ids {
-			changed, err := affected(tx.ExecContext(ctx, statement, append([]any{string(id)}, args...)...))
-			if err != nil {
-				return fmt.Errorf("post %s: %w", id, err)
-			}
-			if changed {
+			if t.exec(statement, append([]any{id}, args...)...) > 0 {
 				posts = append(posts, auditlog.Post{ID: id})
 			}
 		}
-		return w.recordPosts(ctx, tx, event, posts)
+		w.recordPosts(t, event, posts)
 	})
 }
 
@@ -519,7 +430,7 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 		err = errors.Join(err, reading.parse(failed, words, wide))
 	}
 	if err != nil {
-		return r, fmt.Errorf("entry %s: %w", keyText(r.Key), err)
+		return r, fmt.Errorf("entry %s: %w", r.Key, err)
 	}
 	return r, nil
 }

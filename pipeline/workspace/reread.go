@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"database/sql"
 
 	"rehydrate/manifest"
 )
@@ -19,54 +18,37 @@ type Earlier struct {
 
 // BeginReread keeps the outcomes of the last completed run for the comparison.
 func (w *Workspace) BeginReread(ctx context.Context) error {
-	return w.change(ctx, "begin a re-reading", func(tx *sql.Tx) error {
-		done, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, '1') ON CONFLICT (key) DO NOTHING", metaReread)
-		if err != nil {
-			return err
+	return w.change(ctx, "begin a re-reading", func(t *tx) {
+		// When the mark is there, a re-reading that was killed continues, with the outcomes from before it.
+		if t.exec("INSERT INTO meta (key, value) VALUES (?, '1') ON CONFLICT (key) DO NOTHING", metaReread) > 0 {
+			t.exec("INSERT INTO earlier_result (id, image, outcome, reason) SELECT id, image, outcome, reason FROM result")
 		}
-		// The mark is there already: a re-reading that was killed continues, with the outcomes from before it.
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO earlier_result (id, image, outcome, reason) SELECT id, image, outcome, reason FROM result")
-		return err
 	})
 }
 
 // Rereading reports whether a re-reading has begun and not ended.
 func (w *Workspace) Rereading(ctx context.Context) (bool, error) {
-	mark, err := w.getMeta(ctx, metaReread)
+	mark, err := readMeta(ctx, w.db, metaReread)
 	return mark != "", err
 }
 
 // Reread is SetReading that keeps old, a text of the reading that it replaces, until EndReread. The
 // first text that is kept stays.
 func (w *Workspace) Reread(ctx context.Context, k manifest.Key, r Reading, old string) error {
-	return w.putReading(ctx, k, r, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `
-			INSERT INTO earlier_reading (id, image, image_sha256, text)
-			SELECT id, image, image_sha256, ? FROM reading WHERE id = ? AND image = ? ON CONFLICT DO NOTHING`,
-			old, string(k.ID), k.Image)
-		return err
+	return w.putReading(ctx, k, r, func(t *tx) {
+		t.exec(`INSERT INTO earlier_reading (id, image, image_sha256, text)
+			SELECT id, image, image_sha256, ? FROM reading WHERE id = ? AND image = ? ON CONFLICT DO NOTHING`, old, k.ID, k.Image)
 	})
 }
 
 // EndReread deletes the earlier outcomes and texts. They are gone when it returns, the last copies
 // inside state.db when the workspace is closed.
 func (w *Workspace) EndReread(ctx context.Context) error {
-	return w.change(ctx, "end a re-reading", func(tx *sql.Tx) error {
-		for _, stmt := range []string{"DELETE FROM meta WHERE key = '" + metaReread + "'", "DELETE FROM earlier_result"} {
-			if _, err := tx.ExecContext(ctx, stmt); err != nil {
-				return err
-			}
+	return w.change(ctx, "end a re-reading", func(t *tx) {
+		t.exec("DELETE FROM meta WHERE key = ?", metaReread)
+		t.exec("DELETE FROM earlier_result")
+		if t.exec("DELETE FROM earlier_reading") > 0 {
+			t.markErased()
 		}
-		done, err := tx.ExecContext(ctx, "DELETE FROM earlier_reading")
-		if err != nil {
-			return err
-		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		return markErased(ctx, tx)
 	})
 }

@@ -16,7 +16,7 @@ func TestReread(t *testing.T) {
 	w := loaded(t, numbered(4)...)
 	key := func(i int) manifest.Key { return numbered(4)[i].Key }
 	reading := func(i int, text string) Reading {
-		return Reading{Fingerprint: "f", ImageSHA256: digestOf([]byte("body of " + keyText(key(i)))), Text: text, Masked: i}
+		return Reading{Fingerprint: "f", ImageSHA256: digestOf([]byte("body of " + key(i).String())), Text: text, Masked: i}
 	}
 	check := func(err error) {
 		t.Helper()
@@ -26,7 +26,7 @@ func TestReread(t *testing.T) {
 	}
 	var results []manifest.Result
 	for i := range 4 {
-		store(t, w, key(i), "body of "+keyText(key(i)))
+		store(t, w, key(i), "body of "+key(i).String())
 		check(w.SetReading(ctx, key(i), reading(i, "first text")))
 		results = append(results, manifest.Result{Key: key(i), Outcome: manifest.Unreadable, Reason: "r", Detail: "d"})
 	}
@@ -38,13 +38,13 @@ func TestReread(t *testing.T) {
 		}
 		return all
 	}
-	check(w.SetResults(ctx, seq(results, nil)))
+	check(w.SetResults(ctx, results))
 	check(w.BeginReread(ctx))
 	check(w.Reread(ctx, key(0), reading(0, "second text"), "safe text"))
 	check(w.Reread(ctx, key(1), reading(1, "second text"), "safe text"))
 	check(w.Reread(ctx, key(2), reading(2, "second text"), "safe text"))
 	results[0].Outcome = manifest.Kept
-	check(w.SetResults(ctx, seq(results, nil)))
+	check(w.SetResults(ctx, results))
 	check(w.BeginReread(ctx)) // as after a kill
 	check(w.Reread(ctx, key(0), reading(0, "third text"), "not the first"))
 	was := Earlier{Outcome: manifest.Unreadable, Reason: "r"}

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,14 +16,12 @@ import (
 // opened after a kill, state.db is rewritten from its live rows and replaced.
 
 // markErased notes, within the transaction that erases, that state.db has to be rewritten.
-func markErased(ctx context.Context, tx *sql.Tx) error {
-	return putMeta(ctx, tx, metaScrub, "1")
-}
+func (t *tx) markErased() { t.setMeta(metaScrub, "1") }
 
 // scrub rewrites state.db if something was erased since the last scrub. No other goroutine may use the
 // workspace meanwhile.
 func (w *Workspace) scrub(ctx context.Context) error {
-	mark, err := w.getMeta(ctx, metaScrub)
+	mark, err := readMeta(ctx, w.db, metaScrub)
 	if err != nil || mark == "" {
 		return err
 	}
@@ -32,10 +29,7 @@ func (w *Workspace) scrub(ctx context.Context) error {
 		return fmt.Errorf("rewrite %s without erased content: %w", stateName, w.explain(ctx, err))
 	}
 	// The mark goes last: a crash before this leaves it in the old database or the new one, and the work is redone.
-	return w.change(ctx, "note that "+stateName+" is clean", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM meta WHERE key = ?", metaScrub)
-		return err
-	})
+	return w.change(ctx, "note that "+stateName+" is clean", func(t *tx) { t.exec("DELETE FROM meta WHERE key = ?", metaScrub) })
 }
 
 func (w *Workspace) rewriteState(ctx context.Context) error {

@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +41,37 @@ func (w *Workspace) ReadSeal(context.Context) (Seal, bool, error) {
 		return Seal{}, false, fmt.Errorf("read %s: %w", sealName, err)
 	}
 	return s, true, nil
+}
+
+// encode writes a seal with its Sum.
+func (s Seal) encode() ([]byte, error) {
+	s.Sum = ""
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	s.Sum = hexDigest(text)
+	text, err = json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return append(text, '\n'), nil
+}
+
+// parseSeal reads what encode wrote; one byte that differs makes it an error.
+func parseSeal(text []byte) (Seal, error) {
+	var s Seal
+	if err := json.Unmarshal(text, &s); err != nil {
+		return Seal{}, err
+	}
+	again, err := s.encode()
+	if err != nil {
+		return Seal{}, err
+	}
+	if !bytes.Equal(again, text) {
+		return Seal{}, errors.New("it was changed: its sum does not fit")
+	}
+	return s, nil
 }
 
 // unseal removes the seal before the first change, and keeps its digests in memory.
@@ -83,10 +116,7 @@ func (w *Workspace) seal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.put(ctx, sealName, func(f io.Writer) error {
-		_, err := f.Write(text)
-		return err
-	})
+	_, err = w.put(ctx, sealName, func(f io.Writer) error { _, err := f.Write(text); return err }, nil)
 	return err
 }
 

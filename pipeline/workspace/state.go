@@ -12,12 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"rehydrate/pipeline/durable"
 )
 
 // Layout numbers the layout of state.db. There is one: a workspace of another one is refused.
@@ -27,28 +24,18 @@ const Layout = 4
 // database of that name is not taken for ours.
 const applicationID = 0x72687964
 
-// Keys of meta that this package owns; Meta and SetMeta refuse them.
+// Keys of meta that this package owns.
 const (
 	metaSchema  = "schema_version"
 	metaBinding = "binding"
-	metaReread  = "reread" // set while a re-reading is under way
-	metaScrub   = "scrub"  // set while state.db may hold copies of erased rows
-	metaLogNext = "log_next"
+	metaReread  = "reread"   // set while a re-reading is under way
+	metaScrub   = "scrub"    // set while state.db may hold copies of erased rows
 	metaLogHead = "log_head" // a logHead
 )
 
-func reserved(key string) bool {
-	switch key {
-	case metaSchema, metaBinding, metaReread, metaScrub, metaLogNext, metaLogHead:
-		return true
-	}
-	return false
-}
-
-// Times are unix seconds, 0 for never. Labels and words are compact JSON. result_next is
-// where SetResults collects the results that will replace result. phash holds the 64
-// bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. The earlier_ tables have what a
-// re-reading compares with, and are empty while none is under way. Files and rows of a copy are JSON.
+// Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
+// the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. The earlier_ tables have what a
+// re-reading compares with, and are empty while none is under way.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE entry (
@@ -86,11 +73,6 @@ CREATE TABLE result (
   outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
   duplicate_id TEXT NOT NULL, duplicate_image INTEGER NOT NULL,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
-CREATE TABLE result_next (
-  id TEXT NOT NULL, image INTEGER NOT NULL,
-  outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
-  duplicate_id TEXT NOT NULL, duplicate_image INTEGER NOT NULL,
-  PRIMARY KEY (id, image));
 CREATE TABLE earlier_reading (
   id TEXT NOT NULL, image INTEGER NOT NULL,
   image_sha256 TEXT NOT NULL, text TEXT NOT NULL,
@@ -131,15 +113,10 @@ func (w *Workspace) openState(ctx context.Context) error {
 		return w.scrub(ctx) // a killed writer may have left the mark of an erasure
 	}
 	w.unfinished.Store(false) // nothing was begun
-	return w.change(ctx, "make the tables of "+stateName, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, schemaSQL); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, ?)", metaSchema, strconv.Itoa(Layout))
-		return err
+	return w.change(ctx, "make the tables of "+stateName, func(t *tx) {
+		t.exec(fmt.Sprintf("PRAGMA application_id = %d", applicationID))
+		t.exec(schemaSQL)
+		t.setMeta(metaSchema, strconv.Itoa(Layout))
 	})
 }
 
@@ -244,22 +221,6 @@ func (w *Workspace) readJournal() ([]byte, error) {
 	return b, err
 }
 
-// checkVersion refuses a layout that this program does not know.
-func (w *Workspace) checkVersion(ctx context.Context) error {
-	text, err := w.getMeta(ctx, metaSchema)
-	if err != nil {
-		return err
-	}
-	version, err := strconv.Atoi(text)
-	switch {
-	case err != nil || version < 1:
-		return fmt.Errorf("%s: schema version %q makes no sense: the file is damaged", stateName, text)
-	case version != Layout:
-		return fmt.Errorf("%s has schema %d, this program knows schema %d: use the rehydrate that made it, or another folder", stateName, version, Layout)
-	}
-	return nil
-}
-
 // connect opens the database in dir, which is that of the workspace or of a copy.
 func (w *Workspace) connect(dir string, params url.Values) error {
 	name := url.URL{Scheme: "file", Path: filepath.Join(dir, stateName), RawQuery: params.Encode()}
@@ -276,115 +237,21 @@ func (w *Workspace) connect(dir string, params url.Values) error {
 // another layout.
 func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) {
 	var id, tables int
-	if err := w.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
-		if hasCode(err, sqlite3.SQLITE_NOTADB) {
-			return false, fmt.Errorf("%w: %s is not a SQLite database: %w", ErrNoWorkspace, stateName, err)
-		}
+	err = w.db.QueryRowContext(ctx, "SELECT count(*), (SELECT application_id FROM pragma_application_id) FROM sqlite_schema").Scan(&tables, &id)
+	switch {
+	case hasCode(err, sqlite3.SQLITE_NOTADB):
+		return false, fmt.Errorf("%w: %s is not a SQLite database: %w", ErrNoWorkspace, stateName, err)
+	case err != nil:
 		return false, fmt.Errorf("read %s: %w", stateName, err)
-	}
-	if tables == 0 {
+	case tables == 0:
 		return true, nil
-	}
-	if err := w.db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
-		return false, fmt.Errorf("read %s: %w", stateName, err)
-	}
-	if id != applicationID {
+	case id != applicationID:
 		return false, fmt.Errorf("%w: %s belongs to another program", ErrNoWorkspace, stateName)
 	}
-	return false, w.checkVersion(ctx)
-}
-
-// change runs f in one durable transaction. what names the work in the error.
-func (w *Workspace) change(ctx context.Context, what string, f func(*sql.Tx) error) error {
-	err := w.writable(ctx)
-	if err == nil {
-		err = w.transact(ctx, what, f)
+	layout, err := readMeta(ctx, w.db, metaSchema)
+	if err == nil && layout != strconv.Itoa(Layout) {
+		err = fmt.Errorf("%s has schema %.20s, this program knows schema %d: use the rehydrate that made it, or another folder",
+			stateName, layout, Layout)
 	}
-	if err == nil {
-		return nil
-	}
-	var e *sqlite.Error
-	if ctx.Err() != nil || errors.As(err, &e) {
-		w.unfinished.Store(true) // files may have changed without their rows
-	}
-	return fmt.Errorf("%s: %w", what, w.explain(ctx, err))
-}
-
-func (w *Workspace) transact(ctx context.Context, what string, f func(*sql.Tx) error) error {
-	tx, err := w.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := f(tx); err != nil {
-		return err
-	}
-	if err := durable.Step(ctx, "commit", what); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-// writable returns the reason why nothing may be changed now.
-func (w *Workspace) writable(ctx context.Context) error {
-	if w.lock == nil {
-		return ErrReadOnly
-	}
-	return ctx.Err()
-}
-
-// Meta returns the value that SetMeta stored under key, or an empty string.
-func (w *Workspace) Meta(ctx context.Context, key string) (string, error) {
-	if reserved(key) {
-		return "", fmt.Errorf("meta %s: the key is reserved", key)
-	}
-	return w.getMeta(ctx, key)
-}
-
-// SetMeta stores a small value of the caller's under key, durably.
-func (w *Workspace) SetMeta(ctx context.Context, key, value string) error {
-	if reserved(key) {
-		return fmt.Errorf("set meta %s: the key is reserved", key)
-	}
-	return w.change(ctx, "set meta "+key, func(tx *sql.Tx) error { return putMeta(ctx, tx, key, value) })
-}
-
-func (w *Workspace) getMeta(ctx context.Context, key string) (string, error) {
-	return readMeta(ctx, w.db, key)
-}
-
-func readMeta(ctx context.Context, q querier, key string) (string, error) {
-	var value string
-	err := q.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", key).Scan(&value)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("read meta %s: %w", key, err)
-	}
-	return value, nil
-}
-
-func putMeta(ctx context.Context, tx *sql.Tx, key, value string) error {
-	_, err := tx.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
-	return err
-}
-
-// hasCode reports whether err is SQLite's error of that primary result code.
-func hasCode(err error, code int) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && e.Code()&0xff == code
-}
-
-// explain names the cause of a database error that hides it, and the file: SQLite reports a cancelled
-// context as an interrupt or as a finished transaction, and a file without its name.
-func (w *Workspace) explain(ctx context.Context, err error) error {
-	var e *sqlite.Error
-	path := filepath.Join(w.dir, stateName)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case !errors.As(err, &e) || strings.Contains(err.Error(), path): // a nested call explained it
-		return err
-	case hasCode(err, sqlite3.SQLITE_FULL):
-		return fmt.Errorf("%s: %w: free some space and run again, nothing was lost", path, err)
-	}
-	return fmt.Errorf("%s: %w", path, err)
+	return false, err
 }

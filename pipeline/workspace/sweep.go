@@ -3,10 +3,9 @@ package workspace
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"strings"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/durable"
@@ -22,35 +21,20 @@ type Swept struct {
 
 // Sweep repairs what a killed run left; call it at the start of a run. It checks names and
 // lengths, not content.
-func (w *Workspace) Sweep(ctx context.Context) (Swept, error) {
-	var s Swept
+func (w *Workspace) Sweep(ctx context.Context) (s Swept, err error) {
+	defer wrap(&err, "sweep the workspace")
 	if err := w.writable(ctx); err != nil {
-		return s, fmt.Errorf("sweep the workspace: %w", err)
+		return s, err
 	}
 	// Erase comes before the images are compared, so that a row without a file is not taken for a lost image.
-	for _, part := range []func(context.Context, *Swept) error{w.sweepTemporary, w.sweepErased, w.sweepImages} {
-		if err := part(ctx, &s); err != nil {
-			return s, fmt.Errorf("sweep the workspace: %w", err)
-		}
+	if err := w.sweepErased(ctx, &s); err != nil {
+		return s, err
+	}
+	if err := w.sweepFiles(ctx, &s); err != nil {
+		return s, err
 	}
 	w.unfinished.Store(false) // files and rows agree: the workspace may be sealed
 	return s, nil
-}
-
-func (w *Workspace) sweepTemporary(ctx context.Context, s *Swept) error {
-	return fs.WalkDir(w.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		switch {
-		case name == imagesName && e.IsDir():
-			return fs.SkipDir // sweepImages does these
-		case !e.IsDir() && durable.IsTemp(e.Name()):
-			s.Temporary++
-			return errors.Join(w.unlink(ctx, name), ctx.Err())
-		}
-		return ctx.Err()
-	})
 }
 
 // sweepErased finishes the Erase of posts that must not stay and still have content.
@@ -72,108 +56,64 @@ func (w *Workspace) sweepErased(ctx context.Context, s *Swept) error {
 	return nil
 }
 
-// sweepImages compares the folders below images with the rows, one folder at a time.
-func (w *Workspace) sweepImages(ctx context.Context, s *Swept) error {
-	folders := map[string]bool{}
-	list, err := fs.ReadDir(w.root.FS(), imagesName)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+// sweepFiles removes unfinished files, and compares the image files with their rows.
+func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
+	// A link in the place of the folder would make all images look lost.
+	if info, err := w.root.Lstat(imagesName); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is not a folder: move it away", imagesName)
 	}
-	for _, e := range list {
-		if e.IsDir() {
-			folders[e.Name()] = true
-			continue
-		}
-		s.Orphans++
-		if err := w.unlink(ctx, path.Join(imagesName, e.Name())); err != nil {
-			return err
-		}
+	type stored struct {
+		key   manifest.Key
+		bytes int64
 	}
-	used, err := texts(ctx, w.db, "SELECT DISTINCT substr(id, 1, 2) FROM image")
+	missing := map[string]stored{} // the rows by file name, less those whose file was found
+	_, err := list(ctx, w.db, func(rows *sql.Rows) (none struct{}, err error) {
+		var r stored
+		var format string
+		err = rows.Scan(&r.key.ID, &r.key.Image, &format, &r.bytes)
+		missing[w.ImageName(r.key, format)] = r
+		return none, err
+	}, "SELECT id, image, format, bytes FROM image")
 	if err != nil {
 		return err
 	}
-	for _, folder := range used {
-		folders[folder] = true
-	}
-	for folder := range folders {
-		if err := w.sweepFolder(ctx, folder, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *Workspace) sweepFolder(ctx context.Context, folder string, s *Swept) error {
-	dir := path.Join(imagesName, folder)
-	rows, err := w.folderRows(ctx, folder)
-	if err != nil {
-		return err
-	}
-	list, err := fs.ReadDir(w.root.FS(), dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	var orphans []string
-	for _, e := range list {
-		name := path.Join(dir, e.Name())
-		if e.IsDir() {
-			continue
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		r, ok := rows[name]
-		if ok && info.Mode().IsRegular() && info.Size() == r.bytes {
-			delete(rows, name)
-			continue
-		}
+	var left []string
+	err = w.walk(ctx, ".", func(name string, e fs.DirEntry) error {
+		row, hasRow := missing[name]
 		switch {
 		case durable.IsTemp(e.Name()):
 			s.Temporary++
-		case !ok:
+		case !strings.HasPrefix(name, imagesName+"/"):
+			return nil
+		case !hasRow:
 			s.Orphans++
-		}
-		orphans = append(orphans, name)
-	}
-	// A file whose length is not its row's goes as well, and its row below: the next run fetches it again.
-	if err := w.unlink(ctx, orphans...); err != nil {
-		return err
-	}
-	if len(rows) == 0 {
-		return ctx.Err()
-	}
-	s.Lost += len(rows)
-	return w.change(ctx, "drop rows without their file", func(tx *sql.Tx) error {
-		for _, r := range rows {
-			if err := dropRows(ctx, tx, r.key); err != nil {
+		default:
+			info, err := e.Info()
+			if err != nil {
 				return err
 			}
+			if info.Mode().IsRegular() && info.Size() == row.bytes {
+				delete(missing, name)
+				return nil
+			}
 		}
+		left = append(left, name)
 		return nil
 	})
-}
-
-type storedFile struct {
-	key   manifest.Key
-	bytes int64
-}
-
-// folderRows returns the image rows of one folder by file name.
-func (w *Workspace) folderRows(ctx context.Context, folder string) (map[string]storedFile, error) {
-	// Ids hold 0-9 and a-z only: "{" comes right after "z". A folder of one character is
-	// that of the post of this one character.
-	query, args := "SELECT id, image, format, bytes FROM image WHERE id >= ? AND id < ?", []any{folder, folder + "{"}
-	if len(folder) < 2 {
-		query, args = "SELECT id, image, format, bytes FROM image WHERE id = ?", args[:1]
+	if err != nil {
+		return err
 	}
-	files := map[string]storedFile{}
-	_, err := list(ctx, w.db, func(rows *sql.Rows) (r storedFile, err error) {
-		var format string
-		err = rows.Scan(&r.key.ID, &r.key.Image, &format, &r.bytes)
-		files[w.ImageName(r.key, format)] = r
-		return r, err
-	}, query, args...)
-	return files, err
+	// A file whose length is not its row's goes as well, and its row below: the next run fetches it again.
+	if err := w.unlink(ctx, left...); err != nil {
+		return err
+	}
+	s.Lost = len(missing)
+	if s.Lost == 0 {
+		return nil
+	}
+	return w.change(ctx, "drop rows without their file", func(t *tx) {
+		for _, r := range missing {
+			t.dropRows(r.key)
+		}
+	})
 }

@@ -1,0 +1,195 @@
+package workspace
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"rehydrate/pipeline/durable"
+)
+
+// A tx is one change of state.db. Its first error sticks: nothing more is run, and nothing is committed.
+type tx struct {
+	*sql.Tx
+	ctx      context.Context      // of the one call of change
+	prepared map[string]*sql.Stmt // by their text
+	err      error
+}
+
+// change runs do in one durable transaction. what names the work in the error.
+func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) error {
+	err := w.writable(ctx)
+	if err == nil {
+		err = w.transact(ctx, what, do)
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil || errors.As(err, new(*sqlite.Error)) {
+		w.unfinished.Store(true) // files may have changed without their rows
+	}
+	return fmt.Errorf("%s: %w", what, w.explain(ctx, err))
+}
+
+func (w *Workspace) transact(ctx context.Context, what string, do func(*tx)) error {
+	begun, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer begun.Rollback()
+	t := &tx{Tx: begun, ctx: ctx, prepared: map[string]*sql.Stmt{}}
+	do(t)
+	if t.err != nil {
+		return t.err
+	}
+	if err := durable.Step(ctx, "commit", what); err != nil {
+		return err
+	}
+	return t.Commit()
+}
+
+// writable returns the reason why nothing may be changed now.
+func (w *Workspace) writable(ctx context.Context) error {
+	if w.lock == nil {
+		return ErrReadOnly
+	}
+	return ctx.Err()
+}
+
+// fail makes the change fail, unless err is nil.
+func (t *tx) fail(err error) {
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (t *tx) exec(statement string, args ...any) (rows int64) {
+	if t.err != nil {
+		return 0
+	}
+	// The same statement runs for thousands of rows: it is compiled once.
+	s := t.prepared[statement]
+	if s == nil {
+		s, t.err = t.PrepareContext(t.ctx, statement)
+		if t.err != nil {
+			return 0
+		}
+		t.prepared[statement] = s
+	}
+	var done sql.Result
+	done, t.err = s.ExecContext(t.ctx, args...)
+	if t.err == nil {
+		rows, t.err = done.RowsAffected()
+	}
+	return rows
+}
+
+// get reads the first row of a query; without one it leaves the targets alone.
+func (t *tx) get(query string, args []any, targets ...any) {
+	if t.err != nil {
+		return
+	}
+	err := t.QueryRowContext(t.ctx, query, args...).Scan(targets...)
+	if !errors.Is(err, sql.ErrNoRows) {
+		t.err = err
+	}
+}
+
+// setMeta stores a value under a key of meta.
+func (t *tx) setMeta(key, value string) {
+	t.exec("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
+}
+
+// A querier is the database, or a transaction of it.
+type querier interface {
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}
+
+// list runs a query and returns the result of scan for each row.
+func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []T
+	for rows.Next() {
+		item, err := scan(rows)
+		if err != nil {
+			return items, err
+		}
+		items = append(items, item)
+	}
+	return items, rows.Err()
+}
+
+// texts runs a query of one column.
+func texts(ctx context.Context, q querier, query string, args ...any) ([]string, error) {
+	return list(ctx, q, func(rows *sql.Rows) (s string, err error) {
+		err = rows.Scan(&s)
+		return s, err
+	}, query, args...)
+}
+
+// readMeta returns the value under a key of meta, or an empty string.
+func readMeta(ctx context.Context, q querier, key string) (string, error) {
+	var value string
+	err := q.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", key).Scan(&value)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("read meta %s: %w", key, err)
+	}
+	return value, nil
+}
+
+// Meta returns the value that SetMeta stored under key, or an empty string.
+func (w *Workspace) Meta(ctx context.Context, key string) (string, error) {
+	return readMeta(ctx, w.db, key)
+}
+
+// SetMeta stores a small value of the caller's under key, durably. One that is there already costs no write. The
+// caller's keys are none of this package's.
+func (w *Workspace) SetMeta(ctx context.Context, key, value string) error {
+	last, err := w.Meta(ctx, key)
+	if err != nil || last == value {
+		return err
+	}
+	return w.change(ctx, "set meta "+key, func(t *tx) { t.setMeta(key, value) })
+}
+
+// wrap says of an error what was being done.
+func wrap(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
+	}
+}
+
+// hasCode reports whether err is SQLite's error of that primary result code.
+func hasCode(err error, code int) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == code
+}
+
+// explain names the cause of a database error that hides it, and the file: SQLite reports a cancelled
+// context as an interrupt or as a finished transaction, and a file without its name.
+func (w *Workspace) explain(ctx context.Context, err error) error {
+	path := filepath.Join(w.dir, stateName)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !errors.As(err, new(*sqlite.Error)) || strings.Contains(err.Error(), path): // a nested call explained it
+		return err
+	case hasCode(err, sqlite3.SQLITE_FULL):
+		return fmt.Errorf("%s: %w: free some space and run again, nothing was lost", path, err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
