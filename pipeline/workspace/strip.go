@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"rehydrate/policy"
 )
@@ -176,31 +177,10 @@ func appendOrientation(out []byte, o int) []byte {
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// keptPNG names the ancillary chunks that are kept, each with the greatest length it can have
+// keptPNG has the ancillary chunks that are kept, each with the greatest length it can have
 // when well formed: a longer one is dropped. Where it may stand is left to the decoder.
-func keptPNG(kind string) (maxLen int, kept bool) {
-	switch kind {
-	case "tRNS":
-		return 256, true
-	case "cHRM":
-		return 32, true
-	case "fcTL":
-		return 26, true
-	case "pHYs":
-		return 9, true
-	case "acTL":
-		return 8, true
-	case "bKGD":
-		return 6, true
-	case "gAMA", "sBIT", "cICP":
-		return 4, true
-	case "sRGB":
-		return 1, true
-	case "fdAT":
-		return 1 << 30, true
-	}
-	return 0, false
-}
+var keptPNG = map[string]int64{"tRNS": 256, "cHRM": 32, "fcTL": 26, "pHYs": 9, "acTL": 8, "bKGD": 6, "gAMA": 4, "sBIT": 4,
+	"cICP": 4, "sRGB": 1, "fdAT": 1 << 30}
 
 func stripPNG(b []byte) ([]byte, error) {
 	if !bytes.HasPrefix(b, []byte(pngSignature)) {
@@ -239,11 +219,11 @@ func stripPNG(b []byte) ([]byte, error) {
 			}
 			return append(out, chunk...), nil
 		default:
-			limit, kept := keptPNG(kind)
+			limit, kept := keptPNG[kind]
 			if !kept && kind[0]&0x20 == 0 {
 				return nil, fmt.Errorf("critical chunk %q is unknown", kind)
 			}
-			if kept && size <= int64(limit) {
+			if kept && size <= limit {
 				out = append(out, chunk...)
 			}
 		}
@@ -285,18 +265,20 @@ func stripGIF(b []byte) ([]byte, error) {
 			if err == nil {
 				out, err = appendExtension(out, b[i:end])
 			}
-			if err != nil {
-				return nil, err
-			}
 		case gifImage:
-			end, err = gifImageEnd(b, i)
-			if err != nil {
-				return nil, err
+			if len(b)-i < 10 {
+				return nil, errCutShort
 			}
-			out = append(out, b[i:end]...)
+			end, err = subBlocks(b, i+10+colourTable(b[i+9])+1) // the byte is the minimum code size
+			if err == nil {
+				out = append(out, b[i:end]...)
+			}
 			frames++
 		default:
-			return nil, fmt.Errorf("block %#x is unknown", b[i])
+			err = fmt.Errorf("block %#x is unknown", b[i])
+		}
+		if err != nil {
+			return nil, err
 		}
 		i = end
 	}
@@ -337,14 +319,6 @@ func colourTable(fields byte) int {
 	return 3 << (fields&7 + 1)
 }
 
-// gifImageEnd returns where the image block that starts at b[i] ends.
-func gifImageEnd(b []byte, i int) (int, error) {
-	if len(b)-i < 10 {
-		return 0, errCutShort
-	}
-	return subBlocks(b, i+10+colourTable(b[i+9])+1) // the byte is the minimum code size
-}
-
 // subBlocks returns where the chain of data sub-blocks that starts at b[i] ends.
 func subBlocks(b []byte, i int) (int, error) {
 	for i < len(b) {
@@ -368,90 +342,61 @@ func stripWebP(b []byte) ([]byte, error) {
 	if end < 12 {
 		return nil, errCutShort
 	}
-	out := append(make([]byte, 0, len(b)), b[:12]...)
-	images, extended := 0, false
-	err := riffChunks(b[12:end], func(kind string, data []byte) (more bool, err error) {
-		switch kind {
-		case "VP8 ", "VP8L":
-			images++
-			out = appendChunk(out, kind, data)
-			return false, nil // what follows is not part of the image
-		case "VP8X":
-			if extended || len(data) != 10 {
-				return false, errors.New("its extended header is wrong")
-			}
-			extended = true
-			// Only the flags for alpha and animation stay; the reserved bytes become zero.
-			out = appendChunk(out, kind, append([]byte{data[0] & 0x12, 0, 0, 0}, data[4:]...))
-		case "ANIM":
-			if len(data) != 6 {
-				return false, errors.New("its animation header is wrong")
-			}
-			out = appendChunk(out, kind, data)
-		case "ANMF":
-			frame, err := stripFrame(data)
-			if err != nil {
-				return false, err
-			}
-			images++
-			out = appendChunk(out, kind, frame)
-		case "ALPH":
-			out = appendChunk(out, kind, data)
-		}
-		return true, nil
-	})
+	out, err := appendChunks(append(make([]byte, 0, len(b)), b[:12]...), b[12:end], false)
 	if err != nil {
 		return nil, err
-	}
-	if images == 0 {
-		return nil, errors.New("it has no image")
 	}
 	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
 	return out, nil
 }
 
-// stripFrame strips one frame of an animation: 16 bytes of geometry, then chunks.
-func stripFrame(data []byte) ([]byte, error) {
-	if len(data) < 16 {
-		return nil, errCutShort
-	}
-	out, images := append([]byte{}, data[:16]...), 0
-	err := riffChunks(data[16:], func(kind string, data []byte) (more bool, err error) {
-		switch kind {
-		case "VP8 ", "VP8L":
-			images++
-			out = appendChunk(out, kind, data)
-			return false, nil
-		case "ALPH":
-			out = appendChunk(out, kind, data)
-		}
-		return true, nil
-	})
-	if err == nil && images == 0 {
-		err = errors.New("a frame has no image")
-	}
-	return out, err
-}
-
-// riffChunks calls f for each chunk of b until f returns false.
-func riffChunks(b []byte, f func(kind string, data []byte) (more bool, err error)) error {
+// appendChunks appends what is kept of the chunks of a file, or of one frame of an animation.
+func appendChunks(out, b []byte, frame bool) ([]byte, error) {
+	animated, extended := false, false
 	for len(b) > 0 {
 		if len(b) < 8 {
-			return errCutShort
+			return nil, errCutShort
 		}
-		size := int64(binary.LittleEndian.Uint32(b[4:]))
+		kind, size := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))
 		if size > int64(len(b)-8) {
-			return errCutShort
+			return nil, errCutShort
 		}
-		if more, err := f(string(b[:4]), b[8:8+size]); err != nil || !more {
-			return err
-		}
-		b = b[8+size:]
-		if size%2 == 1 && len(b) > 0 {
-			b = b[1:]
+		data := b[8 : 8+size]
+		b = b[min(8+size+size%2, int64(len(b))):]
+		switch {
+		case kind == "VP8 ", kind == "VP8L":
+			return appendChunk(out, kind, data), nil // what follows is not part of the image
+		case kind == "ALPH":
+			out = appendChunk(out, kind, data)
+		case frame:
+		case kind == "VP8X":
+			if extended || size != 10 {
+				return nil, errors.New("its extended header is wrong")
+			}
+			extended = true
+			// Only the flags for alpha and animation stay; the reserved bytes become zero.
+			out = appendChunk(out, kind, append([]byte{data[0] & 0x12, 0, 0, 0}, data[4:]...))
+		case kind == "ANIM":
+			if size != 6 {
+				return nil, errors.New("its animation header is wrong")
+			}
+			out = appendChunk(out, kind, data)
+		case kind == "ANMF":
+			if size < 16 {
+				return nil, errCutShort
+			}
+			// A frame has 16 bytes of geometry, then chunks of its own.
+			body, err := appendChunks(slices.Clone(data[:16]), data[16:], true)
+			if err != nil {
+				return nil, err
+			}
+			out, animated = appendChunk(out, kind, body), true
 		}
 	}
-	return nil
+	if !animated {
+		return nil, errors.New("it has no image")
+	}
+	return out, nil
 }
 
 func appendChunk(out []byte, kind string, data []byte) []byte {
