@@ -40,8 +40,8 @@ most), is gone or withheld, and without a valid grant where the release's policy
 first. Sends no request. Writes into PATH and the workspace. WHO is your own words (no secrets): they
 stay in the workspace's state.
 
---list shows all copies, reads the workspace alone and needs no RELEASE; --returned and
---destroyed need none either.` +
+--list shows all copies, holds their files against the digests that were recorded, and needs no
+RELEASE; --returned and --destroyed need none either.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected),
 		Example: "  rehydrate export figsim/ -w figsim-rehydrated --to /data/figsim-copy --note 'GPU cluster, project 7'\n" +
 			"  rehydrate export figsim/ -w figsim-rehydrated --to shards --note 'training' --format webdataset\n" +
@@ -64,7 +64,7 @@ stay in the workspace's state.
 	flags.StringVar(&f.to, "to", "", "the `folder` to make, which must not hold anything yet")
 	flags.StringVar(&f.note, "note", "", "`who` has the copy, or who says what became of it")
 	flags.StringVar(&f.format, "format", "parquet", "the `format`: "+strings.Join(copies.Formats(), ", "))
-	flags.BoolVar(&f.list, "list", false, "list the registered copies and what they owe; exit status 3 while one is open")
+	flags.BoolVar(&f.list, "list", false, "list the registered copies, what they owe, and which files were changed; exit status 3 while one is open")
 	flags.StringVar(&f.returned, "returned", "", "note that the copy at `path` was given back and is no longer there")
 	flags.StringVar(&f.destroyed, "destroyed", "", "note that the copy at `path` was destroyed by whoever had it")
 	f.releaseFlags.register(cmd)
@@ -140,7 +140,7 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 func (c *command) listCopies(ctx context.Context) error {
 	var list []state.CopyReport
 	err := c.reading(ctx, func(ws *workspace.Workspace) (err error) {
-		list, err = state.ListCopies(ctx, ws)
+		list, err = copies.List(ctx, ws)
 		return err
 	})
 	if err != nil {

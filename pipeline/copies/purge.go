@@ -21,8 +21,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// Purge takes rows that must go out of every registered copy that can be reached, and opens an obligation for every
-// other one. An error with one copy is in that copy's report.
+// Purge takes rows that must go out of every registered copy that can be reached, holds the files of each against
+// their recorded digests, and opens an obligation for every copy that is not in order or out of reach. An error with
+// one copy is in that copy's report.
 func Purge(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]state.CopyReport, error) {
 	copies, err := ws.Copies(ctx)
 	if err != nil {
@@ -74,18 +75,12 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, g
 		return report, ctx.Err()
 	}
 	ids := state.Owed(c, gone)
-	idle := len(ids) == 0 && !c.Open
-	p := &purging{ws: ws, copy: c, gone: gone}
-	var trouble error
-	if idle {
-		trouble = p.findPutBack(ctx)
-	} else {
-		trouble = p.takeOut(ctx)
-	}
+	p := &purging{folder: folder{copy: c}, ws: ws, gone: gone, owes: len(ids) > 0}
+	trouble := p.takeOut(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return state.CopyReport{}, ctx.Err()
-	case trouble == nil && idle:
+	case trouble == nil && !p.owes && !c.Open:
 		return state.NewCopyReport(c), nil
 	}
 	// One transaction has the record and its log event, also for a copy that could not be purged: an obligation
@@ -116,32 +111,30 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, g
 
 // A purging takes rows out of one copy.
 type purging struct {
+	folder
 	ws   *workspace.Workspace
-	copy workspace.Copy
 	gone state.GoneSet
-	root *os.Root
+	owes bool // one of its rows must go
 }
 
 // descriptions are the files of a dataset folder that describe it. They name the digests of the others, so they
 // are wrong once a row is gone.
 var descriptions = []string{"README.md", "croissant.json"}
 
-// takeOut takes the rows out and checks that they are gone. Its error is the trouble with the copy.
+// takeOut takes the rows out and checks that they are gone. A copy that owes none is compared and read all the same:
+// somebody may have changed it, or put back rows that a purge took out. Its error is the trouble with the copy.
 func (p *purging) takeOut(ctx context.Context) error {
 	if err := p.open(); err != nil {
 		return err
 	}
 	defer p.root.Close()
-	var trouble error
+	var trouble []Difference
 	var files []workspace.File
 	for i := range p.copy.Files {
 		f := p.copy.Files[i]
 		after, err := p.file(ctx, i)
 		if err != nil { // the other files are written all the same
-			after = &f
-			if trouble == nil {
-				trouble = fmt.Errorf("%s: %w", f.Name, err)
-			}
+			after, trouble = &f, append(trouble, Difference{f.Name, err.Error()})
 		}
 		if after != nil {
 			files = append(files, *after)
@@ -149,37 +142,15 @@ func (p *purging) takeOut(ctx context.Context) error {
 	}
 	// The digests of the files that were rewritten count even when another file made trouble.
 	p.copy.Files = files
-	if trouble != nil {
-		return trouble
-	}
-	return p.prove(ctx)
-}
-
-// findPutBack reads a copy that owes nothing: someone may have put back rows that a purge took out.
-func (p *purging) findPutBack(ctx context.Context) error {
-	if p.open() != nil { // a copy that is not there, or cannot be read, still owes nothing
-		return nil
-	}
-	defer p.root.Close()
-	var there *state.RowThere
-	if err := p.prove(ctx); errors.As(err, &there) {
+	err := p.prove(ctx)
+	if len(trouble) == 0 {
 		return err
 	}
-	return nil
-}
-
-func (p *purging) open() error {
-	info, err := os.Lstat(p.copy.Path)
-	switch {
-	case isMissing(err):
-		return errors.New("it is not there any more: moved, handed out or on a disk that is not mounted")
-	case err != nil:
-		return err
-	case !info.IsDir():
-		return errors.New("something else lies in its place")
+	// What a changed file has is the holder's to say, but a row in it that must go is named.
+	if errors.As(err, new(*state.RowThere)) {
+		trouble = append(trouble, Difference{What: err.Error()})
 	}
-	p.root, err = os.OpenRoot(p.copy.Path)
-	return err
+	return errors.New(describe(trouble))
 }
 
 // tempName returns the base name of a file of a copy while it is written. It is always the same, so that the next
@@ -193,23 +164,15 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 		return nil, err
 	}
 	image := dataset.ImageID(f.Name)
-	goes := image != "" && p.gone.Has(dataset.PostOf(image))
-	describes := slices.Contains(descriptions, f.Name)
-	if !goes && !describes && !dataset.Holds(f.Name) {
-		return &f, nil
-	}
+	goes := image != "" && p.gone.Has(dataset.PostOf(image)) || p.owes && slices.Contains(descriptions, f.Name)
 	now, err := p.stat(ctx, f.Name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && (goes || describes):
+	case errors.Is(err, fs.ErrNotExist) && goes:
 		return nil, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("it is not there any more: moved or handed out")
 	case err != nil:
-		return nil, err
-	case now == f && (goes || describes):
+		return nil, orNotThere(err)
+	case now == f && goes:
 		return nil, durable.In(p.root).Remove(ctx, f.Name)
-	case describes:
-		return nil, nil // the holder's own now
 	case now.SHA256 == p.copy.Next[f.Name] && now != f:
 		// A purge that was killed had written it. Posts that are gone since then may be in it.
 		p.copy.Files[i] = now
@@ -218,26 +181,11 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 		}
 		return p.rewrite(ctx, now)
 	case now != f:
-		return nil, errors.New("somebody changed it, so that it can't be rewritten: take the rows out by hand, or delete it")
+		return nil, errChanged // whatever it is now, it is not ours to rewrite or to remove
+	case !p.owes || !dataset.Holds(f.Name):
+		return &f, nil
 	}
 	return p.rewrite(ctx, f)
-}
-
-// stat reads a regular file of the copy whole.
-func (p *purging) stat(ctx context.Context, name string) (workspace.File, error) {
-	info, err := p.root.Lstat(name)
-	if err != nil {
-		return workspace.File{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return workspace.File{}, fmt.Errorf("%s is not a regular file", name)
-	}
-	f, err := p.root.Open(name)
-	if err != nil {
-		return workspace.File{}, err
-	}
-	defer f.Close()
-	return digestOf(ctx, f, name)
 }
 
 // rewrite replaces a file by one without the rows.
