@@ -18,41 +18,40 @@ type Checkpoint struct {
 	Size   int64  // number of records
 	Root   string // root hash, base64
 	Signed []byte // the note as it was signed
+	Key    string // verifier key that it is signed with
 }
 
 // maxCheckpoint bounds a checkpoint and a key, in bytes.
 const maxCheckpoint = 4096
 
-// errOtherKey means that a checkpoint is well formed and signed with none of the keys that it may
-// be signed with.
+// errOtherKey means that a checkpoint is well formed, and that none of the accepted keys signed it.
 var errOtherKey = errors.New("it is signed with another key")
 
-// ParseCheckpoint reads a signed checkpoint and returns it with the one of keys that signed it.
-func ParseCheckpoint(signed []byte, keys ...string) (Checkpoint, string, error) {
+// parseCheckpoint reads a checkpoint that one of keys signed.
+func parseCheckpoint(signed []byte, keys ...string) (Checkpoint, error) {
 	if len(signed) > maxCheckpoint {
-		return Checkpoint{}, "", fmt.Errorf("it has more than %d bytes", maxCheckpoint)
+		return Checkpoint{}, fmt.Errorf("it has more than %d bytes", maxCheckpoint)
 	}
 	for _, key := range keys {
 		verifier, err := note.NewVerifier(key)
 		if err != nil {
-			return Checkpoint{}, "", fmt.Errorf("the key that should verify it: %w", err)
+			return Checkpoint{}, fmt.Errorf("the key that should verify it: %w", err)
 		}
 		n, err := note.Open(signed, note.VerifierList(verifier))
-		var unknown *note.UnverifiedNoteError
-		if errors.As(err, &unknown) {
+		if errors.As(err, new(*note.UnverifiedNoteError)) {
 			continue
 		}
 		if err != nil {
-			return Checkpoint{}, "", err
+			return Checkpoint{}, err
 		}
 		c, err := parseBody(n.Text)
 		if err == nil && c.Origin != verifier.Name() {
 			err = fmt.Errorf("it is of log %q, and the key of %q", c.Origin, verifier.Name())
 		}
-		c.Signed = signed
-		return c, key, err
+		c.Signed, c.Key = signed, key
+		return c, err
 	}
-	return Checkpoint{}, "", errOtherKey
+	return Checkpoint{}, errOtherKey
 }
 
 // parseBody reads the text of a checkpoint: origin, size and root, a line each, and no more. Without the first
@@ -93,18 +92,17 @@ func ParseKey(text []byte) (*Key, error) {
 	if len(lines) != 3 || lines[2] != "" {
 		return nil, errors.New("read the key of the audit log: it is not a private and a public line")
 	}
-	k := &Key{private: lines[0], public: lines[1]}
-	var err error
-	k.signer, err = note.NewSigner(k.private)
+	signer, err := note.NewSigner(lines[0])
 	if err != nil {
 		return nil, fmt.Errorf("read the key of the audit log: %w", err)
 	}
+	k := &Key{signer: signer, private: lines[0], public: lines[1]}
 	// The key is tried before anything is signed with it: its halves may come from two keys.
-	var t tree
-	t.add(nil)
-	probe, err := k.sign(&t)
+	var tree hashes
+	tree.add(0, nil)
+	probe, err := k.sign(1, tree.root(1))
 	if err == nil {
-		_, _, err = ParseCheckpoint(probe.Signed, k.public)
+		_, err = parseCheckpoint(probe.Signed, k.public)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the key of the audit log: its two lines are not halves of one key: %w", err)
@@ -121,9 +119,9 @@ func (k *Key) Public() string { return k.public }
 // Format prints the verifier key, whatever the verb.
 func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.public) }
 
-// sign makes the checkpoint of a tree.
-func (k *Key) sign(t *tree) (Checkpoint, error) {
-	c := Checkpoint{Origin: k.signer.Name(), Size: t.size, Root: t.root()}
+// sign makes the checkpoint of a log.
+func (k *Key) sign(size int64, root string) (Checkpoint, error) {
+	c := Checkpoint{Origin: k.signer.Name(), Size: size, Root: root, Key: k.public}
 	var err error
 	c.Signed, err = note.Sign(&note.Note{Text: fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root)}, k.signer)
 	return c, err

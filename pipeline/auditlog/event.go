@@ -29,8 +29,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -44,7 +44,7 @@ type Kind string
 
 // Kinds of records, with the fields of Event that each fills beside Seq, Time and Kind.
 const (
-	Run        Kind = "run"         // Phase, Tool, Release, Manifest, Policy; Verdict once ended: done, interrupted, failed
+	Run        Kind = "run"         // Phase, Tool, Release, Manifest, Policy; Verdict at its end: done, interrupted...
 	Verdicts   Kind = "verdicts"    // Posts: what Reddit said, one record for each answer
 	Fetch      Kind = "fetch"       // Posts (one), Image, SHA256 of the stored file, Original, Pixels
 	Withheld   Kind = "withheld"    // Posts that are gone, as a mass removal that waits for a confirmation
@@ -55,7 +55,7 @@ const (
 	Erased     Kind = "erased"      // Posts (one) whose content the workspace no longer has
 	Export     Kind = "export"      // Files of the dataset, with rows
 	Copy       Kind = "copy"        // Path, Note, Format, Files: a copy that was registered
-	CopyPurged Kind = "copy_purged" // Path, Posts that left it, Files as they are now; Verdict "told" when only the holder can
+	CopyPurged Kind = "copy_purged" // Path, Posts that left it, Files as they are now; Verdict told: only the holder can
 	Purge      Kind = "purge"       // Phase, Posts that were purged, Files before (Old) and after
 	Audit      Kind = "audit"       // Verdict, SHA256 of the report
 	Restored   Kind = "restored"    // Verdict (see below), Size and Root of the log that the workspace knew
@@ -70,29 +70,20 @@ const (
 	RestoredKey        = "key"        // the key was gone, and there is a new one
 )
 
-func (k Kind) known() bool {
-	switch k {
-	case Run, Verdicts, Fetch, Withheld, Confirmed, Buried, Readmitted, Lifted, Erased, Export, Copy, CopyPurged, Purge, Audit, Restored:
-		return true
-	}
-	return false
-}
+var kinds = []Kind{Run, Verdicts, Fetch, Withheld, Confirmed, Buried, Readmitted, Lifted, Erased, Export, Copy,
+	CopyPurged, Purge, Audit, Restored}
 
 // Revoked is the verdict of a Readmitted record of posts whose tombstone holds again.
 const Revoked = "revoked"
 
 // Phases of what takes time.
-const (
-	Started = "started"
-	Ended   = "ended"
-)
+const Started, Ended = "started", "ended"
 
-// MaxPosts and MaxFiles bound a record; MaxLine is the length that no line reaches, in bytes.
-const (
-	MaxPosts = 100
-	MaxFiles = 100
-	MaxLine  = 64 << 10
-)
+// MaxPosts and MaxFiles bound the lists of a record.
+const MaxPosts, MaxFiles = 100, 100
+
+// maxLine is the length that no line reaches, in bytes.
+const maxLine = 64 << 10
 
 // An Event is the content of one record. The kinds name the fields that each fills; empty fields are left out of
 // the line.
@@ -153,22 +144,15 @@ func (p *Post) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Check returns why an event can't be a record, or nil: an unknown kind, too many posts or files,
+// check returns why an event can't be a record, or nil: an unknown kind, too many posts or files,
 // or a field that has room for more than it should tell.
-func (e Event) Check() error {
-	if err := e.check(); err != nil {
-		return fmt.Errorf("record of kind %q: %w", string(e.Kind), err)
-	}
-	return nil
-}
-
 func (e Event) check() error {
 	switch {
-	case !e.Kind.known():
+	case !slices.Contains(kinds, e.Kind):
 		return errors.New("there is no such kind")
-	case e.Seq < 0 || e.Size < 0 || e.Image < 0:
+	case min(e.Seq, e.Size, int64(e.Image)) < 0:
 		return errors.New("a number is below 0")
-	case e.Time.IsZero() || !e.Time.Equal(e.Time.Truncate(time.Second)) || e.Time.Location() != time.UTC || e.Time.Year() < 1 || e.Time.Year() > 9999:
+	case e.Time.IsZero() || e.Time != e.Time.UTC().Truncate(time.Second):
 		return errors.New("the time is not in UTC, to the second")
 	case e.Phase != "" && e.Phase != Started && e.Phase != Ended:
 		return fmt.Errorf("phase %q is neither started nor ended", e.Phase)
@@ -189,10 +173,6 @@ func (e Event) check() error {
 			return fmt.Errorf("%q is not a sha256 digest", digest)
 		}
 	}
-	return e.checkLists()
-}
-
-func (e Event) checkLists() error {
 	for _, p := range e.Posts {
 		if len(p.ID) < 1 || len(p.ID) > 13 || !isWord(string(p.ID)) || strings.Contains(string(p.ID), "_") {
 			return fmt.Errorf("%q is not a post id", string(p.ID))
@@ -201,11 +181,9 @@ func (e Event) checkLists() error {
 			return fmt.Errorf("post %s: %q, %q are not a state and a reason", p.ID, p.State, p.Reason)
 		}
 	}
-	for _, list := range [][]File{e.Files, e.Old} {
-		for _, f := range list {
-			if !fs.ValidPath(f.Name) || f.Name == "." || !plain(f.Name, 200) || !isDigest(f.SHA256) || f.Rows < 0 {
-				return fmt.Errorf("%q with digest %q is not a file", f.Name, f.SHA256)
-			}
+	for _, f := range slices.Concat(e.Files, e.Old) {
+		if !fs.ValidPath(f.Name) || f.Name == "." || !plain(f.Name, 200) || !isDigest(f.SHA256) || f.Rows < 0 {
+			return fmt.Errorf("%q with digest %q is not a file", f.Name, f.SHA256)
 		}
 	}
 	return nil
@@ -230,30 +208,24 @@ func isDigest(s string) bool {
 
 // plain reports whether s is at most limit bytes of printable text on one line.
 func plain(s string, limit int) bool {
-	if len(s) > limit || !utf8.ValidString(s) {
-		return false
-	}
-	for _, c := range s {
-		if !unicode.IsPrint(c) {
-			return false
-		}
-	}
-	return true
+	hidden := func(c rune) bool { return !unicode.IsPrint(c) }
+	return len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, hidden)
 }
 
 // Line returns the record of an event: JSON, with its line end.
 func (e Event) Line() ([]byte, error) {
-	if err := e.Check(); err != nil {
-		return nil, err
-	}
+	err := e.check()
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e); err != nil {
-		return nil, fmt.Errorf("record of kind %q: %w", string(e.Kind), err)
+	if err == nil {
+		err = enc.Encode(e)
 	}
-	if b.Len() >= MaxLine {
-		return nil, fmt.Errorf("record of kind %q: %d bytes, and there is room for %d", string(e.Kind), b.Len(), MaxLine)
+	if err == nil && b.Len() >= maxLine {
+		err = fmt.Errorf("%d bytes, and there is room for %d", b.Len(), maxLine)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record of kind %q: %w", string(e.Kind), err)
 	}
 	return b.Bytes(), nil
 }
@@ -262,28 +234,19 @@ func (e Event) Line() ([]byte, error) {
 // unknown and doubled fields, blanks, what follows.
 func ParseLine(line []byte) (Event, error) {
 	var e Event
-	if len(line) >= MaxLine {
-		return e, fmt.Errorf("a record of %d bytes, and there is room for %d", len(line), MaxLine)
+	if len(line) >= maxLine {
+		return e, fmt.Errorf("a record of %d bytes, and there is room for %d", len(line), maxLine)
 	}
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&e); err != nil {
-		return Event{}, fmt.Errorf("read a record: %w", noEOF(err))
+	if err := json.Unmarshal(line, &e); err != nil {
+		return Event{}, fmt.Errorf("read a record: %w", err)
 	}
 	again, err := e.Line()
 	if err != nil {
 		return Event{}, fmt.Errorf("read a record: %w", err)
 	}
+	// Whatever json.Unmarshal forgives shows here.
 	if !bytes.Equal(again, line) {
 		return Event{}, errors.New("read a record: it is not written as a record is")
 	}
 	return e, nil
-}
-
-// noEOF keeps the end of a line from being taken for the end of a file.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

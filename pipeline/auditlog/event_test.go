@@ -56,6 +56,17 @@ func TestLongestLineFits(t *testing.T) {
 	}
 }
 
+// TestAtTheLimits: what is just within each limit is a record.
+func TestAtTheLimits(t *testing.T) {
+	word, digest := strings.Repeat("x", 100), strings.Repeat("0a", 32)
+	e := Event{Time: someTime, Kind: Export, Verdict: word, Note: word + word, Tool: word, Root: word[:64], Release: digest,
+		Posts: slices.Repeat([]Post{{"zzzzzzzzzzzz9", "live", "x"}}, MaxPosts),
+		Old:   slices.Repeat([]File{{Name: word + word}}, MaxFiles), Files: slices.Repeat([]File{{Name: "x"}}, MaxFiles)}
+	if _, err := e.Line(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNoRoomForContent checks that a record has no room for a name, a title or a URL.
 func TestNoRoomForContent(t *testing.T) {
 	for name, change := range map[string]func(*Event){
@@ -69,6 +80,7 @@ func TestNoRoomForContent(t *testing.T) {
 		"state":         func(e *Event) { e.Posts = []Post{{"abc", "Live", ""}} },
 		"reason":        func(e *Event) { e.Posts = []Post{{"abc", "live", "a title"}} },
 		"digest":        func(e *Event) { e.SHA256 = "https://i.redd.it/x.jpg" },
+		"short digest":  func(e *Event) { e.SHA256 = "0a" },
 		"path":          func(e *Event) { e.Path = "/home/x" },
 		"file up":       func(e *Event) { e.Files = []File{{Name: "../x"}} },
 		"file absolute": func(e *Event) { e.Old = []File{{Name: "/x"}} },
@@ -96,7 +108,7 @@ func TestNoRoomForContent(t *testing.T) {
 		"below 0":         func(e *Event) { e.Seq = -1 },
 	} {
 		e := Event{Time: someTime, Kind: Verdicts}
-		if err := e.Check(); err != nil {
+		if err := e.check(); err != nil {
 			t.Fatal(err)
 		}
 		change(&e)
@@ -115,7 +127,7 @@ func TestParseLineRefuses(t *testing.T) {
 		strings.Replace(good, `"verdict"`, `"title":"x","verdict"`, 1), strings.Replace(good, `"seq":0`, `"seq":0,"seq":0`, 1),
 		strings.Replace(good, `"seq":0`, `"Seq":0`, 1), strings.Replace(good, "pass", `p\u0061ss`, 1),
 		`{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"verdicts","posts":[["a","b"]]}` + "\n",
-		strings.Repeat("[", MaxLine-1) + "\n", strings.Repeat("x", MaxLine)} {
+		strings.Repeat("[", maxLine-1) + "\n", strings.Repeat("x", maxLine)} {
 		if e, err := ParseLine([]byte(bad)); err == nil {
 			t.Errorf("%.80q was read as %+v", bad, e)
 		}
@@ -142,8 +154,8 @@ func FuzzParseCheckpoint(f *testing.F) {
 	f.Add(l.Checkpoint().Signed)
 	f.Add([]byte("rehydrate/x\n3\nAAAA\n\n— rehydrate/x AAAA\n"))
 	f.Fuzz(func(t *testing.T, signed []byte) {
-		c, key, err := ParseCheckpoint(signed, l.Key())
-		if err == nil && (key != l.Key() || c.Size != l.Size() || c.Root != l.Checkpoint().Root) {
+		c, err := parseCheckpoint(signed, l.Checkpoint().Key)
+		if err == nil && (c.Key != l.Checkpoint().Key || c.Size != l.Size() || c.Root != l.Checkpoint().Root) {
 			t.Errorf("a checkpoint that was never signed: %+v", c)
 		}
 		if c, err := parseBody(string(signed)); err == nil && fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root) != string(signed) {

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
-	"sync/atomic"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -28,12 +27,8 @@ type Store interface {
 	Append(ctx context.Context, name string, at int64, data []byte) error
 }
 
-// Names in the folder of a log.
-const (
-	RecordsName    = "records.jsonl"
-	CheckpointName = "checkpoint"
-	KeyName        = "log.pub"
-)
+// The names in the folder of a log.
+const recordsName, checkpointName, keyName = "records.jsonl", "checkpoint", "log.pub"
 
 // ErrNoLog means that the folder holds no log yet.
 var ErrNoLog = errors.New("there is no audit log yet")
@@ -48,6 +43,10 @@ func (e *Broken) Error() string {
 	return fmt.Sprintf("the audit log breaks at record %d: %s", e.Record, e.What)
 }
 
+func brokenAt(record int64, what string, args ...any) error {
+	return &Broken{Record: record, What: fmt.Sprintf(what, args...)}
+}
+
 // Known is what is known of a log from another source, which a change of its files does not reach.
 type Known struct {
 	Keys  []string // verifier keys that may have signed it; none means the key of log.pub
@@ -56,21 +55,17 @@ type Known struct {
 	Queue [][]byte // lines that may be added next, the first as record Size: some may be there already
 }
 
-// A Log is a log as it is at one checkpoint. It is safe for use by several goroutines.
+// A Log is a log as it is at one checkpoint, for one goroutine.
 type Log struct {
 	store Store
 	find  func(context.Context) (Known, error)
 	known Known
 	last  Checkpoint
-	key   string
-	end   atomic.Pointer[position] // once the records are checked
-}
 
-// A position is the end of the records that count.
-type position struct {
-	tree   tree
-	bytes  int64
-	beyond []byte // the bytes that follow, as far as they can matter
+	checked bool
+	tree    hashes // of the records that count, once they are checked
+	bytes   int64  // their length
+	beyond  []byte // what follows them, as far as it can matter
 }
 
 // Open opens the log in s. Known returns what is known of it by now. Without files, and with nothing known, the
@@ -83,11 +78,11 @@ func Open(ctx context.Context, s Store, known func(context.Context) (Known, erro
 	if err != nil {
 		return nil, err
 	}
-	signed, err := l.readSmall(CheckpointName)
+	signed, err := l.readSmall(checkpointName)
 	if errors.Is(err, fs.ErrNotExist) {
-		end, err := l.walk(ctx, nil)
-		if err == nil && len(end.beyond) > 0 && len(l.known.Queue) == 0 { // a first Append that was killed has a queue
-			err = &Broken{What: CheckpointName + " is missing, and there are records"}
+		err := l.check(ctx)
+		if err == nil && len(l.beyond) > 0 && len(l.known.Queue) == 0 { // a first Append that was killed has a queue
+			err = &Broken{What: checkpointName + " is missing, and there are records"}
 		}
 		return nil, cmp.Or(err, ErrNoLog)
 	}
@@ -102,9 +97,9 @@ func Open(ctx context.Context, s Store, known func(context.Context) (Known, erro
 		}
 		keys = []string{key}
 	}
-	l.last, l.key, err = ParseCheckpoint(signed, keys...)
+	l.last, err = parseCheckpoint(signed, keys...)
 	if err != nil {
-		return nil, &Broken{What: fmt.Sprintf("%s vouches for nothing: %v", CheckpointName, err)}
+		return nil, brokenAt(0, "%s vouches for nothing: %v", checkpointName, err)
 	}
 	return l, nil
 }
@@ -118,122 +113,97 @@ func (l *Log) Size() int64 { return l.last.Size }
 // Checkpoint returns the checkpoint that the log was opened with.
 func (l *Log) Checkpoint() Checkpoint { return l.last }
 
-// Key returns the verifier key that its checkpoint is signed with.
-func (l *Log) Key() string { return l.key }
-
 // Verify checks the whole log: every record and its place, all of them against the checkpoint and against what
 // is known from elsewhere, and that nothing else is there but records that were about to be added. The error is
-// *Broken if they do not agree.
+// *Broken if they do not agree. A writer that is at work meanwhile does no harm.
 func (l *Log) Verify(ctx context.Context) error {
-	const rounds = 20 // a writer that publishes all the while has to be faster than the check each time
-	// A log that grew meanwhile is checked again. It must continue this one: its first records have this root.
-	now, err := l, l.verify(ctx)
-	for range rounds {
-		if !errors.As(err, new(*Broken)) {
+	for _, err := range l.Records(ctx, 0) {
+		if err != nil {
 			return err
 		}
-		next, opening := Open(ctx, l.store, l.find)
-		if opening != nil || next.Size() < now.Size() || next.Size() == now.Size() && next.waiting() <= now.waiting() {
-			return err
-		}
-		now, err = next, next.verify(ctx)
-		if err == nil && l.Size() > 0 {
-			if root, err := now.Root(ctx, l.Size()); err != nil || root != l.last.Root {
-				return &Broken{What: fmt.Sprintf("records 0 to %d are not those that they were a moment ago: the log was written again", l.Size()-1)}
-			}
-		}
 	}
-	return err
-}
-
-// waiting returns the number that follows the last record of the queue.
-func (l *Log) waiting() int64 { return l.known.Size + int64(len(l.known.Queue)) }
-
-// verify is Verify of a log without a writer.
-func (l *Log) verify(ctx context.Context) error {
-	end, err := l.walk(ctx, func(t *tree, line []byte) error {
-		_, err := parseRecord(line, t.size-1)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	// A new key is there a moment before the first checkpoint that it signs.
 	key, err := l.publicKey()
 	if err != nil {
 		return err
 	}
-	if key != l.key && !slices.Contains(l.known.Keys, key) {
-		return &Broken{What: KeyName + " is not the key that the log is signed with"}
+	// A writer stores its queue and its key before it writes here. So what is known now, after the records and
+	// log.pub were read, explains all that a writer added to them.
+	now, err := l.find(ctx)
+	if err != nil {
+		return err
 	}
-	// A writer may have appended a part of the queue: its checkpoint comes after.
-	next := l.known.Queue[min(l.Size()-l.known.Size, int64(len(l.known.Queue))):]
-	if !bytes.HasPrefix(bytes.Join(next, nil), end.beyond) {
-		return &Broken{Record: l.Size(), What: fmt.Sprintf("it lies beyond %s, which is an older one or was never to cover it", CheckpointName)}
+	if key != l.last.Key && !slices.Contains(now.Keys, key) {
+		return &Broken{What: keyName + " is not the key that the log is signed with"}
+	}
+	// Once a later checkpoint was published, the queue of this one is gone, and what follows it is not judged.
+	if done := l.Size() - now.Size; done >= 0 {
+		queue := bytes.Join(now.Queue[min(done, int64(len(now.Queue))):], nil)
+		if !bytes.HasPrefix(queue, l.beyond) {
+			return brokenAt(l.Size(), "it lies beyond %s, which is an older one or was never to cover it", checkpointName)
+		}
 	}
 	names, err := l.store.List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if name != RecordsName && name != CheckpointName && name != KeyName {
-			return &Broken{Record: l.Size(), What: fmt.Sprintf("%q does not belong to the log", name)}
+		if name != recordsName && name != checkpointName && name != keyName {
+			return brokenAt(l.Size(), "%q does not belong to the log", name)
 		}
 	}
 	return nil
 }
 
-// walk hands the records that count to visit, each with the tree that ends with it, and checks them against the
-// checkpoint and what is known.
-func (l *Log) walk(ctx context.Context, visit func(t *tree, line []byte) error) (*position, error) {
+// check holds the records that count against the checkpoint and what is known, once.
+func (l *Log) check(ctx context.Context) error {
+	if l.checked {
+		return nil
+	}
 	if l.Size() < l.known.Size {
-		return nil, &Broken{Record: l.Size(), What: fmt.Sprintf("%s has %d records, and %d were published: it is missing or an older one", CheckpointName, l.Size(), l.known.Size)}
+		return brokenAt(l.Size(), "%s has %d records, and %d were published: it is missing or an older one", checkpointName,
+			l.Size(), l.known.Size)
 	}
-	var end position
-	t, published := &end.tree, true
+	l.tree, l.bytes, l.beyond = nil, 0, nil
+	n := int64(0)
 	for line, err := range l.lines(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if t.size == l.Size() {
-			// verify compares these bytes with the queue: one byte more than the queue has is enough.
-			end.beyond = append(end.beyond, line...)
-			if len(end.beyond) > len(l.known.Queue)*MaxLine {
-				break
-			}
-			continue
-		}
-		t.add(line)
-		end.bytes += int64(len(line))
-		published = published && (t.size != l.known.Size || t.root() == l.known.Root)
-		if err := visit(t, line); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case t.size < l.Size() || t.root() != l.last.Root:
-		return nil, l.locate(ctx)
-	case !published:
-		return nil, &Broken{What: fmt.Sprintf("records 0 to %d are not all those that were published: the log was written again", l.known.Size-1)}
-	}
-	l.end.Store(&end)
-	return &end, nil
-}
-
-// locate finds where the log breaks when its records do not have the root of its checkpoint.
-func (l *Log) locate(ctx context.Context) error {
-	seq := int64(0)
-	for e, err := range l.parsed(ctx) {
 		if err != nil {
 			return err
 		}
-		seq = e.Seq + 1
+		if n < l.Size() {
+			l.tree.add(n, line)
+			l.bytes += int64(len(line))
+			n++
+			continue
+		}
+		// Verify compares these bytes with the queue: one byte more than the queue has is enough.
+		l.beyond = append(l.beyond, line...)
+		if len(l.beyond) > len(l.known.Queue)*maxLine {
+			break
+		}
 	}
-	if seq < l.Size() {
-		return &Broken{Record: seq, What: "it is missing"}
+	if n < l.Size() || l.tree.root(n) != l.last.Root {
+		// The first record that is malformed or out of its place is where the log breaks.
+		for _, err := range l.parsed(ctx) {
+			if err != nil {
+				return err
+			}
+		}
+		if n < l.Size() {
+			return brokenAt(n, "it is missing")
+		}
+		// All are well formed: a changed one cannot be distinguished from the rest.
+		return brokenAt(0, "records 0 to %d are not all those that %s vouches for", n-1, checkpointName)
 	}
-	// All are well formed: a changed one cannot be distinguished from the rest.
-	return &Broken{What: fmt.Sprintf("records 0 to %d are not all those that %s vouches for", l.Size()-1, CheckpointName)}
+	if l.tree.root(l.known.Size) != l.known.Root {
+		return rewritten(l.known.Size, "that were published")
+	}
+	l.checked = true
+	return nil
+}
+
+// rewritten says that the first n records are not what they were.
+func rewritten(n int64, those string) error {
+	return brokenAt(0, "records 0 to %d are not all those %s: the log was written again", n-1, those)
 }
 
 // parsed yields the records that count, unchecked.
@@ -268,24 +238,21 @@ func parseRecord(line []byte, seq int64) (Event, error) {
 }
 
 // Root returns the root hash of the first n records, base64, once all are checked; empty for none.
-func (l *Log) Root(ctx context.Context, n int64) (root string, err error) {
+func (l *Log) Root(ctx context.Context, n int64) (string, error) {
 	if n < 0 || n > l.Size() {
 		return "", fmt.Errorf("root of %d records: the audit log has %d", n, l.Size())
 	}
-	_, err = l.walk(ctx, func(t *tree, _ []byte) error {
-		if t.size == n {
-			root = t.root()
-		}
-		return nil
-	})
-	return root, err
+	if err := l.check(ctx); err != nil {
+		return "", err
+	}
+	return l.tree.root(n), nil
 }
 
 // Records yields the records from number first on, once all are checked. The error is *Broken, and nothing is
 // yielded, when they do not agree with the checkpoint.
 func (l *Log) Records(ctx context.Context, first int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if _, err := l.checked(ctx); err != nil {
+		if err := l.check(ctx); err != nil {
 			yield(Event{}, err)
 			return
 		}
@@ -297,29 +264,21 @@ func (l *Log) Records(ctx context.Context, first int64) iter.Seq2[Event, error] 
 	}
 }
 
-// checked checks the records, once.
-func (l *Log) checked(ctx context.Context) (*position, error) {
-	if end := l.end.Load(); end != nil {
-		return end, nil
-	}
-	return l.walk(ctx, func(*tree, []byte) error { return nil })
-}
-
 // Since proves that the log continues an earlier checkpoint that an auditor kept: the same key signed it, and its
 // records are the first ones of this log. The error is *Broken when it does not.
 func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
-	c, _, err := ParseCheckpoint(earlier, l.key)
+	c, err := parseCheckpoint(earlier, l.last.Key)
 	switch {
 	case errors.Is(err, errOtherKey):
-		return c, &Broken{What: "the earlier checkpoint is signed with another key than the log is now"}
+		return c, brokenAt(0, "the earlier checkpoint is signed with another key than the log is now")
 	case err != nil:
 		return c, fmt.Errorf("read the earlier checkpoint: %w", err)
 	case c.Size > l.Size():
-		return c, &Broken{Record: l.Size(), What: fmt.Sprintf("the earlier checkpoint has %d records, the log has %d", c.Size, l.Size())}
+		return c, brokenAt(l.Size(), "the earlier checkpoint has %d records, the log has %d", c.Size, l.Size())
 	}
 	root, err := l.Root(ctx, c.Size)
-	if err == nil && c.Size > 0 && root != c.Root {
-		err = &Broken{What: fmt.Sprintf("records 0 to %d are not all those of the earlier checkpoint: the log was written again", c.Size-1)}
+	if err == nil && root != c.Root {
+		err = rewritten(c.Size, "of the earlier checkpoint")
 	}
 	return c, err
 }
@@ -328,71 +287,61 @@ func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
 // skipped; a line that differs from the log's is *Broken, and so is a gap. It returns the longer log.
 func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) (*Log, error) {
 	if from > l.Size() {
-		return nil, &Broken{Record: l.Size(), What: fmt.Sprintf("it is missing, and record %d is to be added", from)}
+		return nil, brokenAt(l.Size(), "it is missing, and record %d is to be added", from)
 	}
-	for i, line := range lines {
-		if _, err := parseRecord(line, from+int64(i)); err != nil {
-			return nil, fmt.Errorf("add to the audit log: %w", err)
-		}
-	}
-	end, err := l.checked(ctx)
-	if err == nil && from < l.Size() {
-		_, err = l.walk(ctx, func(t *tree, line []byte) error {
-			if i := t.size - 1 - from; i >= 0 && i < int64(len(lines)) && !bytes.Equal(line, lines[i]) {
-				return &Broken{Record: t.size - 1, What: "it is there already, and is another one"}
-			}
-			return nil
-		})
-	}
-	if err != nil {
+	if err := l.check(ctx); err != nil {
 		return nil, err
 	}
-	lines = lines[min(l.Size()-from, int64(len(lines))):]
-	if len(lines) == 0 {
+	next := &Log{store: l.store, find: l.find, known: l.known, checked: true}
+	next.tree = slices.Clip(l.tree) // so that l keeps its own
+	var data []byte
+	for i, line := range lines {
+		seq := from + int64(i)
+		if _, err := parseRecord(line, seq); err != nil {
+			return nil, fmt.Errorf("add to the audit log: %w", err)
+		}
+		if seq >= l.Size() {
+			next.tree.add(seq, line)
+			data = append(data, line...)
+		} else if l.tree[tlog.StoredHashIndex(0, seq)] != tlog.RecordHash(line) {
+			return nil, brokenAt(seq, "it is there already, and is another one")
+		}
+	}
+	if len(data) == 0 {
 		return l, nil
 	}
-	data := bytes.Join(lines, nil)
-	after := &position{tree: tree{end.tree.size, slices.Clone(end.tree.full)}, bytes: end.bytes + int64(len(data))}
-	for _, line := range lines {
-		after.tree.add(line)
-	}
-	next := &Log{store: l.store, find: l.find, known: l.known, key: key.Public()}
-	next.end.Store(after)
-	next.last, err = key.sign(&after.tree)
+	next.bytes = l.bytes + int64(len(data))
+	size := from + int64(len(lines))
+	var err error
+	next.last, err = key.sign(size, next.tree.root(size))
 	if err != nil {
 		return nil, err
 	}
 	// The checkpoint comes last: until then readers see the old log, and after a kill the same call does the same.
-	if err := l.store.Append(ctx, RecordsName, end.bytes, data); err != nil {
+	if err := l.store.Append(ctx, recordsName, l.bytes, data); err != nil {
 		return nil, err
 	}
-	if have, err := l.publicKey(); err != nil || have != next.key {
-		if err := l.store.Replace(ctx, KeyName, []byte(next.key+"\n")); err != nil {
+	if have, err := l.publicKey(); err != nil || have != key.public {
+		if err := l.store.Replace(ctx, keyName, []byte(key.public+"\n")); err != nil {
 			return nil, err
 		}
 	}
-	return next, l.store.Replace(ctx, CheckpointName, next.last.Signed)
+	return next, l.store.Replace(ctx, checkpointName, next.last.Signed)
 }
 
-// Recover returns the lines behind the checkpoint if they and the records before them make a log of that size and
+// Recover returns the records behind the checkpoint if they and those before them make a log of that size and
 // root: then the checkpoint alone was rolled back. Otherwise it returns none.
-func (l *Log) Recover(ctx context.Context, size int64, root string) ([][]byte, error) {
-	var t tree
-	var lost [][]byte
-	for line, err := range l.lines(ctx) {
+func (l *Log) Recover(ctx context.Context, size int64, root string) ([]Event, error) {
+	whole := &Log{store: l.store, last: Checkpoint{Size: size, Root: root}}
+	var lost []Event
+	for e, err := range whole.Records(ctx, l.Size()) {
+		if errors.As(err, new(*Broken)) {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, err
 		}
-		if t.size == size {
-			break
-		}
-		if t.size >= l.Size() {
-			lost = append(lost, bytes.Clone(line))
-		}
-		t.add(line)
-	}
-	if t.size < size || t.root() != root {
-		return nil, nil
+		lost = append(lost, e)
 	}
 	return lost, nil
 }
@@ -401,7 +350,7 @@ func (l *Log) Recover(ctx context.Context, size int64, root string) ([][]byte, e
 // file. A line that is longer than a record comes in parts.
 func (l *Log) lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		f, err := l.store.Open(RecordsName)
+		f, err := l.store.Open(recordsName)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
 				yield(nil, err)
@@ -409,7 +358,7 @@ func (l *Log) lines(ctx context.Context) iter.Seq2[[]byte, error] {
 			return
 		}
 		defer f.Close()
-		r := bufio.NewReaderSize(f, MaxLine)
+		r := bufio.NewReaderSize(f, maxLine)
 		for {
 			line, err := r.ReadSlice('\n')
 			if len(line) > 0 && !yield(line, nil) || errors.Is(err, io.EOF) {
@@ -428,13 +377,13 @@ func (l *Log) lines(ctx context.Context) iter.Seq2[[]byte, error] {
 
 // publicKey reads log.pub.
 func (l *Log) publicKey() (string, error) {
-	b, err := l.readSmall(KeyName)
+	b, err := l.readSmall(keyName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", &Broken{What: KeyName + " is missing"}
+		return "", &Broken{What: keyName + " is missing"}
 	}
 	key, whole := bytes.CutSuffix(b, []byte("\n"))
 	if err == nil && !whole {
-		return "", &Broken{What: KeyName + " does not hold a key"}
+		return "", &Broken{What: keyName + " does not hold a key"}
 	}
 	return string(key), err
 }
@@ -449,31 +398,29 @@ func (l *Log) readSmall(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxCheckpoint+1))
 }
 
-// A tree is the Merkle tree of RFC 6962, section 2.1, over the records so far.
-type tree struct {
-	size int64
-	full []tlog.Hash // roots of its full subtrees, the largest first
-}
+// hashes are those of the Merkle tree of RFC 6962, section 2.1, as tlog stores them: 64 bytes a record.
+type hashes []tlog.Hash
 
-func (t *tree) add(line []byte) {
-	h := tlog.RecordHash(line)
-	for n := t.size; n&1 == 1; n >>= 1 { // a subtree of the same height stands before it
-		last := len(t.full) - 1
-		h, t.full = tlog.NodeHash(t.full[last], h), t.full[:last]
+// ReadHashes is for tlog. It never fails, so the errors of tlog are not looked at.
+func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	read := make([]tlog.Hash, len(indexes))
+	for i, at := range indexes {
+		read[i] = h[at]
 	}
-	t.full = append(t.full, h)
-	t.size++
+	return read, nil
 }
 
-// root returns the root hash, base64; empty for none.
-func (t *tree) root() string {
-	if t.size == 0 {
+// add adds record n, the next one.
+func (h *hashes) add(n int64, line []byte) {
+	stored, _ := tlog.StoredHashes(n, line, *h)
+	*h = append(*h, stored...)
+}
+
+// root returns the root hash of the first n records, base64; empty for none.
+func (h hashes) root(n int64) string {
+	if n == 0 {
 		return ""
 	}
-	last := len(t.full) - 1
-	h := t.full[last]
-	for _, left := range slices.Backward(t.full[:last]) {
-		h = tlog.NodeHash(left, h)
-	}
-	return h.String()
+	hash, _ := tlog.TreeHash(n, h)
+	return hash.String()
 }

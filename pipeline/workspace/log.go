@@ -177,7 +177,7 @@ func (w *Workspace) publish(ctx context.Context) error {
 		}
 		err = w.change(ctx, "note the published records", func(t *tx) {
 			t.exec("DELETE FROM log_queue WHERE seq < ?", log.Size())
-			t.setHead(log, log.Key())
+			t.setHead(log, log.Checkpoint().Key)
 		})
 		if err != nil {
 			return err
@@ -312,10 +312,10 @@ func (w *Workspace) readSmall(name string, limit int64) ([]byte, error) {
 
 // A restored says what came from a backup, and how state.db continues the log then.
 type restored struct {
-	what   string      // for the record; empty when nothing did
-	lost   [][]byte    // records that the checkpoint does not cover any more
-	from   int64       // the queue follows from this record on
-	stones []Tombstone // come back into state.db
+	what   string           // for the record; empty when nothing did
+	lost   []auditlog.Event // records that the checkpoint does not cover any more
+	from   int64            // the queue follows from this record on
+	stones []Tombstone      // come back into state.db
 }
 
 // reconcile compares state.db with the log when a writer opens the workspace. One of them may have come
@@ -349,8 +349,8 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	return w.change(ctx, "continue the audit log", func(t *tx) {
 		queue, err := readQueue(ctx, t, r.from, -1)
 		t.fail(err)
-		var events []auditlog.Event
-		for _, line := range append(r.lost, queue...) {
+		events := slices.Clone(r.lost)
+		for _, line := range queue {
 			e, err := auditlog.ParseLine(line)
 			t.fail(err)
 			events = append(events, e)
@@ -359,7 +359,7 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
 		events = slices.Insert(events, len(r.lost), note)
 		t.exec("DELETE FROM log_queue")
-		t.setHead(log, cmp.Or(log.Key(), head.Key))
+		t.setHead(log, cmp.Or(log.Checkpoint().Key, head.Key))
 		w.record(t, events...)
 		// A removal that only the log still has must not be undone by a backup.
 		w.addTombstones(t, r.stones)
