@@ -352,12 +352,7 @@ func reportPairs(b *testing.B, items []Item) {
 		b.Fatal(err)
 	}
 	s, at := c.search()
-	list := make([]uint32, len(at))
-	for i := range list {
-		list[i] = uint32(i)
-	}
-	order, _ := s.byLength(list)
-	k := s.pick(list, order, true)
+	k := &s.keys
 	signed, near, images := 0, 0, 0
 	count := func(k *keys, visit visitor) {
 		if err := join(b.Context(), k, 8, 1, visit); err != nil {
@@ -366,7 +361,7 @@ func reportPairs(b *testing.B, items []Item) {
 	}
 	scratch := allocated(func() { count(k, func(int, uint32, uint32) { signed++ }) })
 	count(k, func(_ int, i, j uint32) {
-		if s.near(order[i], order[j]) {
+		if s.near(i, j) {
 			near++
 		}
 	})

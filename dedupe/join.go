@@ -29,27 +29,16 @@ const (
 // Workers call it at the same time, each with its own number.
 type visitor func(worker int, i, j uint32)
 
-// keys are the codes that a join compares: a hash each, and where texts count, the signature and
-// the length of a text as well. Two codes meet when their hashes differ in at most
-// radius bits and, with texts, when the signatures do not rule out that the texts are
-// limit words apart or fewer. With texts, two codes that both have none never meet:
-// what is left of those to compare is their pictures, by another radius.
+// keys are the codes that a join compares: a hash each and, where texts count, the signature of a text. Two codes
+// meet when their hashes differ in at most radius bits and their signatures in at most differ.
 //
-// A text costs ten bytes here and ten in the table, and saves nearly all of the work on
-// memes: of the pairs that share a template 98 % end in a comparison of neighbouring
-// words of memory.
+// A signature costs eight bytes here and eight in the table, and saves nearly all of the work on memes: of the pairs
+// that share a template 98 % end in a comparison of neighbouring words of memory.
 type keys struct {
 	hashes     []uint64
 	signatures []uint64 // nil without texts
-	lengths    []uint16 // of clampLength; must not fall from one code to the next
-	limit      int
+	differ     int
 }
-
-func (c *keys) texts() bool { return c.signatures != nil }
-
-// clampLength is the length of a text as keys hold it. What is cut off is compared in
-// full later.
-func clampLength(words int) uint16 { return uint16(min(words, 1<<16-1)) }
 
 // join calls visit with every pair of codes that meet, each exactly once, in no particular
 // order. The error is the context's.
@@ -78,14 +67,8 @@ func scanJoin(ctx context.Context, c *keys, radius, workers int, visit visitor) 
 	t := &table{keys: *c}
 	return inChunks(ctx, len(c.hashes), 64, workers, func(worker, i int) int {
 		m := meeting{t: t, radius: radius, worker: worker, visit: visit}
-		if !c.texts() {
-			m.pictures(i, i+1, len(c.hashes))
-			return len(c.hashes) - i
-		}
-		w := window{from: i + 1, to: i + 1, end: len(c.hashes), worded: i + 1}
-		first, last := w.slide(c, int(c.lengths[i]))
-		m.texts(i, first, last)
-		return w.to - i
+		m.compare(i, i+1, len(c.hashes))
+		return len(c.hashes) - i
 	})
 }
 
@@ -163,9 +146,9 @@ type table struct {
 func newTable(c *keys) *table {
 	n := len(c.hashes)
 	t := &table{place: make([]uint32, n)}
-	t.hashes, t.limit = make([]uint64, n), c.limit
-	if c.texts() {
-		t.signatures, t.lengths = make([]uint64, n), make([]uint16, n)
+	t.hashes, t.differ = make([]uint64, n), c.differ
+	if c.signatures != nil {
+		t.signatures = make([]uint64, n)
 	}
 	return t
 }
@@ -185,8 +168,8 @@ func (t *table) fill(c *keys, b band) {
 	for i, h := range c.hashes {
 		next := &t.start[b.of(h)+1]
 		t.hashes[*next], t.place[*next] = h, uint32(i)
-		if c.texts() {
-			t.signatures[*next], t.lengths[*next] = c.signatures[i], c.lengths[i]
+		if c.signatures != nil {
+			t.signatures[*next] = c.signatures[i]
 		}
 		*next++
 	}
@@ -207,7 +190,6 @@ func (m *meeting) buckets(ctx context.Context, one, other int) int {
 	from, to := int(m.t.start[one]), int(m.t.start[one+1])
 	otherFrom, otherTo := int(m.t.start[other]), int(m.t.start[other+1])
 	large := otherTo-otherFrom >= largeBucket
-	w := window{from: otherFrom, to: otherFrom, end: otherTo, worded: otherFrom}
 	for x := from; x < to; x++ {
 		if large && ctx.Err() != nil {
 			break
@@ -216,42 +198,30 @@ func (m *meeting) buckets(ctx context.Context, one, other int) int {
 		if one == other {
 			y = x + 1
 		}
-		if m.t.texts() {
-			first, last := w.slide(&m.t.keys, int(m.t.lengths[x]))
-			m.texts(x, max(y, first), last)
-		} else {
-			m.pictures(x, y, otherTo)
-		}
+		m.compare(x, y, otherTo)
 	}
 	return (to - from) * (otherTo - otherFrom)
 }
 
-// pictures compares code x with the codes from:to.
-func (m *meeting) pictures(x, from, to int) {
+// compare compares code x with the codes from:to, signatures first: they differ too much in 97 pairs of 100 that
+// share a picture and in more of the others, so that the processor guesses right.
+func (m *meeting) compare(x, from, to int) {
 	h := m.t.hashes[x]
-	for k, other := range m.t.hashes[from:to] {
-		if diff := h ^ other; bits.OnesCount64(diff) <= m.radius && !metBefore(diff, m.earlier) {
-			m.report(x, from+k)
+	if m.t.signatures == nil {
+		for k, other := range m.t.hashes[from:to] {
+			if diff := h ^ other; bits.OnesCount64(diff) <= m.radius && !metBefore(diff, m.earlier) {
+				m.report(x, from+k)
+			}
 		}
+		return
 	}
-}
-
-// texts compares code x with the codes from:to, signatures first: they differ too much in
-// 97 pairs of 100 that share a picture and in more of the others, so that the processor
-// guesses right.
-func (m *meeting) texts(x, from, to int) {
-	h, signature, n := m.t.hashes[x], m.t.signatures[x], int(m.t.lengths[x])
-	bound := signatureBound(m.t.limit, 0)
-	for k, other := range m.t.signatures[from:max(from, to)] {
-		differ := bits.OnesCount64(signature ^ other)
-		if differ > bound {
+	signature := m.t.signatures[x]
+	for k, other := range m.t.signatures[from:to] {
+		if bits.OnesCount64(signature^other) > m.t.differ {
 			continue
 		}
-		y := from + k
-		diff := h ^ m.t.hashes[y]
-		if bits.OnesCount64(diff) <= m.radius && differ <= signatureBound(m.t.limit, apart(n, int(m.t.lengths[y]))) &&
-			!metBefore(diff, m.earlier) {
-			m.report(x, y)
+		if diff := h ^ m.t.hashes[from+k]; bits.OnesCount64(diff) <= m.radius && !metBefore(diff, m.earlier) {
+			m.report(x, from+k)
 		}
 	}
 }
@@ -264,34 +234,6 @@ func (m *meeting) report(x, y int) {
 	i, j := m.t.place[x], m.t.place[y]
 	m.visit(m.worker, min(i, j), max(i, j))
 }
-
-// A window is the run of codes up to end whose texts are as long as a text, give or take
-// the limit.
-type window struct {
-	from, to, end int
-	worded        int // the first code with a text is not before this one
-}
-
-// slide moves the window on to texts of n words, n not falling from call to call, and
-// returns where it begins and ends. For n = 0 it begins after the codes without text.
-func (w *window) slide(c *keys, n int) (from, to int) {
-	for w.from < w.end && int(c.lengths[w.from]) < n-c.limit {
-		w.from++
-	}
-	w.to = max(w.to, w.from)
-	for w.to < w.end && int(c.lengths[w.to]) <= n+c.limit {
-		w.to++
-	}
-	if n > 0 {
-		return w.from, w.to
-	}
-	for w.worded < w.to && c.lengths[w.worded] == 0 {
-		w.worded++
-	}
-	return max(w.from, w.worded), w.to
-}
-
-func apart(a, b int) int { return max(a-b, b-a) }
 
 // metBefore reports whether one of the bands has brought together hashes that differ
 // in the bits of diff.

@@ -2,6 +2,7 @@ package dedupe
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"runtime"
@@ -77,11 +78,17 @@ func (d Decision) Kept() bool { return d.Of < 0 }
 // The error is the context's, or says that the rule is not one. The items are not
 // changed.
 func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error) {
-	if err := checkRule(rule, len(items)); err != nil {
-		return nil, err
+	if rule.Radius < 0 || rule.Radius > 64 {
+		return nil, fmt.Errorf("near-duplicates: the hash radius is %d, want 0 to 64 bits", rule.Radius)
 	}
-	decisions := undecided(len(items))
-	if rule.never() || len(items) == 0 {
+	if rule.Words < 0 {
+		return nil, fmt.Errorf("near-duplicates: the word difference is %d, want 0 or more", rule.Words)
+	}
+	decisions := make([]Decision, len(items))
+	for i := range decisions {
+		decisions[i].Of = -1
+	}
+	if len(items) == 0 || rule.Words == 0 && !rule.ImageOnly { // no item is near another
 		return decisions, ctx.Err()
 	}
 	c, err := newComparison(ctx, items, rule)
@@ -118,39 +125,14 @@ func Spared(ctx context.Context, items []Item, rule Rule, decisions []Decision) 
 
 // String says the rule in a few words, for provenance.
 func (r Rule) String() string {
-	s := fmt.Sprintf("radius %d, fewer than %d words", r.Radius, r.Words)
-	switch {
-	case r.ImageOnly:
+	if r.ImageOnly {
 		return fmt.Sprintf("radius %d, images only", r.Radius)
-	case r.Guard:
+	}
+	s := fmt.Sprintf("radius %d, fewer than %d words", r.Radius, r.Words)
+	if r.Guard {
 		s += ", less than half changed"
 	}
 	return s
-}
-
-// never reports whether no item is near another.
-func (r Rule) never() bool { return r.Words == 0 && !r.ImageOnly }
-
-func checkRule(rule Rule, items int) error {
-	if rule.Radius < 0 || rule.Radius > 64 {
-		return fmt.Errorf("near-duplicates: the hash radius is %d, want 0 to 64 bits", rule.Radius)
-	}
-	if rule.Words < 0 {
-		return fmt.Errorf("near-duplicates: the word difference is %d, want 0 or more", rule.Words)
-	}
-	if uint64(items) > 1<<32-1 {
-		return fmt.Errorf("near-duplicates: %d items are too many for one pass, want fewer than 2^32", items)
-	}
-	return nil
-}
-
-// undecided is n decisions that all say kept.
-func undecided(n int) []Decision {
-	decisions := make([]Decision, n)
-	for i := range decisions {
-		decisions[i].Of = -1
-	}
-	return decisions
 }
 
 // A comparison holds the items ready to compare. Items that no rule can tell apart are
@@ -161,12 +143,6 @@ type comparison struct {
 	texts []text   // by item
 	first []uint32 // by item: the one that stands for it, itself or an earlier one
 	nodes []uint32 // the items that stand for themselves, in order
-
-	words lexicon
-	// Items that stand for themselves, by what is quickly compared of them: head is the
-	// last of those that share it, before[i] the one before item i, or none.
-	head   map[resemblance]uint32
-	before []uint32
 }
 
 type text struct {
@@ -174,77 +150,62 @@ type text struct {
 	signature uint64
 }
 
-// A resemblance is what items share that no rule can tell apart, and few others do.
-type resemblance struct {
-	hash, signature uint64
-	content         string // of a flat item
+// An identity is all that a rule can tell an item by.
+type identity struct {
+	hash    Hash
+	content string // of a flat item
+	ids     string
+	wide    Hash256 // of an item that is not flat and has no text
 }
 
 func newComparison(ctx context.Context, items []Item, rule Rule) (*comparison, error) {
 	rule.Words = min(rule.Words, manyWords)
-	c := &comparison{rule: rule, words: newLexicon(), head: make(map[resemblance]uint32, len(items)),
-		items: slices.Clip(items), texts: make([]text, 0, len(items)),
-		first: make([]uint32, 0, len(items)), before: make([]uint32, 0, len(items))}
-	for i := range items {
+	c := &comparison{rule: rule, items: items, texts: make([]text, len(items)), first: make([]uint32, len(items))}
+	words := lexicon{}
+	earliest := make(map[identity]uint32, len(items))
+	for i, it := range items {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		c.take(uint32(i))
+		if !rule.ImageOnly {
+			c.texts[i].ids = words.number(it.Tokens)
+			c.texts[i].signature = signature(c.texts[i].ids)
+		}
+		n := uint32(i)
+		// Copies of an item that is near a copy of itself are near each other and near the same other items. Without
+		// collapsing them, k copies of a post cost k*k/2 comparisons.
+		if id, near := c.identify(i); near {
+			if first, met := earliest[id]; met {
+				c.first[i], c.texts[i] = first, c.texts[first]
+				continue
+			}
+			earliest[id] = n
+		}
+		c.first[i] = n
+		c.nodes = append(c.nodes, n)
 	}
 	return c, nil
 }
 
-// take makes item n, the next one, ready to compare.
-func (c *comparison) take(n uint32) {
-	it := &c.items[n]
-	var words text
-	if !c.rule.ImageOnly {
-		words.ids = c.words.number(it.Tokens)
-		words.signature = signature(words.ids)
+// identify returns the identity of an item, and whether the item would be near a copy of itself.
+func (c *comparison) identify(i int) (identity, bool) {
+	it, ids := &c.items[i], c.texts[i].ids
+	key := identity{hash: it.Hash}
+	bytes := make([]byte, 0, 4*len(ids))
+	for _, id := range ids {
+		bytes = binary.LittleEndian.AppendUint32(bytes, id)
 	}
-	c.texts = append(c.texts, words)
-	c.first, c.before = append(c.first, n), append(c.before, none)
-	if !c.nearItself(n) {
-		c.nodes = append(c.nodes, n)
-		return
-	}
-	key := resemblance{hash: it.Hash.Bits, signature: words.signature}
-	if it.Hash.Flat {
+	key.ids = string(bytes)
+	switch {
+	case it.Hash.Flat:
 		key.content = it.Content
+		return key, it.Content != ""
+	case c.rule.ImageOnly || len(ids) > 0:
+		return key, true
+	case it.Wide != nil:
+		key.wide = *it.Wide
 	}
-	last, met := c.head[key]
-	if !met {
-		last = none
-	}
-	for earlier := last; earlier != none; earlier = c.before[earlier] {
-		if c.same(earlier, n) {
-			c.words.forget(words.ids)
-			c.texts[n] = c.texts[earlier]
-			c.first[n] = earlier
-			return
-		}
-	}
-	c.before[n] = last
-	c.head[key] = n
-	c.nodes = append(c.nodes, n)
-}
-
-// nearItself reports whether an item would be near a copy of itself. Copies of one that
-// would are near each other and near the same other items; without collapsing them, k
-// copies of a post cost k*k/2 comparisons.
-func (c *comparison) nearItself(n uint32) bool {
-	it := &c.items[n]
-	return it.Hash.Flat && it.Content != "" ||
-		!it.Hash.Flat && (c.rule.ImageOnly || len(c.texts[n].ids) > 0 || it.Wide != nil)
-}
-
-// same reports whether no rule can tell two items apart that share a resemblance.
-func (c *comparison) same(a, b uint32) bool {
-	x, y := &c.items[a], &c.items[b]
-	if x.Hash.Flat != y.Hash.Flat || !slices.Equal(c.texts[a].ids, c.texts[b].ids) {
-		return false
-	}
-	return x.Hash.Flat || c.rule.ImageOnly || len(c.texts[a].ids) > 0 || *x.Wide == *y.Wide
+	return key, it.Wide != nil
 }
 
 // picturesNear finishes the comparison of two items that are not flat and whose hashes
@@ -267,7 +228,7 @@ func (c *comparison) picturesNear(a, b uint32) bool {
 func (c *comparison) textNear(a, b uint32) bool {
 	x, y := &c.texts[a], &c.texts[b]
 	limit := c.rule.Words - 1
-	lengths := apart(len(x.ids), len(y.ids))
+	lengths := max(len(x.ids)-len(y.ids), len(y.ids)-len(x.ids))
 	if lengths > limit {
 		return false
 	}
@@ -318,7 +279,7 @@ func (c *comparison) decidePictures(ctx context.Context, decisions []Decision) e
 // search returns the search over the nodes that are not flat, and the items that its
 // numbers stand for.
 func (c *comparison) search() (s *search, at []uint32) {
-	k := keys{limit: c.rule.Words - 1}
+	k := keys{differ: signatureBound(c.rule.Words-1, 0)}
 	for _, n := range c.nodes {
 		if c.items[n].Hash.Flat {
 			continue
@@ -327,14 +288,9 @@ func (c *comparison) search() (s *search, at []uint32) {
 		k.hashes = append(k.hashes, c.items[n].Hash.Bits)
 		if !c.rule.ImageOnly {
 			k.signatures = append(k.signatures, c.texts[n].signature)
-			k.lengths = append(k.lengths, clampLength(len(c.texts[n].ids)))
 		}
 	}
-	bare := noTextRadius
-	if c.rule.ImageOnly {
-		bare = c.rule.Radius
-	}
-	return newSearch(k, c.rule.Radius, bare, runtime.GOMAXPROCS(0), func(earlier, later uint32) bool {
+	return newSearch(k, c.rule.Radius, runtime.GOMAXPROCS(0), func(earlier, later uint32) bool {
 		return c.picturesNear(at[earlier], at[later])
 	}), at
 }

@@ -16,20 +16,18 @@ const (
 )
 
 // A search keeps each code that is near no kept code before it. Two codes are near when
-// their hashes differ in at most radius bits, bare of them where neither has a text, and
-// near says so.
+// they meet and near says so.
 //
 // It joins the codes with themselves and decides by the near pairs. Where those are too
 // many to hold, it decides on the first half, drops what of the other half is near one
 // that is kept, which takes no memory, and then decides on the rest of that half. The
 // memory is linear, and both ways give the same answer.
 type search struct {
-	keys    // in the order of the decisions, whatever the lengths
+	keys    // in the order of the decisions
 	radius  int
-	bare    int // at most radius
 	workers int
-	// near finishes the comparison of two codes, earlier < later, that may be near as far
-	// as their hashes tell. Workers call it at the same time.
+	// near finishes the comparison of two codes, earlier < later, whose hashes are within the radius.
+	// Workers call it at the same time.
 	near      func(earlier, later uint32) bool
 	edgesMore int
 
@@ -37,8 +35,8 @@ type search struct {
 	found [][]edge // by worker
 }
 
-func newSearch(k keys, radius, bare, workers int, near func(earlier, later uint32) bool) *search {
-	return &search{keys: k, radius: radius, bare: min(bare, radius), workers: workers, near: near,
+func newSearch(k keys, radius, workers int, near func(earlier, later uint32) bool) *search {
+	return &search{keys: k, radius: radius, workers: workers, near: near,
 		edgesMore: edgesMore, found: make([][]edge, workers)}
 }
 
@@ -100,7 +98,7 @@ func (s *search) edges(ctx context.Context, list []uint32) (fit bool, err error)
 	var count atomic.Int64
 	joining, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err = s.pairs(joining, list, func(worker int, i, j uint32) {
+	err = join(joining, s.pick(list), s.radius, s.workers, func(worker int, i, j uint32) {
 		if count.Load() > room || !s.near(list[i], list[j]) {
 			return
 		}
@@ -116,60 +114,13 @@ func (s *search) edges(ctx context.Context, list []uint32) (fit bool, err error)
 	return err == nil, err
 }
 
-// pairs visits the pairs of list, by place in it, that may be near as far as hashes,
-// signatures and lengths tell: those with a text in one join, in the order of their
-// lengths, and those that both have none in another.
-func (s *search) pairs(ctx context.Context, list []uint32, visit visitor) error {
-	order, without := s.byLength(list)
-	through := func(worker int, i, j uint32) {
-		i, j = order[i], order[j]
-		visit(worker, min(i, j), max(i, j))
-	}
-	if without < len(order) {
-		if err := join(ctx, s.pick(list, order, s.texts()), s.radius, s.workers, through); err != nil {
-			return err
-		}
-	}
-	return join(ctx, s.pick(list, order[:without], false), s.bare, s.workers, through)
-}
-
-// byLength returns the places in list, those of short texts first and otherwise in order,
-// and how many of them have no text.
-func (s *search) byLength(list []uint32) (order []uint32, without int) {
-	order = make([]uint32, len(list))
-	if !s.texts() {
-		for i := range order {
-			order[i] = uint32(i)
-		}
-		return order, len(order)
-	}
-	var next [1<<16 + 1]uint32
-	for _, n := range list {
-		next[int(s.lengths[n])+1]++
-	}
-	without = int(next[1])
-	for v := range 1 << 16 {
-		next[v+1] += next[v]
-	}
-	for i, n := range list {
-		at := &next[s.lengths[n]]
-		order[*at] = uint32(i)
-		*at++
-	}
-	return order, without
-}
-
-// pick copies the codes at those places of list.
-func (s *search) pick(list, order []uint32, texts bool) *keys {
-	c := &keys{hashes: make([]uint64, len(order)), limit: s.limit}
-	if texts {
-		c.signatures, c.lengths = make([]uint64, len(order)), make([]uint16, len(order))
-	}
-	for k, i := range order {
-		n := list[i]
-		c.hashes[k] = s.hashes[n]
-		if texts {
-			c.signatures[k], c.lengths[k] = s.signatures[n], s.lengths[n]
+// pick copies the codes of list.
+func (s *search) pick(list []uint32) *keys {
+	c := &keys{hashes: s.hashesOf(list), differ: s.differ}
+	if s.signatures != nil {
+		c.signatures = make([]uint64, len(list))
+		for i, n := range list {
+			c.signatures[i] = s.signatures[n]
 		}
 	}
 	return c

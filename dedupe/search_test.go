@@ -33,7 +33,7 @@ func TestSearchProperty(t *testing.T) {
 				}
 			}
 		}
-		s := newSearch(keys{hashes: hashes}, radius, radius, rapid.IntRange(1, 3).Draw(t, "workers"), near)
+		s := newSearch(keys{hashes: hashes}, radius, rapid.IntRange(1, 3).Draw(t, "workers"), near)
 		s.edgesMore = rapid.IntRange(0, 60).Draw(t, "edgesMore")
 		if err := s.run(context.Background()); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestDrop(t *testing.T) {
 					}
 				}
 			}
-			s := newSearch(keys{hashes: hashes}, radius, radius, 2, near)
+			s := newSearch(keys{hashes: hashes}, radius, 2, near)
 			s.of = slices.Repeat([]uint32{none}, len(hashes))
 			if err := s.drop(t.Context(), list[:half], list[half:]); err != nil || !slices.Equal(s.of, want) {
 				t.Errorf("drop by the first %d within %d bits differs from the definition (error %v):\n%s", half, radius, err, cmp.Diff(want, s.of))

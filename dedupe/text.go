@@ -65,64 +65,21 @@ func isTokenRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r)
 
 // A lexicon numbers tokens in order of first appearance, so that texts compare by
 // number.
-type lexicon struct {
-	short map[uint64]uint32 // by packed: most words, looked up without comparing strings
-	long  map[string]uint32
-	page  []uint32 // where the numbers of the next texts go; shared by many texts
-}
+type lexicon map[string]uint32
 
-func newLexicon() lexicon {
-	return lexicon{short: map[uint64]uint32{}, long: map[string]uint32{}}
-}
-
-// packed is a word of up to 7 bytes as a number: its length, then its bytes.
-func packed(word string) uint64 {
-	k := uint64(len(word))
-	for i := range len(word) {
-		k = k<<8 | uint64(word[i])
-	}
-	return k
-}
-
-func (l *lexicon) numberOf(word string) uint32 {
-	next := uint32(len(l.short) + len(l.long))
-	if len(word) > 7 {
-		id, ok := l.long[word]
-		if !ok {
-			id = next
-			l.long[word] = id
+// number returns the numbers of a text.
+func (l lexicon) number(tokens []string) []uint32 {
+	ids := make([]uint32, len(tokens))
+	for i, word := range tokens {
+		id, met := l[word]
+		if !met {
+			id = uint32(len(l))
+			l[word] = id
 		}
-		return id
+		ids[i] = id
 	}
-	k := packed(word)
-	id, ok := l.short[k]
-	if !ok {
-		id = next
-		l.short[k] = id
-	}
-	return id
+	return ids
 }
-
-// pageSize is the length of a page of a lexicon: what a thousand captions need.
-const pageSize = 1 << 14
-
-// number returns the numbers of a text, nil for none.
-func (l *lexicon) number(tokens []string) []uint32 {
-	if len(tokens) == 0 {
-		return nil
-	}
-	if len(tokens) > cap(l.page)-len(l.page) {
-		l.page = make([]uint32, 0, max(pageSize, len(tokens)))
-	}
-	from := len(l.page)
-	for _, t := range tokens {
-		l.page = append(l.page, l.numberOf(t))
-	}
-	return l.page[from:len(l.page):len(l.page)]
-}
-
-// forget gives back the room of the text that was numbered last.
-func (l *lexicon) forget(ids []uint32) { l.page = l.page[:len(l.page)-len(ids)] }
 
 // signature returns the parity signature of a text: one bit for each residue of token
 // numbers modulo 64, set when an odd number of tokens has it. Inserting or deleting a
