@@ -3,7 +3,6 @@ package manifest
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -135,13 +134,10 @@ func (d *decoder) id(cells []Cell) PostID {
 // cutNumber takes the number off an id of the form ID/N, where such ids are read.
 func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
 	i := d.fields[fieldID]
-	id, number, found := strings.Cut(strings.TrimSpace(cells[i].Text), "/")
-	if !d.keys || !found || !validWord(id, maxIDLength+len("t3_")) || number == "" || number[0] == '0' || !digits(number) {
-		return 0, false
-	}
-	n, err := strconv.Atoi(number)
-	if err != nil || n > maxImage {
-		return 0, false
+	id, number, _ := strings.Cut(strings.TrimSpace(cells[i].Text), "/")
+	n, ok = imageNumber(number)
+	if !d.keys || !ok || n == 0 || !validWord(id, maxIDLength+len("t3_")) {
+		return 0, false // a permalink, or nothing that anybody wrote
 	}
 	cells[i].Text = id
 	return n, true
@@ -188,14 +184,10 @@ func (d *decoder) image(cells []Cell) int {
 		return 0
 	}
 	text, ok := d.plainText(i, cells[i])
-	if !ok || text == "" {
-		return 0
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || !digits(text) || n > maxImage {
-		d.report(i, fmt.Sprintf("%s is not the number of an image", quote(text)),
-			`it is the image's place in the post's gallery, from 0; for a column of something else write image = "" under [columns] of release.toml (rehydrate init makes one)`)
-		return 0
+	n, isNumber := imageNumber(text)
+	if ok && text != "" && !isNumber {
+		d.report(i, fmt.Sprintf("%s is not the number of an image", quote(text)), "it is the image's place in the post's "+
+			`gallery, from 0; for a column of something else write image = "" under [columns] of release.toml (rehydrate init makes one)`)
 	}
 	return n
 }
@@ -212,7 +204,7 @@ func (d *decoder) split(i int, c Cell) string {
 	case text == "":
 		d.report(i, "the split is empty", "every entry needs one when there is a split column")
 	case !validWord(text, maxSplit):
-		d.report(i, fmt.Sprintf("%s cannot name a split", quote(text)), "a split name has letters, digits and _, at most 32")
+		d.report(i, fmt.Sprintf("%s cannot name a split", quote(text)), splitForm)
 	case taken:
 		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", quote(text), quote(known)), "spell it one way: each split becomes a file")
 	case len(d.splits) == maxSplits:
@@ -290,6 +282,9 @@ func (v vocabulary) read(texts []string) (labels []int, message, hint string) {
 	return labels, message, hint
 }
 
+// separators are the signs that part labels in people's files, the usual one first.
+var separators = [...]string{"|", ";", ","}
+
 // split parts a cell at the separator.
 func split(text, separator string, v vocabulary) []string {
 	text = strings.TrimSpace(text)
@@ -297,8 +292,13 @@ func split(text, separator string, v vocabulary) []string {
 		return nil
 	}
 	// A cell that is a label as a whole is that label, even with the separator in it.
-	if _, whole := v.find(text); whole || !strings.Contains(text, separator) {
+	if _, whole := v.find(text); whole {
 		return []string{text}
+	}
+	for i := 0; separator == ""; i++ { // without release.toml a cell has the separator that it holds
+		if i == len(separators)-1 || strings.Contains(text, separators[i]) {
+			separator = separators[i]
+		}
 	}
 	parts := strings.Split(text, separator)
 	if v.category.Kind != Multi && !v.all(parts) {

@@ -21,6 +21,8 @@ type categoryPlan struct {
 	oneHot []string
 }
 
+func (c categoryPlan) found() bool { return c.column != "" || c.oneHot != nil }
+
 // The places of fieldNames in plan.fields.
 const (
 	fieldID = iota
@@ -66,30 +68,29 @@ func plain(name string) string {
 // A matcher finds the columns of the fields and categories: those that are set, by
 // exact name; the others by alias.
 type matcher struct {
-	settings *settings
+	*settings
 	file     string
-	columns  []string
-	open     bool // columns are only those met so far (JSONL)
-
-	problems []Problem
+	header   []string // the file's columns; of JSONL only those met so far
 	used     map[string]bool
+	problems []Problem
 }
 
-func (m *matcher) match() (plan, error) {
-	p := plan{separator: m.settings.separator}
-	m.used = make(map[string]bool)
-	for name := range m.settings.named {
+// match plans how the file with these columns is read. Its error is *Problems.
+func (s *settings) match(file string, header []string) (plan, error) {
+	m := matcher{settings: s, file: file, header: header, used: make(map[string]bool)}
+	p := plan{separator: m.separator, keys: m.isTable}
+	for name := range m.named {
 		m.used[name] = true
 	}
 	for field, name := range fieldNames[:fieldSubreddit] {
 		p.fields[field] = m.find(name, aliases(field))
 	}
 	if p.fields[fieldID] == "" && len(m.problems) == 0 {
-		m.missing("no column of post ids was found", "id", m.delimiterHint())
+		m.missing("no column of post ids was found", "id")
 	}
-	for i := range m.settings.schema.Categories {
-		c := &m.settings.schema.Categories[i]
-		if oneHot, ok := m.settings.oneHot[c.Name]; ok {
+	for i := range m.schema.Categories {
+		c := &m.schema.Categories[i]
+		if oneHot, ok := m.oneHot[c.Name]; ok {
 			for _, name := range oneHot {
 				m.check(name)
 			}
@@ -97,41 +98,40 @@ func (m *matcher) match() (plan, error) {
 			continue
 		}
 		column := m.find(c.Name, categoryAliases(c))
-		if column == "" {
-			m.missing(fmt.Sprintf("no column was found for category %s (%s)", c.Name, c.Title), c.Name, "")
+		if column == "" && !m.isTable {
+			m.missing(fmt.Sprintf("no column was found for category %s (%s)", c.Name, c.Title), c.Name)
 		}
 		p.categories = append(p.categories, categoryPlan{column: column})
 	}
+	if m.isTable && len(m.problems) == 0 && !slices.ContainsFunc(p.categories, categoryPlan.found) {
+		m.missing("no column of labels was found", "")
+	}
 	// Last, because a release may have made the subreddit a label.
 	p.fields[fieldSubreddit] = m.find(fieldNames[fieldSubreddit], aliases(fieldSubreddit))
-	return p, m.err()
-}
-
-// err gives the problems of release.toml, then those of the manifest.
-func (m *matcher) err() error {
+	// The problems of release.toml come first.
 	var all Problems
-	if t := m.settings.toml; t != nil {
-		all = t.found()
+	if m.toml != nil {
+		all = m.toml.found()
 	}
 	all.add(m.problems...)
-	return all.err()
+	return p, all.err()
 }
 
 // find gives the column of a key, "" when there is none.
 func (m *matcher) find(key string, aliases []string) string {
-	if name, set := m.settings.columns[key]; set {
+	if name, set := m.columns[key]; set {
 		m.check(name)
 		return name
 	}
 	for _, alias := range aliases {
 		var found []string
-		for _, column := range m.columns {
+		for _, column := range m.header {
 			if plain(column) == alias && !m.used[column] {
 				found = append(found, column)
 			}
 		}
 		if len(found) > 1 {
-			m.missing(fmt.Sprintf("columns %s and %s could both be %s", quote(found[0]), quote(found[1]), key), key, "")
+			m.missing(fmt.Sprintf("columns %s and %s could both be %s", quote(found[0]), quote(found[1]), key), key)
 		}
 		if len(found) > 0 {
 			m.used[found[0]] = true
@@ -144,34 +144,27 @@ func (m *matcher) find(key string, aliases []string) string {
 // check reports a column that release.toml names and the manifest does not have.
 func (m *matcher) check(name string) {
 	// Keys of JSON lines need not be in the first lines: they are checked while reading.
-	if name == "" || m.open || slices.Contains(m.columns, name) {
+	if name == "" || m.settings.file.Format == JSONL || slices.Contains(m.header, name) {
 		return
 	}
-	hint := "its columns are " + quotedList(m.columns)
-	if near := Nearest(name, m.columns); near != "" {
+	hint := "its columns are " + quotedList(m.header)
+	if near := Nearest(name, m.header); near != "" {
 		hint = "did you mean " + quote(near) + "?"
 	}
-	m.settings.toml.Add(m.settings.named[name], fmt.Sprintf("the manifest has no column %s", quote(name)), hint)
+	m.toml.Add(m.named[name], fmt.Sprintf("the manifest has no column %s", quote(name)), hint)
 }
 
 // missing reports what the header should have.
-func (m *matcher) missing(message, key, hint string) {
+func (m *matcher) missing(message, key string) {
+	hint := "rehydrate init DIR --manifest FILE makes a release of this file, in which its columns are named"
 	switch {
-	case hint != "":
-	case m.settings.toml == nil:
-		hint = "rehydrate init DIR --manifest FILE makes a release of this file, in which its columns are named"
-	default:
+	case len(m.header) == 1 && strings.ContainsAny(m.header[0], ";\t,"):
+		hint = "the fields seem to have another separator: save the file as .csv with commas or as .tsv with tabs"
+	case m.isTable:
+		hint = "name the columns id and " + list(m.schema.names())
+	case m.toml != nil:
 		hint = fmt.Sprintf(`name it in release.toml, under [columns]: %s = "..."`, key)
 	}
-	m.problems = append(m.problems, Problem{File: m.file, Line: 1, Message: message + "; the columns are " + quotedList(m.columns), Hint: hint})
-}
-
-// delimiterHint is for a file whose fields are separated by another sign.
-func (m *matcher) delimiterHint() string {
-	if len(m.columns) == 1 {
-		if i := strings.IndexAny(m.columns[0], ";\t,"); i >= 0 {
-			return fmt.Sprintf("the fields seem to be separated by %q: save the file as .csv with commas or as .tsv with tabs", m.columns[0][i:i+1])
-		}
-	}
-	return ""
+	message += "; the columns are " + quotedList(m.header)
+	m.problems = append(m.problems, Problem{File: m.file, Line: 1, Message: message, Hint: hint})
 }

@@ -58,7 +58,7 @@ func (c *csvRows) Read(p []byte) (int, error) {
 
 func (c *csvRows) nextLine() ([]byte, error) {
 	if c.size == 0 {
-		text, err := c.in.nextFilled("\r")
+		text, err := c.in.nextFilled()
 		c.start = c.in.line
 		return text, err
 	}
@@ -109,9 +109,6 @@ func (c *csvRows) readHeader() error {
 	seen := make(map[string]bool, len(names))
 	for i, name := range names {
 		name = strings.TrimSpace(name)
-		if strings.ContainsRune(name, '\r') {
-			return c.problem(i, "the header holds a lone carriage return", "save the file with the line ends LF or CRLF")
-		}
 		if name != "" && seen[name] {
 			return c.problem(i, fmt.Sprintf("two columns are named %s", quote(name)), "rename one; columns are told apart by name only")
 		}
@@ -149,12 +146,12 @@ func (c *csvRows) fields() ([]string, error) {
 	if !errors.As(err, &parse) {
 		return fields, err
 	}
-	p := &Problem{File: c.in.file, Line: c.start + parse.Line - parse.StartLine, Column: parse.Column, Message: parse.Err.Error(), Hint: "check the quotes of the row"}
-	switch parse.Err {
-	case csv.ErrBareQuote:
-		p.Message, p.Hint = `a quote (") stands inside a field that does not start with one`, `put the field in quotes and double the quote: "5"" disk"`
-	case csv.ErrQuote:
-		p.Message, p.Hint = `a quoted field does not end where its quote (") closes`, `double a quote inside a quoted field: "5"" disk"`
+	p := &Problem{File: c.in.file, Line: c.start + parse.Line - parse.StartLine, Column: parse.Column,
+		Message: `a quoted field does not end where its quote (") closes`,
+		Hint:    `double a quote inside a quoted field: "5"" disk"`}
+	if errors.Is(err, csv.ErrBareQuote) {
+		p.Message = `a quote (") stands inside a field that does not start with one`
+		p.Hint = `put the field in quotes and double the quote: "5"" disk"`
 	}
 	return nil, p
 }

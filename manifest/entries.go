@@ -109,7 +109,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 			continue
 		}
 		if err != nil {
-			return counted, err
+			return counted, fmt.Errorf("read %s: %w", r.ManifestPath, err)
 		}
 		found := problems.count()
 		e := d.entry(cells)

@@ -4,16 +4,202 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
+
+// What Init takes for labels: few different short texts.
+const (
+	maxGuessedLabels = 50
+	maxGuessedText   = 64     // bytes
+	maxDifferent     = 10_000 // cells of a column that are looked at; with more the column holds no labels
+)
+
+// A surveyed column is what all rows say of a column, before anything is guessed.
+type surveyed struct {
+	name          string
+	filled, empty int
+	lists         bool // some cells are lists
+	odd           bool // some are objects, lists in lists, or values that cannot be used
+	cells         []Cell
+	seen          map[string]bool
+}
+
+func (c *surveyed) add(cell Cell) {
+	text := strings.TrimSpace(cell.Text)
+	if cell.IsList {
+		text = "[" + strings.Join(cell.List, "\x00")
+	}
+	switch {
+	case cell.nested, cell.Fault != "":
+		c.odd = true
+	case cell.Null, text == "":
+		c.empty++
+	default:
+		c.filled++
+		c.lists = c.lists || cell.IsList
+		if c.seen[text] || len(c.cells) > maxDifferent {
+			return
+		}
+		text = strings.Clone(text) // a cell that is kept should not keep its row
+		c.seen[text] = true
+		kept := Cell{Text: text}
+		if cell.IsList {
+			kept = Cell{IsList: true, List: slices.Clone(cell.List)}
+		}
+		c.cells = append(c.cells, kept)
+	}
+}
+
+// survey reads every row.
+func (r *Release) survey() ([]*surveyed, error) {
+	rows, err := r.openRows(nil, true)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.close()
+	var columns []*surveyed
+	widen := func() {
+		for _, name := range rows.Columns()[len(columns):] {
+			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool)})
+		}
+	}
+	var problems Problems
+	for range maxRows {
+		cells, err := rows.Next()
+		if err == io.EOF {
+			break
+		}
+		if p, ok := asProblem(err); ok {
+			problems.add(*p) // reported only if no column is found; the check that follows finds it again
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		widen()
+		for i, cell := range cells {
+			columns[i].add(cell)
+		}
+	}
+	widen()
+	if len(columns) == 0 {
+		return nil, problems.err()
+	}
+	return columns, nil
+}
+
+// labels gives the different labels of a column whose cells are parted at the sign, "" for cells that
+// are one label each; nil if they cannot be labels.
+func (c *surveyed) labels(sign string) []Label {
+	if c.odd || sign == "" && c.lists || len(c.cells) > maxDifferent {
+		return nil
+	}
+	var labels []Label
+	place := make(map[string]int)
+	several, besideNone := c.lists, false
+	for _, cell := range c.cells {
+		parts := cell.List
+		if !cell.IsList && sign != "" {
+			parts = strings.Split(cell.Text, sign)
+		} else if !cell.IsList {
+			parts = []string{cell.Text}
+		}
+		several = several || len(parts) > 1
+		met := make(map[string]bool)
+		for _, text := range parts {
+			text = strings.TrimSpace(text)
+			key := fold(text)
+			// An item of a list may hold the sign, which a cell of a text file then could not.
+			if met[key] || !validText(text, maxGuessedText) || strings.Contains(text, "://") ||
+				sign != "" && strings.Contains(text, sign) {
+				return nil
+			}
+			met[key] = true
+			besideNone = besideNone || key == "none" && len(parts) > 1
+			if _, known := place[key]; !known {
+				place[key] = len(labels)
+				labels = append(labels, Label{Code: text, Name: text})
+			}
+		}
+		if len(labels) > maxGuessedLabels {
+			return nil
+		}
+	}
+	// A file of less than 20 rows shows no repetition.
+	if sign != "" && !several || c.filled >= 20 && 2*len(labels) > c.filled {
+		return nil
+	}
+	if i, ok := place["none"]; ok {
+		labels[i].Exclusive = sign != "" && !besideNone
+	}
+	sortLabels(labels)
+	return labels
+}
+
+// sortLabels orders labels as numbers where all are, else by text.
+func sortLabels(labels []Label) {
+	numbers := !slices.ContainsFunc(labels, func(l Label) bool { return !digits(l.Code) })
+	slices.SortFunc(labels, func(a, b Label) int {
+		if numbers && len(a.Code) != len(b.Code) {
+			return cmp.Compare(len(a.Code), len(b.Code))
+		}
+		return cmp.Or(cmp.Compare(fold(a.Code), fold(b.Code)), cmp.Compare(a.Code, b.Code))
+	})
+}
+
+// holds says why the column's values can be the field's, "" if they cannot.
+func (c *surveyed) holds(field int) string {
+	n := 0
+	for _, cell := range c.cells {
+		_, err := cellID(cell.Text)
+		_, isNumber := imageNumber(cell.Text)
+		digest := foldASCII(cell.Text)
+		if [...]bool{
+			fieldID: err == nil, fieldSplit: validWord(cell.Text, maxSplit), fieldImage: isNumber,
+			fieldSHA256: isHex(digest, 64), fieldPHash: isHex(digest, 16),
+		}[field] {
+			n++
+		}
+	}
+	switch whole := n == len(c.cells); {
+	case n == 0 || c.lists || c.odd:
+	case field == fieldID && 2*n > len(c.cells): // the rest is for the check to show
+		return fmt.Sprintf("%d of %d values are post ids", n, len(c.cells))
+	case field == fieldSplit && whole && c.empty == 0:
+		// Splits that differ in case only are one label: the check would refuse them.
+		if splits := labelCodes(c.labels("")); len(splits) == n {
+			return "the splits are " + list(splits)
+		}
+	case field == fieldImage && whole:
+		return "all values are small numbers"
+	case field > fieldImage && whole:
+		return "all values have the right digits"
+	}
+	return ""
+}
+
+// usable reports whether the column's name can be written into release.toml.
+func (c *surveyed) usable() bool {
+	return c.name != "" && len(c.name) <= maxLabelText && utf8.ValidString(c.name)
+}
+
+// personal reports whether the column's name says that it is about people or holds their words,
+// which are not labels and do not belong in a release.
+func (c *surveyed) personal() bool {
+	name := plain(c.name)
+	return strings.HasPrefix(name, "author_") || slices.Contains([]string{"author", "username", "user_name",
+		"user", "user_id", "email", "title", "selftext", "body", "permalink"}, name)
+}
 
 // A guess is what Init makes of the columns of a file: the settings, and a reason for each. The
 // template of release.toml reads its exported fields.
 type guess struct {
-	columns  []*columnSurvey
+	columns  []*surveyed
 	fields   [fieldSubreddit]fieldGuess
 	taken    map[string]bool // columns in use
 	redacted []string        // personal columns, which are not to be copied
@@ -48,60 +234,49 @@ func newGuess(ctx context.Context, source *Release) (*guess, error) {
 		for _, c := range columns {
 			names = append(names, c.name)
 		}
-		return nil, one(&Problem{File: source.ManifestPath, Line: 1, Message: message + "; the columns are " + quotedList(names), Hint: hint})
+		message += "; the columns are " + quotedList(names)
+		return nil, one(&Problem{File: source.ManifestPath, Line: 1, Message: message, Hint: hint})
 	}
-	g.guessFields()
+	for field := range g.fields {
+		g.guessField(field)
+	}
 	if g.fields[fieldID].Column == "" {
 		return refuse("no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id")
 	}
+	g.guessSeparator()
 	// FigSIM first: its columns would also do as categories with labels of their own.
 	if !g.guessFigSIM(ctx, source) {
 		g.guessCategories()
 	}
 	if len(g.Categories) == 0 {
-		return refuse("no column looks like labels", "a label column has at most 50 different short values; more need a release.toml written by hand")
+		return refuse("no column looks like labels",
+			"a label column has at most 50 different short values; more need a release.toml written by hand")
 	}
 	g.leaveOut(source.Format)
 	return g, nil
 }
 
-// guessFields takes the columns with the usual names, if they have the usual values.
-func (g *guess) guessFields() {
-	for field, not := range [...]string{
-		fieldID: "", fieldSplit: "its values are not split names", fieldImage: "does not hold image numbers",
-		fieldSHA256: "not the values", fieldPHash: "not the values",
-	} {
-		found := &g.fields[field]
-		// Of several names the likeliest decides, but an id column with other values, such as a row
-		// number, leaves the field to the next name.
-		for _, c := range g.named(field) {
+// guessField takes the column with the likeliest name, if it has the usual values.
+func (g *guess) guessField(field int) {
+	found := &g.fields[field]
+	for _, alias := range aliases(field) {
+		for _, c := range g.columns {
+			if !c.usable() || plain(c.name) != alias || found.Why != "" {
+				continue
+			}
 			if why := c.holds(field); why != "" {
 				*found = fieldGuess{fieldNames[field], c.name, "by its name; " + why}
 				g.taken[c.name] = true
-				if field == fieldImage && !c.zero && c.empty == 0 {
-					g.Warnings = append(g.Warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", quote(c.name)))
+				if field == fieldImage && !c.seen["0"] && c.empty == 0 {
+					g.Warnings = append(g.Warnings, fmt.Sprintf(
+						"the image column %s never is 0: images are counted from 0 here", quote(c.name)))
 				}
-			} else if not != "" {
-				*found = fieldGuess{fieldNames[field], "", fmt.Sprintf("column %s has the name, but %s", quote(c.name), not)}
-			}
-			if found.Why != "" {
-				break
+			} else if field != fieldID { // an id column with other values may be a row number: try the next name
+				*found = fieldGuess{fieldNames[field], "",
+					fmt.Sprintf("column %s has the name, but other values", quote(c.name))}
 			}
 		}
 	}
-}
-
-// named gives the columns with a usual name of the field, the likeliest first.
-func (g *guess) named(field int) []*columnSurvey {
-	var named []*columnSurvey
-	for _, alias := range aliases(field) {
-		for _, c := range g.columns {
-			if c.usable() && plain(c.name) == alias {
-				named = append(named, c)
-			}
-		}
-	}
-	return named
 }
 
 // guessFigSIM reports whether the file can be read with FigSIM's labels: it has a column for
@@ -113,7 +288,7 @@ func (g *guess) guessFigSIM(ctx context.Context, source *Release) bool {
 	}
 	r := newRelease(s, Options{OpenParquet: source.openParquet})
 	r.ManifestPath = source.ManifestPath
-	if r.bind(s, nil) != nil || r.guessSeparator() != nil {
+	if r.bind(s, nil) != nil {
 		return false
 	}
 	if _, err := r.Check(ctx); err != nil {
@@ -124,48 +299,49 @@ func (g *guess) guessFigSIM(ctx context.Context, source *Release) bool {
 		g.Categories = append(g.Categories, categoryGuess{c, column, "all values are FigSIM's labels of this category"})
 		g.taken[column] = true
 	}
-	g.IsFigSIM, g.Separator = true, r.plan.separator
+	g.IsFigSIM = true
 	return true
 }
 
-// guessCategories makes a category of every column with few different short values.
-func (g *guess) guessCategories() {
-	free := func(c *columnSurvey) bool { return c.usable() && !g.taken[c.name] && !c.personal() }
-	// The separator is the sign under which most columns are lists of labels.
-	sign, most := 0, 0
-	for i := range separators {
+// free reports whether a column can be a category.
+func (g *guess) free(c *surveyed) bool { return c.usable() && !g.taken[c.name] && !c.personal() }
+
+// guessSeparator takes the sign under which most columns hold several labels a cell.
+func (g *guess) guessSeparator() {
+	most := -1
+	for _, sign := range separators {
 		n := 0
 		for _, c := range g.columns {
-			if free(c) && c.lists == 0 && c.isMulti(i) {
+			if g.free(c) && !c.lists && c.labels(sign) != nil {
 				n++
 			}
 		}
 		if n > most {
-			sign, most = i, n
+			g.Separator, most = sign, n
 		}
 	}
-	g.Separator = separators[sign]
+}
+
+// guessCategories makes a category of every column with few different short values.
+func (g *guess) guessCategories() {
 	names := make(map[string]bool)
 	for _, c := range g.columns {
-		if !free(c) || len(g.Categories) == maxCategories {
+		if !g.free(c) || len(g.Categories) == maxCategories {
 			continue
 		}
 		made := categoryGuess{Column: c.name}
-		labels := &c.whole
-		switch {
-		case c.isMulti(sign):
-			labels, made.Kind = &c.parts[sign], Multi
-			made.Why = fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(labels.spelled), g.Separator)
-			if c.lists > 0 {
-				made.Why = fmt.Sprintf("lists of %d different labels", len(labels.spelled))
+		if labels := c.labels(g.Separator); labels != nil {
+			made.Kind, made.Labels = Multi, labels
+			made.Why = fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(labels), g.Separator)
+			if c.lists {
+				made.Why = fmt.Sprintf("lists of %d different labels", len(labels))
 			}
-		case c.isSingle():
-			made.Kind = Single
-			made.Why = fmt.Sprintf("%d different values in %d cells", len(labels.spelled), c.filled)
-		default:
+		} else if labels := c.labels(""); labels != nil {
+			made.Kind, made.Labels = Single, labels
+			made.Why = fmt.Sprintf("%d different values in %d cells", len(labels), c.filled)
+		} else {
 			continue
 		}
-		made.Labels = labels.labels(made.Kind == Multi && !labels.none)
 		made.Name, made.Title = slug(c.name), strings.TrimSpace(c.name)
 		for n := 2; names[made.Name]; n++ {
 			made.Name = slug(c.name) + "_" + strconv.Itoa(n)
@@ -176,35 +352,6 @@ func (g *guess) guessCategories() {
 		names[made.Name], g.taken[c.name] = true, true
 		g.Categories = append(g.Categories, made)
 	}
-	// A column of yes and no for each of FigSIM's labels gives a category each.
-	for _, c := range FigSIM().Categories {
-		v, oneHot := newVocabulary(&c), []string(nil)
-		for _, made := range g.Categories {
-			if label, known := v.find(made.Column); known {
-				oneHot = append(oneHot, fmt.Sprintf("%s = %s", c.Labels[label].Code, tomlText(made.Column)))
-			}
-		}
-		if c.Kind == Multi && len(oneHot) > 1 {
-			g.Warnings = append(g.Warnings, fmt.Sprintf(`%d columns are named as labels of FigSIM's category %s, and each was made a category: if they hold yes and no, `+
-				`write schema = "figsim" in place of all [[category]] tables and, in place of their lines under [columns], %s = { %s }`, len(oneHot), c.Name, c.Name, strings.Join(oneHot, ", ")))
-		}
-	}
-}
-
-// labels orders labels as numbers where all are, else by text. "None" is then exclusive if
-// noneAlone says that it never stands beside another.
-func (l *labelSet) labels(noneAlone bool) []Label {
-	texts := slices.Collect(maps.Values(l.spelled))
-	key := fold
-	if !slices.ContainsFunc(texts, func(s string) bool { return !digits(s) }) {
-		key = func(s string) string { return strings.Repeat("0", maxGuessedText-len(s)) + s }
-	}
-	slices.SortFunc(texts, func(a, b string) int { return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a, b)) })
-	labels := make([]Label, 0, len(texts))
-	for _, text := range texts {
-		labels = append(labels, Label{Code: text, Name: text, Exclusive: noneAlone && fold(text) == "none"})
-	}
-	return labels
 }
 
 // leaveOut notes the columns that were not used, and warns of those that should go.
@@ -217,18 +364,19 @@ func (g *guess) leaveOut(format Format) {
 		case c.personal() && format != Parquet:
 			why = "it is about people or holds their words, and was not copied"
 			g.redacted = append(g.redacted, c.name)
-			g.Warnings = append(g.Warnings, fmt.Sprintf("column %s may hold personal data: it was left out of the release's annotations", quote(c.name)))
+			g.Warnings = append(g.Warnings, fmt.Sprintf(
+				"column %s may hold personal data: it was left out of the release's annotations", quote(c.name)))
 		case c.personal():
 			why = "it is about people or holds their words"
-			g.Warnings = append(g.Warnings, fmt.Sprintf("column %s may hold personal data: take it out of the annotations before publishing", quote(c.name)))
-		case c.nested:
+			g.Warnings = append(g.Warnings, fmt.Sprintf(
+				"column %s may hold personal data: take it out of the annotations before publishing", quote(c.name)))
+		case c.odd:
 			why = "some values are neither plain values nor lists of them"
 		case c.filled == 0:
 			why = "empty"
 		}
 		g.LeftOut = append(g.LeftOut, quote(c.name)+": "+why)
 	}
-	g.LeftOut = slices.Compact(g.LeftOut) // names that are the same when cut
 }
 
 // Fields gives the fields about which release.toml says something.
@@ -256,4 +404,19 @@ func (g *guess) notes() []string {
 		notes = append(notes, "not used: "+left)
 	}
 	return notes
+}
+
+var notInSlug = regexp.MustCompile("[^a-z0-9]+")
+
+// slug makes a category name of a column name.
+func slug(name string) string {
+	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "_"), "_")
+	if s == "" || isDigit(s[0]) {
+		s = "c_" + s
+	}
+	s = strings.TrimRight(s[:min(len(s), maxName-8)], "_")
+	if reserved(s) {
+		s += "_label"
+	}
+	return s
 }

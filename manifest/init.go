@@ -24,13 +24,12 @@ import (
 
 // A Draft is a release that Init made of an annotations file, before it is written.
 type Draft struct {
-	Name     string
-	Manifest string   // name of the manifest in the release folder
 	Settings []byte   // release.toml
 	Summary  Summary  // of the annotations under these settings
 	Notes    []string // what was guessed and why, one line each
 	Warnings []string // what to look at before publishing
 
+	manifest string // its name in the release folder
 	release  *Release
 	redacted []string // columns that are not copied
 }
@@ -61,7 +60,7 @@ func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 	if err := draftTemplate.Execute(&toml, g); err != nil {
 		return nil, err
 	}
-	d := &Draft{Name: g.Name, Manifest: g.Manifest, Settings: toml.Bytes(), Notes: g.notes(), Warnings: g.Warnings, redacted: g.redacted}
+	d := &Draft{Settings: toml.Bytes(), Notes: g.notes(), Warnings: g.Warnings, manifest: g.Manifest, redacted: g.redacted}
 	// The draft is read as Open and Check will read it, with the manifest where it is now.
 	s, err := parseSettings(d.Settings, SettingsName)
 	if err != nil {
@@ -80,51 +79,43 @@ func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 // policy.toml, tombstones.csv). It returns the paths, and refuses a dir that exists and is not
 // empty. After an error nothing that it wrote is left.
 func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) (paths []string, err error) {
-	names := slices.Sorted(maps.Keys(extra))
-	for _, name := range names {
-		if filepath.Base(name) != name || !localName(name) || name == SettingsName || name == d.Manifest {
-			return nil, fmt.Errorf("write release: %q cannot be the name of a further file", name)
-		}
-	}
-	files, err := os.ReadDir(dir)
-	made := errors.Is(err, fs.ErrNotExist)
-	switch {
-	case len(files) > 0:
-		return nil, fmt.Errorf("write release: %w", &Problem{File: dir, Message: "the folder exists and is not empty", Hint: "choose a new folder, or empty this one first"})
-	case made:
-		err = durable.MkdirAll(ctx, dir, 0o755)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("write release: %w", err)
-	}
 	defer func() {
-		if err == nil {
-			return
-		}
-		err = fmt.Errorf("write release: %w", err)
-		for _, path := range paths {
-			os.Remove(path)
-		}
-		paths = nil
-		if made {
-			os.Remove(dir)
+		if err != nil {
+			err = fmt.Errorf("write release: %w", err)
 		}
 	}()
+	files, err := os.ReadDir(dir)
+	if len(files) > 0 {
+		return nil, &Problem{File: dir, Message: "the folder exists and is not empty", Hint: "choose a new folder, or empty this one first"}
+	}
+	made := errors.Is(err, fs.ErrNotExist)
+	if err := durable.MkdirAll(ctx, dir, 0o755); err != nil {
+		return nil, err
+	}
 	// release.toml is written last, so that a folder that has one is whole.
-	for _, name := range append(append([]string{d.Manifest}, names...), SettingsName) {
-		content, fill := extra[name], d.copyManifest
-		if name == SettingsName {
-			content = d.Settings
+	for _, name := range slices.Concat([]string{d.manifest}, slices.Sorted(maps.Keys(extra)), []string{SettingsName}) {
+		fill := func(w io.Writer) error {
+			_, err := w.Write(extra[name])
+			return err
 		}
-		if name != d.Manifest {
+		switch name {
+		case d.manifest:
+			fill = d.copyManifest
+		case SettingsName:
 			fill = func(w io.Writer) error {
-				_, err := w.Write(content)
+				_, err := w.Write(d.Settings)
 				return err
 			}
 		}
 		path := filepath.Join(dir, name)
 		if err := durable.Write(ctx, path, 0o644, fill); err != nil {
-			return paths, err
+			for _, path := range paths {
+				os.Remove(path)
+			}
+			if made {
+				os.Remove(dir)
+			}
+			return nil, err
 		}
 		paths = append(paths, path)
 	}
@@ -150,10 +141,9 @@ func (d *Draft) copyManifest(w io.Writer) error {
 	}
 	sum, err := r.sumOf(f, h)
 	if err == nil && sum != r.ManifestDigest {
-		err = errChanged
+		err = errChanged // this first: it explains what then failed
 	}
-	err = cmp.Or(err, failed)
-	if err != nil {
+	if err := cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("copy %s: %w", r.ManifestPath, err)
 	}
 	return nil

@@ -22,12 +22,11 @@ type jsonRows struct {
 	met   []bool         // whether any line had the column
 
 	cells []Cell
-	cols  []int           // where the cells stand in the line, 0 when missing
-	other map[string]bool // keys of the line without a column
+	cols  []int // where the cells stand in the line, 0 when missing
 }
 
 func newJSONRows(r io.Reader, file string, want []string, grow bool) *jsonRows {
-	j := &jsonRows{in: newLineReader(r, file), grow: grow, index: make(map[string]int), other: make(map[string]bool)}
+	j := &jsonRows{in: newLineReader(r, file), grow: grow, index: make(map[string]int)}
 	for _, key := range want {
 		j.column(key)
 	}
@@ -64,14 +63,13 @@ func (j *jsonRows) Next() ([]Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	clear(j.other)
 	clear(j.cols)
 	for i := range j.cells {
 		j.cells[i] = Cell{Null: true}
 	}
 	for m := range members(string(text)) {
 		i, known := j.index[m.key]
-		if known && j.cols[i] > 0 || j.other[m.key] {
+		if known && j.cols[i] > 0 {
 			return nil, j.in.problem(m.from+1, fmt.Sprintf("the key %s stands twice", quote(m.key)), "keep one of them")
 		}
 		cell, depth := jsonCell(m.value)
@@ -80,8 +78,7 @@ func (j *jsonRows) Next() ([]Cell, error) {
 		}
 		if !known {
 			if !j.grow {
-				j.other[m.key] = true
-				continue
+				continue // a column that is not used
 			}
 			if len(j.keys) == maxColumns {
 				return nil, j.in.problem(m.at+1, "the lines have more than 1000 different keys", "keys are columns: give every line the same ones")
@@ -95,30 +92,20 @@ func (j *jsonRows) Next() ([]Cell, error) {
 
 // nextObject gives the next line, which is one valid JSON object.
 func (j *jsonRows) nextObject() ([]byte, error) {
-	text, err := j.in.nextFilled(" \t\r")
+	text, err := j.in.nextFilled()
 	if err != nil {
 		return nil, err
 	}
-	if bytes.TrimLeft(text, " \t\r")[0] != '{' {
-		return nil, j.in.problem(1, "the line is not a JSON object", `write one object a line: {"id": "abc123", ...}`)
+	const hint = `write one whole object a line: {"id": "abc123", ...}`
+	if bytes.TrimSpace(text)[0] != '{' {
+		return nil, j.in.problem(1, "the line is not a JSON object", hint)
 	}
 	if json.Valid(text) {
 		return text, nil
 	}
-	// The library reads a value for itself to say where it ends or is wrong.
-	d := json.NewDecoder(bytes.NewReader(text))
-	var value json.RawMessage
-	err = d.Decode(&value)
 	var syntax *json.SyntaxError
-	switch {
-	case err == nil:
-		end := int(d.InputOffset())
-		end += len(text[end:]) - len(bytes.TrimLeft(text[end:], " \t\r"))
-		return nil, j.in.problem(end+1, "more text follows the object", "write one object a line")
-	case errors.As(err, &syntax):
-		return nil, j.in.problem(int(syntax.Offset), "the line is not valid JSON: "+err.Error(), "write one whole JSON object a line")
-	}
-	return nil, j.in.problem(len(text)+1, "the JSON object is not closed at the end of the line", "write one whole JSON object a line")
+	errors.As(json.Unmarshal(text, new(json.RawMessage)), &syntax) // invalid text has no other error
+	return nil, j.in.problem(int(syntax.Offset), "the line is not valid JSON: "+syntax.Error(), hint)
 }
 
 // A member is a key of an object and its value. Offsets are those of key and value in the text.

@@ -22,7 +22,6 @@ type lineReader struct {
 	in   *bufio.Reader
 	file string
 	line int // number of the line that next gave last
-	held []byte
 }
 
 func newLineReader(r io.Reader, file string) *lineReader {
@@ -32,10 +31,6 @@ func newLineReader(r io.Reader, file string) *lineReader {
 // next gives the next line; it is valid until the call after. The error is io.EOF at
 // the end, a *Problem for a line that is to be skipped, or the reader's own.
 func (l *lineReader) next() ([]byte, error) {
-	if text := l.held; text != nil {
-		l.held = nil
-		return text, nil
-	}
 	text, err := l.in.ReadSlice('\n')
 	if err == io.EOF && len(text) == 0 {
 		return nil, io.EOF
@@ -46,10 +41,7 @@ func (l *lineReader) next() ([]byte, error) {
 		long = true
 	}
 	if err != nil && err != io.EOF {
-		if l.file == "" {
-			return nil, fmt.Errorf("read line %d: %w", l.line, err)
-		}
-		return nil, fmt.Errorf("read %s, line %d: %w", l.file, l.line, err)
+		return nil, fmt.Errorf("read line %d: %w", l.line, err)
 	}
 	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 	if long || len(text) > maxLine {
@@ -61,22 +53,12 @@ func (l *lineReader) next() ([]byte, error) {
 	return text, nil
 }
 
-// nextFilled gives the next line with more than the signs of blank.
-func (l *lineReader) nextFilled(blank string) ([]byte, error) {
-	for first := 0; ; {
+// nextFilled gives the next line with more than white space.
+func (l *lineReader) nextFilled() ([]byte, error) {
+	for {
 		text, err := l.next()
-		switch {
-		case err != nil:
-			return nil, err
-		case len(bytes.Trim(text, blank)) == 0:
-			if first == 0 {
-				first = l.line
-			}
-		case first > 0: // blank lines are fine at the end of the file only
-			l.held = text
-			return nil, &Problem{File: l.file, Line: first, Message: "the line is blank", Hint: "take it out; only the end of the file may have blank lines"}
-		default:
-			return text, nil
+		if err != nil || len(bytes.TrimSpace(text)) > 0 {
+			return text, err
 		}
 	}
 }

@@ -24,7 +24,7 @@ const maxDetail = 2000 // bytes of a detail; people read it, and a line has a li
 //
 // A cell that a spreadsheet would run as a formula (it starts with = + - @, TAB or CR)
 // gets a ' in front, which ReadOutcomes takes off. A detail keeps its text, but loses
-// NUL and broken UTF-8, ends lines with LF, and is cut at 2000 bytes.
+// NUL, CR and broken UTF-8, and is cut at 2000 bytes.
 func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(strings.Split(outcomesHeader, ",")); err != nil {
@@ -64,124 +64,121 @@ func (k Key) String() string {
 }
 
 func cleanDetail(s string) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(cut(s, maxDetail), "\uFFFD"), "\x00", "")
-	lines := strings.Split(s, "\n")
-	for i := range lines[:len(lines)-1] {
-		lines[i] = strings.TrimRight(lines[i], "\r")
-	}
-	return strings.Join(lines, "\n")
+	// A CSV reader takes CR LF for LF.
+	return strings.NewReplacer("\x00", "", "\r", "").Replace(strings.ToValidUTF8(cut(s, maxDetail), "\uFFFD"))
 }
 
-// fault tells why a result cannot stand in outcomes.csv.
+// fault says why a result cannot stand in outcomes.csv, nil when it can.
 func (r *Result) fault() *Problem {
+	of := r.DuplicateOf
 	switch {
 	case !validID(string(r.ID)):
-		return &Problem{Message: fmt.Sprintf("%s is not a post id", quote(string(r.ID))), Hint: "ids stand here in lower case without t3_"}
+		return &Problem{Message: quote(string(r.ID)) + " is not a post id", Hint: lowerCaseID}
 	case r.Image < 0 || r.Image > maxImage:
-		return &Problem{Message: fmt.Sprintf("%d is not the number of an image", r.Image), Hint: "images of a post are numbered from 0"}
+		return &Problem{Message: fmt.Sprintf("%d is not the number of an image", r.Image), Hint: "images are numbered from 0"}
 	case !validWord(r.Split, maxSplit):
-		return &Problem{Message: fmt.Sprintf("%s cannot name a split", quote(r.Split)), Hint: "a split name has letters, digits and _, at most 32"}
+		return &Problem{Message: quote(r.Split) + " cannot name a split", Hint: splitForm}
 	case !slices.Contains(Outcomes(), r.Outcome):
-		return &Problem{Message: fmt.Sprintf("%s is not an outcome", quote(string(r.Outcome))), Hint: "the outcomes are " + strings.ReplaceAll(strings.Trim(fmt.Sprint(Outcomes()), "[]"), " ", ", ")}
+		names := strings.Trim(strings.ReplaceAll(fmt.Sprint(Outcomes()), " ", ", "), "[]")
+		return &Problem{Message: quote(string(r.Outcome)) + " is not an outcome", Hint: "the outcomes are " + names}
 	case r.Reason != "" && (!validWord(string(r.Reason), maxName) || foldASCII(string(r.Reason)) != string(r.Reason)):
-		return &Problem{Message: fmt.Sprintf("%s is not a reason", quote(string(r.Reason))), Hint: "a reason has lower-case letters, digits and _"}
-	case r.DuplicateOf != (Key{}) && (!validID(string(r.DuplicateOf.ID)) || r.DuplicateOf.Image < 0 || r.DuplicateOf.Image > maxImage):
-		return &Problem{Message: fmt.Sprintf("%s does not name an entry", quote(r.DuplicateOf.String())), Hint: "duplicate_of is an id, or id/N for an image other than the first"}
+		return &Problem{Message: quote(string(r.Reason)) + " is not a reason", Hint: "a reason has lower-case letters, digits and _"}
+	case of != (Key{}) && (!validID(string(of.ID)) || of.Image < 0 || of.Image > maxImage):
+		return &Problem{Message: quote(of.String()) + " does not name an entry", Hint: keyForm}
 	}
 	return nil
 }
 
-// ReadOutcomes reads what WriteOutcomes wrote, strictly, as it is ranged over. It ends
-// with a *Problem at the first line that is wrong, or that names an entry again; it does
-// not name the file, which only the caller knows.
+// What several messages say.
+const (
+	lowerCaseID = "ids stand here in lower case without t3_"
+	splitForm   = "a split name has letters, digits and _, at most 32"
+	keyForm     = "duplicate_of is an id, or id/N for an image other than the first"
+)
+
+// ReadOutcomes reads what WriteOutcomes wrote, strictly, as it is ranged over. A *Problem is about a
+// line that is wrong, or that names an entry again; it does not name the file, which only the caller knows.
 func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
-	return func(yield func(Result, error) bool) {
-		rows, err := openTable(r, outcomesHeader)
+	return records(r, outcomesHeader, func(rec *record) (Result, error) {
+		cell := func(i int) string { return strings.Clone(clean.FromCell(rec.cells[i].Text)) }
+		result := Result{Split: cell(2), Outcome: Outcome(cell(3)), Reason: Reason(cell(4)), Detail: cell(5)}
+		result.ID = PostID(cell(0))
+		var ok bool
+		result.Image, ok = imageNumber(rec.cells[1].Text)
+		if !ok {
+			return result, rec.problem(1, quote(rec.cells[1].Text)+" is not the number of an image", "images are numbered from 0")
+		}
+		if text := cell(6); text != "" {
+			id, number, several := strings.Cut(text, "/")
+			result.DuplicateOf.ID = PostID(id)
+			result.DuplicateOf.Image, _ = imageNumber(number)
+			if id == "" || several && result.DuplicateOf.Image == 0 {
+				return result, rec.problem(6, quote(text)+" does not name an entry", keyForm)
+			}
+		}
+		if p := result.fault(); p != nil {
+			return result, rec.problem(-1, p.Message, p.Hint)
+		}
+		return result, rec.first(result.Key)
+	})
+}
+
+// imageNumber reads a number as strconv.Itoa writes it; what is not one is 0.
+func imageNumber(s string) (int, bool) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > maxImage || strconv.Itoa(n) != s {
+		return 0, false
+	}
+	return n, true
+}
+
+// A record is a line of a CSV file of ours, which has a fixed header.
+type record struct {
+	*csvRows
+	cells []Cell
+	seen  seen
+}
+
+// records reads the lines of such a file. A *Problem is about one line, and the next can be read; another
+// error ends the file.
+func records[T any](r io.Reader, header string, read func(*record) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		rows, err := newCSVRows(r, "", ',')
+		if err == nil && !slices.Equal(rows.Columns(), strings.Split(header, ",")) {
+			err = &Problem{Line: 1, Message: "the header is not the one that this file has", Hint: "the first line is " + header}
+		}
 		if err != nil {
-			yield(Result{}, err)
+			yield(none, err)
 			return
 		}
-		seen := make(seen)
-		for {
-			cells, err := rows.next()
+		rec := record{csvRows: rows, seen: make(seen)}
+		for n := 1; ; n++ {
+			rec.cells, err = rows.Next()
 			if err == io.EOF {
 				return
 			}
-			var result Result
-			if err == nil {
-				result, err = readResult(rows, cells, seen)
+			if n > maxRows {
+				yield(none, rec.problem(-1, "the file has more than 1,000,000 rows", "no manifest has as many"))
+				return
 			}
-			if !yield(result, err) || err != nil {
+			value := none
+			if err == nil {
+				value, err = read(&rec)
+			}
+			if _, isProblem := asProblem(err); !yield(value, err) || err != nil && !isProblem {
 				return
 			}
 		}
 	}
 }
 
-func readResult(rows *tableReader, cells []string, seen seen) (Result, error) {
-	r := Result{Split: strings.Clone(clean.FromCell(cells[2])), Outcome: Outcome(clean.FromCell(cells[3])), Reason: Reason(clean.FromCell(cells[4])), Detail: clean.FromCell(cells[5])}
-	r.ID = PostID(clean.FromCell(cells[0]))
-	image, ok := imageNumber(cells[1])
-	if !ok {
-		return Result{}, rows.problem(1, fmt.Sprintf("%s is not the number of an image", quote(cells[1])), "images of a post are numbered from 0")
+// first reports a key that an earlier line has.
+func (rec *record) first(k Key) error {
+	if first, twice := rec.seen.add(k, rec.start); twice {
+		return rec.problem(0, fmt.Sprintf("post %s, image %d, is already on line %d", k.ID, k.Image, first), "keep one of the lines")
 	}
-	r.Image = image
-	if text := clean.FromCell(cells[6]); text != "" {
-		id, number, several := strings.Cut(text, "/")
-		r.DuplicateOf.ID = PostID(id)
-		r.DuplicateOf.Image, ok = imageNumber(number)
-		if several && (!ok || r.DuplicateOf.Image == 0) || r.DuplicateOf.ID == "" {
-			return Result{}, rows.problem(6, fmt.Sprintf("%s does not name an entry", quote(text)), "duplicate_of is an id, or id/N for an image other than the first")
-		}
-	}
-	if p := r.fault(); p != nil {
-		return Result{}, rows.problem(-1, p.Message, p.Hint)
-	}
-	if first, twice := seen.add(r.Key, rows.start); twice {
-		return Result{}, rows.problem(0, fmt.Sprintf("post %s, image %d, is already on line %d", r.ID, r.Image, first), "an entry has one outcome; was the file edited?")
-	}
-	return r, nil
-}
-
-// imageNumber reads a number as strconv.Itoa writes it.
-func imageNumber(s string) (int, bool) {
-	n, err := strconv.Atoi(s)
-	return n, err == nil && n >= 0 && n <= maxImage && strconv.Itoa(n) == s
-}
-
-// A tableReader reads a CSV file of ours, which has a fixed header.
-type tableReader struct {
-	*csvRows
-	met  int
-	text []string
-}
-
-// openTable checks the header. Errors are *Problem or the reader's own.
-func openTable(r io.Reader, header string) (*tableReader, error) {
-	rows, err := newCSVRows(r, "", ',')
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Equal(rows.Columns(), strings.Split(header, ",")) {
-		return nil, &Problem{Line: 1, Message: "the header is not the one that this file has", Hint: "the first line is " + header}
-	}
-	return &tableReader{csvRows: rows}, nil
-}
-
-func (t *tableReader) next() ([]string, error) {
-	cells, err := t.Next()
-	if err != nil {
-		return nil, err
-	}
-	t.met++
-	if t.met > maxRows {
-		return nil, t.problem(-1, "the file has more than 1,000,000 rows", "no manifest has as many")
-	}
-	t.text = t.text[:0]
-	for _, c := range cells {
-		t.text = append(t.text, c.Text)
-	}
-	return t.text, nil
+	return nil
 }
 
 // asProblem gives the *Problem in err, if that is what it is.

@@ -86,14 +86,13 @@ var things = map[byte]string{'1': "a comment", '2': "an account", '4': "a messag
 // (of 1e5); a day or a month (of 1jan).
 var (
 	damagedNumber = regexp.MustCompile(`^\d+([.,]\d+(e[+-]*\d+)?|e[+-]+\d+)$`)
-	damagedDay    = regexp.MustCompile(`^((\d{1,4}-){1,2}(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)|(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)(-\d{1,4}){1,2}|\d{1,4}-(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)-\d{1,4})$`)
+	damagedDay    = regexp.MustCompile(`^(\d{1,4}-)*(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)(-\d{1,4})*$`)
 )
 
 // Paths of posts, folded and without slashes at their ends.
 var (
-	postPath  = regexp.MustCompile(`^((r|u|user)/[^/]*/)?(comments|gallery)/(?P<id>[0-9a-z]{1,13})(/|$)`)
+	postPath  = regexp.MustCompile(`^((r|u|user)/[^/]*/)?(comments|gallery)/([0-9a-z]{1,13})(/|$)`)
 	sharePath = regexp.MustCompile(`^((r|u|user)/[^/]*/)?s/`)
-	shortPath = regexp.MustCompile(`^(r/[^/]*/)?comments/(?P<id>[0-9a-z]{1,13})(/|$)`)
 )
 
 // parseAddress reads the id out of a permalink, a gallery address or a short link.
@@ -103,46 +102,48 @@ func parseAddress(text string) (PostID, error) {
 		return notID(text, "is not an address that can be read", "give the post's id or its permalink")
 	}
 	path = strings.Trim(foldASCII(path), "/")
-	post, hint := postPath, "a permalink has /comments/ and then the id"
+	hint := "a permalink has /comments/ and then the id"
 	switch host {
 	case "redd.it":
-		// Anything else than the id alone or a permalink's path leads elsewhere: redd.it/r/NAME is a
-		// subreddit.
+		// redd.it/r/NAME is a subreddit, and these words alone are pages.
 		if validID(path) && !slices.Contains([]string{"r", "u", "user", "comments", "gallery", "s"}, path) {
 			return PostID(path), nil
 		}
-		post, hint = shortPath, "a short link is redd.it/ and then the id alone; other addresses need /comments/ before it"
-	case "", "reddit.com", "www.reddit.com", "old.reddit.com", "new.reddit.com", "np.reddit.com", "m.reddit.com", "sh.reddit.com":
+		hint = "a short link is redd.it/ and then the id alone; other addresses need /comments/ before it"
+	case "reddit.com", "www.reddit.com", "old.reddit.com", "new.reddit.com", "np.reddit.com", "m.reddit.com", "sh.reddit.com":
 		if sharePath.MatchString(path) {
-			return notID(text, "is a share link, which does not hold the post's id", "open it and copy the address that the browser then shows")
+			return notID(text, "is a share link, which does not hold the post's id",
+				"open it and copy the address that the browser then shows")
 		}
 	case "i.redd.it", "preview.redd.it", "external-preview.redd.it", "v.redd.it", "imgur.com", "i.imgur.com":
-		return notID(text, "is the address of an image, not of a post", "an image's address does not name the post it stood in: use the post's id or permalink")
+		return notID(text, "is the address of an image, not of a post",
+			"an image's address does not name the post it stood in: use the post's id or permalink")
 	default:
 		return notID(text, "is not an address on Reddit", "give the post's id, its permalink on www.reddit.com, or redd.it/ID")
 	}
-	if found := post.FindStringSubmatch(path); found != nil {
-		return PostID(found[post.SubexpIndex("id")]), nil
+	if found := postPath.FindStringSubmatch(path); found != nil {
+		return PostID(found[4]), nil
 	}
 	return notID(text, "does not name a post", hint)
 }
 
-// splitAddress gives host and path; the host is "" for a bare path.
+// splitAddress gives the host and path of an address with or without scheme, or of a path on Reddit.
 func splitAddress(text string) (host, path string, ok bool) {
-	if !strings.Contains(text, "://") {
-		first, _, _ := strings.Cut(strings.TrimPrefix(text, "//"), "/")
-		if !strings.HasPrefix(text, "//") && !strings.Contains(first, ".") {
-			path, _, _ = strings.Cut(text, "?")
-			path, _, _ = strings.Cut(path, "#")
-			return "", path, true
-		}
-		text = "https://" + strings.TrimPrefix(text, "//")
+	first, _, _ := strings.Cut(text, "/")
+	switch {
+	case strings.Contains(text, "://"):
+	case strings.HasPrefix(text, "//"):
+		text = "https:" + text
+	case strings.Contains(first, "."):
+		text = "https://" + text
+	default:
+		text = "https://reddit.com/" + strings.TrimPrefix(text, "/")
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.User != nil || u.Port() != "" || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.User != nil || u.Port() != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", "", false
 	}
-	return foldASCII(u.Hostname()), u.Path, true
+	return foldASCII(u.Host), u.Path, true
 }
 
 // Subreddit returns the lower-case form of a subreddit's name, and whether s is one: 2 to 21

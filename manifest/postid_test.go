@@ -21,7 +21,7 @@ func TestParsePostID(t *testing.T) {
 		"/r/x/comments/abc123", "r/x/comments/abc123/t?x=1", "r/x/comments/abc123#t", "/comments/abc123", "/user/x/comments/abc123/t/",
 		"https://www.reddit.com/gallery/abc123",
 		"https://www.reddit.com/r/x/comments/ab%6312%33/",
-		"https://redd.it/abc123", "redd.it/ABC123", "https://redd.it/abc123/?x=1", "redd.it/comments/abc123", "redd.it/r/x/comments/abc123/title",
+		"https://redd.it/abc123", "redd.it/ABC123", "https://redd.it/abc123/?x=1", "redd.it/comments/abc123", "redd.it/r/x/comments/abc123/title", "redd.it/gallery/abc123",
 	} {
 		if got, err := ParsePostID(in); err != nil || got != "abc123" {
 			t.Errorf("ParsePostID(%q) = %q, %v, want abc123", in, got, err)
@@ -75,7 +75,6 @@ func TestParsePostIDRefuses(t *testing.T) {
 		{"redd.it/r/pics/comments", "does not name a post", "the id alone"},
 		{"redd.it/comments", "does not name a post", "the id alone"},
 		{"redd.it/user/x", "does not name a post", "the id alone"},
-		{"redd.it/gallery/abc123", "does not name a post", "the id alone"},
 		{"redd.it/abc123/x", "does not name a post", "the id alone"},
 		{"http://[::1/x", "can be read", ""},
 	}

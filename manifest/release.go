@@ -97,7 +97,7 @@ func newRelease(s *settings, o Options) *Release {
 	f := &s.file
 	return &Release{
 		Name: f.Name, Version: f.Version, Date: s.date, Homepage: f.Homepage, License: f.License, Citation: f.Citation,
-		Format: f.Format, Schema: s.schema, Signers: f.Signers, vocabularies: s.vocabularies, openParquet: o.OpenParquet,
+		Format: f.Format, Schema: s.schema, Signers: f.Signers, vocabularies: s.vocabularies, openParquet: o.OpenParquet, mayBeEmpty: o.MayBeEmpty,
 	}
 }
 
@@ -107,8 +107,7 @@ func (r *Release) bind(s *settings, toml []byte) error {
 	if err != nil {
 		return err
 	}
-	m := matcher{settings: s, file: r.ManifestPath, columns: columns, open: r.Format == JSONL}
-	r.plan, err = m.match()
+	r.plan, err = s.match(r.ManifestPath, columns)
 	return err
 }
 
@@ -245,7 +244,7 @@ func (r *Release) parquetRows(want []string) (*manifestRows, error) {
 		p.Close()
 		return nil, one(&Problem{File: r.ManifestPath, Line: 1, Message: fmt.Sprintf("the manifest has %d columns", len(p.Columns())), Hint: "at most 1000 are read"})
 	}
-	return &manifestRows{source: &parquetRows{RowReader: p, file: r.ManifestPath, width: len(p.Columns())}, close: p.Close, sum: r.sum}, nil
+	return &manifestRows{source: &parquetRows{RowReader: p}, close: p.Close, sum: r.sum}, nil
 }
 
 // sampleRows is how many JSON lines tell which keys there are when release.toml does not.
@@ -281,7 +280,7 @@ func (r *Release) readColumns(toml []byte) ([]string, error) {
 		}
 	}
 	if len(rows.Columns()) == 0 {
-		problems.add(Problem{File: r.ManifestPath, Line: 1, Message: "no line holds a JSON object with keys", Hint: `write one object a line: {"id": "abc123", ...}`})
+		problems.add(Problem{File: r.ManifestPath, Line: 1, Message: "no line holds a JSON object with keys", Hint: `write one whole object a line: {"id": "abc123", ...}`})
 		return nil, &problems
 	}
 	return rows.Columns(), nil

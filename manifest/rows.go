@@ -82,31 +82,19 @@ func formatOf(path string) (Format, *Problem) {
 	return "", &Problem{File: path, Message: fmt.Sprintf("the name does not tell the format (%s)", quote(ext)), Hint: hint}
 }
 
-// parquetRows numbers the rows of a Parquet file and guards against a reader that
-// breaks its contract.
+// parquetRows numbers the rows of a Parquet file.
 type parquetRows struct {
 	RowReader
-	file  string
-	width int
-	row   int
+	row int
 }
 
 func (p *parquetRows) Next() ([]Cell, error) {
-	cells, err := p.RowReader.Next()
-	if err == io.EOF {
-		return nil, io.EOF
-	}
 	p.row++
-	if problem, ok := asProblem(err); ok {
-		return nil, problem
+	cells, err := p.RowReader.Next()
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("row %d: %w", p.row, err)
 	}
-	if err == nil && len(cells) != p.width {
-		err = fmt.Errorf("%d values in a table of %d columns", len(cells), p.width)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s, row %d: %w", p.file, p.row, err)
-	}
-	return cells, nil
+	return cells, err
 }
 
-func (p *parquetRows) at(i int) (line, column int) { return max(p.row, 1), i + 1 }
+func (p *parquetRows) at(i int) (line, column int) { return p.row, i + 1 }

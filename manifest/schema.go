@@ -151,9 +151,9 @@ func (v vocabulary) all(parts []string) bool {
 	return true
 }
 
-func (v vocabulary) codes() []string {
-	codes := make([]string, len(v.category.Labels))
-	for i, l := range v.category.Labels {
+func labelCodes(labels []Label) []string {
+	codes := make([]string, len(labels))
+	for i, l := range labels {
 		codes[i] = l.Code
 	}
 	return codes
@@ -162,12 +162,13 @@ func (v vocabulary) codes() []string {
 // unknown words the problem of a text that is not a label of the category.
 func (v vocabulary) unknown(text string) (message, hint string) {
 	message = fmt.Sprintf("%s is not a label of category %s", quote(text), v.category.Name)
-	texts := v.codes()
+	texts := labelCodes(v.category.Labels)
 	for _, l := range v.category.Labels {
 		texts = append(texts, l.Name)
 	}
 	if near := Nearest(text, texts); near != "" {
-		return message, fmt.Sprintf("did you mean %s? the labels are %s", quote(near), list(v.codes()))
+		return message, fmt.Sprintf("did you mean %s? the labels are %s", quote(near), list(labelCodes(v.category.Labels)))
 	}
-	return message, "the labels are " + list(v.codes()) + "; another spelling is mapped under [labels." + v.category.Name + "] in release.toml"
+	return message, "the labels are " + list(labelCodes(v.category.Labels)) + "; other spellings are mapped under [labels." + v.category.Name +
+		"] in release.toml, and rehydrate init makes a release of other labels"
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -40,16 +41,29 @@ type settings struct {
 
 	date         string
 	schema       Schema
-	vocabularies []vocabulary // of schema.Categories, with the mapped spellings
-	separator    string
+	vocabularies []vocabulary        // of schema.Categories, with the mapped spellings
+	separator    string              // "": each cell has its own, one of separators
+	isTable      bool                // of OpenTable: any categories will do, and ids may be ID/N
 	columns      map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot       map[string][]string // category -> column by label, "" = none
 	named        map[string]string   // column -> the key of release.toml that names it
 }
 
+func newSettings() *settings {
+	return &settings{columns: make(map[string]string), oneHot: make(map[string][]string), named: make(map[string]string)}
+}
+
+func (s *settings) setSchema(schema Schema) {
+	s.schema = schema
+	for i := range schema.Categories {
+		s.vocabularies = append(s.vocabularies, newVocabulary(&schema.Categories[i]))
+	}
+}
+
 // parseSettings reads release.toml strictly. Its error is *Problems.
 func parseSettings(b []byte, file string) (*settings, error) {
-	s := &settings{separator: separators[0], columns: make(map[string]string), oneHot: make(map[string][]string), named: make(map[string]string)}
+	s := newSettings()
+	s.separator = separators[0]
 	var err error
 	s.toml, err = DecodeTOML(file, b, &s.file)
 	if err != nil {
@@ -161,40 +175,28 @@ func (s *settings) readSchema() {
 	case given && len(own) > 0:
 		s.toml.Add("schema", "the release has both schema and [[category]] tables", "keep one of them")
 	case given:
-		s.schema = FigSIM()
+		s.setSchema(FigSIM())
 	case len(own) == 0:
 		s.toml.Add("schema", "the release has no label schema", `write schema = "figsim", or a [[category]] table for each category`)
 	case len(own) > maxCategories:
 		s.toml.Add("category", fmt.Sprintf("the release has %d categories", len(own)), "at most 200 are read")
 	default:
-		s.schema.Name = s.file.Name
-		for i, c := range own {
-			s.readCategory(fmt.Sprintf("category[%d].name", i), c)
+		for i := range own {
+			c := &own[i]
+			c.Title = cmp.Or(c.Title, c.Name)
+			for l := range c.Labels {
+				c.Labels[l].Name = cmp.Or(c.Labels[l].Name, c.Labels[l].Code)
+			}
+			message, hint := c.fault()
+			if slices.ContainsFunc(own[:i], func(o Category) bool { return fold(o.Name) == fold(c.Name) }) {
+				message, hint = fmt.Sprintf("two categories are named %s", quote(c.Name)), "rename one"
+			}
+			if message != "" {
+				s.toml.Add(fmt.Sprintf("category[%d].name", i), message, hint)
+			}
 		}
+		s.setSchema(Schema{Name: s.file.Name, Categories: own})
 	}
-	for i := range s.schema.Categories {
-		s.vocabularies = append(s.vocabularies, newVocabulary(&s.schema.Categories[i]))
-	}
-}
-
-func (s *settings) readCategory(at string, c Category) {
-	if c.Title == "" {
-		c.Title = c.Name
-	}
-	for i := range c.Labels {
-		if c.Labels[i].Name == "" {
-			c.Labels[i].Name = c.Labels[i].Code
-		}
-	}
-	if message, hint := c.fault(); message != "" {
-		s.toml.Add(at, message, hint)
-		return
-	}
-	if slices.ContainsFunc(s.schema.Categories, func(o Category) bool { return fold(o.Name) == fold(c.Name) }) {
-		s.toml.Add(at, fmt.Sprintf("two categories are named %s", c.Name), "rename one")
-		return
-	}
-	s.schema.Categories = append(s.schema.Categories, c)
 }
 
 // readColumns reads [columns]: a name for every field and category, or, for a multi-label
@@ -306,14 +308,14 @@ func (s *settings) readLabels() {
 }
 
 func (s *settings) mapSpelling(at string, v vocabulary, spelling, code string) {
-	label := slices.Index(v.codes(), code)
+	label := slices.Index(labelCodes(v.category.Labels), code)
 	if label < 0 {
 		message, hint := v.unknown(code)
 		s.toml.Add(at, message, hint)
 		return
 	}
 	if other, taken := v.find(spelling); taken && other != label {
-		s.toml.Add(at, fmt.Sprintf("spelling %s already means label %s", quote(spelling), quote(v.codes()[other])), "codes, names and spellings are compared without regard to case and must differ")
+		s.toml.Add(at, fmt.Sprintf("spelling %s already means label %s", quote(spelling), quote(labelCodes(v.category.Labels)[other])), "codes, names and spellings are compared without regard to case and must differ")
 		return
 	}
 	v.add(spelling, label)

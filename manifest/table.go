@@ -1,20 +1,42 @@
 package manifest
 
 import (
-	"cmp"
-	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
+// openBare opens an annotations file without release.toml: FigSIM's schema, columns by name, and in
+// each cell the separator that it has.
+func openBare(path string, o Options) (*Release, error) {
+	format, p := formatOf(path)
+	if p != nil {
+		return nil, one(p)
+	}
+	s := figsimSettings(stem(path), format)
+	r := newRelease(s, o)
+	r.ManifestPath = path
+	return r, r.bind(s, nil)
+}
+
+func figsimSettings(name string, format Format) *settings {
+	s := newSettings()
+	s.file.Name, s.file.Format = name, format
+	s.setSchema(FigSIM())
+	return s
+}
+
+// stem is the file's name without its extension.
+func stem(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
 // BuiltIn gives a release without files that has FigSIM's labels: what OpenTable, Labels and
 // CategoryOf go by without a release.
 func BuiltIn() *Release {
-	r := &Release{Schema: FigSIM(), plan: plan{separator: separators[0]}}
-	for i := range r.Schema.Categories {
-		r.vocabularies = append(r.vocabularies, newVocabulary(&r.Schema.Categories[i]))
-		r.plan.categories = append(r.plan.categories, categoryPlan{})
-	}
+	r := newRelease(figsimSettings("", ""), Options{})
+	r.plan.categories = make([]categoryPlan, len(r.Schema.Categories))
 	return r
 }
 
@@ -53,50 +75,48 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	if p != nil {
 		return nil, one(p)
 	}
-	r := &Release{Name: stem(path), ManifestPath: path, Format: format, openParquet: o.OpenParquet, mayBeEmpty: o.MayBeEmpty}
-	r.plan.separator, r.plan.keys, r.Schema.Name = like.plan.separator, true, like.Schema.Name
-	columns, err := r.readColumns(nil)
+	s := newSettings()
+	s.file.Name, s.file.Format, s.isTable = stem(path), format, true
+	s.schema, s.vocabularies, s.separator = like.Schema, like.vocabularies, like.plan.separator
+	r := newRelease(s, o)
+	r.ManifestPath = path
+	header, err := r.readColumns(nil)
 	if err != nil {
 		return nil, err
 	}
-	m := matcher{settings: &settings{}, file: path, columns: columns, used: make(map[string]bool)}
-	r.plan.fields[fieldID] = m.as(like.plan.fields[fieldID], "id", aliases(fieldID))
-	if like.plan.fields[fieldImage] != "" {
-		r.plan.fields[fieldImage] = m.as(like.plan.fields[fieldImage], "image", aliases(fieldImage))
-	}
-	if r.plan.fields[fieldID] == "" && len(m.problems) == 0 {
-		m.missing("no column of post ids was found", "id", cmp.Or(m.delimiterHint(), "name the column id"))
-	}
-	for i, c := range like.Schema.Categories {
-		found := like.plan.categories[i]
-		if !m.hasAll(found.oneHot) {
-			found = categoryPlan{column: m.as(found.column, c.Name, categoryAliases(&c))}
+	has := func(name string) bool { return slices.Contains(header, name) }
+	for field, name := range like.plan.fields {
+		switch {
+		case field != fieldID && (field != fieldImage || name == ""):
+			s.columns[fieldNames[field]] = ""
+		case has(name):
+			s.columns[fieldNames[field]], s.named[name] = name, fieldNames[field]
 		}
-		if found.column == "" && found.oneHot == nil {
-			continue
+	}
+	for i, c := range like.plan.categories {
+		name := like.Schema.Categories[i].Name
+		// One column a label counts only where all that are named are there.
+		columns := slices.DeleteFunc(slices.Clone(c.oneHot), func(name string) bool { return name == "" })
+		if len(columns) > 0 && !slices.ContainsFunc(columns, func(name string) bool { return !has(name) }) {
+			s.oneHot[name] = c.oneHot
+		} else if has(c.column) {
+			s.columns[name], s.named[c.column] = c.column, name
 		}
-		r.Schema.Categories = append(r.Schema.Categories, c)
-		r.vocabularies = append(r.vocabularies, like.vocabularies[i])
-		r.plan.categories = append(r.plan.categories, found)
 	}
-	if len(r.Schema.Categories) == 0 && len(m.problems) == 0 {
-		m.missing("no column of labels was found", "", fmt.Sprintf("name the columns as the categories: %s", list(like.Schema.names())))
+	r.plan, err = s.match(path, header)
+	if err != nil {
+		return nil, err
 	}
-	return r, m.err()
-}
-
-// as gives the column called name if the file has it, else the one that is known by an alias.
-func (m *matcher) as(name, key string, aliases []string) string {
-	if name != "" && slices.Contains(m.columns, name) {
-		return name
+	all := r.plan.categories
+	r.Schema.Categories, r.vocabularies, r.plan.categories = nil, nil, nil
+	for i, c := range all {
+		if c.found() {
+			r.Schema.Categories = append(r.Schema.Categories, like.Schema.Categories[i])
+			r.vocabularies = append(r.vocabularies, like.vocabularies[i])
+			r.plan.categories = append(r.plan.categories, c)
+		}
 	}
-	return m.find(key, aliases)
-}
-
-// hasAll reports whether the file has every one of a label's columns that is named, and one is.
-func (m *matcher) hasAll(names []string) bool {
-	absent := func(name string) bool { return name != "" && !slices.Contains(m.columns, name) }
-	return strings.Join(names, "") != "" && !slices.ContainsFunc(names, absent)
+	return r, nil
 }
 
 func (s Schema) names() []string {

@@ -64,25 +64,11 @@ second",
 	}
 	for in, want := range map[string]string{
 		strings.Repeat("x", maxDetail): strings.Repeat("x", maxDetail), strings.Repeat("x", maxDetail+1): strings.Repeat("x", maxDetail),
-		"x" + strings.Repeat("é", maxDetail/2): "x" + strings.Repeat("é", maxDetail/2-1), "a\x00\xff\r\nb\r": "a\uFFFD\nb\r",
+		"x" + strings.Repeat("é", maxDetail/2): "x" + strings.Repeat("é", maxDetail/2-1), "a\x00\xff\r\nb\r": "a\uFFFD\nb",
 	} {
 		if got := cleanDetail(in); got != want {
 			t.Errorf("cleanDetail(%.20q) = %d bytes %.20q, want %d", in, len(got), got, len(want))
 		}
-	}
-}
-
-func TestTablesWithTooManyRows(t *testing.T) {
-	rows, err := openTable(strings.NewReader("id,state,time\na,b,c\nd,e,f\n"), tombstonesHeader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows.met = maxRows - 1
-	if _, err := rows.next(); err != nil {
-		t.Errorf("row 1,000,000: %v", err)
-	}
-	if _, err := rows.next(); err == nil || !strings.Contains(err.Error(), "line 3: the file has more than 1,000,000 rows") {
-		t.Errorf("row 1,000,001: %v", err)
 	}
 }
 
@@ -241,7 +227,7 @@ func TestTombstonesRefuse(t *testing.T) {
 	}
 	matchPlaces(t, got, []string{
 		`line 3, column 1: "t3_abd" is not a post id`, `line 4, column 5: "live" is not a state`, "line 5, column 13: ", "line 6, column 13: ",
-		"line 7, column 13: ", "line 8, column 1: post abc is already on line 2", "line 9, column 12: the row has 2 fields",
+		"line 7, column 13: ", "line 8, column 1: post abc, image 0, is already on line 2", "line 9, column 12: the row has 2 fields",
 	})
 	for _, in := range []string{"", "id,state\n", "abc,removed," + time1 + "\n"} {
 		if _, err := ReadTombstones(strings.NewReader(in)); err == nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -19,33 +20,12 @@ const tombstonesHeader = "id,state,time"
 // back. The error is *Problems, or the reader's own; it does not name the file, which
 // only the caller knows.
 func ReadTombstones(r io.Reader) ([]Tombstone, error) {
-	rows, err := openTable(r, tombstonesHeader)
-	if p, ok := asProblem(err); ok {
-		return nil, one(p)
-	}
-	if err != nil {
-		return nil, err
-	}
 	var tombstones []Tombstone
 	var problems Problems
-	seen := make(seen)
-	for {
-		cells, err := rows.next()
-		if err == io.EOF {
-			break
-		}
-		var t Tombstone
-		if err == nil {
-			t, err = readTombstone(rows, cells, seen)
-		}
+	for t, err := range records(r, tombstonesHeader, readTombstone) {
 		if p, ok := asProblem(err); ok {
 			problems.add(*p)
-			if rows.met > maxRows {
-				break
-			}
-			continue
-		}
-		if err != nil {
+		} else if err != nil {
 			return nil, err
 		}
 		tombstones = append(tombstones, t)
@@ -56,23 +36,21 @@ func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 	return tombstones, nil
 }
 
-func readTombstone(rows *tableReader, cells []string, seen seen) (Tombstone, error) {
-	t := Tombstone{ID: PostID(cells[0]), State: PostState(cells[1])}
-	if !validID(cells[0]) {
-		return t, rows.problem(0, fmt.Sprintf("%s is not a post id", quote(cells[0])), "ids stand here in lower case without t3_")
+func readTombstone(rec *record) (Tombstone, error) {
+	id, state, at := rec.cells[0].Text, rec.cells[1].Text, rec.cells[2].Text
+	t := Tombstone{ID: PostID(strings.Clone(id)), State: PostState(strings.Clone(state))}
+	if !validID(id) {
+		return t, rec.problem(0, quote(id)+" is not a post id", lowerCaseID)
 	}
 	if !t.State.Gone() {
-		return t, rows.problem(1, fmt.Sprintf("%s is not a state of a tombstone", quote(cells[1])), "it is removed, deleted or unavailable")
+		return t, rec.problem(1, quote(state)+" is not a state of a tombstone", "it is removed, deleted or unavailable")
 	}
 	var err error
-	t.Time, err = time.Parse(time.RFC3339, cells[2])
-	if err != nil || t.Time.UTC().Format(time.RFC3339) != cells[2] {
-		return t, rows.problem(2, fmt.Sprintf("%s is not a time in UTC, to the second", quote(cells[2])), "write it as 2025-12-31T23:59:59Z")
+	t.Time, err = time.Parse(time.RFC3339, at)
+	if err != nil || t.Time.UTC().Format(time.RFC3339) != at {
+		return t, rec.problem(2, quote(at)+" is not a time in UTC, to the second", "write it as 2025-12-31T23:59:59Z")
 	}
-	if first, twice := seen.add(Key{ID: t.ID}, rows.start); twice {
-		return t, rows.problem(0, fmt.Sprintf("post %s is already on line %d", t.ID, first), "keep one of the lines")
-	}
-	return t, nil
+	return t, rec.first(Key{ID: t.ID})
 }
 
 // WriteTombstones writes the list in the order given, times in UTC to the second. It
@@ -82,19 +60,16 @@ func WriteTombstones(w io.Writer, tombstones []Tombstone) error {
 	fmt.Fprintln(out, tombstonesHeader)
 	seen := make(seen)
 	for i, t := range tombstones {
-		at := t.Time.UTC().Truncate(time.Second)
 		_, twice := seen.add(Key{ID: t.ID}, i)
 		switch {
 		case !validID(string(t.ID)):
 			return fmt.Errorf("write tombstones: %s is not a post id", quote(string(t.ID)))
 		case !t.State.Gone():
-			return fmt.Errorf("write tombstones: post %s: state %s is not removed, deleted or unavailable", t.ID, quote(string(t.State)))
-		case at.Year() < 1 || at.Year() > 9999:
-			return fmt.Errorf("write tombstones: post %s: the year %d cannot be written", t.ID, at.Year())
+			return fmt.Errorf("write tombstones: post %s: %s is not a state of a tombstone", t.ID, quote(string(t.State)))
 		case twice:
 			return fmt.Errorf("write tombstones: post %s stands twice", t.ID)
 		}
-		fmt.Fprintf(out, "%s,%s,%s\n", t.ID, t.State, at.Format(time.RFC3339))
+		fmt.Fprintf(out, "%s,%s,%s\n", t.ID, t.State, t.Time.UTC().Format(time.RFC3339))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write tombstones: %w", err)

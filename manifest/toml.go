@@ -50,25 +50,28 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 	if message, hint := byteOrderMark(data); message != "" {
 		return refuse(1, 1, message, hint)
 	}
-	// The keys are looked at first: the library accepts keys in any case, stops at the first value
-	// that does not fit, and takes minutes for some files of this size.
-	w := tomlWalker{Document: t, root: reflect.TypeOf(v).Elem(), lists: make(map[string]int)}
+	// The keys are counted first: the library takes minutes for some files of this size.
+	w := tomlWalker{Document: t, lists: make(map[string]int)}
 	w.parser.Reset(data)
 	if err := w.walk(); err != nil {
 		line, column := t.position(w.last)
 		return refuse(line, column, err.Error(), "give settings only, a few words a key")
 	}
-	if w.misfit {
-		return nil, t.Err()
-	}
-	if err := toml.Unmarshal(data, v); err != nil {
+	var tree map[string]any
+	if err := toml.Unmarshal(data, &tree); err != nil {
 		line, column := 1, 0
 		if decode := (*toml.DecodeError)(nil); errors.As(err, &decode) {
 			line, column = decode.Position()
 		}
-		return refuse(line, column, "not valid TOML: "+strings.TrimPrefix(err.Error(), "toml: "), `a line is key = "text", [table] or # comment`)
+		message := "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")
+		return refuse(line, column, message, `a line is key = "text", [table] or # comment`)
 	}
-	return t, nil
+	// The library would accept keys in any case, and stop at the first value that does not fit.
+	root := reflect.TypeOf(v).Elem()
+	if !t.fit("", root, root, tree) {
+		return nil, t.Err()
+	}
+	return t, toml.Unmarshal(data, v)
 }
 
 // tomlKey names a key for Has and Add: the table's name (such as "images.host[1]", "" for the
@@ -120,189 +123,142 @@ func (t *Document) position(offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), offset - bytes.LastIndexByte(before, '\n')
 }
 
-// A tomlWalker compares the keys of a file with the struct that they are read into.
+// A tomlWalker notes the place of every key, within the limits.
 type tomlWalker struct {
 	*Document
 	parser unstable.Parser
-	root   reflect.Type
 	lists  map[string]int // list of tables -> how many [[headers]] it had
-	misfit bool           // a value has another type than its field
 	last   int            // place of the last key
 }
 
-// walk notes the place of every key, and the problems of unknown keys and of values. A nil type
-// stands for a value that may be anything. The error is that the file is beyond the limits.
-func (w *tomlWalker) walk() error {
-	table, in := "", w.root
-	for w.parser.NextExpression() {
+// walk goes through the file as far as it is TOML. The error is that it is beyond the limits.
+func (w *tomlWalker) walk() (err error) {
+	for table := ""; err == nil && w.parser.NextExpression(); {
 		e := w.parser.Expression()
 		if e.Kind == unstable.KeyValue {
-			if err := w.pair(table, in, e); err != nil {
-				return err
-			}
+			err = w.pair(table, e)
 			continue
 		}
-		var err error
-		table, in, err = w.key("", w.root, e.Key())
-		if err != nil {
-			return err
-		}
-		if e.Kind == unstable.Table {
-			in = w.want(table, in, reflect.Struct, reflect.Map)
-			continue
-		}
-		in = itemType(w.want(table, in, reflect.Slice))
-		w.lists[table]++
-		table = fmt.Sprintf("%s[%d]", table, w.lists[table]-1)
-		if _, err := w.note(table, int(e.Child().Raw.Offset)); err != nil {
-			return err
+		table, err = w.key("", e.Key())
+		if e.Kind == unstable.ArrayTable && err == nil {
+			w.lists[table]++
+			table = fmt.Sprintf("%s[%d]", table, w.lists[table]-1)
+			err = w.note(table, int(e.Child().Raw.Offset))
 		}
 	}
-	return nil // the library says what is not TOML
+	return err
 }
 
-func (w *tomlWalker) pair(table string, in reflect.Type, e *unstable.Node) error {
-	key, of, err := w.key(table, in, e.Key())
+func (w *tomlWalker) pair(table string, e *unstable.Node) error {
+	key, err := w.key(table, e.Key())
 	if err != nil {
 		return err
 	}
-	return w.value(key, of, e.Value())
+	return w.value(key, e.Value())
 }
 
-// key adds the parts of a dotted key to the table's name, and gives the type of its field.
-func (w *tomlWalker) key(table string, in reflect.Type, parts unstable.Iterator) (string, reflect.Type, error) {
+// key adds the parts of a dotted key to the table's name.
+func (w *tomlWalker) key(table string, parts unstable.Iterator) (string, error) {
 	for parts.Next() {
 		if n := w.lists[table]; n > 0 { // [list.key] is a key of the list's last table
-			table, in = fmt.Sprintf("%s[%d]", table, n-1), itemType(in)
+			table = fmt.Sprintf("%s[%d]", table, n-1)
 		}
-		part := string(parts.Node().Data)
-		key := tomlKey(table, part)
-		first, err := w.note(key, int(parts.Node().Raw.Offset))
-		if err != nil {
-			return "", nil, err
+		table = tomlKey(table, string(parts.Node().Data))
+		if err := w.note(table, int(parts.Node().Raw.Offset)); err != nil {
+			return "", err
 		}
-		in = w.want(table, in, reflect.Struct, reflect.Map)
-		switch {
-		case in == nil:
-		case in.Kind() == reflect.Map:
-			in = settled(in.Elem())
-		default:
-			keys := tomlKeys(in)
-			if i := slices.Index(keys, part); i >= 0 {
-				in = settled(in.Field(i).Type)
-				break
-			}
-			in = nil
-			if first {
-				hint := keyHint(part, keys)
-				if other := tableWith(w.root, "", part); other != "" {
-					hint = "it is a key of [" + other + "]"
-				}
-				w.Add(key, unknownKey(part, table), hint)
-			}
-		}
-		table = key
 	}
-	return table, in, nil
+	return table, nil
 }
 
-func (w *tomlWalker) value(key string, in reflect.Type, value *unstable.Node) error {
+func (w *tomlWalker) value(key string, value *unstable.Node) error {
 	children := value.Children()
-	switch value.Kind {
-	case unstable.InlineTable:
-		in = w.want(key, in, reflect.Struct, reflect.Map)
-		for children.Next() {
-			if err := w.pair(key, in, children.Node()); err != nil {
+	for i := 0; children.Next(); i++ {
+		node := children.Node()
+		if value.Kind == unstable.InlineTable {
+			if err := w.pair(key, node); err != nil {
 				return err
 			}
+			continue
 		}
-	case unstable.Array:
-		in = itemType(w.want(key, in, reflect.Slice))
-		for i := 0; children.Next(); i++ {
-			item, node := fmt.Sprintf("%s[%d]", key, i), children.Node()
-			at := int(node.Raw.Offset)
-			if node.Kind == unstable.InlineTable && node.Child() != nil { // it stands where its first key does
-				first := node.Child().Key()
-				first.Next()
-				at = int(first.Node().Raw.Offset)
-			}
-			if at == 0 { // the library does not say where a list in a list is
-				at = w.places[key]
-			}
-			if _, err := w.note(item, at); err != nil {
-				return err
-			}
-			if err := w.value(item, in, node); err != nil {
-				return err
-			}
+		at := int(node.Raw.Offset)
+		if at == 0 { // the library does not say where a table or a list in a list is
+			at = w.places[key]
 		}
-	case unstable.String:
-		w.want(key, in, reflect.String)
-	case unstable.Bool:
-		w.want(key, in, reflect.Bool)
-	case unstable.Integer:
-		w.want(key, in, reflect.Int, reflect.Int64, reflect.Float64)
-	case unstable.Float:
-		w.want(key, in, reflect.Float64)
-	default:
-		w.want(key, in)
+		item := fmt.Sprintf("%s[%d]", key, i)
+		if err := w.note(item, at); err != nil {
+			return err
+		}
+		if err := w.value(item, node); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // note gives the key its place, if it has none yet.
-func (w *tomlWalker) note(key string, at int) (first bool, err error) {
+func (w *tomlWalker) note(key string, at int) error {
 	w.last = at
 	if w.Has(key) {
-		return false, nil
+		return nil
 	}
 	if len(w.places) == maxTOMLKeys || len(key) > maxTOMLPath || strings.Count(key, ".")+strings.Count(key, "[") > maxTOMLDepth {
-		return false, errors.New("the file has too many keys, or a key is too long or nested too deep")
+		return errors.New("the file has too many keys, or a key is too long or nested too deep")
 	}
 	w.places[key] = at
-	return true, nil
-}
-
-// want gives the type back if it is of one of the kinds that the value can be stored in, and nil,
-// with a problem, if it is not.
-func (w *tomlWalker) want(key string, in reflect.Type, kinds ...reflect.Kind) reflect.Type {
-	if in == nil || slices.Contains(kinds, in.Kind()) {
-		return in
-	}
-	w.misfit = true
-	name := key[strings.LastIndexByte(key, '.')+1:]
-	switch in.Kind() {
-	case reflect.String:
-		w.Add(key, name+" is not a text", fmt.Sprintf(`write %s = "..."`, name))
-	case reflect.Bool:
-		w.Add(key, name+" is not true or false", fmt.Sprintf("write %s = true", name))
-	case reflect.Slice:
-		w.Add(key, name+" is not a list of tables", fmt.Sprintf("write %s = [{...}, {...}]", name))
-	case reflect.Struct, reflect.Map:
-		w.Add(key, name+" is not a table", fmt.Sprintf("write [%s] on a line, and its keys below", key))
-	default:
-		w.Add(key, name+" is not a number", fmt.Sprintf("write %s = 1", name))
-	}
 	return nil
 }
 
-// itemType is the type of a list's items.
-func itemType(list reflect.Type) reflect.Type {
-	if list == nil || list.Kind() != reflect.Slice {
-		return nil
+// fit notes the unknown keys of a value, and reports whether it and all that it holds have the types of
+// their fields. root is the type of the whole file.
+func (t *Document) fit(key string, root, of reflect.Type, value any) bool {
+	name := key[strings.LastIndexByte(key, '.')+1:]
+	fits, ok := true, true // the parts, the value itself
+	var want, write string
+	switch of.Kind() {
+	case reflect.Interface: // anything
+	case reflect.String:
+		_, ok = value.(string)
+		want, write = "a text", name+` = "..."`
+	case reflect.Bool:
+		_, ok = value.(bool)
+		want, write = "true or false", name+" = true"
+	case reflect.Slice:
+		var items []any
+		items, ok = value.([]any)
+		want, write = "a list of tables", name+" = [{...}, {...}]"
+		for i, item := range items {
+			fits = t.fit(fmt.Sprintf("%s[%d]", key, i), root, of.Elem(), item) && fits
+		}
+	case reflect.Map, reflect.Struct:
+		var table map[string]any
+		table, ok = value.(map[string]any)
+		want, write = "a table", "["+key+"] on a line, and its keys below"
+		for part, item := range table {
+			full := tomlKey(key, part)
+			if of.Kind() == reflect.Map {
+				fits = t.fit(full, root, of.Elem(), item) && fits
+			} else if i := slices.Index(tomlKeys(of), part); i >= 0 {
+				fits = t.fit(full, root, of.Field(i).Type, item) && fits
+			} else {
+				hint := keyHint(part, tomlKeys(of))
+				if other := tableWith(root, "", part); other != "" {
+					hint = "it is a key of [" + other + "]"
+				}
+				t.Add(full, unknownKey(part, key), hint)
+			}
+		}
+	default:
+		_, ok = value.(int64)
+		if _, isFloat := value.(float64); isFloat && of.Kind() == reflect.Float64 {
+			ok = true
+		}
+		want, write = "a number", name+" = 1"
 	}
-	return settled(list.Elem())
-}
-
-// settled is the type behind a pointer, nil for a type that may be anything.
-func settled(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+	if !ok {
+		t.Add(key, name+" is not "+want, "write "+write)
 	}
-	if t.Kind() == reflect.Interface {
-		return nil
-	}
-	return t
+	return ok && fits
 }
 
 // tomlKeys gives the keys of a struct's fields.
@@ -317,18 +273,17 @@ func tomlKeys(t reflect.Type) []string {
 // tableWith finds a table under t that has the key, "" for none.
 func tableWith(t reflect.Type, table, key string) string {
 	for i, name := range tomlKeys(t) {
-		of := settled(t.Field(i).Type)
-		if of != nil && of.Kind() == reflect.Slice {
-			of = itemType(of)
+		of, below := t.Field(i).Type, tomlKey(table, name)
+		if of.Kind() == reflect.Slice {
+			of = of.Elem()
 		}
-		if of == nil || of.Kind() != reflect.Struct {
+		if of.Kind() != reflect.Struct {
 			continue
 		}
-		sub := tomlKey(table, name)
 		if slices.Contains(tomlKeys(of), key) {
-			return sub
+			return below
 		}
-		if found := tableWith(of, sub, key); found != "" {
+		if found := tableWith(of, below, key); found != "" {
 			return found
 		}
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 type tomlHost struct {
-	Name  string   `toml:"name"`
-	Rate  *float64 `toml:"rate"`
-	Ports []int    `toml:"ports"`
+	Name  string  `toml:"name"`
+	Rate  float64 `toml:"rate"`
+	Ports []int   `toml:"ports"`
 }
 
 type tomlDocument struct {
