@@ -220,7 +220,7 @@ func crashChild(dir, step string) error {
 		}
 		fmt.Println(note)
 		if i == 0 {
-			if err := w.SealLog(ctx); err != nil {
+			if err := w.publish(ctx); err != nil {
 				return err
 			}
 		}
@@ -300,7 +300,7 @@ func TestFailedAtEveryStep(t *testing.T) {
 		})
 		err := life(failing, w)
 		if err == nil {
-			err = errors.Join(w.SealLog(failing), w.scrub(failing), w.seal(failing))
+			err = errors.Join(w.publish(failing), w.scrub(failing), w.seal(failing))
 		}
 		if err == nil {
 			if at >= n {

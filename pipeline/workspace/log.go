@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,7 @@ import (
 )
 
 // The log of a workspace lies in audit/. A record is stored first in the table log_queue, with its
-// number, in the transaction of the change it records; SealLog moves the queue into audit/.
+// number, in the transaction of the change it records; publish moves the queue into audit/.
 const (
 	auditName  = "audit"
 	logKeyName = "log.key" // beside audit/, not in it: audit/ is what an auditor gets
@@ -124,7 +125,7 @@ func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head logHea
 }
 
 // Note stores records that come with no change of the state, in one durable transaction. It sets Seq, and Time
-// where that is zero. SealLog and Close publish them.
+// where that is zero. Close publishes them.
 func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -132,20 +133,14 @@ func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 	return w.change(ctx, "note in the audit log", func(t *tx) { w.record(t, events...) })
 }
 
-// SealLog publishes the records that were stored into audit/: the records, then a signed checkpoint.
-// Close does it too. After a kill the next call continues, and no record is lost or doubled. The error is
-// *auditlog.Broken when the log there is damaged: the records stay stored until it is mended.
-func (w *Workspace) SealLog(ctx context.Context) (err error) {
-	defer wrap(&err, "publish the audit log")
-	if err := w.writable(ctx); err != nil {
-		return err
-	}
-	w.publishing.Lock()
-	defer w.publishing.Unlock()
-	return w.explain(ctx, w.publish(ctx))
-}
-
-func (w *Workspace) publish(ctx context.Context) error {
+// publish moves the records that were stored into audit/: the records, then a signed checkpoint. After a kill the next
+// call continues, and no record is lost or doubled. The error is *auditlog.Broken when the log there is damaged: the
+// records stay stored until it is mended.
+func (w *Workspace) publish(ctx context.Context) (err error) {
+	defer func() {
+		err = w.explain(ctx, err)
+		wrap(&err, "publish the audit log")
+	}()
 	var log *auditlog.Log
 	var key *auditlog.Key
 	for {
@@ -194,7 +189,7 @@ func (w *Workspace) logKey(ctx context.Context) (*auditlog.Key, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	key, err := auditlog.NewKey(w.random)
+	key, err := auditlog.NewKey(rand.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -341,7 +336,7 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		r, err = w.compareLog(ctx, head, log)
 	}
 	if errors.As(err, new(*auditlog.Broken)) {
-		return nil // left to SealLog, so that removals do not wait for it
+		return nil // left to publish, so that removals do not wait for it
 	}
 	if err != nil || r.what == "" {
 		return err
@@ -389,8 +384,8 @@ func (w *Workspace) compareLog(ctx context.Context, head logHead, log *auditlog.
 		r.stones, err = tombstonesOf(ctx, log, 0)
 		return r, err
 	}
-	// A SealLog that was killed published records without noting it: then the log continues with the queue, and
-	// the next SealLog skips them. Anything else means that state.db is older.
+	// A publish that was killed published records without noting it: then the log continues with the queue, and
+	// the next publish skips them. Anything else means that state.db is older.
 	queue, err := readQueue(ctx, w.db, head.Size, int(have-head.Size))
 	if err != nil {
 		return r, err
@@ -413,7 +408,7 @@ func (w *Workspace) compareLog(ctx context.Context, head logHead, log *auditlog.
 	if _, err := w.readSmall(logKeyName, maxLogKey); have == 0 || !errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
-	// The key is gone, and SealLog will make a new one. An earlier writer may have noted it before it was killed.
+	// The key is gone, and publish will make a new one. An earlier writer may have noted it before it was killed.
 	noted, err := texts(ctx, w.db, `SELECT line FROM log_queue WHERE line LIKE '%"kind":"restored","verdict":"key"%'`)
 	if len(noted) == 0 {
 		r.what = auditlog.RestoredKey

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,7 +67,8 @@ func TestRecords(t *testing.T) {
 	ctx := t.Context()
 	at := func(h int64) time.Time { return time.Unix(1.7e9+h*3600, 0).UTC() }
 	dir := filepath.Join(t.TempDir(), "w")
-	w := open(t, dir, Options{Now: func() time.Time { return at(9) }, Random: rand.NewChaCha8([32]byte{1})})
+	w := open(t, dir, Options{})
+	w.now = func() time.Time { return at(9) }
 	k := func(id string) manifest.Key { return manifest.Key{ID: manifest.PostID(id)} }
 	live := Post{ID: "a000", State: manifest.StateLive, CheckedAt: at(1), LiveAt: at(1)}
 	gone := Post{ID: "a001", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: at(1), Withheld: true}
@@ -127,9 +127,6 @@ func TestRecords(t *testing.T) {
 	if err := r.Note(ctx, auditlog.Event{Kind: auditlog.Run}); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Note, read-only: %v", err)
 	}
-	if err := r.SealLog(ctx); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("SealLog, read-only: %v", err)
-	}
 }
 
 // TestRecordsOfFailedChange holds that a change that fails leaves no record, and a record that is none no change.
@@ -157,8 +154,8 @@ func TestRecordsOfFailedChange(t *testing.T) {
 	}
 }
 
-// TestSealLogInBatches publishes while records keep coming.
-func TestSealLogInBatches(t *testing.T) {
+// TestPublishInBatches publishes more records than one batch holds, more than once.
+func TestPublishInBatches(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	if err := noSync(w); err != nil {
@@ -177,27 +174,15 @@ func TestSealLogInBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var g errgroup.Group
-	g.Go(func() error {
-		for i := 10; i < 40; i++ {
-			if err := note(i); err != nil {
-				return err
+	for i := 10; i < 40; i++ {
+		if err := note(i); err != nil {
+			t.Fatal(err)
+		}
+		if i%7 == 0 {
+			if err := w.publish(ctx); err != nil {
+				t.Fatal(err)
 			}
 		}
-		return nil
-	})
-	for range 2 {
-		g.Go(func() error {
-			for range 5 {
-				if err := w.SealLog(ctx); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
 	}
 	closed(t, w)
 	if diff := cmp.Diff(want, story(logged(t, open(t, w.Dir(), Options{ReadOnly: true})))); diff != "" {
@@ -205,7 +190,7 @@ func TestSealLogInBatches(t *testing.T) {
 	}
 }
 
-// TestPublishedUnnoted stops SealLog between the checkpoint and its note of it: a reader sees each record once.
+// TestPublishedUnnoted stops publish between the checkpoint and its note of it: a reader sees each record once.
 func TestPublishedUnnoted(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
@@ -219,7 +204,7 @@ func TestPublishedUnnoted(t *testing.T) {
 		}
 		return nil
 	})
-	if err := w.SealLog(failing); !errors.Is(err, boom) {
+	if err := w.publish(failing); !errors.Is(err, boom) {
 		t.Fatal(err)
 	}
 	if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: "2"}); err != nil {
@@ -641,7 +626,7 @@ func TestAnyHistory(t *testing.T) {
 						unsure[note] = true
 					}
 				case 2:
-					err = w.SealLog(ctx)
+					err = w.publish(ctx)
 				case 3:
 					err = w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive, CheckedAt: time.Unix(int64(1e9+i), 0)}})
 				case 4:
@@ -740,7 +725,7 @@ func TestReadBesideWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	add := func() error {
-		return errors.Join(w.Note(ctx, auditlog.Event{Kind: auditlog.Copy}), w.SealLog(ctx))
+		return errors.Join(w.Note(ctx, auditlog.Event{Kind: auditlog.Copy}), w.publish(ctx))
 	}
 	if err := add(); err != nil {
 		t.Fatal(err)
@@ -848,7 +833,7 @@ func TestRestoredManyQueued(t *testing.T) {
 		}
 	}
 	_, queue, err := w.readUnpublished(ctx, -1)
-	if err := errors.Join(err, w.SealLog(ctx)); err != nil {
+	if err := errors.Join(err, w.publish(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.change(ctx, "restore", func(t *tx) {

@@ -3,10 +3,8 @@ package workspace
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
-	"encoding/hex"
+	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -390,24 +388,47 @@ func (p *Post) targets() []any {
 		null(&p.Withheld), null(&p.Unseen), null(&p.Subreddit), timestamp{&p.GoneAt}}
 }
 
+// A jsonColumn is a value that is stored as compact JSON, given as a pointer. Null stands for a nil one.
+type jsonColumn struct{ value any }
+
+// Scan leaves the value alone where there is none.
+func (c jsonColumn) Scan(value any) error {
+	var text string
+	if err := null(&text).Scan(value); err != nil || text == "" {
+		return err
+	}
+	return json.Unmarshal([]byte(text), c.value)
+}
+
+// Value returns the text, or null.
+func (c jsonColumn) Value() (driver.Value, error) {
+	text, err := json.Marshal(c.value)
+	if err != nil || string(text) == "null" {
+		return nil, err
+	}
+	return string(text), nil
+}
+
 // scanRecord reads a row of recordsSQL. A part is present when its first column that is never empty is not null.
 func scanRecord(rows *sql.Rows) (Record, error) {
 	var (
-		r                           Record
-		img                         Image
-		trouble                     Trouble
-		reading                     Reading
-		result                      manifest.Result
-		labels, failed, words, wide string
-		phash                       int64
-		earlier                     sql.Null[string]
+		r       Record
+		img     Image
+		trouble Trouble
+		reading Reading
+		result  manifest.Result
+		wide    string
+		phash   int64
+		earlier sql.Null[string]
 	)
-	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, &labels, &r.SHA256, &r.PHash, &r.Subreddit}
+	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, jsonColumn{&r.Labels}, &r.SHA256, &r.PHash, &r.Subreddit}
 	targets = append(targets, r.Post.targets()...)
-	targets = append(targets, null(&img.Source), null(&img.OriginalSHA256), null(&img.SHA256), null(&img.Format), null(&img.Width), null(&img.Height),
-		null(&img.Bytes), null(&phash), null(&img.Flat), null(&img.HashKind), null(&img.OriginalBytes), null(&img.Limits), null(&img.PixelsSHA256),
+	targets = append(targets, null(&img.Source), null(&img.OriginalSHA256), null(&img.SHA256), null(&img.Format),
+		null(&img.Width), null(&img.Height), null(&img.Bytes), null(&phash), null(&img.Flat), null(&img.HashKind),
+		null(&img.OriginalBytes), null(&img.Limits), null(&img.PixelsSHA256),
 		null(&trouble.Source), null(&trouble.Outcome), null(&trouble.Reason), null(&trouble.Detail),
-		null(&reading.Fingerprint), null(&reading.ImageSHA256), null(&failed), null(&reading.Text), null(&reading.Confidence), null(&words), null(&wide), null(&reading.Masked),
+		null(&reading.Fingerprint), null(&reading.ImageSHA256), jsonColumn{&reading.Failed}, null(&reading.Text),
+		null(&reading.Confidence), jsonColumn{&reading.Words}, null(&wide), null(&reading.Masked),
 		null(&result.Outcome), null(&result.Reason), null(&result.Detail), null(&result.DuplicateOf.ID), null(&result.DuplicateOf.Image),
 		&earlier, null(&r.Earlier.Outcome), null(&r.Earlier.Reason))
 	if err := rows.Scan(targets...); err != nil {
@@ -424,42 +445,24 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 	if result.Outcome != "" {
 		result.Key, result.Split, r.Result = r.Key, r.Split, &result
 	}
-	err := json.Unmarshal([]byte(labels), &r.Labels)
 	if reading.ImageSHA256 != "" {
 		r.Reading = &reading
-		err = errors.Join(err, reading.parse(failed, words, wide))
 	}
-	if err != nil {
-		return r, fmt.Errorf("entry %s: %w", r.Key, err)
+	if wide != "" {
+		reading.Wide = new([4]uint64)
+		h := reading.Wide
+		if _, err := fmt.Sscanf(wide, wideFormat, &h[0], &h[1], &h[2], &h[3]); err != nil {
+			return r, fmt.Errorf("entry %s: its 256-bit hash: %w", r.Key, err)
+		}
 	}
 	return r, nil
 }
 
-// parse fills in the fields of a reading that are stored as text.
-func (r *Reading) parse(failed, words, wide string) (err error) {
-	if failed != "" {
-		err = json.Unmarshal([]byte(failed), &r.Failed)
-	}
-	if words != "" {
-		err = errors.Join(err, json.Unmarshal([]byte(words), &r.Words))
-	}
-	if wide == "" {
-		return err
-	}
-	b, bad := hex.DecodeString(wide)
-	if bad != nil || len(b) != 32 {
-		return errors.Join(err, fmt.Errorf("256-bit hash %q is not 64 hex digits", wide))
-	}
-	r.Wide = new([4]uint64)
-	for i := range r.Wide {
-		r.Wide[i] = binary.BigEndian.Uint64(b[8*i:])
-	}
-	return err
-}
+const wideFormat = "%016x%016x%016x%016x"
 
-func wideText(w *[4]uint64) sql.Null[string] {
-	if w == nil {
+func wideText(h *[4]uint64) sql.Null[string] {
+	if h == nil {
 		return sql.Null[string]{}
 	}
-	return sql.Null[string]{V: fmt.Sprintf("%016x%016x%016x%016x", w[0], w[1], w[2], w[3]), Valid: true}
+	return sql.Null[string]{V: fmt.Sprintf(wideFormat, h[0], h[1], h[2], h[3]), Valid: true}
 }

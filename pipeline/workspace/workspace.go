@@ -38,7 +38,6 @@ package workspace
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -93,10 +92,6 @@ type Options struct {
 	// ReadOnly opens an existing workspace without lock and without writing anything, as
 	// status, explain and audit do. It works on a read-only mount and beside a run.
 	ReadOnly bool
-	// Now dates the records of the audit log; nil is time.Now.
-	Now func() time.Time
-	// Random makes the key that signs the log; nil is the system's randomness.
-	Random io.Reader
 }
 
 // A Workspace is an open workspace folder. Close it.
@@ -107,17 +102,15 @@ type Workspace struct {
 	db    *sql.DB
 	lock  *os.File // nil when read-only
 	limit int      // entries per page of an iterator
-	batch int      // records that SealLog holds in memory
+	batch int      // records that publish holds in memory
 	// finish does a writer's last work, whether its context is over or not.
 	finish func() error
 
 	seed   maphash.Seed
 	byPost [64]sync.Mutex // guards the files and rows of the posts that hash to it
 
-	now        func() time.Time
-	random     io.Reader
-	publishing sync.Mutex // held while the log is published
-	digests    sync.Map   // Files by name, as they were last written here or sealed
+	now     func() time.Time // dates the records of the log
+	digests sync.Map         // Files by name, as they were last written here or sealed
 
 	// unfinished is set when a change of the disk failed half-way: the workspace must not be sealed before a Sweep
 	// has repaired it.
@@ -132,13 +125,7 @@ func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	w := &Workspace{dir: dir, limit: 256, batch: 5000, seed: maphash.MakeSeed(), now: o.Now, random: o.Random}
-	if w.now == nil {
-		w.now = time.Now
-	}
-	if w.random == nil {
-		w.random = rand.Reader
-	}
+	w := &Workspace{dir: dir, limit: 256, batch: 5000, seed: maphash.MakeSeed(), now: time.Now}
 	if err := w.open(ctx, o); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("open workspace %s: %w", dir, err)
@@ -225,17 +212,14 @@ func (w *Workspace) recognize(readOnly bool) error {
 	if readOnly {
 		return fmt.Errorf("%w: it has no %s", ErrNoWorkspace, stateName)
 	}
-	list, err := fs.ReadDir(w.root.FS(), ".")
-	if err != nil {
-		return err
-	}
 	// A first Open that was killed leaves only names of this package: that counts as empty.
+	list, err := fs.ReadDir(w.root.FS(), ".")
 	for _, e := range list {
 		if e.Name() != lockName && !durable.IsTemp(e.Name()) {
 			return fmt.Errorf("%w: it holds other files (%s); name an empty or a new folder", ErrNoWorkspace, e.Name())
 		}
 	}
-	return nil
+	return err
 }
 
 // takeLock takes the kernel's lock and writes the pid for the message of a process that is refused.
@@ -272,7 +256,7 @@ func (w *Workspace) takeLock() error {
 func (w *Workspace) conclude(ctx context.Context) error {
 	// Both are done whatever the other returns: trouble with the log must not keep erased content in state.db. The
 	// seal comes last, and only when all went well.
-	if err := errors.Join(w.SealLog(ctx), w.scrub(ctx)); err != nil {
+	if err := errors.Join(w.publish(ctx), w.scrub(ctx)); err != nil {
 		return err
 	}
 	err := w.db.Close()
