@@ -16,6 +16,7 @@ import (
 	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/dataset/duckdbtest"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -34,10 +35,14 @@ func TestRecorded(t *testing.T) {
 		fmt.Fprintf(&annotations, "%s,train,F3,SS6,SR6,M1,C1\n", thingID(t, thing))
 	}
 	s := newSite(t, annotations.String(), fastPolicy)
-	for i, thing := range things {
-		if err := s.emulator.PutRecorded(thing, sketch(firstOwn+i%30, uint64(i), 0, "jpg").Body); err != nil {
+	for _, thing := range things {
+		p := redditemu.Post{ID: manifest.PostID(thingID(t, thing)), Kind: redditemu.KindSelf, Raw: thing}
+		if err := s.emulator.Put(p); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, host := range []string{"i.redd.it", "i.imgur.com"} { // have a picture under any name
+		s.emulator.Fault(hostile.Fault{Host: host, Kind: hostile.OnPicture(hostile.FaultKind{})})
 	}
 	sum := s.run(exitDone)
 	if sum.Entries != len(things) || len(want) != len(things) {

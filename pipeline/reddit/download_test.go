@@ -346,11 +346,11 @@ func TestPlaceholders(t *testing.T) {
 		want      string
 	}{
 		{"removed.png itself", "https://i.imgur.com/removed.png", hostile.FaultKind{}, 0, "placeholder/known_placeholder"},
-		{"redirect to removed.png", imgur.URLs()[0], hostile.ImgurRemovedRedirect(), 1, "placeholder/known_placeholder"},
+		{"redirect to removed.png", imgur.URLs()[0], hostile.RedirectTo("https://i.imgur.com/removed.png"), 1, "placeholder/known_placeholder"},
 		{"chain to removed.png", imgur.URLs()[0], hostile.RedirectTo("https://i.imgur.com/uH6EmZ7.png"), 2, "placeholder/known_placeholder"},
 		{"unknown to imgur", "https://i.imgur.com/nothere.jpg", hostile.FaultKind{}, 1, "placeholder/known_placeholder"},
 		{"region block", imgur.URLs()[0], hostile.RegionBlock(), 1, "failed/region_block"},
-		{"404 with a picture", own.URLs()[0], hostile.Placeholder404PNG(), 1, "gone/http_404"},
+		{"404 with a picture", own.URLs()[0], hostile.Status(404, nil, pngBytes(t)), 1, "gone/http_404"},
 		{"over capacity", imgur.URLs()[0], hostile.OverCapacity(403), 1, "failed/over_capacity"},
 		{"over capacity, 429", imgur.URLs()[0], hostile.OverCapacity(429), retries + 1, "failed/over_capacity"},
 		{"page of i.redd.it", own.URLs()[0], hostile.RedirectTo("https://www.reddit.com/media?url=x"), 1, "failed/redirect_to_page"},

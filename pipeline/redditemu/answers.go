@@ -13,10 +13,9 @@ type Reply struct {
 	Header http.Header
 	Body   []byte
 
-	// Stream, when not nil, writes the body in place of Body; Length is announced, 0 = in
-	// chunks, without a length. Its error cuts the connection.
+	// Stream, when not nil, writes the body in place of Body, in chunks, without a length. Its error
+	// cuts the connection.
 	Stream func(io.Writer) error
-	Length int64
 
 	// Send, when not nil, answers in place of all of this.
 	Send func(http.ResponseWriter, *http.Request)
@@ -72,17 +71,6 @@ func Blocked() *Reply {
 		"your User-Agent is not empty and is something unique and descriptive.")
 }
 
-// NetworkSecurity is the newer 403 page of a block.
-func NetworkSecurity() *Reply {
-	return HTMLReply(http.StatusForbidden, "Reddit - Blocked", "You've been blocked by network security. "+
-		"To continue, log in to your account or use your developer token.")
-}
-
-// ForbiddenReason is the 403 in JSON with a reason.
-func ForbiddenReason(reason string) *Reply {
-	return JSONReply(http.StatusForbidden, fmt.Sprintf(`{"reason": %q, "message": "Forbidden", "error": 403}`, reason))
-}
-
 // ServerError is an HTML page with a 408 or 5xx status.
 func ServerError(code int) *Reply {
 	text := http.StatusText(code)
@@ -96,10 +84,4 @@ func ServerError(code int) *Reply {
 func Unauthorized() *Reply {
 	return JSONReply(http.StatusUnauthorized, `{"message": "Unauthorized", "error": 401}`).
 		With("WWW-Authenticate", `Bearer realm="reddit", error="invalid_token"`)
-}
-
-// InsufficientScope is the 403 of a token with too small a scope.
-func InsufficientScope() *Reply {
-	return JSONReply(http.StatusForbidden, `{"message": "Forbidden", "error": 403}`).
-		With("WWW-Authenticate", `Bearer realm="reddit", error="insufficient_scope"`)
 }

@@ -7,28 +7,24 @@
 // any mirror: by connect-to rules and one more root certificate. Nothing in the client
 // is special to it.
 //
-// It promises the behaviour that was recorded of the real service: app-only OAuth2,
-// the rules on user agents, rate-limit headers over a fixed window aligned to the
-// epoch, /api/info with every recorded state of a post, /r/NAME/about with the reason
-// why posts are absent, signed preview URLs, the redirects and stand-in images of the
-// image hosts. Package hostile spoils its answers, for tests.
+// It promises the behaviour that was recorded of the real service: app-only OAuth2, a User-Agent that names
+// its operator, rate-limit headers over a fixed window aligned to the epoch, /api/info with every recorded
+// state of a post, /r/NAME/about with the reason why posts are absent, signed preview URLs, the redirects and
+// stand-in images of the image hosts. Package hostile spoils its answers, for tests.
 //
-// Every answer carries canaries in author, title, permalink and selftext, and every
-// drawn image carries [CanaryMetadata] in its metadata: a test searches a workspace
-// for them to show that none of it reached the disk.
+// Every answer carries canaries in author, title, permalink and selftext, and every drawn image carries
+// [CanaryMetadata] in its metadata: a test searches a workspace for them to show that none of it reached the disk.
 //
-// Pictures are drawn by the program ([Draw]), are harmless, and follow from their
-// [Spec] alone: a test that draws the same Spec gets the same bytes and the words of
-// the caption. They are drawn at the first request, so loading a thousand posts is
-// cheap.
+// Pictures are drawn by the program ([Draw]), are harmless, and follow from their [Spec] alone: a test that draws
+// the same Spec gets the same bytes and the words of the caption. They are drawn at each request, so loading a
+// thousand posts is cheap.
 //
 // # Limitations
 //
-// HTTP/1.1 only. Of OAuth2 only client credentials. preview.redd.it sends
-// what is stored, never WebP in its place. Of imgur's API only images
-// and albums. The three known stand-in images have the right size and type, not the
-// right bytes. Where a behaviour of Reddit was never recorded (duplicate ids, the
-// status of a deleted image) one answer was chosen; the faults make the others.
+// HTTP/1.1 only. Of OAuth2 only client credentials. preview.redd.it sends what is stored, never WebP in its place.
+// /api/info answers as with raw_json=1. Of imgur's API only images and albums. The three known stand-in images have
+// the right size and type, not the right bytes. Where a behaviour of Reddit was never recorded (duplicate ids, the
+// status of a deleted image) one answer was chosen.
 package redditemu
 
 // The canaries. None of them may ever be found in what a client stores.

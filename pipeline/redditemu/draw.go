@@ -52,16 +52,6 @@ type Drawn struct {
 	Width, Height int
 }
 
-// key tells specs apart.
-func (s Spec) key() string {
-	rest := ""
-	if s.CopyOf != nil {
-		rest = " of " + s.CopyOf.key()
-	}
-	s.CopyOf = nil
-	return fmt.Sprintf("%+v", s) + rest
-}
-
 // Size returns the width and height, in pixels, without drawing.
 func (s Spec) Size() (w, h int) {
 	if s.CopyOf != nil {

@@ -1,57 +1,90 @@
 package redditemu_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"rehydrate/manifest"
 	. "rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 )
 
-// TestHostileKinds shows what a client sees of the answers that the corpus is made of, and that
-// each counts.
-func TestHostileKinds(t *testing.T) {
-	const host = "https://case.example/picture.jpg"
+// TestFaults shows what a client sees of each kind, and that it counts.
+func TestFaults(t *testing.T) {
 	p := start(t, Options{Hosts: []string{"case.example"}})
-	whole := ""
+	post := Post{ID: "f1"}
+	p.put(post, Post{ID: "f2"})
+	const picture = "https://case.example/picture.jpg"
+	whole := len(p.get(post.URLs()[0]).body)
 	for _, tt := range []struct {
-		name string
 		kind hostile.FaultKind
-		see  func(a answer, err error) bool
+		url  string // "" for the API
+		want string // status, and what stands in the headers, the body or the error
 	}{
-		{"picture", hostile.OnPicture(hostile.WrongLength(0)), func(a answer, err error) bool {
-			whole = string(a.body)
-			return err == nil && a.StatusCode == 200 && strings.HasPrefix(whole, "\xff\xd8\xff")
-		}},
-		{"more announced", hostile.OnPicture(hostile.WrongLength(9)), func(a answer, err error) bool { return a.err != nil && string(a.body) == whole }},
-		{"less announced", hostile.OnPicture(hostile.WrongLength(-9)), func(a answer, err error) bool {
-			return a.err == nil && string(a.body) == whole[:len(whole)-9]
-		}},
-		{"empty reply", hostile.EmptyReply(), func(_ answer, err error) bool { return err != nil && strings.Contains(err.Error(), "EOF") }},
-		{"not HTTP", hostile.NotHTTP(), func(_ answer, err error) bool { return err != nil && strings.Contains(err.Error(), "malformed HTTP") }},
-		{"loop", hostile.RedirectLoop(), func(a answer, err error) bool { return a.StatusCode == 302 && a.Header.Get("Location") == host }},
-		{"hops", hostile.RedirectHops(1), func(a answer, err error) bool { return a.StatusCode == 302 && a.Header.Get("Location") == "/hop1" }},
-		{"cookies", hostile.SetCookies(hostile.RedirectHops(1)), func(a answer, err error) bool {
-			return a.StatusCode == 302 && strings.HasPrefix(a.Header.Get("Set-Cookie"), "session=")
-		}},
-		{"gzip", hostile.GzipBomb(1 << 20), func(a answer, err error) bool {
-			return a.Header.Get("Content-Encoding") == "gzip" && len(a.body) > 0 && len(a.body) < 1<<14
-		}},
-		{"header", hostile.OnPicture(hostile.HugeHeader(11 << 20)), func(_ answer, err error) bool { return err != nil && strings.Contains(err.Error(), "header") }},
+		{hostile.Status(418, http.Header{"X-Tea": {"pot"}}, []byte("short")), "", "418 X-Tea:[pot]"},
+		{hostile.TooManyHTML(7), "", "429 Retry-After:[7]"}, {hostile.TooManyJSON(), "", `429 "error": 429`},
+		{hostile.BlockedHTML(), "", "403 <title>Blocked"}, {hostile.ServerError(522), "", "522 <html"},
+		{hostile.TruncatedJSON(), "", `200 {"kind": "Listing"`}, {hostile.HTML200(), "", "200 <html"},
+		{hostile.EmptyListing(), "", `200 "dist": 0`}, {hostile.ExpireToken(), "", "401 invalid_token"},
+		{hostile.RateHeaders("10000", "0.0", "99999"), "", "200 X-Ratelimit-Reset:[99999]"},
+		{hostile.ExpireTokenHTML(), "", "401 who goes there"}, {hostile.RegionBlock(), "", "200 Content-Length:[34641]"},
+		{hostile.OverCapacity(403), "", "403 over capacity"}, {hostile.Reset(), "", "0 reset"},
+		{hostile.EmptyBody(), post.URLs()[0], "200 Content-Length:[0]"},
+		{hostile.TruncatedBody(), post.URLs()[0], fmt.Sprintf("200 Content-Length:[%d]", whole)},
+		{hostile.OnPicture(hostile.WrongLength(0)), picture, "200 \xff\xd8\xff"},
+		{hostile.OnPicture(hostile.WrongLength(9)), picture, "200 unexpected EOF"},
+		{hostile.EmptyReply(), picture, "0 EOF"}, {hostile.NotHTTP(), picture, "0 malformed HTTP"},
+		{hostile.RedirectLoop(), picture, "302 Location:[" + picture + "]"}, {hostile.RedirectHops(1), picture, "302 /hop1"},
+		{hostile.SetCookies(hostile.RedirectHops(1)), picture, "302 Set-Cookie:[session="},
+		{hostile.GzipBomb(1 << 20), picture, "200 Content-Encoding:[gzip]"},
+		{hostile.OnPicture(hostile.HugeHeader(11 << 20)), picture, "0 header"},
 	} {
-		f := p.s.Fault(hostile.Fault{Host: "case.example", Kind: tt.kind})
-		a, err := p.do(http.MethodGet, host, "")
-		if !tt.see(a, err) || f.Fired() == 0 {
-			t.Errorf("%s: %.200v, %d bytes, %v, fired %d", tt.name, err, len(a.body), a.err, f.Fired())
+		p.login()
+		f := p.s.Fault(hostile.Fault{Kind: tt.kind})
+		if tt.url == "" {
+			tt.url = "https://oauth.reddit.com/api/info?id=t3_f1"
+		}
+		a, err := p.do(http.MethodGet, tt.url, "", "Authorization", "bearer "+p.token)
+		got := fmt.Sprint("0 ", err)
+		if err == nil {
+			got = fmt.Sprint(a.StatusCode, " ", a.Header, string(a.body), a.err)
+		}
+		status, text, _ := strings.Cut(tt.want, " ")
+		if !strings.HasPrefix(got, status+" ") || !strings.Contains(got, text) || f.Fired() == 0 {
+			t.Errorf("%v: fired %d, %.400s; want %s", tt.kind, f.Fired(), got, tt.want)
 		}
 		f.Clear()
 	}
-	p.s.Fault(hostile.Fault{Host: "case.example", Kind: hostile.RedirectHops(1)})
-	if a := p.get("https://case.example/hop1"); a.StatusCode != 200 || string(a.body) != whole {
-		t.Errorf("after the last hop: %d, %d bytes", a.StatusCode, len(a.body))
+}
+
+// TestSchedule: After, Every, Times and Post choose the requests; the fault armed first wins, and the log
+// says so.
+func TestSchedule(t *testing.T) {
+	p := start(t, Options{})
+	p.login()
+	p.put(Post{ID: "a"})
+	f := p.s.Fault(hostile.Fault{Post: "a", After: 2, Every: 2, Times: 2, Kind: hostile.ServerError(500)})
+	p.s.Fault(hostile.Fault{PathPrefix: "/api/info", After: 5, Kind: hostile.ServerError(502)})
+	p.s.Fault(hostile.Fault{Post: "b", Kind: hostile.ServerError(503)})
+	var got []int
+	for range 8 {
+		got = append(got, p.info("t3_a").StatusCode)
+	}
+	if want := []int{200, 200, 200, 500, 200, 500, 502, 502}; !slices.Equal(got, want) || f.Fired() != 2 {
+		t.Errorf("statuses %v, fired %d, want %v, 2", got, f.Fired(), want)
+	}
+	p.s.ClearFaults()
+	if a := p.get(Post{ID: "a"}.URLs()[0]); a.StatusCode != 200 {
+		t.Errorf("after ClearFaults: %d", a.StatusCode)
+	}
+	log := p.s.Requests()
+	if q := log[4]; q.Fault != "500" || q.Status != 500 || q.Auth != "bearer" || !slices.Equal(q.IDs, []manifest.PostID{"a"}) {
+		t.Errorf("logged as %+v", q)
 	}
 }
 

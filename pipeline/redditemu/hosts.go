@@ -5,16 +5,10 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"math/rand/v2"
-	"mime"
 	"net/http"
-	"net/url"
 	"path"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	"rehydrate/manifest"
 )
@@ -27,9 +21,8 @@ func hosts() []string {
 
 // An Asset is one image at its address.
 type Asset struct {
-	Post    manifest.PostID
-	image   Image
-	queries []string // exact signed queries of recorded addresses
+	Post  manifest.PostID
+	image Image
 }
 
 // assetKey names an address. imgur ignores extensions, the others do not.
@@ -47,12 +40,10 @@ func (s *Server) asset(host, p string) (a *Asset) {
 
 // image answers for every host but the two of Reddit itself.
 func (s *Server) image(host string, r *http.Request) *Reply {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if r.Method != http.MethodGet {
 		return HTMLReply(http.StatusMethodNotAllowed, "405 Method Not Allowed", "")
 	}
 	switch host {
-	case "i.redd.it":
-		return s.iReddit(r)
 	case "preview.redd.it", "external-preview.redd.it":
 		return s.preview(host, r)
 	case imgurFileHost:
@@ -62,43 +53,30 @@ func (s *Server) image(host string, r *http.Request) *Reply {
 	case "imgur.com":
 		return HTMLReply(http.StatusOK, "Imgur: The magic of the Internet", CanaryTitle)
 	}
-	if a := s.asset(host, r.URL.Path); a != nil {
-		return s.serveAsset(a, r)
+	switch a := s.asset(host, r.URL.Path); {
+	case a != nil:
+		return a.serve(r)
+	case host == "i.redd.it":
+		return accessDenied()
 	}
 	return HTMLReply(http.StatusNotFound, "404 Not Found", "nothing here")
-}
-
-func (s *Server) iReddit(r *http.Request) *Reply {
-	if prefersHTML(r.Header.Get("Accept")) {
-		return RedirectReply("https://" + wwwHost + "/media?url=" + url.QueryEscape("https://i.redd.it"+r.URL.Path))
-	}
-	if a := s.asset("i.redd.it", r.URL.Path); a != nil {
-		return s.serveAsset(a, r)
-	}
-	return accessDenied()
 }
 
 // preview checks the signed query, then serves. An address it has no image for gets
 // the grey stand-in with 404.
 func (s *Server) preview(host string, r *http.Request) *Reply {
-	a := s.asset(host, r.URL.Path)
-	exact := a != nil && slices.Contains(a.queries, r.URL.RawQuery)
-	if !exact && !signatureHolds(r.URL) {
-		return guruMeditation()
+	query, signature, _ := strings.Cut(r.URL.RawQuery, "&s=")
+	if signature != sign(r.URL.Path, query) {
+		return HTMLReply(http.StatusForbidden, "403 Forbidden", "Guru Meditation: Varnish cache server")
 	}
-	if a == nil {
-		return Placeholder404()
+	if a := s.asset(host, r.URL.Path); a != nil {
+		return a.serve(r)
 	}
-	return s.serveAsset(a, r)
+	return Placeholder404()
 }
 
-func signatureHolds(u *url.URL) bool {
-	query, sig, ok := strings.Cut(u.RawQuery, "&s=")
-	return ok && sig == signature(u.Path, query)
-}
-
-// serveAsset answers for an image in the way its Serve asks.
-func (s *Server) serveAsset(a *Asset, r *http.Request) *Reply {
+// serve answers for an image in the way its Serve asks.
+func (a *Asset) serve(r *http.Request) *Reply {
 	switch a.image.Serve {
 	case ServeNotFound:
 		return HTMLReply(http.StatusNotFound, "404 Not Found", "The specified key does not exist.")
@@ -119,41 +97,26 @@ func (s *Server) serveAsset(a *Asset, r *http.Request) *Reply {
 	case ServeGarbage:
 		return NewReply(http.StatusOK, "image/jpeg", garbage(r.URL.Path))
 	}
-	if a.image.Write != nil {
-		return streamReply(a.image.Write)
-	}
 	body := a.image.Body
-	if body == nil {
-		var err error
-		body, err = s.cache.draw(a.image.Spec)
+	switch {
+	case a.image.Write != nil:
+		var b bytes.Buffer
+		if err := a.image.Write(&b); err != nil {
+			return DrawFailed(err)
+		}
+		body = b.Bytes()
+	case body == nil:
+		drawn, err := Draw(a.image.Spec)
 		if err != nil {
 			return DrawFailed(err)
 		}
+		body = drawn.Body
 	}
 	if a.image.Serve == ServeCut {
 		body = body[:len(body)/2]
 	}
 	return NewReply(http.StatusOK, http.DetectContentType(body), body).
 		With("Cache-Control", "public, max-age=2592000, immutable", "Accept-Ranges", "bytes")
-}
-
-// streamReply writes an image while it is made, its length announced.
-func streamReply(write func(io.Writer) error) *Reply {
-	var n counter
-	if err := write(&n); err != nil {
-		return DrawFailed(err)
-	}
-	rep := NewReply(http.StatusOK, "image/jpeg", nil)
-	rep.Stream, rep.Length = write, int64(n)
-	return rep
-}
-
-// A counter counts what is written to it.
-type counter int64
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
 }
 
 // DrawFailed says to a test's author, through the client, that a Spec cannot be drawn.
@@ -171,38 +134,10 @@ func garbage(name string) []byte {
 	return b
 }
 
-// prefersHTML reports whether an Accept header names text/html at least as high as any
-// image type.
-func prefersHTML(accept string) bool {
-	page, picture := 0.0, 0.0
-	for _, part := range strings.Split(accept, ",") {
-		t, params, err := mime.ParseMediaType(part)
-		if err != nil {
-			continue
-		}
-		q := 1.0
-		if v, err := strconv.ParseFloat(params["q"], 64); err == nil {
-			q = v
-		}
-		switch {
-		case t == "text/html":
-			page = max(page, q)
-		case strings.HasPrefix(t, "image/"):
-			picture = max(picture, q)
-		}
-	}
-	return page > 0 && page >= picture
-}
-
 // accessDenied is the 403 of i.redd.it for a name it does not know: 418 bytes.
 func accessDenied() *Reply {
 	body := `<?xml version="1.0" encoding="UTF-8"?>` + "\n<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>\n"
 	return NewReply(http.StatusForbidden, "application/xml", []byte(body+strings.Repeat(" ", 418-len(body))))
-}
-
-func guruMeditation() *Reply {
-	return NewReply(http.StatusForbidden, "text/html; charset=utf-8", []byte("<!DOCTYPE html>\n<html>\n  <head>\n    <title>403 Forbidden</title>\n"+
-		"  </head>\n  <body>\n    <h1>Error 403 Forbidden</h1>\n    <p>Forbidden</p>\n    <h3>Guru Meditation:</h3>\n    <p>Varnish cache server</p>\n  </body>\n</html>\n"))
 }
 
 // Placeholder404 is the grey picture that preview.redd.it sends with a 404.
@@ -231,59 +166,4 @@ func GreyPNG(w, h, size int) []byte {
 		return InsertPNG(b.Bytes(), PNGChunk("tEXt", text[:pad]))
 	}
 	return b.Bytes()
-}
-
-// A cache keeps drawn images up to a bound, the least recently used going first, and
-// draws each at most once at a time.
-type cache struct {
-	limit int64
-
-	mu   sync.Mutex
-	size int64    // mu
-	used []*drawn // mu: the most recently used last
-}
-
-type drawn struct {
-	key  string
-	size int64 // cache.mu; 0 until drawn
-	once sync.Once
-	body []byte // once
-	err  error  // once
-}
-
-func (c *cache) draw(spec Spec) ([]byte, error) {
-	d := c.slot(spec.key())
-	d.once.Do(func() {
-		out, err := Draw(spec)
-		d.body, d.err = out.Body, err
-		c.account(d, int64(len(d.body)))
-	})
-	return d.body, d.err
-}
-
-func (c *cache) slot(key string) *drawn {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	d := &drawn{key: key}
-	if i := slices.IndexFunc(c.used, func(d *drawn) bool { return d.key == key }); i >= 0 {
-		d = c.used[i]
-		c.used = slices.Delete(c.used, i, i+1)
-	}
-	c.used = append(c.used, d)
-	return d
-}
-
-// account adds a body's size and evicts down to the bound.
-func (c *cache) account(d *drawn, size int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !slices.Contains(c.used, d) { // evicted while it was drawn
-		return
-	}
-	d.size = size
-	c.size += size
-	for c.size > c.limit && len(c.used) > 1 {
-		c.size -= c.used[0].size
-		c.used = slices.Delete(c.used, 0, 1)
-	}
 }

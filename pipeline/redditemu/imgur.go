@@ -3,65 +3,30 @@ package redditemu
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"path"
-	"strconv"
 	"strings"
-	"time"
 )
 
 const (
 	imgurFileHost = "i.imgur.com"
 	imgurAPIHost  = "api.imgur.com"
-
-	// The credits of a user, for an hour, and of an app, for a day, as imgur documents them.
-	imgurUserCredits   = 500
-	imgurClientCredits = 12_500
 )
 
-// imgur answers for i.imgur.com. It ignores extensions and knows thumbnails by the letter
-// behind the id.
+// imgur answers for i.imgur.com. It ignores extensions.
 func (s *Server) imgur(r *http.Request) *Reply {
-	if isLibraryAgent(r.UserAgent()) || r.UserAgent() == "" {
-		return NewReply(http.StatusTooManyRequests, "text/html", []byte("<html><body>429 Too Many Requests</body></html>"))
-	}
-	if u, err := url.Parse(r.Referer()); r.Referer() != "" && (err != nil || !strings.HasSuffix(u.Hostname(), "imgur.com")) {
-		return HTMLReply(http.StatusForbidden, "403 Forbidden", "no hotlinking")
-	}
+	a := s.asset(imgurFileHost, r.URL.Path)
 	switch {
+	case !identifies(r) || r.Referer() != "":
+		return HTMLReply(http.StatusTooManyRequests, "429 Too Many Requests", "no robots, no hotlinking")
 	case r.URL.Path == "/removed.png":
 		return NewReply(http.StatusOK, "image/png", GreyPNG(161, 81, 503)).
 			With("Etag", `"d835884373f4d6c8f24742ceabe74946"`)
-	case r.URL.Path == "/uH6EmZ7.png":
-		return RedirectReply("https://i.imgur.com/removed.png")
-	case path.Ext(r.URL.Path) == ".gifv":
-		return HTMLReply(http.StatusOK, "Imgur", "a player")
 	case path.Ext(r.URL.Path) == "": // the page
 		return RedirectReply("https://imgur.com" + r.URL.Path)
+	case a == nil:
+		return RedirectReply("https://i.imgur.com/removed.png")
 	}
-	if a := s.asset(imgurFileHost, r.URL.Path); a != nil {
-		return s.serveAsset(a, r)
-	}
-	if a := s.thumbnail(r.URL.Path); a != nil {
-		return s.serveAsset(a, r)
-	}
-	return RedirectReply("https://i.imgur.com/removed.png")
-}
-
-// thumbnail returns the small form of a drawn image, or nil when p names none.
-func (s *Server) thumbnail(p string) *Asset {
-	stem := strings.TrimSuffix(p, path.Ext(p))
-	if len(stem) < 2 || !strings.ContainsRune("sbtmlh", rune(stem[len(stem)-1])) {
-		return nil
-	}
-	whole := s.asset(imgurFileHost, stem[:len(stem)-1]+path.Ext(p))
-	if whole == nil || whole.image.Body != nil || whole.image.Write != nil {
-		return whole
-	}
-	small := *whole
-	spec := whole.image.Spec
-	small.image.Spec = Spec{CopyOf: &spec, Scale: 0.25}
-	return &small
+	return a.serve(r)
 }
 
 // imgurAPI answers for api.imgur.com: /3/image/ID and /3/album/ID.
@@ -69,14 +34,6 @@ func (s *Server) imgurAPI(r *http.Request) *Reply {
 	if r.Header.Get("Authorization") != "Client-ID "+s.ImgurClientID {
 		return ImgurError(http.StatusForbidden, "Invalid client_id")
 	}
-	_, left, reset := s.charge("imgur", imgurUserCredits)
-	if left < 0 {
-		return s.credited(ImgurError(http.StatusTooManyRequests, "User rate limit exceeded"), 0, reset)
-	}
-	return s.credited(s.imgurLookup(r), left, reset)
-}
-
-func (s *Server) imgurLookup(r *http.Request) *Reply {
 	kind, id, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/3/"), "/")
 	p, i, ok := s.imgurPost(r.URL.Path)
 	switch {
@@ -154,13 +111,4 @@ func imgurAnswer(data any) *Reply {
 func ImgurError(status int, text string) *Reply {
 	return NewReply(status, "application/json", fmt.Appendf(nil,
 		`{"data":{"error":%q,"request":"/3/","method":"GET"},"success":false,"status":%d}`, text, status))
-}
-
-// credited puts the headers of imgur's rate limit on an answer. The user's hour is the
-// emulator's window, which ends in reset seconds.
-func (s *Server) credited(rep *Reply, left, reset int) *Reply {
-	end := s.opt.Now().Add(time.Duration(reset) * time.Second).Unix()
-	return rep.With("X-RateLimit-UserLimit", strconv.Itoa(imgurUserCredits), "X-RateLimit-UserRemaining", strconv.Itoa(left),
-		"X-RateLimit-UserReset", strconv.FormatInt(end, 10),
-		"X-RateLimit-ClientLimit", strconv.Itoa(imgurClientCredits), "X-RateLimit-ClientRemaining", strconv.Itoa(imgurClientCredits-imgurUserCredits+left))
 }

@@ -104,7 +104,7 @@ type Image struct {
 	Spec Spec   // what to draw, at the first request
 	Body []byte // served in its place when not nil
 	// Write, when not nil, writes what is served in place of both, made again each time: for
-	// what is too large to keep. It must write the same bytes every time.
+	// what is too large to keep.
 	Write func(io.Writer) error
 	Serve Serve
 	Slug  string // media id; "" = made from the post's id and the image's place
@@ -134,7 +134,6 @@ type Post struct {
 	NoGalleryData   bool // gallery_data null
 	NoMediaMetadata bool // media_metadata null
 	EmptyParentList bool // crosspost_parent_list []
-	At              []At // further images, of a post that names more addresses than its kind does
 	// Set and Unset change fields of the finished JSON object, last.
 	Set   map[string]any
 	Unset []string
@@ -146,12 +145,6 @@ type Post struct {
 	Want        manifest.PostState
 	WantOutcome manifest.Outcome // under the default policy; "" = not said
 	CopyOf      manifest.PostID  // the post whose image this one's copies
-}
-
-// An At is an image at an address of its own.
-type At struct {
-	URL   string
-	Image Image
 }
 
 // absent reports whether /api/info leaves the post out.
@@ -456,10 +449,7 @@ func (p Post) afflict(d map[string]any) {
 }
 
 // A variant is one address at which an image is served.
-type variant struct {
-	host, path string
-	query      string // the exact query that the host's signature covers; "" = any or none
-}
+type variant struct{ host, path string }
 
 // addresses returns the variants of each image of the post.
 func (p Post) addresses() map[int][]variant {
@@ -476,36 +466,25 @@ func (p Post) addresses() map[int][]variant {
 			urls = append(urls, p.previewURL(i, "auto=webp"))
 		}
 		for _, u := range urls {
-			if v, ok := variantOf(u); ok {
-				v.query = "" // drawn addresses are checked by their signature
-				all[i] = append(all[i], v)
-			}
+			at, _ := url.Parse(u) // written by this package
+			all[i] = append(all[i], variant{at.Hostname(), at.Path})
 		}
 	}
 	return all
-}
-
-// variantOf splits an address; ok is false when it names no host or no path.
-func variantOf(raw string) (variant, bool) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || u.Path == "" || u.Path == "/" {
-		return variant{}, false
-	}
-	return variant{host: u.Hostname(), path: u.Path, query: u.RawQuery}, true
 }
 
 // signKey signs preview addresses. It protects nothing: it makes them hard to guess
 // for a client that should use them as they are given.
 var signKey = []byte("redditemu preview signature")
 
-func signature(path, query string) string {
+func sign(path, query string) string {
 	m := hmac.New(sha1.New, signKey)
 	m.Write([]byte(path + "?" + query))
 	return hex.EncodeToString(m.Sum(nil))
 }
 
 func signed(host, path, query string) string {
-	return "https://" + host + path + "?" + query + "&s=" + signature(path, query)
+	return "https://" + host + path + "?" + query + "&s=" + sign(path, query)
 }
 
 // Hash64 is a stable hash of its parts: everything that is made up follows from it.

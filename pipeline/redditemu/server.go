@@ -23,9 +23,7 @@ type Options struct {
 	RequestsPerWindow int              // of one client id at oauth.reddit.com; 0 = 1000, as recorded since 2023
 	Window            time.Duration    // 0 = 600 s; windows are aligned to the epoch
 	TokenLifetime     time.Duration    // 0 = 24 h, as recorded since 2022
-	InstalledApp      bool             // the client has no secret: Secret is "", client_credentials is refused
 	Hosts             []string         // more host names to answer for (a mirror, a host that no policy allows)
-	CacheBytes        int64            // bound of the drawn images kept in memory; 0 = 64 MiB
 	Now               func() time.Time // nil = time.Now
 	Log               *slog.Logger     // one debug line a request; nil = discard
 	// Around, when not nil, answers every request: with what next answers, or with something else.
@@ -43,23 +41,20 @@ type Server struct {
 	cert tls.Certificate
 	ln   net.Listener
 	http *http.Server
-	done chan struct{}  // closed by Close
-	wg   sync.WaitGroup // the serving goroutine and one count per open connection
+	wg   sync.WaitGroup // the serving goroutine
 
 	mu      sync.Mutex
-	world   World                       // mu
-	issued  int                         // mu: tokens
-	buckets map[string]*bucket          // mu: per client id and endpoint
-	conns   map[net.Conn]http.ConnState // mu: open connections
-	cache   cache
+	world   World              // mu
+	issued  int                // mu: tokens
+	buckets map[string]*bucket // mu: per endpoint
 }
 
 // A World is what an emulator knows.
 type World struct {
 	Posts  map[manifest.PostID]*Entry
-	Tokens map[string]token  // the bearer tokens that were given out, good or run out
-	subs   map[string]string // subreddit, lower case -> reason that /about gives, "" = public
-	assets map[string]*Asset // host + path
+	Tokens map[string]time.Time // the bearer tokens that were given out, good or run out, and when they end
+	subs   map[string]string    // subreddit, lower case -> reason that /about gives, "" = public
+	assets map[string]*Asset    // host + path
 }
 
 // An Entry is a post with its image addresses, so that replacing it can take them back.
@@ -89,19 +84,17 @@ func Start(o Options) (*Server, error) {
 	}
 	seed := fmt.Sprint(o.Seed)
 	s := &Server{
-		ClientID: "emu" + base36(Hash64(seed, "client"), 11),
-		opt:      o, cert: cert, ln: ln, done: make(chan struct{}),
-		world:   World{Posts: map[manifest.PostID]*Entry{}, Tokens: map[string]token{}, subs: map[string]string{}, assets: map[string]*Asset{}},
-		buckets: map[string]*bucket{}, conns: map[net.Conn]http.ConnState{},
-		cache: cache{limit: o.CacheBytes},
-	}
-	s.ImgurClientID = base36(Hash64(seed, "imgur"), 12) + "emu"
-	if !o.InstalledApp {
-		s.Secret = base36(Hash64(seed, "secret", "a"), 13) + base36(Hash64(seed, "secret", "b"), 13)
+		ClientID:      "emu" + base36(Hash64(seed, "client"), 11),
+		Secret:        base36(Hash64(seed, "secret", "a"), 13) + base36(Hash64(seed, "secret", "b"), 13),
+		ImgurClientID: base36(Hash64(seed, "imgur"), 12) + "emu",
+		opt:           o, cert: cert, ln: ln, buckets: map[string]*bucket{},
+		world: World{Posts: map[manifest.PostID]*Entry{}, Tokens: map[string]time.Time{}, subs: map[string]string{},
+			assets: map[string]*Asset{}},
 	}
 	s.http = &http.Server{
-		Handler: http.HandlerFunc(s.serve), TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, ConnState: s.track,
-		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), ReadHeaderTimeout: 30 * time.Second,
+		Handler:   http.HandlerFunc(s.serve),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
+		ErrorLog:  slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), ReadHeaderTimeout: 30 * time.Second,
 		// HTTP/1.1 alone: a connection reset cannot be told to one HTTP/2 stream.
 		Protocols: new(http.Protocols),
 	}
@@ -124,9 +117,6 @@ func (o Options) withDefaults() Options {
 	if o.TokenLifetime == 0 {
 		o.TokenLifetime = 24 * time.Hour
 	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = 64 << 20
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -136,35 +126,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Close stops listening, cuts open connections and waits until no goroutine of the
-// server is left. A second Close does nothing.
+// Close stops listening and cuts open connections. A second Close does nothing.
 func (s *Server) Close() {
-	s.mu.Lock()
-	select {
-	case <-s.done:
-		s.mu.Unlock()
-		return
-	default:
-		close(s.done)
-	}
-	s.mu.Unlock()
 	s.http.Close() // its error is that of closing sockets we are done with
 	s.wg.Wait()
-}
-
-// track counts open connections for Close. A hijacked one is closed by its handler.
-func (s *Server) track(c net.Conn, state http.ConnState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, known := s.conns[c]
-	switch {
-	case state == http.StateNew && !known:
-		s.wg.Add(1)
-		s.conns[c] = state
-	case (state == http.StateClosed || state == http.StateHijacked) && known:
-		delete(s.conns, c)
-		s.wg.Done()
-	}
 }
 
 // Addr returns the address it listens on, 127.0.0.1:PORT.
@@ -218,31 +183,14 @@ func (w *World) Replace(p Post, keep bool) error {
 	if p.Kind == KindCrosspost {
 		owner = *p.Parent
 	}
-	for i, vs := range owner.addresses() {
-		a := &Asset{Post: p.ID, image: owner.Images[i]}
-		for _, v := range vs {
-			w.serveAt(e, v, a)
-		}
-	}
-	for _, at := range p.At {
-		if v, ok := variantOf(at.URL); ok {
-			w.serveAt(e, v, &Asset{Post: p.ID, image: at.Image})
+	for i, addresses := range owner.addresses() {
+		for _, address := range addresses {
+			key := assetKey(address.host, address.path)
+			w.assets[key] = &Asset{Post: p.ID, image: owner.Images[i]}
+			e.keys = append(e.keys, key)
 		}
 	}
 	return nil
-}
-
-// serveAt makes an image have an address. Several signed queries may name one path.
-func (w *World) serveAt(e *Entry, v variant, a *Asset) {
-	key := assetKey(v.host, v.path)
-	if v.query != "" {
-		a.queries = []string{v.query}
-		if old := w.assets[key]; old != nil && old.Post == a.Post {
-			a.queries = append(a.queries, old.queries...)
-		}
-	}
-	w.assets[key] = a
-	e.keys = append(e.keys, key)
 }
 
 // Asset returns the image at an address, nil when there is none.
@@ -296,18 +244,14 @@ func (r *Reply) send(w http.ResponseWriter, req *http.Request) {
 	for k, v := range r.Header {
 		w.Header()[k] = v
 	}
-	if n := int64(len(r.Body)) + r.Length; r.Stream == nil || n > 0 {
-		w.Header().Set("Content-Length", fmt.Sprint(n))
+	if r.Stream == nil {
+		w.Header().Set("Content-Length", fmt.Sprint(len(r.Body)))
 	}
 	w.WriteHeader(r.Status)
-	switch {
-	case req.Method == http.MethodHead:
-	case r.Stream == nil:
+	if r.Stream == nil {
 		_, _ = w.Write(r.Body)
-	default:
-		if err := r.Stream(w); err != nil {
-			panic(http.ErrAbortHandler) // cuts the connection; net/http does not log it
-		}
+	} else if err := r.Stream(w); err != nil {
+		panic(http.ErrAbortHandler) // cuts the connection; net/http does not log it
 	}
 }
 

@@ -5,13 +5,13 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"image"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"runtime"
 	"slices"
 	"strconv"
@@ -98,9 +98,8 @@ func (p *probe) get(u string, header ...string) answer {
 // grant asks for a token with the given form.
 func (p *probe) grant(form string, header ...string) answer {
 	p.t.Helper()
-	auth := (&http.Request{Header: http.Header{}})
-	auth.SetBasicAuth(p.s.ClientID, p.s.Secret)
-	h := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Authorization", auth.Header.Get("Authorization")}, header...)
+	basic := base64.StdEncoding.EncodeToString([]byte(p.s.ClientID + ":" + p.s.Secret))
+	h := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Authorization", "Basic " + basic}, header...)
 	a, err := p.do(http.MethodPost, "https://www.reddit.com/api/v1/access_token", form, h...)
 	if err != nil {
 		p.t.Fatal(err)
@@ -110,14 +109,11 @@ func (p *probe) grant(form string, header ...string) answer {
 
 func (p *probe) login() {
 	p.t.Helper()
-	a := p.grant("grant_type=client_credentials")
 	var body struct {
 		AccessToken string `json:"access_token"`
-		TokenType   string `json:"token_type"`
-		ExpiresIn   int    `json:"expires_in"`
 	}
-	if err := json.Unmarshal(a.body, &body); err != nil || a.StatusCode != 200 || body.TokenType != "bearer" {
-		p.t.Fatalf("token: %d %s", a.StatusCode, a.body)
+	if err := json.Unmarshal(p.grant("grant_type=client_credentials").body, &body); err != nil || body.AccessToken == "" {
+		p.t.Fatalf("no token: %v", err)
 	}
 	p.token = body.AccessToken
 }
@@ -173,28 +169,22 @@ func (p *probe) put(posts ...Post) {
 
 func TestToken(t *testing.T) {
 	p := start(t, Options{TokenLifetime: time.Hour})
+	const client = "grant_type=client_credentials"
 	for _, tt := range []struct {
 		form   string
+		header []string
 		status int
-		want   string
+		want   string // in the headers or the body
 	}{
-		{"grant_type=client_credentials", 200, `"expires_in":3600`},
-		{"grant_type=client_credentials&scope=read", 200, `"scope":"read"`},
-		{"grant_type=client_credentials&scope=R%C3%89AD", 200, `"error":"invalid_scope"`},
-		{"grant_type=magic", 200, `"error":"unsupported_grant_type"`},
+		{client, nil, 200, `"token_type": "bearer", "expires_in": 3600`},
+		{"grant_type=magic", nil, 200, `"error":"unsupported_grant_type"`},
+		{client, []string{"Authorization", "Basic bm86bm8="}, 401, `[Basic realm="reddit"]`},
+		{client, []string{"User-Agent", "Go-http-client/1.1"}, 403, "<title>Blocked"},
 	} {
-		a := p.grant(tt.form)
-		if a.StatusCode != tt.status || !strings.Contains(string(a.body), tt.want) {
-			t.Errorf("grant(%q) = %d %s, want %d with %s", tt.form, a.StatusCode, a.body, tt.status, tt.want)
+		a := p.grant(tt.form, tt.header...)
+		if got := fmt.Sprint(a.Header, string(a.body)); a.StatusCode != tt.status || !strings.Contains(got, tt.want) {
+			t.Errorf("grant(%q, %q) = %d %s, want %d with %s", tt.form, tt.header, a.StatusCode, got, tt.status, tt.want)
 		}
-	}
-	a := p.grant("grant_type=client_credentials", "Authorization", "Basic bm86bm8=")
-	if a.StatusCode != 401 || a.Header.Get("WWW-Authenticate") != `Basic realm="reddit"` {
-		t.Errorf("bad credentials: %d %v", a.StatusCode, a.Header)
-	}
-	installed := start(t, Options{InstalledApp: true})
-	if a := installed.grant("grant_type=client_credentials"); !strings.Contains(string(a.body), "unauthorized_client") {
-		t.Errorf("client_credentials of an installed app: %d %s", a.StatusCode, a.body)
 	}
 }
 
@@ -203,8 +193,10 @@ func TestBearer(t *testing.T) {
 	now.Store(time.Unix(1_700_000_000, 0).UnixNano())
 	p := start(t, Options{TokenLifetime: time.Hour, Now: func() time.Time { return time.Unix(0, now.Load()) }})
 	p.put(Post{ID: "abc"})
-	if a := p.get("https://oauth.reddit.com/api/info?id=t3_abc"); a.StatusCode != 403 || !strings.Contains(string(a.body), "<title>Blocked") {
-		t.Errorf("no bearer: %d %s", a.StatusCode, a.body)
+	for _, header := range [][]string{nil, {"Authorization", "bearer x", "User-Agent", "python-requests/2.25.1"}} {
+		if a := p.get("https://oauth.reddit.com/api/info?id=t3_abc", header...); a.StatusCode != 403 {
+			t.Errorf("%q: %d %s", header, a.StatusCode, a.body)
+		}
 	}
 	p.token = "made up"
 	if a := p.info("t3_abc"); a.StatusCode != 401 || !strings.Contains(a.Header.Get("WWW-Authenticate"), "invalid_token") {
@@ -217,43 +209,6 @@ func TestBearer(t *testing.T) {
 	now.Add(int64(time.Hour))
 	if a := p.info("t3_abc"); a.StatusCode != 401 {
 		t.Errorf("expired bearer: %d", a.StatusCode)
-	}
-	var scoped struct {
-		AccessToken string `json:"access_token"`
-	}
-	if err := json.Unmarshal(p.grant("grant_type=client_credentials&scope=identity").body, &scoped); err != nil {
-		t.Fatal(err)
-	}
-	p.token = scoped.AccessToken
-	if a := p.info("t3_abc"); a.StatusCode != 403 || !strings.Contains(a.Header.Get("WWW-Authenticate"), "insufficient_scope") {
-		t.Errorf("small scope: %d %v", a.StatusCode, a.Header)
-	}
-}
-
-func TestUserAgent(t *testing.T) {
-	p := start(t, Options{})
-	p.login()
-	const info, token = "https://oauth.reddit.com/api/info?id=t3_abc", "https://www.reddit.com/api/v1/access_token"
-	for _, tt := range []struct {
-		url, agent string
-		status     int
-		retryAfter string
-		body       string
-	}{
-		{info, "Go-http-client/1.1", 429, "4", "whoa there, pardner!"},
-		{token, "python-requests/2.25.1", 429, "", `"error": 429`},
-		{info, "", 403, "", "<title>Blocked"},
-		{info, "short", 403, "", "<title>Blocked"},
-		{token, "Mozilla/5.0 (X11)", 403, "", "network security"},
-		{info, agent, 403, "", "<title>Blocked"}, // no bearer
-	} {
-		a := p.get(tt.url, "User-Agent", tt.agent)
-		if a.StatusCode != tt.status || a.Header.Get("Retry-After") != tt.retryAfter || !strings.Contains(string(a.body), tt.body) {
-			t.Errorf("%s as %q: %d, Retry-After %q, %s", tt.url, tt.agent, a.StatusCode, a.Header.Get("Retry-After"), a.body)
-		}
-		if a.Header.Get("X-Ratelimit-Used") != "" {
-			t.Errorf("%s as %q has rate headers", tt.url, tt.agent)
-		}
 	}
 }
 
@@ -279,9 +234,9 @@ func TestInfo(t *testing.T) {
 			t.Errorf("info(%.60s) = %v, want %v", tt.id, got, tt.want)
 		}
 	}
-	for sub, want := range map[string]string{"memes_emulated": `200 "kind":"t5"`, "private_emulated": `403 "reason": "private"`,
+	for sub, want := range map[string]string{"memes_emulated": `200 "kind": "t5"`, "private_emulated": `403 "reason": "private"`,
 		"banned_emulated": `404 "reason": "banned"`, "gated_emulated": `403 "reason": "gated"`,
-		"quarantined_emulated": `403 "reason": "quarantined"`, "u-1": `404 "Not Found"`, "nowhere": "302 "} {
+		"quarantined_emulated": `403 "reason": "quarantined"`, "nowhere": "302 "} {
 		a := p.api("/r/" + sub + "/about?raw_json=1")
 		status, text, _ := strings.Cut(want, " ")
 		if strconv.Itoa(a.StatusCode) != status || !strings.Contains(string(a.body), text) {
@@ -290,10 +245,6 @@ func TestInfo(t *testing.T) {
 		if to := a.Header.Get("Location"); status == "302" && to != "https://oauth.reddit.com/subreddits/search?q=nowhere" {
 			t.Errorf("about %s leads to %q, want the search for it", sub, to)
 		}
-	}
-	ids := p.s.Requests()[1].IDs
-	if !slices.Equal(ids, []manifest.PostID{"a", "b"}) && !slices.Equal(ids, []manifest.PostID{"b", "a"}) {
-		t.Errorf("Requests()[1].IDs = %v", ids)
 	}
 }
 
@@ -361,17 +312,13 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-func TestRawJSON(t *testing.T) {
+func TestRaw(t *testing.T) {
 	p := start(t, Options{})
 	p.login()
-	raw := json.RawMessage(`{"data":  {"id":"r1", "name":"t3_r1", "title":"a & <b> \"c\"", "big":12345678901234567890}, "kind":"t3"}`)
+	raw := json.RawMessage(`{"data":  {"id":"r1", "title":"a & <b>", "big":12345678901234567890}, "kind":"t3"}`)
 	p.put(Post{ID: "r1", Raw: raw})
 	if a := p.info("t3_r1"); !bytes.Contains(a.body, raw) {
 		t.Errorf("raw thing is not byte for byte: %s", a.body)
-	}
-	a := p.api("/api/info?id=t3_r1")
-	if want := `"title":"a &amp; &lt;b&gt; \"c\""`; !strings.Contains(string(a.body), want) || !strings.Contains(string(a.body), "12345678901234567890") {
-		t.Errorf("without raw_json: %s, want %s", a.body, want)
 	}
 }
 
@@ -429,32 +376,24 @@ func TestImageHosts(t *testing.T) {
 			t.Errorf("formats of %s = %q, want %q", id, got, want)
 		}
 	}
-	i1, _ := p.s.Post("i1")
-	u := i1.URLs()[0]
 	for _, tt := range []struct {
 		url    string
 		header []string
 		status int
 		want   string // in the body or the Location
 	}{
-		{u, []string{"Accept", "text/html,image/webp,*/*;q=0.8"}, 302, "https://www.reddit.com/media?url=https%3A%2F%2Fi.redd.it"},
-		{u, []string{"Accept", "image/webp,text/html;q=0.5"}, 200, "JFIF-free"},
 		{"https://i.redd.it/some-title-v0-xuae6nj1e7vd1.jpeg", nil, 403, "AccessDenied"},
 		{"https://i.imgur.com/nothere.jpg", nil, 302, "https://i.imgur.com/removed.png"},
 		{"https://i.imgur.com/removed.png", nil, 200, "PNG"},
-		{"https://i.imgur.com/abc.gifv", nil, 200, "<html"},
-		{"https://i.imgur.com/abc.jpg", []string{"Referer", "https://www.reddit.com/"}, 403, "hotlink"},
+		{"https://i.imgur.com/abc.jpg", []string{"Referer", "https://www.reddit.com/"}, 429, "hotlink"},
+		{"https://i.imgur.com/abc", nil, 302, "https://imgur.com/abc"},
 		{"https://i.imgur.com/abc.jpg", []string{"User-Agent", "Go-http-client/1.1"}, 429, "429"},
 		{"https://imgur.com/a/abc", nil, 200, "<html"},
 		{"https://else.example/x.jpg", nil, 404, "nothing"},
-		{"https://www.reddit.com/media?url=x", nil, 200, "<html"},
 		{"https://preview.redd.it/abc.jpg?auto=webp&s=1234", nil, 403, "Guru Meditation"},
 		{Signed("preview.redd.it", "/abc.jpg", "auto=webp"), nil, 404, "PNG"},
 	} {
 		a := p.get(tt.url, tt.header...)
-		if tt.want == "JFIF-free" {
-			tt.want = string([]byte{0xff, 0xd8, 0xff})
-		}
 		if a.StatusCode != tt.status || !strings.Contains(a.Header.Get("Location")+string(a.body), tt.want) {
 			t.Errorf("%s %v: %d %s %.80q, want %d %s", tt.url, tt.header, a.StatusCode, a.Header.Get("Location"), a.body, tt.status, tt.want)
 		}
@@ -467,34 +406,20 @@ func TestImageHosts(t *testing.T) {
 func TestPreviewSignature(t *testing.T) {
 	p := start(t, Options{})
 	p.login()
-	p.put(Post{ID: "g2", Kind: KindGallery, Images: []Image{{Spec: Spec{Seed: 9}, TitleSlug: true}}})
-	source := func(raw string) string {
-		d := p.children(p.api("/api/info?id=t3_g2" + raw))[0]
-		mm := d["media_metadata"].(map[string]any)
-		for _, item := range mm {
-			return item.(map[string]any)["s"].(map[string]any)["u"].(string)
-		}
-		t.Fatal("no item")
-		return ""
-	}
-	good, escaped := source("&raw_json=1"), source("")
-	if !strings.Contains(good, "-v0-") {
+	p.put(Post{ID: "g2", Kind: KindGallery, Images: []Image{{Spec: Spec{Seed: 9}, TitleSlug: true, Slug: "abc"}}})
+	metadata := p.children(p.info("t3_g2"))[0]["media_metadata"].(map[string]any)
+	good := metadata["abc"].(map[string]any)["s"].(map[string]any)["u"].(string)
+	bare, _, _ := strings.Cut(good, "?")
+	if !strings.HasSuffix(bare, "-v0-abc.jpg") {
 		t.Errorf("source %s has no title slug", good)
 	}
-	if a := p.get(good); a.StatusCode != 200 || a.Header.Get("Content-Type") != "image/jpeg" {
-		t.Errorf("signed: %d %s", a.StatusCode, a.Header.Get("Content-Type"))
-	}
-	for _, bad := range []string{escaped, strings.Replace(good, "width=", "width=1", 1), strings.Split(good, "?")[0]} {
-		if a := p.get(bad); a.StatusCode != 403 || !strings.Contains(string(a.body), "Guru Meditation") {
-			t.Errorf("%s: %d %.80s", bad, a.StatusCode, a.body)
+	for u, want := range map[string]int{
+		good: 200, strings.Replace(good, "width=", "width=1", 1): 403, bare: 403,
+		strings.Replace(bare, "preview", "i", 1): 403, "https://i.redd.it/abc.jpg": 200,
+	} {
+		if a := p.get(u); a.StatusCode != want {
+			t.Errorf("%s: %d %.80s, want %d", u, a.StatusCode, a.body, want)
 		}
-	}
-	u, _ := url.Parse(good)
-	if a := p.get("https://i.redd.it" + u.Path); a.StatusCode != 403 {
-		t.Errorf("i.redd.it with the title slug: %d, want 403", a.StatusCode)
-	}
-	if a := p.get("https://i.redd.it/" + u.Path[strings.Index(u.Path, "-v0-")+4:]); a.StatusCode != 200 {
-		t.Errorf("i.redd.it without it: %d, want 200", a.StatusCode)
 	}
 }
 
@@ -577,42 +502,6 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-func TestPutRecorded(t *testing.T) {
-	p := start(t, Options{})
-	p.login()
-	thing := json.RawMessage(`{"kind": "t3", "data": {"id": "rec1", "name": "t3_rec1", "url": "https://www.reddit.com/gallery/rec1",
- "gallery_data": {"items": [{"media_id": "aaa", "id": 1}, {"media_id": "bbb", "id": 2}]},
- "media_metadata": {"aaa": {"status": "valid", "m": "image/jpg", "s": {"u": "https://preview.redd.it/t-v0-aaa.jpg?width=9&s=da5b"}},
-  "bbb": {"status": "valid", "m": "image/gif", "s": {"gif": "https://i.redd.it/bbb.gif"}}}}}`)
-	if err := p.s.PutRecorded(thing, nil); err != nil {
-		t.Fatal(err)
-	}
-	if a := p.info("t3_rec1"); !bytes.Contains(a.body, thing) {
-		t.Error("the recorded thing is not byte for byte")
-	}
-	signed, bare := p.get("https://preview.redd.it/t-v0-aaa.jpg?width=9&s=da5b"), p.get("https://i.redd.it/aaa.jpg")
-	if signed.StatusCode != 200 || !bytes.Equal(signed.body, bare.body) {
-		t.Errorf("preview %d and i.redd.it %d differ", signed.StatusCode, bare.StatusCode)
-	}
-	if a := p.get("https://i.redd.it/bbb.gif"); a.Header.Get("Content-Type") != "image/gif" || bytes.Equal(a.body, bare.body) {
-		t.Errorf("second image: %d %s", a.StatusCode, a.Header.Get("Content-Type"))
-	}
-	if a := p.get("https://preview.redd.it/t-v0-aaa.jpg?width=10&s=da5b"); a.StatusCode != 403 {
-		t.Errorf("changed query: %d, want 403", a.StatusCode)
-	}
-	if err := p.s.PutRecorded(json.RawMessage(`{"kind":"t3","data":{"id":"rec2","url":"http://i.imgur.com/OiIWx.jpg"}}`), []byte("GIF89a...")); err != nil {
-		t.Fatal(err)
-	}
-	if a := p.get("https://i.imgur.com/OiIWx.png"); string(a.body) != "GIF89a..." {
-		t.Errorf("imgur: %d %q", a.StatusCode, a.body)
-	}
-	for _, bad := range []string{`{`, `{"kind":"t1","data":{"id":"x"}}`, `{"kind":"t3","data":{"id":7}}`, `null`} {
-		if err := p.s.PutRecorded(json.RawMessage(bad), nil); err == nil {
-			t.Errorf("PutRecorded(%s) succeeded", bad)
-		}
-	}
-}
-
 func TestCloseLeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	p := start(t, Options{})
@@ -641,95 +530,6 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// Every fault kind: what a client sees, and that it counts.
-func TestFaults(t *testing.T) {
-	p := start(t, Options{Hosts: []string{"else.example"}})
-	post := Post{ID: "f1"}
-	p.put(post, Post{ID: "f2"})
-	img := post.URLs()[0]
-	size := len(p.get(img).body)
-	for _, tt := range []struct {
-		kind   hostile.FaultKind
-		image  bool
-		status int
-		header string // Name: value, "" value = absent
-		body   string
-	}{
-		{hostile.Status(418, http.Header{"X-Tea": {"pot"}}, []byte("short")), false, 418, "X-Tea: pot", "short"},
-		{hostile.TooManyHTML(7), false, 429, "Retry-After: 7", "whoa there"},
-		{hostile.TooManyJSON(), false, 429, "Retry-After: ", `"error": 429`},
-		{hostile.TooManyEmpty(0), false, 429, "X-Ratelimit-Reset: 0", ""},
-		{hostile.BlockedHTML(), false, 403, "", "<title>Blocked"},
-		{hostile.NetworkSecurityHTML(), false, 403, "", "blocked by network security"},
-		{hostile.AdministrativeHTML(), false, 403, "Content-Length: 93", "administrative rules"},
-		{hostile.ForbiddenReason("gated"), false, 403, "", `"reason": "gated"`},
-		{hostile.ForbiddenRetryAfter(3), false, 403, "Retry-After: 3", ""},
-		{hostile.URITooLong(), false, 414, "Retry-After: 0", ""},
-		{hostile.LegalReasons(), false, 451, "", ""},
-		{hostile.ServerError(503), false, 503, "", "<html"},
-		{hostile.ServerError(522), false, 522, "", "<html"},
-		{hostile.TruncatedJSON(), false, 200, "", `{"kind": "Listing"`},
-		{hostile.HTML200(), false, 200, "Content-Type: text/html; charset=UTF-8", "<html"},
-		{hostile.EmptyListing(), false, 200, "", `"dist": 0`},
-		{hostile.ExtraChild(Post{ID: "extra"}), false, 200, "", `"name":"t3_extra"`},
-		{hostile.DuplicateChild(), false, 200, "", `"name":"t3_f1"`},
-		{hostile.NoRateHeaders(), false, 200, "X-Ratelimit-Remaining: ", "t3_f1"},
-		{hostile.RateHeaders("10000", "0.0", "99999"), false, 200, "X-Ratelimit-Reset: 99999", "t3_f1"},
-		{hostile.ExpireToken(), false, 401, `Www-Authenticate: Bearer realm="reddit", error="invalid_token"`, "401"},
-		{hostile.ExpireTokenHTML(), false, 401, "Content-Type: text/html; charset=UTF-8", "who goes there"},
-		{hostile.InsufficientScope(), false, 403, `Www-Authenticate: Bearer realm="reddit", error="insufficient_scope"`, ""},
-		{hostile.SlowBody(20 * time.Millisecond), true, 200, "Content-Length: " + strconv.Itoa(size), ""},
-		{hostile.EmptyBody(), true, 200, "Content-Length: 0", ""},
-		{hostile.RedirectTo("https://else.example/x"), true, 302, "Location: https://else.example/x", ""},
-		{hostile.Placeholder404PNG(), true, 404, "Content-Type: image/png", "PNG"},
-		{hostile.ImgurRemovedRedirect(), true, 302, "Location: https://i.imgur.com/removed.png", ""},
-		{hostile.RegionBlock(), true, 200, "Content-Length: 34641", "PNG"},
-		{hostile.OverCapacity(403), true, 403, "", "over capacity"},
-	} {
-		p.login()
-		f := p.s.Fault(hostile.Fault{Post: "f1", Times: 1, Kind: tt.kind})
-		ask := func() answer {
-			if tt.image {
-				return p.get(img)
-			}
-			return p.info("t3_f2", "t3_f1")
-		}
-		a := ask()
-		name, value, _ := strings.Cut(tt.header, ": ")
-		if a.StatusCode != tt.status || a.err != nil || name != "" && a.Header.Get(name) != value || !strings.Contains(string(a.body), tt.body) {
-			t.Errorf("%v: %d %v %v %.200s", tt.kind, a.StatusCode, a.err, a.Header, a.body)
-		}
-		p.login()
-		if a := ask(); a.StatusCode != 200 || f.Fired() != 1 {
-			t.Errorf("%v: then %d, fired %d, want 200 and 1", tt.kind, a.StatusCode, f.Fired())
-		}
-		f.Clear()
-	}
-	log := p.s.Requests()
-	if got := log[len(log)-3]; got.Fault != "over capacity" || got.Status != 403 || got.Auth != "none" || got.Host != "i.redd.it" {
-		t.Errorf("logged as %+v", got)
-	}
-}
-
-// After, Every and Times choose the requests; the fault armed first wins.
-func TestFaultSchedule(t *testing.T) {
-	p := start(t, Options{})
-	p.login()
-	f := p.s.Fault(hostile.Fault{Host: "oauth.reddit.com", After: 2, Every: 2, Times: 2, Kind: hostile.ServerError(500)})
-	p.s.Fault(hostile.Fault{PathPrefix: "/api/info", After: 5, Kind: hostile.ServerError(502)})
-	var got []int
-	for range 8 {
-		got = append(got, p.info("t3_a").StatusCode)
-	}
-	if want := []int{200, 200, 200, 500, 200, 500, 502, 502}; !slices.Equal(got, want) || f.Fired() != 2 {
-		t.Errorf("statuses %v, fired %d, want %v, 2", got, f.Fired(), want)
-	}
-	p.s.ClearFaults()
-	if a := p.info("t3_a"); a.StatusCode != 200 {
-		t.Errorf("after ClearFaults: %d", a.StatusCode)
-	}
-}
-
 func TestMisdirected(t *testing.T) {
 	p := start(t, Options{})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://i.redd.it/x.jpg", nil)
@@ -748,24 +548,4 @@ func TestMisdirected(t *testing.T) {
 	if got := p.s.Requests(); len(got) != 1 || got[0].Status != 421 {
 		t.Errorf("log %+v", got)
 	}
-}
-
-// A thing of any shape is refused or served; nothing panics.
-func FuzzPutRecorded(f *testing.F) {
-	s, err := hostile.Start(Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(s.Close)
-	for _, seed := range []string{
-		`{"kind":"t3","data":{"id":"a","url":"https://i.redd.it/a.jpg","media_metadata":{"m":{"s":{"u":"https://preview.redd.it/m.jpg?s=1"}}}}}`,
-		`{"kind":"t3","data":{"id":"b","media_metadata":[],"preview":{"images":[null,{"source":3}]},"crosspost_parent_list":[{"url":"%"},7]}}`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if s.PutRecorded(b, []byte("x")) == nil && !json.Valid(b) {
-			t.Errorf("PutRecorded took %q", b)
-		}
-	})
 }

@@ -2,9 +2,9 @@ package hostile
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -163,7 +163,7 @@ func RedirectHops(n int) FaultKind {
 			hop, _ = strconv.Atoi(digits)
 		}
 		if hop == n {
-			return s.picture(r)
+			return picture(r)
 		}
 		return redditemu.RedirectReply(at + strconv.Itoa(hop+1))
 	}}
@@ -202,14 +202,10 @@ func withStatus(code int) FaultKind {
 // OnPicture makes a kind that changes an answer change that of a picture, where the emulator
 // has nothing of its own to send.
 func OnPicture(k FaultKind) FaultKind {
-	return FaultKind{name: k.name, change: k.change, make: func(s *Server, r *http.Request) *reply { return s.picture(r) }}
+	return FaultKind{name: k.name, change: k.change, make: func(s *Server, r *http.Request) *reply { return picture(r) }}
 }
 
-// picture serves a picture that follows from the host's name.
-func (s *Server) picture(r *http.Request) *reply {
-	body, err := pictureJPEG(redditemu.Hash64(redditemu.HostOf(r), "picture"))
-	if err != nil {
-		return redditemu.DrawFailed(fmt.Errorf("picture of %s: %w", redditemu.HostOf(r), err))
-	}
-	return redditemu.NewReply(http.StatusOK, "image/jpeg", body)
+// picture serves a picture that follows from the host's name and the file's.
+func picture(r *http.Request) *reply {
+	return redditemu.NewReply(http.StatusOK, "image/jpeg", pictureJPEG(redditemu.Hash64(redditemu.HostOf(r), path.Base(r.URL.Path))))
 }

@@ -22,7 +22,6 @@ const apiHost = "oauth.reddit.com"
 // Kind means "any" or "always".
 type Fault struct {
 	Host       string          // exact host name
-	Method     string          // exact method
 	PathPrefix string          // of the URL path
 	Post       manifest.PostID // requests that ask /api/info for this post, or one of its images
 	After      int             // let this many matching requests pass first
@@ -121,7 +120,7 @@ func (s *Server) due(q Request, r *http.Request) *Fault {
 
 // matches needs mu.
 func (s *Server) matches(f *Fault, q Request, r *http.Request) bool {
-	if f.Host != "" && f.Host != q.Host || f.Method != "" && f.Method != q.Method || !strings.HasPrefix(q.Path, f.PathPrefix) {
+	if f.Host != "" && f.Host != q.Host || !strings.HasPrefix(q.Path, f.PathPrefix) {
 		return false
 	}
 	if f.Post == "" {
@@ -163,53 +162,8 @@ func TooManyHTML(retryAfter int) FaultKind {
 // TooManyJSON is the JSON 429 without Retry-After and without rate headers.
 func TooManyJSON() FaultKind { return instead("429 json", redditemu.TooManyJSON) }
 
-// TooManyEmpty is the empty 429 with the rate headers of a window that ends in reset seconds.
-func TooManyEmpty(reset int) FaultKind {
-	return FaultKind{name: "429 empty", make: func(s *Server, _ *http.Request) *reply {
-		rep := redditemu.Limited(s.opt.RequestsPerWindow, 0, reset)
-		rep.Header.Del("Retry-After")
-		return rep
-	}}
-}
-
-// The three recorded pages of a block, all 403.
-
 // BlockedHTML is the page titled "Blocked".
 func BlockedHTML() FaultKind { return instead("403 blocked", redditemu.Blocked) }
-
-// NetworkSecurityHTML is the newer page, "You've been blocked by network security".
-func NetworkSecurityHTML() FaultKind {
-	return instead("403 network security", redditemu.NetworkSecurity)
-}
-
-// AdministrativeHTML is the page of 93 bytes, "Request forbidden by administrative rules".
-func AdministrativeHTML() FaultKind { return instead("403 administrative", administrative) }
-
-// ForbiddenReason is a JSON 403 with a reason: private, quarantined, gated.
-func ForbiddenReason(reason string) FaultKind {
-	return instead("403 "+reason, func() *reply { return redditemu.ForbiddenReason(reason) })
-}
-
-// ForbiddenRetryAfter is a 403 that is rate limiting: it carries Retry-After.
-func ForbiddenRetryAfter(seconds int) FaultKind {
-	return instead("403 retry-after", func() *reply {
-		return redditemu.JSONReply(http.StatusForbidden, `{"message": "Forbidden", "error": 403}`).With("Retry-After", strconv.Itoa(seconds))
-	})
-}
-
-// URITooLong is Varnish's 414: text/plain with Retry-After 0.
-func URITooLong() FaultKind {
-	return instead("414", func() *reply {
-		return redditemu.NewReply(http.StatusRequestURITooLong, "text/plain", []byte("414 URI Too Long\n")).With("Retry-After", "0")
-	})
-}
-
-// LegalReasons is a 451.
-func LegalReasons() FaultKind {
-	return instead("451", func() *reply {
-		return redditemu.HTMLReply(http.StatusUnavailableForLegalReasons, "451", "Unavailable For Legal Reasons")
-	})
-}
 
 // ServerError is an HTML page with a 408 or 5xx status.
 func ServerError(code int) FaultKind {
@@ -244,11 +198,6 @@ func TruncatedBody() FaultKind {
 // EmptyBody sends the right headers and no body.
 func EmptyBody() FaultKind { return changing("empty body", func(rep *reply) { rep.Body = nil }) }
 
-// SlowBody spreads the body over the time d.
-func SlowBody(d time.Duration) FaultKind {
-	return changing("slow body", func(rep *reply) { sendBody(rep, len(rep.Body), len(rep.Body), 10, d) })
-}
-
 // HTML200 is an HTML page with status 200, where JSON or an image was asked for.
 func HTML200() FaultKind {
 	return instead("html 200", func() *reply {
@@ -258,46 +207,7 @@ func HTML200() FaultKind {
 
 // EmptyListing is a well-formed listing that holds nothing.
 func EmptyListing() FaultKind {
-	return instead("empty listing", func() *reply { return redditemu.Listing(nil, true) })
-}
-
-// ExtraChild adds a post that was not asked for to a listing.
-func ExtraChild(p redditemu.Post) FaultKind {
-	return FaultKind{name: "extra child", change: func(s *Server, _ *http.Request, rep *reply) {
-		thing, err := p.Thing()
-		if err != nil {
-			*rep = *redditemu.DrawFailed(err)
-			return
-		}
-		rep.Body = addChild(rep.Body, thing)
-	}}
-}
-
-// DuplicateChild repeats the first post of a listing at its end.
-func DuplicateChild() FaultKind {
-	return FaultKind{name: "duplicate child", change: func(s *Server, r *http.Request, rep *reply) {
-		ids, _ := redditemu.AskedIDs(r.URL.Query().Get("id"))
-		s.With(func(w *redditemu.World) {
-			for _, id := range ids {
-				if e := w.Posts[id]; e != nil && e.Post.Condition.State() != manifest.StateUnavailable {
-					rep.Body = addChild(rep.Body, e.Thing)
-					return
-				}
-			}
-		})
-	}}
-}
-
-// addChild puts one more thing at the end of a listing that this package wrote.
-func addChild(body, thing []byte) []byte {
-	head, ok := strings.CutSuffix(string(body), "]}}")
-	if !ok {
-		return body
-	}
-	if !strings.HasSuffix(head, "[") {
-		head += ", "
-	}
-	return []byte(head + string(thing) + "]}}")
+	return instead("empty listing", func() *reply { return redditemu.Listing(nil) })
 }
 
 // RedirectTo answers 302 to an address.
@@ -305,26 +215,11 @@ func RedirectTo(url string) FaultKind {
 	return instead("redirect", func() *reply { return redditemu.RedirectReply(url) })
 }
 
-// NoRateHeaders leaves the three x-ratelimit headers out.
-func NoRateHeaders() FaultKind {
-	return changing("no rate headers", func(rep *reply) {
-		for _, h := range []string{"Used", "Remaining", "Reset"} {
-			rep.Header.Del("X-Ratelimit-" + h)
-		}
-	})
-}
-
 // RateHeaders sends these values in place of the true ones, as they stand.
 func RateHeaders(used, remaining, reset string) FaultKind {
 	return changing("rate headers", func(rep *reply) {
 		rep.With("X-Ratelimit-Used", used, "X-Ratelimit-Remaining", remaining, "X-Ratelimit-Reset", reset)
 	})
-}
-
-// OAuthError200 is an OAuth2 error with status 200: invalid_request,
-// unsupported_grant_type, unauthorized_client, invalid_scope.
-func OAuthError200(code string) FaultKind {
-	return instead("oauth "+code, func() *reply { return redditemu.OAuthError(code) })
 }
 
 // ExpireToken ends every token and answers the recorded JSON 401.
@@ -347,23 +242,6 @@ func expiring(name string, f func() *reply) FaultKind {
 	}}
 }
 
-// InsufficientScope is the 403 of a token whose scope is too small.
-func InsufficientScope() FaultKind { return instead("insufficient scope", redditemu.InsufficientScope) }
-
-// BadCredentials is the 401 of the token endpoint.
-func BadCredentials() FaultKind {
-	return instead("bad credentials", func() *reply {
-		return redditemu.JSONReply(http.StatusUnauthorized, `{"message": "Unauthorized", "error": 401}`).
-			With("WWW-Authenticate", `Basic realm="reddit"`)
-	})
-}
-
-// Placeholder404PNG is a 404 whose body is a grey PNG of 130x60 pixels and 1048 bytes.
-func Placeholder404PNG() FaultKind { return instead("placeholder png", redditemu.Placeholder404) }
-
-// ImgurRemovedRedirect redirects to https://i.imgur.com/removed.png.
-func ImgurRemovedRedirect() FaultKind { return RedirectTo("https://i.imgur.com/removed.png") }
-
 // RegionBlock is imgur's picture for regions it does not serve: 200, 336x478, 34641 bytes.
 func RegionBlock() FaultKind {
 	return instead("region block", func() *reply {
@@ -381,26 +259,6 @@ func OverCapacity(code int) FaultKind {
 
 func changing(name string, f func(*reply)) FaultKind {
 	return FaultKind{name: name, change: func(_ *Server, _ *http.Request, rep *reply) { f(rep) }}
-}
-
-// administrative is the page of exactly 93 bytes that was recorded.
-func administrative() *reply {
-	return redditemu.NewReply(http.StatusForbidden, "text/html",
-		[]byte("<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>\n"))
-}
-
-// ImgurCredits sends these remaining credits of the user and of the app with imgur's answer;
-// the user's come back after the time reset.
-func ImgurCredits(user, client int, reset time.Duration) FaultKind {
-	return FaultKind{name: "imgur credits", change: func(s *Server, _ *http.Request, rep *reply) {
-		rep.With("X-RateLimit-UserRemaining", strconv.Itoa(user), "X-RateLimit-ClientRemaining", strconv.Itoa(client),
-			"X-RateLimit-UserReset", strconv.FormatInt(s.opt.Now().Add(reset).Unix(), 10))
-	}}
-}
-
-// ImgurBadClient is the 403 of imgur's API for a client id that it does not know.
-func ImgurBadClient() FaultKind {
-	return instead("imgur bad client", func() *reply { return redditemu.ImgurError(http.StatusForbidden, "Invalid client_id") })
 }
 
 // Echo answers with a status and a page that repeats the request, its credentials among it,

@@ -146,7 +146,7 @@ func truncated() []Case {
 		// How many of the cuts leave no magic bytes, and how many end before the header does.
 		magic, header int
 	}{
-		{"jpeg", func() []byte { b, _ := pictureJPEG(30); return b }, 2, 5},
+		{"jpeg", func() []byte { return pictureJPEG(30) }, 2, 5},
 		{"png", func() []byte { return picturePNG(31) }, 1, 3},
 		{"gif", func() []byte { return pictureGIF(32) }, 3, 5},
 		{"webp", func() []byte { return pictureWebP(33) }, 1, 2},
@@ -249,7 +249,7 @@ func polyglots() []Case {
 			comment := append([]byte{0x21, 0xfe, byte(len(text))}, text+"\x00"...)
 			return slices.Concat(b[:at], comment, b[at:])
 		}),
-		usable("jpeg_and_zip", func() []byte { b, _ := pictureJPEG(51); return append(b, zipFile()...) }),
+		usable("jpeg_and_zip", func() []byte { return append(pictureJPEG(51), zipFile()...) }),
 		usable("png_and_zip", func() []byte { return append(picturePNG(52), zipFile()...) }),
 		usable("png_and_php", func() []byte {
 			return redditemu.InsertPNG(picturePNG(53), redditemu.PNGChunk("tEXt", []byte("Comment\x00"+payload("<?php system($_GET[0]); ?>"))))
@@ -278,10 +278,10 @@ func planted(seed uint64, format string) func() []byte {
 
 // The plain pictures: small photographs, one for each seed.
 
-func pictureJPEG(seed uint64) ([]byte, error) {
+func pictureJPEG(seed uint64) []byte {
 	var b bytes.Buffer
-	err := jpeg.Encode(&b, redditemu.Photo(seed, 160, 120), nil)
-	return b.Bytes(), err
+	_ = jpeg.Encode(&b, redditemu.Photo(seed, 160, 120), nil) // a bytes.Buffer takes everything
+	return b.Bytes()
 }
 
 func picturePNG(seed uint64) []byte { return encodePNG(redditemu.Photo(seed, 120, 90)) }

@@ -7,12 +7,9 @@
 package hostile
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -102,7 +99,7 @@ func (s *Server) around(r *http.Request, next func() *redditemu.Reply) *redditem
 	}
 	q.Status = rep.Status
 	if q.Status != 0 {
-		q.Bytes = len(rep.Body) + int(rep.Length)
+		q.Bytes = len(rep.Body)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,95 +202,5 @@ func (s *Server) Post(id manifest.PostID) (p redditemu.Post, ok bool) {
 // test searches for them.
 func (s *Server) Tokens() (all []string) {
 	s.With(func(w *redditemu.World) { all = slices.Collect(maps.Keys(w.Tokens)) })
-	return all
-}
-
-// PutRecorded serves a recorded thing exactly as it is, and at every image address it
-// names the image img, or one drawn for that address when img is nil.
-func (s *Server) PutRecorded(thing json.RawMessage, img []byte) error {
-	var t struct {
-		Kind string
-		Data map[string]any
-	}
-	if err := json.Unmarshal(thing, &t); err != nil {
-		return fmt.Errorf("put recorded thing: %w", err)
-	}
-	name, _ := t.Data["id"].(string)
-	id, err := manifest.ParsePostID(name)
-	if err != nil || t.Kind != "t3" {
-		return fmt.Errorf("put recorded thing: kind %q id %q is not a link", t.Kind, name)
-	}
-	p := redditemu.Post{ID: id, Kind: redditemu.KindSelf, Raw: thing}
-	for _, u := range recordedAddresses(t.Data) {
-		image := redditemu.Image{Body: img, Spec: redditemu.Spec{Seed: redditemu.Hash64(bareName(u.Path)), Format: formatOf(u.Path)}}
-		p.At = append(p.At, redditemu.At{URL: u.String(), Image: image})
-	}
-	return s.Put(p)
-}
-
-func imageHost(host string) bool {
-	switch host {
-	case "i.redd.it", "preview.redd.it", "external-preview.redd.it", "i.imgur.com":
-		return true
-	}
-	return false
-}
-
-// bareName turns /some-title-v0-ID.jpg into /ID.jpg.
-func bareName(p string) string {
-	if _, id, ok := strings.Cut(p, "-v0-"); ok {
-		return "/" + id
-	}
-	return p
-}
-
-func formatOf(p string) string {
-	switch strings.ToLower(path.Ext(p)) {
-	case ".png":
-		return "png"
-	case ".gif":
-		return "gif"
-	}
-	return "jpeg"
-}
-
-// recordedAddresses collects every image address that a recorded thing names: url,
-// gallery sources (and their i.redd.it form), previews, and those of its crosspost parents.
-func recordedAddresses(d map[string]any) []*url.URL {
-	var all []*url.URL
-	add := func(v any) *url.URL {
-		s, _ := v.(string)
-		u, err := url.Parse(s)
-		if err != nil || !imageHost(u.Hostname()) || u.Path == "" || u.Path == "/" {
-			return nil
-		}
-		all = append(all, u)
-		return u
-	}
-	add(d["url"])
-	add(d["url_overridden_by_dest"])
-	mm, _ := d["media_metadata"].(map[string]any)
-	for _, mid := range slices.Sorted(maps.Keys(mm)) {
-		item, _ := mm[mid].(map[string]any)
-		s, _ := item["s"].(map[string]any)
-		for _, key := range []string{"u", "gif"} {
-			if u := add(s[key]); u != nil && u.Hostname() == "preview.redd.it" {
-				add("https://i.redd.it" + bareName(u.Path))
-			}
-		}
-	}
-	preview, _ := d["preview"].(map[string]any)
-	images, _ := preview["images"].([]any)
-	for _, img := range images {
-		m, _ := img.(map[string]any)
-		src, _ := m["source"].(map[string]any)
-		add(src["url"])
-	}
-	parents, _ := d["crosspost_parent_list"].([]any)
-	for _, parent := range parents {
-		if m, ok := parent.(map[string]any); ok {
-			all = append(all, recordedAddresses(m)...)
-		}
-	}
 	return all
 }
