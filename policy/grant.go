@@ -1,22 +1,25 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"rehydrate/manifest"
 )
 
-// Namespaces of the signatures (ssh-keygen's -n). A signature made for one purpose is worth
-// nothing for another.
+// Namespaces of the signatures (ssh-keygen's -n), which are also the types that the files name. A signature made for
+// one purpose is worth nothing for another.
 const (
 	GrantNamespace       = "rehydrate-grant"
 	RevocationsNamespace = "rehydrate-revocations"
+	LiftNamespace        = "rehydrate-lift"
 )
 
 // A Grant is the signed statement of a release's maintainers that a named holder may
 // rehydrate the release, for a stated purpose, until a date. It says what its file says;
-// verifySignature and Judge decide whether it counts.
+// OpenGrant and Judge decide whether it counts.
 type Grant struct {
 	ID        string           `json:"id"`
 	Holder    Holder           `json:"holder"`
@@ -87,6 +90,10 @@ type GrantFault struct {
 
 func (f *GrantFault) Error() string { return f.Detail }
 
+func refuse(reason manifest.Reason, hint, detail string, args ...any) *GrantFault {
+	return &GrantFault{reason, fmt.Sprintf(detail, args...), hint}
+}
+
 // The reasons of a GrantFault.
 const (
 	GrantMissing           manifest.Reason = "no_grant"
@@ -107,11 +114,14 @@ const (
 	RevocationsBad         manifest.Reason = "revocations_bad"
 	RevocationsStale       manifest.Reason = "revocations_stale"
 	RevocationsRolledBack  manifest.Reason = "revocations_rolled_back"
+	LiftWrongTime          manifest.Reason = "asserted_in_future"
 )
 
 const (
 	askAgain   = "ask the release's maintainers for a new grant"
+	askForLift = "ask the release's maintainers for a new statement"
 	getCurrent = "get the release's current revocation list from where the release is published"
+	checkClock = "check this machine's clock"
 )
 
 // A GrantScope is what a grant is judged by, beside the time: the release at hand and what
@@ -128,30 +138,22 @@ type GrantScope struct {
 // It trusts that grant and revocations were signed: see OpenGrant. A clock may be wrong by
 // five minutes, always in the holder's favour.
 func (g Grant) Judge(s GrantScope, now time.Time) *GrantFault {
-	if f := g.fits(s.Release); f != nil {
-		return f
-	}
-	if f := s.Revocations.judge(s, now); f != nil {
-		return f
-	}
-	if f := s.Revocations.revokes(g.ID); f != nil {
-		return f
-	}
-	return g.Current(now)
+	// A revoked grant is over, whatever its dates say.
+	return cmp.Or(g.fits(s.Release), s.Revocations.judge(s, now), s.Revocations.revokes(g.ID), g.Current(now))
 }
 
-// fits holds the grant against the release and against what any grant may allow.
+// fits compares the grant with the release and with what any grant may allow.
 func (g Grant) fits(r GrantedRelease) *GrantFault {
 	switch {
 	case g.Release.Name != r.Name:
-		return &GrantFault{GrantWrongRelease, fmt.Sprintf("the grant is for the release %q, this one is %q", g.Release.Name, r.Name),
-			"name the release that the grant is for, or " + askAgain}
+		return refuse(GrantWrongRelease, "name the release that the grant is for, or "+askAgain,
+			"the grant is for the release %q, this one is %q", g.Release.Name, r.Name)
 	case g.Release.Digest != r.Digest:
-		return &GrantFault{GrantWrongRelease, fmt.Sprintf("the grant is for other files of the release %q: it names the digest %s, these have %s",
-			r.Name, g.Release.Digest, r.Digest), "get the release as it was when the grant was written, or " + askAgain}
+		return refuse(GrantWrongRelease, "get the release as it was when the grant was written, or "+askAgain,
+			"the grant is for other files of the release %q: it names the digest %s, these have %s", r.Name, g.Release.Digest, r.Digest)
 	case !g.Purpose.Academic || g.Purpose.Commercial:
-		return &GrantFault{GrantPurposeNotAllowed, "the grant's purpose is not academic and non-commercial",
-			"grants are for academic, non-commercial use only; " + askAgain}
+		return refuse(GrantPurposeNotAllowed, "grants are for academic, non-commercial use only; "+askAgain,
+			"the grant's purpose is not academic and non-commercial")
 	}
 	return nil
 }
@@ -164,12 +166,12 @@ func (g Grant) Current(now time.Time) *GrantFault {
 	}
 	switch {
 	case now.Before(begin.Add(-clockSkew)):
-		return &GrantFault{GrantNotYetValid, "the grant is not valid before " + stamp(begin), "wait until then, and check this machine's clock"}
+		return refuse(GrantNotYetValid, "wait until then, and "+checkClock, "the grant is not valid before %s", stamp(begin))
 	case now.After(g.Expires.Add(clockSkew)):
-		return &GrantFault{GrantExpired, "the grant expired on " + stamp(g.Expires), askAgain}
+		return refuse(GrantExpired, askAgain, "the grant expired on %s", stamp(g.Expires))
 	case now.After(g.Approval.Expires.Add(clockSkew)):
-		return &GrantFault{GrantApprovalExpired, "the platform's approval that the grant names expired on " + stamp(g.Approval.Expires),
-			"renew the approval with Reddit, then " + askAgain}
+		return refuse(GrantApprovalExpired, "renew the approval with Reddit, then "+askAgain,
+			"the platform's approval that the grant names expired on %s", stamp(g.Approval.Expires))
 	}
 	return nil
 }
@@ -178,17 +180,19 @@ func (g Grant) Current(now time.Time) *GrantFault {
 func (r *Revocations) judge(s GrantScope, now time.Time) *GrantFault {
 	switch {
 	case r == nil && s.SeenSerial > 0:
-		return &GrantFault{RevocationsMissing, fmt.Sprintf("the release has no revocation list, but one with serial %d was seen before", s.SeenSerial), getCurrent}
+		return refuse(RevocationsMissing, getCurrent,
+			"the release has no revocation list, but one with serial %d was seen before", s.SeenSerial)
 	case r == nil:
 		return nil
 	case r.Release != s.Release.Name:
-		return &GrantFault{RevocationsBad, fmt.Sprintf("the revocation list is for the release %q, this one is %q", r.Release, s.Release.Name), getCurrent}
+		return refuse(RevocationsBad, getCurrent, "the revocation list is for the release %q, this one is %q", r.Release, s.Release.Name)
 	case r.Serial < s.SeenSerial:
-		return &GrantFault{RevocationsRolledBack, fmt.Sprintf("the revocation list has serial %d, but one with serial %d was seen before", r.Serial, s.SeenSerial), getCurrent}
+		return refuse(RevocationsRolledBack, getCurrent,
+			"the revocation list has serial %d, but one with serial %d was seen before", r.Serial, s.SeenSerial)
 	case now.Before(r.Issued.Add(-clockSkew)):
-		return &GrantFault{RevocationsBad, "the revocation list was issued in the future, on " + stamp(r.Issued), "check this machine's clock"}
+		return refuse(RevocationsBad, checkClock, "the revocation list was issued in the future, on %s", stamp(r.Issued))
 	case now.After(r.NextUpdate.Add(clockSkew)):
-		return &GrantFault{RevocationsStale, "the revocation list was to be replaced by " + stamp(r.NextUpdate), getCurrent}
+		return refuse(RevocationsStale, getCurrent, "the revocation list was to be replaced by %s", stamp(r.NextUpdate))
 	}
 	return nil
 }
@@ -199,17 +203,38 @@ func (r *Revocations) revokes(id string) *GrantFault {
 	if r == nil {
 		return nil
 	}
-	for _, x := range r.Revoked {
-		if x.ID != id {
-			continue
-		}
-		detail := "the grant was revoked on " + stamp(x.At)
-		if x.Reason != "" {
-			detail += ": " + x.Reason
-		}
-		return &GrantFault{GrantRevoked, detail, "stop using the dataset, and ask the release's maintainers"}
+	i := slices.IndexFunc(r.Revoked, func(x Revocation) bool { return x.ID == id })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	reason := ""
+	if r.Revoked[i].Reason != "" {
+		reason = ": " + r.Revoked[i].Reason
+	}
+	return refuse(GrantRevoked, "stop using the dataset, and ask the release's maintainers",
+		"the grant was revoked on %s%s", stamp(r.Revoked[i].At), reason)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// A Lift is the statement of a release's maintainers that the tombstones of certain posts no longer hold:
+// what Reddit says of those posts decides again.
+type Lift struct {
+	Release  GrantedRelease    `json:"release"`
+	IDs      []manifest.PostID `json:"ids"`
+	Why      string            `json:"why"`
+	Asserted time.Time         `json:"asserted"` // when the maintainers wrote it
+}
+
+// judge returns why the statement does not count for the release at a time, nil when it does.
+func (l Lift) judge(release GrantedRelease, now time.Time) *GrantFault {
+	switch {
+	case l.Release != release:
+		return refuse(GrantWrongRelease, "name the release that it was written for, or "+askForLift,
+			"the statement is for the release %q with the digest %s, this one is %q with %s",
+			l.Release.Name, l.Release.Digest, release.Name, release.Digest)
+	case l.Asserted.After(now.Add(clockSkew)):
+		return refuse(LiftWrongTime, checkClock, "the statement was written in the future, on %s", stamp(l.Asserted))
+	}
+	return nil
+}

@@ -59,15 +59,17 @@ func TestOpenGrantRefuses(t *testing.T) {
 	}
 	with := func(f SignedFile, change func(*SignedFile)) SignedFile { change(&f); return f }
 	sig := func(b []byte) SignedFile { return with(grant, func(f *SignedFile) { f.Signature = b }) }
-	forged := func(change func(*sshsig.Signature)) SignedFile {
-		s, err := sshsig.Unarmor(grant.Signature)
-		if err != nil {
-			t.Fatal(err)
-		}
-		change(s)
-		return sig(sshsig.Armor(s))
+	forged := func(change func(*sshsig.Signature)) SignedFile { return grant.forged(t, change) }
+	sign := func(body string, key ssh.Signer, namespace string) SignedFile {
+		return signedFile(t, "grant.json", body, key, namespace)
 	}
+	revoke := func(body string, key ssh.Signer, namespace string) *SignedFile {
+		f := signedFile(t, "revocations.json", body, key, namespace)
+		return &f
+	}
+	rename := func(s *sshsig.Signature) { s.Namespace = GrantNamespace }
 	asPin := pinned(t, other)[0].key
+	changedList := with(list, func(f *SignedFile) { f.Body = bytes.Replace(f.Body, []byte("2025-001"), []byte("2025-003"), 1) })
 	for _, c := range []struct {
 		name  string
 		grant SignedFile
@@ -86,25 +88,25 @@ func TestOpenGrantRefuses(t *testing.T) {
 		{"bytes after the signature's", forged(func(s *sshsig.Signature) { s.Signature.Rest = []byte{1} }), nil, GrantBadSignature},
 		{"unknown hash", forged(func(s *sshsig.Signature) { s.HashAlgorithm = "sha1" }), nil, GrantBadSignature},
 		{"the other hash", forged(func(s *sshsig.Signature) { s.HashAlgorithm = sshsig.HashSHA256 }), nil, GrantBadSignature},
-		{"unknown signer", signedFile(t, "grant.json", testGrant, other, GrantNamespace), nil, GrantUnknownSigner},
-		{"unknown signer who names a pinned key", signedFile(t, "grant.json", testGrant, other, GrantNamespace).naming(t, key.PublicKey()), nil, GrantBadSignature},
+		{"unknown signer", sign(testGrant, other, GrantNamespace), nil, GrantUnknownSigner},
+		{"unknown signer who names a pinned key", sign(testGrant, other, GrantNamespace).naming(t, key.PublicKey()), nil, GrantBadSignature},
 		{"pinned signer, another key named", grant.naming(t, asPin), nil, GrantUnknownSigner},
-		{"wrong namespace", signedFile(t, "grant.json", testGrant, key, "file"), nil, GrantWrongNamespace},
-		{"namespace of revocations", signedFile(t, "grant.json", testGrant, key, RevocationsNamespace), nil, GrantWrongNamespace},
+		{"wrong namespace", sign(testGrant, key, "file"), nil, GrantWrongNamespace},
+		{"namespace of revocations", sign(testGrant, key, RevocationsNamespace), nil, GrantWrongNamespace},
 		{"namespace renamed", forged(func(s *sshsig.Signature) { s.Namespace = "file" }), nil, GrantWrongNamespace},
-		{"namespace renamed to the right one", signedFile(t, "grant.json", testGrant, key, "file").renamed(t, GrantNamespace), nil, GrantBadSignature},
-		{"RSA of 1024 bits", signedFile(t, "grant.json", testGrant, asSigner(t, rsa1024), GrantNamespace), nil, GrantWeakKey},
+		{"namespace renamed to the right one", sign(testGrant, key, "file").forged(t, rename), nil, GrantBadSignature},
+		{"RSA of 1024 bits", sign(testGrant, asSigner(t, rsa1024), GrantNamespace), nil, GrantWeakKey},
 		{"DSA", grant.naming(t, dsaKey(t)), nil, GrantWeakKey},
 		{"certificate", grant.naming(t, certificate(t, key)), nil, GrantWeakKey},
 		{"trailing bytes", with(grant, func(f *SignedFile) { f.Body = append(bytes.Clone(f.Body), '\n') }), nil, GrantBadSignature},
-		{"trailing bytes, signed", signedFile(t, "grant.json", testGrant+"{}", key, GrantNamespace), nil, GrantMalformed},
+		{"trailing bytes, signed", sign(testGrant+"{}", key, GrantNamespace), nil, GrantMalformed},
 		{"line ends changed", with(grant, func(f *SignedFile) { f.Body = bytes.ReplaceAll(f.Body, []byte("\n"), []byte("\r\n")) }), nil, GrantBadSignature},
-		{"a list for a grant", signedFile(t, "grant.json", testRevocations, key, GrantNamespace), nil, GrantMalformed},
+		{"a list for a grant", sign(testRevocations, key, GrantNamespace), nil, GrantMalformed},
 		{"list unsigned", grant, &SignedFile{Name: "revocations.json", Body: list.Body}, RevocationsBad},
-		{"list of another signer", grant, ptr(signedFile(t, "revocations.json", testRevocations, other, RevocationsNamespace)), RevocationsBad},
-		{"list signed as a grant", grant, ptr(signedFile(t, "revocations.json", testRevocations, key, GrantNamespace)), RevocationsBad},
-		{"list changed", grant, ptr(with(list, func(f *SignedFile) { f.Body = bytes.Replace(f.Body, []byte("2025-001"), []byte("2025-003"), 1) })), RevocationsBad},
-		{"list malformed", grant, ptr(signedFile(t, "revocations.json", "{}", key, RevocationsNamespace)), RevocationsBad},
+		{"list of another signer", grant, revoke(testRevocations, other, RevocationsNamespace), RevocationsBad},
+		{"list signed as a grant", grant, revoke(testRevocations, key, GrantNamespace), RevocationsBad},
+		{"list changed", grant, &changedList, RevocationsBad},
+		{"list malformed", grant, revoke("{}", key, RevocationsNamespace), RevocationsBad},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, fault := OpenGrant(c.grant, c.list, signers)
@@ -121,30 +123,21 @@ func TestOpenGrantRefuses(t *testing.T) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
-// naming is the file with a signature that claims to be by another key.
-func (f SignedFile) naming(t *testing.T, key ssh.PublicKey) SignedFile {
+// forged is the file with a changed signature.
+func (f SignedFile) forged(t *testing.T, change func(*sshsig.Signature)) SignedFile {
 	t.Helper()
 	s, err := sshsig.Unarmor(f.Signature)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.PublicKey = key
+	change(s)
 	f.Signature = sshsig.Armor(s)
 	return f
 }
 
-// renamed is the file with a signature that claims to be for another namespace.
-func (f SignedFile) renamed(t *testing.T, namespace string) SignedFile {
-	t.Helper()
-	s, err := sshsig.Unarmor(f.Signature)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Namespace = namespace
-	f.Signature = sshsig.Armor(s)
-	return f
+// naming is the file with a signature that claims to be by another key.
+func (f SignedFile) naming(t *testing.T, key ssh.PublicKey) SignedFile {
+	return f.forged(t, func(s *sshsig.Signature) { s.PublicKey = key })
 }
 
 // dsaKey has the form of a DSA key and no more.

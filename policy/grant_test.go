@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
@@ -9,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hiddeco/sshsig"
@@ -297,67 +294,5 @@ func wantFault(t *testing.T, got *GrantFault, want manifest.Reason) {
 		t.Errorf("fault = %s (%s), want %q", got.Reason, got.Detail, want)
 	case got.Detail == "" || got.Hint == "":
 		t.Errorf("the fault %s says %q, hint %q: both have to say something", got.Reason, got.Detail, got.Hint)
-	}
-}
-
-// plainText reports whether a terminal shows a text as it is.
-func plainText(s string) bool {
-	return s != "" && len(s) <= 500 && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError })
-}
-
-func FuzzParseGrant(f *testing.F) {
-	f.Add([]byte(testGrant))
-	f.Add([]byte(testRevocations))
-	f.Add([]byte(`{"v":1,"v":1}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		g, err := ParseGrant(b, "grant.json")
-		if err != nil {
-			checkProblems(t, b, err)
-			return
-		}
-		for _, s := range []string{g.Holder.Name, g.Holder.Organization, g.Release.Name, g.Purpose.Statement, g.Ethics.Body,
-			g.Ethics.Reference, g.Approval.Program, g.Approval.Reference} {
-			if !plainText(s) {
-				t.Errorf("the text %q was let pass", s)
-			}
-		}
-		if !grantID(g.ID) || !digestForm.MatchString(g.Release.Digest) || !g.NotBefore.Before(g.Expires) || g.Approval.Expires.IsZero() {
-			t.Errorf("a malformed grant was let pass: %+v", g)
-		}
-	})
-}
-
-func FuzzParseRevocations(f *testing.F) {
-	f.Add([]byte(testRevocations))
-	f.Add([]byte(testGrant))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := parseRevocations(b, "revocations.json")
-		if err != nil {
-			checkProblems(t, b, err)
-			return
-		}
-		seen := map[string]bool{}
-		for _, x := range r.Revoked {
-			if !grantID(x.ID) || seen[x.ID] || x.At.IsZero() || x.Reason != "" && !plainText(x.Reason) {
-				t.Errorf("a malformed revocation was let pass: %+v", x)
-			}
-			seen[x.ID] = true
-		}
-		if r.Serial < 1 || !r.Issued.Before(r.NextUpdate) {
-			t.Errorf("a malformed list was let pass: %+v", r)
-		}
-	})
-}
-
-func checkProblems(t *testing.T, b []byte, err error) {
-	t.Helper()
-	var problems *manifest.Problems
-	if !errors.As(err, &problems) || len(problems.List) == 0 {
-		t.Fatalf("the error is a %T that lists nothing", err)
-	}
-	for _, p := range problems.List {
-		if most := 1 + bytes.Count(b, []byte("\n")); p.Line < 1 || p.Line > most {
-			t.Errorf("line %d of %d: %s", p.Line, most, p.Message)
-		}
 	}
 }

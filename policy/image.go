@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/md5" // the hash under which a known placeholder was published, not a defence
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"image"
@@ -53,7 +52,8 @@ const maxScans = 100
 // InspectImage decides from its bytes alone whether a downloaded body may be decoded:
 // the size, the magic bytes (a Content-Type or a file extension never counts), the header,
 // the caps on side, pixels and decoded bytes, and the known placeholders that hosts send for a
-// missing image, by hash and by figures (see Placeholder). It reads no pixels. The fault is nil exactly when the body may go to DecodeImage.
+// missing image, by hash and by figures (see Placeholder). It reads no pixels. The fault is nil exactly when the
+// body may go to DecodeImage.
 func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	invalid := func(reason manifest.Reason, detail string, args ...any) (ImageInfo, *Fault) {
 		return ImageInfo{}, &Fault{manifest.Invalid, reason, fmt.Sprintf(detail, args...)}
@@ -77,8 +77,9 @@ func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 		return invalid("bad_header", "%s: %v", format, err)
 	}
 	info := ImageInfo{Format: format, Width: cfg.Width, Height: cfg.Height}
-	long, short := sha256.Sum256(body), md5.Sum(body)
-	if fault := p.placeholderOf(hex.EncodeToString(long[:]), hex.EncodeToString(short[:]), info, int64(len(body))); fault != nil {
+	// A placeholder has a reason of its own, so it is known before the limits are held.
+	long, short := fmt.Sprintf("%x", sha256.Sum256(body)), fmt.Sprintf("%x", md5.Sum(body))
+	if fault := p.placeholderOf(long, short, info, int64(len(body))); fault != nil {
 		return ImageInfo{}, fault
 	}
 	switch w, h := int64(info.Width), int64(info.Height); {
@@ -96,7 +97,8 @@ func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	}
 	info.DecodedBytes = decodedBytes(format, body, int64(info.Width), int64(info.Height))
 	if limit := p.Images.MaxDecodedBytes(); info.DecodedBytes > limit {
-		return invalid("too_many_bytes_decoded", "%s, %d by %d pixels: needs about %d bytes decoded, the policy allows %d (4 for each of max_pixels)",
+		return invalid("too_many_bytes_decoded",
+			"%s, %d by %d pixels: needs about %d bytes decoded, the policy allows %d (4 for each of max_pixels)",
 			format, info.Width, info.Height, info.DecodedBytes, limit)
 	}
 	return info, nil
@@ -187,16 +189,19 @@ var magics = []struct {
 	offset int
 	magic  string
 }{
-	{"jpeg", 0, "\xFF\xD8\xFF"}, {"png", 0, "\x89PNG\r\n\x1a\n"}, {"gif", 0, "GIF87a"}, {"gif", 0, "GIF89a"}, {"webp", 8, "WEBP"},
+	{"jpeg", 0, "\xFF\xD8\xFF"}, {"png", 0, "\x89PNG\r\n\x1a\n"}, {"gif", 0, "GIF87a"}, {"gif", 0, "GIF89a"},
+	{"webp", 8, "WEBP"},
 	{"pdf", 0, "%PDF-"}, {"zip", 0, "PK\x03\x04"}, {"zip", 0, "PK\x05\x06"}, {"gzip", 0, "\x1f\x8b"},
 	{"avif", 4, "ftypavif"}, {"avif", 4, "ftypavis"}, {"heic", 4, "ftyphei"}, {"heic", 4, "ftypmif1"}, {"mp4", 4, "ftyp"},
-	{"webm", 0, "\x1aE\xdf\xa3"}, {"tiff", 0, "II*\x00"}, {"tiff", 0, "MM\x00*"}, {"bmp", 0, "BM"}, {"ico", 0, "\x00\x00\x01\x00"},
+	{"webm", 0, "\x1aE\xdf\xa3"}, {"tiff", 0, "II*\x00"}, {"tiff", 0, "MM\x00*"}, {"bmp", 0, "BM"},
+	{"ico", 0, "\x00\x00\x01\x00"},
 }
 
 // sniff names what the bytes are by their first ones; "" stands for an unknown format.
 func sniff(b []byte) string {
 	for _, m := range magics {
-		if len(b) >= m.offset && bytes.HasPrefix(b[m.offset:], []byte(m.magic)) && (m.format != "webp" || bytes.HasPrefix(b, []byte("RIFF"))) {
+		if len(b) >= m.offset && bytes.HasPrefix(b[m.offset:], []byte(m.magic)) &&
+			(m.format != "webp" || bytes.HasPrefix(b, []byte("RIFF"))) {
 			return m.format
 		}
 	}

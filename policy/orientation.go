@@ -25,7 +25,8 @@ func Orientation(segment []byte) int {
 	const tagOrientation, typeShort = 0x0112, 3
 	entries := tiff[at+2:]
 	for n := int(order.Uint16(tiff[at:])); n > 0 && len(entries) >= 12; n-- {
-		if order.Uint16(entries) == tagOrientation && order.Uint16(entries[2:]) == typeShort && order.Uint32(entries[4:]) == 1 {
+		if order.Uint16(entries) == tagOrientation && order.Uint16(entries[2:]) == typeShort &&
+			order.Uint32(entries[4:]) == 1 {
 			if o := int(order.Uint16(entries[8:])); 1 <= o && o <= 8 {
 				return o
 			}

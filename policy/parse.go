@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,9 +27,6 @@ type document struct {
 	Dedupe Dedupe `toml:"dedupe"`
 }
 
-// The words of access.grant.
-const grantRequired, grantOptional = "required", "optional"
-
 // Parse reads a policy.toml. Keys that are missing take their values from Default; an
 // unknown key, a wrong type or a value out of range is a problem with its place and with
 // what to write instead. The error is *manifest.Problems. The file name is used in messages only.
@@ -36,102 +34,109 @@ func Parse(b []byte, file string) (Policy, error) {
 	p := Default()
 	doc := document{Images: p.Images, Text: p.Text, Filter: p.Filter, Dedupe: p.Dedupe}
 	doc.Images.Hosts = nil // one host in the file replaces the whole list
-	doc.Access.Grant = grantOptional
-	doc.Reddit.RequestsPerMinute, doc.Reddit.MassRemovalShare, doc.Reddit.Readmit = p.Reddit.RequestsPerMinute, p.Reddit.MassRemovalShare, p.Reddit.Readmit
+	doc.Access.Grant = "optional"
+	doc.Reddit.RequestsPerMinute, doc.Reddit.Readmit = p.Reddit.RequestsPerMinute, p.Reddit.Readmit
+	doc.Reddit.MassRemovalShare = p.Reddit.MassRemovalShare
 	t, err := manifest.DecodeTOML(file, b, &doc)
 	if err != nil {
 		return Policy{}, err
 	}
+	c := checker{t}
+	p.Reddit.RequestsPerMinute, p.Reddit.Readmit = doc.Reddit.RequestsPerMinute, doc.Reddit.Readmit
+	p.Reddit.MassRemovalShare = doc.Reddit.MassRemovalShare
+	c.readDuration("reddit.recheck_within", doc.Reddit.RecheckWithin, &p.Reddit.RecheckWithin)
+	c.readDuration("reddit.second_look_after", doc.Reddit.SecondLookAfter, &p.Reddit.SecondLookAfter)
+	hosts := p.Images.Hosts
+	p.Images, p.Text, p.Filter, p.Dedupe = doc.Images, doc.Text, doc.Filter, doc.Dedupe
 	if !t.Has("images.host") {
-		doc.Images.Hosts = p.Images.Hosts
-	} else {
-		for i := range doc.Images.Hosts {
-			h, at := &doc.Images.Hosts[i], fmt.Sprintf("images.host[%d].", i)
-			h.Name = strings.ToLower(h.Name)
-			if !t.Has(at + "requests_per_second") {
-				h.RequestsPerSecond = 1
-			}
-			if !t.Has(at + "concurrency") {
-				h.Concurrency = 1
-			}
+		p.Images.Hosts = hosts
+	}
+	for i := range doc.Images.Hosts {
+		h, at := &p.Images.Hosts[i], fmt.Sprintf("images.host[%d].", i)
+		h.Name = strings.ToLower(h.Name)
+		if !t.Has(at + "requests_per_second") {
+			h.RequestsPerSecond = 1
+		}
+		if !t.Has(at + "concurrency") {
+			h.Concurrency = 1
 		}
 	}
-	p.Access.GrantRequired = doc.Access.Grant == grantRequired
-	p.Images, p.Text, p.Filter, p.Dedupe = doc.Images, doc.Text, doc.Filter, doc.Dedupe
-	p.Reddit.RequestsPerMinute, p.Reddit.MassRemovalShare, p.Reddit.Readmit = doc.Reddit.RequestsPerMinute, doc.Reddit.MassRemovalShare, doc.Reddit.Readmit
-	readDuration(t, "reddit.recheck_within", doc.Reddit.RecheckWithin, &p.Reddit.RecheckWithin)
-	readDuration(t, "reddit.second_look_after", doc.Reddit.SecondLookAfter, &p.Reddit.SecondLookAfter)
-	grant := limit{"access.grant", p.Access.GrantRequired || doc.Access.Grant == grantOptional, fmt.Sprintf("%q", doc.Access.Grant), `"required" or "optional"`}
-	addBroken(t, append(p.limits(), grant))
+	p.Access.GrantRequired = doc.Access.Grant == "required"
+	c.want("access.grant", p.Access.GrantRequired || doc.Access.Grant == "optional", doc.Access.Grant, `"required" or "optional"`)
+	c.check(p)
 	if err := t.Err(); err != nil {
 		return Policy{}, err
 	}
 	return p, nil
 }
 
-func readDuration(t *manifest.Document, key, text string, to *time.Duration) {
-	if !t.Has(key) {
+// A checker notes what is wrong with the settings of a file.
+type checker struct{ *manifest.Document }
+
+func (c checker) readDuration(key, text string, to *time.Duration) {
+	if !c.Has(key) {
 		return
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		t.Add(key, fmt.Sprintf("%s: %q is not a duration", key, text), `write for example "30s", "90m" or "48h"`)
+		c.Add(key, fmt.Sprintf("%s: %q is not a duration", key, text), `write for example "30s", "90m" or "48h"`)
 		return
 	}
 	*to = d
 }
 
-// A limit is what a setting must keep to.
-type limit struct {
-	key  string
-	ok   bool // it does
-	got  any
-	want string
-}
-
-// addBroken adds a problem for each setting that does not keep to its limit.
-func addBroken(t *manifest.Document, limits []limit) {
-	for _, l := range limits {
-		if !l.ok {
-			t.Add(l.key, fmt.Sprintf("%s is %v; it must be %s", l.key, l.got, l.want), "")
-		}
+// want notes a setting that does not keep to its limit.
+func (c checker) want(key string, ok bool, got any, want string) {
+	if text, is := got.(string); is {
+		got = strconv.Quote(text)
+	}
+	if !ok {
+		c.Add(key, fmt.Sprintf("%s is %v; it must be %s", key, got, want), "")
 	}
 }
 
-func in(x, low, high float64) bool { return x >= low && x <= high }
+func (c checker) within(key string, got, low, high int64, more string) {
+	c.want(key, low <= got && got <= high, got, fmt.Sprintf("%d to %d%s", low, high, more))
+}
 
-// limits gives what the settings must keep to. The comparisons are written so that NaN
-// fails them.
-func (p Policy) limits() []limit {
+// aboveZero is written so that NaN fails it.
+func (c checker) aboveZero(key string, got, high float64, more string) {
+	c.want(key, got > 0 && got <= high, got, fmt.Sprintf("more than 0 and at most %v%s", high, more))
+}
+
+// check notes all that breaks a limit.
+func (c checker) check(p Policy) {
 	r, i, f, d := p.Reddit, p.Images, p.Filter, p.Dedupe
-	limits := []limit{
-		{"reddit.requests_per_minute", r.RequestsPerMinute > 0 && r.RequestsPerMinute <= 100, r.RequestsPerMinute, "more than 0 and at most 100, which is what Reddit allows"},
-		{"reddit.recheck_within", r.RecheckWithin > 0 && r.RecheckWithin <= DeleteWithin, r.RecheckWithin, "more than 0s and at most 48h, the time Reddit gives for honouring deletions"},
-		{"reddit.second_look_after", r.SecondLookAfter >= 0 && r.SecondLookAfter <= 24*time.Hour, r.SecondLookAfter, "0s to 24h"},
-		{"reddit.mass_removal_share", r.MassRemovalShare > 0 && r.MassRemovalShare <= 1, r.MassRemovalShare, "more than 0 and at most 1"},
-		{"reddit.readmit", r.Readmit == ReadmitNever || r.Readmit == ReadmitModerator, fmt.Sprintf("%q", r.Readmit), `"never" or "moderator"`},
-		{"images.max_bytes", in(float64(i.MaxBytes), 1, 256<<20), i.MaxBytes, "1 to 268435456"},
-		{"images.max_pixels", in(float64(i.MaxPixels), 1, 268402689), i.MaxPixels, "1 to 268402689"},
-		{"images.max_side", in(float64(i.MaxSide), 1, 65535), i.MaxSide, "1 to 65535"},
-		{"images.suspect_after", i.SuspectAfter == 0 || in(float64(i.SuspectAfter), 2, 1000000), i.SuspectAfter, "0, which is never, or 2 to 1000000"},
-		{"filter.mode", f.Mode == Drop || f.Mode == Flag, fmt.Sprintf("%q", f.Mode), `"drop" or "flag"`},
-		{"filter.english_threshold", in(f.EnglishThreshold, 0, 1), f.EnglishThreshold, "0 to 1"},
-		{"dedupe.hash_radius", in(float64(d.HashRadius), 0, 31), d.HashRadius, "0 to 31, of the 64 bits of a hash"},
-		{"dedupe.word_difference", in(float64(d.WordDifference), 0, 1000), d.WordDifference, "0 to 1000"},
+	c.aboveZero("reddit.requests_per_minute", r.RequestsPerMinute, 100, ", which is what Reddit allows")
+	c.want("reddit.recheck_within", r.RecheckWithin > 0 && r.RecheckWithin <= DeleteWithin, r.RecheckWithin,
+		"more than 0s and at most 48h, the time Reddit gives for honouring deletions")
+	c.want("reddit.second_look_after", r.SecondLookAfter >= 0 && r.SecondLookAfter <= 24*time.Hour, r.SecondLookAfter, "0s to 24h")
+	c.aboveZero("reddit.mass_removal_share", r.MassRemovalShare, 1, "")
+	c.want("reddit.readmit", r.Readmit == ReadmitNever || r.Readmit == ReadmitModerator, string(r.Readmit), `"never" or "moderator"`)
+	c.within("images.max_bytes", i.MaxBytes, 1, 256<<20, "")
+	c.within("images.max_pixels", i.MaxPixels, 1, 268402689, "")
+	c.within("images.max_side", int64(i.MaxSide), 1, 65535, "")
+	if i.SuspectAfter != 0 {
+		c.want("images.suspect_after", i.SuspectAfter >= 2 && i.SuspectAfter <= 1000000, i.SuspectAfter, "0, which is never, or 2 to 1000000")
 	}
-	hosts := map[string]bool{}
+	c.want("filter.mode", f.Mode == Drop || f.Mode == Flag, string(f.Mode), `"drop" or "flag"`)
+	c.want("filter.english_threshold", f.EnglishThreshold >= 0 && f.EnglishThreshold <= 1, f.EnglishThreshold, "0 to 1")
+	c.within("dedupe.hash_radius", int64(d.HashRadius), 0, 31, ", of the 64 bits of a hash")
+	c.within("dedupe.word_difference", int64(d.WordDifference), 0, 1000, "")
+	seen := map[string]bool{}
 	for n, h := range i.Hosts {
 		at := fmt.Sprintf("images.host[%d].", n)
-		limits = append(limits,
-			limit{at + "name", hostName(h.Name), fmt.Sprintf("%q", h.Name), "a host name such as i.redd.it, without scheme, port, path or wildcard"},
-			limit{at + "requests_per_second", h.RequestsPerSecond > 0 && h.RequestsPerSecond <= 100, h.RequestsPerSecond, "more than 0 and at most 100"},
-			limit{at + "name", h.Name != "reddit.com" && !strings.HasSuffix(h.Name, ".reddit.com"), fmt.Sprintf("%q", h.Name), "a host of images: reddit.com holds the API and pages, and is asked at the rate of [reddit] only"},
-			limit{at + "concurrency", in(float64(h.Concurrency), 1, 64), h.Concurrency, "1 to 64"},
-			limit{at + "concurrency", h.Name != "api.imgur.com" || h.Concurrency <= 1, h.Concurrency, "1 for api.imgur.com, whose answers say how many requests are left"},
-			limit{at + "name", h.Name == "" || !hosts[h.Name], fmt.Sprintf("%q", h.Name), "a host that is not in the list already"})
-		hosts[h.Name] = true
+		c.want(at+"name", hostName(h.Name), h.Name, "a host name such as i.redd.it, without scheme, port, path or wildcard")
+		c.want(at+"name", h.Name != "reddit.com" && !strings.HasSuffix(h.Name, ".reddit.com"), h.Name,
+			"a host of images: reddit.com holds the API and pages, and is asked at the rate of [reddit] only")
+		c.want(at+"name", h.Name == "" || !seen[h.Name], h.Name, "a host that is not in the list already")
+		c.aboveZero(at+"requests_per_second", h.RequestsPerSecond, 100, "")
+		c.within(at+"concurrency", int64(h.Concurrency), 1, 64, "")
+		c.want(at+"concurrency", h.Name != "api.imgur.com" || h.Concurrency <= 1, h.Concurrency,
+			"1 for api.imgur.com, whose answers say how many requests are left")
+		seen[h.Name] = true
 	}
-	return append(limits, placeholderLimits(i.Placeholders, "images.placeholder")...)
+	c.checkPlaceholders(i.Placeholders, "images.placeholder")
 }
 
 // hostName reports whether s is a lower-case DNS name of two labels or more whose last

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	_ "embed" // for placeholders.toml
 	"fmt"
 	"net/url"
@@ -101,37 +100,40 @@ func parsePlaceholders(b []byte, file string) ([]Placeholder, error) {
 	if err != nil {
 		return nil, err
 	}
-	addBroken(t, placeholderLimits(doc.Placeholder, "placeholder"))
+	checker{t}.checkPlaceholders(doc.Placeholder, "placeholder")
 	return doc.Placeholder, t.Err()
 }
 
-// placeholderLimits gives what a list of placeholders must keep to; table is its key.
-func placeholderLimits(list []Placeholder, table string) []limit {
-	var limits []limit
+// checkPlaceholders notes what breaks a limit in a list of placeholders; table is its key.
+func (c checker) checkPlaceholders(list []Placeholder, table string) {
+	const together = "; format, width, height and bytes go together"
 	names := map[string]bool{}
 	for n, k := range list {
-		add := func(key string, ok bool, got any, want string) {
-			limits = append(limits, limit{fmt.Sprintf("%s[%d].%s", table, n, key), ok, got, want})
+		want := func(key string, ok bool, got any, want string) {
+			c.want(fmt.Sprintf("%s[%d].%s", table, n, key), ok, got, want)
 		}
-		quoted := func(s string) string { return fmt.Sprintf("%q", s) }
 		figures := k.Format != "" || k.Width != 0 || k.Height != 0 || k.Bytes != 0
-		add("name", word(k.Name), quoted(k.Name), "lower-case words joined by _, such as imgur_removed")
-		add("name", k.Name == "" || !names[k.Name], quoted(k.Name), "a name that is not in the list already")
-		add("name", k.SHA256 != "" || k.MD5 != "" || k.URL != "" || figures, quoted(k.Name), "followed by sha256, md5, url, or format, width, height and bytes")
-		add("meaning", sentence(k.Meaning), quoted(k.Meaning), "what it stands for: one line without a URL, at most 200 bytes")
-		add("sha256", hexDigits(k.SHA256, 64), quoted(k.SHA256), "64 lower-case hex digits")
-		add("md5", hexDigits(k.MD5, 32), quoted(k.MD5), "32 lower-case hex digits")
-		_, known := codecs[k.Format]
-		add("format", !figures || known, quoted(k.Format), "jpeg, png, gif or webp; format, width, height and bytes go together")
-		add("width", !figures || k.Width > 0, k.Width, "more than 0; format, width, height and bytes go together")
-		add("height", !figures || k.Height > 0, k.Height, "more than 0; format, width, height and bytes go together")
-		add("bytes", !figures || k.Bytes > 0, k.Bytes, "more than 0; format, width, height and bytes go together")
-		add("url", k.URL == "" || hostAndPath(k.URL), quoted(k.URL), "a host and the start of a path, such as i.imgur.com/removed.png, without scheme, port or query")
-		add("outcome", k.Outcome == manifest.Placeholder || k.Outcome == manifest.Failed, quoted(string(k.Outcome)), `"placeholder", or "failed" for a host that refuses a region`)
-		add("source", k.Source != "", quoted(k.Source), "who recorded it")
+		want("name", word(k.Name), k.Name, "lower-case words joined by _, such as imgur_removed")
+		want("name", k.Name == "" || !names[k.Name], k.Name, "a name that is not in the list already")
+		want("name", k.SHA256 != "" || k.MD5 != "" || k.URL != "" || figures, k.Name,
+			"followed by sha256, md5, url, or format, width, height and bytes")
+		want("meaning", sentence(k.Meaning), k.Meaning, "what it stands for: one line without a URL, at most 200 bytes")
+		want("sha256", hexDigits(k.SHA256, 64), k.SHA256, "64 lower-case hex digits")
+		want("md5", hexDigits(k.MD5, 32), k.MD5, "32 lower-case hex digits")
+		if figures {
+			_, known := codecs[k.Format]
+			want("format", known, k.Format, "jpeg, png, gif or webp"+together)
+			want("width", k.Width > 0, k.Width, "more than 0"+together)
+			want("height", k.Height > 0, k.Height, "more than 0"+together)
+			want("bytes", k.Bytes > 0, k.Bytes, "more than 0"+together)
+		}
+		want("url", k.URL == "" || hostAndPath(k.URL), k.URL,
+			"a host and the start of a path, such as i.imgur.com/removed.png, without scheme, port or query")
+		want("outcome", k.Outcome == manifest.Placeholder || k.Outcome == manifest.Failed, string(k.Outcome),
+			`"placeholder", or "failed" for a host that refuses a region`)
+		want("source", k.Source != "", k.Source, "who recorded it")
 		names[k.Name] = true
 	}
-	return limits
 }
 
 func word(s string) bool {
@@ -139,7 +141,8 @@ func word(s string) bool {
 }
 
 func sentence(s string) bool {
-	return s != "" && len(s) <= 200 && !strings.Contains(s, "://") && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	return s != "" && len(s) <= 200 && !strings.Contains(s, "://") && !strings.ContainsFunc(s, hidden)
 }
 
 func hexDigits(s string, n int) bool {
@@ -151,14 +154,4 @@ func hexDigits(s string, n int) bool {
 func hostAndPath(s string) bool {
 	host, path, _ := strings.Cut(s, "/")
 	return hostName(host) && path != "" && !strings.ContainsAny(path, "?#*%\\ ")
-}
-
-// digestOf writes the list for Policy.Digest, in an order of its own.
-func digestOf(list []Placeholder) string {
-	var b strings.Builder
-	for _, k := range slices.SortedFunc(slices.Values(list), func(a, b Placeholder) int { return cmp.Compare(a.Name, b.Name) }) {
-		fmt.Fprintf(&b, "placeholder %q %q %q %q %q %d %d %d %q %q %q\n",
-			k.Name, k.Meaning, k.SHA256, k.MD5, k.Format, k.Width, k.Height, k.Bytes, k.URL, k.Outcome, k.Source)
-	}
-	return b.String()
 }

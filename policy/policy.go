@@ -99,7 +99,7 @@ type Text struct {
 // Filter holds the rules of the English filter.
 type Filter struct {
 	Mode             Mode    `toml:"mode"`
-	EnglishThreshold float64 `toml:"english_threshold"` // share of words found in the dictionary from which it votes for English, 0 to 1
+	EnglishThreshold float64 `toml:"english_threshold"` // share of words in the dictionary that votes for English, 0 to 1
 }
 
 // Dedupe holds the rules for near-duplicates.
@@ -188,9 +188,13 @@ func (p Policy) Digest() string {
 	fmt.Fprintln(&b, "reddit", number(p.Reddit.RequestsPerMinute), p.Reddit.RecheckWithin.Nanoseconds(),
 		p.Reddit.SecondLookAfter.Nanoseconds(), number(p.Reddit.MassRemovalShare), p.Reddit.Readmit)
 	fmt.Fprintln(&b, "images", p.Images.MaxBytes, p.Images.MaxPixels, p.Images.MaxSide, p.Images.SuspectAfter)
-	b.WriteString(digestOf(p.Images.Placeholders))
-	hosts := slices.SortedFunc(slices.Values(p.Images.Hosts), func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
-	for _, h := range hosts {
+	byName := func(a, b Placeholder) int { return strings.Compare(a.Name, b.Name) }
+	for _, k := range slices.SortedFunc(slices.Values(p.Images.Placeholders), byName) {
+		fmt.Fprintf(&b, "placeholder %q %q %q %q %q %d %d %d %q %q %q\n",
+			k.Name, k.Meaning, k.SHA256, k.MD5, k.Format, k.Width, k.Height, k.Bytes, k.URL, k.Outcome, k.Source)
+	}
+	byHost := func(a, b Host) int { return strings.Compare(a.Name, b.Name) }
+	for _, h := range slices.SortedFunc(slices.Values(p.Images.Hosts), byHost) {
 		fmt.Fprintln(&b, "host", h.Name, number(h.RequestsPerSecond), h.Concurrency)
 	}
 	fmt.Fprintln(&b, "text", p.Text.MaskNames)

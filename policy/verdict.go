@@ -37,7 +37,7 @@ const (
 	CommunityBanned      Community = "banned"      // 404, reason banned
 	CommunityQuarantined Community = "quarantined" // 403, reason quarantined
 	CommunityGated       Community = "gated"       // 403, reason gated
-	CommunityMissing     Community = "missing"     // no such community: 404 "Not Found" without a reason, or a redirect to the search
+	CommunityMissing     Community = "missing"     // 404 "Not Found" without a reason, or a redirect to the search
 )
 
 // ReasonAbsent is the reason of an unavailable post when nothing more is known of it.

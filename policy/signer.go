@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hiddeco/sshsig"
@@ -74,44 +75,35 @@ func checkKey(key ssh.PublicKey) error {
 	return nil
 }
 
-// verifySignature tells which of the signers signed exactly these bytes for this namespace.
-func verifySignature(f SignedFile, namespace string, signers []Signer) (Signer, *GrantFault) {
-	var none Signer
+// verifySignature returns the signer that signed exactly these bytes for this namespace.
+func verifySignature(f SignedFile, namespace string, signers []Signer) (signer Signer, fault *GrantFault) {
 	again := "get both files again, " + f.Name + " and " + f.Name + manifest.SignatureSuffix + ", byte for byte"
 	if len(f.Signature) == 0 {
-		return none, &GrantFault{GrantUnsigned, f.Name + " has no signature", "put " + f.Name + manifest.SignatureSuffix + " beside it; its signers make it with ssh-keygen -Y sign"}
+		return signer, refuse(GrantUnsigned, "put "+f.Name+manifest.SignatureSuffix+" beside it; its signers make it with ssh-keygen -Y sign",
+			"%s has no signature", f.Name)
 	}
 	sig, err := readSignature(f.Signature)
 	if err != nil {
-		return none, &GrantFault{GrantBadSignature, fmt.Sprintf("the signature of %s cannot be read: %v", f.Name, err), again}
+		return signer, refuse(GrantBadSignature, again, "the signature of %s cannot be read: %v", f.Name, err)
 	}
 	if err := checkKey(sig.PublicKey); err != nil {
-		return none, &GrantFault{GrantWeakKey, fmt.Sprintf("the signature of %s: %v", f.Name, err), askAgain + ", signed with another key"}
+		return signer, refuse(GrantWeakKey, askAgain+", signed with another key", "the signature of %s: %v", f.Name, err)
 	}
-	signer, known := find(signers, sig.PublicKey)
+	blob := sig.PublicKey.Marshal()
+	i := slices.IndexFunc(signers, func(s Signer) bool { return bytes.Equal(s.key.Marshal(), blob) })
 	switch {
-	case !known:
-		return none, &GrantFault{GrantUnknownSigner, fmt.Sprintf("%s is signed with the key %s, which the release does not pin", f.Name, ssh.FingerprintSHA256(sig.PublicKey)),
-			"is it the right release? If its maintainers changed their keys, get the release as it is now"}
+	case i < 0:
+		return signer, refuse(GrantUnknownSigner, "is it the right release? If its maintainers changed their keys, get the release as it is now",
+			"%s is signed with the key %s, which the release does not pin", f.Name, ssh.FingerprintSHA256(sig.PublicKey))
 	case sig.Namespace != namespace:
-		return none, &GrantFault{GrantWrongNamespace, fmt.Sprintf("%s is signed for the namespace %q, not %q", f.Name, sig.Namespace, namespace),
-			"its signers sign it again with: ssh-keygen -Y sign -n " + namespace}
+		return signer, refuse(GrantWrongNamespace, "its signers sign it again with: ssh-keygen -Y sign -n "+namespace,
+			"%s is signed for the namespace %q, not %q", f.Name, sig.Namespace, namespace)
 	}
 	// The signer's own key verifies, not the signature's.
-	if err := sshsig.Verify(bytes.NewReader(f.Body), sig, signer.key, sig.HashAlgorithm, namespace); err != nil {
-		return none, &GrantFault{GrantBadSignature, fmt.Sprintf("the signature is not one of these bytes of %s: one of the two files was changed", f.Name), again}
+	if err := sshsig.Verify(bytes.NewReader(f.Body), sig, signers[i].key, sig.HashAlgorithm, namespace); err != nil {
+		return signer, refuse(GrantBadSignature, again, "the signature is not one of these bytes of %s: one of the two files was changed", f.Name)
 	}
-	return signer, nil
-}
-
-func find(signers []Signer, key ssh.PublicKey) (Signer, bool) {
-	blob := key.Marshal()
-	for _, s := range signers {
-		if bytes.Equal(s.key.Marshal(), blob) {
-			return s, true
-		}
-	}
-	return Signer{}, false
+	return signers[i], nil
 }
 
 // maxSignature bounds a signature file. One by a key of 16,384 bits has 6 kB.
@@ -127,12 +119,11 @@ func readSignature(b []byte) (*sshsig.Signature, error) {
 	if err != nil {
 		return nil, errors.New("it is damaged, or not an SSH signature as ssh-keygen -Y sign writes it")
 	}
-	// PEM forgives text around the block, headers and stray bits: what was read must be all there is.
+	// PEM forgives text around the block, headers and stray bits: what was read must be all there is. Only the
+	// signatures of security keys have a rest.
 	lines := strings.NewReplacer("\r\n", "", "\n", "")
-	if lines.Replace(string(b)) != lines.Replace(string(sshsig.Armor(sig))) {
-		return nil, errors.New("it holds more than a signature")
-	}
-	if len(sig.Signature.Rest) > 0 && !strings.HasPrefix(sig.PublicKey.Type(), "sk-") { // only those of security keys go on
+	if lines.Replace(string(b)) != lines.Replace(string(sshsig.Armor(sig))) ||
+		len(sig.Signature.Rest) > 0 && !strings.HasPrefix(sig.PublicKey.Type(), "sk-") {
 		return nil, errors.New("it holds more than a signature")
 	}
 	return sig, nil

@@ -1,0 +1,212 @@
+package policy
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"rehydrate/manifest"
+)
+
+// A SignedFile is a file and its detached signature, as they lie on disk.
+type SignedFile struct {
+	Name      string // for messages
+	Body      []byte
+	Signature []byte // nil when there is none
+}
+
+// A SignedGrant is a grant that one of the release's signers signed, and the release's
+// revocation list, signed too.
+type SignedGrant struct {
+	Grant
+	Signer      Signer
+	Revocations *Revocations // nil when the release has none
+}
+
+// OpenGrant verifies and reads a grant and, unless it is nil, the release's list of
+// revocations.
+func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*SignedGrant, *GrantFault) {
+	var s SignedGrant
+	var fault *GrantFault
+	s.Grant, s.Signer, fault = open(grant, GrantNamespace, signers, askAgain, ParseGrant)
+	if fault != nil {
+		return nil, fault
+	}
+	if revocations == nil {
+		return &s, nil
+	}
+	list, _, fault := open(*revocations, RevocationsNamespace, signers, getCurrent, parseRevocations)
+	if fault != nil {
+		return nil, refuse(RevocationsBad, getCurrent, "the revocation list cannot be trusted (%s): %s", fault.Reason, fault.Detail)
+	}
+	s.Revocations = &list
+	return &s, nil
+}
+
+// OpenLift reads a statement and decides whether it counts for a release at a time: one of the
+// signers signed these very bytes for this purpose, and it names this release and no future
+// time. A clock may be wrong by five minutes.
+func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now time.Time) (Lift, Signer, *GrantFault) {
+	l, signer, fault := open(file, LiftNamespace, signers, askForLift, parseLift)
+	if fault == nil {
+		fault = l.judge(release, now)
+	}
+	if fault != nil {
+		return Lift{}, signer, fault
+	}
+	return l, signer, nil
+}
+
+// open verifies a file and reads it; again says what to ask for when it is malformed. Only the signers' own keys
+// count, never the key that a signature brings along.
+func open[T any](file SignedFile, namespace string, signers []Signer, again string,
+	parse func([]byte, string) (T, error)) (v T, signer Signer, fault *GrantFault) {
+	if len(signers) == 0 {
+		return v, signer, refuse(GrantNoSigner, "its maintainers add a [[signer]] to release.toml; a bare annotations file has none",
+			"the release pins no signer, so no signature can be checked")
+	}
+	// The signature comes first: unsigned bytes are not even parsed.
+	signer, fault = verifySignature(file, namespace, signers)
+	if fault != nil {
+		return v, signer, fault
+	}
+	v, err := parse(file.Body, file.Name)
+	if err != nil {
+		return v, signer, refuse(GrantMalformed, again, "%v", err)
+	}
+	return v, signer, nil
+}
+
+var (
+	grantIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	digestForm  = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	rorForm     = regexp.MustCompile(`^https://ror\.org/0[a-z0-9]{6}[0-9]{2}$`)
+)
+
+// A header says what kind of file it is and in which version.
+type header struct {
+	Version int64  `json:"v"`
+	Type    string `json:"type"`
+}
+
+// A signedJSON is a file that was read strictly, for what its struct cannot say.
+type signedJSON struct{ *manifest.Document }
+
+// readSigned reads a file of a type into v, whose header is h.
+func readSigned(b []byte, file string, v any, h *header, kind string) (signedJSON, error) {
+	d, err := manifest.DecodeJSON(file, b, v)
+	if err != nil {
+		return signedJSON{}, err
+	}
+	if h.Version > 1 {
+		d.Add("v", fmt.Sprintf("v is %d; this version of rehydrate reads 1", h.Version), "a newer rehydrate may read it")
+	}
+	f := signedJSON{d}
+	f.want("type", h.Type == kind, fmt.Sprintf("%q", kind))
+	return f, nil
+}
+
+func (f signedJSON) want(key string, ok bool, form string) {
+	if !ok {
+		f.Add(key, key+" is not "+form, "")
+	}
+}
+
+func (f signedJSON) wantID(key, id string) {
+	f.want(key, grantIDForm.MatchString(id) && !strings.Contains(id, ".."),
+		"1 to 64 letters, digits, dots, _ and -, a letter or digit first")
+}
+
+func (f signedJSON) wantDigest(digest string) {
+	f.want("release.digest", digestForm.MatchString(digest), "a SHA-256 in 64 lower-case hexadecimal digits")
+}
+
+func (f signedJSON) before(early, late string, a, b time.Time) {
+	if !a.Before(b) {
+		f.Add(early, early+" is not before "+late, "")
+	}
+}
+
+// ParseGrant reads a grant.json strictly: an unknown key, one that stands twice, a missing
+// or malformed value, anything after the object is a problem with its place. The error is
+// *manifest.Problems. It says nothing of who wrote the bytes; OpenGrant does. The file name
+// is used in messages only.
+func ParseGrant(b []byte, file string) (Grant, error) {
+	var doc struct {
+		header
+		Grant
+	}
+	f, err := readSigned(b, file, &doc, &doc.header, GrantNamespace)
+	if err != nil {
+		return Grant{}, err
+	}
+	g := doc.Grant
+	f.wantID("id", g.ID)
+	f.want("holder.ror", g.Holder.ROR == "" || rorForm.MatchString(g.Holder.ROR),
+		"an address of the form https://ror.org/012345678")
+	f.wantDigest(g.Release.Digest)
+	f.before("not_before", "expires", g.NotBefore, g.Expires)
+	f.before("asserted", "expires", g.Asserted, g.Expires)
+	for _, t := range []*time.Time{&g.Approval.Expires, &g.Asserted, &g.NotBefore, &g.Expires} {
+		*t = t.UTC()
+	}
+	return g, f.Err()
+}
+
+// parseRevocations reads a revocations.json as strictly as ParseGrant reads a grant.
+func parseRevocations(b []byte, file string) (Revocations, error) {
+	var doc struct {
+		header
+		Revocations
+		Release struct {
+			Name string `json:"name"`
+		} `json:"release"` // in place of Revocations.Release
+	}
+	f, err := readSigned(b, file, &doc, &doc.header, RevocationsNamespace)
+	if err != nil {
+		return Revocations{}, err
+	}
+	r := doc.Revocations
+	r.Release, r.Issued, r.NextUpdate = doc.Release.Name, r.Issued.UTC(), r.NextUpdate.UTC()
+	f.before("issued", "next_update", r.Issued, r.NextUpdate)
+	seen := map[string]bool{}
+	for i := range r.Revoked {
+		x, at := &r.Revoked[i], fmt.Sprintf("revoked[%d]", i)
+		x.At = x.At.UTC()
+		f.wantID(at+".id", x.ID)
+		if seen[x.ID] {
+			f.Add(at, fmt.Sprintf("the grant %s is revoked twice", x.ID), "keep one of the entries")
+		}
+		seen[x.ID] = true
+	}
+	return r, f.Err()
+}
+
+// parseLift reads a lift.json as strictly as ParseGrant reads a grant.
+func parseLift(b []byte, file string) (Lift, error) {
+	var doc struct {
+		header
+		Lift
+	}
+	f, err := readSigned(b, file, &doc, &doc.header, LiftNamespace)
+	if err != nil {
+		return Lift{}, err
+	}
+	l := doc.Lift
+	l.Asserted = l.Asserted.UTC()
+	f.wantDigest(l.Release.Digest)
+	f.want("ids", len(l.IDs) > 0, "a list of one text or more, [ ... ]")
+	seen := map[manifest.PostID]bool{}
+	for i, id := range l.IDs {
+		at := fmt.Sprintf("ids[%d]", i)
+		if parsed, err := manifest.ParsePostID(string(id)); err != nil || parsed != id {
+			f.want(at, false, "a post id, in lower case without t3_")
+		}
+		if seen[id] {
+			f.Add(at, fmt.Sprintf("the post %s stands twice in ids", id), "keep one of them")
+		}
+		seen[id] = true
+	}
+	return l, f.Err()
+}
