@@ -3,7 +3,7 @@ package dataset
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
+	"embed"
 	"fmt"
 	"io"
 	"net/url"
@@ -44,35 +44,47 @@ type Split struct {
 	Bytes  int64 // of all files
 }
 
-//go:embed card.md
-var cardText string
+//go:embed card.md croissant.tmpl
+var pageFiles embed.FS
 
-// cardPage is card.md. One card gives one sequence of bytes.
-var cardPage = template.Must(template.New("card.md").Funcs(template.FuncMap{
-	"content":  columnContent,
+// pages are card.md and croissant.tmpl. One card gives one sequence of bytes.
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"bare":     func(s string) string { return strings.ReplaceAll(s, "`", "") },
+	"content":  func(column string) string { return contents[column] },
 	"fenced":   fenced,
 	"file":     func(s Split, i int) string { return FileName(s.Name, i, len(s.Shards)) },
+	"json":     jsonText,
 	"kind":     func(k manifest.CategoryKind) string { return kindWords[k] },
 	"labels":   labelList,
 	"line":     oneLine,
 	"markdown": markdown,
 	"quote":    quoted,
-	"why":      why,
-}).Parse(cardText))
+	"splitURL": splitURL,
+	"trim":     strings.TrimSpace,
+	"why":      func(o manifest.Outcome) string { return whyWords[o] },
+}).ParseFS(pageFiles, "*"))
 
 // WriteCard writes README.md: the metadata that the Hugging Face Hub reads, then text for people.
 func WriteCard(w io.Writer, c Card) error {
-	if err := checkSchema(c.Schema, c.Flagged); err != nil {
-		return fmt.Errorf("write dataset card: %w", err)
-	}
 	var b bytes.Buffer
-	if err := cardPage.Execute(&b, withDefaults(c)); err != nil {
-		return fmt.Errorf("write dataset card: %w", err)
+	_, err := c.render(&b, "card.md")
+	if err == nil {
+		_, err = b.WriteTo(w)
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
+	if err != nil {
 		return fmt.Errorf("write dataset card: %w", err)
 	}
 	return nil
+}
+
+// render writes the card on a page.
+func (c Card) render(b *bytes.Buffer, page string) (card, error) {
+	full := withDefaults(c)
+	err := checkSchema(c.Schema, c.Flagged)
+	if err == nil {
+		err = pages.ExecuteTemplate(b, page, full)
+	}
+	return full, err
 }
 
 // A card is a Card with general words where the release has none, and what card.md asks of it.
@@ -183,9 +195,7 @@ func (c card) Missing() []manifest.Outcome {
 	return slices.DeleteFunc(c.Occurring(), func(o manifest.Outcome) bool { return o == manifest.Kept })
 }
 
-// why says what happened to the entries of an outcome.
-func why(o manifest.Outcome) string { return whyWords[o] }
-
+// whyWords say what happened to the entries of an outcome.
 var whyWords = map[manifest.Outcome]string{
 	manifest.Duplicate:   "nearly the same image and text as an earlier row, which is kept",
 	manifest.NotEnglish:  "has text, and it is not English",
@@ -203,9 +213,7 @@ var whyWords = map[manifest.Outcome]string{
 	manifest.Pending:     "was not reached; another run goes on",
 }
 
-// columnContent says what a column of every dataset holds.
-func columnContent(name string) string { return contents[name] }
-
+// contents says what a column of every dataset holds.
 var contents = map[string]string{
 	"id":             "Reddit post id; `/n` behind it for image n of a gallery",
 	"image":          "the image file, metadata stripped, pixels untouched",
