@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,20 +42,13 @@ func TestConfine(t *testing.T) {
 	if err != nil || abi < 4 { // 4 has the network
 		t.Skipf("this kernel has Landlock version %d (%v), 4 is needed", abi, err)
 	}
-	dir, outside := t.TempDir(), writeFile(t, "other", []byte("secret"))
-	if err := os.WriteFile(filepath.Join(dir, "model"), []byte("model"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir, outside := writeTree(t, map[string][]byte{"model": []byte("model")}), writeFile(t, "other", []byte("secret"))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(self, "try-everything", dir, outside, listener.Addr().String()).CombinedOutput()
+	out, err := self(t, "try-everything", dir, outside, listener.Addr().String()).CombinedOutput()
 	if err != nil {
 		t.Fatal(err)
 	}

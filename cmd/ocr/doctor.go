@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/image/font"
-	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 
 	"rehydrate/pipeline/language"
@@ -127,7 +126,7 @@ func examine(ctx context.Context, o options, env []string, stderr io.Writer) []f
 	e := pool.Engine()
 	add("tesseract", nil, e.Tesseract+", through gosseract "+e.Gosseract, "")
 	// The worker has said hello, which it refuses to do without.
-	add("threads", nil, "workers run with OMP_THREAD_LIMIT=1, set before they start; "+threadLimit(env), "")
+	add("threads", nil, "workers run with OMP_THREAD_LIMIT=1, set before they start", "")
 	found, err := selfTest(ctx, pool)
 	add("self-test", err, found, "the engine is there and does not read: compare its version and the model's digest with docs/ocr.md")
 	return findings
@@ -147,17 +146,6 @@ func findModel(o options, env []string) (string, error) {
 		return "", err
 	}
 	return modelFile(dir) + " sha256 " + digest, nil
-}
-
-// threadLimit says what this program itself was started with; its workers do not get it.
-func threadLimit(env []string) string {
-	limit := "here it is unset, which does not matter"
-	for _, pair := range env {
-		if value, ok := strings.CutPrefix(pair, "OMP_THREAD_LIMIT="); ok {
-			limit = "here it is " + value + ", which does not matter"
-		}
-	}
-	return limit
 }
 
 // testCaption is drawn white on a dark gradient: what plain black on white would not tell.
@@ -181,11 +169,7 @@ func selfTest(ctx context.Context, pool *ocr.Pool) (string, error) {
 }
 
 func drawCaption(text string) (image.Image, error) {
-	parsed, err := goFont()
-	if err != nil {
-		return nil, err
-	}
-	face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: 40, DPI: 72, Hinting: font.HintingFull})
+	face, err := newFace(40)
 	if err != nil {
 		return nil, err
 	}

@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/png"
-	"sync"
 
 	scaled "golang.org/x/image/draw"
 	"golang.org/x/image/font"
@@ -30,15 +28,12 @@ const (
 	overlayTop = 20
 )
 
-// errOverlay marks what is wrong with this program, not with a file.
-var errOverlay = errors.New("draw the overlay")
-
 // overlay draws what was read over the picture, and stores the text in the PNG.
 func overlay(img image.Image, r ocr.Reading) ([]byte, error) {
 	canvas, scale := enlarged(img)
 	pen, err := newPen(canvas)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errOverlay, err)
+		return nil, fmt.Errorf("draw the overlay: %w", err)
 	}
 	defer pen.face.Close()
 	origin := img.Bounds().Min
@@ -50,7 +45,7 @@ func overlay(img image.Image, r ocr.Reading) ([]byte, error) {
 	var out bytes.Buffer
 	enc := png.Encoder{CompressionLevel: png.BestSpeed}
 	if err := enc.Encode(&out, canvas); err != nil {
-		return nil, fmt.Errorf("%w: %w", errOverlay, err)
+		return nil, fmt.Errorf("draw the overlay: %w", err)
 	}
 	return withText(out.Bytes(), r.Text), nil
 }
@@ -75,7 +70,14 @@ func enlarged(img image.Image) (*image.RGBA, float64) {
 	return canvas, scale
 }
 
-var goFont = sync.OnceValues(func() (*opentype.Font, error) { return opentype.Parse(goregular.TTF) })
+// newFace is Go's font, in a size of pixels.
+func newFace(size float64) (font.Face, error) {
+	parsed, err := opentype.Parse(goregular.TTF)
+	if err != nil {
+		return nil, err
+	}
+	return opentype.NewFace(parsed, &opentype.FaceOptions{Size: size, DPI: 72, Hinting: font.HintingFull})
+}
 
 // labelSize is the height of a label's text in pixels.
 const labelSize = 13
@@ -89,11 +91,7 @@ type pen struct {
 }
 
 func newPen(canvas *image.RGBA) (*pen, error) {
-	parsed, err := goFont()
-	if err != nil {
-		return nil, err
-	}
-	face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: labelSize, DPI: 72, Hinting: font.HintingFull})
+	face, err := newFace(labelSize)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +99,16 @@ func newPen(canvas *image.RGBA) (*pen, error) {
 	return &pen{canvas, face, m.Ascent.Ceil(), m.Ascent.Ceil() + m.Descent.Ceil()}, nil
 }
 
-// word draws the box of a word, two pixels wide, and the word above it.
+// word draws the box of a word, and the word above it.
 func (p *pen) word(w ocr.Word, box image.Rectangle) {
 	ink := inkOf(w)
-	for i := range 2 {
-		p.frame(box.Inset(-1-i), ink)
+	// A frame around the box, two pixels wide.
+	outer, inner := box.Inset(-2), box
+	for _, side := range []image.Rectangle{
+		{outer.Min, image.Pt(outer.Max.X, inner.Min.Y)}, {image.Pt(outer.Min.X, inner.Max.Y), outer.Max},
+		{outer.Min, image.Pt(inner.Min.X, outer.Max.Y)}, {image.Pt(inner.Max.X, outer.Min.Y), outer.Max},
+	} {
+		draw.Draw(p.canvas, side, image.NewUniform(ink), image.Point{}, draw.Src)
 	}
 	width := font.MeasureString(p.face, w.Text).Ceil() + 4
 	x := max(0, min(box.Min.X-2, p.canvas.Rect.Dx()-width))
@@ -114,16 +117,6 @@ func (p *pen) word(w ocr.Word, box image.Rectangle) {
 	draw.Draw(p.canvas, label, image.NewUniform(color.RGBA{A: 170}), image.Point{}, draw.Over)
 	d := font.Drawer{Dst: p.canvas, Src: image.NewUniform(ink), Face: p.face, Dot: fixed.P(x+2, y+p.ascent)}
 	d.DrawString(w.Text)
-}
-
-func (p *pen) frame(r image.Rectangle, ink color.Color) {
-	src := image.NewUniform(ink)
-	for _, side := range []image.Rectangle{
-		{r.Min, image.Pt(r.Max.X, r.Min.Y+1)}, {image.Pt(r.Min.X, r.Max.Y-1), r.Max},
-		{r.Min, image.Pt(r.Min.X+1, r.Max.Y)}, {image.Pt(r.Max.X-1, r.Min.Y), r.Max},
-	} {
-		draw.Draw(p.canvas, side, src, image.Point{}, draw.Src)
-	}
 }
 
 // inkOf is red for a word that is not accepted; else green from a confidence of 95, orange at

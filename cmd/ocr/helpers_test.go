@@ -3,15 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/jpeg"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gobold"
 	"golang.org/x/image/font/opentype"
@@ -20,14 +25,41 @@ import (
 	"rehydrate/pipeline/ocr"
 )
 
-// startPool starts a pool whose workers are this test binary as the program.
-func startPool(t testing.TB, c ocr.Config) *ocr.Pool {
+// TestMain makes the test binary the program where it is started as one, so that pools
+// in tests have real workers.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "worker":
+			main()
+		case "program": // program ARG...
+			os.Args = append(os.Args[:1], os.Args[2:]...)
+			main()
+		case "try-everything":
+			tryEverything(os.Args[2], os.Args[3], os.Args[4])
+			os.Exit(0)
+		case "stray-output":
+			strayOutput()
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// self is the test binary with arguments for TestMain.
+func self(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
+	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Command = []string{self, "worker"}
+	return exec.CommandContext(t.Context(), path, args...)
+}
+
+// startPool starts a pool whose workers are this test binary as the program.
+func startPool(t testing.TB, c ocr.Config) *ocr.Pool {
+	t.Helper()
+	c.Command = self(t, "worker").Args
 	pool, err := ocr.Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +136,15 @@ func jpegBytes(t testing.TB, img image.Image) []byte {
 	return b.Bytes()
 }
 
+// panelFile and photoFile are the two memes, and what is read in them.
+func panelFile(t testing.TB) []byte { return pngBytes(t, panelMeme(t)) }
+func photoFile(t testing.TB) []byte { return jpegBytes(t, photoMeme(t)) }
+
+const (
+	panelText = "NOBODY EXPECTS\nTHE SECOND COFFEE\n"
+	photoText = "ONE DOES NOT SIMPLY\nMERGE ON FRIDAY\n"
+)
+
 // writeTree writes files into a fresh folder and returns it.
 func writeTree(t testing.TB, files map[string][]byte) string {
 	t.Helper()
@@ -123,32 +164,65 @@ func writeTree(t testing.TB, files map[string][]byte) string {
 // writeFile writes body to a fresh folder and returns the path.
 func writeFile(t testing.TB, name string, body []byte) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, body, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return filepath.Join(writeTree(t, map[string][]byte{name: body}), name)
 }
 
-// readFile reads one file as the program does.
-func readFile(ctx context.Context, pool *ocr.Pool, path string) (ocr.Reading, error) {
-	r := newReader(pool, options{workers: 1}, nil).read(ctx, 0, input{name: path})
-	return r.Reading, r.err
-}
-
+// ran is what one run of the program came to.
 type ran struct {
-	status         int
-	stdout, stderr string
+	Status         int
+	Stdout, Stderr string
 }
 
 func runProgram(t *testing.T, args ...string) ran {
 	t.Helper()
-	return runWith(t, nil, args...)
+	return runWith(t.Context(), []byte{}, args...)
 }
 
-func runWith(t *testing.T, stdin []byte, args ...string) ran {
-	t.Helper()
+// runWith runs the program with something on stdin, or without a stdin.
+func runWith(ctx context.Context, stdin []byte, args ...string) ran {
 	var stdout, stderr bytes.Buffer
-	status := run(t.Context(), args, os.Environ(), bytes.NewReader(stdin), &stdout, &stderr)
-	return ran{status, stdout.String(), stderr.String()}
+	if stdin == nil {
+		return ran{run(ctx, args, os.Environ(), nil, &stdout, &stderr), stdout.String(), stderr.String()}
+	}
+	return ran{run(ctx, args, os.Environ(), bytes.NewReader(stdin), &stdout, &stderr), stdout.String(), stderr.String()}
+}
+
+func wantRan(t *testing.T, name string, want, got ran) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: ocr (-want +got):\n%s", name, diff)
+	}
+}
+
+// wantError runs the program, which has to end with a status and both words in its errors.
+func wantError(t *testing.T, status int, message, hint string, args ...string) {
+	t.Helper()
+	r := runProgram(t, args...)
+	_, told, _ := strings.Cut(r.Stderr, "ocr: hint: ")
+	if r.Status != status || r.Stdout != "" || !strings.HasPrefix(r.Stderr, "ocr: error: ") ||
+		!strings.Contains(r.Stderr, message) || told == "" || !strings.Contains(told, hint) {
+		t.Errorf("ocr %.80q = %+v, want status %d, an error with %q and a hint with %q", args, r, status, message, hint)
+	}
+}
+
+// decoded decodes a whole line of JSON that has no other fields.
+func decoded[T any](t *testing.T, line string) T {
+	t.Helper()
+	var v T
+	dec := json.NewDecoder(strings.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return v
+}
+
+// strayOutput writes to stdout in both ways after it has been reserved.
+func strayOutput() {
+	frames, err := reserveStdout(os.Stdout)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("stray")
+	fmt.Fprint(frames, "frame")
 }

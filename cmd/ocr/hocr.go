@@ -12,17 +12,22 @@ import (
 	"rehydrate/pipeline/ocr"
 )
 
-// hocrOutput writes one hOCR document (hOCR 1.2, as XHTML) with a page for each image that
+// newHOCR writes one hOCR document (hOCR 1.2, as XHTML) with a page for each image that
 // was read. It holds the accepted words, in reading order. The document is well formed
 // however the run ends.
-type hocrOutput struct {
+func newHOCR(out io.Writer, engine ocr.Engine) output {
+	d := hocrDocument{out: out, engine: engine}
+	return output{d.write, d.close}
+}
+
+type hocrDocument struct {
 	out    io.Writer
 	engine ocr.Engine
 	pages  int
 	begun  bool
 }
 
-func (o *hocrOutput) begin() error {
+func (o *hocrDocument) begin() error {
 	if o.begun {
 		return nil
 	}
@@ -40,7 +45,7 @@ func (o *hocrOutput) begin() error {
 `)
 }
 
-func (o *hocrOutput) write(r result) error {
+func (o *hocrDocument) write(r result) error {
 	if r.err != nil {
 		return nil // told on stderr
 	}
@@ -68,7 +73,7 @@ func (o *hocrOutput) write(r result) error {
 	return toStdout(o.out, b.String())
 }
 
-func (o *hocrOutput) close(bool) error {
+func (o *hocrDocument) close(bool) error {
 	if err := o.begin(); err != nil {
 		return err
 	}

@@ -24,17 +24,19 @@ type input struct {
 	name string // as the output calls it: the path as given, or as found below a folder
 	rel  string // the path below the folder that was given, or the base name: what is made of it is called after that
 	err  error  // it was found and cannot be read
+
+	draw, hocr string // the files to make of it, "" for none; see job.plan
 }
 
 // inputs are what the arguments came to.
 type inputs struct {
 	list    []input
-	folders bool // one of the arguments is a folder
-	skipped int  // files in folders that are no images, and links
+	folders []string // those of the arguments that are folders
+	skipped int      // files in folders that are no images, and links
 }
 
 // several reports whether more than one image was asked for, so that the output has to name them.
-func (f inputs) several() bool { return f.folders || len(f.list) > 1 }
+func (f inputs) several() bool { return f.folders != nil || len(f.list) > 1 }
 
 // findInputs lists the images that args name: files as they are, folders walked to the
 // bottom, the images of each in the byte order of their paths. What is an image is decided
@@ -46,22 +48,19 @@ func findInputs(ctx context.Context, args []string, avoid string) (inputs, error
 		info, err := os.Stat(arg)
 		if arg == stdinName || err != nil || !info.IsDir() {
 			// A missing file is reported when its turn comes: the others are read all the same.
-			found.list = append(found.list, input{name: arg, rel: outputName(arg)})
+			in := input{name: arg, rel: filepath.Base(arg)}
+			if arg == stdinName {
+				in.rel = "stdin"
+			}
+			found.list = append(found.list, in)
 			continue
 		}
-		found.folders = true
+		found.folders = append(found.folders, arg)
 		if err := found.walk(ctx, arg, avoid); err != nil {
 			return inputs{}, err
 		}
 	}
 	return found, nil
-}
-
-func outputName(arg string) string {
-	if arg == stdinName {
-		return "stdin"
-	}
-	return filepath.Base(arg)
 }
 
 // walk adds the images below root.
@@ -73,27 +72,24 @@ func (f *inputs) walk(ctx context.Context, root, avoid string) error {
 			return ctx.Err()
 		}
 		rel, relErr := filepath.Rel(root, path)
+		format := ""
 		switch {
 		case relErr != nil:
 			return relErr
 		case err != nil: // a folder that may not be read
-			f.list = append(f.list, input{path, rel, err})
-			return nil
 		case d.IsDir():
-			if path != root && avoid != "" && sameFile(path, avoid) {
+			if path != root && avoid != "" && realPath(path) == realPath(avoid) {
 				return filepath.SkipDir
 			}
 			return nil
-		case !d.Type().IsRegular():
-			f.skipped++
-			return nil
+		case d.Type().IsRegular():
+			format, err = formatOf(path)
 		}
-		format, err := formatOf(path)
 		if err == nil && format == "" {
 			f.skipped++
 			return nil
 		}
-		f.list = append(f.list, input{path, rel, err})
+		f.list = append(f.list, input{name: path, rel: rel, err: err})
 		return nil
 	})
 	if err != nil {
@@ -118,13 +114,17 @@ func formatOf(path string) (string, error) {
 	return policy.ImageFormat(head[:n]), nil
 }
 
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
+// realPath is path with all links followed; where it does not exist yet, those of its folder.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
 	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // piped reports whether stdin holds something that was sent there on purpose.

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"image"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,78 +22,13 @@ import (
 	"rehydrate/policy"
 )
 
-func TestStdin(t *testing.T) {
-	panel := pngBytes(t, panelMeme(t))
-	tests := []struct {
-		name  string
-		stdin []byte
-		args  []string
-		want  ran
-	}{
-		{"named", panel, []string{"-"}, ran{0, panelText, ""}},
-		{"piped", panel, nil, ran{0, panelText, ""}},
-		{"nothing", nil, nil, ran{exitSomeFailed, "", "ocr: error: -: invalid/empty_body: the host sent no bytes\n"}},
-		{"text", []byte("<html>"), []string{"--json"}, ran{exitSomeFailed,
-			`{"file":"-","error":"invalid/not_an_image_html: the bytes are html, not JPEG, PNG, GIF or WebP","reason":"not_an_image_html"}` + "\n", ""}},
-	}
-	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, runWith(t, tt.stdin, tt.args...), cmp.AllowUnexported(ran{})); diff != "" {
-			t.Errorf("%s: ocr %v (-want +got):\n%s", tt.name, tt.args, diff)
-		}
-	}
-}
-
-// A folder is walked to the bottom in byte order; content decides what is an image.
-func TestFolder(t *testing.T) {
-	panel, photo := pngBytes(t, panelMeme(t)), jpegBytes(t, photoMeme(t))
-	dir := writeTree(t, map[string][]byte{
-		"b/deep/photo.txt": photo, "a.png": panel, "b.png": photo, "b/panel": panel,
-		"B/cut.jpg": photo[:len(photo)/3], "notes.png": []byte("no image"), "empty.jpg": nil, "page.svg": []byte("<svg/>"),
-	})
-	if err := os.Symlink(filepath.Join(dir, "a.png"), filepath.Join(dir, "link.png")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(dir, filepath.Join(dir, "b", "loop")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.png"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := runProgram(t, dir)
-	header := func(name string) string { return "==> " + filepath.Join(dir, name) + " <==\n" }
-	wantOut := header("a.png") + panelText + "\n" + header("b.png") + photoText + "\n" +
-		header("b/deep/photo.txt") + photoText + "\n" + header("b/panel") + panelText
-	wantErr := "ocr: error: " + filepath.Join(dir, "B/cut.jpg") + ": decode jpeg: invalid JPEG format: short Huffman data\n" +
-		"ocr: 4 images read, 1 could not be read, 6 other files skipped\n"
-	if diff := cmp.Diff(ran{exitSomeFailed, wantOut, wantErr}, r, cmp.AllowUnexported(ran{})); diff != "" {
-		t.Errorf("ocr DIR (-want +got):\n%s", diff)
-	}
-}
-
-// A link to a folder is followed where it is named.
-func TestLinkedFolder(t *testing.T) {
-	dir := writeTree(t, map[string][]byte{"real/a.png": pngBytes(t, panelMeme(t))})
-	link := filepath.Join(dir, "link")
-	if err := os.Symlink("real", link); err != nil {
-		t.Fatal(err)
-	}
-	r := runProgram(t, link)
-	if want := (ran{0, "==> " + filepath.Join(link, "a.png") + " <==\n" + panelText, "ocr: 1 image read\n"}); r != want {
-		t.Errorf("ocr = %+v, want %+v", r, want)
-	}
-}
-
-func TestFolderOfNothing(t *testing.T) {
-	r := runProgram(t, "--json", writeTree(t, map[string][]byte{"a.txt": []byte("text")}))
-	if want := (ran{0, "", "ocr: 0 images read, 1 other file skipped\n"}); r != want {
-		t.Errorf("ocr = %+v, want %+v", r, want)
-	}
-}
-
 // What the hostile corpus holds costs its own file alone, with the reason that rehydrate
 // gives; nothing hidden in a file is shown.
 func TestHostileCorpus(t *testing.T) {
-	files := map[string][]byte{"zz_last.png": pngBytes(t, panelMeme(t))}
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	files := map[string][]byte{"zz_last.png": panelFile(t)}
 	want := map[string]manifest.Reason{"zz_last.png": ""}
 	for _, h := range hostile.Images("127.0.0.1:9") {
 		var b strings.Builder
@@ -115,14 +50,14 @@ func TestHostileCorpus(t *testing.T) {
 	}
 	slices.Sort(paths)
 	r := runProgram(t, append([]string{"--json"}, paths...)...)
-	if r.status != exitSomeFailed {
-		t.Errorf("status %d, want 3", r.status)
+	if r.Status != exitSomeFailed {
+		t.Errorf("status %d, want 3", r.Status)
 	}
-	if strings.Contains(r.stdout+r.stderr, redditemu.CanaryMetadata) {
+	if strings.Contains(r.Stdout+r.Stderr, redditemu.CanaryMetadata) {
 		t.Error("what a file hides beside its pixels was printed")
 	}
 	got := map[string]manifest.Reason{}
-	for line := range strings.Lines(r.stdout) {
+	for line := range strings.Lines(r.Stdout) {
 		if strings.Contains(line, `"reason":`) {
 			bad := decoded[jsonTrouble](t, line)
 			got[filepath.Base(bad.File)] = bad.Reason
@@ -158,80 +93,98 @@ func TestShown(t *testing.T) {
 // A file's name reaches a terminal in no form that it would obey.
 func TestNamesAreEscaped(t *testing.T) {
 	name := "a\x1b[2J\u009b\u202e\n.png"
-	dir := writeTree(t, map[string][]byte{name: pngBytes(t, panelMeme(t)), "b" + name: []byte("\x89PNG\r\n\x1a\ncut")})
-	for _, args := range [][]string{{dir}, {"--json", dir}, {"--hocr", dir}, {"--filter", dir}, {filepath.Join(dir, "none\x1b")}} {
+	dir := writeTree(t, map[string][]byte{name: pngBytes(t, image.NewGray(image.Rect(0, 0, 8, 8))), "b" + name: []byte("\x89PNG\r\n\x1a\ncut")})
+	for _, args := range [][]string{{dir, filepath.Join(dir, "none\x1b")}, {"--hocr", dir}, {"--filter", dir}, {"--json", dir}} {
 		r := runProgram(t, args...)
-		if strings.ContainsAny(r.stdout+r.stderr, "\x1b\u009b\u202e") || r.status != exitSomeFailed {
-			t.Errorf("ocr %q = %d, %q, %q: want status 3 and no control character", args, r.status, r.stdout, r.stderr)
+		if strings.ContainsAny(r.Stdout+r.Stderr, "\x1b\u009b\u202e") || r.Status != exitSomeFailed {
+			t.Errorf("ocr %q = %+v: want status 3 and no control character", args, r)
+		}
+		if args[0] == "--json" {
+			line, _, _ := strings.Cut(r.Stdout, "\n")
+			if got := decoded[jsonReading](t, line).File; got != filepath.Join(dir, name) {
+				t.Errorf("the name in JSON is %q, want it back as it was", got)
+			}
 		}
 	}
-	line, _, _ := strings.Cut(runProgram(t, "--json", dir).stdout, "\n")
-	if got := decoded[jsonReading](t, line).File; got != filepath.Join(dir, name) {
-		t.Errorf("the name in JSON is %q, want it back as it was", got)
-	}
 }
 
-// fakeReader reads the files of list without Tesseract.
+// fakeReader reads the files of list without Tesseract, two at a time.
 func fakeReader(recognize func(context.Context, image.Image) (ocr.Reading, error)) *reader {
-	return &reader{recognize: recognize, policy: policy.Default(), workers: 2, memory: semaphore.NewWeighted(1 << 30)}
+	return &reader{recognize: recognize, policy: policy.Default(), workers: 1, memory: semaphore.NewWeighted(1 << 30)}
 }
 
+// pictures are n inputs of one file, numbered in rel.
 func pictures(t *testing.T, n int) []input {
-	path := writeFile(t, "panel.png", pngBytes(t, panelMeme(t)))
+	path := writeFile(t, "p.png", pngBytes(t, image.NewGray(image.Rect(0, 0, 8, 8))))
 	var list []input
-	for range n {
-		list = append(list, input{name: path, rel: "panel.png"})
+	for i := range n {
+		list = append(list, input{name: path, rel: fmt.Sprint(i)})
 	}
 	return list
 }
 
+// However long each takes, results come in the order of the inputs, and no more are read than are waited for.
 func TestInOrder(t *testing.T) {
-	calls := make(chan int, 100)
-	for i := range 100 {
-		calls <- i
-	}
-	r := fakeReader(func(context.Context, image.Image) (ocr.Reading, error) {
-		time.Sleep(time.Duration(<-calls%3) * time.Millisecond)
-		return ocr.Reading{Text: "x"}, nil
-	})
-	next := 0
-	for got := range r.inOrder(t.Context(), pictures(t, 30)) {
-		if got.index != next || got.err != nil || got.Text != "x" {
-			t.Fatalf("result %d: %+v", next, got)
+	list := pictures(t, 30)
+	synctest.Test(t, func(t *testing.T) {
+		calls := make(chan int, 100)
+		for i := range cap(calls) {
+			calls <- i
 		}
-		next++
-	}
-	if next != 30 {
-		t.Errorf("%d results, want 30", next)
-	}
+		r := fakeReader(func(context.Context, image.Image) (ocr.Reading, error) {
+			time.Sleep(time.Duration(<-calls*7%5) * time.Second) // of the bubble's clock
+			return ocr.Reading{Text: "x"}, nil
+		})
+		next := 0
+		for got := range r.inOrder(t.Context(), list) {
+			if got.rel != fmt.Sprint(next) || got.err != nil || got.Text != "x" {
+				t.Fatalf("result %d: %+v", next, got)
+			}
+			next++
+			if next == 3 {
+				synctest.Wait()
+				// Waiting: 4 results in the channel, one more at its door, one that may start.
+				if begun := cap(calls) - len(calls); begun > 3+6 {
+					t.Errorf("%d images begun when 3 have been taken", begun)
+				}
+			}
+		}
+		if next != 30 {
+			t.Errorf("%d results, want 30", next)
+		}
+	})
 }
 
 // What was read when the interrupt came is yielded, in order; the rest is not waited for.
 func TestInOrderInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	release := make(chan struct{})
-	defer close(release)
-	first := make(chan struct{}, 1)
-	first <- struct{}{}
-	r := fakeReader(func(context.Context, image.Image) (ocr.Reading, error) {
-		select {
-		case <-first:
-			return ocr.Reading{Text: "done"}, nil
-		default:
-			cancel()
-			<-release // a reading that does not notice
+	list := pictures(t, 20)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		release := make(chan struct{})
+		hang := make(chan struct{}, 1)
+		hang <- struct{}{}
+		r := fakeReader(func(context.Context, image.Image) (ocr.Reading, error) {
+			select {
+			case <-hang:
+				<-release // a reading that does not notice
+			default:
+			}
 			return ocr.Reading{}, nil
+		})
+		go func() {
+			synctest.Wait() // one hangs, and no more begin
+			cancel()
+		}()
+		var got []string
+		for res := range r.inOrder(ctx, list) {
+			got = append(got, res.rel)
 		}
+		// Beside the one that hangs a second one is read at a time, and four more wait for their turn.
+		if len(got) < 1 || len(got) > 7 || !slices.IsSorted(got) {
+			t.Errorf("results %q, want all but the one that hangs, in order", got)
+		}
+		close(release)
 	})
-	r.workers = 1
-	var got []string
-	for res := range r.inOrder(ctx, pictures(t, 20)) {
-		got = append(got, res.Text)
-	}
-	if len(got) > 1 || len(got) == 1 && got[0] != "done" {
-		t.Errorf("results %q, want at most the one that was done", got)
-	}
 }
 
 // An engine that cannot be started ends the run; a file's trouble does not.
@@ -245,9 +198,8 @@ func TestWhatEndsARun(t *testing.T) {
 		{ocr.ErrClosed, false},
 	} {
 		r := fakeReader(func(context.Context, image.Image) (ocr.Reading, error) { return ocr.Reading{}, tt.err })
-		got := r.read(t.Context(), 0, pictures(t, 1)[0])
-		var bad *badFile
-		if errors.As(got.err, &bad) != tt.file || !errors.Is(got.err, tt.err) {
+		got := r.read(t.Context(), pictures(t, 1)[0])
+		if _, bad := errors.AsType[*badFile](got.err); bad != tt.file || !errors.Is(got.err, tt.err) {
 			t.Errorf("%v came out as %#v, want a file's trouble: %v", tt.err, got.err, tt.file)
 		}
 	}

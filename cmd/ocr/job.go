@@ -30,8 +30,7 @@ func (j *job) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	planned, err := j.plan(args, found)
-	if err != nil {
+	if err := j.plan(found); err != nil {
 		return err
 	}
 	words, err := language.New()
@@ -44,7 +43,7 @@ func (j *job) run(ctx context.Context, args []string) error {
 	}
 	defer pool.Close()
 	// WithoutCancel: results that are there when an interrupt comes are still written.
-	outputs, err := j.open(context.WithoutCancel(ctx), found, planned, pool.Engine(), words)
+	outputs, err := j.open(context.WithoutCancel(ctx), found, pool.Engine(), words)
 	if err != nil {
 		return err
 	}
@@ -103,7 +102,7 @@ func progress(n counts, done, total int) console.Progress {
 func (j *job) conclude(found inputs, n counts, err error) {
 	left := len(found.list) - n.read - n.failed
 	files := j.parquet != "" || j.draw != ""
-	if !files && (!found.several() || !found.folders && n.failed == 0 && left == 0) {
+	if !files && (!found.several() || found.folders == nil && n.failed == 0 && left == 0) {
 		return
 	}
 	parts := []string{counted(n.read, "image", "images") + " read"}
@@ -139,113 +138,84 @@ func (o options) outputFolder() string {
 	return o.hocr
 }
 
-// A plan says where the files of each input go: paths[i] are those of input i.
-type plan struct{ draw, hocr []string }
-
 // plan decides every path that will be written. Before anything is read it refuses a path that is an image to
 // read, that two inputs would share, or, without --force, that exists; and a folder that is read.
-func (j *job) plan(args []string, found inputs) (plan, error) {
-	for _, folder := range []string{j.draw, j.hocr} {
-		for _, arg := range args {
-			if folder != "" && isFolder(arg) && sameFile(arg, folder) {
-				return plan{}, usage("name another folder", "the folder %s is read: what is written there would be read the next time", folder)
+func (j *job) plan(found inputs) error {
+	for _, folder := range found.folders {
+		for _, out := range []string{j.draw, j.hocr} {
+			if out != "" && realPath(folder) == realPath(out) {
+				return usage("name another folder", "the folder %s is read: what is written there would be read the next time", out)
 			}
 		}
 	}
-	var p plan
-	if j.draw != "" {
-		p.draw = destinations(j.draw, found, ".png")
-		if len(found.list) == 1 && !found.folders && strings.EqualFold(filepath.Ext(j.draw), ".png") && !isFolder(j.draw) {
-			p.draw = []string{j.draw}
-		}
-	}
-	if j.hocr != "" && j.hocr != stdinName {
-		p.hocr = destinations(j.hocr, found, ".hocr")
-	}
-	// Links are followed: two names of one file would otherwise pass as different files.
-	read, writer := map[string]bool{}, map[string]string{} // by real path; the input that a path is for
-	for _, in := range found.list {
-		read[realPath(in.name)] = in.name != stdinName
-	}
-	for _, paths := range [][]string{p.draw, p.hocr, {j.parquet}} {
-		for i, path := range paths {
-			if path == "" {
-				continue
-			}
-			real := realPath(path)
-			if other, twice := writer[real]; twice {
-				return plan{}, usage("name the folder above them instead of the files", "%s and %s would both be written to %s", other, found.list[i].name, path)
-			}
-			if read[real] {
-				return plan{}, usage("name another place", "%s is an image to read: it is never written over", path)
-			}
-			if _, err := os.Lstat(path); err == nil && !j.force {
-				return plan{}, usage("name another place, or write over it with --force", "%s: there is a file of that name already", path)
-			}
-			if i < len(found.list) {
-				writer[real] = found.list[i].name
+	type target struct{ path, of string }
+	targets := []target{{j.parquet, ""}}
+	read := map[string]bool{} // by real path: two names of one file would otherwise pass as different files
+	for i := range found.list {
+		in := &found.list[i]
+		if j.draw != "" {
+			in.draw = filepath.Join(j.draw, in.rel+".png")
+			if !found.several() && strings.EqualFold(filepath.Ext(j.draw), ".png") {
+				in.draw = j.draw
 			}
 		}
+		if j.hocr != "" && j.hocr != stdinName {
+			in.hocr = filepath.Join(j.hocr, in.rel+".hocr")
+		}
+		targets = append(targets, target{in.draw, in.name}, target{in.hocr, in.name})
+		if in.name != stdinName {
+			read[realPath(in.name)] = true
+		}
 	}
-	return p, nil
-}
-
-// destinations names a file below folder for each input, at its path below the folder that it was found in.
-func destinations(folder string, found inputs, ext string) []string {
-	paths := make([]string, len(found.list))
-	for i, in := range found.list {
-		paths[i] = filepath.Join(folder, in.rel+ext)
+	written := map[string]string{} // real path -> the input that it is for
+	for _, t := range targets {
+		if t.path == "" {
+			continue
+		}
+		real := realPath(t.path)
+		if other, twice := written[real]; twice {
+			return usage("name the folder above them instead of the files", "%s and %s would both be written to %s", other, t.of, t.path)
+		}
+		if read[real] {
+			return usage("name another place", "%s is an image to read: it is never written over", t.path)
+		}
+		if _, err := os.Lstat(t.path); err == nil && !j.force {
+			return usage("name another place, or write over it with --force", "%s: there is a file of that name already", t.path)
+		}
+		written[real] = t.of
 	}
-	return paths
-}
-
-// realPath is path with all links followed; where it does not exist yet, those of its folder.
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		path = filepath.Join(dir, filepath.Base(path))
-	}
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	return nil
 }
 
 // open makes the outputs that the options ask for. Text goes to stdout where nothing else was
 // asked for.
-func (j *job) open(ctx context.Context, found inputs, p plan, engine ocr.Engine, words *language.Filter) (outputs, error) {
+func (j *job) open(ctx context.Context, found inputs, engine ocr.Engine, words *language.Filter) (outputs, error) {
 	var all outputs
-	var judge func(ocr.Reading) decision
-	if j.filter {
-		judge = func(r ocr.Reading) decision { return decide(words, r) }
-	}
 	switch {
+	case j.json && j.filter:
+		all = append(all, jsonOutput(j.stdout, func(r result) any { return jsonDecision{r.name, decide(words, r.Reading)} }))
 	case j.json:
-		all = append(all, &jsonOutput{out: j.stdout, judge: judge})
+		all = append(all, jsonOutput(j.stdout, newJSONReading))
 	case j.hocr == stdinName:
-		all = append(all, &hocrOutput{out: j.stdout, engine: engine})
+		all = append(all, newHOCR(j.stdout, engine))
 	case j.filter:
-		all = append(all, &filterOutput{out: j.stdout, judge: judge})
+		all = append(all, textOutput(j.stdout, func(r result) string {
+			return decide(words, r.Reading).Decision + "\t" + shown(r.name) + "\n"
+		}))
 	case j.parquet == "" && j.draw == "" && j.hocr == "":
-		all = append(all, &textOutput{out: j.stdout, headers: found.several()})
+		all = append(all, textOutput(j.stdout, textOf(found.several())))
 	}
-	if p.hocr != nil {
-		all = append(all, &fileOutput{ctx: ctx, paths: p.hocr, force: j.force, fill: func(w io.Writer, r result) error {
-			page := &hocrOutput{out: w, engine: engine}
+	if j.hocr != "" && j.hocr != stdinName {
+		all = append(all, fileOutput(ctx, j.force, func(r result) string { return r.hocr }, func(w io.Writer, r result) error {
+			page := newHOCR(w, engine)
 			return errors.Join(page.write(r), page.close(true))
-		}})
+		}))
 	}
-	if p.draw != nil {
-		all = append(all, &fileOutput{ctx: ctx, paths: p.draw, force: j.force, fill: func(w io.Writer, r result) error {
+	if j.draw != "" {
+		all = append(all, fileOutput(ctx, j.force, func(r result) string { return r.draw }, func(w io.Writer, r result) error {
 			_, err := w.Write(r.overlay)
 			return err
-		}})
+		}))
 	}
 	if j.parquet != "" {
 		out, err := newParquetOutput(ctx, j.parquet, j.force, engine)

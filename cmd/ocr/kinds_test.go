@@ -2,16 +2,15 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"image"
 	"image/color"
 	"image/color/palette"
 	"image/draw"
 	"image/gif"
+	"slices"
 	"strings"
 	"testing"
 
-	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/policy"
 )
@@ -26,15 +25,9 @@ func sideways(t *testing.T, img image.Image) []byte {
 			turned.Set(y, b.Dx()-1-x, img.At(x, y))
 		}
 	}
-	return withOrientation(jpegBytes(t, turned), 6)
-}
-
-// withOrientation puts an EXIF segment into a JPEG.
-func withOrientation(body []byte, orientation uint16) []byte {
-	segment := []byte("\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01")
-	segment = binary.BigEndian.AppendUint16(segment, orientation)
-	segment = append(segment, 0, 0, 0, 0, 0, 0)
-	return append(append(append([]byte{}, body[:2]...), segment...), body[2:]...)
+	body := jpegBytes(t, turned)
+	exif := "\xff\xe1\x00\x22Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06" + strings.Repeat("\x00", 7)
+	return slices.Concat(body[:2], []byte(exif), body[2:])
 }
 
 func animated(t *testing.T, frames ...image.Image) []byte {
@@ -53,6 +46,9 @@ func animated(t *testing.T, frames ...image.Image) []byte {
 
 // Every kind of picture is read as a person sees it.
 func TestKindsOfPictures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const want = "THE SECOND COFFEE"
 	at := func(w, h, x, y int, size float64, background image.Image, ink color.Color) image.Image {
 		return drawMeme(t, w, h, background, caption{want, x, y, size, ink})
@@ -76,11 +72,7 @@ func TestKindsOfPictures(t *testing.T) {
 		{"animated: the first frame", animated(t, plain, drawMeme(t, 600, 200, image.White, caption{"ANOTHER FRAME", 40, 110, 48, color.Black}))},
 		{"stored on its side", sideways(t, plain)},
 	}
-	english, err := language.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := startPool(t, ocr.Config{Workers: 2, Dictionary: english.Knows, DictionaryID: language.DictionaryDigest()})
+	pool := startPool(t, benchConfig(t))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			img, err := policy.DecodeImage(tt.body)

@@ -21,12 +21,12 @@ import (
 )
 
 // An output takes what came of each input, in order.
-type output interface {
+type output struct {
 	// write leaves what was written before whole, whatever comes next.
-	write(result) error
-	// close ends the output. complete is false after an interrupt or an error: what gets its
-	// name at the end is thrown away then.
-	close(complete bool) error
+	write func(result) error
+	// close ends the output; nil where there is nothing to end. complete is false after an interrupt or an
+	// error: what gets its name at the end is thrown away then.
+	close func(complete bool) error
 }
 
 type outputs []output
@@ -43,43 +43,44 @@ func (all outputs) write(r result) error {
 func (all outputs) close(complete bool) error {
 	var err error
 	for _, o := range all {
-		err = errors.Join(err, o.close(complete))
+		if o.close != nil {
+			err = errors.Join(err, o.close(complete))
+		}
 	}
 	return err
 }
-
-// textOutput prints the text of the images that could be read.
-type textOutput struct {
-	out     io.Writer
-	headers bool // a line with the file's name before each text
-	printed int
-}
-
-func (o *textOutput) write(r result) error {
-	if r.err != nil {
-		return nil // told on stderr
-	}
-	var b strings.Builder
-	if o.headers {
-		if o.printed > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "==> %s <==\n", shown(r.name))
-	}
-	o.printed++
-	if r.Text != "" {
-		b.WriteString(r.Text + "\n")
-	}
-	return toStdout(o.out, b.String())
-}
-
-func (o *textOutput) close(bool) error { return nil }
 
 func toStdout(out io.Writer, s string) error {
 	if _, err := io.WriteString(out, s); err != nil {
 		return fmt.Errorf("write to stdout: %w", err)
 	}
 	return nil
+}
+
+// textOutput prints something of each image that could be read; the others are told on stderr.
+func textOutput(out io.Writer, text func(result) string) output {
+	return output{write: func(r result) error {
+		if r.err != nil {
+			return nil
+		}
+		return toStdout(out, text(r))
+	}}
+}
+
+// textOf gives the text of each image, after a line with the file's name where headers are wanted.
+func textOf(headers bool) func(result) string {
+	before := ""
+	return func(r result) string {
+		text := ""
+		if headers {
+			text = before + "==> " + shown(r.name) + " <==\n"
+			before = "\n"
+		}
+		if r.Text != "" {
+			text += r.Text + "\n"
+		}
+		return text
+	}
 }
 
 // The lines of --json.
@@ -108,39 +109,32 @@ type (
 	}
 )
 
-// jsonOutput prints a line for every input.
-type jsonOutput struct {
-	out   io.Writer
-	judge func(ocr.Reading) decision // nil for the readings themselves
-}
-
-func (o *jsonOutput) write(r result) error {
-	var bad *badFile
-	switch {
-	case errors.As(r.err, &bad):
-		return o.line(jsonTrouble{r.name, bad.Error(), bad.reason})
-	case o.judge != nil:
-		return o.line(jsonDecision{r.name, o.judge(r.Reading)})
-	}
+func newJSONReading(r result) any {
 	line := jsonReading{File: r.name, Text: r.Text, Confidence: r.Confidence, Words: []jsonWord{}}
 	for _, w := range r.Words {
 		line.Words = append(line.Words, jsonWord{w.Text, w.Confidence,
 			[4]int{w.Box.Min.X, w.Box.Min.Y, w.Box.Dx(), w.Box.Dy()}, w.Line, w.Accepted})
 	}
-	return o.line(line)
+	return line
 }
 
-func (o *jsonOutput) close(bool) error { return nil }
-
-// line writes a whole line at once.
-func (o *jsonOutput) line(v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	return toStdout(o.out, escapeControls(b.String()))
+// jsonOutput prints a line for every input, as a whole: what line makes of an image that could be read.
+func jsonOutput(out io.Writer, line func(result) any) output {
+	return output{write: func(r result) error {
+		var v any
+		if bad, ok := errors.AsType[*badFile](r.err); ok {
+			v = jsonTrouble{r.name, bad.Error(), bad.reason}
+		} else {
+			v = line(r)
+		}
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil {
+			return err
+		}
+		return toStdout(out, escapeControls(b.String()))
+	}}
 }
 
 // escapeControls escapes what JSON may hold plainly and a terminal should not get: C1
@@ -186,21 +180,6 @@ func decide(filter *language.Filter, r ocr.Reading) decision {
 	return d
 }
 
-// filterOutput prints a line for every image that was read: the decision, a tab, the file.
-type filterOutput struct {
-	out   io.Writer
-	judge func(ocr.Reading) decision
-}
-
-func (o *filterOutput) write(r result) error {
-	if r.err != nil {
-		return nil // told on stderr
-	}
-	return toStdout(o.out, o.judge(r.Reading).Decision+"\t"+shown(r.name)+"\n")
-}
-
-func (o *filterOutput) close(bool) error { return nil }
-
 // create begins the file that will be called path, and makes its folder. Without force, a file that has the name
 // by the time of Publish stays.
 func create(ctx context.Context, path string, force bool) (*durable.File, error) {
@@ -214,82 +193,70 @@ func create(ctx context.Context, path string, force bool) (*durable.File, error)
 	return f, nil
 }
 
-// fileOutput writes a file for each image that was read.
-type fileOutput struct {
-	ctx   context.Context // of the job
-	paths []string        // of the inputs
-	force bool
-	fill  func(io.Writer, result) error
-}
-
-func (o *fileOutput) write(r result) error {
-	if r.err != nil {
+// fileOutput writes the file that path names for each image that was read.
+func fileOutput(ctx context.Context, force bool, path func(result) string, fill func(io.Writer, result) error) output {
+	return output{write: func(r result) error {
+		if r.err != nil {
+			return nil
+		}
+		f, err := create(ctx, path(r), force)
+		if err != nil {
+			return err
+		}
+		defer f.Discard()
+		err = fill(f, r)
+		if err == nil {
+			err = f.Publish()
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w", shown(path(r)), err)
+		}
 		return nil
-	}
-	path := o.paths[r.index]
-	f, err := create(o.ctx, path, o.force)
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	err = o.fill(f, r)
-	if err == nil {
-		err = f.Publish()
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", shown(path), err)
-	}
-	return nil
+	}}
 }
 
-func (o *fileOutput) close(bool) error { return nil }
-
-// parquetOutput writes one row an input into a file that gets its name at the end.
-type parquetOutput struct {
-	file *durable.File
-	rows *dataset.ReadingsWriter
-}
-
-func newParquetOutput(ctx context.Context, path string, force bool, e ocr.Engine) (*parquetOutput, error) {
+// newParquetOutput writes one row an input into a file that gets its name at the end.
+func newParquetOutput(ctx context.Context, path string, force bool, e ocr.Engine) (output, error) {
 	file, err := create(ctx, path, force)
 	if err != nil {
-		return nil, err
+		return output{}, err
 	}
-	return &parquetOutput{file, dataset.NewReadingsWriter(file, version(), map[string]string{
+	rows := dataset.NewReadingsWriter(file, version(), map[string]string{
 		"engine": system(e), "model": e.Model + " " + e.ModelSHA256, "parameters": e.Parameters, "fingerprint": e.Fingerprint(),
-	})}, nil
+	})
+	end := func(complete bool) error {
+		defer file.Discard()
+		if !complete { // half a table under its final name would pass as the whole
+			return nil
+		}
+		err := rows.Close()
+		if err == nil {
+			err = file.Publish()
+		}
+		if err != nil {
+			return fmt.Errorf("write the Parquet file: %w", err)
+		}
+		return nil
+	}
+	return output{func(r result) error { return rows.Write(newRow(r)) }, end}, nil
 }
 
-// system names the engine in one line.
-func system(e ocr.Engine) string { return "tesseract " + e.Tesseract + ", leptonica " + e.Leptonica }
-
-func (o *parquetOutput) write(r result) error {
+func newRow(r result) dataset.ReadingRow {
 	// A name need not be UTF-8, a Parquet string must be.
-	row := dataset.ReadingRow{File: strings.ToValidUTF8(r.name, "\ufffd"), Text: r.Text, Confidence: r.Confidence,
-		Width: r.width, Height: r.height, SHA256: r.sha256}
-	var bad *badFile
-	if errors.As(r.err, &bad) {
-		row.Error, row.Reason = strings.ToValidUTF8(bad.Error(), "\ufffd"), string(bad.reason)
+	row := dataset.ReadingRow{File: strings.ToValidUTF8(r.name, "\ufffd")}
+	if bad, ok := errors.AsType[*badFile](r.err); ok {
+		row.Error, row.Reason = new(strings.ToValidUTF8(bad.Error(), "\ufffd")), new(string(bad.reason))
+		return row
 	}
+	row.Text, row.Confidence, row.SHA256 = &r.Text, new(float32(r.Confidence)), &r.sha256
+	row.Width, row.Height = new(int32(r.width)), new(int32(r.height))
 	for _, w := range r.Words {
 		row.Words = append(row.Words, dataset.ReadingWord{Text: w.Text, Confidence: float32(w.Confidence),
 			X: int32(w.Box.Min.X), Y: int32(w.Box.Min.Y), Width: int32(w.Box.Dx()), Height: int32(w.Box.Dy()),
 			Line: int32(w.Line), Accepted: w.Accepted})
 	}
-	return o.rows.Write(row)
+	return row
 }
 
-func (o *parquetOutput) close(complete bool) error {
-	defer o.file.Discard()
-	if !complete { // half a table under its final name would pass as the whole
-		return nil
-	}
-	err := o.rows.Close()
-	if err == nil {
-		err = o.file.Publish()
-	}
-	if err != nil {
-		return fmt.Errorf("write the Parquet file: %w", err)
-	}
-	return nil
-}
+// system names the engine in one line.
+func system(e ocr.Engine) string { return "tesseract " + e.Tesseract + ", leptonica " + e.Leptonica }

@@ -10,18 +10,14 @@ import (
 	"image/png"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/pipeline/dataset/duckdbtest"
-	"rehydrate/pipeline/durable"
+	"rehydrate/pipeline/ocr"
 )
 
 // An element of hOCR, as XML says it.
@@ -80,30 +76,27 @@ func words(t *testing.T, page element, width, height int) string {
 	return text.String()
 }
 
+// TestHOCR has the document of several images, the files of a folder, and boxes that are upright.
 func TestHOCR(t *testing.T) {
 	name := `q"u<o>t&e\d.png`
-	dir := writeTree(t, map[string][]byte{name: pngBytes(t, panelMeme(t)), "z.jpg": jpegBytes(t, photoMeme(t)), "bad.jpg": []byte("\xff\xd8\xff")})
+	files := map[string][]byte{name: panelFile(t), "a/side.jpg": sideways(t, panelMeme(t)), "z.jpg": photoFile(t), "bad.jpg": []byte("\xff\xd8\xff")}
+	dir, out := writeTree(t, files), filepath.Join(t.TempDir(), "new", "hocr")
 	r := runProgram(t, "--hocr", dir)
-	pages := parseHOCR(t, r.stdout)
-	if r.status != exitSomeFailed || len(pages) != 2 {
-		t.Fatalf("ocr --hocr = %d with %d pages, want 3 and 2; %s", r.status, len(pages), r.stderr)
+	pages := parseHOCR(t, r.Stdout)
+	if r.Status != exitSomeFailed || len(pages) != 3 {
+		t.Fatalf("ocr --hocr = %d with %d pages, want 3 and 3; %s", r.Status, len(pages), r.Stderr)
 	}
-	title := `image "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(filepath.Join(dir, name)) + `"; bbox 0 0 600 400; ppageno 0`
-	if pages[0].Class != "ocr_page" || pages[0].ID != "page_1" || pages[0].Title != title {
-		t.Errorf("page %+v, want title %s", pages[0], title)
+	title := `image "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(filepath.Join(dir, name)) + `"; bbox 0 0 600 400; ppageno 1`
+	if pages[1].Class != "ocr_page" || pages[1].ID != "page_2" || pages[1].Title != title {
+		t.Errorf("page %+v, want title %s", pages[1], title)
 	}
-	if got := words(t, pages[0], 600, 400) + words(t, pages[1], 640, 480); got != panelText+photoText {
+	if got := words(t, pages[0], 600, 400) + words(t, pages[1], 600, 400) + words(t, pages[2], 640, 480); got != panelText+panelText+photoText {
 		t.Errorf("text %q", got)
 	}
-}
-
-func TestHOCRFiles(t *testing.T) {
-	dir := writeTree(t, map[string][]byte{"a/x.png": pngBytes(t, panelMeme(t)), "b/x.png": jpegBytes(t, photoMeme(t))})
-	out := filepath.Join(t.TempDir(), "new", "hocr")
-	if r := runProgram(t, "--hocr="+out, dir); r.status != 0 || r.stdout != "" {
+	if r := runProgram(t, "--hocr="+out, dir); r.Status != exitSomeFailed || r.Stdout != "" {
 		t.Fatalf("ocr = %+v", r)
 	}
-	for name, want := range map[string]string{"a/x.png.hocr": panelText, "b/x.png.hocr": photoText} {
+	for name, want := range map[string]string{"a/side.jpg.hocr": panelText, name + ".hocr": panelText, "z.jpg.hocr": photoText} {
 		body, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil {
 			t.Fatal(err)
@@ -113,25 +106,19 @@ func TestHOCRFiles(t *testing.T) {
 			t.Errorf("%s holds %+v", name, pages)
 		}
 	}
-	if empty := runWith(t, nil, "--hocr", writeTree(t, nil)); len(parseHOCR(t, empty.stdout)) != 0 {
+	if empty := runProgram(t, "--hocr", t.TempDir()); len(parseHOCR(t, empty.Stdout)) != 0 {
 		t.Errorf("hOCR of nothing: %+v", empty)
 	}
 }
 
 func TestParquet(t *testing.T) {
-	dir := writeTree(t, map[string][]byte{"a.png": pngBytes(t, panelMeme(t)), "bad.jpg": []byte("\xff\xd8\xff")})
+	dir := writeTree(t, map[string][]byte{"a.png": panelFile(t), "bad.jpg": []byte("\xff\xd8\xff")})
 	path := filepath.Join(t.TempDir(), "text.parquet")
-	if r := runProgram(t, "--parquet", path, dir); r.status != exitSomeFailed || r.stdout != "" || !strings.Contains(r.stderr, "wrote "+path) {
+	if r := runProgram(t, "--parquet", path, dir); r.Status != exitSomeFailed || r.Stdout != "" || !strings.Contains(r.Stderr, "wrote "+path) {
 		t.Fatalf("ocr --parquet = %+v", r)
 	}
-	if r := runProgram(t, "--parquet", path, dir); r.status != exitUsage || !strings.Contains(r.stderr, "--force") {
-		t.Errorf("over an older file: %+v, want status 2", r)
-	}
-	if r := runProgram(t, "--force", "--parquet", path, dir); r.status != exitSomeFailed {
-		t.Errorf("with --force: %+v, want status 3", r)
-	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), durable.TempPrefix+"*")); left != nil {
-		t.Errorf("left behind: %v", left)
+	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
+		t.Errorf("beside the Parquet: %v, %v", files, err)
 	}
 	type row struct {
 		File     string  `json:"file"`
@@ -160,10 +147,8 @@ func TestParquet(t *testing.T) {
 }
 
 func TestDraw(t *testing.T) {
-	panel := panelMeme(t)
-	file := writeFile(t, "panel.png", pngBytes(t, panel))
 	dest := filepath.Join(t.TempDir(), "seen.png")
-	if r := runProgram(t, "--draw", dest, file); r.status != 0 || r.stdout != "" {
+	if r := runProgram(t, "--draw", dest, writeFile(t, "panel.png", panelFile(t))); r.Status != 0 || r.Stdout != "" {
 		t.Fatalf("ocr --draw = %+v", r)
 	}
 	body, err := os.ReadFile(dest)
@@ -189,49 +174,52 @@ func TestDraw(t *testing.T) {
 	if green < 2000 {
 		t.Errorf("%d green pixels, want the boxes of 5 words", green)
 	}
-	text := []byte("iTXtDescription\x00\x00\x00\x00\x00" + strings.TrimSpace(panelText))
-	if !bytes.Contains(body, text) {
+	if text := "iTXtDescription\x00\x00\x00\x00\x00" + strings.TrimSpace(panelText); !bytes.Contains(body, []byte(text)) {
 		t.Error("the text is not stored in the PNG")
 	}
 }
 
-// A box is where the word was drawn, labels or not.
-func TestOverlayColours(t *testing.T) {
-	blank := image.NewGray(image.Rect(10, 10, 1010, 510))
-	for i := range blank.Pix {
-		blank.Pix[i] = 255
-	}
-	body, err := overlay(blank, readingOf(word("SURE", 99, true, image.Rect(110, 110, 310, 160)), word("unsure", 60, false, image.Rect(510, 310, 710, 360))))
+// overlayOf draws a reading and decodes the picture.
+func overlayOf(t *testing.T, img image.Image, words ...ocr.Word) image.Image {
+	t.Helper()
+	body, err := overlay(img, ocr.Reading{Words: words})
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := png.Decode(bytes.NewReader(body))
+	drawn, err := png.Decode(bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tt := range []struct {
-		x, y int
-		red  bool
-	}{{200, 99, false}, {99, 125, false}, {600, 299, true}, {701, 320, true}} {
-		r, g, _, _ := img.At(tt.x, overlayTop+tt.y).RGBA()
-		if (r > g) != tt.red || r == g {
-			t.Errorf("at %d,%d: red %d, green %d, want red %v", tt.x, tt.y, r>>8, g>>8, tt.red)
-		}
-	}
+	return drawn
 }
 
-func TestOverlayOfOddSizes(t *testing.T) {
+// A frame, two pixels wide, stands around the box of each word, in the colour of its confidence.
+func TestOverlay(t *testing.T) {
+	white := image.NewGray(image.Rect(10, 10, 1010, 510))
+	for i := range white.Pix {
+		white.Pix[i] = 255
+	}
+	at := func(x int, confidence float64, accepted bool) ocr.Word {
+		return ocr.Word{Text: "W", Confidence: confidence, Accepted: accepted, Box: image.Rect(x, 110, x+100, 160)}
+	}
+	img := overlayOf(t, white, at(110, 99, true), at(310, 50, true), at(510, 72.5, true), at(710, 99, false))
+	for x, want := range map[int]color.RGBA{100: {0, 230, 60, 255}, 300: {255, 165, 60, 255}, 500: {127, 197, 60, 255}, 700: {255, 70, 70, 255}} {
+		y := overlayTop + 100
+		for _, p := range []image.Point{{x - 2, y + 10}, {x - 1, y + 50}, {x + 50, y - 1}, {x + 50, y + 50}, {x + 50, y + 51}, {x + 100, y + 9}, {x + 101, y + 51}} {
+			if got := color.RGBAModel.Convert(img.At(p.X, p.Y)); got != want {
+				t.Errorf("at %v: %v, want %v", p, got, want)
+			}
+		}
+		for _, p := range []image.Point{{x - 3, y + 50}, {x, y}, {x + 99, y + 49}, {x + 102, y + 49}, {x + 50, y + 52}} {
+			if got := color.RGBAModel.Convert(img.At(p.X, p.Y)); got != (color.RGBA{255, 255, 255, 255}) {
+				t.Errorf("at %v: %v, want the picture", p, got)
+			}
+		}
+	}
 	for _, size := range []image.Point{{1, 1}, {16384, 3}, {3, 16384}, {5000, 4000}} {
 		img := image.NewNRGBA(image.Rectangle{Max: size})
-		body, err := overlay(img, readingOf(word("A LONG WORD", 80, true, img.Rect)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := png.Decode(bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b := got.Bounds(); max(b.Dx(), b.Dy()-overlayTop) > overlayMax || b.Dx() < 1 || b.Dy() <= overlayTop {
+		b := overlayOf(t, img, ocr.Word{Text: "A LONG WORD", Confidence: 80, Box: img.Rect}).Bounds()
+		if max(b.Dx(), b.Dy()-overlayTop) > overlayMax || b.Dx() < 1 || b.Dy() <= overlayTop {
 			t.Errorf("%v became %v", size, b)
 		}
 	}
@@ -239,7 +227,7 @@ func TestOverlayOfOddSizes(t *testing.T) {
 
 // Nothing that is read is written over, and nothing else without being told to.
 func TestDrawRefuses(t *testing.T) {
-	dir := writeTree(t, map[string][]byte{"in/a.png": pngBytes(t, panelMeme(t)), "in/a.png.png": pngBytes(t, photoMeme(t)), "other/a.png": pngBytes(t, photoMeme(t))})
+	dir := writeTree(t, map[string][]byte{"in/a.png": panelFile(t), "in/a.png.png": photoFile(t), "other/a.png": photoFile(t)})
 	in, a, old := filepath.Join(dir, "in"), filepath.Join(dir, "in", "a.png"), filepath.Join(dir, "old.png")
 	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
@@ -248,28 +236,26 @@ func TestDrawRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := snapshot(t, dir)
-	tests := []struct {
-		name, want string
-		args       []string
+	for _, tt := range []struct {
+		message, hint string
+		args          []string
 	}{
-		{"the input", "never written over", []string{"--force", "--draw", a, a}},
-		{"the input by its folder", "never written over", []string{"--force", "--draw", in, a, filepath.Join(in, "a.png.png")}},
-		{"the input behind a link", "never written over", []string{"--force", "--draw", a, filepath.Join(dir, "link.png")}},
-		{"the folder that is read", "would be read the next time", []string{"--force", "--draw", in, in}},
-		{"an older file", "--force", []string{"--draw", old, a}},
-		{"Parquet over the input", "never written over", []string{"--force", "--parquet", a, a}},
-		{"two into one", "would both be written", []string{"--draw", filepath.Join(dir, "new"), a, filepath.Join(dir, "other", "a.png")}},
+		{"never written over", "another place", []string{"--draw", a, a}},
+		{"never written over", "another place", []string{"--draw", in, a, filepath.Join(in, "a.png.png")}},
+		{"never written over", "another place", []string{"--draw", a, filepath.Join(dir, "link.png")}},
+		{"never written over", "another place", []string{"--parquet", a, a}},
+		{"would be read the next time", "another folder", []string{"--draw", in, in}},
+		{"would be read the next time", "another folder", []string{"--draw", filepath.Join(dir, "new"), "--hocr=" + in, in}},
+		{"would both be written", "above them", []string{"--draw", filepath.Join(dir, "new"), a, filepath.Join(dir, "other", "a.png")}},
+		{"would both be written", "above them", []string{"--parquet", old, "--draw", old, a}},
+	} {
+		wantError(t, exitUsage, tt.message, tt.hint, append([]string{"--force"}, tt.args...)...)
 	}
-	for _, tt := range tests {
-		r := runProgram(t, tt.args...)
-		if r.status != exitUsage || !strings.Contains(r.stderr, tt.want) || !strings.Contains(r.stderr, "ocr: hint: ") {
-			t.Errorf("%s: ocr = %+v, want status 2 and %q", tt.name, r, tt.want)
-		}
-	}
+	wantError(t, exitUsage, "a file of that name", "--force", "--draw", old, a)
 	if diff := cmp.Diff(before, snapshot(t, dir)); diff != "" {
 		t.Errorf("files changed (-before +after):\n%s", diff)
 	}
-	if r := runProgram(t, "--force", "--draw", old, a); r.status != 0 {
+	if r := runProgram(t, "--force", "--draw", old, a); r.Status != 0 {
 		t.Errorf("with --force: %+v", r)
 	}
 	if body, err := os.ReadFile(old); err != nil || !bytes.HasPrefix(body, []byte("\x89PNG")) {
@@ -279,10 +265,10 @@ func TestDrawRefuses(t *testing.T) {
 
 // Pictures drawn by an earlier run are not read by the next one.
 func TestDrawnIsNotRead(t *testing.T) {
-	dir := writeTree(t, map[string][]byte{"a.png": pngBytes(t, panelMeme(t))})
+	dir := writeTree(t, map[string][]byte{"a.png": panelFile(t)})
 	out := filepath.Join(dir, "drawn")
 	for range 2 {
-		if r := runProgram(t, "--force", "--draw", out, dir); r.status != 0 || r.stderr != "ocr: 1 image read, wrote "+out+"\n" {
+		if r := runProgram(t, "--force", "--draw", out, dir); r.Status != 0 || r.Stderr != "ocr: 1 image read, wrote "+out+"\n" {
 			t.Errorf("ocr = %+v", r)
 		}
 	}
@@ -294,23 +280,23 @@ func TestDrawnIsNotRead(t *testing.T) {
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		body, err := os.ReadFile(path)
-		files[path] = string(body)
-		return err
-	})
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, path := range append(paths, filepath.Join(dir, "old.png")) {
+		body, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = string(body)
 	}
 	return files
 }
 
 func TestFilter(t *testing.T) {
 	files := map[string][]byte{
-		"english.png": pngBytes(t, panelMeme(t)),
+		"english.png": panelFile(t),
 		"blank.png":   pngBytes(t, drawMeme(t, 300, 200, sunset{image.Rect(0, 0, 300, 200)})),
 		"german.png": pngBytes(t, drawMeme(t, 700, 300, image.White,
 			caption{"WENN ICH NICHT SCHLAFEN KANN", 20, 90, 36, color.Black},
@@ -320,72 +306,11 @@ func TestFilter(t *testing.T) {
 	dir := writeTree(t, files)
 	want := "no_text\t" + filepath.Join(dir, "blank.png") + "\nenglish\t" + filepath.Join(dir, "english.png") +
 		"\nnot_english\t" + filepath.Join(dir, "german.png") + "\n"
-	if r := runProgram(t, "--filter", dir); r.status != exitSomeFailed || r.stdout != want {
+	if r := runProgram(t, "--filter", dir); r.Status != exitSomeFailed || r.Stdout != want {
 		t.Errorf("ocr --filter = %+v, want %q", r, want)
 	}
 	r := runProgram(t, "--filter", "--json", filepath.Join(dir, "german.png"))
-	if got := decoded[jsonDecision](t, r.stdout); r.status != 0 || got.Decision != "not_english" || got.Reason != "foreign_words" || got.Tokens < 8 {
+	if got := decoded[jsonDecision](t, r.Stdout); r.Status != 0 || got.Decision != "not_english" || got.Reason != "foreign_words" || got.Tokens < 8 {
 		t.Errorf("ocr --filter --json = %+v, %+v", r, got)
-	}
-}
-
-// SIGINT leaves whole lines, no Parquet and no torso of one.
-func TestSIGINT(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string][]byte{}
-	for i := range 200 {
-		files[fmt.Sprintf("%03d.png", i)] = pngBytes(t, panelMeme(t))
-	}
-	dir, out := writeTree(t, files), t.TempDir()
-	cmd := exec.CommandContext(t.Context(), self, "program", "--json", "--parquet", filepath.Join(out, "text.parquet"), dir)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	head := make([]byte, 1)
-	if _, err := io.ReadFull(stdout, head); err != nil {
-		t.Fatalf("no line: %v\n%s", err, stderr.String())
-	}
-	start := time.Now()
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	rest, err := io.ReadAll(stdout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
-		t.Errorf("ended with %v, want status 130", err)
-	}
-	if took := time.Since(start); took > 20*time.Second {
-		t.Errorf("it took %v to end", took)
-	}
-	printed := string(head) + string(rest)
-	lines := 0
-	for line := range strings.Lines(printed) {
-		lines++
-		if got := decoded[jsonReading](t, line); got.Text+"\n" != panelText {
-			t.Errorf("line %d: %+v", lines, got)
-		}
-	}
-	if lines == 0 || lines == len(files) || !strings.HasSuffix(printed, "\n") {
-		t.Errorf("%d lines, the last one whole: %v", lines, strings.HasSuffix(printed, "\n"))
-	}
-	summary := regexp.MustCompile(`ocr: (\d+) images? read, \d+ not reached\nocr: error: interrupted\n$`)
-	if m := summary.FindStringSubmatch(stderr.String()); m == nil || m[1] != fmt.Sprint(lines) {
-		t.Errorf("stderr %q, want a summary of %d images", stderr.String(), lines)
-	}
-	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
-		t.Errorf("left in the output folder: %v, %v", left, err)
 	}
 }

@@ -21,7 +21,6 @@ import (
 // A result is what came of one input.
 type result struct {
 	input
-	index int // of the input in the list
 	ocr.Reading
 	width, height int    // of the upright picture, which the boxes are in
 	sha256        string // of the file
@@ -38,29 +37,15 @@ type badFile struct {
 func (b *badFile) Error() string { return b.err.Error() }
 func (b *badFile) Unwrap() error { return b.err }
 
-// trouble is err as the trouble of a file, with a reason.
-func trouble(err error) *badFile {
-	var (
-		known   *badFile
-		fault   *policy.Fault
-		failure *ocr.Failure
-		path    *fs.PathError
-	)
-	switch {
-	case errors.As(err, &known):
-		return known
-	case errors.As(err, &fault):
-		return &badFile{fault.Reason, err}
-	case errors.As(err, &failure):
-		return &badFile{failure.Reason, err}
-	case errors.Is(err, fs.ErrNotExist):
-		err = errors.New("no such file")
-		return &badFile{"not_found", err}
-	case errors.As(err, &path): // the file's name stands before the message already
-		return &badFile{"unreadable_file", path.Err}
-	default:
-		return &badFile{"unreadable_file", err}
+// unopened is the trouble of a file that could not be opened or read.
+func unopened(err error) *badFile {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &badFile{"not_found", errors.New("no such file")}
 	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok { // the file's name stands before the message already
+		err = path.Err
+	}
+	return &badFile{"unreadable_file", err}
 }
 
 // A reader reads inputs, several at a time.
@@ -113,7 +98,7 @@ func (r *reader) start(ctx context.Context, list []input) <-chan chan result {
 	slots := make(chan chan result, 4*r.workers)
 	go func() {
 		defer close(slots)
-		for i, in := range list {
+		for _, in := range list {
 			select {
 			case <-ctx.Done():
 				return
@@ -121,7 +106,7 @@ func (r *reader) start(ctx context.Context, list []input) <-chan chan result {
 			}
 			slot := make(chan result, 1)
 			go func() {
-				slot <- r.read(ctx, i, in)
+				slot <- r.read(ctx, in)
 				<-running
 			}()
 			select {
@@ -135,42 +120,43 @@ func (r *reader) start(ctx context.Context, list []input) <-chan chan result {
 }
 
 // read reads one input. Whatever is wrong with it is a *badFile in the result.
-func (r *reader) read(ctx context.Context, index int, in input) result {
-	out := result{input: in, index: index}
-	out.err = in.err
-	if out.err == nil {
-		out.err = r.fill(ctx, &out)
-	}
-	var failure *ocr.Failure
-	var stopped *ocr.StartError
-	switch {
-	case out.err == nil || errors.As(out.err, &stopped) || errors.Is(out.err, ocr.ErrClosed) || errors.Is(out.err, errOverlay):
-	case ctx.Err() != nil && !errors.As(out.err, &failure):
-		out.err = ctx.Err()
-	default:
-		out.err = trouble(out.err)
-	}
+func (r *reader) read(ctx context.Context, in input) result {
+	out := result{input: in}
+	out.err = r.fill(ctx, &out)
 	return out
 }
 
+// fill checks and decodes a file as rehydrate does a downloaded one, turns the picture upright and reads it.
 func (r *reader) fill(ctx context.Context, out *result) error {
+	if out.input.err != nil {
+		return unopened(out.input.err)
+	}
 	body, err := r.body(out.name)
 	if err != nil {
+		return unopened(err)
+	}
+	info, fault := r.policy.InspectImage(body)
+	if fault != nil {
+		return &badFile{fault.Reason, fault}
+	}
+	// All images decoded at once share the memory of the largest image allowed.
+	weight := min(info.DecodedBytes, r.policy.Images.MaxDecodedBytes())
+	if err := r.memory.Acquire(ctx, weight); err != nil {
 		return err
 	}
-	img, release, err := r.decode(ctx, body)
+	defer r.memory.Release(weight)
+	img, err := policy.DecodeImage(body)
 	if err != nil {
-		return err
+		return &badFile{"undecodable", err}
 	}
-	defer release()
+	img = policy.Upright(img, body)
 	sum := sha256.Sum256(body)
-	out.sha256 = hex.EncodeToString(sum[:])
-	out.width, out.height = img.Bounds().Dx(), img.Bounds().Dy()
+	out.sha256, out.width, out.height = hex.EncodeToString(sum[:]), img.Bounds().Dx(), img.Bounds().Dy()
 	out.Reading, err = r.recognize(ctx, img)
-	if err != nil {
-		return err
+	if failure, ok := errors.AsType[*ocr.Failure](err); ok {
+		return &badFile{failure.Reason, failure}
 	}
-	if r.overlays {
+	if err == nil && r.overlays {
 		out.overlay, err = overlay(img, out.Reading)
 	}
 	return err
@@ -188,25 +174,4 @@ func (r *reader) body(name string) ([]byte, error) {
 	}
 	// One byte over the limit is enough for InspectImage to refuse the file.
 	return io.ReadAll(io.LimitReader(from, r.policy.Images.MaxBytes+1))
-}
-
-// decode checks and decodes a file as rehydrate does a downloaded one, and turns the picture
-// upright. The caller calls release.
-func (r *reader) decode(ctx context.Context, body []byte) (img image.Image, release func(), err error) {
-	info, fault := r.policy.InspectImage(body)
-	if fault != nil {
-		return nil, nil, fault
-	}
-	// All images decoded at once share the memory of the largest image allowed.
-	weight := min(info.DecodedBytes, r.policy.Images.MaxDecodedBytes())
-	if err := r.memory.Acquire(ctx, weight); err != nil {
-		return nil, nil, err
-	}
-	release = func() { r.memory.Release(weight) }
-	img, err = policy.DecodeImage(body)
-	if err != nil {
-		release()
-		return nil, nil, &badFile{"undecodable", err}
-	}
-	return policy.Upright(img, body), release, nil
 }

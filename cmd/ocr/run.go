@@ -212,8 +212,8 @@ func workerCommand(env []string, stdin io.Reader, stdout io.Writer) *cobra.Comma
 		Short:  "Answer a supervisor on stdin and stdout",
 		Hidden: true,
 		Args:   noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), env, stdin, stdout)
+		RunE: func(*cobra.Command, []string) error {
+			return serve(env, stdin, stdout)
 		},
 	}
 }

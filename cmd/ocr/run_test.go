@@ -4,53 +4,76 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"image"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"rehydrate/cmd/internal/console"
 )
 
-const (
-	panelText = "NOBODY EXPECTS\nTHE SECOND COFFEE\n"
-	photoText = "ONE DOES NOT SIMPLY\nMERGE ON FRIDAY\n"
-)
-
-func TestText(t *testing.T) {
-	panel := writeFile(t, "panel.png", pngBytes(t, panelMeme(t)))
-	photo := writeFile(t, "photo.jpg", jpegBytes(t, photoMeme(t)))
-	blank := writeFile(t, "blank.png", pngBytes(t, drawMeme(t, 300, 200, sunset{image.Rect(0, 0, 300, 200)})))
-	tests := []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"black on white", []string{panel}, panelText},
-		{"white on a photo", []string{photo}, photoText},
-		{"no text", []string{blank}, ""},
-		{"several, in the order given", []string{photo, blank, panel, "--workers", "2"},
-			"==> " + photo + " <==\n" + photoText + "\n==> " + blank + " <==\n\n==> " + panel + " <==\n" + panelText},
-	}
-	for _, tt := range tests {
-		got := runProgram(t, tt.args...)
-		if diff := cmp.Diff(ran{0, tt.want, ""}, got, cmp.AllowUnexported(ran{})); diff != "" {
-			t.Errorf("%s: ocr (-want +got):\n%s", tt.name, diff)
+// TestRuns has what is printed for files, folders and stdin.
+func TestRuns(t *testing.T) {
+	panel, photo := panelFile(t), photoFile(t)
+	damaged := bytes.Clone(panel)
+	damaged[len(damaged)/2] ^= 0xff
+	blank := pngBytes(t, drawMeme(t, 300, 200, sunset{image.Rect(0, 0, 300, 200)}))
+	dir := writeTree(t, map[string][]byte{
+		"panel.png": panel, "photo.jpg": photo, "blank.png": blank, "text": []byte("no image"), "empty": nil, "damaged.png": damaged,
+		"list": []byte("panel.png\n"), "tree/b/deep/photo.txt": photo, "tree/a.png": panel, "tree/b.png": photo, "tree/b/panel": panel,
+		"tree/B/cut.jpg": photo[:len(photo)/3], "tree/notes.png": []byte("no image"), "tree/empty.jpg": nil,
+		"tree/page.svg": []byte("<svg/>"), "few/a.png": panel, "none/a.txt": []byte("text")})
+	t.Chdir(dir)
+	for name, to := range map[string]string{"tree/link.png": "a.png", "tree/b/loop": "..", "linked": "few"} {
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if err := syscall.Mkfifo("tree/pipe.png", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const notImage, nothing = "invalid/not_an_image: the bytes are of no known kind, not JPEG, PNG, GIF or WebP\n", "invalid/empty_body: the host sent no bytes\n"
+	for _, tt := range []struct {
+		args, stdin string
+		want        ran
+	}{
+		{"panel.png", "", ran{0, panelText, ""}},
+		{"photo.jpg blank.png panel.png --workers 2", "",
+			ran{0, "==> photo.jpg <==\n" + photoText + "\n==> blank.png <==\n\n==> panel.png <==\n" + panelText, ""}},
+		{"-", string(panel), ran{0, panelText, ""}},
+		{"", string(panel), ran{0, panelText, ""}},
+		{"", "", ran{exitSomeFailed, "", "ocr: error: -: " + nothing}},
+		{"--json", "<html>", ran{exitSomeFailed,
+			`{"file":"-","error":"invalid/not_an_image_html: the bytes are html, not JPEG, PNG, GIF or WebP","reason":"not_an_image_html"}` + "\n", ""}},
+		{"text empty damaged.png tree/B/cut.jpg list missing panel.png", "", ran{exitSomeFailed, "==> panel.png <==\n" + panelText,
+			"ocr: error: text: " + notImage + "ocr: error: empty: " + nothing +
+				"ocr: error: damaged.png: decode png: png: invalid format: bad filter type\n" +
+				"ocr: error: tree/B/cut.jpg: decode jpeg: invalid JPEG format: short Huffman data\n" +
+				"ocr: error: list: " + notImage + "ocr: error: missing: no such file\n" +
+				"ocr: 1 image read, 6 could not be read\n"}},
+		{"tree", "", ran{exitSomeFailed, "==> tree/a.png <==\n" + panelText + "\n==> tree/b.png <==\n" + photoText +
+			"\n==> tree/b/deep/photo.txt <==\n" + photoText + "\n==> tree/b/panel <==\n" + panelText,
+			"ocr: error: tree/B/cut.jpg: decode jpeg: invalid JPEG format: short Huffman data\n" +
+				"ocr: 4 images read, 1 could not be read, 6 other files skipped\n"}},
+		{"linked", "", ran{0, "==> linked/a.png <==\n" + panelText, "ocr: 1 image read\n"}},
+		{"--json none", "", ran{0, "", "ocr: 0 images read, 1 other file skipped\n"}},
+	} {
+		wantRan(t, tt.args, tt.want, runWith(t.Context(), []byte(tt.stdin), strings.Fields(tt.args)...))
 	}
 }
 
 func TestJSON(t *testing.T) {
-	panel := writeFile(t, "panel.png", pngBytes(t, panelMeme(t)))
+	panel := writeFile(t, "panel.png", panelFile(t))
 	missing := filepath.Join(t.TempDir(), "missing.png")
 	r := runProgram(t, "--json", missing, panel)
-	lines := strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
-	if r.status != exitSomeFailed || len(lines) != 2 || r.stderr != "ocr: 1 image read, 1 could not be read\n" {
+	lines := strings.Split(strings.TrimSuffix(r.Stdout, "\n"), "\n")
+	if r.Status != exitSomeFailed || len(lines) != 2 || r.Stderr != "ocr: 1 image read, 1 could not be read\n" {
 		t.Fatalf("ocr --json = %+v, want status 3 and two lines", r)
 	}
 	if want := (jsonTrouble{missing, "no such file", "not_found"}); decoded[jsonTrouble](t, lines[0]) != want {
@@ -71,133 +94,158 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// decoded decodes a whole line of JSON that has no other fields.
-func decoded[T any](t *testing.T, line string) T {
-	t.Helper()
-	var v T
-	dec := json.NewDecoder(strings.NewReader(line))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&v); err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	return v
-}
-
-// A picture that lies on its side, and says so, is read upright; its boxes are upright, too.
-func TestOrientation(t *testing.T) {
-	upright := panelMeme(t)
-	size := upright.Bounds().Size()
-	lying := image.NewRGBA(image.Rect(0, 0, size.Y, size.X))
-	for y := range size.Y {
-		for x := range size.X {
-			lying.Set(y, size.X-1-x, upright.At(x, y))
-		}
-	}
-	body := jpegBytes(t, lying)
-	const turnRight = 6
-	exif := append([]byte("\xff\xe1\x00\x22Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00"), turnRight, 0, 0, 0, 0, 0, 0, 0)
-	file := writeFile(t, "lying.jpg", slices.Concat(body[:2], exif, body[2:]))
-	r := runProgram(t, "--hocr", file)
-	pages := parseHOCR(t, r.stdout)
-	if r.status != 0 || len(pages) != 1 || !strings.Contains(pages[0].Title, "bbox 0 0 600 400") || words(t, pages[0], 600, 400) != panelText {
-		t.Errorf("ocr --hocr = %+v", r)
-	}
-}
-
-func TestBadFiles(t *testing.T) {
-	whole := jpegBytes(t, photoMeme(t))
-	panel := writeFile(t, "panel.png", pngBytes(t, panelMeme(t)))
-	damaged := pngBytes(t, panelMeme(t))
-	damaged[len(damaged)/2] ^= 0xff
-	tests := []struct {
-		name string
-		body []byte
-		want string // in the error
-	}{
-		{"text", []byte("not an image"), "invalid"},
-		{"empty", nil, "invalid"},
-		{"truncated JPEG", whole[:len(whole)/3], "decode jpeg"},
-		{"damaged PNG", damaged, "decode png"},
-		{"a list of paths", []byte(panel + "\n"), "invalid"},
-		{"SVG", []byte(`<svg xmlns="http://www.w3.org/2000/svg"><text>HELLO</text></svg>`), "invalid"},
-	}
-	var files []string
-	for _, tt := range tests {
-		files = append(files, writeFile(t, "bad", tt.body))
-	}
-	r := runProgram(t, append(files, panel)...)
-	errors := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
-	if r.status != exitSomeFailed || len(errors) != len(tests)+1 {
-		t.Fatalf("ocr = %+v, want status 3, %d errors and a summary", r, len(tests))
-	}
-	for i, tt := range tests {
-		if !strings.HasPrefix(errors[i], "ocr: error: "+files[i]+": ") || !strings.Contains(errors[i], tt.want) {
-			t.Errorf("%s: error %q, want one with %q", tt.name, errors[i], tt.want)
-		}
-	}
-	if want := "==> " + panel + " <==\n" + panelText; r.stdout != want {
-		t.Errorf("stdout %q, want the good file's text", r.stdout)
-	}
-}
-
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{"--no-such-flag", "x"}, {"--workers", "0", "x"}, {"--timeout", "0s", "x"}, {"worker", "x"},
-		{"doctor", "x"}, {"-", "-"}, {"--json", "--hocr", "x"}, {"--filter", "--hocr", "x"}, {"--filter", "--parquet", "f", "x"},
-		{"--filter", "--draw", "d", "x"}} {
-		r := runProgram(t, args...)
-		if r.status != exitUsage || r.stdout != "" || !strings.HasPrefix(r.stderr, "ocr: error: ") || !strings.Contains(r.stderr, "ocr: hint: ") {
-			t.Errorf("ocr %v = %+v, want status 2 with an error and a hint", args, r)
-		}
+	for _, tt := range []struct{ args, message, hint string }{
+		{"--no-such-flag x", "unknown flag", "--help"}, {"--workers 0 x", "--workers 0", ""}, {"--timeout 0s x", "--timeout 0s", ""},
+		{"worker x", "worker takes no arguments", ""}, {"doctor x", "doctor takes no arguments", ""}, {"- -", "name - once", ""},
+		{"--json --hocr x", "both want stdout", "--hocr=DIR"}, {"--filter --hocr x", "no text for", "twice"},
+		{"--filter --parquet f x", "no text for", "twice"}, {"--filter --draw d x", "no text for", "twice"},
+	} {
+		wantError(t, exitUsage, tt.message, tt.hint, strings.Fields(tt.args)...)
 	}
-	var stderr bytes.Buffer
-	if status := run(t.Context(), nil, os.Environ(), nil, io.Discard, &stderr); status != exitUsage || !strings.Contains(stderr.String(), "no image was named") {
-		t.Errorf("ocr without arguments or stdin = %d, %s", status, stderr.String())
+	if r := runWith(t.Context(), nil); r.Status != exitUsage || !strings.Contains(r.Stderr, "no image was named") {
+		t.Errorf("ocr without arguments or stdin = %+v", r)
 	}
 	r := runProgram(t, "--help")
-	if r.status != 0 || !strings.Contains(r.stdout, "Exit status:") || strings.Contains(r.stdout, "supervisor") {
+	if r.Status != 0 || !strings.Contains(r.Stdout, "Exit status:") || strings.Contains(r.Stdout, "supervisor") {
 		t.Errorf("ocr --help = %+v", r)
 	}
 }
 
+// TestMissingModel: without a model that can be loaded nothing is read, and doctor says why.
 func TestMissingModel(t *testing.T) {
-	panel := writeFile(t, "panel.png", pngBytes(t, panelMeme(t)))
-	empty := t.TempDir()
-	damaged := t.TempDir()
-	if err := os.WriteFile(modelFile(damaged), bytes.Repeat([]byte("no model "), 1000), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct{ dir, want string }{
-		{empty, "no eng.traineddata in " + empty},
-		{damaged, "load " + modelFile(damaged)},
-		{strings.Repeat("/long", 50), "longer than 160 bytes"},
-	}
-	for _, tt := range tests {
-		r := runProgram(t, "--tessdata-dir", tt.dir, panel)
-		if r.status != exitFailed || !strings.Contains(r.stderr, tt.want) || !strings.Contains(r.stderr, "ocr: hint: run scripts/setup") {
-			t.Errorf("ocr --tessdata-dir %.40s = %+v, want status 1, %q and a hint", tt.dir, r, tt.want)
+	panel, empty := writeFile(t, "panel.png", panelFile(t)), t.TempDir()
+	damaged := writeTree(t, map[string][]byte{modelFile(""): bytes.Repeat([]byte("no model "), 1000)})
+	for _, tt := range []struct{ dir, want, finding string }{
+		{empty, "no eng.traineddata in " + empty, "model"},
+		{damaged, "load " + modelFile(damaged), "worker"},
+		{strings.Repeat("/long", 50), "longer than 160 bytes", "model"},
+	} {
+		wantError(t, exitFailed, tt.want, "run scripts/setup", "--tessdata-dir", tt.dir, panel)
+		r := runProgram(t, "doctor", "--json", "--tessdata-dir", tt.dir)
+		var got struct {
+			OK     bool
+			Checks []finding
+		}
+		if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range got.Checks {
+			if f.OK == (f.Name == tt.finding) || !f.OK && (f.Hint == "" || !strings.Contains(f.Found, tt.want)) {
+				t.Errorf("%s: finding %+v", tt.finding, f)
+			}
+		}
+		if r.Status != exitFailed || r.Stderr != "" || got.OK || len(got.Checks) < 4 {
+			t.Errorf("ocr doctor --tessdata-dir %.40s = %+v", tt.dir, r)
 		}
 	}
 }
 
-// A pipe that nobody writes to does not keep an interrupted program.
-func TestInterruptedOnAPipe(t *testing.T) {
+func TestDoctor(t *testing.T) {
+	r := runProgram(t, "doctor")
+	if r.Status != 0 || r.Stderr != "" || strings.Contains(r.Stdout, "FAIL") {
+		t.Fatalf("ocr doctor = %+v, want status 0", r)
+	}
+	e := startPool(t, benchConfig(t)).Engine()
+	for _, want := range []string{e.Tesseract, e.Leptonica, e.ModelSHA256, "eng.traineddata", "OMP_THREAD_LIMIT=1", "read back", "gosseract v"} {
+		if !strings.Contains(r.Stdout, want) {
+			t.Errorf("ocr doctor does not say %q:\n%s", want, r.Stdout)
+		}
+	}
+}
+
+// A pipe that nothing is written to does not keep an interrupted program, nor does one that came too late read a file.
+func TestInterrupted(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if status := run(ctx, []string{pipe}, os.Environ(), nil, io.Discard, io.Discard); status != exitInterrupted {
-		t.Errorf("interrupted ocr = %d, want 130", status)
+	go func() {
+		if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil { // once the program has opened it
+			t.Cleanup(func() { f.Close() })
+		}
+		cancel()
+	}()
+	for _, file := range []string{pipe, writeFile(t, "panel.png", panelFile(t))} {
+		if r := runWith(ctx, nil, file); r.Status != exitInterrupted || r.Stdout != "" {
+			t.Errorf("interrupted ocr = %+v, want status 130 and no text", r)
+		}
 	}
 }
 
-func TestInterrupted(t *testing.T) {
-	panel := writeFile(t, "panel.png", pngBytes(t, panelMeme(t)))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var stdout, stderr bytes.Buffer
-	if status := run(ctx, []string{panel}, os.Environ(), nil, &stdout, &stderr); status != exitInterrupted || stdout.Len() > 0 {
-		t.Errorf("interrupted ocr = %d with %q, want 130 and nothing", status, stdout.String())
+// SIGINT leaves whole lines, no Parquet and no torso of one.
+func TestSIGINT(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	files, panel := map[string][]byte{}, panelFile(t)
+	for i := range 150 {
+		files[fmt.Sprintf("%03d.png", i)] = panel
+	}
+	dir, out := writeTree(t, files), t.TempDir()
+	cmd := self(t, "program", "--json", "--parquet", filepath.Join(out, "text.parquet"), dir)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	head := make([]byte, 1)
+	if _, err := io.ReadFull(stdout, head); err != nil {
+		t.Fatalf("no line: %v\n%s", err, stderr.String())
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != exitInterrupted {
+		t.Errorf("ended with %d, want status 130", got)
+	}
+	printed := string(head) + string(rest)
+	lines := strings.Count(printed, "\n")
+	for line := range strings.Lines(printed) {
+		if got := decoded[jsonReading](t, line); got.Text+"\n" != panelText {
+			t.Errorf("line %+v", got)
+		}
+	}
+	if lines == 0 || lines == len(files) || !strings.HasSuffix(printed, "\n") {
+		t.Errorf("%d lines, the last one whole: %v", lines, strings.HasSuffix(printed, "\n"))
+	}
+	summary := regexp.MustCompile(`ocr: (\d+) images? read, \d+ not reached\nocr: error: interrupted\n$`)
+	if m := summary.FindStringSubmatch(stderr.String()); m == nil || m[1] != fmt.Sprint(lines) {
+		t.Errorf("stderr %q, want a summary of %d images", stderr.String(), lines)
+	}
+	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
+		t.Errorf("left in the output folder: %v, %v", left, err)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	want := console.Progress{Words: "images, 1 could not be read", Line: "3 of 10 images, 1 could not be read", Done: 3, Total: 10}
+	if got := progress(counts{read: 2, failed: 1}, 3, 10); got != want {
+		t.Errorf("progress = %+v, want %+v", got, want)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestFullDisk(t *testing.T) {
+	blank := writeFile(t, "blank.png", pngBytes(t, image.NewGray(image.Rect(0, 0, 8, 8))))
+	for _, args := range [][]string{{"--hocr", blank}, {"--filter", blank}, {"doctor", "--tessdata-dir", "/none"}} {
+		var stderr bytes.Buffer
+		if status := run(t.Context(), args, os.Environ(), nil, full{}, &stderr); status != exitFailed || !strings.Contains(stderr.String(), "disk full") {
+			t.Errorf("ocr %q to a full disk = %d, %s", args, status, stderr.String())
+		}
 	}
 }

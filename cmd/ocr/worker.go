@@ -10,7 +10,6 @@ import "C"
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -18,11 +17,13 @@ import (
 	"image"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"unsafe"
 
 	"github.com/otiai10/gosseract/v2"
@@ -32,10 +33,13 @@ import (
 
 // serve is the worker: one Tesseract client in one process, because gosseract's Init
 // moves the process's stderr about.
-func serve(ctx context.Context, env []string, stdin io.Reader, stdout io.Writer) error {
+func serve(env []string, stdin io.Reader, stdout io.Writer) (err error) {
 	if !slices.Contains(env, "OMP_THREAD_LIMIT=1") {
-		return usage("", "the worker needs OMP_THREAD_LIMIT=1 in its environment before it starts: without it Tesseract's threads slow it down two to seven times")
+		return usage("", "the worker needs OMP_THREAD_LIMIT=1 in its environment before it starts: "+
+			"without it Tesseract's threads slow it down two to seven times")
 	}
+	// A signal ends the worker at once: it has nothing to tidy up, and a read of stdin cannot be interrupted.
+	signal.Reset(os.Interrupt, syscall.SIGTERM)
 	frames, err := reserveStdout(stdout)
 	if err != nil {
 		return err
@@ -48,11 +52,12 @@ func serve(ctx context.Context, env []string, stdin io.Reader, stdout io.Writer)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, r.Close()) }()
 	// The model is loaded: from here on only pipes are used.
 	if err := confine(dir); err != nil {
-		return errors.Join(err, r.Close())
+		return err
 	}
-	return errors.Join(ocr.Serve(ctx, stdin, frames, r), r.Close())
+	return ocr.Serve(stdin, frames, r.engine, r.recognize)
 }
 
 // reserveStdout moves the process's stdout away and lets file descriptor 1 mean stderr,
@@ -114,7 +119,7 @@ const (
 	doInvert    = gosseract.SettableVariable("tessedit_do_invert")
 )
 
-// tesseract is the Recognizer of this program.
+// tesseract is what the worker reads with.
 type tesseract struct {
 	client *gosseract.Client
 	engine ocr.Engine
@@ -143,18 +148,16 @@ func newTesseract(dir string) (*tesseract, error) {
 	for i := range blank.Pix {
 		blank.Pix[i] = 255
 	}
-	if _, err := t.Recognize(blank, ocr.Mode{PSM: 3}); err != nil {
+	if _, err := t.recognize(blank, ocr.Mode{PSM: 3}); err != nil {
 		return nil, errors.Join(fmt.Errorf("load %s: %w", modelFile(dir), err), t.Close())
 	}
 	return t, nil
 }
 
-func (t *tesseract) Hello() ocr.Engine { return t.engine }
-
 func (t *tesseract) Close() error { return t.client.Close() }
 
-// Recognize reads one image. Page segmentation modes that need another model are refused.
-func (t *tesseract) Recognize(gray *image.Gray, m ocr.Mode) ([]ocr.RawWord, error) {
+// recognize reads one image. Page segmentation modes that need another model are refused.
+func (t *tesseract) recognize(gray *image.Gray, m ocr.Mode) ([]ocr.RawWord, error) {
 	if m.PSM < 3 || m.PSM > 11 {
 		return nil, fmt.Errorf("page segmentation mode %d: only 3 to 11 are read", m.PSM)
 	}

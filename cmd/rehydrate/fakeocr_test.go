@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"image"
 	"image/color"
@@ -59,15 +58,9 @@ func init() { // the first words of captions[firstOwn:]; the chaos tests know th
 	}
 }
 
-type fakeOCR struct{}
+var fakeEngine = ocr.Engine{Tesseract: "5.0-fake", Leptonica: "1.0-fake", Gosseract: "v0.0.0", Model: "fake", ModelSHA256: "00", Parameters: "fake"}
 
-func (fakeOCR) Hello() ocr.Engine {
-	return ocr.Engine{Tesseract: "5.0-fake", Leptonica: "1.0-fake", Gosseract: "v0.0.0", Model: "fake", ModelSHA256: "00", Parameters: "fake"}
-}
-
-func (fakeOCR) Close() error { return nil }
-
-func (fakeOCR) Recognize(g *image.Gray, _ ocr.Mode) ([]ocr.RawWord, error) {
+func fakeRecognize(g *image.Gray, _ ocr.Mode) ([]ocr.RawWord, error) {
 	width, height := g.Rect.Dx(), g.Rect.Dy()
 	n := (height*sketchWidth/width - sketchWidth + sketchStep/2) / sketchStep
 	if n < 0 || n >= len(captions) {
@@ -95,7 +88,7 @@ func serveFakeOCR() {
 		fmt.Println(`{"checks": [{"name": "engine", "ok": true, "found": "fake"}]}`)
 		return
 	}
-	if err := ocr.Serve(context.Background(), os.Stdin, os.Stdout, fakeOCR{}); err != nil {
+	if err := ocr.Serve(os.Stdin, os.Stdout, fakeEngine, fakeRecognize); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -51,12 +51,7 @@ type span struct {
 // after this.
 func filterComponents(g *image.Gray) {
 	width, height := g.Rect.Dx(), g.Rect.Dy()
-	spans := findSpans(g)
-	boxes := make([]image.Rectangle, len(spans)) // of roots
-	for i, s := range spans {
-		root := find(spans, i)
-		boxes[root] = boxes[root].Union(image.Rect(s.left, s.row, s.right, s.row+1))
-	}
+	spans, boxes := components(g)
 	for i, s := range spans {
 		if !letterSized(boxes[find(spans, i)], width, height) {
 			paintOut(g, s)
@@ -70,6 +65,18 @@ func letterSized(box image.Rectangle, width, height int) bool {
 	tooWide := 100*w > componentWidePct*width
 	speck := 1000*h < componentSpeckMill*height && 1000*w < componentSpeckMill*height
 	return !tooHigh && !tooWide && !speck
+}
+
+// components lists the runs of ink, and the boxes of the components by the index of their root; that of
+// any other run is empty.
+func components(g *image.Gray) (spans []span, boxes []image.Rectangle) {
+	spans = findSpans(g)
+	boxes = make([]image.Rectangle, len(spans))
+	for i, s := range spans {
+		root := find(spans, i)
+		boxes[root] = boxes[root].Union(image.Rect(s.left, s.row, s.right, s.row+1))
+	}
+	return spans, boxes
 }
 
 // findSpans lists the runs of ink from top to bottom and joins those that touch.

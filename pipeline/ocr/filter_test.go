@@ -1,11 +1,10 @@
 package ocr
 
 import (
+	"bytes"
 	"image"
-	"strings"
+	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestSoftThresholds(t *testing.T) {
@@ -23,168 +22,13 @@ func TestSoftThresholds(t *testing.T) {
 	}
 }
 
-// drawn makes an image: '#' ink, '+' fringe (200), anything else white.
-func drawn(rows ...string) *image.Gray {
-	g := image.NewGray(image.Rect(0, 0, len(rows[0]), len(rows)))
-	for y, row := range rows {
-		for x, c := range row {
-			g.Pix[y*g.Stride+x] = map[rune]uint8{'#': 0, '+': 200}[c]
-			if c != '#' && c != '+' {
-				g.Pix[y*g.Stride+x] = 255
-			}
-		}
-	}
-	return g
-}
-
-func shown(g *image.Gray) string {
-	var b strings.Builder
-	for i, v := range g.Pix {
-		switch {
-		case v < componentDark:
-			b.WriteByte('#')
-		case v < 255:
-			b.WriteByte('+')
-		default:
-			b.WriteByte('.')
-		}
-		if i%g.Stride == g.Stride-1 {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
-}
-
-func TestFilterComponents(t *testing.T) {
-	tests := []struct {
-		name     string
-		in, want []string
-	}{
-		{"a quarter of the height and half of the width stay, fringe and all", []string{
-			"............",
-			".+####......",
-			".+####+.....",
-			"............",
-			"............",
-			"............",
-			"............",
-			"............",
-		}, []string{
-			"............",
-			".+####......",
-			".+####+.....",
-			"............",
-			"............",
-			"............",
-			"............",
-			"............",
-		}},
-		{"too high goes, with its fringe but not a neighbour's", []string{
-			"............",
-			"..+#+..++...",
-			"..+#+.+##+..",
-			"..+#+..++...",
-			"............",
-			"............",
-			"............",
-			"............",
-		}, []string{
-			"............",
-			".......++...",
-			"......+##+..",
-			".......++...",
-			"............",
-			"............",
-			"............",
-			"............",
-		}},
-		{"too wide goes, letters beside it stay", []string{
-			"............",
-			".#######.##.",
-			".......+.##.",
-			"............",
-			"............",
-			"............",
-			"............",
-			"............",
-		}, []string{
-			"............",
-			".........##.",
-			".........##.",
-			"............",
-			"............",
-			"............",
-			"............",
-			"............",
-		}},
-		{"corners join", []string{
-			"............",
-			".#..........",
-			"..#.........",
-			"...#........",
-			"............",
-			"............",
-			"............",
-			"............",
-		}, []string{
-			"............",
-			"............",
-			"............",
-			"............",
-			"............",
-			"............",
-			"............",
-			"............",
-		}},
-		{"branches that meet lower down are one", []string{
-			"............",
-			".#.#........",
-			".#.#..##....",
-			".###..##....",
-			"............",
-			"............",
-			"............",
-			"............",
-		}, []string{
-			"............",
-			"............",
-			"......##....",
-			"......##....",
-			"............",
-			"............",
-			"............",
-			"............",
-		}},
-	}
-	for _, tt := range tests {
-		g := drawn(tt.in...)
-		filterComponents(g)
-		if diff := cmp.Diff(strings.Join(tt.want, "\n")+"\n", shown(g)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
-	}
-}
-
-func TestFilterComponentsSpecks(t *testing.T) {
-	g := image.NewGray(image.Rect(0, 0, 500, 500)) // a speck has both sides under 4
-	for i := range g.Pix {
-		g.Pix[i] = 255
-	}
-	ink := func(r image.Rectangle) {
-		for y := r.Min.Y; y < r.Max.Y; y++ {
-			for x := r.Min.X; x < r.Max.X; x++ {
-				g.Pix[y*g.Stride+x] = 0
-			}
-		}
-	}
-	speck, dot, dash := image.Rect(10, 10, 13, 13), image.Rect(50, 10, 54, 14), image.Rect(90, 10, 92, 14)
-	ink(speck)
-	ink(dot)
-	ink(dash)
-	filterComponents(g)
-	for r, want := range map[image.Rectangle]uint8{speck: 255, dot: 0, dash: 0} {
-		if got := g.GrayAt(r.Min.X, r.Min.Y).Y; got != want {
-			t.Errorf("component %v: %d, want %d", r, got, want)
+func TestLetterSized(t *testing.T) {
+	for size, want := range map[image.Point]bool{
+		{100, 125}: true, {100, 126}: false, {250, 50}: true, {251, 50}: false, // a quarter of the height, half of the width
+		{3, 3}: false, {4, 3}: true, {3, 4}: true, // of 4 pixels, 8 thousandths
+	} {
+		if got := letterSized(image.Rectangle{Max: size}, 500, 500); got != want {
+			t.Errorf("letterSized(%v of 500 x 500) = %v, want %v", size, got, want)
 		}
 	}
 }
@@ -209,59 +53,43 @@ func TestFilterComponentsAgainstFloodFill(t *testing.T) {
 		copy(b.Pix, a.Pix)
 		filterComponents(a)
 		floodFilter(b)
-		if diff := cmp.Diff(shown(b), shown(a)); diff != "" {
-			t.Fatalf("round %d, %d x %d (-flood fill +spans):\n%s", round, width, height, diff)
+		if !bytes.Equal(a.Pix, b.Pix) {
+			t.Fatalf("round %d, %d x %d: spans leave\n%v\nflood fill\n%v", round, width, height, a.Pix, b.Pix)
 		}
 	}
 }
 
+// floodFilter is filterComponents, one component after the other.
 func floodFilter(g *image.Gray) {
-	width, height := g.Rect.Dx(), g.Rect.Dy()
-	label := make([]int, len(g.Pix))
-	var bad []int
-	for start := range g.Pix {
-		if g.Pix[start] >= componentDark || label[start] != 0 {
+	before := slices.Clone(g.Pix)
+	done := make([]bool, len(before))
+	for start, v := range before {
+		if v >= componentDark || done[start] {
 			continue
 		}
-		id := start + 1
-		label[start] = id
+		done[start] = true
 		var box image.Rectangle
-		for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
-			x, y := queue[0]%width, queue[0]/width
+		var fringe []int
+		component := []int{start}
+		for i := 0; i < len(component); i++ {
+			x, y := component[i]%g.Stride, component[i]/g.Stride
 			box = box.Union(image.Rect(x, y, x+1, y+1))
-			around(g, x, y, func(i int) {
-				if g.Pix[i] < componentDark && label[i] == 0 {
-					label[i] = id
-					queue = append(queue, i)
+			for k := range 9 {
+				p := image.Pt(x+k%3-1, y+k/3-1)
+				at := p.Y*g.Stride + p.X
+				switch {
+				case !p.In(g.Rect):
+				case before[at] >= componentDark:
+					fringe = append(fringe, at)
+				case !done[at]:
+					done[at] = true
+					component = append(component, at)
 				}
-			})
-		}
-		if !letterSized(box, width, height) {
-			bad = append(bad, id)
-		}
-	}
-	out := append([]uint8(nil), g.Pix...)
-	for _, id := range bad {
-		for i := range label {
-			if label[i] != id {
-				continue
 			}
-			out[i] = 255
-			around(g, i%width, i/width, func(n int) {
-				if label[n] == 0 {
-					out[n] = 255
-				}
-			})
 		}
-	}
-	copy(g.Pix, out)
-}
-
-func around(g *image.Gray, x, y int, visit func(i int)) {
-	for dy := -1; dy <= 1; dy++ {
-		for dx := -1; dx <= 1; dx++ {
-			if p := image.Pt(x+dx, y+dy); p.In(g.Rect) {
-				visit(p.Y*g.Stride + p.X)
+		if !letterSized(box, g.Rect.Dx(), g.Rect.Dy()) {
+			for _, at := range append(component, fringe...) {
+				g.Pix[at] = 255
 			}
 		}
 	}

@@ -35,7 +35,6 @@ const (
 	imageHang
 	imageGrow
 	imageGarbage
-	imageGarbageOnce
 	imageWrongID
 	imageOutside
 	imageClosesStdout
@@ -49,58 +48,42 @@ const (
 
 func TestMain(m *testing.M) {
 	if how := os.Getenv(fakeStart); how != "" {
-		fakeMain(how)
+		if err := fakeMain(how); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
-func fakeMain(how string) {
+func fakeMain(how string) error {
 	hello := Engine{Tesseract: "5.0-fake", Leptonica: "1.0-fake", Gosseract: "v0.0.0", Model: "fake", ModelSHA256: "00", Parameters: "fake"}
 	switch how {
 	case "exit":
-		fmt.Fprintln(os.Stderr, "ocr: error: no eng.traineddata in /nowhere")
-		os.Exit(1)
+		return errors.New("ocr: error: no eng.traineddata in /nowhere")
 	case "silent":
 		hang()
 	case "garbage":
-		fmt.Println("Tesseract says hello")
-		time.Sleep(time.Hour)
+		say([]byte("Tesseract says hello"))
 	case "version":
-		_ = writeHello(os.Stdout, Hello{Protocol: ProtocolVersion + 1, Engine: hello})
-		time.Sleep(time.Hour)
+		_ = writeJSON(os.Stdout, kindHello, Hello{Protocol: ProtocolVersion + 1, Engine: hello})
 	case "changed":
 		if once() {
 			hello.ModelSHA256 = "11"
 		}
-	case "parent":
-		fakeParent()
+	case "parent": // holds a pool whose only worker hangs in an image, and waits to be killed
+		pool, err := Start(context.Background(), Config{Command: []string{os.Args[0]}, Workers: 1,
+			Timeout: time.Hour, Env: []string{fakeStart + "=ok", fakeBusy + "=" + os.Getenv(fakeBusy)}})
+		if err == nil {
+			_, err = pool.Read(context.Background(), imageFor(imageHang))
+		}
+		return err
 	}
-	if err := Serve(context.Background(), os.Stdin, os.Stdout, fakeRecognizer{hello}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	return Serve(os.Stdin, os.Stdout, hello, fakeRecognize)
 }
 
-// fakeParent holds a pool whose only worker hangs in an image, and waits to be killed.
-func fakeParent() {
-	pool, err := Start(context.Background(), Config{Command: []string{os.Args[0]}, Workers: 1,
-		Timeout: time.Hour, Env: []string{fakeStart + "=ok", fakeBusy + "=" + os.Getenv(fakeBusy)}})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	_, err = pool.Read(context.Background(), imageFor(imageHang))
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
-}
-
-type fakeRecognizer struct{ engine Engine }
-
-func (f fakeRecognizer) Hello() Engine { return f.engine }
-func (f fakeRecognizer) Close() error  { return nil }
-
-func (f fakeRecognizer) Recognize(g *image.Gray, _ Mode) ([]RawWord, error) {
+func fakeRecognize(g *image.Gray, _ Mode) ([]RawWord, error) {
 	kind := (g.Rect.Dy()*fakeWidth/g.Rect.Dx() + fakeUnit/2) / fakeUnit
 	switch kind {
 	case imageCrash:
@@ -116,20 +99,12 @@ func (f fakeRecognizer) Recognize(g *image.Gray, _ Mode) ([]RawWord, error) {
 		hang()
 	case imageGrow:
 		grow()
-	case imageGarbageOnce:
-		if !once() {
-			fmt.Println("Warning: invalid resolution 0 dpi")
-			time.Sleep(time.Hour)
-		}
 	case imageGarbage:
-		fmt.Println("Warning: invalid resolution 0 dpi")
-		time.Sleep(time.Hour)
+		say([]byte("Warning: invalid resolution 0 dpi"))
 	case imageWrongID:
 		_ = writeAnswer(os.Stdout, 1<<40, g.Rect, nil, nil)
-		time.Sleep(time.Hour)
 	case imageOutside:
-		_ = writeFrame(os.Stdout, kindAnswer, []byte(`{"id":1,"words":[{"t":"X","c":90,"b":[0,0,9999,5],"l":[1,1,1]}]}`))
-		time.Sleep(time.Hour)
+		_ = writeFrame(os.Stdout, kindAnswer, []byte(`{"id":1,"words":[{"Text":"X","Box":{"Max":{"X":9999,"Y":5}}}]}`))
 	case imageClosesStdout:
 		os.Stdout.Close()
 		time.Sleep(time.Hour)
@@ -155,39 +130,31 @@ func fakeWords(g *image.Gray, texts ...string) []RawWord {
 	var words []RawWord
 	step := g.Rect.Dx() / len(texts)
 	for i, text := range texts {
-		words = append(words, RawWord{Text: text, Confidence: 90,
-			Box: image.Rect(i*step, 2, (i+1)*step-1, 12), Block: 1, Par: 1, Line: 1})
+		words = append(words, RawWord{Text: text, Confidence: 90, Box: image.Rect(i*step, 2, (i+1)*step-1, 12)})
 	}
 	return words
 }
 
+func say(b []byte) { _, _ = os.Stdout.Write(b) }
+
+// grow takes memory until somebody ends it, and 2 GB at most.
 func grow() {
-	var held [][]byte
-	for {
+	for held := [][]byte{}; len(held) < 250; time.Sleep(2 * time.Millisecond) {
 		block := make([]byte, 8<<20)
 		for i := 0; i < len(block); i += 4096 {
 			block[i] = 1
 		}
 		held = append(held, block)
-		time.Sleep(2 * time.Millisecond)
-		if len(held) > 250 { // 2 GB: the watch does not work, and the machine matters more
-			os.Exit(9)
-		}
 	}
 }
 
 // once reports whether it was called before by any worker of the folder.
 func once() bool {
-	f, err := os.OpenFile(filepath.Join(os.Getenv(fakeFolder), "once"), os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return true
-	}
-	f.Close()
-	return false
+	return os.Mkdir(filepath.Join(os.Getenv(fakeFolder), "once"), 0o700) != nil
 }
 
 // imageFor makes an image that the fake worker knows by its height.
-func imageFor(kind int) image.Image {
+func imageFor(kind int) *image.Gray {
 	return image.NewGray(image.Rect(0, 0, fakeWidth, fakeUnit*kind))
 }
 

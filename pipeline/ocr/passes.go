@@ -3,6 +3,7 @@ package ocr
 import (
 	"fmt"
 	"image"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,7 @@ type pass struct {
 	components bool   // component filter after it
 	unread     bool   // lines that earlier passes have read for certain are painted out
 	shapes     int    // the pass is left out where fewer letters in rows are left, once enough is read
+	sparse     bool   // the pass is made only where the others read less than sparseBelow
 	long       int    // pixels of the longer side
 	mode       Mode
 }
@@ -26,15 +28,13 @@ type pass struct {
 // looks at; painting out what is read halves the second and third pass, and reads better
 // than whole images do. Where nothing is left that looks like letters, a pass is left
 // out. P5 runs only where the others read next to nothing.
-var (
-	firstPasses = [...]pass{
-		{plane: "Y", filter: "white", from: 180, to: 250, long: 550, mode: Mode{PSM: 3, Invert: true}},
-		{plane: "Y", filter: "dark", from: 20, to: 140, unread: true, shapes: 12, long: 700, mode: Mode{PSM: 3, Invert: true}},
-		{plane: "M", filter: "white", from: 180, to: 250, components: true, unread: true, shapes: 4, long: 700, mode: Mode{PSM: 11}},
-		{plane: "M", filter: "white", from: 200, to: 252, components: true, unread: true, shapes: 8, long: 1000, mode: Mode{PSM: 11}},
-	}
-	sparsePass = pass{plane: "Y", long: 1000, mode: Mode{PSM: 11, Invert: true}}
-)
+var passes = [...]pass{
+	{plane: "Y", filter: "white", from: 180, to: 250, long: 550, mode: Mode{PSM: 3, Invert: true}},
+	{plane: "Y", filter: "dark", from: 20, to: 140, unread: true, shapes: 12, long: 700, mode: Mode{PSM: 3, Invert: true}},
+	{plane: "M", filter: "white", from: 180, to: 250, components: true, unread: true, shapes: 4, long: 700, mode: Mode{PSM: 11}},
+	{plane: "M", filter: "white", from: 200, to: 252, components: true, unread: true, shapes: 8, long: 1000, mode: Mode{PSM: 11}},
+	{plane: "Y", long: 1000, sparse: true, mode: Mode{PSM: 11, Invert: true}},
+}
 
 // A pass is left out for want of shapes only after so many letters have been read in
 // listed words: what the other passes see nothing of may be shaped unlike letters, too.
@@ -104,16 +104,8 @@ func (p planes) render(s pass) *image.Gray {
 // worthwhile reports whether the rest of an image, rendered for the pass, may hold text
 // that the words read so far do not account for.
 func (s pass) worthwhile(rest *image.Gray, read []candidate) bool {
-	if s.shapes == 0 {
-		return true
-	}
-	n := 0
-	for _, w := range merge(read) {
-		if w.listed && w.Confidence >= sparseConfidence {
-			n += letters(w.Text)
-		}
-	}
-	if n < shapesAfter {
+	listed := slices.DeleteFunc(merge(read), func(c candidate) bool { return !c.listed })
+	if sureLetters(listed) < shapesAfter {
 		return true
 	}
 	shapes := lettersInRows(rest)
@@ -125,6 +117,9 @@ func (s pass) worthwhile(rest *image.Gray, read []candidate) bool {
 
 func (s pass) String() string {
 	var b strings.Builder
+	if s.sparse {
+		fmt.Fprintf(&b, "below %d letters of %d ", sparseBelow, sparseConfidence)
+	}
 	b.WriteString(s.plane)
 	if s.filter != "" {
 		fmt.Fprintf(&b, " soft %s %d-%d", s.filter, s.from, s.to)
@@ -147,10 +142,9 @@ func (s pass) String() string {
 func parameters() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "method %d", methodVersion)
-	for i, s := range firstPasses {
+	for i, s := range passes {
 		fmt.Fprintf(&b, "; P%d %v", i+1, s)
 	}
-	fmt.Fprintf(&b, "; P%d below %d letters of %d %v", len(firstPasses)+1, sparseBelow, sparseConfidence, sparsePass)
 	fmt.Fprintf(&b, "; minimum from %d; enlarge at most %d", minFrom, maxEnlarge)
 	fmt.Fprintf(&b, "; components ink %d high %d%% wide %d%% speck %d/1000",
 		componentDark, componentHighPct, componentWidePct, componentSpeckMill)

@@ -1,6 +1,7 @@
 package ocr
 
 import (
+	"bytes"
 	"image"
 	"image/color"
 	"testing"
@@ -55,10 +56,7 @@ func TestScale(t *testing.T) {
 // An even grey stays itself at every size.
 func TestScaleKeepsLevel(t *testing.T) {
 	for _, size := range []image.Point{{1, 1}, {7, 3}, {1, 900}, {333, 101}, {1024, 768}, {701, 699}} {
-		src := image.NewGray(image.Rectangle{Max: size})
-		for i := range src.Pix {
-			src.Pix[i] = 137
-		}
+		src := grayOf(size.X, bytes.Repeat([]byte{137}, size.X*size.Y)...)
 		for _, long := range []int{550, 700, 1000} {
 			for i, v := range scale(src, long).Pix {
 				if v != 137 {
@@ -138,7 +136,7 @@ func BenchmarkRender(b *testing.B) {
 	}
 	for b.Loop() {
 		p := newPlanes(src)
-		for _, s := range firstPasses {
+		for _, s := range passes {
 			p.render(s)
 		}
 	}

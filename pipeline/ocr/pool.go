@@ -201,7 +201,7 @@ func (p *Pool) read(ctx context.Context, img image.Image) (out Reading, err erro
 	var j job
 	if err := p.contain(func() error {
 		views := newPlanes(img)
-		j = job{views: views, first: views.render(firstPasses[0]), lexicon: p.lexicon(), decisionOnly: p.config.DecisionOnly}
+		j = job{views: views, first: views.render(passes[0]), lexicon: p.lexicon(), decisionOnly: p.config.DecisionOnly}
 		return nil
 	}); err != nil {
 		return Reading{}, err
@@ -328,45 +328,29 @@ func (p *Pool) readOn(ctx context.Context, w *worker, j job) ([]candidate, error
 
 // run makes the passes on one worker, one after the other.
 func (j job) run(w *worker) ([]candidate, error) {
-	all, err := j.pass(w, nil, 0, firstPasses[0], j.first)
-	if err != nil {
-		return nil, err
-	}
-	if j.decisionOnly && enough(all) {
-		return merge(all), nil
-	}
-	for i, s := range firstPasses[1:] {
-		all, err = j.pass(w, all, 1+i, s, j.views.render(s))
+	var all []candidate
+	original := j.views.luma.Rect.Size()
+	for i, s := range passes {
+		if i == 1 && j.decisionOnly && enough(all) || s.sparse && sureLetters(merge(all)) >= sparseBelow {
+			break
+		}
+		gray := j.first
+		if i > 0 {
+			gray = j.views.render(s)
+		}
+		if s.unread {
+			gray = without(gray, certainlyRead(all), original)
+			if !s.worthwhile(gray, all) {
+				continue
+			}
+		}
+		words, err := w.recognize(gray, s.mode)
 		if err != nil {
 			return nil, err
 		}
-	}
-	merged := merge(all)
-	if sureLetters(merged) >= sparseBelow {
-		return merged, nil
-	}
-	all, err = j.pass(w, all, len(firstPasses), sparsePass, j.views.render(sparsePass))
-	if err != nil {
-		return nil, err
+		all = append(all, collect(words, i, gray.Rect.Size(), original, j.lexicon)...)
 	}
 	return merge(all), nil
-}
-
-// pass makes pass number i on an image rendered for it, and adds its words to those read
-// so far.
-func (j job) pass(w *worker, read []candidate, i int, s pass, gray *image.Gray) ([]candidate, error) {
-	original := j.views.luma.Rect.Size()
-	if s.unread {
-		gray = without(gray, certainlyRead(read), original)
-		if !s.worthwhile(gray, read) {
-			return read, nil
-		}
-	}
-	words, err := w.recognize(gray, s.mode)
-	if err != nil {
-		return nil, err
-	}
-	return append(read, collect(words, i, gray.Rect.Size(), original, j.lexicon)...), nil
 }
 
 // take returns an idle worker or starts one. The caller holds a slot.

@@ -107,12 +107,7 @@ func lettersInRows(g *image.Gray) int {
 
 // letterShapes lists the boxes of components that may be letters, from left to right.
 func letterShapes(g *image.Gray) []image.Rectangle {
-	spans := findSpans(g)
-	boxes := make([]image.Rectangle, len(spans)) // of roots
-	for i, s := range spans {
-		root := find(spans, i)
-		boxes[root] = boxes[root].Union(image.Rect(s.left, s.row, s.right, s.row+1))
-	}
+	_, boxes := components(g)
 	height := g.Rect.Dy()
 	boxes = slices.DeleteFunc(boxes, func(b image.Rectangle) bool {
 		return b.Dy() < shapeHigh || 4*b.Dy() > height || b.Dx() < shapeNarrow || b.Dx() > shapeWide*b.Dy()

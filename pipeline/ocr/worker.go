@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"os"
+	"io"
 	"os/exec"
 	"strings"
 	"sync"
@@ -26,10 +26,9 @@ const (
 // from any.
 type worker struct {
 	cmd    *exec.Cmd
-	in     *os.File
-	out    *os.File
+	in     io.WriteCloser
 	frames *bufio.Reader
-	stderr *capture
+	stderr capture
 	exited chan struct{} // closed when the process has been reaped
 	engine Engine
 	images int    // read so far
@@ -41,38 +40,26 @@ type worker struct {
 // goroutine must be locked to a thread that lives as long as the worker may; see
 // spawner.
 func startProcess(command, env []string) (*worker, error) {
-	// Pipes of our own, not those of exec.Cmd: its Wait closes them, perhaps before the last answer was read.
-	var child, ours []*os.File
-	var err error
-	for i := range 3 {
-		var r, w *os.File
-		r, w, err = os.Pipe()
-		if err != nil {
-			break
-		}
-		if i == 0 { // stdin
-			r, w = w, r
-		}
-		ours, child = append(ours, r), append(child, w)
-	}
-	cmd := exec.Command(command[0], command[1:]...)
-	if err == nil {
-		cmd.Env, cmd.SysProcAttr = env, processAttributes()
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = child[0], child[1], child[2]
-		err = cmd.Start()
-	}
-	for _, f := range child {
-		f.Close()
-	}
+	w := &worker{cmd: exec.Command(command[0], command[1:]...), exited: make(chan struct{})}
+	// What a dead worker left in its stderr is waited for a moment: somebody else may hold the pipe open.
+	w.cmd.Env, w.cmd.SysProcAttr, w.cmd.WaitDelay = env, processAttributes(), lastWords
+	w.cmd.Stderr = &w.stderr
+	in, err := w.cmd.StdinPipe()
 	if err != nil {
-		for _, f := range ours {
-			f.Close()
-		}
 		return nil, err
 	}
-	w := &worker{cmd: cmd, in: ours[0], out: ours[1], frames: bufio.NewReader(ours[1]), stderr: newCapture(ours[2]), exited: make(chan struct{})}
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.cmd.Start(); err != nil {
+		return nil, err
+	}
+	w.in, w.frames = in, bufio.NewReader(out)
 	go func() {
-		_ = cmd.Wait() // how it ended is in cmd.ProcessState
+		// Wait closes the pipes, so that whoever reads or writes them returns. An answer that was still in one
+		// is lost: its image is read once more. How the process ended is in cmd.ProcessState.
+		_ = w.cmd.Wait()
 		close(w.exited)
 	}()
 	return w, nil
@@ -108,7 +95,7 @@ func (w *worker) recognize(gray *image.Gray, m Mode) ([]RawWord, error) {
 	if err := writeRequest(w.in, request{id: w.lastID, mode: m, gray: gray}); err != nil {
 		return nil, err
 	}
-	return readAnswer(w.frames, w.lastID, gray.Rect.Dx(), gray.Rect.Dy())
+	return readAnswer(w.frames, w.lastID, gray.Rect.Size())
 }
 
 // guard watches the worker while it is busy, and kills it when ctx or stop ends, when
@@ -165,7 +152,6 @@ func (w *worker) kill() {
 	// The only error is that it has ended already.
 	_ = w.cmd.Process.Kill()
 	<-w.exited
-	w.closePipes()
 }
 
 // stop lets the process end by itself, as it does when its stdin ends.
@@ -173,17 +159,9 @@ func (w *worker) stop() {
 	w.in.Close()
 	select {
 	case <-w.exited:
-		w.closePipes()
 	case <-time.After(stopTimeout):
 		w.kill()
 	}
-}
-
-// closePipes also unblocks whoever still reads them. Errors say that they are closed.
-func (w *worker) closePipes() {
-	w.in.Close()
-	w.out.Close()
-	w.stderr.finish()
 }
 
 // autopsy ends the worker after err of greet or recognize and says what became of the
@@ -191,25 +169,27 @@ func (w *worker) closePipes() {
 // itself, because the way it ended is the best detail there is.
 func (w *worker) autopsy(err error) *Failure {
 	var engine engineError
-	if failure, ours := errors.AsType[*Failure](err); ours {
-		w.kill() // it may be in the middle of an answer
-		return failure
-	}
+	failure, ours := errors.AsType[*Failure](err)
 	switch {
+	case ours: // it may be in the middle of an answer
 	case errors.As(err, &engine):
-		w.kill()
-		return &Failure{ReasonEngine, oneLine(string(engine))}
+		failure = &Failure{ReasonEngine, oneLine(string(engine))}
 	case errors.Is(err, errProtocol):
-		w.kill()
-		return &Failure{ReasonProtocol, oneLine(err.Error())}
-	}
-	select {
-	case <-w.exited:
-	case <-time.After(lastWords):
-		w.kill()
-		return &Failure{ReasonProtocol, "the worker closed its output without an answer"}
+		failure = &Failure{ReasonProtocol, oneLine(err.Error())}
+	default:
+		select {
+		case <-w.exited:
+			return w.death()
+		case <-time.After(lastWords):
+			failure = &Failure{ReasonProtocol, "the worker closed its output without an answer"}
+		}
 	}
 	w.kill()
+	return failure
+}
+
+// death says how the process ended by itself.
+func (w *worker) death() *Failure {
 	detail, heard := w.cmd.ProcessState.String(), w.stderr.epitaph()
 	if heard != "" {
 		detail += ": " + heard
@@ -238,53 +218,27 @@ func oneLine(s string) string {
 	return s
 }
 
-// A capture drains a worker's stderr, so that the worker never blocks on it, and keeps
-// the first kilobytes since the last reset: a dying runtime says what happened first
-// and prints registers after.
+// A capture keeps the first kilobytes that a worker wrote to its stderr since the last
+// reset: a dying runtime says what happened first and prints registers after.
 type capture struct {
-	file *os.File
-	done chan struct{}
-
 	mu   sync.Mutex
 	kept []byte
 }
 
 const captureBytes = 8 << 10
 
-func newCapture(f *os.File) *capture {
-	c := &capture{file: f, done: make(chan struct{})}
-	go c.drain()
-	return c
-}
-
-func (c *capture) drain() {
-	defer close(c.done)
-	buf := make([]byte, 4096)
-	for {
-		n, err := c.file.Read(buf)
-		c.mu.Lock()
-		c.kept = append(c.kept, buf[:min(n, captureBytes-len(c.kept))]...)
-		c.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
+// Write takes everything, so that the worker never blocks.
+func (c *capture) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = append(c.kept, b[:min(len(b), captureBytes-len(c.kept))]...)
+	return len(b), nil
 }
 
 func (c *capture) reset() {
 	c.mu.Lock()
 	c.kept = c.kept[:0]
 	c.mu.Unlock()
-}
-
-// finish waits a moment for what a dead worker left in the pipe, then lets go of it.
-func (c *capture) finish() {
-	select {
-	case <-c.done:
-	case <-time.After(lastWords):
-	}
-	c.file.Close()
-	<-c.done
 }
 
 // epitaph is the line that says why the worker died: the first that looks like the last
