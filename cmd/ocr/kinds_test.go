@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"rehydrate/pipeline/ocr"
 	"rehydrate/policy"
 )
 
