@@ -14,6 +14,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"math"
 	"math/big"
 	"net"
 	"net/http"
@@ -104,14 +105,14 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 		ContentLength: int64(len(a.body)), Request: r}, nil
 }
 
-// times returns when host was asked, counted from start.
-func (s *script) times(host string, start time.Time) []time.Duration {
+// times returns when host was asked, in seconds from start.
+func (s *script) times(host string, start time.Time) []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []time.Duration
+	var out []float64
 	for _, r := range s.seen {
 		if r.host == host {
-			out = append(out, r.at.Sub(start))
+			out = append(out, math.Round(r.at.Sub(start).Seconds()*100)/100)
 		}
 	}
 	return out
@@ -120,7 +121,7 @@ func (s *script) times(host string, start time.Time) []time.Duration {
 // askedAt checks when host was asked, in seconds from start.
 func (s *script) askedAt(t *testing.T, host string, start time.Time, want ...float64) {
 	t.Helper()
-	if got := secondsOf(s.times(host, start)); !slices.Equal(got, want) {
+	if got := s.times(host, start); !slices.Equal(got, want) {
 		t.Errorf("%s was asked at %v, want %v", host, got, want)
 	}
 }
@@ -144,6 +145,23 @@ func mustAsk(t *testing.T, c *Client) {
 	if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// download wants an image, or the fault outcome/reason, which must not name an address.
+func download(t *testing.T, c *Client, url, want string) Download {
+	t.Helper()
+	d, err := c.Download(t.Context(), Candidate{URL: url})
+	got := ""
+	if f, ok := errors.AsType[*policy.Fault](err); ok {
+		got, err = string(f.Outcome)+"/"+string(f.Reason), nil
+		if strings.Contains(f.Detail, "://") || strings.Contains(f.Detail, ".png") || strings.Contains(f.Detail, "127.0.0.1:") {
+			t.Errorf("%s: the detail holds an address: %q", url, f.Detail)
+		}
+	}
+	if err != nil || got != want || (d.Body == nil) != (want != "") {
+		t.Errorf("Download(%s) = %v, %q, %v; want %q", url, d.Info, got, err, want)
+	}
+	return d
 }
 
 func (s *script) client(t testing.TB, o Options) *Client {

@@ -64,10 +64,6 @@ func TestBudget(t *testing.T) {
 		{"counted at the reset", budget{true, 590, 10, now}, http.Header{}, 0, budget{true, 1, 599, now.Add(600 * time.Second)}},
 		{"counted beyond several", budget{true, 9000, 1000, now.Add(-1300 * time.Second)}, http.Header{}, 0, budget{true, 1, 9999, now.Add(500 * time.Second)}},
 		{"a window of one", budget{true, 1, 0, now.Add(-time.Second)}, http.Header{}, 599 * time.Second, budget{true, 1, 0, now.Add(599 * time.Second)}},
-		{"of 600", budget{}, rates("321", "279.0", "300"), time.Second, budget{true, 321, 279, now.Add(301 * time.Second)}},
-		{"of 1000", budget{}, rates("521", "479.0", "301"), 1600 * time.Millisecond, budget{true, 521, 479, now.Add(302 * time.Second)}},
-		{"of 996", budget{}, rates("518", "478.0", "301"), time.Second, budget{true, 518, 478, now.Add(302 * time.Second)}},
-		{"of 10000", budget{}, rates("5120", "4880.0", "300"), 6 * time.Second, budget{true, 5120, 4880, now.Add(301 * time.Second)}},
 		{"beyond all days", budget{}, rates("1000", "0", "4000000000"), maxWait, budget{true, 1000, 0, now.Add(1_000_001 * time.Second)}},
 		{"one missing", known, http.Header{"X-Ratelimit-Used": {"1"}}, 0, budget{true, 991, 1, known.resetAt}},
 		{"no numbers", known, rates("NaN", "x", ""), 0, budget{true, 991, 1, known.resetAt}},
@@ -100,14 +96,6 @@ func paceOptions(perMinute float64, w *waits) Options {
 	o.RetryWait = time.Second
 	o.OnWait = w.add
 	return o
-}
-
-func secondsOf(ds []time.Duration) []float64 {
-	var out []float64
-	for _, d := range ds {
-		out = append(out, math.Round(d.Seconds()*100)/100)
-	}
-	return out
 }
 
 // TestPolicyRate: token and API requests share the policy's rate, attempts included.
@@ -270,89 +258,44 @@ func TestRetryAfterTooLong(t *testing.T) {
 	})
 }
 
-// TestServerErrors: passing trouble is tried again a few times, further and further apart,
-// and then gives no verdict.
-func TestServerErrors(t *testing.T) {
-	for _, tt := range []struct {
-		last   answer
-		reason string
-	}{
-		{reply(500, "oops"), "http_500"}, {reply(502, ""), "http_502"}, {reply(503, ""), "http_503"}, {reply(504, ""), "http_504"},
-		{reply(520, ""), "http_520"}, {reply(522, ""), "http_522"}, {reply(408, ""), "http_408"}, {reply(429, ""), "http_429"},
-		{answer{err: errors.New("read: connection reset by peer")}, "connection"},
-		{answer{err: errDeadline}, "timeout"},
-	} {
-		bubble(t, tt.reason, func(t *testing.T) {
-			var w waits
-			s := api(func(int, *http.Request) answer { return tt.last })
-			c := s.client(t, paceOptions(60e6, &w))
-			start := time.Now()
-			_, err := c.Ask(t.Context(), ids("a1"))
-			if string(noAnswer(err)) != tt.reason {
-				t.Errorf("Ask = %v, want Unanswered %s", err, tt.reason)
-			}
-			// Half of 1, 2 and 4 s, by the test's jitter; after a 429 never less than 1 s.
-			want := []float64{0, 0.5, 1.5, 3.5}
-			if tt.reason == "http_429" {
-				want = []float64{0, 1, 2, 4}
-			}
-			s.askedAt(t, apiHost, start, want...)
-			if len(w.all) != 0 {
-				t.Errorf("OnWait was told %v of waits of at most 2 s", w.all)
-			}
-		})
-	}
-}
-
 // TestPauseIsShared: while one request sits out a rate limit, no other goes to that host,
 // and other hosts are asked as before.
 func TestPauseIsShared(t *testing.T) {
 	for name, first := range map[string]answer{"Retry-After": reply(429, "", "Retry-After", "30"), "429 alone": reply(429, "")} {
-		t.Run(name, func(t *testing.T) { checkPauseIsShared(t, first) })
+		bubble(t, name, func(t *testing.T) {
+			body := string(pngBytes(t))
+			s := &script{play: func(n int, r *http.Request) answer {
+				if n == 0 {
+					return first
+				}
+				return reply(200, body)
+			}}
+			o := testOptions()
+			o.RetryWait = 30 * time.Second // after a 429 that names no time
+			c := s.client(t, o)
+			start := time.Now()
+			var wg sync.WaitGroup
+			for _, name := range []string{"i.redd.it/a", "i.redd.it/b", "i.redd.it/c", "i.imgur.com/a"} {
+				wg.Go(func() { download(t, c, "https://"+name+".png", "") })
+				synctest.Wait()
+			}
+			wg.Wait()
+			for i, at := range s.times("i.redd.it", start) {
+				if i > 0 && at < 30 {
+					t.Errorf("request %d went out at %v s, in the pause", i, at)
+				}
+			}
+			s.askedAt(t, "i.imgur.com", start, 0)
+		})
 	}
-}
-
-func checkPauseIsShared(t *testing.T, first answer) {
-	synctest.Test(t, func(t *testing.T) {
-		body := string(pngBytes(t))
-		s := &script{}
-		s.play = func(n int, r *http.Request) answer {
-			if n == 0 {
-				return first
-			}
-			return reply(200, body)
-		}
-		o := testOptions()
-		o.RetryWait = 30 * time.Second // after a 429 that names no time
-		c := s.client(t, o)
-		start := time.Now()
-		download := func(url string) {
-			if _, err := c.Download(t.Context(), Candidate{URL: url}); err != nil {
-				t.Error(err)
-			}
-		}
-		var wg sync.WaitGroup
-		wg.Go(func() { download("https://i.redd.it/a.png") })
-		synctest.Wait()
-		for i := range 3 {
-			wg.Go(func() { download(fmt.Sprintf("https://i.redd.it/%d.png", i)) })
-		}
-		wg.Go(func() { download("https://i.imgur.com/a.png") })
-		wg.Wait()
-		for i, at := range secondsOf(s.times("i.redd.it", start)) {
-			if i > 0 && at < 30 {
-				t.Errorf("request %d went out at %v s, in the pause", i, at)
-			}
-		}
-		s.askedAt(t, "i.imgur.com", start, 0)
-	})
 }
 
 // TestHostRateAndConcurrency holds the policy's numbers for an image host.
 func TestHostRateAndConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := testOptions()
-		o.Policy.Images.Hosts = []policy.Host{{Name: "i.redd.it", RequestsPerSecond: 2, Concurrency: 2}, {Name: "i.imgur.com", RequestsPerSecond: 0.5, Concurrency: 1}}
+		o.Policy.Images.Hosts = []policy.Host{{Name: "i.redd.it", RequestsPerSecond: 2, Concurrency: 2},
+			{Name: "i.imgur.com", RequestsPerSecond: 0.5, Concurrency: 1}}
 		body := string(pngBytes(t))
 		var mu sync.Mutex
 		open, most := map[string]int{}, map[string]int{}
@@ -373,11 +316,7 @@ func TestHostRateAndConcurrency(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			host := []string{"i.redd.it", "i.imgur.com"}[i%2]
-			wg.Go(func() {
-				if _, err := c.Download(t.Context(), Candidate{URL: fmt.Sprintf("https://%s/%d.png", host, i)}); err != nil {
-					t.Error(err)
-				}
-			})
+			wg.Go(func() { download(t, c, fmt.Sprintf("https://%s/%d.png", host, i), "") })
 		}
 		wg.Wait()
 		if most["i.redd.it"] != 2 || most["i.imgur.com"] != 1 {
@@ -415,53 +354,6 @@ func TestWaitsEnd(t *testing.T) {
 		}
 	})
 }
-
-// TestGuardedAttempt: an attempt that takes too long, or trickles, ends by itself.
-func TestGuardedAttempt(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		every time.Duration // between two reads of 600 bytes
-		want  error
-		after time.Duration
-	}{
-		{"trickles", 6 * time.Second, errStalled, 10 * time.Second},
-		{"steady but endless", time.Second, errDeadline, attemptTimeout},
-	} {
-		bubble(t, tt.name, func(t *testing.T) {
-			g := guarded{slowBodies{tt.every}}
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://i.redd.it/", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			start := time.Now()
-			resp, err := g.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			for err == nil {
-				_, err = resp.Body.Read(make([]byte, 600))
-			}
-			if !errors.Is(err, tt.want) || time.Since(start).Round(time.Second) != tt.after {
-				t.Errorf("ended after %v with %v; want %v with %v", time.Since(start), err, tt.after, tt.want)
-			}
-		})
-	}
-}
-
-type slowBodies struct{ every time.Duration }
-
-func (s slowBodies) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Body: slowBody{r.Context(), s.every}, Request: r}, nil
-}
-
-type slowBody struct {
-	ctx   context.Context
-	every time.Duration
-}
-
-func (b slowBody) Read(p []byte) (int, error) { return len(p), wait(b.ctx, b.every) }
-func (b slowBody) Close() error               { return nil }
 
 // TestNeverTooFast plays an hour of trouble: answers that take their time, a server that cuts
 // its windows short of what the policy allows, two storms of 429s of all three kinds, server
@@ -570,31 +462,22 @@ func TestUnansweredCounts(t *testing.T) {
 	})
 }
 
-// TestRecent: the guard alone, as what the limiter lets through comes in bursts.
+// TestRecent: the guard alone, as what the limiter lets through comes in bursts. A request counts from when
+// its answer came.
 func TestRecent(t *testing.T) {
-	for _, tt := range []struct {
-		perMinute float64
-		most      int
-		length    time.Duration
-	}{{60, 60, time.Minute}, {1.9, 1, time.Minute}, {1, 1, time.Minute}, {0.1, 1, 10 * time.Minute}} {
-		if r := newRecent(tt.perMinute); r.most != tt.most || r.length != tt.length {
-			t.Errorf("newRecent(%v) = %d in %v", tt.perMinute, r.most, r.length)
-		}
-	}
 	synctest.Test(t, func(t *testing.T) {
-		r := newRecent(2)
-		first, _ := r.take(time.Now())
-		time.Sleep(5 * time.Second) // until its answer comes
-		first()
-		if answered, d := r.take(time.Now()); answered == nil {
-			t.Fatalf("the second has to wait %v", d)
-		}
-		if answered, d := r.take(time.Now()); answered != nil || d != time.Minute {
-			t.Errorf("the third waits %v, want a minute from the first's answer", d)
-		}
-		time.Sleep(time.Minute)
-		if answered, d := r.take(time.Now()); answered == nil {
-			t.Errorf("a minute later it has to wait %v", d)
+		for perMinute, want := range map[float64]time.Duration{1.9: time.Minute, 1: time.Minute, 0.1: 10 * time.Minute} {
+			r := newRecent(perMinute)
+			first, _ := r.take(time.Now())
+			time.Sleep(5 * time.Second) // until its answer comes
+			first()
+			if answered, d := r.take(time.Now()); answered != nil || d != want {
+				t.Errorf("%g a minute: the second waits %v, want %v from the first's answer", perMinute, d, want)
+			}
+			time.Sleep(want)
+			if answered, d := r.take(time.Now()); answered == nil {
+				t.Errorf("%g a minute: then it has to wait %v", perMinute, d)
+			}
 		}
 	})
 }
@@ -602,43 +485,27 @@ func TestRecent(t *testing.T) {
 // TestRetriesEnd: a call whose pauses add up is given up, and the pause that was asked for is
 // still made before the next one.
 func TestRetriesEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var w waits
-		s := api(func(n int, _ *http.Request) answer {
-			if n < 3 {
-				return reply(429, "", "Retry-After", "500")
+	for after, want := range map[string][]float64{
+		"500":   {0, 500.5, 1001, 1501.5},
+		"599.5": {0, 600, maxTrying.Seconds(), 1800}, // with half a second of jitter the third begins at the limit itself
+	} {
+		bubble(t, after, func(t *testing.T) {
+			s := api(func(n int, _ *http.Request) answer {
+				if n < 3 {
+					return reply(429, "", "Retry-After", after)
+				}
+				return reply(200, listing("a1"))
+			})
+			c := s.client(t, paceOptions(60e6, &waits{}))
+			start := time.Now()
+			_, err := c.Ask(t.Context(), ids("a1"))
+			if d := time.Since(start); noAnswer(err) != "http_429" || d > maxTrying {
+				t.Errorf("Ask = %v after %v, want Unanswered http_429", err, d)
 			}
-			return reply(200, listing("a1"))
+			mustAsk(t, c)
+			s.askedAt(t, apiHost, start, want...)
 		})
-		c := s.client(t, paceOptions(60e6, &w))
-		start := time.Now()
-		_, err := c.Ask(t.Context(), ids("a1"))
-		if noAnswer(err) != "http_429" {
-			t.Errorf("Ask = %v, want Unanswered http_429", err)
-		}
-		if d := time.Since(start); d > maxTrying {
-			t.Errorf("it took %v", d)
-		}
-		if _, err := c.Ask(t.Context(), ids("a1")); err != nil {
-			t.Error(err)
-		}
-		s.askedAt(t, apiHost, start, 0, 500.5, 1001, 1501.5)
-		for _, x := range w.all {
-			if x.Reason != waitRetryAfter {
-				t.Errorf("OnWait was told %v", x)
-			}
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		s := api(func(int, *http.Request) answer { return reply(429, "", "Retry-After", "599.5") })
-		c := s.client(t, paceOptions(60e6, &waits{}))
-		start := time.Now()
-		if _, err := c.Ask(t.Context(), ids("a1")); err == nil {
-			t.Error("Ask succeeded")
-		}
-		// With half a second of jitter the third attempt begins at the limit itself.
-		s.askedAt(t, apiHost, start, 0, 600, maxTrying.Seconds())
-	})
+	}
 }
 
 // TestRetriesAreSaid: each repetition has a line for people.
@@ -666,26 +533,6 @@ func TestRetriesAreSaid(t *testing.T) {
 	})
 }
 
-// TestResetFarAway: a reset that is further away than the longest wait is asked about again
-// every 15 minutes, one request at a time.
-func TestResetFarAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var w waits
-		s := api(func(int, *http.Request) answer {
-			return reply(200, listing("a1"), "X-Ratelimit-Used", "100", "X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "3600")
-		})
-		c := s.client(t, paceOptions(60e6, &w))
-		start := time.Now()
-		for range 4 {
-			mustAsk(t, c)
-		}
-		s.askedAt(t, apiHost, start, 0, 900, 1800, 2700)
-		if len(w.all) != 3 || w.all[0].Reason != waitRateLimit {
-			t.Errorf("OnWait was told %v", w.all)
-		}
-	})
-}
-
 // TestRetriesThatWereSent: a repetition whose turn never came is not counted.
 func TestRetriesThatWereSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -698,8 +545,7 @@ func TestRetriesThatWereSent(t *testing.T) {
 		o := testOptions()
 		o.RetryWait = 10 * time.Second
 		c = s.client(t, o)
-		d, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a.png"})
-		checkFault(t, "paused", d, err, "failed/retry_after_too_long")
+		download(t, c, "https://i.redd.it/a.png", "failed/retry_after_too_long")
 		if got := c.Calls(); got.Images != 1 || got.Retries != 0 {
 			t.Errorf("%+v, want one request and no repetition", got)
 		}
@@ -733,12 +579,8 @@ func TestCalls(t *testing.T) {
 		if _, err := c.About(t.Context(), "memes"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/moved.png"}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Download(t.Context(), Candidate{URL: "https://elsewhere.example/a.png"}); err == nil {
-			t.Error("a host that is not allowed was asked")
-		}
+		download(t, c, "https://i.redd.it/moved.png", "")
+		download(t, c, "https://elsewhere.example/a.png", "refused/host_not_allowed")
 		want := Calls{Info: 2, About: 1, Token: 1, Images: 2, Retries: 1, Waited: 10500 * time.Millisecond}
 		got := c.Calls()
 		got.Waited = got.Waited.Round(time.Millisecond) // the pace of the tests
