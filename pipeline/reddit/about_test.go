@@ -122,55 +122,31 @@ func TestAboutStops(t *testing.T) {
 	}
 }
 
-// TestAboutAndBreaker: private subreddits are answers and end a row of failures, and an API
-// that only fails stops the run from About as well.
+// TestAboutAndBreaker: private subreddits are answers and end a row of failures; an API that only fails stops
+// the run from About as well, and so does JSON that explains nothing.
 func TestAboutAndBreaker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		well := true
-		s := api(func(int, *http.Request) answer {
-			if well {
-				return reply(403, `{"reason":"private"}`)
+	for _, bad := range []answer{reply(503, ""), reply(404, `{"message":"Who knows","error":"404"}`)} {
+		synctest.Test(t, func(t *testing.T) {
+			now := reply(403, `{"reason":"private"}`)
+			s := api(func(int, *http.Request) answer { return now })
+			c := s.client(t, testOptions())
+			for i := range 4 * maxFailures {
+				if i == 3*maxFailures {
+					now = bad
+				}
+				kind, err := c.About(t.Context(), "memes")
+				var shut *Unreachable
+				last := i >= 4*maxFailures-1
+				if errors.As(err, &shut) != last || !last && (err != nil || (kind == policy.CommunityPrivate) != (i < 3*maxFailures)) {
+					t.Fatalf("About %d = %q, %v", i, kind, err)
+				}
 			}
-			return reply(503, "")
+			time.Sleep(restFor)
+			now = reply(200, subreddit(""))
+			if _, err := c.About(t.Context(), "memes"); err != nil {
+				t.Error(err)
+			}
 		})
-		c := s.client(t, testOptions())
-		for range 3 * maxFailures {
-			if kind, err := c.About(t.Context(), "memes"); err != nil || kind != policy.CommunityPrivate {
-				t.Fatalf("About = %q, %v", kind, err)
-			}
-		}
-		well = false
-		var err error
-		n := 0
-		for ; err == nil && n < 2*maxFailures; n++ {
-			_, err = c.About(t.Context(), "memes")
-		}
-		var shut *Unreachable
-		if !errors.As(err, &shut) || n != maxFailures {
-			t.Errorf("About = %v after %d calls, want Unreachable after %d", err, n, maxFailures)
-		}
-		time.Sleep(restFor)
-		well = true
-		if _, err := c.About(t.Context(), "memes"); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// TestAboutRenewsTheToken: once, as Ask does.
-func TestAboutRenewsTheToken(t *testing.T) {
-	s := api(func(n int, _ *http.Request) answer {
-		if n == 0 {
-			return reply(401, strings.Repeat("<html>who goes there?", 1700), "Content-Type", "text/html")
-		}
-		return reply(200, subreddit(""))
-	})
-	c := s.client(t, testOptions())
-	if kind, err := c.About(t.Context(), "memes"); err != nil || kind != policy.CommunityOpen {
-		t.Errorf("About = %q, %v", kind, err)
-	}
-	if got := c.Calls(); got.Token != 2 || got.About != 2 || got.Retries != 0 {
-		t.Errorf("Calls = %+v", got)
 	}
 }
 
@@ -217,21 +193,6 @@ func FuzzToken(f *testing.F) {
 			t.Errorf("readToken = %v with a token of %d bytes", err, len(value))
 		case denied != nil && !wordForm.MatchString(string(denied.Reason)):
 			t.Errorf("reason %q", denied.Reason)
-		}
-	})
-}
-
-// TestAboutUnknownAnswer: JSON that explains nothing is not an answer, so that five in a row stop the run.
-func TestAboutUnknownAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := api(func(int, *http.Request) answer { return reply(404, `{"message":"Who knows","error":"404"}`) })
-		c := s.client(t, testOptions())
-		for i := range maxFailures {
-			kind, err := c.About(t.Context(), "memes")
-			var shut *Unreachable
-			if last := i == maxFailures-1; kind != policy.CommunityUnknown || errors.As(err, &shut) != last || !last && err != nil {
-				t.Fatalf("About %d = %v, %v", i, kind, err)
-			}
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 	"rehydrate/policy"
 )
 
-func TestLook(t *testing.T) {
+func TestAsk(t *testing.T) {
 	var asked *http.Request
 	s := api(func(_ int, r *http.Request) answer {
 		asked = r
@@ -45,7 +46,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-func TestLookIDs(t *testing.T) {
+func TestAskIDs(t *testing.T) {
 	s := api(func(int, *http.Request) answer { return reply(200, listing("a0")) })
 	c := s.client(t, testOptions())
 	many := make([]manifest.PostID, 101)
@@ -67,8 +68,8 @@ func TestLookIDs(t *testing.T) {
 	}
 }
 
-// TestLookUnanswered: an answer that is not well formed gives no verdict.
-func TestLookUnanswered(t *testing.T) {
+// TestUnanswered: an answer that is not well formed gives no verdict.
+func TestUnanswered(t *testing.T) {
 	whole := listing("a1", "b2")
 	for _, tt := range []struct {
 		name   string
@@ -100,7 +101,7 @@ func TestLookUnanswered(t *testing.T) {
 	}
 }
 
-func TestLookDenied(t *testing.T) {
+func TestDenied(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		answer answer
@@ -129,37 +130,42 @@ func TestLookDenied(t *testing.T) {
 	}
 }
 
-// TestLookOddThings: trouble with one thing leaves that one without a verdict, and says nothing of
+// TestOddThings: trouble with one thing leaves that one without a verdict, and says nothing of
 // the others, except that a thing without a name may be any that is missing.
-func TestLookOddThings(t *testing.T) {
-	sound := thing("a1", "")
+func TestOddThings(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		things []string
-		absent []manifest.PostID
-		want   map[manifest.PostID]manifest.Reason // unclear
-		posts  int
+		name  string
+		posts string          // found, of a1 and b2
+		want  manifest.Reason // why b2 is unclear, "" = absent
+		more  []string        // things beside a1
 	}{
-		{"number for a category", []string{sound, thing("b2", `"removed_by_category":5`)}, nil, map[manifest.PostID]manifest.Reason{"b2": "malformed_thing"}, 1},
-		{"list for an author", []string{sound, thing("b2", `"author":[]`)}, nil, map[manifest.PostID]manifest.Reason{"b2": "malformed_thing"}, 1},
-		{"no author", []string{sound, `{"kind":"t3","data":{"id":"b2"}}`}, nil, map[manifest.PostID]manifest.Reason{"b2": "malformed_thing"}, 1},
-		{"word for a truth", []string{sound, thing("b2", `"is_robot_indexable":"yes"`)}, nil, map[manifest.PostID]manifest.Reason{"b2": "malformed_thing"}, 1},
-		{"malformed, then sound", []string{sound, thing("b2", `"author":1`), thing("b2", "")}, nil, map[manifest.PostID]manifest.Reason{"b2": "malformed_thing"}, 1},
-		{"sound, then malformed", []string{sound, thing("b2", ""), thing("b2", `"author":1`)}, nil, map[manifest.PostID]manifest.Reason{"b2": "malformed_thing"}, 1},
-		{"live and removed", []string{sound, thing("b2", ""), thing("b2", `"removed_by_category":"moderator"`)}, nil, map[manifest.PostID]manifest.Reason{"b2": "contradiction"}, 1},
-		{"twice the same", []string{sound, thing("b2", ""), thing("b2", "")}, nil, map[manifest.PostID]manifest.Reason{}, 2},
-		{"nameless", []string{sound, `{"kind":"t3","data":{}}`}, nil, map[manifest.PostID]manifest.Reason{"b2": "missing_beside_malformed"}, 1},
-		{"two names", []string{sound, strings.Replace(thing("b2", ""), "t3_b2", "t3_c3", 1)}, nil, map[manifest.PostID]manifest.Reason{"b2": "missing_beside_malformed"}, 1},
-		{"null", []string{sound, "null"}, nil, map[manifest.PostID]manifest.Reason{"b2": "missing_beside_malformed"}, 1},
-		{"comment with the id", []string{sound, `{"kind":"t1","data":{"id":"b2"}}`}, ids("b2"), map[manifest.PostID]manifest.Reason{}, 1},
-		{"malformed alone", []string{thing("b2", `"author":1`)}, nil, map[manifest.PostID]manifest.Reason{"a1": "missing_beside_malformed", "b2": "malformed_thing"}, 0},
-		{"malformed media only", []string{sound, thing("b2", `"gallery_data":7`)}, nil, map[manifest.PostID]manifest.Reason{}, 2},
+		{"number for a category", "a1", "malformed_thing", []string{thing("b2", `"removed_by_category":5`)}},
+		{"list for an author", "a1", "malformed_thing", []string{thing("b2", `"author":[]`)}},
+		{"no author", "a1", "malformed_thing", []string{`{"kind":"t3","data":{"id":"b2"}}`}},
+		{"malformed, then sound", "a1", "malformed_thing", []string{thing("b2", `"author":1`), thing("b2", "")}},
+		{"sound, then malformed", "a1", "malformed_thing", []string{thing("b2", ""), thing("b2", `"author":1`)}},
+		{"live and removed", "a1", "contradiction", []string{thing("b2", ""), thing("b2", `"removed_by_category":"moderator"`)}},
+		{"twice the same", "a1 b2", "", []string{thing("b2", ""), thing("b2", "")}},
+		{"nameless", "a1", "missing_beside_malformed", []string{`{"kind":"t3","data":{}}`}},
+		{"two names", "a1", "missing_beside_malformed", []string{strings.Replace(thing("b2", ""), "t3_b2", "t3_c3", 1)}},
+		{"null", "a1", "missing_beside_malformed", []string{"null"}},
+		{"comment with the id", "a1", "", []string{`{"kind":"t1","data":{"id":"b2"}}`}},
+		{"malformed media only", "a1 b2", "", []string{thing("b2", `"gallery_data":7`)}},
 	} {
-		s := api(func(int, *http.Request) answer { return reply(200, listingOf(tt.things...)) })
+		s := api(func(int, *http.Request) answer { return reply(200, listingOf(append(tt.more, thing("a1", ""))...)) })
 		a, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1", "b2"))
-		if err != nil || len(a.Posts) != tt.posts || !slices.Equal(a.Absent, tt.absent) || !cmp.Equal(a.Unclear, tt.want) {
+		found := slices.Sorted(maps.Keys(a.Posts))
+		absent := tt.want == "" && tt.posts == "a1"
+		if err != nil || !slices.Equal(found, ids(strings.Fields(tt.posts)...)) || a.Unclear["b2"] != tt.want ||
+			slices.Equal(a.Absent, ids("b2")) != absent {
 			t.Errorf("%s: Ask = %+v, %v", tt.name, a, err)
 		}
+	}
+	s := api(func(int, *http.Request) answer { return reply(200, listingOf(thing("b2", `"author":1`))) })
+	a, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1", "b2"))
+	want := map[manifest.PostID]manifest.Reason{"a1": "missing_beside_malformed", "b2": "malformed_thing"}
+	if err != nil || !cmp.Equal(a.Unclear, want) {
+		t.Errorf("malformed alone: Ask = %+v, %v", a, err)
 	}
 }
 
@@ -219,72 +225,64 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// countedTokens is a Reddit whose tokens are token-1, token-2, ..., each good for so many seconds.
+func countedTokens(t *testing.T, life *int, rejected *string) (s *script, tokens *int) {
+	tokens = new(int)
+	return &script{play: func(_ int, r *http.Request) answer {
+		if r.URL.Hostname() == tokenHost {
+			*tokens++
+			return reply(200, fmt.Sprintf(`{"access_token":"token-%d","token_type":"Bearer","expires_in":%d}`, *tokens, *life))
+		}
+		if got := r.Header.Get("Authorization"); got == *rejected {
+			return reply(401, strings.Repeat("<html>who goes there?", 1700), "Content-Type", "text/html")
+		} else if want := fmt.Sprintf("bearer token-%d", *tokens); got != want {
+			t.Errorf("Authorization %q, want %q", got, want)
+		}
+		return reply(200, listing("a1"))
+	}}, tokens
+}
+
 // TestTokenExpires: a token of either of the lives that were recorded is renewed before its
 // end, and once when Reddit ends it early.
 func TestTokenExpires(t *testing.T) {
 	for _, life := range []time.Duration{time.Hour, 24 * time.Hour} {
-		synctest.Test(t, func(t *testing.T) { tokenExpires(t, life) })
+		synctest.Test(t, func(t *testing.T) {
+			seconds, rejected := int(life.Seconds()), ""
+			s, tokens := countedTokens(t, &seconds, &rejected)
+			c := s.client(t, testOptions())
+			ask := func(want int, when string) {
+				t.Helper()
+				mustAsk(t, c)
+				if *tokens != want {
+					t.Errorf("%s: %d tokens were asked for, want %d", when, *tokens, want)
+				}
+			}
+			ask(1, "at first")
+			time.Sleep(life - 2*time.Minute)
+			ask(1, "two minutes early")
+			time.Sleep(time.Minute + time.Second)
+			ask(2, "in the last minute")
+			rejected = "bearer token-2"
+			ask(3, "after an early end")
+			ask(3, "after that")
+		})
 	}
-}
-
-func tokenExpires(t *testing.T, life time.Duration) {
-	tokens := 0
-	rejected := ""
-	s := &script{}
-	s.play = func(_ int, r *http.Request) answer {
-		if r.URL.Hostname() == tokenHost {
-			tokens++
-			return reply(200, fmt.Sprintf(`{"access_token":"token-%d","token_type":"Bearer","expires_in":%.0f}`, tokens, life.Seconds()))
-		}
-		if got := r.Header.Get("Authorization"); got == rejected {
-			return reply(401, `{"error": 401}`, "WWW-Authenticate", `Bearer realm="reddit", error="invalid_token"`)
-		} else if want := fmt.Sprintf("bearer token-%d", tokens); got != want {
-			t.Errorf("Authorization %q, want %q", got, want)
-		}
-		return reply(200, listing("a1"))
-	}
-	c := s.client(t, testOptions())
-	look := func(want int, when string) {
-		t.Helper()
-		mustAsk(t, c)
-		if tokens != want {
-			t.Errorf("%s: %d tokens were asked for, want %d", when, tokens, want)
-		}
-	}
-	look(1, "at first")
-	time.Sleep(life - 2*time.Minute)
-	look(1, "two minutes early")
-	time.Sleep(time.Minute + time.Second)
-	look(2, "in the last minute")
-	rejected = "bearer token-2"
-	look(3, "after an early end")
-	look(3, "after that")
 }
 
 // TestTokenEndsInTheWait: the wait for a turn can outlive the token; the request then goes
 // out with a new one, and never without.
 func TestTokenEndsInTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tokens, life := 0, 3600
-		s := &script{}
-		s.play = func(_ int, r *http.Request) answer {
-			if r.URL.Hostname() == tokenHost {
-				tokens++
-				return reply(200, fmt.Sprintf(`{"access_token":"token-%d","token_type":"bearer","expires_in":%d}`, tokens, life))
-			}
-			if got, want := r.Header.Get("Authorization"), fmt.Sprintf("bearer token-%d", tokens); got != want {
-				t.Errorf("Authorization %q, want %q", got, want)
-			}
-			return reply(200, listing("a1"))
-		}
+		life, rejected := 3600, ""
+		s, tokens := countedTokens(t, &life, &rejected)
 		o := testOptions()
 		o.Policy.Reddit.RequestsPerMinute = 0.1 // one in 10 min
 		c := s.client(t, o)
 		for range 8 { // the seventh waits from the 60th minute to the 70th
 			mustAsk(t, c)
 		}
-		if tokens != 2 {
-			t.Errorf("%d tokens were asked for, want 2", tokens)
+		if *tokens != 2 {
+			t.Errorf("%d tokens were asked for, want 2", *tokens)
 		}
 		c.token.keep(Secret{}, 0)
 		life = 300 // none lives until its turn

@@ -76,8 +76,10 @@ func TestConnectToFits(t *testing.T) {
 // dialled. The guard answers before a packet leaves.
 func TestDialGuard(t *testing.T) {
 	d := newDialer(nil)
-	for _, address := range []string{"127.0.0.1:443", "[::1]:443", "10.0.0.1:443", "169.254.169.254:443", "100.64.0.1:443",
-		"[::ffff:127.0.0.1]:443", "[64:ff9b::7f00:1]:443", "[2002:7f00:1::]:443", "0.0.0.0:443", "localhost:443", "93.184.215.14:8443"} {
+	for address := range strings.FieldsSeq("127.0.0.1:443 localhost:443 0.0.0.0:443 10.0.0.1:443 172.16.0.1:443 192.168.1.1:443 " +
+		"169.254.169.254:443 100.64.0.1:443 198.18.0.1:443 192.0.0.1:443 240.0.0.1:443 255.255.255.255:443 224.0.0.1:443 " +
+		"[::1]:443 [::]:443 [fe80::1]:443 [fd00::1]:443 [ff02::1]:443 [2001:db8::1]:443 [::ffff:127.0.0.1]:443 " +
+		"[64:ff9b::7f00:1]:443 [2002:7f00:1::]:443 93.184.215.14:8443") {
 		conn, err := d.dial(t.Context(), "tcp", address)
 		if err == nil {
 			conn.Close()

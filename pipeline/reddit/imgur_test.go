@@ -11,9 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"rehydrate/manifest"
-	"rehydrate/pipeline/redditemu"
-	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
 
@@ -451,64 +448,6 @@ func TestImgurCanceled(t *testing.T) {
 	s := &script{play: func(int, *http.Request) answer { cancel(); return answer{err: ctx.Err()} }}
 	if _, err := s.client(t, imgurOptions()).Download(ctx, Candidate{URL: "https://imgur.com/abcdefg"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Download = %v", err)
-	}
-}
-
-// TestImgurEmulated takes pages and albums through the emulator, over TLS.
-func TestImgurEmulated(t *testing.T) {
-	s, o := emulated(t)
-	o.ImgurClientID = NewSecret(s.ImgurClientID)
-	c := newTestClient(t, o)
-	drawn := func(seed uint64) redditemu.Image { return redditemu.Image{Spec: redditemu.Spec{Seed: seed}} }
-	unknown := drawn(3)
-	unknown.NoAPI = true
-	posts := []redditemu.Post{
-		{ID: "page", Kind: redditemu.KindImgurPage, Images: []redditemu.Image{drawn(1)}},
-		{ID: "album", Kind: redditemu.KindImgurAlbum, Images: []redditemu.Image{drawn(2), {Spec: redditemu.Spec{Seed: 4, Format: "gif"}}, {Ext: "mp4"}}},
-		{ID: "live", Kind: redditemu.KindImgurPage, Images: []redditemu.Image{unknown}},
-		{ID: "gone", Kind: redditemu.KindImgurAlbum, Link: "https://imgur.com/a/nowhere"},
-		{ID: "cross", Kind: redditemu.KindCrosspost, Parent: &redditemu.Post{ID: "crossp", Kind: redditemu.KindImgurAlbum}},
-	}
-	if err := s.Put(posts...); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := c.Ask(t.Context(), ids("page", "album", "live", "gone", "cross"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		id    manifest.PostID
-		image int
-		want  string // outcome/reason
-	}{
-		{"page", 0, ""}, {"album", 0, ""}, {"album", 1, ""}, {"album", 2, "no_media/video"}, {"album", 3, "gone/no_such_image"},
-		{"live", 0, ""}, {"gone", 0, "gone/http_404"}, {"cross", 0, ""},
-	} {
-		download(t, c, answer.Posts[tt.id].Image(tt.image).URL, tt.want)
-	}
-	for _, tt := range []struct {
-		kind hostile.FaultKind
-		want string
-	}{
-		{hostile.OverCapacity(403), "failed/over_capacity"}, {hostile.OverCapacity(429), "failed/over_capacity"},
-		{hostile.HTML200(), "failed/html"}, {hostile.TruncatedJSON(), "failed/malformed_answer"},
-		{hostile.TruncatedBody(), "failed/truncated"},
-	} {
-		c := newTestClient(t, o) // with no memory, and no pause
-		armed := s.Fault(hostile.Fault{Host: imgurAPIHost, Kind: tt.kind})
-		download(t, c, answer.Posts["album"].Image(0).URL, tt.want)
-		armed.Clear()
-	}
-	o.ImgurClientID = NewSecret("somebodyelses")
-	download(t, newTestClient(t, o), "https://imgur.com/a/nowhere#0", "refused/imgur_client_id_rejected")
-	for _, r := range s.Requests() {
-		want := map[string]string{imgurAPIHost: "client-id", apiHost: "bearer", tokenHost: "basic", imgurFileHost: "none"}
-		if r.Auth != want[r.Host] {
-			t.Errorf("%s got %s", r.Host, r.Auth)
-		}
-		if r.Host == "imgur.com" {
-			t.Errorf("imgur's page %s was fetched", r.Path)
-		}
 	}
 }
 

@@ -74,7 +74,6 @@ func (r ConnectTo) fits(host, port string) bool {
 type dialer struct {
 	rules          []ConnectTo
 	guard, anyPort func(network, address string, c syscall.RawConn) error
-	resolver       *net.Resolver // nil = the system's
 }
 
 func newDialer(rules []ConnectTo) *dialer {
@@ -88,7 +87,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	// The guard sees the address that was resolved, so a name that points inward is refused, however
 	// often its answer changes.
-	plain := net.Dialer{Timeout: connectTimeout, Control: d.guard, Resolver: d.resolver}
+	plain := net.Dialer{Timeout: connectTimeout, Control: d.guard}
 	if i := slices.IndexFunc(d.rules, func(r ConnectTo) bool { return r.fits(host, port) }); i >= 0 {
 		plain.Control = d.anyPort
 		if d.rules[i].ToHost != "" { // the operator names the address

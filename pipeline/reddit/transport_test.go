@@ -1,14 +1,9 @@
 package reddit
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -26,6 +21,11 @@ type countingServer struct {
 }
 
 func (s *countingServer) handle(w http.ResponseWriter, r *http.Request) {
+	// Nothing is sent of the body that keeps net/http from repeating a request.
+	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 || r.Header.Get("Content-Type") != "" {
+		http.Error(w, "a body", http.StatusBadRequest)
+		return
+	}
 	s.mu.Lock()
 	s.asked++
 	if !slices.Contains(s.conns, r.RemoteAddr) {
@@ -50,11 +50,7 @@ func TestCutConnections(t *testing.T) {
 	s := &countingServer{body: pngBytes(t)}
 	o := serve(t, s.handle)
 	c := newTestClient(t, o)
-	get := func(name string) {
-		if _, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/" + name}); err != nil {
-			t.Error(err)
-		}
-	}
+	get := func(name string) { download(t, c, "https://i.redd.it/"+name, "") }
 	s.pause.Add(open)
 	var all sync.WaitGroup
 	for range open {
@@ -79,55 +75,6 @@ func TestCutConnections(t *testing.T) {
 	}
 }
 
-// TestUnrepeatedOnTheWire: the body that keeps net/http from repeating a request is not sent,
-// nor does a header speak of it.
-func TestUnrepeatedOnTheWire(t *testing.T) {
-	var wire [2]string
-	for i := range wire {
-		var b lockedBuffer
-		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-		defer server.Close()
-		_, images := newTransports(testOptions())
-		tr := images.(guarded).next.(unrepeated)
-		tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, address)
-			return overheard{conn, &b}, err
-		}
-		var layer http.RoundTripper = tr
-		if i == 1 {
-			layer = tr.Transport
-		}
-		for range 2 {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/a.png", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := layer.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, resp.Body)
-			_ = resp.Body.Close()
-		}
-		tr.CloseIdleConnections()
-		wire[i] = strings.ReplaceAll(b.String(), server.Listener.Addr().String(), "host")
-	}
-	if wire[0] != wire[1] || !strings.HasSuffix(wire[0], "\r\n\r\n") || strings.Count(wire[0], "GET /a.png HTTP/1.1\r\nHost: host\r\n") != 2 {
-		t.Errorf("unrepeated sends\n%q\nand net/http alone\n%q", wire[0], wire[1])
-	}
-}
-
-// An overheard connection copies what is written to it.
-type overheard struct {
-	net.Conn
-	to io.Writer
-}
-
-func (o overheard) Write(b []byte) (int, error) {
-	_, _ = o.to.Write(b)
-	return o.Conn.Write(b)
-}
-
 // TestImgurConnections: imgur's API counts requests, so each has a connection of its own.
 func TestImgurConnections(t *testing.T) {
 	s := &countingServer{body: []byte(`{"data":{"images":[{"link":"https://i.imgur.com/a.mp4","type":"video/mp4"}]},"success":true,"status":200}`)}
@@ -135,8 +82,7 @@ func TestImgurConnections(t *testing.T) {
 	o.ImgurClientID = NewSecret(imgurTestID)
 	c := newTestClient(t, o)
 	for i := range 3 {
-		d, err := c.Download(t.Context(), Candidate{URL: fmt.Sprintf("https://imgur.com/a/Album%02d#0", i)})
-		checkFault(t, "album", d, err, "no_media/video")
+		download(t, c, fmt.Sprintf("https://imgur.com/a/Album%02d#0", i), "no_media/video")
 	}
 	if s.asked != 3 || len(s.conns) != 3 {
 		t.Errorf("%d requests over %d connections, want 3 over 3", s.asked, len(s.conns))
