@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 )
@@ -99,10 +97,7 @@ func checkSound(t *testing.T, w *Workspace, swept bool) {
 	if !swept {
 		return
 	}
-	got, err := w.Files(ctx, "images")
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("image files: %v (-rows +files)\n%s", err, diff)
-	}
+	same(t, "image files", want, files(t, w, "images"))
 	if names := temps(t, w.Dir()); len(names) > 0 {
 		t.Errorf("temporary files are left: %v", names)
 	}
@@ -113,9 +108,7 @@ func checkEnd(t *testing.T, w *Workspace) {
 	checkSound(t, w, true)
 	got, err := w.Files(t.Context(), ".")
 	got = slices.DeleteFunc(got, func(name string) bool { return name == logKeyName || strings.HasPrefix(name, auditName+"/") })
-	if diff := cmp.Diff([]string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got); diff != "" || err != nil {
-		t.Errorf("files in the end: %v\n%s", err, diff)
-	}
+	same(t, "files in the end", []string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got, err)
 }
 
 // checkClosed asserts what a writer that closed leaves, whatever was killed before: a seal that
@@ -123,7 +116,7 @@ func checkEnd(t *testing.T, w *Workspace) {
 func checkClosed(t *testing.T, dir string, told []string) {
 	t.Helper()
 	ctx := t.Context()
-	r := open(t, dir, Options{ReadOnly: true})
+	r := readOnly(t, dir)
 	defer r.Close()
 	checkSeal(t, r)
 	queue, err := r.Unpublished(ctx)
@@ -131,17 +124,13 @@ func checkClosed(t *testing.T, dir string, told []string) {
 		t.Errorf("not published: %v, %v", queue, err)
 	}
 	log, err := r.LogReader(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if err := log.Verify(ctx); err != nil {
 		t.Error(err)
 	}
 	notes := map[string]int{}
 	for e, err := range log.Records(ctx, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		if e.Kind == auditlog.Restored {
 			t.Errorf("record %d names a backup, and there was none: %+v", e.Seq, e)
 		}
@@ -250,24 +239,18 @@ func TestKilledAtEveryStep(t *testing.T) {
 			t.Fatalf("step %d: %v: %s", n, err, stderr.Bytes())
 		}
 		before := snapshot(t, dir)
-		r := open(t, dir, Options{ReadOnly: true})
+		r := readOnly(t, dir)
 		checkSound(t, r, false)
 		r.Close()
-		if diff := cmp.Diff(before, snapshot(t, dir)); diff != "" {
-			t.Errorf("step %d: reading changed the folder:\n%s", n, diff)
-		}
-		w := open(t, dir, Options{})
+		same(t, fmt.Sprintf("step %d: reading changed the folder", n), before, snapshot(t, dir))
+		w := open(t, dir)
 		if _, err := w.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		checkSound(t, w, true)
-		if err := errors.Join(noSync(w), life(t.Context(), w)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, errors.Join(noSync(w), life(t.Context(), w)))
 		checkEnd(t, w)
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.Close())
 		checkClosed(t, dir, strings.FieldsFunc(stdout.String(), func(c rune) bool { return c == '\n' }))
 		if t.Failed() {
 			t.Fatalf("killed at step %d", n)
@@ -287,10 +270,8 @@ func TestFailedAtEveryStep(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
 	for n := 1; ; n++ {
-		w := open(t, filepath.Join(t.TempDir(), "w"), Options{})
-		if err := noSync(w); err != nil {
-			t.Fatal(err)
-		}
+		w := open(t, filepath.Join(t.TempDir(), "w"))
+		ok(t, noSync(w))
 		at := 0
 		failing := hooked(t.Context(), func(string) error {
 			if at++; at == n {
@@ -367,18 +348,14 @@ func TestReadOnlyRollsBack(t *testing.T) {
 		t.Fatal("the child did not overwrite state.db: the test shows nothing")
 	}
 	before := snapshot(t, w.Dir())
-	r := open(t, w.Dir(), Options{ReadOnly: true})
+	r := readOnly(t, w.Dir())
 	if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
 		t.Errorf("the copy is still there: %v, %v", left, err)
 	}
-	if diff := cmp.Diff(want, collect(t, r.Records(ctx, Select{}))); diff != "" {
-		t.Errorf("read-only after a kill (-before +after):\n%.2000s", diff)
-	}
+	same(t, "read-only after a kill", want, collect(t, r.Records(ctx, Select{})))
 	if err := r.SetMeta(ctx, "k", "v"); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("SetMeta: %v", err)
 	}
 	r.Close()
-	if diff := cmp.Diff(before, snapshot(t, w.Dir())); diff != "" {
-		t.Errorf("a read-only workspace changed its folder:\n%s", diff)
-	}
+	same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
 }

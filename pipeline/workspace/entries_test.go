@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rehydrate/manifest"
 )
 
@@ -29,9 +27,7 @@ func TestLoadAsksBeforeItLoses(t *testing.T) {
 	if n := len(collect(t, w.Records(t.Context(), Select{}))); n != 3 {
 		t.Errorf("a refused Load left %d entries of 3", n)
 	}
-	if err := w.Load(t.Context(), binding("2"), seq(numbered(1), nil), func(int, int) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.Load(t.Context(), binding("2"), seq(numbered(1), nil), func(int, int) error { return nil }))
 	if files, err := w.Files(t.Context(), imagesName); err != nil || len(files) != 1 {
 		t.Errorf("files after an allowed Load: %v, %v, want one", files, err)
 	}
@@ -44,9 +40,7 @@ func TestSweepErasesTombstoned(t *testing.T) {
 	ids := []manifest.PostID{numbered(2)[0].ID, numbered(2)[1].ID}
 	for _, e := range numbered(2) {
 		store(t, w, e.Key, "image "+string(e.ID))
-		if err := w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive, LiveAt: time.Unix(1e9, 0)}}); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive, LiveAt: time.Unix(1e9, 0)}}))
 	}
 	if err := w.AddTombstones(t.Context(), []Tombstone{{Tombstone: manifest.Tombstone{ID: ids[0], State: manifest.StateDeleted, Time: time.Unix(1e9, 0)}}}); err != nil {
 		t.Fatal(err)
@@ -101,13 +95,9 @@ func TestReadmitted(t *testing.T) {
 			t.Fatalf("%s: %v", step.name, err)
 		}
 		got, err := w.Tombstones(ctx)
-		if diff := cmp.Diff([]Tombstone{step.want}, got); diff != "" || err != nil {
-			t.Errorf("%s: %v\n%s", step.name, err, diff)
-		}
+		same(t, fmt.Sprintf("%s", step.name), []Tombstone{step.want}, got, err)
 		store(t, w, manifest.Key{ID: id}, "content")
-		if err := w.SetPosts(ctx, []Post{{ID: id, State: manifest.StateLive}}); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.SetPosts(ctx, []Post{{ID: id, State: manifest.StateLive}}))
 		if swept, err := w.Sweep(ctx); err != nil || swept.Erased != step.erased {
 			t.Errorf("%s: Sweep = %+v, %v, want %d erased", step.name, swept, err, step.erased)
 		}
@@ -126,9 +116,7 @@ func TestSharedImages(t *testing.T) {
 		}
 		img := describe([]byte(body), "png")
 		img.Source, img.OriginalSHA256 = source, digestOf([]byte(body))
-		if err := w.StoreImage(t.Context(), e.Key, []byte(body), img); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.StoreImage(t.Context(), e.Key, []byte(body), img))
 		posts = append(posts, Post{ID: e.ID, State: manifest.StateLive})
 	}
 	for _, tt := range []struct {
@@ -143,13 +131,9 @@ func TestSharedImages(t *testing.T) {
 		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4, map[string]bool{}},
 	} {
 		posts[0] = tt.first
-		if err := w.SetPosts(t.Context(), posts); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.SetPosts(t.Context(), posts))
 		got, err := w.SharedImages(t.Context(), tt.urls)
-		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v\n%s", tt.name, err, diff)
-		}
+		same(t, fmt.Sprintf("%s", tt.name), tt.want, got, err)
 	}
 }
 
@@ -164,9 +148,7 @@ func TestUnseen(t *testing.T) {
 		}
 	}
 	seen := func() {
-		if err := w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive}}); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive}}))
 	}
 	seen()
 	is("before its image", false)
@@ -189,21 +171,15 @@ func TestSubreddit(t *testing.T) {
 				t.Errorf("%s: subreddit %q, told %q, %v, want %q", when, p.Subreddit, p.Told, err, want)
 			}
 			p.Told = "not to be stored"
-			if err := w.SetPosts(t.Context(), []Post{p}); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, w.SetPosts(t.Context(), []Post{p}))
 		}
 		if rec := collect(t, w.Records(t.Context(), Select{}))[0]; rec.Post.Subreddit != want || rec.Post.Told != "told" {
 			t.Errorf("%s: record has %q and %q", when, rec.Post.Subreddit, rec.Post.Told)
 		}
 	}
 	is("never asked", "")
-	if err := w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive, Subreddit: "seen"}}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive, Subreddit: "seen"}}))
 	is("seen", "seen")
-	if err := w.Erase(t.Context(), e.ID); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.Erase(t.Context(), e.ID))
 	is("erased", "")
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rehydrate/manifest"
 )
 
@@ -23,15 +21,11 @@ func TestIdentify(t *testing.T) {
 	var asPNG, fast, asJPEG bytes.Buffer
 	for _, err := range []error{png.Encode(&asPNG, img), (&png.Encoder{CompressionLevel: png.NoCompression}).Encode(&fast, img),
 		jpeg.Encode(&asJPEG, img, nil)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 	}
 	file := asPNG.String()
 	want, err := Identify([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for _, tt := range []struct {
 		name, body             string
 		file, stripped, pixels bool
@@ -66,25 +60,17 @@ func TestErasedImages(t *testing.T) {
 	for _, id := range []manifest.PostID{"a000", "a001", "a002", "a003"} {
 		images[id] = store(t, w, manifest.Key{ID: id}, "image of "+string(id))
 	}
-	if err := w.AddTombstones(ctx, []Tombstone{stone("a000"), stone("a001"), stone("a002")}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.AddTombstones(ctx, []Tombstone{stone("a000"), stone("a001"), stone("a002")}))
 	for id := range images { // a003 only left the manifest
-		if err := w.Erase(ctx, id); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.Erase(ctx, id))
 	}
 	if err := w.Erase(ctx, "a000"); err != nil { // once more: nothing is lost
 		t.Fatal(err)
 	}
-	if err := w.LiftTombstones(ctx, digestOf(nil), "a001"); err != nil {
-		t.Fatal(err)
-	}
-	store(t, w, manifest.Key{ID: "a002"}, "back again")
+	ok(t, w.LiftTombstones(ctx, digestOf(nil), "a001"))
+	store(t, w, key("a002"), "back again")
 	got, err := w.ErasedImages(ctx)
 	img := images["a000"]
-	want := []ErasedImage{{Key: manifest.Key{ID: "a000"}, Digests: Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	want := []ErasedImage{{Key: key("a000"), Digests: Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}}}
+	same(t, "", want, got, err)
 }

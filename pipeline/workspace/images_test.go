@@ -44,26 +44,19 @@ func TestImageName(t *testing.T) {
 func TestStoreImageReplaces(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	k := manifest.Key{ID: "a000"}
-	if err := w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Failed}); err != nil {
-		t.Fatal(err)
-	}
+	k := key("a000")
+	ok(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Failed}))
 	check := func(step string, img Image, name string, trouble bool) {
 		t.Helper()
 		r := collect(t, w.Records(ctx, Select{}))[0]
 		if r.Image == nil || *r.Image != img || (r.Trouble != nil) != trouble || r.Reading != nil {
 			t.Errorf("%s: image %+v, trouble %v, reading %v", step, r.Image, r.Trouble, r.Reading)
 		}
-		files, err := w.Files(ctx, "images")
-		if diff := cmp.Diff([]string{name}, files); diff != "" || err != nil {
-			t.Errorf("%s: files: %v\n%s", step, err, diff)
-		}
+		same(t, fmt.Sprintf("%s: files", step), []string{name}, files(t, w, "images"))
 	}
 	first := store(t, w, k, "first")
 	check("after trouble", first, "images/a0/a000.jpg", false)
-	if err := w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: first.SHA256}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: first.SHA256}))
 	second := store(t, w, k, "second, longer")
 	check("same name", second, "images/a0/a000.jpg", false)
 	third := describe([]byte("third"), "png")
@@ -78,13 +71,11 @@ func TestStoreImageReplaces(t *testing.T) {
 	if err := w.StoreImage(ctx, k, []byte("other"), third); err == nil {
 		t.Error("bytes that are not the described ones were stored")
 	}
-	if err := w.StoreImage(ctx, manifest.Key{ID: "zzz"}, []byte("third"), third); !errors.Is(err, errNoEntry) {
+	if err := w.StoreImage(ctx, key("zzz"), []byte("third"), third); !errors.Is(err, errNoEntry) {
 		t.Errorf("image of no entry: %v", err)
 	}
 	check("after refusals", third, "images/a0/a000.png", false)
-	if err := w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Gone}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Gone}))
 	if files, err := w.Files(ctx, "images"); len(files) != 0 || err != nil {
 		t.Errorf("after SetTrouble: files %v, %v", files, err)
 	}
@@ -93,13 +84,11 @@ func TestStoreImageReplaces(t *testing.T) {
 func TestReadImageFindsDamage(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	k := manifest.Key{ID: "a000"}
+	k := key("a000")
 	img := store(t, w, k, "the body")
 	name := filepath.Join(w.Dir(), "images/a0/a000.jpg")
 	for _, tt := range []struct{ name, body string }{{"flipped bit", "the cody"}, {"short", "the bod"}, {"long", "the body!"}, {"missing", ""}} {
-		if err := os.WriteFile(name, []byte(tt.body), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(name, []byte(tt.body), 0o600))
 		if tt.body == "" {
 			os.Remove(name)
 		}
@@ -114,13 +103,9 @@ func TestNoSymlinkLeadsOut(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	outside := t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(w.Dir(), "images")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, filepath.Join(w.Dir(), "dataset")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.StoreImage(ctx, manifest.Key{ID: "a000"}, []byte("x"), describe([]byte("x"), "png")); err == nil {
+	ok(t, os.Symlink(outside, filepath.Join(w.Dir(), "images")))
+	ok(t, os.Symlink(outside, filepath.Join(w.Dir(), "dataset")))
+	if err := w.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png")); err == nil {
 		t.Error("an image was stored through a symbolic link")
 	}
 	if _, err := w.Replace(ctx, "dataset/x", func(io.Writer) error { return nil }); err == nil {
@@ -180,10 +165,7 @@ func TestReplace(t *testing.T) {
 	if _, err := w.Replace(ctx, "outcomes.csv", text("o")); err != nil {
 		t.Fatal(err)
 	}
-	files, err := w.Files(ctx, ".")
-	if diff := cmp.Diff([]string{"dataset/data/x.parquet", "lock", "outcomes.csv", "state.db"}, files); diff != "" || err != nil {
-		t.Errorf("files: %v\n%s", err, diff)
-	}
+	same(t, "files", []string{"dataset/data/x.parquet", "lock", "outcomes.csv", "state.db"}, files(t, w, "."))
 	if err := errors.Join(w.RemoveFile(ctx, want.Name), w.RemoveFile(ctx, want.Name)); err != nil {
 		t.Errorf("RemoveFile twice: %v", err)
 	}
@@ -215,15 +197,13 @@ func TestSweep(t *testing.T) {
 	for i := range 5 {
 		store(t, w, manifest.Key{ID: manifest.PostID(fmt.Sprintf("a%03d", i))}, fmt.Sprint("body ", i))
 	}
-	store(t, w, manifest.Key{ID: "z"}, "body z")
+	store(t, w, key("z"), "body z")
 	if err := w.SetPosts(ctx, []Post{{ID: "a003", State: manifest.StateRemoved}, {ID: "a004", State: manifest.StateDeleted, Withheld: true}}); err != nil {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(w.Dir(), name) }
 	plant := func(name, body string) {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), []byte(body), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, errors.Join(os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), []byte(body), 0o600)))
 	}
 	plant(".tmp-1", "x")
 	plant("dataset/data/.tmp-2", "x")
@@ -233,9 +213,7 @@ func TestSweep(t *testing.T) {
 	plant("images/stray", "x")
 	plant("images/a0/a001.jpg", "another length")
 	plant("dataset/data/kept.parquet", "x")
-	if err := errors.Join(os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z"))); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, errors.Join(os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z"))))
 	got, err := w.Sweep(ctx)
 	if want := (Swept{Temporary: 3, Orphans: 3, Lost: 3, Erased: 1}); got != want || err != nil {
 		t.Errorf("Sweep = %+v, %v; want %+v", got, err, want)
@@ -259,33 +237,22 @@ func TestErase(t *testing.T) {
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0), entry(3, "aa1", 2))
 	for _, k := range []manifest.Key{{ID: "aa1"}, {ID: "aa1", Image: 1}, {ID: "bb1"}} {
 		img := store(t, w, k, "body of "+k.String())
-		if err := w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}))
 	}
-	if err := w.SetTrouble(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetTrouble(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}))
 	results := []manifest.Result{
-		{Key: manifest.Key{ID: "aa1"}, Outcome: manifest.Duplicate, Detail: "near", DuplicateOf: manifest.Key{ID: "bb1"}},
-		{Key: manifest.Key{ID: "bb1"}, Outcome: manifest.Kept, Detail: "d"},
+		{Key: key("aa1"), Outcome: manifest.Duplicate, Detail: "near", DuplicateOf: key("bb1")},
+		{Key: key("bb1"), Outcome: manifest.Kept, Detail: "d"},
 	}
-	if err := w.SetResults(ctx, results); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Erase(ctx, "aa1"); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetResults(ctx, results))
+	ok(t, w.Erase(ctx, "aa1"))
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
 		gone := r.Image == nil && r.Reading == nil && r.Trouble == nil && (r.Result == nil || r.Result.Detail == "" && r.Result.DuplicateOf == manifest.Key{})
 		if gone != (r.ID == "aa1") {
 			t.Errorf("after Erase(aa1): %s is erased: %v", r.Key, gone)
 		}
 	}
-	files, err := w.Files(ctx, "images")
-	if diff := cmp.Diff([]string{"images/bb/bb1.jpg"}, files); diff != "" || err != nil {
-		t.Errorf("files: %v\n%s", err, diff)
-	}
+	same(t, "files", []string{"images/bb/bb1.jpg"}, files(t, w, "images"))
 	if err := w.Erase(ctx, "unknown1"); err != nil {
 		t.Errorf("Erase of a post without entries: %v", err)
 	}
@@ -304,9 +271,7 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 	ctx := t.Context()
 	const posts = 80
 	w := loaded(t, numbered(posts)...)
-	if err := noSync(w); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, noSync(w))
 	canary := func(i, round int) string { return fmt.Sprintf("CANARY-%d-%d-%s", i, round, "text that must not stay") }
 	id := func(i int) manifest.PostID { return manifest.PostID(fmt.Sprintf("a%03d", i)) }
 	images := map[int]Image{}
@@ -317,22 +282,16 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 		for _, i := range random.Perm(posts) {
 			text := strings.Repeat(canary(i, round)+" ", 1+random.IntN(1+random.IntN(300)))
 			r := Reading{Fingerprint: "f", ImageSHA256: images[i].SHA256, Text: text, Words: []Word{{Text: canary(i, round)}}}
-			if err := w.SetReading(ctx, manifest.Key{ID: id(i)}, r); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, w.SetReading(ctx, manifest.Key{ID: id(i)}, r))
 		}
 	}
 	erased := random.Perm(posts)[:posts*2/3]
 	isErased := map[int]bool{}
 	for _, i := range erased {
 		isErased[i] = true
-		if err := w.Erase(ctx, id(i)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.Erase(ctx, id(i)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.Close())
 	state := filepath.Join(w.Dir(), stateName)
 	for i := range posts {
 		for round := range 3 {
@@ -348,26 +307,22 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 	if _, err := os.Stat(state + "-journal"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a journal is left: %v", err)
 	}
-	checkSound(t, open(t, w.Dir(), Options{}), true)
+	checkSound(t, open(t, w.Dir()), true)
 }
 
 // A kill between Erase and Close leaves the rewrite of state.db to the next Open.
 func TestOpenFinishesAnErase(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	store(t, w, manifest.Key{ID: "a000"}, "body")
-	if err := w.Erase(ctx, "a000"); err != nil {
-		t.Fatal(err)
-	}
+	store(t, w, key("a000"), "body")
+	ok(t, w.Erase(ctx, "a000"))
 	state := filepath.Join(w.Dir(), stateName)
 	old, err := os.Stat(state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	w.finish = nil // as if killed
 	w.Close()
 	for _, rewritten := range []bool{true, false} {
-		w = open(t, w.Dir(), Options{})
+		w = open(t, w.Dir())
 		if got := keys(t, w); got != "a000" {
 			t.Errorf("records: %s", got)
 		}
@@ -376,12 +331,10 @@ func TestOpenFinishesAnErase(t *testing.T) {
 			t.Errorf("state.db was rewritten: %v, %v; want %v", !rewritten, err, rewritten)
 		}
 		old = now
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.Close())
 	}
 	var id int
-	w = open(t, w.Dir(), Options{})
+	w = open(t, w.Dir())
 	if err := w.db.QueryRow("PRAGMA application_id").Scan(&id); id != applicationID || err != nil {
 		t.Errorf("application_id = %#x, %v", id, err)
 	}

@@ -6,31 +6,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"rehydrate/manifest"
 )
 
 // TestInspect reads the files of a workspace, and a copy of its database, without opening either.
 func TestInspect(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(2)...)
-	k := manifest.Key{ID: "a000"}
+	k := key("a000")
 	img := describe([]byte("body"), "png")
-	if err := w.StoreImage(ctx, k, []byte("body"), img); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.StoreImage(ctx, k, []byte("body"), img))
 	img.SHA256, img.PHash = digestOf([]byte("body")), 7
-	if err := w.SetHash(ctx, k, img); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}); err != nil {
-		t.Fatal(err)
-	}
-	closed(t, w)
+	ok(t, w.SetHash(ctx, k, img))
+	ok(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}))
+	ok(t, w.Close())
 	files, err := OpenFiles(w.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	defer files.Close()
 	var names []string
 	for _, f := range collect(t, files.Walk(ctx)) {
@@ -43,9 +33,7 @@ func TestInspect(t *testing.T) {
 		t.Error("a folder that is not there was opened")
 	}
 	database, err := os.ReadFile(filepath.Join(w.Dir(), stateName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if diff := cmp.Diff([]StoredPost{{Key: k, Image: true, SHA256: img.SHA256, PHash: 7, Text: "text"}}, collect(t, ReadCopy(ctx, database))); diff != "" {
 		t.Errorf("the copy (-want +got)\n%s", diff)
 	}

@@ -1,10 +1,9 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,12 +27,8 @@ func logged(t *testing.T, w *Workspace) []auditlog.Event {
 	if errors.Is(err, auditlog.ErrNoLog) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := log.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
+	ok(t, log.Verify(t.Context()))
 	return collect(t, log.Records(t.Context(), 0))
 }
 
@@ -41,12 +36,7 @@ func logged(t *testing.T, w *Workspace) []auditlog.Event {
 func story(events []auditlog.Event) []string {
 	out := []string{}
 	for _, e := range events {
-		text := string(e.Kind)
-		for _, part := range []string{e.Phase, e.Verdict, e.Note} {
-			if part != "" {
-				text += " " + part
-			}
-		}
+		text := strings.Join(strings.Fields(fmt.Sprint(e.Kind, " ", e.Phase, " ", e.Verdict, " ", e.Note)), " ")
 		for _, p := range e.Posts {
 			text += fmt.Sprintf(" %s:%s:%s", p.ID, p.State, p.Reason)
 		}
@@ -55,258 +45,224 @@ func story(events []auditlog.Event) []string {
 	return out
 }
 
-func closed(t *testing.T, w *Workspace) {
+// logOf is the story of the log in a folder.
+func logOf(t *testing.T, dir string) []string {
 	t.Helper()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
+	r := readOnly(t, dir)
+	defer r.Close()
+	return story(logged(t, r))
+}
+
+// tell stores one record for each note.
+func tell(t *testing.T, w *Workspace, notes ...any) {
+	t.Helper()
+	for _, note := range notes {
+		ok(t, w.Note(t.Context(), auditlog.Event{Kind: auditlog.Copy, Note: fmt.Sprint(note)}))
 	}
 }
+
+// waiting is the story of the records that are not published.
+func waiting(t *testing.T, w *Workspace) []string {
+	t.Helper()
+	queue, err := w.Unpublished(t.Context())
+	ok(t, err)
+	return story(queue)
+}
+
+// hour is so many hours after some moment.
+func hour(h int64) time.Time { return time.Unix(1.7e9+h*3600, 0).UTC() }
+
+func stone(id manifest.PostID, state manifest.PostState, reason manifest.Reason, h int64) Tombstone {
+	return Tombstone{Tombstone: manifest.Tombstone{ID: id, State: state, Time: hour(h)}, Reason: reason}
+}
+
+// noCommit is a context in which each commit fails.
+func noCommit(t *testing.T) context.Context {
+	return hooked(t.Context(), func(step string) error {
+		if step == "commit" {
+			return errBoom
+		}
+		return nil
+	})
+}
+
+var errBoom = errors.New("boom")
 
 // TestRecords does one of everything that is told to the log.
 func TestRecords(t *testing.T) {
 	ctx := t.Context()
-	at := func(h int64) time.Time { return time.Unix(1.7e9+h*3600, 0).UTC() }
 	dir := filepath.Join(t.TempDir(), "w")
-	w := open(t, dir, Options{})
-	w.now = func() time.Time { return at(9) }
-	k := func(id string) manifest.Key { return manifest.Key{ID: manifest.PostID(id)} }
-	live := Post{ID: "a000", State: manifest.StateLive, CheckedAt: at(1), LiveAt: at(1)}
-	gone := Post{ID: "a001", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: at(1), Withheld: true}
-	absent := live
-	absent.AbsentAt = at(2)
-	odd := Post{ID: "a002", State: manifest.StateRemoved, Reason: "By A Name", CheckedAt: at(1)}
-	confirmed := gone
-	confirmed.Withheld = false
-	stone := Tombstone{Tombstone: manifest.Tombstone{ID: "a001", State: manifest.StateRemoved, Time: at(1)}, Reason: "moderator"}
+	w := open(t, dir)
+	w.now = func() time.Time { return hour(9) }
+	live := Post{ID: "a000", State: manifest.StateLive, CheckedAt: hour(1), LiveAt: hour(1)}
+	gone := Post{ID: "a001", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: hour(1), Withheld: true}
+	absent, confirmed := live, gone
+	absent.AbsentAt, confirmed.Withheld = hour(2), false
+	odd := Post{ID: "a002", State: manifest.StateRemoved, Reason: "By A Name", CheckedAt: hour(1)}
+	stones := []Tombstone{stone("a001", manifest.StateRemoved, "moderator", 1)}
 	body := []byte("body")
-	for i, do := range []func() error{
-		func() error { return w.Load(ctx, binding("1"), seq(numbered(4), nil), nil) },
-		func() error { return w.SetPosts(ctx, []Post{live, gone}) },
-		func() error { return w.SetPosts(ctx, []Post{live, gone}) }, // no answer came: nothing new
-		func() error { return w.StoreImage(ctx, k("a000"), body, describe(body, "png")) },
-		func() error { return w.SetPosts(ctx, []Post{live}) }, // seen again, in the same second
-		func() error { return w.SetPosts(ctx, []Post{absent}) },
-		func() error { return w.AddTombstones(ctx, []Tombstone{stone}) },
-		func() error { return w.AddTombstones(ctx, []Tombstone{stone}) },
-		func() error { return w.SetPosts(ctx, []Post{confirmed}) },
-		func() error { return w.SetReadmitted(ctx, true, "a001", "a000") },
-		func() error { return w.SetReadmitted(ctx, true, "a001") },
-		func() error { return w.SetReadmitted(ctx, false, "a001") },
-		func() error { return w.LiftTombstones(ctx, digestOf(body), "a001", "a003") },
-		func() error { return w.LiftTombstones(ctx, digestOf(body), "a001") },
-		func() error { return w.Erase(ctx, "a001") },
-		func() error { return w.SetPosts(ctx, []Post{odd}) },
-		func() error { return w.Note(ctx, auditlog.Event{Kind: auditlog.Run, Phase: auditlog.Ended}) },
-		func() error { return w.Load(ctx, binding("2"), seq(numbered(4)[1:], nil), nil) }, // a000 left
+	for i, err := range []error{
+		w.Load(ctx, binding("1"), seq(numbered(4), nil), nil),
+		w.SetPosts(ctx, []Post{live, gone}),
+		w.SetPosts(ctx, []Post{live, gone}), // no answer came: nothing new
+		w.StoreImage(ctx, key("a000"), body, describe(body, "png")),
+		w.SetPosts(ctx, []Post{live}), // seen again, in the same second
+		w.SetPosts(ctx, []Post{absent}),
+		w.AddTombstones(ctx, stones),
+		w.AddTombstones(ctx, stones),
+		w.SetPosts(ctx, []Post{confirmed}),
+		w.SetReadmitted(ctx, true, "a001", "a000"),
+		w.SetReadmitted(ctx, true, "a001"),
+		w.SetReadmitted(ctx, false, "a001"),
+		w.LiftTombstones(ctx, digestOf(body), "a001", "a003"),
+		w.LiftTombstones(ctx, digestOf(body), "a001"),
+		w.Erase(ctx, "a001"),
+		w.SetPosts(ctx, []Post{odd}),
+		w.Note(ctx, auditlog.Event{Kind: auditlog.Run, Phase: auditlog.Ended}),
+		w.Load(ctx, binding("2"), seq(numbered(4)[1:], nil), nil), // a000 left
 	} {
-		if err := do(); err != nil {
+		if err != nil {
 			t.Fatalf("step %d: %v", i, err)
 		}
 	}
-	want := []string{"verdicts a000:live: a001:removed:moderator", "fetch a000::", "verdicts a000:live:", "verdicts a000:unknown:absent_once",
-		"tombstone a001:removed:moderator", "readmitted a001::", "readmitted revoked a001::", "lifted a001::", "erased a001:removed:",
-		"verdicts a002:removed:other", "run ended", "erased left_manifest a000::"}
+	same(t, "records to be published", []string{"verdicts a000:live: a001:removed:moderator", "fetch a000::", "verdicts a000:live:",
+		"verdicts a000:unknown:absent_once", "tombstone a001:removed:moderator", "readmitted a001::", "readmitted revoked a001::",
+		"lifted a001::", "erased a001:removed:", "verdicts a002:removed:other", "run ended", "erased left_manifest a000::"}, waiting(t, w))
 	queue, err := w.Unpublished(ctx)
-	if diff := cmp.Diff(want, story(queue)); diff != "" || err != nil {
-		t.Errorf("records to be published: %v (-want +got)\n%s", err, diff)
-	}
-	closed(t, w)
-	r := open(t, dir, Options{ReadOnly: true})
+	next, nextErr := w.LogNext(ctx)
+	ok(t, err, nextErr, w.Close())
+	r := readOnly(t, dir)
 	events := logged(t, r)
-	if diff := cmp.Diff(queue, events); diff != "" {
-		t.Errorf("published (-stored +published)\n%s", diff)
-	}
+	same(t, "published", queue, events)
 	for i, e := range events {
-		if e.Seq != int64(i) || !e.Time.Equal(at(9)) {
+		if e.Seq != int64(i) || !e.Time.Equal(hour(9)) {
 			t.Errorf("record %d has number %d and time %v", i, e.Seq, e.Time)
 		}
 	}
 	if e := events[1]; e.SHA256 != digestOf(body) || e.Image != 0 {
 		t.Errorf("the record of the fetch is %+v", e)
 	}
+	if after, err := r.LogNext(ctx); next != int64(len(events)) || after != next || err != nil {
+		t.Errorf("LogNext = %d, then %d, %v, want %d", next, after, err, len(events))
+	}
 	if err := r.Note(ctx, auditlog.Event{Kind: auditlog.Run}); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Note, read-only: %v", err)
 	}
 }
 
-// TestRecordsOfFailedChange holds that a change that fails leaves no record, and a record that is none no change.
+// A change that fails leaves no record, and a record that is none no change.
 func TestRecordsOfFailedChange(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	boom := errors.New("boom")
-	failing := hooked(ctx, func(step string) error {
-		if step == "commit" {
-			return boom
-		}
-		return nil
-	})
-	if err := w.SetPosts(failing, []Post{{ID: "a000", State: manifest.StateLive}}); !errors.Is(err, boom) {
+	if err := w.SetPosts(noCommit(t), []Post{{ID: "a000", State: manifest.StateLive}}); !errors.Is(err, errBoom) {
 		t.Fatal(err)
 	}
-	if queue, err := w.Unpublished(ctx); len(queue) > 0 || err != nil {
-		t.Errorf("records of a change that failed: %v, %v", queue, err)
-	}
+	same(t, "records of a change that failed", []string{}, waiting(t, w))
 	if err := w.SetCopy(ctx, Copy{Path: "/x"}, auditlog.Event{Kind: auditlog.Copy, Path: "/x"}); err == nil {
 		t.Error("a path became a record")
 	}
-	if copies, err := w.Copies(ctx); len(copies) > 0 || err != nil {
-		t.Errorf("copies: %v, %v", copies, err)
-	}
+	copies, err := w.Copies(ctx)
+	same(t, "copies", []Copy(nil), copies, err)
 }
 
 // TestPublishInBatches publishes more records than one batch holds, more than once.
 func TestPublishInBatches(t *testing.T) {
-	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	if err := noSync(w); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, noSync(w))
 	w.batch = 3
 	var want []string
-	note := func(i int) error {
-		return w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: fmt.Sprint(i)})
-	}
 	for i := range 40 {
 		want = append(want, fmt.Sprint("copy ", i))
-	}
-	for i := range 10 {
-		if err := note(i); err != nil {
-			t.Fatal(err)
+		tell(t, w, i)
+		if i > 9 && i%7 == 0 {
+			ok(t, w.publish(t.Context()))
 		}
 	}
-	for i := 10; i < 40; i++ {
-		if err := note(i); err != nil {
-			t.Fatal(err)
-		}
-		if i%7 == 0 {
-			if err := w.publish(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	closed(t, w)
-	if diff := cmp.Diff(want, story(logged(t, open(t, w.Dir(), Options{ReadOnly: true})))); diff != "" {
-		t.Errorf("log (-want +got)\n%s", diff)
-	}
+	ok(t, w.Close())
+	same(t, "log", want, logOf(t, w.Dir()))
 }
 
-// TestPublishedUnnoted stops publish between the checkpoint and its note of it: a reader sees each record once.
+// Stopped between the checkpoint and its note of it, publish leaves each record once to a reader.
 func TestPublishedUnnoted(t *testing.T) {
-	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: "1"}); err != nil {
+	tell(t, w, 1)
+	if err := w.publish(noCommit(t)); !errors.Is(err, errBoom) {
 		t.Fatal(err)
 	}
-	boom := errors.New("boom")
-	failing := hooked(ctx, func(step string) error {
-		if step == "commit" {
-			return boom
-		}
-		return nil
-	})
-	if err := w.publish(failing); !errors.Is(err, boom) {
-		t.Fatal(err)
-	}
-	if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: "2"}); err != nil {
-		t.Fatal(err)
-	}
-	queue, err := w.Unpublished(ctx)
-	if diff := cmp.Diff([]string{"copy 1", "copy 2"}, append(story(logged(t, w)), story(queue)...)); diff != "" || err != nil {
-		t.Errorf("published and not: %v\n%s", err, diff)
-	}
+	tell(t, w, 2)
+	same(t, "published and not", []string{"copy 1", "copy 2"}, append(story(logged(t, w)), waiting(t, w)...))
 }
 
 func TestManyVerdictsAreSplit(t *testing.T) {
 	w := loaded(t, numbered(250)...)
 	var posts []Post
 	for _, e := range numbered(250) {
-		posts = append(posts, Post{ID: e.ID, State: manifest.StateLive, CheckedAt: time.Unix(1e9, 0)})
+		posts = append(posts, Post{ID: e.ID, State: manifest.StateLive, CheckedAt: hour(0)})
 	}
-	if err := w.SetPosts(t.Context(), posts); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetPosts(t.Context(), posts))
 	queue, err := w.Unpublished(t.Context())
 	if err != nil || len(queue) != 3 || len(queue[0].Posts) != 100 || len(queue[2].Posts) != 50 {
 		t.Errorf("%d records, %v", len(queue), err)
 	}
 }
 
-// TestGoneAt follows the clock of a post that is gone and still has content here.
+// TestGoneAt follows the clock of a post that is gone and still has content here; a001 never has content.
 func TestGoneAt(t *testing.T) {
 	ctx := t.Context()
-	at := func(h int64) time.Time { return time.Unix(1.7e9+h*3600, 0).UTC() }
 	w := loaded(t, numbered(2)...)
-	k := manifest.Key{ID: "a000"}
-	is := func(what string, want time.Time) {
-		t.Helper()
-		for _, p := range collect(t, w.Posts(ctx)) {
-			if p.ID == "a000" && !p.GoneAt.Equal(want) {
-				t.Errorf("%s: gone since %v, want %v", what, p.GoneAt, want)
-			}
-			if p.ID == "a001" && !p.GoneAt.IsZero() {
-				t.Errorf("%s: a001 has no content and is gone since %v", what, p.GoneAt)
-			}
+	image := func() { store(t, w, key("a000"), "body") }
+	damaged := func() { ok(t, w.SetTrouble(ctx, key("a000"), Trouble{Outcome: manifest.Invalid, Reason: "damaged"})) }
+	erased := func() { ok(t, w.Erase(ctx, "a000")) }
+	for _, tt := range []struct {
+		what                  string
+		before                func()
+		state                 manifest.PostState
+		checked, absent, gone int64 // hours; 0 for never
+	}{
+		{"live", nil, manifest.StateLive, 1, 0, 0},
+		{"live, with an image", image, manifest.StateLive, 2, 0, 0},
+		{"absent once", nil, manifest.StateLive, 2, 3, 3},
+		{"absent twice", nil, manifest.StateUnavailable, 4, 3, 3},
+		{"live again", nil, manifest.StateLive, 5, 0, 0},
+		{"removed", nil, manifest.StateRemoved, 6, 0, 6},
+		{"deleted since", nil, manifest.StateDeleted, 7, 0, 6},
+		{"deleted, and its image is damaged and dropped", damaged, manifest.StateDeleted, 7, 0, 0},
+		{"deleted, with another image", image, manifest.StateDeleted, 8, 0, 8},
+		{"erased", erased, manifest.StateDeleted, 8, 0, 0},
+	} {
+		if tt.before != nil {
+			tt.before()
 		}
-	}
-	set := func(p Post) {
-		t.Helper()
-		p.ID = "a000"
-		other := p
+		at := func(h int64) (when time.Time) {
+			if h > 0 {
+				when = hour(h)
+			}
+			return when
+		}
+		post := Post{ID: "a000", State: tt.state, CheckedAt: at(tt.checked), AbsentAt: at(tt.absent), Withheld: true}
+		other := post
 		other.ID = "a001"
-		if err := w.SetPosts(ctx, []Post{p, other}); err != nil {
-			t.Fatal(err)
+		ok(t, w.SetPosts(ctx, []Post{post, other}))
+		for _, p := range collect(t, w.Posts(ctx)) {
+			if want := at(tt.gone); p.ID == "a000" && !p.GoneAt.Equal(want) || p.ID == "a001" && !p.GoneAt.IsZero() {
+				t.Errorf("%s: %s is gone since %v, want %v", tt.what, p.ID, p.GoneAt, want)
+			}
 		}
 	}
-	set(Post{State: manifest.StateLive, CheckedAt: at(1)})
-	store(t, w, k, "body")
-	set(Post{State: manifest.StateLive, CheckedAt: at(2)})
-	is("live", time.Time{})
-	set(Post{State: manifest.StateLive, CheckedAt: at(2), AbsentAt: at(3)})
-	is("absent once", at(3))
-	set(Post{State: manifest.StateUnavailable, CheckedAt: at(4), AbsentAt: at(3)})
-	is("absent twice", at(3))
-	set(Post{State: manifest.StateLive, CheckedAt: at(5)})
-	is("live again", time.Time{})
-	set(Post{State: manifest.StateRemoved, CheckedAt: at(6), Withheld: true})
-	is("removed and withheld", at(6))
-	set(Post{State: manifest.StateDeleted, CheckedAt: at(7), Withheld: true})
-	is("deleted since", at(6))
-	if err := w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Invalid, Reason: "damaged"}); err != nil {
-		t.Fatal(err)
-	}
-	set(Post{State: manifest.StateDeleted, CheckedAt: at(7), Withheld: true})
-	is("deleted, and its image is damaged and dropped", time.Time{})
-	store(t, w, k, "body")
-	set(Post{State: manifest.StateDeleted, CheckedAt: at(8), Withheld: true})
-	is("deleted, with another image", at(8))
-	if err := w.Erase(ctx, "a000"); err != nil {
-		t.Fatal(err)
-	}
-	is("erased", time.Time{})
-	set(Post{State: manifest.StateDeleted, CheckedAt: at(8)})
-	is("asked again", time.Time{})
 }
 
 func TestCopies(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	c := Copy{Path: "/copy", Note: "the lab", Format: "folder", Made: time.Unix(1e9, 0).UTC(), Files: []File{{Name: "x", SHA256: "d", Size: 3}}}
+	c := Copy{Path: "/copy", Note: "the lab", Format: "folder", Made: hour(1), Files: []File{{Name: "x", SHA256: "d", Size: 3}},
+		Rows: []string{"a"}, Next: map[string]string{"x": "e"}, Owed: []string{"b"}}
 	event := auditlog.Event{Kind: auditlog.Copy, Path: digestOf([]byte(c.Path)), Note: c.Note}
-	if err := w.SetCopy(ctx, c, event); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetCopy(ctx, c, event))
 	c.Open, c.Told = true, "asked the lab"
-	if err := errors.Join(w.SetCopy(ctx, c), w.SetCopy(ctx, Copy{Path: "/another", Made: c.Made})); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetCopy(ctx, c), w.SetCopy(ctx, Copy{Path: "/another", Made: c.Made}))
 	got, err := w.Copies(ctx)
-	if diff := cmp.Diff([]Copy{{Path: "/another", Made: c.Made}, c}, got); diff != "" || err != nil {
-		t.Errorf("copies: %v\n%s", err, diff)
-	}
-	queue, err := w.Unpublished(ctx)
-	if err != nil || len(queue) != 1 || queue[0].Kind != auditlog.Copy {
-		t.Errorf("records: %v, %v", queue, err)
-	}
+	same(t, "copies", []Copy{{Path: "/another", Made: c.Made}, c}, got, err)
+	same(t, "records", []string{"copy the lab"}, waiting(t, w))
 	for _, path := range []string{"", "copy", "/copy/", "/a/../copy"} {
 		if err := w.SetCopy(ctx, Copy{Path: path}); err == nil {
 			t.Errorf("a copy at %q was registered", path)
@@ -314,98 +270,60 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// save and restore copy files of a closed workspace.
-func save(t *testing.T, dir string, names ...string) string {
-	t.Helper()
-	to := t.TempDir()
-	for _, name := range names {
-		put(t, filepath.Join(dir, name), filepath.Join(to, name))
-	}
-	return to
-}
-
+// put replaces a file or folder by a copy of another.
 func put(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.RemoveAll(to); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err == nil && info.IsDir() {
-		err = os.CopyFS(to, os.DirFS(from))
+	ok(t, os.RemoveAll(to))
+	if info, err := os.Stat(from); err == nil && info.IsDir() {
+		ok(t, os.CopyFS(to, os.DirFS(from)))
 	} else if err == nil {
-		var b []byte
-		if b, err = os.ReadFile(from); err == nil {
-			err = os.WriteFile(to, b, 0o600)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
+		ok(t, os.Link(from, to))
 	}
 }
 
 // TestRestored puts parts of a workspace back from a backup. The next writer notes it, loses no record that
 // is there, and takes the tombstones over that the log knows.
 func TestRestored(t *testing.T) {
-	stone := Tombstone{Tombstone: manifest.Tombstone{ID: "a001", State: manifest.StateDeleted, Time: time.Unix(1e9, 0).UTC()}, Reason: "author"}
-	lift := Tombstone{Tombstone: manifest.Tombstone{ID: "a000", State: manifest.StateRemoved, Time: time.Unix(1e9, 0).UTC()}, Reason: "moderator"}
-	all := []string{"before", "tombstone a001:deleted:author a000:removed:moderator", "lifted a000::"}
-	tests := []struct {
+	buried := []Tombstone{stone("a001", manifest.StateDeleted, "author", 1), stone("a000", manifest.StateRemoved, "moderator", 1)}
+	all := []string{"copy before", "tombstone a001:deleted:author a000:removed:moderator", "lifted a000::"}
+	older := append(slices.Clone(all), "restored state", "tombstone a001:deleted:author", "copy after")
+	for _, tt := range []struct {
 		name  string
 		parts []string
 		kill  bool // the backup is of a killed writer, with a record that is not published
 		want  []string
 	}{
-		{"nothing", nil, false, append(slices.Clone(all), "after")},
-		{"everything", []string{"state.db", "audit", "log.key"}, false, []string{"before", "after"}},
-		{"state.db", []string{"state.db"}, false, append(slices.Clone(all), "restored state", "tombstone a001:deleted:author", "after")},
-		{"state.db of a killed writer", []string{"state.db"}, true,
-			append(slices.Clone(all), "restored state", "tombstone a001:deleted:author", "after")},
-		{"audit/", []string{"audit"}, false, []string{"before", "restored log", "after"}},
-		{"the checkpoint", []string{"audit/checkpoint"}, false, append(slices.Clone(all), "restored checkpoint", "after")},
-	}
-	for _, tt := range tests {
+		{"nothing", nil, false, append(slices.Clone(all), "copy after")},
+		{"everything", []string{"state.db", "audit", "log.key"}, false, []string{"copy before", "copy after"}},
+		{"state.db", []string{"state.db"}, false, older},
+		{"state.db of a killed writer", []string{"state.db"}, true, older},
+		{"audit/", []string{"audit"}, false, []string{"copy before", "restored log", "copy after"}},
+		{"the checkpoint", []string{"audit/checkpoint"}, false, append(slices.Clone(all), "restored checkpoint", "copy after")},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx := t.Context()
 			w := loaded(t, numbered(2)...)
-			dir := w.Dir()
-			told := func(w *Workspace, what string) {
-				t.Helper()
-				if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: what}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			told(w, "before")
+			tell(t, w, "before")
 			if tt.kill {
 				w.finish = nil
 			}
-			closed(t, w)
-			backup := save(t, dir, "state.db", "audit", "log.key")
-			w = open(t, dir, Options{})
-			if err := errors.Join(w.AddTombstones(ctx, []Tombstone{stone, lift}), w.LiftTombstones(ctx, digestOf(nil), "a000")); err != nil {
-				t.Fatal(err)
-			}
-			closed(t, w)
+			ok(t, w.Close())
+			backup := t.TempDir()
+			ok(t, os.CopyFS(backup, os.DirFS(w.Dir())))
+			w = open(t, w.Dir())
+			ok(t, w.AddTombstones(ctx, buried), w.LiftTombstones(ctx, digestOf(nil), "a000"), w.Close())
 			for _, name := range tt.parts {
-				put(t, filepath.Join(backup, name), filepath.Join(dir, name))
+				put(t, filepath.Join(backup, name), filepath.Join(w.Dir(), name))
 			}
-			w = open(t, dir, Options{})
-			told(w, "after")
+			w = open(t, w.Dir())
+			tell(t, w, "after")
 			stones, err := w.Tombstones(ctx)
 			if err != nil || len(stones) != 1 && tt.name != "everything" {
 				t.Errorf("tombstones: %v, %v", stones, err)
 			}
-			closed(t, w)
-			got := story(logged(t, open(t, dir, Options{ReadOnly: true})))
-			for i := range got {
-				got[i] = strings.TrimPrefix(got[i], "copy ")
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("the log (-want +got)\n%s", diff)
-			}
-			checkQuiet(t, dir)
+			ok(t, w.Close())
+			same(t, "the log", tt.want, logOf(t, w.Dir()))
+			checkQuiet(t, w.Dir())
 		})
 	}
 }
@@ -413,116 +331,76 @@ func TestRestored(t *testing.T) {
 // checkQuiet asserts that opening and closing a workspace adds no record.
 func checkQuiet(t *testing.T, dir string) {
 	t.Helper()
-	before := len(logged(t, open(t, dir, Options{ReadOnly: true})))
-	w := open(t, dir, Options{})
-	closed(t, w)
-	if after := len(logged(t, open(t, dir, Options{ReadOnly: true}))); after != before {
-		t.Errorf("a writer that did nothing added %d records", after-before)
-	}
+	before := logOf(t, dir)
+	ok(t, open(t, dir).Close())
+	same(t, "the log after a writer that did nothing", before, logOf(t, dir))
 }
 
-// TestForeignLog gives a workspace the log of another one, or a rewritten log, or takes its key or its log away.
+// TestForeignLog gives a workspace the log of another one, or a damaged log, or takes its key away.
 func TestForeignLog(t *testing.T) {
 	ctx := t.Context()
-	note := func(w *Workspace, what string) {
-		t.Helper()
-		if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: what}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	make := func(what string) string {
+	made := func(note string) string {
 		w := loaded(t, numbered(1)...)
-		note(w, what)
-		closed(t, w)
+		tell(t, w, note)
+		ok(t, w.Close())
 		return w.Dir()
 	}
+	var broken *auditlog.Broken
 	t.Run("log of another workspace", func(t *testing.T) {
-		dir, other := make("one"), make("two")
+		dir, other := made("one"), made("two")
 		put(t, filepath.Join(other, "audit"), filepath.Join(dir, "audit"))
-		w := open(t, dir, Options{})
-		note(w, "three")
-		var broken *auditlog.Broken
+		w := open(t, dir)
+		tell(t, w, "three")
 		if _, err := w.LogReader(ctx); !errors.As(err, &broken) || !strings.Contains(broken.What, "another key") {
 			t.Errorf("LogReader: %v", err)
 		}
 		if err := w.Close(); !errors.As(err, &broken) {
 			t.Errorf("Close: %v, want that the log is not published", err)
 		}
-		w = open(t, dir, Options{})
-		if queue, err := w.Unpublished(ctx); err != nil || len(queue) != 1 {
-			t.Errorf("records kept: %v, %v", queue, err)
-		}
-		if err := os.RemoveAll(filepath.Join(dir, "audit")); err != nil { // what the error asks for
-			t.Fatal(err)
-		}
+		w = open(t, dir)
+		same(t, "records kept", []string{"copy three"}, waiting(t, w))
 		w.finish = nil
-		closed(t, w)
-		closed(t, open(t, dir, Options{}))
-		if diff := cmp.Diff([]string{"restored log", "copy three"}, story(logged(t, open(t, dir, Options{ReadOnly: true})))); diff != "" {
-			t.Errorf("log\n%s", diff)
-		}
+		ok(t, os.RemoveAll(filepath.Join(dir, "audit")), w.Close(), open(t, dir).Close()) // what the error asks for
+		same(t, "log", []string{"restored log", "copy three"}, logOf(t, dir))
 	})
 	t.Run("log and key of another workspace", func(t *testing.T) {
-		dir, other := make("one"), make("two")
+		dir, other := made("one"), made("two")
 		for _, name := range []string{"audit", "log.key"} {
 			put(t, filepath.Join(other, name), filepath.Join(dir, name))
 		}
-		closed(t, open(t, dir, Options{}))
-		got := story(logged(t, open(t, dir, Options{ReadOnly: true})))
-		if diff := cmp.Diff([]string{"copy two", "restored other_log"}, got); diff != "" {
-			t.Errorf("log\n%s", diff)
-		}
+		ok(t, open(t, dir).Close())
+		same(t, "log", []string{"copy two", "restored other_log"}, logOf(t, dir))
 		checkQuiet(t, dir)
 	})
 	t.Run("key lost", func(t *testing.T) {
-		dir := make("one")
-		old := open(t, dir, Options{ReadOnly: true})
-		before, err := old.LogReader(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(filepath.Join(dir, "log.key")); err != nil {
-			t.Fatal(err)
-		}
-		closed(t, open(t, dir, Options{}))
-		r := open(t, dir, Options{ReadOnly: true})
-		if diff := cmp.Diff([]string{"copy one", "restored key"}, story(logged(t, r))); diff != "" {
-			t.Errorf("log\n%s", diff)
-		}
-		after, err := r.LogReader(ctx)
+		dir := made("one")
+		before, err := readOnly(t, dir).LogReader(ctx)
+		ok(t, err, os.Remove(filepath.Join(dir, "log.key")))
+		w := open(t, dir)
+		w.finish = nil // killed before it published: the next one does not note it again
+		ok(t, w.Close(), open(t, dir).Close())
+		same(t, "log", []string{"copy one", "restored key"}, logOf(t, dir))
+		after, err := readOnly(t, dir).LogReader(ctx)
 		if err != nil || after.Checkpoint().Key == before.Checkpoint().Key {
 			t.Errorf("the key did not change: %v", err)
 		}
 		checkQuiet(t, dir)
 	})
 	t.Run("damaged", func(t *testing.T) {
-		dir := make("one")
+		dir := made("one")
 		name := filepath.Join(dir, "audit", "records.jsonl")
 		whole, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, whole[:len(whole)-5], 0o600); err != nil {
-			t.Fatal(err)
-		}
-		w := open(t, dir, Options{})
-		note(w, "two")
-		var broken *auditlog.Broken
+		ok(t, err, os.WriteFile(name, whole[:len(whole)-5], 0o600))
+		w := open(t, dir)
+		tell(t, w, "two")
 		if err := w.Close(); !errors.As(err, &broken) || broken.Record != 0 {
 			t.Errorf("Close: %v", err)
 		}
-		r := open(t, dir, Options{ReadOnly: true})
-		if _, sealed, err := r.ReadSeal(ctx); sealed || err != nil {
+		if _, sealed, err := readOnly(t, dir).ReadSeal(ctx); sealed || err != nil {
 			t.Errorf("sealed with a damaged log: %t, %v", sealed, err)
 		}
-		r.Close()
-		if err := os.WriteFile(name, whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		closed(t, open(t, dir, Options{}))
-		if diff := cmp.Diff([]string{"copy one", "copy two"}, story(logged(t, open(t, dir, Options{ReadOnly: true})))); diff != "" {
-			t.Errorf("log after it was mended\n%s", diff)
-		}
+		ok(t, os.WriteFile(name, whole, 0o600), open(t, dir).Close())
+		same(t, "log after it was mended", []string{"copy one", "copy two"}, logOf(t, dir))
 	})
 }
 
@@ -531,31 +409,17 @@ func TestForeignLog(t *testing.T) {
 func TestSealKeepsDigests(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	want, err := w.Replace(ctx, "dataset/x", func(f io.Writer) error { _, err := io.WriteString(f, "whole"); return err })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Replace(ctx, "dataset/y", func(f io.Writer) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	closed(t, w)
-	if err := os.WriteFile(filepath.Join(w.Dir(), "dataset", "x"), []byte("whale"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w = open(t, w.Dir(), Options{})
+	want, err := w.Replace(ctx, "dataset/x", text("whole"))
+	_, errY := w.Replace(ctx, "dataset/y", text(""))
+	ok(t, err, errY, w.Close(), os.WriteFile(filepath.Join(w.Dir(), "dataset", "x"), []byte("whale"), 0o600))
+	w = open(t, w.Dir())
 	if _, sealed, err := w.ReadSeal(ctx); sealed || err != nil {
 		t.Errorf("sealed under a writer: %t, %v", sealed, err)
 	}
-	if err := w.RemoveFile(ctx, "dataset/y"); err != nil {
-		t.Fatal(err)
-	}
-	closed(t, w)
-	seal, sealed, err := open(t, w.Dir(), Options{ReadOnly: true}).ReadSeal(ctx)
-	if err != nil || !sealed {
-		t.Fatal(sealed, err)
-	}
-	if !slices.Contains(seal.Files, want) {
-		t.Errorf("the seal has %+v, want %+v", seal.Files, want)
+	ok(t, w.RemoveFile(ctx, "dataset/y"), w.Close())
+	seal, sealed, err := readOnly(t, w.Dir()).ReadSeal(ctx)
+	if err != nil || !sealed || !slices.Contains(seal.Files, want) {
+		t.Errorf("the seal has %+v, want %+v; %t, %v", seal.Files, want, sealed, err)
 	}
 	if slices.ContainsFunc(seal.Files, func(f File) bool {
 		return f.Name == "dataset/y" || strings.HasPrefix(f.Name, "images/") || f.Name == "lock"
@@ -566,15 +430,12 @@ func TestSealKeepsDigests(t *testing.T) {
 
 func TestCheckState(t *testing.T) {
 	w := loaded(t, numbered(300)...)
-	if found, err := w.CheckState(t.Context()); len(found) > 0 || err != nil {
-		t.Errorf("a whole database: %q, %v", found, err)
-	}
-	if _, err := w.db.Exec("PRAGMA foreign_keys = OFF; INSERT INTO trouble VALUES ('none', 0, '', 'gone', '', '')"); err != nil {
-		t.Fatal(err)
-	}
-	if found, err := w.CheckState(t.Context()); len(found) != 1 || err != nil {
-		t.Errorf("a row without its entry: %q, %v", found, err)
-	}
+	found, err := w.CheckState(t.Context())
+	same(t, "a whole database", []string(nil), found, err)
+	_, err = w.db.Exec("PRAGMA foreign_keys = OFF; INSERT INTO trouble VALUES ('none', 0, '', 'gone', '', '')")
+	ok(t, err)
+	found, err = w.CheckState(t.Context())
+	same(t, "a row without its entry", []string{"row 1 of trouble has no entry"}, found, err)
 }
 
 // TestAnyHistory does anything in any order, with a kill at any step: the log verifies, has every
@@ -721,20 +582,14 @@ func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told [
 func TestReadBesideWriter(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	if err := noSync(w); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, noSync(w))
 	add := func() error {
 		return errors.Join(w.Note(ctx, auditlog.Event{Kind: auditlog.Copy}), w.publish(ctx))
 	}
-	if err := add(); err != nil {
-		t.Fatal(err)
-	}
-	r := open(t, w.Dir(), Options{ReadOnly: true})
+	ok(t, add())
+	r := readOnly(t, w.Dir())
 	l, err := r.LogReader(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	var g errgroup.Group
 	over := make(chan struct{})
 	g.Go(func() error {
@@ -750,37 +605,24 @@ func TestReadBesideWriter(t *testing.T) {
 		}
 	})
 	for range 20 {
-		if err := l.Verify(ctx); err != nil {
-			t.Error(err)
-		}
-		if _, err := r.Unpublished(ctx); err != nil {
+		_, err := r.Unpublished(ctx)
+		if err := errors.Join(l.Verify(ctx), err); err != nil {
 			t.Error(err)
 		}
 	}
 	close(over)
-	if err := g.Wait(); err != nil {
-		t.Error(err)
-	}
-	if err := add(); err != nil {
-		t.Error(err)
-	}
-	if err := l.Verify(ctx); err != nil {
-		t.Errorf("of a log that was opened before the last records: %v", err)
-	}
+	ok(t, g.Wait(), add(), l.Verify(ctx)) // of a log that was opened before the last records
 }
 
 // TestLargeFiles puts a file that has no end, or as good as none, in the place of each that is read whole.
 func TestLargeFiles(t *testing.T) {
+	w := loaded(t, numbered(1)...)
+	tell(t, w, "x")
+	ok(t, w.Close())
 	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "log.key", "audit/seal.json"} {
-		w := loaded(t, numbered(1)...)
-		if err := w.Note(t.Context(), auditlog.Event{Kind: auditlog.Copy}); err != nil {
-			t.Fatal(err)
-		}
-		closed(t, w)
-		if err := os.Truncate(filepath.Join(w.Dir(), name), 1<<40); err != nil {
-			t.Fatal(err)
-		}
-		r := open(t, w.Dir(), Options{ReadOnly: true})
+		dir := t.TempDir()
+		ok(t, os.CopyFS(dir, os.DirFS(w.Dir())), os.Truncate(filepath.Join(dir, name), 1<<40))
+		r := readOnly(t, dir)
 		l, err := r.LogReader(t.Context())
 		if err == nil {
 			err = l.Verify(t.Context())
@@ -798,20 +640,15 @@ func TestSealAfterKill(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	dir := w.Dir()
 	w.finish = nil
-	closed(t, w)
-	if err := os.WriteFile(filepath.Join(dir, durable.TempPrefix+"left"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.Close(), os.WriteFile(filepath.Join(dir, durable.TempPrefix+"left"), nil, 0o600))
 	for _, sweep := range []bool{false, true, false} {
-		w := open(t, dir, Options{})
+		w := open(t, dir)
 		if sweep {
-			if _, err := w.Sweep(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.Sweep(t.Context())
+			ok(t, err)
 		}
-		closed(t, w)
-		r := open(t, dir, Options{ReadOnly: true})
-		_, sealed, err := r.ReadSeal(t.Context())
+		ok(t, w.Close())
+		_, sealed, err := readOnly(t, dir).ReadSeal(t.Context())
 		_, left := os.Stat(filepath.Join(dir, durable.TempPrefix+"left"))
 		if err != nil || sealed == (left == nil) {
 			t.Errorf("swept %t: sealed %t, an unfinished file: %v, %v", sweep, sealed, left, err)
@@ -825,30 +662,16 @@ func TestRestoredManyQueued(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	w.batch = 3
-	var want []string
-	for i := range 10 {
-		want = append(want, fmt.Sprint("copy ", i))
-		if err := w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: fmt.Sprint(i)}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	tell(t, w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	want := waiting(t, w)
 	_, queue, err := w.readUnpublished(ctx, -1)
-	if err := errors.Join(err, w.publish(ctx)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.change(ctx, "restore", func(t *tx) {
+	ok(t, err, w.publish(ctx), w.change(ctx, "restore", func(t *tx) {
 		for i, line := range queue {
 			t.exec("INSERT INTO log_queue (seq, line) VALUES (?, ?)", i, string(line))
 		}
 		t.exec("DELETE FROM meta WHERE key = ?", metaLogHead)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.reconcile(ctx), w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: "10"})); err != nil {
-		t.Fatal(err)
-	}
-	closed(t, w)
-	if diff := cmp.Diff(append(want, "copy 10"), story(logged(t, open(t, w.Dir(), Options{ReadOnly: true})))); diff != "" {
-		t.Errorf("log (-want +got)\n%s", diff)
-	}
+	}), w.reconcile(ctx))
+	tell(t, w, 10)
+	ok(t, w.Close())
+	same(t, "log", append(want, "copy 10"), logOf(t, w.Dir()))
 }

@@ -4,8 +4,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rehydrate/manifest"
 )
 
@@ -20,9 +18,7 @@ func TestReread(t *testing.T) {
 	}
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 	}
 	var results []manifest.Result
 	for i := range 4 {
@@ -49,29 +45,21 @@ func TestReread(t *testing.T) {
 	check(w.Reread(ctx, key(0), reading(0, "third text"), "not the first"))
 	was := Earlier{Outcome: manifest.Unreadable, Reason: "r"}
 	read := Earlier{Read: true, Text: "safe text", Outcome: manifest.Unreadable, Reason: "r"}
-	if diff := cmp.Diff([]Earlier{read, read, read, was}, earlier()); diff != "" {
-		t.Errorf("what is compared with (-want +got):\n%s", diff)
-	}
+	same(t, "what is compared with", []Earlier{read, read, read, was}, earlier())
 	if r := collect(t, w.Records(ctx, Select{}))[1]; r.Reading.Text != "second text" || r.Reading.Masked != 1 || r.Earlier != (Earlier{}) {
 		t.Errorf("a record that was not asked for what was earlier = %+v, %+v", r.Reading, r.Earlier)
 	}
 	check(w.Erase(ctx, key(1).ID))
 	check(w.SetTrouble(ctx, key(2), Trouble{Outcome: manifest.Gone}))
-	if diff := cmp.Diff([]Earlier{read, was, was, was}, earlier()); diff != "" {
-		t.Errorf("after an erase and a trouble (-want +got):\n%s", diff)
-	}
+	same(t, "after an erase and a trouble", []Earlier{read, was, was, was}, earlier())
 	store(t, w, key(0), "another body")
-	if diff := cmp.Diff([]Earlier{was, was, was, was}, earlier()); diff != "" {
-		t.Errorf("after another image (-want +got):\n%s", diff)
-	}
+	same(t, "after another image", []Earlier{was, was, was, was}, earlier())
 	check(w.Reread(ctx, key(3), reading(3, "second text"), "safe text"))
 	if on, err := w.Rereading(ctx); !on || err != nil {
 		t.Errorf("Rereading = %v, %v while it goes on", on, err)
 	}
 	check(w.EndReread(ctx))
-	if diff := cmp.Diff(make([]Earlier, 4), earlier()); diff != "" {
-		t.Errorf("in the end (-want +got):\n%s", diff)
-	}
+	same(t, "in the end", make([]Earlier, 4), earlier())
 	if on, err := w.Rereading(ctx); on || err != nil {
 		t.Errorf("Rereading = %v, %v in the end", on, err)
 	}

@@ -43,9 +43,7 @@ func pictures(t testing.TB) map[string][]byte {
 		gif.EncodeAll(&moving, &gif.GIF{Image: []*image.Paletted{paletted, paletted}, Delay: []int{5, 7}, LoopCount: 3,
 			Disposal: []byte{gif.DisposalNone, gif.DisposalBackground}}),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 	}
 	all := map[string][]byte{"jpeg/colour": jpg.Bytes(), "jpeg/grey": jpgGrey.Bytes(), "png/alpha": pngAlpha.Bytes(),
 		"png/palette": pngPalette.Bytes(), "png/grey16": pngGrey.Bytes(), "gif/still": still.Bytes(), "gif/moving": moving.Bytes()}
@@ -57,9 +55,7 @@ func pictures(t testing.TB) map[string][]byte {
 		"webp/moving":   "UklGRlIAAABXRUJQVlA4WAoAAAASAAAAAAAAAAAAQU5JTQYAAAD/////AABBTk1GJgAAAAAAAAAAAAAAAAAAAGQAAABWUDhMDQAAAC8AAAAQBxAREYiI/gcA",
 	} {
 		b, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		all[name] = b
 	}
 	return all
@@ -164,9 +160,7 @@ func TestStrip(t *testing.T) {
 				t.Fatal("no metadata was planted")
 			}
 			clean, err := Strip(dirty, format)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, err)
 			for _, part := range []string{canary, canary[:12], canary[:7], "52.52", "stray", "PK\x03\x04", "XMP", "script"} {
 				if bytes.Contains(clean, []byte(part)) {
 					t.Errorf("%q is left", part)
@@ -251,13 +245,9 @@ func TestStripKeepsColours(t *testing.T) {
 		jfxx + adobe("\x01") + jfif + jfxx + jfif, adobe("\x00") + segment(0xEE, "Adobe")} {
 		dirty := []byte(plain[:2] + head + plain[2:])
 		clean, err := Strip(dirty, "jpeg")
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		want, err := pixels("jpeg", dirty)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		if got, err := pixels("jpeg", clean); got != want || err != nil {
 			t.Errorf("APP segments %q: pixels differ: %v", head, err)
 		}

@@ -54,23 +54,56 @@ func hooked(ctx context.Context, f func(step string) error) context.Context {
 	return context.WithValue(ctx, durable.HookKey{}, func(step, _ string) error { return f(step) })
 }
 
-func open(t *testing.T, dir string, o Options) *Workspace {
+// ok ends the test at an error.
+func ok(t testing.TB, errs ...error) {
 	t.Helper()
-	w, err := Open(t.Context(), dir, o)
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// same reports an error, and how got differs from want.
+func same(t testing.TB, what string, want, got any, errs ...error) {
+	t.Helper()
+	diff, err := cmp.Diff(want, got), errors.Join(errs...)
+	if diff != "" || err != nil {
+		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
+	}
+}
+
+func open(t *testing.T, dir string) *Workspace { t.Helper(); return openAs(t, dir, Options{}) }
+
+func readOnly(t *testing.T, dir string) *Workspace {
+	t.Helper()
+	return openAs(t, dir, Options{ReadOnly: true})
+}
+
+func openAs(t *testing.T, dir string, o Options) *Workspace {
+	t.Helper()
+	w, err := Open(t.Context(), dir, o)
+	ok(t, err)
 	t.Cleanup(func() { w.Close() })
 	return w
 }
 
+func files(t *testing.T, w *Workspace, under string) []string {
+	t.Helper()
+	names, err := w.Files(t.Context(), under)
+	ok(t, err)
+	return names
+}
+
+func text(s string) func(io.Writer) error {
+	return func(f io.Writer) error { _, err := io.WriteString(f, s); return err }
+}
+
+func key(id string) manifest.Key { return manifest.Key{ID: manifest.PostID(id)} }
+
 // loaded opens a new workspace that holds entries.
 func loaded(t *testing.T, entries ...manifest.Entry) *Workspace {
 	t.Helper()
-	w := open(t, filepath.Join(t.TempDir(), "w"), Options{})
-	if err := w.Load(t.Context(), binding("1"), seq(entries, nil), nil); err != nil {
-		t.Fatal(err)
-	}
+	w := open(t, filepath.Join(t.TempDir(), "w"))
+	ok(t, w.Load(t.Context(), binding("1"), seq(entries, nil), nil))
 	return w
 }
 
@@ -112,9 +145,7 @@ func collect[T any](t *testing.T, s iter.Seq2[T, error]) []T {
 	t.Helper()
 	var items []T
 	for item, err := range s {
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		items = append(items, item)
 	}
 	return items
@@ -142,9 +173,7 @@ func describe(body []byte, format string) Image {
 func store(t *testing.T, w *Workspace, k manifest.Key, body string) Image {
 	t.Helper()
 	img := describe([]byte(body), "jpeg")
-	if err := w.StoreImage(t.Context(), k, []byte(body), img); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.StoreImage(t.Context(), k, []byte(body), img))
 	return img
 }
 
@@ -171,19 +200,15 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		all[name] = text
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return all
 }
 
 func TestOpenMakesPrivateFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b? #%", "w")
-	w := open(t, dir, Options{})
-	if err := w.Load(t.Context(), binding("1"), seq(numbered(1), nil), nil); err != nil {
-		t.Fatal(err)
-	}
-	store(t, w, manifest.Key{ID: "a000"}, "body")
+	w := open(t, dir)
+	ok(t, w.Load(t.Context(), binding("1"), seq(numbered(1), nil), nil))
+	store(t, w, key("a000"), "body")
 	if _, err := w.Replace(t.Context(), "dataset/data/x.parquet", func(f io.Writer) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -204,9 +229,7 @@ func TestOpenMakesPrivateFolder(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for pragma, want := range map[string]string{"journal_mode": "delete", "synchronous": "2", "secure_delete": "1", "temp_store": "2", "foreign_keys": "1"} {
 		var got string
 		if err := w.db.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
@@ -224,40 +247,32 @@ func TestOpenRefuses(t *testing.T) {
 		says  string
 	}
 	write := func(t *testing.T, name, text string) {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	mkdir := func(t *testing.T, dir string) {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.Mkdir(dir, 0o755))
 	}
 	for _, tt := range []refusal{
 		{"other files", func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/thesis.tex", "x") }, Options{}, ErrNoWorkspace, "thesis.tex"},
 		{"symbolic link", func(t *testing.T, dir string) {
 			mkdir(t, dir+"-real")
-			if err := os.Symlink(dir+"-real", dir); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, os.Symlink(dir+"-real", dir))
 		}, Options{}, ErrNoWorkspace, "symbolic link"},
 		{"file", func(t *testing.T, dir string) { write(t, dir, "x") }, Options{}, ErrNoWorkspace, "not a folder"},
 		{"state.db is a link", func(t *testing.T, dir string) {
 			mkdir(t, dir)
-			if err := os.Symlink("/etc/passwd", dir+"/state.db"); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, os.Symlink("/etc/passwd", dir+"/state.db"))
 		}, Options{}, ErrNoWorkspace, "not a regular file"},
 		{"not a database", func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/state.db", strings.Repeat("hello", 400)) }, Options{}, ErrNoWorkspace, "not a SQLite database"},
 		{"another program's database", func(t *testing.T, dir string) {
-			w := open(t, dir, Options{})
+			w := open(t, dir)
 			if _, err := w.db.Exec("PRAGMA application_id = 7"); err != nil {
 				t.Fatal(err)
 			}
 			w.Close()
 		}, Options{}, ErrNoWorkspace, "another program"},
 		{"another schema", func(t *testing.T, dir string) {
-			w := open(t, dir, Options{})
+			w := open(t, dir)
 			if _, err := w.db.Exec("UPDATE meta SET value = '99' WHERE key = 'schema_version'"); err != nil {
 				t.Fatal(err)
 			}
@@ -286,11 +301,9 @@ func TestOpenGoesOnAfterKilledFirstOpen(t *testing.T) {
 	for _, left := range [][]string{{}, {"lock"}, {"lock", "state.db"}} {
 		dir := t.TempDir()
 		for _, name := range left {
-			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 		}
-		w := open(t, dir, Options{})
+		w := open(t, dir)
 		if _, bound, err := w.Binding(t.Context()); bound || err != nil {
 			t.Errorf("after %q: Binding = %v, %v", left, bound, err)
 		}
@@ -313,17 +326,11 @@ func TestLockIsTheKernels(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "w")
 	c := child(t, "hold", dir, "")
 	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	defer in.Close()
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
+	ok(t, c.Start())
 	if _, err := io.ReadFull(out, make([]byte, 5)); err != nil {
 		t.Fatalf("the child did not take the lock: %v", err)
 	}
@@ -331,27 +338,23 @@ func TestLockIsTheKernels(t *testing.T) {
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d;", c.Process.Pid)) {
 		t.Errorf("Open while held: %v; want ErrInUse naming process %d", err, c.Process.Pid)
 	}
-	open(t, dir, Options{ReadOnly: true}).Close()
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	readOnly(t, dir).Close()
+	ok(t, c.Process.Kill())
 	c.Wait()
-	w := open(t, dir, Options{})
+	w := open(t, dir)
 	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, ErrInUse) {
 		t.Errorf("second Open in one process: %v, want ErrInUse", err)
 	}
 	w.Close()
-	open(t, dir, Options{})
+	open(t, dir)
 }
 
 func TestLoad(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "bb1", 0), entry(2, "bb1", 1), entry(3, "cc1", 0))
 	store(t, w, manifest.Key{ID: "bb1", Image: 1}, "left")
-	stays := store(t, w, manifest.Key{ID: "cc1"}, "stays")
-	if err := w.SetPosts(ctx, []Post{{ID: "aa1", State: "live"}, {ID: "bb1", State: "live"}, {ID: "cc1", State: "live"}}); err != nil {
-		t.Fatal(err)
-	}
+	stays := store(t, w, key("cc1"), "stays")
+	ok(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: "live"}, {ID: "bb1", State: "live"}, {ID: "cc1", State: "live"}}))
 	before := collect(t, w.Records(ctx, Select{}))
 
 	t.Run("same digests", func(t *testing.T) {
@@ -377,9 +380,7 @@ func TestLoad(t *testing.T) {
 			if err := w.Load(ctx, binding("2"), bad, nil); err == nil {
 				t.Fatal("Load succeeded")
 			}
-			if diff := cmp.Diff(before, collect(t, w.Records(ctx, Select{}))); diff != "" {
-				t.Errorf("a failed Load changed entries (-before +after):\n%s", diff)
-			}
+			same(t, "a failed Load changed entries", before, collect(t, w.Records(ctx, Select{})))
 			if b, _, _ := w.Binding(ctx); b.ManifestDigest != "m1" {
 				t.Errorf("a failed Load changed the binding to %+v", b)
 			}
@@ -398,21 +399,14 @@ func TestLoad(t *testing.T) {
 	t.Run("another manifest", func(t *testing.T) {
 		moved := entry(0, "cc1", 0)
 		moved.Split = "test"
-		if err := w.Load(ctx, binding("2"), seq([]manifest.Entry{moved, entry(1, "bb1", 0), entry(5, "new1", 0)}, nil), nil); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.Load(ctx, binding("2"), seq([]manifest.Entry{moved, entry(1, "bb1", 0), entry(5, "new1", 0)}, nil), nil))
 		want := []Record{
 			{Entry: moved, Post: Post{ID: "cc1", State: "live"}, Image: &stays},
 			{Entry: entry(1, "bb1", 0), Post: Post{ID: "bb1", State: "live"}},
 			{Entry: entry(5, "new1", 0), Post: Post{ID: "new1"}},
 		}
-		if diff := cmp.Diff(want, collect(t, w.Records(ctx, Select{}))); diff != "" {
-			t.Errorf("records (-want +got):\n%s", diff)
-		}
-		files, err := w.Files(ctx, "images")
-		if diff := cmp.Diff([]string{"images/cc/cc1.jpg"}, files); diff != "" || err != nil {
-			t.Errorf("image files: %v\n%s", err, diff)
-		}
+		same(t, "records", want, collect(t, w.Records(ctx, Select{})))
+		same(t, "image files", []string{"images/cc/cc1.jpg"}, files(t, w, "images"))
 		var posts int
 		if err := w.db.QueryRow("SELECT count(*) FROM post").Scan(&posts); err != nil || posts != 2 {
 			t.Errorf("%d posts, %v; the post that left must be forgotten", posts, err)
@@ -429,42 +423,28 @@ func TestRecordsReturnWhatWasStored(t *testing.T) {
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0))
 	at := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	post := Post{ID: "aa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: at, LiveAt: at.Add(-time.Hour), Withheld: true}
-	if err := w.SetPosts(ctx, []Post{{ID: "aa1", State: manifest.StateLive}, post}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: manifest.StateLive}, post}))
 	img := store(t, w, manifest.Key{ID: "aa1", Image: 1}, "body")
 	post.Unseen = true
 	reading := Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "ONE DOES\nNOT", Confidence: 91.25,
 		Words: []Word{{Text: "ONE", Confidence: 91.25, X: 1, Y: 2, W: 3, H: 4, Line: 5}}, Wide: &[4]uint64{1, 1 << 63, 3, ^uint64(0)},
 		Failed: &Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout", Detail: "d"}}
-	if err := w.SetReading(ctx, manifest.Key{ID: "aa1", Image: 1}, reading); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetReading(ctx, manifest.Key{ID: "aa1", Image: 1}, reading))
 	trouble := Trouble{Source: "s", Outcome: manifest.Gone, Reason: "http_404", Detail: "d"}
-	if err := w.SetTrouble(ctx, manifest.Key{ID: "bb1"}, trouble); err != nil {
-		t.Fatal(err)
-	}
-	result := manifest.Result{Key: manifest.Key{ID: "aa1"}, Split: "train", Outcome: manifest.Duplicate, Reason: "r", Detail: "d",
+	ok(t, w.SetTrouble(ctx, key("bb1"), trouble))
+	result := manifest.Result{Key: key("aa1"), Split: "train", Outcome: manifest.Duplicate, Reason: "r", Detail: "d",
 		DuplicateOf: manifest.Key{ID: "bb1", Image: 0}}
-	if err := w.SetResults(ctx, []manifest.Result{result}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetResults(ctx, []manifest.Result{result}))
 	want := []Record{
 		{Entry: entry(0, "aa1", 0), Post: post, Result: &result},
 		{Entry: entry(1, "aa1", 1), Post: post, Image: &img, Reading: &reading},
 		{Entry: entry(2, "bb1", 0), Post: Post{ID: "bb1"}, Trouble: &trouble},
 	}
-	if diff := cmp.Diff(want, collect(t, w.Records(ctx, Select{WithWords: true}))); diff != "" {
-		t.Errorf("records with words (-want +got):\n%s", diff)
-	}
+	same(t, "records with words", want, collect(t, w.Records(ctx, Select{WithWords: true})))
 	reading.Words = nil
-	if diff := cmp.Diff(want[:2], collect(t, w.Records(ctx, Select{ID: "aa1"}))); diff != "" {
-		t.Errorf("records of aa1 without words (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]Post{post, {ID: "bb1"}}, collect(t, w.Posts(ctx))); diff != "" {
-		t.Errorf("posts (-want +got):\n%s", diff)
-	}
-	if err := w.SetResults(ctx, []manifest.Result{{Key: manifest.Key{ID: "none"}, Outcome: manifest.Kept}}); err == nil {
+	same(t, "records of aa1 without words", want[:2], collect(t, w.Records(ctx, Select{ID: "aa1"})))
+	same(t, "posts", []Post{post, {ID: "bb1"}}, collect(t, w.Posts(ctx)))
+	if err := w.SetResults(ctx, []manifest.Result{{Key: key("none"), Outcome: manifest.Kept}}); err == nil {
 		t.Error("SetResults took a result of no entry")
 	}
 	if got := collect(t, w.Records(ctx, Select{ID: "aa1"})); got[0].Result == nil {
@@ -479,13 +459,9 @@ func TestPagingWhileWriting(t *testing.T) {
 		w.limit = limit
 		var got []string
 		for p, err := range w.Posts(ctx) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, err)
 			got = append(got, string(p.ID))
-			if err := w.SetPosts(ctx, []Post{{ID: p.ID, State: manifest.StateLive, CheckedAt: time.Unix(int64(limit), 0)}}); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, w.SetPosts(ctx, []Post{{ID: p.ID, State: manifest.StateLive, CheckedAt: time.Unix(int64(limit), 0)}}))
 		}
 		want := "a000 a001 a002 a003 a004 a005 a006 a007 a008 a009 zz1"
 		if strings.Join(got, " ") != want {
@@ -497,9 +473,7 @@ func TestPagingWhileWriting(t *testing.T) {
 	}
 	w.limit = 2
 	for r, err := range w.Records(ctx, Select{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		store(t, w, r.Key, "body of "+r.Key.String())
 		if r.Ordinal == 5 {
 			break
@@ -525,7 +499,7 @@ func TestPagingWhileWriting(t *testing.T) {
 
 func TestTombstonesAreSticky(t *testing.T) {
 	ctx := t.Context()
-	w := open(t, filepath.Join(t.TempDir(), "w"), Options{})
+	w := open(t, filepath.Join(t.TempDir(), "w"))
 	at := func(h int) time.Time { return time.Date(2026, 1, 1, h, 0, 0, 0, time.UTC) }
 	add := func(id string, s manifest.PostState, h int) {
 		if err := w.AddTombstones(ctx, []Tombstone{{Tombstone: manifest.Tombstone{ID: manifest.PostID(id), State: s, Time: at(h)}}}); err != nil {
@@ -540,9 +514,7 @@ func TestTombstonesAreSticky(t *testing.T) {
 	add("a", manifest.StateRemoved, 9)
 	want := []Tombstone{{Tombstone: manifest.Tombstone{ID: "b", State: manifest.StateRemoved, Time: at(5)}}, {Tombstone: manifest.Tombstone{ID: "a", State: manifest.StateDeleted, Time: at(7)}}}
 	got, err := w.Tombstones(ctx)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("tombstones: %v\n%s", err, diff)
-	}
+	same(t, "tombstones", want, got, err)
 	if err := w.AddTombstones(ctx, []Tombstone{{Tombstone: manifest.Tombstone{ID: "c", State: manifest.StateLive}}}); err == nil {
 		t.Error("a live post got a tombstone")
 	}
@@ -551,22 +523,22 @@ func TestTombstonesAreSticky(t *testing.T) {
 func TestReadOnlyWritesNothing(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(3)...)
-	img := store(t, w, manifest.Key{ID: "a001"}, "body")
+	img := store(t, w, key("a001"), "body")
 	w.Close()
 	before := snapshot(t, w.Dir())
-	r := open(t, w.Dir(), Options{ReadOnly: true})
+	r := readOnly(t, w.Dir())
 	if got := keys(t, r); got != "a000 a001 a002" {
 		t.Errorf("records: %s", got)
 	}
-	if body, err := r.ReadImage(ctx, manifest.Key{ID: "a001"}, img); string(body) != "body" || err != nil {
+	if body, err := r.ReadImage(ctx, key("a001"), img); string(body) != "body" || err != nil {
 		t.Errorf("ReadImage = %q, %v", body, err)
 	}
 	for name, change := range map[string]func() error{
 		"SetMeta": func() error { return r.SetMeta(ctx, "k", "v") },
 		"StoreImage": func() error {
-			return r.StoreImage(ctx, manifest.Key{ID: "a000"}, []byte("x"), describe([]byte("x"), "png"))
+			return r.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png"))
 		},
-		"SetTrouble": func() error { return r.SetTrouble(ctx, manifest.Key{ID: "a001"}, Trouble{}) },
+		"SetTrouble": func() error { return r.SetTrouble(ctx, key("a001"), Trouble{}) },
 		"Erase":      func() error { return r.Erase(ctx, "a001") },
 		"RemoveFile": func() error { return r.RemoveFile(ctx, "outcomes.csv") },
 		"Load":       func() error { return r.Load(ctx, binding("2"), seq(numbered(1), nil), nil) },
@@ -581,19 +553,15 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 		}
 	}
 	r.Close()
-	if diff := cmp.Diff(before, snapshot(t, w.Dir())); diff != "" {
-		t.Errorf("a read-only workspace changed its folder (-before +after):\n%s", diff)
-	}
+	same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
 }
 
 func TestReadOnlyBesideARun(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(2)...)
-	r := open(t, w.Dir(), Options{ReadOnly: true})
+	r := readOnly(t, w.Dir())
 	for i := range 5 {
-		if err := w.SetMeta(ctx, "k", fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.SetMeta(ctx, "k", fmt.Sprint(i)))
 		if got, err := r.Meta(ctx, "k"); got != fmt.Sprint(i) || err != nil {
 			t.Errorf("Meta = %q, %v; want %d", got, err, i)
 		}
@@ -652,8 +620,6 @@ func TestCloseTwice(t *testing.T) {
 func contains(t *testing.T, name, text string) bool {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return bytes.Contains(b, []byte(text))
 }
