@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -9,97 +8,50 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestLoadAsksBeforeItLoses gives the workspace a manifest without two of three stored images.
-func TestLoadAsksBeforeItLoses(t *testing.T) {
-	w := loaded(t, numbered(3)...)
-	for _, e := range numbered(3) {
-		store(t, w, e.Key, "image "+string(e.ID))
-	}
-	refused := errors.New("refused")
-	var images, of int
-	err := w.Load(t.Context(), binding("2"), seq(numbered(1), nil), func(i, o int) error {
-		images, of = i, o
-		return refused
-	})
-	if !errors.Is(err, refused) || images != 2 || of != 3 {
-		t.Errorf("Load: %v, asked about %d of %d, want refused, 2 of 3", err, images, of)
-	}
-	if n := len(collect(t, w.Records(t.Context(), Select{}))); n != 3 {
-		t.Errorf("a refused Load left %d entries of 3", n)
-	}
-	ok(t, w.Load(t.Context(), binding("2"), seq(numbered(1), nil), func(int, int) error { return nil }))
-	if files, err := w.Files(t.Context(), imagesName); err != nil || len(files) != 1 {
-		t.Errorf("files after an allowed Load: %v, %v, want one", files, err)
-	}
-}
-
-// TestSweepErasesTombstoned brings a tombstone to a post that has content, as a release does
-// whose list grew.
-func TestSweepErasesTombstoned(t *testing.T) {
-	w := loaded(t, numbered(2)...)
-	ids := []manifest.PostID{numbered(2)[0].ID, numbered(2)[1].ID}
-	for _, e := range numbered(2) {
-		store(t, w, e.Key, "image "+string(e.ID))
-		ok(t, w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive, LiveAt: time.Unix(1e9, 0)}}))
-	}
-	if err := w.AddTombstones(t.Context(), []Tombstone{{Tombstone: manifest.Tombstone{ID: ids[0], State: manifest.StateDeleted, Time: time.Unix(1e9, 0)}}}); err != nil {
-		t.Fatal(err)
-	}
-	swept, err := w.Sweep(t.Context())
-	if err != nil || swept.Erased != 1 {
-		t.Errorf("Sweep = %+v, %v, want one erased", swept, err)
-	}
-	for _, rec := range collect(t, w.Records(t.Context(), Select{})) {
-		if has := rec.Image != nil; has != (rec.ID == ids[1]) {
-			t.Errorf("post %s has an image: %t", rec.ID, has)
-		}
-	}
-	if swept, err = w.Sweep(t.Context()); err != nil || swept != (Swept{}) {
-		t.Errorf("a second Sweep = %+v, %v, want nothing to do", swept, err)
-	}
-}
-
-// TestReadmitted suspends a tombstone, makes it hold again, and shows what replaces its reason.
+// TestReadmitted suspends a tombstone, makes it hold again, and shows what replaces its state, time and reason.
 func TestReadmitted(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	id := numbered(1)[0].ID
-	at := func(h int64) time.Time { return time.Unix(h*3600, 0).UTC() }
-	stone := func(s manifest.PostState, r manifest.Reason, h int64) Tombstone {
-		return Tombstone{Tombstone: manifest.Tombstone{ID: id, State: s, Time: at(h)}, Reason: r}
-	}
-	readmit := func(yes bool) func() error { return func() error { return w.SetReadmitted(ctx, yes, id) } }
+	const removed, deleted = manifest.StateRemoved, manifest.StateDeleted
+	readmit := func(yes bool) func() error { return func() error { return w.SetReadmitted(ctx, yes, "a000") } }
 	add := func(s manifest.PostState, r manifest.Reason, h int64) func() error {
-		return func() error { return w.AddTombstones(ctx, []Tombstone{stone(s, r, h)}) }
+		return func() error { return w.AddTombstones(ctx, []Tombstone{stone("a000", s, r, h)}) }
 	}
-	back := stone(manifest.StateRemoved, "moderator", 1)
+	back := stone("a000", removed, "moderator", 1)
 	back.Readmitted = true
-	steps := []struct {
+	for _, step := range []struct {
 		name   string
 		do     func() error
 		want   Tombstone
 		erased int // posts whose content the next Sweep erases
 	}{
-		{"removed", add(manifest.StateRemoved, "moderator", 1), stone(manifest.StateRemoved, "moderator", 1), 1},
+		{"removed", add(removed, "moderator", 1), stone("a000", removed, "moderator", 1), 1},
 		{"back", readmit(true), back, 0},
-		{"not any more", readmit(false), stone(manifest.StateRemoved, "moderator", 1), 1},
+		{"not any more", readmit(false), stone("a000", removed, "moderator", 1), 1},
 		{"back again", readmit(true), back, 0},
-		{"removed again", add(manifest.StateRemoved, "automod_filtered", 2), stone(manifest.StateRemoved, "automod_filtered", 2), 1},
-		{"by somebody else", add(manifest.StateRemoved, "legal", 3), stone(manifest.StateRemoved, "legal", 3), 1},
-		{"published", add(manifest.StateRemoved, "", 4), stone(manifest.StateRemoved, "", 3), 1},
-		{"deleted", add(manifest.StateDeleted, "author", 5), stone(manifest.StateDeleted, "author", 5), 1},
-		{"removed after that", add(manifest.StateRemoved, "moderator", 6), stone(manifest.StateDeleted, "author", 6), 1},
-	}
-	for _, step := range steps {
-		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.name, err)
-		}
+		{"removed again", add(removed, "automod_filtered", 2), stone("a000", removed, "automod_filtered", 2), 1},
+		{"by somebody else", add(removed, "legal", 3), stone("a000", removed, "legal", 3), 1},
+		{"published", add(removed, "", 4), stone("a000", removed, "", 3), 1},
+		{"unavailable, and published", add(manifest.StateUnavailable, "", 5), stone("a000", removed, "", 3), 1},
+		{"deleted", add(deleted, "author", 5), stone("a000", deleted, "author", 5), 1},
+		{"removed after that", add(removed, "moderator", 6), stone("a000", deleted, "author", 6), 1},
+		{"deleted, published", add(deleted, "", 8), stone("a000", deleted, "", 6), 1},
+	} {
+		ok(t, step.do())
 		got, err := w.Tombstones(ctx)
-		same(t, fmt.Sprintf("%s", step.name), []Tombstone{step.want}, got, err)
-		store(t, w, manifest.Key{ID: id}, "content")
-		ok(t, w.SetPosts(ctx, []Post{{ID: id, State: manifest.StateLive}}))
-		if swept, err := w.Sweep(ctx); err != nil || swept.Erased != step.erased {
-			t.Errorf("%s: Sweep = %+v, %v, want %d erased", step.name, swept, err, step.erased)
+		same(t, step.name, []Tombstone{step.want}, got, err)
+		store(t, w, key("a000"), "content")
+		ok(t, w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive}}))
+		swept, err := w.Sweep(ctx)
+		same(t, step.name+": Sweep", Swept{Erased: step.erased}, swept, err)
+	}
+	older := stone("b", manifest.StateUnavailable, "", 1)
+	ok(t, w.AddTombstones(ctx, []Tombstone{older}))
+	got, err := w.Tombstones(ctx)
+	same(t, "the oldest first", []Tombstone{older, stone("a000", deleted, "", 6)}, got, err)
+	for _, bad := range []Tombstone{stone("c", manifest.StateLive, "", 1), stone("C", deleted, "", 1)} {
+		if err := w.AddTombstones(ctx, []Tombstone{bad}); err == nil {
+			t.Errorf("%+v became a tombstone", bad)
 		}
 	}
 }
@@ -133,7 +85,7 @@ func TestSharedImages(t *testing.T) {
 		posts[0] = tt.first
 		ok(t, w.SetPosts(t.Context(), posts))
 		got, err := w.SharedImages(t.Context(), tt.urls)
-		same(t, fmt.Sprintf("%s", tt.name), tt.want, got, err)
+		same(t, tt.name, tt.want, got, err)
 	}
 }
 
