@@ -89,49 +89,30 @@ func TestSharedImages(t *testing.T) {
 	}
 }
 
-// TestUnseen: an image that is stored after the last answer is marked until the next one.
-func TestUnseen(t *testing.T) {
-	e := numbered(1)[0]
-	w := loaded(t, e)
-	is := func(when string, want bool) {
-		t.Helper()
-		if got := collect(t, w.Posts(t.Context()))[0].Unseen; got != want {
-			t.Errorf("%s: unseen is %t", when, got)
-		}
-	}
-	seen := func() {
-		ok(t, w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive}}))
-	}
-	seen()
-	is("before its image", false)
-	store(t, w, e.Key, "body")
-	is("with a new image", true)
-	seen()
-	is("seen again", false)
-}
-
-// TestSubreddit keeps what Reddit said apart from what the manifest says, and forgets it with
-// the rest.
-func TestSubreddit(t *testing.T) {
+// TestPostFacts: an image that is stored after the last answer marks the post until the next one; what Reddit said of
+// the subreddit stands beside what the manifest says, and is forgotten with the rest.
+func TestPostFacts(t *testing.T) {
 	e := numbered(1)[0]
 	e.Subreddit = "told"
 	w := loaded(t, e)
-	is := func(when, want string) {
-		t.Helper()
-		for p, err := range w.Posts(t.Context()) {
-			if err != nil || p.Subreddit != want || p.Told != "told" {
-				t.Errorf("%s: subreddit %q, told %q, %v, want %q", when, p.Subreddit, p.Told, err, want)
-			}
-			p.Told = "not to be stored"
-			ok(t, w.SetPosts(t.Context(), []Post{p}))
-		}
-		if rec := collect(t, w.Records(t.Context(), Select{}))[0]; rec.Post.Subreddit != want || rec.Post.Told != "told" {
-			t.Errorf("%s: record has %q and %q", when, rec.Post.Subreddit, rec.Post.Told)
-		}
+	seen := Post{ID: e.ID, State: manifest.StateLive, Subreddit: "seen", Told: "not to be stored"}
+	answer := func() { ok(t, w.SetPosts(t.Context(), []Post{seen})) }
+	for _, step := range []struct {
+		when      string
+		do        func()
+		unseen    bool
+		subreddit string
+	}{
+		{"never asked", func() {}, false, ""},
+		{"asked", answer, false, "seen"},
+		{"with a new image", func() { store(t, w, e.Key, "body") }, true, "seen"},
+		{"seen again", answer, false, "seen"},
+		{"erased", func() { ok(t, w.Erase(t.Context(), e.ID)) }, false, ""},
+	} {
+		step.do()
+		got := collect(t, w.Posts(t.Context()))[0]
+		want := Post{ID: e.ID, State: got.State, Unseen: step.unseen, Subreddit: step.subreddit, Told: "told"}
+		same(t, step.when, want, got)
+		same(t, step.when+": the record", want, collect(t, w.Records(t.Context(), Select{}))[0].Post)
 	}
-	is("never asked", "")
-	ok(t, w.SetPosts(t.Context(), []Post{{ID: e.ID, State: manifest.StateLive, Subreddit: "seen"}}))
-	is("seen", "seen")
-	ok(t, w.Erase(t.Context(), e.ID))
-	is("erased", "")
 }

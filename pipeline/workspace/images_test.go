@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rehydrate/manifest"
 	"rehydrate/pipeline/durable"
 )
@@ -46,39 +44,38 @@ func TestStoreImageReplaces(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	k := key("a000")
 	ok(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Failed}))
-	check := func(step string, img Image, name string, trouble bool) {
+	check := func(step string, img Image, name string) {
 		t.Helper()
-		r := collect(t, w.Records(ctx, Select{}))[0]
-		if r.Image == nil || *r.Image != img || (r.Trouble != nil) != trouble || r.Reading != nil {
-			t.Errorf("%s: image %+v, trouble %v, reading %v", step, r.Image, r.Trouble, r.Reading)
-		}
-		same(t, fmt.Sprintf("%s: files", step), []string{name}, files(t, w, "images"))
+		same(t, step, []Record{{Entry: numbered(1)[0], Post: Post{ID: "a000"}, Image: &img}}, collect(t, w.Records(ctx, Select{})))
+		same(t, step+": files", []string{name}, files(t, w, "images"))
 	}
 	first := store(t, w, k, "first")
-	check("after trouble", first, "images/a0/a000.jpg", false)
+	check("after trouble", first, "images/a0/a000.jpg")
 	ok(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: first.SHA256}))
 	second := store(t, w, k, "second, longer")
-	check("same name", second, "images/a0/a000.jpg", false)
+	check("same name", second, "images/a0/a000.jpg")
 	third := describe([]byte("third"), "png")
-	if err := w.StoreImage(ctx, k, []byte("third"), Image{Source: third.Source, OriginalSHA256: third.OriginalSHA256, Format: "png", Width: 3, Height: 4,
-		PHash: third.PHash, Flat: true, HashKind: "k", PixelsSHA256: third.PixelsSHA256}); err != nil {
-		t.Fatal(err)
-	}
-	check("other name, digest and length filled in", third, "images/a0/a000.png", false)
+	short := third
+	short.SHA256, short.Bytes = "", 0
+	ok(t, w.StoreImage(ctx, k, []byte("third"), short))
+	check("other name, digest and length filled in", third, "images/a0/a000.png")
 	if err := w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: first.SHA256}); !errors.Is(err, ErrNoImage) {
 		t.Errorf("reading of an old image: %v, want ErrNoImage", err)
 	}
-	if err := w.StoreImage(ctx, k, []byte("other"), third); err == nil {
-		t.Error("bytes that are not the described ones were stored")
+	if err := w.SetHash(ctx, k, first); !errors.Is(err, ErrNoImage) {
+		t.Errorf("hash of an old image: %v, want ErrNoImage", err)
+	}
+	for _, img := range []Image{third, {Bytes: 4, Format: "png"}, {Format: "tiff"}} {
+		if err := w.StoreImage(ctx, k, []byte("other"), img); err == nil {
+			t.Errorf("other bytes were stored as %+v", img)
+		}
 	}
 	if err := w.StoreImage(ctx, key("zzz"), []byte("third"), third); !errors.Is(err, errNoEntry) {
 		t.Errorf("image of no entry: %v", err)
 	}
-	check("after refusals", third, "images/a0/a000.png", false)
+	check("after refusals", third, "images/a0/a000.png")
 	ok(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Gone}))
-	if files, err := w.Files(ctx, "images"); len(files) != 0 || err != nil {
-		t.Errorf("after SetTrouble: files %v, %v", files, err)
-	}
+	same(t, "files after SetTrouble", []string(nil), files(t, w, "images"))
 }
 
 func TestReadImageFindsDamage(t *testing.T) {
@@ -103,13 +100,13 @@ func TestNoSymlinkLeadsOut(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	outside := t.TempDir()
-	ok(t, os.Symlink(outside, filepath.Join(w.Dir(), "images")))
-	ok(t, os.Symlink(outside, filepath.Join(w.Dir(), "dataset")))
-	if err := w.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png")); err == nil {
-		t.Error("an image was stored through a symbolic link")
-	}
-	if _, err := w.Replace(ctx, "dataset/x", func(io.Writer) error { return nil }); err == nil {
-		t.Error("a file was written through a symbolic link")
+	ok(t, os.Symlink(outside, filepath.Join(w.Dir(), "images")), os.Symlink(outside, filepath.Join(w.Dir(), "dataset")))
+	_, write := w.Replace(ctx, "dataset/x", text(""))
+	_, sweep := w.Sweep(ctx)
+	for i, err := range []error{w.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png")), write, sweep} {
+		if err == nil {
+			t.Errorf("change %d went through a symbolic link", i)
+		}
 	}
 	if list, err := os.ReadDir(outside); len(list) != 0 || err != nil {
 		t.Errorf("outside the workspace: %v, %v", list, err)
@@ -119,42 +116,36 @@ func TestNoSymlinkLeadsOut(t *testing.T) {
 func TestReplace(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t)
-	text := func(s string) func(io.Writer) error {
-		return func(f io.Writer) error { _, err := io.WriteString(f, s); return err }
-	}
-	got, err := w.Replace(ctx, "dataset/data/x.parquet", text("old"))
 	want := File{Name: "dataset/data/x.parquet", SHA256: digestOf([]byte("old")), Size: 3}
-	if got != want || err != nil {
-		t.Fatalf("Replace = %+v, %v; want %+v", got, err, want)
-	}
+	got, err := w.Replace(ctx, want.Name, text("old"))
+	same(t, "Replace", want, got, err)
 	cancelled, cancel := context.WithCancel(ctx)
-	boom := errors.New("boom")
-	for name, try := range map[string]func() error{
-		"write fails": func() error {
-			_, err := w.Replace(ctx, want.Name, func(f io.Writer) error { return errors.Join(text("ne")(f), boom) })
-			return err
+	noCheck := func(r io.ReaderAt, size int64) error {
+		b, err := io.ReadAll(io.NewSectionReader(r, 0, size))
+		return errors.Join(err, fmt.Errorf("%s: %w", b, errBoom))
+	}
+	for want, try := range map[string]func() (File, error){
+		"boom": func() (File, error) {
+			return w.Replace(ctx, want.Name, func(f io.Writer) error { return errors.Join(text("ne")(f), errBoom) })
 		},
-		"cancelled": func() error {
-			_, err := w.Replace(cancelled, want.Name, func(f io.Writer) error { cancel(); return text("new")(f) })
-			return err
+		"canceled": func() (File, error) {
+			return w.Replace(cancelled, want.Name, func(f io.Writer) error { cancel(); return text("new")(f) })
 		},
-		"panics": func() (err error) {
-			defer func() { err = recover().(error) }()
-			w.Replace(ctx, want.Name, func(f io.Writer) error { panic(boom) })
-			return nil
+		"write dataset/data/x.parquet: new: boom": func() (File, error) { return w.ReplaceChecked(ctx, want.Name, text("new"), noCheck) },
+		"panic": func() (_ File, err error) {
+			defer func() { err = fmt.Errorf("panic: %v", recover()) }()
+			return w.Replace(ctx, want.Name, func(f io.Writer) error { panic("!") })
 		},
 	} {
-		if err := try(); !errors.Is(err, boom) && !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if f, err := w.Stat(ctx, want.Name); f != want || err != nil {
-			t.Errorf("%s: the file is %+v, %v; want the old one", name, f, err)
+		if _, err := try(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if names := temps(t, w.Dir()); len(names) > 0 {
-		t.Errorf("temporary files are left: %v", names)
-	}
-	for _, name := range []string{"../x", "/x", "", ".", "a//b", "state.db", "state.db-journal", "lock", "images/a0/a000.jpg", "images", ".tmp-x", "a\\b"} {
+	got, err = w.Stat(ctx, want.Name)
+	same(t, "the old file", want, got, err)
+	same(t, "temporary files", []string(nil), temps(t, w.Dir()))
+	for _, name := range []string{"../x", "/x", "", ".", "a//b", "state.db", "state.db-journal", "lock", "images/a0/a000.jpg", "images",
+		"audit/x", "log.key", ".tmp-x", "a\\b"} {
 		if _, err := w.Replace(ctx, name, text("x")); err == nil {
 			t.Errorf("Replace(%q) is not refused", name)
 		}
@@ -162,21 +153,19 @@ func TestReplace(t *testing.T) {
 			t.Errorf("RemoveFile(%q) is not refused", name)
 		}
 	}
-	if _, err := w.Replace(ctx, "outcomes.csv", text("o")); err != nil {
-		t.Fatal(err)
-	}
-	same(t, "files", []string{"dataset/data/x.parquet", "lock", "outcomes.csv", "state.db"}, files(t, w, "."))
-	if err := errors.Join(w.RemoveFile(ctx, want.Name), w.RemoveFile(ctx, want.Name)); err != nil {
-		t.Errorf("RemoveFile twice: %v", err)
-	}
+	_, err = w.Replace(ctx, "dataset.csv", text("o"))
+	ok(t, err)
+	same(t, "files", []string{"dataset.csv", "dataset/data/x.parquet", "lock", "state.db"}, files(t, w, "."))
+	ok(t, w.RemoveFile(ctx, want.Name), w.RemoveFile(ctx, want.Name))
 	if _, err := w.Stat(ctx, want.Name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Stat of a removed file: %v", err)
 	}
-	if files, err := w.Files(ctx, "nowhere"); len(files) != 0 || err != nil {
-		t.Errorf("Files of a missing folder: %v, %v", files, err)
-	}
-	if _, err := w.OpenFile("state.db"); err == nil {
-		t.Error("OpenFile(state.db) is not refused")
+	same(t, "files of a missing folder", []string(nil), files(t, w, "nowhere"))
+	for _, name := range []string{"state.db", "state.db-journal", "dataset", "../x"} {
+		if f, err := w.OpenFile(name); err == nil {
+			f.Close()
+			t.Errorf("OpenFile(%s) is not refused", name)
+		}
 	}
 }
 
@@ -195,66 +184,53 @@ func TestSweep(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, append(numbered(5), entry(5, "z", 0))...)
 	for i := range 5 {
-		store(t, w, manifest.Key{ID: manifest.PostID(fmt.Sprintf("a%03d", i))}, fmt.Sprint("body ", i))
+		store(t, w, key(fmt.Sprintf("a%03d", i)), fmt.Sprint("body ", i))
 	}
 	store(t, w, key("z"), "body z")
-	if err := w.SetPosts(ctx, []Post{{ID: "a003", State: manifest.StateRemoved}, {ID: "a004", State: manifest.StateDeleted, Withheld: true}}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.SetPosts(ctx, []Post{{ID: "a003", State: manifest.StateRemoved}, {ID: "a004", State: manifest.StateDeleted, Withheld: true}}))
 	at := func(name string) string { return filepath.Join(w.Dir(), name) }
-	plant := func(name, body string) {
-		ok(t, errors.Join(os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), []byte(body), 0o600)))
+	for name, body := range map[string]string{".tmp-1": "x", "dataset/data/.tmp-2": "x", "images/a0/.tmp-3": "x",
+		"images/a0/a001.png": "no row",       // the row speaks of a001.jpg
+		"images/zz/zz9.jpg":  "no such post", // a folder without any row
+		"images/stray":       "x", "images/a0/a001.jpg": "another length", "dataset/data/kept.parquet": "x"} {
+		ok(t, os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), []byte(body), 0o600))
 	}
-	plant(".tmp-1", "x")
-	plant("dataset/data/.tmp-2", "x")
-	plant("images/a0/.tmp-3", "x")
-	plant("images/a0/a001.png", "no row")      // the row speaks of a001.jpg
-	plant("images/zz/zz9.jpg", "no such post") // a folder without any row
-	plant("images/stray", "x")
-	plant("images/a0/a001.jpg", "another length")
-	plant("dataset/data/kept.parquet", "x")
-	ok(t, errors.Join(os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z"))))
+	ok(t, os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z")))
 	got, err := w.Sweep(ctx)
-	if want := (Swept{Temporary: 3, Orphans: 3, Lost: 3, Erased: 1}); got != want || err != nil {
-		t.Errorf("Sweep = %+v, %v; want %+v", got, err, want)
-	}
-	files, err := w.Files(ctx, ".")
-	if diff := cmp.Diff([]string{"dataset/data/kept.parquet", "images/a0/a002.jpg", "images/a0/a004.jpg", "lock", "state.db"}, files); diff != "" || err != nil {
-		t.Errorf("files: %v\n%s", err, diff)
-	}
+	same(t, "Sweep", Swept{Temporary: 3, Orphans: 3, Lost: 3, Erased: 1}, got, err)
+	same(t, "files", []string{"dataset/data/kept.parquet", "images/a0/a002.jpg", "images/a0/a004.jpg", "lock", "state.db"}, files(t, w, "."))
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
 		if has := r.Image != nil; has != (r.ID == "a002" || r.ID == "a004") {
 			t.Errorf("%s has an image row: %v", r.ID, has)
 		}
 	}
-	if got, err := w.Sweep(ctx); got != (Swept{}) || err != nil {
-		t.Errorf("second Sweep = %+v, %v; want nothing to do", got, err)
-	}
+	got, err = w.Sweep(ctx)
+	same(t, "a second Sweep", Swept{}, got, err)
 }
 
 func TestErase(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0), entry(3, "aa1", 2))
-	for _, k := range []manifest.Key{{ID: "aa1"}, {ID: "aa1", Image: 1}, {ID: "bb1"}} {
+	for _, k := range []manifest.Key{key("aa1"), {ID: "aa1", Image: 1}, key("bb1")} {
 		img := store(t, w, k, "body of "+k.String())
 		ok(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}))
 	}
-	ok(t, w.SetTrouble(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}))
-	results := []manifest.Result{
+	_, err := w.Replace(ctx, ReportName, text("shows all"))
+	ok(t, err, w.SetTrouble(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}), w.SetResults(ctx, []manifest.Result{
 		{Key: key("aa1"), Outcome: manifest.Duplicate, Detail: "near", DuplicateOf: key("bb1")},
 		{Key: key("bb1"), Outcome: manifest.Kept, Detail: "d"},
-	}
-	ok(t, w.SetResults(ctx, results))
-	ok(t, w.Erase(ctx, "aa1"))
+	}), w.Erase(ctx, "aa1"))
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
-		gone := r.Image == nil && r.Reading == nil && r.Trouble == nil && (r.Result == nil || r.Result.Detail == "" && r.Result.DuplicateOf == manifest.Key{})
+		gone := r.Image == nil && r.Reading == nil && r.Trouble == nil &&
+			(r.Result == nil || r.Result.Detail == "" && r.Result.DuplicateOf == manifest.Key{})
 		if gone != (r.ID == "aa1") {
 			t.Errorf("after Erase(aa1): %s is erased: %v", r.Key, gone)
 		}
 	}
-	same(t, "files", []string{"images/bb/bb1.jpg"}, files(t, w, "images"))
-	if err := w.Erase(ctx, "unknown1"); err != nil {
-		t.Errorf("Erase of a post without entries: %v", err)
+	same(t, "files", []string{"images/bb/bb1.jpg", "lock", "state.db"}, files(t, w, "."))
+	ok(t, w.Erase(ctx, "unknown1")) // without entries
+	if err := w.Erase(ctx, "../x"); err == nil {
+		t.Error("Erase took a path")
 	}
 }
 
@@ -295,14 +271,9 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 	state := filepath.Join(w.Dir(), stateName)
 	for i := range posts {
 		for round := range 3 {
-			want := round == 2 && !isErased[i]
-			if got := contains(t, state, canary(i, round)); got != want {
-				t.Errorf("state.db holds the text of post %d, round %d: %v, want %v", i, round, got, want)
-			}
+			same(t, canary(i, round)+" is in state.db", round == 2 && !isErased[i], contains(t, state, canary(i, round)))
 		}
-		if want := !isErased[i]; contains(t, state, images[i].SHA256) != want {
-			t.Errorf("state.db holds the digest of post %d: %v", i, !want)
-		}
+		same(t, "its digest is in state.db", !isErased[i], contains(t, state, images[i].SHA256))
 	}
 	if _, err := os.Stat(state + "-journal"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a journal is left: %v", err)
@@ -320,25 +291,15 @@ func TestOpenFinishesAnErase(t *testing.T) {
 	old, err := os.Stat(state)
 	ok(t, err)
 	w.finish = nil // as if killed
-	w.Close()
+	ok(t, w.Close())
 	for _, rewritten := range []bool{true, false} {
 		w = open(t, w.Dir())
-		if got := keys(t, w); got != "a000" {
-			t.Errorf("records: %s", got)
-		}
+		same(t, "records", "a000", keys(t, w))
 		now, err := os.Stat(state)
-		if err != nil || os.SameFile(old, now) == rewritten {
+		if err != nil || os.SameFile(old, now) == rewritten || now.Mode().Perm() != 0o600 {
 			t.Errorf("state.db was rewritten: %v, %v; want %v", !rewritten, err, rewritten)
 		}
 		old = now
 		ok(t, w.Close())
-	}
-	var id int
-	w = open(t, w.Dir())
-	if err := w.db.QueryRow("PRAGMA application_id").Scan(&id); id != applicationID || err != nil {
-		t.Errorf("application_id = %#x, %v", id, err)
-	}
-	if info, err := os.Stat(state); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("state.db: %v, %v", info.Mode(), err)
 	}
 }
