@@ -22,41 +22,35 @@ import (
 // life does one of everything that changes a workspace, and can be started again after a stop
 // anywhere, as a run can.
 func life(ctx context.Context, w *Workspace) error {
-	k := func(id string) manifest.Key { return manifest.Key{ID: manifest.PostID(id)} }
-	if _, err := w.Sweep(ctx); err != nil {
-		return err
-	}
-	if err := w.Load(ctx, binding("1"), seq(numbered(4), nil), nil); err != nil {
-		return err
-	}
-	for _, id := range []string{"a000", "a001", "a001", "a002"} {
-		body := fmt.Append(nil, id, "a body")
-		if err := w.StoreImage(ctx, k(id), body, describe(body, "png")); err != nil {
-			return err
-		}
-		if err := w.SetReading(ctx, k(id), Reading{Fingerprint: "f", ImageSHA256: digestOf(body), Text: "t"}); err != nil {
-			return err
+	body := func(id string) []byte { return []byte(id + "a body") }
+	read := func(id string) func() error {
+		return func() error {
+			return w.SetReading(ctx, key(id), Reading{Fingerprint: "f", ImageSHA256: digestOf(body(id)), Text: "t"})
 		}
 	}
-	again := Reading{Fingerprint: "g", ImageSHA256: digestOf([]byte("a002a body")), Text: "u"}
-	if err := errors.Join(w.BeginReread(ctx), w.Reread(ctx, k("a002"), again, "t"), w.EndReread(ctx)); err != nil {
-		return err
+	store := func(id string, body []byte) func() error {
+		return func() error { return w.StoreImage(ctx, key(id), body, describe(body, "png")) }
 	}
-	other := []byte("another body in the same place")
-	if err := w.StoreImage(ctx, k("a000"), other, describe(other, "png")); err != nil {
-		return err
+	replace := func(s string) func() error {
+		return func() error { _, err := w.Replace(ctx, "dataset/x", text(s)); return err }
 	}
-	if err := w.SetTrouble(ctx, k("a001"), Trouble{Outcome: manifest.Gone}); err != nil {
-		return err
-	}
-	if err := w.SetPosts(ctx, []Post{{ID: "a002", State: manifest.StateRemoved}}); err != nil {
-		return err
-	}
-	if err := w.Erase(ctx, "a002"); err != nil {
-		return err
-	}
-	for _, text := range []string{"first", "second"} {
-		if _, err := w.Replace(ctx, "dataset/x", func(f io.Writer) error { _, err := io.WriteString(f, text); return err }); err != nil {
+	for _, do := range []func() error{
+		func() error { _, err := w.Sweep(ctx); return err },
+		func() error { return w.Load(ctx, binding("1"), seq(numbered(4), nil), nil) },
+		store("a000", body("a000")), read("a000"), store("a001", body("a001")), read("a001"), store("a001", body("a001")), read("a001"),
+		store("a002", body("a002")), read("a002"),
+		func() error { return w.BeginReread(ctx) },
+		func() error {
+			return w.Reread(ctx, key("a002"), Reading{Fingerprint: "g", ImageSHA256: digestOf(body("a002")), Text: "u"}, "t")
+		},
+		func() error { return w.EndReread(ctx) },
+		store("a000", []byte("another body in the same place")),
+		func() error { return w.SetTrouble(ctx, key("a001"), Trouble{Outcome: manifest.Gone}) },
+		func() error { return w.SetPosts(ctx, []Post{{ID: "a002", State: manifest.StateRemoved}}) },
+		func() error { return w.Erase(ctx, "a002") },
+		replace("first"), replace("second"),
+	} {
+		if err := do(); err != nil {
 			return err
 		}
 	}
@@ -68,9 +62,8 @@ func life(ctx context.Context, w *Workspace) error {
 // and files agree, and nothing unfinished is left.
 func checkSound(t *testing.T, w *Workspace, swept bool) {
 	t.Helper()
-	ctx := t.Context()
 	var want []string
-	for _, r := range collect(t, w.Records(ctx, Select{})) {
+	for _, r := range collect(t, w.Records(t.Context(), Select{})) {
 		if r.Image == nil {
 			continue
 		}
@@ -78,7 +71,7 @@ func checkSound(t *testing.T, w *Workspace, swept bool) {
 			t.Errorf("post %s is %s and still has an image", r.ID, r.Post.State)
 		}
 		var damaged *Damaged
-		body, err := w.ReadImage(ctx, r.Key, *r.Image)
+		body, err := w.ReadImage(t.Context(), r.Key, *r.Image)
 		if errors.As(err, &damaged) && damaged.What == "is missing" && !swept {
 			continue
 		}
@@ -94,52 +87,36 @@ func checkSound(t *testing.T, w *Workspace, swept bool) {
 		}
 		f.Close()
 	}
-	if !swept {
-		return
-	}
-	same(t, "image files", want, files(t, w, "images"))
-	if names := temps(t, w.Dir()); len(names) > 0 {
-		t.Errorf("temporary files are left: %v", names)
+	if swept {
+		same(t, "image files", want, files(t, w, "images"))
+		same(t, "temporary files", []string(nil), temps(t, w.Dir()))
 	}
 }
 
 func checkEnd(t *testing.T, w *Workspace) {
 	t.Helper()
 	checkSound(t, w, true)
-	got, err := w.Files(t.Context(), ".")
-	got = slices.DeleteFunc(got, func(name string) bool { return name == logKeyName || strings.HasPrefix(name, auditName+"/") })
-	same(t, "files in the end", []string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got, err)
+	got := slices.DeleteFunc(files(t, w, "."), func(name string) bool { return name == logKeyName || strings.HasPrefix(name, auditName+"/") })
+	same(t, "files in the end", []string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got)
 }
 
 // checkClosed asserts what a writer that closed leaves, whatever was killed before: a seal that
 // holds, and a log that is whole and has each record of told once.
 func checkClosed(t *testing.T, dir string, told []string) {
 	t.Helper()
-	ctx := t.Context()
 	r := readOnly(t, dir)
 	defer r.Close()
 	checkSeal(t, r)
-	queue, err := r.Unpublished(ctx)
-	if err != nil || len(queue) > 0 {
-		t.Errorf("not published: %v, %v", queue, err)
-	}
-	log, err := r.LogReader(ctx)
-	ok(t, err)
-	if err := log.Verify(ctx); err != nil {
-		t.Error(err)
-	}
+	same(t, "not published", []string{}, waiting(t, r))
 	notes := map[string]int{}
-	for e, err := range log.Records(ctx, 0) {
-		ok(t, err)
+	for _, e := range logged(t, r) {
 		if e.Kind == auditlog.Restored {
 			t.Errorf("record %d names a backup, and there was none: %+v", e.Seq, e)
 		}
 		notes[e.Note]++
 	}
 	for _, note := range told {
-		if notes[note] != 1 {
-			t.Errorf("record %q stands %d times in the log", note, notes[note])
-		}
+		same(t, fmt.Sprintf("times that %q stands in the log", note), 1, notes[note])
 	}
 }
 
@@ -156,16 +133,10 @@ func checkSeal(t *testing.T, w *Workspace) {
 		if f.Name == stateName {
 			now, err = w.StatState(t.Context())
 		}
-		if err != nil || now != f {
-			t.Errorf("%s was sealed as %+v and is %+v, %v", f.Name, f, now, err)
-		}
+		same(t, f.Name+" as it was sealed", f, now, err)
 		names = append(names, f.Name)
 	}
-	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "dataset/x", "log.key", "state.db"} {
-		if !slices.Contains(names, name) {
-			t.Errorf("the seal does not have %s: %q", name, names)
-		}
-	}
+	same(t, "files of the seal", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "dataset/x", "log.key", "state.db"}, names)
 }
 
 // noSync makes commits cheap where no power can be lost.
@@ -217,16 +188,20 @@ func crashChild(dir, step string) error {
 	return errors.Join(life(ctx, w), w.Close())
 }
 
+// stride is how many steps a short test leaves out between two.
+func stride(of int) int {
+	if testing.Short() {
+		return of
+	}
+	return 1
+}
+
 // TestKilledAtEveryStep kills a process at its first step, at its second, and so on until it
 // gets through, and each time checks what it left and continues from there.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	stride := 1
-	if testing.Short() {
-		stride = 5
-	}
 	killed := 0
-	for n := 1; ; n += stride {
+	for n := 1; ; n += stride(7) {
 		dir := filepath.Join(t.TempDir(), "w")
 		c := child(t, "crash", dir, strconv.Itoa(n))
 		var stdout, stderr bytes.Buffer
@@ -241,14 +216,13 @@ func TestKilledAtEveryStep(t *testing.T) {
 		before := snapshot(t, dir)
 		r := readOnly(t, dir)
 		checkSound(t, r, false)
-		r.Close()
-		same(t, fmt.Sprintf("step %d: reading changed the folder", n), before, snapshot(t, dir))
+		ok(t, r.Close())
+		same(t, fmt.Sprintf("step %d: the folder after reading", n), before, snapshot(t, dir))
 		w := open(t, dir)
-		if _, err := w.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, sweepErr := w.Sweep(t.Context())
+		ok(t, sweepErr)
 		checkSound(t, w, true)
-		ok(t, errors.Join(noSync(w), life(t.Context(), w)))
+		ok(t, noSync(w), life(t.Context(), w))
 		checkEnd(t, w)
 		ok(t, w.Close())
 		checkClosed(t, dir, strings.FieldsFunc(stdout.String(), func(c rune) bool { return c == '\n' }))
@@ -259,7 +233,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			break
 		}
 	}
-	if killed < 50/stride {
+	if killed < 50/stride(7) {
 		t.Errorf("only %d kills: the steps are not announced any more", killed)
 	}
 }
@@ -268,14 +242,13 @@ func TestKilledAtEveryStep(t *testing.T) {
 // on in the same process.
 func TestFailedAtEveryStep(t *testing.T) {
 	t.Parallel()
-	boom := errors.New("boom")
-	for n := 1; ; n++ {
+	for n := 1; ; n += stride(4) {
 		w := open(t, filepath.Join(t.TempDir(), "w"))
 		ok(t, noSync(w))
 		at := 0
 		failing := hooked(t.Context(), func(string) error {
 			if at++; at == n {
-				return boom
+				return errBoom
 			}
 			return nil
 		})
@@ -284,28 +257,19 @@ func TestFailedAtEveryStep(t *testing.T) {
 			err = errors.Join(w.publish(failing), w.scrub(failing), w.seal(failing))
 		}
 		if err == nil {
-			if at >= n {
-				t.Errorf("step %d failed and nothing said so", n)
-			}
-			if n < 50 {
-				t.Errorf("only %d steps: they are not announced any more", n)
+			if at >= n || n < 50 {
+				t.Errorf("%d steps, and no error when step %d failed: they are not announced any more", at, n)
 			}
 			return
 		}
-		if !errors.Is(err, boom) {
+		if !errors.Is(err, errBoom) {
 			t.Fatalf("step %d: %v", n, err)
 		}
-		if names := temps(t, w.Dir()); len(names) > 0 {
-			t.Errorf("step %d: temporary files are left: %v", n, names)
-		}
+		same(t, "temporary files", []string(nil), temps(t, w.Dir()))
 		checkSound(t, w, false)
-		if err := life(t.Context(), w); err != nil {
-			t.Fatalf("after step %d failed: %v", n, err)
-		}
+		ok(t, life(t.Context(), w))
 		checkEnd(t, w)
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		ok(t, w.Close())
 		checkClosed(t, w.Dir(), nil)
 		if t.Failed() {
 			t.Fatalf("step %d failed", n)
