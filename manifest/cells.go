@@ -78,6 +78,8 @@ func (d *decoder) entry(cells []Cell) Entry {
 		e.Split = d.split(i, cells[i])
 	}
 	e.SHA256 = d.hex(fieldSHA256, cells, 64)
+	e.StrippedSHA256 = d.hex(fieldStripped, cells, 64)
+	e.PixelsSHA256 = d.hex(fieldPixels, cells, 64)
 	e.PHash = d.hex(fieldPHash, cells, 16)
 	e.Subreddit = d.subreddit(cells)
 	for c := range d.categories {

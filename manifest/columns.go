@@ -29,6 +29,8 @@ const (
 	fieldSplit
 	fieldImage
 	fieldSHA256
+	fieldStripped
+	fieldPixels
 	fieldPHash
 	fieldSubreddit
 )
@@ -53,6 +55,8 @@ func aliases(field int) []string {
 		fieldSplit:     {"split", "set", "subset", "partition"},
 		fieldImage:     {"image", "image_index", "image_number", "gallery_index"},
 		fieldSHA256:    {"sha256", "image_sha256"},
+		fieldStripped:  {"sha256_stripped"},
+		fieldPixels:    {"sha256_pixels"},
 		fieldPHash:     {"phash", "image_phash", "perceptual_hash"},
 		fieldSubreddit: {"subreddit", "subreddit_name"},
 	}[field]

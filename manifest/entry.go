@@ -23,8 +23,9 @@ type Entry struct {
 	// into Category.Labels, in released order. A single-label category has at most one.
 	// An empty non-nil slice is an empty list, nil means that no label was given.
 	Labels [][]int
-	SHA256 string // lower-case hex of the image the maintainers had, or ""
-	PHash  string // 16 lower-case hex digits, or ""
+	// Digests of the image that the maintainers had, in lower-case hex, or "": of the file, of the file without metadata, of
+	// the pixels, and the perceptual hash (16 digits). See docs/formats.md, Digests of an image.
+	SHA256, StrippedSHA256, PixelsSHA256, PHash string
 	// Subreddit is where the post was made, "" where the manifest does not tell: the
 	// subreddit column, or the permalink that the id was given as. See Subreddit.
 	Subreddit string

@@ -161,7 +161,8 @@ func (c *surveyed) holds(field int) string {
 		digest := foldASCII(cell.Text)
 		if [...]bool{
 			fieldID: err == nil, fieldSplit: validWord(cell.Text, maxSplit), fieldImage: isNumber,
-			fieldSHA256: isHex(digest, 64), fieldPHash: isHex(digest, 16),
+			fieldSHA256:   isHex(digest, 64),
+			fieldStripped: isHex(digest, 64), fieldPixels: isHex(digest, 64), fieldPHash: isHex(digest, 16),
 		}[field] {
 			n++
 		}

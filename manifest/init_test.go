@@ -147,12 +147,13 @@ func TestInitLists(t *testing.T) {
 // TestInitFields guesses fields by name, where the values are the usual ones.
 func TestInitFields(t *testing.T) {
 	hash := strings.Repeat("0a", 32)
-	const head = "id,post_id,set,image,sha256,phash,tone\n"
+	const head = "id,post_id,set,image,sha256,phash,tone,sha256_stripped,sha256_pixels\n"
 	for name, c := range map[string]struct{ rows, want string }{
-		"all":         {"abc,1,a,0," + hash + ",00ff00ff00ff00ff,x\nabc,2,b,1,,,y\n", "id id, split set, image image, sha256 sha256, phash phash"},
-		"none":        {"a b,a1,a,x,1,1,x\na c,a2,,2,2,2,y\n", "id post_id, split -, image -, sha256 -, phash -"},
-		"split case":  {"abc,1,a,,,,x\nabd,2,A,,,,y\n", "id id, split -, image -, sha256 -, phash -"},
-		"images of 1": {"abc,1,a,1,,,x\nabd,2,a,2,,,y\n", "id id, split set, image image!, sha256 -, phash -"},
+		"all": {"abc,1,a,0," + hash + ",00ff00ff00ff00ff,x," + hash + "," + hash + "\nabc,2,b,1,,,y,,\n",
+			"id id, split set, image image, sha256 sha256, sha256_stripped sha256_stripped, sha256_pixels sha256_pixels, phash phash"},
+		"none":        {"a b,a1,a,x,1,1,x,1,1\na c,a2,,2,2,2,y,2,2\n", "id post_id, split -, image -, sha256 -, sha256_stripped -, sha256_pixels -, phash -"},
+		"split case":  {"abc,1,a,,,,x,,\nabd,2,A,,,,y,,\n", "id id, split -, image -, sha256 -, sha256_stripped -, sha256_pixels -, phash -"},
+		"images of 1": {"abc,1,a,1,,,x,,\nabd,2,a,2,,,y,,\n", "id id, split set, image image!, sha256 -, sha256_stripped -, sha256_pixels -, phash -"},
 	} {
 		d, err := initText(t, "a.csv", head+c.rows)
 		if err != nil {

@@ -47,13 +47,14 @@ func FigSIM() Schema {
 	}}
 }
 
-// The six keys of [columns] that are not categories, in the order of messages.
-var fieldNames = [...]string{"id", "split", "image", "sha256", "phash", "subreddit"}
+// The keys of [columns] that are not categories, in the order of messages.
+var fieldNames = [...]string{"id", "split", "image", "sha256", "sha256_stripped", "sha256_pixels", "phash", "subreddit"}
 
 // reserved reports whether a category may not have the name: it is another column of
 // the Parquet, or another key where category names stand in release.toml.
 func reserved(name string) bool {
-	return slices.Contains([]string{"id", "split", "image", "sha256", "phash", "ocr_text", "ocr_confidence", "width", "height", "filter", "separator"}, name)
+	return slices.Contains([]string{"id", "split", "image", "sha256", "sha256_stripped", "sha256_pixels", "phash",
+		"ocr_text", "ocr_confidence", "width", "height", "filter", "separator"}, name)
 }
 
 // index gives the place of the category of that name, or -1.

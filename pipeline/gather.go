@@ -230,7 +230,7 @@ func (g *gatherer) keep(ctx context.Context, rec workspace.Record, attempt strin
 // attempt names all that decides how a download ends: when none of it changed, neither does
 // an answer that was final.
 func (g *gatherer) attempt(e manifest.Entry, c reddit.Candidate) string {
-	return state.SHA256([]byte(fmt.Sprintln(c.URL, g.limits, e.SHA256, e.PHash, g.Policy.Dedupe.HashRadius)))
+	return state.SHA256([]byte(fmt.Sprintln(c.URL, g.limits, e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash, g.Policy.Dedupe.HashRadius)))
 }
 
 // again reports whether a download that ended in t is to be tried once more.

@@ -116,9 +116,9 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	return send(ctx, g.run, g.read, readJob{key: j.entry.Key, image: img, picture: pic})
 }
 
-// compare holds an image against the digests that the manifest names. The sha256 may be that
-// of the image as it was downloaded or as rehydrate stores it. Where the manifest has a phash,
-// a fault says how far from it the image is: one that was only encoded again is near.
+// compare holds an image against the digests that the manifest names; one that matches is enough. The sha256 may
+// be that of the image as it was downloaded or as rehydrate stores it. Where the manifest has a phash, a
+// fault says how far from it the image is: one that was only encoded again is near.
 func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
 	distance, radius := 0, g.Policy.Dedupe.HashRadius
 	if e.PHash != "" {
@@ -128,7 +128,9 @@ func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault 
 		}
 		distance = bits.OnesCount64(want ^ img.PHash)
 	}
-	if e.SHA256 != "" && e.SHA256 != img.OriginalSHA256 && e.SHA256 != img.SHA256 {
+	named := e.SHA256 != "" || e.StrippedSHA256 != "" || e.PixelsSHA256 != ""
+	same := e.SHA256 == img.OriginalSHA256 || e.SHA256 == img.SHA256 || e.StrippedSHA256 == img.SHA256 || e.PixelsSHA256 == img.PixelsSHA256
+	if named && !same {
 		f := &policy.Fault{Outcome: manifest.Changed, Reason: "sha256", Detail: "the image has sha256 " + img.OriginalSHA256}
 		if e.PHash != "" {
 			f.Detail += fmt.Sprintf(" and is %d bits from the manifest's phash", distance)

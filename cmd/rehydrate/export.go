@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -18,6 +21,7 @@ import (
 type exportFlags struct {
 	releaseFlags
 	to, note, format    string
+	digests             string
 	list                bool
 	returned, destroyed string
 }
@@ -40,6 +44,10 @@ most), is gone or withheld, and without a valid grant where the release's policy
 first. Sends no request. Writes into PATH and the workspace. WHO is your own words (no secrets): they
 stay in the workspace's state.
 
+--digests FILE writes no copy but the annotations as JSON Lines, with the digests of every image that the
+workspace has or had: ids, labels and digests, which a maintainer can publish (rehydrate init makes a release of it)
+so that others recognise an image without having it.
+
 --list shows all copies, holds their files against the digests that were recorded, and needs no
 RELEASE; --returned and --destroyed need none either.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected),
@@ -50,6 +58,8 @@ RELEASE; --returned and --destroyed need none either.` +
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case f.digests != "":
+				return c.exportDigests(cmd.Context(), args[0], f.digests)
 			case f.list:
 				return c.listCopies(cmd.Context())
 			case f.returned != "":
@@ -62,6 +72,7 @@ RELEASE; --returned and --destroyed need none either.` +
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "the `folder` to make, which must not hold anything yet")
+	flags.StringVar(&f.digests, "digests", "", "write the annotations with the digests of the images to this new `file` (.jsonl)")
 	flags.StringVar(&f.note, "note", "", "`who` has the copy, or who says what became of it")
 	flags.StringVar(&f.format, "format", "parquet", "the `format`: "+strings.Join(copies.Formats(), ", "))
 	flags.BoolVar(&f.list, "list", false, "list the registered copies, what they owe, and which files were changed; exit status 3 while one is open")
@@ -74,22 +85,22 @@ RELEASE; --returned and --destroyed need none either.` +
 // check holds flags and arguments against each other: one thing at a time.
 func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 	asked := 0
-	for _, is := range []bool{f.to != "", f.list, f.returned != "", f.destroyed != ""} {
+	for _, is := range []bool{f.to != "", f.digests != "", f.list, f.returned != "", f.destroyed != ""} {
 		if is {
 			asked++
 		}
 	}
 	switch {
 	case asked != 1:
-		return usageError("%s takes one of --to PATH, --list, --returned PATH and --destroyed PATH", cmd.CommandPath())
-	case f.to != "" && len(args) != 1:
-		return usageError("%s --to takes one RELEASE: a release folder or an annotations file", cmd.CommandPath())
-	case f.to == "" && len(args) > 0:
+		return usageError("%s takes one of --to PATH, --digests FILE, --list, --returned PATH and --destroyed PATH", cmd.CommandPath())
+	case (f.to != "" || f.digests != "") && len(args) != 1:
+		return usageError("%s --to and --digests take one RELEASE: a release folder or an annotations file", cmd.CommandPath())
+	case f.to == "" && f.digests == "" && len(args) > 0:
 		return usageError("--list, --returned and --destroyed take no RELEASE")
 	case !slices.Contains(copies.Formats(), f.format):
 		return usageError("--format takes %s, not %q", strings.Join(copies.Formats(), ", "), f.format)
-	case f.list:
-		return nil // it registers nothing, so it needs no note
+	case f.list, f.digests != "":
+		return nil // they register nothing, so they need no note
 	}
 	if err := copies.CheckNote(f.note); err != nil {
 		return usageError("--note: %w", err)
@@ -121,18 +132,49 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 		}
 		report, err := copies.Export(ctx, copies.Config{Release: opened.Release, Tombstones: opened.tombstones, Policy: pol, Workspace: ws, Now: c.now,
 			Access: grant.access()}, copies.Request{To: f.to, Note: f.note, Format: f.format})
-		var not *copies.NotExportable
 		switch {
-		case errors.As(err, &not):
-			return &problem{err: err, code: exitRetry, hint: "bring it up to date first: rehydrate run, then export again"}
-		case errors.Is(err, copies.ErrForeign):
-			return asUsage(err)
 		case err != nil:
-			return err
+			return exportProblem(err)
 		case c.json:
 			return c.printJSON(report)
 		}
 		fmt.Fprintf(c.stdout, "%s in %s as %s, registered for %s\n", times(report.Rows, "row", "rows"), report.Path, report.Format, oneTerminalLine(report.Note))
+		return nil
+	})
+}
+
+func exportProblem(err error) error {
+	var not *copies.NotExportable
+	switch {
+	case errors.As(err, &not):
+		return &problem{err: err, code: exitRetry, hint: "bring it up to date first: rehydrate run, then export again"}
+	case errors.Is(err, copies.ErrForeign):
+		return asUsage(err)
+	}
+	return err
+}
+
+// exportDigests writes the annotations with digests, beside which nothing of an image leaves the workspace.
+func (c *command) exportDigests(ctx context.Context, path, file string) error {
+	opened, err := openRelease(ctx, path)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(file); err == nil {
+		return usageError("--digests %s: the file exists; name a new one", file)
+	}
+	return c.reading(ctx, func(ws *workspace.Workspace) error {
+		var entries, known int
+		if err := durable.Write(ctx, file, 0o600, func(w io.Writer) (err error) {
+			entries, known, err = copies.WriteDigests(ctx, ws, opened.Release, w)
+			return err
+		}); err != nil {
+			return exportProblem(err)
+		}
+		if c.json {
+			return c.printJSON(map[string]any{"written": file, "entries": entries, "with_digests": known})
+		}
+		fmt.Fprintf(c.stdout, "wrote %s: %s, %d of them with digests\n", file, times(entries, "entry", "entries"), known)
 		return nil
 	})
 }

@@ -112,10 +112,13 @@ func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error]) error {
 			return fmt.Errorf("line %d: %w", e.Line, err)
 		}
 		stored := t.exec(`
-			INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit, sha256_stripped, sha256_pixels)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
-			  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash, subreddit = excluded.subreddit
-			WHERE entry.ordinal < 0`, e.Ordinal, e.ID, e.Image, e.Line, e.Split, string(labels), e.SHA256, e.PHash, e.Subreddit)
+			  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash, subreddit = excluded.subreddit,
+			  sha256_stripped = excluded.sha256_stripped, sha256_pixels = excluded.sha256_pixels
+			WHERE entry.ordinal < 0`, e.Ordinal, e.ID, e.Image, e.Line, e.Split, string(labels), e.SHA256, e.PHash, e.Subreddit,
+			e.StrippedSHA256, e.PixelsSHA256)
 		if t.err != nil {
 			return t.err
 		}

@@ -109,7 +109,7 @@ type Select struct {
 }
 
 const recordsSQL = `
-SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash, e.subreddit,
+SELECT e.ordinal, e.id, e.image, e.line, e.split, e.labels, e.sha256, e.phash, e.subreddit, e.sha256_stripped, e.sha256_pixels,
   ` + postNames + `,
   i.source, i.original_sha256, i.sha256, i.format, i.width, i.height, i.bytes, i.phash, i.flat, i.hash_kind, i.original_bytes, i.limits, i.pixels_sha256,
   t.source, t.outcome, t.reason, t.detail,
@@ -421,7 +421,8 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 		phash   int64
 		earlier sql.Null[string]
 	)
-	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, jsonColumn{&r.Labels}, &r.SHA256, &r.PHash, &r.Subreddit}
+	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, jsonColumn{&r.Labels}, &r.SHA256, &r.PHash, &r.Subreddit,
+		&r.StrippedSHA256, &r.PixelsSHA256}
 	targets = append(targets, r.Post.targets()...)
 	targets = append(targets, null(&img.Source), null(&img.OriginalSHA256), null(&img.SHA256), null(&img.Format),
 		null(&img.Width), null(&img.Height), null(&img.Bytes), null(&phash), null(&img.Flat), null(&img.HashKind),

@@ -43,7 +43,7 @@ CREATE TABLE entry (
   ordinal INTEGER PRIMARY KEY,
   id TEXT NOT NULL, image INTEGER NOT NULL,
   line INTEGER NOT NULL, split TEXT NOT NULL, labels TEXT NOT NULL, sha256 TEXT NOT NULL, phash TEXT NOT NULL,
-  subreddit TEXT NOT NULL DEFAULT '', UNIQUE (id, image));
+  sha256_stripped TEXT NOT NULL, sha256_pixels TEXT NOT NULL, subreddit TEXT NOT NULL DEFAULT '', UNIQUE (id, image));
 CREATE TABLE post (
   id TEXT PRIMARY KEY, state TEXT NOT NULL, reason TEXT NOT NULL,
   checked_at INTEGER NOT NULL, live_at INTEGER NOT NULL, absent_at INTEGER NOT NULL, withheld INTEGER NOT NULL,
