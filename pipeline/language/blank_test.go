@@ -8,27 +8,18 @@ import (
 )
 
 // blankKinds draw pictures without a letter, each kind in the manner of what memes are
-// drawn over or stand for themselves. Windows, mazes, scribbles and bars are there
-// because an OCR engine takes them for letters.
+// drawn over or stand for themselves: those that an OCR engine takes for letters.
 var blankKinds = map[string]func(*painter){
-	"gradient":    (*painter).gradient,
-	"noise":       (*painter).noise,
-	"stripes":     (*painter).stripes,
-	"tiles":       (*painter).tiles,
-	"clouds":      (*painter).clouds,
-	"bubbles":     (*painter).bubbles,
-	"shards":      (*painter).shards,
-	"face":        (*painter).face,
-	"icons":       (*painter).icons,
-	"bricks":      (*painter).bricks,
-	"chart":       (*painter).chart,
-	"stars":       (*painter).stars,
-	"skyline":     (*painter).skyline,
-	"fence":       (*painter).fence,
-	"scribbles":   (*painter).scribbles,
-	"maze":        (*painter).maze,
-	"stickpeople": (*painter).stickPeople,
-	"forest":      (*painter).forest,
+	"noise":     (*painter).noise,
+	"tiles":     (*painter).tiles,
+	"clouds":    (*painter).clouds,
+	"bubbles":   (*painter).bubbles,
+	"face":      (*painter).face,
+	"icons":     (*painter).icons,
+	"bricks":    (*painter).bricks,
+	"stars":     (*painter).stars,
+	"scribbles": (*painter).scribbles,
+	"forest":    (*painter).forest,
 }
 
 // A painter draws one picture from a seed.
@@ -99,14 +90,6 @@ func mix(a, b color.RGBA, t float64) color.RGBA {
 	return color.RGBA{m(a.R, b.R), m(a.G, b.G), m(a.B, b.B), 255}
 }
 
-func (p *painter) gradient() {
-	a, b, angle := p.color(0, 255), p.color(0, 255), p.Float64()*math.Pi/2
-	full := float64(p.w)*math.Cos(angle) + float64(p.h)*math.Sin(angle)
-	p.each(func(x, y int) color.RGBA {
-		return mix(a, b, (float64(x)*math.Cos(angle)+float64(y)*math.Sin(angle))/full)
-	})
-}
-
 // noise is of blocks of 1 to 6 pixels.
 func (p *painter) noise() {
 	size := 1 + p.IntN(6)
@@ -115,16 +98,6 @@ func (p *painter) noise() {
 			p.rect(x, y, size, size, p.color(0, 255))
 		}
 	}
-}
-
-func (p *painter) stripes() {
-	a, b, period, lean := p.ink(), p.color(0, 255), 6+p.IntN(40), p.IntN(3)-1
-	p.each(func(x, y int) color.RGBA {
-		if (x+lean*y+p.h)%period < period/2 {
-			return a
-		}
-		return b
-	})
 }
 
 func (p *painter) tiles() {
@@ -164,18 +137,6 @@ func (p *painter) bubbles() {
 		x, y := p.IntN(p.w), p.IntN(p.h)
 		p.disc(x, y, r, r, p.ink())
 		p.disc(x, y, r-3, r-3, p.color(0, 255))
-	}
-}
-
-func (p *painter) shards() {
-	p.fill(p.color(0, 255))
-	for range 30 {
-		x, y, c := float64(p.IntN(p.w)), float64(p.IntN(p.h)), p.color(0, 255)
-		dx, dy, n := p.Float64()*160-80, p.Float64()*160-80, 60
-		for i := range n {
-			t := float64(i) / float64(n)
-			p.line(x+t*dx, y+t*dy, x+dy*t, y-dx*t, 3, c)
-		}
 	}
 }
 
@@ -225,22 +186,6 @@ func (p *painter) bricks() {
 	}
 }
 
-// chart has bars, axes and a curve, and no labels.
-func (p *painter) chart() {
-	p.fill(color.RGBA{255, 255, 255, 255})
-	dark := p.color(0, 90)
-	for x := 60; x+20 < p.w; x += 18 + p.IntN(25) {
-		top := 40 + p.IntN(p.h-100)
-		p.rect(x, top, 14, p.h-40-top, p.color(30, 220))
-	}
-	p.line(40, float64(p.h-40), float64(p.w-20), float64(p.h-40), 3, dark)
-	p.line(40, 20, 40, float64(p.h-40), 3, dark)
-	phase := p.Float64() * 6
-	for x := 40; x < p.w-20; x++ {
-		p.disc(x, p.h/2+int(60*math.Sin(float64(x)/40+phase)), 2, 2, dark)
-	}
-}
-
 func (p *painter) stars() {
 	p.fill(p.color(0, 40))
 	for range 150 + p.IntN(400) {
@@ -248,34 +193,6 @@ func (p *painter) stars() {
 		p.disc(p.IntN(p.w), p.IntN(p.h), r, r, p.color(180, 255))
 	}
 	p.disc(p.IntN(p.w), p.h/4, 30, 30, p.color(220, 255))
-}
-
-// skyline has houses with rows of lit windows.
-func (p *painter) skyline() {
-	p.fill(p.color(60, 200))
-	for x := 0; x < p.w; {
-		w, top := 50+p.IntN(60), 60+p.IntN(p.h/2)
-		p.rect(x, top, w, p.h-top, p.color(10, 70))
-		for wy := top + 10; wy < p.h-10; wy += 18 {
-			for wx := x + 6; wx+9 < x+w; wx += 14 {
-				if p.IntN(3) > 0 {
-					p.rect(wx, wy, 7, 10, p.color(220, 255))
-				}
-			}
-		}
-		x += w + p.IntN(8)
-	}
-}
-
-func (p *painter) fence() {
-	p.fill(p.color(80, 230))
-	c := p.ink()
-	for x := 5; x < p.w; x += 16 + p.IntN(6) {
-		p.rect(x, p.h/3, 5, p.h/2, c)
-		p.disc(x+2, p.h/3, 4, 6, c)
-	}
-	p.rect(0, p.h/2, p.w, 6, c)
-	p.rect(0, p.h*3/4, p.w, 6, c)
 }
 
 // scribbles are pen strokes of the height of letters.
@@ -291,36 +208,6 @@ func (p *painter) scribbles() {
 			x = max(x+.5, nx)
 		}
 	}
-}
-
-func (p *painter) maze() {
-	p.fill(color.RGBA{255, 255, 255, 255})
-	c, cell := p.color(0, 80), 14+p.IntN(18)
-	for y := 0; y < p.h; y += cell {
-		for x := 0; x < p.w; x += cell {
-			if p.IntN(2) == 0 {
-				p.rect(x, y, cell+3, 3, c)
-			} else {
-				p.rect(x, y, 3, cell+3, c)
-			}
-		}
-	}
-}
-
-func (p *painter) stickPeople() {
-	p.fill(p.color(225, 255))
-	c := p.color(0, 50)
-	for i := range 2 + p.IntN(4) {
-		x, y, s := float64(70+i*110), float64(p.h/2+p.IntN(60)-30), 30+p.Float64()*20
-		p.disc(int(x), int(y-2*s), int(s/2), int(s/2), c)
-		p.disc(int(x), int(y-2*s), int(s/2)-3, int(s/2)-3, p.color(240, 255))
-		p.line(x, y-1.5*s, x, y, 3, c)
-		p.line(x, y, x-s/2, y+s, 3, c)
-		p.line(x, y, x+s/2, y+s, 3, c)
-		p.line(x, y-s, x-s*p.Float64(), y-s*p.Float64(), 3, c)
-		p.line(x, y-s, x+s*p.Float64(), y-s*p.Float64(), 3, c)
-	}
-	p.rect(0, p.h-30, p.w, 3, c)
 }
 
 func (p *painter) forest() {

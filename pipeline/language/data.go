@@ -14,7 +14,7 @@ import (
 )
 
 // englishList is the dictionary: american-english of the Debian package wamerican
-// 2020.12.07-2 as data/make.go writes it. data/NOTICE has its licence.
+// 2020.12.07-2. data/NOTICE says how it was made, and has its licence.
 //
 //go:embed data/english.txt.gz
 var englishList []byte

@@ -1,14 +1,8 @@
 package language
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -310,42 +304,6 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestEnglishMemes measures the exact transcripts of real English memes, where the
-// folder with them is there: of dev at most 1 % may be rejected, test is reported only.
-func TestEnglishMemes(t *testing.T) {
-	name := filepath.Join("..", "..", "..", "shared", "memes", "transcripts.jsonl")
-	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("no transcripts of memes here")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	f := newFilter(t)
-	texts, rejected := map[string]int{}, map[string]int{}
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var meme struct{ Split, Text string }
-		if err := json.Unmarshal(lines.Bytes(), &meme); err != nil {
-			t.Fatal(err)
-		}
-		for style, s := range map[string]string{"as written": meme.Text, "capitals": strings.ToUpper(meme.Text)} {
-			key := meme.Split + ", " + style
-			texts[key]++
-			if v := f.Judge(read(s), policyThreshold); v.Outcome != "" {
-				rejected[key]++
-				t.Logf("%s rejected: %+v", key, v)
-			}
-		}
-	}
-	for key, n := range texts {
-		t.Logf("%s: %d of %d English memes rejected", key, rejected[key], n)
-		if strings.HasPrefix(key, "dev") && 100*rejected[key] > n {
-			t.Errorf("%s: %d of %d English memes rejected, want 1 %% at most", key, rejected[key], n)
-		}
-	}
-}
-
 func FuzzJudge(f *testing.F) {
 	for _, s := range []string{"", "WHEN YOU FINALLY GET IT", "\xff\xfe when", "ǅ İ ß ﬁ", "Qu’est-ce", "'''` ``", "Я не понимаю this"} {
 		f.Add(s, 90., .6)
@@ -374,14 +332,6 @@ func FuzzJudge(f *testing.F) {
 			t.Errorf("Judge(%q) = %+v, then %+v", text, v, again)
 		}
 	})
-}
-
-func BenchmarkJudge(b *testing.B) {
-	f := newFilter(b)
-	words := read("When you finally get the joke that everybody laughed about three weeks ago")
-	for b.Loop() {
-		f.Judge(words, policyThreshold)
-	}
 }
 
 func ExampleFilter_Judge() {

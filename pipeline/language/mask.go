@@ -87,7 +87,8 @@ var maskRules = []maskRule{
 		regexp.MustCompile(`@?[\p{L}\p{N}._%+-]*[\p{L}\p{N}][._%+-]*@\p{L}[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*`), always},
 	// As OCR divides it; only before endings that are common, because of "see @jo.smith".
 	{maskEmail, func(n *Masked) *int { return &n.Emails },
-		regexp.MustCompile(`(?i)[\p{L}\p{N}._%+-]*[\p{L}\p{N}] ?@ ?[\p{L}\p{N}][\p{L}\p{N}.-]*\.(?:com|net|org|edu|gov|info|io|me|co|uk|us|ca|au|in|de|fr|es|it|nl|br|mx|ru|pl|se)\b`), always},
+		regexp.MustCompile(`(?i)[\p{L}\p{N}._%+-]*[\p{L}\p{N}] ?@ ?[\p{L}\p{N}][\p{L}\p{N}.-]*\.(?:` +
+			`com|net|org|edu|gov|info|io|me|co|uk|us|ca|au|in|de|fr|es|it|nl|br|mx|ru|pl|se)\b`), always},
 	{maskUser, func(n *Masked) *int { return &n.Users },
 		regexp.MustCompile(`(?i)(?:/u(?:ser)?/|u/) ?` + name + `{3,}`), startsName},
 	{maskUser, func(n *Masked) *int { return &n.Users },
@@ -105,7 +106,8 @@ func always(before, match, after string) bool { return true }
 // startsName refuses u/ at the end of another word: you/them.
 func startsName(before, match, after string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
-	return match[0] == '/' || before == "" || !(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r))
+	return match[0] == '/' || before == "" ||
+		!(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r))
 }
 
 // namesSomebody refuses @5pm, @2nd and @100.
@@ -126,7 +128,8 @@ func namesSomebody(before, match, after string) bool {
 // countryCode wants ten digits where nothing divides them, +10000000 being points, and
 // refuses the dots of thousands.
 func countryCode(before, match, after string) bool {
-	return standsAlone(before, match, after) && !thousands.MatchString(match) && (strings.ContainsAny(match, " .()/-") || len(match) > 10)
+	return standsAlone(before, match, after) && !thousands.MatchString(match) &&
+		(strings.ContainsAny(match, " .()/-") || len(match) > 10)
 }
 
 var thousands = regexp.MustCompile(`^\+ ?\d{1,3}(?:\.\d{3})+$`)
@@ -148,7 +151,8 @@ func afterCall(before, match, after string) bool {
 }
 
 var (
-	call = regexp.MustCompile(`(?i)(?:^|[^\p{L}\[])(?:call|dial|text|phone|tel|cell|mobile|fax|whatsapp)\b\W{0,3}(?:\b(?:me|us|him|her|at|on|now|number|no)\b\W{1,3}){0,3}$`)
+	call = regexp.MustCompile(`(?i)(?:^|[^\p{L}\[])(?:call|dial|text|phone|tel|cell|mobile|fax|whatsapp)\b\W{0,3}` +
+		`(?:\b(?:me|us|him|her|at|on|now|number|no)\b\W{1,3}){0,3}$`)
 	date = regexp.MustCompile(`^(?:\d{4}[./-]\d{1,2}[./-]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{4})$`)
 )
 
