@@ -103,7 +103,8 @@ var layers = map[string][]string{
 	"cmd/rehydrate": {"pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/report", "pipeline/audit",
 		"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
-	"scripts/mutants": {},
+	"scripts/mutants":        {},
+	"pipeline/language/data": {"pipeline/language"},
 }
 
 type pkg struct {

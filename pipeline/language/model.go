@@ -9,7 +9,7 @@ import (
 // weights are what each n-gram of letters says about its word: a signed byte a slot,
 // positive for English. data/train.go makes them; data/NOTICE says of what.
 //
-//go:generate go run data/train.go
+//go:generate go run ./data
 //go:embed data/ngrams.bin
 var weights []byte
 

@@ -1,5 +1,3 @@
-//go:build ignore
-
 // Train makes ngrams.bin, the weights of the n-gram model, and logs their digest for
 // weightsDigest:
 //
