@@ -204,7 +204,7 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	// Tombstones before anything is mended: Sweep erases by them.
-	stones, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
+	stones, err := state.OtherTombstones(ctx, r.Workspace, rel, r.Tombstones, r.Now())
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error
 		return nil, err
 	}
 	r.stones = stones
-	more, err := state.OtherTombstones(ctx, r.Workspace, r.Tombstones)
+	more, err := state.OtherTombstones(ctx, r.Workspace, r.Release, r.Tombstones, r.Now())
 	if err != nil {
 		return nil, err
 	}

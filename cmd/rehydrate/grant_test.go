@@ -23,10 +23,10 @@ import (
 const figSIMFolder = "../../releases/figsim"
 
 // testSigner is obviously nobody's key.
-func testSigner(t testing.TB) ssh.Signer {
+func testSigner(t testing.TB, seed string) ssh.Signer {
 	t.Helper()
-	seed := sha256.Sum256([]byte("rehydrate test signer"))
-	s, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(seed[:]))
+	key := sha256.Sum256([]byte(seed))
+	s, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(key[:]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,12 @@ func pin(key string) string {
 // signed writes a file and its signature by testSigner.
 func (s *site) signed(path, namespace, text string) {
 	s.t.Helper()
-	sig, err := sshsig.Sign(strings.NewReader(text), testSigner(s.t), sshsig.HashSHA512, namespace)
+	s.signedBy(testSigner(s.t, "rehydrate test signer"), path, namespace, text)
+}
+
+func (s *site) signedBy(key ssh.Signer, path, namespace, text string) {
+	s.t.Helper()
+	sig, err := sshsig.Sign(strings.NewReader(text), key, sshsig.HashSHA512, namespace)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -97,7 +102,7 @@ func figSIMSite(t testing.TB, n int) *site {
 	posts := fewPosts(n)
 	_, speed, _ := strings.Cut(fastPolicy, "\n")
 	s := newSite(t, fewAnnotations(posts), read(t, filepath.Join(figSIMFolder, "policy.toml"))+"\n"+speed, posts...)
-	public := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(testSigner(t).PublicKey())))
+	public := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(testSigner(t, "rehydrate test signer").PublicKey())))
 	s.write(filepath.Join(s.release, "release.toml"), read(t, filepath.Join(figSIMFolder, "release.toml"))+pin(public))
 	return s
 }

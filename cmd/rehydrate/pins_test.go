@@ -171,7 +171,7 @@ func (p *pins) site(name string, posts []redditemu.Post, pol string) *site {
 		}
 	}
 	s := newSite(p.t, rows.String(), pol, posts...)
-	public := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(testSigner(p.t).PublicKey())))
+	public := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(testSigner(p.t, "rehydrate test signer").PublicKey())))
 	s.write(filepath.Join(s.release, "release.toml"), strings.Replace(demoRelease, `"Demo"`, `"Pins `+name+`"`, 1)+pin(public))
 	s.now, s.reader = func() time.Time { return p.clock }, fakeOCRPath(p.t)
 	p.sites = append(p.sites, s)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/crypto/ssh"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
@@ -37,6 +38,7 @@ import (
 //	figsim N                      a site of FigSIM's own release, which wants a grant
 //	sign grant FROM UNTIL | sign revocations SERIAL [GRANT...] | sign lift ASSERTED ID...
 //	                              write one into the release, signed by its signer; times are from the program's clock on
+//	sign forged ASSERTED ID...    a lift in the folder forged, a copy of the release that pins another key, which signs it
 //	policy [KEYS [MORE]]          write the release's policy again
 //	manifest FIRST END [HEAD=CELL...]  write the release's annotations: posts FIRST up to END, with more columns
 //	post ID KEY=VALUE...          change a post: condition, by, subreddit, kind, serve, slug, raw, gallery (N images),
@@ -181,12 +183,19 @@ func (s *script) sign(ts *testscript.TestScript, args []string) {
 	case "revocations":
 		s.signed(filepath.Join(s.release, manifest.RevocationsName), policy.RevocationsNamespace, revocationsText(s.t, "FigSIM", number(ts, args[1]), args[2:]...))
 	default:
-		rel, err := manifest.Open(s.release, manifest.Options{})
+		release, key := s.release, testSigner(s.t, "rehydrate test signer")
+		if args[0] == "forged" {
+			release, key = filepath.Join(s.work, "forged"), testSigner(s.t, "somebody else")
+			ts.Check(errors.Join(os.RemoveAll(release), os.CopyFS(release, os.DirFS(s.release))))
+			settings, _, _ := strings.Cut(read(s.t, filepath.Join(release, "release.toml")), "\n[[signer]]")
+			s.write(filepath.Join(release, "release.toml"), settings+pin(strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey())))))
+		}
+		rel, err := manifest.Open(release, manifest.Options{})
 		ts.Check(err)
 		b, err := json.Marshal(map[string]any{"v": 1, "type": "rehydrate-lift", "release": map[string]any{"name": rel.Name, "digest": rel.Digest},
 			"ids": args[2:], "why": "asked for by the author", "asserted": when(args[1])})
 		ts.Check(err)
-		s.signed(filepath.Join(s.release, "lift.json"), policy.LiftNamespace, string(b))
+		s.signedBy(key, filepath.Join(release, "lift.json"), policy.LiftNamespace, string(b))
 	}
 }
 

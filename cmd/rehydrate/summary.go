@@ -177,6 +177,9 @@ func nextSteps(s state.Summary) []string {
 		lines = append(lines, fmt.Sprintf("%s not in order or out of reach, and may hold rows that must go: rehydrate export --list says why.",
 			times(s.OpenCopies, "registered copy is", "registered copies are")))
 	}
+	if n := len(s.Returned); n > 0 {
+		lines = append(lines, times(n, "tombstone does not hold", "tombstones do not hold")+", lifted or suspended: rehydrate tombstones show lists them.")
+	}
 	if s.Retry > 0 {
 		lines = append(lines, fmt.Sprintf("To retry: %d of %d entries. Run the same command again.", s.Retry, s.Entries))
 	}

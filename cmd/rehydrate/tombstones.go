@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -148,9 +146,8 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 	if _, err := c.isRehearsal(ctx, checkedRelease{Release: rel}); err != nil {
 		return err
 	}
-	sum := sha256.Sum256(signed.Body)
 	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
-		out, err := state.Lift(ctx, ws, l, hex.EncodeToString(sum[:]))
+		out, err := state.Lift(ctx, ws, l, signer, *signed)
 		if err != nil {
 			return err
 		}

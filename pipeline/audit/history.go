@@ -175,7 +175,10 @@ func (a *audit) replay(e auditlog.Event) {
 			l.tombstone = e.Verdict == "revoked"
 			l.tombstoneIn = seq
 		case auditlog.Lifted:
-			l.tombstone, l.lifted = false, true
+			// A statement that this release does not accept lifts nothing, whoever applied it.
+			if _, _, fault, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now()); fault == nil && err == nil {
+				l.tombstone, l.lifted = false, true
+			}
 		case auditlog.Fetch:
 			a.gone.digest(p.ID, e.SHA256)
 		}
@@ -249,7 +252,7 @@ func (a *audit) compareLog() {
 		e := a.posts[id]
 		switch {
 		case e.log.tombstone && e.stone == nil:
-			a.finding(FoundTombstone, string(id), "state.db", "record %d of the log is a tombstone of the post, nothing lifted it, and the workspace does not have it: "+
+			a.finding(FoundTombstone, string(id), "state.db", "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
 				"state.db is older than the log, or was changed", e.log.tombstoneIn)
 		case e.log.tombstone && e.stone.Readmitted:
 			a.finding(FoundTombstone, string(id), "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", e.log.tombstoneIn)
@@ -297,14 +300,21 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 	for i, t := range stones {
 		a.post(t.ID).stone = &stones[i]
 	}
-	lifted, err := state.LiftedUntil(ctx, ws)
+	returned, err := state.Returned(ctx, ws, a.Release, a.Now())
 	if err != nil {
 		return err
 	}
-	for id, until := range lifted {
-		if e := a.posts[id]; e != nil {
-			e.lifted = until
+	for _, t := range returned {
+		what := "is suspended: a moderator had removed the post, and it came back"
+		if t.Lifted != nil {
+			what = fmt.Sprintf("was lifted by a statement that %s wrote on %s: %s", t.Lifted.Signer, t.Lifted.Asserted.Format(time.DateOnly), t.Lifted.Why)
+			if t.Lifted.Refused != "" {
+				what = "was lifted by a statement that does not count, " + t.Lifted.Refused
+			} else if e := a.posts[t.ID]; e != nil {
+				e.lifted = t.Lifted.Asserted
+			}
 		}
+		a.report.Notes = append(a.report.Notes, state.PrintableLine(fmt.Sprintf("the tombstone of %s %s", t.ID, what)))
 	}
 	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
 	for _, t := range a.Tombstones {

@@ -5,14 +5,18 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"rehydrate/manifest"
 )
 
 // A Store is the folder of a log. Readers may see a log that a writer adds to.
@@ -29,6 +33,10 @@ type Store interface {
 
 // The names in the folder of a log.
 const recordsName, checkpointName, keyName = "records.jsonl", "checkpoint", "log.pub"
+
+// StatementName is the name of a signed statement that a record names by its sha256, its signature beside it
+// under the same name with .sig.
+func StatementName(digest string) string { return "lifts/" + digest + ".json" }
 
 // ErrNoLog means that the folder holds no log yet.
 var ErrNoLog = errors.New("there is no audit log yet")
@@ -147,11 +155,24 @@ func (l *Log) Verify(ctx context.Context) error {
 		return err
 	}
 	for _, name := range names {
-		if name != recordsName && name != checkpointName && name != keyName {
+		if name != recordsName && name != checkpointName && name != keyName && !l.isStatement(name) {
 			return brokenAt(l.Size(), "%q does not belong to the log", name)
 		}
 	}
 	return nil
+}
+
+// isStatement reports whether a file is a statement that has its digest for a name, or the signature beside one.
+func (l *Log) isStatement(name string) bool {
+	statement := strings.TrimSuffix(name, manifest.SignatureSuffix)
+	f, err := l.store.Open(statement)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return err == nil && statement == StatementName(fmt.Sprintf("%x", sum.Sum(nil)))
 }
 
 // check holds the records that count against the checkpoint and what is known, once.

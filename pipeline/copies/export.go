@@ -181,7 +181,7 @@ func exportable(ctx context.Context, c Config) (state.ExportNote, []string, erro
 	if err != nil {
 		return last, nil, err
 	}
-	more, err := state.OtherTombstones(ctx, c.Workspace, c.Tombstones)
+	more, err := state.OtherTombstones(ctx, c.Workspace, c.Release, c.Tombstones, c.Now())
 	if err != nil {
 		return last, nil, err
 	}

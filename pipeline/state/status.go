@@ -33,6 +33,8 @@ type Summary struct {
 	// OpenCopies counts the registered copies that may hold rows that must go.
 	OpenCopies int          `json:"open_copies"`
 	Copies     []CopyReport `json:"copies,omitempty"` // all that are not closed, after a run took rows out of them
+	// Returned are the tombstones that do not hold: lifted, or suspended by the policy's readmit.
+	Returned []TombstoneEntry `json:"returned"`
 	// Unverified counts the posts that Reddit gave no verdict on in this run.
 	Unverified int        `json:"unverified"`
 	OldestAsk  *time.Time `json:"oldest_ask"` // when the kept post asked about longest ago was last seen live
@@ -124,6 +126,10 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	}
 	s.MassRemoval = mass > 0 && s.Withheld > 0
 	s.OpenCopies, err = openCopies(ctx, ws)
+	if err != nil {
+		return Summary{}, err
+	}
+	s.Returned, err = Returned(ctx, ws, nil, now)
 	if err != nil {
 		return Summary{}, err
 	}

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // A TombstoneStatus says whether a tombstone holds.
@@ -37,8 +35,13 @@ type TombstoneEntry struct {
 // A LiftNote says by what a tombstone was lifted.
 type LiftNote struct {
 	Asserted  time.Time `json:"asserted"`  // when the maintainers wrote the statement
-	Statement string    `json:"statement"` // its sha256, hex
+	Statement string    `json:"statement"` // its sha256, hex; it lies in audit/lifts with its signature
 	Why       string    `json:"why"`
+	Signer    string    `json:"signer"`
+	Held      bool      `json:"held"` // false when it was written before this workspace had a tombstone of the post
+	// Refused is why the lift does not count for the release that it was checked against, "" when it counts or was
+	// not checked. Then the tombstone holds.
+	Refused string `json:"refused,omitempty"`
 }
 
 // ListTombstones returns all tombstones of a workspace, oldest first, and behind them those that were lifted.
@@ -79,67 +82,6 @@ func Holds(list []TombstoneEntry) []manifest.Tombstone {
 	return stones
 }
 
-// LiftedUntil returns, by post, the time up to which its tombstones were lifted.
-func LiftedUntil(ctx context.Context, ws *workspace.Workspace) (map[manifest.PostID]time.Time, error) {
-	lifted, err := ReadNote[LiftedNote](ctx, ws)
-	until := map[manifest.PostID]time.Time{}
-	for _, e := range lifted {
-		until[e.ID] = e.Lifted.Asserted
-	}
-	return until, err
-}
-
-// A Lifting is what became of the posts of a maintainer's statement.
-type Lifting struct {
-	Lifted []manifest.PostID `json:"lifted"`
-	// Newer have a tombstone that is younger than the statement, which says nothing of it.
-	Newer []manifest.PostID `json:"newer"`
-	None  []manifest.PostID `json:"none"` // have no tombstone here
-}
-
-// Lift takes away the tombstones that a maintainer's statement names and that are no younger than it. The
-// caller has verified the statement, whose sha256 is digest. What Reddit says of the posts decides again
-// from the next run on.
-func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, digest string) (Lifting, error) {
-	out := Lifting{Lifted: []manifest.PostID{}, Newer: []manifest.PostID{}, None: []manifest.PostID{}}
-	stones, err := ws.Tombstones(ctx)
-	if err != nil {
-		return out, err
-	}
-	have := map[manifest.PostID]workspace.Tombstone{}
-	for _, t := range stones {
-		have[t.ID] = t
-	}
-	lifted, err := ReadNote[LiftedNote](ctx, ws)
-	if err != nil {
-		return out, err
-	}
-	for _, id := range l.IDs {
-		t, ok := have[id]
-		switch {
-		case !ok:
-			out.None = append(out.None, id)
-			t = workspace.Tombstone{Tombstone: manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: l.Asserted}}
-		case t.Time.After(l.Asserted):
-			out.Newer = append(out.Newer, id)
-			continue
-		default:
-			out.Lifted = append(out.Lifted, id)
-		}
-		lifted = slices.DeleteFunc(lifted, func(e TombstoneEntry) bool { return e.ID == id })
-		lifted = append(lifted, TombstoneEntry{ID: id, State: t.State, Time: t.Time, Reason: t.Reason, Status: TombstoneLifted,
-			Lifted: &LiftNote{Asserted: l.Asserted, Statement: digest, Why: l.Why}})
-	}
-	// The note first: killed between the two, the tombstones hold, and the same command goes on.
-	if err := WriteNote(ctx, ws, lifted); err != nil {
-		return out, err
-	}
-	if err := ws.LiftTombstones(ctx, digest, out.Lifted...); err != nil {
-		return out, err
-	}
-	return out, WriteTombstones(ctx, ws)
-}
-
 // WriteTombstones writes tombstones.csv of the workspace: those that hold, as a release publishes them. It
 // is there to be kept elsewhere, and for a state.db that comes back from a backup.
 func WriteTombstones(ctx context.Context, ws *workspace.Workspace) error {
@@ -173,14 +115,14 @@ func HoldingTombstones(ctx context.Context, ws *workspace.Workspace) (Holding, e
 }
 
 // OtherTombstones returns those that state.db need not have: the published ones of the release and, where
-// state.db has none of the post, those of the workspace's own file. Those that a later statement lifted are
-// left out.
-func OtherTombstones(ctx context.Context, ws *workspace.Workspace, published []manifest.Tombstone) ([]workspace.Tombstone, error) {
+// state.db has none of the post, those of the workspace's own file and those that were lifted by a statement that
+// the release does not accept. Those that an accepted statement lifted are left out.
+func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, published []manifest.Tombstone, now time.Time) ([]workspace.Tombstone, error) {
 	own, err := readOwnTombstones(ws)
 	if err != nil {
 		return nil, err
 	}
-	until, err := LiftedUntil(ctx, ws)
+	lifted, err := checkedLifts(ctx, ws, rel, now)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +135,15 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, published []m
 		have[t.ID] = true
 	}
 	var add []workspace.Tombstone
+	until := map[manifest.PostID]time.Time{}
+	for _, e := range lifted {
+		switch {
+		case e.Lifted.Refused == "":
+			until[e.ID] = e.Lifted.Asserted
+		case e.Lifted.Held && !have[e.ID]:
+			add = append(add, workspace.Tombstone{Tombstone: manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, Reason: e.Reason})
+		}
+	}
 	for _, t := range own {
 		if !have[t.ID] && t.Time.After(until[t.ID]) {
 			add = append(add, workspace.Tombstone{Tombstone: t})

@@ -220,6 +220,19 @@ func (w *Workspace) knownLog(ctx context.Context) (auditlog.Known, error) {
 	return known, nil
 }
 
+// KeepStatement keeps a signed statement, which a record of the log names by its sha256, in audit/.
+func (w *Workspace) KeepStatement(ctx context.Context, digest string, body, signature []byte) error {
+	if err := w.writable(ctx); err != nil {
+		return fmt.Errorf("keep a statement: %w", err)
+	}
+	// The signature first: a statement that has its name has its signature, too.
+	store, name := auditStore{w}, auditlog.StatementName(digest)
+	if err := cmp.Or(store.Replace(ctx, name+manifest.SignatureSuffix, signature), store.Replace(ctx, name, body)); err != nil {
+		return fmt.Errorf("keep a statement: %w", w.explain(ctx, err))
+	}
+	return nil
+}
+
 // LogReader opens the log for reading, also of a read-only workspace. The error is auditlog.ErrNoLog when
 // nothing was published yet, and *auditlog.Broken when its checkpoint is missing or signed with
 // another key than the workspace's. Log.Verify checks the rest.
@@ -416,7 +429,8 @@ func (w *Workspace) compareLog(ctx context.Context, head logHead, log *auditlog.
 	return r, err
 }
 
-// tombstonesOf returns the tombstones that the log has from a record on and that it does not record as lifted.
+// tombstonesOf returns the tombstones that the log has from a record on, those among them that were lifted later: which
+// lifts count is for the release to say, so they have to be applied again.
 func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) ([]Tombstone, error) {
 	stones := map[manifest.PostID]Tombstone{}
 	for e, err := range log.Records(ctx, first) {
@@ -424,11 +438,8 @@ func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) ([]Tombst
 			return nil, err
 		}
 		for _, p := range e.Posts {
-			switch {
-			case e.Kind == auditlog.Buried && p.State.Gone():
+			if e.Kind == auditlog.Buried && p.State.Gone() {
 				stones[p.ID] = Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: e.Time}, Reason: p.Reason}
-			case e.Kind == auditlog.Lifted:
-				delete(stones, p.ID)
 			}
 		}
 	}
