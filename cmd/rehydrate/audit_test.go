@@ -382,7 +382,7 @@ var violations = []planted{
 		}},
 	{name: "what describes an image, in state.db", kind: audit.FoundImage, id: wasRemoved, where: "state.db",
 		do: func(p *plot) []string {
-			return p.sql("INSERT INTO image SELECT '" + wasRemoved + "', 0, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits FROM image WHERE id = '" + staysLive + "'")
+			return p.sql("INSERT INTO image SELECT '" + wasRemoved + "', 0, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits, pixels_sha256 FROM image WHERE id = '" + staysLive + "'")
 		}},
 
 	{name: "last week's Parquet under its name", kind: audit.FoundRow, id: wasRemoved, where: splitParquet(wasRemoved) + " row",
