@@ -38,8 +38,6 @@ func newCSVRows(r io.Reader, file string, comma byte) (*csvRows, error) {
 
 func (c *csvRows) Columns() []string { return c.columns }
 
-func (c *csvRows) Close() error { return nil }
-
 // Read gives the parser the rest of the present line, or the next one.
 func (c *csvRows) Read(p []byte) (int, error) {
 	if c.unread == 0 {

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -66,8 +65,6 @@ func (s *Summary) add(e Entry, schema Schema) {
 	}
 }
 
-var errChanged = errors.New("the file was changed while it was in use; start again")
-
 // scan gives the good entries to emit until that returns false.
 func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, error) {
 	counted := Summary{Sizes: make(map[string]int), Counts: make(map[string]map[string]map[string]int)}
@@ -75,7 +72,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 	if err != nil {
 		return counted, err
 	}
-	defer rows.close()
+	defer rows.Close()
 	d, err := newDecoder(r, rows.Columns())
 	if err != nil {
 		return counted, err
@@ -137,11 +134,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		}
 	}
 	// The problems of another file would not help.
-	sum, err := rows.sum()
-	if err == nil && sum != r.ManifestDigest {
-		err = fmt.Errorf("read %s: %w", r.ManifestPath, errChanged)
-	}
-	if err != nil {
+	if err := r.unchanged(); err != nil {
 		return counted, err
 	}
 	return counted, problems.err()

@@ -61,7 +61,7 @@ func (r *Release) survey() ([]*surveyed, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.close()
+	defer rows.Close()
 	var columns []*surveyed
 	widen := func() {
 		for _, name := range rows.Columns()[len(columns):] {
@@ -327,7 +327,7 @@ func (g *guess) guessSeparator() {
 func (g *guess) guessCategories() {
 	names := make(map[string]bool)
 	for _, c := range g.columns {
-		if !g.free(c) || len(g.Categories) == maxCategories {
+		if !g.free(c) {
 			continue
 		}
 		made := categoryGuess{Column: c.name}

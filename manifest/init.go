@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -131,19 +130,12 @@ func (d *Draft) copyManifest(w io.Writer) error {
 		return err
 	}
 	defer f.Close()
-	h := sha256.New()
-	in := io.TeeReader(f, h)
-	var failed error
 	if len(d.redacted) > 0 {
-		failed = redact(w, in, r.ManifestPath, r.Format, d.redacted)
+		err = redact(w, f, r.ManifestPath, r.Format, d.redacted)
 	} else {
-		_, failed = io.Copy(w, in)
+		_, err = io.Copy(w, f)
 	}
-	sum, err := r.sumOf(f, h)
-	if err == nil && sum != r.ManifestDigest {
-		err = errChanged // this first: it explains what then failed
-	}
-	if err := cmp.Or(err, failed); err != nil {
+	if err := cmp.Or(r.unchanged(), err); err != nil { // a change explains what then failed
 		return fmt.Errorf("copy %s: %w", r.ManifestPath, err)
 	}
 	return nil

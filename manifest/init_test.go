@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"bytes"
-	gocmp "cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,19 +14,24 @@ import (
 // initText makes a draft of text, as a file of that name.
 func initText(t testing.TB, name, text string) (*Draft, error) {
 	t.Helper()
-	return Init(t.Context(), filepath.Join(folder(t, map[string]string{name: text}), name), Options{})
+	return Init(t.Context(), file(t, name, text), Options{})
 }
 
-// written writes the draft and opens and checks what it wrote.
-func written(t testing.TB, d *Draft) (*Release, Summary) {
+// written writes the draft, and opens and checks what it wrote.
+func written(t testing.TB, d *Draft, o Options) (*Release, Summary) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "new", "release")
-	if _, err := d.Write(t.Context(), dir, map[string][]byte{TombstonesName: []byte("id,state,time\n")}); err != nil {
+	paths, err := d.Write(t.Context(), dir, map[string][]byte{TombstonesName: []byte("id,state,time\n")})
+	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(dir, Options{})
+	r, err := Open(dir, o)
 	if err != nil {
 		t.Fatalf("what Init wrote cannot be opened: %v\n%s", err, d.Settings)
+	}
+	want := []string{r.ManifestPath, r.TombstonesPath, filepath.Join(dir, SettingsName)}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
 	}
 	s, err := r.Check(t.Context())
 	if err != nil {
@@ -37,87 +40,92 @@ func written(t testing.TB, d *Draft) (*Release, Summary) {
 	return r, s
 }
 
+// shown gives the categories of a draft or release: name, kind and codes, with ! behind an exclusive one.
+func shown(s Schema) (all []string) {
+	for _, c := range s.Categories {
+		codes := labelCodes(c.Labels)
+		for i, l := range c.Labels {
+			if l.Exclusive {
+				codes[i] += "!"
+			}
+		}
+		all = append(all, c.Name+" "+string(c.Kind)+" "+strings.Join(codes, ","))
+	}
+	return all
+}
+
 func TestInitFindsFigSIM(t *testing.T) {
 	d, err := Init(t.Context(), "testdata/annotations.csv", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, s := written(t, d)
+	r, s := written(t, d, Options{})
 	bare, err := Open("testdata/annotations.csv", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, err := bare.Check(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, s); diff != "" || r.Schema.Name != "figsim" || r.ManifestDigest != bare.ManifestDigest || len(d.Notes) != 7 {
-		t.Errorf("schema %s, notes %q, counts (-bare +init):\n%s", r.Schema.Name, d.Notes, diff)
-	}
-	if r.TombstonesPath == "" || r.PolicyPath != "" {
-		t.Errorf("tombstones %q, policy %q, want only the former", r.TombstonesPath, r.PolicyPath)
+	if diff := cmp.Diff(want, s); err != nil || diff != "" || r.Schema.Name != "figsim" || r.ManifestDigest != bare.ManifestDigest || len(d.Notes) != 7 {
+		t.Errorf("%v, schema %s, notes %q, counts (-bare +init):\n%s", err, r.Schema.Name, d.Notes, diff)
 	}
 }
 
 func TestInitGuesses(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("row,Reddit ID,Partition,Mood!,2nd mood,image,author,caption,tags,empty\n")
-	captions := "abcdefghijklmnopqrstuvwxyz"
-	for i, c := range captions {
+	for i, c := range "abcdefghijklmnopqrstuvwxyz" {
 		mood := []string{"happy", "Sad", "10"}[i%3]
 		tags := []string{"None", "cat; dog", "dog", ""}[i%4]
 		part := []string{"train", "dev"}[i%2]
-		b.WriteString(strings.Join([]string{string(c), "t3_1a" + string(c), part, mood, string(rune('0' + i%10)), string(c) + ".jpg", "someone", `"said ""` + string(c) + `"" loudly"`, tags, ""}, ",") + "\n")
+		fmt.Fprintf(&b, "%[1]c,t3_1a%[1]c,%s,%s,%d,%[1]c.jpg,someone,\"said \"\"%[1]c\"\" loudly\",%[5]s,\n", c, part, mood, 2+i%10, tags)
 	}
 	d, err := initText(t, "memes.csv", b.String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, s := written(t, d)
-	var got []string
-	for _, c := range r.Schema.Categories {
-		var codes []string
-		for _, l := range c.Labels {
-			if l.Exclusive {
-				l.Code += "!"
-			}
-			codes = append(codes, l.Code)
-		}
-		got = append(got, c.Name+" "+string(c.Kind)+" "+strings.Join(codes, ","))
-	}
-	want := []string{"mood single 10,happy,Sad", "c_2nd_mood single 0,1,2,3,4,5,6,7,8,9", "tags multi cat,dog,None!"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	r, s := written(t, d, Options{})
+	want := []string{"mood single 10,happy,Sad", "c_2nd_mood single 2,3,4,5,6,7,8,9,10,11", "tags multi cat,dog,None!"}
+	if diff := cmp.Diff(want, shown(r.Schema)); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"train", "dev"}, s.Splits); diff != "" {
 		t.Errorf("splits (-want +got):\n%s", diff)
 	}
-	for _, note := range []string{`author`, `image = "" # column "image" has the name`, `# Not used: "caption": its values are not short labels`, `# Not used: "empty": empty`,
-		"mood = \"Mood!\" #", "c_2nd_mood = \"2nd mood\" #", "tags = \"tags\" # 3 different labels; a cell can hold several"} {
-		if !bytes.Contains(d.Settings, []byte(note)) {
+	for _, note := range []string{`name = "memes"`, "# Look at this: column \"author\" may hold personal data",
+		`image = "" # column "image" has the name`, `# Not used: "empty": empty`, "mood = \"Mood!\" #", `separator = ";"`} {
+		if !strings.Contains(string(d.Settings), note) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
 	}
-	if b, err := os.ReadFile(r.ManifestPath); err != nil || !bytes.HasPrefix(b, []byte("row,Reddit ID,Partition,Mood!,2nd mood,image,caption,tags,empty\na,t3_1aa,train,happy,0,a.jpg,\"said \"\"a\"\" loudly\",None,\n")) {
+	const copied = "row,Reddit ID,Partition,Mood!,2nd mood,image,caption,tags,empty\na,t3_1aa,train,happy,2,a.jpg,\"said \"\"a\"\" loudly\",None,\n"
+	if b, err := os.ReadFile(r.ManifestPath); err != nil || !strings.HasPrefix(string(b), copied) {
 		t.Errorf("the copy, without the author: %.200q, %v", b, err)
 	}
 	notes := []string{
-		`id is column "Reddit ID": by its name; 26 of 26 values are post ids`, `split is column "Partition": by its name; the splits are dev, train`,
-		`image has no column: column "image" has the name, but other values`, `category mood (single) is "Mood!": 3 different values in 26 cells`,
-		`category c_2nd_mood (single) is "2nd mood": 10 different values in 26 cells`, `category tags (multi) is "tags": 3 different labels; a cell can hold several, separated by ";"`,
-		`not used: "row": its values are not short labels that repeat`, `not used: "image": its values are not short labels that repeat`, `not used: "author": it is about people or holds their words, and was not copied`,
+		`id is column "Reddit ID": by its name; 26 of 26 values are post ids`,
+		`split is column "Partition": by its name; the splits are dev, train`,
+		`image has no column: column "image" has the name, but other values`,
+		`category mood (single) is "Mood!": 3 different values in 26 cells`,
+		`category c_2nd_mood (single) is "2nd mood": 10 different values in 26 cells`,
+		`category tags (multi) is "tags": 3 different labels; a cell can hold several, separated by ";"`,
+		`not used: "row": its values are not short labels that repeat`,
+		`not used: "image": its values are not short labels that repeat`,
+		`not used: "author": it is about people or holds their words, and was not copied`,
 		`not used: "caption": its values are not short labels that repeat`, `not used: "empty": empty`,
 	}
-	if diff := cmp.Diff(notes, d.Notes); diff != "" || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "personal") {
-		t.Errorf("warnings %q, notes (-want +got):\n%s", d.Warnings, diff)
+	warnings := []string{`column "author" may hold personal data: it was left out of the release's annotations`}
+	if diff := cmp.Diff([][]string{notes, warnings}, [][]string{d.Notes, d.Warnings}); diff != "" {
+		t.Errorf("notes, warnings (-want +got):\n%s", diff)
 	}
 }
 
-func TestInitLeavesPersonalColumnsOut(t *testing.T) {
+// TestInitCopies holds which columns and bytes the release gets of the file.
+func TestInitCopies(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
 		{"a.tsv", "permalink\tmood\tUser\n/r/x/comments/abc/t\tsad\tann\n/r/x/comments/abd/t\t\"gl,ad\"\t\"b\no\tb\"\n", // the permalink is the id
 			"permalink\tmood\n/r/x/comments/abc/t\tsad\n/r/x/comments/abd/t\tgl,ad\n"},
-		{"a.csv", "id,permalink,mood,Author Flair,selftext\nabc,/r/x/comments/abc/t,sad,x,\"so\n\"\"sad\"\"\"\nabd,/r/x/comments/abd/t,\"a \"\"b\"\"\",y,\n", "id,mood\nabc,sad\nabd,\"a \"\"b\"\"\"\n"},
+		{"a.csv", "id,permalink,mood,Author Flair, selftext \nabc,/r/x/comments/abc/t,sad,x,\"so\n\"\"sad\"\"\"\nabd,/r/x/comments/abd/t,\"a \"\"b\"\"\",y,\n",
+			"id,mood\nabc,sad\nabd,\"a \"\"b\"\"\"\n"},
 		{"a.jsonl", `{"id":"abc" , "title":"a,}", "mood":  ["sad",1.50],"author":{"name":["x"]}}` + "\r\n" + `{"body":null,"id":"abd","mood":[]}`,
 			`{"id":"abc","mood":  ["sad",1.50]}` + "\n" + `{"id":"abd","mood":[]}` + "\n"},
 	} {
@@ -125,22 +133,26 @@ func TestInitLeavesPersonalColumnsOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, s := written(t, d)
+		r, s := written(t, d, Options{})
 		b, err := os.ReadFile(r.ManifestPath)
 		if err != nil || string(b) != test.want || s.Entries != 2 {
 			t.Errorf("%s was copied as %q, %v, want %q", test.name, b, err, test.want)
 		}
 	}
-}
-
-func TestInitLists(t *testing.T) {
-	d, err := initText(t, "a.jsonl", `{"id":"abc","tag":["x|y","z"],"hue":["red","blue"]}`+"\n"+`{"id":"abd","hue":[],"late":"yes"}`)
+	o := parquet("post_id,tags,author", nil, []Cell{text("abc"), items("x", "y"), text("a")}, []Cell{text("abd"), items("y"), text("a")},
+		[]Cell{text("abe"), {Null: true}, text("b")})
+	d, err := Init(t.Context(), file(t, "a.parquet", "any bytes"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, s := written(t, d)
-	if len(r.Schema.Categories) != 2 || s.Counts["train"]["hue"]["red"] != 1 || s.Counts["train"]["late"]["yes"] != 1 {
-		t.Errorf("categories %+v, counts %v", r.Schema.Categories, s.Counts)
+	r, _ := written(t, d, o)
+	var got [][]int
+	list, err := entries(t, r, nil)
+	for _, e := range list {
+		got = append(got, e.Labels[0])
+	}
+	if diff := cmp.Diff([][]int{{0, 1}, {1}, nil}, got); err != nil || diff != "" || !strings.Contains(strings.Join(d.Warnings, ""), "take it out") {
+		t.Errorf("%v, warnings %q, labels (-want +got):\n%s", err, d.Warnings, diff)
 	}
 }
 
@@ -151,22 +163,25 @@ func TestInitFields(t *testing.T) {
 	for name, c := range map[string]struct{ rows, want string }{
 		"all": {"abc,1,a,0," + hash + ",00ff00ff00ff00ff,x," + hash + "," + hash + "\nabc,2,b,1,,,y,,\n",
 			"id id, split set, image image, sha256 sha256, sha256_stripped sha256_stripped, sha256_pixels sha256_pixels, phash phash"},
-		"none":        {"a b,a1,a,x,1,1,x,1,1\na c,a2,,2,2,2,y,2,2\n", "id post_id, split -, image -, sha256 -, sha256_stripped -, sha256_pixels -, phash -"},
-		"split case":  {"abc,1,a,,,,x,,\nabd,2,A,,,,y,,\n", "id id, split -, image -, sha256 -, sha256_stripped -, sha256_pixels -, phash -"},
-		"images of 1": {"abc,1,a,1,,,x,,\nabd,2,a,2,,,y,,\n", "id id, split set, image image!, sha256 -, sha256_stripped -, sha256_pixels -, phash -"},
+		"none":        {"a b,a1,a,x,1,1,x,1,1\na c,a2,,2,2,2,y,2,2\n", "id post_id"},
+		"half":        {"abc,1,a,,,,x,,\na b,2,b,,,,y,,\n", "id post_id, split set"},
+		"split case":  {"abc,1,a,,,,x,,\nabd,2,A,,,,y,,\n", "id id"},
+		"images of 1": {"abc,1,a,1,,,x,,\nabd,2,a,2,,,y,,\n", "id id, split set, image image!"},
+		"some images": {"abc,1,a,1,,,x,,\nabd,2,a,,,,y,,\n", "id id, split set, image image"},
 	} {
 		d, err := initText(t, "a.csv", head+c.rows)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got := make([]string, 0, fieldSubreddit)
+		var got []string
 		for field, column := range d.release.plan.fields[:fieldSubreddit] {
-			column = gocmp.Or(column, "-")
 			if field == fieldImage && len(d.Warnings) > 0 {
 				column += "!"
 			}
-			got = append(got, fieldNames[field]+" "+column)
+			if column != "" {
+				got = append(got, fieldNames[field]+" "+column)
+			}
 		}
 		if got := strings.Join(got, ", "); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -174,134 +189,98 @@ func TestInitFields(t *testing.T) {
 	}
 }
 
-// TestInitSeparator takes the sign of the columns that can be labels, and no list with a label twice.
-func TestInitSeparator(t *testing.T) {
-	for text, want := range map[string]string{
-		"id,title,author,tags\nabc,a|b,c|d,x;y\nabd,a|b,c|d,x\n":  "; tags multi",
-		"id,tags\nabc,none;x\nabd,none\n":                         "; tags multi",
-		"id,tags\nabc,y;x\nabd,None\n":                            "; tags multi!",
-		"id,set,tags\nabc,s,x;y\nabd,s,x;x\n":                     "| tags single",
-		"id,tags,more\nabc,x;y,\"1,2\"\nabd,x,\"1,3\"\nabe,x,1\n": "; tags multi more single",
-		"id,tags,more,most\nabc,x;y,\"1,2\",\"a,b\"\n":            ", tags single more multi most multi",
-	} {
-		d, err := initText(t, "a.csv", text)
-		if err != nil {
-			t.Errorf("%q: %v", text, err)
-			continue
-		}
-		got := d.release.plan.separator
-		for _, c := range d.release.Schema.Categories {
-			got += " " + c.Name + " " + string(c.Kind)
-			if slices.ContainsFunc(c.Labels, func(l Label) bool { return l.Exclusive }) {
-				got += "!"
-			}
-		}
-		if got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
-	}
-}
-
-// TestInitCategories makes labels of few enough values, under names that differ.
+// TestInitCategories makes labels of few enough values, under names that differ, and takes the separator of
+// most columns.
 func TestInitCategories(t *testing.T) {
 	rows := func(n, different int) string {
 		var b strings.Builder
 		for i := range n {
 			fmt.Fprintf(&b, "a%d,x%d\n", i, i%different)
 		}
-		return b.String()
+		return "id,x\n" + b.String()
 	}
-	wide := "id"
-	for i := range maxCategories + 1 {
-		wide += fmt.Sprintf(",x%d", i)
-	}
-	for name, c := range map[string]struct {
-		text string
-		want int
-		last string
-	}{
-		"short":      {"id,x\n" + rows(19, 19), 1, "x"},
-		"half":       {"id,x\n" + rows(20, 10), 1, "x"},
-		"most":       {"id,x\n" + rows(100, 50), 1, "x"},
-		"over half":  {"id,x\n" + rows(20, 11), 0, ""},
-		"over most":  {"id,x\n" + rows(200, 51), 0, ""},
-		"same names": {"id,mood!,mood?,Mood\nab1,a,b,c\n", 3, "mood_3"},
-		"bad names":  {"id,," + strings.Repeat("x", maxLabelText+1) + ",user,x\nab1,a,b,c,d\n", 1, "x"},
-		"many":       {wide + "\nab1" + strings.Repeat(",y", maxCategories+1) + "\n", maxCategories, "x199"},
-	} {
-		d, err := initText(t, "a.csv", c.text)
-		if c.want == 0 {
-			matchPlaces(t, places(t, err), []string{"a.csv:1:0 no column looks like labels"})
-		} else if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if all := d.release.Schema.names(); len(all) != c.want || all[len(all)-1] != c.last {
-			t.Errorf("%s: categories %.200q, want %d", name, all, c.want)
-		}
-	}
-}
-
-func TestInitRefuses(t *testing.T) {
-	for text, want := range map[string]string{
+	long := strings.Repeat("x", maxLabelText)
+	for in, want := range map[string]string{ // separator, then the categories without the codes of x
+		"id,title,author,tags\nabc,a|b,c|d,x;y\nabd,a|b,c|d,x\n":  "; tags multi x,y",
+		"id,tags\nabc,none;x\nabd,none\n":                         "; tags multi none,x",
+		"id,tags\nabc,y;x\nabd,None\n":                            "; tags multi None!,x,y",
+		"id,set,tags\nabc,s,x;y\nabd,s,x;x\n":                     "| tags single x;x,x;y",
+		"id,tags,more\nabc,x;y,\"1,2\"\nabd,x,\"1,3\"\nabe,x,1\n": "; tags multi x,y more single 1,1,2,1,3",
+		"id,tags,more,most\nabc,x;y,\"1,2\",\"a,b\"\n":            ", tags single x;y more multi 1,2 most multi a,b",
+		"id,mood!,mood?,Mood\nab1,a,b,c\n":                        "| mood single a mood_2 single b mood_3 single c",
+		"id,," + long + "y,user,x\nab1,a,b,c,d\n":                 "| x single d",
+		"id," + long + "\nab1,a\n":                                "| " + long[:56] + " single a",
+		"id,width,x\nab1,https://x,a\n":                           "| x single a",
+		"id,width\nab1,a\n":                                       "| width_label single a",
+		"id,x\nab1,a\nab2,A\n":                                    "| x single a",
+		`{"id":"abc","tag":["x|y","z"],"hue":["red","blue"]}` + "\n" + `{"id":"abd","hue":[],"late":"yes","odd":{}}`: "| hue multi blue,red late single yes",
+		rows(19, 19):                   "| x single 19",
+		rows(20, 10):                   "| x single 10",
+		rows(100, 50):                  "| x single 50",
+		rows(20, 11):                   "a.csv:1:0 no column looks like labels",
+		rows(200, 51):                  "a.csv:1:0 no column looks like labels",
 		"":                             "a.csv:1:0 the file is empty",
 		"id,mood\n":                    "a.csv:1:0 no column looks like post ids",
 		"name,mood\nbob,sad\nann,sad":  "a.csv:1:0 no column looks like post ids",
-		"id,note\n" + notes(30):        "a.csv:1:0 no column looks like labels",
 		"id,mood\nabc,sad\nabc,glad\n": "a.csv:3:1 post abc, image 0, is already on line 2",
 		"id,mood\nab1,sad\nab2,glad\n1E+05,sad\n": `a.csv:4:1 "1E+05" is not a post id but a number`,
 		"id,mood\nab1,sad\nab2\n":                 "a.csv:3:4 the row has 1 fields",
 	} {
-		_, err := initText(t, "a.csv", text)
-		if err == nil {
-			t.Errorf("%q made a release", text)
+		name := "a.csv"
+		if strings.HasPrefix(in, "{") {
+			name = "a.jsonl"
+		}
+		d, err := initText(t, name, in)
+		if strings.HasPrefix(want, name) {
+			wantPlaces(t, in, err, want)
 			continue
 		}
-		matchPlaces(t, places(t, err), []string{want})
+		if err != nil {
+			t.Errorf("%q: %v", in, err)
+			continue
+		}
+		got := d.release.plan.separator + " " + strings.Join(shown(d.release.Schema), " ")
+		if i := strings.Index(got, "x0,"); i >= 0 {
+			got = got[:i] + fmt.Sprint(len(d.release.Schema.Categories[0].Labels))
+		}
+		if got != want {
+			t.Errorf("%.100q: %s, want %s", in, got, want)
+		}
 	}
 }
 
-// notes are n rows with texts that are no labels.
-func notes(n int) string {
-	var b strings.Builder
-	for i := range n {
-		b.WriteString("a" + strings.Repeat("b", i%10) + strings.Repeat("c", i/10) + ",text " + strings.Repeat("x", i) + "\n")
-	}
-	return b.String()
-}
-
-func TestDraftWriteRefuses(t *testing.T) {
-	d, err := initText(t, "a.csv", "id,mood\nabc,sad\nabd,glad\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	full := folder(t, map[string]string{"mine.txt": "keep"})
-	if _, err := d.Write(t.Context(), full, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("a folder in use: %v", err)
-	}
-	if b, err := os.ReadFile(filepath.Join(full, "mine.txt")); err != nil || string(b) != "keep" {
-		t.Errorf("the file in it: %q, %v", b, err)
-	}
-}
-
-func TestDraftWriteLeavesNothingBehind(t *testing.T) {
+func TestDraftWriteFails(t *testing.T) {
 	for _, was := range []string{"id,mood\nabc,sad\nabd,glad\n", "id,mood,author\nabc,sad,x\nabd,glad,y\n"} {
 		d, err := initText(t, "a.csv", was)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(d.release.ManifestPath, []byte("id,mood\nabe,sad\n"), 0o644); err != nil {
-			t.Fatal(err)
+		full := folder(t, map[string]string{"mine.txt": "keep"})
+		if _, err := d.Write(t.Context(), full, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
+			t.Errorf("a folder in use: %v", err)
 		}
-		empty := t.TempDir()
-		for _, dir := range []string{empty, filepath.Join(t.TempDir(), "new")} {
-			if _, err := d.Write(t.Context(), dir, map[string][]byte{"policy.toml": nil}); err == nil || !strings.Contains(err.Error(), "was changed") {
-				t.Errorf("annotations changed since: %v", err)
+		if files, _ := os.ReadDir(full); len(files) != 1 {
+			t.Errorf("a folder in use now holds %v", files)
+		}
+		// A further file that is a folder fails after the manifest was written.
+		spoil := map[string][]byte{"a/b": nil}
+		for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "new")} {
+			_, before := os.Stat(dir)
+			if _, err := d.Write(t.Context(), dir, spoil); err == nil {
+				t.Error("a file in a folder that is not there was written")
 			}
 			if files, _ := os.ReadDir(dir); len(files) != 0 {
 				t.Errorf("left behind: %v", files)
 			}
+			if _, after := os.Stat(dir); (before == nil) != (after == nil) {
+				t.Errorf("the folder itself: before %v, after %v", before, after)
+			}
 		}
-		if _, err := os.Stat(empty); err != nil {
-			t.Errorf("the empty folder that was there: %v", err)
+		if err := os.WriteFile(d.release.ManifestPath, []byte("id,mood\nabe,sad\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Write(t.Context(), filepath.Join(t.TempDir(), "new"), nil); err == nil || !strings.Contains(err.Error(), "was changed") {
+			t.Errorf("annotations changed since: %v", err)
 		}
 	}
 }
@@ -315,35 +294,23 @@ func TestRedactFails(t *testing.T) {
 	}
 }
 
-func TestInitParquet(t *testing.T) {
-	path := filepath.Join(folder(t, map[string]string{"a.parquet": "any bytes"}), "a.parquet")
-	o := Options{OpenParquet: func(string, []string) (RowReader, error) {
-		return &fakeParquet{columns: []string{"post_id", "tags"}, rows: [][]Cell{
-			{text("abc"), items("x", "y")}, {text("abd"), items("y")}, {text("abe"), {Null: true}},
-		}}, nil
-	}}
-	d, err := Init(t.Context(), path, o)
+// TestPin holds that a draft with pins is one that Open reads.
+func TestPin(t *testing.T) {
+	d, err := initText(t, "a.csv", figsimHeader+testRow)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "r")
-	paths, err := d.Write(t.Context(), dir, nil)
-	if err != nil {
+	want := []Signer{{`A "quoted" Office`, "ssh-ed25519 AAAAfirst"}, {"Second Office", "ssh-ed25519 AAAAsecond"}}
+	if err := d.Pin(want); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{filepath.Join(dir, "annotations.parquet"), filepath.Join(dir, "release.toml")}, paths); diff != "" {
-		t.Errorf("paths (-want +got):\n%s", diff)
+	before := slices.Clone(d.Settings)
+	if err := d.Pin(want[:1]); err == nil || !slices.Equal(d.Settings, before) {
+		t.Errorf("pinning a signer twice: error %v, or the draft was changed", err)
 	}
-	r, err := Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got [][]int
-	for _, e := range all(t, r) {
-		got = append(got, e.Labels[0])
-	}
-	if diff := cmp.Diff([][]int{{0, 1}, {1}, nil}, got); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
+	r, _ := written(t, d, Options{})
+	if diff := cmp.Diff(want, r.Signers); diff != "" {
+		t.Errorf("the signers differ (-want +got):\n%s", diff)
 	}
 }
 
@@ -365,7 +332,7 @@ func FuzzInit(f *testing.F) {
 			places(t, err)
 			return
 		}
-		_, s := written(t, d)
+		_, s := written(t, d, Options{})
 		if diff := cmp.Diff(d.Summary, s); diff != "" {
 			t.Fatalf("%q: counts (-draft +written):\n%s", b, diff)
 		}

@@ -10,8 +10,6 @@ import (
 	"strings"
 )
 
-const maxDepth = 32 // nested lists and objects in a JSON line
-
 // jsonRows reads JSONL: one object a line. Its columns are keys: those wanted, and
 // every other key as it is met when grow is set; further keys are ignored.
 type jsonRows struct {
@@ -34,8 +32,6 @@ func newJSONRows(r io.Reader, file string, want []string, grow bool) *jsonRows {
 }
 
 func (j *jsonRows) Columns() []string { return j.keys }
-
-func (j *jsonRows) Close() error { return nil }
 
 func (j *jsonRows) at(i int) (line, column int) {
 	if i >= 0 && i < len(j.cols) {
@@ -72,10 +68,6 @@ func (j *jsonRows) Next() ([]Cell, error) {
 		if known && j.cols[i] > 0 {
 			return nil, j.in.problem(m.from+1, fmt.Sprintf("the key %s stands twice", quote(m.key)), "keep one of them")
 		}
-		cell, depth := jsonCell(m.value)
-		if depth > maxDepth {
-			return nil, j.in.problem(m.at+1, "lists and objects are nested more than 32 deep", "write plain values, or lists of them")
-		}
 		if !known {
 			if !j.grow {
 				continue // a column that is not used
@@ -85,7 +77,7 @@ func (j *jsonRows) Next() ([]Cell, error) {
 			}
 			i = j.column(strings.Clone(m.key))
 		}
-		j.cells[i], j.cols[i], j.met[i] = cell, m.at+1, true
+		j.cells[i], j.cols[i], j.met[i] = jsonCell(m.value), m.at+1, true
 	}
 	return j.cells, nil
 }
@@ -119,11 +111,10 @@ func members(text string) iter.Seq[member] {
 	return func(yield func(member) bool) {
 		i := jsonNext(text, strings.IndexByte(text, '{')+1)
 		for text[i] != '}' {
-			from := i
-			end, _ := jsonEnd(text, i)
-			key := jsonString(text[from:end])
+			from, end := i, jsonEnd(text, i)
 			at := jsonNext(text, end)
-			end, _ = jsonEnd(text, at)
+			key := jsonString(text[from:end])
+			end = jsonEnd(text, at)
 			if !yield(member{key, text[at:end], from, at}) {
 				return
 			}
@@ -136,7 +127,7 @@ func members(text string) iter.Seq[member] {
 func jsonItems(list string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for i := jsonNext(list, 1); list[i] != ']'; {
-			end, _ := jsonEnd(list, i)
+			end := jsonEnd(list, i)
 			if !yield(i, list[i:end]) {
 				return
 			}
@@ -153,9 +144,12 @@ func jsonNext(text string, i int) int {
 	return i
 }
 
-// jsonEnd gives the end of the value that starts at i, and how deep lists and objects nest in it.
-func jsonEnd(text string, i int) (end, depth int) {
-	for open := 0; i < len(text); i++ {
+// jsonEnd gives the end of the value that starts at i, in the object or list that holds it.
+func jsonEnd(text string, i int) int {
+	if open := text[i]; open != '"' && open != '[' && open != '{' {
+		return i + strings.IndexAny(text[i:], ",]} \t\r\n")
+	}
+	for depth := 0; ; i++ {
 		switch text[i] {
 		case '"':
 			for i++; text[i] != '"'; i++ {
@@ -164,27 +158,14 @@ func jsonEnd(text string, i int) (end, depth int) {
 				}
 			}
 		case '[', '{':
-			open++
-			depth = max(depth, open)
-			continue
+			depth++
 		case ']', '}':
-			if open == 0 { // of the list around a number, or true, false, null
-				return i, depth
-			}
-			open--
-		case ',', ' ', '\t', '\r', '\n':
-			if open == 0 {
-				return i, depth
-			}
-			continue
-		default:
-			continue
+			depth--
 		}
-		if open == 0 {
-			return i + 1, depth
+		if depth == 0 {
+			return i + 1
 		}
 	}
-	return i, depth
 }
 
 // jsonString gives the text of a string with its quotes. Few have escapes.
@@ -198,30 +179,28 @@ func jsonString(quoted string) string {
 
 // jsonCell reads a value. Objects, and lists that hold more than plain values, are marked and not
 // reported here: they matter only in a column that is used.
-func jsonCell(value string) (cell Cell, depth int) {
+func jsonCell(value string) Cell {
 	switch value[0] {
 	case '"':
-		return Cell{Text: jsonString(value)}, 0
+		return Cell{Text: jsonString(value)}
 	case 'n':
-		return Cell{Null: true}, 0
+		return Cell{Null: true}
 	case 't', 'f': // as flagText reads them
-		return Cell{Text: value}, 0
+		return Cell{Text: value}
 	case '{':
-		_, depth = jsonEnd(value, 0)
-		return Cell{nested: true}, depth
+		return Cell{nested: true}
 	case '[':
-		_, depth = jsonEnd(value, 0)
-		cell.IsList = true
-		if depth > maxDepth {
-			return cell, depth
-		}
+		cell := Cell{IsList: true}
 		for _, text := range jsonItems(value) {
-			item, _ := jsonCell(text)
-			cell.nested = cell.nested || item.nested || item.IsList || item.Null
+			if strings.IndexByte("[{n", text[0]) >= 0 {
+				cell.nested = true
+				continue
+			}
+			item := jsonCell(text)
 			cell.Float = cell.Float || item.Float
 			cell.List = append(cell.List, item.Text)
 		}
-		return cell, depth
+		return cell
 	}
-	return Cell{Text: value, Float: strings.ContainsAny(value, ".eE")}, 0
+	return Cell{Text: value, Float: strings.ContainsAny(value, ".eE")}
 }

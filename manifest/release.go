@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -174,26 +173,31 @@ func (r *Release) sum() (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	return r.sumOf(f, sha256.New())
-}
-
-// sumOf adds the rest of f to h, which has what was read before, and gives the sum.
-func (r *Release) sumOf(f io.Reader, h hash.Hash) (string, error) {
+	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", r.ManifestPath, err)
 	}
 	if n > maxFile {
-		return "", one(&Problem{File: r.ManifestPath, Line: 1, Message: "the manifest is larger than 256 MiB", Hint: "keep ids, labels and digests only"})
+		return "", one(&Problem{File: r.ManifestPath, Line: 1, Message: "the manifest is larger than 256 MiB",
+			Hint: "keep ids, labels and digests only"})
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// unchanged fails when the manifest is not the one that was opened.
+func (r *Release) unchanged() error {
+	sum, err := r.sum()
+	if err == nil && sum != r.ManifestDigest {
+		err = fmt.Errorf("read %s: the file was changed while it was in use; start again", r.ManifestPath)
+	}
+	return err
 }
 
 // manifestRows are the rows of a manifest that is open.
 type manifestRows struct {
 	source
-	close func() error
-	sum   func() (string, error) // SHA-256 of the file; the rest of the rows is then gone
+	io.Closer
 }
 
 // openRows opens the manifest's rows. For JSONL, want are the keys to give as columns, and every
@@ -209,29 +213,31 @@ func (r *Release) openRows(want []string, grow bool) (*manifestRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := sha256.New()
-	rows := &manifestRows{close: f.Close, sum: func() (string, error) { return r.sumOf(f, h) }}
-	switch in := io.TeeReader(f, h); r.Format {
+	rows := &manifestRows{Closer: f}
+	switch r.Format {
 	case CSV:
-		rows.source, err = newCSVRows(in, r.ManifestPath, ',')
+		rows.source, err = newCSVRows(f, r.ManifestPath, ',')
 	case TSV:
-		rows.source, err = newCSVRows(in, r.ManifestPath, '\t')
+		rows.source, err = newCSVRows(f, r.ManifestPath, '\t')
 	default:
-		rows.source = newJSONRows(in, r.ManifestPath, want, grow)
+		rows.source = newJSONRows(f, r.ManifestPath, want, grow)
+	}
+	if p, ok := asProblem(err); ok {
+		err = one(p)
 	}
 	if err != nil {
 		f.Close()
-		if p, ok := asProblem(err); ok {
-			err = one(p)
-		}
 		return nil, err
 	}
 	return rows, nil
 }
 
 func (r *Release) parquetRows(want []string) (*manifestRows, error) {
+	refuse := func(message, hint string) error {
+		return one(&Problem{File: r.ManifestPath, Line: 1, Message: message, Hint: hint})
+	}
 	if r.openParquet == nil {
-		return nil, one(&Problem{File: r.ManifestPath, Message: "Parquet manifests cannot be read here", Hint: "save the manifest as CSV"})
+		return nil, refuse("Parquet manifests cannot be read here", "save the manifest as CSV")
 	}
 	p, err := r.openParquet(r.ManifestPath, want)
 	if problem, ok := asProblem(err); ok {
@@ -240,11 +246,11 @@ func (r *Release) parquetRows(want []string) (*manifestRows, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open manifest: %w", err)
 	}
-	if len(p.Columns()) > maxColumns {
+	if n := len(p.Columns()); n > maxColumns {
 		p.Close()
-		return nil, one(&Problem{File: r.ManifestPath, Line: 1, Message: fmt.Sprintf("the manifest has %d columns", len(p.Columns())), Hint: "at most 1000 are read"})
+		return nil, refuse(fmt.Sprintf("the manifest has %d columns", n), "at most 1000 are read")
 	}
-	return &manifestRows{source: &parquetRows{RowReader: p}, close: p.Close, sum: r.sum}, nil
+	return &manifestRows{&parquetRows{RowReader: p}, p}, nil
 }
 
 // sampleRows is how many JSON lines tell which keys there are when release.toml does not.
@@ -263,7 +269,7 @@ func (r *Release) readColumns(toml []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.close()
+	defer rows.Close()
 	if r.Format != JSONL {
 		return rows.Columns(), nil
 	}

@@ -43,7 +43,8 @@ type OpenParquet func(path string, want []string) (RowReader, error)
 
 // A source is a RowReader that knows where its cells stand.
 type source interface {
-	RowReader
+	Columns() []string
+	Next() ([]Cell, error)
 	// at gives line and column of cell i of the last row; of the row itself for -1.
 	at(i int) (line, column int)
 }

@@ -63,10 +63,8 @@ func (s Schema) index(name string) int {
 }
 
 const (
-	maxName       = 64   // bytes of a category's name
-	maxLabelText  = 200  // bytes of a code or label name
-	maxLabels     = 1000 // labels of a category
-	maxCategories = 200
+	maxName      = 64  // bytes of a category's name
+	maxLabelText = 200 // bytes of a code or label name
 )
 
 // validWord reports whether s is ^[A-Za-z0-9_]{1,most}$, the grammar of split names.
@@ -92,9 +90,9 @@ func (c *Category) fault() (message, hint string) {
 	case c.Kind != Single && c.Kind != Ordinal && c.Kind != Multi:
 		return fmt.Sprintf("category %s has kind %s", c.Name, quote(string(c.Kind))), `kind is "single", "ordinal" or "multi"`
 	case !validText(c.Title, maxLabelText):
-		return fmt.Sprintf("category %s has a title that is not one line of text", c.Name), "shorten it, and take out line breaks and spaces at its ends"
-	case len(c.Labels) == 0 || len(c.Labels) > maxLabels:
-		return fmt.Sprintf("category %s has %d labels", c.Name, len(c.Labels)), `give 1 to 1000, as labels = [{code = "A", name = "Apple"}]`
+		return fmt.Sprintf("category %s has a title that is not one line of text", c.Name), textForm
+	case len(c.Labels) == 0:
+		return fmt.Sprintf("category %s has no labels", c.Name), `write labels = [{code = "A", name = "Apple"}]`
 	}
 	texts := make(map[string]int)
 	for i, l := range c.Labels {

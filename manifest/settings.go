@@ -83,48 +83,49 @@ func parseSettings(b []byte, file string) (*settings, error) {
 
 func (s *settings) checkAbout() {
 	f := &s.file
-	for _, line := range []struct{ key, text string }{{"name", f.Name}, {"version", f.Version}, {"homepage", f.Homepage}, {"license", f.License}} {
+	for _, line := range []struct{ key, text string }{
+		{"name", f.Name}, {"version", f.Version}, {"homepage", f.Homepage}, {"license", f.License},
+	} {
 		if line.text != "" && !validText(line.text, 500) {
-			s.toml.Add(line.key, line.key+" is not one line of text", "shorten it, and take out line breaks and spaces at its ends")
+			s.toml.Add(line.key, line.key+" is not one line of text", textForm)
 		}
 	}
 	if f.Name == "" {
 		s.toml.Add("name", "the release has no name", `write name = "..." first`)
 	}
-	switch d := f.Date.(type) {
-	case time.Time:
-		s.date = d.Format(time.DateOnly)
-	case toml.LocalDate:
+	// TOML has a type for dates; a text will do.
+	s.date, _ = f.Date.(string)
+	if d, ok := f.Date.(toml.LocalDate); ok {
 		s.date = d.String()
-	case toml.LocalDateTime:
-		s.date = d.LocalDate.String()
-	case string:
-		s.date = d
 	}
 	if _, err := time.Parse(time.DateOnly, s.date); err != nil && f.Date != nil && f.Date != "" {
 		s.toml.Add("date", "date is not a date", "write date = 2025-12-31")
 	}
 }
 
+const textForm = "shorten it, and take out line breaks and spaces at its ends"
+
 func (s *settings) checkFiles() {
 	f := &s.file
-	if f.Manifest == "" {
+	var p *Problem
+	switch {
+	case f.Manifest == "":
 		s.toml.Add("manifest", "the release does not name a manifest", `write manifest = "annotations.csv"`)
-	}
-	if !s.toml.Has("format") && f.Manifest != "" {
-		var p *Problem
+	case !s.toml.Has("format"):
 		f.Format, p = formatOf(f.Manifest)
 		if p != nil {
 			s.toml.Add("manifest", p.Message, p.Hint)
 		}
-	} else if !slices.Contains([]Format{CSV, TSV, JSONL, Parquet}, f.Format) && s.toml.Has("format") {
-		s.toml.Add("format", fmt.Sprintf("format %s is not known", quote(string(f.Format))), "format is csv, tsv, jsonl or parquet; leave it out to go by the file's name")
+	case !slices.Contains([]Format{CSV, TSV, JSONL, Parquet}, f.Format):
+		s.toml.Add("format", fmt.Sprintf("format %s is not known", quote(string(f.Format))),
+			"format is csv, tsv, jsonl or parquet; leave it out to go by the file's name")
 	}
 	for _, file := range f.files() {
 		if !s.toml.Has(file.key) {
 			*file.name = file.usual
-		} else if !localName(*file.name) {
-			s.toml.Add(file.key, fmt.Sprintf("%s %s is not inside the release folder", file.key, quote(*file.name)), "put the file into the folder and name it without .. or a leading /")
+		} else if !filepath.IsLocal(*file.name) {
+			s.toml.Add(file.key, fmt.Sprintf("%s %s is not inside the release folder", file.key, quote(*file.name)),
+				"put the file into the folder and name it without .. or a leading /")
 		}
 	}
 }
@@ -141,28 +142,22 @@ func (f *settingsFile) files() [4]namedFile {
 		{"tombstones", &f.Tombstones, TombstonesName}, {"revocations", &f.Revocations, RevocationsName}}
 }
 
-func localName(name string) bool {
-	return filepath.IsLocal(name) && name != "." && !strings.ContainsRune(name, 0) && utf8.ValidString(name)
-}
-
 func (s *settings) checkSigners() {
-	all := s.file.Signers
-	if len(all) > maxSigners {
-		s.toml.Add("signer", fmt.Sprintf("the release has %d signers", len(all)), fmt.Sprintf("at most %d are read", maxSigners))
-		return
-	}
-	for i, signer := range all {
-		at, before := fmt.Sprintf("signer[%d]", i), all[:i]
+	for i, signer := range s.file.Signers {
+		at, before := fmt.Sprintf("signer[%d]", i), s.file.Signers[:i]
 		name, key := at+".name", at+".key"
 		switch {
 		case !validText(signer.Name, maxLabelText):
 			s.toml.Add(name, "the signer's name is not one line of text", "say in a few words who holds the key")
 		case !validText(signer.Key, maxSignerKey) || len(strings.Fields(signer.Key)) < 2:
-			s.toml.Add(key, "the signer's key is not an OpenSSH public key", `copy the line of the .pub file: key = "ssh-ed25519 AAAA... comment"`)
+			s.toml.Add(key, "the signer's key is not an OpenSSH public key",
+				`copy the line of the .pub file: key = "ssh-ed25519 AAAA... comment"`)
 		case slices.ContainsFunc(before, func(o Signer) bool { return o.Name == signer.Name }):
-			s.toml.Add(name, fmt.Sprintf("two signers are named %s", quote(signer.Name)), "rename one, so that messages tell which one signed")
+			s.toml.Add(name, fmt.Sprintf("two signers are named %s", quote(signer.Name)),
+				"rename one, so that messages tell which one signed")
 		case slices.ContainsFunc(before, func(o Signer) bool { return sameKey(o.Key, signer.Key) }):
-			s.toml.Add(key, fmt.Sprintf("the key of %s is another signer's too", quote(signer.Name)), "every signer has a key of their own")
+			s.toml.Add(key, fmt.Sprintf("the key of %s is another signer's too", quote(signer.Name)),
+				"every signer has a key of their own")
 		}
 	}
 }
@@ -178,8 +173,6 @@ func (s *settings) readSchema() {
 		s.setSchema(FigSIM())
 	case len(own) == 0:
 		s.toml.Add("schema", "the release has no label schema", `write schema = "figsim", or a [[category]] table for each category`)
-	case len(own) > maxCategories:
-		s.toml.Add("category", fmt.Sprintf("the release has %d categories", len(own)), "at most 200 are read")
 	default:
 		for i := range own {
 			c := &own[i]
@@ -208,19 +201,12 @@ func (s *settings) readColumns() {
 		category := s.schema.index(key)
 		if texts, isTable := value.(map[string]any); isTable && category >= 0 {
 			s.readOneHot(at, s.vocabularies[category], texts)
-			continue
-		}
-		name, isText := s.text(at, key, value)
-		switch {
-		case category < 0 && !slices.Contains(fieldNames[:], key):
+		} else if category < 0 && !slices.Contains(fieldNames[:], key) {
 			s.toml.Add(at, unknownKey(key, "columns"), keyHint(key, append(fieldNames[:], s.schema.names()...)))
-		case isText && name == "" && category >= 0:
-			s.toml.Add(at, fmt.Sprintf("category %s has no column", key), "name its column, or take the category out")
-		case isText && name == "" && key == fieldNames[fieldID]:
-			s.toml.Add(at, "id does not name a column", "every manifest needs a column of post ids")
-		case isText:
-			s.columns[key] = name
-			s.use(at, name)
+		} else if text, ok := value.(string); ok && text == "" && category < 0 && key != fieldNames[fieldID] {
+			s.columns[key] = "" // no column is meant, although one may have the name
+		} else {
+			s.columns[key] = s.column(at, key, value)
 		}
 	}
 }
@@ -234,39 +220,37 @@ func (s *settings) text(at, key string, value any) (text string, ok bool) {
 	return text, ok
 }
 
-// use refuses one column for two purposes: it is always a slip.
-func (s *settings) use(at, column string) {
-	if column == "" {
-		return
+// column reads the name of a column, and refuses one column for two purposes: it is always a slip.
+func (s *settings) column(at, key string, value any) string {
+	name, ok := s.text(at, key, value)
+	if ok && name == "" {
+		s.toml.Add(at, key+" does not name a column", "name its column, or take the line out")
 	}
-	if other, taken := s.named[column]; taken {
-		s.toml.Add(at, fmt.Sprintf("column %s is given to both %s and %s", quote(column), other, at), "give each its own column")
+	if other, taken := s.named[name]; taken && name != "" {
+		s.toml.Add(at, fmt.Sprintf("column %s is given to both %s and %s", quote(name), other, at), "give each its own column")
 	}
-	s.named[column] = at
+	s.named[name] = at
+	return name
 }
 
 func (s *settings) readOneHot(table string, v vocabulary, texts map[string]any) {
 	c := v.category
 	if c.Kind != Multi {
-		s.toml.Add(table, fmt.Sprintf("category %s takes one label, so it has one column", c.Name), fmt.Sprintf(`write %s = "column"; a table label -> column is for kind = "multi"`, c.Name))
+		s.toml.Add(table, fmt.Sprintf("category %s takes one label, so it has one column", c.Name),
+			fmt.Sprintf(`write %s = "column"; a table label -> column is for kind = "multi"`, c.Name))
 		return
 	}
 	columns := make([]string, len(c.Labels))
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		at := tomlKey(table, key)
-		name, isText := s.text(at, key, texts[key])
 		label, known := v.find(key)
-		switch {
-		case !known:
+		if !known {
 			message, hint := v.unknown(key)
 			s.toml.Add(at, message, hint)
-		case columns[label] != "":
+		} else if columns[label] != "" {
 			s.toml.Add(at, fmt.Sprintf("label %s has two columns", quote(key)), "keep one of them")
-		case isText && name == "":
-			s.toml.Add(at, fmt.Sprintf("label %s does not name a column", quote(key)), "name its column, or take the line out")
-		case isText:
-			columns[label] = name
-			s.use(at, name)
+		} else {
+			columns[label] = s.column(at, key, texts[key])
 		}
 	}
 	s.oneHot[c.Name] = columns

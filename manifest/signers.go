@@ -21,11 +21,8 @@ type Signer struct {
 	Key  string `toml:"key"`
 }
 
-// Bounds of [[signer]] tables. The longest key in use, RSA with 16,384 bits, takes 2,800 bytes.
-const (
-	maxSigners   = 100
-	maxSignerKey = 4096
-)
+// The longest key in use, RSA with 16,384 bits, takes 2,800 bytes.
+const maxSignerKey = 4096
 
 // sameKey compares public key lines without their comments.
 func sameKey(a, b string) bool {

@@ -1,11 +1,27 @@
 package manifest
 
 import (
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// TestBare finds FigSIM's columns by their aliases, and the separator that a cell has.
+func TestBare(t *testing.T) {
+	text := "Set,Permalink,Figurative Phenomenon,suicide-severity scale,Suicide-related Content,MODALITY,Context\n" +
+		"dev,https://redd.it/abc,Metaphor,Suicide death,SR1|SR3,Image,Context required\n" +
+		"dev,https://redd.it/abd,\"F1,F2\",SS1,SR1;SR3,M1,C1\n"
+	want := []Entry{
+		{Key: Key{ID: "abc"}, Line: 2, Split: "dev", Labels: [][]int{{0}, {5}, {0, 2}, {2}, {1}}},
+		{Key: Key{ID: "abd"}, Line: 3, Ordinal: 1, Split: "dev", Labels: [][]int{{0, 1}, {1}, {0, 2}, {0}, {0}}},
+	}
+	if diff := cmp.Diff(want, bare(t, "a.csv", text)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
 
 func TestOpenTable(t *testing.T) {
 	const toml = `
@@ -16,87 +32,60 @@ schema = "figsim"
 severity = "How Severe"
 figurative = {F1 = "f_metaphor", F2 = "f_pun", F3 = "f_irony"}
 related_content = "content"
+image = "nth"
 [labels]
 separator = ";"
 [labels.severity]
 attempt = "SS4"
 `
-	const header = "id,split,How Severe,f_metaphor,f_pun,f_irony,content,modality,context\n"
-	dir := folder(t, map[string]string{
-		SettingsName: toml, "a.csv": header + "abc123,train,attempt,1,0,0,SR1;SR3,M1,C1\n",
-		"same.csv":    "f_irony,id,f_pun,f_metaphor,How Severe\n0,abc123,1,1,attempt\n",
-		"usual.jsonl": `{"post_id": "t3_abc123", "severity": "Suicide death", "figurative": ["F3"]}` + "\n" + `{"post_id": "abc124"}` + "\n",
-		"keys.csv":    "id,severity\nabc123,SS1\nABC123/2,SS2\n",
-		"none.csv":    "id,text\nabc123,F1\n",
-		"no-id.csv":   "severity\nSS1\n",
-		"bad.csv":     "id,severity\nabc123,SS1\nabc124,SS9\nabc123,SS1\n",
-		"empty.csv":   "id,severity\n",
-		"sheet.xlsx":  "",
-	})
-	release, err := Open(dir, Options{})
+	const header = "id,nth,split,How Severe,f_metaphor,f_pun,f_irony,content,modality,context\n"
+	spelled, err := release(t, toml, header+"abc123,0,train,attempt,1,0,0,SR1;SR3,M1,C1\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(name string, like *Release) ([]Entry, Schema, error) {
-		table, err := OpenTable(filepath.Join(dir, name), like, Options{})
-		if err != nil {
-			return nil, Schema{}, err
-		}
-		var entries []Entry
-		if _, err := table.Check(t.Context()); err != nil {
-			return nil, Schema{}, err
-		}
-		for e, err := range table.Entries(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			entries = append(entries, e)
-		}
-		return entries, table.Schema, nil
-	}
 	for _, c := range []struct {
-		file string
-		like *Release
-		have []string // categories
-		want [][][]int
+		name, text string
+		like       *Release
+		want       string // the entries: key, split, and labels of each category that was found
 	}{
-		{"same.csv", release, []string{"figurative", "severity"}, [][][]int{{{0, 1}, {4}}}},
-		{"usual.jsonl", release, []string{"figurative", "severity"}, [][][]int{{{2}, {5}}, {nil, nil}}},
-		{"keys.csv", BuiltIn(), []string{"severity"}, [][][]int{{{1}}, {{2}}}},
-		{"usual.jsonl", BuiltIn(), []string{"figurative", "severity"}, [][][]int{{{2}, {5}}, {nil, nil}}},
+		{"same.csv", "f_irony,id,f_pun,f_metaphor,How Severe\n0,abc123,1,1,attempt\n", spelled, "abc123 train figurative[0 1] severity[4]"},
+		{"some.csv", "id,f_pun,f_metaphor,figurative\nabc123,1,1,F3;F1\n", spelled, "abc123 train figurative[2 0]"},
+		{"nth.csv", "id,nth,severity,split\nabc123,2,SS1,test\n", spelled, "abc123/2 train severity[1]"},
+		{"usual.jsonl", `{"post_id": "t3_abc123", "severity": "Suicide death", "figurative": ["F3"]}` + "\n" + `{"post_id": "abc124"}`, spelled,
+			"abc123 train figurative[2] severity[5], abc124 train figurative[] severity[]"},
+		{"keys.csv", "id,severity,image\nabc123,SS1,x\nABC123/2,SS2,y\nt3_abc123/999,,\n", BuiltIn(),
+			"abc123 train severity[1], abc123/2 train severity[2], abc123/999 train severity[]"},
+		{"usual.jsonl", `{"post_id": "t3_abc123", "severity": "Suicide death", "figurative": ["F3"]}`, BuiltIn(), "abc123 train figurative[2] severity[5]"},
+		{"none.csv", "id,text\nabc123,F1\n", BuiltIn(), `none.csv:1:0 no column of labels was found; the columns are "id", "text"`},
+		{"no-id.csv", "severity\nSS1\n", BuiltIn(), `no-id.csv:1:0 no column of post ids was found; the columns are "severity"`},
+		{"bad.csv", "id,severity\nabc123,SS9\n", BuiltIn(), `bad.csv:2:8 "SS9" is not a label of category severity`},
+		{"bad.csv", "id,severity\nabc123/0,SS1\n", BuiltIn(), `bad.csv:2:1 "abc123/0" does not name a post`},
+		{"bad.csv", "id,severity\nabc123/1000,SS1\n", BuiltIn(), `bad.csv:2:1 "abc123/1000" does not name a post`},
+		{"empty.csv", "id,severity\n", BuiltIn(), "empty.csv:1:0 the manifest has no entries"},
 	} {
-		entries, schema, err := read(c.file, c.like)
-		if err != nil {
-			t.Errorf("%s: %v", c.file, err)
+		r, err := OpenTable(file(t, c.name, c.text), c.like, Options{})
+		list, err := entries(t, r, err)
+		if strings.HasPrefix(c.want, c.name) {
+			wantPlaces(t, c.text, err, c.want)
 			continue
 		}
-		if c.file == "keys.csv" && (len(entries) != 2 || entries[1].Key != Key{ID: "abc123", Image: 2}) {
-			t.Errorf("%s: entries %+v", c.file, entries)
+		var got []string
+		for _, e := range list {
+			shown := e.Key.String() + " " + e.Split
+			for i, labels := range e.Labels {
+				shown += " " + r.Schema.Categories[i].Name + fmt.Sprint(labels)
+			}
+			got = append(got, shown)
 		}
-		var got [][][]int
-		for _, e := range entries {
-			got = append(got, e.Labels)
-		}
-		if diff := cmp.Diff(c.have, schema.names()); diff != "" {
-			t.Errorf("%s: categories (-want +got)\n%s", c.file, diff)
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: labels (-want +got)\n%s", c.file, diff)
+		if got := strings.Join(got, ", "); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.want)
 		}
 	}
-	for _, c := range []struct {
-		file string
-		want []string
-	}{
-		{"none.csv", []string{`none.csv:1:0 no column of labels was found; the columns are "id", "text"`}},
-		{"no-id.csv", []string{`no-id.csv:1:0 no column of post ids was found; the columns are "severity"`}},
-		{"bad.csv", []string{`bad.csv:3:8 "SS9" is not a label of category severity`, "bad.csv:4:1 post abc123, image 0, is already on line 2"}},
-		{"empty.csv", []string{"empty.csv:1:0 the manifest has no entries"}},
-	} {
-		_, _, err := read(c.file, BuiltIn())
-		matchPlaces(t, places(t, err), c.want)
+	empty, err := OpenTable(file(t, "empty.csv", "id,severity\n"), BuiltIn(), Options{MayBeEmpty: true})
+	if list, err := entries(t, empty, err); err != nil || len(list) != 0 {
+		t.Errorf("a table that may be empty: %v, %v", list, err)
 	}
-	if _, err := OpenTable(filepath.Join(dir, "sheet.xlsx"), BuiltIn(), Options{}); err == nil {
+	if _, err := OpenTable(filepath.Join(t.TempDir(), "sheet.xlsx"), BuiltIn(), Options{}); err == nil {
 		t.Error("a spreadsheet was opened as a table")
 	}
 }
