@@ -154,18 +154,19 @@ func Agree(schema manifest.Schema, annotators []Annotator) (Agreement, error) {
 		return Agreement{}, fmt.Errorf("agreement: %d annotators, and it takes two", len(annotators))
 	}
 	var out Agreement
-	var both [][2]*Annotator
+	var both [][2]Annotator
 	var keys [][]manifest.Key
 	for i := range annotators {
 		out.Annotators = append(out.Annotators, letters(i))
 		for j := range i {
-			a, b := &annotators[j], &annotators[i]
+			a, b := annotators[j], annotators[i]
 			common := inBoth(a, b)
 			if len(common) == 0 {
 				continue
 			}
-			out.Pairs = append(out.Pairs, AnnotatorPair{letters(j), letters(i), len(common), len(a.Labels) - len(common), len(b.Labels) - len(common)})
-			both, keys = append(both, [2]*Annotator{a, b}), append(keys, common)
+			out.Pairs = append(out.Pairs, AnnotatorPair{letters(j), letters(i),
+				len(common), len(a.Labels) - len(common), len(b.Labels) - len(common)})
+			both, keys = append(both, [2]Annotator{a, b}), append(keys, common)
 		}
 	}
 	if len(out.Pairs) == 0 {
@@ -186,7 +187,7 @@ func Agree(schema manifest.Schema, annotators []Annotator) (Agreement, error) {
 	return out, nil
 }
 
-func inBoth(a, b *Annotator) []manifest.Key {
+func inBoth(a, b Annotator) []manifest.Key {
 	var keys []manifest.Key
 	for k := range a.Labels {
 		if _, ok := b.Labels[k]; ok {
@@ -206,7 +207,7 @@ type pairAgreement struct {
 	alike   float64 // mean over the entries: equal answers, or the Jaccard similarity
 }
 
-func comparePair(category manifest.Category, c int, pair [2]*Annotator, keys []manifest.Key) pairAgreement {
+func comparePair(category manifest.Category, c int, pair [2]Annotator, keys []manifest.Key) pairAgreement {
 	var out pairAgreement
 	n := len(category.Labels)
 	tables := [][][]int{square(n)} // [label of one][label of the other]

@@ -188,9 +188,10 @@ type BiasBy struct {
 // Score scores predictions against the entries of gold. others are the ids of the release that
 // are not to be scored. A gold entry that a file lacks is not scored, as the paper does with what
 // a model refused to answer, but counted.
-func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others map[manifest.Key]bool, files []Predictions) (Scores, error) {
-	if len(gold) == 0 {
-		return Scores{}, fmt.Errorf("score: no entry has gold labels")
+func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others map[manifest.Key]bool,
+	files []Predictions) (Scores, error) {
+	if len(gold) == 0 || len(files) == 0 {
+		return Scores{}, fmt.Errorf("score: no entry has gold labels, or no file has predictions")
 	}
 	out := Scores{Entries: len(gold)}
 	known := make(map[manifest.Key]bool, len(gold))
@@ -206,11 +207,9 @@ func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others m
 		}
 	}
 	if len(out.Tasks) == 0 {
-		first := FileScore{}
-		if len(out.Files) > 0 {
-			first = out.Files[0]
-		}
-		return out, fmt.Errorf("score: no file has an answer to a task for an entry with gold labels (of the first file's ids %d are such entries, %d are of other splits and %d are unknown)",
+		first := out.Files[0]
+		return out, fmt.Errorf("score: no file has an answer to a task for an entry with gold labels "+
+			"(of the first file's ids %d are such entries, %d are of other splits and %d are unknown)",
 			first.Predicted, first.Elsewhere, first.Unknown)
 	}
 	return out, nil
@@ -225,7 +224,7 @@ func matchIDs(gold []manifest.Entry, known, others map[manifest.Key]bool, f Pred
 		}
 		fs.Missing++
 		if len(fs.MissingOf) < maxListed {
-			fs.MissingOf = append(fs.MissingOf, name(e.Key))
+			fs.MissingOf = append(fs.MissingOf, e.Key.String())
 		}
 	}
 	var unknown []string
@@ -236,20 +235,12 @@ func matchIDs(gold []manifest.Entry, known, others map[manifest.Key]bool, f Pred
 			fs.Elsewhere++
 		default:
 			fs.Unknown++
-			unknown = append(unknown, name(key))
+			unknown = append(unknown, key.String())
 		}
 	}
 	slices.Sort(unknown)
 	fs.UnknownOf = unknown[:min(len(unknown), maxListed)]
 	return fs
-}
-
-// name gives a key as the dataset's tables have it.
-func name(k manifest.Key) string {
-	if k.Image == 0 {
-		return string(k.ID)
-	}
-	return fmt.Sprintf("%s/%d", k.ID, k.Image)
 }
 
 // A tallied is one file's counts for one task.

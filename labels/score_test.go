@@ -174,7 +174,8 @@ func TestLeftOut(t *testing.T) {
 	for kind, want := range map[manifest.CategoryKind]int{manifest.Single: 2, manifest.Multi: 3} {
 		schema := oneCategory(kind, "0 1 2")
 		of := task(t, schema, manifest.Task{Category: "c", LeaveOut: []string{"2"}})
-		s, err := Score(schema, []Task{of}, golden([]int{0}, []int{1}, []int{2}), nil, []Predictions{predicted("p", []int{0}, []int{1}, []int{1})})
+		s, err := Score(schema, []Task{of}, golden([]int{0}, []int{1}, []int{2}, nil), nil,
+			[]Predictions{predicted("p", []int{0}, []int{1}, []int{1}, []int{0})})
 		if err != nil || s.Tasks[0].Scored[0] != want {
 			t.Errorf("%v: %+v, error %v; want %d entries scored", kind, s.Tasks, err, want)
 		}

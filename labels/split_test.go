@@ -3,7 +3,9 @@ package labels
 import (
 	"context"
 	"errors"
+	"hash/crc32"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,6 +86,10 @@ func TestSplitAgain(t *testing.T) {
 	first := split(7)
 	if diff := cmp.Diff(first, split(7)); diff != "" {
 		t.Errorf("the same seed gave another split\n%s", diff)
+	}
+	// The posts' splits of a seed stay the same, on any machine and in any version (docs/labels.md).
+	if got := crc32.ChecksumIEEE([]byte(strings.Join(first.Splits, " "))); got != 0x7a0e5248 {
+		t.Errorf("seed 7 gives splits with the checksum %#x", got)
 	}
 	if cmp.Equal(first, split(8)) {
 		t.Error("another seed gave the same split")

@@ -1,6 +1,7 @@
 package labels
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -72,8 +73,14 @@ func (p Pair) Shares() [][]float64 {
 	return shares
 }
 
-// usualSplits come first, in the order in which the paper's Table 8 has them.
-var usualSplits = [...]string{"train", "validation", "test"}
+// usualPlace orders splits: these come first, as in the paper's Table 8.
+func usualPlace(split string) int {
+	usual := []string{"train", "validation", "test"}
+	if i := slices.Index(usual, split); i >= 0 {
+		return i
+	}
+	return len(usual)
+}
 
 // Count counts the labels of entries. It stops at their first error and returns it.
 func Count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (Stats, error) {
@@ -155,7 +162,9 @@ func (c *Counter) Add(e manifest.Entry) {
 // Stats gives what was counted so far.
 func (c *Counter) Stats() Stats {
 	s := Stats{Schema: c.schema.Name, Splits: []SplitSize{}, Pairs: c.pairs}
-	for _, name := range inOrder(c.order) {
+	order := slices.Clone(c.order)
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(usualPlace(a), usualPlace(b)) })
+	for _, name := range order {
 		s.Splits = append(s.Splits, SplitSize{Name: name, Entries: c.splits[name].entries})
 		s.Entries += c.splits[name].entries
 	}
@@ -182,22 +191,6 @@ func (c *Counter) category(i int, category manifest.Category, s Stats) CategoryS
 	}
 	if s.Entries > 0 {
 		out.Cardinality = float64(given) / float64(s.Entries)
-	}
-	return out
-}
-
-// inOrder puts the usual splits first and leaves the others as they are.
-func inOrder(splits []string) []string {
-	var out []string
-	for _, name := range usualSplits {
-		if slices.Contains(splits, name) {
-			out = append(out, name)
-		}
-	}
-	for _, name := range splits {
-		if !slices.Contains(out, name) {
-			out = append(out, name)
-		}
 	}
 	return out
 }
