@@ -80,9 +80,7 @@ func writeSide(t *testing.T, s manifest.Schema, engine string, splits map[string
 func compared(t *testing.T, older, newer string) (Summary, map[string]Change) {
 	t.Helper()
 	report, err := Compare(t.Context(), older, newer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	changes := map[string]Change{}
 	for _, c := range report.Changes {
 		if _, twice := changes[c.ID]; twice {
@@ -98,16 +96,16 @@ func result(id string, o manifest.Outcome, reason manifest.Reason) manifest.Resu
 }
 
 func TestCompare(t *testing.T) {
-	same := diffRow("same", "one two", nil)
+	equal := diffRow("same", "one two", nil)
 	older := writeSide(t, diffSchema(), "tesseract 1", map[string][]dataset.Row{
-		"train": {same, diffRow("lost", "x", nil), diffRow("text", "the cat sat", nil), diffRow("image", "i", nil), diffRow("label", "l", nil)},
+		"train": {equal, diffRow("lost", "x", nil), diffRow("text", "the cat sat", nil), diffRow("image", "i", nil), diffRow("label", "l", nil)},
 		"test":  {diffRow("moved", "m", nil)},
 	}, []manifest.Result{result("same", manifest.Kept, ""), result("lost", manifest.Kept, ""), result("new", manifest.Failed, "http_500"), result("other", manifest.Failed, "http_500"),
 		result("still", manifest.Removed, "moderator")})
 	newer := writeSide(t, diffSchema(), "tesseract 2", map[string][]dataset.Row{
 		"train": {diffRow("label", "l", func(r *dataset.Row) { r.Labels = [][]int{{1}, nil} }), diffRow("new", "n", nil),
 			diffRow("image", "i", func(r *dataset.Row) { r.Image, r.PHash = []byte("\xff\xd8\xff other"), "000000000000000f" }),
-			diffRow("text", "the dog sat \x1b[31mred", nil), same, diffRow("moved", "m", nil)},
+			diffRow("text", "the dog sat \x1b[31mred", nil), equal, diffRow("moved", "m", nil)},
 	}, []manifest.Result{result("same", manifest.Kept, ""), result("lost", manifest.Deleted, ""), result("new", manifest.Kept, ""), result("other", manifest.Gone, "http_404"),
 		result("still", manifest.Removed, "moderator")})
 	d, changes := compared(t, older, newer)
@@ -126,18 +124,14 @@ func TestCompare(t *testing.T) {
 		"text":  {ID: "text", Kind: "changed", Text: &WordChange{Gained: []string{"dog", "[31mred"}, Lost: []string{"cat"}}},
 		"label": {ID: "label", Kind: "changed", Labels: map[string]LabelChange{"kind": {[]string{"Alpha"}, []string{"Beta"}}, "many": {[]string{"None", "Why"}, nil}}},
 	}
-	if diff := cmp.Diff(want, changes); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
-	}
+	same(t, "changes", want, changes)
 	if d.Old.Rows != 6 || d.New.Rows != 6 || d.Gained != 1 || d.Lost != 1 || d.Images != 1 || d.Texts != 1 || d.Labels != 1 || d.Splits != 1 || d.Outcomes != 1 || !d.Changed || d.Step != "major" {
 		t.Errorf("summary %+v", d)
 	}
 	if diff := cmp.Diff([]KeyChange{{"ocr_engine", "tesseract 1", "tesseract 2"}}, d.Provenance); diff != "" || len(d.Schema) != 0 || len(d.NotCompared) != 0 {
 		t.Errorf("provenance (-want +got):\n%s\nschema %v, not compared %v", diff, d.Schema, d.NotCompared)
 	}
-	if diff := cmp.Diff([]WhyCount{{conclude(manifest.Kept, ""), conclude(manifest.Deleted, ""), 1}}, d.WhyLost); diff != "" {
-		t.Errorf("why lost (-want +got):\n%s", diff)
-	}
+	same(t, "why lost", []WhyCount{{conclude(manifest.Kept, ""), conclude(manifest.Deleted, ""), 1}}, d.WhyLost)
 }
 
 func TestCompareSteps(t *testing.T) {
@@ -189,23 +183,17 @@ func TestCompareOrder(t *testing.T) {
 	}
 	side := func(rows ...row) string {
 		name := filepath.Join(t.TempDir(), "any.parquet")
-		if err := parquet.WriteFile(name, rows); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, parquet.WriteFile(name, rows))
 		return name
 	}
 	report, err := Compare(t.Context(), side(row{"b", ""}, row{"a", ""}, row{"c", "other"}, row{"a", ""}, row{}),
 		side(row{"d", ""}, row{"c", ""}, row{"b", ""}, row{"c", ""}, row{"e", ""}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	var got []string
 	for _, change := range report.Changes {
 		got = append(got, change.Kind+" "+change.ID)
 	}
-	if diff := cmp.Diff([]string{"lost a", "changed c", "gained d", "gained e"}, got); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
-	}
+	same(t, "changes", []string{"lost a", "changed c", "gained d", "gained e"}, got)
 	older, newer := report.Summary.Old, report.Summary.New
 	if older.Rows != 5 || older.Repeated != 1 || older.WithoutID != 1 || newer.Rows != 5 || newer.Repeated != 1 || newer.WithoutID != 0 {
 		t.Errorf("counts: %+v, %+v", older, newer)
@@ -217,13 +205,9 @@ func TestCompareRefuses(t *testing.T) {
 	more := diffSchema()
 	more.Categories = more.Categories[:1]
 	mixed := writeSide(t, more, "", map[string][]dataset.Row{"test": {diffRow("b", "", func(r *dataset.Row) { r.Labels = r.Labels[:1] })}}, nil)
-	if err := os.CopyFS(filepath.Join(mixed, "data", "more"), os.DirFS(filepath.Join(good, "data"))); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.CopyFS(filepath.Join(mixed, "data", "more"), os.DirFS(filepath.Join(good, "data"))))
 	for _, shard := range []string{"train-00000-of-00002.parquet", "train-00001-of-00002.parquet"} {
-		if err := os.Rename(filepath.Join(mixed, "data", "more", shard), filepath.Join(mixed, "data", shard)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.Rename(filepath.Join(mixed, "data", "more", shard), filepath.Join(mixed, "data", shard)))
 	}
 	bad := filepath.Join(t.TempDir(), "x.parquet")
 	outcomes := filepath.Join(t.TempDir(), "x.csv")
@@ -251,5 +235,22 @@ func TestCompareRefuses(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "too large") || len(full.rows) != 2 {
 		t.Errorf("after %d rows: %v", len(full.rows), err)
+	}
+}
+
+// ok ends the test at an error.
+func ok(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// same reports an error, and how got differs from want.
+func same(t testing.TB, what string, want, got any, errs ...error) {
+	t.Helper()
+	diff, err := cmp.Diff(want, got), errors.Join(errs...)
+	if diff != "" || err != nil {
+		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
 	}
 }

@@ -81,9 +81,7 @@ func asGIF(t testing.TB, frames ...image.Image) []byte {
 func encoded(t testing.TB, encode func(io.Writer) error) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := encode(&b); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, encode(&b))
 	return b.Bytes()
 }
 
@@ -104,9 +102,7 @@ func resized(img image.Image, w, h int) image.Image {
 func gallery(t testing.TB) map[string][]byte {
 	one, two, three := scenery(1, 320, 240), scenery(2, 300, 300), scenery(3, 240, 320)
 	webp, err := redditemu.Draw(redditemu.Spec{Seed: 7, Format: "webp"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return map[string][]byte{
 		"b/one.jpg":         asJPEG(t, one, 92),
 		"c/recompressed":    asJPEG(t, one, 35),
@@ -126,12 +122,8 @@ func writeFolder(t testing.TB, files map[string][]byte) string {
 	dir := t.TempDir()
 	for name, body := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, body, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		ok(t, os.WriteFile(path, body, 0o600))
 	}
 	return dir
 }
@@ -146,13 +138,9 @@ func config(t testing.TB, path string) Config {
 func find(t testing.TB, c Config) Summary {
 	t.Helper()
 	f, err := Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	s, err := f.Find(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return s
 }
 
@@ -160,9 +148,7 @@ func find(t testing.TB, c Config) Summary {
 func records(t testing.TB, dir, name string) [][]string {
 	t.Helper()
 	all, err := csv.NewReader(strings.NewReader(answerOf(t, dir)[name])).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return all[1:]
 }
 
@@ -187,15 +173,11 @@ func TestFind(t *testing.T) {
 		"2|b/one.jpg||", "2|c/recompressed|b/one.jpg|image", "2|c/smaller.png|b/one.jpg|image",
 		"3|three.gif||", "3|tree/three.jpg|three.gif|image",
 	}
-	if diff := cmp.Diff(want, nearPairs(t, c.Out)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, "", want, nearPairs(t, c.Out))
 	wantSum := Summary{Source: c.Path, Files: 9, Skipped: 1, Reasons: map[string]int{}, Groups: 3, Duplicates: 4,
 		Classes: map[string]int{"image": 4}, Mode: ModeImage, Radius: 8, Hash: dedupe.HashKind(), Shown: 7,
 		Written: []string{filepath.Join(c.Out, sheetName), filepath.Join(c.Out, unreadableName), filepath.Join(c.Out, groupsName)}}
-	if diff := cmp.Diff(wantSum, s); diff != "" {
-		t.Error(diff)
-	}
+	same(t, "", wantSum, s)
 	if got := records(t, c.Out, unreadableName); len(got) > 0 {
 		t.Errorf("unreadable: %q", got)
 	}
@@ -239,13 +221,9 @@ func TestFindText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := config(t, writeFolder(t, files))
 			c.Texts = filepath.Join(t.TempDir(), "texts")
-			if err := os.WriteFile(c.Texts, []byte("\ufeff"+strings.ReplaceAll(text, "DIR", c.Path)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, os.WriteFile(c.Texts, []byte("\ufeff"+strings.ReplaceAll(text, "DIR", c.Path)), 0o600))
 			s := find(t, c)
-			if diff := cmp.Diff(want, nearPairs(t, c.Out)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, "", want, nearPairs(t, c.Out))
 			if s.Mode != modeText || s.Words != 3 || s.WithText != 3 || s.NotFound != 1 || s.TextFrom != c.Texts {
 				t.Errorf("summary: %+v", s)
 			}
@@ -269,9 +247,7 @@ func TestFindTextNested(t *testing.T) {
 	} {
 		c := config(t, "a")
 		c.Texts = filepath.Join(t.TempDir(), "texts.csv")
-		if err := os.WriteFile(c.Texts, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(c.Texts, []byte(text), 0o600))
 		if s := find(t, c); s.Duplicates != 0 || s.WithText != 2 || s.NotFound != 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
@@ -283,9 +259,7 @@ func TestFindSpared(t *testing.T) {
 	template := asJPEG(t, scenery(5, 300, 300), 90)
 	c := config(t, writeFolder(t, map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template}))
 	c.Texts = filepath.Join(t.TempDir(), "texts.csv")
-	if err := os.WriteFile(c.Texts, []byte("file,text\n1.jpg,me irl\n2.jpg,oh no\n3.jpg,me irl\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile(c.Texts, []byte("file,text\n1.jpg,me irl\n2.jpg,oh no\n3.jpg,me irl\n"), 0o600))
 	if s := find(t, c); s.Duplicates != 2 || s.Spared != 1 {
 		t.Errorf("%d duplicates, %d would be spared; want 2, 1", s.Duplicates, s.Spared)
 	}
@@ -302,9 +276,7 @@ func TestFindHostile(t *testing.T) {
 	want, broken := map[string]string{}, map[string]bool{}
 	for _, h := range hostile.Images("127.0.0.1:1") {
 		var b bytes.Buffer
-		if err := h.Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, h.Write(&b))
 		files[h.Name+".png"] = b.Bytes()
 		switch {
 		case h.Reason == "bad_container": // a run takes the container apart, to strip it; here its pixels alone count
@@ -322,9 +294,7 @@ func TestFindHostile(t *testing.T) {
 		}
 		got[r[0]] = r[1]
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, "", want, got)
 	if s.Files != len(files) || s.Unreadable < len(want) || len(want) < 20 {
 		t.Errorf("%d files, %d unreadable; want %d, at least %d", s.Files, s.Unreadable, len(files), len(want))
 	}
@@ -338,27 +308,19 @@ func TestFindStrangeFiles(t *testing.T) {
 		"readme": []byte("text"), "unnamed": body, "cut.jpg": body[:len(body)/2], "sub/x.jpg": body})
 	outside := writeFolder(t, map[string][]byte{"secret.jpg": body})
 	for link, to := range map[string]string{"link.jpg": filepath.Join(dir, "real.jpg"), "folder": outside, "loop": dir, "dangling.jpg": "none"} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.jpg"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, syscall.Mkfifo(filepath.Join(dir, "pipe.jpg"), 0o600))
 	c := config(t, dir)
 	c.Out = filepath.Join(dir, "sub", "answer") // the folder of the answer is not looked through
 	s := find(t, c)
 	want := map[string]int{"not_an_image": 1, "empty_body": 1, "not_an_image_heic": 1, "undecodable": 1}
-	if diff := cmp.Diff(want, s.Reasons); diff != "" {
-		t.Error(diff)
-	}
+	same(t, "", want, s.Reasons)
 	if s.Files != 7 || s.Duplicates != 2 || s.Skipped != 1+4+1 {
 		t.Errorf("%d pictures, %d duplicates, %d skipped; want 7, 2, 6", s.Files, s.Duplicates, s.Skipped)
 	}
 	link := filepath.Join(t.TempDir(), "link to the folder")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.Symlink(dir, link))
 	c.Path, c.Force = link, true
 	if again := find(t, c); again.Files != s.Files || again.Skipped != s.Skipped {
 		t.Errorf("through a link: %+v, want %+v", again, s)
@@ -368,13 +330,9 @@ func TestFindStrangeFiles(t *testing.T) {
 // TestReadPictureGone: a file that went, or became a pipe, after it was found, and one that is too large.
 func TestReadPictureGone(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe.jpg")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, syscall.Mkfifo(pipe, 0o600))
 	large := filepath.Join(t.TempDir(), "large.jpg")
-	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 1<<20+1)); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 1<<20+1)))
 	for path, want := range map[string]manifest.Reason{large: "too_large", pipe: "unreadable_file", pipe + "x": "not_found", t.TempDir(): "unreadable_file"} {
 		body, fault := readPicture(path, 1<<20)
 		if fault == nil || fault.Reason != want || body != nil || strings.Contains(fault.Detail, path) {
@@ -388,14 +346,10 @@ func answerOf(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for _, e := range entries {
 		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		files[e.Name()] = string(b)
 	}
 	return files
@@ -445,9 +399,7 @@ type flatRow struct {
 func writeParquet[T any](t testing.TB, rows []T, options ...parquet.WriterOption) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pictures.parquet")
-	if err := parquet.WriteFile(path, rows, options...); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, parquet.WriteFile(path, rows, options...))
 	return path
 }
 
@@ -491,9 +443,7 @@ func TestFindParquet(t *testing.T) {
 			c := config(t, tt.path)
 			c.Columns, c.Rule.ImageOnly = tt.columns, tt.only
 			s := find(t, c)
-			if diff := cmp.Diff(tt.want, nearPairs(t, c.Out)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, "", tt.want, nearPairs(t, c.Out))
 			if diff := cmp.Diff(map[string]int{"no_image": 1, "not_an_image": 1}, s.Reasons); diff != "" || s.Files != 6 || s.TextFrom != tt.from || s.Shown != len(tt.want) {
 				t.Errorf("%s\n%+v", diff, s)
 			}
@@ -507,9 +457,7 @@ func TestFindParquetTexts(t *testing.T) {
 	structs[1].Image.Path = "other.jpg"
 	c := config(t, writeParquet(t, structs))
 	c.Texts = filepath.Join(t.TempDir(), "texts.csv")
-	if err := os.WriteFile(c.Texts, []byte("file,text\np.jpg#0,x y z\nother.jpg,x y z\np.jpg#3,u v w\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile(c.Texts, []byte("file,text\np.jpg#0,x y z\nother.jpg,x y z\np.jpg#3,u v w\n"), 0o600))
 	s := find(t, c)
 	if diff := cmp.Diff([]string{"1|p.jpg#0||", "1|other.jpg#1|p.jpg#0|same_text"}, nearPairs(t, c.Out)); diff != "" || s.NotFound != 0 {
 		t.Errorf("%s\n%+v", diff, s)
@@ -520,14 +468,10 @@ func TestFindParquetTexts(t *testing.T) {
 func TestFindDamaged(t *testing.T) {
 	structs, _ := tableRows(t)
 	whole, err := os.ReadFile(writeParquet(t, structs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for _, body := range [][]byte{whole[:len(whole)/2], append(slices.Repeat([]byte{0xff}, len(whole)-3000), whole[len(whole)-3000:]...), []byte("PAR1PAR1PAR1"), nil} {
 		c := config(t, filepath.Join(t.TempDir(), "x.parquet"))
-		if err := os.WriteFile(c.Path, body, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(c.Path, body, 0o600))
 		f, err := Open(t.Context(), c)
 		if err == nil {
 			_, err = f.Find(t.Context())
@@ -560,9 +504,7 @@ func TestFindInterrupted(t *testing.T) {
 				}
 			}
 			f, err := Open(ctx, c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, err)
 			_, err = f.Find(ctx)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("stage %s: Find = %v, want an interrupt", stage, err)
@@ -571,9 +513,7 @@ func TestFindInterrupted(t *testing.T) {
 				t.Errorf("stage %s: the folder of the answer is there (%v)", stage, err)
 			}
 			if earlier {
-				if diff := cmp.Diff(want, answerOf(t, c.Out)); diff != "" {
-					t.Errorf("stage %s: the earlier answer changed: %s", stage, diff)
-				}
+				same(t, fmt.Sprintf("stage %s: the earlier answer changed", stage), want, answerOf(t, c.Out))
 			}
 		}
 	}
@@ -587,9 +527,7 @@ func TestFindForce(t *testing.T) {
 		t.Errorf("a second answer = %v, want a refusal", err)
 	}
 	mine := filepath.Join(c.Out, "mine.txt")
-	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile(mine, []byte("mine"), 0o600))
 	c.Force, c.Pictures = true, 0
 	find(t, c)
 	if diff := cmp.Diff([]string{groupsName, "mine.txt", unreadableName}, slices.Sorted(maps.Keys(answerOf(t, c.Out)))); diff != "" {
@@ -611,13 +549,9 @@ func TestAnswerCutShort(t *testing.T) {
 	for n, steps := 1, 99; n < steps; n++ {
 		find(t, c)
 		left := filepath.Join(c.Out, unfinished+sheetName)
-		if err := os.WriteFile(left, []byte("thumbnails"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(left, []byte("thumbnails"), 0o600))
 		f, err := Open(t.Context(), newer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		step := 0
 		_, err = f.Find(context.WithValue(t.Context(), durable.HookKey{}, func(string, string) error {
 			step++
@@ -666,9 +600,7 @@ func TestOpenRefuses(t *testing.T) {
 		"cut.csv": []byte("file,text\n\"a.jpg,x\n"), "bad.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":\"x\"}\n{\"file\":\"b.jpg\"}\n"), "none.jsonl": []byte("{\"text\":\"x\"}\n"),
 		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "full/groups.csv/x": nil, "file": []byte("x")})
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, syscall.Mkfifo(pipe, 0o600))
 	in := func(name string) string { return filepath.Join(dir, name) }
 	structs, _ := tableRows(t)
 	table := writeParquet(t, structs)
@@ -748,4 +680,21 @@ func FuzzTexts(f *testing.F) {
 			t.Error("texts are used before anybody asked")
 		}
 	})
+}
+
+// ok ends the test at an error.
+func ok(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// same reports an error, and how got differs from want.
+func same(t testing.TB, what string, want, got any, errs ...error) {
+	t.Helper()
+	diff, err := cmp.Diff(want, got), errors.Join(errs...)
+	if diff != "" || err != nil {
+		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
+	}
 }

@@ -13,9 +13,7 @@ import (
 func sheetGroups(t testing.TB, n int, name string) (all []shownGroup) {
 	t.Helper()
 	thumb, err := page.NewThumbnail(scenery(1, 400, 300), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for i := range n {
 		all = append(all, shownGroup{Number: i + 1, More: i,
 			Pictures: []*shownPicture{{Name: name, Thumb: thumb}, {Name: name, Near: name, Thumb: thumb}, {Name: name, Near: "x", Trouble: name}}})
@@ -26,9 +24,7 @@ func sheetGroups(t testing.TB, n int, name string) (all []shownGroup) {
 func written(t *testing.T, c contactSheet) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := page.Write(&b, sheetPage, c); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, page.Write(&b, sheetPage, c))
 	return b.String()
 }
 

@@ -1,10 +1,9 @@
 package state
 
 import (
+	"fmt"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
@@ -62,8 +61,6 @@ func TestOutcome(t *testing.T) {
 	for _, tt := range tests {
 		tt.rec.Entry.Key = key
 		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: map[string]bool{"shared": true}, Now: now}.Outcome(tt.rec)
-		if diff := cmp.Diff(tt.want, result{got.Outcome, got.Reason}); diff != "" {
-			t.Errorf("%s: outcome (-want +got):\n%s", tt.name, diff)
-		}
+		same(t, fmt.Sprintf("%s: outcome", tt.name), tt.want, result{got.Outcome, got.Reason})
 	}
 }

@@ -1,10 +1,9 @@
 package state
 
 import (
+	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -43,9 +42,7 @@ func TestMaskNamesInReading(t *testing.T) {
 		for _, w := range r.Words {
 			left = append(left, w.Text)
 		}
-		if diff := cmp.Diff([]string{tt.text, tt.left}, []string{r.Text, strings.Join(left, " ")}); diff != "" {
-			t.Errorf("%s: text and words (-want +got):\n%s", tt.name, diff)
-		}
+		same(t, fmt.Sprintf("%s: text and words", tt.name), []string{tt.text, tt.left}, []string{r.Text, strings.Join(left, " ")})
 		if masked := strings.Count(tt.left, "["); r.Masked != masked {
 			t.Errorf("%s: %d names masked, want %d", tt.name, r.Masked, masked)
 		}
