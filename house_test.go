@@ -79,7 +79,7 @@ var layers = map[string][]string{
 	"pipeline/dataset/scan": {"manifest"},
 	"pipeline/dataset":      {"pipeline/dataset/scan", "policy", "dedupe", "labels", "manifest"},
 	"pipeline/contain":      {},
-	"pipeline/diff":         {"pipeline/dataset/scan", "pipeline/state", "pipeline/workspace", "pipeline/dataset", "manifest"},
+	"pipeline/diff":         {"pipeline/dataset/scan", "pipeline/state", "manifest"},
 	"pipeline/near":         {"pipeline/clean", "pipeline/dataset/scan", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/page":         {},
 	// reddit: the counts of requests, which a summary has.

@@ -3,13 +3,11 @@ package diff
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,7 +15,6 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
-	"rehydrate/pipeline/workspace"
 )
 
 // maxHeld bounds the memory of one side, in bytes: some two million memes with their texts.
@@ -42,104 +39,74 @@ type side struct {
 	held int64
 }
 
-// A source is where a side is read from.
-type source struct {
-	tables   []string // names of Parquet files
-	outcomes string   // name of an outcomes.csv, "" for none
-	open     func(name string) (*os.File, error)
-}
-
-// read reads the Parquet file, outcomes.csv, folder of a dataset, or workspace called name. A workspace is
-// opened for reading only, and may be at work.
+// read reads the Parquet file, outcomes.csv, folder of a dataset, or workspace called name. Of a workspace it reads
+// the dataset and the outcomes alone, so that a run may be at work there.
 func read(ctx context.Context, name string) (*side, error) {
+	var tables []string
+	outcomes := ""
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("compare: %w", err)
 	case info.Mode().IsRegular() && filepath.Ext(name) == ".csv":
-		return source{outcomes: name, open: os.Open}.read(ctx, name)
+		outcomes = name
 	case info.Mode().IsRegular():
-		return source{tables: []string{name}, open: os.Open}.read(ctx, name)
+		tables = []string{name}
 	case !info.IsDir():
 		return nil, fmt.Errorf("compare: %s is neither a file nor a folder", name)
-	}
-	ws, err := workspace.Open(ctx, name, workspace.Options{ReadOnly: true})
-	if errors.Is(err, workspace.ErrNoWorkspace) {
-		return readFolder(ctx, name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s, err := readWorkspace(ctx, name, ws)
-	return s, errors.Join(err, ws.Close())
-}
-
-// readFolder reads a dataset, with its Parquet files in data/, or a folder of Parquet files. An outcomes.csv in
-// it counts too.
-func readFolder(ctx context.Context, name string) (*side, error) {
-	src := source{open: func(file string) (*os.File, error) { return os.Open(filepath.Join(name, file)) }}
-	for _, pattern := range []string{"data/*.parquet", "*.parquet"} {
-		found, err := fs.Glob(os.DirFS(name), pattern)
+	default:
+		tables, outcomes, err = filesOf(name)
 		if err != nil {
-			return nil, fmt.Errorf("compare %s: %w", name, err)
-		}
-		if len(src.tables) == 0 {
-			src.tables = found
-		}
-	}
-	if info, err := os.Stat(filepath.Join(name, manifest.OutcomesName)); err == nil && info.Mode().IsRegular() {
-		src.outcomes = manifest.OutcomesName
-	}
-	if len(src.tables) == 0 && src.outcomes == "" {
-		return nil, fmt.Errorf("compare: %s holds neither a workspace nor Parquet files, in itself or in data/", name)
-	}
-	return src.read(ctx, name)
-}
-
-func readWorkspace(ctx context.Context, name string, ws *workspace.Workspace) (*side, error) {
-	src := source{open: ws.OpenFile}
-	files, err := ws.Files(ctx, path.Join(state.DatasetDir, "data"))
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		if shardName.MatchString(path.Base(f)) {
-			src.tables = append(src.tables, f)
-		}
-	}
-	f, err := ws.OpenFile(manifest.OutcomesName)
-	if err == nil {
-		f.Close()
-		src.outcomes = manifest.OutcomesName
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if len(src.tables) == 0 && src.outcomes == "" {
-		return nil, fmt.Errorf("compare: the workspace %s has neither a dataset nor outcomes yet", name)
-	}
-	return src.read(ctx, name)
-}
-
-// read reads everything of the source. Without Parquet files, the rows are the entries that the outcomes say
-// are kept.
-func (src source) read(ctx context.Context, name string) (*side, error) {
-	s := &side{count: SideCount{Path: name}, hasTables: len(src.tables) > 0, hasOutcomes: src.outcomes != "",
-		place: map[string]int{}, names: map[string][]string{}, has: map[string]bool{}, verdicts: map[string]state.Conclusion{}}
-	if s.hasOutcomes {
-		if err := src.using(src.outcomes, func(f *os.File) error { return s.readOutcomes(ctx, f) }); err != nil {
 			return nil, err
 		}
 	}
-	for i, table := range src.tables {
-		if err := src.using(table, func(f *os.File) error { return s.readTable(ctx, f, i == 0) }); err != nil {
+	s := &side{count: SideCount{Path: name}, hasTables: len(tables) > 0, hasOutcomes: outcomes != "",
+		place: map[string]int{}, names: map[string][]string{}, has: map[string]bool{}, verdicts: map[string]state.Conclusion{}}
+	// The outcomes come first: without Parquet files, the rows are the entries that they say are kept.
+	if s.hasOutcomes {
+		if err := using(outcomes, func(f *os.File) error { return s.readOutcomes(ctx, f) }); err != nil {
+			return nil, err
+		}
+	}
+	for i, table := range tables {
+		if err := using(table, func(f *os.File) error { return s.readTable(ctx, f, i == 0) }); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-func (src source) using(name string, use func(*os.File) error) error {
-	f, err := src.open(name)
+// filesOf returns the Parquet files and the outcomes.csv, empty for none, of a folder: those of a workspace, of a
+// dataset, which has its files in data/, or whatever Parquet files it holds.
+func filesOf(folder string) (tables []string, outcomes string, err error) {
+	patterns, lacks := []string{"data/*.parquet", "*.parquet"}, "holds neither a workspace nor Parquet files, in itself or in data/"
+	if _, err := os.Stat(filepath.Join(folder, state.StateFile)); err == nil {
+		// What somebody put beside the shards is not of the dataset.
+		patterns, lacks = []string{state.DatasetDir + "/data/*-of-*.parquet"}, "is a workspace without a dataset or outcomes yet"
+	}
+	for _, pattern := range patterns {
+		names, err := fs.Glob(os.DirFS(folder), pattern)
+		if err != nil {
+			return nil, "", fmt.Errorf("compare %s: %w", folder, err)
+		}
+		for _, name := range names {
+			tables = append(tables, filepath.Join(folder, name))
+		}
+		if len(tables) > 0 {
+			break
+		}
+	}
+	if info, err := os.Stat(filepath.Join(folder, manifest.OutcomesName)); err == nil && info.Mode().IsRegular() {
+		outcomes = filepath.Join(folder, manifest.OutcomesName)
+	}
+	if len(tables) == 0 && outcomes == "" {
+		err = fmt.Errorf("compare: %s %s", folder, lacks)
+	}
+	return tables, outcomes, err
+}
+
+func using(name string, use func(*os.File) error) error {
+	f, err := os.Open(name)
 	if err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
