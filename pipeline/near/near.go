@@ -161,31 +161,8 @@ func (s *Search) Find(ctx context.Context) (Summary, error) {
 // each calls do for the pictures of the source that are wanted, from several goroutines; an error ends it. With
 // wanted nil, the first time, it is for all pictures, and fills s.all in their order.
 func (s *Search) each(ctx context.Context, stage string, total int, wanted func(int) bool, do func(context.Context, picture, *scanned) error) error {
-	type job struct {
-		picture
-		of *scanned
-	}
 	group, ctx := errgroup.WithContext(ctx)
-	jobs := make(chan job)
-	contain.Go(group, func() error {
-		defer close(jobs)
-		for p, err := range s.source.pictures {
-			if err := cmp.Or(err, ctx.Err()); err != nil {
-				return err
-			}
-			if wanted == nil {
-				s.all = append(s.all, &scanned{name: p.name, item: dedupe.Item{Tokens: s.tokensOf(p)}})
-			} else if !wanted(p.index) {
-				continue
-			}
-			select {
-			case jobs <- job{p, s.all[p.index]}:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
+	group.SetLimit(max(s.Workers, 1))
 	done := 0
 	count := func() {
 		s.mu.Lock()
@@ -195,18 +172,28 @@ func (s *Search) each(ctx context.Context, stage string, total int, wanted func(
 			s.Progress(Progress{Stage: stage, Done: done, Total: total})
 		}
 	}
-	for range max(s.Workers, 1) {
-		contain.Go(group, func() error {
-			for j := range jobs {
-				if err := do(ctx, j.picture, j.of); err != nil {
-					return err
-				}
-				count()
+	err := contain.Do(func() error { // the pictures of a foreign Parquet come from a decoder
+		for p, err := range s.source.pictures {
+			if err := cmp.Or(err, ctx.Err()); err != nil {
+				return err
 			}
-			return nil
-		})
-	}
-	return group.Wait()
+			if wanted == nil {
+				s.all = append(s.all, &scanned{name: p.name, item: dedupe.Item{Tokens: s.tokensOf(p)}})
+			} else if !wanted(p.index) {
+				continue
+			}
+			into := s.all[p.index]
+			contain.Go(group, func() error { // waits until a worker is free
+				err := do(ctx, p, into)
+				if err == nil {
+					count()
+				}
+				return err
+			})
+		}
+		return nil
+	})
+	return cmp.Or(group.Wait(), err)
 }
 
 // tokensOf are the words of a picture's text.

@@ -95,12 +95,6 @@ func openTable(c Config) (source, error) {
 	return s, nil
 }
 
-// A file is one below a folder that is searched.
-type file struct {
-	name  string // below the root, with slashes
-	fault *policy.Fault
-}
-
 // imageNames are the extensions of pictures. A file that has one and is not a picture, or of a format that is
 // not read here, is unreadable; without such a name it is skipped.
 var imageNames = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl"}
@@ -110,40 +104,28 @@ var imageNames = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".we
 // out.
 func openFolder(ctx context.Context, c Config) (source, error) {
 	s := source{ofDataset: inWorkspace(c.Path)}
-	var files []file
+	var names []string
 	out, _ := os.Stat(c.Out) // nil when it does not exist
-	root := c.Path + string(filepath.Separator)
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		rel, relErr := filepath.Rel(root, path)
-		name := filepath.ToSlash(rel)
+	pathOf := func(name string) string { return filepath.Join(c.Path, name) }
+	err := fs.WalkDir(os.DirFS(c.Path), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
-		case relErr != nil:
-			return relErr
-		case err != nil && path == root:
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && name == ".":
 			return err
-		case err != nil: // a folder that may not be read, or that went
-			files = append(files, file{name, fileFault(err)})
+		case err != nil: // a folder that may not be read, or that went: reading it fails once more, and says why
+			names = append(names, name)
 			return nil
 		case d.IsDir():
-			if info, err := d.Info(); path != root && err == nil && out != nil && os.SameFile(info, out) {
-				return filepath.SkipDir
+			if info, err := d.Info(); name != "." && err == nil && out != nil && os.SameFile(info, out) {
+				return fs.SkipDir
 			}
 			return nil
-		case !d.Type().IsRegular():
-			s.skipped++
-			return nil
 		}
-		head, err := readHead(path)
 		called := slices.Contains(imageNames, strings.ToLower(filepath.Ext(name)))
-		switch {
-		case err != nil && called:
-			files = append(files, file{name, fileFault(err)})
-		case err == nil && (called || policy.ImageFormat(head) != ""):
-			files = append(files, file{name: name})
-		default:
+		if d.Type().IsRegular() && (called || policy.ImageFormat(readHead(pathOf(name))) != "") {
+			names = append(names, name)
+		} else {
 			s.skipped++
 		}
 		return nil
@@ -151,19 +133,18 @@ func openFolder(ctx context.Context, c Config) (source, error) {
 	if err != nil {
 		return source{}, fmt.Errorf("find the pictures in %s: %w", c.Path, err)
 	}
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
-	s.most = len(files)
-	pathOf := func(one file) string { return filepath.Join(c.Path, filepath.FromSlash(one.name)) }
-	key := func(one file) string { return one.name }
+	slices.Sort(names)
+	s.most = len(names)
+	key := func(name string) string { return name }
 	// The texts call a picture by its name below the folder or by its path, whichever finds more texts. It is one
 	// way for all pictures: in a/a/x.jpg below a, one picture's name is the other one's path.
 	s.fit = func(t *texts) {
 		more := 0
-		for _, one := range files {
-			if t.has(pathOf(one)) {
+		for _, name := range names {
+			if t.has(pathOf(name)) {
 				more++
 			}
-			if t.has(one.name) {
+			if t.has(name) {
 				more--
 			}
 		}
@@ -172,14 +153,9 @@ func openFolder(ctx context.Context, c Config) (source, error) {
 		}
 	}
 	s.pictures = func(yield func(picture, error) bool) {
-		for i, one := range files {
-			read := func() ([]byte, *policy.Fault) {
-				if one.fault != nil {
-					return nil, one.fault
-				}
-				return readPicture(pathOf(one), c.Images.MaxBytes)
-			}
-			if !yield(picture{index: i, name: one.name, keys: []string{key(one)}, read: read}, nil) {
+		for i, name := range names {
+			read := func() ([]byte, *policy.Fault) { return readPicture(pathOf(name), c.Images.MaxBytes) }
+			if !yield(picture{index: i, name: name, keys: []string{key(name)}, read: read}, nil) {
 				return
 			}
 		}
@@ -187,46 +163,49 @@ func openFolder(ctx context.Context, c Config) (source, error) {
 	return s, nil
 }
 
-func readHead(path string) ([]byte, error) {
-	f, err := openFile(path)
+// readHead returns the first bytes of a file; none when it cannot be read.
+func readHead(path string) []byte {
+	f, _, err := openFile(path)
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, policy.SniffBytes))
+	head, err := io.ReadAll(io.LimitReader(f, policy.SniffBytes))
+	if err != nil {
+		return nil
+	}
+	return head
 }
 
 var errNotRegular = errors.New("it is no longer a regular file")
 
 // openFile opens a regular file. One that has become a pipe since it was found is not waited for.
-func openFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func openFile(path string) (f *os.File, size int64, err error) {
+	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil, errors.Join(err, errNotRegular)
+		return nil, 0, errors.Join(err, errNotRegular)
 	}
-	return f, nil
+	return f, info.Size(), nil
 }
 
 // readPicture reads a file of at most so many bytes. InspectImage refuses one that grew beyond that meanwhile.
 func readPicture(path string, most int64) ([]byte, *policy.Fault) {
-	f, err := openFile(path)
+	f, size, err := openFile(path)
 	if err != nil {
 		return nil, fileFault(err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fileFault(err)
-	}
-	if info.Size() > most {
-		return nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "too_large", Detail: fmt.Sprintf("%d bytes, at most %d are read", info.Size(), most)}
+	if size > most {
+		return nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "too_large",
+			Detail: fmt.Sprintf("%d bytes, at most %d are read", size, most)}
 	}
 	var body bytes.Buffer
-	body.Grow(int(info.Size()) + bytes.MinRead)
+	body.Grow(int(size) + bytes.MinRead)
 	if _, err := body.ReadFrom(io.LimitReader(f, most+1)); err != nil {
 		return nil, fileFault(err)
 	}

@@ -65,7 +65,7 @@ func (t *texts) add(file string, tokens []string) error {
 // the columns file and text. Where a line has words, those count from the confidence that a run asks for; else
 // all words of the text do.
 func readTexts(path string) (*texts, error) {
-	f, err := openFile(path)
+	f, _, err := openFile(path)
 	if errors.Is(err, errNotRegular) {
 		err = fmt.Errorf("%s: it is not a regular file", path)
 	}
@@ -111,7 +111,7 @@ func (t *texts) readCSV(r io.Reader) (line int, err error) {
 		return 1, err
 	}
 	column := func(name string) int {
-		return slices.IndexFunc(header, func(s string) bool { return strings.ToLower(strings.TrimSpace(s)) == name })
+		return slices.IndexFunc(header, func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), name) })
 	}
 	file, text := column("file"), column("text")
 	if file < 0 || text < 0 {
@@ -161,10 +161,10 @@ func (t *texts) addLine(b []byte) error {
 		Error *string        `json:"error"` // ocr could not read the picture
 		Words *[]dedupe.Word `json:"words"`
 	}
-	if err := json.Unmarshal(b, &l); err != nil {
-		return err
-	}
+	err := json.Unmarshal(b, &l)
 	switch {
+	case err != nil:
+		return err
 	case l.Words != nil:
 		return t.add(l.File, dedupe.Tokens(*l.Words))
 	case l.Text != nil:
