@@ -127,5 +127,5 @@ func (c *folder) stat(ctx context.Context, name string) (workspace.File, error) 
 		return workspace.File{}, err
 	}
 	defer f.Close()
-	return digestOf(ctx, f, name)
+	return workspace.Digest(ctx, f, name)
 }

@@ -11,11 +11,8 @@ package copies
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -169,24 +166,4 @@ func copyPath(name string) (string, error) {
 func inside(name, folder string) bool {
 	rel, err := filepath.Rel(folder, name)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
-// digestOf reads a file to its end.
-func digestOf(ctx context.Context, f io.Reader, name string) (workspace.File, error) {
-	sum := sha256.New()
-	size, err := io.Copy(sum, contextReader{ctx, f})
-	return workspace.File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: size}, err
-}
-
-// A contextReader reads until the context of the one call that made it ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(b []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(b)
 }

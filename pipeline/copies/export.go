@@ -336,7 +336,7 @@ func (e *exporting) copyFiles(ctx context.Context) error {
 			return err
 		}
 		err = e.file(ctx, strings.TrimPrefix(f.Name, state.DatasetDir+"/"), func(w io.Writer) error {
-			_, err := io.Copy(w, contextReader{ctx, from})
+			_, err := io.Copy(w, durable.Reader(ctx, from))
 			return err
 		})
 		if err := errors.Join(err, from.Close()); err != nil {

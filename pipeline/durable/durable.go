@@ -23,6 +23,7 @@ package durable
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -70,27 +71,23 @@ type File struct {
 	size       int64
 	synced     bool
 	published  bool
-	close      func() error // what the file owns beside itself
+	owned      *os.Root // closed with the file; nil when it is the caller's
 }
 
 // Create begins the file that will be called name, a slash-separated path below the folder. Its folder
 // must exist.
 func (d *Folder) Create(ctx context.Context, name string, o Options) (*File, error) {
-	f := &File{ctx: ctx, folder: d, name: name, temp: path.Join(path.Dir(name), TempPrefix+rand.Text()), keep: o.Keep, close: func() error { return nil }}
+	f := &File{ctx: ctx, folder: d, name: name, temp: path.Join(path.Dir(name), cmp.Or(o.Temp, TempPrefix+rand.Text())), keep: o.Keep}
 	if o.Temp != "" {
-		f.temp = path.Join(path.Dir(name), o.Temp)
 		if err := d.root.Remove(f.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-	}
-	if o.Mode == 0 {
-		o.Mode = 0o600
 	}
 	if err := Step(ctx, "create", f.temp); err != nil {
 		return nil, err
 	}
 	var err error
-	f.file, err = d.root.OpenFile(f.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, o.Mode)
+	f.file, err = d.root.OpenFile(f.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, cmp.Or(o.Mode, 0o600))
 	if err != nil {
 		return nil, hint(err)
 	}
@@ -112,7 +109,7 @@ func Create(ctx context.Context, name string, o Options) (*File, error) {
 		root.Close()
 		return nil, err
 	}
-	f.close = root.Close
+	f.owned = root
 	return f, nil
 }
 
@@ -184,7 +181,9 @@ func (f *File) Discard() {
 	if !f.published {
 		f.folder.root.Remove(f.temp)
 	}
-	f.close()
+	if f.owned != nil {
+		f.owned.Close()
+	}
 }
 
 // Append writes data after the first at bytes of the file called name, a slash-separated path below the folder,
@@ -349,10 +348,38 @@ func (d *Folder) Sync(ctx context.Context, dir string) error {
 	return nil
 }
 
+// Reader reads from r until ctx, that of the one call that made it, is over.
+func Reader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(b)
+}
+
 // hint says what to do about a full disk.
 func hint(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return fmt.Errorf("%w: free some space and run again, nothing was lost", err)
 	}
 	return err
+}
+
+// HookKey is the context key of a func(step, name string) error that is called before each step that changes
+// the disk, and makes it fail by returning an error. Only tests set one.
+type HookKey struct{}
+
+// Step announces a step that changes the disk: create, write, sync, rename, syncdir, mkdir or unlink of this
+// package, or one of the caller's own. An error means: do not take it.
+func Step(ctx context.Context, step, name string) error {
+	if hook, ok := ctx.Value(HookKey{}).(func(step, name string) error); ok && hook != nil {
+		return hook(step, name)
+	}
+	return nil
 }

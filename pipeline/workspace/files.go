@@ -145,13 +145,13 @@ func (w *Workspace) Stat(ctx context.Context, name string) (File, error) {
 		return File{}, err
 	}
 	defer f.Close()
-	return digest(ctx, f, name)
+	return Digest(ctx, f, name)
 }
 
-// digest reads the file called name to its end and returns its size and digest.
-func digest(ctx context.Context, f io.Reader, name string) (File, error) {
+// Digest reads the file called name to its end and returns its size and digest.
+func Digest(ctx context.Context, f io.Reader, name string) (File, error) {
 	sum := sha256.New()
-	size, err := io.Copy(&guardedWriter{ctx: ctx, w: sum}, f)
+	size, err := io.Copy(sum, durable.Reader(ctx, f))
 	if err != nil {
 		return File{}, fmt.Errorf("read %s: %w", name, err)
 	}
@@ -212,17 +212,4 @@ func (w *Workspace) unlink(ctx context.Context, names ...string) error {
 		w.unfinished.Store(true)
 	}
 	return err
-}
-
-// A guardedWriter stops when its context ends.
-type guardedWriter struct {
-	ctx context.Context // of the one call that made it
-	w   io.Writer
-}
-
-func (g *guardedWriter) Write(p []byte) (int, error) {
-	if err := g.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return g.w.Write(p)
 }

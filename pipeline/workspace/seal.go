@@ -139,7 +139,7 @@ func (w *Workspace) StatState(ctx context.Context) (File, error) {
 		return File{}, err
 	}
 	defer f.Close()
-	return digest(ctx, f, stateName)
+	return Digest(ctx, f, stateName)
 }
 
 // CheckState has SQLite check state.db and returns its messages; none when it is whole.

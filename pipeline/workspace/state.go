@@ -202,7 +202,7 @@ func (w *Workspace) copyTo(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(&guardedWriter{ctx: ctx, w: to}, from)
+	_, err = io.Copy(to, durable.Reader(ctx, from))
 	return errors.Join(err, to.Close())
 }
 
