@@ -135,6 +135,14 @@ func config(t testing.TB, path string) Config {
 		Images: p.Images, Workers: 2, Out: filepath.Join(t.TempDir(), "answer"), Pictures: 100}
 }
 
+// saved is the path of a new file with that content.
+func saved(t testing.TB, content string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "saved")
+	ok(t, os.WriteFile(name, []byte(content), 0o600))
+	return name
+}
+
 func find(t testing.TB, c Config) Summary {
 	t.Helper()
 	f, err := Open(t.Context(), c)
@@ -220,8 +228,7 @@ func TestFindText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := config(t, writeFolder(t, files))
-			c.Texts = filepath.Join(t.TempDir(), "texts")
-			ok(t, os.WriteFile(c.Texts, []byte("\ufeff"+strings.ReplaceAll(text, "DIR", c.Path)), 0o600))
+			c.Texts = saved(t, "\ufeff"+strings.ReplaceAll(text, "DIR", c.Path))
 			s := find(t, c)
 			same(t, "", want, nearPairs(t, c.Out))
 			if s.Mode != modeText || s.Words != 3 || s.WithText != 3 || s.NotFound != 1 || s.TextFrom != c.Texts {
@@ -246,8 +253,7 @@ func TestFindTextNested(t *testing.T) {
 		"names": "file,text\nx.jpg,one two three four\na/x.jpg,five six seven eight\n",
 	} {
 		c := config(t, "a")
-		c.Texts = filepath.Join(t.TempDir(), "texts.csv")
-		ok(t, os.WriteFile(c.Texts, []byte(text), 0o600))
+		c.Texts = saved(t, text)
 		if s := find(t, c); s.Duplicates != 0 || s.WithText != 2 || s.NotFound != 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
@@ -258,8 +264,7 @@ func TestFindTextNested(t *testing.T) {
 func TestFindSpared(t *testing.T) {
 	template := asJPEG(t, scenery(5, 300, 300), 90)
 	c := config(t, writeFolder(t, map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template}))
-	c.Texts = filepath.Join(t.TempDir(), "texts.csv")
-	ok(t, os.WriteFile(c.Texts, []byte("file,text\n1.jpg,me irl\n2.jpg,oh no\n3.jpg,me irl\n"), 0o600))
+	c.Texts = saved(t, "file,text\n1.jpg,me irl\n2.jpg,oh no\n3.jpg,me irl\n")
 	if s := find(t, c); s.Duplicates != 2 || s.Spared != 1 {
 		t.Errorf("%d duplicates, %d would be spared; want 2, 1", s.Duplicates, s.Spared)
 	}
@@ -456,8 +461,7 @@ func TestFindParquetTexts(t *testing.T) {
 	structs, _ := tableRows(t)
 	structs[1].Image.Path = "other.jpg"
 	c := config(t, writeParquet(t, structs))
-	c.Texts = filepath.Join(t.TempDir(), "texts.csv")
-	ok(t, os.WriteFile(c.Texts, []byte("file,text\np.jpg#0,x y z\nother.jpg,x y z\np.jpg#3,u v w\n"), 0o600))
+	c.Texts = saved(t, "file,text\np.jpg#0,x y z\nother.jpg,x y z\np.jpg#3,u v w\n")
 	s := find(t, c)
 	if diff := cmp.Diff([]string{"1|p.jpg#0||", "1|other.jpg#1|p.jpg#0|same_text"}, nearPairs(t, c.Out)); diff != "" || s.NotFound != 0 {
 		t.Errorf("%s\n%+v", diff, s)
