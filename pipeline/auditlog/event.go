@@ -241,12 +241,11 @@ func ParseLine(line []byte) (Event, error) {
 		return Event{}, fmt.Errorf("read a record: %w", err)
 	}
 	again, err := e.Line()
+	if err == nil && !bytes.Equal(again, line) { // whatever json.Unmarshal forgives shows here
+		err = errors.New("it is not written as a record is")
+	}
 	if err != nil {
 		return Event{}, fmt.Errorf("read a record: %w", err)
-	}
-	// Whatever json.Unmarshal forgives shows here.
-	if !bytes.Equal(again, line) {
-		return Event{}, errors.New("read a record: it is not written as a record is")
 	}
 	return e, nil
 }

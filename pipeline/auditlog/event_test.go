@@ -60,7 +60,7 @@ func TestLongestLineFits(t *testing.T) {
 func TestAtTheLimits(t *testing.T) {
 	word, digest := strings.Repeat("x", 100), strings.Repeat("0a", 32)
 	e := Event{Time: someTime, Kind: Export, Verdict: word, Note: word + word, Tool: word, Root: word[:64], Release: digest,
-		Posts: slices.Repeat([]Post{{"zzzzzzzzzzzz9", "live", "x"}}, MaxPosts),
+		Posts: slices.Repeat([]Post{{"zzzzzzzzzzzz9", "live", "x"}, {"z", "", ""}}, MaxPosts/2),
 		Old:   slices.Repeat([]File{{Name: word + word}}, MaxFiles), Files: slices.Repeat([]File{{Name: "x"}}, MaxFiles)}
 	if _, err := e.Line(); err != nil {
 		t.Error(err)
@@ -76,6 +76,7 @@ func TestNoRoomForContent(t *testing.T) {
 		"format":        func(e *Event) { e.Format = "/r/place" },
 		"id is a URL":   func(e *Event) { e.Posts = []Post{{ID: "https://x"}} },
 		"id is empty":   func(e *Event) { e.Posts = []Post{{}} },
+		"id is a word":  func(e *Event) { e.Posts = []Post{{ID: "ab_c"}} },
 		"id too long":   func(e *Event) { e.Posts = []Post{{ID: "abcdefghijklmn"}} },
 		"state":         func(e *Event) { e.Posts = []Post{{"abc", "Live", ""}} },
 		"reason":        func(e *Event) { e.Posts = []Post{{"abc", "live", "a title"}} },

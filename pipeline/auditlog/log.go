@@ -184,25 +184,26 @@ func (l *Log) check(ctx context.Context) error {
 		return brokenAt(l.Size(), "%s has %d records, and %d were published: it is missing or an older one", checkpointName,
 			l.Size(), l.known.Size)
 	}
-	l.tree, l.bytes, l.beyond = nil, 0, nil
-	n := int64(0)
+	var tree hashes
+	var n, end int64
+	var beyond []byte
 	for line, err := range l.lines(ctx) {
 		if err != nil {
 			return err
 		}
 		if n < l.Size() {
-			l.tree.add(n, line)
-			l.bytes += int64(len(line))
+			tree.add(n, line)
+			end += int64(len(line))
 			n++
 			continue
 		}
 		// Verify compares these bytes with the queue: one byte more than the queue has is enough.
-		l.beyond = append(l.beyond, line...)
-		if len(l.beyond) > len(l.known.Queue)*maxLine {
+		beyond = append(beyond, line...)
+		if len(beyond) > len(l.known.Queue)*maxLine {
 			break
 		}
 	}
-	if n < l.Size() || l.tree.root(n) != l.last.Root {
+	if n < l.Size() || tree.root(n) != l.last.Root {
 		// The first record that is malformed or out of its place is where the log breaks.
 		for _, err := range l.parsed(ctx) {
 			if err != nil {
@@ -215,10 +216,10 @@ func (l *Log) check(ctx context.Context) error {
 		// All are well formed: a changed one cannot be distinguished from the rest.
 		return brokenAt(0, "records 0 to %d are not all those that %s vouches for", n-1, checkpointName)
 	}
-	if l.tree.root(l.known.Size) != l.known.Root {
+	if tree.root(l.known.Size) != l.known.Root {
 		return rewritten(l.known.Size, "that were published")
 	}
-	l.checked = true
+	l.checked, l.tree, l.bytes, l.beyond = true, tree, end, beyond
 	return nil
 }
 

@@ -25,12 +25,13 @@ import (
 	"rehydrate/manifest"
 )
 
-// memory is a folder in memory. With left above 0, that many writes succeed, and no more; of one more Append
-// the first half lands.
+// memory is a folder in memory. After left writes one fails, and all that follow, unless it fails once; of an Append
+// that fails the first half lands.
 type memory struct {
 	files map[string][]byte
 	left  int
-	bad   string // a file that can't be read
+	once  bool
+	bad   string // a file that can't be read, or opened
 }
 
 var (
@@ -42,6 +43,9 @@ func newMemory() *memory { return &memory{files: map[string][]byte{}, left: 1 <<
 
 func (m *memory) Open(name string) (io.ReadCloser, error) {
 	b, ok := m.files[name]
+	if m.bad == "open "+name {
+		return nil, errDisk
+	}
 	if !ok {
 		return nil, fmt.Errorf("open %s: %w", name, fs.ErrNotExist)
 	}
@@ -52,7 +56,7 @@ func (m *memory) Open(name string) (io.ReadCloser, error) {
 }
 
 func (m *memory) Replace(_ context.Context, name string, data []byte) error {
-	if m.left--; m.left < 0 {
+	if m.fails() {
 		return errKilled
 	}
 	m.files[name] = bytes.Clone(data)
@@ -60,14 +64,17 @@ func (m *memory) Replace(_ context.Context, name string, data []byte) error {
 }
 
 func (m *memory) Append(_ context.Context, name string, at int64, data []byte) error {
-	if m.left--; m.left < 0 {
-		data = data[:len(data)/2]
-	}
-	m.files[name] = slices.Concat(m.files[name][:at], data)
-	if m.left < 0 {
+	if m.fails() {
+		m.files[name] = slices.Concat(m.files[name][:at], data[:len(data)/2])
 		return errKilled
 	}
+	m.files[name] = slices.Concat(m.files[name][:at], data)
 	return nil
+}
+
+func (m *memory) fails() bool {
+	m.left--
+	return m.left == -1 || m.left < 0 && !m.once
 }
 
 func (m *memory) List(context.Context) ([]string, error) {
@@ -174,41 +181,36 @@ func TestAppendIsIdempotent(t *testing.T) {
 	}
 }
 
-// TestAppendKilled stops an Append at each of its writes: the log is what it was, what lies beyond it
-// is known for what it is, and the same call made again completes it.
+// TestAppendKilled stops an Append at each of its writes, or lets that write fail alone: the log is what it was, what
+// lies beyond it is known for what it is, and the same call made again completes it.
 func TestAppendKilled(t *testing.T) {
 	ctx := t.Context()
-	want, _ := written(t, 600)
-	kills := 0
-	for n := 0; ; n++ {
-		m, l := written(t, 200)
-		m.left = n // none, the records, them and the checkpoint
-		_, err := l.Append(ctx, testKey(t, 1), 200, lines(t, 200, 600))
-		if err == nil {
-			break
+	want := newMemory()
+	rewrite(t, want, testKey(t, 2), lines(t, 0, 60))
+	for _, once := range []bool{false, true} {
+		for n := range 3 { // the records, log.pub, the checkpoint
+			m, l := written(t, 20)
+			m.left, m.once = n, once
+			if _, err := l.Append(ctx, testKey(t, 2), 20, lines(t, 20, 60)); !errors.Is(err, errKilled) {
+				t.Fatalf("write %d failed: %v", n, err)
+			}
+			m.left = 1 << 30
+			// More may have come since.
+			k := Known{Keys: []string{l.Checkpoint().Key, testKey(t, 2).Public()}, Size: 20, Root: l.Checkpoint().Root, Queue: lines(t, 20, 65)}
+			again, err := Open(ctx, m, known(k))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := again.Verify(ctx); err != nil || again.Size() != 20 {
+				t.Errorf("write %d failed: %d records, %v", n, again.Size(), err)
+			}
+			if _, err := again.Append(ctx, testKey(t, 2), 20, lines(t, 20, 60)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.files, m.files); diff != "" {
+				t.Errorf("write %d failed, and then completed (-want +got)\n%.300s", n, diff)
+			}
 		}
-		if !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		kills++
-		m.left = 1 << 30
-		queue := lines(t, 200, 650) // more may have come since
-		again, err := Open(ctx, m, known(Known{Size: 200, Root: l.Checkpoint().Root, Queue: queue}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := again.Verify(ctx); err != nil {
-			t.Errorf("killed at write %d: %v", n, err)
-		}
-		if _, err := again.Append(ctx, testKey(t, 1), 200, lines(t, 200, 600)); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want.files, m.files); diff != "" {
-			t.Errorf("killed at write %d, and completed (-want +got)\n%.300s", n, diff)
-		}
-	}
-	if kills < 2 {
-		t.Errorf("only %d kills", kills)
 	}
 }
 
@@ -352,6 +354,9 @@ func TestRecords(t *testing.T) {
 			t.Errorf("record %d of a log that does not hold: %v", e.Seq, err)
 		}
 	}
+	edit(m, func(l [][]byte) [][]byte { return slices.Delete(l, 3, 4) })
+	_, err := reopen(t, m).Root(t.Context(), 2)
+	breaks(t, err, 3, "in the place of record 4")
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := reopen(t, m).Verify(over); !errors.Is(err, context.Canceled) {
@@ -408,9 +413,6 @@ func TestOpen(t *testing.T) {
 	ctx := t.Context()
 	if _, err := Open(ctx, newMemory(), known(Known{})); !errors.Is(err, ErrNoLog) {
 		t.Errorf("an empty folder: %v", err)
-	}
-	if _, err := Open(ctx, newMemory(), func(context.Context) (Known, error) { return Known{}, errDisk }); !errors.Is(err, errDisk) {
-		t.Errorf("with nothing known because of a bad disk: %v", err)
 	}
 	m, _ := written(t, 10)
 	delete(m.files, checkpointName)
@@ -493,13 +495,13 @@ func TestVerifyWhileAdded(t *testing.T) {
 
 // TestEndlessRecords puts more behind a log than can be waiting: Verify reads no further than that.
 func TestEndlessRecords(t *testing.T) {
-	for _, endless := range []string{"x\n", "x"} {
+	for _, endless := range []string{"x\n", "x", string(line(t, 3, "p3")) + "x\n"} {
 		m, _ := written(t, 3)
 		l, err := Open(t.Context(), m, known(Known{Queue: lines(t, 0, 4)}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.files[recordsName] = append(m.files[recordsName], strings.Repeat(endless, 1<<20)...)
+		m.files[recordsName] = append(m.files[recordsName], strings.Repeat(endless, 1<<20/len(endless))...)
 		if err := l.check(t.Context()); err != nil || len(l.beyond) > 5*maxLine {
 			t.Errorf("%d bytes, %v", len(l.beyond), err)
 		}
@@ -542,7 +544,7 @@ func TestUnreadable(t *testing.T) {
 		reads []string
 		do    func(l *Log) error
 	}{
-		"Open": {[]string{checkpointName, keyName}, func(l *Log) error {
+		"Open": {[]string{checkpointName, keyName, "known"}, func(l *Log) error {
 			_, err := Open(ctx, l.store, l.find)
 			return err
 		}},
@@ -555,20 +557,27 @@ func TestUnreadable(t *testing.T) {
 			_, err := l.Recover(ctx, 10, "")
 			return err
 		}},
+		"Since": {[]string{recordsName}, func(l *Log) error {
+			_, err := l.Since(ctx, l.last.Signed)
+			return err
+		}},
 		"Root": {[]string{recordsName}, func(l *Log) error {
 			_, err := l.Root(ctx, 3)
 			return err
 		}},
 	} {
 		for _, name := range []string{recordsName, checkpointName, keyName, "list", "known"} {
-			m, _ := written(t, 9)
-			l := reopen(t, m)
-			m.bad = name
-			if name == "known" && what == "Verify" {
-				l.find = func(context.Context) (Known, error) { return Known{}, errDisk }
-			}
-			if err := try.do(l); slices.Contains(try.reads, name) != errors.Is(err, errDisk) || errors.As(err, new(*Broken)) {
-				t.Errorf("%s can't be read: %s: %v", name, what, err)
+			for _, bad := range []string{name, "open " + name} {
+				m, _ := written(t, 9)
+				l := reopen(t, m)
+				m.bad = bad
+				if bad == "known" {
+					l.find = func(context.Context) (Known, error) { return Known{}, errDisk }
+				}
+				wanted := slices.Contains(try.reads, name) && (m.files[name] != nil || bad == name)
+				if err := try.do(l); wanted != errors.Is(err, errDisk) || errors.As(err, new(*Broken)) {
+					t.Errorf("%s can't be read: %s: %v", bad, what, err)
+				}
 			}
 		}
 	}
@@ -603,20 +612,12 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestNewKeyKilled kills the first Append with a new key before its checkpoint: the log is whole.
-func TestNewKeyKilled(t *testing.T) {
-	ctx, next := t.Context(), testKey(t, 2)
+// TestThirdKey: log.pub holds the key that signed the log, or the next one.
+func TestThirdKey(t *testing.T) {
 	m, l := written(t, 3)
-	known := Known{Keys: []string{l.Checkpoint().Key, next.Public()}, Size: 3, Root: l.Checkpoint().Root, Queue: lines(t, 3, 4)}
-	m.left = 2 // records, log.pub
-	if _, err := l.Append(ctx, next, 3, known.Queue); err == nil {
-		t.Fatal("nothing was killed")
-	}
-	if err := check(ctx, m, known); err != nil {
-		t.Error(err)
-	}
+	known := Known{Keys: []string{l.Checkpoint().Key, testKey(t, 2).Public()}, Size: 3, Root: l.Checkpoint().Root}
 	m.files[keyName] = []byte(testKey(t, 3).Public() + "\n")
-	breaks(t, check(ctx, m, known), 0, "log.pub is not the key")
+	breaks(t, check(t.Context(), m, known), 0, "log.pub is not the key")
 }
 
 // TestOutsider runs the check of docs/formats.md, which needs nothing of this program.
