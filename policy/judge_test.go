@@ -8,15 +8,20 @@ import (
 	"rehydrate/manifest"
 )
 
-// A judgeCase is facts with the verdict that they must get. The source names where the mark
-// or the pair of marks was published or recorded; rule is the one that must decide.
+// A judgeCase is facts with the reason of the verdict that they must get. The source names where the mark or the pair
+// of marks was published or recorded.
 type judgeCase struct {
 	name   string
 	facts  Facts
-	state  manifest.PostState
 	reason manifest.Reason
-	rule   string
 	source string
+}
+
+// ruleCases are those that one rule must decide.
+type ruleCases struct {
+	rule  string
+	state manifest.PostState
+	cases []judgeCase
 }
 
 // Sources that several cases share.
@@ -29,115 +34,138 @@ const (
 	dataWiki  = "Reddit Data API wiki: content that was removed has to go, whatever else is said of it"
 )
 
-func judgeCases() []judgeCase {
+func judgeCases() []ruleCases {
 	yes, no := true, false
-	const (
-		live    = manifest.StateLive
-		removed = manifest.StateRemoved
-		deleted = manifest.StateDeleted
-		held    = manifest.StateHeld
-	)
-	return []judgeCase{
-		// Taken down by Reddit.
-		{"safety team", Facts{RemovedBy: "anti_evil_ops"}, removed, "anti_evil_ops", "admin", devvit},
-		{"community team", Facts{RemovedBy: "community_ops"}, removed, "community_ops", "admin", devvit},
-		{"content violation", Facts{RemovedBy: "content_takedown"}, removed, "content_takedown", "admin", devvit},
-		{"copyright", Facts{RemovedBy: "copyright_takedown"}, removed, "copyright_takedown", "admin", devvit},
-		{"trademark", Facts{RemovedBy: "trademark_takedown"}, removed, "trademark_takedown", "admin", "arctic_shift, removal_type, 2025"},
-		{"legal operations", Facts{RemovedBy: "legal_operations"}, removed, "legal_operations", "admin", reveddit},
-		{"takedown of a post with its image still named", Facts{RemovedBy: "copyright_takedown", RobotIndexable: &yes, HasMedia: true}, removed, "copyright_takedown", "admin", "The Markup, June 2022: images of removed posts stay reachable"},
-		{"takedown, title replaced", Facts{RemovedBy: "anti_evil_ops", TitleRemoved: true, AuthorDeleted: true, RobotIndexable: &no}, removed, "anti_evil_ops", "admin", reveddit},
-		{"takedown of a quarantined post", Facts{RemovedBy: "content_takedown", Quarantine: true}, removed, "content_takedown", "admin", devvit},
-		{"takedown and legal: the category is more exact", Facts{RemovedBy: "copyright_takedown", RemovalReason: "legal"}, removed, "copyright_takedown", "admin", devvit},
-		{"takedown of what its author then deleted", Facts{RemovedBy: "community_ops", AuthorDeleted: true, SelftextDeleted: true}, removed, "community_ops", "admin", devvit},
-
-		// The law.
-		{"legal", Facts{RemovalReason: "legal", HasMedia: true}, removed, "legal", "legal", archive},
-		{"legal before the author", Facts{RemovalReason: "legal", RemovedBy: "deleted"}, removed, "legal", "legal", archive},
-		{"legal before the spam filter", Facts{RemovalReason: "legal", RemovedBy: "reddit"}, removed, "legal", "legal", archive},
-
-		// Deleted by the author, in the category's words.
-		{"deleted", Facts{RemovedBy: "deleted"}, deleted, "author", "author", devvit},
-		{"author", Facts{RemovedBy: "author"}, deleted, "author", "author", devvit},
-		{"deleted, every field replaced", Facts{RemovedBy: "deleted", AuthorDeleted: true, SelftextDeleted: true, TitleDeleted: true, RobotIndexable: &no}, deleted, "author", "author", reveddit},
-		{"deleted before banned_by", Facts{RemovedBy: "deleted", ModRemoved: true}, deleted, "author", "author", reveddit},
-		{"deleted before [removed]", Facts{RemovedBy: "author", SelftextRemoved: true}, deleted, "author", "author", reveddit},
-
-		// The spam filter.
-		{"spam filter", Facts{RemovedBy: "reddit", RobotIndexable: &no}, removed, "spam_filter", "spam filter", "PRAW cassettes, t3_1kh35wk"},
-		{"spam filter, account gone", Facts{RemovedBy: "reddit", AuthorDeleted: true, SelftextDeleted: true}, removed, "spam_filter", "spam filter", arctic},
-
-		// Moderators.
-		{"moderator", Facts{RemovedBy: "moderator"}, removed, "moderator", "moderator", devvit},
-		{"a moderator removed an image post", Facts{RemovedBy: "moderator", ModRemoved: true, RobotIndexable: &no, HasMedia: true}, removed, "moderator", "moderator", "PRAW cassettes, t3_ehaje2"},
-		{"moderator, then the account went", Facts{RemovedBy: "moderator", AuthorDeleted: true, SelftextDeleted: true}, removed, "moderator", "moderator", reveddit},
-		{"held by AutoModerator", Facts{RemovedBy: "automod_filtered", HasMedia: true}, removed, "automod_filtered", "moderator", devvit},
-
-		// Categories that no rule knows.
-		{"a new category", Facts{RemovedBy: "brand_new"}, removed, "other_brand_new", "other category", arctic},
-		{"a new category beside every sign of life", Facts{RemovedBy: "brand_new", RobotIndexable: &yes, HasMedia: true}, removed, "other_brand_new", "other category", dataWiki},
-		{"a category with other signs in it", Facts{RemovedBy: "New Thing/2!"}, removed, "other_new_thing_2_", "other category", arctic},
-		{"an endless category", Facts{RemovedBy: strings.Repeat("x", 1000)}, removed, manifest.Reason("other_" + strings.Repeat("x", 40)), "other category", arctic},
-		{"the case of a category counts", Facts{RemovedBy: "Moderator"}, removed, "other_moderator", "other category", arctic},
-		{"legal as a category is in third-party code only", Facts{RemovedBy: "legal"}, removed, "other_legal", "other category", reveddit},
-		{"a new category before the markers", Facts{RemovedBy: "brand_new", AuthorDeleted: true, SelftextDeleted: true}, removed, "other_brand_new", "other category", dataWiki},
-
-		// As a moderator sees it, before there were categories.
-		{"banned_by is true", Facts{ModRemoved: true}, removed, "moderator", "moderator's view", "PRAW cassettes, t3_4o0j4p"},
-		{"banned_by is true, account gone", Facts{ModRemoved: true, AuthorDeleted: true}, removed, "moderator", "moderator's view", "PRAW cassettes, t3_2u37co"},
-		{"banned_by before the deletion markers", Facts{ModRemoved: true, AuthorDeleted: true, SelftextDeleted: true}, removed, "moderator", "moderator's view", archive},
-
-		// Deleted, in markers alone.
-		{"image post deleted in the old form", Facts{AuthorDeleted: true, SelftextDeleted: true, RobotIndexable: &no, HasMedia: true}, deleted, "author", "deletion markers", "PRAW cassettes, t3_ah3gqo"},
-		{"text post deleted in the oldest form", Facts{AuthorDeleted: true, SelftextDeleted: true}, deleted, "author", "deletion markers", "PRAW cassettes, t3_5dec48"},
-		{"deleted in the later form: title, no URL", Facts{AuthorDeleted: true, TitleDeleted: true}, deleted, "author", "deletion markers", galleryDL},
-		{"no author, not indexable", Facts{AuthorDeleted: true, RobotIndexable: &no, HasMedia: true}, deleted, "author", "deletion markers", "PRAW cassettes, t3_ah3gqo, without its text"},
-		{"deletion before removal markers", Facts{AuthorDeleted: true, SelftextRemoved: true, RobotIndexable: &no}, deleted, "author", "deletion markers", reveddit},
-		{"deletion before quarantine", Facts{AuthorDeleted: true, SelftextDeleted: true, Quarantine: true}, deleted, "author", "deletion markers", dataWiki},
-
-		// Removed, in markers alone.
-		{"[removed]", Facts{SelftextRemoved: true}, removed, "marker", "removal markers", "PRAW cassettes, t3_5dec21"},
-		{"[removed], account gone", Facts{SelftextRemoved: true, AuthorDeleted: true}, removed, "marker", "removal markers", archive},
-		{"[ Removed by Reddit ]", Facts{TitleRemoved: true, HasMedia: true}, removed, "marker", "removal markers", reveddit},
-		{"[removed] in quarantine", Facts{SelftextRemoved: true, Quarantine: true}, removed, "marker", "removal markers", dataWiki},
-
-		// Held.
-		{"quarantine", Facts{Quarantine: true}, held, "quarantine", "quarantine", "PRAW cassettes, t3_30het4"},
-		{"quarantine, account gone", Facts{Quarantine: true, AuthorDeleted: true}, held, "quarantine", "quarantine", "PRAW cassettes, t3_309b9g"},
-		{"quarantine before a profile", Facts{Quarantine: true, ProfileSubreddit: true}, held, "quarantine", "quarantine", archive},
-		{"profile post", Facts{ProfileSubreddit: true, RobotIndexable: &yes}, held, "profile_post", "profile post", "PRAW cassettes, t3_1t4nr7v"},
-		{"profile post, account gone", Facts{ProfileSubreddit: true, AuthorDeleted: true, RobotIndexable: &yes}, held, "profile_post", "profile post", "Reddit Data API wiki, fields that name a user"},
-
-		// Live.
-		{"account deleted", Facts{AuthorDeleted: true, RobotIndexable: &yes}, live, "account_deleted", "account deleted", "PRAW cassettes, t3_61pa9g"},
-		{"account deleted, before is_robot_indexable", Facts{AuthorDeleted: true, HasMedia: true}, live, "account_deleted", "account deleted", "PRAW cassettes, t3_185qq7"},
-		{"not indexable", Facts{RobotIndexable: &no, HasMedia: true}, live, "not_indexable", "not indexable", "PRAW cassettes, t3_bb24k7"},
-		{"no image", Facts{RobotIndexable: &yes}, live, "no_media", "no media", "PRAW cassettes, t3_84anfy"},
-		{"live", Facts{RobotIndexable: &yes, HasMedia: true}, live, "", "live", "PRAW cassettes, t3_1sk0jaq"},
-		{"live, before is_robot_indexable", Facts{HasMedia: true}, live, "", "live", "PRAW cassettes, t3_1756x8"},
-		{"an author wrote [deleted]", Facts{SelftextDeleted: true, TitleDeleted: true, HasMedia: true}, live, "", "live", "deduced from reddit-archive: the author goes with a deletion"},
-		{"another removal_reason", Facts{RemovalReason: "other", HasMedia: true}, live, "", "live", archive + ": null or legal"},
+	return []ruleCases{
+		{"admin", manifest.StateRemoved, []judgeCase{
+			{"safety team", Facts{RemovedBy: "anti_evil_ops"}, "anti_evil_ops", devvit},
+			{"community team", Facts{RemovedBy: "community_ops"}, "community_ops", devvit},
+			{"content violation", Facts{RemovedBy: "content_takedown"}, "content_takedown", devvit},
+			{"copyright", Facts{RemovedBy: "copyright_takedown"}, "copyright_takedown", devvit},
+			{"trademark", Facts{RemovedBy: "trademark_takedown"}, "trademark_takedown", "arctic_shift, removal_type, 2025"},
+			{"legal operations", Facts{RemovedBy: "legal_operations"}, "legal_operations", reveddit},
+			{"takedown of a post with its image still named", Facts{RemovedBy: "copyright_takedown", RobotIndexable: &yes, HasMedia: true}, "copyright_takedown",
+				"The Markup, June 2022: images of removed posts stay reachable"},
+			{"takedown, title replaced", Facts{RemovedBy: "anti_evil_ops", TitleRemoved: true, AuthorDeleted: true, RobotIndexable: &no}, "anti_evil_ops",
+				reveddit},
+			{"takedown of a quarantined post", Facts{RemovedBy: "content_takedown", Quarantine: true}, "content_takedown",
+				devvit},
+			{"takedown and legal: the category is more exact", Facts{RemovedBy: "copyright_takedown", RemovalReason: "legal"}, "copyright_takedown",
+				devvit},
+			{"takedown of what its author then deleted", Facts{RemovedBy: "community_ops", AuthorDeleted: true, SelftextDeleted: true}, "community_ops",
+				devvit},
+		}},
+		{"legal", manifest.StateRemoved, []judgeCase{
+			{"legal", Facts{RemovalReason: "legal", HasMedia: true}, "legal", archive},
+			{"legal before the author", Facts{RemovalReason: "legal", RemovedBy: "deleted"}, "legal", archive},
+			{"legal before the spam filter", Facts{RemovalReason: "legal", RemovedBy: "reddit"}, "legal", archive},
+		}},
+		{"author", manifest.StateDeleted, []judgeCase{
+			{"deleted", Facts{RemovedBy: "deleted"}, "author", devvit},
+			{"author", Facts{RemovedBy: "author"}, "author", devvit},
+			{"deleted, every field replaced", Facts{RemovedBy: "deleted", AuthorDeleted: true, SelftextDeleted: true, TitleDeleted: true, RobotIndexable: &no}, "author",
+				reveddit},
+			{"deleted before banned_by", Facts{RemovedBy: "deleted", ModRemoved: true}, "author", reveddit},
+			{"deleted before [removed]", Facts{RemovedBy: "author", SelftextRemoved: true}, "author", reveddit},
+		}},
+		{"spam filter", manifest.StateRemoved, []judgeCase{
+			{"spam filter", Facts{RemovedBy: "reddit", RobotIndexable: &no}, "spam_filter", "PRAW cassettes, t3_1kh35wk"},
+			{"spam filter, account gone", Facts{RemovedBy: "reddit", AuthorDeleted: true, SelftextDeleted: true}, "spam_filter",
+				arctic},
+		}},
+		{"moderator", manifest.StateRemoved, []judgeCase{
+			{"moderator", Facts{RemovedBy: "moderator"}, "moderator", devvit},
+			{"a moderator removed an image post", Facts{RemovedBy: "moderator", ModRemoved: true, RobotIndexable: &no, HasMedia: true}, "moderator",
+				"PRAW cassettes, t3_ehaje2"},
+			{"moderator, then the account went", Facts{RemovedBy: "moderator", AuthorDeleted: true, SelftextDeleted: true}, "moderator",
+				reveddit},
+			{"held by AutoModerator", Facts{RemovedBy: "automod_filtered", HasMedia: true}, "automod_filtered", devvit},
+		}},
+		{"other category", manifest.StateRemoved, []judgeCase{
+			{"a new category", Facts{RemovedBy: "brand_new"}, "other_brand_new", arctic},
+			{"a new category beside every sign of life", Facts{RemovedBy: "brand_new", RobotIndexable: &yes, HasMedia: true}, "other_brand_new",
+				dataWiki},
+			{"a category with other signs in it", Facts{RemovedBy: "New Thing/2!"}, "other_new_thing_2_", arctic},
+			{"an endless category", Facts{RemovedBy: strings.Repeat("x", 1000)}, manifest.Reason("other_" + strings.Repeat("x", 40)),
+				arctic},
+			{"the case of a category counts", Facts{RemovedBy: "Moderator"}, "other_moderator", arctic},
+			{"legal as a category is in third-party code only", Facts{RemovedBy: "legal"}, "other_legal", reveddit},
+			{"a new category before the markers", Facts{RemovedBy: "brand_new", AuthorDeleted: true, SelftextDeleted: true}, "other_brand_new",
+				dataWiki},
+		}},
+		{"moderator's view", manifest.StateRemoved, []judgeCase{
+			{"banned_by is true", Facts{ModRemoved: true}, "moderator", "PRAW cassettes, t3_4o0j4p"},
+			{"banned_by is true, account gone", Facts{ModRemoved: true, AuthorDeleted: true}, "moderator",
+				"PRAW cassettes, t3_2u37co"},
+			{"banned_by before the deletion markers", Facts{ModRemoved: true, AuthorDeleted: true, SelftextDeleted: true}, "moderator",
+				archive},
+		}},
+		{"deletion markers", manifest.StateDeleted, []judgeCase{
+			{"image post deleted in the old form", Facts{AuthorDeleted: true, SelftextDeleted: true, RobotIndexable: &no, HasMedia: true}, "author",
+				"PRAW cassettes, t3_ah3gqo"},
+			{"text post deleted in the oldest form", Facts{AuthorDeleted: true, SelftextDeleted: true}, "author",
+				"PRAW cassettes, t3_5dec48"},
+			{"deleted in the later form: title, no URL", Facts{AuthorDeleted: true, TitleDeleted: true}, "author", galleryDL},
+			{"no author, not indexable", Facts{AuthorDeleted: true, RobotIndexable: &no, HasMedia: true}, "author",
+				"PRAW cassettes, t3_ah3gqo, without its text"},
+			{"deletion before removal markers", Facts{AuthorDeleted: true, SelftextRemoved: true, RobotIndexable: &no}, "author",
+				reveddit},
+			{"deletion before quarantine", Facts{AuthorDeleted: true, SelftextDeleted: true, Quarantine: true}, "author",
+				dataWiki},
+		}},
+		{"removal markers", manifest.StateRemoved, []judgeCase{
+			{"[removed]", Facts{SelftextRemoved: true}, "marker", "PRAW cassettes, t3_5dec21"},
+			{"[removed], account gone", Facts{SelftextRemoved: true, AuthorDeleted: true}, "marker", archive},
+			{"[ Removed by Reddit ]", Facts{TitleRemoved: true, HasMedia: true}, "marker", reveddit},
+			{"[removed] in quarantine", Facts{SelftextRemoved: true, Quarantine: true}, "marker", dataWiki},
+		}},
+		{"quarantine", manifest.StateHeld, []judgeCase{
+			{"quarantine", Facts{Quarantine: true}, "quarantine", "PRAW cassettes, t3_30het4"},
+			{"quarantine, account gone", Facts{Quarantine: true, AuthorDeleted: true}, "quarantine",
+				"PRAW cassettes, t3_309b9g"},
+			{"quarantine before a profile", Facts{Quarantine: true, ProfileSubreddit: true}, "quarantine", archive},
+		}},
+		{"profile post", manifest.StateHeld, []judgeCase{
+			{"profile post", Facts{ProfileSubreddit: true, RobotIndexable: &yes}, "profile_post", "PRAW cassettes, t3_1t4nr7v"},
+			{"profile post, account gone", Facts{ProfileSubreddit: true, AuthorDeleted: true, RobotIndexable: &yes}, "profile_post",
+				"Reddit Data API wiki, fields that name a user"},
+		}},
+		{"account deleted", manifest.StateLive, []judgeCase{
+			{"account deleted", Facts{AuthorDeleted: true, RobotIndexable: &yes}, "account_deleted",
+				"PRAW cassettes, t3_61pa9g"},
+			{"account deleted, before is_robot_indexable", Facts{AuthorDeleted: true, HasMedia: true}, "account_deleted",
+				"PRAW cassettes, t3_185qq7"},
+		}},
+		{"not indexable", manifest.StateLive, []judgeCase{
+			{"not indexable", Facts{RobotIndexable: &no, HasMedia: true}, "not_indexable", "PRAW cassettes, t3_bb24k7"},
+		}},
+		{"no media", manifest.StateLive, []judgeCase{
+			{"no image", Facts{RobotIndexable: &yes}, "no_media", "PRAW cassettes, t3_84anfy"},
+		}},
+		{"live", manifest.StateLive, []judgeCase{
+			{"live", Facts{RobotIndexable: &yes, HasMedia: true}, "", "PRAW cassettes, t3_1sk0jaq"},
+			{"live, before is_robot_indexable", Facts{HasMedia: true}, "", "PRAW cassettes, t3_1756x8"},
+			{"an author wrote [deleted]", Facts{SelftextDeleted: true, TitleDeleted: true, HasMedia: true}, "",
+				"deduced from reddit-archive: the author goes with a deletion"},
+			{"another removal_reason", Facts{RemovalReason: "other", HasMedia: true}, "", archive + ": null or legal"},
+		}},
 	}
 }
 
 // TestVerdicts holds the verdicts, one case a published or recorded form of a post, and that
 // each rule of the table decides in some case and has a source.
 func TestVerdicts(t *testing.T) {
-	cases := judgeCases()
-	decided, names := map[string]bool{}, map[string]bool{}
-	for _, tt := range cases {
-		if tt.source == "" || tt.name == "" || names[tt.name] {
-			t.Errorf("case %q has no source, no name or one that is taken", tt.name)
+	decided := map[string]bool{}
+	for _, group := range judgeCases() {
+		decided[group.rule] = true
+		for _, tt := range group.cases {
+			if got, want := Judge(tt.facts), (Verdict{group.state, tt.reason}); got != want || tt.source == "" {
+				t.Errorf("%s: Judge(%+v) = %v, want %v; source %q", tt.name, tt.facts, got, want, tt.source)
+			}
+			if rule := decide(tt.facts).name; rule != group.rule {
+				t.Errorf("%s: the rule %q decides, want %q", tt.name, rule, group.rule)
+			}
 		}
-		names[tt.name] = true
-		if got, want := Judge(tt.facts), (Verdict{tt.state, tt.reason}); got != want {
-			t.Errorf("%s: Judge(%+v) = %v, want %v", tt.name, tt.facts, got, want)
-		}
-		rule := decide(tt.facts).name
-		if rule != tt.rule {
-			t.Errorf("%s: the rule %q decides, want %q", tt.name, rule, tt.rule)
-		}
-		decided[rule] = true
 	}
 	for _, r := range rules {
 		if !decided[r.name] || r.source == "" {
