@@ -78,9 +78,9 @@ func (c *Client) fetchImage(ctx context.Context, at *url.URL) (Download, error) 
 		switch {
 		case f != nil:
 		case seen[at.String()]:
-			f = &policy.Fault{Outcome: manifest.Failed, Reason: "redirect_loop", Detail: "the host redirects in a circle"}
+			f = failed("redirect_loop", "the host redirects in a circle")
 		case len(seen) > maxHops:
-			f = &policy.Fault{Outcome: manifest.Failed, Reason: "too_many_redirects", Detail: fmt.Sprintf("more than %d", maxHops)}
+			f = failed("too_many_redirects", fmt.Sprintf("more than %d", maxHops))
 		}
 	}
 	return Download{}, f
@@ -147,13 +147,13 @@ func isAddress(host string) bool {
 func (c *Client) follow(from *url.URL, h http.Header) (*url.URL, *policy.Fault) {
 	to, err := from.Parse(h.Get("Location"))
 	if err != nil || h.Get("Location") == "" {
-		return nil, &policy.Fault{Outcome: manifest.Failed, Reason: "bad_redirect", Detail: "the host redirects to nowhere"}
+		return nil, failed("bad_redirect", "the host redirects to nowhere")
 	}
 	if f := c.policy.FinalURLPlaceholder(to); f != nil {
 		return nil, f
 	}
 	if isImagePage(to) {
-		return nil, &policy.Fault{Outcome: manifest.Failed, Reason: "redirect_to_page", Detail: "the host redirects to a page about the image, as it does for a browser"}
+		return nil, failed("redirect_to_page", "the host redirects to a page about the image, as it does for a browser")
 	}
 	at, f := c.allowed(to.String())
 	if f != nil {
@@ -174,37 +174,39 @@ func (c *Client) receive(host string, e exchange) (Download, error) {
 		return Download{}, statusFault(host, e)
 	}
 	if enc := e.header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return Download{}, &policy.Fault{Outcome: manifest.Failed, Reason: "content_encoding", Detail: "the host packed the body, unasked"}
+		return Download{}, failed("content_encoding", "the host packed the body, unasked")
 	}
 	info, f := c.policy.InspectImage(e.body)
-	if f != nil && f.Reason == "not_an_image_json" && speaksOf(e.body, "over capacity") {
+	switch {
+	case f == nil:
+		return Download{Body: e.body, Info: info}, nil
+	case f.Reason == "not_an_image_json" && speaksOf(e.body, "over capacity"):
 		return Download{}, overCapacity()
 	}
-	if f != nil {
-		return Download{}, f
-	}
-	return Download{Body: e.body, Info: info}, nil
+	return Download{}, f
+}
+
+// failed is the fault of an image that may be tried again.
+func failed(reason manifest.Reason, detail string) *policy.Fault {
+	return &policy.Fault{Outcome: manifest.Failed, Reason: reason, Detail: detail}
 }
 
 // statusFault says what a status other than 200 means for an image. Its body is never an
 // image, whatever it looks like.
 func statusFault(host string, e exchange) *policy.Fault {
-	f := &policy.Fault{Outcome: manifest.Failed, Reason: status("http_", e.status)}
-	if host == imgurFileHost && speaksOf(e.body, "over capacity") {
+	f := failed(status("http_", e.status), "")
+	switch s := e.status; {
+	case host == imgurFileHost && speaksOf(e.body, "over capacity"):
 		return overCapacity()
-	}
-	switch e.status {
-	case http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons:
+	case s == http.StatusNotFound, s == http.StatusGone, s == http.StatusUnavailableForLegalReasons:
 		f.Outcome = manifest.Gone
-	case http.StatusForbidden:
-		switch {
-		case e.header.Get("Retry-After") != "":
-			f.Reason, f.Detail = "rate_limited", "403 with a Retry-After"
-		case speaksOfBlock(e.body):
-			f.Reason, f.Detail = "blocked", "the host refuses this client or network"
-		case !turnedAway(host, e):
-			f.Outcome = manifest.Gone
-		}
+	case s != http.StatusForbidden:
+	case e.header.Get("Retry-After") != "":
+		return failed("rate_limited", "403 with a Retry-After")
+	case speaksOfBlock(e.body):
+		return failed("blocked", "the host refuses this client or network")
+	case !turnedAway(host, e):
+		f.Outcome = manifest.Gone
 	}
 	return f
 }
@@ -249,19 +251,17 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 	}
 	c.log.Debug("no answer from an image host", "host", host, "error", c.printable(err.Error()))
 	if is[*Unreachable](err) {
-		return &policy.Fault{Outcome: manifest.Failed, Reason: "host_unreachable",
-			Detail: "the host failed several times in a row and is left alone for a while"}
+		return failed("host_unreachable", "the host failed several times in a row and is left alone for a while")
 	}
 	if is[*WaitTooLong](err) {
-		return &policy.Fault{Outcome: manifest.Failed, Reason: "retry_after_too_long", Detail: "the host asks for a pause of more than " + maxWait.String()}
+		return failed("retry_after_too_long", "the host asks for a pause of more than "+maxWait.String())
 	}
-	reason, detail := trouble(err)
-	outcome := manifest.Failed
-	switch reason {
+	f := failed(trouble(err))
+	switch f.Reason {
 	case "too_large":
-		outcome = manifest.Invalid
+		f.Outcome = manifest.Invalid
 	case "address_not_allowed":
-		outcome = manifest.Refused
+		f.Outcome = manifest.Refused
 	}
-	return &policy.Fault{Outcome: outcome, Reason: reason, Detail: detail}
+	return f
 }

@@ -99,7 +99,8 @@ func imgurCandidate(path string, p policy.Policy) Candidate {
 		return fault(manifest.Refused, "imgur_other_page", "a page of imgur that names no image and no album")
 	}
 	if _, ok := p.Host(imgurAPIHost); !ok {
-		return fault(manifest.Refused, ReasonImgurPage, "a page or album of imgur: it takes an IMGUR_CLIENT_ID, and "+imgurAPIHost+" among the policy's hosts, to find its images")
+		return fault(manifest.Refused, ReasonImgurPage, "a page or album of imgur: it takes an IMGUR_CLIENT_ID, and "+
+			imgurAPIHost+" among the policy's hosts, to find its images")
 	}
 	return Candidate{URL: g.String(), Host: imgurAPIHost}
 }
@@ -119,11 +120,16 @@ type imgurAPI struct {
 	http *retryablehttp.Client
 
 	mu       sync.Mutex
-	accepted bool        // the client id is: a 200 has come
-	rejected bool        // the client id is; nothing is asked any more
-	page     imgurPage   // the last that was answered, image 0
-	files    []imgurFile // its answer
-	at       time.Time   // and when that came
+	accepted bool // the client id is: a 200 has come
+	rejected bool // the client id is; nothing is asked any more
+	last     imgurAnswer
+}
+
+// An imgurAnswer is what the API said of a page, with image 0.
+type imgurAnswer struct {
+	page  imgurPage
+	files []imgurFile
+	at    time.Time
 }
 
 // An imgurFile is what the API says of an image.
@@ -148,33 +154,26 @@ func (c *Client) useImgur(id Secret, api http.RoundTripper) error {
 	return nil
 }
 
-// imgurPause is when the next request may go out after an answer of the API, or after none.
+// imgurPause is when the next request may go out after an answer of the API, or after none. By its headers a
+// user, who is an address, has so many requests until UserReset (seconds since 1970), and an app so many a day.
 func imgurPause(resp *http.Response, now time.Time) time.Time {
 	if resp == nil {
 		return now
 	}
-	d := creditPause(resp.Header, now)
-	// A 429 without a time ends the run's requests: each further one could be an overrun.
-	if _, named := retryAfter(resp.Header, now); d == 0 && resp.StatusCode == http.StatusTooManyRequests && !named {
-		d = imgurRest
-	}
-	return now.Add(d)
-}
-
-// creditPause is the pause that the credit headers ask for: a user, who is an address, has so many
-// requests until UserReset (seconds since 1970), and an app so many a day.
-func creditPause(h http.Header, now time.Time) time.Duration {
-	if n, ok := headerNumber(h, "X-Ratelimit-Clientremaining"); ok && n == 0 {
-		return imgurRest
-	}
-	if n, ok := headerNumber(h, "X-Ratelimit-Userremaining"); !ok || n > 0 {
-		return 0
-	}
+	h := resp.Header
+	app, ofApp := headerNumber(h, "X-Ratelimit-Clientremaining")
+	user, ofUser := headerNumber(h, "X-Ratelimit-Userremaining")
 	reset, err := strconv.ParseInt(strings.TrimSpace(h.Get("X-Ratelimit-Userreset")), 10, 64)
-	if err != nil {
-		return imgurRest
+	_, named := retryAfter(h, now)
+	switch {
+	case ofApp && app == 0, ofUser && user == 0 && err != nil:
+		return now.Add(imgurRest)
+	case ofUser && user == 0:
+		return now.Add(min(max(time.Unix(reset, 0).Sub(now), time.Second), imgurRest))
+	case resp.StatusCode == http.StatusTooManyRequests && !named:
+		return now.Add(imgurRest) // each further request could be an overrun
 	}
-	return min(max(time.Unix(reset, 0).Sub(now), time.Second), imgurRest)
+	return now
 }
 
 // resolve finds the file of an image of a page. Its error is a *policy.Fault or the
@@ -202,7 +201,7 @@ func (c *Client) resolve(ctx context.Context, g imgurPage) (string, error) {
 func (c *Client) imgurLink(file imgurFile) (string, *policy.Fault) {
 	u, err := url.Parse(file.Link)
 	if err != nil || u.Host == "" {
-		return "", &policy.Fault{Outcome: manifest.Failed, Reason: "malformed_answer", Detail: "imgur's API names no file for the image"}
+		return "", failed("malformed_answer", "imgur's API names no file for the image")
 	}
 	if strings.HasPrefix(file.Type, "video/") || videoExtension.MatchString(u.Path) {
 		return "", &policy.Fault{Outcome: manifest.NoMedia, Reason: "video"}
@@ -226,39 +225,31 @@ func (c *Client) imgurLink(file imgurFile) (string, *policy.Fault) {
 // one after the other, so the last answer is kept for a moment.
 func (c *Client) imgurFiles(ctx context.Context, g imgurPage) ([]imgurFile, error) {
 	c.imgur.mu.Lock()
-	rejected, known, files := c.imgur.rejected, c.imgur.page == g && time.Since(c.imgur.at) < imgurMemory, c.imgur.files
+	last := c.imgur.last
 	c.imgur.mu.Unlock()
-	if rejected {
-		return nil, imgurRejected()
+	if last.page == g && time.Since(last.at) < imgurMemory {
+		return last.files, nil
 	}
-	if known {
-		return files, nil
+	kind := imgurAlbum
+	if g.kind == imgurImage {
+		kind = imgurImage
 	}
-	files, err := c.askImgurPage(ctx, g)
+	files, err := c.askImgur(ctx, kind, g.id)
+	switch {
+	case !missing(err):
+	case g.kind == imgurImage: // the API does not know every image that its direct link serves (gallery-dl 4249)
+		files, err = []imgurFile{{Link: "https://" + imgurFileHost + "/" + g.id + ".jpg"}}, nil
+	case g.kind == imgurGallery && len(g.id) == 7:
+		// Nearly every id of 5 characters is also some image's. With 7 the image is hardly somebody else's.
+		files, err = c.askImgur(ctx, imgurImage, g.id)
+	}
 	if err != nil {
 		return nil, err
 	}
 	c.imgur.mu.Lock()
 	defer c.imgur.mu.Unlock()
-	c.imgur.page, c.imgur.files, c.imgur.at = g, files, time.Now()
+	c.imgur.last = imgurAnswer{g, files, time.Now()}
 	return files, nil
-}
-
-// askImgurPage asks for the files of a page.
-func (c *Client) askImgurPage(ctx context.Context, g imgurPage) ([]imgurFile, error) {
-	if g.kind == imgurImage {
-		files, err := c.askImgur(ctx, imgurImage, g.id)
-		if missing(err) { // the API does not know every image that its direct link serves (gallery-dl 4249)
-			return []imgurFile{{Link: "https://" + imgurFileHost + "/" + g.id + ".jpg"}}, nil
-		}
-		return files, err
-	}
-	files, err := c.askImgur(ctx, imgurAlbum, g.id)
-	// Nearly every id of 5 characters is also some image's. With 7 the image is hardly somebody else's.
-	if g.kind == imgurGallery && len(g.id) == 7 && missing(err) {
-		return c.askImgur(ctx, imgurImage, g.id)
-	}
-	return files, err
 }
 
 // missing reports whether the API does not know what it was asked for.
@@ -267,14 +258,22 @@ func missing(err error) bool {
 	return ok && f.Outcome == manifest.Gone && f.Reason == "http_404"
 }
 
-// askImgur makes one call. Its error is a *policy.Fault or the context's.
+// askImgur makes one call, unless the client id was rejected before. Its error is a *policy.Fault or the
+// context's.
 func (c *Client) askImgur(ctx context.Context, kind, id string) ([]imgurFile, error) {
 	leave, err := c.pace.enter(ctx, imgurAPIHost)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	e, err := c.get(ctx, c.imgur.http, "https://"+imgurAPIHost+"/3/"+kind+"/"+id, "application/json", maxImgurBody, nil)
+	c.imgur.mu.Lock()
+	rejected := c.imgur.rejected
+	c.imgur.mu.Unlock()
+	if rejected {
+		return nil, imgurRejected()
+	}
+	url := "https://" + imgurAPIHost + "/3/" + kind + "/" + id
+	e, err := c.get(ctx, c.imgur.http, url, "application/json", maxImgurBody, nil)
 	c.log.Debug("asked imgur's API", "for", kind, "status", e.status, "bytes", len(e.body))
 	if err != nil {
 		return nil, c.imgurFault(ctx, err)
@@ -293,7 +292,7 @@ func (c *Client) askImgur(ctx context.Context, kind, id string) ([]imgurFile, er
 // imgurFault makes a fault of a call without an answer: it says nothing of the image.
 func (c *Client) imgurFault(ctx context.Context, err error) error {
 	if ctx.Err() == nil && is[*WaitTooLong](err) {
-		return &policy.Fault{Outcome: manifest.Failed, Reason: "rate_limited", Detail: "imgur's API allows no further request for longer than a run waits"}
+		return failed("rate_limited", "imgur's API allows no further request for longer than a run waits")
 	}
 	err = c.fetchFault(ctx, imgurAPIHost, err)
 	if f, ok := errors.AsType[*policy.Fault](err); ok && f.Outcome == manifest.Invalid {
@@ -305,14 +304,11 @@ func (c *Client) imgurFault(ctx context.Context, err error) error {
 // readImgur reads an answer of the API: {"data": ..., "success": ..., "status": ...}. accepted
 // says that the client id has been good before.
 func readImgur(kind string, e exchange, accepted bool) ([]imgurFile, *policy.Fault) {
-	failed := func(reason manifest.Reason, detail string) ([]imgurFile, *policy.Fault) {
-		return nil, &policy.Fault{Outcome: manifest.Failed, Reason: reason, Detail: detail}
-	}
 	if e.status != http.StatusOK {
 		return nil, imgurStatus(e, accepted)
 	}
 	if looksLikeHTML(e) {
-		return failed("html", "imgur's API answered with a page in place of JSON")
+		return nil, failed("html", "imgur's API answered with a page in place of JSON")
 	}
 	var answer struct {
 		Data    json.RawMessage
@@ -320,70 +316,60 @@ func readImgur(kind string, e exchange, accepted bool) ([]imgurFile, *policy.Fau
 		Status  int
 	}
 	if err := json.Unmarshal(e.body, &answer); err != nil {
-		return failed("malformed_answer", "imgur's API did not answer with JSON of the usual form")
+		return nil, failed("malformed_answer", "imgur's API did not answer with JSON of the usual form")
 	}
 	if !answer.Success && answer.Status != http.StatusOK { // a status of its own, inside of a 200
-		return nil, imgurStatus(exchange{status: answer.Status, header: e.header, body: e.body}, accepted)
+		e.status = answer.Status
+		return nil, imgurStatus(e, accepted)
 	}
-	if kind == imgurImage {
-		var file imgurFile
-		if json.Unmarshal(answer.Data, &file) == nil && file.Link != "" {
-			return []imgurFile{file}, nil
-		}
-		return failed("malformed_answer", "imgur's API names no file for the image")
+	var data struct {
+		imgurFile
+		Images []imgurFile
 	}
-	var album struct{ Images *[]imgurFile }
-	if json.Unmarshal(answer.Data, &album) != nil || album.Images == nil {
-		return failed("malformed_answer", "imgur's API lists no images for the album")
+	err := json.Unmarshal(answer.Data, &data)
+	switch {
+	case err == nil && kind == imgurImage:
+		return []imgurFile{data.imgurFile}, nil
+	case err != nil || data.Images == nil:
+		return nil, failed("malformed_answer", "imgur's API names no images")
+	case len(data.Images) == 0: // an album has images while it is there, so this is not evidence that they are gone
+		return nil, failed("empty_album", "imgur's API lists an album without images")
 	}
-	if len(*album.Images) == 0 { // an album has images while it is there, so this is not evidence that they are gone
-		return failed("empty_album", "imgur's API lists an album without images")
-	}
-	return *album.Images, nil
+	return data.Images, nil
 }
 
 // imgurStatus says what a status other than 200 means.
 func imgurStatus(e exchange, accepted bool) *policy.Fault {
-	f := &policy.Fault{Outcome: manifest.Failed, Reason: status("http_", e.status)}
 	page := !json.Valid(e.body) // or a piece of an answer
+	refused := e.status == http.StatusUnauthorized || e.status == http.StatusForbidden
 	// Only a 404 in the API's own form says something of the image, and only the API's own words
 	// reject the client id, which is not at fault where it was good before.
 	switch {
 	case speaksOf(e.body, "over capacity"):
 		return overCapacity()
 	case e.status == http.StatusNotFound && !page:
-		f.Outcome, f.Detail = manifest.Gone, "imgur's API does not know it"
+		return &policy.Fault{Outcome: manifest.Gone, Reason: "http_404", Detail: "imgur's API does not know it"}
 	case e.status == http.StatusTooManyRequests, e.status == http.StatusForbidden && e.header.Get("Retry-After") != "":
-		f.Reason, f.Detail = "rate_limited", "imgur's API allows no further request for now"
-	case page:
-		if speaksOfBlock(e.body) {
-			f.Reason, f.Detail = "blocked", "the host refuses this client or network"
-		}
-	case (e.status == http.StatusUnauthorized || e.status == http.StatusForbidden) && !accepted &&
+		return failed("rate_limited", "imgur's API allows no further request for now")
+	case page && speaksOfBlock(e.body):
+		return failed("blocked", "the host refuses this client or network")
+	case refused && !accepted &&
 		speaksOf([]byte(imgurError(e.body)), "client_id", "client id", "authentication required"):
 		return imgurRejected()
 	}
-	return f
+	return failed(status("http_", e.status), "")
 }
 
 // imgurError is the text of an error of the API: data.error, or the message in it. The rest of
 // the answer repeats the request, and can hold any word.
 func imgurError(body []byte) string {
-	var answer struct {
-		Data struct{ Error json.RawMessage }
+	var answer struct{ Data struct{ Error any } }
+	_ = json.Unmarshal(body, &answer) // no text in what is of another form
+	if object, ok := answer.Data.Error.(map[string]any); ok {
+		answer.Data.Error = object["message"]
 	}
-	if json.Unmarshal(body, &answer) != nil {
-		return ""
-	}
-	var text string
-	if json.Unmarshal(answer.Data.Error, &text) == nil {
-		return text
-	}
-	var object struct{ Message string }
-	if json.Unmarshal(answer.Data.Error, &object) != nil {
-		return ""
-	}
-	return object.Message
+	text, _ := answer.Data.Error.(string)
+	return text
 }
 
 func imgurRejected() *policy.Fault {
@@ -392,5 +378,5 @@ func imgurRejected() *policy.Fault {
 }
 
 func overCapacity() *policy.Fault {
-	return &policy.Fault{Outcome: manifest.Failed, Reason: "over_capacity", Detail: "imgur says that it is over capacity"}
+	return failed("over_capacity", "imgur says that it is over capacity")
 }
