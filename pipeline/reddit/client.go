@@ -130,7 +130,8 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	if c.scrubber == nil {
 		c.scrubber = new(Scrubber)
 	}
-	c.scrubber.learnCredentials(o)
+	secret := o.ClientSecret.reveal()
+	c.scrubber.learn(o.ClientID, secret, o.ImgurClientID.reveal(), o.ClientID+":"+secret)
 	c.pace = newPacer(o.Policy, c.onWait, &c.calls)
 	c.api, c.images = c.stack(api, c.toReddit), c.stack(images, c.toImages)
 	if err := c.useImgur(o.ImgurClientID, api); err != nil {

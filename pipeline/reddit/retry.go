@@ -40,8 +40,8 @@ type exchange struct {
 // has failed.
 type validator func(exchange) error
 
-// useless reports whether a validator's error says that nothing was answered. A refusal is an answer, and of an empty listing
-// only the caller knows what it means.
+// useless reports whether a validator's error says that nothing was answered. A refusal is an answer, and of
+// an empty listing only the caller knows what it means.
 func useless(err error) bool {
 	none, ok := errors.AsType[*Unanswered](err)
 	return ok && none.Reason != ReasonEmptyListing
@@ -98,7 +98,9 @@ func (c *Client) get(
 // do sends a request through one of the stacks until an answer is worth having or the attempts, or the time for
 // them, are used up. An answer of any status is a result, if use, which may be nil, accepts it. The error is
 // use's, that of the last attempt, a *WaitTooLong, an *Unreachable, or the context's.
-func (c *Client) do(hc *retryablehttp.Client, req *retryablehttp.Request, maxBody int64, use validator) (exchange, error) {
+func (c *Client) do(
+	hc *retryablehttp.Client, req *retryablehttp.Request, maxBody int64, use validator,
+) (exchange, error) {
 	l := c.pace.lanes[req.URL.Hostname()]
 	k := &call{c: c, lane: l, maxBody: maxBody, validate: use, before: l.breaker.failures(), attempt: 1}
 	resp, err := hc.Do(req.WithContext(context.WithValue(req.Context(), callKey{}, k)))
@@ -286,6 +288,7 @@ func trouble(err error) (manifest.Reason, string) {
 	if large, ok := errors.AsType[*tooLarge](err); ok {
 		return "too_large", large.Error()
 	}
+	invalid, _ := errors.AsType[x509.CertificateInvalidError](err)
 	switch {
 	case isHeadersTooLarge(err):
 		return "headers_too_large", fmt.Sprintf("the header of the answer is longer than %d bytes", maxHeaderBytes)
@@ -297,41 +300,24 @@ func trouble(err error) (manifest.Reason, string) {
 		return "truncated", "the body ended early"
 	case isGuard(err):
 		return "address_not_allowed", "the host's name leads to an address that is not public"
+	case is[x509.UnknownAuthorityError](err):
+		return "tls", "the certificate is signed by an unknown authority"
+	case is[x509.HostnameError](err):
+		return "tls", "the certificate is for another host"
+	case invalid.Reason == x509.Expired:
+		return "tls", "the certificate has expired or is not valid yet"
 	case isCertificate(err):
-		return "tls", badCertificate(err)
+		return "tls", "the certificate is not valid"
 	case is[*net.DNSError](err):
 		return "dns", "the host's name could not be resolved"
 	case timedOut(err):
 		return "timeout", "no answer in time"
-	}
-	return "connection", brokenBy(err)
-}
-
-// badCertificate says what is wrong with a certificate, without the present time, the names
-// and the addresses that crypto/x509 names.
-func badCertificate(err error) string {
-	invalid, _ := errors.AsType[x509.CertificateInvalidError](err)
-	switch {
-	case is[x509.UnknownAuthorityError](err):
-		return "the certificate is signed by an unknown authority"
-	case is[x509.HostnameError](err):
-		return "the certificate is for another host"
-	case invalid.Reason == x509.Expired:
-		return "the certificate has expired or is not valid yet"
-	}
-	return "the certificate is not valid"
-}
-
-// brokenBy says how a connection failed, without the addresses and port numbers that differ
-// from run to run.
-func brokenBy(err error) string {
-	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused"
+		return "connection", "the connection was refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF):
-		return "the connection was closed early"
+		return "connection", "the connection was closed early"
 	}
-	return "the connection failed"
+	return "connection", "the connection failed"
 }
 
 // is reports whether an error wraps one of type E.

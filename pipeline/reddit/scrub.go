@@ -47,22 +47,16 @@ func (c *Client) said(e exchange, further ...string) string {
 		}
 		return ""
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(e.body, &fields) != nil {
-		return ""
-	}
+	var fields map[string]any
+	_ = json.Unmarshal(e.body, &fields) // what is no object says nothing
 	var parts []string
 	for _, name := range []string{"message", "error", "reason", "error_description"} {
-		var text string
-		var number json.Number
-		switch raw := fields[name]; {
-		case json.Unmarshal(raw, &text) == nil && text != "":
-			parts = append(parts, text)
-		case json.Unmarshal(raw, &number) == nil && number != "":
-			parts = append(parts, number.String())
+		switch v := fields[name].(type) {
+		case string, float64:
+			parts = append(parts, fmt.Sprint(v))
 		}
 	}
-	return c.printable(strings.Join(parts, ", "), further...)
+	return c.printable(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", "), further...)
 }
 
 // printable turns text that came from outside into a line that may be shown.
@@ -130,7 +124,7 @@ func spellings(secrets ...string) []string {
 // secrets in the first place. The zero value knows none. It is safe for concurrent use.
 type Scrubber struct {
 	mu    sync.Mutex
-	known *known // guarded by mu; nil at first. fmt follows one pointer, even in an unexported field, but not two
+	known *known // guarded by mu. fmt follows one pointer, even in an unexported field, but not two
 }
 
 type known struct {
@@ -146,27 +140,18 @@ func (*Scrubber) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted
 // LearnEnv makes it know what getenv (os.Getenv) has of secrets, in variables or in the files
 // that they name. A file that can't be read is not an error here: nothing of it can be shown either.
 func (s *Scrubber) LearnEnv(getenv func(string) string) {
-	of := map[string]string{}
-	for _, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "IMGUR_CLIENT_ID"} {
-		of[name] = strings.TrimSpace(getenv(name))
-		s.learn(of[name])
+	var of [3]string
+	for i, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "IMGUR_CLIENT_ID"} {
+		of[i] = strings.TrimSpace(getenv(name))
+		s.learn(of[i])
 		if path := getenv(name + "_FILE"); path != "" {
-			of[name], _ = readPrivate(path)
+			of[i], _ = readPrivate(path)
 		}
 	}
-	s.learnCredentials(Options{Credentials: Credentials{ClientID: of["REDDIT_CLIENT_ID"], ClientSecret: NewSecret(of["REDDIT_CLIENT_SECRET"])},
-		ImgurClientID: NewSecret(of["IMGUR_CLIENT_ID"])})
+	s.learn(of[0], of[1], of[2], of[0]+":"+of[1])
 }
 
-// learnCredentials makes it know what a Client is given, and what Basic authorization makes of it.
-func (s *Scrubber) learnCredentials(o Options) {
-	id, secret := o.ClientID, o.ClientSecret.reveal()
-	s.learn(id, secret, o.ImgurClientID.reveal())
-	if id != "" && secret != "" {
-		s.learn(id + ":" + secret)
-	}
-}
-
+// learn makes it know credentials. Basic authorization joins an id and a secret by a colon.
 func (s *Scrubber) learn(values ...string) {
 	s.change(func(k *known) { k.values = append(k.values, values...) })
 }
@@ -179,8 +164,6 @@ func (s *Scrubber) learnToken(token string) {
 	})
 }
 
-func tooShort(form string) bool { return len(form) < scrubAtLeast }
-
 func (s *Scrubber) change(f func(*known)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,6 +172,7 @@ func (s *Scrubber) change(f func(*known)) {
 	}
 	k := s.known
 	f(k)
+	tooShort := func(form string) bool { return len(form) < scrubAtLeast }
 	k.forms = slices.DeleteFunc(spellings(slices.Concat(k.values, k.tokens)...), tooShort)
 	var pairs []string
 	for _, form := range k.forms {
@@ -201,9 +185,6 @@ func (s *Scrubber) change(f func(*known)) {
 func (s *Scrubber) spellings() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known == nil {
-		return nil
-	}
 	return slices.Clone(s.known.forms)
 }
 

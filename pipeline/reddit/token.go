@@ -112,8 +112,8 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 	case errors.Is(err, errNoToken):
 		return &Unanswered{"token_expired", "the token ran out during the waits for a turn"}
 	case isCertificate(err):
-		return fmt.Errorf("ask reddit: %s; if a mirror or an emulator is meant, name its certificate with --cacert",
-			badCertificate(err))
+		_, why := trouble(err)
+		return fmt.Errorf("ask reddit: %s; if a mirror or an emulator is meant, name its certificate with --cacert", why)
 	case isGuard(err):
 		return fmt.Errorf("ask reddit: its name leads to an address that is not public: %w; "+
 			"name an address that is meant with --connect-to", err)
