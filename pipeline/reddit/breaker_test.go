@@ -148,30 +148,6 @@ func TestUselessAnswers(t *testing.T) {
 	}
 }
 
-// TestUselessOnce: one useless answer is got over within the call.
-func TestUselessOnce(t *testing.T) {
-	whole := listing("a1")
-	for _, first := range []answer{reply(200, "<html>"), reply(200, whole[:20]), reply(200, ""), reply(200, "null")} {
-		s := &script{}
-		s.play = func(n int, r *http.Request) answer {
-			switch {
-			case n == 0, n == 2: // the token endpoint, and then the API
-				return first
-			case r.URL.Hostname() == tokenHost:
-				return tokenReply(86400)
-			}
-			return reply(200, whole)
-		}
-		c := s.client(t, testOptions())
-		if a, err := c.Ask(t.Context(), ids("a1")); err != nil || len(a.Posts) != 1 {
-			t.Errorf("after %q: Ask = %+v, %v", first.body, a, err)
-		}
-		if got := c.Calls(); got.Token != 2 || got.Info != 2 || got.Retries != 2 {
-			t.Errorf("after %q: %+v", first.body, got)
-		}
-	}
-}
-
 // TestEmptyListingIsAnAnswer: only the caller can tell what it means, so it is not repeated
 // and no failure.
 func TestEmptyListingIsAnAnswer(t *testing.T) {

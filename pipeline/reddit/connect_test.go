@@ -2,7 +2,6 @@ package reddit
 
 import (
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -118,24 +117,5 @@ func TestDialRules(t *testing.T) {
 	conn.Close()
 	if _, err := d.dial(t.Context(), "tcp", "localhost:443"); !errors.Is(err, ssrf.ErrProhibitedIP) {
 		t.Errorf("a rule without an address: %v, want the guard's error", err)
-	}
-}
-
-// TestCertificateIsThatOfTheHost: an address of the operator's does not change whose
-// certificate must be shown.
-func TestCertificateIsThatOfTheHost(t *testing.T) {
-	o := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/v1/access_token" {
-			w.Write([]byte(tokenReply(3600).body))
-			return
-		}
-		w.Write([]byte(listing("a1")))
-	})
-	mustAsk(t, newTestClient(t, o))
-	o.RootCAs = nil
-	_, err := newTestClient(t, o).Ask(t.Context(), ids("a1"))
-	var none *Unanswered
-	if err == nil || errors.As(err, &none) || !strings.Contains(err.Error(), "--cacert") {
-		t.Errorf("Ask with an unknown authority = %v, want an error that stops and names --cacert", err)
 	}
 }

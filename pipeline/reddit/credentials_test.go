@@ -27,7 +27,9 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	cached.keep(NewSecret(canarySecret), time.Hour)
 	var out strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T", "%10.3s", "%-80s"} {
-		for _, v := range []any{s, &s, inner{s}, &inner{s}, []Secret{s}, map[string]Secret{"k": s}, Credentials{ClientSecret: s}, Options{Credentials: Credentials{ClientSecret: s}, ImgurClientID: s, Scrubber: scrubber}, scrubber, scrubber.Writer(io.Discard), cached, struct{ s *Scrubber }{scrubber}} {
+		for _, v := range []any{s, &s, inner{s}, &inner{s}, []Secret{s}, map[string]Secret{"k": s}, Credentials{ClientSecret: s},
+			Options{Credentials: Credentials{ClientSecret: s}, ImgurClientID: s, Scrubber: scrubber}, scrubber,
+			scrubber.Writer(io.Discard), cached, struct{ s *Scrubber }{scrubber}, (&script{}).client(t, testOptions())} {
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
 	}

@@ -219,6 +219,10 @@ func TestDownloadGuards(t *testing.T) {
 		"https://i.redd.it/past.png": serveUntil(t, time.Now().Add(-time.Minute), say(200, "")),
 	} {
 		download(t, newTestClient(t, o), url, "failed/tls")
+		_, err := newTestClient(t, o).Ask(t.Context(), ids("a1"))
+		if o.RootCAs == nil && (err == nil || noAnswer(err) != "" || !strings.Contains(err.Error(), "--cacert")) {
+			t.Errorf("Ask with an unknown authority = %v, want an error that stops and names --cacert", err)
+		}
 	}
 }
 

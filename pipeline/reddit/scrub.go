@@ -48,7 +48,7 @@ func (c *Client) said(e exchange, further ...string) string {
 		return ""
 	}
 	var fields map[string]any
-	_ = json.Unmarshal(e.body, &fields) // what is no object says nothing
+	_ = json.Unmarshal(e.body, &fields) // nothing is said by what has another form
 	var parts []string
 	for _, name := range []string{"message", "error", "reason", "error_description"} {
 		switch v := fields[name].(type) {

@@ -125,33 +125,3 @@ func TestSaid(t *testing.T) {
 		}
 	}
 }
-
-func FuzzSaid(f *testing.F) {
-	for _, echo := range echoes() {
-		f.Add([]byte(fmt.Sprintf(`{"message":%q,"error":400}`, echo)))
-		f.Add([]byte("<html><title>" + echo + "</title>"))
-	}
-	o := testOptions()
-	o.ClientSecret = NewSecret(oddSecret)
-	c, err := newClient(o, nil, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	c.scrubber.learnToken(canaryToken)
-	f.Fuzz(func(t *testing.T, body []byte) {
-		got := c.said(exchange{status: 400, body: body})
-		if len(got) > maxSaid+len("...") {
-			t.Errorf("%d bytes", len(got))
-		}
-		for _, r := range got {
-			if r < ' ' || r > '~' {
-				t.Errorf("%q is not printable", got)
-			}
-		}
-		for _, s := range []string{oddSecret, canaryToken, "some_body", "client-id", url.QueryEscape(oddSecret)} {
-			if strings.Contains(strings.ToLower(got), strings.ToLower(s)) {
-				t.Errorf("%q holds %q", got, s)
-			}
-		}
-	})
-}

@@ -132,6 +132,13 @@ func TestScrubberLetsPass(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
+	closed, err := os.Open(".")
+	if err != nil || closed.Close() != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Writer(closed).Write([]byte("x\n")); n != 0 || err == nil {
+		t.Errorf("Write to a broken stream = %d, %v", n, err)
+	}
 	var out bytes.Buffer
 	w := s.Writer(&out)
 	line := "a line that ends with the beginning of a secret: " + canarySecret[:4] + "\n"
@@ -148,18 +155,6 @@ func TestScrubberLetsPass(t *testing.T) {
 		t.Errorf("%q came out, want %q: it is not a secret after all", &out, want)
 	}
 }
-
-// TestScrubberWriteFails: an error of the stream is the writer's.
-func TestScrubberWriteFails(t *testing.T) {
-	w := new(Scrubber).Writer(brokenStream{})
-	if n, err := w.Write([]byte("x\n")); n != 0 || err == nil {
-		t.Errorf("Write to a broken stream = %d, %v", n, err)
-	}
-}
-
-type brokenStream struct{}
-
-func (brokenStream) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 // TestScrubberLearnsEnv: what the environment holds is known, whether a variable or a file
 // holds it and whether or not the rest of the environment is good.
@@ -202,9 +197,6 @@ func TestScrubberLearnsFromClient(t *testing.T) {
 	}}).client(t, o)
 	if got := scrubbed(t, s, o.ClientSecret.reveal()+" canary-imgur"); got != redacted+" "+redacted {
 		t.Errorf("after New: %q", got)
-	}
-	if got := scrubbed(t, s, canaryToken); got != canaryToken {
-		t.Errorf("a token was known before it came: %q", got)
 	}
 	_, _ = c.Ask(t.Context(), ids("a1"))
 	if got := scrubbed(t, s, "bearer "+canaryToken); got != "bearer "+redacted {
