@@ -104,3 +104,41 @@ func overWhite(img image.Image) (*image.RGBA, error) {
 	draw.Draw(dst, dst.Bounds(), img, b.Min, draw.Over)
 	return dst, nil
 }
+
+// HashTurned returns the hashes of img in the eight ways in which it can be turned and mirrored, as it stands first.
+func HashTurned(img image.Image) (turned [8]Hash, err error) {
+	if img == nil || img.Bounds().Empty() {
+		return turned, errNoPixels
+	}
+	small := shrink(img, img.Bounds())
+	for way := range turned {
+		h, err := goimagehash.PerceptionHash(turn(small, way))
+		if err != nil {
+			return turned, fmt.Errorf("hash image: %w", err)
+		}
+		turned[way] = Hash{Bits: h.GetHash(), Flat: bits.OnesCount64(h.GetHash()) != balanced}
+	}
+	return turned, nil
+}
+
+// turn mirrors a square picture from left to right (bit 0), from top to bottom (bit 1), and across its diagonal (bit 2).
+func turn(from *image.RGBA, way int) *image.RGBA {
+	to := image.NewRGBA(from.Rect)
+	last := from.Rect.Dx() - 1
+	for y := range last + 1 {
+		for x := range last + 1 {
+			fx, fy := x, y
+			if way&1 != 0 {
+				fx = last - fx
+			}
+			if way&2 != 0 {
+				fy = last - fy
+			}
+			if way&4 != 0 {
+				fx, fy = fy, fx
+			}
+			copy(to.Pix[to.PixOffset(x, y):][:4], from.Pix[from.PixOffset(fx, fy):][:4])
+		}
+	}
+	return to
+}

@@ -364,11 +364,11 @@ var violations = []planted{
 		do: func(p *plot) []string {
 			return p.put("images/fe/"+staysLive+".png", again(p.t, p.images[wasRemoved], true))
 		}},
-	{name: "an image in a zip", kind: audit.FoundImage, id: wasRemoved, where: "a.zip!b/c.jpg",
+	{name: "an image in a zip", kind: audit.FoundImage, id: wasRemoved, where: "a.zip > b/c.jpg",
 		do: func(p *plot) []string { return p.put("a.zip", zipOf(p.t, "b/c.jpg", p.images[wasRemoved])) }},
-	{name: "an image in a tar", kind: audit.FoundRow, id: wasRemoved, where: "shard.tar!" + wasRemoved,
+	{name: "an image in a tar", kind: audit.FoundImage, id: wasRemoved, where: "shard.tar > " + wasRemoved,
 		do: func(p *plot) []string { return p.put("shard.tar", tarOf(p.t, wasRemoved+".jpg", p.images[wasRemoved])) }},
-	{name: "an image in a compressed tar, renamed", kind: audit.FoundImage, id: wasRemoved, where: "shard.tgz!000.jpg",
+	{name: "an image in a compressed tar, renamed", kind: audit.FoundImage, id: wasRemoved, where: "shard.tgz > gzip > 000.jpg",
 		do: func(p *plot) []string {
 			return p.put("shard.tgz", gzipOf(p.t, tarOf(p.t, "000.jpg", p.images[wasRemoved])))
 		}},
@@ -385,35 +385,35 @@ var violations = []planted{
 			return p.sql("INSERT INTO image SELECT '" + wasRemoved + "', 0, source, original_sha256, sha256, format, width, height, bytes, phash, flat, hash_kind, original_bytes, limits, pixels_sha256 FROM image WHERE id = '" + staysLive + "'")
 		}},
 
-	{name: "last week's Parquet under its name", kind: audit.FoundRow, id: wasRemoved, where: splitParquet(wasRemoved) + " row",
+	{name: "last week's Parquet under its name", kind: audit.FoundRow, id: wasRemoved, where: splitParquet(wasRemoved) + " > row",
 		do: func(p *plot) []string { return p.put(splitParquet(wasRemoved), p.old(splitParquet(wasRemoved))) }},
 	{name: "last week's Parquet is not the exported one", kind: audit.FoundExport, where: splitParquet(wasRemoved),
 		do: func(p *plot) []string { return p.put(splitParquet(wasRemoved), p.old(splitParquet(wasRemoved))) }},
 	{name: "last week's Parquet under another name", kind: audit.FoundCopy, where: "dataset/data/more.parquet",
 		do: func(p *plot) []string { return p.put("dataset/data/more.parquet", p.old(splitParquet(wasDeleted))) }},
-	{name: "a row in a Parquet without an extension", kind: audit.FoundRow, id: wasDeleted, where: "stash/p row",
+	{name: "a row in a Parquet without an extension", kind: audit.FoundRow, id: wasDeleted, where: "stash/p > row",
 		do: func(p *plot) []string { return p.put("stash/p", p.old(splitParquet(wasDeleted))) }},
-	{name: "a Parquet within a compressed file", kind: audit.FoundRow, id: wasAbsent, where: "stash/p.gz row",
+	{name: "a Parquet within a compressed file", kind: audit.FoundRow, id: wasAbsent, where: "stash/p.gz > gzip > row",
 		do: func(p *plot) []string { return p.put("stash/p.gz", gzipOf(p.t, p.old(splitParquet(wasAbsent)))) }},
-	{name: "a row in a Parquet that was handed over", kind: audit.FoundRow, id: wasAbsent, where: "handed.parquet row",
+	{name: "a row in a Parquet that was handed over", kind: audit.FoundRow, id: wasAbsent, where: "handed.parquet > row",
 		do: func(p *plot) []string { return []string{p.outside("handed.parquet", p.old(splitParquet(wasAbsent)))} }},
-	{name: "a row in somebody's Parquet of ids", kind: audit.FoundRow, id: wasRemoved, where: "ids.parquet row 1",
+	{name: "a row in somebody's Parquet of ids", kind: audit.FoundRow, id: wasRemoved, where: "ids.parquet > row 1",
 		do: func(p *plot) []string {
 			return []string{"--id-column", "post", p.outside("ids.parquet", parquetOf(p.t, onlyID{"t3_" + staysLive}, onlyID{"T3_" + strings.ToUpper(wasRemoved)}))}
 		}},
-	{name: "a row in somebody's Parquet of permalinks", kind: audit.FoundRow, id: wasRemoved, where: "links.parquet row 0",
+	{name: "a row in somebody's Parquet of permalinks", kind: audit.FoundRow, id: wasRemoved, where: "links.parquet > row 0",
 		do: func(p *plot) []string {
 			return []string{"--id-column", "post", p.outside("links.parquet", parquetOf(p.t, onlyID{"https://www.reddit.com/r/x/comments/" + wasRemoved + "/y/"}))}
 		}},
-	{name: "an image in the row of a live post", kind: audit.FoundImage, id: wasRemoved, where: "swapped.parquet row 0",
+	{name: "an image in the row of a live post", kind: audit.FoundImage, id: wasRemoved, where: "swapped.parquet > row 0",
 		do: func(p *plot) []string {
 			return []string{p.outside("swapped.parquet", parquetOf(p.t, withImage{staysLive, picture{p.images[wasRemoved], "a.jpg"}}))}
 		}},
-	{name: "a digest in the row of a live post", kind: audit.FoundImage, id: wasRemoved, where: "digests.parquet row 0",
+	{name: "a digest in the row of a live post", kind: audit.FoundImage, id: wasRemoved, where: "digests.parquet > row 0",
 		do: func(p *plot) []string {
 			return []string{"--sha256-column", "digest", p.outside("digests.parquet", parquetOf(p.t, withDigest{staysLive, []byte(p.digests[wasRemoved])}))}
 		}},
-	{name: "a row in a folder that was handed over", kind: audit.FoundRow, id: wasRemoved, where: "folder/deep/p row",
+	{name: "a row in a folder that was handed over", kind: audit.FoundRow, id: wasRemoved, where: "folder/deep/p > row",
 		do: func(p *plot) []string {
 			dir := filepath.Join(p.t.TempDir(), "folder")
 			if err := os.MkdirAll(filepath.Join(dir, "deep"), 0o700); err != nil {
@@ -435,13 +435,13 @@ var violations = []planted{
 			})
 		}},
 
-	{name: "a backup of the database", kind: audit.FoundText, id: wasRemoved, where: "state.bak",
+	{name: "a backup of the database", kind: audit.FoundRow, id: wasRemoved, where: "state.bak > table reading > row",
 		do: func(p *plot) []string { return p.put("state.bak", p.old("state.db")) }},
-	{name: "a backup of the database has hashes", kind: audit.FoundImage, id: wasDeleted, where: "old/db",
+	{name: "a backup of the database has hashes", kind: audit.FoundRow, id: wasDeleted, where: "old/db > table image > row",
 		do: func(p *plot) []string { return p.put("old/db", p.old("state.db")) }},
-	{name: "a compressed backup of the database", kind: audit.FoundText, id: wasRemoved, where: "state.db.gz",
+	{name: "a compressed backup of the database", kind: audit.FoundRow, id: wasRemoved, where: "state.db.gz > gzip > table reading",
 		do: func(p *plot) []string { return p.put("state.db.gz", gzipOf(p.t, p.old("state.db"))) }},
-	{name: "a backup of the database outside", kind: audit.FoundText, id: wasRemoved, where: "backup.db",
+	{name: "a backup of the database outside", kind: audit.FoundRow, id: wasRemoved, where: "backup.db > table reading > row",
 		do: func(p *plot) []string { return []string{p.outside("backup.db", p.old("state.db"))} }},
 	{name: "last week's state.db", kind: audit.FoundTombstone, id: wasRemoved, where: "state.db",
 		do: func(p *plot) []string { p.restore("state.db"); return nil }},
@@ -488,28 +488,28 @@ var violations = []planted{
 	{name: "last week's log", kind: audit.FoundLog, where: "audit",
 		do: func(p *plot) []string { p.restore("audit"); return nil }},
 
-	{name: "a registered copy has the row", kind: audit.FoundRow, id: wasRemoved, where: "given/p.parquet row",
+	{name: "a registered copy has the row", kind: audit.FoundRow, id: wasRemoved, where: "given/p.parquet > row",
 		do: func(p *plot) []string { return p.register("parquet", "p.parquet", p.old(splitParquet(wasRemoved))) }},
-	{name: "a registered copy of webdataset has the image", kind: audit.FoundRow, id: wasRemoved, where: "given/train.tar!" + wasRemoved,
+	{name: "a registered copy of webdataset has the image", kind: audit.FoundImage, id: wasRemoved, where: "given/train.tar > " + wasRemoved,
 		do: func(p *plot) []string {
 			return p.register("webdataset", "train.tar", tarOf(p.t, wasRemoved+".jpg", p.images[wasRemoved]))
 		}},
-	{name: "the release buries a post that is kept", kind: audit.FoundRow, id: staysLive, where: splitParquet(staysLive) + " row",
+	{name: "the release buries a post that is kept", kind: audit.FoundRow, id: staysLive, where: splitParquet(staysLive) + " > row",
 		do: func(p *plot) []string { p.bury(staysLive); return nil }},
 	{name: "the release buries a post whose image is kept", kind: audit.FoundImage, id: staysLive, where: "images/fe/" + staysLive,
 		do: func(p *plot) []string { p.bury(staysLive); return nil }},
-	{name: "a tombstone that no statement lifted", kind: audit.FoundRow, id: staysLive, where: splitParquet(staysLive) + " row",
+	{name: "a tombstone that no statement lifted", kind: audit.FoundRow, id: staysLive, where: splitParquet(staysLive) + " > row",
 		do: func(p *plot) []string {
 			p.bury(staysLive)
 			return p.sql(`INSERT INTO meta (key, value) VALUES ('lifted', '[{"id":"` + staysLive + `","state":"removed","time":"2026-01-01T00:00:00Z",` +
 				`"lifted":{"asserted":"2030-01-01T00:00:00Z"}}]')`)
 		}},
-	{name: "rows that nobody looked after for 49 hours", kind: audit.FoundStale, id: staysLive, where: splitParquet(staysLive) + " row",
+	{name: "rows that nobody looked after for 49 hours", kind: audit.FoundStale, id: staysLive, where: splitParquet(staysLive) + " > row",
 		do: func(p *plot) []string {
 			p.now = func() time.Time { return time.Now().Add(49 * time.Hour) }
 			return nil
 		}},
-	{name: "a row of a post that is withheld", kind: audit.FoundWithheld, id: staysLive, where: splitParquet(staysLive) + " row",
+	{name: "a row of a post that is withheld", kind: audit.FoundWithheld, id: staysLive, where: splitParquet(staysLive) + " > row",
 		do: func(p *plot) []string {
 			return p.sql("UPDATE post SET state = 'removed', withheld = 1, gone_at = checked_at WHERE id = '" + staysLive + "'")
 		}},
@@ -525,17 +525,17 @@ var violations = []planted{
 			return nil
 		}},
 
-	{name: "removed since", live: true, kind: audit.FoundRow, id: nowRemoved, where: splitParquet(nowRemoved) + " row"},
+	{name: "removed since", live: true, kind: audit.FoundRow, id: nowRemoved, where: splitParquet(nowRemoved) + " > row"},
 	{name: "deleted since, the image", live: true, kind: audit.FoundImage, id: nowDeleted, where: "images/fe/" + nowDeleted},
 	{name: "absent twice, the text", live: true, kind: audit.FoundText, id: nowAbsent, where: "state.db"},
-	{name: "quarantined since", live: true, kind: audit.FoundRow, id: nowQuarantined, where: splitParquet(nowQuarantined) + " row"},
-	{name: "a text in the row of a live post", live: true, kind: audit.FoundText, id: nowRemoved, where: "texts.parquet row 0",
+	{name: "quarantined since", live: true, kind: audit.FoundRow, id: nowQuarantined, where: splitParquet(nowQuarantined) + " > row"},
+	{name: "a text in the row of a live post", live: true, kind: audit.FoundText, id: nowRemoved, where: "texts.parquet > row 0",
 		do: func(p *plot) []string {
 			return []string{"--text-column", "words", p.outside("texts.parquet", parquetOf(p.t, withText{staysLive, strings.ToUpper(p.texts[nowRemoved])}))}
 		}},
 	{name: "a text in a note", live: true, kind: audit.FoundText, id: nowRemoved, where: "note.txt",
 		do: func(p *plot) []string { return p.put("note.txt", []byte("as seen:\n"+p.texts[nowRemoved]+"\n")) }},
-	{name: "a perceptual hash under a made-up id", live: true, kind: audit.FoundImage, id: nowRemoved, where: "hashes.parquet row 0",
+	{name: "a perceptual hash under a made-up id", live: true, kind: audit.FoundImage, id: nowRemoved, where: "hashes.parquet > row 0",
 		do: func(p *plot) []string {
 			return []string{"--phash-column", "h", p.outside("hashes.parquet", parquetOf(p.t, withHash{"not an id", int64(p.hashes[nowRemoved] ^ 5)}))}
 		}},
@@ -543,11 +543,11 @@ var violations = []planted{
 		do: func(p *plot) []string {
 			return []string{p.outside("some.jpg", again(p.t, p.images[nowRemoved], false))}
 		}},
-	{name: "a recompressed image in a row of another post", live: true, kind: audit.FoundImage, id: nowRemoved, where: "re.parquet row 0",
+	{name: "a recompressed image in a row of another post", live: true, kind: audit.FoundImage, id: nowRemoved, where: "re.parquet > row 0",
 		do: func(p *plot) []string {
 			return []string{p.outside("re.parquet", parquetOf(p.t, withImage{staysLive, picture{again(p.t, p.images[nowRemoved], false), "a.jpg"}}))}
 		}},
-	{name: "a consistent backup of last week", live: true, kind: audit.FoundRow, id: wasRemoved, where: splitParquet(wasRemoved) + " row",
+	{name: "a consistent backup of last week", live: true, kind: audit.FoundRow, id: wasRemoved, where: splitParquet(wasRemoved) + " > row",
 		do: func(p *plot) []string { p.ws = copyTree(p.t, p.backup); return nil }},
 }
 

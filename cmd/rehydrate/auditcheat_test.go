@@ -130,23 +130,23 @@ var cheats = []planted{
 		do: func(p *plot) []string {
 			return p.sql("UPDATE post SET state = 'removed', withheld = 1, gone_at = 0, checked_at = checked_at - 49*3600 WHERE id = '" + staysLive + "'")
 		}},
-	{name: "the id in another column", kind: audit.FoundRow, id: wasRemoved, where: "two.parquet row 0",
+	{name: "the id in another column", kind: audit.FoundRow, id: wasRemoved, where: "two.parquet > row 0",
 		do: func(p *plot) []string {
 			return []string{p.outside("two.parquet", parquetOf(p.t, twoIDs{staysLive, wasRemoved}))}
 		}},
-	{name: "the id beside a row number", kind: audit.FoundRow, id: wasRemoved, where: "numbered.parquet row 1",
+	{name: "the id beside a row number", kind: audit.FoundRow, id: wasRemoved, where: "numbered.parquet > row 1",
 		do: func(p *plot) []string {
 			return []string{p.outside("numbered.parquet", parquetOf(p.t, numbered{0, staysLive}, numbered{1, wasRemoved}))}
 		}},
-	{name: "the id as a number", kind: audit.FoundRow, id: wasRemoved, where: "n.parquet row 0",
+	{name: "the id as a number", kind: audit.FoundRow, id: wasRemoved, where: "n.parquet > row 0",
 		do: func(p *plot) []string {
 			return []string{p.outside("n.parquet", parquetOf(p.t, base36{inBase36(p.t, wasRemoved)}))}
 		}},
-	{name: "the id early in a list", kind: audit.FoundRow, id: wasRemoved, where: "list.parquet row 0",
+	{name: "the id early in a list", kind: audit.FoundRow, id: wasRemoved, where: "list.parquet > row 0",
 		do: func(p *plot) []string {
 			return []string{"--id-column", "posts.list.element", p.outside("list.parquet", parquetOf(p.t, listed{[]string{wasRemoved, staysLive}}))}
 		}},
-	{name: "an image in a column of another name", kind: audit.FoundImage, id: wasRemoved, where: "besides.parquet row 0",
+	{name: "an image in a column of another name", kind: audit.FoundImage, id: wasRemoved, where: "besides.parquet > row 0",
 		do: func(p *plot) []string {
 			return []string{p.outside("besides.parquet", parquetOf(p.t, besides{staysLive, p.images[wasRemoved]}))}
 		}},
@@ -169,14 +169,20 @@ var cheats = []planted{
 		do: func(p *plot) []string {
 			return []string{p.outside("rows.jsonl", []byte(`{"id":"x1","image":"`+base64.StdEncoding.EncodeToString(p.images[wasRemoved])+`"}`+"\n"))}
 		}},
-	{name: "a tar of an old kind", kind: audit.FoundImage, id: wasRemoved, where: "v7.tar!000.jpg",
+	{name: "a tar of an old kind", kind: audit.FoundImage, id: wasRemoved, where: "v7.tar > 000.jpg",
 		do: func(p *plot) []string {
 			return []string{p.outside("v7.tar", oldTar(p.t, "000.jpg", p.images[wasRemoved]))}
 		}},
-	{name: "a contiguous file in a tar", kind: audit.FoundImage, id: wasRemoved, where: "cont.tar!000.jpg",
+	{name: "a contiguous file in a tar", kind: audit.FoundImage, id: wasRemoved, where: "cont.tar > 000.jpg",
 		do: func(p *plot) []string {
 			return []string{p.outside("cont.tar", retyped(tarOf(p.t, "000.jpg", p.images[wasRemoved]), tar.TypeCont))}
 		}},
+	{name: "a tar behind a tar", kind: audit.FoundImage, id: wasRemoved, where: "two.tar > bytes from 2048 > b.jpg",
+		do: func(p *plot) []string {
+			return []string{p.outside("two.tar", append(tarOf(p.t, "a.txt", []byte("x")), tarOf(p.t, "b.jpg", p.images[wasRemoved])...))}
+		}},
+	{name: "a table in UTF-16", kind: audit.FoundRow, id: wasRemoved, where: "rows.csv > row 0",
+		do: func(p *plot) []string { return []string{p.outside("rows.csv", utf16Of("id\n"+wasRemoved+"\n"))} }},
 	{name: "a row behind a link that leads nowhere", kind: audit.FoundRow, id: wasRemoved, where: "rows.csv",
 		do: func(p *plot) []string {
 			dir := p.folder("rows.csv", []byte("id\n"+wasRemoved+"\n"))
@@ -207,21 +213,15 @@ var opaque = []planted{
 		do: func(p *plot) []string {
 			return []string{"--id-column", "post", p.outside("hidden.parquet", hiddenGroup(p.t, staysLive, wasRemoved))}
 		}},
-	{name: "a tar behind a tar", where: "two.tar",
-		do: func(p *plot) []string {
-			return []string{p.outside("two.tar", append(tarOf(p.t, "a.txt", []byte("x")), tarOf(p.t, "b.jpg", p.images[wasRemoved])...))}
-		}},
-	{name: "a compression that is not read", where: "rows.csv.zst",
+	{name: "a compressed file that is damaged", where: "rows.csv.zst",
 		do: func(p *plot) []string {
 			return []string{p.outside("rows.csv.zst", []byte("\x28\xb5\x2f\xfd\x04\x00rest"))}
 		}},
-	{name: "a table in UTF-16", where: "rows.csv",
-		do: func(p *plot) []string { return []string{p.outside("rows.csv", utf16Of("id\n"+wasRemoved+"\n"))} }},
 	{name: "an image of a format that is not read", where: "a.bmp",
 		do: func(p *plot) []string {
 			return []string{p.outside("a.bmp", []byte("BM\x46\x00\x00\x00\x00\x00\x00\x00\x36\x00"))}
 		}},
-	{name: "ids of no release in a compressed Parquet", live: true, id: "zzz999", where: "reddit",
+	{name: "ids of no release in a compressed Parquet", where: "p.gz > gzip",
 		do: func(p *plot) []string {
 			return []string{"--id-column", "post", p.outside("p.gz", gzipOf(p.t, parquetOf(p.t, onlyID{"zzz999"})))}
 		}},

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"rehydrate/manifest"
@@ -81,6 +83,7 @@ type Report struct {
 	Scope       Scope          `json:"scope"`
 	Totals      map[string]int `json:"totals"` // posts by state; a post without one counts as never_asked
 	Coverage    Coverage       `json:"coverage"`
+	Known       Known          `json:"known"`
 	Log         LogReport      `json:"log"`
 	Obligations []Obligation   `json:"open_obligations"`
 	Notes       []string       `json:"notes"`
@@ -107,15 +110,16 @@ type Scope struct {
 	Entries        int           `json:"entries"`
 	Posts          int           `json:"posts"`
 	Workspace      string        `json:"workspace"` // empty for none
-	Files          []AuditedFile `json:"files"`     // Parquet files and copies, in the order in which they were read
+	Files          []AuditedFile `json:"files"`     // in the order in which they were looked at
 	LookedAt       int           `json:"looked_at"` // how many files and members of archives were read
 }
 
-// An AuditedFile is a file that was read as a dataset.
+// An AuditedFile is a file that was looked at.
 type AuditedFile struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
-	Rows   int    `json:"rows"`
+	Size   int64  `json:"bytes"`
+	Rows   int    `json:"rows"` // of a Parquet
 }
 
 // Coverage says how much of the release the evidence covers.
@@ -200,7 +204,7 @@ func Audit(ctx context.Context, c Config) (Report, error) {
 	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, policy.DeleteWithin)
 	// All posts are known before Reddit is asked, and all verdicts before content is searched for: a removal that
 	// one source reports must count in every file.
-	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.readIDs, a.askLive, a.judge, a.scanAll} {
+	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.askLive, a.judge, a.scanAll} {
 		if err := step(ctx); err != nil {
 			return Report{}, err
 		}
@@ -208,20 +212,27 @@ func Audit(ctx context.Context, c Config) (Report, error) {
 	return a.conclude(), nil
 }
 
-// An audit is one call of Audit. It runs in one goroutine.
+// An audit is one call of Audit. Sources are looked at by several goroutines, which change only what mu guards.
 type audit struct {
 	Config
-	policy policy.Policy // with at most 48 hours for a check
-	now    time.Time
-	order  []manifest.PostID // the posts of the release, then others that the files name
-	posts  map[manifest.PostID]*evidence
-	stored storedContent
-	gone   goneContent
-	report Report
-	found  map[Finding]bool
-	gaps   map[Gap]bool
-	copies map[string]auditlog.Event // by the digest of their path: those that no record closed
-	tables map[string]*table         // the Parquet files, by where they are
+	policy   policy.Policy // with at most 48 hours for a check
+	now      time.Time
+	order    []manifest.PostID // the posts of the release, then others that the files name
+	posts    map[manifest.PostID]*evidence
+	stored   storedContent
+	gone     goneContent
+	copies   map[string]auditlog.Event // by the digest of their path: those that no record closed
+	foreign  []string                  // what state.db has that this program does not make
+	sources  []*source
+	lookedAt atomic.Int64
+
+	mu        sync.Mutex // guards the rest
+	report    Report
+	found     map[Finding]bool
+	gaps      map[Gap]bool
+	sightings []*sighting
+	texts     []textSeen // that may be of a post that must be gone
+	said      []textSeen // that are
 }
 
 // evidence is what is known of one post, by source.
@@ -271,6 +282,8 @@ func (a *audit) post(id manifest.PostID) *evidence {
 // finding notes a finding once.
 func (a *audit) finding(kind FindingKind, id, where, format string, args ...any) {
 	f := Finding{ID: id, Kind: kind, Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...))}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if !a.found[f] {
 		a.found[f] = true
 		a.report.Findings = append(a.report.Findings, f)
@@ -280,9 +293,21 @@ func (a *audit) finding(kind FindingKind, id, where, format string, args ...any)
 // gap notes something that could not be asked or read, once.
 func (a *audit) gap(id, where, format string, args ...any) {
 	g := Gap{ID: id, Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...))}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if !a.gaps[g] {
 		a.gaps[g] = true
 		a.report.Gaps = append(a.report.Gaps, g)
+	}
+}
+
+// obligation notes an open duty, once for each place.
+func (a *audit) obligation(where string, due *time.Time, format string, args ...any) {
+	o := Obligation{Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...)), Due: due}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !slices.ContainsFunc(a.report.Obligations, func(have Obligation) bool { return have.Where == o.Where }) {
+		a.report.Obligations = append(a.report.Obligations, o)
 	}
 }
 
@@ -304,8 +329,6 @@ func (a *audit) judgePost(e *evidence) {
 	switch {
 	case e.Unanswered != "":
 		a.gap(string(e.ID), "reddit", "no verdict: %s", e.Unanswered)
-	case e.State == "" && !e.entry && !e.MustGo:
-		a.gap(string(e.ID), "reddit", "the release does not have the post, and Reddit was not asked about it")
 	case e.State == "" && !e.MustGo && a.Workspace != nil:
 		a.gap(string(e.ID), "workspace", "Reddit was never asked about it")
 	case e.State == "" && !e.MustGo:
@@ -328,8 +351,7 @@ func (a *audit) noteWithheld(e *evidence) {
 		since = at
 	}
 	due := since.Add(policy.DeleteWithin).UTC()
-	a.report.Obligations = append(a.report.Obligations, Obligation{Where: string(e.ID), Due: &due,
-		What: "gone, withheld from the dataset and not erased: confirm it with `rehydrate run --confirm-removals`"})
+	a.obligation(string(e.ID), &due, "gone, withheld from the dataset and not erased: confirm it with `rehydrate run --confirm-removals`")
 	if a.now.After(due) {
 		a.finding(FoundOverdue, string(e.ID), "state.db", "gone since %s, and its content was to be erased within 48 hours", since.UTC().Format(time.RFC3339))
 	}
@@ -466,12 +488,22 @@ func (a *audit) conclude() Report {
 	slices.SortStableFunc(r.Findings, func(x, y Finding) int {
 		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.What, y.What))
 	})
+	slices.SortStableFunc(r.Gaps, func(x, y Gap) int {
+		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.What, y.What))
+	})
+	slices.SortStableFunc(r.Obligations, func(x, y Obligation) int { return cmp.Compare(x.Where, y.Where) })
 	r.Findings, r.Gaps, r.Obligations, r.Notes = orEmpty(r.Findings), orEmpty(r.Gaps), orEmpty(r.Obligations), orEmpty(r.Notes)
-	r.Scope.Files = orEmpty(r.Scope.Files)
+	r.Scope.Files = []AuditedFile{}
+	for _, s := range a.sources {
+		if s.file.SHA256 != "" {
+			r.Scope.Files = append(r.Scope.Files, s.file)
+		}
+	}
+	r.Scope.LookedAt, r.Known = int(a.lookedAt.Load()), a.gone.known()
 	switch {
 	case len(r.Findings) > 0:
 		r.Verdict = Fail
-	case len(r.Gaps) > 0:
+	case len(r.Gaps) > 0 || len(r.Obligations) > 0:
 		r.Verdict = Incomplete
 	default:
 		r.Verdict = Pass

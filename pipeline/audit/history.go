@@ -180,7 +180,7 @@ func (a *audit) replay(e auditlog.Event) {
 				l.tombstone, l.lifted = false, true
 			}
 		case auditlog.Fetch:
-			a.gone.digest(p.ID, e.SHA256)
+			a.gone.of(p.ID, string(p.ID)).digest(e.SHA256)
 		}
 	}
 	switch e.Kind {
@@ -241,7 +241,7 @@ func (a *audit) compareCopies(ctx context.Context) error {
 		where := "the copy " + e.Path
 		what = fmt.Sprintf("a copy whose path has this sha256 was registered on %s (record %d of the log, with the digests of its files), and %s", e.Time.Format(time.RFC3339), e.Seq, what)
 		a.gap("", where, "%s: its content could not be checked", what)
-		a.report.Obligations = append(a.report.Obligations, Obligation{Where: where, What: what + ": put back a newer state.db, or find it and purge it by hand"})
+		a.obligation(where, nil, "%s: put back a newer state.db, or find it and purge it by hand", what)
 	}
 	return nil
 }

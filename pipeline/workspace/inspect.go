@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"net/url"
+	"os"
 	"path/filepath"
-
-	"modernc.org/sqlite"
-
-	"rehydrate/manifest"
+	"slices"
 )
 
 // OpenFiles opens the folder of a workspace to read its files alone: without its lock, without
@@ -60,87 +57,32 @@ func (w *Workspace) Walk(ctx context.Context) iter.Seq2[Found, error] {
 	}
 }
 
-// A StoredPost is an entry in a copy of a state database.
-type StoredPost struct {
-	Key    manifest.Key
-	Image  bool   // a row that describes its image
-	SHA256 string // of that image, hex
-	PHash  uint64
-	Text   string // what OCR read
+// OpenState opens the file state.db for reading its bytes.
+func (w *Workspace) OpenState() (*os.File, error) {
+	// Closing a second descriptor drops SQLite's locks of this process; between two calls it has none.
+	return w.root.Open(stateName)
 }
 
-// copySQL reads a copy of state.db of any layout: it uses only tables that every layout has had.
-const copySQL = `
-SELECT i.id, i.image, 1, i.sha256, i.phash, coalesce(r.text, '') FROM image i LEFT JOIN reading r ON r.id = i.id AND r.image = i.image
-UNION ALL
-SELECT r.id, r.image, 0, '', 0, r.text FROM reading r WHERE NOT EXISTS (SELECT 1 FROM image i WHERE i.id = r.id AND i.image = r.image)
-LIMIT 1000000`
-
-// ReadCopy yields the posts in a copy of a state database, given as its bytes. The copy is opened in memory, so
-// nothing is written and no journal beside it is read. The error, yielded last, says that it is not a state
-// database or that it is damaged.
-func ReadCopy(ctx context.Context, image []byte) iter.Seq2[StoredPost, error] {
-	return func(yield func(StoredPost, error) bool) {
-		err := readCopy(ctx, image, func(p StoredPost) bool { return yield(p, nil) })
-		if err != nil {
-			yield(StoredPost{}, fmt.Errorf("read the database: %w", err))
-		}
-	}
-}
-
-func readCopy(ctx context.Context, image []byte, yield func(StoredPost) bool) error {
-	db, err := openInMemory(ctx, image)
+// ForeignSchema returns the tables, indices, triggers and views of state.db that this package does not make, each with
+// its type before its name.
+func (w *Workspace) ForeignSchema(ctx context.Context) ([]string, error) {
+	const list = "SELECT type || ' ' || name FROM sqlite_schema"
+	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer db.Close()
-	rows, err := db.QueryContext(ctx, copySQL)
-	if err != nil {
-		return err
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(ctx, schemaSQL); err != nil {
+		return nil, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var p StoredPost
-		var phash int64
-		if err := rows.Scan(&p.Key.ID, &p.Key.Image, &p.Image, &p.SHA256, &phash, &p.Text); err != nil {
-			return err
-		}
-		p.PHash = uint64(phash)
-		if !yield(p) {
-			return nil
-		}
-	}
-	return rows.Err()
-}
-
-// openInMemory opens a database that exists as bytes.
-func openInMemory(ctx context.Context, image []byte) (*sql.DB, error) {
-	params := url.Values{"_pragma": {"trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"}}
-	connector, err := sqlite.NewConnector("file::memory:?" + params.Encode())
+	ours, err := texts(ctx, db, list)
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(1) // the copy is the connection's own
-	err = deserialize(ctx, db, image)
+	have, err := texts(ctx, w.db, list)
 	if err != nil {
-		db.Close()
-		return nil, err
+		return nil, fmt.Errorf("read the schema of %s: %w", stateName, w.explain(ctx, err))
 	}
-	return db, nil
-}
-
-func deserialize(ctx context.Context, db *sql.DB, image []byte) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return conn.Raw(func(c any) error {
-		d, ok := c.(interface{ Deserialize([]byte) error })
-		if !ok {
-			return errors.New("the SQLite driver cannot open a database in memory")
-		}
-		return d.Deserialize(image)
-	})
+	return slices.DeleteFunc(have, func(name string) bool { return slices.Contains(ours, name) }), nil
 }

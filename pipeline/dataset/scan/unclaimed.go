@@ -3,42 +3,42 @@ package scan
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
 )
 
-// Unclaimed returns how many bytes of the file are of no column chunk, index or filter that its footer names,
-// and where the first of them is. Zeros between the parts are padding, and do not count. A reader sees
-// none of it, and rows can be hidden there.
-func (f *File) Unclaimed() (at, n int64, err error) {
+// A Span is a part of a file, from its first byte to behind its last.
+type Span struct{ From, To int64 }
+
+// Unclaimed returns the parts of the file that belong to no column chunk, index or filter that its footer names.
+// Zeros at the ends of a part are padding, and left out. A reader sees none of it, and rows can be hidden there.
+func (f *File) Unclaimed() (unclaimed []Span, err error) {
 	defer recovered(&err)()
 	parts := f.parts()
-	slices.SortFunc(parts, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	slices.SortFunc(parts, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 	pos, end := int64(len("PAR1")), f.guard.size-8-f.guard.footerBytes
-	for _, p := range append(parts, span{end, end}) {
-		if p.from > pos {
-			first, more, err := f.unclaimedIn(pos, min(p.from, end))
+	for _, p := range append(parts, Span{end, end}) {
+		if p.From > pos {
+			part, err := f.unclaimedIn(pos, min(p.From, end))
 			if err != nil {
-				return 0, 0, err
+				return nil, err
 			}
-			if n == 0 {
-				at = first
+			if part.To > part.From {
+				unclaimed = append(unclaimed, part)
 			}
-			n += more
 		}
-		pos = max(pos, p.to)
+		pos = max(pos, p.To)
 	}
-	return at, n, nil
+	return unclaimed, nil
 }
 
-// A span is a part of the file, from its first byte to behind its last.
-type span struct{ from, to int64 }
-
 // parts are what the footer names.
-func (f *File) parts() []span {
-	var parts []span
+func (f *File) parts() []Span {
+	var parts []Span
 	add := func(at, n int64) {
 		if at > 0 && n > 0 {
-			parts = append(parts, span{at, at + n})
+			parts = append(parts, Span{at, at + n})
 		}
 	}
 	for _, g := range f.parquet.Metadata().RowGroups {
@@ -57,27 +57,50 @@ func (f *File) parts() []span {
 	return parts
 }
 
-// unclaimedIn counts the bytes from the first to the last one that is not zero, and says where they begin.
-func (f *File) unclaimedIn(from, to int64) (at, n int64, err error) {
+// unclaimedIn returns the part from the first to the last byte that is not zero.
+func (f *File) unclaimedIn(from, to int64) (part Span, err error) {
 	block := make([]byte, 64<<10)
-	var last int64
 	for pos := from; pos < to; pos += int64(len(block)) {
 		b := block[:min(int64(len(block)), to-pos)]
 		if _, err := f.guard.r.ReadAt(b, pos); err != nil {
-			return 0, 0, fmt.Errorf("read what lies between its parts: %w", err)
+			return Span{}, fmt.Errorf("read what lies between its parts: %w", err)
 		}
 		for i, c := range b {
 			if c == 0 {
 				continue
 			}
-			if at == 0 {
-				at = pos + int64(i)
+			if part.To == 0 {
+				part.From = pos + int64(i)
 			}
-			last = pos + int64(i) + 1
+			part.To = pos + int64(i) + 1
 		}
 	}
-	if at == 0 {
-		return 0, 0, nil
+	return part, nil
+}
+
+// Notes yields what a footer holds beside rows: its key-values, the name of the program that wrote it, and the least
+// and greatest value of each column chunk, each with a name for people.
+func (f *File) Notes() iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		meta := f.parquet.Metadata()
+		more := yield("created_by", []byte(meta.CreatedBy))
+		note := func(name string, value []byte) {
+			more = more && (len(value) == 0 || yield(name, value))
+		}
+		for _, kv := range meta.KeyValueMetadata {
+			note("key of the footer", []byte(kv.Key))
+			note("key "+kv.Key, []byte(kv.Value))
+		}
+		for _, g := range meta.RowGroups {
+			for _, c := range g.Columns {
+				name := strings.Join(c.MetaData.PathInSchema, ".")
+				for _, kv := range c.MetaData.KeyValueMetadata {
+					note("key "+kv.Key+" of column "+name, []byte(kv.Value))
+				}
+				for _, bound := range [][]byte{c.MetaData.Statistics.Min, c.MetaData.Statistics.Max, c.MetaData.Statistics.MinValue, c.MetaData.Statistics.MaxValue} {
+					note("bound of column "+name, bound)
+				}
+			}
+		}
 	}
-	return at, last - at, nil
 }

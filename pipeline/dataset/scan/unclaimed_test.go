@@ -2,8 +2,10 @@ package scan
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -33,21 +35,37 @@ func TestUnclaimed(t *testing.T) {
 		return append(append(bytes.Clone(whole[:footer]), between...), whole[footer:]...)
 	}
 	for name, c := range map[string]struct {
-		file  []byte
-		at, n int64
+		file []byte
+		want []Span
 	}{
-		"whole":   {whole, 0, 0},
-		"padded":  {with("\x00\x00\x00\x00\x00\x00\x00\x00"), 0, 0},
-		"hidden":  {with("\x00\x00few003\x00\x00"), int64(footer) + 2, 6},
-		"another": {with(string(whole)), int64(footer), int64(len(whole))},
+		"whole":   {whole, nil},
+		"padded":  {with("\x00\x00\x00\x00\x00\x00\x00\x00"), nil},
+		"hidden":  {with("\x00\x00few003\x00\x00"), []Span{{int64(footer) + 2, int64(footer) + 8}}},
+		"another": {with(string(whole)), []Span{{int64(footer), int64(footer + len(whole))}}},
 	} {
 		s, err := Open(bytes.NewReader(c.file), int64(len(c.file)))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		at, n, err := s.Unclaimed()
-		if err != nil || n != c.n || at != c.at {
-			t.Errorf("%s: %d bytes at %d (%v), want %d at %d", name, n, at, err, c.n, c.at)
+		got, err := s.Unclaimed()
+		if err != nil || !cmp.Equal(c.want, got) {
+			t.Errorf("%s: %v (%v), want %v", name, got, err, c.want)
 		}
+	}
+}
+
+// TestNotes yields key-values and the bounds of columns.
+func TestNotes(t *testing.T) {
+	file := scannedFile(t, 5, parquet.KeyValueMetadata("a key", "a value"))
+	s, err := Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for name, note := range s.Notes() {
+		got[name] += string(note) + " "
+	}
+	if got["key a key"] != "a value " || got["key of the footer"] != "a key " || !strings.Contains(got["bound of column ID"], "id0 id2") {
+		t.Errorf("notes: %q", got)
 	}
 }

@@ -1,0 +1,275 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"math/bits"
+	"strings"
+
+	"golang.org/x/sync/semaphore"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// decoding bounds the memory of the images that are decoded at a time.
+var decoding = semaphore.NewWeighted(maxDecoding)
+
+const (
+	maxDecoding = 128 << 20
+	maxFrames   = 500
+)
+
+// A sighting is what was seen of an image, or of a digest or hash of one.
+type sighting struct {
+	place
+	what    string // empty for an image itself
+	digests []string
+	hashes  []uint64 // of an image, of each frame and for each way it can be turned or mirrored
+	fault   string   // why its looks are not known
+	stored  bool     // it is a file of the workspace
+}
+
+// image looks at an image: its digests, its looks, and the bytes in it and behind it that are not pixels.
+func (w walker) image(p place, body []byte) error {
+	s := &sighting{place: p, stored: p.src.name != "" && p.part == ""}
+	s.digests = []string{state.SHA256(body)}
+	defer w.saw(s)
+	// An image that a record accounts for need not be decoded, unless its row is of a post that must be gone.
+	if w.gone.staying[s.digests[0]] && w.gone.digests[s.digests[0]] == nil {
+		return nil
+	}
+	format := policy.ImageFormat(body)
+	if stripped, err := workspace.Strip(body, format); err == nil {
+		s.digests = append(s.digests, state.SHA256(stripped))
+	}
+	if err := w.looks(s, body); err != nil {
+		return err
+	}
+	w.depth++
+	for _, part := range imageParts(body, format) {
+		if w.depth > maxDepth || len(bytes.Trim(part.bytes, "\x00 ")) == 0 {
+			continue
+		}
+		if err := w.look(p.in(part.name), bytes.NewReader(part.bytes), int64(len(part.bytes))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// looks decodes an image and takes its hashes. An image that cannot be decoded matches nothing: fault says why.
+func (w walker) looks(s *sighting, body []byte) error {
+	p := w.policy
+	p.Images = policy.Default().Images
+	info, fault := p.InspectImage(body)
+	switch {
+	case fault != nil && fault.Outcome == manifest.Placeholder:
+		return nil
+	case fault != nil:
+		s.fault = string(fault.Reason)
+		return nil
+	}
+	memory := min(info.DecodedBytes, maxDecoding)
+	if err := decoding.Acquire(w.ctx, memory); err != nil {
+		return err
+	}
+	defer decoding.Release(memory)
+	frames, err := frames(body, info)
+	if err != nil {
+		s.fault = err.Error()
+	}
+	for img := range frames {
+		h, err := dedupe.HashTurned(img)
+		if err != nil {
+			s.fault = err.Error()
+			break
+		}
+		for _, h := range h {
+			if !h.Flat {
+				s.hashes = append(s.hashes, h.Bits)
+			}
+		}
+	}
+	if bytes.Contains(body[:min(len(body), 256)], []byte("acTL")) {
+		s.fault = "it is animated, and only its first picture was compared"
+	}
+	return nil
+}
+
+// frames yields the pictures of an image: of an animated GIF each, as viewers show it.
+func frames(body []byte, info policy.ImageInfo) (func(yield func(image.Image) bool), error) {
+	if info.Format == "gif" {
+		parts, _ := gifFrames(body)
+		if len(parts) > maxFrames {
+			return func(func(image.Image) bool) {}, fmt.Errorf("it has %d pictures, and at most %d are compared", len(parts), maxFrames)
+		}
+		if len(parts) > 1 {
+			return func(yield func(image.Image) bool) {
+				shown := image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
+				for _, part := range parts {
+					img, err := policy.DecodeImage(part)
+					if err != nil {
+						continue
+					}
+					// A picture covers what was shown before, except where it is transparent.
+					draw.Draw(shown, shown.Rect, img, img.Bounds().Min, draw.Over)
+					if !yield(shown) || !yield(img) {
+						return
+					}
+				}
+			}, nil
+		}
+	}
+	img, err := policy.DecodeImage(body)
+	return func(yield func(image.Image) bool) {
+		if err == nil {
+			yield(img)
+		}
+	}, err
+}
+
+// gifFrames returns each picture of a GIF as a GIF of its own, and where the last block ends.
+func gifFrames(b []byte) (frames [][]byte, end int) {
+	table := func(at int) int {
+		if at < len(b) && b[at]&0x80 != 0 {
+			return 3 << (b[at]&7 + 1)
+		}
+		return 0
+	}
+	head := 13 + table(10)
+	control := []byte{}
+	i := head
+	for i+1 < len(b) {
+		from, data := i, i+2
+		picture := b[i] == 0x2c
+		switch {
+		case picture:
+			data = i + 10 + table(i+9) + 1
+		case b[i] != 0x21:
+			return frames, i
+		}
+		for data < len(b) && b[data] != 0 {
+			data += 1 + int(b[data])
+		}
+		i = min(data+1, len(b))
+		switch {
+		case picture:
+			frames = append(frames, bytes.Join([][]byte{b[:head], control, b[from:i], {0x3b}}, nil))
+			control = nil
+		case b[from+1] == 0xf9:
+			control = b[from:i]
+		}
+	}
+	return frames, i
+}
+
+// A part is bytes of an image that are not its pixels.
+type part struct {
+	name  string
+	bytes []byte
+}
+
+// imageParts returns segments, chunks, comments, and what follows the end of an image.
+func imageParts(b []byte, format string) (parts []part) {
+	add := func(name string, from, to int) {
+		if from < to && to <= len(b) {
+			parts = append(parts, part{name, b[from:to]})
+		}
+	}
+	switch format {
+	case "jpeg":
+		for i := 2; i+4 <= len(b); {
+			marker, n := b[i+1], 2+int(binary.BigEndian.Uint16(b[i+2:]))
+			switch {
+			case b[i] != 0xff || marker == 0 || marker == 0xff || marker >= 0xd0 && marker <= 0xd7: // pixels
+				i++
+				continue
+			case marker == 0xd9:
+				add("bytes behind the image", i+2, len(b))
+				return parts
+			case marker >= 0xe0 && marker <= 0xef || marker == 0xfe:
+				add(fmt.Sprintf("segment %02x", marker), i+4, min(i+n, len(b)))
+			}
+			i += n
+		}
+	case "png":
+		for i := 8; i+12 <= len(b); {
+			n, kind := int(binary.BigEndian.Uint32(b[i:])), string(b[i+4:i+8])
+			if n < 0 || n > len(b)-i-12 {
+				break
+			}
+			if !strings.Contains("IHDR PLTE IDAT IEND tRNS fdAT", kind) {
+				parts = append(parts, pngText(kind, b[i+8:i+8+n]))
+			}
+			i += 12 + n
+			if kind == "IEND" {
+				add("bytes behind the image", i, len(b))
+				break
+			}
+		}
+	case "gif":
+		for i := 13; ; {
+			at := bytes.Index(b[min(i, len(b)):], []byte("\x21\xfe"))
+			if at < 0 {
+				break
+			}
+			text, j := []byte{}, i+at+2
+			for j < len(b) && b[j] != 0 && j+1+int(b[j]) <= len(b) {
+				text, j = append(text, b[j+1:j+1+int(b[j])]...), j+1+int(b[j])
+			}
+			parts = append(parts, part{"comment", text})
+			i = j
+		}
+		_, end := gifFrames(b)
+		add("bytes behind the image", end+1, len(b))
+	case "webp":
+		end := min(int(binary.LittleEndian.Uint32(b[4:]))+8, len(b))
+		for i := 12; i+8 <= end; {
+			n := int(binary.LittleEndian.Uint32(b[i+4:]))
+			if kind := string(b[i : i+4]); !strings.Contains("VP8 VP8L VP8X ANIM ANMF ALPH", kind) && n <= end-i-8 {
+				add("chunk "+kind, i+8, i+8+n)
+			}
+			i += 8 + n + n%2
+		}
+		add("bytes behind the image", end, len(b))
+	}
+	return parts
+}
+
+// pngText returns a chunk of a PNG; the text of one that is compressed is unpacked.
+func pngText(kind string, data []byte) part {
+	if kind == "zTXt" || kind == "iTXt" || kind == "iCCP" {
+		if at := bytes.IndexByte(data, 0x78); at > 0 {
+			if text, err := inflate(data[at:], maxHeld); len(text) > 0 && (err == nil || errors.Is(err, errTooLong)) {
+				return part{"chunk " + kind, append(bytes.Clone(data[:at]), text...)}
+			}
+		}
+	}
+	return part{"chunk " + kind, data}
+}
+
+// nearBits is how many of the 64 bits may differ between an image and a copy of it that was made
+// smaller or compressed again.
+const nearBits = 8
+
+// nearest returns the entry with the hash closest to one of hashes, of equals the first by name; nil for none.
+func nearest(list []hashOf, hashes []uint64) (best *known, apart int) {
+	apart = nearBits + 1
+	for _, known := range list {
+		for _, h := range hashes {
+			d := bits.OnesCount64(known.bits ^ h)
+			if d < apart || d == apart && best != nil && known.of.name < best.name {
+				best, apart = known.of, d
+			}
+		}
+	}
+	return best, apart
+}

@@ -1,0 +1,331 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+)
+
+// A source is a file that an audit looks at: one of the workspace, of a registered copy, or one that was named.
+type source struct {
+	where string // for people
+	name  string // in the workspace; empty elsewhere
+	rel   string // its name below the folder that was named
+	size  int64
+	open  func() (reader, error)
+
+	columns  ScanColumns // what the auditor says of its columns
+	recorded string      // the digest that a registered copy has of it; empty for none
+	inCopy   bool
+	mayName  bool // it may name posts that are gone, as lists of outcomes do
+	ours     bool // a record accounts for its words: none of them is of unknown origin
+
+	file   AuditedFile
+	images tally // of unknown origin
+	texts  tally
+	lines  int // how many texts of it are kept for comparison
+}
+
+// A tally counts what cannot be told apart, and says where the first of it lies.
+type tally struct {
+	n     int
+	first string
+}
+
+func (t *tally) add(where string) {
+	if t.n == 0 {
+		t.first = where
+	}
+	t.n++
+}
+
+// A reader gives the bytes of a source from any place.
+type reader interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// A place says where a leaf lies: file > member > row 17 > column a.b[] > part. Rows count from 0.
+type place struct {
+	src   *source
+	path  string // file > member
+	table *table // nil outside of tables
+	row   int64
+	col   string
+	part  string
+	label bool   // it names things, and counts not as a text of unknown origin
+	own   string // the entry that the name of a file or member claims
+	kin   FindingKind
+}
+
+func (p place) String() string {
+	s := p.path
+	if p.table != nil {
+		s += " > row " + strconv.FormatInt(p.row, 10)
+		if p.col != "" {
+			s += " > column " + p.col
+		}
+	}
+	return s + p.part
+}
+
+// lists reports whether the place may name posts that are gone, and digests of their images.
+func (p place) lists() bool {
+	if p.table != nil {
+		return p.table.lists || p.src.mayName && !p.table.parquet
+	}
+	return p.src.mayName
+}
+
+// in is the place of a part of the leaf.
+func (p place) in(part string) place {
+	p.part += " > " + part
+	return p
+}
+
+// claims returns the entries that the place says it is of: by its row, or by the name of its file.
+func (p place) claims() []string {
+	for p.table != nil {
+		if c := p.table.claims[p.row]; len(c) > 0 {
+			return c
+		}
+		p = p.table.outer
+	}
+	if p.own != "" {
+		return []string{p.own}
+	}
+	return nil
+}
+
+// A walker turns a source into leaves and hands each to the matcher. It is passed by value: a leaf that is looked at
+// on another core gets its own.
+type walker struct {
+	*audit
+	ctx   context.Context
+	crew  *errgroup.Group // nil for a walker that is at work in it
+	left  *atomic.Int64   // how many bytes the source may still unpack to
+	depth int
+}
+
+// spawn looks at a leaf on a free core; within a leaf, at once. A leaf that waits must own its bytes.
+func (w walker) spawn(look func(walker) error) error {
+	if w.crew == nil {
+		return look(w)
+	}
+	inner := w
+	inner.crew = nil
+	w.crew.Go(func() error { return look(inner) })
+	return w.stopped(w.ctx)
+}
+
+// look looks at a leaf, whatever it is. What goes wrong with it is a gap; only the end of the audit is an error.
+func (w walker) look(p place, r io.ReaderAt, size int64) error {
+	err := w.stopped(w.ctx)
+	if err == nil {
+		err = w.lookInto(p, r, size)
+	}
+	if err != nil && w.ctx.Err() == nil && !errors.Is(err, state.ErrInterrupted) {
+		w.gap("", p.String(), "it could not be read: %v", err)
+		return nil
+	}
+	return err
+}
+
+// A column is a column of a table: of a Parquet, a CSV, a database, or a key of JSON.
+type column struct {
+	name    string
+	holds   string // what its name says it holds: one of the constants below, or empty
+	asked   bool   // the auditor named it
+	values  int64
+	known   int64 // values that are ids of posts of the release, or of others that are known
+	foreign int64 // values that are ids of other posts
+	unread  int64 // values that are no ids
+	first   int64 // the first row of those
+	hits    []hit
+}
+
+const (
+	holdsID     = "id"
+	holdsImage  = "image"
+	holdsSHA256 = "sha256"
+	holdsPHash  = "phash"
+	holdsText   = "text"
+)
+
+// A hit is a value of a column that is the id of a known post.
+type hit struct {
+	row   int64
+	entry string
+	text  string // as it stands
+	clear bool   // it is an id wherever it stands: a link, t3_, or letters and digits as no word has them
+}
+
+// A table collects what its columns say about posts, and decides at its end which of them hold ids.
+type table struct {
+	place   // of the table itself
+	outer   place
+	parquet bool // its rows are judged as those of a dataset
+	lists   bool // it may name posts that are gone
+	records bool // it has rows of one kind, so an id that is not known is one of another release
+	columns map[string]*column
+	order   []*column
+	rows    int64
+	claims  map[int64][]string // the entries that a row names
+	named   map[string]bool    // values that name posts
+}
+
+func newTable(p place) *table {
+	return &table{place: place{src: p.src, path: p.String()}, outer: p, records: true, columns: map[string]*column{}, claims: map[int64][]string{}, named: map[string]bool{}}
+}
+
+// maxColumns bounds the columns that are told apart. JSON whose keys are values has more.
+const maxColumns = 10_000
+
+// column returns the column of that name; other names are those by which the auditor may call it as well.
+func (t *table) column(name string, others ...string) *column {
+	c := t.columns[name]
+	if c == nil {
+		if len(t.order) == maxColumns {
+			return t.order[maxColumns-1]
+		}
+		c = &column{name: name}
+		c.holds, c.asked = t.src.columns.holds(append(others, name)...)
+		t.columns[name] = c
+		t.order = append(t.order, c)
+	}
+	return c
+}
+
+func (t *table) at(row int64, c *column) place {
+	p := t.place
+	p.table, p.row, p.col = t, row, c.name
+	return p
+}
+
+// saw notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a gallery.
+func (c *column) saw(a *audit, row int64, text string) (isID bool) {
+	c.values++
+	id, entry := rowEntry(text)
+	switch e := a.posts[id]; {
+	case id == "":
+		if c.unread == 0 {
+			c.first = row
+		}
+		c.unread++
+		return false
+	case e == nil:
+		c.foreign++
+	default:
+		c.known++
+		c.hits = append(c.hits, hit{row, entry, text, telling(id) || len(text) > len(entry)})
+	}
+	return true
+}
+
+// sawNumber notes a number: the digits of an id, or one that was read in base 36.
+func (c *column) sawNumber(a *audit, row, n int64) {
+	c.values++
+	for _, base := range []int{36, 10} {
+		if id := manifest.PostID(strconv.FormatInt(n, base)); n >= 0 && a.posts[id] != nil {
+			c.known++
+			c.hits = append(c.hits, hit{row: row, entry: string(id)})
+			return
+		}
+	}
+	c.foreign++
+}
+
+// rowEntry reads the entry that a value names.
+func rowEntry(text string) (manifest.PostID, string) {
+	id, err := manifest.ParsePostID(text)
+	if err == nil {
+		return id, string(id)
+	}
+	for i := len(text) - 1; i > 0 && text[i] >= '0' && text[i] <= '9'; i-- {
+		if text[i-1] != '/' {
+			continue
+		}
+		n, _ := strconv.Atoi(text[i:])
+		if id, err := manifest.ParsePostID(text[:i-1]); err == nil {
+			return id, manifest.Key{ID: id, Image: n}.String()
+		}
+	}
+	return "", ""
+}
+
+// holdsIDs reports whether the values of the column are ids: its name says so, or most of them are known ones. The
+// numbers of a column are ids only if both hold.
+func (c *column) holdsIDs(numbers bool) bool {
+	most := 2*c.known > c.values
+	if numbers {
+		return c.holds == holdsID && (most || c.asked)
+	}
+	return c.holds == holdsID || most && c.known >= 3
+}
+
+// finish judges the rows by the ids in them, and keeps which row names which entry.
+func (w walker) finish(t *table, numbers map[*column]bool) {
+	named := false
+	for _, c := range t.order {
+		ids := c.holdsIDs(numbers[c])
+		named = named || ids
+		for _, h := range c.hits {
+			if !ids && !h.clear {
+				continue
+			}
+			p, e := t.at(h.row, c), w.postOf(h.entry)
+			t.named[h.text] = true
+			// A column that only happens to name a post does not say whose image the row has.
+			if ids {
+				t.claims[h.row] = append(t.claims[h.row], h.entry)
+			}
+			kind, what := FoundRow, ""
+			if t.parquet {
+				kind, what = e.exported()
+			} else if e.MustGo {
+				what = "a row that names a post that must be gone: " + e.why()
+			}
+			if what != "" && !p.lists() {
+				w.finding(kind, h.entry, p.String(), "%s", what)
+			}
+		}
+		if c.holds == holdsID && !t.src.ours && !t.lists && !numbers[c] && c.foreign > 0 && (t.records && t.rows > 0 || c.asked) {
+			w.gap("", t.String(), "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
+		}
+		if ids && t.parquet && c.unread > 0 {
+			w.gap("", t.String(), "%d rows have no post id that can be read, the first is row %d", c.unread, c.first)
+		}
+		c.hits = nil
+	}
+	if t.parquet && !named {
+		w.gap("", t.String(), "no column holds post ids by its name or its values: name it with --id-column")
+	}
+	if t.src.columns.ID != "" && t.parquet && !t.asked() {
+		w.gap("", t.String(), "it has no column %s", t.src.columns.ID)
+	}
+}
+
+func (t *table) asked() bool {
+	for _, c := range t.order {
+		if c.asked && c.holds == holdsID {
+			return true
+		}
+	}
+	return false
+}
+
+// unpacked counts n bytes that came out of a source.
+func (w walker) unpacked(n int64) error {
+	if w.left.Add(-n) < 0 {
+		return fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
+	}
+	return nil
+}

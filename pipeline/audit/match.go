@@ -1,0 +1,473 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+const (
+	searchBlock   = 1 << 20
+	searchOverlap = 64 << 10 // the longest text that two blocks share
+	minEncoded    = 86       // characters: 64 bytes in base64
+	minGap        = 1 << 10  // encoded bytes of an unknown kind are said from here on
+)
+
+// bytes searches bytes of any kind for texts that must be gone, ids, digests, encoded bytes and, where they are no
+// text, for images. Bytes of an unknown kind are a gap.
+func (w walker) bytes(p place, r io.ReaderAt, size int64) error {
+	binary := false
+	var held []byte
+	for at := int64(0); at < size; {
+		if err := w.stopped(w.ctx); err != nil {
+			return err
+		}
+		block := make([]byte, min(searchBlock, size-at))
+		if _, err := io.ReadFull(io.NewSectionReader(r, at, int64(len(block))), block); err != nil {
+			return err
+		}
+		first := at == 0
+		at += int64(len(block))
+		last := at == size
+		held = append(held, block...)
+		binary = binary || bytes.ContainsFunc(block, noText)
+		// Encoded bytes that go on in the next block wait for their end.
+		open := 0
+		if !last {
+			open = openRun(held)
+		}
+		if open > 2*maxImage {
+			return fmt.Errorf("encoded bytes of more than %d characters", open)
+		}
+		if err := w.search(p, held[:len(held)-open], first, last); err != nil {
+			return err
+		}
+		if binary {
+			if err := w.carve(p, held); err != nil {
+				return err
+			}
+		}
+		held = bytes.Clone(held[len(held)-min(len(held), max(searchOverlap, open)):])
+	}
+	if !binary || p.label || p.src.name != "" && strings.Contains(p.src.name, "/.tmp-") || strings.HasSuffix(p.part, encodedPart) && size < minGap {
+		return nil
+	}
+	return errors.New("unknown binary format: only searched for plain text and images")
+}
+
+// encodedPart names bytes that stood encoded in a text.
+const encodedPart = " > encoded bytes"
+
+// noText reports whether a character does not occur in text: compressed and other binary files have them.
+func noText(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\v' && r != '\f' && r != '\r' && r != '\b' && r != '\x1b'
+}
+
+// isPacked reports whether a character occurs in base64 of either alphabet, and so in hex.
+func isPacked(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '+' || c == '/' || c == '-' || c == '_'
+}
+
+// openRun returns how many bytes at the end of a text belong to encoded bytes that may go on.
+func openRun(text []byte) int {
+	n := 0
+	for n < len(text) && (isPacked(text[len(text)-1-n]) || text[len(text)-1-n] == '\n' || text[len(text)-1-n] == '\r') {
+		n++
+	}
+	return n
+}
+
+// words searches a short text that stands beside the content of a container.
+func (w walker) words(p place, text string) {
+	if strings.TrimSpace(text) != "" {
+		w.word(p, []byte(text))
+	}
+}
+
+// word is search for a text that is whole.
+func (w walker) word(p place, text []byte) {
+	if err := w.search(p, text, true, true); err != nil {
+		w.gap("", p.String(), "it could not be read: %v", err)
+	}
+}
+
+// names judges a file or member by its name: the bytes of few003/1.jpg may match nothing that is known.
+func (w walker) names(p place, name, kind string) {
+	if _, ok := w.stored.files[p.src.name]; p.part == "" && p.src.name != "" && (ok || w.mayName(p.src.name)) { // its record decides
+		return
+	}
+	p.kin = FoundRow
+	if kind == isImage {
+		p.kin = FoundImage
+	}
+	id, entry := entryOf(name)
+	if e := w.posts[id]; e != nil && e.MustGo && (telling(id) || p.src.name != "") {
+		w.finding(p.kin, entry, p.String(), "it is named after a post that must be gone: %s", e.why())
+		return
+	}
+	w.ids(p, []byte(name), true, true)
+}
+
+// search searches a text. first and last say whether it is whole at its ends: a word there may be cut off.
+func (w walker) search(p place, text []byte, first, last bool) error {
+	w.ids(p, text, first, last)
+	if plain := unescaped(text); plain != nil {
+		w.ids(p, plain, first, last)
+	}
+	rest, err := w.encoded(p, text)
+	w.lines(p, rest)
+	return err
+}
+
+// unescaped resolves percent signs, escapes of JSON and entities of HTML; nil where a text has none.
+func unescaped(text []byte) []byte {
+	if !bytes.ContainsAny(text, `%\&`) {
+		return nil
+	}
+	out := escapes.ReplaceAllStringFunc(string(text), func(s string) string {
+		switch s[0] {
+		case '%':
+			c, _ := url.PathUnescape(s)
+			return c
+		case '&':
+			return html.UnescapeString(s)
+		}
+		n, _ := strconv.ParseUint(s[2:], 16, 32)
+		return string(rune(n))
+	})
+	return []byte(out)
+}
+
+var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|&#?[0-9A-Za-z]{1,8};`)
+
+// ids searches for ids and digests of posts that must be gone.
+func (w walker) ids(p place, text []byte, first, last bool) {
+	if len(w.gone.posts) == 0 {
+		return
+	}
+	if p.kin == "" && p.lists() {
+		p.kin = FoundImage
+		for _, tag := range imageTag.FindAll(text, -1) {
+			w.ids(p, packed.ReplaceAll(tag, []byte(" ")), true, true)
+		}
+		return
+	}
+	for at := 0; at < len(text); at++ {
+		end := at
+		for end < len(text) && isIDByte(text[end]) {
+			end++
+		}
+		n := end - at
+		if at == 0 && !first || end == len(text) && !last {
+			at = end
+			continue
+		}
+		if n == 64 {
+			w.sawDigest(p, strings.ToLower(string(text[at:end])))
+		}
+		if n >= 4 && n <= 13 {
+			e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]
+			if e != nil && e.MustGo && (telling(e.ID) || isLink(text[:at])) {
+				kind := p.kin
+				if kind == "" {
+					kind = FoundRow
+				}
+				w.finding(kind, string(e.ID), p.String(), "it names a post that must be gone: %s", e.why())
+			}
+		}
+		at = end
+	}
+}
+
+// A list of posts may show no image of one that must be gone.
+var (
+	imageTag = regexp.MustCompile(`<img [^>]*>`)
+	packed   = regexp.MustCompile(`[A-Za-z0-9+/]{86,}`)
+)
+
+func isIDByte(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
+
+// telling reports whether an id has digits and letters beyond hex, as no number and no word has: it does not stand somewhere by chance.
+func telling(id manifest.PostID) bool {
+	return strings.ContainsAny(string(id), "0123456789") && strings.ContainsAny(string(id), "ghijklmnopqrstuvwxyz")
+}
+
+// isLink reports whether what stands before an id makes it one.
+func isLink(before []byte) bool {
+	before = bytes.ToLower(before[max(0, len(before)-12):])
+	for _, link := range []string{"t3_", "comments/", "gallery/", "redd.it/", `comments\/`, `gallery\/`, `redd.it\/`} {
+		if bytes.HasSuffix(before, []byte(link)) {
+			return true
+		}
+	}
+	return false
+}
+
+// sawDigest compares a digest that stands in a text.
+func (w walker) sawDigest(p place, digest string) {
+	if w.gone.digests[digest] != nil && !p.lists() {
+		w.saw(&sighting{place: p, what: "its sha256", digests: []string{digest}})
+	}
+}
+
+// lines searches for texts that must be gone, and keeps what else could be one.
+func (w walker) lines(p place, text []byte) {
+	if len(text) < 15 || !w.gone.wantsTexts() {
+		return
+	}
+	variants := [][]byte{text}
+	if bytes.IndexByte(text, '<') >= 0 {
+		// A tag may stand in a word, or between two.
+		variants = append(variants, tags.ReplaceAll(text, nil), tags.ReplaceAll(text, []byte(" ")))
+	}
+	for _, v := range variants {
+		folded := fold(v)
+		for at := 0; at+prefixLen <= len(folded); at++ {
+			if at > 0 && folded[at-1] != ' ' {
+				continue
+			}
+			for _, l := range w.gone.lines[string(folded[at:at+prefixLen])] {
+				if bytes.HasPrefix(folded[at:], l.line) {
+					w.sawText(p, l.of)
+				}
+			}
+		}
+	}
+	if p.src.ours || p.label || p.table != nil && p.table.lists {
+		return
+	}
+	words := variants[len(variants)-1]
+	if p.table != nil && len(words) < searchOverlap { // what a row holds is one text
+		w.keep(p, words)
+		return
+	}
+	for line := range bytes.Lines(words) {
+		w.keep(p, line)
+	}
+}
+
+var tags = regexp.MustCompile(`<[^<>]{0,999}>`)
+
+// keep keeps a text for the comparison with texts that are learnt later, or are not known at all.
+func (w walker) keep(p place, text []byte) {
+	if len(text) < 15 || bytes.ContainsFunc(text, noText) {
+		return
+	}
+	if folded := string(fold(text)); distinctive(folded) && !inHex(folded) {
+		w.sawWords(p, folded)
+	}
+}
+
+// inHex reports whether a text is a number or a digest in groups of digits.
+func inHex(s string) bool { return strings.Trim(s, "0123456789abcdef ") == "" }
+
+// encoded looks at bytes that stand in a text as base64, in one line or many, or as hex, and returns the rest of it.
+func (w walker) encoded(p place, text []byte) (rest []byte, err error) {
+	rest, done := text, 0
+	for at := 0; at < len(text); at++ {
+		if !isPacked(text[at]) {
+			continue
+		}
+		run, end := packedRun(text, at)
+		if n := len(run); n >= 43 && n < minEncoded {
+			if raw := unpackText(run); len(raw) == 32 {
+				w.sawDigest(p, hex.EncodeToString(raw))
+			}
+		}
+		if len(run) >= minEncoded {
+			if done == 0 {
+				rest = nil
+			}
+			rest, done = append(append(rest, text[done:at]...), ' '), end
+			raw := unpackText(run)
+			inner := w
+			inner.depth++
+			if raw != nil && inner.depth <= maxDepth {
+				if err := inner.unpacked(int64(len(raw))); err != nil {
+					return rest, err
+				}
+				p := p
+				if !strings.HasSuffix(p.part, encodedPart) {
+					p.part += encodedPart
+				}
+				if err := inner.look(p, bytes.NewReader(raw), int64(len(raw))); err != nil {
+					return rest, err
+				}
+			}
+		}
+		at = end
+	}
+	if done > 0 {
+		rest = append(rest, text[done:]...)
+	}
+	return rest, nil
+}
+
+// packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.
+func packedRun(text []byte, at int) (run []byte, end int) {
+	for end = at; ; {
+		from := end
+		for end < len(text) && isPacked(text[end]) {
+			end++
+		}
+		if from == at {
+			run = text[from:end:end]
+		} else {
+			run = append(run, text[from:end]...)
+		}
+		next := end
+		for next < len(text) && (text[next] == '\n' || text[next] == '\r' || text[next] == ' ' || text[next] == '\t') {
+			next++
+		}
+		if bytes.HasPrefix(text[next:], []byte(`\r`)) {
+			next += 2
+		}
+		if bytes.HasPrefix(text[next:], []byte(`\n`)) {
+			next += 2
+		}
+		// Words are shorter than the lines of encoded bytes.
+		if next == end || end-from < 40 || next == len(text) || !isPacked(text[next]) {
+			return run, end
+		}
+		end = next
+	}
+}
+
+// unpackText decodes base64 of either alphabet, or hex; nil for neither.
+func unpackText(run []byte) []byte {
+	if raw, err := hex.DecodeString(string(run[:len(run)&^1])); err == nil {
+		return raw
+	}
+	raw, err := base64.RawStdEncoding.DecodeString(strings.NewReplacer("-", "+", "_", "/").Replace(string(run)))
+	if err != nil && len(raw) < len(run)/2 {
+		return nil
+	}
+	return raw
+}
+
+// carve looks at images that stand anywhere in bytes of an unknown kind.
+func (w walker) carve(p place, block []byte) error {
+	w.depth++
+	if w.depth > maxDepth {
+		return nil
+	}
+	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF"} {
+		for at, n := 0, 0; n < 1000; n++ {
+			next := bytes.Index(block[at:], []byte(magic))
+			if next < 0 {
+				break
+			}
+			at += next
+			if policy.ImageFormat(block[at:min(len(block), at+policy.SniffBytes)]) != "" {
+				if err := w.carved(p, block[at:]); err != nil {
+					return err
+				}
+			}
+			at++
+		}
+	}
+	return nil
+}
+
+// carved looks at bytes that begin as an image does. They are one if they can be decoded.
+func (w walker) carved(p place, body []byte) error {
+	stripped, err := workspace.Strip(body, policy.ImageFormat(body))
+	if err != nil {
+		return nil
+	}
+	s := &sighting{place: p.in("image in it"), digests: []string{state.SHA256(stripped)}}
+	if err := w.looks(s, stripped); err != nil {
+		return err
+	}
+	if s.fault == "" {
+		w.saw(s)
+	}
+	return nil
+}
+
+// residue searches what is left in the free pages of a database, where nothing separates one value from the next.
+func (w walker) residue(p place, free []byte) error {
+	w.residueIDs(p, free)
+	p.label = true
+	return errors.Join(w.search(p, free, true, true), w.carve(p, free))
+}
+
+func (w walker) residueIDs(p place, free []byte) {
+	lower := bytes.ToLower(free)
+	for _, id := range w.order {
+		if e := w.posts[id]; e.MustGo && len(id) >= 5 && telling(id) && bytes.Contains(lower, []byte(id)) {
+			w.finding(FoundRow, string(id), p.String(), "it names a post that must be gone: %s", e.why())
+		}
+	}
+}
+
+// utf16 looks at a text in UTF-16.
+func (w walker) utf16(p place, r io.ReaderAt, size int64) error {
+	body, err := readAll(r, size, maxImage)
+	if err != nil {
+		return err
+	}
+	units := make([]uint16, 0, len(body)/2)
+	high, low := 1, 0
+	if body[0] == 0xfe {
+		high, low = 0, 1
+	}
+	for i := 2; i+1 < len(body); i += 2 {
+		units = append(units, uint16(body[i+high])<<8|uint16(body[i+low]))
+	}
+	text := []byte(string(utf16.Decode(units)))
+	w.depth++
+	return w.loose(p, bytes.NewReader(text), int64(len(text)), isOther)
+}
+
+// fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for
+// everything between them, escapes of JSON and HTML included.
+func fold(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	gap := false
+	for i := 0; i < len(text); {
+		if n := escape(text[i:]); n > 0 {
+			i, gap = i+n, true
+			continue
+		}
+		r, n := utf8.DecodeRune(text[i:])
+		i += n
+		if r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			gap = true
+			continue
+		}
+		if gap && len(out) > 0 {
+			out = append(out, ' ')
+		}
+		out, gap = utf8.AppendRune(out, unicode.ToLower(r)), false
+	}
+	return out
+}
+
+var escaped = regexp.MustCompile(`^(?:\\u[0-9a-fA-F]{4}|\\.|&#?[0-9A-Za-z]{1,8};)`)
+
+// escape returns the length of the escape that a text begins with, 0 for none.
+func escape(text []byte) int {
+	if text[0] != '\\' && text[0] != '&' {
+		return 0
+	}
+	return len(escaped.Find(text[:min(len(text), 12)]))
+}

@@ -1,0 +1,175 @@
+package audit
+
+import (
+	"context"
+	"io"
+	"maps"
+	"path"
+	"strings"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// exported stores the files of an export that the log records.
+func (s *storedContent) exported(e auditlog.Event) {
+	if s.logged == nil {
+		s.logged = map[string]string{}
+	}
+	for _, f := range e.Files {
+		s.logged[f.Name] = f.SHA256
+	}
+}
+
+// readRecords reads the records of every entry, and the files of the last export.
+func (a *audit) readRecords(ctx context.Context) error {
+	ws, s := a.Workspace, &a.stored
+	s.files, s.dataset = map[string]workspace.Record{}, map[string]string{}
+	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
+		if err != nil {
+			return err
+		}
+		k := a.gone.of(rec.ID, rec.Key.String())
+		if img := rec.Image; img != nil {
+			s.images++
+			s.files[ws.ImageName(rec.Key, img.Format)] = rec
+			k.digest(img.SHA256)
+			k.digest(img.OriginalSHA256)
+			if !img.Flat && img.HashKind == dedupe.HashKind() {
+				k.hash(img.PHash)
+			}
+		}
+		if rec.Reading != nil {
+			k.read(rec.Reading.Text)
+		}
+		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
+			s.rows++
+		}
+	}
+	files, err := lastExport(ctx, ws)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		a.gap("", "state.db", "the note of the last export cannot be read: %v", err)
+	}
+	maps.Copy(s.dataset, files)
+	return nil
+}
+
+// lastExport returns the digest of each file of the last export on record.
+func lastExport(ctx context.Context, ws *workspace.Workspace) (map[string]string, error) {
+	last, err := state.ReadNote[state.ExportNote](ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, f := range last.Files {
+		files[f.Name] = f.SHA256
+	}
+	return files, nil
+}
+
+// checkState finds what state.db still has of posts that must be gone, and what this program did not make.
+func (a *audit) checkState(ctx context.Context) error {
+	foreign, err := a.Workspace.ForeignSchema(ctx)
+	if err != nil {
+		return err
+	}
+	a.foreign = foreign
+	for _, what := range foreign {
+		a.finding(FoundCopy, "", state.StateFile, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
+	}
+	for rec, err := range a.Workspace.Records(ctx, workspace.Select{WithEarlier: true}) {
+		if err != nil {
+			return err
+		}
+		e, name := a.posts[rec.ID], rec.Key.String()
+		if e == nil || !a.mustBeGone(e) {
+			continue
+		}
+		if rec.Image != nil {
+			a.finding(FoundImage, name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", e.why())
+		}
+		if rec.Reading != nil && (rec.Reading.Text != "" || rec.Reading.Failed == nil) || rec.Earlier.Read {
+			a.finding(FoundText, name, "state.db", "text read off an image of a post that must be gone: %s", e.why())
+		}
+	}
+	return nil
+}
+
+// mustBeGone reports whether stored content of a post is a finding.
+func (a *audit) mustBeGone(e *evidence) bool {
+	// Content that is withheld until a mass removal is confirmed is an open obligation, for 48 hours.
+	if !e.workspace.Withheld || !e.workspace.State.Gone() || e.Because == "release" || e.Because == "tombstone" {
+		return e.MustGo
+	}
+	return false
+}
+
+// checkOutcomes judges outcomes.csv.
+func (a *audit) checkOutcomes(s *source, r io.Reader) {
+	for res, err := range manifest.ReadOutcomes(r) {
+		if err != nil {
+			a.gap("", s.where, "it could not be read: %v", err)
+			return
+		}
+		e := a.posts[res.ID]
+		if e != nil && e.MustGo && (res.Outcome == manifest.Kept || res.Outcome == manifest.Duplicate) {
+			a.finding(FoundRow, res.Key.String(), s.where, "it says %s of a post that must be gone: %s", res.Outcome, e.why())
+		}
+	}
+}
+
+// accountFor compares a file with the records of it, and reports whether they say all there is to say.
+func (w walker) accountFor(s *source, kind string, r io.ReaderAt) (done bool) {
+	switch {
+	case s.file.SHA256 == w.Release.ManifestDigest:
+		return true
+	case s.recorded != "" && s.recorded != s.file.SHA256:
+		w.changedCopy(s.where, "somebody changed it since it was exported")
+	case s.name == manifest.OutcomesName:
+		w.checkOutcomes(s, io.NewSectionReader(r, 0, s.size))
+	case s.name == "" || s.name == state.StateFile || strings.HasPrefix(path.Base(s.name), ".tmp-"):
+	case kind == isDatabase:
+		w.finding(FoundCopy, "", s.where, "a database in the workspace that no record accounts for: move it away, or out of backups that the posts of today have outlived")
+	case kind == isParquet || w.stored.dataset[s.name] != "":
+		w.exportedFile(s.name, s.file.SHA256)
+	}
+	s.ours = s.ours || s.recorded != "" && s.recorded == s.file.SHA256
+	return false
+}
+
+// changedCopy notes a registered copy that is not as its record has it.
+func (a *audit) changedCopy(where, what string) {
+	a.obligation(where, nil, "a file of a registered copy: %s; `rehydrate purge` says what to do", what)
+	a.gap("", where, "a file of a registered copy: %s", what)
+}
+
+// exportedFile compares a file of the dataset with the records of its export.
+func (w walker) exportedFile(name, digest string) {
+	noted, ok := w.stored.dataset[name]
+	logged, inLog := w.stored.logged[name]
+	switch {
+	case ok && noted == digest && inLog && logged == digest: // state and log agree
+	case w.exportedSince(name, digest):
+		w.gap("", name, "a run has written it during the audit: audit again")
+	case !ok && !inLog:
+		w.finding(FoundCopy, "", name, "a Parquet in the workspace that no record accounts for")
+	case ok && noted != digest:
+		w.finding(FoundExport, "", name, "it is not the file that was exported under this name: restore it with `rehydrate run`")
+	case inLog && logged != digest:
+		w.finding(FoundExport, "", name, "it is not the file that the log says was exported last under this name")
+	case w.report.Log.Present && w.report.Log.Consistent && !inLog:
+		w.finding(FoundExport, "", name, "no record of the log names its export")
+	}
+}
+
+// exportedSince reports whether a run has exported the file with this digest since the audit began.
+func (w walker) exportedSince(name, digest string) bool {
+	files, err := lastExport(w.ctx, w.Workspace)
+	return err == nil && files[name] == digest && w.stored.dataset[name] != digest
+}
