@@ -1,208 +1,258 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"rehydrate/manifest"
-	"rehydrate/pipeline/redditemu"
 )
 
-// beAsked is what the environment asks of a child besides to be rehydrate.
-func beAsked() {
-	if os.Getenv(tracedVar) != "" {
-		if err := announceDiskCalls(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
+// A fault makes one system call fail in strace's hands, or kills the process before it. strace counts the calls of each
+// thread by themselves.
+type fault struct {
+	calls string // as strace names them
+	errno string // or KILL
 }
 
-// chaosPosts are a dozen posts: a gallery, two near-duplicates, a text that is not English, one post that is
-// removed and one that its author deleted.
-func chaosPosts() []redditemu.Post {
-	one := func(caption int, shade uint8) []redditemu.Image {
-		return []redditemu.Image{sketch(caption, uint64(caption), shade, "png")}
-	}
-	var posts []redditemu.Post
-	for i := range 6 {
-		posts = append(posts, redditemu.Post{Images: one(firstOwn+i, 0)})
-	}
-	posts = append(posts,
-		redditemu.Post{Images: one(firstOwn+1, 4)}, // again chaos01
-		redditemu.Post{Kind: redditemu.KindGallery, Images: append(one(firstOwn+7, 0), one(firstOwn+8, 0)...)},
-		redditemu.Post{Images: one(german, 0)},
-		redditemu.Post{Images: one(firstOwn+10, 0)},
-		redditemu.Post{Condition: redditemu.Removed},
-		redditemu.Post{Condition: redditemu.Deleted})
-	for i := range posts {
-		posts[i].ID = manifest.PostID(fmt.Sprintf("chaos%02d", i))
-	}
-	return posts
+var faults = []fault{
+	{"fsync,fdatasync", "EIO"},
+	{"pwrite64", "ENOSPC"},
+	{"pwrite64", "EIO"},
+	{"?rename,renameat,renameat2", "EROFS"},
+	{"?unlink,unlinkat", "EIO"},
+	{"mkdirat", "ENOSPC"},
+	{"ftruncate", "EIO"},
+	{"fsync,fdatasync", "KILL"},
+	{"pwrite64", "KILL"},
+	{"?rename,renameat,renameat2", "KILL"},
+	{"?unlink,unlinkat", "KILL"},
 }
 
-// A chaosSite is a small site of which every run is quick, with what a run that nothing disturbed makes of it.
-type chaosSite struct {
-	*site
-	want map[string]string
+// said are the words of the program for an error: those of the system, or SQLite's.
+var said = map[string]*regexp.Regexp{
+	"EIO":    regexp.MustCompile(`input/output error|disk I/O error`),
+	"ENOSPC": regexp.MustCompile(`no space left on device|database or disk is full`),
+	"EROFS":  regexp.MustCompile(`read-only file system`),
 }
 
-func newChaosSite(t *testing.T) *chaosSite {
+// named finds the file: in the workspace, or by its whole path.
+var named = regexp.MustCompile(`/ws\b|\b(images|dataset|audit)\b|\S+\.csv`)
+
+// whens chooses calls of each thread, as strace writes them: the n-th one, or all from it on.
+func (f fault) whens(random *rand.Rand) []string {
+	any := func(from, n int) string { return fmt.Sprint(from + random.IntN(n)) }
+	switch {
+	case f.errno == "KILL" && !full():
+		return []string{any(1, 3), any(4, 12)}
+	case !full():
+		return []string{"1+", any(2, 10)}
+	}
+	var all []string
+	for n := 1; n <= 12; n++ {
+		all = append(all, fmt.Sprint(n))
+	}
+	for range 4 {
+		all = append(all, any(13, 60))
+	}
+	if f.errno != "KILL" {
+		all = append(all, "1+", any(2, 20)+"+", any(20, 40)+"+")
+	}
+	return all
+}
+
+// outcome runs a command to its end; -1 is the exit status of one that was killed.
+func outcome(t *testing.T, cmd *exec.Cmd) finished {
 	t.Helper()
-	posts := chaosPosts()
-	var rows strings.Builder
-	rows.WriteString("id,image,split,figurative,severity,related_content,modality,context\n")
-	for i, p := range posts {
-		for image := range max(len(p.Images), 1) {
-			fmt.Fprintf(&rows, "%s,%d,%s,F1|F3,SS6,SR3,M1,C1\n", p.ID, image, []string{"train", "validation", "test"}[i%3])
-		}
-	}
-	// Hundreds of runs ask one emulator, which limits tokens by the window as well.
-	o := redditemu.Options{Seed: 1, RequestsPerWindow: 1 << 20, Window: 10 * time.Second}
-	c := &chaosSite{site: newSiteOn(t, o, rows.String(), quick("mass_removal_share = 1.0"), posts...)}
-	c.workspace = c.place(t)
-	c.finish(t)
-	c.want = c.made(t)
-	want := "kept/ kept/ kept/ kept/ kept/ kept/ duplicate/same_text kept/ kept/ not_english/foreign_words kept/ removed/moderator deleted/author"
-	var got []string
-	for _, r := range c.outcomes() {
-		got = append(got, fmt.Sprintf("%s/%s", r.Outcome, r.Reason))
-	}
-	if strings.Join(got, " ") != want {
-		t.Fatalf("a whole run has the outcomes %q, want %q", got, want)
-	}
-	return c
-}
-
-// place is a name for a new workspace, in memory where there is a folder for that: then a sync costs nothing,
-// and is called all the same.
-func (c *chaosSite) place(t *testing.T) string {
-	t.Helper()
-	if info, err := os.Stat("/dev/shm"); err != nil || !info.IsDir() {
-		return filepath.Join(t.TempDir(), "ws")
-	}
-	dir, err := os.MkdirTemp("/dev/shm", "rehydrate-chaos-")
-	if err != nil {
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return filepath.Join(dir, "ws")
+	return finished{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// at is the site with another workspace.
-func (c *chaosSite) at(t *testing.T, workspace string) *chaosSite {
-	other := *c
-	other.site = c.on(t, workspace)
-	return &other
-}
-
-// runArgs are those of a run.
-func (c *chaosSite) runArgs() []string { return c.args("--workers", "1") }
-
-// purgedIDs are the posts that purges of the chaos tests remove: the kept one of two near-duplicates, and one
-// that is nobody's duplicate. purgedWords are of their texts.
-const purgedIDs = "chaos01,chaos03"
-
-var purgedWords = []string{"CONSTELLATION"}
-
-// purgeArgs are those of a purge that asks nobody.
-func (c *chaosSite) purgeArgs() []string {
-	return []string{"purge", c.release, "-w", c.workspace, "--offline", "--id", purgedIDs}
-}
-
-// command is a command line in a process of its own.
-func (c *chaosSite) command(ctx context.Context, args ...string) *exec.Cmd {
-	return c.under(ctx, nil, args...)
-}
-
-// under is command by another program, whose arguments end with the command line.
-func (c *chaosSite) under(ctx context.Context, program []string, args ...string) *exec.Cmd {
-	line := slices.Concat(program, []string{os.Args[0]}, args)
-	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-	cmd.Env = append(os.Environ(), childVar+"=1")
-	for k, v := range c.env() {
-		cmd.Env = append(cmd.Env, k+"="+v)
+// works returns nil where a command line ends well.
+func works(t *testing.T, line ...string) error {
+	if out, err := exec.CommandContext(t.Context(), line[0], line[1:]...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", line[0], err, out)
 	}
-	return cmd
+	return nil
 }
 
-// finish runs the release to its end.
-func (c *chaosSite) finish(t *testing.T) {
-	t.Helper()
-	c.do(c.env(), c.runArgs()...).want(t, exitDone)
-}
-
-// made is what the workspace has to show: outcomes and dataset, the names of the images, and no more than
-// names of all the rest but the log.
-func (c *chaosSite) made(t *testing.T) map[string]string {
-	t.Helper()
-	made := map[string]string{}
-	for name, text := range tree(t, c.workspace) {
-		switch {
-		case name == "outcomes.csv" || strings.HasPrefix(name, "dataset/") || strings.HasPrefix(name, "images/"):
-			made[name] = text
-		case !strings.HasPrefix(name, "audit/"):
-			made[name] = ""
-		}
-	}
-	return made
-}
-
-// settled asserts that the workspace is as one that nothing disturbed: the same files with the same bytes, no other
-// file, whole and sealed, and nobody's.
-func (c *chaosSite) settled(t *testing.T, want map[string]string) {
-	t.Helper()
-	made := c.made(t)
-	if diff := cmp.Diff(names(want), names(made)); diff != "" {
-		t.Errorf("files (-undisturbed +this one):\n%s", diff)
-	}
-	for name, text := range made {
-		if had, ok := want[name]; ok && had != text {
-			t.Errorf("%s is not the one of an undisturbed run", name)
-			if strings.HasSuffix(name, ".csv") {
-				t.Log(cmp.Diff(had, text))
+// TestCallsFail makes calls of a run fail as a dying, a full and a read-only disk would, and kills it before calls: it ends
+// with a status that says so and names the workspace, leaves nothing that is not whole, and is completed once the disk is well.
+func TestCallsFail(t *testing.T) {
+	long(t)
+	t.Parallel()
+	orSkip(t, "strace", works(t, "strace", "-f", "-qqq", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=fsync",
+		"-e", "inject=fsync:error=EIO", "true"))
+	random, _ := chance(t)
+	c := newChaosSite(t)
+	var points, hits atomic.Int32
+	t.Run("of", func(t *testing.T) {
+		for _, f := range faults {
+			for _, when := range f.whens(random) {
+				points.Add(1)
+				t.Run(fmt.Sprint(f.calls, " ", f.errno, " ", when), func(t *testing.T) {
+					t.Parallel()
+					c := c.at(t, place(t))
+					got, calls := c.failing(t, f, when)
+					if len(calls) > 0 {
+						hits.Add(1)
+					}
+					c.failed(t, f, got, calls)
+					c.unsettled(t)
+					c.finish(t)
+					c.settled(t, c.want)
+				})
 			}
 		}
-	}
-	if r := c.verify(exitDone); !r.Whole || !r.Sealed || len(r.Notes) != 0 {
-		t.Errorf("verify: %+v", r)
-	}
-	if c.inUse() {
-		t.Error("the lock is held")
+	})
+	t.Logf("%d of %d runs had calls that failed", hits.Load(), points.Load())
+	if hits.Load() < points.Load()/2 {
+		t.Error("too few runs had calls that failed")
 	}
 }
 
-func names(files map[string]string) []string {
-	var list []string
-	for name := range files {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
-
-// unsettled asserts what must hold of a workspace at any moment: whatever has its final name is whole, as far
-// as anything is on record, and a killed process holds no lock.
-func (c *chaosSite) unsettled(t *testing.T) {
+// failing runs the release while calls fail; it returns those that did, as strace saw them.
+func (c *chaosSite) failing(t *testing.T, f fault, when string) (finished, []string) {
 	t.Helper()
-	if c.inUse() {
-		t.Error("the lock of a killed process is not free")
+	how := "error=" + f.errno
+	if f.errno == "KILL" {
+		how = "signal=SIGKILL"
 	}
-	f := c.do(nil, "verify", "-w", c.workspace)
-	_, err := os.Stat(filepath.Join(c.workspace, "state.db"))
-	if young := err != nil || fileSize(t, filepath.Join(c.workspace, "state.db")) == 0; young {
-		return // there is nothing yet that could be damaged
+	log := filepath.Join(t.TempDir(), "strace")
+	got := outcome(t, c.command(t.Context(), []string{"strace", "-f", "-qqq", "--seccomp-bpf", "-y", "-o", log, "-e", "signal=none",
+		"-e", "trace=" + f.calls, "-e", fmt.Sprintf("inject=%s:%s:when=%s", f.calls, how, when), "--"}, c.runArgs()...))
+	var calls []string
+	for line := range strings.Lines(read(t, log)) {
+		if strings.Contains(line, "(INJECTED)") || strings.Contains(line, "killed by SIGKILL") {
+			calls = append(calls, strings.TrimSpace(line))
+		}
 	}
-	if f.code != exitDone {
-		t.Errorf("verify = exit %d\n%s%s", f.code, f.stdout, f.stderr)
+	return got, calls
+}
+
+// failed asserts that a run whose calls failed says so.
+func (c *chaosSite) failed(t *testing.T, f fault, got finished, calls []string) {
+	t.Helper()
+	switch {
+	case f.errno == "KILL":
+		if killed := len(calls) > 0; killed != (got.code != exitDone) {
+			t.Errorf("exit %d, killed %t\n%s", got.code, killed, got.stderr)
+		}
+	case len(calls) == 0:
+		if got.code != exitDone {
+			t.Errorf("nothing failed, and exit %d\n%s", got.code, got.stderr)
+		}
+	case got.code == exitDone:
+		c.settled(t, c.want)
+		// SQLite goes on where the folder of a new journal can't be synced.
+		harmless := func(call string) bool {
+			return strings.Contains(call, "sync(") && strings.Contains(call, "<"+c.workspace+">)")
+		}
+		if f.errno != "EIO" || slices.ContainsFunc(calls, func(call string) bool { return !harmless(call) }) {
+			t.Errorf("exit 0 although calls failed:\n%s", strings.Join(calls, "\n"))
+		}
+	case got.code != exitFailed || !named.MatchString(got.stderr) || !said[f.errno].MatchString(got.stderr):
+		t.Errorf("exit %d, want %d, the name of a file and %s:\n%s%s", got.code, exitFailed, f.errno, got.stderr, strings.Join(calls, "\n"))
 	}
+}
+
+// onSmallDisk runs, on a disk of size KiB, then on one that is large enough, and leaves copies of the workspace after
+// both.
+const onSmallDisk = `size=$1 disk=$2 out=$3; shift 3
+mount -t tmpfs -o size=${size}k none "$disk" || exit 99
+"$@"; code=$?
+cp -a "$disk/ws" "$out/full" || exit 99
+mount -o remount,size=64m "$disk" || exit 99
+"$@" >/dev/null 2>"$out/cured.err" || exit 98
+cp -a "$disk/ws" "$out/cured" || exit 99
+exit $code`
+
+// TestFullDisk runs on disks that are too small: the run fails, names the workspace and says to free some space; what
+// has its final name is whole; and with more space the next run goes on.
+func TestFullDisk(t *testing.T) {
+	long(t)
+	t.Parallel()
+	orSkip(t, "unshare", works(t, "unshare", "-r", "-m", "sh", "-c", "mount -t tmpfs -o size=64k none /mnt"))
+	random, _ := chance(t)
+	c := newChaosSite(t)
+	sizes := []int{16 + 4*random.IntN(10), 60 + 4*random.IntN(20), 140 + 4*random.IntN(15)}
+	for size := 16; full() && size <= 220; size += 4 {
+		sizes = append(sizes, size)
+	}
+	for _, size := range sizes {
+		t.Run(fmt.Sprint(size, "KiB"), func(t *testing.T) {
+			t.Parallel()
+			disk, out := t.TempDir(), t.TempDir()
+			c := c.at(t, filepath.Join(disk, "ws"))
+			under := []string{"unshare", "-r", "-m", "sh", "-c", onSmallDisk, "sh", fmt.Sprint(size), disk, out}
+			outcome(t, c.command(t.Context(), under, c.runArgs()...)).want(t, exitFailed, c.workspace, "free some space")
+			c.at(t, filepath.Join(out, "full")).unsettled(t)
+			c.at(t, filepath.Join(out, "cured")).settled(t, c.want)
+		})
+	}
+}
+
+// TestFewFiles runs with few open files allowed: it fails and says so, and goes on when it may open more.
+func TestFewFiles(t *testing.T) {
+	long(t)
+	t.Parallel()
+	c := newChaosSite(t)
+	limits := []int{9, 12, 15}
+	if full() {
+		limits = []int{8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}
+	}
+	for _, n := range limits {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			c := c.at(t, place(t))
+			got := outcome(t, c.command(t.Context(), []string{"sh", "-c", fmt.Sprintf("ulimit -n %d && exec \"$@\"", n), "sh"}, c.runArgs()...))
+			if got.code == exitDone || !strings.Contains(got.stderr, "too many open files") {
+				t.Errorf("exit %d\n%s", got.code, got.stderr)
+			}
+			if _, err := os.Stat(c.workspace); err == nil {
+				c.unsettled(t)
+			}
+			c.finish(t)
+			c.settled(t, c.want)
+		})
+	}
+}
+
+// TestReadOnly works without a network in a folder that may only be read: what writes fails and names it, what reads works,
+// and nothing is changed.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	orSkip(t, "right to make namespaces", works(t, "unshare", "-r", "-m", "-n", "true"))
+	c := newChaosSite(t)
+	const readOnly = `mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 99; shift; exec "$@"`
+	in := func(folder string, args ...string) finished {
+		return outcome(t, c.command(t.Context(), []string{"unshare", "-r", "-m", "-n", "sh", "-c", readOnly, "sh", folder}, args...))
+	}
+	before := tree(t, c.workspace)
+	for _, args := range [][]string{c.runArgs(), c.purgeArgs(), {"report", "-w", c.workspace}} {
+		in(c.workspace, args...).want(t, exitFailed, c.workspace, "read-only file system")
+	}
+	for _, args := range [][]string{{"status"}, {"verify"}, {"explain", "chaos00"}, {"audit", c.release, "--offline"}} {
+		f := in(c.workspace, append(args, "-w", c.workspace)...)
+		f.want(t, exitDone)
+		if args[0] == "audit" && (!strings.HasPrefix(f.stdout, "PASS") || !strings.Contains(f.stderr, "not recorded in the log: ")) {
+			t.Errorf("audit says\n%s%s", f.stdout, f.stderr)
+		}
+	}
+	for name, text := range tree(t, c.workspace) {
+		if before[name] != text {
+			t.Errorf("%s was changed", name)
+		}
+	}
+	fresh := c.at(t, place(t))
+	in(filepath.Dir(fresh.workspace), fresh.runArgs()...).want(t, exitFailed, fresh.workspace)
 }

@@ -4,50 +4,47 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 )
 
 // childVar makes the test binary be rehydrate itself, for tests that kill it.
 const childVar = "REHYDRATE_TEST_BE_REHYDRATE"
 
 func TestMain(m *testing.M) {
-	beAsked()
 	if os.Getenv(childVar) != "" {
 		os.Exit(realMain())
 	}
 	testscript.Main(m, map[string]func(){"rehydrate": func() { os.Exit(realMain()) }, "ocr": serveFakeOCR})
 }
 
-// realOCR is where the real ocr program lies: it is built when the first test asks for it.
-func realOCR(t testing.TB) string {
-	t.Helper()
-	program, err := buildOCR()
-	if err != nil {
-		t.Fatalf("build cmd/ocr (scripts/setup installs what it needs): %v", err)
-	}
-	return program
-}
-
 // sourceDir is the folder of this package. A test may have left it before the program is built.
 var sourceDir, _ = os.Getwd()
 
-// buildOCR builds beside the fake program, in the folder that testscript removes at the end.
+// buildOCR builds the real ocr program beside the fake one, in the folder that testscript removes at the end.
 var buildOCR = sync.OnceValues(func() (string, error) {
 	fake, err := exec.LookPath("ocr")
 	if err != nil {
@@ -57,10 +54,24 @@ var buildOCR = sync.OnceValues(func() (string, error) {
 	build := exec.Command("go", "build", "-o", program, "rehydrate/cmd/ocr")
 	build.Dir = sourceDir
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
+		return "", fmt.Errorf("build cmd/ocr (scripts/setup installs what it needs): %w\n%s", err, out)
 	}
 	return program, nil
 })
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	check(t, err)
+	return string(b)
+}
 
 // A site is an emulated Reddit with a release to rehydrate from it.
 type site struct {
@@ -75,14 +86,13 @@ type site struct {
 	reader    string                        // the ocr program
 }
 
-// real has the site's commands read with Tesseract.
-func (s *site) real() *site {
-	s.reader = realOCR(s.t)
-	return s
-}
-
 // fastPolicy asks the emulator as fast as a policy can; the rest is the default.
 const fastPolicy = demoPolicy
+
+// quick is fastPolicy with more keys under [reddit].
+func quick(keys string) string {
+	return strings.Replace(fastPolicy, "[reddit]\n", "[reddit]\n"+keys+"\n", 1)
+}
 
 // newSite starts an emulator that knows posts, and writes a release of annotations.
 func newSite(t testing.TB, annotations string, pol string, posts ...redditemu.Post) *site {
@@ -94,13 +104,9 @@ func newSite(t testing.TB, annotations string, pol string, posts ...redditemu.Po
 func newSiteOn(t testing.TB, o redditemu.Options, annotations string, pol string, posts ...redditemu.Post) *site {
 	t.Helper()
 	emulator, err := hostile.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(emulator.Close)
-	if err := emulator.Put(posts...); err != nil {
-		t.Fatal(err)
-	}
+	check(t, emulator.Put(posts...))
 	dir := t.TempDir()
 	s := &site{t: t, emulator: emulator, release: filepath.Join(dir, "release"), workspace: filepath.Join(dir, "ws"),
 		cacert: filepath.Join(dir, "ca.pem"), now: time.Now, stop: make(chan struct{}), reader: fakeOCRPath(t)}
@@ -111,26 +117,59 @@ func newSiteOn(t testing.TB, o redditemu.Options, annotations string, pol string
 	return s
 }
 
-// demoSite is the site of `rehydrate demo`.
-func demoSite(t *testing.T) (*site, []redditemu.Post) {
-	t.Helper()
-	annotations, posts := redditemu.Demo(demoSeed)
-	return newSite(t, string(annotations), fastPolicy, posts...).real(), posts
+// real has the site's commands read with Tesseract.
+func (s *site) real() *site {
+	s.t.Helper()
+	program, err := buildOCR()
+	check(s.t, err)
+	s.reader = program
+	return s
+}
+
+// fewPosts are n live posts with a sketch each, whose text no other of the first 30 has.
+func fewPosts(n int) []redditemu.Post {
+	posts := make([]redditemu.Post, n)
+	for i := range posts {
+		posts[i] = redditemu.Post{ID: manifest.PostID(fmt.Sprintf("few%03d", i)),
+			Images: []redditemu.Image{sketch(firstOwn+i%(len(captions)-firstOwn), uint64(1000+i), 0, "jpg")}}
+	}
+	return posts
+}
+
+func fewAnnotations(posts []redditemu.Post) string {
+	var b strings.Builder
+	b.WriteString("id,split,figurative,severity,related_content,modality,context\n")
+	for i, p := range posts {
+		fmt.Fprintf(&b, "%s,%s,F1|F3,SS6,SR3,M1,C1\n", p.ID, []string{"train", "validation", "test"}[i%3])
+	}
+	return b.String()
+}
+
+func (s *site) update(id manifest.PostID, f func(*redditemu.Post)) {
+	s.t.Helper()
+	check(s.t, s.emulator.Update(id, f))
+}
+
+// becomes puts posts into a condition.
+func (s *site) becomes(c redditemu.Condition, posts ...redditemu.Post) {
+	for _, p := range posts {
+		s.update(p.ID, func(p *redditemu.Post) { p.Condition = c })
+	}
 }
 
 func (s *site) write(name, text string) {
 	s.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	check(s.t, os.MkdirAll(filepath.Dir(name), 0o700))
+	check(s.t, os.WriteFile(name, []byte(text), 0o600))
+}
+
+// reddit are the flags that lead to the emulator.
+func (s *site) reddit() []string {
+	return []string{"--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert}
 }
 
 func (s *site) args(more ...string) []string {
-	return append([]string{"run", s.release, "-w", s.workspace, "--approval", "TEST-1",
-		"--connect-to", s.emulator.ConnectTo(), "--cacert", s.cacert, "--ocr", s.reader}, more...)
+	return slices.Concat([]string{"run", s.release, "-w", s.workspace, "--approval", "TEST-1", "--ocr", s.reader}, s.reddit(), more)
 }
 
 func (s *site) env() map[string]string {
@@ -143,6 +182,18 @@ type finished struct {
 	code           int
 }
 
+func (f finished) want(t testing.TB, code int, texts ...string) {
+	t.Helper()
+	if f.code != code {
+		t.Fatalf("exit %d, want %d\n%s%s", f.code, code, f.stderr, f.stdout)
+	}
+	for _, text := range texts {
+		if !strings.Contains(f.stdout+f.stderr, text) {
+			t.Errorf("the output does not hold %q:\n%s%s", text, f.stderr, f.stdout)
+		}
+	}
+}
+
 // do runs a command line in this process.
 func (s *site) do(env map[string]string, args ...string) finished {
 	s.t.Helper()
@@ -153,82 +204,219 @@ func (s *site) do(env map[string]string, args ...string) finished {
 	return finished{stdout.String(), stderr.String(), code}
 }
 
-// run runs the release with --json and returns the summary; any status but want ends the test.
+// printed is what a command prints with --json; any status but want ends the test.
+func printed[T any](s *site, want int, args ...string) (v T) {
+	s.t.Helper()
+	f := s.do(s.env(), append(args, "--json")...)
+	f.want(s.t, want)
+	if err := json.Unmarshal([]byte(f.stdout), &v); err != nil {
+		s.t.Fatalf("%q printed no JSON: %v\n%s", args, err, f.stdout)
+	}
+	return v
+}
+
 func (s *site) run(want int, more ...string) state.Summary {
 	s.t.Helper()
-	f := s.do(s.env(), s.args(append(more, "--json")...)...)
-	if f.code != want {
-		s.t.Fatalf("run = exit %d, want %d\n%s%s", f.code, want, f.stderr, f.stdout)
-	}
-	var sum state.Summary
-	if err := json.Unmarshal([]byte(f.stdout), &sum); err != nil {
-		s.t.Fatalf("run --json printed no summary: %v\n%s", err, f.stdout)
-	}
-	return sum
+	return printed[state.Summary](s, want, s.args(more...)...)
+}
+
+func (s *site) verify(want int) audit.VerifyReport {
+	s.t.Helper()
+	return printed[audit.VerifyReport](s, want, "verify", "-w", s.workspace)
+}
+
+// copyTo makes a registered copy.
+func (s *site) copyTo(to string) finished {
+	s.t.Helper()
+	return s.do(s.env(), "export", s.release, "-w", s.workspace, "--to", to, "--note", "a test")
+}
+
+func (s *site) copies(want int) []state.CopyReport {
+	s.t.Helper()
+	return printed[[]state.CopyReport](s, want, "export", "--list", "-w", s.workspace)
 }
 
 // outcomes reads outcomes.csv.
 func (s *site) outcomes() []manifest.Result {
 	s.t.Helper()
 	f, err := os.Open(filepath.Join(s.workspace, "outcomes.csv"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	check(s.t, err)
 	defer f.Close()
 	var all []manifest.Result
 	for r, err := range manifest.ReadOutcomes(f) {
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		check(s.t, err)
 		all = append(all, r)
 	}
 	return all
 }
 
-// dataset returns the bytes of every file of the dataset, by name.
-func (s *site) dataset() map[string]string {
+// outcomeOf is the outcome of a post's first entry, as "outcome/reason".
+func (s *site) outcomeOf(id manifest.PostID) string {
 	s.t.Helper()
-	files := map[string]string{}
-	root := filepath.Join(s.workspace, "dataset")
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	for _, r := range s.outcomes() {
+		if r.ID == id {
+			return string(r.Outcome) + "/" + string(r.Reason)
 		}
-		b, err := os.ReadFile(path)
-		name, _ := filepath.Rel(root, path)
-		files[name] = string(b)
-		return err
-	})
-	if err != nil {
-		s.t.Fatal(err)
 	}
-	return files
+	s.t.Fatalf("no entry %s", id)
+	return ""
 }
 
-// child starts the release's run in a process of its own.
-func (s *site) child(ctx context.Context, stderr io.Writer, more ...string) *exec.Cmd {
+// records reads what the workspace knows.
+func (s *site) records() []workspace.Record {
 	s.t.Helper()
-	cmd := exec.CommandContext(ctx, os.Args[0], s.args(more...)...)
-	cmd.Env = append(os.Environ(), childVar+"=1")
-	for k, v := range s.env() {
-		cmd.Env = append(cmd.Env, k+"="+v)
+	ws, err := workspace.Open(s.t.Context(), s.workspace, workspace.Options{ReadOnly: true})
+	check(s.t, err)
+	defer ws.Close()
+	var all []workspace.Record
+	for rec, err := range ws.Records(s.t.Context(), workspace.Select{WithEarlier: true, WithWords: true}) {
+		check(s.t, err)
+		all = append(all, rec)
 	}
-	cmd.Stderr = stderr
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	return cmd
+	return all
+}
+
+func (s *site) images() []string {
+	s.t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.workspace, "images", "*", "*"))
+	check(s.t, err)
+	return found
+}
+
+// dataset returns the bytes of every file of the dataset, by name.
+func (s *site) dataset() map[string]string { return tree(s.t, filepath.Join(s.workspace, "dataset")) }
+
+// exported are the ids in the workspace's Parquet.
+func (s *site) exported() []string {
+	s.t.Helper()
+	return rowsOf(s.t, filepath.Join(s.workspace, "dataset", "data"))
 }
 
 // imageRequests are the emulator's requests that are not to Reddit's API.
 func (s *site) imageRequests() []hostile.Request {
-	var images []hostile.Request
-	for _, r := range s.emulator.Requests() {
-		if r.Host != "www.reddit.com" && r.Host != "oauth.reddit.com" {
-			images = append(images, r)
+	return slices.DeleteFunc(s.emulator.Requests(), func(r hostile.Request) bool { return strings.HasSuffix(r.Host, ".reddit.com") })
+}
+
+// command is a command line in a process of its own, under another program, whose arguments end with it, if there is one.
+func (s *site) command(ctx context.Context, under []string, args ...string) *exec.Cmd {
+	line := slices.Concat(under, []string{os.Args[0]}, args)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd.Env = append(os.Environ(), childVar+"=1")
+	for k, v := range s.env() {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	return cmd
+}
+
+// inUse reports whether some process holds the workspace.
+func (s *site) inUse() bool {
+	f, err := os.Open(filepath.Join(s.workspace, "lock"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return true
+	}
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // a child that another test just forked has it open too
+	return false
+}
+
+// grep fails the test for every file of the workspace that holds text.
+func (s *site) grep(text, what string) {
+	s.t.Helper()
+	files := tree(s.t, s.workspace)
+	for name, body := range files {
+		if strings.Contains(body, text) {
+			s.t.Errorf("%s holds %s: %q", name, what, text)
 		}
 	}
-	return images
+	if len(files) < 3 {
+		s.t.Errorf("only %d files in the workspace: nothing was searched", len(files))
+	}
+}
+
+// tree returns the bytes of all files in a folder, by name; none where there is no such folder.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		files[name] = read(t, path)
+		return nil
+	})
+	if !errors.Is(err, fs.ErrNotExist) {
+		check(t, err)
+	}
+	return files
+}
+
+func onlyParquet(files map[string]string) map[string]string {
+	maps.DeleteFunc(files, func(name, _ string) bool { return !strings.HasSuffix(name, ".parquet") })
+	return files
+}
+
+// everyFile reads all files below a folder, their names, and the values of those that are Parquet.
+func everyFile(t testing.TB, dir string) map[string][]byte {
+	t.Helper()
+	found := map[string][]byte{}
+	for name, text := range tree(t, dir) {
+		found["the names of files"] = append(found["the names of files"], name+"\n"...)
+		found[name] = []byte(text)
+		if strings.HasSuffix(name, ".parquet") {
+			found[name+" read"] = parquetValues(t, []byte(text))
+		}
+	}
+	return found
+}
+
+// eachRow gives every row of a Parquet file, whose first column is the id.
+func eachRow(t testing.TB, b []byte, f func(parquet.Row)) {
+	t.Helper()
+	file, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
+	check(t, err)
+	for _, group := range file.RowGroups() {
+		rows := group.Rows()
+		for buf := make([]parquet.Row, 16); ; {
+			n, err := rows.ReadRows(buf)
+			for _, row := range buf[:n] {
+				f(row)
+			}
+			if err == io.EOF {
+				break
+			}
+			check(t, err)
+		}
+		rows.Close()
+	}
+}
+
+// parquetValues are the strings of a Parquet file, which compression hides.
+func parquetValues(t testing.TB, b []byte) (values []byte) {
+	t.Helper()
+	eachRow(t, b, func(row parquet.Row) {
+		for _, v := range row {
+			if v.Kind() == parquet.ByteArray {
+				values = append(append(values, v.ByteArray()...), '\n')
+			}
+		}
+	})
+	return values
+}
+
+// rowsOf are the ids in the Parquet files of a folder, in their order; none where there is no such folder.
+func rowsOf(t testing.TB, dir string) (ids []string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*.parquet"))
+	check(t, err)
+	for _, name := range found {
+		eachRow(t, []byte(read(t, name)), func(row parquet.Row) { ids = append(ids, row[0].String()) })
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // orSkip ends a test for which this machine lacks something: as failed under CI, as skipped elsewhere.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
-	"golang.org/x/crypto/ssh"
 	"golang.org/x/tools/txtar"
 
 	"rehydrate/manifest"
@@ -171,8 +170,7 @@ func (p *pins) site(name string, posts []redditemu.Post, pol string) *site {
 		}
 	}
 	s := newSite(p.t, rows.String(), pol, posts...)
-	public := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(testSigner(p.t, "rehydrate test signer").PublicKey())))
-	s.write(filepath.Join(s.release, "release.toml"), strings.Replace(demoRelease, `"Demo"`, `"Pins `+name+`"`, 1)+pin(public))
+	s.write(filepath.Join(s.release, "release.toml"), strings.Replace(demoRelease, `"Demo"`, `"Pins `+name+`"`, 1)+pin(testSigner(p.t, "rehydrate test signer")))
 	s.now, s.reader = func() time.Time { return p.clock }, fakeOCRPath(p.t)
 	p.sites = append(p.sites, s)
 	return s
@@ -338,14 +336,8 @@ func (p *pins) purge(s *site) {
 	p.json(s, "status-purged", exitDone, "status", "-w", s.workspace)
 	p.json(s, "tombstones-show", exitDone, "tombstones", "show", "-w", s.workspace)
 	p.json(s, "tombstones-export", exitDone, "tombstones", "export", filepath.Join(filepath.Dir(s.release), "tombstones.csv"), "-w", s.workspace)
-	rel, err := manifest.Open(s.release, manifest.Options{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	b, _ := json.Marshal(map[string]any{"v": 1, "type": "rehydrate-lift", "release": map[string]any{"name": rel.Name, "digest": rel.Digest},
-		"ids": []string{"gal00", "gal03"}, "why": "asked for by the author", "asserted": p.clock.Format(time.RFC3339)})
 	statement := filepath.Join(filepath.Dir(s.release), "lift.json")
-	s.signed(statement, policy.LiftNamespace, string(b))
+	s.signed(statement, policy.LiftNamespace, liftText(p.t, s.release, p.clock.Format(time.RFC3339), "gal00", "gal03"))
 	p.json(s, "tombstones-lift", exitDone, "tombstones", "lift", s.release, "--statement", statement, "-w", s.workspace)
 	p.json(s, "run-lifted", exitDone, s.args()...)
 	p.files("dataset-lifted", filepath.Join(s.workspace, "dataset"))

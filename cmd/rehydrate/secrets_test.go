@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -42,15 +40,16 @@ const (
 func TestSecrets(t *testing.T) {
 	long(t)
 	covered, root := map[string]bool{}, inPrivateFolder(t)
+	ran := newHaunted(t, t.TempDir())
+	ran.do("run", "ASKS").want(t, exitDone)
 	t.Run("cases", func(t *testing.T) {
 		for i, c := range canaryCases {
-			covered[c.command] = true
+			covered[strings.TrimSpace("rehydrate "+c.command)] = true
 			for j, mode := range [][]string{{"-v"}, {"-v", "--json"}} {
-				// A sample has each case in text or in JSON.
-				if c.long && j > 0 || !full() && (c.whole || !c.long && j != i%2) {
-					continue
+				// A sample has each case in text or in JSON, and no demo that is read whole.
+				if full() || j == i%2 && c.args != "" || c.command != "demo" && j == i%2 {
+					t.Run(c.command+", "+c.trouble+" "+strings.Join(mode, " "), func(t *testing.T) { c.run(t, ran, mode) })
 				}
-				t.Run(c.name()+" "+strings.Join(mode, " "), func(t *testing.T) { c.run(t, mode) })
 			}
 		}
 	})
@@ -91,165 +90,110 @@ func allCommands() []*cobra.Command {
 	return all
 }
 
+// A canaryCase is one command line in one kind of trouble.
+type canaryCase struct {
+	command, trouble string
+	args             string           // after the command; SECRET, WS (after a run), NEW (no workspace yet), RELEASE, DIR and ASKS stand for theirs
+	arm              func(h *haunted) // brings the trouble about; may be nil
+	code             int
+	said             string // must be printed: the trouble was met
+}
+
 // canaryCases has every command, and for those that ask somebody every trouble.
 var canaryCases = []canaryCase{
-	{command: "rehydrate", trouble: "no command", said: "Usage:"},
-	{command: "rehydrate", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "unknown command"},
-	{command: "rehydrate", trouble: "a secret for a flag", args: secretArgument, arm: secretIsFlag, code: exitUsage, said: "unknown flag"},
-	{command: "rehydrate help", trouble: "a secret for a topic", args: secretArgument, said: "Usage:"},
-	{command: "rehydrate completion bash", trouble: "none", said: "complete"},
-	{command: "rehydrate completion zsh", trouble: "none", said: "complete"},
-	{command: "rehydrate completion fish", trouble: "none", said: "complete"},
-	{command: "rehydrate completion powershell", trouble: "none", said: "complete"},
-	{command: "rehydrate init", here: true, trouble: "none", args: func(h *haunted) []string {
-		return []string{"made", "--manifest", filepath.Join(h.release, "annotations.csv")}
-	}, said: "release.toml"},
-	{command: "rehydrate init", here: true, trouble: "a secret for a file", args: func(h *haunted) []string {
-		return []string{"made", "--manifest", h.emulator.Secret}
-	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate status", trouble: "none", args: inWorkspace, arm: ranBefore, said: "kept"},
-	{command: "rehydrate status", trouble: "a secret for a folder", args: func(h *haunted) []string {
-		return []string{"-w", h.emulator.Secret}
-	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate status", trouble: "panic", args: inWorkspace, arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
-	{command: "rehydrate explain", trouble: "none", args: func(h *haunted) []string { return append(inWorkspace(h), "few000") }, arm: ranBefore, said: "live"},
-	{command: "rehydrate explain", trouble: "a secret for an id", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate explain", trouble: "panic", args: func(h *haunted) []string { return append(inWorkspace(h), "few000") },
-		arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
-	{command: "rehydrate labels", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate labels stats", trouble: "none", args: func(h *haunted) []string { return []string{h.workspace} }, arm: ranBefore, said: "related_content"},
-	{command: "rehydrate labels stats", trouble: "a secret for a dataset", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate labels split", here: true, trouble: "none", args: func(h *haunted) []string {
-		return []string{h.release, "--ratios", "1:1", "--out", "split.csv"}
-	}, said: "worst"},
-	{command: "rehydrate labels split", here: true, trouble: "a secret for a name", args: func(h *haunted) []string {
-		return []string{h.release, "--ratios", "1:1", "--names", "a," + h.emulator.Secret + "!"}
-	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate labels agreement", trouble: "a secret for a file", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate labels score", trouble: "a secret for a file", args: func(h *haunted) []string {
-		return []string{h.emulator.Secret, "--gold", h.release}
-	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate ocr", trouble: "none", args: func(h *haunted) []string { return append(inWorkspace(h), h.release, "--force") }, arm: ranBefore, said: "kept"},
-	{command: "rehydrate ocr", trouble: "a secret for a release", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate ocr", trouble: "panic", args: func(h *haunted) []string { return append(inWorkspace(h), h.release, "--force") },
-		arm: func(h *haunted) { ranBefore(h); h.panicAt(5) }, code: exitFailed, said: "internal error"},
-	{command: "rehydrate dedupe", trouble: "none", args: deduped, arm: ranBefore, said: "groups.csv"},
-	{command: "rehydrate dedupe", trouble: "pictures with metadata", args: func(h *haunted) []string {
-		return []string{filepath.Join(h.dir, "..", filepath.Base(h.dir)+"-pictures"), "-o", filepath.Join(h.dir, "answer")}
-	}, arm: drawnPictures, said: "groups.csv"},
-	{command: "rehydrate dedupe", trouble: "a secret for a folder", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate dedupe", trouble: "panic", args: deduped, arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
-	{command: "rehydrate report", trouble: "none", args: inWorkspace, arm: ranBefore, said: "report.html"},
-	{command: "rehydrate report", trouble: "none, with content", args: func(h *haunted) []string {
-		return append(inWorkspace(h), "--out", filepath.Join(h.dir, "look.html"), "--thumbnails", "--texts")
-	}, arm: ranBefore, said: "look.html"},
-	{command: "rehydrate report", trouble: "a secret for a file", args: func(h *haunted) []string {
-		return append(inWorkspace(h), "--out", h.emulator.Secret+"/look.html")
-	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate report", trouble: "panic", args: inWorkspace, arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
-	{command: "rehydrate version", trouble: "none", said: "goimagehash"},
-	{command: "rehydrate version", trouble: "a secret for the ocr program", args: func(h *haunted) []string {
-		return []string{"--ocr", h.emulator.Secret}
-	}, said: "[redacted]"},
-	{command: "rehydrate doctor", trouble: "none", args: inWorkspace, said: "credentials"},
-	{command: "rehydrate doctor", trouble: "a secret for a release", args: secretArgument, code: exitFailed, said: "[redacted]"},
-	{command: "rehydrate doctor", trouble: "a secret for the ocr program", args: func(h *haunted) []string {
-		return append(inWorkspace(h), "--ocr", h.emulator.Secret)
-	}, code: exitFailed, said: "[redacted]"},
-	{command: "rehydrate man", trouble: "none", args: func(h *haunted) []string { return []string{filepath.Join(h.dir, "man1")} }, said: "rehydrate-run.1"},
-	{command: "rehydrate man", trouble: "a secret for a folder", args: func(h *haunted) []string {
-		return []string{filepath.Join("/proc", h.emulator.Secret)}
-	}, code: exitFailed, said: "[redacted]"},
-	{command: "rehydrate purge", trouble: "none", args: (*haunted).purgeArgs, arm: ranBefore, said: "asked"},
-	{command: "rehydrate purge", trouble: "offline", args: func(h *haunted) []string {
-		return append(inWorkspace(h), h.release, "--offline", "--id", "few000")
-	}, arm: ranBefore, said: "few000"},
-	{command: "rehydrate purge", trouble: "a secret for a post", args: func(h *haunted) []string {
-		return append(inWorkspace(h), h.release, "--id", h.emulator.Secret)
-	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate purge", trouble: "500 at the token endpoint", args: (*haunted).purgeArgs, arm: func(h *haunted) {
-		ranBefore(h)
-		f := tokenEndpoint
-		f.Kind = hostile.Echo(500, echoPage)
-		h.emulator.Fault(f)
-	}, code: exitRetry, said: "500", long: true},
-	{command: "rehydrate purge", trouble: "panic", args: (*haunted).purgeArgs, arm: func(h *haunted) { ranBefore(h); h.panicAt(3) }, code: exitFailed, said: "internal error"},
-	{command: "rehydrate export", here: true, trouble: "none", args: func(h *haunted) []string {
-		return append(inWorkspace(h), h.release, "--to", "copied", "--note", "a test")
-	}, arm: ranBefore, said: "copied"},
-	{command: "rehydrate export", here: true, trouble: "a secret for a folder", args: func(h *haunted) []string {
-		return append(inWorkspace(h), "--destroyed", h.emulator.Secret, "--note", "a test")
-	}, arm: ranBefore, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate tombstones", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate tombstones show", trouble: "none", args: inWorkspace, arm: ranBefore, said: "few003"},
-	{command: "rehydrate tombstones export", trouble: "none", args: func(h *haunted) []string { return append(inWorkspace(h), "-") }, arm: ranBefore, said: "few003,removed"},
-	{command: "rehydrate tombstones lift", trouble: "a secret for a release", args: func(h *haunted) []string {
-		return []string{h.emulator.Secret, "--statement", h.emulator.Secret}
-	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate grant", trouble: "a secret for a command", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate grant show", trouble: "a secret for a file", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate grant check", trouble: "a secret for a release", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate audit", trouble: "none", args: (*haunted).auditArgs, arm: ranBefore, said: "PASS"},
-	{command: "rehydrate audit", trouble: "none, offline, with a page", args: func(h *haunted) []string {
-		return append(inWorkspace(h), h.release, "--offline", "--html", filepath.Join(h.dir, "audit.html"), "--checkpoint", filepath.Join(h.dir, "checkpoint"))
-	}, arm: ranBefore, said: "PASS"},
-	{command: "rehydrate audit", trouble: "401 of the API", args: (*haunted).auditArgs, arm: func(h *haunted) {
-		ranBefore(h)
-		where := infoEndpoint
-		where.Kind = hostile.Echo(401, `{"message": "REQUEST", "reason": "REQUEST", "error": 401}`)
-		h.emulator.Fault(where)
-	}, code: exitRejected, said: "unauthorized", long: true},
-	{command: "rehydrate audit", trouble: "an answer cut short", args: (*haunted).auditArgs, arm: func(h *haunted) {
-		ranBefore(h)
-		where := infoEndpoint
-		where.Kind = hostile.TruncatedJSON()
-		h.emulator.Fault(where)
-	}, code: exitIncomplete, said: "truncated_json", long: true},
-	{command: "rehydrate audit", trouble: "a secret for a file", args: func(h *haunted) []string {
-		return append(inWorkspace(h), h.release, "--offline", h.emulator.Secret)
-	}, arm: ranBefore, code: exitIncomplete, said: "[redacted]"},
-	{command: "rehydrate audit", trouble: "a secret for a release", args: secretArgument, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate audit", trouble: "panic", args: func(h *haunted) []string { return append(inWorkspace(h), h.release, "--offline") },
-		arm: func(h *haunted) { ranBefore(h); h.panicAt(1) }, code: exitFailed, said: "internal error"},
-	{command: "rehydrate verify", trouble: "none", args: inWorkspace, arm: ranBefore, said: "whole"},
-	{command: "rehydrate verify", trouble: "a secret for a folder", args: func(h *haunted) []string {
-		return []string{"-w", h.emulator.Secret}
-	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate diff", trouble: "none", args: func(h *haunted) []string { return []string{h.workspace, h.workspace} }, arm: ranBefore, said: "none"},
-	{command: "rehydrate diff", trouble: "a secret for a dataset", args: func(h *haunted) []string {
-		return []string{h.emulator.Secret, h.emulator.Secret}
-	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate demo", here: true, whole: true, trouble: "none", args: inWorkspace, said: "kept", long: true},
-	{command: "rehydrate demo", here: true, trouble: "none, with a release", args: func(h *haunted) []string {
-		return []string{"-w", h.workspace, "--release", h.release}
-	}, said: "kept"},
-	{command: "rehydrate demo", here: true, trouble: "panic", args: inWorkspace, arm: func(h *haunted) { h.panicAt(5) }, code: exitFailed, said: "internal error"},
+	{"", "no command", "", nil, exitDone, "Usage:"},
+	{"", "a secret for a command", "SECRET", nil, exitUsage, "unknown command"},
+	{"", "a secret for a flag", "--SECRET", nil, exitUsage, "unknown flag"},
+	{"help", "a secret for a topic", "SECRET", nil, exitDone, "Usage:"},
+	{"completion bash", "none", "", nil, exitDone, "complete"},
+	{"completion zsh", "none", "", nil, exitDone, "complete"},
+	{"completion fish", "none", "", nil, exitDone, "complete"},
+	{"completion powershell", "none", "", nil, exitDone, "complete"},
+	{"init", "none", "DIR/made --manifest RELEASE/annotations.csv", nil, exitDone, "release.toml"},
+	{"init", "a secret for a file", "DIR/made --manifest SECRET", nil, exitUsage, "[redacted]"},
+	{"status", "none", "-w WS", nil, exitDone, "kept"},
+	{"status", "a secret for a folder", "-w SECRET", nil, exitUsage, "[redacted]"},
+	{"status", "panic", "-w WS", panicAt(1), exitFailed, "internal error"},
+	{"explain", "none", "few000 -w WS", nil, exitDone, "live"},
+	{"explain", "a secret for an id", "SECRET", nil, exitUsage, "[redacted]"},
+	{"explain", "panic", "few000 -w WS", panicAt(1), exitFailed, "internal error"},
+	{"labels", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
+	{"labels stats", "none", "WS", nil, exitDone, "related_content"},
+	{"labels stats", "a secret for a dataset", "SECRET", nil, exitUsage, "[redacted]"},
+	{"labels split", "none", "RELEASE --ratios 1:1 --out DIR/split.csv", nil, exitDone, "worst"},
+	{"labels split", "a secret for a name", "RELEASE --ratios 1:1 --names a,SECRET!", nil, exitUsage, "[redacted]"},
+	{"labels agreement", "a secret for a file", "SECRET", nil, exitUsage, "[redacted]"},
+	{"labels score", "a secret for a file", "SECRET --gold RELEASE", nil, exitUsage, "[redacted]"},
+	{"ocr", "none", "RELEASE -w WS --force", nil, exitDone, "kept"},
+	{"ocr", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
+	{"ocr", "panic", "RELEASE -w WS --force", panicAt(5), exitFailed, "internal error"},
+	{"dedupe", "none", "WS/images -o DIR/answer", nil, exitDone, "groups.csv"},
+	{"dedupe", "pictures with metadata", "DIR-pictures -o DIR/answer", drawnPictures, exitDone, "groups.csv"},
+	{"dedupe", "a secret for a folder", "SECRET", nil, exitUsage, "[redacted]"},
+	{"dedupe", "panic", "WS/images -o DIR/answer", panicAt(1), exitFailed, "internal error"},
+	{"report", "none", "-w WS", nil, exitDone, "report.html"},
+	{"report", "none, with content", "-w WS --out DIR/look.html --thumbnails --texts", nil, exitDone, "look.html"},
+	{"report", "a secret for a file", "-w WS --out SECRET/look.html", nil, exitUsage, "[redacted]"},
+	{"report", "panic", "-w WS", panicAt(1), exitFailed, "internal error"},
+	{"version", "none", "", nil, exitDone, "goimagehash"},
+	{"version", "a secret for the ocr program", "--ocr SECRET", nil, exitDone, "[redacted]"},
+	{"doctor", "none", "-w WS", nil, exitDone, "credentials"},
+	{"doctor", "a secret for a release", "SECRET", nil, exitFailed, "[redacted]"},
+	{"doctor", "a secret for the ocr program", "-w WS --ocr SECRET", nil, exitFailed, "[redacted]"},
+	{"man", "none", "DIR/man1", nil, exitDone, "rehydrate-run.1"},
+	{"man", "a secret for a folder", "/proc/SECRET", nil, exitFailed, "[redacted]"},
+	{"purge", "none", "ASKS -w WS", nil, exitDone, "asked"},
+	{"purge", "offline", "RELEASE -w WS --offline --id few000", nil, exitDone, "few000"},
+	{"purge", "a secret for a post", "RELEASE -w WS --id SECRET", nil, exitUsage, "[redacted]"},
+	{"purge", "500 at the token endpoint", "ASKS -w WS", echo(tokenEndpoint, 500, echoPage), exitRetry, "500"},
+	{"purge", "panic", "ASKS -w WS", panicAt(3), exitFailed, "internal error"},
+	{"export", "none", "RELEASE -w WS --to DIR/copied --note mine", nil, exitDone, "copied"},
+	{"export", "a secret for a folder", "-w WS --destroyed SECRET --note mine", nil, exitUsage, "[redacted]"},
+	{"tombstones", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
+	{"tombstones show", "none", "-w WS", nil, exitDone, "few003"},
+	{"tombstones export", "none", "- -w WS", nil, exitDone, "few003,removed"},
+	{"tombstones lift", "a secret for a release", "SECRET --statement SECRET", nil, exitUsage, "[redacted]"},
+	{"grant", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
+	{"grant show", "a secret for a file", "SECRET", nil, exitUsage, "[redacted]"},
+	{"grant check", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
+	{"audit", "none", "ASKS -w WS", nil, exitDone, "PASS"},
+	{"audit", "none, offline, with a page", "RELEASE -w WS --offline --html DIR/a.html --checkpoint DIR/c", nil, exitDone, "PASS"},
+	{"audit", "401 of the API", "ASKS -w WS", echo(infoEndpoint, 401, echoReason), exitRejected, "unauthorized"},
+	{"audit", "an answer cut short", "ASKS -w WS", spoil(infoEndpoint, hostile.TruncatedJSON()), exitIncomplete, "truncated_json"},
+	{"audit", "a secret for a file", "RELEASE -w WS --offline SECRET", nil, exitIncomplete, "[redacted]"},
+	{"audit", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
+	{"audit", "panic", "RELEASE -w WS --offline", panicAt(1), exitFailed, "internal error"},
+	{"verify", "none", "-w WS", nil, exitDone, "whole"},
+	{"verify", "a secret for a folder", "-w SECRET", nil, exitUsage, "[redacted]"},
+	{"diff", "none", "WS WS", nil, exitDone, "none"},
+	{"diff", "a secret for a dataset", "SECRET SECRET", nil, exitUsage, "[redacted]"},
+	{"demo", "none", "", nil, exitDone, "kept"},
+	{"demo", "none, with a release", "-w NEW --release RELEASE", nil, exitDone, "kept"},
+	{"demo", "panic", "-w NEW", panicAt(5), exitFailed, "internal error"},
 
-	{command: "rehydrate run", trouble: "none", args: (*haunted).runArgs, said: "kept"},
-	{command: "rehydrate run", trouble: "a secret for a mode", args: func(h *haunted) []string {
-		return append(h.runArgs(), "--filters", h.emulator.Secret)
-	}, code: exitUsage, said: "[redacted]"},
-	{command: "rehydrate run", trouble: "a secret for the ocr program", args: func(h *haunted) []string {
-		return append(h.runArgs(), "--ocr", h.emulator.Secret)
-	}, code: exitFailed, said: "[redacted]"},
-	spoiled("401 at the token endpoint", tokenEndpoint, hostile.Echo(401, `{"message": "REQUEST", "error": 401}`), exitRejected, "bad_credentials"),
-	spoiled("401 as HTML at the token endpoint", tokenEndpoint, hostile.Echo(401, echoPage), exitRejected, "bad_credentials"),
-	spoiled("403 at the token endpoint", tokenEndpoint, hostile.Echo(403, echoPage), exitRejected, "blocked"),
-	spoiled("500 at the token endpoint", tokenEndpoint, hostile.Echo(500, echoPage), exitRetry, "500"),
-	spoiled("an OAuth error with 200", tokenEndpoint, hostile.Echo(200, `{"error": "REQUEST", "error_description": "REQUEST", "access_token": "REQUEST"}`), exitRejected, "oauth_error"),
-	spoiled("a token with an error", tokenEndpoint, hostile.Echo(200, `{"error": "canary", "access_token": "REQUEST", "message": "REQUEST"}`), exitRejected, "canary"),
-	spoiled("a token cut short", tokenEndpoint, hostile.TruncatedJSON(), exitRetry, "token_malformed"),
-	spoiled("401 of the API", infoEndpoint, hostile.Echo(401, `{"message": "REQUEST", "reason": "REQUEST", "error": 401}`), exitRejected, "unauthorized"),
-	spoiled("401 of the API as HTML", infoEndpoint, hostile.Echo(401, echoPage), exitRejected, "unauthorized"),
-	spoiled("403 page that blocks", infoEndpoint, hostile.Echo(403, echoPage), exitRejected, "blocked"),
-	spoiled("429 of the API", infoEndpoint, hostile.Echo(429, `{"message": "REQUEST", "error": 429}`), exitRetry, "429"),
-	spoiled("500 of the API", infoEndpoint, hostile.Echo(500, `{"message": "REQUEST", "error": 500}`), exitRetry, "500"),
-	spoiled("an answer cut short", infoEndpoint, hostile.TruncatedJSON(), exitRetry, "truncated_json"),
-	spoiled("a token that ends", once(infoEndpoint), hostile.ExpireTokenHTML(), exitDone, "kept"),
-	spoiled("403 of an image host", imageHost, hostile.Echo(403, echoPage), exitRetry, "http_403"),
-	spoiled("500 of an image host", imageHost, hostile.Echo(500, echoPage), exitRetry, "http_500"),
-	spoiled("a page of an image host", imageHost, hostile.Echo(200, echoPage), exitDone, "html"),
-	{command: "rehydrate run", trouble: "panic where credentials are read", args: (*haunted).runArgs, arm: func(h *haunted) {
+	{"run", "none", "ASKS", nil, exitDone, "kept"},
+	{"run", "a secret for a mode", "ASKS --filters SECRET", nil, exitUsage, "[redacted]"},
+	{"run", "a secret for the ocr program", "ASKS --ocr SECRET", nil, exitFailed, "[redacted]"},
+	{"run", "401 at the token endpoint", "ASKS", echo(tokenEndpoint, 401, echoMessage), exitRejected, "bad_credentials"},
+	{"run", "401 as HTML at the token endpoint", "ASKS", echo(tokenEndpoint, 401, echoPage), exitRejected, "bad_credentials"},
+	{"run", "403 at the token endpoint", "ASKS", echo(tokenEndpoint, 403, echoPage), exitRejected, "blocked"},
+	{"run", "500 at the token endpoint", "ASKS", echo(tokenEndpoint, 500, echoPage), exitRetry, "500"},
+	{"run", "an OAuth error with 200", "ASKS", echo(tokenEndpoint, 200,
+		`{"error": "REQUEST", "error_description": "REQUEST", "access_token": "REQUEST"}`), exitRejected, "oauth_error"},
+	{"run", "a token with an error", "ASKS", echo(tokenEndpoint, 200,
+		`{"error": "canary", "access_token": "REQUEST", "message": "REQUEST"}`), exitRejected, "canary"},
+	{"run", "a token cut short", "ASKS", spoil(tokenEndpoint, hostile.TruncatedJSON()), exitRetry, "token_malformed"},
+	{"run", "401 of the API", "ASKS", echo(infoEndpoint, 401, echoReason), exitRejected, "unauthorized"},
+	{"run", "401 of the API as HTML", "ASKS", echo(infoEndpoint, 401, echoPage), exitRejected, "unauthorized"},
+	{"run", "403 page that blocks", "ASKS", echo(infoEndpoint, 403, echoPage), exitRejected, "blocked"},
+	{"run", "429 of the API", "ASKS", echo(infoEndpoint, 429, echoMessage), exitRetry, "429"},
+	{"run", "500 of the API", "ASKS", echo(infoEndpoint, 500, echoMessage), exitRetry, "500"},
+	{"run", "an answer cut short", "ASKS", spoil(infoEndpoint, hostile.TruncatedJSON()), exitRetry, "truncated_json"},
+	{"run", "a token that ends", "ASKS", spoil(hostile.Fault{Host: infoEndpoint.Host, Times: 1}, hostile.ExpireTokenHTML()), exitDone, "kept"},
+	{"run", "403 of an image host", "ASKS", echo(imageHost, 403, echoPage), exitRetry, "http_403"},
+	{"run", "500 of an image host", "ASKS", echo(imageHost, 500, echoPage), exitRetry, "http_500"},
+	{"run", "a page of an image host", "ASKS", echo(imageHost, 200, echoPage), exitDone, "html"},
+	{"run", "panic where credentials are read", "ASKS", func(h *haunted) {
 		getenv := h.process.getenv
 		h.process.getenv = func(name string) string {
 			if name == "REDDIT_USERNAME" {
@@ -257,14 +201,18 @@ var canaryCases = []canaryCase{
 			}
 			return getenv(name)
 		}
-	}, code: exitFailed, said: "internal error: canary panic [redacted]"},
-	{command: "rehydrate run", trouble: "panic where the ocr program is looked for", args: (*haunted).runArgs, arm: func(h *haunted) {
+	}, exitFailed, "internal error: canary panic [redacted]"},
+	{"run", "panic where the ocr program is looked for", "ASKS", func(h *haunted) {
 		h.process.executable = func() (string, error) { panic(h.given()) }
-	}, code: exitFailed, said: "internal error: canary panic [redacted]"},
+	}, exitFailed, "internal error: canary panic [redacted]"},
 }
 
-// echoPage repeats the request where a client might look: in the title and in the text.
-const echoPage = "<html><head><title>REQUEST</title></head><body><h1>REQUEST</h1></body></html>"
+// The answers repeat the request where a client might look.
+const (
+	echoPage    = "<html><head><title>REQUEST</title></head><body><h1>REQUEST</h1></body></html>"
+	echoMessage = `{"message": "REQUEST", "error": 400}`
+	echoReason  = `{"message": "REQUEST", "reason": "REQUEST", "error": 401}`
+)
 
 var (
 	tokenEndpoint = hostile.Fault{Host: "www.reddit.com"}
@@ -272,90 +220,44 @@ var (
 	imageHost     = hostile.Fault{Host: "i.redd.it"}
 )
 
-func once(f hostile.Fault) hostile.Fault {
-	f.Times = 1
-	return f
-}
-
-// spoiled is a run whose requests of one kind are answered badly.
-func spoiled(trouble string, where hostile.Fault, kind hostile.FaultKind, code int, said string) canaryCase {
+func spoil(where hostile.Fault, kind hostile.FaultKind) func(*haunted) {
 	where.Kind = kind
-	return canaryCase{command: "rehydrate run", trouble: trouble, args: (*haunted).runArgs,
-		arm: func(h *haunted) { h.emulator.Fault(where) }, code: code, said: said, long: true}
+	return func(h *haunted) { h.emulator.Fault(where) }
 }
 
-func secretArgument(h *haunted) []string {
-	if h.dashed {
-		return []string{"--" + h.emulator.Secret}
-	}
-	return []string{h.emulator.Secret}
+func echo(where hostile.Fault, code int, body string) func(*haunted) {
+	return spoil(where, hostile.Echo(code, body))
 }
 
-func secretIsFlag(h *haunted) { h.dashed = true }
-
-func inWorkspace(h *haunted) []string { return []string{"-w", h.workspace} }
-
-// deduped compares the pictures of a workspace.
-func deduped(h *haunted) []string {
-	return []string{filepath.Join(h.workspace, "images"), "-o", filepath.Join(h.dir, "answer")}
-}
+func panicAt(n int) func(*haunted) { return func(h *haunted) { h.panicAt(n) } }
 
 // drawnPictures puts two pictures that are the same, with canaries in their metadata, beside the folder that
 // is searched.
 func drawnPictures(h *haunted) {
 	drawn, err := redditemu.Draw(redditemu.Spec{Seed: 7})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, err)
 	for _, name := range []string{"a.jpg", "b.jpg"} {
-		h.write(filepath.Join(h.dir, "..", filepath.Base(h.dir)+"-pictures", name), string(drawn.Body))
+		h.write(filepath.Join(h.dir+"-pictures", name), string(drawn.Body))
 	}
 }
-
-// ranBefore makes a workspace with a finished dataset.
-func ranBefore(h *haunted) {
-	if f := h.do(append([]string{"run"}, h.runArgs()...)...); f.code != exitDone {
-		h.t.Fatalf("run = exit %d\n%s", f.code, f.stderr)
-	}
-}
-
-// A canaryCase is one command line in one kind of trouble.
-type canaryCase struct {
-	command string // its path
-	trouble string
-	args    func(h *haunted) []string // after the command's path
-	arm     func(h *haunted)          // brings the trouble about; may be nil
-	code    int
-	said    string // must be printed: the trouble was met
-	long    bool   // only in text: another case of the command does it with --json
-	whole   bool   // only in the full campaign: it reads the whole demo
-	here    bool   // it writes into the present folder
-}
-
-func (c canaryCase) name() string { return strings.TrimSpace(c.command + ", " + c.trouble) }
 
 // run runs one case in a site of its own and searches all that is left of it.
-func (c canaryCase) run(t *testing.T, mode []string) {
+func (c canaryCase) run(t *testing.T, ran *haunted, mode []string) {
 	h := newHaunted(t, t.TempDir())
-	if c.here {
+	if c.command == "demo" { // it writes into the present folder
 		t.Chdir(h.dir)
 	} else {
 		t.Parallel()
 	}
+	if strings.Contains(c.args, "WS") {
+		check(t, os.CopyFS(h.workspace, os.DirFS(ran.workspace)))
+		maps.Copy(h.tokens, ran.tokens)
+	}
 	if c.arm != nil {
 		c.arm(h)
 	}
-	args := strings.Fields(c.command)[1:]
-	if c.args != nil {
-		args = append(args, c.args(h)...)
-	}
-	f := h.do(append(args, mode...)...)
-	if f.code != c.code {
-		t.Errorf("exit %d, want %d", f.code, c.code)
-	}
-	if !strings.Contains(f.stdout+f.stderr, c.said) {
-		t.Errorf("%q was not said: the trouble was not met", c.said)
-	}
+	f := h.do(slices.Concat(strings.Fields(c.command), strings.Fields(c.args), mode)...)
+	f.want(t, c.code, c.said)
 	h.search(f)
 	if t.Failed() {
 		t.Logf("stdout:\n%s\nstderr:\n%s", f.stdout, f.stderr)
@@ -365,7 +267,6 @@ func (c canaryCase) run(t *testing.T, mode []string) {
 // A haunted site is one whose secrets are looked for.
 type haunted struct {
 	*site
-	dashed  bool    // the secret stands for a flag
 	process process // what the commands get of the world
 	dir     string  // holds all that the commands write
 
@@ -398,32 +299,27 @@ func (h *haunted) noteTokens() {
 	}
 }
 
+// do runs a command line, in which the words of canaryCase.args stand for theirs. The ocr program is found beside this one.
 func (h *haunted) do(args ...string) finished {
 	h.t.Helper()
 	var stdout, stderr bytes.Buffer
+	words := strings.NewReplacer("SECRET", h.emulator.Secret, "WS", h.workspace, "NEW", h.workspace, "RELEASE", h.release, "DIR", h.dir)
+	var line []string
+	for _, arg := range args {
+		if arg == "ASKS" {
+			line = slices.Concat(line, []string{h.release, "-w", h.workspace, "--approval", "TEST-1"}, h.reddit())
+			continue
+		}
+		line = append(line, words.Replace(arg))
+	}
 	p := h.process
-	p.args, p.stdout, p.stderr = args, &stdout, &stderr
+	p.args, p.stdout, p.stderr = line, &stdout, &stderr
 	h.mu.Lock()
 	h.before = maps.Clone(h.tokens)
 	h.mu.Unlock()
 	code := run(h.t.Context(), p)
 	h.noteTokens()
 	return finished{stdout.String(), stderr.String(), code}
-}
-
-// runArgs are the arguments of run, without an --ocr: the program is found beside this one.
-func (h *haunted) runArgs() []string {
-	return slices.DeleteFunc(h.args()[1:], func(a string) bool { return a == "--ocr" || a == h.reader })
-}
-
-// auditArgs are the arguments of a live audit.
-func (h *haunted) auditArgs() []string {
-	return []string{h.release, "-w", h.workspace, "--approval", "TEST-1", "--connect-to", h.emulator.ConnectTo(), "--cacert", h.cacert}
-}
-
-// purgeArgs are the arguments of a purge that asks Reddit.
-func (h *haunted) purgeArgs() []string {
-	return []string{h.release, "-w", h.workspace, "--approval", "TEST-1", "--connect-to", h.emulator.ConnectTo(), "--cacert", h.cacert}
 }
 
 // secrets are all that must be found nowhere, by what they are.
@@ -459,62 +355,6 @@ func (h *haunted) search(f finished) {
 			}
 		}
 	}
-}
-
-// everyFile reads all files below a folder, their names, and the values of those that are Parquet.
-func everyFile(t testing.TB, dir string) map[string][]byte {
-	t.Helper()
-	found := map[string][]byte{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		found["the names of files"] = append(found["the names of files"], d.Name()+"\n"...)
-		if !d.Type().IsRegular() {
-			return nil
-		}
-		b, err := os.ReadFile(path)
-		found[path] = b
-		if strings.HasSuffix(path, ".parquet") {
-			found[path+" read"] = parquetValues(t, b)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// parquetValues are the strings of a Parquet file, which compression hides.
-func parquetValues(t testing.TB, b []byte) []byte {
-	t.Helper()
-	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var values []byte
-	for _, group := range f.RowGroups() {
-		rows := group.Rows()
-		for buf := make([]parquet.Row, 16); ; {
-			n, err := rows.ReadRows(buf)
-			for _, row := range buf[:n] {
-				for _, v := range row {
-					if v.Kind() == parquet.ByteArray {
-						values = append(append(values, v.ByteArray()...), '\n')
-					}
-				}
-			}
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		rows.Close()
-	}
-	return values
 }
 
 // findSecret returns the form in which text holds a secret, "" for none. It looks for the
@@ -562,25 +402,15 @@ func TestFindSecret(t *testing.T) {
 		"hex": fmt.Sprintf("%x", secret), "HEX": fmt.Sprintf("%X", secret)}
 	for before := range 4 {
 		text := []byte(strings.Repeat("b", before) + secret + strings.Repeat("a", before))
-		forms[fmt.Sprint("base64 at ", before)] = base64.StdEncoding.EncodeToString(text)
-		forms[fmt.Sprint("unpadded at ", before)] = base64.RawStdEncoding.EncodeToString(text)
-		forms[fmt.Sprint("for URLs at ", before)] = base64.URLEncoding.EncodeToString(text)
-		forms[fmt.Sprint("for URLs, unpadded at ", before)] = base64.RawURLEncoding.EncodeToString(text)
+		for name, encoding := range map[string]*base64.Encoding{"base64": base64.StdEncoding, "unpadded": base64.RawStdEncoding, "for URLs": base64.RawURLEncoding} {
+			forms[fmt.Sprint(name, " at ", before)] = encoding.EncodeToString(text)
+		}
 	}
-	dir := t.TempDir()
 	for form, text := range forms {
 		for _, line := range []string{text, "\x00\x01 " + text + " \xff", `{"x":"` + text + `"}`} {
 			if findSecret([]byte(line), secret) == "" {
 				t.Errorf("%s: the search does not find %q", form, line)
 			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, "."+hex.EncodeToString([]byte(form))), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range everyFile(t, dir) {
-		if name != "the names of files" && findSecret(text, secret) == "" {
-			t.Errorf("%s: the search of a folder does not find it", name)
 		}
 	}
 	for _, line := range []string{"", secret[1:], secret[:len(secret)-1], base64.StdEncoding.EncodeToString([]byte(secret[1:])), strings.Repeat("A", 100)} {
@@ -588,16 +418,14 @@ func TestFindSecret(t *testing.T) {
 			t.Errorf("the search finds %q as %s, which is not there", line, form)
 		}
 	}
+	dir := t.TempDir()
 	var file bytes.Buffer
 	w := parquet.NewGenericWriter[struct{ Text string }](&file, parquet.Compression(&parquet.Zstd))
-	if _, err := w.Write([]struct{ Text string }{{strings.Repeat("x", 1000) + secret}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if findSecret(parquetValues(t, file.Bytes()), secret) == "" {
-		t.Error("the search does not find what a Parquet file holds compressed")
+	_, err := w.Write([]struct{ Text string }{{strings.Repeat("x", 1000) + secret}})
+	check(t, errors.Join(err, w.Close()))
+	check(t, os.WriteFile(filepath.Join(dir, ".hidden.parquet"), file.Bytes(), 0o600))
+	if findSecret(everyFile(t, dir)[".hidden.parquet read"], secret) == "" {
+		t.Error("the search does not find what a hidden Parquet file holds compressed")
 	}
 }
 
@@ -701,7 +529,7 @@ func TestPanics(t *testing.T) {
 	traces := ""
 	for n := 1; ; n += 1 + n/4 {
 		h.panicAt(n)
-		f := h.do(append([]string{"run", "-v"}, h.runArgs()...)...)
+		f := h.do("run", "-v", "ASKS")
 		h.search(f)
 		if !strings.Contains(f.stderr, "internal error") {
 			if f.code != exitDone {
