@@ -14,56 +14,17 @@ import (
 	"rehydrate/policy"
 )
 
-const dedupeHelp = `Find near-duplicates in any folder of pictures, or in a Parquet file that has them, and
-write them down: groups.csv (the groups, the kept picture first), unreadable.csv (what
-could not be read, and why) and groups.html, a contact sheet that opens offline and
-shows each picture blurred until you click it, or focus it and press Enter.
-
-DIR is searched to the bottom for JPEG, PNG, GIF (first frame) and WebP files, which are
-recognised by their first bytes; links are not followed. The order is that of the names,
-by bytes. A PARQUET has its pictures in a struct with bytes and perhaps path, as Hugging
-Face writes it, or in a column of bytes; the order is that of its rows, and a row is
-called path#row, the first row being 0. An earlier picture is kept, and later ones near
-it are its duplicates; a picture near two kept ones belongs to the first.
-
-Two pictures are near when their 64-bit perceptual hashes differ in at most --radius
-bits, and their texts in fewer than --words words. Texts come from --text (lines of JSON
-with file and text, such as ocr --json prints, or a CSV with the columns file and text),
-or from a column of the Parquet: --text-column, or ocr_text if there is one. Two pictures
-without text must pass a stricter test, at most 4 bits and 16 of 256. Words with a
-confidence (ocr --json) count from 80; without confidences all words count.
-
-Without any text, and with --image-only, the radius alone decides. It cannot tell two
-memes on one template apart, and about 8 % of unrelated screenshots on white lie
-within 8 bits: look before you delete, or give the texts.
-
-Contacts nothing, deletes nothing, writes only the files above. A picture beyond the
-limits of the default policy (20 MiB, 40 megapixels, 16,384 a side) is not decoded.
-groups.html and groups.csv are copies of what they show, and purge does not know of them.`
-
-const dedupeExamples = `  rehydrate dedupe pictures/
-  ocr --json pictures/ > text.jsonl; rehydrate dedupe pictures/ --text text.jsonl
-  rehydrate dedupe train.parquet --image-column image --text-column caption --out dup/
-  rehydrate dedupe pictures/ --radius 4 --pictures 0 --json`
-
 func (c *command) dedupeCommand() *cobra.Command {
 	defaults := policy.Default()
 	f := near.Config{Images: defaults.Images}
-	cmd := &cobra.Command{
-		Use:   "dedupe DIR|PARQUET",
-		Short: "Find near-duplicates in any folder of pictures or Parquet file",
-		Long: dedupeHelp + exitHelp(exitDone, exitFailed, exitUsage) +
-			fmt.Sprintf("\n  %-4d interrupted; nothing was written", exitInterrupted),
-		Example: dedupeExamples,
-		Args:    exactArgs(1, "one DIR of pictures or one PARQUET file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.Path = args[0]
-			if err := checkDedupe(f, cmd.Flags().Changed("words")); err != nil {
-				return err
-			}
-			return c.dedupe(cmd.Context(), f)
-		},
-	}
+	cmd := newCommand("dedupe", exactArgs(1, "one DIR of pictures or one PARQUET file"), func(cmd *cobra.Command, args []string) error {
+		f.Path = args[0]
+		if err := checkDedupe(f, cmd.Flags().Changed("words")); err != nil {
+			return err
+		}
+		return c.dedupe(cmd.Context(), f)
+	})
+	cmd.Long += fmt.Sprintf("\n  %-4d interrupted; nothing was written", exitInterrupted)
 	flags := cmd.Flags()
 	flags.IntVar(&f.Rule.Radius, "radius", defaults.Dedupe.HashRadius, "how many of 64 `bits` may differ, 0 to 64; distances of hashes are even")
 	flags.IntVar(&f.Rule.Words, "words", defaults.Dedupe.WordDifference, "texts are near when they differ in fewer `words` than this")

@@ -61,40 +61,20 @@ func (c *command) demoCommand() *cobra.Command {
 		release string
 		serve   bool
 	)
-	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "Do the whole job against the built-in emulator, on harmless generated memes",
-		Long: `Do the whole job on about 60 made-up posts: an emulator of Reddit and its image hosts
-runs inside the program, and the same code as in run asks it over TLS. Nothing leaves
-this machine. The release and the workspace are written to ./rehydrate-demo.
-
-With --release, rehearse a release of your own: the emulator answers for its ids with
-made-up posts, most of them live, the others in every state (workspace:
-./rehydrate-demo/rehearsal, never that of a real run). With --serve it only answers, until interrupted, and
-prints the environment and flags with which run reaches it.
-
-A rehearsal needs neither approval nor grant, whatever the release's policy asks for;
-run does, also against the emulator.
-
-One post of the built-in release stays failed on purpose; its demo ends in 0 all the
-same.` + exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitInterrupted),
-		Example: "  rehydrate demo\n  rehydrate demo --release figsim/ -w rehearsal",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("workspace") {
-				// Never the folder of a real run.
-				c.workspace = filepath.Join("rehydrate-demo", "rehydrated")
-				switch {
-				case serve:
-					c.workspace = filepath.Join("rehydrate-demo", "served")
-				case release != "":
-					c.workspace = filepath.Join("rehydrate-demo", "rehearsal")
-				}
+	cmd := newCommand("demo", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("workspace") {
+			// Never the folder of a real run.
+			c.workspace = filepath.Join("rehydrate-demo", "rehydrated")
+			switch {
+			case serve:
+				c.workspace = filepath.Join("rehydrate-demo", "served")
+			case release != "":
+				c.workspace = filepath.Join("rehydrate-demo", "rehearsal")
 			}
-			f.rehearsal = true
-			return c.demo(cmd.Context(), f, release, serve)
-		},
-	}
+		}
+		f.rehearsal = true
+		return c.demo(cmd.Context(), f, release, serve)
+	})
 	f.register(cmd)
 	cmd.Flags().StringVar(&release, "release", "", "rehearse this `release` instead of the built-in one")
 	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")

@@ -18,31 +18,7 @@ import (
 )
 
 func (c *command) diffCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "diff OLD NEW",
-		Short: "Say what differs between two datasets: rows, why, images, texts, labels",
-		Long: `Compare two datasets row by row: rows gained and lost, and why where the outcomes are
-known; images that changed (by sha256, with the distance of their perceptual hashes);
-texts, by the words that came and went; labels, by name; columns, label names and
-provenance. The last line is the step in Croissant's version numbers: MAJOR when rows
-went or changed, MINOR when rows or columns came.
-
-OLD and NEW are each a Parquet file, the folder of a dataset, a workspace or an
-outcomes.csv. A workspace has both dataset and outcomes. Rows are matched by id, and
-their order does not matter. Files may come from anybody: nothing in them is believed
-before it is checked. Each side may take 1 GiB of memory, without its images: some two
-million rows.
-
-Reads only, sends no request, shows no picture, and works while a run is going on.
-Words read from images are printed only with -v or --json. The exit status is 0 whether
-or not there are differences; --json has "changed".` +
-			exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate diff figsim-march/ figsim-rehydrated/\n" +
-			"  rehydrate diff old/data/train-00000-of-00001.parquet new/data/train-00000-of-00001.parquet -v\n" +
-			"  rehydrate diff march.csv figsim-rehydrated/outcomes.csv --json",
-		Args: exactArgs(2, "two datasets, OLD and NEW"),
-		RunE: c.diff,
-	}
+	return newCommand("diff", exactArgs(2, "two datasets, OLD and NEW"), c.diff)
 }
 
 func (c *command) diff(cmd *cobra.Command, args []string) error {

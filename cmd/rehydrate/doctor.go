@@ -40,32 +40,13 @@ type examination struct {
 
 func (c *command) doctorCommand() *cobra.Command {
 	var program string
-	cmd := &cobra.Command{
-		Use:   "doctor [RELEASE]",
-		Short: "Say what is missing on this machine, and how to get it",
-		Long: `Check everything that run needs, and say how to get what is missing: the ocr
-program with Tesseract, its model and a caption that is read back; credentials and the
-modes of their files (never what is in them); the disk, the clock, the kernel's sandbox
-for OCR workers, the workspace, and a release with its policy if one is named. Fonts are
-not needed. audit, verify, report and status need neither ocr nor credentials.
-
-Sends no request and writes nothing.` +
-			exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate doctor\n  rehydrate doctor figsim/ -w figsim-rehydrated",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError("%s takes at most one RELEASE; got %d arguments", cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			x := &examination{command: c, program: program}
-			if len(args) == 1 {
-				x.release = args[0]
-			}
-			return x.run(cmd.Context())
-		},
-	}
+	cmd := newCommand("doctor", takes(0, 1, "at most one RELEASE"), func(cmd *cobra.Command, args []string) error {
+		x := &examination{command: c, program: program}
+		if len(args) == 1 {
+			x.release = args[0]
+		}
+		return x.run(cmd.Context())
+	})
 	registerProgram(cmd, &program)
 	return cmd
 }

@@ -22,48 +22,32 @@ import (
 )
 
 func (c *command) explainCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "explain ID",
-		Short: "Tell everything known of one entry: states, words, votes, near rows",
-		Long: `Tell everything that a workspace knows of one entry, and so why its row was kept or
-dropped: what Reddit said and when, the tombstone if there is one, the stored image,
-every word that OCR saw with its confidence, the language verdict with its votes, and
-the rows it is a near-duplicate of.
-
-ID is a post's id, and ID/1 the second image of its gallery. Reads only: it sends no request,
-writes nothing, shows no picture, and works while a run is going on. The text of the image is
-printed as it was read, names masked where the policy says so: it can be as unpleasant as the
-image. The text of a post that is gone, held or withheld is not printed.` +
-			exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate explain 1n6oiw -w figsim-rehydrated\n  rehydrate explain 1n6oiw/1 --json",
-		Args:    exactArgs(1, "one ID: that of an entry, such as 1n6oiw or 1n6oiw/1"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			key, err := parseKey(args[0])
-			if err != nil {
-				return err
-			}
-			filter, err := language.New()
-			if err != nil {
-				return err
-			}
-			ws, err := workspace.Open(cmd.Context(), c.workspace, workspace.Options{ReadOnly: true})
-			if err != nil {
-				return err
-			}
-			defer ws.Close()
-			x, err := report.Explain(cmd.Context(), ws, filter, key, c.now())
-			var unknown *report.UnknownEntry
-			switch {
-			case errors.As(err, &unknown):
-				return &problem{err: err, code: exitUsage, hint: unknownHint(unknown)}
-			case err != nil:
-				return err
-			case c.json:
-				return c.printJSON(x)
-			}
-			return printExplanation(c.stdout, x)
-		},
-	}
+	return newCommand("explain", exactArgs(1, "one ID: that of an entry, such as 1n6oiw or 1n6oiw/1"), func(cmd *cobra.Command, args []string) error {
+		key, err := parseKey(args[0])
+		if err != nil {
+			return err
+		}
+		filter, err := language.New()
+		if err != nil {
+			return err
+		}
+		ws, err := workspace.Open(cmd.Context(), c.workspace, workspace.Options{ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		defer ws.Close()
+		x, err := report.Explain(cmd.Context(), ws, filter, key, c.now())
+		var unknown *report.UnknownEntry
+		switch {
+		case errors.As(err, &unknown):
+			return &problem{err: err, code: exitUsage, hint: unknownHint(unknown)}
+		case err != nil:
+			return err
+		case c.json:
+			return c.printJSON(x)
+		}
+		return printExplanation(c.stdout, x)
+	})
 }
 
 // parseKey reads the name of an entry as outcomes.csv and the dataset have it.

@@ -28,48 +28,19 @@ type exportFlags struct {
 
 func (c *command) exportCommand() *cobra.Command {
 	var f exportFlags
-	cmd := &cobra.Command{
-		Use:   "export RELEASE --to PATH --note WHO",
-		Short: "Make a registered copy of the dataset, so that a purge finds it",
-		Long: `Copy the dataset into a new folder and note where it is and who has it. A purge takes rows that
-must go out of every registered copy that it can reach; one that it can't reach is an open
-obligation until --returned or --destroyed says what became of it.
-
-The formats are parquet (the dataset folder as it is), webdataset (tar shards) and folder (images
-beside a metadata.csv, as Hugging Face's ImageFolder reads them). The copy gets its name when it is
-whole. It never goes into the workspace or over files that are there.
-
-Refused when a row's post was last seen live longer ago than the policy's recheck_within (48 h at
-most), is gone or withheld, and without a valid grant where the release's policy wants one: run
-first. Sends no request. Writes into PATH and the workspace. WHO is your own words (no secrets): they
-stay in the workspace's state.
-
---digests FILE writes no copy but the annotations as JSON Lines, with the digests of every image that the
-workspace has or had: ids, labels and digests, which a maintainer can publish (rehydrate init makes a release of it)
-so that others recognise an image without having it.
-
---list shows all copies, holds their files against the digests that were recorded, and needs no
-RELEASE; --returned and --destroyed need none either.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected),
-		Example: "  rehydrate export figsim/ -w figsim-rehydrated --to /data/figsim-copy --note 'GPU cluster, project 7'\n" +
-			"  rehydrate export figsim/ -w figsim-rehydrated --to shards --note 'training' --format webdataset\n" +
-			"  rehydrate export --list -w figsim-rehydrated\n" +
-			"  rehydrate export --destroyed /data/figsim-copy --note 'A. Researcher' -w figsim-rehydrated",
-		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case f.digests != "":
-				return c.exportDigests(cmd.Context(), args[0], f.digests)
-			case f.list:
-				return c.listCopies(cmd.Context())
-			case f.returned != "":
-				return c.closeCopy(cmd.Context(), f.returned, "returned", f.note)
-			case f.destroyed != "":
-				return c.closeCopy(cmd.Context(), f.destroyed, "destroyed", f.note)
-			}
-			return c.export(cmd.Context(), args[0], f)
-		},
-	}
+	cmd := newCommand("export", f.check, func(cmd *cobra.Command, args []string) error {
+		switch {
+		case f.digests != "":
+			return c.exportDigests(cmd.Context(), args[0], f.digests)
+		case f.list:
+			return c.listCopies(cmd.Context())
+		case f.returned != "":
+			return c.closeCopy(cmd.Context(), f.returned, "returned", f.note)
+		case f.destroyed != "":
+			return c.closeCopy(cmd.Context(), f.destroyed, "destroyed", f.note)
+		}
+		return c.export(cmd.Context(), args[0], f)
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "the `folder` to make, which must not hold anything yet")
 	flags.StringVar(&f.digests, "digests", "", "write the annotations with the digests of the images to this new `file` (.jsonl)")

@@ -22,26 +22,13 @@ import (
 )
 
 func (c *command) grantCommand() *cobra.Command {
-	return commandGroup("grant", "Show a grant, or check it against a release",
-		`A grant is a signed statement of a release's maintainers: a named holder may rehydrate
-the release, for a stated purpose, until a date. A release whose policy.toml says
-grant = "required" is not fetched or exported without one.`,
-		c.grantShowCommand(), c.grantCheckCommand())
+	return newGroup("grant", c.grantShowCommand(), c.grantCheckCommand())
 }
 
 func (c *command) grantShowCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show FILE",
-		Short: "Print what a grant says, and whether it is valid by its dates",
-		Long: `Print what a grant says, and whether it is valid now by its dates. Whether it is genuine
-depends on the release, whose maintainers signed it: see rehydrate grant check.` +
-			exitHelp(exitDone, exitUsage, exitRejected),
-		Example: "  rehydrate grant show grant.json",
-		Args:    exactArgs(1, "one FILE: a grant.json"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return c.grantShow(args[0])
-		},
-	}
+	return newCommand("grant-show", exactArgs(1, "one FILE: a grant.json"), func(_ *cobra.Command, args []string) error {
+		return c.grantShow(args[0])
+	})
 }
 
 func (c *command) grantShow(path string) error {
@@ -113,22 +100,9 @@ func (c *command) printGrant(g policy.Grant) {
 
 func (c *command) grantCheckCommand() *cobra.Command {
 	var file string
-	cmd := &cobra.Command{
-		Use:   "check RELEASE",
-		Short: "Check a grant against a release: signature, digest, dates, revocations",
-		Long: `Check a grant as run does: signed by one of the release's signers, for the release.toml
-and annotations of this release, for an academic and non-commercial purpose, within its
-dates, and not revoked. Sends no request and writes nothing. Where a workspace of the release is there (-w),
-a revocation list older than the one it was last run with is refused.
-
-It also prints the digest of the release, which the maintainers need to write a grant.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitRejected),
-		Example: "  rehydrate grant check figsim/\n  rehydrate grant check figsim/ --grant ~/grants/figsim.json",
-		Args:    exactArgs(1, "one RELEASE: a release folder"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.grantCheck(cmd.Context(), args[0], file)
-		},
-	}
+	cmd := newCommand("grant-check", exactArgs(1, "one RELEASE: a release folder"), func(cmd *cobra.Command, args []string) error {
+		return c.grantCheck(cmd.Context(), args[0], file)
+	})
 	cmd.Flags().StringVar(&file, "grant", "", grantFlagHelp)
 	return cmd
 }

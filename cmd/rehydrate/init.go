@@ -20,24 +20,9 @@ func (c *command) initCommand() *cobra.Command {
 		file    string
 		signers []string
 	)
-	cmd := &cobra.Command{
-		Use:   "init DIR --manifest FILE",
-		Short: "Make a release of somebody's CSV, JSONL or Parquet",
-		Long: `Make a release folder of an annotations file: a commented release.toml with guesses
-at what the columns and labels mean, the default policy.toml, an empty
-tombstones.csv, and a copy of the file. Read release.toml and correct it: a guess
-is a guess. Sends no request; writes only DIR, which must not exist or be empty.
-
-With --signer, fetching or exporting the release needs a grant that the holder of one of
-these keys signed: release.toml names the keys, policy.toml asks for the grant.` +
-			exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate init my-release --manifest annotations.csv\n" +
-			"  rehydrate init my-release --manifest annotations.csv --signer ~/.ssh/id_ed25519.pub",
-		Args: exactArgs(1, "one DIR to make"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.init(cmd.Context(), args[0], file, signers)
-		},
-	}
+	cmd := newCommand("init", exactArgs(1, "one DIR to make"), func(cmd *cobra.Command, args []string) error {
+		return c.init(cmd.Context(), args[0], file, signers)
+	})
 	cmd.Flags().StringVar(&file, "manifest", "", "the annotations `file`: CSV, TSV, JSONL or Parquet")
 	cmd.Flags().StringArrayVar(&signers, "signer", nil, "require a grant, and accept those signed with the key of this OpenSSH public key `file` (.pub; repeatable)")
 	return cmd

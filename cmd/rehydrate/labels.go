@@ -23,11 +23,7 @@ import (
 )
 
 func (c *command) labelsCommand() *cobra.Command {
-	return commandGroup("labels", "Count, split, compare and score labels, as a dataset's paper does",
-		`What a dataset's paper prints of its labels: their counts and how they go together
-(stats), a stratified split (split), the agreement of annotators (agreement) and the
-scores of predictions (score). None of it sends a request or shows a post.`,
-		c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand())
+	return newGroup("labels", c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand())
 }
 
 const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"

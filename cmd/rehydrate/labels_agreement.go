@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,31 +18,9 @@ import (
 
 func (c *command) labelsAgreementCommand() *cobra.Command {
 	var release string
-	cmd := &cobra.Command{
-		Use:   "agreement FILE...",
-		Short: "Measure how far annotators agree: Cohen's kappa, observed agreement, Jaccard similarity",
-		Long: `Compare annotators (FigSIM, Tables 1, 5, 6 and 7): Cohen's kappa and observed agreement of
-each category that takes one label; of a multi-label one kappa for each label but None,
-their mean, and the Jaccard similarity of the label sets. Only entries that both
-annotated are compared. Over more than two annotators each number is the mean over
-their pairs.
-
-FILE is one table for each annotator (CSV, TSV, JSONL, Parquet, with the columns of the
-release or those of a bare annotations file, matched by id), or a single Argilla export
-(the JSON that records.to_json of Argilla 2 writes). Annotators are called A, B, C in the
-order in which they come; the ids of users are never printed. Sends no request, writes nothing.` +
-			exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate labels agreement first.csv second.csv --release figsim/\n  rehydrate labels agreement argilla.json --json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError("rehydrate labels agreement takes a FILE for each annotator, or one Argilla export")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.labelsAgreement(cmd.Context(), args, release)
-		},
-	}
+	cmd := newCommand("labels-agreement", takes(1, math.MaxInt, "a FILE for each annotator, or one Argilla export"), func(cmd *cobra.Command, args []string) error {
+		return c.labelsAgreement(cmd.Context(), args, release)
+	})
 	cmd.Flags().StringVar(&release, "release", "", labelReleaseHelp)
 	return cmd
 }

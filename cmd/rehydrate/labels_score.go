@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -23,38 +24,10 @@ type scoreFlags struct {
 
 func (c *command) labelsScoreCommand() *cobra.Command {
 	var f scoreFlags
-	cmd := &cobra.Command{
-		Use:   "score PREDICTIONS... --gold RELEASE",
-		Short: "Score predictions: macro and weighted F1, and where they are too high or too low",
-		Long: `Score predictions against a release's labels (FigSIM, Tables 3, 4 and 12 and Figure 4):
-macro and weighted F1 of each task, F1 of each label, and of an ordinal category how
-many predictions are above or below the true label, by true label and by the labels of
-another category. Over several files of predictions (runs), the mean and the sample
-standard deviation.
-
-PREDICTIONS is CSV, TSV, JSONL or Parquet with an id column and one column for each
-category that was predicted, written as a release's. Under FigSIM's schema the tasks are
-the paper's: figurative, severity with SS4+SS5 as one class, related_content without SR5;
-None of a multi-label category is not a class but the absence of all. Another schema has a
-task for each category. --task, --merge and --leave-out say otherwise.
-
-An entry that a file lacks, or gives no answer for, is not scored but counted; ids that
-the release does not have are reported. Sends no request, writes nothing.` +
-			exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate labels score run1.csv run2.csv run3.csv --gold figsim/\n" +
-			"  rehydrate labels score run1.jsonl --gold annotations.csv --split validation --json\n" +
-			"  rehydrate labels score run1.csv --gold figsim/ --merge \"\" --leave-out \"\"",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError("rehydrate labels score takes one or more files of PREDICTIONS")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.merged, f.left, f.byGiven = cmd.Flags().Changed("merge"), cmd.Flags().Changed("leave-out"), cmd.Flags().Changed("by")
-			return c.labelsScore(cmd.Context(), args, f)
-		},
-	}
+	cmd := newCommand("labels-score", takes(1, math.MaxInt, "one or more files of PREDICTIONS"), func(cmd *cobra.Command, args []string) error {
+		f.merged, f.left, f.byGiven = cmd.Flags().Changed("merge"), cmd.Flags().Changed("leave-out"), cmd.Flags().Changed("by")
+		return c.labelsScore(cmd.Context(), args, f)
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.gold, "gold", "", "the `release` with the true labels")
 	flags.StringVar(&f.split, "split", "", "the `split` that is scored, or all (default: test where there is one, else all)")

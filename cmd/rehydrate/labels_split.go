@@ -27,24 +27,9 @@ type splitFlags struct {
 
 func (c *command) labelsSplitCommand() *cobra.Command {
 	var f splitFlags
-	cmd := &cobra.Command{
-		Use:   "split RELEASE",
-		Short: "Split a release so that every split gets its share of each label",
-		Long: `Split the posts of a release so that each split gets its share of each label of every
-category, by iterative stratification (Sechidis, Tsoumakas and Vlahavas
-2011) and then swaps of posts as long as they bring labels closer to their exact shares.
-The images of one post stay in one split. One seed gives one split, on any machine.
-
-Prints how far each label is from its exact share, in entries, beside the release's own
-split. Sends no request; writes only the file named by --out: a CSV with the columns id,split.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitInterrupted),
-		Example: "  rehydrate labels split figsim/ --ratios 60:20:20 --seed 1\n" +
-			"  rehydrate labels split annotations.csv --ratios 80:20 --names train,test --out split.csv",
-		Args: exactArgs(1, "one RELEASE: a release folder or an annotations file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.labelsSplit(cmd.Context(), args[0], f)
-		},
-	}
+	cmd := newCommand("labels-split", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+		return c.labelsSplit(cmd.Context(), args[0], f)
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.ratios, "ratios", "60:20:20", "the `ratios` of the splits")
 	flags.StringVar(&f.names, "names", "", "the `names` of the splits, separated by commas (default: train,validation,test, or train,test for two)")

@@ -21,36 +21,21 @@ func (c *command) labelsStatsCommand() *cobra.Command {
 		asCSV   bool
 		release string
 	)
-	cmd := &cobra.Command{
-		Use:   "stats RELEASE|DATASET",
-		Short: "Count labels by split, labels an entry, and which labels go together",
-		Long: `Print how many entries of each split have each label (FigSIM, Table 8), how many labels
-an entry has on average, None not counted, and which labels stand together as shares of
-each row (FigSIM, Figure 6): of a release or annotations file, of a dataset folder or
-Parquet file, or of a workspace, which counts the entries that were kept.
-
-A dataset says the names of its labels, not its release's codes: for another schema than
-FigSIM's name the release with --release. Sends no request, writes nothing.` +
-			exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate labels stats figsim/\n  rehydrate labels stats figsim-rehydrated/dataset --json\n" +
-			"  rehydrate labels stats annotations.csv --csv > counts.csv",
-		Args: exactArgs(1, "one RELEASE or DATASET"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if asCSV && c.json {
-				return usageError("--csv and --json: choose one")
-			}
-			stats, schema, err := c.statsOf(cmd.Context(), args[0], release)
-			switch {
-			case err != nil:
-				return err
-			case c.json:
-				return c.printJSON(stats)
-			case asCSV:
-				return writeCounts(c.stdout, stats)
-			}
-			return printStats(c.stdout, stats, schema)
-		},
-	}
+	cmd := newCommand("labels-stats", exactArgs(1, "one RELEASE or DATASET"), func(cmd *cobra.Command, args []string) error {
+		if asCSV && c.json {
+			return usageError("--csv and --json: choose one")
+		}
+		stats, schema, err := c.statsOf(cmd.Context(), args[0], release)
+		switch {
+		case err != nil:
+			return err
+		case c.json:
+			return c.printJSON(stats)
+		case asCSV:
+			return writeCounts(c.stdout, stats)
+		}
+		return printStats(c.stdout, stats, schema)
+	})
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV with the columns split,category,code,count")
 	cmd.Flags().StringVar(&release, "release", "", labelReleaseHelp)
 	return cmd

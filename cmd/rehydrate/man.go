@@ -18,21 +18,9 @@ import (
 )
 
 func (c *command) manCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "man DIR",
-		Short: "Write the manual pages, one for each command",
-		Long: `Write a manual page for rehydrate and for each of its commands into a folder: what
---help says, for man. Sends no request; writes only DIR, which is made where it is missing.
-
-The pages carry the date of the commit that the program was built from, or today's
-where the build did not record one.` +
-			exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate man ~/.local/share/man/man1 && man rehydrate-run",
-		Args:    exactArgs(1, "one DIR to write to"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.man(cmd.Context(), cmd.Root(), args[0])
-		},
-	}
+	return newCommand("man", exactArgs(1, "one DIR to write to"), func(cmd *cobra.Command, args []string) error {
+		return c.man(cmd.Context(), cmd.Root(), args[0])
+	})
 }
 
 func (c *command) man(ctx context.Context, root *cobra.Command, dir string) error {

@@ -32,35 +32,12 @@ type rereadFlags struct {
 
 func (c *command) ocrCommand() *cobra.Command {
 	var f rereadFlags
-	cmd := &cobra.Command{
-		Use:   "ocr RELEASE",
-		Short: "Read the stored images again with a new engine, model or settings, and say what changed",
-		Long: `Read again the stored images whose text came from another OCR engine, model, parameters
-or masking rules than the present ones; then apply the language filter, the
-near-duplicate rule and the export as run does, and print what changed: texts, words
-gained and lost (each with -v or --json), and entries with another outcome.
-
-Sends no request: no connection is opened. Rows whose posts were last seen live longer ago
-than the policy's recheck_within (48 h at most) are left out of the dataset, as always:
-run first, then ocr. Writes only into the workspace. The old texts are kept beside the
-new ones until the report is printed; start it again to go on after an interruption.
-
---report FILE also writes what changed as one HTML page that opens from disk, with the
-words of every row. It holds text of posts that a purge does not reach there: FILE must
-be outside the workspace, and you must delete it when you have read it. The workspace
-keeps only the counts, for rehydrate report.
-
-A release whose policy asks for a grant needs a valid one, as in run.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected, exitInterrupted),
-		Example: "  rehydrate ocr figsim/ -w figsim-rehydrated --dry-run\n  rehydrate ocr figsim/ -w figsim-rehydrated -v\n  rehydrate ocr figsim/ -w figsim-rehydrated --report changes.html",
-		Args:    exactArgs(1, "one RELEASE: a release folder or an annotations file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.checkRereadReport(f); err != nil {
-				return err
-			}
-			return c.reread(cmd.Context(), args[0], f)
-		},
-	}
+	cmd := newCommand("ocr", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+		if err := c.checkRereadReport(f); err != nil {
+			return err
+		}
+		return c.reread(cmd.Context(), args[0], f)
+	})
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say how much there is to read; works while a run is going on")
 	flags.BoolVar(&f.force, "force", false, "read every image again, even if nothing changed")

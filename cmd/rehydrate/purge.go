@@ -33,34 +33,9 @@ type purgeFlags struct {
 
 func (c *command) purgeCommand() *cobra.Command {
 	var f purgeFlags
-	cmd := &cobra.Command{
-		Use:   "purge RELEASE",
-		Short: "Remove what must go, everywhere the workspace has it",
-		Long: `Ask Reddit about every post, and remove those that are gone wherever the workspace has them:
-image, text, hashes, earlier readings, the report, and their rows in the dataset and in every
-registered copy (rehydrate export) that can be reached. Files are rewritten without the rows, read
-back, and put in the place of the old ones. A copy that can't be reached is an open obligation,
-and the exit status 3 until it is settled: see rehydrate export --list.
-
-When the kept one of a group of near-duplicates goes, the next live member takes its place, if the
-release's policy and grant allow an export now. No other row comes into the dataset. More posts
-newly gone than the policy lets go at once are withheld, as in run, until --confirm-removals.
-
-With --offline it sends no request: the workspace and the release's tombstones decide. --id
-purges a post because somebody asked for it, and gives it a tombstone. --dry-run says what would go
-by what is known now, sends no request and changes nothing.
-
-Needs no grant, no Tesseract and, with --offline, no credentials. Contacts www.reddit.com and
-oauth.reddit.com, no image host. Killed anywhere, the same command completes it.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected, exitInterrupted),
-		Example: "  rehydrate purge figsim/ -w figsim-rehydrated --approval RFR-2026-0123\n" +
-			"  rehydrate purge figsim/ -w figsim-rehydrated --offline --id 1n6oiw --reason takedown\n" +
-			"  rehydrate purge figsim/ -w figsim-rehydrated --dry-run",
-		Args: exactArgs(1, "one RELEASE: a release folder or an annotations file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.purge(cmd.Context(), args[0], f)
-		},
-	}
+	cmd := newCommand("purge", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+		return c.purge(cmd.Context(), args[0], f)
+	})
 	flags := cmd.Flags()
 	flags.BoolVar(&f.offline, "offline", false, "send no request: act on what the workspace and the tombstones say")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would go by what is known; sends no request, works while a run is going on")

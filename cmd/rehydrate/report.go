@@ -26,27 +26,9 @@ type reportFlags struct {
 
 func (c *command) reportCommand() *cobra.Command {
 	var f reportFlags
-	cmd := &cobra.Command{
-		Use:   "report",
-		Short: "Write one offline HTML file: what became of the release, and whether it is still balanced",
-		Long: `Write one HTML file that opens from disk: the funnel from manifest to kept with the
-reasons, outcomes by split, labels of the release beside those that were rebuilt with a
-chi-squared test, co-occurrence, image sizes and formats, OCR confidence, groups of
-near-duplicates, waits and retries of the last run, and what to retry. No script is in it
-and it sends no request. Also to be read with a keyboard, a screen reader, on paper, in the dark.
-
-It goes to report.html in the workspace, which must not be in use; with --out to another
-file, and then the workspace is only read, beside a run too. No image and no text of a
-post is in it. --thumbnails adds up to 60 small images, blurred until clicked;
---texts what OCR read. A purge does not reach such a file: both want --out outside the
-workspace, and the page says that it has to be deleted.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitInUse),
-		Example: "  rehydrate report -w figsim-rehydrated\n  rehydrate report -w figsim-rehydrated --out look.html --thumbnails",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.report(cmd.Context(), f)
-		},
-	}
+	cmd := newCommand("report", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+		return c.report(cmd.Context(), f)
+	})
 	cmd.Flags().StringVar(&f.out, "out", "", "write this `file` and not the workspace's report.html")
 	cmd.Flags().BoolVar(&f.thumbnails, "thumbnails", false, "add up to 60 small images, blurred until clicked (wants --out)")
 	cmd.Flags().BoolVar(&f.texts, "texts", false, "add the texts that OCR read (wants --out)")

@@ -191,38 +191,23 @@ func (c *command) complain(err error, code int, hint string) {
 }
 
 func (c *command) root() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "rehydrate",
-		Short: "Turn an annotation-only release back into a dataset, and keep it honest",
-		Long: `Research datasets made from social media are often published as annotations only:
-post ids and labels, no images. rehydrate downloads the images of such a release
-from Reddit again, under its rate limits and the release's access policy, reads
-their text, applies the English filter and the near-duplicate rule, and writes a
-Parquet dataset that joins images, text and labels.
-
-The images can hurt people who see them and people who posted them. rehydrate
-shows none, and what was taken down at the source is taken out here.`,
-		Version:       version(),
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError("unknown command %q", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if c.quiet && c.verbose {
-				return usageError("--quiet and --verbose exclude each other")
-			}
-			level := slog.LevelWarn
-			if c.verbose {
-				level = slog.LevelDebug
-			}
-			c.log = slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: level}))
-			return nil
-		},
+	root := newCommand("rehydrate", func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usageError("unknown command %q", args[0])
+		}
+		return nil
+	}, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
+	root.Version, root.SilenceErrors, root.SilenceUsage = version(), true, true
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if c.quiet && c.verbose {
+			return usageError("--quiet and --verbose exclude each other")
+		}
+		level := slog.LevelWarn
+		if c.verbose {
+			level = slog.LevelDebug
+		}
+		c.log = slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: level}))
+		return nil
 	}
 	flags := root.PersistentFlags()
 	flags.StringVarP(&c.workspace, "workspace", "w", "rehydrated", "the private `folder` that the run works in")
@@ -230,34 +215,11 @@ shows none, and what was taken down at the source is taken out here.`,
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "say more on stderr: retries, waits, each entry")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing on stderr but warnings and errors: no progress, no waits")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
-	root.AddCommand(c.versionCommand(), c.doctorCommand(), c.manCommand())
-	root.AddCommand(c.demoCommand(), c.initCommand(), c.runCommand(), c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.labelsCommand(), c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand())
+	root.AddCommand(c.versionCommand(), c.doctorCommand(), c.manCommand(), c.demoCommand(), c.initCommand(), c.runCommand(),
+		c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.labelsCommand(),
+		c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand())
 	c.finish(root)
 	return root
-}
-
-// exitHelp is the EXIT STATUS section of a command's help.
-func exitHelp(codes ...int) string {
-	var b strings.Builder
-	b.WriteString("\n\nExit status:\n")
-	for _, m := range exitMeanings {
-		for _, code := range codes {
-			if m.code == code {
-				fmt.Fprintf(&b, "  %-4d %s\n", m.code, m.meaning)
-			}
-		}
-	}
-	return strings.TrimRight(b.String(), "\n")
-}
-
-// exactArgs is cobra.ExactArgs as a usage error that says what is missing.
-func exactArgs(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usageError("%s takes %s; got %d arguments", cmd.CommandPath(), what, len(args))
-		}
-		return nil
-	}
 }
 
 // version is the tool's version as the build recorded it.

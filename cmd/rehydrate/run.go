@@ -36,33 +36,9 @@ type runFlags struct {
 
 func (c *command) runCommand() *cobra.Command {
 	var f runFlags
-	cmd := &cobra.Command{
-		Use:   "run RELEASE",
-		Short: "Do the whole job: ask Reddit, fetch, read, filter, write the dataset",
-		Long: `Run the whole job on a release: a folder with a release.toml, or a bare
-annotations file that uses FigSIM's schema.
-
-It asks Reddit about every post (100 a request), downloads the images of live posts
-from the hosts that the policy allows, reads their text, and writes outcomes.csv
-(one row an entry) and the dataset folder into the workspace. Start it again to go
-on after an interruption, to retry what failed, or to bring a finished dataset up to
-date: posts that were removed since are erased and leave the dataset and every registered
-copy (rehydrate export) that can be reached; a copy that can't is an open obligation (status 3).
-
-Contacts www.reddit.com, oauth.reddit.com and the policy's image hosts, nothing else.
-Credentials come from REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, or
-from files named by REDDIT_CLIENT_ID_FILE and so on. Writes only into the workspace and the copies.
-
-A release whose policy asks for a grant needs a valid one (--grant) before anything is
-asked or written, and while the run fetches and exports. The grant names the approval;
-without one --approval does.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitRetry, exitInUse, exitRejected, exitInterrupted),
-		Example: "  rehydrate run figsim/ --grant grant.json -w figsim-rehydrated\n  rehydrate run annotations.csv --approval RFR-2026-0123",
-		Args:    exactArgs(1, "one RELEASE: a release folder or an annotations file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.rehydrate(cmd.Context(), args[0], f, c.getenv)
-		},
-	}
+	cmd := newCommand("run", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+		return c.rehydrate(cmd.Context(), args[0], f, c.getenv)
+	})
 	f.register(cmd)
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)

@@ -251,6 +251,7 @@ func (c canaryCase) run(t *testing.T, ran *haunted, mode []string) {
 	}
 	if strings.Contains(c.args, "WS") {
 		check(t, os.CopyFS(h.workspace, os.DirFS(ran.workspace)))
+		check(t, os.Chmod(h.workspace, 0o700))
 		maps.Copy(h.tokens, ran.tokens)
 	}
 	if c.arm != nil {

@@ -48,24 +48,15 @@ func adviceFor(n state.Count) string {
 }
 
 func (c *command) statusCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "status",
-		Short: "Count the entries by outcome and reason, and say what is left to retry",
-		Long: `Count the entries of a workspace by outcome and reason. Reads only: it sends no request,
-writes nothing, and works while a run is going on.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitRetry),
-		Example: "  rehydrate status -w figsim-rehydrated",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.reading(cmd.Context(), func(ws *workspace.Workspace) error {
-				summary, err := state.Status(cmd.Context(), ws, c.now())
-				if err != nil {
-					return err
-				}
-				return c.conclude(summary)
-			})
-		},
-	}
+	return newCommand("status", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+		return c.reading(cmd.Context(), func(ws *workspace.Workspace) error {
+			summary, err := state.Status(cmd.Context(), ws, c.now())
+			if err != nil {
+				return err
+			}
+			return c.conclude(summary)
+		})
+	})
 }
 
 // conclude prints what became of every entry and returns the exit status that it means.

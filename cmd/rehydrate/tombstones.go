@@ -19,44 +19,31 @@ import (
 )
 
 func (c *command) tombstonesCommand() *cobra.Command {
-	return commandGroup("tombstones", "Show, export or lift the tombstones of a workspace",
-		`A tombstone is id, state and time of a post that must not come back. A workspace keeps those of
-the posts that it saw removed or deleted, of the release's tombstones.csv, and of posts that were
-purged by request. They outlive runs, new manifests and backups.`,
-		c.tombstonesShowCommand(), c.tombstonesExportCommand(), c.tombstonesLiftCommand())
+	return newGroup("tombstones", c.tombstonesShowCommand(), c.tombstonesExportCommand(), c.tombstonesLiftCommand())
 }
 
 func (c *command) tombstonesShowCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show",
-		Short: "List all tombstones: those that hold, are suspended or were lifted",
-		Long: `List all tombstones of a workspace with what it knows of them: why the post went, and whether the
-tombstone holds, is suspended (the post came back, and the policy's readmit lets it) or was
-lifted. Reads only.` + exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate tombstones show -w figsim-rehydrated",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := c.listTombstones(cmd.Context())
-			switch {
-			case err != nil:
-				return err
-			case c.json:
-				return c.printJSON(list)
-			case len(list) == 0:
-				fmt.Fprintln(c.stdout, "there are no tombstones")
-				return nil
+	return newCommand("tombstones-show", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+		list, err := c.listTombstones(cmd.Context())
+		switch {
+		case err != nil:
+			return err
+		case c.json:
+			return c.printJSON(list)
+		case len(list) == 0:
+			fmt.Fprintln(c.stdout, "there are no tombstones")
+			return nil
+		}
+		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		for _, t := range list {
+			status := string(t.Status)
+			if t.Lifted != nil {
+				status += " by a statement of " + t.Lifted.Asserted.Format(time.DateOnly) + ": " + oneTerminalLine(t.Lifted.Why)
 			}
-			w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-			for _, t := range list {
-				status := string(t.Status)
-				if t.Lifted != nil {
-					status += " by a statement of " + t.Lifted.Asserted.Format(time.DateOnly) + ": " + oneTerminalLine(t.Lifted.Why)
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, describeState(t.State, t.Reason), t.Time.Format(time.RFC3339), status)
-			}
-			return w.Flush()
-		},
-	}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, describeState(t.State, t.Reason), t.Time.Format(time.RFC3339), status)
+		}
+		return w.Flush()
+	})
 }
 
 func (c *command) listTombstones(ctx context.Context) ([]state.TombstoneEntry, error) {
@@ -69,58 +56,35 @@ func (c *command) listTombstones(ctx context.Context) ([]state.TombstoneEntry, e
 }
 
 func (c *command) tombstonesExportCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "export FILE",
-		Short: "Write the tombstones that hold to a file: id, state, time and nothing else",
-		Long: `Write the tombstones that hold as a tombstones.csv: id, state and time, nothing else. Keep it apart
-from the workspace's backups: purge --tombstones FILE takes it over after one was restored.
-Maintainers publish such a file with a release. FILE is replaced; - is stdout. Reads the workspace
-only.` + exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate tombstones export tombstones.csv -w figsim-rehydrated",
-		Args:    exactArgs(1, "one FILE, or - for stdout"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := c.listTombstones(cmd.Context())
-			if err != nil {
-				return err
-			}
-			stones := state.Holds(list)
-			write := func(w io.Writer) error { return manifest.WriteTombstones(w, stones) }
-			if args[0] == "-" {
-				return write(c.stdout)
-			}
-			if err := durable.Write(cmd.Context(), args[0], 0o600, write); err != nil {
-				return fmt.Errorf("write the tombstones: %w", err)
-			}
-			if c.json {
-				return c.printJSON(map[string]any{"file": args[0], "tombstones": len(stones)})
-			}
-			fmt.Fprintf(c.stdout, "%s in %s\n", times(len(stones), "tombstone", "tombstones"), args[0])
-			return nil
-		},
-	}
+	return newCommand("tombstones-export", exactArgs(1, "one FILE, or - for stdout"), func(cmd *cobra.Command, args []string) error {
+		list, err := c.listTombstones(cmd.Context())
+		if err != nil {
+			return err
+		}
+		stones := state.Holds(list)
+		write := func(w io.Writer) error { return manifest.WriteTombstones(w, stones) }
+		if args[0] == "-" {
+			return write(c.stdout)
+		}
+		if err := durable.Write(cmd.Context(), args[0], 0o600, write); err != nil {
+			return fmt.Errorf("write the tombstones: %w", err)
+		}
+		if c.json {
+			return c.printJSON(map[string]any{"file": args[0], "tombstones": len(stones)})
+		}
+		fmt.Fprintf(c.stdout, "%s in %s\n", times(len(stones), "tombstone", "tombstones"), args[0])
+		return nil
+	})
 }
 
 func (c *command) tombstonesLiftCommand() *cobra.Command {
 	var statement string
-	cmd := &cobra.Command{
-		Use:   "lift RELEASE --statement FILE",
-		Short: "Take tombstones away that a maintainer's signed statement names",
-		Long: `Take the tombstones away that a statement of the release's maintainers names (lift.json, signed with
-ssh-keygen -Y sign -n rehydrate-lift by a signer that release.toml pins, for the digest of this
-release). They stay listed as lifted, and the log records it. A tombstone that is younger than the
-statement stays. From the next run on Reddit's answer decides about the posts again.
-
-Sends no request. Writes only into the workspace.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitInUse, exitRejected),
-		Example: "  rehydrate tombstones lift figsim/ --statement lift.json -w figsim-rehydrated",
-		Args:    exactArgs(1, "one RELEASE: a release folder"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if statement == "" {
-				return usageError("name the maintainers' statement with --statement FILE")
-			}
-			return c.lift(cmd.Context(), args[0], statement)
-		},
-	}
+	cmd := newCommand("tombstones-lift", exactArgs(1, "one RELEASE: a release folder"), func(cmd *cobra.Command, args []string) error {
+		if statement == "" {
+			return usageError("name the maintainers' statement with --statement FILE")
+		}
+		return c.lift(cmd.Context(), args[0], statement)
+	})
 	cmd.Flags().StringVar(&statement, "statement", "", "the statement's `file`, its signature beside it under the same name with .sig")
 	return cmd
 }

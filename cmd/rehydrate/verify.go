@@ -13,42 +13,25 @@ import (
 )
 
 func (c *command) verifyCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "verify",
-		Short: "Read every file of a workspace, and say what is damaged and what mends it",
-		Long: `Read every byte of a workspace: the images, state.db, outcomes.csv, the Parquet files, the
-audit log, the report and the seal that the last run left when it closed. Say what is damaged,
-what is missing and what should not be there, and what to run to mend it.
-
-A workspace that is in use, or whose last run was killed, has no seal: what only the seal has
-a digest of is then read and held against the state and the log alone, and verify says so. Where
-something looks damaged and a command opened or closed the workspace meanwhile, it reports nothing:
-verify again when that is done.
-
-Reads only: it sends no request, writes nothing, and works on a read-only mount.` +
-			exitHelp(exitDone, exitFailed, exitUsage, exitDamaged, exitInUse),
-		Example: "  rehydrate verify -w figsim-rehydrated\n  rehydrate verify --json",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := audit.Verify(cmd.Context(), audit.VerifyConfig{Workspace: c.workspace})
-			if errors.Is(err, workspace.ErrInUse) {
-				return &problem{err: err, code: exitInUse, hint: "verify again when that command is done"}
-			}
-			if err != nil {
-				return err
-			}
-			if c.json {
-				err = c.printJSON(r)
-			} else {
-				err = c.printVerify(r)
-			}
-			// After the report: the status alone would not say what is damaged.
-			if err == nil && !r.Whole {
-				return exitCode(exitDamaged)
-			}
+	return newCommand("verify", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+		r, err := audit.Verify(cmd.Context(), audit.VerifyConfig{Workspace: c.workspace})
+		if errors.Is(err, workspace.ErrInUse) {
+			return &problem{err: err, code: exitInUse, hint: "verify again when that command is done"}
+		}
+		if err != nil {
 			return err
-		},
-	}
+		}
+		if c.json {
+			err = c.printJSON(r)
+		} else {
+			err = c.printVerify(r)
+		}
+		// After the report: the status alone would not say what is damaged.
+		if err == nil && !r.Whole {
+			return exitCode(exitDamaged)
+		}
+		return err
+	})
 }
 
 // printVerify prints the report for people.

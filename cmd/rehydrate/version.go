@@ -34,19 +34,9 @@ type versions struct {
 
 func (c *command) versionCommand() *cobra.Command {
 	var program string
-	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the versions of everything that can change an answer",
-		Long: `Print the versions of the program, of Go, of the OCR engine and its model where the ocr
-program is found, of the libraries, and of the formats: what a report of a difference
-between two machines should begin with. Sends no request and writes nothing.` +
-			exitHelp(exitDone, exitFailed, exitUsage),
-		Example: "  rehydrate version\n  rehydrate version --json",
-		Args:    exactArgs(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.printVersions(cmd.Context(), program)
-		},
-	}
+	cmd := newCommand("version", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+		return c.printVersions(cmd.Context(), program)
+	})
 	registerProgram(cmd, &program)
 	return cmd
 }
