@@ -75,7 +75,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		ContinueOnError: true,
+		ContinueOnError: true, // one fault may explain the others
 		Dir:             "testdata/script",
 		Cmds:            scriptCommands(),
 		Setup: func(e *testscript.Env) error {
