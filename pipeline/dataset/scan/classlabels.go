@@ -15,27 +15,23 @@ func OpenLabelled(path string, want []string) (manifest.RowReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, names := &labelledReader{RowReader: t}, labelNames(t.file.Features())
-	for _, column := range t.names {
-		l.names = append(l.names, names[column])
-	}
-	return l, nil
+	return &labelledReader{t, labelNames(t.file.Features())}, nil
 }
 
 // A labelledReader puts names in the place of numbers.
 type labelledReader struct {
-	manifest.RowReader
-	names [][]string // by column; nil: leave it as it is
+	*tableReader
+	names map[string][]string // by column
 }
 
 func (l *labelledReader) Next() ([]manifest.Cell, error) {
-	cells, err := l.RowReader.Next()
+	cells, err := l.tableReader.Next()
 	if err != nil {
 		return nil, err
 	}
 	for i := range cells {
-		if l.names[i] != nil {
-			named(&cells[i], l.names[i])
+		if names := l.names[l.tableReader.names[i]]; names != nil {
+			named(&cells[i], names)
 		}
 	}
 	return cells, nil

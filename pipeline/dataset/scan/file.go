@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -151,7 +152,8 @@ func labelNames(features map[string]Feature) map[string][]string {
 }
 
 // cursors checks the pages of some columns in a row group before it starts to read them.
-func (f *File) cursors(group int, columns []tableColumn) ([]*cursor, error) {
+func (f *File) cursors(group int, columns []tableColumn) (out []*cursor, err error) {
+	defer recovered(&err)()
 	meta, chunks := f.parquet.Metadata().RowGroups[group].Columns, f.parquet.RowGroups()[group].ColumnChunks()
 	var memory int64
 	for _, c := range columns {
@@ -164,11 +166,10 @@ func (f *File) cursors(group int, columns []tableColumn) ([]*cursor, error) {
 			return nil, fmt.Errorf("column %q: %w", c.name, err)
 		}
 		memory += cost
-		if memory > f.guard.most.groupMemory() {
-			return nil, fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages", f.guard.most.groupMemory())
+		if memory > f.guard.most.group {
+			return nil, fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages", f.guard.most.group)
 		}
 	}
-	var out []*cursor
 	for _, c := range columns {
 		out = append(out, &cursor{pages: chunks[c.leaf.Index()].Pages()})
 	}
@@ -179,10 +180,9 @@ func (f *File) cursors(group int, columns []tableColumn) ([]*cursor, error) {
 // a struct has the struct's name before it: image.bytes.
 func (f *File) Columns() []string {
 	var names []string
-	f.leaves(func(name string, _ *parquet.Column) bool {
-		names = append(names, name)
-		return true
-	})
+	for _, c := range leaves("", f.parquet.Root(), 0) {
+		names = append(names, c.name)
+	}
 	return names
 }
 
@@ -203,138 +203,64 @@ func (f *File) Find(names ...string) string {
 	return ""
 }
 
-// leaves calls yield with every column of bytes or whole numbers, until it returns false.
-func (f *File) leaves(yield func(name string, leaf *parquet.Column) bool) {
-	var walk func(prefix string, c *parquet.Column, depth int) bool
-	walk = func(prefix string, c *parquet.Column, depth int) bool {
-		if depth > maxDepth {
-			return true
-		}
-		for _, child := range c.Columns() {
-			name := prefix + child.Name()
-			if !child.Leaf() {
-				if !walk(name+".", child, depth+1) {
-					return false
-				}
-				continue
+// leaves are the columns of bytes or whole numbers below c.
+func leaves(prefix string, c *parquet.Column, depth int) (out []tableColumn) {
+	for _, child := range c.Columns() {
+		name := prefix + child.Name()
+		if !child.Leaf() {
+			if depth < maxDepth {
+				out = append(out, leaves(name+".", child, depth+1)...)
 			}
-			switch child.Type().Kind() {
-			case parquet.ByteArray, parquet.FixedLenByteArray, parquet.Int32, parquet.Int64:
-				if !yield(name, child) {
-					return false
-				}
-			}
+			continue
 		}
-		return true
+		switch child.Type().Kind() {
+		case parquet.ByteArray, parquet.FixedLenByteArray, parquet.Int32, parquet.Int64:
+			out = append(out, tableColumn{name: name, leaf: child})
+		}
 	}
-	walk("", f.parquet.Root(), 0)
+	return out
 }
 
 // Values yields the values of a column in the order of the rows, nulls left out. An error is
 // yielded last: the file is damaged, forged or packed as it is not read here.
 func (f *File) Values(ctx context.Context, column string) iter.Seq2[Value, error] {
 	return func(yield func(Value, error) bool) {
-		var leaf *parquet.Column
-		f.leaves(func(name string, c *parquet.Column) bool {
-			if name == column {
-				leaf = c
-			}
-			return leaf == nil
-		})
-		if leaf == nil {
+		columns := leaves("", f.parquet.Root(), 0)
+		i := slices.IndexFunc(columns, func(c tableColumn) bool { return c.name == column })
+		if i < 0 {
 			yield(Value{}, fmt.Errorf("there is no column %q of text, bytes or whole numbers", column))
 			return
 		}
-		c := &columnScan{File: f, name: column, leaf: leaf}
-		for {
-			v, more, err := c.next(ctx)
+		row, leaf := int64(-1), columns[i].leaf
+		for group := range f.parquet.RowGroups() {
+			cursors, err := f.cursors(group, columns[i:i+1])
 			if err != nil {
-				yield(Value{}, err)
+				yield(Value{}, fmt.Errorf("row group %d: %w", group+1, err))
 				return
 			}
-			if !more || !yield(v, nil) {
-				c.close()
+			// A row begins where the repetition level is 0, and a value is there where all levels are defined.
+			more := cursors[0].each(ctx, func(v parquet.Value, err error) bool {
+				if err != nil {
+					return yield(Value{}, fmt.Errorf("column %q: %w", column, err))
+				}
+				if v.RepetitionLevel() == 0 {
+					row++
+				}
+				return v.DefinitionLevel() < leaf.MaxDefinitionLevel() || yield(newValue(row, v), nil)
+			})
+			if !more {
 				return
 			}
 		}
 	}
 }
 
-// A columnScan goes over the values of one column. Only its calls go into the library, which
-// can panic on a damaged file; what the caller does between them is its own.
-type columnScan struct {
-	*File
-	name   string
-	leaf   *parquet.Column
-	group  int     // row groups begun
-	cursor *cursor // nil between two row groups
-	begun  int64   // rows before the current row group
-	row    int64   // rows begun in it
-}
-
-func (c *columnScan) next(ctx context.Context) (v Value, more bool, err error) {
-	defer recovered(&err)()
-	for {
-		if err := ctx.Err(); err != nil {
-			return v, false, err
-		}
-		if c.cursor == nil {
-			if c.group == len(c.parquet.RowGroups()) {
-				return v, false, nil
-			}
-			if err := c.begin(); err != nil {
-				return v, false, fmt.Errorf("row group %d: %w", c.group+1, err)
-			}
-		}
-		value, ok, err := c.cursor.peek()
-		if err != nil {
-			return v, false, fmt.Errorf("column %q: %w", c.name, err)
-		}
-		if !ok {
-			c.end()
-			continue
-		}
-		c.cursor.skip()
-		if value.RepetitionLevel() == 0 {
-			c.row++
-		}
-		if value.DefinitionLevel() == c.leaf.MaxDefinitionLevel() {
-			return c.value(value), true, nil
-		}
-	}
-}
-
-func (c *columnScan) value(v parquet.Value) Value {
-	out := Value{Row: c.begun + c.row - 1}
+func newValue(row int64, v parquet.Value) Value {
 	switch v.Kind() {
 	case parquet.Int32:
-		out.Number, out.IsNumber = int64(v.Int32()), true
+		return Value{Row: row, Number: int64(v.Int32()), IsNumber: true}
 	case parquet.Int64:
-		out.Number, out.IsNumber = v.Int64(), true
-	default:
-		out.Bytes = v.ByteArray()
+		return Value{Row: row, Number: v.Int64(), IsNumber: true}
 	}
-	return out
-}
-
-func (c *columnScan) begin() error {
-	cursors, err := c.cursors(c.group, []tableColumn{{name: c.name, leaf: c.leaf}})
-	if err != nil {
-		return err
-	}
-	c.cursor, c.row = cursors[0], 0
-	c.group++
-	return nil
-}
-
-func (c *columnScan) end() {
-	c.begun += c.row
-	c.close()
-}
-
-func (c *columnScan) close() {
-	if c.cursor != nil {
-		c.cursor.close()
-		c.cursor = nil
-	}
+	return Value{Row: row, Bytes: v.ByteArray()}
 }

@@ -24,23 +24,16 @@ type scanned struct {
 
 func scannedFile(t testing.TB, rows int, options ...parquet.WriterOption) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	w := parquet.NewGenericWriter[scanned](&b, append(options, parquet.MaxRowsPerRowGroup(3))...)
-	note := "a note"
+	var all []scanned
 	for i := range rows {
 		row := scanned{ID: fmt.Sprintf("id%d", i), Hash: int64(i), Labels: []string{"a", "b"}[:i%3%2+1]}
 		row.Image.Bytes = bytes.Repeat([]byte{byte(i)}, 300)
 		if i == 4 {
-			row.Note = &note
+			row.Note = new("a note")
 		}
-		if _, err := w.Write([]scanned{row}); err != nil {
-			t.Fatal(err)
-		}
+		all = append(all, row)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return parquetOf(t, all, append(options, parquet.MaxRowsPerRowGroup(3))...)
 }
 
 // values are what a column holds, as text with the row before it.
@@ -105,30 +98,4 @@ func TestScanRefuses(t *testing.T) {
 			t.Errorf("the first %d of %d bytes hold %v, want an error", n, len(file), got)
 		}
 	}
-}
-
-// FuzzScan has a forged file end in an error or in rows, never in a panic, and never go on after an error.
-func FuzzScan(f *testing.F) {
-	f.Add(scannedFile(f, 5))
-	f.Add(scannedFile(f, 1, parquet.Compression(&parquet.Gzip)))
-	f.Add([]byte("PAR1\x00\x00\x00\x00PAR1"))
-	f.Fuzz(func(t *testing.T, file []byte) {
-		s, err := Open(bytes.NewReader(file), int64(len(file)))
-		if err != nil {
-			return
-		}
-		for _, column := range s.Columns() {
-			n, failed := 0, false
-			for v, err := range s.Values(t.Context(), column) {
-				if failed || err == nil && v.Row < 0 {
-					t.Fatalf("column %q: value %d of row %d after an error (%t)", column, n, v.Row, failed)
-				}
-				failed = err != nil
-				n++
-				if n == 1<<16 {
-					break
-				}
-			}
-		}
-	})
 }

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -24,9 +23,7 @@ const (
 	maxFooterBytes   = 16 << 20
 	maxFooterStructs = 1 << 18
 	maxHeaderBytes   = 256 << 10 // a page header holds two bounds of its column
-	maxPageBytes     = 32 << 20  // of a page, decompressed
 	maxChunkValues   = 1 << 24
-	maxGroupMemory   = 64 << 20
 	maxDepth         = 16
 )
 
@@ -42,12 +39,15 @@ type guard struct {
 
 // limits are what reading a file may take, in bytes.
 type limits struct {
-	page  int64 // a page, decompressed; 0 is maxPageBytes
-	group int64 // the pages that are held at a time, of all columns; 0 is maxGroupMemory
+	page  int64 // a page, decompressed
+	group int64 // the pages that are held at a time, of all columns
 }
 
-func (l limits) pageBytes() int64   { return cmp.Or(l.page, maxPageBytes) }
-func (l limits) groupMemory() int64 { return cmp.Or(l.group, maxGroupMemory) }
+// Writers that look at the size of a page once in 1,024 values put hundreds of pictures into one.
+var (
+	tableLimits   = limits{page: 32 << 20, group: 64 << 20}
+	pictureLimits = limits{page: 256 << 20, group: 512 << 20}
+)
 
 // footer checks the length of the footer and the lists in it.
 func (g *guard) footer() error {
@@ -107,7 +107,7 @@ func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost in
 			largest = max(largest, memory)
 			values += int64(p.values())
 		}
-		if values > meta.NumValues || dictionary > g.most.groupMemory() {
+		if values > meta.NumValues || dictionary > g.most.group {
 			return 0, fmt.Errorf("%w: page at byte %d: more values than the %d that the footer counts", parquet.ErrCorrupted, pos, meta.NumValues)
 		}
 		pos = p.end
@@ -142,7 +142,7 @@ func (g *guard) page(pos, end int64) (*rawPage, error) {
 		}
 		head = make([]byte, min(longer, 8*int64(len(head))))
 	}
-	p := &rawPage{most: g.most.pageBytes()}
+	p := &rawPage{most: g.most.page}
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), head, &p.header); err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}

@@ -11,15 +11,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Limits of a Parquet of pictures. Writers that look at the size of a page once in 1,024
-// values put hundreds of pictures into one.
-const (
-	maxPicturePage  = 256 << 20
-	maxPictureGroup = 512 << 20
-)
-
-var pictureLimits = limits{page: maxPicturePage, group: maxPictureGroup}
-
 // PictureColumns names the columns of a Parquet that hold pictures and their text.
 type PictureColumns struct {
 	Image string // "" for the one there is
@@ -41,7 +32,6 @@ type PictureReader struct {
 	columns PictureColumns
 	path    int // place in table.columns, -1 for none
 	text    int
-	rows    int64
 }
 
 // OpenPictures opens a Parquet file whose pictures are to be read. A file that cannot be
@@ -77,7 +67,7 @@ func openPictures(f *os.File, want PictureColumns) (p *PictureReader, err error)
 	if err != nil {
 		return nil, err
 	}
-	p = &PictureReader{table: t, path: -1, text: -1, rows: t.file.parquet.NumRows()}
+	p = &PictureReader{table: t, path: -1, text: -1}
 	if err := p.findImage(t.file.parquet.Root(), want.Image); err != nil {
 		return nil, err
 	}
@@ -91,7 +81,7 @@ func openPictures(f *os.File, want PictureColumns) (p *PictureReader, err error)
 func (p *PictureReader) Columns() PictureColumns { return p.columns }
 
 // Rows is how many rows the file says it has.
-func (p *PictureReader) Rows() int64 { return max(p.rows, 0) }
+func (p *PictureReader) Rows() int64 { return max(p.table.file.parquet.NumRows(), 0) }
 
 // Own reports whether the file is a dataset that this tool exported.
 func (p *PictureReader) Own() bool {
@@ -185,7 +175,7 @@ func (p *PictureReader) findImage(root *parquet.Column, name string) error {
 		return nil
 	}
 	p.read(child(found[0], "bytes"))
-	if path := child(found[0], "path"); isText(path) {
+	if path := child(found[0], "path"); isByteArray(path) {
 		p.path = p.read(path)
 	}
 	return nil
@@ -197,7 +187,7 @@ func (p *PictureReader) findText(root *parquet.Column, name string) error {
 		column = child(root, "ocr_text")
 	}
 	switch {
-	case isText(column):
+	case isByteArray(column):
 		p.columns.Text = column.Name()
 		p.text = p.read(column)
 	case name != "":
@@ -225,22 +215,19 @@ func child(c *parquet.Column, name string) *parquet.Column {
 
 // holdsBytes reports whether a column holds one string of bytes a row, and not text.
 func holdsBytes(c *parquet.Column) bool {
-	return isByteArray(c) && !isString(c)
+	if !isByteArray(c) {
+		return false
+	}
+	if lt := c.Type().LogicalType(); lt != nil {
+		return lt.Value == nil
+	}
+	return c.Type().ConvertedType() == nil
 }
 
-// isText reports whether a column holds one text a row. Some writers do not say of a string
-// that it is one.
-func isText(c *parquet.Column) bool { return isByteArray(c) }
-
+// isByteArray reports whether a column holds one string of bytes a row. It may be a text: some writers do not
+// say of a string that it is one.
 func isByteArray(c *parquet.Column) bool {
 	return c != nil && c.Leaf() && c.MaxRepetitionLevel() == 0 && c.Type().Kind() == parquet.ByteArray
-}
-
-func isString(c *parquet.Column) bool {
-	if lt := c.Type().LogicalType(); lt != nil {
-		return lt.Value != nil
-	}
-	return c.Type().ConvertedType() != nil
 }
 
 func columnNames(columns []*parquet.Column) string {

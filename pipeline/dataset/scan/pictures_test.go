@@ -2,18 +2,12 @@ package scan
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
-
-	"rehydrate/manifest"
 )
 
 type imageStruct struct {
@@ -24,19 +18,7 @@ type imageStruct struct {
 // pictureFile is a Parquet file of the rows.
 func pictureFile[T any](t testing.TB, rows []T, options ...parquet.WriterOption) string {
 	t.Helper()
-	var b bytes.Buffer
-	w := parquet.NewGenericWriter[T](&b, options...)
-	if _, err := w.Write(rows); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "pictures.parquet")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return save(t, parquetOf(t, rows, options...))
 }
 
 // allPictures reads a Parquet of pictures to its end.
@@ -139,42 +121,12 @@ func TestOpenPicturesRefuses(t *testing.T) {
 	}
 }
 
-// TestPicturesLargePages: a page of pictures may be larger than one of a manifest, and has a bound of its own.
+// TestPicturesLargePages: a page of pictures may be larger than one of a manifest.
 func TestPicturesLargePages(t *testing.T) {
-	row := hfRow{Image: &imageStruct{Bytes: bytes.Repeat([]byte("picture "), maxPageBytes/8+1)}}
-	_, rows, err := allPictures(pictureFile(t, []hfRow{row}, parquet.SkipPageBounds("image", "bytes"), parquet.SkipPageStatistics("image", "bytes")), PictureColumns{})
+	row := hfRow{Image: &imageStruct{Bytes: bytes.Repeat([]byte("picture "), int(tableLimits.page)/8+1)}}
+	path := pictureFile(t, []hfRow{row}, parquet.SkipPageBounds("image", "bytes"), parquet.SkipPageStatistics("image", "bytes"))
+	_, rows, err := allPictures(path, PictureColumns{})
 	if err != nil || len(rows) != 1 || len(rows[0].Image) != len(row.Image.Bytes) {
-		t.Errorf("a page of more than %d bytes: %d rows, %v", maxPageBytes, len(rows), err)
+		t.Errorf("a page of more than %d bytes: %d rows, %v", tableLimits.page, len(rows), err)
 	}
-	g := guard{most: limits{page: maxPicturePage, group: maxPictureGroup}}
-	if g.most.pageBytes() != maxPicturePage || (limits{}).pageBytes() != maxPageBytes || (limits{}).groupMemory() != maxGroupMemory {
-		t.Error("the limits are not those that were asked for")
-	}
-}
-
-// FuzzOpenPictures: no file brings the reader down, and a damaged one says so.
-func FuzzOpenPictures(f *testing.F) {
-	text := "t"
-	for _, options := range [][]parquet.WriterOption{nil, {parquet.DataPageVersion(2), parquet.Compression(&parquet.Zstd)}, {parquet.MaxRowsPerRowGroup(1)}} {
-		b, err := os.ReadFile(pictureFile(f, []hfRow{{1, &imageStruct{[]byte("one"), "a"}, &text}, {2, nil, nil}}, options...))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-		f.Add(b[:len(b)-9])
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		path := filepath.Join(t.TempDir(), "x")
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, rows, err := allPictures(path, PictureColumns{})
-		var problem *manifest.Problem
-		if rows == nil && errors.As(err, &problem) && problem.File != path {
-			t.Errorf("a problem that does not name its file: %v", err)
-		}
-		if err != nil && fmt.Sprint(err) == "" {
-			t.Error("an error that says nothing")
-		}
-	})
 }

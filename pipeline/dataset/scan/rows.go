@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -77,7 +78,7 @@ func openManifest(f *os.File, want []string) (t *tableReader, err error) {
 	} else if size > maxManifestBytes {
 		return nil, hinted{fmt.Errorf("the file has %d bytes, more than the %d that a manifest may have", size, maxManifestBytes), "keep ids and labels, leave out images"}
 	}
-	t, err = openTableReader(f, limits{})
+	t, err = openTableReader(f, tableLimits)
 	if err != nil {
 		return nil, err
 	}
@@ -440,6 +441,33 @@ func (c *cursor) first() (parquet.Value, error) {
 	}
 	c.skip()
 	return v, nil
+}
+
+// each calls f with the values that are left, until it returns false, and closes the cursor. An error comes
+// last. Only the calls into the library are guarded against its panics: what f does is its own.
+func (c *cursor) each(ctx context.Context, f func(parquet.Value, error) bool) bool {
+	defer c.close()
+	next := func() (v parquet.Value, ok bool, err error) {
+		defer recovered(&err)()
+		return c.peek()
+	}
+	for {
+		v, ok, err := next()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			f(v, err)
+			return false
+		}
+		if !ok {
+			return true
+		}
+		c.skip()
+		if !f(v, nil) {
+			return false
+		}
+	}
 }
 
 func (c *cursor) close() {

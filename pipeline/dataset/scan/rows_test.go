@@ -78,9 +78,15 @@ func manifestRows() []manifestRow {
 
 func manifestFile(t testing.TB, options ...parquet.WriterOption) []byte {
 	t.Helper()
+	return parquetOf(t, manifestRows(), options...)
+}
+
+// parquetOf is a Parquet file of the rows.
+func parquetOf[T any](t testing.TB, rows []T, options ...parquet.WriterOption) []byte {
+	t.Helper()
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[manifestRow](&b, options...)
-	if _, err := w.Write(manifestRows()); err != nil {
+	w := parquet.NewGenericWriter[T](&b, options...)
+	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -265,15 +271,7 @@ func TestOpenManifestLongLists(t *testing.T) {
 	type row struct {
 		Tags []int64 `parquet:"tags,list"`
 	}
-	var b bytes.Buffer
-	w := parquet.NewGenericWriter[row](&b)
-	if _, err := w.Write([]row{{make([]int64, maxListItems)}, {make([]int64, maxListItems+1)}, {[]int64{7}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	got, err := readTable(save(t, b.Bytes()))
+	got, err := readTable(save(t, parquetOf(t, []row{{make([]int64, maxListItems)}, {make([]int64, maxListItems+1)}, {[]int64{7}}})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,10 +364,16 @@ func TestDamagedManifest(t *testing.T) {
 	}
 }
 
-func FuzzOpenManifest(f *testing.F) {
+// FuzzRead: whatever a file holds, every reader of it ends in an error or in rows, with bounded memory and without a
+// panic, and yields nothing after an error.
+func FuzzRead(f *testing.F) {
+	v1, rows := parquet.DataPageVersion(1), parquet.MaxRowsPerRowGroup(2)
 	f.Add(manifestFile(f))
-	f.Add(manifestFile(f, parquet.Compression(&parquet.Zstd), parquet.DataPageVersion(1)))
-	f.Add(manifestFile(f, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(2)))
+	f.Add(manifestFile(f, parquet.Compression(&parquet.Zstd), v1))
+	f.Add(manifestFile(f, parquet.Compression(&parquet.Snappy), rows))
+	f.Add(scannedFile(f, 5))
+	f.Add(scannedFile(f, 1, parquet.Compression(&parquet.Gzip)))
+	f.Add(scannedFile(f, 2, v1)[:500])
 	f.Add([]byte("PAR1PAR1"))
 	path := filepath.Join(f.TempDir(), "m.parquet")
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -377,13 +381,48 @@ func FuzzOpenManifest(f *testing.F) {
 			t.Fatal(err)
 		}
 		got, err := readTable(path)
-		if err != nil {
-			return
-		}
 		for _, cells := range got.Rows {
-			if len(cells) != len(got.Columns) {
+			if err == nil && len(cells) != len(got.Columns) {
 				t.Fatalf("a row of %d cells in %d columns", len(cells), len(got.Columns))
 			}
 		}
+		_, pictures, err := allPictures(path, PictureColumns{})
+		if problem, ok := errors.AsType[*manifest.Problem](err); ok && pictures == nil && problem.File != path {
+			t.Errorf("a problem that does not name its file: %v", err)
+		}
+		readComparable(t, path)
+		s, err := Open(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return
+		}
+		for _, column := range s.Columns() {
+			n, failed := 0, false
+			for v, err := range s.Values(t.Context(), column) {
+				if failed || err == nil && v.Row < 0 {
+					t.Fatalf("column %q: value %d of row %d after an error (%t)", column, n, v.Row, failed)
+				}
+				failed = err != nil
+				n++
+				if n == 1<<16 {
+					break
+				}
+			}
+		}
 	})
+}
+
+func readComparable(t *testing.T, path string) {
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	table, err := OpenTable(f)
+	for err == nil {
+		var row TableRow
+		row, err = table.Next()
+		if err == nil && (len(row.Labels) != len(table.Labels()) || len(row.ID) > maxRowID) {
+			t.Fatalf("row %+v of %v", row, table.Labels())
+		}
+	}
 }

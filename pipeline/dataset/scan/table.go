@@ -6,30 +6,26 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
-
-	"rehydrate/manifest"
 )
 
 // A Table reads what two datasets are compared by, row by row, from a Parquet file that anybody may have
 // written: everything but the images. Memory is bounded by one page of each column.
 type Table struct {
-	rows   *tableReader
+	labelledReader
 	name   string         // of the file
 	place  map[string]int // column -> its cell
 	labels []string       // the label columns
-	names  map[string][]string
 }
 
 // A TableRow is one row of a Table.
 type TableRow struct {
 	ID                         string // "" where the row has none
 	SHA256, PHash, Text, Split string // empty for null and without such a column
-	// Labels has, for each column of Table.Labels, the values: names where the file tells the names of its
-	// labels, else as they stand. nil means that no label was given.
+	// Labels has, for each column of Table.Labels, the values, as OpenLabelled gives them. nil means that no
+	// label was given.
 	Labels [][]string
 }
 
@@ -48,11 +44,11 @@ func OpenTable(f *os.File) (*Table, error) {
 
 func openComparable(f *os.File) (t *Table, err error) {
 	defer recovered(&err)()
-	rows, err := openTableReader(f, limits{})
+	rows, err := openTableReader(f, tableLimits)
 	if err != nil {
 		return nil, err
 	}
-	t = &Table{rows: rows, name: f.Name(), place: map[string]int{}, names: labelNames(rows.file.Features())}
+	t = &Table{labelledReader{rows, labelNames(rows.file.Features())}, f.Name(), map[string]int{}, nil}
 	for _, c := range tableColumns(rows.file.parquet.Root()) {
 		if t.Has(c.name) || slices.Contains([]string{"ocr_confidence", "width", "height", "filter"}, c.name) {
 			continue
@@ -84,7 +80,7 @@ func (t *Table) LabelNames(column string) []string { return t.names[column] }
 // Columns gives the type of every column of the file, of those that are not read too.
 func (t *Table) Columns() map[string]string {
 	out := map[string]string{}
-	for _, c := range t.rows.file.parquet.Root().Columns() {
+	for _, c := range t.file.parquet.Root().Columns() {
 		out[c.Name()] = columnType(c)
 	}
 	return out
@@ -103,7 +99,7 @@ func columnType(c *parquet.Column) string {
 // Provenance is what the footer says of the file's origin, by the keys of rehydrate.*.
 func (t *Table) Provenance() map[string]string {
 	out := map[string]string{}
-	for _, kv := range t.rows.file.parquet.Metadata().KeyValueMetadata {
+	for _, kv := range t.file.parquet.Metadata().KeyValueMetadata {
 		if key, ours := strings.CutPrefix(kv.Key, "rehydrate."); ours {
 			out[key] = kv.Value
 		}
@@ -111,13 +107,10 @@ func (t *Table) Provenance() map[string]string {
 	return out
 }
 
-// Close closes the file.
-func (t *Table) Close() error { return t.rows.Close() }
-
 // Next returns the next row, io.EOF after the last. Every other error is final: the file is damaged or
 // forged.
 func (t *Table) Next() (TableRow, error) {
-	cells, err := t.rows.Next()
+	cells, err := t.labelledReader.Next()
 	if err == io.EOF {
 		return TableRow{}, err
 	}
@@ -140,23 +133,15 @@ func (t *Table) Next() (TableRow, error) {
 		return TableRow{}, asProblem(t.name, fmt.Errorf("an id has %d bytes, at most %d are taken", len(row.ID), maxRowID))
 	}
 	for _, column := range t.labels {
-		row.Labels = append(row.Labels, t.values(column, cells[t.place[column]]))
+		var values []string
+		switch c := cells[t.place[column]]; {
+		case c.Null:
+		case c.IsList:
+			values = slices.Clone(c.List)
+		default:
+			values = []string{c.Text}
+		}
+		row.Labels = append(row.Labels, values)
 	}
 	return row, nil
-}
-
-func (t *Table) values(column string, c manifest.Cell) []string {
-	if c.Null {
-		return nil
-	}
-	list := []string{c.Text}
-	if c.IsList {
-		list = slices.Clone(c.List)
-	}
-	for i, v := range list {
-		if id, err := strconv.Atoi(v); err == nil && id >= 0 && id < len(t.names[column]) {
-			list[i] = t.names[column][id]
-		}
-	}
-	return list
 }
