@@ -1,18 +1,14 @@
 package dataset
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
 )
 
@@ -63,87 +59,6 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The dataset's own files are manifests as well: the image is left out.
-func TestOpenManifestOwn(t *testing.T) {
-	path, _ := writeFile(t, false, all(testRows()))
-	r, err := scan.OpenManifest(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if diff := cmp.Diff([]string{"id", "ocr_text"}, r.Columns()[:2]); diff != "" {
-		t.Fatalf("columns (-want +got):\n%s", diff)
-	}
-	list := func(ids []int) manifest.Cell {
-		c := manifest.Cell{IsList: true, Null: ids == nil}
-		for _, id := range ids {
-			c.List = append(c.List, strconv.Itoa(id))
-		}
-		if ids != nil && c.List == nil {
-			c.List = []string{}
-		}
-		return c
-	}
-	single := func(ids []int) manifest.Cell {
-		if len(ids) == 0 {
-			return manifest.Cell{Null: true}
-		}
-		return manifest.Cell{Text: strconv.Itoa(ids[0])}
-	}
-	for i, row := range testRows() { // label 0 is 0, and nil is not an empty list
-		got, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := []manifest.Cell{{Text: row.ID}, single(row.Labels[0]), single(row.Labels[1]), list(row.Labels[2])}
-		if diff := cmp.Diff(want, append(got[:1:1], got[7:]...), cmpopts.IgnoreUnexported(manifest.Cell{})); diff != "" {
-			t.Errorf("row %d (-written +read):\n%s", i, diff)
-		}
-	}
-}
-
-// TestFeatures: what the footer tells Hugging Face is read back.
-func TestFeatures(t *testing.T) {
-	data, _ := write(t, true, all(testRows()))
-	f, err := scan.Open(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]scan.Feature{}
-	for _, c := range features(testSchema(), true) {
-		want[c.Column] = c.Is
-	}
-	if diff := cmp.Diff(want, f.Features()); diff != "" {
-		t.Errorf("features (-written +read):\n%s", diff)
-	}
-}
-
-// Whatever a file claims, it is refused or read, with bounded memory and without a panic.
-func FuzzTable(f *testing.F) {
-	var b bytes.Buffer
-	if _, err := WriteParquet(&b, testSchema(), testProvenance(), true, all(testRows()[:3])); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b.Bytes())
-	f.Add(b.Bytes()[:len(b.Bytes())/2])
-	f.Add([]byte("PAR1PAR1PAR1"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		table, err := tableOf(t, data)
-		if err != nil {
-			return
-		}
-		for range 10_000 {
-			row, err := table.Next()
-			if err != nil {
-				return
-			}
-			if len(row.Labels) != len(table.Labels()) || len(row.ID) > 100 {
-				t.Fatalf("row %+v of %v", row, table.Labels())
-			}
-		}
-	})
-}
-
 // TestReadOwn: the other readers take the dataset's own files as well: labels by their names, pictures with their texts.
 func TestReadOwn(t *testing.T) {
 	path, _ := writeFile(t, false, all(testRows()))
@@ -162,6 +77,9 @@ func TestReadOwn(t *testing.T) {
 	}
 	names := []string{"<High & up>", "None", "", "Low", "<High & up>", "<High & up>", "<High & up>", "<High & up>"}
 	at := slices.Index(labelled.Columns(), "severity")
+	if slices.Contains(labelled.Columns(), "image") {
+		t.Error("the image is a column of labels")
+	}
 	for i, row := range testRows() {
 		cells, err := labelled.Next()
 		if err != nil || cells[0].Text != row.ID || cells[at].Text != names[i] || cells[at].Null != (names[i] == "") {

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bytes"
-	"io"
 	"iter"
 	"slices"
 	"testing"
@@ -70,33 +69,21 @@ func TestWriteWithoutRefuses(t *testing.T) {
 	}
 }
 
-// memorySink keeps files in memory.
-func memorySink(files map[string][]byte) Sink {
-	return func(name string, write func(io.Writer) error) error {
-		var b bytes.Buffer
-		err := write(&b)
-		files[name] = b.Bytes()
-		return err
-	}
-}
-
 // TestOtherFormatsWithout: what is taken out of a tar or a folder's table gives the bytes that would have been
 // written without it, and the ids that are left are those of the rows that stay.
 func TestOtherFormatsWithout(t *testing.T) {
 	for format, write := range map[string]func(Sink, manifest.Schema, bool, string, iter.Seq2[Row, error]) (Stats, error){
 		"webdataset": WriteWebDataset, "folder": WriteFolder} {
-		rows := testRows()
-		rows[6].Path = "id6.png"
+		rows := formatRows()
 		isGone := func(id manifest.PostID) bool { return id == "id2" || id == "id7" }
-		before, want := map[string][]byte{}, map[string][]byte{}
-		if _, err := write(memorySink(before), testSchema(), false, "train", all(rows)); err != nil {
+		before, want, got := files{}, files{}, files{}
+		if _, err := write(before.sink, testSchema(), false, "train", all(rows)); err != nil {
 			t.Fatal(err)
 		}
 		stay := slices.DeleteFunc(rows, func(r Row) bool { return isGone(PostOf(r.ID)) })
-		if _, err := write(memorySink(want), testSchema(), false, "train", all(stay)); err != nil {
+		if _, err := write(want.sink, testSchema(), false, "train", all(stay)); err != nil {
 			t.Fatal(err)
 		}
-		got := map[string][]byte{}
 		for name, b := range before {
 			if !Holds(name) {
 				if !isGone(PostOf(ImageID(name))) {
