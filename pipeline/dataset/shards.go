@@ -114,10 +114,12 @@ func fileKey(id string) (string, error) {
 	return key, nil
 }
 
+var imageEndings = []string{"jpg", "png", "gif", "webp"}
+
 // extension is the ending of a row's image file, without the dot.
 func extension(r *Row) (string, error) {
 	ext := strings.TrimPrefix(path.Ext(r.Path), ".")
-	if !slices.Contains([]string{"jpg", "png", "gif", "webp"}, ext) {
+	if !slices.Contains(imageEndings, ext) {
 		return "", fmt.Errorf("the file name %q of its image has no ending of an image", r.Path)
 	}
 	return ext, nil

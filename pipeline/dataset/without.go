@@ -20,99 +20,101 @@ import (
 
 // Holds reports whether the file called name is one that holds rows, as WriteParquet, WriteWebDataset and
 // WriteFolder name them; the images of WriteFolder are each a row's own.
-func Holds(name string) bool {
-	return rewriterOf(name) != nil
-}
+func Holds(name string) bool { return removerOf(name) != nil }
 
-// A rewriter is what is done with a file that holds rows, by its ending.
-type rewriter struct {
-	without func(w io.Writer, r io.ReaderAt, size int64, gone func(manifest.PostID) bool) error
-	ids     func(ctx context.Context, r io.ReaderAt, size int64) iter.Seq2[string, error]
-}
+// A remover writes a file once more without the rows whose id is gone. An error of gone ends it.
+type remover func(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error
 
-func rewriterOf(name string) *rewriter {
+func removerOf(name string) remover {
 	switch {
 	case path.Ext(name) == ".parquet":
-		return &rewriter{parquetWithout, parquetIDs}
+		return parquetWithout
 	case path.Ext(name) == ".tar":
-		return &rewriter{tarWithout, tarIDs}
+		return tarWithout
 	case path.Base(name) == "metadata.csv":
-		return &rewriter{tableWithout, tableIDs}
+		return tableWithout
 	}
 	return nil
 }
+
+var errNoRows = errors.New("it is not a kind of file that holds rows")
 
 // WriteWithout writes the file called name, which this package made, once more without the rows of the
 // posts that gone names. Everything else is as it was: the rows that stay, their order and the footer.
 // It fails for a file of another origin.
 func WriteWithout(w io.Writer, name string, r io.ReaderAt, size int64, gone func(manifest.PostID) bool) error {
-	how := rewriterOf(name)
-	if how == nil {
-		return fmt.Errorf("rewrite %s: it is not a kind of file that holds rows", name)
+	err := errNoRows
+	if without := removerOf(name); without != nil {
+		err = without(w, r, size, func(id string) (bool, error) { return gone(PostOf(id)), nil })
 	}
-	if err := how.without(w, r, size, gone); err != nil {
+	if err != nil {
 		return fmt.Errorf("rewrite %s: %w", name, err)
 	}
 	return nil
 }
 
-// RowIDs yields the ids of the rows in the file called name, in the file's order. It reads what is
-// there and believes nothing of it: a Parquet may be anybody's, as long as its ids are in a column id.
+// RowIDs yields the ids of the rows in the file called name, in the file's order; those of a tar twice, once for
+// each member. It reads what is there and believes nothing of it: a Parquet may be anybody's, as long as its ids
+// are in a column id.
 func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		how := rewriterOf(name)
-		if how == nil {
-			yield("", fmt.Errorf("read the ids of %s: it is not a kind of file that holds rows", name))
-			return
-		}
-		for id, err := range how.ids(ctx, r, size) {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield("", fmt.Errorf("read the ids of %s: %w", name, err))
-				return
+		enough := errors.New("no more ids are wanted")
+		take := func(id string) (bool, error) {
+			if err := ctx.Err(); err != nil {
+				return false, err
 			}
 			if !yield(id, nil) {
-				return
+				return false, enough
 			}
+			return true, nil
+		}
+		err := errNoRows
+		if path.Ext(name) == ".parquet" {
+			err = foreignIDs(ctx, r, size, take)
+		} else if without := removerOf(name); without != nil {
+			// Without any of its rows: what is written is not looked at.
+			err = without(io.Discard, r, size, take)
+		}
+		if err != nil && err != enough {
+			yield("", fmt.Errorf("read the ids of %s: %w", name, err))
 		}
 	}
 }
 
-func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(manifest.PostID) bool) error {
+func foreignIDs(ctx context.Context, r io.ReaderAt, size int64, take func(id string) (bool, error)) error {
+	file, err := scan.Open(r, size)
+	if err != nil {
+		return err
+	}
+	for v, err := range file.Values(ctx, "id") {
+		if err == nil {
+			_, err = take(string(v.Bytes))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error {
 	own, err := openOwn(r, size)
 	if err != nil {
 		return err
 	}
 	stay := func(yield func(Row, error) bool) {
 		for values, err := range own.file.Rows() {
-			row := own.row(values)
-			if err == nil && gone(PostOf(row.ID)) {
-				continue
+			row, drop := own.row(values), false
+			if err == nil {
+				drop, err = gone(row.ID)
 			}
-			if !yield(row, err) {
+			if !drop && !yield(row, err) {
 				return
 			}
 		}
 	}
 	_, err = WriteParquet(w, own.schema, own.provenance, own.flagged, stay)
 	return err
-}
-
-func parquetIDs(ctx context.Context, r io.ReaderAt, size int64) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		file, err := scan.Open(r, size)
-		if err != nil {
-			yield("", err)
-			return
-		}
-		for v, err := range file.Values(ctx, "id") {
-			if !yield(string(v.Bytes), err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // keyID is fileKey the other way round: ids have no - of their own.
@@ -123,113 +125,61 @@ func keyID(name string) string {
 
 // ImageID is the id of the row whose image WriteFolder called name; "" for another file of a folder.
 func ImageID(name string) string {
-	if !slices.Contains([]string{".jpg", ".png", ".gif", ".webp"}, path.Ext(name)) {
+	if !slices.Contains(imageEndings, strings.TrimPrefix(path.Ext(name), ".")) {
 		return ""
 	}
 	return keyID(name)
 }
 
-func tarWithout(w io.Writer, r io.ReaderAt, size int64, gone func(manifest.PostID) bool) error {
-	out := tar.NewWriter(w)
-	for h, body := range tarMembers(r, size) {
-		if h.err != nil {
-			return h.err
+func tarWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error {
+	out, members := tar.NewWriter(w), tar.NewReader(io.NewSectionReader(r, 0, size))
+	for {
+		h, err := members.Next()
+		if errors.Is(err, io.EOF) {
+			return out.Close()
 		}
-		if gone(PostOf(keyID(h.Name))) {
-			continue
-		}
-		h.Format = tar.FormatUSTAR
-		if err := out.WriteHeader(h.Header); err != nil {
-			return err
-		}
-		if _, err := io.Copy(out, body); err != nil {
-			return err
-		}
-	}
-	return out.Close()
-}
-
-// A tarHeader is the header of a member, or the error that ends the tar.
-type tarHeader struct {
-	*tar.Header
-	err error
-}
-
-func tarMembers(r io.ReaderAt, size int64) iter.Seq2[tarHeader, io.Reader] {
-	return func(yield func(tarHeader, io.Reader) bool) {
-		members := tar.NewReader(io.NewSectionReader(r, 0, size))
-		for {
-			h, err := members.Next()
-			if errors.Is(err, io.EOF) || !yield(tarHeader{h, err}, members) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// tarIDs yields an id for every member, a row's own twice.
-func tarIDs(_ context.Context, r io.ReaderAt, size int64) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for h := range tarMembers(r, size) {
-			if h.err != nil {
-				yield("", h.err)
-				return
-			}
-			if !yield(keyID(h.Name), nil) {
-				return
-			}
-		}
-	}
-}
-
-func tableWithout(w io.Writer, r io.ReaderAt, size int64, gone func(manifest.PostID) bool) error {
-	out := csv.NewWriter(w)
-	for cells, err := range tableRows(r, size) {
 		if err != nil {
 			return err
 		}
-		if gone(PostOf(cells[1])) {
+		drop, err := gone(keyID(h.Name))
+		if err != nil {
+			return err
+		}
+		if drop {
 			continue
 		}
-		if err := out.Write(cells); err != nil {
+		h.Format = tar.FormatUSTAR
+		if err := out.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := io.Copy(out, members); err != nil {
 			return err
 		}
 	}
-	out.Flush()
-	return out.Error()
 }
 
-// tableRows yields the rows of a metadata.csv, its header first.
-func tableRows(r io.ReaderAt, size int64) iter.Seq2[[]string, error] {
-	return func(yield func([]string, error) bool) {
-		table := csv.NewReader(io.NewSectionReader(r, 0, size))
-		for first := true; ; first = false {
-			cells, err := table.Read()
-			if errors.Is(err, io.EOF) && !first {
-				return
-			}
-			if err == nil && first && (len(cells) < 2 || cells[0] != "file_name" || cells[1] != "id") {
-				err = errors.New("its columns are not those of a metadata.csv of rehydrate's")
-			}
-			if !yield(cells, err) || err != nil {
-				return
-			}
+func tableWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error {
+	out, table := csv.NewWriter(w), csv.NewReader(io.NewSectionReader(r, 0, size))
+	for header := true; ; header = false {
+		cells, err := table.Read()
+		switch {
+		case errors.Is(err, io.EOF) && !header:
+			out.Flush()
+			return out.Error()
+		case err != nil:
+			return err
+		case header && (len(cells) < 2 || cells[0] != "file_name" || cells[1] != "id"):
+			return errors.New("its columns are not those of a metadata.csv of rehydrate's")
 		}
-	}
-}
-
-func tableIDs(_ context.Context, r io.ReaderAt, size int64) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		header := true
-		for cells, err := range tableRows(r, size) {
-			if err != nil {
-				yield("", err)
-				return
-			}
-			if !header && !yield(cells[1], nil) {
-				return
-			}
-			header = false
+		drop := false
+		if !header {
+			drop, err = gone(cells[1])
+		}
+		if err == nil && !drop {
+			err = out.Write(cells)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
