@@ -17,7 +17,6 @@ import (
 	"image/jpeg"
 	"io"
 	"io/fs"
-	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -72,22 +71,6 @@ func Write(w io.Writer, t *template.Template, data any) error {
 		return r
 	}))
 	return errors.Join(t.ExecuteTemplate(out, "page", data), out.Close())
-}
-
-// Each yields what seq yields up to its first error, which it stores in failed: templates know no
-// errors, so whoever writes the page looks there afterwards.
-func Each[T any](seq iter.Seq2[T, error], failed *error) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for item, err := range seq {
-			if err != nil {
-				*failed = err
-				return
-			}
-			if !yield(item) {
-				return
-			}
-		}
-	}
 }
 
 // thumbnailSide is the longer side of a thumbnail, in pixels: enough to recognise an image by.

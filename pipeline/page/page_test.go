@@ -122,24 +122,3 @@ func TestFunctions(t *testing.T) {
 		}
 	}
 }
-
-// TestEach yields up to the first error, or as long as somebody wants more.
-func TestEach(t *testing.T) {
-	bad := errors.New("bad")
-	seq := func(yield func(int, error) bool) {
-		_ = yield(1, nil) && yield(2, nil) && yield(0, bad) && yield(4, nil)
-	}
-	for _, most := range []int{1, 9} {
-		var failed error
-		sum := 0
-		for n := range Each(seq, &failed) {
-			sum += n
-			if sum >= most {
-				break
-			}
-		}
-		if want := map[int]int{1: 1, 9: 3}[most]; sum != want || (failed != nil) != (most == 9) {
-			t.Errorf("up to %d: sum %d, error %v", most, sum, failed)
-		}
-	}
-}

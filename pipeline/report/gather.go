@@ -40,10 +40,15 @@ func Write(ctx context.Context, w io.Writer, ws *workspace.Workspace, o Options)
 	}
 	var failed error // of what is read while the page is written
 	if o.Thumbnails {
-		d.Thumbnails = page.Each(thumbnails(ctx, ws, j, d.Rebuilt.Entries), &failed)
+		d.Thumbnails = thumbnails(ctx, ws, j, d.Rebuilt.Entries, &failed)
 	}
 	if o.Texts {
-		d.Texts = page.Each(keptTexts(ctx, ws, j), &failed)
+		d.Texts = ofKept(ctx, ws, j, &failed, func(rec workspace.Record) (*readText, error) {
+			if rec.Reading == nil {
+				return nil, nil
+			}
+			return &readText{rec.Key.String(), state.ShownReading(*rec.Reading, j.Policy).Text, rec.Reading.Confidence}, nil
+		})
 	}
 	if err := d.write(w); err != nil {
 		return err
@@ -79,7 +84,9 @@ func gather(ctx context.Context, ws *workspace.Workspace, o Options) (data, erro
 
 // count counts everything that stands in the records, in one pass.
 func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge, splits []string) error {
-	bySplit, formats, groups := map[string]*split{}, map[string]*format{}, newGrouping()
+	d.GroupSizes, d.GroupClasses = map[int]int{}, map[string]int{}
+	bySplit, formats := map[string]*split{}, map[string]*format{}
+	groups := grouping{data: d, split: map[manifest.Key]string{}, of: map[manifest.Key]*group{}}
 	for _, name := range splits {
 		bySplit[name] = &split{Name: name, Outcomes: map[manifest.Outcome]int{}}
 	}
@@ -116,7 +123,7 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 		total.Images, total.Bytes = total.Images+f.Images, total.Bytes+f.Bytes
 	}
 	d.Formats = append(d.Formats, total)
-	groups.report(d)
+	groups.report()
 	d.Labels, d.Rebuilt = all.Stats(), kept.Stats()
 	if d.Rebuilt.Entries == 0 || d.Rebuilt.Entries == d.Labels.Entries {
 		return nil
@@ -147,60 +154,62 @@ func (d *data) countKept(rec workspace.Record, formats map[string]*format) {
 
 // A grouping collects which entries are near which.
 type grouping struct {
-	of    map[manifest.Key][]manifest.Key // kept entry -> those near it
-	split map[manifest.Key]string         // of all that are in of
-	order []manifest.Key                  // kept entries, as the manifest has them
-	class map[string]int
-}
-
-func newGrouping() *grouping {
-	return &grouping{of: map[manifest.Key][]manifest.Key{}, split: map[manifest.Key]string{}, class: map[string]int{}}
+	data  *data
+	split map[manifest.Key]string // of every entry
+	of    map[manifest.Key]*group // by the kept entry
+	order []*group                // as the manifest has them
 }
 
 // add takes in an entry. The kept entry of a group comes before the others of it.
 func (g *grouping) add(rec workspace.Record, res manifest.Result) {
 	g.split[rec.Key] = rec.Split
-	if res.DuplicateOf == (manifest.Key{}) {
+	kept := res.DuplicateOf
+	if kept == (manifest.Key{}) {
 		return
 	}
-	kept := res.DuplicateOf
-	if g.of[kept] == nil {
-		g.order = append(g.order, kept)
+	near := g.of[kept]
+	if near == nil {
+		near = &group{Kept: kept.String(), Splits: []string{g.split[kept]}}
+		g.of[kept], g.order = near, append(g.order, near)
 	}
-	g.of[kept] = append(g.of[kept], rec.Key)
+	near.Others = append(near.Others, rec.Key.String())
+	if !slices.Contains(near.Splits, rec.Split) {
+		near.Splits = append(near.Splits, rec.Split)
+	}
+	class := "marked, not dropped"
 	if res.Outcome == manifest.Duplicate {
-		g.class[string(res.Reason)]++
-	} else {
-		g.class["marked, not dropped"]++
+		class = string(res.Reason)
 	}
+	g.data.GroupClasses[class]++
 }
 
-func (g *grouping) report(d *data) {
-	d.GroupSizes, d.GroupClasses = map[int]int{}, g.class
-	for _, kept := range g.order {
-		others := g.of[kept]
-		d.GroupSizes[1+len(others)]++
-		one := group{Kept: kept.String(), Splits: []string{g.split[kept]}}
-		for _, k := range others {
-			one.Others = append(one.Others, k.String())
-			if !slices.Contains(one.Splits, g.split[k]) {
-				one.Splits = append(one.Splits, g.split[k])
-			}
-		}
-		if len(one.Splits) > 1 {
-			d.Straddling = append(d.Straddling, one)
+func (g *grouping) report() {
+	for _, near := range g.order {
+		g.data.GroupSizes[1+len(near.Others)]++
+		if len(near.Splits) > 1 {
+			g.data.Straddling = append(g.data.Straddling, *near)
 		}
 	}
 }
 
-// kept yields the records of the kept entries in manifest order.
-func kept(ctx context.Context, ws *workspace.Workspace, j state.Judge) iter.Seq2[workspace.Record, error] {
-	return func(yield func(workspace.Record, error) bool) {
+// ofKept yields what item makes of the kept entries in manifest order, nil left out. Templates know no errors:
+// the first one ends the sequence and is stored in failed, where whoever writes the page looks afterwards.
+func ofKept[T any](ctx context.Context, ws *workspace.Workspace, j state.Judge, failed *error,
+	item func(workspace.Record) (*T, error)) iter.Seq[T] {
+	return func(yield func(T) bool) {
 		for rec, err := range ws.Records(ctx, workspace.Select{}) {
 			if err == nil && j.Known(rec).Outcome != manifest.Kept {
 				continue
 			}
-			if !yield(rec, err) {
+			var made *T
+			if err == nil {
+				made, err = item(rec)
+			}
+			if err != nil {
+				*failed = err
+				return
+			}
+			if made != nil && !yield(*made) {
 				return
 			}
 		}
@@ -211,53 +220,24 @@ func kept(ctx context.Context, ws *workspace.Workspace, j state.Judge) iter.Seq2
 const mostThumbnails = 60
 
 // thumbnails yields some of the n kept images, spread evenly over the manifest.
-func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, n int) iter.Seq2[page.Thumbnail, error] {
+func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, n int, failed *error) iter.Seq[page.Thumbnail] {
 	step := cmp.Or((n+mostThumbnails-1)/mostThumbnails, 1)
-	return func(yield func(page.Thumbnail, error) bool) {
-		i := 0
-		for rec, err := range kept(ctx, ws, j) {
-			var t page.Thumbnail
-			if err == nil {
-				i++
-				if (i-1)%step != 0 {
-					continue
-				}
-				t, err = thumbnailOf(ctx, ws, rec)
-			}
-			if !yield(t, err) || err != nil {
-				return
-			}
+	i := -1
+	return ofKept(ctx, ws, j, failed, func(rec workspace.Record) (*page.Thumbnail, error) {
+		i++
+		if i%step != 0 {
+			return nil, nil
 		}
-	}
-}
-
-func thumbnailOf(ctx context.Context, ws *workspace.Workspace, rec workspace.Record) (page.Thumbnail, error) {
-	name := "image " + rec.Key.String()
-	body, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
-	if err != nil {
-		return page.Thumbnail{}, err
-	}
-	img, err := policy.DecodeImage(body)
-	if err != nil {
-		return page.Thumbnail{}, fmt.Errorf("%s: %w", name, err)
-	}
-	return page.NewThumbnail(img, name)
-}
-
-// keptTexts yields the texts of the kept entries in manifest order.
-func keptTexts(ctx context.Context, ws *workspace.Workspace, j state.Judge) iter.Seq2[readText, error] {
-	return func(yield func(readText, error) bool) {
-		for rec, err := range kept(ctx, ws, j) {
-			var t readText
-			if err == nil && rec.Reading == nil {
-				continue
-			}
-			if err == nil {
-				t = readText{rec.Key.String(), state.ShownReading(*rec.Reading, j.Policy).Text, rec.Reading.Confidence}
-			}
-			if !yield(t, err) || err != nil {
-				return
-			}
+		name := "image " + rec.Key.String()
+		body, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
+		if err != nil {
+			return nil, err
 		}
-	}
+		img, err := policy.DecodeImage(body)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		t, err := page.NewThumbnail(img, name)
+		return &t, err
+	})
 }

@@ -77,8 +77,7 @@ func dataWith(t *testing.T, text string) data {
 		LastRun:    state.LastRun{At: now, Elapsed: time.Minute, Calls: reddit.Calls{Info: 8, Waited: 1234 * time.Millisecond, Retries: 7}},
 		Reread:     state.LastReread{At: now, Read: 11, Changed: 12, Gained: 13, Lost: 14, Outcomes: 15},
 	}
-	var failed error
-	d.Thumbnails = page.Each(func(yield func(page.Thumbnail, error) bool) { yield(thumb, nil) }, &failed)
+	d.Thumbnails = func(yield func(page.Thumbnail) bool) { yield(thumb) }
 	d.Texts = func(yield func(readText) bool) { yield(readText{text, text, 50}) }
 	return d
 }
