@@ -68,6 +68,9 @@ func Screenshot(t testing.TB, file string, dark bool) image.Image {
 // to the trap.
 func start(t testing.TB, trap *trap, file string, flags ...string) (stdout, stderr string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("Chromium takes seconds")
+	}
 	chromium, err := find()
 	if err != nil {
 		if os.Getenv("CI") == "true" {
