@@ -283,10 +283,18 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 
 // A kill between Erase and Close leaves the rewrite of state.db to the next Open.
 func TestOpenFinishesAnErase(t *testing.T) {
-	ctx := t.Context()
+	for _, erase := range []func(w *Workspace) error{
+		func(w *Workspace) error { return w.Erase(t.Context(), "a000") },
+		func(w *Workspace) error { return w.SetTrouble(t.Context(), key("a000"), Trouble{Outcome: manifest.Invalid}) },
+	} {
+		openFinishes(t, erase)
+	}
+}
+
+func openFinishes(t *testing.T, erase func(w *Workspace) error) {
 	w := loaded(t, numbered(1)...)
 	store(t, w, key("a000"), "body")
-	ok(t, w.Erase(ctx, "a000"))
+	ok(t, erase(w))
 	state := filepath.Join(w.Dir(), stateName)
 	old, err := os.Stat(state)
 	ok(t, err)

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
@@ -446,39 +445,27 @@ func TestCheckState(t *testing.T) {
 func TestAnyHistory(t *testing.T) {
 	kills := 0
 	rapid.Check(t, func(r *rapid.T) {
-		ctx := t.Context()
 		dir, err := os.MkdirTemp(t.TempDir(), "w")
-		if err != nil {
-			r.Fatal(err)
-		}
+		ok(r, err)
 		dir = filepath.Join(dir, "w")
 		var checkpoints [][]byte
-		var told []string
-		unsure := map[string]bool{}
+		told, unsure := []string{}, map[string]bool{}
 		for session := range rapid.IntRange(1, 3).Draw(r, "sessions") {
 			left := rapid.IntRange(0, 120).Draw(r, "steps")
-			dead := false
-			ctx := hooked(ctx, func(string) error {
-				if left--; left < 0 {
-					dead = true
-					return errors.New("killed")
+			ctx := hooked(t.Context(), func(string) error {
+				left--
+				if left < 0 {
+					return errBoom
 				}
 				return nil
 			})
 			w, err := Open(ctx, dir, Options{})
-			if err != nil {
-				if !dead {
-					r.Fatal(err)
-				}
-				kills++
-				continue
-			}
-			if err := noSync(w); err != nil {
-				r.Fatal(err)
-			}
 			for i := range rapid.IntRange(0, 8).Draw(r, "operations") {
+				if err != nil {
+					break
+				}
+				ok(r, noSync(w))
 				note := fmt.Sprintf("%d of %d", i, session)
-				var err error
 				switch rapid.IntRange(0, 5).Draw(r, "operation") {
 				case 0, 1:
 					err = w.Note(ctx, auditlog.Event{Kind: auditlog.Copy, Note: note})
@@ -492,36 +479,29 @@ func TestAnyHistory(t *testing.T) {
 				case 3:
 					err = w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive, CheckedAt: time.Unix(int64(1e9+i), 0)}})
 				case 4:
-					err = w.AddTombstones(ctx, []Tombstone{{Tombstone: manifest.Tombstone{ID: "a001", State: manifest.StateDeleted}}})
+					err = w.AddTombstones(ctx, []Tombstone{stone("a001", manifest.StateDeleted, "", 0)})
 				case 5:
 					err = w.Erase(ctx, "a000")
 				}
-				if err != nil && !dead {
-					r.Fatal(err)
-				}
-				if dead {
-					break
-				}
 			}
-			if !dead {
-				if err := w.Close(); err != nil && !dead {
-					r.Fatal(err)
-				}
+			if err == nil {
+				err = w.Close()
 			}
-			if dead {
+			if err != nil { // as if killed then: nothing of the writer's own closing is done
 				kills++
-				w.finish = nil
-				w.Close()
+				if left >= 0 || !errors.Is(err, errBoom) {
+					r.Fatal(err)
+				}
+				if w != nil {
+					w.finish = nil
+					w.Close()
+				}
 			}
 			checkpoints = append(checkpoints, checkHistory(t, r, dir, checkpoints, nil, nil)...)
 		}
-		w, err := Open(ctx, dir, Options{})
-		if err == nil {
-			err = w.Close()
-		}
-		if err != nil {
-			r.Fatal(err)
-		}
+		w, err := Open(t.Context(), dir, Options{})
+		ok(r, err)
+		ok(r, w.Close())
 		checkHistory(t, r, dir, checkpoints, told, unsure)
 	})
 	if kills < 20 {
@@ -532,38 +512,30 @@ func TestAnyHistory(t *testing.T) {
 // checkHistory verifies a log, against earlier checkpoints too, and returns its checkpoint. With told it
 // wants each of these notes once and in order, and no other that is not unsure.
 func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told []string, unsure map[string]bool) [][]byte {
-	w, err := Open(t.Context(), dir, Options{ReadOnly: true})
+	ctx := t.Context()
+	w, err := Open(ctx, dir, Options{ReadOnly: true})
 	if errors.Is(err, ErrNoWorkspace) {
 		return nil
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	ok(r, err)
 	defer w.Close()
-	log, err := w.LogReader(t.Context())
+	log, err := w.LogReader(ctx)
 	if errors.Is(err, auditlog.ErrNoLog) && len(told) == 0 {
 		return nil
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
-	if err := log.Verify(t.Context()); err != nil {
-		r.Fatal(err)
-	}
-	queue, err := w.Unpublished(t.Context())
+	ok(r, err)
+	ok(r, log.Verify(ctx))
+	queue, err := w.Unpublished(ctx)
 	if err != nil || len(queue) > 0 && queue[0].Seq != log.Size() {
 		r.Fatalf("%d records published, and %+v are to be, %v", log.Size(), queue, err)
 	}
 	for _, c := range earlier {
-		if _, err := log.Since(t.Context(), c); err != nil {
-			r.Fatal(err)
-		}
+		_, err := log.Since(ctx, c)
+		ok(r, err)
 	}
-	var got []string
-	for e, err := range log.Records(t.Context(), 0) {
-		if err != nil {
-			r.Fatal(err)
-		}
+	got := []string{}
+	for e, err := range log.Records(ctx, 0) {
+		ok(r, err)
 		if e.Kind == auditlog.Restored {
 			r.Fatalf("record %d: %+v, and nothing was restored", e.Seq, e)
 		}
@@ -571,10 +543,8 @@ func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told [
 			got = append(got, e.Note)
 		}
 	}
-	if told != nil {
-		if diff := cmp.Diff(told, got); diff != "" {
-			r.Fatalf("acknowledged records (-want +got)\n%s", diff)
-		}
+	if told != nil && !slices.Equal(told, got) {
+		r.Fatalf("acknowledged records: %q, want %q", got, told)
 	}
 	return [][]byte{log.Checkpoint().Signed}
 }

@@ -297,11 +297,11 @@ func appendExtension(out, block []byte) ([]byte, error) {
 		if data[0] == 0 {
 			return nil, errors.New("an application block has no name")
 		}
-		loop, ok := bytes.CutPrefix(data, []byte("\x0bNETSCAPE2.0"))
-		if ok && len(loop) >= 5 && loop[0] == 3 && loop[1] == 1 {
+		const netscape = "\x0bNETSCAPE2.0\x03\x01"
+		if loop, ok := bytes.CutPrefix(data, []byte(netscape)); ok && len(loop) > 2 {
 			out = append(out, gifExtension, gifApplication)
-			out = append(out, "\x0bNETSCAPE2.0\x03\x01"...)
-			out = append(out, loop[2], loop[3], 0)
+			out = append(out, netscape...)
+			out = append(out, loop[0], loop[1], 0)
 		}
 	case gifText:
 		if data[0] != 12 {

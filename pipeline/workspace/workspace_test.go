@@ -55,7 +55,10 @@ func hooked(ctx context.Context, f func(step string) error) context.Context {
 }
 
 // ok ends the test at an error.
-func ok(t testing.TB, errs ...error) {
+func ok(t interface {
+	Helper()
+	Fatal(args ...any)
+}, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
