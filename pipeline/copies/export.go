@@ -124,12 +124,11 @@ func Export(ctx context.Context, c Config, q Request) (state.CopyReport, error) 
 	if err != nil {
 		return state.CopyReport{}, err
 	}
-	last, ids, err := exportable(ctx, c)
-	if err != nil {
+	e := &exporting{Config: c, temp: unfinishedPath(to),
+		copy: workspace.Copy{Path: to, Note: q.Note, Format: q.Format, Made: c.Now().UTC().Truncate(time.Second)}}
+	if err := e.readDataset(ctx); err != nil {
 		return state.CopyReport{}, err
 	}
-	e := &exporting{Config: c, last: last, temp: unfinishedPath(to),
-		copy: workspace.Copy{Path: to, Rows: ids, Note: q.Note, Format: q.Format, Made: c.Now().UTC().Truncate(time.Second)}}
 	return e.make(ctx)
 }
 
@@ -171,56 +170,57 @@ func destination(ctx context.Context, ws *workspace.Workspace, to string) (strin
 	return to, nil
 }
 
-// exportable returns the last export and the ids of its rows, or *NotExportable.
-func exportable(ctx context.Context, c Config) (state.ExportNote, []string, error) {
-	last, err := state.ReadNote[state.ExportNote](ctx, c.Workspace)
+// readDataset notes what the dataset has. The error is *NotExportable when it may not be handed out.
+func (e *exporting) readDataset(ctx context.Context) (err error) {
+	e.last, err = state.ReadNote[state.ExportNote](ctx, e.Workspace)
 	if err != nil {
-		return last, nil, err
+		return err
 	}
-	j, err := state.StoredJudge(ctx, c.Workspace, c.Now())
+	j, err := state.StoredJudge(ctx, e.Workspace, e.Now())
 	if err != nil {
-		return last, nil, err
+		return err
 	}
-	more, err := state.OtherTombstones(ctx, c.Workspace, c.Release, c.Tombstones, c.Now())
+	more, err := state.OtherTombstones(ctx, e.Workspace, e.Release, e.Tombstones, e.Now())
 	if err != nil {
-		return last, nil, err
+		return err
 	}
 	for _, t := range more {
 		j.Tombstones[t.ID] = t
 	}
-	j.Policy = c.Policy
-	b, _, err := c.Workspace.Binding(ctx)
+	j.Policy = e.Policy
+	e.bound, _, err = e.Workspace.Binding(ctx)
 	if err != nil {
-		return last, nil, err
+		return err
 	}
-	bad := &NotExportable{Changed: len(last.Files) == 0, Version: b.ReleaseDigest != c.Release.Digest || b.ManifestDigest != c.Release.ManifestDigest}
+	bad := &NotExportable{Changed: len(e.last.Files) == 0,
+		Version: e.bound.ReleaseDigest != e.Release.Digest || e.bound.ManifestDigest != e.Release.ManifestDigest}
 	present := map[string]bool{}
-	for _, f := range last.Files {
-		if now, err := c.Workspace.Stat(ctx, f.Name); err != nil || now != f {
+	for _, f := range e.last.Files {
+		if now, err := e.Workspace.Stat(ctx, f.Name); err != nil || now != f {
 			bad.Changed = true
 		} else if dataset.Holds(f.Name) {
-			_, err := state.ReadRows(ctx, c.Workspace, f.Name, present)
+			_, err := state.ReadRows(ctx, e.Workspace, f.Name, present)
 			bad.Changed = bad.Changed || err != nil
 		}
 	}
-	var ids []string
-	for rec, err := range c.Workspace.Records(ctx, workspace.Select{}) {
+	for rec, err := range e.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
-			return last, nil, err
+			return err
 		}
 		if rec.Result == nil || rec.Result.Outcome != manifest.Kept {
 			continue
 		}
-		ids = append(ids, rec.Key.String())
+		e.copy.Rows = append(e.copy.Rows, rec.Key.String())
+		e.flagged = e.flagged || rec.Result.Flagged()
 		bad.add(j, rec)
 		bad.Changed = bad.Changed || !present[rec.Key.String()]
 	}
 	// A run or purge that was killed may have decided without writing the files.
-	bad.Changed = bad.Changed || len(present) != len(ids)
+	bad.Changed = bad.Changed || len(present) != len(e.copy.Rows)
 	if bad.Version || bad.Changed || len(bad.Gone)+bad.Stale+bad.Other > 0 {
-		return last, nil, bad
+		return bad
 	}
-	return last, ids, nil
+	return nil
 }
 
 // add judges a row of the dataset by what is known now.
@@ -239,10 +239,12 @@ func (e *NotExportable) add(j state.Judge, rec workspace.Record) {
 // exporting is one copy that is being made, first below a temporary name.
 type exporting struct {
 	Config
-	last state.ExportNote
-	copy workspace.Copy
-	temp string
-	root *os.Root
+	bound   workspace.Binding
+	last    state.ExportNote // what the dataset folder has
+	flagged bool             // a row of it is marked by the filters
+	copy    workspace.Copy
+	temp    string
+	root    *os.Root
 }
 
 // make makes the copy. A purge relies on the order: it finds each copy that anyone could have, and takes no other
@@ -300,7 +302,7 @@ func (e *exporting) rename(ctx context.Context) error {
 
 // fill writes the files.
 func (e *exporting) fill(ctx context.Context) error {
-	at := slices.IndexFunc(exportFormats, func(f exportFormat) bool { return f.name == e.copy.Format })
+	at := slices.Index(Formats(), e.copy.Format)
 	if at < 0 {
 		return fmt.Errorf("no format is called %q", e.copy.Format)
 	}
@@ -308,20 +310,9 @@ func (e *exporting) fill(ctx context.Context) error {
 	if write == nil {
 		return e.copyFiles(ctx)
 	}
-	b, _, err := e.Workspace.Binding(ctx)
-	if err != nil {
-		return err
-	}
-	flagged := false
-	for rec, err := range e.Workspace.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return err
-		}
-		flagged = flagged || rec.Result != nil && rec.Result.Flagged()
-	}
 	sink := func(name string, write func(io.Writer) error) error { return e.file(ctx, name, write) }
-	for _, split := range b.Splits {
-		if _, err := write(sink, b.Schema, flagged, split, state.Rows(ctx, e.Workspace, e.Policy, split)); err != nil {
+	for _, split := range e.bound.Splits {
+		if _, err := write(sink, e.bound.Schema, e.flagged, split, state.Rows(ctx, e.Workspace, e.Policy, split)); err != nil {
 			return err
 		}
 	}
@@ -362,7 +353,6 @@ func (e *exporting) file(ctx context.Context, name string, write func(io.Writer)
 		return fmt.Errorf("write %s of the copy: %w", name, err)
 	}
 	defer f.Close()
-	made := workspace.File{Name: name}
 	sum := sha256.New()
 	if err := errors.Join(write(io.MultiWriter(f, sum)), ctx.Err(), f.Sync()); err != nil {
 		return fmt.Errorf("write %s of the copy: %w", name, err)
@@ -371,8 +361,7 @@ func (e *exporting) file(ctx context.Context, name string, write func(io.Writer)
 	if err != nil {
 		return err
 	}
-	made.SHA256, made.Size = hex.EncodeToString(sum.Sum(nil)), info.Size()
-	e.copy.Files = append(e.copy.Files, made)
+	e.copy.Files = append(e.copy.Files, workspace.File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: info.Size()})
 	return nil
 }
 
