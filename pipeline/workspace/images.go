@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strconv"
 
 	"rehydrate/manifest"
@@ -28,22 +29,14 @@ func (e *Damaged) Error() string {
 	return fmt.Sprintf("image of %s is damaged: %s %s; `rehydrate run` fetches it again", e.Key, e.Name, e.What)
 }
 
-// extensions by format; the formats that can be stored.
-func extension(format string) string {
-	switch format {
-	case "jpeg":
-		return "jpg"
-	case "png", "gif", "webp":
-		return format
-	}
-	return ""
-}
+// extensions are those of the formats that can be stored.
+var extensions = map[string]string{"jpeg": "jpg", "png": "png", "gif": "gif", "webp": "webp"}
 
 // ImageName returns the name of an entry's image file in the workspace:
 // images/1n/1n6oiw.jpg, and images/1n/1n6oiw-1.jpg for image 1. It is empty for a format that is
 // not stored and for an id that ParsePostID did not make.
 func (w *Workspace) ImageName(k manifest.Key, format string) string {
-	ext := extension(format)
+	ext := extensions[format]
 	if ext == "" || checkKey(k) != nil {
 		return ""
 	}
@@ -51,11 +44,8 @@ func (w *Workspace) ImageName(k manifest.Key, format string) string {
 	if k.Image > 0 {
 		base += "-" + strconv.Itoa(k.Image)
 	}
-	return imagesName + "/" + folderOf(k.ID) + "/" + base + "." + ext
+	return path.Join(imagesName, string(k.ID[:min(2, len(k.ID))]), base+"."+ext)
 }
-
-// folderOf returns the folder of a post's images: the first two characters of its id.
-func folderOf(id manifest.PostID) string { return string(id[:min(2, len(id))]) }
 
 // StoreImage stores the image of an entry, first the file, durably, then its row. It replaces
 // any older image of the entry, drops its trouble and its reading, and marks the post as not
@@ -281,7 +271,7 @@ func (w *Workspace) postFiles(ctx context.Context, id manifest.PostID) ([]string
 	_, err := list(ctx, w.db, func(rows *sql.Rows) (k manifest.Key, err error) {
 		k.ID = id
 		err = rows.Scan(&k.Image)
-		for _, format := range []string{"jpeg", "png", "gif", "webp"} {
+		for format := range extensions {
 			names = append(names, w.ImageName(k, format))
 		}
 		return k, err

@@ -285,7 +285,9 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 func TestOpenFinishesAnErase(t *testing.T) {
 	for _, erase := range []func(w *Workspace) error{
 		func(w *Workspace) error { return w.Erase(t.Context(), "a000") },
-		func(w *Workspace) error { return w.SetTrouble(t.Context(), key("a000"), Trouble{Outcome: manifest.Invalid}) },
+		func(w *Workspace) error {
+			return w.SetTrouble(t.Context(), key("a000"), Trouble{Outcome: manifest.Invalid})
+		},
 	} {
 		openFinishes(t, erase)
 	}

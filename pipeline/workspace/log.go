@@ -144,16 +144,12 @@ func (w *Workspace) publish(ctx context.Context) (err error) {
 	var log *auditlog.Log
 	var key *auditlog.Key
 	for {
-		head, err := readHead(ctx, w.db)
-		if err != nil {
-			return err
-		}
-		lines, err := readQueue(ctx, w.db, head.Size, w.batch)
+		head, lines, err := w.readUnpublished(ctx, w.batch)
 		if err != nil || len(lines) == 0 {
 			return err
 		}
 		if log == nil {
-			log, err = w.openLog(ctx, w.knownLog)
+			log, err = auditlog.Open(ctx, auditStore{w}, w.knownLog)
 			if errors.Is(err, auditlog.ErrNoLog) {
 				log, err = auditlog.New(auditStore{w}), nil
 			}
@@ -196,10 +192,6 @@ func (w *Workspace) logKey(ctx context.Context) (*auditlog.Key, error) {
 	return key, w.replaceBytes(ctx, logKeyName, key.Encode())
 }
 
-func (w *Workspace) openLog(ctx context.Context, known func(context.Context) (auditlog.Known, error)) (*auditlog.Log, error) {
-	return auditlog.Open(ctx, auditStore{w}, known)
-}
-
 // knownLog returns what state.db knows of the log.
 func (w *Workspace) knownLog(ctx context.Context) (auditlog.Known, error) {
 	// One batch of the queue is enough: audit/ has at most one that state.db has not noted.
@@ -237,7 +229,7 @@ func (w *Workspace) KeepStatement(ctx context.Context, digest string, body, sign
 // nothing was published yet, and *auditlog.Broken when its checkpoint is missing or signed with
 // another key than the workspace's. Log.Verify checks the rest.
 func (w *Workspace) LogReader(ctx context.Context) (*auditlog.Log, error) {
-	log, err := w.openLog(ctx, w.knownLog)
+	log, err := auditlog.Open(ctx, auditStore{w}, w.knownLog)
 	if err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", w.explain(ctx, err))
 	}
@@ -251,7 +243,7 @@ func (w *Workspace) Unpublished(ctx context.Context) ([]auditlog.Event, error) {
 		return nil, fmt.Errorf("read the records to be published: %w", err)
 	}
 	// A writer that is killed may have published some, and not have noted it.
-	if log, err := w.openLog(ctx, w.knownLog); err == nil {
+	if log, err := auditlog.Open(ctx, auditStore{w}, w.knownLog); err == nil {
 		lines = lines[min(max(log.Size()-head.Size, 0), int64(len(lines))):]
 	}
 	var events []auditlog.Event
@@ -333,7 +325,7 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log, err := w.openLog(ctx, func(ctx context.Context) (auditlog.Known, error) {
+	log, err := auditlog.Open(ctx, auditStore{w}, func(ctx context.Context) (auditlog.Known, error) {
 		known, err := w.knownLog(ctx)
 		// Only the keys: a log of another age is not damaged.
 		return auditlog.Known{Keys: known.Keys, Queue: known.Queue}, err
