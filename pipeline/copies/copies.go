@@ -95,7 +95,8 @@ func KeepOwed(ctx context.Context, ws *workspace.Workspace, next workspace.Bindi
 
 // purged returns the log's record of a copy that lost rows, or that is gone.
 func purged(c workspace.Copy, verdict string) auditlog.Event {
-	return auditlog.Event{Kind: auditlog.CopyPurged, Path: state.SHA256([]byte(c.Path)), Format: c.Format, Verdict: verdict}
+	return auditlog.Event{Kind: auditlog.CopyPurged, Path: state.SHA256([]byte(c.Path)), Format: c.Format,
+		Verdict: verdict}
 }
 
 // logFiles returns as many files as a log record has room for. The workspace has the digests of all.

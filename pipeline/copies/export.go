@@ -145,7 +145,8 @@ func destination(ctx context.Context, ws *workspace.Workspace, to string) (strin
 	}
 	for _, c := range copies {
 		if s := state.StateOfCopy(c); c.Path == to && s != state.CopyClosed && s != state.CopyUnfinished {
-			return "", fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)", ErrForeign, to)
+			return "", fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)",
+				ErrForeign, to)
 		}
 	}
 	dir, err := filepath.EvalSymlinks(ws.Dir())
@@ -272,7 +273,8 @@ func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 	}
 	// The digests before the name: a copy with a name is one whose rows a purge can find. Killed between the
 	// two, the temporary folder shows that it is unfinished.
-	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(e.copy.Path)), Format: e.copy.Format, Files: logFiles(e.copy.Files)}
+	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(e.copy.Path)), Format: e.copy.Format,
+		Files: logFiles(e.copy.Files)}
 	err = e.Workspace.SetCopy(ctx, e.copy, event)
 	if err == nil {
 		err = e.rename(ctx)
@@ -361,7 +363,8 @@ func (e *exporting) file(ctx context.Context, name string, write func(io.Writer)
 	if err != nil {
 		return err
 	}
-	e.copy.Files = append(e.copy.Files, workspace.File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: info.Size()})
+	e.copy.Files = append(e.copy.Files, workspace.File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)),
+		Size: info.Size()})
 	return nil
 }
 

@@ -60,7 +60,8 @@ func removeLater(c workspace.Copy) error {
 	return nil
 }
 
-func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, gone state.GoneSet) (state.CopyReport, error) {
+func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
+	gone state.GoneSet) (state.CopyReport, error) {
 	gone, err := state.GoneFrom(ctx, ws, c, gone)
 	if err != nil {
 		return state.CopyReport{}, err

@@ -173,7 +173,8 @@ func (c *comparison) row(was, is *scan.TableRow) (Change, bool) {
 	}
 	if c.both("sha256") && was.SHA256 != is.SHA256 {
 		d.Images++
-		change.Image = &ImageChange{state.Printable(was.SHA256), state.Printable(is.SHA256), hashDistance(was.PHash, is.PHash)}
+		change.Image = &ImageChange{state.Printable(was.SHA256), state.Printable(is.SHA256),
+			hashDistance(was.PHash, is.PHash)}
 	}
 	if c.both("ocr_text") && was.Text != is.Text {
 		d.Texts++

@@ -61,7 +61,8 @@ func read(ctx context.Context, name string) (*side, error) {
 		}
 	}
 	s := &side{count: SideCount{Path: name}, hasTables: len(tables) > 0, hasOutcomes: outcomes != "",
-		place: map[string]int{}, names: map[string][]string{}, has: map[string]bool{}, verdicts: map[string]state.Conclusion{}}
+		place: map[string]int{}, names: map[string][]string{}, has: map[string]bool{},
+		verdicts: map[string]state.Conclusion{}}
 	// The outcomes come first: without Parquet files, the rows are the entries that they say are kept.
 	if s.hasOutcomes {
 		if err := using(outcomes, func(f *os.File) error { return s.readOutcomes(ctx, f) }); err != nil {
@@ -79,10 +80,12 @@ func read(ctx context.Context, name string) (*side, error) {
 // filesOf returns the Parquet files and the outcomes.csv, empty for none, of a folder: those of a workspace, of a
 // dataset, which has its files in data/, or whatever Parquet files it holds.
 func filesOf(folder string) (tables []string, outcomes string, err error) {
-	patterns, lacks := []string{"data/*.parquet", "*.parquet"}, "holds neither a workspace nor Parquet files, in itself or in data/"
+	patterns, lacks := []string{"data/*.parquet", "*.parquet"},
+		"holds neither a workspace nor Parquet files, in itself or in data/"
 	if _, err := os.Stat(filepath.Join(folder, state.StateFile)); err == nil {
 		// What somebody put beside the shards is not of the dataset.
-		patterns, lacks = []string{state.DatasetDir + "/data/*-of-*.parquet"}, "is a workspace without a dataset or outcomes yet"
+		patterns, lacks = []string{state.DatasetDir + "/data/*-of-*.parquet"},
+			"is a workspace without a dataset or outcomes yet"
 	}
 	for _, pattern := range patterns {
 		names, err := fs.Glob(os.DirFS(folder), pattern)
@@ -217,7 +220,8 @@ func (s *side) hold(size int) error {
 	const overhead = 250 // of the row itself, and of its place in the map
 	s.held += int64(size) + overhead
 	if s.held > maxHeld {
-		return fmt.Errorf("compare: %s is too large: the rows of a side may take %d MiB of memory, without images", s.count.Path, maxHeld>>20)
+		return fmt.Errorf("compare: %s is too large: the rows of a side may take %d MiB of memory, without images",
+			s.count.Path, maxHeld>>20)
 	}
 	return nil
 }

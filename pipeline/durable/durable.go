@@ -8,8 +8,8 @@
 //	close, rename                                the new file; a power cut may bring the old one back
 //	sync the folder                              the new file
 //
-// So the final name always means a whole file (but see Append). A folder is made, and a file removed, with a sync of the
-// folder that names it. Temporary names begin with TempPrefix, or are the caller's own; one that is left
+// So the final name always means a whole file (but see Append). A folder is made, and a file removed, with a sync of
+// the folder that names it. Temporary names begin with TempPrefix, or are the caller's own; one that is left
 // after a kill may be removed.
 //
 // Folder works through an os.Root, so that no symbolic link in it leads out of it. The functions Create, Write
@@ -77,7 +77,8 @@ type File struct {
 // Create begins the file that will be called name, a slash-separated path below the folder. Its folder
 // must exist.
 func (d *Folder) Create(ctx context.Context, name string, o Options) (*File, error) {
-	f := &File{ctx: ctx, folder: d, name: name, temp: path.Join(path.Dir(name), cmp.Or(o.Temp, TempPrefix+rand.Text())), keep: o.Keep}
+	f := &File{ctx: ctx, folder: d, name: name, temp: path.Join(path.Dir(name), cmp.Or(o.Temp, TempPrefix+rand.Text())),
+		keep: o.Keep}
 	if o.Temp != "" {
 		if err := d.root.Remove(f.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

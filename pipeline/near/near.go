@@ -160,7 +160,8 @@ func (s *Search) Find(ctx context.Context) (Summary, error) {
 
 // each calls do for the pictures of the source that are wanted, from several goroutines; an error ends it. With
 // wanted nil, the first time, it is for all pictures, and fills s.all in their order.
-func (s *Search) each(ctx context.Context, stage string, total int, wanted func(int) bool, do func(context.Context, picture, *scanned) error) error {
+func (s *Search) each(ctx context.Context, stage string, total int, wanted func(int) bool,
+	do func(context.Context, picture, *scanned) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(s.Workers, 1))
 	done := 0

@@ -83,7 +83,8 @@ func openTable(c Config) (source, error) {
 			p := picture{index: i, name: name, keys: []string{name, row.Path}, text: row.Text}
 			p.read = func() ([]byte, *policy.Fault) {
 				if len(row.Image) == 0 {
-					return nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "no_image", Detail: "the row has no bytes of a picture"}
+					return nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "no_image",
+						Detail: "the row has no bytes of a picture"}
 				}
 				return row.Image, nil
 			}
@@ -97,7 +98,8 @@ func openTable(c Config) (source, error) {
 
 // imageNames are the extensions of pictures. A file that has one and is not a picture, or of a format that is
 // not read here, is unreadable; without such a name it is skipped.
-var imageNames = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl"}
+var imageNames = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic",
+	".heif", ".avif", ".jxl"}
 
 // openFolder walks a folder to the bottom. What is a picture is decided by the first bytes. Links are not
 // followed, but for the folder itself, and pipes and devices are never opened. The folder of the answer is left

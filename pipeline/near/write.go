@@ -102,7 +102,8 @@ func (s *Search) groupRecords(g grouping) [][]string {
 	for i, group := range g.groups {
 		for _, place := range group {
 			one, d := s.all[place], g.decisions[place]
-			record := []string{strconv.Itoa(i + 1), cell(one.name), "true", "", "", "", "", fmt.Sprintf("%016x", one.item.Hash.Bits)}
+			record := []string{strconv.Itoa(i + 1), cell(one.name), "true", "", "", "", "",
+				fmt.Sprintf("%016x", one.item.Hash.Bits)}
 			if !d.Kept() {
 				record[2], record[3], record[4], record[6] = "false", cell(s.all[d.Of].name), strconv.Itoa(d.HashDistance), d.Class
 				if !s.Rule.ImageOnly {

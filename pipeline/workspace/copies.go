@@ -49,7 +49,8 @@ func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Even
 func (w *Workspace) Copies(ctx context.Context) (copies []Copy, err error) {
 	defer wrap(&err, "read the registered copies")
 	return list(ctx, w.db, func(rows *sql.Rows) (c Copy, err error) {
-		err = rows.Scan(&c.Path, &c.Note, &c.Format, timestamp{&c.Made}, jsonColumn{&c.Files}, &c.Open, &c.Told, jsonColumn{&c})
+		err = rows.Scan(&c.Path, &c.Note, &c.Format, timestamp{&c.Made}, jsonColumn{&c.Files}, &c.Open, &c.Told,
+			jsonColumn{&c})
 		return c, err
 	}, "SELECT path, note, format, made_at, files, open, told, rows FROM copy ORDER BY path")
 }

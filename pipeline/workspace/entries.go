@@ -54,7 +54,8 @@ func (w *Workspace) Binding(ctx context.Context) (Binding, bool, error) {
 // erase and of all images, and its error refuses the change. A nil lose allows everything.
 //
 // Entries must come in ascending Ordinal, each key once.
-func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manifest.Entry, error], lose func(images, of int) error) error {
+func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manifest.Entry, error],
+	lose func(images, of int) error) error {
 	have, bound, err := w.Binding(ctx)
 	if err != nil {
 		return err

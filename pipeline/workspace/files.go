@@ -50,7 +50,8 @@ func (w *Workspace) ReplaceChecked(ctx context.Context, name string, write func(
 }
 
 // replace is ReplaceChecked for any name. The seal gets the digest of what was written.
-func (w *Workspace) replace(ctx context.Context, name string, write func(io.Writer) error, check func(io.ReaderAt, int64) error) (File, error) {
+func (w *Workspace) replace(ctx context.Context, name string, write func(io.Writer) error,
+	check func(io.ReaderAt, int64) error) (File, error) {
 	sum := sha256.New()
 	size, err := w.put(ctx, name, func(f io.Writer) error { return write(io.MultiWriter(f, sum)) }, check)
 	if err != nil {
@@ -178,7 +179,8 @@ func checkName(name string) error {
 
 // put writes a file, has the synced file checked (nil for not), gives it its final name, and returns its length. It
 // makes missing folders.
-func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error, check func(io.ReaderAt, int64) error) (int64, error) {
+func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error,
+	check func(io.ReaderAt, int64) error) (int64, error) {
 	if err := w.files.MkdirAll(ctx, path.Dir(name), dirMode); err != nil {
 		return 0, err
 	}

@@ -213,14 +213,16 @@ func (w *Workspace) putReading(ctx context.Context, k manifest.Key, r Reading, f
 	return w.change(ctx, "write the row", func(t *tx) {
 		first(t)
 		var hadText bool
-		t.get("DELETE FROM reading WHERE id = ? AND image = ? RETURNING text <> '' OR words IS NOT NULL", []any{k.ID, k.Image}, &hadText)
+		t.get("DELETE FROM reading WHERE id = ? AND image = ? RETURNING text <> '' OR words IS NOT NULL",
+			[]any{k.ID, k.Image}, &hadText)
 		if hadText { // it may hold what this one masks
 			t.markErased()
 		}
 		stored := t.exec(`
 			INSERT INTO reading (id, image, fingerprint, image_sha256, failed, text, confidence, words, wide, masked)
 			SELECT id, image, ?, sha256, ?, ?, ?, ?, ?, ? FROM image WHERE id = ? AND image = ? AND sha256 = ?`,
-			r.Fingerprint, jsonColumn{r.Failed}, r.Text, r.Confidence, jsonColumn{r.Words}, wideText(r.Wide), r.Masked, k.ID, k.Image, r.ImageSHA256)
+			r.Fingerprint, jsonColumn{r.Failed}, r.Text, r.Confidence, jsonColumn{r.Words}, wideText(r.Wide), r.Masked,
+			k.ID, k.Image, r.ImageSHA256)
 		if stored == 0 {
 			t.fail(ErrNoImage)
 		}

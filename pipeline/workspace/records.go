@@ -137,7 +137,8 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 	if o.Split != "" {
 		narrow, by = narrow+" AND e.split = ?", append(by, o.Split)
 	}
-	return pages(ctx, w, "read entries", recordsSQL+narrow, append([]any{o.WithWords, o.WithEarlier, o.WithEarlier}, by...),
+	return pages(ctx, w, "read entries", recordsSQL+narrow,
+		append([]any{o.WithWords, o.WithEarlier, o.WithEarlier}, by...),
 		func(rows *sql.Rows) (Record, int, error) {
 			r, err := scanRecord(rows)
 			return r, r.Ordinal, err
@@ -153,7 +154,8 @@ func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
 // LivePosts yields, as Posts does, the posts that were live when last asked about and must be asked about again:
 // the last answer is not between the two times, or is older than an image of the post.
 func (w *Workspace) LivePosts(ctx context.Context, from, to time.Time) iter.Seq2[Post, error] {
-	return w.posts(ctx, " AND p.state = 'live' AND (p.unseen OR p.live_at < ? OR p.live_at > ?)", seconds(from), seconds(to))
+	return w.posts(ctx, " AND p.state = 'live' AND (p.unseen OR p.live_at < ? OR p.live_at > ?)",
+		seconds(from), seconds(to))
 }
 
 func (w *Workspace) posts(ctx context.Context, narrow string, by ...any) iter.Seq2[Post, error] {
@@ -215,8 +217,8 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
 				  unseen = excluded.unseen, subreddit = excluded.subreddit,
 				  gone_at = CASE WHEN excluded.gone_at > 0 AND post.gone_at > 0 THEN post.gone_at ELSE excluded.gone_at END`,
-				p.ID, p.State, p.Reason, seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Unseen, p.Subreddit,
-				seconds(goneSince(p)))
+				p.ID, p.State, p.Reason, seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Unseen,
+				p.Subreddit, seconds(goneSince(p)))
 		}
 		w.recordPosts(t, auditlog.Event{Kind: auditlog.Verdicts}, said)
 	})
@@ -283,9 +285,11 @@ func (w *Workspace) addTombstones(t *tx, ts []Tombstone) {
 			WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted' OR tombstone.readmitted`,
 			s.ID, s.State, seconds(s.Time), s.Reason)
 		// A post must not be readmitted for a reason that no longer holds.
-		changed := t.exec("UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1", s.Reason, s.ID, s.State)
+		changed := t.exec("UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1",
+			s.Reason, s.ID, s.State)
 		// The tombstone takes the time of the last one with a reason: a statement written before that does not lift it.
-		younger := t.exec("UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''", seconds(s.Time), s.ID, s.Reason)
+		younger := t.exec("UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
+			seconds(s.Time), s.ID, s.Reason)
 		if stored+changed+younger > 0 {
 			fresh = append(fresh, auditlog.Post{ID: s.ID, State: s.State, Reason: auditlog.Word(s.Reason)})
 		}
@@ -306,7 +310,8 @@ func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...m
 // LiftTombstones removes the tombstones of posts that a maintainer's signed statement names; digest is its sha256,
 // in hex. A post without one is left alone.
 func (w *Workspace) LiftTombstones(ctx context.Context, digest string, ids ...manifest.PostID) error {
-	return w.changeTombstones(ctx, "lift tombstones", auditlog.Event{Kind: auditlog.Lifted, SHA256: digest}, "DELETE FROM tombstone WHERE id = ?1", ids)
+	return w.changeTombstones(ctx, "lift tombstones", auditlog.Event{Kind: auditlog.Lifted, SHA256: digest},
+		"DELETE FROM tombstone WHERE id = ?1", ids)
 }
 
 // changeTombstones runs a statement for each post, and records in the log the posts that it changed.
@@ -421,8 +426,8 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 		phash   int64
 		earlier sql.Null[string]
 	)
-	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, jsonColumn{&r.Labels}, &r.SHA256, &r.PHash, &r.Subreddit,
-		&r.StrippedSHA256, &r.PixelsSHA256}
+	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, jsonColumn{&r.Labels}, &r.SHA256, &r.PHash,
+		&r.Subreddit, &r.StrippedSHA256, &r.PixelsSHA256}
 	targets = append(targets, r.Post.targets()...)
 	targets = append(targets, null(&img.Source), null(&img.OriginalSHA256), null(&img.SHA256), null(&img.Format),
 		null(&img.Width), null(&img.Height), null(&img.Bytes), null(&phash), null(&img.Flat), null(&img.HashKind),
@@ -430,7 +435,8 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 		null(&trouble.Source), null(&trouble.Outcome), null(&trouble.Reason), null(&trouble.Detail),
 		null(&reading.Fingerprint), null(&reading.ImageSHA256), jsonColumn{&reading.Failed}, null(&reading.Text),
 		null(&reading.Confidence), jsonColumn{&reading.Words}, null(&wide), null(&reading.Masked),
-		null(&result.Outcome), null(&result.Reason), null(&result.Detail), null(&result.DuplicateOf.ID), null(&result.DuplicateOf.Image),
+		null(&result.Outcome), null(&result.Reason), null(&result.Detail), null(&result.DuplicateOf.ID),
+		null(&result.DuplicateOf.Image),
 		&earlier, null(&r.Earlier.Outcome), null(&r.Earlier.Reason))
 	if err := rows.Scan(targets...); err != nil {
 		return r, err

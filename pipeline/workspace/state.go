@@ -269,7 +269,9 @@ func (w *Workspace) scrub(ctx context.Context) error {
 		return fmt.Errorf("rewrite %s without erased content: %w", stateName, w.explain(ctx, err))
 	}
 	// The mark goes last: a crash before this leaves it in the old database or the new one, and the work is redone.
-	return w.change(ctx, "note that "+stateName+" is clean", func(t *tx) { t.exec("DELETE FROM meta WHERE key = ?", metaScrub) })
+	return w.change(ctx, "note that "+stateName+" is clean", func(t *tx) {
+		t.exec("DELETE FROM meta WHERE key = ?", metaScrub)
+	})
 }
 
 func (w *Workspace) rewriteState(ctx context.Context) error {

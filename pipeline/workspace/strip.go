@@ -179,8 +179,8 @@ const pngSignature = "\x89PNG\r\n\x1a\n"
 
 // keptPNG has the ancillary chunks that are kept, each with the greatest length it can have
 // when well formed: a longer one is dropped. Where it may stand is left to the decoder.
-var keptPNG = map[string]int64{"tRNS": 256, "cHRM": 32, "fcTL": 26, "pHYs": 9, "acTL": 8, "bKGD": 6, "gAMA": 4, "sBIT": 4,
-	"cICP": 4, "sRGB": 1, "fdAT": 1 << 30}
+var keptPNG = map[string]int64{"tRNS": 256, "cHRM": 32, "fcTL": 26, "pHYs": 9, "acTL": 8, "bKGD": 6, "gAMA": 4,
+	"sBIT": 4, "cICP": 4, "sRGB": 1, "fdAT": 1 << 30}
 
 func stripPNG(b []byte) ([]byte, error) {
 	if !bytes.HasPrefix(b, []byte(pngSignature)) {

@@ -104,7 +104,8 @@ func (t *tx) get(query string, args []any, targets ...any) {
 
 // setMeta stores a value under a key of meta.
 func (t *tx) setMeta(key, value string) {
-	t.exec("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
+	t.exec("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+		key, value)
 }
 
 // A querier is the database, or a transaction of it.
@@ -114,7 +115,8 @@ type querier interface {
 }
 
 // list runs a query and returns the result of scan for each row.
-func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error),
+	query string, args ...any) ([]T, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
