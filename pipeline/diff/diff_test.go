@@ -139,6 +139,12 @@ func TestCompareSteps(t *testing.T) {
 	side := func(s manifest.Schema, engine string, rows ...dataset.Row) string {
 		return writeSide(t, s, engine, map[string][]dataset.Row{"train": rows}, nil)
 	}
+	// Of a workspace the dataset counts, and nothing that somebody put beside it.
+	ws := t.TempDir()
+	ok(t, os.CopyFS(filepath.Join(ws, "dataset"), os.DirFS(side(diffSchema(), "1", a, b))))
+	for _, name := range []string{"state.db", "dataset/data/mine.parquet", "other.parquet"} {
+		ok(t, os.WriteFile(filepath.Join(ws, name), []byte("not for this"), 0o600))
+	}
 	renamed := diffSchema()
 	renamed.Categories[0].Labels[1].Name = "Gamma"
 	more := diffSchema()
@@ -153,6 +159,7 @@ func TestCompareSteps(t *testing.T) {
 		"another file":    {side(diffSchema(), "1", a), "none", false},
 		"another engine":  {side(diffSchema(), "2", a), "patch", true},
 		"a row more":      {side(diffSchema(), "1", a, b), "minor", true},
+		"in a workspace":  {ws, "minor", true},
 		"a row less":      {side(diffSchema(), "1"), "major", true},
 		"a column more":   {side(more, "1", third), "minor", true},
 		"a label renamed": {side(renamed, "1", a), "major", true},
@@ -209,6 +216,8 @@ func TestCompareRefuses(t *testing.T) {
 	for _, shard := range []string{"train-00000-of-00002.parquet", "train-00001-of-00002.parquet"} {
 		ok(t, os.Rename(filepath.Join(mixed, "data", "more", shard), filepath.Join(mixed, "data", shard)))
 	}
+	empty := t.TempDir()
+	ok(t, os.WriteFile(filepath.Join(empty, "state.db"), nil, 0o600))
 	bad := filepath.Join(t.TempDir(), "x.parquet")
 	outcomes := filepath.Join(t.TempDir(), "x.csv")
 	if err := errors.Join(os.WriteFile(bad, []byte("PAR1 but not whole"), 0o600), os.WriteFile(outcomes, []byte("id\n"), 0o600)); err != nil {
@@ -217,6 +226,7 @@ func TestCompareRefuses(t *testing.T) {
 	for name, want := range map[string]string{
 		t.TempDir():                           "neither a workspace nor Parquet files",
 		filepath.Join(t.TempDir(), "nothing"): "no such file",
+		empty:                                 "a workspace without a dataset",
 		bad:                                   "not a Parquet file",
 		outcomes:                              "x.csv",
 		os.DevNull:                            "neither a file nor a folder",

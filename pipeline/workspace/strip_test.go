@@ -257,6 +257,9 @@ func TestStripKeepsColours(t *testing.T) {
 func TestStripRefusesMalformed(t *testing.T) {
 	for name, plain := range pictures(t) {
 		format, _, _ := strings.Cut(name, "/")
+		if _, err := Strip([]byte("?"+string(plain[1:])), format); err == nil {
+			t.Errorf("%s with another first byte is accepted", name)
+		}
 		for n := range len(plain) - 1 {
 			got, err := Strip(plain[:n], format)
 			_, gifErr := gif.DecodeAll(bytes.NewReader(got)) // a GIF that is cut after a whole frame is closed
