@@ -9,18 +9,6 @@ import (
 	"strings"
 )
 
-// The kinds of mutants.
-const (
-	negated    = "negated condition"
-	boundary   = "boundary"
-	arithmetic = "arithmetic"
-	removed    = "removed statement"
-	swallowed  = "swallowed error"
-	oneSide    = "one side of && or ||"
-	inverted   = "inverted bool"
-	forced     = "if forced false"
-)
-
 // A mutant is a file in which the bytes from:to are others.
 type mutant struct {
 	file, kind string
@@ -34,13 +22,13 @@ func (m *mutant) apply() []byte {
 	return slices.Concat(m.source[:m.from], []byte(m.with), m.source[m.to:])
 }
 
-// change says what the mutant changes, in one line.
-func (m *mutant) change() string {
+// String says what the mutant changes, in one line.
+func (m *mutant) String() string {
 	brief := func(s string) string {
 		s = strings.Join(strings.Fields(s), " ")
 		return s[:min(len(s), 70)]
 	}
-	return fmt.Sprintf("%s -> %s", brief(string(m.source[m.from:m.to])), brief(m.with))
+	return fmt.Sprintf("%s: %s -> %s", m.kind, brief(string(m.source[m.from:m.to])), brief(m.with))
 }
 
 var (
@@ -48,22 +36,20 @@ var (
 	opposites  = map[token.Token]string{token.EQL: "!=", token.NEQ: "=="}
 	// Where + joins strings, - does not compile, and the mutant does not count.
 	others = map[token.Token]string{token.ADD: "-", token.SUB: "+", token.MUL: "/", token.QUO: "*", token.REM: "*",
-		token.AND: "|", token.OR: "&", token.XOR: "&", token.SHL: ">>", token.SHR: "<<",
-		token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+=", token.MUL_ASSIGN: "/=", token.QUO_ASSIGN: "*=", token.INC: "--", token.DEC: "++"}
+		token.AND: "|", token.OR: "&", token.XOR: "&", token.SHL: ">>", token.SHR: "<<", token.INC: "--", token.DEC: "++",
+		token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+=", token.MUL_ASSIGN: "/=", token.QUO_ASSIGN: "*="}
 )
 
 // mutantsOf returns all mutants of the functions of a file.
-func mutantsOf(name string, source []byte) ([]mutant, error) {
+func mutantsOf(name string, source []byte) (all []mutant, err error) {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
-	var all []mutant
 	add := func(kind string, from, to token.Pos, with string) {
 		at := files.Position(from)
-		all = append(all, mutant{file: name, kind: kind, source: source, from: at.Offset, to: files.Position(to).Offset,
-			with: with, line: at.Line, col: at.Column})
+		all = append(all, mutant{name, kind, source, at.Offset, files.Position(to).Offset, with, at.Line, at.Column})
 	}
 	text := func(n ast.Node) string {
 		return string(source[files.Position(n.Pos()).Offset:files.Position(n.End()).Offset])
@@ -76,53 +62,56 @@ func mutantsOf(name string, source []byte) ([]mutant, error) {
 	condition := func(cond ast.Expr) {
 		b, ok := cond.(*ast.BinaryExpr)
 		if cond != nil && !(ok && opposites[b.Op] != "") { // == and != are negated where they stand
-			add(negated, cond.Pos(), cond.End(), "!("+text(cond)+")")
+			add("negated condition", cond.Pos(), cond.End(), "!("+text(cond)+")")
 		}
 	}
-	// fails says that the function that root is of returns an error last.
-	var visit func(root ast.Node, fails bool)
-	visit = func(root ast.Node, fails bool) {
-		ast.Inspect(root, func(n ast.Node) bool {
+	var visit func(of *ast.FuncType, body ast.Node)
+	visit = func(of *ast.FuncType, body ast.Node) {
+		fails := false // the function returns an error last
+		if r := of.Results; r != nil && len(r.List) > 0 {
+			last, ok := r.List[len(r.List)-1].Type.(*ast.Ident)
+			fails = ok && last.Name == "error"
+		}
+		ast.Inspect(body, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncLit:
-				visit(n.Body, returnsError(n.Type))
+				visit(n.Type, n.Body)
 				return false
 			case *ast.IfStmt:
 				condition(n.Cond)
-				add(forced, n.Cond.Pos(), n.Cond.End(), "false && ("+text(n.Cond)+")")
+				add("if forced false", n.Cond.Pos(), n.Cond.End(), "false && ("+text(n.Cond)+")")
 			case *ast.ForStmt:
 				condition(n.Cond)
 			case *ast.BinaryExpr:
-				operator(boundary, n.OpPos, n.Op, boundaries)
-				operator(negated, n.OpPos, n.Op, opposites)
-				operator(arithmetic, n.OpPos, n.Op, others)
+				operator("boundary", n.OpPos, n.Op, boundaries)
+				operator("negated condition", n.OpPos, n.Op, opposites)
+				operator("arithmetic", n.OpPos, n.Op, others)
 				if n.Op == token.LAND || n.Op == token.LOR {
-					add(oneSide, n.Pos(), n.End(), text(n.X))
-					add(oneSide, n.Pos(), n.End(), text(n.Y))
+					add("one side of && or ||", n.Pos(), n.End(), text(n.X))
+					add("one side of && or ||", n.Pos(), n.End(), text(n.Y))
 				}
 			case *ast.IncDecStmt:
-				operator(arithmetic, n.TokPos, n.Tok, others)
-				add(removed, n.Pos(), n.End(), "")
+				operator("arithmetic", n.TokPos, n.Tok, others)
+				add("removed statement", n.Pos(), n.End(), "")
 			case *ast.AssignStmt:
-				operator(arithmetic, n.TokPos, n.Tok, others)
+				operator("arithmetic", n.TokPos, n.Tok, others)
 				if n.Tok != token.DEFINE {
-					add(removed, n.Pos(), n.End(), "")
+					add("removed statement", n.Pos(), n.End(), "")
 				}
 			case *ast.ExprStmt:
-				add(removed, n.Pos(), n.End(), "")
+				add("removed statement", n.Pos(), n.End(), "")
 			case *ast.ReturnStmt:
-				if fails && len(n.Results) > 0 {
-					if last := n.Results[len(n.Results)-1]; text(last) != "nil" {
-						add(swallowed, last.Pos(), last.End(), "nil")
-					}
+				if fails && len(n.Results) > 0 && text(n.Results[len(n.Results)-1]) != "nil" {
+					last := n.Results[len(n.Results)-1]
+					add("swallowed error", last.Pos(), last.End(), "nil")
 				}
 			case *ast.Ident:
 				if n.Name == "true" || n.Name == "false" {
-					add(inverted, n.Pos(), n.End(), "!"+n.Name)
+					add("inverted bool", n.Pos(), n.End(), "!"+n.Name)
 				}
 			case *ast.UnaryExpr:
 				if n.Op == token.NOT {
-					add(inverted, n.Pos(), n.End(), text(n.X))
+					add("inverted bool", n.Pos(), n.End(), text(n.X))
 				}
 			}
 			return true
@@ -130,16 +119,8 @@ func mutantsOf(name string, source []byte) ([]mutant, error) {
 	}
 	for _, decl := range f.Decls {
 		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {
-			visit(fn.Body, returnsError(fn.Type))
+			visit(fn.Type, fn.Body)
 		}
 	}
 	return all, nil
-}
-
-func returnsError(f *ast.FuncType) bool {
-	if f.Results == nil || len(f.Results.List) == 0 {
-		return false
-	}
-	last, ok := f.Results.List[len(f.Results.List)-1].Type.(*ast.Ident)
-	return ok && last.Name == "error"
 }

@@ -27,7 +27,7 @@ func TestMutantsOf(t *testing.T) {
 		}
 		var got []string
 		for _, m := range all {
-			got = append(got, m.kind+": "+m.change())
+			got = append(got, m.String())
 			if m.line != 4 {
 				t.Errorf("%s: a mutant in line %d, want 4", test.body, m.line)
 			}
