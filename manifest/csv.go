@@ -122,13 +122,14 @@ func (c *csvRows) Next() ([]Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	message := fmt.Sprintf("the row has %d fields, the header has %d", len(fields), len(c.columns))
-	switch n := len(fields); {
-	case n > len(c.columns):
-		return nil, c.problem(len(c.columns), message, "put quotes around a field that holds the separator, or take out the separators too many")
-	case n < len(c.columns):
-		hint := fmt.Sprintf("the row ends before column %s: leave an empty field for a missing value", quote(c.columns[n]))
-		return nil, c.in.problem(len(c.line), message, hint)
+	if n := len(fields); n != len(c.columns) {
+		message := fmt.Sprintf("the row has %d fields, the header has %d", n, len(c.columns))
+		if n > len(c.columns) {
+			return nil, c.problem(len(c.columns), message,
+				"put quotes around a field that holds the separator, or take out the separators too many")
+		}
+		return nil, c.in.problem(len(c.line), message,
+			fmt.Sprintf("the row ends before column %s: leave an empty field for a missing value", quote(c.columns[n])))
 	}
 	for i, field := range fields {
 		c.cells[i].Text = field

@@ -143,7 +143,7 @@ func (c *surveyed) labels(sign string) []Label {
 
 // sortLabels orders labels as numbers where all are, else by text.
 func sortLabels(labels []Label) {
-	numbers := !slices.ContainsFunc(labels, func(l Label) bool { return !digits(l.Code) })
+	numbers := !slices.ContainsFunc(labels, func(l Label) bool { return strings.Trim(l.Code, digitSigns) != "" })
 	slices.SortFunc(labels, func(a, b Label) int {
 		if numbers && len(a.Code) != len(b.Code) {
 			return cmp.Compare(len(a.Code), len(b.Code))
@@ -246,7 +246,8 @@ func newGuess(ctx context.Context, source *Release) (*guess, error) {
 	}
 	g.guessSeparator()
 	// FigSIM first: its columns would also do as categories with labels of their own.
-	if !g.guessFigSIM(ctx, source) {
+	g.guessFigSIM(ctx, source)
+	if !g.IsFigSIM {
 		g.guessCategories()
 	}
 	if len(g.Categories) == 0 {
@@ -280,20 +281,21 @@ func (g *guess) guessField(field int) {
 	}
 }
 
-// guessFigSIM reports whether the file can be read with FigSIM's labels: it has a column for
-// each category, by its name, and the rows pass the check.
-func (g *guess) guessFigSIM(ctx context.Context, source *Release) bool {
+// guessFigSIM takes FigSIM's labels if the file has a column for each category, by its name, and the rows
+// pass the check.
+func (g *guess) guessFigSIM(ctx context.Context, source *Release) {
 	s := figsimSettings("", source.Format)
 	for _, f := range g.Fields() {
 		s.columns[f.Name], s.named[f.Column] = f.Column, f.Name
 	}
 	r := newRelease(s, Options{OpenParquet: source.openParquet})
 	r.ManifestPath = source.ManifestPath
-	if r.bind(s, nil) != nil {
-		return false
+	err := r.bind(s, nil)
+	if err == nil {
+		_, err = r.Check(ctx)
 	}
-	if _, err := r.Check(ctx); err != nil {
-		return false
+	if err != nil {
+		return // the labels are others, or what is wrong shows in the check of the draft
 	}
 	for i, c := range r.Schema.Categories {
 		column := r.plan.categories[i].column
@@ -301,7 +303,6 @@ func (g *guess) guessFigSIM(ctx context.Context, source *Release) bool {
 		g.taken[column] = true
 	}
 	g.IsFigSIM = true
-	return true
 }
 
 // free reports whether a column can be a category.

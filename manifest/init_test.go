@@ -72,7 +72,7 @@ func TestInitFindsFigSIM(t *testing.T) {
 
 func TestInitGuesses(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("row,Reddit ID,Partition,Mood!,2nd mood,image,author,caption,tags,empty\n")
+	b.WriteString("row,Reddit ID,Partition,Mood<,2nd mood,image,author,caption,tags,empty\n")
 	for i, c := range "abcdefghijklmnopqrstuvwxyz" {
 		mood := []string{"happy", "Sad", "10"}[i%3]
 		tags := []string{"None", "cat; dog", "dog", ""}[i%4]
@@ -92,12 +92,12 @@ func TestInitGuesses(t *testing.T) {
 		t.Errorf("splits (-want +got):\n%s", diff)
 	}
 	for _, note := range []string{`name = "memes"`, "# Look at this: column \"author\" may hold personal data",
-		`image = "" # column "image" has the name`, `# Not used: "empty": empty`, "mood = \"Mood!\" #", `separator = ";"`} {
+		`image = "" # column "image" has the name`, `# Not used: "empty": empty`, "mood = \"Mood<\" #", `separator = ";"`} {
 		if !strings.Contains(string(d.Settings), note) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
 	}
-	const copied = "row,Reddit ID,Partition,Mood!,2nd mood,image,caption,tags,empty\na,t3_1aa,train,happy,2,a.jpg,\"said \"\"a\"\" loudly\",None,\n"
+	const copied = "row,Reddit ID,Partition,Mood<,2nd mood,image,caption,tags,empty\na,t3_1aa,train,happy,2,a.jpg,\"said \"\"a\"\" loudly\",None,\n"
 	if b, err := os.ReadFile(r.ManifestPath); err != nil || !strings.HasPrefix(string(b), copied) {
 		t.Errorf("the copy, without the author: %.200q, %v", b, err)
 	}
@@ -105,7 +105,7 @@ func TestInitGuesses(t *testing.T) {
 		`id is column "Reddit ID": by its name; 26 of 26 values are post ids`,
 		`split is column "Partition": by its name; the splits are dev, train`,
 		`image has no column: column "image" has the name, but other values`,
-		`category mood (single) is "Mood!": 3 different values in 26 cells`,
+		`category mood (single) is "Mood<": 3 different values in 26 cells`,
 		`category c_2nd_mood (single) is "2nd mood": 10 different values in 26 cells`,
 		`category tags (multi) is "tags": 3 different labels; a cell can hold several, separated by ";"`,
 		`not used: "row": its values are not short labels that repeat`,
@@ -212,6 +212,7 @@ func TestInitCategories(t *testing.T) {
 		"id," + long + "\nab1,a\n":                                "| " + long[:56] + " single a",
 		"id,width,x\nab1,https://x,a\n":                           "| x single a",
 		"id,width\nab1,a\n":                                       "| width_label single a",
+		"id,x\nab1,None\nab2,a\n":                                 "| x single a,None",
 		"id,x\nab1,a\nab2,A\n":                                    "| x single a",
 		`{"id":"abc","tag":["x|y","z"],"hue":["red","blue"]}` + "\n" + `{"id":"abd","hue":[],"late":"yes","odd":{}}`: "| hue multi blue,red late single yes",
 		rows(19, 19):                   "| x single 19",

@@ -77,8 +77,6 @@ func foldASCII(s string) string {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-func digits(s string) bool { return s != "" && strings.Trim(s, digitSigns) == "" }
-
 // things are what Reddit's type prefixes tN_ stand for.
 var things = map[byte]string{'1': "a comment", '2': "an account", '4': "a message", '5': "a subreddit", '6': "an award"}
 

@@ -70,7 +70,8 @@ func openFolder(dir string, o Options) (*Release, error) {
 	file := filepath.Join(dir, SettingsName)
 	f, err := openInside(dir, SettingsName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, one(&Problem{File: dir, Message: "the folder has no release.toml, so it is not a release", Hint: "rehydrate init DIR --manifest FILE makes a release of an annotations file"})
+		return nil, one(&Problem{File: dir, Message: "the folder has no release.toml, so it is not a release",
+			Hint: "rehydrate init DIR --manifest FILE makes a release of an annotations file"})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open release: %w", err)
@@ -96,7 +97,8 @@ func newRelease(s *settings, o Options) *Release {
 	f := &s.file
 	return &Release{
 		Name: f.Name, Version: f.Version, Date: s.date, Homepage: f.Homepage, License: f.License, Citation: f.Citation,
-		Format: f.Format, Schema: s.schema, Signers: f.Signers, vocabularies: s.vocabularies, openParquet: o.OpenParquet, mayBeEmpty: o.MayBeEmpty,
+		Format: f.Format, Schema: s.schema, Signers: f.Signers,
+		vocabularies: s.vocabularies, openParquet: o.OpenParquet, mayBeEmpty: o.MayBeEmpty,
 	}
 }
 
@@ -233,11 +235,9 @@ func (r *Release) openRows(want []string, grow bool) (*manifestRows, error) {
 }
 
 func (r *Release) parquetRows(want []string) (*manifestRows, error) {
-	refuse := func(message, hint string) error {
-		return one(&Problem{File: r.ManifestPath, Line: 1, Message: message, Hint: hint})
-	}
 	if r.openParquet == nil {
-		return nil, refuse("Parquet manifests cannot be read here", "save the manifest as CSV")
+		return nil, one(&Problem{File: r.ManifestPath, Line: 1, Message: "Parquet manifests cannot be read here",
+			Hint: "save the manifest as CSV"})
 	}
 	p, err := r.openParquet(r.ManifestPath, want)
 	if problem, ok := asProblem(err); ok {
@@ -245,10 +245,6 @@ func (r *Release) parquetRows(want []string) (*manifestRows, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open manifest: %w", err)
-	}
-	if n := len(p.Columns()); n > maxColumns {
-		p.Close()
-		return nil, refuse(fmt.Sprintf("the manifest has %d columns", n), "at most 1000 are read")
 	}
 	return &manifestRows{&parquetRows{RowReader: p}, p}, nil
 }
@@ -286,7 +282,8 @@ func (r *Release) readColumns(toml []byte) ([]string, error) {
 		}
 	}
 	if len(rows.Columns()) == 0 {
-		problems.add(Problem{File: r.ManifestPath, Line: 1, Message: "no line holds a JSON object with keys", Hint: `write one whole object a line: {"id": "abc123", ...}`})
+		problems.add(Problem{File: r.ManifestPath, Line: 1, Message: "no line holds a JSON object with keys",
+			Hint: `write one whole object a line: {"id": "abc123", ...}`})
 		return nil, &problems
 	}
 	return rows.Columns(), nil

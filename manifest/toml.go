@@ -132,21 +132,30 @@ type tomlWalker struct {
 }
 
 // walk goes through the file as far as it is TOML. The error is that it is beyond the limits.
-func (w *tomlWalker) walk() (err error) {
-	for table := ""; err == nil && w.parser.NextExpression(); {
+func (w *tomlWalker) walk() error {
+	table := ""
+	for w.parser.NextExpression() {
 		e := w.parser.Expression()
 		if e.Kind == unstable.KeyValue {
-			err = w.pair(table, e)
+			if err := w.pair(table, e); err != nil {
+				return err
+			}
 			continue
 		}
+		var err error
 		table, err = w.key("", e.Key())
-		if e.Kind == unstable.ArrayTable && err == nil {
+		if err != nil {
+			return err
+		}
+		if e.Kind == unstable.ArrayTable {
 			w.lists[table]++
 			table = fmt.Sprintf("%s[%d]", table, w.lists[table]-1)
-			err = w.note(table, int(e.Child().Raw.Offset))
+			if err := w.note(table, int(e.Child().Raw.Offset)); err != nil {
+				return err
+			}
 		}
 	}
-	return err
+	return nil
 }
 
 func (w *tomlWalker) pair(table string, e *unstable.Node) error {
