@@ -195,8 +195,12 @@ func TestJPEGFrame(t *testing.T) {
 	if frame, _ := jpegFrame(plain[:at+5]); frame != nil {
 		t.Errorf("jpegFrame of a cut file = %x", frame)
 	}
-	if got, want := decodedBytes("jpeg", plain[:at+5], 10, 10), int64(1900); got != want {
-		t.Errorf("decodedBytes without a frame header = %d, want the worst, %d", got, want)
+	liar := bytes.Clone(plain)
+	liar[at+4+5] = 3 // components, and there is room for one
+	for name, body := range map[string][]byte{"without a frame header": plain[:at+5], "with too short a one": liar} {
+		if got, want := decodedBytes("jpeg", body, 10, 10), int64(1900); got != want {
+			t.Errorf("decodedBytes %s = %d, want the worst, %d", name, got, want)
+		}
 	}
 }
 
@@ -208,16 +212,19 @@ func TestDecodedJPEG(t *testing.T) {
 		body []byte
 		want int64
 	}{
-		"grey":               {drawnJPEG(false, 17, 33, "", 0x11), 3 * 5 * 64},
-		"4:2:0":              {drawnJPEG(false, 17, 33, "", 0x22, 0x11, 0x11), 2 * 3 * 6 * 64},
-		"4:2:0, progressive": {drawnJPEG(true, 17, 33, "", 0x22, 0x11, 0x11), 5 * 2 * 3 * 6 * 64},
-		"RGB":                {drawnJPEG(false, 17, 33, "RGB", 0x11, 0x11, 0x11), 3*5*3*64 + 4*17*33},
-		"RGB by Adobe":       {adobe, 3*5*3*64 + 4*17*33},
-		"YCbCr by Adobe":     {bytes.Replace(adobe, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00"), []byte("Adobe\x00\x64\x00\x00\x00\x00\x01"), 1), 3 * 5 * 3 * 64},
-		"Adobe in a comment": {bytes.Replace(adobe, []byte{0xFF, 0xEE}, []byte{0xFF, 0xFE}, 1), 3 * 5 * 3 * 64},
-		"R and B, but no G":  {drawnJPEG(false, 17, 33, "RXB", 0x11, 0x11, 0x11), 3 * 5 * 3 * 64},
-		"CMYK":               {drawnJPEG(false, 17, 33, "", 0x11, 0x11, 0x11, 0x11), 3*5*4*64 + 4*17*33},
-		"4:2:0 on its side":  {drawnJPEG(false, 17, 33, "", 0x12, 0x11, 0x11), 3 * 3 * 4 * 64},
+		"grey":                {drawnJPEG(false, 17, 33, "", 0x11), 3 * 5 * 64},
+		"4:2:0":               {drawnJPEG(false, 17, 33, "", 0x22, 0x11, 0x11), 2 * 3 * 6 * 64},
+		"4:2:0, progressive":  {drawnJPEG(true, 17, 33, "", 0x22, 0x11, 0x11), 5 * 2 * 3 * 6 * 64},
+		"RGB":                 {drawnJPEG(false, 17, 33, "RGB", 0x11, 0x11, 0x11), 3*5*3*64 + 4*17*33},
+		"RGB by Adobe":        {adobe, 3*5*3*64 + 4*17*33},
+		"YCbCr by Adobe":      {bytes.Replace(adobe, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00"), []byte("Adobe\x00\x64\x00\x00\x00\x00\x01"), 1), 3 * 5 * 3 * 64},
+		"Adobe in a comment":  {bytes.Replace(adobe, []byte{0xFF, 0xEE}, []byte{0xFF, 0xFE}, 1), 3 * 5 * 3 * 64},
+		"grey, of any factor": {drawnJPEG(false, 17, 33, "", 0x22), 3 * 5 * 64},
+		"R and B, but no G":   {drawnJPEG(false, 17, 33, "RXB", 0x11, 0x11, 0x11), 3 * 5 * 3 * 64},
+		"R and G, but no B":   {drawnJPEG(false, 17, 33, "RGX", 0x11, 0x11, 0x11), 3 * 5 * 3 * 64},
+		"G and B, but no R":   {drawnJPEG(false, 17, 33, "XGB", 0x11, 0x11, 0x11), 3 * 5 * 3 * 64},
+		"CMYK":                {drawnJPEG(false, 17, 33, "", 0x11, 0x11, 0x11, 0x11), 3*5*4*64 + 4*17*33},
+		"4:2:0 on its side":   {drawnJPEG(false, 17, 33, "", 0x12, 0x11, 0x11), 3 * 3 * 4 * 64},
 	} {
 		if got := decodedBytes("jpeg", test.body, 17, 33); got != test.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, test.want)

@@ -160,6 +160,7 @@ func TestPlaceholderErrors(t *testing.T) {
 		{"a length alone", head + "bytes = 10\n", `p:1:3: images.placeholder[0].format is ""`},
 		{"another format", head + "format = 'bmp'\nwidth = 1\nheight = 1\nbytes = 1\n", `p:6:1: images.placeholder[0].format is "bmp"`},
 		{"a negative height", head + "format = 'png'\nwidth = 1\nheight = -1\nbytes = 1\n", "p:8:1: images.placeholder[0].height is -1"},
+		{"no height", head + "format = 'png'\nwidth = 1\nbytes = 1\n", "p:1:3: images.placeholder[0].height is 0"},
 		{"no length", head + "format = 'png'\nwidth = 1\nheight = 1\n", "p:1:3: images.placeholder[0].bytes is 0"},
 		{"a whole host", head + "url = 'i.imgur.com/'\n", `p:6:1: images.placeholder[0].url is "i.imgur.com/"`},
 		{"a host alone", head + "url = 'i.imgur.com'\n", "p:6:1: images.placeholder[0].url is"},

@@ -49,7 +49,8 @@ func TestUpright(t *testing.T) {
 		}
 	}
 	whole := withOrientation(t, stored, 6)
-	for _, body := range [][]byte{nil, []byte("\x89PNG\r\n\x1a\n"), whole[:30], withOrientation(t, stored, 9), append(whole[:2:2], whole[39:]...)} {
+	for _, body := range [][]byte{nil, []byte("\x89PNG\r\n\x1a\n"), whole[:30], withOrientation(t, stored, 9),
+		append(whole[:2:2], whole[39:]...), append([]byte("\xff\xd8\xff\xda\x00\x02"), whole[2:]...)} {
 		if got := Upright(stored, body); got != image.Image(stored) {
 			t.Errorf("without an orientation Upright of %.8q... returned another image", body)
 		}
