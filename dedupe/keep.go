@@ -308,7 +308,8 @@ func (c *comparison) decideFlat(ctx context.Context, decisions []Decision) error
 			return ctx.Err()
 		}
 		same := kept[it.Content]
-		if k := slices.IndexFunc(same, func(earlier uint32) bool { return c.rule.ImageOnly || c.textNear(earlier, n) }); k >= 0 {
+		near := func(earlier uint32) bool { return c.rule.ImageOnly || c.textNear(earlier, n) }
+		if k := slices.IndexFunc(same, near); k >= 0 {
 			decisions[n] = c.witness(int(n), int(same[k]))
 			continue
 		}

@@ -150,7 +150,8 @@ func (g Grant) fits(r GrantedRelease) *GrantFault {
 			"the grant is for the release %q, this one is %q", g.Release.Name, r.Name)
 	case g.Release.Digest != r.Digest:
 		return refuse(GrantWrongRelease, "get the release as it was when the grant was written, or "+askAgain,
-			"the grant is for other files of the release %q: it names the digest %s, these have %s", r.Name, g.Release.Digest, r.Digest)
+			"the grant is for other files of the release %q: it names the digest %s, these have %s",
+			r.Name, g.Release.Digest, r.Digest)
 	case !g.Purpose.Academic || g.Purpose.Commercial:
 		return refuse(GrantPurposeNotAllowed, "grants are for academic, non-commercial use only; "+askAgain,
 			"the grant's purpose is not academic and non-commercial")
@@ -185,7 +186,8 @@ func (r *Revocations) judge(s GrantScope, now time.Time) *GrantFault {
 	case r == nil:
 		return nil
 	case r.Release != s.Release.Name:
-		return refuse(RevocationsBad, getCurrent, "the revocation list is for the release %q, this one is %q", r.Release, s.Release.Name)
+		return refuse(RevocationsBad, getCurrent, "the revocation list is for the release %q, this one is %q",
+			r.Release, s.Release.Name)
 	case r.Serial < s.SeenSerial:
 		return refuse(RevocationsRolledBack, getCurrent,
 			"the revocation list has serial %d, but one with serial %d was seen before", r.Serial, s.SeenSerial)

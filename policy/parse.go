@@ -62,7 +62,8 @@ func Parse(b []byte, file string) (Policy, error) {
 		}
 	}
 	p.Access.GrantRequired = doc.Access.Grant == "required"
-	c.want("access.grant", p.Access.GrantRequired || doc.Access.Grant == "optional", doc.Access.Grant, `"required" or "optional"`)
+	c.want("access.grant", p.Access.GrantRequired || doc.Access.Grant == "optional", doc.Access.Grant,
+		`"required" or "optional"`)
 	c.check(p)
 	if err := t.Err(); err != nil {
 		return Policy{}, err
@@ -110,14 +111,17 @@ func (c checker) check(p Policy) {
 	c.aboveZero("reddit.requests_per_minute", r.RequestsPerMinute, 100, ", which is what Reddit allows")
 	c.want("reddit.recheck_within", r.RecheckWithin > 0 && r.RecheckWithin <= DeleteWithin, r.RecheckWithin,
 		"more than 0s and at most 48h, the time Reddit gives for honouring deletions")
-	c.want("reddit.second_look_after", r.SecondLookAfter >= 0 && r.SecondLookAfter <= 24*time.Hour, r.SecondLookAfter, "0s to 24h")
+	c.want("reddit.second_look_after", r.SecondLookAfter >= 0 && r.SecondLookAfter <= 24*time.Hour, r.SecondLookAfter,
+		"0s to 24h")
 	c.aboveZero("reddit.mass_removal_share", r.MassRemovalShare, 1, "")
-	c.want("reddit.readmit", r.Readmit == ReadmitNever || r.Readmit == ReadmitModerator, string(r.Readmit), `"never" or "moderator"`)
+	c.want("reddit.readmit", r.Readmit == ReadmitNever || r.Readmit == ReadmitModerator, string(r.Readmit),
+		`"never" or "moderator"`)
 	c.within("images.max_bytes", i.MaxBytes, 1, 256<<20, "")
 	c.within("images.max_pixels", i.MaxPixels, 1, 268402689, "")
 	c.within("images.max_side", int64(i.MaxSide), 1, 65535, "")
 	if i.SuspectAfter != 0 {
-		c.want("images.suspect_after", i.SuspectAfter >= 2 && i.SuspectAfter <= 1000000, i.SuspectAfter, "0, which is never, or 2 to 1000000")
+		c.want("images.suspect_after", i.SuspectAfter >= 2 && i.SuspectAfter <= 1000000, i.SuspectAfter,
+			"0, which is never, or 2 to 1000000")
 	}
 	c.want("filter.mode", f.Mode == Drop || f.Mode == Flag, string(f.Mode), `"drop" or "flag"`)
 	c.want("filter.english_threshold", f.EnglishThreshold >= 0 && f.EnglishThreshold <= 1, f.EnglishThreshold, "0 to 1")

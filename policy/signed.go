@@ -38,7 +38,8 @@ func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*Si
 	}
 	list, _, fault := open(*revocations, RevocationsNamespace, signers, getCurrent, parseRevocations)
 	if fault != nil {
-		return nil, refuse(RevocationsBad, getCurrent, "the revocation list cannot be trusted (%s): %s", fault.Reason, fault.Detail)
+		return nil, refuse(RevocationsBad, getCurrent, "the revocation list cannot be trusted (%s): %s",
+			fault.Reason, fault.Detail)
 	}
 	s.Revocations = &list
 	return &s, nil
@@ -63,7 +64,8 @@ func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now tim
 func open[T any](file SignedFile, namespace string, signers []Signer, again string,
 	parse func([]byte, string) (T, error)) (v T, signer Signer, fault *GrantFault) {
 	if len(signers) == 0 {
-		return v, signer, refuse(GrantNoSigner, "its maintainers add a [[signer]] to release.toml; a bare annotations file has none",
+		return v, signer, refuse(GrantNoSigner,
+			"its maintainers add a [[signer]] to release.toml; a bare annotations file has none",
 			"the release pins no signer, so no signature can be checked")
 	}
 	// The signature comes first: unsigned bytes are not even parsed.

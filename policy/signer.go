@@ -53,7 +53,8 @@ func parseKey(line string) (ssh.PublicKey, error) {
 	}
 	key, err := ssh.ParsePublicKey(blob)
 	if err != nil || key.Type() != fields[0] || !bytes.Equal(key.Marshal(), blob) {
-		return nil, errors.New("not an OpenSSH public key: its second word does not hold a key of the type that the first one names")
+		return nil, errors.New("not an OpenSSH public key: " +
+			"its second word does not hold a key of the type that the first one names")
 	}
 	return key, checkKey(key)
 }
@@ -66,11 +67,13 @@ func checkKey(key ssh.PublicKey) error {
 		return nil
 	case ssh.KeyAlgoRSA:
 	default:
-		return fmt.Errorf("a key of type %q is not accepted: use Ed25519 (ssh-keygen -t ed25519), ECDSA, or RSA with 3072 bits", key.Type())
+		return fmt.Errorf("a key of type %q is not accepted: use Ed25519 (ssh-keygen -t ed25519), ECDSA, "+
+			"or RSA with 3072 bits", key.Type())
 	}
 	public, ok := key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey)
 	if !ok || public.N.BitLen() < minRSA {
-		return fmt.Errorf("an RSA key of fewer than %d bits is not accepted: use Ed25519 (ssh-keygen -t ed25519), or RSA with 3072 bits", minRSA)
+		return fmt.Errorf("an RSA key of fewer than %d bits is not accepted: use Ed25519 (ssh-keygen -t ed25519), "+
+			"or RSA with 3072 bits", minRSA)
 	}
 	return nil
 }
@@ -79,7 +82,8 @@ func checkKey(key ssh.PublicKey) error {
 func verifySignature(f SignedFile, namespace string, signers []Signer) (signer Signer, fault *GrantFault) {
 	again := "get both files again, " + f.Name + " and " + f.Name + manifest.SignatureSuffix + ", byte for byte"
 	if len(f.Signature) == 0 {
-		return signer, refuse(GrantUnsigned, "put "+f.Name+manifest.SignatureSuffix+" beside it; its signers make it with ssh-keygen -Y sign",
+		return signer, refuse(GrantUnsigned,
+			"put "+f.Name+manifest.SignatureSuffix+" beside it; its signers make it with ssh-keygen -Y sign",
 			"%s has no signature", f.Name)
 	}
 	sig, err := readSignature(f.Signature)
@@ -93,7 +97,8 @@ func verifySignature(f SignedFile, namespace string, signers []Signer) (signer S
 	i := slices.IndexFunc(signers, func(s Signer) bool { return bytes.Equal(s.key.Marshal(), blob) })
 	switch {
 	case i < 0:
-		return signer, refuse(GrantUnknownSigner, "is it the right release? If its maintainers changed their keys, get the release as it is now",
+		return signer, refuse(GrantUnknownSigner,
+			"is it the right release? If its maintainers changed their keys, get the release as it is now",
 			"%s is signed with the key %s, which the release does not pin", f.Name, ssh.FingerprintSHA256(sig.PublicKey))
 	case sig.Namespace != namespace:
 		return signer, refuse(GrantWrongNamespace, "its signers sign it again with: ssh-keygen -Y sign -n "+namespace,
@@ -101,7 +106,8 @@ func verifySignature(f SignedFile, namespace string, signers []Signer) (signer S
 	}
 	// The signer's own key verifies, not the signature's.
 	if err := sshsig.Verify(bytes.NewReader(f.Body), sig, signers[i].key, sig.HashAlgorithm, namespace); err != nil {
-		return signer, refuse(GrantBadSignature, again, "the signature is not one of these bytes of %s: one of the two files was changed", f.Name)
+		return signer, refuse(GrantBadSignature, again,
+			"the signature is not one of these bytes of %s: one of the two files was changed", f.Name)
 	}
 	return signers[i], nil
 }

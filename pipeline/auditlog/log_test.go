@@ -312,24 +312,6 @@ func check(ctx context.Context, m *memory, k Known) error {
 	return l.Verify(ctx)
 }
 
-// TestEveryBit flips bits of every file: each is found, and named no later than where it is.
-func TestEveryBit(t *testing.T) {
-	m, l := written(t, 300)
-	known := Known{Keys: []string{l.Checkpoint().Key}, Size: 300, Root: l.Checkpoint().Root}
-	random := rand.New(rand.NewPCG(7, 7))
-	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		for range 15 {
-			at := random.IntN(len(m.files[name]))
-			damaged := m.copy()
-			flip(damaged, name, at)
-			var broken *Broken
-			if err := check(t.Context(), damaged, known); !errors.As(err, &broken) {
-				t.Errorf("byte %d of %s flipped: %v", at, name, err)
-			}
-		}
-	}
-}
-
 // TestRecords yields what is there from any record on, and nothing of a log that does not hold.
 func TestRecords(t *testing.T) {
 	m, l := written(t, 9)

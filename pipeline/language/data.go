@@ -54,7 +54,8 @@ func DictionaryDigest() string { return dictionaryDigest }
 // hyphens or slashes join several, all must be. A word with a digit and a single letter
 // are none: the dictionary has every letter.
 func (f *Filter) Knows(word string) bool {
-	word = strings.TrimFunc(apostrophes.Replace(word), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	around := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	word = strings.TrimFunc(apostrophes.Replace(word), around)
 	longest := 0
 	for part := range strings.FieldsFuncSeq(strings.ToUpper(word), func(r rune) bool { return r == '-' || r == '/' }) {
 		if !f.has(part) {

