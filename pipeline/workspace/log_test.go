@@ -192,6 +192,28 @@ func TestPublishedUnnoted(t *testing.T) {
 	same(t, "published and not", []string{"copy 1", "copy 2"}, append(story(logged(t, w)), waiting(t, w)...))
 }
 
+// What state.db knows of the log may be damaged: nothing is published then.
+func TestDamagedQueue(t *testing.T) {
+	for statement, want := range map[string]string{
+		"UPDATE meta SET value = '{' WHERE key = 'log_head'": "the note of the log cannot be read",
+		"DELETE FROM log_queue WHERE seq = 1":                "record 1 is missing",
+		"UPDATE log_queue SET line = 'x' WHERE seq = 1":      "invalid character",
+	} {
+		w := loaded(t, numbered(1)...)
+		tell(t, w, 0)
+		ok(t, w.publish(t.Context()))
+		tell(t, w, 1, 2)
+		_, err := w.db.Exec(statement)
+		ok(t, err)
+		_, readErr := w.Unpublished(t.Context())
+		for _, err := range []error{readErr, w.publish(t.Context()), w.Close()} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", statement, err, want)
+			}
+		}
+	}
+}
+
 func TestManyVerdictsAreSplit(t *testing.T) {
 	w := loaded(t, numbered(250)...)
 	var posts []Post
