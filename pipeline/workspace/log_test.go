@@ -473,7 +473,7 @@ func TestAnyHistory(t *testing.T) {
 		var checkpoints [][]byte
 		told, unsure := []string{}, map[string]bool{}
 		for session := range rapid.IntRange(1, 3).Draw(r, "sessions") {
-			left := rapid.IntRange(0, 120).Draw(r, "steps")
+			left := rapid.IntRange(0, 80).Draw(r, "steps")
 			ctx := hooked(t.Context(), func(string) error {
 				left--
 				if left < 0 {
@@ -526,7 +526,7 @@ func TestAnyHistory(t *testing.T) {
 		ok(r, w.Close())
 		checkHistory(t, r, dir, checkpoints, told, unsure)
 	})
-	if kills < 20 {
+	if kills < 10 { // of 20 to 60 sessions when short
 		t.Errorf("only %d kills", kills)
 	}
 }
