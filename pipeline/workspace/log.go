@@ -304,7 +304,7 @@ func (w *Workspace) readSmall(name string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(b)) > limit {
+	if int64(len(b)) > limit {
 		return nil, fmt.Errorf("%s has more than %d bytes: it is damaged", name, limit)
 	}
 	return b, err

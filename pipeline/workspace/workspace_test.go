@@ -357,7 +357,8 @@ func TestLoad(t *testing.T) {
 
 	moved := entry(0, "cc1", 0)
 	moved.Split = "test"
-	ok(t, w.Load(ctx, binding("2"), seq([]manifest.Entry{moved, entry(1, "bb1", 0), entry(5, "new1", 0)}, nil), func(int, int) error { return nil }))
+	next := []manifest.Entry{moved, entry(1, "bb1", 0), entry(5, "new1", 0)}
+	ok(t, w.Load(ctx, binding("2"), seq(next, nil), func(int, int) error { return nil }))
 	same(t, "records", []Record{
 		{Entry: moved, Post: Post{ID: "cc1", State: "live"}, Image: &stays},
 		{Entry: entry(1, "bb1", 0), Post: Post{ID: "bb1", State: "live"}},
@@ -370,6 +371,7 @@ func TestLoad(t *testing.T) {
 	b, bound, err := w.Binding(ctx)
 	same(t, "binding", binding("2"), b, err)
 	same(t, "bound", true, bound)
+	ok(t, w.Load(ctx, binding("3"), seq(next, nil), refuse)) // nothing is lost, so refuse is not called
 }
 
 func TestRecordsReturnWhatWasStored(t *testing.T) {
