@@ -90,6 +90,9 @@ type Config struct {
 	// Retry names outcomes and reasons that are final but to be tried again. A reason that no entry
 	// has is refused with *UnknownRetry.
 	Retry []string
+	// Recheck has a run ask, take out what is gone and write the dataset again, and nothing else: it fetches and reads
+	// no image, and needs no OCR.
+	Recheck bool
 	// Stop, when closed, makes the run finish what is in flight and return state.ErrInterrupted.
 	Stop     <-chan struct{}
 	Progress *Progress
@@ -109,6 +112,7 @@ type mode int
 
 const (
 	fetching    mode = iota // Run: asks, fetches, reads, decides and writes
+	rechecking              // Run with Config.Recheck: asks, decides and writes
 	rereading               // ReadAgain: does not ask; reads, decides and writes
 	purging                 // Purge: asks, erases and rewrites; no row comes in but a successor of one that went
 	withdrawing             // the end of a run that failed: does not ask; rows leave the dataset, none comes in
@@ -120,7 +124,7 @@ type run struct {
 	mode   mode
 	stones state.Holding      // tombstones that hold, the release's among them; the resolver alone changes them
 	made   dataset.Provenance // the OCR engine, tool and Go version that made, or will make, the dataset
-	had    *inventory         // what the dataset had when a purge began, nil in any other mode
+	had    *inventory         // what the dataset had when a purge or a recheck began, nil in any other mode
 	copies []state.CopyReport // registered copies after this job took rows out of them
 }
 
@@ -145,6 +149,9 @@ func newRun(c Config, m mode) *run {
 // on from there.
 func Run(ctx context.Context, c Config) (state.Summary, error) {
 	r := newRun(c, fetching)
+	if c.Recheck {
+		r.mode = rechecking
+	}
 	if err := r.access(); err != nil {
 		return state.Summary{}, err
 	}
@@ -153,6 +160,11 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 		return state.Summary{}, err
 	}
 	began := c.Now()
+	if c.Recheck {
+		if err := r.inherit(ctx); err != nil {
+			return state.Summary{}, err
+		}
+	}
 	if err := r.open(ctx); err != nil {
 		return state.Summary{}, err
 	}
@@ -162,7 +174,12 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 	s := newResolver(r)
 	var out exported
 	err := r.inGrace(ctx, func(ctx context.Context) (err error) {
-		if err := r.gather(ctx, s); err != nil {
+		if c.Recheck {
+			err = r.ask(ctx, s, false)
+		} else {
+			err = r.gather(ctx, s)
+		}
+		if err != nil {
 			return err
 		}
 		out, err = r.publish(ctx, s)
@@ -180,7 +197,7 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 	if err != nil {
 		return state.Summary{}, err
 	}
-	sum.Elapsed, sum.Copies = c.Now().Sub(began), r.copies
+	sum.Elapsed, sum.Copies, sum.Recheck = c.Now().Sub(began), r.copies, c.Recheck
 	sum.Files, sum.Unchanged, sum.GuardSpares, sum.Unverified = out.files, out.unchanged, out.spared, len(s.unanswered)
 	calls := c.Reddit.Calls()
 	sum.Calls, sum.Looks = &calls, &out.looks

@@ -155,8 +155,8 @@ func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) 
 	if err := state.WriteTombstones(ctx, r.Workspace); err != nil {
 		return exported{}, err
 	}
-	if r.mode == purging && len(r.had.files)+len(r.had.rows) == 0 {
-		return exported{}, nil // no dataset, and no killed purge was writing one: a purge does not make a dataset
+	if r.had != nil && len(r.had.files)+len(r.had.rows) == 0 {
+		return exported{}, nil // no dataset, and no killed purge was writing one: only what reads images makes a dataset
 	}
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil {

@@ -68,12 +68,9 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	if err != nil {
 		return out, err
 	}
-	r.had, err = r.takeInventory(ctx)
-	if err != nil {
+	if err := r.inherit(ctx); err != nil {
 		return out, err
 	}
-	r.made = dataset.Provenance{ToolVersion: r.had.made.ToolVersion, GoVersion: r.had.made.GoVersion, OCREngine: r.had.made.OCREngine,
-		OCRModel: r.had.made.OCRModel, OCRParameters: r.had.made.OCRParameters} // a purge reads no image
 	if err := r.open(ctx); err != nil {
 		return out, err
 	}
@@ -212,6 +209,18 @@ type inventory struct {
 	files []workspace.File
 	rows  map[string]bool
 	made  dataset.Provenance
+}
+
+// inherit notes what the dataset has, for a job that reads no image: who read those that are there stays true.
+func (r *run) inherit(ctx context.Context) (err error) {
+	r.had, err = r.takeInventory(ctx)
+	if err != nil {
+		return err
+	}
+	made := r.had.made
+	r.made = dataset.Provenance{ToolVersion: made.ToolVersion, GoVersion: made.GoVersion, OCREngine: made.OCREngine,
+		OCRModel: made.OCRModel, OCRParameters: made.OCRParameters}
+	return nil
 }
 
 // takeInventory reads what the dataset has. A file that can't be read has no rows: it is rewritten without

@@ -17,6 +17,7 @@ import (
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -32,14 +33,19 @@ type runFlags struct {
 	filters         filterFlag
 	confirmRemovals bool
 	retry           []string
+	recheck         bool
 }
 
 func (c *command) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := newCommand("run", exactArgs(1, "one RELEASE: a release folder or an annotations file"), func(cmd *cobra.Command, args []string) error {
+		if f.recheck && len(f.retry) > 0 {
+			return usageError("--recheck asks no image host again: leave out --retry")
+		}
 		return c.rehydrate(cmd.Context(), args[0], f, c.getenv)
 	})
 	f.register(cmd)
+	cmd.Flags().BoolVar(&f.recheck, "recheck", false, "only ask Reddit, and take out what is gone: fetch and read nothing")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd
@@ -77,19 +83,33 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 	if err != nil {
 		return err
 	}
-	pool, err := c.startOCR(ctx, f.ocrFlags, words)
+	var pool *ocr.Pool
+	if f.recheck {
+		err = c.mustExist(ctx)
+	} else {
+		pool, err = c.startOCR(ctx, f.ocrFlags, words)
+	}
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
+	if pool != nil {
+		defer pool.Close()
+	}
 	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
 		if err := grant.remember(ctx, ws, c.now()); err != nil {
 			return err
 		}
+		if f.recheck && f.filters == "" { // the dataset stays as the last run was told to make it
+			last, err := state.ReadNote[state.PolicyNote](ctx, ws)
+			if err != nil {
+				return err
+			}
+			pol.Filter.Mode = cmp.Or(last.Filter.Mode, pol.Filter.Mode)
+		}
 		summary, err := pipeline.Run(ctx, pipeline.Config{Release: opened.Release, Manifest: opened.summary,
 			Tombstones: opened.tombstones, Policy: pol, Workspace: ws,
 			Reddit: client, OCR: pool, Workers: f.workers, Language: words, Version: version(), Now: c.now, Stop: c.stop,
-			ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Access: grant.access(), Retry: f.retry, Progress: progress, Log: c.log})
+			ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Access: grant.access(), Retry: f.retry, Recheck: f.recheck, Progress: progress, Log: c.log})
 		c.console.Done()
 		if err != nil {
 			return err

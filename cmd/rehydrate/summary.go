@@ -69,7 +69,8 @@ func (c *command) conclude(s state.Summary) error {
 
 // statusOf is the exit status that a summary means, or nil.
 func statusOf(s state.Summary) error {
-	if s.Retry > 0 || s.Withheld > 0 || s.Unverified > 0 || s.OpenCopies > 0 {
+	// A recheck retries no download, so that what waits for a run is not its trouble.
+	if s.Retry > 0 && !s.Recheck || s.Withheld > 0 || s.Unverified > 0 || s.OpenCopies > 0 {
 		return exitCode(exitRetry)
 	}
 	return nil
@@ -171,7 +172,10 @@ func nextSteps(s state.Summary) []string {
 	if n := len(s.Returned); n > 0 {
 		lines = append(lines, times(n, "tombstone does not hold", "tombstones do not hold")+", lifted or suspended: rehydrate tombstones show lists them.")
 	}
-	if s.Retry > 0 {
+	switch {
+	case s.Retry > 0 && s.Recheck:
+		lines = append(lines, fmt.Sprintf("To retry: %d of %d entries. Run without --recheck.", s.Retry, s.Entries))
+	case s.Retry > 0:
 		lines = append(lines, fmt.Sprintf("To retry: %d of %d entries. Run the same command again.", s.Retry, s.Entries))
 	}
 	if dropped := s.Outcomes[manifest.Duplicate] + s.Outcomes[manifest.NotEnglish] + s.Outcomes[manifest.Unreadable]; dropped > 0 {

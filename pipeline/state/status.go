@@ -45,6 +45,7 @@ type Summary struct {
 	Files            []workspace.File `json:"files,omitempty"`
 	Unchanged        bool             `json:"unchanged,omitempty"`    // the dataset was already what it had to be
 	GuardSpares      int              `json:"guard_spares,omitempty"` // duplicates that the policy's dedupe.guard would keep
+	Recheck          bool             `json:"recheck,omitempty"`      // the run fetched and read nothing
 	Looks            *Looks           `json:"looks,omitempty"`        // how often this run asked about posts
 	Calls            *reddit.Calls    `json:"calls,omitempty"`        // all the requests that it sent
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"rehydrate/pipeline/redditemu"
+)
+
+// TestRecheckTwiceADay runs the lines that docs/operations.md gives to cron and systemd, in an environment without a
+// variable, without the ocr program, and reads the mail that they send.
+func TestRecheckTwiceADay(t *testing.T) {
+	long(t)
+	t.Parallel()
+	docs := read(t, "../../docs/operations.md")
+	home := t.TempDir()
+	for _, name := range []string{"rehydrate-recheck.service", "rehydrate-recheck.timer"} {
+		unit := read(t, filepath.Join("../../docs/systemd", name))
+		lines := strings.ReplaceAll("    "+strings.ReplaceAll(strings.TrimSpace(unit), "\n", "\n    "), "\n    \n", "\n\n")
+		if !strings.Contains(docs, lines) {
+			t.Errorf("docs/operations.md does not show %s as it is", name)
+		}
+		place := regexp.MustCompile(`# ~(/\S+)`).FindStringSubmatch(unit)[1]
+		writeAs(t, filepath.Join(home, place), unit, 0o600)
+	}
+	unit := filepath.Join(home, ".config/systemd/user/rehydrate-recheck.")
+	writeAs(t, filepath.Join(home, "rehydrate/scripts/recheck"), read(t, "../../scripts/recheck"), 0o700)
+	mail := filepath.Join(home, "mail.txt")
+	writeAs(t, filepath.Join(home, "bin/mail"), "#!/bin/sh\necho \"$@\" >"+mail+"\ncat >>"+mail+"\n", 0o700)
+	if program, err := exec.LookPath("systemd-analyze"); err == nil {
+		cmd := exec.Command(program, "--user", "verify", unit+"service", unit+"timer")
+		cmd.Env = []string{"HOME=" + home, "XDG_RUNTIME_DIR=" + home}
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+		}
+	}
+	cron := regexp.MustCompile(`(?m)^    17 5,17 \* \* \* (.+)$`).FindStringSubmatch(docs)[1]
+	service := strings.ReplaceAll(regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(read(t, unit+"service"))[1], "%h", home)
+
+	posts := fewPosts(4)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	old := read(t, filepath.Join(s.workspace, "dataset/data/train-00000-of-00001.parquet"))
+	to := filepath.Join(t.TempDir(), "copy")
+	s.copyTo(to).want(t, exitDone)
+	rehydrate, err := exec.LookPath("rehydrate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := func(mailTo string) {
+		conf := "PATH=" + filepath.Join(home, "bin") + ":/usr/bin:/bin\nREHYDRATE=" + rehydrate + "\nRELEASE=" + s.release + "\nWORKSPACE=" + s.workspace +
+			"\nMAILTO=" + mailTo + "\nFLAGS=\"--approval TEST-1 --connect-to " + s.emulator.ConnectTo() + " --cacert " + s.cacert + "\"\n"
+		for key, value := range s.env() {
+			conf += key + "=" + value + "\n"
+		}
+		writeAs(t, filepath.Join(home, ".config/rehydrate/recheck.conf"), conf, 0o600)
+	}
+	do := func(want int, line string) string {
+		t.Helper()
+		cmd := exec.Command("env", "-i", "HOME="+home, "/bin/sh", "-c", line)
+		out, err := cmd.CombinedOutput()
+		var status *exec.ExitError
+		if err != nil && !errors.As(err, &status) {
+			t.Fatal(err)
+		}
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Errorf("%s: exit status %d, want %d\n%s", line, got, want, out)
+		}
+		return string(out)
+	}
+
+	settings("office@example.org")
+	s.becomes(redditemu.Deleted, posts[0])
+	if out := do(exitDone, service); out != "" || exists(mail) {
+		t.Errorf("a recheck that found all in order printed %q, or sent a mail", out)
+	}
+	if got := s.exported(); !slices.Equal(got, []string{"few001", "few002", "few003"}) {
+		t.Errorf("rows %v after it", got)
+	}
+	if err := os.Rename(to, to+"2"); err != nil {
+		t.Fatal(err)
+	}
+	do(exitRetry, service)
+	want := []string{"-s rehydrate: exit status 3 for " + s.workspace + " office@example.org", "not there any more", "rehydrate run --recheck: exit status 3"}
+	for _, want := range want {
+		if got := read(t, mail); !strings.Contains(got, want) {
+			t.Errorf("the mail lacks %q:\n%s", want, got)
+		}
+	}
+	// Cron mails what is printed.
+	settings("")
+	s.write(filepath.Join(s.workspace, "old.parquet"), old)
+	if out := do(exitFound, cron); !strings.Contains(out, "old.parquet") || !strings.Contains(out, "rehydrate audit --offline: exit status 4") {
+		t.Errorf("printed:\n%s", out)
+	}
+	for name, b := range everyFile(t, home) {
+		if !strings.HasSuffix(name, "recheck.conf") && bytes.Contains(b, []byte(s.emulator.Secret)) {
+			t.Errorf("%s has the secret", name)
+		}
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+func writeAs(t *testing.T, name, text string, mode os.FileMode) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), mode)); err != nil {
+		t.Fatal(err)
+	}
+}
