@@ -53,6 +53,8 @@ const maxReadingsGroup = 10_000
 // temporary names and the rename belong to the caller.
 func NewReadingsWriter(w io.Writer, toolVersion string, provenance map[string]string) *ReadingsWriter {
 	options := []parquet.WriterOption{
+		// The name of the root is a part of the bytes, and would be that of the Go type.
+		parquet.NewSchema("readingColumns", parquet.SchemaOf(ReadingRow{})),
 		parquet.Compression(&parquet.Zstd),
 		parquet.MaxRowsPerRowGroup(maxReadingsGroup),
 		parquet.DataPageVersion(1),

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/format"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/duckdbtest"
@@ -284,47 +285,87 @@ func TestOpenManifestLongLists(t *testing.T) {
 	}
 }
 
-// Counts that claim gigabytes in a few bytes. The library would allocate them.
+// Counts that claim gigabytes in a few bytes, where the library would allocate them; and those at the very bound.
 func TestForgedCounts(t *testing.T) {
-	uvarint := func(v uint64) []byte { return binary.AppendUvarint(nil, v) }
-	if err := runs(append(uvarint(1<<31), 1), 1, 10); err == nil {
-		t.Error("a run of 2^30 values in a page of 10 was let through")
+	uvarints := func(numbers ...uint64) (out []byte) {
+		for _, n := range numbers {
+			out = binary.AppendUvarint(out, n)
+		}
+		return out
 	}
-	if err := runs(append(uvarint(10<<1), 1), 1, 10); err != nil {
-		t.Errorf("a run of 10 values in a page of 10: %v", err)
+	const run, groups = 0, 1 // the lowest bit of a run's head
+	page := func(e format.Encoding, n int64, data ...byte) error { return checkValues(e, data, n) }
+	object := func(structs int, data ...byte) error { return (&walker{data: data, structs: structs}).object(0) }
+	prefixed := func(length byte, data ...byte) error {
+		_, err := prefixedRuns(append([]byte{length, 0, 0, 0}, data...), 1, 10)
+		return err
 	}
-	if err := runs(append(uvarint(2<<1|1), 0xff, 0xff), 1, 10); err != nil {
-		t.Errorf("a padded bit-packed run: %v", err)
-	}
-	delta := bytes.Join([][]byte{uvarint(128), uvarint(4), uvarint(1 << 30), uvarint(0)}, nil)
-	if err := deltaTotal(delta, 10); err == nil {
-		t.Error("2^30 deltas in a page of 10 were let through")
-	}
-	list := walker{data: append([]byte{0x19, 0xfc}, uvarint(1<<30)...), structs: 10}
-	if err := list.object(0); err == nil {
-		t.Error("a list of 2^30 objects in 7 bytes was let through")
-	}
-	deep := walker{data: bytes.Repeat([]byte{0x1c}, 1000), structs: 1 << 20}
-	if err := deep.object(0); err == nil {
-		t.Error("objects nested 1000 deep were let through")
-	}
-	// Field 1 is a list of one list of one list...: where nothing bounds it, Go's stack does, and the program dies.
-	lists := append(bytes.Repeat([]byte{0x19}, 1000), 0x13, 0, 0)
-	if err := (&walker{data: lists, structs: 10}).object(0); !errors.Is(err, parquet.ErrCorrupted) {
-		t.Errorf("lists nested 1000 deep: %v, want %v", err, parquet.ErrCorrupted)
-	}
-	if err := (&walker{data: append(bytes.Repeat([]byte{0x19}, 5), 0x13, 0, 0), structs: 10}).object(0); err != nil {
-		t.Errorf("lists nested 5 deep: %v", err)
+	_, short := prefixedRuns([]byte{0, 0, 0}, 1, 10)
+	_, none := prefixedRuns(nil, 0, 10)
+	for name, c := range map[string]struct {
+		err error
+		ok  bool
+	}{
+		"a run of 2^30 values in a page of 10":          {runs(uvarints(1<<31|run, 1), 1, 10), false},
+		"a run of all 10 values":                        {runs(uvarints(10<<1|run, 1), 1, 10), true},
+		"a run padded by 504":                           {runs(uvarints(514<<1|run, 1), 1, 10), true},
+		"a run padded by 505":                           {runs(uvarints(515<<1|run, 1), 1, 10), false},
+		"two runs, together too long":                   {runs(uvarints(510<<1|run, 1, 510<<1|run, 1), 1, 10), false},
+		"a run without its value":                       {runs(uvarints(10<<1|run), 1, 10), false},
+		"a run of 9 bits without its second byte":       {runs(uvarints(10<<1|run, 1), 9, 10), false},
+		"a padded bit-packed run":                       {runs(uvarints(2<<1|groups, 1, 1), 1, 10), true},
+		"a bit-packed run without its last byte":        {runs(uvarints(2<<1|groups, 1), 1, 10), false},
+		"2^30 bit-packed groups":                        {runs(uvarints(1<<31|groups, 1), 1, 10), false},
+		"half a number":                                 {runs([]byte{0x80}, 1, 10), false},
+		"levels of no width":                            {none, true},
+		"levels shorter than their length":              {short, false},
+		"levels of no bytes":                            {prefixed(0), true},
+		"levels to the end":                             {prefixed(2, 10<<1, 1), true},
+		"levels beyond the end":                         {prefixed(3, 10<<1, 1), false},
+		"2^30 deltas in a page of 10":                   {deltaTotal(uvarints(128, 4, 1<<30, 0), 10), false},
+		"10 deltas":                                     {deltaTotal(uvarints(128, 4, 10, 0), 10), true},
+		"11 deltas in a page of 10":                     {deltaTotal(uvarints(128, 4, 11, 0), 10), false},
+		"no deltas in an empty page":                    {deltaTotal(nil, 0), true},
+		"no deltas for a value":                         {deltaTotal(nil, 1), false},
+		"a block of two numbers":                        {deltaTotal(uvarints(128, 4), 1), false},
+		"plain values":                                  {page(format.Plain, 1), true},
+		"booleans":                                      {page(format.RLE, 10, 2, 0, 0, 0, 10<<1, 1), true},
+		"too many booleans":                             {page(format.RLE, 10, 3, 0, 0, 0, 0xfe, 0x7f, 1), false},
+		"indexes of 32 bits":                            {page(format.RLEDictionary, 10, 32), true},
+		"indexes of 33 bits":                            {page(format.RLEDictionary, 10, 33), false},
+		"too many indexes":                              {page(plainDictionary, 10, 1, 0xfe, 0x7f, 1), false},
+		"no indexes":                                    {page(format.RLEDictionary, 0), true},
+		"too many deltas":                               {page(format.DeltaBinaryPacked, 1, 1, 1, 2), false},
+		"deltas of byte arrays":                         {page(format.DeltaByteArray, 1, 1, 1, 1, 0), false},
+		"an object of every type":                       {object(2, 0x11, 0x13, 7, 0x15, 2, 0x17, 1, 2, 3, 4, 5, 6, 7, 8, 0x18, 1, 'x', 0x1c, 0, 0x19, 0x25, 1, 2, 0, 0), true},
+		"a field with its id":                           {object(1, 0x05, 0x80, 0x01, 2, 0), true},
+		"a list of 2^30 objects in 7 bytes":             {object(10, append([]byte{0x19, 0xfc}, uvarints(1<<30)...)...), false},
+		"a list of 2 of 1 byte":                         {object(1, 0x19, 0x23, 1), false},
+		"a text longer than the object":                 {object(1, 0x18, 2, 'x'), false},
+		"a map":                                         {object(1, 0x1b, 0, 0), false},
+		"an object without its end":                     {object(1, 0x15, 2), false},
+		"more objects than are allowed":                 {object(1, 0x1c, 0, 0), false},
+		"objects nested 1000 deep":                      {object(1<<20, bytes.Repeat([]byte{0x1c}, 1000)...), false},
+		"objects nested 17 deep":                        {object(1<<20, append(bytes.Repeat([]byte{0x1c}, 17), make([]byte, 18)...)...), false},
+		"objects nested 16 deep":                        {object(1<<20, append(bytes.Repeat([]byte{0x1c}, 16), make([]byte, 17)...)...), true},
+		"lists nested 1000 deep, which Go's stack ends": {object(10, append(bytes.Repeat([]byte{0x19}, 1000), 0x13, 0, 0)...), false},
+		"lists nested 5 deep":                           {object(10, append(bytes.Repeat([]byte{0x19}, 5), 0x13, 0, 0)...), true},
+	} {
+		if (c.err == nil) != c.ok {
+			t.Errorf("%s: %v, want it let through: %v", name, c.err, c.ok)
+		}
 	}
 	for codec, c := range map[string]compress.Codec{"zstd": &parquet.Zstd, "gzip": &parquet.Gzip, "snappy": &parquet.Snappy} {
 		bomb, err := c.Encode(nil, make([]byte, 8<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := rawPage{}
-		page.header.UncompressedPageSize = 1000
-		if _, err := page.decompress(c.CompressionCodec(), bomb, 0); err == nil {
-			t.Errorf("%s: 8 MiB in a page of 1000 bytes was let through", codec)
+		for size, ok := range map[int32]bool{1000: false, 8<<20 - 1: false, 8 << 20: true} {
+			page := rawPage{most: 32 << 20}
+			page.header.UncompressedPageSize = size + 5
+			if _, err := page.decompress(c.CompressionCodec(), bomb, 5); (err == nil) != ok {
+				t.Errorf("%s: 8 MiB in a page of %d bytes: %v", codec, size, err)
+			}
 		}
 	}
 }
