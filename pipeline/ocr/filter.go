@@ -131,7 +131,7 @@ func paintOut(g *image.Gray, s span) {
 	for y := max(0, s.row-1); y <= min(height-1, s.row+1); y++ {
 		row := g.Pix[y*g.Stride : y*g.Stride+width]
 		for x := max(0, s.left-1); x <= min(width-1, s.right); x++ {
-			if row[x] >= componentDark || (y == s.row && s.left <= x && x < s.right) {
+			if y == s.row || row[x] >= componentDark {
 				row[x] = 255
 			}
 		}

@@ -347,14 +347,14 @@ func TestLazyStartAndRecycling(t *testing.T) {
 	}
 }
 
-// Where the decision is all that is wanted, an image is asked about once if that is
-// enough, and the pool says so in its parameters.
-func TestDecisionOnly(t *testing.T) {
+// TestPasses counts how often an image is asked about: once where the decision is all that is wanted and that is
+// enough, or where what is read leaves nothing; without the sparse pass where the others read 12 letters; else five times.
+func TestPasses(t *testing.T) {
 	for _, tt := range []struct {
 		decision bool
 		kind     int
-		enough   bool
-	}{{true, imageManyWords, true}, {true, imageNoText, false}, {false, imageManyWords, false}} {
+		want     uint64
+	}{{true, imageManyWords, 1}, {true, imageNoText, 5}, {false, imageManyWords, 4}, {false, imageOK, 1}} {
 		pool := fakePool(t, "ok", Config{Workers: 1, Dictionary: func(string) bool { return true }, DictionaryID: "all", DecisionOnly: tt.decision})
 		if _, err := pool.Read(t.Context(), imageFor(tt.kind)); err != nil {
 			t.Fatal(err)
@@ -363,10 +363,19 @@ func TestDecisionOnly(t *testing.T) {
 		if strings.Contains(p, "enough at 4 words") != tt.decision || !strings.Contains(p, "dictionary all") {
 			t.Errorf("%+v: parameters %q", tt, p)
 		}
-		if tt.decision && (pool.idle[0].lastID == 1) != tt.enough {
-			t.Errorf("%+v: %d passes", tt, pool.idle[0].lastID)
+		if got := pool.idle[0].lastID; got != tt.want {
+			t.Errorf("%+v: %d passes", tt, got)
 		}
 		pool.Close()
+	}
+}
+
+func TestRanOutOfMemory(t *testing.T) {
+	for text, want := range map[string]bool{"std::bad_alloc": true, "runtime: out of memory: x": true,
+		"mmap: cannot allocate memory": true, "SIGSEGV": false} {
+		if got := ranOutOfMemory(text); got != want {
+			t.Errorf("ranOutOfMemory(%q) = %v", text, got)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func TestCollect(t *testing.T) {
 		{Text: "KEPT", Confidence: 30, Box: image.Rect(10, 20, 30, 40)},
 		{Text: "FAINT", Confidence: 29.9, Box: image.Rect(10, 20, 30, 40)},
 		{Text: "|_-", Confidence: 99, Box: image.Rect(10, 20, 30, 40)},
-		{Text: "\x1b[31mR\u202eED\xff\n", Confidence: 80, Box: image.Rect(0, 0, 100, 50)},
+		{Text: "\x1b[31mR\u202eE\u2003D\xff\n", Confidence: 80, Box: image.Rect(0, 0, 100, 50)},
 	}
 	got := collect(raw, 2, image.Pt(100, 50), image.Pt(250, 125), lexicon{})
 	want := []candidate{
@@ -75,6 +75,22 @@ func TestMerge(t *testing.T) {
 	for _, tt := range tests {
 		if got := texts(merge(tt.in)); got != tt.want {
 			t.Errorf("%s: merge = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A word is agreed on where another pass read the same at the same place.
+func TestAgreed(t *testing.T) {
+	c := word(0, 1, "HELLO", 90, 0, 0, 50, 10)
+	for _, tt := range []struct {
+		other candidate
+		want  bool
+	}{
+		{word(1, 1, "\u201chello,", 30, 25, 0, 75, 10), true}, {word(1, 1, "HELLO", 30, 26, 0, 76, 10), false},
+		{word(0, 2, "HELLO", 30, 0, 0, 50, 10), false}, {word(1, 1, "HELL0", 30, 0, 0, 50, 10), false},
+	} {
+		if got := merge([]candidate{c, tt.other}); len(got) != 1 || got[0].agreed != tt.want {
+			t.Errorf("beside %+v: %+v, want agreed %v", tt.other, got, tt.want)
 		}
 	}
 }

@@ -86,16 +86,25 @@ func TestLettersInRows(t *testing.T) {
 		if got := lettersInRows(g); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
 		}
-		if got := lettersInRows(negative(negative(g))); got != tt.want {
-			t.Errorf("%s, turned over twice: %d, want %d", tt.name, got, tt.want)
+		// Light letters on dark are only looked for where the pass is read inverted.
+		for _, invert := range []bool{true, false} {
+			p := pass{shapes: max(1, tt.want), mode: Mode{Invert: invert}}
+			if got := p.worthwhile(negative(g), []candidate{muchRead}); got != (invert && tt.want > 0) {
+				t.Errorf("%s, light on dark, inverted %v: worthwhile %v", tt.name, invert, got)
+			}
 		}
 	}
 }
 
+// muchRead is a word after which passes with nothing to read are left out.
+var muchRead = func() candidate {
+	w := word(0, 1, "TWENTY-FOUR-LETTERS-AT-LEASTX", 60, 0, 0, 50, 10)
+	w.listed = true
+	return w
+}()
+
 func TestWorthwhile(t *testing.T) {
-	blank := whiteGray(4, 2)
-	read := word(0, 1, "TWENTY-FOUR-LETTERS-AT-LEASTX", 60, 0, 0, 50, 10)
-	read.listed = true
+	blank, read := whiteGray(4, 2), muchRead
 	p := pass{unread: true, shapes: 1}
 	if p.worthwhile(blank, []candidate{read}) {
 		t.Error("a pass over nothing is worthwhile")

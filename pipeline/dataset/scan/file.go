@@ -11,7 +11,6 @@ import (
 	"iter"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -184,23 +183,6 @@ func (f *File) Columns() []string {
 		names = append(names, c.name)
 	}
 	return names
-}
-
-// Find returns the first of the names that is a column of the file, "" when none is. A struct
-// with the member bytes, as Hugging Face datasets keeps images, counts under its own name.
-// Upper and lower case do not matter where no column has the very name.
-func (f *File) Find(names ...string) string {
-	have := f.Columns()
-	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
-		for _, want := range names {
-			for _, name := range have {
-				if same(name, want) || same(name, want+".bytes") {
-					return name
-				}
-			}
-		}
-	}
-	return ""
 }
 
 // leaves are the columns of bytes or whole numbers below c.
