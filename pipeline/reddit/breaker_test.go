@@ -127,7 +127,9 @@ func TestUselessAnswers(t *testing.T) {
 		bubble(t, tt.name, func(t *testing.T) {
 			var w waits
 			s := api(func(int, *http.Request) answer { return tt.answer })
-			c := s.client(t, paceOptions(60e6, &w))
+			o := paceOptions(60e6, &w)
+			o.RetryWait = 10 * time.Second // so that every wait is told
+			c := s.client(t, o)
 			for i := 1; i < maxFailures; i++ {
 				_, err := c.Ask(t.Context(), ids("a1"))
 				if noAnswer(err) != tt.reason || c.Calls().Info != i*tt.asked {

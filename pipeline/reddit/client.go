@@ -1,6 +1,7 @@
 package reddit
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -54,10 +55,9 @@ type Options struct {
 	Log           *slog.Logger   // nil = discard
 	Scrubber      *Scrubber      // learns the credentials, and each token that the client gets; nil = none
 	OnWait        func(Wait)     // called before every wait over 2 s, from any goroutine; may be nil
-	// RetryWait is the longest pause before a first retry; it doubles with each further one,
-	// and the pause is a random part of it. After
-	// a call that was refused by a rate limit its host rests for four times as long, after
-	// the second failure in a row, of whatever kind, for 16 times, and so on. 0 = 1 s.
+	// RetryWait is the longest pause before a first retry; it doubles with each further one, and the pause is a
+	// random part of it. After a call that was refused by a rate limit its host rests for four times as long,
+	// after the second failure in a row, of whatever kind, for 16 times, and so on. 0 = 1 s.
 	RetryWait time.Duration
 }
 
@@ -115,20 +115,12 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		policy: o.Policy, log: o.Log, onWait: o.OnWait, retryWait: o.RetryWait, jitter: rand.Float64,
-		credentials: o.Credentials, scrubber: o.Scrubber, userAgent: agent,
-	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
+		policy: o.Policy, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), onWait: o.OnWait,
+		retryWait: cmp.Or(max(o.RetryWait, 0), time.Second), jitter: rand.Float64,
+		credentials: o.Credentials, scrubber: cmp.Or(o.Scrubber, new(Scrubber)), userAgent: agent,
 	}
 	if c.onWait == nil {
 		c.onWait = func(Wait) {}
-	}
-	if c.retryWait <= 0 {
-		c.retryWait = time.Second
-	}
-	if c.scrubber == nil {
-		c.scrubber = new(Scrubber)
 	}
 	secret := o.ClientSecret.reveal()
 	c.scrubber.learn(o.ClientID, secret, o.ImgurClientID.reveal(), o.ClientID+":"+secret)
@@ -176,11 +168,7 @@ type Denied struct {
 
 // Error says what Reddit refused and what to do.
 func (e *Denied) Error() string {
-	s := "reddit refuses to answer: " + withDetail(e.Reason, e.Detail)
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
+	return "reddit refuses to answer: " + withDetail(e.Reason, e.Detail) + "; " + e.Hint
 }
 
 func withDetail(r manifest.Reason, detail string) string {
@@ -218,10 +206,8 @@ func (p Post) Image(i int) Candidate {
 		return p.Images[i]
 	}
 	if len(p.Images) == 1 {
-		if p.Images[0].Fault != nil {
-			return p.Images[0]
-		}
-		if at, ok := p.Images[0].inAlbum(i); ok {
+		only := p.Images[0]
+		if at, ok := only.inAlbum(i); ok || only.Fault != nil {
 			return at
 		}
 	}

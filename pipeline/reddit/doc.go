@@ -47,7 +47,7 @@
 //	Ask, About, Download   classify the last answer
 //	go-retryablehttp        again after 429, 5xx, useless answers and broken connections, with jitter
 //	paced                   waits for its turn, once for each attempt, and counts it
-//	credentialed, anonymous User-Agent; for the API, bearer or Basic credentials for their one host
+//	identified              User-Agent; bearer, Basic or imgur's credentials for their one host
 //	guarded                 attempt deadline, least progress
 //	unrepeated              of images: no repetition by net/http itself
 //	http.Transport          timeouts, TLS, dial guard

@@ -134,12 +134,11 @@ func (c *Client) allowed(raw string) (*url.URL, *policy.Fault) {
 func isAddress(host string) bool {
 	last := strings.TrimSuffix(host, ".")
 	last = strings.ToLower(last[strings.LastIndexByte(last, '.')+1:])
-	hex, isHex := strings.CutPrefix(last, "0x")
 	digits := "0123456789"
-	if isHex {
+	if hex, ok := strings.CutPrefix(last, "0x"); ok {
 		last, digits = hex, "0123456789abcdef"
 	}
-	return strings.Contains(host, ":") || strings.Trim(last, digits) == "" && (isHex || last != "")
+	return strings.Contains(host, ":") || strings.Trim(last, digits) == ""
 }
 
 // follow checks where a redirect leads. A refusal has the reason that allowed gives, behind

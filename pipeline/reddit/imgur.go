@@ -105,11 +105,12 @@ func imgurCandidate(path string, p policy.Policy) Candidate {
 	return Candidate{URL: g.String(), Host: imgurAPIHost}
 }
 
-// inAlbum returns image i of the album that a candidate names; ok is false when it names none.
+// inAlbum returns image i of the album that a candidate names; ok is false, and it is returned as it is, when it
+// names none.
 func (c Candidate) inAlbum(i int) (at Candidate, ok bool) {
 	g, ok := parseImgurPage(c.URL)
 	if !ok || g.kind == imgurImage || i < 0 {
-		return Candidate{}, false
+		return c, false
 	}
 	g.image = i
 	return Candidate{URL: g.String(), Host: c.Host}, true
@@ -212,10 +213,10 @@ func (c *Client) imgurLink(file imgurFile) (string, *policy.Fault) {
 	u.RawQuery = ""
 	at, f := c.allowed(u.String())
 	if f == nil && at.Host != imgurFileHost {
-		f = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
+		f = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed",
+			Detail: "imgur's API names a file at another place than " + imgurFileHost}
 	}
 	if f != nil {
-		f.Detail = "imgur's API names a file at another place than " + imgurFileHost
 		return "", f
 	}
 	return at.String(), nil

@@ -132,15 +132,17 @@ func TestFindImages(t *testing.T) {
 }
 
 func TestFindImagesUnderAnotherPolicy(t *testing.T) {
-	p := policy.Default()
-	p.Images.Hosts = []policy.Host{{Name: "preview.redd.it", RequestsPerSecond: 1, Concurrency: 1}}
-	for link, want := range map[string]string{
-		"https://preview.redd.it/abc.png?width=640&s=00": "https://preview.redd.it/abc.png?width=640&s=00",
-		"https://i.redd.it/abc.png":                      "refused/host_not_allowed",
-		"https://imgur.com/abcdefg.png":                  "refused/host_not_allowed",
+	for _, tt := range []struct{ only, link, want string }{
+		{"preview.redd.it", "https://preview.redd.it/abc.png?width=640&s=00", "https://preview.redd.it/abc.png?width=640&s=00"},
+		{"preview.redd.it", "https://i.redd.it/abc.png", "refused/host_not_allowed"},
+		{"preview.redd.it", "https://imgur.com/abcdefg.png", "refused/host_not_allowed"},
+		{"i.redd.it", "https://preview.redd.it/abc.png?width=640&s=00", "https://i.redd.it/abc.png"},
+		{"i.redd.it", "https://preview.redd.it/a/abc.png?s=00", "refused/host_not_allowed"},
 	} {
-		if got := describe([]Candidate{classify(link, "", false, p)}); got[0] != want {
-			t.Errorf("%s: %s, want %s", link, got[0], want)
+		p := policy.Default()
+		p.Images.Hosts = []policy.Host{{Name: tt.only, RequestsPerSecond: 1, Concurrency: 1}}
+		if got := describe([]Candidate{classify(tt.link, "", false, p)}); got[0] != tt.want {
+			t.Errorf("%s: %s, want %s", tt.link, got[0], tt.want)
 		}
 	}
 }

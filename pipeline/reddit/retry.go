@@ -103,10 +103,8 @@ func (c *Client) do(
 ) (exchange, error) {
 	l := c.pace.lanes[req.URL.Hostname()]
 	k := &call{c: c, lane: l, maxBody: maxBody, validate: use, before: l.breaker.failures(), attempt: 1}
-	resp, err := hc.Do(req.WithContext(context.WithValue(req.Context(), callKey{}, k)))
-	if resp != nil {
-		_ = resp.Body.Close()
-	}
+	// again has read and closed the body of every answer.
+	_, err := hc.Do(req.WithContext(context.WithValue(req.Context(), callKey{}, k)))
 	if ctxErr := req.Context().Err(); ctxErr != nil {
 		return exchange{}, ctxErr
 	}
@@ -143,7 +141,6 @@ func (k *call) read(resp *http.Response) error {
 		}
 		e.body = body
 	}
-	k.refused = nil
 	if k.validate != nil {
 		k.refused = k.validate(e)
 	}
@@ -232,9 +229,6 @@ func repeatable(status int, h http.Header) bool {
 // retryAfter reads a Retry-After in either of its forms: seconds, or a date.
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	v := strings.TrimSpace(h.Get("Retry-After"))
-	if v == "" {
-		return 0, false
-	}
 	const ceiling = 365 * 24 * 3600 // what is longer is as good as this, and cannot overflow
 	if n, err := strconv.ParseFloat(v, 64); err == nil {
 		if !(n >= 0) {

@@ -84,7 +84,7 @@ func TestImgurConnections(t *testing.T) {
 	for i := range 3 {
 		download(t, c, fmt.Sprintf("https://imgur.com/a/Album%02d#0", i), "no_media/video")
 	}
-	if s.asked != 3 || len(s.conns) != 3 {
+	if s.asked != 3 || len(s.conns) != 3 || c.Calls().ImageAPI != 3 {
 		t.Errorf("%d requests over %d connections, want 3 over 3", s.asked, len(s.conns))
 	}
 }

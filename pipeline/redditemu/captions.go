@@ -12,8 +12,8 @@ import (
 var captionLines string
 
 // captions holds, for each language, upper texts and then as many lower ones. Any two English ones
-// of one half differ by at least four words, so any two captions do, and only planted copies are
-// near-duplicates under the rule of three words. A test holds that.
+// of one half differ by at least four words, and a test holds that: only planted copies are
+// near-duplicates under the rule of three words.
 var captions = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for line := range strings.Lines(captionLines) {

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -139,18 +140,13 @@ func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *rou
 		return err
 	}
 
-	silent := r.silent
-	r.silent = nil
 	if s.witness == "" { // nothing can be concluded from silence: they stay without a verdict
-		if err := r.pass(ctx, unanswered(silent, reddit.ReasonEmptyListing)); err != nil {
+		if err := r.pass(ctx, unanswered(r.silent, reddit.ReasonEmptyListing)); err != nil {
 			return err
 		}
-		silent = nil
-	}
-	if err := s.askBeside(ctx, r, silent, false); err != nil {
+	} else if err := s.askBeside(ctx, r, r.silent, false); err != nil {
 		return err
 	}
-
 	if len(r.again) == 0 {
 		return nil
 	}
@@ -163,12 +159,10 @@ func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *rou
 
 // askBeside asks about posts with room for the witness in every request.
 func (s *Sweep[P]) askBeside(ctx context.Context, r *round[P], posts []P, second bool) error {
-	for len(posts) > 0 {
-		n := min(len(posts), reddit.MaxAsk-1)
-		if err := s.ask(ctx, r, posts[:n], second); err != nil {
+	for batch := range slices.Chunk(posts, reddit.MaxAsk-1) {
+		if err := s.ask(ctx, r, batch, second); err != nil {
 			return err
 		}
-		posts = posts[n:]
 	}
 	return nil
 }
@@ -213,19 +207,17 @@ func (s *Sweep[P]) ask(ctx context.Context, r *round[P], batch []P, second bool)
 	if err := s.Record(ctx, heard); err != nil {
 		return err
 	}
-	if none != nil && none.Reason == reddit.ReasonEmptyListing && !beside && !second {
-		for _, h := range heard {
-			r.silent = append(r.silent, h.Post)
-		}
-		return nil
-	}
+	silent := none != nil && none.Reason == reddit.ReasonEmptyListing && !beside && !second
 	settled := heard[:0]
 	for _, h := range heard {
-		if h.Again && !second {
+		switch {
+		case silent:
+			r.silent = append(r.silent, h.Post)
+		case h.Again && !second:
 			r.again, r.since = append(r.again, h.Post), time.Now()
-			continue
+		default:
+			settled = append(settled, h)
 		}
-		settled = append(settled, h)
 	}
 	return r.pass(ctx, settled)
 }
