@@ -105,7 +105,8 @@ func (a *argillaReader) read(d *json.Decoder, ignored map[string]bool) error {
 	}
 	// Without this check a second list would be ignored without an error.
 	if _, err := d.Token(); err != io.EOF {
-		return a.fail("something follows the list of records", "give one export: two that were put into one file are two lists")
+		return a.fail("something follows the list of records",
+			"give one export: two that were put into one file are two lists")
 	}
 	return nil
 }

@@ -143,6 +143,8 @@ func TestHomogeneity(t *testing.T) {
 			Drift{Chi2: 2. / 3, Freedom: 1, P: math.Erfc(math.Sqrt(1. / 3)), CramersV: 1. / 3, Small: true}},
 		{"of a scale the neighbour", []string{"low", "x", "y", "high"}, []int{30, 30, 30, 1}, []int{30, 30, 30, 1}, true,
 			Drift{Freedom: 2, P: 1, Merged: []string{"y+high"}}},
+		{"of a scale the one neighbour", []string{"low", "x", "y", "z"}, []int{1, 30, 30, 10}, []int{1, 30, 30, 10}, true,
+			Drift{Freedom: 2, P: 1, Merged: []string{"low+x"}}},
 		{"no variation", []string{"x", "y"}, []int{3, 0}, []int{4, 0}, false, Drift{Untested: "no variation"}},
 		{"no entries", []string{"x", "y"}, []int{0, 0}, []int{4, 1}, false, Drift{Untested: "no entries"}},
 	} {

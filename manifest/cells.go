@@ -152,7 +152,8 @@ func cellID(text string) (PostID, error) {
 	case "nan", "null":
 		return notID(text, "looks like a missing value, not a post id", "every entry needs the id of its post; if a post really has this id, write t3_"+word)
 	case "n/a", "#n/a":
-		return notID(text, "stands for a missing value and is not a post id", "every entry needs the id of its post, such as t3_abc123")
+		return notID(text, "stands for a missing value and is not a post id",
+			"every entry needs the id of its post, such as t3_abc123")
 	}
 	return ParsePostID(text)
 }
@@ -208,7 +209,8 @@ func (d *decoder) split(i int, c Cell) string {
 	case !validWord(text, maxSplit):
 		d.report(i, fmt.Sprintf("%s cannot name a split", quote(text)), splitForm)
 	case taken:
-		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", quote(text), quote(known)), "spell it one way: each split becomes a file")
+		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", quote(text), quote(known)),
+			"spell it one way: each split becomes a file")
 	case len(d.splits) == maxSplits:
 		d.report(i, fmt.Sprintf("split %s is the 65th", quote(text)), "at most 64 are made; is this the split column?")
 	default:
@@ -230,7 +232,8 @@ func (d *decoder) hex(field int, cells []Cell, n int) string {
 	}
 	text = foldASCII(text)
 	if !isHex(text, n) {
-		d.report(i, fmt.Sprintf("%s is not a %s", quote(text), fieldNames[field]), fmt.Sprintf("it has %d hex digits; leave the cell empty where there is none", n))
+		d.report(i, fmt.Sprintf("%s is not a %s", quote(text), fieldNames[field]),
+			fmt.Sprintf("it has %d hex digits; leave the cell empty where there is none", n))
 		return ""
 	}
 	return strings.Clone(text)
@@ -248,7 +251,8 @@ func (d *decoder) labels(c int, cells []Cell) []int {
 		return nil
 	}
 	if cell.nested {
-		d.report(i, fmt.Sprintf("category %s wants a label or a list of labels", v.category.Name), `write "F1" or ["F1", "F3"]`)
+		d.report(i, fmt.Sprintf("category %s wants a label or a list of labels", v.category.Name),
+			`write "F1" or ["F1", "F3"]`)
 		return nil
 	}
 	parts := cell.List
@@ -272,7 +276,8 @@ func (v vocabulary) read(texts []string) (labels []int, message, hint string) {
 	for _, text := range texts {
 		label, known := v.find(text)
 		if !known && strings.TrimSpace(text) == "" {
-			return nil, fmt.Sprintf("category %s has an empty label in its list", v.category.Name), "take out the separator too many"
+			return nil, fmt.Sprintf("category %s has an empty label in its list", v.category.Name),
+				"take out the separator too many"
 		}
 		if !known {
 			message, hint = v.unknown(text)
@@ -313,7 +318,8 @@ func split(text, separator string, v vocabulary) []string {
 func (v vocabulary) clash(labels []int) (message, hint string) {
 	c := v.category
 	if c.Kind != Multi && len(labels) > 1 {
-		return fmt.Sprintf("category %s has %d labels, and takes one", c.Name, len(labels)), fmt.Sprintf(`keep one; if several are right, the category's kind is "multi", not %q`, c.Kind)
+		return fmt.Sprintf("category %s has %d labels, and takes one", c.Name, len(labels)),
+			fmt.Sprintf(`keep one; if several are right, the category's kind is "multi", not %q`, c.Kind)
 	}
 	for n, label := range labels {
 		l := c.Labels[label]
@@ -321,7 +327,8 @@ func (v vocabulary) clash(labels []int) (message, hint string) {
 			return fmt.Sprintf("label %s of category %s stands twice", quote(l.Code), c.Name), "keep it once"
 		}
 		if l.Exclusive && len(labels) > 1 {
-			return fmt.Sprintf("label %s (%s) of category %s stands beside another", quote(l.Code), l.Name, c.Name), "it is exclusive: keep it alone, or keep the others"
+			return fmt.Sprintf("label %s (%s) of category %s stands beside another", quote(l.Code), l.Name, c.Name),
+				"it is exclusive: keep it alone, or keep the others"
 		}
 	}
 	return "", ""

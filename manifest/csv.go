@@ -108,7 +108,8 @@ func (c *csvRows) readHeader() error {
 	for i, name := range names {
 		name = strings.TrimSpace(name)
 		if name != "" && seen[name] {
-			return c.problem(i, fmt.Sprintf("two columns are named %s", quote(name)), "rename one; columns are told apart by name only")
+			return c.problem(i, fmt.Sprintf("two columns are named %s", quote(name)),
+				"rename one; columns are told apart by name only")
 		}
 		seen[name] = true
 		c.columns = append(c.columns, name)

@@ -93,7 +93,8 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		cells, err := rows.Next()
 		if err == io.EOF {
 			if met == 0 && !r.mayBeEmpty {
-				ofFile("the manifest has no entries", "each line below the header is an entry: a post id and its labels")
+				ofFile("the manifest has no entries",
+					"each line below the header is an entry: a post id and its labels")
 			}
 			break
 		}
@@ -113,7 +114,8 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		e.Line, _ = rows.at(-1)
 		// A row that is wrong in another way still holds its key.
 		if first, twice := seen.add(e.Key, e.Line); twice {
-			d.report(d.fields[fieldID], fmt.Sprintf("post %s, image %d, is already on line %d", e.ID, e.Image, first), "keep one of the rows; rows for further images of a post are told apart by an image column")
+			d.report(d.fields[fieldID], fmt.Sprintf("post %s, image %d, is already on line %d", e.ID, e.Image, first),
+				"keep one of the rows; rows for further images of a post are told apart by an image column")
 		}
 		if problems.count() > found {
 			continue
@@ -129,7 +131,8 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 	if j, isJSON := rows.source.(*jsonRows); isJSON && slices.Contains(j.met, true) {
 		for i, met := range j.met {
 			if !met {
-				ofFile("no line has the key "+quote(j.keys[i]), "name the key as the lines spell it, under [columns] of release.toml")
+				ofFile("no line has the key "+quote(j.keys[i]),
+					"name the key as the lines spell it, under [columns] of release.toml")
 			}
 		}
 	}

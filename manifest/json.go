@@ -37,7 +37,8 @@ func DecodeJSON(file string, data []byte, v any) (*Document, error) {
 	}
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
-		return refuse(max(0, int(syntax.Offset)-1), "not valid JSON: "+syntax.Error(), "one JSON object, and nothing after it")
+		return refuse(max(0, int(syntax.Offset)-1), "not valid JSON: "+syntax.Error(),
+			"one JSON object, and nothing after it")
 	}
 	start := jsonNext(string(data), 0)
 	if data[start] != '{' {
@@ -114,7 +115,8 @@ func (t *Document) jsonValue(key string, of reflect.Type, at int, value string) 
 		fits, want = false, "a list, [ ... ]"
 	case reflect.String:
 		s := into.Elem().String()
-		fits, want = fits && validText(s, maxJSONText) && !strings.ContainsRune(s, utf8.RuneError), fmt.Sprintf("one line of plain text of 1 to %d bytes", maxJSONText)
+		fits, want = fits && validText(s, maxJSONText) && !strings.ContainsRune(s, utf8.RuneError),
+			fmt.Sprintf("one line of plain text of 1 to %d bytes", maxJSONText)
 	case reflect.Bool:
 		want = "true or false"
 	default:

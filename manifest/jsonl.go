@@ -73,7 +73,8 @@ func (j *jsonRows) Next() ([]Cell, error) {
 				continue // a column that is not used
 			}
 			if len(j.keys) == maxColumns {
-				return nil, j.in.problem(m.at+1, "the lines have more than 1000 different keys", "keys are columns: give every line the same ones")
+				return nil, j.in.problem(m.at+1, "the lines have more than 1000 different keys",
+					"keys are columns: give every line the same ones")
 			}
 			i = j.column(strings.Clone(m.key))
 		}

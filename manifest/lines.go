@@ -45,7 +45,8 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 	if long || len(text) > maxLine {
-		return nil, l.problem(0, "the line is longer than 64 KiB", "take long texts out of the file; ids and labels are all it needs")
+		return nil, l.problem(0, "the line is longer than 64 KiB",
+			"take long texts out of the file; ids and labels are all it needs")
 	}
 	if p := l.fault(text); p != nil {
 		return nil, p
@@ -75,7 +76,8 @@ func (l *lineReader) fault(text []byte) *Problem {
 		}
 	}
 	if i := bytes.IndexByte(text, 0); i >= 0 {
-		return l.problem(i+1, "the line has a NUL byte", "the file is damaged or in another encoding: save it as plain UTF-8 text")
+		return l.problem(i+1, "the line has a NUL byte",
+			"the file is damaged or in another encoding: save it as plain UTF-8 text")
 	}
 	if utf8.Valid(text) {
 		return nil
@@ -84,14 +86,16 @@ func (l *lineReader) fault(text []byte) *Problem {
 	for r, size := utf8.DecodeRune(text[i:]); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(text[i:]) {
 		i += size
 	}
-	return l.problem(i+1, fmt.Sprintf("byte 0x%02x is not UTF-8", text[i]), "save the file with the encoding UTF-8; it seems to have another, such as Windows-1252")
+	return l.problem(i+1, fmt.Sprintf("byte 0x%02x is not UTF-8", text[i]),
+		"save the file with the encoding UTF-8; it seems to have another, such as Windows-1252")
 }
 
 // byteOrderMark words the problem of a text that starts with one, "" for none.
 func byteOrderMark(text []byte) (message, hint string) {
 	switch {
 	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
-		return "the file starts with a byte order mark (UTF-8 BOM)", `save it as "UTF-8", not "UTF-8 with BOM"; Excel's "CSV UTF-8" adds one`
+		return "the file starts with a byte order mark (UTF-8 BOM)",
+			`save it as "UTF-8", not "UTF-8 with BOM"; Excel's "CSV UTF-8" adds one`
 	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
 		return "the file is UTF-16 (it starts with a byte order mark)", `save it with the encoding "UTF-8", without BOM`
 	}

@@ -106,7 +106,8 @@ func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 		var ok bool
 		result.Image, ok = imageNumber(rec.cells[1].Text)
 		if !ok {
-			return result, rec.problem(1, quote(rec.cells[1].Text)+" is not the number of an image", "images are numbered from 0")
+			return result, rec.problem(1, quote(rec.cells[1].Text)+" is not the number of an image",
+				"images are numbered from 0")
 		}
 		if text := cell(6); text != "" {
 			id, number, several := strings.Cut(text, "/")
@@ -176,7 +177,8 @@ func records[T any](r io.Reader, header string, read func(*record) (T, error)) i
 // first reports a key that an earlier line has.
 func (rec *record) first(k Key) error {
 	if first, twice := rec.seen.add(k, rec.start); twice {
-		return rec.problem(0, fmt.Sprintf("post %s, image %d, is already on line %d", k.ID, k.Image, first), "keep one of the lines")
+		return rec.problem(0, fmt.Sprintf("post %s, image %d, is already on line %d", k.ID, k.Image, first),
+			"keep one of the lines")
 	}
 	return nil
 }

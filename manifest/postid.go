@@ -26,7 +26,8 @@ func ParsePostID(s string) (PostID, error) {
 	id := foldASCII(text)
 	if len(id) > 3 && id[0] == 't' && isDigit(id[1]) && id[2] == '_' {
 		if id[1] != '3' {
-			return notID(text, "is the id of "+cmp.Or(things[id[1]], "something else")+", not of a post", "posts have ids that start with t3_")
+			return notID(text, "is the id of "+cmp.Or(things[id[1]], "something else")+", not of a post",
+				"posts have ids that start with t3_")
 		}
 		id = id[3:]
 	}
@@ -117,7 +118,8 @@ func parseAddress(text string) (PostID, error) {
 		return notID(text, "is the address of an image, not of a post",
 			"an image's address does not name the post it stood in: use the post's id or permalink")
 	default:
-		return notID(text, "is not an address on Reddit", "give the post's id, its permalink on www.reddit.com, or redd.it/ID")
+		return notID(text, "is not an address on Reddit",
+			"give the post's id, its permalink on www.reddit.com, or redd.it/ID")
 	}
 	if found := postPath.FindStringSubmatch(path); found != nil {
 		return PostID(found[4]), nil

@@ -17,27 +17,19 @@ func TestProblemsError(t *testing.T) {
 	if len(p.List) != MaxProblems || p.More != 2 {
 		t.Errorf("got %d problems and %d more, want %d and 2", len(p.List), p.More, MaxProblems)
 	}
-	p.List = p.List[:2]
-	want := "a.csv:1:2: bad\n  hint: mend it\na.csv:2:2: bad\n  hint: mend it\nand 2 more problems"
+	p.List = []Problem{p.List[0], {Line: 3, Column: 1, Message: "bad", Hint: "mend it"}, {Line: 3, Message: "bad"}, {Message: "bad"},
+		{File: "a.csv", Message: "bad"}}
+	want := "a.csv:1:2: bad\n  hint: mend it\nline 3, column 1: bad\n  hint: mend it\nline 3: bad\nbad\na.csv: bad\nand 2 more problems"
 	if diff := cmp.Diff(want, p.Error()); diff != "" {
 		t.Errorf("Error (-want +got):\n%s", diff)
+	}
+	p.More = 1
+	if !strings.HasSuffix(p.Error(), "\nand 1 more problem") {
+		t.Errorf("Error = %s", p.Error())
 	}
 	var one *Problem
 	if err := fmt.Errorf("open: %w", &p); !errors.As(err, &one) || one.Line != 1 {
 		t.Errorf("errors.As finds %v, want the first problem", one)
-	}
-}
-
-func TestProblemWithoutFile(t *testing.T) {
-	for want, p := range map[string]Problem{
-		"line 3, column 1: bad\n  hint: mend it": {Line: 3, Column: 1, Message: "bad", Hint: "mend it"},
-		"line 3: bad":                            {Line: 3, Message: "bad"},
-		"bad":                                    {Message: "bad"},
-		"a.csv: bad":                             {File: "a.csv", Message: "bad"},
-	} {
-		if got := p.Error(); got != want {
-			t.Errorf("%+v reads %q, want %q", p, got, want)
-		}
 	}
 }
 

@@ -126,7 +126,8 @@ func (r *Release) findFiles(s *settings) error {
 			f.Close()
 			*paths[i] = filepath.Join(r.Dir, *file.name)
 		case s.toml.Has(file.key) || !errors.Is(err, fs.ErrNotExist):
-			s.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(*file.name), why), "put the file into the release folder, or correct its name here")
+			s.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(*file.name), why),
+				"put the file into the release folder, or correct its name here")
 		}
 	}
 	return s.toml.Err()

@@ -84,11 +84,14 @@ func validText(s string, most int) bool {
 func (c *Category) fault() (message, hint string) {
 	switch {
 	case !validWord(c.Name, maxName) || isDigit(c.Name[0]): // what every reader of Parquet takes
-		return fmt.Sprintf("category name %s cannot be a column", quote(c.Name)), "use letters, digits and _, a letter first, at most 64"
+		return fmt.Sprintf("category name %s cannot be a column", quote(c.Name)),
+			"use letters, digits and _, a letter first, at most 64"
 	case reserved(fold(c.Name)):
-		return fmt.Sprintf("category name %q is taken by a column that every dataset has", c.Name), "name it otherwise, such as " + c.Name + "_label"
+		return fmt.Sprintf("category name %q is taken by a column that every dataset has", c.Name),
+			"name it otherwise, such as " + c.Name + "_label"
 	case c.Kind != Single && c.Kind != Ordinal && c.Kind != Multi:
-		return fmt.Sprintf("category %s has kind %s", c.Name, quote(string(c.Kind))), `kind is "single", "ordinal" or "multi"`
+		return fmt.Sprintf("category %s has kind %s", c.Name, quote(string(c.Kind))),
+			`kind is "single", "ordinal" or "multi"`
 	case !validText(c.Title, maxLabelText):
 		return fmt.Sprintf("category %s has a title that is not one line of text", c.Name), textForm
 	case len(c.Labels) == 0:
@@ -97,7 +100,8 @@ func (c *Category) fault() (message, hint string) {
 	texts := make(map[string]int)
 	for i, l := range c.Labels {
 		if !validText(l.Code, maxLabelText) || !validText(l.Name, maxLabelText) {
-			return fmt.Sprintf("category %s has a label (code %s) that is not one line of text", c.Name, quote(l.Code)), "every label needs a code; no line breaks, no spaces at the ends"
+			return fmt.Sprintf("category %s has a label (code %s) that is not one line of text", c.Name, quote(l.Code)),
+				"every label needs a code; no line breaks, no spaces at the ends"
 		}
 		if l.Exclusive && c.Kind != Multi {
 			return fmt.Sprintf("label %s of category %s is exclusive, but only one label can be given anyway", quote(l.Code), c.Name), `exclusive is for kind = "multi"`
@@ -166,8 +170,10 @@ func (v vocabulary) unknown(text string) (message, hint string) {
 		texts = append(texts, l.Name)
 	}
 	if near := Nearest(text, texts); near != "" {
-		return message, fmt.Sprintf("did you mean %s? the labels are %s", quote(near), list(labelCodes(v.category.Labels)))
+		return message,
+			fmt.Sprintf("did you mean %s? the labels are %s", quote(near), list(labelCodes(v.category.Labels)))
 	}
-	return message, "the labels are " + list(labelCodes(v.category.Labels)) + "; other spellings are mapped under [labels." + v.category.Name +
-		"] in release.toml, and rehydrate init makes a release of other labels"
+	return message,
+		"the labels are " + list(labelCodes(v.category.Labels)) + "; other spellings are mapped under [labels." + v.category.Name +
+			"] in release.toml, and rehydrate init makes a release of other labels"
 }

@@ -166,13 +166,15 @@ func (s *settings) readSchema() {
 	name, own := s.file.Schema, s.file.Categories
 	switch given := s.toml.Has("schema"); {
 	case given && name != "figsim":
-		s.toml.Add("schema", fmt.Sprintf("schema %s is not built in", quote(name)), `schema = "figsim" is; another one is given as [[category]] tables`)
+		s.toml.Add("schema", fmt.Sprintf("schema %s is not built in", quote(name)),
+			`schema = "figsim" is; another one is given as [[category]] tables`)
 	case given && len(own) > 0:
 		s.toml.Add("schema", "the release has both schema and [[category]] tables", "keep one of them")
 	case given:
 		s.setSchema(FigSIM())
 	case len(own) == 0:
-		s.toml.Add("schema", "the release has no label schema", `write schema = "figsim", or a [[category]] table for each category`)
+		s.toml.Add("schema", "the release has no label schema",
+			`write schema = "figsim", or a [[category]] table for each category`)
 	default:
 		for i := range own {
 			c := &own[i]
@@ -227,7 +229,8 @@ func (s *settings) column(at, key string, value any) string {
 		s.toml.Add(at, key+" does not name a column", "name its column, or take the line out")
 	}
 	if other, taken := s.named[name]; taken && name != "" {
-		s.toml.Add(at, fmt.Sprintf("column %s is given to both %s and %s", quote(name), other, at), "give each its own column")
+		s.toml.Add(at, fmt.Sprintf("column %s is given to both %s and %s", quote(name), other, at),
+			"give each its own column")
 	}
 	s.named[name] = at
 	return name
@@ -267,7 +270,8 @@ func (s *settings) readLabels() {
 			if validSeparator(text) {
 				s.separator = text
 			} else if isText {
-				s.toml.Add(at, fmt.Sprintf("separator %s cannot part labels", quote(text)), `use a sign such as "|", ";" or ","`)
+				s.toml.Add(at, fmt.Sprintf("separator %s cannot part labels", quote(text)),
+					`use a sign such as "|", ";" or ","`)
 			}
 		case category < 0:
 			s.toml.Add(at, unknownKey(key, "labels"), keyHint(key, append([]string{"separator"}, s.schema.names()...)))

@@ -131,6 +131,19 @@ func TestReadOutcomesRefuses(t *testing.T) {
 	}
 }
 
+func TestTablesWithTooManyRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a million lines")
+	}
+	n, last := 0, error(nil)
+	for _, last = range ReadOutcomes(strings.NewReader(outcomesHeader + "\n" + strings.Repeat("x\n", maxRows+2))) {
+		n++
+	}
+	if n != maxRows+1 || last == nil || !strings.Contains(last.Error(), "line 1000002: the file has more than 1,000,000 rows") {
+		t.Errorf("%d rows, then %v", n, last)
+	}
+}
+
 func FuzzOutcomes(f *testing.F) {
 	f.Add("abc", 0, "train", "kept", "", "", "")
 	f.Add("abc", 3, "test", "failed", "http_503", "'=1\t\r\n\"\x00\xff\r\r\n", "abd")
