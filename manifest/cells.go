@@ -68,7 +68,7 @@ func newDecoder(r *Release, columns []string) (*decoder, error) {
 // nothing did.
 func (d *decoder) entry(cells []Cell) Entry {
 	e := Entry{Split: DefaultSplit, Labels: make([][]int, len(d.categories))}
-	number, numbered := d.cutNumber(cells)
+	number, numbered := d.cutNumber(cells) // before the id is read, which would refuse it
 	e.ID = d.id(cells)
 	e.Image = d.image(cells)
 	if numbered {
@@ -200,6 +200,7 @@ func (d *decoder) split(i int, c Cell) string {
 	if !ok {
 		return ""
 	}
+	// Nearly every row has a split that is known.
 	if known, ok := d.splits[fold(text)]; ok && known == text {
 		return known
 	}
@@ -262,31 +263,33 @@ func (d *decoder) labels(c int, cells []Cell) []int {
 	if cell.Null || len(parts) == 0 && !multi {
 		return nil
 	}
-	labels, message, hint := v.read(parts)
-	if message != "" {
-		d.report(i, message, hint)
+	labels, p := v.read(parts)
+	if p != nil {
+		d.report(i, p.Message, p.Hint)
 	}
 	return labels
 }
 
-// read finds the labels of texts, and words the problem of a text that is not a label or of labels
-// that may not stand together.
-func (v vocabulary) read(texts []string) (labels []int, message, hint string) {
-	labels = make([]int, 0, len(texts))
+// read finds the labels of texts. The problem, which has no place, is about a text that is not a label or
+// labels that may not stand together.
+func (v vocabulary) read(texts []string) ([]int, *Problem) {
+	labels := make([]int, 0, len(texts))
 	for _, text := range texts {
 		label, known := v.find(text)
 		if !known && strings.TrimSpace(text) == "" {
-			return nil, fmt.Sprintf("category %s has an empty label in its list", v.category.Name),
-				"take out the separator too many"
+			return nil, &Problem{Message: fmt.Sprintf("category %s has an empty label in its list", v.category.Name),
+				Hint: "take out the separator too many"}
 		}
 		if !known {
-			message, hint = v.unknown(text)
-			return nil, message, hint
+			message, hint := v.unknown(text)
+			return nil, &Problem{Message: message, Hint: hint}
 		}
 		labels = append(labels, label)
 	}
-	message, hint = v.clash(labels)
-	return labels, message, hint
+	if p := v.clash(labels); p != nil {
+		return nil, p
+	}
+	return labels, nil
 }
 
 // separators are the signs that part labels in people's files, the usual one first.
@@ -314,24 +317,25 @@ func split(text, separator string, v vocabulary) []string {
 	return parts
 }
 
-// clash words the problem of labels that may not stand together, "" for none.
-func (v vocabulary) clash(labels []int) (message, hint string) {
+// clash is the problem of labels that may not stand together, nil for none.
+func (v vocabulary) clash(labels []int) *Problem {
 	c := v.category
 	if c.Kind != Multi && len(labels) > 1 {
-		return fmt.Sprintf("category %s has %d labels, and takes one", c.Name, len(labels)),
-			fmt.Sprintf(`keep one; if several are right, the category's kind is "multi", not %q`, c.Kind)
+		return &Problem{Message: fmt.Sprintf("category %s has %d labels, and takes one", c.Name, len(labels)),
+			Hint: fmt.Sprintf(`keep one; if several are right, the category's kind is "multi", not %q`, c.Kind)}
 	}
 	for n, label := range labels {
 		l := c.Labels[label]
 		if slices.Contains(labels[:n], label) {
-			return fmt.Sprintf("label %s of category %s stands twice", quote(l.Code), c.Name), "keep it once"
+			return &Problem{Message: fmt.Sprintf("label %s of category %s stands twice", quote(l.Code), c.Name),
+				Hint: "keep it once"}
 		}
 		if l.Exclusive && len(labels) > 1 {
-			return fmt.Sprintf("label %s (%s) of category %s stands beside another", quote(l.Code), l.Name, c.Name),
-				"it is exclusive: keep it alone, or keep the others"
+			return &Problem{Hint: "it is exclusive: keep it alone, or keep the others",
+				Message: fmt.Sprintf("label %s (%s) of category %s stands beside another", quote(l.Code), l.Name, c.Name)}
 		}
 	}
-	return "", ""
+	return nil
 }
 
 // oneHot reads a category that has a column for each label.
@@ -356,8 +360,8 @@ func (d *decoder) oneHot(c int, cells []Cell) []int {
 	if null { // in every column: nothing was said, which differs from a list without labels
 		return nil
 	}
-	if message, hint := v.clash(labels); message != "" {
-		d.report(last, message, hint)
+	if p := v.clash(labels); p != nil {
+		d.report(last, p.Message, p.Hint)
 	}
 	return labels
 }

@@ -60,6 +60,7 @@ func (c *csvRows) nextLine() ([]byte, error) {
 		c.start = c.in.line
 		return text, err
 	}
+	// In the middle of a record the parser asks for more only while a quote is open.
 	text, err := c.in.next()
 	switch {
 	case err == io.EOF:
@@ -107,7 +108,7 @@ func (c *csvRows) readHeader() error {
 	seen := make(map[string]bool, len(names))
 	for i, name := range names {
 		name = strings.TrimSpace(name)
-		if name != "" && seen[name] {
+		if name != "" && seen[name] { // columns without a name cannot be used, so they may be several
 			return c.problem(i, fmt.Sprintf("two columns are named %s", quote(name)),
 				"rename one; columns are told apart by name only")
 		}

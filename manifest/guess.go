@@ -81,7 +81,7 @@ func (r *Release) survey() ([]*surveyed, error) {
 		if err != nil {
 			return nil, err
 		}
-		widen()
+		widen() // a line of JSON may have further keys
 		for i, cell := range cells {
 			columns[i].add(cell)
 		}
@@ -244,7 +244,7 @@ func newGuess(ctx context.Context, source *Release) (*guess, error) {
 	if g.fields[fieldID].Column == "" {
 		return refuse("no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id")
 	}
-	g.guessSeparator()
+	g.guessSeparator() // while all columns are free
 	// FigSIM first: its columns would also do as categories with labels of their own.
 	g.guessFigSIM(ctx, source)
 	if !g.IsFigSIM {

@@ -87,7 +87,7 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 	if len(files) > 0 {
 		return nil, &Problem{File: dir, Message: "the folder exists and is not empty", Hint: "choose a new folder, or empty this one first"}
 	}
-	made := errors.Is(err, fs.ErrNotExist)
+	made := errors.Is(err, fs.ErrNotExist) // then it goes again after an error
 	if err := durable.MkdirAll(ctx, dir, 0o755); err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (j *jsonRows) Next() ([]Cell, error) {
 		return nil, err
 	}
 	clear(j.cols)
-	for i := range j.cells {
+	for i := range j.cells { // a key that the line lacks is as good as null
 		j.cells[i] = Cell{Null: true}
 	}
 	for m := range members(string(text)) {
@@ -150,6 +150,7 @@ func jsonEnd(text string, i int) int {
 	if open := text[i]; open != '"' && open != '[' && open != '{' {
 		return i + strings.IndexAny(text[i:], ",]} \t\r\n")
 	}
+	// The value is valid, so it is enough to count brackets outside strings.
 	for depth := 0; ; i++ {
 		switch text[i] {
 		case '"':

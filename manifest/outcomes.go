@@ -37,6 +37,7 @@ func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 		}
 		row++
 		r.Detail = cleanDetail(r.Detail)
+		// One record that no reader takes would cost all after it.
 		if p := r.fault(); p != nil {
 			return fmt.Errorf("write outcomes, entry %d: %w", row, p)
 		}
@@ -159,7 +160,7 @@ func records[T any](r io.Reader, header string, read func(*record) (T, error)) i
 			if err == io.EOF {
 				return
 			}
-			if n > maxRows {
+			if n > maxRows { // this row is one too many, whatever it holds
 				yield(none, rec.problem(-1, "the file has more than 1,000,000 rows", "no manifest has as many"))
 				return
 			}

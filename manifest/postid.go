@@ -34,7 +34,7 @@ func ParsePostID(s string) (PostID, error) {
 	if validID(id) {
 		return PostID(id), nil
 	}
-	if strings.ContainsRune(text, '/') {
+	if strings.ContainsRune(text, '/') { // no other form has a slash
 		return parseAddress(text)
 	}
 	const damaged = "the spreadsheet damaged this id when it saved the file: take the original file, or import the column as text"

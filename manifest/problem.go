@@ -142,7 +142,7 @@ func distance(a, b string) int {
 	for j := range row {
 		row[j] = j
 	}
-	for i := range len(a) {
+	for i := range len(a) { // row[j] is the distance of a[:i] to b[:j]
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {

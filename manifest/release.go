@@ -121,7 +121,7 @@ func (r *Release) findFiles(s *settings) error {
 		if path := (*fs.PathError)(nil); errors.As(err, &path) {
 			why = path.Err // the message names the file already
 		}
-		switch {
+		switch { // a file that is named must be there; the usual ones may be absent
 		case err == nil:
 			f.Close()
 			*paths[i] = filepath.Join(r.Dir, *file.name)
@@ -181,7 +181,7 @@ func (r *Release) sum() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", r.ManifestPath, err)
 	}
-	if n > maxFile {
+	if n > maxFile { // one byte more was read to know it
 		return "", one(&Problem{File: r.ManifestPath, Line: 1, Message: "the manifest is larger than 256 MiB",
 			Hint: "keep ids, labels and digests only"})
 	}
@@ -256,6 +256,7 @@ const sampleRows = 1000
 // readColumns digests the manifest and gives its columns: the header, or the keys of the first
 // lines.
 func (r *Release) readColumns(toml []byte) ([]string, error) {
+	// The digest comes first: rows are held against it when they have been read.
 	sum, err := r.sum()
 	if err != nil {
 		return nil, err
@@ -270,6 +271,7 @@ func (r *Release) readColumns(toml []byte) ([]string, error) {
 	if r.Format != JSONL {
 		return rows.Columns(), nil
 	}
+	// What is wrong with these lines is for the check to say, unless no key is found.
 	var problems Problems
 	for range sampleRows {
 		_, err := rows.Next()

@@ -69,6 +69,7 @@ func parseSettings(b []byte, file string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	// In this order: columns and spellings are of categories, which the schema names.
 	s.checkAbout()
 	s.checkFiles()
 	s.checkSigners()
@@ -197,6 +198,7 @@ func (s *settings) readSchema() {
 // readColumns reads [columns]: a name for every field and category, or, for a multi-label
 // category, a table label -> column.
 func (s *settings) readColumns() {
+	// Sorted, so that of two keys with one column it is always the same that is refused.
 	for _, key := range slices.Sorted(maps.Keys(s.file.Columns)) {
 		at, value := tomlKey("columns", key), s.file.Columns[key]
 		// A release may have made a field, such as the subreddit, a label.

@@ -57,11 +57,7 @@ func (r *Release) CategoryOf(name string) int {
 // *Problem, which has no place, is about a text that is not a label, or labels that may not stand
 // together.
 func (r *Release) Labels(category int, texts []string) ([]int, *Problem) {
-	labels, message, hint := r.vocabularies[category].read(texts)
-	if message != "" {
-		return nil, &Problem{Message: message, Hint: hint}
-	}
-	return labels, nil
+	return r.vocabularies[category].read(texts)
 }
 
 // OpenTable opens another file of labels than a manifest, such as an annotator's or a model's:

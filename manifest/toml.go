@@ -207,7 +207,7 @@ func (w *tomlWalker) value(key string, value *unstable.Node) error {
 
 // note gives the key its place, if it has none yet.
 func (w *tomlWalker) note(key string, at int) error {
-	w.last = at
+	w.last = at // of the key at which a limit is met
 	if w.Has(key) {
 		return nil
 	}
