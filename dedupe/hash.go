@@ -73,11 +73,7 @@ func HashImage256(img image.Image) (Hash256, error) {
 	if err != nil {
 		return Hash256{}, fmt.Errorf("hash image: %w", err)
 	}
-	words := h.GetHash()
-	if len(words) != len(Hash256{}) {
-		return Hash256{}, fmt.Errorf("hash image: got %d words of hash, want %d", len(words), len(Hash256{}))
-	}
-	return Hash256(words), nil
+	return Hash256(h.GetHash()), nil
 }
 
 // HashKind names what makes the hashes, for fingerprints: stored hashes of another kind

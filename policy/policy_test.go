@@ -122,6 +122,7 @@ func TestParseErrors(t *testing.T) {
 		{"not a number", "[reddit]\nrequests_per_minute = nan\n", "reddit.requests_per_minute is NaN"},
 		{"infinite", "[filter]\nenglish_threshold = inf\n", "filter.english_threshold is +Inf"},
 		{"duration without a unit", "[reddit]\nrecheck_within = '48'\n", `p.toml:2:1: reddit.recheck_within: "48" is not a duration`},
+		{"less than nothing", "[filter]\nenglish_threshold = -0.1\n", "filter.english_threshold is -0.1"},
 		{"recheck too late", "[reddit]\nrecheck_within = '49h'\n", "at most 48h"},
 		{"negative pause", "[reddit]\nsecond_look_after = '-1s'\n", "reddit.second_look_after is -1s"},
 		{"share of nothing", "[reddit]\nmass_removal_share = 0\n", "reddit.mass_removal_share is 0"},
