@@ -167,6 +167,7 @@ func (j *job) plan(found inputs) error {
 			read[realPath(in.name)] = true
 		}
 	}
+	// Inputs are known by now, so that a later one protects its file from an earlier one's output.
 	written := map[string]string{} // real path -> the input that it is for
 	for _, t := range targets {
 		if t.path == "" {

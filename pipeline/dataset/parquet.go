@@ -175,7 +175,7 @@ func parquetSchema(s manifest.Schema, flagged bool) *parquet.Schema {
 
 // appendRow turns a row into values with their levels, in column order. The levels are set
 // here, by hand: the library's way from Go values turns 0 and "" into null (see
-// TestLabelZero).
+// TestArrowRows).
 func appendRow(out parquet.Row, s manifest.Schema, flagged bool, r *Row) parquet.Row {
 	add := func(v parquet.Value, definition int) {
 		out = append(out, v.Level(0, definition, columnAfter(out)))

@@ -31,6 +31,7 @@ func PlanShards(sizes iter.Seq2[int64, error]) ([]int, error) {
 			return nil, fmt.Errorf("plan the shards: %w", err)
 		}
 		last := len(plan) - 1
+		// A row that is larger than a shard gets one of its own.
 		if plan[last] > 0 && bytes+size > ShardBytes {
 			plan, bytes, last = append(plan, 0), 0, last+1
 		}
@@ -66,6 +67,7 @@ func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split
 			return nil, err
 		}
 	}
+	// A row too many is as wrong as one too few.
 	if _, err, more := next(); err != nil {
 		return nil, fmt.Errorf("write parquet: %w", err)
 	} else if more {

@@ -89,6 +89,7 @@ func (t *tarShards) shard(w io.Writer) error {
 	size := int64(tarEnd)
 	for rows := 0; t.more; rows++ {
 		grown := size + tarSize(len(t.row.Image)) + tarSize(len(t.meta))
+		// The first row goes in whatever its size.
 		if rows > 0 && grown > ShardBytes {
 			break
 		}

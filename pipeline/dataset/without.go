@@ -148,6 +148,7 @@ func tarWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bo
 		if drop {
 			continue
 		}
+		// The bytes are to be those that WriteWebDataset writes.
 		h.Format = tar.FormatUSTAR
 		if err := out.WriteHeader(h); err != nil {
 			return err
@@ -226,6 +227,7 @@ func openOwn(r io.ReaderAt, size int64) (*own, error) {
 	if err := o.readFeatures(f.Features()); err != nil {
 		return nil, fmt.Errorf("the features in its footer: %w", err)
 	}
+	// A file that another program wrote over ours keeps its footer, perhaps, but not its columns.
 	if want := parquetSchema(o.schema, o.flagged); want.String() != o.file.Schema().String() {
 		return nil, errors.New("its columns are not those that its footer describes")
 	}

@@ -141,6 +141,7 @@ func Start(ctx context.Context, c Config) (*Pool, error) {
 		return nil, errors.New("start the OCR pool: a dictionary and its digest go together")
 	}
 	p := &Pool{config: c, slots: make(chan struct{}, c.Workers), done: make(chan struct{}), spawner: newSpawner()}
+	// The first worker is started here, so that a missing model is told before the first image.
 	w, err := p.spawn(ctx)
 	if err != nil {
 		p.spawner.close()
@@ -293,6 +294,7 @@ func (p *Pool) readWithRetry(ctx context.Context, j job) ([]candidate, error) {
 			p.release(w)
 			return words, nil
 		}
+		// Whatever went wrong, the worker is not used again: half an answer may still be in its pipe.
 		p.count(func(s *Stats) { s.Lost++ })
 		if ctx.Err() != nil {
 			return nil, ctx.Err() // killed because the caller gave up, not lost
@@ -367,6 +369,7 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Readings of two engines under one fingerprint would be taken for the same.
 	if w.engine != p.engine {
 		w.kill()
 		return nil, &StartError{

@@ -1,7 +1,7 @@
 package ocr
 
 import (
-	"bytes"
+	"fmt"
 	"os"
 	"strconv"
 	"syscall"
@@ -28,17 +28,13 @@ func limitAddressSpace(pid int, bytes int64) error {
 // residentBytes reads the second field of statm, resident pages; 0 once the process is
 // gone.
 func residentBytes(pid int) int64 {
+	var all, resident int64
 	statm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err == nil {
+		_, err = fmt.Sscan(string(statm), &all, &resident)
+	}
 	if err != nil {
 		return 0
 	}
-	fields := bytes.Fields(statm)
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
+	return resident * int64(os.Getpagesize())
 }

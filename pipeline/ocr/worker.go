@@ -67,6 +67,7 @@ func startProcess(command, env []string) (*worker, error) {
 
 // greet waits for the worker's hello and brings its memory under the hard limit.
 func (w *worker) greet(ctx context.Context, stop <-chan struct{}, timeout time.Duration, addressSpace int64) error {
+	// From outside, so that it holds whatever the worker does.
 	if err := limitAddressSpace(w.cmd.Process.Pid, addressSpace); err != nil {
 		w.kill()
 		return fmt.Errorf("limit its memory: %w", err)

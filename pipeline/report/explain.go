@@ -168,16 +168,22 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 		}
 	}
 	known := j.Known(rec)
+	// By what is known now; the outcome of the last run may be older than the posts' states.
 	x.Outcome = state.NewConclusion(known)
 	if last := rec.Result; last != nil && (last.Outcome != known.Outcome || last.Reason != known.Reason) {
 		was := state.NewConclusion(*last)
 		x.Last = &was
 	}
 	x.tellPost(j)
-	if stone, err := tombstoneOf(ctx, ws, k.ID); err != nil {
+	// All of them, not only those that hold: a post that was let in again has one, too.
+	stones, err := ws.Tombstones(ctx)
+	if err != nil {
 		return Explanation{}, err
-	} else if stone != nil {
-		x.Tombstone = &TombstoneStory{State: stone.State, Time: stone.Time, Reason: stone.Reason, Readmitted: stone.Readmitted}
+	}
+	for _, stone := range stones {
+		if stone.ID == k.ID {
+			x.Tombstone = &TombstoneStory{State: stone.State, Time: stone.Time, Reason: stone.Reason, Readmitted: stone.Readmitted}
+		}
 	}
 	x.tellImage(ws)
 	x.tellReading(j)
@@ -198,19 +204,6 @@ func oneRecord(ctx context.Context, ws *workspace.Workspace, k manifest.Key) (wo
 		unknown.Others = append(unknown.Others, rec.Key.String())
 	}
 	return workspace.Record{}, unknown
-}
-
-func tombstoneOf(ctx context.Context, ws *workspace.Workspace, id manifest.PostID) (*workspace.Tombstone, error) {
-	all, err := ws.Tombstones(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range all {
-		if all[i].ID == id {
-			return &all[i], nil
-		}
-	}
-	return nil, nil
 }
 
 func troubleStory(t *workspace.Trouble) *state.Conclusion {
@@ -248,6 +241,7 @@ func (x *Explanation) tellReading(j state.Judge) {
 		return
 	}
 	r := state.ShownReading(*x.rec.Reading, j.Policy)
+	// Words of a post that is gone are not shown, though they wait in the workspace to be erased.
 	_, buried := j.Tombstones[x.rec.ID]
 	x.Reading = &ReadingStory{Fingerprint: r.Fingerprint, Failed: troubleStory(r.Failed), Confidence: r.Confidence, Masked: r.Masked, Words: []ReadWord{},
 		Hidden: buried || x.rec.Post.State != manifest.StateLive}
@@ -314,6 +308,7 @@ func compareTwo(ctx context.Context, a, b workspace.Record, p policy.Policy) (Ne
 	if a.Image == nil || b.Image == nil || a.Reading == nil || b.Reading == nil {
 		return n, nil
 	}
+	// Words and hashes may have changed since the run that decided: the rule is applied again.
 	decisions, err := dedupe.KeepFirst(ctx, []dedupe.Item{state.NearItem(a), state.NearItem(b)}, state.NearRule(p))
 	if err != nil {
 		return n, fmt.Errorf("compare %s with %s: %w", a.Key.String(), n.ID, err)

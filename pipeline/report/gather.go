@@ -90,6 +90,7 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 	for _, name := range splits {
 		bySplit[name] = &split{Name: name, Outcomes: map[manifest.Outcome]int{}}
 	}
+	// What was rebuilt is compared with what is missing, not with the whole: the whole holds it.
 	all, kept, missing := labels.NewCounter(d.Schema), labels.NewCounter(d.Schema), labels.NewCounter(d.Schema)
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
@@ -113,6 +114,7 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 			d.countKept(rec, formats)
 		}
 	}
+	// In the order of the release, not of the map.
 	for _, name := range splits {
 		d.BySplit = append(d.BySplit, *bySplit[name])
 	}
@@ -125,6 +127,7 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 	d.Formats = append(d.Formats, total)
 	groups.report()
 	d.Labels, d.Rebuilt = all.Stats(), kept.Stats()
+	// With nothing on one side there is nothing to compare.
 	if d.Rebuilt.Entries == 0 || d.Rebuilt.Entries == d.Labels.Entries {
 		return nil
 	}

@@ -242,6 +242,7 @@ func holm(drift []labels.Drift, level float64) []bool {
 			order = append(order, i)
 		}
 	}
+	// Stable, so that equal p-values keep the order of the labels.
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(drift[a].P, drift[b].P) })
 	out := make([]bool, len(drift))
 	for rank, i := range order {

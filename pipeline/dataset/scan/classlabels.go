@@ -50,6 +50,7 @@ func named(c *manifest.Cell, names []string) {
 		return names[n], true
 	}
 	if !c.IsList {
+		// What datasets writes for no label.
 		if c.Text == "-1" {
 			*c = manifest.Cell{Null: true}
 		} else if text, ok := name(c.Text); ok {

@@ -36,9 +36,11 @@ func Open(r io.ReaderAt, size int64) (*File, error) { return open(r, size, pictu
 func open(r io.ReaderAt, size int64, most limits) (f *File, err error) {
 	defer recovered(&err)()
 	g := &guard{r: r, size: size, most: most}
+	// Before the library sees the file: it believes what a footer claims.
 	if err := g.footer(); err != nil {
 		return nil, err
 	}
+	// The indexes and filters are claims as well, and nothing here needs them.
 	file, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, err
@@ -127,6 +129,7 @@ func parseFeatures(text []byte) map[string]Feature {
 		var short []Feature // of a list: [feature]
 		var feature Feature
 		switch {
+		// Versions of datasets differ in how they write a list.
 		case json.Unmarshal(raw, &short) == nil && len(short) == 1:
 			out[column] = Feature{Feature: &short[0], Type: "Sequence"}
 		case json.Unmarshal(raw, &feature) == nil:
@@ -160,6 +163,7 @@ func (f *File) cursors(group int, columns []tableColumn) (out []*cursor, err err
 		if i >= len(chunks) || i >= len(meta) {
 			return nil, fmt.Errorf("it lacks column %q", c.name)
 		}
+		// All pages are checked before the first is read, so that no value of a forged chunk is handed out.
 		cost, err := f.guard.chunk(c.leaf, &meta[i].MetaData)
 		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", c.name, err)

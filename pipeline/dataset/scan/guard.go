@@ -69,6 +69,7 @@ func (g *guard) footer() error {
 	if _, err := g.r.ReadAt(footer, g.size-8-n); err != nil {
 		return fmt.Errorf("read the footer: %w", err)
 	}
+	// The library makes room for every list as long as the footer says it is, before it reads one.
 	w := walker{data: footer, structs: maxFooterStructs}
 	if err := w.object(0); err != nil {
 		return fmt.Errorf("footer: %w", err)
@@ -81,6 +82,7 @@ func (g *guard) footer() error {
 // it takes.
 func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost int64, err error) {
 	pos := meta.DataPageOffset
+	// Old writers leave the offset 0 where there is no dictionary.
 	if meta.DictionaryPageOffset != 0 { // where the library starts to read
 		pos = meta.DictionaryPageOffset
 	}
@@ -107,6 +109,7 @@ func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost in
 			largest = max(largest, memory)
 			values += int64(p.values())
 		}
+		// The pages together may not hold more than was counted: a row more would shift all that follow.
 		if values > meta.NumValues || dictionary > g.most.group {
 			return 0, fmt.Errorf("%w: page at byte %d: more values than the %d that the footer counts", parquet.ErrCorrupted, pos, meta.NumValues)
 		}
@@ -124,6 +127,7 @@ type rawPage struct {
 }
 
 func (g *guard) page(pos, end int64) (*rawPage, error) {
+	// How long a header is stands nowhere: it is read until its object ends.
 	head := make([]byte, min(end-pos, 512))
 	for {
 		if _, err := g.r.ReadAt(head, pos); err != nil {
@@ -152,6 +156,7 @@ func (g *guard) page(pos, end int64) (*rawPage, error) {
 		return nil, fmt.Errorf("%w: it claims %d bytes, %d decompressed; %d are left, and at most %d are read", parquet.ErrCorrupted, n,
 			p.header.UncompressedPageSize, end-start, p.most)
 	}
+	// Only now, as n is known to lie inside the file.
 	p.body = make([]byte, n)
 	if _, err := g.r.ReadAt(p.body, start); err != nil {
 		return nil, fmt.Errorf("read it: %w", err)
@@ -177,6 +182,7 @@ func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) (mem
 	if n < 0 || n > maxChunkValues {
 		return 0, fmt.Errorf("%w: it claims %d values", parquet.ErrCorrupted, n)
 	}
+	// 8 bytes a value is what indexes and levels take once they are decoded.
 	memory = int64(len(p.body)) + int64(p.header.UncompressedPageSize) + 8*n
 	repetition, definition := bits.Len(uint(col.MaxRepetitionLevel())), bits.Len(uint(col.MaxDefinitionLevel()))
 	switch p.header.Type {

@@ -116,6 +116,7 @@ func (p *PictureReader) next() (row PictureRow, err error) {
 		switch {
 		case err != nil:
 			return PictureRow{}, fmt.Errorf("column %q: %w", c.name, err)
+		// What is neither name nor text is the picture.
 		case i == p.path:
 			row.Path = string(value)
 		case i == p.text:
@@ -149,6 +150,7 @@ func (p *PictureReader) findImage(root *parquet.Column, name string) error {
 			structs = append(structs, c)
 		}
 	}
+	// A struct says more than bare bytes: it is what Hugging Face writes for an image.
 	found := structs
 	if len(found) == 0 {
 		found = flats

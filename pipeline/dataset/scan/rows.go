@@ -71,6 +71,7 @@ func asProblem(path string, err error) *manifest.Problem {
 
 func openManifest(f *os.File, want []string) (t *tableReader, err error) {
 	defer recovered(&err)()
+	// A pipe would block, and a file of many gigabytes is a dataset by mistake.
 	if info, err := f.Stat(); err != nil {
 		return nil, err
 	} else if size := info.Size(); !info.Mode().IsRegular() {
@@ -83,6 +84,7 @@ func openManifest(f *os.File, want []string) (t *tableReader, err error) {
 		return nil, err
 	}
 	for _, c := range tableColumns(t.file.parquet.Root()) {
+		// Every column has its place among the cells, also those that are not read.
 		t.add(c, want == nil || slices.Contains(want, c.name))
 	}
 	if len(t.names) == 0 {
@@ -124,8 +126,9 @@ func (t *tableReader) read(c tableColumn) int {
 func (t *tableReader) checkCodecs() error {
 	for _, group := range t.file.parquet.Metadata().RowGroups {
 		for _, c := range t.columns {
+			// A group that lacks the column is an error only once it is read.
 			if c.leaf.Index() >= len(group.Columns) {
-				continue // told when the group is read
+				continue
 			}
 			switch codec := group.Columns[c.leaf.Index()].MetaData.Codec; codec {
 			case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd:
@@ -205,6 +208,7 @@ func (t *tableReader) advance() error {
 
 func (t *tableReader) beginGroup() (err error) {
 	t.left = t.file.parquet.RowGroups()[t.group].NumRows()
+	// The count is a claim: rows without values would go on for ever.
 	if t.left < 0 || t.left > maxChunkValues {
 		return fmt.Errorf("it claims %d rows, at most %d are read", t.left, maxChunkValues)
 	}

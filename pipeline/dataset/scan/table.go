@@ -117,6 +117,7 @@ func (t *Table) Next() (TableRow, error) {
 	if err != nil {
 		return TableRow{}, asProblem(t.name, err)
 	}
+	// A cell that cannot be used would pass as a difference between two datasets.
 	for column, i := range t.place {
 		if f := cells[i].Fault; f != "" {
 			return TableRow{}, asProblem(t.name, fmt.Errorf("a value of column %q %s", column, f))
@@ -129,6 +130,7 @@ func (t *Table) Next() (TableRow, error) {
 		return ""
 	}
 	row := TableRow{ID: text("id"), SHA256: text("sha256"), PHash: text("phash"), Text: text("ocr_text"), Split: text("split")}
+	// Ids are kept for all rows of a file.
 	if len(row.ID) > maxRowID {
 		return TableRow{}, asProblem(t.name, fmt.Errorf("an id has %d bytes, at most %d are taken", len(row.ID), maxRowID))
 	}
