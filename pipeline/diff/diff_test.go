@@ -207,6 +207,27 @@ func TestCompareOrder(t *testing.T) {
 	}
 }
 
+// A hash that is none has no distance, a side that names no split has not moved a row, and beside data/ no other
+// Parquet file counts.
+func TestCompareForeignFiles(t *testing.T) {
+	type row struct {
+		ID     string `parquet:"id"`
+		SHA256 string `parquet:"sha256"`
+		PHash  string `parquet:"phash"`
+	}
+	older, newer := filepath.Join(t.TempDir(), "any.parquet"), t.TempDir()
+	ok(t, os.Mkdir(filepath.Join(newer, "data"), 0o700),
+		parquet.WriteFile(older, []row{{"a", "1", "00000000000000ff"}, {"b", "1", "f"}}),
+		parquet.WriteFile(filepath.Join(newer, "data", "test-00000-of-00001.parquet"),
+			[]row{{"a", "2", "000000000000000f"}, {"b", "2", "e"}}),
+		parquet.WriteFile(filepath.Join(newer, "other.parquet"), []row{{"c", "", ""}}))
+	report, err := Compare(t.Context(), older, newer)
+	same(t, "changes", []Change{
+		{ID: "a", Kind: "changed", Image: &ImageChange{Old: "1", New: "2", Distance: new(4)}},
+		{ID: "b", Kind: "changed", Image: &ImageChange{Old: "1", New: "2"}},
+	}, report.Changes, err)
+}
+
 func TestCompareRefuses(t *testing.T) {
 	good := writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {diffRow("a", "", nil)}}, nil)
 	more := diffSchema()
