@@ -116,8 +116,9 @@ func TestOrder(t *testing.T) {
 					t.Errorf("%s, step %d fails: %v after %d steps", tt.name, n, err, len(*seen))
 				}
 				for name, content := range left {
-					if want, ok := tt.tree[name]; content != want && (name != "old" || content != "old") {
-						t.Errorf("%s, step %d fails: %s is %q, want %q (%t)", tt.name, n, name, content, want, ok)
+					want, known := tt.tree[name]
+					if (!known || content != want) && (name != "old" || content != "old") {
+						t.Errorf("%s, step %d fails: %s is %q, want %q (%t)", tt.name, n, name, content, want, known)
 					}
 				}
 				continue
