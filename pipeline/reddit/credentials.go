@@ -119,7 +119,8 @@ func readPrivate(path string) (string, error) {
 	if mode := info.Mode(); !mode.IsRegular() {
 		return "", fmt.Errorf("%s is not a regular file", path)
 	} else if mode.Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s can be read by others (mode %v): %w; run chmod 600 on it", path, mode.Perm(), fs.ErrPermission)
+		return "", fmt.Errorf("%s can be read by others (mode %v): %w; run chmod 600 on it",
+			path, mode.Perm(), fs.ErrPermission)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
@@ -141,15 +142,19 @@ var (
 func (c Credentials) check() error {
 	switch {
 	case c.ClientID == "":
-		return errors.New("no Reddit client id: set REDDIT_CLIENT_ID (or REDDIT_CLIENT_ID_FILE) to the id of the approved app")
+		return errors.New("no Reddit client id: " +
+			"set REDDIT_CLIENT_ID (or REDDIT_CLIENT_ID_FILE) to the id of the approved app")
 	case !clientIDForm.MatchString(c.ClientID):
 		return errors.New("REDDIT_CLIENT_ID is not a client id: letters, digits, _ and - only")
 	case c.ClientSecret.Empty():
-		return errors.New("no Reddit client secret: set REDDIT_CLIENT_SECRET (or REDDIT_CLIENT_SECRET_FILE) to the secret of the approved app")
+		return errors.New("no Reddit client secret: " +
+			"set REDDIT_CLIENT_SECRET (or REDDIT_CLIENT_SECRET_FILE) to the secret of the approved app")
 	case !secretForm.MatchString(c.ClientSecret.reveal()):
-		return errors.New("REDDIT_CLIENT_SECRET is not a secret of Reddit: printable ASCII without spaces, at most 200 characters")
+		return errors.New("REDDIT_CLIENT_SECRET is not a secret of Reddit: " +
+			"printable ASCII without spaces, at most 200 characters")
 	case c.Username == "":
-		return errors.New("no Reddit user name: set REDDIT_USERNAME (or REDDIT_USERNAME_FILE) to the account that answers for the app; Reddit wants it in the User-Agent")
+		return errors.New("no Reddit user name: set REDDIT_USERNAME (or REDDIT_USERNAME_FILE) " +
+			"to the account that answers for the app; Reddit wants it in the User-Agent")
 	case !usernameForm.MatchString(c.Username):
 		return errors.New("REDDIT_USERNAME is not a user name: 3 to 20 letters, digits, _ and -, without u/")
 	}

@@ -1,9 +1,11 @@
 package reddit
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"rehydrate/manifest"
@@ -44,15 +46,17 @@ func fault(o manifest.Outcome, r manifest.Reason, detail string) Candidate {
 	return Candidate{Fault: &policy.Fault{Outcome: o, Reason: r, Detail: detail}}
 }
 
+// none are the candidates of a post without an image.
+func none(o manifest.Outcome, r manifest.Reason, detail string) []Candidate {
+	return []Candidate{fault(o, r, detail)}
+}
+
 // hasMedia reports whether an image can be named for some entry of a post. One that is
 // named and gone, or that the policy refuses, counts.
 func hasMedia(images []Candidate) bool {
-	for _, c := range images {
-		if c.Fault == nil || c.Fault.Outcome != manifest.NoMedia {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(images, func(c Candidate) bool {
+		return c.Fault == nil || c.Fault.Outcome != manifest.NoMedia
+	})
 }
 
 // findImages lists the images of a link: those of the post it is a crosspost of, when that
@@ -60,7 +64,7 @@ func hasMedia(images []Candidate) bool {
 func findImages(data json.RawMessage, p policy.Policy) []Candidate {
 	var t mediaFields
 	if err := json.Unmarshal(data, &t); err != nil {
-		return []Candidate{fault(manifest.Failed, "malformed_media", "the media fields of the answer have another form than usual")}
+		return none(manifest.Failed, "malformed_media", "the media fields of the answer have another form than usual")
 	}
 	if n := len(t.CrosspostList); n > 0 {
 		if images := parentImages(t.CrosspostList[n-1], p); hasMedia(images) {
@@ -76,20 +80,21 @@ func parentImages(data json.RawMessage, p policy.Policy) []Candidate {
 	facts, _, err := readFacts(data)
 	var t mediaFields
 	if err != nil || json.Unmarshal(data, &t) != nil {
-		return []Candidate{fault(manifest.Failed, "malformed_media", "the crosspost's parent has another form than usual")}
+		return none(manifest.Failed, "malformed_media", "the crosspost's parent has another form than usual")
 	}
 	images := t.images(p)
 	if !hasMedia(images) {
 		return images
 	}
-	switch v := policy.Judge(facts); v.State {
+	v := policy.Judge(facts)
+	why := "the post this is a crosspost of is " + string(v.State) + ": " + string(v.Reason)
+	switch v.State {
 	case manifest.StateLive:
 		return images
 	case manifest.StateHeld:
-		return []Candidate{fault(manifest.Refused, "crosspost_parent_held", "the post this is a crosspost of is "+string(v.State)+": "+string(v.Reason))}
-	default:
-		return []Candidate{fault(manifest.Gone, "crosspost_parent_removed", "the post this is a crosspost of is "+string(v.State)+": "+string(v.Reason))}
+		return none(manifest.Refused, "crosspost_parent_held", why)
 	}
+	return none(manifest.Gone, "crosspost_parent_removed", why)
 }
 
 // images lists a link's own images.
@@ -102,17 +107,13 @@ func (t mediaFields) images(p policy.Policy) []Candidate {
 		}
 		return images
 	case t.IsGallery:
-		return []Candidate{fault(manifest.NoMedia, "gallery_missing", "the post is a gallery, and Reddit lists no items of it")}
+		return none(manifest.NoMedia, "gallery_missing", "the post is a gallery, and Reddit lists no items of it")
 	case t.IsVideo:
-		return []Candidate{fault(manifest.NoMedia, "video", "")}
+		return none(manifest.NoMedia, "video", "")
 	case t.IsSelf:
-		return []Candidate{fault(manifest.NoMedia, "self_post", "")}
+		return none(manifest.NoMedia, "self_post", "")
 	}
-	link := t.Destination
-	if link == "" {
-		link = t.URL
-	}
-	return []Candidate{classify(link, "", t.PostHint == "image", p)}
+	return []Candidate{classify(cmp.Or(t.Destination, t.URL), "", t.PostHint == "image", p)}
 }
 
 func (t mediaFields) galleryImage(item galleryItem, p policy.Policy) Candidate {
@@ -158,7 +159,8 @@ var (
 
 // imageHosts hold images alone, whatever their addresses look like.
 var imageHosts = map[string]bool{
-	"i.redd.it": true, "preview.redd.it": true, "external-preview.redd.it": true, "i.reddituploads.com": true, imgurFileHost: true,
+	"i.redd.it": true, "preview.redd.it": true, "external-preview.redd.it": true, "i.reddituploads.com": true,
+	imgurFileHost: true,
 }
 
 // imgurSites are the hosts of imgur's pages.
