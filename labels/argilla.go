@@ -36,11 +36,11 @@ func ReadArgilla(in io.Reader, file string, release *manifest.Release) (Export, 
 }
 
 func readArgilla(in io.Reader, file string, release *manifest.Release, most int64) (Export, error) {
-	a := argillaReader{file: file, release: release, users: make(map[string]int), seen: make(map[manifest.PostID]bool)}
+	a := argillaReader{file: file, release: release, users: make(map[string]int),
+		seen: make(map[manifest.PostID]bool), ignored: make(map[string]struct{})}
 	limited := &io.LimitedReader{R: in, N: most}
 	d := json.NewDecoder(limited)
-	ignored := make(map[string]bool)
-	err := a.read(d, ignored)
+	err := a.read(d)
 	switch {
 	case err != nil && limited.N <= 0: // the decoder failed at the limit, not at a fault of the file
 		err = a.fail(fmt.Sprintf("the export is larger than %d MiB", most>>20), "export it without images and vectors")
@@ -51,7 +51,7 @@ func readArgilla(in io.Reader, file string, release *manifest.Release, most int6
 	if err != nil {
 		return Export{}, err
 	}
-	a.out.Ignored = slices.Sorted(maps.Keys(ignored))
+	a.out.Ignored = slices.Sorted(maps.Keys(a.ignored))
 	return a.out, nil
 }
 
@@ -60,6 +60,7 @@ type argillaReader struct {
 	release *manifest.Release
 	users   map[string]int // user id -> place in out.Annotators
 	seen    map[manifest.PostID]bool
+	ignored map[string]struct{} // questions
 	out     Export
 }
 
@@ -78,7 +79,7 @@ type argillaResponse struct {
 	Value  json.RawMessage `json:"value"`
 }
 
-func (a *argillaReader) read(d *json.Decoder, ignored map[string]bool) error {
+func (a *argillaReader) read(d *json.Decoder) error {
 	const again = "export with dataset.records.to_json(PATH)"
 	if first, err := d.Token(); err != nil || first != json.Delim('[') {
 		return a.fail("the file is not an Argilla export: it does not hold a list of records", again)
@@ -96,7 +97,7 @@ func (a *argillaReader) read(d *json.Decoder, ignored map[string]bool) error {
 		case err != nil:
 			return a.broken(err)
 		}
-		if err := a.record(r, ignored); err != nil {
+		if err := a.record(r); err != nil {
 			return err
 		}
 	}
@@ -132,12 +133,12 @@ func (a *argillaReader) broken(err error) error {
 	return fmt.Errorf("read %s: %w", a.file, err)
 }
 
-func (a *argillaReader) record(r argillaRecord, ignored map[string]bool) error {
+func (a *argillaReader) record(r argillaRecord) error {
 	var key manifest.Key
 	for _, question := range slices.Sorted(maps.Keys(r.Responses)) {
 		category := a.release.CategoryOf(question)
 		if category < 0 {
-			ignored[question] = true
+			a.ignored[question] = struct{}{}
 			continue
 		}
 		for _, response := range r.Responses[question] {

@@ -219,7 +219,9 @@ func TestIDs(t *testing.T) {
 	if _, err := Score(schema, []Task{task(t, schema, manifest.Task{Category: "c"})}, gold, nil, []Predictions{predicted("none")}); err == nil {
 		t.Error("a file without answers was scored")
 	}
-	if _, err := Score(schema, nil, nil, nil, nil); err == nil {
-		t.Error("no gold labels were scored")
+	for _, gold := range [][]manifest.Entry{nil, gold} {
+		if _, err := Score(schema, nil, gold, nil, nil); err == nil {
+			t.Errorf("no file was scored against %d gold labels", len(gold))
+		}
 	}
 }

@@ -325,7 +325,7 @@ func (s *stratifier) swap(ctx context.Context) error {
 		stock[p.split][p.kind] = append(stock[p.split][p.kind], i)
 	}
 	trials := 0
-	for improved := true; improved && trials < maxTrials; {
+	for improved := true; improved; { // when the trials are used up, no swap is found
 		improved = false
 		for _, a := range s.shuffled(len(s.kinds)) {
 			if err := ctx.Err(); err != nil {

@@ -110,6 +110,9 @@ func TestCount(t *testing.T) {
 }
 
 func TestCountStops(t *testing.T) {
+	if got := counted(t, manifest.FigSIM(), nil); got.Entries != 0 || got.Categories[0].Cardinality != 0 {
+		t.Errorf("no entries: %+v", got)
+	}
 	broken := errors.New("broken")
 	if _, err := Count(manifest.FigSIM(), func(yield func(manifest.Entry, error) bool) { yield(manifest.Entry{}, broken) }); !errors.Is(err, broken) {
 		t.Errorf("Count = %v, want the error of the entries", err)
