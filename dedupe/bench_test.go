@@ -347,10 +347,7 @@ func benchMemes(b *testing.B, n int) {
 // reportPairs reports what the join of the memes with themselves allocates, and how many
 // pairs come through each of its tests.
 func reportPairs(b *testing.B, items []Item) {
-	c, err := newComparison(b.Context(), items, Rule{Radius: 8, Words: 3})
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := newComparison(items, Rule{Radius: 8, Words: 3})
 	s, at := c.search()
 	k := &s.keys
 	signed, near, images := 0, 0, 0

@@ -92,9 +92,6 @@ func overWhite(img image.Image) (*image.RGBA, error) {
 		return nil, errNoPixels
 	}
 	b := img.Bounds()
-	if rgba, ok := img.(*image.RGBA); ok && b.Min == (image.Point{}) && rgba.Opaque() {
-		return rgba, nil
-	}
 	dst := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
 	draw.Draw(dst, dst.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
 	draw.Draw(dst, dst.Bounds(), img, b.Min, draw.Over)

@@ -91,10 +91,7 @@ func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error)
 	if len(items) == 0 || rule.Words == 0 && !rule.ImageOnly { // no item is near another
 		return decisions, ctx.Err()
 	}
-	c, err := newComparison(ctx, items, rule)
-	if err != nil {
-		return nil, err
-	}
+	c := newComparison(items, rule)
 	if err := c.decide(ctx, decisions); err != nil {
 		return nil, err
 	}
@@ -158,15 +155,12 @@ type identity struct {
 	wide    Hash256 // of an item that is not flat and has no text
 }
 
-func newComparison(ctx context.Context, items []Item, rule Rule) (*comparison, error) {
+func newComparison(items []Item, rule Rule) *comparison {
 	rule.Words = min(rule.Words, manyWords)
 	c := &comparison{rule: rule, items: items, texts: make([]text, len(items)), first: make([]uint32, len(items))}
 	words := lexicon{}
 	earliest := make(map[identity]uint32, len(items))
 	for i, it := range items {
-		if i%4096 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 		if !rule.ImageOnly {
 			c.texts[i].ids = words.number(it.Tokens)
 			c.texts[i].signature = signature(c.texts[i].ids)
@@ -184,7 +178,7 @@ func newComparison(ctx context.Context, items []Item, rule Rule) (*comparison, e
 		c.first[i] = n
 		c.nodes = append(c.nodes, n)
 	}
-	return c, nil
+	return c
 }
 
 // identify returns the identity of an item, and whether the item would be near a copy of itself.
