@@ -105,6 +105,15 @@ func TestWhyCoversOutcomes(t *testing.T) {
 	}
 }
 
+func TestLink(t *testing.T) {
+	for home, want := range map[string]bool{"https://a.org/b": true, "http://a.org": true, "ftp://a.org": false, "https:///b": false,
+		"a.org": false, "https://a.org/b c": false, "https://a.org/<b>": false, "": false} {
+		if got := (card{Card{Homepage: home}}).Link(); (got == home) != want && home != "" {
+			t.Errorf("the link to %q is %q", home, got)
+		}
+	}
+}
+
 func TestSizeCategory(t *testing.T) {
 	for rows, want := range map[int]string{0: "n<1K", 999: "n<1K", 1000: "1K<n<10K", 1049: "1K<n<10K", 10_000: "10K<n<100K", 1_000_000: "1M<n<10M"} {
 		if got := sizeCategory(rows); got != want {
