@@ -74,7 +74,7 @@ func (c *command) dedupe(ctx context.Context, f near.Config) error {
 	if err != nil {
 		return err
 	}
-	return c.printNear(s, f)
+	return c.show(s, func() { c.printNear(s, f) })
 }
 
 // untilStopped is ctx until the user asks to stop, for a command that has nothing to finish then.
@@ -95,10 +95,7 @@ func (c *command) untilStopped(ctx context.Context) (context.Context, context.Ca
 	return ctx, cancel
 }
 
-func (c *command) printNear(s near.Summary, f near.Config) error {
-	if c.json {
-		return c.printJSON(s)
-	}
+func (c *command) printNear(s near.Summary, f near.Config) {
 	out := c.stdout
 	fmt.Fprintf(out, "%s in %s", times(s.Files, "picture", "pictures"), printable(s.Source))
 	if s.Skipped > 0 {
@@ -127,7 +124,6 @@ func (c *command) printNear(s near.Summary, f near.Config) error {
 		fmt.Fprintln(out, "\nThese pictures come from a rehydrated dataset: when a post is removed, purge does not know of the files\n"+
 			"above. Delete them when you have looked at them.")
 	}
-	return nil
 }
 
 // printMode says how the pictures were compared.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed" // the files of the demo
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,41 +20,19 @@ import (
 const demoSeed = 1
 
 // demoRelease is the release.toml of the demo.
-const demoRelease = `# The release that the demo rehydrates: made-up posts, harmless generated memes.
-name = "Demo"
-version = "1.0"
-date = "2026-01-01"
-license = "Apache-2.0"
-manifest = "annotations.csv"
-schema = "figsim"
-`
+//
+//go:embed demo/release.toml
+var demoRelease string
+
+// demoLook is what a demo prints last.
+//
+//go:embed demo/look.txt
+var demoLook string
 
 // demoPolicy asks faster than a policy for Reddit should: the emulator is on this machine.
-const demoPolicy = `# Faster than the default, because the demo asks an emulator on this machine.
-[reddit]
-requests_per_minute = 100
-second_look_after = "1s"
-
-[[images.host]]
-name = "i.redd.it"
-requests_per_second = 50
-concurrency = 4
-
-[[images.host]]
-name = "preview.redd.it"
-requests_per_second = 50
-concurrency = 4
-
-[[images.host]]
-name = "i.imgur.com"
-requests_per_second = 50
-concurrency = 1
-
-[[images.host]]
-name = "api.imgur.com"
-requests_per_second = 50
-concurrency = 1
-`
+//
+//go:embed demo/policy.toml
+var demoPolicy string
 
 func (c *command) demoCommand() *cobra.Command {
 	var (
@@ -185,24 +164,7 @@ func writeDemoRelease(dir string, annotations []byte) (string, error) {
 }
 
 func (c *command) whatToLookAt(release string) {
-	fmt.Fprintf(c.stdout, `
-What to look at:
-  %[1]s
-      one row for each entry of the manifest, in its order: what became of it, and why
-  %[2]s
-      the dataset: images, text and labels, for any Parquet reader or Hugging Face datasets
-  %[3]s
-      what the maintainers of a dataset publish, and what run starts from
-  rehydrate status -w %[4]s
-      the same table again, at any time
-  rehydrate report -w %[4]s
-      one HTML file, offline: what became of the release, and whether its labels are still balanced
-  rehydrate audit %[3]s --offline -w %[4]s
-      whether anything is left of posts that must be gone
-Run the same command again: it asks whether the posts are still there, tries what failed (in the
-built-in release one image fails on purpose), and writes the dataset again only if something changed.
-Next, make a release of your own with rehydrate init, and rehearse it with demo --release.
-`, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"), release, c.workspace)
+	fmt.Fprintf(c.stdout, demoLook, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"), release, c.workspace)
 }
 
 // serve keeps the emulator up until the user stops it.

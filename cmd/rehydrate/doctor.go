@@ -60,17 +60,11 @@ func (x *examination) run(ctx context.Context) error {
 		}
 	}
 	sick := slices.ContainsFunc(x.findings, func(f finding) bool { return !f.OK })
-	if x.json {
-		if err := x.printJSON(map[string]any{"ok": !sick, "checks": x.findings}); err != nil {
-			return err
-		}
-	} else {
-		x.print()
-	}
-	if sick {
+	err := x.show(map[string]any{"ok": !sick, "checks": x.findings}, x.print)
+	if err == nil && sick {
 		return exitCode(exitFailed)
 	}
-	return nil
+	return err
 }
 
 func (x *examination) print() {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,22 +30,19 @@ func (c *command) explainCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ws, err := workspace.Open(cmd.Context(), c.workspace, workspace.Options{ReadOnly: true})
-		if err != nil {
+		var x report.Explanation
+		err = c.reading(cmd.Context(), func(ws *workspace.Workspace) (err error) {
+			x, err = report.Explain(cmd.Context(), ws, filter, key, c.now())
 			return err
-		}
-		defer ws.Close()
-		x, err := report.Explain(cmd.Context(), ws, filter, key, c.now())
+		})
 		var unknown *report.UnknownEntry
 		switch {
 		case errors.As(err, &unknown):
 			return &problem{err: err, code: exitUsage, hint: unknownHint(unknown)}
 		case err != nil:
 			return err
-		case c.json:
-			return c.printJSON(x)
 		}
-		return printExplanation(c.stdout, x)
+		return c.show(x, func() { printExplanation(c.stdout, x) })
 	})
 }
 
@@ -76,8 +72,8 @@ func unknownHint(e *report.UnknownEntry) string {
 }
 
 // printExplanation prints a table for people: headings at the left, their values beside them.
-func printExplanation(out io.Writer, x report.Explanation) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printExplanation(out io.Writer, x report.Explanation) {
+	w := table(out, 0)
 	e := explainer{w}
 	e.row(x.ID, describeOutcome(x.Outcome))
 	if x.Last != nil {
@@ -115,7 +111,7 @@ func printExplanation(out io.Writer, x report.Explanation) error {
 	if x.LogBroken != "" {
 		e.row("", "the audit log cannot be trusted beyond this point: "+x.LogBroken)
 	}
-	return w.Flush()
+	w.Flush()
 }
 
 // An explainer writes the parts of an explanation as rows of two columns.

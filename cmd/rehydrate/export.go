@@ -80,19 +80,11 @@ func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 }
 
 func (c *command) export(ctx context.Context, path string, f exportFlags) error {
-	opened, err := openRelease(ctx, path)
+	config, err := c.resume(ctx, path, &f.releaseFlags, "")
 	if err != nil {
 		return err
 	}
-	pol, err := f.readPolicy(opened.Release)
-	if err != nil {
-		return err
-	}
-	f.rehearsal, err = c.isRehearsal(ctx, opened)
-	if err != nil {
-		return err
-	}
-	grant, err := c.useGrant(ctx, opened.Release, pol, &f.releaseFlags)
+	grant, err := c.useGrant(ctx, config, &f.releaseFlags)
 	if err != nil {
 		return err
 	}
@@ -101,16 +93,15 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 		if err := grant.remember(ctx, ws, c.now()); err != nil {
 			return err
 		}
-		report, err := copies.Export(ctx, copies.Config{Release: opened.Release, Tombstones: opened.tombstones, Policy: pol, Workspace: ws, Now: c.now,
-			Access: grant.access()}, copies.Request{To: f.to, Note: f.note, Format: f.format})
-		switch {
-		case err != nil:
+		report, err := copies.Export(ctx, copies.Config{Release: config.Release, Tombstones: config.Tombstones, Policy: config.Policy, Workspace: ws,
+			Now: c.now, Access: grant.access()}, copies.Request{To: f.to, Note: f.note, Format: f.format})
+		if err != nil {
 			return exportProblem(err)
-		case c.json:
-			return c.printJSON(report)
 		}
-		fmt.Fprintf(c.stdout, "%s in %s as %s, registered for %s\n", times(report.Rows, "row", "rows"), report.Path, report.Format, oneTerminalLine(report.Note))
-		return nil
+		return c.show(report, func() {
+			fmt.Fprintf(c.stdout, "%s in %s as %s, registered for %s\n", times(report.Rows, "row", "rows"), report.Path, report.Format,
+				oneTerminalLine(report.Note))
+		})
 	})
 }
 
@@ -142,11 +133,9 @@ func (c *command) exportDigests(ctx context.Context, path, file string) error {
 		}); err != nil {
 			return exportProblem(err)
 		}
-		if c.json {
-			return c.printJSON(map[string]any{"written": file, "entries": entries, "with_digests": known})
-		}
-		fmt.Fprintf(c.stdout, "wrote %s: %s, %d of them with digests\n", file, times(entries, "entry", "entries"), known)
-		return nil
+		return c.show(map[string]any{"written": file, "entries": entries, "with_digests": known}, func() {
+			fmt.Fprintf(c.stdout, "wrote %s: %s, %d of them with digests\n", file, times(entries, "entry", "entries"), known)
+		})
 	})
 }
 
@@ -159,14 +148,12 @@ func (c *command) listCopies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.json:
-		err = c.printJSON(list)
-	case len(list) == 0:
-		fmt.Fprintln(c.stdout, "no copy is registered")
-	default:
+	err = c.show(list, func() {
 		printCopies(c.stdout, list)
-	}
+		if len(list) == 0 {
+			fmt.Fprintln(c.stdout, "no copy is registered")
+		}
+	})
 	if err != nil {
 		return err
 	}

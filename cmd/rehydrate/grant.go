@@ -9,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -41,16 +41,14 @@ func (c *command) grantShow(path string) error {
 		return &problem{err: err, code: exitRejected}
 	}
 	fault := g.Current(c.now())
-	if c.json {
-		return c.printJSON(grantReport{Grant: &g, grantVerdict: verdictOf(fault)})
-	}
-	c.printGrant(g)
-	if fault != nil {
-		fmt.Fprintf(c.stdout, "\nnot valid now: %s: %s\n", fault.Reason, fault.Detail)
-	} else {
-		fmt.Fprintf(c.stdout, "\nits dates are valid; to verify the signature run: rehydrate grant check RELEASE --grant %s\n", path)
-	}
-	return nil
+	return c.show(grantReport{Grant: &g, grantVerdict: verdictOf(fault)}, func() {
+		c.printGrant(g)
+		if fault != nil {
+			fmt.Fprintf(c.stdout, "\nnot valid now: %s: %s\n", fault.Reason, fault.Detail)
+		} else {
+			fmt.Fprintf(c.stdout, "\nits dates are valid; to verify the signature run: rehydrate grant check RELEASE --grant %s\n", path)
+		}
+	})
 }
 
 // A grantReport is what grant show and grant check print with --json.
@@ -80,7 +78,7 @@ func verdictOf(f *policy.GrantFault) grantVerdict {
 
 func (c *command) printGrant(g policy.Grant) {
 	// ParseGrant refused every text with control characters, so values are printed as they are.
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	w := table(c.stdout, 0)
 	row := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
 	row("grant", g.ID)
 	row("holder", g.Holder.Name+", "+g.Holder.Organization)
@@ -129,7 +127,7 @@ func (c *command) grantCheck(ctx context.Context, path, file string) error {
 		fault = noGrant(rel)
 	}
 	report.grantVerdict = verdictOf(fault)
-	if err := c.printReport(report); err != nil {
+	if err := c.show(report, func() { c.printReport(report) }); err != nil {
 		return err
 	}
 	if fault != nil {
@@ -138,10 +136,7 @@ func (c *command) grantCheck(ctx context.Context, path, file string) error {
 	return nil
 }
 
-func (c *command) printReport(r grantReport) error {
-	if c.json {
-		return c.printJSON(r)
-	}
+func (c *command) printReport(r grantReport) {
 	fmt.Fprintf(c.stdout, "release  %s\ndigest   %s\n", r.Release.Name, r.Release.Digest)
 	if !*r.Required {
 		fmt.Fprintln(c.stdout, "its policy does not require a grant")
@@ -157,10 +152,9 @@ func (c *command) printReport(r grantReport) error {
 	}
 	if r.Valid {
 		fmt.Fprintln(c.stdout, "valid")
-		return nil
+		return
 	}
 	fmt.Fprintf(c.stdout, "not valid: %s: %s\nhint: %s\n", r.Reason, r.Detail, r.Hint)
-	return nil
 }
 
 // A permit is a grant, read and its signature verified, with what it is judged by.
@@ -189,16 +183,16 @@ func (p *permit) access() func(time.Time) error {
 
 // useGrant decides whether a run may go on, before anything is asked or written. It returns
 // nil when no grant is needed and none is given.
-func (c *command) useGrant(ctx context.Context, rel *manifest.Release, pol policy.Policy, f *releaseFlags) (*permit, error) {
+func (c *command) useGrant(ctx context.Context, config pipeline.Config, f *releaseFlags) (*permit, error) {
 	if f.rehearsal {
 		return nil, nil // made-up posts need no permission
 	}
-	p, err := c.findGrant(ctx, rel, f.grant)
+	p, err := c.findGrant(ctx, config.Release, f.grant)
 	switch {
 	case err != nil:
 		return nil, err
-	case p == nil && pol.Access.GrantRequired:
-		return nil, noGrant(rel)
+	case p == nil && config.Policy.Access.GrantRequired:
+		return nil, noGrant(config.Release)
 	case p == nil:
 		return nil, nil
 	}
@@ -297,16 +291,15 @@ func readRegular(path string) ([]byte, error) {
 
 // seenSerial is the serial of the last revocation list that a run of the release saw in this
 // workspace, 0 where there is none.
-func (c *command) seenSerial(ctx context.Context, release string) (int64, error) {
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+func (c *command) seenSerial(ctx context.Context, release string) (serial int64, err error) {
+	err = c.reading(ctx, func(ws *workspace.Workspace) (err error) {
+		serial, err = state.SeenRevocations(ctx, ws, release)
+		return err
+	})
 	if errors.Is(err, workspace.ErrNoWorkspace) {
 		return 0, nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	defer ws.Close()
-	return state.SeenRevocations(ctx, ws, release)
+	return serial, err
 }
 
 // remember stores the serial of the run's revocation list, so that an older list is refused later.

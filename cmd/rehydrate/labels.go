@@ -31,43 +31,40 @@ const labelReleaseHelp = "the `release` whose labels, columns and spellings the 
 // withNames opens releases and tables; in Parquet, numbers that stand for labels are read as them.
 var withNames = manifest.Options{OpenParquet: scan.OpenLabelled}
 
-// A labelSource is where labels come from.
-type labelSource struct {
-	schema  manifest.Schema
-	entries iter.Seq2[manifest.Entry, error]
-	close   func() error
-}
-
-// openLabels opens a release, a dataset or a workspace. Its faults are usage errors.
-func (c *command) openLabels(ctx context.Context, path, release string) (labelSource, error) {
+// statsOf counts a release, dataset or workspace. Faults of files are usage errors.
+func (c *command) statsOf(ctx context.Context, path, release string) (labels.Stats, manifest.Schema, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return labelSource{}, asUsage(err)
+		return labels.Stats{}, manifest.Schema{}, asUsage(err)
 	}
-	if !info.IsDir() {
-		if release == "" && !shardName.MatchString(filepath.Base(path)) {
-			return fromRelease(ctx, path)
+	_, err = os.Stat(filepath.Join(path, manifest.SettingsName))
+	switch isFile := !info.IsDir(); {
+	case err == nil || isFile && release == "" && !shardName.MatchString(filepath.Base(path)):
+		r, err := manifest.Open(path, withNames)
+		if err != nil {
+			return labels.Stats{}, manifest.Schema{}, asUsage(err)
 		}
-		return c.fromFiles(ctx, release, []string{path})
-	}
-	if _, err := os.Stat(filepath.Join(path, manifest.SettingsName)); err == nil {
-		return fromRelease(ctx, path)
+		return count(r.Schema, r.Entries(ctx))
+	case isFile:
+		return statsOfFiles(ctx, release, []string{path})
 	}
 	shards, err := shardsOf(path)
 	if err != nil {
-		return labelSource{}, asUsage(err)
+		return labels.Stats{}, manifest.Schema{}, asUsage(err)
 	}
 	if len(shards) > 0 {
-		return c.fromFiles(ctx, release, shards)
+		return statsOfFiles(ctx, release, shards)
 	}
-	ws, err := workspace.Open(ctx, path, workspace.Options{ReadOnly: true})
-	if errors.Is(err, workspace.ErrNoWorkspace) {
-		return labelSource{}, usageError("%s is not a release (it has no %s), a dataset (no data/*.parquet) or a workspace", path, manifest.SettingsName)
-	}
+	return statsOfWorkspace(ctx, path)
+}
+
+// count counts the entries of files. The error at their end lists every problem in them.
+func count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (labels.Stats, manifest.Schema, error) {
+	stats, err := labels.Count(schema, entries)
 	if err != nil {
-		return labelSource{}, err
+		err = asUsage(err)
 	}
-	return fromWorkspace(ctx, ws)
+	return stats, schema, err
 }
 
 // shardsOf lists the Parquet files of a dataset folder in the order of their names; none where the
@@ -109,28 +106,6 @@ func wholeSplits(shards []string) error {
 	return nil
 }
 
-func fromRelease(ctx context.Context, path string) (labelSource, error) {
-	r, err := manifest.Open(path, withNames)
-	if err != nil {
-		return labelSource{}, asUsage(err)
-	}
-	return labelSource{r.Schema, entriesOf(ctx, r, asUsage), func() error { return nil }}, nil
-}
-
-// entriesOf reads the entries of a file once. The error at its end lists every problem in it.
-func entriesOf(ctx context.Context, r *manifest.Release, wrap func(error) error) iter.Seq2[manifest.Entry, error] {
-	return func(yield func(manifest.Entry, error) bool) {
-		for e, err := range r.Entries(ctx) {
-			if err != nil {
-				err = wrap(err)
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
-}
-
 // likeRelease returns the release that gives other files their labels and columns.
 func likeRelease(ctx context.Context, path string) (*manifest.Release, error) {
 	if path == "" {
@@ -150,17 +125,18 @@ func likeRelease(ctx context.Context, path string) (*manifest.Release, error) {
 // among those of the split, from 0, and how many they are.
 var shardName = regexp.MustCompile(`^([A-Za-z0-9_]+)-(\d{5})-of-(\d{5})\.parquet$`)
 
-// fromFiles reads the Parquet files of a dataset as one.
-func (c *command) fromFiles(ctx context.Context, release string, files []string) (labelSource, error) {
+// statsOfFiles counts the Parquet files of a dataset as one.
+func statsOfFiles(ctx context.Context, release string, files []string) (labels.Stats, manifest.Schema, error) {
+	var none labels.Stats
 	like, err := likeRelease(ctx, release)
 	if err != nil {
-		return labelSource{}, err
+		return none, manifest.Schema{}, err
 	}
-	wrap := func(err error) error {
-		if release == "" {
+	explain := func(err error) error {
+		if err != nil && release == "" {
 			err = fmt.Errorf("%w\nThe file was read with FigSIM's labels; another dataset's need --release RELEASE", err)
 		}
-		return asUsage(err)
+		return err
 	}
 	var tables []*manifest.Release
 	var splits []string
@@ -171,37 +147,44 @@ func (c *command) fromFiles(ctx context.Context, release string, files []string)
 		}
 		table, err := manifest.OpenTable(file, like, options)
 		if err != nil {
-			return labelSource{}, wrap(err)
+			return none, manifest.Schema{}, asUsage(explain(err))
 		}
 		tables, splits = append(tables, table), append(splits, split)
 		// Labels are counted by the place of their category, so all files need the same categories.
 		if !slices.EqualFunc(table.Schema.Categories, tables[0].Schema.Categories, func(a, b manifest.Category) bool { return a.Name == b.Name }) {
-			return labelSource{}, usageError("%s has other categories than %s", file, files[0])
+			return none, manifest.Schema{}, usageError("%s has other categories than %s", file, files[0])
 		}
 	}
-	entries := func(yield func(manifest.Entry, error) bool) {
+	return count(tables[0].Schema, func(yield func(manifest.Entry, error) bool) {
 		for i, table := range tables {
-			for e, err := range entriesOf(ctx, table, wrap) {
+			for e, err := range table.Entries(ctx) {
 				e.Split = splits[i]
-				if !yield(e, err) || err != nil {
+				if !yield(e, explain(err)) || err != nil {
 					return
 				}
 			}
 		}
-	}
-	return labelSource{tables[0].Schema, entries, func() error { return nil }}, nil
+	})
 }
 
-// fromWorkspace gives the entries that are kept.
-func fromWorkspace(ctx context.Context, ws *workspace.Workspace) (labelSource, error) {
+// statsOfWorkspace counts the entries that are kept.
+func statsOfWorkspace(ctx context.Context, path string) (stats labels.Stats, schema manifest.Schema, err error) {
+	ws, err := workspace.Open(ctx, path, workspace.Options{ReadOnly: true})
+	if errors.Is(err, workspace.ErrNoWorkspace) {
+		err = usageError("%s is not a release (it has no %s), a dataset (no data/*.parquet) or a workspace", path, manifest.SettingsName)
+	}
+	if err != nil {
+		return stats, schema, err
+	}
+	defer ws.Close()
 	binding, bound, err := ws.Binding(ctx)
 	if err == nil && !bound {
 		err = workspace.ErrNoWorkspace
 	}
 	if err != nil {
-		return labelSource{}, errors.Join(err, ws.Close())
+		return stats, schema, err
 	}
-	entries := func(yield func(manifest.Entry, error) bool) {
+	stats, err = labels.Count(binding.Schema, func(yield func(manifest.Entry, error) bool) {
 		for r, err := range ws.Records(ctx, workspace.Select{}) {
 			if err == nil && (r.Result == nil || r.Result.Outcome != manifest.Kept) {
 				continue
@@ -210,8 +193,8 @@ func fromWorkspace(ctx context.Context, ws *workspace.Workspace) (labelSource, e
 				return
 			}
 		}
-	}
-	return labelSource{binding.Schema, entries, ws.Close}, nil
+	})
+	return stats, binding.Schema, err
 }
 
 // readTable reads the labels of an annotator's or a model's file, under the schema of like.
@@ -286,15 +269,4 @@ func categoryOf(schema manifest.Schema, code string) (string, error) {
 		return "", err
 	}
 	return found, nil
-}
-
-// statsOf counts a release, dataset or workspace.
-func (c *command) statsOf(ctx context.Context, path, release string) (stats labels.Stats, schema manifest.Schema, err error) {
-	source, err := c.openLabels(ctx, path, release)
-	if err != nil {
-		return labels.Stats{}, manifest.Schema{}, err
-	}
-	defer func() { err = errors.Join(err, source.close()) }()
-	stats, err = labels.Count(source.schema, source.entries)
-	return stats, source.schema, err
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -62,10 +61,7 @@ func (c *command) labelsAgreement(ctx context.Context, files []string, release s
 	if err != nil {
 		return asUsage(err)
 	}
-	if c.json {
-		return c.printJSON(report)
-	}
-	return c.printAgreement(report)
+	return c.show(report, func() { c.printAgreement(report) })
 }
 
 func readExport(file string, like *manifest.Release) (labels.Export, error) {
@@ -91,7 +87,7 @@ func readExport(file string, like *manifest.Release) (labels.Export, error) {
 	return export, nil
 }
 
-func (c *command) printAgreement(r agreementReport) error {
+func (c *command) printAgreement(r agreementReport) {
 	for _, p := range r.Pairs {
 		fmt.Fprintf(c.stdout, "%s and %s both annotated %s", p.A, p.B, times(p.Both, "entry", "entries"))
 		if p.OnlyA+p.OnlyB > 0 {
@@ -109,7 +105,7 @@ func (c *command) printAgreement(r agreementReport) error {
 		fmt.Fprintf(c.stdout, "question %s is not a category and was left out\n", strconv.QuoteToGraphic(question))
 	}
 	fmt.Fprintln(c.stdout)
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	w := table(c.stdout, 0)
 	fmt.Fprintln(w, "category\tentries\tkappa\tstrength\tobserved\tJaccard")
 	var without []string
 	for _, ca := range r.Categories {
@@ -122,9 +118,7 @@ func (c *command) printAgreement(r agreementReport) error {
 			fmt.Fprintf(w, "  %s %s\t\t%s\t\t\n", oneTerminalLine(l.Code), oneTerminalLine(l.Name), describeKappa(l.Kappa))
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	w.Flush()
 	for _, ca := range r.Categories {
 		if ca.Unanswered > 0 && ca.Entries > 0 {
 			fmt.Fprintf(c.stdout, "%s: %s of both without an answer of one\n", ca.Name, times(ca.Unanswered, "entry", "entries"))
@@ -133,7 +127,6 @@ func (c *command) printAgreement(r agreementReport) error {
 	if len(without) > 0 {
 		fmt.Fprintf(c.stdout, "not compared, for no entry has an answer of both: %s\n", strings.Join(without, ", "))
 	}
-	return nil
 }
 
 // describeKappa gives the cells kappa and strength.

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -174,15 +173,14 @@ func (c *command) labelsScore(ctx context.Context, files []string, f scoreFlags)
 	if err != nil {
 		return asUsage(err)
 	}
-	if c.json {
-		return c.printJSON(scoreReport{split, scores})
-	}
-	fmt.Fprintf(c.stdout, "%s of split %s\n", times(scores.Entries, "entry", "entries"), split)
-	return printScores(c.stdout, scores)
+	return c.show(scoreReport{split, scores}, func() {
+		fmt.Fprintf(c.stdout, "%s of split %s\n", times(scores.Entries, "entry", "entries"), split)
+		printScores(c.stdout, scores)
+	})
 }
 
 // printScores prints percent, as the paper does.
-func printScores(out io.Writer, s labels.Scores) error {
+func printScores(out io.Writer, s labels.Scores) {
 	for _, f := range s.Files {
 		printMatch(out, f)
 	}
@@ -192,21 +190,16 @@ func printScores(out io.Writer, s labels.Scores) error {
 		if slices.Max(t.NoAnswer) > 0 {
 			fmt.Fprintf(out, "  no answer, not scored: %s\n", countsOf(t.NoAnswer))
 		}
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		w := table(out, 0)
 		fmt.Fprintln(w, "  label\t\ttrue\tF1\tover\tunder")
 		for _, l := range t.Labels {
 			fmt.Fprintf(w, "  %s\t%s\t%d\t%s\t%.4g\t%.4g\n", oneTerminalLine(l.Code), oneTerminalLine(l.Name), l.Support, percent(l.F1), l.Over.Mean, l.Under.Mean)
 		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
+		w.Flush()
 		if t.Bias != nil {
-			if err := printBias(out, *t.Bias); err != nil {
-				return err
-			}
+			printBias(out, *t.Bias)
 		}
 	}
-	return nil
 }
 
 func printMatch(out io.Writer, f labels.FileScore) {
@@ -246,17 +239,18 @@ func countsOf(numbers []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
 }
 
-func printBias(out io.Writer, b labels.Bias) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printBias(out io.Writer, b labels.Bias) {
+	w := table(out, 0)
 	fmt.Fprintln(out, "  predicted too high or too low on the scale, summed over the files:")
 	fmt.Fprintln(w, "  true label\t\tover\tunder\tcorrect")
 	for _, r := range b.ByTrue {
 		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\n", oneTerminalLine(r.Code), oneTerminalLine(r.Name), r.Over, r.Under, r.Correct)
 	}
-	if err := w.Flush(); err != nil || len(b.ByLabel) == 0 {
-		return err
+	w.Flush()
+	if len(b.ByLabel) == 0 {
+		return
 	}
-	w = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w = table(out, 0)
 	fmt.Fprintln(w, "  by label\t\t\tunder\twrong\tunder of wrong\tall\tunder of all")
 	for _, l := range b.ByLabel {
 		for _, row := range []struct {
@@ -267,7 +261,7 @@ func printBias(out io.Writer, b labels.Bias) error {
 			fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%s\t%d\t%s\n", oneTerminalLine(l.Code), oneTerminalLine(l.Name), row.what, row.Under, row.Wrong(), rate(row.Under, row.Wrong()), all, rate(row.Under, all))
 		}
 	}
-	return w.Flush()
+	w.Flush()
 }
 
 func rate(n, of int) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -97,22 +98,22 @@ func (c *command) labelsSplit(ctx context.Context, path string, f splitFlags) er
 			return err
 		}
 	}
-	source, err := fromRelease(ctx, path)
+	release, err := manifest.Open(path, withNames)
 	if err != nil {
-		return err
+		return asUsage(err)
 	}
 	var entries []manifest.Entry
-	for e, err := range source.entries {
+	for e, err := range release.Entries(ctx) {
 		if err != nil {
 			return asUsage(err)
 		}
 		entries = append(entries, e)
 	}
-	a, err := labels.Split(ctx, source.schema, entries, shares, f.seed)
+	a, err := labels.Split(ctx, release.Schema, entries, shares, f.seed)
 	if err != nil {
 		return err
 	}
-	report, err := measure(source.schema, entries, shares, a)
+	report, err := measure(release.Schema, entries, shares, a)
 	if err != nil {
 		return err
 	}
@@ -122,49 +123,41 @@ func (c *command) labelsSplit(ctx context.Context, path string, f splitFlags) er
 			return fmt.Errorf("write the split: %w", err)
 		}
 	}
-	if c.json {
-		return c.printJSON(report)
-	}
-	return c.printSplit(report)
+	return c.show(report, func() { c.printSplit(report) })
 }
 
+// measure counts the split, and the release's own where it has the same splits.
 func measure(schema manifest.Schema, entries []manifest.Entry, shares []labels.Share, a labels.Assignment) (splitReport, error) {
-	split := make(map[manifest.PostID]string, len(a.Posts))
-	for i, id := range a.Posts {
-		split[id] = a.Splits[i]
-	}
-	count := func(ours bool) (labels.Stats, error) {
-		return labels.Count(schema, func(yield func(manifest.Entry, error) bool) {
+	deviation := func() (labels.Deviation, error) {
+		stats, err := labels.Count(schema, func(yield func(manifest.Entry, error) bool) {
 			for _, e := range entries {
-				if ours {
-					e.Split = split[e.ID]
-				}
 				if !yield(e, nil) {
 					return
 				}
 			}
 		})
+		if err == nil && len(stats.Splits) != len(shares) {
+			err = errors.New("the release has other splits")
+		}
+		if err != nil {
+			return labels.Deviation{}, err
+		}
+		return stats.Deviate(shares)
 	}
 	var report splitReport
-	stats, err := count(true)
-	if err != nil {
-		return report, err
-	}
-	report.Split, err = stats.Deviate(shares)
-	if err != nil {
-		return report, err
-	}
-	stats, err = count(false)
-	if err != nil {
-		return report, err
-	}
-	if len(stats.Splits) != len(shares) {
-		return report, nil
-	}
-	if own, err := stats.Deviate(shares); err == nil { // it has the splits that are to be made, and no others
+	if own, err := deviation(); err == nil {
 		report.Own = &own
 	}
-	return report, nil
+	split := make(map[manifest.PostID]string, len(a.Posts))
+	for i, id := range a.Posts {
+		split[id] = a.Splits[i]
+	}
+	for i := range entries {
+		entries[i].Split = split[entries[i].ID]
+	}
+	var err error
+	report.Split, err = deviation()
+	return report, err
 }
 
 func writeSplit(out io.Writer, a labels.Assignment) error {
@@ -182,8 +175,8 @@ func writeSplit(out io.Writer, a labels.Assignment) error {
 	return w.Error()
 }
 
-func (c *command) printSplit(r splitReport) error {
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+func (c *command) printSplit(r splitReport) {
+	w := table(c.stdout, tabwriter.AlignRight)
 	fmt.Fprint(w, "entries off the exact share\tall")
 	for _, s := range r.Split.Splits {
 		fmt.Fprintf(w, "\t%s", s.Name)
@@ -206,9 +199,7 @@ func (c *command) printSplit(r splitReport) error {
 		}
 		fmt.Fprintln(w, "\t")
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	w.Flush()
 	fmt.Fprintln(c.stdout)
 	printDeviation(c.stdout, fmt.Sprintf("this split (seed %d)", r.Seed), r.Split)
 	if r.Own != nil {
@@ -219,7 +210,6 @@ func (c *command) printSplit(r splitReport) error {
 	if r.Out != "" {
 		fmt.Fprintf(c.stdout, "wrote %s\n", r.Out)
 	}
-	return nil
 }
 
 func printDeviation(out io.Writer, what string, d labels.Deviation) {

@@ -29,12 +29,10 @@ func (c *command) labelsStatsCommand() *cobra.Command {
 		switch {
 		case err != nil:
 			return err
-		case c.json:
-			return c.printJSON(stats)
 		case asCSV:
 			return writeCounts(c.stdout, stats)
 		}
-		return printStats(c.stdout, stats, schema)
+		return c.show(stats, func() { printStats(c.stdout, stats, schema) })
 	})
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV with the columns split,category,code,count")
 	cmd.Flags().StringVar(&release, "release", "", labelReleaseHelp)
@@ -63,34 +61,27 @@ func writeCounts(out io.Writer, s labels.Stats) error {
 // widest is how many labels stand side by side in one table: as many as fit a wide terminal.
 const widest = 24
 
-func printStats(out io.Writer, s labels.Stats, schema manifest.Schema) error {
+func printStats(out io.Writer, s labels.Stats, schema manifest.Schema) {
 	for rest := s.Categories; len(rest) > 0; {
 		n, width := 0, 0
 		for n < len(rest) && (n == 0 || width+len(rest[n].Labels) <= widest) {
 			width += len(rest[n].Labels)
 			n++
 		}
-		if err := printCounts(out, s, rest[:n]); err != nil {
-			return err
-		}
+		printCounts(out, s, rest[:n])
 		rest = rest[n:]
 		fmt.Fprintln(out)
 	}
-	if err := printCardinality(out, s); err != nil {
-		return err
-	}
+	printCardinality(out, s)
 	shown := func(category string) bool {
 		return slices.ContainsFunc(schema.Tasks(), func(t manifest.Task) bool { return t.Category == category })
 	}
 	for _, p := range s.Pairs {
 		if shown(p.Rows) && shown(p.Columns) {
 			fmt.Fprintln(out)
-			if err := printPair(out, s, p); err != nil {
-				return err
-			}
+			printPair(out, s, p)
 		}
 	}
-	return nil
 }
 
 // byCode orders a category's labels by the numbers in their codes, as papers print them. Without
@@ -112,8 +103,8 @@ func byCode(c labels.CategoryStats) []int {
 }
 
 // printCounts prints a table as FigSIM's Table 8: a line a split, a column a label.
-func printCounts(out io.Writer, s labels.Stats, categories []labels.CategoryStats) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+func printCounts(out io.Writer, s labels.Stats, categories []labels.CategoryStats) {
+	w := table(out, tabwriter.AlignRight)
 	head := "split"
 	for _, c := range categories {
 		for _, l := range byCode(c) {
@@ -136,11 +127,11 @@ func printCounts(out io.Writer, s labels.Stats, categories []labels.CategoryStat
 	if len(s.Splits) != 1 {
 		line("all", func(l labels.LabelStats) int { return l.Count }, s.Entries)
 	}
-	return w.Flush()
+	w.Flush()
 }
 
-func printCardinality(out io.Writer, s labels.Stats) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printCardinality(out io.Writer, s labels.Stats) {
+	w := table(out, 0)
 	for _, c := range s.Categories {
 		fmt.Fprintf(w, "%s\t%s\t", c.Name, oneTerminalLine(c.Title))
 		if c.Kind == manifest.Multi {
@@ -158,16 +149,16 @@ func printCardinality(out io.Writer, s labels.Stats) error {
 		}
 		fmt.Fprintln(w)
 	}
-	return w.Flush()
+	w.Flush()
 }
 
 // printPair prints the shares of a pair of categories in percent of each row.
-func printPair(out io.Writer, s labels.Stats, p labels.Pair) error {
+func printPair(out io.Writer, s labels.Stats, p labels.Pair) {
 	find := func(name string) labels.CategoryStats {
 		return s.Categories[slices.IndexFunc(s.Categories, func(c labels.CategoryStats) bool { return c.Name == name })]
 	}
 	rows, columns := find(p.Rows), find(p.Columns)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := table(out, tabwriter.AlignRight)
 	fmt.Fprintf(out, "%s by %s, percent of each row\n", p.Rows, p.Columns)
 	for _, l := range byCode(columns) {
 		fmt.Fprintf(w, "\t%s", oneTerminalLine(columns.Labels[l].Code))
@@ -181,5 +172,5 @@ func printPair(out io.Writer, s labels.Stats, p labels.Pair) error {
 		}
 		fmt.Fprintln(w, "\t")
 	}
-	return w.Flush()
+	w.Flush()
 }

@@ -87,7 +87,7 @@ type site struct {
 }
 
 // fastPolicy asks the emulator as fast as a policy can; the rest is the default.
-const fastPolicy = demoPolicy
+var fastPolicy = demoPolicy
 
 // quick is fastPolicy with more keys under [reddit].
 func quick(keys string) string {

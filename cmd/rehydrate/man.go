@@ -39,13 +39,11 @@ func (c *command) man(ctx context.Context, root *cobra.Command, dir string) erro
 		}
 		written = append(written, name)
 	}
-	if c.json {
-		return c.printJSON(map[string]any{"written": written})
-	}
-	for _, name := range written {
-		fmt.Fprintf(c.stdout, "wrote %s\n", name)
-	}
-	return nil
+	return c.show(map[string]any{"written": written}, func() {
+		for _, name := range written {
+			fmt.Fprintf(c.stdout, "wrote %s\n", name)
+		}
+	})
 }
 
 // commandsOf are a command and all below it that help shows.

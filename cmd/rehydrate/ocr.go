@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,13 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/durable"
-	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // rereadFlags are the flags of `ocr`; those it shares with `run` mean the same.
@@ -49,34 +47,28 @@ func (c *command) ocrCommand() *cobra.Command {
 }
 
 func (c *command) reread(ctx context.Context, path string, f rereadFlags) error {
-	opened, err := openRelease(ctx, path)
+	if err := f.ocrFlags.check(); err != nil {
+		return err
+	}
+	config, err := c.resume(ctx, path, &f.releaseFlags, f.filters)
 	if err != nil {
 		return err
 	}
-	pol, err := f.readPolicy(opened.Release)
-	if err == nil {
-		err = cmp.Or(f.filters.apply(&pol), f.ocrFlags.check())
+	var grant *permit
+	if !f.dryRun { // a plan shows nothing that needs a grant
+		grant, err = c.useGrant(ctx, config, &f.releaseFlags)
+		if err != nil {
+			return err
+		}
 	}
-	if err != nil {
+	if err := c.startOCR(ctx, f.ocrFlags, &config); err != nil {
 		return err
 	}
-	f.rehearsal, err = c.isRehearsal(ctx, opened)
-	if err != nil {
-		return err
-	}
+	defer config.OCR.Close()
 	if f.dryRun {
-		return c.planReread(ctx, opened, pol, f)
+		return c.planReread(ctx, config, f.force)
 	}
-	grant, err := c.useGrant(ctx, opened.Release, pol, &f.releaseFlags)
-	if err != nil {
-		return err
-	}
-	config, stop, err := c.rereadConfig(ctx, opened, pol, f)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	config.Progress, config.Access = pipeline.NewProgress(c.observe), grant.access()
+	config.Access = grant.access()
 	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
 		if err := grant.remember(ctx, ws, c.now()); err != nil {
 			return err
@@ -87,7 +79,7 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 		if err != nil {
 			return err
 		}
-		if err := c.printReread(report); err != nil {
+		if err := c.show(report, func() { c.printReread(report) }); err != nil {
 			return err
 		}
 		if f.report != "" {
@@ -146,54 +138,29 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline
 
 // isRehearsal reports whether the posts of the workspace, which must exist, are made up. A
 // rehearsal needs neither approval nor grant.
-func (c *command) isRehearsal(ctx context.Context, opened checkedRelease) (bool, error) {
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
-	if err != nil {
-		return false, err
-	}
-	defer ws.Close()
-	b, bound, err := ws.Binding(ctx)
-	if err != nil {
-		return false, err
-	}
-	if !bound {
-		return false, workspace.ErrNoWorkspace
-	}
-	rehearsal := b.Release == state.RehearsalOf(opened.Name)
-	if b.Release != opened.Name && !rehearsal {
-		return false, &workspace.OtherRelease{Have: b.Release, Want: opened.Name}
-	}
-	return rehearsal, nil
+func (c *command) isRehearsal(ctx context.Context, rel *manifest.Release) (bool, error) {
+	var rehearsal bool
+	err := c.reading(ctx, func(ws *workspace.Workspace) error {
+		b, bound, err := ws.Binding(ctx)
+		if err == nil && !bound {
+			err = workspace.ErrNoWorkspace
+		}
+		rehearsal = b.Release == state.RehearsalOf(rel.Name)
+		if err == nil && b.Release != rel.Name && !rehearsal {
+			err = &workspace.OtherRelease{Have: b.Release, Want: rel.Name}
+		}
+		return err
+	})
+	return rehearsal, err
 }
 
-// rereadConfig starts the OCR workers, which stop ends.
-func (c *command) rereadConfig(ctx context.Context, opened checkedRelease, pol policy.Policy, f rereadFlags) (config pipeline.Config, stop func(), err error) {
-	words, err := language.New()
-	if err != nil {
-		return config, nil, err
-	}
-	pool, err := c.startOCR(ctx, f.ocrFlags, words)
-	if err != nil {
-		return config, nil, err
-	}
-	return pipeline.Config{Release: opened.Release, Manifest: opened.summary, Tombstones: opened.tombstones, Policy: pol,
-		OCR: pool, Workers: f.workers, Language: words, Version: version(), Now: c.now, Stop: c.stop,
-		Rehearsal: f.rehearsal, Log: c.log}, func() { pool.Close() }, nil
-}
-
-func (c *command) planReread(ctx context.Context, opened checkedRelease, pol policy.Policy, f rereadFlags) error {
-	config, stop, err := c.rereadConfig(ctx, opened, pol, f)
-	if err != nil {
+func (c *command) planReread(ctx context.Context, config pipeline.Config, force bool) error {
+	var plan pipeline.Workload
+	err := c.reading(ctx, func(ws *workspace.Workspace) (err error) {
+		config.Workspace = ws
+		plan, err = pipeline.PlanReread(ctx, config, force)
 		return err
-	}
-	defer stop()
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	defer ws.Close()
-	config.Workspace = ws
-	plan, err := pipeline.PlanReread(ctx, config, f.force)
+	})
 	if err != nil {
 		return err
 	}
@@ -219,10 +186,7 @@ func (c *command) planReread(ctx context.Context, opened checkedRelease, pol pol
 const fewChanges = 20
 
 // printReread prints what a re-reading changed, then the summary.
-func (c *command) printReread(r pipeline.Reread) error {
-	if c.json {
-		return c.printJSON(r)
-	}
+func (c *command) printReread(r pipeline.Reread) {
 	fmt.Fprintf(c.stdout, "read again: %s; %s, %s gained, %s lost\n", times(r.Read, "image", "images"),
 		times(r.Changed, "text changed", "texts changed"), times(r.Gained, "word", "words"), times(r.Lost, "word", "words"))
 	if c.verbose {
@@ -239,13 +203,10 @@ func (c *command) printReread(r pipeline.Reread) error {
 		fmt.Fprintf(c.stdout, "  %s: %s -> %s\n", o.ID, describeOutcome(o.Old), describeOutcome(o.New))
 	}
 	fmt.Fprintln(c.stdout)
-	if err := c.printSummary(r.Summary); err != nil {
-		return err
-	}
+	c.printSummary(r.Summary)
 	if r.Summary.Retry > 0 {
 		fmt.Fprintln(c.stdout, "\nThis command sent no request: rehydrate run asks Reddit and the image hosts again.")
 	}
-	return nil
 }
 
 // signed puts a sign before each word.

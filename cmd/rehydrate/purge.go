@@ -7,14 +7,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
-	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -76,31 +74,18 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	if err != nil {
 		return err
 	}
-	opened, err := openRelease(ctx, path)
+	config, err := c.resume(ctx, path, &f.releaseFlags, "")
 	if err != nil {
 		return err
 	}
+	config.ConfirmRemovals = f.confirmRemovals
 	for _, name := range f.tombstones {
 		more, err := readTombstones(name)
 		if err != nil {
 			return err
 		}
-		opened.tombstones = append(opened.tombstones, more...)
+		config.Tombstones = append(config.Tombstones, more...)
 	}
-	pol, err := f.readPolicy(opened.Release)
-	if err != nil {
-		return err
-	}
-	f.rehearsal, err = c.isRehearsal(ctx, opened)
-	if err != nil {
-		return err
-	}
-	words, err := language.New()
-	if err != nil {
-		return err
-	}
-	config := pipeline.Config{Release: opened.Release, Manifest: opened.summary, Tombstones: opened.tombstones, Policy: pol, Language: words,
-		Version: version(), Now: c.now, Stop: c.stop, ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Log: c.log}
 	if f.dryRun {
 		return c.planPurge(ctx, config, request)
 	}
@@ -108,13 +93,12 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	if err != nil {
 		return err
 	}
-	config.Progress = pipeline.NewProgress(c.observe)
 	if !f.offline {
 		// Real Reddit's answers say nothing about made-up posts, and would erase them all.
 		if f.rehearsal && len(f.connectTo) == 0 {
 			return usageError("the posts of this workspace are made up, and Reddit does not know them: purge with --offline, or name the emulator with --connect-to")
 		}
-		config.Reddit, err = f.client(c, f.approval, pol, c.getenv, config.Progress)
+		config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, config.Progress)
 		if err != nil {
 			return err
 		}
@@ -168,13 +152,11 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 		return c.printJSON(plan)
 	}
 	fmt.Fprintf(c.stdout, "would go, by what is known now: %s, %s of the dataset\n", times(len(plan.Posts), "post", "posts"), times(len(plan.Rows), "row", "rows"))
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	w := table(c.stdout, 0)
 	for _, p := range plan.Posts {
 		fmt.Fprintf(w, "  %s\t%s\t%s, %s\n", p.ID, describeState(p.State, p.Reason), times(p.Images, "image", "images"), times(p.Texts, "text", "texts"))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	w.Flush()
 	printUnknown(c.stdout, plan.Unknown)
 	printCopies(c.stdout, plan.Copies)
 	if plan.Withheld > 0 {
@@ -190,12 +172,8 @@ func describeState(s manifest.PostState, reason manifest.Reason) string {
 
 // concludePurge prints what a purge did and returns the exit status that it means.
 func (c *command) concludePurge(p pipeline.PurgeReport) error {
-	if c.json {
-		if err := c.printJSON(p); err != nil {
-			return err
-		}
-	} else {
-		c.printPurge(p)
+	if err := c.show(p, func() { c.printPurge(p) }); err != nil {
+		return err
 	}
 	// An obligation or a doubt that is still open is status 3, even though the purge itself worked.
 	for _, copied := range p.Copies {
@@ -211,7 +189,7 @@ func (c *command) concludePurge(p pipeline.PurgeReport) error {
 
 func (c *command) printPurge(p pipeline.PurgeReport) {
 	fmt.Fprintf(c.stdout, "purged: %s, %s left the dataset\n", times(len(p.Erased), "post", "posts"), times(len(p.Rows), "row", "rows"))
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	w := table(c.stdout, 0)
 	for _, post := range p.Erased {
 		fmt.Fprintf(w, "  %s\t%s\n", post.ID, describeState(post.State, post.Reason))
 	}
@@ -255,7 +233,7 @@ func orNone(digest string) string {
 
 // printCopies prints registered copies, and what is to do about them.
 func printCopies(out io.Writer, copies []state.CopyReport) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := table(out, 0)
 	for i, r := range copies {
 		if i == 0 {
 			fmt.Fprintf(w, "\ncopies:\n")

@@ -65,14 +65,12 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if c.json {
-		return c.printJSON(map[string]any{"report": name, "thumbnails": f.thumbnails, "texts": f.texts})
-	}
-	fmt.Fprintf(c.stdout, "wrote %s\n", name)
-	if f.thumbnails || f.texts {
-		fmt.Fprintln(c.stdout, "It holds content of posts that a purge does not reach: delete it when you have read it.")
-	}
-	return nil
+	return c.show(map[string]any{"report": name, "thumbnails": f.thumbnails, "texts": f.texts}, func() {
+		fmt.Fprintf(c.stdout, "wrote %s\n", name)
+		if f.thumbnails || f.texts {
+			fmt.Fprintln(c.stdout, "It holds content of posts that a purge does not reach: delete it when you have read it.")
+		}
+	})
 }
 
 // outsideWorkspace refuses a file that lies in the workspace.
@@ -87,10 +85,9 @@ func (c *command) outsideWorkspace(flag, file string) error {
 		return nil // there is no workspace; opening it reports that
 	}
 	dir, err = filepath.Abs(dir)
-	if err != nil {
-		return err
+	if err == nil {
+		ws, err = filepath.Abs(ws)
 	}
-	ws, err = filepath.Abs(ws)
 	if err != nil {
 		return err
 	}

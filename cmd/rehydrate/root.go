@@ -83,35 +83,25 @@ func usageError(format string, args ...any) error {
 // diagnose finds the exit status and the hint for an error that ends a command. It looks
 // through wrapping.
 func diagnose(err error) (code int, hint string) {
-	var (
-		p        *problem
-		problems *manifest.Problems
-		other    *workspace.OtherRelease
-		denied   *reddit.Denied
-		tooLong  *reddit.WaitTooLong
-		silent   *reddit.Unreachable
-		noOCR    *ocr.StartError
-		loss     *pipeline.LossError
-		internal *contain.Panic
-		grant    *policy.GrantFault
-		retry    *pipeline.UnknownRetry
-	)
+	var p *problem
+	var noOCR *ocr.StartError
+	var grant *policy.GrantFault
 	switch {
-	case errors.As(err, &internal): // first: an error joined to a panic must not hide it
+	case is[*contain.Panic](err): // first: an error joined to a panic must not hide it
 		return exitFailed, panicHint
 	case errors.As(err, &p):
 		return p.code, p.hint
 	case errors.Is(err, state.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted, ""
-	case errors.As(err, &problems):
+	case is[*manifest.Problems](err):
 		return exitUsage, ""
-	case errors.As(err, &denied):
+	case is[*reddit.Denied](err):
 		return exitRejected, "" // the error itself says what to do
 	case errors.As(err, &grant):
 		return exitRejected, grant.Hint
-	case errors.As(err, &silent):
+	case is[*reddit.Unreachable](err):
 		return exitRetry, "" // the error itself says what to do
-	case errors.As(err, &tooLong):
+	case is[*reddit.WaitTooLong](err):
 		return exitRetry, "nothing is lost: run the same command again when the wait is over"
 	case errors.As(err, &noOCR):
 		return exitFailed, noOCR.Hint
@@ -121,15 +111,21 @@ func diagnose(err error) (code int, hint string) {
 		return exitInUse, "wait for the other run, or give this one another folder with -w"
 	case errors.Is(err, workspace.ErrNoWorkspace):
 		return exitUsage, "start one with: rehydrate run RELEASE, or name it with -w"
-	case errors.As(err, &retry):
+	case is[*pipeline.UnknownRetry](err):
 		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes(), ", ") + ") and the reasons that rehydrate status shows"
-	case errors.As(err, &loss):
+	case is[*pipeline.LossError](err):
 		return exitUsage, "is it the right manifest? If those entries are to go, run again with --confirm-removals; nothing was changed"
-	case errors.As(err, &other):
+	case is[*workspace.OtherRelease](err):
 		return exitUsage, "give each release a workspace of its own with -w DIR"
 	default:
 		return exitFailed, ""
 	}
+}
+
+// is reports whether err is, or wraps, an error of the type.
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
 }
 
 // exitCode is an exit status that needs no error message: the command has said it all.
@@ -166,6 +162,10 @@ func run(ctx context.Context, p process) int {
 	})
 	c.console.Done() // the bar goes before an error is printed
 	var quiet exitCode
+	// A full disk under stdout is found here, once, so that what prints need not look for it.
+	if failed := out.stdout.err; failed != nil && (err == nil || errors.As(err, &quiet)) {
+		err = fmt.Errorf("print the answer: %w", failed)
+	}
 	switch {
 	case err == nil:
 		return exitDone
@@ -229,6 +229,15 @@ func version() string {
 		return "0.1.0"
 	}
 	return strings.TrimPrefix(info.Main.Version, "v")
+}
+
+// show prints an answer: as JSON where that was asked for, else as text says it.
+func (c *command) show(v any, text func()) error {
+	if c.json {
+		return c.printJSON(v)
+	}
+	text()
+	return nil
 }
 
 // printJSON writes v to stdout.

@@ -60,41 +60,35 @@ func (f *runFlags) register(cmd *cobra.Command) {
 }
 
 // rehydrate is the job that run and demo share.
-func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags, getenv func(string) string) error {
+func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv func(string) string) error {
 	// Everything up to inWorkspace only checks: a fault leaves no workspace behind and sends no request.
-	opened, err := openRelease(ctx, releasePath)
+	config, err := c.prepare(ctx, path, &f.releaseFlags, f.filters)
+	if err == nil {
+		err = cmp.Or(checkRetryWords(f.retry), f.ocrFlags.check())
+	}
 	if err != nil {
 		return err
 	}
-	pol, err := f.effectivePolicy(opened.Release)
+	grant, err := c.useGrant(ctx, config, &f.releaseFlags)
 	if err != nil {
 		return err
 	}
-	grant, err := c.useGrant(ctx, opened.Release, pol, &f.releaseFlags)
+	config.Reddit, err = f.client(c, f.approval, config.Policy, getenv, config.Progress)
 	if err != nil {
 		return err
 	}
-	progress := pipeline.NewProgress(c.observe)
-	client, err := f.client(c, f.approval, pol, getenv, progress)
-	if err != nil {
-		return err
-	}
-	words, err := language.New()
-	if err != nil {
-		return err
-	}
-	var pool *ocr.Pool
 	if f.recheck {
 		err = c.mustExist(ctx)
 	} else {
-		pool, err = c.startOCR(ctx, f.ocrFlags, words)
+		err = c.startOCR(ctx, f.ocrFlags, &config)
 	}
 	if err != nil {
 		return err
 	}
-	if pool != nil {
-		defer pool.Close()
+	if config.OCR != nil {
+		defer config.OCR.Close()
 	}
+	config.ConfirmRemovals, config.Retry, config.Recheck, config.Access = f.confirmRemovals, f.retry, f.recheck, grant.access()
 	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
 		if err := grant.remember(ctx, ws, c.now()); err != nil {
 			return err
@@ -104,18 +98,46 @@ func (c *command) rehydrate(ctx context.Context, releasePath string, f runFlags,
 			if err != nil {
 				return err
 			}
-			pol.Filter.Mode = cmp.Or(last.Filter.Mode, pol.Filter.Mode)
+			config.Policy.Filter.Mode = cmp.Or(last.Filter.Mode, config.Policy.Filter.Mode)
 		}
-		summary, err := pipeline.Run(ctx, pipeline.Config{Release: opened.Release, Manifest: opened.summary,
-			Tombstones: opened.tombstones, Policy: pol, Workspace: ws,
-			Reddit: client, OCR: pool, Workers: f.workers, Language: words, Version: version(), Now: c.now, Stop: c.stop,
-			ConfirmRemovals: f.confirmRemovals, Rehearsal: f.rehearsal, Access: grant.access(), Retry: f.retry, Recheck: f.recheck, Progress: progress, Log: c.log})
+		config.Workspace = ws
+		summary, err := pipeline.Run(ctx, config)
 		c.console.Done()
 		if err != nil {
 			return err
 		}
 		return c.conclude(summary)
 	})
+}
+
+// prepare reads what a job on a release begins with: the release, whole, and the policy with the flags on top.
+func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {
+	config := pipeline.Config{Version: version(), Now: c.now, Stop: c.stop, Log: c.log, Rehearsal: f.rehearsal, Progress: pipeline.NewProgress(c.observe)}
+	opened, err := openRelease(ctx, path)
+	if err != nil {
+		return config, err
+	}
+	config.Release, config.Manifest, config.Tombstones = opened.Release, opened.summary, opened.tombstones
+	config.Policy, err = f.readPolicy(opened.Release)
+	if err == nil {
+		err = filters.apply(&config.Policy)
+	}
+	if err != nil {
+		return config, err
+	}
+	config.Language, err = language.New()
+	return config, err
+}
+
+// resume is prepare for a job on a workspace that is there.
+func (c *command) resume(ctx context.Context, path string, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {
+	config, err := c.prepare(ctx, path, f, filters)
+	if err != nil {
+		return config, err
+	}
+	f.rehearsal, err = c.isRehearsal(ctx, config.Release)
+	config.Rehearsal = f.rehearsal
+	return config, err
 }
 
 // inWorkspace does a command's work in the workspace, which it locks and closes.
@@ -196,15 +218,6 @@ func asUsage(err error) error {
 	return &problem{err: err, code: exitUsage}
 }
 
-// effectivePolicy is the release's policy with the flags on top.
-func (f *runFlags) effectivePolicy(release *manifest.Release) (policy.Policy, error) {
-	pol, err := f.readPolicy(release)
-	if err == nil {
-		err = cmp.Or(f.filters.apply(&pol), checkRetryWords(f.retry), f.ocrFlags.check())
-	}
-	return pol, err
-}
-
 // readPolicy reads a policy file; without one the default holds.
 func readPolicy(path string) (policy.Policy, error) {
 	if path == "" {
@@ -232,15 +245,16 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
-// startOCR finds the ocr program and starts its workers. The dictionary of words decides which
-// uncertain words are accepted.
-func (c *command) startOCR(ctx context.Context, f ocrFlags, words *language.Filter) (*ocr.Pool, error) {
+// startOCR finds the ocr program and starts its workers. The dictionary decides which uncertain words are accepted.
+func (c *command) startOCR(ctx context.Context, f ocrFlags, config *pipeline.Config) error {
 	program, err := c.findOCR(f.program)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers,
-		TessdataDir: c.getenv("TESSDATA_PREFIX"), Dictionary: words.Knows, DictionaryID: language.DictionaryDigest(), Log: c.log})
+	config.Workers = f.workers
+	config.OCR, err = ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers, TessdataDir: c.getenv("TESSDATA_PREFIX"),
+		Dictionary: config.Language.Knows, DictionaryID: language.DictionaryDigest(), Log: c.log})
+	return err
 }
 
 func (c *command) findOCR(named string) (string, error) {

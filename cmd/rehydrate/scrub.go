@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"text/tabwriter"
 
 	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/reddit"
@@ -17,15 +18,34 @@ const panicHint = "this is a mistake in rehydrate: please report it, with the co
 // writer that takes the operator's secrets out.
 type streams struct {
 	scrubber       *reddit.Scrubber
-	stdout, stderr *reddit.ScrubbingWriter
+	stdout, stderr *stream
 	// bare is stdout as it is, for the made-up credentials of the emulator alone, which a user
 	// may have put into the environment.
 	bare io.Writer
 }
 
+// A stream remembers its first error.
+type stream struct {
+	*reddit.ScrubbingWriter
+	err error
+}
+
+func (s *stream) Write(p []byte) (int, error) {
+	n, err := s.ScrubbingWriter.Write(p)
+	if s.err == nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// table sets columns; each line ends its cells with tabs. It prints when it is flushed.
+func table(out io.Writer, flags uint) *tabwriter.Writer {
+	return tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)
+}
+
 func newStreams(p process) streams {
 	s := new(reddit.Scrubber)
-	return streams{scrubber: s, stdout: s.Writer(p.stdout), stderr: s.Writer(p.stderr), bare: p.stdout}
+	return streams{scrubber: s, stdout: &stream{ScrubbingWriter: s.Writer(p.stdout)}, stderr: &stream{ScrubbingWriter: s.Writer(p.stderr)}, bare: p.stdout}
 }
 
 func (s streams) flush() {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -61,7 +60,7 @@ func (c *command) statusCommand() *cobra.Command {
 
 // conclude prints what became of every entry and returns the exit status that it means.
 func (c *command) conclude(s state.Summary) error {
-	if err := c.printSummary(s); err != nil {
+	if err := c.show(s, func() { c.printSummary(s) }); err != nil {
 		return err
 	}
 	return statusOf(s)
@@ -76,17 +75,13 @@ func statusOf(s state.Summary) error {
 	return nil
 }
 
-// printSummary prints what became of every entry, as a table or as JSON.
-func (c *command) printSummary(s state.Summary) error {
-	if c.json {
-		return c.printJSON(s)
-	}
+func (c *command) printSummary(s state.Summary) {
 	title := fmt.Sprintf("%s: %d entries", s.Release, s.Entries)
 	if s.Elapsed > 0 {
 		title += " in " + s.Elapsed.Round(100*time.Millisecond).String()
 	}
 	fmt.Fprintf(c.stdout, "%s\n\n", title)
-	table(c.stdout, s)
+	printReasons(c.stdout, s)
 	if s.Masked.Names > 0 {
 		fmt.Fprintf(c.stdout, "\nnames masked: %d in %s\n", s.Masked.Names, times(s.Masked.Images, "image", "images"))
 	}
@@ -103,7 +98,6 @@ func (c *command) printSummary(s state.Summary) error {
 	for _, line := range nextSteps(s) {
 		fmt.Fprintf(c.stdout, "\n%s\n", line)
 	}
-	return nil
 }
 
 // printCalls says what the run asked of whom, and how long it waited.
@@ -137,8 +131,8 @@ func times(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func table(out io.Writer, s state.Summary) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printReasons(out io.Writer, s state.Summary) {
+	w := table(out, 0)
 	fmt.Fprintf(w, "  outcome\tentries\treason\twhat to do\n")
 	for _, r := range s.Reasons {
 		fmt.Fprintf(w, "  %s\t%d\t%s\t%s\n", r.Outcome, r.Entries, r.Reason, adviceFor(r))

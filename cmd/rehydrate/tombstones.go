@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +33,7 @@ func (c *command) tombstonesShowCommand() *cobra.Command {
 			fmt.Fprintln(c.stdout, "there are no tombstones")
 			return nil
 		}
-		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		w := table(c.stdout, 0)
 		for _, t := range list {
 			status := string(t.Status)
 			if t.Lifted != nil {
@@ -107,7 +106,7 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 		return fmt.Errorf("the statement %s is rejected (%s): %w", file, fault.Reason, fault)
 	}
 	// Also refuses the workspace of another release, before it is locked.
-	if _, err := c.isRehearsal(ctx, checkedRelease{Release: rel}); err != nil {
+	if _, err := c.isRehearsal(ctx, rel); err != nil {
 		return err
 	}
 	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,11 +20,7 @@ func (c *command) verifyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
-			err = c.printJSON(r)
-		} else {
-			err = c.printVerify(r)
-		}
+		err = c.show(r, func() { c.printVerify(r) })
 		// After the report: the status alone would not say what is damaged.
 		if err == nil && !r.Whole {
 			return exitCode(exitDamaged)
@@ -35,8 +30,8 @@ func (c *command) verifyCommand() *cobra.Command {
 }
 
 // printVerify prints the report for people.
-func (c *command) printVerify(r audit.VerifyReport) error {
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+func (c *command) printVerify(r audit.VerifyReport) {
+	w := table(c.stdout, 0)
 	verdict := "whole"
 	if !r.Whole {
 		verdict = times(len(r.Damage), "thing is wrong", "things are wrong")
@@ -53,5 +48,5 @@ func (c *command) printVerify(r audit.VerifyReport) error {
 	for _, d := range r.Damage {
 		fmt.Fprintf(w, "\n%s\t%s\n\tto mend it: %s\n", oneTerminalLine(d.Where), oneTerminalLine(d.What), d.Mend)
 	}
-	return w.Flush()
+	w.Flush()
 }

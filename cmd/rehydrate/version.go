@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/dedupe"
+	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
@@ -59,16 +60,17 @@ func (c *command) printVersions(ctx context.Context, program string) error {
 	} else {
 		v.OCR = &engine
 	}
-	if c.json {
-		return c.printJSON(v)
-	}
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	return c.show(v, func() { v.print(c.stdout) })
+}
+
+func (v versions) print(out io.Writer) {
+	w := table(out, 0)
 	row := func(name, text string) { fmt.Fprintf(w, "%s\t%s\n", name, text) }
 	row("rehydrate", v.Version)
 	row("go", v.Go+" "+v.Platform)
 	if v.OCR != nil {
-		row("ocr", fmt.Sprintf("Tesseract %s, Leptonica %s, gosseract %s", engine.Tesseract, engine.Leptonica, engine.Gosseract))
-		row("", fmt.Sprintf("model %s, sha256 %s", engine.Model, engine.ModelSHA256))
+		row("ocr", fmt.Sprintf("Tesseract %s, Leptonica %s, gosseract %s", v.OCR.Tesseract, v.OCR.Leptonica, v.OCR.Gosseract))
+		row("", fmt.Sprintf("model %s, sha256 %s", v.OCR.Model, v.OCR.ModelSHA256))
 	} else {
 		row("ocr", "none: "+v.NoOCR)
 	}
@@ -82,7 +84,7 @@ func (c *command) printVersions(ctx context.Context, program string) error {
 		}
 		row(name, m.Path+" "+m.Version)
 	}
-	return w.Flush()
+	w.Flush()
 }
 
 // engine asks the ocr program what it reads with.
@@ -91,10 +93,10 @@ func (c *command) engine(ctx context.Context, program string) (ocr.Engine, error
 	if err != nil {
 		return ocr.Engine{}, err
 	}
-	pool, err := c.startOCR(ctx, ocrFlags{program: program, workers: 1}, words)
-	if err != nil {
+	config := pipeline.Config{Language: words}
+	if err := c.startOCR(ctx, ocrFlags{program: program, workers: 1}, &config); err != nil {
 		return ocr.Engine{}, err
 	}
-	defer pool.Close()
-	return pool.Engine(), nil
+	defer config.OCR.Close()
+	return config.OCR.Engine(), nil
 }
