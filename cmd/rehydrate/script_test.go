@@ -56,7 +56,7 @@ import (
 //	sql QUERY                     change state.db, or print what it holds
 //	hold, unhold, touch           open the workspace as a run at work has it, close it, or both
 //	put FILE                      write somebody's file
-//	stop                          ask the command to stop, as an interrupt does
+//	interrupt                     ask the next command, or the one at work, to stop
 //	clock DURATION                set the program's clock forward, from now
 //	at STEP N die | COMMAND...    at the next command's N-th step on the disk that is called that, die or do a command
 //	rh STATUS COMMAND [ARG...]    the program, with -w ws, the fake ocr program, and, where it asks Reddit, with an approval
@@ -126,7 +126,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 			f(ts.Value(scriptKey{}).(*script), ts, args)
 		}
 	}
-	for _, name := range []string{"post", "policy", "fault", "stop", "clock", "flip", "put", "hold", "unhold", "touch"} {
+	for _, name := range []string{"post", "policy", "fault", "interrupt", "clock", "flip", "put", "hold", "unhold", "touch"} {
 		cmds[name] = func(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(ts.Value(scriptKey{}).(*script).change(name, args))
 		}
@@ -305,7 +305,7 @@ func (s *script) change(name string, args []string) error {
 		after, err := strconv.Atoi(args[1])
 		s.emulator.Fault(hostile.Fault{Host: host, PathPrefix: "/" + path, After: after, Kind: faultKinds[args[2]]})
 		return err
-	case "stop":
+	case "interrupt": // as Ctrl-C does
 		close(s.stop)
 		return nil
 	case "die":
