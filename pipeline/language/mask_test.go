@@ -69,6 +69,7 @@ func TestMaskNames(t *testing.T) {
 		{line: "555.010.4567.89 555-010-4567% $555-010-4567"},
 		{line: "12345678901234567890"},
 		{line: "100000 12 345 678"},
+		{line: "text 555-0199% or call 555-0199$"},
 	} {
 		want := test.want
 		if want == "" {
