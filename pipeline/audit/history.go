@@ -180,7 +180,7 @@ func (a *audit) replay(e auditlog.Event) {
 				l.tombstone, l.lifted = false, true
 			}
 		case auditlog.Fetch:
-			a.gone.of(p.ID, string(p.ID)).digest(e.SHA256)
+			a.gone.of(p.ID, string(p.ID)).digest(e.SHA256, e.Original, e.Pixels)
 		}
 	}
 	switch e.Kind {

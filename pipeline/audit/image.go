@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/draw"
+	"iter"
 	"math/bits"
 	"strings"
 
@@ -47,9 +48,11 @@ func (w walker) image(p place, body []byte) error {
 		return nil
 	}
 	format := policy.ImageFormat(body)
+	digest := ""
 	if stripped, err := workspace.Strip(body, format); err == nil {
-		s.digests = append(s.digests, state.SHA256(stripped))
+		digest = state.SHA256(stripped)
 	}
+	s.digests = append(s.digests, digest)
 	if err := w.looks(s, body); err != nil {
 		return err
 	}
@@ -86,7 +89,13 @@ func (w walker) looks(s *sighting, body []byte) error {
 	if err != nil {
 		s.fault = err.Error()
 	}
-	for img := range frames {
+	frame := s
+	for n, img := range frames {
+		if n > 0 {
+			frame = &sighting{place: s.in(fmt.Sprintf("picture %d", n+1))}
+			defer w.saw(frame)
+		}
+		frame.digests = append(frame.digests, policy.PixelDigest(policy.Upright(img, body)))
 		h, err := dedupe.HashTurned(img)
 		if err != nil {
 			s.fault = err.Error()
@@ -94,7 +103,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 		}
 		for _, h := range h {
 			if !h.Flat {
-				s.hashes = append(s.hashes, h.Bits)
+				frame.hashes = append(frame.hashes, h.Bits)
 			}
 		}
 	}
@@ -105,23 +114,23 @@ func (w walker) looks(s *sighting, body []byte) error {
 }
 
 // frames yields the pictures of an image: of an animated GIF each, as viewers show it.
-func frames(body []byte, info policy.ImageInfo) (func(yield func(image.Image) bool), error) {
+func frames(body []byte, info policy.ImageInfo) (iter.Seq2[int, image.Image], error) {
 	if info.Format == "gif" {
 		parts, _ := gifFrames(body)
 		if len(parts) > maxFrames {
-			return func(func(image.Image) bool) {}, fmt.Errorf("it has %d pictures, and at most %d are compared", len(parts), maxFrames)
+			return func(func(int, image.Image) bool) {}, fmt.Errorf("it has %d pictures, and at most %d are compared", len(parts), maxFrames)
 		}
 		if len(parts) > 1 {
-			return func(yield func(image.Image) bool) {
+			return func(yield func(int, image.Image) bool) {
 				shown := image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
-				for _, part := range parts {
+				for n, part := range parts {
 					img, err := policy.DecodeImage(part)
 					if err != nil {
 						continue
 					}
 					// A picture covers what was shown before, except where it is transparent.
 					draw.Draw(shown, shown.Rect, img, img.Bounds().Min, draw.Over)
-					if !yield(shown) || !yield(img) {
+					if !yield(2*n, shown) || !yield(2*n+1, img) {
 						return
 					}
 				}
@@ -129,9 +138,9 @@ func frames(body []byte, info policy.ImageInfo) (func(yield func(image.Image) bo
 		}
 	}
 	img, err := policy.DecodeImage(body)
-	return func(yield func(image.Image) bool) {
+	return func(yield func(int, image.Image) bool) {
 		if err == nil {
-			yield(img)
+			yield(0, img)
 		}
 	}, err
 }

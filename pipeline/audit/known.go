@@ -74,16 +74,18 @@ func (g *goneContent) of(id manifest.PostID, name string) *known {
 // entry takes the digests that the release has of an image.
 func (g *goneContent) entry(e manifest.Entry) {
 	k := g.of(e.ID, e.Key.String())
-	k.digest(e.SHA256)
+	k.digest(e.SHA256, e.StrippedSHA256, e.PixelsSHA256)
 	if h, err := strconv.ParseUint(e.PHash, 16, 64); err == nil && len(e.PHash) == 16 {
 		k.hash(h)
 	}
 }
 
-// digest takes a digest of an image: of its file, of the file without metadata, or of its pixels.
-func (k *known) digest(sha256 string) {
-	if sha256 != "" && !slices.Contains(k.digests, sha256) {
-		k.digests = append(k.digests, sha256)
+// digest takes digests of an image: of its file, of the file without metadata, or of its pixels.
+func (k *known) digest(sha256 ...string) {
+	for _, d := range sha256 {
+		if d != "" && !slices.Contains(k.digests, d) {
+			k.digests = append(k.digests, d)
+		}
 	}
 }
 
@@ -303,9 +305,7 @@ func (a *audit) resolve(ctx context.Context) error {
 	for _, s := range a.sightings {
 		if entry, e := a.mustGoOf(s.claims()); e != nil {
 			k := a.gone.of(e.ID, entry)
-			for _, d := range s.digests {
-				k.digest(d)
-			}
+			k.digest(s.digests...)
 			if len(s.hashes) > 0 {
 				k.hash(s.hashes[0])
 			}
@@ -416,7 +416,7 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string) {
 	}
 	for i, d := range s.digests {
 		if k := a.gone.digests[d]; k != nil {
-			return k, []string{"byte for byte", "but for metadata", "the same pixels"}[i]
+			return k, []string{"byte for byte", "but for metadata", "the same pixels"}[min(i, 2)]
 		}
 	}
 	k, apart := nearest(a.gone.hashes, s.hashes)

@@ -268,7 +268,11 @@ func (c *column) holdsIDs(numbers bool) bool {
 	if numbers {
 		return c.holds == holdsID && (most || c.asked)
 	}
-	return c.holds == holdsID || most && c.known >= 3
+	ids := map[string]bool{}
+	for _, h := range c.hits {
+		ids[h.entry] = true
+	}
+	return c.holds == holdsID || most && len(ids) >= 3
 }
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.

@@ -305,6 +305,7 @@ func (w walker) encoded(p place, text []byte) (rest []byte, err error) {
 					return rest, err
 				}
 				p := p
+				p.label = p.label || end-at > 64 && text[at+64] == '\n' // a list of digests looks like bytes as well
 				if !strings.HasSuffix(p.part, encodedPart) {
 					p.part += encodedPart
 				}
@@ -353,7 +354,8 @@ func packedRun(text []byte, at int) (run []byte, end int) {
 
 // unpackText decodes base64 of either alphabet, or hex; nil for neither.
 func unpackText(run []byte) []byte {
-	if raw, err := hex.DecodeString(string(run[:len(run)&^1])); err == nil {
+	digits := bytes.TrimPrefix(bytes.TrimPrefix(run, []byte("0x")), []byte("x"))
+	if raw, err := hex.DecodeString(string(digits[:len(digits)&^1])); err == nil {
 		return raw
 	}
 	raw, err := base64.RawStdEncoding.DecodeString(strings.NewReplacer("-", "+", "_", "/").Replace(string(run)))
@@ -393,7 +395,7 @@ func (w walker) carved(p place, body []byte) error {
 	if err != nil {
 		return nil
 	}
-	s := &sighting{place: p.in("image in it"), digests: []string{state.SHA256(stripped)}}
+	s := &sighting{place: p.in("image in it"), digests: []string{"", state.SHA256(stripped)}}
 	if err := w.looks(s, stripped); err != nil {
 		return err
 	}

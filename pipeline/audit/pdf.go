@@ -12,7 +12,7 @@ import (
 
 var (
 	errTooLong = errors.New("it unpacks to too much")
-	pdfFilter  = regexp.MustCompile(`/Filter\s*\[?\s*((?:/[A-Za-z0-9]+\s*)+)`)
+	pdfFilter  = regexp.MustCompile(`/Filter\s*(\[[^\]]*\]|/[A-Za-z0-9]+)`)
 )
 
 // inflate unpacks what zlib packed, up to a limit.
@@ -67,7 +67,7 @@ func (w walker) pdf(p place, all *io.SectionReader) error {
 func (w walker) pdfStream(p place, head, data []byte) error {
 	filters := ""
 	if m := pdfFilter.FindSubmatch(head); m != nil {
-		filters = strings.Join(strings.Fields(strings.ReplaceAll(string(m[1]), "/", " ")), " ")
+		filters = strings.Join(strings.FieldsFunc(string(m[1]), func(r rune) bool { return strings.ContainsRune("[/] \r\n\t", r) }), " ")
 	}
 	if f, packed := strings.CutPrefix(filters, "FlateDecode"); packed {
 		unpacked, err := inflate(data, maxImage)

@@ -36,8 +36,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if img := rec.Image; img != nil {
 			s.images++
 			s.files[ws.ImageName(rec.Key, img.Format)] = rec
-			k.digest(img.SHA256)
-			k.digest(img.OriginalSHA256)
+			k.digest(img.SHA256, img.OriginalSHA256, img.PixelsSHA256)
 			if !img.Flat && img.HashKind == dedupe.HashKind() {
 				k.hash(img.PHash)
 			}
@@ -48,6 +47,14 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
 			s.rows++
 		}
+	}
+	// A purge keeps what recognises an image and leads to nobody's content.
+	erased, err := ws.ErasedImages(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range erased {
+		a.gone.of(e.ID, e.Key.String()).digest(e.File, e.Stripped, e.Pixels)
 	}
 	files, err := lastExport(ctx, ws)
 	if ctx.Err() != nil {

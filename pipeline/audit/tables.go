@@ -215,6 +215,7 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	if ours && p.src.name == "" || err == nil && p.src.name == "state.db" {
 		return err
 	}
+	p.label = true // what is left between the rows of its pages
 	return errors.Join(err, w.bytes(p, copied, all.Size()))
 }
 
@@ -238,7 +239,9 @@ func (w walker) schema(p place, db *sql.DB) (tables []string, ours bool, err err
 		if err := rows.Scan(&kind, &name, &text, &root); err != nil {
 			return nil, false, err
 		}
-		w.words(p.in("schema"), text)
+		part := p.in("schema")
+		part.label = len(text) < 2000
+		w.words(part, text)
 		if kind == "table" && root > 0 { // a virtual table keeps its rows in others
 			tables = append(tables, name)
 		}
@@ -405,7 +408,7 @@ func separator(head []byte, whole bool) rune {
 			return comma
 		}
 	}
-	if slices.ContainsFunc(lines, func(l string) bool { return len(strings.Fields(l)) > 1 || len(l) > 200 }) {
+	if slices.ContainsFunc(lines, func(l string) bool { return len(strings.Fields(l)) > 1 || len(l) > 39 }) {
 		return 0
 	}
 	return '\n'
@@ -438,6 +441,9 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 				columns = append(columns, t.column(strings.TrimPrefix(name, "\xef\xbb\xbf")))
 			}
 			if !first {
+				names := p.in("names of columns")
+				names.label = true
+				w.words(names, strings.Join(record, "\n"))
 				continue
 			}
 		}

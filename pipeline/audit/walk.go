@@ -360,7 +360,9 @@ func (w walker) lookInto(p place, r io.ReaderAt, size int64) error {
 	}
 	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
 	if kind == isOpaque {
-		if err := w.bytes(p, r, size); err != nil {
+		part := p
+		part.label = true
+		if err := w.bytes(part, r, size); err != nil {
 			return err
 		}
 		return fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", name)
@@ -585,14 +587,38 @@ func (w walker) hiddenMembers(p place, r io.ReaderAt, size int64, claimed []span
 				return err
 			}
 		}
-		// The directory and the descriptors of members are as they should be; anything else is looked at.
-		if !bytes.HasPrefix(rest, []byte("PK")) {
-			if err := w.behind(p, rest, to-int64(len(rest))); err != nil {
-				return err
-			}
+		rest = behindDirectory(rest)
+		if len(rest) <= 24 { // the lengths of a member that were not known before
+			w.residueIDs(p, rest)
+		} else if err := w.behind(p, rest, to-int64(len(rest))); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// behindDirectory returns what follows the descriptors and the directory of a zip.
+func behindDirectory(b []byte) []byte {
+	for len(b) > 46 || len(b) > 16 && b[2] != 1 {
+		at := func(i int) int { return int(binary.LittleEndian.Uint16(b[i:])) }
+		n := 0
+		switch {
+		case bytes.HasPrefix(b, []byte("PK\x01\x02")):
+			n = 46 + at(28) + at(30) + at(32)
+		case bytes.HasPrefix(b, []byte("PK\x05\x06")) && len(b) >= 22:
+			n = 22 + at(20)
+		case bytes.HasPrefix(b, []byte("PK\x06\x06")) && len(b) >= 56:
+			n = 56
+		case bytes.HasPrefix(b, []byte("PK\x06\x07")):
+			n = 20
+		case bytes.HasPrefix(b, []byte("PK\x07\x08")):
+			n = 16
+		default:
+			return b
+		}
+		b = b[min(n, len(b)):]
+	}
+	return b
 }
 
 // tar looks at the members, at what their headers say, and at what lies behind the end.

@@ -1,0 +1,651 @@
+package audit
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"database/sql"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+
+	"rehydrate/dedupe"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// The posts of the world: two whose image was purged, one with an id of digits, one of which nothing was ever stored,
+// and three that may stay.
+const (
+	goneJPEG, gonePNG, goneDigits, goneUnseen = "1bodut", "1bf0nv", "136748", "1nosee"
+	live1, live2                              = "1live1", "1live2"
+)
+
+const (
+	goneText = "when the meeting could have been an email again"
+	liveText = "the cat sat down on the new white keyboard"
+)
+
+// A world is a release with a workspace, and a registered copy of it.
+type world struct {
+	dir, ws, copied string
+	config          Config
+	images          map[string][]byte // as their hosts sent them
+}
+
+// picture draws an image that has a hash of its own.
+func picture(seed uint32) *image.RGBA {
+	img := image.NewRGBA(image.Rect(0, 0, 96, 80))
+	cells := [48]uint8{}
+	for i := range cells {
+		seed = seed*1664525 + 1013904223
+		cells[i] = byte(seed >> 24)
+	}
+	for y := range 80 {
+		for x := range 96 {
+			v := cells[y/14*8+x/12]
+			img.Set(x, y, color.RGBA{v, v / 2, 255 - v, 255})
+		}
+	}
+	return img
+}
+
+func encodeJPEG(img image.Image, quality int) []byte {
+	var b bytes.Buffer
+	_ = jpeg.Encode(&b, img, &jpeg.Options{Quality: quality})
+	return b.Bytes()
+}
+
+func encodePNG(img image.Image) []byte {
+	var b bytes.Buffer
+	_ = png.Encode(&b, img)
+	return b.Bytes()
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newWorld makes a world. A fresh one still has the content of the posts that must be gone, as before a purge; a
+// published one has a manifest with the digests of its images.
+func newWorld(t *testing.T, fresh, published bool) *world {
+	t.Helper()
+	dir, ctx := t.TempDir(), t.Context()
+	w := &world{dir: dir, ws: filepath.Join(dir, "ws"), copied: filepath.Join(dir, "copy"), images: map[string][]byte{
+		goneJPEG: withSegment(encodeJPEG(picture(1), 85), 0xe1, "Exif\x00\x00 taken with a phone"), gonePNG: encodePNG(picture(2)),
+		live1: encodeJPEG(picture(3), 85), live2: encodePNG(picture(4))}}
+	rows := []string{"id,split,figurative,severity,related_content,modality,context,sha256,sha256_stripped,sha256_pixels,phash"}
+	for _, id := range []string{goneJPEG, gonePNG, goneDigits, goneUnseen, live1, live2} {
+		row := id + ",train,F1,SS6,SR3,M1,C1,,,,"
+		if body := w.images[id]; body != nil && published {
+			d, err := workspace.Identify(body)
+			ok(t, err)
+			img, err := policy.DecodeImage(body)
+			ok(t, err)
+			h, err := dedupe.HashImage(img)
+			ok(t, err)
+			row = fmt.Sprintf("%s,train,F1,SS6,SR3,M1,C1,%s,%s,%s,%016x", id, d.File, d.Stripped, d.Pixels, h.Bits)
+		}
+		rows = append(rows, row)
+	}
+	release := filepath.Join(dir, "release")
+	ok(t, os.MkdirAll(release, 0o700))
+	ok(t, os.Mkdir(w.copied, 0o700))
+	ok(t, os.WriteFile(filepath.Join(release, "annotations.csv"), []byte(strings.Join(rows, "\n")+"\n"), 0o600))
+	ok(t, os.WriteFile(filepath.Join(release, "release.toml"), []byte("name = \"Demo\"\nversion = \"1.0\"\nmanifest = \"annotations.csv\"\nschema = \"figsim\"\n"), 0o600))
+	r, err := manifest.Open(release, manifest.Options{})
+	ok(t, err)
+	summary, err := r.Check(ctx)
+	ok(t, err)
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	clock := func() time.Time { return now }
+	ws, err := workspace.Open(ctx, w.ws, workspace.Options{})
+	ok(t, err)
+	ok(t, ws.Load(ctx, workspace.Binding{Release: r.Name, ReleaseDigest: r.Digest, ManifestDigest: r.ManifestDigest, Schema: r.Schema, Splits: []string{"train"}}, r.Entries(ctx), nil))
+	for _, id := range []manifest.PostID{goneJPEG, gonePNG, live1, live2} {
+		ok(t, ws.SetPosts(ctx, []workspace.Post{{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
+		w.store(t, ws, id)
+	}
+	ok(t, ws.SetPosts(ctx, []workspace.Post{{ID: live1, State: manifest.StateLive, CheckedAt: now, LiveAt: now}, {ID: live2, State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
+	for _, id := range []manifest.PostID{goneJPEG, gonePNG, goneDigits, goneUnseen} {
+		ok(t, ws.SetPosts(ctx, []workspace.Post{{ID: id, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
+		ok(t, ws.AddTombstones(ctx, []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: now}, Reason: "moderator"}}))
+		if !fresh {
+			ok(t, ws.Erase(ctx, id))
+		}
+	}
+	ok(t, ws.SetCopy(ctx, workspace.Copy{Path: w.copied, Note: "a colleague", Format: "parquet", Made: now}))
+	ok(t, ws.Close())
+	w.config = Config{Release: r, Manifest: summary, Policy: policy.Default(), Now: clock}
+	return w
+}
+
+// store stores an image and a text as a run does.
+func (w *world) store(t *testing.T, ws *workspace.Workspace, id manifest.PostID) {
+	t.Helper()
+	body, ctx := w.images[string(id)], t.Context()
+	d, err := workspace.Identify(body)
+	ok(t, err)
+	img, err := policy.DecodeImage(body)
+	ok(t, err)
+	h, err := dedupe.HashImage(img)
+	ok(t, err)
+	format := policy.ImageFormat(body)
+	stripped, err := workspace.Strip(body, format)
+	ok(t, err)
+	key := manifest.Key{ID: id}
+	ok(t, ws.StoreImage(ctx, key, stripped, workspace.Image{Source: state.SHA256([]byte(id)), OriginalSHA256: d.File, OriginalBytes: int64(len(body)), PixelsSHA256: d.Pixels,
+		Format: format, Width: 96, Height: 80, PHash: h.Bits, Flat: h.Flat, HashKind: dedupe.HashKind(), Limits: "l"}))
+	text := liveText + " of " + string(id)
+	if id == goneJPEG || id == gonePNG {
+		text = goneText + "\nfor " + string(id)
+	}
+	ok(t, ws.SetReading(ctx, key, workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(stripped), Text: text}))
+}
+
+// audit audits the workspace, offline, and the files that are named.
+func (w *world) audit(t *testing.T, ws string, files ...string) Report {
+	t.Helper()
+	opened, err := workspace.Open(t.Context(), ws, workspace.Options{ReadOnly: true})
+	ok(t, err)
+	defer opened.Close()
+	c := w.config
+	c.Workspace, c.Files = opened, files
+	r, err := Audit(t.Context(), c)
+	ok(t, err)
+	return r
+}
+
+// Builders of files as other programs write them.
+
+func withSegment(b []byte, marker byte, data string) []byte {
+	segment := append([]byte{0xff, marker, byte((len(data) + 2) >> 8), byte(len(data) + 2)}, data...)
+	return bytes.Join([][]byte{b[:2], segment, b[2:]}, nil)
+}
+
+func tarOf(name string, body []byte) []byte {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	_ = w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(body))})
+	_, _ = w.Write(body)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+func zipOf(name string, body []byte) []byte {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, _ := w.Create(name)
+	_, _ = f.Write(body)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// hiddenZip is a zip whose directory names only the last of its members.
+func hiddenZip(name string, body []byte) []byte {
+	first := zipOf(name, body)
+	return append(first[:bytes.Index(first, []byte("PK\x01\x02"))], zipOf("readme", []byte("hi"))...)
+}
+
+func gzipOf(body []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(body)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+func zstdOf(body []byte) []byte {
+	w, _ := zstd.NewWriter(nil)
+	return w.EncodeAll(body, nil)
+}
+
+func skippableZstd(body []byte) []byte {
+	return append(append(binary.LittleEndian.AppendUint32([]byte("\x50\x2a\x4d\x18"), uint32(len(body))), body...), zstdOf([]byte("hi"))...)
+}
+
+func parquetOf[T any](rows ...T) []byte {
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b, parquet.Compression(&parquet.Zstd))
+	_, _ = w.Write(rows)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+func pdfOf(dictionary string, stream []byte) []byte {
+	return []byte(fmt.Sprintf("%%PDF-1.4\n%%\xe2\xe3\xcf\xd3\n1 0 obj\n<< %s /Length %d >>\nstream\n%s\nendstream\nendobj\n%%%%EOF\n", dictionary, len(stream), stream))
+}
+
+func deflated(body []byte) []byte {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	_, _ = w.Write(body)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+func pngChunk(kind string, data []byte) []byte {
+	b := encodePNG(picture(3))
+	chunk := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), kind...)
+	return bytes.Join([][]byte{b[:33], chunk, data, {0, 0, 0, 0}, b[33:]}, nil)
+}
+
+func sqliteOf(t testing.TB, make string, values ...any) []byte {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "a.db")
+	db, err := sql.Open("sqlite", name)
+	ok(t, err)
+	for _, statement := range strings.Split(make, ";") {
+		_, err = db.ExecContext(t.Context(), statement, values[:strings.Count(statement, "?")]...)
+		ok(t, err)
+	}
+	ok(t, db.Close())
+	body, err := os.ReadFile(name)
+	ok(t, err)
+	return body
+}
+
+func wrapped(s string, n int) string {
+	var b strings.Builder
+	for len(s) > n {
+		b.WriteString(s[:n] + "\n")
+		s = s[n:]
+	}
+	return b.String() + s
+}
+
+type blobRow struct {
+	N    int64  `parquet:"n"`
+	Data []byte `parquet:"data"`
+}
+
+type nestedRow struct {
+	A []struct {
+		B [][]byte `parquet:"b,list"`
+	} `parquet:"a,list"`
+}
+
+type textRow struct {
+	N    int64  `parquet:"n"`
+	Link string `parquet:"full_link"`
+}
+
+var b64 = base64.StdEncoding.EncodeToString
+
+// wraps are the ways in which bytes lie in a file. Each is given a name in which nothing tells the post.
+var wraps = []struct {
+	name string
+	wrap func(t testing.TB, body []byte) []byte
+}{
+	{"as it is", func(_ testing.TB, b []byte) []byte { return b }},
+	{"in a tar", func(_ testing.TB, b []byte) []byte { return tarOf("000.jpg", b) }},
+	{"in a tgz", func(_ testing.TB, b []byte) []byte { return gzipOf(tarOf("000.jpg", b)) }},
+	{"in a zip", func(_ testing.TB, b []byte) []byte { return zipOf("word/media/image1.jpeg", b) }},
+	{"in a zip in a zip", func(_ testing.TB, b []byte) []byte { return zipOf("a.zip", zipOf("x", b)) }},
+	{"in a zip that hides it", func(_ testing.TB, b []byte) []byte { return hiddenZip("x", b) }},
+	{"before a zip", func(_ testing.TB, b []byte) []byte { return append(bytes.Clone(b), zipOf("x", []byte("hi"))...) }},
+	{"behind a zip", func(_ testing.TB, b []byte) []byte { return append(zipOf("x", []byte("hi")), b...) }},
+	{"behind a tar", func(_ testing.TB, b []byte) []byte { return append(tarOf("x", []byte("hi")), b...) }},
+	{"in zstd", func(_ testing.TB, b []byte) []byte { return zstdOf(b) }},
+	{"in a part that zstd skips", func(_ testing.TB, b []byte) []byte { return skippableZstd(b) }},
+	{"in a Parquet", func(_ testing.TB, b []byte) []byte { return parquetOf(blobRow{1, b}) }},
+	{"in a list in a struct of a Parquet", func(_ testing.TB, b []byte) []byte {
+		var r nestedRow
+		r.A = append(r.A, struct {
+			B [][]byte `parquet:"b,list"`
+		}{B: [][]byte{b}})
+		return parquetOf(r)
+	}},
+	{"as base64 in a Parquet", func(_ testing.TB, b []byte) []byte { return parquetOf(textRow{1, b64(b)}) }},
+	{"as gzip in a Parquet", func(_ testing.TB, b []byte) []byte { return parquetOf(blobRow{1, gzipOf(b)}) }},
+	{"in the footer of a Parquet", func(_ testing.TB, b []byte) []byte {
+		var out bytes.Buffer
+		w := parquet.NewGenericWriter[textRow](&out, parquet.KeyValueMetadata("note", b64(b)))
+		_ = w.Close()
+		return out.Bytes()
+	}},
+	{"in a database", func(t testing.TB, b []byte) []byte {
+		return sqliteOf(t, "CREATE TABLE x (y); INSERT INTO x VALUES (?)", b)
+	}},
+	{"behind a database", func(t testing.TB, b []byte) []byte { return append(sqliteOf(t, "CREATE TABLE x (y)"), b...) }},
+	{"in JSON", func(_ testing.TB, b []byte) []byte { return []byte(`{"a":{"b":["x","` + b64(b) + `"]}}`) }},
+	{"in JSON Lines", func(_ testing.TB, b []byte) []byte { return []byte("{\"n\":1}\n{\"i\":\"" + b64(b) + "\"}\n") }},
+	{"in CSV", func(_ testing.TB, b []byte) []byte { return []byte("n,data\n1,x\n2," + b64(b) + "\n") }},
+	{"as a data address", func(_ testing.TB, b []byte) []byte {
+		return []byte(`<html><img src="data:image/jpeg;base64,` + b64(b) + `">`)
+	}},
+	{"as base64 in lines", func(_ testing.TB, b []byte) []byte { return []byte("begin\n" + wrapped(b64(b), 76) + "\nend\n") }},
+	{"as base64 for addresses", func(_ testing.TB, b []byte) []byte {
+		return []byte("x = '" + base64.RawURLEncoding.EncodeToString(b) + "'")
+	}},
+	{"as hex", func(_ testing.TB, b []byte) []byte { return []byte("blob: 0x" + hex.EncodeToString(b)) }},
+	{"as hex in a Parquet", func(_ testing.TB, b []byte) []byte {
+		return parquetOf(textRow{1, strings.ToUpper(hex.EncodeToString(b))})
+	}},
+	{"in bytes of no kind", func(_ testing.TB, b []byte) []byte { return append([]byte("\x00\x01\x02junk\x03"), b...) }},
+	{"behind another image", func(_ testing.TB, b []byte) []byte { return append(encodeJPEG(picture(3), 85), b...) }},
+	{"in a segment of another image", func(_ testing.TB, b []byte) []byte { return withSegment(encodeJPEG(picture(3), 85), 0xe2, string(b)) }},
+	{"in a chunk of another image", func(_ testing.TB, b []byte) []byte { return pngChunk("eXIf", b) }},
+	{"in a packed chunk of another image", func(_ testing.TB, b []byte) []byte {
+		return pngChunk("zTXt", append([]byte("k\x00\x00"), deflated([]byte(b64(b)))...))
+	}},
+	{"in a PDF", func(_ testing.TB, b []byte) []byte { return pdfOf("/Subtype /Image /Filter /DCTDecode", b) }},
+	{"packed in a PDF", func(_ testing.TB, b []byte) []byte { return pdfOf("/Filter [/FlateDecode /DCTDecode]", deflated(b)) }},
+}
+
+// spellings are the ways in which an id stands in a text.
+var spellings = []string{"t3_%s", "T3_%S", "https://www.reddit.com/r/x/comments/%s/some_words/", "https://redd.it/%s", "https://www.reddit.com/gallery/%s",
+	"https%%3A%%2F%%2Fwww.reddit.com%%2Fcomments%%2F%s%%2F", `https:\/\/www.reddit.com\/r\/x\/comments\/%s\/x`, "see /comments/%s.", "a picture of t3_%s, taken"}
+
+// holders are the ways in which a text lies in a file.
+var holders = []struct {
+	name string
+	hold func(t testing.TB, text string) []byte
+}{
+	{"in a note", func(_ testing.TB, s string) []byte { return []byte("seen: " + s + "\n") }},
+	{"in CSV", func(_ testing.TB, s string) []byte { return []byte("n,link\n1," + s + "\n") }},
+	{"in JSON", func(_ testing.TB, s string) []byte { b, _ := json.Marshal(map[string]any{"a": []any{1, s}}); return b }},
+	{"in a Parquet", func(_ testing.TB, s string) []byte { return parquetOf(textRow{1, s}) }},
+	{"in a database", func(t testing.TB, s string) []byte {
+		return sqliteOf(t, "CREATE TABLE x (y); INSERT INTO x VALUES (?)", s)
+	}},
+	{"in the free pages of a database", func(t testing.TB, s string) []byte {
+		return sqliteOf(t, "CREATE TABLE x (y); PRAGMA secure_delete=OFF; CREATE TABLE z (y); INSERT INTO z VALUES (?); DROP TABLE z", s)
+	}},
+	{"in a comment of an image", func(_ testing.TB, s string) []byte { return withSegment(encodeJPEG(picture(3), 85), 0xfe, s) }},
+	{"in a zip's comment", func(_ testing.TB, s string) []byte {
+		b := zipOf("x", []byte("hi"))
+		b[len(b)-2] = byte(len(s))
+		return append(b, s...)
+	}},
+}
+
+// A case is a file in which something must be found.
+type planted struct {
+	name string
+	file string
+	body func(t testing.TB, w *world) []byte
+	kind FindingKind
+	id   string
+	in   *world
+}
+
+func plantedFiles(purged, published, fresh *world) (cases []planted) {
+	add := func(in *world, name, file string, kind FindingKind, id string, body func(t testing.TB, w *world) []byte) {
+		cases = append(cases, planted{name, file, body, kind, id, in})
+	}
+	for _, wrap := range wraps {
+		add(purged, "the image as it was sent, "+wrap.name, "f", FoundImage, goneJPEG, func(t testing.TB, w *world) []byte { return wrap.wrap(t, w.images[goneJPEG]) })
+		add(purged, "another picture's bytes, "+wrap.name, "f", FoundImage, gonePNG, func(t testing.TB, w *world) []byte { return wrap.wrap(t, w.images[gonePNG]) })
+	}
+	gone := func(w *world) image.Image { img, _ := policy.DecodeImage(w.images[goneJPEG]); return img }
+	for name, change := range map[string]func(w *world) []byte{
+		"without its EXIF":        func(w *world) []byte { b, _ := workspace.Strip(w.images[goneJPEG], "jpeg"); return b },
+		"with a comment":          func(w *world) []byte { return withSegment(w.images[goneJPEG], 0xfe, "hello") },
+		"with a byte behind it":   func(w *world) []byte { return append(bytes.Clone(w.images[goneJPEG]), 'x') },
+		"with 4 KB behind it":     func(w *world) []byte { return append(bytes.Clone(w.images[goneJPEG]), make([]byte, 4096)...) },
+		"as PNG, pixel for pixel": func(w *world) []byte { return encodePNG(gone(w)) },
+	} {
+		add(purged, "the image "+name, "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return change(w) })
+	}
+	for name, change := range map[string]func(img image.Image) []byte{
+		"recompressed":     func(img image.Image) []byte { return encodeJPEG(img, 40) },
+		"mirrored":         func(img image.Image) []byte { return encodeJPEG(turned(img, 1), 80) },
+		"upside down":      func(img image.Image) []byte { return encodeJPEG(turned(img, 2), 80) },
+		"turned by half":   func(img image.Image) []byte { return encodePNG(turned(img, 3)) },
+		"half as large":    func(img image.Image) []byte { return encodeJPEG(scaled(img, 1, 2), 80) },
+		"twice as large":   func(img image.Image) []byte { return encodePNG(scaled(img, 2, 1)) },
+		"in a GIF's frame": func(img image.Image) []byte { return gifOf(picture(3), img) },
+	} {
+		for _, in := range []*world{published, fresh} {
+			add(in, "the image "+name, "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return change(gone(w)) })
+		}
+	}
+	for _, holder := range holders {
+		for _, spelling := range spellings {
+			text := strings.ReplaceAll(fmt.Sprintf(strings.ReplaceAll(spelling, "%S", "%s"), goneUnseen), "T3_"+goneUnseen, "T3_"+strings.ToUpper(goneUnseen))
+			add(purged, "an id as "+spelling+" "+holder.name, "f", FoundRow, goneUnseen, func(t testing.TB, _ *world) []byte { return holder.hold(t, text) })
+		}
+	}
+	text := func(s string) func(testing.TB, *world) []byte {
+		return func(testing.TB, *world) []byte { return []byte(s) }
+	}
+	add(purged, "an id with a second image", "f", FoundRow, goneUnseen+"/1", text("id,n\n"+goneUnseen+"/1,2\n"))
+	for name, body := range map[string]string{
+		"a bare id in a column id":    "id,label\n" + goneUnseen + ",F1\n",
+		"a bare id in prose":          "I mean " + goneUnseen + ", of course",
+		"an id behind a %":            "x=%31nosee&y",
+		"an id as a JSON escape":      `{"a":"\u0031nosee"}`,
+		"an id as a key of JSON":      `{"` + goneUnseen + `": {"label": "F1"}}`,
+		"an id in YAML":               "- id: " + goneUnseen + "\n  label: F1\n",
+		"an id in base64":             "x " + b64([]byte("a note about the post "+goneUnseen+" which is longer than sixty-four bytes, as promised")),
+		"an id in a table with tabs":  "post_id\tn\n" + goneUnseen + "\t1\n",
+		"an id in a list of ids":      live1 + "\n" + goneUnseen + "\n" + live2 + "\n",
+		"a name of an image in HTML":  `<a href="img/` + goneUnseen + `.jpg">`,
+		"an id in the name of a file": "nothing here",
+	} {
+		file := "f"
+		if strings.HasPrefix(name, "an id in the name") {
+			file = goneUnseen + ".txt"
+		}
+		add(purged, name, file, FoundRow, goneUnseen, text(body))
+	}
+	add(purged, "an id of digits in a column id", "f", FoundRow, goneDigits, text("id,n\n"+goneDigits+",1\n"))
+	add(purged, "an id of digits in a link", "f", FoundRow, goneDigits, text("https://redd.it/"+goneDigits))
+	base36, _ := strconv.ParseInt(goneUnseen, 36, 64)
+	add(purged, "an id as a number in base 36", "f", FoundRow, goneUnseen, func(testing.TB, *world) []byte {
+		return parquetOf(struct {
+			ID int64 `parquet:"id"`
+		}{base36})
+	})
+	add(purged, "a digest in a note", "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return []byte("sha256 " + state.SHA256(w.images[goneJPEG])) })
+	add(purged, "a digest in base64", "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte {
+		raw, _ := hex.DecodeString(state.SHA256(w.images[goneJPEG]))
+		return []byte(`{"digest": "` + b64(raw) + `"}`)
+	})
+	for _, holder := range holders {
+		add(fresh, "a text "+holder.name, "f", FoundText, goneJPEG, func(t testing.TB, _ *world) []byte { return holder.hold(t, goneText+" for "+goneJPEG[1:]) })
+	}
+	add(fresh, "a text in capitals, in a document", "f", FoundText, goneJPEG, text("<w:t>when the MEET</w:t><w:t>ING could have been an email again</w:t>"))
+	add(purged, "a text learnt from a row", "f", FoundText, gonePNG, text("id,t\n"+gonePNG+",some words that nobody else has said\n"+live1+",some words that nobody else has said\n"))
+	return cases
+}
+
+func turned(img image.Image, way int) image.Image {
+	b := img.Bounds()
+	out := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
+	for y := range b.Dy() {
+		for x := range b.Dx() {
+			fx, fy := x, y
+			if way&1 != 0 {
+				fx = b.Dx() - 1 - x
+			}
+			if way&2 != 0 {
+				fy = b.Dy() - 1 - y
+			}
+			out.Set(x, y, img.At(b.Min.X+fx, b.Min.Y+fy))
+		}
+	}
+	return out
+}
+
+func scaled(img image.Image, times, by int) image.Image {
+	b := img.Bounds()
+	out := image.NewRGBA(image.Rect(0, 0, b.Dx()*times/by, b.Dy()*times/by))
+	for y := range out.Rect.Dy() {
+		for x := range out.Rect.Dx() {
+			out.Set(x, y, img.At(b.Min.X+x*by/times, b.Min.Y+y*by/times))
+		}
+	}
+	return out
+}
+
+func gifOf(images ...image.Image) []byte {
+	g := &gif.GIF{}
+	for _, img := range images {
+		var b bytes.Buffer
+		_ = gif.Encode(&b, img, nil)
+		one, _ := gif.DecodeAll(&b)
+		g.Image, g.Delay = append(g.Image, one.Image[0]), append(g.Delay, 10)
+	}
+	var b bytes.Buffer
+	_ = gif.EncodeAll(&b, g)
+	return b.Bytes()
+}
+
+// TestPlanted finds what is planted in a found file, in a registered copy and in the workspace: the right post, in the
+// right place.
+func TestPlanted(t *testing.T) {
+	purged, published, fresh := newWorld(t, false, false), newWorld(t, false, true), newWorld(t, true, false)
+	cases := plantedFiles(purged, published, fresh)
+	if len(cases) < 120 {
+		t.Errorf("only %d cases", len(cases))
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			body := c.body(t, c.in)
+			for place, dir := range map[string]string{"found": filepath.Join(c.in.dir, "found"), "copy": c.in.copied, "workspace": filepath.Join(c.in.ws, "stash")} {
+				if place != "found" && testing.Short() {
+					continue
+				}
+				name := filepath.Join(dir, c.file)
+				ok(t, os.MkdirAll(dir, 0o700))
+				ok(t, os.WriteFile(name, body, 0o600))
+				files := []string{}
+				if place == "found" {
+					files = append(files, dir)
+				}
+				r := c.in.audit(t, c.in.ws, files...)
+				ok(t, os.Remove(name))
+				found := false
+				for _, f := range r.Findings {
+					found = found || f.Kind == c.kind && f.ID == c.id && strings.Contains(f.Where, "/"+c.file)
+				}
+				if !found {
+					t.Errorf("%s: %s: %+v, not judged %+v", place, r.Verdict, r.Findings, r.Gaps)
+				}
+			}
+			if c.in != fresh { // what was taken out leaves nothing
+				ok(t, os.RemoveAll(filepath.Join(c.in.ws, "stash")))
+			}
+		})
+	}
+}
+
+// TestClean finds nothing where nothing is: the verdict is PASS, or INCOMPLETE for a reason that a person can act on.
+func TestClean(t *testing.T) {
+	purged, published := newWorld(t, false, false), newWorld(t, false, true)
+	stored := func(id string) []byte {
+		b, _ := workspace.Strip(purged.images[id], policy.ImageFormat(purged.images[id]))
+		return b
+	}
+	many := func(format string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	noise := make([]byte, 5000)
+	for i := range noise {
+		noise[i] = byte(i*i*7 + i>>3)
+	}
+	type other struct {
+		ID    string `parquet:"id"`
+		Count int64  `parquet:"count"`
+	}
+	thumb := encodeJPEG(scaled(picture(3), 3, 4), 80)
+	const textGap, imageGap, foreignGap, binaryGap = "texts of unknown origin", "images of unknown origin", "ids of another release", "only searched for plain text"
+	for _, c := range []struct {
+		name, gap string
+		body      []byte
+		in        *world
+	}{
+		{name: "an empty file"},
+		{name: "a live post's image as it was sent", body: purged.images[live1]},
+		{name: "a live post's image as it is stored", body: stored(live1)},
+		{name: "a live post's image in a tar", body: tarOf("a.jpg", stored(live1))},
+		{name: "a live post's image in a Parquet", body: parquetOf(blobRow{1, stored(live1)}), gap: "no column holds post ids"},
+		{name: "a live post's image with a comment", body: withSegment(purged.images[live1], 0xfe, "hello")},
+		{name: "a live post's image as PNG", body: encodePNG(func() image.Image { i, _ := policy.DecodeImage(purged.images[live1]); return i }())},
+		{name: "a live post's image, a little smaller", body: thumb},
+		{name: "a live post's image in HTML", body: []byte(`<p>hi</p><img alt="1live1" src="data:image/jpeg;base64,` + b64(thumb) + `">`)},
+		{name: "a live post's image in a database", body: sqliteOf(t, "CREATE TABLE x (id, y); INSERT INTO x VALUES ('1live1', ?)", stored(live1))},
+		{name: "an image of nobody", body: encodePNG(picture(9)), gap: imageGap},
+		{name: "an image of nobody, every hash published but one", body: encodePNG(picture(9)), gap: imageGap, in: published},
+		{name: "an image that cannot be decoded", body: purged.images[live1][:900], gap: "looks could not be compared"},
+		{name: "a row of a live post", body: []byte("id,label\n" + live1 + ",F1\n")},
+		{name: "a row of a live post in a Parquet", body: parquetOf(other{live1, 136748})},
+		{name: "a live post's text", body: []byte("id,t\n" + live1 + "," + liveText + " of " + live1 + "\n")},
+		{name: "a text of nobody", body: []byte("it rains on the roof of the small house\n"), gap: textGap},
+		{name: "a text too short to tell a post", body: []byte("nice one\n")},
+		{name: "a number that is an id", body: []byte(`{"size": 136748}`)},
+		{name: "numbers that are ids, many times", body: []byte("[" + strings.TrimSuffix(strings.Repeat("136748,", 9), ",") + "]")},
+		{name: "a number in CSV", body: []byte("a,b\n1,136748\n2,136748\n3,136748\n")},
+		{name: "a number in a text", body: []byte("136748 times\n")},
+		{name: "row numbers under the name id", body: parquetOf(struct {
+			ID int64 `parquet:"id"`
+		}{3}), gap: "no column holds post ids"},
+		{name: "another dataset", body: parquetOf(other{"zzz1", 1}, other{"zzz2", 2}), gap: foreignGap},
+		{name: "another dataset in CSV", body: []byte("id,n\nzzz1,1\nzzz2,2\n"), gap: foreignGap},
+		{name: "another dataset in JSON Lines", body: []byte("{\"id\":\"zzz1\"}\n{\"id\":\"zzz2\"}\n"), gap: foreignGap},
+		{name: "one object with an id", body: []byte(`{"id": "chart1", "width": 3}`)},
+		{name: "a word that is longer than an id", body: []byte("x1nosee 1noseex\n")},
+		{name: "an id of which nothing is known", body: []byte("t3_zzz9\n")},
+		{name: "an empty zip", body: zipOf("a/", nil)},
+		{name: "a zip without members", body: []byte("PK\x05\x06" + strings.Repeat("\x00", 18))},
+		{name: "a tar of nothing", body: make([]byte, 1024), gap: binaryGap},
+		{name: "a gzip of a row", body: gzipOf([]byte("id\n" + live1 + "\n"))},
+		{name: "a PDF", body: pdfOf("", []byte("BT (hi) Tj ET")), gap: "it is a PDF"},
+		{name: "an xz", body: []byte("\xfd7zXZ\x00\x00\x04rest"), gap: "it is xz"},
+		{name: "an Arrow file", body: []byte("ARROW1\x00\x00rest"), gap: "it is Arrow"},
+		{name: "bytes of no kind", body: noise, gap: binaryGap},
+		{name: "long base64 of nothing that is known", body: []byte("sig: " + b64(noise)), gap: binaryGap},
+		{name: "a short key in base64", body: []byte("key: " + b64(noise[:300]))},
+		{name: "digests of others", body: []byte(many("%064x\n", 50))},
+		{name: "the release's manifest", body: func() []byte { b, _ := os.ReadFile(purged.config.Release.ManifestPath); return b }()},
+		{name: "a list of tombstones", body: []byte("id,state,time\n" + goneUnseen + ",removed,2026-01-01T00:00:00Z\n")},
+		{name: "a row of a live post, deep", gap: "more than", body: func() []byte {
+			b := []byte("id\n" + live1 + "\n")
+			for range 8 {
+				b = gzipOf(b)
+			}
+			return b
+		}()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.in == nil {
+				c.in = purged
+			}
+			dir := t.TempDir()
+			ok(t, os.WriteFile(filepath.Join(dir, "f"), c.body, 0o600))
+			r := c.in.audit(t, c.in.ws, dir)
+			if len(r.Findings) > 0 || (c.gap == "") != (r.Verdict == Pass) || c.gap != "" && (len(r.Gaps) != 1 || !strings.Contains(r.Gaps[0].What, c.gap)) {
+				t.Errorf("%s: %+v %+v, want %q", r.Verdict, r.Findings, r.Gaps, c.gap)
+			}
+		})
+	}
+}
