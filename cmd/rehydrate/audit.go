@@ -3,21 +3,26 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/durable"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // auditFlags are the flags of audit.
@@ -30,44 +35,67 @@ type auditFlags struct {
 	checkpoint string
 	html       string
 	noRecord   bool
+	statement  string
+	sign       string
+	check      string
+	log        string
 	columns    audit.ScanColumns
 }
 
 func (c *command) auditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
-		Use:   "audit RELEASE [PARQUET...]",
-		Short: "Look for what must be gone: in a workspace, its copies and any Parquet",
+		Use:   "audit RELEASE [FILE...]",
+		Short: "Look for what must be gone: in a workspace, its copies and any file",
 		Long: `Ask Reddit about every post of a release, under your own credentials and approval, and look
 for rows, images and texts of posts that must be gone: in the workspace (-w), where there is one,
-in the copies that it knows of, and in the files that you name. A file can come from anyone: a
-Parquet needs no more than a column of post ids; folders and archives (tar, zip, gzip) are
-scanned as well. Images are recognised by their name, their digest, and by their perceptual hash
-where it is still known.
+in the copies that it knows of, and in the files that you name, whoever made them: folders, archives
+(tar, zip, gzip, zstd, bzip2), Parquet, SQLite, CSV, JSON, PDF and Office files, texts, images.
+
+The report says first what it can recognise with what you have, and what to ask the maintainer for:
+with the workspace everything that is known; of a found copy, with nothing but a release that
+publishes digests (sha256, sha256_stripped, sha256_pixels, phash), ids and images; with another
+release ids alone, and images and texts of unknown origin are then INCOMPLETE.
 
 With --offline it opens no socket, and judges from the workspace, its audit log and the
 tombstones. A workspace may be read-only, and audit needs neither Tesseract nor a grant.
 
 The verdict is PASS, FAIL (erased content was found, or the audit log is inconsistent) or
-INCOMPLETE (nothing was found, but not everything could be asked or read). Keep the checkpoint of the
-log (--checkpoint FILE), and give it to the next audit (--since FILE): a log that was rewritten in
-between contradicts it.
+INCOMPLETE (nothing was found, but not everything could be asked, read or recognised). Keep the
+checkpoint of the log (--checkpoint FILE), and give it to the next audit (--since FILE): a log that was
+rewritten in between contradicts it. --log DIR checks a log by itself: a copy of a workspace's audit/.
 
-Contacts www.reddit.com and oauth.reddit.com, no image host. Writes the files that --html and
---checkpoint name, and one record into the log of a workspace that is writable and free.` +
+--statement FILE writes the report as JSON, for you to hand on, and --sign KEY signs it into FILE.sig:
+ssh-keygen -Y verify -n rehydrate-audit checks that, and audit --check FILE does, with -w or --log
+also whether the log records it.
+
+Contacts www.reddit.com and oauth.reddit.com, no image host. Writes the files that --html,
+--statement and --checkpoint name, and one record into the log of a workspace that is writable and free.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitFound, exitRejected, exitIncomplete, exitInterrupted),
 		Example: `  rehydrate audit figsim/ -w figsim-rehydrated --approval RFR-2026-0123 --html audit.html
   rehydrate audit figsim/ -w figsim-rehydrated --offline --since checkpoint.old --checkpoint checkpoint.new
-  rehydrate audit figsim/ somebodys.parquet --id-column post --image-column picture --json`,
+  rehydrate audit figsim/ found.zip --offline              # a found copy; figsim/ publishes digests
+  rehydrate audit figsim/ found.parquet --id-column post --approval RFR-2026-0123
+  rehydrate audit figsim/ -w figsim-rehydrated --statement audit.json --sign ~/.ssh/id_ed25519
+  rehydrate audit --check audit.json --log handed-over/audit`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if alone := f.check != "" || f.log != ""; alone && len(args) > 0 {
+				return usageError("--check and --log take no RELEASE")
+			} else if len(args) == 0 && !alone {
 				return usageError("%s takes one RELEASE, and the files to audit besides", cmd.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.live && f.offline {
+			switch {
+			case f.live && f.offline:
 				return usageError("--live and --offline exclude each other")
+			case f.sign != "" && f.statement == "":
+				return usageError("--sign wants --statement FILE, which it signs")
+			case f.check != "":
+				return c.checkStatement(cmd.Context(), f, cmd.Flags().Changed("workspace"))
+			case f.log != "":
+				return c.checkLog(cmd.Context(), f)
 			}
 			return c.audit(cmd.Context(), args[0], args[1:], f, cmd.Flags().Changed("workspace"))
 		},
@@ -78,6 +106,10 @@ Contacts www.reddit.com and oauth.reddit.com, no image host. Writes the files th
 	flags.StringVar(&f.since, "since", "", "prove that the log goes on from the checkpoint in this `file`, which you kept")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "write the log's checkpoint, for you to keep, to this `file`")
 	flags.StringVar(&f.html, "html", "", "write the report as one page, without scripts, to this `file`")
+	flags.StringVar(&f.statement, "statement", "", "write the report as JSON, for you to hand on, to this `file`")
+	flags.StringVar(&f.sign, "sign", "", "sign the statement with this SSH private `key`, into its name with .sig")
+	flags.StringVar(&f.check, "check", "", "check a `statement` and its signature")
+	flags.StringVar(&f.log, "log", "", "check the log in this `folder`, a copy of audit/, by itself")
 	flags.BoolVar(&f.noRecord, "no-record", false, "leave no record of this audit in the workspace's log")
 	flags.StringVar(&f.columns.ID, "id-column", "", "the `column` of the post ids in the named files (default: id, post_id...)")
 	flags.StringVar(&f.columns.Image, "image-column", "", "the `column` of the images' bytes (default: image)")
@@ -113,6 +145,9 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 		config.Who.Mode = "offline"
 	} else {
 		config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, progress)
+		if errors.Is(err, reddit.ErrNoApproval) {
+			return &problem{err: err, code: exitRejected, hint: "name the approval with --approval, or judge without asking Reddit: --offline"}
+		}
 		if err != nil {
 			return err
 		}
@@ -132,6 +167,9 @@ func readCheckpoint(name string) ([]byte, error) {
 	b, err := readRegular(name)
 	if err != nil {
 		return nil, usageError("--since: %w", err)
+	}
+	if !bytes.Contains(b, []byte("\n\n\u2014 ")) { // what begins a signature of a signed note
+		return nil, usageError("--since: %s is not a checkpoint: name a file that --checkpoint wrote", name)
 	}
 	return b, nil
 }
@@ -212,11 +250,14 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 	if err := enc.Encode(r); err != nil {
 		return err
 	}
-	sum := sha256.Sum256(body.Bytes())
-	recorded := c.recordAudit(ctx, r, hex.EncodeToString(sum[:]), f.noRecord)
+	sum := state.SHA256(body.Bytes())
+	if err := c.writeStatement(ctx, body.Bytes(), f); err != nil {
+		return err
+	}
+	recorded := c.recordAudit(ctx, r, sum, f.noRecord)
 	if f.html != "" {
 		var page bytes.Buffer
-		if err := r.WritePage(&page); err != nil {
+		if err := r.WritePage(&page, sum); err != nil {
 			return err
 		}
 		if err := writeOwn(ctx, f.html, page.Bytes()); err != nil {
@@ -227,12 +268,12 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 	if c.json {
 		_, err = body.WriteTo(c.stdout)
 	} else {
-		err = c.printAudit(r)
+		err = c.printAudit(r, sum)
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "rehydrate: report sha256 %x; %s\n", sum, recorded)
+	fmt.Fprintf(c.stderr, "rehydrate: report sha256 %s; %s\n", sum, recorded)
 	switch r.Verdict {
 	case audit.Fail:
 		return exitCode(exitFound)
@@ -240,6 +281,140 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 		return exitCode(exitIncomplete)
 	}
 	return nil
+}
+
+// writeStatement writes the report as a statement, and signs it.
+func (c *command) writeStatement(ctx context.Context, body []byte, f auditFlags) error {
+	if f.statement == "" {
+		return nil
+	}
+	var signature []byte
+	if f.sign != "" {
+		key, err := readRegular(f.sign)
+		if err == nil {
+			signature, err = policy.SignStatement(key, body)
+		}
+		if err != nil {
+			return usageError("--sign: %w", err)
+		}
+	}
+	if err := writeOwn(ctx, f.statement, body); err != nil {
+		return fmt.Errorf("write the statement: %w", err)
+	}
+	if signature == nil {
+		return nil
+	}
+	if err := writeOwn(ctx, f.statement+manifest.SignatureSuffix, signature); err != nil {
+		return fmt.Errorf("write the signature: %w", err)
+	}
+	return nil
+}
+
+// A statementCheck says what holds of a statement that was handed on.
+type statementCheck struct {
+	Statement string        `json:"statement"`
+	SHA256    string        `json:"sha256"`
+	Verdict   audit.Verdict `json:"verdict"`
+	Time      time.Time     `json:"time"`
+	Key       string        `json:"key_fingerprint"` // that signed it; empty without a signature
+	Recorded  *bool         `json:"recorded,omitempty"`
+	Holds     bool          `json:"holds"`
+	What      string        `json:"what"` // what does not hold
+}
+
+// checkStatement checks a statement, its signature, and that a log records it.
+func (c *command) checkStatement(ctx context.Context, f auditFlags, named bool) error {
+	body, err := readRegular(f.check)
+	if err != nil {
+		return usageError("--check: %w", err)
+	}
+	var r audit.Report
+	if err := json.Unmarshal(body, &r); err != nil || r.Format != audit.StatementFormat {
+		return usageError("--check: %s is not a statement of the format %s", f.check, audit.StatementFormat)
+	}
+	s := statementCheck{Statement: f.check, SHA256: state.SHA256(body), Verdict: r.Verdict, Time: r.Time, Holds: true}
+	doubt := func(format string, args ...any) {
+		if s.Holds {
+			s.Holds, s.What = false, fmt.Sprintf(format, args...)
+		}
+	}
+	signature, err := readRegular(f.check + manifest.SignatureSuffix)
+	if err == nil {
+		s.Key, err = policy.CheckStatement(signature, body)
+	}
+	if err != nil {
+		doubt("its signature: %v", err)
+	}
+	folder := f.log
+	if folder == "" && named {
+		folder = filepath.Join(c.workspace, "audit")
+	}
+	if folder != "" {
+		log, err := audit.CheckLog(ctx, folder, nil)
+		if err != nil {
+			return err
+		}
+		recorded := slices.Contains(log.Statements, s.SHA256)
+		s.Recorded = &recorded
+		if !log.Log.Consistent {
+			doubt("the log: %s", log.What)
+		} else if !recorded {
+			doubt("the log does not record it")
+		}
+	}
+	if c.json {
+		err = c.printJSON(s)
+	} else {
+		err = c.printStatement(s)
+	}
+	if err == nil && !s.Holds {
+		return exitCode(exitFound)
+	}
+	return err
+}
+
+func (c *command) printStatement(s statementCheck) error {
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\t%s of %s\nsha256\t%s\n", oneTerminalLine(s.Statement), s.Verdict, s.Time.Format(time.RFC3339), s.SHA256)
+	if s.Key != "" {
+		fmt.Fprintf(w, "signed\twith the key %s; whose it is, is for you to know\n", s.Key)
+	}
+	if s.Recorded != nil && *s.Recorded {
+		fmt.Fprintf(w, "log\trecords it\n")
+	}
+	if !s.Holds {
+		fmt.Fprintf(w, "wrong\t%s\n", oneTerminalLine(s.What))
+	}
+	return w.Flush()
+}
+
+// checkLog checks a log by itself.
+func (c *command) checkLog(ctx context.Context, f auditFlags) error {
+	since, err := readCheckpoint(f.since)
+	if err != nil {
+		return err
+	}
+	log, err := audit.CheckLog(ctx, f.log, since)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError("--log: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	if c.json {
+		err = c.printJSON(log)
+	} else {
+		verdict := "the log holds"
+		if !log.Log.Consistent {
+			verdict = "the log does not hold: " + log.What
+		}
+		_, err = fmt.Fprintf(c.stdout, "%s: %s\n%d records, root %s\n%d audits are recorded\n", oneTerminalLine(log.Folder), oneTerminalLine(verdict),
+			log.Log.Records, log.Log.Root, len(log.Statements))
+	}
+	if err == nil && !log.Log.Consistent {
+		return exitCode(exitFound)
+	}
+	return err
 }
 
 // recordAudit notes the audit in the workspace's log and returns a sentence on whether it could.
@@ -267,9 +442,13 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 const fewFindings = 40
 
 // printAudit prints the report for people.
-func (c *command) printAudit(r audit.Report) error {
+func (c *command) printAudit(r audit.Report, digest string) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\t%s\n\n", r.Verdict, r.Meaning())
+	for _, line := range r.Explains() {
+		fmt.Fprintf(w, "%s\n", line)
+	}
+	fmt.Fprintf(w, "\nstatement\tsha256 %s\n", digest)
 	for _, f := range r.Facts() {
 		fmt.Fprintf(w, "%s\t%s\n", f.Name, oneTerminalLine(f.Value))
 	}

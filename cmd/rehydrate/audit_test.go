@@ -184,6 +184,23 @@ func (p *plot) restore(name string) {
 	}
 }
 
+// exec changes state.db in ways that are not counted in rows.
+func (p *plot) exec(statements ...string) []string {
+	p.t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(p.ws, "state.db"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, s := range statements {
+		if _, err := db.ExecContext(p.t.Context(), s); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return nil
+}
+
 func (p *plot) sql(query string) []string {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.ws, "state.db"))
@@ -517,13 +534,24 @@ var violations = []planted{
 		do: func(p *plot) []string {
 			return p.sql("UPDATE post SET state = 'removed', withheld = 1, gone_at = checked_at - 49*3600 WHERE id = '" + staysLive + "'")
 		}},
-	{name: "content without a grant", kind: audit.FoundGrant, where: "grant",
+	{name: "a table of somebody's in state.db", kind: audit.FoundRow, id: wasRemoved, where: "state.db > table stash > row 0",
+		do: func(p *plot) []string { return p.exec("CREATE TABLE stash (x)", "INSERT INTO stash VALUES ('t3_"+wasRemoved+"')") }},
+	{name: "a table in state.db is not ours", kind: audit.FoundCopy, where: "state.db",
+		do: func(p *plot) []string { return p.exec("CREATE TABLE stash (x)") }},
+	{name: "an image in state.db, as base64 in a note of ours", kind: audit.FoundImage, id: wasRemoved, where: "state.db > table meta",
 		do: func(p *plot) []string {
-			p.changeRelease(func(dir string) {
-				p.write(filepath.Join(dir, "policy.toml"), fastPolicy+"\n[access]\ngrant = \"required\"\n")
-			})
-			return nil
+			return p.exec("INSERT INTO meta (key, value) VALUES ('x', '" + base64.StdEncoding.EncodeToString(p.images[wasRemoved]) + "')")
 		}},
+	{name: "a text in the free pages of state.db", kind: audit.FoundCopy, where: "state.db",
+		do: func(p *plot) []string {
+			return p.exec("PRAGMA secure_delete=OFF", "CREATE TABLE z (x)", "INSERT INTO z VALUES ('"+strings.Repeat("words that were erased ", 900)+"')", "DROP TABLE z")
+		}},
+	{name: "something behind the end of state.db", kind: audit.FoundCopy, where: "state.db",
+		do: func(p *plot) []string { return p.edit("state.db", func(b []byte) []byte { return append(b, "t3_"+wasRemoved...) }) }},
+	{name: "what lies behind the end of state.db", kind: audit.FoundRow, id: wasRemoved, where: "state.db > free pages",
+		do: func(p *plot) []string { return p.edit("state.db", func(b []byte) []byte { return append(b, "t3_"+wasRemoved...) }) }},
+	{name: "last seen live in a year that is yet to come", kind: audit.FoundStale, id: staysLive, where: splitParquet(staysLive) + " > row",
+		do: func(p *plot) []string { return p.sql("UPDATE post SET live_at = 2650000000 WHERE id = '" + staysLive + "'") }},
 
 	{name: "removed since", live: true, kind: audit.FoundRow, id: nowRemoved, where: splitParquet(nowRemoved) + " > row"},
 	{name: "deleted since, the image", live: true, kind: audit.FoundImage, id: nowDeleted, where: "images/fe/" + nowDeleted},

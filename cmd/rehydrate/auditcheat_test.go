@@ -237,6 +237,29 @@ var opaque = []planted{
 			}
 			return nil
 		}},
+	{name: "content without a grant", where: "grant",
+		do: func(p *plot) []string {
+			p.changeRelease(func(dir string) {
+				p.write(filepath.Join(dir, "policy.toml"), fastPolicy+"\n[access]\ngrant = \"required\"\n")
+			})
+			return nil
+		}},
+	{name: "a seal that is gone", where: "audit/seal.json", do: func(p *plot) []string { p.remove("audit/seal.json"); return nil }},
+	{name: "a write-ahead log beside state.db", where: "state.db-wal", do: func(p *plot) []string { return p.put("state.db-wal", []byte("\x37\x7f\x06\x82rest")) }},
+	{name: "a copy that somebody changed", where: "p.parquet",
+		do: func(p *plot) []string {
+			dir := p.folder("p.parquet", parquetOf(p.t, withText{staysLive, "x"}))
+			ws, err := workspace.Open(p.t.Context(), p.ws, workspace.Options{})
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			defer ws.Close()
+			if err := ws.SetCopy(p.t.Context(), workspace.Copy{Path: dir, Note: "a colleague", Format: "parquet", Made: time.Now(),
+				Files: []workspace.File{{Name: "p.parquet", SHA256: strings.Repeat("0", 64), Size: 1}}}); err != nil {
+				p.t.Fatal(err)
+			}
+			return nil
+		}},
 	{name: "an image that cannot be decoded", live: true, where: "cut.jpg",
 		do: func(p *plot) []string {
 			return []string{p.outside("cut.jpg", p.images[nowRemoved][:len(p.images[nowRemoved])/2])}

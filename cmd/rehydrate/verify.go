@@ -33,6 +33,9 @@ func (c *command) verifyCommand() *cobra.Command {
 func (c *command) printVerify(r audit.VerifyReport) {
 	w := table(c.stdout, 0)
 	verdict := "whole"
+	if !r.Sealed {
+		verdict += ", as far as it can be told without a seal"
+	}
 	if !r.Whole {
 		verdict = times(len(r.Damage), "thing is wrong", "things are wrong")
 	}

@@ -73,8 +73,12 @@ type Obligation struct {
 	Due   *time.Time `json:"due,omitempty"`
 }
 
+// StatementFormat names the format of a report as JSON, which is the statement that can be signed and handed on.
+const StatementFormat = "rehydrate-audit/1"
+
 // A Report says what an audit read and found. The same inputs give the same report but for Time.
 type Report struct {
+	Format      string         `json:"format"` // StatementFormat
 	Verdict     Verdict        `json:"verdict"`
 	Findings    []Finding      `json:"findings"`
 	Gaps        []Gap          `json:"not_judged"`
@@ -246,12 +250,13 @@ type evidence struct {
 	log       logged
 	live      *policy.Verdict // this audit's answer; unavailable if the post was absent twice
 	reason    manifest.Reason // why there is no answer
+	ahead     bool            // it was last seen live in the future
 }
 
 // readRelease takes the posts and the tombstones of the release.
 func (a *audit) readRelease(ctx context.Context) error {
 	r := &a.report
-	r.Time, r.Who = a.now, a.Who
+	r.Format, r.Time, r.Who = StatementFormat, a.now, a.Who
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
 		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Entries: a.Manifest.Entries}
 	for e, err := range a.Release.Entries(ctx) {
@@ -389,7 +394,7 @@ func (e *evidence) weigh(p policy.Policy, now time.Time) {
 	}
 	e.Unanswered, e.Record = e.reason, e.log.record
 	e.LastLive, e.Checked = moment(live), moment(checked)
-	e.Stale = !e.MustGo && p.Stale(live, now)
+	e.Stale, e.ahead = !e.MustGo && p.Stale(live, now), live.After(now)
 }
 
 // isLifted reports whether a maintainer's statement took the release's tombstone away.
@@ -419,6 +424,9 @@ func (e *evidence) exported() (FindingKind, string) {
 		return "", ""
 	case e.LastLive == nil:
 		return FoundStale, "a row of a post that was never seen live"
+	}
+	if e.ahead {
+		return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", which is yet to come: a clock was wrong, or state.db was changed"
 	}
 	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", too long ago"
 }
@@ -463,8 +471,15 @@ func (a *audit) conclude() Report {
 	if a.Missing != "" {
 		a.gap("", "workspace", "%s", a.Missing)
 	}
-	if f := a.Access; f != nil && a.stored.images+a.stored.rows > 0 {
+	switch f := a.Access; {
+	case f == nil || a.stored.images+a.stored.rows == 0:
+	case f.Reason == policy.GrantMissing: // an auditor need not hold the holder's grant
+		a.gap("", "grant", "the policy wants a grant, and %d images and %d rows are kept: name the holder's grant with --grant", a.stored.images, a.stored.rows)
+	default:
 		a.finding(FoundGrant, "", "grant", "the policy wants a grant, and %d images and %d rows are kept without a good one: %s: %s", a.stored.images, a.stored.rows, f.Reason, f.Detail)
+	}
+	if n := a.gone.shared; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d texts of posts that must be gone are also those of posts that may stay: they are no findings", n))
 	}
 	r.Totals = map[string]int{}
 	r.Posts = []AuditedPost{}

@@ -284,6 +284,9 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 		a.report.Notes = append(a.report.Notes, "the workspace is a rehearsal: its posts are made up")
 		a.Access = nil
 	}
+	if _, sealed, err := ws.ReadSeal(ctx); err == nil && !sealed {
+		a.gap("", state.SealFile, "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away; run, then audit again")
+	}
 	if b.ReleaseDigest != a.Release.Digest {
 		a.report.Notes = append(a.report.Notes, "the workspace was last run with another edition of the release: "+b.ReleaseDigest)
 	}

@@ -183,7 +183,7 @@ type table struct {
 }
 
 func newTable(p place) *table {
-	return &table{place: place{src: p.src, path: p.String()}, outer: p, records: true, columns: map[string]*column{}, claims: map[int64][]string{}, named: map[string]bool{}}
+	return &table{place: place{src: p.src, path: p.String()}, outer: p, records: true, lists: p.table != nil && p.table.lists, columns: map[string]*column{}, claims: map[int64][]string{}, named: map[string]bool{}}
 }
 
 // maxColumns bounds the columns that are told apart. JSON whose keys are values has more.

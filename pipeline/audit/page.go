@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"rehydrate/pipeline/page"
@@ -20,6 +21,32 @@ func (r Report) Meaning() string {
 		return fmt.Sprintf("Nothing was found, and %d things could not be asked or read.", len(r.Gaps))
 	}
 	return "Nothing was found of any post that must be gone, and everything could be asked and read."
+}
+
+// Explains says what this audit could recognise with what it had, and whom to ask for what it lacked.
+func (r Report) Explains() []string {
+	k := r.Known
+	if k.MustGo == 0 {
+		if r.Coverage.Judged == 0 {
+			return []string{"Nothing is known of any post: ask Reddit (--live), name the workspace (-w), or ask the maintainer for tombstones.csv."}
+		}
+		return []string{"No post that is known of must be gone."}
+	}
+	said := []string{"Recognised: the ids of all " + strconv.Itoa(k.MustGo) + " posts that must be gone, in every spelling."}
+	add := func(n int, what, lacks string) {
+		switch {
+		case n == k.MustGo:
+			said = append(said, "Recognised: "+what+", of all of them.")
+		case n > 0:
+			said = append(said, fmt.Sprintf("Recognised: %s, of %d of them. For the others %s.", what, n, lacks))
+		default:
+			said = append(said, "Not recognised: "+what+": "+lacks+".")
+		}
+	}
+	add(k.Digests, "their images, byte for byte, with other metadata, or as the same pixels", "ask the maintainer for a manifest with sha256, sha256_stripped and sha256_pixels, or for the workspace")
+	add(k.Hashes, "their images after a change (recompressed, scaled, mirrored)", "ask the maintainer for a manifest with phash, or for a workspace from before the purge")
+	add(k.Texts, "texts that were read off them", "only a workspace from before the purge has them")
+	return said
 }
 
 // A Fact is one line of a report: what, and its value.
@@ -42,6 +69,7 @@ func (r Report) Facts() []Fact {
 		{"policy digest", s.PolicyDigest},
 		{"scope", fmt.Sprintf("%d entries of %d posts, %d files", s.Entries, s.Posts, s.LookedAt)},
 		{"workspace", cmp.Or(s.Workspace, "none")},
+		{"known", fmt.Sprintf("of %d posts that must be gone: digests of %d, perceptual hash of %d, text of %d are known", r.Known.MustGo, r.Known.Digests, r.Known.Hashes, r.Known.Texts)},
 		{"asked", fmt.Sprintf("%d posts, %d answers", c.Asked, c.Answered)},
 		{"evidence", fmt.Sprintf("on %d of %d posts", c.Judged, len(r.Posts))},
 	}
@@ -71,9 +99,13 @@ var files embed.FS
 
 var auditPage = page.Parse(files, "audit.html")
 
-// WritePage writes the report as a page for people: one file that opens from disk, without scripts.
-func (r Report) WritePage(w io.Writer) error {
-	if err := page.Write(w, auditPage, r); err != nil {
+// WritePage writes the report as a page for people: one file that opens from disk, without scripts. Digest is the SHA-256
+// of the report as JSON, by which the log names it.
+func (r Report) WritePage(w io.Writer, digest string) error {
+	if err := page.Write(w, auditPage, struct {
+		Report
+		Digest string // of the statement
+	}{r, digest}); err != nil {
 		return fmt.Errorf("write the audit page: %w", err)
 	}
 	return nil

@@ -48,7 +48,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 			s.rows++
 		}
 	}
-	// A purge keeps what recognises an image and leads to nobody's content.
+	// A purge keeps what recognises an image and leads to no content.
 	erased, err := ws.ErasedImages(ctx)
 	if err != nil {
 		return err

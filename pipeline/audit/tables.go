@@ -22,6 +22,7 @@ import (
 	_ "modernc.org/sqlite" // the driver of databases that are looked at
 
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/state"
 )
 
 // ScanColumns names the columns of a table that another program wrote. An empty name means this tool's own name
@@ -197,7 +198,14 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	if _, err := io.Copy(copied, all); err != nil {
 		return err
 	}
-	if err := w.freePages(p, copied, all.Size()); err != nil {
+	unused, what, err := unusedPages(copied, all.Size())
+	if err != nil {
+		return err
+	}
+	if what != "" && p.src.name == state.StateFile && p.part == "" {
+		w.finding(FoundCopy, "", p.String(), "%s", what)
+	}
+	if err := w.residue(p.in("free pages"), unused); err != nil {
 		return err
 	}
 	at := url.URL{Scheme: "file", Path: name, RawQuery: url.Values{"mode": {"ro"}, "immutable": {"1"},
@@ -212,7 +220,7 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	for _, name := range tables {
 		err = errors.Join(err, w.databaseTable(p, db, name, ours))
 	}
-	if ours && p.src.name == "" || err == nil && p.src.name == "state.db" {
+	if ours && p.src.name == "" || err == nil && p.src.name == state.StateFile {
 		return err
 	}
 	p.label = true // what is left between the rows of its pages
@@ -249,8 +257,8 @@ func (w walker) schema(p place, db *sql.DB) (tables []string, ours bool, err err
 	return tables, id == ourDatabase, rows.Err()
 }
 
-// content are the tables of a state database that hold content of posts; the others may name posts that are gone.
-var content = []string{"image", "reading", "earlier_reading"}
+// naming are the tables of a state database that may name posts that are gone; image and reading hold their content.
+var naming = []string{"meta", "entry", "post", "tombstone", "erased_image", "trouble", "result", "result_next", "earlier_result", "log_queue", "copy"}
 
 func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error {
 	rows, err := db.QueryContext(w.ctx, `SELECT * FROM "`+strings.ReplaceAll(name, `"`, `""`)+`"`)
@@ -262,9 +270,10 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 	if err != nil {
 		return err
 	}
-	own := p.src.name == "state.db" && p.part == ""
+	own := p.src.name == state.StateFile && p.part == ""
 	t, numbers := newTable(p.in("table "+name)), map[*column]bool{}
-	t.lists = ours && !slices.Contains(content, name) || own && !slices.Contains(w.foreign, "table "+name)
+	// What state.db has in its own tables, checkState judges by the records.
+	t.lists = ours && slices.Contains(naming, name) || own && !slices.Contains(w.foreign, "table "+name)
 	values, into := make([]any, len(names)), make([]any, len(names))
 	for i := range values {
 		into[i] = &values[i]
@@ -293,11 +302,17 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 	return rows.Err()
 }
 
-// freePages looks at the pages of a database that no table uses, and at what follows its last page.
-func (w walker) freePages(p place, r io.ReaderAt, size int64) error {
-	head := make([]byte, 100)
-	if _, err := r.ReadAt(head, 0); err != nil {
-		return fmt.Errorf("its header: %w", err)
+// unusedPages returns what lies in the pages of a database that no table uses, and behind its last page, and says how
+// much of it there is; nothing where all of it is zero.
+func unusedPages(r io.ReaderAt, size int64) (unused []byte, what string, err error) {
+	read := func(at, n int64) []byte {
+		block, wrong := readAll(io.NewSectionReader(r, at, n), n, maxHeld)
+		err = errors.Join(err, wrong)
+		return block
+	}
+	head := read(0, 100)
+	if err != nil {
+		return nil, "", fmt.Errorf("its header: %w", err)
 	}
 	page := int64(binary.BigEndian.Uint16(head[16:]))
 	if page == 1 {
@@ -305,55 +320,39 @@ func (w walker) freePages(p place, r io.ReaderAt, size int64) error {
 	}
 	pages, trunk := int64(binary.BigEndian.Uint32(head[28:])), int64(binary.BigEndian.Uint32(head[32:]))
 	if page < 512 || pages*page > size {
-		return errors.New("its header names more pages than there are")
+		return nil, "", errors.New("its header names more pages than there are")
 	}
-	free, used := []byte{}, 0
-	look := func(at, n int64, skip int) error {
-		block, err := readAll(io.NewSectionReader(r, at, n), n, maxHeld)
-		if err != nil {
-			return err
-		}
-		clear(block[:skip])
-		if len(bytes.Trim(block, "\x00")) > 0 && len(free) < maxHeld {
+	used := 0
+	keep := func(block []byte) {
+		if len(bytes.Trim(block, "\x00")) > 0 && len(unused) < maxHeld {
 			used++
-			free = append(free, block...)
+			unused = append(unused, block...)
 		}
-		return nil
 	}
-	for n := int64(0); trunk > 0 && trunk <= pages && n < pages; n++ {
-		at := (trunk - 1) * page
-		list, err := readAll(io.NewSectionReader(r, at, page), page, page)
+	for n := int64(0); trunk > 0 && trunk <= pages && n < pages && err == nil; n++ {
+		list := read((trunk-1)*page, page)
 		if err != nil {
-			return err
+			break
 		}
 		leaves := min(int64(binary.BigEndian.Uint32(list[4:])), page/4-2)
-		if err := look(at, page, int(8+4*leaves)); err != nil {
-			return err
-		}
+		keep(list[8+4*leaves:])
 		for i := range leaves {
 			leaf := int64(binary.BigEndian.Uint32(list[8+4*i:]))
 			if leaf < 1 || leaf > pages {
-				return errors.New("its list of free pages is damaged")
+				return nil, "", errors.New("its list of free pages is damaged")
 			}
-			if err := look((leaf-1)*page, page, 0); err != nil {
-				return err
-			}
+			keep(read((leaf-1)*page, page))
 		}
 		trunk = int64(binary.BigEndian.Uint32(list))
 	}
 	tail := size - pages*page
 	if tail > 0 && pages > 0 {
-		if err := look(pages*page, min(tail, maxHeld), 0); err != nil {
-			return err
-		}
+		unused = append(unused, read(pages*page, min(tail, maxHeld))...)
 	}
-	if used == 0 && (tail == 0 || pages == 0) {
-		return nil
+	if used > 0 || len(unused) > 0 {
+		what = fmt.Sprintf("something that no table accounts for lies in %d of its free pages and in %d bytes behind its last", used, tail)
 	}
-	if p.src.name == "state.db" && p.part == "" {
-		w.finding(FoundCopy, "", p.String(), "its free pages or its end hold something that no table accounts for: %d pages, %d bytes behind the last", used, tail)
-	}
-	return w.residue(p.in("free pages"), free)
+	return unused, what, err
 }
 
 // loose looks at bytes that are no container: tables of text, texts, and anything else.

@@ -169,7 +169,7 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 		v.damage(state.SealFile, mendRun, "the seal is damaged: %v", s.err)
 		return nil
 	case !s.there:
-		v.note("the workspace is not sealed: a run is at work on it, or the last one was killed or could not write; the next run continues and seals it")
+		v.note("the workspace is not sealed: a run is at work on it, the last one was killed or could not write, or somebody took the seal away; the next run continues and seals it")
 		return nil
 	}
 	v.report.Sealed, v.report.SealedAt = true, moment(s.Time)
@@ -230,6 +230,14 @@ func (v *verification) state(ctx context.Context, dir string) error {
 	if err != nil {
 		wrong = append(wrong, err.Error())
 	}
+	foreign, err := ws.ForeignSchema(ctx)
+	if err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	for _, what := range foreign {
+		wrong = append(wrong, "it has the "+what+", which rehydrate does not make")
+	}
+	wrong = append(wrong, v.unused(ws)...)
 	for _, what := range wrong {
 		v.damage(state.StateFile, mendState, "%s", what)
 	}
@@ -243,6 +251,23 @@ func (v *verification) state(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// unused says what lies in the free pages of state.db, and behind its end.
+func (v *verification) unused(ws *workspace.Workspace) []string {
+	f, err := ws.OpenState()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer f.Close()
+	_, what, err := unusedPages(f, v.present[state.StateFile].Size)
+	if err != nil {
+		what = err.Error()
+	}
+	if what == "" {
+		return nil
+	}
+	return []string{what}
 }
 
 // justBegun accounts for the files of a first writer that has stored nothing yet, if there are no others.

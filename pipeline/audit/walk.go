@@ -145,7 +145,7 @@ func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[*source, error] {
 				a.gap("", f.Name, "a writer is at work, or was killed: the content of its journal was not checked; audit again, after a run if need be")
 				continue
 			case f.Name == state.StateFile:
-				s.open, s.mayName, s.ours = func() (reader, error) { return a.Workspace.OpenState() }, true, true
+				s.open, s.ours = func() (reader, error) { return a.Workspace.OpenState() }, true
 			}
 			if !yield(s, nil) {
 				return

@@ -95,10 +95,10 @@ func fromEnv(getenv func(string) string, name string) (string, error) {
 	}
 	value, err := readPrivate(path)
 	if err != nil {
-		return "", fmt.Errorf("%s_FILE: %w", name, err)
+		return "", fmt.Errorf("the file that %s_FILE names: %w", name, err)
 	}
 	if value == "" {
-		return "", fmt.Errorf("%s_FILE: %s is empty", name, path)
+		return "", fmt.Errorf("the file that %s_FILE names is empty", name)
 	}
 	return value, nil
 }
@@ -109,6 +109,11 @@ func readPrivate(path string) (string, error) {
 	const most = 4096
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would hang
 	if err != nil {
+		// The path is left out: people put the secret itself where its file belongs.
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err
+		}
 		return "", err
 	}
 	defer f.Close()
@@ -117,17 +122,16 @@ func readPrivate(path string) (string, error) {
 		return "", err
 	}
 	if mode := info.Mode(); !mode.IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", path)
+		return "", errors.New("it is not a regular file")
 	} else if mode.Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s can be read by others (mode %v): %w; run chmod 600 on it",
-			path, mode.Perm(), fs.ErrPermission)
+		return "", fmt.Errorf("it can be read by others (mode %v): %w; run chmod 600 on it", mode.Perm(), fs.ErrPermission)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", path, err)
+		return "", errors.New("it cannot be read to its end")
 	}
 	if len(b) > most {
-		return "", fmt.Errorf("%s is longer than %d bytes; is it the right file?", path, most)
+		return "", fmt.Errorf("it is longer than %d bytes; is it the right file?", most)
 	}
 	return strings.TrimSpace(string(b)), nil
 }

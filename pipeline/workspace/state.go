@@ -133,6 +133,14 @@ func writerParams() url.Values {
 // openStateReadOnly opens state.db without writing beside it.
 func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 	pragmas := []string{"busy_timeout(10000)", "trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"}
+	// Beside a write-ahead log, which nothing here makes, SQLite would write an index of it: a copy is opened without it.
+	if _, err := w.root.Lstat(stateName + "-wal"); err == nil {
+		fresh, err := w.openRolledBack(ctx, url.Values{"mode": {"rw"}, "_pragma": pragmas})
+		if err == nil && fresh {
+			err = fmt.Errorf("%w: %s is empty: %w", ErrNoWorkspace, stateName, ErrEmpty)
+		}
+		return err
+	}
 	if err := w.connect(w.dir, url.Values{"mode": {"ro"}, "_pragma": pragmas}); err != nil {
 		return err
 	}
