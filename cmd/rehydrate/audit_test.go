@@ -535,7 +535,9 @@ var violations = []planted{
 			return p.sql("UPDATE post SET state = 'removed', withheld = 1, gone_at = checked_at - 49*3600 WHERE id = '" + staysLive + "'")
 		}},
 	{name: "a table of somebody's in state.db", kind: audit.FoundRow, id: wasRemoved, where: "state.db > table stash > row 0",
-		do: func(p *plot) []string { return p.exec("CREATE TABLE stash (x)", "INSERT INTO stash VALUES ('t3_"+wasRemoved+"')") }},
+		do: func(p *plot) []string {
+			return p.exec("CREATE TABLE stash (x)", "INSERT INTO stash VALUES ('t3_"+wasRemoved+"')")
+		}},
 	{name: "a table in state.db is not ours", kind: audit.FoundCopy, where: "state.db",
 		do: func(p *plot) []string { return p.exec("CREATE TABLE stash (x)") }},
 	{name: "an image in state.db, as base64 in a note of ours", kind: audit.FoundImage, id: wasRemoved, where: "state.db > table meta",
@@ -547,11 +549,17 @@ var violations = []planted{
 			return p.exec("PRAGMA secure_delete=OFF", "CREATE TABLE z (x)", "INSERT INTO z VALUES ('"+strings.Repeat("words that were erased ", 900)+"')", "DROP TABLE z")
 		}},
 	{name: "something behind the end of state.db", kind: audit.FoundCopy, where: "state.db",
-		do: func(p *plot) []string { return p.edit("state.db", func(b []byte) []byte { return append(b, "t3_"+wasRemoved...) }) }},
+		do: func(p *plot) []string {
+			return p.edit("state.db", func(b []byte) []byte { return append(b, "t3_"+wasRemoved...) })
+		}},
 	{name: "what lies behind the end of state.db", kind: audit.FoundRow, id: wasRemoved, where: "state.db > free pages",
-		do: func(p *plot) []string { return p.edit("state.db", func(b []byte) []byte { return append(b, "t3_"+wasRemoved...) }) }},
+		do: func(p *plot) []string {
+			return p.edit("state.db", func(b []byte) []byte { return append(b, "t3_"+wasRemoved...) })
+		}},
 	{name: "last seen live in a year that is yet to come", kind: audit.FoundStale, id: staysLive, where: splitParquet(staysLive) + " > row",
-		do: func(p *plot) []string { return p.sql("UPDATE post SET live_at = 2650000000 WHERE id = '" + staysLive + "'") }},
+		do: func(p *plot) []string {
+			return p.sql("UPDATE post SET live_at = 2650000000 WHERE id = '" + staysLive + "'")
+		}},
 
 	{name: "removed since", live: true, kind: audit.FoundRow, id: nowRemoved, where: splitParquet(nowRemoved) + " > row"},
 	{name: "deleted since, the image", live: true, kind: audit.FoundImage, id: nowDeleted, where: "images/fe/" + nowDeleted},
