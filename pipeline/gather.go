@@ -52,6 +52,7 @@ type gatherer struct {
 	desk        *desk
 	fingerprint string // of a reading in this run
 	limits      string // what decides, besides the URL, how a download ends
+	taken       taken  // pictures that were taken down
 	keepTexts   bool   // keep the text of each reading that is replaced: see ReadAgain
 }
 
@@ -76,6 +77,10 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 		return err
 	}
 	g := r.newGatherer(keepTexts)
+	g.taken, err = r.findTaken(ctx)
+	if err != nil {
+		return err
+	}
 	group, running := errgroup.WithContext(ctx) // running ends with the group
 	var senders sync.WaitGroup                  // to the read queue
 	for _, host := range r.Policy.Images.Hosts {
@@ -197,7 +202,7 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 		return g.keep(ctx, rec, attempt)
 	}
 	// A final answer stays final while nothing that led to it has changed.
-	if t := rec.Trouble; t != nil && t.Source == attempt && !g.again(*t) {
+	if t := rec.Trouble; t != nil && t.Source == g.taken.source(g.Policy, rec.ID, attempt, t.Reason) && !g.again(*t) {
 		g.settled(rec.Key, manifest.Result{Outcome: t.Outcome, Reason: t.Reason})
 		return nil
 	}
@@ -222,7 +227,7 @@ func (g *gatherer) keep(ctx context.Context, rec workspace.Record, attempt strin
 		return err
 	}
 	if fault != nil {
-		return g.setTrouble(ctx, rec.Key, attempt, fault)
+		return g.setTrouble(ctx, rec.Key, g.taken.source(g.Policy, rec.ID, attempt, fault.Reason), fault)
 	}
 	return g.readIfStale(ctx, rec)
 }
@@ -243,6 +248,9 @@ func (g *gatherer) again(t workspace.Trouble) bool {
 func (g *gatherer) stillGood(ctx context.Context, rec workspace.Record) (*policy.Fault, error) {
 	img := *rec.Image
 	if f := g.compare(rec.Entry, img); f != nil {
+		return f, nil
+	}
+	if f := g.taken.refuses(g.Policy, rec.ID, img); f != nil {
 		return f, nil
 	}
 	header := policy.ImageInfo{Format: img.Format, Width: img.Width, Height: img.Height}

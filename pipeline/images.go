@@ -39,7 +39,7 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 	}
 	var f *policy.Fault
 	if errors.As(err, &f) {
-		return g.setTrouble(ctx, j.entry.Key, g.attempt(j.entry, j.candidate), f)
+		return g.setTrouble(ctx, j.entry.Key, g.taken.source(g.Policy, j.entry.ID, g.attempt(j.entry, j.candidate), f.Reason), f)
 	}
 	if err != nil {
 		return fmt.Errorf("fetch the image of %s: %w", j.entry.ID, err)
@@ -104,6 +104,9 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	}
 	// An image that is not the one the manifest means never reaches the disk.
 	if f := g.compare(j.entry, img); f != nil {
+		return f
+	}
+	if f := g.taken.refuses(g.Policy, j.entry.ID, img); f != nil {
 		return f
 	}
 	// Stored before it is read: a run that is killed in between reads it from its file.

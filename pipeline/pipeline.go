@@ -125,6 +125,7 @@ type run struct {
 	stones state.Holding      // tombstones that hold, the release's among them; the resolver alone changes them
 	made   dataset.Provenance // the OCR engine, tool and Go version that made, or will make, the dataset
 	had    *inventory         // what the dataset had when a purge or a recheck began, nil in any other mode
+	same   []manifest.Key     // entries whose image this job dropped: the same picture was taken down elsewhere
 	copies []state.CopyReport // registered copies after this job took rows out of them
 }
 

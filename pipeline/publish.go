@@ -57,6 +57,9 @@ func (r *run) write(ctx context.Context) (exported, error) {
 	// A file found damaged while the dataset is written loses its row, and all other files are
 	// rechecked: then everything is decided again without them.
 	const rounds = 3
+	if err := r.dropTaken(ctx); err != nil {
+		return exported{}, err
+	}
 	for range rounds {
 		d, err := r.decide(ctx)
 		if err != nil {

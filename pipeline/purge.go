@@ -29,9 +29,11 @@ type PurgeReport struct {
 	Erased []state.GonePost `json:"erased"` // posts that had an image or a text in the workspace
 	Rows   []string         `json:"rows"`   // ids of rows that left the dataset, for whatever reason
 	// Successors are duplicates that took the place of a row that went.
-	Successors []Successor        `json:"successors"`
-	Files      []FileChange       `json:"files"`  // of the dataset, that were rewritten or removed
-	Copies     []state.CopyReport `json:"copies"` // all that are registered and not closed
+	Successors []Successor `json:"successors"`
+	// Same are entries that left the workspace because they show the same picture as one that was taken down.
+	Same   []string           `json:"same_as_removed"`
+	Files  []FileChange       `json:"files"`  // of the dataset, that were rewritten or removed
+	Copies []state.CopyReport `json:"copies"` // all that are registered and not closed
 	// Unknown are posts of the request that the release does not have. They have a tombstone now.
 	Unknown []manifest.PostID `json:"unknown"`
 	Summary state.Summary     `json:"summary"`
@@ -63,7 +65,7 @@ type FileChange struct {
 // known to be gone by then is purged all the same.
 func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	r := newRun(c, purging)
-	out := PurgeReport{Asked: !q.Offline, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
+	out := PurgeReport{Asked: !q.Offline, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{}, Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
 	before, err := takeStock(ctx, c.Workspace)
 	if err != nil {
 		return out, err
@@ -163,6 +165,9 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 		return err
 	}
 	out.Copies = r.copies
+	for _, k := range r.same {
+		out.Same = append(out.Same, k.String())
+	}
 	// The report is made from what is there now, read back, not from what was meant to happen.
 	if err := r.tellPurge(ctx, before, gone, out); err != nil {
 		return err
@@ -174,6 +179,9 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 func (r *run) purgeCopies(ctx context.Context) error {
 	r.Progress.stage("copies")
 	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
+	if err == nil {
+		err = r.withSame(ctx, gone)
+	}
 	if err != nil {
 		return err
 	}
@@ -395,7 +403,7 @@ func (r *run) successors(group []manifest.Key, gone state.GoneSet, name string, 
 		}
 	}
 	for _, k := range group {
-		if !gone.Has(k.ID) {
+		if !gone.Has(k.ID) && !slices.Contains(r.same, k) {
 			return []Successor{{Gone: name, ID: k.String(), Stored: present[k.String()]}}
 		}
 	}

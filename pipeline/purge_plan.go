@@ -11,8 +11,9 @@ import (
 
 // A PurgePlan is what a purge would remove by what is known now.
 type PurgePlan struct {
-	Posts    []PlannedPost      `json:"posts"` // that the workspace has content of
-	Rows     []string           `json:"rows"`  // of the dataset
+	Posts    []PlannedPost      `json:"posts"`           // that the workspace has content of
+	Rows     []string           `json:"rows"`            // of the dataset
+	Same     []string           `json:"same_as_removed"` // entries that show the same picture as one that was taken down
 	Copies   []state.CopyReport `json:"copies"`
 	Withheld int                `json:"withheld"` // posts that are gone, and stay until that is confirmed
 	// Unknown are posts of the request that the manifest of the last run does not have.
@@ -29,7 +30,7 @@ type PlannedPost struct {
 // PlanPurge says what Purge would remove offline. It only reads: Config.Workspace need not be
 // locked, and of Config only Release's tombstones, Policy and ConfirmRemovals count besides.
 func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error) {
-	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Copies: []state.CopyReport{}, Unknown: append([]manifest.PostID{}, q.IDs...)}
+	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Same: []string{}, Copies: []state.CopyReport{}, Unknown: append([]manifest.PostID{}, q.IDs...)}
 	r := newRun(c, purging)
 	gone, err := r.wouldGo(ctx, q)
 	if err != nil {
@@ -39,18 +40,24 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	if err != nil {
 		return plan, err
 	}
+	taken, err := r.findTaken(ctx)
+	if err != nil {
+		return plan, err
+	}
 	planned := map[manifest.PostID]int{}
 	for rec, err := range c.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return plan, err
 		}
-		if !gone.Has(rec.ID) {
-			continue
+		name, goes := rec.Key.String(), gone.Has(rec.ID)
+		same := !goes && rec.Image != nil && taken.refuses(r.Policy, rec.ID, *rec.Image) != nil
+		if same {
+			plan.Same = append(plan.Same, name)
 		}
-		if name := rec.Key.String(); had.rows[name] {
+		if (goes || same) && had.rows[name] {
 			plan.Rows = append(plan.Rows, name)
 		}
-		if rec.Image == nil {
+		if !goes || rec.Image == nil {
 			continue
 		}
 		at, have := planned[rec.ID]

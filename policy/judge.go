@@ -104,6 +104,18 @@ func ownWord(f Facts) manifest.Reason { return manifest.Reason(f.RemovedBy) }
 
 func notIndexable(f Facts) bool { return f.RobotIndexable != nil && !*f.RobotIndexable }
 
+// SameAsRemoved is the reason of an entry that shows the same picture as one that was taken down.
+const SameAsRemoved manifest.Reason = "same_as_removed"
+
+// TakenDown reports whether a removal is about the picture: its author deleted it, or Reddit, the law or somebody
+// by request took it down. What moderators and spam filters remove can be fine elsewhere. A removal of which the reason
+// is not known counts.
+func TakenDown(s manifest.PostState, reason manifest.Reason) bool {
+	ofThePlace := []manifest.Reason{"moderator", "automod_filtered", "spam_filter", "marker"}
+	return s == manifest.StateDeleted || s == manifest.StateRemoved &&
+		!slices.Contains(ofThePlace, reason) && !strings.HasPrefix(string(reason), OtherReason)
+}
+
 // sanitize turns a value that Reddit sent into the end of a reason: lower case letters,
 // digits and underscores, at most 40 of them.
 func sanitize(s string) manifest.Reason {

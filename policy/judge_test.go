@@ -279,3 +279,26 @@ func TestReadmits(t *testing.T) {
 		}
 	}
 }
+
+func TestTakenDown(t *testing.T) {
+	for _, tt := range []struct {
+		state  manifest.PostState
+		reason manifest.Reason
+		want   bool
+	}{
+		{manifest.StateDeleted, "author", true},
+		{manifest.StateRemoved, "takedown", true},
+		{manifest.StateRemoved, "copyright_takedown", true},
+		{manifest.StateRemoved, "", true},
+		{manifest.StateRemoved, "moderator", false},
+		{manifest.StateRemoved, "automod_filtered", false},
+		{manifest.StateRemoved, "spam_filter", false},
+		{manifest.StateRemoved, "marker", false},
+		{manifest.StateRemoved, "other_new_word", false},
+		{manifest.StateUnavailable, "takedown", false},
+	} {
+		if got := TakenDown(tt.state, tt.reason); got != tt.want {
+			t.Errorf("TakenDown(%s, %s) = %v, want %v", tt.state, tt.reason, got, tt.want)
+		}
+	}
+}

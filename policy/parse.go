@@ -123,6 +123,11 @@ func (c checker) check(p Policy) {
 		c.want("images.suspect_after", i.SuspectAfter >= 2 && i.SuspectAfter <= 1000000, i.SuspectAfter,
 			"0, which is never, or 2 to 1000000")
 	}
+	for n, id := range i.AllowSame {
+		parsed, err := manifest.ParsePostID(string(id))
+		c.want(fmt.Sprintf("images.allow_same_as_removed[%d]", n), err == nil && parsed == id, string(id),
+			"a post id, in lower case without t3_")
+	}
 	c.want("filter.mode", f.Mode == Drop || f.Mode == Flag, string(f.Mode), `"drop" or "flag"`)
 	c.want("filter.english_threshold", f.EnglishThreshold >= 0 && f.EnglishThreshold <= 1, f.EnglishThreshold, "0 to 1")
 	c.within("dedupe.hash_radius", int64(d.HashRadius), 0, 31, ", of the 64 bits of a hash")

@@ -24,6 +24,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rehydrate/manifest"
 )
 
 // A Mode says what becomes of entries that the text filter rejects.
@@ -80,6 +82,8 @@ type Images struct {
 	// placeholder; 0 is never.
 	SuspectAfter int           `toml:"suspect_after"`
 	Placeholders []Placeholder `toml:"placeholder"` // besides the built-in ones
+	// AllowSame are posts that may show the same picture as one that was taken down.
+	AllowSame []manifest.PostID `toml:"allow_same_as_removed"`
 }
 
 // A Host is an image host that may be asked.
@@ -202,6 +206,9 @@ func (p Policy) Digest() string {
 	fmt.Fprintln(&b, "dedupe", p.Dedupe.HashRadius, p.Dedupe.WordDifference)
 	if p.Dedupe.Guard { // only then, so that releases from before it keep their digests
 		fmt.Fprintln(&b, "dedupe guard")
+	}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(p.Images.AllowSame))) {
+		fmt.Fprintln(&b, "allow same", id)
 	}
 	sum := sha256.Sum256([]byte(b.String()))
 	return hex.EncodeToString(sum[:])

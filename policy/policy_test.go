@@ -135,6 +135,8 @@ func TestParseErrors(t *testing.T) {
 		{"grant without a word", "[access]\ngrant = ''\n", `p.toml:2:1: access.grant is ""`},
 		{"misspelt access", "[access]\ngrants = 'required'\n", "p.toml:2:1: unknown key \"grants\" in [access]\n  hint: did you mean grant?"},
 		{"every image suspect", "[images]\nsuspect_after = 1\n", "p.toml:2:1: images.suspect_after is 1; it must be 0, which is never, or 2 to 1000000"},
+		{"a name for an id", "[images]\nallow_same_as_removed = ['abc', 't3_abd']\n",
+			`images.allow_same_as_removed[1] is "t3_abd"; it must be a post id, in lower case without t3_`},
 		{"negative suspicion", "[images]\nsuspect_after = -4\n", "p.toml:2:1: images.suspect_after is -4"},
 		{"mode", "[filter]\nmode = 'keep'\n", `filter.mode is "keep"; it must be "drop" or "flag"`},
 		{"radius", "[dedupe]\nhash_radius = 32\n", "dedupe.hash_radius is 32"},
@@ -242,7 +244,7 @@ func TestDigest(t *testing.T) {
 		"[[images.host]]\nname='i.redd.it'", "[[images.host]]\nname='i.redd.it'\nconcurrency=2", "[[images.host]]\nname='i.redd.it'\nrequests_per_second=2",
 		"[access]\ngrant='required'", "[reddit]\nreadmit='moderator'", "[images]\nsuspect_after=5", "[images]\nsuspect_after=0",
 		"[text]\nmask_names=false", "[filter]\nmode='flag'", "[filter]\nenglish_threshold=0.5", "[dedupe]\nhash_radius=7", "[dedupe]\nword_difference=2",
-		"[dedupe]\nguard=true",
+		"[dedupe]\nguard=true", "[images]\nallow_same_as_removed=['abc']", "[images]\nallow_same_as_removed=['abd']",
 	} {
 		d := parse(s).Digest()
 		if other, ok := seen[d]; ok {

@@ -157,6 +157,7 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 		fmt.Fprintf(w, "  %s\t%s\t%s, %s\n", p.ID, describeState(p.State, p.Reason), times(p.Images, "image", "images"), times(p.Texts, "text", "texts"))
 	}
 	w.Flush()
+	printSame(c.stdout, plan.Same)
 	printUnknown(c.stdout, plan.Unknown)
 	printCopies(c.stdout, plan.Copies)
 	if plan.Withheld > 0 {
@@ -201,6 +202,7 @@ func (c *command) printPurge(p pipeline.PurgeReport) {
 			fmt.Fprintf(c.stdout, "%s can take the place of %s: the next run decides, and fetches it from its own URL if need be\n", s.ID, s.Gone)
 		}
 	}
+	printSame(c.stdout, p.Same)
 	for i, f := range p.Files {
 		if i == 0 {
 			fmt.Fprintf(c.stdout, "\nrewritten in %s:\n", c.workspace)
@@ -214,6 +216,13 @@ func (c *command) printPurge(p pipeline.PurgeReport) {
 	}
 	if !p.Asked {
 		fmt.Fprintln(c.stdout, "\nNo request was sent: purge without --offline asks Reddit about every post.")
+	}
+}
+
+// printSame reports entries that are withheld for their picture.
+func printSame(out io.Writer, ids []string) {
+	for _, id := range ids {
+		fmt.Fprintf(out, "%s shows a picture that is taken down: it leaves, too, unless the policy names it in images.allow_same_as_removed\n", id)
 	}
 }
 

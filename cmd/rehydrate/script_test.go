@@ -289,10 +289,8 @@ func (s *script) change(name string, args []string) error {
 		}
 		return nil
 	case "policy":
-		if p, ok := s.emulator.Post("few000"); ok && len(args) > 1 {
-			args[1] = strings.ReplaceAll(args[1], "SHA256", fmt.Sprintf("%x", sha256.Sum256(p.Images[0].Body)))
-		}
-		return os.WriteFile(filepath.Join(s.release, "policy.toml"), []byte(patient(arg(args, 0))+"\n"+arg(args, 1)), 0o600)
+		text := patient(arg(args, 0)) + "\n" + s.digest(arg(args, 1))
+		return os.WriteFile(filepath.Join(s.release, "policy.toml"), []byte(text), 0o600)
 	case "fault":
 		if args[0] == "clear" {
 			s.emulator.ClearFaults()
@@ -403,13 +401,21 @@ func (s *script) sql(ts *testscript.TestScript, args []string) {
 	ts.Check(rows.Err())
 }
 
+// digest puts the digest of few000's image where a text says SHA256.
+func (s *script) digest(text string) string {
+	if p, ok := s.emulator.Post("few000"); ok {
+		text = strings.ReplaceAll(text, "SHA256", fmt.Sprintf("%x", sha256.Sum256(p.Images[0].Body)))
+	}
+	return text
+}
+
 func (s *script) manifest(ts *testscript.TestScript, args []string) {
 	first, end := number(ts, args[0]), number(ts, args[1])
 	lines := strings.Split(strings.TrimSpace(fewAnnotations(fewPosts(end))), "\n")
 	lines = append(lines[:1], lines[1+first:]...)
 	for _, column := range args[2:] {
 		head, cells, _ := strings.Cut(column, "=")
-		all := strings.Split(cells, ",")
+		all := strings.Split(s.digest(cells), ",")
 		lines[0] += "," + head
 		for i := range lines[1:] {
 			lines[1+i] += "," + arg(all, i)

@@ -12,6 +12,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // advice is what a user can do about an outcome.
@@ -40,6 +41,8 @@ func adviceFor(n state.Count) string {
 		return "in the dataset, marked in the filter column"
 	case n.Reason == "suspected_placeholder":
 		return "look at one: if it is not a stand-in, raise images.suspect_after in the policy"
+	case n.Reason == policy.SameAsRemoved:
+		return "a picture that was taken down elsewhere: a maintainer can allow it (images.allow_same_as_removed)"
 	case n.Reason == "imgur_page":
 		return "set IMGUR_CLIENT_ID to ask imgur's API"
 	}

@@ -1,0 +1,121 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// A picture that was taken down does not come back under the id of another post: where a removal is about the picture
+// (policy.TakenDown), no image with the same digests is kept, unless the maintainers' policy allows it for that post.
+
+// taken are the digests of pictures that were taken down, with the post that showed each.
+type taken map[string]manifest.PostID
+
+// findTaken reads what is known of the pictures of posts that were taken down: digests of erased and of stored images,
+// and those that the manifest publishes.
+func (r *run) findTaken(ctx context.Context) (taken, error) {
+	t := taken{}
+	add := func(id manifest.PostID, digests ...string) {
+		for _, digest := range digests {
+			if digest != "" {
+				t[digest] = id
+			}
+		}
+	}
+	down := func(id manifest.PostID) bool {
+		stone, ok := r.stones[id]
+		return ok && policy.TakenDown(stone.State, stone.Reason)
+	}
+	erased, err := r.Workspace.ErasedImages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range erased {
+		if down(e.ID) {
+			add(e.ID, e.File, e.Stripped, e.Pixels)
+		}
+	}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return nil, err
+		}
+		if !down(rec.ID) {
+			continue
+		}
+		add(rec.ID, rec.SHA256, rec.StrippedSHA256, rec.PixelsSHA256)
+		if rec.Image != nil {
+			add(rec.ID, rec.Image.OriginalSHA256, rec.Image.SHA256, rec.Image.PixelsSHA256)
+		}
+	}
+	return t, nil
+}
+
+// refuses says why the image of a post may not be kept, or returns nil.
+func (t taken) refuses(p policy.Policy, id manifest.PostID, img workspace.Image) *policy.Fault {
+	if slices.Contains(p.Images.AllowSame, id) {
+		return nil
+	}
+	for _, digest := range []string{img.OriginalSHA256, img.SHA256, img.PixelsSHA256} {
+		if from, ok := t[digest]; ok && from != id {
+			return &policy.Fault{Outcome: manifest.Refused, Reason: policy.SameAsRemoved,
+				Detail: fmt.Sprintf("it shows the same picture as %s, which was taken down", from)}
+		}
+	}
+	return nil
+}
+
+// source names what decides how a download ends. For a picture that was taken down elsewhere that is also what was
+// taken down, so that a later decision about one of the two posts has the image fetched again.
+func (t taken) source(p policy.Policy, id manifest.PostID, attempt string, reason manifest.Reason) string {
+	if reason != policy.SameAsRemoved {
+		return attempt
+	}
+	return state.SHA256(fmt.Append(nil, attempt, slices.Contains(p.Images.AllowSame, id), slices.Sorted(maps.Keys(t))))
+}
+
+// dropTaken forgets the stored images that show a picture that was taken down, and notes of which posts they are.
+func (r *run) dropTaken(ctx context.Context) error {
+	t, err := r.findTaken(ctx)
+	if err != nil || len(t) == 0 {
+		return err
+	}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		if rec.Image == nil || r.stones.Has(rec.ID) {
+			continue
+		}
+		f := t.refuses(r.Policy, rec.ID, *rec.Image)
+		if f == nil {
+			continue
+		}
+		r.same = append(r.same, rec.Key)
+		trouble := workspace.Trouble{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail}
+		if err := r.Workspace.SetTrouble(ctx, rec.Key, trouble); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withSame adds to the posts that must be gone those that showed a picture that was taken down: their rows leave
+// the copies, too.
+func (r *run) withSame(ctx context.Context, gone state.GoneSet) error {
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return err
+		}
+		if rec.Trouble != nil && rec.Trouble.Reason == policy.SameAsRemoved && !gone.Has(rec.ID) {
+			gone[rec.ID] = state.GonePost{ID: rec.ID, State: manifest.StateRemoved, Reason: policy.SameAsRemoved}
+		}
+	}
+	return nil
+}
