@@ -150,6 +150,27 @@ func TestAboutAndBreaker(t *testing.T) {
 	}
 }
 
+func FuzzAbout(f *testing.F) {
+	f.Add(200, []byte(subreddit("")))
+	f.Add(403, []byte(`{"reason":"private","message":"Forbidden","error":403}`))
+	f.Add(404, []byte(`{"reason":"banned"}`))
+	f.Add(200, []byte(`{"kind":"t5","data":{"display_name":7}}`))
+	f.Add(302, []byte(""))
+	c := (&script{}).client(f, testOptions())
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		kind, err := c.readAbout(exchange{status: status, header: http.Header{}, body: body}, "memes")
+		if err != nil && (kind != policy.CommunityUnknown || !is[*Unanswered](err) && !is[*Denied](err)) {
+			t.Errorf("readAbout = %q, %v", kind, err)
+		}
+		if is[*Denied](err) && status != http.StatusForbidden {
+			t.Errorf("status %d stops the run: %v", status, err)
+		}
+		if kind != policy.CommunityUnknown && status != 200 && status != 403 && status != 404 && !redirects[status] {
+			t.Errorf("status %d says %q", status, kind)
+		}
+	})
+}
+
 func FuzzToken(f *testing.F) {
 	f.Add(200, []byte(tokenReply(3600).body))
 	f.Add(200, []byte(`{"error":"invalid_request","error_description":"bad device_id"}`))

@@ -1,6 +1,7 @@
 package reddit
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -294,6 +295,48 @@ func TestTokenEndsInTheWait(t *testing.T) {
 			t.Errorf("it took %v", d)
 		}
 	})
+}
+
+// TestCredentialsStayHome: each credential goes to its one host, and neither they nor an author's name come
+// out anywhere, whatever fails.
+func TestCredentialsStayHome(t *testing.T) {
+	var b lockedBuffer
+	image, basic := string(pngBytes(t)), base64.StdEncoding.EncodeToString([]byte("client-id:"+canarySecret))
+	want := map[string]string{tokenHost: "Basic " + basic, apiHost: "bearer " + canaryToken}
+	for _, odd := range []answer{
+		{}, reply(401, "no"), reply(403, "<html>Blocked"), reply(200, "<html>"+canaryName), reply(500, "x"),
+		reply(429, ""), reply(200, "{"), reply(200, listingOf(thing("a1", `"author":1`))), {err: errors.New("broken")},
+		reply(302, "", "Location", "https://i.imgur.com/b.png"),
+	} {
+		s := &script{play: func(n int, r *http.Request) answer {
+			host, h := r.URL.Hostname(), r.Header
+			if h.Get("Authorization") != want[host] || h.Get("Cookie") != "" || h.Get("Referer") != "" {
+				t.Errorf("%s got %v", host, h)
+			}
+			switch {
+			case odd.err != nil && n == 0, odd.status != 0 && (host == apiHost && odd.status != 302 || host == "i.redd.it"):
+				return odd
+			case host == tokenHost:
+				return tokenReply(3600)
+			case host == apiHost:
+				return reply(200, listing("a1"))
+			}
+			return reply(200, image, "Set-Cookie", "a=b")
+		}}
+		c := s.client(t, logged(testOptions(), &b))
+		a, err := c.Ask(t.Context(), ids("a1"))
+		fmt.Fprintf(&b, "%+v %v %#v\n", a, err, err)
+		d, err := c.Download(t.Context(), Candidate{URL: "https://i.redd.it/a1.png"})
+		fmt.Fprintf(&b, "%v %v %#v\n%+v\n", d.Info, err, err, c)
+	}
+	for _, secret := range []string{canarySecret, canaryToken, canaryName, basic} {
+		if i := strings.Index(b.String(), secret); i >= 0 {
+			t.Errorf("%q came out: ...%s", secret, b.String()[max(0, i-200):i+60])
+		}
+	}
+	if !strings.Contains(b.String(), "trying again") {
+		t.Error("nothing was logged")
+	}
 }
 
 // TestPolicyNamesTheAPI: a policy that names Reddit's own hosts as image hosts does not

@@ -125,3 +125,26 @@ func TestSaid(t *testing.T) {
 		}
 	}
 }
+
+func FuzzSaid(f *testing.F) {
+	for _, echo := range echoes() {
+		f.Add([]byte(fmt.Sprintf(`{"message":%q,"error":400}`, echo)))
+		f.Add([]byte("<html><title>" + echo + "</title>"))
+	}
+	o := testOptions()
+	o.ClientSecret = NewSecret(oddSecret)
+	c := (&script{}).client(f, o)
+	c.scrubber.learnToken(canaryToken)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got := c.said(exchange{status: 400, body: body})
+		odd := strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r > '~' })
+		if len(got) > maxSaid+len("...") || odd {
+			t.Errorf("%q is not short and printable", got)
+		}
+		for _, s := range []string{oddSecret, canaryToken, "some_body", "client-id", url.QueryEscape(oddSecret)} {
+			if strings.Contains(strings.ToLower(got), strings.ToLower(s)) {
+				t.Errorf("%q holds %q", got, s)
+			}
+		}
+	})
+}
