@@ -8,17 +8,8 @@
 //	close, rename                                the new file; a power cut may bring the old one back
 //	sync the folder                              the new file
 //
-// So the final name always means a whole file (but see Append). A folder is made, and a file removed, with a sync of
-// the folder that names it. Temporary names begin with TempPrefix, or are the caller's own; one that is left
-// after a kill may be removed.
-//
-// Folder works through an os.Root, so that no symbolic link in it leads out of it. The functions Create, Write
-// and MkdirAll take plain paths.
-//
-// # Limitations
-//
-// The disk must honour fsync. A file that replaces another gets a new inode: it does not keep the owner,
-// mode or hard links of the old one, and takes the place of a symbolic link.
+// So the final name always means a whole file (but see Append). A new file keeps no owner, mode, hard links or
+// symbolic link of the one it replaces. The disk must honour fsync.
 package durable
 
 import (
@@ -39,13 +30,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TempPrefix begins the name of an unfinished file, unless Options.Temp names it.
+// TempPrefix begins the name of an unfinished file, unless Options.Temp names it. After a kill it may be removed.
 const TempPrefix = ".tmp-"
 
 // IsTemp reports whether base, a name without a folder, is one that Create makes up.
 func IsTemp(base string) bool { return strings.HasPrefix(base, TempPrefix) }
 
-// A Folder writes below an open root. It may be used by several goroutines.
+// A Folder writes below an open root, out of which no symbolic link leads. Names are slash-separated paths below
+// it. It may be used by several goroutines.
 type Folder struct {
 	root *os.Root
 	made sync.Map // folders (string) that exist, with synced names
@@ -70,27 +62,24 @@ type File struct {
 	keep       bool
 	size       int64
 	synced     bool
-	published  bool
 	owned      *os.Root // closed with the file; nil when it is the caller's
 }
 
-// Create begins the file that will be called name, a slash-separated path below the folder. Its folder
-// must exist.
+// Create begins the file that will be called name, in a folder that exists.
 func (d *Folder) Create(ctx context.Context, name string, o Options) (*File, error) {
-	f := &File{ctx: ctx, folder: d, name: name, temp: path.Join(path.Dir(name), cmp.Or(o.Temp, TempPrefix+rand.Text())),
-		keep: o.Keep}
+	f := &File{ctx: ctx, folder: d, name: name, keep: o.Keep,
+		temp: path.Join(path.Dir(name), cmp.Or(o.Temp, TempPrefix+rand.Text()))}
 	if o.Temp != "" {
 		if err := d.root.Remove(f.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
-	if err := Step(ctx, "create", f.temp); err != nil {
-		return nil, err
-	}
-	var err error
-	f.file, err = d.root.OpenFile(f.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, cmp.Or(o.Mode, 0o600))
+	err := take(ctx, "create", f.temp, func() (err error) {
+		f.file, err = d.root.OpenFile(f.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, cmp.Or(o.Mode, 0o600))
+		return err
+	})
 	if err != nil {
-		return nil, hint(err)
+		return nil, err
 	}
 	if err := Step(ctx, "write", f.temp); err != nil {
 		f.Discard()
@@ -148,11 +137,8 @@ func (f *File) Sync() error {
 	if info.Size() != f.size && f.size > 0 { // 0: see Temp
 		return fmt.Errorf("%d bytes written, the file has %d: check the disk", f.size, info.Size())
 	}
-	if err := Step(f.ctx, "sync", f.temp); err != nil {
-		return err
-	}
 	f.synced = true
-	return hint(f.file.Sync())
+	return take(f.ctx, "sync", f.temp, f.file.Sync)
 }
 
 // Publish gives the file its name and makes the name durable. When it fails after the rename, the new file
@@ -171,25 +157,20 @@ func (f *File) Publish() error {
 		}
 	}
 	// The content is on the disk, so the name never means a part of it.
-	err := f.folder.Rename(f.ctx, f.temp, f.name)
-	f.published = err == nil
-	return err
+	return f.folder.Rename(f.ctx, f.temp, f.name)
 }
 
-// Discard removes a file that was not published and closes it. Errors do not matter: the file goes.
+// Discard closes the file and removes it unless it was published. Errors do not matter: the file goes.
 func (f *File) Discard() {
 	f.file.Close()
-	if !f.published {
-		f.folder.root.Remove(f.temp)
-	}
+	f.folder.root.Remove(f.temp) // after Publish nothing has this name
 	if f.owned != nil {
 		f.owned.Close()
 	}
 }
 
-// Append writes data after the first at bytes of the file called name, a slash-separated path below the folder,
-// drops what followed them, and makes the file durable. A missing file is made. The file is changed in place: a
-// kill leaves the first at bytes, and a part of data.
+// Append writes data after the first at bytes of a file in place, drops what followed them, and syncs it. A missing
+// file is made. A kill leaves the first at bytes, and a part of data.
 func (d *Folder) Append(ctx context.Context, name string, at int64, data []byte) error {
 	if err := Step(ctx, "append", name); err != nil {
 		return err
@@ -212,14 +193,9 @@ func (d *Folder) Append(ctx context.Context, name string, at int64, data []byte)
 	if _, err := f.WriteAt(data, at); err != nil {
 		return hint(err)
 	}
-	if err := Step(ctx, "sync", name); err != nil {
+	err = take(ctx, "sync", name, func() error { return errors.Join(f.Sync(), f.Close()) })
+	if err != nil || at > 0 { // the name was made durable with the first bytes
 		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return hint(err)
-	}
-	if at > 0 { // its name was made durable with its first bytes
-		return nil
 	}
 	return d.Sync(ctx, path.Dir(name))
 }
@@ -248,28 +224,19 @@ func Write(ctx context.Context, name string, mode fs.FileMode, fill func(io.Writ
 
 // MkdirAll makes a folder below d and its parents.
 func (d *Folder) MkdirAll(ctx context.Context, dir string, mode fs.FileMode) error {
-	if dir == "." {
-		return nil
-	}
-	if _, ok := d.made.Load(dir); ok {
+	if _, ok := d.made.Load(dir); ok || dir == "." {
 		return nil
 	}
 	parent := path.Dir(dir)
 	if err := d.MkdirAll(ctx, parent, mode); err != nil {
 		return err
 	}
-	if err := Step(ctx, "mkdir", dir); err != nil {
+	err := take(ctx, "mkdir", dir, func() error { return d.root.Mkdir(dir, mode) })
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := d.root.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return hint(err)
-	}
-	info, err := d.root.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder: move it away", dir)
+	if info, err := d.root.Lstat(dir); err != nil || !info.IsDir() {
+		return cmp.Or(err, fmt.Errorf("%s is not a folder: move it away", dir))
 	}
 	// Once for each Folder, even when the directory existed: its maker may have been killed before the sync.
 	if err := d.Sync(ctx, parent); err != nil {
@@ -281,36 +248,32 @@ func (d *Folder) MkdirAll(ctx context.Context, dir string, mode fs.FileMode) err
 
 // MkdirAll makes the folder at a plain path and its missing parents.
 func MkdirAll(ctx context.Context, dir string, mode fs.FileMode) error {
-	there := filepath.Clean(dir) // the deepest that exists
-	for {
-		if _, err := os.Stat(there); !errors.Is(err, fs.ErrNotExist) || there == filepath.Dir(there) {
-			break
+	dir = filepath.Clean(dir) // of a/b/, too, the parent is a
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir { // . has no parent, and is missing in a folder that was removed
+		if err := MkdirAll(ctx, parent, mode); err != nil {
+			return err
 		}
-		there = filepath.Dir(there)
 	}
-	below, err := filepath.Rel(there, dir)
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(there)
+	root, err := os.OpenRoot(parent)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return In(root).MkdirAll(ctx, filepath.ToSlash(below), mode)
+	return In(root).MkdirAll(ctx, filepath.Base(dir), mode)
 }
 
 // Remove removes files below d, then syncs their folders, each once. A missing file is not an error.
 func (d *Folder) Remove(ctx context.Context, names ...string) error {
 	dirs := map[string]bool{}
 	for _, name := range names {
-		if err := Step(ctx, "unlink", name); err != nil {
-			return err
-		}
-		switch err := d.root.Remove(name); {
-		case err == nil:
+		err := take(ctx, "unlink", name, func() error { return d.root.Remove(name) })
+		if err == nil {
 			dirs[path.Dir(name)] = true
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
+		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
 			return err
 		}
 	}
@@ -322,13 +285,10 @@ func (d *Folder) Remove(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Rename gives a file or folder below d another name in the same folder. Its content must be on the disk already.
-// A file replaces a file, and a folder replaces an empty folder.
+// Rename gives a file or folder, with its content on the disk, another name in the same folder. A file replaces a
+// file, and a folder replaces an empty folder.
 func (d *Folder) Rename(ctx context.Context, from, to string) error {
-	if err := Step(ctx, "rename", to); err != nil {
-		return err
-	}
-	if err := d.root.Rename(from, to); err != nil {
+	if err := take(ctx, "rename", to, func() error { return d.root.Rename(from, to) }); err != nil {
 		return err
 	}
 	return d.Sync(ctx, path.Dir(to))
@@ -336,32 +296,38 @@ func (d *Folder) Rename(ctx context.Context, from, to string) error {
 
 // Sync makes the names in dir, a folder below d, durable.
 func (d *Folder) Sync(ctx context.Context, dir string) error {
-	if err := Step(ctx, "syncdir", dir); err != nil {
-		return err
-	}
-	f, err := d.root.Open(dir)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("sync folder %s: %w", dir, err)
-	}
-	return nil
+	return take(ctx, "syncdir", dir, func() error {
+		f, err := d.root.Open(dir)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return fmt.Errorf("sync folder %s: %w", dir, err)
+		}
+		return nil
+	})
 }
 
 // Reader reads from r until ctx, that of the one call that made it, is over.
-func Reader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
-
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
+func Reader(ctx context.Context, r io.Reader) io.Reader {
+	return readFunc(func(b []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(b)
+	})
 }
 
-func (c contextReader) Read(b []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(b []byte) (int, error) { return f(b) }
+
+// take takes a step unless its announcement fails.
+func take(ctx context.Context, step, name string, do func() error) error {
+	if err := Step(ctx, step, name); err != nil {
+		return err
 	}
-	return c.r.Read(b)
+	return hint(do())
 }
 
 // hint says what to do about a full disk.
@@ -376,10 +342,9 @@ func hint(err error) error {
 // the disk, and makes it fail by returning an error. Only tests set one.
 type HookKey struct{}
 
-// Step announces a step that changes the disk: create, write, sync, rename, syncdir, mkdir or unlink of this
-// package, or one of the caller's own. An error means: do not take it.
+// Step announces a step that changes the disk, of this package or the caller's. An error means: do not take it.
 func Step(ctx context.Context, step, name string) error {
-	if hook, ok := ctx.Value(HookKey{}).(func(step, name string) error); ok && hook != nil {
+	if hook, ok := ctx.Value(HookKey{}).(func(step, name string) error); ok {
 		return hook(step, name)
 	}
 	return nil

@@ -101,7 +101,7 @@ func TestOrder(t *testing.T) {
 			return Write(ctx, filepath.Join(dir, "old"), 0, text("new"))
 		}, []string{"create *", "write *", "sync *", "rename old", "syncdir ."}, map[string]string{"old": "new"}},
 		{"folders by a path", func(ctx context.Context, dir string) error { return MkdirAll(ctx, filepath.Join(dir, "a", "b"), 0o700) },
-			[]string{"mkdir a", "syncdir .", "mkdir a/b", "syncdir a"}, map[string]string{"a": "/", "a/b": "/", "old": "old"}},
+			[]string{"mkdir a", "syncdir .", "mkdir b", "syncdir ."}, map[string]string{"a": "/", "a/b": "/", "old": "old"}},
 		{"another name", func(ctx context.Context, dir string) error { return in(t, dir).Rename(ctx, "old", "new") },
 			[]string{"rename new", "syncdir ."}, map[string]string{"new": "old"}},
 	} {
