@@ -344,7 +344,7 @@ type HookKey struct{}
 
 // Step announces a step that changes the disk, of this package or the caller's. An error means: do not take it.
 func Step(ctx context.Context, step, name string) error {
-	if hook, ok := ctx.Value(HookKey{}).(func(step, name string) error); ok {
+	if hook, ok := ctx.Value(HookKey{}).(func(step, name string) error); ok && hook != nil {
 		return hook(step, name)
 	}
 	return nil
