@@ -374,25 +374,11 @@ func (r *run) noRowOf(ctx context.Context, gone state.GoneSet) error {
 		if !state.IsShard(name) {
 			mend = "no run wrote that file: look at it, and move it out of the workspace or delete it"
 		}
-		if err := r.lacksRows(ctx, name, gone); err != nil {
+		if err := state.FileLacksRows(ctx, r.Workspace.OpenFile, name, gone); err != nil {
 			return fmt.Errorf("%s: %w: %s", name, err, mend)
 		}
 	}
 	return nil
-}
-
-// lacksRows reads a file of the workspace and fails with *state.RowThere when a row is in it that must go.
-func (r *run) lacksRows(ctx context.Context, name string, gone state.GoneSet) error {
-	f, err := r.Workspace.OpenFile(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	return state.LacksRows(ctx, f, info.Size(), name, gone)
 }
 
 // successors names the member of the group of an entry that went which has its place now, or else the first live one.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"rehydrate/manifest"
@@ -105,15 +106,9 @@ func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error
 	if err != nil || !r.ConfirmRemovals {
 		return gone, err
 	}
-	for p, err := range r.Workspace.Posts(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if p.Withheld && p.State.Gone() {
-			gone[p.ID] = state.GonePost{ID: p.ID, State: p.State, Reason: p.Reason}
-		}
-	}
-	return gone, nil
+	confirmed, err := state.GonePosts(ctx, r.Workspace, true)
+	maps.Copy(gone, confirmed)
+	return gone, err
 }
 
 // owingCopies are the registered copies that hold rows of posts that are gone.

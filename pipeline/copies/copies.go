@@ -69,14 +69,9 @@ func KeepOwed(ctx context.Context, ws *workspace.Workspace, next workspace.Bindi
 	if err != nil || len(copies) == 0 {
 		return err
 	}
-	gone := state.GoneSet{}
-	for p, err := range ws.Posts(ctx) {
-		if err != nil {
-			return err
-		}
-		if p.State.Gone() {
-			gone[p.ID] = state.GonePost{ID: p.ID, State: p.State, Reason: p.Reason}
-		}
+	gone, err := state.GonePosts(ctx, ws, true)
+	if err != nil {
+		return err
 	}
 	for _, c := range copies {
 		all, err := state.GoneFrom(ctx, ws, c, gone)

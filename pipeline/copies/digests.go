@@ -20,7 +20,7 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 		return 0, 0, err
 	}
 	if b.ReleaseDigest != rel.Digest || b.ManifestDigest != rel.ManifestDigest {
-		return 0, 0, &NotExportable{Version: true} // its labels may be numbered otherwise
+		return 0, 0, &NotExportable{[]string{otherVersion}} // its labels may be numbered otherwise
 	}
 	erased, err := ws.ErasedImages(ctx)
 	if err != nil {

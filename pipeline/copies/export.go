@@ -2,17 +2,12 @@ package copies
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -45,57 +40,18 @@ type Request struct {
 	Format string // one of Formats
 }
 
-// An exportFormat is a format of copies. write writes the rows of a split; nil copies the dataset folder.
-type exportFormat struct {
-	name  string
-	write func(dataset.Sink, manifest.Schema, bool, string, iter.Seq2[dataset.Row, error]) (dataset.Stats, error)
-}
-
-var exportFormats = []exportFormat{
-	{"parquet", nil},
-	{"webdataset", dataset.WriteWebDataset},
-	{"folder", dataset.WriteFolder},
-}
-
 // Formats are the formats of a copy.
-func Formats() []string {
-	var names []string
-	for _, f := range exportFormats {
-		names = append(names, f.name)
-	}
-	return names
-}
+func Formats() []string { return []string{"parquet", "webdataset", "folder"} }
 
 // A NotExportable says why the dataset may not be handed out as it is.
-type NotExportable struct {
-	Gone  []string // rows whose post is gone, withheld or not allowed
-	Stale int      // rows whose post was last seen live too long ago
-	Other int      // rows that the dataset would no longer have
-	// Version says that the workspace has another version of the release than the one that was named.
-	Version bool
-	// Changed says that the files are not those of the last export, or that their rows differ from later decisions.
-	Changed bool
-}
+type NotExportable struct{ Why []string }
 
 func (e *NotExportable) Error() string {
-	var why []string
-	if e.Version {
-		why = append(why, "it is of another version of the release")
-	}
-	if e.Changed {
-		why = append(why, "its files are not those that a finished run or purge wrote")
-	}
-	if n := len(e.Gone); n > 0 {
-		why = append(why, fmt.Sprintf("%d of its rows are of posts that are gone or withheld", n))
-	}
-	if e.Stale > 0 {
-		why = append(why, fmt.Sprintf("%d of its rows are of posts last seen live too long ago", e.Stale))
-	}
-	if e.Other > 0 {
-		why = append(why, fmt.Sprintf("%d of its rows would not be in it any more", e.Other))
-	}
-	return "the dataset may not be handed out: " + strings.Join(why, ", and ")
+	return "the dataset may not be handed out: " + strings.Join(e.Why, ", and ")
 }
+
+// otherVersion says that the workspace has another version of the release than the one that was named.
+const otherVersion = "it is of another version of the release"
 
 // ErrForeign means that a copy would have gone where it may not: over other files, or into the workspace.
 var ErrForeign = errors.New("a copy needs a new or an empty folder outside the workspace")
@@ -193,17 +149,18 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	bad := &NotExportable{Changed: len(e.last.Files) == 0,
-		Version: e.bound.ReleaseDigest != e.Release.Digest || e.bound.ManifestDigest != e.Release.ManifestDigest}
+	// Nothing was written yet, the files are not those of the last export, or they differ from later decisions.
+	changed := len(e.last.Files) == 0
 	present := map[string]bool{}
 	for _, f := range e.last.Files {
 		if now, err := e.Workspace.Stat(ctx, f.Name); err != nil || now != f {
-			bad.Changed = true
+			changed = true
 		} else if dataset.Holds(f.Name) {
 			_, err := state.ReadRows(ctx, e.Workspace, f.Name, present)
-			bad.Changed = bad.Changed || err != nil
+			changed = changed || err != nil
 		}
 	}
+	gone, stale, other := 0, 0, 0
 	for rec, err := range e.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err
@@ -213,28 +170,41 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		}
 		e.copy.Rows = append(e.copy.Rows, rec.Key.String())
 		e.flagged = e.flagged || rec.Result.Flagged()
-		bad.add(j, rec)
-		bad.Changed = bad.Changed || !present[rec.Key.String()]
+		changed = changed || !present[rec.Key.String()]
+		// The row by what is known now.
+		switch res := j.Outcome(rec); res.Outcome {
+		case state.Candidate:
+		case manifest.Removed, manifest.Deleted, manifest.Unavailable, manifest.Refused:
+			gone++
+		default:
+			if res.Outcome == manifest.Failed && res.Reason == "not_rechecked" {
+				stale++
+			} else {
+				other++
+			}
+		}
 	}
 	// A run or purge that was killed may have decided without writing the files.
-	bad.Changed = bad.Changed || len(present) != len(e.copy.Rows)
-	if bad.Version || bad.Changed || len(bad.Gone)+bad.Stale+bad.Other > 0 {
-		return bad
+	changed = changed || len(present) != len(e.copy.Rows)
+	var why []string
+	for _, r := range []struct {
+		is   bool
+		says string
+	}{
+		{e.bound.ReleaseDigest != e.Release.Digest || e.bound.ManifestDigest != e.Release.ManifestDigest, otherVersion},
+		{changed, "its files are not those that a finished run or purge wrote"},
+		{gone > 0, fmt.Sprintf("%d of its rows are of posts that are gone or withheld", gone)},
+		{stale > 0, fmt.Sprintf("%d of its rows are of posts last seen live too long ago", stale)},
+		{other > 0, fmt.Sprintf("%d of its rows would not be in it any more", other)},
+	} {
+		if r.is {
+			why = append(why, r.says)
+		}
+	}
+	if len(why) > 0 {
+		return &NotExportable{why}
 	}
 	return nil
-}
-
-// add judges a row of the dataset by what is known now.
-func (e *NotExportable) add(j state.Judge, rec workspace.Record) {
-	switch res := j.Outcome(rec); {
-	case res.Outcome == state.Candidate:
-	case res.Outcome == manifest.Failed && res.Reason == "not_rechecked":
-		e.Stale++
-	case res.Outcome == manifest.Removed, res.Outcome == manifest.Deleted, res.Outcome == manifest.Unavailable, res.Outcome == manifest.Refused:
-		e.Gone = append(e.Gone, rec.Key.String())
-	default:
-		e.Other++
-	}
 }
 
 // exporting is one copy that is being made, first below a temporary name.
@@ -245,7 +215,7 @@ type exporting struct {
 	flagged bool             // a row of it is marked by the filters
 	copy    workspace.Copy
 	temp    string
-	root    *os.Root
+	folder  *durable.Folder // temp
 }
 
 // make makes the copy. A purge relies on the order: it finds each copy that anyone could have, and takes no other
@@ -266,9 +236,8 @@ func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 	if err != nil {
 		return state.CopyReport{}, err
 	}
-	e.root = root
-	// Each file is synced when it is written, the folders once at the end: nothing reads them before.
-	if err := errors.Join(e.fill(ctx), e.syncFolders(ctx), e.root.Close()); err != nil {
+	e.folder = durable.In(root)
+	if err := errors.Join(e.fill(ctx), root.Close()); err != nil {
 		return state.CopyReport{}, errors.Join(err, os.RemoveAll(e.temp))
 	}
 	// The digests before the name: a copy with a name is one whose rows a purge can find. Killed between the
@@ -304,15 +273,14 @@ func (e *exporting) rename(ctx context.Context) error {
 
 // fill writes the files.
 func (e *exporting) fill(ctx context.Context) error {
-	at := slices.Index(Formats(), e.copy.Format)
-	if at < 0 {
-		return fmt.Errorf("no format is called %q", e.copy.Format)
-	}
-	write := exportFormats[at].write
-	if write == nil {
+	write := dataset.WriteWebDataset
+	switch e.copy.Format {
+	case "parquet":
 		return e.copyFiles(ctx)
+	case "folder":
+		write = dataset.WriteFolder
 	}
-	sink := func(name string, write func(io.Writer) error) error { return e.file(ctx, name, write) }
+	sink := func(name string, write func(io.Writer) error) error { _, err := e.file(ctx, name, write); return err }
 	for _, split := range e.bound.Splits {
 		if _, err := write(sink, e.bound.Schema, e.flagged, split, state.Rows(ctx, e.Workspace, e.Policy, split)); err != nil {
 			return err
@@ -328,58 +296,26 @@ func (e *exporting) copyFiles(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = e.file(ctx, strings.TrimPrefix(f.Name, state.DatasetDir+"/"), func(w io.Writer) error {
-			_, err := io.Copy(w, durable.Reader(ctx, from))
+		made, err := e.file(ctx, strings.TrimPrefix(f.Name, state.DatasetDir+"/"), func(w io.Writer) error {
+			_, err := io.Copy(w, from)
 			return err
 		})
-		if err := errors.Join(err, from.Close()); err != nil {
+		switch err := errors.Join(err, from.Close()); {
+		case err != nil:
 			return err
-		}
-		if made := e.copy.Files[len(e.copy.Files)-1]; made.SHA256 != f.SHA256 {
+		case made.SHA256 != f.SHA256:
 			return fmt.Errorf("%s changed while it was copied", f.Name)
 		}
 	}
 	return nil
 }
 
-// file writes one file of the copy, directly under its own name: the folder is still temporary.
-func (e *exporting) file(ctx context.Context, name string, write func(io.Writer) error) error {
-	if err := durable.Step(ctx, "export write", name); err != nil {
-		return err
-	}
-	if err := e.root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return err
-	}
-	f, err := e.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// file writes one file of the copy.
+func (e *exporting) file(ctx context.Context, name string, write func(io.Writer) error) (workspace.File, error) {
+	f, err := workspace.WriteFile(ctx, e.folder, name, "", write, nil)
 	if err != nil {
-		return fmt.Errorf("write %s of the copy: %w", name, err)
+		return f, fmt.Errorf("write %s of the copy: %w", name, err)
 	}
-	defer f.Close()
-	sum := sha256.New()
-	if err := errors.Join(write(io.MultiWriter(f, sum)), ctx.Err(), f.Sync()); err != nil {
-		return fmt.Errorf("write %s of the copy: %w", name, err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	e.copy.Files = append(e.copy.Files, workspace.File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)),
-		Size: info.Size()})
-	return nil
-}
-
-// syncFolders makes the names of the files durable.
-func (e *exporting) syncFolders(ctx context.Context) error {
-	dirs := map[string]bool{".": true}
-	for _, f := range e.copy.Files {
-		for dir := path.Dir(f.Name); !dirs[dir]; dir = path.Dir(dir) {
-			dirs[dir] = true
-		}
-	}
-	for dir := range dirs {
-		if err := durable.In(e.root).Sync(ctx, dir); err != nil {
-			return err
-		}
-	}
-	return nil
+	e.copy.Files = append(e.copy.Files, f)
+	return f, nil
 }

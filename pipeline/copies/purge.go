@@ -1,10 +1,7 @@
 package copies
 
 import (
-	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -195,31 +192,22 @@ func (p *purging) rewrite(ctx context.Context, f workspace.File) (*workspace.Fil
 		return nil, err
 	}
 	defer old.Close()
-	file, err := durable.In(p.root).Create(ctx, f.Name, durable.Options{Temp: tempName(f.Name)})
-	if err != nil {
-		return nil, err
-	}
-	defer file.Discard()
-	sum := sha256.New()
-	w := bufio.NewWriterSize(io.MultiWriter(file, sum), 64<<10)
-	if err := errors.Join(dataset.WriteWithout(w, f.Name, old, f.Size, p.gone.Has), w.Flush(), file.Sync()); err != nil {
-		return nil, err
-	}
-	after := workspace.File{Name: f.Name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: file.Size()}
-	// It is read back before it gets the name: a copy that still shows a removed post would pass for purged.
-	if err := state.LacksRows(ctx, file, after.Size, f.Name, p.gone); err != nil || after == f {
-		return &f, err
-	}
-	// The new digest is on record before the rename: after a kill between the two, the next purge recognizes either
-	// file, and takes neither for one that was changed by hand.
-	if p.copy.Next == nil {
-		p.copy.Next = map[string]string{}
-	}
-	p.copy.Next[f.Name] = after.SHA256
-	if err := p.ws.SetCopy(ctx, p.copy); err != nil {
-		return nil, err
-	}
-	return &after, file.Publish()
+	after, err := workspace.WriteFile(ctx, durable.In(p.root), f.Name, tempName(f.Name), func(w io.Writer) error {
+		return dataset.WriteWithout(w, f.Name, old, f.Size, p.gone.Has)
+	}, func(made io.ReaderAt, after workspace.File) error {
+		// It is read back before it gets the name: a copy that still shows a removed post would pass for purged.
+		if err := state.LacksRows(ctx, made, after.Size, f.Name, p.gone); err != nil || after == f {
+			return err
+		}
+		// The new digest is on record before the rename: after a kill between the two, the next purge recognizes
+		// either file, and takes neither for one that was changed by hand.
+		if p.copy.Next == nil {
+			p.copy.Next = map[string]string{}
+		}
+		p.copy.Next[f.Name] = after.SHA256
+		return p.ws.SetCopy(ctx, p.copy)
+	})
+	return &after, err
 }
 
 // prove reads every file in the copy's folder, also files that are not part of the copy.
@@ -237,7 +225,7 @@ func (p *purging) prove(ctx context.Context) error {
 		case !dataset.Holds(name):
 			return ctx.Err()
 		}
-		err = p.lacks(ctx, name)
+		err = state.FileLacksRows(ctx, p.root.Open, name, p.gone)
 		switch {
 		case err == nil:
 			return nil
@@ -246,18 +234,4 @@ func (p *purging) prove(ctx context.Context) error {
 		}
 		return fmt.Errorf("%s, which is not part of the copy: %w; check it, and delete it", name, err)
 	})
-}
-
-// lacks fails when a file has a row that must go.
-func (p *purging) lacks(ctx context.Context, name string) error {
-	f, err := p.root.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	return state.LacksRows(ctx, f, info.Size(), name, p.gone)
 }

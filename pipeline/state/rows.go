@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"path"
 
 	"rehydrate/manifest"
@@ -26,24 +27,30 @@ type GoneSet map[manifest.PostID]GonePost
 // Has reports whether the post must be gone.
 func (g GoneSet) Has(id manifest.PostID) bool { _, ok := g[id]; return ok }
 
-// MustGo returns the posts that have a tombstone that holds, in the manifest or not, and those that are
-// gone without one. A withheld post may come back, so it is not among them.
-func MustGo(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
+// GonePosts returns the posts of the manifest that are gone, also those whose removal waits for confirmation if withheld.
+func GonePosts(ctx context.Context, ws *workspace.Workspace, withheld bool) (GoneSet, error) {
 	gone := GoneSet{}
 	for p, err := range ws.Posts(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if p.State.Gone() && !p.Withheld {
+		if p.State.Gone() && (withheld || !p.Withheld) {
 			gone[p.ID] = GonePost{p.ID, p.State, p.Reason}
 		}
 	}
+	return gone, nil
+}
+
+// MustGo returns the posts that have a tombstone that holds, in the manifest or not, and those that are
+// gone without one. A withheld post may come back, so it is not among them.
+func MustGo(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
+	gone, err := GonePosts(ctx, ws, false)
 	for id, stone := range stones {
-		if !gone.Has(id) {
+		if err == nil && !gone.Has(id) {
 			gone[id] = GonePost{id, stone.State, stone.Reason}
 		}
 	}
-	return gone, nil
+	return gone, err
 }
 
 // A RowThere says that a file has a row that must go.
@@ -62,6 +69,20 @@ func LacksRows(ctx context.Context, f io.ReaderAt, size int64, name string, gone
 		}
 	}
 	return nil
+}
+
+// FileLacksRows is LacksRows of the file that open opens.
+func FileLacksRows(ctx context.Context, open func(name string) (*os.File, error), name string, gone GoneSet) error {
+	f, err := open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return LacksRows(ctx, f, info.Size(), name, gone)
 }
 
 // Shards returns the Parquet files of the dataset as they lie there.

@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,26 +48,64 @@ func (w *Workspace) ReplaceChecked(ctx context.Context, name string, write func(
 	if err := checkName(name); err != nil {
 		return f, err
 	}
-	return w.replace(ctx, name, write, check)
+	return w.put(ctx, name, write, check)
 }
 
-// replace is ReplaceChecked for any name. The seal gets the digest of what was written.
-func (w *Workspace) replace(ctx context.Context, name string, write func(io.Writer) error,
+// put is ReplaceChecked for any name. The seal gets the digest of what was written.
+func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error,
 	check func(io.ReaderAt, int64) error) (File, error) {
-	sum := sha256.New()
-	size, err := w.put(ctx, name, func(f io.Writer) error { return write(io.MultiWriter(f, sum)) }, check)
+	whole := false
+	f, err := WriteFile(ctx, w.files, name, "", write, func(r io.ReaderAt, f File) error {
+		if check != nil {
+			if err := check(r, f.Size); err != nil {
+				return err
+			}
+		}
+		whole = true
+		return nil
+	})
+	switch {
+	case err == nil:
+		w.digests.Store(name, f)
+	case whole:
+		w.unfinished.Store(true) // it may have its name, without a row
+	}
+	return f, err
+}
+
+// putBytes makes a file of this package hold data.
+func (w *Workspace) putBytes(ctx context.Context, name string, data []byte) error {
+	_, err := w.put(ctx, name, func(f io.Writer) error { _, err := f.Write(data); return err }, nil)
+	return err
+}
+
+// WriteFile makes the file called name, and its missing folders, below a folder. check gets the synced file before
+// it takes its name (nil for not); an error leaves the old file. temp is as in durable.Options.
+func WriteFile(ctx context.Context, d *durable.Folder, name, temp string, write func(io.Writer) error,
+	check func(io.ReaderAt, File) error) (File, error) {
+	if err := d.MkdirAll(ctx, path.Dir(name), dirMode); err != nil {
+		return File{}, err
+	}
+	f, err := d.Create(ctx, name, durable.Options{Mode: fileMode, Temp: temp})
 	if err != nil {
 		return File{}, err
 	}
-	f := File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: size}
-	w.digests.Store(name, f)
-	return f, nil
-}
-
-// replaceBytes makes a file of this package hold data.
-func (w *Workspace) replaceBytes(ctx context.Context, name string, data []byte) error {
-	_, err := w.replace(ctx, name, func(f io.Writer) error { _, err := f.Write(data); return err }, nil)
-	return err
+	defer f.Discard() // also when write panics
+	sum := sha256.New()
+	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
+	if err := write(w); err != nil {
+		return File{}, err
+	}
+	if err := cmp.Or(w.Flush(), f.Sync()); err != nil {
+		return File{}, err
+	}
+	made := File{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: f.Size()}
+	if check != nil {
+		if err := check(f, made); err != nil {
+			return File{}, err
+		}
+	}
+	return made, f.Publish()
 }
 
 // RemoveFile unlinks a file that Replace made and syncs its folder. A missing file is not an error.
@@ -175,36 +215,6 @@ func checkName(name string) error {
 		return fmt.Errorf("%q is not the caller's to change", name)
 	}
 	return nil
-}
-
-// put writes a file, has the synced file checked (nil for not), gives it its final name, and returns its length. It
-// makes missing folders.
-func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error,
-	check func(io.ReaderAt, int64) error) (int64, error) {
-	if err := w.files.MkdirAll(ctx, path.Dir(name), dirMode); err != nil {
-		return 0, err
-	}
-	f, err := w.files.Create(ctx, name, durable.Options{Mode: fileMode})
-	if err != nil {
-		return 0, err
-	}
-	defer f.Discard() // also when write panics
-	if err := write(f); err != nil {
-		return 0, err
-	}
-	if err := f.Sync(); err != nil {
-		return 0, err
-	}
-	if check != nil {
-		if err := check(f, f.Size()); err != nil {
-			return 0, err
-		}
-	}
-	if err := f.Publish(); err != nil {
-		w.unfinished.Store(true) // it may have its name, without a row
-		return 0, err
-	}
-	return f.Size(), nil
 }
 
 // unlink removes files durably. A missing file is not an error.

@@ -78,7 +78,7 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 			return err
 		}
 	}
-	if _, err := w.put(ctx, name, func(f io.Writer) error { _, err := f.Write(body); return err }, nil); err != nil {
+	if err := w.putBytes(ctx, name, body); err != nil {
 		return err
 	}
 	// The file is there. A kill before the row leaves an orphan, which the next Sweep unlinks; a stop request

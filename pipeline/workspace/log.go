@@ -189,7 +189,7 @@ func (w *Workspace) logKey(ctx context.Context) (*auditlog.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, w.replaceBytes(ctx, logKeyName, key.Encode())
+	return key, w.putBytes(ctx, logKeyName, key.Encode())
 }
 
 // knownLog returns what state.db knows of the log.
@@ -282,7 +282,7 @@ func (s auditStore) Append(ctx context.Context, name string, at int64, data []by
 }
 
 func (s auditStore) Replace(ctx context.Context, name string, data []byte) error {
-	return s.w.replaceBytes(ctx, auditName+"/"+name, data)
+	return s.w.putBytes(ctx, auditName+"/"+name, data)
 }
 
 func (s auditStore) List(ctx context.Context) ([]string, error) {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -116,8 +115,7 @@ func (w *Workspace) seal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.put(ctx, sealName, func(f io.Writer) error { _, err := f.Write(text); return err }, nil)
-	return err
+	return w.putBytes(ctx, sealName, text)
 }
 
 // digest returns the digest of a file as it was last written here or sealed, or else as it is now.
