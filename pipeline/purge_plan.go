@@ -6,8 +6,10 @@ import (
 	"slices"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // A PurgePlan is what a purge would remove by what is known now.
@@ -80,6 +82,10 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 			plan.Withheld++
 		}
 		plan.Unknown = slices.DeleteFunc(plan.Unknown, func(id manifest.PostID) bool { return id == p.ID })
+	}
+	for _, name := range plan.Same {
+		id := dataset.PostOf(name)
+		gone[id] = state.GonePost{ID: id, State: manifest.StateRemoved, Reason: policy.SameAsRemoved}
 	}
 	plan.Copies, err = owingCopies(ctx, c.Workspace, gone)
 	return plan, err

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -74,11 +75,11 @@ func KeepOwed(ctx context.Context, ws *workspace.Workspace, next workspace.Bindi
 		return err
 	}
 	for _, c := range copies {
-		all, err := state.GoneFrom(ctx, ws, c, gone)
-		if err != nil {
-			return err
-		}
-		if rows := state.Owed(c, all); state.StateOfCopy(c) != state.CopyClosed && !slices.Equal(rows, c.Owed) {
+		// What the last purge could not take out is owed, too.
+		rows := slices.DeleteFunc(slices.Clone(c.Rows), func(id string) bool {
+			return !gone.Has(dataset.PostOf(id)) && !slices.Contains(c.Owed, id)
+		})
+		if state.StateOfCopy(c) != state.CopyClosed && !slices.Equal(rows, c.Owed) {
 			c.Owed = rows
 			if err := ws.SetCopy(ctx, c); err != nil {
 				return err

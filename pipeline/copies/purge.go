@@ -89,6 +89,7 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
 	}
 	if trouble != nil {
 		p.copy.Open, p.copy.Told, event.Verdict = true, state.PrintableLine(trouble.Error()), "open"
+		p.copy.Owed = ids // also when the next manifest no longer has the posts
 	} else {
 		p.copy.Open, p.copy.Told = false, ""
 		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, func(id string) bool { return gone.Has(dataset.PostOf(id)) })
