@@ -31,7 +31,7 @@ type rule struct {
 var rules = []rule{
 	{imports: []string{"github.com/otiai10/gosseract/..."}, only: []string{"cmd/ocr"}, tests: true,
 		why: "a C call can be neither cancelled nor survived: Tesseract lives in worker processes alone"},
-	{imports: []string{"net/http", "github.com/hashicorp/go-retryablehttp"}, only: []string{"pipeline/reddit", "pipeline/redditemu", "pipeline/redditemu/hostile"},
+	{imports: []string{"net/http", "github.com/hashicorp/go-retryablehttp"}, only: []string{"pipeline/reddit", "pipeline/endpoint", "pipeline/redditemu", "pipeline/redditemu/hostile"},
 		why: "one place paces, guards and logs every request"},
 	{imports: []string{"github.com/parquet-go/parquet-go/..."}, only: []string{"pipeline/dataset", "pipeline/dataset/scan"},
 		why: "its defaults are wrong for images; the settings stand in one place, and so do the checks of files of others"},
@@ -82,6 +82,7 @@ var layers = map[string][]string{
 	"pipeline/diff":         {"pipeline/dataset/scan", "pipeline/state", "manifest"},
 	"pipeline/near":         {"pipeline/clean", "pipeline/dataset/scan", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/page":         {},
+	"pipeline/endpoint":     {"pipeline/contain"},
 	// reddit: the counts of requests, which a summary has.
 	"pipeline/state": {"pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/language", "pipeline/dataset",
 		"policy", "dedupe", "labels", "manifest"},

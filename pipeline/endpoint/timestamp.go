@@ -1,0 +1,145 @@
+// Package endpoint is the client of services that a user names by URL: time-stamping authorities (RFC 3161).
+//
+// It sends a service what its functions say and nothing else, follows no redirect, and reads a bounded answer.
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"time"
+
+	"github.com/digitorus/pkcs7"
+	"github.com/digitorus/timestamp"
+	"github.com/hashicorp/go-retryablehttp"
+
+	"rehydrate/pipeline/contain"
+)
+
+// maxStamp bounds the answer of an authority, in bytes. One with its certificates has about 6,000.
+const maxStamp = 1 << 20
+
+// A Stamp says that an authority saw a document at a time.
+type Stamp struct {
+	Time      time.Time // UTC, by the authority's clock
+	Authority string    // the subject of its certificate
+}
+
+// RequestStamp asks the time-stamping authority at url for a stamp of document, which it does not see: the request holds its
+// SHA-256 and a random number. The answer is a TimeStampResp in DER (RFC 3161, section 2.4.2), as `openssl ts -verify -in`
+// reads it, that CheckStamp has accepted.
+func RequestStamp(ctx context.Context, transport http.RoundTripper, url string, document []byte, roots *x509.CertPool) ([]byte, Stamp, error) {
+	answer, err := askStamp(ctx, transport, url, document)
+	if err != nil {
+		return nil, Stamp{}, fmt.Errorf("time stamp of %s: %w", url, err)
+	}
+	stamp, err := CheckStamp(answer, document, roots)
+	if err != nil {
+		return nil, Stamp{}, fmt.Errorf("time stamp of %s: %w", url, err)
+	}
+	return answer, stamp, nil
+}
+
+func askStamp(ctx context.Context, transport http.RoundTripper, url string, document []byte) ([]byte, error) {
+	digest := sha256.Sum256(document)
+	nonce, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
+	if err != nil {
+		return nil, err
+	}
+	query, err := (&timestamp.Request{HashAlgorithm: crypto.SHA256, HashedMessage: digest[:], Certificates: true, Nonce: nonce}).Marshal()
+	if err != nil {
+		return nil, err
+	}
+	client := retryablehttp.NewClient()
+	client.Logger, client.RetryMax, client.RetryWaitMax = nil, 2, 5*time.Second
+	client.HTTPClient = &http.Client{Transport: transport, Timeout: time.Minute,
+		// Another host than the one that was named must not learn even a digest.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	// The last answer says more than "giving up after 3 attempts".
+	client.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, url, query)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/timestamp-query")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the authority answers %s", response.Status)
+	}
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxStamp+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(answer) > maxStamp:
+		return nil, fmt.Errorf("the answer is longer than %d bytes", maxStamp)
+	}
+	stamped, err := parseStamp(answer)
+	if err != nil {
+		return nil, err
+	}
+	// An answer to an older request would give a time at which this one was not made yet.
+	if stamped.Nonce == nil || stamped.Nonce.Cmp(nonce) != 0 {
+		return nil, errors.New("the answer is to another request")
+	}
+	return answer, nil
+}
+
+// CheckStamp reads an answer that RequestStamp returned. It fails unless the stamp is one of document, the signature holds, and the signer's
+// certificate leads to one of roots and was valid for time-stamping at the time that the stamp names.
+func CheckStamp(answer, document []byte, roots *x509.CertPool) (Stamp, error) {
+	if roots == nil {
+		return Stamp{}, errors.New("check a time stamp: no root certificates")
+	}
+	stamped, err := parseStamp(answer)
+	if err != nil {
+		return Stamp{}, err
+	}
+	digest := sha256.Sum256(document)
+	if stamped.HashAlgorithm != crypto.SHA256 || !bytes.Equal(stamped.HashedMessage, digest[:]) {
+		return Stamp{}, errors.New("the time stamp is one of another document")
+	}
+	var signer *x509.Certificate
+	if err := contain.Do(func() error {
+		token, err := pkcs7.Parse(stamped.RawToken)
+		if err != nil {
+			return err
+		}
+		signer = token.GetOnlySigner()
+		if signer == nil {
+			return errors.New("it does not have one signer with a certificate")
+		}
+		intermediates := x509.NewCertPool()
+		for _, c := range token.Certificates {
+			intermediates.AddCert(c)
+		}
+		return token.VerifyWithOpts(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: stamped.Time,
+			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageTimeStamping}})
+	}); err != nil {
+		return Stamp{}, fmt.Errorf("the time stamp's signature does not hold: %w", err)
+	}
+	return Stamp{Time: stamped.Time.UTC(), Authority: signer.Subject.String()}, nil
+}
+
+// parseStamp reads a TimeStampResp without trusting it.
+func parseStamp(answer []byte) (stamped *timestamp.Timestamp, err error) {
+	// The library's reader of BER is not made for hostile bytes.
+	if err := contain.Do(func() (err error) {
+		stamped, err = timestamp.ParseResponse(answer)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("read the time stamp: %w", err)
+	}
+	return stamped, nil
+}

@@ -1,0 +1,210 @@
+package endpoint
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/asn1"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/digitorus/timestamp"
+)
+
+// An authority is `openssl ts`, with certificates that openssl made.
+type authority struct {
+	dir string
+	*httptest.Server
+	roots *x509.CertPool
+	// answer replaces what openssl answers; nil leaves it.
+	answer func(w http.ResponseWriter, r *http.Request, query []byte)
+}
+
+const config = `
+[req]
+distinguished_name = name
+[name]
+[root]
+basicConstraints = critical,CA:TRUE
+[tsa]
+extendedKeyUsage = critical,timeStamping
+[tls]
+extendedKeyUsage = serverAuth
+[ts]
+serial = serial
+digests = sha256
+default_policy = 1.2.3.4.1
+signer_digest = sha256
+ess_cert_id_alg = sha256
+`
+
+// newAuthority starts an authority whose certificate has the extensions of the section usage of config.
+func newAuthority(t *testing.T, usage string) *authority {
+	t.Helper()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Fatal("openssl is missing: scripts/setup installs it")
+	}
+	a := &authority{dir: t.TempDir()}
+	a.write(t, "config", []byte(config))
+	a.write(t, "serial", []byte("01"))
+	a.openssl(t, "req -x509 -newkey rsa:2048 -nodes -keyout root.key -out root.pem -days 9 -subj /CN=Root -config config -extensions root")
+	a.openssl(t, "req -new -newkey rsa:2048 -nodes -keyout tsa.key -out tsa.csr -subj /CN=Stamps -config config")
+	a.openssl(t, "x509 -req -in tsa.csr -CA root.pem -CAkey root.key -CAcreateserial -out tsa.pem -days 9 -extfile config -extensions "+usage)
+	a.roots = x509.NewCertPool()
+	a.roots.AppendCertsFromPEM(a.read(t, "root.pem"))
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if a.answer != nil {
+			a.answer(w, r, query)
+			return
+		}
+		a.write(t, "query", query)
+		a.openssl(t, "ts -reply -config config -section ts -queryfile query -inkey tsa.key -signer tsa.pem -chain root.pem -out reply")
+		w.Write(a.read(t, "reply"))
+	}))
+	t.Cleanup(a.Close)
+	return a
+}
+
+func (a *authority) write(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(a.dir, name), data, 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+func (a *authority) read(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(a.dir, name))
+	if err != nil {
+		t.Error(err)
+	}
+	return b
+}
+
+func (a *authority) openssl(t *testing.T, args string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "openssl", strings.Fields(args)...)
+	cmd.Dir = a.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("openssl %s: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// byHand answers as openssl refuses to: signed with a certificate that is not made for it.
+func (a *authority) byHand(t *testing.T) func(http.ResponseWriter, *http.Request, []byte) {
+	pair, err := tls.X509KeyPair(a.read(t, "tsa.pem"), a.read(t, "tsa.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(w http.ResponseWriter, _ *http.Request, query []byte) {
+		q, err := timestamp.ParseRequest(query)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		answer, err := (&timestamp.Timestamp{HashAlgorithm: q.HashAlgorithm, HashedMessage: q.HashedMessage, Nonce: q.Nonce, Time: time.Now(),
+			Policy: asn1.ObjectIdentifier{1, 2, 3}, AddTSACertificate: true}).CreateResponse(pair.Leaf, pair.PrivateKey.(crypto.Signer))
+		if err != nil {
+			t.Error(err)
+		}
+		w.Write(answer)
+	}
+}
+
+func TestRequestStamp(t *testing.T) {
+	a := newAuthority(t, "tsa")
+	document := []byte(`{"verdict": "PASS"}`)
+	answer, stamp, err := RequestStamp(t.Context(), nil, a.URL, document, a.roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if age := time.Since(stamp.Time); age < -time.Minute || age > time.Minute || stamp.Authority != "CN=Stamps" {
+		t.Errorf("stamp %+v", stamp)
+	}
+	// openssl believes what was written.
+	a.write(t, "document", document)
+	a.write(t, "answer", answer)
+	if out := a.openssl(t, "ts -verify -in answer -data document -CAfile root.pem"); !strings.Contains(out, "Verification: OK") {
+		t.Error(out)
+	}
+	if again, err := CheckStamp(answer, document, a.roots); err != nil || again != stamp {
+		t.Errorf("read again: %+v, %v", again, err)
+	}
+
+	damaged := bytes.Clone(answer)
+	damaged[len(damaged)-9] ^= 1
+	for _, tt := range []struct {
+		name             string
+		answer, document []byte
+		roots            *x509.CertPool
+		want             string
+	}{
+		{"another document", answer, []byte("other"), a.roots, "one of another document"},
+		{"a damaged signature", damaged, document, a.roots, "verification error"},
+		{"roots of others", answer, document, x509.NewCertPool(), "unknown authority"},
+		{"no roots", answer, document, nil, "no root certificates"},
+		{"cut", answer[:len(answer)-1], document, a.roots, "read the time stamp"},
+		{"no stamp", []byte("<html>"), document, a.roots, "read the time stamp"},
+	} {
+		if _, err := CheckStamp(tt.answer, tt.document, tt.roots); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// An authority that misbehaves gives no stamp.
+func TestRequestStampRefuses(t *testing.T) {
+	a, web := newAuthority(t, "tsa"), newAuthority(t, "tls")
+	document := []byte("statement")
+	stale, _, err := RequestStamp(t.Context(), nil, a.URL, document, a.roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		from   *authority
+		answer func(w http.ResponseWriter, r *http.Request, query []byte)
+		want   string
+	}{
+		{"an older answer", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.Write(stale) }, "to another request"},
+		{"no service", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.WriteHeader(http.StatusNotFound) }, "404 Not Found"},
+		{"elsewhere", a, func(w http.ResponseWriter, r *http.Request, _ []byte) {
+			http.Redirect(w, r, web.URL, http.StatusTemporaryRedirect)
+		}, "307"},
+		{"a refusal", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+			w.Write([]byte("\x30\x05\x30\x03\x02\x01\x02"))
+		}, "read the time stamp"},
+		{"without end", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.Write(make([]byte, maxStamp+1)) }, "longer than"},
+		{"a certificate for web servers", web, web.byHand(t), "incompatible key usage"},
+	} {
+		tt.from.answer = tt.answer
+		_, _, err := RequestStamp(t.Context(), nil, tt.from.URL, document, tt.from.roots)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.from.URL) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func FuzzCheckStamp(f *testing.F) {
+	f.Add([]byte("\x30\x05\x30\x03\x02\x01\x00"))
+	f.Add([]byte("\x30\x0b\x30\x03\x02\x01\x00\x30\x04\x06\x02\x2a\x03"))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		if stamp, err := CheckStamp(answer, []byte("document"), x509.NewCertPool()); err == nil {
+			t.Errorf("%x is taken for a stamp: %+v", answer, stamp)
+		}
+	})
+}
