@@ -19,6 +19,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/audit"
 	"rehydrate/pipeline/durable"
+	"rehydrate/pipeline/endpoint"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -39,6 +40,7 @@ type auditFlags struct {
 	sign       string
 	check      string
 	log        string
+	stamp      stampFlags
 	columns    audit.ScanColumns
 }
 
@@ -57,7 +59,7 @@ with the workspace everything that is known; of a found copy, with nothing but a
 publishes digests (sha256, sha256_stripped, sha256_pixels, phash), ids and images; with another
 release ids alone, and images and texts of unknown origin are then INCOMPLETE.
 
-With --offline it opens no socket, and judges from the workspace, its audit log and the
+With --offline it opens no socket but that of --timestamp, and judges from the workspace, its audit log and the
 tombstones. A workspace may be read-only, and audit needs neither Tesseract nor a grant.
 
 The verdict is PASS, FAIL (erased content was found, or the audit log is inconsistent) or
@@ -67,9 +69,10 @@ rewritten in between contradicts it. --log DIR checks a log by itself: a copy of
 
 --statement FILE writes the report as JSON, for you to hand on, and --sign KEY signs it into FILE.sig:
 ssh-keygen -Y verify -n rehydrate-audit checks that, and audit --check FILE does, with -w or --log
-also whether the log records it.
+also whether the log records it. --timestamp URL asks a time-stamping authority (RFC 3161), which sees its
+SHA-256 alone, to say when it was there, into FILE.tsr: openssl ts -verify checks that, and --check.
 
-Contacts www.reddit.com and oauth.reddit.com, no image host. Writes the files that --html,
+Contacts www.reddit.com and oauth.reddit.com, and the URL of --timestamp, no image host. Writes the files that --html,
 --statement and --checkpoint name, and one record into the log of a workspace that is writable and free.` +
 			exitHelp(exitDone, exitFailed, exitUsage, exitFound, exitRejected, exitIncomplete, exitInterrupted),
 		Example: `  rehydrate audit figsim/ -w figsim-rehydrated --approval RFR-2026-0123 --html audit.html
@@ -92,6 +95,8 @@ Contacts www.reddit.com and oauth.reddit.com, no image host. Writes the files th
 				return usageError("--live and --offline exclude each other")
 			case f.sign != "" && f.statement == "":
 				return usageError("--sign wants --statement FILE, which it signs")
+			case f.stamp.url != "" && f.statement == "":
+				return usageError("--timestamp wants --statement FILE, which it stamps")
 			case f.check != "":
 				return c.checkStatement(cmd.Context(), f, cmd.Flags().Changed("workspace"))
 			case f.log != "":
@@ -108,6 +113,8 @@ Contacts www.reddit.com and oauth.reddit.com, no image host. Writes the files th
 	flags.StringVar(&f.html, "html", "", "write the report as one page, without scripts, to this `file`")
 	flags.StringVar(&f.statement, "statement", "", "write the report as JSON, for you to hand on, to this `file`")
 	flags.StringVar(&f.sign, "sign", "", "sign the statement with this SSH private `key`, into its name with .sig")
+	flags.StringVar(&f.stamp.url, "timestamp", "", "have the statement time-stamped by the RFC 3161 authority at this `URL`, into its name with .tsr")
+	flags.StringVar(&f.stamp.ca, "timestamp-ca", "", "trust time stamps of the authorities in this PEM `file` instead of the system's")
 	flags.StringVar(&f.check, "check", "", "check a `statement` and its signature")
 	flags.StringVar(&f.log, "log", "", "check the log in this `folder`, a copy of audit/, by itself")
 	flags.BoolVar(&f.noRecord, "no-record", false, "leave no record of this audit in the workspace's log")
@@ -254,6 +261,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 	if err := c.writeStatement(ctx, body.Bytes(), f); err != nil {
 		return err
 	}
+	unstamped := c.stamp(ctx, f.statement, body.Bytes(), f.stamp)
 	recorded := c.recordAudit(ctx, r, sum, f.noRecord)
 	if f.html != "" {
 		var page bytes.Buffer
@@ -274,11 +282,16 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 		return err
 	}
 	fmt.Fprintf(c.stderr, "rehydrate: report sha256 %s; %s\n", sum, recorded)
-	switch r.Verdict {
-	case audit.Fail:
+	if unstamped != nil {
+		fmt.Fprintf(c.stderr, "rehydrate: %s\n", oneTerminalLine(unstamped.Error()))
+	}
+	switch {
+	case r.Verdict == audit.Fail:
 		return exitCode(exitFound)
-	case audit.Incomplete:
+	case r.Verdict == audit.Incomplete:
 		return exitCode(exitIncomplete)
+	case unstamped != nil:
+		return exitCode(exitFailed)
 	}
 	return nil
 }
@@ -312,14 +325,15 @@ func (c *command) writeStatement(ctx context.Context, body []byte, f auditFlags)
 
 // A statementCheck says what holds of a statement that was handed on.
 type statementCheck struct {
-	Statement string        `json:"statement"`
-	SHA256    string        `json:"sha256"`
-	Verdict   audit.Verdict `json:"verdict"`
-	Time      time.Time     `json:"time"`
-	Key       string        `json:"key_fingerprint"` // that signed it; empty without a signature
-	Recorded  *bool         `json:"recorded,omitempty"`
-	Holds     bool          `json:"holds"`
-	What      string        `json:"what"` // what does not hold
+	Statement string          `json:"statement"`
+	SHA256    string          `json:"sha256"`
+	Verdict   audit.Verdict   `json:"verdict"`
+	Time      time.Time       `json:"time"`
+	Key       string          `json:"key_fingerprint"` // that signed it; empty without a signature
+	Stamp     *endpoint.Stamp `json:"time_stamp,omitempty"`
+	Recorded  *bool           `json:"recorded,omitempty"`
+	Holds     bool            `json:"holds"`
+	What      string          `json:"what"` // what does not hold
 }
 
 // checkStatement checks a statement, its signature, and that a log records it.
@@ -344,6 +358,10 @@ func (c *command) checkStatement(ctx context.Context, f auditFlags, named bool) 
 	}
 	if err != nil {
 		doubt("its signature: %v", err)
+	}
+	s.Stamp, err = checkStamp(f.check, body, f.stamp)
+	if err != nil {
+		doubt("its time stamp: %v", err)
 	}
 	folder := f.log
 	if folder == "" && named {
@@ -378,6 +396,9 @@ func (c *command) printStatement(s statementCheck) error {
 	fmt.Fprintf(w, "%s\t%s of %s\nsha256\t%s\n", oneTerminalLine(s.Statement), s.Verdict, s.Time.Format(time.RFC3339), s.SHA256)
 	if s.Key != "" {
 		fmt.Fprintf(w, "signed\twith the key %s; whose it is, is for you to know\n", s.Key)
+	}
+	if s.Stamp != nil {
+		fmt.Fprintf(w, "stamped\t%s by %s\n", s.Stamp.Time.Format(time.RFC3339), oneTerminalLine(s.Stamp.Authority))
 	}
 	if s.Recorded != nil && *s.Recorded {
 		fmt.Fprintf(w, "log\trecords it\n")

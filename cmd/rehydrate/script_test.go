@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +43,7 @@ import (
 //	site N [KEYS [MORE [LIVE...]]]  start it with N posts, few000 and so on, live all or those of the numbers; KEYS of the
 //	                              policy under [reddit], and MORE tables; an earlier site is forgotten
 //	twins N                       the same, the first three with the same picture
+//	authority DIR                 openssl as a time-stamping authority, with the files of DIR; its URL is $AUTHORITY
 //	figsim N                      a site of FigSIM's own release, which wants a grant
 //	sign grant FROM UNTIL | sign revocations SERIAL [GRANT...] | sign lift ASSERTED ID...
 //	                              write one into the release, signed by its signer; times are from the program's clock on
@@ -117,7 +120,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"site": (*script).start, "twins": (*script).twins, "figsim": (*script).figsim, "sign": (*script).sign,
 		"manifest": (*script).manifest, "rh": (*script).rh, "on": (*script).on, "at": (*script).at, "sql": (*script).sql,
 		"outcome": (*script).outcome, "rows": (*script).rowsAre, "rowsof": (*script).rowsOf, "images": (*script).imagesAre,
-		"asked": (*script).asked, "keep": (*script).keep, "same": (*script).same, "nowhere": (*script).nowhere, "left": (*script).left,
+		"asked": (*script).asked, "keep": (*script).keep, "same": (*script).same, "authority": (*script).authority, "nowhere": (*script).nowhere, "left": (*script).left,
 	} {
 		cmds[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			if neg {
@@ -189,6 +192,21 @@ func (s *script) twins(ts *testscript.TestScript, args []string) {
 		posts[i].Images = []redditemu.Image{sketch(firstOwn, 7, uint8(i), format)}
 	}
 	s.begin(ts, newSite(s.t, fewAnnotations(posts), patient("mass_removal_share = 1.0"), posts...))
+}
+
+// authority starts a time-stamping authority: openssl, with the configuration, keys and certificates of a folder.
+func (s *script) authority(ts *testscript.TestScript, args []string) {
+	dir := ts.MkAbs(args[0])
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reply := exec.CommandContext(r.Context(), "sh", "-c",
+			"cat > query && openssl ts -reply -config config -section ts -queryfile query -inkey tsa.key -signer tsa.pem -out reply && cat reply")
+		reply.Dir, reply.Stdin, reply.Stdout = dir, r.Body, w
+		if err := reply.Run(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("AUTHORITY", server.URL)
 }
 
 func (s *script) figsim(ts *testscript.TestScript, args []string) {

@@ -29,8 +29,8 @@ const maxStamp = 1 << 20
 
 // A Stamp says that an authority saw a document at a time.
 type Stamp struct {
-	Time      time.Time // UTC, by the authority's clock
-	Authority string    // the subject of its certificate
+	Time      time.Time `json:"time"`      // UTC, by the authority's clock
+	Authority string    `json:"authority"` // the subject of its certificate
 }
 
 // RequestStamp asks the time-stamping authority at url for a stamp of document, which it does not see: the request holds its
