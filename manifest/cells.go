@@ -21,7 +21,7 @@ type decoder struct {
 	categories   []categoryColumns
 	vocabularies []vocabulary
 	separator    string
-	keys         bool              // see plan
+	keys         bool              // an id may be ID/N, as outcomes.csv and the dataset name image N of a gallery
 	splits       map[string]string // folded -> as first spelled
 	report       func(cell int, message, hint string)
 }
@@ -32,10 +32,9 @@ type categoryColumns struct {
 	oneHot []int
 }
 
-// newDecoder finds the plan's columns by name.
+// newDecoder finds the release's columns by name.
 func newDecoder(r *Release, columns []string) (*decoder, error) {
-	p := &r.plan
-	d := &decoder{vocabularies: r.vocabularies, separator: p.separator, keys: p.keys, splits: make(map[string]string)}
+	d := &decoder{vocabularies: r.vocabularies, separator: r.separator, keys: r.isTable, splits: make(map[string]string)}
 	var missing string
 	place := func(name string) int {
 		i := slices.Index(columns, name)
@@ -47,15 +46,15 @@ func newDecoder(r *Release, columns []string) (*decoder, error) {
 		}
 		return i
 	}
-	for field, name := range p.fields {
-		d.fields[field] = place(name)
+	for field, key := range fieldNames {
+		d.fields[field] = place(r.columns[key])
 	}
-	for _, c := range p.categories {
+	for _, c := range r.Schema.Categories {
 		var oneHot []int
-		for _, name := range c.oneHot {
+		for _, name := range r.oneHot[c.Name] {
 			oneHot = append(oneHot, place(name))
 		}
-		d.categories = append(d.categories, categoryColumns{column: place(c.column), oneHot: oneHot})
+		d.categories = append(d.categories, categoryColumns{column: place(r.columns[c.Name]), oneHot: oneHot})
 	}
 	// The header was checked when the release was opened, so the file has changed since.
 	if missing != "" {

@@ -2,28 +2,12 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// A plan says which column holds what. Columns are named, not numbered, so that it
-// outlives the reader.
-type plan struct {
-	fields     [len(fieldNames)]string // by fieldNames, "" = none
-	categories []categoryPlan          // by Schema.Categories
-	separator  string
-	keys       bool // an id may be ID/N, as outcomes.csv and the dataset name the image N of a gallery
-}
-
-// A categoryPlan is a category's column, or one column per label ("" = none).
-type categoryPlan struct {
-	column string
-	oneHot []string
-}
-
-func (c categoryPlan) found() bool { return c.column != "" || c.oneHot != nil }
-
-// The places of fieldNames in plan.fields.
+// The places of fieldNames.
 const (
 	fieldID = iota
 	fieldSplit
@@ -35,16 +19,11 @@ const (
 	fieldSubreddit
 )
 
-// names gives every column that the plan uses.
-func (p *plan) names() []string {
-	var names []string
-	for _, name := range p.fields {
-		names = append(names, name)
-	}
-	for _, c := range p.categories {
-		names = append(append(names, c.column), c.oneHot...)
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+// used gives every column that is read.
+func (r *Release) used() []string {
+	names := slices.Concat(slices.Collect(maps.Values(r.columns)), slices.Concat(slices.Collect(maps.Values(r.oneHot))...))
+	slices.Sort(names) // so that problems stand in the same order each time
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
 // aliases gives the names under which people keep a field, the likeliest first. They
@@ -72,53 +51,52 @@ func plain(name string) string {
 // A matcher finds the columns of the fields and categories: those that are set, by
 // exact name; the others by alias.
 type matcher struct {
-	*settings
-	file     string
+	*Release
 	header   []string // the file's columns; of JSONL only those met so far
-	used     map[string]bool
+	taken    map[string]bool
 	problems []Problem
 }
 
-// match plans how the file with these columns is read. Its error is *Problems.
-func (s *settings) match(file string, header []string) (plan, error) {
-	m := matcher{settings: s, file: file, header: header, used: make(map[string]bool)}
-	p := plan{separator: m.separator, keys: m.isTable}
-	for name := range m.named {
-		m.used[name] = true
+// match completes r.columns for a file with these columns. Its error is *Problems.
+func (r *Release) match(header []string) error {
+	m := matcher{Release: r, header: header, taken: make(map[string]bool)}
+	for name := range r.named {
+		m.taken[name] = true
 	}
-	for field, name := range fieldNames[:fieldSubreddit] {
-		p.fields[field] = m.find(name, aliases(field))
+	for field, key := range fieldNames[:fieldSubreddit] {
+		r.columns[key] = m.find(key, aliases(field))
 	}
-	if p.fields[fieldID] == "" && len(m.problems) == 0 {
+	if r.columns["id"] == "" && len(m.problems) == 0 {
 		m.missing("no column of post ids was found", "id")
 	}
-	for i := range m.schema.Categories {
-		c := &m.schema.Categories[i]
-		if oneHot, ok := m.oneHot[c.Name]; ok {
+	for _, c := range r.Schema.Categories {
+		if oneHot, ok := r.oneHot[c.Name]; ok {
 			for _, name := range oneHot {
 				m.check(name)
 			}
-			p.categories = append(p.categories, categoryPlan{oneHot: oneHot})
 			continue
 		}
-		column := m.find(c.Name, categoryAliases(c))
-		if column == "" && !m.isTable {
+		r.columns[c.Name] = m.find(c.Name, categoryAliases(&c))
+		if r.columns[c.Name] == "" && !r.isTable {
 			m.missing(fmt.Sprintf("no column was found for category %s (%s)", c.Name, c.Title), c.Name)
 		}
-		p.categories = append(p.categories, categoryPlan{column: column})
 	}
-	if m.isTable && len(m.problems) == 0 && !slices.ContainsFunc(p.categories, categoryPlan.found) {
+	if r.isTable && len(m.problems) == 0 && !slices.ContainsFunc(r.Schema.Categories, r.hasColumn) {
 		m.missing("no column of labels was found", "")
 	}
 	// Last, because a release may have made the subreddit a label.
-	p.fields[fieldSubreddit] = m.find(fieldNames[fieldSubreddit], aliases(fieldSubreddit))
+	r.columns["subreddit"] = m.find("subreddit", aliases(fieldSubreddit))
 	// The problems of release.toml come first.
 	var all Problems
-	if m.toml != nil {
-		all = m.toml.found()
+	if r.toml != nil {
+		all = r.toml.found()
 	}
 	all.add(m.problems...)
-	return p, all.err()
+	return all.err()
+}
+
+func (r *Release) hasColumn(c Category) bool {
+	return r.columns[c.Name] != "" || r.oneHot[c.Name] != nil
 }
 
 // find gives the column of a key, "" when there is none.
@@ -130,7 +108,7 @@ func (m *matcher) find(key string, aliases []string) string {
 	for _, alias := range aliases {
 		var found []string
 		for _, column := range m.header {
-			if plain(column) == alias && !m.used[column] {
+			if plain(column) == alias && !m.taken[column] {
 				found = append(found, column)
 			}
 		}
@@ -138,7 +116,7 @@ func (m *matcher) find(key string, aliases []string) string {
 			m.missing(fmt.Sprintf("columns %s and %s could both be %s", quote(found[0]), quote(found[1]), key), key)
 		}
 		if len(found) > 0 {
-			m.used[found[0]] = true
+			m.taken[found[0]] = true
 			return found[0]
 		}
 	}
@@ -148,7 +126,7 @@ func (m *matcher) find(key string, aliases []string) string {
 // check reports a column that release.toml names and the manifest does not have.
 func (m *matcher) check(name string) {
 	// Keys of JSON lines need not be in the first lines: they are checked while reading.
-	if name == "" || m.settings.file.Format == JSONL || slices.Contains(m.header, name) {
+	if name == "" || m.Format == JSONL || slices.Contains(m.header, name) {
 		return
 	}
 	hint := "its columns are " + quotedList(m.header)
@@ -165,10 +143,10 @@ func (m *matcher) missing(message, key string) {
 	case len(m.header) == 1 && strings.ContainsAny(m.header[0], ";\t,"):
 		hint = "the fields seem to have another separator: save the file as .csv with commas or as .tsv with tabs"
 	case m.isTable:
-		hint = "name the columns id and " + list(m.schema.names())
+		hint = "name the columns id and " + list(m.Schema.names())
 	case m.toml != nil:
 		hint = fmt.Sprintf(`name it in release.toml, under [columns]: %s = "..."`, key)
 	}
 	message += "; the columns are " + quotedList(m.header)
-	m.problems = append(m.problems, Problem{File: m.file, Line: 1, Message: message, Hint: hint})
+	m.problems = append(m.problems, Problem{File: m.ManifestPath, Line: 1, Message: message, Hint: hint})
 }

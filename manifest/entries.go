@@ -68,7 +68,7 @@ func (s *Summary) add(e Entry, schema Schema) {
 // scan gives the good entries to emit until that returns false.
 func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, error) {
 	counted := Summary{Sizes: make(map[string]int), Counts: make(map[string]map[string]map[string]int)}
-	rows, err := r.openRows(r.plan.names(), false)
+	rows, err := r.openRows(r.used(), false)
 	if err != nil {
 		return counted, err
 	}
@@ -92,7 +92,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		}
 		cells, err := rows.Next()
 		if err == io.EOF {
-			if met == 0 && !r.mayBeEmpty {
+			if met == 0 && !r.options.MayBeEmpty {
 				ofFile("the manifest has no entries",
 					"each line below the header is an entry: a post id and its labels")
 			}

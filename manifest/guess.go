@@ -284,21 +284,20 @@ func (g *guess) guessField(field int) {
 // guessFigSIM takes FigSIM's labels if the file has a column for each category, by its name, and the rows
 // pass the check.
 func (g *guess) guessFigSIM(ctx context.Context, source *Release) {
-	s := figsimSettings("", source.Format)
+	r := figsimRelease("", source.Format, source.options)
 	for _, f := range g.Fields() {
-		s.columns[f.Name], s.named[f.Column] = f.Column, f.Name
+		r.columns[f.Name], r.named[f.Column] = f.Column, f.Name
 	}
-	r := newRelease(s, Options{OpenParquet: source.openParquet})
 	r.ManifestPath = source.ManifestPath
-	err := r.bind(s, nil)
+	err := r.bind(nil)
 	if err == nil {
 		_, err = r.Check(ctx)
 	}
 	if err != nil {
 		return // the labels are others, or what is wrong shows in the check of the draft
 	}
-	for i, c := range r.Schema.Categories {
-		column := r.plan.categories[i].column
+	for _, c := range r.Schema.Categories {
+		column := r.columns[c.Name]
 		g.Categories = append(g.Categories, categoryGuess{c, column, "all values are FigSIM's labels of this category"})
 		g.taken[column] = true
 	}

@@ -47,7 +47,7 @@ func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 	if p != nil {
 		return nil, one(p)
 	}
-	g, err := newGuess(ctx, &Release{ManifestPath: path, Format: format, openParquet: o.OpenParquet})
+	g, err := newGuess(ctx, &Release{ManifestPath: path, Format: format, options: o})
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +61,12 @@ func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 	}
 	d := &Draft{Settings: toml.Bytes(), Notes: g.notes(), Warnings: g.Warnings, manifest: g.Manifest, redacted: g.redacted}
 	// The draft is read as Open and Check will read it, with the manifest where it is now.
-	s, err := parseSettings(d.Settings, SettingsName)
+	d.release, err = parseSettings(d.Settings, SettingsName, o)
 	if err != nil {
 		return nil, fmt.Errorf("the release.toml that was guessed cannot be read: %w", err)
 	}
-	d.release = newRelease(s, o)
 	d.release.ManifestPath = path
-	if err := d.release.bind(s, d.Settings); err != nil {
+	if err := d.release.bind(d.Settings); err != nil {
 		return nil, err
 	}
 	d.Summary, err = d.release.Check(ctx)

@@ -175,12 +175,13 @@ func TestInitFields(t *testing.T) {
 			continue
 		}
 		var got []string
-		for field, column := range d.release.plan.fields[:fieldSubreddit] {
+		for field, key := range fieldNames[:fieldSubreddit] {
+			column := d.release.columns[key]
 			if field == fieldImage && len(d.Warnings) > 0 {
 				column += "!"
 			}
 			if column != "" {
-				got = append(got, fieldNames[field]+" "+column)
+				got = append(got, key+" "+column)
 			}
 		}
 		if got := strings.Join(got, ", "); got != c.want {
@@ -240,7 +241,7 @@ func TestInitCategories(t *testing.T) {
 			t.Errorf("%q: %v", in, err)
 			continue
 		}
-		got := d.release.plan.separator + " " + strings.Join(shown(d.release.Schema), " ")
+		got := d.release.separator + " " + strings.Join(shown(d.release.Schema), " ")
 		if i := strings.Index(got, "x0,"); i >= 0 {
 			got = got[:i] + fmt.Sprint(len(d.release.Schema.Categories[0].Labels))
 		}

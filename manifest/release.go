@@ -35,11 +35,26 @@ type Release struct {
 	ManifestDigest string // SHA-256 of the manifest's bytes, lower-case hex
 	Digest         string // SHA-256 of release.toml's bytes and then ManifestDigest
 
-	manifest     string // as Dir's local name; the path itself without Dir
-	vocabularies []vocabulary
-	plan         plan
-	openParquet  OpenParquet
-	mayBeEmpty   bool
+	options      Options
+	file         settingsFile
+	toml         *Document           // release.toml, nil for a bare annotations file
+	vocabularies []vocabulary        // of Schema.Categories, with the mapped spellings
+	separator    string              // "": each cell has its own, one of separators
+	isTable      bool                // of OpenTable: any categories will do, and ids may be ID/N
+	columns      map[string]string   // fieldNames and categories -> column; "" = none
+	oneHot       map[string][]string // category -> column by label, "" = none
+	named        map[string]string   // column -> the key of release.toml that names it
+}
+
+func newRelease(o Options) *Release {
+	return &Release{options: o, columns: make(map[string]string), oneHot: make(map[string][]string), named: make(map[string]string)}
+}
+
+func (r *Release) setSchema(schema Schema) {
+	r.Schema = schema
+	for i := range schema.Categories {
+		r.vocabularies = append(r.vocabularies, newVocabulary(&schema.Categories[i]))
+	}
 }
 
 // Options are what opening a release needs from outside.
@@ -81,41 +96,30 @@ func openFolder(dir string, o Options) (*Release, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open release: %w", err)
 	}
-	s, err := parseSettings(b, file)
+	r, err := parseSettings(b, file, o)
 	if err != nil {
 		return nil, err
 	}
-	r := newRelease(s, o)
-	r.Dir, r.manifest, r.ManifestPath = dir, s.file.Manifest, filepath.Join(dir, s.file.Manifest)
-	if err := r.findFiles(s); err != nil {
+	r.Dir, r.ManifestPath = dir, filepath.Join(dir, r.file.Manifest)
+	if err := r.findFiles(); err != nil {
 		return nil, err
 	}
-	return r, r.bind(s, b)
-}
-
-func newRelease(s *settings, o Options) *Release {
-	f := &s.file
-	return &Release{
-		Name: f.Name, Version: f.Version, Date: s.date, Homepage: f.Homepage, License: f.License, Citation: f.Citation,
-		Format: f.Format, Schema: s.schema, Signers: f.Signers,
-		vocabularies: s.vocabularies, openParquet: o.OpenParquet, mayBeEmpty: o.MayBeEmpty,
-	}
+	return r, r.bind(b)
 }
 
 // bind digests the manifest and finds its columns.
-func (r *Release) bind(s *settings, toml []byte) error {
-	columns, err := r.readColumns(toml)
+func (r *Release) bind(toml []byte) error {
+	header, err := r.readHeader(toml)
 	if err != nil {
 		return err
 	}
-	r.plan, err = s.match(r.ManifestPath, columns)
-	return err
+	return r.match(header)
 }
 
 // findFiles checks that the files that the release names are there.
-func (r *Release) findFiles(s *settings) error {
+func (r *Release) findFiles() error {
 	paths := [...]*string{&r.ManifestPath, &r.PolicyPath, &r.TombstonesPath, &r.RevocationsPath}
-	for i, file := range s.file.files() {
+	for i, file := range r.file.files() {
 		f, err := openInside(r.Dir, *file.name)
 		why := err
 		if path := (*fs.PathError)(nil); errors.As(err, &path) {
@@ -125,12 +129,12 @@ func (r *Release) findFiles(s *settings) error {
 		case err == nil:
 			f.Close()
 			*paths[i] = filepath.Join(r.Dir, *file.name)
-		case s.toml.Has(file.key) || !errors.Is(err, fs.ErrNotExist):
-			s.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(*file.name), why),
+		case r.toml.Has(file.key) || !errors.Is(err, fs.ErrNotExist):
+			r.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(*file.name), why),
 				"put the file into the release folder, or correct its name here")
 		}
 	}
-	return s.toml.Err()
+	return r.toml.Err()
 }
 
 var errNotRegular = errors.New("not a regular file")
@@ -155,7 +159,7 @@ func openInside(dir, name string) (*os.File, error) {
 // open opens the manifest. A bare file may be a symbolic link.
 func (r *Release) open() (f *os.File, err error) {
 	if r.Dir != "" {
-		f, err = openInside(r.Dir, r.manifest)
+		f, err = openInside(r.Dir, r.file.Manifest)
 	} else if info, failed := os.Stat(r.ManifestPath); failed != nil {
 		err = failed
 	} else if !info.Mode().IsRegular() {
@@ -236,11 +240,11 @@ func (r *Release) openRows(want []string, grow bool) (*manifestRows, error) {
 }
 
 func (r *Release) parquetRows(want []string) (*manifestRows, error) {
-	if r.openParquet == nil {
+	if r.options.OpenParquet == nil {
 		return nil, one(&Problem{File: r.ManifestPath, Line: 1, Message: "Parquet manifests cannot be read here",
 			Hint: "save the manifest as CSV"})
 	}
-	p, err := r.openParquet(r.ManifestPath, want)
+	p, err := r.options.OpenParquet(r.ManifestPath, want)
 	if problem, ok := asProblem(err); ok {
 		return nil, one(problem)
 	}
@@ -253,9 +257,9 @@ func (r *Release) parquetRows(want []string) (*manifestRows, error) {
 // sampleRows is how many JSON lines tell which keys there are when release.toml does not.
 const sampleRows = 1000
 
-// readColumns digests the manifest and gives its columns: the header, or the keys of the first
+// readHeader digests the manifest and gives its columns: the header, or the keys of the first
 // lines.
-func (r *Release) readColumns(toml []byte) ([]string, error) {
+func (r *Release) readHeader(toml []byte) ([]string, error) {
 	// The digest comes first: rows are held against it when they have been read.
 	sum, err := r.sum()
 	if err != nil {

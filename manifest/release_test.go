@@ -261,7 +261,7 @@ func TestParquetManifest(t *testing.T) {
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Errorf("good entries (-want +got):\n%s", diff)
 	}
-	used := []string{"id", "split", "subreddit", "figurative", "severity", "related_content", "modality", "context"}
+	used := []string{"context", "figurative", "id", "modality", "related_content", "severity", "split", "subreddit"}
 	if diff := cmp.Diff([][]string{{}, used}, wanted); diff != "" { // the names, then the rows
 		t.Errorf("columns asked for (-want +got):\n%s", diff)
 	}

@@ -110,7 +110,7 @@ func TestSchemaLimits(t *testing.T) {
 		"about":      {figsimTOML + "version = \"%s\"\n", 500, "4:1 version"},
 	} {
 		read := func(n int) error {
-			_, err := parseSettings(fmt.Appendf(nil, c.text, strings.Repeat("x", n)), SettingsName)
+			_, err := parseSettings(fmt.Appendf(nil, c.text, strings.Repeat("x", n)), SettingsName, Options{})
 			return err
 		}
 		if err := read(c.most); err != nil {
@@ -148,11 +148,11 @@ func TestColumnHints(t *testing.T) {
 func TestReleaseDate(t *testing.T) {
 	for in, want := range map[string]string{`""`: "", "2025-02-28": "2025-02-28", `"2025-02-28"`: "2025-02-28", `"2025-02-30"`: "!",
 		"7": "!", "12:00:00": "!", "2025-02-28T12:00:00Z": "!"} {
-		s, err := parseSettings([]byte(figsimTOML+"date = "+in+"\n"), SettingsName)
+		s, err := parseSettings([]byte(figsimTOML+"date = "+in+"\n"), SettingsName, Options{})
 		if want == "!" {
 			wantPlaces(t, in, err, "release.toml:4:1 date is not a date")
-		} else if err != nil || s.date != want {
-			t.Errorf("date = %s: %q, %v, want %q", in, s.date, err, want)
+		} else if err != nil || s.Date != want {
+			t.Errorf("date = %s: %q, %v, want %q", in, s.Date, err, want)
 		}
 	}
 }
@@ -191,16 +191,16 @@ func FuzzSettings(f *testing.F) {
 	f.Add("a.\"b.c\" = [{d = 1}, {e = [1, 2]}] # x\n[[f]]\n'g' = 1979-05-27 07:32:00\n[[f.h]]\n[f.h.i]\n[[f]]")
 	f.Add("citation = \"\"\"\n\"\"\"\"\"\nname.x = 1979-05-27T07:32:00Z")
 	f.Fuzz(func(t *testing.T, s string) {
-		settings, err := parseSettings([]byte(s), SettingsName)
+		settings, err := parseSettings([]byte(s), SettingsName, Options{})
 		if err != nil {
 			places(t, err)
 			return
 		}
-		if settings.file.Name == "" || len(settings.schema.Categories) == 0 || !filepath.IsLocal(settings.file.Manifest) {
+		if settings.Name == "" || len(settings.Schema.Categories) == 0 || !filepath.IsLocal(settings.file.Manifest) {
 			t.Fatalf("accepted %q", s)
 		}
-		for i := range settings.schema.Categories {
-			if message, _ := settings.schema.Categories[i].fault(); message != "" {
+		for i := range settings.Schema.Categories {
+			if message, _ := settings.Schema.Categories[i].fault(); message != "" {
 				t.Fatalf("accepted %q: %s", s, message)
 			}
 		}

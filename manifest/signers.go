@@ -39,7 +39,7 @@ func (d *Draft) Pin(signers []Signer) error {
 		fmt.Fprintf(&b, "[[signer]]\nname = %s\nkey = %s\n", tomlText(s.Name), tomlText(s.Key))
 	}
 	settings := []byte(b.String())
-	if _, err := parseSettings(settings, SettingsName); err != nil {
+	if _, err := parseSettings(settings, SettingsName, Options{}); err != nil {
 		return fmt.Errorf("pin the signers in %s: %w", SettingsName, err)
 	}
 	d.Settings = settings

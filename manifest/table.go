@@ -13,17 +13,16 @@ func openBare(path string, o Options) (*Release, error) {
 	if p != nil {
 		return nil, one(p)
 	}
-	s := figsimSettings(stem(path), format)
-	r := newRelease(s, o)
+	r := figsimRelease(stem(path), format, o)
 	r.ManifestPath = path
-	return r, r.bind(s, nil)
+	return r, r.bind(nil)
 }
 
-func figsimSettings(name string, format Format) *settings {
-	s := newSettings()
-	s.file.Name, s.file.Format = name, format
-	s.setSchema(FigSIM())
-	return s
+func figsimRelease(name string, format Format, o Options) *Release {
+	r := newRelease(o)
+	r.Name, r.Format = name, format
+	r.setSchema(FigSIM())
+	return r
 }
 
 // stem is the file's name without its extension.
@@ -34,19 +33,15 @@ func stem(path string) string {
 
 // BuiltIn gives a release without files that has FigSIM's labels: what OpenTable, Labels and
 // CategoryOf go by without a release.
-func BuiltIn() *Release {
-	r := newRelease(figsimSettings("", ""), Options{})
-	r.plan.categories = make([]categoryPlan, len(r.Schema.Categories))
-	return r
-}
+func BuiltIn() *Release { return figsimRelease("", "", Options{}) }
+
 
 // CategoryOf returns the place in Schema of the category that a column or question of that name
 // is about, or -1: by the name that release.toml gives its column, its own name or its title.
 func (r *Release) CategoryOf(name string) int {
-	for i, c := range r.plan.categories {
-		if c.column != "" && c.column == name {
-			return i
-		}
+	called := func(c Category) bool { return name != "" && r.columns[c.Name] == name }
+	if i := slices.IndexFunc(r.Schema.Categories, called); i >= 0 {
+		return i
 	}
 	return slices.IndexFunc(r.Schema.Categories, func(c Category) bool {
 		return slices.Contains(categoryAliases(&c), plain(name))
@@ -71,45 +66,39 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	if p != nil {
 		return nil, one(p)
 	}
-	s := newSettings()
-	s.file.Name, s.file.Format, s.isTable = stem(path), format, true
-	s.schema, s.vocabularies, s.separator = like.Schema, like.vocabularies, like.plan.separator
-	r := newRelease(s, o)
-	r.ManifestPath = path
-	header, err := r.readColumns(nil)
+	r := newRelease(o)
+	r.Name, r.Format, r.isTable, r.ManifestPath = stem(path), format, true, path
+	r.Schema, r.vocabularies, r.separator = like.Schema, like.vocabularies, like.separator
+	header, err := r.readHeader(nil)
 	if err != nil {
 		return nil, err
 	}
-	has := func(name string) bool { return slices.Contains(header, name) }
-	for field, name := range like.plan.fields {
-		switch {
-		case field != fieldID && (field != fieldImage || name == ""):
-			s.columns[fieldNames[field]] = ""
-		case has(name):
-			s.columns[fieldNames[field]], s.named[name] = name, fieldNames[field]
+	lacks := func(name string) bool { return !slices.Contains(header, name) }
+	for key, name := range like.columns {
+		if name != "" && !lacks(name) {
+			r.columns[key], r.named[name] = name, key
 		}
 	}
-	for i, c := range like.plan.categories {
-		name := like.Schema.Categories[i].Name
+	for _, key := range fieldNames {
+		if key != "id" && (key != "image" || like.columns[key] == "") && r.Schema.index(key) < 0 {
+			r.columns[key] = ""
+		}
+	}
+	for category, oneHot := range like.oneHot {
 		// One column a label counts only where all that are named are there.
-		columns := slices.DeleteFunc(slices.Clone(c.oneHot), func(name string) bool { return name == "" })
-		if len(columns) > 0 && !slices.ContainsFunc(columns, func(name string) bool { return !has(name) }) {
-			s.oneHot[name] = c.oneHot
-		} else if has(c.column) {
-			s.columns[name], s.named[c.column] = c.column, name
+		columns := slices.DeleteFunc(slices.Clone(oneHot), func(name string) bool { return name == "" })
+		if len(columns) > 0 && !slices.ContainsFunc(columns, lacks) {
+			r.oneHot[category] = oneHot
 		}
 	}
-	r.plan, err = s.match(path, header)
-	if err != nil {
+	if err := r.match(header); err != nil {
 		return nil, err
 	}
-	all := r.plan.categories
-	r.Schema.Categories, r.vocabularies, r.plan.categories = nil, nil, nil
-	for i, c := range all {
-		if c.found() {
-			r.Schema.Categories = append(r.Schema.Categories, like.Schema.Categories[i])
+	r.Schema.Categories, r.vocabularies = nil, nil
+	for i, c := range like.Schema.Categories {
+		if r.hasColumn(c) {
+			r.Schema.Categories = append(r.Schema.Categories, c)
 			r.vocabularies = append(r.vocabularies, like.vocabularies[i])
-			r.plan.categories = append(r.plan.categories, c)
 		}
 	}
 	return r, nil
