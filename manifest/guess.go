@@ -27,6 +27,7 @@ type surveyed struct {
 	odd           bool // some are objects, lists in lists, or values that cannot be used
 	cells         []Cell
 	seen          map[string]bool
+	used          bool // as a field or category
 }
 
 func (c *surveyed) add(cell Cell) {
@@ -55,40 +56,31 @@ func (c *surveyed) add(cell Cell) {
 	}
 }
 
-// survey reads every row.
+// survey reads every row. What is wrong with a row is for the check of the draft to say.
 func (r *Release) survey() ([]*surveyed, error) {
+	if _, err := r.readHeader(nil); err != nil {
+		return nil, err
+	}
 	rows, err := r.openRows(nil, true)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var columns []*surveyed
-	widen := func() {
-		for _, name := range rows.Columns()[len(columns):] {
-			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool)})
-		}
-	}
-	var problems Problems
 	for range maxRows {
 		cells, err := rows.Next()
+		for _, name := range rows.Columns()[len(columns):] { // a line of JSON may have further keys
+			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool)})
+		}
 		if err == io.EOF {
 			break
 		}
-		if p, ok := asProblem(err); ok {
-			problems.add(*p) // reported only if no column is found; the check that follows finds it again
-			continue
-		}
-		if err != nil {
+		if _, isProblem := asProblem(err); err != nil && !isProblem {
 			return nil, err
 		}
-		widen() // a line of JSON may have further keys
 		for i, cell := range cells {
 			columns[i].add(cell)
 		}
-	}
-	widen()
-	if len(columns) == 0 {
-		return nil, problems.err()
 	}
 	return columns, nil
 }
@@ -100,7 +92,6 @@ func (c *surveyed) labels(sign string) []Label {
 		return nil
 	}
 	var labels []Label
-	place := make(map[string]int)
 	several, besideNone := c.lists, false
 	for _, cell := range c.cells {
 		parts := cell.List
@@ -109,20 +100,20 @@ func (c *surveyed) labels(sign string) []Label {
 		} else if !cell.IsList {
 			parts = []string{cell.Text}
 		}
+		if len(parts) > maxGuessedLabels {
+			return nil
+		}
 		several = several || len(parts) > 1
-		met := make(map[string]bool)
-		for _, text := range parts {
+		for i, text := range parts {
 			text = strings.TrimSpace(text)
-			key := fold(text)
+			same := func(other string) bool { return fold(other) == fold(text) }
 			// An item of a list may hold the sign, which a cell of a text file then could not.
-			if met[key] || !validText(text, maxGuessedText) || strings.Contains(text, "://") ||
-				sign != "" && strings.Contains(text, sign) {
+			if slices.ContainsFunc(parts[:i], same) || !validText(text, maxGuessedText) ||
+				strings.Contains(text, "://") || sign != "" && strings.Contains(text, sign) {
 				return nil
 			}
-			met[key] = true
-			besideNone = besideNone || key == "none" && len(parts) > 1
-			if _, known := place[key]; !known {
-				place[key] = len(labels)
+			besideNone = besideNone || same("none") && len(parts) > 1
+			if !slices.ContainsFunc(labels, func(l Label) bool { return same(l.Code) }) {
 				labels = append(labels, Label{Code: text, Name: text})
 			}
 		}
@@ -134,8 +125,8 @@ func (c *surveyed) labels(sign string) []Label {
 	if sign != "" && !several || c.filled >= 20 && 2*len(labels) > c.filled {
 		return nil
 	}
-	if i, ok := place["none"]; ok {
-		labels[i].Exclusive = sign != "" && !besideNone
+	for i, l := range labels {
+		labels[i].Exclusive = fold(l.Code) == "none" && sign != "" && !besideNone
 	}
 	sortLabels(labels)
 	return labels
@@ -197,29 +188,35 @@ func (c *surveyed) personal() bool {
 		"user", "user_id", "email", "title", "selftext", "body", "permalink"}, name)
 }
 
-// A guess is what Init makes of the columns of a file: the settings, and a reason for each. The
-// template of release.toml reads its exported fields.
+// A guess is what Init makes of the columns of a file. The template of release.toml reads its exported fields.
 type guess struct {
 	columns  []*surveyed
-	fields   [fieldSubreddit]fieldGuess
-	taken    map[string]bool // columns in use
-	redacted []string        // personal columns, which are not to be copied
+	redacted []string // personal columns, which are not to be copied
 
 	Name, Source, Manifest string // of the release, the file and its copy
 
-	Categories []categoryGuess
-	IsFigSIM   bool
-	Separator  string
-	LeftOut    []string // columns that do not hold labels, each with the reason
-	Warnings   []string // what a person should look at before publishing
+	Guesses   []columnGuess
+	IsFigSIM  bool
+	Separator string
+	LeftOut   []string // columns that do not hold labels, each with the reason
+	Warnings  []string // what a person should look at before publishing
 }
 
-// A fieldGuess without a column says why a column of the usual name is not the field's.
-type fieldGuess struct{ Name, Column, Why string }
+// A columnGuess is a field or category with its column and the reason. A field without a column says why the
+// column of the usual name is not the field's.
+type columnGuess struct {
+	Name, Column, Why string
+	Category          *Category // nil for a field
+}
 
-type categoryGuess struct {
-	Category
-	Column, Why string
+// ColumnOf gives the column of a field, "" for none.
+func (g *guess) ColumnOf(field string) string {
+	for _, c := range g.Guesses {
+		if c.Name == field {
+			return c.Column
+		}
+	}
+	return ""
 }
 
 // newGuess guesses what the columns of the source mean. It fails only when there is nothing to
@@ -229,7 +226,7 @@ func newGuess(ctx context.Context, source *Release) (*guess, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guess{columns: columns, taken: make(map[string]bool)}
+	g := &guess{columns: columns}
 	refuse := func(message, hint string) (*guess, error) {
 		var names []string
 		for _, c := range columns {
@@ -238,10 +235,10 @@ func newGuess(ctx context.Context, source *Release) (*guess, error) {
 		message += "; the columns are " + quotedList(names)
 		return nil, one(&Problem{File: source.ManifestPath, Line: 1, Message: message, Hint: hint})
 	}
-	for field := range g.fields {
+	for field := range fieldSubreddit {
 		g.guessField(field)
 	}
-	if g.fields[fieldID].Column == "" {
+	if g.ColumnOf("id") == "" {
 		return refuse("no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id")
 	}
 	g.guessSeparator() // while all columns are free
@@ -250,7 +247,7 @@ func newGuess(ctx context.Context, source *Release) (*guess, error) {
 	if !g.IsFigSIM {
 		g.guessCategories()
 	}
-	if len(g.Categories) == 0 {
+	if g.Guesses[len(g.Guesses)-1].Category == nil {
 		return refuse("no column looks like labels",
 			"a label column has at most 50 different short values; more need a release.toml written by hand")
 	}
@@ -260,23 +257,25 @@ func newGuess(ctx context.Context, source *Release) (*guess, error) {
 
 // guessField takes the column with the likeliest name, if it has the usual values.
 func (g *guess) guessField(field int) {
-	found := &g.fields[field]
 	for _, alias := range aliases(field) {
 		for _, c := range g.columns {
-			if !c.usable() || plain(c.name) != alias || found.Why != "" {
+			if !c.usable() || plain(c.name) != alias {
 				continue
 			}
+			guessed := columnGuess{Name: fieldNames[field], Column: c.name}
 			if why := c.holds(field); why != "" {
-				*found = fieldGuess{fieldNames[field], c.name, "by its name; " + why}
-				g.taken[c.name] = true
+				guessed.Why, c.used = "by its name; "+why, true
 				if field == fieldImage && !c.seen["0"] && c.empty == 0 {
 					g.Warnings = append(g.Warnings, fmt.Sprintf(
 						"the image column %s never is 0: images are counted from 0 here", quote(c.name)))
 				}
-			} else if field != fieldID { // an id column with other values may be a row number: try the next name
-				*found = fieldGuess{fieldNames[field], "",
-					fmt.Sprintf("column %s has the name, but other values", quote(c.name))}
+			} else if field == fieldID { // with other values it may be a row number: try the next name
+				continue
+			} else {
+				guessed.Column, guessed.Why = "", fmt.Sprintf("column %s has the name, but other values", quote(c.name))
 			}
+			g.Guesses = append(g.Guesses, guessed)
+			return
 		}
 	}
 }
@@ -285,7 +284,7 @@ func (g *guess) guessField(field int) {
 // pass the check.
 func (g *guess) guessFigSIM(ctx context.Context, source *Release) {
 	r := figsimRelease("", source.Format, source.options)
-	for _, f := range g.Fields() {
+	for _, f := range g.Guesses {
 		r.columns[f.Name], r.named[f.Column] = f.Column, f.Name
 	}
 	r.ManifestPath = source.ManifestPath
@@ -296,16 +295,18 @@ func (g *guess) guessFigSIM(ctx context.Context, source *Release) {
 	if err != nil {
 		return // the labels are others, or what is wrong shows in the check of the draft
 	}
-	for _, c := range r.Schema.Categories {
-		column := r.columns[c.Name]
-		g.Categories = append(g.Categories, categoryGuess{c, column, "all values are FigSIM's labels of this category"})
-		g.taken[column] = true
+	for i := range r.Schema.Categories {
+		c := &r.Schema.Categories[i]
+		g.Guesses = append(g.Guesses, columnGuess{c.Name, r.columns[c.Name], "all values are FigSIM's labels of this category", c})
+	}
+	for _, c := range g.columns {
+		c.used = slices.ContainsFunc(g.Guesses, func(u columnGuess) bool { return u.Column == c.name })
 	}
 	g.IsFigSIM = true
 }
 
 // free reports whether a column can be a category.
-func (g *guess) free(c *surveyed) bool { return c.usable() && !g.taken[c.name] && !c.personal() }
+func (g *guess) free(c *surveyed) bool { return c.usable() && !c.used && !c.personal() }
 
 // guessSeparator takes the sign under which most columns hold several labels a cell.
 func (g *guess) guessSeparator() {
@@ -330,76 +331,60 @@ func (g *guess) guessCategories() {
 		if !g.free(c) {
 			continue
 		}
-		made := categoryGuess{Column: c.name}
-		if labels := c.labels(g.Separator); labels != nil {
-			made.Kind, made.Labels = Multi, labels
-			made.Why = fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(labels), g.Separator)
-			if c.lists {
-				made.Why = fmt.Sprintf("lists of %d different labels", len(labels))
-			}
-		} else if labels := c.labels(""); labels != nil {
-			made.Kind, made.Labels = Single, labels
-			made.Why = fmt.Sprintf("%d different values in %d cells", len(labels), c.filled)
-		} else {
+		category := &Category{Name: slug(c.name), Title: strings.TrimSpace(c.name), Kind: Multi, Labels: c.labels(g.Separator)}
+		why := fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(category.Labels), g.Separator)
+		if c.lists {
+			why = fmt.Sprintf("lists of %d different labels", len(category.Labels))
+		}
+		if category.Labels == nil {
+			category.Kind, category.Labels = Single, c.labels("")
+			why = fmt.Sprintf("%d different values in %d cells", len(category.Labels), c.filled)
+		}
+		if category.Labels == nil {
 			continue
 		}
-		made.Name, made.Title = slug(c.name), strings.TrimSpace(c.name)
-		for n := 2; names[made.Name]; n++ {
-			made.Name = slug(c.name) + "_" + strconv.Itoa(n)
+		for n := 2; names[category.Name]; n++ {
+			category.Name = slug(c.name) + "_" + strconv.Itoa(n)
 		}
-		if !validText(made.Title, maxLabelText) {
-			made.Title = made.Name
+		if !validText(category.Title, maxLabelText) {
+			category.Title = category.Name
 		}
-		names[made.Name], g.taken[c.name] = true, true
-		g.Categories = append(g.Categories, made)
+		names[category.Name], c.used = true, true
+		g.Guesses = append(g.Guesses, columnGuess{category.Name, c.name, why, category})
 	}
 }
 
 // leaveOut notes the columns that were not used, and warns of those that should go.
 func (g *guess) leaveOut(format Format) {
 	for _, c := range g.columns {
-		why := "its values are not short labels that repeat"
-		switch {
-		case g.taken[c.name] || c.name == "":
+		if c.used || c.name == "" {
 			continue
-		case c.personal() && format != Parquet:
-			why = "it is about people or holds their words, and was not copied"
-			g.redacted = append(g.redacted, c.name)
-			g.Warnings = append(g.Warnings, fmt.Sprintf(
-				"column %s may hold personal data: it was left out of the release's annotations", quote(c.name)))
-		case c.personal():
+		}
+		why := "it holds no short labels that repeat"
+		if c.personal() {
 			why = "it is about people or holds their words"
-			g.Warnings = append(g.Warnings, fmt.Sprintf(
-				"column %s may hold personal data: take it out of the annotations before publishing", quote(c.name)))
-		case c.odd:
-			why = "some values are neither plain values nor lists of them"
-		case c.filled == 0:
-			why = "empty"
+			fate := "take it out of the annotations before publishing"
+			if format != Parquet {
+				fate = "it was left out of the release's annotations"
+				g.redacted = append(g.redacted, c.name)
+			}
+			g.Warnings = append(g.Warnings, fmt.Sprintf("column %s may hold personal data: %s", quote(c.name), fate))
 		}
 		g.LeftOut = append(g.LeftOut, quote(c.name)+": "+why)
 	}
 }
 
-// Fields gives the fields about which release.toml says something.
-func (g *guess) Fields() []fieldGuess {
-	return slices.DeleteFunc(slices.Clone(g.fields[:]), func(f fieldGuess) bool { return f.Why == "" })
-}
-
-// OneSplit reports whether the file has no column of splits.
-func (g *guess) OneSplit() bool { return g.fields[fieldSplit].Column == "" }
-
 // notes are the guesses for a person to read, one a line.
 func (g *guess) notes() []string {
 	var notes []string
-	for _, f := range g.Fields() {
-		is := "is column " + quote(f.Column)
-		if f.Column == "" {
-			is = "has no column"
+	for _, c := range g.Guesses {
+		what := c.Name + " is column " + quote(c.Column)
+		if c.Category != nil {
+			what = fmt.Sprintf("category %s (%s) is %s", c.Name, c.Category.Kind, quote(c.Column))
+		} else if c.Column == "" {
+			what = c.Name + " has no column"
 		}
-		notes = append(notes, fmt.Sprintf("%s %s: %s", f.Name, is, f.Why))
-	}
-	for _, c := range g.Categories {
-		notes = append(notes, fmt.Sprintf("category %s (%s) is %s: %s", c.Name, c.Kind, quote(c.Column), c.Why))
+		notes = append(notes, what+": "+c.Why)
 	}
 	for _, left := range g.LeftOut {
 		notes = append(notes, "not used: "+left)

@@ -33,15 +33,12 @@ type Draft struct {
 	redacted []string // columns that are not copied
 }
 
-// Init guesses the columns and labels of an annotations file (CSV, TSV, JSONL, Parquet)
-// from all its rows. Columns of ids, splits, images and digests are found by their usual names,
-// as are FigSIM's categories; otherwise a category is made of every column with few different
-// short values. A draft it returns has passed Check; when the file has problems, or nothing to
-// build on, the error is *Problems.
+// Init guesses the columns and labels of an annotations file from all its rows: fields and FigSIM's categories
+// by their usual names, else a category of every column with few different short values. A draft has passed
+// Check; when the file has problems, or nothing to build on, the error is *Problems.
 //
-// The draft's copy of the file goes without columns whose names say that they are about people
-// or hold their words (author, title, selftext...), unless they hold the ids; a Parquet file is
-// copied as it is, with a warning.
+// The draft's copy of the file goes without columns whose names say that they are about people or hold their
+// words (author, title, selftext...); a Parquet file is copied as it is, with a warning.
 func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 	format, p := formatOf(path)
 	if p != nil {
@@ -92,16 +89,14 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 	}
 	// release.toml is written last, so that a folder that has one is whole.
 	for _, name := range slices.Concat([]string{d.manifest}, slices.Sorted(maps.Keys(extra)), []string{SettingsName}) {
-		fill := func(w io.Writer) error {
-			_, err := w.Write(extra[name])
-			return err
-		}
-		switch name {
-		case d.manifest:
-			fill = d.copyManifest
-		case SettingsName:
+		fill := d.copyManifest
+		if name != d.manifest {
+			text := extra[name]
+			if name == SettingsName {
+				text = d.Settings
+			}
 			fill = func(w io.Writer) error {
-				_, err := w.Write(d.Settings)
+				_, err := w.Write(text)
 				return err
 			}
 		}
@@ -150,28 +145,26 @@ func redact(w io.Writer, r io.Reader, file string, f Format, without []string) e
 	if f == TSV {
 		in.Comma, out.Comma = '\t', '\t'
 	}
-	var gone []bool
-	for {
-		record, err := in.Read()
-		if err == io.EOF {
-			out.Flush()
-			return out.Error()
-		}
-		if err != nil {
-			return err
-		}
-		if gone == nil { // the header
-			for i, name := range record {
-				record[i] = strings.TrimSpace(name)
-				gone = append(gone, slices.Contains(without, record[i]))
+	header, err := in.Read()
+	for i := range header {
+		header[i] = strings.TrimSpace(header[i])
+	}
+	for record := header; err == nil; record, err = in.Read() {
+		var stay []string
+		for i, cell := range record {
+			if !slices.Contains(without, header[i]) {
+				stay = append(stay, cell)
 			}
 		}
-		at := -1
-		stay := slices.DeleteFunc(record, func(string) bool { at++; return gone[at] })
 		if err := out.Write(stay); err != nil {
 			return err
 		}
 	}
+	out.Flush()
+	if err != io.EOF {
+		return err
+	}
+	return out.Error()
 }
 
 func redactJSON(w io.Writer, r io.Reader, file string, without []string) error {
@@ -219,25 +212,24 @@ schema = "figsim"
 # One [[category]] for each column that looks like labels. kind is "single", "multi"
 # (several labels a cell) or "ordinal" (single, labels ordered from lowest to highest);
 # a label with exclusive = true may not stand beside another. name is what people read.
-{{- range .Categories}}
+{{- range .Guesses}}{{if .Category}}
 
 # {{.Why}}
 [[category]]
 name = {{text .Name}}
-title = {{text .Title}}
-kind = {{text .Kind}}
+title = {{text .Category.Title}}
+kind = {{text .Category.Kind}}
 labels = [
-{{- range .Labels}}
+{{- range .Category.Labels}}
   {code = {{text .Code}}, name = {{text .Name}}{{if .Exclusive}}, exclusive = true{{end}}},
 {{- end}}
 ]
-{{- end}}
+{{- end}}{{end}}
 {{- end}}
 
 [columns]
-{{range .Fields}}{{.Name}} = {{text .Column}} # {{.Why}}
-{{end}}{{if .OneSplit}}# The file has no split column: every entry is in the split train.
-{{end}}{{range .Categories}}{{.Name}} = {{text .Column}} # {{.Why}}
+{{if not (.ColumnOf "split")}}# The file has no split column: every entry is in the split train.
+{{end}}{{range .Guesses}}{{.Name}} = {{text .Column}} # {{.Why}}
 {{end}}{{range .LeftOut}}# Not used: {{.}}.
 {{end}}
 [labels]

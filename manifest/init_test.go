@@ -92,7 +92,7 @@ func TestInitGuesses(t *testing.T) {
 		t.Errorf("splits (-want +got):\n%s", diff)
 	}
 	for _, note := range []string{`name = "memes"`, "# Look at this: column \"author\" may hold personal data",
-		`image = "" # column "image" has the name`, `# Not used: "empty": empty`, "mood = \"Mood<\" #", `separator = ";"`} {
+		`image = "" # column "image" has the name`, `# Not used: "empty": it holds no`, "mood = \"Mood<\" #", `separator = ";"`} {
 		if !strings.Contains(string(d.Settings), note) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
@@ -108,10 +108,10 @@ func TestInitGuesses(t *testing.T) {
 		`category mood (single) is "Mood<": 3 different values in 26 cells`,
 		`category c_2nd_mood (single) is "2nd mood": 10 different values in 26 cells`,
 		`category tags (multi) is "tags": 3 different labels; a cell can hold several, separated by ";"`,
-		`not used: "row": its values are not short labels that repeat`,
-		`not used: "image": its values are not short labels that repeat`,
-		`not used: "author": it is about people or holds their words, and was not copied`,
-		`not used: "caption": its values are not short labels that repeat`, `not used: "empty": empty`,
+		`not used: "row": it holds no short labels that repeat`,
+		`not used: "image": it holds no short labels that repeat`,
+		`not used: "author": it is about people or holds their words`,
+		`not used: "caption": it holds no short labels that repeat`, `not used: "empty": it holds no short labels that repeat`,
 	}
 	warnings := []string{`column "author" may hold personal data: it was left out of the release's annotations`}
 	if diff := cmp.Diff([][]string{notes, warnings}, [][]string{d.Notes, d.Warnings}); diff != "" {

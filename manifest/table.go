@@ -35,7 +35,6 @@ func stem(path string) string {
 // CategoryOf go by without a release.
 func BuiltIn() *Release { return figsimRelease("", "", Options{}) }
 
-
 // CategoryOf returns the place in Schema of the category that a column or question of that name
 // is about, or -1: by the name that release.toml gives its column, its own name or its title.
 func (r *Release) CategoryOf(name string) int {

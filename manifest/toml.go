@@ -67,8 +67,7 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 		return refuse(line, column, message, `a line is key = "text", [table] or # comment`)
 	}
 	// The library would accept keys in any case, and stop at the first value that does not fit.
-	root := reflect.TypeOf(v).Elem()
-	if !t.fit("", root, root, tree) {
+	if !t.fit("", reflect.TypeOf(v).Elem(), tree) {
 		return nil, t.Err()
 	}
 	return t, toml.Unmarshal(data, v)
@@ -219,8 +218,8 @@ func (w *tomlWalker) note(key string, at int) error {
 }
 
 // fit notes the unknown keys of a value, and reports whether it and all that it holds have the types of
-// their fields. root is the type of the whole file.
-func (t *Document) fit(key string, root, of reflect.Type, value any) bool {
+// their fields.
+func (t *Document) fit(key string, of reflect.Type, value any) bool {
 	name := key[strings.LastIndexByte(key, '.')+1:]
 	fits, ok := true, true // the parts, the value itself
 	var want, write string
@@ -237,7 +236,7 @@ func (t *Document) fit(key string, root, of reflect.Type, value any) bool {
 		items, ok = value.([]any)
 		want, write = "a list of tables", name+" = [{...}, {...}]"
 		for i, item := range items {
-			fits = t.fit(fmt.Sprintf("%s[%d]", key, i), root, of.Elem(), item) && fits
+			fits = t.fit(fmt.Sprintf("%s[%d]", key, i), of.Elem(), item) && fits
 		}
 	case reflect.Map, reflect.Struct:
 		var table map[string]any
@@ -246,15 +245,11 @@ func (t *Document) fit(key string, root, of reflect.Type, value any) bool {
 		for part, item := range table {
 			full := tomlKey(key, part)
 			if of.Kind() == reflect.Map {
-				fits = t.fit(full, root, of.Elem(), item) && fits
+				fits = t.fit(full, of.Elem(), item) && fits
 			} else if i := slices.Index(tomlKeys(of), part); i >= 0 {
-				fits = t.fit(full, root, of.Field(i).Type, item) && fits
+				fits = t.fit(full, of.Field(i).Type, item) && fits
 			} else {
-				hint := keyHint(part, tomlKeys(of))
-				if other := tableWith(root, "", part); other != "" {
-					hint = "it is a key of [" + other + "]"
-				}
-				t.Add(full, unknownKey(part, key), hint)
+				t.Add(full, unknownKey(part, key), keyHint(part, tomlKeys(of)))
 			}
 		}
 	default:
@@ -277,26 +272,6 @@ func tomlKeys(t reflect.Type) []string {
 		keys[i] = t.Field(i).Tag.Get("toml")
 	}
 	return keys
-}
-
-// tableWith finds a table under t that has the key, "" for none.
-func tableWith(t reflect.Type, table, key string) string {
-	for i, name := range tomlKeys(t) {
-		of, below := t.Field(i).Type, tomlKey(table, name)
-		if of.Kind() == reflect.Slice {
-			of = of.Elem()
-		}
-		if of.Kind() != reflect.Struct {
-			continue
-		}
-		if slices.Contains(tomlKeys(of), key) {
-			return below
-		}
-		if found := tableWith(of, below, key); found != "" {
-			return found
-		}
-	}
-	return ""
 }
 
 // unknownKey and keyHint word the problem of a key that its table does not have.
