@@ -38,8 +38,8 @@ func Caption(i int) string {
 	return all[i%half] + "\n" + all[half+(i+i/half)%half]
 }
 
-// languages lists the languages besides English that there are captions in.
-func languages() []string { return []string{"de", "es", "fr", "it", "pt", "ru"} }
+// languages are those besides English that there are captions in.
+var languages = []string{"de", "es", "fr", "it", "pt", "ru"}
 
 // captionIn picks a caption by seed.
 func captionIn(language string, seed uint64) (string, error) {
@@ -48,8 +48,8 @@ func captionIn(language string, seed uint64) (string, error) {
 		return Caption(int(Hash64("caption", fmt.Sprint(seed)) % uint64(Captions()))), nil
 	case language == "salad":
 		return salad(seed), nil
-	case !slices.Contains(languages(), language):
-		return "", fmt.Errorf("no captions in language %q; there are en, salad, %s", language, strings.Join(languages(), ", "))
+	case !slices.Contains(languages, language):
+		return "", fmt.Errorf("no captions in language %q; there are en, salad, %s", language, strings.Join(languages, ", "))
 	}
 	all := captions()[language]
 	h, half := Hash64("caption", language, fmt.Sprint(seed)), uint64(len(all)/2)

@@ -1,11 +1,8 @@
 // Package redditemu is an emulator of Reddit and of the image hosts its posts name.
 //
-// It owns one TLS listener on 127.0.0.1 that answers as www.reddit.com,
-// oauth.reddit.com, i.redd.it, preview.redd.it, external-preview.redd.it,
-// i.imgur.com, imgur.com and api.imgur.com, distinguished by the Host of each request,
-// under a certificate authority made in memory. A client reaches it as it would reach
-// any mirror: by connect-to rules and one more root certificate. Nothing in the client
-// is special to it.
+// It owns one TLS listener on 127.0.0.1 that answers as the hosts of Reddit and imgur, by the Host of each request,
+// under a certificate authority made in memory. A client reaches it as any mirror: by connect-to rules and one more
+// root certificate. Nothing in the client is special to it.
 //
 // It promises the behaviour that was recorded of the real service: app-only OAuth2, a User-Agent that names
 // its operator, rate-limit headers over a fixed window aligned to the epoch, /api/info with every recorded

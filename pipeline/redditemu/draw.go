@@ -13,7 +13,7 @@ import (
 	"image/png"
 	"math/rand/v2"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	xdraw "golang.org/x/image/draw"
 )
@@ -108,6 +108,8 @@ func (s Spec) render() (*canvas, error) {
 	}
 	c := &canvas{spec: s, rng: rand.New(rand.NewPCG(s.Seed, 0x64726177))}
 	c.w, c.h = s.Size()
+	c.img = image.NewRGBA(image.Rect(0, 0, c.w, c.h))
+	c.fill(c.img.Rect, white)
 	style := s.Style
 	if style == "" {
 		style = []Style{StyleOutline, StyleOutline, StyleOutline, StylePanel, StyleScreenshot}[c.rng.IntN(5)]
@@ -159,27 +161,16 @@ func (c *canvas) outline(caption string) error {
 		if i == 1 {
 			y = c.h - c.h/40 - step*len(lines)
 		}
-		for _, line := range lines {
-			if err := c.outlined(face, line, y); err != nil {
-				return err
-			}
+		radius := max(1.5, face.size*0.055)
+		pad := int(radius) + 2
+		for _, line := range lines { // centred, its capitals between y and y + size
+			m := face.mask(line, pad)
+			at := image.Pt((c.w-m.Rect.Dx())/2, y-pad-int(face.size*0.15))
+			paint(c.img, grow(m, radius), at, black)
+			paint(c.img, m, at, white)
 			y += step
 		}
 	}
-	return nil
-}
-
-// outlined draws one centred line whose capitals stand between y and y + size.
-func (c *canvas) outlined(face *typeface, line string, y int) error {
-	radius := max(1.5, face.size*0.055)
-	pad := int(radius) + 2
-	m, err := face.mask(line, pad)
-	if err != nil {
-		return err
-	}
-	at := image.Pt((c.w-m.Rect.Dx())/2, y-pad-int(face.size*0.15))
-	paint(c.img, grow(m, radius), at, black)
-	paint(c.img, m, at, white)
 	return nil
 }
 
@@ -193,19 +184,16 @@ func (c *canvas) panel(caption string) error {
 	}
 	step := int(face.size * 1.25)
 	height := step*len(lines) + c.h/20
-	c.img = image.NewRGBA(image.Rect(0, 0, c.w, c.h))
-	c.fill(c.img.Rect, white)
 	if left := c.h - height; left > 40 {
 		draw.Draw(c.img, image.Rect(0, height, c.w, c.h), Photo(c.spec.template(), c.w, left), image.Point{}, draw.Src)
 	}
-	return c.block(face, lines, c.w/25, c.h/40, step, black)
+	c.block(face, lines, c.w/25, c.h/40, step, black)
+	return nil
 }
 
 // screenshot is a post of some app: an avatar, bars where names would stand, text, and
 // a photograph where there is room for one.
 func (c *canvas) screenshot(caption string) error {
-	c.img = image.NewRGBA(image.Rect(0, 0, c.w, c.h))
-	c.fill(c.img.Rect, white)
 	text := sentence(caption)
 	left, bar := c.w/16, c.h/40+4
 	accent := color.RGBA{uint8(60 + c.rng.IntN(150)), uint8(60 + c.rng.IntN(150)), uint8(60 + c.rng.IntN(150)), 255}
@@ -228,21 +216,17 @@ func (c *canvas) screenshot(caption string) error {
 		c.disc(x+bar, c.h-bar*2, bar/2+1, color.Gray{Y: 150})
 		c.fill(image.Rect(x+bar*2, c.h-bar*2-bar/4, x+bar*4, c.h-bar*2+bar/4), color.Gray{Y: 190})
 	}
-	return c.block(face, lines, left, top, step, color.Gray{Y: uint8(c.rng.IntN(40))})
+	c.block(face, lines, left, top, step, color.Gray{Y: uint8(c.rng.IntN(40))})
+	return nil
 }
 
 // block draws lines of plain text, flush left.
-func (c *canvas) block(face *typeface, lines []string, x, y, step int, ink color.Color) error {
+func (c *canvas) block(face *typeface, lines []string, x, y, step int, ink color.Color) {
 	for _, line := range lines {
-		m, err := face.mask(line, 1)
-		if err != nil {
-			return err
-		}
-		paint(c.img, m, image.Pt(x-1, y-int(face.size*0.1)), ink)
+		paint(c.img, face.mask(line, 1), image.Pt(x-1, y-int(face.size*0.1)), ink)
 		c.words = append(c.words, strings.Fields(line)...)
 		y += step
 	}
-	return nil
 }
 
 func (c *canvas) fill(r image.Rectangle, ink color.Color) {
@@ -275,11 +259,9 @@ func halves(caption string) (upper, lower string) {
 
 // sentence writes a caption as running text.
 func sentence(caption string) string {
-	r := []rune(strings.Join(strings.Fields(caption), " "))
-	if len(r) > 0 {
-		r[0] = unicode.ToUpper(r[0])
-	}
-	return string(r)
+	caption = strings.Join(strings.Fields(caption), " ")
+	first, size := utf8.DecodeRuneInString(caption)
+	return strings.ToUpper(string(first)[:size]) + caption[size:]
 }
 
 // encode writes the picture in the Spec's format, with metadata planted.

@@ -21,9 +21,12 @@ func hosts() []string {
 
 // An Asset is one image at its address.
 type Asset struct {
-	Post  manifest.PostID
-	image Image
+	Post  manifest.PostID // that brought it; of a crosspost the parent has the image
+	of    Post            // which has the image
+	place int             // of the image in it
 }
+
+func (a *Asset) image() Image { return a.of.Images[a.place] }
 
 // assetKey names an address. imgur ignores extensions, the others do not.
 func assetKey(host, p string) string {
@@ -75,44 +78,43 @@ func (s *Server) preview(host string, r *http.Request) *Reply {
 	return Placeholder404()
 }
 
+// insteadOf are the answers in place of an image, by the path that was asked for.
+var insteadOf = map[Serve]func(path string) *Reply{
+	ServeNotFound: func(string) *Reply {
+		return HTMLReply(http.StatusNotFound, "404 Not Found", "The specified key does not exist.")
+	},
+	ServeForbidden:    func(string) *Reply { return accessDenied() },
+	ServePlaceholder:  func(string) *Reply { return Placeholder404() },
+	ServeImgurRemoved: func(string) *Reply { return RedirectReply("https://i.imgur.com/removed.png") },
+	ServeImgurChain:   func(string) *Reply { return RedirectReply("https://i.imgur.com/uH6EmZ7.png") },
+	ServeHTML:         func(string) *Reply { return HTMLReply(http.StatusOK, CanaryTitle, "not an image") },
+	ServeEmpty:        func(string) *Reply { return NewReply(http.StatusOK, "image/jpeg", nil) },
+	ServeUnavailable:  func(string) *Reply { return ServerError(http.StatusServiceUnavailable) },
+	ServeGarbage:      func(path string) *Reply { return NewReply(http.StatusOK, "image/jpeg", garbage(path)) },
+}
+
 // serve answers for an image in the way its Serve asks.
 func (a *Asset) serve(r *http.Request) *Reply {
-	switch a.image.Serve {
-	case ServeNotFound:
-		return HTMLReply(http.StatusNotFound, "404 Not Found", "The specified key does not exist.")
-	case ServeForbidden:
-		return accessDenied()
-	case ServePlaceholder:
-		return Placeholder404()
-	case ServeImgurRemoved:
-		return RedirectReply("https://i.imgur.com/removed.png")
-	case ServeImgurChain:
-		return RedirectReply("https://i.imgur.com/uH6EmZ7.png")
-	case ServeHTML:
-		return HTMLReply(http.StatusOK, CanaryTitle, "not an image")
-	case ServeEmpty:
-		return NewReply(http.StatusOK, "image/jpeg", nil)
-	case ServeUnavailable:
-		return ServerError(http.StatusServiceUnavailable)
-	case ServeGarbage:
-		return NewReply(http.StatusOK, "image/jpeg", garbage(r.URL.Path))
+	img := a.image()
+	if instead := insteadOf[img.Serve]; instead != nil {
+		return instead(r.URL.Path)
 	}
-	body := a.image.Body
+	body := img.Body
+	var err error
 	switch {
-	case a.image.Write != nil:
+	case img.Write != nil:
 		var b bytes.Buffer
-		if err := a.image.Write(&b); err != nil {
-			return DrawFailed(err)
-		}
+		err = img.Write(&b)
 		body = b.Bytes()
 	case body == nil:
-		drawn, err := Draw(a.image.Spec)
-		if err != nil {
-			return DrawFailed(err)
-		}
+		var drawn Drawn
+		drawn, err = Draw(img.Spec)
 		body = drawn.Body
 	}
-	if a.image.Serve == ServeCut {
+	if err != nil {
+		return DrawFailed(err)
+	}
+	if img.Serve == ServeCut {
 		body = body[:len(body)/2]
 	}
 	return NewReply(http.StatusOK, http.DetectContentType(body), body).

@@ -1,6 +1,7 @@
 package redditemu
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"path"
@@ -35,65 +36,28 @@ func (s *Server) imgurAPI(r *http.Request) *Reply {
 		return ImgurError(http.StatusForbidden, "Invalid client_id")
 	}
 	kind, id, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/3/"), "/")
-	p, i, ok := s.imgurPost(r.URL.Path)
+	a := s.asset(imgurAPIHost, r.URL.Path)
 	switch {
-	case !ok || p.Images[i].NoAPI:
+	case a == nil || a.image().NoAPI:
 		return ImgurError(http.StatusNotFound, "Unable to find an image with the id, "+id)
 	case kind == "image":
-		return imgurAnswer(p.imgurImage(i))
+		return imgurAnswer(a.of.imgurImage(a.place))
 	}
 	images := []any{}
-	for i := range p.Images {
-		images = append(images, p.imgurImage(i))
+	for i := range a.of.Images {
+		images = append(images, a.of.imgurImage(i))
 	}
 	return imgurAnswer(map[string]any{"id": id, "title": CanaryTitle, "description": CanarySelftext,
 		"account_url": CanaryAuthor, "images_count": len(images), "images": images})
 }
 
-// imgurPost finds the post, and the image of it, that an address of the API names.
-func (s *Server) imgurPost(p string) (post Post, image int, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.world.Asset(imgurAPIHost, p)
-	if a == nil || s.world.Posts[a.Post] == nil {
-		return Post{}, 0, false
-	}
-	post = s.world.Posts[a.Post].Post
-	if post.Kind == KindCrosspost {
-		post = *post.Parent
-	}
-	for i, vs := range post.addresses() {
-		for _, v := range vs {
-			if v.host == imgurAPIHost && v.path == p {
-				return post, i, true
-			}
-		}
-	}
-	return Post{}, 0, false
-}
-
 // imgurImage is what the API says of an image.
 func (p Post) imgurImage(i int) map[string]any {
 	ext := p.Images[i].ext()
-	kind := "image/" + ext
-	switch ext {
-	case "jpg":
-		kind = "image/jpeg"
-	case "mp4":
-		kind = "video/mp4"
-	}
+	kind := cmp.Or(map[string]string{"jpg": "image/jpeg", "mp4": "video/mp4"}[ext], "image/"+ext)
 	w, h := p.Images[i].Spec.Size()
 	return map[string]any{"id": p.slug(i), "title": CanaryTitle, "description": nil, "type": kind, "animated": ext == "gif" || ext == "mp4",
 		"width": w, "height": h, "account_url": CanaryAuthor, "link": p.imageURL(i)}
-}
-
-// imgurAddresses are those of image i at the API.
-func (p Post) imgurAddresses(i int) []variant {
-	all := []variant{{host: imgurAPIHost, path: "/3/image/" + p.slug(i)}}
-	if p.Kind == KindImgurAlbum && i == 0 {
-		all = append(all, variant{host: imgurAPIHost, path: "/3/album/" + p.album()})
-	}
-	return all
 }
 
 // album is the id of the post's album at imgur.

@@ -2,6 +2,7 @@ package redditemu
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -10,9 +11,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/big"
+	"maps"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"rehydrate/manifest"
 )
@@ -152,18 +154,8 @@ func (p Post) absent() bool { _, ok := absence[p.Condition]; return ok }
 
 // normalized fills in the fields that have defaults.
 func (p Post) normalized() Post {
-	if p.Kind == "" {
-		p.Kind = KindImage
-	}
-	if p.Condition == "" {
-		p.Condition = Live
-	}
-	if p.Subreddit == "" {
-		p.Subreddit = "memes_emulated"
-		if reason := absence[p.Condition]; reason != "" {
-			p.Subreddit = reason + "_emulated"
-		}
-	}
+	p.Kind, p.Condition = cmp.Or(p.Kind, KindImage), cmp.Or(p.Condition, Live)
+	p.Subreddit = cmp.Or(p.Subreddit, cmp.Or(absence[p.Condition], "memes")+"_emulated")
 	if p.Kind == KindCrosspost {
 		parent := Post{ID: derivedID(p.ID), Images: p.Images}
 		if p.Parent != nil {
@@ -172,11 +164,8 @@ func (p Post) normalized() Post {
 		parent = parent.normalized()
 		p.Parent = &parent
 	}
-	switch p.Kind {
-	case KindImage, KindGallery, KindImgur, KindImgurPage, KindImgurAlbum:
-		if p.Images == nil {
-			p.Images = []Image{{Spec: Spec{Seed: Hash64(string(p.ID), "image")}}}
-		}
+	if p.Images == nil && (p.Kind == KindImage || p.Kind == KindGallery || p.onImgur()) {
+		p.Images = []Image{{Spec: Spec{Seed: Hash64(string(p.ID), "image")}}}
 	}
 	if p.Want == "" && p.Raw == nil {
 		p.Want = p.Condition.State()
@@ -234,14 +223,10 @@ func (p Post) previewURL(i int, query string) string {
 }
 
 func (img Image) ext() string {
-	if img.Ext != "" {
-		return img.Ext
+	if f := img.Spec.Format; f == "png" || f == "gif" {
+		return cmp.Or(img.Ext, f)
 	}
-	switch img.Spec.Format {
-	case "png", "gif":
-		return img.Spec.Format
-	}
-	return "jpg"
+	return cmp.Or(img.Ext, "jpg")
 }
 
 // Thing returns the post as /api/info sends it: {"kind":"t3","data":{...}}.
@@ -262,9 +247,7 @@ func (p Post) fields() map[string]any {
 	d := p.identity()
 	p.content(d)
 	p.afflict(d)
-	for k, v := range p.Set {
-		d[k] = v
-	}
+	maps.Copy(d, p.Set)
 	for _, k := range p.Unset {
 		delete(d, k)
 	}
@@ -312,13 +295,13 @@ func (p Post) content(d map[string]any) {
 		d["domain"], d["post_hint"] = "i.imgur.com", "image"
 		d["preview"] = p.preview(signed("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg", "auto=webp"))
 	case KindImgurPage:
-		link(p.pageLink("https://imgur.com/" + p.slug(0)))
+		link(cmp.Or(p.Link, "https://imgur.com/"+p.slug(0)))
 		d["domain"], d["post_hint"] = "imgur.com", "link"
 	case KindImgurAlbum:
-		link(p.pageLink("https://imgur.com/a/" + p.album()))
+		link(cmp.Or(p.Link, "https://imgur.com/a/"+p.album()))
 		d["domain"], d["post_hint"] = "imgur.com", "link"
 	case KindLink:
-		link(p.pageLink("https://news.example/weather/" + string(p.ID)))
+		link(cmp.Or(p.Link, "https://news.example/weather/"+string(p.ID)))
 		d["domain"], d["post_hint"] = "news.example", "link"
 		if u, err := url.Parse(p.Link); err == nil && u.Host != "" {
 			d["domain"] = u.Hostname()
@@ -337,13 +320,6 @@ func (p Post) content(d map[string]any) {
 			d["crosspost_parent_list"] = []any{}
 		}
 	}
-}
-
-func (p Post) pageLink(usual string) string {
-	if p.Link != "" {
-		return p.Link
-	}
-	return usual
 }
 
 // preview is the preview field with the signed address u as its source.
@@ -366,12 +342,11 @@ func (p Post) gallery() (data, metadata any) {
 			mm[mid] = p.galleryItem(i)
 		}
 	}
-	data, metadata = map[string]any{"items": items}, mm
-	if p.NoGalleryData {
-		data = nil
+	if !p.NoGalleryData {
+		data = map[string]any{"items": items}
 	}
-	if p.NoMediaMetadata {
-		metadata = nil
+	if !p.NoMediaMetadata {
+		metadata = mm
 	}
 	return data, metadata
 }
@@ -395,79 +370,65 @@ func (p Post) galleryItem(i int) map[string]any {
 		"p": []any{}, "s": map[string]any{"u": u, "x": w, "y": h}}
 }
 
+// afflictions are the fields in which a condition differs from a live post.
+var afflictions = map[Condition]map[string]any{
+	LiveNotIndexable:   {"is_robot_indexable": false, "subreddit_type": "restricted"},
+	LiveAccountDeleted: {"author": "[deleted]"},
+	Deleted: {"author": "[deleted]", "url": "", "url_overridden_by_dest": "", "title": "[deleted by user]",
+		"selftext": "[deleted]", "removed_by_category": "deleted"},
+	DeletedNoCategory: {"author": "[deleted]", "url": "", "url_overridden_by_dest": "", "title": "[deleted by user]",
+		"selftext": "[deleted]"},
+	DeletedOld:      {"author": "[deleted]", "selftext": "[deleted]"},
+	Removed:         {"removed_by_category": "moderator"},
+	RemovedModView:  {"banned_by": "AutoModerator", "banned_at_utc": 1577648848},
+	RemovedAdmin:    {"author": "[deleted]", "title": "[ Removed by Reddit ]", "removed_by_category": "anti_evil_ops"},
+	RemovedTitle:    {"title": "[ Removed by Reddit ]"},
+	RemovedSelftext: {"selftext": "[removed]"},
+	RemovedLegal:    {"removal_reason": "legal"},
+	Quarantined:     {"quarantine": true},
+}
+
 // afflict changes the fields of a live post into those that its condition shows.
 func (p Post) afflict(d map[string]any) {
-	category := func(usual string) {
-		d["removed_by_category"] = usual
-		if p.RemovedBy != "" {
-			d["removed_by_category"] = p.RemovedBy
-		}
-	}
-	withdraw := func() { // what every removal and deletion shows
+	if p.Condition.State() != manifest.StateLive && p.Condition != Quarantined {
+		// What every removal and deletion shows.
 		d["is_robot_indexable"], d["is_crosspostable"], d["thumbnail"] = false, false, "default"
 		delete(d, "preview")
 		delete(d, "post_hint")
 	}
-	orphan := func() { d["author"] = "[deleted]"; delete(d, "author_fullname"); delete(d, "author_flair_text") }
-	if p.Condition != Live && p.Condition.State() != manifest.StateLive && p.Condition != Quarantined {
-		withdraw()
+	maps.Copy(d, afflictions[p.Condition])
+	if d["author"] != CanaryAuthor {
+		delete(d, "author_fullname")
+		delete(d, "author_flair_text")
 	}
-	switch p.Condition {
-	case LiveNotIndexable:
-		d["is_robot_indexable"], d["subreddit_type"] = false, "restricted"
-	case LiveAccountDeleted:
-		orphan()
-	case Deleted, DeletedNoCategory:
-		orphan()
-		d["url"], d["url_overridden_by_dest"], d["title"], d["selftext"] = "", "", "[deleted by user]", "[deleted]"
-		if p.Condition == Deleted {
-			category("deleted")
-		}
-	case DeletedOld:
-		orphan()
-		d["selftext"] = "[deleted]"
-	case Removed:
-		category("moderator")
-	case RemovedModView:
-		d["banned_by"], d["banned_at_utc"] = "AutoModerator", 1577648848
-	case RemovedAdmin:
-		orphan()
-		d["title"] = "[ Removed by Reddit ]"
-		category("anti_evil_ops")
-	case RemovedTitle:
-		d["title"] = "[ Removed by Reddit ]"
-	case RemovedSelftext:
-		d["selftext"] = "[removed]"
-	case RemovedLegal:
-		d["removal_reason"] = "legal"
-	case Quarantined:
-		d["quarantine"] = true
+	if d["removed_by_category"] != nil && p.RemovedBy != "" {
+		d["removed_by_category"] = p.RemovedBy
 	}
 	if p.Kind == KindSelf && p.Condition == Removed {
 		d["selftext"] = "[removed]"
 	}
 }
 
-// A variant is one address at which an image is served.
-type variant struct{ host, path string }
-
-// addresses returns the variants of each image of the post.
-func (p Post) addresses() map[int][]variant {
-	all := make(map[int][]variant)
+// addresses returns the keys of the assets of each image of the post.
+func (p Post) addresses() map[int][]string {
+	all := make(map[int][]string)
 	for i, u := range p.URLs() {
 		if u == "" {
 			continue
 		}
 		urls := []string{u}
 		if p.onImgur() {
-			all[i] = append(all[i], p.imgurAddresses(i)...)
-			urls = append(urls, signed("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg", "auto=webp"))
+			urls = append(urls, signed("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg", "auto=webp"),
+				"https://"+imgurAPIHost+"/3/image/"+p.slug(i))
+			if p.Kind == KindImgurAlbum && i == 0 {
+				urls = append(urls, "https://"+imgurAPIHost+"/3/album/"+p.album())
+			}
 		} else {
 			urls = append(urls, p.previewURL(i, "auto=webp"))
 		}
 		for _, u := range urls {
 			at, _ := url.Parse(u) // written by this package
-			all[i] = append(all[i], variant{at.Hostname(), at.Path})
+			all[i] = append(all[i], assetKey(at.Hostname(), at.Path))
 		}
 	}
 	return all
@@ -499,10 +460,7 @@ func Hash64(parts ...string) uint64 {
 
 // base36 writes the low digits of n in base 36, padded with zeros to exactly digits.
 func base36(n uint64, digits int) string {
-	s := new(big.Int).SetUint64(n).Text(36)
-	for len(s) < digits {
-		s = "0" + s
-	}
+	s := strings.Repeat("0", digits) + strconv.FormatUint(n, 36)
 	return s[len(s)-digits:]
 }
 

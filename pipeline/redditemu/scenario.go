@@ -6,28 +6,15 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"rehydrate/manifest"
 )
 
-// A class is a share of a scenario.
-type class int
-
-const (
-	classLive    class = iota // 80 of 100: an English caption
-	classBare                 // 3: no text
-	classForeign              // 3: a caption in another language
-	classCopy                 // 3: an earlier live post's image, recompressed
-	classRest                 // 11: everything else, in turn
-)
-
-// Scenario makes a post for every id: a realistic mixture of live memes with about one
-// in ten removed, deleted, absent, without an image, gone or held. A post depends on
-// seed, its place in ids and its id alone, so a shorter list gives the same beginning.
-// Want and WantOutcome say what a correct run makes of each under the default policy,
-// as far as that does not hang on how well OCR reads. English captions are distinct up
-// to Captions() places.
+// Scenario makes a post for every id, a realistic mixture, with what a correct run makes of each under the default
+// policy. A post depends on seed, its place in ids and its id alone, so a shorter list gives the same beginning.
+// English captions are distinct up to Captions() places.
 func Scenario(ids []manifest.PostID, seed uint64) []Post {
 	posts := make([]Post, len(ids))
 	rest := restOf()
@@ -35,16 +22,16 @@ func Scenario(ids []manifest.PostID, seed uint64) []Post {
 	for place, id := range ids {
 		b := casting{seed: seed, place: place, rng: rand.New(rand.NewPCG(seed, uint64(place)))}
 		var p Post
-		switch b.class() {
-		case classLive:
+		switch n := Hash64(fmt.Sprint(seed), "class", fmt.Sprint(place)) % 100; {
+		case n < 80:
 			p = b.live()
-		case classBare:
-			p = b.bare()
-		case classForeign:
-			p = b.foreign()
-		case classCopy:
+		case n < 83:
+			p = post(manifest.Kept, Spec{Seed: b.rng.Uint64(), Style: StyleBare})
+		case n < 86:
+			p = post(manifest.NotEnglish, Spec{Seed: b.rng.Uint64(), Language: languages[b.rng.IntN(len(languages))]})
+		case n < 89:
 			p = b.copy(posts[:place])
-		case classRest:
+		default: // everything else, in turn
 			p = rest[next%len(rest)]
 			next++
 			b.dress(&p)
@@ -62,18 +49,9 @@ type casting struct {
 	rng   *rand.Rand
 }
 
-func (b casting) class() class {
-	switch n := Hash64(fmt.Sprint(b.seed), "class", fmt.Sprint(b.place)) % 100; {
-	case n < 80:
-		return classLive
-	case n < 83:
-		return classBare
-	case n < 86:
-		return classForeign
-	case n < 89:
-		return classCopy
-	}
-	return classRest
+// post is a live post of one image.
+func post(o manifest.Outcome, s Spec) Post {
+	return Post{Images: []Image{{Spec: s}}, WantOutcome: o}
 }
 
 // spec is the drawing of this place: a caption that no other place has.
@@ -101,7 +79,7 @@ func (b casting) live() Post {
 	if b.place%25 == 7 {
 		s.Style, s.Template = StyleOutline, Hash64(fmt.Sprint(b.seed), "template", fmt.Sprint(b.place/100))
 	}
-	p := Post{Images: []Image{{Spec: s}}, WantOutcome: manifest.Kept}
+	p := post(manifest.Kept, s)
 	switch n := b.rng.IntN(100); {
 	case n < 4:
 		p.Kind = KindGallery
@@ -115,27 +93,20 @@ func (b casting) live() Post {
 	return p
 }
 
-func (b casting) bare() Post {
-	return Post{Images: []Image{{Spec: Spec{Seed: b.rng.Uint64(), Style: StyleBare}}}, WantOutcome: manifest.Kept}
-}
-
-func (b casting) foreign() Post {
-	s := Spec{Seed: b.rng.Uint64(), Language: languages()[b.rng.IntN(len(languages()))]}
-	return Post{Images: []Image{{Spec: s}}, WantOutcome: manifest.NotEnglish}
-}
-
 // copy recompresses the image of an earlier live meme, at most 40 places back where
 // there is one. Without any it is a live meme itself.
 func (b casting) copy(earlier []Post) Post {
 	from := len(earlier) - 1 - b.rng.IntN(40)
 	for i := range earlier {
 		p := &earlier[((from-i)%len(earlier)+len(earlier))%len(earlier)]
-		if p.Kind != KindImage || p.WantOutcome != manifest.Kept || p.Images[0].Spec.Style == StyleBare || p.Images[0].Spec.CopyOf != nil {
+		if p.Kind != KindImage || p.WantOutcome != manifest.Kept || p.Images[0].Spec.Style == StyleBare {
 			continue
 		}
 		original := p.Images[0].Spec
-		s := Spec{CopyOf: &original, Quality: 45 + b.rng.IntN(30), Scale: 0.75 + 0.25*b.rng.Float64()}
-		return Post{Images: []Image{{Spec: s}}, WantOutcome: manifest.Duplicate, CopyOf: p.ID}
+		copy := post(manifest.Duplicate,
+			Spec{CopyOf: &original, Quality: 45 + b.rng.IntN(30), Scale: 0.75 + 0.25*b.rng.Float64()})
+		copy.CopyOf = p.ID
+		return copy
 	}
 	return b.live()
 }
@@ -163,29 +134,24 @@ func (b casting) dress(p *Post) {
 // every way to have no image, every ill answer of an image host.
 func restOf() []Post {
 	var all []Post
-	for _, by := range []string{"moderator", "automod_filtered", "reddit", "content_takedown", "copyright_takedown",
-		"trademark_takedown", "legal_operations", "some_new_category"} {
-		all = append(all, Post{Condition: Removed, RemovedBy: by, WantOutcome: manifest.Removed})
+	add := func(o manifest.Outcome, by []string, conditions ...Condition) {
+		for _, c := range conditions {
+			for _, by := range by {
+				all = append(all, Post{Condition: c, RemovedBy: by, WantOutcome: o})
+			}
+		}
 	}
-	for _, by := range []string{"anti_evil_ops", "community_ops"} {
-		all = append(all, Post{Condition: RemovedAdmin, RemovedBy: by, WantOutcome: manifest.Removed})
-	}
-	for _, c := range []Condition{RemovedModView, RemovedTitle, RemovedSelftext, RemovedLegal} {
-		all = append(all, Post{Condition: c, WantOutcome: manifest.Removed})
-	}
-	for _, by := range []string{"deleted", "author"} {
-		all = append(all, Post{Condition: Deleted, RemovedBy: by, WantOutcome: manifest.Deleted})
-	}
-	for _, c := range []Condition{DeletedNoCategory, DeletedOld} {
-		all = append(all, Post{Condition: c, WantOutcome: manifest.Deleted})
-	}
-	for _, c := range []Condition{Absent, AbsentBanned, AbsentPrivate, AbsentQuarantined, AbsentGated} {
-		all = append(all, Post{Condition: c, WantOutcome: manifest.Unavailable})
-	}
+	usual := []string{""}
+	add(manifest.Removed, []string{"moderator", "automod_filtered", "reddit", "content_takedown", "copyright_takedown",
+		"trademark_takedown", "legal_operations", "some_new_category"}, Removed)
+	add(manifest.Removed, []string{"anti_evil_ops", "community_ops"}, RemovedAdmin)
+	add(manifest.Removed, usual, RemovedModView, RemovedTitle, RemovedSelftext, RemovedLegal)
+	add(manifest.Deleted, []string{"deleted", "author"}, Deleted)
+	add(manifest.Deleted, usual, DeletedNoCategory, DeletedOld)
+	add(manifest.Unavailable, usual, Absent, AbsentBanned, AbsentPrivate, AbsentQuarantined, AbsentGated)
+	add(manifest.Refused, usual, Quarantined)
+	add(manifest.Kept, usual, LiveNotIndexable, LiveAccountDeleted)
 	all = append(all,
-		Post{Condition: Quarantined, WantOutcome: manifest.Refused},
-		Post{Condition: LiveNotIndexable, WantOutcome: manifest.Kept},
-		Post{Condition: LiveAccountDeleted, WantOutcome: manifest.Kept},
 		Post{Kind: KindSelf, WantOutcome: manifest.NoMedia},
 		Post{Kind: KindVideo, WantOutcome: manifest.NoMedia},
 		Post{Kind: KindLink, Link: "https://pictures.example/weather.jpg", WantOutcome: manifest.Refused},
@@ -203,11 +169,9 @@ func restOf() []Post {
 	return all
 }
 
-// Demo makes a small release and the posts it names: about 60 entries in FigSIM's
-// columns and codes, over three splits, in which every outcome occurs that a finished
-// run can end in. Its labels are made up at random and its pictures are harmless; the
-// one column more, sha256, is empty but for an entry whose image has changed since and
-// one whose image has not.
+// Demo makes a small release and the posts it names: about 60 entries in FigSIM's columns, over three splits, in which
+// every outcome occurs that a finished run can end in. Labels are random; the column sha256 is empty but for an entry
+// whose image has changed since and one whose image has not.
 func Demo(seed uint64) (annotations []byte, posts []Post) {
 	cast := demoCast()
 	rng := rand.New(rand.NewPCG(seed, 0x64656d6f))
@@ -252,9 +216,7 @@ type role struct {
 // demoCast lists the roles: the plain memes first, then one or more for every outcome.
 func demoCast() []role {
 	var cast []role
-	meme := func(s Spec, o manifest.Outcome) {
-		cast = append(cast, role{post: Post{Images: []Image{{Spec: s}}, WantOutcome: o}})
-	}
+	meme := func(s Spec, o manifest.Outcome) { cast = append(cast, role{post: post(o, s)}) }
 	for range 19 {
 		cast = append(cast, role{post: Post{WantOutcome: manifest.Kept}})
 	}
@@ -347,14 +309,11 @@ func demoAnnotations(posts []Post, sums []string, rng *rand.Rand) []byte {
 
 func randomLabels(c manifest.Category, rng *rand.Rand) string {
 	first := rng.IntN(len(c.Labels))
-	codes := []string{c.Labels[first].Code}
+	code, rest := c.Labels[first].Code, c.Labels[first+1:]
 	if c.Kind == manifest.Multi && !c.Labels[first].Exclusive && rng.IntN(4) == 0 {
-		for _, l := range c.Labels[first+1:] {
-			if !l.Exclusive {
-				codes = append(codes, l.Code)
-				break
-			}
+		if i := slices.IndexFunc(rest, func(l manifest.Label) bool { return !l.Exclusive }); i >= 0 {
+			code += "|" + rest[i].Code
 		}
 	}
-	return strings.Join(codes, "|")
+	return code
 }

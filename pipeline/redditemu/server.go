@@ -1,6 +1,7 @@
 package redditemu
 
 import (
+	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
@@ -73,7 +74,16 @@ func (s *Server) With(f func(*World)) {
 
 // Start begins to listen on 127.0.0.1 and returns at once. Close it when done.
 func Start(o Options) (*Server, error) {
-	o = o.withDefaults()
+	o.RequestsPerWindow = cmp.Or(o.RequestsPerWindow, 1000)
+	o.Window = cmp.Or(o.Window, 600*time.Second)
+	o.TokenLifetime = cmp.Or(o.TokenLifetime, 24*time.Hour)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Around == nil {
+		o.Around = func(_ *http.Request, next func() *Reply) *Reply { return next() }
+	}
 	cert, err := newCertificate(append(hosts(), o.Hosts...), time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("start the emulator: %w", err)
@@ -105,25 +115,6 @@ func Start(o Options) (*Server, error) {
 		}
 	})
 	return s, nil
-}
-
-func (o Options) withDefaults() Options {
-	if o.RequestsPerWindow == 0 {
-		o.RequestsPerWindow = 1000
-	}
-	if o.Window == 0 {
-		o.Window = 600 * time.Second
-	}
-	if o.TokenLifetime == 0 {
-		o.TokenLifetime = 24 * time.Hour
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return o
 }
 
 // Close stops listening and cuts open connections. A second Close does nothing.
@@ -183,12 +174,11 @@ func (w *World) Replace(p Post, keep bool) error {
 	if p.Kind == KindCrosspost {
 		owner = *p.Parent
 	}
-	for i, addresses := range owner.addresses() {
-		for _, address := range addresses {
-			key := assetKey(address.host, address.path)
-			w.assets[key] = &Asset{Post: p.ID, image: owner.Images[i]}
-			e.keys = append(e.keys, key)
+	for i, keys := range owner.addresses() {
+		for _, key := range keys {
+			w.assets[key] = &Asset{Post: p.ID, of: owner, place: i}
 		}
+		e.keys = append(e.keys, keys...)
 	}
 	return nil
 }
@@ -208,12 +198,7 @@ func manifestID(s string) (manifest.PostID, error) {
 // serve is the handler of every host.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	next := func() *Reply { return s.answer(r) }
-	var rep *Reply
-	if s.opt.Around != nil {
-		rep = s.opt.Around(r, next)
-	} else {
-		rep = next()
-	}
+	rep := s.opt.Around(r, next)
 	s.opt.Log.Debug("emulator", "host", HostOf(r), "path", r.URL.Path, "status", rep.Status)
 	// The connection must not be reused after a body that was not read.
 	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 1<<20))

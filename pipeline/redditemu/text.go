@@ -52,41 +52,30 @@ type glyph struct {
 	x     float64
 }
 
-// layout places the glyphs of s, and returns their width together.
-func (t *typeface) layout(s string) (line []glyph, x float64, err error) {
+// layout places the glyphs of s, which the font has, and returns their width together. The fonts are whole: their
+// tables give no error.
+func (t *typeface) layout(s string) (line []glyph, x float64) {
 	for _, r := range s {
-		g, err := t.font.GlyphIndex(&t.buf, r)
-		if err != nil || g == 0 {
-			return nil, 0, fmt.Errorf("no glyph for %q: %w", r, cmp.Or(err, sfnt.ErrNotFound))
-		}
+		g, _ := t.font.GlyphIndex(&t.buf, r)
 		if n := len(line); n > 0 {
 			kern, _ := t.font.Kern(&t.buf, line[n-1].index, g, t.ppem(), font.HintingNone) // 0 for a pair without kerning
 			x += float64(kern) / 64 * t.squeeze
 		}
 		line = append(line, glyph{g, x})
-		advance, err := t.font.GlyphAdvance(&t.buf, g, t.ppem(), font.HintingNone)
-		if err != nil {
-			return nil, 0, fmt.Errorf("advance of %q: %w", r, err)
-		}
+		advance, _ := t.font.GlyphAdvance(&t.buf, g, t.ppem(), font.HintingNone)
 		x += float64(advance) / 64 * t.squeeze
 	}
-	return line, x, nil
+	return line, x
 }
 
 // mask draws s in a picture of its own, with pad pixels around it. The baseline stands
 // at pad + size.
-func (t *typeface) mask(s string, pad int) (*image.Alpha, error) {
-	line, w, err := t.layout(s)
-	if err != nil {
-		return nil, err
-	}
+func (t *typeface) mask(s string, pad int) *image.Alpha {
+	line, w := t.layout(s)
 	m := image.NewAlpha(image.Rect(0, 0, int(w)+2*pad+2, int(t.size*1.35)+2*pad+2))
 	z := vector.NewRasterizer(m.Rect.Dx(), m.Rect.Dy())
 	for _, g := range line {
-		segments, err := t.font.LoadGlyph(&t.buf, g.index, t.ppem(), nil)
-		if err != nil {
-			return nil, fmt.Errorf("outline: %w", err)
-		}
+		segments, _ := t.font.LoadGlyph(&t.buf, g.index, t.ppem(), nil)
 		for _, s := range segments {
 			var x, y [3]float32
 			for i, p := range s.Args {
@@ -106,7 +95,7 @@ func (t *typeface) mask(s string, pad int) (*image.Alpha, error) {
 		z.ClosePath()
 	}
 	z.Draw(m, m.Rect, image.Opaque, image.Point{})
-	return m, nil
+	return m
 }
 
 // grow returns m with every mark made radius pixels wider on each side.
@@ -139,40 +128,39 @@ func paint(dst *image.RGBA, m *image.Alpha, p image.Point, c color.Color) {
 
 // wrap breaks words into lines no wider than width. It reports false when a word alone
 // is wider.
-func (t *typeface) wrap(text string, width float64) (lines []string, fits bool, err error) {
+func (t *typeface) wrap(text string, width float64) (lines []string, fits bool) {
+	fit := func(s string) bool { _, w := t.layout(s); return w <= width }
 	for _, word := range strings.Fields(text) {
-		if last := len(lines) - 1; last >= 0 {
-			longer := lines[last] + " " + word
-			if _, w, err := t.layout(longer); err != nil {
-				return nil, false, err
-			} else if w <= width {
-				lines[last] = longer
-				continue
-			}
+		last := len(lines) - 1
+		switch {
+		case last >= 0 && fit(lines[last]+" "+word):
+			lines[last] += " " + word
+		case fit(word):
+			lines = append(lines, word)
+		default:
+			return nil, false
 		}
-		if _, w, err := t.layout(word); err != nil || w > width {
-			return nil, false, err
-		}
-		lines = append(lines, word)
 	}
-	return lines, true, nil
+	return lines, true
 }
 
-// fit finds the largest size, from size down, at which text takes at most maxLines.
+// fit finds the largest size, from size down, at which text takes at most maxLines. An error is that of the text.
 func fit(which int, size, squeeze float64, text string, width float64, maxLines int) (*typeface, []string, error) {
 	all, err := fonts()
 	if err != nil {
 		return nil, nil, err
 	}
-	for ; ; size *= 0.94 {
-		t := &typeface{font: all[which], size: size, squeeze: squeeze}
-		lines, ok, err := t.wrap(text, width)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case ok && len(lines) <= maxLines:
+	t := &typeface{font: all[which], size: size, squeeze: squeeze}
+	for _, r := range strings.Join(strings.Fields(text), " ") {
+		if g, err := t.font.GlyphIndex(&t.buf, r); err != nil || g == 0 {
+			return nil, nil, fmt.Errorf("no glyph for %q: %w", r, cmp.Or(err, sfnt.ErrNotFound))
+		}
+	}
+	for ; ; t.size *= 0.94 {
+		if lines, ok := t.wrap(text, width); ok && len(lines) <= maxLines {
 			return t, lines, nil
-		case size < 10:
+		}
+		if t.size < 10 {
 			return nil, nil, fmt.Errorf("caption of %d words does not fit", len(strings.Fields(text)))
 		}
 	}
