@@ -84,7 +84,7 @@ type Client struct {
 	images *retryablehttp.Client
 
 	imgurID Secret
-	imgur   *imgurAPI // nil without a client id
+	imgur   imgurAPI
 
 	token    tokenCache
 	scrubber *Scrubber

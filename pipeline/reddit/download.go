@@ -249,17 +249,20 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 		return ctx.Err()
 	}
 	c.log.Debug("no answer from an image host", "host", host, "error", c.printable(err.Error()))
-	if is[*Unreachable](err) {
+	ofAPI := host == imgurAPIHost
+	switch {
+	case is[*Unreachable](err):
 		return failed("host_unreachable", "the host failed several times in a row and is left alone for a while")
-	}
-	if is[*WaitTooLong](err) {
+	case is[*WaitTooLong](err) && ofAPI:
+		return failed("rate_limited", "imgur's API allows no further request for longer than a run waits")
+	case is[*WaitTooLong](err):
 		return failed("retry_after_too_long", "the host asks for a pause of more than "+maxWait.String())
 	}
 	f := failed(trouble(err))
-	switch f.Reason {
-	case "too_large":
+	switch {
+	case f.Reason == "too_large" && !ofAPI: // an answer of the API says nothing of the image
 		f.Outcome = manifest.Invalid
-	case "address_not_allowed":
+	case f.Reason == "address_not_allowed":
 		f.Outcome = manifest.Refused
 	}
 	return f

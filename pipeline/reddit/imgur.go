@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -31,11 +30,13 @@ const (
 	imgurMemory = time.Minute
 )
 
-// The kinds of imgurPage.
+const imgurSite = "https://imgur.com/"
+
+// The kinds of imgurPage, as they stand in its URL.
 const (
-	imgurImage   = "image"   // imgur.com/ID
-	imgurAlbum   = "album"   // imgur.com/a/ID
-	imgurGallery = "gallery" // imgur.com/gallery/ID: an image or an album, the link does not say which
+	imgurImage   = ""
+	imgurAlbum   = "a/"
+	imgurGallery = "gallery/" // an image or an album: the link does not say which
 )
 
 // An imgurPage is one image of a page of imgur. Its URL names it in a Candidate and is never
@@ -55,26 +56,28 @@ func readImgurPath(path string) (imgurPage, bool) {
 	if m == nil {
 		return imgurPage{}, false
 	}
-	id := m[2] + m[3]
-	kind, _, _ := strings.Cut(m[1], "/")
-	switch kind {
+	g := imgurPage{id: m[2] + m[3]}
+	switch kind, _, _ := strings.Cut(m[1], "/"); kind {
 	case "a":
-		return imgurPage{kind: imgurAlbum, id: id}, true
+		g.kind = imgurAlbum
 	case "gallery", "t":
-		return imgurPage{kind: imgurGallery, id: id}, true
+		g.kind = imgurGallery
+	default:
+		g.id = g.id[:min(len(g.id), 7)] // without the suffix of a thumbnail
+		return g, g.id != "gallery" && (m[4] == "" || m[4] == "/")
 	}
-	id = id[:min(len(id), 7)] // without the suffix of a thumbnail
-	return imgurPage{kind: imgurImage, id: id}, id != "gallery" && (m[4] == "" || m[4] == "/")
+	return g, true
 }
 
 // parseImgurPage reads the URL of a Candidate.
-func parseImgurPage(raw string) (imgurPage, bool) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "https" || u.Host != "imgur.com" {
+func parseImgurPage(link string) (imgurPage, bool) {
+	page, image, _ := strings.Cut(link, "#")
+	path, ok := strings.CutPrefix(page, imgurSite)
+	if !ok {
 		return imgurPage{}, false
 	}
-	g, ok := readImgurPath(u.Path)
-	if n, err := strconv.Atoi(u.Fragment); err == nil && n >= 0 {
+	g, ok := readImgurPath("/" + path)
+	if n, err := strconv.Atoi(image); err == nil && n >= 0 {
 		g.image = n
 	}
 	return g, ok
@@ -82,13 +85,11 @@ func parseImgurPage(raw string) (imgurPage, bool) {
 
 // String returns the page's one URL.
 func (g imgurPage) String() string {
-	switch g.kind {
-	case imgurAlbum:
-		return fmt.Sprintf("https://imgur.com/a/%s#%d", g.id, g.image)
-	case imgurGallery:
-		return fmt.Sprintf("https://imgur.com/gallery/%s#%d", g.id, g.image)
+	link := imgurSite + g.kind + g.id
+	if g.kind != imgurImage {
+		link += "#" + strconv.Itoa(g.image)
 	}
-	return "https://imgur.com/" + g.id
+	return link
 }
 
 // imgurCandidate makes a candidate of a link to a page. The client's policy names the API
@@ -105,8 +106,8 @@ func imgurCandidate(path string, p policy.Policy) Candidate {
 	return Candidate{URL: g.String(), Host: imgurAPIHost}
 }
 
-// inAlbum returns image i of the album that a candidate names; ok is false, and it is returned as it is, when it
-// names none.
+// inAlbum returns image i of the album that a candidate names; if it names none, ok is false and it comes back
+// as it is.
 func (c Candidate) inAlbum(i int) (at Candidate, ok bool) {
 	g, ok := parseImgurPage(c.URL)
 	if !ok || g.kind == imgurImage || i < 0 {
@@ -116,18 +117,13 @@ func (c Candidate) inAlbum(i int) (at Candidate, ok bool) {
 	return Candidate{URL: g.String(), Host: c.Host}, true
 }
 
-// imgurAPI asks imgur's API. It is safe for concurrent use.
+// imgurAPI is what a client knows of imgur's API. Only who holds the API's one place may use it.
 type imgurAPI struct {
-	http *retryablehttp.Client
-
-	mu       sync.Mutex
+	http     *retryablehttp.Client
 	accepted bool // the client id is: a 200 has come
 	rejected bool // the client id is; nothing is asked any more
-	last     imgurAnswer
-}
 
-// An imgurAnswer is what the API said of a page, with image 0.
-type imgurAnswer struct {
+	// The last answer: the files of a page, which is named with image 0.
 	page  imgurPage
 	files []imgurFile
 	at    time.Time
@@ -151,7 +147,7 @@ func (c *Client) useImgur(id Secret, api http.RoundTripper) error {
 		return errImgurClientID
 	}
 	c.imgurID = id
-	c.imgur = &imgurAPI{http: c.stack(api, c.toImgur)}
+	c.imgur.http = c.stack(api, c.toImgur)
 	return nil
 }
 
@@ -180,7 +176,7 @@ func imgurPause(resp *http.Response, now time.Time) time.Time {
 // resolve finds the file of an image of a page. Its error is a *policy.Fault or the
 // context's.
 func (c *Client) resolve(ctx context.Context, g imgurPage) (string, error) {
-	if _, ok := c.policy.Host(imgurAPIHost); !ok || c.imgur == nil {
+	if _, ok := c.policy.Host(imgurAPIHost); !ok {
 		return "", imgurCandidate("/a/"+g.id, c.policy).Fault
 	}
 	files, err := c.imgurFiles(ctx, imgurPage{kind: g.kind, id: g.id})
@@ -191,15 +187,12 @@ func (c *Client) resolve(ctx context.Context, g imgurPage) (string, error) {
 		return "", &policy.Fault{Outcome: manifest.Gone, Reason: "no_such_image",
 			Detail: fmt.Sprintf("image %d asked for, the album has %d", g.image, len(files))}
 	}
-	link, f := c.imgurLink(files[g.image])
-	if f != nil {
-		return "", f
-	}
-	return link, nil
+	return c.imgurLink(files[g.image])
 }
 
-// imgurLink checks what the API names as an image's file, as if a stranger had named it.
-func (c *Client) imgurLink(file imgurFile) (string, *policy.Fault) {
+// imgurLink checks what the API names as an image's file, as if a stranger had named it. Its error is a
+// *policy.Fault.
+func (c *Client) imgurLink(file imgurFile) (string, error) {
 	u, err := url.Parse(file.Link)
 	if err != nil || u.Host == "" {
 		return "", failed("malformed_answer", "imgur's API names no file for the image")
@@ -225,86 +218,58 @@ func (c *Client) imgurLink(file imgurFile) (string, *policy.Fault) {
 // imgurFiles returns the files of a page, in its order. The images of an album are asked for
 // one after the other, so the last answer is kept for a moment.
 func (c *Client) imgurFiles(ctx context.Context, g imgurPage) ([]imgurFile, error) {
-	c.imgur.mu.Lock()
-	last := c.imgur.last
-	c.imgur.mu.Unlock()
-	if last.page == g && time.Since(last.at) < imgurMemory {
-		return last.files, nil
-	}
-	kind := imgurAlbum
-	if g.kind == imgurImage {
-		kind = imgurImage
-	}
-	files, err := c.askImgur(ctx, kind, g.id)
-	switch {
-	case !missing(err):
-	case g.kind == imgurImage: // the API does not know every image that its direct link serves (gallery-dl 4249)
-		files, err = []imgurFile{{Link: "https://" + imgurFileHost + "/" + g.id + ".jpg"}}, nil
-	case g.kind == imgurGallery && len(g.id) == 7:
-		// Nearly every id of 5 characters is also some image's. With 7 the image is hardly somebody else's.
-		files, err = c.askImgur(ctx, imgurImage, g.id)
-	}
-	if err != nil {
-		return nil, err
-	}
-	c.imgur.mu.Lock()
-	defer c.imgur.mu.Unlock()
-	c.imgur.last = imgurAnswer{g, files, time.Now()}
-	return files, nil
-}
-
-// missing reports whether the API does not know what it was asked for.
-func missing(err error) bool {
-	f, ok := errors.AsType[*policy.Fault](err)
-	return ok && f.Outcome == manifest.Gone && f.Reason == "http_404"
-}
-
-// askImgur makes one call, unless the client id was rejected before. Its error is a *policy.Fault or the
-// context's.
-func (c *Client) askImgur(ctx context.Context, kind, id string) ([]imgurFile, error) {
 	leave, err := c.pace.enter(ctx, imgurAPIHost)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	c.imgur.mu.Lock()
-	rejected := c.imgur.rejected
-	c.imgur.mu.Unlock()
-	if rejected {
+	if c.imgur.page == g && time.Since(c.imgur.at) < imgurMemory {
+		return c.imgur.files, nil
+	}
+	kind := "album"
+	if g.kind == imgurImage {
+		kind = "image"
+	}
+	files, err := c.askImgur(ctx, kind, g.id)
+	f, _ := errors.AsType[*policy.Fault](err)
+	switch {
+	case f == nil || f.Outcome != manifest.Gone:
+	case g.kind == imgurImage: // the API does not know every image that its direct link serves (gallery-dl 4249)
+		files, err = []imgurFile{{Link: "https://" + imgurFileHost + "/" + g.id + ".jpg"}}, nil
+	case g.kind == imgurGallery && len(g.id) == 7:
+		// Nearly every id of 5 characters is also some image's. With 7 the image is hardly somebody else's.
+		files, err = c.askImgur(ctx, "image", g.id)
+	}
+	if err == nil {
+		c.imgur.page, c.imgur.files, c.imgur.at = g, files, time.Now()
+	}
+	return files, err
+}
+
+// askImgur makes one call, unless the client id was rejected before. Its error is a *policy.Fault or the
+// context's.
+func (c *Client) askImgur(ctx context.Context, kind, id string) ([]imgurFile, error) {
+	if c.imgur.rejected {
 		return nil, imgurRejected()
 	}
 	url := "https://" + imgurAPIHost + "/3/" + kind + "/" + id
 	e, err := c.get(ctx, c.imgur.http, url, "application/json", maxImgurBody, nil)
 	c.log.Debug("asked imgur's API", "for", kind, "status", e.status, "bytes", len(e.body))
 	if err != nil {
-		return nil, c.imgurFault(ctx, err)
+		return nil, c.fetchFault(ctx, imgurAPIHost, err)
 	}
-	c.imgur.mu.Lock()
-	defer c.imgur.mu.Unlock()
-	files, f := readImgur(kind, e, c.imgur.accepted)
-	if f == nil {
-		c.imgur.accepted = true
-		return files, nil
+	files, f := readImgur(kind == "image", e, c.imgur.accepted)
+	if f != nil {
+		c.imgur.rejected = f.Reason == imgurRejected().Reason
+		return nil, f
 	}
-	c.imgur.rejected = c.imgur.rejected || f.Reason == imgurRejected().Reason
-	return nil, f
+	c.imgur.accepted = true
+	return files, nil
 }
 
-// imgurFault makes a fault of a call without an answer: it says nothing of the image.
-func (c *Client) imgurFault(ctx context.Context, err error) error {
-	if ctx.Err() == nil && is[*WaitTooLong](err) {
-		return failed("rate_limited", "imgur's API allows no further request for longer than a run waits")
-	}
-	err = c.fetchFault(ctx, imgurAPIHost, err)
-	if f, ok := errors.AsType[*policy.Fault](err); ok && f.Outcome == manifest.Invalid {
-		f.Outcome = manifest.Failed
-	}
-	return err
-}
-
-// readImgur reads an answer of the API: {"data": ..., "success": ..., "status": ...}. accepted
-// says that the client id has been good before.
-func readImgur(kind string, e exchange, accepted bool) ([]imgurFile, *policy.Fault) {
+// readImgur reads an answer of the API about an image or an album: {"data": ..., "success": ..., "status": ...}.
+// accepted says that the client id has been good before.
+func readImgur(image bool, e exchange, accepted bool) ([]imgurFile, *policy.Fault) {
 	if e.status != http.StatusOK {
 		return nil, imgurStatus(e, accepted)
 	}
@@ -329,7 +294,7 @@ func readImgur(kind string, e exchange, accepted bool) ([]imgurFile, *policy.Fau
 	}
 	err := json.Unmarshal(answer.Data, &data)
 	switch {
-	case err == nil && kind == imgurImage:
+	case err == nil && image:
 		return []imgurFile{data.imgurFile}, nil
 	case err != nil || data.Images == nil:
 		return nil, failed("malformed_answer", "imgur's API names no images")

@@ -469,19 +469,18 @@ func FuzzImgurAnswer(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		for _, kind := range []string{imgurImage, imgurAlbum} {
-			accepted := kind == imgurImage
-			files, fault := readImgur(kind, exchange{status: status, header: http.Header{}, body: []byte(body)}, accepted)
+		for _, accepted := range []bool{false, true} {
+			files, fault := readImgur(accepted, exchange{status: status, header: http.Header{}, body: []byte(body)}, accepted)
 			if fault != nil && (fault.Outcome == "" || fault.Reason == "" || files != nil) {
-				t.Errorf("%s: %v, %+v", kind, files, fault)
+				t.Errorf("%v, %+v", files, fault)
 			}
 			if accepted && fault != nil && fault.Reason == imgurRejected().Reason {
 				t.Errorf("an id that was good is rejected for %d %s", status, body)
 			}
 			for _, file := range files {
-				link, fault := c.imgurLink(file)
-				if (link == "") == (fault == nil) || fault == nil && !strings.HasPrefix(link, "https://i.imgur.com/") && link != "https://i.imgur.com" {
-					t.Errorf("%q: asks for %q, %v", file.Link, link, fault)
+				link, err := c.imgurLink(file)
+				if (link == "") == (err == nil) || err == nil && !strings.HasPrefix(link, "https://i.imgur.com/") && link != "https://i.imgur.com" {
+					t.Errorf("%q: asks for %q, %v", file.Link, link, err)
 				}
 			}
 		}

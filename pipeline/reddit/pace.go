@@ -80,7 +80,7 @@ func newPacer(p policy.Policy, onWait func(Wait), calls *counters) *pacer {
 		lanes[host].recent, lanes[host].learn = sent, new(budget).observe
 	}
 	if l := lanes[imgurAPIHost]; l != nil {
-		l.learn = imgurPause
+		l.learn, l.slots = imgurPause, make(chan struct{}, 1)
 	}
 	return &pacer{onWait: onWait, lanes: lanes, calls: calls}
 }
