@@ -62,7 +62,7 @@ func (c *Client) readAbout(e exchange, name string) (policy.Community, error) {
 		Message any    `json:"message"`
 		Error   any    `json:"error"`
 	}
-	isJSON := json.Unmarshal(e.body, &said) == nil && !looksLikeHTML(e)
+	isJSON := json.Unmarshal(e.body, &said) == nil
 	forbidden := e.status == http.StatusForbidden
 	switch {
 	case repeatable(e.status, e.header), !forbidden && (e.status != http.StatusNotFound || !isJSON):

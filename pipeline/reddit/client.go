@@ -110,14 +110,12 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	if err := checkRates(o.Policy); err != nil {
 		return nil, err
 	}
-	agent, err := userAgent(o.Version, o.Username)
-	if err != nil {
-		return nil, err
-	}
 	c := &Client{
 		policy: o.Policy, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), onWait: o.OnWait,
 		retryWait: cmp.Or(max(o.RetryWait, 0), time.Second), jitter: rand.Float64,
-		credentials: o.Credentials, scrubber: cmp.Or(o.Scrubber, new(Scrubber)), userAgent: agent,
+		credentials: o.Credentials, scrubber: cmp.Or(o.Scrubber, new(Scrubber)),
+		// The form that Reddit's API rules require; by the account's name Reddit can reach whoever runs this.
+		userAgent: fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, cmp.Or(o.Version, "dev"), o.Username),
 	}
 	if c.onWait == nil {
 		c.onWait = func(Wait) {}
@@ -130,20 +128,6 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// userAgent has the form that Reddit's API rules require. It names the operator's account,
-// so that Reddit can reach whoever runs this.
-func userAgent(version, username string) (string, error) {
-	if version == "" {
-		version = "dev"
-	}
-	for _, r := range version {
-		if r <= ' ' || r > '~' {
-			return "", fmt.Errorf("reddit: version %q cannot stand in a User-Agent", version)
-		}
-	}
-	return fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, version, username), nil
 }
 
 // Unanswered is the error of an Ask that got no well-formed answer: no verdict on any of
@@ -243,9 +227,6 @@ func (e *WaitTooLong) Error() string {
 
 // wait sleeps for d or until ctx ends.
 func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"regexp"
 	"strings"
@@ -30,14 +29,8 @@ func (s Secret) reveal() string {
 	return *s.value
 }
 
-// String returns [redacted].
-func (Secret) String() string { return redacted }
-
 // Format writes [redacted] for every verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// LogValue returns [redacted].
-func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // MarshalJSON returns "[redacted]".
 func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
@@ -127,11 +120,8 @@ func readPrivate(path string) (string, error) {
 		return "", fmt.Errorf("it can be read by others (mode %v): %w; run chmod 600 on it", mode.Perm(), fs.ErrPermission)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
-		return "", errors.New("it cannot be read to its end")
-	}
-	if len(b) > most {
-		return "", fmt.Errorf("it is longer than %d bytes; is it the right file?", most)
+	if err != nil || len(b) > most {
+		return "", fmt.Errorf("it cannot be read, or is longer than %d bytes; is it the right file?", most)
 	}
 	return strings.TrimSpace(string(b)), nil
 }
@@ -144,23 +134,25 @@ var (
 
 // check reports what is missing or malformed, without the values.
 func (c Credentials) check() error {
-	switch {
-	case c.ClientID == "":
-		return errors.New("no Reddit client id: " +
-			"set REDDIT_CLIENT_ID (or REDDIT_CLIENT_ID_FILE) to the id of the approved app")
-	case !clientIDForm.MatchString(c.ClientID):
-		return errors.New("REDDIT_CLIENT_ID is not a client id: letters, digits, _ and - only")
-	case c.ClientSecret.Empty():
-		return errors.New("no Reddit client secret: " +
-			"set REDDIT_CLIENT_SECRET (or REDDIT_CLIENT_SECRET_FILE) to the secret of the approved app")
-	case !secretForm.MatchString(c.ClientSecret.reveal()):
-		return errors.New("REDDIT_CLIENT_SECRET is not a secret of Reddit: " +
-			"printable ASCII without spaces, at most 200 characters")
-	case c.Username == "":
-		return errors.New("no Reddit user name: set REDDIT_USERNAME (or REDDIT_USERNAME_FILE) " +
-			"to the account that answers for the app; Reddit wants it in the User-Agent")
-	case !usernameForm.MatchString(c.Username):
-		return errors.New("REDDIT_USERNAME is not a user name: 3 to 20 letters, digits, _ and -, without u/")
+	for _, v := range []struct {
+		value              string
+		form               *regexp.Regexp
+		name, what, to, is string
+	}{
+		{c.ClientID, clientIDForm, "REDDIT_CLIENT_ID", "client id", "the id of the approved app",
+			"a client id: letters, digits, _ and - only"},
+		{c.ClientSecret.reveal(), secretForm, "REDDIT_CLIENT_SECRET", "client secret", "the secret of the approved app",
+			"a secret of Reddit: printable ASCII without spaces, at most 200 characters"},
+		{c.Username, usernameForm, "REDDIT_USERNAME", "user name",
+			"the account that answers for the app; Reddit wants it in the User-Agent",
+			"a user name: 3 to 20 letters, digits, _ and -, without u/"},
+	} {
+		if v.value == "" {
+			return fmt.Errorf("no Reddit %s: set %s (or %[2]s_FILE) to %s", v.what, v.name, v.to)
+		}
+		if !v.form.MatchString(v.value) {
+			return fmt.Errorf("%s is not %s", v.name, v.is)
+		}
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -31,9 +30,6 @@ func (t identified) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%w: only https on port 443, without user information", errForbidden)
 	}
 	req = req.Clone(req.Context())
-	for _, h := range []string{"Authorization", "Cookie", "Referer"} {
-		req.Header.Del(h)
-	}
 	req.Header.Set("User-Agent", t.c.userAgent)
 	if err := t.authorize(req); err != nil {
 		return nil, err
@@ -83,17 +79,14 @@ func (c *Client) toImgur(req *http.Request) error {
 	return nil
 }
 
-// A tokenCache holds the bearer token, in memory only.
+// A tokenCache holds the bearer token, in memory only. Only who holds the API's one place may use it.
 type tokenCache struct {
-	mu      sync.Mutex
 	value   Secret
 	expires time.Time
 }
 
 // current returns the token, or an empty one when there is none that is still good.
 func (t *tokenCache) current() Secret {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if !time.Now().Before(t.expires) {
 		return Secret{}
 	}
@@ -103,7 +96,5 @@ func (t *tokenCache) current() Secret {
 // keep stores a token that Reddit says is good for life. It counts as expired a minute
 // earlier, so that none expires on its way.
 func (t *tokenCache) keep(token Secret, life time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.value, t.expires = token, time.Now().Add(life-min(time.Minute, life/2))
 }

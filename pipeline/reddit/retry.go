@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -83,30 +84,31 @@ func (c *Client) stack(next http.RoundTripper, authorize func(*http.Request) err
 	}
 }
 
-// get makes a GET request as do makes any.
+// get asks for a URL through one of the stacks until an answer is worth having or the attempts, or the time for
+// them, are used up; of the token endpoint it asks for a token. An answer of any status is a result, if use,
+// which may be nil, accepts it. The error is use's, that of the last attempt, a *WaitTooLong, an *Unreachable, or
+// the context's.
 func (c *Client) get(
-	ctx context.Context, hc *retryablehttp.Client, url, accept string, maxBody int64, use validator,
+	ctx context.Context, hc *retryablehttp.Client, link, accept string, maxBody int64, use validator,
 ) (exchange, error) {
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	method, form := http.MethodGet, any(nil)
+	if link == tokenURL {
+		method, form = http.MethodPost, []byte("grant_type=client_credentials")
+	}
+	k := &call{c: c, maxBody: maxBody, validate: use, attempt: 1}
+	req, err := retryablehttp.NewRequestWithContext(context.WithValue(ctx, callKey{}, k), method, link, form)
 	if err != nil {
 		return exchange{}, err
 	}
 	req.Header.Set("Accept", accept)
-	return c.do(hc, req, maxBody, use)
-}
-
-// do sends a request through one of the stacks until an answer is worth having or the attempts, or the time for
-// them, are used up. An answer of any status is a result, if use, which may be nil, accepts it. The error is
-// use's, that of the last attempt, a *WaitTooLong, an *Unreachable, or the context's.
-func (c *Client) do(
-	hc *retryablehttp.Client, req *retryablehttp.Request, maxBody int64, use validator,
-) (exchange, error) {
-	l := c.pace.lanes[req.URL.Hostname()]
-	k := &call{c: c, lane: l, maxBody: maxBody, validate: use, before: l.breaker.failures(), attempt: 1}
-	// again has read and closed the body of every answer.
-	_, err := hc.Do(req.WithContext(context.WithValue(req.Context(), callKey{}, k)))
-	if ctxErr := req.Context().Err(); ctxErr != nil {
-		return exchange{}, ctxErr
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	k.lane = c.pace.lanes[req.URL.Hostname()]
+	k.before = k.lane.breaker.failures()
+	_, err = hc.Do(req) // again has read and closed the body of every answer
+	if ctx.Err() != nil {
+		return exchange{}, ctx.Err()
 	}
 	if shut := k.conclude(err); shut != nil {
 		return exchange{}, shut
@@ -125,26 +127,25 @@ func (c *Client) do(
 func (k *call) read(resp *http.Response) error {
 	defer resp.Body.Close()
 	e := exchange{status: resp.StatusCode, header: resp.Header}
-	if e.status != http.StatusOK {
-		// The status says it all; a broken body must not hide it.
-		e.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxScrap))
-	} else {
-		if resp.ContentLength > k.maxBody {
-			return &tooLarge{k.maxBody}
-		}
-		body, err := io.ReadAll(io.LimitReader(resp.Body, k.maxBody+1))
-		if err != nil {
-			return fmt.Errorf("read the body: %w", err)
-		}
-		if int64(len(body)) > k.maxBody {
-			return &tooLarge{k.maxBody}
-		}
-		e.body = body
+	ok, most := e.status == http.StatusOK, k.maxBody
+	if !ok {
+		most = maxScrap
+	} else if resp.ContentLength > most {
+		return &tooLarge{most}
 	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	switch {
+	case !ok: // the status says it all; a broken body must not hide it
+	case int64(len(body)) > most:
+		return &tooLarge{most}
+	case err != nil:
+		return fmt.Errorf("read the body: %w", err)
+	}
+	e.body = body[:min(int64(len(body)), most)]
 	if k.validate != nil {
 		k.refused = k.validate(e)
 	}
-	if e.status == http.StatusOK && useless(k.refused) {
+	if ok && useless(k.refused) {
 		return k.refused
 	}
 	k.got = e
@@ -260,10 +261,7 @@ func isHeadersTooLarge(err error) bool {
 	return strings.Contains(err.Error(), "server response headers exceeded")
 }
 
-func isGuard(err error) bool {
-	return errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedPort) ||
-		errors.Is(err, ssrf.ErrProhibitedNetwork)
-}
+var isGuard = isAny(ssrf.ErrProhibitedIP, ssrf.ErrProhibitedPort, ssrf.ErrProhibitedNetwork)
 
 func isCertificate(err error) bool {
 	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
@@ -282,36 +280,46 @@ func trouble(err error) (manifest.Reason, string) {
 	if large, ok := errors.AsType[*tooLarge](err); ok {
 		return "too_large", large.Error()
 	}
-	invalid, _ := errors.AsType[x509.CertificateInvalidError](err)
-	switch {
-	case isHeadersTooLarge(err):
-		return "headers_too_large", fmt.Sprintf("the header of the answer is longer than %d bytes", maxHeaderBytes)
-	case errors.Is(err, errDeadline):
-		return "timeout", errDeadline.Error()
-	case errors.Is(err, errStalled):
-		return "timeout", errStalled.Error()
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "truncated", "the body ended early"
-	case isGuard(err):
-		return "address_not_allowed", "the host's name leads to an address that is not public"
-	case is[x509.UnknownAuthorityError](err):
-		return "tls", "the certificate is signed by an unknown authority"
-	case is[x509.HostnameError](err):
-		return "tls", "the certificate is for another host"
-	case invalid.Reason == x509.Expired:
-		return "tls", "the certificate has expired or is not valid yet"
-	case isCertificate(err):
-		return "tls", "the certificate is not valid"
-	case is[*net.DNSError](err):
-		return "dns", "the host's name could not be resolved"
-	case timedOut(err):
-		return "timeout", "no answer in time"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection", "the connection was refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF):
-		return "connection", "the connection was closed early"
+	for _, t := range troubles {
+		if t.is(err) {
+			return t.reason, t.detail
+		}
 	}
 	return "connection", "the connection failed"
+}
+
+// troubles are the kinds of errors without an answer. The first that fits is it.
+var troubles = []struct {
+	is     func(error) bool
+	reason manifest.Reason
+	detail string
+}{
+	{isHeadersTooLarge, "headers_too_large",
+		fmt.Sprintf("the header of the answer is longer than %d bytes", maxHeaderBytes)},
+	{isAny(errDeadline), "timeout", errDeadline.Error()},
+	{isAny(errStalled), "timeout", errStalled.Error()},
+	{isAny(io.ErrUnexpectedEOF), "truncated", "the body ended early"},
+	{isGuard, "address_not_allowed", "the host's name leads to an address that is not public"},
+	{is[x509.UnknownAuthorityError], "tls", "the certificate is signed by an unknown authority"},
+	{is[x509.HostnameError], "tls", "the certificate is for another host"},
+	{isExpired, "tls", "the certificate has expired or is not valid yet"},
+	{isCertificate, "tls", "the certificate is not valid"},
+	{is[*net.DNSError], "dns", "the host's name could not be resolved"},
+	{timedOut, "timeout", "no answer in time"},
+	{isAny(syscall.ECONNREFUSED), "connection", "the connection was refused"},
+	{isAny(syscall.ECONNRESET, syscall.EPIPE, io.EOF), "connection", "the connection was closed early"},
+}
+
+// isAny makes a check whether an error wraps one of those.
+func isAny(targets ...error) func(error) bool {
+	return func(err error) bool {
+		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
+	}
+}
+
+func isExpired(err error) bool {
+	invalid, ok := errors.AsType[x509.CertificateInvalidError](err)
+	return ok && invalid.Reason == x509.Expired
 }
 
 // is reports whether an error wraps one of type E.

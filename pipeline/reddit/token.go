@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"rehydrate/manifest"
 )
 
@@ -31,14 +29,7 @@ func (c *Client) authorize(ctx context.Context) error {
 	if !c.token.current().Empty() {
 		return nil
 	}
-	form := []byte("grant_type=client_credentials")
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, tokenURL, form)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
-	if _, err := c.do(c.api, req, maxTokenBody, c.readToken); err != nil {
+	if _, err := c.get(ctx, c.api, tokenURL, "application/json", maxTokenBody, c.readToken); err != nil {
 		return c.unanswered(ctx, err)
 	}
 	return nil

@@ -81,10 +81,7 @@ func newDialer(rules []ConnectTo) *dialer {
 }
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
+	host, port, _ := net.SplitHostPort(address) // net/http gives both
 	// The guard sees the address that was resolved, so a name that points inward is refused, however
 	// often its answer changes.
 	plain := net.Dialer{Timeout: connectTimeout, Control: d.guard}
@@ -98,7 +95,8 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return plain.DialContext(ctx, network, address)
 }
 
-// newTransports makes the lowest layer. It ignores proxies in the environment: the dial guard could
+// newTransports makes the lowest layer. With a dialer of its own it speaks HTTP/1.1 only: HTTP/2 would give a header
+// without end several errors. It ignores proxies in the environment: the dial guard could
 // not see through one.
 func newTransports(o Options) (api, images http.RoundTripper) {
 	t := &http.Transport{
@@ -109,10 +107,7 @@ func newTransports(o Options) (api, images http.RoundTripper) {
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        90 * time.Second,
-		Protocols:              new(http.Protocols),
 	}
-	// HTTP/2 would gain nothing for few requests at a time, and give a header without end several errors.
-	t.Protocols.SetHTTP1(true)
 	stored := t.Clone()
 	stored.DisableCompression = true // a small body cannot unfold into a large one
 	// Reddit and imgur count requests to their APIs, so that each has a connection of its own.
