@@ -227,10 +227,8 @@ func (e *WaitTooLong) Error() string {
 
 // wait sleeps for d or until ctx ends.
 func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

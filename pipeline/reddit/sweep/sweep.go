@@ -1,11 +1,8 @@
 // Package sweep asks Reddit about all posts of a release, as many at a time as one request takes.
-// The engine and the audit share it.
 //
-// It keeps the rule that makes an absence evidence: a post is absent when an answer that holds
-// other posts leaves it out, and it is believed to be gone only when two answers, at least
-// Pause apart, say so. An answer that holds no post at all says nothing. Its posts are asked about
-// once more beside a witness, a post that Reddit has answered for, and stay without a verdict
-// when there is none.
+// It keeps the rule that makes an absence evidence: a post is gone when two answers, at least Pause apart, hold
+// other posts and leave it out. An answer that holds no post at all says nothing. Its posts are asked about
+// once more beside a witness, a post that Reddit has answered for, and have no verdict when there is none.
 package sweep
 
 import (
@@ -46,12 +43,8 @@ type Heard[P any] struct {
 	Absent  bool            // the answer held other posts, but not this one
 	Unclear manifest.Reason // why there is no verdict
 
-	// Second says that the post was absent in this sweep before, at least Pause ago: absent
-	// again, it is gone.
-	Second bool
-	// Again is for Record to set: the post is asked about a second time, and not handed on
-	// before that. It has no effect where Second is set.
-	Again bool
+	Second bool // the post was absent in this sweep before, at least Pause ago: absent again, it is gone
+	Again  bool // for Record to set: the post is asked about a second time before it is handed on
 }
 
 // A Sweep asks about posts of the caller's type P. Reddit, ID and Record are required. It is not
@@ -64,12 +57,10 @@ type Sweep[P any] struct {
 	Log    *slog.Logger      // nil = discard
 	OnWait func(reddit.Wait) // called before a pause of more than 2 s; may be nil
 
-	// Record takes in one answer. It may change the posts, and sets Again. Run calls it from its
-	// own goroutine.
+	// Record takes in one answer. It may change the posts, and sets Again.
 	Record func(context.Context, []Heard[P]) error
-	// HandOn takes recorded posts to whatever comes next, in the order in which they were
-	// recorded. It is called from another goroutine than Record, at the same time, and may block:
-	// asking goes on until it is 16 answers behind. It may be nil.
+	// HandOn takes recorded posts to whatever comes next, in their order. It is called from another goroutine than
+	// Record, and may block: asking goes on until it is 16 answers behind. It may be nil.
 	HandOn func(context.Context, []Heard[P]) error
 
 	// Asked counts the requests, of all Runs.
@@ -87,13 +78,11 @@ type round[P any] struct {
 	handOn chan<- []Heard[P]
 }
 
-// Run asks about each of the posts until it has an answer or none is to be had. It returns when
-// every post has been handed on. An error of Ask that is not a *reddit.Unanswered ends it, and so
-// do those of posts, Record and HandOn.
+// Run asks about each of the posts until it has an answer or none is to be had, and every post has been handed on.
+// An error of posts, Record or HandOn ends it, or one of Ask that is not a *reddit.Unanswered.
 func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
 	g, running := errgroup.WithContext(ctx)
 	queue := make(chan []Heard[P], ahead)
-	var stopped error
 	contain.Go(g, func() error {
 		for batch := range queue {
 			if s.HandOn == nil {
@@ -105,18 +94,20 @@ func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
 		}
 		return nil
 	})
+	stopped := false
 	contain.Go(g, func() error {
 		defer close(queue)
 		err := s.askAll(running, posts, &round[P]{handOn: queue})
-		if errors.Is(err, ErrStopped) { // what was heard until then is still handed on
-			stopped, err = err, nil
+		stopped = errors.Is(err, ErrStopped)
+		if stopped { // what was heard until then is still handed on
+			return nil
 		}
 		return err
 	})
-	if err := g.Wait(); err != nil {
+	if err := g.Wait(); err != nil || !stopped {
 		return err
 	}
-	return stopped
+	return ErrStopped
 }
 
 func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *round[P]) error {
@@ -139,16 +130,14 @@ func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *rou
 	if err := s.ask(ctx, r, batch, false); err != nil {
 		return err
 	}
-
+	var err error
 	if s.witness == "" { // nothing can be concluded from silence: they stay without a verdict
-		if err := r.pass(ctx, unanswered(r.silent, reddit.ReasonEmptyListing)); err != nil {
-			return err
-		}
-	} else if err := s.askBeside(ctx, r, r.silent, false); err != nil {
-		return err
+		err = r.pass(ctx, s.read(r.silent, reddit.Answer{}, reddit.ReasonEmptyListing, false))
+	} else {
+		err = s.askBeside(ctx, r, r.silent, false)
 	}
-	if len(r.again) == 0 {
-		return nil
+	if err != nil || len(r.again) == 0 {
+		return err
 	}
 	// HandOn works on during the pause: images are being fetched.
 	if err := s.wait(ctx, s.Pause-time.Since(r.since)); err != nil {
@@ -188,26 +177,22 @@ func (s *Sweep[P]) ask(ctx context.Context, r *round[P], batch []P, second bool)
 	}
 	s.Asked++
 	answer, err := s.Reddit.Ask(ctx, ids)
-	var none *reddit.Unanswered
-	var heard []Heard[P]
+	reason := manifest.Reason("unclear")
+	none, ok := errors.AsType[*reddit.Unanswered](err)
 	switch {
-	case errors.As(err, &none):
+	case ok:
+		answer, reason = reddit.Answer{}, none.Reason // whatever came with it is evidence of nothing
 		if s.Log != nil {
-			s.Log.Warn("no verdict", "posts", len(ids), "reason", none.Reason, "detail", none.Detail)
+			s.Log.Warn("no verdict", "posts", len(ids), "reason", reason, "detail", none.Detail)
 		}
-		heard = unanswered(batch, none.Reason)
 	case err != nil:
 		return fmt.Errorf("ask Reddit about %d posts: %w", len(ids), err)
-	default:
-		heard = s.read(batch, answer)
 	}
-	for i := range heard {
-		heard[i].Second = second
-	}
+	heard := s.read(batch, answer, reason, second)
 	if err := s.Record(ctx, heard); err != nil {
 		return err
 	}
-	silent := none != nil && none.Reason == reddit.ReasonEmptyListing && !beside && !second
+	silent := reason == reddit.ReasonEmptyListing && !beside && !second
 	settled := heard[:0]
 	for _, h := range heard {
 		switch {
@@ -222,33 +207,21 @@ func (s *Sweep[P]) ask(ctx context.Context, r *round[P], batch []P, second bool)
 	return r.pass(ctx, settled)
 }
 
-// read says what an answer says of each post of a batch.
-func (s *Sweep[P]) read(batch []P, answer reddit.Answer) []Heard[P] {
-	absent := make(map[manifest.PostID]bool, len(answer.Absent))
-	for _, id := range answer.Absent {
-		absent[id] = true
-	}
+// read says what an answer says of each post of a batch; reason says why it says nothing.
+func (s *Sweep[P]) read(batch []P, answer reddit.Answer, reason manifest.Reason, second bool) []Heard[P] {
 	heard := make([]Heard[P], len(batch))
 	for i, p := range batch {
 		id := s.ID(p)
-		h := Heard[P]{Post: p, Absent: absent[id]}
+		h := Heard[P]{Post: p, Absent: slices.Contains(answer.Absent, id), Second: second}
 		if found, ok := answer.Posts[id]; ok {
 			h.Found, h.Verdict = &found, policy.Judge(found.Facts)
 			if s.witness == "" || !s.live {
 				s.witness, s.live = id, h.Verdict.State == manifest.StateLive
 			}
 		} else if !h.Absent {
-			h.Unclear = cmp.Or(answer.Unclear[id], "unclear")
+			h.Unclear = cmp.Or(answer.Unclear[id], reason)
 		}
 		heard[i] = h
-	}
-	return heard
-}
-
-func unanswered[P any](posts []P, reason manifest.Reason) []Heard[P] {
-	heard := make([]Heard[P], len(posts))
-	for i, p := range posts {
-		heard[i] = Heard[P]{Post: p, Unclear: reason}
 	}
 	return heard
 }
@@ -271,10 +244,8 @@ func (s *Sweep[P]) wait(ctx context.Context, d time.Duration) error {
 	if d > 2*time.Second && s.OnWait != nil {
 		s.OnWait(reddit.Wait{Host: "oauth.reddit.com", Reason: "second look at absent posts", For: d})
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-s.Stop:
 		return ErrStopped
