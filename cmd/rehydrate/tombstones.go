@@ -48,7 +48,7 @@ func (c *command) tombstonesShowCommand() *cobra.Command {
 func (c *command) listTombstones(ctx context.Context) ([]state.TombstoneEntry, error) {
 	var list []state.TombstoneEntry
 	err := c.reading(ctx, func(ws *workspace.Workspace) (err error) {
-		list, err = state.ListTombstones(ctx, ws)
+		list, err = state.ListTombstones(ctx, ws, nil, c.now())
 		return err
 	})
 	return list, err

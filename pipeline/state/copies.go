@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"rehydrate/manifest"
@@ -36,8 +37,7 @@ type CopyReport struct {
 	Purged []string `json:"purged"`
 }
 
-// StateOfCopy says in which state a copy is by its record. A copy without files was closed by the
-// operator or was never finished.
+// StateOfCopy says in which state a copy is by its record alone.
 func StateOfCopy(c workspace.Copy) CopyState {
 	switch {
 	case len(c.Files) > 0 && c.Open:
@@ -52,16 +52,11 @@ func StateOfCopy(c workspace.Copy) CopyState {
 
 // NewCopyReport is the report on a copy by its record alone.
 func NewCopyReport(c workspace.Copy) CopyReport {
-	files := c.Files
-	if files == nil {
-		files = []workspace.File{}
-	}
-	return CopyReport{Path: c.Path, Note: c.Note, Format: c.Format, Made: c.Made, Files: files, Rows: len(c.Rows), State: StateOfCopy(c),
-		Told: c.Told, Owed: []string{}, Purged: []string{}}
+	return CopyReport{Path: c.Path, Note: c.Note, Format: c.Format, Made: c.Made, Files: append([]workspace.File{}, c.Files...),
+		Rows: len(c.Rows), State: StateOfCopy(c), Told: c.Told, Owed: []string{}, Purged: []string{}}
 }
 
-// ListCopies returns all registered copies, by path, closed ones too. It reads the workspace alone and no
-// copy: one that was good at the last purge may hold rows that have to go since, and then is open.
+// ListCopies returns all registered copies, by path, closed ones too. It reads the workspace alone and no copy.
 func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, error) {
 	stones, err := HoldingTombstones(ctx, ws)
 	if err != nil {
@@ -73,6 +68,7 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 	}
 	list, err := OwingCopies(ctx, ws, gone)
 	for i, c := range list {
+		// It was good at the last purge, and rows of it have to go since.
 		if c.State == CopyGood && len(c.Owed) > 0 {
 			list[i].State, list[i].Told = CopyOpen, "not purged yet: run rehydrate purge"
 		}
@@ -101,31 +97,21 @@ func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone GoneSet) ([]
 
 // Owed returns the rows of a copy that must go.
 func Owed(c workspace.Copy, gone GoneSet) []string {
-	ids := []string{}
-	for _, id := range c.Rows {
-		if gone.Has(dataset.PostOf(id)) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+	return slices.DeleteFunc(append([]string{}, c.Rows...), func(id string) bool { return !gone.Has(dataset.PostOf(id)) })
 }
 
-// GoneFrom adds to the posts that are gone those that a copy still owed when they left the manifest:
-// no run asks about these any more. If a later manifest has the post again, its present state
-// counts.
+// GoneFrom adds to the posts that are gone those that a copy still owed when they left the manifest: no run asks
+// about these any more.
 func GoneFrom(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, gone GoneSet) (GoneSet, error) {
 	all := maps.Clone(gone)
 	for _, row := range c.Owed {
 		id := dataset.PostOf(row)
-		left := !gone.Has(id)
-		for _, err := range ws.Records(ctx, workspace.Select{ID: id}) {
-			if err != nil {
-				return nil, err
-			}
-			left = false
-			break
+		known, err := ws.Knows(ctx, id)
+		if err != nil {
+			return nil, err
 		}
-		if left {
+		// If a later manifest has the post again, its present state counts.
+		if !known && !gone.Has(id) {
 			all[id] = GonePost{ID: id, State: manifest.StateUnavailable}
 		}
 	}

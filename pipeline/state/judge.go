@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"rehydrate/dedupe"
@@ -18,14 +19,6 @@ import (
 	"rehydrate/policy"
 )
 
-// What is kept, and why. There is one way from what is stored of an entry to its outcome:
-//
-//	Outcome   tombstone, post state, image, reading, freshness: of one entry alone
-//	Decide    then the language filter and the near-duplicate rule, over all entries, and stores the results
-//	Known     Outcome with the stored result of the last Decide, for whoever only reads
-//
-// None of them sends a request: the same records give the same outcomes.
-
 // Candidate is the outcome of an entry that only the language filter and the near-duplicate rule are left
 // to judge.
 const Candidate manifest.Outcome = ""
@@ -33,7 +26,8 @@ const Candidate manifest.Outcome = ""
 // ReasonTakedown is the reason of a post that was purged by request.
 const ReasonTakedown manifest.Reason = "takedown"
 
-// A Judge turns what is stored of one entry into its outcome.
+// A Judge turns what is stored of an entry into its outcome: Outcome looks at one entry alone, Decide then at all of
+// them and stores the results, and Known is Outcome with what the last Decide stored.
 type Judge struct {
 	Policy     policy.Policy
 	Tombstones Holding
@@ -66,13 +60,19 @@ func (j *Judge) findShared(ctx context.Context, ws *workspace.Workspace) (err er
 	return err
 }
 
-// Outcome returns the outcome that everything before dedupe and language decides, or
-// Candidate.
+// Outcome returns the outcome that everything before dedupe and language decides, or Candidate.
 func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 	res := manifest.Result{Key: rec.Key, Split: rec.Split}
 	// A tombstone outweighs whatever Reddit says: what was deleted by its author does not come back.
 	if stone, ok := j.Tombstones[rec.Key.ID]; ok {
-		return tombstoned(res, rec.Post, stone)
+		res.Outcome, res.Reason = manifest.Outcome(stone.State), "tombstone"
+		switch {
+		case rec.Post.State == stone.State:
+			res.Reason = rec.Post.Reason // what Reddit says now, while it agrees
+		case stone.Reason == ReasonTakedown:
+			res.Reason = ReasonTakedown
+		}
+		return res
 	}
 	p := rec.Post
 	switch p.State {
@@ -83,7 +83,7 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 		res.Outcome, res.Reason = manifest.Failed, p.Reason
 		return res
 	case manifest.StateRemoved, manifest.StateDeleted, manifest.StateUnavailable:
-		res.Outcome, res.Reason = outcomeOf(p.State), p.Reason
+		res.Outcome, res.Reason = manifest.Outcome(p.State), p.Reason
 		if p.Withheld {
 			res.Detail = "withheld, not erased yet"
 		}
@@ -119,29 +119,6 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 	return res
 }
 
-// tombstoned is the outcome of an entry with a tombstone: a post that came back stays out all the same.
-func tombstoned(res manifest.Result, p workspace.Post, stone workspace.Tombstone) manifest.Result {
-	res.Outcome, res.Reason = outcomeOf(stone.State), "tombstone"
-	switch {
-	case p.State == stone.State:
-		res.Reason = p.Reason // what Reddit says now, while it agrees
-	case stone.Reason == ReasonTakedown:
-		res.Reason = ReasonTakedown
-	}
-	return res
-}
-
-func outcomeOf(s manifest.PostState) manifest.Outcome {
-	switch s {
-	case manifest.StateDeleted:
-		return manifest.Deleted
-	case manifest.StateUnavailable:
-		return manifest.Unavailable
-	default:
-		return manifest.Removed
-	}
-}
-
 // Known is the outcome of an entry as far as it is settled. An entry that was read but not yet judged
 // beside the others is pending.
 func (j Judge) Known(rec workspace.Record) manifest.Result {
@@ -150,9 +127,9 @@ func (j Judge) Known(rec workspace.Record) manifest.Result {
 		return res
 	}
 	// What needs the other entries is as the last Decide left it.
-	if last := rec.Result; last != nil && (last.Outcome == manifest.Kept || last.Outcome == manifest.Duplicate ||
-		last.Outcome == manifest.NotEnglish || last.Outcome == manifest.Unreadable) {
-		return *last
+	decided := []manifest.Outcome{manifest.Kept, manifest.Duplicate, manifest.NotEnglish, manifest.Unreadable}
+	if rec.Result != nil && slices.Contains(decided, rec.Result.Outcome) {
+		return *rec.Result
 	}
 	res.Outcome = manifest.Pending
 	return res
@@ -173,11 +150,9 @@ type rowFacts struct {
 	bytes               int64             // that it takes in a shard
 }
 
-// Decide gives every entry its outcome and stores them all. admit, where it is not nil, says which rows
-// may be in the dataset: one that may not is pending instead of kept, and no other row gives way to it.
-//
-// It reads the records once, and holds the results of all entries and the hashes and words of the
-// candidates in memory.
+// Decide gives every entry its outcome and stores them all. admit, where it is not nil, says which rows may be in the
+// dataset: one that may not is pending instead of kept, and no other row gives way to it. The results of all entries
+// and the hashes and words of the candidates are held in memory.
 func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.Filter, admit func(workspace.Record) bool) (*Decisions, error) {
 	if err := j.findShared(ctx, ws); err != nil {
 		return nil, err

@@ -1,15 +1,21 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"math"
+	"slices"
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // A TombstoneStatus says whether a tombstone holds.
@@ -44,31 +50,34 @@ type LiftNote struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// ListTombstones returns all tombstones of a workspace, oldest first, and behind them those that were lifted.
-func ListTombstones(ctx context.Context, ws *workspace.Workspace) ([]TombstoneEntry, error) {
+// ListTombstones returns all tombstones of a workspace, oldest first, and behind them those that were lifted. Each
+// lift is checked against the release, unless that is nil.
+func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
 	stones, err := ws.Tombstones(ctx)
 	if err != nil {
 		return nil, err
 	}
+	lifted, err := checkedLifts(ctx, ws, rel, now)
+	if err != nil {
+		return nil, err
+	}
 	list := []TombstoneEntry{}
-	again := map[manifest.PostID]bool{}
 	for _, t := range stones {
 		e := TombstoneEntry{ID: t.ID, State: t.State, Time: t.Time, Reason: t.Reason, Status: TombstoneHolds}
 		if t.Readmitted {
 			e.Status = TombstoneSuspended
 		}
-		list, again[t.ID] = append(list, e), true
+		list = append(list, e)
+		// It was lifted, and came again since.
+		lifted = slices.DeleteFunc(lifted, func(e TombstoneEntry) bool { return e.ID == t.ID })
 	}
-	lifted, err := ReadNote[LiftedNote](ctx, ws)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range lifted {
-		if !again[e.ID] {
-			list = append(list, e)
-		}
-	}
-	return list, nil
+	return append(list, lifted...), nil
+}
+
+// Returned lists, as ListTombstones does, the tombstones that do not hold.
+func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
+	list, err := ListTombstones(ctx, ws, rel, now)
+	return slices.DeleteFunc(list, func(e TombstoneEntry) bool { return e.Status == TombstoneHolds }), err
 }
 
 // Holds returns the tombstones of a list that hold, as tombstones.csv has them.
@@ -82,10 +91,10 @@ func Holds(list []TombstoneEntry) []manifest.Tombstone {
 	return stones
 }
 
-// WriteTombstones writes tombstones.csv of the workspace: those that hold, as a release publishes them. It
-// is there to be kept elsewhere, and for a state.db that comes back from a backup.
+// WriteTombstones writes those that hold to tombstones.csv of the workspace, as a release publishes them: to be
+// kept elsewhere, and for a state.db that comes back from a backup.
 func WriteTombstones(ctx context.Context, ws *workspace.Workspace) error {
-	list, err := ListTombstones(ctx, ws)
+	list, err := ListTombstones(ctx, ws, nil, time.Time{})
 	if err != nil {
 		return err
 	}
@@ -93,32 +102,33 @@ func WriteTombstones(ctx context.Context, ws *workspace.Workspace) error {
 	return err
 }
 
-// A Holding has the tombstones that hold, by post.
+// A Holding has tombstones by post.
 type Holding map[manifest.PostID]workspace.Tombstone
 
-// Has reports whether the post has a tombstone that holds.
+// Has reports whether the post has one of the tombstones.
 func (h Holding) Has(id manifest.PostID) bool { _, ok := h[id]; return ok }
 
 // HoldingTombstones returns the tombstones of a workspace that hold: all but those of readmitted posts.
 func HoldingTombstones(ctx context.Context, ws *workspace.Workspace) (Holding, error) {
+	hold, err := tombstonesByPost(ctx, ws)
+	maps.DeleteFunc(hold, func(_ manifest.PostID, t workspace.Tombstone) bool { return t.Readmitted })
+	return hold, err
+}
+
+func tombstonesByPost(ctx context.Context, ws *workspace.Workspace) (Holding, error) {
 	all, err := ws.Tombstones(ctx)
-	if err != nil {
-		return nil, err
-	}
-	hold := make(Holding, len(all))
+	byPost := make(Holding, len(all))
 	for _, t := range all {
-		if !t.Readmitted {
-			hold[t.ID] = t
-		}
+		byPost[t.ID] = t
 	}
-	return hold, nil
+	return byPost, err
 }
 
 // OtherTombstones returns those that state.db need not have: the published ones of the release and, where
 // state.db has none of the post, those of the workspace's own file and those that were lifted by a statement that
 // the release does not accept. Those that an accepted statement lifted are left out.
 func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, published []manifest.Tombstone, now time.Time) ([]workspace.Tombstone, error) {
-	own, err := readOwnTombstones(ws)
+	have, err := tombstonesByPost(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
@@ -126,49 +136,165 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 	if err != nil {
 		return nil, err
 	}
-	known, err := ws.Tombstones(ctx)
-	if err != nil {
-		return nil, err
-	}
-	have := map[manifest.PostID]bool{}
-	for _, t := range known {
-		have[t.ID] = true
-	}
 	var add []workspace.Tombstone
-	until := map[manifest.PostID]time.Time{}
+	until := map[manifest.PostID]time.Time{} // of accepted lifts
+	put := func(t manifest.Tombstone, reason manifest.Reason) {
+		if t.Time.After(until[t.ID]) {
+			add = append(add, workspace.Tombstone{Tombstone: t, Reason: reason})
+		}
+	}
 	for _, e := range lifted {
 		switch {
 		case e.Lifted.Refused == "":
 			until[e.ID] = e.Lifted.Asserted
-		case e.Lifted.Held && !have[e.ID]:
-			add = append(add, workspace.Tombstone{Tombstone: manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, Reason: e.Reason})
+		case e.Lifted.Held && !have.Has(e.ID):
+			put(manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, e.Reason)
 		}
 	}
-	for _, t := range own {
-		if !have[t.ID] && t.Time.After(until[t.ID]) {
-			add = append(add, workspace.Tombstone{Tombstone: t})
+	file, err := readKept(ws, manifest.TombstonesName, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	if file != nil {
+		own, err := manifest.ReadTombstones(bytes.NewReader(file))
+		if err != nil {
+			return nil, fmt.Errorf("%s in the workspace is damaged: %w; delete it if state.db did not come from a backup: then that has the same list",
+				manifest.TombstonesName, err)
+		}
+		for _, t := range own {
+			if !have.Has(t.ID) {
+				put(t, "")
+			}
 		}
 	}
 	for _, t := range published {
-		if t.Time.After(until[t.ID]) {
-			add = append(add, workspace.Tombstone{Tombstone: t})
-		}
+		put(t, "")
 	}
 	return add, nil
 }
 
-func readOwnTombstones(ws *workspace.Workspace) ([]manifest.Tombstone, error) {
-	f, err := ws.OpenFile(manifest.TombstonesName)
+// readKept reads a file of the workspace, up to most bytes of it, nil where there is none.
+func readKept(ws *workspace.Workspace, name string, most int64) ([]byte, error) {
+	f, err := ws.OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the workspace's tombstones: %w", err)
+		return nil, fmt.Errorf("read %s of the workspace: %w", name, err)
 	}
 	defer f.Close()
-	stones, err := manifest.ReadTombstones(f)
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// A lift is not believed because it happened: whoever holds the workspace can lift with a key and a release of their
+// own. Its statement and signature stay in audit/lifts, and every command that names a release checks them again.
+
+const maxStatement = 128 << 10 // bytes
+
+// CheckLift checks the kept statement with a sha256 against a release: one of the signers that it pins now signed
+// it, for this name and digest. The fault says why it does not count.
+func CheckLift(ws *workspace.Workspace, rel *manifest.Release, digest string, now time.Time) (policy.Lift, policy.Signer, *policy.GrantFault, error) {
+	name := AuditDir + "/" + auditlog.StatementName(digest)
+	body, err := readKept(ws, name, maxStatement)
 	if err != nil {
-		return nil, fmt.Errorf("%s in the workspace is damaged: %w; delete it if state.db did not come from a backup: then that has the same list", manifest.TombstonesName, err)
+		return policy.Lift{}, policy.Signer{}, nil, err
 	}
-	return stones, nil
+	signature, err := readKept(ws, name+manifest.SignatureSuffix, maxStatement)
+	if err != nil {
+		return policy.Lift{}, policy.Signer{}, nil, err
+	}
+	if body == nil || SHA256(body) != digest {
+		return policy.Lift{}, policy.Signer{}, &policy.GrantFault{Reason: policy.GrantMissing, Detail: "its statement is not in " + name,
+			Hint: "lift again, with the statement"}, nil
+	}
+	signers, err := policy.ParseSigners(rel.Signers)
+	if err != nil {
+		return policy.Lift{}, policy.Signer{}, nil, err
+	}
+	l, signer, fault := policy.OpenLift(policy.SignedFile{Name: name, Body: body, Signature: signature}, signers,
+		policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}, now)
+	return l, signer, fault, nil
+}
+
+// checkedLifts returns the note of lifted tombstones, with what a release (nil for none) says of each lift.
+func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
+	lifted, err := ReadNote[LiftedNote](ctx, ws)
+	if err != nil || rel == nil {
+		return lifted, err
+	}
+	for _, e := range lifted {
+		l, signer, fault, err := CheckLift(ws, rel, e.Lifted.Statement, now)
+		switch {
+		case err != nil:
+			return nil, err
+		case fault != nil:
+			e.Lifted.Refused = string(fault.Reason) + ": " + fault.Detail
+		// The note is the workspace's own word: only what the statement says counts.
+		case !slices.Contains(l.IDs, e.ID) || e.Lifted.Held && e.Time.After(l.Asserted) || e.Lifted.Asserted.After(l.Asserted):
+			e.Lifted.Refused = "the statement does not name the post, or is older than the tombstone"
+		default:
+			e.Lifted.Signer = signer.Name
+		}
+	}
+	return lifted, nil
+}
+
+// A Lifting is what became of the posts of a maintainer's statement.
+type Lifting struct {
+	Lifted []manifest.PostID `json:"lifted"`
+	// Newer have a tombstone that is younger than the statement, which says nothing of it.
+	Newer []manifest.PostID `json:"newer"`
+	None  []manifest.PostID `json:"none"` // have no tombstone here
+}
+
+// Lift takes away the tombstones that a maintainer's statement names and that are no younger than it, and keeps the
+// statement. The caller has verified it. What Reddit says of the posts decides again from the next run on, while
+// the release that is run accepts the statement.
+func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, signer policy.Signer, file policy.SignedFile) (Lifting, error) {
+	out := Lifting{Lifted: []manifest.PostID{}, Newer: []manifest.PostID{}, None: []manifest.PostID{}}
+	have, err := tombstonesByPost(ctx, ws)
+	if err != nil {
+		return out, err
+	}
+	lifted, err := ReadNote[LiftedNote](ctx, ws)
+	if err != nil {
+		return out, err
+	}
+	digest := SHA256(file.Body)
+	for _, id := range l.IDs {
+		e, held := TombstoneEntry{ID: id, State: manifest.StateRemoved, Time: l.Asserted}, false
+		isIt := func(e TombstoneEntry) bool { return e.ID == id }
+		// Lifted before: what holds again, should the statements not count, is that tombstone.
+		if at := slices.IndexFunc(lifted, isIt); at >= 0 {
+			e, held = lifted[at], lifted[at].Lifted.Held
+		}
+		t, ok := have[id]
+		if ok {
+			e.State, e.Time, e.Reason, held = t.State, t.Time, t.Reason, true
+		}
+		switch {
+		case e.Time.After(l.Asserted):
+			out.Newer = append(out.Newer, id)
+			continue
+		case ok:
+			out.Lifted = append(out.Lifted, id)
+		default:
+			out.None = append(out.None, id)
+		}
+		e.Status = TombstoneLifted
+		e.Lifted = &LiftNote{Asserted: l.Asserted, Statement: digest, Why: l.Why, Signer: signer.Name, Held: held}
+		lifted = append(slices.DeleteFunc(lifted, isIt), e)
+	}
+	// The statement before all else: a lift without one counts for no release. Then the note: killed between the
+	// two, the tombstones hold, and the same command goes on.
+	if err := ws.KeepStatement(ctx, digest, file.Body, file.Signature); err != nil {
+		return out, err
+	}
+	if err := WriteNote(ctx, ws, lifted); err != nil {
+		return out, err
+	}
+	if err := ws.LiftTombstones(ctx, digest, out.Lifted...); err != nil {
+		return out, err
+	}
+	return out, WriteTombstones(ctx, ws)
 }

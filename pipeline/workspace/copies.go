@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -48,9 +47,7 @@ func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Even
 // Copies returns the registered copies by path.
 func (w *Workspace) Copies(ctx context.Context) (copies []Copy, err error) {
 	defer wrap(&err, "read the registered copies")
-	return list(ctx, w.db, func(rows *sql.Rows) (c Copy, err error) {
-		err = rows.Scan(&c.Path, &c.Note, &c.Format, timestamp{&c.Made}, jsonColumn{&c.Files}, &c.Open, &c.Told,
-			jsonColumn{&c})
-		return c, err
+	return list(ctx, w.db, func(c *Copy) []any {
+		return []any{&c.Path, &c.Note, &c.Format, timestamp{&c.Made}, jsonColumn{&c.Files}, &c.Open, &c.Told, jsonColumn{c}}
 	}, "SELECT path, note, format, made_at, files, open, told, rows FROM copy ORDER BY path")
 }

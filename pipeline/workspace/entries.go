@@ -2,11 +2,11 @@ package workspace
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
@@ -136,17 +136,14 @@ func (w *Workspace) dropLeft(t *tx) (names []string) {
 	if t.err != nil {
 		return nil
 	}
-	var posts []auditlog.Post
-	_, err := list(t.ctx, t, func(rows *sql.Rows) (k manifest.Key, err error) {
-		var format string
-		err = rows.Scan(&k.ID, &k.Image, &format)
-		names = append(names, w.ImageName(k, format))
-		if len(posts) == 0 || posts[len(posts)-1].ID != k.ID {
-			posts = append(posts, auditlog.Post{ID: k.ID})
-		}
-		return k, err
-	}, "SELECT id, image, i.format FROM image i JOIN entry e USING (id, image) WHERE e.ordinal < 0 ORDER BY id")
+	images, err := storedImages(t.ctx, t, "JOIN entry USING (id, image) WHERE ordinal < 0 ORDER BY id")
 	t.fail(err)
+	var posts []auditlog.Post
+	for _, i := range images {
+		names = append(names, w.ImageName(i.Key, i.format))
+		posts = append(posts, auditlog.Post{ID: i.ID})
+	}
+	posts = slices.Compact(posts)
 	w.recordPosts(t, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
 	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "image", "trouble", "result"} {
 		t.exec("DELETE FROM " + table + " WHERE (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)")
@@ -154,6 +151,12 @@ func (w *Workspace) dropLeft(t *tx) (names []string) {
 	t.exec("DELETE FROM entry WHERE ordinal < 0")
 	t.exec("DELETE FROM post WHERE id NOT IN (SELECT id FROM entry)")
 	return names
+}
+
+// Knows reports whether the manifest has the post.
+func (w *Workspace) Knows(ctx context.Context, id manifest.PostID) (bool, error) {
+	ids, err := texts(ctx, w.db, "SELECT id FROM entry WHERE id = ? LIMIT 1", id)
+	return len(ids) > 0, err
 }
 
 // SetResults replaces the results of the last completed run: readers see the old ones or the

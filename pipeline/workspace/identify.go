@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"rehydrate/manifest"
@@ -42,9 +41,8 @@ type ErasedImage struct {
 
 // ErasedImages returns the digests of the erased images of posts that have a tombstone, by id and image.
 func (w *Workspace) ErasedImages(ctx context.Context) ([]ErasedImage, error) {
-	all, err := list(ctx, w.db, func(rows *sql.Rows) (e ErasedImage, err error) {
-		err = rows.Scan(&e.ID, &e.Image, &e.File, &e.Stripped, &e.Pixels)
-		return e, err
+	all, err := list(ctx, w.db, func(e *ErasedImage) []any {
+		return []any{&e.ID, &e.Image, &e.File, &e.Stripped, &e.Pixels}
 	}, "SELECT id, image, original_sha256, sha256, pixels_sha256 FROM erased_image ORDER BY id, image")
 	if err != nil {
 		return nil, fmt.Errorf("read the digests of erased images: %w", err)

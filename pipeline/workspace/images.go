@@ -105,6 +105,19 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 	return nil
 }
 
+// A storedImage is a row of image, as far as its file goes.
+type storedImage struct {
+	manifest.Key
+	format, digest string
+	bytes          int64
+}
+
+// storedImages reads the rows of image that a clause selects.
+func storedImages(ctx context.Context, q querier, clause string, args ...any) ([]storedImage, error) {
+	return list(ctx, q, func(i *storedImage) []any { return []any{&i.ID, &i.Image, &i.format, &i.digest, &i.bytes} },
+		"SELECT id, image, format, i.sha256, bytes FROM image i "+clause, args...)
+}
+
 // imageFile returns the name and the digest of the entry's image file, or empty strings if it has no row.
 func (w *Workspace) imageFile(ctx context.Context, k manifest.Key) (name, digest string, err error) {
 	var format, sum sql.Null[string]
@@ -269,15 +282,13 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 
 // postFiles returns every name that an image of the post can have, stored or left by a crash.
 func (w *Workspace) postFiles(ctx context.Context, id manifest.PostID) ([]string, error) {
+	images, err := list(ctx, w.db, func(image *int) []any { return []any{image} }, "SELECT image FROM entry WHERE id = ?", id)
 	var names []string
-	_, err := list(ctx, w.db, func(rows *sql.Rows) (k manifest.Key, err error) {
-		k.ID = id
-		err = rows.Scan(&k.Image)
+	for _, image := range images {
 		for format := range extensions {
-			names = append(names, w.ImageName(k, format))
+			names = append(names, w.ImageName(manifest.Key{ID: id, Image: image}, format))
 		}
-		return k, err
-	}, "SELECT image FROM entry WHERE id = ?", string(id))
+	}
 	return names, err
 }
 

@@ -93,19 +93,19 @@ func (t *tx) setHead(log *auditlog.Log, key string) {
 
 // readQueue returns the lines that are not published, at most limit from number first on; -1 for all.
 func readQueue(ctx context.Context, q querier, first int64, limit int) ([][]byte, error) {
-	next := first
-	return list(ctx, q, func(rows *sql.Rows) ([]byte, error) {
-		var seq int64
-		var line string
-		if err := rows.Scan(&seq, &line); err != nil {
-			return nil, err
-		}
-		if seq != next {
+	type queued struct {
+		seq  int64
+		line []byte
+	}
+	rows, err := list(ctx, q, func(r *queued) []any { return []any{&r.seq, &r.line} }, "SELECT seq, line FROM log_queue WHERE seq >= ? ORDER BY seq LIMIT ?", first, limit)
+	lines := make([][]byte, len(rows))
+	for i, r := range rows {
+		if next := first + int64(i); r.seq != next {
 			return nil, fmt.Errorf("%s: record %d is missing among those to be published: the file is damaged", stateName, next)
 		}
-		next++
-		return []byte(line), nil
-	}, "SELECT seq, line FROM log_queue WHERE seq >= ? ORDER BY seq LIMIT ?", first, limit)
+		lines[i] = r.line
+	}
+	return lines, err
 }
 
 // readUnpublished returns what was published last and the lines that were not, at most limit, -1 for all,

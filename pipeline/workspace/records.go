@@ -138,11 +138,7 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 		narrow, by = narrow+" AND e.split = ?", append(by, o.Split)
 	}
 	return pages(ctx, w, "read entries", recordsSQL+narrow,
-		append([]any{o.WithWords, o.WithEarlier, o.WithEarlier}, by...),
-		func(rows *sql.Rows) (Record, int, error) {
-			r, err := scanRecord(rows)
-			return r, r.Ordinal, err
-		})
+		append([]any{o.WithWords, o.WithEarlier, o.WithEarlier}, by...), scanRecord)
 }
 
 // Posts yields the distinct posts of the manifest in order of their first entry, paged as
@@ -163,22 +159,19 @@ func (w *Workspace) posts(ctx context.Context, narrow string, by ...any) iter.Se
 		SELECT e.ordinal, e.id, e.subreddit, `+postNames+`
 		FROM entry e LEFT JOIN post p ON p.id = e.id
 		WHERE NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)`+narrow, by,
-		func(rows *sql.Rows) (p Post, ordinal int, err error) {
-			err = rows.Scan(append([]any{&ordinal, &p.ID, &p.Told}, p.targets()...)...)
-			return p, ordinal, err
+		func(rows *sql.Rows, ordinal *int) (p Post, err error) {
+			err = rows.Scan(append([]any{ordinal, &p.ID, &p.Told}, p.targets()...)...)
+			return p, err
 		})
 }
 
 // pages yields the rows of a query over entries e, some at a time: no query is open while it yields.
 func pages[T any](ctx context.Context, w *Workspace, what, query string, args []any,
-	scan func(*sql.Rows) (T, int, error)) iter.Seq2[T, error] {
+	scan func(rows *sql.Rows, ordinal *int) (T, error)) iter.Seq2[T, error] {
 	query += " AND e.ordinal > ? ORDER BY e.ordinal LIMIT ?"
 	return func(yield func(T, error) bool) {
 		for last := -1; ; {
-			items, err := list(ctx, w.db, func(rows *sql.Rows) (item T, err error) {
-				item, last, err = scan(rows)
-				return item, err
-			}, query, append(slices.Clone(args), last, w.limit)...)
+			items, err := scanned(ctx, w.db, func(rows *sql.Rows) (T, error) { return scan(rows, &last) }, query, append(slices.Clone(args), last, w.limit)...)
 			if err != nil {
 				var zero T
 				yield(zero, fmt.Errorf("%s: %w", what, w.explain(ctx, err)))
@@ -252,9 +245,8 @@ func (t *tx) newVerdict(p Post) []auditlog.Post {
 
 // Tombstones returns all tombstones, oldest first.
 func (w *Workspace) Tombstones(ctx context.Context) ([]Tombstone, error) {
-	ts, err := list(ctx, w.db, func(rows *sql.Rows) (t Tombstone, err error) {
-		err = rows.Scan(&t.ID, &t.State, timestamp{&t.Time}, &t.Reason, &t.Readmitted)
-		return t, err
+	ts, err := list(ctx, w.db, func(t *Tombstone) []any {
+		return []any{&t.ID, &t.State, timestamp{&t.Time}, &t.Reason, &t.Readmitted}
 	}, "SELECT id, state, time, reason, readmitted FROM tombstone ORDER BY time, id")
 	if err != nil {
 		return nil, fmt.Errorf("read tombstones: %w", err)
@@ -415,7 +407,7 @@ func (c jsonColumn) Value() (driver.Value, error) {
 }
 
 // scanRecord reads a row of recordsSQL. A part is present when its first column that is never empty is not null.
-func scanRecord(rows *sql.Rows) (Record, error) {
+func scanRecord(rows *sql.Rows, ordinal *int) (Record, error) {
 	var (
 		r       Record
 		img     Image
@@ -441,6 +433,7 @@ func scanRecord(rows *sql.Rows) (Record, error) {
 	if err := rows.Scan(targets...); err != nil {
 		return r, err
 	}
+	*ordinal = r.Ordinal
 	r.Post.ID, r.Post.Told = r.ID, r.Subreddit
 	r.Earlier.Read, r.Earlier.Text = earlier.Valid, earlier.V
 	if img.SHA256 != "" {

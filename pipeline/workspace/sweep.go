@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -62,20 +61,13 @@ func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
 	if info, err := w.root.Lstat(imagesName); err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is not a folder: move it away", imagesName)
 	}
-	type stored struct {
-		key   manifest.Key
-		bytes int64
-	}
-	missing := map[string]stored{} // the rows by file name, less those whose file was found
-	_, err := list(ctx, w.db, func(rows *sql.Rows) (none struct{}, err error) {
-		var r stored
-		var format string
-		err = rows.Scan(&r.key.ID, &r.key.Image, &format, &r.bytes)
-		missing[w.ImageName(r.key, format)] = r
-		return none, err
-	}, "SELECT id, image, format, bytes FROM image")
+	rows, err := storedImages(ctx, w.db, "")
 	if err != nil {
 		return err
+	}
+	missing := map[string]storedImage{} // the rows by file name, less those whose file was found
+	for _, r := range rows {
+		missing[w.ImageName(r.Key, r.format)] = r
 	}
 	var left []string
 	err = w.walk(ctx, ".", func(name string, e fs.DirEntry) error {
@@ -113,7 +105,7 @@ func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
 	}
 	return w.change(ctx, "drop rows without their file", func(t *tx) {
 		for _, r := range missing {
-			t.dropRows(r.key)
+			t.dropRows(r.Key)
 		}
 	})
 }

@@ -114,9 +114,8 @@ type querier interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }
 
-// list runs a query and returns the result of scan for each row.
-func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error),
-	query string, args ...any) ([]T, error) {
+// scanned runs a query and returns the result of scan for each row.
+func scanned[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -133,12 +132,17 @@ func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error)
 	return items, rows.Err()
 }
 
+// list runs a query and returns its rows; targets are the fields of an item, in the order of the columns.
+func list[T any](ctx context.Context, q querier, targets func(*T) []any, query string, args ...any) ([]T, error) {
+	return scanned(ctx, q, func(rows *sql.Rows) (item T, err error) {
+		err = rows.Scan(targets(&item)...)
+		return item, err
+	}, query, args...)
+}
+
 // texts runs a query of one column.
 func texts(ctx context.Context, q querier, query string, args ...any) ([]string, error) {
-	return list(ctx, q, func(rows *sql.Rows) (s string, err error) {
-		err = rows.Scan(&s)
-		return s, err
-	}, query, args...)
+	return list(ctx, q, func(s *string) []any { return []any{s} }, query, args...)
 }
 
 // readMeta returns the value under a key of meta, or an empty string.
