@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/tools/cover"
 )
 
 var (
@@ -56,24 +57,28 @@ func try(ctx context.Context, path string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	dir, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", path).Output()
+	files, err := exec.CommandContext(ctx, "go", "list", "-f", "{{range .GoFiles}}{{$.Dir}}/{{.}}\n{{end}}", path).Output()
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
 	}
-	all, err := mutantsIn(strings.TrimSpace(string(dir)))
-	if err != nil {
-		return err
+	var all []mutant
+	for file := range strings.FieldsSeq(string(files)) {
+		found, err := mutantsOf(file)
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
 	}
 	began, profile := time.Now(), filepath.Join(temp, "profile")
 	if out, err := goTest(ctx, path, "-coverprofile="+profile).CombinedOutput(); err != nil {
 		return fmt.Errorf("the tests fail without a mutant: %w\n%s", err, out)
 	}
 	timeout := 10*time.Second + 5*time.Since(began)
-	counts, err := os.ReadFile(profile)
+	profiles, err := cover.ParseProfiles(profile)
 	if err != nil {
 		return err
 	}
-	covered := slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !m.executed(string(counts)) })
+	covered := slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !m.executed(profiles) })
 	r := rand.New(rand.NewPCG(*seed, 0))
 	r.Shuffle(len(covered), func(i, j int) { covered[i], covered[j] = covered[j], covered[i] })
 
@@ -108,41 +113,15 @@ func try(ctx context.Context, path string) error {
 	return nil
 }
 
-// mutantsIn returns the mutants of a folder's Go files that are no tests.
-func mutantsIn(dir string) (all []mutant, err error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		source, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		found, err := mutantsOf(file, source)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
-	return all, nil
-}
-
 // executed reports whether the tests execute the mutant, by their coverage profile.
-func (m *mutant) executed(profile string) bool {
-	for line := range strings.Lines(profile) {
-		file, rest, _ := strings.Cut(line, ".go:")
-		if filepath.Base(file)+".go" != filepath.Base(m.file) {
-			continue
-		}
-		var from, fromColumn, to, toColumn, statements, hits int
-		_, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &fromColumn, &to, &toColumn, &statements, &hits)
-		if err == nil && hits > 0 && (from < m.line || from == m.line && fromColumn <= m.col) &&
-			(m.line < to || m.line == to && m.col < toColumn) {
-			return true
+func (m *mutant) executed(profiles []*cover.Profile) bool {
+	for _, p := range profiles {
+		for _, b := range p.Blocks {
+			if filepath.Base(p.FileName) == filepath.Base(m.file) && b.Count > 0 &&
+				(b.StartLine < m.line || b.StartLine == m.line && b.StartCol <= m.col) &&
+				(m.line < b.EndLine || m.line == b.EndLine && m.col < b.EndCol) {
+				return true
+			}
 		}
 	}
 	return false

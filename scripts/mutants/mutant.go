@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"slices"
 	"strings"
 )
@@ -31,17 +32,27 @@ func (m *mutant) String() string {
 	return fmt.Sprintf("%s: %s -> %s", m.kind, brief(string(m.source[m.from:m.to])), brief(m.with))
 }
 
-var (
-	boundaries = map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">"}
-	opposites  = map[token.Token]string{token.EQL: "!=", token.NEQ: "=="}
+// An operator is what another one is replaced by.
+type operator struct{ kind, with string }
+
+var operators = map[token.Token]operator{
+	token.LSS: {"boundary", "<="}, token.LEQ: {"boundary", "<"}, token.GTR: {"boundary", ">="}, token.GEQ: {"boundary", ">"},
+	token.EQL: {"negated condition", "!="}, token.NEQ: {"negated condition", "=="},
 	// Where + joins strings, - does not compile, and the mutant does not count.
-	others = map[token.Token]string{token.ADD: "-", token.SUB: "+", token.MUL: "/", token.QUO: "*", token.REM: "*",
-		token.AND: "|", token.OR: "&", token.XOR: "&", token.SHL: ">>", token.SHR: "<<", token.INC: "--", token.DEC: "++",
-		token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+=", token.MUL_ASSIGN: "/=", token.QUO_ASSIGN: "*="}
-)
+	token.ADD: {"arithmetic", "-"}, token.SUB: {"arithmetic", "+"}, token.MUL: {"arithmetic", "/"},
+	token.QUO: {"arithmetic", "*"}, token.REM: {"arithmetic", "*"}, token.AND: {"arithmetic", "|"},
+	token.OR: {"arithmetic", "&"}, token.XOR: {"arithmetic", "&"}, token.SHL: {"arithmetic", ">>"},
+	token.SHR: {"arithmetic", "<<"}, token.INC: {"arithmetic", "--"}, token.DEC: {"arithmetic", "++"},
+	token.ADD_ASSIGN: {"arithmetic", "-="}, token.SUB_ASSIGN: {"arithmetic", "+="},
+	token.MUL_ASSIGN: {"arithmetic", "/="}, token.QUO_ASSIGN: {"arithmetic", "*="},
+}
 
 // mutantsOf returns all mutants of the functions of a file.
-func mutantsOf(name string, source []byte) (all []mutant, err error) {
+func mutantsOf(name string) (all []mutant, err error) {
+	source, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
 	if err != nil {
@@ -54,14 +65,14 @@ func mutantsOf(name string, source []byte) (all []mutant, err error) {
 	text := func(n ast.Node) string {
 		return string(source[files.Position(n.Pos()).Offset:files.Position(n.End()).Offset])
 	}
-	operator := func(kind string, at token.Pos, was token.Token, with map[token.Token]string) {
-		if other, ok := with[was]; ok {
-			add(kind, at, at+token.Pos(len(was.String())), other)
+	replace := func(at token.Pos, was token.Token) {
+		if o, ok := operators[was]; ok {
+			add(o.kind, at, at+token.Pos(len(was.String())), o.with)
 		}
 	}
 	condition := func(cond ast.Expr) {
 		b, ok := cond.(*ast.BinaryExpr)
-		if cond != nil && !(ok && opposites[b.Op] != "") { // == and != are negated where they stand
+		if cond != nil && !(ok && (b.Op == token.EQL || b.Op == token.NEQ)) { // these are negated where they stand
 			add("negated condition", cond.Pos(), cond.End(), "!("+text(cond)+")")
 		}
 	}
@@ -83,18 +94,16 @@ func mutantsOf(name string, source []byte) (all []mutant, err error) {
 			case *ast.ForStmt:
 				condition(n.Cond)
 			case *ast.BinaryExpr:
-				operator("boundary", n.OpPos, n.Op, boundaries)
-				operator("negated condition", n.OpPos, n.Op, opposites)
-				operator("arithmetic", n.OpPos, n.Op, others)
+				replace(n.OpPos, n.Op)
 				if n.Op == token.LAND || n.Op == token.LOR {
 					add("one side of && or ||", n.Pos(), n.End(), text(n.X))
 					add("one side of && or ||", n.Pos(), n.End(), text(n.Y))
 				}
 			case *ast.IncDecStmt:
-				operator("arithmetic", n.TokPos, n.Tok, others)
+				replace(n.TokPos, n.Tok)
 				add("removed statement", n.Pos(), n.End(), "")
 			case *ast.AssignStmt:
-				operator("arithmetic", n.TokPos, n.Tok, others)
+				replace(n.TokPos, n.Tok)
 				if n.Tok != token.DEFINE {
 					add("removed statement", n.Pos(), n.End(), "")
 				}
@@ -102,8 +111,7 @@ func mutantsOf(name string, source []byte) (all []mutant, err error) {
 				add("removed statement", n.Pos(), n.End(), "")
 			case *ast.ReturnStmt:
 				if fails && len(n.Results) > 0 && text(n.Results[len(n.Results)-1]) != "nil" {
-					last := n.Results[len(n.Results)-1]
-					add("swallowed error", last.Pos(), last.End(), "nil")
+					add("swallowed error", n.Results[len(n.Results)-1].Pos(), n.End(), "nil")
 				}
 			case *ast.Ident:
 				if n.Name == "true" || n.Name == "false" {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +23,11 @@ func TestMutantsOf(t *testing.T) {
 		{"a += b", []string{"arithmetic: += -> -=", "removed statement: a += b -> "}},
 	} {
 		source := "package p\n\nfunc f() error {\n\t" + test.body + "\n}\n"
-		all, err := mutantsOf("p.go", []byte(source))
+		name := filepath.Join(t.TempDir(), "p.go")
+		if err := os.WriteFile(name, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := mutantsOf(name)
 		if err != nil {
 			t.Fatal(err)
 		}
