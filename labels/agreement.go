@@ -154,8 +154,7 @@ func Agree(schema manifest.Schema, annotators []Annotator) (Agreement, error) {
 		return Agreement{}, fmt.Errorf("agreement: %d annotators, and it takes two", len(annotators))
 	}
 	var out Agreement
-	var both [][2]Annotator
-	var keys [][]manifest.Key
+	var pairs []annotated
 	for i := range annotators {
 		out.Annotators = append(out.Annotators, letters(i))
 		for j := range i {
@@ -166,23 +165,14 @@ func Agree(schema manifest.Schema, annotators []Annotator) (Agreement, error) {
 			}
 			out.Pairs = append(out.Pairs, AnnotatorPair{letters(j), letters(i),
 				len(common), len(a.Labels) - len(common), len(b.Labels) - len(common)})
-			both, keys = append(both, [2]Annotator{a, b}), append(keys, common)
+			pairs = append(pairs, annotated{a, b, common})
 		}
 	}
 	if len(out.Pairs) == 0 {
 		return Agreement{}, fmt.Errorf("agreement: no two annotators have an entry in common")
 	}
 	for c, category := range schema.Categories {
-		ca := CategoryAgreement{Name: category.Name, Title: category.Title, Kind: category.Kind}
-		var pairs []pairAgreement
-		for p := range both {
-			pa := comparePair(category, c, both[p], keys[p])
-			ca.Entries += pa.entries
-			ca.Unanswered += len(keys[p]) - pa.entries
-			pairs = append(pairs, pa)
-		}
-		ca.average(category, pairs)
-		out.Categories = append(out.Categories, ca)
+		out.Categories = append(out.Categories, agreeOn(category, c, pairs))
 	}
 	return out, nil
 }
@@ -200,32 +190,69 @@ func inBoth(a, b Annotator) []manifest.Key {
 	return keys
 }
 
-// pairAgreement is what two annotators agree on in one category.
-type pairAgreement struct {
-	entries int
-	kappas  []Kappa // of a category that takes one label: its own; else by label, None among them
-	alike   float64 // mean over the entries: equal answers, or the Jaccard similarity
+// annotated is what two annotators have in common.
+type annotated struct {
+	a, b Annotator
+	keys []manifest.Key
 }
 
-func comparePair(category manifest.Category, c int, pair [2]Annotator, keys []manifest.Key) pairAgreement {
-	var out pairAgreement
-	n := len(category.Labels)
-	tables := [][][]int{square(n)} // [label of one][label of the other]
-	if category.Kind == manifest.Multi {
-		tables = nil
-		for range n {
-			tables = append(tables, square(2)) // by label: [given by one][given by the other]
+// agreeOn gives the agreement on the category at place c of the schema: means over the pairs.
+func agreeOn(category manifest.Category, c int, pairs []annotated) CategoryAgreement {
+	out := CategoryAgreement{Name: category.Name, Title: category.Title, Kind: category.Kind}
+	kappas := make([][]Kappa, max(1, len(category.Labels))) // [label][pair]; of a category that takes one label in [0]
+	var alike []float64
+	for _, p := range pairs {
+		tables, sum, entries := p.compare(category, c)
+		out.Entries += entries
+		out.Unanswered += len(p.keys) - entries
+		for i, table := range tables {
+			kappas[i] = append(kappas[i], cohen(table))
+		}
+		if entries > 0 {
+			alike = append(alike, sum/float64(entries))
 		}
 	}
-	for _, key := range keys {
-		a, b := pair[0].Labels[key][c], pair[1].Labels[key][c]
-		if a == nil || b == nil || category.Kind != manifest.Multi && (len(a) != 1 || len(b) != 1) {
+	var observed *float64
+	if len(alike) > 0 {
+		observed = new(average(alike))
+	}
+	if category.Kind != manifest.Multi {
+		out.Observed, out.Kappa = observed, mean(kappas[0])
+		return out
+	}
+	out.Jaccard = observed
+	var all []Kappa
+	for l, label := range category.Labels {
+		if !label.Exclusive {
+			k := mean(kappas[l])
+			all = append(all, k)
+			out.Labels = append(out.Labels, LabelAgreement{Code: label.Code, Name: label.Name, Kappa: k})
+		}
+	}
+	out.Kappa = mean(all)
+	return out
+}
+
+// compare counts the answers to a category, [one's][the other's]: of a multi-label category in a table for each
+// label, given or not. alike sums over the entries that both answered: equal answers, or the Jaccard similarity.
+func (p annotated) compare(category manifest.Category, c int) (tables [][][]int, alike float64, entries int) {
+	n := len(category.Labels)
+	multi := category.Kind == manifest.Multi
+	if !multi {
+		tables = [][][]int{square(n)}
+	}
+	for multi && len(tables) < n {
+		tables = append(tables, square(2))
+	}
+	for _, key := range p.keys {
+		a, b := p.a.Labels[key][c], p.b.Labels[key][c]
+		if a == nil || b == nil || !multi && (len(a) != 1 || len(b) != 1) {
 			continue
 		}
-		out.entries++
-		if category.Kind != manifest.Multi {
+		entries++
+		if !multi {
 			tables[0][a[0]][b[0]]++
-			out.alike += float64(number(a[0] == b[0]))
+			alike += float64(number(a[0] == b[0]))
 			continue
 		}
 		union, shared := 0, 0
@@ -240,15 +267,9 @@ func comparePair(category manifest.Category, c int, pair [2]Annotator, keys []ma
 		if union == 0 {
 			union, shared = 1, 1
 		}
-		out.alike += float64(shared) / float64(union)
+		alike += float64(shared) / float64(union)
 	}
-	for _, table := range tables {
-		out.kappas = append(out.kappas, cohen(table))
-	}
-	if out.entries > 0 {
-		out.alike /= float64(out.entries)
-	}
-	return out
+	return tables, alike, entries
 }
 
 func square(n int) [][]int {
@@ -264,40 +285,4 @@ func number(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// average fills in the means over the pairs.
-func (ca *CategoryAgreement) average(category manifest.Category, pairs []pairAgreement) {
-	var alike []float64
-	for _, p := range pairs {
-		if p.entries > 0 {
-			alike = append(alike, p.alike)
-		}
-	}
-	over := func(table int) Kappa {
-		var kappas []Kappa
-		for _, p := range pairs {
-			kappas = append(kappas, p.kappas[table])
-		}
-		return mean(kappas)
-	}
-	var all *float64
-	if len(alike) > 0 {
-		m := average(alike)
-		all = &m
-	}
-	if category.Kind != manifest.Multi {
-		ca.Observed, ca.Kappa = all, over(0)
-		return
-	}
-	ca.Jaccard = all
-	var kappas []Kappa
-	for l, label := range category.Labels {
-		if !label.Exclusive {
-			k := over(l)
-			kappas = append(kappas, k)
-			ca.Labels = append(ca.Labels, LabelAgreement{Code: label.Code, Name: label.Name, Kappa: k})
-		}
-	}
-	ca.Kappa = mean(kappas)
 }

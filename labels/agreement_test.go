@@ -98,17 +98,17 @@ func TestAgreeMulti(t *testing.T) {
 	}
 
 	// None and no label are the same; a label that nobody gives has no kappa and is not in the mean.
-	a = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{}}, [][]int{nil}, nil, [][]int{{0}})
-	b = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{3}}, [][]int{{0}}, [][]int{{0}}, nil)
+	a = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{}}, [][]int{nil}, nil, [][]int{{0}}, [][]int{{0}})
+	b = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{3}}, [][]int{{0}}, [][]int{{0}}, nil, [][]int{nil})
 	got, err = Agree(schema, []Annotator{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c = got.Categories[0]
-	if !near(*c.Jaccard, 1) || c.Entries != 3 || c.Unanswered != 1 || c.Labels[1].Kappa.Undefined != "no variation" || !near(*c.Kappa.Value, 1) {
+	if !near(*c.Jaccard, 1) || c.Entries != 3 || c.Unanswered != 2 || c.Labels[1].Kappa.Undefined != "no variation" || !near(*c.Kappa.Value, 1) {
 		t.Errorf("%+v", c)
 	}
-	if diff := cmp.Diff([]AnnotatorPair{{"A", "B", 4, 1, 1}}, got.Pairs); diff != "" {
+	if diff := cmp.Diff([]AnnotatorPair{{"A", "B", 5, 1, 1}}, got.Pairs); diff != "" {
 		t.Errorf("pairs (-want +got)\n%s", diff)
 	}
 }

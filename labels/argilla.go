@@ -25,12 +25,9 @@ type Export struct {
 	Ignored []string
 }
 
-// ReadArgilla reads the responses of the JSON that Dataset.records.to_json of Argilla 2 writes: a
-// list of records, each with a list of responses for every question. The post's id is metadata or
-// a field called id, post_id, submission_id or reddit_id, else the record's own id.
-//
-// Suggestions are not read: they are a model's. Errors are *manifest.Problems that name the
-// record, and never hold the id of a user.
+// ReadArgilla reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a
+// field called id, post_id, submission_id or reddit_id, else the record's own id. Suggestions are a model's and are
+// not read. Errors are *manifest.Problems that name the record, and never hold the id of a user.
 func ReadArgilla(in io.Reader, file string, release *manifest.Release) (Export, error) {
 	return readArgilla(in, file, release, maxExport)
 }
@@ -64,19 +61,18 @@ type argillaReader struct {
 	out     Export
 }
 
-// An argillaRecord is a post with the answers to each question. Everything that could hold text or
-// numbers stays raw until it is used.
+// An argillaRecord is a post with the answers to each question.
 type argillaRecord struct {
-	ID        json.RawMessage              `json:"id"`
-	Metadata  map[string]json.RawMessage   `json:"metadata"`
-	Fields    map[string]json.RawMessage   `json:"fields"`
+	ID        any                          `json:"id"`
+	Metadata  map[string]any               `json:"metadata"`
+	Fields    map[string]any               `json:"fields"`
 	Responses map[string][]argillaResponse `json:"responses"`
 }
 
 type argillaResponse struct {
-	User   json.RawMessage `json:"user_id"`
-	Status string          `json:"status"` // "" where the export has none: then every response was submitted
-	Value  json.RawMessage `json:"value"`
+	User   any    `json:"user_id"`
+	Status string `json:"status"` // "" where the export has none: then every response was submitted
+	Value  any    `json:"value"`
 }
 
 func (a *argillaReader) read(d *json.Decoder) error {
@@ -84,16 +80,15 @@ func (a *argillaReader) read(d *json.Decoder) error {
 	if first, err := d.Token(); err != nil || first != json.Delim('[') {
 		return a.fail("the file is not an Argilla export: it does not hold a list of records", again)
 	}
+	d.UseNumber() // ids and labels may be numbers
 	for d.More() {
 		a.out.Records++
 		var r argillaRecord
 		err := d.Decode(&r)
 		var unfit *json.UnmarshalTypeError
 		switch {
-		case errors.As(err, &unfit) && unfit.Field == "":
-			return a.bad("it is not a JSON object", again)
 		case errors.As(err, &unfit):
-			return a.bad("its "+unfit.Field+" do not have the form that Argilla 2 writes", again)
+			return a.bad("it does not have the form that Argilla 2 writes", again)
 		case err != nil:
 			return a.broken(err)
 		}
@@ -165,7 +160,7 @@ func (a *argillaReader) record(r argillaRecord) error {
 // id finds the post's id and refuses a second record of the post.
 func (a *argillaReader) id(r argillaRecord) (manifest.PostID, error) {
 	var texts []string
-	for _, within := range [...]map[string]json.RawMessage{r.Metadata, r.Fields} {
+	for _, within := range [...]map[string]any{r.Metadata, r.Fields} {
 		for _, name := range [...]string{"id", "post_id", "submission_id", "reddit_id"} {
 			texts = append(texts, text(within[name]))
 		}
@@ -218,15 +213,13 @@ func (a *argillaReader) take(key manifest.Key, category int, response argillaRes
 }
 
 // answer gives the labels of a value: nil for no answer, false for what is not a label.
-func answer(raw json.RawMessage) (labels []string, ok bool) {
-	var list []json.RawMessage
-	switch {
-	case len(raw) == 0, string(raw) == "null", string(raw) == `""`:
+func answer(value any) (labels []string, ok bool) {
+	if value == nil || value == "" {
 		return nil, true
-	case raw[0] != '[':
-		list = []json.RawMessage{raw}
-	case json.Unmarshal(raw, &list) != nil:
-		return nil, false
+	}
+	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
 	}
 	labels = []string{}
 	for _, item := range list {
@@ -239,15 +232,13 @@ func answer(raw json.RawMessage) (labels []string, ok bool) {
 	return labels, true
 }
 
-// text gives a JSON string's or number's text, "" for anything else: ids and labels may be numbers.
-func text(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
+// text gives the text of a string or number, "" for anything else.
+func text(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case json.Number:
+		return value.String()
 	}
-	var n json.Number
-	if json.Unmarshal(raw, &n) != nil {
-		return ""
-	}
-	return n.String()
+	return ""
 }

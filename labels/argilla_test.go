@@ -53,7 +53,7 @@ func TestReadArgillaProblems(t *testing.T) {
 		"":                                     again,
 		"id,severity\n":                        again,
 		severity(`"SS1"`):                      again, // one record a line
-		"[1]":                                  "e.json: record 1: it is not a JSON object",
+		"[1]":                                  "e.json: record 1: it does not have the form",
 		"[{}, {]":                              "e.json: record 2: the file is not valid JSON there",
 		"[{} {}]":                              "e.json: record 2: the file is not valid JSON there",
 		`[{"id": "abc1`:                        "the JSON ends in the middle",
@@ -72,9 +72,9 @@ func TestReadArgillaProblems(t *testing.T) {
 		"[" + strings.Replace(severity(`"SS1"`), "abc123", "9e8d-77-uuid", 1) + "]":                        "record 1: it has no post id",
 		"[" + strings.Replace(severity(`["F4", "F1"]`), "severity", "figurative", 1) + "]":                 `label "F4" (None) of category figurative stands beside another`,
 		"[" + strings.Replace(severity(`"hm"`), "severity", "comment", 1) + "]":                            "none of the 1 records has a submitted response",
-		`[{"id": "abc123", "responses": "none"}]`:                                                          "record 1: its responses do not have the form",
-		`[{"id": "abc123", "responses": {"severity": "SS1"}}]`:                                             "record 1: its responses do not have the form",
-		`[{"id": "abc123", "responses": [{"user_id": 1, "values": {}}]}]`:                                  "record 1: its responses do not have the form",
+		`[{"id": "abc123", "responses": "none"}]`:                                                          "record 1: it does not have the form",
+		`[{"id": "abc123", "responses": {"severity": "SS1"}}]`:                                             "record 1: it does not have the form",
+		`[{"id": "abc123", "responses": [{"user_id": 1, "values": {}}]}]`:                                  "record 1: it does not have the form",
 	} {
 		_, err := ReadArgilla(strings.NewReader(text), "e.json", manifest.BuiltIn())
 		var problems *manifest.Problems

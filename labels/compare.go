@@ -36,13 +36,9 @@ type Drift struct {
 // approximation (Cochran 1954).
 const minExpected = 5
 
-// Compare tests, category by category, whether b's labels are distributed as a's. Both must be
-// counted under the same schema.
-//
-// The two are taken for independent samples. Of a set and a part of it (a release, and what was
-// rebuilt of it) compare the part with the rest.
-//
-// Many tests are made, so some P will be small by chance: CramersV says whether it matters.
+// Compare tests, category by category, whether b's labels are distributed as a's. The two are taken for independent
+// samples: of a set and a part of it compare the part with the rest. Of many tests some have a small P by chance:
+// CramersV says whether it matters.
 func Compare(a, b Stats) ([]Drift, error) {
 	if err := sameSchema(a, b); err != nil {
 		return nil, fmt.Errorf("compare labels: %w", err)

@@ -217,29 +217,24 @@ func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others m
 
 func matchIDs(gold []manifest.Entry, known, others map[manifest.Key]bool, f Predictions) FileScore {
 	fs := FileScore{File: f.File}
+	var missing, unknown []string
 	for _, e := range gold {
-		if _, ok := f.Labels[e.Key]; ok {
-			fs.Predicted++
-			continue
-		}
-		fs.Missing++
-		if len(fs.MissingOf) < maxListed {
-			fs.MissingOf = append(fs.MissingOf, e.Key.String())
+		if _, ok := f.Labels[e.Key]; !ok {
+			missing = append(missing, e.Key.String())
 		}
 	}
-	var unknown []string
 	for key := range f.Labels {
 		switch {
 		case known[key]:
 		case others[key]:
 			fs.Elsewhere++
 		default:
-			fs.Unknown++
 			unknown = append(unknown, key.String())
 		}
 	}
 	slices.Sort(unknown)
-	fs.UnknownOf = unknown[:min(len(unknown), maxListed)]
+	fs.Predicted, fs.Missing, fs.Unknown = len(gold)-len(missing), len(missing), len(unknown)
+	fs.MissingOf, fs.UnknownOf = missing[:min(len(missing), maxListed)], unknown[:min(len(unknown), maxListed)]
 	return fs
 }
 

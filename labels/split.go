@@ -24,14 +24,9 @@ type Assignment struct {
 	Splits []string          // by Posts
 }
 
-// Split parts entries so that every label of every category at once is shared out as exactly as
-// ratios and whole posts allow: first iterative stratification (Sechidis, Tsoumakas and Vlahavas
-// 2011), the rarest label first; then posts are moved until the splits have the sizes of the
-// ratios, rounded; then pairs of posts are swapped as long as that brings the labels closer to
-// their exact shares. Posts with the same labels count as alike.
-//
-// The same entries, shares and seed give the same splits, on any machine. Memory is one small
-// record an entry.
+// Split shares out every label of every category as exactly as ratios and whole posts allow: iterative
+// stratification (Sechidis, Tsoumakas and Vlahavas 2011), then moves of posts until the splits have the sizes of the
+// ratios, rounded, then swaps while those help. The same entries, shares and seed give the same splits on any machine.
 func Split(ctx context.Context, schema manifest.Schema, entries []manifest.Entry, shares []Share, seed uint64) (Assignment, error) {
 	ratios, err := normal(shares)
 	if err != nil {
@@ -262,12 +257,12 @@ func (s *stratifier) cost(split, l, n int) float64 {
 func (s *stratifier) gain(split int, out, in []int) float64 {
 	g := 0.0
 	for i, j := 0, 0; i < len(out) || j < len(in); {
-		var l, n int
-		switch {
-		case j == len(in) || i < len(out) && out[i] <= in[j]:
+		l, n := math.MaxInt, 0
+		if i < len(out) {
 			l = out[i]
-		default:
-			l = in[j]
+		}
+		if j < len(in) {
+			l = min(l, in[j])
 		}
 		for ; i < len(out) && out[i] == l; i++ {
 			n--

@@ -148,6 +148,8 @@ func TestHomogeneity(t *testing.T) {
 			Drift{Freedom: 2, P: 1, Merged: []string{"y+high"}}},
 		{"of a scale the one neighbour", []string{"low", "x", "y", "z"}, []int{1, 30, 30, 10}, []int{1, 30, 30, 10}, true,
 			Drift{Freedom: 2, P: 1, Merged: []string{"low+x"}}},
+		{"of a scale the first of two alike", []string{"w", "x", "rare", "y"}, []int{30, 30, 1, 30}, []int{30, 30, 1, 30}, true,
+			Drift{Freedom: 2, P: 1, Merged: []string{"x+rare"}}},
 		{"no variation", []string{"x", "y"}, []int{3, 0}, []int{4, 0}, false, Drift{Untested: "no variation"}},
 		{"no entries", []string{"x", "y"}, []int{0, 0}, []int{4, 1}, false, Drift{Untested: "no entries"}},
 	} {
