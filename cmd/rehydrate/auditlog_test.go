@@ -152,6 +152,12 @@ func TestAuditWithoutWorkspace(t *testing.T) {
 		return r
 	}
 	verdict(exitDone, append(live, file)...)
+	// Ids of another release are neither asked about nor findings.
+	s.write(file, string(parquetOf(t, onlyID{"zzz001"}, onlyID{"zzz002"})))
+	if r := verdict(exitIncomplete, append(live, file)...); r.Coverage.Asked != 4 || len(r.Posts) != 4 || len(r.Gaps) != 1 || !strings.Contains(r.Gaps[0].What, "2 ids of another release") {
+		t.Errorf("%+v %+v", r.Coverage, r.Gaps)
+	}
+	s.write(file, string(parquetOf(t, onlyID{"few000"}, onlyID{"few001"})))
 	verdict(exitIncomplete, "audit", s.release, "--json", "--offline", "--id-column", "post", file)
 	s.write(file, string(parquetOf(t, onlyID{"few000"}, onlyID{"t3_few003"})))
 	if r := verdict(exitFound, append(live, file)...); len(r.Findings) != 1 || r.Findings[0].ID != "few003" || r.Scope.Workspace != "" {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/state"
 )
 
@@ -130,7 +131,8 @@ func (w walker) spawn(look func(walker) error) error {
 func (w walker) look(p place, r io.ReaderAt, size int64) error {
 	err := w.stopped(w.ctx)
 	if err == nil {
-		err = w.lookInto(p, r, size)
+		// A mistake of this program, or of a decoder, costs one leaf.
+		err = contain.Do(func() error { return w.lookInto(p, r, size) })
 	}
 	if err != nil && w.ctx.Err() == nil && !errors.Is(err, state.ErrInterrupted) {
 		w.gap("", p.String(), "it could not be read: %v", err)
