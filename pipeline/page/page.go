@@ -38,6 +38,7 @@ func Parse(from fs.FS, name string) *template.Template {
 	t := template.New(name).Funcs(template.FuncMap{
 		"css":      func() template.CSS { return template.CSS(css) },
 		"counted":  counted,
+		"hundred":  func(share float64) float64 { return 100 * share },
 		"date":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") },
 		"join":     strings.Join,
 		"megabyte": func(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB" },

@@ -232,8 +232,9 @@ func (x *Explanation) tellImage(ws *workspace.Workspace) {
 	if img == nil {
 		return
 	}
-	x.Image = &ImageStory{File: ws.ImageName(x.rec.Key, img.Format), Format: img.Format, Width: img.Width, Height: img.Height, Bytes: img.Bytes,
-		SHA256: img.SHA256, OriginalSHA256: img.OriginalSHA256, PHash: fmt.Sprintf("%016x", img.PHash), Flat: img.Flat, HashKind: img.HashKind}
+	x.Image = &ImageStory{File: ws.ImageName(x.rec.Key, img.Format), Format: img.Format, Width: img.Width,
+		Height: img.Height, Bytes: img.Bytes, SHA256: img.SHA256, OriginalSHA256: img.OriginalSHA256,
+		PHash: fmt.Sprintf("%016x", img.PHash), Flat: img.Flat, HashKind: img.HashKind}
 }
 
 func (x *Explanation) tellReading(j state.Judge) {

@@ -30,11 +30,11 @@ type Options struct {
 
 // Write writes the report of a workspace. It only reads: the workspace need not be locked.
 func Write(ctx context.Context, w io.Writer, ws *workspace.Workspace, o Options) error {
-	d, err := gather(ctx, ws, o)
+	j, err := state.StoredJudge(ctx, ws, o.Now)
 	if err != nil {
 		return err
 	}
-	j, err := state.StoredJudge(ctx, ws, o.Now)
+	d, err := gather(ctx, ws, j, o)
 	if err != nil {
 		return err
 	}
@@ -56,16 +56,12 @@ func Write(ctx context.Context, w io.Writer, ws *workspace.Workspace, o Options)
 	return failed
 }
 
-func gather(ctx context.Context, ws *workspace.Workspace, o Options) (data, error) {
+func gather(ctx context.Context, ws *workspace.Workspace, j state.Judge, o Options) (data, error) {
 	s, err := state.Status(ctx, ws, o.Now)
 	if err != nil {
 		return data{}, err
 	}
 	b, _, err := ws.Binding(ctx)
-	if err != nil {
-		return data{}, err
-	}
-	j, err := state.StoredJudge(ctx, ws, o.Now)
 	if err != nil {
 		return data{}, err
 	}
@@ -85,7 +81,7 @@ func gather(ctx context.Context, ws *workspace.Workspace, o Options) (data, erro
 // count counts everything that stands in the records, in one pass.
 func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge, splits []string) error {
 	d.GroupSizes, d.GroupClasses = map[int]int{}, map[string]int{}
-	bySplit, formats := map[string]*split{}, map[string]*format{}
+	bySplit, formats := map[string]*split{}, map[string]format{}
 	groups := grouping{data: d, split: map[manifest.Key]string{}, of: map[manifest.Key]*group{}}
 	for _, name := range splits {
 		bySplit[name] = &split{Name: name, Outcomes: map[manifest.Outcome]int{}}
@@ -120,7 +116,7 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 	}
 	total := format{Name: "all"}
 	for _, name := range slices.Sorted(maps.Keys(formats)) {
-		f := *formats[name]
+		f := formats[name]
 		d.Formats = append(d.Formats, f)
 		total.Images, total.Bytes = total.Images+f.Images, total.Bytes+f.Bytes
 	}
@@ -137,15 +133,10 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 }
 
 // countKept counts the image and the confidence of a kept entry.
-func (d *data) countKept(rec workspace.Record, formats map[string]*format) {
+func (d *data) countKept(rec workspace.Record, formats map[string]format) {
 	i := rec.Image
 	f := formats[i.Format]
-	if f == nil {
-		f = &format{Name: i.Format}
-		formats[i.Format] = f
-	}
-	f.Images++
-	f.Bytes += i.Bytes
+	formats[i.Format] = format{i.Format, f.Images + 1, f.Bytes + i.Bytes}
 	side, _ := slices.BinarySearch(sideBounds[:], max(i.Width, i.Height))
 	d.Sides[side]++
 	if rec.Reading.Text == "" {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"rehydrate/labels"
@@ -178,11 +177,12 @@ func (d data) Retryable() *reasons {
 
 func (d data) reasons(caption string, outcomes ...manifest.Outcome) reasons {
 	r := reasons{Caption: caption, Entries: d.Count(outcomes...)}
-	names := make([]string, len(outcomes))
 	for i, o := range outcomes {
-		names[i] = string(o)
+		if i > 0 {
+			r.Names += ", "
+		}
+		r.Names += string(o)
 	}
-	r.Names = strings.Join(names, ", ")
 	for _, c := range d.Reasons {
 		if slices.Contains(outcomes, c.Outcome) {
 			r.Reasons = append(r.Reasons, advised{c, d.Advice(c)})
@@ -196,7 +196,8 @@ func (d data) KeptBySplit() chart {
 	c := chart{Caption: "Entries of each split that were kept"}
 	for _, s := range d.BySplit {
 		n := s.Outcomes[manifest.Kept]
-		c.Bars = append(c.Bars, bar{s.Name, fmt.Sprintf("%d of %d (%.1f %%)", n, s.Entries, page.Share(n, s.Entries)), page.Share(n, s.Entries)})
+		share := page.Share(n, s.Entries)
+		c.Bars = append(c.Bars, bar{s.Name, fmt.Sprintf("%d of %d (%.1f %%)", n, s.Entries, share), share})
 	}
 	return c
 }
@@ -256,50 +257,22 @@ func holm(drift []labels.Drift, level float64) []bool {
 
 // A heatmap shows how often the labels of two categories stand together.
 type heatmap struct {
-	Caption string
-	Columns []string // codes
-	Rows    []heatRow
+	Caption       string
+	Rows, Columns []labels.LabelStats
+	Counts        [][]int     // entries, by row and column
+	Shares        [][]float64 // of the row, 0 to 1
 }
-
-type heatRow struct {
-	Code  string
-	Cells []heatCell
-}
-
-type heatCell struct {
-	Entries int
-	Share   float64 // of the row, 0 to 1
-}
-
-// Percent is the share in percent.
-func (c heatCell) Percent() float64 { return 100 * c.Share }
 
 // Heatmap shows a pair of the release's labels or of the rebuilt set's.
 func (d data) Heatmap(set string, pair labels.Pair) heatmap {
-	h := heatmap{Caption: set + ": " + d.Category(pair.Rows) + " by " + d.Category(pair.Columns), Columns: d.codes(pair.Columns)}
-	shares := pair.Shares()
-	for i, code := range d.codes(pair.Rows) {
-		row := heatRow{Code: code}
-		for j, n := range pair.Counts[i] {
-			row.Cells = append(row.Cells, heatCell{n, shares[i][j]})
-		}
-		h.Rows = append(h.Rows, row)
-	}
-	return h
+	return heatmap{set + ": " + d.Category(pair.Rows) + " by " + d.Category(pair.Columns),
+		d.category(pair.Rows).Labels, d.category(pair.Columns).Labels, pair.Counts, pair.Shares()}
 }
 
 // Category is a category's name for people.
 func (d data) Category(name string) string {
 	c := d.category(name)
 	return cmp.Or(c.Title, c.Name)
-}
-
-func (d data) codes(category string) []string {
-	var codes []string
-	for _, l := range d.category(category).Labels {
-		codes = append(codes, l.Code)
-	}
-	return codes
 }
 
 func (d data) category(name string) labels.CategoryStats {
@@ -309,44 +282,39 @@ func (d data) category(name string) labels.CategoryStats {
 
 // ImageSides is the chart of the kept images by size.
 func (d data) ImageSides() chart {
-	c := chart{Caption: "Kept images by their longer side, in pixels"}
-	all, low := 0, 1
-	for _, n := range d.Sides {
-		all += n
-	}
-	for i, n := range d.Sides {
+	return distribution("Kept images by their longer side, in pixels", d.Sides[:], func(i int) string {
+		low := slices.Concat([]int{0}, sideBounds[:])[i] + 1
 		if i == len(sideBounds) {
-			c.add(fmt.Sprintf("%d and more", low), n, all)
-			break
+			return fmt.Sprintf("%d and more", low)
 		}
-		c.add(fmt.Sprintf("%d to %d", low, sideBounds[i]), n, all)
-		low = sideBounds[i] + 1
-	}
-	return c
+		return fmt.Sprintf("%d to %d", low, sideBounds[i])
+	})
 }
 
 // TextConfidence is the chart of the kept entries by confidence.
 func (d data) TextConfidence() chart {
-	c := chart{Caption: "Kept entries by mean confidence of the words that OCR read"}
-	all := 0
-	for _, n := range d.Tenths {
+	return distribution("Kept entries by mean confidence of the words that OCR read", d.Tenths[:],
+		func(i int) string { return fmt.Sprintf("%d to %d", 10*i, 10*i+10) })
+}
+
+// distribution is the chart of all counts, with the label of each.
+func distribution(caption string, counts []int, label func(int) string) chart {
+	c, all := chart{Caption: caption}, 0
+	for _, n := range counts {
 		all += n
 	}
-	for i, n := range d.Tenths {
-		c.add(fmt.Sprintf("%d to %d", 10*i, 10*i+10), n, all)
+	for i, n := range counts {
+		c.add(label(i), n, all)
 	}
 	return c
 }
-
-// MostGroups bounds the list of straddling groups.
-func (d data) MostGroups() int { return 200 }
 
 // PostsARequest is how many posts one request to Reddit asks about.
 func (d data) PostsARequest() int { return reddit.MaxAsk }
 
 var reportPage = page.Parse(files, "report.html")
 
-// write writes the report: one HTML file that opens from disk, without scripts, without requests.
+// write writes one HTML file that opens from disk, without scripts, without requests.
 func (d data) write(w io.Writer) error {
 	if err := page.Write(w, reportPage, d); err != nil {
 		return fmt.Errorf("write the report: %w", err)
