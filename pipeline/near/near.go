@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rehydrate/dedupe"
-	"rehydrate/manifest"
 	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/policy"
@@ -54,6 +53,7 @@ type Search struct {
 	textsFrom string              // where the texts come from, for people; "" for nowhere
 	memory    *semaphore.Weighted // bytes of decoded pictures at once
 	all       []*scanned          // by place in the source
+	groups    [][]*scanned        // the kept one first, groups and members in order
 	mu        sync.Mutex          // held while Progress is called
 }
 
@@ -77,10 +77,8 @@ type Summary struct {
 	NotFound   int            `json:"texts_unused"` // texts of the file that belong to no picture
 	Hash       string         `json:"hash"`
 	Written    []string       `json:"written"`
-	Shown      int            `json:"shown"` // pictures on the contact sheet
-	// Dataset says that the pictures are those of a rehydrated dataset, and must be forgotten when a post is
-	// removed.
-	Dataset bool `json:"of_dataset"`
+	Shown      int            `json:"shown"`      // pictures on the contact sheet
+	Dataset    bool           `json:"of_dataset"` // a rehydrated one: its pictures go when a post is removed
 }
 
 // The values of Summary.Mode.
@@ -93,7 +91,10 @@ const (
 type scanned struct {
 	name  string
 	item  dedupe.Item
-	fault *policy.Fault // why it could not be read; nil when it was
+	fault *policy.Fault   // why it could not be read; nil when it was
+	found dedupe.Decision // zero without an item
+	of    *scanned        // the kept picture that it is near; nil when it is kept
+	shown *shownPicture   // on the contact sheet; nil when it is not
 }
 
 // Open finds the pictures, reads the texts and makes sure that an answer can be written. Of a picture it reads
@@ -134,11 +135,9 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 	return s, nil
 }
 
-// Find hashes every picture, finds those that are near an earlier one, and writes the answer: groups.csv,
-// unreadable.csv and the contact sheet groups.html. The order is that of the names in a folder, by bytes, and of
-// the rows in a Parquet; the answer is a function of pictures, texts and rule, whatever the number of workers. A
-// picture that cannot be read is a row of unreadable.csv. Memory beyond the hashes is bounded by what the policy
-// lets two pictures take decoded, and one encoded picture for each worker.
+// Find hashes every picture, finds those that are near an earlier one by name or row, and writes the answer:
+// groups.csv, unreadable.csv and the contact sheet groups.html. The answer is a function of pictures, texts and rule.
+// Memory beyond the hashes is bounded by two decoded pictures, and one encoded picture for each worker.
 //
 // An error leaves the earlier answer as it was. One that comes while the complete files get their names, or a
 // kill at that time, leaves a folder without groups.csv, and never groups.csv beside files of another answer.
@@ -146,21 +145,21 @@ func (s *Search) Find(ctx context.Context) (Summary, error) {
 	if err := s.each(ctx, "hash", s.source.most, nil, s.scan); err != nil {
 		return Summary{}, err
 	}
-	groups, err := s.compare(ctx)
+	spared, err := s.compare(ctx)
 	if err != nil {
 		return Summary{}, err
 	}
-	sheet, err := s.drawSheet(ctx, groups, s.summary(groups))
+	sheet, err := s.drawSheet(ctx, s.summary(spared))
 	if err != nil {
 		return Summary{}, err
 	}
-	sheet.Written, err = s.write(ctx, groups, sheet)
+	sheet.Written, err = s.write(ctx, sheet)
 	return sheet.Summary, err
 }
 
 // each calls do for the pictures of the source that are wanted, from several goroutines; an error ends it. With
 // wanted nil, the first time, it is for all pictures, and fills s.all in their order.
-func (s *Search) each(ctx context.Context, stage string, total int, wanted func(int) bool,
+func (s *Search) each(ctx context.Context, stage string, total int, wanted func(*scanned) bool,
 	do func(context.Context, picture, *scanned) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(s.Workers, 1))
@@ -180,10 +179,11 @@ func (s *Search) each(ctx context.Context, stage string, total int, wanted func(
 			}
 			if wanted == nil {
 				s.all = append(s.all, &scanned{name: p.name, item: dedupe.Item{Tokens: s.tokensOf(p)}})
-			} else if !wanted(p.index) {
-				continue
 			}
 			into := s.all[p.index]
+			if wanted != nil && !wanted(into) {
+				continue
+			}
 			contain.Go(group, func() error { // waits until a worker is free
 				err := do(ctx, p, into)
 				if err == nil {
@@ -235,7 +235,7 @@ func (s *Search) decoded(ctx context.Context, body []byte, use func(image.Image)
 		err = use(img)
 	}
 	if err != nil {
-		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
+		return invalid("undecodable", err.Error())
 	}
 	return nil
 }
@@ -260,56 +260,45 @@ func (s *Search) hash(img image.Image, body []byte, into *dedupe.Item) (err erro
 	return err
 }
 
-// A grouping is the decisions, and the groups that they come to.
-type grouping struct {
-	decisions []dedupe.Decision // by place in all; a picture that could not be read is near no other
-	groups    [][]int           // places in all, the kept one first, groups and members in order
-	spared    int
-}
-
-// compare makes the keep-first pass over the pictures that could be read.
-func (s *Search) compare(ctx context.Context) (grouping, error) {
+// compare makes the keep-first pass over the pictures that could be read, and counts those that the guard would keep.
+func (s *Search) compare(ctx context.Context) (spared int, err error) {
 	var items []dedupe.Item
-	var places []int
-	for i, one := range s.all {
+	var read []*scanned
+	for _, one := range s.all {
 		if one.fault == nil {
-			items, places = append(items, one.item), append(places, i)
+			items, read = append(items, one.item), append(read, one)
 		}
 	}
 	found, err := dedupe.KeepFirst(ctx, items, s.Rule)
 	if err != nil {
-		return grouping{}, fmt.Errorf("compare the pictures: %w", err)
+		return 0, fmt.Errorf("compare the pictures: %w", err)
 	}
-	g := grouping{decisions: slices.Repeat([]dedupe.Decision{{Of: -1}}, len(s.all))}
-	members := make([][]int, len(s.all)) // by the place of the kept one
-	for n, d := range found {
+	groups := make([][]*scanned, len(read)) // by the kept one
+	for i, d := range found {
+		read[i].found = d
+		kept := i
 		if !d.Kept() {
-			d.Of = places[d.Of]
-			members[d.Of] = append(members[d.Of], places[n])
+			kept, read[i].of = d.Of, read[d.Of]
 		}
-		g.decisions[places[n]] = d
+		groups[kept] = append(groups[kept], read[i])
 	}
-	for kept, others := range members {
-		if len(others) > 0 {
-			g.groups = append(g.groups, append([]int{kept}, others...))
-		}
-	}
-	g.spared, err = dedupe.Spared(ctx, items, s.Rule, found)
+	s.groups = slices.DeleteFunc(groups, func(g []*scanned) bool { return len(g) < 2 })
+	spared, err = dedupe.Spared(ctx, items, s.Rule, found)
 	if err != nil {
-		return grouping{}, fmt.Errorf("compare the pictures under the guard: %w", err)
+		return 0, fmt.Errorf("compare the pictures under the guard: %w", err)
 	}
-	return g, nil
+	return spared, nil
 }
 
-func (s *Search) summary(g grouping) Summary {
+func (s *Search) summary(spared int) Summary {
 	sum := Summary{Source: s.Path, Files: len(s.all), Reasons: map[string]int{}, Skipped: s.source.skipped,
-		Groups: len(g.groups), Classes: map[string]int{}, Spared: g.spared,
+		Groups: len(s.groups), Classes: map[string]int{}, Spared: spared,
 		Mode: modeText, Radius: s.Rule.Radius, Words: s.Rule.Words, Guard: s.Rule.Guard,
 		TextFrom: s.textsFrom, Hash: dedupe.HashKind(), Dataset: s.source.ofDataset}
 	if s.Rule.ImageOnly {
 		sum.Mode, sum.Words, sum.Guard = ModeImage, 0, false
 	}
-	for i, one := range s.all {
+	for _, one := range s.all {
 		if one.fault != nil {
 			sum.Unreadable++
 			sum.Reasons[string(one.fault.Reason)]++
@@ -318,9 +307,9 @@ func (s *Search) summary(g grouping) Summary {
 		if len(one.item.Tokens) > 0 {
 			sum.WithText++
 		}
-		if d := g.decisions[i]; !d.Kept() {
+		if one.of != nil {
 			sum.Duplicates++
-			sum.Classes[d.Class]++
+			sum.Classes[one.found.Class]++
 		}
 	}
 	if s.texts != nil {

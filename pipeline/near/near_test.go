@@ -633,7 +633,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"an answer in a workspace", func(c *Config) { c.Out = in("ws/sub/answer") }, "lies in a workspace"},
 		{"an answer that is a folder", func(c *Config) { c.Out, c.Force = in("full"), true }, "groups.csv is a folder"},
 		{"a place where nothing can be made", func(c *Config) { c.Out = "/proc/none/answer" }, "write into /proc/none/answer"},
-		{"an answer in a file", func(c *Config) { c.Out = in("file") }, "not a folder"},
+		{"an answer in a file", func(c *Config) { c.Out = in("file") }, "not a directory"},
 	} {
 		c := config(t, dir)
 		tt.change(&c)

@@ -44,35 +44,31 @@ type shownPicture struct {
 }
 
 // drawSheet reads the pictures again that the contact sheet shows, and makes them small.
-func (s *Search) drawSheet(ctx context.Context, g grouping, sum Summary) (contactSheet, error) {
+func (s *Search) drawSheet(ctx context.Context, sum Summary) (contactSheet, error) {
 	sheet := contactSheet{Summary: sum, Source: ShownName(s.Path), Grouped: sum.Groups + sum.Duplicates}
-	shown := map[int]*shownPicture{} // by place
-	for i, group := range g.groups {
-		room := s.Pictures - len(shown)
+	for i, group := range s.groups {
+		room := s.Pictures - sheet.Shown
 		if room < 2 { // a group shows the kept picture and another one
 			break
 		}
-		places := group[:min(len(group), room, mostOfGroup)]
-		one := shownGroup{Number: i + 1, More: len(group) - len(places)}
-		for _, place := range places {
-			shown[place] = &shownPicture{Name: ShownName(s.all[place].name), Near: nearness(g.decisions[place])}
-			one.Pictures = append(one.Pictures, shown[place])
+		show := shownGroup{Number: i + 1}
+		for _, one := range group[:min(len(group), room, mostOfGroup)] {
+			one.shown = &shownPicture{Name: ShownName(one.name), Near: nearness(one.found)}
+			show.Pictures = append(show.Pictures, one.shown)
 		}
-		sheet.All = append(sheet.All, one)
+		show.More = len(group) - len(show.Pictures)
+		sheet.Shown += len(show.Pictures)
+		sheet.All = append(sheet.All, show)
 	}
-	sheet.Shown = len(shown)
-	if len(shown) == 0 {
+	if sheet.Shown == 0 {
 		return sheet, nil
 	}
-	wanted := func(place int) bool { return shown[place] != nil }
-	return sheet, s.each(ctx, "draw", len(shown), wanted, func(ctx context.Context, p picture, was *scanned) error {
-		s.draw(ctx, p, was, shown[p.index])
-		return ctx.Err()
-	})
+	return sheet, s.each(ctx, "draw", sheet.Shown, func(one *scanned) bool { return one.shown != nil }, s.draw)
 }
 
-// draw makes a picture small. It may have changed since it was hashed, or be gone.
-func (s *Search) draw(ctx context.Context, p picture, was *scanned, into *shownPicture) {
+// draw makes a picture small. It may have changed since it was hashed, or be gone. The error is the context's.
+func (s *Search) draw(ctx context.Context, p picture, was *scanned) error {
+	into := was.shown
 	body, fault := p.read()
 	if fault == nil {
 		fault = s.decoded(ctx, body, func(img image.Image) error {
@@ -89,6 +85,7 @@ func (s *Search) draw(ctx context.Context, p picture, was *scanned, into *shownP
 	if fault != nil {
 		into.Trouble = fault.Detail
 	}
+	return ctx.Err()
 }
 
 // classWords say of a class why a picture is near the one that is kept, where texts were compared.

@@ -83,8 +83,7 @@ func openTable(c Config) (source, error) {
 			p := picture{index: i, name: name, keys: []string{name, row.Path}, text: row.Text}
 			p.read = func() ([]byte, *policy.Fault) {
 				if len(row.Image) == 0 {
-					return nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "no_image",
-						Detail: "the row has no bytes of a picture"}
+					return nil, invalid("no_image", "the row has no bytes of a picture")
 				}
 				return row.Image, nil
 			}
@@ -172,14 +171,9 @@ func readHead(path string) []byte {
 		return nil
 	}
 	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, policy.SniffBytes))
-	if err != nil {
-		return nil
-	}
+	head, _ := io.ReadAll(io.LimitReader(f, policy.SniffBytes))
 	return head
 }
-
-var errNotRegular = errors.New("it is no longer a regular file")
 
 // openFile opens a regular file. One that has become a pipe since it was found is not waited for.
 func openFile(path string) (f *os.File, size int64, err error) {
@@ -188,9 +182,12 @@ func openFile(path string) (f *os.File, size int64, err error) {
 		return nil, 0, err
 	}
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
+	}
+	if err != nil {
 		f.Close()
-		return nil, 0, errors.Join(err, errNotRegular)
+		return nil, 0, err
 	}
 	return f, info.Size(), nil
 }
@@ -203,8 +200,7 @@ func readPicture(path string, most int64) ([]byte, *policy.Fault) {
 	}
 	defer f.Close()
 	if size > most {
-		return nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "too_large",
-			Detail: fmt.Sprintf("%d bytes, at most %d are read", size, most)}
+		return nil, invalid("too_large", fmt.Sprintf("%d bytes, at most %d are read", size, most))
 	}
 	var body bytes.Buffer
 	body.Grow(int(size) + bytes.MinRead)
@@ -216,14 +212,17 @@ func readPicture(path string, most int64) ([]byte, *policy.Fault) {
 
 // fileFault is the trouble of a file that cannot be read. It does not repeat the name.
 func fileFault(err error) *policy.Fault {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return invalid("not_found", "no such file")
+	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return &policy.Fault{Outcome: manifest.Invalid, Reason: "not_found", Detail: "no such file"}
-	}
-	return &policy.Fault{Outcome: manifest.Invalid, Reason: "unreadable_file", Detail: err.Error()}
+	return invalid("unreadable_file", err.Error())
+}
+
+func invalid(reason manifest.Reason, detail string) *policy.Fault {
+	return &policy.Fault{Outcome: manifest.Invalid, Reason: reason, Detail: detail}
 }
 
 // inWorkspace reports whether a folder lies in a workspace.

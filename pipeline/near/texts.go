@@ -66,9 +66,6 @@ func (t *texts) add(file string, tokens []string) error {
 // all words of the text do.
 func readTexts(path string) (*texts, error) {
 	f, _, err := openFile(path)
-	if errors.Is(err, errNotRegular) {
-		err = fmt.Errorf("%s: it is not a regular file", path)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read the texts: %w", err)
 	}

@@ -30,7 +30,7 @@ const (
 const unfinished = ".rehydrate-dedupe-"
 
 // write writes the answer and returns the names of its files.
-func (s *Search) write(ctx context.Context, g grouping, sheet contactSheet) ([]string, error) {
+func (s *Search) write(ctx context.Context, sheet contactSheet) ([]string, error) {
 	type part struct {
 		name string
 		fill func(io.Writer) error
@@ -38,7 +38,7 @@ func (s *Search) write(ctx context.Context, g grouping, sheet contactSheet) ([]s
 	parts := []part{
 		{sheetName, func(w io.Writer) error { return page.Write(w, sheetPage, sheet) }},
 		{unreadableName, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(s.unreadableRecords()) }},
-		{groupsName, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(s.groupRecords(g)) }},
+		{groupsName, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(s.groupRecords()) }},
 	}
 	if s.Pictures == 0 {
 		parts = parts[1:]
@@ -70,10 +70,7 @@ func (s *Search) write(ctx context.Context, g grouping, sheet contactSheet) ([]s
 		}
 		defer f.Discard()
 		b := bufio.NewWriter(f)
-		if err := errors.Join(p.fill(b), b.Flush()); err != nil {
-			return nil, fmt.Errorf("write %s: %w", p.name, err)
-		}
-		if err := f.Sync(); err != nil {
+		if err := errors.Join(p.fill(b), b.Flush(), f.Sync()); err != nil {
 			return nil, fmt.Errorf("write %s: %w", p.name, err)
 		}
 		files = append(files, f)
@@ -97,15 +94,14 @@ func (s *Search) write(ctx context.Context, g grouping, sheet contactSheet) ([]s
 }
 
 // groupRecords has a record for each picture of each group, the kept one first.
-func (s *Search) groupRecords(g grouping) [][]string {
+func (s *Search) groupRecords() [][]string {
 	records := [][]string{{"group", "file", "kept", "duplicate_of", "hash_distance", "word_distance", "class", "phash"}}
-	for i, group := range g.groups {
-		for _, place := range group {
-			one, d := s.all[place], g.decisions[place]
+	for i, group := range s.groups {
+		for _, one := range group {
 			record := []string{strconv.Itoa(i + 1), cell(one.name), "true", "", "", "", "",
 				fmt.Sprintf("%016x", one.item.Hash.Bits)}
-			if !d.Kept() {
-				record[2], record[3], record[4], record[6] = "false", cell(s.all[d.Of].name), strconv.Itoa(d.HashDistance), d.Class
+			if d := one.found; one.of != nil {
+				record[2], record[3], record[4], record[6] = "false", cell(one.of.name), strconv.Itoa(d.HashDistance), d.Class
 				if !s.Rule.ImageOnly {
 					record[5] = strconv.Itoa(d.WordDistance)
 				}
@@ -143,9 +139,6 @@ func cell(name string) string { return clean.Cell(ShownName(name)) }
 
 // vacant refuses a folder in which an answer cannot be written, or, without force, one that has an answer.
 func vacant(dir string, force bool) error {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return fmt.Errorf("write into %s: it is not a folder", dir)
-	}
 	for _, name := range []string{groupsName, unreadableName, sheetName} {
 		path := filepath.Join(dir, name)
 		info, err := os.Lstat(path)
