@@ -7,7 +7,6 @@ package diff
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"math/bits"
 	"slices"
@@ -41,8 +40,7 @@ type ImageChange struct {
 	Distance *int   `json:"phash_distance"` // differing bits of the 64; nil where a side has no hash
 }
 
-// A WordChange says which words of a text came and went, without control characters. Words that only moved
-// are neither.
+// A WordChange says which words of a text came and went. Words that only moved are neither.
 type WordChange struct {
 	Gained []string `json:"gained"`
 	Lost   []string `json:"lost"`
@@ -70,17 +68,15 @@ type KeyChange struct {
 	New string `json:"new"`
 }
 
-// A WhyCount counts the entries whose outcome went from Old to New; a part is nil where the side does not
-// tell.
+// A WhyCount counts the entries whose outcome went from Old to New; nil where the side does not tell.
 type WhyCount struct {
 	Old   *state.Conclusion `json:"old_outcome"`
 	New   *state.Conclusion `json:"new_outcome"`
 	Count int               `json:"count"`
 }
 
-// A Report is what differs between two datasets. The changes are those of the rows of the old side in its
-// order, then the rows gained in the order of the new one, then the outcomes that changed of entries that are
-// rows of neither side.
+// A Report is what differs between two datasets: first rows of the old side in its order, then rows gained in the order
+// of the new one, then outcomes of entries that are rows of neither side.
 type Report struct {
 	Changes []Change `json:"changes"`
 	Summary Summary  `json:"summary"`
@@ -103,8 +99,8 @@ type Summary struct {
 	WhyElse    []WhyCount  `json:"why_outcomes"`
 	Schema     []KeyChange `json:"schema"`
 	Provenance []KeyChange `json:"provenance"`
-	// Step is what Croissant's numbering makes of it: major where rows went or changed, minor where rows or
-	// columns came, patch where only the file is another, none.
+	// Step is Croissant's: major where rows went or changed, minor where rows or columns came, patch where only the
+	// file is another, none.
 	Step        string   `json:"version_step"`
 	NotCompared []string `json:"not_compared"` // what could not be compared, and why
 }
@@ -120,14 +116,16 @@ func Compare(ctx context.Context, older, newer string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	c := comparison{old: was, new: is, why: map[[5]string]int{}, report: Report{Changes: []Change{}}}
-	for _, column := range was.labels {
-		if slices.Contains(is.labels, column) {
-			c.common = append(c.common, column)
+	c := comparison{old: was, new: is, tables: was.table != nil && is.table != nil, why: map[[5]string]int{},
+		report: Report{Changes: []Change{}}}
+	if c.tables {
+		for _, column := range was.table.Labels() {
+			if slices.Contains(is.table.Labels(), column) {
+				c.common = append(c.common, column)
+			}
 		}
 	}
-	c.rows()
-	c.outcomes()
+	c.changes()
 	c.sum()
 	return c.report, nil
 }
@@ -135,30 +133,32 @@ func Compare(ctx context.Context, older, newer string) (Report, error) {
 // A comparison is one call of Compare.
 type comparison struct {
 	old, new *side
+	tables   bool              // both sides have Parquet files
 	common   []string          // the label columns of both sides
 	why      map[[5]string]int // of kind, old outcome and reason, new outcome and reason
 	report   Report
 }
 
-// rows compares the rows of both sides.
-func (c *comparison) rows() {
-	d := &c.report.Summary
+// changes compares the rows, and the outcomes of the entries that are rows of neither side.
+func (c *comparison) changes() {
 	for i := range c.old.rows {
 		was := &c.old.rows[i]
-		place, both := c.new.place[was.ID]
-		if !both {
-			d.Lost++
+		if place, both := c.new.place[was.ID]; !both {
 			c.add(Change{ID: was.ID, Kind: "lost"})
-			continue
-		}
-		if change, differs := c.row(was, &c.new.rows[place]); differs {
+		} else if change, differs := c.row(was, &c.new.rows[place]); differs {
 			c.add(change)
 		}
 	}
 	for _, row := range c.new.rows {
 		if _, both := c.old.place[row.ID]; !both {
-			d.Gained++
 			c.add(Change{ID: row.ID, Kind: "gained"})
+		}
+	}
+	for _, id := range c.new.entries {
+		was, known := c.old.verdicts[id]
+		_, row := c.new.place[id]
+		if known && !row && was.Outcome != manifest.Kept && was != c.new.verdicts[id] {
+			c.add(Change{ID: id, Kind: "outcome"})
 		}
 	}
 }
@@ -195,7 +195,9 @@ func (c *comparison) row(was, is *scan.TableRow) (Change, bool) {
 	return change, change.Split != nil || change.Image != nil || change.Text != nil || change.Labels != nil
 }
 
-func (c *comparison) both(column string) bool { return c.old.has[column] && c.new.has[column] }
+func (c *comparison) both(column string) bool {
+	return c.tables && c.old.table.Has(column) && c.new.table.Has(column)
+}
 
 // hashDistance is how many bits of two hashes differ, nil where one is not a hash.
 func hashDistance(a, b string) *int {
@@ -215,18 +217,6 @@ func printableAll(list []string) []string {
 	return out
 }
 
-// outcomes compares the outcomes of the entries that are rows of neither side.
-func (c *comparison) outcomes() {
-	for _, id := range c.new.entries {
-		was, known := c.old.verdicts[id]
-		_, row := c.new.place[id]
-		if known && !row && was.Outcome != manifest.Kept && was != c.new.verdicts[id] {
-			c.report.Summary.Outcomes++
-			c.add(Change{ID: id, Kind: "outcome"})
-		}
-	}
-}
-
 // add adds the outcomes to a change, and takes it into the report.
 func (c *comparison) add(change Change) {
 	was, hadOutcome := c.old.verdicts[change.ID]
@@ -237,9 +227,7 @@ func (c *comparison) add(change Change) {
 	if hasOutcome {
 		change.New = &is
 	}
-	if change.Kind != "changed" {
-		c.why[[5]string{change.Kind, string(was.Outcome), string(was.Reason), string(is.Outcome), string(is.Reason)}]++
-	}
+	c.why[[5]string{change.Kind, string(was.Outcome), string(was.Reason), string(is.Outcome), string(is.Reason)}]++
 	change.ID = state.Printable(change.ID)
 	c.report.Changes = append(c.report.Changes, change)
 }
@@ -248,30 +236,30 @@ func (c *comparison) add(change Change) {
 func (c *comparison) sum() {
 	d := &c.report.Summary
 	d.Old, d.New = c.old.count, c.new.count
-	d.WhyGained, d.WhyLost, d.WhyElse = c.whyCounts("gained"), c.whyCounts("lost"), c.whyCounts("outcome")
+	d.WhyGained, d.Gained = c.whyCounts("gained")
+	d.WhyLost, d.Lost = c.whyCounts("lost")
+	d.WhyElse, d.Outcomes = c.whyCounts("outcome")
 	d.Schema, d.Provenance, d.NotCompared = []KeyChange{}, []KeyChange{}, []string{}
-	if c.old.hasTables && c.new.hasTables {
+	if c.tables {
 		d.Schema = keyChanges(c.schema(c.old), c.schema(c.new))
 		d.Provenance = keyChanges(c.old.provenance, c.new.provenance)
 		for _, column := range []string{"sha256", "ocr_text"} {
 			if !c.both(column) {
-				d.NotCompared = append(d.NotCompared, fmt.Sprintf("%s: not both sides have the column", column))
+				d.NotCompared = append(d.NotCompared, column+": not both sides have the column")
 			}
 		}
 	} else {
 		d.NotCompared = append(d.NotCompared, "images, texts, labels, schema and provenance: not both sides have Parquet files")
 	}
-	if !c.old.hasOutcomes || !c.new.hasOutcomes {
+	if c.old.verdicts == nil || c.new.verdicts == nil {
 		d.NotCompared = append(d.NotCompared, "outcomes: not both sides have an outcomes.csv, so why a row went may not be known")
 	}
 	content := d.Lost+d.Images+d.Texts+d.Labels+d.Splits > 0
 	d.Changed = content || d.Gained+d.Outcomes+len(d.Schema)+len(d.Provenance) > 0
-	added := slices.ContainsFunc(d.Schema, func(k KeyChange) bool { return k.Old == "" })
-	other := slices.ContainsFunc(d.Schema, func(k KeyChange) bool { return k.Old != "" })
 	switch {
-	case content || other:
+	case content || slices.ContainsFunc(d.Schema, func(k KeyChange) bool { return k.Old != "" }):
 		d.Step = "major"
-	case d.Gained > 0 || added:
+	case d.Gained > 0 || len(d.Schema) > 0:
 		d.Step = "minor"
 	case len(d.Provenance) > 0:
 		d.Step = "patch"
@@ -280,34 +268,34 @@ func (c *comparison) sum() {
 	}
 }
 
-// whyCounts gives the outcomes behind the changes of one kind, the most frequent first.
-func (c *comparison) whyCounts(kind string) []WhyCount {
+// whyCounts gives the outcomes behind the changes of one kind, the most frequent first, and how many changes there are.
+func (c *comparison) whyCounts(kind string) (all []WhyCount, sum int) {
 	conclusion := func(outcome, reason string) *state.Conclusion {
 		if outcome == "" {
 			return nil
 		}
 		return &state.Conclusion{Outcome: manifest.Outcome(outcome), Reason: manifest.Reason(reason)}
 	}
-	keys := slices.SortedFunc(maps.Keys(c.why), func(a, b [5]string) int {
+	all = []WhyCount{}
+	for _, k := range slices.SortedFunc(maps.Keys(c.why), func(a, b [5]string) int {
 		return cmp.Or(c.why[b]-c.why[a], slices.Compare(a[:], b[:]))
-	})
-	all := []WhyCount{}
-	for _, k := range keys {
+	}) {
 		if k[0] == kind {
 			all = append(all, WhyCount{conclusion(k[1], k[2]), conclusion(k[3], k[4]), c.why[k]})
+			sum += c.why[k]
 		}
 	}
-	return all
+	return all, sum
 }
 
 // schema gives the columns of a side with their types, and the names of the labels of both sides' columns.
 func (c *comparison) schema(s *side) map[string]string {
 	all := map[string]string{}
-	for column, kind := range s.columns {
+	for column, kind := range s.table.Columns() {
 		all["column "+column] = kind
 	}
 	for _, column := range c.common {
-		all["labels of "+column] = strings.Join(s.names[column], ", ")
+		all["labels of "+column] = strings.Join(s.table.LabelNames(column), ", ")
 	}
 	return all
 }

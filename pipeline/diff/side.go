@@ -23,20 +23,13 @@ const maxHeld = 1 << 30
 // A side is one of the two datasets, read whole but for its images.
 type side struct {
 	count      SideCount
-	hasTables  bool
-	rows       []scan.TableRow   // the first row of each id, in order
-	place      map[string]int    // id -> its place in rows
-	columns    map[string]string // name -> type
-	labels     []string          // the label columns
-	names      map[string][]string
-	has        map[string]bool // which of sha256, phash and ocr_text are columns
-	provenance map[string]string
-
-	hasOutcomes bool
-	entries     []string // ids of the outcomes, in order
-	verdicts    map[string]state.Conclusion
-
-	held int64
+	rows       []scan.TableRow             // the first row of each id, in order
+	place      map[string]int              // id -> its place in rows
+	table      *scan.Table                 // the first one, closed, for its columns; nil without Parquet files
+	provenance map[string]string           // what all Parquet files say
+	entries    []string                    // ids of the outcomes, in order
+	verdicts   map[string]state.Conclusion // nil without outcomes
+	held       int64
 }
 
 // read reads the Parquet file, outcomes.csv, folder of a dataset, or workspace called name. Of a workspace it reads
@@ -60,21 +53,16 @@ func read(ctx context.Context, name string) (*side, error) {
 			return nil, err
 		}
 	}
-	s := &side{count: SideCount{Path: name}, hasTables: len(tables) > 0, hasOutcomes: outcomes != "",
-		place: map[string]int{}, names: map[string][]string{}, has: map[string]bool{},
-		verdicts: map[string]state.Conclusion{}}
-	// The outcomes come first: without Parquet files, the rows are the entries that they say are kept.
-	if s.hasOutcomes {
-		if err := using(outcomes, func(f *os.File) error { return s.readOutcomes(ctx, f) }); err != nil {
+	s := &side{count: SideCount{Path: name}, place: map[string]int{}}
+	for _, table := range tables {
+		if err := using(table, func(f *os.File) error { return s.readTable(ctx, f) }); err != nil {
 			return nil, err
 		}
 	}
-	for i, table := range tables {
-		if err := using(table, func(f *os.File) error { return s.readTable(ctx, f, i == 0) }); err != nil {
-			return nil, err
-		}
+	if outcomes == "" {
+		return s, nil
 	}
-	return s, nil
+	return s, using(outcomes, func(f *os.File) error { return s.readOutcomes(ctx, f) })
 }
 
 // filesOf returns the Parquet files and the outcomes.csv, empty for none, of a folder: those of a workspace, of a
@@ -88,10 +76,7 @@ func filesOf(folder string) (tables []string, outcomes string, err error) {
 			"is a workspace without a dataset or outcomes yet"
 	}
 	for _, pattern := range patterns {
-		names, err := fs.Glob(os.DirFS(folder), pattern)
-		if err != nil {
-			return nil, "", fmt.Errorf("compare %s: %w", folder, err)
-		}
+		names, _ := fs.Glob(os.DirFS(folder), pattern) // its only error is that of a bad pattern
 		for _, name := range names {
 			tables = append(tables, filepath.Join(folder, name))
 		}
@@ -117,7 +102,9 @@ func using(name string, use func(*os.File) error) error {
 	return use(f)
 }
 
+// readOutcomes takes the outcomes in. Without Parquet files, the rows are the entries that they say are kept.
 func (s *side) readOutcomes(ctx context.Context, f *os.File) error {
+	s.verdicts = map[string]state.Conclusion{}
 	for res, err := range manifest.ReadOutcomes(f) {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return fmt.Errorf("compare %s: %w", f.Name(), err)
@@ -129,7 +116,7 @@ func (s *side) readOutcomes(ctx context.Context, f *os.File) error {
 		if err := s.hold(len(id)); err != nil {
 			return err
 		}
-		if res.Outcome == manifest.Kept && !s.hasTables {
+		if res.Outcome == manifest.Kept && s.table == nil {
 			if err := s.add(scan.TableRow{ID: id, Split: res.Split}); err != nil {
 				return err
 			}
@@ -141,14 +128,22 @@ func (s *side) readOutcomes(ctx context.Context, f *os.File) error {
 // shardName is how the Parquet of a split is called.
 var shardName = regexp.MustCompile(`^(.+)-\d{5}-of-\d{5}\.parquet$`)
 
-func (s *side) readTable(ctx context.Context, f *os.File, first bool) error {
+func (s *side) readTable(ctx context.Context, f *os.File) error {
 	t, err := scan.OpenTable(f)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if err := s.describe(t, f.Name(), first); err != nil {
-		return err
+	if s.table == nil {
+		s.table, s.provenance = t, t.Provenance()
+	}
+	if !maps.Equal(s.table.Columns(), t.Columns()) {
+		return fmt.Errorf("compare: %s has other columns than the other files of its dataset: compare them one by one", f.Name())
+	}
+	for key, value := range t.Provenance() {
+		if s.provenance[key] != value {
+			s.provenance[key] = "(not the same in all files)"
+		}
 	}
 	split := "" // what the file's name says of its rows
 	if m := shardName.FindStringSubmatch(filepath.Base(f.Name())); m != nil {
@@ -167,29 +162,6 @@ func (s *side) readTable(ctx context.Context, f *os.File, first bool) error {
 			return err
 		}
 	}
-}
-
-// describe takes over what a file says of its dataset as a whole. All files of a dataset have the same columns.
-func (s *side) describe(t *scan.Table, name string, first bool) error {
-	if !first {
-		if !maps.Equal(s.columns, t.Columns()) {
-			return fmt.Errorf("compare: %s has other columns than the other files of its dataset: compare them one by one", name)
-		}
-		for key, value := range t.Provenance() {
-			if s.provenance[key] != value {
-				s.provenance[key] = "(not the same in all files)"
-			}
-		}
-		return nil
-	}
-	s.columns, s.labels, s.provenance = t.Columns(), t.Labels(), t.Provenance()
-	for _, column := range []string{"sha256", "phash", "ocr_text"} {
-		s.has[column] = t.Has(column)
-	}
-	for _, column := range s.labels {
-		s.names[column] = t.LabelNames(column)
-	}
-	return nil
 }
 
 // add takes a row in, unless it cannot be compared.
@@ -228,7 +200,7 @@ func (s *side) hold(size int) error {
 
 // labelsOf returns the values of a label column; nil where no label was given.
 func (s *side) labelsOf(r *scan.TableRow, column string) []string {
-	if i := slices.Index(s.labels, column); i >= 0 && i < len(r.Labels) {
+	if i := slices.Index(s.table.Labels(), column); i < len(r.Labels) {
 		return r.Labels[i]
 	}
 	return nil
