@@ -291,13 +291,12 @@ func benchImages(b *testing.B, kind string, n int) {
 	const radius = 8
 	brute := bruteForceRate(b, hashes, radius, min(n, 400_000_000/n*5))
 	var took cost
-	var found int
 	var scratch uint64
 	for b.Loop() {
 		took = least(b, 3, func() {
-			found = 0
+			s, list := searchOf(hashes, radius, func(uint32, uint32) bool { return false })
 			scratch = allocated(func() {
-				if err := join(b.Context(), &keys{hashes: hashes}, radius, 1, func(int, uint32, uint32) { found++ }); err != nil {
+				if _, err := s.keep(b.Context(), list); err != nil {
 					b.Fatal(err)
 				}
 			})
@@ -307,7 +306,6 @@ func benchImages(b *testing.B, kind string, n int) {
 	b.ReportMetric(brute.Seconds(), "brute-cpu-s")
 	b.ReportMetric(brute.Seconds()/took.cpu.Seconds(), "x-brute")
 	b.ReportMetric(float64(scratch)/float64(n), "B/code")
-	b.ReportMetric(float64(found), "pairs")
 }
 
 // allocated is what do allocates in all: no less than it holds at any time.
@@ -341,30 +339,4 @@ func benchMemes(b *testing.B, n int) {
 	b.ReportMetric(took.cpu.Seconds(), "cpu-s")
 	b.ReportMetric(took.wall.Seconds(), "wall-s")
 	b.ReportMetric(float64(kept), "kept")
-	reportPairs(b, items)
-}
-
-// reportPairs reports what the join of the memes with themselves allocates, and how many
-// pairs come through each of its tests.
-func reportPairs(b *testing.B, items []Item) {
-	c := newComparison(items, Rule{Radius: 8, Words: 3})
-	s, at := c.search()
-	k := &s.keys
-	signed, near, images := 0, 0, 0
-	count := func(k *keys, visit visitor) {
-		if err := join(b.Context(), k, 8, 1, visit); err != nil {
-			b.Fatal(err)
-		}
-	}
-	scratch := allocated(func() { count(k, func(int, uint32, uint32) { signed++ }) })
-	count(k, func(_ int, i, j uint32) {
-		if s.near(i, j) {
-			near++
-		}
-	})
-	count(&keys{hashes: k.hashes}, func(int, uint32, uint32) { images++ })
-	b.ReportMetric(float64(scratch)/float64(len(at)), "B/code")
-	b.ReportMetric(float64(images), "image-pairs")
-	b.ReportMetric(float64(signed), "signed-pairs")
-	b.ReportMetric(float64(near), "edges")
 }

@@ -2,17 +2,9 @@
 // ones: the same image with fewer than Rule.Words words of difference.
 //
 // It owns the perceptual hash (hash.go, shrink.go), the tokens of a text and their
-// distance (text.go), the exact search for hashes within a radius (join.go), the keep-first
-// pass in linear memory (search.go) and the rules of what is near (keep.go). KeepFirst is
-// the whole stage:
-//
-//	collapse items that no rule can tell apart
-//	join the hashes with themselves, on all cores, signatures and lengths of the texts
-//	beside them: texts that are near make an edge
-//	in the given order: keep an item unless a kept, earlier item is its neighbour
-//
-// Where the edges are too many to hold, the first half of the items is decided so, and
-// drops what it can of the other half before that is decided: it comes to the same.
+// distance (text.go), the exact search for hashes within a radius in linear memory
+// (search.go) and the rules of what is near (keep.go). KeepFirst is the whole stage, in
+// the given order: keep an item unless a kept, earlier item is its neighbour.
 //
 // Promises: no near pair is overlooked; memory is linear in the items, however many
 // of them are near; the same items give the same decisions whatever GOMAXPROCS is; every

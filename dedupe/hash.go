@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	"image/draw"
 	"math/bits"
 	"runtime"
@@ -51,29 +50,42 @@ func HashImage(img image.Image) (Hash, error) {
 	if img == nil || img.Bounds().Empty() {
 		return Hash{}, errNoPixels
 	}
-	// The library takes a picture of its working size as it is.
-	h, err := goimagehash.PerceptionHash(shrink(img, img.Bounds()))
+	return hashSmall(shrink(img, img.Bounds()))
+}
+
+// hashSmall hashes a picture of the library's working size, which it takes as it is.
+func hashSmall(small *image.RGBA) (Hash, error) {
+	h, err := goimagehash.PerceptionHash(small)
 	if err != nil {
 		return Hash{}, fmt.Errorf("hash image: %w", err)
 	}
-	b := h.GetHash()
-	return Hash{Bits: b, Flat: bits.OnesCount64(b) != balanced}, nil
+	return Hash{Bits: h.GetHash(), Flat: bits.OnesCount64(h.GetHash()) != balanced}, nil
 }
 
 // HashImage256 returns the 256-bit perceptual hash of img under the rules of HashImage.
 // It resamples as the library does and costs ten times as much, and four bytes a pixel of
 // memory; only images without text need it.
 func HashImage256(img image.Image) (Hash256, error) {
-	flat, err := overWhite(img)
-	if err != nil {
-		return Hash256{}, err
+	if img == nil || img.Bounds().Empty() {
+		return Hash256{}, errNoPixels
 	}
 	// Width and height must stay equal: the library mixes them up when flattening.
-	h, err := goimagehash.ExtPerceptionHash(flat, 16, 16)
+	h, err := goimagehash.ExtPerceptionHash(overWhite(img), 16, 16)
 	if err != nil {
 		return Hash256{}, fmt.Errorf("hash image: %w", err)
 	}
 	return Hash256(h.GetHash()), nil
+}
+
+// overWhite returns the picture as opaque RGBA with its origin at (0, 0). goimagehash reads transparent pixels as black,
+// ignores the origin of an image that has its working size already, and takes another path for YCbCr, which moves a
+// bit now and then.
+func overWhite(img image.Image) *image.RGBA {
+	b := img.Bounds()
+	dst := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
+	draw.Draw(dst, dst.Rect, image.White, image.Point{}, draw.Src)
+	draw.Draw(dst, dst.Rect, img, b.Min, draw.Over)
+	return dst
 }
 
 // HashKind names what makes the hashes, for fingerprints: stored hashes of another kind
@@ -83,21 +95,6 @@ func HashKind() string {
 	return "goimagehash-v1.1.0 phash64 area-mean over-white exif-ignored " + runtime.Version()
 }
 
-// overWhite returns the picture as opaque RGBA with its origin at (0, 0). goimagehash
-// reads transparent pixels as black, ignores the origin of an image that has its
-// working size already, returns what an earlier picture left in its buffer when there
-// are no pixels, and takes another path for YCbCr, which moves a bit now and then.
-func overWhite(img image.Image) (*image.RGBA, error) {
-	if img == nil || img.Bounds().Empty() {
-		return nil, errNoPixels
-	}
-	b := img.Bounds()
-	dst := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
-	draw.Draw(dst, dst.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
-	draw.Draw(dst, dst.Bounds(), img, b.Min, draw.Over)
-	return dst, nil
-}
-
 // HashTurned returns the hashes of img in the eight ways in which it can be turned and mirrored, as it stands first.
 func HashTurned(img image.Image) (turned [8]Hash, err error) {
 	if img == nil || img.Bounds().Empty() {
@@ -105,11 +102,10 @@ func HashTurned(img image.Image) (turned [8]Hash, err error) {
 	}
 	small := shrink(img, img.Bounds())
 	for way := range turned {
-		h, err := goimagehash.PerceptionHash(turn(small, way))
+		turned[way], err = hashSmall(turn(small, way))
 		if err != nil {
-			return turned, fmt.Errorf("hash image: %w", err)
+			return turned, err
 		}
-		turned[way] = Hash{Bits: h.GetHash(), Flat: bits.OnesCount64(h.GetHash()) != balanced}
 	}
 	return turned, nil
 }
@@ -120,17 +116,17 @@ func turn(from *image.RGBA, way int) *image.RGBA {
 	last := from.Rect.Dx() - 1
 	for y := range last + 1 {
 		for x := range last + 1 {
-			fx, fy := x, y
+			at := image.Pt(x, y)
 			if way&1 != 0 {
-				fx = last - fx
+				at.X = last - x
 			}
 			if way&2 != 0 {
-				fy = last - fy
+				at.Y = last - y
 			}
 			if way&4 != 0 {
-				fx, fy = fy, fx
+				at.X, at.Y = at.Y, at.X
 			}
-			copy(to.Pix[to.PixOffset(x, y):][:4], from.Pix[from.PixOffset(fx, fy):][:4])
+			to.SetRGBA(x, y, from.RGBAAt(at.X, at.Y))
 		}
 	}
 	return to

@@ -154,11 +154,7 @@ func TestHashImageBesideLibrary(t *testing.T) {
 
 func besideLibrary(t *testing.T, img image.Image) int {
 	t.Helper()
-	opaque, err := overWhite(img)
-	if err != nil {
-		t.Fatal(err)
-	}
-	library, err := goimagehash.PerceptionHash(opaque)
+	library, err := goimagehash.PerceptionHash(overWhite(img))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,8 @@ package dedupe
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/bits"
-	"runtime"
 	"slices"
 )
 
@@ -42,9 +40,6 @@ const (
 	noTextRadius     = 4
 	noTextRadiusWide = 16
 )
-
-// manyWords is more words than an image holds, and few enough to calculate with.
-const manyWords = 1 << 30
 
 // The classes of near pairs.
 const (
@@ -84,28 +79,24 @@ func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error)
 	if rule.Words < 0 {
 		return nil, fmt.Errorf("near-duplicates: the word difference is %d, want 0 or more", rule.Words)
 	}
-	decisions := make([]Decision, len(items))
-	for i := range decisions {
-		decisions[i].Of = -1
-	}
-	if len(items) == 0 || rule.Words == 0 && !rule.ImageOnly { // no item is near another
-		return decisions, ctx.Err()
-	}
 	c := newComparison(items, rule)
-	if err := c.decide(ctx, decisions); err != nil {
+	if err := c.decide(ctx); err != nil {
 		return nil, err
+	}
+	decisions := make([]Decision, len(items))
+	for i, of := range c.of {
+		decisions[i].Of = -1
+		if of != none {
+			decisions[i] = c.witness(i, int(of))
+		}
 	}
 	return decisions, nil
 }
 
 // Spared returns how many of the items that decisions drop would be kept by the same rule
 // with its guard, for a user who has to choose. The decisions are those of KeepFirst by the
-// rule without it, and the error is KeepFirst's. It costs another pass, unless the rule
-// already has its guard or nothing was dropped.
+// rule without it, and the error is KeepFirst's. It costs another pass.
 func Spared(ctx context.Context, items []Item, rule Rule, decisions []Decision) (int, error) {
-	if rule.Guard || rule.ImageOnly || !slices.ContainsFunc(decisions, func(d Decision) bool { return !d.Kept() }) {
-		return 0, ctx.Err()
-	}
 	rule.Guard = true
 	guarded, err := KeepFirst(ctx, items, rule)
 	if err != nil {
@@ -120,95 +111,36 @@ func Spared(ctx context.Context, items []Item, rule Rule, decisions []Decision) 
 	return spared, nil
 }
 
-// String says the rule in a few words, for provenance.
-func (r Rule) String() string {
-	if r.ImageOnly {
-		return fmt.Sprintf("radius %d, images only", r.Radius)
-	}
-	s := fmt.Sprintf("radius %d, fewer than %d words", r.Radius, r.Words)
-	if r.Guard {
-		s += ", less than half changed"
-	}
-	return s
-}
-
-// A comparison holds the items ready to compare. Items that no rule can tell apart are
-// collapsed: the first of them stands for all.
+// A comparison holds the items ready to compare.
 type comparison struct {
+	search
 	rule  Rule
 	items []Item
-	texts []text   // by item
-	first []uint32 // by item: the one that stands for it, itself or an earlier one
-	nodes []uint32 // the items that stand for themselves, in order
-}
-
-type text struct {
-	ids       []uint32
-	signature uint64
-}
-
-// An identity is all that a rule can tell an item by.
-type identity struct {
-	hash    Hash
-	content string // of a flat item
-	ids     string
-	wide    Hash256 // of an item that is not flat and has no text
+	texts [][]uint32 // by item: the numbers of its tokens; none where texts do not count
 }
 
 func newComparison(items []Item, rule Rule) *comparison {
-	rule.Words = min(rule.Words, manyWords)
-	c := &comparison{rule: rule, items: items, texts: make([]text, len(items)), first: make([]uint32, len(items))}
+	rule.Words = min(rule.Words, 1<<30) // more words than an image holds, and few enough to calculate with
+	c := &comparison{rule: rule, items: items, texts: make([][]uint32, len(items))}
+	c.search = search{codes: make([]code, len(items)), radius: rule.Radius, near: c.picturesNear,
+		// Inserting or deleting a token flips one bit of a signature, replacing one at most two.
+		differ: 2 * (rule.Words - 1), of: slices.Repeat([]uint32{none}, len(items))}
+	if rule.ImageOnly {
+		c.differ = 0 // all signatures are 0
+	}
 	words := lexicon{}
-	earliest := make(map[identity]uint32, len(items))
 	for i, it := range items {
 		if !rule.ImageOnly {
-			c.texts[i].ids = words.number(it.Tokens)
-			c.texts[i].signature = signature(c.texts[i].ids)
+			c.texts[i] = words.number(it.Tokens)
 		}
-		n := uint32(i)
-		// Copies of an item that is near a copy of itself are near each other and near the same other items. Without
-		// collapsing them, k copies of a post cost k*k/2 comparisons.
-		if id, near := c.identify(i); near {
-			if first, met := earliest[id]; met {
-				c.first[i], c.texts[i] = first, c.texts[first]
-				continue
-			}
-			earliest[id] = n
-		}
-		c.first[i] = n
-		c.nodes = append(c.nodes, n)
+		c.codes[i] = code{it.Hash.Bits, signature(c.texts[i])}
 	}
 	return c
 }
 
-// identify returns the identity of an item, and whether the item would be near a copy of itself.
-func (c *comparison) identify(i int) (identity, bool) {
-	it, ids := &c.items[i], c.texts[i].ids
-	key := identity{hash: it.Hash}
-	bytes := make([]byte, 0, 4*len(ids))
-	for _, id := range ids {
-		bytes = binary.LittleEndian.AppendUint32(bytes, id)
-	}
-	key.ids = string(bytes)
-	switch {
-	case it.Hash.Flat:
-		key.content = it.Content
-		return key, it.Content != ""
-	case c.rule.ImageOnly || len(ids) > 0:
-		return key, true
-	case it.Wide != nil:
-		key.wide = *it.Wide
-	}
-	return key, it.Wide != nil
-}
-
-// picturesNear finishes the comparison of two items that are not flat and whose hashes
-// are within the radius.
+// picturesNear finishes the comparison of two items that are not flat and whose codes meet.
 func (c *comparison) picturesNear(a, b uint32) bool {
-	if c.rule.ImageOnly {
-		return true
-	}
-	if len(c.texts[a].ids) > 0 || len(c.texts[b].ids) > 0 {
+	if c.rule.ImageOnly || len(c.texts[a]) > 0 || len(c.texts[b]) > 0 {
 		return c.textNear(a, b)
 	}
 	x, y := &c.items[a], &c.items[b]
@@ -220,106 +152,45 @@ func (c *comparison) picturesNear(a, b uint32) bool {
 // textNear reports whether two texts differ by fewer than rule.Words words, and the guard
 // has nothing against it. An empty text differs from another by all of its words.
 func (c *comparison) textNear(a, b uint32) bool {
-	x, y := &c.texts[a], &c.texts[b]
-	limit := c.rule.Words - 1
-	lengths := max(len(x.ids)-len(y.ids), len(y.ids)-len(x.ids))
-	if lengths > limit {
-		return false
-	}
-	// Nearly all pairs of different captions end here, in a few nanoseconds.
-	if bits.OnesCount64(x.signature^y.signature) > signatureBound(limit, lengths) {
-		return false
-	}
-	return wordDistance(x.ids, y.ids, limit) <= limit && (!c.rule.Guard || changedLessThanHalf(x.ids, y.ids))
+	x, y := c.texts[a], c.texts[b]
+	return c.rule.ImageOnly || max(len(x)-len(y), len(y)-len(x)) < c.rule.Words &&
+		wordDistance(x, y) < c.rule.Words && (!c.rule.Guard || changedLessThanHalf(x, y))
 }
 
-// decide fills in the decisions, which all start as kept.
-func (c *comparison) decide(ctx context.Context, decisions []Decision) error {
-	if err := c.decidePictures(ctx, decisions); err != nil {
-		return err
-	}
-	if err := c.decideFlat(ctx, decisions); err != nil {
-		return err
-	}
-	for i, node := range c.first {
-		if int(node) == i {
-			continue
-		}
-		// Both are near the same items. Where node is kept, nothing kept before it is near
-		// either of them, so it is the earliest.
-		of := decisions[node].Of
-		if of < 0 {
-			of = int(node)
-		}
-		decisions[i] = c.witness(i, of)
-	}
-	return nil
-}
-
-// decidePictures makes the keep-first pass over the pictures that are not flat.
-func (c *comparison) decidePictures(ctx context.Context, decisions []Decision) error {
-	s, at := c.search()
-	if err := s.run(ctx); err != nil {
-		return err
-	}
-	for i, of := range s.of {
-		if of != none {
-			decisions[at[i]] = c.witness(int(at[i]), int(at[of]))
-		}
-	}
-	return nil
-}
-
-// search returns the search over the nodes that are not flat, and the items that its
-// numbers stand for.
-func (c *comparison) search() (s *search, at []uint32) {
-	k := keys{differ: signatureBound(c.rule.Words-1, 0)}
-	for _, n := range c.nodes {
-		if c.items[n].Hash.Flat {
-			continue
-		}
-		at = append(at, n)
-		k.hashes = append(k.hashes, c.items[n].Hash.Bits)
-		if !c.rule.ImageOnly {
-			k.signatures = append(k.signatures, c.texts[n].signature)
-		}
-	}
-	return newSearch(k, c.rule.Radius, runtime.GOMAXPROCS(0), func(earlier, later uint32) bool {
-		return c.picturesNear(at[earlier], at[later])
-	}), at
-}
-
-// decideFlat makes the keep-first pass over the flat pictures. Equal bytes have equal
-// hashes, so a flat picture is near no other kind.
-func (c *comparison) decideFlat(ctx context.Context, decisions []Decision) error {
-	kept := map[string][]uint32{} // by content
-	for _, n := range c.nodes {
-		it := &c.items[n]
-		if !it.Hash.Flat || it.Content == "" {
+// decide makes the keep-first pass, and leaves the kept items that the others are near in c.of.
+func (c *comparison) decide(ctx context.Context) error {
+	var pictures []uint32
+	flat := map[string][]uint32{} // those that are kept, by content
+	for i, it := range c.items {
+		n := uint32(i)
+		if !it.Hash.Flat {
+			pictures = append(pictures, n)
 			continue
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		same := kept[it.Content]
-		near := func(earlier uint32) bool { return c.rule.ImageOnly || c.textNear(earlier, n) }
-		if k := slices.IndexFunc(same, near); k >= 0 {
-			decisions[n] = c.witness(int(n), int(same[k]))
-			continue
+		// Equal bytes have equal hashes, so a flat picture is near no other kind.
+		same := flat[it.Content]
+		k := slices.IndexFunc(same, func(earlier uint32) bool { return c.textNear(earlier, n) })
+		if k >= 0 {
+			c.of[i] = same[k]
+		} else if it.Content != "" {
+			flat[it.Content] = append(same, n)
 		}
-		kept[it.Content] = append(same, n)
 	}
-	return nil
+	_, err := c.keep(ctx, pictures)
+	return err
 }
 
 // witness describes how item i is near the kept item of.
 func (c *comparison) witness(i, of int) Decision {
 	x, y := &c.items[i], &c.items[of]
-	a, b := c.texts[i].ids, c.texts[of].ids
+	a, b := c.texts[i], c.texts[of]
 	d := Decision{
 		Of:           of,
 		HashDistance: bits.OnesCount64(x.Hash.Bits ^ y.Hash.Bits),
-		WordDistance: wordDistance(a, b, max(len(a), len(b))),
+		WordDistance: wordDistance(a, b),
 	}
 	switch {
 	case x.Hash.Flat:

@@ -321,23 +321,6 @@ func TestKeepFirstExpires(t *testing.T) {
 	}
 }
 
-func TestSparedNone(t *testing.T) {
-	pair := []Item{says(h, "one two"), says(h, "one other")}
-	for rule, want := range map[Rule]string{
-		{Radius: 8, Words: 3, Guard: true}:     "radius 8, fewer than 3 words, less than half changed",
-		{Radius: 8, Words: 3, ImageOnly: true}: "radius 8, images only",
-		{Radius: 8, Words: 1}:                  "radius 8, fewer than 1 words",
-	} {
-		decisions, err := KeepFirst(t.Context(), pair, rule)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n, err := Spared(t.Context(), pair, rule, decisions); n != 0 || err != nil || rule.String() != want {
-			t.Errorf("%s: Spared = %d, %v; want none, and %q", rule, n, err, want)
-		}
-	}
-}
-
 // TestKeepFirstCopies: a picture posted 200,000 times must not cost 20,000,000,000
 // comparisons.
 func TestKeepFirstCopies(t *testing.T) {

@@ -3,184 +3,100 @@ package dedupe
 import (
 	"context"
 	"math/bits"
+	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 )
 
 const (
-	// edgesPerHash and edgesMore bound the near pairs that a search holds: edgesMore, and
-	// edgesPerHash times the hashes. A million memes with a tenth of them reposted have
-	// two a meme.
-	edgesPerHash, edgesMore = 4, 1 << 16
-	// none is the answer for a hash that is kept.
+	// none is the answer for a code that is kept.
 	none = 1<<32 - 1
+	// leaf is the number of codes that are decided one after the other.
+	leaf = 64
+	// parts is the number of parts that a longer list is decided in: each is compared with what those before it keep.
+	parts = 8
+	// scanBelow is the number of codes under which comparing with each is as quick as an index of them.
+	scanBelow = 512
+	// maxIndexed is the largest radius that the index is used for: beyond it a band has thousands of neighbours.
+	maxIndexed = 16
+	// fewBands is the number of codes from which four bands beat five.
+	fewBands = 300_000
 )
 
-// A search keeps each code that is near no kept code before it. Two codes are near when
-// they meet and near says so.
-//
-// It joins the codes with themselves and decides by the near pairs. Where those are too
-// many to hold, it decides on the first half, drops what of the other half is near one
-// that is kept, which takes no memory, and then decides on the rest of that half. The
-// memory is linear, and both ways give the same answer.
+// A code is what is compared first of an item. Two codes meet when their hashes differ in at most radius bits and
+// the signatures of their texts in at most differ.
+type code struct{ hash, signature uint64 }
+
+// A search keeps each code that is near no kept code before it. Two codes are near when they meet and near says so.
 type search struct {
-	keys    // in the order of the decisions
-	radius  int
-	workers int
-	// near finishes the comparison of two codes, earlier < later, whose hashes are within the radius.
-	// Workers call it at the same time.
-	near      func(earlier, later uint32) bool
-	edgesMore int
-
-	of    []uint32 // by code: the first kept one that it is near, or none
-	found [][]edge // by worker
+	codes          []code // in the order of the decisions
+	radius, differ int
+	near           func(earlier, later uint32) bool // workers call it at the same time
+	of             []uint32                         // by code: the first kept one that it is near, or none
 }
 
-func newSearch(k keys, radius, workers int, near func(earlier, later uint32) bool) *search {
-	return &search{keys: k, radius: radius, workers: workers, near: near,
-		edgesMore: edgesMore, found: make([][]edge, workers)}
-}
-
-// run decides on every hash and fills in s.of. The error is the context's.
-func (s *search) run(ctx context.Context) error {
-	s.of = make([]uint32, len(s.hashes))
-	list := make([]uint32, len(s.hashes))
-	for i := range list {
-		s.of[i], list[i] = none, uint32(i)
-	}
-	_, err := s.keep(ctx, list)
-	return err
-}
-
-// keep decides on the hashes of list, which are in order and near none that is kept
-// before the first of them, and returns those that it keeps. It writes over list.
+// keep decides on the codes of list, which are in order and near none that is kept before the first of them, and
+// returns those that it keeps. It writes over list. The error is the context's.
 func (s *search) keep(ctx context.Context, list []uint32) ([]uint32, error) {
-	fit, err := s.edges(ctx, list)
-	if err != nil {
-		return nil, err
-	}
-	if fit {
-		s.settle(list)
-		return s.left(list), nil
-	}
-	half := len(list) / 2
-	kept, err := s.keep(ctx, list[:half])
-	if err != nil {
-		return nil, err
-	}
-	if err := s.drop(ctx, kept, list[half:]); err != nil {
-		return nil, err
-	}
-	more, err := s.keep(ctx, s.left(list[half:]))
-	return append(kept, more...), err // both lie in list, kept at its start
-}
-
-// left returns those of list that nothing has dropped. It writes over list.
-func (s *search) left(list []uint32) []uint32 {
-	left := list[:0]
-	for _, n := range list {
-		if s.of[n] == none {
-			left = append(left, n)
-		}
-	}
-	return left
-}
-
-// An edge says that two hashes of a list are near, the earlier one first.
-type edge struct{ earlier, later uint32 }
-
-// edges finds the near pairs of list, by place in it, and puts them into s.found. It
-// gives up when they are too many; the pairs of a few hundred hashes never are.
-func (s *search) edges(ctx context.Context, list []uint32) (fit bool, err error) {
-	for w := range s.found {
-		s.found[w] = s.found[w][:0]
-	}
-	room := int64(edgesPerHash*len(list) + s.edgesMore)
-	var count atomic.Int64
-	joining, cancel := context.WithCancel(ctx)
-	defer cancel()
-	err = join(joining, s.pick(list), s.radius, s.workers, func(worker int, i, j uint32) {
-		if count.Load() > room || !s.near(list[i], list[j]) {
-			return
-		}
-		if count.Add(1) > room {
-			cancel()
-			return
-		}
-		s.found[worker] = append(s.found[worker], edge{i, j})
-	})
-	if count.Load() > room {
-		return false, ctx.Err()
-	}
-	return err == nil, err
-}
-
-// pick copies the codes of list.
-func (s *search) pick(list []uint32) *keys {
-	c := &keys{hashes: s.hashesOf(list), differ: s.differ}
-	if s.signatures != nil {
-		c.signatures = make([]uint64, len(list))
-		for i, n := range list {
-			c.signatures[i] = s.signatures[n]
-		}
-	}
-	return c
-}
-
-// settle makes the keep-first pass over list by the edges in s.found.
-func (s *search) settle(list []uint32) {
-	earlier := neighbours(s.found, len(list))
-	for i, n := range list {
-		for _, e := range earlier(i) {
-			if k := list[e]; s.of[k] == none && k < s.of[n] {
-				s.of[n] = k
+	if len(list) <= leaf {
+		kept := list[:0]
+		for _, n := range list {
+			if s.scan(kept, n); s.of[n] == none {
+				kept = append(kept, n)
 			}
 		}
+		return kept, ctx.Err()
+	}
+	kept := list[:0] // all that is kept lies at the start of list
+	for part := range slices.Chunk(list, len(list)/parts+1) {
+		if err := s.drop(ctx, kept, part); err != nil {
+			return nil, err
+		}
+		left := slices.DeleteFunc(part, func(n uint32) bool { return s.of[n] != none })
+		more, err := s.keep(ctx, left)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, more...)
+	}
+	return kept, nil
+}
+
+// scan compares a code with kept ones until it is near one.
+func (s *search) scan(kept []uint32, n uint32) {
+	c := s.codes[n]
+	for _, k := range kept {
+		other := s.codes[k]
+		if bits.OnesCount64(c.signature^other.signature) <= s.differ &&
+			bits.OnesCount64(c.hash^other.hash) <= s.radius && s.near(k, n) {
+			s.of[n] = k
+			return
+		}
 	}
 }
 
-// neighbours sorts the edges by their later end, by counting, and returns the function
-// that lists the earlier neighbours of a place, in no particular order.
-func neighbours(edges [][]edge, n int) func(i int) []uint32 {
-	start := make([]int, n+2)
-	for _, some := range edges {
-		for _, e := range some {
-			start[e.later+2]++
-		}
-	}
-	for i := range n {
-		start[i+2] += start[i+1]
-	}
-	ends := make([]uint32, start[n+1])
-	for _, some := range edges {
-		for _, e := range some {
-			ends[start[e.later+1]] = e.earlier
-			start[e.later+1]++
-		}
-	}
-	return func(i int) []uint32 { return ends[start[i]:start[i+1]] }
-}
-
-// drop finds, for each hash of list, the first of kept that it is near, if there is one.
-// All of kept come before all of list.
+// drop finds, for each code of list, the first of kept that it is near, if there is one. All of kept come before all
+// of list. It is multi-index hashing (Norouzi and others): for each band in turn the kept codes are sorted into one
+// bucket per value of the band, and each code is compared with those whose value is within the band's reach.
 func (s *search) drop(ctx context.Context, kept, list []uint32) error {
-	earlier, later := &keys{hashes: s.hashesOf(kept)}, &keys{hashes: s.hashesOf(list)}
-	bands := bandsFor(len(kept), s.radius)
-	if bands == nil {
-		return inChunks(ctx, len(list), 64, s.workers, func(_, i int) int {
-			return s.scanOne(earlier.hashes, kept, later.hashes[i], list[i])
-		})
+	if len(kept) < scanBelow || s.radius > maxIndexed {
+		return inChunks(ctx, len(list), func(i int) { s.scan(kept, list[i]) })
 	}
-	left, right := newTable(earlier), newTable(later)
+	number := 5
+	if len(kept) >= fewBands {
+		number = 4
+	}
+	earlier, later := s.newTable(kept), s.newTable(list)
+	bands := planBands(number, s.radius)
 	for k, b := range bands {
 		if b.reach < 0 {
 			continue
 		}
-		left.fill(earlier, b)
-		right.fill(later, b) // looking up in the order of the band finds the buckets in cache
+		earlier.fill(s, kept, b)
+		later.fill(s, list, b) // looking up in the order of the band finds the buckets in cache
 		flips := flipsWithin(b.width, b.reach)
-		err := inChunks(ctx, len(list), 64, s.workers, func(_, i int) int {
-			return s.lookUpOne(left, kept, right.hashes[i], list[right.place[i]], bands[:k], b, flips)
-		})
+		err := inChunks(ctx, len(list), func(i int) { s.lookUp(earlier, later.codes[i], later.place[i], bands[:k+1], flips) })
 		if err != nil {
 			return err
 		}
@@ -188,50 +104,134 @@ func (s *search) drop(ctx context.Context, kept, list []uint32) error {
 	return nil
 }
 
-func (s *search) hashesOf(list []uint32) []uint64 {
-	hashes := make([]uint64, len(list))
-	for i, n := range list {
-		hashes[i] = s.hashes[n]
-	}
-	return hashes
-}
-
-// scanOne compares a hash with those of kept until it is near one, and returns the number
-// of comparisons.
-func (s *search) scanOne(hashes []uint64, kept []uint32, h uint64, later uint32) int {
-	for k, other := range hashes {
-		if bits.OnesCount64(h^other) <= s.radius && s.near(kept[k], later) {
-			s.of[later] = kept[k]
-			return k
-		}
-	}
-	return len(hashes)
-}
-
-// lookUpOne compares a hash with the buckets that band b brings it together with, and
-// returns the number of comparisons, roughly. What met in an earlier band was compared
-// there.
-func (s *search) lookUpOne(t *table, kept []uint32, h uint64, later uint32, before []band, b band, flips []uint32) int {
-	best, work := s.of[later], len(flips)
-	value := uint32(b.of(h))
+// lookUp compares a code with the buckets that the last band brings it together with. What met in a band before was
+// compared there.
+func (s *search) lookUp(t *table, c code, n uint32, bands []band, flips []uint32) {
+	best, before := s.of[n], bands[:len(bands)-1]
+	value := uint32(bands[len(before)].of(c.hash))
 	for _, flip := range flips {
 		from, to := t.start[value^flip], t.start[value^flip+1]
-		work += int(to - from)
-		for y := from; y < to; y++ {
-			diff := h ^ t.hashes[y]
+		for y, other := range t.codes[from:to] {
+			if bits.OnesCount64(c.signature^other.signature) > s.differ {
+				continue
+			}
+			diff := c.hash ^ other.hash
 			if bits.OnesCount64(diff) > s.radius || metBefore(diff, before) {
 				continue
 			}
-			earlier := kept[t.place[y]]
-			if earlier >= best {
+			k := t.place[int(from)+y]
+			if k >= best {
 				break // a bucket is in order: no better one follows
 			}
-			if s.near(earlier, later) {
-				best = earlier
+			if s.near(k, n) {
+				best = k
 				break
 			}
 		}
 	}
-	s.of[later] = best
-	return work
+	s.of[n] = best
+}
+
+// A band is a run of adjacent bits of the hash. Two hashes are compared by way of a band when they differ in at most
+// reach of its bits; never when reach is -1.
+type band struct {
+	shift, width, reach int
+}
+
+func (b band) of(h uint64) uint64 { return h >> b.shift & (1<<b.width - 1) }
+
+// planBands cuts the 64 bits into n bands, the first 64 mod n of them one bit wider, and shares the radius out. With
+// radius = n*s + a, the first a+1 bands reach s bits and the others s-1. A pair that no band brings together differs
+// in at least (a+1)(s+1) + (n-a-1)s = radius+1 bits, so none within the radius is lost.
+func planBands(n, radius int) []band {
+	bands := make([]band, n)
+	shift := 0
+	for i := range bands {
+		bands[i] = band{shift: shift, width: (64 + n - 1 - i) / n, reach: (radius+n-i)/n - 1}
+		shift += bands[i].width
+	}
+	return bands
+}
+
+// metBefore reports whether one of the bands has brought together hashes that differ in the bits of diff.
+func metBefore(diff uint64, bands []band) bool {
+	for _, b := range bands {
+		if bits.OnesCount64(b.of(diff)) <= b.reach {
+			return true
+		}
+	}
+	return false
+}
+
+// flipsWithin lists the values of width bits with at most reach ones.
+func flipsWithin(width, reach int) []uint32 {
+	var flips []uint32
+	for v := range uint32(1) << width {
+		if bits.OnesCount32(v) <= reach {
+			flips = append(flips, v)
+		}
+	}
+	return flips
+}
+
+// A table holds codes sorted by one band: bucket v is start[v]:start[v+1], in order, and place[i] numbers the i-th.
+type table struct {
+	codes        []code
+	place, start []uint32
+}
+
+func (s *search) newTable(list []uint32) *table {
+	return &table{codes: make([]code, len(list)), place: make([]uint32, len(list))}
+}
+
+// fill sorts the codes of list by band b, by counting.
+func (t *table) fill(s *search, list []uint32, b band) {
+	size := 1 << b.width
+	// Where bucket v starts stands in start[v+1] while it is counted up to where it ends.
+	t.start = slices.Grow(t.start[:0], size+2)[:size+2]
+	clear(t.start)
+	for _, n := range list {
+		t.start[b.of(s.codes[n].hash)+2]++
+	}
+	for v := range size {
+		t.start[v+2] += t.start[v+1]
+	}
+	for _, n := range list {
+		next := &t.start[b.of(s.codes[n].hash)+1]
+		t.codes[*next], t.place[*next] = s.codes[n], n
+		*next++
+	}
+}
+
+// inChunks calls do for 0..n-1 from several workers, which take chunks of the range as they become free. The error is
+// the context's. A panic of do is one of the caller, who may recover: left in a worker it would end the program.
+func inChunks(ctx context.Context, n int, do func(i int)) error {
+	const chunk = 32
+	var next atomic.Int64
+	var group sync.WaitGroup
+	var panicked atomic.Pointer[any]
+	for range min(runtime.GOMAXPROCS(0), n/chunk+1) {
+		group.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					panicked.Store(&v)
+					next.Store(int64(n)) // the others need not go on
+				}
+			}()
+			for ctx.Err() == nil {
+				from := int(next.Add(chunk)) - chunk
+				if from >= n {
+					return
+				}
+				for i := from; i < min(from+chunk, n); i++ {
+					do(i)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if v := panicked.Load(); v != nil {
+		panic(*v)
+	}
+	return ctx.Err()
 }

@@ -11,12 +11,21 @@ import (
 	"pgregory.net/rapid"
 )
 
+// searchOf is a search of hashes without texts, with the list of all.
+func searchOf(hashes []uint64, radius int, near func(i, j uint32) bool) (s *search, list []uint32) {
+	s = &search{radius: radius, near: near, of: slices.Repeat([]uint32{none}, len(hashes))}
+	for i, hash := range hashes {
+		s.codes, list = append(s.codes, code{hash: hash}), append(list, uint32(i))
+	}
+	return s, list
+}
+
 // TestSearchProperty: whichever way it searches, it finds what the definition says. Near
 // here is any relation, drawn at random.
 func TestSearchProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		radius := rapid.IntRange(0, 10).Draw(t, "radius")
-		n := rapid.IntRange(0, 120).Draw(t, "n")
+		n := rapid.IntRange(0, 400).Draw(t, "n")
 		r := rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "seed")))
 		hashes := codes(rapid.SampledFrom([]string{"clustered", "at the limit", "equal"}).Draw(t, "kind"), r, n, radius)
 		share, salt := rapid.Uint64Range(0, 10).Draw(t, "share"), r.Uint64()
@@ -33,9 +42,8 @@ func TestSearchProperty(t *testing.T) {
 				}
 			}
 		}
-		s := newSearch(keys{hashes: hashes}, radius, rapid.IntRange(1, 3).Draw(t, "workers"), near)
-		s.edgesMore = rapid.IntRange(0, 60).Draw(t, "edgesMore")
-		if err := s.run(context.Background()); err != nil {
+		s, list := searchOf(hashes, radius, near)
+		if _, err := s.keep(context.Background(), list); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, s.of); diff != "" {
@@ -49,10 +57,6 @@ func TestDrop(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	hashes := slices.Concat(codes("uniform", r, 2000, 8), codes("clustered", r, 2000, 8), codes("at the limit", r, 200, 8))
 	r.Shuffle(len(hashes), func(i, j int) { hashes[i], hashes[j] = hashes[j], hashes[i] })
-	list := make([]uint32, len(hashes))
-	for i := range list {
-		list[i] = uint32(i)
-	}
 	near := func(i, j uint32) bool { return (i+j)%3 > 0 }
 	for _, half := range []int{50, 2500} { // below and above scanBelow
 		for _, radius := range []int{0, 4, 8, 16, 20} {
@@ -65,11 +69,87 @@ func TestDrop(t *testing.T) {
 					}
 				}
 			}
-			s := newSearch(keys{hashes: hashes}, radius, 2, near)
-			s.of = slices.Repeat([]uint32{none}, len(hashes))
+			s, list := searchOf(hashes, radius, near)
 			if err := s.drop(t.Context(), list[:half], list[half:]); err != nil || !slices.Equal(s.of, want) {
 				t.Errorf("drop by the first %d within %d bits differs from the definition (error %v):\n%s", half, radius, err, cmp.Diff(want, s.of))
 			}
 		}
 	}
+}
+
+// flip returns h with n random bits flipped.
+func flip(r *rand.Rand, h uint64, n int) uint64 {
+	for _, bit := range r.Perm(64)[:n] {
+		h ^= 1 << bit
+	}
+	return h
+}
+
+// codes draws n hashes of a kind: unrelated ones; groups around templates; groups whose
+// members differ in exactly the radius or one more, spread evenly over the bits so that
+// every band is at its limit; and all the same.
+func codes(kind string, r *rand.Rand, n, radius int) []uint64 {
+	hashes := make([]uint64, n)
+	template := r.Uint64()
+	for i := range hashes {
+		switch kind {
+		case "uniform":
+			hashes[i] = r.Uint64()
+		case "clustered":
+			if i%50 == 0 {
+				template = r.Uint64()
+			}
+			hashes[i] = flip(r, template, r.IntN(10))
+		case "at the limit":
+			differ := min(64, radius+r.IntN(2))
+			h := template
+			for k := range differ {
+				h ^= 1 << ((k*64/max(1, differ) + i) % 64)
+			}
+			hashes[i] = h
+		case "equal":
+			hashes[i] = template
+		}
+	}
+	return hashes
+}
+
+func TestPlanBands(t *testing.T) {
+	for _, test := range []struct {
+		n, radius int
+		want      []int
+	}{
+		// The published plans (Norouzi, Punjani, Fleet 2014).
+		{4, 4, []int{1, 0, 0, 0}}, {4, 8, []int{2, 1, 1, 1}}, {4, 10, []int{2, 2, 2, 1}},
+		{5, 4, []int{0, 0, 0, 0, 0}}, {5, 8, []int{1, 1, 1, 1, 0}}, {5, 10, []int{2, 1, 1, 1, 1}},
+		{5, 0, []int{0, -1, -1, -1, -1}},
+	} {
+		var reach []int
+		width := 0
+		for _, b := range planBands(test.n, test.radius) {
+			if b.shift != width {
+				t.Errorf("planBands(%d, %d): a band starts at bit %d, want %d", test.n, test.radius, b.shift, width)
+			}
+			width += b.width
+			reach = append(reach, b.reach)
+		}
+		if diff := cmp.Diff(test.want, reach); diff != "" || width != 64 {
+			t.Errorf("planBands(%d, %d) covers %d bits; reach differs (-want +got):\n%s", test.n, test.radius, width, diff)
+		}
+	}
+}
+
+// TestChunksPanic: a panic in a worker is one of the caller, when all workers have ended.
+func TestChunksPanic(t *testing.T) {
+	defer func() {
+		if v := recover(); v != "no such item" {
+			t.Errorf("recovered %v, want the worker's panic", v)
+		}
+	}()
+	err := inChunks(t.Context(), 1000, func(i int) {
+		if i == 500 {
+			panic("no such item")
+		}
+	})
+	t.Errorf("inChunks = %v after a panic", err)
 }

@@ -1,9 +1,8 @@
 package dedupe
 
 import (
-	"slices"
+	"regexp"
 	"strings"
-	"unicode"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -33,35 +32,15 @@ func Tokens(words []Word) []string {
 			// Normalisation skips what follows a byte that is not UTF-8, so those go first.
 			s := norm.NFKC.String(strings.ToValidUTF8(w.Text, "\ufffd"))
 			// Folding can undo the normal form.
-			tokens = appendTokens(tokens, norm.NFKC.String(fold.String(s)))
+			s = strings.ReplaceAll(norm.NFKC.String(fold.String(s)), "\u2019", "'")
+			tokens = append(tokens, tokenForm.FindAllString(s, -1)...)
 		}
 	}
 	return tokens
 }
 
-func appendTokens(tokens []string, s string) []string {
-	runes := []rune(strings.ReplaceAll(s, "\u2019", "'"))
-	start := -1 // of the current run, -1 outside
-	for i, r := range runes {
-		switch {
-		case isTokenRune(r):
-			if start < 0 {
-				start = i
-			}
-		case r == '\'' && start >= 0 && i+1 < len(runes) && isTokenRune(runes[i+1]):
-			// an inner apostrophe
-		case start >= 0:
-			tokens = append(tokens, string(runes[start:i]))
-			start = -1
-		}
-	}
-	if start >= 0 {
-		tokens = append(tokens, string(runes[start:]))
-	}
-	return tokens
-}
-
-func isTokenRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+// tokenForm is a run of letters and digits, with the apostrophes inside it.
+var tokenForm = regexp.MustCompile(`[\p{L}\p{Nd}]+(?:'[\p{L}\p{Nd}]+)*`)
 
 // A lexicon numbers tokens in order of first appearance, so that texts compare by
 // number.
@@ -93,60 +72,30 @@ func signature(ids []uint32) uint64 {
 	return s
 }
 
-// signatureBound is the largest number of bits in which the signatures of two texts can
-// differ that are at most limit edits apart and whose lengths differ by lengths. Of the
-// edits, lengths or more are insertions or deletions, one bit each; the others are
-// worth two bits at most.
-func signatureBound(limit, lengths int) int { return 2*limit - lengths }
-
-// wordDistance returns the token Levenshtein distance of a and b (insert, delete and
-// replace cost 1 each), or limit+1 when it is greater than limit. limit must be >= 0.
-func wordDistance(a, b []uint32, limit int) int {
+// wordDistance returns the token Levenshtein distance of a and b: insert, delete and
+// replace cost 1 each.
+func wordDistance(a, b []uint32) int {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}
 	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	limit = min(limit, len(b)) // no distance is greater; keeps limit+1 from overflowing
-	if len(b)-len(a) > limit {
-		return limit + 1
-	}
-	if len(a) == 0 {
-		return len(b)
-	}
-	return bandedDistance(a, b, limit)
-}
-
-// bandedDistance fills the edit table row by row, only where |i-j| <= limit: cells
-// outside are above the limit. len(a) <= len(b) <= len(a)+limit.
-func bandedDistance(a, b []uint32, limit int) int {
 	var buf [48]int // texts up to 47 words need no allocation
-	row := buf[:]
-	if len(b) >= len(buf) {
-		row = make([]int, len(b)+1)
-	}
-	far := limit + 1
+	row := buf[:0]
 	for j := range len(b) + 1 {
-		row[j] = min(j, far)
+		row = append(row, j)
 	}
-	for i := 1; i <= len(a); i++ {
-		lo, hi := max(1, i-limit), min(len(b), i+limit)
-		diagonal := row[lo-1]
-		row[lo-1] = far
-		if lo == 1 {
-			row[0] = min(i, far)
-		}
-		for j := lo; j <= hi; j++ {
+	for i, x := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, y := range b {
 			cost := diagonal
-			if a[i-1] != b[j-1] {
+			if x != y {
 				cost++
 			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1, far)
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
 		}
 	}
 	return row[len(b)]
@@ -162,18 +111,15 @@ func changedLessThanHalf(a, b []uint32) bool {
 // when their order does not count: the larger of the two differences of the texts as
 // bags. It is never greater than the word distance.
 func bagDistance(a, b []uint32) int {
-	a, b = slices.Clone(a), slices.Clone(b)
-	slices.Sort(a)
-	slices.Sort(b)
+	left := map[uint32]int{} // of a
+	for _, id := range a {
+		left[id]++
+	}
 	common := 0
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i] < b[j]:
-			i++
-		case a[i] > b[j]:
-			j++
-		default:
-			common, i, j = common+1, i+1, j+1
+	for _, id := range b {
+		if left[id] > 0 {
+			left[id]--
+			common++
 		}
 	}
 	return max(len(a), len(b)) - common
