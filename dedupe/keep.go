@@ -111,6 +111,18 @@ func Spared(ctx context.Context, items []Item, rule Rule, decisions []Decision) 
 	return spared, nil
 }
 
+// String says the rule in a few words, for provenance.
+func (r Rule) String() string {
+	if r.ImageOnly {
+		return fmt.Sprintf("radius %d, images only", r.Radius)
+	}
+	s := fmt.Sprintf("radius %d, fewer than %d words", r.Radius, r.Words)
+	if r.Guard {
+		s += ", less than half changed"
+	}
+	return s
+}
+
 // A comparison holds the items ready to compare.
 type comparison struct {
 	search

@@ -321,6 +321,18 @@ func TestKeepFirstExpires(t *testing.T) {
 	}
 }
 
+func TestRuleString(t *testing.T) {
+	for rule, want := range map[Rule]string{
+		{Radius: 8, Words: 3, Guard: true}:     "radius 8, fewer than 3 words, less than half changed",
+		{Radius: 8, Words: 3, ImageOnly: true}: "radius 8, images only",
+		{Radius: 8, Words: 1}:                  "radius 8, fewer than 1 words",
+	} {
+		if got := rule.String(); got != want {
+			t.Errorf("%#v is %q, want %q", rule, got, want)
+		}
+	}
+}
+
 // TestKeepFirstCopies: a picture posted 200,000 times must not cost 20,000,000,000
 // comparisons.
 func TestKeepFirstCopies(t *testing.T) {

@@ -42,7 +42,8 @@ func (s *search) keep(ctx context.Context, list []uint32) ([]uint32, error) {
 	if len(list) <= leaf {
 		kept := list[:0]
 		for _, n := range list {
-			if s.scan(kept, n); s.of[n] == none {
+			s.scan(kept, n)
+			if s.of[n] == none {
 				kept = append(kept, n)
 			}
 		}
