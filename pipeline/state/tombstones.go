@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,6 +196,9 @@ const maxStatement = 128 << 10 // bytes
 // it, for this name and digest. The fault says why it does not count.
 func CheckLift(ws *workspace.Workspace, rel *manifest.Release, digest string, now time.Time) (policy.Lift, policy.Signer, *policy.GrantFault, error) {
 	name := AuditDir + "/" + auditlog.StatementName(digest)
+	if !fs.ValidPath(name) { // a note that was changed by hand
+		return policy.Lift{}, policy.Signer{}, noStatement(name), nil
+	}
 	body, err := readKept(ws, name, maxStatement)
 	if err != nil {
 		return policy.Lift{}, policy.Signer{}, nil, err
@@ -204,8 +208,7 @@ func CheckLift(ws *workspace.Workspace, rel *manifest.Release, digest string, no
 		return policy.Lift{}, policy.Signer{}, nil, err
 	}
 	if body == nil || SHA256(body) != digest {
-		return policy.Lift{}, policy.Signer{}, &policy.GrantFault{Reason: policy.GrantMissing, Detail: "its statement is not in " + name,
-			Hint: "lift again, with the statement"}, nil
+		return policy.Lift{}, policy.Signer{}, noStatement(name), nil
 	}
 	signers, err := policy.ParseSigners(rel.Signers)
 	if err != nil {
@@ -216,9 +219,16 @@ func CheckLift(ws *workspace.Workspace, rel *manifest.Release, digest string, no
 	return l, signer, fault, nil
 }
 
+func noStatement(name string) *policy.GrantFault {
+	return &policy.GrantFault{Reason: "no_statement", Detail: "its statement is not in " + name, Hint: "lift again, with the statement"}
+}
+
 // checkedLifts returns the note of lifted tombstones, with what a release (nil for none) says of each lift.
 func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
 	lifted, err := ReadNote[LiftedNote](ctx, ws)
+	for i := range lifted {
+		lifted[i].Lifted = cmp.Or(lifted[i].Lifted, &LiftNote{}) // a note that was changed by hand
+	}
 	if err != nil || rel == nil {
 		return lifted, err
 	}
