@@ -74,7 +74,12 @@ func (c *command) dedupe(ctx context.Context, f near.Config) error {
 	if err != nil {
 		return err
 	}
-	return c.show(s, func() { c.printNear(s, f) })
+	return c.show(s, func() {
+		c.print("dedupe", struct {
+			near.Summary
+			Pictures, Readable, Grouped int
+		}{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
+	})
 }
 
 // untilStopped is ctx until the user asks to stop, for a command that has nothing to finish then.
@@ -93,54 +98,6 @@ func (c *command) untilStopped(ctx context.Context) (context.Context, context.Ca
 		}
 	}()
 	return ctx, cancel
-}
-
-func (c *command) printNear(s near.Summary, f near.Config) {
-	out := c.stdout
-	fmt.Fprintf(out, "%s in %s", times(s.Files, "picture", "pictures"), printable(s.Source))
-	if s.Skipped > 0 {
-		fmt.Fprintf(out, "; %s skipped", times(s.Skipped, "other file", "other files"))
-	}
-	fmt.Fprintln(out)
-	if s.Unreadable > 0 {
-		fmt.Fprintf(out, "unreadable: %d (%s)\n", s.Unreadable, tally(s.Reasons))
-	}
-	c.printMode(s)
-	fmt.Fprintf(out, "%s with %s", times(s.Groups, "group", "groups"), times(s.Duplicates, "duplicate", "duplicates"))
-	if s.Duplicates > 0 {
-		fmt.Fprintf(out, " (%s)", tally(s.Classes))
-	}
-	fmt.Fprintln(out)
-	if s.Spared > 0 {
-		fmt.Fprintf(out, "--guard would keep %d of them: at least half of their text differs\n", s.Spared)
-	}
-	for _, path := range s.Written {
-		fmt.Fprintf(out, "wrote %s\n", printable(path))
-	}
-	if grouped := s.Groups + s.Duplicates; f.Pictures > 0 && s.Shown < grouped {
-		fmt.Fprintf(out, "groups.html shows %d of %d grouped pictures: --pictures N shows more\n", s.Shown, grouped)
-	}
-	if s.Dataset {
-		fmt.Fprintln(out, "\nThese pictures come from a rehydrated dataset: when a post is removed, purge does not know of the files\n"+
-			"above. Delete them when you have looked at them.")
-	}
-}
-
-// printMode says how the pictures were compared.
-func (c *command) printMode(s near.Summary) {
-	if s.Mode == near.ModeImage {
-		fmt.Fprintf(c.stdout, "compared as pictures alone: at most %d of 64 bits differ\n", s.Radius)
-		return
-	}
-	guard := ""
-	if s.Guard {
-		guard = ", and less than half of the text"
-	}
-	fmt.Fprintf(c.stdout, "compared with text from %s: at most %d of 64 bits and fewer than %s differ%s; %d of %d have text\n",
-		printable(s.TextFrom), s.Radius, times(s.Words, "word", "words"), guard, s.WithText, s.Files-s.Unreadable)
-	if s.NotFound > 0 {
-		fmt.Fprintf(c.stdout, "%s of the file match no picture: name each picture by its path below the folder\n", times(s.NotFound, "text", "texts"))
-	}
 }
 
 // tally lists counts, the highest first.

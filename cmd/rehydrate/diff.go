@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -31,31 +30,11 @@ func (c *command) diff(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON(report)
-	}
-	var b strings.Builder
-	shown := report.Changes
-	if !c.verbose {
-		shown = shown[:min(len(shown), fewChanges)]
-	}
-	for _, change := range shown {
-		printChange(&b, change, c.verbose)
-	}
-	if more := len(report.Changes) - len(shown); more > 0 {
-		fmt.Fprintf(&b, "and %d more: -v lists them all, and the words\n", more)
-	}
-	if len(shown) > 0 {
-		fmt.Fprintln(&b)
-	}
-	// The summary comes last, so that the version step is the last line.
-	printDiff(&b, report.Summary)
-	_, err = io.WriteString(c.stdout, b.String())
-	return err
+	return c.answer("diff", report)
 }
 
-// printChange prints one changed entry on a line, with words and labels if verbose.
-func printChange(out io.Writer, c diff.Change, verbose bool) {
+// describeChange says on one line what changed of an entry, with the words if verbose.
+func describeChange(c diff.Change, verbose bool) string {
 	var parts []string
 	if c.Split != nil {
 		parts = append(parts, fmt.Sprintf("split %s -> %s", oneTerminalLine(c.Split[0]), oneTerminalLine(c.Split[1])))
@@ -81,7 +60,7 @@ func printChange(out io.Writer, c diff.Change, verbose bool) {
 	if c.Kind != "changed" && (c.Old != nil || c.New != nil) {
 		parts = append(parts, whyText(c.Old, c.New))
 	}
-	fmt.Fprintf(out, "%-7s  %s  %s\n", c.Kind, oneTerminalLine(c.ID), strings.Join(parts, "; "))
+	return strings.Join(parts, "; ")
 }
 
 func labelList(list []string) string {
@@ -99,44 +78,6 @@ func whyText(was, is *state.Conclusion) string {
 		return withReason(string(c.Outcome), c.Reason)
 	}
 	return side(was) + " -> " + side(is)
-}
-
-func printDiff(out io.Writer, d diff.Summary) {
-	line := func(name, text string) { fmt.Fprintf(out, "%-14s  %s\n", name, text) }
-	side := func(name string, s diff.SideCount) {
-		text := times(s.Rows, "row", "rows")
-		if s.Entries > 0 {
-			text += " of " + times(s.Entries, "entry", "entries")
-		}
-		if s.Repeated+s.WithoutID > 0 {
-			text += fmt.Sprintf(" (not compared: %d with the id of another, %d without one)", s.Repeated, s.WithoutID)
-		}
-		line(name, text+", "+oneTerminalLine(s.Path))
-	}
-	side("old", d.Old)
-	side("new", d.New)
-	count := func(name string, n int, why []diff.WhyCount) {
-		line(name, strconv.Itoa(n))
-		for _, w := range why {
-			if w.Old != nil || w.New != nil {
-				line("", fmt.Sprintf("%d  %s", w.Count, whyText(w.Old, w.New)))
-			}
-		}
-	}
-	count("gained", d.Gained, d.WhyGained)
-	count("lost", d.Lost, d.WhyLost)
-	count("image changed", d.Images, nil)
-	count("text changed", d.Texts, nil)
-	count("labels changed", d.Labels, nil)
-	count("split changed", d.Splits, nil)
-	count("other outcome", d.Outcomes, d.WhyElse)
-	for _, k := range append(slices.Clone(d.Schema), d.Provenance...) {
-		line(oneTerminalLine(k.Key), keyText(k.Old)+" -> "+keyText(k.New))
-	}
-	for _, n := range d.NotCompared {
-		line("not compared", oneTerminalLine(n))
-	}
-	line("version step", d.Step)
 }
 
 // keyText is a value of the footer, which may be long and comes from anybody.

@@ -60,24 +60,11 @@ func (x *examination) run(ctx context.Context) error {
 		}
 	}
 	sick := slices.ContainsFunc(x.findings, func(f finding) bool { return !f.OK })
-	err := x.show(map[string]any{"ok": !sick, "checks": x.findings}, x.print)
+	err := x.answer("doctor", map[string]any{"ok": !sick, "checks": x.findings})
 	if err == nil && sick {
 		return exitCode(exitFailed)
 	}
 	return err
-}
-
-func (x *examination) print() {
-	for _, f := range x.findings {
-		mark := "ok"
-		if !f.OK {
-			mark = "FAIL"
-		}
-		fmt.Fprintf(x.stdout, "%-4s  %-15s %s\n", mark, f.Name, oneTerminalLine(f.Found))
-		if f.Hint != "" {
-			fmt.Fprintf(x.stdout, "      %-15s hint: %s\n", "", oneTerminalLine(f.Hint))
-		}
-	}
 }
 
 func (x *examination) found(name, what string) {

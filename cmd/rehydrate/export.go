@@ -149,7 +149,7 @@ func (c *command) listCopies(ctx context.Context) error {
 		return err
 	}
 	err = c.show(list, func() {
-		printCopies(c.stdout, list)
+		c.print("copies", list)
 		if len(list) == 0 {
 			fmt.Fprintln(c.stdout, "no copy is registered")
 		}

@@ -41,13 +41,12 @@ func (c *command) grantShow(path string) error {
 		return &problem{err: err, code: exitRejected}
 	}
 	fault := g.Current(c.now())
-	return c.show(grantReport{Grant: &g, grantVerdict: verdictOf(fault)}, func() {
-		c.printGrant(g)
-		if fault != nil {
-			fmt.Fprintf(c.stdout, "\nnot valid now: %s: %s\n", fault.Reason, fault.Detail)
-		} else {
-			fmt.Fprintf(c.stdout, "\nits dates are valid; to verify the signature run: rehydrate grant check RELEASE --grant %s\n", path)
-		}
+	report := grantReport{Grant: &g, grantVerdict: verdictOf(fault)}
+	return c.show(report, func() {
+		c.print("grant-show", struct {
+			grantReport
+			File string
+		}{report, path})
 	})
 }
 
@@ -74,26 +73,6 @@ func verdictOf(f *policy.GrantFault) grantVerdict {
 		return grantVerdict{Valid: true}
 	}
 	return grantVerdict{Reason: f.Reason, Detail: f.Detail, Hint: f.Hint}
-}
-
-func (c *command) printGrant(g policy.Grant) {
-	// ParseGrant refused every text with control characters, so values are printed as they are.
-	w := table(c.stdout, 0)
-	row := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
-	row("grant", g.ID)
-	row("holder", g.Holder.Name+", "+g.Holder.Organization)
-	if g.Holder.ROR != "" {
-		row("", g.Holder.ROR)
-	}
-	row("release", g.Release.Name)
-	row("digest", g.Release.Digest)
-	row("purpose", g.Purpose.Statement)
-	row("", fmt.Sprintf("academic: %t, commercial: %t", g.Purpose.Academic, g.Purpose.Commercial))
-	row("ethics", g.Ethics.Body+", "+g.Ethics.Reference)
-	row("approval", fmt.Sprintf("%s, %s, until %s", g.Approval.Program, g.Approval.Reference, g.Approval.Expires.Format(time.RFC3339)))
-	row("asserted", g.Asserted.Format(time.RFC3339))
-	row("valid", fmt.Sprintf("from %s until %s", g.NotBefore.Format(time.RFC3339), g.Expires.Format(time.RFC3339)))
-	w.Flush()
 }
 
 func (c *command) grantCheckCommand() *cobra.Command {
@@ -127,34 +106,19 @@ func (c *command) grantCheck(ctx context.Context, path, file string) error {
 		fault = noGrant(rel)
 	}
 	report.grantVerdict = verdictOf(fault)
-	if err := c.show(report, func() { c.printReport(report) }); err != nil {
+	err = c.show(report, func() {
+		c.print("grant-check", struct {
+			grantReport
+			NotNeeded bool
+		}{report, !pol.Access.GrantRequired})
+	})
+	if err != nil {
 		return err
 	}
 	if fault != nil {
 		return exitCode(exitRejected)
 	}
 	return nil
-}
-
-func (c *command) printReport(r grantReport) {
-	fmt.Fprintf(c.stdout, "release  %s\ndigest   %s\n", r.Release.Name, r.Release.Digest)
-	if !*r.Required {
-		fmt.Fprintln(c.stdout, "its policy does not require a grant")
-	}
-	fmt.Fprintln(c.stdout)
-	if r.Grant != nil {
-		c.printGrant(*r.Grant)
-		fmt.Fprintf(c.stdout, "signer    %s (%s)\n", r.Signer.Name, r.Signer.Fingerprint)
-		if r.Revocations != nil {
-			fmt.Fprintf(c.stdout, "list      revocations %d of %s, the next due by %s\n", r.Revocations.Serial, r.Revocations.Issued.Format(time.RFC3339), r.Revocations.NextUpdate.Format(time.RFC3339))
-		}
-		fmt.Fprintln(c.stdout)
-	}
-	if r.Valid {
-		fmt.Fprintln(c.stdout, "valid")
-		return
-	}
-	fmt.Fprintf(c.stdout, "not valid: %s: %s\nhint: %s\n", r.Reason, r.Detail, r.Hint)
 }
 
 // A permit is a grant, read and its signature verified, with what it is judged by.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,7 +60,7 @@ func (c *command) labelsAgreement(ctx context.Context, files []string, release s
 	if err != nil {
 		return asUsage(err)
 	}
-	return c.show(report, func() { c.printAgreement(report) })
+	return c.answer("labels-agreement", report)
 }
 
 func readExport(file string, like *manifest.Release) (labels.Export, error) {
@@ -87,52 +86,13 @@ func readExport(file string, like *manifest.Release) (labels.Export, error) {
 	return export, nil
 }
 
-func (c *command) printAgreement(r agreementReport) {
-	for _, p := range r.Pairs {
-		fmt.Fprintf(c.stdout, "%s and %s both annotated %s", p.A, p.B, times(p.Both, "entry", "entries"))
-		if p.OnlyA+p.OnlyB > 0 {
-			fmt.Fprintf(c.stdout, "; %d only %s, %d only %s, which are left out", p.OnlyA, p.A, p.OnlyB, p.B)
-		}
-		fmt.Fprintln(c.stdout)
-	}
-	if len(r.Pairs) > 1 {
-		fmt.Fprintf(c.stdout, "%d annotators: each number is the mean over the %d pairs\n", len(r.Annotators), len(r.Pairs))
-	}
-	if r.LeftOut > 0 {
-		fmt.Fprintf(c.stdout, "%s left out: drafts or discarded\n", times(r.LeftOut, "answer", "answers"))
-	}
-	for _, question := range r.Ignored {
-		fmt.Fprintf(c.stdout, "question %s is not a category and was left out\n", strconv.QuoteToGraphic(question))
-	}
-	fmt.Fprintln(c.stdout)
-	w := table(c.stdout, 0)
-	fmt.Fprintln(w, "category\tentries\tkappa\tstrength\tobserved\tJaccard")
-	var without []string
+// Uncompared names the categories without an entry that both annotated.
+func (r agreementReport) Uncompared() []string {
+	var names []string
 	for _, ca := range r.Categories {
 		if ca.Entries == 0 {
-			without = append(without, ca.Name)
-			continue
-		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", ca.Name, ca.Entries, describeKappa(ca.Kappa), decimal(ca.Observed, 2), decimal(ca.Jaccard, 2))
-		for _, l := range ca.Labels {
-			fmt.Fprintf(w, "  %s %s\t\t%s\t\t\n", oneTerminalLine(l.Code), oneTerminalLine(l.Name), describeKappa(l.Kappa))
+			names = append(names, ca.Name)
 		}
 	}
-	w.Flush()
-	for _, ca := range r.Categories {
-		if ca.Unanswered > 0 && ca.Entries > 0 {
-			fmt.Fprintf(c.stdout, "%s: %s of both without an answer of one\n", ca.Name, times(ca.Unanswered, "entry", "entries"))
-		}
-	}
-	if len(without) > 0 {
-		fmt.Fprintf(c.stdout, "not compared, for no entry has an answer of both: %s\n", strings.Join(without, ", "))
-	}
-}
-
-// describeKappa gives the cells kappa and strength.
-func describeKappa(k labels.Kappa) string {
-	if k.Value == nil {
-		return "undefined\t" + k.Undefined
-	}
-	return decimal(k.Value, 2) + "\t" + k.Strength
+	return names
 }

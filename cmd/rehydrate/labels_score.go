@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -173,55 +172,19 @@ func (c *command) labelsScore(ctx context.Context, files []string, f scoreFlags)
 	if err != nil {
 		return asUsage(err)
 	}
-	return c.show(scoreReport{split, scores}, func() {
-		fmt.Fprintf(c.stdout, "%s of split %s\n", times(scores.Entries, "entry", "entries"), split)
-		printScores(c.stdout, scores)
-	})
+	return c.answer("labels-score", scoreReport{split, scores})
 }
 
-// printScores prints percent, as the paper does.
-func printScores(out io.Writer, s labels.Scores) {
-	for _, f := range s.Files {
-		printMatch(out, f)
+// someOf lists ids in brackets, of n that there are.
+func someOf(n int, ids []string) string {
+	if len(ids) == 0 {
+		return ""
 	}
-	for _, t := range s.Tasks {
-		fmt.Fprintf(out, "\n%s: macro F1 %s, weighted F1 %s (%s, %s scored)\n", t.Category, percent(t.MacroF1), percent(t.WeightedF1),
-			times(len(t.Files), "file", "files"), countsOf(t.Scored))
-		if slices.Max(t.NoAnswer) > 0 {
-			fmt.Fprintf(out, "  no answer, not scored: %s\n", countsOf(t.NoAnswer))
-		}
-		w := table(out, 0)
-		fmt.Fprintln(w, "  label\t\ttrue\tF1\tover\tunder")
-		for _, l := range t.Labels {
-			fmt.Fprintf(w, "  %s\t%s\t%d\t%s\t%.4g\t%.4g\n", oneTerminalLine(l.Code), oneTerminalLine(l.Name), l.Support, percent(l.F1), l.Over.Mean, l.Under.Mean)
-		}
-		w.Flush()
-		if t.Bias != nil {
-			printBias(out, *t.Bias)
-		}
+	list := strings.Join(ids, ", ")
+	if len(ids) < n {
+		list += ", ..."
 	}
-}
-
-func printMatch(out io.Writer, f labels.FileScore) {
-	fmt.Fprintf(out, "%s: %s scored", oneTerminalLine(f.File), times(f.Predicted, "entry", "entries"))
-	for _, more := range []struct {
-		n    int
-		what string
-		ids  []string
-	}{{f.Missing, "missing and not scored", f.MissingOf}, {f.Elsewhere, "of other splits", nil}, {f.Unknown, "unknown to the release", f.UnknownOf}} {
-		if more.n == 0 {
-			continue
-		}
-		fmt.Fprintf(out, "; %d %s", more.n, more.what)
-		if len(more.ids) > 0 {
-			fmt.Fprintf(out, " (%s", strings.Join(more.ids, ", "))
-			if len(more.ids) < more.n {
-				fmt.Fprint(out, ", ...")
-			}
-			fmt.Fprint(out, ")")
-		}
-	}
-	fmt.Fprintln(out)
+	return " (" + list + ")"
 }
 
 func percent(s labels.Spread) string {
@@ -237,31 +200,6 @@ func countsOf(numbers []int) string {
 		return fmt.Sprint(numbers[0])
 	}
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
-}
-
-func printBias(out io.Writer, b labels.Bias) {
-	w := table(out, 0)
-	fmt.Fprintln(out, "  predicted too high or too low on the scale, summed over the files:")
-	fmt.Fprintln(w, "  true label\t\tover\tunder\tcorrect")
-	for _, r := range b.ByTrue {
-		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\n", oneTerminalLine(r.Code), oneTerminalLine(r.Name), r.Over, r.Under, r.Correct)
-	}
-	w.Flush()
-	if len(b.ByLabel) == 0 {
-		return
-	}
-	w = table(out, 0)
-	fmt.Fprintln(w, "  by label\t\t\tunder\twrong\tunder of wrong\tall\tunder of all")
-	for _, l := range b.ByLabel {
-		for _, row := range []struct {
-			what string
-			labels.BiasRow
-		}{{"absent", l.Absent}, {"present", l.Present}} {
-			all := row.Wrong() + row.Correct
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%s\t%d\t%s\n", oneTerminalLine(l.Code), oneTerminalLine(l.Name), row.what, row.Under, row.Wrong(), rate(row.Under, row.Wrong()), all, rate(row.Under, all))
-		}
-	}
-	w.Flush()
 }
 
 func rate(n, of int) string {

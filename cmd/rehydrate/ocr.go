@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -79,7 +78,7 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 		if err != nil {
 			return err
 		}
-		if err := c.show(report, func() { c.printReread(report) }); err != nil {
+		if err := c.answer("ocr", report); err != nil {
 			return err
 		}
 		if f.report != "" {
@@ -164,49 +163,7 @@ func (c *command) planReread(ctx context.Context, config pipeline.Config, force 
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON(plan)
-	}
-	fmt.Fprintf(c.stdout, "to read again: %d of %s", plan.Read, times(plan.Images, "image", "images"))
-	switch {
-	case plan.Read == 0:
-	case plan.Rate > 0:
-		fmt.Fprintf(c.stdout, ", about %v at the last rate of %.1f images a second", plan.Estimate.Round(time.Second), plan.Rate)
-	default:
-		fmt.Fprint(c.stdout, "; how long that takes is known after the first reading")
-	}
-	fmt.Fprintln(c.stdout)
-	if plan.Left > 0 {
-		fmt.Fprintf(c.stdout, "%s would leave the dataset: last seen live too long ago. Start rehydrate run first, which asks about the posts again.\n", times(plan.Left, "row", "rows"))
-	}
-	return nil
-}
-
-// fewChanges is how many changed outcomes are listed without -v.
-const fewChanges = 20
-
-// printReread prints what a re-reading changed, then the summary.
-func (c *command) printReread(r pipeline.Reread) {
-	fmt.Fprintf(c.stdout, "read again: %s; %s, %s gained, %s lost\n", times(r.Read, "image", "images"),
-		times(r.Changed, "text changed", "texts changed"), times(r.Gained, "word", "words"), times(r.Lost, "word", "words"))
-	if c.verbose {
-		for _, t := range r.Texts {
-			fmt.Fprintf(c.stdout, "  %s:%s%s\n", t.ID, signed(" +", t.Gained), signed(" -", t.Lost))
-		}
-	}
-	fmt.Fprintf(c.stdout, "%s\n", times(len(r.Outcomes), "entry has another outcome", "entries have another outcome"))
-	for i, o := range r.Outcomes {
-		if i == fewChanges && !c.verbose {
-			fmt.Fprintf(c.stdout, "  and %d more: -v lists them all\n", len(r.Outcomes)-i)
-			break
-		}
-		fmt.Fprintf(c.stdout, "  %s: %s -> %s\n", o.ID, describeOutcome(o.Old), describeOutcome(o.New))
-	}
-	fmt.Fprintln(c.stdout)
-	c.printSummary(r.Summary)
-	if r.Summary.Retry > 0 {
-		fmt.Fprintln(c.stdout, "\nThis command sent no request: rehydrate run asks Reddit and the image hosts again.")
-	}
+	return c.answer("ocr-plan", plan)
 }
 
 // signed puts a sign before each word.

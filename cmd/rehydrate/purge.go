@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -148,32 +147,12 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON(plan)
-	}
-	fmt.Fprintf(c.stdout, "would go, by what is known now: %s, %s of the dataset\n", times(len(plan.Posts), "post", "posts"), times(len(plan.Rows), "row", "rows"))
-	w := table(c.stdout, 0)
-	for _, p := range plan.Posts {
-		fmt.Fprintf(w, "  %s\t%s\t%s, %s\n", p.ID, describeState(p.State, p.Reason), times(p.Images, "image", "images"), times(p.Texts, "text", "texts"))
-	}
-	w.Flush()
-	printSame(c.stdout, plan.Same)
-	printUnknown(c.stdout, plan.Unknown)
-	printCopies(c.stdout, plan.Copies)
-	if plan.Withheld > 0 {
-		fmt.Fprintf(c.stdout, "\n%s withheld, and would stay until --confirm-removals, or until Reddit is asked again.\n", times(plan.Withheld, "post is", "posts are"))
-	}
-	fmt.Fprintln(c.stdout, "\nNothing was changed. A purge asks Reddit about every post first, unless --offline.")
-	return nil
-}
-
-func describeState(s manifest.PostState, reason manifest.Reason) string {
-	return withReason(string(s), reason)
+	return c.answer("purge-plan", plan)
 }
 
 // concludePurge prints what a purge did and returns the exit status that it means.
 func (c *command) concludePurge(p pipeline.PurgeReport) error {
-	if err := c.show(p, func() { c.printPurge(p) }); err != nil {
+	if err := c.answer("purge", p); err != nil {
 		return err
 	}
 	// An obligation or a doubt that is still open is status 3, even though the purge itself worked.
@@ -186,70 +165,6 @@ func (c *command) concludePurge(p pipeline.PurgeReport) error {
 		return exitCode(exitRetry)
 	}
 	return nil
-}
-
-func (c *command) printPurge(p pipeline.PurgeReport) {
-	fmt.Fprintf(c.stdout, "purged: %s, %s left the dataset\n", times(len(p.Erased), "post", "posts"), times(len(p.Rows), "row", "rows"))
-	w := table(c.stdout, 0)
-	for _, post := range p.Erased {
-		fmt.Fprintf(w, "  %s\t%s\n", post.ID, describeState(post.State, post.Reason))
-	}
-	w.Flush()
-	for _, s := range p.Successors {
-		if s.Stored {
-			fmt.Fprintf(c.stdout, "%s takes the place of %s\n", s.ID, s.Gone)
-		} else {
-			fmt.Fprintf(c.stdout, "%s can take the place of %s: the next run decides, and fetches it from its own URL if need be\n", s.ID, s.Gone)
-		}
-	}
-	printSame(c.stdout, p.Same)
-	for i, f := range p.Files {
-		if i == 0 {
-			fmt.Fprintf(c.stdout, "\nrewritten in %s:\n", c.workspace)
-		}
-		fmt.Fprintf(c.stdout, "  %s\n    was %s\n    is  %s\n", f.Name, orNone(f.Old), orNone(f.New))
-	}
-	printUnknown(c.stdout, p.Unknown)
-	printCopies(c.stdout, p.Copies)
-	for _, line := range withheldLines(p.Summary) {
-		fmt.Fprintf(c.stdout, "\n%s\n", line)
-	}
-	if !p.Asked {
-		fmt.Fprintln(c.stdout, "\nNo request was sent: purge without --offline asks Reddit about every post.")
-	}
-}
-
-// printSame reports entries that are withheld for their picture.
-func printSame(out io.Writer, ids []string) {
-	for _, id := range ids {
-		fmt.Fprintf(out, "%s shows a picture that is taken down: it leaves, too, unless the policy names it in images.allow_same_as_removed\n", id)
-	}
-}
-
-// printUnknown reports ids not in the release; they may be misspelt.
-func printUnknown(out io.Writer, ids []manifest.PostID) {
-	for _, id := range ids {
-		fmt.Fprintf(out, "  %s is not in the release: only a tombstone and the registered copies count for it; check that the id is right\n", id)
-	}
-}
-
-func orNone(digest string) string {
-	if digest == "" {
-		return "not there"
-	}
-	return digest
-}
-
-// printCopies prints registered copies, and what is to do about them.
-func printCopies(out io.Writer, copies []state.CopyReport) {
-	w := table(out, 0)
-	for i, r := range copies {
-		if i == 0 {
-			fmt.Fprintf(w, "\ncopies:\n")
-		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", oneTerminalLine(r.Path), oneTerminalLine(r.Note), r.State, describeCopy(r))
-	}
-	w.Flush()
 }
 
 func describeCopy(r state.CopyReport) string {

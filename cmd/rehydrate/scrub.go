@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/reddit"
@@ -36,11 +35,6 @@ func (s *stream) Write(p []byte) (int, error) {
 		s.err = err
 	}
 	return n, err
-}
-
-// table sets columns; each line ends its cells with tabs. It prints when it is flushed.
-func table(out io.Writer, flags uint) *tabwriter.Writer {
-	return tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)
 }
 
 func newStreams(p process) streams {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,24 +23,10 @@ func (c *command) tombstonesCommand() *cobra.Command {
 func (c *command) tombstonesShowCommand() *cobra.Command {
 	return newCommand("tombstones-show", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
 		list, err := c.listTombstones(cmd.Context())
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case c.json:
-			return c.printJSON(list)
-		case len(list) == 0:
-			fmt.Fprintln(c.stdout, "there are no tombstones")
-			return nil
 		}
-		w := table(c.stdout, 0)
-		for _, t := range list {
-			status := string(t.Status)
-			if t.Lifted != nil {
-				status += " by a statement of " + t.Lifted.Asserted.Format(time.DateOnly) + ": " + oneTerminalLine(t.Lifted.Why)
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, describeState(t.State, t.Reason), t.Time.Format(time.RFC3339), status)
-		}
-		return w.Flush()
+		return c.answer("tombstones", list)
 	})
 }
 

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -30,7 +28,7 @@ type versions struct {
 	Workspace int               `json:"workspace"` // layout of the workspace
 	Parquet   string            `json:"parquet"`   // layout of the dataset
 	Libraries map[string]string `json:"libraries"` // modules in this program, by path
-	libraries []*debug.Module
+	Modules   []*debug.Module   `json:"-"`         // the same in their order
 }
 
 func (c *command) versionCommand() *cobra.Command {
@@ -49,7 +47,7 @@ func (c *command) printVersions(ctx context.Context, program string) error {
 		for _, m := range info.Deps {
 			v.Libraries[m.Path] = m.Version
 		}
-		v.libraries = info.Deps
+		v.Modules = info.Deps
 	}
 	engine, err := c.engine(ctx, program)
 	if ctx.Err() != nil {
@@ -60,31 +58,7 @@ func (c *command) printVersions(ctx context.Context, program string) error {
 	} else {
 		v.OCR = &engine
 	}
-	return c.show(v, func() { v.print(c.stdout) })
-}
-
-func (v versions) print(out io.Writer) {
-	w := table(out, 0)
-	row := func(name, text string) { fmt.Fprintf(w, "%s\t%s\n", name, text) }
-	row("rehydrate", v.Version)
-	row("go", v.Go+" "+v.Platform)
-	if v.OCR != nil {
-		row("ocr", fmt.Sprintf("Tesseract %s, Leptonica %s, gosseract %s", v.OCR.Tesseract, v.OCR.Leptonica, v.OCR.Gosseract))
-		row("", fmt.Sprintf("model %s, sha256 %s", v.OCR.Model, v.OCR.ModelSHA256))
-	} else {
-		row("ocr", "none: "+v.NoOCR)
-	}
-	row("hash", v.Hash)
-	row("language", v.Language)
-	row("layouts", fmt.Sprintf("workspace %d, Parquet %s", v.Workspace, v.Parquet))
-	for i, m := range v.libraries {
-		name := ""
-		if i == 0 {
-			name = "libraries"
-		}
-		row(name, m.Path+" "+m.Version)
-	}
-	w.Flush()
+	return c.answer("version", v)
 }
 
 // engine asks the ocr program what it reads with.

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	_ "embed" // the templates
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"text/template"
+	"time"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/diff"
+)
+
+// answersText has what the commands print for people: a template for each answer, and for what several have in common.
+//
+//go:embed answers.txt
+var answersText string
+
+// standalone is a line with one action that prints nothing: it leaves no empty line.
+var standalone = regexp.MustCompile(`(?m)^(\{\{(?:if|else|end|range|with|define|template)\b[^{}\n]*\}\})\n`)
+
+// fewChanges is how many changes are listed without -v.
+const fewChanges = 20
+
+// answer prints v as JSON where that was asked for, else by the template of that name.
+func (c *command) answer(name string, v any) error {
+	return c.show(v, func() { c.print(name, v) })
+}
+
+// print prints data by a template. Cells that stand below each other are set in columns; a line with a form feed alone
+// ends a table.
+func (c *command) print(name string, data any) {
+	few := fewChanges
+	if c.verbose {
+		few = math.MaxInt
+	}
+	t := template.Must(template.New("answers").Funcs(template.FuncMap{
+		"add":        func(a, b int) int { return a + b },
+		"advice":     adviceFor,
+		"at":         func(t time.Time) string { return t.Format(time.RFC3339) },
+		"because":    withReason,
+		"changed":    func(d diff.Change) string { return describeChange(d, c.verbose) },
+		"counts":     countsOf,
+		"day":        func(t time.Time) string { return t.Format(time.DateOnly) },
+		"decimal":    decimal,
+		"filtered":   filtered,
+		"few":        func() int { return few },
+		"highest":    func(numbers []int) int { return slices.Max(numbers) },
+		"hundred":    func(share float64) string { return fmt.Sprintf("%.0f", 100*share) },
+		"join":       func(list []string) string { return strings.Join(list, ", ") },
+		"key":        keyText,
+		"line":       func(v any) string { return oneTerminalLine(fmt.Sprint(v)) },
+		"more":       func(n int) int { return max(n-few, 0) },
+		"obligation": describeCopy,
+		"ocrWords":   bracketed,
+		"per1000":    func(n, of int) string { return fmt.Sprintf("%.1f", 1000*float64(n)/float64(max(of, 1))) },
+		"percent":    percent,
+		"printable":  printable,
+		"quote":      strconv.QuoteToGraphic,
+		"rate":       rate,
+		"size":       size,
+		"some":       someOf,
+		"tally":      tally,
+		"times":      times,
+		"verbose":    func() bool { return c.verbose },
+		"why":        whyText,
+		"workspace":  func() string { return c.workspace },
+	}).Parse(standalone.ReplaceAllString(answersText, "$1")))
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, name, data); err != nil {
+		panic(err) // the template is wrong, whatever the data are
+	}
+	for part := range strings.SplitSeq(b.String(), "\f\n") {
+		w := table(c.stdout, 0)
+		fmt.Fprint(w, part)
+		w.Flush() // the stream remembers its error
+	}
+}
+
+// table sets columns; each line ends its cells with tabs. It prints when it is flushed.
+func table(out io.Writer, flags uint) *tabwriter.Writer {
+	return tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)
+}
+
+func times(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func withReason(what any, reason manifest.Reason) string {
+	if reason == "" {
+		return fmt.Sprint(what)
+	}
+	return fmt.Sprintf("%s, %s", what, reason)
+}
+
+// oneTerminalLine keeps a text from breaking the table or moving the cursor.
+func oneTerminalLine(s string) string {
+	quoted := strconv.QuoteToGraphic(s)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
