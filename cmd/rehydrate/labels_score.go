@@ -177,7 +177,7 @@ func (c *command) labelsScore(ctx context.Context, files []string, f scoreFlags)
 
 // someOf lists ids in brackets, of n that there are.
 func someOf(n int, ids []string) string {
-	if len(ids) == 0 {
+	if n == 0 || len(ids) == 0 {
 		return ""
 	}
 	list := strings.Join(ids, ", ")
