@@ -1,7 +1,6 @@
 package main
 
 import (
-
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
