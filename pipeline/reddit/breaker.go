@@ -3,7 +3,6 @@ package reddit
 import (
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"rehydrate/manifest"
@@ -52,43 +51,21 @@ func (e *Unreachable) Error() string {
 		e.Host, maxFailures, withDetail(e.Reason, e.Detail), e.Hint)
 }
 
-// A breaker weighs the calls in a row that failed at one host. It is safe for concurrent use.
+// A breaker weighs the calls in a row that failed at one host. Its lane's lock guards it.
 type breaker struct {
-	mu    sync.Mutex
 	count int          // of failures, by their weights
 	why   *Unreachable // of the last failure, once there were too many
 	until time.Time    // the host is left alone before this
 }
 
-// failures is the count as it stands; a call takes it along from its start.
-func (b *breaker) failures() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.count
-}
-
-// refuses returns why no request may go out now, or nil.
-func (b *breaker) refuses(now time.Time) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.why == nil || !now.Before(b.until) {
-		return nil
-	}
-	return b.why
-}
-
 // answered ends a row of failures.
 func (b *breaker) answered() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.count, b.why = 0, nil
 }
 
 // failed counts a failure of a call that began after before failures, and returns the new
 // count, or 0 when it adds nothing: calls that were open together fail of the same trouble.
 func (b *breaker) failed(before, weight int, why *Unreachable, now time.Time) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.count != before {
 		return 0
 	}
@@ -103,15 +80,18 @@ func (b *breaker) failed(before, weight int, why *Unreachable, now time.Time) in
 // when that was a failure. It returns an *Unreachable when this was one too many. What would
 // be the same however long one waits, and the end of the context, count for nothing.
 func (k *call) conclude(err error) error {
+	l := k.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	forImage, again := k.validate == nil, repeatable(k.got.status, k.got.header)
-	if err == nil && !again && !useless(k.refused) && !(forImage && turnedAway(k.lane.host, k.got)) {
-		k.lane.breaker.answered()
+	if err == nil && !again && !useless(k.refused) && !(forImage && turnedAway(l.host, k.got)) {
+		l.breaker.answered()
 		return nil
 	}
 	if err != nil && permanent(err) && (forImage || !isTooLarge(err)) {
 		return nil
 	}
-	why, reason := &Unreachable{Host: k.lane.host, Hint: uselessHint}, waitServer
+	why, reason := &Unreachable{Host: l.host, Hint: uselessHint}, waitServer
 	if err != nil {
 		why.Reason, why.Detail = trouble(err)
 		if !is[*Unanswered](err) && !isTooLarge(err) { // no answer came at all
@@ -132,12 +112,12 @@ func (k *call) conclude(err error) error {
 		weight = imageFailure
 	}
 	now := time.Now()
-	n := k.lane.breaker.failed(k.before, weight, why, now)
+	n := l.breaker.failed(k.before, weight, why, now)
 	switch rows := n / plainFailure; {
 	case rows >= maxFailures:
 		return why
 	case rows > 1, rows == 1 && reason == waitRateLimit:
-		k.lane.pauseUntil(now.Add(min(k.c.retryWait<<(2*rows), maxWait)), reason)
+		l.pauseUntil(now.Add(min(k.c.retryWait<<(2*rows), maxWait)), reason)
 	}
 	return nil
 }

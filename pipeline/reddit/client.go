@@ -191,8 +191,12 @@ func (p Post) Image(i int) Candidate {
 	}
 	if len(p.Images) == 1 {
 		only := p.Images[0]
-		if at, ok := only.inAlbum(i); ok || only.Fault != nil {
-			return at
+		if only.Fault != nil {
+			return only
+		}
+		if g, ok := parseImgurPage(only.URL); ok && g.kind != imgurImage && i >= 0 {
+			g.image = i
+			return Candidate{URL: g.String(), Host: only.Host}
 		}
 	}
 	return Candidate{Fault: &policy.Fault{Outcome: manifest.Gone, Reason: "no_such_image",

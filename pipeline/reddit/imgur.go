@@ -106,17 +106,6 @@ func imgurCandidate(path string, p policy.Policy) Candidate {
 	return Candidate{URL: g.String(), Host: imgurAPIHost}
 }
 
-// inAlbum returns image i of the album that a candidate names; if it names none, ok is false and it comes back
-// as it is.
-func (c Candidate) inAlbum(i int) (at Candidate, ok bool) {
-	g, ok := parseImgurPage(c.URL)
-	if !ok || g.kind == imgurImage || i < 0 {
-		return c, false
-	}
-	g.image = i
-	return Candidate{URL: g.String(), Host: c.Host}, true
-}
-
 // imgurAPI is what a client knows of imgur's API. Only who holds the API's one place may use it.
 type imgurAPI struct {
 	http     *retryablehttp.Client

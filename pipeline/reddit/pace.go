@@ -51,14 +51,14 @@ type lane struct {
 	recent  *recent       // of Reddit's own hosts, which share it; nil for image hosts
 	slots   chan struct{} // one place for each request that may be open
 
-	mu     sync.Mutex
-	paused time.Time // no request before this
-	reason string    // why
-	// learn takes in the headers of each answer, or none where no answer came. It returns when the
-	// host wants the next request at the earliest. Needs mu.
-	learn func(*http.Response, time.Time) time.Time
-
+	mu sync.Mutex
+	// What follows needs mu.
 	breaker breaker
+	paused  time.Time // no request before this
+	reason  string    // why
+	// learn takes in the headers of each answer, or none where no answer came. It returns when the
+	// host wants the next request at the earliest.
+	learn func(*http.Response, time.Time) time.Time
 }
 
 func newPacer(p policy.Policy, onWait func(Wait), calls *counters) *pacer {
@@ -120,12 +120,11 @@ func (p *pacer) turn(ctx context.Context, l *lane) (answered func(), err error) 
 	// What another request learned during a wait counts, so that all is looked at again after each.
 	for reserved := false; ; {
 		now := time.Now()
-		if err := l.breaker.refuses(now); err != nil {
-			return nil, err
-		}
 		w := Wait{Host: l.host, Reason: waitPace}
-		paused, reason := l.pause(now)
+		paused, reason, shut := l.look(now)
 		switch {
+		case shut != nil:
+			return nil, shut
 		case paused > maxWait:
 			return nil, &WaitTooLong{Host: l.host, For: paused}
 		case paused > 0:
@@ -144,16 +143,25 @@ func (p *pacer) turn(ctx context.Context, l *lane) (answered func(), err error) 
 	}
 }
 
-func (l *lane) pause(now time.Time) (time.Duration, string) {
+// look returns how long the host's requests pause and why, or why there are none at all for now.
+func (l *lane) look(now time.Time) (paused time.Duration, reason string, shut error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.paused.Sub(now), l.reason
+	if l.breaker.why != nil && now.Before(l.breaker.until) {
+		shut = l.breaker.why
+	}
+	return l.paused.Sub(now), l.reason, shut
 }
 
-// pauseUntil holds all requests to a host. It never shortens a pause.
-func (l *lane) pauseUntil(t time.Time, reason string) {
+// hold is pauseUntil for who does not have mu.
+func (l *lane) hold(t time.Time, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.pauseUntil(t, reason)
+}
+
+// pauseUntil pauses all requests to a host. It never shortens a pause. Needs mu.
+func (l *lane) pauseUntil(t time.Time, reason string) {
 	if t.After(l.paused) {
 		l.paused, l.reason = t, reason
 	}
@@ -245,7 +253,7 @@ func (b *budget) observe(resp *http.Response, now time.Time) time.Time {
 		return now.Add(min(b.resetAt.Sub(now), maxWait))
 	}
 	*b = budget{known: true, used: used, remaining: remaining, resetAt: now.Add(time.Duration(reset+1) * time.Second)}
-	if remaining <= 0 {
+	if remaining == 0 {
 		return now.Add(min(b.resetAt.Sub(now), maxWait))
 	}
 	return now.Add(min(spacing(used, remaining, reset), maxWait))
@@ -256,9 +264,6 @@ func (b *budget) observe(resp *http.Response, now time.Time) time.Time {
 // the rest of the window: prawcore's formula (rate_limit.py), but that use may run ahead of the
 // window by a burst, or by a tenth of the window where that is less.
 func spacing(used, remaining, reset int) time.Duration {
-	if remaining <= 0 {
-		return seconds(math.Max(1, float64(reset)))
-	}
 	s, all := float64(reset), float64(used+remaining)
 	late := max(float64(used)-min(maxBurst, all/10), 0)
 	ahead := s - (averaged - averaged*late/all) // how far use runs ahead of the window, in seconds
@@ -296,12 +301,8 @@ func (t paced) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err // it was never sent
 	}
 	t.pace.calls.sent(req)
-	now := time.Now()
 	l.mu.Lock()
-	next := l.learn(resp, now)
-	l.mu.Unlock()
-	if next.After(now) {
-		l.pauseUntil(next, waitRateLimit)
-	}
+	defer l.mu.Unlock()
+	l.pauseUntil(l.learn(resp, time.Now()), waitRateLimit)
 	return resp, err
 }

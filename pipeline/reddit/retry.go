@@ -105,7 +105,9 @@ func (c *Client) get(
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	k.lane = c.pace.lanes[req.URL.Hostname()]
-	k.before = k.lane.breaker.failures()
+	k.lane.mu.Lock()
+	k.before = k.lane.breaker.count
+	k.lane.mu.Unlock()
 	_, err = hc.Do(req) // again has read and closed the body of every answer
 	if ctx.Err() != nil {
 		return exchange{}, ctx.Err()
@@ -174,7 +176,7 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 		why = status("http_", k.got.status)
 		switch asked, named := retryAfter(k.got.header, now); {
 		case asked > maxWait:
-			k.lane.pauseUntil(now.Add(asked), waitRetryAfter) // spares the host the next requests too
+			k.lane.hold(now.Add(asked), waitRetryAfter) // spares the host the next requests too
 			return false, &WaitTooLong{Host: k.lane.host, For: asked}
 		case named: // and a little more, so that not all clients come back at once
 			w.Reason, w.For = waitRetryAfter, max(w.For, asked+k.jittered(min(asked/10, time.Second)))
@@ -182,12 +184,12 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 			w.Reason, w.For = waitRateLimit, max(w.For, k.c.retryWait)
 		}
 		if w.Reason != waitServer { // all of the host's requests sit it out, also after the last attempt
-			k.lane.pauseUntil(now.Add(w.For), w.Reason)
+			k.lane.hold(now.Add(w.For), w.Reason)
 		}
 	} else if !is[*Unanswered](err) {
 		w.Reason = waitNetwork
 	}
-	paused, _ := k.lane.pause(now)
+	paused, _, _ := k.lane.look(now)
 	wait := max(w.For, paused)
 	if k.attempt > retries || k.tooSlow(err) || now.Add(wait).Sub(k.start) > maxTrying {
 		k.c.log.Debug("not trying again", "host", w.Host, "why", why, "attempt", k.attempt, "of", retries+1,
