@@ -46,9 +46,8 @@ type CategoryAgreement struct {
 	Kappa Kappa `json:"kappa"`
 	// Observed is the part of equal answers, of a category that takes one label.
 	Observed *float64 `json:"observed,omitempty"`
-	// Jaccard is the mean over the entries of the size of the intersection over that of the
-	// union of the two label sets, of a multi-label category. None stands for the empty set, and
-	// two empty sets count 1.
+	// Jaccard is the mean over the entries of the size of the intersection over that of the union of the two label
+	// sets, of a multi-label category. None stands for the empty set, and two empty sets count 1.
 	Jaccard *float64         `json:"jaccard,omitempty"`
 	Labels  []LabelAgreement `json:"labels,omitempty"` // of a multi-label category, without None
 }

@@ -15,9 +15,8 @@ import (
 // Pearson's chi-squared test of homogeneity, without a continuity correction.
 type Drift struct {
 	Category string `json:"category"`
-	// Label is the code of a label of a multi-label category: each is tested by itself
-	// (given or not), because an entry can have several. It is "" for a category that takes one
-	// label, which is one test over all its labels.
+	// Label is the code of a label of a multi-label category: each is tested by itself (given or not), because an
+	// entry can have several. It is "" for a category that takes one label, which is one test over all its labels.
 	Label string `json:"label,omitempty"`
 	// Untested says why there is no test; the numbers below are then 0.
 	Untested string  `json:"untested,omitempty"`
@@ -32,8 +31,7 @@ type Drift struct {
 	Small bool `json:"small,omitempty"`
 }
 
-// minExpected is the expected count from which the chi-squared distribution is a good
-// approximation (Cochran 1954).
+// minExpected is the expected count from which the chi-squared distribution is a good approximation (Cochran 1954).
 const minExpected = 5
 
 // Compare tests, category by category, whether b's labels are distributed as a's. The two are taken for independent

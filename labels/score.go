@@ -77,8 +77,7 @@ func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 	return out, nil
 }
 
-// classes gives an entry's classes, each once; nil for no answer, which no label at all is where
-// one must be.
+// classes gives an entry's classes, each once; nil for no answer, which no label at all is where one must be.
 func (t Task) classes(labels [][]int) []int {
 	if labels == nil || labels[t.place] == nil || t.Kind != manifest.Multi && len(labels[t.place]) == 0 {
 		return nil
@@ -98,8 +97,7 @@ type Predictions struct {
 	Labels map[manifest.Key][][]int
 }
 
-// Scores are what predictions are worth. Their JSON form is stable (docs/labels.md); scores are
-// parts of 1.
+// Scores are what predictions are worth. Their JSON form is stable (docs/labels.md); scores are parts of 1.
 type Scores struct {
 	Entries int         `json:"entries"` // with gold labels
 	Files   []FileScore `json:"files"`

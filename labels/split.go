@@ -252,8 +252,7 @@ func (s *stratifier) cost(split, l, n int) float64 {
 	return float64(d * d * s.weight[l]) // the conversion: no processor may round another way (Go spec, floating-point operators)
 }
 
-// gain is how much the cost falls if a post with the labels out leaves split and one with the
-// labels in comes.
+// gain is how much the cost falls if a post with the labels out leaves split and one with the labels in comes.
 func (s *stratifier) gain(split int, out, in []int) float64 {
 	g := 0.0
 	for i, j := 0, 0; i < len(out) || j < len(in); {

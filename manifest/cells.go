@@ -63,8 +63,7 @@ func newDecoder(r *Release, columns []string) (*decoder, error) {
 	return d, nil
 }
 
-// entry reads a row. Whatever is wrong goes to d.report; the entry is good only when
-// nothing did.
+// entry reads a row. Whatever is wrong goes to d.report; the entry is good only when nothing did.
 func (d *decoder) entry(cells []Cell) Entry {
 	e := Entry{Split: DefaultSplit, Labels: make([][]int, len(d.categories))}
 	number, numbered := d.cutNumber(cells) // before the id is read, which would refuse it
@@ -157,8 +156,7 @@ func cellID(text string) (PostID, error) {
 	return ParsePostID(text)
 }
 
-// subreddit reads where the post stands: the subreddit column, else the permalink that the id
-// came in.
+// subreddit reads where the post stands: the subreddit column, else the permalink that the id came in.
 func (d *decoder) subreddit(cells []Cell) string {
 	// It only helps to say why a post is absent, so a cell without one is not reported.
 	if i := d.fields[fieldSubreddit]; i >= 0 && cells[i].Fault == "" {

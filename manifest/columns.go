@@ -26,8 +26,7 @@ func (r *Release) used() []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
-// aliases gives the names under which people keep a field, the likeliest first. They
-// are compared as plain does.
+// aliases gives the names under which people keep a field, the likeliest first. They are compared as plain does.
 func aliases(field int) []string {
 	return [...][]string{
 		fieldID:        {"id", "post_id", "postid", "submission_id", "submissionid", "reddit_id", "redditid", "link_id", "fullname", "permalink", "post_url", "url", "link"},
@@ -48,8 +47,7 @@ func plain(name string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(fold(name))
 }
 
-// A matcher finds the columns of the fields and categories: those that are set, by
-// exact name; the others by alias.
+// A matcher finds the columns of the fields and categories: those that are set, by exact name; the others by alias.
 type matcher struct {
 	*Release
 	header   []string // the file's columns; of JSONL only those met so far

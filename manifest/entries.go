@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// Entries reads the manifest once: its good entries in file order, as it is ranged over. It goes
-// on after a problem, and ends with an error if it met any (*Problems), if ctx ended, or if the
-// manifest is no longer the one that was opened; a caller who needs all entries then drops those
-// given before.
+// Entries gives the manifest's good entries in file order. It goes on after a problem, and ends with an error if it met
+// any (*Problems), if ctx ended, or if the manifest is no longer the one that was opened: the entries before it then
+// are not all, or not those of the release.
 func (r *Release) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		stopped := false

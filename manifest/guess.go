@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -132,14 +133,16 @@ func (c *surveyed) labels(sign string) []Label {
 	return labels
 }
 
-// sortLabels orders labels as numbers where all are, else by text.
+// sortLabels orders labels as numbers, then by text.
 func sortLabels(labels []Label) {
-	numbers := !slices.ContainsFunc(labels, func(l Label) bool { return strings.Trim(l.Code, digitSigns) != "" })
-	slices.SortFunc(labels, func(a, b Label) int {
-		if numbers && len(a.Code) != len(b.Code) {
-			return cmp.Compare(len(a.Code), len(b.Code))
+	number := func(l Label) float64 {
+		if n, err := strconv.ParseFloat(l.Code, 64); err == nil {
+			return n
 		}
-		return cmp.Or(cmp.Compare(fold(a.Code), fold(b.Code)), cmp.Compare(a.Code, b.Code))
+		return math.Inf(1)
+	}
+	slices.SortFunc(labels, func(a, b Label) int {
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(fold(a.Code), fold(b.Code)), cmp.Compare(a.Code, b.Code))
 	})
 }
 
@@ -219,8 +222,7 @@ func (g *guess) ColumnOf(field string) string {
 	return ""
 }
 
-// newGuess guesses what the columns of the source mean. It fails only when there is nothing to
-// build a release on.
+// newGuess guesses what the columns of the source mean. It fails only when there is nothing to build a release on.
 func newGuess(ctx context.Context, source *Release) (*guess, error) {
 	columns, err := source.survey()
 	if err != nil {

@@ -33,12 +33,9 @@ type Draft struct {
 	redacted []string // columns that are not copied
 }
 
-// Init guesses the columns and labels of an annotations file from all its rows: fields and FigSIM's categories
-// by their usual names, else a category of every column with few different short values. A draft has passed
-// Check; when the file has problems, or nothing to build on, the error is *Problems.
-//
-// The draft's copy of the file goes without columns whose names say that they are about people or hold their
-// words (author, title, selftext...); a Parquet file is copied as it is, with a warning.
+// Init guesses the columns and labels of an annotations file from all its rows. A draft has passed Check; when the
+// file has problems, or nothing to build on, the error is *Problems. The draft's copy goes without columns whose names
+// say that they are about people or hold their words; a Parquet file is copied as it is, with a warning.
 func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 	format, p := formatOf(path)
 	if p != nil {
@@ -156,9 +153,7 @@ func redact(w io.Writer, r io.Reader, file string, f Format, without []string) e
 				stay = append(stay, cell)
 			}
 		}
-		if err := out.Write(stay); err != nil {
-			return err
-		}
+		_ = out.Write(stay) // a failed write is remembered until the end
 	}
 	out.Flush()
 	if err != io.EOF {

@@ -16,13 +16,9 @@ const (
 	maxJSONText = 500 // bytes of a text
 )
 
-// DecodeJSON reads a JSON file of at most 64 KiB into v, a pointer to a struct of texts, flags,
-// whole numbers, times, structs and lists whose fields have json tags. Every key must be there,
-// once and in its own case, but those tagged omitempty. A text is one line of plain text, a
-// number 1 or more, a time to the second. The name of the file is used in messages only.
-//
-// Unlike encoding/json it takes neither null nor a key in another case, nor the last of two
-// equal keys: what a signature is for must have one meaning. The error is *Problems.
+// DecodeJSON reads a JSON file of at most 64 KiB into v, a pointer to a struct with json tags. Every key must be there,
+// once and in its own case, but those tagged omitempty; null is refused. A text is one line of plain text, a number 1
+// or more, a time to the second: what a signature is for must have one meaning. The error is *Problems.
 func DecodeJSON(file string, data []byte, v any) (*Document, error) {
 	t := &Document{file: file, data: data, places: make(map[string]int)}
 	refuse := func(offset int, message, hint string) (*Document, error) {

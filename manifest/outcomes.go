@@ -17,19 +17,12 @@ const outcomesHeader = "id,image,split,outcome,reason,detail,duplicate_of"
 
 const maxDetail = 2000 // bytes of a detail; people read it, and a line has a limit
 
-// WriteOutcomes writes outcomes.csv: the header id,image,split,outcome,reason,detail,
-// duplicate_of, then one record per result, in the order given. duplicate_of is the
-// kept entry's id, or id/N for an image other than the first. It stops at the first
-// error of results, and refuses a result that no reader would take.
-//
-// A cell that a spreadsheet would run as a formula (it starts with = + - @, TAB or CR)
-// gets a ' in front, which ReadOutcomes takes off. A detail keeps its text, but loses
-// NUL, CR and broken UTF-8, and is cut at 2000 bytes.
+// WriteOutcomes writes outcomes.csv, one record per result, in the order given. It stops at the first error of
+// results, and refuses a result that no reader would take. A cell that a spreadsheet would run as a formula gets a '
+// in front; a detail loses NUL, CR and broken UTF-8, and is cut at 2000 bytes.
 func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 	out := csv.NewWriter(w)
-	if err := out.Write(strings.Split(outcomesHeader, ",")); err != nil {
-		return fmt.Errorf("write outcomes: %w", err)
-	}
+	_ = out.Write(strings.Split(outcomesHeader, ",")) // a failed write is remembered until the end
 	row := 0
 	for r, err := range results {
 		if err != nil {
@@ -45,9 +38,7 @@ func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 		for i := range cells {
 			cells[i] = clean.Cell(cells[i])
 		}
-		if err := out.Write(cells); err != nil {
-			return fmt.Errorf("write outcomes: %w", err)
-		}
+		_ = out.Write(cells)
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {

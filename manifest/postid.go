@@ -10,14 +10,9 @@ import (
 
 const maxIDLength = 13 // a 64-bit number in base 36
 
-// ParsePostID reads a post id in any form in which people keep one: the id itself in
-// either case, t3_ and the id, a permalink (with or without scheme, on the www, old,
-// new, np, m or sh host, or only its path), a gallery address, redd.it/ID.
-//
-// The error is a *Problem without a file. Its hint says what the value seems to be:
-// another kind of thing (t1_ a comment), an image's address, a share link, or a number
-// or day that a spreadsheet made of it. An id such as 1e5 is possible and passes; 1E+05,
-// 123.0 and 1-Jan have no other origin than a spreadsheet.
+// ParsePostID reads a post id in any form in which people keep one: the id in either case, t3_ and the id, a
+// permalink or its path, a gallery address, redd.it/ID. The error is a *Problem without a file, whose hint says what
+// the value seems to be. An id such as 1e5 passes; 1E+05, 123.0 and 1-Jan can only come from a spreadsheet.
 func ParsePostID(s string) (PostID, error) {
 	text := strings.TrimSpace(s)
 	if text == "" {
@@ -65,8 +60,7 @@ const (
 	lowerSigns = "abcdefghijklmnopqrstuvwxyz"
 )
 
-// foldASCII lowers A-Z only: Unicode folding would turn look-alikes (the Kelvin sign)
-// into letters.
+// foldASCII lowers A-Z only: Unicode folding would turn look-alikes (the Kelvin sign) into letters.
 func foldASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

@@ -43,8 +43,7 @@ func (p *Problem) Error() string {
 	return b.String()
 }
 
-// Problems is the error of a file, or of a release, that has something wrong. It
-// unwraps to its *Problem values.
+// Problems is the error of a file, or of a release, that has something wrong. It unwraps to its *Problem values.
 type Problems struct {
 	List []Problem // in file order, at most MaxProblems
 	More int       // how many were found beyond List

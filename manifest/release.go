@@ -15,9 +15,8 @@ import (
 // SettingsName is the file that makes a folder a release.
 const SettingsName = "release.toml"
 
-// A Release is an opened release: what release.toml says, and where its files are.
-// It holds no file open and no row in memory; its methods may be called again and
-// from several goroutines.
+// A Release is an opened release: what release.toml says, and where its files are. It holds no file open and no row
+// in memory; its methods may be called again and from several goroutines.
 type Release struct {
 	Name, Version, Date, Homepage, License, Citation string
 
@@ -257,8 +256,7 @@ func (r *Release) parquetRows(want []string) (*manifestRows, error) {
 // sampleRows is how many JSON lines tell which keys there are when release.toml does not.
 const sampleRows = 1000
 
-// readHeader digests the manifest and gives its columns: the header, or the keys of the first
-// lines.
+// readHeader digests the manifest and gives its columns: the header, or the keys of the first lines.
 func (r *Release) readHeader(toml []byte) ([]string, error) {
 	// The digest comes first: rows are held against it when they have been read.
 	sum, err := r.sum()

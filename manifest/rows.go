@@ -10,10 +10,8 @@ import (
 type RowReader interface {
 	// Columns gives the column names in file order.
 	Columns() []string
-	// Next gives the next row, one cell per column, valid until the call after. The
-	// error is io.EOF at the end. A *Problem means that this row cannot be used and
-	// that the next can be asked for; any other error is final. One value that cannot
-	// be used is not an error: its cell says so in Fault.
+	// Next gives the next row, one cell per column, valid until the call after; io.EOF at the end. After a *Problem
+	// the next row can be asked for; any other error is final. A value that cannot be used has a Fault in its cell.
 	Next() ([]Cell, error)
 	Close() error
 }
@@ -24,9 +22,8 @@ type Cell struct {
 	List   []string // the items of a Parquet or JSON list
 	IsList bool
 	Null   bool // no value: JSON null or a missing key, Parquet null
-	// Float says that the text is a floating-point number's, such as JSON's 1e5 or a
-	// Parquet DOUBLE. Such a number may have been a text once, before some program took
-	// it for one: it is not an id.
+	// Float says that the text is a floating-point number's, such as JSON's 1e5 or a Parquet DOUBLE. Such a number
+	// may have been a text once, before some program took it for one: it is not an id.
 	Float bool
 	// Fault says why the value cannot be used, to go on from "the value"; the fields
 	// above then mean nothing. It counts only where the column is used.
@@ -35,10 +32,8 @@ type Cell struct {
 	nested bool // a JSON object, or a list with something other than values in it
 }
 
-// OpenParquet opens a Parquet manifest. It is given by the package that owns the format.
-// want names the columns whose cells are needed; nil is all of them. The reader still
-// gives a cell for each of its columns, but need not read the others: their
-// cells are Null. A *Problem as the error says what is wrong with the file.
+// OpenParquet opens a Parquet manifest. want names the columns whose cells are needed, nil all of them; the cells of
+// the others may be Null. A *Problem as the error says what is wrong with the file.
 type OpenParquet func(path string, want []string) (RowReader, error)
 
 // A source is a RowReader that knows where its cells stand.

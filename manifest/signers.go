@@ -13,9 +13,8 @@ const (
 	SignatureSuffix = ".sig" // added to a signed file's name
 )
 
-// A Signer is one [[signer]] of release.toml: a person or office whose signature makes a
-// grant valid. The key is kept as it is written, one line of an OpenSSH public key file;
-// package policy reads it.
+// A Signer is one [[signer]] of release.toml: a person or office whose signature makes a grant valid. The key is
+// kept as it is written, one line of an OpenSSH public key file; package policy reads it.
 type Signer struct {
 	Name string `toml:"name"`
 	Key  string `toml:"key"`

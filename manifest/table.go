@@ -47,19 +47,15 @@ func (r *Release) CategoryOf(name string) int {
 	})
 }
 
-// Labels finds the labels of a category by code, name or mapped spelling, in the order given. The
-// *Problem, which has no place, is about a text that is not a label, or labels that may not stand
-// together.
+// Labels finds the labels of a category by code, name or mapped spelling, in the order given. The *Problem, which
+// has no place, is about a text that is not a label, or labels that may not stand together.
 func (r *Release) Labels(category int, texts []string) ([]int, *Problem) {
 	return r.vocabularies[category].read(texts)
 }
 
-// OpenTable opens another file of labels than a manifest, such as an annotator's or a model's:
-// CSV, TSV, JSONL or Parquet with ids and columns of labels as like has them, by the same column
-// names, spellings and separator, or else by the names that Open knows. An id may be ID/N too, the
-// name of image N of a gallery in outcomes.csv and the dataset. The result's entries have
-// one split, and its Schema only those categories that the file has columns for; there must be
-// one at least. What is wrong comes as *Problems.
+// OpenTable opens another file of labels than a manifest, such as an annotator's or a model's, with columns, spellings
+// and separator as like has them, or else the names that Open knows. An id may be ID/N, the name of image N of a
+// gallery. The result has one split and those categories that the file has columns for. The error is *Problems.
 func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	format, p := formatOf(path)
 	if p != nil {

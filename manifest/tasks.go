@@ -7,8 +7,7 @@ type Task struct {
 	Category string
 	Merge    [][]string // codes that count as one label
 	LeaveOut []string   // codes that are not scored
-	// By names a multi-label category. An ordinal task's errors are told by its labels as well;
-	// "" for none.
+	// By names a multi-label category. An ordinal task's errors are told by its labels as well; "" for none.
 	By string
 }
 

@@ -13,12 +13,9 @@ const TombstonesName = "tombstones.csv"
 
 const tombstonesHeader = "id,state,time"
 
-// ReadTombstones reads a tombstones file strictly: the header id,state,time, then one
-// post a line, in lower case without t3_, with the state removed, deleted or
-// unavailable and a time such as 2025-12-31T23:59:59Z. A file with the header alone is
-// an empty list; a file without it is not, because a cut-off file must not bring posts
-// back. The error is *Problems, or the reader's own; it does not name the file, which
-// only the caller knows.
+// ReadTombstones reads a tombstones file strictly. A file with the header alone is an empty list; a file without it is
+// not, because a cut-off file must not bring posts back. The error is *Problems, which do not name the file, or the
+// reader's own.
 func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 	var tombstones []Tombstone
 	var problems Problems

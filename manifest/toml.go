@@ -32,13 +32,9 @@ type Document struct {
 	problems []Problem
 }
 
-// DecodeTOML reads a TOML file of at most 512 KiB into v, a pointer to a struct whose fields
-// have toml tags. A key that is missing leaves its field as it is. The name of the file is
-// used in messages only.
-//
-// The error is *Problems when the file is not TOML or a value has another type than its field.
-// Unknown keys are not an error yet: Document.Err reports them, together with the problems that
-// the caller adds.
+// DecodeTOML reads a TOML file of at most 512 KiB into v, a pointer to a struct whose fields have toml tags; a missing
+// key leaves its field as it is. The error is *Problems when the file is not TOML or a value has another type than
+// its field. Unknown keys are reported by Document.Err, together with the problems that the caller adds.
 func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 	t := &Document{file: file, data: data, places: make(map[string]int)}
 	refuse := func(line, column int, message, hint string) (*Document, error) {

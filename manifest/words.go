@@ -2,8 +2,7 @@ package manifest
 
 import "time"
 
-// An Outcome says what became of an entry. Every entry has exactly one, always;
-// the list is closed.
+// An Outcome says what became of an entry. Every entry has exactly one, always; the list is closed.
 type Outcome string
 
 // The outcomes. All but Failed and Pending are answers; those two mean "run again".
@@ -31,8 +30,7 @@ func Outcomes() []Outcome {
 		NoMedia, Gone, Placeholder, Invalid, Changed, Refused, Failed, Pending}
 }
 
-// Retryable reports whether another run can change the outcome without anything
-// having changed at the source.
+// Retryable reports whether another run can change the outcome without anything having changed at the source.
 func (o Outcome) Retryable() bool { return o == Failed || o == Pending }
 
 // A Reason is the machine-readable detail of an outcome or a post state:
@@ -52,8 +50,7 @@ const (
 	StateUnknown     PostState = "unknown" // no well-formed answer: evidence of nothing
 )
 
-// Gone reports whether a post in this state must not be in the dataset; a tombstone has one of
-// these states.
+// Gone reports whether a post in this state must not be in the dataset; a tombstone has one of these states.
 func (s PostState) Gone() bool {
 	return s == StateRemoved || s == StateDeleted || s == StateUnavailable
 }

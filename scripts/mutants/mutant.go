@@ -32,19 +32,13 @@ func (m *mutant) String() string {
 	return fmt.Sprintf("%s: %s -> %s", m.kind, brief(string(m.source[m.from:m.to])), brief(m.with))
 }
 
-// An operator is what another one is replaced by.
-type operator struct{ kind, with string }
-
-var operators = map[token.Token]operator{
-	token.LSS: {"boundary", "<="}, token.LEQ: {"boundary", "<"}, token.GTR: {"boundary", ">="}, token.GEQ: {"boundary", ">"},
-	token.EQL: {"negated condition", "!="}, token.NEQ: {"negated condition", "=="},
+// operators are what each is replaced by.
+var operators = map[token.Token]string{
+	token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">", token.EQL: "!=", token.NEQ: "==",
 	// Where + joins strings, - does not compile, and the mutant does not count.
-	token.ADD: {"arithmetic", "-"}, token.SUB: {"arithmetic", "+"}, token.MUL: {"arithmetic", "/"},
-	token.QUO: {"arithmetic", "*"}, token.REM: {"arithmetic", "*"}, token.AND: {"arithmetic", "|"},
-	token.OR: {"arithmetic", "&"}, token.XOR: {"arithmetic", "&"}, token.SHL: {"arithmetic", ">>"},
-	token.SHR: {"arithmetic", "<<"}, token.INC: {"arithmetic", "--"}, token.DEC: {"arithmetic", "++"},
-	token.ADD_ASSIGN: {"arithmetic", "-="}, token.SUB_ASSIGN: {"arithmetic", "+="},
-	token.MUL_ASSIGN: {"arithmetic", "/="}, token.QUO_ASSIGN: {"arithmetic", "*="},
+	token.ADD: "-", token.SUB: "+", token.MUL: "/", token.QUO: "*", token.REM: "*", token.AND: "|", token.OR: "&",
+	token.XOR: "&", token.SHL: ">>", token.SHR: "<<", token.INC: "--", token.DEC: "++",
+	token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+=", token.MUL_ASSIGN: "/=", token.QUO_ASSIGN: "*=",
 }
 
 // mutantsOf returns all mutants of the functions of a file.
@@ -66,8 +60,15 @@ func mutantsOf(name string) (all []mutant, err error) {
 		return string(source[files.Position(n.Pos()).Offset:files.Position(n.End()).Offset])
 	}
 	replace := func(at token.Pos, was token.Token) {
-		if o, ok := operators[was]; ok {
-			add(o.kind, at, at+token.Pos(len(was.String())), o.with)
+		kind := "arithmetic"
+		switch was {
+		case token.LSS, token.LEQ, token.GTR, token.GEQ:
+			kind = "boundary"
+		case token.EQL, token.NEQ:
+			kind = "negated condition"
+		}
+		if with, ok := operators[was]; ok {
+			add(kind, at, at+token.Pos(len(was.String())), with)
 		}
 	}
 	condition := func(cond ast.Expr) {
