@@ -146,12 +146,9 @@ func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
 // cellID reads a post id as ParsePostID does, but refuses what programs write into a
 // table where a value is missing, though two such words could be ids.
 func cellID(text string) (PostID, error) {
-	switch word := fold(text); word {
-	case "nan", "null":
-		return notID(text, "looks like a missing value, not a post id", "every entry needs the id of its post; if a post really has this id, write t3_"+word)
-	case "n/a", "#n/a":
-		return notID(text, "stands for a missing value and is not a post id",
-			"every entry needs the id of its post, such as t3_abc123")
+	if word := fold(text); word == "nan" || word == "null" {
+		return notID(text, "looks like a missing value, not a post id",
+			"every entry needs the id of its post; if a post really has this id, write t3_"+word)
 	}
 	return ParsePostID(text)
 }

@@ -32,12 +32,9 @@ func ParsePostID(s string) (PostID, error) {
 	if strings.ContainsRune(text, '/') { // no other form has a slash
 		return parseAddress(text)
 	}
-	const damaged = "the spreadsheet damaged this id when it saved the file: take the original file, or import the column as text"
-	switch {
-	case damagedNumber.MatchString(id):
-		return notID(text, "is not a post id but a number as a spreadsheet writes it", damaged)
-	case damagedDay.MatchString(id):
-		return notID(text, "is not a post id but a day as a spreadsheet writes it", damaged)
+	if damaged.MatchString(id) {
+		return notID(text, "is not a post id but a number or day as a spreadsheet writes it",
+			"the spreadsheet damaged this id when it saved the file: take the original file, or import the column as text")
 	}
 	hint := "a post id is 1 to 13 letters a-z and digits, such as abc123, t3_abc123 or a permalink"
 	if len(id) > maxIDLength && validID(id[:maxIDLength]) {
@@ -75,12 +72,10 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 // things are what Reddit's type prefixes tN_ stand for.
 var things = map[byte]string{'1': "a comment", '2': "an account", '4': "a message", '5': "a subreddit", '6': "an award"}
 
-// What a spreadsheet makes of ids: a decimal, or an exponent with a sign, in either decimal mark
-// (of 1e5); a day or a month (of 1jan).
-var (
-	damagedNumber = regexp.MustCompile(`^\d+([.,]\d+(e[+-]*\d+)?|e[+-]+\d+)$`)
-	damagedDay    = regexp.MustCompile(`^(\d{1,4}-)*(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)(-\d{1,4})*$`)
-)
+// damaged is what a spreadsheet makes of ids: a decimal, or an exponent with a sign, in either decimal mark (of 1e5);
+// a day or a month (of 1jan).
+var damaged = regexp.MustCompile(`^(\d+([.,]\d+(e[+-]*\d+)?|e[+-]+\d+)` +
+	`|(\d{1,4}-)*(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)(-\d{1,4})*)$`)
 
 // Paths of posts, folded and without slashes at their ends.
 var (

@@ -91,7 +91,7 @@ func TestWrongEntries(t *testing.T) {
 		"t5_abd,train,,,":                           {`1 "t5_abd" is the id of a subreddit`},
 		"null,train,,,":                             {`1 "null" looks like a missing value`},
 		"NaN,train,,,":                              {`1 "NaN" looks like a missing value`},
-		"n/a,train,,,":                              {`1 "n/a" stands for a missing value`},
+		"n/a,train,,,":                              {`1 "n/a" does not name a post`},
 		"abd,,,,":                                   {"5 the split is empty"},
 		"abd,a b,,,":                                {`5 "a b" cannot name a split`},
 		"abd," + strings.Repeat("x", 32) + ",,,":    nil,

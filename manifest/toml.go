@@ -49,9 +49,11 @@ func DecodeTOML(file string, data []byte, v any) (*Document, error) {
 	// The keys are counted first: the library takes minutes for some files of this size.
 	w := tomlWalker{Document: t, lists: make(map[string]int)}
 	w.parser.Reset(data)
-	if err := w.walk(); err != nil {
+	w.walk()
+	if w.beyond {
 		line, column := t.position(w.last)
-		return refuse(line, column, err.Error(), "give settings only, a few words a key")
+		return refuse(line, column, "the file has too many keys, or a key is too long or nested too deep",
+			"give settings only, a few words a key")
 	}
 	var tree map[string]any
 	if err := toml.Unmarshal(data, &tree); err != nil {
@@ -124,65 +126,45 @@ type tomlWalker struct {
 	parser unstable.Parser
 	lists  map[string]int // list of tables -> how many [[headers]] it had
 	last   int            // place of the last key
+	beyond bool           // the last key is beyond the limits: nothing after it counts
 }
 
-// walk goes through the file as far as it is TOML. The error is that it is beyond the limits.
-func (w *tomlWalker) walk() error {
+// walk goes through the file as far as it is TOML and within the limits.
+func (w *tomlWalker) walk() {
 	table := ""
-	for w.parser.NextExpression() {
+	for !w.beyond && w.parser.NextExpression() {
 		e := w.parser.Expression()
 		if e.Kind == unstable.KeyValue {
-			if err := w.pair(table, e); err != nil {
-				return err
-			}
+			w.value(w.key(table, e.Key()), e.Value())
 			continue
 		}
-		var err error
-		table, err = w.key("", e.Key())
-		if err != nil {
-			return err
-		}
+		table = w.key("", e.Key())
 		if e.Kind == unstable.ArrayTable {
 			w.lists[table]++
 			table = fmt.Sprintf("%s[%d]", table, w.lists[table]-1)
-			if err := w.note(table, int(e.Child().Raw.Offset)); err != nil {
-				return err
-			}
+			w.note(table, int(e.Child().Raw.Offset))
 		}
 	}
-	return nil
-}
-
-func (w *tomlWalker) pair(table string, e *unstable.Node) error {
-	key, err := w.key(table, e.Key())
-	if err != nil {
-		return err
-	}
-	return w.value(key, e.Value())
 }
 
 // key adds the parts of a dotted key to the table's name.
-func (w *tomlWalker) key(table string, parts unstable.Iterator) (string, error) {
-	for parts.Next() {
+func (w *tomlWalker) key(table string, parts unstable.Iterator) string {
+	for !w.beyond && parts.Next() { // a key of a whole file's length would take long to build
 		if n := w.lists[table]; n > 0 { // [list.key] is a key of the list's last table
 			table = fmt.Sprintf("%s[%d]", table, n-1)
 		}
 		table = tomlKey(table, string(parts.Node().Data))
-		if err := w.note(table, int(parts.Node().Raw.Offset)); err != nil {
-			return "", err
-		}
+		w.note(table, int(parts.Node().Raw.Offset))
 	}
-	return table, nil
+	return table
 }
 
-func (w *tomlWalker) value(key string, value *unstable.Node) error {
+func (w *tomlWalker) value(key string, value *unstable.Node) {
 	children := value.Children()
-	for i := 0; children.Next(); i++ {
+	for i := 0; !w.beyond && children.Next(); i++ {
 		node := children.Node()
 		if value.Kind == unstable.InlineTable {
-			if err := w.pair(key, node); err != nil {
-				return err
-			}
+			w.value(w.key(key, node.Key()), node.Value())
 			continue
 		}
 		at := int(node.Raw.Offset)
@@ -190,27 +172,23 @@ func (w *tomlWalker) value(key string, value *unstable.Node) error {
 			at = w.places[key]
 		}
 		item := fmt.Sprintf("%s[%d]", key, i)
-		if err := w.note(item, at); err != nil {
-			return err
-		}
-		if err := w.value(item, node); err != nil {
-			return err
-		}
+		w.note(item, at)
+		w.value(item, node)
 	}
-	return nil
 }
 
 // note gives the key its place, if it has none yet.
-func (w *tomlWalker) note(key string, at int) error {
-	w.last = at // of the key at which a limit is met
+func (w *tomlWalker) note(key string, at int) {
+	if w.beyond {
+		return
+	}
+	w.last = at
 	if w.Has(key) {
-		return nil
+		return
 	}
-	if len(w.places) == maxTOMLKeys || len(key) > maxTOMLPath || strings.Count(key, ".")+strings.Count(key, "[") > maxTOMLDepth {
-		return errors.New("the file has too many keys, or a key is too long or nested too deep")
-	}
+	w.beyond = len(w.places) == maxTOMLKeys || len(key) > maxTOMLPath ||
+		strings.Count(key, ".")+strings.Count(key, "[") > maxTOMLDepth
 	w.places[key] = at
-	return nil
 }
 
 // fit notes the unknown keys of a value, and reports whether it and all that it holds have the types of
