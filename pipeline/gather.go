@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
@@ -32,10 +33,9 @@ type fetchJob struct {
 
 // A readJob is one stored image to read.
 type readJob struct {
-	key     manifest.Key
-	image   workspace.Image
-	old     *workspace.Reading // of this image, nil when there is none
-	picture *picture           // what the file shows, nil when it has to be decoded
+	key   manifest.Key
+	image workspace.Image
+	old   *workspace.Reading // of this image, nil when there is none
 }
 
 // newReadJob is the job of reading the stored image of a record.
@@ -49,11 +49,11 @@ type gatherer struct {
 	*run
 	fetch       map[string]chan fetchJob // by host name of the policy
 	read        chan readJob
-	desk        *desk
-	fingerprint string // of a reading in this run
-	limits      string // what decides, besides the URL, how a download ends
-	taken       taken  // pictures that were taken down
-	keepTexts   bool   // keep the text of each reading that is replaced: see ReadAgain
+	memory      *semaphore.Weighted // bytes, of decoded images
+	fingerprint string              // of a reading in this run
+	limits      string              // what decides, besides the URL, how a download ends
+	taken       taken               // pictures that were taken down
+	keepTexts   bool                // keep the text of each reading that is replaced: see ReadAgain
 }
 
 func (r *run) newGatherer(keepTexts bool) *gatherer {
@@ -65,7 +65,7 @@ func (r *run) newGatherer(keepTexts bool) *gatherer {
 	for _, p := range im.Placeholders {
 		limits += fmt.Sprintf(" %+v", p)
 	}
-	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength), desk: newDesk(im.MaxDecodedBytes()),
+	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength), memory: semaphore.NewWeighted(im.MaxDecodedBytes()),
 		fingerprint: state.ReadingFingerprint(r.OCR.Engine().Fingerprint(), r.Policy), limits: limits, keepTexts: keepTexts}
 }
 

@@ -6,12 +6,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"image"
 	"math/bits"
 	"strconv"
-	"sync"
-
-	"golang.org/x/sync/semaphore"
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
@@ -81,23 +77,11 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	if fault != nil {
 		return fault
 	}
-	pic, err := g.desk.place(ctx, info)
-	if err != nil {
+	img := workspace.Image{Source: j.source, Limits: g.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
+		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body))}
+	if err := g.hash(ctx, info, body, &img); err != nil {
 		return err
 	}
-	parked := false
-	defer func() {
-		if !parked {
-			pic.free()
-		}
-	}()
-	hash, err := pic.decode(body)
-	if err != nil {
-		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
-	}
-	img := workspace.Image{Source: j.source, Limits: g.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
-		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)),
-		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind(), PixelsSHA256: policy.PixelDigest(pic.upright)}
 	img.SHA256 = img.OriginalSHA256
 	if !bytes.Equal(body, d.Body) {
 		img.SHA256 = state.SHA256(body)
@@ -114,9 +98,38 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		return err
 	}
 	g.Progress.fetched()
-	parked = true
-	pic.park()
-	return send(ctx, g.run, g.read, readJob{key: j.entry.Key, image: img, picture: pic})
+	// Its memory is free by now: readers wait for that, and this waits for a reader.
+	return send(ctx, g.run, g.read, readJob{key: j.entry.Key, image: img})
+}
+
+// hash decodes an image and notes what it shows.
+func (g *gatherer) hash(ctx context.Context, info policy.ImageInfo, body []byte, img *workspace.Image) error {
+	free, err := g.room(ctx, info)
+	if err != nil {
+		return err
+	}
+	defer free()
+	decoded, err := policy.DecodeImage(body)
+	if err != nil {
+		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
+	}
+	hash, err := dedupe.HashImage(decoded)
+	if err != nil {
+		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
+	}
+	img.PHash, img.Flat, img.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
+	img.PixelsSHA256 = policy.PixelDigest(policy.Upright(decoded, body))
+	return nil
+}
+
+// room waits for the memory that a decoded image takes. All of them together take no more than the largest that
+// the policy allows.
+func (g *gatherer) room(ctx context.Context, info policy.ImageInfo) (free func(), err error) {
+	size := min(info.DecodedBytes, g.Policy.Images.MaxDecodedBytes())
+	if err := g.memory.Acquire(ctx, size); err != nil {
+		return nil, err
+	}
+	return func() { g.memory.Release(size) }, nil
 }
 
 // compare holds an image against the digests that the manifest names; one that matches is enough. The sha256 may
@@ -149,16 +162,20 @@ func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault 
 
 // readImage reads the text of one stored image.
 func (g *gatherer) readImage(ctx context.Context, j readJob) error {
-	pic, fault, err := g.see(ctx, j)
+	body, err := g.Workspace.ReadImage(ctx, j.key, j.image)
+	var damaged *workspace.Damaged
+	if errors.As(err, &damaged) {
+		return g.setTrouble(ctx, j.key, "", damagedFile())
+	}
 	if err != nil {
 		return err
 	}
+	info, fault := g.Policy.InspectImage(body)
 	if fault != nil {
 		return g.setTrouble(ctx, j.key, "", fault)
 	}
-	rehashed := j.image.HashKind != dedupe.HashKind()
-	reading, err := g.recognize(ctx, &j, pic)
-	pic.free() // before the database is waited for
+	kind := j.image.HashKind
+	reading, err := g.recognize(ctx, &j, info, body)
 	if err != nil {
 		return err
 	}
@@ -166,7 +183,7 @@ func (g *gatherer) readImage(ctx context.Context, j readJob) error {
 		return err
 	}
 	// After the reading: killed in between, the older kind of hash has the image read once more.
-	if rehashed && pic.trouble == nil {
+	if j.image.HashKind != kind {
 		if err := g.Workspace.SetHash(ctx, j.key, j.image); err != nil {
 			return err
 		}
@@ -178,35 +195,6 @@ func (g *gatherer) readImage(ctx context.Context, j readJob) error {
 	g.Log.Debug("image read", "id", j.key.ID, "image", j.key.Image, "words", len(reading.Words))
 	g.Progress.read()
 	return nil
-}
-
-// see returns the picture that a job is about: as its fetcher decoded it, where that still waits, or else
-// from its file.
-func (g *gatherer) see(ctx context.Context, j readJob) (*picture, *policy.Fault, error) {
-	if j.picture != nil && j.picture.claim() {
-		return j.picture, nil, nil
-	}
-	body, err := g.Workspace.ReadImage(ctx, j.key, j.image)
-	var damaged *workspace.Damaged
-	if errors.As(err, &damaged) {
-		return nil, damagedFile(), nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	info, fault := g.Policy.InspectImage(body)
-	if fault != nil {
-		return nil, fault, nil
-	}
-	pic, err := g.desk.place(ctx, info)
-	if err != nil {
-		return nil, nil, err
-	}
-	pic.img, pic.trouble = policy.DecodeImage(body)
-	if pic.trouble == nil {
-		pic.upright = policy.Upright(pic.img, body)
-	}
-	return pic, nil, nil
 }
 
 // storeReading stores a reading, in a re-reading beside the text of the one it replaces.
@@ -221,22 +209,28 @@ func (g *gatherer) storeReading(ctx context.Context, j readJob, reading workspac
 	return g.Workspace.Reread(ctx, j.key, reading, old)
 }
 
-// recognize has a picture read, and hashes it where the hash is of another kind. Trouble with the image is in
+// recognize has an image read, and hashes it where the hash is of another kind. Trouble with the image is in
 // the reading.
-func (g *gatherer) recognize(ctx context.Context, j *readJob, pic *picture) (workspace.Reading, error) {
+func (g *gatherer) recognize(ctx context.Context, j *readJob, info policy.ImageInfo, body []byte) (workspace.Reading, error) {
 	out := workspace.Reading{Fingerprint: g.fingerprint, ImageSHA256: j.image.SHA256}
-	if pic.trouble != nil {
-		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: "undecodable", Detail: pic.trouble.Error()}
+	free, err := g.room(ctx, info)
+	if err != nil {
+		return out, err
+	}
+	defer free() // before the database is waited for
+	img, err := policy.DecodeImage(body)
+	if err != nil {
+		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: "undecodable", Detail: err.Error()}
 		return out, nil
 	}
 	if j.image.HashKind != dedupe.HashKind() {
-		hash, err := dedupe.HashImage(pic.img)
+		hash, err := dedupe.HashImage(img)
 		if err != nil {
 			return out, fmt.Errorf("hash %s again: %w", j.key.ID, err)
 		}
 		j.image.PHash, j.image.Flat, j.image.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
 	}
-	read, err := g.OCR.Read(ctx, pic.upright)
+	read, err := g.OCR.Read(ctx, policy.Upright(img, body))
 	var failure *ocr.Failure
 	if errors.As(err, &failure) {
 		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: failure.Reason, Detail: failure.Detail}
@@ -257,106 +251,11 @@ func (g *gatherer) recognize(ctx context.Context, j *readJob, pic *picture) (wor
 	}
 	if len(state.Tokens(out.Words)) == 0 {
 		// Nothing to tell two images apart by but the image: dedupe wants a finer hash.
-		wide, err := dedupe.HashImage256(pic.img)
+		wide, err := dedupe.HashImage256(img)
 		if err != nil {
 			return out, fmt.Errorf("hash %s: %w", j.key.ID, err)
 		}
 		out.Wide = (*[4]uint64)(&wide)
 	}
 	return out, nil
-}
-
-// A desk holds the decoded images. Together they take no more memory than the largest that the policy
-// allows. A fetcher leaves its image there for a reader, so that it is decoded once; it gives way where
-// somebody needs the room, and then its reader decodes the file.
-type desk struct {
-	size   int64
-	memory *semaphore.Weighted // bytes
-
-	mu     sync.Mutex // guards what follows
-	parked map[*picture]bool
-	weight int64 // of what is parked
-	wanted int   // who waits for room
-}
-
-func newDesk(size int64) *desk {
-	return &desk{size: size, memory: semaphore.NewWeighted(size), parked: map[*picture]bool{}}
-}
-
-// A picture is a decoded image, or the room for one. It belongs to one goroutine, but for while it is parked.
-type picture struct {
-	desk         *desk
-	weight       int64       // bytes of memory that it holds
-	img, upright image.Image // as the file has it, and as it is to be seen
-	trouble      error       // why it could not be decoded
-}
-
-// place waits for the room that an image needs. Call free in any case.
-func (d *desk) place(ctx context.Context, info policy.ImageInfo) (*picture, error) {
-	p := &picture{desk: d, weight: min(info.DecodedBytes, d.size)}
-	if d.memory.TryAcquire(p.weight) {
-		return p, nil
-	}
-	// While anybody waits nothing is parked: all readers could wait for room that is held by images which
-	// only a reader takes away.
-	d.mu.Lock()
-	d.wanted++
-	for parked := range d.parked {
-		d.remove(parked)
-		parked.free()
-	}
-	d.mu.Unlock()
-	err := d.memory.Acquire(ctx, p.weight)
-	d.mu.Lock()
-	d.wanted--
-	d.mu.Unlock()
-	return p, err
-}
-
-// remove takes a parked picture off the list.
-func (d *desk) remove(p *picture) {
-	delete(d.parked, p)
-	d.weight -= p.weight
-}
-
-// decode fills the picture and hashes it.
-func (p *picture) decode(body []byte) (dedupe.Hash, error) {
-	img, err := policy.DecodeImage(body)
-	if err != nil {
-		return dedupe.Hash{}, err
-	}
-	p.img, p.upright = img, policy.Upright(img, body)
-	return dedupe.HashImage(img)
-}
-
-// free gives the memory back.
-func (p *picture) free() {
-	p.img, p.upright = nil, nil
-	p.desk.memory.Release(p.weight)
-}
-
-// park leaves the picture for a reader, or frees it where the room is needed. Parked images take half of it
-// at most.
-func (p *picture) park() {
-	d := p.desk
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.wanted > 0 || d.weight+p.weight > d.size/2 {
-		p.free()
-		return
-	}
-	d.parked[p] = true
-	d.weight += p.weight
-}
-
-// claim takes a parked picture, and reports whether it is still there.
-func (p *picture) claim() bool {
-	d := p.desk
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	there := d.parked[p]
-	if there {
-		d.remove(p)
-	}
-	return there
 }

@@ -62,8 +62,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A Config is what a run works with. Tombstones, ConfirmRemovals, Rehearsal, Access, Retry, Stop,
-// Progress and Log may be left out.
+// A Config is what a run works with. Tombstones, ConfirmRemovals, Rehearsal, Access, Retry, Recheck and Stop may be
+// left out.
 type Config struct {
 	Release  *manifest.Release
 	Manifest manifest.Summary // what Release.Check returned
@@ -107,15 +107,13 @@ const (
 	lastAct = 3 * time.Second
 )
 
-// A mode says which job a run does.
+// A mode says which rows a job may export.
 type mode int
 
 const (
-	fetching    mode = iota // Run: asks, fetches, reads, decides and writes
-	rechecking              // Run with Config.Recheck: asks, decides and writes
-	rereading               // ReadAgain: does not ask; reads, decides and writes
-	purging                 // Purge: asks, erases and rewrites; no row comes in but a successor of one that went
-	withdrawing             // the end of a run that failed: does not ask; rows leave the dataset, none comes in
+	exporting   mode = iota // Run and ReadAgain: every row that may be in the dataset is
+	purging                 // Purge: no row comes in but a successor of one that went
+	withdrawing             // the end of a run that failed: rows leave the dataset, none comes in
 )
 
 // A run is what the stages of one job share. The parts that one stage alone owns are in resolver and gatherer.
@@ -129,14 +127,7 @@ type run struct {
 	copies []state.CopyReport // registered copies after this job took rows out of them
 }
 
-// newRun fills in what may be left out of c.
 func newRun(c Config, m mode) *run {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Progress == nil {
-		c.Progress = NewProgress(nil)
-	}
 	r := &run{Config: c, mode: m}
 	if c.OCR != nil {
 		r.made = engineProvenance(c.OCR.Engine(), c.Policy, c.Version)
@@ -149,10 +140,7 @@ func newRun(c Config, m mode) *run {
 // and those of the workspace. On every error the workspace is whole and the next Run goes
 // on from there.
 func Run(ctx context.Context, c Config) (state.Summary, error) {
-	r := newRun(c, fetching)
-	if c.Recheck {
-		r.mode = rechecking
-	}
+	r := newRun(c, exporting)
 	if err := r.access(); err != nil {
 		return state.Summary{}, err
 	}
@@ -341,14 +329,19 @@ func (r *run) end(ctx context.Context, err error) error {
 	return errors.Join(err, r.Workspace.Note(context.WithoutCancel(ctx), r.event(auditlog.Ended, verdict)))
 }
 
+// lastAct bounds what a stopped run still does about posts that it found gone.
+func (r *run) lastAct(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.stopping() {
+		return context.WithTimeout(ctx, lastAct)
+	}
+	return ctx, func() {}
+}
+
 // withdraw takes rows out of the dataset and the copies whose posts are gone. A stopped run gives it little time;
 // what it can't finish the next run does.
 func (r *run) withdraw(ctx context.Context) error {
-	if r.stopping() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, lastAct)
-		defer cancel()
-	}
+	ctx, cancel := r.lastAct(ctx)
+	defer cancel()
 	err := r.withdrawGone(ctx)
 	if err == nil {
 		err = r.purgeCopies(ctx)

@@ -30,27 +30,17 @@ type Snapshot struct {
 }
 
 // NewProgress returns a Progress that calls observe, one call at a time, on every change.
-// A nil observe is allowed.
 func NewProgress(observe func(Snapshot)) *Progress { return &Progress{observe: observe} }
 
 // OnWait announces a wait; give it to reddit.Options.OnWait.
-func (p *Progress) OnWait(w reddit.Wait) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.snap.Wait = &w
-	if p.observe != nil {
-		p.observe(p.snap)
-	}
-	p.snap.Wait = nil // said once
-}
+func (p *Progress) OnWait(w reddit.Wait) { p.change(func(s *Snapshot) { s.Wait = &w }) }
 
 func (p *Progress) change(f func(*Snapshot)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(&p.snap)
-	if p.observe != nil {
-		p.observe(p.snap)
-	}
+	p.observe(p.snap)
+	p.snap.Wait = nil // said once
 }
 
 func (p *Progress) begin(total int) {

@@ -99,11 +99,8 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	if ctx.Err() != nil {
 		return out, errors.Join(failed, ctx.Err())
 	}
-	if r.stopping() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, lastAct)
-		defer cancel()
-	}
+	ctx, cancel := r.lastAct(ctx)
+	defer cancel()
 	if err := r.clear(ctx, before, &out); err != nil {
 		if r.stopping() && errors.Is(err, context.DeadlineExceeded) {
 			err = state.ErrInterrupted
@@ -225,9 +222,7 @@ func (r *run) inherit(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	made := r.had.made
-	r.made = dataset.Provenance{ToolVersion: made.ToolVersion, GoVersion: made.GoVersion, OCREngine: made.OCREngine,
-		OCRModel: made.OCRModel, OCRParameters: made.OCRParameters}
+	r.made = r.had.made
 	return nil
 }
 
@@ -396,21 +391,19 @@ func (r *run) successors(group []manifest.Key, gone state.GoneSet, name string, 
 	return nil
 }
 
-// changes are the files that are not as they were.
+// changes are the files that are not as they were, by name.
 func changes(before, after []workspace.File) []FileChange {
-	list := []FileChange{}
-	for _, old := range before {
-		at := slices.IndexFunc(after, func(f workspace.File) bool { return f.Name == old.Name })
-		switch {
-		case at < 0:
-			list = append(list, FileChange{old.Name, old.SHA256, ""})
-		case after[at].SHA256 != old.SHA256:
-			list = append(list, FileChange{old.Name, old.SHA256, after[at].SHA256})
-		}
+	at := map[string]FileChange{}
+	for _, f := range before {
+		at[f.Name] = FileChange{Name: f.Name, Old: f.SHA256}
 	}
 	for _, f := range after {
-		if !slices.ContainsFunc(before, func(old workspace.File) bool { return old.Name == f.Name }) {
-			list = append(list, FileChange{f.Name, "", f.SHA256})
+		at[f.Name] = FileChange{Name: f.Name, Old: at[f.Name].Old, New: f.SHA256}
+	}
+	list := []FileChange{}
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		if change := at[name]; change.Old != change.New {
+			list = append(list, change)
 		}
 	}
 	return list

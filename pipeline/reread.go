@@ -51,7 +51,7 @@ type OutcomeChange struct {
 // that is killed is continued by the next one, and its report covers both; a Run in between reads
 // on as well.
 func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
-	r := newRun(c, rereading)
+	r := newRun(c, exporting)
 	if err := r.access(); err != nil {
 		return Reread{}, err
 	}
@@ -133,10 +133,12 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 // due reports whether an entry's image has to be read: it is there, its post is, and its reading
 // is stale. With all, one that was not read since the re-reading began is due as well.
 func (g *gatherer) due(rec workspace.Record, all bool) bool {
-	if g.stones.Has(rec.ID) || rec.Image == nil || rec.Post.State != manifest.StateLive {
-		return false
-	}
-	return !g.current(rec) || all && !rec.Earlier.Read
+	return g.readable(rec) && (!g.current(rec) || all && !rec.Earlier.Read)
+}
+
+// readable reports whether an entry has an image of a post that is live.
+func (r *run) readable(rec workspace.Record) bool {
+	return !r.stones.Has(rec.ID) && rec.Image != nil && rec.Post.State == manifest.StateLive
 }
 
 // compareReadings makes the report of a re-reading from what is stored. It reports the outcome of every
@@ -205,14 +207,14 @@ func PlanReread(ctx context.Context, c Config, all bool) (Workload, error) {
 			j.Tombstones[t.ID] = workspace.Tombstone{Tombstone: t}
 		}
 	}
-	r := newRun(c, rereading)
+	r := newRun(c, exporting)
 	r.stones = j.Tombstones
 	g := r.newGatherer(true)
 	for rec, err := range c.Workspace.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return out, err
 		}
-		if r.stones.Has(rec.ID) || rec.Image == nil || rec.Post.State != manifest.StateLive {
+		if !r.readable(rec) {
 			continue
 		}
 		out.Images++
