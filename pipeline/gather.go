@@ -31,24 +31,12 @@ type fetchJob struct {
 	source    string
 }
 
-// A readJob is one stored image to read.
-type readJob struct {
-	key   manifest.Key
-	image workspace.Image
-	old   *workspace.Reading // of this image, nil when there is none
-}
-
-// newReadJob is the job of reading the stored image of a record.
-func newReadJob(rec workspace.Record) readJob {
-	return readJob{key: rec.Key, image: *rec.Image, old: rec.Reading}
-}
-
 // A gatherer is what the fetchers and readers share. The resolver closes the fetch queues; the read queue is
 // closed when the resolver and all fetchers have ended.
 type gatherer struct {
 	*run
 	fetch       map[string]chan fetchJob // by host name of the policy
-	read        chan readJob
+	read        chan workspace.Record
 	memory      *semaphore.Weighted // bytes, of decoded images
 	fingerprint string              // of a reading in this run
 	limits      string              // what decides, besides the URL, how a download ends
@@ -65,7 +53,7 @@ func (r *run) newGatherer(keepTexts bool) *gatherer {
 	for _, p := range im.Placeholders {
 		limits += fmt.Sprintf(" %+v", p)
 	}
-	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength), memory: semaphore.NewWeighted(im.MaxDecodedBytes()),
+	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan workspace.Record, queueLength), memory: semaphore.NewWeighted(im.MaxDecodedBytes()),
 		fingerprint: state.ReadingFingerprint(r.OCR.Engine().Fingerprint(), r.Policy), limits: limits, keepTexts: keepTexts}
 }
 
@@ -280,7 +268,7 @@ func (g *gatherer) readIfStale(ctx context.Context, rec workspace.Record) error 
 		g.settled(rec.Key, manifest.Result{})
 		return nil
 	}
-	return send(ctx, g.run, g.read, newReadJob(rec))
+	return send(ctx, g.run, g.read, rec)
 }
 
 // current reports whether the record's hash and reading were made by the present code and engine.

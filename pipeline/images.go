@@ -99,7 +99,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	}
 	g.Progress.fetched()
 	// Its memory is free by now: readers wait for that, and this waits for a reader.
-	return send(ctx, g.run, g.read, readJob{key: j.entry.Key, image: img})
+	return send(ctx, g.run, g.read, workspace.Record{Entry: j.entry, Image: &img})
 }
 
 // hash decodes an image and notes what it shows.
@@ -161,58 +161,58 @@ func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault 
 }
 
 // readImage reads the text of one stored image.
-func (g *gatherer) readImage(ctx context.Context, j readJob) error {
-	body, err := g.Workspace.ReadImage(ctx, j.key, j.image)
+func (g *gatherer) readImage(ctx context.Context, rec workspace.Record) error {
+	body, err := g.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
 	var damaged *workspace.Damaged
 	if errors.As(err, &damaged) {
-		return g.setTrouble(ctx, j.key, "", damagedFile())
+		return g.setTrouble(ctx, rec.Key, "", damagedFile())
 	}
 	if err != nil {
 		return err
 	}
 	info, fault := g.Policy.InspectImage(body)
 	if fault != nil {
-		return g.setTrouble(ctx, j.key, "", fault)
+		return g.setTrouble(ctx, rec.Key, "", fault)
 	}
-	kind := j.image.HashKind
-	reading, err := g.recognize(ctx, &j, info, body)
+	kind := rec.Image.HashKind
+	reading, err := g.recognize(ctx, rec, info, body)
 	if err != nil {
 		return err
 	}
-	if err := g.storeReading(ctx, j, reading); err != nil {
+	if err := g.storeReading(ctx, rec, reading); err != nil {
 		return err
 	}
 	// After the reading: killed in between, the older kind of hash has the image read once more.
-	if j.image.HashKind != kind {
-		if err := g.Workspace.SetHash(ctx, j.key, j.image); err != nil {
+	if rec.Image.HashKind != kind {
+		if err := g.Workspace.SetHash(ctx, rec.Key, *rec.Image); err != nil {
 			return err
 		}
 	}
 	if reading.Failed != nil {
-		g.settled(j.key, manifest.Result{Outcome: reading.Failed.Outcome, Reason: reading.Failed.Reason})
+		g.settled(rec.Key, manifest.Result{Outcome: reading.Failed.Outcome, Reason: reading.Failed.Reason})
 		return nil
 	}
-	g.Log.Debug("image read", "id", j.key.ID, "image", j.key.Image, "words", len(reading.Words))
+	g.Log.Debug("image read", "id", rec.Key.ID, "image", rec.Key.Image, "words", len(reading.Words))
 	g.Progress.read()
 	return nil
 }
 
 // storeReading stores a reading, in a re-reading beside the text of the one it replaces.
-func (g *gatherer) storeReading(ctx context.Context, j readJob, reading workspace.Reading) error {
-	if !g.keepTexts || j.old == nil {
-		return g.Workspace.SetReading(ctx, j.key, reading)
+func (g *gatherer) storeReading(ctx context.Context, rec workspace.Record, reading workspace.Reading) error {
+	if !g.keepTexts || rec.Reading == nil {
+		return g.Workspace.SetReading(ctx, rec.Key, reading)
 	}
-	old := j.old.Text
+	old := rec.Reading.Text
 	if g.Policy.Text.MaskNames {
 		old = state.MaskText(old)
 	}
-	return g.Workspace.Reread(ctx, j.key, reading, old)
+	return g.Workspace.Reread(ctx, rec.Key, reading, old)
 }
 
-// recognize has an image read, and hashes it where the hash is of another kind. Trouble with the image is in
+// recognize has an image read, and hashes it in its record where the hash is of another kind. Trouble with the image is in
 // the reading.
-func (g *gatherer) recognize(ctx context.Context, j *readJob, info policy.ImageInfo, body []byte) (workspace.Reading, error) {
-	out := workspace.Reading{Fingerprint: g.fingerprint, ImageSHA256: j.image.SHA256}
+func (g *gatherer) recognize(ctx context.Context, rec workspace.Record, info policy.ImageInfo, body []byte) (workspace.Reading, error) {
+	out := workspace.Reading{Fingerprint: g.fingerprint, ImageSHA256: rec.Image.SHA256}
 	free, err := g.room(ctx, info)
 	if err != nil {
 		return out, err
@@ -223,12 +223,12 @@ func (g *gatherer) recognize(ctx context.Context, j *readJob, info policy.ImageI
 		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: "undecodable", Detail: err.Error()}
 		return out, nil
 	}
-	if j.image.HashKind != dedupe.HashKind() {
+	if rec.Image.HashKind != dedupe.HashKind() {
 		hash, err := dedupe.HashImage(img)
 		if err != nil {
-			return out, fmt.Errorf("hash %s again: %w", j.key.ID, err)
+			return out, fmt.Errorf("hash %s again: %w", rec.Key.ID, err)
 		}
-		j.image.PHash, j.image.Flat, j.image.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
+		rec.Image.PHash, rec.Image.Flat, rec.Image.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
 	}
 	read, err := g.OCR.Read(ctx, policy.Upright(img, body))
 	var failure *ocr.Failure
@@ -237,7 +237,7 @@ func (g *gatherer) recognize(ctx context.Context, j *readJob, info policy.ImageI
 		return out, nil
 	}
 	if err != nil {
-		return out, fmt.Errorf("read the image of %s: %w", j.key.ID, err)
+		return out, fmt.Errorf("read the image of %s: %w", rec.Key.ID, err)
 	}
 	out.Text, out.Confidence = read.Text, read.Confidence
 	out.Words = make([]workspace.Word, len(read.Words))
@@ -253,7 +253,7 @@ func (g *gatherer) recognize(ctx context.Context, j *readJob, info policy.ImageI
 		// Nothing to tell two images apart by but the image: dedupe wants a finer hash.
 		wide, err := dedupe.HashImage256(img)
 		if err != nil {
-			return out, fmt.Errorf("hash %s: %w", j.key.ID, err)
+			return out, fmt.Errorf("hash %s: %w", rec.Key.ID, err)
 		}
 		out.Wide = (*[4]uint64)(&wide)
 	}

@@ -292,15 +292,8 @@ func (r *run) inGrace(ctx context.Context, job func(context.Context) error) erro
 	go func() {
 		select {
 		case <-ctx.Done():
-			return
 		case <-r.Stop:
-		}
-		t := time.NewTimer(grace)
-		defer t.Stop()
-		select {
-		case <-ctx.Done():
-		case <-t.C:
-			cancel()
+			time.AfterFunc(grace, cancel) // after the end of the job it does nothing
 		}
 	}()
 	err := job(ctx)
@@ -356,21 +349,25 @@ func (r *run) withdraw(ctx context.Context) error {
 func (r *run) withdrawGone(ctx context.Context) error {
 	r.mode = withdrawing
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}
+	// One row of a post that is gone is enough: the rewrite takes out all of them.
+	gone, err := r.anyEntry(ctx, func(rec workspace.Record) bool {
+		out := []manifest.Outcome{manifest.Removed, manifest.Deleted, manifest.Unavailable}
+		return rec.Result != nil && rec.Result.Outcome == manifest.Kept && slices.Contains(out, j.Outcome(rec).Outcome)
+	})
+	if gone {
+		_, err = r.write(ctx)
+	}
+	return err
+}
+
+// anyEntry reports whether there is an entry for which is holds.
+func (r *run) anyEntry(ctx context.Context, is func(workspace.Record) bool) (bool, error) {
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return err
-		}
-		if rec.Result == nil || rec.Result.Outcome != manifest.Kept {
-			continue
-		}
-		// One such row is enough: the rewrite takes out all of them.
-		switch j.Outcome(rec).Outcome {
-		case manifest.Removed, manifest.Deleted, manifest.Unavailable:
-			_, err := r.write(ctx)
-			return err
+		if err != nil || is(rec) {
+			return err == nil, err
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // releaseName is the release's name as it stands in everything that is written: no one may

@@ -295,15 +295,9 @@ func (r *run) eraseTombstoned(ctx context.Context, q PurgeRequest, before stock)
 // rewriteDataset decides again what is kept of the live posts and writes outcomes and dataset. Before
 // the first export there is nothing to write.
 func (r *run) rewriteDataset(ctx context.Context) error {
-	judged := false
-	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return err
-		}
-		judged = rec.Result != nil
-		if judged {
-			break
-		}
+	judged, err := r.anyEntry(ctx, func(rec workspace.Record) bool { return rec.Result != nil })
+	if err != nil {
+		return err
 	}
 	// A manifest that shares no entry with the last one leaves no outcome, and a dataset all the same.
 	if !judged && len(r.had.files) == 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -255,10 +256,5 @@ func (s *resolver) explainAbsence(ctx context.Context, posts []workspace.Post) e
 
 // inOrder are the withheld posts as the manifest has them.
 func (s *resolver) inOrder() []workspace.Post {
-	posts := make([]workspace.Post, 0, len(s.waiting))
-	for _, p := range s.waiting {
-		posts = append(posts, p)
-	}
-	slices.SortFunc(posts, func(a, b workspace.Post) int { return cmp.Compare(s.place[a.ID], s.place[b.ID]) })
-	return posts
+	return slices.SortedFunc(maps.Values(s.waiting), func(a, b workspace.Post) int { return cmp.Compare(s.place[a.ID], s.place[b.ID]) })
 }
