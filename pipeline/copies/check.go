@@ -19,14 +19,14 @@ type Difference struct{ Name, What string }
 // Check holds the files of a registered copy, which is not closed, against their recorded digests. It reads them
 // whole and writes nothing. Files that somebody added are not differences. The error is that of ctx.
 func Check(ctx context.Context, c workspace.Copy) ([]Difference, error) {
-	at := folder{copy: c}
-	if err := at.open(); err != nil {
+	root, err := openCopy(c)
+	if err != nil {
 		return []Difference{{What: err.Error()}}, nil
 	}
-	defer at.root.Close()
+	defer root.Close()
 	var list []Difference
 	for _, f := range c.Files {
-		now, err := at.stat(ctx, f.Name)
+		now, err := stat(ctx, root, f.Name)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -93,36 +93,30 @@ func describe(list []Difference) string {
 	return strings.Join(parts, "; ")
 }
 
-// A folder is that of a registered copy.
-type folder struct {
-	copy workspace.Copy
-	root *os.Root
-}
-
-func (c *folder) open() error {
-	info, err := os.Lstat(c.copy.Path)
+// openCopy opens the folder of a copy.
+func openCopy(c workspace.Copy) (*os.Root, error) {
+	info, err := os.Lstat(c.Path)
 	switch {
 	case isMissing(err):
-		return errors.New("it is not there any more: moved, handed out or on a disk that is not mounted")
+		return nil, errors.New("it is not there any more: moved, handed out or on a disk that is not mounted")
 	case err != nil:
-		return err
+		return nil, err
 	case !info.IsDir():
-		return errors.New("something else lies in its place")
+		return nil, errors.New("something else lies in its place")
 	}
-	c.root, err = os.OpenRoot(c.copy.Path)
-	return err
+	return os.OpenRoot(c.Path)
 }
 
 // stat reads a regular file of the copy whole.
-func (c *folder) stat(ctx context.Context, name string) (workspace.File, error) {
-	info, err := c.root.Lstat(name)
+func stat(ctx context.Context, root *os.Root, name string) (workspace.File, error) {
+	info, err := root.Lstat(name)
 	if err != nil {
 		return workspace.File{}, err
 	}
 	if !info.Mode().IsRegular() {
 		return workspace.File{}, fmt.Errorf("%s is not a regular file", name)
 	}
-	f, err := c.root.Open(name)
+	f, err := root.Open(name)
 	if err != nil {
 		return workspace.File{}, err
 	}

@@ -1,12 +1,7 @@
 // Package copies makes copies of a dataset outside the workspace, registers them, and takes rows out of
 // them again.
-//
-// Export records a copy before it has its name, and names it when it is whole. Purge takes rows that must go
-// out of every copy that it can reach, and opens an obligation for every other one. Close records what became
-// of a copy that is no longer there. The record of a copy changes in one transaction: after its files come,
-// and before they go.
-//
-// All work in the folder of a copy goes through an os.Root, so that no link in the folder leads out of it.
+// The record of a copy changes in one transaction, after its files come and before they go. All work in its folder
+// goes through an os.Root, so that no link in it leads out.
 package copies
 
 import (
@@ -17,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -162,5 +156,5 @@ func copyPath(name string) (string, error) {
 // inside reports whether a path is the folder or below it.
 func inside(name, folder string) bool {
 	rel, err := filepath.Rel(folder, name)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	return err == nil && filepath.IsLocal(rel)
 }

@@ -72,7 +72,7 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
 		return report, ctx.Err()
 	}
 	ids := state.Owed(c, gone)
-	p := &purging{folder: folder{copy: c}, ws: ws, gone: gone, owes: len(ids) > 0}
+	p := &purging{copy: c, ws: ws, gone: gone, owes: len(ids) > 0}
 	trouble := p.takeOut(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -109,7 +109,8 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
 
 // A purging takes rows out of one copy.
 type purging struct {
-	folder
+	copy workspace.Copy
+	root *os.Root
 	ws   *workspace.Workspace
 	gone state.GoneSet
 	owes bool // one of its rows must go
@@ -121,8 +122,9 @@ var descriptions = []string{"README.md", "croissant.json"}
 
 // takeOut takes the rows out and checks that they are gone. A copy that owes none is compared and read all the same:
 // somebody may have changed it, or put back rows that a purge took out. Its error is the trouble with the copy.
-func (p *purging) takeOut(ctx context.Context) error {
-	if err := p.open(); err != nil {
+func (p *purging) takeOut(ctx context.Context) (err error) {
+	p.root, err = openCopy(p.copy)
+	if err != nil {
 		return err
 	}
 	defer p.root.Close()
@@ -140,7 +142,7 @@ func (p *purging) takeOut(ctx context.Context) error {
 	}
 	// The digests of the files that were rewritten count even when another file made trouble.
 	p.copy.Files = files
-	err := p.prove(ctx)
+	err = p.prove(ctx)
 	if len(trouble) == 0 {
 		return err
 	}
@@ -163,7 +165,7 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 	}
 	image := dataset.ImageID(f.Name)
 	goes := image != "" && p.gone.Has(dataset.PostOf(image)) || p.owes && slices.Contains(descriptions, f.Name)
-	now, err := p.stat(ctx, f.Name)
+	now, err := stat(ctx, p.root, f.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && goes:
 		return nil, nil

@@ -146,8 +146,9 @@ type Decisions struct {
 // rowFacts are of an entry that could be a row of the dataset.
 type rowFacts struct {
 	candidate, admitted bool
-	digest              [sha256.Size]byte // of all that the row is made of
-	bytes               int64             // that it takes in a shard
+	item                *dedupe.Item // for the near-duplicate rule; nil where the language filter took it out
+	digest              string       // of all that the row is made of, hex
+	bytes               int64        // that it takes in a shard
 }
 
 // Decide gives every entry its outcome and stores them all. admit, where it is not nil, says which rows may be in the
@@ -161,8 +162,6 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 	for id := range j.Tombstones {
 		d.Gone[id] = true
 	}
-	var items, lastItems []dedupe.Item // as the near-duplicate rule gets them: what may not stay comes last
-	var at, lastAt []int               // their places in Results
 	for rec, err := range ws.Records(ctx, workspace.Select{WithWords: true}) {
 		if err != nil {
 			return nil, err
@@ -177,19 +176,17 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 				return nil, err
 			}
 			v := InEnglish(f, j.Policy, rec)
-			switch {
-			case v.Outcome != "":
+			if v.Outcome == "" {
+				item := NearItem(rec)
+				row.item = &item
+			} else {
 				res.Detail = fmt.Sprintf("%.0f %% of %d words are in the English dictionary", 100*v.Hit, v.Tokens)
-			case row.admitted:
-				items, at = append(items, NearItem(rec)), append(at, len(d.Results))
-			default:
-				lastItems, lastAt = append(lastItems, NearItem(rec)), append(lastAt, len(d.Results))
 			}
 			res.Outcome, res.Reason = cmp.Or(v.Outcome, manifest.Kept), v.Reason // of a kept entry: no text, or too short to tell
 		}
 		d.Results, d.rows = append(d.Results, res), append(d.rows, row)
 	}
-	if err := d.markNear(ctx, append(items, lastItems...), append(at, lastAt...), NearRule(j.Policy)); err != nil {
+	if err := d.markNear(ctx, NearRule(j.Policy)); err != nil {
 		return nil, fmt.Errorf("find near-duplicates: %w", err)
 	}
 	for n, row := range d.rows {
@@ -211,8 +208,18 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 	return d, nil
 }
 
-// markNear applies the near-duplicate rule to candidates, whose places in Results are given.
-func (d *Decisions) markNear(ctx context.Context, items []dedupe.Item, at []int, rule dedupe.Rule) error {
+// markNear applies the near-duplicate rule to the candidates.
+func (d *Decisions) markNear(ctx context.Context, rule dedupe.Rule) error {
+	var items []dedupe.Item
+	var at []int // their places in Results
+	// The rule keeps the first of a group: what may not stay comes last.
+	for _, admitted := range []bool{true, false} {
+		for n, row := range d.rows {
+			if row.item != nil && row.admitted == admitted {
+				items, at = append(items, *row.item), append(at, n)
+			}
+		}
+	}
 	found, err := dedupe.KeepFirst(ctx, items, rule)
 	if err != nil {
 		return err
@@ -236,7 +243,7 @@ func (r *rowFacts) read(rec workspace.Record, p policy.Policy) error {
 	text := ShownReading(*rec.Reading, p).Text
 	r.bytes = dataset.RowBytes(rec.Image.Bytes, int64(len(rec.Reading.Text)))
 	made, err := json.Marshal([]any{rec.Entry, rec.Image, text, rec.Reading.Confidence})
-	r.digest = sha256.Sum256(made)
+	r.digest = SHA256(made)
 	return err
 }
 
@@ -285,7 +292,7 @@ func (d *Decisions) Inputs(more ...any) (string, error) {
 	for n, res := range d.Results {
 		line := []any{res}
 		if res.Outcome == manifest.Kept {
-			line = append(line, hex.EncodeToString(d.rows[n].digest[:]))
+			line = append(line, d.rows[n].digest)
 		}
 		if err := enc.Encode(line); err != nil {
 			return "", err

@@ -33,27 +33,14 @@ func (e *OtherRelease) Error() string {
 
 // Binding returns the release that the workspace belongs to; false when none was loaded.
 func (w *Workspace) Binding(ctx context.Context) (Binding, bool, error) {
-	var b Binding
-	text, err := readMeta(ctx, w.db, metaBinding)
-	if err != nil || text == "" {
-		return b, false, err
-	}
-	if err := json.Unmarshal([]byte(text), &b); err != nil {
-		return b, false, fmt.Errorf("%s: the noted release cannot be read: %w", stateName, err)
-	}
-	return b, true, nil
+	b, err := readNote[Binding](ctx, w.db, metaBinding)
+	return b, err == nil && b.Release != "", err
 }
 
-// Load binds the workspace to a release and stores its entries, in one transaction. When b's
-// digests are those of the present binding it does nothing and does not pull entries. For
-// another manifest of the same release the entries are replaced: records of keys that stay are kept,
-// records and image files of keys that left are erased. Another release is refused with
-// *OtherRelease. After any error nothing has changed.
-//
-// When a changed manifest would erase stored images, lose is called first with the number of images to
-// erase and of all images, and its error refuses the change. A nil lose allows everything.
-//
-// Entries must come in ascending Ordinal, each key once.
+// Load binds the workspace to a release and stores its entries, in ascending Ordinal and each key once. It pulls none
+// when b's digests are those of the present binding. Records of keys that stay are kept, those of keys that left are
+// erased with their images. Where images would go, the error of lose (nil for none), which gets their number and that
+// of all images, refuses the change. Another release is refused with *OtherRelease. After an error nothing has changed.
 func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manifest.Entry, error],
 	lose func(images, of int) error) error {
 	have, bound, err := w.Binding(ctx)

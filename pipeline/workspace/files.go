@@ -27,12 +27,8 @@ type File struct {
 	Size   int64  `json:"size"`   // bytes
 }
 
-// Replace makes the file called name (a slash-separated path inside the workspace, such as
-// dataset/data/train-00000-of-00001.parquet) hold exactly what write writes, making folders as
-// needed. Readers see the old file or the new one, never a part; an error of write, a cancelled
-// ctx or a full disk leaves the old file, and no temporary one.
-//
-// The names of this package (state.db, lock, log.key, images/..., audit/...) are refused.
+// Replace makes the file called name, a slash-separated path inside the workspace, hold exactly what write writes.
+// Readers see the old file or the new one, and an error leaves the old one. The names of this package are refused.
 func (w *Workspace) Replace(ctx context.Context, name string, write func(io.Writer) error) (File, error) {
 	return w.ReplaceChecked(ctx, name, write, nil)
 }
@@ -42,10 +38,7 @@ func (w *Workspace) Replace(ctx context.Context, name string, write func(io.Writ
 func (w *Workspace) ReplaceChecked(ctx context.Context, name string, write func(io.Writer) error,
 	check func(r io.ReaderAt, size int64) error) (f File, err error) {
 	defer wrap(&err, "write %s", name)
-	if err := w.writable(ctx); err != nil {
-		return f, err
-	}
-	if err := checkName(name); err != nil {
+	if err := cmp.Or(w.writable(ctx), checkName(name)); err != nil {
 		return f, err
 	}
 	return w.put(ctx, name, write, check)
@@ -111,10 +104,7 @@ func WriteFile(ctx context.Context, d *durable.Folder, name, temp string, write 
 // RemoveFile unlinks a file that Replace made and syncs its folder. A missing file is not an error.
 func (w *Workspace) RemoveFile(ctx context.Context, name string) (err error) {
 	defer wrap(&err, "remove %s", name)
-	if err := w.writable(ctx); err != nil {
-		return err
-	}
-	if err := checkName(name); err != nil {
+	if err := cmp.Or(w.writable(ctx), checkName(name)); err != nil {
 		return err
 	}
 	w.digests.Delete(name)
@@ -137,9 +127,8 @@ func (w *Workspace) walk(ctx context.Context, under string, visit func(name stri
 	})
 }
 
-// Files returns the names of the regular files in the folder under ("." for all), in byte
-// order, with those in its subfolders; none when the folder does not exist. Unfinished temporary
-// files are left out.
+// Files returns the names of the regular files in the folder under ("." for all) and its subfolders, in byte order.
+// Unfinished temporary files are left out.
 func (w *Workspace) Files(ctx context.Context, under string) ([]string, error) {
 	var names []string
 	err := w.walk(ctx, under, func(name string, e fs.DirEntry) error {

@@ -32,9 +32,8 @@ func (e *Damaged) Error() string {
 // extensions are those of the formats that can be stored.
 var extensions = map[string]string{"jpeg": "jpg", "png": "png", "gif": "gif", "webp": "webp"}
 
-// ImageName returns the name of an entry's image file in the workspace:
-// images/1n/1n6oiw.jpg, and images/1n/1n6oiw-1.jpg for image 1. It is empty for a format that is
-// not stored and for an id that ParsePostID did not make.
+// ImageName returns the name of an entry's image file: images/1n/1n6oiw.jpg, and images/1n/1n6oiw-1.jpg for image 1. It
+// is empty for a format that is not stored and for an id that ParsePostID did not make.
 func (w *Workspace) ImageName(k manifest.Key, format string) string {
 	ext := extensions[format]
 	if ext == "" || checkKey(k) != nil {
@@ -47,10 +46,9 @@ func (w *Workspace) ImageName(k manifest.Key, format string) string {
 	return path.Join(imagesName, string(k.ID[:min(2, len(k.ID))]), base+"."+ext)
 }
 
-// StoreImage stores the image of an entry, first the file, durably, then its row. It replaces
-// any older image of the entry, drops its trouble and its reading, and marks the post as not
-// seen since (Post.Unseen). Bytes and SHA256 of img may be left empty; when given, they must be
-// those of body. Body is stored as it is: call Strip first.
+// StoreImage stores the image of an entry in place of any older one, drops its trouble and its reading, and marks the
+// post as not seen since (Post.Unseen). Bytes and SHA256 of img are empty or those of body. Body is stored as it is:
+// call Strip first.
 func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte, img Image) (err error) {
 	defer wrap(&err, "store image of %s", k)
 	if err := w.writable(ctx); err != nil {
@@ -242,11 +240,9 @@ func (w *Workspace) putReading(ctx context.Context, k manifest.Key, r Reading, f
 	})
 }
 
-// Erase removes a post's content from the workspace: image files, then images, troubles and
-// readings of all its entries, and the details and duplicate links of their results. The report
-// goes too, because it can show any image. The post's state and tombstone stay. Give the post its
-// final state first (SetPosts): the next Sweep then finishes an Erase that was killed. Files and rows
-// are gone when Erase returns, the last copies of text in state.db when the workspace is closed.
+// Erase removes a post's content from the workspace, and the report, which can show any image. The post's state and
+// tombstone stay. Give it its final state first (SetPosts): the next Sweep then finishes an Erase that was killed. The
+// last copies of text in state.db are gone when the workspace is closed.
 func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	defer wrap(&err, "erase post %s", id)
 	if err := w.writable(ctx); err != nil {

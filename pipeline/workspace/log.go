@@ -73,15 +73,7 @@ func nextRecord(ctx context.Context, q querier) (int64, error) {
 }
 
 func readHead(ctx context.Context, q querier) (logHead, error) {
-	var h logHead
-	text, err := readMeta(ctx, q, metaLogHead)
-	if err != nil || text == "" {
-		return h, err
-	}
-	if err := json.Unmarshal([]byte(text), &h); err != nil {
-		return h, fmt.Errorf("%s: the note of the log cannot be read: %w", stateName, err)
-	}
-	return h, nil
+	return readNote[logHead](ctx, q, metaLogHead)
 }
 
 // setHead notes what is published of a log; key is the one that verifies it.

@@ -195,7 +195,7 @@ func TestPublishedUnnoted(t *testing.T) {
 // What state.db knows of the log may be damaged: nothing is published then.
 func TestDamagedQueue(t *testing.T) {
 	for statement, want := range map[string]string{
-		"UPDATE meta SET value = '{' WHERE key = 'log_head'": "the note of the log cannot be read",
+		"UPDATE meta SET value = '{' WHERE key = 'log_head'": "the note log_head cannot be read",
 		"DELETE FROM log_queue WHERE seq = 1":                "record 1 is missing",
 		"UPDATE log_queue SET line = 'x' WHERE seq = 1":      "invalid character",
 	} {

@@ -90,6 +90,7 @@ func (w *Workspace) unseal(ctx context.Context) error {
 		for _, f := range seal.Files {
 			w.digests.Store(f.Name, f)
 		}
+		w.digests.Delete(stateName)
 	}
 	return w.unlink(ctx, sealName)
 }
@@ -105,7 +106,15 @@ func (w *Workspace) seal(ctx context.Context) error {
 		if name == lockName || name == sealName || strings.HasPrefix(name, imagesName+"/") {
 			continue
 		}
-		f, err := w.digest(ctx, name)
+		var f File
+		var err error
+		if known, ok := w.digests.Load(name); ok { // as it was last written here or sealed
+			f = known.(File)
+		} else if name == stateName {
+			f, err = w.StatState(ctx)
+		} else {
+			f, err = w.Stat(ctx, name)
+		}
 		if err != nil {
 			return err
 		}
@@ -118,21 +127,9 @@ func (w *Workspace) seal(ctx context.Context) error {
 	return w.putBytes(ctx, sealName, text)
 }
 
-// digest returns the digest of a file as it was last written here or sealed, or else as it is now.
-func (w *Workspace) digest(ctx context.Context, name string) (File, error) {
-	if name == stateName {
-		return w.StatState(ctx)
-	}
-	if f, ok := w.digests.Load(name); ok {
-		return f.(File), nil
-	}
-	return w.Stat(ctx, name)
-}
-
 // StatState returns size and digest of state.db on disk.
 func (w *Workspace) StatState(ctx context.Context) (File, error) {
-	// Closing a second descriptor drops SQLite's locks of this process; between two calls it has none.
-	f, err := w.root.Open(stateName)
+	f, err := w.OpenState()
 	if err != nil {
 		return File{}, err
 	}

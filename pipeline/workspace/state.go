@@ -257,14 +257,12 @@ func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) 
 	return false, err
 }
 
-// secure_delete overwrites a deleted row with zeros where it lies. But when SQLite splits or
-// merges pages it moves rows and leaves their old copies in the unused part of a page, out of
-// secure_delete's reach (seen with SQLite 3.54.1: a text in 1 of 40 random histories). So a
-// transaction that erases also sets a mark, and before the workspace is closed, or when it is
-// opened after a kill, state.db is rewritten from its live rows and replaced.
-
 // markErased notes, within the transaction that erases, that state.db has to be rewritten.
-func (t *tx) markErased() { t.setMeta(metaScrub, "1") }
+func (t *tx) markErased() {
+	// secure_delete zeroes a deleted row where it lies, but SQLite leaves old copies of rows in pages that it splits
+	// or merges (seen with 3.54.1: a text in 1 of 40 random histories).
+	t.setMeta(metaScrub, "1")
+}
 
 // scrub rewrites state.db if something was erased since the last scrub. No other goroutine may use the
 // workspace meanwhile.

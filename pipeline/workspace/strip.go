@@ -11,23 +11,12 @@ import (
 	"rehydrate/policy"
 )
 
-// Strip returns a copy of an image file without anything that is not needed to show it: EXIF
-// (with GPS), XMP, IPTC, ICC profiles, thumbnails, comments, text and time chunks, application
-// data, and whatever follows the end of the image. Format is jpeg, png, gif or webp.
+// Strip returns a copy of an image file (jpeg, png, gif or webp) without anything that is not needed to show it, such
+// as EXIF, XMP, ICC profiles, thumbnails, comments, and whatever follows the end of the image. It keeps an allow-list
+// of blocks, and of EXIF in a JPEG the orientation alone. A malformed container is an error. Strip(Strip(b)) is Strip(b).
 //
-// It works on the container and does not encode again: the decoded samples are equal before and
-// after. It keeps an allow-list, so that an unknown kind of block is dropped too. A malformed
-// container is an error. Strip(Strip(b)) is Strip(b).
-//
-// It keeps, beside pixels: for EXIF in a JPEG, a rewritten block that holds the orientation
-// tag and nothing else, and only if the orientation is not 1, so that viewers go on showing
-// the image upright (the samples stay as stored: nothing in this program applies the
-// orientation); JFIF density; Adobe's colour transform; PNG's gamma, chromaticities, density,
-// background and animation chunks; the loop count of a GIF or WebP animation. Dropping an ICC
-// profile leaves the samples alone but lets a wide-gamut image look paler in a viewer.
-//
-// It cannot see bytes hidden within the compressed pixel data, and names that are
-// part of the picture.
+// The decoded samples are equal before and after, but a wide-gamut image may look paler without its ICC profile. It
+// cannot see bytes hidden in the compressed pixel data, and names that are part of the picture.
 func Strip(body []byte, format string) ([]byte, error) {
 	var out []byte
 	var err error
@@ -92,14 +81,24 @@ func stripJPEG(b []byte) ([]byte, error) {
 		i += size
 		switch {
 		case marker == mAPP0:
-			out = appendJFIF(out, data, header)
-			header = header || isJFIF(data)
+			// image/jpeg guesses the colour space by whether the last APP0 segment is a JFIF header, not by whether any
+			// is: after a header another segment keeps its name.
+			if bytes.HasPrefix(data, []byte(jfif)) {
+				fields := []byte{1, 1, 0, 0, 1, 0, 1} // version 1.01, no unit, aspect 1:1
+				copy(fields, data[len(jfif):])
+				out, header = appendSegment(out, mAPP0, jfif+string(fields)+"\x00\x00"), true // no thumbnail
+			} else if header && len(data) >= 5 {
+				out = appendSegment(out, mAPP0, "JFXX\x00")
+			}
 		case marker == mAPP1 && !oriented:
 			if o := policy.Orientation(data); o > 1 {
-				out, oriented = appendOrientation(out, o), true
+				out, oriented = appendSegment(out, mAPP1, exifOrientation+string([]byte{byte(o), 0, 0, 0, 0, 0, 0})), true
 			}
 		case marker == mAPP14:
-			out = appendAdobe(out, data)
+			if len(data) >= 12 && bytes.HasPrefix(data, []byte("Adobe")) {
+				// Version 100, no flags, the colour transform.
+				out = appendSegment(out, mAPP14, "Adobe\x00\x64\x00\x00\x00\x00"+string(data[11:12]))
+			}
 		case mAPP0 <= marker && marker <= mAPP15 || marker == mCOM:
 		case marker >= mSOF0 && marker <= mDRI && marker != mJPG && marker != mSOI:
 			out = append(out, 0xFF, marker)
@@ -137,42 +136,15 @@ func scanEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// appendJFIF appends an APP0 segment: a rewritten JFIF header, without its thumbnail. Any other
-// segment keeps only its name, and only after a header (hasHeader), because image/jpeg guesses
-// the colour space by whether the last APP0 segment is a JFIF header, not by whether any is.
-func appendJFIF(out, data []byte, hasHeader bool) []byte {
-	if !isJFIF(data) {
-		if hasHeader && len(data) >= 5 {
-			out = append(out, 0xFF, mAPP0, 0, 7)
-			out = append(out, "JFXX\x00"...)
-		}
-		return out
-	}
-	var fields [7]byte // version 1.01, no unit, aspect 1:1
-	copy(fields[:], []byte{1, 1, 0, 0, 1, 0, 1})
-	copy(fields[:], data[5:])
-	out = append(out, 0xFF, mAPP0, 0, 16)
-	out = append(out, "JFIF\x00"...)
-	out = append(out, fields[:]...)
-	return append(out, 0, 0) // no thumbnail
-}
+const (
+	jfif = "JFIF\x00"
+	// exifOrientation begins an EXIF block that holds the orientation, which follows, and nothing else.
+	exifOrientation = "Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00"
+)
 
-func isJFIF(data []byte) bool { return bytes.HasPrefix(data, []byte("JFIF\x00")) }
-
-func appendAdobe(out, data []byte) []byte {
-	if len(data) < 12 || !bytes.HasPrefix(data, []byte("Adobe")) {
-		return out
-	}
-	out = append(out, 0xFF, mAPP14, 0, 14)
-	out = append(out, "Adobe"...)
-	return append(out, 0, 100, 0, 0, 0, 0, data[11]) // version 100, no flags, the colour transform
-}
-
-// appendOrientation appends an EXIF segment that holds the orientation and nothing else.
-func appendOrientation(out []byte, o int) []byte {
-	out = append(out, 0xFF, mAPP1, 0, 34)
-	out = append(out, "Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00"...)
-	return append(out, byte(o), 0, 0, 0, 0, 0, 0)
+func appendSegment(out []byte, marker byte, data string) []byte {
+	out = binary.BigEndian.AppendUint16(append(out, 0xFF, marker), uint16(2+len(data)))
+	return append(out, data...)
 }
 
 const pngSignature = "\x89PNG\r\n\x1a\n"

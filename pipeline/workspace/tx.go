@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -153,6 +154,16 @@ func readMeta(ctx context.Context, q querier, key string) (string, error) {
 		return "", fmt.Errorf("read meta %s: %w", key, err)
 	}
 	return value, nil
+}
+
+// readNote reads a value of meta that is JSON, the zero value where there is none.
+func readNote[T any](ctx context.Context, q querier, key string) (note T, err error) {
+	text, err := readMeta(ctx, q, key)
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), &note)
+		wrap(&err, "%s: the note %s cannot be read", stateName, key)
+	}
+	return note, err
 }
 
 // Meta returns the value that SetMeta stored under key, or an empty string.

@@ -1,38 +1,22 @@
-// Package workspace owns the private folder that a run works in: its lock, its state
-// database, the image files and every other file below it. Nothing else in the program
-// touches that folder.
+// Package workspace owns the private folder that a run works in: its lock, its state database, the images and every
+// other file in it. Nothing else in the program touches that folder. It makes these promises:
 //
-// It makes these promises:
+//   - One writer at a time: Open takes a kernel lock (flock), which is gone the moment its holder is.
+//   - A final name means a whole file (see package durable), and the row of a file is written only after that. A file
+//     leaves in the mirror order. The next Sweep repairs a workspace after a kill at any point.
+//   - Erased content is gone from the bytes of state.db too when the workspace is closed, or, after a kill, when it is
+//     opened again.
+//   - No image keeps metadata that came with it, if it went through Strip, and no URL is stored, only its digest.
+//   - Answers, downloads, tombstones and erasures are recorded for the audit log in the same transaction, and
+//     published into audit/ when the workspace is closed. See auditlog.
+//   - A workspace that was closed is sealed: audit/seal.json has the digest of every file but images.
+//   - All file work goes through one os.Root: no symbolic link leads out. Files are 0600, folders 0700.
 //
-//   - One writer at a time. Open takes a kernel lock (flock), which is gone the moment its
-//     holder is, however it ended, so no stale lock has to be removed.
-//   - A final name means a whole file. Bytes go to a temporary file in the target folder,
-//     are counted, synced and closed, then renamed, then the folder is synced; the row of
-//     the file is written only after that. A file leaves in the mirror order: unlink, folder
-//     sync, then its rows. The next Sweep repairs a workspace after a kill at any point.
-//   - Erased content is gone from the bytes of state.db too, not only from its tables, when
-//     the workspace is closed (journal_mode=DELETE, secure_delete=ON, temp_store=MEMORY,
-//     and one rewrite of the file; after a kill the next Open does that).
-//   - No image keeps metadata that came with it, if it went through Strip first, and no URL
-//     is stored: Image.Source and Trouble.Source are digests.
-//   - Answers, downloads, tombstones and erasures are recorded for the audit log in the same
-//     transaction, and published into audit/ when the workspace is closed. See auditlog.
-//   - A workspace that was closed is sealed: audit/seal.json has the digest of every file but
-//     images. A workspace without a seal has a writer, or its last writer was killed or failed.
-//   - All file work goes through one os.Root, so that no symbolic link leads out of the
-//     folder. Files are 0600, folders 0700.
+// A read-only workspace takes no lock and writes nothing, not even beside state.db. It may be read while a run works.
+// A Workspace is safe for use by several goroutines.
 //
-// A read-only workspace takes no lock and writes nothing, not even beside state.db: a change that a
-// killed run left unfinished is rolled back in a private copy. It may be read while a run works.
-//
-// A Workspace is safe for use by several goroutines. There is one database connection; calls
-// that change different posts overlap in their file work and queue for their commits.
-//
-// # Limitations
-//
-// Power loss is survived where fsync is honoured. flock over NFS is as good as the server.
-// Unlinked blocks are not overwritten on the medium: put the folder on an encrypted volume.
-// The package compiles on Unix only.
+// Power loss is survived where fsync is honoured; flock over NFS is as good as the server. Unlinked blocks are not
+// overwritten on the medium: put the folder on an encrypted volume. The package compiles on Unix only.
 package workspace
 
 import (
@@ -117,9 +101,8 @@ type Workspace struct {
 	unfinished atomic.Bool
 }
 
-// Open opens the workspace in dir. Unless o.ReadOnly, it makes the folder (mode 0700) when
-// it is missing or empty, and takes the lock. A symbolic link, and a folder that holds
-// anything but a workspace, are refused.
+// Open opens the workspace in dir, and takes the lock and makes a missing folder unless o.ReadOnly. A symbolic link,
+// and a folder that holds anything but a workspace, are refused.
 func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -243,13 +226,12 @@ func (w *Workspace) takeLock() error {
 	}
 	// Close leaves the file: removing it would let two processes lock two files of one name.
 	w.lock = f
-	if err := f.Truncate(0); err != nil {
-		return fmt.Errorf("lock: %w", err)
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
-		return fmt.Errorf("lock: %w", err)
-	}
-	return nil
+	wrap(&err, "lock")
+	return err
 }
 
 // conclude is the last work of a writer: it publishes the log, scrubs and closes state.db, and seals the workspace.
@@ -264,18 +246,15 @@ func (w *Workspace) conclude(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.unfinished.Load() {
-		return nil
+	if !w.unfinished.Load() {
+		err = w.seal(ctx)
 	}
-	if err := w.seal(ctx); err != nil {
-		return fmt.Errorf("seal the workspace: %w", err)
-	}
-	return nil
+	wrap(&err, "seal the workspace")
+	return err
 }
 
-// Close publishes the log, closes the database, seals the workspace and gives the lock back. After an
-// Erase it rewrites state.db, which takes the time of one write. No other call may be under way. Calling
-// it again does nothing.
+// Close publishes the log, scrubs and closes state.db, seals the workspace and gives the lock back. No other call may
+// be under way. Calling it again does nothing.
 func (w *Workspace) Close() error {
 	var errs []error
 	if w.finish != nil {
