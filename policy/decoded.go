@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"encoding/binary"
+	"iter"
 )
 
 // decodedFloor is what any image may take decoded, whatever the policy: below it the
@@ -82,28 +83,36 @@ func mayBeRGB(frame, body []byte) bool {
 // whether the file is progressive; nil when there is none. The decoder takes one frame
 // header only.
 func jpegFrame(b []byte) (frame []byte, progressive bool) {
-	for i := 2; i+1 < len(b); {
-		marker := b[i+1]
-		switch {
-		case b[i] != 0xFF, marker == 0xFF: // stray bytes; fill bytes
-			i++
-			continue
-		case marker == 0, marker >= 0xD0 && marker <= 0xD7: // no segment
-			i += 2
-			continue
-		case i+4 > len(b):
-			return nil, false
-		}
-		from, to := i+4, i+2+int(binary.BigEndian.Uint16(b[i+2:]))
-		if to < from || to > len(b) {
-			return nil, false
-		}
+	for marker, content := range jpegSegments(b) {
 		if marker >= 0xC0 && marker <= 0xC2 {
-			return b[from:to], marker == 0xC2
+			return content, marker == 0xC2
 		}
-		i = to
 	}
 	return nil, false
+}
+
+// jpegSegments yields the content of each segment of a JPEG with its marker, as decoders find them.
+func jpegSegments(b []byte) iter.Seq2[byte, []byte] {
+	return func(yield func(byte, []byte) bool) {
+		for i := 2; i+1 < len(b); {
+			marker := b[i+1]
+			switch {
+			case b[i] != 0xFF, marker == 0xFF: // stray bytes; fill bytes
+				i++
+				continue
+			case marker == 0, marker >= 0xD0 && marker <= 0xD7: // no segment
+				i += 2
+				continue
+			case i+4 > len(b):
+				return
+			}
+			from, to := i+4, i+2+int(binary.BigEndian.Uint16(b[i+2:]))
+			if to < from || to > len(b) || !yield(marker, b[from:to]) {
+				return
+			}
+			i = to
+		}
+	}
 }
 
 // perPixelPNG reads the depth, the colour type and the interlacing from the header, which
@@ -116,14 +125,12 @@ func perPixelPNG(b []byte) int64 {
 	}
 	depth, colour := b[depthAt], b[depthAt+1]
 	transparent := bytes.Contains(b, []byte("tRNS")) // a chunk that gives grey an alpha channel
-	var n int64
+	n := max(1, int64(depth)/8)
 	switch {
-	case colour == grey && !transparent:
-		n = max(1, int64(depth)/8)
 	case colour == paletted:
 		n = 1
-	default:
-		n = 4 * max(1, int64(depth)/8)
+	case colour != grey || transparent:
+		n *= 4
 	}
 	if b[interlaceAt] != 0 {
 		n *= 2

@@ -3,7 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"rehydrate/manifest"
@@ -205,16 +205,13 @@ func (r *Revocations) revokes(id string) *GrantFault {
 	if r == nil {
 		return nil
 	}
-	i := slices.IndexFunc(r.Revoked, func(x Revocation) bool { return x.ID == id })
-	if i < 0 {
-		return nil
+	for _, x := range r.Revoked {
+		if x.ID == id {
+			return refuse(GrantRevoked, "stop using the dataset, and ask the release's maintainers",
+				"the grant was revoked on %s", strings.TrimSuffix(stamp(x.At)+": "+x.Reason, ": "))
+		}
 	}
-	reason := ""
-	if r.Revoked[i].Reason != "" {
-		reason = ": " + r.Revoked[i].Reason
-	}
-	return refuse(GrantRevoked, "stop using the dataset, and ask the release's maintainers",
-		"the grant was revoked on %s%s", stamp(r.Revoked[i].At), reason)
+	return nil
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

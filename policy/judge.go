@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -116,18 +117,11 @@ func TakenDown(s manifest.PostState, reason manifest.Reason) bool {
 		!slices.Contains(ofThePlace, reason) && !strings.HasPrefix(string(reason), OtherReason)
 }
 
+var notPlain = regexp.MustCompile(`[^a-z0-9]`)
+
 // sanitize turns a value that Reddit sent into the end of a reason: lower case letters,
 // digits and underscores, at most 40 of them.
 func sanitize(s string) manifest.Reason {
-	const most = 40
-	out := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '_'
-	}, s)
-	return manifest.Reason(out[:min(len(out), most)])
+	out := notPlain.ReplaceAllString(strings.ToLower(s), "_")
+	return manifest.Reason(out[:min(len(out), 40)])
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -148,18 +149,11 @@ func (c checker) check(p Policy) {
 	c.checkPlaceholders(i.Placeholders, "images.placeholder")
 }
 
+var hostForm = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)$`)
+
 // hostName reports whether s is a lower-case DNS name of two labels or more whose last
 // label is not a number, which rules out addresses.
 func hostName(s string) bool {
-	labels := strings.Split(s, ".")
-	if len(s) > 253 || len(labels) < 2 {
-		return false
-	}
-	for _, l := range labels {
-		if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' ||
-			strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-			return false
-		}
-	}
-	return strings.Trim(labels[len(labels)-1], "0123456789") != ""
+	labels := hostForm.FindStringSubmatch(s)
+	return len(s) <= 253 && labels != nil && strings.Trim(labels[1], "0123456789") != ""
 }

@@ -159,12 +159,11 @@ func Default() Policy {
 // so that i.redd.it.example.com, or a name with a port, is not i.redd.it.
 func (p Policy) Host(name string) (Host, bool) {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
-	for _, h := range p.Images.Hosts {
-		if h.Name == name {
-			return h, true
-		}
+	i := slices.IndexFunc(p.Images.Hosts, func(h Host) bool { return h.Name == name })
+	if i < 0 {
+		return Host{}, false
 	}
-	return Host{}, false
+	return p.Images.Hosts[i], true
 }
 
 // clockSkew is how far ahead of now a last look may lie before it is not believed.

