@@ -33,6 +33,7 @@ package language
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -136,7 +137,7 @@ type Filter struct {
 func New() (*Filter, error) {
 	dictionary, noWords := loadDictionary(englishList)
 	languages, noFunctionWords := loadFunctionWords(functionWordList)
-	if err := errors.Join(noWords, noFunctionWords, checkWeights(weights)); err != nil {
+	if err := errors.Join(noWords, noFunctionWords, checkDigest("n-gram model", weights, weightsDigest)); err != nil {
 		return nil, fmt.Errorf("english filter: %w", err)
 	}
 	return &Filter{dictionary: dictionary, languages: languages}, nil
@@ -146,17 +147,17 @@ func New() (*Filter, error) {
 // the share of dictionary words, 0..1, from which the dictionary votes for English. It
 // never fails; bytes that are not UTF-8 separate tokens.
 func (f *Filter) Judge(words []Word, threshold float64) Verdict {
-	v, counts := f.measure(words)
+	v, withLetters, latin := f.measure(words)
 	if v.Letters < minLetters || v.Words < minWords || v.Tokens == 0 || v.Letters < wordLength*v.Words {
 		v.Reason = ReasonNoText
 		return v
 	}
 	v.Votes = v.cast(threshold)
 	switch {
-	case 2*counts.latin < v.Letters:
+	case 2*latin < v.Letters:
 		v.Outcome, v.Reason = manifest.NotEnglish, ReasonOtherScript
 	case v.Votes.english():
-	case counts.words <= shortWords && v.Votes.split():
+	case withLetters <= shortWords && slices.Contains(v.Votes.all(), VoteEnglish):
 		v.Reason = ReasonShort
 	case v.Hit < unreadableHit && v.Votes.FunctionWords != VoteOther:
 		v.Outcome, v.Reason = manifest.Unreadable, ReasonLowHit
@@ -184,9 +185,11 @@ func (v Verdict) cast(threshold float64) Votes {
 	return votes
 }
 
+func (v Votes) all() []Vote { return []Vote{v.Dictionary, v.Model, v.FunctionWords} }
+
 func (v Votes) english() bool {
 	balance := 0
-	for _, vote := range []Vote{v.Dictionary, v.Model, v.FunctionWords} {
+	for _, vote := range v.all() {
 		switch vote {
 		case VoteEnglish:
 			balance++
@@ -196,11 +199,6 @@ func (v Votes) english() bool {
 	}
 	// The model breaks a tie: it errs least of the three.
 	return balance > 0 || balance == 0 && v.Model == VoteEnglish
-}
-
-// split reports whether any vote is for English, where the others are against.
-func (v Votes) split() bool {
-	return slices.Contains([]Vote{v.Dictionary, v.Model, v.FunctionWords}, VoteEnglish)
 }
 
 // against is the reason for which a text is not English.
@@ -214,29 +212,22 @@ func (v Votes) against() manifest.Reason {
 	return ReasonForeignSpelling
 }
 
-// counts are the numbers of a text that only the rule needs.
-type counts struct {
-	words int // words with a letter
-	latin int // of Verdict.Letters, those of Latin script
-}
-
-// measure fills in the numbers of the verdict.
-func (f *Filter) measure(words []Word) (Verdict, counts) {
-	var v Verdict
-	var c counts
+// measure fills in the numbers of the verdict. withLetters counts the words that have a letter, latin those of the
+// verdict's letters that are of Latin script.
+func (f *Filter) measure(words []Word) (v Verdict, withLetters, latin int) {
 	hits, score, foreign := 0, 0, map[string]int{}
 	for _, w := range words {
 		if !(w.Confidence >= minConfidence) { // NaN does not count as a confidence
 			continue
 		}
-		all, latin := letters(w.Text)
+		all, ofLatin := letters(w.Text)
 		if all > 0 {
-			c.words++
+			withLetters++
 		}
 		if all >= 2 {
 			v.Words++
 			v.Letters += all
-			c.latin += latin
+			latin += ofLatin
 		}
 		for _, token := range Tokens(w.Text) {
 			token = f.unstretched(token)
@@ -254,15 +245,14 @@ func (f *Filter) measure(words []Word) (Verdict, counts) {
 		v.Hit = float64(hits) / float64(v.Tokens)
 	}
 	v.Foreign, v.Language = most(foreign)
-	return v, c
+	return v, withLetters, latin
 }
 
-// most returns the language with most function words and their number.
+// most returns the language with most function words and their number; the lower code where two have as many.
 func most(foreign map[string]int) (n int, language string) {
-	for code, m := range foreign {
-		// The lower code where two have as many: the order of a map must not show.
-		if m > n || m == n && code < language {
-			n, language = m, code
+	for _, code := range slices.Sorted(maps.Keys(foreign)) {
+		if foreign[code] > n {
+			n, language = foreign[code], code
 		}
 	}
 	return n, language

@@ -256,8 +256,8 @@ func TestDamagedLists(t *testing.T) {
 		}
 	}
 	for name, packed := range map[string][]byte{"empty": nil, "long": append(slices.Clone(weights), 0), "zeros": make([]byte, Slots)} {
-		if err := checkWeights(packed); err == nil {
-			t.Errorf("checkWeights(%s) gave no error", name)
+		if err := checkDigest("n-gram model", packed, weightsDigest); err == nil {
+			t.Errorf("checkDigest of weights (%s) gave no error", name)
 		}
 	}
 	if _, err := loadFunctionWords(functionWordList + "xx: AA\n"); err == nil {

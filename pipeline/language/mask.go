@@ -2,6 +2,7 @@ package language
 
 import (
 	"regexp"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,8 +42,7 @@ const (
 func MaskNames(lines [][]string) (masked [][]string, n Masked) {
 	masked = make([][]string, len(lines))
 	for i, words := range lines {
-		masked[i] = make([]string, len(words))
-		copy(masked[i], words)
+		masked[i] = append(make([]string, 0, len(words)), words...)
 		// Repeated, because a mask can separate a name from its neighbours. It ends: masks match no rule.
 		for maskLine(masked[i], &n) {
 		}
@@ -175,8 +175,8 @@ func (r maskRule) maskOne(words []string) bool {
 	if !found {
 		return false
 	}
-	first := lastAt(starts, from)
-	last := lastAt(starts, to-1)
+	wordAt := func(at int) int { return sort.SearchInts(starts, at+1) - 1 } // the last that starts by then
+	first, last := wordAt(from), wordAt(to-1)
 	end := starts[last] + len(words[index[last]])
 	words[index[first]] = line.String()[starts[first]:from] + r.mask + line.String()[to:max(to, end)]
 	for _, i := range index[first+1 : last+1] {
@@ -199,13 +199,4 @@ func (r maskRule) first(line string) (from, to int, found bool) {
 		start = from + 1
 	}
 	return 0, 0, false
-}
-
-// lastAt is the index of the last start that is not after at.
-func lastAt(starts []int, at int) int {
-	i := len(starts) - 1
-	for starts[i] > at {
-		i--
-	}
-	return i
 }

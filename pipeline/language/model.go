@@ -2,7 +2,6 @@ package language
 
 import (
 	_ "embed"
-	"fmt"
 	"strings"
 )
 
@@ -54,14 +53,6 @@ func slot(gram string) uint32 {
 	return (h ^ h>>15) % Slots
 }
 
-// checkWeights says whether the embedded weights are those this package was built for.
-func checkWeights(packed []byte) error {
-	if len(packed) != Slots {
-		return fmt.Errorf("the n-gram model has %d weights, want %d: build again from a clean checkout", len(packed), Slots)
-	}
-	return checkDigest("n-gram model", packed, weightsDigest)
-}
-
 // tokenScore is the log-odds of a plain token being English, in units of 1/Scale. It is a sum of
 // whole numbers, so that every machine gives the same.
 func tokenScore(token string) int {
@@ -90,17 +81,17 @@ func (f *Filter) unstretched(token string) string {
 func cutRuns(token string, keep int) string {
 	var out strings.Builder
 	runes := []rune(token)
-	for i := 0; i < len(runes); {
-		end := i
-		for end < len(runes) && runes[end] == runes[i] {
-			end++
+	for len(runes) > 0 {
+		n := 1
+		for n < len(runes) && runes[n] == runes[0] {
+			n++
 		}
-		n := end - i
 		if n > 2 {
-			n = keep
+			out.WriteString(string(runes[:keep]))
+		} else {
+			out.WriteString(string(runes[:n]))
 		}
-		out.WriteString(string(runes[i : i+n]))
-		i = end
+		runes = runes[n:]
 	}
 	return out.String()
 }
