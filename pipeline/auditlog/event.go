@@ -11,15 +11,12 @@
 // The hash of a record is SHA-256 of a zero byte and the line with its line end. What lies beyond the
 // checkpoint does not count yet.
 //
-// # What it proves
-//
-// That the records are those of the checkpoint, in number, order and content (Log.Verify), and that
+// It proves that the records are those of the checkpoint, in number, order and content (Log.Verify), and that
 // a checkpoint that an auditor kept covers a beginning of the same list (Log.Since). Whoever holds the
 // key can write another history, but not one that agrees with a checkpoint in other hands.
 //
-// No record holds content, a user name, a title, a URL or the name of a subreddit: Event.Check
-// leaves room for post ids, lower-case words and digests. The ids of posts that were removed stay,
-// with what became of them.
+// No record holds content, a user name, a title, a URL or the name of a subreddit: there is room for post ids,
+// lower-case words and digests. The ids of posts that were removed stay, with what became of them.
 //
 // The package touches no file and no network: it works over a Store.
 package auditlog
@@ -163,28 +160,25 @@ func (e Event) check() error {
 	case !plain(e.Note, 200) || !plain(e.Tool, 100) || !plain(e.Root, 64):
 		return errors.New("a note, a version or a root is too long or not plain text")
 	}
-	for _, word := range []string{e.Verdict, e.Format} {
-		if !isWord(word) {
-			return fmt.Errorf("%q is not a lower-case word", word)
-		}
-	}
-	for _, digest := range []string{e.SHA256, e.Original, e.Pixels, e.Path, e.Release, e.Manifest, e.Policy} {
-		if !isDigest(digest) {
-			return fmt.Errorf("%q is not a sha256 digest", digest)
-		}
-	}
+	words := []string{e.Verdict, e.Format}
+	digests := []string{e.SHA256, e.Original, e.Pixels, e.Path, e.Release, e.Manifest, e.Policy}
 	for _, p := range e.Posts {
 		if len(p.ID) < 1 || len(p.ID) > 13 || !isWord(string(p.ID)) || strings.Contains(string(p.ID), "_") {
 			return fmt.Errorf("%q is not a post id", string(p.ID))
 		}
-		if !isWord(string(p.State)) || !isWord(string(p.Reason)) {
-			return fmt.Errorf("post %s: %q, %q are not a state and a reason", p.ID, p.State, p.Reason)
-		}
+		words = append(words, string(p.State), string(p.Reason))
 	}
 	for _, f := range slices.Concat(e.Files, e.Old) {
-		if !fs.ValidPath(f.Name) || f.Name == "." || !plain(f.Name, 200) || !isDigest(f.SHA256) || f.Rows < 0 {
-			return fmt.Errorf("%q with digest %q is not a file", f.Name, f.SHA256)
+		if !fs.ValidPath(f.Name) || f.Name == "." || !plain(f.Name, 200) || f.Rows < 0 {
+			return fmt.Errorf("%q is not a file", f.Name)
 		}
+		digests = append(digests, f.SHA256)
+	}
+	if i := slices.IndexFunc(words, func(s string) bool { return !isWord(s) }); i >= 0 {
+		return fmt.Errorf("%q is not a lower-case word", words[i])
+	}
+	if i := slices.IndexFunc(digests, func(s string) bool { return !isDigest(s) }); i >= 0 {
+		return fmt.Errorf("%q is not a sha256 digest", digests[i])
 	}
 	return nil
 }

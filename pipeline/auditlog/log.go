@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -50,6 +51,9 @@ type Broken struct {
 func (e *Broken) Error() string {
 	return fmt.Sprintf("the audit log breaks at record %d: %s", e.Record, e.What)
 }
+
+// rewritten is what is wrong with a log whose first records are others now.
+const rewritten = "records 0 to %d are not all those %s: the log was written again"
 
 func brokenAt(record int64, what string, args ...any) error {
 	return &Broken{Record: record, What: fmt.Sprintf(what, args...)}
@@ -155,7 +159,7 @@ func (l *Log) Verify(ctx context.Context) error {
 		return err
 	}
 	for _, name := range names {
-		if name != recordsName && name != checkpointName && name != keyName && !l.isStatement(name) {
+		if !slices.Contains([]string{recordsName, checkpointName, keyName}, name) && !l.isStatement(name) {
 			return brokenAt(l.Size(), "%q does not belong to the log", name)
 		}
 	}
@@ -172,7 +176,7 @@ func (l *Log) isStatement(name string) bool {
 	defer f.Close()
 	sum := sha256.New()
 	_, err = io.Copy(sum, f)
-	return err == nil && statement == StatementName(fmt.Sprintf("%x", sum.Sum(nil)))
+	return err == nil && statement == StatementName(hex.EncodeToString(sum.Sum(nil)))
 }
 
 // check holds the records that count against the checkpoint and what is known, once.
@@ -205,7 +209,7 @@ func (l *Log) check(ctx context.Context) error {
 	}
 	if n < l.Size() || tree.root(n) != l.last.Root {
 		// The first record that is malformed or out of its place is where the log breaks.
-		for _, err := range l.parsed(ctx) {
+		for _, err := range l.parsed(ctx, 0) {
 			if err != nil {
 				return err
 			}
@@ -217,19 +221,14 @@ func (l *Log) check(ctx context.Context) error {
 		return brokenAt(0, "records 0 to %d are not all those that %s vouches for", n-1, checkpointName)
 	}
 	if tree.root(l.known.Size) != l.known.Root {
-		return rewritten(l.known.Size, "that were published")
+		return brokenAt(0, rewritten, l.known.Size-1, "that were published")
 	}
 	l.checked, l.tree, l.bytes, l.beyond = true, tree, end, beyond
 	return nil
 }
 
-// rewritten says that the first n records are not what they were.
-func rewritten(n int64, those string) error {
-	return brokenAt(0, "records 0 to %d are not all those %s: the log was written again", n-1, those)
-}
-
-// parsed yields the records that count, unchecked.
-func (l *Log) parsed(ctx context.Context) iter.Seq2[Event, error] {
+// parsed yields the records that count from number first on, unchecked.
+func (l *Log) parsed(ctx context.Context, first int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		seq := int64(0)
 		for line, err := range l.lines(ctx) {
@@ -240,7 +239,7 @@ func (l *Log) parsed(ctx context.Context) iter.Seq2[Event, error] {
 			if err == nil {
 				e, err = parseRecord(line, seq)
 			}
-			if !yield(e, err) || err != nil {
+			if (seq >= first || err != nil) && !yield(e, err) || err != nil {
 				return
 			}
 			seq++
@@ -278,11 +277,7 @@ func (l *Log) Records(ctx context.Context, first int64) iter.Seq2[Event, error] 
 			yield(Event{}, err)
 			return
 		}
-		for e, err := range l.parsed(ctx) {
-			if (e.Seq >= first || err != nil) && !yield(e, err) {
-				return
-			}
-		}
+		l.parsed(ctx, first)(yield)
 	}
 }
 
@@ -300,7 +295,7 @@ func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
 	}
 	root, err := l.Root(ctx, c.Size)
 	if err == nil && root != c.Root {
-		err = rewritten(c.Size, "of the earlier checkpoint")
+		err = brokenAt(0, rewritten, c.Size-1, "of the earlier checkpoint")
 	}
 	return c, err
 }
