@@ -70,26 +70,26 @@ const (
 
 // Votes are what each judge says.
 type Votes struct {
-	Dictionary    Vote
-	Model         Vote
-	FunctionWords Vote
+	Dictionary    Vote `json:"dictionary"`
+	Model         Vote `json:"model"`
+	FunctionWords Vote `json:"function_words"`
 }
 
 // A Verdict is the decision on one text with the votes and the numbers that it rests on.
 type Verdict struct {
-	Outcome manifest.Outcome // NotEnglish, Unreadable, or "" when the text passes
-	Reason  manifest.Reason  // "" when plain English passes
+	Outcome manifest.Outcome `json:"outcome"` // NotEnglish, Unreadable, or "" when the text passes
+	Reason  manifest.Reason  `json:"reason"`  // "" when plain English passes
 
-	Letters  int     // letters in words of two and more letters
-	Words    int     // words of two and more letters
-	Tokens   int     // runs of two and more letters; an apostrophe does not end a run
-	Hit      float64 // share of the tokens that are in the dictionary; 0 without tokens
-	Score    float64 // what the model says: the log-odds of English, added up over the tokens
-	English  int     // tokens that are function words of English and of no other language
-	Foreign  int     // tokens that are function words of Language and not of English
-	Language string  // the other language with most function words, ISO 639-1 or "tl"; "" when none has one
+	Letters  int     `json:"letters"` // letters in words of two and more letters
+	Words    int     `json:"words"`   // words of two and more letters
+	Tokens   int     `json:"tokens"`  // runs of two and more letters; an apostrophe does not end a run
+	Hit      float64 `json:"known"`   // share of the tokens that are in the dictionary; 0 without tokens
+	Score    float64 `json:"score"`   // what the model says: the log-odds of English, added up over the tokens
+	English  int     `json:"english"` // tokens that are function words of English and of no other language
+	Foreign  int     `json:"foreign"` // tokens that are function words of Language and not of English
+	Language string  `json:"other"`   // with most function words, ISO 639-1 or "tl"; "" when none has one
 
-	Votes Votes // none is cast where there is no text
+	Votes Votes `json:"votes"` // none is cast where there is no text
 }
 
 // The constants of the rule.

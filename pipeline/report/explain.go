@@ -95,29 +95,12 @@ type ReadWord struct {
 
 // A LanguageStory is the verdict of the English filter with all that it rests on.
 type LanguageStory struct {
-	Passes    bool             `json:"passes"`
-	Outcome   manifest.Outcome `json:"outcome"` // "" when the text passes
-	Reason    manifest.Reason  `json:"reason"`
-	Threshold float64          `json:"threshold"` // share of known words from which the dictionary votes for English
-	Known     float64          `json:"known"`     // share of words in the dictionary
-	Tokens    int              `json:"tokens"`
-	Letters   int              `json:"letters"`
-	Words     int              `json:"words"`
-	Score     float64          `json:"score"`       // of the model
-	English   int              `json:"english"`     // function words of English
-	Foreign   int              `json:"foreign"`     // and of Other
-	Other     string           `json:"other"`       // the other language with most function words
-	Votes     LanguageVotes    `json:"votes"`       // "" means that there is no vote
-	Filter    string           `json:"fingerprint"` // of the filter
-	Mode      policy.Mode      `json:"mode"`        // what becomes of a row that does not pass
-	Decided   bool             `json:"decides"`     // the row's outcome is the filter's
-}
-
-// LanguageVotes are what each judge says: english, other or "".
-type LanguageVotes struct {
-	Dictionary    language.Vote `json:"dictionary"`
-	Model         language.Vote `json:"model"`
-	FunctionWords language.Vote `json:"function_words"`
+	language.Verdict
+	Passes    bool        `json:"passes"`
+	Threshold float64     `json:"threshold"`   // share of known words from which the dictionary votes for English
+	Filter    string      `json:"fingerprint"` // of the filter
+	Mode      policy.Mode `json:"mode"`        // what becomes of a row that does not pass
+	Decided   bool        `json:"decides"`     // the row's outcome is the filter's
 }
 
 // A Near is another entry that is a near-duplicate.
@@ -261,10 +244,10 @@ func (x *Explanation) tellLanguage(filter *language.Filter, p policy.Policy) {
 		return
 	}
 	v := state.InEnglish(filter, p, *x.rec)
-	x.Language = &LanguageStory{Passes: v.Outcome == "", Outcome: v.Outcome, Reason: v.Reason, Threshold: p.Filter.EnglishThreshold,
-		Known: v.Hit, Tokens: v.Tokens, Letters: v.Letters, Words: v.Words, Score: v.Score, English: v.English, Foreign: v.Foreign,
-		Other: v.Language, Votes: LanguageVotes(v.Votes), Filter: language.Fingerprint(), Mode: p.Filter.Mode,
-		Decided: v.Outcome != "" && (x.Outcome.Outcome == v.Outcome || x.Outcome.Outcome == manifest.Kept && x.Outcome.Reason == manifest.Reason(v.Outcome))}
+	marked := x.Outcome.Outcome == manifest.Kept && x.Outcome.Reason == manifest.Reason(v.Outcome)
+	x.Language = &LanguageStory{Verdict: v, Passes: v.Outcome == "", Threshold: p.Filter.EnglishThreshold,
+		Filter: language.Fingerprint(), Mode: p.Filter.Mode,
+		Decided: v.Outcome != "" && (x.Outcome.Outcome == v.Outcome || marked)}
 }
 
 // findNear finds the entry that this one was dropped for, or marked, and those that were for this one.
@@ -286,36 +269,24 @@ func (x *Explanation) findNear(ctx context.Context, ws *workspace.Workspace, p p
 	}
 	for _, k := range of {
 		other, err := oneRecord(ctx, ws, k)
-		var gone *UnknownEntry // from the manifest
-		if errors.As(err, &gone) {
+		if _, gone := errors.AsType[*UnknownEntry](err); gone { // from the manifest
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		n, err := compareTwo(ctx, *x.rec, other, p)
-		if err != nil {
-			return err
+		n := Near{ID: k.String(), Kept: x.rec.Result != nil && x.rec.Result.DuplicateOf == k}
+		if x.rec.Image != nil && other.Image != nil && x.rec.Reading != nil && other.Reading != nil {
+			// Words and hashes may have changed since the run that decided: the rule is applied again.
+			found, err := dedupe.KeepFirst(ctx, []dedupe.Item{state.NearItem(*x.rec), state.NearItem(other)}, state.NearRule(p))
+			if err != nil {
+				return fmt.Errorf("compare %s with %s: %w", x.ID, n.ID, err)
+			}
+			if d := found[1]; !d.Kept() {
+				n.Class, n.Bits, n.Words, n.Holds = d.Class, d.HashDistance, d.WordDistance, true
+			}
 		}
-		n.Kept = x.rec.Result != nil && x.rec.Result.DuplicateOf == k
 		x.Near = append(x.Near, n)
 	}
 	return nil
-}
-
-// compareTwo applies the near-duplicate rule to two entries.
-func compareTwo(ctx context.Context, a, b workspace.Record, p policy.Policy) (Near, error) {
-	n := Near{ID: b.Key.String()}
-	if a.Image == nil || b.Image == nil || a.Reading == nil || b.Reading == nil {
-		return n, nil
-	}
-	// Words and hashes may have changed since the run that decided: the rule is applied again.
-	decisions, err := dedupe.KeepFirst(ctx, []dedupe.Item{state.NearItem(a), state.NearItem(b)}, state.NearRule(p))
-	if err != nil {
-		return n, fmt.Errorf("compare %s with %s: %w", a.Key.String(), n.ID, err)
-	}
-	if d := decisions[1]; !d.Kept() {
-		n.Class, n.Bits, n.Words, n.Holds = d.Class, d.HashDistance, d.WordDistance, true
-	}
-	return n, nil
 }
