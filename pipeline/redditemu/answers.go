@@ -60,8 +60,11 @@ func TooManyHTML(retryAfter int) *Reply {
 }
 
 // TooManyJSON is the 429 in JSON, without Retry-After and rate headers.
-func TooManyJSON() *Reply {
-	return JSONReply(http.StatusTooManyRequests, `{"message": "Too Many Requests", "error": 429}`)
+func TooManyJSON() *Reply { return apiError(http.StatusTooManyRequests) }
+
+// apiError is an error of Reddit's API without a reason.
+func apiError(status int) *Reply {
+	return JSONReply(status, fmt.Sprintf(`{"message": %q, "error": %d}`, http.StatusText(status), status))
 }
 
 // Blocked is the 403 page titled "Blocked".
@@ -82,6 +85,5 @@ func ServerError(code int) *Reply {
 
 // Unauthorized is the 401 of the API for a token that does not hold.
 func Unauthorized() *Reply {
-	return JSONReply(http.StatusUnauthorized, `{"message": "Unauthorized", "error": 401}`).
-		With("WWW-Authenticate", `Bearer realm="reddit", error="invalid_token"`)
+	return apiError(http.StatusUnauthorized).With("WWW-Authenticate", `Bearer realm="reddit", error="invalid_token"`)
 }

@@ -42,12 +42,11 @@ func (s *Server) www(r *http.Request) *Reply {
 	}
 	id, secret, ok := r.BasicAuth()
 	if !ok || id != s.ClientID || secret != s.Secret {
-		return JSONReply(http.StatusUnauthorized, `{"message": "Unauthorized", "error": 401}`).
-			With("WWW-Authenticate", `Basic realm="reddit"`)
+		return apiError(http.StatusUnauthorized).With("WWW-Authenticate", `Basic realm="reddit"`)
 	}
 	r.Body = http.MaxBytesReader(nil, r.Body, 1<<16)
 	if err := r.ParseForm(); err != nil {
-		return JSONReply(http.StatusBadRequest, `{"message": "Bad Request", "error": 400}`)
+		return apiError(http.StatusBadRequest)
 	}
 	if r.PostForm.Get("grant_type") != "client_credentials" {
 		// An error of OAuth2 has status 200.
@@ -100,8 +99,9 @@ func (s *Server) api(r *http.Request) *Reply {
 	if left < 0 {
 		return Limited(used, 0, reset)
 	}
-	rep := JSONReply(http.StatusNotFound, `{"message": "Not Found", "error": 404}`)
-	if name, ok := aboutPath(r.URL.Path); ok {
+	rep := apiError(http.StatusNotFound)
+	rest, inside := strings.CutPrefix(r.URL.Path, "/r/")
+	if name, about := strings.CutSuffix(rest, "/about"); inside && about {
 		rep = s.about(name)
 	} else if r.URL.Path == "/api/info" {
 		rep = s.info(r)
@@ -168,12 +168,6 @@ func Listing(things []json.RawMessage) *Reply {
 	}
 	return JSONReply(http.StatusOK, fmt.Sprintf(`{"kind": "Listing", "data": {"after": null, "dist": %d, "modhash": null, `+
 		`"geo_filter": "", "before": null, "children": [%s]}}`, len(things), strings.Join(children, ", ")))
-}
-
-func aboutPath(path string) (subreddit string, ok bool) {
-	rest, ok := strings.CutPrefix(path, "/r/")
-	name, isAbout := strings.CutSuffix(rest, "/about")
-	return name, ok && isAbout
 }
 
 // about says whether a subreddit can be seen, and if not why.

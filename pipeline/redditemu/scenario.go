@@ -3,7 +3,6 @@ package redditemu
 import (
 	"crypto/sha256"
 	"encoding/csv"
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -114,19 +113,17 @@ func (b casting) copy(earlier []Post) Post {
 // dress gives a post of the rest a meme to have, so that what a client must not ask
 // for is there to be asked for.
 func (b casting) dress(p *Post) {
-	s := b.spec()
-	s.Format = ""
+	var img Image
+	if len(p.Images) > 0 {
+		img = p.Images[0]
+	}
+	img.Spec = b.spec()
+	img.Spec.Format = ""
 	switch p.Kind {
 	case "", KindImage, KindImgur:
-		img := Image{Spec: s}
-		if len(p.Images) > 0 {
-			img.Serve = p.Images[0].Serve
-		}
 		p.Images = []Image{img}
 	case KindGallery:
-		img := p.Images[0]
-		img.Spec = s
-		p.Images = []Image{img, {Spec: Spec{Seed: s.Seed + 1, Style: StyleBare}}}
+		p.Images = []Image{img, {Spec: Spec{Seed: img.Spec.Seed + 1, Style: StyleBare}}}
 	}
 }
 
@@ -176,7 +173,6 @@ func Demo(seed uint64) (annotations []byte, posts []Post) {
 	cast := demoCast()
 	rng := rand.New(rand.NewPCG(seed, 0x64656d6f))
 	rng.Shuffle(len(cast), func(i, j int) { cast[i], cast[j] = cast[j], cast[i] })
-	sums := make([]string, len(cast))
 	for i := range cast {
 		p := &cast[i].post
 		p.ID = manifest.PostID(fmt.Sprintf("1%s", base36(Hash64(fmt.Sprint(seed), "demo", fmt.Sprint(i)), 5)))
@@ -190,18 +186,13 @@ func Demo(seed uint64) (annotations []byte, posts []Post) {
 	}
 	placeCopies(cast)
 	for i := range cast {
-		switch cast[i].sum {
-		case "wrong":
-			sums[i] = strings.Repeat("0123456789abcdef", 4)
-		case "right":
-			if d, err := Draw(cast[i].post.Images[0].Spec); err == nil {
-				sum := sha256.Sum256(d.Body)
-				sums[i] = hex.EncodeToString(sum[:])
-			}
+		if cast[i].sum == "right" {
+			d, _ := Draw(cast[i].post.Images[0].Spec) // a plain meme
+			cast[i].sum = fmt.Sprintf("%x", sha256.Sum256(d.Body))
 		}
 		posts = append(posts, cast[i].post.normalized())
 	}
-	return demoAnnotations(posts, sums, rng), posts
+	return demoAnnotations(cast, rng), posts
 }
 
 // A role is one post of the demo before it has an id.
@@ -210,18 +201,15 @@ type role struct {
 	dress    bool   // give it a drawing, keeping how it is served
 	copy     bool   // of an earlier plain meme
 	template bool   // on the shared photograph
-	sum      string // "right" or "wrong" sha256 in the annotations
+	sum      string // sha256 in the annotations, "right" for that of the image
 }
 
 // demoCast lists the roles: the plain memes first, then one or more for every outcome.
 func demoCast() []role {
 	var cast []role
 	meme := func(s Spec, o manifest.Outcome) { cast = append(cast, role{post: post(o, s)}) }
-	for range 19 {
-		cast = append(cast, role{post: Post{WantOutcome: manifest.Kept}})
-	}
-	for range 4 {
-		cast = append(cast, role{post: Post{WantOutcome: manifest.Kept}, template: true})
+	for i := range 23 {
+		cast = append(cast, role{post: Post{WantOutcome: manifest.Kept}, template: i >= 19})
 	}
 	for i := range 3 {
 		meme(Spec{Seed: uint64(100 + i), Style: StyleBare}, manifest.Kept)
@@ -239,7 +227,7 @@ func demoCast() []role {
 		cast = append(cast, role{copy: true, post: Post{Images: []Image{}, WantOutcome: manifest.Duplicate}})
 	}
 	cast = append(cast,
-		role{post: Post{WantOutcome: manifest.Changed}, sum: "wrong"},
+		role{post: Post{WantOutcome: manifest.Changed}, sum: strings.Repeat("0123456789abcdef", 4)},
 		role{post: Post{WantOutcome: manifest.Kept}, sum: "right"},
 		role{post: Post{Images: []Image{{Serve: ServeUnavailable}}, WantOutcome: manifest.Failed}, dress: true},
 		role{post: Post{Kind: KindCrosspost, WantOutcome: manifest.Kept}})
@@ -287,7 +275,7 @@ func (r role) plain() bool {
 
 // demoAnnotations writes the manifest: every label equally likely, a label that
 // excludes the others alone.
-func demoAnnotations(posts []Post, sums []string, rng *rand.Rand) []byte {
+func demoAnnotations(cast []role, rng *rand.Rand) []byte {
 	schema := manifest.FigSIM()
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -296,12 +284,12 @@ func demoAnnotations(posts []Post, sums []string, rng *rand.Rand) []byte {
 		header = append(header, c.Name)
 	}
 	records := [][]string{append(header, "sha256")}
-	for i, p := range posts {
-		record := []string{string(p.ID), []string{"train", "train", "train", "validation", "test"}[i%5]}
+	for i, r := range cast {
+		record := []string{string(r.post.ID), []string{"train", "train", "train", "validation", "test"}[i%5]}
 		for _, c := range schema.Categories {
 			record = append(record, randomLabels(c, rng))
 		}
-		records = append(records, append(record, sums[i]))
+		records = append(records, append(record, r.sum))
 	}
 	_ = w.WriteAll(records) // a strings.Builder takes everything
 	return []byte(b.String())

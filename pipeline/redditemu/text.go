@@ -2,7 +2,6 @@ package redditemu
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -21,13 +20,13 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// fonts parses the embedded fonts once. A parsed font is read-only.
-var fonts = sync.OnceValues(func() (all []*sfnt.Font, err error) {
+// fonts parses the embedded fonts once, which are whole. A parsed font is read-only.
+var fonts = sync.OnceValue(func() (all []*sfnt.Font) {
 	for _, ttf := range [][]byte{gobold.TTF, gomedium.TTF, goregular.TTF, gomono.TTF} {
-		f, bad := sfnt.Parse(ttf)
-		all, err = append(all, f), errors.Join(err, bad)
+		f, _ := sfnt.Parse(ttf)
+		all = append(all, f)
 	}
-	return all, err
+	return all
 })
 
 // The places of fonts; what follows fontMedium is for running text.
@@ -146,11 +145,7 @@ func (t *typeface) wrap(text string, width float64) (lines []string, fits bool) 
 
 // fit finds the largest size, from size down, at which text takes at most maxLines. An error is that of the text.
 func fit(which int, size, squeeze float64, text string, width float64, maxLines int) (*typeface, []string, error) {
-	all, err := fonts()
-	if err != nil {
-		return nil, nil, err
-	}
-	t := &typeface{font: all[which], size: size, squeeze: squeeze}
+	t := &typeface{font: fonts()[which], size: size, squeeze: squeeze}
 	for _, r := range strings.Join(strings.Fields(text), " ") {
 		if g, err := t.font.GlyphIndex(&t.buf, r); err != nil || g == 0 {
 			return nil, nil, fmt.Errorf("no glyph for %q: %w", r, cmp.Or(err, sfnt.ErrNotFound))
