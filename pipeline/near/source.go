@@ -1,7 +1,6 @@
 package near
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,24 +40,29 @@ type source struct {
 
 func openSource(ctx context.Context, c Config) (source, error) {
 	info, err := os.Stat(c.Path)
+	var s source
 	switch {
 	case err != nil:
-		return source{}, fmt.Errorf("find the pictures: %w", err)
 	case info.IsDir() && c.Columns != (scan.PictureColumns{}):
-		return source{}, fmt.Errorf("find the pictures: %s is a folder: only a Parquet file has columns", c.Path)
+		err = fmt.Errorf("%s is a folder: only a Parquet file has columns", c.Path)
 	case info.IsDir():
-		return openFolder(ctx, c)
-	case !info.Mode().IsRegular():
-		return source{}, fmt.Errorf("find the pictures: %s: it is neither a folder nor a file", c.Path)
+		s, err = openFolder(ctx, c)
+	case info.Mode().IsRegular():
+		s, err = openTable(c)
+	default:
+		err = fmt.Errorf("%s: it is neither a folder nor a file", c.Path)
 	}
-	return openTable(c)
+	if err != nil {
+		return source{}, fmt.Errorf("find the pictures: %w", err)
+	}
+	return s, nil
 }
 
 // openTable is for the pictures of a Parquet file.
 func openTable(c Config) (source, error) {
 	rows, err := scan.OpenPictures(c.Path, c.Columns)
 	if err != nil {
-		return source{}, fmt.Errorf("find the pictures: %w", err)
+		return source{}, err
 	}
 	defer rows.Close()
 	columns := rows.Columns()
@@ -116,23 +120,20 @@ func openFolder(ctx context.Context, c Config) (source, error) {
 			return err
 		case err != nil: // a folder that may not be read, or that went: reading it fails once more, and says why
 			names = append(names, name)
-			return nil
 		case d.IsDir():
 			if info, err := d.Info(); name != "." && err == nil && out != nil && os.SameFile(info, out) {
 				return fs.SkipDir
 			}
-			return nil
-		}
-		called := slices.Contains(imageNames, strings.ToLower(filepath.Ext(name)))
-		if d.Type().IsRegular() && (called || policy.ImageFormat(readHead(pathOf(name))) != "") {
+		case d.Type().IsRegular() && (slices.Contains(imageNames, strings.ToLower(filepath.Ext(name))) ||
+			policy.ImageFormat(readHead(pathOf(name))) != ""):
 			names = append(names, name)
-		} else {
+		default:
 			s.skipped++
 		}
 		return nil
 	})
 	if err != nil {
-		return source{}, fmt.Errorf("find the pictures in %s: %w", c.Path, err)
+		return source{}, err
 	}
 	slices.Sort(names)
 	s.most = len(names)
@@ -202,12 +203,11 @@ func readPicture(path string, most int64) ([]byte, *policy.Fault) {
 	if size > most {
 		return nil, invalid("too_large", fmt.Sprintf("%d bytes, at most %d are read", size, most))
 	}
-	var body bytes.Buffer
-	body.Grow(int(size) + bytes.MinRead)
-	if _, err := body.ReadFrom(io.LimitReader(f, most+1)); err != nil {
+	body, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
 		return nil, fileFault(err)
 	}
-	return body.Bytes(), nil
+	return body, nil
 }
 
 // fileFault is the trouble of a file that cannot be read. It does not repeat the name.

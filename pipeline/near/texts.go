@@ -32,13 +32,13 @@ func cleanName(file string) string { return filepath.ToSlash(filepath.Clean(file
 
 // of returns the words of a picture: those of the first of its names that has some.
 func (t *texts) of(keys []string) []string {
-	i := slices.IndexFunc(keys, t.has)
-	if i < 0 {
-		return nil
+	for _, key := range keys {
+		if t.has(key) {
+			t.used[cleanName(key)] = true
+			return t.tokens[cleanName(key)]
+		}
 	}
-	key := cleanName(keys[i])
-	t.used[key] = true
-	return t.tokens[key]
+	return nil
 }
 
 func (t *texts) has(key string) bool {
@@ -80,13 +80,13 @@ func parseTexts(r io.Reader, path string) (*texts, error) {
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("read the texts: %s: %w", path, err)
 	}
-	const byteOrderMark = "\xef\xbb\xbf" // stands first in files of some spreadsheet programs
-	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
-		head = head[len(byteOrderMark):]
-		_, _ = in.Discard(len(byteOrderMark)) // they were peeked at
+	// A byte order mark stands first in files of some spreadsheet programs.
+	text, marked := bytes.CutPrefix(head, []byte("\xef\xbb\xbf"))
+	if marked {
+		_, _ = in.Discard(3) // they were peeked at
 	}
 	read := t.readCSV
-	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		read = t.readJSON
 	}
 	if line, err := read(in); err != nil {
@@ -101,10 +101,7 @@ func (t *texts) readCSV(r io.Reader) (line int, err error) {
 	in := csv.NewReader(r)
 	in.ReuseRecord = true
 	header, err := in.Read()
-	if err == io.EOF {
-		err = errors.New("it is empty")
-	}
-	if err != nil {
+	if err != nil && err != io.EOF {
 		return 1, err
 	}
 	column := func(name string) int {
@@ -112,15 +109,14 @@ func (t *texts) readCSV(r io.Reader) (line int, err error) {
 	}
 	file, text := column("file"), column("text")
 	if file < 0 || text < 0 {
-		return 1, errors.New("its first line does not name the columns file and text")
+		return 1, errors.New("it is empty, or its first line does not name the columns file and text")
 	}
 	for {
 		record, err := in.Read()
 		if err == io.EOF {
 			return 0, nil
 		}
-		var bad *csv.ParseError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 			return bad.Line, bad.Err
 		}
 		if err == nil {
