@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,14 +93,12 @@ func (c *Client) askAPI(ctx context.Context, url string, use validator) error {
 
 // checkIDs drops repeated ids and refuses what must not stand in a query.
 func checkIDs(ids []manifest.PostID) ([]manifest.PostID, error) {
-	seen := make(map[manifest.PostID]bool, len(ids))
 	var asked []manifest.PostID
 	for _, id := range ids {
 		if parsed, err := manifest.ParsePostID(string(id)); err != nil || parsed != id {
 			return nil, fmt.Errorf("ask: %q is not a post id", id)
 		}
-		if !seen[id] {
-			seen[id] = true
+		if !slices.Contains(asked, id) {
 			asked = append(asked, id)
 		}
 	}
@@ -159,16 +158,12 @@ func (c *Client) unmarshal(e exchange, v any, otherwise manifest.Reason) *Unansw
 
 // readChildren sorts the things of a listing. Only ids that were asked count.
 func readChildren(children []json.RawMessage, asked []manifest.PostID, p policy.Policy) (Answer, error) {
-	wanted := make(map[manifest.PostID]bool, len(asked))
-	for _, id := range asked {
-		wanted[id] = true
-	}
 	a := Answer{Posts: map[manifest.PostID]Post{}, Unclear: map[manifest.PostID]manifest.Reason{}}
 	nameless := false
 	for _, raw := range children {
 		id, data, ok := identify(raw)
 		nameless = nameless || !ok
-		if wanted[id] {
+		if slices.Contains(asked, id) {
 			a.add(id, data, p)
 		}
 	}

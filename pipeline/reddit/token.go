@@ -58,8 +58,6 @@ func (c *Client) readToken(e exchange) error {
 	switch {
 	case err != nil:
 		return &Unanswered{"token_malformed", "the token endpoint sent no JSON object"}
-	case len(token) > maxToken:
-		return &Unanswered{"token_malformed", "the token is too long to stand in a header"}
 	case answer.Error != nil:
 		code, _ := answer.Error.(string)
 		reason := manifest.Reason(c.printable(code, token))
@@ -68,7 +66,8 @@ func (c *Client) readToken(e exchange) error {
 		}
 		return &Denied{reason, c.said(e, token),
 			"the app must be of type script or web app, and be the one that Reddit approved"}
-	case !tokenForm.MatchString(token), !strings.EqualFold(answer.TokenType, "bearer"), !(answer.ExpiresIn >= 1):
+	case len(token) > maxToken, !tokenForm.MatchString(token),
+		!strings.EqualFold(answer.TokenType, "bearer"), !(answer.ExpiresIn >= 1):
 		return &Unanswered{"token_malformed", "the token endpoint sent no usable bearer token"}
 	}
 	life := seconds(min(answer.ExpiresIn, maxTokenLife.Seconds()))

@@ -149,16 +149,21 @@ func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := g.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		if cause := context.Cause(ctx); errors.Is(cause, errDeadline) {
-			err = cause
-		}
 		stop()
-		return nil, err
+		return nil, ended(ctx, err)
 	}
 	b := &guardedBody{ReadCloser: resp.Body, ctx: ctx, stop: stop}
 	go b.watch(cancel)
 	resp.Body = b
 	return resp, nil
+}
+
+// ended is why the guard has ended an attempt, or err.
+func ended(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errDeadline) || errors.Is(cause, errStalled) {
+		return cause
+	}
+	return err
 }
 
 type guardedBody struct {
@@ -191,9 +196,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.fresh.Add(int64(n))
 	if err != nil {
-		if cause := context.Cause(b.ctx); errors.Is(cause, errDeadline) || errors.Is(cause, errStalled) {
-			err = cause
-		}
+		err = ended(b.ctx, err)
 	}
 	return n, err
 }

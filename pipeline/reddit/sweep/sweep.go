@@ -72,7 +72,7 @@ type Sweep[P any] struct {
 
 // round is what one Run has to come back to.
 type round[P any] struct {
-	silent []P       // posts of answers that held no post at all, nor a witness among those asked for
+	silent []P       // posts of answers that held no post at all, asked for without a witness
 	again  []P       // posts that were absent once
 	since  time.Time // when the last of them was found to be absent
 	handOn chan<- []Heard[P]
