@@ -73,7 +73,7 @@ func (d *decoder) entry(cells []Cell) Entry {
 		e.Image = number
 	}
 	if i := d.fields[fieldSplit]; i >= 0 {
-		e.Split = d.split(i, cells[i])
+		e.Split = d.split(i, cells)
 	}
 	e.SHA256 = d.hex(fieldSHA256, cells, 64)
 	e.StrippedSHA256 = d.hex(fieldStripped, cells, 64)
@@ -98,11 +98,12 @@ func (d *decoder) usable(i int, c Cell) bool {
 	return c.Fault == ""
 }
 
-// plainText gives the cell's text; a list of one value counts as that value.
-func (d *decoder) plainText(i int, c Cell) (string, bool) {
-	if !d.usable(i, c) {
+// plainText gives the text of cell i, if there is such a column; a list of one value counts as that value.
+func (d *decoder) plainText(i int, cells []Cell) (text string, ok bool) {
+	if i < 0 || !d.usable(i, cells[i]) {
 		return "", false
 	}
+	c := cells[i]
 	if c.nested || len(c.List) > 1 {
 		d.report(i, "a single value is wanted here, not a list or an object", "write the value alone")
 		return "", false
@@ -115,7 +116,7 @@ func (d *decoder) plainText(i int, c Cell) (string, bool) {
 
 func (d *decoder) id(cells []Cell) PostID {
 	i := d.fields[fieldID]
-	text, ok := d.plainText(i, cells[i])
+	text, ok := d.plainText(i, cells)
 	if !ok {
 		return ""
 	}
@@ -177,10 +178,7 @@ func (d *decoder) subreddit(cells []Cell) string {
 
 func (d *decoder) image(cells []Cell) int {
 	i := d.fields[fieldImage]
-	if i < 0 {
-		return 0
-	}
-	text, ok := d.plainText(i, cells[i])
+	text, ok := d.plainText(i, cells)
 	n, isNumber := imageNumber(text)
 	if ok && text != "" && !isNumber {
 		d.report(i, fmt.Sprintf("%s is not the number of an image", quote(text)), "it is the image's place in the post's "+
@@ -189,8 +187,8 @@ func (d *decoder) image(cells []Cell) int {
 	return n
 }
 
-func (d *decoder) split(i int, c Cell) string {
-	text, ok := d.plainText(i, c)
+func (d *decoder) split(i int, cells []Cell) string {
+	text, ok := d.plainText(i, cells)
 	if !ok {
 		return ""
 	}
@@ -218,10 +216,7 @@ func (d *decoder) split(i int, c Cell) string {
 // hex reads a digest of n hex digits; an empty cell is none.
 func (d *decoder) hex(field int, cells []Cell, n int) string {
 	i := d.fields[field]
-	if i < 0 {
-		return ""
-	}
-	text, ok := d.plainText(i, cells[i])
+	text, ok := d.plainText(i, cells)
 	if !ok || text == "" {
 		return ""
 	}
@@ -342,7 +337,7 @@ func (d *decoder) oneHot(c int, cells []Cell) []int {
 			continue
 		}
 		null, last = null && cells[i].Null, i
-		text, ok := d.plainText(i, cells[i])
+		text, ok := d.plainText(i, cells)
 		yes, isFlag := flagText(text)
 		if ok && !isFlag {
 			d.report(i, fmt.Sprintf("%s is neither yes nor no for label %s", quote(text), quote(v.category.Labels[label].Code)), "write 1 or 0")

@@ -99,7 +99,7 @@ func openFolder(dir string, o Options) (*Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Dir, r.ManifestPath = dir, filepath.Join(dir, r.file.Manifest)
+	r.Dir = dir
 	if err := r.findFiles(); err != nil {
 		return nil, err
 	}
@@ -119,6 +119,9 @@ func (r *Release) bind(toml []byte) error {
 func (r *Release) findFiles() error {
 	paths := [...]*string{&r.ManifestPath, &r.PolicyPath, &r.TombstonesPath, &r.RevocationsPath}
 	for i, file := range r.file.files() {
+		if !r.toml.Has(file.key) {
+			*file.name = file.usual
+		}
 		f, err := openInside(r.Dir, *file.name)
 		why := err
 		if path := (*fs.PathError)(nil); errors.As(err, &path) {

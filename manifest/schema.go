@@ -165,15 +165,14 @@ func labelCodes(labels []Label) []string {
 // unknown words the problem of a text that is not a label of the category.
 func (v vocabulary) unknown(text string) (message, hint string) {
 	message = fmt.Sprintf("%s is not a label of category %s", quote(text), v.category.Name)
-	texts := labelCodes(v.category.Labels)
+	codes := labelCodes(v.category.Labels)
+	texts := slices.Clip(codes)
 	for _, l := range v.category.Labels {
 		texts = append(texts, l.Name)
 	}
 	if near := Nearest(text, texts); near != "" {
-		return message,
-			fmt.Sprintf("did you mean %s? the labels are %s", quote(near), list(labelCodes(v.category.Labels)))
+		return message, fmt.Sprintf("did you mean %s? the labels are %s", quote(near), list(codes))
 	}
-	return message,
-		"the labels are " + list(labelCodes(v.category.Labels)) + "; other spellings are mapped under [labels." + v.category.Name +
-			"] in release.toml, and rehydrate init makes a release of other labels"
+	return message, "the labels are " + list(codes) + "; other spellings are mapped under [labels." + v.category.Name +
+		"] in release.toml, and rehydrate init makes a release of other labels"
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -94,14 +93,6 @@ func (r *Release) checkFiles() {
 	case !slices.Contains([]Format{CSV, TSV, JSONL, Parquet}, f.Format):
 		r.toml.Add("format", fmt.Sprintf("format %s is not known", quote(string(f.Format))),
 			"format is csv, tsv, jsonl or parquet; leave it out to go by the file's name")
-	}
-	for _, file := range f.files() {
-		if !r.toml.Has(file.key) {
-			*file.name = file.usual
-		} else if !filepath.IsLocal(*file.name) {
-			r.toml.Add(file.key, fmt.Sprintf("%s %s is not inside the release folder", file.key, quote(*file.name)),
-				"put the file into the folder and name it without .. or a leading /")
-		}
 	}
 }
 

@@ -30,13 +30,13 @@ func TestStrictSettings(t *testing.T) {
 		{figsimTOML + "date = \"May\"\n", []string{"4:1 date is not a date"}},
 		{figsimTOML + "license = \"a\\nb\"\n", []string{"4:1 license is not one line"}},
 		{figsimTOML + "format = \"xls\"\n", []string{`4:1 format "xls" is not known`}},
-		{named("../a.csv"), []string{`3:1 manifest "../a.csv" is not inside`}},
-		{named("/etc/a.csv"), []string{`3:1 manifest "/etc/a.csv" is not inside`}},
+		{named("../a.csv"), []string{`3:1 manifest "../a.csv" cannot be opened: path escapes`}},
+		{named("/etc/a.csv"), []string{`3:1 manifest "/etc/a.csv" cannot be opened: path escapes`}},
 		{named("b.csv"), []string{`3:1 manifest "b.csv" cannot be opened: no such file`}},
 		{named("sub.csv"), []string{`3:1 manifest "sub.csv" cannot be opened: not a regular file`}},
 		{named("link.csv"), []string{`3:1 manifest "link.csv" cannot be opened: path escapes from parent`}},
 		{named("a.xlsx"), []string{"3:1 the name does not tell the format"}},
-		{figsimTOML + "policy = \"p/../../x\"\n", []string{"4:1 policy \"p/../../x\" is not inside"}},
+		{figsimTOML + "policy = \"p/../../x\"\n", []string{"4:1 policy \"p/../../x\" cannot be opened"}},
 		{figsimTOML + "tombstones = \"t.csv\"\n", []string{`4:1 tombstones "t.csv" cannot be opened`}},
 		{figsimTOML + "revocations = \"r.json\"\n", []string{`4:1 revocations "r.json" cannot be opened`}},
 		{head + "schema = \"other\"\n", []string{`3:1 schema "other" is not built in`}},
@@ -196,7 +196,7 @@ func FuzzSettings(f *testing.F) {
 			places(t, err)
 			return
 		}
-		if settings.Name == "" || len(settings.Schema.Categories) == 0 || !filepath.IsLocal(settings.file.Manifest) {
+		if settings.Name == "" || len(settings.Schema.Categories) == 0 {
 			t.Fatalf("accepted %q", s)
 		}
 		for i := range settings.Schema.Categories {
