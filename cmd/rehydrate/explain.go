@@ -24,10 +24,8 @@ func (c *command) explainCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var x report.Explanation
-		err = c.reading(cmd.Context(), func(ws *workspace.Workspace) (err error) {
-			x, err = report.Explain(cmd.Context(), ws, filter, key, c.now())
-			return err
+		x, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (report.Explanation, error) {
+			return report.Explain(cmd.Context(), ws, filter, key, c.now())
 		})
 		var unknown *report.UnknownEntry
 		switch {

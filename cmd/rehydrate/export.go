@@ -88,11 +88,7 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 	if err != nil {
 		return err
 	}
-	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
-		// The serial is stored before any file is made: a crash then still refuses an older list.
-		if err := grant.remember(ctx, ws, c.now()); err != nil {
-			return err
-		}
+	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
 		report, err := copies.Export(ctx, copies.Config{Release: config.Release, Tombstones: config.Tombstones, Policy: config.Policy, Workspace: ws,
 			Now: c.now, Access: grant.access()}, copies.Request{To: f.to, Note: f.note, Format: f.format})
 		if err != nil {
@@ -125,26 +121,23 @@ func (c *command) exportDigests(ctx context.Context, path, file string) error {
 	if _, err := os.Lstat(file); err == nil {
 		return usageError("--digests %s: the file exists; name a new one", file)
 	}
-	return c.reading(ctx, func(ws *workspace.Workspace) error {
-		var entries, known int
-		if err := durable.Write(ctx, file, 0o600, func(w io.Writer) (err error) {
+	var entries, known int
+	_, err = reading(ctx, c, func(ws *workspace.Workspace) (any, error) {
+		return nil, durable.Write(ctx, file, 0o600, func(w io.Writer) (err error) {
 			entries, known, err = copies.WriteDigests(ctx, ws, opened.Release, w)
 			return err
-		}); err != nil {
-			return exportProblem(err)
-		}
-		return c.show(map[string]any{"written": file, "entries": entries, "with_digests": known}, func() {
-			fmt.Fprintf(c.stdout, "wrote %s: %s, %d of them with digests\n", file, times(entries, "entry", "entries"), known)
 		})
+	})
+	if err != nil {
+		return exportProblem(err)
+	}
+	return c.show(map[string]any{"written": file, "entries": entries, "with_digests": known}, func() {
+		fmt.Fprintf(c.stdout, "wrote %s: %s, %d of them with digests\n", file, times(entries, "entry", "entries"), known)
 	})
 }
 
 func (c *command) listCopies(ctx context.Context) error {
-	var list []state.CopyReport
-	err := c.reading(ctx, func(ws *workspace.Workspace) (err error) {
-		list, err = copies.List(ctx, ws)
-		return err
-	})
+	list, err := reading(ctx, c, func(ws *workspace.Workspace) ([]state.CopyReport, error) { return copies.List(ctx, ws) })
 	if err != nil {
 		return err
 	}
@@ -168,7 +161,7 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 	if err := c.mustExist(ctx); err != nil {
 		return err
 	}
-	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
+	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		err := copies.Close(ctx, ws, path, how, note, c.now())
 		switch {
 		case errors.Is(err, copies.ErrNoCopy):
@@ -185,5 +178,6 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 
 func (c *command) mustExist(ctx context.Context) error {
 	// Opening for reading fails without a workspace; opening for writing would create one.
-	return c.reading(ctx, func(*workspace.Workspace) error { return nil })
+	_, err := reading(ctx, c, func(*workspace.Workspace) (any, error) { return nil, nil })
+	return err
 }

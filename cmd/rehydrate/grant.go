@@ -26,12 +26,11 @@ func (c *command) grantCommand() *cobra.Command {
 }
 
 func (c *command) grantShowCommand() *cobra.Command {
-	return newCommand("grant-show", exactArgs(1, "one FILE: a grant.json"), func(_ *cobra.Command, args []string) error {
-		return c.grantShow(args[0])
-	})
+	return newCommand("grant-show", exactArgs(1, "one FILE: a grant.json"), c.grantShow)
 }
 
-func (c *command) grantShow(path string) error {
+func (c *command) grantShow(_ *cobra.Command, args []string) error {
+	path := args[0]
 	b, err := readRegular(path)
 	if err != nil {
 		return usageError("read the grant: %w", err)
@@ -256,10 +255,7 @@ func readRegular(path string) ([]byte, error) {
 // seenSerial is the serial of the last revocation list that a run of the release saw in this
 // workspace, 0 where there is none.
 func (c *command) seenSerial(ctx context.Context, release string) (serial int64, err error) {
-	err = c.reading(ctx, func(ws *workspace.Workspace) (err error) {
-		serial, err = state.SeenRevocations(ctx, ws, release)
-		return err
-	})
+	serial, err = reading(ctx, c, func(ws *workspace.Workspace) (int64, error) { return state.SeenRevocations(ctx, ws, release) })
 	if errors.Is(err, workspace.ErrNoWorkspace) {
 		return 0, nil
 	}

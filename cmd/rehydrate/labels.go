@@ -243,30 +243,26 @@ func decimal(v *float64, digits int) string {
 	return s
 }
 
+// categoryOf is the one category that has a label with the code.
 func categoryOf(schema manifest.Schema, code string) (string, error) {
-	found := "" // a code may stand in two categories: then the flag is ambiguous
+	var found, codes []string
 	for _, c := range schema.Categories {
 		for _, l := range c.Labels {
-			if l.Code == code && found != "" {
-				return "", usageError("code %q stands for labels of both %s and %s", code, found, c.Name)
-			}
+			codes = append(codes, l.Code)
 			if l.Code == code {
-				found = c.Name
+				found = append(found, c.Name)
 			}
 		}
 	}
-	if found == "" {
-		var codes []string
-		for _, c := range schema.Categories {
-			for _, l := range c.Labels {
-				codes = append(codes, l.Code)
-			}
-		}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
 		err := usageError("no category has a label with the code %q", code)
 		if near := manifest.Nearest(code, codes); near != "" {
 			err = &problem{err: err, code: exitUsage, hint: "did you mean " + near + "?"}
 		}
 		return "", err
 	}
-	return found, nil
+	return "", usageError("code %q stands for labels of both %s and %s", code, found[0], found[1])
 }

@@ -67,30 +67,28 @@ func (f scoreFlags) resolve(schema manifest.Schema) ([]labels.Task, error) {
 	if f.by != "" && !slices.ContainsFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == f.by }) {
 		return nil, usageError("--by: there is no category %q", f.by)
 	}
-	add := func(flag, codes string, to func(*manifest.Task, []string)) error {
-		if codes == "" {
-			return nil
-		}
-		parts := strings.Split(codes, "+")
-		category, err := categoryOf(schema, parts[0])
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(tasks, func(t manifest.Task) bool { return t.Category == category })
-		if i < 0 {
-			return usageError("%s %s: category %s is not scored; add it with --task %s", flag, codes, category, category)
-		}
-		to(&tasks[i], parts)
-		return nil
-	}
-	for _, codes := range f.merge {
-		if err := add("--merge", codes, func(t *manifest.Task, parts []string) { t.Merge = append(t.Merge, parts) }); err != nil {
-			return nil, err
-		}
-	}
-	for _, codes := range f.leaveOut {
-		if err := add("--leave-out", codes, func(t *manifest.Task, parts []string) { t.LeaveOut = append(t.LeaveOut, parts...) }); err != nil {
-			return nil, err
+	for _, flag := range []struct {
+		name   string
+		groups []string
+		add    func(*manifest.Task, []string)
+	}{
+		{"--merge", f.merge, func(t *manifest.Task, codes []string) { t.Merge = append(t.Merge, codes) }},
+		{"--leave-out", f.leaveOut, func(t *manifest.Task, codes []string) { t.LeaveOut = append(t.LeaveOut, codes...) }},
+	} {
+		for _, group := range flag.groups {
+			if group == "" {
+				continue
+			}
+			codes := strings.Split(group, "+")
+			category, err := categoryOf(schema, codes[0])
+			if err != nil {
+				return nil, err
+			}
+			i := slices.IndexFunc(tasks, func(t manifest.Task) bool { return t.Category == category })
+			if i < 0 {
+				return nil, usageError("%s %s: category %s is not scored; add it with --task %s", flag.name, group, category, category)
+			}
+			flag.add(&tasks[i], codes)
 		}
 	}
 	var out []labels.Task

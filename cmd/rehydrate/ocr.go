@@ -68,10 +68,7 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 		return c.planReread(ctx, config, f.force)
 	}
 	config.Access = grant.access()
-	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
-		if err := grant.remember(ctx, ws, c.now()); err != nil {
-			return err
-		}
+	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
 		config.Workspace = ws
 		report, err := pipeline.ReadAgain(ctx, config, f.force)
 		c.console.Done()
@@ -138,27 +135,24 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline
 // isRehearsal reports whether the posts of the workspace, which must exist, are made up. A
 // rehearsal needs neither approval nor grant.
 func (c *command) isRehearsal(ctx context.Context, rel *manifest.Release) (bool, error) {
-	var rehearsal bool
-	err := c.reading(ctx, func(ws *workspace.Workspace) error {
+	return reading(ctx, c, func(ws *workspace.Workspace) (bool, error) {
 		b, bound, err := ws.Binding(ctx)
-		if err == nil && !bound {
+		rehearsal := b.Release == state.RehearsalOf(rel.Name)
+		switch {
+		case err != nil:
+		case !bound:
 			err = workspace.ErrNoWorkspace
-		}
-		rehearsal = b.Release == state.RehearsalOf(rel.Name)
-		if err == nil && b.Release != rel.Name && !rehearsal {
+		case b.Release != rel.Name && !rehearsal:
 			err = &workspace.OtherRelease{Have: b.Release, Want: rel.Name}
 		}
-		return err
+		return rehearsal, err
 	})
-	return rehearsal, err
 }
 
 func (c *command) planReread(ctx context.Context, config pipeline.Config, force bool) error {
-	var plan pipeline.Workload
-	err := c.reading(ctx, func(ws *workspace.Workspace) (err error) {
+	plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.Workload, error) {
 		config.Workspace = ws
-		plan, err = pipeline.PlanReread(ctx, config, force)
-		return err
+		return pipeline.PlanReread(ctx, config, force)
 	})
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 			return err
 		}
 	}
-	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
+	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		config.Workspace = ws
 		report, err := pipeline.Purge(ctx, config, request)
 		c.console.Done()
@@ -138,11 +138,9 @@ func (c *command) purgeAccess(ctx context.Context, config pipeline.Config, f *re
 }
 
 func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipeline.PurgeRequest) error {
-	var plan pipeline.PurgePlan
-	err := c.reading(ctx, func(ws *workspace.Workspace) (err error) {
+	plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.PurgePlan, error) {
 		config.Workspace = ws
-		plan, err = pipeline.PlanPurge(ctx, config, q)
-		return err
+		return pipeline.PlanPurge(ctx, config, q)
 	})
 	if err != nil {
 		return err

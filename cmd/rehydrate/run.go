@@ -89,10 +89,7 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 		defer config.OCR.Close()
 	}
 	config.ConfirmRemovals, config.Retry, config.Recheck, config.Access = f.confirmRemovals, f.retry, f.recheck, grant.access()
-	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
-		if err := grant.remember(ctx, ws, c.now()); err != nil {
-			return err
-		}
+	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
 		if f.recheck && f.filters == "" { // the dataset stays as the last run was told to make it
 			last, err := state.ReadNote[state.PolicyNote](ctx, ws)
 			if err != nil {
@@ -140,8 +137,8 @@ func (c *command) resume(ctx context.Context, path string, f *releaseFlags, filt
 	return config, err
 }
 
-// inWorkspace does a command's work in the workspace, which it locks and closes.
-func (c *command) inWorkspace(ctx context.Context, do func(*workspace.Workspace) error) (err error) {
+// inWorkspace does a command's work in the workspace, which it locks and closes, by the leave of a grant if it needs one.
+func (c *command) inWorkspace(ctx context.Context, grant *permit, do func(*workspace.Workspace) error) (err error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{})
 	if err != nil {
 		return err
@@ -156,17 +153,22 @@ func (c *command) inWorkspace(ctx context.Context, do func(*workspace.Workspace)
 			err = errors.Join(err, fmt.Errorf("close the workspace: %w", failed))
 		}
 	}()
+	// The serial of the grant's list is stored before any work: a crash then still refuses an older list.
+	if err := grant.remember(ctx, ws, c.now()); err != nil {
+		return err
+	}
 	return do(ws)
 }
 
-// reading does a command's work in the workspace, which it opens for reading alone.
-func (c *command) reading(ctx context.Context, do func(*workspace.Workspace) error) error {
+// reading answers a question about a command's workspace, which it opens for reading alone.
+func reading[T any](ctx context.Context, c *command, ask func(*workspace.Workspace) (T, error)) (T, error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
 	if err != nil {
-		return err
+		var none T
+		return none, err
 	}
 	defer ws.Close()
-	return do(ws)
+	return ask(ws)
 }
 
 // A checkedRelease is a release that was read whole and holds no error.

@@ -46,13 +46,13 @@ func adviceFor(n state.Count) string {
 
 func (c *command) statusCommand() *cobra.Command {
 	return newCommand("status", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
-		return c.reading(cmd.Context(), func(ws *workspace.Workspace) error {
-			summary, err := state.Status(cmd.Context(), ws, c.now())
-			if err != nil {
-				return err
-			}
-			return c.conclude(summary)
+		summary, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (state.Summary, error) {
+			return state.Status(cmd.Context(), ws, c.now())
 		})
+		if err != nil {
+			return err
+		}
+		return c.conclude(summary)
 	})
 }
 

@@ -31,12 +31,9 @@ func (c *command) tombstonesShowCommand() *cobra.Command {
 }
 
 func (c *command) listTombstones(ctx context.Context) ([]state.TombstoneEntry, error) {
-	var list []state.TombstoneEntry
-	err := c.reading(ctx, func(ws *workspace.Workspace) (err error) {
-		list, err = state.ListTombstones(ctx, ws, nil, c.now())
-		return err
+	return reading(ctx, c, func(ws *workspace.Workspace) ([]state.TombstoneEntry, error) {
+		return state.ListTombstones(ctx, ws, nil, c.now())
 	})
-	return list, err
 }
 
 func (c *command) tombstonesExportCommand() *cobra.Command {
@@ -94,7 +91,7 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 	if _, err := c.isRehearsal(ctx, rel); err != nil {
 		return err
 	}
-	return c.inWorkspace(ctx, func(ws *workspace.Workspace) error {
+	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		out, err := state.Lift(ctx, ws, l, signer, *signed)
 		if err != nil {
 			return err
