@@ -35,7 +35,7 @@ func (c *command) answer(name string, v any) error {
 }
 
 // print prints data by a template. Cells that stand below each other are set in columns; a line with a form feed alone
-// ends a table.
+// ends a table, and a vertical tab alone before it sets the cells at the right.
 func (c *command) print(name string, data any) {
 	few := fewChanges
 	if c.verbose {
@@ -43,6 +43,7 @@ func (c *command) print(name string, data any) {
 	}
 	t := template.Must(template.New("answers").Funcs(template.FuncMap{
 		"add":        func(a, b int) int { return a + b },
+		"abs":        math.Abs,
 		"advice":     adviceFor,
 		"at":         func(t time.Time) string { return t.Format(time.RFC3339) },
 		"because":    withReason,
@@ -53,6 +54,7 @@ func (c *command) print(name string, data any) {
 		"filtered":   filtered,
 		"few":        func() int { return few },
 		"highest":    func(numbers []int) int { return slices.Max(numbers) },
+		"off":        func(share float64) string { return fmt.Sprintf("%+.1f", share) },
 		"hundred":    func(share float64) string { return fmt.Sprintf("%.0f", 100*share) },
 		"join":       func(list []string) string { return strings.Join(list, ", ") },
 		"key":        keyText,
@@ -61,6 +63,7 @@ func (c *command) print(name string, data any) {
 		"obligation": describeCopy,
 		"ocrWords":   bracketed,
 		"per1000":    func(n, of int) string { return fmt.Sprintf("%.1f", 1000*float64(n)/float64(max(of, 1))) },
+		"percents":   func(share float64) float64 { return 100 * share },
 		"percent":    percent,
 		"printable":  printable,
 		"quote":      strconv.QuoteToGraphic,
@@ -78,7 +81,11 @@ func (c *command) print(name string, data any) {
 		panic(err) // the template is wrong, whatever the data are
 	}
 	for part := range strings.SplitSeq(b.String(), "\f\n") {
-		w := table(c.stdout, 0)
+		var flags uint
+		if rest, right := strings.CutPrefix(part, "\v\n"); right {
+			part, flags = rest, tabwriter.AlignRight
+		}
+		w := table(c.stdout, flags)
 		fmt.Fprint(w, part)
 		w.Flush() // the stream remembers its error
 	}

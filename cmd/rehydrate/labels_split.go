@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -123,7 +121,7 @@ func (c *command) labelsSplit(ctx context.Context, path string, f splitFlags) er
 			return fmt.Errorf("write the split: %w", err)
 		}
 	}
-	return c.show(report, func() { c.printSplit(report) })
+	return c.answer("labels-split", report)
 }
 
 // measure counts the split, and the release's own where it has the same splits.
@@ -173,51 +171,4 @@ func writeSplit(out io.Writer, a labels.Assignment) error {
 	}
 	w.Flush()
 	return w.Error()
-}
-
-func (c *command) printSplit(r splitReport) {
-	w := table(c.stdout, tabwriter.AlignRight)
-	fmt.Fprint(w, "entries off the exact share\tall")
-	for _, s := range r.Split.Splits {
-		fmt.Fprintf(w, "\t%s", s.Name)
-	}
-	if r.Own != nil {
-		for _, s := range r.Own.Splits {
-			fmt.Fprintf(w, "\town %s", s.Name)
-		}
-	}
-	fmt.Fprintln(w, "\t")
-	for i, l := range r.Split.Labels {
-		fmt.Fprintf(w, "%s %s\t%d", l.Category, oneTerminalLine(l.Code), l.Count)
-		for _, off := range l.Off {
-			fmt.Fprintf(w, "\t%+.1f", off)
-		}
-		if r.Own != nil {
-			for _, off := range r.Own.Labels[i].Off {
-				fmt.Fprintf(w, "\t%+.1f", off)
-			}
-		}
-		fmt.Fprintln(w, "\t")
-	}
-	w.Flush()
-	fmt.Fprintln(c.stdout)
-	printDeviation(c.stdout, fmt.Sprintf("this split (seed %d)", r.Seed), r.Split)
-	if r.Own != nil {
-		printDeviation(c.stdout, "the release's own", *r.Own)
-	} else {
-		fmt.Fprintln(c.stdout, "the release's own: its splits are not these")
-	}
-	if r.Out != "" {
-		fmt.Fprintf(c.stdout, "wrote %s\n", r.Out)
-	}
-}
-
-func printDeviation(out io.Writer, what string, d labels.Deviation) {
-	var sizes []string
-	for _, s := range d.Splits {
-		sizes = append(sizes, fmt.Sprintf("%s %d", s.Name, s.Entries))
-	}
-	fmt.Fprintf(out, "%s: %s; worst %.1f entries (%s in %s), worst %.1f %% of a share (%s in %s), mean %.2f entries\n", what, strings.Join(sizes, ", "),
-		math.Abs(d.Worst.Off), oneTerminalLine(d.Worst.Code), d.Worst.Split,
-		100*math.Abs(d.WorstShare.Off), oneTerminalLine(d.WorstShare.Code), d.WorstShare.Split, d.Mean)
 }
