@@ -154,10 +154,7 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 			return state.Summary{}, err
 		}
 	}
-	if err := r.open(ctx); err != nil {
-		return state.Summary{}, err
-	}
-	if err := c.Workspace.Note(ctx, r.event(auditlog.Started, "")); err != nil {
+	if err := r.open(ctx, r.event(auditlog.Started, "")); err != nil {
 		return state.Summary{}, err
 	}
 	s := newResolver(r)
@@ -194,8 +191,8 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 		Unverified: sum.Unverified, Looks: out.looks, Calls: calls})
 }
 
-// open binds the workspace to the release and mends what a killed run left behind.
-func (r *run) open(ctx context.Context) error {
+// open binds the workspace to the release and mends what a killed run left behind. Then the log hears what started.
+func (r *run) open(ctx context.Context, started auditlog.Event) error {
 	rel := r.Release
 	b := workspace.Binding{Release: r.releaseName(), ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
 		Schema: rel.Schema, Splits: r.Manifest.Splits}
@@ -228,7 +225,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.Log.Debug("workspace swept", "swept", swept)
 	r.Progress.begin(r.Manifest.Entries)
-	return nil
+	return r.Workspace.Note(ctx, started)
 }
 
 // ahead yields what seq yields, which runs in a goroutine of its own: the manifest is decoded while entries

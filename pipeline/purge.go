@@ -73,10 +73,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	if err := r.inherit(ctx); err != nil {
 		return out, err
 	}
-	if err := r.open(ctx); err != nil {
-		return out, err
-	}
-	if err := c.Workspace.Note(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
+	if err := r.open(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Started}); err != nil {
 		return out, err
 	}
 	// What somebody asked for and what has a tombstone goes first, whatever Reddit says or fails to say. A post
@@ -219,11 +216,10 @@ type inventory struct {
 // inherit notes what the dataset has, for a job that reads no image: who read those that are there stays true.
 func (r *run) inherit(ctx context.Context) (err error) {
 	r.had, err = r.takeInventory(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		r.made = r.had.made
 	}
-	r.made = r.had.made
-	return nil
+	return err
 }
 
 // takeInventory reads what the dataset has. A file that can't be read has no rows: it is rewritten without

@@ -87,17 +87,22 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		id := dataset.PostOf(name)
 		gone[id] = state.GonePost{ID: id, State: manifest.StateRemoved, Reason: policy.SameAsRemoved}
 	}
-	plan.Copies, err = owingCopies(ctx, c.Workspace, gone)
+	list, err := state.OwingCopies(ctx, c.Workspace, gone)
+	for _, reported := range list {
+		if reported.State != state.CopyClosed && (reported.State != state.CopyGood || len(reported.Owed) > 0) {
+			plan.Copies = append(plan.Copies, reported)
+		}
+	}
 	return plan, err
 }
 
 // wouldGo are the posts that would be gone after an offline purge.
 func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error) {
-	stones, err := state.HoldingTombstones(ctx, r.Workspace)
+	var err error
+	r.stones, err = state.HoldingTombstones(ctx, r.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	r.stones = stones
 	more, err := state.OtherTombstones(ctx, r.Workspace, r.Release, r.Tombstones, r.Now())
 	if err != nil {
 		return nil, err
@@ -115,12 +120,4 @@ func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error
 	confirmed, err := state.GonePosts(ctx, r.Workspace, true)
 	maps.Copy(gone, confirmed)
 	return gone, err
-}
-
-// owingCopies are the registered copies that hold rows of posts that are gone.
-func owingCopies(ctx context.Context, ws *workspace.Workspace, gone state.GoneSet) ([]state.CopyReport, error) {
-	list, err := state.OwingCopies(ctx, ws, gone)
-	return slices.DeleteFunc(list, func(c state.CopyReport) bool {
-		return c.State == state.CopyClosed || c.State == state.CopyGood && len(c.Owed) == 0
-	}), err
 }

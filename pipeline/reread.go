@@ -56,10 +56,7 @@ func ReadAgain(ctx context.Context, c Config, all bool) (Reread, error) {
 		return Reread{}, err
 	}
 	began := c.Now()
-	if err := r.open(ctx); err != nil {
-		return Reread{}, err
-	}
-	if err := c.Workspace.Note(ctx, r.event(auditlog.Started, "")); err != nil {
+	if err := r.open(ctx, r.event(auditlog.Started, "")); err != nil {
 		return Reread{}, err
 	}
 	// From here on replaced texts are kept beside the new ones, also by a Run that goes on after a kill.
