@@ -246,20 +246,8 @@ var opaque = []planted{
 		}},
 	{name: "a seal that is gone", where: "audit/seal.json", do: func(p *plot) []string { p.remove("audit/seal.json"); return nil }},
 	{name: "a write-ahead log beside state.db", where: "state.db-wal", do: func(p *plot) []string { return p.put("state.db-wal", []byte("\x37\x7f\x06\x82rest")) }},
-	{name: "a copy that somebody changed", where: "p.parquet",
-		do: func(p *plot) []string {
-			dir := p.folder("p.parquet", parquetOf(p.t, withText{staysLive, "x"}))
-			ws, err := workspace.Open(p.t.Context(), p.ws, workspace.Options{})
-			if err != nil {
-				p.t.Fatal(err)
-			}
-			defer ws.Close()
-			if err := ws.SetCopy(p.t.Context(), workspace.Copy{Path: dir, Note: "a colleague", Format: "parquet", Made: time.Now(),
-				Files: []workspace.File{{Name: "p.parquet", SHA256: strings.Repeat("0", 64), Size: 1}}}); err != nil {
-				p.t.Fatal(err)
-			}
-			return nil
-		}},
+	{name: "a copy that somebody changed", where: "p.parquet", do: copyRecordedAs("p.parquet")},
+	{name: "a copy of which a file was moved away", where: "moved.parquet", do: copyRecordedAs("moved.parquet")},
 	{name: "an image that cannot be decoded", live: true, where: "cut.jpg",
 		do: func(p *plot) []string {
 			return []string{p.outside("cut.jpg", p.images[nowRemoved][:len(p.images[nowRemoved])/2])}
@@ -434,5 +422,22 @@ func TestVerifyStash(t *testing.T) {
 	}
 	if r := s.verify(exitDone); !strings.Contains(strings.Join(r.Notes, "\n"), "dataset/rows.csv is on no record") {
 		t.Errorf("the seal of the report hides it: %+v", r)
+	}
+}
+
+// copyRecordedAs registers a copy whose record has another file than the p.parquet that is there.
+func copyRecordedAs(name string) func(p *plot) []string {
+	return func(p *plot) []string {
+		dir := p.folder("p.parquet", parquetOf(p.t, withText{staysLive, "x"}))
+		ws, err := workspace.Open(p.t.Context(), p.ws, workspace.Options{})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		defer ws.Close()
+		if err := ws.SetCopy(p.t.Context(), workspace.Copy{Path: dir, Note: "a colleague", Format: "parquet", Made: time.Now(),
+			Files: []workspace.File{{Name: name, SHA256: strings.Repeat("0", 64), Size: 1}}}); err != nil {
+			p.t.Fatal(err)
+		}
+		return nil
 	}
 }

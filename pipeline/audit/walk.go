@@ -18,7 +18,9 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -170,21 +172,23 @@ func (a *audit) inCopies(ctx context.Context) iter.Seq2[*source, error] {
 				a.unreachable(c)
 				continue
 			}
-			if !a.eachBelow(ctx, c.Path, func(s *source) { s.inCopy, s.recorded = true, recordedIn(c, s.rel) }, yield) {
+			missing := map[string]string{}
+			for _, f := range c.Files {
+				missing[f.Name] = f.SHA256
+			}
+			prepare := func(s *source) {
+				s.inCopy, s.recorded = true, missing[s.rel]
+				delete(missing, s.rel)
+			}
+			if !a.eachBelow(ctx, c.Path, prepare, yield) {
 				return
+			}
+			// A file that somebody moved away may be anywhere, with rows that a purge cannot reach.
+			for _, name := range slices.Sorted(maps.Keys(missing)) {
+				a.changedCopy(path.Join(filepath.ToSlash(c.Path), name), "it is no longer there")
 			}
 		}
 	}
-}
-
-// recordedIn returns the digest that a copy's record has of a file.
-func recordedIn(c workspace.Copy, name string) string {
-	for _, f := range c.Files {
-		if f.Name == name {
-			return f.SHA256
-		}
-	}
-	return ""
 }
 
 // named yields the files that the auditor named, and the files in the folders that the auditor named.
