@@ -62,16 +62,12 @@ type Decision struct {
 // Kept reports whether the item stays.
 func (d Decision) Kept() bool { return d.Of < 0 }
 
-// KeepFirst keeps each item that is near no kept item before it. The decisions stand
-// in the order of the items, and depend on that order and on nothing else.
+// KeepFirst keeps each item that is near no kept item before it. The decisions stand in the order of the items, and
+// depend on that order and on nothing else. The error is the context's, or says that the rule is not one.
 //
-// Two items are near when their hashes are within rule.Radius and their token
-// distance is below rule.Words. Where neither has tokens, hashes must be within
-// min(4, rule.Radius) bits of 64 and 16 of 256. Where either is flat, both must be, with
-// equal contents and a token distance below rule.Words.
-//
-// The error is the context's, or says that the rule is not one. The items are not
-// changed.
+// Two items are near when their hashes are within rule.Radius and their token distance is below rule.Words. Where
+// neither has tokens, hashes must be within min(4, rule.Radius) bits of 64 and 16 of 256. Where either is flat, both
+// must be, with equal contents and a token distance below rule.Words.
 func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error) {
 	if rule.Radius < 0 || rule.Radius > 64 {
 		return nil, fmt.Errorf("near-duplicates: the hash radius is %d, want 0 to 64 bits", rule.Radius)

@@ -242,7 +242,7 @@ func (g *gatherer) stillGood(ctx context.Context, rec workspace.Record) (*policy
 		return f, nil
 	}
 	header := policy.ImageInfo{Format: img.Format, Width: img.Width, Height: img.Height}
-	if f := g.Policy.StoredPlaceholder(img.OriginalSHA256, header, img.OriginalBytes); f != nil || img.Limits == g.limits {
+	if f := g.Policy.PlaceholderOf(img.OriginalSHA256, "", header, img.OriginalBytes); f != nil || img.Limits == g.limits {
 		return f, nil
 	}
 	if rec.Image.OriginalBytes > g.Policy.Images.MaxBytes {

@@ -79,7 +79,7 @@ func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	info := ImageInfo{Format: format, Width: cfg.Width, Height: cfg.Height}
 	// A placeholder has a reason of its own, so it is known before the limits are held.
 	long, short := fmt.Sprintf("%x", sha256.Sum256(body)), fmt.Sprintf("%x", md5.Sum(body))
-	if fault := p.placeholderOf(long, short, info, int64(len(body))); fault != nil {
+	if fault := p.PlaceholderOf(long, short, info, int64(len(body))); fault != nil {
 		return ImageInfo{}, fault
 	}
 	switch w, h := int64(info.Width), int64(info.Height); {

@@ -53,17 +53,9 @@ func (p Policy) FinalURLPlaceholder(u *url.URL) *Fault {
 	return p.knownPlaceholder(func(k Placeholder) bool { return k.URL != "" && strings.HasPrefix(at, k.URL) })
 }
 
-// StoredPlaceholder returns the fault of the known placeholder that a downloaded image is by
-// what is known of it later: the SHA-256 of its bytes in lower-case hex, its header and its length.
-// It finds less than InspectImage does of the bytes: a placeholder that is known by its MD5 or
-// its URL alone does not show.
-func (p Policy) StoredPlaceholder(sha256 string, info ImageInfo, length int64) *Fault {
-	return p.placeholderOf(sha256, "", info, length)
-}
-
-// placeholderOf returns the fault of the known placeholder that has one of the marks, or nil.
-// The hashes are lower-case hex, "" when not known; info is what the header says.
-func (p Policy) placeholderOf(sha256, md5 string, info ImageInfo, length int64) *Fault {
+// PlaceholderOf returns the fault of the known placeholder that has one of the marks, or nil. The hashes of the
+// bytes are lower-case hex, "" when not known; info is what the header says.
+func (p Policy) PlaceholderOf(sha256, md5 string, info ImageInfo, length int64) *Fault {
 	return p.knownPlaceholder(func(k Placeholder) bool {
 		return k.SHA256 != "" && k.SHA256 == sha256 || k.MD5 != "" && k.MD5 == md5 ||
 			int64(k.Bytes) == length && k.Format == info.Format && k.Width == info.Width && k.Height == info.Height

@@ -75,8 +75,8 @@ func TestPlaceholderByBody(t *testing.T) {
 	}
 }
 
-// TestStoredPlaceholder: of a stored image its hash and its four figures count, all four together.
-func TestStoredPlaceholder(t *testing.T) {
+// TestPlaceholderOf: of a stored image its hash and its four figures count, all four together.
+func TestPlaceholderOf(t *testing.T) {
 	p := Default()
 	p.Images.Placeholders = []Placeholder{{Name: "own", Meaning: "m", SHA256: "abc", Outcome: manifest.Failed}, {Name: "none", Meaning: "m", MD5: "def"}}
 	grey := ImageInfo{Format: "png", Width: 130, Height: 60}
@@ -95,7 +95,7 @@ func TestStoredPlaceholder(t *testing.T) {
 		{"def", ImageInfo{Format: "jpeg", Width: 5, Height: 5}, 5, ""},
 		{"", ImageInfo{Format: "jpeg", Width: 5, Height: 5}, 5, ""},
 	} {
-		if f := p.StoredPlaceholder(test.sha256, test.info, test.length); (f == nil) != (test.want == "") || f != nil && f.Reason != test.want {
+		if f := p.PlaceholderOf(test.sha256, "", test.info, test.length); (f == nil) != (test.want == "") || f != nil && f.Reason != test.want {
 			t.Errorf("%+v is %v, want %q", test, f, test.want)
 		}
 	}

@@ -179,10 +179,8 @@ func (p Policy) Stale(lastLive, now time.Time) bool {
 	return age > p.Reddit.RecheckWithin || age < -clockSkew
 }
 
-// Digest returns the SHA-256, as lower-case hex, of the effective settings. Two files
-// that mean the same have the same digest: comments, spelling of numbers, key order,
-// left-out defaults and the order of the hosts and placeholders do not count. The built-in
-// placeholders are the tool's, and no part of it.
+// Digest returns the SHA-256, as lower-case hex, of the effective settings. Comments, spelling of numbers, key order,
+// left-out defaults, the order of hosts and placeholders, and the built-in placeholders do not count.
 func (p Policy) Digest() string {
 	var b strings.Builder
 	number := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

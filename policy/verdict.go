@@ -55,12 +55,10 @@ func JudgeAbsent(c Community) Verdict {
 	return Verdict{manifest.StateUnavailable, ReasonAbsent}
 }
 
-// Readmits reports whether a post whose tombstone has this state and reason may come back
-// after it was seen live. By default a tombstone is for good. In the mode "moderator" a post
-// may come back that a moderator or AutoModerator removed: they approve posts later, and
-// that is their decision. No mode readmits one that its author deleted, that Reddit, its
-// spam filter or the law took down, that has a marker or a category not known here, or whose
-// reason was never written down, as in a release's tombstones.csv.
+// Readmits reports whether a post whose tombstone has this state and reason may come back after it was seen live. By
+// default a tombstone is for good. In the mode "moderator" a post may that a moderator or AutoModerator removed: they
+// approve posts later. None does that its author deleted, that Reddit, its spam filter or the law took down, or whose
+// reason is not known here or was never written down.
 func (p Policy) Readmits(state manifest.PostState, reason manifest.Reason) bool {
 	return p.Reddit.Readmit == ReadmitModerator && state == manifest.StateRemoved &&
 		(reason == "moderator" || reason == "automod_filtered")

@@ -27,18 +27,13 @@ const (
 	maskPhone = "[phone]"
 )
 
-// MaskNames puts [user], [email] and [phone] in place of what leads to a person: u/name,
-// /u/name and @name; e-mail addresses; telephone numbers with a country code, in the forms
-// of the United States, or after a word such as "call". lines are the words of a text, as
-// OCR divides them; they are left as they are.
+// MaskNames puts [user], [email] and [phone] in place of what leads to a person: u/name, "u/ name" and @name; e-mail
+// addresses; telephone numbers with a country code, in the forms of the United States, or after a word such as "call".
+// r/subreddit, hashtags, "@ home", prices, years, scores, dates and times stay. lines are the words of a text, as OCR
+// divides them; they are left as they are, and masking what is masked changes nothing.
 //
-// masked has the shape of lines, so that word i is still the one of box i. Where a name
-// was read as several words of a line, the first of them has the mask and the others are
-// "": drop those. Punctuation around a name stays. Masking what is masked changes nothing.
-//
-// r/subreddit, hashtags, "@ home", prices, years, scores, dates and times stay. "u/ name",
-// which OCR makes of u/name, is masked; "@ name" is not, because at is what it mostly
-// means.
+// masked has the shape of lines, so that word i is still the one of box i. Where a name was read as several words of a
+// line, the first of them has the mask and the others are "": drop those.
 func MaskNames(lines [][]string) (masked [][]string, n Masked) {
 	masked = make([][]string, len(lines))
 	for i, words := range lines {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// weights are what each n-gram of letters says about its word: a signed byte a slot,
-// positive for English. data/train.go makes them; data/NOTICE says of what.
+// weights are what each n-gram of letters says about its word: a signed byte a slot, positive for English. data/train.go
+// makes them; data/NOTICE says of what.
 //
 //go:generate go run ./data
 //go:embed data/ngrams.bin
