@@ -23,22 +23,19 @@ type Summary struct {
 	Retry    int                      `json:"retry"`    // entries that another run can still change
 	Withheld int                      `json:"withheld"` // posts that are gone and not erased yet
 	Masked   Masked                   `json:"masked"`
-	// MassRemoval says that the withheld posts are more than the policy lets go at once, and
-	// wait for confirmation.
+	// MassRemoval says that the withheld posts are more than the policy lets go at once.
 	MassRemoval bool `json:"mass_removal"`
 	// WithheldSince is when the first of them was found gone, SettleBy when its content has to be
 	// erased at the latest. The clock runs while a mass removal waits.
-	WithheldSince *time.Time `json:"withheld_since"`
-	SettleBy      *time.Time `json:"settle_by"`
-	// OpenCopies counts the registered copies that may hold rows that must go.
-	OpenCopies int          `json:"open_copies"`
-	Copies     []CopyReport `json:"copies,omitempty"` // all that are not closed, after a run took rows out of them
+	WithheldSince *time.Time   `json:"withheld_since"`
+	SettleBy      *time.Time   `json:"settle_by"`
+	OpenCopies    int          `json:"open_copies"`      // that may hold rows that must go
+	Copies        []CopyReport `json:"copies,omitempty"` // all that are not closed, after a run took rows out of them
 	// Returned are the tombstones that do not hold: lifted, or suspended by the policy's readmit.
-	Returned []TombstoneEntry `json:"returned"`
-	// Unverified counts the posts that Reddit gave no verdict on in this run.
-	Unverified int        `json:"unverified"`
-	OldestAsk  *time.Time `json:"oldest_ask"` // when the kept post asked about longest ago was last seen live
-	Stale      bool       `json:"stale"`      // a kept post was last seen live longer ago than the policy allows
+	Returned   []TombstoneEntry `json:"returned"`
+	Unverified int              `json:"unverified"` // posts that Reddit gave no verdict on in this run
+	OldestAsk  *time.Time       `json:"oldest_ask"` // when the kept post asked about longest ago was last seen live
+	Stale      bool             `json:"stale"`      // a kept post was last seen live longer ago than the policy allows
 	// MassRemovalShare is the policy's bound above which removals are withheld.
 	MassRemovalShare float64          `json:"mass_removal_share"`
 	Elapsed          time.Duration    `json:"elapsed_ns,omitempty"`
@@ -70,8 +67,7 @@ type Count struct {
 	Entries int              `json:"entries"`
 }
 
-// Status counts the entries of a workspace by outcome and reason. It reads only. An entry
-// that a run has read but not yet judged beside the others is pending.
+// Status counts the entries of a workspace by outcome and reason. It reads only.
 func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summary, error) {
 	b, bound, err := ws.Binding(ctx)
 	if err != nil {

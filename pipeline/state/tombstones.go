@@ -53,7 +53,8 @@ type LiftNote struct {
 
 // ListTombstones returns all tombstones of a workspace, oldest first, and behind them those that were lifted. Each
 // lift is checked against the release, unless that is nil.
-func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
+func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
+	now time.Time) ([]TombstoneEntry, error) {
 	stones, err := ws.Tombstones(ctx)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,8 @@ func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.
 }
 
 // Returned lists, as ListTombstones does, the tombstones that do not hold.
-func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
+func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
+	now time.Time) ([]TombstoneEntry, error) {
 	list, err := ListTombstones(ctx, ws, rel, now)
 	return slices.DeleteFunc(list, func(e TombstoneEntry) bool { return e.Status == TombstoneHolds }), err
 }
@@ -128,7 +130,8 @@ func tombstonesByPost(ctx context.Context, ws *workspace.Workspace) (Holding, er
 // OtherTombstones returns those that state.db need not have: the published ones of the release and, where
 // state.db has none of the post, those of the workspace's own file and those that were lifted by a statement that
 // the release does not accept. Those that an accepted statement lifted are left out.
-func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, published []manifest.Tombstone, now time.Time) ([]workspace.Tombstone, error) {
+func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
+	published []manifest.Tombstone, now time.Time) ([]workspace.Tombstone, error) {
 	have, err := tombstonesByPost(ctx, ws)
 	if err != nil {
 		return nil, err
@@ -159,7 +162,8 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 	if file != nil {
 		own, err := manifest.ReadTombstones(bytes.NewReader(file))
 		if err != nil {
-			return nil, fmt.Errorf("%s in the workspace is damaged: %w; delete it if state.db did not come from a backup: then that has the same list",
+			return nil, fmt.Errorf("%s in the workspace is damaged: %w; delete it if state.db "+
+				"did not come from a backup: then that has the same list",
 				manifest.TombstonesName, err)
 		}
 		for _, t := range own {
@@ -224,7 +228,8 @@ func noStatement(name string) *policy.GrantFault {
 }
 
 // checkedLifts returns the note of lifted tombstones, with what a release (nil for none) says of each lift.
-func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
+func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
+	now time.Time) ([]TombstoneEntry, error) {
 	lifted, err := ReadNote[LiftedNote](ctx, ws)
 	for i := range lifted {
 		lifted[i].Lifted = cmp.Or(lifted[i].Lifted, &LiftNote{}) // a note that was changed by hand

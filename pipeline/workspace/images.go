@@ -278,7 +278,8 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 
 // postFiles returns every name that an image of the post can have, stored or left by a crash.
 func (w *Workspace) postFiles(ctx context.Context, id manifest.PostID) ([]string, error) {
-	images, err := list(ctx, w.db, func(image *int) []any { return []any{image} }, "SELECT image FROM entry WHERE id = ?", id)
+	images, err := list(ctx, w.db, func(image *int) []any { return []any{image} },
+		"SELECT image FROM entry WHERE id = ?", id)
 	var names []string
 	for _, image := range images {
 		for format := range extensions {

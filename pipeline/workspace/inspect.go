@@ -12,9 +12,8 @@ import (
 	"slices"
 )
 
-// OpenFiles opens the folder of a workspace to read its files alone: without its lock, without
-// writing, and without opening state.db, which may be damaged. Only Dir, Walk, OpenFile, Stat,
-// StatState, ReadSeal and Close of the result may be called.
+// OpenFiles opens the folder of a workspace to read its files alone, without its lock and state.db, which may be
+// damaged. Only Dir, Walk, OpenFile, Stat, StatState, ReadSeal and Close of the result may be called.
 func OpenFiles(dir string) (*Workspace, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -89,7 +89,8 @@ func readQueue(ctx context.Context, q querier, first int64, limit int) ([][]byte
 		seq  int64
 		line []byte
 	}
-	rows, err := list(ctx, q, func(r *queued) []any { return []any{&r.seq, &r.line} }, "SELECT seq, line FROM log_queue WHERE seq >= ? ORDER BY seq LIMIT ?", first, limit)
+	rows, err := list(ctx, q, func(r *queued) []any { return []any{&r.seq, &r.line} },
+		"SELECT seq, line FROM log_queue WHERE seq >= ? ORDER BY seq LIMIT ?", first, limit)
 	lines := make([][]byte, len(rows))
 	for i, r := range rows {
 		if next := first + int64(i); r.seq != next {
@@ -125,9 +126,8 @@ func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 	return w.change(ctx, "note in the audit log", func(t *tx) { w.record(t, events...) })
 }
 
-// publish moves the records that were stored into audit/: the records, then a signed checkpoint. After a kill the next
-// call continues, and no record is lost or doubled. The error is *auditlog.Broken when the log there is damaged: the
-// records stay stored until it is mended.
+// publish moves the stored records into audit/. After a kill the next call continues, and no record is lost or doubled.
+// The error is *auditlog.Broken when the log there is damaged: the records stay stored until it is mended.
 func (w *Workspace) publish(ctx context.Context) (err error) {
 	defer func() {
 		err = w.explain(ctx, err)
@@ -217,9 +217,8 @@ func (w *Workspace) KeepStatement(ctx context.Context, digest string, body, sign
 	return nil
 }
 
-// LogReader opens the log for reading, also of a read-only workspace. The error is auditlog.ErrNoLog when
-// nothing was published yet, and *auditlog.Broken when its checkpoint is missing or signed with
-// another key than the workspace's. Log.Verify checks the rest.
+// LogReader opens the log for reading. The error is auditlog.ErrNoLog when nothing was published yet, and
+// *auditlog.Broken when its checkpoint is not the workspace's. Log.Verify checks the rest.
 func (w *Workspace) LogReader(ctx context.Context) (*auditlog.Log, error) {
 	log, err := auditlog.Open(ctx, auditStore{w}, w.knownLog)
 	if err != nil {

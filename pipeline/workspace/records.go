@@ -126,9 +126,8 @@ LEFT JOIN earlier_reading q ON ? AND q.id = e.id AND q.image = e.image
 LEFT JOIN earlier_result s ON ? AND s.id = e.id AND s.image = e.image
 WHERE TRUE`
 
-// Records yields the entries in manifest order with all that is known of them. Between two
-// yields no query is open, so the loop may write; a page of entries (256) is read at once, so
-// a change to an entry of the same page is not seen. An error is yielded last.
+// Records yields the entries in manifest order with all that is known of them. The loop may write, but a page of
+// entries is read at once: a change to one of the same page is not seen.
 func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, error] {
 	narrow, by := "", []any{}
 	if o.ID != "" {
@@ -171,7 +170,8 @@ func pages[T any](ctx context.Context, w *Workspace, what, query string, args []
 	query += " AND e.ordinal > ? ORDER BY e.ordinal LIMIT ?"
 	return func(yield func(T, error) bool) {
 		for last := -1; ; {
-			items, err := scanned(ctx, w.db, func(rows *sql.Rows) (T, error) { return scan(rows, &last) }, query, append(slices.Clone(args), last, w.limit)...)
+			items, err := scanned(ctx, w.db, func(rows *sql.Rows) (T, error) { return scan(rows, &last) },
+				query, append(slices.Clone(args), last, w.limit)...)
 			if err != nil {
 				var zero T
 				yield(zero, fmt.Errorf("%s: %w", what, w.explain(ctx, err)))

@@ -13,7 +13,7 @@ import (
 
 // Strip returns a copy of an image file (jpeg, png, gif or webp) without anything that is not needed to show it, such
 // as EXIF, XMP, ICC profiles, thumbnails, comments, and whatever follows the end of the image. It keeps an allow-list
-// of blocks, and of EXIF in a JPEG the orientation alone. A malformed container is an error. Strip(Strip(b)) is Strip(b).
+// of blocks, and of EXIF in a JPEG the orientation alone. A malformed container is an error.
 //
 // The decoded samples are equal before and after, but a wide-gamut image may look paler without its ICC profile. It
 // cannot see bytes hidden in the compressed pixel data, and names that are part of the picture.

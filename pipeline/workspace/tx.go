@@ -116,7 +116,8 @@ type querier interface {
 }
 
 // scanned runs a query and returns the result of scan for each row.
-func scanned[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+func scanned[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error),
+	query string, args ...any) ([]T, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
