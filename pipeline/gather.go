@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"slices"
 	"sync"
 
@@ -31,13 +32,26 @@ type fetchJob struct {
 	source    string
 }
 
+// A readJob is one image to read. Its picture is there when its fetcher decoded it and there was room to keep it.
+type readJob struct {
+	workspace.Record
+	picture *picture
+}
+
+// A picture is a decoded image, as the file has it and as it is to be seen.
+type picture struct {
+	img, upright image.Image
+	free         func() // gives its memory back
+}
+
 // A gatherer is what the fetchers and readers share. The resolver closes the fetch queues; the read queue is
 // closed when the resolver and all fetchers have ended.
 type gatherer struct {
 	*run
 	fetch       map[string]chan fetchJob // by host name of the policy
-	read        chan workspace.Record
-	memory      *semaphore.Weighted // bytes, of decoded images
+	read        chan readJob
+	memory      *semaphore.Weighted // bytes, of images that are being decoded and read
+	waiting     *semaphore.Weighted // bytes, of decoded images that wait for a reader
 	fingerprint string              // of a reading in this run
 	limits      string              // what decides, besides the URL, how a download ends
 	taken       taken               // pictures that were taken down
@@ -53,7 +67,8 @@ func (r *run) newGatherer(keepTexts bool) *gatherer {
 	for _, p := range im.Placeholders {
 		limits += fmt.Sprintf(" %+v", p)
 	}
-	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan workspace.Record, queueLength), memory: semaphore.NewWeighted(im.MaxDecodedBytes()),
+	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
+		memory: semaphore.NewWeighted(im.MaxDecodedBytes()), waiting: semaphore.NewWeighted(im.MaxDecodedBytes() / 2),
 		fingerprint: state.ReadingFingerprint(r.OCR.Engine().Fingerprint(), r.Policy), limits: limits, keepTexts: keepTexts}
 }
 
@@ -268,7 +283,7 @@ func (g *gatherer) readIfStale(ctx context.Context, rec workspace.Record) error 
 		g.settled(rec.Key, manifest.Result{})
 		return nil
 	}
-	return send(ctx, g.run, g.read, rec)
+	return send(ctx, g.run, g.read, readJob{Record: rec})
 }
 
 // current reports whether the record's hash and reading were made by the present code and engine.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
+	"sync"
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
@@ -79,9 +80,16 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	}
 	img := workspace.Image{Source: j.source, Limits: g.limits, OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
 		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body))}
-	if err := g.hash(ctx, info, body, &img); err != nil {
+	pic, err := g.decode(ctx, info, body)
+	if err != nil {
 		return err
 	}
+	defer pic.free()
+	hash, err := dedupe.HashImage(pic.img)
+	if err != nil {
+		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
+	}
+	img.PHash, img.Flat, img.HashKind, img.PixelsSHA256 = hash.Bits, hash.Flat, dedupe.HashKind(), policy.PixelDigest(pic.upright)
 	img.SHA256 = img.OriginalSHA256
 	if !bytes.Equal(body, d.Body) {
 		img.SHA256 = state.SHA256(body)
@@ -98,38 +106,29 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		return err
 	}
 	g.Progress.fetched()
-	// Its memory is free by now: readers wait for that, and this waits for a reader.
-	return send(ctx, g.run, g.read, workspace.Record{Entry: j.entry, Image: &img})
+	job := readJob{Record: workspace.Record{Entry: j.entry, Image: &img}}
+	// A picture that waits has memory of its own: readers wait for the memory of those that are decoded, and this waits
+	// for a reader. Where there is none, the reader decodes the file.
+	if g.waiting.TryAcquire(info.DecodedBytes) {
+		job.picture = &picture{pic.img, pic.upright, func() { g.waiting.Release(info.DecodedBytes) }}
+	}
+	pic.free()
+	return send(ctx, g.run, g.read, job)
 }
 
-// hash decodes an image and notes what it shows.
-func (g *gatherer) hash(ctx context.Context, info policy.ImageInfo, body []byte, img *workspace.Image) error {
-	free, err := g.room(ctx, info)
-	if err != nil {
-		return err
-	}
-	defer free()
-	decoded, err := policy.DecodeImage(body)
-	if err != nil {
-		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
-	}
-	hash, err := dedupe.HashImage(decoded)
-	if err != nil {
-		return &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
-	}
-	img.PHash, img.Flat, img.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
-	img.PixelsSHA256 = policy.PixelDigest(policy.Upright(decoded, body))
-	return nil
-}
-
-// room waits for the memory that a decoded image takes. All of them together take no more than the largest that
-// the policy allows.
-func (g *gatherer) room(ctx context.Context, info policy.ImageInfo) (free func(), err error) {
-	size := min(info.DecodedBytes, g.Policy.Images.MaxDecodedBytes())
-	if err := g.memory.Acquire(ctx, size); err != nil {
+// decode decodes an image in memory that it waits for. Images that are decoded or read at one time take no more than the
+// largest that the policy allows. A *policy.Fault says that it does not decode.
+func (g *gatherer) decode(ctx context.Context, info policy.ImageInfo, body []byte) (*picture, error) {
+	if err := g.memory.Acquire(ctx, info.DecodedBytes); err != nil {
 		return nil, err
 	}
-	return func() { g.memory.Release(size) }, nil
+	free := sync.OnceFunc(func() { g.memory.Release(info.DecodedBytes) })
+	img, err := policy.DecodeImage(body)
+	if err != nil {
+		free()
+		return nil, &policy.Fault{Outcome: manifest.Invalid, Reason: "undecodable", Detail: err.Error()}
+	}
+	return &picture{img, policy.Upright(img, body), free}, nil
 }
 
 // compare holds an image against the digests that the manifest names; one that matches is enough. The sha256 may
@@ -161,21 +160,21 @@ func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault 
 }
 
 // readImage reads the text of one stored image.
-func (g *gatherer) readImage(ctx context.Context, rec workspace.Record) error {
-	body, err := g.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
-	var damaged *workspace.Damaged
-	if errors.As(err, &damaged) {
-		return g.setTrouble(ctx, rec.Key, "", damagedFile())
-	}
-	if err != nil {
-		return err
-	}
-	info, fault := g.Policy.InspectImage(body)
-	if fault != nil {
-		return g.setTrouble(ctx, rec.Key, "", fault)
+func (g *gatherer) readImage(ctx context.Context, job readJob) error {
+	rec, pic := job.Record, job.picture
+	var fault *policy.Fault
+	if pic == nil {
+		var err error
+		pic, err = g.open(ctx, rec)
+		if errors.As(err, &fault) && fault.Reason != "undecodable" {
+			return g.setTrouble(ctx, rec.Key, "", fault)
+		}
+		if err != nil && fault == nil {
+			return err
+		}
 	}
 	kind := rec.Image.HashKind
-	reading, err := g.recognize(ctx, rec, info, body)
+	reading, err := g.recognize(ctx, rec, pic, fault)
 	if err != nil {
 		return err
 	}
@@ -209,20 +208,33 @@ func (g *gatherer) storeReading(ctx context.Context, rec workspace.Record, readi
 	return g.Workspace.Reread(ctx, rec.Key, reading, old)
 }
 
-// recognize has an image read, and hashes it in its record where the hash is of another kind. Trouble with the image is in
-// the reading.
-func (g *gatherer) recognize(ctx context.Context, rec workspace.Record, info policy.ImageInfo, body []byte) (workspace.Reading, error) {
-	out := workspace.Reading{Fingerprint: g.fingerprint, ImageSHA256: rec.Image.SHA256}
-	free, err := g.room(ctx, info)
-	if err != nil {
-		return out, err
+// open decodes a stored image from its file. A *policy.Fault says why it cannot be read.
+func (g *gatherer) open(ctx context.Context, rec workspace.Record) (*picture, error) {
+	body, err := g.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
+	var damaged *workspace.Damaged
+	if errors.As(err, &damaged) {
+		return nil, damagedFile()
 	}
-	defer free() // before the database is waited for
-	img, err := policy.DecodeImage(body)
 	if err != nil {
-		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: "undecodable", Detail: err.Error()}
+		return nil, err
+	}
+	info, fault := g.Policy.InspectImage(body)
+	if fault != nil {
+		return nil, fault
+	}
+	return g.decode(ctx, info, body)
+}
+
+// recognize has a picture read, and hashes it in its record where the hash is of another kind. Trouble with the image is
+// in the reading; undecodable is why there is no picture.
+func (g *gatherer) recognize(ctx context.Context, rec workspace.Record, pic *picture, undecodable *policy.Fault) (workspace.Reading, error) {
+	out := workspace.Reading{Fingerprint: g.fingerprint, ImageSHA256: rec.Image.SHA256}
+	if undecodable != nil {
+		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: undecodable.Reason, Detail: undecodable.Detail}
 		return out, nil
 	}
+	defer pic.free() // before the database is waited for
+	img := pic.img
 	if rec.Image.HashKind != dedupe.HashKind() {
 		hash, err := dedupe.HashImage(img)
 		if err != nil {
@@ -230,7 +242,7 @@ func (g *gatherer) recognize(ctx context.Context, rec workspace.Record, info pol
 		}
 		rec.Image.PHash, rec.Image.Flat, rec.Image.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
 	}
-	read, err := g.OCR.Read(ctx, policy.Upright(img, body))
+	read, err := g.OCR.Read(ctx, pic.upright)
 	var failure *ocr.Failure
 	if errors.As(err, &failure) {
 		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: failure.Reason, Detail: failure.Detail}

@@ -111,7 +111,7 @@ func (r *run) readAll(ctx context.Context, all bool) error {
 				continue
 			}
 			read++
-			if err := send(running, r, g.read, rec); err != nil {
+			if err := send(running, r, g.read, readJob{Record: rec}); err != nil {
 				return err
 			}
 		}
