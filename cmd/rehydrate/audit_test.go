@@ -345,8 +345,6 @@ type (
 	}
 )
 
-const trainParquet = "dataset/data/train-00000-of-00001.parquet"
-
 // trainOf is the Parquet of the split that a post of fewPosts is in.
 func splitParquet(id string) string {
 	var n int

@@ -123,8 +123,8 @@ func TestOrder(t *testing.T) {
 				}
 				continue
 			}
-			same(t, fmt.Sprintf("%s", tt.name), tt.want, *seen, err)
-			same(t, fmt.Sprintf("%s left", tt.name), tt.tree, left)
+			same(t, tt.name, tt.want, *seen, err)
+			same(t, tt.name+" left", tt.tree, left)
 		}
 	}
 }

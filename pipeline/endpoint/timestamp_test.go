@@ -117,7 +117,7 @@ func (a *authority) byHand(t *testing.T) func(http.ResponseWriter, *http.Request
 			return
 		}
 		answer, err := (&timestamp.Timestamp{HashAlgorithm: q.HashAlgorithm, HashedMessage: q.HashedMessage, Nonce: q.Nonce, Time: time.Now(),
-			Policy: asn1.ObjectIdentifier{1, 2, 3}, AddTSACertificate: true}).CreateResponse(pair.Leaf, pair.PrivateKey.(crypto.Signer))
+			Policy: asn1.ObjectIdentifier{1, 2, 3}, AddTSACertificate: true}).CreateResponseWithOpts(pair.Leaf, pair.PrivateKey.(crypto.Signer), crypto.SHA256)
 		if err != nil {
 			t.Error(err)
 		}

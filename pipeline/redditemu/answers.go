@@ -51,14 +51,6 @@ func RedirectReply(to string) *Reply {
 	return NewReply(http.StatusFound, "text/html; charset=utf-8", nil).With("Location", to)
 }
 
-// TooManyHTML is the 429 page with Retry-After in seconds and no rate headers.
-func TooManyHTML(retryAfter int) *Reply {
-	return NewReply(http.StatusTooManyRequests, "text/html; charset=UTF-8", fmt.Appendf(nil,
-		"<!doctype html>\n<html>\n  <head>\n    <title>Too Many Requests</title>\n  </head>\n  <body>\n    <h1>whoa there, pardner!</h1>\n"+
-			"    <p>we're sorry, but you appear to be a bot and we've seen too many requests from you lately. "+
-			"please wait %d second(s) and try again.</p>\n  </body>\n</html>\n", retryAfter)).With("Retry-After", strconv.Itoa(retryAfter))
-}
-
 // TooManyJSON is the 429 in JSON, without Retry-After and rate headers.
 func TooManyJSON() *Reply { return apiError(http.StatusTooManyRequests) }
 

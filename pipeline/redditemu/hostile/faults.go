@@ -156,7 +156,12 @@ func Status(code int, header http.Header, body []byte) FaultKind {
 
 // TooManyHTML is the page "whoa there, pardner!" with Retry-After in seconds and no rate headers.
 func TooManyHTML(retryAfter int) FaultKind {
-	return instead("429 html", func() *reply { return redditemu.TooManyHTML(retryAfter) })
+	return instead("429 html", func() *reply {
+		return redditemu.NewReply(http.StatusTooManyRequests, "text/html; charset=UTF-8", fmt.Appendf(nil,
+			"<!doctype html>\n<html>\n  <head>\n    <title>Too Many Requests</title>\n  </head>\n  <body>\n    <h1>whoa there, pardner!</h1>\n"+
+				"    <p>we're sorry, but you appear to be a bot and we've seen too many requests from you lately. "+
+				"please wait %d second(s) and try again.</p>\n  </body>\n</html>\n", retryAfter)).With("Retry-After", strconv.Itoa(retryAfter))
+	})
 }
 
 // TooManyJSON is the JSON 429 without Retry-After and without rate headers.

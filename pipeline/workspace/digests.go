@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"rehydrate/manifest"
-	"rehydrate/policy"
 )
 
 // Digests recognise an image: as the same file, as the same file but for metadata, comments and what follows its end,
@@ -14,23 +13,6 @@ type Digests struct {
 	File     string // SHA-256 of the file
 	Stripped string // SHA-256 of what Strip leaves of it
 	Pixels   string // policy.PixelDigest of the upright picture
-}
-
-// Identify makes the digests of an image file that policy.InspectImage has passed. When the picture cannot be stripped or
-// decoded, the error says so, and the digests that could be made are there.
-func Identify(body []byte) (Digests, error) {
-	d := Digests{File: hexDigest(body)}
-	stripped, err := Strip(body, policy.ImageFormat(body))
-	if err != nil {
-		return d, err
-	}
-	d.Stripped = hexDigest(stripped)
-	img, err := policy.DecodeImage(body)
-	if err != nil {
-		return d, err
-	}
-	d.Pixels = policy.PixelDigest(policy.Upright(img, body))
-	return d, nil
 }
 
 // An ErasedImage is what the workspace still knows of an image that Erase removed.
