@@ -335,6 +335,13 @@ func unusedPages(r io.ReaderAt, size int64) (unused []byte, what string, err err
 			break
 		}
 		leaves := min(int64(binary.BigEndian.Uint32(list[4:])), page/4-2)
+		// SQLite leaves the numbers of pages that it took back into use behind the end of the list.
+		rest := list[8+4*leaves:]
+		for ; len(rest) >= 4; rest = rest[4:] {
+			if int64(binary.BigEndian.Uint32(rest)) <= pages {
+				clear(rest[:4])
+			}
+		}
 		keep(list[8+4*leaves:])
 		for i := range leaves {
 			leaf := int64(binary.BigEndian.Uint32(list[8+4*i:]))
