@@ -395,7 +395,7 @@ func (c *command) printStatement(s statementCheck) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\t%s of %s\nsha256\t%s\n", oneTerminalLine(s.Statement), s.Verdict, s.Time.Format(time.RFC3339), s.SHA256)
 	if s.Key != "" {
-		fmt.Fprintf(w, "signed\twith the key %s; whose it is, is for you to know\n", s.Key)
+		fmt.Fprintf(w, "signed\twith the key %s: check that its owner is the one you expect\n", s.Key)
 	}
 	if s.Stamp != nil {
 		fmt.Fprintf(w, "stamped\t%s by %s\n", s.Stamp.Time.Format(time.RFC3339), oneTerminalLine(s.Stamp.Authority))

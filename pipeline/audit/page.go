@@ -16,11 +16,22 @@ import (
 func (r Report) Meaning() string {
 	switch r.Verdict {
 	case Fail:
-		return fmt.Sprintf("%d findings: erased content was found, or the audit log is inconsistent.", len(r.Findings))
+		return counted(len(r.Findings), "finding") + ": erased content was found, or the audit log is inconsistent."
 	case Incomplete:
-		return fmt.Sprintf("Nothing was found, and %d things could not be asked or read.", len(r.Gaps))
+		return "Nothing was found, and " + counted(len(r.Gaps), "thing") + " could not be asked or read."
+	}
+	// Without a request to Reddit the verdict is as old as the evidence that it stands on.
+	if r.Coverage.Asked == 0 {
+		return "Nothing was found of any post that must be gone, and everything could be read. Reddit was not asked now."
 	}
 	return "Nothing was found of any post that must be gone, and everything could be asked and read."
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
 }
 
 // Explains says what this audit could recognise with what it had, and whom to ask for what it lacked.
@@ -43,8 +54,14 @@ func (r Report) Explains() []string {
 			said = append(said, "Not recognised: "+what+": "+lacks+".")
 		}
 	}
-	add(k.Digests, "their images, byte for byte, with other metadata, or as the same pixels", "ask the maintainer for a manifest with sha256, sha256_stripped and sha256_pixels, or for the workspace")
-	add(k.Hashes, "their images after a change (recompressed, scaled, mirrored)", "ask the maintainer for a manifest with phash, or for a workspace from before the purge")
+	workspace := ", or for the workspace"
+	if r.Scope.Workspace != "" { // it is here, and has none
+		workspace = ": this workspace had no image of them, or keeps no digest of it"
+	}
+	add(k.Digests, "their images, byte for byte, with other metadata, or as the same pixels",
+		"ask the maintainer for a manifest with sha256, sha256_stripped and sha256_pixels"+workspace)
+	add(k.Hashes, "their images after a change (recompressed, scaled, mirrored)",
+		"ask the maintainer for a manifest with phash, or for a workspace from before the purge")
 	add(k.Texts, "texts that were read off them", "only a workspace from before the purge has them")
 	return said
 }

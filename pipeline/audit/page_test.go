@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 		Obligations: []Obligation{{Where: "copy", What: "purge it", Due: &at}}, Notes: []string{"a note"}, Totals: map[string]int{"live": 2, "removed": 1},
 		Posts: []AuditedPost{{ID: "p1", State: "removed", Reason: "moderator", Because: "reddit", MustGo: true, LastLive: &at, Record: &record}, {ID: "p2"}}})
 	text := regexp.MustCompile(`\s+`).ReplaceAllString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(full, " "), " ")
-	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;", "FAIL 1 findings", "&#34;&gt;&lt;script&gt; row p1 a row", "w p2 no answer",
+	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;", "FAIL 1 finding", "&#34;&gt;&lt;script&gt; row p1 a row", "w p2 no answer",
 		"copy purge it 2026-01-02T03:04:05Z", "a note", "live 2 removed 1", "&#34;&gt;&lt;script&gt; 9 3 abc", "statement, sha256 d1gest", "Nothing is known of any post: ask Reddit", "show 2 rows",
 		"p1 removed (moderator) reddit yes 2026-01-02T03:04:05Z 7 p2 never asked"} {
 		if !strings.Contains(text, want) {
