@@ -30,6 +30,7 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -83,13 +84,6 @@ func encodePNG(img image.Image) []byte {
 	return b.Bytes()
 }
 
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // newWorld makes a world. A fresh one still has the content of the posts that must be gone, as before a purge; a
 // published one has a manifest with the digests of its images.
 func newWorld(t *testing.T, fresh, published bool) *world {
@@ -103,43 +97,43 @@ func newWorld(t *testing.T, fresh, published bool) *world {
 		row := id + ",train,F1,SS6,SR3,M1,C1,,,,"
 		if body := w.images[id]; body != nil && published {
 			d, err := identify(body)
-			ok(t, err)
+			attest.OK(t, err)
 			img, err := policy.DecodeImage(body)
-			ok(t, err)
+			attest.OK(t, err)
 			h, err := dedupe.HashImage(img)
-			ok(t, err)
+			attest.OK(t, err)
 			row = fmt.Sprintf("%s,train,F1,SS6,SR3,M1,C1,%s,%s,%s,%016x", id, d.File, d.Stripped, d.Pixels, h.Bits)
 		}
 		rows = append(rows, row)
 	}
 	release := filepath.Join(dir, "release")
-	ok(t, os.MkdirAll(release, 0o700))
-	ok(t, os.Mkdir(w.copied, 0o700))
-	ok(t, os.WriteFile(filepath.Join(release, "annotations.csv"), []byte(strings.Join(rows, "\n")+"\n"), 0o600))
-	ok(t, os.WriteFile(filepath.Join(release, "release.toml"), []byte("name = \"Demo\"\nversion = \"1.0\"\nmanifest = \"annotations.csv\"\nschema = \"figsim\"\n"), 0o600))
+	attest.OK(t, os.MkdirAll(release, 0o700))
+	attest.OK(t, os.Mkdir(w.copied, 0o700))
+	attest.OK(t, os.WriteFile(filepath.Join(release, "annotations.csv"), []byte(strings.Join(rows, "\n")+"\n"), 0o600))
+	attest.OK(t, os.WriteFile(filepath.Join(release, "release.toml"), []byte("name = \"Demo\"\nversion = \"1.0\"\nmanifest = \"annotations.csv\"\nschema = \"figsim\"\n"), 0o600))
 	r, err := manifest.Open(release, manifest.Options{})
-	ok(t, err)
+	attest.OK(t, err)
 	summary, err := r.Check(ctx)
-	ok(t, err)
+	attest.OK(t, err)
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	clock := func() time.Time { return now }
 	ws, err := workspace.Open(ctx, w.ws, workspace.Options{})
-	ok(t, err)
-	ok(t, ws.Load(ctx, workspace.Binding{Release: r.Name, ReleaseDigest: r.Digest, ManifestDigest: r.ManifestDigest, Schema: r.Schema, Splits: []string{"train"}}, r.Entries(ctx), nil))
+	attest.OK(t, err)
+	attest.OK(t, ws.Load(ctx, workspace.Binding{Release: r.Name, ReleaseDigest: r.Digest, ManifestDigest: r.ManifestDigest, Schema: r.Schema, Splits: []string{"train"}}, r.Entries(ctx), nil))
 	for _, id := range []manifest.PostID{goneJPEG, gonePNG, live1, live2} {
-		ok(t, ws.SetPosts(ctx, []workspace.Post{{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
+		attest.OK(t, ws.SetPosts(ctx, []workspace.Post{{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
 		w.store(t, ws, id)
 	}
-	ok(t, ws.SetPosts(ctx, []workspace.Post{{ID: live1, State: manifest.StateLive, CheckedAt: now, LiveAt: now}, {ID: live2, State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
+	attest.OK(t, ws.SetPosts(ctx, []workspace.Post{{ID: live1, State: manifest.StateLive, CheckedAt: now, LiveAt: now}, {ID: live2, State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
 	for _, id := range []manifest.PostID{goneJPEG, gonePNG, goneDigits, goneUnseen} {
-		ok(t, ws.SetPosts(ctx, []workspace.Post{{ID: id, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
-		ok(t, ws.AddTombstones(ctx, []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: now}, Reason: "moderator"}}))
+		attest.OK(t, ws.SetPosts(ctx, []workspace.Post{{ID: id, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}))
+		attest.OK(t, ws.AddTombstones(ctx, []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: now}, Reason: "moderator"}}))
 		if !fresh {
-			ok(t, ws.Erase(ctx, id))
+			attest.OK(t, ws.Erase(ctx, id))
 		}
 	}
-	ok(t, ws.SetCopy(ctx, workspace.Copy{Path: w.copied, Note: "a colleague", Format: "parquet", Made: now}))
-	ok(t, ws.Close())
+	attest.OK(t, ws.SetCopy(ctx, workspace.Copy{Path: w.copied, Note: "a colleague", Format: "parquet", Made: now}))
+	attest.OK(t, ws.Close())
 	w.config = Config{Release: r, Manifest: summary, Policy: policy.Default(), Now: clock}
 	return w
 }
@@ -149,34 +143,34 @@ func (w *world) store(t *testing.T, ws *workspace.Workspace, id manifest.PostID)
 	t.Helper()
 	body, ctx := w.images[string(id)], t.Context()
 	d, err := identify(body)
-	ok(t, err)
+	attest.OK(t, err)
 	img, err := policy.DecodeImage(body)
-	ok(t, err)
+	attest.OK(t, err)
 	h, err := dedupe.HashImage(img)
-	ok(t, err)
+	attest.OK(t, err)
 	format := policy.ImageFormat(body)
 	stripped, err := workspace.Strip(body, format)
-	ok(t, err)
+	attest.OK(t, err)
 	key := manifest.Key{ID: id}
-	ok(t, ws.StoreImage(ctx, key, stripped, workspace.Image{Source: state.SHA256([]byte(id)), OriginalSHA256: d.File, OriginalBytes: int64(len(body)), PixelsSHA256: d.Pixels,
+	attest.OK(t, ws.StoreImage(ctx, key, stripped, workspace.Image{Source: state.SHA256([]byte(id)), OriginalSHA256: d.File, OriginalBytes: int64(len(body)), PixelsSHA256: d.Pixels,
 		Format: format, Width: 96, Height: 80, PHash: h.Bits, Flat: h.Flat, HashKind: dedupe.HashKind(), Limits: "l"}))
 	text := liveText + " of " + string(id)
 	if id == goneJPEG || id == gonePNG {
 		text = goneText + "\nfor " + string(id)
 	}
-	ok(t, ws.SetReading(ctx, key, workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(stripped), Text: text}))
+	attest.OK(t, ws.SetReading(ctx, key, workspace.Reading{Fingerprint: "f", ImageSHA256: state.SHA256(stripped), Text: text}))
 }
 
 // audit audits the workspace, offline, and the files that are named.
 func (w *world) audit(t *testing.T, ws string, files ...string) Report {
 	t.Helper()
 	opened, err := workspace.Open(t.Context(), ws, workspace.Options{ReadOnly: true})
-	ok(t, err)
+	attest.OK(t, err)
 	defer opened.Close()
 	c := w.config
 	c.Workspace, c.Files = opened, files
 	r, err := Audit(t.Context(), c)
-	ok(t, err)
+	attest.OK(t, err)
 	return r
 }
 
@@ -258,14 +252,14 @@ func sqliteOf(t testing.TB, make string, values ...any) []byte {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "a.db")
 	db, err := sql.Open("sqlite", name)
-	ok(t, err)
+	attest.OK(t, err)
 	for _, statement := range strings.Split(make, ";") {
 		_, err = db.ExecContext(t.Context(), statement, values[:strings.Count(statement, "?")]...)
-		ok(t, err)
+		attest.OK(t, err)
 	}
-	ok(t, db.Close())
+	attest.OK(t, db.Close())
 	body, err := os.ReadFile(name)
-	ok(t, err)
+	attest.OK(t, err)
 	return body
 }
 
@@ -534,14 +528,14 @@ func TestPlanted(t *testing.T) {
 					continue
 				}
 				name := filepath.Join(dir, c.file)
-				ok(t, os.MkdirAll(dir, 0o700))
-				ok(t, os.WriteFile(name, body, 0o600))
+				attest.OK(t, os.MkdirAll(dir, 0o700))
+				attest.OK(t, os.WriteFile(name, body, 0o600))
 				files := []string{}
 				if place == "found" {
 					files = append(files, dir)
 				}
 				r := c.in.audit(t, c.in.ws, files...)
-				ok(t, os.Remove(name))
+				attest.OK(t, os.Remove(name))
 				found := false
 				for _, f := range r.Findings {
 					found = found || f.Kind == c.kind && f.ID == c.id && strings.Contains(f.Where, "/"+c.file)
@@ -551,7 +545,7 @@ func TestPlanted(t *testing.T) {
 				}
 			}
 			if c.in != fresh { // what was taken out leaves nothing
-				ok(t, os.RemoveAll(filepath.Join(c.in.ws, "stash")))
+				attest.OK(t, os.RemoveAll(filepath.Join(c.in.ws, "stash")))
 			}
 		})
 	}
@@ -643,7 +637,7 @@ func TestClean(t *testing.T) {
 				c.in = purged
 			}
 			dir := t.TempDir()
-			ok(t, os.WriteFile(filepath.Join(dir, "f"), c.body, 0o600))
+			attest.OK(t, os.WriteFile(filepath.Join(dir, "f"), c.body, 0o600))
 			r := c.in.audit(t, c.in.ws, dir)
 			if len(r.Findings) > 0 || (c.gap == "") != (r.Verdict == Pass) || c.gap != "" && (len(r.Gaps) != 1 || !strings.Contains(r.Gaps[0].What, c.gap)) {
 				t.Errorf("%s: %+v %+v, want %q", r.Verdict, r.Findings, r.Gaps, c.gap)
@@ -656,10 +650,10 @@ func TestClean(t *testing.T) {
 func TestWithheld(t *testing.T) {
 	w := newWorld(t, false, false)
 	ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{})
-	ok(t, err)
+	attest.OK(t, err)
 	now := w.config.Now()
-	ok(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: live1, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now, LiveAt: now, Withheld: true}}))
-	ok(t, ws.Close())
+	attest.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: live1, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now, LiveAt: now, Withheld: true}}))
+	attest.OK(t, ws.Close())
 	w.config.Now = time.Now // the workspace dates what it notes itself
 	if r := w.audit(t, w.ws); r.Verdict != Incomplete || len(r.Findings) > 0 || len(r.Obligations) != 1 || r.Obligations[0].Where != live1 {
 		t.Errorf("%s: %+v %+v", r.Verdict, r.Findings, r.Obligations)
@@ -699,9 +693,9 @@ func TestShared(t *testing.T) {
 // TestWritesNothing audits and verifies a workspace beside a write-ahead log that somebody put there.
 func TestWritesNothing(t *testing.T) {
 	w := newWorld(t, false, false)
-	ok(t, os.WriteFile(filepath.Join(w.ws, "state.db-wal"), []byte("\x37\x7f\x06\x82 and the rest"), 0o600))
+	attest.OK(t, os.WriteFile(filepath.Join(w.ws, "state.db-wal"), []byte("\x37\x7f\x06\x82 and the rest"), 0o600))
 	list := func() (names string) {
-		ok(t, filepath.WalkDir(w.dir, func(name string, e os.DirEntry, err error) error {
+		attest.OK(t, filepath.WalkDir(w.dir, func(name string, e os.DirEntry, err error) error {
 			info, _ := e.Info()
 			names += fmt.Sprintln(name, info.Size(), info.ModTime())
 			return err
@@ -736,7 +730,7 @@ func FuzzLook(f *testing.F) {
 		if err := w.look(place{src: &source{where: "f", rel: "f"}, path: "f"}, bytes.NewReader(body), int64(len(body))); err != nil {
 			t.Fatal(err)
 		}
-		ok(t, a.resolve(t.Context()))
+		attest.OK(t, a.resolve(t.Context()))
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
@@ -80,7 +81,7 @@ func writeSide(t *testing.T, s manifest.Schema, engine string, splits map[string
 func compared(t *testing.T, older, newer string) (Summary, map[string]Change) {
 	t.Helper()
 	report, err := Compare(t.Context(), older, newer)
-	ok(t, err)
+	attest.OK(t, err)
 	changes := map[string]Change{}
 	for _, c := range report.Changes {
 		if _, twice := changes[c.ID]; twice {
@@ -124,14 +125,14 @@ func TestCompare(t *testing.T) {
 		"text":  {ID: "text", Kind: "changed", Text: &WordChange{Gained: []string{"dog", "[31mred"}, Lost: []string{"cat"}}},
 		"label": {ID: "label", Kind: "changed", Labels: map[string]LabelChange{"kind": {[]string{"Alpha"}, []string{"Beta"}}, "many": {[]string{"None", "Why"}, nil}}},
 	}
-	same(t, "changes", want, changes)
+	attest.Same(t, "changes", want, changes)
 	if d.Old.Rows != 6 || d.New.Rows != 6 || d.Gained != 1 || d.Lost != 1 || d.Images != 1 || d.Texts != 1 || d.Labels != 1 || d.Splits != 1 || d.Outcomes != 1 || !d.Changed || d.Step != "major" {
 		t.Errorf("summary %+v", d)
 	}
 	if diff := cmp.Diff([]KeyChange{{"ocr_engine", "tesseract 1", "tesseract 2"}}, d.Provenance); diff != "" || len(d.Schema) != 0 || len(d.NotCompared) != 0 {
 		t.Errorf("provenance (-want +got):\n%s\nschema %v, not compared %v", diff, d.Schema, d.NotCompared)
 	}
-	same(t, "why lost", []WhyCount{{conclude(manifest.Kept, ""), conclude(manifest.Deleted, ""), 1}}, d.WhyLost)
+	attest.Same(t, "why lost", []WhyCount{{conclude(manifest.Kept, ""), conclude(manifest.Deleted, ""), 1}}, d.WhyLost)
 }
 
 func TestCompareSteps(t *testing.T) {
@@ -141,9 +142,9 @@ func TestCompareSteps(t *testing.T) {
 	}
 	// Of a workspace the dataset counts, and nothing that somebody put beside it.
 	ws := t.TempDir()
-	ok(t, os.CopyFS(filepath.Join(ws, "dataset"), os.DirFS(side(diffSchema(), "1", a, b))))
+	attest.OK(t, os.CopyFS(filepath.Join(ws, "dataset"), os.DirFS(side(diffSchema(), "1", a, b))))
 	for _, name := range []string{"state.db", "dataset/data/mine.parquet", "other.parquet"} {
-		ok(t, os.WriteFile(filepath.Join(ws, name), []byte("not for this"), 0o600))
+		attest.OK(t, os.WriteFile(filepath.Join(ws, name), []byte("not for this"), 0o600))
 	}
 	renamed := diffSchema()
 	renamed.Categories[0].Labels[1].Name = "Gamma"
@@ -190,17 +191,17 @@ func TestCompareOrder(t *testing.T) {
 	}
 	side := func(rows ...row) string {
 		name := filepath.Join(t.TempDir(), "any.parquet")
-		ok(t, parquet.WriteFile(name, rows))
+		attest.OK(t, parquet.WriteFile(name, rows))
 		return name
 	}
 	report, err := Compare(t.Context(), side(row{"b", ""}, row{"a", ""}, row{"c", "other"}, row{"a", ""}, row{}),
 		side(row{"d", ""}, row{"c", ""}, row{"b", ""}, row{"c", ""}, row{"e", ""}))
-	ok(t, err)
+	attest.OK(t, err)
 	var got []string
 	for _, change := range report.Changes {
 		got = append(got, change.Kind+" "+change.ID)
 	}
-	same(t, "changes", []string{"lost a", "changed c", "gained d", "gained e"}, got)
+	attest.Same(t, "changes", []string{"lost a", "changed c", "gained d", "gained e"}, got)
 	older, newer := report.Summary.Old, report.Summary.New
 	if older.Rows != 5 || older.Repeated != 1 || older.WithoutID != 1 || newer.Rows != 5 || newer.Repeated != 1 || newer.WithoutID != 0 {
 		t.Errorf("counts: %+v, %+v", older, newer)
@@ -216,13 +217,13 @@ func TestCompareForeignFiles(t *testing.T) {
 		PHash  string `parquet:"phash"`
 	}
 	older, newer := filepath.Join(t.TempDir(), "any.parquet"), t.TempDir()
-	ok(t, os.Mkdir(filepath.Join(newer, "data"), 0o700),
+	attest.OK(t, os.Mkdir(filepath.Join(newer, "data"), 0o700),
 		parquet.WriteFile(older, []row{{"a", "1", "00000000000000ff"}, {"b", "1", "f"}}),
 		parquet.WriteFile(filepath.Join(newer, "data", "test-00000-of-00001.parquet"),
 			[]row{{"a", "2", "000000000000000f"}, {"b", "2", "e"}}),
 		parquet.WriteFile(filepath.Join(newer, "other.parquet"), []row{{"c", "", ""}}))
 	report, err := Compare(t.Context(), older, newer)
-	same(t, "changes", []Change{
+	attest.Same(t, "changes", []Change{
 		{ID: "a", Kind: "changed", Image: &ImageChange{Old: "1", New: "2", Distance: new(4)}},
 		{ID: "b", Kind: "changed", Image: &ImageChange{Old: "1", New: "2"}},
 	}, report.Changes, err)
@@ -233,12 +234,12 @@ func TestCompareRefuses(t *testing.T) {
 	more := diffSchema()
 	more.Categories = more.Categories[:1]
 	mixed := writeSide(t, more, "", map[string][]dataset.Row{"test": {diffRow("b", "", func(r *dataset.Row) { r.Labels = r.Labels[:1] })}}, nil)
-	ok(t, os.CopyFS(filepath.Join(mixed, "data", "more"), os.DirFS(filepath.Join(good, "data"))))
+	attest.OK(t, os.CopyFS(filepath.Join(mixed, "data", "more"), os.DirFS(filepath.Join(good, "data"))))
 	for _, shard := range []string{"train-00000-of-00002.parquet", "train-00001-of-00002.parquet"} {
-		ok(t, os.Rename(filepath.Join(mixed, "data", "more", shard), filepath.Join(mixed, "data", shard)))
+		attest.OK(t, os.Rename(filepath.Join(mixed, "data", "more", shard), filepath.Join(mixed, "data", shard)))
 	}
 	empty := t.TempDir()
-	ok(t, os.WriteFile(filepath.Join(empty, "state.db"), nil, 0o600))
+	attest.OK(t, os.WriteFile(filepath.Join(empty, "state.db"), nil, 0o600))
 	bad := filepath.Join(t.TempDir(), "x.parquet")
 	outcomes := filepath.Join(t.TempDir(), "x.csv")
 	if err := errors.Join(os.WriteFile(bad, []byte("PAR1 but not whole"), 0o600), os.WriteFile(outcomes, []byte("id\n"), 0o600)); err != nil {
@@ -266,22 +267,5 @@ func TestCompareRefuses(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "too large") || len(full.rows) != 2 {
 		t.Errorf("after %d rows: %v", len(full.rows), err)
-	}
-}
-
-// ok ends the test at an error.
-func ok(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// same reports an error, and how got differs from want.
-func same(t testing.TB, what string, want, got any, errs ...error) {
-	t.Helper()
-	diff, err := cmp.Diff(want, got), errors.Join(errs...)
-	if diff != "" || err != nil {
-		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
 	}
 }

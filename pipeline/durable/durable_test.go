@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"rehydrate/pipeline/attest"
 )
 
 // steps returns a context that makes its nth step fail, 0 for none, and the steps seen so far. Random names
@@ -56,14 +58,14 @@ func tree(t *testing.T, dir string) map[string]string {
 		all[rel] = content
 		return err
 	})
-	ok(t, err)
+	attest.OK(t, err)
 	return all
 }
 
 func in(t *testing.T, dir string) *Folder {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
-	ok(t, err)
+	attest.OK(t, err)
 	t.Cleanup(func() { root.Close() })
 	return In(root)
 }
@@ -107,7 +109,7 @@ func TestOrder(t *testing.T) {
 	} {
 		for n := 0; n <= len(tt.want); n++ {
 			dir := t.TempDir()
-			ok(t, os.WriteFile(filepath.Join(dir, "old"), []byte("old"), 0o600))
+			attest.OK(t, os.WriteFile(filepath.Join(dir, "old"), []byte("old"), 0o600))
 			ctx, seen := steps(t, n)
 			err := tt.do(ctx, dir)
 			left := tree(t, dir)
@@ -123,8 +125,8 @@ func TestOrder(t *testing.T) {
 				}
 				continue
 			}
-			same(t, tt.name, tt.want, *seen, err)
-			same(t, tt.name+" left", tt.tree, left)
+			attest.Same(t, tt.name, tt.want, *seen, err)
+			attest.Same(t, tt.name+" left", tt.tree, left)
 		}
 	}
 }
@@ -133,7 +135,7 @@ func TestOrder(t *testing.T) {
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
-	ok(t, Write(t.Context(), path, 0o640, text("old")))
+	attest.OK(t, Write(t.Context(), path, 0o640, text("old")))
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
@@ -159,7 +161,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("in no folder: %v", err)
 	}
 	f, err := Create(t.Context(), path, Options{Keep: true})
-	ok(t, err)
+	attest.OK(t, err)
 	if _, err := io.WriteString(f, "another"); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("Publish over a file that is to stay: %v", err)
 	}
 	f.Discard()
-	same(t, "left", map[string]string{"x": "old"}, tree(t, dir))
+	attest.Same(t, "left", map[string]string{"x": "old"}, tree(t, dir))
 }
 
 // TestAppend: a file goes on from any of its bytes, and no step that fails touches those before.
@@ -202,9 +204,9 @@ func TestTemp(t *testing.T) {
 	dir := t.TempDir()
 	d := in(t, dir)
 	left := filepath.Join(dir, ".unfinished-x")
-	ok(t, os.WriteFile(left, []byte("left by a kill"), 0o600))
+	attest.OK(t, os.WriteFile(left, []byte("left by a kill"), 0o600))
 	f, err := d.Create(t.Context(), "x", Options{Temp: ".unfinished-x"})
-	ok(t, err)
+	attest.OK(t, err)
 	defer f.Discard()
 	if _, err := io.WriteString(f, "new"); err != nil {
 		t.Fatal(err)
@@ -212,7 +214,7 @@ func TestTemp(t *testing.T) {
 	if b, err := os.ReadFile(left); string(b) != "new" || err != nil || f.Temp() != ".unfinished-x" {
 		t.Errorf("the temporary file %s holds %q, %v", f.Temp(), b, err)
 	}
-	ok(t, os.WriteFile(left, []byte("newer"), 0o600))
+	attest.OK(t, os.WriteFile(left, []byte("newer"), 0o600))
 	if err := f.Publish(); err == nil || !strings.Contains(err.Error(), "3 bytes written, the file has 5") {
 		t.Errorf("Publish: %v", err)
 	}
@@ -222,7 +224,7 @@ func TestTemp(t *testing.T) {
 func TestFolders(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	ok(t, os.WriteFile(file, nil, 0o600))
+	attest.OK(t, os.WriteFile(file, nil, 0o600))
 	for _, err := range []error{in(t, dir).MkdirAll(t.Context(), "file", 0o700), MkdirAll(t.Context(), file, 0o700), MkdirAll(t.Context(), filepath.Join(file, "below"), 0o700)} {
 		if err == nil {
 			t.Error("a file became a folder")
@@ -240,22 +242,5 @@ func TestHint(t *testing.T) {
 	}
 	if err := hint(io.EOF); err != io.EOF {
 		t.Errorf("%v has a hint", err)
-	}
-}
-
-// ok ends the test at an error.
-func ok(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// same reports an error, and how got differs from want.
-func same(t testing.TB, what string, want, got any, errs ...error) {
-	t.Helper()
-	diff, err := cmp.Diff(want, got), errors.Join(errs...)
-	if diff != "" || err != nil {
-		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
 	}
 }

@@ -30,6 +30,7 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/redditemu"
@@ -81,7 +82,7 @@ func asGIF(t testing.TB, frames ...image.Image) []byte {
 func encoded(t testing.TB, encode func(io.Writer) error) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	ok(t, encode(&b))
+	attest.OK(t, encode(&b))
 	return b.Bytes()
 }
 
@@ -102,7 +103,7 @@ func resized(img image.Image, w, h int) image.Image {
 func gallery(t testing.TB) map[string][]byte {
 	one, two, three := scenery(1, 320, 240), scenery(2, 300, 300), scenery(3, 240, 320)
 	webp, err := redditemu.Draw(redditemu.Spec{Seed: 7, Format: "webp"})
-	ok(t, err)
+	attest.OK(t, err)
 	return map[string][]byte{
 		"b/one.jpg":         asJPEG(t, one, 92),
 		"c/recompressed":    asJPEG(t, one, 35),
@@ -122,8 +123,8 @@ func writeFolder(t testing.TB, files map[string][]byte) string {
 	dir := t.TempDir()
 	for name, body := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		ok(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		ok(t, os.WriteFile(path, body, 0o600))
+		attest.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		attest.OK(t, os.WriteFile(path, body, 0o600))
 	}
 	return dir
 }
@@ -139,16 +140,16 @@ func config(t testing.TB, path string) Config {
 func saved(t testing.TB, content string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "saved")
-	ok(t, os.WriteFile(name, []byte(content), 0o600))
+	attest.OK(t, os.WriteFile(name, []byte(content), 0o600))
 	return name
 }
 
 func find(t testing.TB, c Config) Summary {
 	t.Helper()
 	f, err := Open(t.Context(), c)
-	ok(t, err)
+	attest.OK(t, err)
 	s, err := f.Find(t.Context())
-	ok(t, err)
+	attest.OK(t, err)
 	return s
 }
 
@@ -156,7 +157,7 @@ func find(t testing.TB, c Config) Summary {
 func records(t testing.TB, dir, name string) [][]string {
 	t.Helper()
 	all, err := csv.NewReader(strings.NewReader(answerOf(t, dir)[name])).ReadAll()
-	ok(t, err)
+	attest.OK(t, err)
 	return all[1:]
 }
 
@@ -181,11 +182,11 @@ func TestFind(t *testing.T) {
 		"2|b/one.jpg||", "2|c/recompressed|b/one.jpg|image", "2|c/smaller.png|b/one.jpg|image",
 		"3|three.gif||", "3|tree/three.jpg|three.gif|image",
 	}
-	same(t, "", want, nearPairs(t, c.Out))
+	attest.Same(t, "", want, nearPairs(t, c.Out))
 	wantSum := Summary{Source: c.Path, Files: 9, Skipped: 1, Reasons: map[string]int{}, Groups: 3, Duplicates: 4,
 		Classes: map[string]int{"image": 4}, Mode: ModeImage, Radius: 8, Hash: dedupe.HashKind(), Shown: 7,
 		Written: []string{filepath.Join(c.Out, sheetName), filepath.Join(c.Out, unreadableName), filepath.Join(c.Out, groupsName)}}
-	same(t, "", wantSum, s)
+	attest.Same(t, "", wantSum, s)
 	if got := records(t, c.Out, unreadableName); len(got) > 0 {
 		t.Errorf("unreadable: %q", got)
 	}
@@ -230,7 +231,7 @@ func TestFindText(t *testing.T) {
 			c := config(t, writeFolder(t, files))
 			c.Texts = saved(t, "\ufeff"+strings.ReplaceAll(text, "DIR", c.Path))
 			s := find(t, c)
-			same(t, "", want, nearPairs(t, c.Out))
+			attest.Same(t, "", want, nearPairs(t, c.Out))
 			if s.Mode != modeText || s.Words != 3 || s.WithText != 3 || s.NotFound != 1 || s.TextFrom != c.Texts {
 				t.Errorf("summary: %+v", s)
 			}
@@ -281,7 +282,7 @@ func TestFindHostile(t *testing.T) {
 	want, broken := map[string]string{}, map[string]bool{}
 	for _, h := range hostile.Images("127.0.0.1:1") {
 		var b bytes.Buffer
-		ok(t, h.Write(&b))
+		attest.OK(t, h.Write(&b))
 		files[h.Name+".png"] = b.Bytes()
 		switch {
 		case h.Reason == "bad_container": // a run takes the container apart, to strip it; here its pixels alone count
@@ -299,7 +300,7 @@ func TestFindHostile(t *testing.T) {
 		}
 		got[r[0]] = r[1]
 	}
-	same(t, "", want, got)
+	attest.Same(t, "", want, got)
 	if s.Files != len(files) || s.Unreadable < len(want) || len(want) < 20 {
 		t.Errorf("%d files, %d unreadable; want %d, at least %d", s.Files, s.Unreadable, len(files), len(want))
 	}
@@ -313,19 +314,19 @@ func TestFindStrangeFiles(t *testing.T) {
 		"readme": []byte("text"), "unnamed": body, "cut.jpg": body[:len(body)/2], "sub/x.jpg": body})
 	outside := writeFolder(t, map[string][]byte{"secret.jpg": body})
 	for link, to := range map[string]string{"link.jpg": filepath.Join(dir, "real.jpg"), "folder": outside, "loop": dir, "dangling.jpg": "none"} {
-		ok(t, os.Symlink(to, filepath.Join(dir, link)))
+		attest.OK(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
-	ok(t, syscall.Mkfifo(filepath.Join(dir, "pipe.jpg"), 0o600))
+	attest.OK(t, syscall.Mkfifo(filepath.Join(dir, "pipe.jpg"), 0o600))
 	c := config(t, dir)
 	c.Out = filepath.Join(dir, "sub", "answer") // the folder of the answer is not looked through
 	s := find(t, c)
 	want := map[string]int{"not_an_image": 1, "empty_body": 1, "not_an_image_heic": 1, "undecodable": 1}
-	same(t, "", want, s.Reasons)
+	attest.Same(t, "", want, s.Reasons)
 	if s.Files != 7 || s.Duplicates != 2 || s.Skipped != 1+4+1 {
 		t.Errorf("%d pictures, %d duplicates, %d skipped; want 7, 2, 6", s.Files, s.Duplicates, s.Skipped)
 	}
 	link := filepath.Join(t.TempDir(), "link to the folder")
-	ok(t, os.Symlink(dir, link))
+	attest.OK(t, os.Symlink(dir, link))
 	c.Path, c.Force = link, true
 	if again := find(t, c); again.Files != s.Files || again.Skipped != s.Skipped {
 		t.Errorf("through a link: %+v, want %+v", again, s)
@@ -335,9 +336,9 @@ func TestFindStrangeFiles(t *testing.T) {
 // TestReadPictureGone: a file that went, or became a pipe, after it was found, and one that is too large.
 func TestReadPictureGone(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe.jpg")
-	ok(t, syscall.Mkfifo(pipe, 0o600))
+	attest.OK(t, syscall.Mkfifo(pipe, 0o600))
 	large := filepath.Join(t.TempDir(), "large.jpg")
-	ok(t, errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 1<<20+1)))
+	attest.OK(t, errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 1<<20+1)))
 	for path, want := range map[string]manifest.Reason{large: "too_large", pipe: "unreadable_file", pipe + "x": "not_found", t.TempDir(): "unreadable_file"} {
 		body, fault := readPicture(path, 1<<20)
 		if fault == nil || fault.Reason != want || body != nil || strings.Contains(fault.Detail, path) {
@@ -351,10 +352,10 @@ func answerOf(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	entries, err := os.ReadDir(dir)
-	ok(t, err)
+	attest.OK(t, err)
 	for _, e := range entries {
 		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		ok(t, err)
+		attest.OK(t, err)
 		files[e.Name()] = string(b)
 	}
 	return files
@@ -404,7 +405,7 @@ type flatRow struct {
 func writeParquet[T any](t testing.TB, rows []T, options ...parquet.WriterOption) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pictures.parquet")
-	ok(t, parquet.WriteFile(path, rows, options...))
+	attest.OK(t, parquet.WriteFile(path, rows, options...))
 	return path
 }
 
@@ -448,7 +449,7 @@ func TestFindParquet(t *testing.T) {
 			c := config(t, tt.path)
 			c.Columns, c.Rule.ImageOnly = tt.columns, tt.only
 			s := find(t, c)
-			same(t, "", tt.want, nearPairs(t, c.Out))
+			attest.Same(t, "", tt.want, nearPairs(t, c.Out))
 			if diff := cmp.Diff(map[string]int{"no_image": 1, "not_an_image": 1}, s.Reasons); diff != "" || s.Files != 6 || s.TextFrom != tt.from || s.Shown != len(tt.want) {
 				t.Errorf("%s\n%+v", diff, s)
 			}
@@ -472,10 +473,10 @@ func TestFindParquetTexts(t *testing.T) {
 func TestFindDamaged(t *testing.T) {
 	structs, _ := tableRows(t)
 	whole, err := os.ReadFile(writeParquet(t, structs))
-	ok(t, err)
+	attest.OK(t, err)
 	for _, body := range [][]byte{whole[:len(whole)/2], append(slices.Repeat([]byte{0xff}, len(whole)-3000), whole[len(whole)-3000:]...), []byte("PAR1PAR1PAR1"), nil} {
 		c := config(t, filepath.Join(t.TempDir(), "x.parquet"))
-		ok(t, os.WriteFile(c.Path, body, 0o600))
+		attest.OK(t, os.WriteFile(c.Path, body, 0o600))
 		f, err := Open(t.Context(), c)
 		if err == nil {
 			_, err = f.Find(t.Context())
@@ -508,7 +509,7 @@ func TestFindInterrupted(t *testing.T) {
 				}
 			}
 			f, err := Open(ctx, c)
-			ok(t, err)
+			attest.OK(t, err)
 			_, err = f.Find(ctx)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("stage %s: Find = %v, want an interrupt", stage, err)
@@ -517,7 +518,7 @@ func TestFindInterrupted(t *testing.T) {
 				t.Errorf("stage %s: the folder of the answer is there (%v)", stage, err)
 			}
 			if earlier {
-				same(t, fmt.Sprintf("stage %s: the earlier answer changed", stage), want, answerOf(t, c.Out))
+				attest.Same(t, fmt.Sprintf("stage %s: the earlier answer changed", stage), want, answerOf(t, c.Out))
 			}
 		}
 	}
@@ -531,7 +532,7 @@ func TestFindForce(t *testing.T) {
 		t.Errorf("a second answer = %v, want a refusal", err)
 	}
 	mine := filepath.Join(c.Out, "mine.txt")
-	ok(t, os.WriteFile(mine, []byte("mine"), 0o600))
+	attest.OK(t, os.WriteFile(mine, []byte("mine"), 0o600))
 	c.Force, c.Pictures = true, 0
 	find(t, c)
 	if diff := cmp.Diff([]string{groupsName, "mine.txt", unreadableName}, slices.Sorted(maps.Keys(answerOf(t, c.Out)))); diff != "" {
@@ -553,9 +554,9 @@ func TestAnswerCutShort(t *testing.T) {
 	for n, steps := 1, 99; n < steps; n++ {
 		find(t, c)
 		left := filepath.Join(c.Out, unfinished+sheetName)
-		ok(t, os.WriteFile(left, []byte("thumbnails"), 0o600))
+		attest.OK(t, os.WriteFile(left, []byte("thumbnails"), 0o600))
 		f, err := Open(t.Context(), newer)
-		ok(t, err)
+		attest.OK(t, err)
 		step := 0
 		_, err = f.Find(context.WithValue(t.Context(), durable.HookKey{}, func(string, string) error {
 			step++
@@ -604,7 +605,7 @@ func TestOpenRefuses(t *testing.T) {
 		"cut.csv": []byte("file,text\n\"a.jpg,x\n"), "bad.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":\"x\"}\n{\"file\":\"b.jpg\"}\n"), "none.jsonl": []byte("{\"text\":\"x\"}\n"),
 		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "full/groups.csv/x": nil, "file": []byte("x")})
 	pipe := filepath.Join(dir, "pipe")
-	ok(t, syscall.Mkfifo(pipe, 0o600))
+	attest.OK(t, syscall.Mkfifo(pipe, 0o600))
 	in := func(name string) string { return filepath.Join(dir, name) }
 	structs, _ := tableRows(t)
 	table := writeParquet(t, structs)
@@ -684,21 +685,4 @@ func FuzzTexts(f *testing.F) {
 			t.Error("texts are used before anybody asked")
 		}
 	})
-}
-
-// ok ends the test at an error.
-func ok(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// same reports an error, and how got differs from want.
-func same(t testing.TB, what string, want, got any, errs ...error) {
-	t.Helper()
-	diff, err := cmp.Diff(want, got), errors.Join(errs...)
-	if diff != "" || err != nil {
-		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/page"
 )
 
@@ -13,7 +14,7 @@ import (
 func sheetGroups(t testing.TB, n int, name string) (all []shownGroup) {
 	t.Helper()
 	thumb, err := page.NewThumbnail(scenery(1, 400, 300), name)
-	ok(t, err)
+	attest.OK(t, err)
 	for i := range n {
 		all = append(all, shownGroup{Number: i + 1, More: i,
 			Pictures: []*shownPicture{{Name: name, Thumb: thumb}, {Name: name, Near: name, Thumb: thumb}, {Name: name, Near: "x", Trouble: name}}})
@@ -24,7 +25,7 @@ func sheetGroups(t testing.TB, n int, name string) (all []shownGroup) {
 func written(t *testing.T, c contactSheet) string {
 	t.Helper()
 	var b bytes.Buffer
-	ok(t, page.Write(&b, sheetPage, c))
+	attest.OK(t, page.Write(&b, sheetPage, c))
 	return b.String()
 }
 

@@ -1,15 +1,13 @@
 package state
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -22,16 +20,16 @@ func TestDecide(t *testing.T) {
 	ws := sameImages(t, now, "aaa1", "bbb2", "ccc3", "gone4")
 	stones := Holding{"gone4": {Tombstone: manifest.Tombstone{ID: "gone4", State: manifest.StateDeleted, Time: now}}}
 	words, err := language.New()
-	ok(t, err)
+	attest.OK(t, err)
 	decide := func(mode policy.Mode, out ...manifest.PostID) (outcomes string, d *Decisions) {
 		p := policy.Default()
 		p.Filter.Mode = mode
 		j := Judge{Policy: p, Tombstones: stones, Now: now}
 		d, err := j.Decide(t.Context(), ws, words, func(rec workspace.Record) bool { return !slices.Contains(out, rec.ID) })
-		ok(t, err)
+		attest.OK(t, err)
 		var all []string
 		for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
-			ok(t, err)
+			attest.OK(t, err)
 			all = append(all, strings.TrimSpace(string(rec.Result.Outcome)+" "+string(rec.Result.DuplicateOf.ID)))
 		}
 		return strings.Join(all, ", "), d
@@ -57,7 +55,7 @@ func TestDecide(t *testing.T) {
 	_, flagged := decide(policy.Flag)
 	inputs := func(d *Decisions, more ...any) string {
 		s, err := d.Inputs(more...)
-		ok(t, err)
+		attest.OK(t, err)
 		return s
 	}
 	if a, b, c, e := inputs(one), inputs(again), inputs(flagged), inputs(one, "more"); a != b || a == c || a == e {
@@ -67,7 +65,7 @@ func TestDecide(t *testing.T) {
 		t.Errorf("gone: %v", one.Gone)
 	}
 	want := map[string]map[manifest.Outcome]int{"train": {manifest.Kept: 1, manifest.Duplicate: 1, manifest.Deleted: 1}, "test": {manifest.Duplicate: 1}}
-	same(t, "counts", want, one.Counts())
+	attest.Same(t, "counts", want, one.Counts())
 	rows := map[string]int{}
 	for _, split := range []string{"train", "test"} {
 		for n, err := range flagged.RowBytes(split) {
@@ -83,7 +81,7 @@ func TestDecide(t *testing.T) {
 			rows[split+" written"]++
 		}
 	}
-	same(t, "rows", map[string]int{"train": 2, "test": 1, "train written": 2, "test written": 1}, rows)
+	attest.Same(t, "rows", map[string]int{"train": 2, "test": 1, "train written": 2, "test written": 1}, rows)
 }
 
 // sameImages is a workspace of live posts with one image and no text. Every third entry is of the split test.
@@ -91,7 +89,7 @@ func sameImages(t *testing.T, now time.Time, ids ...manifest.PostID) *workspace.
 	t.Helper()
 	ctx := t.Context()
 	ws, err := workspace.Open(ctx, t.TempDir(), workspace.Options{})
-	ok(t, err)
+	attest.OK(t, err)
 	t.Cleanup(func() { ws.Close() })
 	entries := func(yield func(manifest.Entry, error) bool) {
 		for i, id := range ids {
@@ -104,31 +102,14 @@ func sameImages(t *testing.T, now time.Time, ids ...manifest.PostID) *workspace.
 			}
 		}
 	}
-	ok(t, ws.Load(ctx, workspace.Binding{Release: "R", Splits: []string{"train", "test"}}, entries, nil))
+	attest.OK(t, ws.Load(ctx, workspace.Binding{Release: "R", Splits: []string{"train", "test"}}, entries, nil))
 	var posts []workspace.Post
 	for _, id := range ids {
 		key, body := manifest.Key{ID: id}, []byte("\xff\xd8\xff?")
-		ok(t, ws.StoreImage(ctx, key, body, workspace.Image{Format: "jpeg", Width: 9, Height: 9, PHash: 0x0f0f0f0f0f0f0f0f}))
-		ok(t, ws.SetReading(ctx, key, workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body), Wide: &[4]uint64{1}}))
+		attest.OK(t, ws.StoreImage(ctx, key, body, workspace.Image{Format: "jpeg", Width: 9, Height: 9, PHash: 0x0f0f0f0f0f0f0f0f}))
+		attest.OK(t, ws.SetReading(ctx, key, workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body), Wide: &[4]uint64{1}}))
 		posts = append(posts, workspace.Post{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now})
 	}
-	ok(t, ws.SetPosts(ctx, posts))
+	attest.OK(t, ws.SetPosts(ctx, posts))
 	return ws
-}
-
-// ok ends the test at an error.
-func ok(t testing.TB, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// same reports an error, and how got differs from want.
-func same(t testing.TB, what string, want, got any, errs ...error) {
-	t.Helper()
-	diff, err := cmp.Diff(want, got), errors.Join(errs...)
-	if diff != "" || err != nil {
-		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
-	}
 }

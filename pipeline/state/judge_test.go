@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -61,6 +62,6 @@ func TestOutcome(t *testing.T) {
 	for _, tt := range tests {
 		tt.rec.Entry.Key = key
 		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: map[string]bool{"shared": true}, Now: now}.Outcome(tt.rec)
-		same(t, fmt.Sprintf("%s: outcome", tt.name), tt.want, result{got.Outcome, got.Reason})
+		attest.Same(t, fmt.Sprintf("%s: outcome", tt.name), tt.want, result{got.Outcome, got.Reason})
 	}
 }

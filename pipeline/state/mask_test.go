@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -42,7 +43,7 @@ func TestMaskNamesInReading(t *testing.T) {
 		for _, w := range r.Words {
 			left = append(left, w.Text)
 		}
-		same(t, fmt.Sprintf("%s: text and words", tt.name), []string{tt.text, tt.left}, []string{r.Text, strings.Join(left, " ")})
+		attest.Same(t, fmt.Sprintf("%s: text and words", tt.name), []string{tt.text, tt.left}, []string{r.Text, strings.Join(left, " ")})
 		if masked := strings.Count(tt.left, "["); r.Masked != masked {
 			t.Errorf("%s: %d names masked, want %d", tt.name, r.Masked, masked)
 		}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/auditlog"
 )
 
@@ -88,8 +89,8 @@ func checkSound(t *testing.T, w *Workspace, swept bool) {
 		f.Close()
 	}
 	if swept {
-		same(t, "image files", want, files(t, w, "images"))
-		same(t, "temporary files", []string(nil), temps(t, w.Dir()))
+		attest.Same(t, "image files", want, files(t, w, "images"))
+		attest.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
 	}
 }
 
@@ -97,7 +98,7 @@ func checkEnd(t *testing.T, w *Workspace) {
 	t.Helper()
 	checkSound(t, w, true)
 	got := slices.DeleteFunc(files(t, w, "."), func(name string) bool { return name == logKeyName || strings.HasPrefix(name, auditName+"/") })
-	same(t, "files in the end", []string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got)
+	attest.Same(t, "files in the end", []string{"dataset/x", "images/a0/a000.png", "lock", "state.db"}, got)
 }
 
 // checkClosed asserts what a writer that closed leaves, whatever was killed before: a seal that
@@ -107,7 +108,7 @@ func checkClosed(t *testing.T, dir string, told []string) {
 	r := readOnly(t, dir)
 	defer r.Close()
 	checkSeal(t, r)
-	same(t, "not published", []string{}, waiting(t, r))
+	attest.Same(t, "not published", []string{}, waiting(t, r))
 	notes := map[string]int{}
 	for _, e := range logged(t, r) {
 		if e.Kind == auditlog.Restored {
@@ -116,7 +117,7 @@ func checkClosed(t *testing.T, dir string, told []string) {
 		notes[e.Note]++
 	}
 	for _, note := range told {
-		same(t, fmt.Sprintf("times that %q stands in the log", note), 1, notes[note])
+		attest.Same(t, fmt.Sprintf("times that %q stands in the log", note), 1, notes[note])
 	}
 }
 
@@ -133,10 +134,10 @@ func checkSeal(t *testing.T, w *Workspace) {
 		if f.Name == stateName {
 			now, err = w.StatState(t.Context())
 		}
-		same(t, f.Name+" as it was sealed", f, now, err)
+		attest.Same(t, f.Name+" as it was sealed", f, now, err)
 		names = append(names, f.Name)
 	}
-	same(t, "files of the seal", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "dataset/x", "log.key", "state.db"}, names)
+	attest.Same(t, "files of the seal", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "dataset/x", "log.key", "state.db"}, names)
 }
 
 // noSync makes commits cheap where no power can be lost.
@@ -216,15 +217,15 @@ func TestKilledAtEveryStep(t *testing.T) {
 		before := snapshot(t, dir)
 		r := readOnly(t, dir)
 		checkSound(t, r, false)
-		ok(t, r.Close())
-		same(t, fmt.Sprintf("step %d: the folder after reading", n), before, snapshot(t, dir))
+		attest.OK(t, r.Close())
+		attest.Same(t, fmt.Sprintf("step %d: the folder after reading", n), before, snapshot(t, dir))
 		w := open(t, dir)
 		_, sweepErr := w.Sweep(t.Context())
-		ok(t, sweepErr)
+		attest.OK(t, sweepErr)
 		checkSound(t, w, true)
-		ok(t, noSync(w), life(t.Context(), w))
+		attest.OK(t, noSync(w), life(t.Context(), w))
 		checkEnd(t, w)
-		ok(t, w.Close())
+		attest.OK(t, w.Close())
 		checkClosed(t, dir, strings.FieldsFunc(stdout.String(), func(c rune) bool { return c == '\n' }))
 		if t.Failed() {
 			t.Fatalf("killed at step %d", n)
@@ -244,7 +245,7 @@ func TestFailedAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for n := 1; ; n += stride(4) {
 		w := open(t, filepath.Join(t.TempDir(), "w"))
-		ok(t, noSync(w))
+		attest.OK(t, noSync(w))
 		at := 0
 		failing := hooked(t.Context(), func(string) error {
 			if at++; at == n {
@@ -265,11 +266,11 @@ func TestFailedAtEveryStep(t *testing.T) {
 		if !errors.Is(err, errBoom) {
 			t.Fatalf("step %d: %v", n, err)
 		}
-		same(t, "temporary files", []string(nil), temps(t, w.Dir()))
+		attest.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
 		checkSound(t, w, false)
-		ok(t, life(t.Context(), w))
+		attest.OK(t, life(t.Context(), w))
 		checkEnd(t, w)
-		ok(t, w.Close())
+		attest.OK(t, w.Close())
 		checkClosed(t, w.Dir(), nil)
 		if t.Failed() {
 			t.Fatalf("step %d failed", n)
@@ -316,10 +317,10 @@ func TestReadOnlyRollsBack(t *testing.T) {
 	if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
 		t.Errorf("the copy is still there: %v, %v", left, err)
 	}
-	same(t, "read-only after a kill", want, collect(t, r.Records(ctx, Select{})))
+	attest.Same(t, "read-only after a kill", want, collect(t, r.Records(ctx, Select{})))
 	if err := r.SetMeta(ctx, "k", "v"); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("SetMeta: %v", err)
 	}
 	r.Close()
-	same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
+	attest.Same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 // What is erased of a post that must stay away leaves its digests, until the tombstone is lifted or the image is back.
@@ -18,17 +19,17 @@ func TestErasedImages(t *testing.T) {
 	for _, id := range []manifest.PostID{"a000", "a001", "a002", "a003"} {
 		images[id] = store(t, w, manifest.Key{ID: id}, "image of "+string(id))
 	}
-	ok(t, w.AddTombstones(ctx, []Tombstone{stone("a000"), stone("a001"), stone("a002")}))
+	attest.OK(t, w.AddTombstones(ctx, []Tombstone{stone("a000"), stone("a001"), stone("a002")}))
 	for id := range images { // a003 only left the manifest
-		ok(t, w.Erase(ctx, id))
+		attest.OK(t, w.Erase(ctx, id))
 	}
 	if err := w.Erase(ctx, "a000"); err != nil { // once more: nothing is lost
 		t.Fatal(err)
 	}
-	ok(t, w.LiftTombstones(ctx, digestOf(nil), "a001"))
+	attest.OK(t, w.LiftTombstones(ctx, digestOf(nil), "a001"))
 	store(t, w, key("a002"), "back again")
 	got, err := w.ErasedImages(ctx)
 	img := images["a000"]
 	want := []ErasedImage{{Key: key("a000"), Digests: Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}}}
-	same(t, "", want, got, err)
+	attest.Same(t, "", want, got, err)
 }

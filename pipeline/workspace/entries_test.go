@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 // TestReadmitted suspends a tombstone, makes it hold again, and shows what replaces its state, time and reason.
@@ -37,18 +38,18 @@ func TestReadmitted(t *testing.T) {
 		{"removed after that", add(removed, "moderator", 6), stone("a000", deleted, "author", 6), 1},
 		{"deleted, published", add(deleted, "", 8), stone("a000", deleted, "", 6), 1},
 	} {
-		ok(t, step.do())
+		attest.OK(t, step.do())
 		got, err := w.Tombstones(ctx)
-		same(t, step.name, []Tombstone{step.want}, got, err)
+		attest.Same(t, step.name, []Tombstone{step.want}, got, err)
 		store(t, w, key("a000"), "content")
-		ok(t, w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive}}))
+		attest.OK(t, w.SetPosts(ctx, []Post{{ID: "a000", State: manifest.StateLive}}))
 		swept, err := w.Sweep(ctx)
-		same(t, step.name+": Sweep", Swept{Erased: step.erased}, swept, err)
+		attest.Same(t, step.name+": Sweep", Swept{Erased: step.erased}, swept, err)
 	}
 	older := stone("b", manifest.StateUnavailable, "", 1)
-	ok(t, w.AddTombstones(ctx, []Tombstone{older}))
+	attest.OK(t, w.AddTombstones(ctx, []Tombstone{older}))
 	got, err := w.Tombstones(ctx)
-	same(t, "the oldest first", []Tombstone{older, stone("a000", deleted, "", 6)}, got, err)
+	attest.Same(t, "the oldest first", []Tombstone{older, stone("a000", deleted, "", 6)}, got, err)
 	for _, bad := range []Tombstone{stone("c", manifest.StateLive, "", 1), stone("C", deleted, "", 1)} {
 		if err := w.AddTombstones(ctx, []Tombstone{bad}); err == nil {
 			t.Errorf("%+v became a tombstone", bad)
@@ -68,7 +69,7 @@ func TestSharedImages(t *testing.T) {
 		}
 		img := describe([]byte(body), "png")
 		img.Source, img.OriginalSHA256 = source, digestOf([]byte(body))
-		ok(t, w.StoreImage(t.Context(), e.Key, []byte(body), img))
+		attest.OK(t, w.StoreImage(t.Context(), e.Key, []byte(body), img))
 		posts = append(posts, Post{ID: e.ID, State: manifest.StateLive})
 	}
 	for _, tt := range []struct {
@@ -83,9 +84,9 @@ func TestSharedImages(t *testing.T) {
 		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4, map[string]bool{}},
 	} {
 		posts[0] = tt.first
-		ok(t, w.SetPosts(t.Context(), posts))
+		attest.OK(t, w.SetPosts(t.Context(), posts))
 		got, err := w.SharedImages(t.Context(), tt.urls)
-		same(t, tt.name, tt.want, got, err)
+		attest.Same(t, tt.name, tt.want, got, err)
 	}
 }
 
@@ -96,7 +97,7 @@ func TestPostFacts(t *testing.T) {
 	e.Subreddit = "told"
 	w := loaded(t, e)
 	seen := Post{ID: e.ID, State: manifest.StateLive, Subreddit: "seen", Told: "not to be stored"}
-	answer := func() { ok(t, w.SetPosts(t.Context(), []Post{seen})) }
+	answer := func() { attest.OK(t, w.SetPosts(t.Context(), []Post{seen})) }
 	for _, step := range []struct {
 		when      string
 		do        func()
@@ -107,12 +108,12 @@ func TestPostFacts(t *testing.T) {
 		{"asked", answer, false, "seen"},
 		{"with a new image", func() { store(t, w, e.Key, "body") }, true, "seen"},
 		{"seen again", answer, false, "seen"},
-		{"erased", func() { ok(t, w.Erase(t.Context(), e.ID)) }, false, ""},
+		{"erased", func() { attest.OK(t, w.Erase(t.Context(), e.ID)) }, false, ""},
 	} {
 		step.do()
 		got := collect(t, w.Posts(t.Context()))[0]
 		want := Post{ID: e.ID, State: got.State, Unseen: step.unseen, Subreddit: step.subreddit, Told: "told"}
-		same(t, step.when, want, got)
-		same(t, step.when+": the record", want, collect(t, w.Records(t.Context(), Select{}))[0].Post)
+		attest.Same(t, step.when, want, got)
+		attest.Same(t, step.when+": the record", want, collect(t, w.Records(t.Context(), Select{}))[0].Post)
 	}
 }

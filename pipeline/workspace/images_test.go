@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/durable"
 )
 
@@ -43,21 +44,21 @@ func TestStoreImageReplaces(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	k := key("a000")
-	ok(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Failed}))
+	attest.OK(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Failed}))
 	check := func(step string, img Image, name string) {
 		t.Helper()
-		same(t, step, []Record{{Entry: numbered(1)[0], Post: Post{ID: "a000"}, Image: &img}}, collect(t, w.Records(ctx, Select{})))
-		same(t, step+": files", []string{name}, files(t, w, "images"))
+		attest.Same(t, step, []Record{{Entry: numbered(1)[0], Post: Post{ID: "a000"}, Image: &img}}, collect(t, w.Records(ctx, Select{})))
+		attest.Same(t, step+": files", []string{name}, files(t, w, "images"))
 	}
 	first := store(t, w, k, "first")
 	check("after trouble", first, "images/a0/a000.jpg")
-	ok(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: first.SHA256}))
+	attest.OK(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: first.SHA256}))
 	second := store(t, w, k, "second, longer")
 	check("same name", second, "images/a0/a000.jpg")
 	third := describe([]byte("third"), "png")
 	short := third
 	short.SHA256, short.Bytes = "", 0
-	ok(t, w.StoreImage(ctx, k, []byte("third"), short))
+	attest.OK(t, w.StoreImage(ctx, k, []byte("third"), short))
 	check("other name, digest and length filled in", third, "images/a0/a000.png")
 	if err := w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: first.SHA256}); !errors.Is(err, ErrNoImage) {
 		t.Errorf("reading of an old image: %v, want ErrNoImage", err)
@@ -74,8 +75,8 @@ func TestStoreImageReplaces(t *testing.T) {
 		t.Errorf("image of no entry: %v", err)
 	}
 	check("after refusals", third, "images/a0/a000.png")
-	ok(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Gone}))
-	same(t, "files after SetTrouble", []string(nil), files(t, w, "images"))
+	attest.OK(t, w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Gone}))
+	attest.Same(t, "files after SetTrouble", []string(nil), files(t, w, "images"))
 }
 
 func TestReadImageFindsDamage(t *testing.T) {
@@ -85,7 +86,7 @@ func TestReadImageFindsDamage(t *testing.T) {
 	img := store(t, w, k, "the body")
 	name := filepath.Join(w.Dir(), "images/a0/a000.jpg")
 	for _, tt := range []struct{ name, body string }{{"flipped bit", "the cody"}, {"short", "the bod"}, {"long", "the body!"}, {"missing", ""}} {
-		ok(t, os.WriteFile(name, []byte(tt.body), 0o600))
+		attest.OK(t, os.WriteFile(name, []byte(tt.body), 0o600))
 		if tt.body == "" {
 			os.Remove(name)
 		}
@@ -100,7 +101,7 @@ func TestNoSymlinkLeadsOut(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
 	outside := t.TempDir()
-	ok(t, os.Symlink(outside, filepath.Join(w.Dir(), "images")), os.Symlink(outside, filepath.Join(w.Dir(), "dataset")))
+	attest.OK(t, os.Symlink(outside, filepath.Join(w.Dir(), "images")), os.Symlink(outside, filepath.Join(w.Dir(), "dataset")))
 	_, write := w.Replace(ctx, "dataset/x", text(""))
 	_, sweep := w.Sweep(ctx)
 	for i, err := range []error{w.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png")), write, sweep} {
@@ -118,7 +119,7 @@ func TestReplace(t *testing.T) {
 	w := loaded(t)
 	want := File{Name: "dataset/data/x.parquet", SHA256: digestOf([]byte("old")), Size: 3}
 	got, err := w.Replace(ctx, want.Name, text("old"))
-	same(t, "Replace", want, got, err)
+	attest.Same(t, "Replace", want, got, err)
 	cancelled, cancel := context.WithCancel(ctx)
 	noCheck := func(r io.ReaderAt, size int64) error {
 		b, err := io.ReadAll(io.NewSectionReader(r, 0, size))
@@ -142,8 +143,8 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	got, err = w.Stat(ctx, want.Name)
-	same(t, "the old file", want, got, err)
-	same(t, "temporary files", []string(nil), temps(t, w.Dir()))
+	attest.Same(t, "the old file", want, got, err)
+	attest.Same(t, "temporary files", []string(nil), temps(t, w.Dir()))
 	for _, name := range []string{"../x", "/x", "", ".", "a//b", "state.db", "state.db-journal", "lock", "images/a0/a000.jpg", "images",
 		"audit/x", "log.key", ".tmp-x", "a\\b"} {
 		if _, err := w.Replace(ctx, name, text("x")); err == nil {
@@ -154,13 +155,13 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	_, err = w.Replace(ctx, "dataset.csv", text("o"))
-	ok(t, err)
-	same(t, "files", []string{"dataset.csv", "dataset/data/x.parquet", "lock", "state.db"}, files(t, w, "."))
-	ok(t, w.RemoveFile(ctx, want.Name), w.RemoveFile(ctx, want.Name))
+	attest.OK(t, err)
+	attest.Same(t, "files", []string{"dataset.csv", "dataset/data/x.parquet", "lock", "state.db"}, files(t, w, "."))
+	attest.OK(t, w.RemoveFile(ctx, want.Name), w.RemoveFile(ctx, want.Name))
 	if _, err := w.Stat(ctx, want.Name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Stat of a removed file: %v", err)
 	}
-	same(t, "files of a missing folder", []string(nil), files(t, w, "nowhere"))
+	attest.Same(t, "files of a missing folder", []string(nil), files(t, w, "nowhere"))
 	for _, name := range []string{"state.db", "state.db-journal", "dataset", "../x"} {
 		if f, err := w.OpenFile(name); err == nil {
 			f.Close()
@@ -187,25 +188,25 @@ func TestSweep(t *testing.T) {
 		store(t, w, key(fmt.Sprintf("a%03d", i)), fmt.Sprint("body ", i))
 	}
 	store(t, w, key("z"), "body z")
-	ok(t, w.SetPosts(ctx, []Post{{ID: "a003", State: manifest.StateRemoved}, {ID: "a004", State: manifest.StateDeleted, Withheld: true}}))
+	attest.OK(t, w.SetPosts(ctx, []Post{{ID: "a003", State: manifest.StateRemoved}, {ID: "a004", State: manifest.StateDeleted, Withheld: true}}))
 	at := func(name string) string { return filepath.Join(w.Dir(), name) }
 	for name, body := range map[string]string{".tmp-1": "x", "dataset/data/.tmp-2": "x", "images/a0/.tmp-3": "x",
 		"images/a0/a001.png": "no row",       // the row speaks of a001.jpg
 		"images/zz/zz9.jpg":  "no such post", // a folder without any row
 		"images/stray":       "x", "images/a0/a001.jpg": "another length", "dataset/data/kept.parquet": "x"} {
-		ok(t, os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), []byte(body), 0o600))
+		attest.OK(t, os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), []byte(body), 0o600))
 	}
-	ok(t, os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z")))
+	attest.OK(t, os.Remove(at("images/a0/a000.jpg")), os.RemoveAll(at("images/z")))
 	got, err := w.Sweep(ctx)
-	same(t, "Sweep", Swept{Temporary: 3, Orphans: 3, Lost: 3, Erased: 1}, got, err)
-	same(t, "files", []string{"dataset/data/kept.parquet", "images/a0/a002.jpg", "images/a0/a004.jpg", "lock", "state.db"}, files(t, w, "."))
+	attest.Same(t, "Sweep", Swept{Temporary: 3, Orphans: 3, Lost: 3, Erased: 1}, got, err)
+	attest.Same(t, "files", []string{"dataset/data/kept.parquet", "images/a0/a002.jpg", "images/a0/a004.jpg", "lock", "state.db"}, files(t, w, "."))
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
 		if has := r.Image != nil; has != (r.ID == "a002" || r.ID == "a004") {
 			t.Errorf("%s has an image row: %v", r.ID, has)
 		}
 	}
 	got, err = w.Sweep(ctx)
-	same(t, "a second Sweep", Swept{}, got, err)
+	attest.Same(t, "a second Sweep", Swept{}, got, err)
 }
 
 func TestErase(t *testing.T) {
@@ -213,10 +214,10 @@ func TestErase(t *testing.T) {
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0), entry(3, "aa1", 2))
 	for _, k := range []manifest.Key{key("aa1"), {ID: "aa1", Image: 1}, key("bb1")} {
 		img := store(t, w, k, "body of "+k.String())
-		ok(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}))
+		attest.OK(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "t"}))
 	}
 	_, err := w.Replace(ctx, ReportName, text("shows all"))
-	ok(t, err, w.SetTrouble(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}), w.SetResults(ctx, []manifest.Result{
+	attest.OK(t, err, w.SetTrouble(ctx, manifest.Key{ID: "aa1", Image: 2}, Trouble{Outcome: manifest.Gone}), w.SetResults(ctx, []manifest.Result{
 		{Key: key("aa1"), Outcome: manifest.Duplicate, Detail: "near", DuplicateOf: key("bb1")},
 		{Key: key("bb1"), Outcome: manifest.Kept, Detail: "d"},
 	}), w.Erase(ctx, "aa1"))
@@ -227,8 +228,8 @@ func TestErase(t *testing.T) {
 			t.Errorf("after Erase(aa1): %s is erased: %v", r.Key, gone)
 		}
 	}
-	same(t, "files", []string{"images/bb/bb1.jpg", "lock", "state.db"}, files(t, w, "."))
-	ok(t, w.Erase(ctx, "unknown1")) // without entries
+	attest.Same(t, "files", []string{"images/bb/bb1.jpg", "lock", "state.db"}, files(t, w, "."))
+	attest.OK(t, w.Erase(ctx, "unknown1")) // without entries
 	if err := w.Erase(ctx, "../x"); err == nil {
 		t.Error("Erase took a path")
 	}
@@ -247,7 +248,7 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 	ctx := t.Context()
 	const posts = 80
 	w := loaded(t, numbered(posts)...)
-	ok(t, noSync(w))
+	attest.OK(t, noSync(w))
 	canary := func(i, round int) string { return fmt.Sprintf("CANARY-%d-%d-%s", i, round, "text that must not stay") }
 	id := func(i int) manifest.PostID { return manifest.PostID(fmt.Sprintf("a%03d", i)) }
 	images := map[int]Image{}
@@ -258,22 +259,22 @@ func eraseAtRandom(t *testing.T, random *rand.Rand) {
 		for _, i := range random.Perm(posts) {
 			text := strings.Repeat(canary(i, round)+" ", 1+random.IntN(1+random.IntN(300)))
 			r := Reading{Fingerprint: "f", ImageSHA256: images[i].SHA256, Text: text, Words: []Word{{Text: canary(i, round)}}}
-			ok(t, w.SetReading(ctx, manifest.Key{ID: id(i)}, r))
+			attest.OK(t, w.SetReading(ctx, manifest.Key{ID: id(i)}, r))
 		}
 	}
 	erased := random.Perm(posts)[:posts*2/3]
 	isErased := map[int]bool{}
 	for _, i := range erased {
 		isErased[i] = true
-		ok(t, w.Erase(ctx, id(i)))
+		attest.OK(t, w.Erase(ctx, id(i)))
 	}
-	ok(t, w.Close())
+	attest.OK(t, w.Close())
 	state := filepath.Join(w.Dir(), stateName)
 	for i := range posts {
 		for round := range 3 {
-			same(t, canary(i, round)+" is in state.db", round == 2 && !isErased[i], contains(t, state, canary(i, round)))
+			attest.Same(t, canary(i, round)+" is in state.db", round == 2 && !isErased[i], contains(t, state, canary(i, round)))
 		}
-		same(t, "its digest is in state.db", !isErased[i], contains(t, state, images[i].SHA256))
+		attest.Same(t, "its digest is in state.db", !isErased[i], contains(t, state, images[i].SHA256))
 	}
 	if _, err := os.Stat(state + "-journal"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a journal is left: %v", err)
@@ -296,20 +297,20 @@ func TestOpenFinishesAnErase(t *testing.T) {
 func openFinishes(t *testing.T, erase func(w *Workspace) error) {
 	w := loaded(t, numbered(1)...)
 	store(t, w, key("a000"), "body")
-	ok(t, erase(w))
+	attest.OK(t, erase(w))
 	state := filepath.Join(w.Dir(), stateName)
 	old, err := os.Stat(state)
-	ok(t, err)
+	attest.OK(t, err)
 	w.finish = nil // as if killed
-	ok(t, w.Close())
+	attest.OK(t, w.Close())
 	for _, rewritten := range []bool{true, false} {
 		w = open(t, w.Dir())
-		same(t, "records", "a000", keys(t, w))
+		attest.Same(t, "records", "a000", keys(t, w))
 		now, err := os.Stat(state)
 		if err != nil || os.SameFile(old, now) == rewritten || now.Mode().Perm() != 0o600 {
 			t.Errorf("state.db was rewritten: %v, %v; want %v", !rewritten, err, rewritten)
 		}
 		old = now
-		ok(t, w.Close())
+		attest.OK(t, w.Close())
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/pipeline/attest"
 )
 
 // TestInspect reads the files of a workspace, and what is foreign in its database.
@@ -13,21 +15,21 @@ func TestInspect(t *testing.T) {
 	w := loaded(t, numbered(2)...)
 	k := key("a000")
 	img := describe([]byte("body"), "png")
-	ok(t, w.StoreImage(ctx, k, []byte("body"), img))
+	attest.OK(t, w.StoreImage(ctx, k, []byte("body"), img))
 	img.SHA256, img.PHash = digestOf([]byte("body")), 7
-	ok(t, w.SetHash(ctx, k, img))
-	ok(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}))
+	attest.OK(t, w.SetHash(ctx, k, img))
+	attest.OK(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}))
 	if foreign, err := w.ForeignSchema(ctx); err != nil || len(foreign) > 0 {
 		t.Errorf("a workspace of our own has %q (%v)", foreign, err)
 	}
 	_, err := w.db.ExecContext(ctx, "CREATE TABLE stash (x); CREATE VIEW v AS SELECT 1")
-	ok(t, err)
+	attest.OK(t, err)
 	if foreign, err := w.ForeignSchema(ctx); err != nil || !cmp.Equal([]string{"table stash", "view v"}, foreign) {
 		t.Errorf("foreign tables: %q (%v)", foreign, err)
 	}
-	ok(t, w.Close())
+	attest.OK(t, w.Close())
 	files, err := OpenFiles(w.Dir())
-	ok(t, err)
+	attest.OK(t, err)
 	defer files.Close()
 	var names []string
 	for _, f := range collect(t, files.Walk(ctx)) {

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/durable"
 )
@@ -26,8 +27,8 @@ func logged(t *testing.T, w *Workspace) []auditlog.Event {
 	if errors.Is(err, auditlog.ErrNoLog) {
 		return nil
 	}
-	ok(t, err)
-	ok(t, log.Verify(t.Context()))
+	attest.OK(t, err)
+	attest.OK(t, log.Verify(t.Context()))
 	return collect(t, log.Records(t.Context(), 0))
 }
 
@@ -56,7 +57,7 @@ func logOf(t *testing.T, dir string) []string {
 func tell(t *testing.T, w *Workspace, notes ...any) {
 	t.Helper()
 	for _, note := range notes {
-		ok(t, w.Note(t.Context(), auditlog.Event{Kind: auditlog.Copy, Note: fmt.Sprint(note)}))
+		attest.OK(t, w.Note(t.Context(), auditlog.Event{Kind: auditlog.Copy, Note: fmt.Sprint(note)}))
 	}
 }
 
@@ -64,7 +65,7 @@ func tell(t *testing.T, w *Workspace, notes ...any) {
 func waiting(t *testing.T, w *Workspace) []string {
 	t.Helper()
 	queue, err := w.Unpublished(t.Context())
-	ok(t, err)
+	attest.OK(t, err)
 	return story(queue)
 }
 
@@ -124,15 +125,15 @@ func TestRecords(t *testing.T) {
 			t.Fatalf("step %d: %v", i, err)
 		}
 	}
-	same(t, "records to be published", []string{"verdicts a000:live: a001:removed:moderator", "fetch a000::", "verdicts a000:live:",
+	attest.Same(t, "records to be published", []string{"verdicts a000:live: a001:removed:moderator", "fetch a000::", "verdicts a000:live:",
 		"verdicts a000:unknown:absent_once", "tombstone a001:removed:moderator", "readmitted a001::", "readmitted revoked a001::",
 		"lifted a001::", "erased a001:removed:", "verdicts a002:removed:other", "run ended", "erased left_manifest a000::"}, waiting(t, w))
 	queue, err := w.Unpublished(ctx)
 	next, nextErr := w.LogNext(ctx)
-	ok(t, err, nextErr, w.Close())
+	attest.OK(t, err, nextErr, w.Close())
 	r := readOnly(t, dir)
 	events := logged(t, r)
-	same(t, "published", queue, events)
+	attest.Same(t, "published", queue, events)
 	for i, e := range events {
 		if e.Seq != int64(i) || !e.Time.Equal(hour(9)) {
 			t.Errorf("record %d has number %d and time %v", i, e.Seq, e.Time)
@@ -156,29 +157,29 @@ func TestRecordsOfFailedChange(t *testing.T) {
 	if err := w.SetPosts(noCommit(t), []Post{{ID: "a000", State: manifest.StateLive}}); !errors.Is(err, errBoom) {
 		t.Fatal(err)
 	}
-	same(t, "records of a change that failed", []string{}, waiting(t, w))
+	attest.Same(t, "records of a change that failed", []string{}, waiting(t, w))
 	if err := w.SetCopy(ctx, Copy{Path: "/x"}, auditlog.Event{Kind: auditlog.Copy, Path: "/x"}); err == nil {
 		t.Error("a path became a record")
 	}
 	copies, err := w.Copies(ctx)
-	same(t, "copies", []Copy(nil), copies, err)
+	attest.Same(t, "copies", []Copy(nil), copies, err)
 }
 
 // TestPublishInBatches publishes more records than one batch holds, more than once.
 func TestPublishInBatches(t *testing.T) {
 	w := loaded(t, numbered(1)...)
-	ok(t, noSync(w))
+	attest.OK(t, noSync(w))
 	w.batch = 3
 	var want []string
 	for i := range 40 {
 		want = append(want, fmt.Sprint("copy ", i))
 		tell(t, w, i)
 		if i > 9 && i%7 == 0 {
-			ok(t, w.publish(t.Context()))
+			attest.OK(t, w.publish(t.Context()))
 		}
 	}
-	ok(t, w.Close())
-	same(t, "log", want, logOf(t, w.Dir()))
+	attest.OK(t, w.Close())
+	attest.Same(t, "log", want, logOf(t, w.Dir()))
 }
 
 // Stopped between the checkpoint and its note of it, publish leaves each record once to a reader.
@@ -189,7 +190,7 @@ func TestPublishedUnnoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	tell(t, w, 2)
-	same(t, "published and not", []string{"copy 1", "copy 2"}, append(story(logged(t, w)), waiting(t, w)...))
+	attest.Same(t, "published and not", []string{"copy 1", "copy 2"}, append(story(logged(t, w)), waiting(t, w)...))
 }
 
 // What state.db knows of the log may be damaged: nothing is published then.
@@ -201,10 +202,10 @@ func TestDamagedQueue(t *testing.T) {
 	} {
 		w := loaded(t, numbered(1)...)
 		tell(t, w, 0)
-		ok(t, w.publish(t.Context()))
+		attest.OK(t, w.publish(t.Context()))
 		tell(t, w, 1, 2)
 		_, err := w.db.Exec(statement)
-		ok(t, err)
+		attest.OK(t, err)
 		_, readErr := w.Unpublished(t.Context())
 		for _, err := range []error{readErr, w.publish(t.Context()), w.Close()} {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -220,7 +221,7 @@ func TestManyVerdictsAreSplit(t *testing.T) {
 	for _, e := range numbered(250) {
 		posts = append(posts, Post{ID: e.ID, State: manifest.StateLive, CheckedAt: hour(0)})
 	}
-	ok(t, w.SetPosts(t.Context(), posts))
+	attest.OK(t, w.SetPosts(t.Context(), posts))
 	queue, err := w.Unpublished(t.Context())
 	if err != nil || len(queue) != 3 || len(queue[0].Posts) != 100 || len(queue[2].Posts) != 50 {
 		t.Errorf("%d records, %v", len(queue), err)
@@ -232,8 +233,10 @@ func TestGoneAt(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(2)...)
 	image := func() { store(t, w, key("a000"), "body") }
-	damaged := func() { ok(t, w.SetTrouble(ctx, key("a000"), Trouble{Outcome: manifest.Invalid, Reason: "damaged"})) }
-	erased := func() { ok(t, w.Erase(ctx, "a000")) }
+	damaged := func() {
+		attest.OK(t, w.SetTrouble(ctx, key("a000"), Trouble{Outcome: manifest.Invalid, Reason: "damaged"}))
+	}
+	erased := func() { attest.OK(t, w.Erase(ctx, "a000")) }
 	for _, tt := range []struct {
 		what                  string
 		before                func()
@@ -263,7 +266,7 @@ func TestGoneAt(t *testing.T) {
 		post := Post{ID: "a000", State: tt.state, CheckedAt: at(tt.checked), AbsentAt: at(tt.absent), Withheld: true}
 		other := post
 		other.ID = "a001"
-		ok(t, w.SetPosts(ctx, []Post{post, other}))
+		attest.OK(t, w.SetPosts(ctx, []Post{post, other}))
 		for _, p := range collect(t, w.Posts(ctx)) {
 			if want := at(tt.gone); p.ID == "a000" && !p.GoneAt.Equal(want) || p.ID == "a001" && !p.GoneAt.IsZero() {
 				t.Errorf("%s: %s is gone since %v, want %v", tt.what, p.ID, p.GoneAt, want)
@@ -278,12 +281,12 @@ func TestCopies(t *testing.T) {
 	c := Copy{Path: "/copy", Note: "the lab", Format: "folder", Made: hour(1), Files: []File{{Name: "x", SHA256: "d", Size: 3}},
 		Rows: []string{"a"}, Next: map[string]string{"x": "e"}, Owed: []string{"b"}}
 	event := auditlog.Event{Kind: auditlog.Copy, Path: digestOf([]byte(c.Path)), Note: c.Note}
-	ok(t, w.SetCopy(ctx, c, event))
+	attest.OK(t, w.SetCopy(ctx, c, event))
 	c.Open, c.Told = true, "asked the lab"
-	ok(t, w.SetCopy(ctx, c), w.SetCopy(ctx, Copy{Path: "/another", Made: c.Made}))
+	attest.OK(t, w.SetCopy(ctx, c), w.SetCopy(ctx, Copy{Path: "/another", Made: c.Made}))
 	got, err := w.Copies(ctx)
-	same(t, "copies", []Copy{{Path: "/another", Made: c.Made}, c}, got, err)
-	same(t, "records", []string{"copy the lab"}, waiting(t, w))
+	attest.Same(t, "copies", []Copy{{Path: "/another", Made: c.Made}, c}, got, err)
+	attest.Same(t, "records", []string{"copy the lab"}, waiting(t, w))
 	for _, path := range []string{"", "copy", "/copy/", "/a/../copy"} {
 		if err := w.SetCopy(ctx, Copy{Path: path}); err == nil {
 			t.Errorf("a copy at %q was registered", path)
@@ -294,11 +297,11 @@ func TestCopies(t *testing.T) {
 // put replaces a file or folder by a copy of another.
 func put(t *testing.T, from, to string) {
 	t.Helper()
-	ok(t, os.RemoveAll(to))
+	attest.OK(t, os.RemoveAll(to))
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
-		ok(t, os.CopyFS(to, os.DirFS(from)))
+		attest.OK(t, os.CopyFS(to, os.DirFS(from)))
 	} else if err == nil {
-		ok(t, os.Link(from, to))
+		attest.OK(t, os.Link(from, to))
 	}
 }
 
@@ -329,11 +332,11 @@ func TestRestored(t *testing.T) {
 			if tt.kill {
 				w.finish = nil
 			}
-			ok(t, w.Close())
+			attest.OK(t, w.Close())
 			backup := t.TempDir()
-			ok(t, os.CopyFS(backup, os.DirFS(w.Dir())))
+			attest.OK(t, os.CopyFS(backup, os.DirFS(w.Dir())))
 			w = open(t, w.Dir())
-			ok(t, w.AddTombstones(ctx, buried), w.LiftTombstones(ctx, digestOf(nil), "a000"), w.Close())
+			attest.OK(t, w.AddTombstones(ctx, buried), w.LiftTombstones(ctx, digestOf(nil), "a000"), w.Close())
 			for _, name := range tt.parts {
 				put(t, filepath.Join(backup, name), filepath.Join(w.Dir(), name))
 			}
@@ -343,8 +346,8 @@ func TestRestored(t *testing.T) {
 			if err != nil || len(stones) != tt.stones {
 				t.Errorf("tombstones: %v, %v", stones, err)
 			}
-			ok(t, w.Close())
-			same(t, "the log", tt.want, logOf(t, w.Dir()))
+			attest.OK(t, w.Close())
+			attest.Same(t, "the log", tt.want, logOf(t, w.Dir()))
 			checkQuiet(t, w.Dir())
 		})
 	}
@@ -354,8 +357,8 @@ func TestRestored(t *testing.T) {
 func checkQuiet(t *testing.T, dir string) {
 	t.Helper()
 	before := logOf(t, dir)
-	ok(t, open(t, dir).Close())
-	same(t, "the log after a writer that did nothing", before, logOf(t, dir))
+	attest.OK(t, open(t, dir).Close())
+	attest.Same(t, "the log after a writer that did nothing", before, logOf(t, dir))
 }
 
 // TestForeignLog gives a workspace the log of another one, or a damaged log, or takes its key away.
@@ -364,7 +367,7 @@ func TestForeignLog(t *testing.T) {
 	made := func(note string) string {
 		w := loaded(t, numbered(1)...)
 		tell(t, w, note)
-		ok(t, w.Close())
+		attest.OK(t, w.Close())
 		return w.Dir()
 	}
 	var broken *auditlog.Broken
@@ -380,28 +383,28 @@ func TestForeignLog(t *testing.T) {
 			t.Errorf("Close: %v, want that the log is not published", err)
 		}
 		w = open(t, dir)
-		same(t, "records kept", []string{"copy three"}, waiting(t, w))
+		attest.Same(t, "records kept", []string{"copy three"}, waiting(t, w))
 		w.finish = nil
-		ok(t, os.RemoveAll(filepath.Join(dir, "audit")), w.Close(), open(t, dir).Close()) // what the error asks for
-		same(t, "log", []string{"restored log", "copy three"}, logOf(t, dir))
+		attest.OK(t, os.RemoveAll(filepath.Join(dir, "audit")), w.Close(), open(t, dir).Close()) // what the error asks for
+		attest.Same(t, "log", []string{"restored log", "copy three"}, logOf(t, dir))
 	})
 	t.Run("log and key of another workspace", func(t *testing.T) {
 		dir, other := made("one"), made("two")
 		for _, name := range []string{"audit", "log.key"} {
 			put(t, filepath.Join(other, name), filepath.Join(dir, name))
 		}
-		ok(t, open(t, dir).Close())
-		same(t, "log", []string{"copy two", "restored other_log"}, logOf(t, dir))
+		attest.OK(t, open(t, dir).Close())
+		attest.Same(t, "log", []string{"copy two", "restored other_log"}, logOf(t, dir))
 		checkQuiet(t, dir)
 	})
 	t.Run("key lost", func(t *testing.T) {
 		dir := made("one")
 		before, err := readOnly(t, dir).LogReader(ctx)
-		ok(t, err, os.Remove(filepath.Join(dir, "log.key")))
+		attest.OK(t, err, os.Remove(filepath.Join(dir, "log.key")))
 		w := open(t, dir)
 		w.finish = nil // killed before it published: the next one does not note it again
-		ok(t, w.Close(), open(t, dir).Close())
-		same(t, "log", []string{"copy one", "restored key"}, logOf(t, dir))
+		attest.OK(t, w.Close(), open(t, dir).Close())
+		attest.Same(t, "log", []string{"copy one", "restored key"}, logOf(t, dir))
 		after, err := readOnly(t, dir).LogReader(ctx)
 		if err != nil || after.Checkpoint().Key == before.Checkpoint().Key {
 			t.Errorf("the key did not change: %v", err)
@@ -412,7 +415,7 @@ func TestForeignLog(t *testing.T) {
 		dir := made("one")
 		name := filepath.Join(dir, "audit", "records.jsonl")
 		whole, err := os.ReadFile(name)
-		ok(t, err, os.WriteFile(name, whole[:len(whole)-5], 0o600))
+		attest.OK(t, err, os.WriteFile(name, whole[:len(whole)-5], 0o600))
 		w := open(t, dir)
 		tell(t, w, "two")
 		if err := w.Close(); !errors.As(err, &broken) || broken.Record != 0 {
@@ -421,8 +424,8 @@ func TestForeignLog(t *testing.T) {
 		if _, sealed, err := readOnly(t, dir).ReadSeal(ctx); sealed || err != nil {
 			t.Errorf("sealed with a damaged log: %t, %v", sealed, err)
 		}
-		ok(t, os.WriteFile(name, whole, 0o600), open(t, dir).Close())
-		same(t, "log after it was mended", []string{"copy one", "copy two"}, logOf(t, dir))
+		attest.OK(t, os.WriteFile(name, whole, 0o600), open(t, dir).Close())
+		attest.Same(t, "log after it was mended", []string{"copy one", "copy two"}, logOf(t, dir))
 	})
 }
 
@@ -433,12 +436,12 @@ func TestSealKeepsDigests(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	want, err := w.Replace(ctx, "dataset/x", text("whole"))
 	_, errY := w.Replace(ctx, "dataset/y", text(""))
-	ok(t, err, errY, w.Close(), os.WriteFile(filepath.Join(w.Dir(), "dataset", "x"), []byte("whale"), 0o600))
+	attest.OK(t, err, errY, w.Close(), os.WriteFile(filepath.Join(w.Dir(), "dataset", "x"), []byte("whale"), 0o600))
 	w = open(t, w.Dir())
 	if _, sealed, err := w.ReadSeal(ctx); sealed || err != nil {
 		t.Errorf("sealed under a writer: %t, %v", sealed, err)
 	}
-	ok(t, w.RemoveFile(ctx, "dataset/y"), w.Close())
+	attest.OK(t, w.RemoveFile(ctx, "dataset/y"), w.Close())
 	seal, sealed, err := readOnly(t, w.Dir()).ReadSeal(ctx)
 	if err != nil || !sealed || !slices.Contains(seal.Files, want) {
 		t.Errorf("the seal has %+v, want %+v; %t, %v", seal.Files, want, sealed, err)
@@ -453,11 +456,11 @@ func TestSealKeepsDigests(t *testing.T) {
 func TestCheckState(t *testing.T) {
 	w := loaded(t, numbered(300)...)
 	found, err := w.CheckState(t.Context())
-	same(t, "a whole database", []string(nil), found, err)
+	attest.Same(t, "a whole database", []string(nil), found, err)
 	_, err = w.db.Exec("PRAGMA foreign_keys = OFF; INSERT INTO trouble VALUES ('none', 0, '', 'gone', '', '')")
-	ok(t, err)
+	attest.OK(t, err)
 	found, err = w.CheckState(t.Context())
-	same(t, "a row without its entry", []string{"row 1 of trouble has no entry"}, found, err)
+	attest.Same(t, "a row without its entry", []string{"row 1 of trouble has no entry"}, found, err)
 }
 
 // TestAnyHistory does anything in any order, with a kill at any step: the log verifies, has every
@@ -468,7 +471,7 @@ func TestAnyHistory(t *testing.T) {
 	kills := 0
 	rapid.Check(t, func(r *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "w")
-		ok(r, err)
+		attest.OK(r, err)
 		dir = filepath.Join(dir, "w")
 		var checkpoints [][]byte
 		told, unsure := []string{}, map[string]bool{}
@@ -486,7 +489,7 @@ func TestAnyHistory(t *testing.T) {
 				if err != nil {
 					break
 				}
-				ok(r, noSync(w))
+				attest.OK(r, noSync(w))
 				note := fmt.Sprintf("%d of %d", i, session)
 				switch rapid.IntRange(0, 5).Draw(r, "operation") {
 				case 0, 1:
@@ -522,8 +525,8 @@ func TestAnyHistory(t *testing.T) {
 			checkpoints = append(checkpoints, checkHistory(t, r, dir, checkpoints, nil, nil)...)
 		}
 		w, err := Open(t.Context(), dir, Options{})
-		ok(r, err)
-		ok(r, w.Close())
+		attest.OK(r, err)
+		attest.OK(r, w.Close())
 		checkHistory(t, r, dir, checkpoints, told, unsure)
 	})
 	if kills < 10 { // of 20 to 60 sessions when short
@@ -539,25 +542,25 @@ func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told [
 	if errors.Is(err, ErrNoWorkspace) {
 		return nil
 	}
-	ok(r, err)
+	attest.OK(r, err)
 	defer w.Close()
 	log, err := w.LogReader(ctx)
 	if errors.Is(err, auditlog.ErrNoLog) && len(told) == 0 {
 		return nil
 	}
-	ok(r, err)
-	ok(r, log.Verify(ctx))
+	attest.OK(r, err)
+	attest.OK(r, log.Verify(ctx))
 	queue, err := w.Unpublished(ctx)
 	if err != nil || len(queue) > 0 && queue[0].Seq != log.Size() {
 		r.Fatalf("%d records published, and %+v are to be, %v", log.Size(), queue, err)
 	}
 	for _, c := range earlier {
 		_, err := log.Since(ctx, c)
-		ok(r, err)
+		attest.OK(r, err)
 	}
 	got := []string{}
 	for e, err := range log.Records(ctx, 0) {
-		ok(r, err)
+		attest.OK(r, err)
 		if e.Kind == auditlog.Restored {
 			r.Fatalf("record %d: %+v, and nothing was restored", e.Seq, e)
 		}
@@ -575,14 +578,14 @@ func checkHistory(t *testing.T, r *rapid.T, dir string, earlier [][]byte, told [
 func TestReadBesideWriter(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	ok(t, noSync(w))
+	attest.OK(t, noSync(w))
 	add := func() error {
 		return errors.Join(w.Note(ctx, auditlog.Event{Kind: auditlog.Copy}), w.publish(ctx))
 	}
-	ok(t, add())
+	attest.OK(t, add())
 	r := readOnly(t, w.Dir())
 	l, err := r.LogReader(ctx)
-	ok(t, err)
+	attest.OK(t, err)
 	var g errgroup.Group
 	over := make(chan struct{})
 	g.Go(func() error {
@@ -604,17 +607,17 @@ func TestReadBesideWriter(t *testing.T) {
 		}
 	}
 	close(over)
-	ok(t, g.Wait(), add(), l.Verify(ctx)) // of a log that was opened before the last records
+	attest.OK(t, g.Wait(), add(), l.Verify(ctx)) // of a log that was opened before the last records
 }
 
 // TestLargeFiles puts a file that has no end, or as good as none, in the place of each that is read whole.
 func TestLargeFiles(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	tell(t, w, "x")
-	ok(t, w.Close())
+	attest.OK(t, w.Close())
 	for _, name := range []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "log.key", "audit/seal.json"} {
 		dir := t.TempDir()
-		ok(t, os.CopyFS(dir, os.DirFS(w.Dir())), os.Truncate(filepath.Join(dir, name), 1<<40))
+		attest.OK(t, os.CopyFS(dir, os.DirFS(w.Dir())), os.Truncate(filepath.Join(dir, name), 1<<40))
 		r := readOnly(t, dir)
 		l, err := r.LogReader(t.Context())
 		if err == nil {
@@ -633,14 +636,14 @@ func TestSealAfterKill(t *testing.T) {
 	w := loaded(t, numbered(1)...)
 	dir := w.Dir()
 	w.finish = nil
-	ok(t, w.Close(), os.WriteFile(filepath.Join(dir, durable.TempPrefix+"left"), nil, 0o600))
+	attest.OK(t, w.Close(), os.WriteFile(filepath.Join(dir, durable.TempPrefix+"left"), nil, 0o600))
 	for _, sweep := range []bool{false, true, false} {
 		w := open(t, dir)
 		if sweep {
 			_, err := w.Sweep(t.Context())
-			ok(t, err)
+			attest.OK(t, err)
 		}
-		ok(t, w.Close())
+		attest.OK(t, w.Close())
 		_, sealed, err := readOnly(t, dir).ReadSeal(t.Context())
 		_, left := os.Stat(filepath.Join(dir, durable.TempPrefix+"left"))
 		if err != nil || sealed == (left == nil) {
@@ -658,13 +661,13 @@ func TestRestoredManyQueued(t *testing.T) {
 	tell(t, w, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 	want := waiting(t, w)
 	_, queue, err := w.readUnpublished(ctx, -1)
-	ok(t, err, w.publish(ctx), w.change(ctx, "restore", func(t *tx) {
+	attest.OK(t, err, w.publish(ctx), w.change(ctx, "restore", func(t *tx) {
 		for i, line := range queue {
 			t.exec("INSERT INTO log_queue (seq, line) VALUES (?, ?)", i, string(line))
 		}
 		t.exec("DELETE FROM meta WHERE key = ?", metaLogHead)
 	}), w.reconcile(ctx))
 	tell(t, w, 10)
-	ok(t, w.Close())
-	same(t, "log", append(want, "copy 10"), logOf(t, w.Dir()))
+	attest.OK(t, w.Close())
+	attest.Same(t, "log", append(want, "copy 10"), logOf(t, w.Dir()))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 // TestReread walks through a re-reading: what it compares with is the first text and outcome, is
@@ -18,7 +19,7 @@ func TestReread(t *testing.T) {
 	}
 	check := func(err error) {
 		t.Helper()
-		ok(t, err)
+		attest.OK(t, err)
 	}
 	var results []manifest.Result
 	for i := range 4 {
@@ -45,21 +46,21 @@ func TestReread(t *testing.T) {
 	check(w.Reread(ctx, key(0), reading(0, "third text"), "not the first"))
 	was := Earlier{Outcome: manifest.Unreadable, Reason: "r"}
 	read := Earlier{Read: true, Text: "safe text", Outcome: manifest.Unreadable, Reason: "r"}
-	same(t, "what is compared with", []Earlier{read, read, read, was}, earlier())
+	attest.Same(t, "what is compared with", []Earlier{read, read, read, was}, earlier())
 	if r := collect(t, w.Records(ctx, Select{}))[1]; r.Reading.Text != "second text" || r.Reading.Masked != 1 || r.Earlier != (Earlier{}) {
 		t.Errorf("a record that was not asked for what was earlier = %+v, %+v", r.Reading, r.Earlier)
 	}
 	check(w.Erase(ctx, key(1).ID))
 	check(w.SetTrouble(ctx, key(2), Trouble{Outcome: manifest.Gone}))
-	same(t, "after an erase and a trouble", []Earlier{read, was, was, was}, earlier())
+	attest.Same(t, "after an erase and a trouble", []Earlier{read, was, was, was}, earlier())
 	store(t, w, key(0), "another body")
-	same(t, "after another image", []Earlier{was, was, was, was}, earlier())
+	attest.Same(t, "after another image", []Earlier{was, was, was, was}, earlier())
 	check(w.Reread(ctx, key(3), reading(3, "second text"), "safe text"))
 	if on, err := w.Rereading(ctx); !on || err != nil {
 		t.Errorf("Rereading = %v, %v while it goes on", on, err)
 	}
 	check(w.EndReread(ctx))
-	same(t, "in the end", make([]Earlier, 4), earlier())
+	attest.Same(t, "in the end", make([]Earlier, 4), earlier())
 	if on, err := w.Rereading(ctx); on || err != nil {
 		t.Errorf("Rereading = %v, %v in the end", on, err)
 	}

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/image/webp"
+
+	"rehydrate/pipeline/attest"
 )
 
 const canary = "CANARY 52.5200N 13.4050E"
@@ -41,7 +43,7 @@ func pictures(t testing.TB) map[string][]byte {
 		gif.EncodeAll(&moving, &gif.GIF{Image: []*image.Paletted{paletted, paletted}, Delay: []int{5, 7}, LoopCount: 3,
 			Disposal: []byte{gif.DisposalNone, gif.DisposalBackground}}),
 	} {
-		ok(t, err)
+		attest.OK(t, err)
 	}
 	all := map[string][]byte{"jpeg/colour": jpg.Bytes(), "jpeg/grey": jpgGrey.Bytes(), "png/alpha": pngAlpha.Bytes(),
 		"png/palette": pngPalette.Bytes(), "png/grey16": pngGrey.Bytes(), "gif/still": still.Bytes(), "gif/moving": moving.Bytes()}
@@ -53,7 +55,7 @@ func pictures(t testing.TB) map[string][]byte {
 		"webp/moving":   "UklGRlIAAABXRUJQVlA4WAoAAAASAAAAAAAAAAAAQU5JTQYAAAD/////AABBTk1GJgAAAAAAAAAAAAAAAAAAAGQAAABWUDhMDQAAAC8AAAAQBxAREYiI/gcA",
 	} {
 		b, err := base64.StdEncoding.DecodeString(text)
-		ok(t, err)
+		attest.OK(t, err)
 		all[name] = b
 	}
 	return all
@@ -158,7 +160,7 @@ func TestStrip(t *testing.T) {
 				t.Fatal("no metadata was planted")
 			}
 			clean, err := Strip(dirty, format)
-			ok(t, err)
+			attest.OK(t, err)
 			for _, part := range []string{canary, canary[:12], canary[:7], "52.52", "stray", "PK\x03\x04", "XMP", "script"} {
 				if bytes.Contains(clean, []byte(part)) {
 					t.Errorf("%q is left", part)
@@ -224,7 +226,7 @@ func TestStripKeepsOnlyOrientation(t *testing.T) {
 				string([]byte{byte(tt.want), 0, 0, 0, 0, 0, 0}) + want[2:]
 		}
 		got, err := Strip(with(tt.data), "jpeg")
-		same(t, tt.name, want, string(got), err)
+		attest.Same(t, tt.name, want, string(got), err)
 	}
 }
 
@@ -238,9 +240,9 @@ func TestStripKeepsColours(t *testing.T) {
 		jfxx + adobe("\x01") + jfif + jfxx + jfif, adobe("\x00") + segment(0xEE, "Adobe")} {
 		dirty := []byte(plain[:2] + head + plain[2:])
 		clean, err := Strip(dirty, "jpeg")
-		ok(t, err)
+		attest.OK(t, err)
 		want, err := pixels("jpeg", dirty)
-		ok(t, err)
+		attest.OK(t, err)
 		if got, err := pixels("jpeg", clean); got != want || err != nil {
 			t.Errorf("APP segments %q: pixels differ: %v", head, err)
 		}

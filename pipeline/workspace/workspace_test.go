@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/durable"
 )
 
@@ -54,26 +54,6 @@ func hooked(ctx context.Context, f func(step string) error) context.Context {
 	return context.WithValue(ctx, durable.HookKey{}, func(step, _ string) error { return f(step) })
 }
 
-// ok ends the test at an error.
-func ok(t interface {
-	Helper()
-	Fatal(args ...any)
-}, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// same reports an error, and how got differs from want.
-func same(t testing.TB, what string, want, got any, errs ...error) {
-	t.Helper()
-	diff, err := cmp.Diff(want, got), errors.Join(errs...)
-	if diff != "" || err != nil {
-		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
-	}
-}
-
 func open(t *testing.T, dir string) *Workspace { t.Helper(); return openAs(t, dir, Options{}) }
 
 func readOnly(t *testing.T, dir string) *Workspace {
@@ -84,7 +64,7 @@ func readOnly(t *testing.T, dir string) *Workspace {
 func openAs(t *testing.T, dir string, o Options) *Workspace {
 	t.Helper()
 	w, err := Open(t.Context(), dir, o)
-	ok(t, err)
+	attest.OK(t, err)
 	t.Cleanup(func() { w.Close() })
 	return w
 }
@@ -92,7 +72,7 @@ func openAs(t *testing.T, dir string, o Options) *Workspace {
 func files(t *testing.T, w *Workspace, under string) []string {
 	t.Helper()
 	names, err := w.Files(t.Context(), under)
-	ok(t, err)
+	attest.OK(t, err)
 	return names
 }
 
@@ -106,7 +86,7 @@ func key(id string) manifest.Key { return manifest.Key{ID: manifest.PostID(id)} 
 func loaded(t *testing.T, entries ...manifest.Entry) *Workspace {
 	t.Helper()
 	w := open(t, filepath.Join(t.TempDir(), "w"))
-	ok(t, w.Load(t.Context(), binding("1"), seq(entries, nil), nil))
+	attest.OK(t, w.Load(t.Context(), binding("1"), seq(entries, nil), nil))
 	return w
 }
 
@@ -148,7 +128,7 @@ func collect[T any](t *testing.T, s iter.Seq2[T, error]) []T {
 	t.Helper()
 	var items []T
 	for item, err := range s {
-		ok(t, err)
+		attest.OK(t, err)
 		items = append(items, item)
 	}
 	return items
@@ -176,7 +156,7 @@ func describe(body []byte, format string) Image {
 func store(t *testing.T, w *Workspace, k manifest.Key, body string) Image {
 	t.Helper()
 	img := describe([]byte(body), "jpeg")
-	ok(t, w.StoreImage(t.Context(), k, []byte(body), img))
+	attest.OK(t, w.StoreImage(t.Context(), k, []byte(body), img))
 	return img
 }
 
@@ -184,7 +164,7 @@ func store(t *testing.T, w *Workspace, k manifest.Key, body string) Image {
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	ok(t, filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+	attest.OK(t, filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -203,10 +183,10 @@ func snapshot(t *testing.T, dir string) map[string]string {
 func TestOpenMakesPrivateFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b? #%", "w")
 	w := open(t, dir)
-	ok(t, w.Load(t.Context(), binding("1"), seq(numbered(1), nil), nil))
+	attest.OK(t, w.Load(t.Context(), binding("1"), seq(numbered(1), nil), nil))
 	store(t, w, key("a000"), "body")
 	_, err := w.Replace(t.Context(), "dataset/data/x.parquet", text(""))
-	ok(t, err)
+	attest.OK(t, err)
 	for name, what := range snapshot(t, dir) {
 		if !strings.HasPrefix(what, "-rw-------") && !strings.HasPrefix(what, "drwx------") {
 			t.Errorf("%s has the mode %.10s", name, what)
@@ -216,18 +196,18 @@ func TestOpenMakesPrivateFolder(t *testing.T) {
 		"foreign_keys": "1", "trusted_schema": "0"} {
 		var got string
 		err := w.db.QueryRow("PRAGMA " + pragma).Scan(&got)
-		same(t, pragma, want, got, err)
+		attest.Same(t, pragma, want, got, err)
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
-	write := func(t *testing.T, name, text string) { ok(t, os.WriteFile(name, []byte(text), 0o600)) }
-	mkdir := func(t *testing.T, dir string) { ok(t, os.Mkdir(dir, 0o755)) }
+	write := func(t *testing.T, name, text string) { attest.OK(t, os.WriteFile(name, []byte(text), 0o600)) }
+	mkdir := func(t *testing.T, dir string) { attest.OK(t, os.Mkdir(dir, 0o755)) }
 	changed := func(statement string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
 			w := open(t, dir)
 			_, err := w.db.Exec(statement)
-			ok(t, err, w.Close())
+			attest.OK(t, err, w.Close())
 		}
 	}
 	for _, tt := range []struct {
@@ -238,10 +218,13 @@ func TestOpenRefuses(t *testing.T) {
 		says     string
 	}{
 		{"other files", func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/thesis.tex", "x") }, false, ErrNoWorkspace, "thesis.tex"},
-		{"symbolic link", func(t *testing.T, dir string) { mkdir(t, dir+"-real"); ok(t, os.Symlink(dir+"-real", dir)) }, false,
+		{"symbolic link", func(t *testing.T, dir string) { mkdir(t, dir+"-real"); attest.OK(t, os.Symlink(dir+"-real", dir)) }, false,
 			ErrNoWorkspace, "symbolic link"},
 		{"file", func(t *testing.T, dir string) { write(t, dir, "x") }, false, ErrNoWorkspace, "not a folder"},
-		{"state.db is a link", func(t *testing.T, dir string) { mkdir(t, dir); ok(t, os.Symlink("/etc/passwd", dir+"/state.db")) }, false,
+		{"state.db is a link", func(t *testing.T, dir string) {
+			mkdir(t, dir)
+			attest.OK(t, os.Symlink("/etc/passwd", dir+"/state.db"))
+		}, false,
 			ErrNoWorkspace, "not a regular file"},
 		{"not a database", func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/state.db", strings.Repeat("hello", 400)) }, false,
 			ErrNoWorkspace, "not a SQLite database"},
@@ -269,11 +252,11 @@ func TestOpenGoesOnAfterKilledFirstOpen(t *testing.T) {
 	for _, left := range [][]string{{}, {"lock"}, {"lock", "state.db"}} {
 		dir := t.TempDir()
 		for _, name := range left {
-			ok(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+			attest.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 		}
 		w := open(t, dir)
 		_, bound, err := w.Binding(t.Context())
-		same(t, "bound", false, bound, err, w.Close())
+		attest.Same(t, "bound", false, bound, err, w.Close())
 	}
 }
 
@@ -292,11 +275,11 @@ func TestLockIsTheKernels(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "w")
 	c := child(t, "hold", dir, "")
 	in, err := c.StdinPipe()
-	ok(t, err)
+	attest.OK(t, err)
 	defer in.Close()
 	out, err := c.StdoutPipe()
-	ok(t, err)
-	ok(t, c.Start())
+	attest.OK(t, err)
+	attest.OK(t, c.Start())
 	if _, err := io.ReadFull(out, make([]byte, 5)); err != nil {
 		t.Fatalf("the child did not take the lock: %v", err)
 	}
@@ -305,7 +288,7 @@ func TestLockIsTheKernels(t *testing.T) {
 		t.Errorf("Open while held: %v; want ErrInUse naming process %d", err, c.Process.Pid)
 	}
 	readOnly(t, dir).Close()
-	ok(t, c.Process.Kill())
+	attest.OK(t, c.Process.Kill())
 	c.Wait()
 	w := open(t, dir)
 	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, ErrInUse) {
@@ -320,9 +303,9 @@ func TestLoad(t *testing.T) {
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "bb1", 0), entry(2, "bb1", 1), entry(3, "cc1", 0))
 	store(t, w, manifest.Key{ID: "bb1", Image: 1}, "left")
 	stays := store(t, w, key("cc1"), "stays")
-	ok(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: "live"}, {ID: "bb1", State: "live"}, {ID: "cc1", State: "live"}}))
+	attest.OK(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: "live"}, {ID: "bb1", State: "live"}, {ID: "cc1", State: "live"}}))
 	before := collect(t, w.Records(ctx, Select{}))
-	ok(t, w.Load(ctx, binding("1"), seq[manifest.Entry](nil, errors.New("pulled")), nil)) // the same digests
+	attest.OK(t, w.Load(ctx, binding("1"), seq[manifest.Entry](nil, errors.New("pulled")), nil)) // the same digests
 
 	foreign := binding("1")
 	foreign.Release = "other"
@@ -349,29 +332,29 @@ func TestLoad(t *testing.T) {
 		if err := w.Load(ctx, binding("2"), bad, refuse); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("Load = %v, want %q", err, name)
 		}
-		same(t, "entries after "+name, before, collect(t, w.Records(t.Context(), Select{})))
+		attest.Same(t, "entries after "+name, before, collect(t, w.Records(t.Context(), Select{})))
 		b, _, err := w.Binding(t.Context())
-		same(t, "binding after "+name, binding("1"), b, err)
+		attest.Same(t, "binding after "+name, binding("1"), b, err)
 	}
-	same(t, "images to lose, of all", []int{1, 2}, asked)
+	attest.Same(t, "images to lose, of all", []int{1, 2}, asked)
 
 	moved := entry(0, "cc1", 0)
 	moved.Split = "test"
 	next := []manifest.Entry{moved, entry(1, "bb1", 0), entry(5, "new1", 0)}
-	ok(t, w.Load(ctx, binding("2"), seq(next, nil), func(int, int) error { return nil }))
-	same(t, "records", []Record{
+	attest.OK(t, w.Load(ctx, binding("2"), seq(next, nil), func(int, int) error { return nil }))
+	attest.Same(t, "records", []Record{
 		{Entry: moved, Post: Post{ID: "cc1", State: "live"}, Image: &stays},
 		{Entry: entry(1, "bb1", 0), Post: Post{ID: "bb1", State: "live"}},
 		{Entry: entry(5, "new1", 0), Post: Post{ID: "new1"}},
 	}, collect(t, w.Records(ctx, Select{})))
-	same(t, "records of a split", []Record{{Entry: moved, Post: Post{ID: "cc1", State: "live"}, Image: &stays}}, collect(t, w.Records(ctx, Select{Split: "test"})))
-	same(t, "image files", []string{"images/cc/cc1.jpg"}, files(t, w, "images"))
+	attest.Same(t, "records of a split", []Record{{Entry: moved, Post: Post{ID: "cc1", State: "live"}, Image: &stays}}, collect(t, w.Records(ctx, Select{Split: "test"})))
+	attest.Same(t, "image files", []string{"images/cc/cc1.jpg"}, files(t, w, "images"))
 	posts, err := texts(ctx, w.db, "SELECT id FROM post ORDER BY id")
-	same(t, "posts: the one that left must be forgotten", []string{"bb1", "cc1"}, posts, err)
+	attest.Same(t, "posts: the one that left must be forgotten", []string{"bb1", "cc1"}, posts, err)
 	b, bound, err := w.Binding(ctx)
-	same(t, "binding", binding("2"), b, err)
-	same(t, "bound", true, bound)
-	ok(t, w.Load(ctx, binding("3"), seq(next, nil), refuse)) // nothing is lost, so refuse is not called
+	attest.Same(t, "binding", binding("2"), b, err)
+	attest.Same(t, "bound", true, bound)
+	attest.OK(t, w.Load(ctx, binding("3"), seq(next, nil), refuse)) // nothing is lost, so refuse is not called
 }
 
 func TestRecordsReturnWhatWasStored(t *testing.T) {
@@ -379,27 +362,27 @@ func TestRecordsReturnWhatWasStored(t *testing.T) {
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0))
 	at := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	post := Post{ID: "aa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: at, LiveAt: at.Add(-time.Hour), Withheld: true}
-	ok(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: manifest.StateLive}, post}))
+	attest.OK(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: manifest.StateLive}, post}))
 	img := store(t, w, manifest.Key{ID: "aa1", Image: 1}, "body")
 	post.Unseen = true
 	reading := Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "ONE DOES\nNOT", Confidence: 91.25,
 		Words: []Word{{Text: "ONE", Confidence: 91.25, X: 1, Y: 2, W: 3, H: 4, Line: 5}}, Wide: &[4]uint64{1, 1 << 63, 3, ^uint64(0)},
 		Failed: &Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout", Detail: "d"}}
-	ok(t, w.SetReading(ctx, manifest.Key{ID: "aa1", Image: 1}, reading))
+	attest.OK(t, w.SetReading(ctx, manifest.Key{ID: "aa1", Image: 1}, reading))
 	trouble := Trouble{Source: "s", Outcome: manifest.Gone, Reason: "http_404", Detail: "d"}
-	ok(t, w.SetTrouble(ctx, key("bb1"), trouble))
+	attest.OK(t, w.SetTrouble(ctx, key("bb1"), trouble))
 	result := manifest.Result{Key: key("aa1"), Split: "train", Outcome: manifest.Duplicate, Reason: "r", Detail: "d",
 		DuplicateOf: manifest.Key{ID: "bb1", Image: 0}}
-	ok(t, w.SetResults(ctx, []manifest.Result{result}))
+	attest.OK(t, w.SetResults(ctx, []manifest.Result{result}))
 	want := []Record{
 		{Entry: entry(0, "aa1", 0), Post: post, Result: &result},
 		{Entry: entry(1, "aa1", 1), Post: post, Image: &img, Reading: &reading},
 		{Entry: entry(2, "bb1", 0), Post: Post{ID: "bb1"}, Trouble: &trouble},
 	}
-	same(t, "records with words", want, collect(t, w.Records(ctx, Select{WithWords: true})))
+	attest.Same(t, "records with words", want, collect(t, w.Records(ctx, Select{WithWords: true})))
 	reading.Words = nil
-	same(t, "records of aa1 without words", want[:2], collect(t, w.Records(ctx, Select{ID: "aa1"})))
-	same(t, "posts", []Post{post, {ID: "bb1"}}, collect(t, w.Posts(ctx)))
+	attest.Same(t, "records of aa1 without words", want[:2], collect(t, w.Records(ctx, Select{ID: "aa1"})))
+	attest.Same(t, "posts", []Post{post, {ID: "bb1"}}, collect(t, w.Posts(ctx)))
 	if err := w.SetResults(ctx, []manifest.Result{{Key: key("none"), Outcome: manifest.Kept}}); err == nil {
 		t.Error("SetResults took a result of no entry")
 	}
@@ -415,23 +398,23 @@ func TestPagingWhileWriting(t *testing.T) {
 		w.limit = limit
 		var got []string
 		for p, err := range w.Posts(ctx) {
-			ok(t, err)
+			attest.OK(t, err)
 			got = append(got, string(p.ID))
-			ok(t, w.SetPosts(ctx, []Post{{ID: p.ID, State: manifest.StateLive, CheckedAt: time.Unix(int64(limit), 0)}}))
+			attest.OK(t, w.SetPosts(ctx, []Post{{ID: p.ID, State: manifest.StateLive, CheckedAt: time.Unix(int64(limit), 0)}}))
 		}
 		const first = "a000 a001 a002 a003 a004 a005 a006 a007 a008 a009 "
-		same(t, fmt.Sprintf("posts in pages of %d", limit), first+"zz1", strings.Join(got, " "))
-		same(t, fmt.Sprintf("records in pages of %d", limit), first+"a003/1 zz1", keys(t, w))
+		attest.Same(t, fmt.Sprintf("posts in pages of %d", limit), first+"zz1", strings.Join(got, " "))
+		attest.Same(t, fmt.Sprintf("records in pages of %d", limit), first+"a003/1 zz1", keys(t, w))
 	}
 	w.limit = 2
 	for r, err := range w.Records(ctx, Select{}) {
-		ok(t, err)
+		attest.OK(t, err)
 		store(t, w, r.Key, "body of "+r.Key.String())
 		if r.Ordinal == 5 {
 			break
 		}
 	}
-	same(t, "images stored within the loop", 6, len(files(t, w, "images")))
+	attest.Same(t, "images stored within the loop", 6, len(files(t, w, "images")))
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, err := range w.Records(ctx, Select{}) {
@@ -448,9 +431,9 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	w.Close()
 	before := snapshot(t, w.Dir())
 	r := readOnly(t, w.Dir())
-	same(t, "records", "a000 a001 a002", keys(t, r))
+	attest.Same(t, "records", "a000 a001 a002", keys(t, r))
 	body, err := r.ReadImage(ctx, key("a001"), img)
-	same(t, "the image", "body", string(body), err)
+	attest.Same(t, "the image", "body", string(body), err)
 	_, sweep := r.Sweep(ctx)
 	_, replace := r.Replace(ctx, "x", text(""))
 	for i, err := range []error{
@@ -462,8 +445,8 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 			t.Errorf("change %d: %v, want ErrReadOnly", i, err)
 		}
 	}
-	ok(t, r.Close())
-	same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
+	attest.OK(t, r.Close())
+	attest.Same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
 }
 
 func TestReadOnlyBesideARun(t *testing.T) {
@@ -471,9 +454,9 @@ func TestReadOnlyBesideARun(t *testing.T) {
 	w := loaded(t, numbered(2)...)
 	r := readOnly(t, w.Dir())
 	for i := range 5 {
-		ok(t, w.SetMeta(ctx, "k", fmt.Sprint(i)))
+		attest.OK(t, w.SetMeta(ctx, "k", fmt.Sprint(i)))
 		got, err := r.Meta(ctx, "k")
-		same(t, "Meta", fmt.Sprint(i), got, err)
+		attest.Same(t, "Meta", fmt.Sprint(i), got, err)
 	}
 }
 
@@ -501,7 +484,7 @@ func TestConcurrentWriters(t *testing.T) {
 			}
 			seen++
 		}
-		same(t, "entries read beside the writers", 40, seen)
+		attest.Same(t, "entries read beside the writers", 40, seen)
 	})
 	group.Wait()
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
@@ -513,12 +496,12 @@ func TestConcurrentWriters(t *testing.T) {
 
 func TestCloseTwice(t *testing.T) {
 	w := loaded(t)
-	ok(t, w.Close(), w.Close())
+	attest.OK(t, w.Close(), w.Close())
 }
 
 func contains(t *testing.T, name, text string) bool {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	ok(t, err)
+	attest.OK(t, err)
 	return bytes.Contains(b, []byte(text))
 }
