@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-
 	"rehydrate/manifest"
 	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/durable"
