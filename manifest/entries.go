@@ -34,39 +34,13 @@ func (r *Release) Check(ctx context.Context) (Summary, error) {
 // A Summary counts what a manifest holds.
 type Summary struct {
 	Entries int
-	Posts   int            // different post ids
-	Splits  []string       // in order of first appearance
-	Sizes   map[string]int // split -> entries
-	// Counts is split -> category name -> label code -> entries with the label. Every
-	// label of the schema is there, with 0 if need be.
-	Counts map[string]map[string]map[string]int
-}
-
-func (s *Summary) add(e Entry, schema Schema) {
-	split := s.Counts[e.Split]
-	if split == nil {
-		split = make(map[string]map[string]int)
-		for _, c := range schema.Categories {
-			split[c.Name] = make(map[string]int)
-			for _, l := range c.Labels {
-				split[c.Name][l.Code] = 0
-			}
-		}
-		s.Splits, s.Counts[e.Split] = append(s.Splits, e.Split), split
-	}
-	s.Entries++
-	s.Sizes[e.Split]++
-	for c, labels := range e.Labels {
-		category := &schema.Categories[c]
-		for _, l := range labels {
-			split[category.Name][category.Labels[l].Code]++
-		}
-	}
+	Posts   int      // different post ids
+	Splits  []string // in order of first appearance
 }
 
 // scan gives the good entries to emit until that returns false.
 func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, error) {
-	counted := Summary{Sizes: make(map[string]int), Counts: make(map[string]map[string]map[string]int)}
+	var counted Summary
 	rows, err := r.openRows(r.used(), false)
 	if err != nil {
 		return counted, err
@@ -120,7 +94,10 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 			continue
 		}
 		e.Ordinal = counted.Entries
-		counted.add(e, r.Schema)
+		counted.Entries++
+		if !slices.Contains(counted.Splits, e.Split) {
+			counted.Splits = append(counted.Splits, e.Split)
+		}
 		if !emit(e) {
 			return counted, nil
 		}

@@ -1,5 +1,7 @@
 package manifest
 
+import "time"
+
 // A PostID is a Reddit link id: base 36, lower case, 1 to 13 characters, without
 // the t3_ prefix. Make one with ParsePostID.
 type PostID string
@@ -33,8 +35,8 @@ type Entry struct {
 
 // A Schema is the label schema of a release: its categories in column order.
 type Schema struct {
-	Name       string
-	Categories []Category
+	Name       string     `toml:"name"`
+	Categories []Category `toml:"category"`
 }
 
 // A CategoryKind says how many labels of a category an entry can have.
@@ -62,3 +64,88 @@ type Label struct {
 	Name      string `toml:"name"`      // the name that people read: Metaphor
 	Exclusive bool   `toml:"exclusive"` // may not stand beside another label of its category (None)
 }
+
+// An Outcome says what became of an entry. Every entry has exactly one, always; the list is closed.
+type Outcome string
+
+// The outcomes. All but Failed and Pending are answers; those two mean "run again".
+const (
+	Kept        Outcome = "kept"        // in the dataset
+	Duplicate   Outcome = "duplicate"   // near-duplicate of an earlier kept entry
+	NotEnglish  Outcome = "not_english" // has text, and it is not English
+	Unreadable  Outcome = "unreadable"  // has text that OCR cannot read
+	Removed     Outcome = "removed"     // the post was removed by a moderator, Reddit or the law
+	Deleted     Outcome = "deleted"     // the post was deleted by its author
+	Unavailable Outcome = "unavailable" // Reddit no longer knows the post
+	NoMedia     Outcome = "no_media"    // the post has no image
+	Gone        Outcome = "gone"        // the post is live, its image is not
+	Placeholder Outcome = "placeholder" // the host sent a stand-in for a missing image
+	Invalid     Outcome = "invalid"     // not an image, or not a safe one
+	Changed     Outcome = "changed"     // not the image that the manifest's digest names
+	Refused     Outcome = "refused"     // the policy does not allow it
+	Failed      Outcome = "failed"      // trouble that may pass: try again
+	Pending     Outcome = "pending"     // not reached yet
+)
+
+// Outcomes lists every outcome in the order in which tables show them.
+func Outcomes() []Outcome {
+	return []Outcome{Kept, Duplicate, NotEnglish, Unreadable, Removed, Deleted, Unavailable,
+		NoMedia, Gone, Placeholder, Invalid, Changed, Refused, Failed, Pending}
+}
+
+// Retryable reports whether another run can change the outcome without anything having changed at the source.
+func (o Outcome) Retryable() bool { return o == Failed || o == Pending }
+
+// A Reason is the machine-readable detail of an outcome or a post state:
+// lower case, words joined by underscores (moderator, http_404, host_not_allowed).
+type Reason string
+
+// A PostState is what Reddit says of a post now.
+type PostState string
+
+// The post states.
+const (
+	StateLive        PostState = "live"
+	StateRemoved     PostState = "removed"
+	StateDeleted     PostState = "deleted"
+	StateUnavailable PostState = "unavailable"
+	StateHeld        PostState = "held"    // reachable, but the policy holds it (quarantine)
+	StateUnknown     PostState = "unknown" // no well-formed answer: evidence of nothing
+)
+
+// Gone reports whether a post in this state must not be in the dataset; a tombstone has one of these states.
+func (s PostState) Gone() bool {
+	return s == StateRemoved || s == StateDeleted || s == StateUnavailable
+}
+
+// A Result is the outcome of one entry as outcomes.csv and `status` show it.
+type Result struct {
+	Key
+	Split   string
+	Outcome Outcome
+	Reason  Reason // "" where the outcome says it all
+	Detail  string // for people; never a user name, title or permalink
+	// DuplicateOf names the kept entry that this one is near, when Outcome is Duplicate
+	// (or when a flagged row is kept all the same). Zero otherwise.
+	DuplicateOf Key
+}
+
+// Flagged reports whether the entry is kept although a filter would have dropped it (flag
+// mode). Its Reason is then the outcome that it would have had.
+func (r Result) Flagged() bool {
+	switch Outcome(r.Reason) {
+	case Duplicate, NotEnglish, Unreadable:
+		return r.Outcome == Kept
+	}
+	return false
+}
+
+// A Tombstone marks a post that must not come back.
+type Tombstone struct {
+	ID    PostID
+	State PostState // StateRemoved, StateDeleted or StateUnavailable
+	Time  time.Time // UTC, to the second
+}
+
+// OutcomesName is the file in a workspace that holds the outcome of every entry.
+const OutcomesName = "outcomes.csv"

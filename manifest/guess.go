@@ -197,6 +197,7 @@ type guess struct {
 	redacted []string // personal columns, which are not to be copied
 
 	Name, Source, Manifest string // of the release, the file and its copy
+	Signers                []Signer
 
 	Guesses   []columnGuess
 	IsFigSIM  bool
@@ -285,11 +286,12 @@ func (g *guess) guessField(field int) {
 // guessFigSIM takes FigSIM's labels if the file has a column for each category, by its name, and the rows
 // pass the check.
 func (g *guess) guessFigSIM(ctx context.Context, source *Release) {
-	r := figsimRelease("", source.Format, source.options)
+	r := newRelease(source.options)
+	r.ManifestPath, r.Format = source.ManifestPath, source.Format
+	r.setSchema(FigSIM())
 	for _, f := range g.Guesses {
 		r.columns[f.Name], r.named[f.Column] = f.Column, f.Name
 	}
-	r.ManifestPath = source.ManifestPath
 	err := r.bind(nil)
 	if err == nil {
 		_, err = r.Check(ctx)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,6 @@ import (
 // A Draft is a release that Init made of an annotations file, before it is written.
 type Draft struct {
 	Settings []byte   // release.toml
-	Summary  Summary  // of the annotations under these settings
 	Notes    []string // what was guessed and why, one line each
 	Warnings []string // what to look at before publishing
 
@@ -33,27 +33,27 @@ type Draft struct {
 	redacted []string // columns that are not copied
 }
 
-// Init guesses the columns and labels of an annotations file from all its rows. A draft has passed Check; when the
-// file has problems, or nothing to build on, the error is *Problems. The draft's copy goes without columns whose names
-// say that they are about people or hold their words; a Parquet file is copied as it is, with a warning.
-func Init(ctx context.Context, path string, o Options) (*Draft, error) {
-	format, p := formatOf(path)
-	if p != nil {
-		return nil, one(p)
-	}
-	g, err := newGuess(ctx, &Release{ManifestPath: path, Format: format, options: o})
+// Init guesses the columns and labels of an annotations file from all its rows, for a release with these signers. A
+// draft has passed Check; when the file has problems, or nothing to build on, the error is *Problems. The draft's copy goes
+// without columns whose names say that they are about people or hold their words; a Parquet file is copied whole, with a warning.
+func Init(ctx context.Context, path string, signers []Signer, o Options) (*Draft, error) {
+	source, err := fileRelease(path, o)
 	if err != nil {
 		return nil, err
 	}
-	g.Name, g.Source, g.Manifest = stem(path), filepath.Base(path), "annotations."+string(format)
+	g, err := newGuess(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	g.Name, g.Source, g.Manifest, g.Signers = source.Name, filepath.Base(path), "annotations."+string(source.Format), signers
 	if !validText(g.Name, maxLabelText) {
 		g.Name = "annotations"
 	}
-	var toml bytes.Buffer
-	if err := draftTemplate.Execute(&toml, g); err != nil {
+	var text bytes.Buffer
+	if err := draftTemplate.Execute(&text, g); err != nil {
 		return nil, err
 	}
-	d := &Draft{Settings: toml.Bytes(), Notes: g.notes(), Warnings: g.Warnings, manifest: g.Manifest, redacted: g.redacted}
+	d := &Draft{Settings: text.Bytes(), Notes: g.notes(), Warnings: g.Warnings, manifest: g.Manifest, redacted: g.redacted}
 	// The draft is read as Open and Check will read it, with the manifest where it is now.
 	d.release, err = parseSettings(d.Settings, SettingsName, o)
 	if err != nil {
@@ -63,7 +63,7 @@ func Init(ctx context.Context, path string, o Options) (*Draft, error) {
 	if err := d.release.bind(d.Settings); err != nil {
 		return nil, err
 	}
-	d.Summary, err = d.release.Check(ctx)
+	_, err = d.release.Check(ctx)
 	return d, err
 }
 
@@ -185,52 +185,11 @@ func redactJSON(w io.Writer, r io.Reader, file string, without []string) error {
 	}
 }
 
+//go:embed release.toml.tmpl
+var draftText string
+
 // draftTemplate writes release.toml for a guess, with the reason beside each setting.
-var draftTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": tomlText, "quote": quote}).Parse(
-	"# A release, made by `rehydrate init` of {{quote .Source}}." + `
-# What stands below was guessed from that file: read it, correct it, then publish.
-{{range .Warnings}}# Look at this: {{.}}.
-{{end}}
-name = {{text .Name}}
-version = "0.1.0"
-# date = 2025-12-31
-# homepage = ""
-# license = ""
-# citation = ""
-
-manifest = {{text .Manifest}}
-
-{{if .IsFigSIM -}}
-# The labels are FigSIM's: every category was found in the file.
-schema = "figsim"
-{{- else -}}
-# One [[category]] for each column that looks like labels. kind is "single", "multi"
-# (several labels a cell) or "ordinal" (single, labels ordered from lowest to highest);
-# a label with exclusive = true may not stand beside another. name is what people read.
-{{- range .Guesses}}{{if .Category}}
-
-# {{.Why}}
-[[category]]
-name = {{text .Name}}
-title = {{text .Category.Title}}
-kind = {{text .Category.Kind}}
-labels = [
-{{- range .Category.Labels}}
-  {code = {{text .Code}}, name = {{text .Name}}{{if .Exclusive}}, exclusive = true{{end}}},
-{{- end}}
-]
-{{- end}}{{end}}
-{{- end}}
-
-[columns]
-{{if not (.ColumnOf "split")}}# The file has no split column: every entry is in the split train.
-{{end}}{{range .Guesses}}{{.Name}} = {{text .Column}} # {{.Why}}
-{{end}}{{range .LeftOut}}# Not used: {{.}}.
-{{end}}
-[labels]
-# What separates the labels of a cell. A table [labels.CATEGORY] maps spelling = "code".
-separator = {{text .Separator}}
-`))
+var draftTemplate = template.Must(template.New(SettingsName).Funcs(template.FuncMap{"text": tomlText, "quote": quote}).Parse(draftText))
 
 // tomlText writes a text as a TOML string, which is a JSON string but for one character.
 func tomlText(text any) string {

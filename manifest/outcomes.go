@@ -15,11 +15,11 @@ import (
 
 const outcomesHeader = "id,image,split,outcome,reason,detail,duplicate_of"
 
-const maxDetail = 2000 // bytes of a detail; people read it, and a line has a limit
+const maxDetail = 2000 // characters of a detail; people read it, and a line has a limit
 
 // WriteOutcomes writes outcomes.csv, one record per result, in the order given. It stops at the first error of
 // results, and refuses a result that no reader would take. A cell that a spreadsheet would run as a formula gets a '
-// in front; a detail loses NUL, CR and broken UTF-8, and is cut at 2000 bytes.
+// in front; a detail loses NUL, CR and broken UTF-8, and is cut at 2000 characters.
 func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(strings.Split(outcomesHeader, ",")) // a failed write is remembered until the end
@@ -57,7 +57,8 @@ func (k Key) String() string {
 
 func cleanDetail(s string) string {
 	// A CSV reader takes CR LF for LF.
-	return strings.NewReplacer("\x00", "", "\r", "").Replace(strings.ToValidUTF8(cut(s, maxDetail), "\uFFFD"))
+	s = strings.NewReplacer("\x00", "", "\r", "").Replace(strings.ToValidUTF8(s, "\uFFFD"))
+	return fmt.Sprintf("%.*s", maxDetail, s)
 }
 
 // fault says why a result cannot stand in outcomes.csv, nil when it can.

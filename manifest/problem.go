@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // MaxProblems is how many problems Check lists before it only counts.
@@ -94,65 +93,41 @@ func one(p *Problem) *Problems { return &Problems{List: []Problem{*p}} }
 // quote makes a value from a file safe to print: quoted, control and bidi characters
 // escaped, and cut where it is long.
 func quote(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return strconv.Quote(s)
+	short := fmt.Sprintf("%.60s", s)
+	if short != s {
+		return strconv.Quote(short) + "..."
 	}
-	return strconv.Quote(cut(s, most)) + "..."
-}
-
-// cut shortens a text to so many bytes of whole characters.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
+	return strconv.Quote(s)
 }
 
 // Nearest returns the candidate that s is most likely a misspelling of, for a hint, or "" when
 // none is near. Case does not count.
 func Nearest(s string, candidates []string) string {
-	const longest = 64 // beyond it the comparison costs more than the hint is worth
 	s = fold(s)
-	if s == "" || len(s) > longest {
-		return ""
+	most := 2
+	if len(s) <= 3 { // any two short codes are within two edits
+		most = min(1, len(s))
 	}
-	best, bestDistance := "", max(2, len(s)/3)+1
-	if len(s) <= 3 {
-		bestDistance = 2 // any two short codes are within two edits
-	}
-	for _, c := range candidates {
-		if len(c) > longest {
-			continue
-		}
-		if d := distance(s, fold(c)); d < bestDistance {
-			best, bestDistance = c, d
+	for edits := range most + 1 {
+		for _, c := range candidates {
+			if within(s, fold(c), edits) {
+				return c
+			}
 		}
 	}
-	return best
+	return ""
 }
 
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// within reports whether so many edits of a byte make a of b.
+func within(a, b string, edits int) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	for i := range len(a) { // row[j] is the distance of a[:i] to b[:j]
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], d
-		}
+	if a == "" || b == "" || edits == 0 {
+		return max(len(a), len(b)) <= edits
 	}
-	return row[len(b)]
+	// A byte is another one, too many or missing.
+	return within(a[1:], b[1:], edits-1) || within(a[1:], b, edits-1) || within(a, b[1:], edits-1)
 }
 
 // fold is how names, labels and column names are compared.

@@ -77,7 +77,12 @@ func Open(path string, o Options) (*Release, error) {
 	if filepath.Base(path) == SettingsName {
 		return openFolder(filepath.Dir(path), o)
 	}
-	return openBare(path, o)
+	r, err := fileRelease(path, o)
+	if err != nil {
+		return nil, err
+	}
+	r.setSchema(FigSIM())
+	return r, r.bind(nil)
 }
 
 func openFolder(dir string, o Options) (*Release, error) {

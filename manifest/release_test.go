@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -15,50 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// TestTable8 counts the synthetic annotations and compares with the paper's table.
-func TestTable8(t *testing.T) {
-	b, err := os.ReadFile("testdata/table8.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table map[string]json.RawMessage
-	if err := json.Unmarshal(b, &table); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open("testdata/annotations.csv", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := r.Check(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Entries != 1049 || s.Posts != 1049 {
-		t.Errorf("%d entries, %d posts, want 1049 of both", s.Entries, s.Posts)
-	}
-	if diff := cmp.Diff([]string{"train", "validation", "test"}, s.Splits); diff != "" {
-		t.Errorf("splits (-want +got):\n%s", diff)
-	}
-	var totals map[string]int
-	if err := json.Unmarshal(table["totals"], &totals); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(totals, s.Sizes); diff != "" {
-		t.Errorf("sizes (-want +got):\n%s", diff)
-	}
-	for _, c := range FigSIM().Categories {
-		var want map[string]map[string]int // split -> code -> count
-		if err := json.Unmarshal(table[c.Name], &want); err != nil {
-			t.Fatalf("category %s: %v", c.Name, err)
-		}
-		for _, split := range s.Splits {
-			if diff := cmp.Diff(want[split], s.Counts[split][c.Name]); diff != "" {
-				t.Errorf("%s, %s (-table 8 +got):\n%s", c.Name, split, diff)
-			}
-		}
-	}
-}
 
 func TestFigSIMSchema(t *testing.T) {
 	s := FigSIM()

@@ -1,50 +1,26 @@
 package manifest
 
 import (
+	_ "embed"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
-// FigSIM gives the label schema of the FigSIM release (arXiv paper, section on the
-// annotation scheme; codes are the paper's, names of M and C codes follow from its
-// counts). Severity runs from None (SS6) to death (SS5). Each call gives a new copy.
-func FigSIM() Schema {
-	return Schema{Name: "figsim", Categories: []Category{
-		{Name: "figurative", Title: "Figurative Phenomenon", Kind: Multi, Labels: []Label{
-			{Code: "F1", Name: "Metaphor"},
-			{Code: "F2", Name: "Pun/Double meaning"},
-			{Code: "F3", Name: "Irony/Sarcasm"},
-			{Code: "F4", Name: "None", Exclusive: true},
-		}},
-		{Name: "severity", Title: "Suicide Severity Scale", Kind: Ordinal, Labels: []Label{
-			{Code: "SS6", Name: "None"},
-			{Code: "SS1", Name: "Wish to be dead"},
-			{Code: "SS2", Name: "Suicide ideation"},
-			{Code: "SS3", Name: "Suicide planning"},
-			{Code: "SS4", Name: "Suicide attempts"},
-			{Code: "SS5", Name: "Suicide death"},
-		}},
-		{Name: "related_content", Title: "Suicide-related Content", Kind: Multi, Labels: []Label{
-			{Code: "SR1", Name: "Methods/locations: stylized depiction"},
-			{Code: "SR2", Name: "Methods/locations: naturalistic depiction"},
-			{Code: "SR3", Name: "Protective factors"},
-			{Code: "SR4", Name: "Harmful factors"},
-			{Code: "SR5", Name: "Third-person description"},
-			{Code: "SR6", Name: "None", Exclusive: true},
-		}},
-		{Name: "modality", Title: "Modality", Kind: Single, Labels: []Label{
-			{Code: "M1", Name: "Complementary"},
-			{Code: "M2", Name: "Text"},
-			{Code: "M3", Name: "Image"},
-		}},
-		{Name: "context", Title: "Context", Kind: Single, Labels: []Label{
-			{Code: "C1", Name: "No context required"},
-			{Code: "C2", Name: "Context required"},
-		}},
-	}}
+//go:embed figsim.toml
+var figsim []byte
+
+// FigSIM gives the label schema of the FigSIM release. Each call gives a new copy.
+func FigSIM() (s Schema) {
+	if err := toml.Unmarshal(figsim, &s); err != nil {
+		panic(err) // the file is a part of the program
+	}
+	return s
 }
 
 // The keys of [columns] that are not categories, in the order of messages.
@@ -175,4 +151,31 @@ func (v vocabulary) unknown(text string) (message, hint string) {
 	}
 	return message, "the labels are " + list(codes) + "; other spellings are mapped under [labels." + v.category.Name +
 		"] in release.toml, and rehydrate init makes a release of other labels"
+}
+
+// A Task is what a category's labels are predicted as: some put together, some left out.
+type Task struct {
+	Category string
+	Merge    [][]string // codes that count as one label
+	LeaveOut []string   // codes that are not scored
+	// By names a multi-label category. An ordinal task's errors are told by its labels as well; "" for none.
+	By string
+}
+
+// Tasks gives the tasks of the FigSIM paper (section 5) for its schema: figurative phenomenon,
+// severity with attempts and death put together, related content without the third-person
+// description. Under every other schema each category is a task, with all its labels.
+func (s Schema) Tasks() []Task {
+	if reflect.DeepEqual(s.Categories, FigSIM().Categories) {
+		return []Task{
+			{Category: "figurative"},
+			{Category: "severity", Merge: [][]string{{"SS4", "SS5"}}, By: "figurative"},
+			{Category: "related_content", LeaveOut: []string{"SR5"}},
+		}
+	}
+	var tasks []Task
+	for _, c := range s.Categories {
+		tasks = append(tasks, Task{Category: c.Name})
+	}
+	return tasks
 }

@@ -108,23 +108,44 @@ func (f *settingsFile) files() [4]namedFile {
 		{"tombstones", &f.Tombstones, TombstonesName}, {"revocations", &f.Revocations, RevocationsName}}
 }
 
+// Names of the files that carry grants, in a release folder.
+const (
+	GrantName       = "grant.json"
+	RevocationsName = "revocations.json"
+	SignatureSuffix = ".sig" // added to a signed file's name
+)
+
+// A Signer is one [[signer]] of release.toml: a person or office whose signature makes a grant valid. The key is
+// kept as it is written, one line of an OpenSSH public key file; package policy reads it.
+type Signer struct {
+	Name string `toml:"name"`
+	Key  string `toml:"key"`
+}
+
+// The longest key in use, RSA with 16,384 bits, takes 2,800 bytes.
+const maxSignerKey = 4096
+
 func (r *Release) checkSigners() {
+	names, keys := make(map[string]bool), make(map[string]bool)
 	for i, signer := range r.file.Signers {
-		at, before := fmt.Sprintf("signer[%d]", i), r.file.Signers[:i]
-		name, key := at+".name", at+".key"
+		at := fmt.Sprintf("signer[%d]", i)
+		// The comment behind a key says nothing of whose it is.
+		fields := strings.Fields(signer.Key)
+		key := strings.Join(fields[:min(2, len(fields))], " ")
 		switch {
 		case !validText(signer.Name, maxLabelText):
-			r.toml.Add(name, "the signer's name is not one line of text", "say in a few words who holds the key")
-		case !validText(signer.Key, maxSignerKey) || len(strings.Fields(signer.Key)) < 2:
-			r.toml.Add(key, "the signer's key is not an OpenSSH public key",
+			r.toml.Add(at+".name", "the signer's name is not one line of text", "say in a few words who holds the key")
+		case !validText(signer.Key, maxSignerKey) || len(fields) < 2:
+			r.toml.Add(at+".key", "the signer's key is not an OpenSSH public key",
 				`copy the line of the .pub file: key = "ssh-ed25519 AAAA... comment"`)
-		case slices.ContainsFunc(before, func(o Signer) bool { return o.Name == signer.Name }):
-			r.toml.Add(name, fmt.Sprintf("two signers are named %s", quote(signer.Name)),
+		case names[signer.Name]:
+			r.toml.Add(at+".name", fmt.Sprintf("two signers are named %s", quote(signer.Name)),
 				"rename one, so that messages tell which one signed")
-		case slices.ContainsFunc(before, func(o Signer) bool { return sameKey(o.Key, signer.Key) }):
-			r.toml.Add(key, fmt.Sprintf("the key of %s is another signer's too", quote(signer.Name)),
+		case keys[key]:
+			r.toml.Add(at+".key", fmt.Sprintf("the key of %s is another signer's too", quote(signer.Name)),
 				"every signer has a key of their own")
 		}
+		names[signer.Name], keys[key] = true, true
 	}
 }
 

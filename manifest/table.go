@@ -6,34 +6,25 @@ import (
 	"strings"
 )
 
-// openBare opens an annotations file without release.toml: FigSIM's schema, columns by name, and in
-// each cell the separator that it has.
-func openBare(path string, o Options) (*Release, error) {
+// fileRelease starts a release of a file without release.toml.
+func fileRelease(path string, o Options) (*Release, error) {
 	format, p := formatOf(path)
 	if p != nil {
 		return nil, one(p)
 	}
-	r := figsimRelease(stem(path), format, o)
-	r.ManifestPath = path
-	return r, r.bind(nil)
-}
-
-func figsimRelease(name string, format Format, o Options) *Release {
 	r := newRelease(o)
-	r.Name, r.Format = name, format
-	r.setSchema(FigSIM())
-	return r
-}
-
-// stem is the file's name without its extension.
-func stem(path string) string {
-	base := filepath.Base(path)
-	return strings.TrimSuffix(base, filepath.Ext(base))
+	r.ManifestPath, r.Format = path, format
+	r.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	return r, nil
 }
 
 // BuiltIn gives a release without files that has FigSIM's labels: what OpenTable, Labels and
 // CategoryOf go by without a release.
-func BuiltIn() *Release { return figsimRelease("", "", Options{}) }
+func BuiltIn() *Release {
+	r := newRelease(Options{})
+	r.setSchema(FigSIM())
+	return r
+}
 
 // CategoryOf returns the place in Schema of the category that a column or question of that name
 // is about, or -1: by the name that release.toml gives its column, its own name or its title.
@@ -57,12 +48,11 @@ func (r *Release) Labels(category int, texts []string) ([]int, *Problem) {
 // and separator as like has them, or else the names that Open knows. An id may be ID/N, the name of image N of a
 // gallery. The result has one split and those categories that the file has columns for. The error is *Problems.
 func OpenTable(path string, like *Release, o Options) (*Release, error) {
-	format, p := formatOf(path)
-	if p != nil {
-		return nil, one(p)
+	r, err := fileRelease(path, o)
+	if err != nil {
+		return nil, err
 	}
-	r := newRelease(o)
-	r.Name, r.Format, r.isTable, r.ManifestPath = stem(path), format, true, path
+	r.isTable = true
 	r.Schema, r.vocabularies, r.separator = like.Schema, like.vocabularies, like.separator
 	header, err := r.readHeader(nil)
 	if err != nil {

@@ -32,13 +32,13 @@ func (c *command) init(ctx context.Context, dir, file string, signers []string) 
 	if file == "" {
 		return usageError("init needs the annotations file: --manifest FILE")
 	}
-	draft, err := manifest.Init(ctx, file, manifest.Options{OpenParquet: scan.OpenManifest})
-	if err != nil {
-		return asUsage(err)
-	}
-	pol, err := pinSigners(draft, signers)
+	pins, pol, err := readSigners(signers)
 	if err != nil {
 		return err
+	}
+	draft, err := manifest.Init(ctx, file, pins, manifest.Options{OpenParquet: scan.OpenManifest})
+	if err != nil {
+		return asUsage(err)
 	}
 	var tombstones bytes.Buffer
 	if err := manifest.WriteTombstones(&tombstones, nil); err != nil {
@@ -70,23 +70,19 @@ func (c *command) init(ctx context.Context, dir, file string, signers []string) 
 	return nil
 }
 
-// pinSigners names the signers in the draft's release.toml, and returns the policy.toml that
-// goes with it: one that requires a grant where there are any.
-func pinSigners(draft *manifest.Draft, files []string) ([]byte, error) {
-	pol := policy.DefaultTOML()
-	if len(files) == 0 {
-		return pol, nil
-	}
-	var pins []manifest.Signer
+// readSigners reads the signers that release.toml is to name, and gives the policy.toml that
+// goes with them: one that requires a grant where there are any.
+func readSigners(files []string) (pins []manifest.Signer, pol []byte, err error) {
+	pol = policy.DefaultTOML()
 	for _, file := range files {
 		pin, err := readSigner(file)
 		if err != nil {
-			return nil, usageError("--signer %s: %w", file, err)
+			return nil, nil, usageError("--signer %s: %w", file, err)
 		}
 		pins = append(pins, pin)
 	}
-	if err := draft.Pin(pins); err != nil {
-		return nil, asUsage(err)
+	if len(pins) == 0 {
+		return nil, pol, nil
 	}
 	// The text is edited, so that the comments of the default policy stay; parsing it proves the edit.
 	pol = bytes.Replace(pol, []byte(`grant = "optional"`), []byte(`grant = "required"`), 1)
@@ -95,9 +91,9 @@ func pinSigners(draft *manifest.Draft, files []string) ([]byte, error) {
 		err = errors.New("the default policy has no line for it")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("require a grant in policy.toml: %w", err)
+		return nil, nil, fmt.Errorf("require a grant in policy.toml: %w", err)
 	}
-	return pol, nil
+	return pins, pol, nil
 }
 
 // readSigner reads a public key file. Its comment, or else its name, names the signer.
