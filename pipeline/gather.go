@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -197,7 +198,7 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 		if rec.Image != nil && g.onlyUnclear(c.Fault) {
 			return g.keep(ctx, rec, "") // the image is here; only its place is unclear now
 		}
-		return g.setTrouble(ctx, rec.Key, "", c.Fault)
+		return g.failed(ctx, rec.Key, "", c.Fault)
 	}
 	source, attempt := state.SHA256([]byte(c.URL)), g.attempt(rec.Entry, c)
 	// The place is that of the stored image: the host is not asked again on every run.
@@ -211,7 +212,7 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 	}
 	jobs, ok := g.fetch[c.Host]
 	if !ok {
-		return g.setTrouble(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"})
+		return g.failed(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"})
 	}
 	return send(ctx, g.run, jobs, fetchJob{entry: rec.Entry, candidate: c, source: source})
 }
@@ -225,12 +226,12 @@ func (g *gatherer) onlyUnclear(f *policy.Fault) bool {
 
 // keep reads the stored image of a record, if need be, or drops it if it is no longer good.
 func (g *gatherer) keep(ctx context.Context, rec workspace.Record, attempt string) error {
-	fault, err := g.stillGood(ctx, rec)
+	err := g.stillGood(ctx, rec)
+	if fault, ok := errors.AsType[*policy.Fault](err); ok {
+		return g.failed(ctx, rec.Key, g.taken.source(g.Policy, rec.ID, attempt, fault.Reason), fault)
+	}
 	if err != nil {
 		return err
-	}
-	if fault != nil {
-		return g.setTrouble(ctx, rec.Key, g.taken.source(g.Policy, rec.ID, attempt, fault.Reason), fault)
 	}
 	return g.readIfStale(ctx, rec)
 }
@@ -246,35 +247,25 @@ func (g *gatherer) again(t workspace.Trouble) bool {
 	return t.Outcome.Retryable() || slices.Contains(g.Retry, string(t.Outcome)) || slices.Contains(g.Retry, string(t.Reason))
 }
 
-// stillGood holds a stored image against the manifest's digests, the placeholders that are known by
-// now and, where it was stored under other limits, against the policy's: the same release gives the same answers, whatever was there before.
-func (g *gatherer) stillGood(ctx context.Context, rec workspace.Record) (*policy.Fault, error) {
+// stillGood holds a stored image against what release and policy say now: the same release gives the same answers,
+// whatever was there before. A *policy.Fault says why it is not good.
+func (g *gatherer) stillGood(ctx context.Context, rec workspace.Record) error {
 	img := *rec.Image
-	if f := g.compare(rec.Entry, img); f != nil {
-		return f, nil
-	}
-	if f := g.taken.refuses(g.Policy, rec.ID, img); f != nil {
-		return f, nil
-	}
 	header := policy.ImageInfo{Format: img.Format, Width: img.Width, Height: img.Height}
-	if f := g.Policy.PlaceholderOf(img.OriginalSHA256, "", header, img.OriginalBytes); f != nil || img.Limits == g.limits {
-		return f, nil
+	if f := cmp.Or(g.compare(rec.Entry, img), g.taken.refuses(g.Policy, rec.ID, img),
+		g.Policy.PlaceholderOf(img.OriginalSHA256, "", header, img.OriginalBytes)); f != nil {
+		return f
 	}
-	if rec.Image.OriginalBytes > g.Policy.Images.MaxBytes {
+	if img.Limits == g.limits {
+		return nil
+	}
+	if img.OriginalBytes > g.Policy.Images.MaxBytes {
 		return &policy.Fault{Outcome: manifest.Invalid, Reason: "too_large",
-			Detail: fmt.Sprintf("%d bytes, %d are allowed", rec.Image.OriginalBytes, g.Policy.Images.MaxBytes)}, nil
+			Detail: fmt.Sprintf("%d bytes, %d are allowed", img.OriginalBytes, g.Policy.Images.MaxBytes)}
 	}
 	// Other limits than when it was stored: what the policy allows now is decided from the bytes.
-	body, err := g.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
-	var damaged *workspace.Damaged
-	if errors.As(err, &damaged) {
-		return damagedFile(), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	_, fault := g.Policy.InspectImage(body)
-	return fault, nil
+	_, _, err := g.load(ctx, rec)
+	return err
 }
 
 // readIfStale sends a stored image to the readers unless its reading is of the present engine.
@@ -293,9 +284,13 @@ func (g *gatherer) current(rec workspace.Record) bool {
 }
 
 // setTrouble records why an entry has no image.
-func (g *gatherer) setTrouble(ctx context.Context, k manifest.Key, source string, f *policy.Fault) error {
-	t := workspace.Trouble{Source: source, Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail}
-	if err := g.Workspace.SetTrouble(ctx, k, t); err != nil {
+func (r *run) setTrouble(ctx context.Context, k manifest.Key, source string, f *policy.Fault) error {
+	return r.Workspace.SetTrouble(ctx, k, workspace.Trouble{Source: source, Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail})
+}
+
+// failed settles an entry that has no image.
+func (g *gatherer) failed(ctx context.Context, k manifest.Key, source string, f *policy.Fault) error {
+	if err := g.setTrouble(ctx, k, source, f); err != nil {
 		return err
 	}
 	g.settled(k, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})

@@ -34,9 +34,8 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 		d.Body = nil // two bodies at a time would be twice the memory
 		err = g.fetchAgain(ctx, j, first, err)
 	}
-	var f *policy.Fault
-	if errors.As(err, &f) {
-		return g.setTrouble(ctx, j.entry.Key, g.taken.source(g.Policy, j.entry.ID, g.attempt(j.entry, j.candidate), f.Reason), f)
+	if f, ok := errors.AsType[*policy.Fault](err); ok {
+		return g.failed(ctx, j.entry.Key, g.taken.source(g.Policy, j.entry.ID, g.attempt(j.entry, j.candidate), f.Reason), f)
 	}
 	if err != nil {
 		return fmt.Errorf("fetch the image of %s: %w", j.entry.ID, err)
@@ -45,8 +44,8 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 }
 
 func undecodable(err error) bool {
-	var f *policy.Fault
-	return errors.As(err, &f) && f.Outcome == manifest.Invalid && (f.Reason == "undecodable" || f.Reason == "bad_container")
+	f, ok := errors.AsType[*policy.Fault](err)
+	return ok && f.Outcome == manifest.Invalid && (f.Reason == "undecodable" || f.Reason == "bad_container")
 }
 
 // fetchAgain downloads an image that did not decode once more.
@@ -162,19 +161,20 @@ func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault 
 // readImage reads the text of one stored image.
 func (g *gatherer) readImage(ctx context.Context, job readJob) error {
 	rec, pic := job.Record, job.picture
-	var fault *policy.Fault
 	if pic == nil {
-		var err error
-		pic, err = g.open(ctx, rec)
-		if errors.As(err, &fault) && fault.Reason != "undecodable" {
-			return g.setTrouble(ctx, rec.Key, "", fault)
+		body, info, err := g.load(ctx, rec)
+		if err == nil {
+			pic, err = g.decode(ctx, info, body)
 		}
-		if err != nil && fault == nil {
+		if fault, ok := errors.AsType[*policy.Fault](err); ok {
+			return g.failed(ctx, rec.Key, "", fault)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	kind := rec.Image.HashKind
-	reading, err := g.recognize(ctx, rec, pic, fault)
+	reading, err := g.recognize(ctx, rec, pic)
 	if err != nil {
 		return err
 	}
@@ -208,31 +208,26 @@ func (g *gatherer) storeReading(ctx context.Context, rec workspace.Record, readi
 	return g.Workspace.Reread(ctx, rec.Key, reading, old)
 }
 
-// open decodes a stored image from its file. A *policy.Fault says why it cannot be read.
-func (g *gatherer) open(ctx context.Context, rec workspace.Record) (*picture, error) {
+// load reads a stored image from its file. A *policy.Fault says why it may not be used.
+func (g *gatherer) load(ctx context.Context, rec workspace.Record) ([]byte, policy.ImageInfo, error) {
 	body, err := g.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
-	var damaged *workspace.Damaged
-	if errors.As(err, &damaged) {
-		return nil, damagedFile()
+	if _, damaged := errors.AsType[*workspace.Damaged](err); damaged {
+		err = damagedFile()
 	}
 	if err != nil {
-		return nil, err
+		return nil, policy.ImageInfo{}, err
 	}
 	info, fault := g.Policy.InspectImage(body)
 	if fault != nil {
-		return nil, fault
+		return nil, info, fault
 	}
-	return g.decode(ctx, info, body)
+	return body, info, nil
 }
 
-// recognize has a picture read, and hashes it in its record where the hash is of another kind. Trouble with the image is
-// in the reading; undecodable is why there is no picture.
-func (g *gatherer) recognize(ctx context.Context, rec workspace.Record, pic *picture, undecodable *policy.Fault) (workspace.Reading, error) {
+// recognize has a picture read, and hashes it in its record where the hash is of another kind. Trouble with OCR is in
+// the reading.
+func (g *gatherer) recognize(ctx context.Context, rec workspace.Record, pic *picture) (workspace.Reading, error) {
 	out := workspace.Reading{Fingerprint: g.fingerprint, ImageSHA256: rec.Image.SHA256}
-	if undecodable != nil {
-		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: undecodable.Reason, Detail: undecodable.Detail}
-		return out, nil
-	}
 	defer pic.free() // before the database is waited for
 	img := pic.img
 	if rec.Image.HashKind != dedupe.HashKind() {
@@ -243,8 +238,7 @@ func (g *gatherer) recognize(ctx context.Context, rec workspace.Record, pic *pic
 		rec.Image.PHash, rec.Image.Flat, rec.Image.HashKind = hash.Bits, hash.Flat, dedupe.HashKind()
 	}
 	read, err := g.OCR.Read(ctx, pic.upright)
-	var failure *ocr.Failure
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*ocr.Failure](err); ok {
 		out.Failed = &workspace.Trouble{Outcome: manifest.Failed, Reason: failure.Reason, Detail: failure.Detail}
 		return out, nil
 	}

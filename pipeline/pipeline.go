@@ -128,7 +128,7 @@ type run struct {
 }
 
 func newRun(c Config, m mode) *run {
-	r := &run{Config: c, mode: m}
+	r := &run{Config: c, mode: m, copies: []state.CopyReport{}}
 	if c.OCR != nil {
 		r.made = engineProvenance(c.OCR.Engine(), c.Policy, c.Version)
 	}
@@ -231,28 +231,27 @@ func (r *run) open(ctx context.Context, started auditlog.Event) error {
 // ahead yields what seq yields, which runs in a goroutine of its own: the manifest is decoded while entries
 // are stored.
 func ahead[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
-	type item struct {
-		value T
-		err   error
-	}
 	return func(yield func(T, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		group, running := errgroup.WithContext(ctx)
-		items := make(chan item, 256)
+		items := make(chan T, 256)
 		contain.Go(group, func() error {
 			defer close(items)
 			for v, err := range seq {
+				if err != nil {
+					return err
+				}
 				select {
-				case items <- item{v, err}:
+				case items <- v:
 				case <-running.Done():
 					return running.Err()
 				}
 			}
 			return nil
 		})
-		for i := range items {
-			if !yield(i.value, i.err) {
+		for v := range items {
+			if !yield(v, nil) {
 				stop()
 				_ = group.Wait() // its error is that it was stopped
 				return
@@ -346,25 +345,18 @@ func (r *run) withdraw(ctx context.Context) error {
 func (r *run) withdrawGone(ctx context.Context) error {
 	r.mode = withdrawing
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}
-	// One row of a post that is gone is enough: the rewrite takes out all of them.
-	gone, err := r.anyEntry(ctx, func(rec workspace.Record) bool {
-		out := []manifest.Outcome{manifest.Removed, manifest.Deleted, manifest.Unavailable}
-		return rec.Result != nil && rec.Result.Outcome == manifest.Kept && slices.Contains(out, j.Outcome(rec).Outcome)
-	})
-	if gone {
-		_, err = r.write(ctx)
-	}
-	return err
-}
-
-// anyEntry reports whether there is an entry for which is holds.
-func (r *run) anyEntry(ctx context.Context, is func(workspace.Record) bool) (bool, error) {
+	out := []manifest.Outcome{manifest.Removed, manifest.Deleted, manifest.Unavailable}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
-		if err != nil || is(rec) {
-			return err == nil, err
+		if err != nil {
+			return err
+		}
+		// One row of a post that is gone is enough: the rewrite takes out all of them.
+		if rec.Result != nil && rec.Result.Outcome == manifest.Kept && slices.Contains(out, j.Outcome(rec).Outcome) {
+			_, err = r.write(ctx)
+			return err
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // releaseName is the release's name as it stands in everything that is written: no one may
@@ -418,8 +410,7 @@ func (e *UnknownRetry) Error() string {
 // are a closed list, and each is taken even where no entry has it; reasons are not, so that one
 // counts only where some entry has it.
 func checkRetry(ctx context.Context, ws *workspace.Workspace, words []string) error {
-	outcomes := manifest.Outcomes()
-	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(outcomes, manifest.Outcome(w)) })
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(manifest.Outcomes(), manifest.Outcome(w)) })
 	if len(words) == 0 {
 		return nil
 	}

@@ -66,8 +66,7 @@ func (r *run) write(ctx context.Context) (exported, error) {
 			return exported{}, err
 		}
 		out, err := r.export(ctx, d)
-		var damaged *workspace.Damaged
-		if !errors.As(err, &damaged) {
+		if _, damaged := errors.AsType[*workspace.Damaged](err); !damaged {
 			return out, err
 		}
 		if err := r.dropDamaged(ctx); err != nil {
@@ -127,16 +126,11 @@ func (r *run) dropDamaged(ctx context.Context) error {
 			continue
 		}
 		_, err := r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
-		var damaged *workspace.Damaged
-		if err != nil && !errors.As(err, &damaged) {
-			return err
+		if damaged, ok := errors.AsType[*workspace.Damaged](err); ok {
+			r.Log.Warn("a stored image is damaged and left out", "file", damaged.Name, "what", damaged.What)
+			err = r.setTrouble(ctx, rec.Key, "", damagedFile())
 		}
-		if damaged == nil {
-			continue
-		}
-		r.Log.Warn("a stored image is damaged and left out", "file", damaged.Name, "what", damaged.What)
-		f := damagedFile()
-		if err := r.Workspace.SetTrouble(ctx, rec.Key, workspace.Trouble{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail}); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -172,6 +173,10 @@ func (r *run) clear(ctx context.Context, before stock, out *PurgeReport) error {
 // purgeCopies takes the rows that must go out of every registered copy that it can reach.
 func (r *run) purgeCopies(ctx context.Context) error {
 	r.Progress.stage("copies")
+	// Most workspaces have no copy, and need not be scanned for what must go.
+	if list, err := r.Workspace.Copies(ctx); err != nil || len(list) == 0 {
+		return err
+	}
 	gone, err := state.MustGo(ctx, r.Workspace, r.stones)
 	if err == nil {
 		err = r.withSame(ctx, gone)
@@ -291,12 +296,9 @@ func (r *run) eraseTombstoned(ctx context.Context, q PurgeRequest, before stock)
 // rewriteDataset decides again what is kept of the live posts and writes outcomes and dataset. Before
 // the first export there is nothing to write.
 func (r *run) rewriteDataset(ctx context.Context) error {
-	judged, err := r.anyEntry(ctx, func(rec workspace.Record) bool { return rec.Result != nil })
-	if err != nil {
-		return err
-	}
-	// A manifest that shares no entry with the last one leaves no outcome, and a dataset all the same.
-	if !judged && len(r.had.files) == 0 {
+	_, err := r.Workspace.Stat(ctx, manifest.OutcomesName)
+	// Somebody may have deleted the outcomes, and left the dataset.
+	if errors.Is(err, fs.ErrNotExist) && len(r.had.files) == 0 {
 		return nil
 	}
 	if _, err := r.write(ctx); err != nil {
@@ -307,10 +309,6 @@ func (r *run) rewriteDataset(ctx context.Context) error {
 
 // tellPurge compares what there was with what there is.
 func (r *run) tellPurge(ctx context.Context, before stock, gone state.GoneSet, out *PurgeReport) error {
-	after, err := takeStock(ctx, r.Workspace)
-	if err != nil {
-		return err
-	}
 	files, err := state.Shards(ctx, r.Workspace)
 	if err != nil {
 		return err
@@ -330,12 +328,13 @@ func (r *run) tellPurge(ctx context.Context, before stock, gone state.GoneSet, o
 			return err
 		}
 		id, name := rec.ID, rec.Key.String()
-		switch post, isGone := gone[id]; {
-		case isGone && before.content[id] && !after.content[id]:
-			out.Erased = append(out.Erased, post)
-			before.content[id] = false // once a post
-		case isGone && after.content[id]:
+		post, isGone := gone[id]
+		if isGone && (rec.Image != nil || rec.Reading != nil) {
 			return fmt.Errorf("content of %s is still there after it was erased: run purge again, and verify", id)
+		}
+		if isGone && before.content[id] {
+			out.Erased = append(out.Erased, post)
+			before.content[id] = false // once a post, which can have many images
 		}
 		if r.had.rows[name] && !present[name] {
 			out.Rows = append(out.Rows, name)

@@ -90,20 +90,16 @@ func (r *run) dropTaken(ctx context.Context) error {
 	if err != nil || len(t) == 0 {
 		return err
 	}
-	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Digests: slices.Collect(maps.Keys(t))}) {
 		if err != nil {
 			return err
 		}
-		if rec.Image == nil || r.stones.Has(rec.ID) {
-			continue
-		}
 		f := t.refuses(r.Policy, rec.ID, *rec.Image)
-		if f == nil {
+		if f == nil || r.stones.Has(rec.ID) {
 			continue
 		}
 		r.same = append(r.same, rec.Key)
-		trouble := workspace.Trouble{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail}
-		if err := r.Workspace.SetTrouble(ctx, rec.Key, trouble); err != nil {
+		if err := r.setTrouble(ctx, rec.Key, "", f); err != nil {
 			return err
 		}
 	}
@@ -113,11 +109,11 @@ func (r *run) dropTaken(ctx context.Context) error {
 // withSame adds to the posts that must be gone those that showed a picture that was taken down: their rows leave
 // the copies, too.
 func (r *run) withSame(ctx context.Context, gone state.GoneSet) error {
-	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Trouble: policy.SameAsRemoved}) {
 		if err != nil {
 			return err
 		}
-		if rec.Trouble != nil && rec.Trouble.Reason == policy.SameAsRemoved && !gone.Has(rec.ID) {
+		if !gone.Has(rec.ID) {
 			gone[rec.ID] = state.GonePost{ID: rec.ID, State: manifest.StateRemoved, Reason: policy.SameAsRemoved}
 		}
 	}

@@ -106,6 +106,8 @@ type Select struct {
 	WithEarlier bool            // fill Earlier
 	ID          manifest.PostID // only entries of this post; empty for all
 	Split       string          // only entries of this split; empty for all
+	Digests     []string        // only entries whose image has one of these, of whatever kind; nil for all
+	Trouble     manifest.Reason // only entries that have no image for this reason; empty for all
 }
 
 const recordsSQL = `
@@ -135,6 +137,15 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 	}
 	if o.Split != "" {
 		narrow, by = narrow+" AND e.split = ?", append(by, o.Split)
+	}
+	if o.Digests != nil {
+		list := "(SELECT value FROM json_each(?))"
+		text, _ := json.Marshal(o.Digests) // strings: it cannot fail
+		narrow += " AND (i.original_sha256 IN " + list + " OR i.sha256 IN " + list + " OR i.pixels_sha256 IN " + list + ")"
+		by = append(by, string(text), string(text), string(text))
+	}
+	if o.Trouble != "" {
+		narrow, by = narrow+" AND t.reason = ?", append(by, string(o.Trouble))
 	}
 	return pages(ctx, w, "read entries", recordsSQL+narrow,
 		append([]any{o.WithWords, o.WithEarlier, o.WithEarlier}, by...), scanRecord)
