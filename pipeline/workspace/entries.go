@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -53,10 +52,6 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 	if bound && have.ReleaseDigest == b.ReleaseDigest && have.ManifestDigest == b.ManifestDigest {
 		return nil
 	}
-	note, err := json.Marshal(b)
-	if err != nil {
-		return fmt.Errorf("load release %s: %w", b.Release, err)
-	}
 	var left []string
 	err = w.change(ctx, "load release "+b.Release, func(t *tx) {
 		// Negative ordinals do not collide with the new entries; entries that are still negative
@@ -72,7 +67,7 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		if bound {
 			t.markErased()
 		}
-		t.setMeta(metaBinding, string(note))
+		t.setMeta(metaBinding, jsonColumn{b})
 	})
 	if err != nil {
 		return err
@@ -95,17 +90,13 @@ func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error]) error {
 		if err := checkKey(e.Key); err != nil {
 			return fmt.Errorf("line %d: %w", e.Line, err)
 		}
-		labels, err := json.Marshal(e.Labels)
-		if err != nil {
-			return fmt.Errorf("line %d: %w", e.Line, err)
-		}
 		stored := t.exec(`
 			INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit, sha256_stripped, sha256_pixels)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			VALUES (?, ?, ?, ?, ?, coalesce(?, 'null'), ?, ?, ?, ?, ?)
 			ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
 			  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash, subreddit = excluded.subreddit,
 			  sha256_stripped = excluded.sha256_stripped, sha256_pixels = excluded.sha256_pixels
-			WHERE entry.ordinal < 0`, e.Ordinal, e.ID, e.Image, e.Line, e.Split, string(labels), e.SHA256, e.PHash, e.Subreddit,
+			WHERE entry.ordinal < 0`, e.Ordinal, e.ID, e.Image, e.Line, e.Split, jsonColumn{e.Labels}, e.SHA256, e.PHash, e.Subreddit,
 			e.StrippedSHA256, e.PixelsSHA256)
 		if t.err != nil {
 			return t.err

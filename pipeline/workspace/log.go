@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,13 +25,6 @@ const (
 	logKeyName = "log.key" // beside audit/, not in it: audit/ is what an auditor gets
 	maxLogKey  = 4096      // bytes; more than it has
 )
-
-// A logHead is the log as state.db knows it was published last.
-type logHead struct {
-	Size int64  `json:"size"`
-	Root string `json:"root"`
-	Key  string `json:"key"` // that verifies it
-}
 
 // record stores records in the transaction of the change that they record.
 func (w *Workspace) record(t *tx, events ...auditlog.Event) {
@@ -63,24 +54,19 @@ func (w *Workspace) recordPosts(t *tx, e auditlog.Event, posts []auditlog.Post) 
 }
 
 // nextRecord returns the number of the next record: behind those that wait, or those that were published.
-func nextRecord(ctx context.Context, q querier) (int64, error) {
-	var last sql.Null[int64]
-	if err := q.QueryRowContext(ctx, "SELECT max(seq) FROM log_queue").Scan(&last); err != nil || last.Valid {
-		return last.V + 1, err
+func nextRecord(ctx context.Context, q querier) (next int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT coalesce((SELECT max(seq) + 1 FROM log_queue),
+		(SELECT value ->> 'size' FROM meta WHERE key = ?), 0)`, metaLogHead).Scan(&next)
+	return next, err
+}
+
+// readHead returns the log as state.db knows it was published last.
+func readHead(ctx context.Context, q querier) (auditlog.Checkpoint, error) {
+	head, err := readNote[auditlog.Checkpoint](ctx, q, metaLogHead)
+	if err == nil && head.Size < 0 {
+		err = fmt.Errorf("%s: the note %s names %d records: the file is damaged", stateName, metaLogHead, head.Size)
 	}
-	h, err := readHead(ctx, q)
-	return h.Size, err
-}
-
-func readHead(ctx context.Context, q querier) (logHead, error) {
-	return readNote[logHead](ctx, q, metaLogHead)
-}
-
-// setHead notes what is published of a log; key is the one that verifies it.
-func (t *tx) setHead(log *auditlog.Log, key string) {
-	text, err := json.Marshal(logHead{Size: log.Size(), Root: log.Checkpoint().Root, Key: key})
-	t.fail(err)
-	t.setMeta(metaLogHead, string(text))
+	return head, err
 }
 
 // readQueue returns the lines that are not published, at most limit from number first on; -1 for all.
@@ -91,6 +77,7 @@ func readQueue(ctx context.Context, q querier, first int64, limit int) ([][]byte
 	}
 	rows, err := list(ctx, q, func(r *queued) []any { return []any{&r.seq, &r.line} },
 		"SELECT seq, line FROM log_queue WHERE seq >= ? ORDER BY seq LIMIT ?", first, limit)
+	// A gap would move every later record to another place of the log.
 	lines := make([][]byte, len(rows))
 	for i, r := range rows {
 		if next := first + int64(i); r.seq != next {
@@ -101,19 +88,18 @@ func readQueue(ctx context.Context, q querier, first int64, limit int) ([][]byte
 	return lines, err
 }
 
-// readUnpublished returns what was published last and the lines that were not, at most limit, -1 for all,
-// as they are at one moment: a writer may publish meanwhile.
-func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head logHead, lines [][]byte, err error) {
+// readUnpublished returns what was published last and the lines that were not, at most limit, -1 for all.
+func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head auditlog.Checkpoint, lines [][]byte, err error) {
+	// Both as they are at one moment: a writer may publish meanwhile.
 	tx, err := w.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return head, nil, err
 	}
 	defer tx.Rollback()
 	head, err = readHead(ctx, tx)
-	if err != nil {
-		return head, nil, err
+	if err == nil {
+		lines, err = readQueue(ctx, tx, head.Size, limit)
 	}
-	lines, err = readQueue(ctx, tx, head.Size, limit)
 	return head, lines, err
 }
 
@@ -133,39 +119,30 @@ func (w *Workspace) publish(ctx context.Context) (err error) {
 		err = w.explain(ctx, err)
 		wrap(&err, "publish the audit log")
 	}()
-	var log *auditlog.Log
-	var key *auditlog.Key
-	for {
-		head, lines, err := w.readUnpublished(ctx, w.batch)
-		if err != nil || len(lines) == 0 {
-			return err
-		}
-		if log == nil {
-			log, err = auditlog.Open(ctx, auditStore{w}, w.knownLog)
-			if errors.Is(err, auditlog.ErrNoLog) {
-				log, err = auditlog.New(auditStore{w}), nil
-			}
-			if err == nil {
-				key, err = w.logKey(ctx)
-			}
-			if err != nil {
-				return err
-			}
-		}
+	head, lines, err := w.readUnpublished(ctx, w.batch)
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	log, err := auditlog.Open(ctx, auditStore{w}, w.knownLog)
+	if err != nil && !errors.Is(err, auditlog.ErrNoLog) {
+		return err
+	}
+	key, err := w.logKey(ctx)
+	for err == nil && len(lines) > 0 {
 		// The queue goes only after audit/ has the records durably. Killed between the two, the next call finds both
 		// and Append skips what is there.
-		log, err = log.Append(ctx, key, head.Size, lines)
-		if err != nil {
+		if err := log.Append(ctx, key, head.Size, lines); err != nil {
 			return err
 		}
 		err = w.change(ctx, "note the published records", func(t *tx) {
 			t.exec("DELETE FROM log_queue WHERE seq < ?", log.Size())
-			t.setHead(log, log.Checkpoint().Key)
+			t.setMeta(metaLogHead, jsonColumn{log.Checkpoint()})
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			head, lines, err = w.readUnpublished(ctx, w.batch)
 		}
 	}
+	return err
 }
 
 // logKey returns the workspace's key, which it makes when there is none.
@@ -177,7 +154,7 @@ func (w *Workspace) logKey(ctx context.Context) (*auditlog.Key, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	key, err := auditlog.NewKey(rand.Reader)
+	key, err := auditlog.NewKey()
 	if err != nil {
 		return nil, err
 	}
@@ -206,42 +183,48 @@ func (w *Workspace) knownLog(ctx context.Context) (auditlog.Known, error) {
 
 // KeepStatement keeps a signed statement, which a record of the log names by its sha256, in audit/.
 func (w *Workspace) KeepStatement(ctx context.Context, digest string, body, signature []byte) error {
-	if err := w.writable(ctx); err != nil {
-		return fmt.Errorf("keep a statement: %w", err)
-	}
-	// The signature first: a statement that has its name has its signature, too.
 	store, name := auditStore{w}, auditlog.StatementName(digest)
-	if err := cmp.Or(store.Replace(ctx, name+manifest.SignatureSuffix, signature), store.Replace(ctx, name, body)); err != nil {
-		return fmt.Errorf("keep a statement: %w", w.explain(ctx, err))
+	err := w.writable(ctx)
+	// The signature first: a statement that has its name has its signature, too.
+	if err == nil {
+		err = store.Replace(ctx, name+manifest.SignatureSuffix, signature)
 	}
-	return nil
+	if err == nil {
+		err = store.Replace(ctx, name, body)
+	}
+	wrap(&err, "keep a statement")
+	return err
 }
 
 // LogReader opens the log for reading. The error is auditlog.ErrNoLog when nothing was published yet, and
 // *auditlog.Broken when its checkpoint is not the workspace's. Log.Verify checks the rest.
 func (w *Workspace) LogReader(ctx context.Context) (*auditlog.Log, error) {
 	log, err := auditlog.Open(ctx, auditStore{w}, w.knownLog)
-	if err != nil {
-		return nil, fmt.Errorf("open the audit log: %w", w.explain(ctx, err))
-	}
-	return log, nil
+	err = w.explain(ctx, err)
+	wrap(&err, "open the audit log")
+	return log, err
 }
 
 // Unpublished returns the records that are stored and not in audit/ yet: of a run under way, or of one that was killed.
 func (w *Workspace) Unpublished(ctx context.Context) ([]auditlog.Event, error) {
 	head, lines, err := w.readUnpublished(ctx, -1)
-	if err != nil {
-		return nil, fmt.Errorf("read the records to be published: %w", err)
-	}
 	// A writer that is killed may have published some, and not have noted it.
 	if log, err := auditlog.Open(ctx, auditStore{w}, w.knownLog); err == nil {
 		lines = lines[min(max(log.Size()-head.Size, 0), int64(len(lines))):]
 	}
 	var events []auditlog.Event
+	if err == nil {
+		events, err = parseLines(lines)
+	}
+	wrap(&err, "read the records to be published")
+	return events, err
+}
+
+func parseLines(lines [][]byte) (events []auditlog.Event, err error) {
 	for _, line := range lines {
 		e, err := auditlog.ParseLine(line)
 		if err != nil {
-			return nil, fmt.Errorf("read the records to be published: %w", err)
+			return nil, err
 		}
 		events = append(events, e)
 	}
@@ -325,7 +308,7 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		if head.Size == 0 {
 			return nil
 		}
-		log, err = auditlog.New(auditStore{w}), nil // audit/ is gone
+		err = nil // audit/ is gone: the log is as an older one
 	}
 	var r restored
 	if err == nil {
@@ -340,25 +323,22 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	return w.change(ctx, "continue the audit log", func(t *tx) {
 		queue, err := readQueue(ctx, t, r.from, -1)
 		t.fail(err)
-		events := slices.Clone(r.lost)
-		for _, line := range queue {
-			e, err := auditlog.ParseLine(line)
-			t.fail(err)
-			events = append(events, e)
-		}
-		// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
+		events, err := parseLines(queue)
+		t.fail(err)
 		note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
-		events = slices.Insert(events, len(r.lost), note)
+		last := log.Checkpoint()
+		last.Key = cmp.Or(last.Key, head.Key)
+		// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
 		t.exec("DELETE FROM log_queue")
-		t.setHead(log, cmp.Or(log.Checkpoint().Key, head.Key))
-		w.record(t, events...)
+		t.setMeta(metaLogHead, jsonColumn{last})
+		w.record(t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
 		// A removal that only the log still has must not be undone by a backup.
 		w.addTombstones(t, r.stones)
 	})
 }
 
 // compareLog compares state.db with a log that may be older or newer.
-func (w *Workspace) compareLog(ctx context.Context, head logHead, log *auditlog.Log) (r restored, err error) {
+func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, log *auditlog.Log) (r restored, err error) {
 	r.from = head.Size
 	have := log.Size()
 	if have < head.Size {

@@ -104,7 +104,7 @@ func (t *tx) get(query string, args []any, targets ...any) {
 }
 
 // setMeta stores a value under a key of meta.
-func (t *tx) setMeta(key, value string) {
+func (t *tx) setMeta(key string, value any) {
 	t.exec("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
 		key, value)
 }
