@@ -146,7 +146,7 @@ func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) 
 	// kept while the dataset is still the old one: too little trust, never too much.
 	if _, err := r.Workspace.Replace(ctx, manifest.OutcomesName, func(w io.Writer) error {
 		return manifest.WriteOutcomes(w, d.All())
-	}); err != nil {
+	}, nil); err != nil {
 		return exported{}, fmt.Errorf("write the outcomes: %w", err)
 	}
 	if err := state.WriteTombstones(ctx, r.Workspace); err != nil {
@@ -182,7 +182,7 @@ func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) 
 		name = path.Join(state.DatasetDir, name)
 		// Written under another name, synced, read back, renamed, the folder synced. The check in between is
 		// the last that could keep a row of a removed post out: a fault of the writer must not publish one.
-		f, err := r.Workspace.ReplaceChecked(ctx, name, write, lacks(ctx, name, d.Gone))
+		f, err := r.Workspace.Replace(ctx, name, write, lacks(ctx, name, d.Gone))
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}

@@ -58,7 +58,7 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	name := f.out
 	if f.out == "" {
 		name = filepath.Join(c.workspace, reportName)
-		_, err = ws.Replace(ctx, reportName, write)
+		_, err = ws.Replace(ctx, reportName, write, nil)
 	} else {
 		err = durable.Write(ctx, f.out, 0o600, write)
 	}

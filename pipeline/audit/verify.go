@@ -113,7 +113,7 @@ func (v *verification) note(format string, args ...any) {
 
 // list lists the files.
 func (v *verification) list(ctx context.Context) error {
-	for f, err := range v.files.Walk(ctx) {
+	for f, err := range v.files.Walk(ctx, ".") {
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 	for _, want := range s.Files {
 		// The record of the export accounts for dataset/: a seal lists whatever was there.
 		v.accounted[want.Name] = !strings.HasPrefix(want.Name, state.DatasetDir+"/")
-		got, err := v.stat(ctx, want.Name)
+		got, err := v.files.Stat(ctx, want.Name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			v.damage(want.Name, mendOf(want.Name), "it is missing")
@@ -199,13 +199,6 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 		v.damage(state.JournalFile, mendState, "a sealed workspace has no journal: someone put it there, and opening %s would apply it", state.StateFile)
 	}
 	return nil
-}
-
-func (v *verification) stat(ctx context.Context, name string) (workspace.File, error) {
-	if name == state.StateFile {
-		return v.files.StatState(ctx)
-	}
-	return v.files.Stat(ctx, name)
 }
 
 // state compares the records in state.db with images, dataset, outcomes and log. An error in state.db itself is
@@ -255,7 +248,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 
 // unused says what lies in the free pages of state.db, and behind its end.
 func (v *verification) unused(ws *workspace.Workspace) []string {
-	f, err := ws.OpenState()
+	f, err := ws.OpenFile(state.StateFile)
 	if err != nil {
 		return []string{err.Error()}
 	}

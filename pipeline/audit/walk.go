@@ -131,7 +131,7 @@ func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[*source, error] {
 		if a.Workspace == nil {
 			return
 		}
-		for f, err := range a.Workspace.Walk(ctx) {
+		for f, err := range a.Workspace.Walk(ctx, ".") {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -147,7 +147,7 @@ func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[*source, error] {
 				a.gap("", f.Name, "a writer is at work, or was killed: the content of its journal was not checked; audit again, after a run if need be")
 				continue
 			case f.Name == state.StateFile:
-				s.open, s.ours = func() (reader, error) { return a.Workspace.OpenState() }, true
+				s.ours = true
 			}
 			if !yield(s, nil) {
 				return

@@ -36,7 +36,7 @@ type Judge struct {
 	// the next run has to ask about them again.
 	AnyAge bool
 	// shared are images that came from too many URLs: the policy's suspect_after takes them for stand-ins.
-	shared map[string]bool
+	shared []string
 }
 
 // StoredJudge judges by the tombstones and the policy that the workspace has on record.
@@ -98,7 +98,7 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 		res.Outcome, res.Reason = manifest.Failed, "absent_once"
 	case rec.Image == nil && rec.Trouble != nil:
 		res.Outcome, res.Reason, res.Detail = rec.Trouble.Outcome, rec.Trouble.Reason, rec.Trouble.Detail
-	case rec.Image != nil && j.shared[rec.Image.OriginalSHA256]:
+	case rec.Image != nil && slices.Contains(j.shared, rec.Image.OriginalSHA256):
 		res.Outcome, res.Reason = manifest.Placeholder, "suspected_placeholder"
 		res.Detail = fmt.Sprintf("the same bytes came from %d or more different URLs", j.Policy.Images.SuspectAfter)
 	case rec.Image == nil || rec.Reading == nil:

@@ -101,7 +101,7 @@ func WriteTombstones(ctx context.Context, ws *workspace.Workspace) error {
 	if err != nil {
 		return err
 	}
-	_, err = ws.Replace(ctx, manifest.TombstonesName, func(w io.Writer) error { return manifest.WriteTombstones(w, Holds(list)) })
+	_, err = ws.Replace(ctx, manifest.TombstonesName, func(w io.Writer) error { return manifest.WriteTombstones(w, Holds(list)) }, nil)
 	return err
 }
 

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -148,9 +147,6 @@ func (w *Workspace) SetResults(ctx context.Context, results []manifest.Result) e
 		}
 	})
 }
-
-// errNoEntry means that a key is not in the loaded manifest.
-var errNoEntry = errors.New("the manifest has no such entry")
 
 // checkKey refuses a key that could not have come from ParsePostID: its id becomes part of a
 // file name.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"slices"
@@ -28,14 +29,9 @@ type File struct {
 }
 
 // Replace makes the file called name, a slash-separated path inside the workspace, hold exactly what write writes.
-// Readers see the old file or the new one, and an error leaves the old one. The names of this package are refused.
-func (w *Workspace) Replace(ctx context.Context, name string, write func(io.Writer) error) (File, error) {
-	return w.ReplaceChecked(ctx, name, write, nil)
-}
-
-// ReplaceChecked is Replace that reads the new file back, all size bytes of it, before it takes the
-// name: an error of check leaves the old file, and no other.
-func (w *Workspace) ReplaceChecked(ctx context.Context, name string, write func(io.Writer) error,
+// Readers see the old file or the new one. check (nil for none) reads the new file back, all size bytes of it, before it
+// takes the name. An error leaves the old file. The names of this package are refused.
+func (w *Workspace) Replace(ctx context.Context, name string, write func(io.Writer) error,
 	check func(r io.ReaderAt, size int64) error) (f File, err error) {
 	defer wrap(&err, "write %s", name)
 	if err := cmp.Or(w.writable(ctx), checkName(name)); err != nil {
@@ -44,22 +40,20 @@ func (w *Workspace) ReplaceChecked(ctx context.Context, name string, write func(
 	return w.put(ctx, name, write, check)
 }
 
-// put is ReplaceChecked for any name. The seal gets the digest of what was written.
+// put is Replace for any name.
 func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error,
 	check func(io.ReaderAt, int64) error) (File, error) {
 	whole := false
-	f, err := WriteFile(ctx, w.files, name, "", write, func(r io.ReaderAt, f File) error {
+	f, err := WriteFile(ctx, w.files, name, "", write, func(r io.ReaderAt, f File) (err error) {
 		if check != nil {
-			if err := check(r, f.Size); err != nil {
-				return err
-			}
+			err = check(r, f.Size)
 		}
-		whole = true
-		return nil
+		whole = err == nil
+		return err
 	})
 	switch {
 	case err == nil:
-		w.digests.Store(name, f)
+		w.digests.Store(name, f) // the seal gets the digest of what was written, not of what lies there then
 	case whole:
 		w.unfinished.Store(true) // it may have its name, without a row
 	}
@@ -111,46 +105,63 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (err error) {
 	return w.unlink(ctx, name)
 }
 
-// walk calls visit for everything in a folder and its subfolders but folders. A folder that does not exist is empty;
-// links are not followed.
-func (w *Workspace) walk(ctx context.Context, under string, visit func(name string, e fs.DirEntry) error) error {
-	return fs.WalkDir(w.root.FS(), under, func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil && name == under && errors.Is(err, fs.ErrNotExist):
+// A Found is anything in the workspace but a folder.
+type Found struct {
+	Name string // slash-separated, relative to the workspace
+	Mode fs.FileMode
+	Size int64 // bytes
+}
+
+// Walk yields everything in the folder under ("." for all) and its subfolders but folders, in byte order of the names:
+// unfinished files, links and unknown files too. A folder that does not exist is empty.
+func (w *Workspace) Walk(ctx context.Context, under string) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		// Links are not followed.
+		err := fs.WalkDir(w.root.FS(), under, func(name string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil && name == under && errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case ctx.Err() != nil || e.IsDir():
+				return ctx.Err()
+			}
+			info, err := e.Info()
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil // a run that is under way has taken it away
+			case err != nil:
+				return err
+			case !yield(Found{Name: name, Mode: info.Mode(), Size: info.Size()}, nil):
+				return fs.SkipAll
+			}
 			return nil
-		case err != nil:
-			return err
-		case ctx.Err() != nil || e.IsDir():
-			return ctx.Err()
+		})
+		if err != nil {
+			yield(Found{}, fmt.Errorf("look through the workspace: %w", err))
 		}
-		return visit(name, e)
-	})
+	}
 }
 
 // Files returns the names of the regular files in the folder under ("." for all) and its subfolders, in byte order.
 // Unfinished temporary files are left out.
 func (w *Workspace) Files(ctx context.Context, under string) ([]string, error) {
 	var names []string
-	err := w.walk(ctx, under, func(name string, e fs.DirEntry) error {
-		if e.Type().IsRegular() && !durable.IsTemp(e.Name()) {
-			names = append(names, name)
+	for f, err := range w.Walk(ctx, under) {
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list files under %s: %w", under, err)
+		if f.Mode.IsRegular() && !durable.IsTemp(path.Base(f.Name)) {
+			names = append(names, f.Name)
+		}
 	}
 	slices.Sort(names)
 	return names, nil
 }
 
-// OpenFile opens a regular file of the workspace for reading. The error is fs.ErrNotExist when
-// there is none. The state database is not a file in this sense and is refused.
+// OpenFile opens a regular file of the workspace for reading. The error is fs.ErrNotExist when there is none. Closing
+// state.db drops SQLite's locks of this process on it: open that one only while no other call is under way.
 func (w *Workspace) OpenFile(name string) (*os.File, error) {
-	// A descriptor of state.db closed outside SQLite would drop SQLite's own locks on it.
-	if !fs.ValidPath(name) || name == stateName || name == journalName {
-		return nil, fmt.Errorf("open file: %q is not a file inside the workspace", name)
-	}
 	// Without O_NONBLOCK a fifo of that name would hang the program.
 	f, err := w.root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

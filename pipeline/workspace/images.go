@@ -1,9 +1,7 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -47,8 +45,7 @@ func (w *Workspace) ImageName(k manifest.Key, format string) string {
 }
 
 // StoreImage stores the image of an entry in place of any older one, drops its trouble and its reading, and marks the
-// post as not seen since (Post.Unseen). Bytes and SHA256 of img are empty or those of body. Body is stored as it is:
-// call Strip first.
+// post as not seen since (Post.Unseen). Body is stored as it is: call Strip first. It sets Bytes and SHA256 of img.
 func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte, img Image) (err error) {
 	defer wrap(&err, "store image of %s", k)
 	if err := w.writable(ctx); err != nil {
@@ -58,20 +55,16 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 	if name == "" {
 		return fmt.Errorf("id %q with format %q cannot be stored", string(k.ID), img.Format)
 	}
-	digest := hexDigest(body)
-	if img.SHA256 != "" && img.SHA256 != digest || img.Bytes != 0 && img.Bytes != int64(len(body)) {
-		return errors.New("its bytes are not those that its description names")
-	}
-	img.SHA256, img.Bytes = digest, int64(len(body))
-
-	defer w.hold(k.ID)()
+	img.SHA256, img.Bytes = hexDigest(body), int64(len(body))
+	w.images.Lock()
+	defer w.images.Unlock()
 	old, oldDigest, err := w.imageFile(ctx, k)
 	if err != nil {
 		return err
 	}
 	// The row of a file that will be overwritten goes first: a crash between rename and row
 	// must not leave a row that describes other bytes.
-	if old == name && oldDigest != digest {
+	if old == name && oldDigest != img.SHA256 {
 		if err := w.change(ctx, "drop the old row", func(t *tx) { t.dropRows(k) }); err != nil {
 			return err
 		}
@@ -92,7 +85,7 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 			original_bytes, limits, pixels_sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			k.ID, k.Image, img.Source, img.OriginalSHA256, img.SHA256, img.Format, img.Width, img.Height, img.Bytes,
 			int64(img.PHash), img.Flat, img.HashKind, img.OriginalBytes, img.Limits, img.PixelsSHA256)
-		w.record(t, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image, SHA256: digest,
+		w.record(t, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image, SHA256: img.SHA256,
 			Original: img.OriginalSHA256, Pixels: img.PixelsSHA256})
 	}); err != nil {
 		return errors.Join(err, w.unlink(ctx, name))
@@ -118,16 +111,11 @@ func storedImages(ctx context.Context, q querier, clause string, args ...any) ([
 
 // imageFile returns the name and the digest of the entry's image file, or empty strings if it has no row.
 func (w *Workspace) imageFile(ctx context.Context, k manifest.Key) (name, digest string, err error) {
-	var format, sum sql.Null[string]
-	err = w.db.QueryRowContext(ctx, "SELECT i.format, i.sha256 FROM entry e LEFT JOIN image i USING (id, image) WHERE e.id = ? AND e.image = ?",
-		k.ID, k.Image).Scan(&format, &sum)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", "", errNoEntry
+	rows, err := storedImages(ctx, w.db, "WHERE id = ? AND image = ?", k.ID, k.Image)
+	for _, i := range rows {
+		name, digest = w.ImageName(k, i.format), i.digest
 	}
-	if err != nil || !format.Valid {
-		return "", "", err
-	}
-	return w.ImageName(k, format.V), sum.V, nil
+	return name, digest, err
 }
 
 // SetHash replaces the perceptual hash of the image that is stored by img's, made of the same bytes by
@@ -149,8 +137,8 @@ func (t *tx) dropRows(k manifest.Key) {
 	}
 }
 
-// ReadImage returns the bytes of a stored image. It fails with *Damaged when the file is
-// missing or is not of img's length and digest.
+// ReadImage returns the bytes of a stored image. It fails with *Damaged when the file is missing or is not the one
+// that img describes.
 func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -164,18 +152,15 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 		return nil, fmt.Errorf("read image of %s: %w", k, err)
 	}
 	defer f.Close()
-	var body bytes.Buffer
-	body.Grow(int(min(max(img.Bytes, 0), 64<<20)) + bytes.MinRead)
-	_, err = body.ReadFrom(io.LimitReader(f, img.Bytes+1))
-	switch {
-	case err != nil:
+	// Whatever lies there now, no more of it is read than one byte too many.
+	body, err := io.ReadAll(io.LimitReader(f, img.Bytes+1))
+	if err != nil {
 		return nil, fmt.Errorf("read image of %s: %w", k, err)
-	case int64(body.Len()) != img.Bytes:
-		return nil, &Damaged{Key: k, Name: name, What: fmt.Sprintf("does not have %d bytes", img.Bytes)}
-	case hexDigest(body.Bytes()) != img.SHA256:
+	}
+	if hexDigest(body) != img.SHA256 {
 		return nil, &Damaged{Key: k, Name: name, What: "does not have the digest on record"}
 	}
-	return body.Bytes(), nil
+	return body, nil
 }
 
 // SetTrouble notes why an entry has no image. An older image of it is unlinked, and its
@@ -185,7 +170,8 @@ func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trou
 	if err := w.writable(ctx); err != nil {
 		return err
 	}
-	defer w.hold(k.ID)()
+	w.images.Lock()
+	defer w.images.Unlock()
 	old, _, err := w.imageFile(ctx, k)
 	if err != nil {
 		return err
@@ -251,7 +237,8 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	if !validID(id) {
 		return fmt.Errorf("%q is not a post id", string(id))
 	}
-	defer w.hold(id)()
+	w.images.Lock()
+	defer w.images.Unlock()
 	names, err := w.postFiles(ctx, id)
 	if err != nil {
 		return err
@@ -334,4 +321,29 @@ func (w *Workspace) EndReread(ctx context.Context) error {
 			t.markErased()
 		}
 	})
+}
+
+// Digests recognise an image: as the same file, as the same file but for metadata, comments and what follows its end,
+// and as the same picture in any lossless form. Each is 64 hex digits; docs/formats.md defines them to the byte.
+type Digests struct {
+	File     string // SHA-256 of the file
+	Stripped string // SHA-256 of what Strip leaves of it
+	Pixels   string // policy.PixelDigest of the upright picture
+}
+
+// An ErasedImage is what the workspace still knows of an image that Erase removed.
+type ErasedImage struct {
+	manifest.Key
+	Digests
+}
+
+// ErasedImages returns the digests of the erased images of posts that have a tombstone, by id and image.
+func (w *Workspace) ErasedImages(ctx context.Context) ([]ErasedImage, error) {
+	all, err := list(ctx, w.db, func(e *ErasedImage) []any {
+		return []any{&e.ID, &e.Image, &e.File, &e.Stripped, &e.Pixels}
+	}, "SELECT id, image, original_sha256, sha256, pixels_sha256 FROM erased_image ORDER BY id, image")
+	if err != nil {
+		return nil, fmt.Errorf("read the digests of erased images: %w", err)
+	}
+	return all, nil
 }

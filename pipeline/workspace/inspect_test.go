@@ -32,7 +32,7 @@ func TestInspect(t *testing.T) {
 	attest.OK(t, err)
 	defer files.Close()
 	var names []string
-	for _, f := range collect(t, files.Walk(ctx)) {
+	for _, f := range collect(t, files.Walk(ctx, ".")) {
 		names = append(names, f.Name)
 	}
 	if diff := cmp.Diff([]string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "audit/seal.json", "images/a0/a000.png", "lock", "log.key", "state.db"}, names); diff != "" {

@@ -434,8 +434,8 @@ func TestForeignLog(t *testing.T) {
 func TestSealKeepsDigests(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)
-	want, err := w.Replace(ctx, "dataset/x", text("whole"))
-	_, errY := w.Replace(ctx, "dataset/y", text(""))
+	want, err := w.Replace(ctx, "dataset/x", text("whole"), nil)
+	_, errY := w.Replace(ctx, "dataset/y", text(""), nil)
 	attest.OK(t, err, errY, w.Close(), os.WriteFile(filepath.Join(w.Dir(), "dataset", "x"), []byte("whale"), 0o600))
 	w = open(t, w.Dir())
 	if _, sealed, err := w.ReadSeal(ctx); sealed || err != nil {

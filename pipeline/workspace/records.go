@@ -337,19 +337,12 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 // SharedImages returns the digests (Image.OriginalSHA256) of images of live posts that came, byte
 // for byte, from at least that many different URLs: such an image may be a host's picture for
 // "not here".
-func (w *Workspace) SharedImages(ctx context.Context, urls int) (map[string]bool, error) {
-	digests, err := texts(ctx, w.db, `
+func (w *Workspace) SharedImages(ctx context.Context, urls int) (digests []string, err error) {
+	defer wrap(&err, "read shared images")
+	return texts(ctx, w.db, `
 		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
 		WHERE p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
 		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?`, urls)
-	if err != nil {
-		return nil, fmt.Errorf("read shared images: %w", err)
-	}
-	shared := make(map[string]bool, len(digests))
-	for _, d := range digests {
-		shared[d] = true
-	}
-	return shared, nil
 }
 
 func seconds(t time.Time) int64 {

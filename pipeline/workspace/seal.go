@@ -80,7 +80,7 @@ func (w *Workspace) unseal(ctx context.Context) error {
 	if err == nil && !sealed {
 		return nil
 	}
-	state, err := w.StatState(ctx)
+	state, err := w.Stat(ctx, stateName)
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,6 @@ func (w *Workspace) seal(ctx context.Context) error {
 		var err error
 		if known, ok := w.digests.Load(name); ok { // as it was last written here or sealed
 			f = known.(File)
-		} else if name == stateName {
-			f, err = w.StatState(ctx)
 		} else {
 			f, err = w.Stat(ctx, name)
 		}
@@ -125,16 +123,6 @@ func (w *Workspace) seal(ctx context.Context) error {
 		return err
 	}
 	return w.putBytes(ctx, sealName, text)
-}
-
-// StatState returns size and digest of state.db on disk.
-func (w *Workspace) StatState(ctx context.Context) (File, error) {
-	f, err := w.OpenState()
-	if err != nil {
-		return File{}, err
-	}
-	defer f.Close()
-	return Digest(ctx, f, stateName)
 }
 
 // CheckState has SQLite check state.db and returns its messages; none when it is whole.
@@ -152,4 +140,16 @@ func (w *Workspace) CheckState(ctx context.Context) ([]string, error) {
 		}
 	}
 	return found, nil
+}
+
+// ForeignSchema returns the tables, indices, triggers and views of state.db that this package does not make, each with
+// its type before its name.
+func (w *Workspace) ForeignSchema(ctx context.Context) ([]string, error) {
+	// An index without a statement belongs to its table.
+	foreign, err := texts(ctx, w.db, `SELECT type || ' ' || name FROM sqlite_schema WHERE sql IS NOT NULL
+		AND NOT (type = 'table' AND instr(?, 'CREATE TABLE ' || name || ' ('))`, schemaSQL)
+	if err != nil {
+		return nil, fmt.Errorf("read the schema of %s: %w", stateName, w.explain(ctx, err))
+	}
+	return foreign, nil
 }

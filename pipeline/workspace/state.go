@@ -11,11 +11,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"rehydrate/pipeline/durable"
 	"strconv"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"rehydrate/pipeline/durable"
 )
 
 // Layout numbers the layout of state.db. There is one: a workspace of another one is refused.
@@ -132,26 +133,21 @@ func writerParams() url.Values {
 
 // openStateReadOnly opens state.db without writing beside it.
 func (w *Workspace) openStateReadOnly(ctx context.Context) error {
-	pragmas := []string{"busy_timeout(10000)", "trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"}
+	params := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)", "trusted_schema(OFF)", "temp_store(MEMORY)", "query_only(ON)"}}
 	// Beside a write-ahead log, which nothing here makes, SQLite would write an index of it: a copy is opened without it.
-	if _, err := w.root.Lstat(stateName + "-wal"); err == nil {
-		fresh, err := w.openRolledBack(ctx, url.Values{"mode": {"rw"}, "_pragma": pragmas})
-		if err == nil && fresh {
-			err = fmt.Errorf("%w: %s is empty: %w", ErrNoWorkspace, stateName, ErrEmpty)
+	_, err := w.root.Lstat(stateName + "-wal")
+	apart, fresh := err == nil, false
+	if !apart {
+		if err := w.connect(w.dir, params); err != nil {
+			return err
 		}
-		return err
+		// A killed run may have left a half-committed change. Rolling it back would write to the workspace.
+		fresh, err = w.recognizeState(ctx)
+		apart = isHotJournal(err)
 	}
-	if err := w.connect(w.dir, url.Values{"mode": {"ro"}, "_pragma": pragmas}); err != nil {
-		return err
-	}
-	fresh, err := w.recognizeState(ctx)
-	if isHotJournal(err) {
-		// A killed run left a half-committed change. Rolling it back would write to the workspace, so a copy is opened.
-		w.db.Close()
-		fresh, err = w.openRolledBack(ctx, url.Values{"mode": {"rw"}, "_pragma": pragmas})
-		if err != nil {
-			err = fmt.Errorf("roll back the unfinished change of a killed run in a copy: %w", err)
-		}
+	if apart {
+		fresh, err = w.openCopy(ctx, params)
+		wrap(&err, "read a copy, in which an unfinished change is rolled back")
 	}
 	if err == nil && fresh {
 		err = fmt.Errorf("%w: %s is empty: %w", ErrNoWorkspace, stateName, ErrEmpty)
@@ -166,17 +162,21 @@ func isHotJournal(err error) bool {
 	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK || e.Code()&0xff == sqlite3.SQLITE_CANTOPEN)
 }
 
-// openRolledBack opens a private copy of state.db, in which SQLite has rolled back the journal.
-func (w *Workspace) openRolledBack(ctx context.Context, params url.Values) (fresh bool, err error) {
+// openCopy opens a private copy of state.db, in which SQLite rolls back the journal.
+func (w *Workspace) openCopy(ctx context.Context, params url.Values) (fresh bool, err error) {
 	dir, err := os.MkdirTemp("", "rehydrate-")
 	if err != nil {
 		return false, err
 	}
 	// The open copy has no name from here on: it holds erased content, and the disk frees it however this process ends.
 	defer os.RemoveAll(dir)
+	if w.db != nil {
+		w.db.Close()
+	}
 	if err := w.copyState(ctx, dir); err != nil {
 		return false, err
 	}
+	params.Set("mode", "rw")
 	if err := w.connect(dir, params); err != nil {
 		return false, err
 	}
@@ -215,7 +215,7 @@ func (w *Workspace) copyTo(ctx context.Context, name string) error {
 }
 
 func (w *Workspace) readJournal() ([]byte, error) {
-	b, err := fs.ReadFile(w.root.FS(), journalName)
+	b, err := w.root.ReadFile(journalName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -3,7 +3,7 @@ package workspace
 import (
 	"context"
 	"fmt"
-	"io/fs"
+	"path"
 	"strings"
 
 	"rehydrate/manifest"
@@ -70,30 +70,23 @@ func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
 		missing[w.ImageName(r.Key, r.format)] = r
 	}
 	var left []string
-	err = w.walk(ctx, ".", func(name string, e fs.DirEntry) error {
-		row, hasRow := missing[name]
+	for f, err := range w.Walk(ctx, ".") {
+		if err != nil {
+			return err
+		}
+		row, hasRow := missing[f.Name]
 		switch {
-		case durable.IsTemp(e.Name()):
+		case durable.IsTemp(path.Base(f.Name)):
 			s.Temporary++
-		case !strings.HasPrefix(name, imagesName+"/"):
-			return nil
+		case !strings.HasPrefix(f.Name, imagesName+"/"):
+			continue
 		case !hasRow:
 			s.Orphans++
-		default:
-			info, err := e.Info()
-			if err != nil {
-				return err
-			}
-			if info.Mode().IsRegular() && info.Size() == row.bytes {
-				delete(missing, name)
-				return nil
-			}
+		case f.Mode.IsRegular() && f.Size == row.bytes:
+			delete(missing, f.Name)
+			continue
 		}
-		left = append(left, name)
-		return nil
-	})
-	if err != nil {
-		return err
+		left = append(left, f.Name)
 	}
 	// A file whose length is not its row's goes as well, and its row below: the next run fetches it again.
 	if err := w.unlink(ctx, left...); err != nil {

@@ -25,7 +25,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
@@ -37,7 +36,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rehydrate/manifest"
 	"rehydrate/pipeline/durable"
 )
 
@@ -90,8 +88,7 @@ type Workspace struct {
 	// finish does a writer's last work, whether its context is over or not.
 	finish func() error
 
-	seed   maphash.Seed
-	byPost [64]sync.Mutex // guards the files and rows of the posts that hash to it
+	images sync.Mutex // guards the image files and their rows: the two change one after the other
 
 	now     func() time.Time // dates the records of the log
 	digests sync.Map         // Files by name, as they were last written here or sealed
@@ -108,7 +105,7 @@ func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
-	w := &Workspace{dir: dir, limit: 256, batch: 5000, seed: maphash.MakeSeed(), now: time.Now}
+	w := &Workspace{dir: dir, limit: 256, batch: 5000, now: time.Now}
 	if err := w.open(ctx, o); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("open workspace %s: %w", dir, err)
@@ -145,6 +142,21 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 	}
 	w.finish = func() error { return w.conclude(context.WithoutCancel(ctx)) }
 	return nil
+}
+
+// OpenFiles opens the folder of a workspace to read its files alone, without its lock and state.db, which may be
+// damaged. Only Dir, Walk, OpenFile, Stat, ReadSeal and Close of the result may be called.
+func OpenFiles(dir string) (*Workspace, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open workspace: %w", err)
+	}
+	w := &Workspace{dir: dir}
+	if err := w.openRoot(); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("open workspace %s: %w", dir, err)
+	}
+	return w, nil
 }
 
 // openRoot opens the folder itself, and refuses a symbolic link in its place.
@@ -280,11 +292,3 @@ func (w *Workspace) Close() error {
 
 // Dir returns the absolute path of the workspace folder.
 func (w *Workspace) Dir() string { return w.dir }
-
-// hold keeps other goroutines off the files and rows of one post until the returned
-// function is called.
-func (w *Workspace) hold(id manifest.PostID) (release func()) {
-	m := &w.byPost[maphash.String(w.seed, string(id))%uint64(len(w.byPost))]
-	m.Lock()
-	return m.Unlock
-}

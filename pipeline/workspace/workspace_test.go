@@ -184,7 +184,7 @@ func TestOpenMakesPrivateFolder(t *testing.T) {
 	w := open(t, dir)
 	attest.OK(t, w.Load(t.Context(), binding("1"), seq(numbered(1), nil), nil))
 	store(t, w, key("a000"), "body")
-	_, err := w.Replace(t.Context(), "dataset/data/x.parquet", text(""))
+	_, err := w.Replace(t.Context(), "dataset/data/x.parquet", text(""), nil)
 	attest.OK(t, err)
 	for name, what := range snapshot(t, dir) {
 		if !strings.HasPrefix(what, "-rw-------") && !strings.HasPrefix(what, "drwx------") {
@@ -434,7 +434,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	body, err := r.ReadImage(ctx, key("a001"), img)
 	attest.Same(t, "the image", "body", string(body), err)
 	_, sweep := r.Sweep(ctx)
-	_, replace := r.Replace(ctx, "x", text(""))
+	_, replace := r.Replace(ctx, "x", text(""), nil)
 	for i, err := range []error{
 		r.SetMeta(ctx, "k", "v"), r.StoreImage(ctx, key("a000"), []byte("x"), describe([]byte("x"), "png")),
 		r.SetTrouble(ctx, key("a001"), Trouble{}), r.SetReading(ctx, key("a001"), Reading{}), r.Erase(ctx, "a001"),
