@@ -383,7 +383,7 @@ func set(p *redditemu.Post, arg string) error {
 		value = strconv.Quote(value)
 	}
 	into := any(p)
-	if slices.Contains([]string{"serve", "slug", "status", "nometadata", "noapi"}, key) {
+	if slices.Contains([]string{"serve", "slug", "status", "noapi"}, key) {
 		into = &p.Images[0]
 	}
 	return json.Unmarshal([]byte(`{"`+key+`":`+value+`}`), into)

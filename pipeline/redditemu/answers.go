@@ -51,9 +51,6 @@ func RedirectReply(to string) *Reply {
 	return NewReply(http.StatusFound, "text/html; charset=utf-8", nil).With("Location", to)
 }
 
-// TooManyJSON is the 429 in JSON, without Retry-After and rate headers.
-func TooManyJSON() *Reply { return apiError(http.StatusTooManyRequests) }
-
 // apiError is an error of Reddit's API without a reason.
 func apiError(status int) *Reply {
 	return JSONReply(status, fmt.Sprintf(`{"message": %q, "error": %d}`, http.StatusText(status), status))

@@ -16,17 +16,11 @@ const (
 	apiHost = "oauth.reddit.com"
 	wwwHost = "www.reddit.com"
 
-	// tokenRequests is the bucket of the token endpoint, recorded 2021-22.
-	tokenRequests = 300
+	previewHost = "preview.redd.it"
+
 	// maxIDs is how many ids /api/info looks up; more of them get an empty listing.
 	maxIDs = 100
 )
-
-// A bucket counts the requests of one window.
-type bucket struct {
-	window int64
-	used   int
-}
 
 // identifies reports whether a request names its program and operator as Reddit and imgur want it, and not
 // as a library does that was told nothing.
@@ -36,9 +30,6 @@ func identifies(r *http.Request) bool { return strings.Contains(r.UserAgent(), "
 func (s *Server) www(r *http.Request) *Reply {
 	if !identifies(r) || r.URL.Path != "/api/v1/access_token" || r.Method != http.MethodPost {
 		return Blocked()
-	}
-	if _, left, _ := s.charge("token", tokenRequests); left < 0 {
-		return TooManyJSON()
 	}
 	id, secret, ok := r.BasicAuth()
 	if !ok || id != s.ClientID || secret != s.Secret {
@@ -57,8 +48,7 @@ func (s *Server) www(r *http.Request) *Reply {
 
 func (s *Server) grant() *Reply {
 	s.mu.Lock()
-	s.issued++
-	n := strconv.Itoa(s.issued)
+	n := strconv.Itoa(len(s.world.Tokens) + 1)
 	value := "emu." + base36(Hash64(s.ClientID, "token", n), 13) + base36(Hash64(s.ClientID, "more", n), 13)
 	s.world.Tokens[value] = s.opt.Now().Add(s.opt.TokenLifetime)
 	s.mu.Unlock()
@@ -66,21 +56,21 @@ func (s *Server) grant() *Reply {
 		value, s.opt.TokenLifetime/time.Second)).With("Cache-Control", "max-age=0, must-revalidate")
 }
 
-// charge counts one request against a bucket. left is negative when the window had no
-// request left, reset the whole seconds to its end (0 in its last second, as recorded).
-func (s *Server) charge(name string, limit int) (used, left, reset int) {
+// charge counts one request. left is negative when the window had no request left, reset the whole seconds to
+// its end.
+func (s *Server) charge() (used, left, reset int) {
 	now := s.opt.Now().UnixNano()
+	// Windows are aligned to the epoch, not to a client's first request: so they were recorded.
 	window := now / int64(s.opt.Window)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.buckets[name]
-	if b == nil || b.window != window {
-		b = &bucket{window: window}
-		s.buckets[name] = b
+	if s.window != window {
+		s.window, s.used = window, 0
 	}
-	b.used++
+	s.used++
+	// Rounded down, to 0 in the last second: a client must not take that for "now".
 	reset = int(time.Duration((window+1)*int64(s.opt.Window)-now) / time.Second)
-	return min(b.used, limit), limit - b.used, reset
+	return min(s.used, s.opt.RequestsPerWindow), s.opt.RequestsPerWindow - s.used, reset
 }
 
 // api answers for oauth.reddit.com.
@@ -95,9 +85,11 @@ func (s *Server) api(r *http.Request) *Reply {
 	if !s.opt.Now().Before(expires) {
 		return Unauthorized()
 	}
-	used, left, reset := s.charge("api", s.opt.RequestsPerWindow)
+	used, left, reset := s.charge()
 	if left < 0 {
-		return Limited(used, 0, reset)
+		rep := NewReply(http.StatusTooManyRequests, "text/plain", nil).With("Retry-After", strconv.Itoa(reset))
+		rateHeaders(rep, used, left, reset)
+		return rep
 	}
 	rep := apiError(http.StatusNotFound)
 	rest, inside := strings.CutPrefix(r.URL.Path, "/r/")
@@ -115,13 +107,6 @@ func (s *Server) api(r *http.Request) *Reply {
 func rateHeaders(rep *Reply, used, left, reset int) {
 	rep.With("X-Ratelimit-Used", strconv.Itoa(used), "X-Ratelimit-Remaining", strconv.Itoa(max(0, left))+".0",
 		"X-Ratelimit-Reset", strconv.Itoa(reset))
-}
-
-// Limited is the 429 of an exhausted window: empty, rate headers, Retry-After.
-func Limited(used, left, reset int) *Reply {
-	rep := NewReply(http.StatusTooManyRequests, "text/plain", nil).With("Retry-After", strconv.Itoa(reset))
-	rateHeaders(rep, used, left, reset)
-	return rep
 }
 
 // AskedIDs splits an id parameter as Reddit does. n counts all well-formed names, of
@@ -145,18 +130,24 @@ func AskedIDs(param string) (links []manifest.PostID, n int) {
 func (s *Server) info(r *http.Request) *Reply {
 	ids, n := AskedIDs(r.URL.Query().Get("id"))
 	if n > maxIDs {
-		ids = nil
+		ids = nil // what is asked for too much gets an empty listing, not an error
 	}
 	var things []json.RawMessage
 	seen := map[manifest.PostID]bool{}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, id := range ids {
-		if e := s.world.Posts[id]; e != nil && !e.Post.absent() && !seen[id] {
-			things = append(things, e.Thing)
+		p, ok := s.world.Posts[id]
+		if _, absent := absence[p.Condition]; !ok || absent || seen[id] {
+			continue
 		}
 		seen[id] = true
+		thing, err := p.thing()
+		if err != nil {
+			return failed(err)
+		}
+		things = append(things, thing)
 	}
-	s.mu.Unlock()
 	return Listing(things)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/color/palette"
 	"image/draw"
 	"image/gif"
 	"image/jpeg"
@@ -46,10 +47,8 @@ type Spec struct {
 
 // A Drawn is a picture as its file would hold it.
 type Drawn struct {
-	Body          []byte
-	Format        string
-	Words         []string // of the caption, as drawn
-	Width, Height int
+	Body  []byte
+	Words []string // of the caption, as drawn
 }
 
 // Size returns the width and height, in pixels, without drawing.
@@ -85,12 +84,11 @@ func Draw(s Spec) (Drawn, error) {
 		img = image.NewRGBA(image.Rect(0, 0, w, h))
 		xdraw.BiLinear.Scale(img, img.Rect, c.img, c.img.Rect, xdraw.Src, nil)
 	}
-	s.Format = cmp.Or(s.Format, "jpeg")
 	body, err := s.encode(img)
 	if err != nil {
 		return Drawn{}, fmt.Errorf("draw: %w", err)
 	}
-	return Drawn{Body: body, Format: s.Format, Words: c.words, Width: img.Rect.Dx(), Height: img.Rect.Dy()}, nil
+	return Drawn{Body: body, Words: c.words}, nil
 }
 
 // A canvas is a picture in the making.
@@ -103,7 +101,7 @@ type canvas struct {
 }
 
 func (s Spec) render() (*canvas, error) {
-	if s.CopyOf != nil {
+	if s.CopyOf != nil { // nobody needs it, and a Spec that copies itself would never end
 		return nil, errors.New("copy of a copy")
 	}
 	c := &canvas{spec: s, rng: rand.New(rand.NewPCG(s.Seed, 0x64726177))}
@@ -114,7 +112,7 @@ func (s Spec) render() (*canvas, error) {
 	if style == "" {
 		style = []Style{StyleOutline, StyleOutline, StyleOutline, StylePanel, StyleScreenshot}[c.rng.IntN(5)]
 	}
-	if style == StyleBare {
+	if style == StyleBare { // before a caption is looked for, so that any Language will do
 		c.img = Photo(s.template(), c.w, c.h)
 		return c, nil
 	}
@@ -144,7 +142,11 @@ func (c *canvas) outline(caption string) error {
 	c.img = Photo(c.spec.template(), c.w, c.h)
 	caption = strings.ToUpper(caption)
 	c.words = strings.Fields(caption)
-	upper, lower := halves(caption)
+	upper, lower, two := strings.Cut(caption, "\n")
+	if words := c.words; !two && len(words) >= 6 { // too much for one edge of the picture
+		n := (len(words) + 1) / 2
+		upper, lower = strings.Join(words[:n], " "), strings.Join(words[n:], " ")
+	}
 	// 6 to 9 % of the height is what real memes have; capitals are 0.73 em.
 	size := float64(c.h) * (0.06 + c.rng.Float64()*0.03) / 0.73
 	squeeze := 0.72 + c.rng.Float64()*0.14
@@ -243,20 +245,6 @@ func (c *canvas) disc(x, y, r int, ink color.Color) {
 	}
 }
 
-// halves splits a caption into its upper and lower text: at the line break, or else
-// in the middle when it is long.
-func halves(caption string) (upper, lower string) {
-	if a, b, ok := strings.Cut(caption, "\n"); ok {
-		return a, b
-	}
-	words := strings.Fields(caption)
-	if len(words) < 6 {
-		return caption, ""
-	}
-	n := (len(words) + 1) / 2
-	return strings.Join(words[:n], " "), strings.Join(words[n:], " ")
-}
-
 // sentence writes a caption as running text.
 func sentence(caption string) string {
 	caption = strings.Join(strings.Fields(caption), " ")
@@ -269,14 +257,17 @@ func (s Spec) encode(img *image.RGBA) ([]byte, error) {
 	var b bytes.Buffer
 	var err error
 	var plant func([]byte) []byte
-	switch s.Format {
+	switch cmp.Or(s.Format, "jpeg") {
 	case "jpeg":
 		err, plant = jpeg.Encode(&b, img, &jpeg.Options{Quality: cmp.Or(s.Quality, 88)}), plantJPEG
 	case "png":
 		enc := png.Encoder{CompressionLevel: png.BestSpeed}
 		err, plant = enc.Encode(&b, img), plantPNG
 	case "gif":
-		err, plant = gif.Encode(&b, dithered(img), nil), plantGIF
+		// The palette of old GIFs; the encoder's own choice looks better than what people post.
+		web := image.NewPaletted(img.Rect, palette.WebSafe)
+		draw.FloydSteinberg.Draw(web, web.Rect, img, image.Point{})
+		err, plant = gif.Encode(&b, web, nil), plantGIF
 	case "webp":
 		return EncodeWebP(img, !s.Clean), nil
 	default:
@@ -286,24 +277,4 @@ func (s Spec) encode(img *image.RGBA) ([]byte, error) {
 		return b.Bytes(), err
 	}
 	return plant(b.Bytes()), nil
-}
-
-// dithered reduces a picture to a cube of 6 x 6 x 6 colours with an ordered dither:
-// much faster than looking for the nearest colour, and what old GIFs look like.
-func dithered(img *image.RGBA) *image.Paletted {
-	palette := make(color.Palette, 0, 216)
-	for i := range 216 {
-		palette = append(palette, color.RGBA{uint8(i / 36 * 51), uint8(i / 6 % 6 * 51), uint8(i % 6 * 51), 255})
-	}
-	bayer := [4][4]int{{0, 8, 2, 10}, {12, 4, 14, 6}, {3, 11, 1, 9}, {15, 7, 13, 5}}
-	out := image.NewPaletted(img.Rect, palette)
-	for y := range img.Rect.Dy() {
-		for x := range img.Rect.Dx() {
-			p := img.Pix[y*img.Stride+x*4:]
-			t := bayer[y&3][x&3]*51/16 + 1
-			level := func(v uint8) int { return min(5, (int(v)+t)/51) }
-			out.Pix[y*out.Stride+x] = uint8(level(p[0])*36 + level(p[1])*6 + level(p[2]))
-		}
-	}
-	return out
 }

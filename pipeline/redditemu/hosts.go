@@ -2,6 +2,7 @@ package redditemu
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"image"
 	"image/color"
 	"image/png"
@@ -15,7 +16,7 @@ import (
 
 // hosts are the names that the emulator's certificate holds.
 func hosts() []string {
-	return []string{wwwHost, apiHost, "i.redd.it", "preview.redd.it", "external-preview.redd.it",
+	return []string{wwwHost, apiHost, "i.redd.it", previewHost, "external-preview.redd.it",
 		imgurFileHost, imgurAPIHost, "imgur.com", "v.redd.it"}
 }
 
@@ -28,9 +29,9 @@ type Asset struct {
 
 func (a *Asset) image() Image { return a.of.Images[a.place] }
 
-// assetKey names an address. imgur ignores extensions, the others do not.
+// assetKey names an address.
 func assetKey(host, p string) string {
-	if host == imgurFileHost {
+	if host == imgurFileHost { // ignores extensions
 		p = strings.TrimSuffix(p, path.Ext(p))
 	}
 	return host + p
@@ -47,7 +48,7 @@ func (s *Server) image(host string, r *http.Request) *Reply {
 		return HTMLReply(http.StatusMethodNotAllowed, "405 Method Not Allowed", "")
 	}
 	switch host {
-	case "preview.redd.it", "external-preview.redd.it":
+	case previewHost, "external-preview.redd.it":
 		return s.preview(host, r)
 	case imgurFileHost:
 		return s.imgur(r)
@@ -65,17 +66,17 @@ func (s *Server) image(host string, r *http.Request) *Reply {
 	return HTMLReply(http.StatusNotFound, "404 Not Found", "nothing here")
 }
 
-// preview checks the signed query, then serves. An address it has no image for gets
-// the grey stand-in with 404.
+// preview checks the signed query, then serves.
 func (s *Server) preview(host string, r *http.Request) *Reply {
 	query, signature, _ := strings.Cut(r.URL.RawQuery, "&s=")
+	// Before the image is looked for: a client that changes the address must not learn whether it is there.
 	if signature != sign(r.URL.Path, query) {
 		return HTMLReply(http.StatusForbidden, "403 Forbidden", "Guru Meditation: Varnish cache server")
 	}
 	if a := s.asset(host, r.URL.Path); a != nil {
 		return a.serve(r)
 	}
-	return Placeholder404()
+	return placeholder404()
 }
 
 // insteadOf are the answers in place of an image, by the path that was asked for.
@@ -84,7 +85,7 @@ var insteadOf = map[Serve]func(path string) *Reply{
 		return HTMLReply(http.StatusNotFound, "404 Not Found", "The specified key does not exist.")
 	},
 	ServeForbidden:    func(string) *Reply { return accessDenied() },
-	ServePlaceholder:  func(string) *Reply { return Placeholder404() },
+	ServePlaceholder:  func(string) *Reply { return placeholder404() },
 	ServeImgurRemoved: func(string) *Reply { return RedirectReply("https://i.imgur.com/removed.png") },
 	ServeImgurChain:   func(string) *Reply { return RedirectReply("https://i.imgur.com/uH6EmZ7.png") },
 	ServeHTML:         func(string) *Reply { return HTMLReply(http.StatusOK, CanaryTitle, "not an image") },
@@ -106,13 +107,13 @@ func (a *Asset) serve(r *http.Request) *Reply {
 		var b bytes.Buffer
 		err = img.Write(&b)
 		body = b.Bytes()
-	case body == nil:
+	case body == nil: // drawn at each request: a thousand posts would take 100 MB
 		var drawn Drawn
 		drawn, err = Draw(img.Spec)
 		body = drawn.Body
 	}
 	if err != nil {
-		return DrawFailed(err)
+		return failed(err)
 	}
 	if img.Serve == ServeCut {
 		body = body[:len(body)/2]
@@ -121,18 +122,15 @@ func (a *Asset) serve(r *http.Request) *Reply {
 		With("Cache-Control", "public, max-age=2592000, immutable", "Accept-Ranges", "bytes")
 }
 
-// DrawFailed says to a test's author, through the client, that a Spec cannot be drawn.
-func DrawFailed(err error) *Reply {
+// failed says to a test's author, through the client, that a post cannot be made.
+func failed(err error) *Reply {
 	return NewReply(http.StatusInternalServerError, "text/plain", []byte("redditemu: "+err.Error()+"\n"))
 }
 
 func garbage(name string) []byte {
-	rng := rand.New(rand.NewPCG(Hash64(name), 1))
 	b := make([]byte, 4096)
-	for i := range b {
-		b[i] = byte(rng.Uint32())
-	}
-	b[0] = 0 // no magic number begins with it that an image decoder knows
+	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(name))).Read(b) // never fails
+	b[0] = 0                                                    // no magic number begins with it that an image decoder knows
 	return b
 }
 
@@ -142,8 +140,8 @@ func accessDenied() *Reply {
 	return NewReply(http.StatusForbidden, "application/xml", []byte(body+strings.Repeat(" ", 418-len(body))))
 }
 
-// Placeholder404 is the grey picture that preview.redd.it sends with a 404.
-func Placeholder404() *Reply {
+// placeholder404 is the grey picture that preview.redd.it sends with a 404.
+func placeholder404() *Reply {
 	return NewReply(http.StatusNotFound, "image/png", GreyPNG(130, 60, 1048))
 }
 

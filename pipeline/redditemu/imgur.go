@@ -2,10 +2,8 @@ package redditemu
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"path"
-	"strings"
 )
 
 const (
@@ -30,49 +28,27 @@ func (s *Server) imgur(r *http.Request) *Reply {
 	return a.serve(r)
 }
 
-// imgurAPI answers for api.imgur.com: /3/image/ID and /3/album/ID.
+// imgurAPI answers for api.imgur.com: /3/image/ID.
 func (s *Server) imgurAPI(r *http.Request) *Reply {
-	if r.Header.Get("Authorization") != "Client-ID "+s.ImgurClientID {
-		return ImgurError(http.StatusForbidden, "Invalid client_id")
+	answer := func(status int, data map[string]any) *Reply {
+		b, err := marshal(map[string]any{"data": data, "success": status == http.StatusOK, "status": status})
+		if err != nil {
+			return failed(err)
+		}
+		return NewReply(status, "application/json", b)
 	}
-	kind, id, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/3/"), "/")
-	a := s.asset(imgurAPIHost, r.URL.Path)
+	id := path.Base(r.URL.Path)
+	// The id of an image is its name at i.imgur.com.
+	a := s.asset(imgurFileHost, "/"+id)
 	switch {
+	case r.Header.Get("Authorization") != "Client-ID "+s.ImgurClientID:
+		return answer(http.StatusForbidden, map[string]any{"error": "Invalid client_id"})
 	case a == nil || a.image().NoAPI:
-		return ImgurError(http.StatusNotFound, "Unable to find an image with the id, "+id)
-	case kind == "image":
-		return imgurAnswer(a.of.imgurImage(a.place))
+		return answer(http.StatusNotFound, map[string]any{"error": "Unable to find an image with the id, " + id})
 	}
-	images := []any{}
-	for i := range a.of.Images {
-		images = append(images, a.of.imgurImage(i))
-	}
-	return imgurAnswer(map[string]any{"id": id, "title": CanaryTitle, "description": CanarySelftext,
-		"account_url": CanaryAuthor, "images_count": len(images), "images": images})
-}
-
-// imgurImage is what the API says of an image.
-func (p Post) imgurImage(i int) map[string]any {
-	ext := p.Images[i].ext()
+	ext := a.image().ext()
 	kind := cmp.Or(map[string]string{"jpg": "image/jpeg", "mp4": "video/mp4"}[ext], "image/"+ext)
-	w, h := p.Images[i].Spec.Size()
-	return map[string]any{"id": p.slug(i), "title": CanaryTitle, "description": nil, "type": kind, "animated": ext == "gif" || ext == "mp4",
-		"width": w, "height": h, "account_url": CanaryAuthor, "link": p.imageURL(i)}
-}
-
-// album is the id of the post's album at imgur.
-func (p Post) album() string { return base36(Hash64(string(p.ID), "album"), 7) }
-
-func imgurAnswer(data any) *Reply {
-	b, err := marshal(map[string]any{"data": data, "success": true, "status": 200})
-	if err != nil {
-		return DrawFailed(err)
-	}
-	return NewReply(http.StatusOK, "application/json", b)
-}
-
-// ImgurError is an answer of imgur's API that holds an error.
-func ImgurError(status int, text string) *Reply {
-	return NewReply(status, "application/json", fmt.Appendf(nil,
-		`{"data":{"error":%q,"request":"/3/","method":"GET"},"success":false,"status":%d}`, text, status))
+	w, h := a.image().Spec.Size()
+	return answer(http.StatusOK, map[string]any{"id": id, "title": CanaryTitle, "type": kind, "animated": ext == "gif" || ext == "mp4",
+		"width": w, "height": h, "account_url": CanaryAuthor, "link": a.of.imageURL(a.place)})
 }

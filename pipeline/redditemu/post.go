@@ -3,11 +3,8 @@ package redditemu
 import (
 	"bytes"
 	"cmp"
-	"crypto/hmac"
-	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,15 +21,14 @@ type Kind string
 
 // The kinds of post.
 const (
-	KindImage      Kind = "image"       // one image on i.redd.it
-	KindGallery    Kind = "gallery"     // Images on preview.redd.it
-	KindImgur      Kind = "imgur"       // a direct link to i.imgur.com
-	KindImgurPage  Kind = "imgur_page"  // imgur.com/ID, which is HTML; imgur's API knows Images
-	KindImgurAlbum Kind = "imgur_album" // imgur.com/a/ID, the same
-	KindLink       Kind = "link"        // Post.Link, some page elsewhere
-	KindSelf       Kind = "self"        // text only
-	KindVideo      Kind = "video"       // v.redd.it
-	KindCrosspost  Kind = "crosspost"   // of Post.Parent
+	KindImage     Kind = "image"      // one image on i.redd.it
+	KindGallery   Kind = "gallery"    // Images on preview.redd.it
+	KindImgur     Kind = "imgur"      // a direct link to i.imgur.com
+	KindImgurPage Kind = "imgur_page" // imgur.com/ID, which is HTML; imgur's API knows the image
+	KindLink      Kind = "link"       // Post.Link, some page elsewhere
+	KindSelf      Kind = "self"       // text only
+	KindVideo     Kind = "video"      // v.redd.it
+	KindCrosspost Kind = "crosspost"  // of Post.Parent
 )
 
 // A Condition is what has happened to a post, in one of the forms recorded of the API.
@@ -113,10 +109,9 @@ type Image struct {
 	Ext   string // extension in the URL, without the dot; "" = by format, and jpg for WebP
 	// TitleSlug makes gallery URLs of the form some-title-v0-SLUG.jpg. Only preview.redd.it
 	// answers that form; i.redd.it knows the slug alone.
-	TitleSlug  bool
-	Status     string // gallery: "" = valid; failed and unprocessed items have no source
-	NoMetadata bool   // gallery: the item is missing from media_metadata
-	NoAPI      bool   // imgur: the API answers 404, the direct link lives
+	TitleSlug bool
+	Status    string // gallery: "" = valid; failed and unprocessed items have no source
+	NoAPI     bool   // imgur: the API answers 404, the direct link lives
 }
 
 // A Post is one post as the emulator has it. The zero value of every field but
@@ -128,19 +123,12 @@ type Post struct {
 	RemovedBy string    // removed_by_category under Removed, RemovedAdmin and Deleted; "" = the usual one
 	Subreddit string    // "" = one that suits the condition
 	Over18    bool
-	Edited    bool
-	Link      string  // KindLink; KindImgurPage and KindImgurAlbum may give another address here
+	Link      string  // KindLink; KindImgurPage may give another address here
 	Images    []Image // nil = one, drawn for the id (none for self, video, link)
 	Parent    *Post   // KindCrosspost; nil = a live image post made from the id
-	// Oddities of the media fields.
-	NoGalleryData   bool // gallery_data null
-	NoMediaMetadata bool // media_metadata null
-	EmptyParentList bool // crosspost_parent_list []
-	// Set and Unset change fields of the finished JSON object, last.
-	Set   map[string]any
-	Unset []string
-	// Raw, when not nil, is served in place of all of this: a thing, {"kind":"t3","data":{...}},
-	// byte for byte (unless the client leaves raw_json=1 out).
+	// Set changes fields of the finished JSON object, last: so a post gets any oddity.
+	Set map[string]any
+	// Raw, when not nil, is served in place of all of this, byte for byte: a thing, {"kind":"t3","data":{...}}.
 	Raw json.RawMessage
 
 	// What a correct run makes of the post. Put fills Want in when it is empty.
@@ -149,18 +137,16 @@ type Post struct {
 	CopyOf      manifest.PostID  // the post whose image this one's copies
 }
 
-// absent reports whether /api/info leaves the post out.
-func (p Post) absent() bool { _, ok := absence[p.Condition]; return ok }
-
 // normalized fills in the fields that have defaults.
 func (p Post) normalized() Post {
 	p.Kind, p.Condition = cmp.Or(p.Kind, KindImage), cmp.Or(p.Condition, Live)
 	p.Subreddit = cmp.Or(p.Subreddit, cmp.Or(absence[p.Condition], "memes")+"_emulated")
 	if p.Kind == KindCrosspost {
-		parent := Post{ID: derivedID(p.ID), Images: p.Images}
+		parent := Post{ID: manifest.PostID("1" + base36(Hash64(string(p.ID), "parent"), 6)), Images: p.Images}
 		if p.Parent != nil {
 			parent = *p.Parent
 		}
+		// A copy, because the same Parent may stand in posts of the caller's.
 		parent = parent.normalized()
 		p.Parent = &parent
 	}
@@ -181,8 +167,8 @@ func (p Post) URLs() []string {
 		return p.Parent.URLs()
 	}
 	urls := make([]string, len(p.Images))
-	for i := range p.Images {
-		if img := p.Images[i]; img.Status == "" && !img.NoMetadata {
+	for i, img := range p.Images {
+		if img.Status == "" {
 			urls[i] = p.imageURL(i)
 		}
 	}
@@ -201,9 +187,7 @@ func (p Post) slug(i int) string {
 	return base36(Hash64(string(p.ID), "slug", strconv.Itoa(i)), digits)
 }
 
-func (p Post) onImgur() bool {
-	return p.Kind == KindImgur || p.Kind == KindImgurPage || p.Kind == KindImgurAlbum
-}
+func (p Post) onImgur() bool { return p.Kind == KindImgur || p.Kind == KindImgurPage }
 
 func (p Post) imageURL(i int) string {
 	host := "i.redd.it"
@@ -215,11 +199,15 @@ func (p Post) imageURL(i int) string {
 
 // previewURL is the signed address of image i on preview.redd.it.
 func (p Post) previewURL(i int, query string) string {
+	return signed(previewHost, "/"+p.previewName(i), query)
+}
+
+func (p Post) previewName(i int) string {
 	name := p.slug(i) + "." + p.Images[i].ext()
 	if p.Images[i].TitleSlug {
 		name = "canary-title-zq83-v0-" + name
 	}
-	return signed("preview.redd.it", "/"+name, query)
+	return name
 }
 
 func (img Image) ext() string {
@@ -229,35 +217,33 @@ func (img Image) ext() string {
 	return cmp.Or(img.Ext, "jpg")
 }
 
-// Thing returns the post as /api/info sends it: {"kind":"t3","data":{...}}.
-func (p Post) Thing() (json.RawMessage, error) {
+// thing is the post as /api/info sends it: {"kind":"t3","data":{...}}.
+func (p Post) thing() (json.RawMessage, error) {
 	if p.Raw != nil {
 		return p.Raw, nil
 	}
-	b, err := marshal(map[string]any{"kind": "t3", "data": p.normalized().fields()})
+	b, err := marshal(map[string]any{"kind": "t3", "data": p.fields()})
 	if err != nil {
 		return nil, fmt.Errorf("post %s: %w", p.ID, err)
 	}
 	return b, nil
 }
 
-// fields builds the data object: identity, then content by kind, then what the
-// condition changes, then what the caller asked for.
+// fields builds the data object.
 func (p Post) fields() map[string]any {
 	d := p.identity()
 	p.content(d)
+	// After the content, because what is removed or deleted loses part of it.
 	p.afflict(d)
+	// Last, so that a test has its way whatever the post is.
 	maps.Copy(d, p.Set)
-	for _, k := range p.Unset {
-		delete(d, k)
-	}
 	return d
 }
 
 func (p Post) identity() map[string]any {
 	// The posts of the set that the tool was made for are of 2018 to 2022.
 	created := float64(1522540800 + Hash64(string(p.ID), "created")%149_000_000)
-	d := map[string]any{
+	return map[string]any{
 		"approved_by": nil, "author": CanaryAuthor, "author_fullname": CanaryFullname,
 		"author_flair_text": CanaryFlair, "banned_at_utc": nil, "banned_by": nil,
 		"created": created, "created_utc": created, "domain": "i.redd.it", "edited": false,
@@ -268,12 +254,9 @@ func (p Post) identity() map[string]any {
 		"quarantine": false, "removal_reason": nil, "removed_by": nil, "removed_by_category": nil,
 		"score": Hash64(string(p.ID), "score") % 5000, "selftext": CanarySelftext, "spoiler": false,
 		"subreddit": p.Subreddit, "subreddit_id": "t5_" + base36(Hash64(p.Subreddit), 5), "subreddit_type": "public",
+		// The title has characters that encoders like to escape.
 		"thumbnail": "default", "title": CanaryTitle + " <&> " + string(p.ID),
 	}
-	if p.Edited {
-		d["edited"] = created + 3600
-	}
-	return d
 }
 
 // content adds the fields that the kind of post decides.
@@ -289,16 +272,19 @@ func (p Post) content(d map[string]any) {
 	case KindGallery:
 		link("https://www.reddit.com/gallery/" + string(p.ID))
 		d["domain"], d["is_gallery"] = "reddit.com", true
-		d["gallery_data"], d["media_metadata"] = p.gallery()
+		items, metadata := []any{}, map[string]any{}
+		for i := range p.Images {
+			mid := p.slug(i)
+			items = append(items, map[string]any{"media_id": mid, "id": 900000000 + i, "caption": CanarySelftext})
+			metadata[mid] = p.galleryItem(i)
+		}
+		d["gallery_data"], d["media_metadata"] = map[string]any{"items": items}, metadata
 	case KindImgur:
 		link(p.imageURL(0))
 		d["domain"], d["post_hint"] = "i.imgur.com", "image"
 		d["preview"] = p.preview(signed("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg", "auto=webp"))
 	case KindImgurPage:
 		link(cmp.Or(p.Link, "https://imgur.com/"+p.slug(0)))
-		d["domain"], d["post_hint"] = "imgur.com", "link"
-	case KindImgurAlbum:
-		link(cmp.Or(p.Link, "https://imgur.com/a/"+p.album()))
 		d["domain"], d["post_hint"] = "imgur.com", "link"
 	case KindLink:
 		link(cmp.Or(p.Link, "https://news.example/weather/"+string(p.ID)))
@@ -316,9 +302,6 @@ func (p Post) content(d map[string]any) {
 		link(fmt.Sprint(parent["url"]))
 		d["domain"], d["crosspost_parent"] = parent["domain"], parent["name"]
 		d["crosspost_parent_list"] = []any{parent}
-		if p.EmptyParentList {
-			d["crosspost_parent_list"] = []any{}
-		}
 	}
 }
 
@@ -332,32 +315,14 @@ func (p Post) preview(u string) map[string]any {
 	}}}
 }
 
-// gallery returns gallery_data and media_metadata.
-func (p Post) gallery() (data, metadata any) {
-	items, mm := []any{}, map[string]any{}
-	for i, img := range p.Images {
-		mid := p.slug(i)
-		items = append(items, map[string]any{"media_id": mid, "id": 900000000 + i, "caption": CanarySelftext})
-		if !img.NoMetadata {
-			mm[mid] = p.galleryItem(i)
-		}
-	}
-	if !p.NoGalleryData {
-		data = map[string]any{"items": items}
-	}
-	if !p.NoMediaMetadata {
-		metadata = mm
-	}
-	return data, metadata
-}
-
+// galleryItem is what media_metadata says of image i.
 func (p Post) galleryItem(i int) map[string]any {
 	img, mid := p.Images[i], p.slug(i)
 	if img.Status != "" {
 		return map[string]any{"status": img.Status, "id": mid}
 	}
 	w, h := img.Spec.Size()
-	if img.ext() == "gif" {
+	if img.ext() == "gif" { // has its source under other names
 		return map[string]any{"status": "valid", "e": "AnimatedImage", "m": "image/gif", "id": mid,
 			"s": map[string]any{"gif": p.imageURL(i), "mp4": p.previewURL(i, "format=mp4"), "x": w, "y": h}}
 	}
@@ -397,6 +362,7 @@ func (p Post) afflict(d map[string]any) {
 		delete(d, "post_hint")
 	}
 	maps.Copy(d, afflictions[p.Condition])
+	// A deleted account takes all of its fields along.
 	if d["author"] != CanaryAuthor {
 		delete(d, "author_fullname")
 		delete(d, "author_flair_text")
@@ -409,40 +375,18 @@ func (p Post) afflict(d map[string]any) {
 	}
 }
 
-// addresses returns the keys of the assets of each image of the post.
-func (p Post) addresses() map[int][]string {
-	all := make(map[int][]string)
-	for i, u := range p.URLs() {
-		if u == "" {
-			continue
-		}
-		urls := []string{u}
-		if p.onImgur() {
-			urls = append(urls, signed("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg", "auto=webp"),
-				"https://"+imgurAPIHost+"/3/image/"+p.slug(i))
-			if p.Kind == KindImgurAlbum && i == 0 {
-				urls = append(urls, "https://"+imgurAPIHost+"/3/album/"+p.album())
-			}
-		} else {
-			urls = append(urls, p.previewURL(i, "auto=webp"))
-		}
-		for _, u := range urls {
-			at, _ := url.Parse(u) // written by this package
-			all[i] = append(all[i], assetKey(at.Hostname(), at.Path))
-		}
+// addresses are the asset keys of image i: all places where a client may find it.
+func (p Post) addresses(i int) []string {
+	name := "/" + p.slug(i) + "." + p.Images[i].ext()
+	if p.onImgur() {
+		return []string{assetKey(imgurFileHost, name), assetKey("external-preview.redd.it", "/"+p.slug(0)+"preview.jpg")}
 	}
-	return all
+	return []string{assetKey("i.redd.it", name), assetKey(previewHost, "/"+p.previewName(i))}
 }
 
-// signKey signs preview addresses. It protects nothing: it makes them hard to guess
+// sign signs preview addresses. It protects nothing: it makes them hard to guess
 // for a client that should use them as they are given.
-var signKey = []byte("redditemu preview signature")
-
-func sign(path, query string) string {
-	m := hmac.New(sha1.New, signKey)
-	m.Write([]byte(path + "?" + query))
-	return hex.EncodeToString(m.Sum(nil))
-}
+func sign(path, query string) string { return fmt.Sprintf("%040x", Hash64("preview", path, query)) }
 
 func signed(host, path, query string) string {
 	return "https://" + host + path + "?" + query + "&s=" + sign(path, query)
@@ -462,11 +406,6 @@ func Hash64(parts ...string) uint64 {
 func base36(n uint64, digits int) string {
 	s := strings.Repeat("0", digits) + strconv.FormatUint(n, 36)
 	return s[len(s)-digits:]
-}
-
-// derivedID makes up the id of a second post that belongs to the first.
-func derivedID(id manifest.PostID) manifest.PostID {
-	return manifest.PostID("1" + base36(Hash64(string(id), "parent"), 6))
 }
 
 // marshal is json.Marshal without the escapes for HTML, which Reddit does not send.

@@ -1,6 +1,7 @@
 package redditemu
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/csv"
 	"fmt"
@@ -92,22 +93,30 @@ func (b casting) live() Post {
 	return p
 }
 
-// copy recompresses the image of an earlier live meme, at most 40 places back where
-// there is one. Without any it is a live meme itself.
+// copy recompresses the image of one of the 40 posts before. Without a plain meme among them it is a meme itself.
 func (b casting) copy(earlier []Post) Post {
-	from := len(earlier) - 1 - b.rng.IntN(40)
-	for i := range earlier {
-		p := &earlier[((from-i)%len(earlier)+len(earlier))%len(earlier)]
-		if p.Kind != KindImage || p.WantOutcome != manifest.Kept || p.Images[0].Spec.Style == StyleBare {
-			continue
-		}
-		original := p.Images[0].Spec
-		copy := post(manifest.Duplicate,
-			Spec{CopyOf: &original, Quality: 45 + b.rng.IntN(30), Scale: 0.75 + 0.25*b.rng.Float64()})
-		copy.CopyOf = p.ID
-		return copy
+	earlier = earlier[max(0, len(earlier)-40):]
+	earlier = slices.DeleteFunc(slices.Clone(earlier), func(p Post) bool { return !p.plain() })
+	if len(earlier) == 0 {
+		return b.live()
 	}
-	return b.live()
+	return copyOf(earlier[b.rng.IntN(len(earlier))], 45+b.rng.IntN(30), 0.75+0.25*b.rng.Float64())
+}
+
+func copyOf(p Post, quality int, scale float64) Post {
+	copy := post(manifest.Duplicate, Spec{CopyOf: &p.Images[0].Spec, Quality: quality, Scale: scale})
+	copy.CopyOf = p.ID
+	return copy
+}
+
+// plain reports whether the post is a meme that a copy can be made of.
+func (p Post) plain() bool {
+	if cmp.Or(p.Kind, KindImage) != KindImage || cmp.Or(p.Condition, Live) != Live || len(p.Images) != 1 {
+		return false
+	}
+	// A copy of one meme on a shared photograph could as well be one of another.
+	s := p.Images[0].Spec
+	return p.WantOutcome == manifest.Kept && s.Caption != "" && s.Template == 0
 }
 
 // dress gives a post of the rest a meme to have, so that what a client must not ask
@@ -153,7 +162,8 @@ func restOf() []Post {
 		Post{Kind: KindVideo, WantOutcome: manifest.NoMedia},
 		Post{Kind: KindLink, Link: "https://pictures.example/weather.jpg", WantOutcome: manifest.Refused},
 		Post{Kind: KindGallery, Images: []Image{{Status: "failed"}}}, // NoMedia or Gone: the client's to say
-		Post{Kind: KindGallery, Images: []Image{{}}, NoGalleryData: true, NoMediaMetadata: true, WantOutcome: manifest.NoMedia},
+		Post{Kind: KindGallery, Images: []Image{{}}, Set: map[string]any{"gallery_data": nil, "media_metadata": nil},
+			WantOutcome: manifest.NoMedia},
 		Post{Kind: KindImgur, WantOutcome: manifest.Kept},
 		Post{Kind: KindImgur, Images: []Image{{Serve: ServeImgurChain}}, WantOutcome: manifest.Placeholder},
 	)
@@ -170,46 +180,31 @@ func restOf() []Post {
 // every outcome occurs that a finished run can end in. Labels are random; the column sha256 is empty but for an entry
 // whose image has changed since and one whose image has not.
 func Demo(seed uint64) (annotations []byte, posts []Post) {
-	cast := demoCast()
+	posts = demoCast(Hash64(fmt.Sprint(seed), "template"))
 	rng := rand.New(rand.NewPCG(seed, 0x64656d6f))
-	rng.Shuffle(len(cast), func(i, j int) { cast[i], cast[j] = cast[j], cast[i] })
-	for i := range cast {
-		p := &cast[i].post
+	rng.Shuffle(len(posts), func(i, j int) { posts[i], posts[j] = posts[j], posts[i] })
+	for i := range posts {
+		p := &posts[i]
 		p.ID = manifest.PostID(fmt.Sprintf("1%s", base36(Hash64(fmt.Sprint(seed), "demo", fmt.Sprint(i)), 5)))
 		b := casting{seed: seed, place: i, rng: rand.New(rand.NewPCG(seed, uint64(i)))}
-		if p.Images == nil || cast[i].dress {
+		// What is drawn in a way of its own is dressed already, and a copy gets its image below.
+		if p.Images == nil || len(p.Images) > 0 && p.Images[0].Spec == (Spec{}) {
 			b.dress(p)
 		}
-		if cast[i].template {
-			p.Images[0].Spec.Style, p.Images[0].Spec.Template = StyleOutline, Hash64(fmt.Sprint(seed), "template")
-		}
 	}
-	placeCopies(cast)
-	for i := range cast {
-		if cast[i].sum == "right" {
-			d, _ := Draw(cast[i].post.Images[0].Spec) // a plain meme
-			cast[i].sum = fmt.Sprintf("%x", sha256.Sum256(d.Body))
-		}
-		posts = append(posts, cast[i].post.normalized())
+	placeCopies(posts)
+	for i, p := range posts {
+		posts[i] = p.normalized()
 	}
-	return demoAnnotations(cast, rng), posts
+	return demoAnnotations(posts, rng), posts
 }
 
-// A role is one post of the demo before it has an id.
-type role struct {
-	post     Post
-	dress    bool   // give it a drawing, keeping how it is served
-	copy     bool   // of an earlier plain meme
-	template bool   // on the shared photograph
-	sum      string // sha256 in the annotations, "right" for that of the image
-}
-
-// demoCast lists the roles: the plain memes first, then one or more for every outcome.
-func demoCast() []role {
-	var cast []role
-	meme := func(s Spec, o manifest.Outcome) { cast = append(cast, role{post: post(o, s)}) }
-	for i := range 23 {
-		cast = append(cast, role{post: Post{WantOutcome: manifest.Kept}, template: i >= 19})
+// demoCast lists the posts: the plain memes first, then one or more for every outcome.
+func demoCast(template uint64) []Post {
+	cast := slices.Repeat([]Post{{WantOutcome: manifest.Kept}}, 19)
+	meme := func(s Spec, o manifest.Outcome) { cast = append(cast, post(o, s)) }
+	for i := range 4 { // on one photograph
+		meme(Spec{Seed: uint64(500 + i), Style: StyleOutline, Template: template, Caption: Caption(2000 + i)}, manifest.Kept)
 	}
 	for i := range 3 {
 		meme(Spec{Seed: uint64(100 + i), Style: StyleBare}, manifest.Kept)
@@ -224,58 +219,49 @@ func demoCast() []role {
 		meme(Spec{Seed: uint64(400 + i), Format: format, Caption: Caption(1000 + i)}, manifest.Kept)
 	}
 	for range 3 {
-		cast = append(cast, role{copy: true, post: Post{Images: []Image{}, WantOutcome: manifest.Duplicate}})
+		cast = append(cast, Post{Images: []Image{}, WantOutcome: manifest.Duplicate})
 	}
 	cast = append(cast,
-		role{post: Post{WantOutcome: manifest.Changed}, sum: strings.Repeat("0123456789abcdef", 4)},
-		role{post: Post{WantOutcome: manifest.Kept}, sum: "right"},
-		role{post: Post{Images: []Image{{Serve: ServeUnavailable}}, WantOutcome: manifest.Failed}, dress: true},
-		role{post: Post{Kind: KindCrosspost, WantOutcome: manifest.Kept}})
-	// Of the rest, one of each sort is enough for people; the tests see them all.
-	seen := map[string]int{}
+		Post{WantOutcome: manifest.Changed},
+		Post{WantOutcome: manifest.Kept},
+		Post{Images: []Image{{Serve: ServeUnavailable}}, WantOutcome: manifest.Failed},
+		Post{Kind: KindCrosspost, WantOutcome: manifest.Kept})
+	// Of the rest, three of each sort are enough for people; the tests see them all.
+	seen := map[manifest.Outcome]int{}
 	for _, p := range restOf() {
-		key := string(p.WantOutcome)
-		seen[key]++
-		if p.WantOutcome != "" && seen[key] <= 3 {
-			cast = append(cast, role{post: p, dress: true})
+		seen[p.WantOutcome]++
+		if p.WantOutcome != "" && seen[p.WantOutcome] <= 3 {
+			cast = append(cast, p)
 		}
 	}
 	return cast
 }
 
-// placeCopies gives each copy the image of a plain meme that stands before it: the
-// first of two is the one that is kept. Where none stands before it the two change places.
-func placeCopies(cast []role) {
+// placeCopies gives each copy the image of a plain meme that stands before it.
+func placeCopies(cast []Post) {
 	next := 0
 	for i := range cast {
-		if !cast[i].copy || cast[i].post.CopyOf != "" {
+		if cast[i].WantOutcome != manifest.Duplicate || cast[i].CopyOf != "" {
 			continue
 		}
 		for !cast[next].plain() {
 			next++ // there are more plain memes than copies
 		}
 		original, copy := next, i
-		if original > copy {
+		if original > copy { // the first of two is the one that is kept
 			cast[original], cast[copy] = cast[copy], cast[original]
 			original, copy = copy, original
 		}
 		next++
-		spec := cast[original].post.Images[0].Spec
-		cast[copy].post.Images = []Image{{Spec: Spec{CopyOf: &spec, Quality: 55, Scale: 0.85}}}
-		cast[copy].post.CopyOf = cast[original].post.ID
+		id := cast[copy].ID
+		cast[copy] = copyOf(cast[original], 55, 0.85)
+		cast[copy].ID = id
 	}
-}
-
-// plain reports whether the role is a meme that a copy can be made of.
-func (r role) plain() bool {
-	p := r.post
-	return p.Kind == "" && p.Condition == "" && p.WantOutcome == manifest.Kept && r.sum == "" && !r.template &&
-		len(p.Images) == 1 && p.Images[0].Spec.Style != StyleBare && p.Images[0].Spec.CopyOf == nil
 }
 
 // demoAnnotations writes the manifest: every label equally likely, a label that
 // excludes the others alone.
-func demoAnnotations(cast []role, rng *rand.Rand) []byte {
+func demoAnnotations(posts []Post, rng *rand.Rand) []byte {
 	schema := manifest.FigSIM()
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -284,12 +270,20 @@ func demoAnnotations(cast []role, rng *rand.Rand) []byte {
 		header = append(header, c.Name)
 	}
 	records := [][]string{append(header, "sha256")}
-	for i, r := range cast {
-		record := []string{string(r.post.ID), []string{"train", "train", "train", "validation", "test"}[i%5]}
+	unchanged := slices.IndexFunc(posts, Post.plain)
+	for i, p := range posts {
+		record := []string{string(p.ID), []string{"train", "train", "train", "validation", "test"}[i%5]}
 		for _, c := range schema.Categories {
 			record = append(record, randomLabels(c, rng))
 		}
-		records = append(records, append(record, r.sum))
+		sum := ""
+		if i == unchanged {
+			d, _ := Draw(p.Images[0].Spec) // a plain meme can be drawn
+			sum = fmt.Sprintf("%x", sha256.Sum256(d.Body))
+		} else if p.WantOutcome == manifest.Changed {
+			sum = strings.Repeat("0123456789abcdef", 4)
+		}
+		records = append(records, append(record, sum))
 	}
 	_ = w.WriteAll(records) // a strings.Builder takes everything
 	return []byte(b.String())

@@ -3,12 +3,12 @@ package redditemu
 import (
 	"cmp"
 	"crypto/tls"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -44,25 +44,18 @@ type Server struct {
 	http *http.Server
 	wg   sync.WaitGroup // the serving goroutine
 
-	mu      sync.Mutex
-	world   World              // mu
-	issued  int                // mu: tokens
-	buckets map[string]*bucket // mu: per endpoint
+	mu     sync.Mutex
+	world  World // mu
+	window int64 // mu: the window of rate limits that used counts in
+	used   int   // mu: requests of the API
 }
 
 // A World is what an emulator knows.
 type World struct {
-	Posts  map[manifest.PostID]*Entry
+	Posts  map[manifest.PostID]Post
 	Tokens map[string]time.Time // the bearer tokens that were given out, good or run out, and when they end
 	subs   map[string]string    // subreddit, lower case -> reason that /about gives, "" = public
 	assets map[string]*Asset    // host + path
-}
-
-// An Entry is a post with its image addresses, so that replacing it can take them back.
-type Entry struct {
-	Post  Post
-	Thing json.RawMessage // what /api/info sends
-	keys  []string
 }
 
 // With calls f with all that the server knows, while no request can see it.
@@ -97,8 +90,8 @@ func Start(o Options) (*Server, error) {
 		ClientID:      "emu" + base36(Hash64(seed, "client"), 11),
 		Secret:        base36(Hash64(seed, "secret", "a"), 13) + base36(Hash64(seed, "secret", "b"), 13),
 		ImgurClientID: base36(Hash64(seed, "imgur"), 12) + "emu",
-		opt:           o, cert: cert, ln: ln, buckets: map[string]*bucket{},
-		world: World{Posts: map[manifest.PostID]*Entry{}, Tokens: map[string]time.Time{}, subs: map[string]string{},
+		opt:           o, cert: cert, ln: ln,
+		world: World{Posts: map[manifest.PostID]Post{}, Tokens: map[string]time.Time{}, subs: map[string]string{},
 			assets: map[string]*Asset{}},
 	}
 	s.http = &http.Server{
@@ -135,52 +128,35 @@ func (s *Server) CAPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert.Certificate[0]})
 }
 
-// Put adds posts, or replaces those of the same id.
+// Put adds posts, or puts them in place of those of the same id.
 func (s *Server) Put(posts ...Post) error {
 	for _, p := range posts {
 		if _, err := manifestID(string(p.ID)); err != nil {
 			return fmt.Errorf("put post: %w", err)
 		}
-		var err error
-		s.With(func(w *World) { err = w.Replace(p, false) })
-		if err != nil {
-			return fmt.Errorf("put post: %w", err)
-		}
+		s.With(func(w *World) { w.Put(p) })
 	}
 	return nil
 }
 
-// Replace puts a post in place of one with the same id. The images of the old one stay where they
-// were if keep is set: what a real content network does.
-func (w *World) Replace(p Post, keep bool) error {
+// Put is Server.Put for one post of a well-formed id.
+func (w *World) Put(p Post) {
 	p = p.normalized()
-	thing, err := p.Thing()
-	if err != nil {
-		return err
-	}
-	e := &Entry{Post: p, Thing: thing}
-	if old := w.Posts[p.ID]; old != nil && keep {
-		e.keys = old.keys
-	} else if old != nil {
-		for _, key := range old.keys {
-			if a := w.assets[key]; a != nil && a.Post == p.ID {
-				delete(w.assets, key)
-			}
-		}
-	}
-	w.Posts[p.ID] = e
+	w.Posts[p.ID] = p
 	w.subs[strings.ToLower(p.Subreddit)] = absence[p.Condition]
 	owner := p
 	if p.Kind == KindCrosspost {
 		owner = *p.Parent
 	}
-	for i, keys := range owner.addresses() {
-		for _, key := range keys {
+	// The images of an older post of this id stay where they were: so it is with a real content network.
+	for i, img := range owner.Images {
+		if img.Status != "" {
+			continue
+		}
+		for _, key := range owner.addresses(i) {
 			w.assets[key] = &Asset{Post: p.ID, of: owner, place: i}
 		}
-		e.keys = append(e.keys, keys...)
 	}
-	return nil
 }
 
 // Asset returns the image at an address, nil when there is none.
@@ -198,6 +174,7 @@ func manifestID(s string) (manifest.PostID, error) {
 // serve is the handler of every host.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	next := func() *Reply { return s.answer(r) }
+	// What Around changed is logged and sent like any other answer.
 	rep := s.opt.Around(r, next)
 	s.opt.Log.Debug("emulator", "host", HostOf(r), "path", r.URL.Path, "status", rep.Status)
 	// The connection must not be reused after a body that was not read.
@@ -205,9 +182,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	rep.send(w, r)
 }
 
-// answer routes by host. A name in the TLS handshake other than the Host is misdirected.
+// answer routes by host.
 func (s *Server) answer(r *http.Request) *Reply {
 	host := HostOf(r)
+	// A client that keeps connections must not send a host's credentials over that of another one.
 	if r.TLS != nil && r.TLS.ServerName != "" && !strings.EqualFold(r.TLS.ServerName, host) {
 		return NewReply(http.StatusMisdirectedRequest, "text/plain", []byte("misdirected request\n"))
 	}
@@ -220,21 +198,20 @@ func (s *Server) answer(r *http.Request) *Reply {
 	return s.image(host, r)
 }
 
-// send writes a reply out. A write that fails means mostly that the client has gone, which is its right.
+// send writes a reply out.
 func (r *Reply) send(w http.ResponseWriter, req *http.Request) {
 	if r.Send != nil {
 		r.Send(w, req)
 		return
 	}
-	for k, v := range r.Header {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), r.Header)
 	if r.Stream == nil {
+		// Also for an empty body: a client can tell it from one that was cut.
 		w.Header().Set("Content-Length", fmt.Sprint(len(r.Body)))
 	}
 	w.WriteHeader(r.Status)
 	if r.Stream == nil {
-		_, _ = w.Write(r.Body)
+		_, _ = w.Write(r.Body) // fails mostly because the client has gone, which is its right
 	} else if err := r.Stream(w); err != nil {
 		panic(http.ErrAbortHandler) // cuts the connection; net/http does not log it
 	}

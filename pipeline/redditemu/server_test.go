@@ -276,10 +276,9 @@ func TestShapes(t *testing.T) {
 		{Post{Kind: KindVideo}, map[string]any{"is_video": true, "domain": "v.redd.it"}},
 		{Post{Kind: KindLink, Link: "https://else.example/x"}, map[string]any{"url": "https://else.example/x", "domain": "else.example"}},
 		{Post{Kind: KindImgurPage}, map[string]any{"domain": "imgur.com"}},
-		{Post{Kind: KindGallery, NoGalleryData: true, NoMediaMetadata: true}, map[string]any{"is_gallery": true, "gallery_data": nil, "media_metadata": nil}},
-		{Post{Kind: KindCrosspost, EmptyParentList: true}, map[string]any{"crosspost_parent_list": []any{}}},
-		{Post{Over18: true, Subreddit: "u_someone", Set: map[string]any{"author_new": "x"}, Unset: []string{"score"}},
-			map[string]any{"over_18": true, "subreddit": "u_someone", "author_new": "x", "score": "absent"}},
+		{Post{Kind: KindGallery, Set: map[string]any{"gallery_data": nil}}, map[string]any{"is_gallery": true, "gallery_data": nil}},
+		{Post{Over18: true, Subreddit: "u_someone", Set: map[string]any{"author_new": "x"}},
+			map[string]any{"over_18": true, "subreddit": "u_someone", "author_new": "x"}},
 	} {
 		tt.post.ID = "shape1"
 		p.put(tt.post)
@@ -353,11 +352,11 @@ func TestImageHosts(t *testing.T) {
 	p.put(Post{ID: "i1", Images: []Image{{Spec: Spec{Seed: 1}}}},
 		Post{ID: "g1", Kind: KindGallery, Images: []Image{
 			{Spec: Spec{Seed: 2, Format: "png"}}, {Spec: Spec{Seed: 3}, TitleSlug: true}, {Spec: Spec{Seed: 4, Format: "gif"}},
-			{Status: "failed"}, {NoMetadata: true}}},
+			{Status: "failed"}}},
 		Post{ID: "m1", Kind: KindImgur, Images: []Image{{Spec: Spec{Seed: 5}}}},
 		Post{ID: "w1", Images: []Image{{Spec: Spec{Seed: 6, Format: "webp"}}}},
 		Post{ID: "x1", Kind: KindCrosspost})
-	for id, want := range map[string][]string{"i1": {"jpeg"}, "g1": {"png", "jpeg", "gif", "", ""}, "m1": {"jpeg"}, "w1": {"webp"}, "x1": {"jpeg"}} {
+	for id, want := range map[string][]string{"i1": {"jpeg"}, "g1": {"png", "jpeg", "gif", ""}, "m1": {"jpeg"}, "w1": {"webp"}, "x1": {"jpeg"}} {
 		post, _ := p.s.Post(manifest.PostID(id))
 		var got []string
 		for _, u := range post.URLs() {

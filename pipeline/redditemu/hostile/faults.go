@@ -165,7 +165,11 @@ func TooManyHTML(retryAfter int) FaultKind {
 }
 
 // TooManyJSON is the JSON 429 without Retry-After and without rate headers.
-func TooManyJSON() FaultKind { return instead("429 json", redditemu.TooManyJSON) }
+func TooManyJSON() FaultKind {
+	return instead("429 json", func() *reply {
+		return redditemu.JSONReply(http.StatusTooManyRequests, `{"message": "Too Many Requests", "error": 429}`)
+	})
+}
 
 // BlockedHTML is the page titled "Blocked".
 func BlockedHTML() FaultKind { return instead("403 blocked", redditemu.Blocked) }
@@ -242,7 +246,11 @@ func ExpireTokenHTML() FaultKind {
 
 func expiring(name string, f func() *reply) FaultKind {
 	return FaultKind{name: name, make: func(s *Server, _ *http.Request) *reply {
-		s.With(func(w *redditemu.World) { clear(w.Tokens) })
+		s.With(func(w *redditemu.World) {
+			for token := range w.Tokens {
+				w.Tokens[token] = time.Time{}
+			}
+		})
 		return f()
 	}}
 }

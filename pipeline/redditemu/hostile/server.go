@@ -154,21 +154,18 @@ func (s *Server) OnRequest(f func(Request)) {
 // methods of the server.
 func (s *Server) Update(id manifest.PostID, f func(*redditemu.Post)) (err error) {
 	s.With(func(w *redditemu.World) {
-		old := w.Posts[id]
-		if old == nil {
+		old, ok := w.Posts[id]
+		if !ok {
 			err = fmt.Errorf("update post %s: the emulator does not have it", id)
 			return
 		}
-		p := old.Post
+		p := old
 		f(&p)
 		p.ID = id
-		if p.Condition != old.Post.Condition && p.Want == old.Post.Want {
+		if p.Condition != old.Condition && p.Want == old.Want {
 			p.Want = "" // follows the condition, unless f set it
 		}
-		err = w.Replace(p, true)
-		if err != nil {
-			err = fmt.Errorf("update post: %w", err)
-		}
+		w.Put(p)
 	})
 	return err
 }
@@ -190,11 +187,7 @@ func (s *Server) Posts() (ids []manifest.PostID) {
 
 // Post returns a post as the emulator has it now.
 func (s *Server) Post(id manifest.PostID) (p redditemu.Post, ok bool) {
-	s.With(func(w *redditemu.World) {
-		if e := w.Posts[id]; e != nil {
-			p, ok = e.Post, true
-		}
-	})
+	s.With(func(w *redditemu.World) { p, ok = w.Posts[id] })
 	return p, ok
 }
 
