@@ -101,7 +101,7 @@ type canvas struct {
 }
 
 func (s Spec) render() (*canvas, error) {
-	if s.CopyOf != nil { // nobody needs it, and a Spec that copies itself would never end
+	if s.CopyOf != nil { // a Spec that copies itself would never end
 		return nil, errors.New("copy of a copy")
 	}
 	c := &canvas{spec: s, rng: rand.New(rand.NewPCG(s.Seed, 0x64726177))}
