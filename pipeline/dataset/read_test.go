@@ -18,12 +18,12 @@ func tableOf(t testing.TB, data []byte) (*scan.Table, error) {
 	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(name)
+	table, err := scan.OpenTable(name)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(func() { f.Close() })
-	return scan.OpenTable(f)
+	t.Cleanup(func() { table.Close() })
+	return table, nil
 }
 
 func TestTable(t *testing.T) {
@@ -33,13 +33,13 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"kind", "severity", "figures, of speech"}, table.Labels()); diff != "" {
+	if diff := cmp.Diff([]string{"kind", "severity", "figures, of speech"}, table.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if c := table.Columns(); len(c) != 12 || c["image"] != "struct" || c["figures, of speech"] != "list of int(64,true)" {
+	if c := table.Columns; len(c) != 12 || c["image"] != "struct" || c["figures, of speech"] != "list of int(64,true)" {
 		t.Errorf("columns %v", c)
 	}
-	if p := table.Provenance(); p["ocr_engine"] != "tesseract 5.3.0" || p["format"] != FormatVersion {
+	if p := table.Provenance; p["ocr_engine"] != "tesseract 5.3.0" || p["format"] != FormatVersion {
 		t.Errorf("provenance %v", p)
 	}
 	wantLabels := [][][]string{

@@ -119,8 +119,8 @@ func Compare(ctx context.Context, older, newer string) (Report, error) {
 	c := comparison{old: was, new: is, tables: was.table != nil && is.table != nil, why: map[[5]string]int{},
 		report: Report{Changes: []Change{}}}
 	if c.tables {
-		for _, column := range was.table.Labels() {
-			if slices.Contains(is.table.Labels(), column) {
+		for _, column := range was.table.Labels {
+			if slices.Contains(is.table.Labels, column) {
 				c.common = append(c.common, column)
 			}
 		}
@@ -291,11 +291,11 @@ func (c *comparison) whyCounts(kind string) (all []WhyCount, sum int) {
 // schema gives the columns of a side with their types, and the names of the labels of both sides' columns.
 func (c *comparison) schema(s *side) map[string]string {
 	all := map[string]string{}
-	for column, kind := range s.table.Columns() {
+	for column, kind := range s.table.Columns {
 		all["column "+column] = kind
 	}
 	for _, column := range c.common {
-		all["labels of "+column] = strings.Join(s.table.LabelNames(column), ", ")
+		all["labels of "+column] = strings.Join(s.table.LabelNames[column], ", ")
 	}
 	return all
 }

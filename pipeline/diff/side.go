@@ -55,7 +55,7 @@ func read(ctx context.Context, name string) (*side, error) {
 	}
 	s := &side{count: SideCount{Path: name}, place: map[string]int{}}
 	for _, table := range tables {
-		if err := using(table, func(f *os.File) error { return s.readTable(ctx, f) }); err != nil {
+		if err := s.readTable(ctx, table); err != nil {
 			return nil, err
 		}
 	}
@@ -128,25 +128,25 @@ func (s *side) readOutcomes(ctx context.Context, f *os.File) error {
 // shardName is how the Parquet of a split is called.
 var shardName = regexp.MustCompile(`^(.+)-\d{5}-of-\d{5}\.parquet$`)
 
-func (s *side) readTable(ctx context.Context, f *os.File) error {
-	t, err := scan.OpenTable(f)
+func (s *side) readTable(ctx context.Context, name string) error {
+	t, err := scan.OpenTable(name)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
 	if s.table == nil {
-		s.table, s.provenance = t, t.Provenance()
+		s.table, s.provenance = t, t.Provenance
 	}
-	if !maps.Equal(s.table.Columns(), t.Columns()) {
-		return fmt.Errorf("compare: %s has other columns than the other files of its dataset: compare them one by one", f.Name())
+	if !maps.Equal(s.table.Columns, t.Columns) {
+		return fmt.Errorf("compare: %s has other columns than the other files of its dataset: compare them one by one", name)
 	}
-	for key, value := range t.Provenance() {
+	for key, value := range t.Provenance {
 		if s.provenance[key] != value {
 			s.provenance[key] = "(not the same in all files)"
 		}
 	}
 	split := "" // what the file's name says of its rows
-	if m := shardName.FindStringSubmatch(filepath.Base(f.Name())); m != nil {
+	if m := shardName.FindStringSubmatch(filepath.Base(name)); m != nil {
 		split = m[1]
 	}
 	for {
@@ -200,7 +200,7 @@ func (s *side) hold(size int) error {
 
 // labelsOf returns the values of a label column; nil where no label was given.
 func (s *side) labelsOf(r *scan.TableRow, column string) []string {
-	if i := slices.Index(s.table.Labels(), column); i < len(r.Labels) {
+	if i := slices.Index(s.table.Labels, column); i < len(r.Labels) {
 		return r.Labels[i]
 	}
 	return nil

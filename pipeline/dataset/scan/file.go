@@ -6,11 +6,13 @@ package scan
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -48,9 +50,9 @@ func open(r io.ReaderAt, size int64, most limits) (f *File, err error) {
 	return &File{guard: g, parquet: file}, nil
 }
 
-// recovered turns a panic of the library into an error, also one for a memory access out
-// of bounds. Use: defer recovered(&err)().
+// recovered turns a panic of the library into an error. Use: defer recovered(&err)().
 func recovered(err *error) func() {
+	// A forged offset may also lead to memory that is not there, which would end the program.
 	before := debug.SetPanicOnFault(true)
 	return func() {
 		debug.SetPanicOnFault(before)
@@ -63,40 +65,6 @@ func recovered(err *error) func() {
 // Schema is the layout of the file's columns.
 func (f *File) Schema() *parquet.Schema { return f.parquet.Schema() }
 
-// Rows yields whole rows, each good until the next one is asked for. It is for files that the caller wrote
-// itself: the sizes of pages are not checked, so a forged one may cost memory.
-func (f *File) Rows() iter.Seq2[parquet.Row, error] {
-	return func(yield func(parquet.Row, error) bool) {
-		for _, group := range f.parquet.RowGroups() {
-			if !groupRows(group.Rows(), yield) {
-				return
-			}
-		}
-	}
-}
-
-// groupRows yields the rows of a group and reports whether to go on.
-func groupRows(rows parquet.Rows, yield func(parquet.Row, error) bool) bool {
-	defer rows.Close()
-	read := func(buf []parquet.Row) (n int, err error) {
-		defer recovered(&err)()
-		return rows.ReadRows(buf)
-	}
-	for buf := make([]parquet.Row, 1); ; {
-		n, err := read(buf)
-		if n == 1 && !yield(buf[0], nil) {
-			return false
-		}
-		if err == io.EOF {
-			return true
-		}
-		if err != nil {
-			yield(nil, fmt.Errorf("read a row: %w", err))
-			return false
-		}
-	}
-}
-
 // Footer returns a key-value of the footer.
 func (f *File) Footer(key string) (value string, ok bool) { return f.parquet.Lookup(key) }
 
@@ -108,20 +76,27 @@ type Feature struct {
 	Type    string   `json:"_type"`
 }
 
+// labels are the names of a ClassLabel's numbers, or of those of a list of them.
+func (f Feature) labels() []string {
+	if f.Feature != nil {
+		f = *f.Feature
+	}
+	if f.Type != "ClassLabel" || len(f.Names) == 0 {
+		return nil
+	}
+	return f.Names
+}
+
 // Features returns what the footer tells Hugging Face of the columns, by name. A column whose feature is not
 // as datasets writes it is left out.
 func (f *File) Features() map[string]Feature {
-	text, _ := f.parquet.Lookup("huggingface")
-	return parseFeatures([]byte(text))
-}
-
-func parseFeatures(text []byte) map[string]Feature {
 	var footer struct {
 		Info struct {
 			Features map[string]json.RawMessage `json:"features"`
 		} `json:"info"`
 	}
-	if json.Unmarshal(text, &footer) != nil {
+	text, _ := f.Footer("huggingface")
+	if json.Unmarshal([]byte(text), &footer) != nil {
 		return nil
 	}
 	out := map[string]Feature{}
@@ -139,102 +114,67 @@ func parseFeatures(text []byte) map[string]Feature {
 	return out
 }
 
-// labelNames are the names of the labels of each column of ClassLabels, or of lists of them.
-func labelNames(features map[string]Feature) map[string][]string {
-	out := map[string][]string{}
-	for column, feature := range features {
-		if feature.Feature != nil {
-			feature = *feature.Feature
-		}
-		if feature.Type == "ClassLabel" && len(feature.Names) > 0 {
-			out[column] = feature.Names
-		}
-	}
-	return out
-}
-
-// cursors checks the pages of some columns in a row group before it starts to read them.
-func (f *File) cursors(group int, columns []tableColumn) (out []*cursor, err error) {
-	defer recovered(&err)()
-	meta, chunks := f.parquet.Metadata().RowGroups[group].Columns, f.parquet.RowGroups()[group].ColumnChunks()
-	var memory int64
-	for _, c := range columns {
-		i := c.leaf.Index()
-		if i >= len(chunks) || i >= len(meta) {
-			return nil, fmt.Errorf("it lacks column %q", c.name)
-		}
-		// All pages are checked before the first is read, so that no value of a forged chunk is handed out.
-		cost, err := f.guard.chunk(c.leaf, &meta[i].MetaData)
-		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", c.name, err)
-		}
-		memory += cost
-		if memory > f.guard.most.group {
-			return nil, fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages", f.guard.most.group)
-		}
-	}
-	for _, c := range columns {
-		out = append(out, &cursor{pages: chunks[c.leaf.Index()].Pages()})
-	}
-	return out, nil
-}
-
 // Columns returns the names of the columns that Values reads, in the file's order. A member of
 // a struct has the struct's name before it: image.bytes.
 func (f *File) Columns() []string {
 	var names []string
-	for _, c := range leaves("", f.parquet.Root(), 0) {
-		names = append(names, c.name)
+	for _, leaf := range f.valued() {
+		names = append(names, nameOf(leaf))
 	}
 	return names
 }
 
-// leaves are the columns of bytes or whole numbers below c.
-func leaves(prefix string, c *parquet.Column, depth int) (out []tableColumn) {
+// valued are the columns of bytes or whole numbers.
+func (f *File) valued() []*parquet.Column {
+	kinds := []parquet.Kind{parquet.ByteArray, parquet.FixedLenByteArray, parquet.Int32, parquet.Int64}
+	return slices.DeleteFunc(leaves(f.parquet.Root()), func(c *parquet.Column) bool {
+		return !slices.Contains(kinds, c.Type().Kind())
+	})
+}
+
+// leaves are the columns below c that have values.
+func leaves(c *parquet.Column) (out []*parquet.Column) {
 	for _, child := range c.Columns() {
-		name := prefix + child.Name()
-		if !child.Leaf() {
-			if depth < maxDepth {
-				out = append(out, leaves(name+".", child, depth+1)...)
-			}
-			continue
-		}
-		switch child.Type().Kind() {
-		case parquet.ByteArray, parquet.FixedLenByteArray, parquet.Int32, parquet.Int64:
-			out = append(out, tableColumn{name: name, leaf: child})
+		if child.Leaf() {
+			out = append(out, child)
+		} else if len(child.Path()) <= maxDepth { // a footer can nest columns without end
+			out = append(out, leaves(child)...)
 		}
 	}
 	return out
 }
+
+func nameOf(c *parquet.Column) string { return strings.Join(c.Path(), ".") }
 
 // Values yields the values of a column in the order of the rows, nulls left out. An error is
 // yielded last: the file is damaged, forged or packed as it is not read here.
 func (f *File) Values(ctx context.Context, column string) iter.Seq2[Value, error] {
 	return func(yield func(Value, error) bool) {
-		columns := leaves("", f.parquet.Root(), 0)
-		i := slices.IndexFunc(columns, func(c tableColumn) bool { return c.name == column })
+		all := f.valued()
+		i := slices.IndexFunc(all, func(c *parquet.Column) bool { return nameOf(c) == column })
 		if i < 0 {
 			yield(Value{}, fmt.Errorf("there is no column %q of text, bytes or whole numbers", column))
 			return
 		}
-		row, leaf := int64(-1), columns[i].leaf
-		for group := range f.parquet.RowGroups() {
-			cursors, err := f.cursors(group, columns[i:i+1])
-			if err != nil {
-				yield(Value{}, fmt.Errorf("row group %d: %w", group+1, err))
+		c := cursor{file: f, leaf: all[i], held: new(int64)}
+		defer c.close()
+		for row := int64(-1); ; {
+			v, err := c.next()
+			if err == nil {
+				err = ctx.Err()
+			}
+			switch {
+			case err == io.EOF:
+				return
+			case err != nil:
+				yield(Value{}, err)
 				return
 			}
-			// A row begins where the repetition level is 0, and a value is there where all levels are defined.
-			more := cursors[0].each(ctx, func(v parquet.Value, err error) bool {
-				if err != nil {
-					return yield(Value{}, fmt.Errorf("column %q: %w", column, err))
-				}
-				if v.RepetitionLevel() == 0 {
-					row++
-				}
-				return v.DefinitionLevel() < leaf.MaxDefinitionLevel() || yield(newValue(row, v), nil)
-			})
-			if !more {
+			if v.RepetitionLevel() == 0 {
+				row++
+			}
+			// Below the highest level it is the mark of a null or of an empty list.
+			if v.DefinitionLevel() == c.leaf.MaxDefinitionLevel() && !yield(newValue(row, v), nil) {
 				return
 			}
 		}
@@ -249,4 +189,173 @@ func newValue(row int64, v parquet.Value) Value {
 		return Value{Row: row, Number: v.Int64(), IsNumber: true}
 	}
 	return Value{Row: row, Bytes: v.ByteArray()}
+}
+
+// Rows yields whole rows, which are the caller's. An error comes last.
+func (f *File) Rows() iter.Seq2[parquet.Row, error] {
+	return func(yield func(parquet.Row, error) bool) {
+		r := rows{File: f}
+		defer r.close()
+		for _, leaf := range leaves(f.parquet.Root()) {
+			r.read(leaf)
+		}
+		for {
+			var row parquet.Row
+			for _, c := range r.cursors {
+				err := c.row(func(v parquet.Value) { row = append(row, v.Clone()) })
+				if err == io.EOF {
+					return
+				}
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A cursor gives the values of a column one by one, through all row groups.
+type cursor struct {
+	file *File
+	leaf *parquet.Column
+	held *int64 // memory that all columns take that are read together
+
+	group  int   // row groups begun
+	left   int64 // rows of the current one that did not begin yet
+	cost   int64 // what of held is for its chunk
+	pages  parquet.Pages
+	page   parquet.Page
+	values parquet.ValueReader
+	buf    [128]parquet.Value
+	n, i   int
+	err    error // final, once set
+}
+
+// peek gives the next value without going past it, io.EOF at the end. The value is good until the next call.
+func (c *cursor) peek() (parquet.Value, error) {
+	for c.i == c.n && c.err == nil {
+		c.err = c.fill()
+		if c.err != nil && c.err != io.EOF {
+			// What came with the error is not to be believed.
+			c.n, c.err = c.i, fmt.Errorf("column %q, row group %d: %w", nameOf(c.leaf), c.group, c.err)
+		}
+	}
+	if c.i == c.n {
+		return parquet.Value{}, c.err
+	}
+	return c.buf[c.i], nil
+}
+
+// next gives the next value and goes past it.
+func (c *cursor) next() (parquet.Value, error) {
+	v, err := c.peek()
+	if err == nil {
+		c.i++
+	}
+	return v, err
+}
+
+// row calls take with all values of the next row; io.EOF says that there is none.
+func (c *cursor) row(take func(parquet.Value)) error {
+	v, err := c.next()
+	for err == nil {
+		take(v)
+		// A column without lists has one value a row, and the next page is not asked for before it is needed.
+		if c.leaf.MaxRepetitionLevel() == 0 {
+			return nil
+		}
+		ahead, end := c.peek()
+		if end == io.EOF || end == nil && ahead.RepetitionLevel() == 0 {
+			return nil
+		}
+		v, err = c.next()
+	}
+	return err
+}
+
+// fill gets the next values, page or row group from the library. Everything that may panic is called here.
+func (c *cursor) fill() (err error) {
+	defer recovered(&err)()
+	switch {
+	case c.values != nil:
+		c.n, err = c.values.ReadValues(c.buf[:])
+		c.i = 0
+		if err == nil || err == io.EOF {
+			err = c.count()
+		}
+		if c.n == 0 {
+			parquet.Release(c.page)
+			c.page, c.values = nil, nil
+		}
+		return err
+	case c.pages != nil:
+		c.page, err = c.pages.ReadPage()
+		if err == nil {
+			c.values = c.page.Values()
+		}
+		if err != io.EOF {
+			return err
+		}
+		c.close()
+		if c.left != 0 {
+			return fmt.Errorf("it holds %d rows less than the footer counts (%w)", c.left, io.ErrUnexpectedEOF)
+		}
+		return nil
+	case c.group == len(c.file.parquet.RowGroups()):
+		return io.EOF
+	}
+	return c.begin()
+}
+
+// count takes the rows that begin in buf off those of the group. The footer's count is only a claim, and a row too
+// many in one column would shift all that follow.
+func (c *cursor) count() error {
+	for i, v := range c.buf[:c.n] {
+		if v.RepetitionLevel() == 0 {
+			c.left--
+		} else if i == 0 && c.left == c.file.parquet.RowGroups()[c.group-1].NumRows() {
+			return fmt.Errorf("a row begins inside a list (%w)", parquet.ErrCorrupted)
+		}
+	}
+	if c.left < 0 {
+		return fmt.Errorf("it holds more rows than the footer counts (%w)", parquet.ErrCorrupted)
+	}
+	return nil
+}
+
+// begin checks all pages of the column in the next row group before the first is read, so that no value of a forged
+// chunk is handed out.
+func (c *cursor) begin() error {
+	group, meta := c.file.parquet.RowGroups()[c.group], c.file.parquet.Metadata().RowGroups[c.group].Columns
+	c.group++
+	i := c.leaf.Index()
+	if i >= len(meta) || i >= len(group.ColumnChunks()) {
+		return errors.New("the column is not there")
+	}
+	cost, err := c.file.guard.chunk(c.leaf, &meta[i].MetaData)
+	if err != nil {
+		return err
+	}
+	*c.held += cost - c.cost
+	c.cost = cost
+	if most := c.file.guard.most.group; *c.held > most {
+		return fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages", most)
+	}
+	c.left, c.pages = group.NumRows(), group.ColumnChunks()[i].Pages()
+	return nil
+}
+
+// close gives the memory of the group back to the library.
+func (c *cursor) close() {
+	if c.page != nil {
+		parquet.Release(c.page)
+	}
+	if c.pages != nil {
+		c.pages.Close()
+	}
+	c.page, c.values, c.pages = nil, nil, nil
 }

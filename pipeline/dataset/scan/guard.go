@@ -2,11 +2,13 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/bits"
 
 	"github.com/klauspost/compress/zstd"
@@ -39,14 +41,16 @@ type guard struct {
 
 // limits are what reading a file may take, in bytes.
 type limits struct {
+	file  int64
 	page  int64 // a page, decompressed
 	group int64 // the pages that are held at a time, of all columns
 }
 
 // Writers that look at the size of a page once in 1,024 values put hundreds of pictures into one.
 var (
-	tableLimits   = limits{page: 32 << 20, group: 64 << 20}
-	pictureLimits = limits{page: 256 << 20, group: 512 << 20}
+	manifestLimits = limits{file: 1 << 30, page: 32 << 20, group: 64 << 20}
+	tableLimits    = limits{file: math.MaxInt64, page: 32 << 20, group: 64 << 20}
+	pictureLimits  = limits{file: math.MaxInt64, page: 256 << 20, group: 512 << 20}
 )
 
 // footer checks the length of the footer and the lists in it.
@@ -70,8 +74,7 @@ func (g *guard) footer() error {
 		return fmt.Errorf("read the footer: %w", err)
 	}
 	// The library makes room for every list as long as the footer says it is, before it reads one.
-	w := walker{data: footer, structs: maxFooterStructs}
-	if err := w.object(0); err != nil {
+	if _, err := object(footer, maxFooterStructs); err != nil {
 		return fmt.Errorf("footer: %w", err)
 	}
 	g.footerBytes = n
@@ -127,24 +130,23 @@ type rawPage struct {
 }
 
 func (g *guard) page(pos, end int64) (*rawPage, error) {
+	// Where pages hold pictures, so may the bounds in a header: some writers do not cut them short.
+	longest := min(end-pos, max(maxHeaderBytes, g.most.page))
+	var head []byte
 	// How long a header is stands nowhere: it is read until its object ends.
-	head := make([]byte, min(end-pos, 512))
-	for {
+	for n := min(longest, 512); ; n = min(longest, 8*n) {
+		head = make([]byte, n)
 		if _, err := g.r.ReadAt(head, pos); err != nil {
 			return nil, fmt.Errorf("read its header: %w", err)
 		}
-		w := walker{data: head, structs: 100}
-		err := w.object(0)
+		length, err := object(head, 100)
 		if err == nil {
-			head = head[:w.pos]
+			head = head[:length]
 			break
 		}
-		// Where pages hold pictures, so may the bounds in a header: some writers do not cut them short.
-		longer := min(end-pos, max(maxHeaderBytes, g.most.page))
-		if int64(len(head)) == longer || !errors.Is(err, io.ErrUnexpectedEOF) {
+		if n == longest || !errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, fmt.Errorf("header: %w", err)
 		}
-		head = make([]byte, min(longer, 8*int64(len(head))))
 	}
 	p := &rawPage{most: g.most.page}
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), head, &p.header); err != nil {
@@ -292,21 +294,17 @@ func checkValues(e format.Encoding, data []byte, n int64) error {
 
 // deltaTotal checks the third number of a delta-packed block: how many values follow.
 func deltaTotal(data []byte, n int64) error {
-	var total uint64
-	for range 3 {
-		v, k := binary.Uvarint(data)
-		if k <= 0 {
-			if len(data) == 0 && n == 0 {
-				return nil
-			}
-			return io.ErrUnexpectedEOF
-		}
-		total, data = v, data[k:]
+	if len(data) == 0 && n == 0 {
+		return nil
 	}
-	if total > uint64(n) {
+	w := walker{data: data}
+	w.uvarint()
+	w.uvarint()
+	total := w.uvarint()
+	if w.err == nil && total > uint64(n) {
 		return fmt.Errorf("%w: %d deltas for %d values", parquet.ErrCorrupted, total, n)
 	}
-	return nil
+	return w.err
 }
 
 // prefixedRuns checks runs that have their length before them, and gives what follows.
@@ -317,49 +315,79 @@ func prefixedRuns(data []byte, width int, n int64) ([]byte, error) {
 	if len(data) < 4 {
 		return nil, io.ErrUnexpectedEOF
 	}
-	length := int64(binary.LittleEndian.Uint32(data))
-	if length > int64(len(data)-4) {
-		return nil, io.ErrUnexpectedEOF
-	}
-	return data[4+length:], runs(data[4:4+length], width, n)
+	w := walker{data: data[4:]}
+	levels := w.take(uint64(binary.LittleEndian.Uint32(data)))
+	return w.data, errors.Join(w.err, runs(levels, width, n))
 }
 
-// runs adds up the lengths of the runs in RLE/bit-packed data. The last bit-packed run may
-// be padded; no writer pads by more than 504.
+// runs adds up the lengths of the runs in RLE/bit-packed data.
 func runs(data []byte, width int, n int64) error {
-	var total uint64
-	for len(data) > 0 {
-		head, k := binary.Uvarint(data)
-		if k <= 0 {
-			return io.ErrUnexpectedEOF
-		}
-		data = data[k:]
+	w := walker{data: data}
+	for total := uint64(0); len(w.data) > 0; {
+		head := w.uvarint()
 		count, size := head>>1, uint64(width+7)/8
-		if head&1 == 1 {
-			if count > maxChunkValues {
-				return fmt.Errorf("%w: a run of %d groups", parquet.ErrCorrupted, count)
-			}
+		// Before it is multiplied, so that nothing overflows.
+		if count > maxChunkValues {
+			return fmt.Errorf("%w: a run of %d", parquet.ErrCorrupted, count)
+		}
+		if head&1 == 1 { // so many groups of eight values, bit-packed
 			count, size = count*8, count*uint64(width)
 		}
-		if size > uint64(len(data)) {
-			return io.ErrUnexpectedEOF
+		w.take(size)
+		if w.err != nil {
+			return w.err
 		}
-		data = data[size:]
 		total += count
-		if count > maxChunkValues || total > uint64(n)+504 {
+		// The last bit-packed run may be padded; no writer pads by more than 504.
+		if total > uint64(n)+504 {
 			return fmt.Errorf("%w: runs of more than the %d values of the page", parquet.ErrCorrupted, n)
 		}
 	}
 	return nil
 }
 
-// A walker goes over one Thrift object in the compact protocol. It checks that every list
-// is no longer than the bytes that are left, that objects nest no deeper than maxDepth and
-// that there are at most structs of them.
+// A walker goes over bytes and never beyond their end: err says that it would have.
 type walker struct {
-	data    []byte
-	pos     int
-	structs int
+	data    []byte // what is left
+	structs int    // objects that may still come
+	err     error
+}
+
+func (w *walker) take(n uint64) []byte {
+	if w.err == nil && n > uint64(len(w.data)) {
+		w.err = io.ErrUnexpectedEOF
+	}
+	if w.err != nil {
+		return nil
+	}
+	taken := w.data[:n]
+	w.data = w.data[n:]
+	return taken
+}
+
+func (w *walker) byte() byte {
+	if b := w.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (w *walker) uvarint() uint64 {
+	v, n := binary.Uvarint(w.data)
+	if n <= 0 {
+		w.err = cmp.Or(w.err, io.ErrUnexpectedEOF)
+		return 0
+	}
+	w.data = w.data[n:]
+	return v
+}
+
+// object goes over one Thrift object in the compact protocol, of at most so many structs, and returns its length.
+// Every list is found no longer than the bytes that are left.
+func object(data []byte, structs int) (length int, err error) {
+	w := walker{data: data, structs: structs}
+	w.value(thriftStruct, 0)
+	return len(data) - len(w.data), w.err
 }
 
 // Types of the compact protocol.
@@ -378,99 +406,48 @@ const (
 	thriftStruct
 )
 
-func (w *walker) object(depth int) error {
-	w.structs--
-	if depth > maxDepth || w.structs < 0 {
-		return fmt.Errorf("%w: too many objects, or nested too deep", parquet.ErrCorrupted)
+// value goes over one value.
+func (w *walker) value(kind byte, depth int) {
+	// The library recurses as deep as a file has it, and Go's stack ends the program.
+	if depth > maxDepth {
+		w.err = cmp.Or(w.err, fmt.Errorf("%w: nested too deep", parquet.ErrCorrupted))
 	}
-	for {
-		head, err := w.byte()
-		if err != nil || head == 0 {
-			return err
-		}
-		if head>>4 == 0 { // the field id follows if it is not a small step
-			if _, err := w.uvarint(); err != nil {
-				return err
-			}
-		}
-		if kind := head & 0xf; kind != thriftTrue && kind != thriftFalse { // they are their own value
-			if err := w.value(kind, depth); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func (w *walker) value(kind byte, depth int) error {
 	switch kind {
 	case thriftTrue, thriftFalse, thriftByte:
-		return w.skip(1)
+		w.take(1)
 	case thriftInt16, thriftInt32, thriftInt64:
-		_, err := w.uvarint()
-		return err
+		w.uvarint()
 	case thriftDouble:
-		return w.skip(8)
+		w.take(8)
 	case thriftBinary:
-		n, err := w.uvarint()
-		if err != nil {
-			return err
-		}
-		return w.skip(n)
+		w.take(w.uvarint())
 	case thriftList, thriftSet:
-		return w.list(depth)
+		head := w.byte()
+		n := uint64(head >> 4)
+		if n == 15 {
+			n = w.uvarint()
+		}
+		// The library makes room for all of them before it reads one.
+		if n > uint64(len(w.data)) {
+			w.err = cmp.Or(w.err, fmt.Errorf("a list of %d items in %d bytes: %w", n, len(w.data), io.ErrUnexpectedEOF))
+		}
+		for ; n > 0 && w.err == nil; n-- {
+			w.value(head&0xf, depth+1)
+		}
 	case thriftStruct:
-		return w.object(depth + 1)
-	}
-	return fmt.Errorf("%w: a value of type %d", parquet.ErrCorrupted, kind) // maps too: Parquet has none
-}
-
-func (w *walker) list(depth int) error {
-	head, err := w.byte()
-	if err != nil {
-		return err
-	}
-	n := uint64(head >> 4)
-	if n == 15 {
-		n, err = w.uvarint()
-		if err != nil {
-			return err
+		w.structs--
+		if w.structs < 0 {
+			w.err = cmp.Or(w.err, fmt.Errorf("%w: too many objects", parquet.ErrCorrupted))
 		}
-	}
-	if depth > maxDepth {
-		return fmt.Errorf("%w: lists nested too deep", parquet.ErrCorrupted)
-	}
-	if n > uint64(len(w.data)-w.pos) {
-		return fmt.Errorf("a list of %d items in %d bytes: %w", n, len(w.data)-w.pos, io.ErrUnexpectedEOF)
-	}
-	for range n {
-		if err := w.value(head&0xf, depth+1); err != nil {
-			return err
+		for head := w.byte(); head != 0; head = w.byte() {
+			if head>>4 == 0 { // the field id follows if it is not a small step
+				w.uvarint()
+			}
+			if kind := head & 0xf; kind != thriftTrue && kind != thriftFalse { // they are their own value
+				w.value(kind, depth+1)
+			}
 		}
+	default: // maps too: Parquet has none
+		w.err = cmp.Or(w.err, fmt.Errorf("%w: a value of type %d", parquet.ErrCorrupted, kind))
 	}
-	return nil
-}
-
-func (w *walker) byte() (byte, error) {
-	if w.pos >= len(w.data) {
-		return 0, io.ErrUnexpectedEOF
-	}
-	w.pos++
-	return w.data[w.pos-1], nil
-}
-
-func (w *walker) uvarint() (uint64, error) {
-	v, n := binary.Uvarint(w.data[w.pos:])
-	if n <= 0 {
-		return 0, io.ErrUnexpectedEOF
-	}
-	w.pos += n
-	return v, nil
-}
-
-func (w *walker) skip(n uint64) error {
-	if n > uint64(len(w.data)-w.pos) {
-		return io.ErrUnexpectedEOF
-	}
-	w.pos += int(n)
-	return nil
 }

@@ -2,9 +2,8 @@ package scan
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,119 +25,63 @@ type PictureRow struct {
 
 // A PictureReader reads the pictures of any Parquet file, row by row: of a struct with
 // bytes and perhaps path, as Hugging Face writes an Image, or of a column of bytes. A path
-// is a name and nothing else: no file is opened by it. Memory is bounded by a page of each column.
+// is a name and nothing else: no file is opened by it.
 type PictureReader struct {
-	table   *tableReader
-	columns PictureColumns
-	path    int // place in table.columns, -1 for none
-	text    int
+	rows              rows
+	columns           PictureColumns
+	image, path, text *cursor // path and text nil for none
 }
 
 // OpenPictures opens a Parquet file whose pictures are to be read. A file that cannot be
 // read, or that has no such column, gives a *manifest.Problem.
 func OpenPictures(path string, want PictureColumns) (*PictureReader, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	p, err := openPictures(f, want)
-	if err != nil {
-		f.Close()
-		return nil, asProblem(path, err)
-	}
-	return p, nil
-}
-
-// openRegular refuses what is not a regular file before it opens it: a pipe would wait for ever.
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open parquet %s: %w", path, err)
-	}
-	return os.Open(path)
-}
-
-func openPictures(f *os.File, want PictureColumns) (p *PictureReader, err error) {
-	defer recovered(&err)()
-	t, err := openTableReader(f, pictureLimits)
-	if err != nil {
-		return nil, err
-	}
-	p = &PictureReader{table: t, path: -1, text: -1}
-	if err := p.findImage(t.file.parquet.Root(), want.Image); err != nil {
-		return nil, err
-	}
-	if err := p.findText(t.file.parquet.Root(), want.Text); err != nil {
-		return nil, err
-	}
-	return p, t.checkCodecs()
+	p := &PictureReader{}
+	return p, p.rows.open(path, pictureLimits, func() error {
+		root := p.rows.parquet.Root()
+		if err := p.findImage(root, want.Image); err != nil {
+			return err
+		}
+		return p.findText(root, want.Text)
+	})
 }
 
 // Columns are the columns that are read. Text is "" where there is none.
 func (p *PictureReader) Columns() PictureColumns { return p.columns }
 
 // Rows is how many rows the file says it has.
-func (p *PictureReader) Rows() int64 { return max(p.table.file.parquet.NumRows(), 0) }
+func (p *PictureReader) Rows() int64 { return max(p.rows.parquet.NumRows(), 0) }
 
 // Own reports whether the file is a dataset that this tool exported.
 func (p *PictureReader) Own() bool {
-	_, own := p.table.file.Footer("rehydrate.format")
+	_, own := p.rows.Footer("rehydrate.format")
 	return own
 }
 
 // Close closes the file.
-func (p *PictureReader) Close() error { return p.table.Close() }
+func (p *PictureReader) Close() error { return p.rows.Close() }
 
 // Next returns the next row, io.EOF after the last. The row is the caller's. After an error,
 // which says that the file is damaged, there are no more rows.
 func (p *PictureReader) Next() (PictureRow, error) {
-	if p.table.err != nil {
-		return PictureRow{}, p.table.err
-	}
-	row, err := p.next()
-	if err != nil {
-		p.table.err = err
-	}
-	return row, err
-}
-
-func (p *PictureReader) next() (row PictureRow, err error) {
-	defer recovered(&err)()
-	if err := p.table.advance(); err != nil {
-		return PictureRow{}, err
-	}
-	for i := range p.table.columns {
-		c := &p.table.columns[i]
-		value, err := c.bytes(p.table.cursors[i])
-		switch {
-		case err != nil:
-			return PictureRow{}, fmt.Errorf("column %q: %w", c.name, err)
-		// What is neither name nor text is the picture.
-		case i == p.path:
-			row.Path = string(value)
-		case i == p.text:
-			row.Text = string(value)
-		default:
-			row.Image = value
+	var values [3][]byte
+	for i, c := range []*cursor{p.image, p.path, p.text} {
+		if c == nil {
+			continue
+		}
+		err := c.row(func(v parquet.Value) {
+			if v.DefinitionLevel() == c.leaf.MaxDefinitionLevel() {
+				values[i] = bytes.Clone(v.ByteArray())
+			}
+		})
+		if err != nil {
+			return PictureRow{}, err
 		}
 	}
-	return row, nil
+	return PictureRow{Image: values[0], Path: string(values[1]), Text: string(values[2])}, nil
 }
 
-// bytes reads a copy of the column's value of the next row, nil for null.
-func (t *tableColumn) bytes(c *cursor) ([]byte, error) {
-	v, err := c.first()
-	if err != nil || v.DefinitionLevel() < t.leaf.MaxDefinitionLevel() {
-		return nil, err
-	}
-	return bytes.Clone(v.ByteArray()), nil
-}
-
-// findImage takes the column of that name, or the only one that can hold pictures: a struct
-// with bytes before a column of bytes, and one that is called image before others.
+// findImage takes the column of that name, or the only one that can hold pictures, and one that is called image
+// before others.
 func (p *PictureReader) findImage(root *parquet.Column, name string) error {
 	var structs, flats []*parquet.Column
 	for _, c := range root.Columns() {
@@ -155,30 +98,25 @@ func (p *PictureReader) findImage(root *parquet.Column, name string) error {
 	if len(found) == 0 {
 		found = flats
 	}
-	for _, c := range found {
-		if c.Name() == "image" {
-			found = []*parquet.Column{c}
-			break
-		}
+	if i := slices.IndexFunc(found, func(c *parquet.Column) bool { return c.Name() == "image" }); i >= 0 {
+		found = found[i : i+1]
 	}
 	switch {
 	case len(found) == 0 && name != "":
-		return hinted{fmt.Errorf("it has no column %s of pictures; its columns are %s", strconv.QuoteToGraphic(name), columnNames(root.Columns())),
-			"name a column of bytes, or a struct with a field bytes"}
+		return lacks(root, strconv.QuoteToGraphic(name)+" of pictures", "name a column of bytes, or a struct with a field bytes")
 	case len(found) == 0:
-		return hinted{fmt.Errorf("it has no column of pictures; its columns are %s", columnNames(root.Columns())),
-			"pictures are read from a struct with a field bytes, as Hugging Face writes it, or from a column of bytes"}
+		return lacks(root, "of pictures", "pictures are read from a struct with a field bytes, as Hugging Face writes it, or from a column of bytes")
 	case len(found) > 1:
 		return hinted{fmt.Errorf("several columns can hold pictures: %s", columnNames(found)), "name the one to read with --image-column"}
 	}
 	p.columns.Image = found[0].Name()
 	if found[0].Leaf() {
-		p.read(found[0])
+		p.image = p.rows.read(found[0])
 		return nil
 	}
-	p.read(child(found[0], "bytes"))
+	p.image = p.rows.read(child(found[0], "bytes"))
 	if path := child(found[0], "path"); isByteArray(path) {
-		p.path = p.read(path)
+		p.path = p.rows.read(path)
 	}
 	return nil
 }
@@ -190,29 +128,24 @@ func (p *PictureReader) findText(root *parquet.Column, name string) error {
 	}
 	switch {
 	case isByteArray(column):
-		p.columns.Text = column.Name()
-		p.text = p.read(column)
+		p.columns.Text, p.text = column.Name(), p.rows.read(column)
 	case name != "":
-		return hinted{fmt.Errorf("it has no column %s of text; its columns are %s", strconv.QuoteToGraphic(name), columnNames(root.Columns())), "name a column of strings"}
+		return lacks(root, strconv.QuoteToGraphic(name)+" of text", "name a column of strings")
 	}
 	return nil
 }
 
-func (p *PictureReader) read(leaf *parquet.Column) int {
-	return p.table.read(tableColumn{name: strings.Join(leaf.Path(), "."), leaf: leaf})
+func lacks(root *parquet.Column, column, hint string) error {
+	return hinted{fmt.Errorf("it has no column %s; its columns are %s", column, columnNames(root.Columns())), hint}
 }
 
 // child is the field of that name, nil for none.
 func child(c *parquet.Column, name string) *parquet.Column {
+	// In a list of structs the fields have several values a row.
 	if c == nil || c.Leaf() || c.Repeated() {
 		return nil
 	}
-	for _, field := range c.Columns() {
-		if field.Name() == name {
-			return field
-		}
-	}
-	return nil
+	return c.Column(name)
 }
 
 // holdsBytes reports whether a column holds one string of bytes a row, and not text.
@@ -233,7 +166,7 @@ func isByteArray(c *parquet.Column) bool {
 }
 
 func columnNames(columns []*parquet.Column) string {
-	const most = 20
+	const most = 20 // for a line of a terminal
 	var names []string
 	for i, c := range columns {
 		if i == most {

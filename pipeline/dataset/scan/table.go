@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,12 +11,16 @@ import (
 )
 
 // A Table reads what two datasets are compared by, row by row, from a Parquet file that anybody may have
-// written: everything but the images. Memory is bounded by one page of each column.
+// written: everything but the images.
 type Table struct {
-	labelledReader
-	name   string         // of the file
-	place  map[string]int // column -> its cell
-	labels []string       // the label columns
+	table table
+	path  string
+	has   map[string]bool
+
+	Labels     []string            // the label columns, in the file's order: every column that is not a standard one
+	LabelNames map[string][]string // the names of a label column's values, as far as the file tells them
+	Columns    map[string]string   // the type of every column, of those that are not read too
+	Provenance map[string]string   // what the footer says of the file's origin, by the keys of rehydrate.*
 }
 
 // A TableRow is one row of a Table.
@@ -32,58 +35,42 @@ type TableRow struct {
 // maxRowID is the longest id that is taken, in bytes.
 const maxRowID = 100
 
-// OpenTable opens a Parquet file that has its rows' ids in a column id. The error, a *manifest.Problem,
-// says why it cannot be read.
-func OpenTable(f *os.File) (*Table, error) {
-	t, err := openComparable(f)
-	if err != nil {
-		return nil, asProblem(f.Name(), err)
-	}
-	return t, nil
+// OpenTable opens a Parquet file that has its rows' ids in a column id. The error, a *manifest.Problem
+// where the file is there, says why it cannot be read.
+func OpenTable(path string) (*Table, error) {
+	t := &Table{path: path, has: map[string]bool{}, LabelNames: map[string][]string{},
+		Columns: map[string]string{}, Provenance: map[string]string{}}
+	return t, t.table.open(path, tableLimits, t.choose)
 }
 
-func openComparable(f *os.File) (t *Table, err error) {
-	defer recovered(&err)()
-	rows, err := openTableReader(f, tableLimits)
-	if err != nil {
-		return nil, err
-	}
-	t = &Table{labelledReader{rows, labelNames(rows.file.Features())}, f.Name(), map[string]int{}, nil}
-	for _, c := range tableColumns(rows.file.parquet.Root()) {
-		if t.Has(c.name) || slices.Contains([]string{"ocr_confidence", "width", "height", "filter"}, c.name) {
-			continue
+func (t *Table) choose() error {
+	t.table.choose(true, func(name string) bool {
+		// The first of two columns of one name counts.
+		if t.has[name] || slices.Contains([]string{"ocr_confidence", "width", "height", "filter"}, name) {
+			return false
 		}
-		t.place[c.name] = len(rows.names)
-		rows.add(c, true)
-		if !slices.Contains([]string{"id", "sha256", "phash", "ocr_text", "split"}, c.name) {
-			t.labels = append(t.labels, c.name)
+		t.has[name] = true
+		if new(TableRow).field(name) == nil {
+			t.Labels = append(t.Labels, name)
+		}
+		return true
+	})
+	if !t.has["id"] {
+		return hinted{errors.New("it has no column id, by which rows could be compared"),
+			"name a dataset that rehydrate wrote, or a Parquet with such a column"}
+	}
+	for _, c := range t.table.columns {
+		t.LabelNames[c.name] = c.labels
+	}
+	for _, c := range t.table.parquet.Root().Columns() {
+		t.Columns[c.Name()] = columnType(c)
+	}
+	for _, kv := range t.table.parquet.Metadata().KeyValueMetadata {
+		if key, ours := strings.CutPrefix(kv.Key, "rehydrate."); ours {
+			t.Provenance[key] = kv.Value
 		}
 	}
-	if !t.Has("id") {
-		return nil, hinted{errors.New("it has no column id, by which rows could be compared"), "name a dataset that rehydrate wrote, or a Parquet with such a column"}
-	}
-	return t, rows.checkCodecs()
-}
-
-// Has reports whether there is a column of that name that is read.
-func (t *Table) Has(column string) bool {
-	_, ok := t.place[column]
-	return ok
-}
-
-// Labels are the columns of labels, in the file's order: every column that is not a standard one.
-func (t *Table) Labels() []string { return t.labels }
-
-// LabelNames are the names of a label column's values; nil where the file does not tell.
-func (t *Table) LabelNames(column string) []string { return t.names[column] }
-
-// Columns gives the type of every column of the file, of those that are not read too.
-func (t *Table) Columns() map[string]string {
-	out := map[string]string{}
-	for _, c := range t.file.parquet.Root().Columns() {
-		out[c.Name()] = columnType(c)
-	}
-	return out
+	return nil
 }
 
 func columnType(c *parquet.Column) string {
@@ -96,54 +83,60 @@ func columnType(c *parquet.Column) string {
 	return "struct"
 }
 
-// Provenance is what the footer says of the file's origin, by the keys of rehydrate.*.
-func (t *Table) Provenance() map[string]string {
-	out := map[string]string{}
-	for _, kv := range t.file.parquet.Metadata().KeyValueMetadata {
-		if key, ours := strings.CutPrefix(kv.Key, "rehydrate."); ours {
-			out[key] = kv.Value
-		}
+// Has reports whether there is a column of that name that is read.
+func (t *Table) Has(column string) bool { return t.has[column] }
+
+// Close closes the file.
+func (t *Table) Close() error { return t.table.Close() }
+
+// field is where the text of a standard column goes; nil for a column of labels.
+func (r *TableRow) field(column string) *string {
+	switch column {
+	case "id":
+		return &r.ID
+	case "sha256":
+		return &r.SHA256
+	case "phash":
+		return &r.PHash
+	case "ocr_text":
+		return &r.Text
+	case "split":
+		return &r.Split
 	}
-	return out
+	return nil
 }
 
 // Next returns the next row, io.EOF after the last. Every other error is final: the file is damaged or
 // forged.
-func (t *Table) Next() (TableRow, error) {
-	cells, err := t.labelledReader.Next()
+func (t *Table) Next() (row TableRow, err error) {
+	cells, err := t.table.Next()
 	if err == io.EOF {
 		return TableRow{}, err
 	}
-	if err != nil {
-		return TableRow{}, asProblem(t.name, err)
-	}
-	// A cell that cannot be used would pass as a difference between two datasets.
-	for column, i := range t.place {
-		if f := cells[i].Fault; f != "" {
-			return TableRow{}, asProblem(t.name, fmt.Errorf("a value of column %q %s", column, f))
-		}
-	}
-	text := func(column string) string {
-		if i, ok := t.place[column]; ok && !cells[i].IsList {
-			return cells[i].Text
-		}
-		return ""
-	}
-	row := TableRow{ID: text("id"), SHA256: text("sha256"), PHash: text("phash"), Text: text("ocr_text"), Split: text("split")}
-	// Ids are kept for all rows of a file.
-	if len(row.ID) > maxRowID {
-		return TableRow{}, asProblem(t.name, fmt.Errorf("an id has %d bytes, at most %d are taken", len(row.ID), maxRowID))
-	}
-	for _, column := range t.labels {
-		var values []string
-		switch c := cells[t.place[column]]; {
-		case c.Null:
-		case c.IsList:
-			values = slices.Clone(c.List)
+	for i, c := range t.table.columns {
+		cell, field := cells[i], row.field(c.name)
+		switch {
+		case err != nil:
+		case c.cursor == nil:
+		// A cell that cannot be used would pass as a difference between two datasets.
+		case cell.Fault != "":
+			err = fmt.Errorf("a value of column %q %s", c.name, cell.Fault)
+		case field != nil:
+			*field = cell.Text
+		case cell.Null:
+			row.Labels = append(row.Labels, nil)
+		case cell.IsList:
+			row.Labels = append(row.Labels, cell.List)
 		default:
-			values = []string{c.Text}
+			row.Labels = append(row.Labels, []string{cell.Text})
 		}
-		row.Labels = append(row.Labels, values)
+	}
+	// Ids are kept for all rows of a file.
+	if err == nil && len(row.ID) > maxRowID {
+		err = fmt.Errorf("an id has %d bytes, at most %d are taken", len(row.ID), maxRowID)
+	}
+	if err != nil {
+		return TableRow{}, asProblem(t.path, err)
 	}
 	return row, nil
 }
