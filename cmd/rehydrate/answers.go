@@ -26,9 +26,6 @@ var answersText string
 // standalone is a line with one action that prints nothing: it leaves no empty line.
 var standalone = regexp.MustCompile(`(?m)^(\{\{(?:if|else|end|range|with|define|template)\b[^{}\n]*\}\})\n`)
 
-// fewChanges is how many changes are listed without -v.
-const fewChanges = 20
-
 // answer prints v as JSON where that was asked for, else by the template of that name.
 func (c *command) answer(name string, v any) error {
 	return c.show(v, func() { c.print(name, v) })
@@ -37,9 +34,11 @@ func (c *command) answer(name string, v any) error {
 // print prints data by a template. Cells that stand below each other are set in columns; a line with a form feed alone
 // ends a table, and a vertical tab alone before it sets the cells at the right.
 func (c *command) print(name string, data any) {
-	few := fewChanges
-	if c.verbose {
-		few = math.MaxInt
+	few := func(n int) int { // of a long list without -v
+		if c.verbose {
+			return math.MaxInt
+		}
+		return n
 	}
 	t := template.Must(template.New("answers").Funcs(template.FuncMap{
 		"add":        func(a, b int) int { return a + b },
@@ -52,14 +51,14 @@ func (c *command) print(name string, data any) {
 		"day":        func(t time.Time) string { return t.Format(time.DateOnly) },
 		"decimal":    decimal,
 		"filtered":   filtered,
-		"few":        func() int { return few },
+		"few":        few,
 		"highest":    func(numbers []int) int { return slices.Max(numbers) },
 		"off":        func(share float64) string { return fmt.Sprintf("%+.1f", share) },
 		"hundred":    func(share float64) string { return fmt.Sprintf("%.0f", 100*share) },
 		"join":       func(list []string) string { return strings.Join(list, ", ") },
 		"key":        keyText,
 		"line":       func(v any) string { return oneTerminalLine(fmt.Sprint(v)) },
-		"more":       func(n int) int { return max(n-few, 0) },
+		"more":       func(n, shown int) int { return max(n-few(shown), 0) },
 		"obligation": describeCopy,
 		"ocrWords":   bracketed,
 		"per1000":    func(n, of int) string { return fmt.Sprintf("%.1f", 1000*float64(n)/float64(max(of, 1))) },

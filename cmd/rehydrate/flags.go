@@ -65,7 +65,7 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 		o.ConnectTo = append(o.ConnectTo, to)
 	}
 	if f.cacert != "" {
-		pem, err := readSmall(f.cacert)
+		pem, err := readRegular(f.cacert)
 		if err != nil {
 			return nil, usageError("--cacert: %w", err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,26 +25,16 @@ func (c *command) grantCommand() *cobra.Command {
 }
 
 func (c *command) grantShowCommand() *cobra.Command {
-	return newCommand("grant-show", exactArgs(1, "one FILE: a grant.json"), c.grantShow)
-}
-
-func (c *command) grantShow(_ *cobra.Command, args []string) error {
-	path := args[0]
-	b, err := readRegular(path)
-	if err != nil {
-		return usageError("read the grant: %w", err)
-	}
-	g, err := policy.ParseGrant(b, path)
-	if err != nil {
-		return &problem{err: err, code: exitRejected}
-	}
-	fault := g.Current(c.now())
-	report := grantReport{Grant: &g, grantVerdict: verdictOf(fault)}
-	return c.show(report, func() {
-		c.print("grant-show", struct {
-			grantReport
-			File string
-		}{report, path})
+	return newCommand("grant-show", exactArgs(1, "one FILE: a grant.json"), func(_ *cobra.Command, args []string) error {
+		b, err := readRegular(args[0])
+		if err != nil {
+			return usageError("read the grant: %w", err)
+		}
+		g, err := policy.ParseGrant(b, args[0])
+		if err != nil {
+			return &problem{err: err, code: exitRejected}
+		}
+		return c.answer("grant-show", grantReport{Grant: &g, grantVerdict: verdictOf(g.Current(c.now())), File: args[0]})
 	})
 }
 
@@ -53,10 +42,11 @@ func (c *command) grantShow(_ *cobra.Command, args []string) error {
 type grantReport struct {
 	grantVerdict
 	Release     *policy.GrantedRelease `json:"release,omitempty"`  // the one that was checked
-	Required    *bool                  `json:"required,omitempty"` // by its policy
+	Required    any                    `json:"required,omitempty"` // by its policy, a bool
 	Grant       *policy.Grant          `json:"grant,omitempty"`
 	Signer      *policy.Signer         `json:"signer,omitempty"`
 	Revocations *policy.Revocations    `json:"revocations,omitempty"`
+	File        string                 `json:"-"` // of the grant
 }
 
 // A grantVerdict says whether a grant counts, and why not.
@@ -92,26 +82,17 @@ func (c *command) grantCheck(ctx context.Context, path, file string) error {
 	if err != nil {
 		return err
 	}
-	report := grantReport{Release: &policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}, Required: &pol.Access.GrantRequired}
-	p, err := c.findGrant(ctx, rel, file)
-	fault := asGrantFault(err)
-	if err != nil && fault == nil {
+	p, err := c.findGrant(ctx, rel, true, file)
+	if err != nil {
 		return err
 	}
-	if p != nil {
-		report.Grant, report.Signer, report.Revocations = &p.grant.Grant, &p.grant.Signer, p.grant.Revocations
-		fault = p.judge(c.now())
-	} else if err == nil {
-		fault = noGrant(rel)
+	fault := p.judge(c.now())
+	report := grantReport{Release: &policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}, Required: pol.Access.GrantRequired,
+		grantVerdict: verdictOf(fault)}
+	if g := p.grant; g != nil {
+		report.Grant, report.Signer, report.Revocations = &g.Grant, &g.Signer, g.Revocations
 	}
-	report.grantVerdict = verdictOf(fault)
-	err = c.show(report, func() {
-		c.print("grant-check", struct {
-			grantReport
-			NotNeeded bool
-		}{report, !pol.Access.GrantRequired})
-	})
-	if err != nil {
+	if err := c.answer("grant-check", report); err != nil {
 		return err
 	}
 	if fault != nil {
@@ -120,23 +101,35 @@ func (c *command) grantCheck(ctx context.Context, path, file string) error {
 	return nil
 }
 
-// A permit is a grant, read and its signature verified, with what it is judged by.
+// A permit is the grant of a release, and what it is judged by.
 type permit struct {
-	grant *policy.SignedGrant
+	name  string              // the id of the grant, or its file
+	grant *policy.SignedGrant // nil where there is none that can be trusted
+	fault *policy.GrantFault  // why not
 	scope policy.GrantScope
 }
 
-func (p *permit) judge(now time.Time) *policy.GrantFault { return p.grant.Judge(p.scope, now) }
+// judge returns why the permit does not hold at a time; nil if it does.
+func (p *permit) judge(now time.Time) *policy.GrantFault {
+	if p.grant == nil {
+		return p.fault
+	}
+	return p.grant.Judge(p.scope, now)
+}
 
 // allows is judge as a run asks: a grant that runs out stops it.
 func (p *permit) allows(now time.Time) error {
-	if f := p.judge(now); f != nil {
-		return fmt.Errorf("the grant %s is rejected (%s): %w", p.grant.ID, f.Reason, f)
+	switch f := p.judge(now); {
+	case f == nil:
+		return nil // not f, which would be an error that holds nil
+	case f.Reason == policy.GrantMissing:
+		return f
+	default:
+		return fmt.Errorf("the grant %s is rejected (%s): %w", p.name, f.Reason, f)
 	}
-	return nil
 }
 
-// access is allows, or nil where the run goes without a grant.
+// access is allows, or nil where a job goes without a grant.
 func (p *permit) access() func(time.Time) error {
 	if p == nil {
 		return nil
@@ -144,20 +137,14 @@ func (p *permit) access() func(time.Time) error {
 	return p.allows
 }
 
-// useGrant decides whether a run may go on, before anything is asked or written. It returns
-// nil when no grant is needed and none is given.
+// useGrant decides whether a run may go on, before anything is asked or written. The permit is nil if it needs none.
 func (c *command) useGrant(ctx context.Context, config pipeline.Config, f *releaseFlags) (*permit, error) {
 	if f.rehearsal {
 		return nil, nil // made-up posts need no permission
 	}
-	p, err := c.findGrant(ctx, config.Release, f.grant)
-	switch {
-	case err != nil:
+	p, err := c.findGrant(ctx, config.Release, config.Policy.Access.GrantRequired, f.grant)
+	if err != nil || p == nil {
 		return nil, err
-	case p == nil && config.Policy.Access.GrantRequired:
-		return nil, noGrant(config.Release)
-	case p == nil:
-		return nil, nil
 	}
 	// A grant that is given must hold even where the policy does not require one.
 	if err := p.allows(c.now()); err != nil {
@@ -171,29 +158,31 @@ func (c *command) useGrant(ctx context.Context, config pipeline.Config, f *relea
 	return p, nil
 }
 
-func noGrant(rel *manifest.Release) *policy.GrantFault {
-	return &policy.GrantFault{Reason: policy.GrantMissing,
-		Detail: fmt.Sprintf("no grant was given for the release %q with the digest %s", rel.Name, rel.Digest),
-		Hint: "ask its maintainers for a grant, then put grant.json and grant.json.sig into the release folder, " +
-			"or name it with --grant FILE"}
-}
-
-// findGrant reads the grant that file names, or else the release folder's; nil without one.
-func (c *command) findGrant(ctx context.Context, rel *manifest.Release, file string) (*permit, error) {
-	if file == "" {
-		if rel.Dir == "" {
-			return nil, nil
+// findGrant reads the grant that file names, or else the release folder's. Without either the permit is nil, unless one is
+// required. Errors are about files that cannot be read; a grant that does not count is a fault of the permit.
+func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required bool, file string) (*permit, error) {
+	p := &permit{name: file, scope: policy.GrantScope{Release: policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}}}
+	if file == "" && rel.Dir != "" {
+		p.name = filepath.Join(rel.Dir, manifest.GrantName)
+		if _, err := os.Lstat(p.name); errors.Is(err, fs.ErrNotExist) {
+			p.name = ""
 		}
-		file = filepath.Join(rel.Dir, manifest.GrantName)
-		if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
+	}
+	switch {
+	case p.name == "" && required:
+		p.fault = &policy.GrantFault{Reason: policy.GrantMissing,
+			Detail: fmt.Sprintf("no grant was given for the release %q with the digest %s", rel.Name, rel.Digest),
+			Hint: "ask its maintainers for a grant, then put grant.json and grant.json.sig into the release folder, " +
+				"or name it with --grant FILE"}
+		return p, nil
+	case p.name == "":
+		return nil, nil
 	}
 	signers, err := policy.ParseSigners(rel.Signers)
 	if err != nil {
 		return nil, usageError("%s: %w", filepath.Join(rel.Dir, manifest.SettingsName), err)
 	}
-	grant, err := readSigned(file)
+	grant, err := readSigned(p.name)
 	if err != nil {
 		return nil, usageError("read the grant: %w", err)
 	}
@@ -204,21 +193,16 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, file str
 			return nil, usageError("read the release's revocation list: %w", err)
 		}
 	}
-	signed, fault := policy.OpenGrant(*grant, revocations, signers)
-	if fault != nil {
-		return nil, fmt.Errorf("the grant %s is rejected (%s): %w", file, fault.Reason, fault)
+	p.grant, p.fault = policy.OpenGrant(*grant, revocations, signers)
+	if p.fault != nil {
+		return p, nil
 	}
-	p := &permit{grant: signed, scope: policy.GrantScope{Revocations: signed.Revocations,
-		Release: policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}}}
-	p.scope.SeenSerial, err = c.seenSerial(ctx, rel.Name)
+	p.name, p.scope.Revocations = p.grant.ID, p.grant.Revocations
+	p.scope.SeenSerial, err = reading(ctx, c, func(ws *workspace.Workspace) (int64, error) { return state.SeenRevocations(ctx, ws, rel.Name) })
+	if errors.Is(err, workspace.ErrNoWorkspace) {
+		err = nil // nothing was seen yet
+	}
 	return p, err
-}
-
-// asGrantFault finds the fault in an error of findGrant.
-func asGrantFault(err error) *policy.GrantFault {
-	var f *policy.GrantFault
-	errors.As(err, &f)
-	return f
 }
 
 // readSigned reads a file and the signature beside it, which may be missing.
@@ -234,32 +218,21 @@ func readSigned(path string) (*policy.SignedFile, error) {
 	return &policy.SignedFile{Name: path, Body: body, Signature: signature}, nil
 }
 
-// readRegular reads the first 128 KiB of a regular file.
+// mostSmall is more than any file of settings, key, grant or statement has: a wrong, large file costs little.
+const mostSmall = 64 << 20
+
+// readRegular reads a small file.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for ever
+	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
 		return nil, fmt.Errorf("%s is not a regular file", path)
+	case info.Size() > mostSmall:
+		return nil, fmt.Errorf("%s has %s, more than such a file may have", path, size(info.Size()))
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	// More than any grant, key or signature may have: a wrong, large file costs little.
-	return io.ReadAll(io.LimitReader(f, 128<<10))
-}
-
-// seenSerial is the serial of the last revocation list that a run of the release saw in this
-// workspace, 0 where there is none.
-func (c *command) seenSerial(ctx context.Context, release string) (serial int64, err error) {
-	serial, err = reading(ctx, c, func(ws *workspace.Workspace) (int64, error) { return state.SeenRevocations(ctx, ws, release) })
-	if errors.Is(err, workspace.ErrNoWorkspace) {
-		return 0, nil
-	}
-	return serial, err
+	return os.ReadFile(path)
 }
 
 // remember stores the serial of the run's revocation list, so that an older list is refused later.

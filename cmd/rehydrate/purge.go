@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -88,9 +88,16 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	if f.dryRun {
 		return c.planPurge(ctx, config, request)
 	}
-	config.Access, err = c.purgeAccess(ctx, config, &f.releaseFlags)
-	if err != nil {
-		return err
+	if !f.rehearsal {
+		// A purge does not need a grant: a fault only keeps new rows out of the dataset.
+		grant, err := c.findGrant(ctx, config.Release, config.Policy.Access.GrantRequired, f.grant)
+		if err != nil {
+			return err
+		}
+		config.Access = grant.access()
+		if grant != nil && grant.grant != nil {
+			f.approval = cmp.Or(f.approval, grant.grant.Approval.Reference)
+		}
 	}
 	if !f.offline {
 		// Real Reddit's answers say nothing about made-up posts, and would erase them all.
@@ -111,30 +118,6 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		}
 		return c.concludePurge(report)
 	})
-}
-
-// purgeAccess returns the check that decides whether rows may come into the dataset.
-func (c *command) purgeAccess(ctx context.Context, config pipeline.Config, f *releaseFlags) (access func(now time.Time) error, err error) {
-	if f.rehearsal {
-		return nil, nil
-	}
-	p, err := c.findGrant(ctx, config.Release, f.grant)
-	fault := asGrantFault(err)
-	switch {
-	case err != nil && fault == nil:
-		return nil, err
-	case p != nil:
-		if f.approval == "" {
-			f.approval = p.grant.Approval.Reference
-		}
-		return p.allows, nil
-	case fault == nil && config.Policy.Access.GrantRequired:
-		fault = noGrant(config.Release)
-	case fault == nil:
-		return nil, nil
-	}
-	// A purge does not need a grant: a fault only keeps new rows out.
-	return func(time.Time) error { return fault }, nil
 }
 
 func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipeline.PurgeRequest) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -225,7 +224,7 @@ func readPolicy(path string) (policy.Policy, error) {
 	if path == "" {
 		return policy.Default(), nil
 	}
-	b, err := readSmall(path)
+	b, err := readRegular(path)
 	if err != nil {
 		return policy.Policy{}, usageError("read the policy: %w", err)
 	}
@@ -234,17 +233,6 @@ func readPolicy(path string) (policy.Policy, error) {
 		return policy.Policy{}, asUsage(err)
 	}
 	return pol, nil
-}
-
-// readSmall reads the first mebibyte of a file of settings, so that naming a wrong, large file
-// costs little. The parsers refuse a file of that size.
-func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
 // startOCR finds the ocr program and starts its workers. The dictionary decides which uncertain words are accepted.

@@ -25,7 +25,7 @@ func (f stampFlags) roots() (*x509.CertPool, error) {
 	if f.ca == "" {
 		return x509.SystemCertPool()
 	}
-	pem, err := readSmall(f.ca)
+	pem, err := readRegular(f.ca)
 	if err != nil {
 		return nil, usageError("--timestamp-ca: %w", err)
 	}
@@ -50,8 +50,8 @@ func (c *command) stamp(ctx context.Context, statement string, body []byte, f st
 	if err != nil {
 		return err
 	}
-	if err := writeOwn(ctx, statement+stampSuffix, answer); err != nil {
-		return fmt.Errorf("write the time stamp: %w", err)
+	if err := writeOwn(ctx, "time stamp", statement+stampSuffix, answer); err != nil {
+		return err
 	}
 	fmt.Fprintf(c.stderr, "rehydrate: time stamp of %s, %s\n", oneTerminalLine(stamp.Authority), stamp.Time.Format(time.RFC3339))
 	return nil
