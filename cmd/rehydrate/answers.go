@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	_ "embed" // the templates
+	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -26,14 +26,14 @@ var answersText string
 // standalone is a line with one action that prints nothing: it leaves no empty line.
 var standalone = regexp.MustCompile(`(?m)^(\{\{(?:if|else|end|range|with|define|template)\b[^{}\n]*\}\})\n`)
 
-// answer prints v as JSON where that was asked for, else by the template of that name.
+// answer prints v as JSON where that was asked for, else by the template of that name. Cells that stand below each other
+// are set in columns; a line with a form feed alone ends a table, and a vertical tab alone before it sets the cells at the right.
 func (c *command) answer(name string, v any) error {
-	return c.show(v, func() { c.print(name, v) })
-}
-
-// print prints data by a template. Cells that stand below each other are set in columns; a line with a form feed alone
-// ends a table, and a vertical tab alone before it sets the cells at the right.
-func (c *command) print(name string, data any) {
+	if c.json {
+		enc := json.NewEncoder(c.stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(v)
+	}
 	few := func(n int) int { // of a long list without -v
 		if c.verbose {
 			return math.MaxInt
@@ -46,6 +46,7 @@ func (c *command) print(name string, data any) {
 		"advice":     adviceFor,
 		"at":         func(t time.Time) string { return t.Format(time.RFC3339) },
 		"because":    withReason,
+		"byCode":     byCode,
 		"changed":    func(d diff.Change) string { return describeChange(d, c.verbose) },
 		"counts":     countsOf,
 		"day":        func(t time.Time) string { return t.Format(time.DateOnly) },
@@ -76,7 +77,7 @@ func (c *command) print(name string, data any) {
 		"workspace":  func() string { return c.workspace },
 	}).Parse(standalone.ReplaceAllString(answersText, "$1")))
 	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, name, data); err != nil {
+	if err := t.ExecuteTemplate(&b, name, v); err != nil {
 		panic(err) // the template is wrong, whatever the data are
 	}
 	for part := range strings.SplitSeq(b.String(), "\f\n") {
@@ -84,15 +85,11 @@ func (c *command) print(name string, data any) {
 		if rest, right := strings.CutPrefix(part, "\v\n"); right {
 			part, flags = rest, tabwriter.AlignRight
 		}
-		w := table(c.stdout, flags)
+		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', flags)
 		fmt.Fprint(w, part)
 		w.Flush() // the stream remembers its error
 	}
-}
-
-// table sets columns; each line ends its cells with tabs. It prints when it is flushed.
-func table(out io.Writer, flags uint) *tabwriter.Writer {
-	return tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)
+	return nil
 }
 
 func times(n int, one, many string) string {

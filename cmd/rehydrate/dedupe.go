@@ -74,12 +74,10 @@ func (c *command) dedupe(ctx context.Context, f near.Config) error {
 	if err != nil {
 		return err
 	}
-	return c.show(s, func() {
-		c.print("dedupe", struct {
-			near.Summary
-			Pictures, Readable, Grouped int
-		}{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
-	})
+	return c.answer("dedupe", struct {
+		near.Summary
+		Pictures, Readable, Grouped int `json:"-"`
+	}{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
 }
 
 // untilStopped is ctx until the user asks to stop, for a command that has nothing to finish then.

@@ -109,7 +109,7 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, serve bo
 		return err
 	}
 	if !c.json {
-		c.whatToLookAt(path)
+		fmt.Fprintf(c.stdout, demoLook, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"), path, c.workspace)
 	}
 	if release == "" && status == exitRetry {
 		// One post of the demo has an image host that always fails, to show what that
@@ -161,10 +161,6 @@ func writeDemoRelease(dir string, annotations []byte) (string, error) {
 		}
 	}
 	return dir, nil
-}
-
-func (c *command) whatToLookAt(release string) {
-	fmt.Fprintf(c.stdout, demoLook, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"), release, c.workspace)
 }
 
 // serve keeps the emulator up until the user stops it.

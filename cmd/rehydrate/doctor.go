@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,64 +31,76 @@ type finding struct {
 	Hint  string `json:"hint,omitempty"` // how to get what is missing
 }
 
-// An examination collects findings.
+// An examination is what doctor looks at. Each of its checks says what it found, nothing where there is nothing to look
+// at, or what is missing, if need be as a problem whose hint says how to get it.
 type examination struct {
 	*command
-	release  string // "" for none
-	program  string // ocr
-	findings []finding
+	program string // ocr
+	release string // empty for none
+	opened  checkedRelease
+	parts   []finding // what ocr found
 }
 
 func (c *command) doctorCommand() *cobra.Command {
-	var program string
+	x := &examination{command: c}
 	cmd := newCommand("doctor", takes(0, 1, "at most one RELEASE"), func(cmd *cobra.Command, args []string) error {
-		x := &examination{command: c, program: program}
-		if len(args) == 1 {
-			x.release = args[0]
-		}
+		x.release = strings.Join(args, "")
 		return x.run(cmd.Context())
 	})
-	registerProgram(cmd, &program)
+	registerProgram(cmd, &x.program)
 	return cmd
 }
 
 func (x *examination) run(ctx context.Context) error {
-	x.found("program", fmt.Sprintf("rehydrate %s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
-	for _, check := range []func(context.Context){x.reader, x.sandbox, x.credentials, x.disk, x.clock, x.space, x.releaseFiles} {
-		check(ctx)
+	var findings []finding
+	for _, check := range []struct {
+		name string
+		look func(context.Context) (string, error)
+	}{
+		{"program", x.self}, {"ocr", x.reader}, {"sandbox", x.sandbox}, {"credentials", x.credentials}, {"imgur", x.imgur},
+		{"disk", x.disk}, {"clock", x.clock}, {"workspace", x.space}, {"release", x.releaseFiles}, {"policy", x.releasePolicy},
+	} {
+		found, err := check.look(ctx)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		switch {
+		case err != nil:
+			_, hint := diagnose(err)
+			if hint == usageHint {
+				hint = "" // help on doctor mends nothing
+			}
+			findings = append(findings, finding{Name: check.name, Found: err.Error(), Hint: hint})
+		case found != "":
+			findings = append(findings, finding{Name: check.name, OK: true, Found: found})
+		}
+		findings, x.parts = append(findings, x.parts...), nil
 	}
-	sick := slices.ContainsFunc(x.findings, func(f finding) bool { return !f.OK })
-	err := x.answer("doctor", map[string]any{"ok": !sick, "checks": x.findings})
+	sick := slices.ContainsFunc(findings, func(f finding) bool { return !f.OK })
+	err := x.answer("doctor", map[string]any{"ok": !sick, "checks": findings})
 	if err == nil && sick {
 		return exitCode(exitFailed)
 	}
 	return err
 }
 
-func (x *examination) found(name, what string) {
-	x.findings = append(x.findings, finding{Name: name, OK: true, Found: what})
+// missing is an error with the way to get what is missing.
+func missing(hint string, err error) (string, error) {
+	return "", &problem{err: err, code: exitFailed, hint: hint}
 }
 
-func (x *examination) missing(name string, err error, hint string) {
-	_, known := diagnose(err)
-	if known == usageHint {
-		known = "" // doctor's own hint says more than "see --help"
-	}
-	x.findings = append(x.findings, finding{Name: name, Found: err.Error(), Hint: cmp.Or(known, hint)})
+func (x *examination) self(context.Context) (string, error) {
+	return fmt.Sprintf("rehydrate %s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH), nil
 }
 
 // ocrDoctorTime bounds `ocr doctor`, which starts a worker and reads one caption.
 const ocrDoctorTime = time.Minute
 
 // reader asks the ocr program for its own examination.
-func (x *examination) reader(ctx context.Context) {
+func (x *examination) reader(ctx context.Context) (string, error) {
 	program, err := x.findOCR(x.program)
 	if err != nil {
-		x.missing("ocr", err, "")
-		return
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, ocrDoctorTime)
 	defer cancel()
@@ -100,58 +113,55 @@ func (x *examination) reader(ctx context.Context) {
 	}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	failed := cmd.Run()
+	failed := cmd.Run() // the report counts: it says what is missing, and the status only that something is
 	var report struct {
 		Checks []finding `json:"checks"`
 	}
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil || len(report.Checks) == 0 {
-		x.missing("ocr", fmt.Errorf("%s doctor: %w: %.200s", program, cmp.Or(failed, errors.New("no report")), bytes.TrimSpace(errs.Bytes())),
-			"install Tesseract with scripts/setup, then: go build -o bin/ ./cmd/ocr")
-		return
+		return missing("install Tesseract with scripts/setup, then: go build -o bin/ ./cmd/ocr",
+			fmt.Errorf("%s doctor: %w: %.200s", program, cmp.Or(failed, errors.New("no report")), bytes.TrimSpace(errs.Bytes())))
 	}
-	x.found("ocr", program)
 	for _, f := range report.Checks {
 		f.Name = "ocr " + f.Name
-		x.findings = append(x.findings, f)
+		x.parts = append(x.parts, f)
 	}
+	return program, nil
 }
 
 // sandbox reports whether the kernel can confine the workers.
-func (x *examination) sandbox(context.Context) {
+func (x *examination) sandbox(context.Context) (string, error) {
 	if abi := landlockABI(); abi > 0 {
-		x.found("sandbox", fmt.Sprintf("landlock, version %d: OCR workers reach no file and no network", abi))
-		return
+		return fmt.Sprintf("landlock, version %d: OCR workers reach no file and no network", abi), nil
 	}
-	x.found("sandbox", "this kernel has no landlock: OCR workers run without it, and are still given pixels alone")
+	return "this kernel has no landlock: OCR workers run without it, and are still given pixels alone", nil
 }
 
 // credentials reports whether each one is there, never its value.
-func (x *examination) credentials(context.Context) {
+func (x *examination) credentials(context.Context) (string, error) {
 	if _, err := reddit.CredentialsFromEnv(x.getenv); err != nil {
-		x.missing("credentials", err, "register an app with Reddit (docs/operations.md), then set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, "+
-			"or the same names with _FILE for files of mode 0600")
-	} else {
-		x.found("credentials", "REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME are set and well-formed; whether Reddit takes them, a run shows")
+		return missing("register an app with Reddit (docs/operations.md), then set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, "+
+			"or the same names with _FILE for files of mode 0600", err)
 	}
-	switch id, err := reddit.ImgurClientIDFromEnv(x.getenv); {
-	case err != nil:
-		x.missing("imgur", err, "set IMGUR_CLIENT_ID to the id of an app registered with imgur, or unset it")
-	case id.Empty():
-		x.found("imgur", "IMGUR_CLIENT_ID is not set: links to imgur's pages and albums stay refused")
-	default:
-		x.found("imgur", "IMGUR_CLIENT_ID is set")
-	}
+	return "REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME are set and well-formed; whether Reddit takes them, a run shows", nil
 }
 
-// leastDisk is what a small release needs; 1,000 images take about 200 MB, twice while the dataset
-// is written.
+func (x *examination) imgur(context.Context) (string, error) {
+	switch id, err := reddit.ImgurClientIDFromEnv(x.getenv); {
+	case err != nil:
+		return missing("set IMGUR_CLIENT_ID to the id of an app registered with imgur, or unset it", err)
+	case id.Empty():
+		return "IMGUR_CLIENT_ID is not set: links to imgur's pages and albums stay refused", nil
+	}
+	return "IMGUR_CLIENT_ID is set", nil
+}
+
+// leastDisk is what a small release needs; 1,000 images take about 200 MB, twice while the dataset is written.
 const leastDisk = 1 << 30
 
-func (x *examination) disk(context.Context) {
+func (x *examination) disk(context.Context) (string, error) {
 	dir, err := filepath.Abs(x.workspace)
 	if err != nil {
-		x.missing("disk", err, "")
-		return
+		return "", err
 	}
 	// The workspace may not exist yet: its nearest existing parent is on the disk that it will use.
 	for {
@@ -162,90 +172,85 @@ func (x *examination) disk(context.Context) {
 	}
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
-		x.missing("disk", fmt.Errorf("ask how much room there is in %s: %w", dir, err), "")
-		return
+		return "", fmt.Errorf("ask how much room there is in %s: %w", dir, err)
 	}
 	free := int64(s.Bavail) * int64(s.Bsize)
 	if free < leastDisk {
-		x.missing("disk", fmt.Errorf("%s free in %s, and images want room", size(free), dir), "make room, or name a folder on another disk with -w")
-		return
+		return missing("make room, or name a folder on another disk with -w", fmt.Errorf("%s free in %s, and images want room", size(free), dir))
 	}
-	x.found("disk", fmt.Sprintf("%s free in %s", size(free), dir))
+	return fmt.Sprintf("%s free in %s", size(free), dir), nil
 }
 
 // born is before every release of the program: a clock that says less is wrong.
 var born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // clock reports whether the clock is plausible.
-func (x *examination) clock(ctx context.Context) {
+func (x *examination) clock(ctx context.Context) (string, error) {
 	now := x.now()
+	says := now.UTC().Format(time.RFC3339)
 	const hint = "set the clock (timedatectl set-ntp true): how long ago a post was seen live decides whether it may be exported"
 	if now.Before(born) || now.After(born.AddDate(20, 0, 0)) {
-		x.missing("clock", fmt.Errorf("it says %s", now.UTC().Format(time.RFC3339)), hint)
-		return
+		return missing(hint, fmt.Errorf("it says %s", says))
 	}
-	ws, err := workspace.Open(ctx, x.workspace, workspace.Options{ReadOnly: true})
-	if err == nil {
-		defer ws.Close()
+	// Faults of the workspace are for its own finding, so that errors of reading it count for nothing here.
+	later, _ := reading(ctx, x.command, func(ws *workspace.Workspace) (later time.Time, _ error) {
 		for p, err := range ws.Posts(ctx) {
-			if err != nil {
-				break // the workspace's own finding says so
-			}
-			// An answer from the future means that the clock was set back since.
-			if p.CheckedAt.Sub(now) > time.Minute {
-				x.missing("clock", fmt.Errorf("it says %s, and the workspace was told something at %s", now.UTC().Format(time.RFC3339), p.CheckedAt.Format(time.RFC3339)), hint)
-				return
+			if err == nil && p.CheckedAt.After(later) {
+				later = p.CheckedAt
 			}
 		}
+		return later, nil
+	})
+	// An answer from the future means that the clock was set back since.
+	if later.Sub(now) > time.Minute {
+		return missing(hint, fmt.Errorf("it says %s, and the workspace was told something at %s", says, later.Format(time.RFC3339)))
 	}
-	x.found("clock", now.UTC().Format(time.RFC3339))
+	return says, nil
 }
 
-func (x *examination) space(ctx context.Context) {
+func (x *examination) space(ctx context.Context) (string, error) {
 	info, err := os.Stat(x.workspace)
 	if errors.Is(err, fs.ErrNotExist) {
-		x.found("workspace", x.workspace+" is not there yet: run makes it")
-		return
+		return x.workspace + " is not there yet: run makes it", nil
 	}
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		x.missing("workspace", fmt.Errorf("others can read %s (mode %v)", x.workspace, info.Mode().Perm()), "chmod 700 "+x.workspace)
-		return
+		return missing("chmod 700 "+x.workspace, fmt.Errorf("others can read %s (mode %v)", x.workspace, info.Mode().Perm()))
 	}
-	ws, err := workspace.Open(ctx, x.workspace, workspace.Options{ReadOnly: true})
-	if err != nil {
-		x.missing("workspace", err, "")
-		return
-	}
-	defer ws.Close()
-	b, bound, err := ws.Binding(ctx)
-	switch {
-	case err != nil:
-		x.missing("workspace", err, "rehydrate verify says what is damaged")
-	case !bound:
-		x.found("workspace", x.workspace+" is empty")
-	default:
-		x.found("workspace", fmt.Sprintf("%s holds %q, layout %d", x.workspace, b.Release, workspace.Layout))
-	}
+	return reading(ctx, x.command, func(ws *workspace.Workspace) (string, error) {
+		b, bound, err := ws.Binding(ctx)
+		switch {
+		case err != nil:
+			return missing("rehydrate verify says what is damaged", err)
+		case !bound:
+			return x.workspace + " is empty", nil
+		}
+		return fmt.Sprintf("%s holds %q, layout %d", x.workspace, b.Release, workspace.Layout), nil
+	})
 }
 
-func (x *examination) releaseFiles(ctx context.Context) {
+func (x *examination) releaseFiles(ctx context.Context) (found string, err error) {
 	if x.release == "" {
-		return
+		return "", nil
 	}
-	opened, err := openRelease(ctx, x.release)
+	x.opened, err = openRelease(ctx, x.release)
 	if err != nil {
-		x.missing("release", err, "")
-		return
+		x.release = "" // it has no policy to look at
+		return "", err
 	}
-	x.found("release", fmt.Sprintf("%s: %d entries of %d posts", opened.Name, opened.summary.Entries, opened.summary.Posts))
-	pol, err := readPolicy(opened.PolicyPath)
+	return fmt.Sprintf("%s: %d entries of %d posts", x.opened.Name, x.opened.summary.Entries, x.opened.summary.Posts), nil
+}
+
+func (x *examination) releasePolicy(context.Context) (string, error) {
+	if x.release == "" {
+		return "", nil
+	}
+	pol, err := readPolicy(x.opened.PolicyPath)
 	if err != nil {
-		x.missing("policy", err, "")
-		return
+		return "", err
 	}
 	need := "no grant is needed"
 	if pol.Access.GrantRequired {
 		need = "a grant is needed: rehydrate grant check says whether there is one"
 	}
-	x.found("policy", "sha256 "+pol.Digest()+"; "+need)
+	return "sha256 " + pol.Digest() + "; " + need, nil
 }

@@ -94,10 +94,7 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 		if err != nil {
 			return exportProblem(err)
 		}
-		return c.show(report, func() {
-			fmt.Fprintf(c.stdout, "%s in %s as %s, registered for %s\n", times(report.Rows, "row", "rows"), report.Path, report.Format,
-				oneTerminalLine(report.Note))
-		})
+		return c.answer("export", report)
 	})
 }
 
@@ -131,9 +128,7 @@ func (c *command) exportDigests(ctx context.Context, path, file string) error {
 	if err != nil {
 		return exportProblem(err)
 	}
-	return c.show(map[string]any{"written": file, "entries": entries, "with_digests": known}, func() {
-		fmt.Fprintf(c.stdout, "wrote %s: %s, %d of them with digests\n", file, times(entries, "entry", "entries"), known)
-	})
+	return c.answer("export-digests", map[string]any{"written": file, "entries": entries, "with_digests": known})
 }
 
 func (c *command) listCopies(ctx context.Context) error {
@@ -141,13 +136,7 @@ func (c *command) listCopies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = c.show(list, func() {
-		c.print("copies", list)
-		if len(list) == 0 {
-			fmt.Fprintln(c.stdout, "no copy is registered")
-		}
-	})
-	if err != nil {
+	if err := c.answer("export-list", list); err != nil {
 		return err
 	}
 	// A script can poll --list: status 3 means that a copy still owes a removal.

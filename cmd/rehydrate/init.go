@@ -49,25 +49,13 @@ func (c *command) init(ctx context.Context, dir, file string, signers []string) 
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return c.printJSON(map[string]any{"written": written, "guesses": draft.Notes, "warnings": draft.Warnings})
-	}
-	for _, note := range draft.Notes {
-		fmt.Fprintf(c.stdout, "guess: %s\n", note)
-	}
-	for _, warning := range draft.Warnings {
-		fmt.Fprintf(c.stdout, "look at: %s\n", warning)
-	}
-	for _, f := range written {
-		fmt.Fprintf(c.stdout, "wrote %s\n", f)
-	}
-	leave := "--approval REF"
-	if len(signers) > 0 {
-		leave = "--grant FILE"
-	}
-	fmt.Fprintf(c.stdout, "\nRead release.toml, correct its guesses, and fill in name, license and citation. Rehearse it on made-up\n"+
-		"posts: rehydrate demo --release %s. Then: rehydrate run %s %s\n", dir, dir, leave)
-	return nil
+	return c.answer("init", struct {
+		Guesses  []string `json:"guesses"`
+		Warnings []string `json:"warnings"`
+		Written  []string `json:"written"`
+		Dir      string   `json:"-"`
+		Signed   bool     `json:"-"` // whether a run needs a grant
+	}{draft.Notes, draft.Warnings, written, dir, len(signers) > 0})
 }
 
 // readSigners reads the signers that release.toml is to name, and gives the policy.toml that

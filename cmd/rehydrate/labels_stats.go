@@ -2,12 +2,10 @@ package main
 
 import (
 	"encoding/csv"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +30,7 @@ func (c *command) labelsStatsCommand() *cobra.Command {
 		case asCSV:
 			return writeCounts(c.stdout, stats)
 		}
-		return c.show(stats, func() { printStats(c.stdout, stats, schema) })
+		return c.answer("labels-stats", tablesOf(stats, schema))
 	})
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV with the columns split,category,code,count")
 	cmd.Flags().StringVar(&release, "release", "", labelReleaseHelp)
@@ -61,27 +59,44 @@ func writeCounts(out io.Writer, s labels.Stats) error {
 // widest is how many labels stand side by side in one table: as many as fit a wide terminal.
 const widest = 24
 
-func printStats(out io.Writer, s labels.Stats, schema manifest.Schema) {
+// statsTables are statistics as people read them.
+type statsTables struct {
+	labels.Stats
+	Counts [][]labels.CategoryStats `json:"-"` // the categories of each table
+	Shown  []statsPair              `json:"-"`
+}
+
+// A statsPair is a pair of categories, whose names it has, with the categories.
+type statsPair struct {
+	labels.Pair
+	Row, Column labels.CategoryStats
+}
+
+func tablesOf(s labels.Stats, schema manifest.Schema) statsTables {
+	t := statsTables{Stats: s}
 	for rest := s.Categories; len(rest) > 0; {
 		n, width := 0, 0
 		for n < len(rest) && (n == 0 || width+len(rest[n].Labels) <= widest) {
 			width += len(rest[n].Labels)
 			n++
 		}
-		printCounts(out, s, rest[:n])
-		rest = rest[n:]
-		fmt.Fprintln(out)
+		t.Counts, rest = append(t.Counts, rest[:n]), rest[n:]
 	}
-	printCardinality(out, s)
-	shown := func(category string) bool {
-		return slices.ContainsFunc(schema.Tasks(), func(t manifest.Task) bool { return t.Category == category })
-	}
-	for _, p := range s.Pairs {
-		if shown(p.Rows) && shown(p.Columns) {
-			fmt.Fprintln(out)
-			printPair(out, s, p)
+	// Every two categories would be many tables: those of tasks are what a paper shows.
+	tasks := map[string]labels.CategoryStats{}
+	for _, c := range s.Categories {
+		if slices.ContainsFunc(schema.Tasks(), func(task manifest.Task) bool { return task.Category == c.Name }) {
+			tasks[c.Name] = c
 		}
 	}
+	for _, p := range s.Pairs {
+		row, isRow := tasks[p.Rows]
+		column, isColumn := tasks[p.Columns]
+		if isRow && isColumn {
+			t.Shown = append(t.Shown, statsPair{p, row, column})
+		}
+	}
+	return t
 }
 
 // byCode orders a category's labels by the numbers in their codes, as papers print them. Without
@@ -100,77 +115,4 @@ func byCode(c labels.CategoryStats) []int {
 		slices.SortStableFunc(order, func(a, b int) int { return numbers[a] - numbers[b] })
 	}
 	return order
-}
-
-// printCounts prints a table as FigSIM's Table 8: a line a split, a column a label.
-func printCounts(out io.Writer, s labels.Stats, categories []labels.CategoryStats) {
-	w := table(out, tabwriter.AlignRight)
-	head := "split"
-	for _, c := range categories {
-		for _, l := range byCode(c) {
-			head += "\t" + oneTerminalLine(c.Labels[l].Code)
-		}
-	}
-	fmt.Fprintf(w, "%s\ttotal\t\n", head)
-	line := func(name string, count func(labels.LabelStats) int, entries int) {
-		fmt.Fprint(w, name)
-		for _, c := range categories {
-			for _, l := range byCode(c) {
-				fmt.Fprintf(w, "\t%d", count(c.Labels[l]))
-			}
-		}
-		fmt.Fprintf(w, "\t%d\t\n", entries)
-	}
-	for i, split := range s.Splits {
-		line(split.Name, func(l labels.LabelStats) int { return l.BySplit[i] }, split.Entries)
-	}
-	if len(s.Splits) != 1 {
-		line("all", func(l labels.LabelStats) int { return l.Count }, s.Entries)
-	}
-	w.Flush()
-}
-
-func printCardinality(out io.Writer, s labels.Stats) {
-	w := table(out, 0)
-	for _, c := range s.Categories {
-		fmt.Fprintf(w, "%s\t%s\t", c.Name, oneTerminalLine(c.Title))
-		if c.Kind == manifest.Multi {
-			fmt.Fprintf(w, "%.2f labels an entry, None not counted", c.Cardinality)
-		} else {
-			fmt.Fprint(w, "one label an entry")
-		}
-		for _, l := range c.Labels {
-			if l.Exclusive {
-				fmt.Fprintf(w, "; %s with %s (%s)", times(l.Count, "entry", "entries"), oneTerminalLine(l.Code), oneTerminalLine(l.Name))
-			}
-		}
-		if c.Unlabelled > 0 {
-			fmt.Fprintf(w, "; %s without any label", times(c.Unlabelled, "entry", "entries"))
-		}
-		fmt.Fprintln(w)
-	}
-	w.Flush()
-}
-
-// printPair prints the shares of a pair of categories in percent of each row.
-func printPair(out io.Writer, s labels.Stats, p labels.Pair) {
-	find := func(name string) labels.CategoryStats {
-		return s.Categories[slices.IndexFunc(s.Categories, func(c labels.CategoryStats) bool { return c.Name == name })]
-	}
-	rows, columns := find(p.Rows), find(p.Columns)
-	w := table(out, tabwriter.AlignRight)
-	fmt.Fprintf(out, "%s by %s, percent of each row\n", p.Rows, p.Columns)
-	for _, l := range byCode(columns) {
-		fmt.Fprintf(w, "\t%s", oneTerminalLine(columns.Labels[l].Code))
-	}
-	fmt.Fprintln(w, "\t")
-	shares := p.Shares()
-	for _, r := range byCode(rows) {
-		fmt.Fprint(w, oneTerminalLine(rows.Labels[r].Code))
-		for _, l := range byCode(columns) {
-			fmt.Fprintf(w, "\t%.1f", 100*shares[r][l])
-		}
-		fmt.Fprintln(w, "\t")
-	}
-	w.Flush()
 }

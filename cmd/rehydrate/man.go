@@ -39,11 +39,7 @@ func (c *command) man(ctx context.Context, root *cobra.Command, dir string) erro
 		}
 		written = append(written, name)
 	}
-	return c.show(map[string]any{"written": written}, func() {
-		for _, name := range written {
-			fmt.Fprintf(c.stdout, "wrote %s\n", name)
-		}
-	})
+	return c.answer("man", map[string]any{"written": written})
 }
 
 // commandsOf are a command and all below it that help shows.

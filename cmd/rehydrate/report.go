@@ -65,12 +65,7 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	return c.show(map[string]any{"report": name, "thumbnails": f.thumbnails, "texts": f.texts}, func() {
-		fmt.Fprintf(c.stdout, "wrote %s\n", name)
-		if f.thumbnails || f.texts {
-			fmt.Fprintln(c.stdout, "It holds content of posts that a purge does not reach: delete it when you have read it.")
-		}
-	})
+	return c.answer("report", map[string]any{"report": name, "thumbnails": f.thumbnails, "texts": f.texts})
 }
 
 // outsideWorkspace refuses a file that lies in the workspace.

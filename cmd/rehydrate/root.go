@@ -230,19 +230,3 @@ func version() string {
 	}
 	return strings.TrimPrefix(info.Main.Version, "v")
 }
-
-// show prints an answer: as JSON where that was asked for, else as text says it.
-func (c *command) show(v any, text func()) error {
-	if c.json {
-		return c.printJSON(v)
-	}
-	text()
-	return nil
-}
-
-// printJSON writes v to stdout.
-func (c *command) printJSON(v any) error {
-	enc := json.NewEncoder(c.stdout)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}

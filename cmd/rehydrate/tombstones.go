@@ -50,11 +50,7 @@ func (c *command) tombstonesExportCommand() *cobra.Command {
 		if err := durable.Write(cmd.Context(), args[0], 0o600, write); err != nil {
 			return fmt.Errorf("write the tombstones: %w", err)
 		}
-		if c.json {
-			return c.printJSON(map[string]any{"file": args[0], "tombstones": len(stones)})
-		}
-		fmt.Fprintf(c.stdout, "%s in %s\n", times(len(stones), "tombstone", "tombstones"), args[0])
-		return nil
+		return c.answer("tombstones-export", map[string]any{"file": args[0], "tombstones": len(stones)})
 	})
 }
 
@@ -96,18 +92,9 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 		if err != nil {
 			return err
 		}
-		if c.json {
-			return c.printJSON(out)
-		}
-		fmt.Fprintf(c.stdout, "lifted: %s, by a statement of %s\n", times(len(out.Lifted), "tombstone", "tombstones"), oneTerminalLine(signer.Name))
-		for _, part := range []struct {
-			ids  []manifest.PostID
-			what string
-		}{{out.Lifted, "the next run asks Reddit, and its answer decides"}, {out.Newer, "stays: the tombstone is younger than the statement"}, {out.None, "has no tombstone here"}} {
-			for _, id := range part.ids {
-				fmt.Fprintf(c.stdout, "  %s: %s\n", id, part.what)
-			}
-		}
-		return nil
+		return c.answer("tombstones-lift", struct {
+			state.Lifting
+			By string `json:"-"`
+		}{out, signer.Name})
 	})
 }
