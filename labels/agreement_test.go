@@ -154,8 +154,7 @@ func TestAgreeThree(t *testing.T) {
 	}
 }
 
-// TestAgreeOrder: sums of floats depend on their order, and so the last digits must not depend on
-// that of a map.
+// TestAgreeOrder: sums of floats depend on their order, and so the last digits must not depend on that of a map.
 func TestAgreeOrder(t *testing.T) {
 	schema := oneCategory(manifest.Multi, "0 1 2 3 4 5 6")
 	var one, other [][][]int

@@ -96,8 +96,7 @@ func TestReadArgillaProblems(t *testing.T) {
 	}
 }
 
-// FuzzReadArgilla: whatever is read, no entry has a label that the schema does not have, and no
-// error names a user.
+// FuzzReadArgilla: whatever is read, no entry has a label that the schema does not have, and no error names a user.
 func FuzzReadArgilla(f *testing.F) {
 	f.Add(export)
 	f.Add(`[{"id": "abc123", "responses": {"severity": [{"value": 1e400, "user_id": {}}]}}]`)

@@ -117,8 +117,7 @@ type FileScore struct {
 
 const maxListed = 20
 
-// A Spread is a number over several files: the mean, and the sample standard deviation (n-1), nil
-// for a single file.
+// A Spread is a number over several files: the mean, and the sample standard deviation (n-1), nil for a single file.
 type Spread struct {
 	Mean float64   `json:"mean"`
 	SD   *float64  `json:"sd"`
@@ -183,9 +182,8 @@ type BiasBy struct {
 	Present BiasRow `json:"present"`
 }
 
-// Score scores predictions against the entries of gold. others are the ids of the release that
-// are not to be scored. A gold entry that a file lacks is not scored, as the paper does with what
-// a model refused to answer, but counted.
+// Score scores predictions against the entries of gold. others are the ids of the release that are not to be scored. A
+// gold entry that a file lacks is not scored, as the paper does with what a model refused to answer, but counted.
 func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others map[manifest.Key]bool,
 	files []Predictions) (Scores, error) {
 	if len(gold) == 0 || len(files) == 0 {
@@ -274,8 +272,7 @@ func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
 	return out
 }
 
-// f1 is the F1 of a class: 0 where there is nothing to count, as scikit-learn has it when all
-// labels are named to it.
+// f1 is the F1 of a class: 0 where there is nothing to count, as scikit-learn has it when all labels are named to it.
 func (x tallied) f1(c int) float64 {
 	if sum := 2*x.hit[c] + x.over[c] + x.under[c]; sum > 0 {
 		return float64(2*x.hit[c]) / float64(sum)

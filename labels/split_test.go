@@ -68,8 +68,7 @@ func TestSplitFigSIM(t *testing.T) {
 	}
 }
 
-// TestSplitAgain: a seed gives one split, another seed another, and the images of a post stay
-// together.
+// TestSplitAgain: a seed gives one split, another seed another, and the images of a post stay together.
 func TestSplitAgain(t *testing.T) {
 	r, entries := figsim(t)
 	for i := range entries {

@@ -28,7 +28,7 @@ type resolver struct {
 	withheld   map[manifest.PostID]bool           // posts that were withheld when the run began
 	waiting    map[manifest.PostID]workspace.Post // posts that are withheld now
 	erased     int                                // posts that this run erased without a confirmation
-	abouts     map[string]policy.Community
+	abouts     map[string]manifest.Reason
 	unanswered map[manifest.PostID]bool // posts that Reddit gave no verdict on in this run
 }
 
@@ -39,7 +39,7 @@ type asked struct {
 }
 
 func newResolver(r *run) *resolver {
-	s := &resolver{run: r, waiting: map[manifest.PostID]workspace.Post{}, abouts: map[string]policy.Community{},
+	s := &resolver{run: r, waiting: map[manifest.PostID]workspace.Post{}, abouts: map[string]manifest.Reason{},
 		unanswered: map[manifest.PostID]bool{}}
 	s.sweep = &sweep.Sweep[asked]{Reddit: r.Reddit, ID: func(p asked) manifest.PostID { return p.ID }, Pause: r.Policy.Reddit.SecondLookAfter,
 		Stop: r.Stop, Log: r.Log, OnWait: r.Progress.OnWait, Record: s.record}
@@ -247,7 +247,7 @@ func (s *resolver) explainAbsence(ctx context.Context, posts []workspace.Post) e
 		if about == policy.CommunityUnknown {
 			continue
 		}
-		p.Reason, p.Subreddit = policy.JudgeAbsent(about).Reason, ""
+		p.Reason, p.Subreddit = about, ""
 		posts[i] = p
 		explained = append(explained, p)
 	}

@@ -91,9 +91,8 @@ func jpegSegment(b []byte, marker byte, content string) []byte {
 	return append(append(bytes.Clone(b[:2]), append(s, content...)...), b[2:]...)
 }
 
-// TestImageClasses takes each class of hostile or odd file through the gate: it is refused
-// for a named reason, or cannot be decoded, or is decoded to the size that was named, within
-// the memory that was estimated.
+// TestImageClasses takes each class of hostile or odd file through the gate: it is refused for a named reason, or
+// cannot be decoded, or is decoded to the size that was named, within the memory that was estimated.
 func TestImageClasses(t *testing.T) {
 	const decoded, undecodable = "decoded", "undecodable" // other wants are reasons
 	small := drawn(40, 30)

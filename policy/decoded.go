@@ -6,17 +6,16 @@ import (
 	"iter"
 )
 
-// decodedFloor is what any image may take decoded, whatever the policy: below it the
-// rounding up to whole blocks, not the picture, would be judged.
-const decodedFloor = 1 << 20
+// MaxDecodedBytes returns the bound on ImageInfo.DecodedBytes: four bytes for every pixel that is allowed, which is
+// what most pictures of the largest size need, and at least 1 MiB.
+func (i Images) MaxDecodedBytes() int64 {
+	// Below that the rounding up to whole blocks, not the picture, would be judged.
+	return max(4*i.MaxPixels, 1<<20)
+}
 
-// MaxDecodedBytes returns the bound on ImageInfo.DecodedBytes: four bytes for every pixel
-// that is allowed, which is what most pictures of the largest size need, and at least 1 MiB.
-func (i Images) MaxDecodedBytes() int64 { return max(4*i.MaxPixels, decodedFloor) }
-
-// decodedBytes estimates, from the header alone, the bytes that DecodeImage allocates for
-// an image of w by h pixels, working memory included. What the header leaves open is
-// taken at its worst. The figures are those of the decoders of Go 1.26 and x/image 0.47.
+// decodedBytes estimates, from the header alone, the bytes that DecodeImage allocates for an image of w by h pixels,
+// working memory included. What the header leaves open is taken at its worst. The figures are those of the decoders of
+// Go 1.26 and x/image 0.47.
 func decodedBytes(format string, body []byte, w, h int64) int64 {
 	switch format {
 	case "jpeg":
@@ -29,9 +28,7 @@ func decodedBytes(format string, body []byte, w, h int64) int64 {
 	return (w + 15) / 16 * 16 * ((h + 15) / 16 * 16) * perPixelWebP(body)
 }
 
-// decodedJPEG counts the samples of the components, in whole blocks. A progressive file
-// keeps a coefficient of four bytes for each until the last scan, and RGB and CMYK end in
-// a second picture of four bytes a pixel.
+// decodedJPEG counts the samples of the components, in whole blocks.
 func decodedJPEG(body []byte, w, h int64) int64 {
 	const worst = 3 + 12 + 4 // progressive, RGB, nothing subsampled
 	frame, progressive := jpegFrame(body)
@@ -52,40 +49,36 @@ func decodedJPEG(body []byte, w, h int64) int64 {
 	blocks := (w + 8*maxH - 1) / (8 * maxH) * ((h + 8*maxV - 1) / (8 * maxV))
 	bytes := blocks * samples
 	if progressive {
-		bytes *= 1 + 4
+		bytes *= 1 + 4 // for each sample a coefficient of four bytes is kept until the last scan
 	}
 	if n == 4 || n == 3 && mayBeRGB(frame, body) {
-		bytes += 4 * w * h
+		bytes += 4 * w * h // RGB and CMYK end in a second picture
 	}
 	return bytes
 }
 
-// mayBeRGB reports whether a JPEG of three components can hold RGB instead of YCbCr: its
-// components are called R, G and B, or an Adobe segment, which may come last, says so.
+// mayBeRGB reports whether a JPEG of three components can hold RGB instead of YCbCr: its components are called R, G and
+// B, or an Adobe segment says so.
 func mayBeRGB(frame, body []byte) bool {
 	const app14, transformAt = 0xEE, 11
 	if frame[6] == 'R' && frame[9] == 'G' && frame[12] == 'B' {
 		return true
 	}
-	for i := 3; ; i++ {
-		next := bytes.Index(body[i:], []byte("Adobe"))
-		if next < 0 {
-			return false
-		}
-		i += next
-		if body[i-3] == app14 && i+transformAt < len(body) && body[i+transformAt] == 0 {
+	for marker, content := range jpegSegments(body) { // of the whole file: it may come last
+		if marker == app14 && len(content) > transformAt && content[transformAt] == 0 &&
+			bytes.HasPrefix(content, []byte("Adobe")) {
 			return true
 		}
 	}
+	return false
 }
 
-// jpegFrame returns the content of the frame header, as the decoder will find it, and
-// whether the file is progressive; nil when there is none. The decoder takes one frame
-// header only.
+// jpegFrame returns the content of the frame header, as the decoder will find it, and whether the file is progressive;
+// nil when there is none.
 func jpegFrame(b []byte) (frame []byte, progressive bool) {
 	for marker, content := range jpegSegments(b) {
 		if marker >= 0xC0 && marker <= 0xC2 {
-			return content, marker == 0xC2
+			return content, marker == 0xC2 // the decoder takes one frame header only
 		}
 	}
 	return nil, false
@@ -115,14 +108,9 @@ func jpegSegments(b []byte) iter.Seq2[byte, []byte] {
 	}
 }
 
-// perPixelPNG reads the depth, the colour type and the interlacing from the header, which
-// is the first chunk. An interlaced file is decoded into seven smaller pictures first,
-// of as many pixels together.
+// perPixelPNG reads the depth, the colour type and the interlacing from the header, which is the first chunk.
 func perPixelPNG(b []byte) int64 {
 	const depthAt, interlaceAt, grey, paletted = 24, 28, 0, 3
-	if len(b) <= interlaceAt {
-		return 2 * 8
-	}
 	depth, colour := b[depthAt], b[depthAt+1]
 	transparent := bytes.Contains(b, []byte("tRNS")) // a chunk that gives grey an alpha channel
 	n := max(1, int64(depth)/8)
@@ -133,16 +121,17 @@ func perPixelPNG(b []byte) int64 {
 		n *= 4
 	}
 	if b[interlaceAt] != 0 {
-		n *= 2
+		n *= 2 // it is decoded into seven smaller pictures first, of as many pixels together
 	}
 	return n
 }
 
-// perPixelWebP goes by the first chunk: lossy is 4:2:0, rounded up here; lossless is NRGBA
-// and, with a palette, the packed picture; the alpha channel of a lossy picture is
-// decoded as a lossless picture of its own.
+// perPixelWebP goes by the first chunk.
 func perPixelWebP(b []byte) int64 {
-	const lossy, lossless, alpha, kindAt, flagsAt, alphaFlag = 2, 6, 1, 12, 20, 0x10
+	const kindAt, flagsAt, alphaFlag = 12, 20, 0x10
+	// Lossy is 4:2:0, rounded up; lossless is NRGBA and, with a palette, the packed picture; the alpha channel of a
+	// lossy picture is decoded as a lossless picture of its own.
+	const lossy, lossless, alpha = 2, 6, 1
 	if len(b) > flagsAt {
 		switch kind := string(b[kindAt : kindAt+4]); {
 		case kind == "VP8 ":

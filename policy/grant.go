@@ -17,9 +17,8 @@ const (
 	LiftNamespace        = "rehydrate-lift"
 )
 
-// A Grant is the signed statement of a release's maintainers that a named holder may
-// rehydrate the release, for a stated purpose, until a date. It says what its file says;
-// OpenGrant and Judge decide whether it counts.
+// A Grant is the signed statement of a release's maintainers that a named holder may rehydrate the release, for a
+// stated purpose, until a date. It says what its file says; OpenGrant and Judge decide whether it counts.
 type Grant struct {
 	ID        string           `json:"id"`
 	Holder    Holder           `json:"holder"`
@@ -124,8 +123,7 @@ const (
 	checkClock = "check this machine's clock"
 )
 
-// A GrantScope is what a grant is judged by, beside the time: the release at hand and what
-// is known of revocations.
+// A GrantScope is what a grant is judged by, beside the time: the release at hand and what is known of revocations.
 type GrantScope struct {
 	Release GrantedRelease
 	// Revocations is the release's list, its signature verified; nil when it has none.
@@ -134,9 +132,8 @@ type GrantScope struct {
 	SeenSerial int64
 }
 
-// Judge returns why the grant does not count for the release at a time; nil means that it does.
-// It trusts that grant and revocations were signed: see OpenGrant. A clock may be wrong by
-// five minutes, always in the holder's favour.
+// Judge returns why the grant does not count for the release at a time; nil means that it does. It trusts that grant
+// and revocations were signed: see OpenGrant. A clock may be wrong by five minutes, always in the holder's favour.
 func (g Grant) Judge(s GrantScope, now time.Time) *GrantFault {
 	// A revoked grant is over, whatever its dates say.
 	return cmp.Or(g.fits(s.Release), s.Revocations.judge(s, now), s.Revocations.revokes(g.ID), g.Current(now))

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/md5" // the hash under which a known placeholder was published, not a defence
 	"crypto/sha256"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"strings"
 
 	"golang.org/x/image/webp"
 
@@ -44,16 +46,12 @@ func (f *Fault) Error() string {
 	return s
 }
 
-// maxScans bounds the scans of a JPEG. Progressive files have about 10; each scan walks
-// the whole picture again, so a small file with thousands of them decodes for minutes.
-// libjpeg-turbo's fuzzer stops at 500.
+// maxScans bounds the scans of a JPEG. Progressive files have about 10; libjpeg-turbo's fuzzer stops at 500.
 const maxScans = 100
 
-// InspectImage decides from its bytes alone whether a downloaded body may be decoded:
-// the size, the magic bytes (a Content-Type or a file extension never counts), the header,
-// the caps on side, pixels and decoded bytes, and the known placeholders that hosts send for a
-// missing image, by hash and by figures (see Placeholder). It reads no pixels. The fault is nil exactly when the
-// body may go to DecodeImage.
+// InspectImage decides from its bytes alone whether a downloaded body may be decoded: the size, the magic bytes (a
+// Content-Type or a file extension never counts), the header, the caps on side, pixels and decoded bytes, and the known
+// placeholders. It reads no pixels. The fault is nil exactly when the body may go to DecodeImage.
 func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	invalid := func(reason manifest.Reason, detail string, args ...any) (ImageInfo, *Fault) {
 		return ImageInfo{}, &Fault{manifest.Invalid, reason, fmt.Sprintf(detail, args...)}
@@ -67,9 +65,10 @@ func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	format := sniff(body)
 	c, ok := codecs[format]
 	if !ok {
-		return invalid(notAnImage(format), "the bytes are %s, not JPEG, PNG, GIF or WebP", spoken(format))
+		return invalid(manifest.Reason(strings.TrimSuffix("not_an_image_"+format, "_")), notDecoded, cmp.Or(format, "of no known kind"))
 	}
-	if format == "webp" && animatedWebP(body) {
+	const kind, flags, animation = 12, 20, 0x02 // of WebP's extended header: "RIFF", size, "WEBP", "VP8X", size, flags
+	if format == "webp" && len(body) > flags && string(body[kind:kind+4]) == "VP8X" && body[flags]&animation != 0 {
 		return invalid("animated_webp", "an animated WebP; no decoder here reads its first frame")
 	}
 	cfg, err := guarded(func() (image.Config, error) { return c.config(bytes.NewReader(body)) })
@@ -90,10 +89,9 @@ func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	case w*h > p.Images.MaxPixels:
 		return invalid("too_many_pixels", "%d by %d pixels, the policy allows %d in all", w, h, p.Images.MaxPixels)
 	}
-	if format == "jpeg" {
-		if n := bytes.Count(body, []byte{0xFF, 0xDA}); n > maxScans {
-			return invalid("too_many_scans", "%d scans, at most %d are decoded", n, maxScans)
-		}
+	// Each scan walks the whole picture again, so a small file with thousands of them decodes for minutes.
+	if n := bytes.Count(body, []byte{0xFF, 0xDA}); format == "jpeg" && n > maxScans {
+		return invalid("too_many_scans", "%d scans, at most %d are decoded", n, maxScans)
 	}
 	info.DecodedBytes = decodedBytes(format, body, int64(info.Width), int64(info.Height))
 	if limit := p.Images.MaxDecodedBytes(); info.DecodedBytes > limit {
@@ -104,8 +102,10 @@ func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	return info, nil
 }
 
-// A codec is called by its own name and never through image.Decode, so that a decoder
-// that some other package registers is never reached.
+const notDecoded = "the bytes are %s, not JPEG, PNG, GIF or WebP"
+
+// A codec is called by its own name and never through image.Decode, so that a decoder that some other package registers
+// is never reached.
 type codec struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
@@ -118,15 +118,14 @@ var codecs = map[string]codec{
 	"webp": {webp.DecodeConfig, webp.Decode},
 }
 
-// DecodeImage decodes a body that InspectImage has passed. Of an animated GIF it is the first
-// frame, on a canvas of the GIF's size, however many follow; of an animated PNG the picture
-// that viewers without animation show. A body in another format, and a decoder that
-// panics, are errors. It is safe for concurrent use.
+// DecodeImage decodes a body that InspectImage has passed. Of an animated GIF it is the first frame, on a canvas of
+// the GIF's size, however many follow; of an animated PNG the picture that viewers without animation show. A body in
+// another format, and a decoder that panics, are errors.
 func DecodeImage(body []byte) (image.Image, error) {
 	format := sniff(body)
 	c, ok := codecs[format]
 	if !ok {
-		return nil, fmt.Errorf("decode image: the bytes are %s, not JPEG, PNG, GIF or WebP", spoken(format))
+		return nil, fmt.Errorf("decode image: "+notDecoded, cmp.Or(format, "of no known kind"))
 	}
 	img, err := guarded(func() (image.Image, error) { return c.decode(bytes.NewReader(body)) })
 	if err == nil && img.Bounds().Empty() { // a GIF's first frame may be
@@ -157,14 +156,12 @@ func onCanvas(frame image.Image, body []byte) (image.Image, error) {
 	return whole, nil
 }
 
-var errPanic = errors.New("the decoder failed on damaged data")
-
-// guarded runs a decoder and turns its panic into an error: past ones are known (Go
-// vulnerability GO-2026-4961 in the WebP decoder), and one bad image costs one row.
+// guarded runs a decoder and turns its panic into an error.
 func guarded[T any](decode func() (T, error)) (result T, err error) {
 	defer func() {
+		// Past ones are known (Go vulnerability GO-2026-4961 in the WebP decoder), and one bad image costs one row.
 		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: %v", errPanic, v)
+			err = fmt.Errorf("the decoder failed on damaged data: %v", v)
 		}
 	}()
 	return decode()
@@ -173,8 +170,8 @@ func guarded[T any](decode func() (T, error)) (result T, err error) {
 // SniffBytes is how many bytes from the start of a file ImageFormat looks at.
 const SniffBytes = 16
 
-// ImageFormat names the format of a file by its first SniffBytes bytes: jpeg, png, gif or webp,
-// "" for everything else. The rest of the file may be anything: see InspectImage.
+// ImageFormat names the format of a file by its first SniffBytes bytes: jpeg, png, gif or webp, "" for everything else.
+// The rest of the file may be anything: see InspectImage.
 func ImageFormat(head []byte) string {
 	if format := sniff(head); codecs[format].decode != nil {
 		return format
@@ -182,71 +179,45 @@ func ImageFormat(head []byte) string {
 	return ""
 }
 
-// magics are the first bytes of the formats that are worth naming, the codecs' and others.
-// The first that fits counts.
-var magics = []struct {
-	format string
-	offset int
-	magic  string
-}{
-	{"jpeg", 0, "\xFF\xD8\xFF"}, {"png", 0, "\x89PNG\r\n\x1a\n"}, {"gif", 0, "GIF87a"}, {"gif", 0, "GIF89a"},
-	{"webp", 8, "WEBP"},
-	{"pdf", 0, "%PDF-"}, {"zip", 0, "PK\x03\x04"}, {"zip", 0, "PK\x05\x06"}, {"gzip", 0, "\x1f\x8b"},
-	{"avif", 4, "ftypavif"}, {"avif", 4, "ftypavis"}, {"heic", 4, "ftyphei"}, {"heic", 4, "ftypmif1"}, {"mp4", 4, "ftyp"},
-	{"webm", 0, "\x1aE\xdf\xa3"}, {"tiff", 0, "II*\x00"}, {"tiff", 0, "MM\x00*"}, {"bmp", 0, "BM"},
-	{"ico", 0, "\x00\x00\x01\x00"},
+// magics are the first bytes of the formats that are worth naming, the codecs' and others; ? is any byte. The first
+// that fits counts.
+var magics = []struct{ format, magic string }{
+	{"jpeg", "\xFF\xD8\xFF"}, {"png", "\x89PNG\r\n\x1a\n"}, {"gif", "GIF87a"}, {"gif", "GIF89a"}, {"webp", "RIFF????WEBP"},
+	{"pdf", "%PDF-"}, {"zip", "PK\x03\x04"}, {"zip", "PK\x05\x06"}, {"gzip", "\x1f\x8b"},
+	{"avif", "????ftypavif"}, {"avif", "????ftypavis"}, {"heic", "????ftyphei"}, {"heic", "????ftypmif1"},
+	{"mp4", "????ftyp"}, {"webm", "\x1aE\xdf\xa3"}, {"tiff", "II*\x00"}, {"tiff", "MM\x00*"}, {"bmp", "BM"},
+	{"ico", "\x00\x00\x01\x00"},
+}
+
+// texts are the starts of the kinds of text that hosts send in place of an image.
+var texts = []struct{ format, start string }{
+	{"html", "<!doctype html"}, {"html", "<head"}, {"html", "<body"}, {"html", "<script"},
+	{"xml", "<"}, {"json", "{"}, {"json", "["},
 }
 
 // sniff names what the bytes are by their first ones; "" stands for an unknown format.
 func sniff(b []byte) string {
 	for _, m := range magics {
-		if len(b) >= m.offset && bytes.HasPrefix(b[m.offset:], []byte(m.magic)) &&
-			(m.format != "webp" || bytes.HasPrefix(b, []byte("RIFF"))) {
+		i := 0
+		for i < len(m.magic) && i < len(b) && (m.magic[i] == '?' || m.magic[i] == b[i]) {
+			i++
+		}
+		if i == len(m.magic) {
 			return m.format
 		}
 	}
-	return sniffText(b)
-}
-
-// sniffText names the kinds of text that hosts send in place of an image.
-func sniffText(b []byte) string {
+	// Pages and answers of an API begin with a byte order mark or blanks at times, and are in any case.
 	text := bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF"))
-	text = bytes.TrimLeft(text[:min(len(text), 1024)], " \t\r\n")
-	text = bytes.ToLower(text)
-	starts := func(s string) bool { return bytes.HasPrefix(text, []byte(s)) }
-	switch {
-	case len(text) == 0:
-		return ""
-	case bytes.Contains(text, []byte("<svg")):
-		return "svg"
-	case starts("<!doctype html"), starts("<html"), starts("<head"), starts("<body"), starts("<script"),
-		bytes.Contains(text, []byte("<html")):
-		return "html"
-	case starts("<?xml"), starts("<"):
-		return "xml"
-	case starts("{"), starts("["):
-		return "json"
+	text = bytes.ToLower(bytes.TrimLeft(text[:min(len(text), 1024)], " \t\r\n"))
+	for _, format := range []string{"svg", "html"} { // these may follow an XML declaration or a comment
+		if bytes.Contains(text, []byte("<"+format)) {
+			return format
+		}
+	}
+	for _, t := range texts {
+		if bytes.HasPrefix(text, []byte(t.start)) {
+			return t.format
+		}
 	}
 	return ""
-}
-
-func notAnImage(format string) manifest.Reason {
-	if format == "" {
-		return "not_an_image"
-	}
-	return manifest.Reason("not_an_image_" + format)
-}
-
-func spoken(format string) string {
-	if format == "" {
-		return "of no known kind"
-	}
-	return format
-}
-
-// animatedWebP reads the animation bit of an extended header: "RIFF", size, "WEBP",
-// "VP8X", size, flags.
-func animatedWebP(b []byte) bool {
-	const flags, animation = 20, 0x02
-	return len(b) > flags && string(b[12:16]) == "VP8X" && b[flags]&animation != 0
 }

@@ -8,120 +8,116 @@ import (
 	"rehydrate/manifest"
 )
 
-// OtherReason starts the reason of a post with a removed_by_category that no rule knows:
-// other_ and Reddit's own word. The post counts as removed; whoever runs the tool should
-// be warned, because the list of categories has grown.
+// Facts are what a well-formed answer of Reddit says of one post: the fields that a verdict needs and no others.
+// Author, title and selftext are not facts; only whether they carry one of Reddit's markers is.
+type Facts struct {
+	RemovedBy        string // removed_by_category, "" when null or absent
+	RemovalReason    string // removal_reason, "" when null
+	ModRemoved       bool   // banned_by or removed_by set, as a moderator sees it
+	AuthorDeleted    bool   // author is "[deleted]"
+	SelftextDeleted  bool   // selftext is "[deleted]"
+	SelftextRemoved  bool   // selftext is "[removed]"
+	TitleDeleted     bool   // title is "[deleted by user]"
+	TitleRemoved     bool   // title starts "[ Removed by "
+	RobotIndexable   *bool  // is_robot_indexable, nil when absent
+	Quarantine       bool
+	ProfileSubreddit bool // subreddit starts with "u_"
+	HasMedia         bool // an image can be named for some entry of the post
+}
+
+// A Verdict is the state of a post with the reason for it.
+type Verdict struct {
+	State  manifest.PostState
+	Reason manifest.Reason
+}
+
+// Why a post is unavailable: nothing more is known of it, or what /r/NAME/about says of its subreddit.
+const (
+	ReasonAbsent         manifest.Reason = "absent_twice"
+	CommunityUnknown     manifest.Reason = ""                      // no usable answer
+	CommunityOpen        manifest.Reason = "subreddit_open"        // anyone may read it, and the post is not there
+	CommunityPrivate     manifest.Reason = "subreddit_private"     // 403, reason private
+	CommunityBanned      manifest.Reason = "subreddit_banned"      // 404, reason banned
+	CommunityQuarantined manifest.Reason = "subreddit_quarantined" // 403, reason quarantined
+	CommunityGated       manifest.Reason = "subreddit_gated"       // 403, reason gated
+	CommunityMissing     manifest.Reason = "subreddit_missing"     // 404 "Not Found" without a reason, or a redirect to the search
+)
+
+// OtherReason starts the reason of a post with a removed_by_category that Judge does not know: other_ and Reddit's own
+// word. The post counts as removed; whoever runs the tool should be warned, because the list of categories has grown.
 const OtherReason = "other_"
 
-// A rule is one line of the decision table.
-type rule struct {
-	name    string
-	test    func(Facts) bool
-	state   manifest.PostState
-	reason  manifest.Reason
-	reasons func(Facts) manifest.Reason // instead of reason, where Reddit's word becomes it
-	source  string                      // where the meaning of the mark was published or recorded
-}
+// takedowns are the values of removed_by_category for what Reddit itself or the law took down: Reddit Devvit docs,
+// Post.removedByCategory; arctic_shift; reveddit utils.tsx.
+var takedowns = []string{"anti_evil_ops", "community_ops", "content_takedown", "copyright_takedown",
+	"trademark_takedown", "legal_operations"}
 
-// rules is the decision table. The order is a decision: every rule that says removed or
-// deleted stands before the first one that does not, a takedown by Reddit before the
-// author's own deletion, and a category before the marks that posts had before there were
-// categories. The last rule takes what is left.
-var rules = []rule{
-	{name: "admin", test: category("anti_evil_ops", "community_ops", "content_takedown", "copyright_takedown",
-		"trademark_takedown", "legal_operations"),
-		state: manifest.StateRemoved, reasons: ownWord,
-		source: "Reddit Devvit docs, Post.removedByCategory; arctic_shift; reveddit utils.tsx"},
-	{name: "legal", test: func(f Facts) bool { return f.RemovalReason == "legal" },
-		state: manifest.StateRemoved, reason: "legal",
-		source: "reddit-archive 2017, removal_reason"},
-	{name: "author", test: category("deleted", "author"),
-		state: manifest.StateDeleted, reason: "author",
-		source: "Reddit Devvit docs, Post.removedByCategory; reveddit utils.tsx"},
-	{name: "spam filter", test: category("reddit"),
-		state: manifest.StateRemoved, reason: "spam_filter",
-		source: "reveddit utils.tsx; PRAW cassettes, t3_1kh35wk"},
-	{name: "moderator", test: category("moderator", "automod_filtered"),
-		state: manifest.StateRemoved, reasons: ownWord,
-		source: "Reddit Devvit docs, Post.removedByCategory; PRAW cassettes, t3_ehagna"},
-	{name: "other category", test: func(f Facts) bool { return f.RemovedBy != "" },
-		state: manifest.StateRemoved, reasons: func(f Facts) manifest.Reason { return OtherReason + sanitize(f.RemovedBy) },
-		source: "arctic_shift: the values have grown over the years"},
-	{name: "moderator's view", test: func(f Facts) bool { return f.ModRemoved },
-		state: manifest.StateRemoved, reason: "moderator",
-		source: "PRAW cassettes, t3_4o0j4p (banned_by true), t3_462bww (a name)"},
-	{name: "deletion markers", test: func(f Facts) bool {
-		return f.AuthorDeleted && (f.SelftextDeleted || f.TitleDeleted || notIndexable(f))
-	},
-		state: manifest.StateDeleted, reason: "author",
-		source: "PRAW cassettes, t3_ah3gqo; gallery-dl 3386"},
-	{name: "removal markers", test: func(f Facts) bool { return f.SelftextRemoved || f.TitleRemoved },
-		state: manifest.StateRemoved, reason: "marker",
-		source: "reddit-archive 2017; PRAW cassettes, t3_5dec21"},
-	{name: "quarantine", test: func(f Facts) bool { return f.Quarantine },
-		// A quarantined post stays held when its author's account goes.
-		state: manifest.StateHeld, reason: "quarantine",
-		source: "reddit-archive 2017; PRAW cassettes, t3_309b9g"},
-	{name: "profile post", test: func(f Facts) bool { return f.ProfileSubreddit },
-		state: manifest.StateHeld, reason: "profile_post",
-		source: "PRAW cassettes, t3_1t4nr7v; Reddit Data API wiki: what names a user has to go"},
-	{name: "account deleted", test: func(f Facts) bool { return f.AuthorDeleted },
-		state: manifest.StateLive, reason: "account_deleted",
-		source: "PRAW cassettes, t3_61pa9g; reveddit utils.tsx"},
-	{name: "not indexable", test: notIndexable,
-		state: manifest.StateLive, reason: "not_indexable",
-		source: "PRAW cassettes, t3_bb24k7, in a restricted subreddit"},
-	{name: "no media", test: func(f Facts) bool { return !f.HasMedia },
-		state: manifest.StateLive, reason: "no_media",
-		source: "PRAW cassettes, t3_84anfy; gallery-dl reddit.py"},
-	{name: "live", test: func(Facts) bool { return true },
-		state:  manifest.StateLive,
-		source: "PRAW cassettes, t3_1sk0jaq"},
-}
-
-// Judge says what state a post is in. The rules are tried in order and the first that fits decides, so that a mark of
-// removal wins over every sign of life. A post is live with a reason where something is worth knowing. Judge never
-// answers unavailable or unknown: those say that there was no answer.
+// Judge is the decision table: it says what state a post is in. The first case that fits decides. A post is live with a
+// reason where something is worth knowing. Judge never answers unavailable or unknown: those say that there was no
+// answer. Each case names where the meaning of its mark was published or recorded.
 func Judge(f Facts) Verdict {
-	r := decide(f)
-	if r.reasons != nil {
-		return Verdict{r.state, r.reasons(f)}
+	notIndexable := f.RobotIndexable != nil && !*f.RobotIndexable
+	// The order is a decision: every case that says removed or deleted stands before the first one that does not, so
+	// that a mark of removal wins over every sign of life; a takedown by Reddit before the author's own deletion, and a
+	// category before the marks that posts had before there were categories.
+	switch {
+	case slices.Contains(takedowns, f.RemovedBy):
+		return Verdict{manifest.StateRemoved, manifest.Reason(f.RemovedBy)}
+	case f.RemovalReason == "legal": // reddit-archive 2017
+		return Verdict{manifest.StateRemoved, "legal"}
+	case f.RemovedBy == "deleted", f.RemovedBy == "author": // Reddit Devvit docs; reveddit utils.tsx
+		return Verdict{manifest.StateDeleted, "author"}
+	case f.RemovedBy == "reddit": // reveddit utils.tsx; PRAW cassettes, t3_1kh35wk
+		return Verdict{manifest.StateRemoved, "spam_filter"}
+	case f.RemovedBy == "moderator", f.RemovedBy == "automod_filtered": // Reddit Devvit docs; PRAW cassettes, t3_ehagna
+		return Verdict{manifest.StateRemoved, manifest.Reason(f.RemovedBy)}
+	case f.RemovedBy != "": // arctic_shift: the values have grown over the years
+		return Verdict{manifest.StateRemoved, OtherReason + sanitize(f.RemovedBy)}
+	case f.ModRemoved: // PRAW cassettes, t3_4o0j4p (banned_by true), t3_462bww (a name)
+		return Verdict{manifest.StateRemoved, "moderator"}
+	case f.AuthorDeleted && (f.SelftextDeleted || f.TitleDeleted || notIndexable): // PRAW t3_ah3gqo; gallery-dl 3386
+		return Verdict{manifest.StateDeleted, "author"}
+	case f.SelftextRemoved, f.TitleRemoved: // reddit-archive 2017; PRAW cassettes, t3_5dec21
+		return Verdict{manifest.StateRemoved, "marker"}
+	case f.Quarantine: // even when its author's account goes: reddit-archive 2017; PRAW cassettes, t3_309b9g
+		return Verdict{manifest.StateHeld, "quarantine"}
+	case f.ProfileSubreddit: // PRAW cassettes, t3_1t4nr7v; Reddit Data API wiki: what names a user has to go
+		return Verdict{manifest.StateHeld, "profile_post"}
+	case f.AuthorDeleted: // PRAW cassettes, t3_61pa9g; reveddit utils.tsx
+		return Verdict{manifest.StateLive, "account_deleted"}
+	case notIndexable: // PRAW cassettes, t3_bb24k7, in a restricted subreddit
+		return Verdict{manifest.StateLive, "not_indexable"}
+	case !f.HasMedia: // PRAW cassettes, t3_84anfy; gallery-dl reddit.py
+		return Verdict{manifest.StateLive, "no_media"}
 	}
-	return Verdict{r.state, r.reason}
+	return Verdict{manifest.StateLive, ""} // PRAW cassettes, t3_1sk0jaq
 }
 
-// decide returns the rule that fits f: the last one always does.
-func decide(f Facts) rule {
-	return rules[slices.IndexFunc(rules, func(r rule) bool { return r.test(f) })]
+var notPlain = regexp.MustCompile(`[^a-z0-9]`)
+
+// sanitize turns a value that Reddit sent into the end of a reason.
+func sanitize(s string) manifest.Reason {
+	out := notPlain.ReplaceAllString(strings.ToLower(s), "_")
+	return manifest.Reason(out[:min(len(out), 40)])
 }
-
-// category makes the test for some values of removed_by_category.
-func category(values ...string) func(Facts) bool {
-	return func(f Facts) bool { return slices.Contains(values, f.RemovedBy) }
-}
-
-// ownWord makes a category that a rule names a reason.
-func ownWord(f Facts) manifest.Reason { return manifest.Reason(f.RemovedBy) }
-
-func notIndexable(f Facts) bool { return f.RobotIndexable != nil && !*f.RobotIndexable }
 
 // SameAsRemoved is the reason of an entry that shows the same picture as one that was taken down.
 const SameAsRemoved manifest.Reason = "same_as_removed"
 
 // TakenDown reports whether a removal is about the picture: its author deleted it, or Reddit, the law or somebody
-// by request took it down. What moderators and spam filters remove can be fine elsewhere. A removal of which the reason
-// is not known counts.
+// by request took it down. A removal of which the reason is not known counts.
 func TakenDown(s manifest.PostState, reason manifest.Reason) bool {
+	// What moderators and spam filters remove can be fine elsewhere.
 	ofThePlace := []manifest.Reason{"moderator", "automod_filtered", "spam_filter", "marker"}
 	return s == manifest.StateDeleted || s == manifest.StateRemoved &&
 		!slices.Contains(ofThePlace, reason) && !strings.HasPrefix(string(reason), OtherReason)
 }
 
-var notPlain = regexp.MustCompile(`[^a-z0-9]`)
-
-// sanitize turns a value that Reddit sent into the end of a reason: lower case letters,
-// digits and underscores, at most 40 of them.
-func sanitize(s string) manifest.Reason {
-	out := notPlain.ReplaceAllString(strings.ToLower(s), "_")
-	return manifest.Reason(out[:min(len(out), 40)])
+// Readmits reports whether a post whose tombstone has this state and reason may come back after it was seen live. By
+// default a tombstone is for good.
+func (p Policy) Readmits(state manifest.PostState, reason manifest.Reason) bool {
+	// Moderators and AutoModerator approve posts later. What its author deleted, what Reddit, its spam filter or the
+	// law took down, and what went for a reason that was never written down, stays away.
+	return p.Reddit.Readmit == ReadmitModerator && state == manifest.StateRemoved &&
+		(reason == "moderator" || reason == "automod_filtered")
 }

@@ -28,33 +28,25 @@ type document struct {
 	Dedupe Dedupe `toml:"dedupe"`
 }
 
-// Parse reads a policy.toml. Keys that are missing take their values from Default; an
-// unknown key, a wrong type or a value out of range is a problem with its place and with
-// what to write instead. The error is *manifest.Problems. The file name is used in messages only.
+// Parse reads a policy.toml. Keys that are missing take their values from Default; an unknown key, a wrong type or a
+// value out of range is a problem with its place and with what to write instead. The error is *manifest.Problems. The
+// file name is used in messages only.
 func Parse(b []byte, file string) (Policy, error) {
 	p := Default()
 	doc := document{Images: p.Images, Text: p.Text, Filter: p.Filter, Dedupe: p.Dedupe}
 	doc.Images.Hosts = nil // one host in the file replaces the whole list
 	doc.Access.Grant = "optional"
-	doc.Reddit.RequestsPerMinute, doc.Reddit.Readmit = p.Reddit.RequestsPerMinute, p.Reddit.Readmit
-	doc.Reddit.MassRemovalShare = p.Reddit.MassRemovalShare
+	r := &doc.Reddit
+	r.RequestsPerMinute, r.MassRemovalShare, r.Readmit = p.Reddit.RequestsPerMinute, p.Reddit.MassRemovalShare, p.Reddit.Readmit
+	r.RecheckWithin, r.SecondLookAfter = p.Reddit.RecheckWithin.String(), p.Reddit.SecondLookAfter.String()
 	t, err := manifest.DecodeTOML(file, b, &doc)
 	if err != nil {
 		return Policy{}, err
 	}
-	c := checker{t}
-	p.Reddit.RequestsPerMinute, p.Reddit.Readmit = doc.Reddit.RequestsPerMinute, doc.Reddit.Readmit
-	p.Reddit.MassRemovalShare = doc.Reddit.MassRemovalShare
-	c.readDuration("reddit.recheck_within", doc.Reddit.RecheckWithin, &p.Reddit.RecheckWithin)
-	c.readDuration("reddit.second_look_after", doc.Reddit.SecondLookAfter, &p.Reddit.SecondLookAfter)
-	hosts := p.Images.Hosts
-	p.Images, p.Text, p.Filter, p.Dedupe = doc.Images, doc.Text, doc.Filter, doc.Dedupe
-	if !t.Has("images.host") {
-		p.Images.Hosts = hosts
-	}
 	for i := range doc.Images.Hosts {
-		h, at := &p.Images.Hosts[i], fmt.Sprintf("images.host[%d].", i)
+		h, at := &doc.Images.Hosts[i], fmt.Sprintf("images.host[%d].", i)
 		h.Name = strings.ToLower(h.Name)
+		// Only where it is missing: a 0 that was written is refused below.
 		if !t.Has(at + "requests_per_second") {
 			h.RequestsPerSecond = 1
 		}
@@ -62,6 +54,14 @@ func Parse(b []byte, file string) (Policy, error) {
 			h.Concurrency = 1
 		}
 	}
+	if !t.Has("images.host") {
+		doc.Images.Hosts = p.Images.Hosts
+	}
+	c := checker{t}
+	p = Policy{Images: doc.Images, Text: doc.Text, Filter: doc.Filter, Dedupe: doc.Dedupe, Reddit: Reddit{
+		RequestsPerMinute: r.RequestsPerMinute, MassRemovalShare: r.MassRemovalShare, Readmit: r.Readmit,
+		RecheckWithin:   c.duration("reddit.recheck_within", r.RecheckWithin),
+		SecondLookAfter: c.duration("reddit.second_look_after", r.SecondLookAfter)}}
 	p.Access.GrantRequired = doc.Access.Grant == "required"
 	c.want("access.grant", p.Access.GrantRequired || doc.Access.Grant == "optional", doc.Access.Grant,
 		`"required" or "optional"`)
@@ -75,16 +75,13 @@ func Parse(b []byte, file string) (Policy, error) {
 // A checker notes what is wrong with the settings of a file.
 type checker struct{ *manifest.Document }
 
-func (c checker) readDuration(key, text string, to *time.Duration) {
-	if !c.Has(key) {
-		return
-	}
+func (c checker) duration(key, text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		c.Add(key, fmt.Sprintf("%s: %q is not a duration", key, text), `write for example "30s", "90m" or "48h"`)
-		return
+		return time.Second // within all limits: one problem is enough
 	}
-	*to = d
+	return d
 }
 
 // want notes a setting that does not keep to its limit.
@@ -146,7 +143,7 @@ func (c checker) check(p Policy) {
 			"1 for api.imgur.com, whose answers say how many requests are left")
 		seen[h.Name] = true
 	}
-	c.checkPlaceholders(i.Placeholders, "images.placeholder")
+	c.checkPlaceholders(i.Placeholders)
 }
 
 var hostForm = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)$`)

@@ -4,6 +4,7 @@ import (
 	_ "embed" // for placeholders.toml
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -12,11 +13,9 @@ import (
 	"rehydrate/manifest"
 )
 
-// A Placeholder is a picture that a host sends for one that it does not have, or does not
-// want to send. Each of its marks is enough to know it by: a hash, the four figures
-// Format, Width, Height and Bytes together, or the final URL. The four figures are the
-// weakest: another picture that shares them all is taken for the placeholder. They serve
-// where no hash was recorded.
+// A Placeholder is a picture that a host sends for one that it does not have, or does not want to send. Each of its
+// marks is enough to know it by: a hash, the final URL, or the four figures Format, Width, Height and Bytes together,
+// which are the weakest and serve where no hash was recorded.
 type Placeholder struct {
 	Name    string           `toml:"name"`    // lower-case words joined by underscores; no two of a list share it
 	Meaning string           `toml:"meaning"` // what it stands for, in a few words: the detail of its fault
@@ -34,27 +33,26 @@ type Placeholder struct {
 //go:embed placeholders.toml
 var placeholdersTOML string
 
-// builtIn returns the placeholders that every policy knows. A file that does not parse is a
-// fault of the build, which a test finds.
+// builtIn returns the placeholders that every policy knows.
 var builtIn = sync.OnceValue(func() []Placeholder {
-	list, err := parsePlaceholders([]byte(placeholdersTOML), "placeholders.toml")
+	p, err := Parse([]byte(placeholdersTOML), "placeholders.toml")
 	if err != nil {
-		panic(err)
+		panic(err) // a fault of the build, which a test finds
 	}
-	return list
+	return p.Images.Placeholders
 })
 
-// FinalURLPlaceholder returns the fault of a known placeholder that is served at u, or nil.
-// It is to be asked of the URL of an image and of each redirect's target, before that is
-// requested and whether or not its host is allowed: the answer is known already. The host
-// is compared as Policy.Host does, the path by its start; query and fragment do not count.
+// FinalURLPlaceholder returns the fault of a known placeholder that is served at u, or nil. It is to be asked of the
+// URL of an image and of each redirect's target, before that is requested and whether or not its host is allowed: the
+// answer is known already.
 func (p Policy) FinalURLPlaceholder(u *url.URL) *Fault {
+	// The host is compared as Policy.Host does, the path by its start; query and fragment do not count.
 	at := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) + u.Path
 	return p.knownPlaceholder(func(k Placeholder) bool { return k.URL != "" && strings.HasPrefix(at, k.URL) })
 }
 
-// PlaceholderOf returns the fault of the known placeholder that has one of the marks, or nil. The hashes of the
-// bytes are lower-case hex, "" when not known; info is what the header says.
+// PlaceholderOf returns the fault of the known placeholder that has one of the marks, or nil. The hashes are lower-case
+// hex, "" when not known; info is what the header says.
 func (p Policy) PlaceholderOf(sha256, md5 string, info ImageInfo, length int64) *Fault {
 	return p.knownPlaceholder(func(k Placeholder) bool {
 		return k.SHA256 != "" && k.SHA256 == sha256 || k.MD5 != "" && k.MD5 == md5 ||
@@ -62,56 +60,47 @@ func (p Policy) PlaceholderOf(sha256, md5 string, info ImageInfo, length int64) 
 	})
 }
 
-// knownPlaceholder returns the fault of the first placeholder that fits: of the built-in
-// ones, then of the policy's own.
+// knownPlaceholder returns the fault of the first placeholder that fits: of the built-in ones, then of the policy's
+// own.
 func (p Policy) knownPlaceholder(fits func(Placeholder) bool) *Fault {
-	for _, list := range [][]Placeholder{builtIn(), p.Images.Placeholders} {
-		if i := slices.IndexFunc(list, fits); i >= 0 {
-			return list[i].fault()
-		}
+	all := slices.Concat(builtIn(), p.Images.Placeholders)
+	i := slices.IndexFunc(all, fits)
+	switch {
+	case i < 0:
+		return nil
+	case all[i].Outcome == manifest.Failed:
+		// A failure, for it says where we are and nothing of the image: the same run elsewhere gets the picture.
+		return &Fault{manifest.Failed, "region_block", all[i].Meaning}
 	}
-	return nil
+	return &Fault{all[i].Outcome, "known_placeholder", all[i].Meaning}
 }
 
-// fault is what the placeholder means for an entry. A region block is a failure: it says
-// where we are and nothing of the image; the same run elsewhere gets the picture.
-func (k Placeholder) fault() *Fault {
-	reason := manifest.Reason("known_placeholder")
-	if k.Outcome == manifest.Failed {
-		reason = "region_block"
-	}
-	return &Fault{k.Outcome, reason, k.Meaning}
-}
+var (
+	placeholderForm = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
+	digestForm      = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	md5Form         = regexp.MustCompile(`^[0-9a-f]{32}$`)
+)
 
-// parsePlaceholders reads placeholders.toml as strictly as Parse reads a policy.
-func parsePlaceholders(b []byte, file string) ([]Placeholder, error) {
-	var doc struct {
-		Placeholder []Placeholder `toml:"placeholder"`
-	}
-	t, err := manifest.DecodeTOML(file, b, &doc)
-	if err != nil {
-		return nil, err
-	}
-	checker{t}.checkPlaceholders(doc.Placeholder, "placeholder")
-	return doc.Placeholder, t.Err()
-}
-
-// checkPlaceholders notes what breaks a limit in a list of placeholders; table is its key.
-func (c checker) checkPlaceholders(list []Placeholder, table string) {
+// checkPlaceholders notes what breaks a limit in a list of placeholders.
+func (c checker) checkPlaceholders(list []Placeholder) {
 	const together = "; format, width, height and bytes go together"
 	names := map[string]bool{}
 	for n, k := range list {
 		want := func(key string, ok bool, got any, want string) {
-			c.want(fmt.Sprintf("%s[%d].%s", table, n, key), ok, got, want)
+			c.want(fmt.Sprintf("images.placeholder[%d].%s", n, key), ok, got, want)
 		}
 		figures := k.Format != "" || k.Width != 0 || k.Height != 0 || k.Bytes != 0
-		want("name", word(k.Name), k.Name, "lower-case words joined by _, such as imgur_removed")
+		want("name", placeholderForm.MatchString(k.Name), k.Name, "lower-case words joined by _, such as imgur_removed")
 		want("name", k.Name == "" || !names[k.Name], k.Name, "a name that is not in the list already")
+		// Without a mark, the tables would be there and find nothing.
 		want("name", k.SHA256 != "" || k.MD5 != "" || k.URL != "" || figures, k.Name,
 			"followed by sha256, md5, url, or format, width, height and bytes")
-		want("meaning", sentence(k.Meaning), k.Meaning, "what it stands for: one line without a URL, at most 200 bytes")
-		want("sha256", hexDigits(k.SHA256, 64), k.SHA256, "64 lower-case hex digits")
-		want("md5", hexDigits(k.MD5, 32), k.MD5, "32 lower-case hex digits")
+		// It becomes a detail in outcomes.csv, which never holds a URL.
+		want("meaning", k.Meaning != "" && len(k.Meaning) <= 200 && !strings.Contains(k.Meaning, "://") &&
+			!strings.ContainsFunc(k.Meaning, func(r rune) bool { return !unicode.IsPrint(r) }), k.Meaning,
+			"what it stands for: one line without a URL, at most 200 bytes")
+		want("sha256", k.SHA256 == "" || digestForm.MatchString(k.SHA256), k.SHA256, "64 lower-case hex digits")
+		want("md5", k.MD5 == "" || md5Form.MatchString(k.MD5), k.MD5, "32 lower-case hex digits")
 		if figures {
 			_, known := codecs[k.Format]
 			want("format", known, k.Format, "jpeg, png, gif or webp"+together)
@@ -119,31 +108,13 @@ func (c checker) checkPlaceholders(list []Placeholder, table string) {
 			want("height", k.Height > 0, k.Height, "more than 0"+together)
 			want("bytes", k.Bytes > 0, k.Bytes, "more than 0"+together)
 		}
-		want("url", k.URL == "" || hostAndPath(k.URL), k.URL,
+		// A path, because a mark that says "everything on this host" would take in its pictures.
+		host, path, _ := strings.Cut(k.URL, "/")
+		want("url", k.URL == "" || hostName(host) && path != "" && !strings.ContainsAny(path, "?#*%\\ "), k.URL,
 			"a host and the start of a path, such as i.imgur.com/removed.png, without scheme, port or query")
 		want("outcome", k.Outcome == manifest.Placeholder || k.Outcome == manifest.Failed, string(k.Outcome),
 			`"placeholder", or "failed" for a host that refuses a region`)
 		want("source", k.Source != "", k.Source, "who recorded it")
 		names[k.Name] = true
 	}
-}
-
-func word(s string) bool {
-	return s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
-}
-
-func sentence(s string) bool {
-	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
-	return s != "" && len(s) <= 200 && !strings.Contains(s, "://") && !strings.ContainsFunc(s, hidden)
-}
-
-func hexDigits(s string, n int) bool {
-	return s == "" || len(s) == n && strings.Trim(s, "0123456789abcdef") == ""
-}
-
-// hostAndPath reports whether s is a host name and the start of a path that says more than
-// "everything on this host".
-func hostAndPath(s string) bool {
-	host, path, _ := strings.Cut(s, "/")
-	return hostName(host) && path != "" && !strings.ContainsAny(path, "?#*%\\ ")
 }

@@ -6,43 +6,29 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
 	"rehydrate/manifest"
 )
 
-// TestBuiltInPlaceholders reads the file that is built in, and holds that each of its
-// entries is found by each of its marks.
+// TestBuiltInPlaceholders holds that each built-in placeholder is found by each of its marks.
 func TestBuiltInPlaceholders(t *testing.T) {
-	list, err := parsePlaceholders([]byte(placeholdersTOML), "placeholders.toml")
-	if err != nil {
-		t.Fatal(err)
+	p, found := Default(), map[string]bool{}
+	for _, k := range builtIn() {
+		found[k.Name] = true
+		if f := p.PlaceholderOf(k.SHA256, "", ImageInfo{}, -1); k.SHA256 != "" && (f == nil || f.Detail != k.Meaning) {
+			t.Errorf("%s by its hash: %v", k.Name, f)
+		}
+		host, path, _ := strings.Cut(k.URL, "/")
+		if f := p.FinalURLPlaceholder(&url.URL{Host: host, Path: "/" + path}); k.URL != "" && (f == nil || f.Detail != k.Meaning) {
+			t.Errorf("%s by its URL: %v", k.Name, f)
+		}
 	}
-	want := []string{"reddit_missing", "reddit_card", "imgur_removed", "imgur_region", "flickr_unavailable"}
-	for _, name := range want {
-		if !slices.ContainsFunc(list, func(k Placeholder) bool { return k.Name == name }) {
+	for _, name := range []string{"reddit_missing", "reddit_card", "imgur_removed", "imgur_region", "flickr_unavailable"} {
+		if !found[name] {
 			t.Errorf("%s is not built in", name)
 		}
-	}
-	for _, k := range list {
-		if k.SHA256 != "" {
-			wantPlaceholder(t, k, func(o Placeholder) bool { return o.SHA256 == k.SHA256 })
-		}
-		if k.URL != "" {
-			wantPlaceholder(t, k, func(o Placeholder) bool { return o.URL == k.URL })
-			if f := Default().FinalURLPlaceholder(&url.URL{Scheme: "https", Opaque: "", Host: k.URL[:strings.Index(k.URL, "/")], Path: k.URL[strings.Index(k.URL, "/"):]}); f == nil || *f != *k.fault() {
-				t.Errorf("%s by its URL: %v", k.Name, f)
-			}
-		}
-	}
-}
-
-func wantPlaceholder(t *testing.T, k Placeholder, fits func(Placeholder) bool) {
-	t.Helper()
-	if f := Default().knownPlaceholder(fits); f == nil || *f != *k.fault() {
-		t.Errorf("%s: %v, want %v", k.Name, f, k.fault())
 	}
 }
 
@@ -178,17 +164,6 @@ func TestPlaceholderErrors(t *testing.T) {
 		_, err := Parse([]byte(tt.text), "p")
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: Parse = %v, want an error with %q", tt.name, err, tt.want)
-		}
-	}
-	// The file that is built in is read as strictly.
-	for text, want := range map[string]string{
-		"[[placeholder]]\nname = 'a'\n":   `p:1:3: placeholder[0].meaning is ""`,
-		"[[placeholder]]\ncolour = 'a'\n": "p:2:1: unknown key \"colour\" in [placeholder]",
-		"[[images.placeholder]]\n":        "p:1:3: unknown key \"images\"",
-		"placeholder = 3":                 "p:1:1: placeholder is not a list of tables",
-	} {
-		if _, err := parsePlaceholders([]byte(text), "p"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("parsePlaceholders(%q) = %v, want an error with %q", text, err, want)
 		}
 	}
 }

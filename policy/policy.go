@@ -2,17 +2,15 @@
 // disk: what a release allows (policy.toml), what Reddit's answer says of a post
 // (Judge), and whether a downloaded body may be treated as an image (InspectImage).
 //
-// Everything here is a function of its arguments: the same input gives the same
-// answer, on every machine, at any time. Nothing is stored or logged, and all of
-// it is safe for concurrent use.
+// Everything here is a function of its arguments: the same input gives the same answer, on every machine, at any time.
+// Nothing is stored or logged, and all of it is safe for concurrent use.
 //
 // # Limitations
 //
-// InspectImage reads headers only; a body that passes can still fail in DecodeImage.
-// DecodeImage recovers from a panic of a decoder, but cannot stop one that is slow:
-// the caps on bytes, pixels and JPEG scans bound the work, they do not time it. The
-// estimate of decoded bytes leaves out the Huffman tables of a lossless WebP, which are
-// small in honest files and can be made to take some 180 MB.
+// InspectImage reads headers only; a body that passes can still fail in DecodeImage. DecodeImage recovers from a panic
+// of a decoder, but cannot stop one that is slow: the caps on bytes, pixels and JPEG scans bound the work, they do not
+// time it. The estimate of decoded bytes leaves out the Huffman tables of a lossless WebP, which are small in honest
+// files and can be made to take some 180 MB.
 package policy
 
 import (
@@ -37,8 +35,7 @@ const (
 	Flag Mode = "flag" // kept, with the verdict in a column
 )
 
-// A Policy is what a release allows. Make one with Default or Parse: the zero value
-// allows nothing.
+// A Policy is what a release allows. Make one with Default or Parse: the zero value allows nothing.
 type Policy struct {
 	Access Access
 	Reddit Reddit
@@ -56,8 +53,7 @@ type Access struct {
 // A ReadmitMode says which removed posts may come back when they are seen live again.
 type ReadmitMode string
 
-// The readmit modes. What its author deleted, and what Reddit, its spam filter or the law
-// took down, never comes back.
+// The readmit modes. What its author deleted, and what Reddit, its spam filter or the law took down, never comes back.
 const (
 	ReadmitNever     ReadmitMode = "never"     // none: a tombstone is for good
 	ReadmitModerator ReadmitMode = "moderator" // those that a moderator or AutoModerator removed
@@ -78,8 +74,7 @@ type Images struct {
 	MaxBytes  int64  `toml:"max_bytes"`
 	MaxPixels int64  `toml:"max_pixels"`
 	MaxSide   int    `toml:"max_side"`
-	// SuspectAfter is under how many different URLs the same bytes make a suspected
-	// placeholder; 0 is never.
+	// SuspectAfter is under how many different URLs the same bytes make a suspected placeholder; 0 is never.
 	SuspectAfter int           `toml:"suspect_after"`
 	Placeholders []Placeholder `toml:"placeholder"` // besides the built-in ones
 	// AllowSame are posts that may show the same picture as one that was taken down.
@@ -95,8 +90,7 @@ type Host struct {
 
 // Text holds the rules for the text that is read off images.
 type Text struct {
-	// MaskNames puts [user], [email] and [phone] in place of what leads to a person, before
-	// anything is stored.
+	// MaskNames puts [user], [email] and [phone] in place of what leads to a person, before anything is stored.
 	MaskNames bool `toml:"mask_names"`
 }
 

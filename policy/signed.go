@@ -16,16 +16,14 @@ type SignedFile struct {
 	Signature []byte // nil when there is none
 }
 
-// A SignedGrant is a grant that one of the release's signers signed, and the release's
-// revocation list, signed too.
+// A SignedGrant is a grant that one of the release's signers signed, and the release's revocation list, signed too.
 type SignedGrant struct {
 	Grant
 	Signer      Signer
 	Revocations *Revocations // nil when the release has none
 }
 
-// OpenGrant verifies and reads a grant and, unless it is nil, the release's list of
-// revocations.
+// OpenGrant verifies and reads a grant and, unless it is nil, the release's list of revocations.
 func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*SignedGrant, *GrantFault) {
 	var s SignedGrant
 	var fault *GrantFault
@@ -45,9 +43,8 @@ func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*Si
 	return &s, nil
 }
 
-// OpenLift reads a statement and decides whether it counts for a release at a time: one of the
-// signers signed these very bytes for this purpose, and it names this release and no future
-// time. A clock may be wrong by five minutes.
+// OpenLift reads a statement and decides whether it counts for a release at a time: one of the signers signed these
+// very bytes for this purpose, and it names this release and no future time. A clock may be wrong by five minutes.
 func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now time.Time) (Lift, Signer, *GrantFault) {
 	l, signer, fault := open(file, LiftNamespace, signers, askForLift, parseLift)
 	if fault == nil {
@@ -82,7 +79,6 @@ func open[T any](file SignedFile, namespace string, signers []Signer, again stri
 
 var (
 	grantIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	digestForm  = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	rorForm     = regexp.MustCompile(`^https://ror\.org/0[a-z0-9]{6}[0-9]{2}$`)
 )
 
@@ -130,10 +126,9 @@ func (f signedJSON) before(early, late string, a, b time.Time) {
 	}
 }
 
-// ParseGrant reads a grant.json strictly: an unknown key, one that stands twice, a missing
-// or malformed value, anything after the object is a problem with its place. The error is
-// *manifest.Problems. It says nothing of who wrote the bytes; OpenGrant does. The file name
-// is used in messages only.
+// ParseGrant reads a grant.json strictly: an unknown key, one that stands twice, a missing or malformed value,
+// anything after the object is a problem with its place. The error is *manifest.Problems. It says nothing of who wrote
+// the bytes; OpenGrant does. The file name is used in messages only.
 func ParseGrant(b []byte, file string) (Grant, error) {
 	var doc struct {
 		header

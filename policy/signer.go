@@ -39,11 +39,11 @@ func ParseSigners(pins []manifest.Signer) ([]Signer, error) {
 	return signers, nil
 }
 
-// parseKey reads the line of an OpenSSH .pub file: type, base64, comment. Unlike an
-// authorized_keys line it has no options. Errors do not repeat the line: it could be a
-// private key that was pasted here.
+// parseKey reads the line of an OpenSSH .pub file: type, base64, comment. Unlike an authorized_keys line it has no
+// options.
 func parseKey(line string) (ssh.PublicKey, error) {
 	fields := strings.Fields(line)
+	// No error repeats the line: it could be a private key that was pasted here.
 	if len(fields) < 2 {
 		return nil, errors.New("not an OpenSSH public key; the line of a .pub file reads: ssh-ed25519 AAAA... comment")
 	}
@@ -66,16 +66,15 @@ func checkKey(key ssh.PublicKey) error {
 		ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521:
 		return nil
 	case ssh.KeyAlgoRSA:
-	default:
-		return fmt.Errorf("a key of type %q is not accepted: use Ed25519 (ssh-keygen -t ed25519), ECDSA, "+
-			"or RSA with 3072 bits", key.Type())
-	}
-	public, ok := key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey)
-	if !ok || public.N.BitLen() < minRSA {
+		public, ok := key.(ssh.CryptoPublicKey).CryptoPublicKey().(*rsa.PublicKey)
+		if ok && public.N.BitLen() >= minRSA {
+			return nil
+		}
 		return fmt.Errorf("an RSA key of fewer than %d bits is not accepted: use Ed25519 (ssh-keygen -t ed25519), "+
 			"or RSA with 3072 bits", minRSA)
 	}
-	return nil
+	return fmt.Errorf("a key of type %q is not accepted: use Ed25519 (ssh-keygen -t ed25519), ECDSA, "+
+		"or RSA with 3072 bits", key.Type())
 }
 
 // verifySignature returns the signer that signed exactly these bytes for this namespace.
@@ -100,11 +99,11 @@ func verifySignature(f SignedFile, namespace string, signers []Signer) (signer S
 		return signer, refuse(GrantUnknownSigner,
 			"is it the right release? If its maintainers changed their keys, get the release as it is now",
 			"%s is signed with the key %s, which the release does not pin", f.Name, ssh.FingerprintSHA256(sig.PublicKey))
-	case sig.Namespace != namespace:
+	case sig.Namespace != namespace: // Verify would refuse it, too, and could not say why
 		return signer, refuse(GrantWrongNamespace, "its signers sign it again with: ssh-keygen -Y sign -n "+namespace,
 			"%s is signed for the namespace %q, not %q", f.Name, sig.Namespace, namespace)
 	}
-	// The signer's own key verifies, not the signature's.
+	// The signer's own key verifies, not the one that the signature brings along.
 	if err := sshsig.Verify(bytes.NewReader(f.Body), sig, signers[i].key, sig.HashAlgorithm, namespace); err != nil {
 		return signer, refuse(GrantBadSignature, again,
 			"the signature is not one of these bytes of %s: one of the two files was changed", f.Name)
@@ -115,8 +114,8 @@ func verifySignature(f SignedFile, namespace string, signers []Signer) (signer S
 // maxSignature bounds a signature file. One by a key of 16,384 bits has 6 kB.
 const maxSignature = 16 << 10
 
-// readSignature reads what ssh-keygen -Y sign writes, and nothing that only looks like it:
-// each signature has one form, but for the length and the ends of its lines.
+// readSignature reads what ssh-keygen -Y sign writes, and nothing that only looks like it: each signature has one form,
+// but for the length and the ends of its lines.
 func readSignature(b []byte) (*sshsig.Signature, error) {
 	if len(b) > maxSignature {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxSignature)
@@ -133,4 +132,46 @@ func readSignature(b []byte) (*sshsig.Signature, error) {
 		return nil, errors.New("it holds more than a signature")
 	}
 	return sig, nil
+}
+
+// AuditNamespace is the namespace in which audits are signed: ssh-keygen -Y verify -n rehydrate-audit checks one.
+const AuditNamespace = "rehydrate-audit"
+
+// SignStatement signs the statement of an audit with an SSH private key, as ssh-keygen -Y sign does.
+func SignStatement(key, statement []byte) ([]byte, error) {
+	signer, err := ssh.ParsePrivateKey(key)
+	var locked *ssh.PassphraseMissingError
+	if errors.As(err, &locked) {
+		return nil, fmt.Errorf("the key has a passphrase: sign the statement with ssh-keygen -Y sign -n %s", AuditNamespace)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the key: %w", err)
+	}
+	if err := checkKey(signer.PublicKey()); err != nil {
+		return nil, err // now, not when somebody checks the statement
+	}
+	sig, err := sshsig.Sign(bytes.NewReader(statement), signer, sshsig.HashSHA512, AuditNamespace)
+	if err != nil {
+		return nil, fmt.Errorf("sign the statement: %w", err)
+	}
+	return sshsig.Armor(sig), nil
+}
+
+// CheckStatement verifies the signature of an audit's statement and returns the fingerprint of the key that made it:
+// whose key that is, is for the reader to know.
+func CheckStatement(signature, statement []byte) (fingerprint string, err error) {
+	sig, err := readSignature(signature)
+	if err != nil {
+		return "", err
+	}
+	if err := checkKey(sig.PublicKey); err != nil {
+		return "", err
+	}
+	if sig.Namespace != AuditNamespace {
+		return "", fmt.Errorf("it is signed for the namespace %q, not %q", sig.Namespace, AuditNamespace)
+	}
+	if err := sshsig.Verify(bytes.NewReader(statement), sig, sig.PublicKey, sig.HashAlgorithm, AuditNamespace); err != nil {
+		return "", errors.New("the signature is not one of these bytes: the statement or its signature was changed")
+	}
+	return ssh.FingerprintSHA256(sig.PublicKey), nil
 }

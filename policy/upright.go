@@ -2,17 +2,26 @@ package policy
 
 import (
 	"bytes"
+	"encoding/binary"
 	"image"
 	"image/color"
+	"slices"
 )
 
-// Upright returns img, decoded from body, as its EXIF orientation says it is to be
-// seen: turned and mirrored, with its corner at the origin. Go's decoders leave that to
-// the caller. Without an orientation, or with one that is not valid, it is img itself. Only JPEGs are looked
-// at: the orientation of a PNG or WebP is not honoured by browsers either.
+// Upright returns img, decoded from body, as its EXIF orientation says it is to be seen: turned and mirrored, with its
+// corner at the origin. Go's decoders leave that to the caller. Without a valid orientation it is img itself.
 func Upright(img image.Image, body []byte) image.Image {
-	if o := orientation(body); o > 1 {
-		return &Turned{Image: img, orientation: o}
+	const app1, startOfScan = 0xE1, 0xDA
+	if sniff(body) != "jpeg" {
+		return img // the orientation of a PNG or WebP is not honoured by browsers either
+	}
+	for marker, content := range jpegSegments(body) {
+		if marker == startOfScan { // EXIF stands before the scan
+			break
+		}
+		if o := Orientation(content); marker == app1 && o > 1 {
+			return &Turned{Image: img, orientation: o}
+		}
 	}
 	return img
 }
@@ -50,8 +59,7 @@ func (t *Turned) Plane(g *image.Gray) *image.Gray {
 	return out
 }
 
-// unturn tells where in a stored image of w x h pixels the pixel x, y of the upright one
-// is. The orientation names the sides at which the first row and column are seen.
+// unturn tells where in a stored image of w x h pixels the pixel x, y of the upright one is.
 func unturn(orientation, x, y, w, h int) image.Point {
 	if orientation >= 5 { // 6 and 8 are cameras that were held upright, the others mirrored ones
 		x, y = y, x
@@ -67,18 +75,31 @@ func unturn(orientation, x, y, w, h int) image.Point {
 	return image.Pt(x, y)
 }
 
-// orientation returns the EXIF orientation of a JPEG, 0 where there is none.
-func orientation(body []byte) int {
-	const app1, startOfScan = 0xE1, 0xDA
-	if sniff(body) != "jpeg" {
+// Orientation returns how a picture is to be turned, 1 to 8, as the content of a JPEG's APP1 segment says in the
+// first directory of its EXIF; 0 when it does not say so. See EXIF 2.32, 4.6.4, tag 0x0112.
+func Orientation(segment []byte) int {
+	tiff, ok := bytes.CutPrefix(segment, []byte("Exif\x00\x00"))
+	if !ok || len(tiff) < 8 {
 		return 0
 	}
-	for marker, content := range jpegSegments(body) {
-		if marker == startOfScan { // EXIF stands before the scan
-			break
-		}
-		if marker == app1 && bytes.HasPrefix(content, []byte("Exif\x00\x00")) {
-			return Orientation(content)
+	var order binary.ByteOrder = binary.BigEndian
+	if string(tiff[:2]) == "II" {
+		order = binary.LittleEndian
+	} else if string(tiff[:2]) != "MM" {
+		return 0
+	}
+	at := int64(order.Uint32(tiff[4:]))
+	if order.Uint16(tiff[2:]) != 42 || at+2 > int64(len(tiff)) {
+		return 0
+	}
+	const tagOrientation, typeShort = 0x0112, 3
+	entries := slices.Collect(slices.Chunk(tiff[at+2:], 12))
+	for _, e := range entries[:min(len(entries), int(order.Uint16(tiff[at:])))] {
+		if len(e) == 12 && order.Uint16(e) == tagOrientation && order.Uint16(e[2:]) == typeShort && order.Uint32(e[4:]) == 1 {
+			if o := int(order.Uint16(e[8:])); o <= 8 {
+				return o
+			}
+			return 0
 		}
 	}
 	return 0

@@ -574,7 +574,7 @@ func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
 		case h.Found != nil:
 			e.live, e.reason = &h.Verdict, ""
 		case h.Absent && h.Second: // twice, while a post that exists was there: unavailable
-			v := policy.JudgeAbsent(policy.CommunityUnknown)
+			v := policy.Verdict{State: manifest.StateUnavailable, Reason: policy.ReasonAbsent}
 			e.live, e.reason = &v, ""
 		case h.Absent:
 			e.reason, heard[i].Again = "absent_once", true

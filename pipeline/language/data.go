@@ -48,10 +48,9 @@ func loadDictionary(packed []byte) ([]string, error) {
 // DictionaryDigest names the dictionary that Knows looks words up in.
 func DictionaryDigest() string { return dictionaryDigest }
 
-// Knows reports whether a word that OCR read is English by the dictionary, whatever its
-// case, with the punctuation around it left away: DON'T, "Hello," and x-ray are. Where
-// hyphens or slashes join several, all must be. A word with a digit and a single letter
-// are none: the dictionary has every letter.
+// Knows reports whether a word that OCR read is English by the dictionary, whatever its case, with the punctuation
+// around it left away: DON'T, "Hello," and x-ray are. Where hyphens or slashes join several, all must be. A word with
+// a digit and a single letter are none: the dictionary has every letter.
 func (f *Filter) Knows(word string) bool {
 	around := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	word = strings.TrimFunc(apostrophes.Replace(word), around)
@@ -102,8 +101,7 @@ func checkDigest(name string, list []byte, want string) error {
 	return nil
 }
 
-// Plain takes the accents off a token of Tokens: the function words and the model's n-grams
-// are written so.
+// Plain takes the accents off a token of Tokens: the function words and the model's n-grams are written so.
 func Plain(token string) string { return plain.Replace(token) }
 
 // plain takes the accents off upper-case letters, as the function words are written.

@@ -1,10 +1,9 @@
 // Package language decides whether the text of an image is English, is not, or is too
 // little to judge. Short, noisy text in capitals is what it was made for.
 //
-// It owns the dictionary, the n-gram model, the lists of function words (all in data/)
-// and the rule. A verdict depends on the words, the threshold and Fingerprint alone: no
-// word list of the host, no C library, no state. Tokens are the runs of two and more
-// letters in the words of confidence 60 and more. The rule, first match wins:
+// It owns the dictionary, the n-gram model, the lists of function words (all in data/) and the rule. A verdict depends
+// on the words, the threshold and Fingerprint alone: no word list of the host, no C library, no state. Tokens are the
+// runs of two and more letters in the words of confidence 60 and more. The rule, first match wins:
 //
 //	fewer than 8 letters or 2 words, no token, or
 //	words of fewer than 3 letters on average       passes, no_text
@@ -17,17 +16,15 @@
 //	                                               against: foreign_words,
 //	                                               low_dictionary_hit, foreign_spelling
 //
-// Three votes are cast. The dictionary votes for English from a share of known tokens on,
-// the threshold, and against below. The model adds up what the n-grams of each token say,
-// and votes for or against. Function words vote for the side that has more of them, or
-// not at all. The majority decides; in a tie of two votes, the model.
+// Three votes are cast. The dictionary votes for English from a share of known tokens on, the threshold, and against
+// below. The model adds up what the n-grams of each token say, and votes for or against. Function words vote for the
+// side that has more of them, or not at all. The majority decides; in a tie of two votes, the model.
 //
 // # Limitations
 //
-// The outcome of a rejection is a label, not evidence of the cause: an English OCR model
-// reads a foreign text as noise, and noise looks foreign. The function words cover 14
-// languages in Latin script besides English, the model learned from 27. The dictionary is
-// American. Texts of one to three words are judged on thin evidence.
+// The outcome of a rejection is a label, not evidence of the cause: an English OCR model reads a foreign text as
+// noise, and noise looks foreign. The function words cover 14 languages in Latin script besides English, the model
+// learned from 27. The dictionary is American. Texts of one to three words are judged on thin evidence.
 package language
 
 import (
@@ -94,8 +91,7 @@ type Verdict struct {
 
 // The constants of the rule.
 const (
-	// minConfidence: at 60 no blank template of 88 has text by the two bars below, at 50
-	// six have.
+	// minConfidence: at 60 no blank template of 88 has text by the two bars below, at 50 six have.
 	minConfidence = 60
 	// minLetters and minWords: with 12 letters and 3 words 21 % of foreign memes would
 	// pass as text-less, with these 7.7 %.
@@ -110,8 +106,7 @@ const (
 	modelBar = -1
 	// shortWords: up to here one odd word decides the share of dictionary words.
 	shortWords = 3
-	// unreadableHit is the share below which the text is taken for bad OCR rather than
-	// for another language.
+	// unreadableHit is the share below which the text is taken for bad OCR rather than for another language.
 	unreadableHit = .25
 )
 
@@ -143,9 +138,8 @@ func New() (*Filter, error) {
 	return &Filter{dictionary: dictionary, languages: languages}, nil
 }
 
-// Judge decides on the text that the words make up, whatever their order. threshold is
-// the share of dictionary words, 0..1, from which the dictionary votes for English. It
-// never fails; bytes that are not UTF-8 separate tokens.
+// Judge decides on the text that the words make up, whatever their order. threshold is the share of dictionary words,
+// 0..1, from which the dictionary votes for English. It never fails; bytes that are not UTF-8 separate tokens.
 func (f *Filter) Judge(words []Word, threshold float64) Verdict {
 	v, withLetters, latin := f.measure(words)
 	if v.Letters < minLetters || v.Words < minWords || v.Tokens == 0 || v.Letters < wordLength*v.Words {

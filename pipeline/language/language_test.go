@@ -265,8 +265,7 @@ func TestDamagedLists(t *testing.T) {
 	}
 }
 
-// foreign returns the captions of testdata/foreign.txt by purpose, dev or test. Rules may
-// be tuned on dev.
+// foreign returns the captions of testdata/foreign.txt by purpose, dev or test. Rules may be tuned on dev.
 func foreign(t *testing.T) map[string][]string {
 	t.Helper()
 	captions := map[string][]string{}

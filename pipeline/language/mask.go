@@ -15,9 +15,8 @@ type Masked struct {
 	Phones int
 }
 
-// MaskVersion numbers the rules of MaskNames: also raise it with every change that can
-// change a mask. What was masked under another one has to be read again, for the text as it
-// was is not kept.
+// MaskVersion numbers the rules of MaskNames: also raise it with every change that can change a mask. What was masked
+// under another one has to be read again, for the text as it was is not kept.
 const MaskVersion = 1
 
 // What stands in place of a name. None of them matches a rule.
@@ -120,8 +119,7 @@ func namesSomebody(before, match, after string) bool {
 	return letters >= 3
 }
 
-// countryCode wants ten digits where nothing divides them, +10000000 being points, and
-// refuses the dots of thousands.
+// countryCode wants ten digits where nothing divides them, +10000000 being points, and refuses the dots of thousands.
 func countryCode(before, match, after string) bool {
 	return standsAlone(before, match, after) && !thousands.MatchString(match) &&
 		(strings.ContainsAny(match, " .()/-") || len(match) > 10)
@@ -151,8 +149,7 @@ var (
 	date = regexp.MustCompile(`^(?:\d{4}[./-]\d{1,2}[./-]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{4})$`)
 )
 
-// maskOne masks the first match of the rule in the words of a line, in place, and reports
-// whether there was one.
+// maskOne masks the first match of the rule in the words of a line, in place, and reports whether there was one.
 func (r maskRule) maskOne(words []string) bool {
 	var line strings.Builder
 	var index, starts []int // of the words that are not ""

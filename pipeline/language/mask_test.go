@@ -83,8 +83,7 @@ func TestMaskNames(t *testing.T) {
 	}
 }
 
-// TestMaskShape holds that masked words keep their places, and that no match goes over
-// the end of a line.
+// TestMaskShape holds that masked words keep their places, and that no match goes over the end of a line.
 func TestMaskShape(t *testing.T) {
 	lines := [][]string{{"call", "(555)", "010-4567", "now"}, nil, {"from", "u/"}, {"somebody", "@", "jane@", "", "example.com"}}
 	before := strings.Join(slices.Concat(lines...), "|")

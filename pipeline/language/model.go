@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// weights are what each n-gram of letters says about its word: a signed byte a slot, positive for English. data/train.go
-// makes them; data/NOTICE says of what.
+// weights are what each n-gram of letters says about its word: a signed byte a slot, positive for English.
+// data/train.go makes them; data/NOTICE says of what.
 //
 //go:generate go run ./data
 //go:embed data/ngrams.bin
@@ -21,8 +21,7 @@ const (
 	Slots = 1 << 17
 	// Scale is the weight of one unit of log-odds.
 	Scale = 32
-	// longestGram: with n-grams of up to 4 letters 1.8 times as many pass, of up to 3
-	// letters 5 times.
+	// longestGram: with n-grams of up to 4 letters 1.8 times as many pass, of up to 3 letters 5 times.
 	longestGram = 5
 	// wordLimit is what one word can say, in units of log-odds. A single name does not prove a language.
 	wordLimit = 4

@@ -38,8 +38,7 @@ type picture struct {
 // key tells pictures apart.
 func (p picture) key() string { return p.kind + "\t" + p.split + "\t" + p.name }
 
-// blanksOfKind is how many pictures are drawn of each of blankKinds, the first blanksDev
-// of them to tune on.
+// blanksOfKind is how many pictures are drawn of each of blankKinds, the first blanksDev of them to tune on.
 const blanksOfKind, blanksDev = 8, 3
 
 // pictures lists what is drawn: every caption of testdata, and the blank kinds.
@@ -106,8 +105,7 @@ func (p picture) draw(seed int) (image.Image, error) {
 	return img, err
 }
 
-// readPictures draws the pictures and reads them with the program that is built of
-// cmd/ocr.
+// readPictures draws the pictures and reads them with the program that is built of cmd/ocr.
 func readPictures(t testing.TB, all []picture) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "ocr")

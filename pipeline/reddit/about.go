@@ -19,13 +19,13 @@ import (
 // An answer that explains nothing is policy.CommunityUnknown, without an error. The errors are those
 // of Ask that stop the run. A name that is not a subreddit's (see manifest.Subreddit), or that
 // is a user's profile, is the caller's mistake and costs no request.
-func (c *Client) About(ctx context.Context, name string) (policy.Community, error) {
+func (c *Client) About(ctx context.Context, name string) (manifest.Reason, error) {
 	name, ok := manifest.Subreddit(name)
 	if !ok {
 		return policy.CommunityUnknown,
 			errors.New("about: that is not the name of a subreddit: 2 to 21 letters, digits and _, not a profile")
 	}
-	var kind policy.Community
+	var kind manifest.Reason
 	err := c.askAPI(ctx, "https://"+apiHost+"/r/"+name+"/about?raw_json=1", func(e exchange) (err error) {
 		kind, err = c.readAbout(e, name)
 		return err
@@ -42,7 +42,7 @@ func (c *Client) About(ctx context.Context, name string) (policy.Community, erro
 
 // communities are the reasons that Reddit gives with a 403 or a 404 (redditwarp, redlib
 // client.rs). Those who pay or work for Reddit are members like others.
-var communities = map[string]policy.Community{
+var communities = map[string]manifest.Reason{
 	"private": policy.CommunityPrivate, "gold_only": policy.CommunityPrivate,
 	"employees_only": policy.CommunityPrivate, "banned": policy.CommunityBanned,
 	"quarantined": policy.CommunityQuarantined, "gated": policy.CommunityGated,
@@ -50,7 +50,7 @@ var communities = map[string]policy.Community{
 
 // readAbout reads an answer of /r/NAME/about other than a 401. Its error is an *Unanswered, or
 // the *Denied of a 403 that is about the client and not about the subreddit.
-func (c *Client) readAbout(e exchange, name string) (policy.Community, error) {
+func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 	if e.status == http.StatusOK {
 		return c.readCommunity(e, name)
 	}
@@ -94,7 +94,7 @@ func leadsToSearch(h http.Header) bool {
 
 // readCommunity reads an answer with status 200. It must say that it is about the subreddit
 // that was asked for.
-func (c *Client) readCommunity(e exchange, name string) (policy.Community, error) {
+func (c *Client) readCommunity(e exchange, name string) (manifest.Reason, error) {
 	var thing struct {
 		Kind string
 		Data struct {

