@@ -107,7 +107,7 @@ func examine(ctx context.Context, o options, env []string, stderr io.Writer) []f
 	model, err := findModel(o, env)
 	haveModel := add("model", err, model, modelHint)
 	words, err := language.New()
-	haveWords := add("dictionary", err, "sha256 "+language.DictionaryDigest(), "build again from a clean checkout")
+	haveWords := add("dictionary", err, "sha256 "+language.DictionaryDigest, "build again from a clean checkout")
 	if !haveModel || !haveWords {
 		return findings
 	}

@@ -148,7 +148,7 @@ func benchConfig(b testing.TB) ocr.Config {
 		b.Fatal(err)
 	}
 	return ocr.Config{Workers: 2, Timeout: time.Minute,
-		Dictionary: english.Knows, DictionaryID: language.DictionaryDigest()}
+		Dictionary: english.Knows, DictionaryID: language.DictionaryDigest}
 }
 
 // BenchmarkTesseract reads the memes of REHYDRATE_MEMES with the tesseract program, two at a

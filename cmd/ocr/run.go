@@ -232,7 +232,7 @@ func newPool(ctx context.Context, o options, words *language.Filter, stderr io.W
 		return nil, fmt.Errorf("find this program, to start its workers: %w", err)
 	}
 	c := ocr.Config{Command: []string{self, "worker"}, Workers: o.workers, Timeout: o.timeout, TessdataDir: o.tessdataDir,
-		Dictionary: words.Knows, DictionaryID: language.DictionaryDigest(), DecisionOnly: o.filter}
+		Dictionary: words.Knows, DictionaryID: language.DictionaryDigest, DecisionOnly: o.filter}
 	if o.verbose {
 		c.Log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

@@ -243,7 +243,7 @@ func (c *command) startOCR(ctx context.Context, f ocrFlags, config *pipeline.Con
 	}
 	config.Workers = f.workers
 	config.OCR, err = ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers, TessdataDir: c.getenv("TESSDATA_PREFIX"),
-		Dictionary: config.Language.Knows, DictionaryID: language.DictionaryDigest(), Log: c.log})
+		Dictionary: config.Language.Knows, DictionaryID: language.DictionaryDigest, Log: c.log})
 	return err
 }
 

@@ -23,9 +23,9 @@ var englishList []byte
 //go:embed data/function-words.txt
 var functionWordList string
 
-// The SHA-256 of the plain dictionary and of the list of function words.
+// The SHA-256 of the plain dictionary, in which Knows looks words up, and of the list of function words.
 const (
-	dictionaryDigest    = "d682f66d20c54c1f3c8c9a22a0b10db23b4b98fd2dad4cab6841edef16c6c440"
+	DictionaryDigest    = "d682f66d20c54c1f3c8c9a22a0b10db23b4b98fd2dad4cab6841edef16c6c440"
 	functionWordsDigest = "aa401f53e84581746e0621809f40cd52bdd52ead9d71157c7387c1ebb59c4c5c"
 )
 
@@ -39,19 +39,16 @@ func loadDictionary(packed []byte) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack the dictionary: %w", err)
 	}
-	if err := checkDigest("dictionary", list, dictionaryDigest); err != nil {
+	if err := checkDigest("dictionary", list, DictionaryDigest); err != nil {
 		return nil, err
 	}
 	return strings.Fields(string(list)), nil
 }
 
-// DictionaryDigest names the dictionary that Knows looks words up in.
-func DictionaryDigest() string { return dictionaryDigest }
-
 // Knows reports whether a word that OCR read is English by the dictionary, whatever its case, with the punctuation
-// around it left away: DON'T, "Hello," and x-ray are. Where hyphens or slashes join several, all must be. A word with
-// a digit and a single letter are none: the dictionary has every letter.
+// around it left away: DON'T, "Hello," and x-ray are. Where hyphens or slashes join several, all must be.
 func (f *Filter) Knows(word string) bool {
+	// Digits are not trimmed, so that no word with one is known.
 	around := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	word = strings.TrimFunc(apostrophes.Replace(word), around)
 	longest := 0
@@ -61,7 +58,7 @@ func (f *Filter) Knows(word string) bool {
 		}
 		longest = max(longest, len(part))
 	}
-	return longest > 1
+	return longest > 1 // the dictionary has every single letter, and OCR reads them into anything
 }
 
 // has looks a token up.
@@ -85,10 +82,8 @@ func loadFunctionWords(list string) (map[string][]string, error) {
 		if !ok || strings.HasPrefix(line, "#") {
 			continue
 		}
-		for _, w := range strings.Fields(words) {
-			if !slices.Contains(languages[w], code) {
-				languages[w] = append(languages[w], code)
-			}
+		for w := range strings.FieldsSeq(words) {
+			languages[w] = append(languages[w], code)
 		}
 	}
 	return languages, nil

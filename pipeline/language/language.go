@@ -118,7 +118,7 @@ const rules = 2
 // those of another fingerprint are out of date.
 func Fingerprint() string {
 	return fmt.Sprintf("language rules %d, dictionary %s, function words %s, n-gram model %s",
-		rules, dictionaryDigest, functionWordsDigest, weightsDigest)
+		rules, DictionaryDigest, functionWordsDigest, weightsDigest)
 }
 
 // A Filter judges texts. It is safe for concurrent use.
@@ -127,9 +127,9 @@ type Filter struct {
 	languages  map[string][]string // of a function word: the languages that have it
 }
 
-// New unpacks the lists, which takes some 20 ms and 4 MB: make one Filter for a run.
-// The error says that they are not those this package was built for.
+// New unpacks the lists: make one Filter for a run. The error says that they are not those this package was built for.
 func New() (*Filter, error) {
+	// It takes some 20 ms and 4 MB, so a program that judges nothing should not pay for it at its start.
 	dictionary, noWords := loadDictionary(englishList)
 	languages, noFunctionWords := loadFunctionWords(functionWordList)
 	if err := errors.Join(noWords, noFunctionWords, checkDigest("n-gram model", weights, weightsDigest)); err != nil {
@@ -142,6 +142,7 @@ func New() (*Filter, error) {
 // 0..1, from which the dictionary votes for English. It never fails; bytes that are not UTF-8 separate tokens.
 func (f *Filter) Judge(words []Word, threshold float64) Verdict {
 	v, withLetters, latin := f.measure(words)
+	// No text before any vote: what OCR reads into a pattern would be voted on as a foreign language.
 	if v.Letters < minLetters || v.Words < minWords || v.Tokens == 0 || v.Letters < wordLength*v.Words {
 		v.Reason = ReasonNoText
 		return v
@@ -153,7 +154,7 @@ func (f *Filter) Judge(words []Word, threshold float64) Verdict {
 	case v.Votes.english():
 	case withLetters <= shortWords && slices.Contains(v.Votes.all(), VoteEnglish):
 		v.Reason = ReasonShort
-	case v.Hit < unreadableHit && v.Votes.FunctionWords != VoteOther:
+	case v.Hit < unreadableHit && v.Votes.FunctionWords != VoteOther: // bad OCR has no function words of a language
 		v.Outcome, v.Reason = manifest.Unreadable, ReasonLowHit
 	default:
 		v.Outcome, v.Reason = manifest.NotEnglish, v.Votes.against()
@@ -184,12 +185,7 @@ func (v Votes) all() []Vote { return []Vote{v.Dictionary, v.Model, v.FunctionWor
 func (v Votes) english() bool {
 	balance := 0
 	for _, vote := range v.all() {
-		switch vote {
-		case VoteEnglish:
-			balance++
-		case VoteOther:
-			balance--
-		}
+		balance += map[Vote]int{VoteEnglish: 1, VoteOther: -1}[vote]
 	}
 	// The model breaks a tie: it errs least of the three.
 	return balance > 0 || balance == 0 && v.Model == VoteEnglish
@@ -226,12 +222,20 @@ func (f *Filter) measure(words []Word) (v Verdict, withLetters, latin int) {
 		for _, token := range Tokens(w.Text) {
 			token = f.unstretched(token)
 			v.Tokens++
-			if f.has(token) { // the dictionary has accents: CAFÉ
+			if f.has(token) { // before Plain, for the dictionary has accents: CAFÉ
 				hits++
 			}
 			token = Plain(token)
 			score += tokenScore(token)
-			v.English += f.count(token, foreign)
+			languages := f.languages[token]
+			switch {
+			case !slices.Contains(languages, english):
+				for _, code := range languages {
+					foreign[code]++
+				}
+			case len(languages) == 1: // a word that English shares (ME, NO) is evidence for no language
+				v.English++
+			}
 		}
 	}
 	v.Score = float64(score) / Scale
@@ -244,27 +248,12 @@ func (f *Filter) measure(words []Word) (v Verdict, withLetters, latin int) {
 
 // most returns the language with most function words and their number; the lower code where two have as many.
 func most(foreign map[string]int) (n int, language string) {
-	for _, code := range slices.Sorted(maps.Keys(foreign)) {
+	for _, code := range slices.Sorted(maps.Keys(foreign)) { // a map's own order would change from run to run
 		if foreign[code] > n {
 			n, language = foreign[code], code
 		}
 	}
 	return n, language
-}
-
-// count adds a plain function word to the numbers of its languages and returns 1 if it is English.
-func (f *Filter) count(token string, foreign map[string]int) int {
-	languages := f.languages[token]
-	if slices.Contains(languages, english) {
-		if len(languages) == 1 {
-			return 1
-		}
-		return 0 // a word that English shares (ME, NO) is evidence for no language
-	}
-	for _, code := range languages {
-		foreign[code]++
-	}
-	return 0
 }
 
 // letters counts the letters of a word, and those of Latin script among them.

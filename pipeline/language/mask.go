@@ -2,72 +2,53 @@ package language
 
 import (
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Masked counts what MaskNames took out.
-type Masked struct {
-	Users  int // u/name, /u/name, /user/name, @name
-	Emails int
-	Phones int
-}
-
 // MaskVersion numbers the rules of MaskNames: also raise it with every change that can change a mask. What was masked
 // under another one has to be read again, for the text as it was is not kept.
 const MaskVersion = 1
 
-// What stands in place of a name. None of them matches a rule.
-const (
-	maskUser  = "[user]"
-	maskEmail = "[email]"
-	maskPhone = "[phone]"
-)
-
 // MaskNames puts [user], [email] and [phone] in place of what leads to a person: u/name, "u/ name" and @name; e-mail
 // addresses; telephone numbers with a country code, in the forms of the United States, or after a word such as "call".
 // r/subreddit, hashtags, "@ home", prices, years, scores, dates and times stay. lines are the words of a text, as OCR
-// divides them; they are left as they are, and masking what is masked changes nothing.
+// divides them; they are left as they are, and masking what is masked changes nothing. n is how many names were masked.
 //
 // masked has the shape of lines, so that word i is still the one of box i. Where a name was read as several words of a
 // line, the first of them has the mask and the others are "": drop those.
-func MaskNames(lines [][]string) (masked [][]string, n Masked) {
-	masked = make([][]string, len(lines))
-	for i, words := range lines {
-		masked[i] = append(make([]string, 0, len(words)), words...)
+func MaskNames(lines [][]string) (masked [][]string, n int) {
+	for _, line := range lines {
+		words := slices.Clone(line)
 		// Repeated, because a mask can separate a name from its neighbours. It ends: masks match no rule.
-		for maskLine(masked[i], &n) {
+		for again := true; again; {
+			again = false
+			for _, r := range maskRules {
+				for r.maskOne(words) {
+					n++
+					again = true
+				}
+			}
 		}
+		masked = append(masked, words)
 	}
 	return masked, n
 }
 
-// IsMask reports whether a word stands in place of what was masked, with what punctuation it
-// had: it is a word of no language.
+// IsMask reports whether a word stands in place of what was masked, with what punctuation it had: it is a word of no
+// language.
 func IsMask(word string) bool {
-	return strings.Contains(word, maskUser) || strings.Contains(word, maskEmail) || strings.Contains(word, maskPhone)
-}
-
-// maskLine applies every rule once and reports whether any found a name.
-func maskLine(words []string, n *Masked) bool {
-	found := false
-	for _, r := range maskRules {
-		for r.maskOne(words) {
-			*r.count(n)++
-			found = true
-		}
-	}
-	return found
+	return slices.ContainsFunc(maskRules, func(r maskRule) bool { return strings.Contains(word, r.mask) })
 }
 
 // A maskRule finds one kind of name in a line whose words are joined by spaces.
 type maskRule struct {
-	mask  string
-	count func(*Masked) *int
-	find  *regexp.Regexp
-	// accept has the last word: before and after are what stands around the match.
+	mask string // matches no rule
+	find *regexp.Regexp
+	// accept has the last word: before and after are what stands around the match; nil accepts.
 	accept func(before, match, after string) bool
 }
 
@@ -77,31 +58,21 @@ const name = `[\p{L}\p{N}_-]`
 // maskRules are applied in this order: an address holds what looks like @name. No mask
 // is more than three bytes longer than what it stands for.
 var maskRules = []maskRule{
-	{maskEmail, func(n *Masked) *int { return &n.Emails },
-		regexp.MustCompile(`@?[\p{L}\p{N}._%+-]*[\p{L}\p{N}][._%+-]*@\p{L}[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*`), always},
+	{"[email]", regexp.MustCompile(`@?[\p{L}\p{N}._%+-]*[\p{L}\p{N}][._%+-]*@\p{L}[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*`), nil},
 	// As OCR divides it; only before endings that are common, because of "see @jo.smith".
-	{maskEmail, func(n *Masked) *int { return &n.Emails },
-		regexp.MustCompile(`(?i)[\p{L}\p{N}._%+-]*[\p{L}\p{N}] ?@ ?[\p{L}\p{N}][\p{L}\p{N}.-]*\.(?:` +
-			`com|net|org|edu|gov|info|io|me|co|uk|us|ca|au|in|de|fr|es|it|nl|br|mx|ru|pl|se)\b`), always},
-	{maskUser, func(n *Masked) *int { return &n.Users },
-		regexp.MustCompile(`(?i)(?:/u(?:ser)?/|u/) ?` + name + `{3,}`), startsName},
-	{maskUser, func(n *Masked) *int { return &n.Users },
-		regexp.MustCompile(`@` + name + `(?:[\p{L}\p{N}_.-]*` + name + `)`), namesSomebody},
-	{maskPhone, func(n *Masked) *int { return &n.Phones },
-		regexp.MustCompile(`(?:\+ ?[1-9]|\b00(?:[2-9]\d|1[.-]\d))(?:[ .()/-]{0,2}\d){7,14}`), countryCode},
-	{maskPhone, func(n *Masked) *int { return &n.Phones },
-		regexp.MustCompile(`(?:\b1[ .-]?)?(?:\(\d{3}\) ?|\b\d{3}[ .-])\d{3}[ .-]\d{4}\b|\b1?[2-9]\d{9}\b`), standsAlone},
-	{maskPhone, func(n *Masked) *int { return &n.Phones },
-		regexp.MustCompile(`\(?\d(?:[ .()/-]{0,2}\d){6,14}`), afterCall},
+	{"[email]", regexp.MustCompile(`(?i)[\p{L}\p{N}._%+-]*[\p{L}\p{N}] ?@ ?[\p{L}\p{N}][\p{L}\p{N}.-]*\.(?:` +
+		`com|net|org|edu|gov|info|io|me|co|uk|us|ca|au|in|de|fr|es|it|nl|br|mx|ru|pl|se)\b`), nil},
+	{"[user]", regexp.MustCompile(`(?i)(?:/u(?:ser)?/|u/) ?` + name + `{3,}`), startsName},
+	{"[user]", regexp.MustCompile(`@` + name + `(?:[\p{L}\p{N}_.-]*` + name + `)`), namesSomebody},
+	{"[phone]", regexp.MustCompile(`(?:\+ ?[1-9]|\b00(?:[2-9]\d|1[.-]\d))(?:[ .()/-]{0,2}\d){7,14}`), countryCode},
+	{"[phone]", regexp.MustCompile(`(?:\b1[ .-]?)?(?:\(\d{3}\) ?|\b\d{3}[ .-])\d{3}[ .-]\d{4}\b|\b1?[2-9]\d{9}\b`), standsAlone},
+	{"[phone]", regexp.MustCompile(`\(?\d(?:[ .()/-]{0,2}\d){6,14}`), afterCall},
 }
-
-func always(before, match, after string) bool { return true }
 
 // startsName refuses u/ at the end of another word: you/them.
 func startsName(before, match, after string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
-	return match[0] == '/' || before == "" ||
-		!(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r))
+	return match[0] == '/' || !(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r))
 }
 
 // namesSomebody refuses @5pm, @2nd and @100.
@@ -185,7 +156,7 @@ func (r maskRule) first(line string) (from, to int, found bool) {
 			return 0, 0, false
 		}
 		from, to = start+loc[0], start+loc[1]
-		if r.accept(line[:from], line[from:to], line[to:]) {
+		if r.accept == nil || r.accept(line[:from], line[from:to], line[to:]) {
 			return from, to, true
 		}
 		start = from + 1

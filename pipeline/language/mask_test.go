@@ -10,66 +10,65 @@ import (
 
 func TestMaskNames(t *testing.T) {
 	for _, test := range []struct {
-		line, want string
-		n          Masked
+		line, want string // "": as it is
 	}{
-		{"Posted by u/some_user-12 3 hours ago", "Posted by [user] 3 hours ago", Masked{Users: 1}},
-		{"/u/spez, said:", "[user], said:", Masked{Users: 1}},
-		{"U/SOMEBODY AND U/ELSE", "[user] AND [user]", Masked{Users: 2}},
-		{"(u/somebody's post)", "([user]'s post)", Masked{Users: 1}},
-		{"u/ somebody said", "[user] said", Masked{Users: 1}},
-		{"see reddit.com/u/somebody or reddit.com/user/else", "see reddit.com[user] or reddit.com[user]", Masked{Users: 2}},
-		{"r/memes u/somebody", "r/memes [user]", Masked{Users: 1}},
-		{"u/one/u/two12", "[user][user]", Masked{Users: 2}},
-		{"@someone: hi", "[user]: hi", Masked{Users: 1}},
-		{".@Some_One2 and @2pac_fan", ".[user] and [user]", Masked{Users: 2}},
-		{"made with @some.app.", "made with [user].", Masked{Users: 1}},
-		{"@müller", "[user]", Masked{Users: 1}},
-		{"by @jo, @j_ and @5abc or @5a_b", "by [user], [user] and [user] or [user]", Masked{Users: 4}},
-		{"write to jane.doe+memes@example.co.uk now", "write to [email] now", Masked{Emails: 1}},
-		{"<JANE@EXAMPLE.ORG>", "<[email]>", Masked{Emails: 1}},
-		{"jane @example.com", "[email]", Masked{Emails: 1}},
-		{"jane@ example.com!", "[email]!", Masked{Emails: 1}},
-		{"by@somebody", "[email]", Masked{Emails: 1}}, // what it was is anybody's guess
-		{"@jane@mastodon.example", "[email]", Masked{Emails: 1}},
-		{"call 555-0123-4567", "call [phone]", Masked{Phones: 1}},
-		{"(555) 010-4567", "[phone]", Masked{Phones: 1}},
-		{"1-800-555-0199!", "[phone]!", Masked{Phones: 1}},
-		{"555.010.4567 or 555 010 4567", "[phone] or [phone]", Masked{Phones: 2}},
-		{"555-010-4567/555-010-4568", "[phone]/[phone]", Masked{Phones: 2}},
-		{"5550104567", "[phone]", Masked{Phones: 1}},
-		{"+1 (555) 010-4567", "[phone]", Masked{Phones: 1}},
-		{"+49 30 1234 5678, sofort", "[phone], sofort", Masked{Phones: 1}},
-		{"+491701234567 +1 2345678", "[phone] [phone]", Masked{Phones: 2}},
-		{"+33 6 12 34 56 78", "[phone]", Masked{Phones: 1}},
-		{"0049 30 1234567 or 001-555-010-4567", "[phone] or [phone]", Masked{Phones: 2}},
-		{"Tel. 030 1234567", "Tel. [phone]", Masked{Phones: 1}},
-		{"text me at 555-0199", "text me at [phone]", Masked{Phones: 1}},
-		{"u/somebody @other x@example.com +1 555 010 4567", "[user] [user] [email] [phone]", Masked{2, 1, 1}},
+		{"Posted by u/some_user-12 3 hours ago", "Posted by [user] 3 hours ago"},
+		{"/u/spez, said:", "[user], said:"},
+		{"U/SOMEBODY AND U/ELSE", "[user] AND [user]"},
+		{"(u/somebody's post)", "([user]'s post)"},
+		{"u/ somebody said", "[user] said"},
+		{"see reddit.com/u/somebody or reddit.com/user/else", "see reddit.com[user] or reddit.com[user]"},
+		{"r/memes u/somebody", "r/memes [user]"},
+		{"u/one/u/two12", "[user][user]"},
+		{"@someone: hi", "[user]: hi"},
+		{".@Some_One2 and @2pac_fan", ".[user] and [user]"},
+		{"made with @some.app.", "made with [user]."},
+		{"@müller", "[user]"},
+		{"by @jo, @j_ and @5abc or @5a_b", "by [user], [user] and [user] or [user]"},
+		{"write to jane.doe+memes@example.co.uk now", "write to [email] now"},
+		{"<JANE@EXAMPLE.ORG>", "<[email]>"},
+		{"jane @example.com", "[email]"},
+		{"jane@ example.com!", "[email]!"},
+		{"by@somebody", "[email]"}, // what it was is anybody's guess
+		{"@jane@mastodon.example", "[email]"},
+		{"call 555-0123-4567", "call [phone]"},
+		{"(555) 010-4567", "[phone]"},
+		{"1-800-555-0199!", "[phone]!"},
+		{"555.010.4567 or 555 010 4567", "[phone] or [phone]"},
+		{"555-010-4567/555-010-4568", "[phone]/[phone]"},
+		{"5550104567", "[phone]"},
+		{"+1 (555) 010-4567", "[phone]"},
+		{"+49 30 1234 5678, sofort", "[phone], sofort"},
+		{"+491701234567 +1 2345678", "[phone] [phone]"},
+		{"+33 6 12 34 56 78", "[phone]"},
+		{"0049 30 1234567 or 001-555-010-4567", "[phone] or [phone]"},
+		{"Tel. 030 1234567", "Tel. [phone]"},
+		{"text me at 555-0199", "text me at [phone]"},
+		{"u/somebody @other x@example.com +1 555 010 4567", "[user] [user] [email] [phone]"},
 		// What stays.
-		{line: ""},
-		{line: "r/memes and r/AskReddit"},
-		{line: "you/them and/or w/ u/ I/O 24/7 A/B U/S"},
-		{line: "user/password"},
-		{line: "at @ home, @5pm, @ 7, @3:00, @2nd, @100"},
-		{line: "C++ @ work"},
-		{line: "#hashtag #2020 #5550104567"},
-		{line: "$1,000,000 and $5550104567 and 99 % of 1000000"},
-		{line: "1939-1945, 2016 2017 2018 2019 2020, in 2020-2021"},
-		{line: "call of duty 2019, call 911, text 2020-11-03"},
-		{line: "3-2 10-0 100-99 score 21:30 12:00:00 at 10:30-11:45"},
-		{line: "500-1000 words, 192.168.100.200, 3.14159265358979"},
-		{line: "+100 +50% +1000000 points +1.000.000.000 +1,000,000,000"},
-		{line: "11/03/2020 2020-11-03 03.11.2020"},
-		{line: "1234 5678 9012 3456"},
-		{line: "001 002 003 004 00"},
-		{line: "3.141.592.6535 ISBN 978-3-16-148410-0"},
-		{line: "1605571200"}, // a time in seconds
-		{line: "2+4915112345678 5+491701234567"},
-		{line: "555.010.4567.89 555-010-4567% $555-010-4567"},
-		{line: "12345678901234567890"},
-		{line: "100000 12 345 678"},
-		{line: "text 555-0199% or call 555-0199$"},
+		{"", ""},
+		{"r/memes and r/AskReddit", ""},
+		{"you/them and/or w/ u/ I/O 24/7 A/B U/S", ""},
+		{"user/password", ""},
+		{"at @ home, @5pm, @ 7, @3:00, @2nd, @100", ""},
+		{"C++ @ work", ""},
+		{"#hashtag #2020 #5550104567", ""},
+		{"$1,000,000 and $5550104567 and 99 % of 1000000", ""},
+		{"1939-1945, 2016 2017 2018 2019 2020, in 2020-2021", ""},
+		{"call of duty 2019, call 911, text 2020-11-03", ""},
+		{"3-2 10-0 100-99 score 21:30 12:00:00 at 10:30-11:45", ""},
+		{"500-1000 words, 192.168.100.200, 3.14159265358979", ""},
+		{"+100 +50% +1000000 points +1.000.000.000 +1,000,000,000", ""},
+		{"11/03/2020 2020-11-03 03.11.2020", ""},
+		{"1234 5678 9012 3456", ""},
+		{"001 002 003 004 00", ""},
+		{"3.141.592.6535 ISBN 978-3-16-148410-0", ""},
+		{"1605571200", ""}, // a time in seconds
+		{"2+4915112345678 5+491701234567", ""},
+		{"555.010.4567.89 555-010-4567% $555-010-4567", ""},
+		{"12345678901234567890", ""},
+		{"100000 12 345 678", ""},
+		{"text 555-0199% or call 555-0199$", ""},
 	} {
 		want := test.want
 		if want == "" {
@@ -77,8 +76,8 @@ func TestMaskNames(t *testing.T) {
 		}
 		masked, n := MaskNames([][]string{strings.Fields(test.line)})
 		got := strings.Join(slices.DeleteFunc(masked[0], func(w string) bool { return w == "" }), " ")
-		if diff := cmp.Diff(want, got); diff != "" || n != test.n {
-			t.Errorf("MaskNames(%q) = %+v, want %+v (-want +got):\n%s", test.line, n, test.n, diff)
+		if diff := cmp.Diff(want, got); diff != "" || n != strings.Count(want, "[") {
+			t.Errorf("MaskNames(%q) masked %d (-want +got):\n%s", test.line, n, diff)
 		}
 	}
 }
@@ -89,12 +88,11 @@ func TestMaskShape(t *testing.T) {
 	before := strings.Join(slices.Concat(lines...), "|")
 	masked, n := MaskNames(lines)
 	want := [][]string{{"call", "[phone]", "", "now"}, nil, {"from", "u/"}, {"somebody", "@", "[email]", "", ""}}
-	want[1] = []string{}
 	if diff := cmp.Diff(want, masked); diff != "" {
 		t.Errorf("MaskNames differs (-want +got):\n%s", diff)
 	}
-	if (n != Masked{Emails: 1, Phones: 1}) {
-		t.Errorf("MaskNames counts %+v", n)
+	if n != 2 {
+		t.Errorf("MaskNames masked %d", n)
 	}
 	if after := strings.Join(slices.Concat(lines...), "|"); after != before {
 		t.Errorf("MaskNames changed its argument: %q", after)
@@ -113,15 +111,14 @@ func FuzzMaskNames(f *testing.F) {
 			t.Fatalf("MaskNames(%q) has another shape: %q", words, masked)
 		}
 		again, none := MaskNames(masked)
-		if diff := cmp.Diff(masked, again); diff != "" || none != (Masked{}) {
-			t.Errorf("MaskNames(%q) = %q, which is masked again, %+v:\n%s", words, masked, none, diff)
+		if diff := cmp.Diff(masked, again); diff != "" || none != 0 {
+			t.Errorf("MaskNames(%q) = %q, which is masked again, %d:\n%s", words, masked, none, diff)
 		}
 		before, after := len(strings.Join(words, "")), len(strings.Join(masked[0], ""))
-		matches := n.Users + n.Emails + n.Phones
-		if after > before+4*matches { // 3, and a space inside of a match that had no words
-			t.Errorf("MaskNames(%q) = %q: %d bytes longer with %d matches", words, masked, after-before, matches)
+		if after > before+4*n { // 3, and a space inside of a match that had no words
+			t.Errorf("MaskNames(%q) = %q: %d bytes longer with %d matches", words, masked, after-before, n)
 		}
-		if matches == 0 && !slices.Equal(words, masked[0]) {
+		if n == 0 && !slices.Equal(words, masked[0]) {
 			t.Errorf("MaskNames(%q) = %q without a match", words, masked)
 		}
 		line := strings.Join(slices.DeleteFunc(slices.Clone(masked[0]), func(w string) bool { return w == "" }), " ")
@@ -135,7 +132,7 @@ func FuzzMaskNames(f *testing.F) {
 
 func TestIsMask(t *testing.T) {
 	masked, n := MaskNames([][]string{{"by", "(@somebody),", "call", "555-123-4567", "or", "me@example.org!"}})
-	if n.Users+n.Emails+n.Phones != 3 {
+	if n != 3 {
 		t.Fatalf("masked %+v in %q, want three", n, masked)
 	}
 	for i, w := range masked[0] {

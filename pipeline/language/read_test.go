@@ -113,7 +113,7 @@ func readPictures(t testing.TB, all []picture) {
 		t.Fatalf("go build rehydrate/cmd/ocr: %v\n%s", err, out)
 	}
 	pool, err := ocr.Start(t.Context(), ocr.Config{Command: []string{program, "worker"}, Workers: 2, Timeout: 5 * time.Minute,
-		Dictionary: newFilter(t).Knows, DictionaryID: DictionaryDigest()})
+		Dictionary: newFilter(t).Knows, DictionaryID: DictionaryDigest})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func maskWords(words []workspace.Word, acceptedOnly bool) int {
 			words[index[l][k]].Text = text
 		}
 	}
-	return n.Users + n.Emails + n.Phones
+	return n
 }
 
 // textOf joins the accepted words as OCR does, and gives their mean confidence.
