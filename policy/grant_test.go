@@ -152,8 +152,8 @@ func TestParseGrantRefuses(t *testing.T) {
 		{"homoglyph in the id", `"2026-007"`, `"2026-00` + "\uff17" + `"`, "grant.json:4: id is not"},
 		{"RTL override", "Test Holder", "Test \u202eredloH", "grant.json:5: holder.name is not one line of plain text"},
 		{"unknown key", `"ethics"`, `"may": true, "ethics"`, `grant.json:8: unknown key "may"`},
-		{"unknown key inside", `"body"`, `"irb": "", "body"`, `grant.json:8: unknown key "ethics.irb"`},
-		{"unknown key of the approval", `"program"`, `"until": "", "program"`, `grant.json:9: unknown key "platform_approval.until"`},
+		{"unknown key inside", `"body"`, `"irb": "", "body"`, `grant.json:8: unknown key "irb" in [ethics]`},
+		{"unknown key of the approval", `"program"`, `"until": "", "program"`, `grant.json:9: unknown key "until" in [platform_approval]`},
 		{"key twice inside", `"academic": true`, `"academic": false, "academic": true`, `grant.json:7: the key "academic" stands twice`},
 		{"missing key", `"reference": "TB-1"`, `"body2": "x"`, "grant.json:8: ethics.reference is missing"},
 		{"newer version", `"v": 1`, `"v": 2`, "grant.json:2: v is 2"},
@@ -203,10 +203,10 @@ func TestParseRevocationsRefuses(t *testing.T) {
 		{"due before it was issued", "2026-06-15", "2026-05-15", "issued is not before next_update"},
 		{"list of ids", `{"id": "2025-002", "at": "2026-03-01T00:00:00Z"}`, `"2025-002"`, "revocations.json:10: revoked[1] is not an object"},
 		{"revoked twice", `"2025-002"`, `"2025-001"`, "revocations.json:10: the grant 2025-001 is revoked twice"},
-		{"unknown key inside", `"at": "2026-03-01T00:00:00Z"`, `"at": "2026-03-01T00:00:00Z", "by": "x"`, `revocations.json:10: unknown key "revoked[1].by"`},
+		{"unknown key inside", `"at": "2026-03-01T00:00:00Z"`, `"at": "2026-03-01T00:00:00Z", "by": "x"`, `revocations.json:10: unknown key "by" in [revoked]`},
 		{"no time", `, "at": "2026-03-01T00:00:00Z"`, "", "revocations.json:10: revoked[1].at is missing"},
 		{"a path for an id", `"2025-002"`, `"../../x"`, "revocations.json:10: revoked[1].id is not"},
-		{"digest is for grants", `{"name": "Test"}`, `{"name": "Test", "digest": "x"}`, `unknown key "release.digest"`},
+		{"digest is for grants", `{"name": "Test"}`, `{"name": "Test", "digest": "x"}`, `unknown key "digest" in [release]`},
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			_, err := parseRevocations([]byte(e.apply(t, testRevocations)), "revocations.json")
