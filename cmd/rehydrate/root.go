@@ -101,8 +101,6 @@ func diagnose(err error) (code int, hint string) {
 		return exitRejected, grant.Hint
 	case is[*reddit.Unreachable](err):
 		return exitRetry, "" // the error itself says what to do
-	case is[*reddit.WaitTooLong](err):
-		return exitRetry, "nothing is lost: run the same command again when the wait is over"
 	case errors.As(err, &noOCR):
 		return exitFailed, noOCR.Hint
 	case errors.Is(err, reddit.ErrNoApproval):

@@ -13,12 +13,11 @@ import (
 	"rehydrate/policy"
 )
 
-// About asks Reddit what a subreddit is, which may explain why a post is absent. It costs one
-// request, paced and repeated as those of Ask are, and keeps nothing of the answer but the kind.
+// About asks Reddit what a subreddit is, which may explain why a post is absent. It costs one request, paced and
+// repeated as those of Ask are, and keeps nothing of the answer but the kind.
 //
-// An answer that explains nothing is policy.CommunityUnknown, without an error. The errors are those
-// of Ask that stop the run. A name that is not a subreddit's (see manifest.Subreddit), or that
-// is a user's profile, is the caller's mistake and costs no request.
+// An answer that explains nothing is policy.CommunityUnknown, without an error. The errors are those of Ask that stop
+// the run. A name that is not a subreddit's (see manifest.Subreddit) is the caller's mistake and costs no request.
 func (c *Client) About(ctx context.Context, name string) (manifest.Reason, error) {
 	name, ok := manifest.Subreddit(name)
 	if !ok {
@@ -40,16 +39,16 @@ func (c *Client) About(ctx context.Context, name string) (manifest.Reason, error
 	return kind, nil
 }
 
-// communities are the reasons that Reddit gives with a 403 or a 404 (redditwarp, redlib
-// client.rs). Those who pay or work for Reddit are members like others.
+// communities are the reasons that Reddit gives with a 403 or a 404 (redditwarp, redlib client.rs). Those who pay or
+// work for Reddit are members like others.
 var communities = map[string]manifest.Reason{
 	"private": policy.CommunityPrivate, "gold_only": policy.CommunityPrivate,
 	"employees_only": policy.CommunityPrivate, "banned": policy.CommunityBanned,
 	"quarantined": policy.CommunityQuarantined, "gated": policy.CommunityGated,
 }
 
-// readAbout reads an answer of /r/NAME/about other than a 401. Its error is an *Unanswered, or
-// the *Denied of a 403 that is about the client and not about the subreddit.
+// readAbout reads an answer of /r/NAME/about other than a 401. Its error is an *Unanswered, or the *Denied of a 403 that
+// is about the client and not about the subreddit.
 func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 	if e.status == http.StatusOK {
 		return c.readCommunity(e, name)
@@ -81,8 +80,8 @@ func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 	return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
 }
 
-// leadsToSearch reports whether a redirect is the one that Reddit sends for a name that
-// it does not know. One to a login or a warning says nothing of the subreddit.
+// leadsToSearch reports whether a redirect is the one that Reddit sends for a name that it does not know. One to a login
+// or a warning says nothing of the subreddit.
 func leadsToSearch(h http.Header) bool {
 	to, err := (&url.URL{Scheme: "https", Host: apiHost}).Parse(h.Get("Location"))
 	if err != nil {
@@ -92,8 +91,7 @@ func leadsToSearch(h http.Header) bool {
 	return isRedditPage(strings.ToLower(to.Hostname())) && path == "/subreddits/search"
 }
 
-// readCommunity reads an answer with status 200. It must say that it is about the subreddit
-// that was asked for.
+// readCommunity reads an answer with status 200.
 func (c *Client) readCommunity(e exchange, name string) (manifest.Reason, error) {
 	var thing struct {
 		Kind string
@@ -107,6 +105,7 @@ func (c *Client) readCommunity(e exchange, name string) (manifest.Reason, error)
 		return policy.CommunityUnknown, none
 	}
 	switch {
+	// It must say that it is about the subreddit that was asked for: others are suggested in its place.
 	case thing.Kind != "t5" || !strings.EqualFold(thing.Data.Name, name):
 		return policy.CommunityUnknown,
 			&Unanswered{"not_a_subreddit", "the answer is JSON, but not about the subreddit"}

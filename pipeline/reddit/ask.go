@@ -23,13 +23,11 @@ const (
 	maxInfoBody = 8 << 20
 )
 
-// Ask asks Reddit what became of up to MaxAsk posts, in one request. It waits as long as
-// the rate limits want, and tries again after passing trouble.
+// Ask asks Reddit what became of up to MaxAsk posts, in one request. It waits as long as the rate limits want, and tries
+// again after passing trouble.
 //
-// An *Unanswered means no verdict for any of the ids, and the run can go on. Every other
-// error stops the run: *Denied, *WaitTooLong, *Unreachable, the context's, a wrong setting.
-// More than MaxAsk ids, none, or one that ParsePostID would not have made are the caller's
-// mistake and cost no request.
+// An *Unanswered means no verdict for any of the ids, and the run can go on. Every other error stops the run: *Denied,
+// *Unreachable, the context's, a wrong setting, and ids that the caller should not have asked, which cost no request.
 func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error) {
 	asked, err := checkIDs(ids)
 	if err != nil {
@@ -52,8 +50,8 @@ func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error)
 	return readChildren(children, asked, c.policy)
 }
 
-// askAPI makes one call of the API, alone. It renews the token when it ran out during the wait for
-// a turn, and once when the answer is a 401, so that use never gets one. Its errors are those of Ask.
+// askAPI makes one call of the API, alone. It renews the token when it ran out during the wait for a turn, and once
+// when the answer is a 401, so that use never gets one. Its errors are those of Ask.
 func (c *Client) askAPI(ctx context.Context, url string, use validator) error {
 	leave, err := c.pace.enter(ctx, apiHost)
 	if err != nil {
@@ -108,8 +106,7 @@ func checkIDs(ids []manifest.PostID) ([]manifest.PostID, error) {
 	return asked, nil
 }
 
-// readListing reads an answer of /api/info other than a 401. Its error is an *Unanswered, or the
-// *Denied of a 403.
+// readListing reads an answer of /api/info other than a 401. Its error is an *Unanswered, or the *Denied of a 403.
 func (c *Client) readListing(e exchange) ([]json.RawMessage, error) {
 	switch {
 	case e.status == http.StatusForbidden && !repeatable(e.status, e.header):
@@ -185,8 +182,8 @@ func readChildren(children []json.RawMessage, asked []manifest.PostID, p policy.
 	return a, nil
 }
 
-// add takes in one thing that was asked for. A second thing of the same id is ignored
-// when it says the same, and makes the id unclear when it does not.
+// add takes in one thing that was asked for. A second thing of the same id is ignored when it says the same, and makes
+// the id unclear when it does not.
 func (a *Answer) add(id manifest.PostID, data json.RawMessage, p policy.Policy) {
 	post, err := readThing(data, p)
 	before, again := a.Posts[id]

@@ -410,7 +410,7 @@ func FuzzListing(f *testing.F) {
 					t.Errorf("candidate %+v", i)
 				}
 				if i.Fault == nil {
-					if _, fault := c.allowed(i.URL); fault != nil {
+					if _, fault := allowed(i.URL, c.policy); fault != nil {
 						t.Errorf("candidate %q is %v", i.URL, fault)
 					}
 				}

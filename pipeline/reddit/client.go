@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,17 +26,14 @@ const (
 	tokenHost = "www.reddit.com"   // the only one that the client secret goes to
 )
 
-// MaxAsk is the most ids that one Ask can ask: Reddit answers a longer list with an
-// empty one.
+// MaxAsk is the most ids that one Ask can ask: Reddit answers a longer list with an empty one.
 const MaxAsk = 100
 
-// ReasonEmptyListing is the reason of the *Unanswered of an Ask whose answer was whole and
-// held no post at all. It can mean that every post asked for is absent, or that Reddit is
-// not answering. Asking again beside a post known to be live decides.
+// ReasonEmptyListing is the reason of the *Unanswered of an Ask whose answer was whole and held no post at all: every
+// post is absent, or Reddit is not answering. Asking again beside a post known to be live decides.
 const ReasonEmptyListing manifest.Reason = "empty_listing"
 
-// ReasonImgurPage is the reason of the Fault of a page or album of imgur that this client cannot
-// ask imgur's API about. It says nothing of the images behind it.
+// ReasonImgurPage is the reason of the Fault of a page of imgur that this client cannot ask imgur's API about.
 const ReasonImgurPage manifest.Reason = "imgur_page"
 
 // ErrNoApproval is the error of New when Options.Approval is empty.
@@ -45,8 +43,7 @@ var ErrNoApproval = errors.New("no approval by Reddit is named, so nothing is as
 type Options struct {
 	Credentials
 	Approval string // the operator's reference to Reddit's approval; must not be blank
-	// ImgurClientID is that of an app registered with imgur. With one, links to imgur's pages
-	// and albums are resolved through its API; empty, they are refused.
+	// ImgurClientID lets links to imgur's pages and albums be resolved through its API; empty, they are refused.
 	ImgurClientID Secret
 	Policy        policy.Policy  // rates, image hosts, limits on images
 	ConnectTo     []ConnectTo    // addresses to dial in place of hosts; the first that fits wins
@@ -55,10 +52,8 @@ type Options struct {
 	Log           *slog.Logger   // nil = discard
 	Scrubber      *Scrubber      // learns the credentials, and each token that the client gets; nil = none
 	OnWait        func(Wait)     // called before every wait over 2 s, from any goroutine; may be nil
-	// RetryWait is the longest pause before a first retry; it doubles with each further one, and the pause is a
-	// random part of it. After a call that was refused by a rate limit its host rests for four times as long,
-	// after the second failure in a row, of whatever kind, for 16 times, and so on. 0 = 1 s.
-	RetryWait time.Duration
+
+	retryWait time.Duration // the longest pause before a first retry; 0 = 1 s, tests have their own
 }
 
 // A Wait is a pause that the client is about to make.
@@ -72,7 +67,6 @@ type Wait struct {
 type Client struct {
 	policy    policy.Policy
 	log       *slog.Logger
-	onWait    func(Wait)
 	retryWait time.Duration
 	jitter    func() float64 // in [0, 1)
 
@@ -88,12 +82,30 @@ type Client struct {
 
 	token    tokenCache
 	scrubber *Scrubber
-	calls    counters
 }
 
-// New makes a client. It makes no request. Without an approval, a client id, a secret or
-// a user name that a Reddit account can have, and with a policy so slow that a request would
-// wait over 15 minutes for its turn, it is an error that says what to set.
+// Calls counts what a Client has done since New. The requests are those that were sent, unanswered ones and
+// repetitions included; Retries says how many were repetitions.
+type Calls struct {
+	Info     int `json:"info"`      // of /api/info: one for up to MaxAsk posts
+	About    int `json:"about"`     // of /r/NAME/about
+	Token    int `json:"token"`     // of the token endpoint
+	Images   int `json:"images"`    // of image hosts, each redirect one more
+	ImageAPI int `json:"image_api"` // of an image host's API
+	Retries  int `json:"retries"`
+	// Waited is the sum of all waits. Image hosts are waited for side by side, so it can be longer than the run.
+	Waited time.Duration `json:"waited"`
+}
+
+// Calls returns the counts as they stand. It may be called at any time.
+func (c *Client) Calls() Calls {
+	c.pace.mu.Lock()
+	defer c.pace.mu.Unlock()
+	return c.pace.calls
+}
+
+// New makes a client, and no request. A missing approval or credential, one that cannot be right, and a policy so slow
+// that a request would wait over 15 minutes for its turn are errors that say what to set.
 func New(o Options) (*Client, error) {
 	api, images := newTransports(o)
 	return newClient(o, api, images)
@@ -110,28 +122,34 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	if err := checkRates(o.Policy); err != nil {
 		return nil, err
 	}
+	if o.OnWait == nil {
+		o.OnWait = func(Wait) {}
+	}
 	c := &Client{
-		policy: o.Policy, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), onWait: o.OnWait,
-		retryWait: cmp.Or(max(o.RetryWait, 0), time.Second), jitter: rand.Float64,
+		policy: o.Policy, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		retryWait: cmp.Or(o.retryWait, time.Second), jitter: rand.Float64, imgurID: o.ImgurClientID,
 		credentials: o.Credentials, scrubber: cmp.Or(o.Scrubber, new(Scrubber)),
 		// The form that Reddit's API rules require; by the account's name Reddit can reach whoever runs this.
 		userAgent: fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, cmp.Or(o.Version, "dev"), o.Username),
 	}
-	if c.onWait == nil {
-		c.onWait = func(Wait) {}
-	}
 	secret := o.ClientSecret.reveal()
+	// Basic authorization joins id and secret by a colon and encodes them together.
 	c.scrubber.learn(o.ClientID, secret, o.ImgurClientID.reveal(), o.ClientID+":"+secret)
-	c.pace = newPacer(o.Policy, c.onWait, &c.calls)
+	c.pace = newPacer(o.Policy, o.OnWait)
 	c.api, c.images = c.stack(api, c.toReddit), c.stack(images, c.toImages)
-	if err := c.useImgur(o.ImgurClientID, api); err != nil {
-		return nil, err
+	c.imgur.http = c.stack(api, c.toImgur)
+	switch {
+	case o.ImgurClientID.Empty():
+		// The host leaves the client's policy, so that nothing can ask it. The caller's policy stays as it is.
+		hosts := slices.Clone(c.policy.Images.Hosts)
+		c.policy.Images.Hosts = slices.DeleteFunc(hosts, func(h policy.Host) bool { return h.Name == imgurAPIHost })
+	case !clientIDForm.MatchString(o.ImgurClientID.reveal()):
+		return nil, errImgurClientID
 	}
 	return c, nil
 }
 
-// Unanswered is the error of an Ask that got no well-formed answer: no verdict on any of
-// the ids, evidence of nothing. The run can go on and ask again later.
+// Unanswered is the error of an Ask that got no well-formed answer: evidence of nothing. The run can go on.
 type Unanswered struct {
 	Reason manifest.Reason // html, truncated_json, not_a_listing, empty_listing, too_large, http_503, timeout, ...
 	Detail string
@@ -142,10 +160,10 @@ func (e *Unanswered) Error() string {
 	return "reddit gave no usable answer: " + withDetail(e.Reason, e.Detail)
 }
 
-// Denied is the error of an Ask that more of the same requests cannot mend: credentials
-// rejected, a client blocked, a rate limit longer than a run should wait. It stops the run.
+// Denied is the error of an Ask that more of the same requests cannot mend: credentials rejected, a client blocked. It
+// stops the run.
 type Denied struct {
-	Reason manifest.Reason // bad_credentials, blocked, insufficient_scope, unauthorized, retry_after_too_long, ...
+	Reason manifest.Reason // bad_credentials, blocked, insufficient_scope, unauthorized, ...
 	Detail string          // what Reddit said, short and printable
 	Hint   string          // what to do
 }
@@ -162,29 +180,24 @@ func withDetail(r manifest.Reason, detail string) string {
 	return string(r) + ": " + detail
 }
 
-// An Answer is what one Ask learned. Every id that was asked is in exactly one of the
-// three.
+// An Answer is what one Ask learned. Every id that was asked is in exactly one of the three.
 type Answer struct {
-	Posts map[manifest.PostID]Post
-	// Absent are the ids that the answer left out, in the order asked. It has ids only when
-	// the same answer held another requested post, so that an empty answer proves nothing.
-	Absent []manifest.PostID
-	// Unclear are the ids that Reddit did answer, but in a form that supports no verdict.
-	Unclear map[manifest.PostID]manifest.Reason
+	Posts   map[manifest.PostID]Post
+	Absent  []manifest.PostID                   // left out of an answer that holds another requested post; in the order asked
+	Unclear map[manifest.PostID]manifest.Reason // answered, but in a form that supports no verdict
 }
 
 // A Post is what Reddit says of one post.
 type Post struct {
 	Facts  policy.Facts
 	Images []Candidate // at least one; several only for a gallery, in its order
-	// Subreddit is where the post was made, in lower case, as About takes it. It is "" for a
-	// post on a user's profile, whose name is a person's, and for what is not a subreddit's name.
+	// Subreddit is where the post was made, in lower case, as About takes it; "" on a user's profile, whose name is a
+	// person's.
 	Subreddit string
 }
 
-// Image returns image i of the post. Where the post as a whole has no image (a video, a
-// text) that is the answer for every i; past the end of a gallery it is a fault. How many
-// images an album of imgur has is known only to Download.
+// Image returns image i of the post. Past the end of a gallery, and for every i of a post without images, it has a
+// fault. How many images an album of imgur has is known only to Download.
 func (p Post) Image(i int) Candidate {
 	if i >= 0 && i < len(p.Images) {
 		return p.Images[i]
@@ -216,18 +229,16 @@ type Download struct {
 	Info policy.ImageInfo
 }
 
-// A WaitTooLong is the error of an Ask when a host asks for a longer pause than a run
-// should make. It stops the run, which goes on where it was when started again.
-type WaitTooLong struct {
-	Host string
-	For  time.Duration
+// Unreachable is the error of an Ask of a host that failed too often in a row, or that asks for a longer pause than a
+// run makes. It stops the run, which goes on where it was when started again.
+type Unreachable struct {
+	Host   string
+	Reason manifest.Reason // of the last failure (http_429, html, timeout, dns, ...), or retry_after_too_long
+	Detail string          // what the host did or said, and what to do; printable
 }
 
-// Error says who asked for what pause.
-func (e *WaitTooLong) Error() string {
-	return fmt.Sprintf("%s asks to wait %v, more than the %v that a run waits; start again after that time",
-		e.Host, e.For.Round(time.Second), maxWait)
-}
+// Error says which host failed, how, and what to do.
+func (e *Unreachable) Error() string { return e.Host + " " + e.Detail }
 
 // wait sleeps for d or until ctx ends.
 func wait(ctx context.Context, d time.Duration) error {

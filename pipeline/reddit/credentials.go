@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// A Secret is a string that is never printed: fmt, slog and encoding/json show it as
-// [redacted]. Where fmt may not call its methods, in an unexported field, the pointer
-// keeps it to an address.
-type Secret struct{ value *string }
+// A Secret is a string that is never printed: fmt, slog and encoding/json show it as [redacted].
+type Secret struct {
+	value *string // of which fmt prints an address, where it may not call the methods of an unexported field
+}
 
 const redacted = "[redacted]"
 
@@ -38,18 +38,15 @@ func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`
 // Empty reports whether there is no secret.
 func (s Secret) Empty() bool { return s.reveal() == "" }
 
-// Credentials are those of an app that Reddit has registered, and the account that
-// answers for it.
+// Credentials are those of an app that Reddit has registered, and the account that answers for it.
 type Credentials struct {
 	ClientID     string
 	ClientSecret Secret
 	Username     string // without u/
 }
 
-// CredentialsFromEnv reads REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME
-// through getenv (os.Getenv). Each can be given as the path of a file instead, in the
-// variable's name with _FILE added; such a file must be readable by its owner alone.
-// Errors name the variable, never the value.
+// CredentialsFromEnv reads REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME through getenv (os.Getenv), or
+// the private files that these names with _FILE added name. Errors name the variable, never the value.
 func CredentialsFromEnv(getenv func(string) string) (Credentials, error) {
 	var values [3]string
 	for i, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USERNAME"} {
@@ -65,8 +62,7 @@ func CredentialsFromEnv(getenv func(string) string) (Credentials, error) {
 
 var errImgurClientID = errors.New("IMGUR_CLIENT_ID is not a client id: letters, digits, _ and - only")
 
-// ImgurClientIDFromEnv reads IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE in the same way. It may
-// be missing.
+// ImgurClientIDFromEnv reads IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE in the same way. It may be missing.
 func ImgurClientIDFromEnv(getenv func(string) string) (Secret, error) {
 	v, err := fromEnv(getenv, "IMGUR_CLIENT_ID")
 	switch {
@@ -96,8 +92,7 @@ func fromEnv(getenv func(string) string, name string) (string, error) {
 	return value, nil
 }
 
-// readPrivate reads a short file that only its owner may read. The checks are made on
-// the open file, so that it cannot be exchanged between check and read.
+// readPrivate reads a short file that only its owner may read.
 func readPrivate(path string) (string, error) {
 	const most = 4096
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would hang
@@ -110,13 +105,15 @@ func readPrivate(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
+	// Of the open file, which cannot be exchanged between check and read.
 	info, err := f.Stat()
 	if err != nil {
 		return "", err
 	}
-	if mode := info.Mode(); !mode.IsRegular() {
+	switch mode := info.Mode(); {
+	case !mode.IsRegular():
 		return "", errors.New("it is not a regular file")
-	} else if mode.Perm()&0o077 != 0 {
+	case mode.Perm()&0o077 != 0:
 		return "", fmt.Errorf("it can be read by others (mode %v): %w; run chmod 600 on it", mode.Perm(), fs.ErrPermission)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, most+1))

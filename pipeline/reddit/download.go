@@ -19,12 +19,11 @@ import (
 // maxHops is the most redirects that an image is followed through.
 const maxHops = 3
 
-// Download fetches the image of a candidate and inspects it. The caller has seen the post
-// live first: a 200 from an image host proves nothing.
+// Download fetches the image of a candidate and inspects it. The caller has seen the post live first: a 200 from an
+// image host proves nothing.
 //
-// A *policy.Fault is this image's trouble, with the outcome and reason for its entry; it
-// is also the answer to a candidate that has a fault already. Every other error is the
-// context's and stops the run.
+// A *policy.Fault is this image's trouble, or what the candidate has already. Every other error is the context's and
+// stops the run.
 func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error) {
 	if cand.Fault != nil {
 		return Download{}, cand.Fault
@@ -37,7 +36,7 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 			return Download{}, err
 		}
 	}
-	at, f := c.allowed(link)
+	at, f := allowed(link, c.policy) // whoever made the candidate
 	if f != nil {
 		return Download{}, f
 	}
@@ -52,16 +51,14 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 	return c.fetchImage(ctx, at)
 }
 
-// passing are the faults of images that a host in trouble causes too. They count when they come
-// twice.
+// passing are the faults of images that a host in trouble causes too. They count when they come twice.
 var passing = map[manifest.Reason]bool{
 	"empty_body": true, "not_an_image_html": true, "not_an_image_json": true, "not_an_image_xml": true,
 }
 
 var redirects = map[int]bool{301: true, 302: true, 303: true, 307: true, 308: true}
 
-// fetchImage asks for a URL and follows where it leads. Its error is a *policy.Fault or the
-// context's.
+// fetchImage asks for a URL and follows where it leads. Its error is a *policy.Fault or the context's.
 func (c *Client) fetchImage(ctx context.Context, at *url.URL) (Download, error) {
 	f := c.policy.FinalURLPlaceholder(at)
 	seen := map[string]bool{}
@@ -99,8 +96,14 @@ func (c *Client) fetch(ctx context.Context, at *url.URL) (exchange, error) {
 	return e, err
 }
 
-// allowed checks a URL against the policy, in full, whoever made it.
-func (c *Client) allowed(raw string) (*url.URL, *policy.Fault) {
+// notAllowed is the fault of a host that the policy does not name.
+func notAllowed(host string) *policy.Fault {
+	return &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed",
+		Detail: domain(strings.ToLower(host)) + " is not among the policy's hosts"}
+}
+
+// allowed checks a URL against the policy, in full.
+func allowed(raw string, p policy.Policy) (*url.URL, *policy.Fault) {
 	refuse := func(r manifest.Reason, detail string) (*url.URL, *policy.Fault) {
 		return nil, &policy.Fault{Outcome: manifest.Refused, Reason: r, Detail: detail}
 	}
@@ -109,7 +112,7 @@ func (c *Client) allowed(raw string) (*url.URL, *policy.Fault) {
 		return refuse("bad_url", "not an absolute URL")
 	}
 	name := u.Hostname()
-	host, known := c.policy.Host(name)
+	host, known := p.Host(name)
 	switch {
 	case u.Scheme != "https":
 		return refuse("not_https", "only https is asked")
@@ -122,16 +125,16 @@ func (c *Client) allowed(raw string) (*url.URL, *policy.Fault) {
 	case isAddress(name):
 		return refuse("bare_address", "the URL names an address and no host")
 	case !known, host.Name == imgurAPIHost:
-		return refuse("host_not_allowed", domain(strings.ToLower(name))+" is not among the policy's hosts")
+		return nil, notAllowed(name)
 	}
 	u.Host, u.Fragment = host.Name, ""
 	return u, nil
 }
 
-// isAddress reports whether a host is an IP address in one of the spellings that programs
-// take for one: 127.0.0.1, [::1], 127.1, 2130706433, 0x7f.1, 0177.0.0.1. As in the WHATWG
-// URL standard, a host whose last label is a number is an address.
+// isAddress reports whether a host is an IP address in one of the spellings that programs take for one: 127.0.0.1,
+// [::1], 127.1, 2130706433, 0x7f.1, 0177.0.0.1.
 func isAddress(host string) bool {
+	// As in the WHATWG URL standard, a host whose last label is a number is an address.
 	last := strings.TrimSuffix(host, ".")
 	last = strings.ToLower(last[strings.LastIndexByte(last, '.')+1:])
 	digits := "0123456789"
@@ -141,8 +144,7 @@ func isAddress(host string) bool {
 	return strings.Contains(host, ":") || strings.Trim(last, digits) == ""
 }
 
-// follow checks where a redirect leads. A refusal has the reason that allowed gives, behind
-// "redirect_".
+// follow checks where a redirect leads. A refusal has the reason that allowed gives, behind "redirect_".
 func (c *Client) follow(from *url.URL, h http.Header) (*url.URL, *policy.Fault) {
 	to, err := from.Parse(h.Get("Location"))
 	if err != nil || h.Get("Location") == "" {
@@ -154,7 +156,7 @@ func (c *Client) follow(from *url.URL, h http.Header) (*url.URL, *policy.Fault) 
 	if isImagePage(to) {
 		return nil, failed("redirect_to_page", "the host redirects to a page about the image, as it does for a browser")
 	}
-	at, f := c.allowed(to.String())
+	at, f := allowed(to.String(), c.policy)
 	if f != nil {
 		f.Reason = "redirect_" + f.Reason
 	}
@@ -190,8 +192,7 @@ func failed(reason manifest.Reason, detail string) *policy.Fault {
 	return &policy.Fault{Outcome: manifest.Failed, Reason: reason, Detail: detail}
 }
 
-// statusFault says what a status other than 200 means for an image. Its body is never an
-// image, whatever it looks like.
+// statusFault says what a status other than 200 means for an image. Its body is never an image, whatever it looks like.
 func statusFault(host string, e exchange) *policy.Fault {
 	f := failed(status("http_", e.status), "")
 	switch s := e.status; {
@@ -210,9 +211,8 @@ func statusFault(host string, e exchange) *policy.Fault {
 	return f
 }
 
-// storeError matches the error of a store like Amazon's S3 for a file that it does not have.
-// S3 says AccessDenied to those who may not list the store ("GetObject", Amazon S3 API
-// reference), as to the public behind i.redd.it.
+// storeError matches the error of a store like Amazon's S3 for a file that it does not have. S3 says AccessDenied to
+// those who may not list the store ("GetObject", Amazon S3 API reference), as to the public behind i.redd.it.
 var storeError = regexp.MustCompile(`^\s*(?:<\?xml[^>]*>)?\s*<Error>\s*<Code>(?:AccessDenied|NoSuchKey)</Code>`)
 
 // turnedAway reports whether an answer is a 403 that says nothing of what was asked for.
@@ -225,9 +225,8 @@ func turnedAway(host string, e exchange) bool {
 	case host == imgurAPIHost:
 		return !json.Valid(e.body) || speaksOf(e.body, "over capacity")
 	}
-	// A page (a CDN's Guru Meditation or Access Denied) or an empty body speaks of the client, the
-	// network or the host: preview.redd.it sends a 403 for a wrong signature, imgur to clients that it
-	// does not like.
+	// A page (a CDN's Guru Meditation or Access Denied) or an empty body speaks of the client, the network or the
+	// host: preview.redd.it sends a 403 for a wrong signature, imgur to clients that it does not like.
 	return true
 }
 
@@ -250,13 +249,13 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 	}
 	c.log.Debug("no answer from an image host", "host", host, "error", c.printable(err.Error()))
 	ofAPI := host == imgurAPIHost
-	switch {
-	case is[*Unreachable](err):
+	switch shut, ok := errors.AsType[*Unreachable](err); {
+	case ok && shut.Reason != reasonTooLong:
 		return failed("host_unreachable", "the host failed several times in a row and is left alone for a while")
-	case is[*WaitTooLong](err) && ofAPI:
+	case ok && ofAPI:
 		return failed("rate_limited", "imgur's API allows no further request for longer than a run waits")
-	case is[*WaitTooLong](err):
-		return failed("retry_after_too_long", "the host asks for a pause of more than "+maxWait.String())
+	case ok:
+		return failed(reasonTooLong, "the host asks for a pause of more than "+maxWait.String())
 	}
 	f := failed(trouble(err))
 	switch {

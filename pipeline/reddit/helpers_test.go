@@ -46,7 +46,7 @@ func testOptions() Options {
 	}
 	return Options{
 		Credentials: Credentials{ClientID: "client-id", ClientSecret: NewSecret(canarySecret), Username: "some_body"},
-		Approval:    "RFR-1", Policy: p, Version: "1.2.3", RetryWait: time.Millisecond,
+		Approval:    "RFR-1", Policy: p, Version: "1.2.3", retryWait: time.Millisecond,
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,17 +19,15 @@ import (
 )
 
 const (
+	imgurSite     = "https://imgur.com/"
 	imgurAPIHost  = "api.imgur.com" // the only one that the imgur client id goes to; never asked for an image
 	imgurFileHost = "i.imgur.com"   // the only one that its answers may name
 	maxImgurBody  = 4 << 20         // of an answer; an album of a thousand images has about 1 MB
-	// imgurRest is how long the API is left alone when it does not say how long to wait: the
-	// quota of an app is for a day, and running over it five times blocks the app for a month.
+	imgurMemory   = time.Minute     // for so long an answer serves further images of the same album
+	// imgurRest is how long the API is left alone when it does not say how long to wait: the quota of an app is for a
+	// day, and running over it five times blocks the app for a month.
 	imgurRest = 24 * time.Hour
-	// imgurMemory is how long an answer serves further images of the same album.
-	imgurMemory = time.Minute
 )
-
-const imgurSite = "https://imgur.com/"
 
 // The kinds of imgurPage, as they stand in its URL.
 const (
@@ -39,8 +36,8 @@ const (
 	imgurGallery = "gallery/" // an image or an album: the link does not say which
 )
 
-// An imgurPage is one image of a page of imgur. Its URL names it in a Candidate and is never
-// fetched: the API says which file it is.
+// An imgurPage is one image of a page of imgur. Its URL names it in a Candidate and is never fetched: the API says which
+// file it is.
 type imgurPage struct {
 	kind, id string
 	image    int // of an album, from 0
@@ -92,8 +89,8 @@ func (g imgurPage) String() string {
 	return link
 }
 
-// imgurCandidate makes a candidate of a link to a page. The client's policy names the API
-// only when the client has an id for it.
+// imgurCandidate makes a candidate of a link to a page. The client's policy names the API only when the client has an
+// id for it.
 func imgurCandidate(path string, p policy.Policy) Candidate {
 	g, ok := readImgurPath(path)
 	if !ok {
@@ -124,22 +121,6 @@ type imgurFile struct {
 	Type string `json:"type"` // image/jpeg, image/png, image/gif, video/mp4...
 }
 
-// useImgur gives the client access to the API. Without an id there is none, and the host
-// leaves the client's policy, so that nothing can ask it.
-func (c *Client) useImgur(id Secret, api http.RoundTripper) error {
-	if id.Empty() {
-		hosts := slices.Clone(c.policy.Images.Hosts)
-		c.policy.Images.Hosts = slices.DeleteFunc(hosts, func(h policy.Host) bool { return h.Name == imgurAPIHost })
-		return nil
-	}
-	if !clientIDForm.MatchString(id.reveal()) {
-		return errImgurClientID
-	}
-	c.imgurID = id
-	c.imgur.http = c.stack(api, c.toImgur)
-	return nil
-}
-
 // imgurPause is when the next request may go out after an answer of the API, or after none. By its headers a
 // user, who is an address, has so many requests until UserReset (seconds since 1970), and an app so many a day.
 func imgurPause(resp *http.Response, now time.Time) time.Time {
@@ -162,8 +143,7 @@ func imgurPause(resp *http.Response, now time.Time) time.Time {
 	return now
 }
 
-// resolve finds the file of an image of a page. Its error is a *policy.Fault or the
-// context's.
+// resolve finds the file of an image of a page. Its error is a *policy.Fault or the context's.
 func (c *Client) resolve(ctx context.Context, g imgurPage) (string, error) {
 	if _, ok := c.policy.Host(imgurAPIHost); !ok {
 		return "", imgurCandidate("/a/"+g.id, c.policy).Fault
@@ -179,8 +159,7 @@ func (c *Client) resolve(ctx context.Context, g imgurPage) (string, error) {
 	return c.imgurLink(files[g.image])
 }
 
-// imgurLink checks what the API names as an image's file, as if a stranger had named it. Its error is a
-// *policy.Fault.
+// imgurLink checks what the API names as an image's file, as if a stranger had named it. Its error is a *policy.Fault.
 func (c *Client) imgurLink(file imgurFile) (string, error) {
 	u, err := url.Parse(file.Link)
 	if err != nil || u.Host == "" {
@@ -193,7 +172,7 @@ func (c *Client) imgurLink(file imgurFile) (string, error) {
 		u.Scheme = "https"
 	}
 	u.RawQuery = ""
-	at, f := c.allowed(u.String())
+	at, f := allowed(u.String(), c.policy)
 	if f == nil && at.Host != imgurFileHost {
 		f = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed",
 			Detail: "imgur's API names a file at another place than " + imgurFileHost}
@@ -204,14 +183,14 @@ func (c *Client) imgurLink(file imgurFile) (string, error) {
 	return at.String(), nil
 }
 
-// imgurFiles returns the files of a page, in its order. The images of an album are asked for
-// one after the other, so the last answer is kept for a moment.
+// imgurFiles returns the files of a page, in its order.
 func (c *Client) imgurFiles(ctx context.Context, g imgurPage) ([]imgurFile, error) {
 	leave, err := c.pace.enter(ctx, imgurAPIHost)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	// The images of an album are asked for one after the other, so the last answer is kept for a moment.
 	if c.imgur.page == g && time.Since(c.imgur.at) < imgurMemory {
 		return c.imgur.files, nil
 	}
@@ -256,8 +235,8 @@ func (c *Client) askImgur(ctx context.Context, kind, id string) ([]imgurFile, er
 	return files, nil
 }
 
-// readImgur reads an answer of the API about an image or an album: {"data": ..., "success": ..., "status": ...}.
-// accepted says that the client id has been good before.
+// readImgur reads an answer of the API about an image or an album. accepted says that the client id has been good
+// before.
 func readImgur(image bool, e exchange, accepted bool) ([]imgurFile, *policy.Fault) {
 	if e.status != http.StatusOK {
 		return nil, imgurStatus(e, accepted)
@@ -297,8 +276,8 @@ func readImgur(image bool, e exchange, accepted bool) ([]imgurFile, *policy.Faul
 func imgurStatus(e exchange, accepted bool) *policy.Fault {
 	page := !json.Valid(e.body) // or a piece of an answer
 	refused := e.status == http.StatusUnauthorized || e.status == http.StatusForbidden
-	// Only a 404 in the API's own form says something of the image, and only the API's own words
-	// reject the client id, which is not at fault where it was good before.
+	// Only a 404 in the API's own form says something of the image, and only the API's own words reject the client id,
+	// which is not at fault where it was good before. The rest of an answer repeats the request and can hold any word.
 	switch {
 	case speaksOf(e.body, "over capacity"):
 		return overCapacity()
@@ -315,8 +294,7 @@ func imgurStatus(e exchange, accepted bool) *policy.Fault {
 	return failed(status("http_", e.status), "")
 }
 
-// imgurError is the text of an error of the API: data.error, or the message in it. The rest of
-// the answer repeats the request, and can hold any word.
+// imgurError is the text of an error of the API: data.error, or the message in it.
 func imgurError(body []byte) string {
 	var answer struct{ Data struct{ Error any } }
 	_ = json.Unmarshal(body, &answer) // no text in what is of another form

@@ -293,7 +293,7 @@ func TestImgurOverrun(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{play: func(int, *http.Request) answer { return reply(429, tt.body, tt.header...) }}
 			o := imgurOptions()
-			o.RetryWait = time.Second
+			o.retryWait = time.Second
 			c := s.client(t, o)
 			for i := range 40 {
 				want := tt.want

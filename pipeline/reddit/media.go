@@ -3,6 +3,9 @@ package reddit
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -11,6 +14,63 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/policy"
 )
+
+// factFields are the fields of a link that a verdict needs. What is not named here is never decoded, so that no other
+// field can be stored by accident. Author, title and selftext are read for Reddit's markers and go no further.
+type factFields struct {
+	Author            *string `json:"author"`
+	Title             string  `json:"title"`
+	Selftext          string  `json:"selftext"`
+	Subreddit         string  `json:"subreddit"`
+	RemovedByCategory string  `json:"removed_by_category"`
+	RemovalReason     string  `json:"removal_reason"`
+	RobotIndexable    *bool   `json:"is_robot_indexable"`
+	Quarantine        bool    `json:"quarantine"`
+	// For moderators only: null, a name, or true.
+	BannedBy  any `json:"banned_by"`
+	RemovedBy any `json:"removed_by"`
+	Removed   any `json:"removed"`
+	Spam      any `json:"spam"`
+}
+
+// readThing reads a link. It fails when a field that a verdict rests on has a type that it never had, or when the author
+// is missing: such a thing is not evidence. Trouble with the media is a fault of the images and leaves the facts whole.
+func readThing(data json.RawMessage, p policy.Policy) (Post, error) {
+	facts, subreddit, err := readFacts(data)
+	if err != nil {
+		return Post{}, err
+	}
+	images := findImages(data, p)
+	facts.HasMedia = hasMedia(images)
+	return Post{Facts: facts, Images: images, Subreddit: subreddit}, nil
+}
+
+// readFacts reads what a verdict rests on, and the subreddit of the post as in Post.
+func readFacts(data json.RawMessage) (policy.Facts, string, error) {
+	var t factFields
+	if err := json.Unmarshal(data, &t); err != nil {
+		return policy.Facts{}, "", fmt.Errorf("read a thing: %w", err)
+	}
+	if t.Author == nil {
+		return policy.Facts{}, "", errors.New("read a thing: it has no author field")
+	}
+	// Whatever else such a field holds, somebody has filled it in.
+	isSet := func(v any) bool { return v != nil && v != false && v != "" }
+	subreddit, _ := manifest.Subreddit(t.Subreddit)
+	return policy.Facts{
+		RemovedBy:        t.RemovedByCategory,
+		RemovalReason:    t.RemovalReason,
+		ModRemoved:       isSet(t.BannedBy) || isSet(t.RemovedBy) || isSet(t.Removed) || isSet(t.Spam),
+		AuthorDeleted:    *t.Author == "[deleted]",
+		SelftextDeleted:  t.Selftext == "[deleted]",
+		SelftextRemoved:  t.Selftext == "[removed]",
+		TitleDeleted:     t.Title == "[deleted by user]",
+		TitleRemoved:     strings.HasPrefix(t.Title, "[ Removed by "),
+		RobotIndexable:   t.RobotIndexable,
+		Quarantine:       t.Quarantine,
+		ProfileSubreddit: strings.HasPrefix(strings.ToLower(t.Subreddit), "u_"),
+	}, subreddit, nil
+}
 
 // mediaFields are the fields of a link that say where its images are.
 type mediaFields struct {
@@ -51,16 +111,16 @@ func none(o manifest.Outcome, r manifest.Reason, detail string) []Candidate {
 	return []Candidate{fault(o, r, detail)}
 }
 
-// hasMedia reports whether an image can be named for some entry of a post. One that is
-// named and gone, or that the policy refuses, counts.
+// hasMedia reports whether an image can be named for some entry of a post. One that is named and gone, or that the
+// policy refuses, counts.
 func hasMedia(images []Candidate) bool {
 	return slices.ContainsFunc(images, func(c Candidate) bool {
 		return c.Fault == nil || c.Fault.Outcome != manifest.NoMedia
 	})
 }
 
-// findImages lists the images of a link: those of the post it is a crosspost of, when that
-// has some; else its gallery; else what it links to. The list is never empty.
+// findImages lists the images of a link: those of the post it is a crosspost of, when that has some; else its gallery;
+// else what it links to. The list is never empty.
 func findImages(data json.RawMessage, p policy.Policy) []Candidate {
 	var t mediaFields
 	if err := json.Unmarshal(data, &t); err != nil {
@@ -74,8 +134,7 @@ func findImages(data json.RawMessage, p policy.Policy) []Candidate {
 	return t.images(p)
 }
 
-// parentImages lists the images of a crosspost's parent. The images of a parent that is
-// not live are not to be had through its crossposts.
+// parentImages lists the images of a crosspost's parent.
 func parentImages(data json.RawMessage, p policy.Policy) []Candidate {
 	facts, _, err := readFacts(data)
 	var t mediaFields
@@ -86,6 +145,7 @@ func parentImages(data json.RawMessage, p policy.Policy) []Candidate {
 	if !hasMedia(images) {
 		return images
 	}
+	// The images of a parent that is not live are not to be had through its crossposts.
 	v := policy.Judge(facts)
 	why := "the post this is a crosspost of is " + string(v.State) + ": " + string(v.Reason)
 	switch v.State {
@@ -148,11 +208,11 @@ var extensionOf = map[string]string{
 var (
 	imageExtension = regexp.MustCompile(`(?i)\.(jpe?g|jpe|png|gif|webp|bmp|tiff?|avif|heic)$`)
 	videoExtension = regexp.MustCompile(`(?i)\.(gifv|mp4|webm|mov)$`)
-	// One path segment with an extension, and the id that i.redd.it knows it by: what
-	// follows "-v0-" where the post's title stands before it.
+	// One path segment with an extension, and the id that i.redd.it knows it by: what follows "-v0-" where the post's
+	// title stands before it.
 	redditFile = regexp.MustCompile(`^/(?:[^/]*-v0-)?([0-9A-Za-z_-]+)(\.[0-9A-Za-z]+)$`)
-	// An id of imgur with the suffix of a thumbnail, and one without an extension. Ids have 5
-	// characters or 7, so one letter more than 7 is a suffix; 6 characters are let be.
+	// An id of imgur with the suffix of a thumbnail, and one without an extension. Ids have 5 characters or 7, so one
+	// letter more than 7 is a suffix; 6 characters are let be.
 	imgurThumbnail = regexp.MustCompile(`^/([0-9A-Za-z]{7})[sbtmlh](\.[0-9A-Za-z]+)?$`)
 	imgurID        = regexp.MustCompile(`^/[0-9A-Za-z]{5,10}$`)
 )
@@ -172,11 +232,10 @@ var videoHosts = map[string]bool{
 	"gfycat.com": true, "redgifs.com": true, "streamable.com": true, "tiktok.com": true, "twitch.tv": true,
 }
 
-// classify turns a link into the place of an image, or the fault it has none by. extension,
-// where not empty, is what the original has at i.redd.it; isImage says that Reddit itself
-// calls the link's target an image. Entities that an answer without raw_json=1 would hold
-// are undone.
+// classify turns a link into the place of an image, or the fault it has none by. extension, where not empty, is what
+// the original has at i.redd.it; isImage says that Reddit itself calls the link's target an image.
 func classify(link, extension string, isImage bool, p policy.Policy) Candidate {
+	// The entities are those of an answer without raw_json=1, which some galleries hold all the same.
 	link = strings.TrimSpace(strings.ReplaceAll(link, "&amp;", "&"))
 	if link == "" {
 		return fault(manifest.NoMedia, "no_url", "")
@@ -204,28 +263,27 @@ func classify(link, extension string, isImage bool, p policy.Policy) Candidate {
 		if !isImage {
 			return fault(manifest.NoMedia, "link", "")
 		}
-		return fault(manifest.Refused, "host_not_allowed", domain(host)+" is not among the policy's hosts")
+		return Candidate{Fault: notAllowed(host)}
 	}
-	if u.User != nil {
-		return fault(manifest.Refused, "url_userinfo", "the link holds a user name")
+	at, f := allowed(place(u, host, extension, p), p)
+	if f != nil {
+		return Candidate{Fault: f}
 	}
-	if port := u.Port(); port != "" && port != "443" && !(port == "80" && u.Scheme == "http") {
-		return fault(manifest.Refused, "url_port", "the link names another port than that of https")
-	}
-	return place(u, host, extension, p)
+	return Candidate{URL: at.String(), Host: at.Host}
 }
 
-// place writes the URL that is asked: https, and for the hosts that are known the original
-// instead of a scaled or signed form.
-func place(u *url.URL, host, extension string, p policy.Policy) Candidate {
-	out := url.URL{Scheme: "https", Host: host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
+// place writes the URL that is asked: https, and for the hosts that are known the original instead of a scaled or
+// signed form. A user name or an odd port in the link stays, to be refused.
+func place(u *url.URL, host, extension string, p policy.Policy) string {
+	out := url.URL{Scheme: "https", User: u.User, Host: host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
+	if port := u.Port(); port != "" && !(port == "80" && u.Scheme == "http") {
+		out.Host = net.JoinHostPort(host, port)
+	}
 	_, originals := p.Host("i.redd.it")
 	switch m := redditFile.FindStringSubmatch(u.Path); {
 	case m != nil && (host == "i.redd.it" || host == "preview.redd.it" && originals):
-		if extension == "" {
-			extension = m[2]
-		}
-		out = url.URL{Scheme: "https", Host: "i.redd.it", Path: "/" + m[1] + extension}
+		out.Host = strings.Replace(out.Host, host, "i.redd.it", 1)
+		out.Path, out.RawPath, out.RawQuery = "/"+m[1]+cmp.Or(extension, m[2]), "", ""
 	case host == imgurFileHost:
 		out.RawQuery = "" // "?fb" and the like ask for a cropped form
 		out.Path = imgurThumbnail.ReplaceAllString(u.Path, "/$1$2")
@@ -233,11 +291,7 @@ func place(u *url.URL, host, extension string, p policy.Policy) Candidate {
 			out.Path += ".jpg" // imgur sends the stored type under any extension, a page under none
 		}
 	}
-	h, ok := p.Host(out.Host)
-	if !ok {
-		return fault(manifest.Refused, "host_not_allowed", domain(out.Host)+" is not among the policy's hosts")
-	}
-	return Candidate{URL: out.String(), Host: h.Name}
+	return out.String()
 }
 
 func isRedditPage(host string) bool {

@@ -17,14 +17,10 @@ import (
 )
 
 const (
-	// maxWait is the longest single pause that a run makes: Reddit's own window is 10 min.
-	maxWait = 15 * time.Minute
-	// quietWait is the longest pause that OnWait is not called for.
-	quietWait = 2 * time.Second
-	// averaged is the time over which Reddit averages its rate limit, in seconds.
-	averaged = 600
-	// maxBurst is the most requests that a client which has rested sends to Reddit without a pause
-	// between them. They count in the minute's bound like all others.
+	maxWait   = 15 * time.Minute // the longest single pause that a run makes: Reddit's own window is 10 min
+	quietWait = 2 * time.Second  // the longest pause that OnWait is not called for
+	averaged  = 600              // the time over which Reddit averages its rate limit, in seconds
+	// maxBurst is the most requests that a client which has rested sends to Reddit without a pause between them.
 	maxBurst = 20
 )
 
@@ -37,11 +33,13 @@ const (
 	waitNetwork    = "network"      // backing off after a broken connection
 )
 
-// A pacer says when a request may go out. It is safe for concurrent use.
+// A pacer says when a request may go out, and counts those that did. It is safe for concurrent use.
 type pacer struct {
 	onWait func(Wait)
 	lanes  map[string]*lane
-	calls  *counters
+
+	mu    sync.Mutex
+	calls Calls
 }
 
 // A lane is what is known of one host.
@@ -56,33 +54,34 @@ type lane struct {
 	breaker breaker
 	paused  time.Time // no request before this
 	reason  string    // why
-	// learn takes in the headers of each answer, or none where no answer came. It returns when the
-	// host wants the next request at the earliest.
+	// learn takes in the headers of each answer, none where no answer came, and returns when the host wants the next
+	// request at the earliest. It may be nil.
 	learn func(*http.Response, time.Time) time.Time
 }
 
-func newPacer(p policy.Policy, onWait func(Wait), calls *counters) *pacer {
-	perMinute := p.Reddit.RequestsPerMinute
-	// Tokens are asked for out of the same allowance. A burst is no more than the requests of 20 s,
-	// and recent holds it to what is left of the minute.
-	shared := rate.NewLimiter(rate.Limit(perMinute/60), int(min(max(perMinute/3, 1), maxBurst)))
-	sent := newRecent(perMinute)
+func newPacer(p policy.Policy, onWait func(Wait)) *pacer {
 	lanes := map[string]*lane{}
-	add := func(host string, l *rate.Limiter, concurrency int) {
-		lanes[host] = &lane{host: host, limiter: l, slots: make(chan struct{}, max(concurrency, 1)),
-			learn: func(*http.Response, time.Time) time.Time { return time.Time{} }}
+	add := func(host string, l *rate.Limiter, concurrency int) *lane {
+		lanes[host] = &lane{host: host, limiter: l, slots: make(chan struct{}, max(concurrency, 1))}
+		return lanes[host]
 	}
 	for _, h := range p.Images.Hosts {
-		add(h.Name, rate.NewLimiter(rate.Limit(h.RequestsPerSecond), 1), h.Concurrency)
+		l := add(h.Name, rate.NewLimiter(rate.Limit(h.RequestsPerSecond), 1), h.Concurrency)
+		if h.Name == imgurAPIHost {
+			// What is known of imgur's API has no lock but its one place.
+			l.learn, l.slots = imgurPause, make(chan struct{}, 1)
+		}
 	}
+	// Tokens are asked for out of the same allowance. A burst is no more than the requests of 20 s.
+	perMinute := p.Reddit.RequestsPerMinute
+	shared := rate.NewLimiter(rate.Limit(perMinute/60), int(min(max(perMinute/3, 1), maxBurst)))
+	sent := newRecent(perMinute)
+	// Last, so that a policy that names one of these hosts as an image host changes nothing.
 	for _, host := range []string{apiHost, tokenHost} {
-		add(host, shared, 1)
-		lanes[host].recent, lanes[host].learn = sent, new(budget).observe
+		l := add(host, shared, 1)
+		l.recent, l.learn = sent, new(budget).observe
 	}
-	if l := lanes[imgurAPIHost]; l != nil {
-		l.learn, l.slots = imgurPause, make(chan struct{}, 1)
-	}
-	return &pacer{onWait: onWait, lanes: lanes, calls: calls}
+	return &pacer{onWait: onWait, lanes: lanes}
 }
 
 // checkRates refuses a policy so slow that a request would wait longer than maxWait.
@@ -113,9 +112,8 @@ func (p *pacer) enter(ctx context.Context, host string) (leave func(), err error
 	}
 }
 
-// turn waits until a request to a lane's host may go out, and returns what is to be called
-// when it has been answered. It fails with a *WaitTooLong when a pause would be longer than
-// maxWait, and with an *Unreachable while the host is left alone.
+// turn waits until a request to a lane's host may go out, and returns what is to be called when it has been answered.
+// It fails with an *Unreachable when a pause would be longer than maxWait, and while the host is left alone.
 func (p *pacer) turn(ctx context.Context, l *lane) (answered func(), err error) {
 	// What another request learned during a wait counts, so that all is looked at again after each.
 	for reserved := false; ; {
@@ -126,8 +124,9 @@ func (p *pacer) turn(ctx context.Context, l *lane) (answered func(), err error) 
 		case shut != nil:
 			return nil, shut
 		case paused > maxWait:
-			return nil, &WaitTooLong{Host: l.host, For: paused}
+			return nil, tooLong(l.host, paused)
 		case paused > 0:
+			// A place in the limiter's row that was reserved before a pause may lie within it.
 			w.Reason, w.For, reserved = reason, paused, false
 		case !reserved:
 			w.For, reserved = l.limiter.Reserve().Delay(), true
@@ -141,6 +140,13 @@ func (p *pacer) turn(ctx context.Context, l *lane) (answered func(), err error) 
 			return nil, err
 		}
 	}
+}
+
+const reasonTooLong = "retry_after_too_long"
+
+func tooLong(host string, d time.Duration) *Unreachable {
+	return &Unreachable{host, reasonTooLong, fmt.Sprintf("asks to wait %v, more than the %v that a run waits; "+
+		"nothing is lost: run the same command again when the wait is over", d.Round(time.Second), maxWait)}
 }
 
 // look returns how long the host's requests pause and why, or why there are none at all for now.
@@ -173,13 +179,15 @@ func (p *pacer) sleep(ctx context.Context, w Wait) error {
 		p.onWait(w)
 	}
 	start := time.Now()
-	defer func() { p.calls.waited(time.Since(start)) }()
-	return wait(ctx, w.For)
+	err := wait(ctx, w.For)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls.Waited += time.Since(start)
+	return err
 }
 
-// A recent holds the requests to Reddit to at most so many in any stretch of time of one
-// length. The limiter alone cannot: it counts when requests were due, and one that went out
-// late would come close before the next ones. A nil recent holds nothing.
+// A recent holds the requests to Reddit to at most so many in any stretch of time of one length. A nil recent holds
+// nothing.
 type recent struct {
 	most   int
 	length time.Duration
@@ -190,15 +198,11 @@ type recent struct {
 
 // newRecent holds a whole number of requests a minute; below one a minute, one in so long.
 func newRecent(perMinute float64) *recent {
-	length := time.Minute
-	if perMinute < 1 {
-		length = seconds(60 / perMinute)
-	}
-	return &recent{most: max(int(perMinute), 1), length: length}
+	return &recent{most: max(int(perMinute), 1), length: max(time.Minute, seconds(60/perMinute))}
 }
 
-// take lets a request go out now, or says how long to wait before asking again. The request
-// counts from when answered is called, since only by then it is known to have arrived.
+// take lets a request go out now, or says how long to wait before asking again. The request counts from when answered
+// is called.
 func (r *recent) take(now time.Time) (answered func(), d time.Duration) {
 	if r == nil {
 		return func() {}, 0
@@ -209,6 +213,8 @@ func (r *recent) take(now time.Time) (answered func(), d time.Duration) {
 		r.sent = r.sent[1:]
 	}
 	if len(r.sent) >= r.most {
+		// The limiter alone would let it go: it counts when requests were due, and one that went out late would come
+		// close before the next ones.
 		return nil, r.length - now.Sub(*r.sent[0])
 	}
 	at := now
@@ -216,20 +222,17 @@ func (r *recent) take(now time.Time) (answered func(), d time.Duration) {
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		at = time.Now()
+		at = time.Now() // only by now it is known to have arrived
 	}, 0
 }
 
-// A budget is what Reddit's headers last said of the rate limit.
+// A budget is what Reddit's headers last said of the rate limit; the zero value knows nothing.
 type budget struct {
-	known           bool
 	used, remaining int
 	resetAt         time.Time // by when the window has ended for sure: Reddit cuts off parts of seconds
 }
 
 // observe takes in the headers of an answer and returns when the next request may go out.
-// An answer without them is counted against what is known; when that is used up, the next
-// request waits for the reset, after which there is as much again.
 func (b *budget) observe(resp *http.Response, now time.Time) time.Time {
 	h := http.Header{} // a request without an answer counts as well
 	if resp != nil {
@@ -238,32 +241,33 @@ func (b *budget) observe(resp *http.Response, now time.Time) time.Time {
 	used, ok1 := headerNumber(h, "X-Ratelimit-Used")
 	remaining, ok2 := headerNumber(h, "X-Ratelimit-Remaining")
 	reset, ok3 := headerNumber(h, "X-Ratelimit-Reset")
-	if !ok1 || !ok2 || !ok3 {
-		if !b.known {
-			return now
-		}
+	var pause time.Duration
+	switch {
+	case ok1 && ok2 && ok3:
+		*b = budget{used, remaining, now.Add(time.Duration(reset+1) * time.Second)}
+		pause = spacing(used, remaining, reset)
+	case b.resetAt.IsZero():
+		return now
+	default: // counted against what is known
 		if over := now.Sub(b.resetAt); over >= 0 {
+			// A new window has begun, perhaps several ago, and it has as much again.
 			b.used, b.remaining = 0, b.used+b.remaining
 			b.resetAt = b.resetAt.Add((over/(averaged*time.Second) + 1) * averaged * time.Second)
 		}
 		b.used, b.remaining = b.used+1, b.remaining-1
-		if b.remaining > 0 {
-			return now
-		}
-		return now.Add(min(b.resetAt.Sub(now), maxWait))
 	}
-	*b = budget{known: true, used: used, remaining: remaining, resetAt: now.Add(time.Duration(reset+1) * time.Second)}
-	if remaining == 0 {
-		return now.Add(min(b.resetAt.Sub(now), maxWait))
+	if b.remaining <= 0 {
+		pause = b.resetAt.Sub(now)
 	}
-	return now.Add(min(spacing(used, remaining, reset), maxWait))
+	// A reset far away may be a mistake of the host: one request in 15 minutes finds out.
+	return now.Add(min(pause, maxWait))
 }
 
-// spacing is the pause after an answer whose headers said that used requests are used,
-// remaining are left and the window ends in reset seconds. It spreads what is left over
-// the rest of the window: prawcore's formula (rate_limit.py), but that use may run ahead of the
-// window by a burst, or by a tenth of the window where that is less.
+// spacing is the pause after an answer whose headers said that used requests are used, remaining are left and the
+// window ends in reset seconds. It spreads what is left over the rest of the window.
 func spacing(used, remaining, reset int) time.Duration {
+	// prawcore's formula (rate_limit.py), but that use may run ahead of the window by a burst, or by a tenth of the
+	// window where that is less.
 	s, all := float64(reset), float64(used+remaining)
 	late := max(float64(used)-min(maxBurst, all/10), 0)
 	ahead := s - (averaged - averaged*late/all) // how far use runs ahead of the window, in seconds
@@ -272,15 +276,14 @@ func spacing(used, remaining, reset int) time.Duration {
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
-// headerNumber reads a number that is sent as an integer or as a float ("997.0") and cuts
-// its fraction off. It is kept from 0 to a million, so that sums of it stay sound. What is
+// headerNumber reads a number that is sent as an integer or as a float ("997.0") and cuts its fraction off. What is
 // not a number, or far out of range, counts as missing.
 func headerNumber(h http.Header, name string) (int, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(h.Get(name)), 64)
 	if err != nil || !(math.Abs(f) <= 1e12) {
 		return 0, false
 	}
-	return int(min(max(f, 0), 1e6)), true
+	return int(min(max(f, 0), 1e6)), true // so that sums of it stay sound
 }
 
 // paced lets each attempt wait for its turn.
@@ -290,7 +293,8 @@ type paced struct {
 }
 
 func (t paced) RoundTrip(req *http.Request) (*http.Response, error) {
-	l := t.pace.lanes[req.URL.Hostname()]
+	host := req.URL.Hostname()
+	l := t.pace.lanes[host]
 	answered, err := t.pace.turn(req.Context(), l)
 	if err != nil {
 		return nil, err
@@ -300,9 +304,33 @@ func (t paced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if errors.Is(err, errForbidden) || errors.Is(err, errNoToken) {
 		return nil, err // it was never sent
 	}
-	t.pace.calls.sent(req)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pauseUntil(l.learn(resp, time.Now()), waitRateLimit)
+	t.pace.count(host, req.URL.Path, callOf(req.Context()).attempt)
+	if l.learn != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.pauseUntil(l.learn(resp, time.Now()), waitRateLimit)
+	}
 	return resp, err
+}
+
+// count counts a request that has gone out.
+func (p *pacer) count(host, path string, attempt int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := &p.calls
+	if attempt > 1 {
+		n.Retries++
+	}
+	switch {
+	case host == tokenHost:
+		n.Token++
+	case host == apiHost && strings.HasSuffix(path, "/about"):
+		n.About++
+	case host == apiHost:
+		n.Info++
+	case host == imgurAPIHost:
+		n.ImageAPI++
+	default:
+		n.Images++
+	}
 }

@@ -36,13 +36,11 @@ type exchange struct {
 	body   []byte // whole for a 200, else at most maxScrap bytes of it
 }
 
-// A validator reads a response. It returns an *Unanswered if that is of no use, or a *Denied. What is
-// useless and has status 200 is asked for again, as after a 5xx; a call that ends with any useless answer
-// has failed.
+// A validator reads a response. It returns an *Unanswered if that is of no use, or a *Denied.
 type validator func(exchange) error
 
-// useless reports whether a validator's error says that nothing was answered. A refusal is an answer, and of
-// an empty listing only the caller knows what it means.
+// useless reports whether a validator's error says that nothing was answered. A refusal is an answer, and of an empty
+// listing only the caller knows what it means.
 func useless(err error) bool {
 	none, ok := errors.AsType[*Unanswered](err)
 	return ok && none.Reason != ReasonEmptyListing
@@ -84,10 +82,9 @@ func (c *Client) stack(next http.RoundTripper, authorize func(*http.Request) err
 	}
 }
 
-// get asks for a URL through one of the stacks until an answer is worth having or the attempts, or the time for
-// them, are used up; of the token endpoint it asks for a token. An answer of any status is a result, if use,
-// which may be nil, accepts it. The error is use's, that of the last attempt, a *WaitTooLong, an *Unreachable, or
-// the context's.
+// get asks for a URL through one of the stacks until an answer is worth having or the attempts, or the time for them,
+// are used up. An answer of any status is a result, if use, which may be nil, accepts it. The error is use's, that of
+// the last attempt, an *Unreachable, or the context's.
 func (c *Client) get(
 	ctx context.Context, hc *retryablehttp.Client, link, accept string, maxBody int64, use validator,
 ) (exchange, error) {
@@ -110,7 +107,7 @@ func (c *Client) get(
 	k.lane.mu.Unlock()
 	_, err = hc.Do(req) // again has read and closed the body of every answer
 	if ctx.Err() != nil {
-		return exchange{}, ctx.Err()
+		return exchange{}, ctx.Err() // before conclude: whoever stops a run says nothing of the host
 	}
 	if shut := k.conclude(err); shut != nil {
 		return exchange{}, shut
@@ -124,8 +121,8 @@ func (c *Client) get(
 	return k.got, k.refused
 }
 
-// read takes in an answer and judges it. Its error, when a body breaks off or a 200 is unusable,
-// makes the attempt a failed one.
+// read takes in an answer and judges it. Its error, when a body breaks off or a 200 is unusable, makes the attempt a
+// failed one.
 func (k *call) read(resp *http.Response) error {
 	defer resp.Body.Close()
 	e := exchange{status: resp.StatusCode, header: resp.Header}
@@ -133,13 +130,13 @@ func (k *call) read(resp *http.Response) error {
 	if !ok {
 		most = maxScrap
 	} else if resp.ContentLength > most {
-		return &tooLarge{most}
+		return tooLarge(most) // before a byte of it is waited for
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	switch {
 	case !ok: // the status says it all; a broken body must not hide it
 	case int64(len(body)) > most:
-		return &tooLarge{most}
+		return tooLarge(most)
 	case err != nil:
 		return fmt.Errorf("read the body: %w", err)
 	}
@@ -148,7 +145,7 @@ func (k *call) read(resp *http.Response) error {
 		k.refused = k.validate(e)
 	}
 	if ok && useless(k.refused) {
-		return k.refused
+		return k.refused // a host in trouble sends pages with status 200, so it is asked again as after a 5xx
 	}
 	k.got = e
 	return nil
@@ -170,14 +167,20 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 	case err != nil && permanent(err), err == nil && !repeatable(k.got.status, k.got.header):
 		return false, err
 	}
+	// Each pause is a random part of its longest, so that clients that failed together do not come back together.
 	w := Wait{k.lane.host, waitServer, k.jittered(min(k.c.retryWait<<(k.attempt-1), maxBackoff))}
-	why, _ := trouble(err)
-	if err == nil {
+	var why manifest.Reason
+	if err != nil {
+		why, _ = trouble(err)
+		if !is[*Unanswered](err) {
+			w.Reason = waitNetwork
+		}
+	} else {
 		why = status("http_", k.got.status)
 		switch asked, named := retryAfter(k.got.header, now); {
 		case asked > maxWait:
 			k.lane.hold(now.Add(asked), waitRetryAfter) // spares the host the next requests too
-			return false, &WaitTooLong{Host: k.lane.host, For: asked}
+			return false, tooLong(k.lane.host, asked)
 		case named: // and a little more, so that not all clients come back at once
 			w.Reason, w.For = waitRetryAfter, max(w.For, asked+k.jittered(min(asked/10, time.Second)))
 		case k.got.status == http.StatusTooManyRequests: // no time was named: never at once
@@ -186,12 +189,13 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 		if w.Reason != waitServer { // all of the host's requests sit it out, also after the last attempt
 			k.lane.hold(now.Add(w.For), w.Reason)
 		}
-	} else if !is[*Unanswered](err) {
-		w.Reason = waitNetwork
 	}
 	paused, _, _ := k.lane.look(now)
 	wait := max(w.For, paused)
-	if k.attempt > retries || k.tooSlow(err) || now.Add(wait).Sub(k.start) > maxTrying {
+	// One more attempt could keep an image for over a minute. An answer of the API is worth more patience: it speaks of
+	// many posts.
+	slow := k.validate == nil && (errors.Is(err, errDeadline) || k.attempt > 1 && timedOut(err))
+	if k.attempt > retries || slow || now.Add(wait).Sub(k.start) > maxTrying {
 		k.c.log.Debug("not trying again", "host", w.Host, "why", why, "attempt", k.attempt, "of", retries+1,
 			"after", now.Sub(k.start))
 		return false, err
@@ -205,14 +209,7 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 	return true, nil
 }
 
-// tooSlow reports whether an attempt for an image lost so much time that one more could keep the image for
-// over a minute. An answer of the API is worth more patience: it speaks of many posts.
-func (k *call) tooSlow(err error) bool {
-	return k.validate == nil && (errors.Is(err, errDeadline) || k.attempt > 1 && timedOut(err))
-}
-
-// jittered is a random time from 0 to most, so that clients that failed together do not come back
-// together.
+// jittered is a random time from 0 to most.
 func (k *call) jittered(most time.Duration) time.Duration {
 	return time.Duration(k.c.jitter() * float64(most))
 }
@@ -246,20 +243,20 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return max(t.Sub(now), 0), true
 }
 
-// tooLarge is the error of a body that is longer than it may be.
-type tooLarge struct{ limit int64 }
+// tooLarge is the error of a body of more than so many bytes.
+type tooLarge int64
 
-func (e *tooLarge) Error() string { return fmt.Sprintf("the body is longer than %d bytes", e.limit) }
+func (e tooLarge) Error() string { return fmt.Sprintf("the body is longer than %d bytes", int64(e)) }
 
 // permanent reports whether an error would be the same again.
 func permanent(err error) bool {
-	return isTooLarge(err) || is[*WaitTooLong](err) || is[*Unreachable](err) ||
-		errors.Is(err, errForbidden) || errors.Is(err, errNoToken) || isGuard(err) || isCertificate(err)
+	return isTooLarge(err) || is[*Unreachable](err) || errors.Is(err, errForbidden) ||
+		errors.Is(err, errNoToken) || isGuard(err) || isCertificate(err)
 }
 
-// isHeadersTooLarge reports whether the header of an answer was over maxHeaderBytes. net/http
-// has no error value for it; a test fails when its text changes.
+// isHeadersTooLarge reports whether the header of an answer was over maxHeaderBytes.
 func isHeadersTooLarge(err error) bool {
+	// net/http has no error value for it; a test fails when its text changes.
 	return strings.Contains(err.Error(), "server response headers exceeded")
 }
 
@@ -270,16 +267,13 @@ func isCertificate(err error) bool {
 		is[x509.HostnameError](err)
 }
 
-// trouble names why no answer came. The detail is one of a few fixed texts: nothing of it
-// may differ from run to run or from machine to machine, or come from the answer.
+// trouble names why no answer came, in one of a few fixed texts: nothing of it may differ from run to run or from
+// machine to machine, or come from the answer.
 func trouble(err error) (manifest.Reason, string) {
-	if err == nil {
-		return "", ""
-	}
 	if none, ok := errors.AsType[*Unanswered](err); ok {
 		return none.Reason, none.Detail
 	}
-	if large, ok := errors.AsType[*tooLarge](err); ok {
+	if large, ok := errors.AsType[tooLarge](err); ok {
 		return "too_large", large.Error()
 	}
 	for _, t := range troubles {
@@ -331,9 +325,6 @@ func is[E error](err error) bool {
 }
 
 func timedOut(err error) bool {
-	timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err)
+	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout()
 }

@@ -17,14 +17,11 @@ import (
 )
 
 const (
-	// maxSaid is the most bytes of an answer that an error or a log line shows.
-	maxSaid = 160
-	// scrubAtLeast is the length of the shortest string that a Scrubber takes out: a shorter
-	// one would stand in ordinary words.
+	maxSaid = 160 // the most bytes of an answer that an error or a log line shows
+	// scrubAtLeast is the length of the shortest string that a Scrubber takes out: a shorter one would stand in
+	// ordinary words.
 	scrubAtLeast = 6
-	// tokensKept is how many of the latest tokens a Scrubber knows. An older one has run out
-	// long before what was said with it is printed.
-	tokensKept = 8
+	tokensKept   = 8 // of the latest; an older one has run out long before what was said with it is printed
 )
 
 var (
@@ -32,18 +29,16 @@ var (
 	// Tags, control characters and whatever is not ASCII.
 	unprintable = regexp.MustCompile(`<[^>]*(?:>|$)|[^!-~]+`)
 	escapes     = regexp.MustCompile(`%[0-9A-F]{2}`)
-	// What may be somebody's name or a key, whoever's it is: addresses, users, and runs of
-	// characters longer than a word.
+	// What may be somebody's name or a key: addresses, users, and runs of characters longer than a word.
 	privateForm = regexp.MustCompile(`(?i)https?://\S*|\bu(?:ser)?/[0-9a-z_-]+|[0-9a-z_+/=.%~-]{32,}`)
 )
 
-// said returns what an answer says of itself, in one short printable line: a few fields of
-// a JSON object, the title of a page, and nothing of any other body. An answer can echo its
-// request, so the operator's credentials, the tokens and further are left out.
-func (c *Client) said(e exchange, further ...string) string {
+// said returns what an answer says of itself, in one short printable line: a few fields of a JSON object, the title of
+// a page, and nothing of any other body.
+func (c *Client) said(e exchange) string {
 	if looksLikeHTML(e) {
 		if m := titleForm.FindSubmatch(e.body); m != nil {
-			return c.printable(string(m[1]), further...)
+			return c.printable(string(m[1]))
 		}
 		return ""
 	}
@@ -53,27 +48,28 @@ func (c *Client) said(e exchange, further ...string) string {
 	for _, name := range []string{"message", "error", "reason", "error_description"} {
 		switch v := fields[name].(type) {
 		case string, float64:
-			parts = append(parts, fmt.Sprint(v))
+			if v != "" {
+				parts = append(parts, fmt.Sprint(v))
+			}
 		}
 	}
-	return c.printable(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", "), further...)
+	return c.printable(strings.Join(parts, ", "))
 }
 
-// printable turns text that came from outside into a line that may be shown.
-func (c *Client) printable(text string, further ...string) string {
+// printable turns text that came from outside into a line that may be shown. An answer can echo its request, so the
+// operator's credentials and the tokens are left out.
+func (c *Client) printable(text string) string {
+	// Here short ones too, which the scrubber must let stand in ordinary words, and the user's name.
 	id, secret := c.credentials.ClientID, c.credentials.ClientSecret.reveal()
-	forms := spellings(append(further, id, secret, c.credentials.Username, c.imgurID.reveal())...)
-	forms = append(forms, c.scrubber.spellings()...) // of the tokens, too
+	forms := append(spellings(id, secret, c.credentials.Username, c.imgurID.reveal()), c.scrubber.spellings()...)
+	slices.SortFunc(forms, longestFirst)
 	for i, form := range forms {
 		forms[i] = regexp.QuoteMeta(form)
 	}
-	// The longest first, and in any case: Reddit's user names have none. Secrets go before tags do: one
-	// may hold what looks like a tag, and its rest would not be recognised.
-	slices.SortFunc(forms, longestFirst)
-	if len(forms) > 0 {
-		secrets := regexp.MustCompile("(?i)" + strings.Join(forms, "|"))
-		text = secrets.ReplaceAllLiteralString(html.UnescapeString(text), redacted)
-	}
+	// In any case: Reddit's user names have none. Secrets go before tags do: one may hold what looks like a tag, and
+	// its rest would not be recognised.
+	secrets := regexp.MustCompile("(?i)" + strings.Join(forms, "|"))
+	text = secrets.ReplaceAllLiteralString(html.UnescapeString(text), redacted)
 	words := strings.Fields(unprintable.ReplaceAllString(text, " "))
 	said := privateForm.ReplaceAllString(strings.Join(words, " "), redacted)
 	if len(said) > maxSaid {
@@ -84,9 +80,8 @@ func (c *Client) printable(text string, further ...string) string {
 
 func longestFirst(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
 
-// spellings are the forms in which a request, an error or a dump can hold one of the secrets, the
-// longest first: as it is, escaped, quoted, in hex, and in base64 at each place that a longer text
-// can give it.
+// spellings are the forms in which a request, an error or a dump can hold one of the secrets, the longest first: as it
+// is, escaped, quoted, in hex, and in base64 at each place that a longer text can give it.
 func spellings(secrets ...string) []string {
 	var all []string
 	for _, s := range secrets {
@@ -99,8 +94,8 @@ func spellings(secrets ...string) []string {
 			inHex, strings.ToUpper(inHex)}
 		for before := range 3 {
 			for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-				// The first and the last character depend on the text around the secret. The last
-				// may stay: it holds 4 bits of the secret at most.
+				// The first and the last character depend on the text around the secret. The last may stay: it holds
+				// 4 bits of the secret at most.
 				encoded := e.EncodeToString(append(make([]byte, before), s...))
 				forms = append(forms, encoded[(before*8+5)/6:(before+len(s))*8/6])
 			}
@@ -118,9 +113,8 @@ func spellings(secrets ...string) []string {
 	return slices.Compact(all)
 }
 
-// A Scrubber keeps the operator's secrets out of what a program writes, whatever part of it
-// writes them: the client id and secret, imgur's client id, and the tokens that a Client
-// with this Scrubber gets. It is the last resort; errors and log lines are made without
+// A Scrubber keeps the operator's secrets out of what a program writes: the client id and secret, imgur's client id,
+// and the tokens that a Client with this Scrubber gets. It is the last resort; errors and log lines are made without
 // secrets in the first place. The zero value knows none. It is safe for concurrent use.
 type Scrubber struct {
 	mu    sync.Mutex
@@ -137,15 +131,14 @@ type known struct {
 // Format writes [redacted] for every verb.
 func (*Scrubber) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// LearnEnv makes it know what getenv (os.Getenv) has of secrets, in variables or in the files
-// that they name. A file that can't be read is not an error here: nothing of it can be shown either.
+// LearnEnv makes it know what getenv (os.Getenv) has of secrets, in variables or in the files that they name.
 func (s *Scrubber) LearnEnv(getenv func(string) string) {
 	var of [3]string
 	for i, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "IMGUR_CLIENT_ID"} {
 		of[i] = strings.TrimSpace(getenv(name))
 		s.learn(of[i])
 		if path := getenv(name + "_FILE"); path != "" {
-			of[i], _ = readPrivate(path)
+			of[i], _ = readPrivate(path) // nothing of a file that can't be read can be shown either
 		}
 	}
 	s.learn(of[0], of[1], of[2], of[0]+":"+of[1])
@@ -205,13 +198,12 @@ func (s *Scrubber) scrub(text string) (clean string, rest int) {
 	return text, rest
 }
 
-// Writer returns a writer that hands on to w what it is given, with [redacted] in place of
-// each form of a secret.
+// Writer returns a writer that hands on to w what it is given, with [redacted] in place of each form of a secret.
 func (s *Scrubber) Writer(w io.Writer) *ScrubbingWriter { return &ScrubbingWriter{scrubber: s, w: w} }
 
-// A ScrubbingWriter takes out secrets that lie within one Write as well as those that several
-// bring in pieces. It holds back only an end that can be the beginning of a secret, so a line
-// with its line feed is never held back: no secret holds one. It is safe for concurrent use.
+// A ScrubbingWriter takes out secrets that lie within one Write as well as those that several bring in pieces. It holds
+// back only an end that can be the beginning of a secret, and so no line with its line feed. It is safe for concurrent
+// use.
 type ScrubbingWriter struct {
 	scrubber *Scrubber
 

@@ -83,7 +83,7 @@ func checkEcho(t *testing.T, name, host string, a answer) {
 	t.Helper()
 	var b lockedBuffer
 	o := logged(testOptions(), &b)
-	o.ClientSecret, o.RetryWait = NewSecret(oddSecret), 1
+	o.ClientSecret, o.retryWait = NewSecret(oddSecret), 1
 	s := &script{play: func(_ int, r *http.Request) answer {
 		if r.URL.Hostname() == tokenHost && host != tokenHost {
 			return tokenReply(3600)

@@ -21,8 +21,30 @@ const (
 	maxTokenLife = 30 * 24 * time.Hour // Reddit says 1 h or 24 h; this only keeps sums in range
 )
 
-// A token must be fit to stand in a header.
-var tokenForm = regexp.MustCompile(`^[!-~]+$`)
+var (
+	tokenForm = regexp.MustCompile(`^[!-~]+$`)            // fit to stand in a header
+	wordForm  = regexp.MustCompile(`^[a-z][a-z_]{1,39}$`) // what of Reddit's words can be a reason
+)
+
+// A tokenCache holds the bearer token, in memory only. Only who holds the API's one place may use it.
+type tokenCache struct {
+	value   Secret
+	expires time.Time
+}
+
+// current returns the token, or an empty one when there is none that is still good.
+func (t *tokenCache) current() Secret {
+	if !time.Now().Before(t.expires) {
+		return Secret{}
+	}
+	return t.value
+}
+
+// keep stores a token that Reddit says is good for life.
+func (t *tokenCache) keep(token Secret, life time.Duration) {
+	// It counts as expired a minute earlier, so that none expires on its way.
+	t.value, t.expires = token, time.Now().Add(life-min(time.Minute, life/2))
+}
 
 // authorize sees to it that there is a bearer token: app-only, by client credentials.
 func (c *Client) authorize(ctx context.Context) error {
@@ -35,8 +57,7 @@ func (c *Client) authorize(ctx context.Context) error {
 	return nil
 }
 
-// readToken reads an answer of the token endpoint and keeps the token. OAuth errors come with status
-// 200. Its error is a *Denied or an *Unanswered.
+// readToken reads an answer of the token endpoint and keeps the token. Its error is a *Denied or an *Unanswered.
 func (c *Client) readToken(e exchange) error {
 	switch {
 	case e.status == http.StatusUnauthorized, e.status == http.StatusBadRequest:
@@ -55,24 +76,26 @@ func (c *Client) readToken(e exchange) error {
 	}
 	err := json.Unmarshal(e.body, &answer)
 	token := answer.AccessToken
+	if len(token) <= maxToken {
+		// The scrubber first: nothing must print a token that is in use, or that stands beside an error.
+		c.scrubber.learnToken(token)
+	}
 	switch {
 	case err != nil:
 		return &Unanswered{"token_malformed", "the token endpoint sent no JSON object"}
-	case answer.Error != nil:
+	case answer.Error != nil: // OAuth errors come with status 200
 		code, _ := answer.Error.(string)
-		reason := manifest.Reason(c.printable(code, token))
+		reason := manifest.Reason(c.printable(code))
 		if !wordForm.MatchString(string(reason)) {
 			reason = "oauth_error"
 		}
-		return &Denied{reason, c.said(e, token),
+		return &Denied{reason, c.said(e),
 			"the app must be of type script or web app, and be the one that Reddit approved"}
 	case len(token) > maxToken, !tokenForm.MatchString(token),
 		!strings.EqualFold(answer.TokenType, "bearer"), !(answer.ExpiresIn >= 1):
 		return &Unanswered{"token_malformed", "the token endpoint sent no usable bearer token"}
 	}
 	life := seconds(min(answer.ExpiresIn, maxTokenLife.Seconds()))
-	// The scrubber first: nothing must print a token that is in use.
-	c.scrubber.learnToken(token)
 	c.token.keep(NewSecret(token), life)
 	c.log.Debug("got a token", "life", life)
 	return nil
@@ -93,8 +116,8 @@ func (c *Client) blocked(e exchange) *Denied {
 	return &Denied{reasonForbidden, c.said(e), "check that the app's approval covers this use"}
 }
 
-// unanswered makes an Unanswered of an error without an answer. The context's error, a *Denied, a
-// *WaitTooLong, an *Unreachable, and errors that mean a wrong setting stop the run.
+// unanswered makes an Unanswered of an error without an answer. The context's error, a *Denied, an *Unreachable, and
+// errors that mean a wrong setting stay what they are, for they stop the run.
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -118,6 +141,3 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 func status(prefix string, code int) manifest.Reason {
 	return manifest.Reason(prefix + strconv.Itoa(code))
 }
-
-// wordForm matches what of Reddit's words can be a reason.
-var wordForm = regexp.MustCompile(`^[a-z][a-z_]{1,39}$`)

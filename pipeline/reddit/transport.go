@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,8 +30,8 @@ const (
 	progressAtLeast = 1 << 10 // bytes of body
 )
 
-// A ConnectTo sends connections that are meant for one host and port to another address.
-// TLS still checks the certificate of the host that was meant, and requests still name it.
+// A ConnectTo sends connections that are meant for one host and port to another address. TLS still checks the
+// certificate of the host that was meant, and requests still name it.
 type ConnectTo struct {
 	Host, Port     string // those meant; "" fits any
 	ToHost, ToPort string // those dialled; "" keeps the one that was meant
@@ -41,9 +40,8 @@ type ConnectTo struct {
 // connectToForm is four parts with colons between them; only in brackets a part may hold colons.
 var connectToForm = regexp.MustCompile(`^(?:\[([^\]]+)\]|([^:\[][^:]*|)):([^:]*):(?:\[([^\]]+)\]|([^:\[][^:]*|)):([^:]*)$`)
 
-// ParseConnectTo reads HOST:PORT:ADDR:PORT, as curl's --connect-to does: an IPv6 address
-// stands in brackets, an empty HOST or PORT means any, an empty ADDR or second PORT means
-// no change.
+// ParseConnectTo reads HOST:PORT:ADDR:PORT, as curl's --connect-to does: an IPv6 address stands in brackets, an empty
+// HOST or PORT means any, an empty ADDR or second PORT means no change.
 func ParseConnectTo(s string) (ConnectTo, error) {
 	m := connectToForm.FindStringSubmatch(s)
 	if m == nil {
@@ -95,10 +93,10 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return plain.DialContext(ctx, network, address)
 }
 
-// newTransports makes the lowest layer. With a dialer of its own it speaks HTTP/1.1 only: HTTP/2 would give a header
-// without end several errors. It ignores proxies in the environment: the dial guard could
-// not see through one.
+// newTransports makes the lowest layer.
 func newTransports(o Options) (api, images http.RoundTripper) {
+	// With a dialer of its own it speaks HTTP/1.1 only: HTTP/2 would give a header without end several errors. It
+	// ignores proxies in the environment, for the dial guard could not see through one.
 	t := &http.Transport{
 		DialContext:            newDialer(o.ConnectTo).dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
@@ -115,13 +113,13 @@ func newTransports(o Options) (api, images http.RoundTripper) {
 	return guarded{t}, guarded{unrepeated{stored}}
 }
 
-// unrepeated sends a request once. net/http by itself sends it again when a connection that it
-// kept is found cut, on one kept connection after the other, at once and uncounted.
+// unrepeated sends a request once. net/http by itself sends it again when a connection that it kept is found cut, on
+// one kept connection after the other, at once and uncounted.
 type unrepeated struct{ *http.Transport }
 
 func (t unrepeated) RoundTrip(req *http.Request) (*http.Response, error) {
-	// net/http repeats only a request whose body it can get again, so each has an empty one here that
-	// it cannot. With the encoding "identity" nothing of that body, and no header for it, is sent.
+	// net/http repeats only a request whose body it can get again, so each has an empty one here that it cannot. With
+	// the encoding "identity" nothing of that body, and no header for it, is sent.
 	req = req.WithContext(req.Context()) // a copy
 	req.Body, req.GetBody, req.TransferEncoding = io.NopCloser(strings.NewReader("")), nil, []string{"identity"}
 	resp, err := t.Transport.RoundTrip(req)
@@ -136,25 +134,25 @@ var (
 	errStalled  = fmt.Errorf("less than %d bytes came in %v", progressAtLeast, progressEvery)
 )
 
-// guarded ends an attempt that takes too long or whose body trickles. It sits below the
-// pacing, so that waiting for a turn does not count.
+// guarded ends an attempt that takes too long or whose body trickles. It sits below the pacing, so that waiting for a
+// turn does not count.
 type guarded struct{ next http.RoundTripper }
 
 func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	deadline := time.AfterFunc(attemptTimeout, func() { cancel(errDeadline) })
-	stop := func() {
-		deadline.Stop()
-		cancel(nil)
-	}
 	resp, err := g.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		stop()
+		deadline.Stop()
+		cancel(nil)
 		return nil, ended(ctx, err)
 	}
-	b := &guardedBody{ReadCloser: resp.Body, ctx: ctx, stop: stop}
-	go b.watch(cancel)
-	resp.Body = b
+	stall := time.AfterFunc(progressEvery, func() { cancel(errStalled) })
+	resp.Body = &guardedBody{ReadCloser: resp.Body, ctx: ctx, stall: stall, stop: func() {
+		deadline.Stop()
+		stall.Stop()
+		cancel(nil)
+	}}
 	return resp, nil
 }
 
@@ -170,32 +168,21 @@ type guardedBody struct {
 	io.ReadCloser
 	ctx   context.Context // of the attempt; holds the cause when the guard ends it
 	stop  func()
-	fresh atomic.Int64 // bytes since the last look of watch
+	stall *time.Timer // ends the attempt, unless enough comes in time
+	fresh int         // bytes since it was set
 }
 
-// watch ends the attempt when too little comes; Close ends the watch.
-func (b *guardedBody) watch(cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(progressEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-b.ctx.Done():
-			return
-		case <-tick.C:
-			if b.fresh.Swap(0) < progressAtLeast {
-				cancel(errStalled)
-				return
-			}
-		}
-	}
-}
-
-// Read fails once the guard has ended the attempt, even where the body seems to end well: a
-// host that sees the connection closed can end it in good order, in the middle.
+// Read fails once the guard has ended the attempt.
 func (b *guardedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.fresh.Add(int64(n))
+	b.fresh += n
+	if b.fresh >= progressAtLeast {
+		b.fresh = 0
+		b.stall.Reset(progressEvery)
+	}
 	if err != nil {
+		// Even where the body seems to end well: a host that sees the connection closed can end it in good order, in
+		// the middle.
 		err = ended(b.ctx, err)
 	}
 	return n, err
@@ -205,4 +192,75 @@ func (b *guardedBody) Close() error {
 	err := b.ReadCloser.Close()
 	b.stop()
 	return err
+}
+
+// errForbidden is the error of a request that this package must never make: a mistake in the package, not in the input.
+var errForbidden = errors.New("request not allowed")
+
+// errNoToken is the error of a request whose token ran out while it waited for its turn. It has not been sent.
+var errNoToken = errors.New("the token ran out during a wait")
+
+// identified sends the requests of one kind, with what says who asks. It is the last to look at where a request goes,
+// and sits below everything that could print one.
+type identified struct {
+	c    *Client
+	next http.RoundTripper
+	// authorize puts on the credentials of a host, or refuses the host. It belongs to the stack and does not go by a
+	// request's host alone: a policy or a redirect that names a host of the API gets no credential.
+	authorize func(*http.Request) error
+}
+
+func (t identified) RoundTrip(req *http.Request) (*http.Response, error) {
+	u := req.URL
+	if u.Scheme != "https" || u.User != nil || u.Port() != "" && u.Port() != "443" {
+		return nil, fmt.Errorf("%w: only https on port 443, without user information", errForbidden)
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("User-Agent", t.c.userAgent)
+	if err := t.authorize(req); err != nil {
+		return nil, err
+	}
+	resp, err := t.next.RoundTrip(req)
+	if err == nil {
+		// net/http reads a Location even where redirects are not followed, and fails on a
+		// bad one as if the host had not answered.
+		if _, bad := u.Parse(resp.Header.Get("Location")); bad != nil {
+			resp.Header.Del("Location")
+		}
+	}
+	return resp, err
+}
+
+// toReddit puts on each request to Reddit's API the credentials of its one host.
+func (c *Client) toReddit(req *http.Request) error {
+	switch req.URL.Hostname() {
+	case apiHost:
+		token := c.token.current()
+		if token.Empty() {
+			return errNoToken
+		}
+		req.Header.Set("Authorization", "bearer "+token.reveal())
+	case tokenHost:
+		req.SetBasicAuth(c.credentials.ClientID, c.credentials.ClientSecret.reveal())
+	default:
+		return fmt.Errorf("%w: not a host of Reddit's API", errForbidden)
+	}
+	return nil
+}
+
+// toImages lets requests to the policy's image hosts pass, without any credential.
+func (c *Client) toImages(req *http.Request) error {
+	if _, ok := c.policy.Host(req.URL.Hostname()); !ok {
+		return fmt.Errorf("%w: the policy does not name the host", errForbidden)
+	}
+	return nil
+}
+
+// toImgur puts the client id on requests to imgur's API, and lets no other pass.
+func (c *Client) toImgur(req *http.Request) error {
+	if req.URL.Hostname() != imgurAPIHost {
+		return fmt.Errorf("%w: not imgur's API", errForbidden)
+	}
+	req.Header.Set("Authorization", "Client-ID "+c.imgurID.reveal())
+	return nil
 }
