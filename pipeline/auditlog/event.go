@@ -1,24 +1,19 @@
 // Package auditlog is the log of what was asked, fetched, erased, exported and audited: a list of
 // records that can grow and cannot be changed unnoticed.
 //
-// It is one file that only grows, and a signed checkpoint with the size and root of the Merkle tree of RFC 6962
-// over it (golang.org/x/mod/sumdb/tlog and note). In the folder of the log:
+// It is one file that only grows, and a signed checkpoint (golang.org/x/mod/sumdb/note) with the size and root of the
+// Merkle tree of RFC 6962 over its lines. In the folder of the log:
 //
 //	records.jsonl   the records, one JSON line each
 //	checkpoint      the signed note: origin, number of records, root hash in base64
 //	log.pub         the key that verifies it
 //
-// The hash of a record is SHA-256 of a zero byte and the line with its line end. What lies beyond the
-// checkpoint does not count yet.
-//
-// It proves that the records are those of the checkpoint, in number, order and content (Log.Verify), and that
-// a checkpoint that an auditor kept covers a beginning of the same list (Log.Since). Whoever holds the
-// key can write another history, but not one that agrees with a checkpoint in other hands.
+// What lies beyond the checkpoint does not count yet. It proves that the records are those of the checkpoint, in number,
+// order and content (Log.Verify), and that a checkpoint that an auditor kept covers a beginning of the same list
+// (Log.Since). Whoever holds the key can write another history, but not one that agrees with a checkpoint elsewhere.
 //
 // No record holds content, a user name, a title, a URL or the name of a subreddit: there is room for post ids,
-// lower-case words and digests. The ids of posts that were removed stay, with what became of them.
-//
-// The package touches no file and no network: it works over a Store.
+// lower-case words and digests. The ids of removed posts stay. The package works over a Store.
 package auditlog
 
 import (
@@ -82,8 +77,7 @@ const MaxPosts, MaxFiles = 100, 100
 // maxLine is the length that no line reaches, in bytes.
 const maxLine = 64 << 10
 
-// An Event is the content of one record. The kinds name the fields that each fills; empty fields are left out of
-// the line.
+// An Event is the content of one record. Empty fields are left out of the line.
 type Event struct {
 	Seq      int64     `json:"seq"`  // place in the log, from 0; the log sets it
 	Time     time.Time `json:"time"` // UTC, to the second
@@ -108,8 +102,7 @@ type Event struct {
 	Root     string    `json:"root,omitempty"`     // its root hash, base64
 }
 
-// A Post is a post in a record: the line holds [id, state, reason]. State and reason may be empty
-// where the kind says all there is to say.
+// A Post is a post in a record. State and reason are empty where the kind says all there is to say.
 type Post struct {
 	ID     manifest.PostID
 	State  manifest.PostState
@@ -136,8 +129,7 @@ func (p *Post) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// check returns why an event can't be a record, or nil: an unknown kind, too many posts or files,
-// or a field that has room for more than it should tell.
+// check returns why an event can't be a record, or nil.
 func (e Event) check() error {
 	switch {
 	case !slices.Contains(kinds, e.Kind):
@@ -155,15 +147,18 @@ func (e Event) check() error {
 	case !plain(e.Note, 200) || !plain(e.Tool, 100) || !plain(e.Root, 64):
 		return errors.New("a note, a version or a root is too long or not plain text")
 	}
+	// Whatever else a record holds is a word or a digest, so it has no room for a name, a title or a URL.
 	words := []string{e.Verdict, e.Format}
 	digests := []string{e.SHA256, e.Original, e.Pixels, e.Path, e.Release, e.Manifest, e.Policy}
 	for _, p := range e.Posts {
+		// An id has no underscore, and is no longer than 64 bits need.
 		if len(p.ID) < 1 || len(p.ID) > 13 || !isWord(string(p.ID)) || strings.Contains(string(p.ID), "_") {
 			return fmt.Errorf("%q is not a post id", string(p.ID))
 		}
 		words = append(words, string(p.State), string(p.Reason))
 	}
 	for _, f := range slices.Concat(e.Files, e.Old) {
+		// A path that leads out of its folder could name a user.
 		if !fs.ValidPath(f.Name) || f.Name == "." || !plain(f.Name, 200) || f.Rows < 0 {
 			return fmt.Errorf("%q is not a file", f.Name)
 		}
@@ -197,6 +192,7 @@ func isDigest(s string) bool {
 
 // plain reports whether s is at most limit bytes of printable text on one line.
 func plain(s string, limit int) bool {
+	// An auditor reads it on a terminal, which must not be steered, and text must not be turned around.
 	hidden := func(c rune) bool { return !unicode.IsPrint(c) }
 	return len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, hidden)
 }
@@ -206,7 +202,7 @@ func (e Event) Line() ([]byte, error) {
 	err := e.check()
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
+	enc.SetEscapeHTML(false) // a check outside Go writes < as it is
 	if err == nil {
 		err = enc.Encode(e)
 	}
@@ -219,10 +215,10 @@ func (e Event) Line() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ParseLine reads a record. A line that Event.Line would not write, byte for byte, is refused:
-// unknown and doubled fields, blanks, what follows.
+// ParseLine reads a record. A line that Event.Line would not write, byte for byte, is refused.
 func ParseLine(line []byte) (Event, error) {
 	var e Event
+	// The length comes first: deep nesting costs memory.
 	if len(line) >= maxLine {
 		return e, fmt.Errorf("a record of %d bytes, and there is room for %d", len(line), maxLine)
 	}
@@ -230,7 +226,8 @@ func ParseLine(line []byte) (Event, error) {
 		return Event{}, fmt.Errorf("read a record: %w", err)
 	}
 	again, err := e.Line()
-	if err == nil && !bytes.Equal(again, line) { // whatever json.Unmarshal forgives shows here
+	// Whatever json.Unmarshal forgives shows here: unknown and doubled fields, blanks, what follows.
+	if err == nil && !bytes.Equal(again, line) {
 		err = errors.New("it is not written as a record is")
 	}
 	if err != nil {

@@ -20,11 +20,9 @@ import (
 	"rehydrate/manifest"
 )
 
-// A Store is the folder of a log. Readers may see a log that a writer adds to.
+// A Store is the folder of a log.
 type Store interface {
-	// Open opens a file for reading; fs.ErrNotExist when there is none.
-	Open(name string) (io.ReadCloser, error)
-	// List returns the names of all files.
+	Open(name string) (io.ReadCloser, error) // fs.ErrNotExist when there is none
 	List(ctx context.Context) ([]string, error)
 	// Replace makes a file hold data, durably: readers see the old bytes or the new ones.
 	Replace(ctx context.Context, name string, data []byte) error
@@ -122,9 +120,9 @@ func (l *Log) Size() int64 { return l.last.Size }
 // Checkpoint returns the checkpoint of the log.
 func (l *Log) Checkpoint() Checkpoint { return l.last }
 
-// Verify checks the whole log: every record and its place, all of them against the checkpoint and against what
-// is known from elsewhere, and that nothing else is there but records that were about to be added. The error is
-// *Broken if they do not agree. A writer that is at work meanwhile does no harm.
+// Verify checks every record and its place, all of them against the checkpoint and what is known from elsewhere, and that
+// nothing else is there but records that were about to be added. The error is *Broken if they do not agree. A writer
+// that is at work meanwhile does no harm.
 func (l *Log) Verify(ctx context.Context) error {
 	for _, err := range l.Records(ctx, 0) {
 		if err != nil {
@@ -151,6 +149,7 @@ func (l *Log) Verify(ctx context.Context) error {
 			return brokenAt(l.Size(), "it lies beyond %s, which is an older one or was never to cover it", checkpointName)
 		}
 	}
+	// Another file in the folder could carry content to whoever gets the log.
 	names, err := l.store.List(ctx)
 	for _, name := range names {
 		if !slices.Contains([]string{recordsName, checkpointName, keyName}, name) && !l.isStatement(name) {
@@ -175,6 +174,7 @@ func (l *Log) isStatement(name string) bool {
 
 // check holds the records that count against the checkpoint and what is known, once.
 func (l *Log) check(ctx context.Context) error {
+	// Reading all of them takes long, and what is added later does not change what was checked.
 	if l.checked {
 		return nil
 	}
@@ -221,9 +221,10 @@ func (l *Log) check(ctx context.Context) error {
 	return nil
 }
 
-// parsed yields the records that count from number first on, unchecked.
+// parsed yields the records that count from number first on, not held against the checkpoint.
 func (l *Log) parsed(ctx context.Context, first int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		// Those before first are parsed as well: what is malformed there is found first.
 		seq := int64(0)
 		for line, err := range l.lines(ctx) {
 			if seq == l.Size() {
@@ -260,8 +261,8 @@ func (l *Log) Root(ctx context.Context, n int64) (string, error) {
 	return l.tree.root(n), nil
 }
 
-// Records yields the records from number first on, once all are checked. The error is *Broken, and nothing is
-// yielded, when they do not agree with the checkpoint.
+// Records yields the records from number first on. The error is *Broken, and nothing is yielded, when any does not agree
+// with the checkpoint.
 func (l *Log) Records(ctx context.Context, first int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := l.check(ctx); err != nil {
@@ -272,8 +273,8 @@ func (l *Log) Records(ctx context.Context, first int64) iter.Seq2[Event, error] 
 	}
 }
 
-// Since proves that the log continues an earlier checkpoint that an auditor kept: the same key signed it, and its
-// records are the first ones of this log. The error is *Broken when it does not.
+// Since proves that the log continues an earlier checkpoint that an auditor kept, signed with the same key. The error is
+// *Broken when it does not.
 func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
 	c, err := parseCheckpoint(earlier, l.last.Key)
 	switch {
@@ -341,8 +342,9 @@ func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) 
 }
 
 // Recover returns the records behind the checkpoint if they and those before them make a log of that size and
-// root: then the checkpoint alone was rolled back. Otherwise it returns none.
+// root, else none.
 func (l *Log) Recover(ctx context.Context, size int64, root string) ([]Event, error) {
+	// If they do, the checkpoint alone was rolled back.
 	whole := &Log{store: l.store, last: Checkpoint{Size: size, Root: root}}
 	var lost []Event
 	for e, err := range whole.Records(ctx, l.Size()) {
@@ -357,8 +359,7 @@ func (l *Log) Recover(ctx context.Context, size int64, root string) ([]Event, er
 	return lost, nil
 }
 
-// lines yields the lines of the file of records, each with its line end and valid until the next; none without a
-// file. A line that is longer than a record comes in parts.
+// lines yields the lines of the file of records, each with its line end and valid until the next; none without a file.
 func (l *Log) lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := l.store.Open(recordsName)
@@ -375,6 +376,7 @@ func (l *Log) lines(ctx context.Context) iter.Seq2[[]byte, error] {
 			if len(line) > 0 && !yield(line, nil) || errors.Is(err, io.EOF) {
 				return
 			}
+			// A line that is longer than a record comes in parts, each malformed: it may have no end.
 			if errors.Is(err, bufio.ErrBufferFull) {
 				err = nil
 			}
@@ -399,20 +401,21 @@ func (l *Log) publicKey() (string, error) {
 	return string(key), err
 }
 
-// readSmall reads the checkpoint or the key, at most one byte more than either may have.
+// readSmall reads the checkpoint or the key.
 func (l *Log) readSmall(name string) ([]byte, error) {
 	f, err := l.store.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	// One byte more than either may have is enough to refuse it.
 	return io.ReadAll(io.LimitReader(f, maxCheckpoint+1))
 }
 
 // hashes are those of the Merkle tree of RFC 6962, section 2.1, as tlog stores them: 64 bytes a record.
 type hashes []tlog.Hash
 
-// ReadHashes is for tlog. It never fails, so the errors of tlog are not looked at.
+// ReadHashes is for tlog.
 func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	read := make([]tlog.Hash, len(indexes))
 	for i, at := range indexes {
@@ -423,7 +426,7 @@ func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 
 // add adds record n, the next one.
 func (h *hashes) add(n int64, line []byte) {
-	stored, _ := tlog.StoredHashes(n, line, *h)
+	stored, _ := tlog.StoredHashes(n, line, *h) // an error could only come from ReadHashes, which has none
 	*h = append(*h, stored...)
 }
 
