@@ -198,14 +198,15 @@ func (g *gatherer) readImage(ctx context.Context, job readJob) error {
 
 // storeReading stores a reading, in a re-reading beside the text of the one it replaces.
 func (g *gatherer) storeReading(ctx context.Context, rec workspace.Record, reading workspace.Reading) error {
-	if !g.keepTexts || rec.Reading == nil {
-		return g.Workspace.SetReading(ctx, rec.Key, reading)
+	var old *string
+	if g.keepTexts && rec.Reading != nil {
+		text := rec.Reading.Text
+		if g.Policy.Text.MaskNames {
+			text = state.MaskText(text)
+		}
+		old = &text
 	}
-	old := rec.Reading.Text
-	if g.Policy.Text.MaskNames {
-		old = state.MaskText(old)
-	}
-	return g.Workspace.Reread(ctx, rec.Key, reading, old)
+	return g.Workspace.SetReading(ctx, rec.Key, reading, old)
 }
 
 // load reads a stored image from its file. A *policy.Fault says why it may not be used.

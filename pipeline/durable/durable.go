@@ -224,10 +224,10 @@ func Write(ctx context.Context, name string, mode fs.FileMode, fill func(io.Writ
 
 // MkdirAll makes a folder below d and its parents.
 func (d *Folder) MkdirAll(ctx context.Context, dir string, mode fs.FileMode) error {
-	if _, ok := d.made.Load(dir); ok || dir == "." {
+	parent := path.Dir(dir)
+	if _, ok := d.made.Load(dir); ok || parent == dir { // the root itself
 		return nil
 	}
-	parent := path.Dir(dir)
 	if err := d.MkdirAll(ctx, parent, mode); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func life(ctx context.Context, w *Workspace) error {
 	body := func(id string) []byte { return []byte(id + "a body") }
 	read := func(id string) func() error {
 		return func() error {
-			return w.SetReading(ctx, key(id), Reading{Fingerprint: "f", ImageSHA256: digestOf(body(id)), Text: "t"})
+			return w.SetReading(ctx, key(id), Reading{Fingerprint: "f", ImageSHA256: digestOf(body(id)), Text: "t"}, nil)
 		}
 	}
 	store := func(id string, body []byte) func() error {
@@ -42,7 +42,8 @@ func life(ctx context.Context, w *Workspace) error {
 		store("a002", body("a002")), read("a002"),
 		func() error { return w.BeginReread(ctx) },
 		func() error {
-			return w.Reread(ctx, key("a002"), Reading{Fingerprint: "g", ImageSHA256: digestOf(body("a002")), Text: "u"}, "t")
+			old := "t"
+			return w.SetReading(ctx, key("a002"), Reading{Fingerprint: "g", ImageSHA256: digestOf(body("a002")), Text: "u"}, &old)
 		},
 		func() error { return w.EndReread(ctx) },
 		store("a000", []byte("another body in the same place")),

@@ -193,22 +193,20 @@ func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trou
 	})
 }
 
-// SetReading stores what OCR read in the entry's image and replaces an older reading. The last copies of that in
-// state.db are gone when the workspace is closed. It fails with ErrNoImage unless r.ImageSHA256 names the image
-// that is stored now.
-func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading) error {
-	return w.putReading(ctx, k, r, func(*tx) {})
-}
-
-// putReading stores a reading; first runs in the same transaction, while the older one is there.
-func (w *Workspace) putReading(ctx context.Context, k manifest.Key, r Reading, first func(*tx)) (err error) {
+// SetReading stores what OCR read in the entry's image and replaces an older reading. old, a text of that one, is kept
+// until EndReread unless it is nil; the first text that is kept stays. The last copies of the older reading in state.db
+// are gone when the workspace is closed. It fails with ErrNoImage unless r.ImageSHA256 names the image that is stored.
+func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading, old *string) (err error) {
 	defer wrap(&err, "store reading of %s", k)
 	if err := w.writable(ctx); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx) // OCR may have taken minutes, and this takes milliseconds
 	return w.change(ctx, "write the row", func(t *tx) {
-		first(t)
+		if old != nil {
+			t.exec(`INSERT INTO earlier_reading (id, image, image_sha256, text)
+				SELECT id, image, image_sha256, ? FROM reading WHERE id = ? AND image = ? ON CONFLICT DO NOTHING`, *old, k.ID, k.Image)
+		}
 		var hadText bool
 		t.get("DELETE FROM reading WHERE id = ? AND image = ? RETURNING text <> '' OR words IS NOT NULL",
 			[]any{k.ID, k.Image}, &hadText)
@@ -278,7 +276,7 @@ func (w *Workspace) postFiles(ctx context.Context, id manifest.PostID) ([]string
 
 // An Earlier is the state of an entry before a re-reading that has not ended.
 type Earlier struct {
-	Read bool   // Reread has replaced the reading since
+	Read bool   // its reading was replaced since
 	Text string // of the replaced reading
 	// Outcome and Reason are those of the last completed run before it began, empty when there
 	// was none.
@@ -300,15 +298,6 @@ func (w *Workspace) BeginReread(ctx context.Context) error {
 func (w *Workspace) Rereading(ctx context.Context) (bool, error) {
 	mark, err := readMeta(ctx, w.db, metaReread)
 	return mark != "", err
-}
-
-// Reread is SetReading that keeps old, a text of the reading that it replaces, until EndReread. The
-// first text that is kept stays.
-func (w *Workspace) Reread(ctx context.Context, k manifest.Key, r Reading, old string) error {
-	return w.putReading(ctx, k, r, func(t *tx) {
-		t.exec(`INSERT INTO earlier_reading (id, image, image_sha256, text)
-			SELECT id, image, image_sha256, ? FROM reading WHERE id = ? AND image = ? ON CONFLICT DO NOTHING`, old, k.ID, k.Image)
-	})
 }
 
 // EndReread deletes the earlier outcomes and texts. They are gone when it returns, the last copies

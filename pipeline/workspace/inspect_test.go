@@ -18,7 +18,7 @@ func TestInspect(t *testing.T) {
 	attest.OK(t, w.StoreImage(ctx, k, []byte("body"), img))
 	img.SHA256, img.PHash = digestOf([]byte("body")), 7
 	attest.OK(t, w.SetHash(ctx, k, img))
-	attest.OK(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}))
+	attest.OK(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}, nil))
 	if foreign, err := w.ForeignSchema(ctx); err != nil || len(foreign) > 0 {
 		t.Errorf("a workspace of our own has %q (%v)", foreign, err)
 	}

@@ -6,32 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"slices"
 
 	"rehydrate/policy"
 )
 
-// Strip returns a copy of an image file (jpeg, png, gif or webp) without anything that is not needed to show it, such
-// as EXIF, XMP, ICC profiles, thumbnails, comments, and whatever follows the end of the image. It keeps an allow-list
-// of blocks, and of EXIF in a JPEG the orientation alone. A malformed container is an error.
-//
-// The decoded samples are equal before and after, but a wide-gamut image may look paler without its ICC profile. It
-// cannot see bytes hidden in the compressed pixel data, and names that are part of the picture.
+// Strip returns a copy of an image file (jpeg, png, gif or webp that is not animated) without anything that is not
+// needed to show it: it keeps an allow-list of blocks, and of EXIF in a JPEG the orientation alone. The decoded samples
+// stay equal, but without its ICC profile an image may look paler. A malformed container is an error. It cannot see
+// bytes hidden in the compressed pixel data, and names that are part of the picture.
 func Strip(body []byte, format string) ([]byte, error) {
-	var out []byte
-	var err error
-	switch format {
-	case "jpeg":
-		out, err = stripJPEG(body)
-	case "png":
-		out, err = stripPNG(body)
-	case "gif":
-		out, err = stripGIF(body)
-	case "webp":
-		out, err = stripWebP(body)
-	default:
+	strip := map[string]func([]byte) ([]byte, error){"jpeg": stripJPEG, "png": stripPNG, "gif": stripGIF, "webp": stripWebP}[format]
+	if strip == nil {
 		return nil, fmt.Errorf("strip metadata: format %q is not jpeg, png, gif or webp", format)
 	}
+	out, err := strip(body)
 	if err != nil {
 		return nil, fmt.Errorf("strip metadata: malformed %s: %w", format, err)
 	}
@@ -205,8 +193,8 @@ func stripPNG(b []byte) ([]byte, error) {
 
 // Blocks of GIF89a.
 const (
-	gifExtension, gifImage, gifTrailer  = 0x21, 0x2C, 0x3B
-	gifText, gifControl, gifApplication = 0x01, 0xF9, 0xFF
+	gifExtension, gifImage, gifTrailer = 0x21, 0x2C, 0x3B
+	gifControl, gifApplication         = 0xF9, 0xFF
 )
 
 func stripGIF(b []byte) ([]byte, error) {
@@ -258,26 +246,20 @@ func stripGIF(b []byte) ([]byte, error) {
 
 // appendExtension appends what is kept of an extension: graphic control, and the loop count.
 func appendExtension(out, block []byte) ([]byte, error) {
+	const netscape = "\x0bNETSCAPE2.0\x03\x01"
 	data := block[2:]
 	switch block[1] {
 	case gifControl:
+		// With another length, what follows could be read as content.
 		if len(data) != 6 || data[0] != 4 {
 			return nil, errors.New("a graphic control block has a wrong length")
 		}
-		return append(out, block...), nil
+		out = append(out, block...)
 	case gifApplication:
-		if data[0] == 0 {
-			return nil, errors.New("an application block has no name")
-		}
-		const netscape = "\x0bNETSCAPE2.0\x03\x01"
 		if loop, ok := bytes.CutPrefix(data, []byte(netscape)); ok && len(loop) > 2 {
 			out = append(out, gifExtension, gifApplication)
 			out = append(out, netscape...)
 			out = append(out, loop[0], loop[1], 0)
-		}
-	case gifText:
-		if data[0] != 12 {
-			return nil, errors.New("a text block has a wrong length")
 		}
 	}
 	return out, nil
@@ -307,76 +289,39 @@ func stripWebP(b []byte) ([]byte, error) {
 	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WEBP" {
 		return nil, errors.New("it does not start as one")
 	}
-	end := len(b)
-	if size := int64(binary.LittleEndian.Uint32(b[4:])) + 8; size < int64(end) {
-		end = int(size)
+	out := append(make([]byte, 0, len(b)), b[:12]...)
+	if size := int64(binary.LittleEndian.Uint32(b[4:])) + 8; size < int64(len(b)) {
+		b = b[:max(size, 12)]
 	}
-	if end < 12 {
-		return nil, errCutShort
-	}
-	out, err := appendChunks(append(make([]byte, 0, len(b)), b[:12]...), b[12:end], false)
-	if err != nil {
-		return nil, err
-	}
-	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
-	return out, nil
-}
-
-// appendChunks appends what is kept of the chunks of a file, or of one frame of an animation.
-func appendChunks(out, b []byte, frame bool) ([]byte, error) {
-	animated, extended := false, false
-	for len(b) > 0 {
-		if len(b) < 8 {
-			return nil, errCutShort
-		}
+	for b = b[12:]; len(b) >= 8; {
 		kind, size := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))
 		if size > int64(len(b)-8) {
 			return nil, errCutShort
 		}
 		data := b[8 : 8+size]
 		b = b[min(8+size+size%2, int64(len(b))):]
-		switch {
-		case kind == "VP8 ", kind == "VP8L":
-			return appendChunk(out, kind, data), nil // what follows is not part of the image
-		case kind == "ALPH":
-			out = appendChunk(out, kind, data)
-		case frame:
-		case kind == "VP8X":
-			if extended || size != 10 {
+		switch kind {
+		case "VP8X":
+			if len(out) > 12 || size != 10 {
 				return nil, errors.New("its extended header is wrong")
 			}
-			extended = true
-			// Only the flags for alpha and animation stay; the reserved bytes become zero.
-			out = appendChunk(out, kind, append([]byte{data[0] & 0x12, 0, 0, 0}, data[4:]...))
-		case kind == "ANIM":
-			if size != 6 {
-				return nil, errors.New("its animation header is wrong")
-			}
-			out = appendChunk(out, kind, data)
-		case kind == "ANMF":
-			if size < 16 {
-				return nil, errCutShort
-			}
-			// A frame has 16 bytes of geometry, then chunks of its own.
-			body, err := appendChunks(slices.Clone(data[:16]), data[16:], true)
-			if err != nil {
-				return nil, err
-			}
-			out, animated = appendChunk(out, kind, body), true
+			// Only the flag for alpha stays; the reserved bytes become zero.
+			data = append([]byte{data[0] & 0x10, 0, 0, 0}, data[4:]...)
+		case "ALPH", "VP8 ", "VP8L":
+		default:
+			continue // also the frames of an animation, which the policy refuses
+		}
+		out = append(out, kind...)
+		out = binary.LittleEndian.AppendUint32(out, uint32(len(data)))
+		out = append(out, data...)
+		if len(data)%2 == 1 {
+			out = append(out, 0)
+		}
+		// What follows the pixels is not part of the image.
+		if kind != "VP8X" && kind != "ALPH" {
+			binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
+			return out, nil
 		}
 	}
-	if !animated {
-		return nil, errors.New("it has no image")
-	}
-	return out, nil
-}
-
-func appendChunk(out []byte, kind string, data []byte) []byte {
-	out = append(out, kind...)
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(data)))
-	out = append(out, data...)
-	if len(data)%2 == 1 {
-		out = append(out, 0)
-	}
-	return out
+	return nil, errors.New("it has no image")
 }

@@ -52,7 +52,6 @@ func pictures(t testing.TB) map[string][]byte {
 		"webp/lossy":    "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA",
 		"webp/lossless": "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==",
 		"webp/alpha":    "UklGRkoAAABXRUJQVlA4WAoAAAAQAAAAAAAAAAAAQUxQSAwAAAARBxAR/Q9ERP8DAABWUDggGAAAABQBAJ0BKgEAAQAAAP4AAA3AAP7mtQAAAA==",
-		"webp/moving":   "UklGRlIAAABXRUJQVlA4WAoAAAASAAAAAAAAAAAAQU5JTQYAAAD/////AABBTk1GJgAAAAAAAAAAAAAAAAAAAGQAAABWUDhMDQAAAC8AAAAQBxAREYiI/gcA",
 	} {
 		b, err := base64.StdEncoding.DecodeString(text)
 		attest.OK(t, err)
@@ -87,7 +86,9 @@ func chunk(kind, data string) string {
 	return string(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:])))
 }
 
-func riff(kind, data string) string { return string(appendChunk(nil, kind, []byte(data))) }
+func riff(kind, data string) string {
+	return kind + string(binary.LittleEndian.AppendUint32(nil, uint32(len(data)))) + data + strings.Repeat("\x00", len(data)%2)
+}
 
 // plant puts metadata with the canary into every place of a file where its format allows it.
 func plant(name string, b []byte) []byte {
@@ -171,12 +172,6 @@ func TestStrip(t *testing.T) {
 			}
 			if again, err := Strip(clean, format); err != nil || !bytes.Equal(again, clean) {
 				t.Errorf("Strip of what it returned: %v, %d bytes, want the same %d", err, len(again), len(clean))
-			}
-			if name == "webp/moving" { // x/image/webp does not decode animations
-				if want := bytes.Clone(plain); !bytes.Equal(clean, want) {
-					t.Errorf("got %q, want %q", clean, want)
-				}
-				return
 			}
 			for state, b := range map[string][]byte{"dirty": dirty, "plain": plain} {
 				want, err := pixels(format, b)
@@ -280,7 +275,7 @@ func TestStripRefusesMalformed(t *testing.T) {
 		{"png", pngSignature + chunk("IHDR", strings.Repeat("x", 13)) + chunk("CgBI", "abcd")},
 		{"png", pngSignature + chunk("IHDR", strings.Repeat("x", 13)) + chunk("IEND", "")},
 		{"gif", "GIF89a" + strings.Repeat("\x00", 7) + ";"}, {"gif", "GIF89a" + strings.Repeat("\x00", 7) + "\x00\x00"},
-		{"webp", "RIFF\x00\x00\x00\x00WEBP"}, {"webp", "RIFF\xff\xff\xff\xffWEBPVP8 \xff\xff\xff\xff"}, {"webp", "RIFF\x0c\x00\x00\x00WEBPEXIF\x00\x00\x00\x00"},
+		{"webp", "RIFF\x00\x00\x00\x00WEBP"}, {"webp", "RIFF\xff\xff\xff\xffWEBP" + riff("ANMF", strings.Repeat("\x00", 16)+riff("VP8L", "x"))}, {"webp", "RIFF\xff\xff\xff\xffWEBPVP8 \xff\xff\xff\xff"}, {"webp", "RIFF\x0c\x00\x00\x00WEBPEXIF\x00\x00\x00\x00"},
 	} {
 		if got, err := Strip([]byte(tt.body), tt.format); err == nil {
 			t.Errorf("Strip(%q, %s) = %q, want an error", tt.body, tt.format, got)
