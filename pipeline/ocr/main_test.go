@@ -67,7 +67,7 @@ func fakeMain(how string) error {
 	case "garbage":
 		say([]byte("Tesseract says hello"))
 	case "version":
-		_ = writeJSON(os.Stdout, kindHello, Hello{Protocol: ProtocolVersion + 1, Engine: hello})
+		_ = writeLine(os.Stdout, Hello{Protocol: ProtocolVersion + 1, Engine: hello}, nil)
 	case "changed":
 		if once() {
 			hello.ModelSHA256 = "11"
@@ -104,7 +104,7 @@ func fakeRecognize(g *image.Gray, _ Mode) ([]RawWord, error) {
 	case imageWrongID:
 		_ = writeAnswer(os.Stdout, 1<<40, g.Rect, nil, nil)
 	case imageOutside:
-		_ = writeFrame(os.Stdout, kindAnswer, []byte(`{"id":1,"words":[{"Text":"X","Box":{"Max":{"X":9999,"Y":5}}}]}`))
+		say([]byte(`{"id":1,"words":[{"Text":"X","Box":{"Max":{"X":9999,"Y":5}}}]}` + "\n"))
 	case imageClosesStdout:
 		os.Stdout.Close()
 		time.Sleep(time.Hour)

@@ -1,6 +1,7 @@
 package ocr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"rehydrate/manifest"
 	"rehydrate/pipeline/contain"
 )
 
@@ -23,6 +25,8 @@ const (
 	// the answer depend on the machine. 10 s were seen to fire on 2 cores that had 12
 	// other processes to run.
 	defaultTimeout = 30 * time.Second
+	// To say hello: a cold disk has the model to load.
+	defaultStartTimeout = 30 * time.Second
 	// A worker peaks at about 100 MB over real memes.
 	defaultMemoryLimit = 512 << 20
 	// gosseract frees none of the words it returns: about 6 KB an image.
@@ -66,32 +70,24 @@ type Config struct {
 	DecisionOnly bool
 	// Log gets the starts and ends of workers; nil discards.
 	Log *slog.Logger
+
+	startTimeout time.Duration // tests shorten it
 }
 
 func (c Config) withDefaults() Config {
-	if c.Workers <= 0 {
-		c.Workers = runtime.NumCPU()
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.MemoryLimit <= 0 {
-		c.MemoryLimit = defaultMemoryLimit
-	}
-	if c.RecycleAfter <= 0 {
-		c.RecycleAfter = defaultRecycleAfter
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Workers = cmp.Or(c.Workers, runtime.NumCPU())
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.MemoryLimit = cmp.Or(c.MemoryLimit, defaultMemoryLimit)
+	c.RecycleAfter = cmp.Or(c.RecycleAfter, defaultRecycleAfter)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.startTimeout = cmp.Or(c.startTimeout, defaultStartTimeout)
 	return c
 }
 
-// environment is the worker's whole environment. OMP_THREAD_LIMIT must be there before
-// exec, since libgomp reads it while it loads; without it Tesseract's threads fight
-// each other and an image takes two to seven times as long.
+// environment is the worker's whole environment.
 func (c Config) environment() []string {
 	var env []string
+	// Not that of this process, which has credentials in it.
 	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TESSDATA_PREFIX"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
@@ -101,6 +97,8 @@ func (c Config) environment() []string {
 	if c.TessdataDir != "" {
 		env = append(env, "TESSDATA_PREFIX="+c.TessdataDir)
 	}
+	// It must be there before exec, since libgomp reads it while it loads; without it Tesseract's threads fight each
+	// other and an image takes two to seven times as long.
 	return append(env, "OMP_THREAD_LIMIT=1")
 }
 
@@ -119,14 +117,17 @@ type Stats struct {
 type Pool struct {
 	config  Config
 	engine  Engine
-	slots   chan struct{} // one token for each worker in use
-	done    chan struct{} // closed by Close: kills what is being read
+	open    context.Context // ends when Close begins: that kills what is being read
+	shut    context.CancelFunc
 	closing sync.Once
-	spawner *spawner
+
+	// A worker, or the right to start one, is in one of these or with the one goroutine that took it.
+	idle   chan *worker
+	unborn chan struct{}
+	starts chan func() // see keepThread
 
 	mu    sync.Mutex
-	idle  []*worker
-	stats Stats
+	stats Stats // mu
 }
 
 // Start starts the first worker, which names the engine, and returns the pool.
@@ -140,15 +141,33 @@ func Start(ctx context.Context, c Config) (*Pool, error) {
 	if (c.Dictionary == nil) != (c.DictionaryID == "") {
 		return nil, errors.New("start the OCR pool: a dictionary and its digest go together")
 	}
-	p := &Pool{config: c, slots: make(chan struct{}, c.Workers), done: make(chan struct{}), spawner: newSpawner()}
+	p := &Pool{config: c, idle: make(chan *worker, c.Workers), unborn: make(chan struct{}, c.Workers), starts: make(chan func())}
+	p.open, p.shut = context.WithCancel(context.Background())
+	go p.keepThread()
+	for range c.Workers - 1 {
+		p.unborn <- struct{}{}
+	}
 	// The first worker is started here, so that a missing model is told before the first image.
 	w, err := p.spawn(ctx)
 	if err != nil {
-		p.spawner.close()
+		close(p.starts)
 		return nil, err
 	}
-	p.engine, p.idle = w.engine, []*worker{w}
+	p.engine = w.engine
+	p.idle <- w
 	return p, nil
+}
+
+// keepThread runs p.starts on one OS thread.
+func (p *Pool) keepThread() {
+	// Linux sends the parent-death signal when the thread that created a child ends, not the process
+	// (golang/go#27505), and Go ends threads when it likes: a worker started from an ordinary goroutine could be
+	// killed at any time. The end of stdin is not enough alone: a worker that hangs in C does not read. Never
+	// unlocked, so that the thread ends with the goroutine, and with it any child that is left.
+	runtime.LockOSThread()
+	for start := range p.starts {
+		start()
+	}
 }
 
 const (
@@ -176,42 +195,40 @@ func (p *Pool) Stats() Stats {
 // Read reads one image. It blocks while all workers are busy. The error is a *Failure
 // for this image's trouble, a panic over it among them; anything else concerns the pool:
 // ctx's error, ErrClosed, a *StartError.
-func (p *Pool) Read(ctx context.Context, img image.Image) (Reading, error) {
+func (p *Pool) Read(ctx context.Context, img image.Image) (out Reading, err error) {
 	if err := ctx.Err(); err != nil {
 		return Reading{}, err
 	}
-	bounds := img.Bounds()
-	if bounds.Empty() {
+	if img.Bounds().Empty() {
 		return Reading{}, nil
 	}
-	out, err := p.read(ctx, img)
-	_, failed := errors.AsType[*Failure](err)
-	p.count(func(s *Stats) {
-		if err == nil || failed {
-			s.Images++
-		}
-		if failed {
-			s.Failed++
-		}
-	})
-	return out, err
-}
-
-func (p *Pool) read(ctx context.Context, img image.Image) (out Reading, err error) {
-	// Before taking a worker: one image is prepared while another is being read.
-	var j job
+	// One context for both ends, the caller's and the pool's: whoever waits below waits for it alone.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(p.open, func() { cancel(ErrClosed) })
+	defer stop()
+	defer func() {
+		_, failed := errors.AsType[*Failure](err)
+		p.count(func(s *Stats) {
+			if err == nil || failed {
+				s.Images++
+			}
+			if failed {
+				s.Failed++
+			}
+		})
+	}()
+	// Before a worker is taken: one image is prepared while another is being read.
+	var views planes
+	var first *image.Gray
 	if err := p.contain(func() error {
-		views := newPlanes(img)
-		j = job{views: views, first: views.render(passes[0]), lexicon: p.lexicon(), decisionOnly: p.config.DecisionOnly}
+		views = newPlanes(img)
+		first = views.render(passes[0])
 		return nil
 	}); err != nil {
 		return Reading{}, err
 	}
-	if err := p.acquire(ctx); err != nil {
-		return Reading{}, err
-	}
-	defer func() { <-p.slots }()
-	words, err := p.readWithRetry(ctx, j)
+	words, err := p.readWithRetry(ctx, views, first)
 	if err != nil {
 		return Reading{}, err
 	}
@@ -222,9 +239,9 @@ func (p *Pool) read(ctx context.Context, img image.Image) (out Reading, err erro
 	return out, err
 }
 
-// contain calls f and turns its panic into the *Failure of one image: the work on an image
-// depends on its pixels and words, and an unforeseen one must not end a run.
+// contain calls f and turns its panic into the *Failure of one image.
 func (p *Pool) contain(f func() error) error {
+	// The work on an image depends on its pixels and words, and an unforeseen one must not end a run.
 	err := contain.Do(f)
 	var internal *contain.Panic
 	if errors.As(err, &internal) {
@@ -243,77 +260,64 @@ func (p *Pool) lexicon() lexicon {
 // to call twice.
 func (p *Pool) Close() error {
 	p.closing.Do(func() {
-		close(p.done)
-		// Holding every slot means that all readers have returned and p.idle is ours.
-		for range cap(p.slots) {
-			p.slots <- struct{}{}
-		}
+		p.shut()
 		var ending sync.WaitGroup
-		for _, w := range p.idle {
-			ending.Go(w.stop)
+		// Who has all of them knows that all readers have returned.
+		for range cap(p.idle) {
+			select {
+			case w := <-p.idle:
+				ending.Go(w.stop)
+			case <-p.unborn:
+			}
 		}
 		ending.Wait()
-		p.idle = nil
-		p.spawner.close()
+		close(p.starts)
 	})
 	return nil
 }
 
-func (p *Pool) acquire(ctx context.Context) error {
-	select {
-	case <-p.done:
+// ended is why ctx ended: ErrClosed, or the error of the caller's context.
+func ended(ctx context.Context) error {
+	if context.Cause(ctx) == ErrClosed {
 		return ErrClosed
-	default:
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-p.done:
-		return ErrClosed
-	case p.slots <- struct{}{}:
-		return nil
-	}
+	return ctx.Err()
 }
 
-// A job is one image, rendered for the first pass.
-type job struct {
-	views planes
-	first *image.Gray
-	lexicon
-	decisionOnly bool
-}
-
-func (p *Pool) readWithRetry(ctx context.Context, j job) ([]candidate, error) {
+func (p *Pool) readWithRetry(ctx context.Context, views planes, first *image.Gray) ([]candidate, error) {
 	for attempt := 1; ; attempt++ {
 		w, err := p.take(ctx)
 		if err != nil {
 			return nil, err
 		}
-		words, err := p.readOn(ctx, w, j)
+		words, err := p.readOn(ctx, w, views, first)
 		if err == nil {
 			p.release(w)
 			return words, nil
 		}
 		// Whatever went wrong, the worker is not used again: half an answer may still be in its pipe.
+		p.unborn <- struct{}{}
 		p.count(func(s *Stats) { s.Lost++ })
 		if ctx.Err() != nil {
-			return nil, ctx.Err() // killed because the caller gave up, not lost
+			return nil, ended(ctx) // killed because the caller gave up
 		}
 		p.config.Log.Warn("lost an OCR worker", "pid", w.cmd.Process.Pid, "images", w.images, "error", err)
+		// A fresh worker may do better after all but an error of the engine, and a mistake of ours: the rest can come
+		// from what the old worker, or the machine, had been through.
 		failure, ok := errors.AsType[*Failure](err)
-		if !ok || attempt == 2 || !failure.again() {
+		if !ok || attempt == 2 || failure.Reason == ReasonEngine || failure.Reason == ReasonInternal {
 			return nil, err
 		}
 	}
 }
 
 // readOn reads one image on one worker. After any error the worker is dead.
-func (p *Pool) readOn(ctx context.Context, w *worker, j job) ([]candidate, error) {
-	w.stderr.reset()
-	end := w.guard(ctx, p.done, p.config.Timeout, p.config.MemoryLimit)
+func (p *Pool) readOn(ctx context.Context, w *worker, views planes, first *image.Gray) ([]candidate, error) {
+	w.stderr.reset() // what is in it by the end is about this image
+	end := w.guard(ctx, p.config.Timeout, p.config.MemoryLimit)
 	var words []candidate
 	err := p.contain(func() (err error) {
-		words, err = j.run(w)
+		words, err = p.makePasses(w, views, first)
 		return err
 	})
 	w.resident() // an image can take less than watchEvery
@@ -328,17 +332,17 @@ func (p *Pool) readOn(ctx context.Context, w *worker, j job) ([]candidate, error
 	return words, nil
 }
 
-// run makes the passes on one worker, one after the other.
-func (j job) run(w *worker) ([]candidate, error) {
+// makePasses makes the passes on one worker, one after the other.
+func (p *Pool) makePasses(w *worker, views planes, first *image.Gray) ([]candidate, error) {
 	var all []candidate
-	original := j.views.luma.Rect.Size()
+	original := views.luma.Rect.Size()
 	for i, s := range passes {
-		if i == 1 && j.decisionOnly && enough(all) || s.sparse && sureLetters(merge(all)) >= sparseBelow {
+		if i == 1 && p.config.DecisionOnly && enough(all) || s.sparse && sureLetters(merge(all)) >= sparseBelow {
 			break
 		}
-		gray := j.first
-		if i > 0 {
-			gray = j.views.render(s)
+		gray := first
+		if i > 0 { // each when it is needed: most images need two or three
+			gray = views.render(s)
 		}
 		if s.unread {
 			gray = without(gray, certainlyRead(all), original)
@@ -350,68 +354,72 @@ func (j job) run(w *worker) ([]candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, collect(words, i, gray.Rect.Size(), original, j.lexicon)...)
+		all = append(all, collect(words, i, gray.Rect.Size(), original, p.lexicon())...)
 	}
 	return merge(all), nil
 }
 
-// take returns an idle worker or starts one. The caller holds a slot.
+// take returns an idle worker or starts one.
 func (p *Pool) take(ctx context.Context) (*worker, error) {
-	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		w := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
+	select { // none is started while one is idle
+	case w := <-p.idle:
 		return w, nil
+	default:
 	}
-	p.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return nil, ended(ctx)
+	case w := <-p.idle:
+		return w, nil
+	case <-p.unborn:
+	}
 	w, err := p.spawn(ctx)
-	if err != nil {
-		return nil, err
-	}
 	// Readings of two engines under one fingerprint would be taken for the same.
-	if w.engine != p.engine {
+	if err == nil && w.engine != p.engine {
 		w.kill()
-		return nil, &StartError{
+		err = &StartError{
 			Err:  fmt.Errorf("the engine changed while the pool was running: it was %+v, it is %+v", p.engine, w.engine),
 			Hint: "somebody replaced the worker program or its model; start again",
 		}
+	}
+	if err != nil {
+		p.unborn <- struct{}{}
+		return nil, err
 	}
 	return w, nil
 }
 
 // release puts a worker back, or ends it when it has read its share.
 func (p *Pool) release(w *worker) {
-	if w.images >= p.config.RecycleAfter {
-		p.config.Log.Debug("recycle an OCR worker", "pid", w.cmd.Process.Pid, "images", w.images)
-		w.stop()
-		p.count(func(s *Stats) { s.Recycled++ })
+	if w.images < p.config.RecycleAfter {
+		p.idle <- w
 		return
 	}
-	p.mu.Lock()
-	p.idle = append(p.idle, w)
-	p.mu.Unlock()
+	p.config.Log.Debug("recycle an OCR worker", "pid", w.cmd.Process.Pid, "images", w.images)
+	w.stop()
+	p.count(func(s *Stats) { s.Recycled++ })
+	p.unborn <- struct{}{}
 }
 
-func (p *Pool) spawn(ctx context.Context) (*worker, error) {
-	command := p.config.Command
-	w, err := p.spawner.start(command, p.config.environment())
+func (p *Pool) spawn(ctx context.Context) (w *worker, err error) {
+	started := make(chan struct{})
+	p.starts <- func() {
+		defer close(started)
+		w, err = startProcess(p.config.Command, p.config.environment())
+	}
+	<-started
 	if err != nil {
 		return nil, &StartError{Err: err, Hint: buildHint}
 	}
-	err = w.greet(ctx, p.done, startTimeout, max(addressSpace, 2*p.config.MemoryLimit))
-	if err == nil {
-		p.count(func(s *Stats) { s.Started++ })
-		p.config.Log.Debug("started an OCR worker", "pid", w.cmd.Process.Pid)
-		return w, nil
+	if err := w.greet(ctx, p.config); err != nil {
+		if ctx.Err() != nil {
+			return nil, ended(ctx)
+		}
+		return nil, &StartError{Err: fmt.Errorf("%s: %w", filepath.Base(p.config.Command[0]), err), Hint: setupHint}
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if errors.Is(err, ErrClosed) {
-		return nil, ErrClosed
-	}
-	return nil, &StartError{Err: fmt.Errorf("%s: %w", filepath.Base(command[0]), err), Hint: setupHint}
+	p.count(func(s *Stats) { s.Started++ })
+	p.config.Log.Debug("started an OCR worker", "pid", w.cmd.Process.Pid)
+	return w, nil
 }
 
 func (p *Pool) count(add func(*Stats)) {
@@ -419,3 +427,36 @@ func (p *Pool) count(add func(*Stats)) {
 	defer p.mu.Unlock()
 	add(&p.stats)
 }
+
+// The reasons of a Failure.
+const (
+	ReasonTimeout  manifest.Reason = "ocr_timeout"  // not read within Config.Timeout, twice
+	ReasonCrashed  manifest.Reason = "ocr_crashed"  // the worker died of it, twice
+	ReasonMemory   manifest.Reason = "ocr_memory"   // the worker outgrew Config.MemoryLimit, twice
+	ReasonProtocol manifest.Reason = "ocr_protocol" // the worker sent something else than an answer, twice
+	ReasonEngine   manifest.Reason = "ocr_engine"   // the engine itself reported an error
+	ReasonInternal manifest.Reason = "ocr_internal" // a mistake in this package: it panicked over the image
+)
+
+// A Failure is one image's trouble: data about that image, not a reason to stop a run.
+type Failure struct {
+	Reason manifest.Reason
+	Detail string // for people, one line
+}
+
+func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Detail }
+
+// A StartError says that no worker could be started, so that no image can be read: it
+// stops a run.
+type StartError struct {
+	Err  error
+	Hint string // what to try
+}
+
+func (e *StartError) Error() string { return "start an OCR worker: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// ErrClosed is returned by Read on a closed pool.
+var ErrClosed = errors.New("ocr pool is closed")

@@ -1,44 +1,37 @@
 package ocr
 
 import (
-	"encoding/binary"
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 )
 
-// ProtocolVersion is the version of the frames between supervisor and worker. A
-// worker of another version is refused at its hello.
+// ProtocolVersion is the version of the messages between supervisor and worker. A worker of another version is
+// refused at its hello.
 //
 //	1: hello, request, answer
 //	2: the request says whether to look for inverted text
 //	3: words go as RawWord
-const ProtocolVersion = 3
+//	4: a message is a line of JSON, no frame
+const ProtocolVersion = 4
 
-// A frame is a big-endian uint32 with the length of what follows, one byte of kind,
-// and a body. The worker speaks first, with a hello; then each request has one answer.
+// A message is one line of JSON; width*height grey bytes follow that of a request. The worker speaks first, with a
+// hello; then each request has one answer.
 //
-//	hello    JSON {"protocol": n, "engine": {...}}
-//	request  a requestHeader, then width*height grey bytes
-//	answer   JSON {"id": n, "words": [...]} or {"id": n, "error": "..."}
+// The largest request made is 1000 x 1000 pixels; the largest answer seen on noise has about 2,000 words of 150 bytes.
 const (
-	kindHello   = 'H'
-	kindRequest = 'Q'
-	kindAnswer  = 'A'
-)
-
-// Bounds of one frame. The largest request made is 1000 x 1000 pixels; the largest
-// answer seen on noise has about 2,000 words of 150 bytes.
-const (
-	maxSide    = 4096
-	maxPixels  = 4 << 20
-	maxRequest = 1 + 18 + maxPixels
-	maxReply   = 4 << 20
-	maxWords   = 10_000 // the merge compares each with each
+	maxSide   = 4096
+	maxPixels = 4 << 20
+	maxAnswer = 4 << 20
+	maxWords  = 10_000 // the merge compares each with each
 )
 
 // errProtocol marks everything a peer sent that is not the protocol.
@@ -48,6 +41,29 @@ var errProtocol = errors.New("not the worker protocol")
 type Hello struct {
 	Protocol int    `json:"protocol"`
 	Engine   Engine `json:"engine"`
+}
+
+// An Engine names what reads the images.
+type Engine struct {
+	Tesseract   string `json:"tesseract"`    // library version
+	Leptonica   string `json:"leptonica"`    // library version
+	Gosseract   string `json:"gosseract"`    // module version
+	Model       string `json:"model"`        // language model: eng
+	ModelSHA256 string `json:"model_sha256"` // hex digest of the traineddata file
+	// Parameters are the worker's own settings in its hello; in Pool.Engine every
+	// constant of the passes follows them.
+	Parameters string `json:"parameters"`
+}
+
+// Fingerprint is the hex SHA-256 of everything that decides what an image reads as.
+func (e Engine) Fingerprint() string {
+	// The Go version is among it, because thresholds sit on the pixels of its decoders.
+	body, _ := json.Marshal(struct {
+		Engine
+		Go string `json:"go"`
+	}{e, runtime.Version()}) // a struct of strings always encodes
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
 }
 
 // A RawWord is one word as the engine gives it, in pixels of the image it was asked
@@ -67,20 +83,17 @@ type Mode struct {
 }
 
 type request struct {
-	id   uint64
-	mode Mode
-	gray *image.Gray
-}
-
-type requestHeader struct {
 	ID            uint64
-	PSM           uint8
-	Invert        bool
-	Width, Height uint32
+	Mode          Mode
+	Width, Height int
 }
 
-func (h requestHeader) tooLarge() bool {
-	return h.Width < 1 || h.Height < 1 || h.Width > maxSide || h.Height > maxSide || h.Width*h.Height > maxPixels
+func (q request) wrongSize() error {
+	// The sides first: their product could overflow.
+	if q.Width < 1 || q.Height < 1 || q.Width > maxSide || q.Height > maxSide || q.Width*q.Height > maxPixels {
+		return fmt.Errorf("%w: request of %d x %d pixels", errProtocol, q.Width, q.Height)
+	}
+	return nil
 }
 
 type answer struct {
@@ -89,124 +102,92 @@ type answer struct {
 	Error string    `json:"error,omitempty"`
 }
 
-// readFrame reads one frame of a kind, of at most limit bytes after its length. It returns
-// io.EOF between frames, io.ErrUnexpectedEOF inside one, and an errProtocol for a
-// length out of bounds and for another kind.
-func readFrame(r io.Reader, kind byte, limit uint32) ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
+// readLine reads one message of at most r's size. Errors are io.EOF between messages, io.ErrUnexpectedEOF inside one,
+// and errProtocol.
+func readLine(r *bufio.Reader, v any) error {
+	// What does not begin as a message may never end as one: waiting for its line end takes until the deadline.
+	if head, err := r.Peek(1); err == nil && head[0] != '{' {
+		return fmt.Errorf("%w: it begins with %q", errProtocol, head)
 	}
-	n := binary.BigEndian.Uint32(head[:])
-	if n < 1 || n > limit {
-		return nil, fmt.Errorf("%w: frame of %d bytes, expected 1 to %d", errProtocol, n, limit)
-	}
-	frame := make([]byte, n)
-	if _, err := io.ReadFull(r, frame); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
-	}
-	if frame[0] != kind {
-		return nil, fmt.Errorf("%w: frame %q in place of %q", errProtocol, frame[0], kind)
-	}
-	return frame[1:], nil
-}
-
-// writeFrame writes one frame in a single Write, so that two writers on a pipe could
-// not interleave within its header.
-func writeFrame(w io.Writer, kind byte, body []byte) error {
-	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 5+len(body)), uint32(1+len(body)))
-	_, err := w.Write(append(append(frame, kind), body...))
-	return err
-}
-
-func writeJSON(w io.Writer, kind byte, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode frame %q: %w", kind, err)
-	}
-	return writeFrame(w, kind, body)
-}
-
-func readJSON(r io.Reader, kind byte, v any) error {
-	body, err := readFrame(r, kind, maxReply)
-	if err != nil {
+	line, err := r.ReadSlice('\n')
+	switch {
+	case err == io.EOF && len(line) > 0:
+		return io.ErrUnexpectedEOF
+	case err == bufio.ErrBufferFull:
+		return fmt.Errorf("%w: a line of more than %d bytes", errProtocol, r.Size())
+	case err != nil:
 		return err
 	}
-	if err := json.Unmarshal(body, v); err != nil {
-		return fmt.Errorf("%w: frame %q: %v", errProtocol, kind, err)
+	if err := json.Unmarshal(line, v); err != nil {
+		return fmt.Errorf("%w: %v", errProtocol, err)
 	}
 	return nil
 }
 
-func writeRequest(w io.Writer, q request) error {
-	size := q.gray.Rect.Size()
-	head := requestHeader{q.id, uint8(q.mode.PSM), q.mode.Invert, uint32(size.X), uint32(size.Y)}
-	if head.tooLarge() {
-		return fmt.Errorf("ocr request of %d x %d pixels: too small or too large to send", size.X, size.Y)
-	}
-	body, err := binary.Append(nil, binary.BigEndian, head)
+// writeLine writes one message, and pixels behind it.
+func writeLine(w io.Writer, v any, pixels []byte) error {
+	line, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encode ocr request: %w", err)
+		return fmt.Errorf("encode a message: %w", err)
 	}
-	body = slices.Grow(body, size.X*size.Y)
+	_, err = w.Write(append(append(line, '\n'), pixels...))
+	return err
+}
+
+func writeRequest(w io.Writer, id uint64, m Mode, g *image.Gray) error {
+	size := g.Rect.Size()
+	q := request{ID: id, Mode: m, Width: size.X, Height: size.Y}
+	if err := q.wrongSize(); err != nil {
+		return err
+	}
+	// Row by row, because a part of an image has other pixels between its rows.
+	pixels := make([]byte, 0, size.X*size.Y)
 	for y := range size.Y {
-		body = append(body, q.gray.Pix[y*q.gray.Stride:y*q.gray.Stride+size.X]...)
+		pixels = append(pixels, g.Pix[y*g.Stride:y*g.Stride+size.X]...)
 	}
-	return writeFrame(w, kindRequest, body)
+	return writeLine(w, q, pixels)
 }
 
-// readRequest reads one request. Errors are those of readFrame, and errProtocol for
-// a body that does not fit its own header.
-func readRequest(r io.Reader) (request, error) {
-	body, err := readFrame(r, kindRequest, maxRequest)
-	if err != nil {
-		return request{}, err
+func readRequest(r *bufio.Reader) (q request, g *image.Gray, err error) {
+	if err := readLine(r, &q); err != nil {
+		return q, nil, err
 	}
-	var h requestHeader
-	n, err := binary.Decode(body, binary.BigEndian, &h)
-	if err != nil {
-		return request{}, fmt.Errorf("%w: request of %d bytes", errProtocol, len(body))
+	if err := q.wrongSize(); err != nil {
+		return q, nil, err
 	}
-	pix := body[n:]
-	if h.tooLarge() || int(h.Width*h.Height) != len(pix) {
-		return request{}, fmt.Errorf("%w: request of %d x %d pixels with %d bytes", errProtocol, h.Width, h.Height, len(pix))
+	g = image.NewGray(image.Rect(0, 0, q.Width, q.Height))
+	if _, err := io.ReadFull(r, g.Pix); err != nil {
+		return q, nil, io.ErrUnexpectedEOF // also where nothing came: the request is half
 	}
-	gray := &image.Gray{Pix: pix, Stride: int(h.Width), Rect: image.Rect(0, 0, int(h.Width), int(h.Height))}
-	return request{id: h.ID, mode: Mode{PSM: int(h.PSM), Invert: h.Invert}, gray: gray}, nil
+	return q, g, nil
 }
 
-// readHello reads the worker's first frame. A worker of another protocol version is
+// readHello reads the worker's first message. A worker of another protocol version is
 // an errProtocol that names both versions.
-func readHello(r io.Reader) (Hello, error) {
+func readHello(r *bufio.Reader) (Hello, error) {
 	var h Hello
-	if err := readJSON(r, kindHello, &h); err != nil {
-		return Hello{}, err
+	err := readLine(r, &h)
+	if err == nil && h.Protocol != ProtocolVersion {
+		err = fmt.Errorf("%w: the worker speaks version %d, this program version %d", errProtocol, h.Protocol, ProtocolVersion)
 	}
-	if h.Protocol != ProtocolVersion {
-		return Hello{}, fmt.Errorf("%w: the worker speaks version %d, this program version %d",
-			errProtocol, h.Protocol, ProtocolVersion)
-	}
-	return h, nil
+	return h, err
 }
 
-// writeAnswer sends words, or cause where it is not nil. Boxes are cut to those of the image
-// read, and confidences brought into range, because the reader refuses what is outside.
+// writeAnswer sends words, or cause where it is not nil.
 func writeAnswer(w io.Writer, id uint64, bounds image.Rectangle, words []RawWord, cause error) error {
 	if cause != nil {
-		return writeJSON(w, kindAnswer, answer{ID: id, Error: cause.Error()})
+		return writeLine(w, answer{ID: id, Error: cause.Error()}, nil)
 	}
-	a := answer{ID: id, Words: slices.Clone(words)}
-	for i, word := range a.Words {
+	// The engine is not held to its own bounds, and the reader refuses what is outside of them.
+	words = slices.Clone(words)
+	for i, word := range words {
 		if math.IsNaN(word.Confidence) { // JSON has no way to write it
 			word.Confidence = 0
 		}
-		a.Words[i].Confidence = min(max(word.Confidence, 0), 100)
-		a.Words[i].Box = word.Box.Intersect(bounds)
+		words[i].Confidence = min(max(word.Confidence, 0), 100)
+		words[i].Box = word.Box.Intersect(bounds)
 	}
-	return writeJSON(w, kindAnswer, a)
+	return writeLine(w, answer{ID: id, Words: words}, nil)
 }
 
 // An engineError is what the worker itself says went wrong with an image.
@@ -215,11 +196,11 @@ type engineError string
 func (e engineError) Error() string { return string(e) }
 
 // readAnswer reads the answer to request id for an image of the given size. Errors are
-// those of readFrame, an engineError, and errProtocol for anything else, including
+// those of readLine, an engineError, and errProtocol for anything else, including
 // words outside the image.
-func readAnswer(r io.Reader, id uint64, size image.Point) ([]RawWord, error) {
+func readAnswer(r *bufio.Reader, id uint64, size image.Point) ([]RawWord, error) {
 	var a answer
-	if err := readJSON(r, kindAnswer, &a); err != nil {
+	if err := readLine(r, &a); err != nil {
 		return nil, err
 	}
 	switch {
@@ -232,10 +213,35 @@ func readAnswer(r io.Reader, id uint64, size image.Point) ([]RawWord, error) {
 	}
 	for _, w := range a.Words {
 		b := w.Box
+		// Not Rectangle.In, which takes every empty box for inside.
 		inside := b == b.Canon() && b.Min.X >= 0 && b.Min.Y >= 0 && b.Max.X <= size.X && b.Max.Y <= size.Y
 		if !inside || !(w.Confidence >= 0 && w.Confidence <= 100) {
 			return nil, fmt.Errorf("%w: word %v with confidence %v in an image of %v", errProtocol, b, w.Confidence, size)
 		}
 	}
 	return a.Words, nil
+}
+
+// Serve is the worker's loop: it says hello on out, then answers one request after the
+// other until in ends, which is its way to be told to stop (nil). recognize reads one image
+// with the engine e; an error is this image's trouble, and the next may be read all the same.
+// A request that is not the protocol ends Serve with an error.
+func Serve(in io.Reader, out io.Writer, e Engine, recognize func(*image.Gray, Mode) ([]RawWord, error)) error {
+	if err := writeLine(out, Hello{Protocol: ProtocolVersion, Engine: e}, nil); err != nil {
+		return fmt.Errorf("say hello to the supervisor: %w", err)
+	}
+	requests := bufio.NewReader(in)
+	for {
+		q, gray, err := readRequest(requests)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read a request: %w", err)
+		}
+		words, err := recognize(gray, q.Mode)
+		if err := writeAnswer(out, q.ID, gray.Rect, words, err); err != nil {
+			return fmt.Errorf("answer request %d: %w", q.ID, err)
+		}
+	}
 }

@@ -1,8 +1,8 @@
 package ocr
 
 import (
+	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"image"
 	"io"
@@ -30,18 +30,18 @@ func TestRequestRoundTrip(t *testing.T) {
 		"largest":   testGray(maxPixels/maxSide, maxSide),
 	} {
 		var b bytes.Buffer
-		q := request{id: 1<<63 + 5, mode: Mode{PSM: 11, Invert: true}, gray: g}
-		if err := writeRequest(&b, q); err != nil {
+		mode := Mode{PSM: 11, Invert: true}
+		if err := writeRequest(&b, 1<<63+5, mode, g); err != nil {
 			t.Fatal(err)
 		}
-		got, err := readRequest(&b)
+		q, got, err := readRequest(bufio.NewReader(&b))
 		want := newPlanes(g).luma // at the origin, without padding
-		if err != nil || got.id != q.id || got.mode != q.mode || got.gray.Rect != want.Rect || !bytes.Equal(got.gray.Pix, want.Pix) {
-			t.Errorf("%s: read back %d %v, %v", name, got.id, got.mode, err)
+		if err != nil || q.ID != 1<<63+5 || q.Mode != mode || got.Rect != want.Rect || !bytes.Equal(got.Pix, want.Pix) {
+			t.Errorf("%s: read back %+v, %v", name, q, err)
 		}
 	}
 	for _, size := range []image.Point{{maxSide + 1, 1}, {1, maxSide + 1}, {maxPixels/maxSide + 1, maxSide}, {0, 1}, {1, 0}} {
-		if err := writeRequest(io.Discard, request{gray: testGray(size.X, size.Y)}); err == nil {
+		if err := writeRequest(io.Discard, 1, Mode{}, testGray(size.X, size.Y)); err == nil {
 			t.Errorf("a request of %v pixels was written", size)
 		}
 	}
@@ -49,28 +49,27 @@ func TestRequestRoundTrip(t *testing.T) {
 
 func TestReadRequestErrors(t *testing.T) {
 	var whole bytes.Buffer
-	if err := writeRequest(&whole, request{id: 1, mode: Mode{PSM: 3}, gray: testGray(4, 4)}); err != nil {
+	if err := writeRequest(&whole, 1, Mode{PSM: 3}, testGray(4, 4)); err != nil {
 		t.Fatal(err)
 	}
 	good := whole.String()
-	length := func(n uint32) string { return string(binary.BigEndian.AppendUint32(nil, n)) }
+	line, _, _ := strings.Cut(good, "\n")
 	for _, tt := range []struct {
 		name, in string
 		want     error
 	}{
-		{"end between frames", "", io.EOF},
-		{"end in the length", good[:2], io.ErrUnexpectedEOF},
-		{"end after the length", good[:4], io.ErrUnexpectedEOF},
-		{"end in the body", good[:20], io.ErrUnexpectedEOF},
-		{"no kind", length(0) + good[4:], errProtocol},
-		{"length over the bound", length(maxRequest+1) + good[4:], errProtocol},
+		{"end between requests", "", io.EOF},
+		{"end in the line", good[:2], io.ErrUnexpectedEOF},
+		{"end after the line", line + "\n", io.ErrUnexpectedEOF},
+		{"end in the pixels", good[:len(good)-1], io.ErrUnexpectedEOF},
 		{"text", "Tesseract Open Source OCR Engine", errProtocol},
-		{"another kind", good[:4] + "A" + good[5:], errProtocol},
-		{"fewer pixels than told", length(uint32(len(good)-5)) + good[4:], errProtocol},
-		{"short header", "\x00\x00\x00\x03Q\x01\x02", errProtocol},
-		{"no width", length(19) + "Q" + strings.Repeat("\x00", 17) + "\x01", errProtocol},
+		{"not JSON", "{text}\n", errProtocol},
+		{"a long line", `{"ID":` + strings.Repeat("1", 5000) + "\n", errProtocol},
+		{"no width", strings.Replace(good, `"Width":4`, `"Width":0`, 1), errProtocol},
+		{"less than nothing", strings.ReplaceAll(good, `:4`, `:-4`), errProtocol},
+		{"a product that overflows", strings.ReplaceAll(good, `:4`, `:4294967296`), errProtocol},
 	} {
-		if _, err := readRequest(strings.NewReader(tt.in)); !errors.Is(err, tt.want) {
+		if _, _, err := readRequest(bufio.NewReader(strings.NewReader(tt.in))); !errors.Is(err, tt.want) {
 			t.Errorf("%s: readRequest error = %v, want %v", tt.name, err, tt.want)
 		}
 	}
@@ -89,7 +88,7 @@ func TestAnswerRoundTrip(t *testing.T) {
 	if err := writeAnswer(&b, 7, image.Rect(0, 0, 100, 50), in, nil); err != nil {
 		t.Fatal(err)
 	}
-	got, err := readAnswer(&b, 7, image.Pt(100, 50))
+	got, err := readAnswer(bufio.NewReader(&b), 7, image.Pt(100, 50))
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("readAnswer error %v (-want +got):\n%s", err, diff)
 	}
@@ -98,31 +97,23 @@ func TestAnswerRoundTrip(t *testing.T) {
 func TestReadAnswerErrors(t *testing.T) {
 	word := func(w string) string { return `{"id":7,"words":[` + w + `]}` }
 	for _, tt := range []struct {
-		kind byte
-		body string
+		line string
 		want error
 	}{
-		{kindHello, `{}`, errProtocol},
-		{kindAnswer, `words`, errProtocol},
-		{kindAnswer, ``, errProtocol},
-		{kindAnswer, `{"id":8}`, errProtocol},
-		{kindAnswer, word(`{"Confidence":100.5}`), errProtocol},
-		{kindAnswer, word(`{"Confidence":-0.5}`), errProtocol},
-		{kindAnswer, word(`{"Box":{"Max":{"X":11,"Y":1}}}`), errProtocol},
-		{kindAnswer, word(`{"Box":{"Max":{"X":1,"Y":21}}}`), errProtocol},
-		{kindAnswer, word(`{"Box":{"Min":{"X":-1},"Max":{"X":1,"Y":1}}}`), errProtocol},
-		{kindAnswer, word(`{"Box":{"Min":{"Y":-1},"Max":{"X":1,"Y":1}}}`), errProtocol},
-		{kindAnswer, word(`{"Box":{"Min":{"X":3},"Max":{"X":1,"Y":1}}}`), errProtocol},
-		{kindAnswer, word(strings.Repeat(`{},`, maxWords) + `{}`), errProtocol},
-		{kindAnswer, word(strings.Repeat(`{},`, maxWords-1) + `{"Box":{"Max":{"X":10,"Y":20}}}`), nil},
-		{kindAnswer, `{"id":7,"error":"no model"}`, engineError("no model")},
+		{`{"protocol":4}`, errProtocol}, {`words`, errProtocol}, {``, errProtocol}, {`{"id":8}`, errProtocol},
+		{word(`{"Confidence":100.5}`), errProtocol},
+		{word(`{"Confidence":-0.5}`), errProtocol},
+		{word(`{"Box":{"Max":{"X":11,"Y":1}}}`), errProtocol},
+		{word(`{"Box":{"Max":{"X":1,"Y":21}}}`), errProtocol},
+		{word(`{"Box":{"Min":{"X":-1},"Max":{"X":1,"Y":1}}}`), errProtocol},
+		{word(`{"Box":{"Min":{"Y":-1},"Max":{"X":1,"Y":1}}}`), errProtocol},
+		{word(`{"Box":{"Min":{"X":3},"Max":{"X":1,"Y":1}}}`), errProtocol},
+		{word(strings.Repeat(`{},`, maxWords) + `{}`), errProtocol},
+		{word(strings.Repeat(`{},`, maxWords-1) + `{"Box":{"Max":{"X":10,"Y":20}}}`), nil},
+		{`{"id":7,"error":"no model"}`, engineError("no model")},
 	} {
-		var b bytes.Buffer
-		if err := writeFrame(&b, tt.kind, []byte(tt.body)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := readAnswer(&b, 7, image.Pt(10, 20)); !errors.Is(err, tt.want) {
-			t.Errorf("%.60s: readAnswer error = %v, want %v", tt.body, err, tt.want)
+		if _, err := readAnswer(bufio.NewReaderSize(strings.NewReader(tt.line+"\n"), maxAnswer), 7, image.Pt(10, 20)); !errors.Is(err, tt.want) {
+			t.Errorf("%.60s: readAnswer error = %v, want %v", tt.line, err, tt.want)
 		}
 	}
 }
@@ -130,20 +121,21 @@ func TestReadAnswerErrors(t *testing.T) {
 func TestServe(t *testing.T) {
 	var in, out bytes.Buffer
 	for id, kind := range []int{imageOK, imageEngineError} {
-		if err := writeRequest(&in, request{id: uint64(id), mode: Mode{PSM: 3}, gray: imageFor(kind)}); err != nil {
+		if err := writeRequest(&in, uint64(id), Mode{PSM: 3}, imageFor(kind)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := Serve(&in, &out, Engine{Model: "fake"}, fakeRecognize); err != nil {
 		t.Fatalf("Serve = %v at the end of its input, want nil", err)
 	}
-	if h, err := readHello(&out); err != nil || h.Engine.Model != "fake" {
+	said := bufio.NewReader(&out)
+	if h, err := readHello(said); err != nil || h.Engine.Model != "fake" {
 		t.Errorf("readHello = %+v, %v", h, err)
 	}
-	if words, err := readAnswer(&out, 0, image.Pt(fakeWidth, fakeUnit*imageOK)); err != nil || len(words) != 4 {
+	if words, err := readAnswer(said, 0, image.Pt(fakeWidth, fakeUnit*imageOK)); err != nil || len(words) != 4 {
 		t.Errorf("first answer = %v, %v, want 4 words", words, err)
 	}
-	if _, err := readAnswer(&out, 1, image.Pt(fakeWidth, 1)); err != engineError("no such mode") {
+	if _, err := readAnswer(said, 1, image.Pt(fakeWidth, 1)); err != engineError("no such mode") {
 		t.Errorf("second answer error = %v, want the engine's", err)
 	}
 	if err := Serve(strings.NewReader("hello worker"), io.Discard, Engine{}, fakeRecognize); !errors.Is(err, errProtocol) {
@@ -154,23 +146,22 @@ func TestServe(t *testing.T) {
 // FuzzReadRequest: whatever parses as a request is sent again as the same one.
 func FuzzReadRequest(f *testing.F) {
 	var b bytes.Buffer
-	if err := writeRequest(&b, request{id: 3, mode: Mode{PSM: 11}, gray: testGray(5, 3)}); err != nil {
+	if err := writeRequest(&b, 3, Mode{PSM: 11}, testGray(5, 3)); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:9])
-	f.Add([]byte{0, 0, 0, 19, 'Q', 0, 0, 0, 0, 0, 0, 0, 0, 3, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	f.Add([]byte(`{"Width":-1,"Height":-1}` + "\n1"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		q, err := readRequest(bytes.NewReader(in))
+		q, g, err := readRequest(bufio.NewReader(bytes.NewReader(in)))
 		if err != nil {
 			return
 		}
 		var out bytes.Buffer
-		if err := writeRequest(&out, q); err != nil {
+		if err := writeRequest(&out, q.ID, q.Mode, g); err != nil {
 			t.Fatal(err)
 		}
-		again, err := readRequest(&out)
-		if err != nil || again.id != q.id || again.mode != q.mode || !cmp.Equal(again.gray, q.gray) {
+		if again, same, err := readRequest(bufio.NewReader(&out)); err != nil || again != q || !cmp.Equal(same, g) {
 			t.Errorf("request %+v, sent again %+v, %v", q, again, err)
 		}
 	})
@@ -187,7 +178,7 @@ func FuzzReadReply(f *testing.F) {
 	f.Add(b.Bytes())
 	f.Add([]byte("Estimating resolution as 120\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		words, err := readAnswer(bytes.NewReader(in), 1, size)
+		words, err := readAnswer(bufio.NewReader(bytes.NewReader(in)), 1, size)
 		if err != nil {
 			return
 		}

@@ -20,17 +20,11 @@ type lexicon struct {
 // letters are in a dictionary. A run of letters is cut only if a piece is in functionWords.
 var (
 	shortWords    = strings.Fields("A AM AN AS AT BE BY DO GO HE I IF IN IS IT ME MY NO OF ON OR SO TO UP US WE")
-	functionWords = sorted(shortWords, strings.Fields(`ABOUT ALL AND ANY ARE BECAUSE BUT CAN CANT COULD DID
+	functionWords = slices.Sorted(slices.Values(append(strings.Fields(`ABOUT ALL AND ANY ARE BECAUSE BUT CAN CANT COULD DID
 		DONT FOR FROM GET GOT HAD HAS HAVE HER HIM HIS HOW INTO ITS JUST LIKE NOT NOW OFF ONE OUR OUT SHE
 		THAT THE THEIR THEM THEN THERE THESE THEY THIS THOSE TOO WANT WAS WERE WHAT WHEN WHERE WHICH WHO WHY
-		WILL WITH WOULD YOU YOUR`))
+		WILL WITH WOULD YOU YOUR`), shortWords...)))
 )
-
-func sorted(lists ...[]string) []string {
-	all := slices.Concat(lists...)
-	slices.Sort(all)
-	return all
-}
 
 // listed reports whether a word is one of the language for certain enough to count as
 // evidence: a short word, or one of three and more letters in the dictionary.

@@ -8,6 +8,7 @@ import (
 	"image"
 	"io"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,10 +17,9 @@ import (
 )
 
 const (
-	startTimeout = 30 * time.Second       // to say hello: a cold disk has the model to load
-	stopTimeout  = 2 * time.Second        // to end after its stdin did
-	lastWords    = 200 * time.Millisecond // to end after its stdout did
-	watchEvery   = 20 * time.Millisecond  // between two looks at resident memory
+	stopTimeout = 2 * time.Second        // to end after its stdin did
+	lastWords   = 200 * time.Millisecond // to end after its stdout did
+	watchEvery  = 20 * time.Millisecond  // between two looks at resident memory
 )
 
 // A worker is one child process. One goroutine at a time uses it; kill may be called
@@ -36,9 +36,7 @@ type worker struct {
 	peak   atomic.Int64
 }
 
-// startProcess starts the program without waiting for its hello. The caller's
-// goroutine must be locked to a thread that lives as long as the worker may; see
-// spawner.
+// startProcess starts the program without waiting for its hello. See Pool.keepThread for who may call it.
 func startProcess(command, env []string) (*worker, error) {
 	w := &worker{cmd: exec.Command(command[0], command[1:]...), exited: make(chan struct{})}
 	// What a dead worker left in its stderr is waited for a moment: somebody else may hold the pipe open.
@@ -55,7 +53,7 @@ func startProcess(command, env []string) (*worker, error) {
 	if err := w.cmd.Start(); err != nil {
 		return nil, err
 	}
-	w.in, w.frames = in, bufio.NewReader(out)
+	w.in, w.frames = in, bufio.NewReaderSize(out, maxAnswer)
 	go func() {
 		// Wait closes the pipes, so that whoever reads or writes them returns. An answer that was still in one
 		// is lost: its image is read once more. How the process ended is in cmd.ProcessState.
@@ -66,23 +64,19 @@ func startProcess(command, env []string) (*worker, error) {
 }
 
 // greet waits for the worker's hello and brings its memory under the hard limit.
-func (w *worker) greet(ctx context.Context, stop <-chan struct{}, timeout time.Duration, addressSpace int64) error {
+func (w *worker) greet(ctx context.Context, c Config) error {
 	// From outside, so that it holds whatever the worker does.
-	if err := limitAddressSpace(w.cmd.Process.Pid, addressSpace); err != nil {
+	if err := limitAddressSpace(w.cmd.Process.Pid, max(addressSpace, 2*c.MemoryLimit)); err != nil {
 		w.kill()
 		return fmt.Errorf("limit its memory: %w", err)
 	}
-	end := w.guard(ctx, stop, timeout, 0)
+	end := w.guard(ctx, c.startTimeout, 0)
 	hello, err := readHello(w.frames)
-	cause := end()
-	// A Failure is about an image, and here is none: its text is passed on, not itself.
-	if failure, ok := errors.AsType[*Failure](cause); ok {
-		return fmt.Errorf("it did not say hello: %s", failure.Detail)
-	}
-	if cause != nil {
-		return cause
+	if cause := end(); cause != nil {
+		err = cause
 	}
 	if err != nil {
+		// A Failure is about an image, and here is none: its text is passed on, not itself.
 		return fmt.Errorf("it did not say hello: %s", w.autopsy(err).Detail)
 	}
 	w.engine = hello.Engine
@@ -93,49 +87,44 @@ func (w *worker) greet(ctx context.Context, stop <-chan struct{}, timeout time.D
 // unknown state: call autopsy.
 func (w *worker) recognize(gray *image.Gray, m Mode) ([]RawWord, error) {
 	w.lastID++
-	if err := writeRequest(w.in, request{id: w.lastID, mode: m, gray: gray}); err != nil {
+	if err := writeRequest(w.in, w.lastID, m, gray); err != nil {
 		return nil, err
 	}
 	return readAnswer(w.frames, w.lastID, gray.Rect.Size())
 }
 
-// guard watches the worker while it is busy, and kills it when ctx or stop ends, when
-// timeout has passed, or when its resident memory is over memory bytes (0 = no limit).
-// A killed worker's pipes end, so whoever reads them returns. end stops the watch and
-// tells why it killed, nil if it did not.
-func (w *worker) guard(ctx context.Context, stop <-chan struct{}, timeout time.Duration, memory int64) (end func() error) {
-	over, finished := make(chan struct{}), make(chan error, 1)
+// guard watches the worker while it is busy, and kills it when ctx ends, when timeout has passed, or when its
+// resident memory is over memory bytes (0 = no limit). end stops the watch and tells why it killed, nil if it did not.
+func (w *worker) guard(ctx context.Context, timeout time.Duration, memory int64) (end func() error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &Failure{ReasonTimeout, fmt.Sprintf("no answer within %v", timeout)})
+	over, killed := make(chan struct{}), make(chan error, 1)
+	// A killed worker's pipes end, so that whoever reads them returns.
+	kill := func(cause error) {
+		w.kill()
+		killed <- cause
+	}
 	go func() {
-		cause := w.watch(ctx, stop, over, timeout, memory)
-		if cause != nil {
-			w.kill()
+		defer close(killed)
+		tick := time.Tick(watchEvery)
+		for {
+			select {
+			case <-over:
+				return
+			case <-ctx.Done():
+				kill(context.Cause(ctx))
+				return
+			case <-tick:
+				if size := w.resident(); memory > 0 && size > memory {
+					kill(&Failure{ReasonMemory, fmt.Sprintf("the worker grew over its limit of %d MiB", memory>>20)})
+					return
+				}
+			}
 		}
-		finished <- cause
 	}()
 	return func() error {
 		close(over)
-		return <-finished
-	}
-}
-
-func (w *worker) watch(ctx context.Context, stop, over <-chan struct{}, timeout time.Duration, memory int64) error {
-	deadline := time.After(timeout)
-	tick := time.Tick(watchEvery)
-	for {
-		select {
-		case <-over:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-stop:
-			return ErrClosed
-		case <-deadline:
-			return &Failure{ReasonTimeout, fmt.Sprintf("no answer within %v", timeout)}
-		case <-tick:
-			if size := w.resident(); memory > 0 && size > memory {
-				return &Failure{ReasonMemory, fmt.Sprintf("the worker grew over its limit of %d MiB", memory>>20)}
-			}
-		}
+		defer cancel() // not before: it would look like the end of ctx
+		return <-killed
 	}
 }
 
@@ -195,17 +184,17 @@ func (w *worker) death() *Failure {
 	if heard != "" {
 		detail += ": " + heard
 	}
-	if ranOutOfMemory(heard) {
+	if ranOutOfMemory.MatchString(heard) {
 		return &Failure{ReasonMemory, oneLine(detail)}
 	}
 	return &Failure{ReasonCrashed, oneLine(detail)}
 }
 
-// ranOutOfMemory knows what the C++ and Go runtimes say when RLIMIT_AS stops them.
-func ranOutOfMemory(stderr string) bool {
-	return strings.Contains(stderr, "bad_alloc") || strings.Contains(stderr, "out of memory") ||
-		strings.Contains(stderr, "cannot allocate memory")
-}
+// What the C++ and Go runtimes say when RLIMIT_AS stops them, and the last words of runtimes and of cmd/ocr.
+var (
+	ranOutOfMemory = regexp.MustCompile(`bad_alloc|out of memory|cannot allocate memory`)
+	lastLine       = regexp.MustCompile(`(?m)^\s*(ocr: error:|SIG|fatal error:|panic:|terminate called|runtime:).*`)
+)
 
 // oneLine makes a detail of text that a worker chose.
 func oneLine(s string) string {
@@ -242,22 +231,13 @@ func (c *capture) reset() {
 	c.mu.Unlock()
 }
 
-// epitaph is the line that says why the worker died: the first that looks like the last
-// words of a runtime or of cmd/ocr, else the last line there is.
+// epitaph is the line that says why the worker died: the first that looks like last words, else the last line.
 func (c *capture) epitaph() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := ""
-	for text := range strings.Lines(string(c.kept)) {
-		text = strings.TrimSpace(text)
-		for _, start := range []string{"ocr: error:", "SIG", "fatal error:", "panic:", "terminate called", "runtime:"} {
-			if strings.HasPrefix(text, start) {
-				return text
-			}
-		}
-		if text != "" {
-			last = text
-		}
+	if words := lastLine.Find(c.kept); words != nil {
+		return strings.TrimSpace(string(words))
 	}
-	return last
+	text := strings.TrimSpace(string(c.kept))
+	return strings.TrimSpace(text[strings.LastIndex(text, "\n")+1:])
 }
