@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"text/template"
 
@@ -55,7 +54,6 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"file":     func(s Split, i int) string { return FileName(s.Name, i, len(s.Shards)) },
 	"json":     jsonText,
 	"kind":     func(k manifest.CategoryKind) string { return kindWords[k] },
-	"labels":   labelList,
 	"line":     oneLine,
 	"markdown": markdown,
 	"quote":    quoted,
@@ -125,11 +123,15 @@ func (c card) LicenseName() string {
 	return "annotations-" + cmp.Or(slug, "not-stated")
 }
 
-// SizeCategory is the Hub's.
-func (c card) SizeCategory() string { return sizeCategory(c.Rows()) }
-
-// IsParquet reports whether the files are Parquet.
-func (c card) IsParquet() bool { return c.Format == Parquet }
+// SizeCategory is the Hub's word for how many rows there are.
+func (c card) SizeCategory() string {
+	names := []string{"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"}
+	i := 0
+	for limit := 1000; i < len(names)-1 && c.Rows() >= limit; limit *= 10 {
+		i++
+	}
+	return names[i]
+}
 
 // Pattern names the files of a split.
 func (c card) Pattern(split string) string {
@@ -144,14 +146,14 @@ func (c card) Pattern(split string) string {
 
 // Features are the columns once more, for readers that look at the card first. Loaders of the other formats
 // make features of their own, which these would contradict.
-func (c card) Features() []namedFeature { return features(c.Schema, c.Flagged) }
+func (c card) Features() object { return features(c.Schema, c.Flagged) }
 
 // BaseColumns are the columns of every dataset.
 func (c card) BaseColumns() []string { return baseColumns(c.Flagged) }
 
 // Facts say how the dataset was made.
 func (c card) Facts() []pair {
-	return slices.DeleteFunc(c.Provenance.pairs(), func(p pair) bool { return p.Value == "" })
+	return slices.DeleteFunc(c.Provenance.pairs(), func(p pair) bool { return *p.Value == "" })
 }
 
 // Rows is how many rows the dataset has.
@@ -229,25 +231,6 @@ var contents = map[string]string{
 var kindWords = map[manifest.CategoryKind]string{manifest.Single: "one label", manifest.Ordinal: "one label, from lowest to highest",
 	manifest.Multi: "list of labels"}
 
-// labelList is the labels of a category with their numbers.
-func labelList(c manifest.Category) string {
-	names := make([]string, len(c.Labels))
-	for i, l := range c.Labels {
-		names[i] = strconv.Itoa(i) + " " + l.Name
-	}
-	return strings.Join(names, ", ")
-}
-
-// sizeCategory is one of the Hub's size categories.
-func sizeCategory(rows int) string {
-	names := []string{"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"}
-	i := 0
-	for limit := 1000; i < len(names)-1 && rows >= limit; limit *= 10 {
-		i++
-	}
-	return names[i]
-}
-
 // oneLine puts a space for every run of white space and control characters.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\ufffd"), func(r rune) bool {
@@ -259,19 +242,12 @@ func oneLine(s string) string {
 func markdown(s string) string {
 	var b strings.Builder
 	for _, r := range oneLine(s) {
-		switch r {
-		case '\\', '`', '*', '_', '[', ']', '|', '#', '~', '$':
+		if strings.ContainsRune("\\`*_[]|#~$", r) {
 			b.WriteByte('\\')
-			b.WriteRune(r)
-		case '<':
-			b.WriteString("&lt;")
-		case '&':
-			b.WriteString("&amp;")
-		default:
-			b.WriteRune(r)
 		}
+		b.WriteRune(r)
 	}
-	return b.String()
+	return strings.NewReplacer("<", "&lt;", "&", "&amp;").Replace(b.String())
 }
 
 // fenced puts s in a code block that it cannot end.

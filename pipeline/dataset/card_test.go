@@ -116,7 +116,7 @@ func TestLink(t *testing.T) {
 
 func TestSizeCategory(t *testing.T) {
 	for rows, want := range map[int]string{0: "n<1K", 999: "n<1K", 1000: "1K<n<10K", 1049: "1K<n<10K", 10_000: "10K<n<100K", 1_000_000: "1M<n<10M"} {
-		if got := sizeCategory(rows); got != want {
+		if got := (card{Card{Splits: []Split{{Rows: rows}}}}).SizeCategory(); got != want {
 			t.Errorf("sizeCategory(%d) = %q, want %q", rows, got, want)
 		}
 	}

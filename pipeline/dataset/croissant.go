@@ -17,7 +17,7 @@ import (
 func WriteCroissant(w io.Writer, c Card) error {
 	var b bytes.Buffer
 	full, err := c.render(&b, "croissant.tmpl")
-	if err == nil && !full.IsParquet() {
+	if err == nil && full.Format != Parquet {
 		err = fmt.Errorf("it describes Parquet files, not the format %q", c.Format)
 	}
 	var indented bytes.Buffer

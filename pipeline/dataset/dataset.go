@@ -1,18 +1,10 @@
 // Package dataset writes what a run hands over: the shards of an image Parquet for each split,
 // the dataset card and croissant.json, or the same rows as WebDataset tars or an image folder.
 //
-// It owns the layout of the Parquet: columns, types, encodings, row groups and footer.
-// It promises that one input gives one sequence of bytes, on any machine and with any
-// number of processors; that every column, struct child and list element is optional,
-// without which Hugging Face datasets drops its features in silence; that memory stays
-// flat however many rows there are; and that no row leaves whose image is not the one
-// its sha256 names. No clock value is written.
-//
-// # Limitations
-//
-// WriteParquet writes to an io.Writer: temporary names, fsync and rename belong to
-// pipeline/workspace. A file that was cut short by an error is not a Parquet file.
-// Files of strangers are read by pipeline/dataset/scan.
+// It promises that one input gives one sequence of bytes, on any machine and with any number of processors; that
+// memory stays flat however many rows there are; and that no row leaves whose image is not the one its sha256 names.
+// No clock value is written. Temporary names, fsync and rename belong to pipeline/workspace; files of strangers are
+// read by pipeline/dataset/scan.
 package dataset
 
 import (
@@ -79,24 +71,27 @@ type Provenance struct {
 	GoVersion                     string
 }
 
-// A pair is one thing known of how a dataset came to be: its footer key and the words
-// that the card has for it.
-type pair struct{ Key, Title, Value string }
+// A pair is one thing known of how a dataset came to be: its footer key, the words that the card has for it, and
+// the field.
+type pair struct {
+	Key, Title string
+	Value      *string
+}
 
-func (p Provenance) pairs() []pair {
+func (p *Provenance) pairs() []pair {
 	return []pair{
-		{"release", "Release", p.Release},
-		{"release_version", "Release version", p.Version},
-		{"release_digest", "Release digest", p.ReleaseDigest},
-		{"manifest_digest", "Manifest digest", p.ManifestDigest},
-		{"policy_digest", "Policy digest", p.PolicyDigest},
-		{"tool_version", "rehydrate version", p.ToolVersion},
-		{"ocr_engine", "OCR engine", p.OCREngine},
-		{"ocr_model", "OCR model", p.OCRModel},
-		{"ocr_parameters", "OCR parameters", p.OCRParameters},
-		{"dedupe", "Duplicate rule", p.Dedupe},
-		{"hash_kind", "Perceptual hash", p.HashKind},
-		{"go_version", "Go version", p.GoVersion},
+		{"release", "Release", &p.Release},
+		{"release_version", "Release version", &p.Version},
+		{"release_digest", "Release digest", &p.ReleaseDigest},
+		{"manifest_digest", "Manifest digest", &p.ManifestDigest},
+		{"policy_digest", "Policy digest", &p.PolicyDigest},
+		{"tool_version", "rehydrate version", &p.ToolVersion},
+		{"ocr_engine", "OCR engine", &p.OCREngine},
+		{"ocr_model", "OCR model", &p.OCRModel},
+		{"ocr_parameters", "OCR parameters", &p.OCRParameters},
+		{"dedupe", "Duplicate rule", &p.Dedupe},
+		{"hash_kind", "Perceptual hash", &p.HashKind},
+		{"go_version", "Go version", &p.GoVersion},
 	}
 }
 
@@ -150,19 +145,14 @@ func checkSchema(s manifest.Schema, flagged bool) error {
 }
 
 // printable reports whether s is UTF-8 without control characters, line ends included.
-// A card or a column name with such a character would break YAML or a terminal.
 func printable(s string) bool {
+	// Such a character would break the YAML of the card, or act on a terminal.
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return r < 0x20 || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff'
 	})
 }
 
-var (
-	hex16 = regexp.MustCompile(`^[0-9a-f]{16}$`)
-
-	errNoImage = errors.New("it has no image")
-	errDigest  = errors.New("its image is not the one that its sha256 names: the stored file is damaged, verify the workspace")
-)
+var hex16 = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // check refuses a row that would make the dataset wrong.
 func (r *Row) check(s manifest.Schema) error {
@@ -170,7 +160,7 @@ func (r *Row) check(s manifest.Schema) error {
 		return err
 	}
 	if sum := sha256.Sum256(r.Image); hex.EncodeToString(sum[:]) != r.SHA256 {
-		return errDigest
+		return errors.New("its image is not the one that its sha256 names: the stored file is damaged, verify the workspace")
 	}
 	return nil
 }
@@ -181,7 +171,7 @@ func (r *Row) checkFields(s manifest.Schema) error {
 	case r.ID == "":
 		return errors.New("it has no id")
 	case len(r.Image) == 0:
-		return errNoImage
+		return errors.New("it has no image")
 	case r.Width < 1 || r.Height < 1 || r.Width > math.MaxInt32 || r.Height > math.MaxInt32:
 		return fmt.Errorf("its size is %d x %d pixels", r.Width, r.Height)
 	case r.PHash != "" && !hex16.MatchString(r.PHash):

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -24,14 +25,29 @@ import (
 //
 // Every image is made while metadata.csv is being written, so a folder that has one is whole.
 func WriteFolder(sink Sink, s manifest.Schema, flagged bool, split string, rows iter.Seq2[Row, error]) (stats Stats, err error) {
-	err = checkSchema(s, flagged)
+	err = cmp.Or(checkSchema(s, flagged), checkSplit(split))
 	if err == nil {
-		err = checkSplit(split)
-	}
-	if err == nil {
-		f := folder{sink: sink, schema: s, flagged: flagged, split: split, rows: rows}
-		err = sink(split+"/metadata.csv", f.write)
-		stats = f.stats
+		err = sink(split+"/metadata.csv", func(w io.Writer) error {
+			counted := &counter{w: w}
+			table := csv.NewWriter(counted)
+			if err := table.Write(folderHeader(s, flagged)); err != nil {
+				return err
+			}
+			for row, err := range rows {
+				if err != nil {
+					return fmt.Errorf("after %d rows: %w", stats.Rows, err)
+				}
+				stats.Rows++
+				stats.ImageBytes += int64(len(row.Image))
+				cells, err := folderRow(sink, s, flagged, split, &row)
+				if err := cmp.Or(err, table.Write(cells)); err != nil {
+					return fmt.Errorf("row %d (%q): %w", stats.Rows, row.ID, err)
+				}
+			}
+			table.Flush()
+			stats.Bytes = stats.ImageBytes + counted.n
+			return table.Error()
+		})
 	}
 	if err != nil {
 		return Stats{}, fmt.Errorf("write image folder: %w", err)
@@ -39,76 +55,41 @@ func WriteFolder(sink Sink, s manifest.Schema, flagged bool, split string, rows 
 	return stats, nil
 }
 
-type folder struct {
-	sink    Sink
-	schema  manifest.Schema
-	flagged bool
-	split   string
-	rows    iter.Seq2[Row, error]
-	stats   Stats
-}
-
-func (f *folder) write(w io.Writer) error {
-	counted := &counter{w: w}
-	table := csv.NewWriter(counted)
+func folderHeader(s manifest.Schema, flagged bool) []string {
 	header := []string{"file_name"}
-	for _, name := range baseColumns(f.flagged) {
-		if name != "image" {
-			header = append(header, name)
+	for _, column := range features(s, flagged) {
+		if column.Name != "image" {
+			header = append(header, column.Name)
 		}
 	}
-	for _, c := range f.schema.Categories {
-		header = append(header, c.Name)
-	}
-	if err := table.Write(header); err != nil {
-		return err
-	}
-	for row, err := range f.rows {
-		if err != nil {
-			return fmt.Errorf("after %d rows: %w", f.stats.Rows, err)
-		}
-		if err := f.row(table, &row); err != nil {
-			return fmt.Errorf("row %d (%q): %w", f.stats.Rows+1, row.ID, err)
-		}
-		f.stats.Rows++
-		f.stats.ImageBytes += int64(len(row.Image))
-	}
-	table.Flush()
-	f.stats.Bytes = f.stats.ImageBytes + counted.n
-	return table.Error()
+	return header
 }
 
-func (f *folder) row(table *csv.Writer, r *Row) error {
-	if err := r.check(f.schema); err != nil {
-		return err
-	}
-	key, err := fileKey(r.ID)
+// folderRow makes the image of a row, and returns its record.
+func folderRow(sink Sink, s manifest.Schema, flagged bool, split string, r *Row) ([]string, error) {
+	_, name, err := r.files(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ext, err := extension(r)
-	if err != nil {
-		return err
-	}
-	name := key + "." + ext
-	if err := f.sink(f.split+"/"+name, func(w io.Writer) error {
+	if err := sink(split+"/"+name, func(w io.Writer) error {
 		_, err := w.Write(r.Image)
 		return err
 	}); err != nil {
-		return err
+		return nil, err
 	}
-	cells := []string{name, r.ID, r.Text, strconv.FormatFloat(r.Confidence, 'f', -1, 32), strconv.Itoa(r.Width), strconv.Itoa(r.Height), r.SHA256, r.PHash}
-	if f.flagged {
+	cells := []string{name, r.ID, r.Text, strconv.FormatFloat(r.Confidence, 'f', -1, 32), strconv.Itoa(r.Width),
+		strconv.Itoa(r.Height), r.SHA256, r.PHash}
+	if flagged {
 		cells = append(cells, r.Filter)
 	}
-	for i, c := range f.schema.Categories {
+	for i, c := range s.Categories {
 		cell, err := labelCell(c.Kind, r.Labels[i])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		cells = append(cells, cell)
 	}
-	return table.Write(cells)
+	return cells, nil
 }
 
 // labelCell writes the labels of one category.
@@ -121,16 +102,4 @@ func labelCell(kind manifest.CategoryKind, ids []int) (string, error) {
 	}
 	text, err := json.Marshal(ids)
 	return string(text), err
-}
-
-// counter counts what passes through.
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
 }

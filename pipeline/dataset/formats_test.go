@@ -330,7 +330,7 @@ func TestCardYAML(t *testing.T) {
 
 // cardFeatures are the features of a card, by the rules of datasets' _from_yaml_list: ids of labels are texts from '0'
 // on, without gaps.
-func cardFeatures(t *testing.T, columns []any) (got []namedFeature) {
+func cardFeatures(t *testing.T, columns []any) (got object) {
 	t.Helper()
 	label := func(v any) scan.Feature {
 		names := v.(map[string]any)["class_label"].(map[string]any)["names"].(map[string]any)
@@ -343,19 +343,19 @@ func cardFeatures(t *testing.T, columns []any) (got []namedFeature) {
 	}
 	for _, v := range columns {
 		column := v.(map[string]any)
-		f := namedFeature{Column: column["name"].(string)}
+		var f scan.Feature
 		switch dtype := column["dtype"].(type) {
 		case string:
-			f.Is = scan.Feature{DType: dtype, Type: "Value"}
+			f = scan.Feature{DType: dtype, Type: "Value"}
 			if dtype == "image" {
-				f.Is = scan.Feature{Type: "Image"}
+				f = scan.Feature{Type: "Image"}
 			}
 		case map[string]any:
-			f.Is = label(dtype)
+			f = label(dtype)
 		default:
-			f.Is = scan.Feature{Feature: new(label(column["sequence"])), Type: "Sequence"}
+			f = scan.Feature{Feature: new(label(column["sequence"])), Type: "Sequence"}
 		}
-		got = append(got, f)
+		got = append(got, member{column["name"].(string), f})
 	}
 	return got
 }

@@ -2,11 +2,11 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"io"
 	"iter"
 
@@ -29,70 +29,71 @@ const (
 // the full schema. An error from rows, a row that is not fit to be written (see Row) and a
 // failed write end it; w then holds a torso that the caller has to throw away.
 func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, rows iter.Seq2[Row, error]) (Stats, error) {
-	out := &meter{w: w, sum: sha256.New()}
-	stats, err := writeParquet(out, s, p, flagged, (*Row).check, rows)
-	if err == nil {
-		stats.Bytes, stats.SHA256 = out.n, hex.EncodeToString(out.sum.Sum(nil))
-	}
-	return stats, err
-}
-
-// writeParquet is WriteParquet without the digests: it takes what check lets through.
-func writeParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, check func(*Row, manifest.Schema) error, rows iter.Seq2[Row, error]) (Stats, error) {
-	if err := checkSchema(s, flagged); err != nil {
-		return Stats{}, fmt.Errorf("write parquet: %w", err)
-	}
-	options, err := writerOptions(s, p, flagged)
+	count, sum := &counter{w: w}, sha256.New()
+	stats, err := writeParquet(io.MultiWriter(count, sum), s, p, flagged, (*Row).check, rows)
 	if err != nil {
 		return Stats{}, fmt.Errorf("write parquet: %w", err)
 	}
+	stats.Bytes, stats.SHA256 = count.n, hex.EncodeToString(sum.Sum(nil))
+	return stats, nil
+}
+
+// writeParquet is WriteParquet without the digests: it takes what check lets through.
+func writeParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, check func(*Row, manifest.Schema) error,
+	rows iter.Seq2[Row, error]) (stats Stats, err error) {
+	if err := checkSchema(s, flagged); err != nil {
+		return stats, err
+	}
+	options, err := writerOptions(s, p, flagged)
+	if err != nil {
+		return stats, err
+	}
 	pw := parquet.NewGenericWriter[any](w, options...)
-	stats, groupBytes := Stats{}, int64(0)
+	groupBytes := int64(0)
 	buf := make(parquet.Row, 0, 16+len(s.Categories))
 	for row, err := range rows {
 		if err != nil {
-			return Stats{}, fmt.Errorf("write parquet: after %d rows: %w", stats.Rows, err)
+			return stats, fmt.Errorf("after %d rows: %w", stats.Rows, err)
 		}
-		if err := check(&row, s); err != nil {
-			return Stats{}, fmt.Errorf("write parquet: row %d (%q): %w", stats.Rows+1, row.ID, err)
+		err = check(&row, s)
+		if err == nil {
+			buf = appendRow(buf[:0], s, flagged, &row)
+			_, err = pw.WriteRows([]parquet.Row{buf})
 		}
-		buf = appendRow(buf[:0], s, flagged, &row)
-		if _, err := pw.WriteRows([]parquet.Row{buf}); err != nil {
-			return Stats{}, fmt.Errorf("write parquet: row %d (%q): %w", stats.Rows+1, row.ID, err)
+		if err != nil {
+			return stats, fmt.Errorf("row %d (%q): %w", stats.Rows+1, row.ID, err)
 		}
 		stats.Rows++
 		stats.ImageBytes += int64(len(row.Image))
 		groupBytes += int64(len(row.Image))
 		if stats.Rows%maxGroupRows == 0 || groupBytes >= maxGroupImageBytes {
 			if err := pw.Flush(); err != nil {
-				return Stats{}, fmt.Errorf("write parquet: row group that ends with row %d: %w", stats.Rows, err)
+				return stats, fmt.Errorf("row group that ends with row %d: %w", stats.Rows, err)
 			}
 			groupBytes = 0
 		}
 	}
 	if err := pw.Close(); err != nil {
-		return Stats{}, fmt.Errorf("write parquet: footer: %w", err)
+		return stats, fmt.Errorf("footer: %w", err)
 	}
 	stats.RowGroups = len(pw.File().Metadata().RowGroups)
 	return stats, nil
 }
 
-// meter counts and hashes what passes through.
-type meter struct {
-	w   io.Writer
-	n   int64
-	sum hash.Hash
+// counter counts what passes through.
+type counter struct {
+	w io.Writer
+	n int64
 }
 
-func (m *meter) Write(b []byte) (int, error) {
-	n, err := m.w.Write(b)
-	m.n += int64(n)
-	m.sum.Write(b[:n])
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
 	return n, err
 }
 
 func writerOptions(s manifest.Schema, p Provenance, flagged bool) ([]parquet.WriterOption, error) {
-	features, err := huggingFace(s, flagged)
+	hub, err := jsonText(object{{"info", object{{"features", features(s, flagged)}}}})
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +112,11 @@ func writerOptions(s manifest.Schema, p Provenance, flagged bool) ([]parquet.Wri
 		parquet.SkipPageStatistics("image", "bytes"),
 		parquet.SkipPageBounds("ocr_text"),
 		parquet.SkipPageStatistics("ocr_text"),
-		parquet.KeyValueMetadata("huggingface", features),
+		parquet.KeyValueMetadata("huggingface", hub),
 		parquet.KeyValueMetadata("rehydrate.format", FormatVersion),
 	}
 	for _, kv := range p.pairs() {
-		options = append(options, parquet.KeyValueMetadata("rehydrate."+kv.Key, kv.Value))
+		options = append(options, parquet.KeyValueMetadata("rehydrate."+kv.Key, *kv.Value))
 	}
 	return options, nil
 }
@@ -137,46 +138,45 @@ func (g *group) add(name string, n parquet.Node) {
 	g.fields = append(g.fields, parquet.Group{name: n}.Fields()[0])
 }
 
-// parquetSchema lays out the columns. Everything is optional, list elements too: datasets
-// keeps a declared feature only where the Arrow field equals the one it expects, which is
-// nullable throughout.
+// parquetSchema lays out the columns as their features say.
 func parquetSchema(s manifest.Schema, flagged bool) *parquet.Schema {
-	// Plain strings, as every reader knows them; the library's own choice is
-	// DELTA_LENGTH_BYTE_ARRAY.
-	text := func() parquet.Node { return parquet.Optional(parquet.Encoded(parquet.String(), &parquet.Plain)) }
-	label := func() parquet.Node { return parquet.Optional(parquet.Leaf(parquet.Int64Type)) }
-
-	var image group
-	image.add("bytes", parquet.Optional(parquet.Compressed(
-		parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain), &parquet.Uncompressed)))
-	image.add("path", text())
-
 	var root group
-	root.add("id", text())
-	root.add("image", parquet.Optional(image))
-	root.add("ocr_text", text())
-	root.add("ocr_confidence", parquet.Optional(parquet.Leaf(parquet.FloatType)))
-	root.add("width", parquet.Optional(parquet.Leaf(parquet.Int32Type)))
-	root.add("height", parquet.Optional(parquet.Leaf(parquet.Int32Type)))
-	root.add("sha256", text())
-	root.add("phash", text())
-	if flagged { // few different values: the one column that gains from a dictionary
-		root.add("filter", parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary)))
-	}
-	for _, c := range s.Categories {
-		if c.Kind == manifest.Multi {
-			root.add(c.Name, parquet.Optional(parquet.List(label())))
-		} else {
-			root.add(c.Name, label())
-		}
+	for _, column := range features(s, flagged) {
+		root.add(column.Name, node(column.Name, column.Value.(scan.Feature)))
 	}
 	return parquet.NewSchema("schema", root)
 }
 
-// appendRow turns a row into values with their levels, in column order. The levels are set
-// here, by hand: the library's way from Go values turns 0 and "" into null (see
-// TestArrowRows).
+func node(column string, f scan.Feature) parquet.Node {
+	// Everything is optional, list elements too: datasets keeps a declared feature only where the Arrow field equals
+	// the one it expects, which is nullable throughout.
+	label := parquet.Optional(parquet.Leaf(parquet.Int64Type))
+	// Plain strings, as every reader knows them; the library's own choice is DELTA_LENGTH_BYTE_ARRAY.
+	text := parquet.Optional(parquet.Encoded(parquet.String(), &parquet.Plain))
+	switch {
+	case column == "filter": // few different values: the one column that gains from a dictionary
+		return parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))
+	case f.Type == "Image":
+		var image group
+		plain := parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain)
+		image.add("bytes", parquet.Optional(parquet.Compressed(plain, &parquet.Uncompressed)))
+		image.add("path", text)
+		return parquet.Optional(image)
+	case f.Type == "ClassLabel":
+		return label
+	case f.Type == "Sequence":
+		return parquet.Optional(parquet.List(label))
+	case f.DType == "float32":
+		return parquet.Optional(parquet.Leaf(parquet.FloatType))
+	case f.DType == "int32":
+		return parquet.Optional(parquet.Leaf(parquet.Int32Type))
+	}
+	return text
+}
+
+// appendRow turns a row into values with their levels, in column order.
 func appendRow(out parquet.Row, s manifest.Schema, flagged bool, r *Row) parquet.Row {
+	// The levels are set by hand: the library's way from Go values turns 0 and "" into null.
 	add := func(v parquet.Value, definition int) {
 		out = append(out, v.Level(0, definition, columnAfter(out)))
 	}
@@ -234,66 +234,48 @@ func columnAfter(row parquet.Row) int {
 	return row[len(row)-1].Column() + 1
 }
 
-type namedFeature struct {
-	Column string
-	Is     scan.Feature
-}
-
-func features(s manifest.Schema, flagged bool) []namedFeature {
+// features are the Hugging Face features of the columns, a scan.Feature each.
+func features(s manifest.Schema, flagged bool) (out object) {
 	dtypes := map[string]string{"ocr_confidence": "float32", "width": "int32", "height": "int32"}
-	var out []namedFeature
 	for _, name := range baseColumns(flagged) {
-		f := scan.Feature{DType: "string", Type: "Value"}
-		if d, ok := dtypes[name]; ok {
-			f.DType = d
-		}
+		f := scan.Feature{DType: cmp.Or(dtypes[name], "string"), Type: "Value"}
 		if name == "image" {
 			f = scan.Feature{Type: "Image"}
 		}
-		out = append(out, namedFeature{name, f})
+		out = append(out, member{name, f})
 	}
 	for _, c := range s.Categories {
-		label := scan.Feature{Type: "ClassLabel"}
+		f := scan.Feature{Type: "ClassLabel"}
 		for _, l := range c.Labels {
-			label.Names = append(label.Names, l.Name)
+			f.Names = append(f.Names, l.Name)
 		}
-		f := label
 		if c.Kind == manifest.Multi {
-			f = scan.Feature{Feature: &label, Type: "Sequence"}
+			f = scan.Feature{Feature: new(f), Type: "Sequence"}
 		}
-		out = append(out, namedFeature{c.Name, f})
+		out = append(out, member{c.Name, f})
 	}
 	return out
-}
-
-// huggingFace returns the value of the footer key "huggingface", features in column order.
-func huggingFace(s manifest.Schema, flagged bool) (string, error) {
-	var columns object
-	for _, f := range features(s, flagged) {
-		columns = append(columns, member{f.Column, f.Is})
-	}
-	return jsonText(object{{"info", object{{"features", columns}}}})
 }
 
 // An object is a JSON object whose members are columns of a file, and keep their order.
 type object []member
 
 type member struct {
-	name  string
-	value any
+	Name  string
+	Value any
 }
 
 func (o object) MarshalJSON() ([]byte, error) {
 	b := []byte("{")
 	for i, m := range o {
-		value, err := jsonText(m.value)
+		value, err := jsonText(m.Value)
 		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", m.name, err)
+			return nil, fmt.Errorf("column %q: %w", m.Name, err)
 		}
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, quoted(m.name)+":"+value...)
+		b = append(b, quoted(m.Name)+":"+value...)
 	}
 	return append(b, '}'), nil
 }

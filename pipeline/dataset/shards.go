@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -56,7 +57,14 @@ func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split
 	var out []Stats
 	for i, want := range plan {
 		err := sink(FileName(split, i, len(plan)), func(w io.Writer) error {
-			stats, err := WriteParquet(w, s, p, flagged, atMost(want, next))
+			stats, err := WriteParquet(w, s, p, flagged, func(yield func(Row, error) bool) {
+				for range want {
+					row, err, ok := next()
+					if !ok || !yield(row, err) || err != nil {
+						return
+					}
+				}
+			})
 			if err == nil && stats.Rows != want {
 				err = fmt.Errorf("write parquet: %d rows came, %d were planned: the stored state changed meanwhile", stats.Rows, want)
 			}
@@ -86,46 +94,33 @@ func NewSplit(name string, shards []Stats) Split {
 	return split
 }
 
-// atMost yields n of the rows that next gives.
-func atMost(n int, next func() (Row, error, bool)) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		for range n {
-			row, err, ok := next()
-			if !ok || !yield(row, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
 // FileName returns the path of a shard of a split's Parquet inside the dataset folder, in the pattern by
 // which Hugging Face finds splits: data/train-00000-of-00002.parquet is shard 0 of 2.
 func FileName(split string, shard, of int) string {
 	return fmt.Sprintf("data/%s-%05d-of-%05d.parquet", split, shard, of)
 }
 
-// fileKey is the name of a row's files: its id, with - for the / before the number of a later image. It
-// has no dot: readers of a tar take what is behind the first dot for the kind of file.
-func fileKey(id string) (string, error) {
-	key := strings.ReplaceAll(id, "/", "-")
-	if key == "" || strings.ContainsFunc(key, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
-	}) {
-		return "", fmt.Errorf("the id %q cannot be the name of a file", id)
-	}
-	return key, nil
-}
-
 var imageEndings = []string{"jpg", "png", "gif", "webp"}
 
-// extension is the ending of a row's image file, without the dot.
-func extension(r *Row) (string, error) {
-	ext := strings.TrimPrefix(path.Ext(r.Path), ".")
-	if !slices.Contains(imageEndings, ext) {
-		return "", fmt.Errorf("the file name %q of its image has no ending of an image", r.Path)
+// files checks a row and returns what its files are called: its id, with - for the / before the number of a later
+// image, and that of its image.
+func (r *Row) files(s manifest.Schema) (key, image string, err error) {
+	if err := r.check(s); err != nil {
+		return "", "", err
 	}
-	return ext, nil
+	key = strings.ReplaceAll(r.ID, "/", "-")
+	// No dot: readers of a tar take what is behind the first one for the kind of file.
+	if !plainKey.MatchString(key) {
+		return "", "", fmt.Errorf("the id %q cannot be the name of a file", r.ID)
+	}
+	ext := path.Ext(r.Path)
+	if !slices.Contains(imageEndings, strings.TrimPrefix(ext, ".")) {
+		return "", "", fmt.Errorf("the file name %q of its image has no ending of an image", r.Path)
+	}
+	return key, key + ext, nil
 }
+
+var plainKey = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
 // checkSplit refuses a split that cannot be part of a file name.
 func checkSplit(split string) error {

@@ -217,12 +217,12 @@ func openOwn(r io.ReaderAt, size int64) (*own, error) {
 		return nil, fmt.Errorf("it is not one of rehydrate's in the layout %s", FormatVersion)
 	}
 	o := &own{file: f}
-	for i, p := range o.provenance.fields() {
-		value, ok := f.Footer("rehydrate." + o.provenance.pairs()[i].Key)
+	for _, p := range o.provenance.pairs() {
+		value, ok := f.Footer("rehydrate." + p.Key)
 		if !ok {
-			return nil, fmt.Errorf("its footer has no rehydrate.%s", o.provenance.pairs()[i].Key)
+			return nil, fmt.Errorf("its footer has no rehydrate.%s", p.Key)
 		}
-		*p = value
+		*p.Value = value
 	}
 	if err := o.readFeatures(f.Features()); err != nil {
 		return nil, fmt.Errorf("the features in its footer: %w", err)
@@ -232,12 +232,6 @@ func openOwn(r io.ReaderAt, size int64) (*own, error) {
 		return nil, errors.New("its columns are not those that its footer describes")
 	}
 	return o, nil
-}
-
-// fields are where pairs has its values from, in its order.
-func (p *Provenance) fields() []*string {
-	return []*string{&p.Release, &p.Version, &p.ReleaseDigest, &p.ManifestDigest, &p.PolicyDigest, &p.ToolVersion,
-		&p.OCREngine, &p.OCRModel, &p.OCRParameters, &p.Dedupe, &p.HashKind, &p.GoVersion}
 }
 
 // readFeatures finds the label categories in the columns and the names of their labels in the
