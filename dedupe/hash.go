@@ -32,20 +32,11 @@ func (h Hash256) distance(o Hash256) int {
 	return d
 }
 
-// balanced is the number of ones in a hash that means something: the hash sets a bit
-// where a coefficient is above the median of all 64, and 1,000 of 1,000 unrelated
-// photographs have exactly 32. Ties, which only degenerate pictures have, break that.
-const balanced = 32
-
 var errNoPixels = errors.New("hash image: the image has no pixels")
 
-// HashImage returns the 64-bit perceptual hash of img. Only the pixels count, as 8-bit
-// RGB over white: colour model, origin and container do not. It needs 32 bytes of memory
-// for each pixel of the width. The error says that img is nil or has no pixels.
-//
-// The hash is that of goimagehash v1.1.0 for the picture at 64 by 64 pixels, each the mean
-// of its area. The library's own resampling gives the same hash to nine photographs in
-// ten and one within two bits to the others.
+// HashImage returns the 64-bit perceptual hash of img: that of goimagehash v1.1.0 for the picture at 64 by 64 pixels,
+// each the mean of its area. Only the pixels count, as 8-bit RGB over white: colour model, origin and container do not.
+// It needs 32 bytes of memory for each pixel of the width. The error says that img is nil or has no pixels.
 func HashImage(img image.Image) (Hash, error) {
 	if img == nil || img.Bounds().Empty() {
 		return Hash{}, errNoPixels
@@ -59,7 +50,9 @@ func hashSmall(small *image.RGBA) (Hash, error) {
 	if err != nil {
 		return Hash{}, fmt.Errorf("hash image: %w", err)
 	}
-	return Hash{Bits: h.GetHash(), Flat: bits.OnesCount64(h.GetHash()) != balanced}, nil
+	// The hash sets a bit where a coefficient is above the median of all 64, and 1,000 of 1,000 unrelated photographs
+	// have exactly 32 ones. Ties, which only degenerate pictures have, break that.
+	return Hash{Bits: h.GetHash(), Flat: bits.OnesCount64(h.GetHash()) != 32}, nil
 }
 
 // HashImage256 returns the 256-bit perceptual hash of img under the rules of HashImage.
@@ -77,10 +70,10 @@ func HashImage256(img image.Image) (Hash256, error) {
 	return Hash256(h.GetHash()), nil
 }
 
-// overWhite returns the picture as opaque RGBA with its origin at (0, 0). goimagehash reads transparent pixels as black,
-// ignores the origin of an image that has its working size already, and takes another path for YCbCr, which moves a
-// bit now and then.
+// overWhite returns the picture as opaque RGBA with its origin at (0, 0).
 func overWhite(img image.Image) *image.RGBA {
+	// goimagehash reads transparent pixels as black, ignores the origin of an image that has its working size already,
+	// and takes another path for YCbCr, which moves a bit now and then.
 	b := img.Bounds()
 	dst := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
 	draw.Draw(dst, dst.Rect, image.White, image.Point{}, draw.Src)
@@ -89,9 +82,9 @@ func overWhite(img image.Image) *image.RGBA {
 }
 
 // HashKind names what makes the hashes, for fingerprints: stored hashes of another kind
-// must not be compared with new ones. The Go release is part of it because Go 1.26
-// changed the JPEG decoder, and 0.77 % of 64-bit hashes with it.
+// must not be compared with new ones.
 func HashKind() string {
+	// Go 1.26 changed the JPEG decoder, and 0.77 % of 64-bit hashes with it.
 	return "goimagehash-v1.1.0 phash64 area-mean over-white exif-ignored " + runtime.Version()
 }
 

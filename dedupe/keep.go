@@ -32,15 +32,6 @@ type Rule struct {
 	ImageOnly bool
 }
 
-// Images without text have nothing but the picture to compare, and unrelated white
-// screenshots differ in 8 bits of 64 or fewer in 7.6 % of pairs. Recompressed and
-// resized copies stay within 4 of 64 and 12 of 256 bits, unrelated screenshots differ
-// in 10 of 256 at the least and in 16 or more almost always.
-const (
-	noTextRadius     = 4
-	noTextRadiusWide = 16
-)
-
 // The classes of near pairs.
 const (
 	ClassSameText = "same_text" // both have text, the same tokens
@@ -89,9 +80,8 @@ func KeepFirst(ctx context.Context, items []Item, rule Rule) ([]Decision, error)
 	return decisions, nil
 }
 
-// Spared returns how many of the items that decisions drop would be kept by the same rule
-// with its guard, for a user who has to choose. The decisions are those of KeepFirst by the
-// rule without it, and the error is KeepFirst's. It costs another pass.
+// Spared returns how many of the items that decisions, KeepFirst's by the rule, drop would be kept by the same rule
+// with its guard, for a user who has to choose. It costs another pass, and the error is KeepFirst's.
 func Spared(ctx context.Context, items []Item, rule Rule, decisions []Decision) (int, error) {
 	rule.Guard = true
 	guarded, err := KeepFirst(ctx, items, rule)
@@ -151,10 +141,11 @@ func (c *comparison) picturesNear(a, b uint32) bool {
 	if c.rule.ImageOnly || len(c.texts[a]) > 0 || len(c.texts[b]) > 0 {
 		return c.textNear(a, b)
 	}
+	// Without text there is nothing but the picture to compare, and unrelated white screenshots differ in 8 bits of 64
+	// or fewer in 7.6 % of pairs. Recompressed and resized copies stay within 4 of 64 and 12 of 256 bits, unrelated
+	// screenshots differ in 16 of 256 or more almost always.
 	x, y := &c.items[a], &c.items[b]
-	return x.Wide != nil && y.Wide != nil &&
-		bits.OnesCount64(x.Hash.Bits^y.Hash.Bits) <= noTextRadius &&
-		x.Wide.distance(*y.Wide) <= noTextRadiusWide
+	return x.Wide != nil && y.Wide != nil && bits.OnesCount64(x.Hash.Bits^y.Hash.Bits) <= 4 && x.Wide.distance(*y.Wide) <= 16
 }
 
 // textNear reports whether two texts differ by fewer than rule.Words words, and the guard

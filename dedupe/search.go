@@ -1,12 +1,15 @@
 package dedupe
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"rehydrate/pipeline/contain"
 )
 
 const (
@@ -78,9 +81,10 @@ func (s *search) scan(kept []uint32, n uint32) {
 }
 
 // drop finds, for each code of list, the first of kept that it is near, if there is one. All of kept come before all
-// of list. It is multi-index hashing (Norouzi and others): for each band in turn the kept codes are sorted into one
-// bucket per value of the band, and each code is compared with those whose value is within the band's reach.
+// of list.
 func (s *search) drop(ctx context.Context, kept, list []uint32) error {
+	// This is multi-index hashing (Norouzi and others): for each band in turn the kept codes are sorted into one bucket
+	// per value of the band, and each code is compared with those whose value is within the band's reach.
 	if len(kept) < scanBelow || s.radius > maxIndexed {
 		return inChunks(ctx, len(list), func(i int) { s.scan(kept, list[i]) })
 	}
@@ -105,8 +109,7 @@ func (s *search) drop(ctx context.Context, kept, list []uint32) error {
 	return nil
 }
 
-// lookUp compares a code with the buckets that the last band brings it together with. What met in a band before was
-// compared there.
+// lookUp compares a code with the buckets that the last band brings it together with.
 func (s *search) lookUp(t *table, c code, n uint32, bands []band, flips []uint32) {
 	best, before := s.of[n], bands[:len(bands)-1]
 	value := uint32(bands[len(before)].of(c.hash))
@@ -117,6 +120,7 @@ func (s *search) lookUp(t *table, c code, n uint32, bands []band, flips []uint32
 				continue
 			}
 			diff := c.hash ^ other.hash
+			// What met in a band before was compared there.
 			if bits.OnesCount64(diff) > s.radius || metBefore(diff, before) {
 				continue
 			}
@@ -141,10 +145,10 @@ type band struct {
 
 func (b band) of(h uint64) uint64 { return h >> b.shift & (1<<b.width - 1) }
 
-// planBands cuts the 64 bits into n bands, the first 64 mod n of them one bit wider, and shares the radius out. With
-// radius = n*s + a, the first a+1 bands reach s bits and the others s-1. A pair that no band brings together differs
-// in at least (a+1)(s+1) + (n-a-1)s = radius+1 bits, so none within the radius is lost.
+// planBands cuts the 64 bits into n bands, the first 64 mod n of them one bit wider, and shares the radius out.
 func planBands(n, radius int) []band {
+	// With radius = n*s + a, the first a+1 bands reach s bits and the others s-1. A pair that no band brings together
+	// differs in at least (a+1)(s+1) + (n-a-1)s = radius+1 bits, so none within the radius is lost.
 	bands := make([]band, n)
 	shift := 0
 	for i := range bands {
@@ -204,35 +208,19 @@ func (t *table) fill(s *search, list []uint32, b band) {
 	}
 }
 
-// inChunks calls do for 0..n-1 from several workers, which take chunks of the range as they become free. The error is
-// the context's. A panic of do is one of the caller, who may recover: left in a worker it would end the program.
+// inChunks calls do for 0..n-1, several at a time. The error is the context's, or a panic of do.
 func inChunks(ctx context.Context, n int, do func(i int)) error {
-	const chunk = 32
-	var next atomic.Int64
-	var group sync.WaitGroup
-	var panicked atomic.Pointer[any]
-	for range min(runtime.GOMAXPROCS(0), n/chunk+1) {
-		group.Go(func() {
-			defer func() {
-				if v := recover(); v != nil {
-					panicked.Store(&v)
-					next.Store(int64(n)) // the others need not go on
-				}
-			}()
-			for ctx.Err() == nil {
-				from := int(next.Add(chunk)) - chunk
-				if from >= n {
-					return
-				}
-				for i := from; i < min(from+chunk, n); i++ {
-					do(i)
-				}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	// Short ones, so that a worker with dear codes does not keep the others waiting at the end.
+	const chunk = 64
+	for from := 0; from < n && ctx.Err() == nil; from += chunk {
+		contain.Go(&group, func() error {
+			for i := from; i < min(from+chunk, n); i++ {
+				do(i)
 			}
+			return nil
 		})
 	}
-	group.Wait()
-	if v := panicked.Load(); v != nil {
-		panic(*v)
-	}
-	return ctx.Err()
+	return cmp.Or(group.Wait(), ctx.Err())
 }

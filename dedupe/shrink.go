@@ -5,21 +5,16 @@ import (
 	"image/draw"
 )
 
-// The perceptual hash begins with the picture at 64 by 64 pixels. The mean over the area of each cell takes less time
-// than the resampling of goimagehash, and gives the same hash to within two bits.
-const (
-	cells = 64
-	// stripRows is the number of rows that are made 8-bit RGB at a time: enough to be quick,
-	// and few enough to stay in the processor's cache.
-	stripRows = 8
-)
+// cells is how many pixels high and wide the picture is that the perceptual hash begins with.
+const cells = 64
 
-// shrink returns the picture over white at 64 by 64 pixels, each the mean of what lies in
-// its cell, pixels that lie in two cells in proportion. The sums are whole numbers: the
-// same pixels give the same means whatever they are stored as. b is img's bounds and is
-// not empty.
+// shrink returns the picture over white at 64 by 64 pixels, each the mean of what lies in its cell, pixels that lie in
+// two cells in proportion. b is img's bounds and is not empty.
 func shrink(img image.Image, b image.Rectangle) *image.RGBA {
+	// This takes less time than the resampling of goimagehash, and gives the same hash to within two bits.
 	s := shrinker{width: b.Dx(), height: b.Dy()}
+	// So many rows are made 8-bit RGB at a time: enough to be quick, and few enough for the processor's cache.
+	const stripRows = 8
 	strip := image.NewRGBA(image.Rect(0, 0, b.Dx(), min(stripRows, b.Dy())))
 	op := draw.Over
 	if o, ok := img.(interface{ Opaque() bool }); ok && o.Opaque() {
@@ -38,9 +33,8 @@ func shrink(img image.Image, b image.Rectangle) *image.RGBA {
 	return s.means()
 }
 
-// A shrinker adds up the cells of a picture. Lengths are in parts: a pixel is 64 parts
-// wide and high and the picture 64 times width parts, so that a cell is width parts wide
-// and height parts high.
+// A shrinker adds up the cells of a picture, in whole numbers. Lengths are in parts: a pixel is 64 parts wide and high,
+// so that a cell is width parts wide and height parts high.
 type shrinker struct {
 	width, height int
 	row           [cells * 3]uint64 // of the pixels of one row, by cell: channel times parts
