@@ -75,10 +75,9 @@ type WhyCount struct {
 	Count int               `json:"count"`
 }
 
-// A Report is what differs between two datasets: first rows of the old side in its order, then rows gained in the order
-// of the new one, then outcomes of entries that are rows of neither side.
+// A Report is what differs between two datasets.
 type Report struct {
-	Changes []Change `json:"changes"`
+	Changes []Change `json:"changes"` // rows of the old side in its order, rows gained in the new one's, then outcomes
 	Summary Summary  `json:"summary"`
 }
 
@@ -119,11 +118,10 @@ func Compare(ctx context.Context, older, newer string) (Report, error) {
 	c := comparison{old: was, new: is, tables: was.table != nil && is.table != nil, why: map[[5]string]int{},
 		report: Report{Changes: []Change{}}}
 	if c.tables {
-		for _, column := range was.table.Labels {
-			if slices.Contains(is.table.Labels, column) {
-				c.common = append(c.common, column)
-			}
-		}
+		// A column that one side lacks is a difference of the schema, not of every row.
+		c.common = slices.DeleteFunc(slices.Clone(was.table.Labels), func(column string) bool {
+			return !slices.Contains(is.table.Labels, column)
+		})
 	}
 	c.changes()
 	c.sum()
@@ -155,6 +153,7 @@ func (c *comparison) changes() {
 		}
 	}
 	for _, id := range c.new.entries {
+		// What was kept and is a row no longer was told as lost.
 		was, known := c.old.verdicts[id]
 		_, row := c.new.place[id]
 		if known && !row && was.Outcome != manifest.Kept && was != c.new.verdicts[id] {
@@ -167,6 +166,7 @@ func (c *comparison) changes() {
 func (c *comparison) row(was, is *scan.TableRow) (Change, bool) {
 	d := &c.report.Summary
 	change := Change{ID: was.ID, Kind: "changed"}
+	// A side that names no split has not moved the row.
 	if was.Split != "" && is.Split != "" && was.Split != is.Split {
 		d.Splits++
 		change.Split = &[2]string{was.Split, is.Split}
@@ -182,6 +182,7 @@ func (c *comparison) row(was, is *scan.TableRow) (Change, bool) {
 		change.Text.Gained, change.Text.Lost = state.DiffWords(was.Text, is.Text)
 	}
 	for _, column := range c.common {
+		// No label given is another answer than an empty list.
 		before, after := c.old.labelsOf(was, column), c.new.labelsOf(is, column)
 		if (before == nil) == (after == nil) && slices.Equal(before, after) {
 			continue
@@ -199,18 +200,18 @@ func (c *comparison) both(column string) bool {
 	return c.tables && c.old.table.Has(column) && c.new.table.Has(column)
 }
 
-// hashDistance is how many bits of two hashes differ, nil where one is not a hash.
+// hashDistance is how many bits of two hashes differ.
 func hashDistance(a, b string) *int {
 	x, errA := strconv.ParseUint(a, 16, 64)
 	y, errB := strconv.ParseUint(b, 16, 64)
 	if len(a) != 16 || len(b) != 16 || errA != nil || errB != nil {
-		return nil
+		return nil // a file of another origin may hold anything there
 	}
 	return new(bits.OnesCount64(x ^ y))
 }
 
 func printableAll(list []string) []string {
-	out := slices.Clone(list)
+	out := slices.Clone(list) // of nil nil: no label was given
 	for i, s := range out {
 		out[i] = state.Printable(s)
 	}
@@ -227,6 +228,7 @@ func (c *comparison) add(change Change) {
 	if hasOutcome {
 		change.New = &is
 	}
+	// Before the id is made fit to be shown: outcomes are found by what it is.
 	c.why[[5]string{change.Kind, string(was.Outcome), string(was.Reason), string(is.Outcome), string(is.Reason)}]++
 	change.ID = state.Printable(change.ID)
 	c.report.Changes = append(c.report.Changes, change)
@@ -243,17 +245,18 @@ func (c *comparison) sum() {
 	if c.tables {
 		d.Schema = keyChanges(c.schema(c.old), c.schema(c.new))
 		d.Provenance = keyChanges(c.old.provenance, c.new.provenance)
-		for _, column := range []string{"sha256", "ocr_text"} {
-			if !c.both(column) {
-				d.NotCompared = append(d.NotCompared, column+": not both sides have the column")
-			}
-		}
 	} else {
 		d.NotCompared = append(d.NotCompared, "images, texts, labels, schema and provenance: not both sides have Parquet files")
+	}
+	for _, column := range []string{"sha256", "ocr_text"} {
+		if c.tables && !c.both(column) {
+			d.NotCompared = append(d.NotCompared, column+": not both sides have the column")
+		}
 	}
 	if c.old.verdicts == nil || c.new.verdicts == nil {
 		d.NotCompared = append(d.NotCompared, "outcomes: not both sides have an outcomes.csv, so why a row went may not be known")
 	}
+	// Whoever relies on these rows cannot go on with the new ones.
 	content := d.Lost+d.Images+d.Texts+d.Labels+d.Splits > 0
 	d.Changed = content || d.Gained+d.Outcomes+len(d.Schema)+len(d.Provenance) > 0
 	switch {
@@ -276,7 +279,7 @@ func (c *comparison) whyCounts(kind string) (all []WhyCount, sum int) {
 		}
 		return &state.Conclusion{Outcome: manifest.Outcome(outcome), Reason: manifest.Reason(reason)}
 	}
-	all = []WhyCount{}
+	all = []WhyCount{} // in JSON a list, not null
 	for _, k := range slices.SortedFunc(maps.Keys(c.why), func(a, b [5]string) int {
 		return cmp.Or(c.why[b]-c.why[a], slices.Compare(a[:], b[:]))
 	}) {

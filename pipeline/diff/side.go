@@ -62,7 +62,8 @@ func read(ctx context.Context, name string) (*side, error) {
 	if outcomes == "" {
 		return s, nil
 	}
-	return s, using(outcomes, func(f *os.File) error { return s.readOutcomes(ctx, f) })
+	// After the tables: outcomes stand in for rows where there are none.
+	return s, s.readOutcomes(ctx, outcomes)
 }
 
 // filesOf returns the Parquet files and the outcomes.csv, empty for none, of a folder: those of a workspace, of a
@@ -93,21 +94,17 @@ func filesOf(folder string) (tables []string, outcomes string, err error) {
 	return tables, outcomes, err
 }
 
-func using(name string, use func(*os.File) error) error {
+// readOutcomes takes the outcomes in. Without Parquet files, the rows are the entries that they say are kept.
+func (s *side) readOutcomes(ctx context.Context, name string) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
 	defer f.Close()
-	return use(f)
-}
-
-// readOutcomes takes the outcomes in. Without Parquet files, the rows are the entries that they say are kept.
-func (s *side) readOutcomes(ctx context.Context, f *os.File) error {
 	s.verdicts = map[string]state.Conclusion{}
 	for res, err := range manifest.ReadOutcomes(f) {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
-			return fmt.Errorf("compare %s: %w", f.Name(), err)
+			return fmt.Errorf("compare %s: %w", name, err)
 		}
 		id := res.Key.String()
 		s.count.Entries++
@@ -140,6 +137,7 @@ func (s *side) readTable(ctx context.Context, name string) error {
 	if !maps.Equal(s.table.Columns, t.Columns) {
 		return fmt.Errorf("compare: %s has other columns than the other files of its dataset: compare them one by one", name)
 	}
+	// One value stands for all files only where they agree.
 	for key, value := range t.Provenance {
 		if s.provenance[key] != value {
 			s.provenance[key] = "(not the same in all files)"
@@ -177,6 +175,7 @@ func (s *side) add(row scan.TableRow) error {
 	}
 	s.place[row.ID] = len(s.rows)
 	s.rows = append(s.rows, row)
+	// A slice takes 24 bytes, a text 16 beside what is in it.
 	size := len(row.ID) + len(row.SHA256) + len(row.PHash) + len(row.Text) + len(row.Split)
 	for _, values := range row.Labels {
 		size += 24

@@ -73,11 +73,13 @@ func try(ctx context.Context, path string) error {
 	if out, err := goTest(ctx, path, "-coverprofile="+profile).CombinedOutput(); err != nil {
 		return fmt.Errorf("the tests fail without a mutant: %w\n%s", err, out)
 	}
+	// A mutant may have made a loop endless.
 	timeout := 10*time.Second + 5*time.Since(began)
 	profiles, err := cover.ParseProfiles(profile)
 	if err != nil {
 		return err
 	}
+	// What no test runs survives by itself, and says nothing of the tests.
 	covered := slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !m.executed(profiles) })
 	r := rand.New(rand.NewPCG(*seed, 0))
 	r.Shuffle(len(covered), func(i, j int) { covered[i], covered[j] = covered[j], covered[i] })
@@ -127,13 +129,13 @@ func (m *mutant) executed(profiles []*cover.Profile) bool {
 	return false
 }
 
-// goTest runs the tests in a process group of its own, so that children of a test end with it, and in 8 GB of
-// address space, for mutants that allocate without end.
 func goTest(ctx context.Context, path string, flags ...string) *exec.Cmd {
+	// In 8 GB of address space, for mutants that allocate without end.
 	args := append([]string{"-c", `ulimit -v 8388608; exec "$@"`, "sh", "go", "test", fmt.Sprintf("-short=%v", *short),
 		"-count=1", "-failfast", "-vet=off"}, flags...)
 	cmd := exec.CommandContext(ctx, "sh", append(args, path)...)
 	cmd.Env = append(cmd.Environ(), "RAPID_NOFAILFILE=1") // else each failure is written into the tree
+	// In a process group of its own, so that children of a test end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second

@@ -87,6 +87,7 @@ func mutantsOf(name string) (all []mutant, err error) {
 		ast.Inspect(body, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncLit:
+				// Its own results decide what a return in it swallows.
 				visit(n.Type, n.Body)
 				return false
 			case *ast.IfStmt:
@@ -105,7 +106,7 @@ func mutantsOf(name string) (all []mutant, err error) {
 				add("removed statement", n.Pos(), n.End(), "")
 			case *ast.AssignStmt:
 				replace(n.TokPos, n.Tok)
-				if n.Tok != token.DEFINE {
+				if n.Tok != token.DEFINE { // without a definition nothing compiles
 					add("removed statement", n.Pos(), n.End(), "")
 				}
 			case *ast.ExprStmt:
