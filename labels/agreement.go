@@ -122,12 +122,12 @@ func mean(kappas []Kappa) Kappa {
 		}
 	}
 	switch {
-	case len(kappas) == 0:
-		return Kappa{Undefined: "no entries"}
-	case len(values) == 0:
-		return kappas[0]
+	case len(values) > 0:
+		return kappaOf(average(values))
+	case len(kappas) > 0:
+		return kappas[0] // all are undefined: the first one's reason stands for them
 	}
-	return kappaOf(average(values))
+	return Kappa{Undefined: "no entries"}
 }
 
 func average(values []float64) float64 {
@@ -154,13 +154,12 @@ func Agree(schema manifest.Schema, annotators []Annotator) (Agreement, error) {
 	}
 	var out Agreement
 	var pairs []annotated
-	for i := range annotators {
+	for i, b := range annotators {
 		out.Annotators = append(out.Annotators, letters(i))
-		for j := range i {
-			a, b := annotators[j], annotators[i]
+		for j, a := range annotators[:i] {
 			common := inBoth(a, b)
 			if len(common) == 0 {
-				continue
+				continue // the two read different parts of the dataset
 			}
 			out.Pairs = append(out.Pairs, AnnotatorPair{letters(j), letters(i),
 				len(common), len(a.Labels) - len(common), len(b.Labels) - len(common)})
@@ -222,7 +221,7 @@ func agreeOn(category manifest.Category, c int, pairs []annotated) CategoryAgree
 	out.Jaccard = observed
 	var all []Kappa
 	for l, label := range category.Labels {
-		if !label.Exclusive {
+		if !label.Exclusive { // None says again what the other labels say
 			k := mean(kappas[l])
 			all = append(all, k)
 			out.Labels = append(out.Labels, LabelAgreement{Code: label.Code, Name: label.Name, Kappa: k})
@@ -235,13 +234,13 @@ func agreeOn(category manifest.Category, c int, pairs []annotated) CategoryAgree
 // compare counts the answers to a category, [one's][the other's]: of a multi-label category in a table for each
 // label, given or not. alike sums over the entries that both answered: equal answers, or the Jaccard similarity.
 func (p annotated) compare(category manifest.Category, c int) (tables [][][]int, alike float64, entries int) {
-	n := len(category.Labels)
+	n, size := 1, len(category.Labels) // one table over all labels
 	multi := category.Kind == manifest.Multi
-	if !multi {
-		tables = [][][]int{square(n)}
+	if multi {
+		n, size = len(category.Labels), 2
 	}
-	for multi && len(tables) < n {
-		tables = append(tables, square(2))
+	for range n {
+		tables = append(tables, square(size))
 	}
 	for _, key := range p.keys {
 		a, b := p.a.Labels[key][c], p.b.Labels[key][c]
@@ -263,7 +262,7 @@ func (p annotated) compare(category manifest.Category, c int) (tables [][][]int,
 				shared += inA & inB
 			}
 		}
-		if union == 0 {
+		if union == 0 { // None and None are the same answer
 			union, shared = 1, 1
 		}
 		alike += float64(shared) / float64(union)

@@ -76,20 +76,14 @@ type argillaResponse struct {
 }
 
 func (a *argillaReader) read(d *json.Decoder) error {
-	const again = "export with dataset.records.to_json(PATH)"
 	if first, err := d.Token(); err != nil || first != json.Delim('[') {
-		return a.fail("the file is not an Argilla export: it does not hold a list of records", again)
+		return a.fail("the file is not an Argilla export: it does not hold a list of records", exportAgain)
 	}
 	d.UseNumber() // ids and labels may be numbers
 	for d.More() {
 		a.out.Records++
 		var r argillaRecord
-		err := d.Decode(&r)
-		var unfit *json.UnmarshalTypeError
-		switch {
-		case errors.As(err, &unfit):
-			return a.bad("it does not have the form that Argilla 2 writes", again)
-		case err != nil:
+		if err := d.Decode(&r); err != nil {
 			return a.broken(err)
 		}
 		if err := a.record(r); err != nil {
@@ -116,10 +110,16 @@ func (a *argillaReader) bad(message, hint string) error {
 	return a.fail(fmt.Sprintf("record %d: %s", a.out.Records, message), hint)
 }
 
-// broken describes an error of the decoder without the text that it was found in.
+const exportAgain = "export with dataset.records.to_json(PATH)"
+
+// broken describes an error of the decoder.
 func (a *argillaReader) broken(err error) error {
+	var unfit *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
+	// None repeats the decoder's own words: they can hold the text in which the fault was found.
 	switch {
+	case errors.As(err, &unfit):
+		return a.bad("it does not have the form that Argilla 2 writes", exportAgain)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return a.fail("the JSON ends in the middle of a record or list", "the file is cut off: export it again")
 	case errors.As(err, &syntax):
@@ -143,11 +143,11 @@ func (a *argillaReader) record(r argillaRecord) error {
 			}
 			// Only a record with a submitted answer needs an id: others may be unfinished.
 			if key.ID == "" {
-				id, err := a.id(r)
+				var err error
+				key.ID, err = a.id(r)
 				if err != nil {
 					return err
 				}
-				key.ID = id
 			}
 			if err := a.take(key, category, response); err != nil {
 				return err
@@ -197,6 +197,7 @@ func (a *argillaReader) take(key manifest.Key, category int, response argillaRes
 	user := text(response.User)
 	place, known := a.users[user]
 	if !known {
+		// By the order in which they appear: an id stands for a person, and none goes into the report.
 		place = len(a.out.Annotators)
 		a.users[user] = place
 		a.out.Annotators = append(a.out.Annotators, Annotator{Labels: make(map[manifest.Key][][]int)})
@@ -221,15 +222,11 @@ func answer(value any) (labels []string, ok bool) {
 	if !isList {
 		list = []any{value}
 	}
-	labels = []string{}
+	labels = []string{} // an empty list is an answer: no label
 	for _, item := range list {
-		t := strings.TrimSpace(text(item))
-		if t == "" {
-			return nil, false
-		}
-		labels = append(labels, t)
+		labels = append(labels, strings.TrimSpace(text(item)))
 	}
-	return labels, true
+	return labels, !slices.Contains(labels, "")
 }
 
 // text gives the text of a string or number, "" for anything else.

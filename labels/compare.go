@@ -1,10 +1,9 @@
 package labels
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -34,77 +33,47 @@ type Drift struct {
 // minExpected is the expected count from which the chi-squared distribution is a good approximation (Cochran 1954).
 const minExpected = 5
 
-// Compare tests, category by category, whether b's labels are distributed as a's. The two are taken for independent
-// samples: of a set and a part of it compare the part with the rest. Of many tests some have a small P by chance:
-// CramersV says whether it matters.
-func Compare(a, b Stats) ([]Drift, error) {
-	if err := sameSchema(a, b); err != nil {
-		return nil, fmt.Errorf("compare labels: %w", err)
-	}
+// Compare tests, category by category, whether b's labels are distributed as a's, which are of the same schema. The two
+// are taken for independent samples: of a set and a part of it compare the part with the rest. Of many tests some have a
+// small P by chance: CramersV says whether it matters.
+func Compare(a, b Stats) []Drift {
 	var drifts []Drift
 	for i, c := range a.Categories {
-		other := b.Categories[i]
-		if c.Kind == manifest.Multi {
-			for l, label := range c.Labels {
-				d := test([]string{label.Code, "without"}, []int{label.Count, a.Entries - label.Count},
-					[]int{other.Labels[l].Count, b.Entries - other.Labels[l].Count}, false)
+		var columns []column
+		for l, label := range c.Labels {
+			x := column{code: label.Code, a: label.Count, b: b.Categories[i].Labels[l].Count}
+			columns = append(columns, x)
+			if c.Kind == manifest.Multi {
+				d := test([]column{x, {code: "without", a: a.Entries - x.a, b: b.Entries - x.b}}, false)
 				d.Category, d.Label = c.Name, label.Code
 				drifts = append(drifts, d)
 			}
-			continue
 		}
-		d := test(c.codes(), c.counts(), other.counts(), c.Kind == manifest.Ordinal)
-		d.Category = c.Name
-		drifts = append(drifts, d)
-	}
-	return drifts, nil
-}
-
-func (c CategoryStats) codes() (codes []string) {
-	for _, l := range c.Labels {
-		codes = append(codes, l.Code)
-	}
-	return codes
-}
-
-func (c CategoryStats) counts() (counts []int) {
-	for _, l := range c.Labels {
-		counts = append(counts, l.Count)
-	}
-	return counts
-}
-
-func sameSchema(a, b Stats) error {
-	if len(a.Categories) != len(b.Categories) {
-		return fmt.Errorf("one has %d categories, the other %d", len(a.Categories), len(b.Categories))
-	}
-	for i, c := range a.Categories {
-		if other := b.Categories[i]; c.Name != other.Name || !slices.Equal(c.codes(), other.codes()) {
-			return fmt.Errorf("category %s (%s) of one is %s (%s) of the other",
-				c.Name, strings.Join(c.codes(), ", "), other.Name, strings.Join(other.codes(), ", "))
+		if c.Kind != manifest.Multi {
+			d := test(columns, c.Kind == manifest.Ordinal)
+			d.Category = c.Name
+			drifts = append(drifts, d)
 		}
 	}
-	return nil
+	return drifts
 }
 
 // A column is a label, or several that are counted as one, in both sets.
 type column struct {
-	code string
-	a, b int
+	code   string
+	a, b   int
+	merged bool
 }
 
 func (c column) total() int { return c.a + c.b }
 
 // test is the test of a 2 x n table.
-func test(codes []string, a, b []int, ordinal bool) Drift {
-	var columns []column
+func test(columns []column, ordinal bool) Drift {
 	sumA, sumB := 0, 0
-	for i, code := range codes {
-		if a[i]+b[i] > 0 { // what never occurs says nothing, and would divide by 0
-			columns = append(columns, column{code, a[i], b[i]})
-		}
-		sumA, sumB = sumA+a[i], sumB+b[i]
+	for _, c := range columns {
+		sumA, sumB = sumA+c.a, sumB+c.b
 	}
+	columns = slices.DeleteFunc(columns, func(c column) bool { return c.total() == 0 }) // it says nothing, and would divide by 0
 	switch {
 	case sumA == 0 || sumB == 0:
 		return Drift{Untested: "no entries"}
@@ -118,7 +87,7 @@ func test(codes []string, a, b []int, ordinal bool) Drift {
 	}
 	d := Drift{Freedom: len(columns) - 1, Small: slices.ContainsFunc(columns, tooFew)}
 	for _, c := range columns {
-		if strings.Contains(c.code, "+") && !slices.Contains(codes, c.code) {
+		if c.merged {
 			d.Merged = append(d.Merged, c.code)
 		}
 		for _, cell := range [...]struct{ n, of int }{{c.a, sumA}, {c.b, sumB}} {
@@ -131,28 +100,20 @@ func test(codes []string, a, b []int, ordinal bool) Drift {
 	return d
 }
 
-// mergeRarest counts the rarest column with another as one: with its rarer neighbour where the
-// labels have an order, else with the next rarest. The first of equals is taken.
+// mergeRarest counts the rarest column with another as one. The first of equals is taken.
 func mergeRarest(columns []column, ordinal bool) []column {
-	rarest := 0
-	for i, c := range columns {
-		if c.total() < columns[rarest].total() {
-			rarest = i
-		}
+	byTotal := func(x, y int) int { return cmp.Compare(columns[x].total(), columns[y].total()) }
+	var all []int
+	for i := range columns {
+		all = append(all, i)
 	}
-	with := -1
-	for i, c := range columns {
-		if i == rarest || ordinal && i != rarest-1 && i != rarest+1 {
-			continue
-		}
-		if with < 0 || c.total() < columns[with].total() {
-			with = i
-		}
-	}
+	rarest := slices.MinFunc(all, byTotal)
+	with := slices.MinFunc(slices.DeleteFunc(all, func(i int) bool {
+		// Where the labels have an order, one label of its two neighbours: together they are a range.
+		return i == rarest || ordinal && i != rarest-1 && i != rarest+1
+	}), byTotal)
 	first, second := min(rarest, with), max(rarest, with)
-	merged := column{columns[first].code + "+" + columns[second].code,
-		columns[first].a + columns[second].a, columns[first].b + columns[second].b}
-	out := slices.Clone(columns)
-	out[first] = merged
-	return slices.Delete(out, second, second+1)
+	x, y := columns[first], columns[second]
+	columns[first] = column{x.code + "+" + y.code, x.a + y.a, x.b + y.b, true}
+	return slices.Delete(columns, second, second+1)
 }

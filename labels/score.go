@@ -27,16 +27,15 @@ type Class struct {
 	Name string // of several: joined by /
 }
 
-// NewTask finds a task's labels in the schema. Exclusive labels (None) of a multi-label category
-// are left out: no label predicted is what they say. It fails on codes that are not there, and on
-// labels to be merged that do not stand side by side in an ordinal category.
+// NewTask finds a task's labels in the schema. It fails on codes that are not there, and on labels to be merged that do
+// not stand side by side in an ordinal category.
 func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 	place := slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == t.Category })
 	if place < 0 {
 		return Task{}, fmt.Errorf("there is no category %q", t.Category)
 	}
 	category := schema.Categories[place]
-	out := Task{Category: t.Category, Kind: category.Kind, By: t.By, place: place, classOf: make([]int, len(category.Labels))}
+	out := Task{Category: t.Category, Kind: category.Kind, By: t.By, place: place}
 	group := make(map[string]int) // code -> place in t.Merge, -1 for one that is left out
 	for n, codes := range append([][]string{t.LeaveOut}, t.Merge...) {
 		for _, code := range codes {
@@ -50,26 +49,28 @@ func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 		}
 	}
 	classOf := make(map[int]int) // place in t.Merge -> class, once it has one
-	for i, l := range category.Labels {
+	for _, l := range category.Labels {
 		g, grouped := group[l.Code]
-		c, met := classOf[g]
+		class, met := classOf[g]
 		switch {
-		case grouped && g < 0 || l.Exclusive && category.Kind == manifest.Multi:
-			out.classOf[i] = -1
+		case grouped && g < 0, l.Exclusive && category.Kind == manifest.Multi: // no label predicted is what None says
+			class = -1
 		case grouped && met:
-			if category.Kind == manifest.Ordinal && c != len(out.Classes)-1 {
-				return Task{}, fmt.Errorf("labels %s of category %s do not stand side by side on its scale", strings.Join(t.Merge[g], "+"), t.Category)
+			// Between them would lie a label that is higher than one of the merged and lower than another.
+			if category.Kind == manifest.Ordinal && class != len(out.Classes)-1 {
+				return Task{}, fmt.Errorf("labels %s of category %s do not stand side by side on its scale",
+					strings.Join(t.Merge[g], "+"), t.Category)
 			}
-			out.Classes[c].Code += "+" + l.Code
-			out.Classes[c].Name += "/" + l.Name
-			out.classOf[i] = c
+			out.Classes[class].Code += "+" + l.Code
+			out.Classes[class].Name += "/" + l.Name
 		default:
-			out.classOf[i] = len(out.Classes)
-			if grouped {
-				classOf[g] = len(out.Classes)
-			}
+			class = len(out.Classes)
 			out.Classes = append(out.Classes, Class{l.Code, l.Name})
+			if grouped {
+				classOf[g] = class
+			}
 		}
+		out.classOf = append(out.classOf, class)
 	}
 	if len(out.Classes) < 2 && category.Kind != manifest.Multi || len(out.Classes) == 0 {
 		return Task{}, fmt.Errorf("category %s has %d labels left to tell apart", t.Category, len(out.Classes))
@@ -237,12 +238,18 @@ func matchIDs(gold []manifest.Entry, known, others map[manifest.Key]bool, f Pred
 // A tallied is one file's counts for one task.
 type tallied struct {
 	scored, noAnswer int
-	hit, over, under []int // by class
+	by               []hits // by class
 }
 
+type hits struct{ hit, over, under int }
+
+func (h hits) support() int { return h.hit + h.under }
+
+// f1 is 0 where there is nothing to count, as scikit-learn has it when all labels are named to it.
+func (h hits) f1() float64 { return float64(2*h.hit) / float64(max(1, 2*h.hit+h.over+h.under)) }
+
 func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
-	n := len(t.Classes)
-	out := tallied{hit: make([]int, n), over: make([]int, n), under: make([]int, n)}
+	out := tallied{by: make([]hits, len(t.Classes))}
 	for _, e := range gold {
 		given := t.classes(e.Labels)
 		if given == nil || t.Kind != manifest.Multi && len(given) == 0 {
@@ -258,51 +265,39 @@ func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
 			continue
 		}
 		out.scored++
-		for c := range n {
+		for c := range out.by {
 			switch g, p := slices.Contains(given, c), slices.Contains(predicted, c); {
 			case g && p:
-				out.hit[c]++
+				out.by[c].hit++
 			case p:
-				out.over[c]++
+				out.by[c].over++
 			case g:
-				out.under[c]++
+				out.by[c].under++
 			}
 		}
 	}
 	return out
 }
 
-// f1 is the F1 of a class: 0 where there is nothing to count, as scikit-learn has it when all labels are named to it.
-func (x tallied) f1(c int) float64 {
-	if sum := 2*x.hit[c] + x.over[c] + x.under[c]; sum > 0 {
-		return float64(2*x.hit[c]) / float64(sum)
-	}
-	return 0
-}
-
 // averages gives the macro and the weighted F1.
 func (x tallied) averages() (macro, weighted float64) {
 	support := 0
-	for c := range x.hit {
-		macro += x.f1(c)
-		n := x.hit[c] + x.under[c]
-		weighted += x.f1(c) * float64(n)
-		support += n
+	for _, h := range x.by {
+		macro += h.f1()
+		weighted += h.f1() * float64(h.support())
+		support += h.support()
 	}
-	if support > 0 {
-		weighted /= float64(support)
-	}
-	return macro / float64(len(x.hit)), weighted
+	return macro / float64(len(x.by)), weighted / float64(max(1, support))
 }
 
 func (t Task) score(schema manifest.Schema, gold []manifest.Entry, files []Predictions) (TaskScore, bool) {
-	ts := TaskScore{Category: t.Category, Labels: make([]LabelScore, len(t.Classes))}
+	ts := TaskScore{Category: t.Category}
 	var tallies []tallied
 	var macro, weighted []float64
 	for _, f := range files {
 		x := t.tally(gold, f)
 		if x.scored == 0 {
-			continue
+			continue // a file of other tasks
 		}
 		m, w := x.averages()
 		macro, weighted, tallies = append(macro, m), append(weighted, w), append(tallies, x)
@@ -315,9 +310,11 @@ func (t Task) score(schema manifest.Schema, gold []manifest.Entry, files []Predi
 	for c, class := range t.Classes {
 		var f1, over, under []float64
 		for _, x := range tallies {
-			f1, over, under = append(f1, x.f1(c)), append(over, float64(x.over[c])), append(under, float64(x.under[c]))
+			h := x.by[c]
+			f1, over, under = append(f1, h.f1()), append(over, float64(h.over)), append(under, float64(h.under))
 		}
-		ts.Labels[c] = LabelScore{class.Code, class.Name, tallies[0].hit[c] + tallies[0].under[c], spread(f1), spread(over), spread(under)}
+		ts.Labels = append(ts.Labels, LabelScore{class.Code, class.Name, tallies[0].by[c].support(),
+			spread(f1), spread(over), spread(under)})
 	}
 	if t.Kind == manifest.Ordinal {
 		ts.Bias = t.bias(schema, gold, files)

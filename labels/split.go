@@ -63,9 +63,9 @@ func normal(shares []Share) ([]float64, error) {
 		}
 		sum += s.Ratio
 	}
-	ratios := make([]float64, len(shares))
-	for i, s := range shares {
-		ratios[i] = s.Ratio / sum
+	var ratios []float64
+	for _, s := range shares {
+		ratios = append(ratios, s.Ratio/sum)
 	}
 	return ratios, nil
 }
@@ -116,7 +116,7 @@ func newStratifier(schema manifest.Schema, entries []manifest.Entry, ratios []fl
 			}
 		}
 	}
-	s.number()
+	s.findKinds()
 	s.sizes = apportion(len(s.posts), ratios)
 	s.filled = make([]int, len(ratios))
 	for i, r := range ratios {
@@ -133,8 +133,8 @@ func newStratifier(schema manifest.Schema, entries []manifest.Entry, ratios []fl
 	return s
 }
 
-// number finds the posts that are alike.
-func (s *stratifier) number() {
+// findKinds numbers the posts that are alike.
+func (s *stratifier) findKinds() {
 	kinds := make(map[string]int)
 	for i := range s.posts {
 		slices.Sort(s.posts[i].has)
@@ -176,19 +176,18 @@ func (s *stratifier) shuffled(n int) []int {
 	order := make([]int, n)
 	for i := range order {
 		j := s.below(i + 1)
-		order[i] = order[j]
-		order[j] = i
+		order[i], order[j] = order[j], i // each of the i+1 numbers stands at each place alike
 	}
 	return order
 }
 
-// stratify is iterative stratification: the label with the fewest posts left is shared out, each
-// of its posts to the split that wants the label most; of equals to the one that wants posts most.
+// stratify is iterative stratification: the label with the fewest posts left is shared out, each of its posts to the
+// split that wants the label most.
 func (s *stratifier) stratify() {
 	order := s.shuffled(len(s.posts))
 	left := slices.Clone(s.totals)
 	for {
-		rarest := -1
+		rarest := -1 // first, while there are posts of it to choose from
 		for l, n := range left {
 			if n > 0 && (rarest < 0 || n < left[rarest]) {
 				rarest = l
@@ -213,20 +212,21 @@ func (s *stratifier) stratify() {
 func (s *stratifier) put(i, split int) {
 	p := &s.posts[i]
 	if p.split >= 0 {
-		s.filled[p.split]--
-		for _, l := range p.has {
-			s.counts[p.split][l]--
-		}
+		s.count(p, -1)
 	}
 	p.split = split
-	s.filled[split]++
+	s.count(p, 1)
+}
+
+func (s *stratifier) count(p *postLabels, n int) {
+	s.filled[p.split] += n
 	for _, l := range p.has {
-		s.counts[split][l]++
+		s.counts[p.split][l] += n
 	}
 }
 
-// wants gives the split that wants a post with the label most; of a post without one (-1), the
-// split that wants posts most.
+// wants gives the split that wants a post with the label most; of equals, and of a post without one (-1), the split
+// that wants posts most.
 func (s *stratifier) wants(label int) int {
 	var best []int
 	var most [2]float64
@@ -237,13 +237,13 @@ func (s *stratifier) wants(label int) int {
 		}
 		order := cmp.Or(cmp.Compare(want[0], most[0]), cmp.Compare(want[1], most[1]))
 		if best == nil || order > 0 {
-			best, most = best[:0:0], want
+			best, most = nil, want
 		}
 		if want == most {
 			best = append(best, split)
 		}
 	}
-	return best[s.below(len(best))]
+	return best[s.below(len(best))] // by chance, or the first split would get all that is rare
 }
 
 // cost is what split's counts would cost if label l had n entries more there.
@@ -289,7 +289,7 @@ func (s *stratifier) level() {
 				to = split
 			}
 		}
-		if from < 0 {
+		if from < 0 { // then none is too small either: the sizes add up to the posts
 			return
 		}
 		best, most := -1, math.Inf(-1)
@@ -308,9 +308,10 @@ func (s *stratifier) level() {
 // maxTrials bounds the search for swaps, about two seconds of it.
 const maxTrials = 20_000_000
 
-// swap exchanges posts of two splits, the best pair of kinds first, while that lowers the cost.
-// Every pair of kinds is tried until none helps, or the trials are used up.
+// swap exchanges posts of two splits, while that lowers the cost: every pair of kinds is tried until none helps, or the
+// trials are used up.
 func (s *stratifier) swap(ctx context.Context) error {
+	// By kinds, of which there are far fewer than posts: posts of a kind are as good as one another.
 	stock := make([][][]int, len(s.ratios)) // [split][kind] -> posts
 	for split := range stock {
 		stock[split] = make([][]int, len(s.kinds))
@@ -327,18 +328,15 @@ func (s *stratifier) swap(ctx context.Context) error {
 			}
 			for from := range stock {
 				for to := range stock {
-					if to == from || len(stock[from][a]) == 0 {
-						continue
+					b := -1
+					if to != from && len(stock[from][a]) > 0 {
+						b = s.bestSwap(stock, a, from, to, &trials)
 					}
-					b := s.bestSwap(stock, a, from, to, &trials)
 					if b < 0 {
 						continue
 					}
-					i, j := pop(&stock[from][a]), pop(&stock[to][b])
-					s.put(i, to)
-					s.put(j, from)
-					stock[to][a] = append(stock[to][a], i)
-					stock[from][b] = append(stock[from][b], j)
+					s.move(stock, a, from, to)
+					s.move(stock, b, to, from)
 					improved = true
 				}
 			}
@@ -364,11 +362,13 @@ func (s *stratifier) bestSwap(stock [][][]int, a, from, to int, trials *int) int
 	return best
 }
 
-func pop(list *[]int) int {
-	last := len(*list) - 1
-	x := (*list)[last]
-	*list = (*list)[:last]
-	return x
+// move takes the last post of a kind from one split to another.
+func (s *stratifier) move(stock [][][]int, kind, from, to int) {
+	last := len(stock[from][kind]) - 1
+	i := stock[from][kind][last]
+	stock[from][kind] = stock[from][kind][:last]
+	stock[to][kind] = append(stock[to][kind], i)
+	s.put(i, to)
 }
 
 // A Deviation says how far a split of the entries is from the exact shares.

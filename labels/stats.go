@@ -1,7 +1,6 @@
 package labels
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 
@@ -59,27 +58,15 @@ type Pair struct {
 func (p Pair) Shares() [][]float64 {
 	shares := make([][]float64, len(p.Counts))
 	for i, row := range p.Counts {
-		shares[i] = make([]float64, len(row))
 		sum := 0
 		for _, n := range row {
 			sum += n
 		}
-		for j, n := range row {
-			if sum > 0 {
-				shares[i][j] = float64(n) / float64(sum)
-			}
+		for _, n := range row {
+			shares[i] = append(shares[i], float64(n)/float64(max(1, sum)))
 		}
 	}
 	return shares
-}
-
-// usualPlace orders splits: these come first, as in the paper's Table 8.
-func usualPlace(split string) int {
-	usual := []string{"train", "validation", "test"}
-	if i := slices.Index(usual, split); i >= 0 {
-		return i
-	}
-	return len(usual)
 }
 
 // Count counts the labels of entries. It stops at their first error and returns it.
@@ -95,63 +82,68 @@ func Count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (St
 }
 
 // A Counter counts the labels of entries while they go by. Memory does not grow with them.
-type Counter struct {
-	schema manifest.Schema
-	order  []string                // splits by first appearance
-	splits map[string]*splitCounts // of each split
-	pairs  []Pair
-	none   []int // entries without a label, by category
-}
-
-type splitCounts struct {
-	entries int
-	labels  [][]int // [category][label]
-}
+type Counter struct{ stats Stats }
 
 // NewCounter makes a Counter of entries of a schema.
 func NewCounter(schema manifest.Schema) *Counter {
-	c := &Counter{schema: schema, splits: make(map[string]*splitCounts), none: make([]int, len(schema.Categories))}
+	c := &Counter{Stats{Schema: schema.Name, Splits: []SplitSize{}}}
 	for i, rows := range schema.Categories {
+		counted := CategoryStats{Name: rows.Name, Title: rows.Title, Kind: rows.Kind}
+		for _, l := range rows.Labels {
+			counted.Labels = append(counted.Labels, LabelStats{Code: l.Code, Name: l.Name, Exclusive: l.Exclusive, BySplit: []int{}})
+		}
+		c.stats.Categories = append(c.stats.Categories, counted)
 		for _, columns := range schema.Categories[i+1:] {
 			p := Pair{Rows: rows.Name, Columns: columns.Name, Counts: make([][]int, len(rows.Labels))}
 			for l := range p.Counts {
 				p.Counts[l] = make([]int, len(columns.Labels))
 			}
-			c.pairs = append(c.pairs, p)
+			c.stats.Pairs = append(c.stats.Pairs, p)
 		}
 	}
 	return c
 }
 
-func (c *Counter) split(name string) *splitCounts {
-	s := c.splits[name]
-	if s == nil {
-		s = &splitCounts{labels: make([][]int, len(c.schema.Categories))}
-		for i, category := range c.schema.Categories {
-			s.labels[i] = make([]int, len(category.Labels))
-		}
-		c.splits[name] = s
-		c.order = append(c.order, name)
+// split returns the place of a split. A new one is put in its place everywhere.
+func (c *Counter) split(name string) int {
+	at := slices.IndexFunc(c.stats.Splits, func(s SplitSize) bool { return s.Name == name })
+	if at >= 0 {
+		return at
 	}
-	return s
+	// As in the paper's Table 8; others, with -1, come behind these.
+	rank := func(name string) int { return slices.Index([]string{"test", "validation", "train"}, name) }
+	at = slices.IndexFunc(c.stats.Splits, func(s SplitSize) bool { return rank(s.Name) < rank(name) })
+	if at < 0 {
+		at = len(c.stats.Splits)
+	}
+	c.stats.Splits = slices.Insert(c.stats.Splits, at, SplitSize{Name: name})
+	for _, category := range c.stats.Categories {
+		for l := range category.Labels {
+			category.Labels[l].BySplit = slices.Insert(category.Labels[l].BySplit, at, 0)
+		}
+	}
+	return at
 }
 
 // Add counts an entry.
 func (c *Counter) Add(e manifest.Entry) {
-	s := c.split(e.Split)
-	s.entries++
+	at := c.split(e.Split)
+	c.stats.Entries++
+	c.stats.Splits[at].Entries++
 	pair := 0
 	for i, labels := range e.Labels {
+		category := &c.stats.Categories[i]
 		if len(labels) == 0 {
-			c.none[i]++
+			category.Unlabelled++
 		}
 		for _, l := range labels {
-			s.labels[i][l]++
+			category.Labels[l].Count++
+			category.Labels[l].BySplit[at]++
 		}
-		for _, others := range e.Labels[i+1:] {
+		for _, others := range e.Labels[i+1:] { // in the order in which NewCounter made the pairs
 			for _, l := range labels {
 				for _, other := range others {
-					c.pairs[pair].Counts[l][other]++
+					c.stats.Pairs[pair].Counts[l][other]++
 				}
 			}
 			pair++
@@ -159,38 +151,16 @@ func (c *Counter) Add(e manifest.Entry) {
 	}
 }
 
-// Stats gives what was counted so far.
+// Stats gives what was counted. It ends the counting: an entry that is added later would change it.
 func (c *Counter) Stats() Stats {
-	s := Stats{Schema: c.schema.Name, Splits: []SplitSize{}, Pairs: c.pairs}
-	order := slices.Clone(c.order)
-	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(usualPlace(a), usualPlace(b)) })
-	for _, name := range order {
-		s.Splits = append(s.Splits, SplitSize{Name: name, Entries: c.splits[name].entries})
-		s.Entries += c.splits[name].entries
-	}
-	for i, category := range c.schema.Categories {
-		s.Categories = append(s.Categories, c.category(i, category, s))
-	}
-	return s
-}
-
-func (c *Counter) category(i int, category manifest.Category, s Stats) CategoryStats {
-	out := CategoryStats{Name: category.Name, Title: category.Title, Kind: category.Kind, Unlabelled: c.none[i]}
-	given := 0
-	for l, label := range category.Labels {
-		counted := LabelStats{Code: label.Code, Name: label.Name, Exclusive: label.Exclusive, BySplit: []int{}}
-		for _, split := range s.Splits {
-			n := c.splits[split.Name].labels[i][l]
-			counted.BySplit = append(counted.BySplit, n)
-			counted.Count += n
+	for i, category := range c.stats.Categories {
+		given := 0
+		for _, label := range category.Labels {
+			if !label.Exclusive {
+				given += label.Count
+			}
 		}
-		if !label.Exclusive {
-			given += counted.Count
-		}
-		out.Labels = append(out.Labels, counted)
+		c.stats.Categories[i].Cardinality = float64(given) / float64(max(1, c.stats.Entries))
 	}
-	if s.Entries > 0 {
-		out.Cardinality = float64(given) / float64(s.Entries)
-	}
-	return out
+	return c.stats
 }

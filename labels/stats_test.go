@@ -153,7 +153,11 @@ func TestHomogeneity(t *testing.T) {
 		{"no variation", []string{"x", "y"}, []int{3, 0}, []int{4, 0}, false, Drift{Untested: "no variation"}},
 		{"no entries", []string{"x", "y"}, []int{0, 0}, []int{4, 1}, false, Drift{Untested: "no entries"}},
 	} {
-		got := test(c.codes, c.a, c.b, c.ordinal)
+		var columns []column
+		for i, code := range c.codes {
+			columns = append(columns, column{code: code, a: c.a[i], b: c.b[i]})
+		}
+		got := test(columns, c.ordinal)
 		same := near(got.Chi2, c.want.Chi2) && near(got.P, c.want.P) && near(got.CramersV, c.want.CramersV)
 		if !same || got.Freedom != c.want.Freedom || got.Untested != c.want.Untested || got.Small != c.want.Small || !slices.Equal(got.Merged, c.want.Merged) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
@@ -168,10 +172,7 @@ func TestCompareByHand(t *testing.T) {
 		return Stats{Entries: entries, Categories: []CategoryStats{{Name: "colour", Kind: manifest.Multi,
 			Labels: []LabelStats{{Code: "R", Count: red}, {Code: "B", Count: blue}}}}}
 	}
-	got, err := Compare(set(100, 10, 100), set(60, 20, 45))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := Compare(set(100, 10, 100), set(60, 20, 45))
 	red, blue := 160.*(10*40-90*20)*(10*40-90*20)/(100*60*30*130), 160.*(100*15-0*45)*(100*15-0*45)/(100*60*145*15)
 	for i, want := range []Drift{{Category: "colour", Label: "R", Chi2: red}, {Category: "colour", Label: "B", Chi2: blue}} {
 		want.Freedom, want.P, want.CramersV = 1, math.Erfc(math.Sqrt(want.Chi2/2)), math.Sqrt(want.Chi2/160)
@@ -179,16 +180,7 @@ func TestCompareByHand(t *testing.T) {
 			t.Errorf("label %s of %d tests (-want +got)\n%s", want.Label, len(got), diff)
 		}
 	}
-	one, err := Compare(set(100, 10, 100), set(0, 0, 0))
-	if err != nil || one[0].Untested != "no entries" {
-		t.Errorf("against no entries: %+v, %v", one, err)
-	}
-	renamed, other := set(1, 1, 1), set(1, 1, 1)
-	renamed.Categories[0].Name = "hue"
-	other.Categories[0].Labels[1].Code = "G"
-	for _, b := range []Stats{{}, renamed, other} {
-		if _, err := Compare(set(100, 10, 100), b); err == nil {
-			t.Errorf("two schemas were compared: %+v", b)
-		}
+	if one := Compare(set(100, 10, 100), set(0, 0, 0)); one[0].Untested != "no entries" {
+		t.Errorf("against no entries: %+v", one)
 	}
 }

@@ -32,13 +32,12 @@ type document struct {
 // value out of range is a problem with its place and with what to write instead. The error is *manifest.Problems. The
 // file name is used in messages only.
 func Parse(b []byte, file string) (Policy, error) {
-	p := Default()
-	doc := document{Images: p.Images, Text: p.Text, Filter: p.Filter, Dedupe: p.Dedupe}
+	var doc document
+	if _, err := manifest.DecodeTOML("default.toml", []byte(defaultTOML), &doc); err != nil {
+		return Policy{}, err
+	}
+	hosts := doc.Images.Hosts
 	doc.Images.Hosts = nil // one host in the file replaces the whole list
-	doc.Access.Grant = "optional"
-	r := &doc.Reddit
-	r.RequestsPerMinute, r.MassRemovalShare, r.Readmit = p.Reddit.RequestsPerMinute, p.Reddit.MassRemovalShare, p.Reddit.Readmit
-	r.RecheckWithin, r.SecondLookAfter = p.Reddit.RecheckWithin.String(), p.Reddit.SecondLookAfter.String()
 	t, err := manifest.DecodeTOML(file, b, &doc)
 	if err != nil {
 		return Policy{}, err
@@ -55,10 +54,10 @@ func Parse(b []byte, file string) (Policy, error) {
 		}
 	}
 	if !t.Has("images.host") {
-		doc.Images.Hosts = p.Images.Hosts
+		doc.Images.Hosts = hosts
 	}
-	c := checker{t}
-	p = Policy{Images: doc.Images, Text: doc.Text, Filter: doc.Filter, Dedupe: doc.Dedupe, Reddit: Reddit{
+	c, r := checker{t}, doc.Reddit
+	p := Policy{Images: doc.Images, Text: doc.Text, Filter: doc.Filter, Dedupe: doc.Dedupe, Reddit: Reddit{
 		RequestsPerMinute: r.RequestsPerMinute, MassRemovalShare: r.MassRemovalShare, Readmit: r.Readmit,
 		RecheckWithin:   c.duration("reddit.recheck_within", r.RecheckWithin),
 		SecondLookAfter: c.duration("reddit.second_look_after", r.SecondLookAfter)}}

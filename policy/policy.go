@@ -19,8 +19,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"rehydrate/manifest"
@@ -120,32 +120,19 @@ func DefaultTOML() []byte { return []byte(defaultTOML) }
 // longer, and no obligation to erase stays open for longer.
 const DeleteWithin = 48 * time.Hour
 
-// Default returns the policy of a release that has no policy.toml.
-func Default() Policy {
-	return Policy{
-		Reddit: Reddit{
-			RequestsPerMinute: 60,
-			RecheckWithin:     DeleteWithin,
-			SecondLookAfter:   30 * time.Second,
-			MassRemovalShare:  0.10,
-			Readmit:           ReadmitNever,
-		},
-		Images: Images{
-			Hosts: []Host{
-				{Name: "i.redd.it", RequestsPerSecond: 10, Concurrency: 4},
-				{Name: "preview.redd.it", RequestsPerSecond: 10, Concurrency: 4},
-				{Name: "i.imgur.com", RequestsPerSecond: 0.5, Concurrency: 1},
-				{Name: "api.imgur.com", RequestsPerSecond: 0.13, Concurrency: 1},
-			},
-			MaxBytes:     20 << 20,
-			MaxPixels:    40_000_000,
-			MaxSide:      16384,
-			SuspectAfter: 4,
-		},
-		Text:   Text{MaskNames: true},
-		Filter: Filter{Mode: Drop, EnglishThreshold: 0.6},
-		Dedupe: Dedupe{HashRadius: 8, WordDifference: 3},
+var defaults = sync.OnceValue(func() Policy {
+	p, err := Parse(nil, "")
+	if err != nil {
+		panic(err) // a fault of the build, which a test finds
 	}
+	return p
+})
+
+// Default returns the policy of a release that has no policy.toml: what default.toml says.
+func Default() Policy {
+	p := defaults()
+	p.Images.Hosts = slices.Clone(p.Images.Hosts) // the caller may change them
+	return p
 }
 
 // Host returns the rules for the named host and whether it may be asked at all. The name
@@ -177,11 +164,11 @@ func (p Policy) Stale(lastLive, now time.Time) bool {
 // left-out defaults, the order of hosts and placeholders, and the built-in placeholders do not count.
 func (p Policy) Digest() string {
 	var b strings.Builder
-	number := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+	// Its form never changes: workspaces, datasets and audit logs keep digests.
 	fmt.Fprintln(&b, "rehydrate policy 2")
 	fmt.Fprintln(&b, "access", p.Access.GrantRequired)
-	fmt.Fprintln(&b, "reddit", number(p.Reddit.RequestsPerMinute), p.Reddit.RecheckWithin.Nanoseconds(),
-		p.Reddit.SecondLookAfter.Nanoseconds(), number(p.Reddit.MassRemovalShare), p.Reddit.Readmit)
+	fmt.Fprintln(&b, "reddit", p.Reddit.RequestsPerMinute, p.Reddit.RecheckWithin.Nanoseconds(),
+		p.Reddit.SecondLookAfter.Nanoseconds(), p.Reddit.MassRemovalShare, p.Reddit.Readmit)
 	fmt.Fprintln(&b, "images", p.Images.MaxBytes, p.Images.MaxPixels, p.Images.MaxSide, p.Images.SuspectAfter)
 	byName := func(a, b Placeholder) int { return strings.Compare(a.Name, b.Name) }
 	for _, k := range slices.SortedFunc(slices.Values(p.Images.Placeholders), byName) {
@@ -190,10 +177,10 @@ func (p Policy) Digest() string {
 	}
 	byHost := func(a, b Host) int { return strings.Compare(a.Name, b.Name) }
 	for _, h := range slices.SortedFunc(slices.Values(p.Images.Hosts), byHost) {
-		fmt.Fprintln(&b, "host", h.Name, number(h.RequestsPerSecond), h.Concurrency)
+		fmt.Fprintln(&b, "host", h.Name, h.RequestsPerSecond, h.Concurrency)
 	}
 	fmt.Fprintln(&b, "text", p.Text.MaskNames)
-	fmt.Fprintln(&b, "filter", p.Filter.Mode, number(p.Filter.EnglishThreshold))
+	fmt.Fprintln(&b, "filter", p.Filter.Mode, p.Filter.EnglishThreshold)
 	fmt.Fprintln(&b, "dedupe", p.Dedupe.HashRadius, p.Dedupe.WordDifference)
 	if p.Dedupe.Guard { // only then, so that releases from before it keep their digests
 		fmt.Fprintln(&b, "dedupe guard")

@@ -124,12 +124,10 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 	groups.report()
 	d.Labels, d.Rebuilt = all.Stats(), kept.Stats()
 	// With nothing on one side there is nothing to compare.
-	if d.Rebuilt.Entries == 0 || d.Rebuilt.Entries == d.Labels.Entries {
-		return nil
+	if d.Rebuilt.Entries > 0 && d.Rebuilt.Entries < d.Labels.Entries {
+		d.Drift = labels.Compare(missing.Stats(), d.Rebuilt)
 	}
-	var err error
-	d.Drift, err = labels.Compare(missing.Stats(), d.Rebuilt)
-	return err
+	return nil
 }
 
 // countKept counts the image and the confidence of a kept entry.
