@@ -29,20 +29,40 @@ const (
 	functionWordsDigest = "aa401f53e84581746e0621809f40cd52bdd52ead9d71157c7387c1ebb59c4c5c"
 )
 
-// loadDictionary returns the words of the dictionary, sorted by bytes.
-func loadDictionary(packed []byte) ([]string, error) {
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	var list []byte
-	if err == nil {
-		list, err = io.ReadAll(r)
+// New unpacks the lists: make one Filter for a run. The error says that they are not those this package was built for.
+func New() (*Filter, error) {
+	// It takes some 20 ms and 4 MB, so a program that judges nothing should not pay for it at its start.
+	return load(englishList, functionWordList, weights)
+}
+
+// load reads the packed dictionary, and lines of "code: WORD WORD..." where those that start with # are comments.
+func load(packed []byte, functionWords string, weights []byte) (*Filter, error) {
+	var dictionary []byte
+	if r, err := gzip.NewReader(bytes.NewReader(packed)); err == nil {
+		dictionary, _ = io.ReadAll(r) // what is cut short has another digest
 	}
-	if err != nil {
-		return nil, fmt.Errorf("unpack the dictionary: %w", err)
+	for _, list := range []struct {
+		name    string
+		content []byte
+		want    string
+	}{
+		{"dictionary", dictionary, DictionaryDigest},
+		{"list of function words", []byte(functionWords), functionWordsDigest},
+		{"n-gram model", weights, weightsDigest},
+	} {
+		if got := fmt.Sprintf("%x", sha256.Sum256(list.content)); got != list.want {
+			return nil, fmt.Errorf("english filter: the %s has digest %s, want %s: build again from a clean checkout",
+				list.name, got, list.want)
+		}
 	}
-	if err := checkDigest("dictionary", list, DictionaryDigest); err != nil {
-		return nil, err
+	f := &Filter{strings.Fields(string(dictionary)), map[string][]string{}}
+	for line := range strings.Lines(functionWords) {
+		code, words, _ := strings.Cut(line, ":")
+		for w := range strings.FieldsSeq(words) { // none in a comment: it has no colon
+			f.languages[w] = append(f.languages[w], code)
+		}
 	}
-	return strings.Fields(string(list)), nil
+	return f, nil
 }
 
 // Knows reports whether a word that OCR read is English by the dictionary, whatever its case, with the punctuation
@@ -69,32 +89,6 @@ func (f *Filter) has(token string) bool {
 
 // english is the code of English in the list of function words.
 const english = "en"
-
-// loadFunctionWords reads lines of "code: WORD WORD..." and returns the languages of each
-// word in the order of the lines. Lines that start with # are comments.
-func loadFunctionWords(list string) (map[string][]string, error) {
-	if err := checkDigest("list of function words", []byte(list), functionWordsDigest); err != nil {
-		return nil, err
-	}
-	languages := map[string][]string{}
-	for line := range strings.Lines(list) {
-		code, words, ok := strings.Cut(line, ":")
-		if !ok || strings.HasPrefix(line, "#") {
-			continue
-		}
-		for w := range strings.FieldsSeq(words) {
-			languages[w] = append(languages[w], code)
-		}
-	}
-	return languages, nil
-}
-
-func checkDigest(name string, list []byte, want string) error {
-	if got := fmt.Sprintf("%x", sha256.Sum256(list)); got != want {
-		return fmt.Errorf("the %s has digest %s, want %s: build again from a clean checkout", name, got, want)
-	}
-	return nil
-}
 
 // Plain takes the accents off a token of Tokens: the function words and the model's n-grams are written so.
 func Plain(token string) string { return plain.Replace(token) }

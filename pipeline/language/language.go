@@ -28,7 +28,6 @@
 package language
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -125,17 +124,6 @@ func Fingerprint() string {
 type Filter struct {
 	dictionary []string            // sorted
 	languages  map[string][]string // of a function word: the languages that have it
-}
-
-// New unpacks the lists: make one Filter for a run. The error says that they are not those this package was built for.
-func New() (*Filter, error) {
-	// It takes some 20 ms and 4 MB, so a program that judges nothing should not pay for it at its start.
-	dictionary, noWords := loadDictionary(englishList)
-	languages, noFunctionWords := loadFunctionWords(functionWordList)
-	if err := errors.Join(noWords, noFunctionWords, checkDigest("n-gram model", weights, weightsDigest)); err != nil {
-		return nil, fmt.Errorf("english filter: %w", err)
-	}
-	return &Filter{dictionary: dictionary, languages: languages}, nil
 }
 
 // Judge decides on the text that the words make up, whatever their order. threshold is the share of dictionary words,

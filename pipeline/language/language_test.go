@@ -43,6 +43,7 @@ func TestJudge(t *testing.T) {
 		{"", passes, ReasonNoText},
 		{"?! 2020 -- 100%", passes, ReasonNoText},
 		{"WOW", passes, ReasonNoText},
+		{"Donaudampfschifffahrt", passes, ReasonNoText}, // a word alone, however long
 		{"O M G I A M S O H A P P Y", passes, ReasonNoText},
 		{"U.S.A.F. N.A.S.A.", passes, ReasonNoText}, // letters enough, but no token
 		{"When you finally get the joke", passes, ""},
@@ -245,20 +246,21 @@ func TestLists(t *testing.T) {
 }
 
 func TestDamagedLists(t *testing.T) {
-	for name, packed := range map[string][]byte{
-		"empty": nil, "text": []byte("THE\nOF\n"), "cut": englishList[:len(englishList)/2],
+	for _, test := range []struct {
+		name, want    string
+		packed        []byte
+		functionWords string
+		weights       []byte
+	}{
+		{"no dictionary", "the dictionary has", nil, functionWordList, weights},
+		{"a dictionary that is not packed", "the dictionary has", []byte("THE\nOF\n"), functionWordList, weights},
+		{"half a dictionary", "the dictionary has", englishList[:len(englishList)/2], functionWordList, weights},
+		{"another language", "the list of function words has", englishList, functionWordList + "xx: AA\n", weights},
+		{"no weights", "the n-gram model has", englishList, functionWordList, make([]byte, Slots)},
 	} {
-		if _, err := loadDictionary(packed); err == nil {
-			t.Errorf("loadDictionary(%s) gave no error", name)
+		if f, err := load(test.packed, test.functionWords, test.weights); f != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want an error with %q", test.name, err, test.want)
 		}
-	}
-	for name, packed := range map[string][]byte{"empty": nil, "long": append(slices.Clone(weights), 0), "zeros": make([]byte, Slots)} {
-		if err := checkDigest("n-gram model", packed, weightsDigest); err == nil {
-			t.Errorf("checkDigest of weights (%s) gave no error", name)
-		}
-	}
-	if _, err := loadFunctionWords(functionWordList + "xx: AA\n"); err == nil {
-		t.Error("loadFunctionWords took a changed list")
 	}
 }
 

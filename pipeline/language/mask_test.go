@@ -19,6 +19,7 @@ func TestMaskNames(t *testing.T) {
 		{"u/ somebody said", "[user] said"},
 		{"see reddit.com/u/somebody or reddit.com/user/else", "see reddit.com[user] or reddit.com[user]"},
 		{"r/memes u/somebody", "r/memes [user]"},
+		{"+491701234567u/somebody", "[phone][user]"}, // after a digit it is no name, after a mask it is one
 		{"u/one/u/two12", "[user][user]"},
 		{"@someone: hi", "[user]: hi"},
 		{".@Some_One2 and @2pac_fan", ".[user] and [user]"},

@@ -3,6 +3,7 @@ package language
 import (
 	_ "embed"
 	"strings"
+	"unicode/utf8"
 )
 
 // weights are what each n-gram of letters says about its word: a signed byte a slot, positive for English.
@@ -31,13 +32,13 @@ const (
 // where the word begins and ends, and that of the word as a whole.
 func Features(token string) []uint32 {
 	s := "^" + token + "$"
-	slots := make([]uint32, 0, longestGram*len(s)+1)
+	var slots []uint32
 	for n := 1; n <= longestGram; n++ {
 		for i := 0; i+n <= len(s); i++ {
 			slots = append(slots, slot(s[i:i+n]))
 		}
 	}
-	if len(s) > longestGram {
+	if len(s) > longestGram { // a shorter word is an n-gram itself
 		slots = append(slots, slot(s))
 	}
 	return slots
@@ -52,10 +53,9 @@ func slot(gram string) uint32 {
 	return (h ^ h>>15) % Slots
 }
 
-// tokenScore is the log-odds of a plain token being English, in units of 1/Scale. It is a sum of
-// whole numbers, so that every machine gives the same.
+// tokenScore is the log-odds of a plain token being English, in units of 1/Scale.
 func tokenScore(token string) int {
-	sum := 0
+	sum := 0 // of whole numbers, so that every machine gives the same
 	for _, s := range Features(token) {
 		sum += int(int8(weights[s]))
 	}
@@ -68,7 +68,7 @@ func (f *Filter) unstretched(token string) string {
 	if f.has(token) {
 		return token
 	}
-	for _, keep := range []int{2, 1} {
+	for _, keep := range []int{2, 1} { // GOOOOD is GOOD before GOD
 		if short := cutRuns(token, keep); short != token && len(short) > 1 && f.has(short) {
 			return short
 		}
@@ -79,18 +79,15 @@ func (f *Filter) unstretched(token string) string {
 // cutRuns cuts runs of three and more equal letters to keep.
 func cutRuns(token string, keep int) string {
 	var out strings.Builder
-	runes := []rune(token)
-	for len(runes) > 0 {
-		n := 1
-		for n < len(runes) && runes[n] == runes[0] {
-			n++
+	for token != "" {
+		letter, _ := utf8.DecodeRuneInString(token)
+		rest := strings.TrimLeft(token, string(letter))
+		run := token[:len(token)-len(rest)]
+		if size := utf8.RuneLen(letter); len(run) > 2*size { // two stay: English has GOOD and FALL
+			run = run[:keep*size]
 		}
-		if n > 2 {
-			out.WriteString(string(runes[:keep]))
-		} else {
-			out.WriteString(string(runes[:n]))
-		}
-		runes = runes[n:]
+		out.WriteString(run)
+		token = rest
 	}
 	return out.String()
 }

