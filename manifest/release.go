@@ -122,22 +122,28 @@ func (r *Release) bind(toml []byte) error {
 
 // findFiles checks that the files that the release names are there.
 func (r *Release) findFiles() error {
-	paths := [...]*string{&r.ManifestPath, &r.PolicyPath, &r.TombstonesPath, &r.RevocationsPath}
-	for i, file := range r.file.files() {
-		if !r.toml.Has(file.key) {
+	for _, file := range []struct {
+		key, usual string
+		name, path *string
+	}{
+		{"manifest", "", &r.file.Manifest, &r.ManifestPath},
+		{"policy", "policy.toml", &r.file.Policy, &r.PolicyPath},
+		{"tombstones", TombstonesName, &r.file.Tombstones, &r.TombstonesPath},
+		{"revocations", RevocationsName, &r.file.Revocations, &r.RevocationsPath},
+	} {
+		named := r.toml.Has(file.key)
+		if !named {
 			*file.name = file.usual
 		}
 		f, err := openInside(r.Dir, *file.name)
-		why := err
-		if path := (*fs.PathError)(nil); errors.As(err, &path) {
-			why = path.Err // the message names the file already
-		}
-		switch { // a file that is named must be there; the usual ones may be absent
-		case err == nil:
+		if err == nil {
 			f.Close()
-			*paths[i] = filepath.Join(r.Dir, *file.name)
-		case r.toml.Has(file.key) || !errors.Is(err, fs.ErrNotExist):
-			r.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(*file.name), why),
+			*file.path = filepath.Join(r.Dir, *file.name)
+		} else if named || !errors.Is(err, fs.ErrNotExist) { // those with their usual names may be absent
+			if path := (*fs.PathError)(nil); errors.As(err, &path) {
+				err = path.Err // the message names the file already
+			}
+			r.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(*file.name), err),
 				"put the file into the release folder, or correct its name here")
 		}
 	}

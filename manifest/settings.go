@@ -96,18 +96,6 @@ func (r *Release) checkFiles() {
 	}
 }
 
-// A namedFile is a file of the release: its key, its name, and the one that it has without the key.
-type namedFile struct {
-	key   string
-	name  *string
-	usual string
-}
-
-func (f *settingsFile) files() [4]namedFile {
-	return [...]namedFile{{"manifest", &f.Manifest, ""}, {"policy", &f.Policy, "policy.toml"},
-		{"tombstones", &f.Tombstones, TombstonesName}, {"revocations", &f.Revocations, RevocationsName}}
-}
-
 // Names of the files that carry grants, in a release folder.
 const (
 	GrantName       = "grant.json"
@@ -181,96 +169,104 @@ func (r *Release) readSchema() {
 	}
 }
 
+// A setting is a text of [columns] or [labels], or of the table that a category has there.
+type setting struct {
+	at, key, text string
+	category      int  // of the key, or of the table; -1 for none
+	inTable       bool // the key is a label or a spelling
+}
+
+// texts gives the settings of a table, whose keys are the categories and these others.
+func (r *Release) texts(table string, values map[string]any, others ...string) (all []setting) {
+	add := func(table, key string, value any, category int, inTable bool) {
+		s := setting{at: tomlKey(table, key), key: key, category: category, inTable: inTable}
+		var ok bool
+		s.text, ok = value.(string)
+		if !ok {
+			r.toml.Add(s.at, key+" is not a text", fmt.Sprintf(`write %s = "..."`, key))
+			return
+		}
+		all = append(all, s)
+	}
+	// Sorted, so that of two keys with one column it is always the same that is refused.
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		// A release may have made a field, such as the subreddit, a label.
+		category := r.Schema.index(key)
+		inner, isTable := values[key].(map[string]any)
+		switch {
+		case category < 0 && !slices.Contains(others, key):
+			r.toml.Add(tomlKey(table, key), unknownKey(key, table), keyHint(key, slices.Concat(others, r.Schema.names())))
+		case category >= 0 && isTable:
+			for _, part := range slices.Sorted(maps.Keys(inner)) {
+				add(tomlKey(table, key), part, inner[part], category, true)
+			}
+		default:
+			add(table, key, values[key], category, false)
+		}
+	}
+	return all
+}
+
 // readColumns reads [columns]: a name for every field and category, or, for a multi-label
 // category, a table label -> column.
 func (r *Release) readColumns() {
-	// Sorted, so that of two keys with one column it is always the same that is refused.
-	for _, key := range slices.Sorted(maps.Keys(r.file.Columns)) {
-		at, value := tomlKey("columns", key), r.file.Columns[key]
-		// A release may have made a field, such as the subreddit, a label.
-		category := r.Schema.index(key)
-		if texts, isTable := value.(map[string]any); isTable && category >= 0 {
-			r.readOneHot(at, r.vocabularies[category], texts)
-		} else if category < 0 && !slices.Contains(fieldNames[:], key) {
-			r.toml.Add(at, unknownKey(key, "columns"), keyHint(key, append(fieldNames[:], r.Schema.names()...)))
-		} else if text, ok := value.(string); ok && text == "" && category < 0 && key != fieldNames[fieldID] {
-			r.columns[key] = "" // no column is meant, although one may have the name
-		} else {
-			r.columns[key] = r.column(at, key, value)
+	for _, s := range r.texts("columns", r.file.Columns, fieldNames[:]...) {
+		switch {
+		case s.inTable:
+			r.readOneHot(s, r.vocabularies[s.category])
+		case s.text == "" && s.category < 0 && s.key != fieldNames[fieldID]:
+			r.columns[s.key] = "" // no column is meant, although one may have the name
+		default:
+			r.columns[s.key] = r.column(s)
 		}
 	}
 }
 
-// text notes a problem of a value that is not a text.
-func (r *Release) text(at, key string, value any) (text string, ok bool) {
-	text, ok = value.(string)
-	if !ok {
-		r.toml.Add(at, key+" is not a text", fmt.Sprintf(`write %s = "..."`, key))
-	}
-	return text, ok
-}
-
-// column reads the name of a column, and refuses one column for two purposes: it is always a slip.
-func (r *Release) column(at, key string, value any) string {
-	name, ok := r.text(at, key, value)
-	if ok && name == "" {
-		r.toml.Add(at, key+" does not name a column", "name its column, or take the line out")
-	}
-	if other, taken := r.named[name]; taken && name != "" {
-		r.toml.Add(at, fmt.Sprintf("column %s is given to both %s and %s", quote(name), other, at),
+// column reads the name of a column.
+func (r *Release) column(s setting) string {
+	if s.text == "" {
+		r.toml.Add(s.at, s.key+" does not name a column", "name its column, or take the line out")
+	} else if other, taken := r.named[s.text]; taken { // always a slip
+		r.toml.Add(s.at, fmt.Sprintf("column %s is given to both %s and %s", quote(s.text), other, s.at),
 			"give each its own column")
 	}
-	r.named[name] = at
-	return name
+	r.named[s.text] = s.at
+	return s.text
 }
 
-func (r *Release) readOneHot(table string, v vocabulary, texts map[string]any) {
+func (r *Release) readOneHot(s setting, v vocabulary) {
 	c := v.category
-	if c.Kind != Multi {
-		r.toml.Add(table, fmt.Sprintf("category %s takes one label, so it has one column", c.Name),
+	columns := r.oneHot[c.Name]
+	if columns == nil {
+		columns = make([]string, len(c.Labels))
+		r.oneHot[c.Name] = columns
+	}
+	switch label, known := v.find(s.key); {
+	case c.Kind != Multi:
+		r.toml.Add(s.at, fmt.Sprintf("category %s takes one label, so it has one column", c.Name),
 			fmt.Sprintf(`write %s = "column"; a table label -> column is for kind = "multi"`, c.Name))
-		return
+	case !known:
+		message, hint := v.unknown(s.key)
+		r.toml.Add(s.at, message, hint)
+	case columns[label] != "":
+		r.toml.Add(s.at, fmt.Sprintf("label %s has two columns", quote(s.key)), "keep one of them")
+	default:
+		columns[label] = r.column(s)
 	}
-	columns := make([]string, len(c.Labels))
-	for _, key := range slices.Sorted(maps.Keys(texts)) {
-		at := tomlKey(table, key)
-		label, known := v.find(key)
-		if !known {
-			message, hint := v.unknown(key)
-			r.toml.Add(at, message, hint)
-		} else if columns[label] != "" {
-			r.toml.Add(at, fmt.Sprintf("label %s has two columns", quote(key)), "keep one of them")
-		} else {
-			columns[label] = r.column(at, key, texts[key])
-		}
-	}
-	r.oneHot[c.Name] = columns
 }
 
 // readLabels reads [labels]: the separator, and [labels.CATEGORY] spelling -> code.
 func (r *Release) readLabels() {
-	for _, key := range slices.Sorted(maps.Keys(r.file.Labels)) {
-		at, value := tomlKey("labels", key), r.file.Labels[key]
-		spellings, isTable := value.(map[string]any)
-		switch category := r.Schema.index(key); {
-		case key == "separator":
-			text, isText := r.text(at, key, value)
-			if validSeparator(text) {
-				r.separator = text
-			} else if isText {
-				r.toml.Add(at, fmt.Sprintf("separator %s cannot part labels", quote(text)),
-					`use a sign such as "|", ";" or ","`)
-			}
-		case category < 0:
-			r.toml.Add(at, unknownKey(key, "labels"), keyHint(key, append([]string{"separator"}, r.Schema.names()...)))
-		case !isTable:
-			r.toml.Add(at, key+" is not a table", fmt.Sprintf("write [%s] on a line, and its keys below", at))
+	for _, s := range r.texts("labels", r.file.Labels, "separator") {
+		switch {
+		case s.inTable:
+			r.mapSpelling(s, r.vocabularies[s.category])
+		case s.category >= 0:
+			r.toml.Add(s.at, s.key+" is not a table", fmt.Sprintf("write [%s] on a line, and its keys below", s.at))
+		case !validSeparator(s.text):
+			r.toml.Add(s.at, fmt.Sprintf("separator %s cannot part labels", quote(s.text)), `use a sign such as "|", ";" or ","`)
 		default:
-			for _, spelling := range slices.Sorted(maps.Keys(spellings)) {
-				if code, ok := r.text(tomlKey(at, spelling), spelling, spellings[spelling]); ok {
-					r.mapSpelling(tomlKey(at, spelling), r.vocabularies[category], spelling, code)
-				}
-			}
+			r.separator = s.text
 		}
 	}
 	for _, c := range r.Schema.Categories {
@@ -283,18 +279,20 @@ func (r *Release) readLabels() {
 	}
 }
 
-func (r *Release) mapSpelling(at string, v vocabulary, spelling, code string) {
-	label := slices.Index(labelCodes(v.category.Labels), code)
-	if label < 0 {
-		message, hint := v.unknown(code)
-		r.toml.Add(at, message, hint)
-		return
+func (r *Release) mapSpelling(s setting, v vocabulary) {
+	codes := labelCodes(v.category.Labels)
+	label := slices.Index(codes, s.text)
+	other, taken := v.find(s.key)
+	switch {
+	case label < 0:
+		message, hint := v.unknown(s.text)
+		r.toml.Add(s.at, message, hint)
+	case taken && other != label:
+		r.toml.Add(s.at, fmt.Sprintf("spelling %s already means label %s", quote(s.key), quote(codes[other])),
+			"codes, names and spellings are compared without regard to case and must differ")
+	default:
+		v.add(s.key, label)
 	}
-	if other, taken := v.find(spelling); taken && other != label {
-		r.toml.Add(at, fmt.Sprintf("spelling %s already means label %s", quote(spelling), quote(labelCodes(v.category.Labels)[other])), "codes, names and spellings are compared without regard to case and must differ")
-		return
-	}
-	v.add(spelling, label)
 }
 
 func validSeparator(s string) bool {
