@@ -140,3 +140,357 @@ func (s seen) add(k Key, line int) (first int, twice bool) {
 	}
 	return 0, false
 }
+
+const (
+	maxImage  = 999 // far above Reddit's 20 images a gallery
+	maxSplit  = 32  // bytes of a split name
+	maxSplits = 64
+)
+
+// DefaultSplit is the split of every entry of a manifest without a split column.
+const DefaultSplit = "train"
+
+// A decoder turns rows into entries. It belongs to one reading of one file.
+type decoder struct {
+	fields       [len(fieldNames)]int // columns by fieldNames, -1 = none
+	categories   []categoryColumns
+	vocabularies []vocabulary
+	separator    string
+	keys         bool              // an id may be ID/N, as outcomes.csv and the dataset name image N of a gallery
+	splits       map[string]string // folded -> as first spelled
+	report       func(cell int, message, hint string)
+}
+
+// categoryColumns are a category's columns by place: one, or one per label (-1 = none).
+type categoryColumns struct {
+	column int
+	oneHot []int
+}
+
+// newDecoder finds the release's columns by name.
+func newDecoder(r *Release, columns []string) (*decoder, error) {
+	d := &decoder{vocabularies: r.vocabularies, separator: r.separator, keys: r.isTable, splits: make(map[string]string)}
+	var missing string
+	place := func(name string) int {
+		i := slices.Index(columns, name)
+		if name == "" {
+			return -1
+		}
+		if i < 0 {
+			missing = name
+		}
+		return i
+	}
+	for field, key := range fieldNames {
+		d.fields[field] = place(r.columns[key])
+	}
+	for _, c := range r.Schema.Categories {
+		var oneHot []int
+		for _, name := range r.oneHot[c.Name] {
+			oneHot = append(oneHot, place(name))
+		}
+		d.categories = append(d.categories, categoryColumns{column: place(r.columns[c.Name]), oneHot: oneHot})
+	}
+	// The header was checked when the release was opened, so the file has changed since.
+	if missing != "" {
+		return nil, fmt.Errorf("read %s: the manifest no longer has column %s", r.ManifestPath, quote(missing))
+	}
+	return d, nil
+}
+
+// entry reads a row. Whatever is wrong goes to d.report; the entry is good only when nothing did.
+func (d *decoder) entry(cells []Cell) Entry {
+	e := Entry{Split: DefaultSplit, Labels: make([][]int, len(d.categories))}
+	number, numbered := d.cutNumber(cells) // before the id is read, which would refuse it
+	e.ID = d.id(cells)
+	e.Image = d.image(cells)
+	if numbered {
+		e.Image = number
+	}
+	if i := d.fields[fieldSplit]; i >= 0 {
+		e.Split = d.split(i, cells)
+	}
+	e.SHA256, e.StrippedSHA256 = d.hex(fieldSHA256, cells), d.hex(fieldStripped, cells)
+	e.PixelsSHA256, e.PHash = d.hex(fieldPixels, cells), d.hex(fieldPHash, cells)
+	e.Subreddit = d.subreddit(cells)
+	for c := range d.categories {
+		if d.categories[c].oneHot != nil {
+			e.Labels[c] = d.oneHot(c, cells)
+		} else {
+			e.Labels[c] = d.labels(c, cells)
+		}
+	}
+	return e
+}
+
+// usable reports a cell whose value cannot be used.
+func (d *decoder) usable(i int, c Cell) bool {
+	if c.Fault != "" {
+		d.report(i, "the value "+c.Fault, "correct the value, or leave the cell empty")
+	}
+	return c.Fault == ""
+}
+
+// plainText gives the text of cell i, if there is such a column; a list of one value counts as that value.
+func (d *decoder) plainText(i int, cells []Cell) (text string, ok bool) {
+	if i < 0 || !d.usable(i, cells[i]) {
+		return "", false
+	}
+	c := cells[i]
+	if c.nested || len(c.List) > 1 {
+		d.report(i, "a single value is wanted here, not a list or an object", "write the value alone")
+		return "", false
+	}
+	if c.IsList {
+		return strings.TrimSpace(strings.Join(c.List, "")), true
+	}
+	return strings.TrimSpace(c.Text), true
+}
+
+func (d *decoder) id(cells []Cell) PostID {
+	i := d.fields[fieldID]
+	text, ok := d.plainText(i, cells)
+	if !ok {
+		return ""
+	}
+	if cells[i].Float {
+		d.report(i, fmt.Sprintf("%s is not a post id but a floating-point number", quote(text)),
+			"a spreadsheet or another program took ids for numbers and damaged them: take the original file, or import the column as text")
+		return ""
+	}
+	id, err := cellID(text)
+	if p, isProblem := err.(*Problem); isProblem {
+		d.report(i, p.Message, p.Hint)
+	}
+	return PostID(strings.Clone(string(id))) // an id that is kept should not keep its row
+}
+
+// cutNumber takes the number off an id of the form ID/N, where such ids are read.
+func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
+	i := d.fields[fieldID]
+	id, number, _ := strings.Cut(strings.TrimSpace(cells[i].Text), "/")
+	n, ok = imageNumber(number)
+	if !d.keys || !ok || n == 0 || !validWord(id, maxIDLength+len("t3_")) {
+		return 0, false // a permalink, or nothing that anybody wrote
+	}
+	cells[i].Text = id
+	return n, true
+}
+
+// cellID reads a post id as ParsePostID does, but refuses what programs write into a
+// table where a value is missing, though two such words could be ids.
+func cellID(text string) (PostID, error) {
+	if word := fold(text); word == "nan" || word == "null" {
+		return notID(text, "looks like a missing value, not a post id",
+			"every entry needs the id of its post; if a post really has this id, write t3_"+word)
+	}
+	return ParsePostID(text)
+}
+
+// subreddit reads where the post stands: the subreddit column, else the permalink that the id came in.
+func (d *decoder) subreddit(cells []Cell) string {
+	// It only helps to say why a post is absent, so a cell without one is not reported.
+	if i := d.fields[fieldSubreddit]; i >= 0 && cells[i].Fault == "" {
+		text := strings.Trim(strings.TrimSpace(cells[i].Text), "/")
+		if name, ok := Subreddit(strings.TrimPrefix(text, "r/")); ok {
+			return strings.Clone(name)
+		}
+	}
+	address := strings.TrimSpace(cells[d.fields[fieldID]].Text)
+	if !strings.ContainsRune(address, '/') {
+		return ""
+	}
+	_, path, _ := splitAddress(address)
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if len(parts) < 2 || parts[0] != "r" {
+		return ""
+	}
+	name, _ := Subreddit(parts[1])
+	return strings.Clone(name)
+}
+
+func (d *decoder) image(cells []Cell) int {
+	i := d.fields[fieldImage]
+	text, ok := d.plainText(i, cells)
+	n, isNumber := imageNumber(text)
+	if ok && text != "" && !isNumber {
+		d.report(i, fmt.Sprintf("%s is not the number of an image", quote(text)), "it is the image's place in the post's "+
+			`gallery, from 0; for a column of something else write image = "" under [columns] of release.toml (rehydrate init makes one)`)
+	}
+	return n
+}
+
+func (d *decoder) split(i int, cells []Cell) string {
+	text, ok := d.plainText(i, cells)
+	if !ok {
+		return ""
+	}
+	switch known, taken := d.splits[fold(text)]; {
+	case taken && known == text:
+		return known
+	case text == "":
+		d.report(i, "the split is empty", "every entry needs one when there is a split column")
+	case !validWord(text, maxSplit):
+		d.report(i, fmt.Sprintf("%s cannot name a split", quote(text)), splitForm)
+	case taken:
+		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", quote(text), quote(known)),
+			"spell it one way: each split becomes a file")
+	case len(d.splits) == maxSplits:
+		d.report(i, fmt.Sprintf("split %s is the 65th", quote(text)), "at most 64 are made; is this the split column?")
+	default:
+		d.splits[fold(text)] = strings.Clone(text)
+		return d.splits[fold(text)]
+	}
+	return ""
+}
+
+// hexDigits are how many a field's digests have.
+var hexDigits = map[int]int{fieldSHA256: 64, fieldStripped: 64, fieldPixels: 64, fieldPHash: 16}
+
+// hex reads a digest; an empty cell is none.
+func (d *decoder) hex(field int, cells []Cell) string {
+	i := d.fields[field]
+	text, ok := d.plainText(i, cells)
+	text = foldASCII(text)
+	if ok && text != "" && !isHex(text, hexDigits[field]) {
+		d.report(i, fmt.Sprintf("%s is not a %s", quote(text), fieldNames[field]),
+			fmt.Sprintf("it has %d hex digits; leave the cell empty where there is none", hexDigits[field]))
+	}
+	return strings.Clone(text)
+}
+
+// isHex reports whether s is n lower-case hex digits.
+func isHex(s string, n int) bool { return len(s) == n && strings.Trim(s, digitSigns+"abcdef") == "" }
+
+// labels reads a category's cell: nil for no label given, as Entry.Labels says.
+func (d *decoder) labels(c int, cells []Cell) []int {
+	i, v := d.categories[c].column, d.vocabularies[c]
+	cell := cells[i]
+	multi := v.category.Kind == Multi
+	if !d.usable(i, cell) {
+		return nil
+	}
+	if cell.nested {
+		d.report(i, fmt.Sprintf("category %s wants a label or a list of labels", v.category.Name),
+			`write "F1" or ["F1", "F3"]`)
+		return nil
+	}
+	parts := cell.List
+	if !cell.IsList {
+		parts = split(cell.Text, d.separator, v)
+	}
+	if cell.Null || len(parts) == 0 && !multi {
+		return nil
+	}
+	labels, p := v.read(parts)
+	if p != nil {
+		d.report(i, p.Message, p.Hint)
+	}
+	return labels
+}
+
+// read finds the labels of texts. The problem, which has no place, is about a text that is not a label or
+// labels that may not stand together.
+func (v vocabulary) read(texts []string) ([]int, *Problem) {
+	labels := make([]int, 0, len(texts))
+	for _, text := range texts {
+		label, known := v.find(text)
+		if !known && strings.TrimSpace(text) == "" {
+			return nil, &Problem{Message: fmt.Sprintf("category %s has an empty label in its list", v.category.Name),
+				Hint: "take out the separator too many"}
+		}
+		if !known {
+			message, hint := v.unknown(text)
+			return nil, &Problem{Message: message, Hint: hint}
+		}
+		labels = append(labels, label)
+	}
+	if p := v.clash(labels); p != nil {
+		return nil, p
+	}
+	return labels, nil
+}
+
+// separators are the signs that part labels in people's files, the usual one first.
+var separators = [...]string{"|", ";", ","}
+
+// split parts a cell at the separator.
+func split(text, separator string, v vocabulary) []string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil
+	}
+	// A cell that is a label as a whole is that label, even with the separator in it.
+	if _, whole := v.find(text); whole {
+		return []string{text}
+	}
+	if separator == "" { // without release.toml a cell has the separator that it holds
+		i := slices.IndexFunc(separators[:], func(sign string) bool { return strings.Contains(text, sign) })
+		separator = separators[max(i, 0)]
+	}
+	parts := strings.Split(text, separator)
+	if v.category.Kind != Multi && !v.all(parts) {
+		return []string{text} // to a category of one label the separator means nothing
+	}
+	return parts
+}
+
+// clash is the problem of labels that may not stand together, nil for none.
+func (v vocabulary) clash(labels []int) *Problem {
+	c := v.category
+	if c.Kind != Multi && len(labels) > 1 {
+		return &Problem{Message: fmt.Sprintf("category %s has %d labels, and takes one", c.Name, len(labels)),
+			Hint: fmt.Sprintf(`keep one; if several are right, the category's kind is "multi", not %q`, c.Kind)}
+	}
+	for n, label := range labels {
+		l := c.Labels[label]
+		if slices.Contains(labels[:n], label) {
+			return &Problem{Message: fmt.Sprintf("label %s of category %s stands twice", quote(l.Code), c.Name),
+				Hint: "keep it once"}
+		}
+		if l.Exclusive && len(labels) > 1 {
+			return &Problem{Hint: "it is exclusive: keep it alone, or keep the others",
+				Message: fmt.Sprintf("label %s (%s) of category %s stands beside another", quote(l.Code), l.Name, c.Name)}
+		}
+	}
+	return nil
+}
+
+// oneHot reads a category that has a column for each label.
+func (d *decoder) oneHot(c int, cells []Cell) []int {
+	v := d.vocabularies[c]
+	labels, null := []int{}, true
+	last := -1
+	for label, i := range d.categories[c].oneHot {
+		if i < 0 {
+			continue
+		}
+		null, last = null && cells[i].Null, i
+		text, ok := d.plainText(i, cells)
+		yes, isFlag := flagText(text)
+		if ok && !isFlag {
+			d.report(i, fmt.Sprintf("%s is neither yes nor no for label %s", quote(text), quote(v.category.Labels[label].Code)), "write 1 or 0")
+		}
+		if yes {
+			labels = append(labels, label)
+		}
+	}
+	if null { // in every column: nothing was said, which differs from a list without labels
+		return nil
+	}
+	if p := v.clash(labels); p != nil {
+		d.report(last, p.Message, p.Hint)
+	}
+	return labels
+}
+
+// flagText reads a one-hot cell; the spellings are those of spreadsheets and pandas.
+func flagText(text string) (yes, ok bool) {
+	switch fold(text) {
+	case "1", "1.0", "true", "yes", "x":
+		return true, true
+	case "0", "0.0", "false", "no", "":
+		return false, true
+	}
+	return false, false
+}

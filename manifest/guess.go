@@ -24,36 +24,33 @@ const (
 type surveyed struct {
 	name          string
 	filled, empty int
-	lists         bool // some cells are lists
-	odd           bool // some are objects, lists in lists, or values that cannot be used
-	cells         []Cell
+	lists         bool       // some cells are lists
+	odd           bool       // some are objects, lists in lists, or values that cannot be used
+	cells         [][]string // the different ones; what is not a list has one text
 	seen          map[string]bool
 	used          bool // as a field or category
 }
 
 func (c *surveyed) add(cell Cell) {
-	text := strings.TrimSpace(cell.Text)
-	if cell.IsList {
-		text = "[" + strings.Join(cell.List, "\x00")
+	parts := cell.List
+	if !cell.IsList {
+		parts = []string{strings.TrimSpace(cell.Text)}
 	}
+	text := strings.Join(parts, "\x00")
 	switch {
 	case cell.nested, cell.Fault != "":
 		c.odd = true
-	case cell.Null, text == "":
+	case cell.Null, text == "" && !cell.IsList:
 		c.empty++
 	default:
 		c.filled++
 		c.lists = c.lists || cell.IsList
-		if c.seen[text] || len(c.cells) > maxDifferent {
-			return
+		if !c.seen[text] && len(c.cells) <= maxDifferent {
+			// A cell that is kept should not keep its row.
+			text = strings.Clone(text)
+			c.seen[text] = true
+			c.cells = append(c.cells, slices.Clone(parts))
 		}
-		text = strings.Clone(text) // a cell that is kept should not keep its row
-		c.seen[text] = true
-		kept := Cell{Text: text}
-		if cell.IsList {
-			kept = Cell{IsList: true, List: slices.Clone(cell.List)}
-		}
-		c.cells = append(c.cells, kept)
 	}
 }
 
@@ -94,12 +91,9 @@ func (c *surveyed) labels(sign string) []Label {
 	}
 	var labels []Label
 	several, besideNone := c.lists, false
-	for _, cell := range c.cells {
-		parts := cell.List
-		if !cell.IsList && sign != "" {
-			parts = strings.Split(cell.Text, sign)
-		} else if !cell.IsList {
-			parts = []string{cell.Text}
+	for _, parts := range c.cells {
+		if !c.lists && sign != "" {
+			parts = strings.Split(parts[0], sign)
 		}
 		if len(parts) > maxGuessedLabels {
 			return nil
@@ -148,32 +142,37 @@ func sortLabels(labels []Label) {
 
 // holds says why the column's values can be the field's, "" if they cannot.
 func (c *surveyed) holds(field int) string {
+	if c.lists || c.odd || len(c.cells) == 0 {
+		return ""
+	}
+	fits := func(text string) bool { return isHex(foldASCII(text), hexDigits[field]) }
+	why := "all values have the right digits"
+	switch field {
+	case fieldID:
+		fits = func(text string) bool { _, err := cellID(text); return err == nil }
+	case fieldSplit:
+		fits = func(text string) bool { return validWord(text, maxSplit) }
+	case fieldImage:
+		fits = func(text string) bool { _, ok := imageNumber(text); return ok }
+		why = "all values are small numbers"
+	}
 	n := 0
 	for _, cell := range c.cells {
-		_, err := cellID(cell.Text)
-		_, isNumber := imageNumber(cell.Text)
-		digest := foldASCII(cell.Text)
-		if [...]bool{
-			fieldID: err == nil, fieldSplit: validWord(cell.Text, maxSplit), fieldImage: isNumber,
-			fieldSHA256:   isHex(digest, 64),
-			fieldStripped: isHex(digest, 64), fieldPixels: isHex(digest, 64), fieldPHash: isHex(digest, 16),
-		}[field] {
+		if fits(cell[0]) {
 			n++
 		}
 	}
+	splits := labelCodes(c.labels(""))
 	switch whole := n == len(c.cells); {
-	case n == 0 || c.lists || c.odd:
 	case field == fieldID && 2*n > len(c.cells): // the rest is for the check to show
 		return fmt.Sprintf("%d of %d values are post ids", n, len(c.cells))
-	case field == fieldSplit && whole && c.empty == 0:
-		// Splits that differ in case only are one label: the check would refuse them.
-		if splits := labelCodes(c.labels("")); len(splits) == n {
-			return "the splits are " + list(splits)
-		}
-	case field == fieldImage && whole:
-		return "all values are small numbers"
-	case field > fieldImage && whole:
-		return "all values have the right digits"
+	case !whole:
+		return ""
+	case field != fieldSplit:
+		return why
+	// Splits that differ in case only are one label: the check would refuse them.
+	case c.empty == 0 && len(splits) == n:
+		return "the splits are " + list(splits)
 	}
 	return ""
 }
