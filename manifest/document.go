@@ -191,8 +191,7 @@ func (t *Document) position(offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), offset - bytes.LastIndexByte(before, '\n')
 }
 
-// fit notes the unknown keys of a value, and reports whether it and all that it holds have the types of
-// their fields.
+// fit notes the unknown keys of a value, and reports whether it and all that it holds have the types of their fields.
 func (t *Document) fit(key string, of reflect.Type, value any) bool {
 	name, isTOML := key, t.tag == "toml"
 	if isTOML {

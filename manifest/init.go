@@ -112,8 +112,7 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 	return paths, nil
 }
 
-// copyManifest copies the annotations that were checked, and no others, without the
-// columns that are not to be copied.
+// copyManifest copies the annotations that were checked, and no others, without the columns that are not to be copied.
 func (d *Draft) copyManifest(w io.Writer) error {
 	r := d.release
 	f, err := r.open()
