@@ -60,7 +60,7 @@ func doctorCommand(o *options, env []string, stdout, stderr io.Writer) *cobra.Co
 				return err
 			}
 			if sick {
-				return errUnfit
+				return exitCode(exitFailed)
 			}
 			return nil
 		},
@@ -92,60 +92,51 @@ func printFindings(out io.Writer, findings []finding, asJSON, ok bool) error {
 const modelHint = "apt-get install tesseract-ocr-eng, or scripts/setup; elsewhere put eng.traineddata (github.com/tesseract-ocr/tessdata_fast) " +
 	"into a folder and name it with --tessdata-dir or TESSDATA_PREFIX"
 
-// examine checks everything that reading needs. Without a model there is no engine to ask.
-func examine(ctx context.Context, o options, env []string, stderr io.Writer) []finding {
-	findings := []finding{{"program", true, fmt.Sprintf("ocr %s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH), ""}}
-	add := func(name string, err error, found, hint string) bool {
-		if err != nil {
-			findings = append(findings, finding{name, false, err.Error(), hint})
-			return false
+// examine checks everything that reading needs.
+func examine(ctx context.Context, o options, env []string, stderr io.Writer) (findings []finding) {
+	add := func(name, found string, err error, hint string) {
+		f := finding{name, err == nil, found, hint}
+		if f.OK {
+			f.Hint = ""
+		} else {
+			f.Found = err.Error()
 		}
-		findings = append(findings, finding{name, true, found, ""})
-		return true
+		findings = append(findings, f)
 	}
-	add("leptonica", nil, leptonicaVersion(), "")
-	model, err := findModel(o, env)
-	haveModel := add("model", err, model, modelHint)
-	words, err := language.New()
-	haveWords := add("dictionary", err, "sha256 "+language.DictionaryDigest, "build again from a clean checkout")
-	if !haveModel || !haveWords {
-		return findings
+	add("program", fmt.Sprintf("ocr %s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH), nil, "")
+	add("leptonica", leptonicaVersion(), nil, "")
+	if o.tessdataDir != "" {
+		env = append(slices.Clip(env), "TESSDATA_PREFIX="+o.tessdataDir)
+	}
+	dir, noModel := tessdataDir(env)
+	digest := ""
+	if noModel == nil {
+		digest, noModel = fileDigest(modelFile(dir))
+	}
+	add("model", modelFile(dir)+" sha256 "+digest, noModel, modelHint)
+	words, noWords := language.New()
+	add("dictionary", "sha256 "+language.DictionaryDigest, noWords, "build again from a clean checkout")
+	if noModel != nil || noWords != nil {
+		return findings // without them there is no engine to ask
 	}
 	o.workers, o.timeout = 1, 30*time.Second
 	pool, err := newPool(ctx, o, words, stderr)
 	if err != nil {
-		var start *ocr.StartError
 		hint := ""
-		if errors.As(err, &start) {
+		if start, ok := errors.AsType[*ocr.StartError](err); ok {
 			hint = start.Hint
 		}
-		add("worker", err, "", hint)
+		add("worker", "", err, hint)
 		return findings
 	}
 	defer pool.Close()
 	e := pool.Engine()
-	add("tesseract", nil, e.Tesseract+", through gosseract "+e.Gosseract, "")
+	add("tesseract", e.Tesseract+", through gosseract "+e.Gosseract, nil, "")
 	// The worker has said hello, which it refuses to do without.
-	add("threads", nil, "workers run with OMP_THREAD_LIMIT=1, set before they start", "")
+	add("threads", "workers run with OMP_THREAD_LIMIT=1, set before they start", nil, "")
 	found, err := selfTest(ctx, pool)
-	add("self-test", err, found, "the engine is there and does not read: compare its version and the model's digest with docs/ocr.md")
+	add("self-test", found, err, "the engine is there and does not read: compare its version and the model's digest with docs/ocr.md")
 	return findings
-}
-
-// findModel names the model file and its digest, and checks that it is complete.
-func findModel(o options, env []string) (string, error) {
-	if o.tessdataDir != "" {
-		env = append(slices.Clone(env), "TESSDATA_PREFIX="+o.tessdataDir)
-	}
-	dir, err := tessdataDir(env)
-	if err != nil {
-		return "", err
-	}
-	digest, err := fileDigest(modelFile(dir))
-	if err != nil {
-		return "", err
-	}
-	return modelFile(dir) + " sha256 " + digest, nil
 }
 
 // testCaption is drawn white on a dark gradient: what plain black on white would not tell.

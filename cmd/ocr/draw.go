@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
+	"slices"
 
 	scaled "golang.org/x/image/draw"
 	"golang.org/x/image/font"
@@ -31,19 +32,20 @@ const (
 // overlay draws what was read over the picture, and stores the text in the PNG.
 func overlay(img image.Image, r ocr.Reading) ([]byte, error) {
 	canvas, scale := enlarged(img)
-	pen, err := newPen(canvas)
+	face, err := newFace(labelSize)
 	if err != nil {
 		return nil, fmt.Errorf("draw the overlay: %w", err)
 	}
-	defer pen.face.Close()
-	origin := img.Bounds().Min
-	at := func(v int) int { return int(float64(v)*scale + 0.5) }
+	defer face.Close()
+	at := func(p image.Point) image.Point {
+		p = p.Sub(img.Bounds().Min)
+		return image.Pt(int(float64(p.X)*scale+0.5), overlayTop+int(float64(p.Y)*scale+0.5))
+	}
 	for _, w := range r.Words {
-		b := w.Box.Sub(origin)
-		pen.word(w, image.Rect(at(b.Min.X), at(b.Min.Y), at(b.Max.X), at(b.Max.Y)).Add(image.Pt(0, overlayTop)))
+		drawWord(canvas, face, w, image.Rectangle{Min: at(w.Box.Min), Max: at(w.Box.Max)})
 	}
 	var out bytes.Buffer
-	enc := png.Encoder{CompressionLevel: png.BestSpeed}
+	enc := png.Encoder{CompressionLevel: png.BestSpeed} // smaller files would take longer than the reading
 	if err := enc.Encode(&out, canvas); err != nil {
 		return nil, fmt.Errorf("draw the overlay: %w", err)
 	}
@@ -82,40 +84,25 @@ func newFace(size float64) (font.Face, error) {
 // labelSize is the height of a label's text in pixels.
 const labelSize = 13
 
-// A pen draws boxes and labels on one canvas.
-type pen struct {
-	canvas *image.RGBA
-	face   font.Face
-	ascent int
-	height int
-}
-
-func newPen(canvas *image.RGBA) (*pen, error) {
-	face, err := newFace(labelSize)
-	if err != nil {
-		return nil, err
-	}
-	m := face.Metrics()
-	return &pen{canvas, face, m.Ascent.Ceil(), m.Ascent.Ceil() + m.Descent.Ceil()}, nil
-}
-
-// word draws the box of a word, and the word above it.
-func (p *pen) word(w ocr.Word, box image.Rectangle) {
-	ink := inkOf(w)
-	// A frame around the box, two pixels wide.
-	outer, inner := box.Inset(-2), box
+// drawWord draws the box of a word, and the word above it.
+func drawWord(canvas *image.RGBA, face font.Face, w ocr.Word, box image.Rectangle) {
+	ink := image.NewUniform(inkOf(w))
+	// A frame around the box, two pixels wide: what is in the box stays to be seen.
+	outer := box.Inset(-2)
 	for _, side := range []image.Rectangle{
-		{outer.Min, image.Pt(outer.Max.X, inner.Min.Y)}, {image.Pt(outer.Min.X, inner.Max.Y), outer.Max},
-		{outer.Min, image.Pt(inner.Min.X, outer.Max.Y)}, {image.Pt(inner.Max.X, outer.Min.Y), outer.Max},
+		{outer.Min, image.Pt(outer.Max.X, box.Min.Y)}, {image.Pt(outer.Min.X, box.Max.Y), outer.Max},
+		{outer.Min, image.Pt(box.Min.X, outer.Max.Y)}, {image.Pt(box.Max.X, outer.Min.Y), outer.Max},
 	} {
-		draw.Draw(p.canvas, side, image.NewUniform(ink), image.Point{}, draw.Src)
+		draw.Draw(canvas, side, ink, image.Point{}, draw.Src)
 	}
-	width := font.MeasureString(p.face, w.Text).Ceil() + 4
-	x := max(0, min(box.Min.X-2, p.canvas.Rect.Dx()-width))
-	y := max(0, box.Min.Y-2-p.height)
-	label := image.Rect(x, y, x+width, y+p.height)
-	draw.Draw(p.canvas, label, image.NewUniform(color.RGBA{A: 170}), image.Point{}, draw.Over)
-	d := font.Drawer{Dst: p.canvas, Src: image.NewUniform(ink), Face: p.face, Dot: fixed.P(x+2, y+p.ascent)}
+	ascent, descent := face.Metrics().Ascent.Ceil(), face.Metrics().Descent.Ceil()
+	width := font.MeasureString(face, w.Text).Ceil() + 4
+	// Inside the canvas, also where the word stands at its edge.
+	x := max(0, min(outer.Min.X, canvas.Rect.Dx()-width))
+	y := max(0, outer.Min.Y-ascent-descent)
+	// Half-transparent, because the label may cover the line above.
+	draw.Draw(canvas, image.Rect(x, y, x+width, y+ascent+descent), image.NewUniform(color.RGBA{A: 170}), image.Point{}, draw.Over)
+	d := font.Drawer{Dst: canvas, Src: ink, Face: face, Dot: fixed.P(x+2, y+ascent)}
 	d.DrawString(w.Text)
 }
 
@@ -132,15 +119,14 @@ func inkOf(w ocr.Word) color.RGBA {
 // withText puts text into a PNG as an iTXt chunk with the keyword Description, right after
 // its header. No text leaves the PNG as it is.
 func withText(pngFile []byte, text string) []byte {
-	const header = 8 + 4 + 4 + 13 + 4 // signature, and IHDR: length, type, data, sum
-	if text == "" || len(pngFile) < header {
+	if text == "" {
 		return pngFile
 	}
+	const header = 8 + 4 + 4 + 13 + 4 // signature, and IHDR: length, type, data, sum
 	// Keyword, not compressed, no language, no translated keyword.
 	typed := append([]byte("iTXtDescription\x00\x00\x00\x00\x00"), text...)
-	out := append([]byte{}, pngFile[:header]...)
-	out = binary.BigEndian.AppendUint32(out, uint32(len(typed)-4))
-	out = append(out, typed...)
-	out = binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(typed))
-	return append(out, pngFile[header:]...)
+	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(typed)-4)) // without the type
+	chunk = append(chunk, typed...)
+	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(typed))
+	return slices.Insert(pngFile, header, chunk...)
 }

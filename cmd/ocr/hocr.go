@@ -2,7 +2,6 @@ package main
 
 import (
 	_ "embed"
-	"encoding/xml"
 	"fmt"
 	"image"
 	"io"
@@ -19,7 +18,6 @@ var hocrParts = template.Must(template.New("").Funcs(template.FuncMap{
 	"bbox":  bbox,
 	"inc":   func(i int) int { return i + 1 },
 	"whole": func(confidence float64) int { return int(confidence) },
-	"xml":   escaped,
 }).Parse(hocrText))
 
 // newHOCR writes one hOCR document (hOCR 1.2, as XHTML) with a page for each image that
@@ -87,12 +85,4 @@ func bbox(words []ocr.Word) string {
 		r = r.Union(w.Box)
 	}
 	return fmt.Sprintf("bbox %d %d %d %d", r.Min.X, r.Min.Y, r.Max.X, r.Max.Y)
-}
-
-// escaped is s as XML text or as an attribute's value; what XML cannot hold becomes U+FFFD.
-func escaped(s string) string {
-	var b strings.Builder
-	// A builder takes every write.
-	_ = xml.EscapeText(&b, []byte(s))
-	return b.String()
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"rehydrate/cmd/internal/console"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
@@ -57,7 +59,7 @@ func (j *job) run(ctx context.Context, args []string) error {
 	j.console.Done()
 	j.conclude(found, count, err)
 	if err == nil && count.failed > 0 {
-		return errSomeFailed
+		return exitCode(exitSomeFailed)
 	}
 	return err
 }
@@ -105,7 +107,7 @@ func (j *job) conclude(found inputs, n counts, err error) {
 	if !files && (!found.several() || found.folders == nil && n.failed == 0 && left == 0) {
 		return
 	}
-	parts := []string{counted(n.read, "image", "images") + " read"}
+	parts := []string{english.Plural(n.read, "image", "") + " read"}
 	if n.failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d could not be read", n.failed))
 	}
@@ -113,7 +115,7 @@ func (j *job) conclude(found inputs, n counts, err error) {
 		parts = append(parts, fmt.Sprintf("%d not reached", left))
 	}
 	if found.skipped > 0 {
-		parts = append(parts, counted(found.skipped, "other file", "other files")+" skipped")
+		parts = append(parts, english.Plural(found.skipped, "other file", "")+" skipped")
 	}
 	for _, path := range []string{j.parquet, j.draw} {
 		if path != "" && err == nil {
@@ -121,13 +123,6 @@ func (j *job) conclude(found inputs, n counts, err error) {
 		}
 	}
 	fmt.Fprintf(j.console, "ocr: %s\n", strings.Join(parts, ", "))
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // outputFolder is the folder that gets a file for each image, "" for none. It is not read.

@@ -138,18 +138,16 @@ func jsonOutput(out io.Writer, line func(result) any) output {
 }
 
 // escapeControls escapes what JSON may hold plainly and a terminal should not get: C1
-// controls and format characters, which a file's name can have. The line end stays.
+// controls and format characters, which a file's name can have.
 func escapeControls(line string) string {
 	var b strings.Builder
 	for _, r := range line {
-		switch {
-		case r == '\n' || !unicode.In(r, unicode.C):
+		if r == '\n' || !unicode.In(r, unicode.C) { // the only line end is that of the line
 			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) { // JSON counts in UTF-16
+			fmt.Fprintf(&b, `\u%04x`, unit)
 		}
 	}
 	return b.String()

@@ -37,11 +37,10 @@ const exitHelp = `Exit status:
   3    some images could not be read; the others were
   130  interrupted; what was printed by then is whole`
 
-// errSomeFailed is returned after every failed file has been reported by itself.
-var errSomeFailed = errors.New("some images could not be read")
+// An exitCode ends the program with a status after everything has been said.
+type exitCode int
 
-// errUnfit is returned by doctor after it has said what is missing.
-var errUnfit = errors.New("something is missing")
+func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }
 
 // usageError marks a wrong command line.
 type usageError struct {
@@ -69,17 +68,16 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 func report(ctx context.Context, err error, stderr io.Writer) int {
 	var wrong usageError
 	var start *ocr.StartError
+	var said exitCode
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &wrong):
 		complain(stderr, err, cmp.Or(wrong.hint, "see ocr --help"))
 		return exitUsage
-	case errors.Is(err, errSomeFailed):
-		return exitSomeFailed
-	case errors.Is(err, errUnfit):
-		return exitFailed
-	case ctx.Err() != nil:
+	case errors.As(err, &said):
+		return int(said)
+	case ctx.Err() != nil: // whatever it was that noticed the interrupt first
 		complain(stderr, errors.New("interrupted"), "")
 		return exitInterrupted
 	case errors.As(err, &start):
