@@ -93,10 +93,8 @@ func (s *resolver) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 // workspace has none.
 func (s *resolver) duePosts(ctx context.Context) iter.Seq2[asked, error] {
 	return func(yield func(asked, error) bool) {
-		now := s.Now()
-		// A minute more than the policy says: the clock goes on while this asks.
-		for p, err := range s.Workspace.LivePosts(ctx, now.Add(time.Minute-s.Policy.Reddit.RecheckWithin), now) {
-			if err == nil && !p.Unseen && !s.Policy.Stale(p.LiveAt, s.Now()) {
+		for p, err := range s.Workspace.Posts(ctx) {
+			if err == nil && (p.State != manifest.StateLive || !p.Unseen && !s.Policy.Stale(p.LiveAt, s.Now())) {
 				continue
 			}
 			if !yield(asked{Post: p}, err) {

@@ -60,7 +60,7 @@ type VerifyConfig struct {
 // seal it compares the files with the state and the log. The error is ErrNoWorkspace, the context's or one of the
 // disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
 func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
-	files, err := workspace.OpenFiles(c.Workspace)
+	files, err := workspace.Open(ctx, c.Workspace, workspace.Options{ReadOnly: true, FilesOnly: true})
 	if err != nil {
 		return VerifyReport{}, err
 	}

@@ -28,7 +28,7 @@ func TestInspect(t *testing.T) {
 		t.Errorf("foreign tables: %q (%v)", foreign, err)
 	}
 	attest.OK(t, w.Close())
-	files, err := OpenFiles(w.Dir())
+	files, err := Open(ctx, w.Dir(), Options{ReadOnly: true, FilesOnly: true})
 	attest.OK(t, err)
 	defer files.Close()
 	var names []string
@@ -38,7 +38,7 @@ func TestInspect(t *testing.T) {
 	if diff := cmp.Diff([]string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "audit/seal.json", "images/a0/a000.png", "lock", "log.key", "state.db"}, names); diff != "" {
 		t.Errorf("files (-want +got)\n%s", diff)
 	}
-	if _, err := OpenFiles(filepath.Join(w.Dir(), "none")); err == nil {
+	if _, err := Open(ctx, filepath.Join(w.Dir(), "none"), Options{ReadOnly: true, FilesOnly: true}); err == nil {
 		t.Error("a folder that is not there was opened")
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"rehydrate/pipeline/auditlog"
 )
 
-// A Post is what is known of a post. Times are UTC, to the second; zero means never.
+// A Post is what is known of a post. Times are UTC, to the second; zero means never. SetPosts stores neither GoneAt nor
+// Told.
 type Post struct {
 	ID        manifest.PostID
 	State     manifest.PostState // empty when never asked
@@ -23,26 +24,17 @@ type Post struct {
 	LiveAt    time.Time // last seen live
 	AbsentAt  time.Time // first unconfirmed absence
 	Withheld  bool      // its removal waits for confirmation: do not export it, do not erase it
-	// GoneAt is when it was first found gone, or absent, while content of it was stored here: from
-	// then on the content must go within the policy's time. Zero once it is erased or live again.
-	// SetPosts sets it and ignores the caller's value.
-	GoneAt time.Time
-	// Unseen says that an image of the post was stored after the last answer about it: StoreImage
-	// sets it, and a live answer clears it.
-	Unseen bool
-	// Subreddit is where the post was made, as Reddit said while it was there. Erase forgets it.
-	Subreddit string
-	// Told is the subreddit that the manifest names; SetPosts does not store it.
-	Told string
+	GoneAt    time.Time // first found gone or absent while content was stored here, which must go in time; see SetPosts
+	Unseen    bool      // an image was stored since the last answer: StoreImage sets it, a live answer clears it
+	Subreddit string    // where it was made, as Reddit said while it was there; Erase forgets it
+	Told      string    // the subreddit that the manifest names
 }
 
 // A Tombstone is a post that must not come back, with what only this workspace knows of it.
 type Tombstone struct {
 	manifest.Tombstone
-	Reason manifest.Reason // why it went; empty for a tombstone of the release
-	// Readmitted says that it came back and that the policy lets it: the tombstone does not
-	// hold for now.
-	Readmitted bool
+	Reason     manifest.Reason // why it went; empty for a tombstone of the release
+	Readmitted bool            // it came back and the policy lets it: the tombstone does not hold for now
 }
 
 // An Image describes a stored image file.
@@ -131,44 +123,35 @@ WHERE TRUE`
 // Records yields the entries in manifest order with all that is known of them. The loop may write, but a page of
 // entries is read at once: a change to one of the same page is not seen.
 func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, error] {
-	narrow, by := "", []any{}
+	query, args := recordsSQL, []any{o.WithWords, o.WithEarlier, o.WithEarlier}
+	// Only what is asked for gets into the query, so that an index can serve it.
+	narrow := func(condition string, by ...any) {
+		query, args = query+" AND "+condition, append(args, by...)
+	}
 	if o.ID != "" {
-		narrow, by = narrow+" AND e.id = ?", append(by, string(o.ID))
+		narrow("e.id = ?", o.ID)
 	}
 	if o.Split != "" {
-		narrow, by = narrow+" AND e.split = ?", append(by, o.Split)
+		narrow("e.split = ?", o.Split)
 	}
 	if o.Digests != nil {
-		list := "(SELECT value FROM json_each(?))"
-		text, _ := json.Marshal(o.Digests) // strings: it cannot fail
-		narrow += " AND (i.original_sha256 IN " + list + " OR i.sha256 IN " + list + " OR i.pixels_sha256 IN " + list + ")"
-		by = append(by, string(text), string(text), string(text))
+		const list = "(SELECT value FROM json_each(?))" // three times, and each is looked up in an index
+		d := jsonColumn{o.Digests}
+		narrow("(i.original_sha256 IN "+list+" OR i.sha256 IN "+list+" OR i.pixels_sha256 IN "+list+")", d, d, d)
 	}
 	if o.Trouble != "" {
-		narrow, by = narrow+" AND t.reason = ?", append(by, string(o.Trouble))
+		narrow("t.reason = ?", o.Trouble)
 	}
-	return pages(ctx, w, "read entries", recordsSQL+narrow,
-		append([]any{o.WithWords, o.WithEarlier, o.WithEarlier}, by...), scanRecord)
+	return pages(ctx, w, "read entries", query, args, scanRecord)
 }
 
-// Posts yields the distinct posts of the manifest in order of their first entry, paged as
-// Records is. State is empty for a post that was never asked about.
+// Posts yields the distinct posts of the manifest in order of their first entry, paged as Records is. State is empty for
+// a post that was never asked about.
 func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
-	return w.posts(ctx, "")
-}
-
-// LivePosts yields, as Posts does, the posts that were live when last asked about and must be asked about again:
-// the last answer is not between the two times, or is older than an image of the post.
-func (w *Workspace) LivePosts(ctx context.Context, from, to time.Time) iter.Seq2[Post, error] {
-	return w.posts(ctx, " AND p.state = 'live' AND (p.unseen OR p.live_at < ? OR p.live_at > ?)",
-		seconds(from), seconds(to))
-}
-
-func (w *Workspace) posts(ctx context.Context, narrow string, by ...any) iter.Seq2[Post, error] {
 	return pages(ctx, w, "read posts", `
 		SELECT e.ordinal, e.id, e.subreddit, `+postNames+`
 		FROM entry e LEFT JOIN post p ON p.id = e.id
-		WHERE NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)`+narrow, by,
+		WHERE NOT EXISTS (SELECT 1 FROM entry f WHERE f.id = e.id AND f.ordinal < e.ordinal)`, nil,
 		func(rows *sql.Rows, ordinal *int) (p Post, err error) {
 			err = rows.Scan(append([]any{ordinal, &p.ID, &p.Told}, p.targets()...)...)
 			return p, err
@@ -265,10 +248,9 @@ func (w *Workspace) Tombstones(ctx context.Context) ([]Tombstone, error) {
 	return ts, nil
 }
 
-// AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. It ignores
-// Readmitted. The first tombstone of a post wins, with three exceptions: StateDeleted (the author's own wish)
-// replaces StateRemoved and StateUnavailable; a readmitted post that is gone again gets the new one; and a new
-// reason, also an empty one, replaces the old. Only LiftTombstones takes one back.
+// AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. The first tombstone of
+// a post wins, but for StateDeleted (the author's own wish), a readmitted post that is gone again, and a new reason,
+// also an empty one. Only LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	if len(ts) == 0 {
 		return nil
@@ -334,9 +316,8 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 	})
 }
 
-// SharedImages returns the digests (Image.OriginalSHA256) of images of live posts that came, byte
-// for byte, from at least that many different URLs: such an image may be a host's picture for
-// "not here".
+// SharedImages returns the digests (Image.OriginalSHA256) of images of live posts that came, byte for byte, from at
+// least that many different URLs: such an image may be a host's picture for "not here".
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (digests []string, err error) {
 	defer wrap(&err, "read shared images")
 	return texts(ctx, w.db, `
@@ -350,13 +331,6 @@ func seconds(t time.Time) int64 {
 		return 0
 	}
 	return t.Unix()
-}
-
-func moment(s int64) time.Time {
-	if s == 0 {
-		return time.Time{}
-	}
-	return time.Unix(s, 0).UTC()
 }
 
 // A nullable scans a column into p, null as the zero value.
@@ -377,7 +351,9 @@ type timestamp struct{ *time.Time }
 func (t timestamp) Scan(value any) error {
 	var s int64
 	err := null(&s).Scan(value)
-	*t.Time = moment(s)
+	if s != 0 {
+		*t.Time = time.Unix(s, 0).UTC()
+	}
 	return err
 }
 

@@ -27,17 +27,25 @@ type Seal struct {
 }
 
 // ReadSeal returns the seal; false when there is none: a writer is at work, or was killed.
-func (w *Workspace) ReadSeal(context.Context) (Seal, bool, error) {
-	var s Seal
+func (w *Workspace) ReadSeal(context.Context) (s Seal, sealed bool, err error) {
+	defer wrap(&err, "read %s", sealName)
 	text, err := w.readSmall(sealName, maxSeal)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, false, nil
 	}
 	if err == nil {
-		s, err = parseSeal(text)
+		err = json.Unmarshal(text, &s)
 	}
 	if err != nil {
-		return Seal{}, false, fmt.Errorf("read %s: %w", sealName, err)
+		return Seal{}, false, err
+	}
+	// One byte that differs shows: also in the Sum itself, and in what json.Unmarshal forgives.
+	again, err := s.encode()
+	if err == nil && !bytes.Equal(again, text) {
+		err = errors.New("it was changed: its sum does not fit")
+	}
+	if err != nil {
+		return Seal{}, false, err
 	}
 	return s, true, nil
 }
@@ -46,31 +54,11 @@ func (w *Workspace) ReadSeal(context.Context) (Seal, bool, error) {
 func (s Seal) encode() ([]byte, error) {
 	s.Sum = ""
 	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.Sum = hexDigest(text)
+		text, err = json.MarshalIndent(s, "", "  ")
 	}
-	s.Sum = hexDigest(text)
-	text, err = json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	return append(text, '\n'), nil
-}
-
-// parseSeal reads what encode wrote; one byte that differs makes it an error.
-func parseSeal(text []byte) (Seal, error) {
-	var s Seal
-	if err := json.Unmarshal(text, &s); err != nil {
-		return Seal{}, err
-	}
-	again, err := s.encode()
-	if err != nil {
-		return Seal{}, err
-	}
-	if !bytes.Equal(again, text) {
-		return Seal{}, errors.New("it was changed: its sum does not fit")
-	}
-	return s, nil
+	return append(text, '\n'), err
 }
 
 // unseal removes the seal before the first change, and keeps its digests in memory.

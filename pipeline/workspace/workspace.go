@@ -4,32 +4,24 @@
 //   - One writer at a time: Open takes a kernel lock (flock), which is gone the moment its holder is.
 //   - A final name means a whole file (see package durable), and the row of a file is written only after that. A file
 //     leaves in the mirror order. The next Sweep repairs a workspace after a kill at any point.
-//   - Erased content is gone from the bytes of state.db too when the workspace is closed, or, after a kill, when it is
-//     opened again.
-//   - No image keeps metadata that came with it, if it went through Strip, and no URL is stored, only its digest.
-//   - Answers, downloads, tombstones and erasures are recorded for the audit log in the same transaction, and
-//     published into audit/ when the workspace is closed. See auditlog.
-//   - A workspace that was closed is sealed: audit/seal.json has the digest of every file but images.
+//   - Erased content is gone from the bytes of state.db too when the workspace is closed, or after a kill opened again.
+//   - No image keeps metadata if it went through Strip, and no URL is stored, only its digest.
+//   - Answers, downloads, tombstones and erasures are recorded for the audit log in the same transaction, and published
+//     into audit/ when the workspace is closed, which then is sealed: audit/seal.json has the digest of every other file.
 //   - All file work goes through one os.Root: no symbolic link leads out. Files are 0600, folders 0700.
 //
-// A read-only workspace takes no lock and writes nothing, not even beside state.db. It may be read while a run works.
-// A Workspace is safe for use by several goroutines.
-//
-// Power loss is survived where fsync is honoured; flock over NFS is as good as the server. Unlinked blocks are not
-// overwritten on the medium: put the folder on an encrypted volume. The package compiles on Unix only.
+// A read-only workspace takes no lock and writes nothing. It may be read while a run works. A Workspace is safe for use
+// by several goroutines. Unlinked blocks are not overwritten on the medium: put the folder on an encrypted volume.
 package workspace
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,23 +49,18 @@ const (
 
 // Errors that callers branch on. All are wrapped with the folder's name.
 var (
-	// ErrInUse means that another process holds the workspace; the message names its pid.
-	ErrInUse = errors.New("workspace is in use")
-	// ErrNoWorkspace means that the folder is not a workspace, or does not exist and
-	// Options.ReadOnly forbids making it.
+	ErrInUse       = errors.New("workspace is in use") // by another process; the message names its pid
 	ErrNoWorkspace = errors.New("not a workspace")
-	// ErrEmpty comes with ErrNoWorkspace when the first writer was killed before it had made the
-	// tables of state.db. The next one makes them.
-	ErrEmpty = errors.New("nothing is stored in it yet")
-	// ErrReadOnly is the answer of every changing method of a read-only workspace.
-	ErrReadOnly = errors.New("workspace is open for reading only")
+	ErrEmpty       = errors.New("nothing is stored in it yet") // with ErrNoWorkspace, after a kill of the first writer
+	ErrReadOnly    = errors.New("workspace is open for reading only")
 )
 
 // Options say how to open a workspace.
 type Options struct {
-	// ReadOnly opens an existing workspace without lock and without writing anything, as
-	// status, explain and audit do. It works on a read-only mount and beside a run.
-	ReadOnly bool
+	ReadOnly bool // an existing one, without lock and without writing anything: on a read-only mount too, and beside a run
+	// FilesOnly, beside ReadOnly, leaves state.db closed, which may be damaged. Only Dir, Walk, OpenFile, Stat, ReadSeal
+	// and Close may be called.
+	FilesOnly bool
 }
 
 // A Workspace is an open workspace folder. Close it.
@@ -119,7 +106,7 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	if err := w.openRoot(); err != nil {
+	if err := w.openRoot(); err != nil || o.FilesOnly {
 		return err
 	}
 	if err := w.recognize(o.ReadOnly); err != nil {
@@ -142,21 +129,6 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 	}
 	w.finish = func() error { return w.conclude(context.WithoutCancel(ctx)) }
 	return nil
-}
-
-// OpenFiles opens the folder of a workspace to read its files alone, without its lock and state.db, which may be
-// damaged. Only Dir, Walk, OpenFile, Stat, ReadSeal and Close of the result may be called.
-func OpenFiles(dir string) (*Workspace, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open workspace: %w", err)
-	}
-	w := &Workspace{dir: dir}
-	if err := w.openRoot(); err != nil {
-		w.Close()
-		return nil, fmt.Errorf("open workspace %s: %w", dir, err)
-	}
-	return w, nil
 }
 
 // openRoot opens the folder itself, and refuses a symbolic link in its place.
@@ -226,11 +198,11 @@ func (w *Workspace) takeLock() error {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		defer f.Close()
-		note, _ := io.ReadAll(io.LimitReader(f, 32))
-		if pid, err := strconv.Atoi(string(bytes.TrimSpace(note))); err == nil {
-			return fmt.Errorf("%w by process %d; wait for it, or name another folder", ErrInUse, pid)
+		holder, pid := "another process", 0
+		if _, err := fmt.Fscan(f, &pid); err == nil { // else it has not written it yet
+			holder = fmt.Sprintf("process %d", pid)
 		}
-		return fmt.Errorf("%w by another process; wait for it, or name another folder", ErrInUse)
+		return fmt.Errorf("%w by %s; wait for it, or name another folder", ErrInUse, holder)
 	}
 	if err != nil {
 		f.Close()
@@ -238,10 +210,7 @@ func (w *Workspace) takeLock() error {
 	}
 	// Close leaves the file: removing it would let two processes lock two files of one name.
 	w.lock = f
-	err = f.Truncate(0)
-	if err == nil {
-		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	}
+	_, err = f.WriteAt(fmt.Appendf(nil, "%-20d\n", os.Getpid()), 0) // as long as that of any earlier holder
 	wrap(&err, "lock")
 	return err
 }
