@@ -30,7 +30,7 @@ func (c *Client) About(ctx context.Context, name string) (manifest.Reason, error
 		return err
 	})
 	if none, ok := errors.AsType[*Unanswered](err); ok {
-		c.log.Debug("no answer about a subreddit", "reason", none.Reason, "detail", none.Detail)
+		c.o.Log.Debug("no answer about a subreddit", "reason", none.Reason, "detail", none.Detail)
 		return policy.CommunityUnknown, nil
 	}
 	if err != nil {
@@ -50,8 +50,28 @@ var communities = map[string]manifest.Reason{
 // readAbout reads an answer of /r/NAME/about other than a 401. Its error is an *Unanswered, or the *Denied of a 403 that
 // is about the client and not about the subreddit.
 func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
+	var thing struct {
+		Kind string
+		Data struct {
+			Name       string `json:"display_name"`
+			Type       string `json:"subreddit_type"`
+			Quarantine bool   `json:"quarantine"`
+		}
+	}
 	if e.status == http.StatusOK {
-		return c.readCommunity(e, name)
+		none := c.unmarshal(e, &thing, "not_a_subreddit")
+		switch {
+		case none != nil:
+			return policy.CommunityUnknown, none
+		case thing.Kind != "t5" || !strings.EqualFold(thing.Data.Name, name): // others are suggested in its place
+			return policy.CommunityUnknown,
+				&Unanswered{"not_a_subreddit", "the answer is JSON, but not about the subreddit"}
+		case thing.Data.Quarantine:
+			return policy.CommunityQuarantined, nil
+		case communities[thing.Data.Type] == policy.CommunityPrivate: // seen by a member
+			return policy.CommunityPrivate, nil
+		}
+		return policy.CommunityOpen, nil
 	}
 	if redirects[e.status] && leadsToSearch(e.header) {
 		return policy.CommunityMissing, nil
@@ -89,30 +109,4 @@ func leadsToSearch(h http.Header) bool {
 	}
 	path := strings.TrimSuffix(to.Path, ".json")
 	return isRedditPage(strings.ToLower(to.Hostname())) && path == "/subreddits/search"
-}
-
-// readCommunity reads an answer with status 200.
-func (c *Client) readCommunity(e exchange, name string) (manifest.Reason, error) {
-	var thing struct {
-		Kind string
-		Data struct {
-			Name       string `json:"display_name"`
-			Type       string `json:"subreddit_type"`
-			Quarantine bool   `json:"quarantine"`
-		}
-	}
-	if none := c.unmarshal(e, &thing, "not_a_subreddit"); none != nil {
-		return policy.CommunityUnknown, none
-	}
-	switch {
-	// It must say that it is about the subreddit that was asked for: others are suggested in its place.
-	case thing.Kind != "t5" || !strings.EqualFold(thing.Data.Name, name):
-		return policy.CommunityUnknown,
-			&Unanswered{"not_a_subreddit", "the answer is JSON, but not about the subreddit"}
-	case thing.Data.Quarantine:
-		return policy.CommunityQuarantined, nil
-	case communities[thing.Data.Type] == policy.CommunityPrivate: // seen by a member
-		return policy.CommunityPrivate, nil
-	}
-	return policy.CommunityOpen, nil
 }

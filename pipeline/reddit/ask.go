@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/policy"
@@ -29,25 +27,31 @@ const (
 // An *Unanswered means no verdict for any of the ids, and the run can go on. Every other error stops the run: *Denied,
 // *Unreachable, the context's, a wrong setting, and ids that the caller should not have asked, which cost no request.
 func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error) {
-	asked, err := checkIDs(ids)
-	if err != nil {
-		return Answer{}, err
+	var asked []manifest.PostID
+	var names []string
+	for _, id := range ids {
+		// What is not an id must not stand in a query.
+		if parsed, err := manifest.ParsePostID(string(id)); err != nil || parsed != id {
+			return Answer{}, fmt.Errorf("ask: %q is not a post id", id)
+		}
+		if !slices.Contains(asked, id) {
+			asked, names = append(asked, id), append(names, id.Fullname())
+		}
 	}
-	names := make([]string, len(asked))
-	for i, id := range asked {
-		names[i] = id.Fullname()
+	if len(asked) == 0 || len(asked) > MaxAsk {
+		return Answer{}, fmt.Errorf("ask: %d ids; one request asks 1 to %d", len(asked), MaxAsk)
 	}
 	var children []json.RawMessage
 	// The commas stand as they are: Reddit's own clients send them so.
 	url := infoURL + "?id=" + strings.Join(names, ",") + "&raw_json=1"
-	err = c.askAPI(ctx, url, func(e exchange) (err error) {
+	err := c.askAPI(ctx, url, func(e exchange) (err error) {
 		children, err = c.readListing(e)
 		return err
 	})
 	if err != nil {
 		return Answer{}, err
 	}
-	return readChildren(children, asked, c.policy)
+	return readChildren(children, asked, c.o.Policy)
 }
 
 // askAPI makes one call of the API, alone. It renews the token when it ran out during the wait for a turn, and once
@@ -58,20 +62,16 @@ func (c *Client) askAPI(ctx context.Context, url string, use validator) error {
 		return err
 	}
 	defer leave()
-	endpoint, _, _ := strings.Cut(path.Base(url), "?")
 	for expired, rejected := 0, false; ; {
 		if err := c.authorize(ctx); err != nil {
 			return err
 		}
-		start := time.Now()
 		e, err := c.get(ctx, c.api, url, "application/json", maxInfoBody, func(e exchange) error {
 			if e.status == http.StatusUnauthorized {
 				return nil
 			}
 			return use(e)
 		})
-		c.log.Debug("asked reddit", "for", endpoint, "status", e.status, "bytes", len(e.body),
-			"took", time.Since(start).Round(time.Millisecond))
 		switch {
 		case errors.Is(err, errNoToken) && expired < 2: // it has not been sent
 			expired++
@@ -87,23 +87,6 @@ func (c *Client) askAPI(ctx context.Context, url string, use validator) error {
 			c.token.keep(Secret{}, 0)
 		}
 	}
-}
-
-// checkIDs drops repeated ids and refuses what must not stand in a query.
-func checkIDs(ids []manifest.PostID) ([]manifest.PostID, error) {
-	var asked []manifest.PostID
-	for _, id := range ids {
-		if parsed, err := manifest.ParsePostID(string(id)); err != nil || parsed != id {
-			return nil, fmt.Errorf("ask: %q is not a post id", id)
-		}
-		if !slices.Contains(asked, id) {
-			asked = append(asked, id)
-		}
-	}
-	if len(asked) == 0 || len(asked) > MaxAsk {
-		return nil, fmt.Errorf("ask: %d ids; one request asks 1 to %d", len(asked), MaxAsk)
-	}
-	return asked, nil
 }
 
 // readListing reads an answer of /api/info other than a 401. Its error is an *Unanswered, or the *Denied of a 403.
@@ -153,19 +136,34 @@ func (c *Client) unmarshal(e exchange, v any, otherwise manifest.Reason) *Unansw
 	return &Unanswered{"bad_json", fmt.Sprintf("at byte %d: %v", syntax.Offset, syntax)}
 }
 
-// readChildren sorts the things of a listing. Only ids that were asked count.
+// readChildren sorts the things of a listing. Only ids that were asked count. A second thing of the same id is ignored
+// when it says the same, and makes the id unclear when it does not.
 func readChildren(children []json.RawMessage, asked []manifest.PostID, p policy.Policy) (Answer, error) {
 	a := Answer{Posts: map[manifest.PostID]Post{}, Unclear: map[manifest.PostID]manifest.Reason{}}
 	nameless := false
 	for _, raw := range children {
 		id, data, ok := identify(raw)
 		nameless = nameless || !ok
-		if slices.Contains(asked, id) {
-			a.add(id, data, p)
+		if !slices.Contains(asked, id) {
+			continue
+		}
+		post, err := readThing(data, p)
+		before, again := a.Posts[id]
+		switch {
+		case err != nil:
+			a.Unclear[id] = "malformed_thing"
+		case !again:
+			a.Posts[id] = post
+		case policy.Judge(before.Facts) != policy.Judge(post.Facts):
+			a.Unclear[id] = "contradiction"
 		}
 	}
 	if len(a.Posts) == 0 && len(a.Unclear) == 0 && !nameless {
 		return Answer{}, &Unanswered{"none_asked", "the answer holds posts, but none that was asked for"}
+	}
+	// Last, so that no further thing of the same id makes an unclear one clear.
+	for id := range a.Unclear {
+		delete(a.Posts, id)
 	}
 	for _, id := range asked {
 		_, found := a.Posts[id]
@@ -180,25 +178,6 @@ func readChildren(children []json.RawMessage, asked []manifest.PostID, p policy.
 		}
 	}
 	return a, nil
-}
-
-// add takes in one thing that was asked for. A second thing of the same id is ignored when it says the same, and makes
-// the id unclear when it does not.
-func (a *Answer) add(id manifest.PostID, data json.RawMessage, p policy.Policy) {
-	post, err := readThing(data, p)
-	before, again := a.Posts[id]
-	_, unclear := a.Unclear[id]
-	switch {
-	case err != nil:
-		delete(a.Posts, id)
-		a.Unclear[id] = "malformed_thing"
-	case unclear:
-	case !again:
-		a.Posts[id] = post
-	case policy.Judge(before.Facts) != policy.Judge(post.Facts):
-		delete(a.Posts, id)
-		a.Unclear[id] = "contradiction"
-	}
 }
 
 // identify reads which post a thing of a listing is: none, and ok, when it is of another kind.

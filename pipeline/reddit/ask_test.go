@@ -390,7 +390,7 @@ func FuzzListing(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a, err := readChildren(children, asked, c.policy)
+		a, err := readChildren(children, asked, c.o.Policy)
 		if err != nil {
 			var none *Unanswered
 			if !errors.As(err, &none) {
@@ -410,7 +410,7 @@ func FuzzListing(f *testing.F) {
 					t.Errorf("candidate %+v", i)
 				}
 				if i.Fault == nil {
-					if _, fault := allowed(i.URL, c.policy); fault != nil {
+					if _, fault := allowed(i.URL, c.o.Policy); fault != nil {
 						t.Errorf("candidate %q is %v", i.URL, fault)
 					}
 				}

@@ -27,28 +27,8 @@ const (
 		"and start again in an hour"
 )
 
-// A breaker weighs the calls in a row that failed at one host. Its lane's lock guards it.
-type breaker struct {
-	count int          // of failures, by their weights
-	why   *Unreachable // the last failure, once there were too many
-	until time.Time    // the host is left alone before this
-}
-
-// failed counts a failure of a call that began when the count was before. It returns the new count, or 0 when the
-// failure adds nothing.
-func (b *breaker) failed(before, weight int, why *Unreachable) int {
-	if b.count != before {
-		return 0 // calls that were open together fail of the same trouble
-	}
-	b.count += weight
-	if b.count >= maxFailures*plainFailure {
-		b.why, b.until = why, time.Now().Add(restFor)
-	}
-	return b.count
-}
-
-// conclude tells the breaker how a call ended, and lets the host rest before the next one when that was a failure. It
-// returns an *Unreachable when this was one too many.
+// conclude weighs how a call ended, and lets the host rest before the next one when that was a failure. It returns an
+// *Unreachable when this was one too many.
 func (k *call) conclude(err error) error {
 	l := k.lane
 	l.mu.Lock()
@@ -56,10 +36,12 @@ func (k *call) conclude(err error) error {
 	forImage, again := k.validate == nil, repeatable(k.got.status, k.got.header)
 	switch {
 	case err == nil && !again && !useless(k.refused) && !(forImage && turnedAway(l.host, k.got)):
-		l.breaker.count, l.breaker.why = 0, nil
+		l.failures, l.shut = 0, nil
 		return nil
 	case err != nil && permanent(err) && (forImage || !isTooLarge(err)):
 		return nil // it would be the same however long one waits
+	case l.failures != k.before:
+		return nil // calls that were open together fail of the same trouble, which counts once
 	}
 	s := k.got.status
 	reason, said, hint, paused := status("http_", s), "", uselessHint, waitServer
@@ -77,20 +59,21 @@ func (k *call) conclude(err error) error {
 	if err == nil {
 		said = k.c.said(k.got)
 	}
-	weight := plainFailure
+	l.failures += plainFailure
 	if forImage && paused == waitServer {
 		// A 5xx, or a 403 that does not say why, can be the trouble of the one image that was asked for. So it takes
 		// twice as many in a row, and less is made of each.
-		weight = imageFailure
+		l.failures += imageFailure - plainFailure
 	}
-	n := l.breaker.failed(k.before, weight, &Unreachable{l.host, reason, fmt.Sprintf(
-		"failed %d times in a row, the last time with %s; %s", maxFailures, withDetail(reason, said), hint)})
-	switch rows := n / plainFailure; {
+	switch rows := l.failures / plainFailure; {
 	case rows >= maxFailures:
-		return l.breaker.why
+		l.shut = &Unreachable{l.host, reason, fmt.Sprintf("failed %d times in a row, the last time with %s; %s",
+			maxFailures, withDetail(reason, said), hint)}
+		l.shutUntil = time.Now().Add(restFor)
+		return l.shut
 	case rows > 1, rows == 1 && paused == waitRateLimit:
 		// One failure passes by itself most often, but for a rate limit, which only a pause ends.
-		l.pauseUntil(time.Now().Add(min(k.c.retryWait<<(2*rows), maxWait)), paused)
+		l.pauseUntil(time.Now().Add(min(k.c.o.retryWait<<(2*rows), maxWait)), paused)
 	}
 	return nil
 }

@@ -250,26 +250,6 @@ func TestBadImagesInARow(t *testing.T) {
 	}
 }
 
-// TestFailuresTogether: calls that were open at once and fail of the same trouble count once,
-// and one that began before an answer does not count against what came after.
-func TestFailuresTogether(t *testing.T) {
-	var b breaker
-	for i, step := range []struct {
-		answered bool
-		before   int
-		want     int
-	}{
-		{false, 0, 1}, {false, 0, 0}, {false, 0, 0}, {false, 1, 2}, {false, 1, 0}, {false, 0, 0},
-		{true, 0, 0}, {false, 2, 0}, {false, 0, 1},
-	} {
-		if step.answered {
-			b.count = 0
-		} else if got := b.failed(step.before, 1, nil); got != step.want {
-			t.Errorf("step %d: failed(%d) = %d, want %d", i, step.before, got, step.want)
-		}
-	}
-}
-
 // TestOneImagesTrouble: what says nothing of the host does not close it.
 func TestOneImagesTrouble(t *testing.T) {
 	for want, a := range map[string]answer{

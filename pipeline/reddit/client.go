@@ -65,23 +65,14 @@ type Wait struct {
 
 // A Client asks Reddit and its image hosts. Make one with New. It is safe for concurrent use.
 type Client struct {
-	policy    policy.Policy
-	log       *slog.Logger
-	retryWait time.Duration
+	o         Options // with what New has put in place of nothing
+	userAgent string
 	jitter    func() float64 // in [0, 1)
-
-	credentials Credentials
-	userAgent   string
-
-	pace   *pacer
-	api    *retryablehttp.Client
-	images *retryablehttp.Client
-
-	imgurID Secret
-	imgur   imgurAPI
-
-	token    tokenCache
-	scrubber *Scrubber
+	pace      *pacer
+	api       *retryablehttp.Client
+	images    *retryablehttp.Client
+	imgur     imgurAPI
+	token     tokenCache
 }
 
 // Calls counts what a Client has done since New. The requests are those that were sent, unanswered ones and
@@ -122,30 +113,23 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	if err := checkRates(o.Policy); err != nil {
 		return nil, err
 	}
+	o.Log, o.Scrubber = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Scrubber, new(Scrubber))
+	o.retryWait = cmp.Or(o.retryWait, time.Second)
 	if o.OnWait == nil {
 		o.OnWait = func(Wait) {}
 	}
-	c := &Client{
-		policy: o.Policy, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		retryWait: cmp.Or(o.retryWait, time.Second), jitter: rand.Float64, imgurID: o.ImgurClientID,
-		credentials: o.Credentials, scrubber: cmp.Or(o.Scrubber, new(Scrubber)),
-		// The form that Reddit's API rules require; by the account's name Reddit can reach whoever runs this.
-		userAgent: fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, cmp.Or(o.Version, "dev"), o.Username),
+	if o.ImgurClientID.Empty() {
+		// The host leaves the client's policy, so that nothing can ask it. The caller's policy stays as it is.
+		hosts := slices.Clone(o.Policy.Images.Hosts)
+		o.Policy.Images.Hosts = slices.DeleteFunc(hosts, func(h policy.Host) bool { return h.Name == imgurAPIHost })
 	}
 	secret := o.ClientSecret.reveal()
 	// Basic authorization joins id and secret by a colon and encodes them together.
-	c.scrubber.learn(o.ClientID, secret, o.ImgurClientID.reveal(), o.ClientID+":"+secret)
-	c.pace = newPacer(o.Policy, o.OnWait)
-	c.api, c.images = c.stack(api, c.toReddit), c.stack(images, c.toImages)
-	c.imgur.http = c.stack(api, c.toImgur)
-	switch {
-	case o.ImgurClientID.Empty():
-		// The host leaves the client's policy, so that nothing can ask it. The caller's policy stays as it is.
-		hosts := slices.Clone(c.policy.Images.Hosts)
-		c.policy.Images.Hosts = slices.DeleteFunc(hosts, func(h policy.Host) bool { return h.Name == imgurAPIHost })
-	case !clientIDForm.MatchString(o.ImgurClientID.reveal()):
-		return nil, errImgurClientID
-	}
+	o.Scrubber.learn(o.ClientID, secret, o.ImgurClientID.reveal(), o.ClientID+":"+secret)
+	c := &Client{o: o, pace: newPacer(o.Policy, o.OnWait), jitter: rand.Float64}
+	// The form that Reddit's API rules require; by the account's name Reddit can reach whoever runs this.
+	c.userAgent = fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, cmp.Or(o.Version, "dev"), o.Username)
+	c.api, c.images, c.imgur.http = c.stack(api, c.toReddit), c.stack(images, c.toImages), c.stack(api, c.toImgur)
 	return c, nil
 }
 

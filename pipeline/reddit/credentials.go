@@ -60,8 +60,6 @@ func CredentialsFromEnv(getenv func(string) string) (Credentials, error) {
 	return c, c.check()
 }
 
-var errImgurClientID = errors.New("IMGUR_CLIENT_ID is not a client id: letters, digits, _ and - only")
-
 // ImgurClientIDFromEnv reads IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE in the same way. It may be missing.
 func ImgurClientIDFromEnv(getenv func(string) string) (Secret, error) {
 	v, err := fromEnv(getenv, "IMGUR_CLIENT_ID")
@@ -69,7 +67,7 @@ func ImgurClientIDFromEnv(getenv func(string) string) (Secret, error) {
 	case err != nil:
 		return Secret{}, err
 	case v != "" && !clientIDForm.MatchString(v):
-		return Secret{}, errImgurClientID
+		return Secret{}, errors.New("IMGUR_CLIENT_ID is not a client id: letters, digits, _ and - only")
 	}
 	return NewSecret(v), nil
 }

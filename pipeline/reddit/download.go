@@ -36,7 +36,7 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 			return Download{}, err
 		}
 	}
-	at, f := allowed(link, c.policy) // whoever made the candidate
+	at, f := allowed(link, c.o.Policy) // whoever made the candidate
 	if f != nil {
 		return Download{}, f
 	}
@@ -44,8 +44,8 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 	if !errors.As(err, &f) || !passing[f.Reason] {
 		return d, err
 	}
-	c.log.Debug("text or nothing in place of an image, asking once more", "host", at.Host, "reason", f.Reason)
-	if err := c.pace.sleep(ctx, Wait{at.Host, waitServer, 2 * c.retryWait}); err != nil {
+	c.o.Log.Debug("text or nothing in place of an image, asking once more", "host", at.Host, "reason", f.Reason)
+	if err := c.pace.sleep(ctx, Wait{at.Host, waitServer, 2 * c.o.retryWait}); err != nil {
 		return Download{}, err
 	}
 	return c.fetchImage(ctx, at)
@@ -60,10 +60,11 @@ var redirects = map[int]bool{301: true, 302: true, 303: true, 307: true, 308: tr
 
 // fetchImage asks for a URL and follows where it leads. Its error is a *policy.Fault or the context's.
 func (c *Client) fetchImage(ctx context.Context, at *url.URL) (Download, error) {
-	f := c.policy.FinalURLPlaceholder(at)
-	seen := map[string]bool{}
-	for f == nil {
-		seen[at.String()] = true
+	f := c.o.Policy.FinalURLPlaceholder(at)
+	for hops := 0; f == nil; hops++ {
+		if hops > maxHops {
+			return Download{}, failed("too_many_redirects", fmt.Sprintf("more than %d", maxHops))
+		}
 		e, err := c.fetch(ctx, at)
 		if err != nil {
 			return Download{}, c.fetchFault(ctx, at.Host, err)
@@ -72,13 +73,6 @@ func (c *Client) fetchImage(ctx context.Context, at *url.URL) (Download, error) 
 			return c.receive(at.Host, e)
 		}
 		at, f = c.follow(at, e.header)
-		switch {
-		case f != nil:
-		case seen[at.String()]:
-			f = failed("redirect_loop", "the host redirects in a circle")
-		case len(seen) > maxHops:
-			f = failed("too_many_redirects", fmt.Sprintf("more than %d", maxHops))
-		}
 	}
 	return Download{}, f
 }
@@ -91,9 +85,7 @@ func (c *Client) fetch(ctx context.Context, at *url.URL) (exchange, error) {
 	}
 	defer leave()
 	// Naming image types would make i.redd.it answer with WebP, and text/html with a page.
-	e, err := c.get(ctx, c.images, at.String(), "*/*", c.policy.Images.MaxBytes, nil)
-	c.log.Debug("asked an image host", "host", at.Host, "status", e.status, "bytes", len(e.body))
-	return e, err
+	return c.get(ctx, c.images, at.String(), "*/*", c.o.Policy.Images.MaxBytes, nil)
 }
 
 // notAllowed is the fault of a host that the policy does not name.
@@ -122,26 +114,11 @@ func allowed(raw string, p policy.Policy) (*url.URL, *policy.Fault) {
 		return refuse("url_userinfo", "the URL holds a user name")
 	case u.Port() != "" && u.Port() != "443":
 		return refuse("url_port", "the URL names another port than 443")
-	case isAddress(name):
-		return refuse("bare_address", "the URL names an address and no host")
 	case !known, host.Name == imgurAPIHost:
 		return nil, notAllowed(name)
 	}
 	u.Host, u.Fragment = host.Name, ""
 	return u, nil
-}
-
-// isAddress reports whether a host is an IP address in one of the spellings that programs take for one: 127.0.0.1,
-// [::1], 127.1, 2130706433, 0x7f.1, 0177.0.0.1.
-func isAddress(host string) bool {
-	// As in the WHATWG URL standard, a host whose last label is a number is an address.
-	last := strings.TrimSuffix(host, ".")
-	last = strings.ToLower(last[strings.LastIndexByte(last, '.')+1:])
-	digits := "0123456789"
-	if hex, ok := strings.CutPrefix(last, "0x"); ok {
-		last, digits = hex, "0123456789abcdef"
-	}
-	return strings.Contains(host, ":") || strings.Trim(last, digits) == ""
 }
 
 // follow checks where a redirect leads. A refusal has the reason that allowed gives, behind "redirect_".
@@ -150,13 +127,13 @@ func (c *Client) follow(from *url.URL, h http.Header) (*url.URL, *policy.Fault) 
 	if err != nil || h.Get("Location") == "" {
 		return nil, failed("bad_redirect", "the host redirects to nowhere")
 	}
-	if f := c.policy.FinalURLPlaceholder(to); f != nil {
+	if f := c.o.Policy.FinalURLPlaceholder(to); f != nil {
 		return nil, f
 	}
 	if isImagePage(to) {
 		return nil, failed("redirect_to_page", "the host redirects to a page about the image, as it does for a browser")
 	}
-	at, f := allowed(to.String(), c.policy)
+	at, f := allowed(to.String(), c.o.Policy)
 	if f != nil {
 		f.Reason = "redirect_" + f.Reason
 	}
@@ -177,7 +154,7 @@ func (c *Client) receive(host string, e exchange) (Download, error) {
 	if enc := e.header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
 		return Download{}, failed("content_encoding", "the host packed the body, unasked")
 	}
-	info, f := c.policy.InspectImage(e.body)
+	info, f := c.o.Policy.InspectImage(e.body)
 	switch {
 	case f == nil:
 		return Download{Body: e.body, Info: info}, nil
@@ -247,7 +224,7 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	c.log.Debug("no answer from an image host", "host", host, "error", c.printable(err.Error()))
+	c.o.Log.Debug("no answer from an image host", "host", host, "error", c.printable(err.Error()))
 	ofAPI := host == imgurAPIHost
 	switch shut, ok := errors.AsType[*Unreachable](err); {
 	case ok && shut.Reason != reasonTooLong:

@@ -145,8 +145,8 @@ func imgurPause(resp *http.Response, now time.Time) time.Time {
 
 // resolve finds the file of an image of a page. Its error is a *policy.Fault or the context's.
 func (c *Client) resolve(ctx context.Context, g imgurPage) (string, error) {
-	if _, ok := c.policy.Host(imgurAPIHost); !ok {
-		return "", imgurCandidate("/a/"+g.id, c.policy).Fault
+	if _, ok := c.o.Policy.Host(imgurAPIHost); !ok {
+		return "", imgurCandidate("/a/"+g.id, c.o.Policy).Fault
 	}
 	files, err := c.imgurFiles(ctx, imgurPage{kind: g.kind, id: g.id})
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *Client) imgurLink(file imgurFile) (string, error) {
 		u.Scheme = "https"
 	}
 	u.RawQuery = ""
-	at, f := allowed(u.String(), c.policy)
+	at, f := allowed(u.String(), c.o.Policy)
 	if f == nil && at.Host != imgurFileHost {
 		f = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed",
 			Detail: "imgur's API names a file at another place than " + imgurFileHost}
@@ -222,7 +222,6 @@ func (c *Client) askImgur(ctx context.Context, kind, id string) ([]imgurFile, er
 	}
 	url := "https://" + imgurAPIHost + "/3/" + kind + "/" + id
 	e, err := c.get(ctx, c.imgur.http, url, "application/json", maxImgurBody, nil)
-	c.log.Debug("asked imgur's API", "for", kind, "status", e.status, "bytes", len(e.body))
 	if err != nil {
 		return nil, c.fetchFault(ctx, imgurAPIHost, err)
 	}

@@ -302,7 +302,7 @@ func isRedditPage(host string) bool {
 func domain(host string) string {
 	labels := strings.Split(host, ".")
 	short := strings.Join(labels[max(len(labels)-2, 0):], ".")
-	if len(short) > 60 || strings.Trim(short, "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" {
+	if net.ParseIP(host) != nil || len(short) > 60 || strings.Trim(short, "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" {
 		return "the host"
 	}
 	return short

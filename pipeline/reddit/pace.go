@@ -51,9 +51,11 @@ type lane struct {
 
 	mu sync.Mutex
 	// What follows needs mu.
-	breaker breaker
-	paused  time.Time // no request before this
-	reason  string    // why
+	paused    time.Time    // no request before this
+	reason    string       // why
+	failures  int          // calls in a row that failed, by their weights
+	shut      *Unreachable // the last failure, once there were too many
+	shutUntil time.Time
 	// learn takes in the headers of each answer, none where no answer came, and returns when the host wants the next
 	// request at the earliest. It may be nil.
 	learn func(*http.Response, time.Time) time.Time
@@ -86,16 +88,17 @@ func newPacer(p policy.Policy, onWait func(Wait)) *pacer {
 
 // checkRates refuses a policy so slow that a request would wait longer than maxWait.
 func checkRates(p policy.Policy) error {
-	if r := p.Reddit.RequestsPerMinute; !(r*maxWait.Minutes() >= 1) {
-		return fmt.Errorf("reddit: the policy allows %g requests per minute, which is less than one in %v; "+
-			"raise reddit.requests_per_minute to %.2g or more", r, maxWait, 1/maxWait.Minutes()+0.001)
+	slow := func(name, key string, rate, least float64) error {
+		return fmt.Errorf("reddit: the policy's %s of %g for %s would make a request wait longer than %v; "+
+			"raise it to %.2g or more", key, rate, name, maxWait, least*1.1)
+	}
+	if r, least := p.Reddit.RequestsPerMinute, 1/maxWait.Minutes(); !(r >= least) {
+		return slow("Reddit", "requests_per_minute", r, least)
 	}
 	for _, h := range p.Images.Hosts {
 		// As many wait for their turn at once as the host has places.
 		if least := float64(max(h.Concurrency, 1)) / maxWait.Seconds(); !(h.RequestsPerSecond >= least) {
-			return fmt.Errorf("reddit: the policy allows %g requests per second to %s, so that one would wait "+
-				"longer than %v; raise requests_per_second to %.2g or more",
-				h.RequestsPerSecond, h.Name, maxWait, least*1.1)
+			return slow(h.Name, "requests_per_second", h.RequestsPerSecond, least)
 		}
 	}
 	return nil
@@ -153,8 +156,8 @@ func tooLong(host string, d time.Duration) *Unreachable {
 func (l *lane) look(now time.Time) (paused time.Duration, reason string, shut error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.breaker.why != nil && now.Before(l.breaker.until) {
-		shut = l.breaker.why
+	if l.shut != nil && now.Before(l.shutUntil) {
+		shut = l.shut // only here, so that shut is nil as an error too
 	}
 	return l.paused.Sub(now), l.reason, shut
 }

@@ -103,9 +103,13 @@ func (c *Client) get(
 	}
 	k.lane = c.pace.lanes[req.URL.Hostname()]
 	k.lane.mu.Lock()
-	k.before = k.lane.breaker.count
+	k.before = k.lane.failures
 	k.lane.mu.Unlock()
+	begin := time.Now()
 	_, err = hc.Do(req) // again has read and closed the body of every answer
+	// Without the path, which names an image or an album.
+	c.o.Log.Debug("asked", "host", k.lane.host, "status", k.got.status, "bytes", len(k.got.body),
+		"took", time.Since(begin).Round(time.Millisecond))
 	if ctx.Err() != nil {
 		return exchange{}, ctx.Err() // before conclude: whoever stops a run says nothing of the host
 	}
@@ -168,7 +172,7 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 		return false, err
 	}
 	// Each pause is a random part of its longest, so that clients that failed together do not come back together.
-	w := Wait{k.lane.host, waitServer, k.jittered(min(k.c.retryWait<<(k.attempt-1), maxBackoff))}
+	w := Wait{k.lane.host, waitServer, k.jittered(min(k.c.o.retryWait<<(k.attempt-1), maxBackoff))}
 	var why manifest.Reason
 	if err != nil {
 		why, _ = trouble(err)
@@ -184,7 +188,7 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 		case named: // and a little more, so that not all clients come back at once
 			w.Reason, w.For = waitRetryAfter, max(w.For, asked+k.jittered(min(asked/10, time.Second)))
 		case k.got.status == http.StatusTooManyRequests: // no time was named: never at once
-			w.Reason, w.For = waitRateLimit, max(w.For, k.c.retryWait)
+			w.Reason, w.For = waitRateLimit, max(w.For, k.c.o.retryWait)
 		}
 		if w.Reason != waitServer { // all of the host's requests sit it out, also after the last attempt
 			k.lane.hold(now.Add(w.For), w.Reason)
@@ -196,12 +200,12 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 	// many posts.
 	slow := k.validate == nil && (errors.Is(err, errDeadline) || k.attempt > 1 && timedOut(err))
 	if k.attempt > retries || slow || now.Add(wait).Sub(k.start) > maxTrying {
-		k.c.log.Debug("not trying again", "host", w.Host, "why", why, "attempt", k.attempt, "of", retries+1,
+		k.c.o.Log.Debug("not trying again", "host", w.Host, "why", why, "attempt", k.attempt, "of", retries+1,
 			"after", now.Sub(k.start))
 		return false, err
 	}
 	k.attempt++
-	k.c.log.Debug("trying again", "host", w.Host, "why", why, "wait", wait.Round(time.Millisecond),
+	k.c.o.Log.Debug("trying again", "host", w.Host, "why", why, "wait", wait.Round(time.Millisecond),
 		"attempt", k.attempt, "of", retries+1)
 	if err := k.c.pace.sleep(ctx, w); err != nil {
 		return false, err

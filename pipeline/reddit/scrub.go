@@ -60,8 +60,8 @@ func (c *Client) said(e exchange) string {
 // operator's credentials and the tokens are left out.
 func (c *Client) printable(text string) string {
 	// Here short ones too, which the scrubber must let stand in ordinary words, and the user's name.
-	id, secret := c.credentials.ClientID, c.credentials.ClientSecret.reveal()
-	forms := append(spellings(id, secret, c.credentials.Username, c.imgurID.reveal()), c.scrubber.spellings()...)
+	id, secret := c.o.ClientID, c.o.ClientSecret.reveal()
+	forms := append(spellings(id, secret, c.o.Username, c.o.ImgurClientID.reveal()), c.o.Scrubber.spellings()...)
 	slices.SortFunc(forms, longestFirst)
 	for i, form := range forms {
 		forms[i] = regexp.QuoteMeta(form)
@@ -122,10 +122,9 @@ type Scrubber struct {
 }
 
 type known struct {
-	values   []string
-	tokens   []string // the latest last
-	forms    []string // of both, the longest first
-	replacer *strings.Replacer
+	values, tokens []string // the latest token last
+	forms          []string // of both, the longest first
+	replacer       *strings.Replacer
 }
 
 // Format writes [redacted] for every verb.
@@ -144,7 +143,7 @@ func (s *Scrubber) LearnEnv(getenv func(string) string) {
 	s.learn(of[0], of[1], of[2], of[0]+":"+of[1])
 }
 
-// learn makes it know credentials. Basic authorization joins an id and a secret by a colon.
+// learn makes it know credentials.
 func (s *Scrubber) learn(values ...string) {
 	s.change(func(k *known) { k.values = append(k.values, values...) })
 }
@@ -163,15 +162,14 @@ func (s *Scrubber) change(f func(*known)) {
 	if s.known == nil {
 		s.known = new(known)
 	}
-	k := s.known
-	f(k)
+	f(s.known)
 	tooShort := func(form string) bool { return len(form) < scrubAtLeast }
-	k.forms = slices.DeleteFunc(spellings(slices.Concat(k.values, k.tokens)...), tooShort)
+	s.known.forms = slices.DeleteFunc(spellings(slices.Concat(s.known.values, s.known.tokens)...), tooShort)
 	var pairs []string
-	for _, form := range k.forms {
+	for _, form := range s.known.forms {
 		pairs = append(pairs, form, redacted)
 	}
-	k.replacer = strings.NewReplacer(pairs...)
+	s.known.replacer = strings.NewReplacer(pairs...)
 }
 
 // spellings are the forms of all that it knows.
@@ -188,10 +186,11 @@ func (s *Scrubber) scrub(text string) (clean string, rest int) {
 	if s.known == nil || len(s.known.forms) == 0 {
 		return text, len(text)
 	}
-	k := s.known
-	text = k.replacer.Replace(text)
-	for rest = max(len(text)-len(k.forms[0])+1, 0); rest < len(text); rest++ {
-		if slices.ContainsFunc(k.forms, func(f string) bool { return strings.HasPrefix(f, text[rest:]) }) {
+	forms := s.known.forms
+	text = s.known.replacer.Replace(text)
+	// No secret is longer than the first form, so that no earlier byte can begin one that is not whole.
+	for rest = max(len(text)-len(forms[0])+1, 0); rest < len(text); rest++ {
+		if slices.ContainsFunc(forms, func(f string) bool { return strings.HasPrefix(f, text[rest:]) }) {
 			break
 		}
 	}

@@ -92,7 +92,7 @@ func checkEcho(t *testing.T, name, host string, a answer) {
 	}}
 	c := s.client(t, o)
 	if host == tokenHost {
-		c.scrubber.learnToken(canaryToken) // an old one, that has run out
+		c.o.Scrubber.learnToken(canaryToken) // an old one, that has run out
 	}
 	_, err := c.Ask(t.Context(), ids("a1"))
 	if err == nil {
@@ -134,7 +134,7 @@ func FuzzSaid(f *testing.F) {
 	o := testOptions()
 	o.ClientSecret = NewSecret(oddSecret)
 	c := (&script{}).client(f, o)
-	c.scrubber.learnToken(canaryToken)
+	c.o.Scrubber.learnToken(canaryToken)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := c.said(exchange{status: 400, body: body})
 		odd := strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r > '~' })

@@ -78,7 +78,7 @@ func (c *Client) readToken(e exchange) error {
 	token := answer.AccessToken
 	if len(token) <= maxToken {
 		// The scrubber first: nothing must print a token that is in use, or that stands beside an error.
-		c.scrubber.learnToken(token)
+		c.o.Scrubber.learnToken(token)
 	}
 	switch {
 	case err != nil:
@@ -97,7 +97,7 @@ func (c *Client) readToken(e exchange) error {
 	}
 	life := seconds(min(answer.ExpiresIn, maxTokenLife.Seconds()))
 	c.token.keep(NewSecret(token), life)
-	c.log.Debug("got a token", "life", life)
+	c.o.Log.Debug("got a token", "life", life)
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 	case is[*Denied](err), permanent(err) && !isTooLarge(err):
 		return err
 	}
-	c.log.Debug("no answer from reddit", "error", c.printable(err.Error()))
+	c.o.Log.Debug("no answer from reddit", "error", c.printable(err.Error()))
 	reason, detail := trouble(err)
 	return &Unanswered{reason, detail}
 }

@@ -37,8 +37,9 @@ type ConnectTo struct {
 	ToHost, ToPort string // those dialled; "" keeps the one that was meant
 }
 
-// connectToForm is four parts with colons between them; only in brackets a part may hold colons.
-var connectToForm = regexp.MustCompile(`^(?:\[([^\]]+)\]|([^:\[][^:]*|)):([^:]*):(?:\[([^\]]+)\]|([^:\[][^:]*|)):([^:]*)$`)
+// connectToForm is four parts with colons between them; only an address in brackets may hold colons.
+var connectToForm = regexp.MustCompile(
+	`^(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]*)):(\d*):(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]*)):(\d*)$`)
 
 // ParseConnectTo reads HOST:PORT:ADDR:PORT, as curl's --connect-to does: an IPv6 address stands in brackets, an empty
 // HOST or PORT means any, an empty ADDR or second PORT means no change.
@@ -48,19 +49,12 @@ func ParseConnectTo(s string) (ConnectTo, error) {
 		return ConnectTo{}, fmt.Errorf("connect-to %q: write HOST:PORT:ADDR:PORT, "+
 			"for example i.redd.it:443:127.0.0.1:8443, with an IPv6 address in brackets", s)
 	}
-	for _, address := range []string{m[1], m[4]} {
-		if address != "" && net.ParseIP(address) == nil {
-			return ConnectTo{},
-				fmt.Errorf("connect-to %q: [%s] is not an IPv6 address; write HOST:PORT:ADDR:PORT", s, address)
-		}
-	}
-	r := ConnectTo{Host: strings.ToLower(m[1] + m[2]), Port: m[3], ToHost: m[4] + m[5], ToPort: m[6]}
-	for _, port := range []string{r.Port, r.ToPort} {
-		if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535 || port[0] == '+') {
+	for _, port := range []string{m[3], m[6]} {
+		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
 			return ConnectTo{}, fmt.Errorf("connect-to %q: %q is not a port: 1 to 65535", s, port)
 		}
 	}
-	return r, nil
+	return ConnectTo{Host: strings.ToLower(m[1] + m[2]), Port: m[3], ToHost: m[4] + m[5], ToPort: m[6]}, nil
 }
 
 func (r ConnectTo) fits(host, port string) bool {
@@ -241,7 +235,7 @@ func (c *Client) toReddit(req *http.Request) error {
 		}
 		req.Header.Set("Authorization", "bearer "+token.reveal())
 	case tokenHost:
-		req.SetBasicAuth(c.credentials.ClientID, c.credentials.ClientSecret.reveal())
+		req.SetBasicAuth(c.o.ClientID, c.o.ClientSecret.reveal())
 	default:
 		return fmt.Errorf("%w: not a host of Reddit's API", errForbidden)
 	}
@@ -250,7 +244,7 @@ func (c *Client) toReddit(req *http.Request) error {
 
 // toImages lets requests to the policy's image hosts pass, without any credential.
 func (c *Client) toImages(req *http.Request) error {
-	if _, ok := c.policy.Host(req.URL.Hostname()); !ok {
+	if _, ok := c.o.Policy.Host(req.URL.Hostname()); !ok {
 		return fmt.Errorf("%w: the policy does not name the host", errForbidden)
 	}
 	return nil
@@ -261,6 +255,6 @@ func (c *Client) toImgur(req *http.Request) error {
 	if req.URL.Hostname() != imgurAPIHost {
 		return fmt.Errorf("%w: not imgur's API", errForbidden)
 	}
-	req.Header.Set("Authorization", "Client-ID "+c.imgurID.reveal())
+	req.Header.Set("Authorization", "Client-ID "+c.o.ImgurClientID.reveal())
 	return nil
 }

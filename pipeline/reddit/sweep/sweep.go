@@ -26,8 +26,7 @@ import (
 // ErrStopped is the error of a Run that Stop ended before every post was asked about.
 var ErrStopped = errors.New("stopped before every post was asked about")
 
-// ahead is how many requests' answers wait for HandOn. That many posts are asked about while the
-// images of earlier ones are still being fetched.
+// ahead is how many requests' answers wait for HandOn, while the images of earlier ones are still being fetched.
 const ahead = 16
 
 // An Asker asks about up to reddit.MaxAsk posts. *reddit.Client is one.
@@ -47,20 +46,20 @@ type Heard[P any] struct {
 	Again  bool // for Record to set: the post is asked about a second time before it is handed on
 }
 
-// A Sweep asks about posts of the caller's type P. Reddit, ID and Record are required. It is not
-// safe for concurrent use; several Runs of one Sweep share its witness.
+// A Sweep asks about posts of the caller's type P. Reddit, ID, Log, OnWait and Record are required. It is not safe for
+// concurrent use; several Runs of one Sweep share its witness.
 type Sweep[P any] struct {
 	Reddit Asker
 	ID     func(P) manifest.PostID
-	Pause  time.Duration     // between the two absences
-	Stop   <-chan struct{}   // closed, it ends a Run after the request being made; may be nil
-	Log    *slog.Logger      // nil = discard
-	OnWait func(reddit.Wait) // called before a pause of more than 2 s; may be nil
+	Pause  time.Duration   // between the two absences
+	Stop   <-chan struct{} // closed, it ends a Run after the request being made; may be nil
+	Log    *slog.Logger
+	OnWait func(reddit.Wait) // called before a pause of more than 2 s
 
 	// Record takes in one answer. It may change the posts, and sets Again.
 	Record func(context.Context, []Heard[P]) error
-	// HandOn takes recorded posts to whatever comes next, in their order. It is called from another goroutine than
-	// Record, and may block: asking goes on until it is 16 answers behind. It may be nil.
+	// HandOn takes recorded posts to whatever comes next, in their order, from another goroutine than Record. It may
+	// block: asking goes on until it is 16 answers behind. It may be nil.
 	HandOn func(context.Context, []Heard[P]) error
 
 	// Asked counts the requests, of all Runs.
@@ -94,25 +93,21 @@ func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
 		}
 		return nil
 	})
-	stopped := false
+	var stopped error
 	contain.Go(g, func() error {
 		defer close(queue)
 		err := s.askAll(running, posts, &round[P]{handOn: queue})
-		stopped = errors.Is(err, ErrStopped)
-		if stopped { // what was heard until then is still handed on
-			return nil
+		if err == ErrStopped { // not an error of the group yet: what was heard until then is still handed on
+			stopped, err = err, nil
 		}
 		return err
 	})
-	if err := g.Wait(); err != nil || !stopped {
-		return err
-	}
-	return ErrStopped
+	return cmp.Or(g.Wait(), stopped)
 }
 
 func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *round[P]) error {
-	// A full request has no room for the witness. That is well: an answer to so many posts is
-	// seldom empty, and if it is, they are asked about once more below.
+	// A full request has no room for the witness. That is well: an answer to so many posts is seldom empty, and if it
+	// is, they are asked about once more below.
 	batch := make([]P, 0, reddit.MaxAsk)
 	for p, err := range posts {
 		if err != nil {
@@ -156,8 +151,7 @@ func (s *Sweep[P]) askBeside(ctx context.Context, r *round[P], posts []P, second
 	return nil
 }
 
-// ask makes one request, has the answer recorded, and passes on the posts that it need not come
-// back to.
+// ask makes one request, has the answer recorded, and passes on the posts that it need not come back to.
 func (s *Sweep[P]) ask(ctx context.Context, r *round[P], batch []P, second bool) error {
 	if len(batch) == 0 {
 		return nil
@@ -167,7 +161,7 @@ func (s *Sweep[P]) ask(ctx context.Context, r *round[P], batch []P, second bool)
 		return ErrStopped
 	default:
 	}
-	ids := make([]manifest.PostID, 0, len(batch)+1)
+	var ids []manifest.PostID
 	for _, p := range batch {
 		ids = append(ids, s.ID(p))
 	}
@@ -182,9 +176,7 @@ func (s *Sweep[P]) ask(ctx context.Context, r *round[P], batch []P, second bool)
 	switch {
 	case ok:
 		answer, reason = reddit.Answer{}, none.Reason // whatever came with it is evidence of nothing
-		if s.Log != nil {
-			s.Log.Warn("no verdict", "posts", len(ids), "reason", reason, "detail", none.Detail)
-		}
+		s.Log.Warn("no verdict", "posts", len(ids), "reason", reason, "detail", none.Detail)
 	case err != nil:
 		return fmt.Errorf("ask Reddit about %d posts: %w", len(ids), err)
 	}
@@ -192,6 +184,7 @@ func (s *Sweep[P]) ask(ctx context.Context, r *round[P], batch []P, second bool)
 	if err := s.Record(ctx, heard); err != nil {
 		return err
 	}
+	// Silence beside a witness is final, and so is what the second look finds.
 	silent := reason == reddit.ReasonEmptyListing && !beside && !second
 	settled := heard[:0]
 	for _, h := range heard {
@@ -215,7 +208,7 @@ func (s *Sweep[P]) read(batch []P, answer reddit.Answer, reason manifest.Reason,
 		h := Heard[P]{Post: p, Absent: slices.Contains(answer.Absent, id), Second: second}
 		if found, ok := answer.Posts[id]; ok {
 			h.Found, h.Verdict = &found, policy.Judge(found.Facts)
-			if s.witness == "" || !s.live {
+			if s.witness == "" || !s.live { // a live post is the better witness: it stays longest
 				s.witness, s.live = id, h.Verdict.State == manifest.StateLive
 			}
 		} else if !h.Absent {
@@ -241,7 +234,7 @@ func (r *round[P]) pass(ctx context.Context, posts []Heard[P]) error {
 
 // wait waits for d, visibly, or until the sweep is stopped.
 func (s *Sweep[P]) wait(ctx context.Context, d time.Duration) error {
-	if d > 2*time.Second && s.OnWait != nil {
+	if d > 2*time.Second {
 		s.OnWait(reddit.Wait{Host: "oauth.reddit.com", Reason: "second look at absent posts", For: d})
 	}
 	select {

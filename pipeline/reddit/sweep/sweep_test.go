@@ -74,7 +74,7 @@ type heardLog struct{ recorded, handedOn []string }
 func newSweep(log *heardLog) (*Sweep[manifest.PostID], *fakeReddit) {
 	f := &fakeReddit{times: map[manifest.PostID]int{}, start: time.Now()}
 	return &Sweep[manifest.PostID]{
-		Reddit: f, Pause: pause,
+		Reddit: f, Pause: pause, Log: slog.New(slog.DiscardHandler), OnWait: func(reddit.Wait) {},
 		ID: func(id manifest.PostID) manifest.PostID { return id },
 		Record: func(_ context.Context, heard []Heard[manifest.PostID]) error {
 			for i, h := range heard {
