@@ -203,7 +203,8 @@ func Audit(ctx context.Context, c Config) (Report, error) {
 	if c.OnWait == nil {
 		c.OnWait = func(reddit.Wait) {}
 	}
-	a := &audit{Config: c, now: c.Now().UTC().Truncate(time.Second), posts: map[manifest.PostID]*evidence{}, found: map[Finding]bool{}, gaps: map[Gap]bool{}, copies: map[string]auditlog.Event{}}
+	a := newAudit(c)
+	a.now = c.Now().UTC().Truncate(time.Second)
 	a.policy = c.Policy
 	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, policy.DeleteWithin)
 	// All posts are known before Reddit is asked, and all verdicts before content is searched for: a removal that
@@ -227,6 +228,7 @@ type audit struct {
 	gone     goneContent
 	copies   map[string]auditlog.Event // by the digest of their path: those that no record closed
 	foreign  []string                  // what state.db has that this program does not make
+	sealed   bool                      // no run is at work on the workspace, and the last one ended well
 	sources  []*source
 	lookedAt atomic.Int64
 
@@ -237,6 +239,11 @@ type audit struct {
 	sightings []*sighting
 	texts     []textSeen // that may be of a post that must be gone
 	said      []textSeen // that are
+}
+
+func newAudit(c Config) *audit {
+	return &audit{Config: c, posts: map[manifest.PostID]*evidence{}, gone: newGone(), found: map[Finding]bool{}, gaps: map[Gap]bool{},
+		copies: map[string]auditlog.Event{}}
 }
 
 // evidence is what is known of one post, by source.
@@ -256,9 +263,10 @@ type evidence struct {
 // readRelease takes the posts and the tombstones of the release.
 func (a *audit) readRelease(ctx context.Context) error {
 	r := &a.report
-	r.Format, r.Time, r.Who = StatementFormat, a.now, a.Who
+	// A list that stays empty is [] in the statement, not null.
+	*r = Report{Format: StatementFormat, Time: a.now, Who: a.Who, Findings: []Finding{}, Gaps: []Gap{}, Obligations: []Obligation{}, Notes: []string{}, Posts: []AuditedPost{}}
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
-		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Entries: a.Manifest.Entries}
+		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Entries: a.Manifest.Entries, Files: []AuditedFile{}}
 	for e, err := range a.Release.Entries(ctx) {
 		if err != nil {
 			return fmt.Errorf("read the release: %w", err)
@@ -306,6 +314,11 @@ func (a *audit) gap(id, where, format string, args ...any) {
 	}
 }
 
+// note notes what a reader of the report should know.
+func (a *audit) note(format string, args ...any) {
+	a.report.Notes = append(a.report.Notes, state.PrintableLine(fmt.Sprintf(format, args...)))
+}
+
 // obligation notes an open duty, once for each place.
 func (a *audit) obligation(where string, due *time.Time, format string, args ...any) {
 	o := Obligation{Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...)), Due: due}
@@ -328,7 +341,7 @@ func (a *audit) judge(context.Context) error {
 func (a *audit) judgePost(e *evidence) {
 	e.weigh(a.policy, a.now)
 	if e.MustGo {
-		a.gone.mustGo(e.ID)
+		a.gone.posts[e.ID] = true
 	}
 	a.noteWithheld(e)
 	switch {
@@ -479,10 +492,9 @@ func (a *audit) conclude() Report {
 		a.finding(FoundGrant, "", "grant", "the policy wants a grant, and %d images and %d rows are kept without a good one: %s: %s", a.stored.images, a.stored.rows, f.Reason, f.Detail)
 	}
 	if n := a.gone.shared; n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d texts of posts that must be gone are also those of posts that may stay: they are no findings", n))
+		a.note("%d texts of posts that must be gone are also those of posts that may stay: they are no findings", n)
 	}
 	r.Totals = map[string]int{}
-	r.Posts = []AuditedPost{}
 	for _, id := range a.order {
 		e := a.posts[id]
 		r.Posts = append(r.Posts, e.AuditedPost)
@@ -507,8 +519,6 @@ func (a *audit) conclude() Report {
 		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.What, y.What))
 	})
 	slices.SortStableFunc(r.Obligations, func(x, y Obligation) int { return cmp.Compare(x.Where, y.Where) })
-	r.Findings, r.Gaps, r.Obligations, r.Notes = orEmpty(r.Findings), orEmpty(r.Gaps), orEmpty(r.Obligations), orEmpty(r.Notes)
-	r.Scope.Files = []AuditedFile{}
 	for _, s := range a.sources {
 		if s.file.SHA256 != "" {
 			r.Scope.Files = append(r.Scope.Files, s.file)
@@ -526,24 +536,13 @@ func (a *audit) conclude() Report {
 	return *r
 }
 
-// orEmpty returns a list that JSON does not write as null.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 // askLive asks Reddit about every post.
 func (a *audit) askLive(ctx context.Context) error {
 	if a.Reddit == nil {
 		return nil
 	}
 	posts := func(yield func(*evidence, error) bool) {
-		for _, id := range a.order {
-			if !yield(a.posts[id], nil) {
-				return
-			}
+		for i := 0; i < len(a.order) && yield(a.posts[a.order[i]], nil); i++ {
 		}
 	}
 	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID }, Pause: a.policy.Reddit.SecondLookAfter,

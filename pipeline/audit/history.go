@@ -37,93 +37,71 @@ func (a *audit) readLog(ctx context.Context) error {
 		return nil
 	}
 	l, err := a.Workspace.LogReader(ctx)
-	var broken *auditlog.Broken
-	switch {
-	case errors.Is(err, auditlog.ErrNoLog):
+	if errors.Is(err, auditlog.ErrNoLog) {
 		if a.Since != nil {
 			a.finding(FoundLog, "", "audit", "the log is gone: a checkpoint of it was kept, and there is none here")
 		} else if a.stored.images > 0 {
-			a.report.Notes = append(a.report.Notes, "there is no audit log: its first run was killed")
+			a.note("there is no audit log: its first run was killed")
 		}
 		return a.readPending(ctx, 0)
-	case errors.As(err, &broken):
-		a.brokenLog(broken)
-		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		a.gap("", "audit", "the log could not be read: %v", err)
-		return nil
+	}
+	if err != nil {
+		return a.doubtLog(ctx, err)
 	}
 	c := l.Checkpoint()
 	a.report.Log = LogReport{Present: true, Records: l.Size(), Root: c.Root, Origin: c.Origin, Checkpoint: string(c.Signed), Consistent: true}
-	if err := a.verifyLog(ctx, l); err != nil {
+	if err := cmp.Or(a.doubtLog(ctx, l.Verify(ctx)), a.compareSince(ctx, l)); err != nil {
 		return err
 	}
 	next, err := a.Workspace.LogNext(ctx)
 	if err != nil {
-		return a.unreadableLog(ctx, err)
+		return a.doubtLog(ctx, err)
 	}
 	if next < l.Size() {
 		a.finding(FoundLog, "", "state.db", "the log has %d records, and state.db knows of %d: it came from a backup, or was put back", l.Size(), next)
 	}
 	// The records count only after the whole log is verified: Records yields nothing of a broken one.
 	for e, err := range l.Records(ctx, 0) {
-		if errors.As(err, &broken) {
-			a.brokenLog(broken)
-			return nil
-		}
 		if err != nil {
-			return a.unreadableLog(ctx, err)
+			return a.doubtLog(ctx, err)
 		}
 		a.replay(e)
 	}
 	return a.readPending(ctx, l.Size())
 }
 
-func (a *audit) unreadableLog(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	a.report.Log.Consistent = false
-	a.gap("", "audit", "the log could not be read: %v", err)
-	return nil
-}
-
-func (a *audit) brokenLog(b *auditlog.Broken) {
+// doubtLog notes what is wrong with the log. It returns an error only if the audit ends.
+func (a *audit) doubtLog(ctx context.Context, err error) error {
 	l := &a.report.Log
-	l.Present, l.Consistent = true, false
-	if l.Broken == nil {
-		l.Broken = &b.Record
+	var broken *auditlog.Broken
+	switch {
+	case err == nil, ctx.Err() != nil:
+	case errors.As(err, &broken):
+		l.Present, l.Consistent = true, false
+		l.Broken = cmp.Or(l.Broken, &broken.Record)
+		a.finding(FoundLog, "", "audit", "%v", broken)
+	default:
+		l.Consistent = false
+		a.gap("", "audit", "the log could not be read: %v", err)
 	}
-	a.finding(FoundLog, "", "audit", "%v", b)
+	return ctx.Err()
 }
 
-// verifyLog checks the whole log, and an earlier checkpoint against it.
-func (a *audit) verifyLog(ctx context.Context, l *auditlog.Log) error {
-	var broken *auditlog.Broken
-	switch err := l.Verify(ctx); {
-	case errors.As(err, &broken):
-		a.brokenLog(broken)
-	case err != nil:
-		if err := a.unreadableLog(ctx, err); err != nil {
-			return err
-		}
-	}
+// compareSince compares the log with a checkpoint that the auditor kept.
+func (a *audit) compareSince(ctx context.Context, l *auditlog.Log) error {
 	if a.Since == nil {
 		return nil
 	}
-	s := &Since{}
-	a.report.Log.Since = s
 	earlier, err := l.Since(ctx, a.Since)
-	s.Records, s.Holds = earlier.Size, err == nil
+	s := &Since{Records: earlier.Size, Holds: err == nil}
+	a.report.Log.Since = s
+	var broken *auditlog.Broken
 	switch {
-	case err == nil:
+	case err == nil, ctx.Err() != nil:
+		return ctx.Err()
 	case errors.As(err, &broken):
 		s.Broken, s.What = &broken.Record, broken.What
 		a.finding(FoundLog, "", "--since", "the log does not go on from the checkpoint that was kept: %v", broken)
-	case ctx.Err() != nil:
-		return ctx.Err()
 	default:
 		s.What = err.Error()
 		a.finding(FoundLog, "", "--since", "the checkpoint that was kept does not fit the log: %v", err)
@@ -135,11 +113,8 @@ func (a *audit) verifyLog(ctx context.Context, l *auditlog.Log) error {
 func (a *audit) readPending(ctx context.Context, size int64) error {
 	pending, err := a.Workspace.Unpublished(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		a.gap("", "state.db", "the records that wait for the log could not be read: %v", err)
-		return nil
+		return ctx.Err()
 	}
 	for _, e := range pending {
 		if e.Seq >= size {
@@ -193,8 +168,8 @@ func (a *audit) replay(e auditlog.Event) {
 			delete(a.copies, e.Path)
 		}
 	case auditlog.Export, auditlog.Purge:
-		if len(e.Files) > 0 {
-			a.stored.exported(e)
+		for _, f := range e.Files {
+			a.stored.logged[f.Name] = f.SHA256
 		}
 	}
 }
@@ -212,7 +187,7 @@ func (a *audit) restored(e auditlog.Event) {
 	}
 	// An operator could drop a record in this way: it is a gap until the auditor has a checkpoint from after it.
 	if s := a.report.Log.Since; missing == "" || s != nil && s.Holds && s.Records > e.Seq {
-		a.report.Notes = append(a.report.Notes, fmt.Sprintf("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict))
+		a.note("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict)
 		return
 	}
 	a.gap("", "audit", "record %d, of %s: %s; find out why, keep a checkpoint (--checkpoint), and name it from then on (--since)", e.Seq, e.Time.Format(time.RFC3339), missing)
@@ -281,14 +256,15 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 	case b.Release != a.Release.Name && b.Release != state.RehearsalOf(a.Release.Name):
 		return &workspace.OtherRelease{Have: b.Release, Want: a.Release.Name}
 	case b.Release != a.Release.Name:
-		a.report.Notes = append(a.report.Notes, "the workspace is a rehearsal: its posts are made up")
+		a.note("the workspace is a rehearsal: its posts are made up")
 		a.Access = nil
 	}
-	if _, sealed, err := ws.ReadSeal(ctx); err == nil && !sealed {
+	_, a.sealed, err = ws.ReadSeal(ctx)
+	if err == nil && !a.sealed {
 		a.gap("", state.SealFile, "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away; run, then audit again")
 	}
 	if b.ReleaseDigest != a.Release.Digest {
-		a.report.Notes = append(a.report.Notes, "the workspace was last run with another edition of the release: "+b.ReleaseDigest)
+		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
 	}
 	for p, err := range ws.Posts(ctx) {
 		if err != nil {
@@ -317,7 +293,7 @@ func (a *audit) readWorkspace(ctx context.Context) error {
 				e.lifted = t.Lifted.Asserted
 			}
 		}
-		a.report.Notes = append(a.report.Notes, state.PrintableLine(fmt.Sprintf("the tombstone of %s %s", t.ID, what)))
+		a.note("the tombstone of %s %s", t.ID, what)
 	}
 	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
 	for _, t := range a.Tombstones {

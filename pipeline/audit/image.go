@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/draw"
+	"io"
 	"iter"
 	"math/bits"
 	"strings"
@@ -39,12 +40,19 @@ type sighting struct {
 }
 
 // image looks at an image: its digests, its looks, and the bytes in it and behind it that are not pixels.
-func (w walker) image(p place, body []byte) error {
+func (w walker) image(p place, all *io.SectionReader) error {
+	body, err := readAll(all, maxImage)
+	if err != nil {
+		return err
+	}
 	s := &sighting{place: p, stored: p.src.name != "" && p.part == ""}
-	s.digests = []string{state.SHA256(body)}
+	s.digests = []string{p.src.file.SHA256}
+	if p.path != p.src.where || p.part != "" || p.table != nil {
+		s.digests[0] = state.SHA256(body)
+	}
 	defer w.saw(s)
-	// An image that a record accounts for need not be decoded, unless its row is of a post that must be gone.
-	if w.gone.staying[s.digests[0]] && w.gone.digests[s.digests[0]] == nil {
+	// An image of a post that may stay need not be decoded.
+	if w.gone.staying[s.digests[0]] {
 		return nil
 	}
 	format := policy.ImageFormat(body)
@@ -61,7 +69,7 @@ func (w walker) image(p place, body []byte) error {
 		if w.depth > maxDepth || len(bytes.Trim(part.bytes, "\x00 ")) == 0 {
 			continue
 		}
-		if err := w.look(p.in(part.name), bytes.NewReader(part.bytes), int64(len(part.bytes))); err != nil {
+		if err := w.look(p.in(part.name), section(part.bytes)); err != nil {
 			return err
 		}
 	}
@@ -276,13 +284,15 @@ func pngText(kind string, data []byte) part {
 const nearBits = 8
 
 // nearest returns the entry with the hash closest to one of hashes, of equals the first by name; nil for none.
-func nearest(list []hashOf, hashes []uint64) (best *known, apart int) {
+func nearest(list []*known, hashes []uint64) (best *known, apart int) {
 	apart = nearBits + 1
-	for _, known := range list {
-		for _, h := range hashes {
-			d := bits.OnesCount64(known.bits ^ h)
-			if d < apart || d == apart && best != nil && known.of.name < best.name {
-				best, apart = known.of, d
+	for _, k := range list {
+		for _, have := range k.hashes {
+			for _, h := range hashes {
+				d := bits.OnesCount64(have ^ h)
+				if d < apart || d == apart && best != nil && k.name < best.name {
+					best, apart = k, d
+				}
 			}
 		}
 	}

@@ -6,14 +6,11 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"index/suffixarray"
-	"maps"
 	"math/bits"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
@@ -27,42 +24,38 @@ type known struct {
 	name    string // of the entry
 	digests []string
 	hashes  []uint64
-	text    string // as sameText makes it
-	lines   []string
+	texts   []string // folded and distinctive: the whole text, then the lines of it
 }
 
 // goneContent indexes what is known of posts: of those that must be gone, to find it, and of those that may stay, to
 // tell it from that.
 type goneContent struct {
-	all     map[string]*known // by entry, of all posts
-	posts   map[manifest.PostID]bool
-	digests map[string]*known
-	hashes  []hashOf
-	lines   map[string][]lineOf // by their first letters
+	all   map[string]*known // by entry, of all posts
+	posts map[manifest.PostID]bool
 
-	staying       map[string]bool // digests
-	stayingHashes []hashOf
-	stayingTexts  map[uint64]bool
-	shared        int // texts that a post that may stay has as well
+	gone, stay   []*known
+	digests      map[string]*known // of images that must be gone
+	staying      map[string]bool   // digests of images that may stay
+	lines        map[string][]*lineOf
+	stayingTexts map[uint64]bool
+	shared       int // texts that a post that may stay has as well
 }
 
-type hashOf struct {
-	bits uint64
-	of   *known
-}
-
+// A lineOf is a text that must be gone, unless it is shared with a post that may stay.
 type lineOf struct {
-	line []byte
-	of   *known
+	text   string
+	of     *known
+	shared bool
 }
 
 // prefixLen is how many bytes of a text find it in the index. No text that is searched for is shorter.
 const prefixLen = 15
 
+func newGone() goneContent {
+	return goneContent{all: map[string]*known{}, posts: map[manifest.PostID]bool{}}
+}
+
 func (g *goneContent) of(id manifest.PostID, name string) *known {
-	if g.all == nil {
-		g.all, g.posts = map[string]*known{}, map[manifest.PostID]bool{}
-	}
 	k := g.all[name]
 	if k == nil {
 		k = &known{id: id, name: name}
@@ -97,103 +90,83 @@ func (k *known) hash(h uint64) {
 	}
 }
 
-// read takes a text, unless it is too short to identify a post.
+// read takes a text and the lines of it, but for those that are too short to identify a post.
 func (k *known) read(text string) {
-	if k.text == "" {
-		k.text = sameText(text)
-	}
-	for line := range strings.Lines(text) {
-		line = sameText(line)
-		if line != "" {
-			k.lines = append(k.lines, line)
+	for _, part := range append([]string{text}, strings.Split(text, "\n")...) {
+		folded := string(fold([]byte(part)))
+		if distinctive(folded) && !slices.Contains(k.texts, folded) {
+			k.texts = append(k.texts, folded)
 		}
 	}
 }
 
-func (k *known) has(digests []string) bool {
-	return slices.ContainsFunc(digests, func(d string) bool { return slices.Contains(k.digests, d) })
-}
-
-// sameText makes texts comparable, as fold does. It is empty for a text too short to identify a post.
-func sameText(text string) string {
-	s := string(fold([]byte(text)))
-	if !distinctive(s) {
-		return ""
-	}
-	return s
-}
-
-// distinctive reports whether a text is too long for two posts to share it by chance.
+// distinctive reports whether a folded text is too long for two posts to share it by chance.
 func distinctive(s string) bool { return len(s) >= prefixLen && strings.Count(s, " ") >= 2 }
 
-// mustGo marks a post: its content is searched for.
-func (g *goneContent) mustGo(id manifest.PostID) {
-	if g.posts == nil {
-		g.of(id, string(id))
+// image returns the entry of an image that must be gone, by a digest of it; nil for none.
+func (g *goneContent) image(digest string) *known {
+	if g.staying[digest] { // many post one picture
+		return nil
 	}
-	g.posts[id] = true
+	return g.digests[digest]
 }
 
-// stays returns what is known of the entry if its post may stay, else nil.
-func (g *goneContent) stays(entry string) *known {
-	if k := g.all[entry]; k != nil && !g.posts[k.id] {
-		return k
-	}
-	return nil
+// stayed reports whether one of the digests is of an image that may stay.
+func (g *goneContent) stayed(digests []string) bool {
+	return slices.ContainsFunc(digests, func(d string) bool { return g.staying[d] })
 }
 
 var seed = maphash.MakeSeed()
 
 func textHash(folded string) uint64 { return maphash.String(seed, folded) }
 
-// index collects what is known. It is called again when more is known.
+// index sorts what is known by what must be gone and what may stay. It is called again when more is known.
 func (g *goneContent) index() {
-	g.hashes, g.stayingHashes, g.lines, g.shared = nil, nil, map[string][]lineOf{}, 0
+	g.gone, g.stay, g.lines, g.shared = nil, nil, map[string][]*lineOf{}, 0
 	g.digests, g.staying, g.stayingTexts = map[string]*known{}, map[string]bool{}, map[uint64]bool{}
-	// Many post one picture or one sentence: content that a post that may stay has as well identifies nothing.
-	said := bytes.Buffer{}
 	for _, k := range g.all {
-		if g.posts[k.id] {
-			continue
-		}
-		for _, d := range k.digests {
-			g.staying[d] = true
-		}
-		for _, h := range k.hashes {
-			g.stayingHashes = append(g.stayingHashes, hashOf{h, k})
-		}
-		for _, text := range append(k.lines, k.text) {
-			g.stayingTexts[textHash(text)] = true
-		}
-		said.WriteString(k.text)
-		said.WriteByte(0)
-	}
-	// Searching all texts that stay for each text that is gone would be quadratic, so a suffix array answers. It
-	// is built only if there is a text to search for.
-	texts := sync.OnceValue(func() *suffixarray.Index { return suffixarray.New(said.Bytes()) })
-	for _, name := range slices.Sorted(maps.Keys(g.all)) {
-		k := g.all[name]
 		if !g.posts[k.id] {
+			g.stay = append(g.stay, k)
+			for _, d := range k.digests {
+				g.staying[d] = true
+			}
+			for _, text := range k.texts {
+				g.stayingTexts[textHash(text)] = true
+			}
 			continue
 		}
+		g.gone = append(g.gone, k)
 		for _, d := range k.digests {
-			if !g.staying[d] {
+			if have := g.digests[d]; have == nil || k.name < have.name {
 				g.digests[d] = k
 			}
 		}
-		for _, h := range k.hashes {
-			g.hashes = append(g.hashes, hashOf{h, k})
+		for _, text := range k.texts {
+			g.lines[text[:prefixLen]] = append(g.lines[text[:prefixLen]], &lineOf{text: text, of: k})
 		}
-		for _, line := range append(k.lines, k.text) {
-			switch {
-			case line == "":
-			case len(texts().Lookup([]byte(line), 1)) > 0:
-				g.shared++
-			default:
-				g.lines[line[:prefixLen]] = append(g.lines[line[:prefixLen]], lineOf{[]byte(line), k})
+	}
+	// Many write one sentence: what a post that may stay has as well identifies nothing.
+	for _, k := range g.stay {
+		for _, l := range g.linesIn([]byte(strings.Join(k.texts[:min(1, len(k.texts))], ""))) {
+			l.shared = true
+			g.shared++
+		}
+	}
+}
+
+// linesIn returns the texts that must be gone in a folded text.
+func (g *goneContent) linesIn(folded []byte) (found []*lineOf) {
+	for at := 0; at+prefixLen <= len(folded); at++ {
+		if at > 0 && folded[at-1] != ' ' { // lines begin with a word
+			continue
+		}
+		for _, l := range g.lines[string(folded[at:at+prefixLen])] {
+			if !l.shared && bytes.HasPrefix(folded[at:], []byte(l.text)) {
+				found = append(found, l)
 			}
 		}
 	}
+	return found
 }
 
 // Known says of how many of the posts that must be gone something is known that recognises their content.
@@ -204,27 +177,23 @@ type Known struct {
 	Texts   int `json:"texts"`
 }
 
-// wantsTexts reports whether texts have to be looked at.
-func (g *goneContent) wantsTexts() bool { return len(g.posts) > 0 }
-
 func (g *goneContent) known() Known {
-	digests, hashes, texts := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
-	for _, k := range g.all {
-		if g.posts[k.id] {
-			digests[k.id] = digests[k.id] || len(k.digests) > 0
-			hashes[k.id] = hashes[k.id] || len(k.hashes) > 0
-			texts[k.id] = texts[k.id] || k.text != "" || len(k.lines) > 0
-		}
-	}
-	count := func(m map[manifest.PostID]bool) (n int) {
-		for _, yes := range m {
-			if yes {
-				n++
+	// A post of several images counts once.
+	count := func(has func(*known) bool) int {
+		posts := map[manifest.PostID]bool{}
+		for _, k := range g.gone {
+			if has(k) {
+				posts[k.id] = true
 			}
 		}
-		return n
+		return len(posts)
 	}
-	return Known{MustGo: len(g.posts), Digests: count(digests), Hashes: count(hashes), Texts: count(texts)}
+	return Known{
+		MustGo:  len(g.posts),
+		Digests: count(func(k *known) bool { return len(k.digests) > 0 }),
+		Hashes:  count(func(k *known) bool { return len(k.hashes) > 0 }),
+		Texts:   count(func(k *known) bool { return len(k.texts) > 0 }),
+	}
 }
 
 // storedContent is the content that the records of a workspace account for.
@@ -255,16 +224,15 @@ func (a *audit) saw(s *sighting) {
 // sawWords keeps a text that may be one of a post that must be gone.
 func (a *audit) sawWords(p place, folded string) {
 	h := textHash(folded)
-	if a.gone.stayingTexts[h] {
-		return
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p.src.lines++
-	if p.src.lines <= maxTexts {
-		a.texts = append(a.texts, textSeen{place: p, hash: h})
-	} else {
+	switch {
+	case a.gone.stayingTexts[h]:
+	case p.src.lines == maxTexts:
 		p.src.texts.add(p.String())
+	default:
+		p.src.lines++
+		a.texts = append(a.texts, textSeen{place: p, hash: h})
 	}
 }
 
@@ -281,7 +249,7 @@ func (a *audit) postOf(entry string) *evidence { return a.posts[dataset.PostOf(e
 // staying returns what is known of the first of the entries that may stay; nil for none.
 func (a *audit) staying(entries []string) *known {
 	for _, entry := range entries {
-		if k := a.gone.stays(entry); k != nil {
+		if k := a.gone.all[entry]; k != nil && !a.gone.posts[k.id] {
 			return k
 		}
 	}
@@ -322,14 +290,14 @@ func (a *audit) resolve(ctx context.Context) error {
 		if err := a.stopped(ctx); err != nil {
 			return err
 		}
-		a.judgeImage(ctx, s, known)
+		a.judgeImage(s, known)
 	}
 	for _, t := range a.said {
 		claims := t.claims()
 		if _, e := a.mustGoOf(claims); e != nil {
 			continue // its row is a finding already
 		}
-		if mine := a.staying(claims); mine == nil || mine.text != t.of.text {
+		if mine := a.staying(claims); mine == nil || !slices.Equal(mine.texts, t.of.texts) {
 			a.finding(FoundText, t.of.name, t.String(), "text read off %s, which must be gone: %s", t.of.name, a.posts[t.of.id].why())
 		}
 	}
@@ -358,133 +326,87 @@ func (a *audit) resolve(ctx context.Context) error {
 }
 
 // judgeImage judges an image by its record, by its bytes and by how it looks.
-func (a *audit) judgeImage(ctx context.Context, s *sighting, known Known) {
+func (a *audit) judgeImage(s *sighting, known Known) {
 	claims, where := s.claims(), s.String()
 	rec, recorded := a.stored.files[s.src.name]
 	recorded = recorded && s.stored
 	if recorded {
 		claims = []string{rec.Key.String()}
 		if e := a.posts[rec.ID]; a.mustBeGone(e) {
-			a.finding(FoundImage, rec.Key.String(), where, "an image of a post that must be gone: %s", e.why())
+			a.finding(FoundImage, claims[0], where, "an image of a post that must be gone: %s", e.why())
 			return
 		}
 	} else if _, e := a.mustGoOf(claims); e != nil {
 		return // its row or its name is a finding already
 	}
 	mine := a.staying(claims)
-	k, how := a.imageKnown(s, mine)
-	if k != nil && s.what == "its phash" && len(claims) > 0 && (mine == nil || len(mine.hashes) == 0) {
-		return // a template is shared by many, and the image of the row's post is not known
-	}
-	if k != nil && len(claims) > 0 && (mine == nil || len(mine.hashes) == 0) && strings.Contains(how, "bits") {
+	unseen := len(claims) > 0 && (mine == nil || len(mine.hashes) == 0) // the image of its post is not known
+	k, how, looks := a.imageKnown(s, mine)
+	switch {
+	case k != nil && looks && unseen && s.what != "": // a template is shared by many
+	case k != nil && looks && unseen:
 		a.gap(claims[0], where, "the image looks like that of %s, which must be gone, and is said to be of %s, whose image is not known: compare them", k.name, claims[0])
-		return
-	}
-	if k != nil {
-		what := cmp.Or(s.what, "the image")
+	case k != nil:
 		if len(claims) > 0 {
 			how += ", said to be of " + claims[0]
 		}
-		a.finding(FoundImage, k.name, where, "%s of %s (%s), which must be gone: %s", what, k.name, how, a.posts[k.id].why())
-		return
-	}
-	if s.stored {
-		a.judgeStored(ctx, s, rec, recorded)
-		return
-	}
-	if s.what != "" || known.MustGo == 0 || slices.ContainsFunc(s.digests, func(d string) bool { return a.gone.staying[d] }) {
-		return
-	}
-	if s.fault != "" {
+		a.finding(FoundImage, k.name, where, "%s of %s (%s), which must be gone: %s", cmp.Or(s.what, "the image"), k.name, how, a.posts[k.id].why())
+	case s.stored:
+		a.judgeStored(s, rec, recorded)
+	case s.what != "" || known.MustGo == 0 || a.gone.stayed(s.digests):
+	case s.fault != "":
 		a.gap("", where, "an image's looks could not be compared: %s", s.fault)
-		return
-	}
-	if _, apart := nearest(a.gone.stayingHashes, s.hashes[:min(1, len(s.hashes))]); known.Hashes < known.MustGo && apart > sameBits {
-		s.src.images.add(where)
+	case known.Hashes < known.MustGo:
+		// A thumbnail of an image that may stay is of known origin.
+		if _, apart := nearest(a.gone.stay, s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
+			s.src.images.add(where)
+		}
 	}
 }
 
 // sameBits is how many bits differ at most between an image and its thumbnail.
 const sameBits = 4
 
-// imageKnown returns the erased entry that an image belongs to, or nil. mine is what is known of the entry that
-// claims the image.
-func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string) {
+// imageKnown returns the erased entry that an image belongs to, or nil; how it is known, and whether only by its looks.
+// mine is what is known of the entry that claims the image.
+func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, looks bool) {
 	// An image that its own entry has on record is that entry's, whatever it looks like.
-	if mine != nil && mine.has(s.digests) {
-		return nil, ""
+	if mine != nil && slices.ContainsFunc(s.digests, func(d string) bool { return slices.Contains(mine.digests, d) }) {
+		return nil, "", false
 	}
 	for i, d := range s.digests {
-		if k := a.gone.digests[d]; k != nil {
-			return k, []string{"byte for byte", "but for metadata", "the same pixels"}[min(i, 2)]
+		if k := a.gone.image(d); k != nil {
+			return k, []string{"byte for byte", "but for metadata", "the same pixels"}[min(i, 2)], false
 		}
 	}
-	k, apart := nearest(a.gone.hashes, s.hashes)
-	if k == nil || slices.ContainsFunc(s.digests, func(d string) bool { return a.gone.staying[d] }) {
-		return nil, ""
+	k, apart := nearest(a.gone.gone, s.hashes)
+	if k == nil || a.gone.stayed(s.digests) {
+		return nil, "", false
 	}
 	// Memes on one template are close to each other. An image with no claimed entry may match any post that
 	// stays; one with a claimed entry is that entry's if it is closer to it.
-	if mine == nil {
-		if other, closer := nearest(a.gone.stayingHashes, s.hashes); other != nil && closer <= apart {
-			return nil, ""
-		}
-	} else if own := slices.MinFunc(append([]uint64{^s.hashes[0]}, mine.hashes...), func(x, y uint64) int {
-		return cmp.Compare(bits.OnesCount64(x^s.hashes[0]), bits.OnesCount64(y^s.hashes[0]))
-	}); bits.OnesCount64(own^s.hashes[0]) <= apart {
-		return nil, ""
+	rivals, hashes := a.gone.stay, s.hashes
+	if mine != nil {
+		rivals, hashes = []*known{mine}, s.hashes[:1]
 	}
-	return k, fmt.Sprintf("%d of 64 bits apart", apart)
+	if rival, closer := nearest(rivals, hashes); rival != nil && closer <= apart {
+		return nil, "", false
+	}
+	return k, fmt.Sprintf("%d of 64 bits apart", apart), true
 }
 
-// judgeStored judges an image file of the workspace that matches no erased image: it must be the one that the state
-// has on record, or one that a run has stored since the records were read.
-func (a *audit) judgeStored(ctx context.Context, s *sighting, rec workspace.Record, recorded bool) {
+// judgeStored judges an image file of the workspace that matches no erased image: a record must account for it.
+func (a *audit) judgeStored(s *sighting, rec workspace.Record, recorded bool) {
+	digest := s.digests[0]
 	switch {
-	case recorded && s.digests[0] != rec.Image.SHA256 && !a.onRecord(ctx, rec, s.digests[0]):
+	case recorded && digest == rec.Image.SHA256, a.gone.staying[digest], strings.HasPrefix(path.Base(s.src.name), ".tmp-"):
+	case !a.sealed: // the records may be older than the file
+		a.gap("", s.String(), "an image that no record accounts for: a run is storing it, or was killed; run, then audit again")
+	case recorded:
 		a.finding(FoundImage, rec.Key.String(), s.String(), "it is not the image that was stored there: cannot tell which post it belongs to")
-	case recorded || a.byRecord(s.digests[0]) || a.underWay(ctx, s.src.name):
 	default:
 		a.finding(FoundImage, "", s.String(), "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
 	}
-}
-
-// byRecord reports whether a digest is that of a stored image of a post that may stay.
-func (a *audit) byRecord(digest string) bool {
-	for _, rec := range a.stored.files {
-		if rec.Image.SHA256 == digest {
-			return !a.mustBeGone(a.posts[rec.ID])
-		}
-	}
-	return false
-}
-
-// onRecord reports whether a run that is at work has stored another image of the entry since the records
-// were read.
-func (a *audit) onRecord(ctx context.Context, was workspace.Record, digest string) bool {
-	for rec, err := range a.Workspace.Records(ctx, workspace.Select{ID: was.ID}) {
-		if err != nil {
-			return false
-		}
-		if rec.Key == was.Key && rec.Image != nil && rec.Image.SHA256 == digest {
-			return true
-		}
-	}
-	return false
-}
-
-// underWay reports whether a run that is at work has stored the image since the records were read.
-func (a *audit) underWay(ctx context.Context, name string) bool {
-	id, _ := entryOf(name)
-	for rec, err := range a.Workspace.Records(ctx, workspace.Select{ID: id}) {
-		if id != "" && err == nil && rec.Image != nil && a.Workspace.ImageName(rec.Key, rec.Image.Format) == name {
-			return true
-		}
-		if id == "" || err != nil {
-			return false
-		}
-	}
-	return strings.HasPrefix(path.Base(name), ".tmp-")
 }
 
 // named returns the entry of a known post that a file is named after; empty for none.

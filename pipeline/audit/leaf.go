@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/contain"
-	"rehydrate/pipeline/state"
 )
 
 // A source is a file that an audit looks at: one of the workspace, of a registered copy, or one that was named.
@@ -128,17 +126,20 @@ func (w walker) spawn(look func(walker) error) error {
 }
 
 // look looks at a leaf, whatever it is. What goes wrong with it is a gap; only the end of the audit is an error.
-func (w walker) look(p place, r io.ReaderAt, size int64) error {
-	err := w.stopped(w.ctx)
-	if err == nil {
-		// A mistake of this program, or of a decoder, costs one leaf.
-		err = contain.Do(func() error { return w.lookInto(p, r, size) })
+func (w walker) look(p place, all *io.SectionReader) error {
+	if err := w.stopped(w.ctx); err != nil {
+		return err
 	}
-	if err != nil && w.ctx.Err() == nil && !errors.Is(err, state.ErrInterrupted) {
+	// A mistake of this program, or of a decoder, costs one leaf.
+	return w.lost(p, contain.Do(func() error { return w.lookInto(p, all) }))
+}
+
+// lost notes a leaf that could not be read. It returns an error only if the audit ends.
+func (w walker) lost(p place, err error) error {
+	if err != nil && w.stopped(w.ctx) == nil {
 		w.gap("", p.String(), "it could not be read: %v", err)
-		return nil
 	}
-	return err
+	return w.stopped(w.ctx)
 }
 
 // A column is a column of a table: of a Parquet, a CSV, a database, or a key of JSON.
@@ -146,6 +147,7 @@ type column struct {
 	name    string
 	holds   string // what its name says it holds: one of the constants below, or empty
 	asked   bool   // the auditor named it
+	numbers bool   // it has whole numbers
 	values  int64
 	known   int64 // values that are ids of posts of the release, or of others that are known
 	foreign int64 // values that are ids of other posts
@@ -265,9 +267,9 @@ func rowEntry(text string) (manifest.PostID, string) {
 
 // holdsIDs reports whether the values of the column are ids: its name says so, or most of them are known ones. The
 // numbers of a column are ids only if both hold.
-func (c *column) holdsIDs(numbers bool) bool {
+func (c *column) holdsIDs() bool {
 	most := 2*c.known > c.values
-	if numbers {
+	if c.numbers {
 		return c.holds == holdsID && (most || c.asked)
 	}
 	ids := map[string]bool{}
@@ -278,10 +280,10 @@ func (c *column) holdsIDs(numbers bool) bool {
 }
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.
-func (w walker) finish(t *table, numbers map[*column]bool) {
+func (w walker) finish(t *table) {
 	named := false
 	for _, c := range t.order {
-		ids := c.holdsIDs(numbers[c])
+		ids := c.holdsIDs()
 		named = named || ids
 		for _, h := range c.hits {
 			if !ids && !h.clear {
@@ -303,7 +305,7 @@ func (w walker) finish(t *table, numbers map[*column]bool) {
 				w.finding(kind, h.entry, p.String(), "%s", what)
 			}
 		}
-		if c.holds == holdsID && !t.src.ours && !t.lists && !numbers[c] && c.foreign > 0 && (t.records && t.rows > 0 || c.asked) {
+		if c.holds == holdsID && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.records && t.rows > 0 || c.asked) {
 			w.gap("", t.String(), "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
 		}
 		if ids && t.parquet && c.unread > 0 {

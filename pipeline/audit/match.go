@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,20 +32,20 @@ const (
 
 // bytes searches bytes of any kind for texts that must be gone, ids, digests, encoded bytes and, where they are no
 // text, for images. Bytes of an unknown kind are a gap.
-func (w walker) bytes(p place, r io.ReaderAt, size int64) error {
+func (w walker) bytes(p place, all *io.SectionReader) error {
 	binary := false
 	var held []byte
-	for at := int64(0); at < size; {
+	for at := int64(0); at < all.Size(); {
 		if err := w.stopped(w.ctx); err != nil {
 			return err
 		}
-		block := make([]byte, min(searchBlock, size-at))
-		if _, err := io.ReadFull(io.NewSectionReader(r, at, int64(len(block))), block); err != nil {
+		block, err := readAll(io.NewSectionReader(all, at, min(searchBlock, all.Size()-at)), searchBlock)
+		if err != nil {
 			return err
 		}
 		first := at == 0
 		at += int64(len(block))
-		last := at == size
+		last := at == all.Size()
 		held = append(held, block...)
 		binary = binary || bytes.ContainsFunc(block, noText)
 		// Encoded bytes that go on in the next block wait for their end.
@@ -55,17 +56,16 @@ func (w walker) bytes(p place, r io.ReaderAt, size int64) error {
 		if open > 2*maxImage {
 			return fmt.Errorf("encoded bytes of more than %d characters", open)
 		}
-		if err := w.search(p, held[:len(held)-open], first, last); err != nil {
-			return err
+		err = w.search(p, held[:len(held)-open], first, last)
+		if err == nil && binary {
+			err = w.carve(p, held)
 		}
-		if binary {
-			if err := w.carve(p, held); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 		held = bytes.Clone(held[len(held)-min(len(held), max(searchOverlap, open)):])
 	}
-	if !binary || p.label || p.src.name != "" && strings.Contains(p.src.name, "/.tmp-") || strings.HasSuffix(p.part, encodedPart) && size < minGap {
+	if !binary || p.label || strings.Contains(p.src.name, "/.tmp-") || strings.HasSuffix(p.part, encodedPart) && all.Size() < minGap {
 		return nil
 	}
 	return errors.New("unknown binary format: only searched for plain text and images")
@@ -93,17 +93,10 @@ func openRun(text []byte) int {
 	return n
 }
 
-// words searches a short text that stands beside the content of a container.
+// words searches a short text that is whole, such as one that stands beside the content of a container.
 func (w walker) words(p place, text string) {
 	if strings.TrimSpace(text) != "" {
-		w.word(p, []byte(text))
-	}
-}
-
-// word is search for a text that is whole.
-func (w walker) word(p place, text []byte) {
-	if err := w.search(p, text, true, true); err != nil {
-		w.gap("", p.String(), "it could not be read: %v", err)
+		_ = w.lost(p, w.search(p, []byte(text), true, true)) // whoever reads on finds that the audit ends
 	}
 }
 
@@ -223,14 +216,14 @@ func isLink(before []byte) bool {
 
 // sawDigest compares a digest that stands in a text.
 func (w walker) sawDigest(p place, digest string) {
-	if w.gone.digests[digest] != nil && !p.lists() {
+	if w.gone.image(digest) != nil && !p.lists() {
 		w.saw(&sighting{place: p, what: "its sha256", digests: []string{digest}})
 	}
 }
 
 // lines searches for texts that must be gone, and keeps what else could be one.
 func (w walker) lines(p place, text []byte) {
-	if len(text) < 15 || !w.gone.wantsTexts() {
+	if len(text) < prefixLen || len(w.gone.posts) == 0 {
 		return
 	}
 	variants := [][]byte{text}
@@ -239,16 +232,8 @@ func (w walker) lines(p place, text []byte) {
 		variants = append(variants, tags.ReplaceAll(text, nil), tags.ReplaceAll(text, []byte(" ")))
 	}
 	for _, v := range variants {
-		folded := fold(v)
-		for at := 0; at+prefixLen <= len(folded); at++ {
-			if at > 0 && folded[at-1] != ' ' {
-				continue
-			}
-			for _, l := range w.gone.lines[string(folded[at:at+prefixLen])] {
-				if bytes.HasPrefix(folded[at:], l.line) {
-					w.sawText(p, l.of)
-				}
-			}
+		for _, l := range w.gone.linesIn(fold(v)) {
+			w.sawText(p, l.of)
 		}
 	}
 	if p.src.ours || p.label || p.table != nil && p.table.lists {
@@ -309,7 +294,7 @@ func (w walker) encoded(p place, text []byte) (rest []byte, err error) {
 				if !strings.HasSuffix(p.part, encodedPart) {
 					p.part += encodedPart
 				}
-				if err := inner.look(p, bytes.NewReader(raw), int64(len(raw))); err != nil {
+				if err := inner.look(p, section(raw)); err != nil {
 					return rest, err
 				}
 			}
@@ -422,22 +407,20 @@ func (w walker) residueIDs(p place, free []byte) {
 }
 
 // utf16 looks at a text in UTF-16.
-func (w walker) utf16(p place, r io.ReaderAt, size int64) error {
-	body, err := readAll(r, size, maxImage)
+func (w walker) utf16(p place, all *io.SectionReader) error {
+	body, err := readAll(all, maxImage)
 	if err != nil {
 		return err
 	}
-	units := make([]uint16, 0, len(body)/2)
-	high, low := 1, 0
+	var order binary.ByteOrder = binary.LittleEndian
 	if body[0] == 0xfe {
-		high, low = 0, 1
+		order = binary.BigEndian
 	}
+	units := make([]uint16, 0, len(body)/2)
 	for i := 2; i+1 < len(body); i += 2 {
-		units = append(units, uint16(body[i+high])<<8|uint16(body[i+low]))
+		units = append(units, order.Uint16(body[i:]))
 	}
-	text := []byte(string(utf16.Decode(units)))
-	w.depth++
-	return w.loose(p, bytes.NewReader(text), int64(len(text)), isOther)
+	return w.loose(p, section([]byte(string(utf16.Decode(units)))))
 }
 
 // fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for

@@ -31,7 +31,7 @@ func inflate(packed []byte, limit int64) ([]byte, error) {
 // pdf looks at the streams of a PDF: images as they are, everything else as text. The words on its pages are numbers
 // of signs in its fonts, so a PDF without findings is a gap all the same.
 func (w walker) pdf(p place, all *io.SectionReader) error {
-	body, err := readAll(all, all.Size(), 2*maxImage)
+	body, err := readAll(all, 2*maxImage)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (w walker) pdfStream(p place, head, data []byte) error {
 		w.gap("", p.String(), "an image as bare samples, which is not read here: look at it")
 	}
 	if filters == "DCTDecode" {
-		return w.look(p, bytes.NewReader(data), int64(len(data)))
+		return w.look(p, section(data))
 	}
 	return errors.Join(w.search(p, data, true, true), w.carve(p, data))
 }

@@ -3,31 +3,19 @@ package audit
 import (
 	"context"
 	"io"
-	"maps"
 	"path"
 	"strings"
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
-	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
-// exported stores the files of an export that the log records.
-func (s *storedContent) exported(e auditlog.Event) {
-	if s.logged == nil {
-		s.logged = map[string]string{}
-	}
-	for _, f := range e.Files {
-		s.logged[f.Name] = f.SHA256
-	}
-}
-
 // readRecords reads the records of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
 	ws, s := a.Workspace, &a.stored
-	s.files, s.dataset = map[string]workspace.Record{}, map[string]string{}
+	s.files, s.dataset, s.logged = map[string]workspace.Record{}, map[string]string{}, map[string]string{}
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return err
@@ -56,28 +44,14 @@ func (a *audit) readRecords(ctx context.Context) error {
 	for _, e := range erased {
 		a.gone.of(e.ID, e.Key.String()).digest(e.File, e.Stripped, e.Pixels)
 	}
-	files, err := lastExport(ctx, ws)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+	last, err := state.ReadNote[state.ExportNote](ctx, ws)
 	if err != nil {
 		a.gap("", "state.db", "the note of the last export cannot be read: %v", err)
 	}
-	maps.Copy(s.dataset, files)
-	return nil
-}
-
-// lastExport returns the digest of each file of the last export on record.
-func lastExport(ctx context.Context, ws *workspace.Workspace) (map[string]string, error) {
-	last, err := state.ReadNote[state.ExportNote](ctx, ws)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string]string{}
 	for _, f := range last.Files {
-		files[f.Name] = f.SHA256
+		s.dataset[f.Name] = f.SHA256
 	}
-	return files, nil
+	return ctx.Err()
 }
 
 // checkState finds what state.db still has of posts that must be gone, and what this program did not make.
@@ -132,14 +106,14 @@ func (a *audit) checkOutcomes(s *source, r io.Reader) {
 }
 
 // accountFor compares a file with the records of it, and reports whether they say all there is to say.
-func (w walker) accountFor(s *source, kind string, r io.ReaderAt) (done bool) {
+func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done bool) {
 	switch {
 	case s.file.SHA256 == w.Release.ManifestDigest:
 		return true
 	case s.recorded != "" && s.recorded != s.file.SHA256:
 		w.changedCopy(s.where, "somebody changed it since it was exported")
 	case s.name == manifest.OutcomesName:
-		w.checkOutcomes(s, io.NewSectionReader(r, 0, s.size))
+		w.checkOutcomes(s, io.NewSectionReader(all, 0, s.size))
 	case s.name == "" || s.name == state.StateFile || strings.HasPrefix(path.Base(s.name), ".tmp-"):
 	case kind == isDatabase:
 		w.finding(FoundCopy, "", s.where, "a database in the workspace that no record accounts for: move it away, or out of backups that the posts of today have outlived")
@@ -158,25 +132,18 @@ func (a *audit) changedCopy(where, what string) {
 
 // exportedFile compares a file of the dataset with the records of its export.
 func (w walker) exportedFile(name, digest string) {
-	noted, ok := w.stored.dataset[name]
-	logged, inLog := w.stored.logged[name]
+	noted, logged := w.stored.dataset[name], w.stored.logged[name]
 	switch {
-	case ok && noted == digest && inLog && logged == digest: // state and log agree
-	case w.exportedSince(name, digest):
-		w.gap("", name, "a run has written it during the audit: audit again")
-	case !ok && !inLog:
+	case noted == digest && logged == digest: // state and log agree
+	case !w.sealed:
+		w.gap("", name, "it is not the file that was exported last: a run is writing it, or was killed; run, then audit again")
+	case noted == "" && logged == "":
 		w.finding(FoundCopy, "", name, "a Parquet in the workspace that no record accounts for")
-	case ok && noted != digest:
+	case noted != "" && noted != digest:
 		w.finding(FoundExport, "", name, "it is not the file that was exported under this name: restore it with `rehydrate run`")
-	case inLog && logged != digest:
+	case logged != "" && logged != digest:
 		w.finding(FoundExport, "", name, "it is not the file that the log says was exported last under this name")
-	case w.report.Log.Present && w.report.Log.Consistent && !inLog:
+	case logged == "" && w.report.Log.Present && w.report.Log.Consistent:
 		w.finding(FoundExport, "", name, "no record of the log names its export")
 	}
-}
-
-// exportedSince reports whether a run has exported the file with this digest since the audit began.
-func (w walker) exportedSince(name, digest string) bool {
-	files, err := lastExport(w.ctx, w.Workspace)
-	return err == nil && files[name] == digest && w.stored.dataset[name] != digest
 }

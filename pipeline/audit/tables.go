@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"database/sql"
@@ -21,6 +20,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver of databases that are looked at
 
+	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 )
@@ -52,29 +52,43 @@ func (s ScanColumns) holds(names ...string) (holds string, asked bool) {
 	return holds, false
 }
 
-// cell hands the value of a column to the matcher.
-func (w walker) cell(t *table, c *column, row int64, value []byte) error {
-	if len(value) == 0 {
-		return nil
-	}
+// put hands a value of a table to the matcher: a text, bytes or a whole number. Others say nothing.
+func (w walker) put(t *table, c *column, row int64, value any) error {
 	p := t.at(row, c)
-	text := len(value) <= 256
-	if text && c.saw(w.audit, row, string(value)) && c.holds != holdsSHA256 {
+	switch v := value.(type) {
+	case int64:
+		c.numbers = true
+		c.sawNumber(w.audit, row, v)
+		if c.holds == holdsPHash && !t.lists {
+			w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{uint64(v)}})
+		}
+	case string:
+		return w.cell(p, c, []byte(v))
+	case []byte:
+		return w.cell(p, c, v)
+	}
+	return nil
+}
+
+// cell is put for a text or bytes.
+func (w walker) cell(p place, c *column, value []byte) error {
+	short := len(value) <= 256
+	if len(value) == 0 || short && c.saw(w.audit, p.row, string(value)) && c.holds != holdsSHA256 {
 		return nil
 	}
 	if c.holds == holdsPHash || len(value) == 32 || len(value) == 64 || c.holds == holdsSHA256 {
 		w.digestCell(p, c, value)
 	}
-	if len(value) < 64 && text {
-		w.word(p, value)
+	if len(value) < 64 && short {
+		w.words(p, string(value))
 		return nil
 	}
 	w.depth++
 	if len(value) < 4<<10 {
-		return w.look(p, bytes.NewReader(value), int64(len(value)))
+		return w.look(p, section(value))
 	}
-	own := bytes.Clone(value)
-	return w.spawn(func(w walker) error { return w.look(p, bytes.NewReader(own), int64(len(own))) })
+	own := bytes.Clone(value) // the reader of the table takes its buffer back
+	return w.spawn(func(w walker) error { return w.look(p, section(own)) })
 }
 
 // digestCell compares a value that is a digest or a perceptual hash in hex or as bytes.
@@ -100,23 +114,22 @@ func (w walker) digestCell(p place, c *column, value []byte) {
 }
 
 // parquet looks at every column of a Parquet, at what its footer says beside, and at bytes that it does not name.
-func (w walker) parquet(p place, r io.ReaderAt, size int64) error {
-	file, err := scan.Open(r, size)
+func (w walker) parquet(p place, all *io.SectionReader) error {
+	file, err := scan.Open(all, all.Size())
 	if err != nil {
-		return errors.Join(err, w.bytes(p, r, size))
+		return errors.Join(err, w.bytes(p, all))
 	}
 	spans, err := file.Unclaimed()
 	if err != nil {
 		return err
 	}
 	for _, s := range spans {
-		part := p.in(fmt.Sprintf("bytes from %d", s.From))
 		w.gap("", p.String(), "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-s.From, s.From)
-		if err := w.bytes(part, io.NewSectionReader(r, s.From, s.To-s.From), s.To-s.From); err != nil {
+		if err := w.raw(p.in(fmt.Sprintf("bytes from %d", s.From)), io.NewSectionReader(all, s.From, s.To-s.From)); err != nil {
 			return err
 		}
 	}
-	t, numbers := newTable(p), map[*column]bool{}
+	t := newTable(p)
 	t.parquet = true
 	for _, name := range file.Columns() {
 		c := t.column(listName(name), name)
@@ -125,22 +138,23 @@ func (w walker) parquet(p place, r io.ReaderAt, size int64) error {
 				err = fmt.Errorf("more than %d rows: the rest were not checked", maxRows)
 			}
 			if err != nil {
-				if w.ctx.Err() != nil {
-					return w.ctx.Err()
+				if err := w.lost(p, err); err != nil {
+					return err
 				}
-				w.gap("", p.String(), "%v", err)
 				break
 			}
 			t.rows = max(t.rows, v.Row+1)
 			if v.IsNumber {
-				numbers[c] = true
-				w.number(t, c, v.Row, v.Number)
-			} else if err := w.cell(t, c, v.Row, v.Bytes); err != nil {
+				err = w.put(t, c, v.Row, v.Number)
+			} else {
+				err = w.put(t, c, v.Row, v.Bytes)
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
-	w.finish(t, numbers)
+	w.finish(t)
 	if p.part == "" {
 		p.src.file.Rows = int(t.rows)
 	}
@@ -154,24 +168,12 @@ func (w walker) parquet(p place, r io.ReaderAt, size int64) error {
 		case strings.HasPrefix(name, "bound "): // cut off anywhere
 			w.residueIDs(part, note)
 		case name == "key ARROW:schema": // names of columns as bytes
-			if err := w.residue(part, note); err != nil {
-				return err
-			}
+			err = errors.Join(err, w.residue(part, note))
 		default:
-			if err := w.look(part, bytes.NewReader(note), int64(len(note))); err != nil {
-				return err
-			}
+			err = errors.Join(err, w.look(part, section(note)))
 		}
 	}
-	return nil
-}
-
-// number hands a whole number to the matcher.
-func (w walker) number(t *table, c *column, row, n int64) {
-	c.sawNumber(w.audit, row, n)
-	if c.holds == holdsPHash && !t.lists {
-		w.saw(&sighting{place: t.at(row, c), what: "its phash", hashes: []uint64{uint64(n)}})
-	}
+	return err
 }
 
 // listName is the name of a column as people write it: a.b[] for the elements of a list.
@@ -198,7 +200,7 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	if _, err := io.Copy(copied, all); err != nil {
 		return err
 	}
-	unused, what, err := unusedPages(copied, all.Size())
+	unused, what, err := unusedPages(all)
 	if err != nil {
 		return err
 	}
@@ -223,8 +225,7 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	if ours && p.src.name == "" || err == nil && p.src.name == state.StateFile {
 		return err
 	}
-	p.label = true // what is left between the rows of its pages
-	return errors.Join(err, w.bytes(p, copied, all.Size()))
+	return errors.Join(err, w.raw(p, all)) // what is left between the rows of its pages
 }
 
 // ourDatabase is the application id of state.db.
@@ -271,7 +272,7 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 		return err
 	}
 	own := p.src.name == state.StateFile && p.part == ""
-	t, numbers := newTable(p.in("table "+name)), map[*column]bool{}
+	t := newTable(p.in("table " + name))
 	// What state.db has in its own tables, checkState judges by the records.
 	t.lists = ours && slices.Contains(naming, name) || own && !slices.Contains(w.foreign, "table "+name)
 	values, into := make([]any, len(names)), make([]any, len(names))
@@ -283,30 +284,21 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 			return err
 		}
 		for i, v := range values {
-			c := t.column(names[i])
-			switch v := v.(type) {
-			case int64:
-				numbers[c] = true
-				w.number(t, c, t.rows, v)
-			case string:
-				err = w.cell(t, c, t.rows, []byte(v))
-			case []byte:
-				err = w.cell(t, c, t.rows, v)
-			}
-			if err != nil {
+			if err := w.put(t, t.column(names[i]), t.rows, v); err != nil {
 				return err
 			}
 		}
 	}
-	w.finish(t, numbers)
+	w.finish(t)
 	return rows.Err()
 }
 
 // unusedPages returns what lies in the pages of a database that no table uses, and behind its last page, and says how
 // much of it there is; nothing where all of it is zero.
-func unusedPages(r io.ReaderAt, size int64) (unused []byte, what string, err error) {
+func unusedPages(all *io.SectionReader) (unused []byte, what string, err error) {
+	size := all.Size()
 	read := func(at, n int64) []byte {
-		block, wrong := readAll(io.NewSectionReader(r, at, n), n, maxHeld)
+		block, wrong := readAll(io.NewSectionReader(all, at, n), maxHeld)
 		err = errors.Join(err, wrong)
 		return block
 	}
@@ -363,41 +355,45 @@ func unusedPages(r io.ReaderAt, size int64) (unused []byte, what string, err err
 }
 
 // loose looks at bytes that are no container: tables of text, texts, and anything else.
-func (w walker) loose(p place, r io.ReaderAt, size int64, kind string) error {
-	if kind == isUTF16 {
-		return w.utf16(p, r, size)
-	}
-	head := make([]byte, min(size, 64<<10))
-	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), head); err != nil {
-		return err
-	}
+func (w walker) loose(p place, all *io.SectionReader) error {
+	head, err := readAll(io.NewSectionReader(all, 0, min(all.Size(), 64<<10)), maxHeld)
 	switch {
-	case p.part == "" && p.src.name == "" && isTombstones(r, size):
+	case err != nil:
+		return err
+	case p.part == "" && p.src.name == "" && isTombstones(all):
 		return nil
 	case bytes.ContainsFunc(head, noText):
-		return w.bytes(p, r, size)
+		return w.bytes(p, all)
 	}
 	w.depth++
-	all := func() *io.SectionReader { return io.NewSectionReader(r, 0, size) }
 	start := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth {
-		err := w.json(p, all())
-		if err == nil {
-			return nil
-		}
-		if w.ctx.Err() != nil {
+		if err := w.json(p, io.NewSectionReader(all, 0, all.Size())); err == nil || w.ctx.Err() != nil {
 			return err
 		}
 	}
-	if comma := separator(head, int64(len(head)) == size); comma != 0 && p.table == nil && !p.src.mayName {
-		if err := w.csv(p, all(), comma); err == nil || w.ctx.Err() != nil {
+	if comma := separator(head, int64(len(head)) == all.Size()); comma != 0 && p.table == nil && !p.src.mayName {
+		if err := w.csv(p, io.NewSectionReader(all, 0, all.Size()), comma); err == nil || w.ctx.Err() != nil {
 			return err
 		}
 	}
-	return w.bytes(p, r, size)
+	return w.bytes(p, all)
 }
 
-// separator returns what separates the columns of a text if it is a table, a line break for a table of one column.
+// isTombstones reports whether a whole file is a list of tombstones. It names posts that are gone, and is meant
+// to be handed on.
+func isTombstones(all *io.SectionReader) bool {
+	if all.Size() > maxImage {
+		return false
+	}
+	_, err := manifest.ReadTombstones(io.NewSectionReader(all, 0, all.Size()))
+	return err == nil
+}
+
+// oneColumn stands for the separator of a table of one column: no text has it.
+const oneColumn = '\x1f'
+
+// separator returns what separates the columns of a text if it is a table, else 0.
 func separator(head []byte, whole bool) rune {
 	lines := strings.Split(string(head), "\n")
 	if !whole && len(lines) > 1 {
@@ -414,39 +410,34 @@ func separator(head []byte, whole bool) rune {
 			return comma
 		}
 	}
+	// Words are longer than ids, or stand beside each other.
 	if slices.ContainsFunc(lines, func(l string) bool { return len(strings.Fields(l)) > 1 || len(l) > 39 }) {
 		return 0
 	}
-	return '\n'
+	return oneColumn
 }
 
 // csv looks at a table of text. A first line of known ids is a row, else it has the names of the columns.
 func (w walker) csv(p place, r io.Reader, comma rune) error {
-	next := lineReader(r)
-	if comma != '\n' {
-		in := csv.NewReader(r)
-		in.Comma, in.LazyQuotes, in.FieldsPerRecord, in.ReuseRecord = comma, true, -1, true
-		next = in.Read
-	}
+	in := csv.NewReader(r)
+	in.Comma, in.LazyQuotes, in.TrimLeadingSpace, in.FieldsPerRecord, in.ReuseRecord = comma, true, comma == oneColumn, -1, true
 	t := newTable(p)
 	var columns []*column
 	for {
-		record, err := next()
+		record, err := in.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			w.finish(t)
+			return nil
 		}
-		if err != nil {
+		if err := cmp.Or(err, w.stopped(w.ctx)); err != nil {
 			return err
 		}
 		if columns == nil {
-			first := slices.ContainsFunc(record, func(v string) bool { id, _ := rowEntry(v); return w.posts[id] != nil })
-			for i, name := range record {
-				if first {
-					name = strconv.Itoa(i + 1)
+			columns = []*column{}
+			if !slices.ContainsFunc(record, func(v string) bool { id, _ := rowEntry(strings.TrimSpace(v)); return w.posts[id] != nil }) {
+				for _, name := range record {
+					columns = append(columns, t.column(strings.TrimPrefix(name, "\xef\xbb\xbf")))
 				}
-				columns = append(columns, t.column(strings.TrimPrefix(name, "\xef\xbb\xbf")))
-			}
-			if !first {
 				names := p.in("names of columns")
 				names.label = true
 				w.words(names, strings.Join(record, "\n"))
@@ -457,40 +448,24 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 			if i == len(columns) {
 				columns = append(columns, t.column(strconv.Itoa(i+1)))
 			}
-			if err := w.cell(t, columns[i], t.rows, []byte(value)); err != nil {
+			if err := w.put(t, columns[i], t.rows, strings.TrimSpace(value)); err != nil {
 				return err
 			}
 		}
 		t.rows++
-		if err := w.stopped(w.ctx); err != nil {
-			return err
-		}
-	}
-	w.finish(t, nil)
-	return nil
-}
-
-// lineReader reads a table of one column.
-func lineReader(r io.Reader) func() ([]string, error) {
-	lines := bufio.NewScanner(r)
-	return func() ([]string, error) {
-		if !lines.Scan() {
-			return nil, cmp.Or(lines.Err(), io.EOF)
-		}
-		return []string{strings.TrimSpace(lines.Text())}, nil
 	}
 }
 
 // json looks at JSON and JSON Lines: each path of keys is a column, each value or element of the outermost list a row.
 func (w walker) json(p place, r io.Reader) error {
-	d := json.NewDecoder(bufio.NewReaderSize(r, 1<<20))
+	d := json.NewDecoder(r)
 	d.UseNumber()
-	j := &jsonTable{walker: w, t: newTable(p), numbers: map[*column]bool{}, d: d}
+	j := &jsonTable{walker: w, t: newTable(p), d: d}
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			j.t.records = j.t.rows > 1
-			w.finish(j.t, j.numbers)
+			w.finish(j.t)
 			return nil
 		}
 		if err == nil {
@@ -505,10 +480,9 @@ func (w walker) json(p place, r io.Reader) error {
 
 type jsonTable struct {
 	walker
-	t       *table
-	numbers map[*column]bool
-	d       *json.Decoder
-	row     bool // the elements of a list are the rows, and it has begun
+	t   *table
+	d   *json.Decoder
+	row bool // the elements of a list are the rows, and it has begun
 }
 
 // value looks at the value that a token begins.
@@ -519,12 +493,13 @@ func (j *jsonTable) value(token json.Token, path string, depth int) error {
 	c := j.t.column(path)
 	switch v := token.(type) {
 	case string:
-		return j.cell(j.t, c, j.t.rows, []byte(v))
+		return j.put(j.t, c, j.t.rows, v)
 	case json.Number:
-		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-			j.numbers[c] = true
-			j.number(j.t, c, j.t.rows, n)
+		n, err := strconv.ParseInt(string(v), 10, 64)
+		if err != nil {
+			return nil // ids have no fraction
 		}
+		return j.put(j.t, c, j.t.rows, n)
 	case json.Delim:
 		rows := v == '[' && !j.row
 		j.row = j.row || rows
@@ -534,11 +509,12 @@ func (j *jsonTable) value(token json.Token, path string, depth int) error {
 				return err
 			}
 			below := path + "[]"
-			if key, ok := inner.(string); v == '{' {
+			if v == '{' {
+				key, ok := inner.(string)
 				if !ok {
 					return errors.New("a key that is not a text")
 				}
-				if err := j.cell(j.t, j.t.column(path+"{}"), j.t.rows, []byte(key)); err != nil {
+				if err := j.put(j.t, j.t.column(path+"{}"), j.t.rows, key); err != nil {
 					return err
 				}
 				below = strings.TrimPrefix(path+"."+key, ".")

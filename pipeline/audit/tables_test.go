@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"database/sql"
 	"os"
 	"path/filepath"
@@ -33,7 +32,7 @@ func TestUnusedPagesOfALivelyDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, what, err := unusedPages(bytes.NewReader(b), int64(len(b))); what != "" || err != nil {
+	if _, what, err := unusedPages(section(b)); what != "" || err != nil {
 		t.Errorf("%s, %v", what, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -65,7 +66,8 @@ func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 		return VerifyReport{}, err
 	}
 	defer files.Close()
-	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir()}, present: map[string]workspace.Found{}, accounted: map[string]bool{}, asSealed: map[string]bool{}}
+	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
+		present: map[string]workspace.Found{}, accounted: map[string]bool{}, asSealed: map[string]bool{}}
 	before := v.readSeal(ctx)
 	if err := durable.Step(ctx, "verify", state.SealFile); err != nil {
 		return VerifyReport{}, err
@@ -86,7 +88,7 @@ func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 		return VerifyReport{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace, workspace.ErrInUse)
 	}
 	slices.SortStableFunc(r.Damage, func(a, b Damage) int { return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.What, b.What)) })
-	r.Damage, r.Notes, r.Whole = orEmpty(r.Damage), orEmpty(r.Notes), len(r.Damage) == 0
+	r.Whole = len(r.Damage) == 0
 	return r, nil
 }
 
@@ -180,25 +182,38 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 	for _, want := range s.Files {
 		// The record of the export accounts for dataset/: a seal lists whatever was there.
 		v.accounted[want.Name] = !strings.HasPrefix(want.Name, state.DatasetDir+"/")
-		got, err := v.files.Stat(ctx, want.Name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			v.damage(want.Name, mendOf(want.Name), "it is missing")
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			v.damage(want.Name, mendOf(want.Name), "it cannot be read: %v", err)
-		case got != want:
-			v.damage(want.Name, mendOf(want.Name), "it is not as it was sealed: %d bytes with the sha256 %s, and it had %d with %s", got.Size, got.SHA256, want.Size, want.SHA256)
-		default:
+		if v.compare(ctx, want, mendOf(want.Name), "as it was sealed", false) {
 			v.asSealed[want.Name] = true
 			v.report.Files++
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 	if _, left := v.present[state.JournalFile]; left {
 		v.damage(state.JournalFile, mendState, "a sealed workspace has no journal: someone put it there, and opening %s would apply it", state.StateFile)
 	}
 	return nil
+}
+
+// compare reports how a file differs from its record, and returns whether it may be read on. With soft set, a whole file of
+// another time is not damage.
+func (v *verification) compare(ctx context.Context, want workspace.File, mend, known string, soft bool) bool {
+	switch got, err := v.files.Stat(ctx, want.Name); {
+	case ctx.Err() != nil:
+	case errors.Is(err, fs.ErrNotExist):
+		v.damage(want.Name, mend, "it is missing")
+	case err != nil:
+		v.damage(want.Name, mend, "it cannot be read: %v", err)
+	case got != want && soft:
+		v.note("%s is not %s; the last run ended while it wrote it", want.Name, known)
+		return true
+	case got != want:
+		v.damage(want.Name, mend, "it is not %s: %d bytes with the sha256 %s, and it had %d with %s", known, got.Size, got.SHA256, want.Size, want.SHA256)
+	default:
+		return true
+	}
+	return false
 }
 
 // state compares the records in state.db with images, dataset, outcomes and log. An error in state.db itself is
@@ -219,22 +234,16 @@ func (v *verification) state(ctx context.Context, dir string) error {
 	for _, name := range []string{state.StateFile, state.JournalFile, state.LockFile, state.LogKeyFile} {
 		v.accounted[name] = true
 	}
-	wrong, err := ws.CheckState(ctx)
-	if err != nil {
-		wrong = append(wrong, err.Error())
+	for _, check := range []func(context.Context) ([]string, error){ws.CheckState, v.foreign(ws), v.unused(ws)} {
+		wrong, err := check(ctx)
+		if err != nil {
+			wrong = append(wrong, err.Error())
+		}
+		for _, what := range wrong {
+			v.damage(state.StateFile, mendState, "%s", what)
+		}
 	}
-	foreign, err := ws.ForeignSchema(ctx)
-	if err != nil {
-		wrong = append(wrong, err.Error())
-	}
-	for _, what := range foreign {
-		wrong = append(wrong, "it has the "+what+", which rehydrate does not make")
-	}
-	wrong = append(wrong, v.unused(ws)...)
-	for _, what := range wrong {
-		v.damage(state.StateFile, mendState, "%s", what)
-	}
-	for _, part := range []func(context.Context, *workspace.Workspace) error{v.images, v.outcomes, v.dataset, v.log} {
+	for _, part := range []func(context.Context, *workspace.Workspace) error{v.records, v.dataset, v.log} {
 		if err := part(ctx, ws); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -246,21 +255,31 @@ func (v *verification) state(ctx context.Context, dir string) error {
 	return nil
 }
 
+// foreign lists what state.db has that this program does not make.
+func (v *verification) foreign(ws *workspace.Workspace) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) (wrong []string, err error) {
+		names, err := ws.ForeignSchema(ctx)
+		for _, name := range names {
+			wrong = append(wrong, "it has the "+name+", which rehydrate does not make")
+		}
+		return wrong, err
+	}
+}
+
 // unused says what lies in the free pages of state.db, and behind its end.
-func (v *verification) unused(ws *workspace.Workspace) []string {
-	f, err := ws.OpenFile(state.StateFile)
-	if err != nil {
-		return []string{err.Error()}
+func (v *verification) unused(ws *workspace.Workspace) func(context.Context) ([]string, error) {
+	return func(context.Context) ([]string, error) {
+		f, err := ws.OpenFile(state.StateFile)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		_, what, err := unusedPages(io.NewSectionReader(f, 0, v.present[state.StateFile].Size))
+		if what == "" {
+			return nil, err
+		}
+		return []string{what}, err
 	}
-	defer f.Close()
-	_, what, err := unusedPages(f, v.present[state.StateFile].Size)
-	if err != nil {
-		what = err.Error()
-	}
-	if what == "" {
-		return nil
-	}
-	return []string{what}
 }
 
 // justBegun accounts for the files of a first writer that has stored nothing yet, if there are no others.
@@ -276,14 +295,19 @@ func (v *verification) justBegun() bool {
 	return true
 }
 
-func (v *verification) images(ctx context.Context, ws *workspace.Workspace) error {
+// records compares the images and outcomes.csv with the records of the entries.
+func (v *verification) records(ctx context.Context, ws *workspace.Workspace) error {
 	stones, err := state.HoldingTombstones(ctx, ws)
 	if err != nil {
 		return err
 	}
+	results := map[manifest.Key]manifest.Outcome{}
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err
+		}
+		if rec.Result != nil {
+			results[rec.Key] = rec.Result.Outcome
 		}
 		if rec.Image == nil {
 			continue
@@ -291,37 +315,18 @@ func (v *verification) images(ctx context.Context, ws *workspace.Workspace) erro
 		name := ws.ImageName(rec.Key, rec.Image.Format)
 		v.accounted[name] = true
 		v.report.Images++
-		_, there := v.present[name]
-		_, err := ws.ReadImage(ctx, rec.Key, *rec.Image)
-		var damaged *workspace.Damaged
-		switch {
 		// An erasure removes the file before the row: one that was killed between the two is not damage.
-		case !there && (stones.Has(rec.ID) || rec.Post.State.Gone()) && !v.report.Sealed:
+		if _, there := v.present[name]; !there && (stones.Has(rec.ID) || rec.Post.State.Gone()) && !v.report.Sealed {
 			v.note("%s is erased, and its row is not yet: the next run or purge goes on", name)
-		case errors.As(err, &damaged):
-			v.damage(name, mendImage, "the image %s", damaged.What)
-		case err != nil && ctx.Err() == nil:
-			v.damage(cmp.Or(name, rec.Key.String()), mendRun, "it cannot be read: %v", err)
-		case err != nil:
-			return err
-		default:
+		} else if v.compare(ctx, workspace.File{Name: name, SHA256: rec.Image.SHA256, Size: rec.Image.Bytes}, mendImage, "the image that was stored", false) {
 			v.report.Files++
 		}
 	}
-	return nil
+	return v.outcomes(ws, results)
 }
 
 // outcomes compares outcomes.csv with the results of the last run.
-func (v *verification) outcomes(ctx context.Context, ws *workspace.Workspace) error {
-	want := map[manifest.Key]manifest.Result{}
-	for rec, err := range ws.Records(ctx, workspace.Select{}) {
-		if err != nil {
-			return err
-		}
-		if rec.Result != nil {
-			want[rec.Key] = *rec.Result
-		}
-	}
+func (v *verification) outcomes(ws *workspace.Workspace, want map[manifest.Key]manifest.Outcome) error {
 	f, err := ws.OpenFile(manifest.OutcomesName)
 	if errors.Is(err, fs.ErrNotExist) {
 		if len(want) > 0 { // the seal lists one that was there
@@ -337,12 +342,12 @@ func (v *verification) outcomes(ctx context.Context, ws *workspace.Workspace) er
 	v.accounted[manifest.OutcomesName] = true
 	rows := 0
 	for r, err := range manifest.ReadOutcomes(f) {
-		if err != nil {
+		rows++
+		switch have := want[r.Key]; {
+		case err != nil:
 			v.damage(manifest.OutcomesName, mendRun, "it cannot be read: %v", err)
 			return nil
-		}
-		rows++
-		if have, ok := want[r.Key]; !ok || have.Outcome != r.Outcome {
+		case have != r.Outcome:
 			v.differs(manifest.OutcomesName, fmt.Sprintf("%s is %s there, and the state says otherwise", r.Key.String(), r.Outcome))
 			return nil
 		}
@@ -371,53 +376,34 @@ func (v *verification) dataset(ctx context.Context, ws *workspace.Workspace) err
 	}
 	for _, want := range last.Files {
 		v.accounted[want.Name] = true
-		switch got, err := ws.Stat(ctx, want.Name); {
-		case errors.Is(err, fs.ErrNotExist):
-			v.damage(want.Name, mendRun, "it is missing")
-			continue
-		case err != nil && ctx.Err() == nil:
-			v.damage(want.Name, mendRun, "it cannot be read: %v", err)
-			continue
-		case err != nil:
-			return err
-		case got != want && v.report.Sealed && !v.asSealed[want.Name]:
-			v.damage(want.Name, mendRun, "it is not the file that was exported: %d bytes with the sha256 %s, and it had %d with %s", got.Size, got.SHA256, want.Size, want.SHA256)
-			continue
-		case got != want:
-			v.note("%s is not the file of the last export on record; the last run ended while it wrote the dataset", want.Name)
-		}
-		if path.Ext(want.Name) == ".parquet" {
+		// A sealed file that is not the one on record is as the last writer left it.
+		soft := !v.report.Sealed || v.asSealed[want.Name]
+		if v.compare(ctx, want, mendRun, "the file that was exported", soft) && path.Ext(want.Name) == ".parquet" {
 			if err := v.parquet(ctx, ws, want.Name); err != nil {
-				return err
+				v.damage(want.Name, mendRun, "it cannot be read as a Parquet of this program: %v", err)
 			}
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // parquet reads the ids of a Parquet of the dataset, and counts them.
 func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, name string) error {
 	f, err := ws.OpenFile(name)
 	if err != nil {
-		v.damage(name, mendRun, "it cannot be read: %v", err)
-		return nil
+		return err
 	}
 	defer f.Close()
 	scan, err := scan.Open(f, v.present[name].Size)
 	if err != nil {
-		v.damage(name, mendRun, "it is not a Parquet that can be read: %v", err)
-		return nil
+		return err
 	}
 	if _, ok := scan.Footer("rehydrate.manifest_digest"); !ok {
-		v.damage(name, mendRun, "its footer does not name its manifest")
+		return errors.New("its footer does not name its manifest")
 	}
 	for _, err := range scan.Values(ctx, "id") {
 		if err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			v.damage(name, mendRun, "%v", err)
-			return nil
+			return err
 		}
 		v.report.Rows++
 	}

@@ -3,7 +3,6 @@ package audit
 import (
 	"archive/tar"
 	"archive/zip"
-	"bufio"
 	"bytes"
 	"cmp"
 	"compress/bzip2"
@@ -31,7 +30,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 
-	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -89,40 +87,34 @@ func (a *audit) scanSources(w walker) error {
 
 // source looks at one file.
 func (w walker) source(s *source) error {
-	if err := w.stopped(w.ctx); err != nil {
-		return err
-	}
+	p := place{src: s, path: s.where, own: w.entryNamed(s.rel)}
 	r, err := s.open()
+	if s.name != "" && errors.Is(err, fs.ErrNotExist) {
+		return nil // a run that is under way has taken it away
+	}
 	if err != nil {
-		if s.name != "" && errors.Is(err, fs.ErrNotExist) {
-			return nil // a run that is under way has taken it away
-		}
-		w.gap("", s.where, "it could not be read: %v", err)
-		return nil
+		return w.lost(p, err)
 	}
 	defer r.Close()
-	var all io.ReaderAt = r
-	sum := sha256.New()
+	all := io.NewSectionReader(r, 0, s.size)
 	if s.size <= maxHeld {
-		body, err := readAll(r, s.size, maxHeld)
+		body, err := readAll(all, maxHeld)
 		if err != nil {
-			w.gap("", s.where, "it could not be read: %v", err)
-			return nil
+			return w.lost(p, err)
 		}
-		all = bytes.NewReader(body)
-		_, _ = sum.Write(body)
-	} else if _, err := io.Copy(sum, io.NewSectionReader(r, 0, s.size)); err != nil {
-		w.gap("", s.where, "it could not be read: %v", err)
-		return nil
+		all = section(body)
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(all, 0, s.size)); err != nil {
+		return w.lost(p, err)
 	}
 	s.file = AuditedFile{Name: s.where, SHA256: hex.EncodeToString(sum.Sum(nil)), Size: s.size}
-	kind, err := sniff(all, s.size)
+	kind, err := sniff(all)
 	if err == nil && w.accountFor(s, kind, all) {
 		return nil
 	}
-	p := place{src: s, path: s.where, own: w.entryNamed(s.rel)}
 	w.names(p, s.rel, kind)
-	return w.look(p, all, s.size)
+	return w.look(p, all)
 }
 
 // inWorkspace yields the files of the workspace.
@@ -262,266 +254,210 @@ func (a *audit) unreachable(c workspace.Copy) {
 	}
 	// It is owed until the operator says what became of it. The trouble that a purge noted of it closes nothing.
 	if c.Told != "" && !c.Open {
-		a.report.Notes = append(a.report.Notes, state.PrintableLine(where+": "+what))
+		a.note("%s: %s", where, what)
 		return
 	}
 	a.obligation(where, nil, "%s", what)
 	a.gap("", where, "%s: its content could not be checked", what)
 }
 
-// Kinds of leaves and containers by their first bytes.
+// Kinds of bytes that more than one place asks for. The others are in magics alone.
 const (
-	isParquet  = "parquet"
-	isImage    = "image"
-	isDatabase = "database"
-	isGzip     = "gzip"
-	isZstd     = "zstd"
-	isBzip2    = "bzip2"
-	isZip      = "zip"
+	isImage    = "an image"
+	isParquet  = "Parquet"
+	isDatabase = "SQLite"
 	isTar      = "tar"
-	isPDF      = "pdf"
-	isUTF16    = "utf16"
-	isOpaque   = "opaque" // compressed or packed in a way that is not read here
-	isOther    = ""
 )
 
-// magics are the first bytes of the containers that are read, and of formats that are not, with their names. Those in
-// plain letters are believed only of bytes that are no text.
-var magics = []struct{ magic, kind, name string }{
-	{"PAR1", isParquet, ""}, {"PARE", isParquet, ""}, {"SQLite format 3\x00", isDatabase, ""}, {"\x1f\x8b", isGzip, ""},
-	{"\x28\xb5\x2f\xfd", isZstd, ""}, {"BZh", isBzip2, ""}, {"PK\x03\x04", isZip, ""}, {"PK\x05\x06", isZip, ""}, {"%PDF-", isPDF, ""},
-	{"\xff\xfe", isUTF16, ""}, {"\xfe\xff", isUTF16, ""},
-	{"\xfd7zXZ\x00", isOpaque, "xz"}, {"7z\xbc\xaf\x27\x1c", isOpaque, "7-Zip"}, {"Rar!\x1a\x07", isOpaque, "RAR"}, {"\x04\x22\x4d\x18", isOpaque, "LZ4"},
-	{"LZIP", isOpaque, "lzip"}, {"\x1f\x9d", isOpaque, "compress"}, {"ARROW1", isOpaque, "Arrow"}, {"\xff\xff\xff\xff", isOpaque, "an Arrow stream"},
-	{"Obj\x01", isOpaque, "Avro"}, {"ORC", isOpaque, "ORC"}, {"\x89HDF\r\n\x1a\n", isOpaque, "HDF5"}, {"\x93NUMPY", isOpaque, "NumPy"}, {"PK\x07\x08", isOpaque, "a zip in parts"},
-	{"age-encryption.org/", isOpaque, "age"}, {"-----BEGIN AGE ", isOpaque, "age"}, {"-----BEGIN PGP MESSAGE", isOpaque, "OpenPGP"},
-	{"BM", isOpaque, "a BMP image"}, {"II*\x00", isOpaque, "a TIFF image"}, {"MM\x00*", isOpaque, "a TIFF image"}, {"\x00\x00\x01\x00", isOpaque, "an icon"},
-	{"\xff\x0a", isOpaque, "a JPEG XL image"}, {"\x80\x04\x95", isOpaque, "a Python pickle"}, {"\x80\x05\x95", isOpaque, "a Python pickle"},
+// magics are the first bytes of formats, of those that are read here and of those that are not. Those in plain letters
+// are believed only of bytes that are no text, but for the last three.
+var magics = []struct{ magic, kind string }{
+	{"PAR1", isParquet}, {"PARE", isParquet}, {"SQLite format 3\x00", isDatabase}, {"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"},
+	{"BZh", "bzip2"}, {"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
+	{"\xfd7zXZ\x00", "xz"}, {"7z\xbc\xaf\x27\x1c", "7-Zip"}, {"Rar!\x1a\x07", "RAR"}, {"\x04\x22\x4d\x18", "LZ4"},
+	{"LZIP", "lzip"}, {"\x1f\x9d", "compress"}, {"ARROW1", "Arrow"}, {"\xff\xff\xff\xff", "an Arrow stream"},
+	{"Obj\x01", "Avro"}, {"ORC", "ORC"}, {"\x89HDF\r\n\x1a\n", "HDF5"}, {"\x93NUMPY", "NumPy"}, {"PK\x07\x08", "a zip in parts"},
+	{"BM", "a BMP image"}, {"II*\x00", "a TIFF image"}, {"MM\x00*", "a TIFF image"}, {"\x00\x00\x01\x00", "an icon"},
+	{"\xff\x0a", "a JPEG XL image"}, {"\x80\x04\x95", "a Python pickle"}, {"\x80\x05\x95", "a Python pickle"},
+	{"%PDF-", "PDF"}, {"age-encryption.org/", "age"}, {"-----BEGIN AGE ", "age"}, {"-----BEGIN PGP MESSAGE", "OpenPGP"},
 }
 
-// sniff returns the kind of a leaf by its bytes: anyone can choose its name.
-func sniff(r io.ReaderAt, size int64) (string, error) {
-	kind, _, err := sniffName(r, size)
-	return kind, err
-}
+// plainMagics is how many formats at the end of magics are texts.
+const plainMagics = 4
 
-func sniffName(r io.ReaderAt, size int64) (kind, name string, err error) {
-	head := make([]byte, min(size, 1024))
-	if n, err := r.ReadAt(head, 0); err != nil && !(errors.Is(err, io.EOF) && n == len(head)) {
-		return "", "", err
+// sniff returns the kind of a leaf by its bytes, since anyone can choose its name; empty for texts and unknown bytes.
+func sniff(all *io.SectionReader) (string, error) {
+	head := make([]byte, min(all.Size(), 1024))
+	if _, err := io.ReadFull(io.NewSectionReader(all, 0, all.Size()), head); err != nil {
+		return "", err
 	}
 	if policy.ImageFormat(head[:min(len(head), policy.SniffBytes)]) != "" {
-		return isImage, "", nil
+		return isImage, nil
 	}
 	text := !bytes.ContainsFunc(head, noText)
-	for _, m := range magics {
-		if bytes.HasPrefix(head, []byte(m.magic)) && (!text || m.kind == isPDF || bytes.HasPrefix(head, []byte("-----")) || bytes.HasPrefix(head, []byte("age-"))) {
-			return m.kind, m.name, nil
+	for i, m := range magics {
+		if bytes.HasPrefix(head, []byte(m.magic)) && (!text || i >= len(magics)-plainMagics) {
+			return m.kind, nil
 		}
 	}
-	if len(head) >= 512 && (bytes.HasPrefix(head[257:], []byte("ustar")) || oldTarHeader(head)) {
-		return isTar, "", nil
+	switch {
+	case len(head) >= 512 && (bytes.HasPrefix(head[257:], []byte("ustar")) || oldTarHeader(head)):
+		return isTar, nil
+	case len(head) >= 12 && string(head[4:8]) == "ftyp":
+		return "a film, or an image as AVIF or HEIC", nil
 	}
-	if len(head) >= 12 && string(head[4:8]) == "ftyp" {
-		return isOpaque, "a film, or an image as AVIF or HEIC", nil
-	}
-	return isOther, "", nil
+	return "", nil
 }
 
 // oldTarHeader reports whether the bytes are the header of a tar without a magic number, by its checksum.
 func oldTarHeader(head []byte) bool {
-	if head[0] == 0 {
-		return false
-	}
 	want, err := strconv.ParseInt(strings.Trim(string(head[148:156]), " \x00"), 8, 32)
-	sum := int64(8 * ' ') // the sum of all bytes, with those of the checksum counted as spaces
+	sum := int64(8 * ' ') // the bytes of the checksum itself count as spaces
 	for i, b := range head[:512] {
 		if i < 148 || i >= 156 {
 			sum += int64(b)
 		}
 	}
-	return err == nil && sum == want
+	return err == nil && sum == want && head[0] != 0
+}
+
+// section makes bytes in memory a leaf.
+func section(b []byte) *io.SectionReader {
+	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
 }
 
 // lookInto is look for bytes of any kind.
-func (w walker) lookInto(p place, r io.ReaderAt, size int64) error {
+func (w walker) lookInto(p place, all *io.SectionReader) error {
 	if p.table == nil {
 		w.lookedAt.Add(1)
 	}
-	kind, name, err := sniffName(r, size)
-	if err != nil {
+	all = io.NewSectionReader(all, 0, all.Size()) // whoever read it before, it begins here
+	kind, err := sniff(all)
+	switch {
+	case err != nil:
 		return err
-	}
-	if kind == isOther || kind == isUTF16 {
-		return w.loose(p, r, size, kind)
-	}
-	if kind == isImage {
-		body, err := readAll(r, size, maxImage)
-		if err != nil {
-			return err
-		}
-		return w.image(p, body)
-	}
-	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
-	if kind == isOpaque {
-		part := p
-		part.label = true
-		if err := w.bytes(part, r, size); err != nil {
-			return err
-		}
-		return fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", name)
-	}
-	if w.depth == maxDepth {
+	case kind == "":
+		return w.loose(p, all)
+	case kind == isImage:
+		return w.image(p, all)
+	case w.depth == maxDepth:
 		return fmt.Errorf("containers in containers, more than %d deep", maxDepth)
 	}
 	w.depth++
-	all := io.NewSectionReader(r, 0, size)
+	memory := zstd.WithDecoderMaxMemory(64 << 20)
 	switch kind {
+	case "UTF-16":
+		return w.utf16(p, all)
 	case isParquet:
-		return w.parquet(p, r, size)
+		return w.parquet(p, all)
 	case isDatabase:
 		return w.database(p, all)
-	case isGzip:
-		return w.gzip(p, all)
-	case isZstd:
-		z, err := zstd.NewReader(all, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
-		if err != nil {
-			return err
-		}
-		defer z.Close()
-		return errors.Join(w.member(p.in("zstd"), z), w.skippable(p, r, size))
-	case isBzip2:
-		return w.member(p.in("bzip2"), bzip2.NewReader(all))
-	case isZip:
-		return w.zip(p, r, size)
+	case "zip":
+		return w.zip(p, all)
 	case isTar:
 		return w.tar(p, all)
+	case "PDF":
+		return w.pdf(p, all)
+	case "gzip":
+		return w.packed(p, kind, all, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
+	case "bzip2":
+		return w.packed(p, kind, all, func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil })
+	case "zstd":
+		return w.packed(p, kind, all, func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), memory) })
 	}
-	return w.pdf(p, all)
+	// What is packed in a way that is not read here cannot be found, so it is a gap, not a text without findings.
+	return errors.Join(w.raw(p, all), fmt.Errorf("it is %s, which is not read here: unpack or convert it, and name what comes out", kind))
 }
 
-// member looks at bytes that are unpacked from a container.
-func (w walker) member(p place, r io.Reader) error {
-	all, size, err := w.unpack(r)
-	if err != nil {
+// raw searches the bytes of a container as they are: what its reader passes over is found only there.
+func (w walker) raw(p place, all *io.SectionReader) error {
+	p.label = true
+	return w.bytes(p, all)
+}
+
+// packed looks at what comes out of a compressed file, and at what lies in it beside.
+func (w walker) packed(p place, kind string, all *io.SectionReader, open func(io.Reader) (io.Reader, error)) error {
+	z, err := open(all)
+	if err == nil {
+		err = w.member(p.in(kind), "", z)
+	}
+	return errors.Join(err, w.raw(p, all))
+}
+
+// member looks at a member of a container, and at its name; an empty one says nothing.
+func (w walker) member(p place, name string, r io.Reader) error {
+	if name != "" {
+		p = p.in(name)
+		p.own = w.entryNamed(name)
+	}
+	all, end, cut := w.unpack(r)
+	if err := w.lost(p, cut); err != nil {
 		return err
 	}
+	// What came out of a member that is cut off is looked at all the same.
 	return w.spawn(func(w walker) error {
-		defer all.Close()
-		return w.look(p, all, size)
+		defer end.Close()
+		if name != "" {
+			kind, _ := sniff(all)
+			w.names(p, name, kind)
+		}
+		return w.look(p, all)
 	})
 }
 
-type inMemory struct{ *bytes.Reader }
+// A metered reader counts what comes out of a source, and ends with the audit.
+type metered struct {
+	walker
+	io.Reader
+}
 
-func (inMemory) Close() error { return nil }
+func (m metered) Read(b []byte) (int, error) {
+	n, err := m.Reader.Read(b)
+	return n, cmp.Or(m.unpacked(int64(n)), m.stopped(m.ctx), err)
+}
 
-// unpack reads everything into memory, or into a file without a name if it is much.
-func (w walker) unpack(r io.Reader) (reader, int64, error) {
+// unpack reads everything into memory, or into a file without a name if it is much. It returns what came out before an
+// error, too.
+func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err error) {
+	r = metered{w, r}
 	body, err := io.ReadAll(io.LimitReader(r, maxHeld))
-	if err == nil {
-		err = w.unpacked(int64(len(body)))
-	}
 	if err != nil || len(body) < maxHeld {
-		return inMemory{bytes.NewReader(body)}, int64(len(body)), err
+		return section(body), io.NopCloser(nil), err
 	}
 	f, err := os.CreateTemp("", "rehydrate-audit-")
 	if err != nil {
-		return nil, 0, err
+		return section(body), io.NopCloser(nil), err
 	}
 	// It may hold erased content: without a name, the disk frees it however this process ends.
 	err = os.Remove(f.Name())
+	n := int64(0)
 	if err == nil {
-		_, err = f.Write(body)
+		n, err = io.Copy(f, io.MultiReader(bytes.NewReader(body), r))
 	}
-	size := int64(len(body))
-	for block := int64(1); err == nil && block > 0; size += block {
-		block, err = io.CopyN(f, r, maxHeld)
-		if errors.Is(err, io.EOF) {
-			size, err = size+block, w.unpacked(block)
-			break
-		}
-		err = errors.Join(err, w.unpacked(block), w.stopped(w.ctx))
-	}
-	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
-	}
-	return f, size, nil
+	return io.NewSectionReader(f, 0, n), f, err
 }
 
-// gzip looks at each member by itself: a reader of many sees neither their names nor what follows the last.
-func (w walker) gzip(p place, r *io.SectionReader) error {
-	in := bufio.NewReader(r)
-	z, err := gzip.NewReader(in)
-	for n := 0; err == nil; n++ {
-		z.Multistream(false)
-		w.words(p.in("header"), strings.Join([]string{z.Name, z.Comment, string(z.Extra)}, "\n"))
-		part := p.in("gzip")
-		if n > 0 {
-			part = p.in("gzip " + strconv.Itoa(n))
-		}
-		if err := w.member(part, z); err != nil {
+// rest looks at bytes that no member of a container accounts for, from the first that is not zero.
+func (w walker) rest(p place, all *io.SectionReader, from, to int64) error {
+	for block := make([]byte, 64<<10); from < to; {
+		n, err := all.ReadAt(block[:min(int64(len(block)), to-from)], from)
+		if n == 0 {
 			return err
 		}
-		if _, err := in.Peek(1); errors.Is(err, io.EOF) {
-			return nil
-		}
-		err = z.Reset(in)
-		if n == maxMembers {
-			return fmt.Errorf("more than %d members", n)
-		}
-	}
-	rest, at := new(bytes.Buffer), r.Size()
-	// The header that could not be read is lost from the buffer; what is left of it is looked at all the same.
-	if _, err := rest.ReadFrom(io.LimitReader(in, maxHeld)); err != nil {
-		return err
-	}
-	if err := w.behind(p, rest.Bytes(), at-int64(rest.Len())); err != nil {
-		return err
-	}
-	return fmt.Errorf("something other than gzip follows its end: %w", err)
-}
-
-// behind looks at bytes that no member of a container accounts for.
-func (w walker) behind(p place, rest []byte, at int64) error {
-	if len(bytes.Trim(rest, "\x00")) == 0 {
-		return nil
-	}
-	return w.look(p.in(fmt.Sprintf("bytes from %d", at)), bytes.NewReader(rest), int64(len(rest)))
-}
-
-// skippable looks at what a zstd file has that decompressing it passes over.
-func (w walker) skippable(p place, r io.ReaderAt, size int64) error {
-	block := make([]byte, 1<<20)
-	for at := int64(0); at < size; at += int64(len(block)) - 8 {
-		n, err := r.ReadAt(block[:min(int64(len(block)), size-at)], at)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		for i := 1; ; i++ {
-			next := bytes.Index(block[i:n], []byte("\x2a\x4d\x18"))
-			if next < 0 {
-				break
-			}
-			i += next
-			if block[i-1]&0xf0 != 0x50 || i+7 > n {
-				continue
-			}
-			from := at + int64(i) + 7
-			length := min(int64(binary.LittleEndian.Uint32(block[i+3:])), size-from, maxHeld)
-			if err := w.look(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(r, from, length), length); err != nil {
-				return err
-			}
+		some := bytes.TrimLeft(block[:n], "\x00")
+		from += int64(n - len(some))
+		if len(some) > 0 {
+			return w.look(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, to-from))
 		}
 	}
 	return nil
 }
 
-// zip looks at the members, and at members that its directory does not name.
-func (w walker) zip(p place, r io.ReaderAt, size int64) error {
-	z, err := zip.NewReader(r, size)
+// zip looks at the members, and at what lies before, between and behind them: members that the directory does not name.
+func (w walker) zip(p place, all *io.SectionReader) error {
+	z, err := zip.NewReader(all, all.Size())
 	if err != nil {
-		return errors.Join(err, w.bytes(p, r, size))
+		return errors.Join(err, w.localMembers(p, all), w.raw(p, all))
 	}
 	if len(z.File) > maxMembers {
 		return fmt.Errorf("%d members, and at most %d are read", len(z.File), maxMembers)
@@ -529,175 +465,145 @@ func (w walker) zip(p place, r io.ReaderAt, size int64) error {
 	z.RegisterDecompressor(12, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
 	z.RegisterDecompressor(93, zstd.ZipDecompressor(zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20)))
 	w.words(p.in("comment"), z.Comment)
-	claimed := []span{}
+	claimed, directory := []span{}, int64(0)
 	for _, f := range z.File {
+		directory += 46 + int64(len(f.Name)+len(f.Extra)+len(f.Comment))
 		at, err := f.DataOffset()
 		if err != nil {
 			return err
 		}
-		claimed = append(claimed, span{at - 30 - int64(len(f.Name)), at + int64(f.CompressedSize64)})
-		w.words(p.in(f.Name), f.Comment+"\n"+string(f.Extra))
-		if f.FileInfo().IsDir() {
-			w.names(p.in(f.Name), f.Name, isOther)
-			continue
-		}
-		if f.Flags&1 != 0 {
-			w.gap("", p.in(f.Name).String(), "it is encrypted: unpack the archive, and name what comes out")
-			continue
-		}
+		claimed = append(claimed, span{at, at + int64(f.CompressedSize64)})
+		part := p.in(f.Name)
+		w.words(part, f.Comment+"\n"+string(f.Extra))
 		body, err := f.Open()
-		if err != nil {
-			w.gap("", p.in(f.Name).String(), "it could not be read: %v", err)
-			continue
-		}
-		if err := errors.Join(w.namedMember(p, f.Name, body), body.Close()); err != nil {
-			return err
+		switch {
+		case f.FileInfo().IsDir():
+			w.names(part, f.Name, "")
+		case f.Flags&1 != 0:
+			w.gap("", part.String(), "it is encrypted: unpack the archive, and name what comes out")
+		case err != nil:
+			w.gap("", part.String(), "it could not be read: %v", err)
+		default:
+			err = errors.Join(w.member(p, f.Name, body), body.Close())
+			if err != nil {
+				return err
+			}
 		}
 	}
-	return w.hiddenMembers(p, r, size, claimed)
+	slices.SortFunc(claimed, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	end := int64(0)
+	for _, c := range claimed {
+		if err := w.beforeMember(p, all, end, c.from); err != nil {
+			return err
+		}
+		end = max(end, c.to)
+	}
+	return w.directory(p, all, end, directory, len(z.Comment))
 }
 
 // A span is a part of a file, from its first byte to behind its last.
 type span struct{ from, to int64 }
 
-// hiddenMembers looks at what lies between the members: headers of more of them, and anything before and behind.
-func (w walker) hiddenMembers(p place, r io.ReaderAt, size int64, claimed []span) error {
-	slices.SortFunc(claimed, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	pos := int64(0)
-	for _, c := range append(claimed, span{size, size}) {
-		from, to := pos, c.from
-		pos = max(pos, c.to)
-		if to-from < 1 {
-			continue
-		}
-		rest, err := readAll(io.NewSectionReader(r, from, to-from), to-from, maxHeld)
-		if err != nil {
-			return err
-		}
-		at := bytes.Index(rest, []byte("PK\x03\x04"))
-		for ; at >= 0 && len(rest)-at > 30; at = bytes.Index(rest, []byte("PK\x03\x04")) {
-			head := rest[at:]
-			name, extra := int(binary.LittleEndian.Uint16(head[26:])), int(binary.LittleEndian.Uint16(head[28:]))
-			method, data := binary.LittleEndian.Uint16(head[8:]), head[min(len(head), 30+name+extra):]
-			rest = data
-			if n := int(binary.LittleEndian.Uint32(head[18:])); n > 0 && n <= len(data) {
-				data, rest = data[:n], data[n:]
-			}
-			var body io.Reader = bytes.NewReader(data)
-			if method == zip.Deflate {
-				body = flate.NewReader(body)
-			}
-			if err := w.namedMember(p, string(head[30:min(len(head), 30+name)]), body); err != nil {
-				return err
-			}
-		}
-		rest = behindDirectory(rest)
-		if len(rest) <= 24 { // the lengths of a member that were not known before
-			w.residueIDs(p, rest)
-		} else if err := w.behind(p, rest, to-int64(len(rest))); err != nil {
-			return err
-		}
+// Marks of the parts of a zip, and how long the lengths behind a member are at most that were not known before.
+const (
+	zipMember, zipDirectory, zipEnd = "PK\x03\x04", "PK\x01\x02", "PK\x05\x06"
+	maxLengths                      = 24
+)
+
+// beforeMember looks at the header of a member of a zip, and at what lies between it and the member before.
+func (w walker) beforeMember(p place, all *io.SectionReader, from, to int64) error {
+	// A name and extra fields take 64 KB each at most.
+	near := max(from, to-130<<10)
+	b, err := readAll(io.NewSectionReader(all, near, max(0, to-near)), maxHeld)
+	if err != nil {
+		return err
 	}
-	return nil
+	header := max(0, bytes.LastIndex(b, []byte(zipMember)))
+	w.words(p.in("header"), string(b[header:]))
+	to = near + int64(header)
+	if to-from <= maxLengths {
+		return nil
+	}
+	return w.rest(p, all, from, to)
 }
 
-// behindDirectory returns what follows the descriptors and the directory of a zip.
-func behindDirectory(b []byte) []byte {
-	for len(b) > 46 || len(b) > 16 && b[2] != 1 {
-		at := func(i int) int { return int(binary.LittleEndian.Uint16(b[i:])) }
-		n := 0
-		switch {
-		case bytes.HasPrefix(b, []byte("PK\x01\x02")):
-			n = 46 + at(28) + at(30) + at(32)
-		case bytes.HasPrefix(b, []byte("PK\x05\x06")) && len(b) >= 22:
-			n = 22 + at(20)
-		case bytes.HasPrefix(b, []byte("PK\x06\x06")) && len(b) >= 56:
-			n = 56
-		case bytes.HasPrefix(b, []byte("PK\x06\x07")):
-			n = 20
-		case bytes.HasPrefix(b, []byte("PK\x07\x08")):
-			n = 16
-		default:
-			return b
-		}
-		b = b[min(n, len(b)):]
+// directory looks at what lies before, in and behind the directory of a zip that its members do not need.
+func (w walker) directory(p place, all *io.SectionReader, from, size int64, comment int) error {
+	b, err := readAll(io.NewSectionReader(all, from, max(0, all.Size()-from)), 2*maxImage)
+	if err != nil {
+		return err
 	}
-	return b
+	last := bytes.LastIndex(b, []byte(zipEnd))
+	first := bytes.Index(b, []byte(zipDirectory))
+	if size == 0 {
+		first = last
+	}
+	const zip64 = 76 // the records of a zip that is larger than 4 GiB
+	if first > maxLengths {
+		err = w.rest(p, all, from, from+int64(first))
+	}
+	if inner := int64(first) + size; int64(last)-inner > zip64 {
+		err = errors.Join(err, w.rest(p, all, from+inner, from+int64(last)))
+	}
+	return errors.Join(err, w.rest(p, all, from+int64(last+22+comment), all.Size()))
+}
+
+// localMembers looks at the members of a zip without a directory, by their own headers.
+func (w walker) localMembers(p place, all *io.SectionReader) error {
+	rest, err := readAll(all, maxHeld)
+	for at := 0; err == nil && at >= 0 && len(rest) > 30; at = bytes.Index(rest, []byte(zipMember)) {
+		head := rest[at:]
+		if len(head) <= 30 {
+			break
+		}
+		name := int(binary.LittleEndian.Uint16(head[26:]))
+		data := head[min(len(head), 30+name+int(binary.LittleEndian.Uint16(head[28:]))):]
+		rest = data
+		if n := int(binary.LittleEndian.Uint32(head[18:])); n > 0 && n <= len(data) {
+			data, rest = data[:n], data[n:]
+		}
+		var body io.Reader = bytes.NewReader(data)
+		if binary.LittleEndian.Uint16(head[8:]) == zip.Deflate {
+			body = flate.NewReader(body)
+		}
+		err = w.member(p, string(head[30:min(len(head), 30+name)]), body)
+	}
+	return err
 }
 
 // tar looks at the members, at what their headers say, and at what lies behind the end.
 func (w walker) tar(p place, all *io.SectionReader) error {
 	z := tar.NewReader(all)
-	for n := 0; ; n++ {
+	for range maxMembers {
 		head, err := z.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			// Programs stop reading at the end marker, so content can be hidden behind it.
+			at, err := all.Seek(0, io.SeekCurrent)
+			return errors.Join(err, w.rest(p, all, at, all.Size()))
 		}
 		if err != nil {
 			return err
 		}
-		if n == maxMembers {
-			return fmt.Errorf("more than %d members", n)
-		}
-		w.words(p.in(head.Name), strings.Join([]string{head.Linkname, head.Uname, head.Gname}, "\n"))
+		words := []string{head.Linkname, head.Uname, head.Gname}
 		for key, value := range head.PAXRecords {
 			if key != "path" && key != "linkpath" {
-				w.words(p.in(head.Name), key+"\n"+value)
+				words = append(words, key, value)
 			}
 		}
-		if err := w.namedMember(p, head.Name, z); err != nil {
+		w.words(p.in(head.Name), strings.Join(words, "\n"))
+		if err := w.member(p, head.Name, z); err != nil {
 			return err
 		}
 	}
-	// Programs stop reading at the end marker, so content can be hidden behind it.
-	at, err := all.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return err
-	}
-	for block := make([]byte, 512); at < all.Size(); at += 512 {
-		n, err := all.ReadAt(block, at)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if len(bytes.Trim(block[:n], "\x00")) > 0 {
-			return w.look(p.in(fmt.Sprintf("bytes from %d", at)), io.NewSectionReader(all, at, all.Size()-at), all.Size()-at)
-		}
-	}
-	return nil
+	return fmt.Errorf("more than %d members", maxMembers)
 }
 
-// namedMember looks at a member of an archive, and at its name.
-func (w walker) namedMember(p place, name string, r io.Reader) error {
-	all, size, err := w.unpack(r)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+// readAll reads up to limit bytes of a leaf; more is an error.
+func readAll(all *io.SectionReader, limit int64) ([]byte, error) {
+	if all.Size() > limit {
+		return nil, fmt.Errorf("%d bytes, and at most %d are read", all.Size(), limit)
 	}
-	part := p.in(name)
-	part.own = w.entryNamed(name)
-	return w.spawn(func(w walker) error {
-		defer all.Close()
-		kind, _ := sniff(all, size)
-		w.names(part, name, kind)
-		return w.look(part, all, size)
-	})
-}
-
-// readAll reads up to limit bytes of a file; more is an error.
-func readAll(r io.ReaderAt, size, limit int64) ([]byte, error) {
-	if size > limit {
-		return nil, fmt.Errorf("%d bytes, and at most %d are read", size, limit)
-	}
-	body := make([]byte, size)
-	_, err := io.ReadFull(io.NewSectionReader(r, 0, size), body)
+	body := make([]byte, all.Size())
+	_, err := io.ReadFull(io.NewSectionReader(all, 0, all.Size()), body)
 	return body, err
-}
-
-// isTombstones reports whether a whole file is a list of tombstones. It names posts that are gone, and is meant
-// to be handed on.
-func isTombstones(r io.ReaderAt, size int64) bool {
-	if size > maxImage {
-		return false
-	}
-	_, err := manifest.ReadTombstones(io.NewSectionReader(r, 0, size))
-	return err == nil
 }

@@ -37,7 +37,7 @@ func Parse(from fs.FS, name string) *template.Template {
 	}
 	t := template.New(name).Funcs(template.FuncMap{
 		"css":      func() template.CSS { return template.CSS(css) },
-		"counted":  counted,
+		"counted":  Counted,
 		"hundred":  func(share float64) float64 { return 100 * share },
 		"date":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") },
 		"join":     strings.Join,
@@ -49,8 +49,8 @@ func Parse(from fs.FS, name string) *template.Template {
 	return template.Must(template.Must(t.ParseFS(files, "base.html")).ParseFS(from, name))
 }
 
-// counted is n things in words: "1 image", "2 images".
-func counted(n int, one string) string {
+// Counted is n things in words: "1 image", "2 images".
+func Counted(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
 	}
