@@ -190,21 +190,6 @@ func (c *surveyed) personal() bool {
 		"user", "user_id", "email", "title", "selftext", "body", "permalink"}, name)
 }
 
-// A guess is what Init makes of the columns of a file. The template of release.toml reads its exported fields.
-type guess struct {
-	columns  []*surveyed
-	redacted []string // personal columns, which are not to be copied
-
-	Name, Source, Manifest string // of the release, the file and its copy
-	Signers                []Signer
-
-	Guesses   []columnGuess
-	IsFigSIM  bool
-	Separator string
-	LeftOut   []string // columns that do not hold labels, each with the reason
-	Warnings  []string // what a person should look at before publishing
-}
-
 // A columnGuess is a field or category with its column and the reason. A field without a column says why the
 // column of the usual name is not the field's.
 type columnGuess struct {
@@ -212,71 +197,81 @@ type columnGuess struct {
 	Category          *Category // nil for a field
 }
 
-// ColumnOf gives the column of a field, "" for none.
-func (g *guess) ColumnOf(field string) string {
-	for _, c := range g.Guesses {
-		if c.Name == field {
-			return c.Column
-		}
+// columnOf gives the column of a field, "" for none.
+func (d *Draft) columnOf(field string) string {
+	i := slices.IndexFunc(d.guesses, func(c columnGuess) bool { return c.Name == field })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return d.guesses[i].Column
 }
 
-// newGuess guesses what the columns of the source mean. It fails only when there is nothing to build a release on.
-func newGuess(ctx context.Context, source *Release) (*guess, error) {
-	columns, err := source.survey()
+// guess guesses what the columns of the source mean. It fails only when there is nothing to build a release on.
+func (d *Draft) guess(ctx context.Context, source *Release) (err error) {
+	d.columns, err = source.survey()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	g := &guess{columns: columns}
-	refuse := func(message, hint string) (*guess, error) {
+	refuse := func(message, hint string) error {
 		var names []string
-		for _, c := range columns {
+		for _, c := range d.columns {
 			names = append(names, c.name)
 		}
 		message += "; the columns are " + quotedList(names)
-		return nil, one(&Problem{File: source.ManifestPath, Line: 1, Message: message, Hint: hint})
+		return one(&Problem{File: source.ManifestPath, Line: 1, Message: message, Hint: hint})
 	}
 	for field := range fieldSubreddit {
-		g.guessField(field)
+		d.guessField(field)
 	}
-	if g.ColumnOf("id") == "" {
+	if d.columnOf("id") == "" {
 		return refuse("no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id")
 	}
-	g.guessSeparator() // while all columns are free
+	d.guessSeparator() // while all columns are free
 	// FigSIM first: its columns would also do as categories with labels of their own.
-	g.guessFigSIM(ctx, source)
-	if !g.IsFigSIM {
-		g.guessCategories()
+	d.isFigSIM = d.guessFigSIM(ctx, source)
+	if !d.isFigSIM {
+		d.guessCategories()
 	}
-	if g.Guesses[len(g.Guesses)-1].Category == nil {
+	if d.guesses[len(d.guesses)-1].Category == nil {
 		return refuse("no column looks like labels",
 			"a label column has at most 50 different short values; more need a release.toml written by hand")
 	}
-	g.leaveOut(source.Format)
-	return g, nil
+	d.leaveOut(source.Format)
+	return nil
+}
+
+// take notes a guess, for release.toml and for a person to read.
+func (d *Draft) take(c columnGuess) {
+	d.guesses = append(d.guesses, c)
+	what := c.Name + " is column " + quote(c.Column)
+	if c.Category != nil {
+		what = fmt.Sprintf("category %s (%s) is %s", c.Name, c.Category.Kind, quote(c.Column))
+	} else if c.Column == "" {
+		what = c.Name + " has no column"
+	}
+	d.Notes = append(d.Notes, what+": "+c.Why)
 }
 
 // guessField takes the column with the likeliest name, if it has the usual values.
-func (g *guess) guessField(field int) {
+func (d *Draft) guessField(field int) {
 	for _, alias := range aliases(field) {
-		for _, c := range g.columns {
+		for _, c := range d.columns {
 			if !c.usable() || plain(c.name) != alias {
 				continue
 			}
-			guessed := columnGuess{Name: fieldNames[field], Column: c.name}
-			if why := c.holds(field); why != "" {
-				guessed.Why, c.used = "by its name; "+why, true
-				if field == fieldImage && !c.seen["0"] && c.empty == 0 {
-					g.Warnings = append(g.Warnings, fmt.Sprintf(
-						"the image column %s never is 0: images are counted from 0 here", quote(c.name)))
-				}
-			} else if field == fieldID { // with other values it may be a row number: try the next name
+			why := c.holds(field)
+			switch {
+			case why != "":
+				c.used = true
+				d.take(columnGuess{Name: fieldNames[field], Column: c.name, Why: "by its name; " + why})
+			case field == fieldID: // with other values it may be a row number: try the next name
 				continue
-			} else {
-				guessed.Column, guessed.Why = "", fmt.Sprintf("column %s has the name, but other values", quote(c.name))
+			default:
+				d.take(columnGuess{Name: fieldNames[field], Why: fmt.Sprintf("column %s has the name, but other values", quote(c.name))})
 			}
-			g.Guesses = append(g.Guesses, guessed)
+			if field == fieldImage && c.used && !c.seen["0"] && c.empty == 0 {
+				d.Warnings = append(d.Warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", quote(c.name)))
+			}
 			return
 		}
 	}
@@ -284,58 +279,56 @@ func (g *guess) guessField(field int) {
 
 // guessFigSIM takes FigSIM's labels if the file has a column for each category, by its name, and the rows
 // pass the check.
-func (g *guess) guessFigSIM(ctx context.Context, source *Release) {
-	r := newRelease(source.options)
-	r.ManifestPath, r.Format = source.ManifestPath, source.Format
-	r.setSchema(FigSIM())
-	for _, f := range g.Guesses {
+func (d *Draft) guessFigSIM(ctx context.Context, source *Release) bool {
+	r := BuiltIn()
+	r.options, r.ManifestPath, r.Format = source.options, source.ManifestPath, source.Format
+	for _, f := range d.guesses {
 		r.columns[f.Name], r.named[f.Column] = f.Column, f.Name
 	}
-	err := r.bind(nil)
-	if err == nil {
-		_, err = r.Check(ctx)
+	if err := r.bind(nil); err != nil {
+		return false // the labels are others, or what is wrong shows in the check of the draft
 	}
-	if err != nil {
-		return // the labels are others, or what is wrong shows in the check of the draft
+	if _, err := r.Check(ctx); err != nil {
+		return false
 	}
 	for i := range r.Schema.Categories {
 		c := &r.Schema.Categories[i]
-		g.Guesses = append(g.Guesses, columnGuess{c.Name, r.columns[c.Name], "all values are FigSIM's labels of this category", c})
+		d.take(columnGuess{c.Name, r.columns[c.Name], "all values are FigSIM's labels of this category", c})
 	}
-	for _, c := range g.columns {
-		c.used = slices.ContainsFunc(g.Guesses, func(u columnGuess) bool { return u.Column == c.name })
+	for _, c := range d.columns {
+		c.used = slices.ContainsFunc(d.guesses, func(u columnGuess) bool { return u.Column == c.name })
 	}
-	g.IsFigSIM = true
+	return true
 }
 
 // free reports whether a column can be a category.
-func (g *guess) free(c *surveyed) bool { return c.usable() && !c.used && !c.personal() }
+func (d *Draft) free(c *surveyed) bool { return c.usable() && !c.used && !c.personal() }
 
 // guessSeparator takes the sign under which most columns hold several labels a cell.
-func (g *guess) guessSeparator() {
+func (d *Draft) guessSeparator() {
 	most := -1
 	for _, sign := range separators {
 		n := 0
-		for _, c := range g.columns {
-			if g.free(c) && !c.lists && c.labels(sign) != nil {
+		for _, c := range d.columns {
+			if d.free(c) && !c.lists && c.labels(sign) != nil {
 				n++
 			}
 		}
 		if n > most {
-			g.Separator, most = sign, n
+			d.separator, most = sign, n
 		}
 	}
 }
 
 // guessCategories makes a category of every column with few different short values.
-func (g *guess) guessCategories() {
+func (d *Draft) guessCategories() {
 	names := make(map[string]bool)
-	for _, c := range g.columns {
-		if !g.free(c) {
+	for _, c := range d.columns {
+		if !d.free(c) {
 			continue
 		}
-		category := &Category{Name: slug(c.name), Title: strings.TrimSpace(c.name), Kind: Multi, Labels: c.labels(g.Separator)}
-		why := fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(category.Labels), g.Separator)
+		category := &Category{Name: slug(c.name), Title: strings.TrimSpace(c.name), Kind: Multi, Labels: c.labels(d.separator)}
+		why := fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(category.Labels), d.separator)
 		if c.lists {
 			why = fmt.Sprintf("lists of %d different labels", len(category.Labels))
 		}
@@ -353,13 +346,13 @@ func (g *guess) guessCategories() {
 			category.Title = category.Name
 		}
 		names[category.Name], c.used = true, true
-		g.Guesses = append(g.Guesses, columnGuess{category.Name, c.name, why, category})
+		d.take(columnGuess{category.Name, c.name, why, category})
 	}
 }
 
 // leaveOut notes the columns that were not used, and warns of those that should go.
-func (g *guess) leaveOut(format Format) {
-	for _, c := range g.columns {
+func (d *Draft) leaveOut(format Format) {
+	for _, c := range d.columns {
 		if c.used || c.name == "" {
 			continue
 		}
@@ -369,30 +362,13 @@ func (g *guess) leaveOut(format Format) {
 			fate := "take it out of the annotations before publishing"
 			if format != Parquet {
 				fate = "it was left out of the release's annotations"
-				g.redacted = append(g.redacted, c.name)
+				d.redacted = append(d.redacted, c.name)
 			}
-			g.Warnings = append(g.Warnings, fmt.Sprintf("column %s may hold personal data: %s", quote(c.name), fate))
+			d.Warnings = append(d.Warnings, fmt.Sprintf("column %s may hold personal data: %s", quote(c.name), fate))
 		}
-		g.LeftOut = append(g.LeftOut, quote(c.name)+": "+why)
+		d.leftOut = append(d.leftOut, quote(c.name)+": "+why)
+		d.Notes = append(d.Notes, "not used: "+quote(c.name)+": "+why)
 	}
-}
-
-// notes are the guesses for a person to read, one a line.
-func (g *guess) notes() []string {
-	var notes []string
-	for _, c := range g.Guesses {
-		what := c.Name + " is column " + quote(c.Column)
-		if c.Category != nil {
-			what = fmt.Sprintf("category %s (%s) is %s", c.Name, c.Category.Kind, quote(c.Column))
-		} else if c.Column == "" {
-			what = c.Name + " has no column"
-		}
-		notes = append(notes, what+": "+c.Why)
-	}
-	for _, left := range g.LeftOut {
-		notes = append(notes, "not used: "+left)
-	}
-	return notes
 }
 
 var notInSlug = regexp.MustCompile("[^a-z0-9]+")

@@ -28,9 +28,14 @@ type Draft struct {
 	Notes    []string // what was guessed and why, one line each
 	Warnings []string // what to look at before publishing
 
-	manifest string // its name in the release folder
-	release  *Release
-	redacted []string // columns that are not copied
+	release   *Release
+	manifest  string // its name in the release folder
+	columns   []*surveyed
+	guesses   []columnGuess
+	isFigSIM  bool
+	separator string
+	leftOut   []string // columns that do not hold labels, each with the reason
+	redacted  []string // columns that are not copied
 }
 
 // Init guesses the columns and labels of an annotations file from all its rows, for a release with these signers. A
@@ -41,19 +46,21 @@ func Init(ctx context.Context, path string, signers []Signer, o Options) (*Draft
 	if err != nil {
 		return nil, err
 	}
-	g, err := newGuess(ctx, source)
+	d := &Draft{manifest: "annotations." + string(source.Format)}
+	if err := d.guess(ctx, source); err != nil {
+		return nil, err
+	}
+	if !validText(source.Name, maxLabelText) {
+		source.Name = "annotations"
+	}
+	var text bytes.Buffer
+	err = draftTemplate.Execute(&text, map[string]any{"Name": source.Name, "Source": filepath.Base(path), "Manifest": d.manifest,
+		"HasSplit": d.columnOf("split") != "", "Guesses": d.guesses, "IsFigSIM": d.isFigSIM, "Separator": d.separator,
+		"LeftOut": d.leftOut, "Warnings": d.Warnings, "Signers": signers})
 	if err != nil {
 		return nil, err
 	}
-	g.Name, g.Source, g.Manifest, g.Signers = source.Name, filepath.Base(path), "annotations."+string(source.Format), signers
-	if !validText(g.Name, maxLabelText) {
-		g.Name = "annotations"
-	}
-	var text bytes.Buffer
-	if err := draftTemplate.Execute(&text, g); err != nil {
-		return nil, err
-	}
-	d := &Draft{Settings: text.Bytes(), Notes: g.notes(), Warnings: g.Warnings, manifest: g.Manifest, redacted: g.redacted}
+	d.Settings = text.Bytes()
 	// The draft is read as Open and Check will read it, with the manifest where it is now.
 	d.release, err = parseSettings(d.Settings, SettingsName, o)
 	if err != nil {
