@@ -98,12 +98,10 @@ func (l *lineReader) fault(text []byte) *Problem {
 
 // byteOrderMark words the problem of a text that starts with one, "" for none.
 func byteOrderMark(text []byte) (message, hint string) {
-	switch {
-	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
-		return "the file starts with a byte order mark (UTF-8 BOM)",
-			`save it as "UTF-8", not "UTF-8 with BOM"; Excel's "CSV UTF-8" adds one`
-	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
-		return "the file is UTF-16 (it starts with a byte order mark)", `save it with the encoding "UTF-8", without BOM`
+	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} { // of UTF-8, and of UTF-16 in either order
+		if bytes.HasPrefix(text, []byte(mark)) {
+			return "the file starts with a byte order mark", `save it as "UTF-8" without BOM; Excel's "CSV UTF-8" adds one`
+		}
 	}
 	return "", ""
 }
@@ -211,12 +209,11 @@ func (c *csvRows) Next() ([]Cell, error) {
 	}
 	if n := len(fields); n != len(c.columns) {
 		message := fmt.Sprintf("the row has %d fields, the header has %d", n, len(c.columns))
+		const hint = "put quotes around a field that holds the separator, and leave an empty field for a missing value"
 		if n > len(c.columns) {
-			return nil, c.problem(len(c.columns), message,
-				"put quotes around a field that holds the separator, or take out the separators too many")
+			return nil, c.problem(len(c.columns), message, hint)
 		}
-		return nil, c.in.problem(len(c.line), message,
-			fmt.Sprintf("the row ends before column %s: leave an empty field for a missing value", quote(c.columns[n])))
+		return nil, c.in.problem(len(c.line), message, hint) // where the row ends
 	}
 	for i, field := range fields {
 		c.cells[i].Text = field

@@ -55,18 +55,14 @@ const (
 	Parquet Format = "parquet"
 )
 
+var formats = map[string]Format{".csv": CSV, ".tsv": TSV, ".tab": TSV, ".jsonl": JSONL, ".ndjson": JSONL,
+	".parquet": Parquet, ".pq": Parquet}
+
 // formatOf tells a file's format by its extension.
 func formatOf(path string) (Format, *Problem) {
 	ext := fold(filepath.Ext(path))
-	switch ext {
-	case ".csv":
-		return CSV, nil
-	case ".tsv", ".tab":
-		return TSV, nil
-	case ".jsonl", ".ndjson":
-		return JSONL, nil
-	case ".parquet", ".pq":
-		return Parquet, nil
+	if format, known := formats[ext]; known {
+		return format, nil
 	}
 	hint := "name it .csv, .tsv, .jsonl or .parquet, or set format in release.toml"
 	switch ext {

@@ -190,12 +190,12 @@ const TombstonesName = "tombstones.csv"
 
 const tombstonesHeader = "id,state,time"
 
-// ReadTombstones reads a tombstones file strictly. A file with the header alone is an empty list; a file without it is
-// not, because a cut-off file must not bring posts back. The error is *Problems, which do not name the file, or the
-// reader's own.
+// ReadTombstones reads a tombstones file strictly. A file with the header alone is an empty list. The error is *Problems,
+// which do not name the file, or the reader's own.
 func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 	var tombstones []Tombstone
 	var problems Problems
+	// A file without the header is refused: a cut-off one must not bring posts back.
 	for t, err := range records(r, tombstonesHeader, readTombstone) {
 		if p, ok := asProblem(err); ok {
 			problems.add(*p)
@@ -211,20 +211,28 @@ func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 }
 
 func readTombstone(rec *record) (Tombstone, error) {
-	id, state, at := rec.cells[0].Text, rec.cells[1].Text, rec.cells[2].Text
-	t := Tombstone{ID: PostID(strings.Clone(id)), State: PostState(strings.Clone(state))}
-	if !validID(id) {
-		return t, rec.problem(0, quote(id)+" is not a post id", lowerCaseID)
-	}
-	if !t.State.Gone() {
-		return t, rec.problem(1, quote(state)+" is not a state of a tombstone", "it is removed, deleted or unavailable")
-	}
+	at := rec.cells[2].Text
+	t := Tombstone{ID: PostID(strings.Clone(rec.cells[0].Text)), State: PostState(strings.Clone(rec.cells[1].Text))}
 	var err error
 	t.Time, err = time.Parse(time.RFC3339, at)
+	if cell, message, hint := t.fault(); message != "" {
+		return t, rec.problem(cell, message, hint)
+	}
 	if err != nil || t.Time.UTC().Format(time.RFC3339) != at {
 		return t, rec.problem(2, quote(at)+" is not a time in UTC, to the second", "write it as 2025-12-31T23:59:59Z")
 	}
 	return t, rec.first(Key{ID: t.ID})
+}
+
+// fault says which cell of a tombstone cannot stand in the file.
+func (t Tombstone) fault() (cell int, message, hint string) {
+	if !validID(string(t.ID)) {
+		return 0, quote(string(t.ID)) + " is not a post id", lowerCaseID
+	}
+	if !t.State.Gone() {
+		return 1, quote(string(t.State)) + " is not a state of a tombstone", "it is removed, deleted or unavailable"
+	}
+	return 0, "", ""
 }
 
 // WriteTombstones writes the list in the order given, times in UTC to the second. It
@@ -234,14 +242,12 @@ func WriteTombstones(w io.Writer, tombstones []Tombstone) error {
 	fmt.Fprintln(out, tombstonesHeader)
 	seen := make(seen)
 	for i, t := range tombstones {
-		_, twice := seen.add(Key{ID: t.ID}, i)
-		switch {
-		case !validID(string(t.ID)):
-			return fmt.Errorf("write tombstones: %s is not a post id", quote(string(t.ID)))
-		case !t.State.Gone():
-			return fmt.Errorf("write tombstones: post %s: %s is not a state of a tombstone", t.ID, quote(string(t.State)))
-		case twice:
-			return fmt.Errorf("write tombstones: post %s stands twice", t.ID)
+		_, message, _ := t.fault()
+		if _, twice := seen.add(Key{ID: t.ID}, i); twice {
+			message = "stands twice"
+		}
+		if message != "" {
+			return fmt.Errorf("write tombstones: post %s: %s", quote(string(t.ID)), message)
 		}
 		fmt.Fprintf(out, "%s,%s,%s\n", t.ID, t.State, t.Time.UTC().Format(time.RFC3339))
 	}
