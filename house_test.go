@@ -2,13 +2,9 @@
 package rehydrate_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,56 +104,63 @@ var layers = map[string][]string{
 	"pipeline/language/data": {"pipeline/language"},
 }
 
-type pkg struct {
-	ImportPath, Dir                      string
-	GoFiles, CgoFiles                    []string
-	TestGoFiles, XTestGoFiles            []string
-	Imports, Deps, TestImports, XImports []string
-}
-
-func packages(t *testing.T) map[string]pkg {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json", "./...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	all := map[string]pkg{}
-	dec := json.NewDecoder(bytes.NewReader(out))
-	for {
-		var p pkg
-		err := dec.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			return all
+// TestHouse holds the layout of docs/design.md: who may import whom, and which part of the world is touched by which
+// package. It also holds that an if statement opens with a declaration or with nothing, so that what it changes
+// stands on a line of its own.
+func TestHouse(t *testing.T) {
+	met := map[string]bool{}
+	sources(t, func(name, text string) {
+		folder, isTest := filepath.ToSlash(filepath.Dir(name)), strings.HasSuffix(name, "_test.go")
+		if folder == "." {
+			return
 		}
+		met[folder] = true
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		folder := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, "rehydrate"), "/")
-		if folder != "" {
-			all[folder] = p
+		for _, spec := range file.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkLayer(t, folder, name, path, isTest)
+			for _, r := range rules {
+				if (!isTest || r.tests) && r.forbids(folder) && matches(r.imports, path) {
+					t.Errorf("%s imports %s: %s", name, path, r.why)
+				}
+			}
 		}
-	}
-}
-
-// TestHouse holds the layout of docs/design.md: who may import whom, and which part
-// of the world is touched by which package.
-func TestHouse(t *testing.T) {
-	all := packages(t)
+		if isTest {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				x, _ := n.X.(*ast.Ident)
+				for _, r := range rules {
+					if x != nil && r.use == x.Name+"."+n.Sel.Name && r.forbids(folder) {
+						t.Errorf("%s: uses %s: %s", fset.Position(n.Pos()), r.use, r.why)
+					}
+				}
+			case *ast.IfStmt:
+				if assigned, ok := n.Init.(*ast.AssignStmt); n.Init != nil && (!ok || assigned.Tok != token.DEFINE) {
+					t.Errorf("%s: an if statement opens with := or nothing", fset.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}, ".go")
 	for folder := range layers {
-		if _, ok := all[folder]; !ok {
+		if !met[folder] {
 			t.Errorf("the rules name %s, which does not exist: take it out of this test or put it back", folder)
 		}
+		delete(met, folder)
 	}
-	for folder, p := range all {
-		if _, ok := layers[folder]; !ok && !isTestHelper(folder) {
+	for folder := range met {
+		if !isTestHelper(folder) {
 			t.Errorf("package %s has no place in the house: add it to layers in this test and to docs/design.md", folder)
-			continue
-		}
-		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
-			checkFile(t, folder, p.Dir, name, false)
-		}
-		for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
-			checkFile(t, folder, p.Dir, name, true)
 		}
 	}
 }
@@ -165,60 +168,16 @@ func TestHouse(t *testing.T) {
 // isTestHelper reports whether only tests import the package in folder.
 func isTestHelper(folder string) bool { return strings.HasSuffix(folder, "test") }
 
-func checkFile(t *testing.T, folder, dir, name string, isTest bool) {
-	t.Helper()
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := folder + "/" + name
-	for _, spec := range f.Imports {
-		path, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkLayer(t, folder, file, path, isTest)
-		for _, r := range rules {
-			if (!isTest || r.tests) && r.forbids(folder) && matches(r.imports, path) {
-				t.Errorf("%s imports %s: %s", file, path, r.why)
-			}
-		}
-	}
-	ast.Inspect(f, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		x, ok := sel.X.(*ast.Ident)
-		if !ok {
-			return true
-		}
-		for _, r := range rules {
-			if r.use == x.Name+"."+sel.Sel.Name && (!isTest || r.tests) && r.forbids(folder) {
-				t.Errorf("%s: uses %s: %s", fset.Position(n.Pos()), r.use, r.why)
-			}
-		}
-		return true
-	})
-}
-
 func checkLayer(t *testing.T, folder, file, path string, isTest bool) {
 	t.Helper()
 	own, ok := strings.CutPrefix(path, "rehydrate/")
-	if !ok {
-		return
-	}
-	if own == "pipeline/redditemu" {
+	switch {
+	case !ok:
+	case own == "pipeline/redditemu":
 		if !isTest && file != "cmd/rehydrate/demo.go" && folder != "pipeline/redditemu/hostile" {
 			t.Errorf("%s imports %s: the emulator is for tests and demo; no answer of it may reach real data", file, path)
 		}
-		return
-	}
-	if isTest || isTestHelper(folder) {
-		return
-	}
-	if !slices.Contains(layers[folder], own) && !slices.Contains(leaves, own) {
+	case !isTest && !isTestHelper(folder) && !slices.Contains(layers[folder], own) && !slices.Contains(leaves, own):
 		t.Errorf("%s imports %s: arrows run downward only (docs/design.md, The house)", file, path)
 	}
 }
@@ -231,15 +190,10 @@ func (r rule) forbids(folder string) bool {
 }
 
 func matches(patterns []string, path string) bool {
-	for _, p := range patterns {
-		if base, ok := strings.CutSuffix(p, "/..."); ok && (path == base || strings.HasPrefix(path, base+"/")) {
-			return true
-		}
-		if p == path {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		base, below := strings.CutSuffix(p, "/...")
+		return path == base || below && strings.HasPrefix(path, base+"/")
+	})
 }
 
 // TestWithoutCgo builds what an auditor builds: rehydrate without a C compiler, stripped, under 60 MB.

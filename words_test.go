@@ -1,9 +1,6 @@
 package rehydrate_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -56,30 +53,6 @@ func TestWords(t *testing.T) {
 			}
 		}
 	}, ".go", ".md", ".html", ".txt")
-}
-
-// TestIfOpens holds that an if statement opens with a declaration or with nothing, so that what it changes stands on a line of its own.
-func TestIfOpens(t *testing.T) {
-	sources(t, func(name, text string) {
-		if strings.HasSuffix(name, "_test.go") {
-			return
-		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			statement, ok := n.(*ast.IfStmt)
-			if !ok || statement.Init == nil {
-				return true
-			}
-			if assigned, ok := statement.Init.(*ast.AssignStmt); !ok || assigned.Tok != token.DEFINE {
-				t.Errorf("%s: an if statement opens with := or nothing", fset.Position(statement.Pos()))
-			}
-			return true
-		})
-	}, ".go")
 }
 
 // TestSizes holds that the engine is read in one sitting, and that no package grows beyond what one person knows.
