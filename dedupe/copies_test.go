@@ -37,7 +37,7 @@ func drawSet(t testing.TB, originals int) []drawnItem {
 	var set []drawnItem
 	styles := []redditemu.Style{redditemu.StyleOutline, redditemu.StylePanel, redditemu.StyleScreenshot, redditemu.StyleBare}
 	for i := range originals {
-		spec := redditemu.Spec{Seed: uint64(1000 + i), Style: styles[i%len(styles)], Template: uint64(1 + i), Clean: true}
+		spec := redditemu.Spec{Seed: uint64(1000 + i), Style: styles[i%len(styles)], Template: uint64(1 + i)}
 		img, words := drawn(t, spec)
 		subject := len(set)
 		add := func(kind string, img image.Image) {

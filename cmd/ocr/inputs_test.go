@@ -17,7 +17,6 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
-	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/policy"
 )
@@ -53,7 +52,7 @@ func TestHostileCorpus(t *testing.T) {
 	if r.Status != exitSomeFailed {
 		t.Errorf("status %d, want 3", r.Status)
 	}
-	if strings.Contains(r.Stdout+r.Stderr, redditemu.CanaryMetadata) {
+	if strings.Contains(r.Stdout+r.Stderr, hostile.CanaryMetadata) {
 		t.Error("what a file hides beside its pixels was printed")
 	}
 	got := map[string]manifest.Reason{}

@@ -237,7 +237,7 @@ func drawnPictures(h *haunted) {
 	drawn, err := redditemu.Draw(redditemu.Spec{Seed: 7})
 	check(h.t, err)
 	for _, name := range []string{"a.jpg", "b.jpg"} {
-		h.write(filepath.Join(h.dir+"-pictures", name), string(drawn.Body))
+		h.write(filepath.Join(h.dir+"-pictures", name), string(hostile.Plant(drawn.Body)))
 	}
 }
 

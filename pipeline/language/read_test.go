@@ -86,7 +86,7 @@ func (p picture) draw(seed int) (image.Image, error) {
 		img, _, err := image.Decode(bytes.NewReader(body))
 		return img, err
 	}
-	spec := redditemu.Spec{Seed: uint64(seed) + 1, Caption: p.name, Clean: true}
+	spec := redditemu.Spec{Seed: uint64(seed) + 1, Caption: p.name}
 	if p.kind == "blank" {
 		kind, _, _ := strings.Cut(p.name, " ")
 		if _, ok := blankKinds[kind]; ok {

@@ -16,7 +16,8 @@ const (
 	apiHost = "oauth.reddit.com"
 	wwwHost = "www.reddit.com"
 
-	previewHost = "preview.redd.it"
+	previewHost   = "preview.redd.it"
+	imgurFileHost = "i.imgur.com"
 
 	// maxIDs is how many ids /api/info looks up; more of them get an empty listing.
 	maxIDs = 100

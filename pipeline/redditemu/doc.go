@@ -9,8 +9,8 @@
 // state of a post, /r/NAME/about with the reason why posts are absent, signed preview URLs, the redirects and
 // stand-in images of the image hosts. Package hostile spoils its answers, for tests.
 //
-// Every answer carries canaries in author, title, permalink and selftext, and every drawn image carries
-// [CanaryMetadata] in its metadata: a test searches a workspace for them to show that none of it reached the disk.
+// Every answer carries canaries in author, title, permalink and selftext: a test searches a workspace for them to show
+// that none of it reached the disk. Package hostile puts another into the metadata of the pictures.
 //
 // Pictures are drawn by the program ([Draw]), are harmless, and follow from their [Spec] alone: a test that draws
 // the same Spec gets the same bytes and the words of the caption. They are drawn at each request, so loading a
@@ -19,7 +19,7 @@
 // # Limitations
 //
 // HTTP/1.1 only. Of OAuth2 only client credentials. preview.redd.it sends what is stored, never WebP in its place.
-// /api/info answers as with raw_json=1. Of imgur's API only images and albums. The three known stand-in images have
+// /api/info answers as with raw_json=1. The three known stand-in images have
 // the right size and type, not the right bytes. Where a behaviour of Reddit was never recorded (duplicate ids, the
 // status of a deleted image) one answer was chosen.
 package redditemu
@@ -32,5 +32,4 @@ const (
 	CanaryPermalink = "canary_permalink_zq84"
 	CanarySelftext  = "Canary selftext zq85"
 	CanaryFlair     = "canary flair zq86"
-	CanaryMetadata  = "canary-metadata-zq87"
 )

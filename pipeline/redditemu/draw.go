@@ -42,7 +42,6 @@ type Spec struct {
 	Quality  int     // of a JPEG, 1 to 100; 0 = 88
 	CopyOf   *Spec   // draw that one in place of all the above but Format and Quality
 	Scale    float64 // of a copy; 0 = 1
-	Clean    bool    // plant no metadata
 }
 
 // A Drawn is a picture as its file would hold it.
@@ -252,29 +251,25 @@ func sentence(caption string) string {
 	return strings.ToUpper(string(first)[:size]) + caption[size:]
 }
 
-// encode writes the picture in the Spec's format, with metadata planted.
+// encode writes the picture in the Spec's format.
 func (s Spec) encode(img *image.RGBA) ([]byte, error) {
 	var b bytes.Buffer
 	var err error
-	var plant func([]byte) []byte
-	switch cmp.Or(s.Format, "jpeg") {
-	case "jpeg":
-		err, plant = jpeg.Encode(&b, img, &jpeg.Options{Quality: cmp.Or(s.Quality, 88)}), plantJPEG
+	switch s.Format {
+	case "", "jpeg":
+		err = jpeg.Encode(&b, img, &jpeg.Options{Quality: cmp.Or(s.Quality, 88)})
 	case "png":
-		enc := png.Encoder{CompressionLevel: png.BestSpeed}
-		err, plant = enc.Encode(&b, img), plantPNG
+		enc := png.Encoder{CompressionLevel: png.BestSpeed} // at each request: the pace of the emulator
+		err = enc.Encode(&b, img)
 	case "gif":
 		// The palette of old GIFs; the encoder's own choice looks better than what people post.
 		web := image.NewPaletted(img.Rect, palette.WebSafe)
 		draw.FloydSteinberg.Draw(web, web.Rect, img, image.Point{})
-		err, plant = gif.Encode(&b, web, nil), plantGIF
+		err = gif.Encode(&b, web, nil)
 	case "webp":
-		return EncodeWebP(img, !s.Clean), nil
+		return EncodeWebP(img), nil
 	default:
 		err = fmt.Errorf("unknown format %q", s.Format)
 	}
-	if err != nil || s.Clean {
-		return b.Bytes(), err
-	}
-	return plant(b.Bytes()), nil
+	return b.Bytes(), err
 }

@@ -3,12 +3,15 @@ package redditemu
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/png"
 	"math/rand/v2"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"rehydrate/manifest"
@@ -17,7 +20,7 @@ import (
 // hosts are the names that the emulator's certificate holds.
 func hosts() []string {
 	return []string{wwwHost, apiHost, "i.redd.it", previewHost, "external-preview.redd.it",
-		imgurFileHost, imgurAPIHost, "imgur.com", "v.redd.it"}
+		imgurFileHost, "api.imgur.com", "imgur.com", "v.redd.it"}
 }
 
 // An Asset is one image at its address.
@@ -27,7 +30,9 @@ type Asset struct {
 	place int             // of the image in it
 }
 
-func (a *Asset) image() Image { return a.of.Images[a.place] }
+// Image returns the image, and URL its own address.
+func (a *Asset) Image() Image { return a.of.Images[a.place] }
+func (a *Asset) URL() string  { return a.of.imageURL(a.place) }
 
 // assetKey names an address.
 func assetKey(host, p string) string {
@@ -52,14 +57,12 @@ func (s *Server) image(host string, r *http.Request) *Reply {
 		return s.preview(host, r)
 	case imgurFileHost:
 		return s.imgur(r)
-	case imgurAPIHost:
-		return s.imgurAPI(r)
 	case "imgur.com":
 		return HTMLReply(http.StatusOK, "Imgur: The magic of the Internet", CanaryTitle)
 	}
 	switch a := s.asset(host, r.URL.Path); {
 	case a != nil:
-		return a.serve(r)
+		return s.serveAsset(a, r)
 	case host == "i.redd.it":
 		return accessDenied()
 	}
@@ -74,9 +77,26 @@ func (s *Server) preview(host string, r *http.Request) *Reply {
 		return HTMLReply(http.StatusForbidden, "403 Forbidden", "Guru Meditation: Varnish cache server")
 	}
 	if a := s.asset(host, r.URL.Path); a != nil {
-		return a.serve(r)
+		return s.serveAsset(a, r)
 	}
 	return placeholder404()
+}
+
+// imgur answers for i.imgur.com. It ignores extensions.
+func (s *Server) imgur(r *http.Request) *Reply {
+	a := s.asset(imgurFileHost, r.URL.Path)
+	switch {
+	case !identifies(r) || r.Referer() != "":
+		return HTMLReply(http.StatusTooManyRequests, "429 Too Many Requests", "no robots, no hotlinking")
+	case r.URL.Path == "/removed.png":
+		return NewReply(http.StatusOK, "image/png", GreyPNG(161, 81, 503)).
+			With("Etag", `"d835884373f4d6c8f24742ceabe74946"`)
+	case path.Ext(r.URL.Path) == "": // the page
+		return RedirectReply("https://imgur.com" + r.URL.Path)
+	case a == nil:
+		return RedirectReply("https://i.imgur.com/removed.png")
+	}
+	return s.serveAsset(a, r)
 }
 
 // insteadOf are the answers in place of an image, by the path that was asked for.
@@ -94,9 +114,9 @@ var insteadOf = map[Serve]func(path string) *Reply{
 	ServeGarbage:      func(path string) *Reply { return NewReply(http.StatusOK, "image/jpeg", garbage(path)) },
 }
 
-// serve answers for an image in the way its Serve asks.
-func (a *Asset) serve(r *http.Request) *Reply {
-	img := a.image()
+// serveAsset answers for an image in the way its Serve asks.
+func (s *Server) serveAsset(a *Asset, r *http.Request) *Reply {
+	img := a.Image()
 	if instead := insteadOf[img.Serve]; instead != nil {
 		return instead(r.URL.Path)
 	}
@@ -111,6 +131,9 @@ func (a *Asset) serve(r *http.Request) *Reply {
 		var drawn Drawn
 		drawn, err = Draw(img.Spec)
 		body = drawn.Body
+		if s.opt.Plant != nil && err == nil {
+			body = s.opt.Plant(body)
+		}
 	}
 	if err != nil {
 		return failed(err)
@@ -166,4 +189,17 @@ func GreyPNG(w, h, size int) []byte {
 		return InsertPNG(b.Bytes(), PNGChunk("tEXt", text[:pad]))
 	}
 	return b.Bytes()
+}
+
+// InsertPNG puts chunks directly behind the header chunk, which must be the first.
+func InsertPNG(b []byte, chunks ...[]byte) []byte {
+	const header = 8 + 12 + 13
+	return slices.Concat(b[:header], slices.Concat(chunks...), b[header:])
+}
+
+// PNGChunk is one chunk of a PNG.
+func PNGChunk(kind string, data []byte) []byte {
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
+	out = append(append(out, kind...), data...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
 }

@@ -20,13 +20,14 @@ import (
 
 // Options configure an emulator. The zero value is a good default.
 type Options struct {
-	Seed              uint64           // of tokens and client credentials; pictures follow from their Spec alone
-	RequestsPerWindow int              // of one client id at oauth.reddit.com; 0 = 1000, as recorded since 2023
-	Window            time.Duration    // 0 = 600 s; windows are aligned to the epoch
-	TokenLifetime     time.Duration    // 0 = 24 h, as recorded since 2022
-	Hosts             []string         // more host names to answer for (a mirror, a host that no policy allows)
-	Now               func() time.Time // nil = time.Now
-	Log               *slog.Logger     // one debug line a request; nil = discard
+	Seed              uint64              // of tokens and client credentials; pictures follow from their Spec alone
+	RequestsPerWindow int                 // of one client id at oauth.reddit.com; 0 = 1000, as recorded since 2023
+	Window            time.Duration       // 0 = 600 s; windows are aligned to the epoch
+	TokenLifetime     time.Duration       // 0 = 24 h, as recorded since 2022
+	Hosts             []string            // more host names to answer for (a mirror, a host that no policy allows)
+	Now               func() time.Time    // nil = time.Now
+	Log               *slog.Logger        // one debug line a request; nil = discard
+	Plant             func([]byte) []byte // changes each drawn picture; nil = leaves it as drawn
 	// Around, when not nil, answers every request: with what next answers, or with something else.
 	Around func(r *http.Request, next func() *Reply) *Reply
 }

@@ -424,17 +424,18 @@ func TestPreviewSignature(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	p := start(t, Options{})
-	whole, err := Draw(Spec{Seed: 8})
+	drawn, err := Draw(Spec{Seed: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
+	whole := len(hostile.Plant(drawn.Body))
 	for _, tt := range []struct {
 		serve  Serve
 		status int
 		kind   string
 		bytes  int
 	}{
-		{ServeImage, 200, "image/jpeg", len(whole.Body)},
+		{ServeImage, 200, "image/jpeg", whole},
 		{ServeNotFound, 404, "text/html; charset=UTF-8", -1},
 		{ServeForbidden, 403, "application/xml", 418},
 		{ServePlaceholder, 404, "image/png", 1048},
@@ -442,7 +443,7 @@ func TestServe(t *testing.T) {
 		{ServeImgurChain, 302, "text/html; charset=utf-8", 0},
 		{ServeHTML, 200, "text/html; charset=UTF-8", -1},
 		{ServeEmpty, 200, "image/jpeg", 0},
-		{ServeCut, 200, "image/jpeg", len(whole.Body) / 2},
+		{ServeCut, 200, "image/jpeg", whole / 2},
 		{ServeGarbage, 200, "image/jpeg", 4096},
 		{ServeUnavailable, 503, "text/html; charset=UTF-8", -1},
 	} {

@@ -7,9 +7,8 @@ import (
 )
 
 // EncodeWebP writes an opaque picture as lossless WebP (VP8L) without compressing it: no transform,
-// no references back, and codes of eight bits for each channel. Planted metadata goes behind the
-// picture, as WebP wants it.
-func EncodeWebP(img *image.RGBA, planted bool) []byte {
+// no references back, and codes of eight bits for each channel.
+func EncodeWebP(img *image.RGBA) []byte {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	var b bitWriter
 	b.write(0x2f, 8)
@@ -30,26 +29,13 @@ func EncodeWebP(img *image.RGBA, planted bool) []byte {
 			}
 		}
 	}
-	out := []byte("RIFF\x00\x00\x00\x00WEBP")
-	chunk := func(id string, data []byte) {
-		out = binary.LittleEndian.AppendUint32(append(out, id...), uint32(len(data)))
-		out = append(out, data...)
-		if len(data)%2 == 1 {
-			out = append(out, 0)
-		}
+	data := b.bytes()
+	if len(data)%2 == 1 {
+		data = append(data, 0)
 	}
-	if planted {
-		const hasEXIF, hasXMP = 1 << 3, 1 << 2
-		w, h := w-1, h-1
-		chunk("VP8X", []byte{hasEXIF | hasXMP, 0, 0, 0, byte(w), byte(w >> 8), byte(w >> 16), byte(h), byte(h >> 8), byte(h >> 16)})
-	}
-	chunk("VP8L", b.bytes())
-	if planted {
-		chunk("EXIF", exif)
-		chunk("XMP ", xmp)
-	}
-	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
-	return out
+	out := binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len("WEBPVP8L")+4+len(data)))
+	out = binary.LittleEndian.AppendUint32(append(out, "WEBPVP8L"...), uint32(len(data)))
+	return append(out, data...)
 }
 
 // A bitWriter packs bits, least significant first.

@@ -101,7 +101,7 @@ func paddedPNG(seed uint64, size int64) func(io.Writer) error {
 		if _, err := io.WriteString(both, "zTXtComment\x00\x00"); err != nil {
 			return err
 		}
-		block := bytes.Repeat([]byte(redditemu.CanaryMetadata+" "), 1<<10)
+		block := bytes.Repeat([]byte(CanaryMetadata+" "), 1<<10)
 		for left := length - 9; left > 0; left -= int64(len(block)) {
 			if _, err := both.Write(block[:min(left, int64(len(block)))]); err != nil {
 				return err

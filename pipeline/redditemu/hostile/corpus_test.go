@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"encoding/binary"
 	"image"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
 	"io"
 	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/image/webp"
 
 	"rehydrate/manifest"
@@ -112,5 +115,48 @@ func TestHostileAnswers(t *testing.T) {
 			t.Errorf("%q: a repeated name, no outcome and reason, or no kind", h.Name)
 		}
 		seen[h.Name] = true
+	}
+}
+
+// TestPlant: what is planted stands in the file, and the picture is the same with it and without.
+func TestPlant(t *testing.T) {
+	for name, b := range map[string][]byte{"jpeg": pictureJPEG(1), "png": picturePNG(1), "gif": pictureGIF(1), "webp": pictureWebP(1)} {
+		planted := Plant(b)
+		want, err := sound(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := sound(planted)
+		if err != nil || !cmp.Equal(want, got) || bytes.Contains(b, []byte("canary")) || !bytes.Contains(planted, []byte(CanaryMetadata)) {
+			t.Errorf("%s: %v, or no canary, or another picture", name, err)
+		}
+	}
+}
+
+// The planted EXIF must be EXIF that a reader understands, or a test that it is gone
+// proves little.
+func TestEXIF(t *testing.T) {
+	b := exif
+	le := binary.LittleEndian
+	fields := func(at uint32) map[uint16]uint32 {
+		m := map[uint16]uint32{}
+		for i := range uint32(le.Uint16(b[at:])) {
+			f := b[at+2+12*i:]
+			m[le.Uint16(f)] = le.Uint32(f[8:])
+		}
+		return m
+	}
+	root := fields(le.Uint32(b[4:]))
+	artist := b[root[0x013b]:]
+	if got, _, _ := strings.Cut(string(artist), "\x00"); got != CanaryMetadata+" artist" {
+		t.Errorf("artist = %q", got)
+	}
+	gps := fields(root[0x8825])
+	lat := b[gps[2]:]
+	if d, one, m := le.Uint32(lat), le.Uint32(lat[4:]), le.Uint32(lat[8:]); d != 0 || one != 1 || m != 7 || len(gps) != 5 {
+		t.Errorf("latitude %d/%d %d', %d GPS fields", d, one, m, len(gps))
+	}
+	if inner := fields(root[0x8769]); !bytes.HasPrefix(b[inner[0x9286]:], []byte("ASCII\x00\x00\x00"+CanaryMetadata)) {
+		t.Errorf("user comment at %d", inner[0x9286])
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 // Images returns the image files of the corpus. trap is the address, HOST:PORT, of a
 // listener that no client may connect to: some of the files name it. Whatever a file hides beside
-// its pixels holds redditemu.CanaryMetadata.
+// its pixels holds CanaryMetadata.
 func Images(trap string) []Case {
 	return slices.Concat(bombs(), sizes(), damaged(), truncated(), unusual(), strangers(trap), polyglots(), loaded())
 }
@@ -118,7 +118,7 @@ func damaged() []Case {
 		invalid("png_crc_of_pixels", "bad_container", flipCRC("IDAT")),
 		invalid("png_crc_of_end", "bad_container", flipCRC("IEND")),
 		invalid("png_crc_of_text", "bad_container", func() []byte {
-			b := redditemu.InsertPNG(picturePNG(21), redditemu.PNGChunk("tEXt", []byte("Author\x00"+redditemu.CanaryMetadata)))
+			b := redditemu.InsertPNG(picturePNG(21), redditemu.PNGChunk("tEXt", []byte("Author\x00"+CanaryMetadata)))
 			return flip(b, chunkEnd(b, "tEXt"))
 		}),
 		invalid("png_deflate_broken", "undecodable", func() []byte {
@@ -240,7 +240,7 @@ func strangers(trap string) []Case {
 
 // polyglots are sound pictures that another program would take for something else.
 func polyglots() []Case {
-	payload := func(s string) string { return s + "/* " + redditemu.CanaryMetadata + " */" }
+	payload := func(s string) string { return s + "/* " + CanaryMetadata + " */" }
 	return []Case{
 		usable("gif_and_javascript", func() []byte {
 			b := gifFrames(int('*')<<8|int('/'), 90, 1, 50) // the width spells the start of a comment
@@ -272,7 +272,7 @@ func loaded() []Case {
 func planted(seed uint64, format string) func() []byte {
 	return func() []byte {
 		drawn, _ := redditemu.Draw(redditemu.Spec{Seed: seed, Style: redditemu.StyleBare, Format: format}) // a style and formats that it has
-		return drawn.Body
+		return Plant(drawn.Body)
 	}
 }
 
@@ -293,7 +293,7 @@ func pictureGIF(seed uint64) []byte {
 }
 
 func pictureWebP(seed uint64) []byte {
-	return redditemu.EncodeWebP(redditemu.Photo(seed, 120, 90), false)
+	return redditemu.EncodeWebP(redditemu.Photo(seed, 120, 90))
 }
 
 func encodePNG(img image.Image) []byte {
@@ -357,7 +357,7 @@ func zipFile() []byte {
 	z := zip.NewWriter(&b)
 	for _, name := range []string{"../../escape.txt", "payload.txt"} {
 		w, _ := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
-		_, _ = io.WriteString(w, redditemu.CanaryMetadata) // into memory
+		_, _ = io.WriteString(w, CanaryMetadata) // into memory
 	}
 	_ = z.Close()
 	return b.Bytes()

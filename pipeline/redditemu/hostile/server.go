@@ -1,5 +1,6 @@
 // Package hostile is the emulator of package redditemu as tests need it: it notes what was asked,
-// changes posts while they are being asked about, and spoils answers. Each armed fault counts how
+// changes posts while they are being asked about, plants metadata in pictures, answers as imgur's API, and spoils
+// answers. Each armed fault counts how
 // often it fired. [Images] and [Answers] are the corpus of files and answers that are meant to do
 // harm, each with what a correct client makes of it; large ones are made while they are sent.
 //
@@ -7,9 +8,12 @@
 package hostile
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +26,7 @@ import (
 // Canaries lists every canary of the emulator, for a test that searches for all of them.
 func Canaries() []string {
 	return []string{redditemu.CanaryAuthor, redditemu.CanaryFullname, redditemu.CanaryTitle, redditemu.CanaryPermalink,
-		redditemu.CanarySelftext, redditemu.CanaryFlair, redditemu.CanaryMetadata}
+		redditemu.CanarySelftext, redditemu.CanaryFlair, CanaryMetadata}
 }
 
 // A Server is a running emulator with a log of requests and faults. Its methods are safe for
@@ -47,7 +51,7 @@ func Start(o redditemu.Options) (*Server, error) {
 	if s.opt.RequestsPerWindow == 0 {
 		s.opt.RequestsPerWindow = 1000
 	}
-	o.Around = s.around
+	o.Around, o.Plant = s.around, Plant
 	s.mu.Lock() // a request waits until the server is there
 	defer s.mu.Unlock()
 	core, err := redditemu.Start(o)
@@ -86,9 +90,12 @@ func (s *Server) around(r *http.Request, next func() *redditemu.Reply) *redditem
 	}
 	var rep *redditemu.Reply
 	fault := s.due(q, r)
-	if fault != nil && fault.Kind.make != nil {
+	switch {
+	case fault != nil && fault.Kind.make != nil:
 		rep = fault.Kind.make(s, r)
-	} else {
+	case q.Host == "api.imgur.com":
+		rep = s.imgurAPI(r)
+	default:
 		rep = next()
 	}
 	if fault != nil {
@@ -196,4 +203,27 @@ func (s *Server) Post(id manifest.PostID) (p redditemu.Post, ok bool) {
 func (s *Server) Tokens() (all []string) {
 	s.With(func(w *redditemu.World) { all = slices.Collect(maps.Keys(w.Tokens)) })
 	return all
+}
+
+// imgurAPI answers for api.imgur.com: /3/image/ID.
+func (s *Server) imgurAPI(r *http.Request) *reply {
+	answer := func(status int, data map[string]any) *reply {
+		b, _ := json.Marshal(map[string]any{"data": data, "success": status == http.StatusOK, "status": status}) // plain values
+		return redditemu.NewReply(status, "application/json", b)
+	}
+	if r.Header.Get("Authorization") != "Client-ID "+s.ImgurClientID {
+		return answer(http.StatusForbidden, map[string]any{"error": "Invalid client_id"})
+	}
+	id := path.Base(r.URL.Path)
+	// The id of an image is its name at i.imgur.com.
+	var a *redditemu.Asset
+	s.With(func(w *redditemu.World) { a = w.Asset("i.imgur.com", "/"+id) })
+	if a == nil || a.Image().NoAPI {
+		return answer(http.StatusNotFound, map[string]any{"error": "Unable to find an image with the id, " + id})
+	}
+	ext := path.Ext(a.URL())
+	kind := cmp.Or(map[string]string{".jpg": "image/jpeg", ".mp4": "video/mp4"}[ext], "image/"+ext[1:])
+	w, h := a.Image().Spec.Size()
+	return answer(http.StatusOK, map[string]any{"id": id, "title": redditemu.CanaryTitle, "type": kind, "animated": ext == ".gif" || ext == ".mp4",
+		"width": w, "height": h, "account_url": redditemu.CanaryAuthor, "link": a.URL()})
 }

@@ -1,11 +1,19 @@
-package redditemu
+package hostile
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/binary"
-	"hash/crc32"
 	"slices"
+
+	"golang.org/x/image/webp"
+
+	"rehydrate/pipeline/redditemu"
 )
+
+// CanaryMetadata stands in the metadata of every drawn picture, and in whatever a file of the corpus hides beside its
+// pixels.
+const CanaryMetadata = "canary-metadata-zq87"
 
 // What is planted, each with CanaryMetadata in it, and a place on the open sea in exif.
 var (
@@ -18,6 +26,19 @@ var (
 	//go:embed embedded/xmp.xml
 	xmp []byte // a creator
 )
+
+// Plant puts metadata of all kinds that its format has into a picture.
+func Plant(picture []byte) []byte {
+	switch {
+	case bytes.HasPrefix(picture, []byte("\xff\xd8")):
+		return plantJPEG(picture)
+	case bytes.HasPrefix(picture, []byte("\x89PNG")):
+		return plantPNG(picture)
+	case bytes.HasPrefix(picture, []byte("GIF8")):
+		return plantGIF(picture)
+	}
+	return plantWebP(picture)
+}
 
 // plantJPEG puts EXIF (with artist and a place), XMP, an ICC profile, IPTC and a
 // comment behind the start marker, each with CanaryMetadata in it.
@@ -38,23 +59,11 @@ func plantJPEG(b []byte) []byte {
 
 // plantPNG puts text in its three forms, EXIF and a time in front of the pixels.
 func plantPNG(b []byte) []byte {
-	return InsertPNG(b,
-		PNGChunk("tEXt", []byte("Author\x00"+CanaryMetadata)),
-		PNGChunk("iTXt", append([]byte("XML:com.adobe.xmp\x00\x00\x00\x00\x00"), xmp...)),
-		PNGChunk("eXIf", exif),
-		PNGChunk("tIME", []byte{7, 227, 4, 1, 12, 0, 0}))
-}
-
-// InsertPNG puts chunks directly behind the header chunk, which must be the first.
-func InsertPNG(b []byte, chunks ...[]byte) []byte {
-	const header = 8 + 12 + 13
-	return slices.Concat(b[:header], slices.Concat(chunks...), b[header:])
-}
-
-func PNGChunk(kind string, data []byte) []byte {
-	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
-	out = append(append(out, kind...), data...)
-	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
+	return redditemu.InsertPNG(b,
+		redditemu.PNGChunk("tEXt", []byte("Author\x00"+CanaryMetadata)),
+		redditemu.PNGChunk("iTXt", append([]byte("XML:com.adobe.xmp\x00\x00\x00\x00\x00"), xmp...)),
+		redditemu.PNGChunk("eXIf", exif),
+		redditemu.PNGChunk("tIME", []byte{7, 227, 4, 1, 12, 0, 0}))
 }
 
 // plantGIF puts a comment and an XMP block behind the global colour table.
@@ -78,4 +87,28 @@ func subBlocks(data []byte) []byte {
 		out = append(out, block...)
 	}
 	return append(out, 0)
+}
+
+// plantWebP puts EXIF and XMP behind the picture, as WebP wants it, and a header that announces them in front.
+func plantWebP(b []byte) []byte {
+	c, err := webp.DecodeConfig(bytes.NewReader(b))
+	if err != nil {
+		panic("plant metadata: " + err.Error()) // a test's author has drawn something else
+	}
+	const hasEXIF, hasXMP = 1 << 3, 1 << 2
+	w, h := c.Width-1, c.Height-1
+	out := slices.Clone(b[:12])
+	chunk := func(id string, data []byte) {
+		out = binary.LittleEndian.AppendUint32(append(out, id...), uint32(len(data)))
+		out = append(out, data...)
+		if len(data)%2 == 1 {
+			out = append(out, 0)
+		}
+	}
+	chunk("VP8X", []byte{hasEXIF | hasXMP, 0, 0, 0, byte(w), byte(w >> 8), byte(w >> 16), byte(h), byte(h >> 8), byte(h >> 16)})
+	out = append(out, b[12:]...)
+	chunk("EXIF", exif)
+	chunk("XMP ", xmp)
+	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
+	return out
 }
