@@ -2,7 +2,6 @@ package reddit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -50,25 +49,28 @@ var communities = map[string]manifest.Reason{
 // readAbout reads an answer of /r/NAME/about other than a 401. Its error is an *Unanswered, or the *Denied of a 403 that
 // is about the client and not about the subreddit.
 func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
-	var thing struct {
+	var answer struct {
 		Kind string
 		Data struct {
 			Name       string `json:"display_name"`
 			Type       string `json:"subreddit_type"`
 			Quarantine bool   `json:"quarantine"`
 		}
+		Reason  string
+		Message any
+		Error   any
 	}
+	none := c.unmarshal(e, &answer, "not_a_subreddit")
 	if e.status == http.StatusOK {
-		none := c.unmarshal(e, &thing, "not_a_subreddit")
 		switch {
 		case none != nil:
 			return policy.CommunityUnknown, none
-		case thing.Kind != "t5" || !strings.EqualFold(thing.Data.Name, name): // others are suggested in its place
+		case answer.Kind != "t5" || !strings.EqualFold(answer.Data.Name, name): // others are suggested in its place
 			return policy.CommunityUnknown,
 				&Unanswered{"not_a_subreddit", "the answer is JSON, but not about the subreddit"}
-		case thing.Data.Quarantine:
+		case answer.Data.Quarantine:
 			return policy.CommunityQuarantined, nil
-		case communities[thing.Data.Type] == policy.CommunityPrivate: // seen by a member
+		case communities[answer.Data.Type] == policy.CommunityPrivate: // seen by a member
 			return policy.CommunityPrivate, nil
 		}
 		return policy.CommunityOpen, nil
@@ -76,25 +78,19 @@ func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 	if redirects[e.status] && leadsToSearch(e.header) {
 		return policy.CommunityMissing, nil
 	}
-	var said struct {
-		Reason  string `json:"reason"`
-		Message any    `json:"message"`
-		Error   any    `json:"error"`
-	}
-	isJSON := json.Unmarshal(e.body, &said) == nil
 	forbidden := e.status == http.StatusForbidden
 	switch {
-	case repeatable(e.status, e.header), !forbidden && (e.status != http.StatusNotFound || !isJSON):
-	case !isJSON:
+	case repeatable(e.status, e.header), !forbidden && (e.status != http.StatusNotFound || none != nil):
+	case none != nil:
 		return policy.CommunityUnknown, c.blocked(e)
-	case said.Reason != "":
-		return communities[said.Reason], nil // unknown for a reason that is not known here
+	case answer.Reason != "":
+		return communities[answer.Reason], nil // unknown for a reason that is not known here
 	case forbidden:
 		if denied := c.blocked(e); denied.Reason != reasonForbidden {
 			return policy.CommunityUnknown, denied
 		}
 		return policy.CommunityUnknown, nil // of this subreddit, and without a reason
-	case said.Message == "Not Found", said.Error == float64(http.StatusNotFound):
+	case answer.Message == "Not Found", answer.Error == float64(http.StatusNotFound):
 		return policy.CommunityMissing, nil
 	}
 	return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}

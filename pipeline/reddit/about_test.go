@@ -3,6 +3,7 @@ package reddit
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -150,47 +151,56 @@ func TestAboutAndBreaker(t *testing.T) {
 	}
 }
 
-func FuzzAbout(f *testing.F) {
-	f.Add(200, []byte(subreddit("")))
-	f.Add(403, []byte(`{"reason":"private","message":"Forbidden","error":403}`))
-	f.Add(404, []byte(`{"reason":"banned"}`))
-	f.Add(200, []byte(`{"kind":"t5","data":{"display_name":7}}`))
-	f.Add(302, []byte(""))
-	c := (&script{}).client(f, testOptions())
+// FuzzAnswers: whatever an answer holds, each reader makes of it what it says, or an error with a reason.
+func FuzzAnswers(f *testing.F) {
+	for _, body := range []string{
+		subreddit(""), `{"reason":"private","message":"Forbidden","error":403}`, `{"kind":"t5","data":{"display_name":7}}`,
+		tokenReply(3600).body, `{"error":"invalid_request","error_description":"bad device_id"}`,
+		`{"access_token":"x","token_type":"BEARER","expires_in":1e300,"error":null}`,
+		`{"data":{"link":"https://i.imgur.com/a.png","type":"image/png"},"success":true,"status":200}`,
+		`{"data":{"images":[{"link":"http://i.imgur.com/a.png"},{"link":"//evil.example"}]},"success":true,"status":200}`,
+		`{"data":{"error":{"message":"Invalid client_id"}},"success":false,"status":401}`, `<html>`, `null`, `[]`, ``,
+	} {
+		for _, status := range []int{200, 302, 401, 403, 404} {
+			f.Add(status, []byte(body))
+		}
+	}
+	c := (&script{}).client(f, imgurOptions())
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		kind, err := c.readAbout(exchange{status: status, header: http.Header{}, body: body}, "memes")
-		if err != nil && (kind != policy.CommunityUnknown || !is[*Unanswered](err) && !is[*Denied](err)) {
+		e := exchange{status: status, header: http.Header{}, body: body}
+		odd := func(r rune) bool { return r < ' ' || r > '~' }
+		if said := c.said(e); len(said) > maxSaid+len("...") || strings.ContainsFunc(said, odd) || strings.Contains(strings.ToLower(said), "client-id") {
+			t.Errorf("said = %q", said)
+		}
+		kind, err := c.readAbout(e, "memes")
+		known := slices.Contains([]int{200, 403, 404}, status) || redirects[status]
+		if err != nil && (kind != "" || !is[*Unanswered](err) && !is[*Denied](err)) || is[*Denied](err) && status != 403 ||
+			kind != "" && !known {
 			t.Errorf("readAbout = %q, %v", kind, err)
 		}
-		if is[*Denied](err) && status != http.StatusForbidden {
-			t.Errorf("status %d stops the run: %v", status, err)
-		}
-		if kind != policy.CommunityUnknown && status != 200 && status != 403 && status != 404 && !redirects[status] {
-			t.Errorf("status %d says %q", status, kind)
-		}
-	})
-}
-
-func FuzzToken(f *testing.F) {
-	f.Add(200, []byte(tokenReply(3600).body))
-	f.Add(200, []byte(`{"error":"invalid_request","error_description":"bad device_id"}`))
-	f.Add(200, []byte(`{"access_token":"x","token_type":"BEARER","expires_in":1e300,"error":null}`))
-	f.Add(401, []byte(`{"message":"Unauthorized","error":401}`))
-	c := (&script{}).client(f, testOptions())
-	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		c.token = tokenCache{}
-		err := c.readToken(exchange{status: status, header: http.Header{}, body: body})
-		var denied *Denied
+		err = c.readToken(e)
 		value, life := c.token.current().reveal(), time.Until(c.token.expires)
+		denied, ok := errors.AsType[*Denied](err)
 		switch {
 		case err == nil:
 			if status != 200 || !tokenForm.MatchString(value) || len(value) > maxToken || life <= 0 || life > maxTokenLife {
 				t.Errorf("token of %d bytes for %v with status %d", len(value), life, status)
 			}
-		case value != "", noAnswer(err) == "" && !errors.As(err, &denied):
+		case value != "", noAnswer(err) == "" && !ok, ok && !wordForm.MatchString(string(denied.Reason)):
 			t.Errorf("readToken = %v with a token of %d bytes", err, len(value))
-		case denied != nil && !wordForm.MatchString(string(denied.Reason)):
-			t.Errorf("reason %q", denied.Reason)
+		}
+		for _, accepted := range []bool{false, true} {
+			files, fault := readImgur(accepted, e, accepted)
+			if fault != nil && (fault.Outcome == "" || fault.Reason == "" || files != nil || accepted && fault.Reason == imgurRejected().Reason) {
+				t.Errorf("readImgur = %v, %+v", files, fault)
+			}
+			for _, file := range files {
+				link, err := c.imgurLink(file)
+				if (link == "") == (err == nil) || err == nil && !strings.HasPrefix(link, "https://i.imgur.com") {
+					t.Errorf("%q: asks for %q, %v", file.Link, link, err)
+				}
+			}
 		}
 	})
 }

@@ -342,7 +342,7 @@ func TestCredentialsStayHome(t *testing.T) {
 // TestPolicyNamesTheAPI: a policy that names Reddit's own hosts as image hosts does not
 // get at the credentials.
 func TestPolicyNamesTheAPI(t *testing.T) {
-	o := testOptions()
+	o := imgurOptions()
 	for _, host := range []string{apiHost, tokenHost} {
 		o.Policy.Images.Hosts = append(o.Policy.Images.Hosts, policy.Host{Name: host, RequestsPerSecond: 1e6, Concurrency: 1})
 	}
@@ -361,18 +361,16 @@ func TestPolicyNamesTheAPI(t *testing.T) {
 		}
 	}
 	// The last gate of each stack, should a caller ever fail to check.
-	for url, stack := range map[string]http.RoundTripper{
-		"https://i.redd.it/a.png":      identified{c, s, c.toReddit},
-		"https://example.com/a.png":    identified{c, s, c.toImages},
-		"http://i.redd.it/a.png":       identified{c, s, c.toImages},
-		"https://i.redd.it:8443/a.png": identified{c, s, c.toImages},
-		"https://u:p@oauth.reddit.com": identified{c, s, c.toReddit},
+	for url, authorize := range map[string]func(*http.Request) error{
+		"https://i.redd.it/a.png": c.toReddit, "https://example.com/a.png": c.toImages, "http://i.redd.it/a.png": c.toImages,
+		"https://i.redd.it:8443/a.png": c.toImages, "https://u:p@oauth.reddit.com": c.toReddit, "https://i.imgur.com/a.png": c.toImgur,
+		"http://api.imgur.com/3/image/a": c.toImgur, "https://api.imgur.com.evil.example/": c.toImgur,
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if resp, err := stack.RoundTrip(req); !errors.Is(err, errForbidden) {
+		if resp, err := (identified{c, s, authorize}).RoundTrip(req); !errors.Is(err, errForbidden) {
 			t.Errorf("%s: %v, %v; want it forbidden", url, resp, err)
 		}
 	}

@@ -257,9 +257,10 @@ func TestFaultDetails(t *testing.T) {
 }
 
 // TestForbidden: a 403 says that an image is gone in the words of the store behind i.redd.it
-// alone. A row of others closes the host, as a row of 5xx does.
+// alone. A row of others closes the host, as a row of 5xx does, and so does imgur's API that is over capacity.
 func TestForbidden(t *testing.T) {
 	const (
+		album    = "https://imgur.com/a/AlbumID#0"
 		denied   = `<Error><Code>AccessDenied</Code><Message>Access Denied</Message><RequestId>0</RequestId></Error>`
 		meditate = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\">\n<html><h1>Error 403 Forbidden</h1><h3>Guru Meditation:</h3></html>"
 	)
@@ -279,16 +280,22 @@ func TestForbidden(t *testing.T) {
 		{"https://i.redd.it/a.png", "<html>Request forbidden by administrative rules.", "failed/blocked", true},
 		{"https://i.imgur.com/a.png", denied, "failed/http_403", true},
 		{"https://preview.redd.it/x/a.png?s=1", meditate, "failed/http_403", true},
+		{album, imgurSays(403, `{"error":"Imgur is temporarily over capacity."}`).body, "failed/over_capacity", true},
+		{album, "<html><title>403</title>", "failed/http_403", true},
+		{album, imgurSays(403, `{"error":"Permission denied"}`).body, "failed/http_403", false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{play: func(int, *http.Request) answer { return reply(403, tt.body) }}
-			c := s.client(t, testOptions())
+			c := s.client(t, imgurOptions())
 			for i := range 3 * maxFailures {
-				want := tt.want
+				want, asked := tt.want, i+1 // none is repeated within a call
 				if tt.closes && i >= 2*maxFailures-1 {
-					want = "failed/host_unreachable"
+					want, asked = "failed/host_unreachable", 2*maxFailures
 				}
 				download(t, c, tt.url, want)
+				if len(s.seen) != asked {
+					t.Errorf("%s: %d requests after %d calls", tt.body, len(s.seen), i+1)
+				}
 			}
 		})
 	}

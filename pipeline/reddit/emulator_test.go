@@ -2,7 +2,6 @@ package reddit
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
-	"rehydrate/policy"
 )
 
 // emulated starts an emulator, and returns options that lead there.
@@ -28,85 +26,6 @@ func emulated(t *testing.T, posts ...redditemu.Post) (*hostile.Server, Options) 
 	o.Credentials = Credentials{ClientID: s.ClientID, ClientSecret: NewSecret(s.Secret), Username: "some_body"}
 	lead(t, &o, s.ConnectTo(), s.CAPEM())
 	return s, o
-}
-
-// TestScenario takes every state of a post and every ill answer of an image host that the
-// emulator knows through Ask, Judge and Download.
-func TestScenario(t *testing.T) {
-	var names []manifest.PostID
-	for i := range 500 {
-		names = append(names, manifest.PostID(fmt.Sprintf("s%d", i)))
-	}
-	posts := redditemu.Scenario(names, 7)
-	s, o := emulated(t, posts...)
-	c := newTestClient(t, o)
-	conditions := map[redditemu.Condition]bool{}
-	for batch := range slices.Chunk(posts, MaxAsk) {
-		var asked []manifest.PostID
-		for _, p := range batch {
-			asked = append(asked, p.ID)
-			conditions[p.Condition] = true
-		}
-		a, err := c.Ask(t.Context(), asked)
-		if err != nil || len(a.Unclear) > 0 {
-			t.Fatalf("Ask: unclear %v, %v", a.Unclear, err)
-		}
-		for _, p := range batch {
-			checkPost(t, c, p, a)
-		}
-	}
-	if len(conditions) != 18 {
-		t.Errorf("only %d conditions were met: %v", len(conditions), conditions)
-	}
-	auth := map[string]string{tokenHost: "basic", apiHost: "bearer"}
-	for _, r := range s.Requests() {
-		if want := auth[r.Host]; r.Auth != want && (want != "" || r.Auth != "none") || r.Referer != "" {
-			t.Errorf("request %+v", r)
-		}
-	}
-}
-
-// checkPost compares what came of a post with what the emulator's author says it is. Of
-// those that are plainly fine only the fields are looked at: drawing takes long.
-func checkPost(t *testing.T, c *Client, p redditemu.Post, a Answer) {
-	t.Helper()
-	post, found := a.Posts[p.ID]
-	if absent := slices.Contains(a.Absent, p.ID); absent == found || absent != (p.Want == manifest.StateUnavailable) {
-		t.Errorf("%s (%s): absent is %v, found %v", p.ID, p.Condition, absent, found)
-	}
-	if !found {
-		return
-	}
-	if v := policy.Judge(post.Facts); v.State != p.Want {
-		t.Errorf("%s (%s %s): %v, want %s", p.ID, p.Kind, p.Condition, v, p.Want)
-	}
-	if p.Want != manifest.StateLive {
-		return
-	}
-	cand := post.Image(0)
-	switch p.WantOutcome {
-	case manifest.Kept, manifest.NotEnglish, manifest.Unreadable, manifest.Duplicate:
-		if urls := p.URLs(); cand.Fault != nil || cand.URL != urls[0] {
-			t.Errorf("%s (%s): candidate %+v, want %s", p.ID, p.Kind, cand, urls[0])
-		}
-		return
-	case "":
-		return
-	}
-	d, err := c.Download(t.Context(), cand)
-	var f *policy.Fault
-	switch {
-	case errors.As(err, &f):
-		if f.Outcome != p.WantOutcome {
-			t.Errorf("%s (%s): %v, want %s", p.ID, p.Kind, f, p.WantOutcome)
-		}
-	case err != nil:
-		t.Errorf("%s: %v", p.ID, err)
-	default: // half an image has a good header, and fails only when it is decoded
-		if _, err := policy.DecodeImage(d.Body); err == nil || p.WantOutcome != manifest.Invalid {
-			t.Errorf("%s (%s): downloaded and decoded, want %s", p.ID, p.Kind, p.WantOutcome)
-		}
-	}
 }
 
 // TestWireAnswers: what spoils one answer is got over, and what spoils all is no verdict, over TLS.

@@ -194,11 +194,7 @@ func (c *Client) imgurFiles(ctx context.Context, g imgurPage) ([]imgurFile, erro
 	if c.imgur.page == g && time.Since(c.imgur.at) < imgurMemory {
 		return c.imgur.files, nil
 	}
-	kind := "album"
-	if g.kind == imgurImage {
-		kind = "image"
-	}
-	files, err := c.askImgur(ctx, kind, g.id)
+	files, err := c.askImgur(ctx, g.kind == imgurImage, g.id)
 	f, _ := errors.AsType[*policy.Fault](err)
 	switch {
 	case f == nil || f.Outcome != manifest.Gone:
@@ -206,7 +202,7 @@ func (c *Client) imgurFiles(ctx context.Context, g imgurPage) ([]imgurFile, erro
 		files, err = []imgurFile{{Link: "https://" + imgurFileHost + "/" + g.id + ".jpg"}}, nil
 	case g.kind == imgurGallery && len(g.id) == 7:
 		// Nearly every id of 5 characters is also some image's. With 7 the image is hardly somebody else's.
-		files, err = c.askImgur(ctx, "image", g.id)
+		files, err = c.askImgur(ctx, true, g.id)
 	}
 	if err == nil {
 		c.imgur.page, c.imgur.files, c.imgur.at = g, files, time.Now()
@@ -214,18 +210,21 @@ func (c *Client) imgurFiles(ctx context.Context, g imgurPage) ([]imgurFile, erro
 	return files, err
 }
 
-// askImgur makes one call, unless the client id was rejected before. Its error is a *policy.Fault or the
-// context's.
-func (c *Client) askImgur(ctx context.Context, kind, id string) ([]imgurFile, error) {
+// askImgur makes one call about an image or an album, unless the client id was rejected before. Its error is a
+// *policy.Fault or the context's.
+func (c *Client) askImgur(ctx context.Context, image bool, id string) ([]imgurFile, error) {
 	if c.imgur.rejected {
 		return nil, imgurRejected()
 	}
-	url := "https://" + imgurAPIHost + "/3/" + kind + "/" + id
+	url := "https://" + imgurAPIHost + "/3/album/" + id
+	if image {
+		url = "https://" + imgurAPIHost + "/3/image/" + id
+	}
 	e, err := c.get(ctx, c.imgur.http, url, "application/json", maxImgurBody, nil)
 	if err != nil {
 		return nil, c.fetchFault(ctx, imgurAPIHost, err)
 	}
-	files, f := readImgur(kind == "image", e, c.imgur.accepted)
+	files, f := readImgur(image, e, c.imgur.accepted)
 	if f != nil {
 		c.imgur.rejected = f.Reason == imgurRejected().Reason
 		return nil, f
@@ -244,31 +243,28 @@ func readImgur(image bool, e exchange, accepted bool) ([]imgurFile, *policy.Faul
 		return nil, failed("html", "imgur's API answered with a page in place of JSON")
 	}
 	var answer struct {
-		Data    json.RawMessage
+		Data struct {
+			imgurFile
+			Images []imgurFile
+		}
 		Success bool
 		Status  int
 	}
-	if err := json.Unmarshal(e.body, &answer); err != nil {
+	err := json.Unmarshal(e.body, &answer)
+	switch {
+	case err != nil:
 		return nil, failed("malformed_answer", "imgur's API did not answer with JSON of the usual form")
-	}
-	if !answer.Success && answer.Status != http.StatusOK { // a status of its own, inside of a 200
+	case !answer.Success && answer.Status != http.StatusOK: // a status of its own, inside of a 200
 		e.status = answer.Status
 		return nil, imgurStatus(e, accepted)
-	}
-	var data struct {
-		imgurFile
-		Images []imgurFile
-	}
-	err := json.Unmarshal(answer.Data, &data)
-	switch {
-	case err == nil && image:
-		return []imgurFile{data.imgurFile}, nil
-	case err != nil || data.Images == nil:
+	case image:
+		return []imgurFile{answer.Data.imgurFile}, nil
+	case answer.Data.Images == nil:
 		return nil, failed("malformed_answer", "imgur's API names no images")
-	case len(data.Images) == 0: // an album has images while it is there, so this is not evidence that they are gone
+	case len(answer.Data.Images) == 0: // an album has images while it is there: no evidence that they are gone
 		return nil, failed("empty_album", "imgur's API lists an album without images")
 	}
-	return data.Images, nil
+	return answer.Data.Images, nil
 }
 
 // imgurStatus says what a status other than 200 means.
@@ -277,6 +273,10 @@ func imgurStatus(e exchange, accepted bool) *policy.Fault {
 	refused := e.status == http.StatusUnauthorized || e.status == http.StatusForbidden
 	// Only a 404 in the API's own form says something of the image, and only the API's own words reject the client id,
 	// which is not at fault where it was good before. The rest of an answer repeats the request and can hold any word.
+	var said struct {
+		Data struct{ Error json.RawMessage }
+	}
+	_ = json.Unmarshal(e.body, &said) // nothing is said by what has another form
 	switch {
 	case speaksOf(e.body, "over capacity"):
 		return overCapacity()
@@ -286,22 +286,10 @@ func imgurStatus(e exchange, accepted bool) *policy.Fault {
 		return failed("rate_limited", "imgur's API allows no further request for now")
 	case page && speaksOfBlock(e.body):
 		return failed("blocked", "the host refuses this client or network")
-	case refused && !accepted &&
-		speaksOf([]byte(imgurError(e.body)), "client_id", "client id", "authentication required"):
+	case refused && !accepted && speaksOf(said.Data.Error, "client_id", "client id", "authentication required"):
 		return imgurRejected()
 	}
 	return failed(status("http_", e.status), "")
-}
-
-// imgurError is the text of an error of the API: data.error, or the message in it.
-func imgurError(body []byte) string {
-	var answer struct{ Data struct{ Error any } }
-	_ = json.Unmarshal(body, &answer) // no text in what is of another form
-	if object, ok := answer.Data.Error.(map[string]any); ok {
-		answer.Data.Error = object["message"]
-	}
-	text, _ := answer.Data.Error.(string)
-	return text
 }
 
 func imgurRejected() *policy.Fault {

@@ -1,7 +1,6 @@
 package reddit
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -213,7 +212,6 @@ func TestImgurAPIAnswers(t *testing.T) {
 		{"403 without authorization", imgurSays(403, `{"error":"You are not authorized to view this album","request":"/3/album/Authorized"}`), "failed/http_403"},
 		{"403 that repeats a path", imgurSays(403, `{"error":"Forbidden","request":"/3/album/client_id"}`), "failed/http_403"},
 		{"403 with the words elsewhere", imgurSays(403, `{"title":"Invalid client_id"}`), "failed/http_403"},
-		{"403 with an error of another form", imgurSays(403, `{"error":["Invalid client_id"]}`), "failed/http_403"},
 		{"403 with data of another form", imgurSays(403, `["Invalid client_id"]`), "failed/http_403"},
 		{"401 of one album", imgurSays(401, `{"error":"hidden"}`), "failed/http_401"},
 		{"data is a list", imgurSays(200, `[]`), "failed/malformed_answer"},
@@ -321,34 +319,6 @@ func TestImgurOverrun(t *testing.T) {
 	})
 }
 
-// TestImgurOverCapacity: it is not repeated within a call, and a row of it closes the host as a
-// row of 5xx does; what says something of an album does not.
-func TestImgurOverCapacity(t *testing.T) {
-	for _, tt := range []struct {
-		answer answer
-		closes bool
-	}{
-		{imgurSays(403, `{"error":"Imgur is temporarily over capacity. Please try again later."}`), true},
-		{reply(403, "<html><title>403</title>"), true},
-		{imgurSays(403, `{"error":"Permission denied"}`), false},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &script{play: func(int, *http.Request) answer { return tt.answer }}
-			c := s.client(t, imgurOptions())
-			for i := range 3 * maxFailures {
-				_, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/a/AlbumID#0"})
-				want := tt.closes && i >= 2*maxFailures-1
-				if got := strings.Contains(fmt.Sprint(err), "host_unreachable"); got != want {
-					t.Errorf("%s: call %d: %v", tt.answer.body, i, err)
-				}
-				if !want && len(s.seen) != i+1 {
-					t.Errorf("%s: %d requests after %d calls", tt.answer.body, len(s.seen), i+1)
-				}
-			}
-		})
-	}
-}
-
 // TestImgurAlbumOnce: the images of an album cost one call to the API together, if they are
 // asked for one after the other, and another one when much later.
 func TestImgurAlbumOnce(t *testing.T) {
@@ -408,72 +378,6 @@ func TestImgurCredits(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestImgurIdentified: the last gate of the stack lets the client id go to no other host.
-func TestImgurIdentified(t *testing.T) {
-	s := imgurScript(t, nil)
-	c := s.client(t, imgurOptions())
-	for _, u := range []string{"https://i.imgur.com/a.png", "https://i.redd.it/a.png", "http://api.imgur.com/3/image/a",
-		"https://api.imgur.com:8443/3/image/a", "https://api.imgur.com.evil.example/"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, u, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := (identified{c, s, c.toImgur}).RoundTrip(req); !errors.Is(err, errForbidden) {
-			t.Errorf("%s: %v", u, err)
-		}
-	}
-	if len(s.seen) != 0 {
-		t.Errorf("requests %v", s.asked())
-	}
-	if got := c.printable("you sent " + imgurTestID + "!"); strings.Contains(got, "CANARY") {
-		t.Errorf("printable = %q", got)
-	}
-}
-
-func TestImgurCanceled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	s := &script{play: func(int, *http.Request) answer { cancel(); return answer{err: ctx.Err()} }}
-	if _, err := s.client(t, imgurOptions()).Download(ctx, Candidate{URL: "https://imgur.com/abcdefg"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Download = %v", err)
-	}
-}
-
-// FuzzImgurAnswer: whatever the API answers, it names files, or a fault with a reason, and no
-// file but one of i.imgur.com is asked for.
-func FuzzImgurAnswer(f *testing.F) {
-	for _, body := range []string{
-		`{"data":{"link":"https://i.imgur.com/a.png","type":"image/png"},"success":true,"status":200}`,
-		`{"data":{"images":[{"link":"http://i.imgur.com/a.png"},{"link":"//evil.example"}]},"success":true,"status":200}`,
-		`{"data":{"error":"Imgur is temporarily over capacity"},"success":false,"status":403}`,
-		`{"data":{"error":{"message":"Invalid client_id"}},"success":false,"status":401}`, `<html>`, `null`, `[]`, ``,
-	} {
-		for _, status := range []int{200, 403, 404} {
-			f.Add(status, body)
-		}
-	}
-	c, err := newClient(imgurOptions(), nil, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, status int, body string) {
-		for _, accepted := range []bool{false, true} {
-			files, fault := readImgur(accepted, exchange{status: status, header: http.Header{}, body: []byte(body)}, accepted)
-			if fault != nil && (fault.Outcome == "" || fault.Reason == "" || files != nil) {
-				t.Errorf("%v, %+v", files, fault)
-			}
-			if accepted && fault != nil && fault.Reason == imgurRejected().Reason {
-				t.Errorf("an id that was good is rejected for %d %s", status, body)
-			}
-			for _, file := range files {
-				link, err := c.imgurLink(file)
-				if (link == "") == (err == nil) || err == nil && !strings.HasPrefix(link, "https://i.imgur.com/") && link != "https://i.imgur.com" {
-					t.Errorf("%q: asks for %q, %v", file.Link, link, err)
-				}
-			}
-		}
-	})
 }
 
 // FuzzImgurPage: a page that is understood has one name, which names it again.

@@ -200,8 +200,6 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 	// many posts.
 	slow := k.validate == nil && (errors.Is(err, errDeadline) || k.attempt > 1 && timedOut(err))
 	if k.attempt > retries || slow || now.Add(wait).Sub(k.start) > maxTrying {
-		k.c.o.Log.Debug("not trying again", "host", w.Host, "why", why, "attempt", k.attempt, "of", retries+1,
-			"after", now.Sub(k.start))
 		return false, err
 	}
 	k.attempt++
