@@ -1,7 +1,7 @@
 package reddit
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"net/url"
@@ -212,88 +212,44 @@ func TestPostImage(t *testing.T) {
 	}
 }
 
-// TestRecordedThings holds what the API really answered against states that were read off
-// the decision table by hand.
+// TestRecordedThings holds what the API really answered against states that were read off the decision table by hand.
 func TestRecordedThings(t *testing.T) {
-	want := map[manifest.PostID]policy.Verdict{}
-	f, err := os.Open("testdata/reddit-states.csv")
+	states, err := os.ReadFile("testdata/reddit-states.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
+	rows, err := csv.NewReader(bytes.NewReader(states)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
+	want, got := map[manifest.PostID]policy.Verdict{}, map[manifest.PostID]policy.Verdict{}
 	for _, row := range rows[1:] {
 		want[manifest.PostID(row[0])] = policy.Verdict{State: manifest.PostState(row[1]), Reason: manifest.Reason(row[2])}
 	}
-	got := map[manifest.PostID]policy.Verdict{}
-	p := policy.Default()
-	for _, batch := range recorded(t) {
-		var children []json.RawMessage
-		var asked []manifest.PostID
-		for _, line := range batch {
-			raw := json.RawMessage(line)
-			children = append(children, raw)
-			id, _, ok := identify(raw)
-			if !ok {
-				t.Fatalf("a recorded thing has no name: %s", raw)
-			}
-			asked = append(asked, id)
-		}
-		a, err := readChildren(children, asked, p)
-		if err != nil || len(a.Unclear)+len(a.Absent) > 0 {
-			t.Fatalf("unclear %v, absent %v, %v", a.Unclear, a.Absent, err)
-		}
-		for id, post := range a.Posts {
-			got[id] = policy.Judge(post.Facts)
-			checkCandidates(t, id, post, p)
-		}
-	}
-	if len(got) != 291 {
-		t.Errorf("%d things read, want 291", len(got))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("states (-want +got):\n%s", diff)
-	}
-}
-
-// recorded returns the recordings in batches of at most MaxAsk.
-func recorded(t *testing.T) (batches [][]string) {
-	t.Helper()
-	f, err := os.Open("testdata/reddit-things.jsonl")
+	things, err := os.ReadFile("testdata/reddit-things.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	var batch []string
-	for lines.Scan() {
-		if batch = append(batch, lines.Text()); len(batch) == MaxAsk {
-			batches, batch = append(batches, batch), nil
+	p := policy.Default()
+	for line := range bytes.Lines(things) {
+		id, _, ok := identify(line)
+		a, err := readChildren([]json.RawMessage{line}, []manifest.PostID{id}, p)
+		post, found := a.Posts[id]
+		if !ok || err != nil || !found {
+			t.Fatalf("%s: %+v, %v", line, a, err)
+		}
+		got[id] = policy.Judge(post.Facts)
+		for _, c := range post.Images {
+			if u, err := url.Parse(c.URL); c.Fault == nil && (err != nil || u.Scheme != "https" || u.RawQuery != "") {
+				t.Errorf("%s: candidate %s", id, c.URL)
+			}
+			checkHost(t, string(id), c, p)
+		}
+		if post.Facts.HasMedia != hasMedia(post.Images) {
+			t.Errorf("%s: HasMedia is %v for %v", id, post.Facts.HasMedia, describe(post.Images))
 		}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return append(batches, batch)
-}
-
-func checkCandidates(t *testing.T, id manifest.PostID, post Post, p policy.Policy) {
-	t.Helper()
-	for _, c := range post.Images {
-		if c.Fault != nil {
-			continue
-		}
-		u, err := url.Parse(c.URL)
-		if err != nil || u.Scheme != "https" || u.RawQuery != "" {
-			t.Errorf("%s: candidate %s", id, c.URL)
-		}
-		checkHost(t, string(id), c, p)
-	}
-	if post.Facts.HasMedia != hasMedia(post.Images) {
-		t.Errorf("%s: HasMedia is %v for %v", id, post.Facts.HasMedia, describe(post.Images))
+	if diff := cmp.Diff(want, got); diff != "" || len(got) != 291 {
+		t.Errorf("%d states (-want +got):\n%s", len(got), diff)
 	}
 }

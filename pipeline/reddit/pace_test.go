@@ -98,29 +98,6 @@ func paceOptions(perMinute float64, w *waits) Options {
 	return o
 }
 
-// TestPolicyRate: token and API requests share the policy's rate, attempts included.
-func TestPolicyRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var w waits
-		s := api(func(n int, _ *http.Request) answer {
-			if n == 1 {
-				return reply(500, "")
-			}
-			return reply(200, listing("a1"))
-		})
-		c := s.client(t, paceOptions(3, &w)) // one in 20 s, and so no burst
-		start := time.Now()
-		for range 3 {
-			mustAsk(t, c)
-		}
-		s.askedAt(t, tokenHost, start, 0)
-		s.askedAt(t, apiHost, start, 20, 40, 60, 80)
-		if len(w.all) != 4 || w.all[0] != (Wait{apiHost, waitPace, 20 * time.Second}) {
-			t.Errorf("OnWait was told %v, want 4 waits for the pace", w.all)
-		}
-	})
-}
-
 // TestBurst: a client that has rested sends a few requests at once, and never more in a minute than
 // the policy allows, whenever it asks.
 func TestBurst(t *testing.T) {
@@ -146,31 +123,25 @@ func TestBurst(t *testing.T) {
 			for _, r := range s.seen {
 				all = append(all, r.at)
 			}
-			within := func(from time.Time, d time.Duration) (n int) {
-				for _, at := range all {
-					if !at.Before(from) && at.Sub(from) < d {
-						n++
+			minute, first, bursts := max(int(tt.perMinute), 1), 0, [2]int{}
+			for i, from := range all {
+				for k, begin := range []time.Time{all[0], start} {
+					if d := from.Sub(begin); 0 <= d && d < time.Millisecond {
+						bursts[k]++
 					}
 				}
-				return n
-			}
-			for i, from := range all {
-				if n := within(from, time.Minute); n > max(int(tt.perMinute), 1) {
-					t.Fatalf("%d requests in the minute from request %d on", n, i)
+				if from.Sub(all[0]) < time.Minute {
+					first++
 				}
 				for j, to := range all[i:] {
-					if limit := float64(tt.burst) + to.Sub(from).Seconds()*tt.perMinute/60; float64(j+1) > limit+1e-6 {
-						t.Fatalf("%d requests within %v", j+1, to.Sub(from))
+					d := to.Sub(from)
+					if limit := float64(tt.burst) + d.Seconds()*tt.perMinute/60; float64(j+1) > limit+1e-6 || d < time.Minute && j >= minute {
+						t.Fatalf("%d requests within %v", j+1, d)
 					}
 				}
 			}
-			for _, from := range []time.Time{all[0], start} {
-				if n := within(from, time.Millisecond); n != tt.burst {
-					t.Errorf("a burst of %d requests, want %d", n, tt.burst)
-				}
-			}
-			if n := within(all[0], time.Minute); n != max(int(tt.perMinute), 1) {
-				t.Errorf("%d requests in the first minute, fewer than are allowed", n)
+			if bursts != [2]int{tt.burst, tt.burst} || first != minute {
+				t.Errorf("bursts of %d, %d requests in the first minute; want %d and %d", bursts, first, tt.burst, minute)
 			}
 		})
 	}
@@ -528,25 +499,6 @@ func TestRetriesAreSaid(t *testing.T) {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("the log lacks %s:\n%s", want, b.String())
 			}
-		}
-	})
-}
-
-// TestRetriesThatWereSent: a repetition whose turn never came is not counted.
-func TestRetriesThatWereSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var c *Client
-		s := &script{play: func(int, *http.Request) answer {
-			// As an answer to another request would, during the pause before the repetition.
-			time.AfterFunc(time.Second, func() { c.pace.lanes["i.redd.it"].hold(time.Now().Add(time.Hour), waitRetryAfter) })
-			return reply(503, "")
-		}}
-		o := testOptions()
-		o.retryWait = 10 * time.Second
-		c = s.client(t, o)
-		download(t, c, "https://i.redd.it/a.png", "failed/retry_after_too_long")
-		if got := c.Calls(); got.Images != 1 || got.Retries != 0 {
-			t.Errorf("%+v, want one request and no repetition", got)
 		}
 	})
 }
