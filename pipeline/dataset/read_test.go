@@ -72,8 +72,8 @@ func TestReadOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pictures.Close()
-	if !pictures.Own() || pictures.Rows() != 8 || pictures.Columns() != (scan.PictureColumns{Image: "image", Text: "ocr_text"}) {
-		t.Errorf("own %t, %d rows, columns %+v", pictures.Own(), pictures.Rows(), pictures.Columns())
+	if !pictures.Own || pictures.Rows != 8 || pictures.Columns != (scan.PictureColumns{Image: "image", Text: "ocr_text"}) {
+		t.Errorf("own %t, %d rows, columns %+v", pictures.Own, pictures.Rows, pictures.Columns)
 	}
 	names := []string{"<High & up>", "None", "", "Low", "<High & up>", "<High & up>", "<High & up>", "<High & up>"}
 	at := slices.Index(labelled.Columns(), "severity")

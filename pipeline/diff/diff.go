@@ -197,7 +197,7 @@ func (c *comparison) row(was, is *scan.TableRow) (Change, bool) {
 }
 
 func (c *comparison) both(column string) bool {
-	return c.tables && c.old.table.Has(column) && c.new.table.Has(column)
+	return c.tables && c.old.table.Has[column] && c.new.table.Has[column]
 }
 
 // hashDistance is how many bits of two hashes differ.

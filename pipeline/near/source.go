@@ -65,9 +65,9 @@ func openTable(c Config) (source, error) {
 		return source{}, err
 	}
 	defer rows.Close()
-	columns := rows.Columns()
-	s := source{most: int(rows.Rows()), textColumn: columns.Text, fit: func(*texts) {},
-		ofDataset: rows.Own() || inWorkspace(filepath.Dir(c.Path))}
+	columns := rows.Columns
+	s := source{most: int(rows.Rows), textColumn: columns.Text, fit: func(*texts) {},
+		ofDataset: rows.Own || inWorkspace(filepath.Dir(c.Path))}
 	s.pictures = func(yield func(picture, error) bool) {
 		rows, err := scan.OpenPictures(c.Path, columns)
 		if err != nil {

@@ -17,10 +17,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// What the guard lets through. parquet-go allocates what a file claims: a footer length, a
-// list length, the values of a page, the length of a run (six bytes can claim 2 GiB).
-// Decoding takes up to twice what is counted, garbage included: with these limits no file
-// was found that makes a program grow beyond 170 MB.
+// What the guard lets through. parquet-go allocates what a file claims: a footer length, a list length, the values of a
+// page, the length of a run (six bytes can claim 2 GiB). Decoding takes up to twice what is counted.
 const (
 	maxFooterBytes   = 16 << 20
 	maxFooterStructs = 1 << 18
@@ -29,8 +27,7 @@ const (
 	maxDepth         = 16
 )
 
-// A guard checks every count that a Parquet file claims against what the file holds, before
-// the library believes it.
+// A guard checks every count that a Parquet file claims against what the file holds.
 type guard struct {
 	r    io.ReaderAt
 	size int64
@@ -53,25 +50,34 @@ var (
 	pictureLimits  = limits{file: math.MaxInt64, page: 256 << 20, group: 512 << 20}
 )
 
+func (g *guard) read(pos, n int64) ([]byte, error) {
+	b := make([]byte, n)
+	_, err := g.r.ReadAt(b, pos)
+	if err != nil {
+		return nil, fmt.Errorf("read %d bytes at byte %d: %w", n, pos, err)
+	}
+	return b, nil
+}
+
 // footer checks the length of the footer and the lists in it.
 func (g *guard) footer() error {
-	var tail [8]byte
 	if g.size < 12 {
 		return errors.New("too short for a Parquet file")
 	}
-	if _, err := g.r.ReadAt(tail[:], g.size-8); err != nil {
-		return fmt.Errorf("read the end of the file: %w", err)
+	tail, err := g.read(g.size-8, 8)
+	if err != nil {
+		return err
 	}
 	if string(tail[4:]) != "PAR1" {
 		return errors.New("it does not end as a Parquet file does: it is another format, encrypted or cut off")
 	}
-	n := int64(binary.LittleEndian.Uint32(tail[:4]))
+	n := int64(binary.LittleEndian.Uint32(tail))
 	if n > g.size-12 || n > maxFooterBytes {
 		return fmt.Errorf("footer of %d bytes in a file of %d", n, g.size)
 	}
-	footer := make([]byte, n)
-	if _, err := g.r.ReadAt(footer, g.size-8-n); err != nil {
-		return fmt.Errorf("read the footer: %w", err)
+	footer, err := g.read(g.size-8-n, n)
+	if err != nil {
+		return err
 	}
 	// The library makes room for every list as long as the footer says it is, before it reads one.
 	if _, err := object(footer, maxFooterStructs); err != nil {
@@ -102,15 +108,15 @@ func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost in
 		if err != nil {
 			return 0, fmt.Errorf("page at byte %d: %w", pos, err)
 		}
-		memory, err := p.check(col, meta.Codec)
+		n, memory, err := p.check(col, meta.Codec)
 		if err != nil {
 			return 0, fmt.Errorf("page at byte %d: %w", pos, err)
 		}
+		// A dictionary is held as long as the chunk is read, of the other pages one at a time.
 		if p.header.Type == format.DictionaryPage {
 			dictionary += memory
 		} else {
-			largest = max(largest, memory)
-			values += int64(p.values())
+			largest, values = max(largest, memory), values+n
 		}
 		// The pages together may not hold more than was counted: a row more would shift all that follow.
 		if values > meta.NumValues || dictionary > g.most.group {
@@ -129,15 +135,15 @@ type rawPage struct {
 	most   int64 // bytes of a page
 }
 
-func (g *guard) page(pos, end int64) (*rawPage, error) {
+func (g *guard) page(pos, end int64) (p *rawPage, err error) {
 	// Where pages hold pictures, so may the bounds in a header: some writers do not cut them short.
 	longest := min(end-pos, max(maxHeaderBytes, g.most.page))
 	var head []byte
 	// How long a header is stands nowhere: it is read until its object ends.
 	for n := min(longest, 512); ; n = min(longest, 8*n) {
-		head = make([]byte, n)
-		if _, err := g.r.ReadAt(head, pos); err != nil {
-			return nil, fmt.Errorf("read its header: %w", err)
+		head, err = g.read(pos, n)
+		if err != nil {
+			return nil, err
 		}
 		length, err := object(head, 100)
 		if err == nil {
@@ -148,7 +154,7 @@ func (g *guard) page(pos, end int64) (*rawPage, error) {
 			return nil, fmt.Errorf("header: %w", err)
 		}
 	}
-	p := &rawPage{most: g.most.page}
+	p = &rawPage{most: g.most.page}
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), head, &p.header); err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
@@ -159,104 +165,86 @@ func (g *guard) page(pos, end int64) (*rawPage, error) {
 			p.header.UncompressedPageSize, end-start, p.most)
 	}
 	// Only now, as n is known to lie inside the file.
-	p.body = make([]byte, n)
-	if _, err := g.r.ReadAt(p.body, start); err != nil {
-		return nil, fmt.Errorf("read it: %w", err)
-	}
-	return p, nil
+	p.body, err = g.read(start, n)
+	return p, err
 }
 
-func (p *rawPage) values() int32 {
-	switch p.header.Type {
-	case format.DataPage:
-		return p.header.DataPageHeader.V.NumValues
-	case format.DataPageV2:
-		return p.header.DataPageHeaderV2.V.NumValues
-	}
-	return p.header.DictionaryPageHeader.V.NumValues
-}
-
-// check looks at the counts inside a page: what decompresses, the runs of its levels and of
-// its dictionary indexes, the totals of delta encodings. It returns a bound of the memory
-// that decoding takes.
-func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) (memory int64, err error) {
-	n := int64(p.values())
-	if n < 0 || n > maxChunkValues {
-		return 0, fmt.Errorf("%w: it claims %d values", parquet.ErrCorrupted, n)
-	}
-	// 8 bytes a value is what indexes and levels take once they are decoded.
-	memory = int64(len(p.body)) + int64(p.header.UncompressedPageSize) + 8*n
-	repetition, definition := bits.Len(uint(col.MaxRepetitionLevel())), bits.Len(uint(col.MaxDefinitionLevel()))
+// check looks at the counts inside a page: what decompresses, the runs of its levels and of its dictionary indexes, the
+// totals of delta encodings. It returns how many values it holds, and a bound of the memory that decoding takes.
+func (p *rawPage) check(col *parquet.Column, codec format.CompressionCodec) (n, memory int64, err error) {
+	h1, h2 := p.header.DataPageHeader.V, p.header.DataPageHeaderV2.V
+	var r, d int64 // lengths of the levels of a page of version 2, which are never compressed
+	packed, encoding := true, h1.Encoding
 	switch p.header.Type {
 	case format.DictionaryPage:
-		data, err := p.decompress(codec, p.body, 0)
-		if err == nil && n > 8*int64(len(data)) {
+		n = int64(p.header.DictionaryPageHeader.V.NumValues)
+	case format.DataPage:
+		n = int64(h1.NumValues)
+	case format.DataPageV2:
+		n, r, d = int64(h2.NumValues), int64(h2.RepetitionLevelsByteLength), int64(h2.DefinitionLevelsByteLength)
+		packed, encoding = !h2.IsCompressed.Valid || h2.IsCompressed.V, h2.Encoding
+	default:
+		return 0, 0, fmt.Errorf("%w: unknown page type %d", parquet.ErrCorrupted, p.header.Type)
+	}
+	if n < 0 || n > maxChunkValues {
+		return 0, 0, fmt.Errorf("%w: it claims %d values", parquet.ErrCorrupted, n)
+	}
+	if r < 0 || d < 0 || r+d > int64(len(p.body)) {
+		return 0, 0, fmt.Errorf("%w: levels of %d and %d bytes in a page of %d", parquet.ErrCorrupted, r, d, len(p.body))
+	}
+	data := p.body[r+d:]
+	if packed {
+		data, err = p.decompress(codec, data, r+d)
+	}
+	repetition, definition := bits.Len(uint(col.MaxRepetitionLevel())), bits.Len(uint(col.MaxDefinitionLevel()))
+	switch {
+	case err != nil:
+	case p.header.Type == format.DictionaryPage:
+		if n > 8*int64(len(data)) {
 			err = fmt.Errorf("%w: dictionary of %d values in %d bytes", parquet.ErrCorrupted, n, len(data))
 		}
-		return memory, err
-	case format.DataPage:
-		data, err := p.decompress(codec, p.body, 0)
-		if err != nil {
-			return 0, err
+	case p.header.Type == format.DataPage: // its levels are packed with the values
+		data, err = prefixedRuns(data, repetition, n)
+		if err == nil {
+			data, err = prefixedRuns(data, definition, n)
 		}
-		for _, width := range []int{repetition, definition} {
-			data, err = prefixedRuns(data, width, n)
-			if err != nil {
-				return 0, fmt.Errorf("levels: %w", err)
-			}
-		}
-		return memory, checkValues(p.header.DataPageHeader.V.Encoding, data, n)
-	case format.DataPageV2:
-		h := p.header.DataPageHeaderV2.V
-		r, d := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
-		if r < 0 || d < 0 || r+d > int64(len(p.body)) {
-			return 0, fmt.Errorf("%w: levels of %d and %d bytes in a page of %d", parquet.ErrCorrupted, r, d, len(p.body))
-		}
-		if err := errors.Join(runs(p.body[:r], repetition, n), runs(p.body[r:r+d], definition, n)); err != nil {
-			return 0, fmt.Errorf("levels: %w", err)
-		}
-		data := p.body[r+d:]
-		if !h.IsCompressed.Valid || h.IsCompressed.V {
-			data, err = p.decompress(codec, data, r+d)
-			if err != nil {
-				return 0, err
-			}
-		}
-		return memory, checkValues(h.Encoding, data, n)
+		err = cmp.Or(err, checkValues(encoding, data, n))
+	default:
+		err = cmp.Or(runs(p.body[:r], repetition, n), runs(p.body[r:r+d], definition, n), checkValues(encoding, data, n))
 	}
-	return 0, fmt.Errorf("%w: unknown page type %d", parquet.ErrCorrupted, p.header.Type)
+	// 8 bytes a value is what indexes and levels take once they are decoded.
+	return n, int64(len(p.body)) + int64(p.header.UncompressedPageSize) + 8*n, err
 }
 
 // decompress gives the data of a page if it is no longer than the header says; levels are
 // the bytes of the page that are never compressed.
 func (p *rawPage) decompress(codec format.CompressionCodec, data []byte, levels int64) ([]byte, error) {
 	most := int64(p.header.UncompressedPageSize) - levels
-	var in io.Reader
+	var in io.Reader = bytes.NewReader(data)
+	var err error
 	switch codec {
 	case format.Uncompressed:
-		in = bytes.NewReader(data)
 	case format.Snappy: // starts with its length, which the decoder holds it to
 		if n, k := binary.Uvarint(data); len(data) > 0 && (k <= 0 || n > uint64(max(most, 0))) {
 			return nil, fmt.Errorf("%w: it decompresses to %d bytes, its header says %d", parquet.ErrCorrupted, n, most)
 		}
 		return parquet.Snappy.Decode(nil, data)
 	case format.Gzip:
-		z, err := gzip.NewReader(bytes.NewReader(data))
-		if err != nil {
-			return nil, fmt.Errorf("decompress: %w", err)
-		}
-		in = z
+		in, err = gzip.NewReader(in)
 	case format.Zstd:
-		z, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*uint64(p.most)))
-		if err != nil {
-			return nil, fmt.Errorf("decompress: %w", err)
+		z, failed := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*uint64(p.most)))
+		if failed == nil {
+			defer z.Close()
 		}
-		defer z.Close()
-		in = z
+		in, err = z, failed
 	default:
 		return nil, fmt.Errorf("compression %v is not read here: write the file with zstd, snappy, gzip or none", codec)
 	}
-	out, err := io.ReadAll(io.LimitReader(in, most+1))
+	var out []byte
+	if err == nil {
+		// One byte too many tells a bomb, and is all that is read of it.
+		out, err = io.ReadAll(io.LimitReader(in, most+1))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("decompress: %w", err)
 	}
@@ -386,42 +374,26 @@ func (w *walker) uvarint() uint64 {
 // Every list is found no longer than the bytes that are left.
 func object(data []byte, structs int) (length int, err error) {
 	w := walker{data: data, structs: structs}
-	w.value(thriftStruct, 0)
+	w.value(thrift.STRUCT, 0)
 	return len(data) - len(w.data), w.err
 }
 
-// Types of the compact protocol.
-const (
-	thriftTrue = iota + 1
-	thriftFalse
-	thriftByte
-	thriftInt16
-	thriftInt32
-	thriftInt64
-	thriftDouble
-	thriftBinary
-	thriftList
-	thriftSet
-	thriftMap
-	thriftStruct
-)
-
 // value goes over one value.
-func (w *walker) value(kind byte, depth int) {
+func (w *walker) value(kind thrift.Type, depth int) {
 	// The library recurses as deep as a file has it, and Go's stack ends the program.
 	if depth > maxDepth {
 		w.err = cmp.Or(w.err, fmt.Errorf("%w: nested too deep", parquet.ErrCorrupted))
 	}
 	switch kind {
-	case thriftTrue, thriftFalse, thriftByte:
+	case thrift.TRUE, thrift.FALSE, thrift.I8:
 		w.take(1)
-	case thriftInt16, thriftInt32, thriftInt64:
+	case thrift.I16, thrift.I32, thrift.I64:
 		w.uvarint()
-	case thriftDouble:
+	case thrift.DOUBLE:
 		w.take(8)
-	case thriftBinary:
+	case thrift.BINARY:
 		w.take(w.uvarint())
-	case thriftList, thriftSet:
+	case thrift.LIST, thrift.SET:
 		head := w.byte()
 		n := uint64(head >> 4)
 		if n == 15 {
@@ -432,9 +404,9 @@ func (w *walker) value(kind byte, depth int) {
 			w.err = cmp.Or(w.err, fmt.Errorf("a list of %d items in %d bytes: %w", n, len(w.data), io.ErrUnexpectedEOF))
 		}
 		for ; n > 0 && w.err == nil; n-- {
-			w.value(head&0xf, depth+1)
+			w.value(thrift.Type(head&0xf), depth+1)
 		}
-	case thriftStruct:
+	case thrift.STRUCT:
 		w.structs--
 		if w.structs < 0 {
 			w.err = cmp.Or(w.err, fmt.Errorf("%w: too many objects", parquet.ErrCorrupted))
@@ -443,7 +415,7 @@ func (w *walker) value(kind byte, depth int) {
 			if head>>4 == 0 { // the field id follows if it is not a small step
 				w.uvarint()
 			}
-			if kind := head & 0xf; kind != thriftTrue && kind != thriftFalse { // they are their own value
+			if kind := thrift.Type(head & 0xf); kind != thrift.TRUE && kind != thrift.FALSE { // they are their own value
 				w.value(kind, depth+1)
 			}
 		}

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,8 +29,11 @@ type PictureRow struct {
 // is a name and nothing else: no file is opened by it.
 type PictureReader struct {
 	rows              rows
-	columns           PictureColumns
 	image, path, text *cursor // path and text nil for none
+
+	Columns PictureColumns // those that are read; Text is "" where there is none
+	Rows    int64          // how many the file says it has
+	Own     bool           // the file is a dataset that this tool exported
 }
 
 // OpenPictures opens a Parquet file whose pictures are to be read. A file that cannot be
@@ -38,23 +42,13 @@ func OpenPictures(path string, want PictureColumns) (*PictureReader, error) {
 	p := &PictureReader{}
 	return p, p.rows.open(path, pictureLimits, func() error {
 		root := p.rows.parquet.Root()
+		p.Rows = max(p.rows.parquet.NumRows(), 0)
+		_, p.Own = p.rows.Footer("rehydrate.format")
 		if err := p.findImage(root, want.Image); err != nil {
 			return err
 		}
 		return p.findText(root, want.Text)
 	})
-}
-
-// Columns are the columns that are read. Text is "" where there is none.
-func (p *PictureReader) Columns() PictureColumns { return p.columns }
-
-// Rows is how many rows the file says it has.
-func (p *PictureReader) Rows() int64 { return max(p.rows.parquet.NumRows(), 0) }
-
-// Own reports whether the file is a dataset that this tool exported.
-func (p *PictureReader) Own() bool {
-	_, own := p.rows.Footer("rehydrate.format")
-	return own
 }
 
 // Close closes the file.
@@ -109,12 +103,8 @@ func (p *PictureReader) findImage(root *parquet.Column, name string) error {
 	case len(found) > 1:
 		return hinted{fmt.Errorf("several columns can hold pictures: %s", columnNames(found)), "name the one to read with --image-column"}
 	}
-	p.columns.Image = found[0].Name()
-	if found[0].Leaf() {
-		p.image = p.rows.read(found[0])
-		return nil
-	}
-	p.image = p.rows.read(child(found[0], "bytes"))
+	p.Columns.Image = found[0].Name()
+	p.image = p.rows.read(cmp.Or(child(found[0], "bytes"), found[0]))
 	if path := child(found[0], "path"); isByteArray(path) {
 		p.path = p.rows.read(path)
 	}
@@ -122,14 +112,10 @@ func (p *PictureReader) findImage(root *parquet.Column, name string) error {
 }
 
 func (p *PictureReader) findText(root *parquet.Column, name string) error {
-	column := child(root, name)
-	if name == "" {
-		column = child(root, "ocr_text")
-	}
-	switch {
-	case isByteArray(column):
-		p.columns.Text, p.text = column.Name(), p.rows.read(column)
-	case name != "":
+	column := child(root, cmp.Or(name, "ocr_text"))
+	if isByteArray(column) {
+		p.Columns.Text, p.text = column.Name(), p.rows.read(column)
+	} else if name != "" {
 		return lacks(root, strconv.QuoteToGraphic(name)+" of text", "name a column of strings")
 	}
 	return nil

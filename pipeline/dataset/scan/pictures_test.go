@@ -31,10 +31,10 @@ func allPictures(path string, want PictureColumns) (columns PictureColumns, rows
 	for {
 		row, err := p.Next()
 		if err == io.EOF {
-			return p.Columns(), rows, nil
+			return p.Columns, rows, nil
 		}
 		if err != nil {
-			return p.Columns(), rows, err
+			return p.Columns, rows, err
 		}
 		rows = append(rows, row)
 	}

@@ -25,8 +25,6 @@ const (
 
 // OpenManifest opens a Parquet file for reading as a manifest, row by row. It gives text, integers, floats, booleans
 // ("true", "false") and lists of them; columns of any other kind (an image, a map, a time) are left out of Columns.
-// Numbers are written in decimal, and those of floating point are marked so.
-//
 // Only the columns named by want are read, and checked; nil is all of them. The cells of the others are Null.
 //
 // A file that cannot be read as Parquet gives a *manifest.Problem, what is damaged or forged within it a final error
@@ -199,26 +197,26 @@ func (t *table) Next() ([]manifest.Cell, error) {
 	return t.cells, err
 }
 
-// listElement gives the leaf of a LIST of scalars, in its three-level form and in the older
-// two-level one, or nil.
+// listElement gives the leaf of a LIST of scalars, or nil.
 func listElement(c *parquet.Column) *parquet.Column {
-	lt, ct := c.Type().LogicalType(), c.Type().ConvertedType()
+	ct := c.Type().ConvertedType()
 	isList := ct != nil && *ct == deprecated.List
-	if lt != nil {
+	if lt := c.Type().LogicalType(); lt != nil {
 		_, ok := lt.Value.(*format.ListType)
 		isList = isList || ok
 	}
 	if !isList || c.Repeated() || len(c.Columns()) != 1 || !c.Columns()[0].Repeated() {
 		return nil
 	}
-	repeated := c.Columns()[0]
-	if repeated.Leaf() {
-		return repeated
+	element := c.Columns()[0]
+	// Older writers leave out the group between a list and its elements.
+	if !element.Leaf() && len(element.Columns()) == 1 && !element.Columns()[0].Repeated() {
+		element = element.Columns()[0]
 	}
-	if len(repeated.Columns()) != 1 || !repeated.Columns()[0].Leaf() || repeated.Columns()[0].Repeated() {
+	if !element.Leaf() {
 		return nil
 	}
-	return repeated.Columns()[0]
+	return element
 }
 
 // readable reports whether the values can be written as text, and finds out whether they have a sign.

@@ -15,8 +15,8 @@ import (
 type Table struct {
 	table table
 	path  string
-	has   map[string]bool
 
+	Has        map[string]bool     // whether a column of that name is read
 	Labels     []string            // the label columns, in the file's order: every column that is not a standard one
 	LabelNames map[string][]string // the names of a label column's values, as far as the file tells them
 	Columns    map[string]string   // the type of every column, of those that are not read too
@@ -38,7 +38,7 @@ const maxRowID = 100
 // OpenTable opens a Parquet file that has its rows' ids in a column id. The error, a *manifest.Problem
 // where the file is there, says why it cannot be read.
 func OpenTable(path string) (*Table, error) {
-	t := &Table{path: path, has: map[string]bool{}, LabelNames: map[string][]string{},
+	t := &Table{path: path, Has: map[string]bool{}, LabelNames: map[string][]string{},
 		Columns: map[string]string{}, Provenance: map[string]string{}}
 	return t, t.table.open(path, tableLimits, t.choose)
 }
@@ -46,16 +46,16 @@ func OpenTable(path string) (*Table, error) {
 func (t *Table) choose() error {
 	t.table.choose(true, func(name string) bool {
 		// The first of two columns of one name counts.
-		if t.has[name] || slices.Contains([]string{"ocr_confidence", "width", "height", "filter"}, name) {
+		if t.Has[name] || slices.Contains([]string{"ocr_confidence", "width", "height", "filter"}, name) {
 			return false
 		}
-		t.has[name] = true
+		t.Has[name] = true
 		if new(TableRow).field(name) == nil {
 			t.Labels = append(t.Labels, name)
 		}
 		return true
 	})
-	if !t.has["id"] {
+	if !t.Has["id"] {
 		return hinted{errors.New("it has no column id, by which rows could be compared"),
 			"name a dataset that rehydrate wrote, or a Parquet with such a column"}
 	}
@@ -82,9 +82,6 @@ func columnType(c *parquet.Column) string {
 	}
 	return "struct"
 }
-
-// Has reports whether there is a column of that name that is read.
-func (t *Table) Has(column string) bool { return t.has[column] }
 
 // Close closes the file.
 func (t *Table) Close() error { return t.table.Close() }

@@ -1,8 +1,8 @@
 package scan
 
 import (
+	"bytes"
 	"cmp"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -59,21 +59,20 @@ func (f *File) parts() []Span {
 
 // unclaimedIn returns the part from the first to the last byte that is not zero.
 func (f *File) unclaimedIn(from, to int64) (part Span, err error) {
-	block := make([]byte, 64<<10)
-	for pos := from; pos < to; pos += int64(len(block)) {
-		b := block[:min(int64(len(block)), to-pos)]
-		if _, err := f.guard.r.ReadAt(b, pos); err != nil {
-			return Span{}, fmt.Errorf("read what lies between its parts: %w", err)
+	const block = 64 << 10 // the part may be as long as the file
+	for pos := from; pos < to; pos += block {
+		b, err := f.guard.read(pos, min(block, to-pos))
+		if err != nil {
+			return Span{}, err
 		}
-		for i, c := range b {
-			if c == 0 {
-				continue
-			}
-			if part.To == 0 {
-				part.From = pos + int64(i)
-			}
-			part.To = pos + int64(i) + 1
+		left := bytes.TrimLeft(b, "\x00")
+		if len(left) == 0 {
+			continue
 		}
+		if part.To == 0 {
+			part.From = pos + int64(len(b)-len(left))
+		}
+		part.To = pos + int64(len(bytes.TrimRight(b, "\x00")))
 	}
 	return part, nil
 }
@@ -97,7 +96,8 @@ func (f *File) Notes() iter.Seq2[string, []byte] {
 				for _, kv := range c.MetaData.KeyValueMetadata {
 					note("key "+kv.Key+" of column "+name, []byte(kv.Value))
 				}
-				for _, bound := range [][]byte{c.MetaData.Statistics.Min, c.MetaData.Statistics.Max, c.MetaData.Statistics.MinValue, c.MetaData.Statistics.MaxValue} {
+				bounds := c.MetaData.Statistics
+				for _, bound := range [][]byte{bounds.Min, bounds.Max, bounds.MinValue, bounds.MaxValue} {
 					note("bound of column "+name, bound)
 				}
 			}
