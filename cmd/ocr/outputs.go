@@ -236,7 +236,13 @@ func newParquetOutput(ctx context.Context, path string, force bool, e ocr.Engine
 		}
 		return nil
 	}
-	return output{func(r result) error { return rows.Write(newRow(r)) }, end}, nil
+	row := func(r result) error {
+		if _, err := rows.Write([]dataset.ReadingRow{newRow(r)}); err != nil {
+			return fmt.Errorf("write the row of %q: %w", r.name, err)
+		}
+		return nil
+	}
+	return output{row, end}, nil
 }
 
 func newRow(r result) dataset.ReadingRow {

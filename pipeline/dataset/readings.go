@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/parquet-go/parquet-go"
@@ -39,24 +38,16 @@ type ReadingWord struct {
 	Accepted   bool    `parquet:"accepted"`
 }
 
-// A ReadingsWriter writes pictures and their text as one Parquet file, in the order in which
-// they come. It holds at most one row group. The same rows give the same bytes.
-type ReadingsWriter struct {
-	w *parquet.GenericWriter[ReadingRow]
-}
-
-// maxReadingsGroup bounds the rows of one row group: a picture's words take some kilobytes.
-const maxReadingsGroup = 10_000
-
-// NewReadingsWriter starts a Parquet of readings on w. provenance goes into the footer, each
-// key under ocr.*: what read the pictures. The file is whole once Close has returned nil;
-// temporary names and the rename belong to the caller.
-func NewReadingsWriter(w io.Writer, toolVersion string, provenance map[string]string) *ReadingsWriter {
+// NewReadingsWriter starts a Parquet of pictures and their text on w, in the order in which they come. provenance goes
+// into the footer, each key under ocr.*: what read the pictures. The same rows give the same bytes. The file is whole
+// once Close has returned nil.
+func NewReadingsWriter(w io.Writer, toolVersion string, provenance map[string]string) *parquet.GenericWriter[ReadingRow] {
 	options := []parquet.WriterOption{
 		// The name of the root is a part of the bytes, and would be that of the Go type.
 		parquet.NewSchema("readingColumns", parquet.SchemaOf(ReadingRow{})),
 		parquet.Compression(&parquet.Zstd),
-		parquet.MaxRowsPerRowGroup(maxReadingsGroup),
+		// The writer holds one row group, and a picture's words take some kilobytes.
+		parquet.MaxRowsPerRowGroup(10_000),
 		parquet.DataPageVersion(1),
 		parquet.CreatedBy("rehydrate", toolVersion, ""),
 		parquet.SkipPageBounds("text"),
@@ -66,21 +57,5 @@ func NewReadingsWriter(w io.Writer, toolVersion string, provenance map[string]st
 	for key, value := range provenance {
 		options = append(options, parquet.KeyValueMetadata("ocr."+key, value))
 	}
-	return &ReadingsWriter{w: parquet.NewGenericWriter[ReadingRow](w, options...)}
-}
-
-// Write adds one row.
-func (r *ReadingsWriter) Write(row ReadingRow) error {
-	if _, err := r.w.Write([]ReadingRow{row}); err != nil {
-		return fmt.Errorf("write parquet: row of %q: %w", row.File, err)
-	}
-	return nil
-}
-
-// Close writes the footer.
-func (r *ReadingsWriter) Close() error {
-	if err := r.w.Close(); err != nil {
-		return fmt.Errorf("write parquet: footer: %w", err)
-	}
-	return nil
+	return parquet.NewGenericWriter[ReadingRow](w, options...)
 }

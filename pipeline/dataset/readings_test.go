@@ -17,10 +17,8 @@ func readingsBytes(t *testing.T, rows ...ReadingRow) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := NewReadingsWriter(&b, "1.2.3", map[string]string{"engine": "tesseract 5", "model": "eng"})
-	for _, r := range rows {
-		if err := w.Write(r); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

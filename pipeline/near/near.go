@@ -97,18 +97,15 @@ type scanned struct {
 	shown *shownPicture   // on the contact sheet; nil when it is not
 }
 
-// Open finds the pictures, reads the texts and makes sure that an answer can be written. Of a picture it reads
-// no more than the bytes that tell its format. Its errors are about what the user asked for, unless they are the
-// context's.
+// Open finds the pictures, reads the texts and makes sure that an answer can be written. Its errors are about what the
+// user asked for, unless they are the context's.
 func Open(ctx context.Context, c Config) (*Search, error) {
 	s := &Search{Config: c, memory: semaphore.NewWeighted(2 * c.Images.MaxDecodedBytes())}
 	if inWorkspace(c.Out) {
 		return nil, fmt.Errorf("write into %s: it lies in a workspace, which holds what its runs write and nothing else: name another folder with --out DIR", c.Out)
 	}
-	if err := vacant(c.Out, c.Force); err != nil {
-		return nil, err
-	}
-	if err := writable(c.Out); err != nil {
+	// Now: when all pictures have been hashed it is too late to learn that nothing can be written.
+	if err := cmp.Or(vacant(c.Out, c.Force), writable(c.Out)); err != nil {
 		return nil, err
 	}
 	var err error
@@ -135,14 +132,14 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 	return s, nil
 }
 
-// Find hashes every picture, finds those that are near an earlier one by name or row, and writes the answer:
-// groups.csv, unreadable.csv and the contact sheet groups.html. The answer is a function of pictures, texts and rule.
-// Memory beyond the hashes is bounded by two decoded pictures, and one encoded picture for each worker.
-//
-// An error leaves the earlier answer as it was. One that comes while the complete files get their names, or a
-// kill at that time, leaves a folder without groups.csv, and never groups.csv beside files of another answer.
+// Find hashes every picture, finds those that are near an earlier one by name or row, and writes the answer, which is a
+// function of pictures, texts and rule. An error leaves the earlier answer as it was. One that comes while the complete
+// files get their names, or a kill at that time, leaves a folder without groups.csv.
 func (s *Search) Find(ctx context.Context) (Summary, error) {
-	if err := s.each(ctx, "hash", s.source.most, nil, s.scan); err != nil {
+	if err := s.each(ctx, "hash", s.source.most, func(p picture) *scanned {
+		s.all = append(s.all, &scanned{name: p.name, item: dedupe.Item{Tokens: s.tokensOf(p)}})
+		return s.all[p.index]
+	}, s.scan); err != nil {
 		return Summary{}, err
 	}
 	spared, err := s.compare(ctx)
@@ -157,39 +154,31 @@ func (s *Search) Find(ctx context.Context) (Summary, error) {
 	return sheet.Summary, err
 }
 
-// each calls do for the pictures of the source that are wanted, from several goroutines; an error ends it. With
-// wanted nil, the first time, it is for all pictures, and fills s.all in their order.
-func (s *Search) each(ctx context.Context, stage string, total int, wanted func(*scanned) bool,
+// each calls do from several goroutines for the pictures of the source for which pick, called in their order, has
+// something to fill. An error ends it.
+func (s *Search) each(ctx context.Context, stage string, total int, pick func(picture) *scanned,
 	do func(context.Context, picture, *scanned) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(s.Workers, 1))
 	done := 0
-	count := func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		done++
-		if s.Progress != nil {
-			s.Progress(Progress{Stage: stage, Done: done, Total: total})
-		}
-	}
 	err := contain.Do(func() error { // the pictures of a foreign Parquet come from a decoder
 		for p, err := range s.source.pictures {
 			if err := cmp.Or(err, ctx.Err()); err != nil {
 				return err
 			}
-			if wanted == nil {
-				s.all = append(s.all, &scanned{name: p.name, item: dedupe.Item{Tokens: s.tokensOf(p)}})
-			}
-			into := s.all[p.index]
-			if wanted != nil && !wanted(into) {
+			into := pick(p)
+			if into == nil {
 				continue
 			}
 			contain.Go(group, func() error { // waits until a worker is free
-				err := do(ctx, p, into)
-				if err == nil {
-					count()
+				if err := do(ctx, p, into); err != nil || s.Progress == nil {
+					return err
 				}
-				return err
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				done++
+				s.Progress(Progress{Stage: stage, Done: done, Total: total})
+				return nil
 			})
 		}
 		return nil
@@ -240,13 +229,13 @@ func (s *Search) decoded(ctx context.Context, body []byte, use func(image.Image)
 	return nil
 }
 
-// hash fills in what the rule compares. The wide hash costs more than the other one, and only pictures without
-// words need it.
+// hash fills in what the rule compares.
 func (s *Search) hash(img image.Image, body []byte, into *dedupe.Item) (err error) {
 	into.Hash, err = dedupe.HashImage(img)
 	if err != nil {
 		return err
 	}
+	// All pictures of one colour hash alike: their bytes are compared.
 	if into.Hash.Flat {
 		sum := sha256.Sum256(body)
 		into.Content = hex.EncodeToString(sum[:])
@@ -255,6 +244,7 @@ func (s *Search) hash(img image.Image, body []byte, into *dedupe.Item) (err erro
 	if s.Rule.ImageOnly || len(into.Tokens) > 0 {
 		return nil
 	}
+	// The wide hash costs more than the other one, and only pictures without words need it.
 	wide, err := dedupe.HashImage256(img)
 	into.Wide = &wide
 	return err

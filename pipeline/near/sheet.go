@@ -11,9 +11,7 @@ import (
 	"rehydrate/pipeline/page"
 )
 
-// mostOfGroup bounds the pictures of one group on the contact sheet, so that a large group leaves room for the
-// others.
-const mostOfGroup = 24
+const mostOfGroup = 24 // pictures on the contact sheet, so that a large group leaves room for the others
 
 //go:embed sheet.html
 var files embed.FS
@@ -63,16 +61,22 @@ func (s *Search) drawSheet(ctx context.Context, sum Summary) (contactSheet, erro
 	if sheet.Shown == 0 {
 		return sheet, nil
 	}
-	return sheet, s.each(ctx, "draw", sheet.Shown, func(one *scanned) bool { return one.shown != nil }, s.draw)
+	return sheet, s.each(ctx, "draw", sheet.Shown, func(p picture) *scanned {
+		if s.all[p.index].shown == nil {
+			return nil
+		}
+		return s.all[p.index]
+	}, s.draw)
 }
 
-// draw makes a picture small. It may have changed since it was hashed, or be gone. The error is the context's.
+// draw makes a picture small. The error is the context's.
 func (s *Search) draw(ctx context.Context, p picture, was *scanned) error {
 	into := was.shown
 	body, fault := p.read()
 	if fault == nil {
 		fault = s.decoded(ctx, body, func(img image.Image) error {
 			hash, err := dedupe.HashImage(img)
+			// Nobody is shown another picture than was compared.
 			if err == nil && hash != was.item.Hash {
 				err = errors.New("it changed while it was looked at")
 			}

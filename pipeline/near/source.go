@@ -105,8 +105,7 @@ var imageNames = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".we
 	".heif", ".avif", ".jxl"}
 
 // openFolder walks a folder to the bottom. What is a picture is decided by the first bytes. Links are not
-// followed, but for the folder itself, and pipes and devices are never opened. The folder of the answer is left
-// out.
+// followed, but for the folder itself, and pipes and devices are never opened.
 func openFolder(ctx context.Context, c Config) (source, error) {
 	s := source{ofDataset: inWorkspace(c.Path)}
 	var names []string
@@ -121,6 +120,7 @@ func openFolder(ctx context.Context, c Config) (source, error) {
 		case err != nil: // a folder that may not be read, or that went: reading it fails once more, and says why
 			names = append(names, name)
 		case d.IsDir():
+			// An earlier answer holds thumbnails.
 			if info, err := d.Info(); name != "." && err == nil && out != nil && os.SameFile(info, out) {
 				return fs.SkipDir
 			}
@@ -141,16 +141,15 @@ func openFolder(ctx context.Context, c Config) (source, error) {
 	// The texts call a picture by its name below the folder or by its path, whichever finds more texts. It is one
 	// way for all pictures: in a/a/x.jpg below a, one picture's name is the other one's path.
 	s.fit = func(t *texts) {
-		more := 0
-		for _, name := range names {
-			if t.has(pathOf(name)) {
-				more++
+		found := func(call func(string) string) (n int) {
+			for _, name := range names {
+				if t.has(call(name)) {
+					n++
+				}
 			}
-			if t.has(name) {
-				more--
-			}
+			return n
 		}
-		if more > 0 {
+		if found(pathOf) > found(key) {
 			key = pathOf
 		}
 	}
@@ -176,8 +175,9 @@ func readHead(path string) []byte {
 	return head
 }
 
-// openFile opens a regular file. One that has become a pipe since it was found is not waited for.
+// openFile opens a regular file.
 func openFile(path string) (f *os.File, size int64, err error) {
+	// One that has become a pipe since it was found is not waited for.
 	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, err
@@ -193,7 +193,7 @@ func openFile(path string) (f *os.File, size int64, err error) {
 	return f, info.Size(), nil
 }
 
-// readPicture reads a file of at most so many bytes. InspectImage refuses one that grew beyond that meanwhile.
+// readPicture reads a file of at most so many bytes.
 func readPicture(path string, most int64) ([]byte, *policy.Fault) {
 	f, size, err := openFile(path)
 	if err != nil {
@@ -203,6 +203,7 @@ func readPicture(path string, most int64) ([]byte, *policy.Fault) {
 	if size > most {
 		return nil, invalid("too_large", fmt.Sprintf("%d bytes, at most %d are read", size, most))
 	}
+	// InspectImage refuses one that grew meanwhile.
 	body, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, fileFault(err)
@@ -210,11 +211,12 @@ func readPicture(path string, most int64) ([]byte, *policy.Fault) {
 	return body, nil
 }
 
-// fileFault is the trouble of a file that cannot be read. It does not repeat the name.
+// fileFault is the trouble of a file that cannot be read.
 func fileFault(err error) *policy.Fault {
 	if errors.Is(err, fs.ErrNotExist) {
 		return invalid("not_found", "no such file")
 	}
+	// The name stands in a column of its own.
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}

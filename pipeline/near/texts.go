@@ -53,6 +53,7 @@ func (t *texts) add(file string, tokens []string) error {
 	if file == "" {
 		return errors.New("it names no file")
 	}
+	// Which of two texts counts would depend on their order.
 	file = cleanName(file)
 	if _, twice := t.tokens[file]; twice {
 		return fmt.Errorf("%q stands there twice", file)
@@ -89,14 +90,13 @@ func parseTexts(r io.Reader, path string) (*texts, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		read = t.readJSON
 	}
-	if line, err := read(in); err != nil {
+	if line, err := read(in); err != nil { // the line is the error's
 		return nil, &manifest.Problem{File: path, Line: line, Message: "not a file of texts: " + err.Error(),
 			Hint: "give lines of JSON with file and text, as ocr --json prints them, or a CSV with the columns file and text"}
 	}
 	return t, nil
 }
 
-// readCSV gives the line of an error.
 func (t *texts) readCSV(r io.Reader) (line int, err error) {
 	in := csv.NewReader(r)
 	in.ReuseRecord = true
@@ -129,7 +129,6 @@ func (t *texts) readCSV(r io.Reader) (line int, err error) {
 	}
 }
 
-// readJSON gives the line of an error.
 func (t *texts) readJSON(r io.Reader) (line int, err error) {
 	const longest = 16 << 20 // ocr writes some kilobytes for a picture
 	lines := bufio.NewScanner(r)

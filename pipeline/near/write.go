@@ -124,9 +124,9 @@ func (s *Search) unreadableRecords() [][]string {
 }
 
 // ShownName makes a file's name fit for a table, a page and a terminal: as it is when all of it can be printed,
-// else in quotes with escapes, as Go writes it. A name that begins with a quote is written so too, so that no two
-// names come out the same.
+// else in quotes with escapes, as Go writes it.
 func ShownName(name string) string {
+	// A name that begins with a quote is written so too, so that no two names come out the same.
 	odd := func(r rune) bool { return r == utf8.RuneError || !strconv.IsGraphic(r) }
 	if strings.HasPrefix(name, `"`) || strings.ContainsFunc(name, odd) {
 		return strconv.QuoteToGraphic(name)
@@ -141,7 +141,7 @@ func cell(name string) string { return clean.Cell(ShownName(name)) }
 func vacant(dir string, force bool) error {
 	for _, name := range []string{groupsName, unreadableName, sheetName} {
 		path := filepath.Join(dir, name)
-		info, err := os.Lstat(path)
+		info, err := os.Lstat(path) // a link that leads nowhere is there, too
 		switch {
 		case err == nil && info.IsDir():
 			return fmt.Errorf("%s is a folder: --out DIR names another place for the answer", path)
@@ -154,8 +154,7 @@ func vacant(dir string, force bool) error {
 	return nil
 }
 
-// writable makes sure that files can be made in the folder of the answer, or where it will be made: when all
-// pictures have been hashed it is too late to learn that. It leaves nothing.
+// writable makes sure that files can be made in the folder of the answer, or where it will be made. It leaves nothing.
 func writable(dir string) error {
 	there := filepath.Clean(dir)
 	for there != filepath.Dir(there) {
