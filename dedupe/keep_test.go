@@ -186,37 +186,18 @@ func corpus(n int) []Item {
 	return items
 }
 
+// TestKeepFirstLarge cannot run beside other tests: GOMAXPROCS is the process's.
 func TestKeepFirstLarge(t *testing.T) {
 	items := corpus(3500) // large enough for the index
-	for _, rule := range []Rule{{Radius: 8, Words: 3}, {Radius: 10, Words: 2}} {
-		got, err := KeepFirst(t.Context(), items, rule)
-		if err != nil {
-			t.Fatalf("KeepFirst: %v", err)
-		}
-		if diff := cmp.Diff(naive(items, rule), got); diff != "" {
-			t.Errorf("%+v: KeepFirst differs from the definition (-want +got):\n%s", rule, diff)
-		}
-		classes := map[string]int{}
-		for _, d := range got {
-			classes[d.Class]++
-		}
-		t.Logf("%+v: %v", rule, classes)
-	}
-}
-
-// TestKeepFirstAnyProcs cannot run beside other tests: GOMAXPROCS is the process's.
-func TestKeepFirstAnyProcs(t *testing.T) {
-	items := corpus(8192)
-	want, err := KeepFirst(t.Context(), items, literal)
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, procs := range []int{1, 2, 7} {
-		runtime.GOMAXPROCS(procs)
-		got, err := KeepFirst(t.Context(), items, literal)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("GOMAXPROCS=%d changes the decisions (error %v):\n%s", procs, err, diff)
+	for _, rule := range []Rule{{Radius: 8, Words: 3}, {Radius: 10, Words: 2}} {
+		want := naive(items, rule)
+		for _, procs := range []int{1, 2, 7} {
+			runtime.GOMAXPROCS(procs)
+			got, err := KeepFirst(t.Context(), items, rule)
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%+v, GOMAXPROCS=%d: error %v; KeepFirst differs from the definition (-want +got):\n%s", rule, procs, err, diff)
+			}
 		}
 	}
 }
@@ -336,17 +317,8 @@ func TestRuleString(t *testing.T) {
 // TestKeepFirstCopies: a picture posted 200,000 times must not cost 20,000,000,000
 // comparisons.
 func TestKeepFirstCopies(t *testing.T) {
-	items := make([]Item, 200_000)
-	for i := range items {
-		switch i % 3 {
-		case 0:
-			items[i] = Item{Hash: Hash{Bits: 1}, Tokens: []string{"same", "words"}}
-		case 1:
-			items[i] = Item{Hash: Hash{Bits: ^uint64(1)}, Wide: &Hash256{}}
-		default:
-			items[i] = Item{Hash: Hash{Flat: true}, Content: "x"}
-		}
-	}
+	items := slices.Repeat([]Item{says(1, "same words"), {Hash: Hash{Bits: ^uint64(1)}, Wide: &Hash256{}},
+		{Hash: Hash{Flat: true}, Content: "x"}}, 66_667)
 	got, err := KeepFirst(t.Context(), items, literal)
 	if err != nil || len(got) != len(items) {
 		t.Fatalf("%d decisions on %d items, error %v", len(got), len(items), err)

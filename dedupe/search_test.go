@@ -1,7 +1,6 @@
 package dedupe
 
 import (
-	"context"
 	"errors"
 	"math/bits"
 	"math/rand/v2"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"rehydrate/pipeline/contain"
 )
@@ -21,38 +19,6 @@ func searchOf(hashes []uint64, radius int, near func(i, j uint32) bool) (s *sear
 		s.codes, list = append(s.codes, code{hash: hash}), append(list, uint32(i))
 	}
 	return s, list
-}
-
-// TestSearchProperty: whichever way it searches, it finds what the definition says. Near
-// here is any relation, drawn at random.
-func TestSearchProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		radius := rapid.IntRange(0, 10).Draw(t, "radius")
-		n := rapid.IntRange(0, 400).Draw(t, "n")
-		r := rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "seed")))
-		hashes := codes(rapid.SampledFrom([]string{"clustered", "at the limit", "equal"}).Draw(t, "kind"), r, n, radius)
-		share, salt := rapid.Uint64Range(0, 10).Draw(t, "share"), r.Uint64()
-		near := func(i, j uint32) bool {
-			return rand.New(rand.NewPCG(salt, uint64(i)<<32|uint64(j))).Uint64()%10 < share
-		}
-		want := make([]uint32, n)
-		for j := range want {
-			want[j] = none
-			for i := range j {
-				if want[i] == none && bits.OnesCount64(hashes[i]^hashes[j]) <= radius && near(uint32(i), uint32(j)) {
-					want[j] = uint32(i)
-					break
-				}
-			}
-		}
-		s, list := searchOf(hashes, radius, near)
-		if _, err := s.keep(context.Background(), list); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, s.of); diff != "" {
-			t.Errorf("the search differs from the definition (-want +got):\n%s", diff)
-		}
-	})
 }
 
 // TestDrop takes both ways of looking up, with hashes of all kinds.

@@ -104,31 +104,20 @@ func drawTexts(t *rapid.T) (a, b []string) {
 	return a, b
 }
 
+// TestWordDistance: the distances are those of the definitions, and the filter in front never rejects texts that are
+// near.
 func TestWordDistance(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := drawTexts(t)
-		words := lexicon{}
-		x, y := words.number(a), words.number(b)
-		want := levenshtein(a, b)
-		if got := wordDistance(x, y); got != want {
-			t.Errorf("wordDistance(%q, %q) = %d, want %d", a, b, got, want)
-		}
-		if bag := bagDistance(x, y); bag > want || bag != bagApart(a, b) {
-			t.Errorf("bagDistance(%q, %q) = %d, want %d, at most %d", a, b, bag, bagApart(a, b), want)
-		}
-	})
-}
-
-// TestSignatureLosesNothing: the filter in front never rejects texts that are near.
-func TestSignatureLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawTexts(t)
 		words := lexicon{}
 		words.number(rapid.SliceOfN(rapid.StringN(1, 3, -1), 0, 80).Draw(t, "seen before"))
 		x, y := words.number(a), words.number(b)
-		distance := levenshtein(a, b)
-		if differ := bits.OnesCount64(signature(x) ^ signature(y)); differ > 2*distance {
-			t.Errorf("%q and %q are %d words apart, and their signatures %d bits", a, b, distance, differ)
+		want, bag := levenshtein(a, b), bagApart(a, b)
+		if word, got := wordDistance(x, y), bagDistance(x, y); word != want || got != bag || got > want {
+			t.Errorf("%q and %q are %d words apart, as bags %d; want %d and %d", a, b, word, got, want, bag)
+		}
+		if differ := bits.OnesCount64(signature(x) ^ signature(y)); differ > 2*want {
+			t.Errorf("%q and %q are %d words apart, and their signatures %d bits", a, b, want, differ)
 		}
 	})
 }

@@ -46,7 +46,7 @@ type Split struct {
 //go:embed card.md croissant.tmpl
 var pageFiles embed.FS
 
-// pages are card.md and croissant.tmpl. One card gives one sequence of bytes.
+// pages are card.md and croissant.tmpl.
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"bare":     func(s string) string { return strings.ReplaceAll(s, "`", "") },
 	"content":  func(column string) string { return contents[column] },
@@ -64,7 +64,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 
 // WriteCard writes README.md: the metadata that the Hugging Face Hub reads, then text for people.
 func WriteCard(w io.Writer, c Card) error {
-	var b bytes.Buffer
+	var b bytes.Buffer // half a card is never written
 	_, err := c.render(&b, "card.md")
 	if err == nil {
 		_, err = b.WriteTo(w)
@@ -108,6 +108,7 @@ func (c card) Title() string {
 
 // Link is the homepage of the release, "" where it has none that can be followed.
 func (c card) Link() string {
+	// A scheme of scripts would run in the browser of whoever reads the card.
 	u, err := url.Parse(c.Homepage)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsAny(c.Homepage, " <>\"\n\t") {
 		return ""
@@ -117,8 +118,9 @@ func (c card) Link() string {
 
 var notSlug = regexp.MustCompile(`[^a-z0-9.+-]+`)
 
-// LicenseName is for license_name, which the Hub wants in lower case and without spaces.
+// LicenseName is for license_name.
 func (c card) LicenseName() string {
+	// The Hub wants lower case and no spaces.
 	slug := strings.Trim(notSlug.ReplaceAllString(strings.ToLower(c.License), "-"), "-")
 	return "annotations-" + cmp.Or(slug, "not-stated")
 }
@@ -144,8 +146,7 @@ func (c card) Pattern(split string) string {
 	return "data/" + split + "-*"
 }
 
-// Features are the columns once more, for readers that look at the card first. Loaders of the other formats
-// make features of their own, which these would contradict.
+// Features are the columns once more, for readers that look at the card first.
 func (c card) Features() object { return features(c.Schema, c.Flagged) }
 
 // BaseColumns are the columns of every dataset.
@@ -164,7 +165,7 @@ func (c card) Rows() (n int) {
 	return n
 }
 
-// Bytes is how long all files are. The images are stored as they are, so a file takes what it takes in memory.
+// Bytes is how long all files are.
 func (c card) Bytes() (n int64) {
 	for _, s := range c.Splits {
 		n += s.Bytes
@@ -241,6 +242,7 @@ func oneLine(s string) string {
 // markdown makes a text plain in Markdown: on one line, no markup, no HTML.
 func markdown(s string) string {
 	var b strings.Builder
+	// On one line nothing else begins a block.
 	for _, r := range oneLine(s) {
 		if strings.ContainsRune("\\`*_[]|#~$", r) {
 			b.WriteByte('\\')
@@ -252,7 +254,7 @@ func markdown(s string) string {
 
 // fenced puts s in a code block that it cannot end.
 func fenced(s string) string {
-	fence := "```"
+	fence := "```" // longer than every run of them in the text
 	for strings.Contains(s, fence) {
 		fence += "`"
 	}

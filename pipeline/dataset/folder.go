@@ -12,18 +12,12 @@ import (
 	"rehydrate/manifest"
 )
 
-// WriteFolder writes the rows of a split as Hugging Face's ImageFolder reads them: SPLIT/KEY.jpg (or png, gif,
-// webp), the images as stored, and SPLIT/metadata.csv with the column file_name and then the others. KEY is
-// the id, with - for its /. It returns what it wrote, metadata.csv included.
+// WriteFolder writes the rows of a split as Hugging Face's ImageFolder reads them: SPLIT/KEY.jpg (or png, gif, webp),
+// the images as stored, and SPLIT/metadata.csv with the column file_name and then the others. KEY is the id, with - for
+// its /. It returns what it wrote, metadata.csv included; a folder that has one is whole.
 //
-// Labels are the numbers of the Parquet, a multi-label category a JSON list of them, and an empty cell is no
-// label given: the loaders read CSV with pandas, which takes a label named None, NA or null for no value. An
-// OCR text that is one of those words, or empty, still comes out as no value there.
-//
-// metadata.csv is for programs: unlike outcomes.csv it has nothing in front of a cell that a spreadsheet would
-// run as a formula, because a loader would take that for a part of the text.
-//
-// Every image is made while metadata.csv is being written, so a folder that has one is whole.
+// Labels are the numbers of the Parquet, a multi-label category a JSON list of them; an empty cell means that none was
+// given. An OCR text that is empty, None, NA or null has no value any more where pandas reads it.
 func WriteFolder(sink Sink, s manifest.Schema, flagged bool, split string, rows iter.Seq2[Row, error]) (stats Stats, err error) {
 	err = cmp.Or(checkSchema(s, flagged), checkSplit(split))
 	if err == nil {
@@ -77,6 +71,8 @@ func folderRow(sink Sink, s manifest.Schema, flagged bool, split string, r *Row)
 	}); err != nil {
 		return nil, err
 	}
+	// Nothing stands in front of a cell that a spreadsheet would run as a formula: this file is for programs, and a
+	// loader would take that for a part of the text.
 	cells := []string{name, r.ID, r.Text, strconv.FormatFloat(r.Confidence, 'f', -1, 32), strconv.Itoa(r.Width),
 		strconv.Itoa(r.Height), r.SHA256, r.PHash}
 	if flagged {
@@ -94,6 +90,7 @@ func folderRow(sink Sink, s manifest.Schema, flagged bool, split string, r *Row)
 
 // labelCell writes the labels of one category.
 func labelCell(kind manifest.CategoryKind, ids []int) (string, error) {
+	// Numbers, because pandas takes a label named None, NA or null for no value.
 	switch {
 	case ids == nil, kind != manifest.Multi && len(ids) == 0:
 		return "", nil

@@ -37,16 +37,6 @@ func (f files) sink(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-func sizesOf(sizes ...int64) func(func(int64, error) bool) {
-	return func(yield func(int64, error) bool) {
-		for _, s := range sizes {
-			if !yield(s, nil) {
-				return
-			}
-		}
-	}
-}
-
 func TestPlanShards(t *testing.T) {
 	const half = ShardBytes / 2
 	for name, c := range map[string]struct {
@@ -60,7 +50,11 @@ func TestPlanShards(t *testing.T) {
 		"each larger than one": {[]int64{ShardBytes + 1, ShardBytes + 1}, []int{1, 1}},
 		"large between small":  {[]int64{1, ShardBytes, 1}, []int{1, 1, 1}},
 	} {
-		got, err := PlanShards(sizesOf(c.sizes...))
+		got, err := PlanShards(func(yield func(int64, error) bool) {
+			for _, s := range c.sizes {
+				yield(s, nil)
+			}
+		})
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: PlanShards = %v, %v, want %v", name, got, err, c.want)
 		}

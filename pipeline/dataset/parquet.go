@@ -16,18 +16,15 @@ import (
 	"rehydrate/pipeline/dataset/scan"
 )
 
-// Row groups end after maxGroupRows rows or once they hold maxGroupImageBytes of images.
-// 100 rows is what the Hub's viewer reads best (one row costs its whole group); an image
-// is at most 20 MiB, so a group stays well below 100 MB, and the writer holds one group.
+// Where a row group ends. The writer holds one group.
 const (
-	maxGroupRows       = 100
-	maxGroupImageBytes = 32 << 20
+	maxGroupRows       = 100      // what the Hub's viewer reads best: one row costs its whole group
+	maxGroupImageBytes = 32 << 20 // an image is at most 20 MiB, so a group stays well below 100 MB
 )
 
-// WriteParquet writes the rows as one Parquet file, complete with footer, and returns what
-// it wrote. With flagged, the file has the column filter. No rows give a valid file with
-// the full schema. An error from rows, a row that is not fit to be written (see Row) and a
-// failed write end it; w then holds a torso that the caller has to throw away.
+// WriteParquet writes the rows as one Parquet file, and returns what it wrote. With flagged, the file has the column
+// filter. No rows give a valid file with the full schema. After an error w holds a torso that the caller has to throw
+// away.
 func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, rows iter.Seq2[Row, error]) (Stats, error) {
 	count, sum := &counter{w: w}, sha256.New()
 	stats, err := writeParquet(io.MultiWriter(count, sum), s, p, flagged, (*Row).check, rows)
@@ -76,6 +73,7 @@ func writeParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, ch
 	if err := pw.Close(); err != nil {
 		return stats, fmt.Errorf("footer: %w", err)
 	}
+	// The library may end a group by itself, too.
 	stats.RowGroups = len(pw.File().Metadata().RowGroups)
 	return stats, nil
 }
@@ -187,6 +185,7 @@ func appendRow(out parquet.Row, s manifest.Schema, flagged bool, r *Row) parquet
 		}
 		add(parquet.ByteArrayValue([]byte(v)), definition)
 	}
+	// Below, a definition of 2 is that of a member of the image.
 	text(r.ID, false, 1)
 	add(parquet.ByteArrayValue(r.Image), 2)
 	text(r.Path, r.Path == "", 2)
@@ -211,10 +210,10 @@ func appendRow(out parquet.Row, s manifest.Schema, flagged bool, r *Row) parquet
 	return out
 }
 
-// appendList writes the definition levels of an optional list of optional elements:
-// 0 null list, 1 empty list, 2 null element (never written), 3 element.
 func appendList(out parquet.Row, ids []int) parquet.Row {
 	column := columnAfter(out)
+	// The definition levels of an optional list of optional elements are 0 for a null list, 1 for an empty list, 2 for a
+	// null element, which is never written, and 3 for an element.
 	switch {
 	case ids == nil:
 		return append(out, parquet.NullValue().Level(0, 0, column))

@@ -13,19 +13,17 @@ import (
 	"rehydrate/manifest"
 )
 
-// A Sink makes the file called name (slash-separated, inside the folder of the dataset) hold exactly what
-// write writes, and returns write's error. Temporary names, fsync and digests are its business. It is called
-// from one goroutine; WriteFolder calls it for the images while it writes metadata.csv.
+// A Sink makes the file called name (slash-separated, inside the folder of the dataset) hold exactly what write writes,
+// and returns write's error. WriteFolder calls it for the images while it writes metadata.csv.
 type Sink func(name string, write func(io.Writer) error) error
 
 // ShardBytes is how much of rows a shard takes: what Hugging Face datasets cuts at, too.
 const ShardBytes = 500_000_000
 
-// PlanShards says how the rows of a split go into shards: how many rows each gets. A shard ends where the
-// next row would take it over ShardBytes. sizes yields RowBytes of each row, in order. It depends on
-// nothing else, so that names that tell the number of shards are known before the first row is written,
-// and one input gives the same files. No rows are one shard without rows.
+// PlanShards says how many rows of a split each shard gets. A shard ends where the next row would take it over
+// ShardBytes. sizes yields RowBytes of each row, in order. No rows are one shard without rows.
 func PlanShards(sizes iter.Seq2[int64, error]) ([]int, error) {
+	// It depends on nothing else, because the names tell the number of shards before the first row is written.
 	plan, bytes := []int{0}, int64(0)
 	for size, err := range sizes {
 		if err != nil {
@@ -42,12 +40,9 @@ func PlanShards(sizes iter.Seq2[int64, error]) ([]int, error) {
 	return plan, nil
 }
 
-// rowOverhead is what a row takes beside image and text, in bytes: id, digest, labels.
-const rowOverhead = 200
-
-// RowBytes is what PlanShards counts of a row: the lengths of its image and its text, in bytes, and a
-// little more.
-func RowBytes(image, text int64) int64 { return image + text + rowOverhead }
+// RowBytes is what PlanShards counts of a row: the lengths of its image and its text, in bytes, and a little more for
+// id, digest and labels.
+func RowBytes(image, text int64) int64 { return image + text + 200 }
 
 // WriteShards writes the rows of a split as Parquet files of as many rows as plan says, under the names of
 // FileName, and returns what it wrote of each. rows must yield as many rows as plan has.
@@ -58,7 +53,7 @@ func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split
 	for i, want := range plan {
 		err := sink(FileName(split, i, len(plan)), func(w io.Writer) error {
 			stats, err := WriteParquet(w, s, p, flagged, func(yield func(Row, error) bool) {
-				for range want {
+				for range want { // one sequence of rows feeds all files
 					row, err, ok := next()
 					if !ok || !yield(row, err) || err != nil {
 						return

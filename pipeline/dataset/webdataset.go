@@ -11,13 +11,10 @@ import (
 	"rehydrate/manifest"
 )
 
-// WriteWebDataset writes the rows of a split as WebDataset shards, SPLIT-000000.tar and on, of at most
-// ShardBytes but for a single row that is larger. Each row is two members: KEY.jpg (or png, gif, webp), the
-// image as stored, and KEY.json with the other columns, labels by name (null: none given). KEY is the id,
-// with - for its /. It returns what it wrote, all shards together.
-//
-// The tars are USTAR with owner 0, mode 0644 and the time 0 throughout: one input gives one sequence of
-// bytes. No rows give one empty shard, so that each split has a file.
+// WriteWebDataset writes the rows of a split as WebDataset shards, SPLIT-000000.tar and on, of at most ShardBytes but
+// for a single row that is larger. Each row is two members: KEY.jpg (or png, gif, webp), the image as stored, and
+// KEY.json with the other columns, labels by name (null: none given). KEY is the id, with - for its /. It returns what
+// it wrote, all shards together.
 func WriteWebDataset(sink Sink, s manifest.Schema, flagged bool, split string, rows iter.Seq2[Row, error]) (stats Stats, err error) {
 	next, stop := iter.Pull2(tarRows(s, flagged, rows))
 	defer stop()
@@ -40,6 +37,7 @@ func WriteWebDataset(sink Sink, s manifest.Schema, flagged bool, split string, r
 			}
 			stats.Rows++
 			stats.ImageBytes += int64(len(row.Image))
+			// It may belong to the next shard, which then begins with it.
 			row, err, more = next()
 			if err != nil {
 				return err
@@ -48,6 +46,7 @@ func WriteWebDataset(sink Sink, s manifest.Schema, flagged bool, split string, r
 		stats.Bytes += size
 		return tw.Close()
 	}
+	// No rows give one empty shard, so that each split has a file.
 	for i := 0; err == nil && (i == 0 || more); i++ {
 		err = sink(fmt.Sprintf("%s-%06d.tar", split, i), shard)
 	}
@@ -95,6 +94,7 @@ func tarSize(n int) int64 { return 512 + (int64(n)+511)/512*512 }
 const tarEnd = 1024
 
 func addMember(tw *tar.Writer, name string, body []byte) error {
+	// Without an owner and a time: one input gives one sequence of bytes.
 	err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(body)), Mode: 0o644,
 		ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR})
 	if err == nil {

@@ -39,9 +39,8 @@ func removerOf(name string) remover {
 
 var errNoRows = errors.New("it is not a kind of file that holds rows")
 
-// WriteWithout writes the file called name, which this package made, once more without the rows of the
-// posts that gone names. Everything else is as it was: the rows that stay, their order and the footer.
-// It fails for a file of another origin.
+// WriteWithout writes the file called name, which this package made, once more without the rows of the posts that gone
+// names. Everything else is as it was, to the byte. It fails for a file of another origin.
 func WriteWithout(w io.Writer, name string, r io.ReaderAt, size int64, gone func(manifest.PostID) bool) error {
 	err := errNoRows
 	if without := removerOf(name); without != nil {
@@ -54,8 +53,7 @@ func WriteWithout(w io.Writer, name string, r io.ReaderAt, size int64, gone func
 }
 
 // RowIDs yields the ids of the rows in the file called name, in the file's order; those of a tar twice, once for
-// each member. It reads what is there and believes nothing of it: a Parquet may be anybody's, as long as its ids
-// are in a column id.
+// each member. A Parquet may be anybody's, as long as its ids are in a column id.
 func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		enough := errors.New("no more ids are wanted")
@@ -69,8 +67,21 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 			return true, nil
 		}
 		err := errNoRows
+		// What cannot be rewritten may still have to be found.
 		if path.Ext(name) == ".parquet" {
-			err = foreignIDs(ctx, r, size, take)
+			var file *scan.File
+			file, err = scan.Open(r, size)
+			if err == nil {
+				for v, failed := range file.Values(ctx, "id") {
+					err = failed
+					if err == nil {
+						_, err = take(string(v.Bytes))
+					}
+					if err != nil {
+						break
+					}
+				}
+			}
 		} else if without := removerOf(name); without != nil {
 			// Without any of its rows: what is written is not looked at.
 			err = without(io.Discard, r, size, take)
@@ -79,22 +90,6 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 			yield("", fmt.Errorf("read the ids of %s: %w", name, err))
 		}
 	}
-}
-
-func foreignIDs(ctx context.Context, r io.ReaderAt, size int64, take func(id string) (bool, error)) error {
-	file, err := scan.Open(r, size)
-	if err != nil {
-		return err
-	}
-	for v, err := range file.Values(ctx, "id") {
-		if err == nil {
-			_, err = take(string(v.Bytes))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error {
@@ -113,12 +108,14 @@ func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string)
 			}
 		}
 	}
+	// Written by the same code, so that the rows that stay give the bytes that they would have given alone.
 	_, err = WriteParquet(w, own.schema, own.provenance, own.flagged, stay)
 	return err
 }
 
-// keyID is fileKey the other way round: ids have no - of their own.
+// keyID is the id of the row that a file is named after.
 func keyID(name string) string {
+	// Ids have no - of their own.
 	key, _, _ := strings.Cut(path.Base(name), ".")
 	return strings.ReplaceAll(key, "-", "/")
 }
@@ -150,10 +147,11 @@ func tarWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bo
 		}
 		// The bytes are to be those that WriteWebDataset writes.
 		h.Format = tar.FormatUSTAR
-		if err := out.WriteHeader(h); err != nil {
-			return err
+		err = out.WriteHeader(h)
+		if err == nil {
+			_, err = io.Copy(out, members)
 		}
-		if _, err := io.Copy(out, members); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -162,6 +160,7 @@ func tarWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bo
 func tableWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error {
 	out, table := csv.NewWriter(w), csv.NewReader(io.NewSectionReader(r, 0, size))
 	for header := true; ; header = false {
+		// Row by row: the texts of a million memes do not fit into the memory.
 		cells, err := table.Read()
 		switch {
 		case errors.Is(err, io.EOF) && !header:
@@ -169,6 +168,7 @@ func tableWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (
 			return out.Error()
 		case err != nil:
 			return err
+		// Whose id stands elsewhere would stay.
 		case header && (len(cells) < 2 || cells[0] != "file_name" || cells[1] != "id"):
 			return errors.New("its columns are not those of a metadata.csv of rehydrate's")
 		}
@@ -203,7 +203,7 @@ func ReadProvenance(r io.ReaderAt, size int64) (Provenance, error) {
 // An own file is one that WriteParquet made, with what its footer says.
 type own struct {
 	file       *scan.File
-	schema     manifest.Schema // as far as the columns show it: no codes, and ordinal is single
+	schema     manifest.Schema // as far as the columns show it
 	provenance Provenance
 	flagged    bool
 }
@@ -238,6 +238,7 @@ func openOwn(r io.ReaderAt, size int64) (*own, error) {
 // Hugging Face features.
 func (o *own) readFeatures(features map[string]scan.Feature) error {
 	columns := o.file.Schema().Fields()
+	// The file is anybody's until its layout has been compared with the one that follows from this.
 	_, o.flagged = features["filter"]
 	base := len(baseColumns(o.flagged))
 	if len(columns) < base {
@@ -246,6 +247,7 @@ func (o *own) readFeatures(features map[string]scan.Feature) error {
 	for _, column := range columns[base:] {
 		c := manifest.Category{Name: column.Name(), Kind: manifest.Single}
 		f := features[c.Name]
+		// Codes and the order of an ordinal are not in the file, and nothing that is written depends on them.
 		if f.Feature != nil {
 			c.Kind, f = manifest.Multi, *f.Feature
 		}

@@ -161,13 +161,27 @@ func records(t testing.TB, dir, name string) [][]string {
 	return all[1:]
 }
 
+func hashOf(t testing.TB, record []string) uint64 {
+	t.Helper()
+	hash, err := strconv.ParseUint(record[7], 16, 64)
+	attest.OK(t, err)
+	return hash
+}
+
 // nearPairs are the files of groups.csv: group, file, duplicate_of, class.
 func nearPairs(t testing.TB, dir string) []string {
 	t.Helper()
 	var all []string
+	var first []string // of the group
 	for _, r := range records(t, dir, groupsName) {
-		if kept := r[3] == ""; kept != (r[2] == "true") || kept != (r[6] == "") || len(r[7]) != 16 {
-			t.Errorf("a record that contradicts itself: %q", r)
+		distance := ""
+		if r[3] == "" {
+			first = r
+		} else {
+			distance = strconv.Itoa(bits.OnesCount64(hashOf(t, first) ^ hashOf(t, r)))
+		}
+		if kept := r[3] == ""; kept != (r[2] == "true") || kept != (r[6] == "") || r[4] != distance {
+			t.Errorf("a record that contradicts itself: %q, at distance %s", r, distance)
 		}
 		all = append(all, strings.Join([]string{r[0], r[1], r[3], r[6]}, "|"))
 	}
@@ -193,24 +207,6 @@ func TestFind(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(c.Out, sheetName))
 	if err != nil || bytes.Count(page, []byte("<img ")) != 7 || !bytes.Contains(page, []byte("2 of 64 bits differ")) {
 		t.Errorf("the contact sheet shows %d pictures, want 7 (%v)", bytes.Count(page, []byte("<img ")), err)
-	}
-}
-
-// TestFindRadius: at a radius of 64 all pictures are near the first one, each at its distance.
-func TestFindRadius(t *testing.T) {
-	c := config(t, writeFolder(t, gallery(t)))
-	c.Rule.Radius = 64
-	s := find(t, c)
-	if s.Groups != 1 || s.Duplicates != s.Files-1 {
-		t.Errorf("radius 64: %d groups, %d duplicates, want all pictures in one", s.Groups, s.Duplicates)
-	}
-	all := records(t, c.Out, groupsName)
-	for _, r := range all[1:] {
-		kept, errKept := strconv.ParseUint(all[0][7], 16, 64)
-		hash, err := strconv.ParseUint(r[7], 16, 64)
-		if want := strconv.Itoa(bits.OnesCount64(hash ^ kept)); r[4] != want || errors.Join(err, errKept) != nil {
-			t.Errorf("%s: distance %s, want %s", r[1], r[4], want)
-		}
 	}
 }
 
@@ -430,6 +426,7 @@ func tableRows(t testing.TB) (structs []structRow, flats []flatRow) {
 func TestFindParquet(t *testing.T) {
 	structs, flats := tableRows(t)
 	withText := []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|near_text"}
+	texts := saved(t, "file,text\np.jpg#0,x y z\np.jpg,x y z\np.jpg#3,u v w\n")
 	for _, tt := range []struct {
 		name    string
 		path    string
@@ -443,29 +440,22 @@ func TestFindParquet(t *testing.T) {
 		{"image only", writeParquet(t, structs), scan.PictureColumns{}, true, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|image", "1|p.jpg#3|p.jpg#0|image"}, ""},
 		{"text column", writeParquet(t, structs), scan.PictureColumns{Text: "caption"}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text", "1|p.jpg#3|p.jpg#0|same_text"}, "column caption"},
 		{"flat", writeParquet(t, flats), scan.PictureColumns{Image: "data", Text: "caption"}, false, []string{"1|#0||", "1|#1|#0|near_text"}, "column caption"},
+		// Texts of a file belong to a row by its name, or by its path.
+		{"file of texts", writeParquet(t, structs), scan.PictureColumns{}, false, []string{"1|p.jpg#0||", "1|p.jpg#1|p.jpg#0|same_text"}, texts},
 		{"flat without text", writeParquet(t, flats), scan.PictureColumns{}, false, []string{"1|#0||", "1|#1|#0|image", "1|#3|#0|image"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := config(t, tt.path)
 			c.Columns, c.Rule.ImageOnly = tt.columns, tt.only
+			if tt.from == texts {
+				c.Texts = texts
+			}
 			s := find(t, c)
 			attest.Same(t, "", tt.want, nearPairs(t, c.Out))
 			if diff := cmp.Diff(map[string]int{"no_image": 1, "not_an_image": 1}, s.Reasons); diff != "" || s.Files != 6 || s.TextFrom != tt.from || s.Shown != len(tt.want) {
 				t.Errorf("%s\n%+v", diff, s)
 			}
 		})
-	}
-}
-
-// TestFindParquetTexts: texts of a file belong to a row by its name, or by its path.
-func TestFindParquetTexts(t *testing.T) {
-	structs, _ := tableRows(t)
-	structs[1].Image.Path = "other.jpg"
-	c := config(t, writeParquet(t, structs))
-	c.Texts = saved(t, "file,text\np.jpg#0,x y z\nother.jpg,x y z\np.jpg#3,u v w\n")
-	s := find(t, c)
-	if diff := cmp.Diff([]string{"1|p.jpg#0||", "1|other.jpg#1|p.jpg#0|same_text"}, nearPairs(t, c.Out)); diff != "" || s.NotFound != 0 {
-		t.Errorf("%s\n%+v", diff, s)
 	}
 }
 

@@ -76,7 +76,7 @@ func (s *Search) draw(ctx context.Context, p picture, was *scanned) error {
 	if fault == nil {
 		fault = s.decoded(ctx, body, func(img image.Image) error {
 			hash, err := dedupe.HashImage(img)
-			// Nobody is shown another picture than was compared.
+			// The sheet shows the pictures that were compared, and no other.
 			if err == nil && hash != was.item.Hash {
 				err = errors.New("it changed while it was looked at")
 			}
