@@ -16,6 +16,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/diff"
+	"rehydrate/pipeline/near"
 )
 
 // answersText has what the commands print for people: a template for each answer, and for what several have in common.
@@ -65,7 +66,7 @@ func (c *command) answer(name string, v any) error {
 		"per1000":    func(n, of int) string { return fmt.Sprintf("%.1f", 1000*float64(n)/float64(max(of, 1))) },
 		"percents":   func(share float64) float64 { return 100 * share },
 		"percent":    percent,
-		"printable":  printable,
+		"printable":  near.ShownName,
 		"quote":      strconv.QuoteToGraphic,
 		"rate":       rate,
 		"size":       size,
@@ -106,8 +107,8 @@ func withReason(what any, reason manifest.Reason) string {
 	return fmt.Sprintf("%s, %s", what, reason)
 }
 
-// oneTerminalLine keeps a text from breaking the table or moving the cursor.
 func oneTerminalLine(s string) string {
+	// A line break would break the table, and an escape sequence moves the cursor.
 	quoted := strconv.QuoteToGraphic(s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }

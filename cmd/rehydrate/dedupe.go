@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -40,9 +41,8 @@ func (c *command) dedupeCommand() *cobra.Command {
 	return cmd
 }
 
-// checkDedupe refuses flags that exclude one another, before anything is read.
 func checkDedupe(f near.Config, words bool) error {
-	switch {
+	switch { // all of it before anything is read: a large folder takes minutes
 	case f.Rule.Radius < 0 || f.Rule.Radius > 64:
 		return usageError("--radius %d: a hash has 64 bits, give 0 to 64", f.Rule.Radius)
 	case f.Rule.Words < 1:
@@ -80,8 +80,8 @@ func (c *command) dedupe(ctx context.Context, f near.Config) error {
 	}{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
 }
 
-// untilStopped is ctx until the user asks to stop, for a command that has nothing to finish then.
 func (c *command) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	// A search has nothing to finish when the user asks to stop, as a run has.
 	ctx, cancel := context.WithCancel(ctx)
 	select {
 	case <-c.stop:
@@ -101,16 +101,10 @@ func (c *command) untilStopped(ctx context.Context) (context.Context, context.Ca
 // tally lists counts, the highest first.
 func tally(counts map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		if d := counts[b] - counts[a]; d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%d %s", counts[name], name)
 	}
 	return strings.Join(names, ", ")
 }
-
-// printable makes a name fit for a terminal.
-func printable(name string) string { return near.ShownName(name) }

@@ -16,23 +16,16 @@ import (
 	"rehydrate/pipeline/redditemu"
 )
 
-// demoSeed makes every demo the same: what the README shows is what a user gets.
 const demoSeed = 1
 
-// demoRelease is the release.toml of the demo.
-//
-//go:embed demo/release.toml
-var demoRelease string
-
-// demoLook is what a demo prints last.
-//
-//go:embed demo/look.txt
-var demoLook string
-
-// demoPolicy asks faster than a policy for Reddit should: the emulator is on this machine.
-//
-//go:embed demo/policy.toml
-var demoPolicy string
+var (
+	//go:embed demo/release.toml
+	demoRelease string
+	//go:embed demo/policy.toml
+	demoPolicy string // asks faster than a policy for Reddit should: the emulator is on this machine
+	//go:embed demo/look.txt
+	demoLook string // what a demo prints last
+)
 
 func (c *command) demoCommand() *cobra.Command {
 	var (
@@ -42,7 +35,7 @@ func (c *command) demoCommand() *cobra.Command {
 	)
 	cmd := newCommand("demo", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("workspace") {
-			// Never the folder of a real run.
+			// Never the folder of a real run: what is made up must not end among what is real.
 			c.workspace = filepath.Join("rehydrate-demo", "rehydrated")
 			switch {
 			case serve:
@@ -66,6 +59,7 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, serve bo
 	if err != nil {
 		return err
 	}
+	// Always the same seed, so that what the README shows is what a user gets.
 	emulator, err := redditemu.Start(redditemu.Options{Seed: demoSeed})
 	if err != nil {
 		return fmt.Errorf("start the emulator: %w", err)
@@ -119,7 +113,7 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, serve bo
 	return err
 }
 
-// demoPosts returns the posts to emulate and the path of the release to run.
+// demoPosts are the posts to emulate, and the path of the release to run.
 func (c *command) demoPosts(ctx context.Context, release string) ([]redditemu.Post, string, error) {
 	if release == "" {
 		annotations, posts := redditemu.Demo(demoSeed)
@@ -136,7 +130,7 @@ func (c *command) demoPosts(ctx context.Context, release string) ([]redditemu.Po
 		if err != nil {
 			return nil, "", err
 		}
-		if !seen[e.Key.ID] {
+		if !seen[e.Key.ID] { // a gallery has an entry for each of its images
 			seen[e.Key.ID] = true
 			ids = append(ids, e.Key.ID)
 		}
@@ -166,11 +160,11 @@ func writeDemoRelease(dir string, annotations []byte) (string, error) {
 // serve keeps the emulator up until the user stops it.
 func (c *command) serve(ctx context.Context, f runFlags, env map[string]string, release string) error {
 	for _, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USERNAME", "IMGUR_CLIENT_ID"} {
-		fmt.Fprintf(c.streams.bare, "export %s=%s\n", name, env[name])
+		fmt.Fprintf(c.bare, "export %s=%s\n", name, env[name])
 	}
 	self, err := c.executable()
 	if err != nil {
-		self = "rehydrate"
+		self = "rehydrate" // then it is on PATH
 	}
 	fmt.Fprintf(c.stdout, "%s run %s --approval DEMO --connect-to %s --cacert %s -w %s\n", self, release, f.connectTo[0], f.cacert, c.workspace)
 	fmt.Fprintln(c.stderr, "rehydrate: the emulator answers until you press Ctrl-C")

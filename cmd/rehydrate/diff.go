@@ -21,7 +21,7 @@ func (c *command) diffCommand() *cobra.Command {
 }
 
 func (c *command) diff(cmd *cobra.Command, args []string) error {
-	for _, arg := range args {
+	for _, arg := range args { // a name that is not there is a mistake of typing, all other faults are the file's
 		if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) {
 			return usageError("compare: %w", err)
 		}
@@ -49,7 +49,8 @@ func describeChange(c diff.Change, verbose bool) string {
 	if w := c.Text; w != nil {
 		text := fmt.Sprintf("text +%d -%d words", len(w.Gained), len(w.Lost))
 		if verbose {
-			text = "text" + oneTerminalLine(signed(" +", w.Gained)+signed(" -", w.Lost))
+			text = strings.Join(append([]string{"text"}, w.Gained...), " +")
+			text = oneTerminalLine(strings.Join(append([]string{text}, w.Lost...), " -"))
 		}
 		parts = append(parts, text)
 	}
@@ -64,7 +65,7 @@ func describeChange(c diff.Change, verbose bool) string {
 }
 
 func labelList(list []string) string {
-	if list == nil {
+	if list == nil { // an empty list says that no label fits
 		return "none given"
 	}
 	return "[" + oneTerminalLine(strings.Join(list, ", ")) + "]"
@@ -80,12 +81,11 @@ func whyText(was, is *state.Conclusion) string {
 	return side(was) + " -> " + side(is)
 }
 
-// keyText is a value of the footer, which may be long and comes from anybody.
 func keyText(s string) string {
 	if s == "" {
 		return "none"
 	}
-	const most = 70
+	const most = 70 // a value of the footer may be long, and comes from anybody
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most]) + "..."
 	}

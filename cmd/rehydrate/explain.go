@@ -38,13 +38,13 @@ func (c *command) explainCommand() *cobra.Command {
 	})
 }
 
-// parseKey reads the name of an entry as outcomes.csv and the dataset have it.
+// parseKey reads the id of an entry as outcomes.csv has it.
 func parseKey(s string) (manifest.Key, error) {
 	text, number, later := strings.Cut(s, "/")
 	image := 0
 	if later {
 		n, err := strconv.Atoi(number)
-		if err != nil || n < 1 || strconv.Itoa(n) != number {
+		if err != nil || n < 1 || strconv.Itoa(n) != number { // one entry has one name: not /01, not /+1
 			return manifest.Key{}, usageError("%s names no entry: write the id of a post, and /1 behind it for its second image", strconv.QuoteToGraphic(s))
 		}
 		image = n

@@ -53,9 +53,8 @@ func (c *command) exportCommand() *cobra.Command {
 	return cmd
 }
 
-// check holds flags and arguments against each other: one thing at a time.
 func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
-	asked := 0
+	asked := 0 // one thing at a time, or it is not clear which RELEASE and --note belong to
 	for _, is := range []bool{f.to != "", f.digests != "", f.list, f.returned != "", f.destroyed != ""} {
 		if is {
 			asked++
@@ -109,13 +108,13 @@ func exportProblem(err error) error {
 	return err
 }
 
-// exportDigests writes the annotations with digests, beside which nothing of an image leaves the workspace.
+// exportDigests writes the annotations with digests: nothing else of an image leaves the workspace.
 func (c *command) exportDigests(ctx context.Context, path, file string) error {
 	opened, err := openRelease(ctx, path)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(file); err == nil {
+	if _, err := os.Lstat(file); err == nil { // it could be the release's own annotations
 		return usageError("--digests %s: the file exists; name a new one", file)
 	}
 	var entries, known int
@@ -165,8 +164,8 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 	})
 }
 
+// mustExist fails without a workspace. Opening it for writing would create one.
 func (c *command) mustExist(ctx context.Context) error {
-	// Opening for reading fails without a workspace; opening for writing would create one.
 	_, err := reading(ctx, c, func(*workspace.Workspace) (any, error) { return nil, nil })
 	return err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/x509"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,7 @@ import (
 	"rehydrate/policy"
 )
 
-// The flags that several commands share. A command embeds the sets that it takes.
+// Several commands share these sets of flags, and embed those that they take.
 
 // releaseFlags say under which policy and by whose leave a release is used.
 type releaseFlags struct {
@@ -47,7 +46,6 @@ type redditFlags struct {
 	cacert    string
 }
 
-// register adds the flags of a command that asks Reddit, with the approval for it.
 func (f *redditFlags) register(cmd *cobra.Command, approval *string) {
 	cmd.Flags().StringVar(approval, "approval", "", "the `reference` of Reddit's approval of your use (default: the grant's)")
 	cmd.Flags().StringArrayVar(&f.connectTo, "connect-to", nil, "connect to ADDR:PORT instead of HOST:PORT, given as `HOST:PORT:ADDR:PORT` (as in curl; repeatable)")
@@ -56,7 +54,7 @@ func (f *redditFlags) register(cmd *cobra.Command, approval *string) {
 
 func (f *redditFlags) client(c *command, approval string, pol policy.Policy, getenv func(string) string, progress *pipeline.Progress) (*reddit.Client, error) {
 	o := reddit.Options{Approval: approval, Policy: pol, Version: version(), Log: c.log, OnWait: progress.OnWait,
-		Scrubber: c.streams.scrubber}
+		Scrubber: c.scrubber}
 	for _, s := range f.connectTo {
 		to, err := reddit.ParseConnectTo(s)
 		if err != nil {
@@ -65,14 +63,11 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 		o.ConnectTo = append(o.ConnectTo, to)
 	}
 	if f.cacert != "" {
-		pem, err := readRegular(f.cacert)
+		roots, err := readRoots("--cacert", f.cacert)
 		if err != nil {
-			return nil, usageError("--cacert: %w", err)
+			return nil, err
 		}
-		o.RootCAs = x509.NewCertPool()
-		if !o.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, usageError("--cacert: %s holds no PEM certificate", f.cacert)
-		}
+		o.RootCAs = roots
 	}
 	// Without an approval no credential is even read.
 	if o.Approval == "" {
@@ -90,6 +85,19 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 			hint: "set IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE to the id of an app registered with imgur, or neither"}
 	}
 	return reddit.New(o)
+}
+
+// readRoots reads the certificate authorities that a flag names.
+func readRoots(flag, file string) (*x509.CertPool, error) {
+	pem, err := readRegular(file)
+	if err != nil {
+		return nil, usageError("%s: %w", flag, err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) { // with an empty pool every connection would fail, and say less
+		return nil, usageError("%s: %s holds no PEM certificate", flag, file)
+	}
+	return roots, nil
 }
 
 // ocrFlags name the ocr program and how many of it work.
@@ -123,24 +131,13 @@ func (f *filterFlag) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar((*string)(f), "filters", "", "what to do with filtered rows, by `mode`: drop them, or flag: keep and mark them (default: as the policy says)")
 }
 
-// apply puts the flag on top of a policy.
 func (f filterFlag) apply(pol *policy.Policy) error {
 	switch mode := policy.Mode(f); mode {
-	case "":
+	case "": // the policy decides
 	case policy.Drop, policy.Flag:
 		pol.Filter.Mode = mode
 	default:
 		return usageError("--filters takes drop or flag, not %q", string(f))
-	}
-	return nil
-}
-
-// checkRetryWords refuses what cannot be an outcome or a reason.
-func checkRetryWords(words []string) error {
-	for _, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t") {
-			return usageError("--retry takes an outcome or a reason of outcomes.csv, not %q", w)
-		}
 	}
 	return nil
 }

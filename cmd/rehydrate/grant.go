@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -221,18 +222,30 @@ func readSigned(path string) (*policy.SignedFile, error) {
 // mostSmall is more than any file of settings, key, grant or statement has: a wrong, large file costs little.
 const mostSmall = 64 << 20
 
+// openRegular opens a file to read.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for ever
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
 // readRegular reads a small file.
 func readRegular(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	f, err := openRegular(path)
+	if err != nil {
 		return nil, err
-	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	case info.Size() > mostSmall:
-		return nil, fmt.Errorf("%s has %s, more than such a file may have", path, size(info.Size()))
 	}
-	return os.ReadFile(path)
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostSmall+1))
+	if err == nil && len(b) > mostSmall {
+		err = fmt.Errorf("%s has more than %s", path, size(mostSmall))
+	}
+	return b, err
 }
 
 // remember stores the serial of the run's revocation list, so that an older list is refused later.

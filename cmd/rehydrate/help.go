@@ -66,7 +66,6 @@ func takes(least, most int, what string) cobra.PositionalArgs {
 
 func exactArgs(n int, what string) cobra.PositionalArgs { return takes(n, n, what) }
 
-// exitHelp is the EXIT STATUS section of a command's help.
 func exitHelp(codes ...int) string {
 	text := "\n\nExit status:"
 	for _, m := range exitMeanings {
@@ -77,45 +76,32 @@ func exitHelp(codes ...int) string {
 	return text
 }
 
-// finish gives cobra's own commands examples and exit statuses too, and tells the shell what completes an argument.
 func (c *command) finish(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.SetOut(c.stdout) // the completion commands take it when they are made
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range commandsOf(root)[1:] {
-		switch {
-		case cmd.Name() == "help":
+		// Cobra's own commands bring no examples and no statuses; how a shell takes its completions stands in their texts.
+		if example, ok := map[string]string{"help": "help run", "completion": "completion bash"}[cmd.Name()]; ok {
 			cmd.Long += exitHelp(exitDone, exitUsage)
-			cmd.Example = "  rehydrate help run"
-		case cmd.Name() == "completion":
-			cmd.Long += exitHelp(exitDone, exitUsage)
-			cmd.Example = "  rehydrate completion bash"
-		case cmd.Parent().Name() == "completion":
+			cmd.Example = "  rehydrate " + example
+		} else if cmd.Parent().Name() == "completion" {
 			cmd.Long = strings.TrimRight(cmd.Long, "\n") + exitHelp(exitDone, exitFailed, exitUsage)
-			cmd.Example = completionExamples[cmd.Name()]
+			cmd.Example = "  " + cmd.CommandPath()
 		}
 		complete(cmd)
 	}
 	_ = root.MarkPersistentFlagDirname("workspace")
 }
 
-// completionExamples say how each shell takes its completions for this session.
-var completionExamples = map[string]string{
-	"bash":       "  source <(rehydrate completion bash)",
-	"zsh":        "  source <(rehydrate completion zsh)",
-	"fish":       "  rehydrate completion fish | source",
-	"powershell": "  rehydrate completion powershell | Out-String | Invoke-Expression",
-}
-
-// complete says what completes a command's arguments and flags. Paths do where a command takes
-// one; ids are not completed.
 func complete(cmd *cobra.Command) {
+	// Paths complete where a command takes one. Ids do not: a release has thousands.
 	takesPath := slices.ContainsFunc([]string{"RELEASE", "DIR", "FILE", "PATH", "PARQUET", "OLD", "PREDICTIONS", "DATASET"},
 		func(word string) bool { return strings.Contains(cmd.Use, word) })
 	if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !takesPath {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
-	for name, words := range map[string][]string{"filters": {"drop", "flag"}, "retry": retryOutcomes()} {
+	for name, words := range map[string][]string{"filters": {"drop", "flag"}, "retry": retryOutcomes} {
 		if cmd.Flags().Lookup(name) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
@@ -123,21 +109,8 @@ func complete(cmd *cobra.Command) {
 }
 
 // retryOutcomes are the outcomes that --retry takes: those with which a download can end.
-func retryOutcomes() []string {
-	var words []string
-	for _, o := range []manifest.Outcome{manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed, manifest.Refused, manifest.Failed} {
-		words = append(words, string(o))
-	}
-	return words
-}
+var retryOutcomes = []string{string(manifest.Gone), string(manifest.Placeholder), string(manifest.Invalid), string(manifest.Changed),
+	string(manifest.Refused), string(manifest.Failed)}
 
 // usageHint stands for the help of the command that was called, until it is known which.
 const usageHint = "see rehydrate --help"
-
-// hintFor names the command in a hint to its help.
-func hintFor(hint string, cmd *cobra.Command) string {
-	if hint != usageHint || cmd == nil {
-		return hint
-	}
-	return fmt.Sprintf("see %s --help", cmd.CommandPath())
-}

@@ -28,8 +28,7 @@ func (c *command) labelsCommand() *cobra.Command {
 
 const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"
 
-// withNames opens releases and tables; in Parquet, numbers that stand for labels are read as them.
-var withNames = manifest.Options{OpenParquet: scan.OpenLabelled}
+var withNames = manifest.Options{OpenParquet: scan.OpenLabelled} // numbers that stand for labels are read as them
 
 // statsOf counts a release, dataset or workspace. Faults of files are usage errors.
 func (c *command) statsOf(ctx context.Context, path, release string) (labels.Stats, manifest.Schema, error) {
@@ -37,6 +36,7 @@ func (c *command) statsOf(ctx context.Context, path, release string) (labels.Sta
 	if err != nil {
 		return labels.Stats{}, manifest.Schema{}, asUsage(err)
 	}
+	// A folder with a release.toml is a release, even if it has a folder called data as well.
 	_, err = os.Stat(filepath.Join(path, manifest.SettingsName))
 	switch isFile := !info.IsDir(); {
 	case err == nil || isFile && release == "" && !shardName.MatchString(filepath.Base(path)):
@@ -58,21 +58,19 @@ func (c *command) statsOf(ctx context.Context, path, release string) (labels.Sta
 	return statsOfWorkspace(ctx, path)
 }
 
-// count counts the entries of files. The error at their end lists every problem in them.
 func count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (labels.Stats, manifest.Schema, error) {
 	stats, err := labels.Count(schema, entries)
 	if err != nil {
-		err = asUsage(err)
+		err = asUsage(err) // the error at the end of the entries lists every problem in the files
 	}
 	return stats, schema, err
 }
 
-// shardsOf lists the Parquet files of a dataset folder in the order of their names; none where the
-// folder is not a dataset.
+// shardsOf lists the Parquet files of a dataset folder, in the order of their names.
 func shardsOf(dir string) ([]string, error) {
 	files, err := os.ReadDir(filepath.Join(dir, "data"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil // the folder is not a dataset
 	}
 	var shards []string
 	for _, f := range files {
@@ -169,32 +167,30 @@ func statsOfFiles(ctx context.Context, release string, files []string) (labels.S
 
 // statsOfWorkspace counts the entries that are kept.
 func statsOfWorkspace(ctx context.Context, path string) (stats labels.Stats, schema manifest.Schema, err error) {
-	ws, err := workspace.Open(ctx, path, workspace.Options{ReadOnly: true})
+	stats, err = reading(ctx, &command{workspace: path}, func(ws *workspace.Workspace) (labels.Stats, error) {
+		binding, bound, err := ws.Binding(ctx)
+		if err == nil && !bound { // made and never run
+			err = workspace.ErrNoWorkspace
+		}
+		if err != nil {
+			return labels.Stats{}, err
+		}
+		schema = binding.Schema
+		return labels.Count(schema, func(yield func(manifest.Entry, error) bool) {
+			for r, err := range ws.Records(ctx, workspace.Select{}) {
+				if err == nil && (r.Result == nil || r.Result.Outcome != manifest.Kept) {
+					continue
+				}
+				if !yield(r.Entry, err) || err != nil {
+					return
+				}
+			}
+		})
+	})
 	if errors.Is(err, workspace.ErrNoWorkspace) {
 		err = usageError("%s is not a release (it has no %s), a dataset (no data/*.parquet) or a workspace", path, manifest.SettingsName)
 	}
-	if err != nil {
-		return stats, schema, err
-	}
-	defer ws.Close()
-	binding, bound, err := ws.Binding(ctx)
-	if err == nil && !bound {
-		err = workspace.ErrNoWorkspace
-	}
-	if err != nil {
-		return stats, schema, err
-	}
-	stats, err = labels.Count(binding.Schema, func(yield func(manifest.Entry, error) bool) {
-		for r, err := range ws.Records(ctx, workspace.Select{}) {
-			if err == nil && (r.Result == nil || r.Result.Outcome != manifest.Kept) {
-				continue
-			}
-			if !yield(r.Entry, err) || err != nil {
-				return
-			}
-		}
-	})
-	return stats, binding.Schema, err
+	return stats, schema, err
 }
 
 // readTable reads the labels of an annotator's or a model's file, under the schema of like.
@@ -212,7 +208,7 @@ func readTable(ctx context.Context, file string, like *manifest.Release) (map[ma
 		if err != nil {
 			return nil, asUsage(err)
 		}
-		all := make([][]int, len(like.Schema.Categories))
+		all := make([][]int, len(like.Schema.Categories)) // categories that the file lacks stay without an answer
 		for i, given := range e.Labels {
 			all[place[i]] = given
 		}
@@ -221,19 +217,8 @@ func readTable(ctx context.Context, file string, like *manifest.Release) (map[ma
 	return out, nil
 }
 
-// refuseOver refuses to write a file that is there, unless force says so.
-func refuseOver(path string, force bool) error {
-	if _, err := os.Lstat(path); err == nil && !force {
-		return usageError("%s exists: name another file, or write over it with --force", path)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return asUsage(err)
-	}
-	return nil
-}
-
-// decimal prints a number with so many digits, and a nil one as a dash.
 func decimal(v *float64, digits int) string {
-	if v == nil {
+	if v == nil { // a measure that is not defined
 		return "-"
 	}
 	s := strconv.FormatFloat(*v, 'f', digits, 64)
@@ -241,28 +226,4 @@ func decimal(v *float64, digits int) string {
 		return bare // -0.00
 	}
 	return s
-}
-
-// categoryOf is the one category that has a label with the code.
-func categoryOf(schema manifest.Schema, code string) (string, error) {
-	var found, codes []string
-	for _, c := range schema.Categories {
-		for _, l := range c.Labels {
-			codes = append(codes, l.Code)
-			if l.Code == code {
-				found = append(found, c.Name)
-			}
-		}
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		err := usageError("no category has a label with the code %q", code)
-		if near := manifest.Nearest(code, codes); near != "" {
-			err = &problem{err: err, code: exitUsage, hint: "did you mean " + near + "?"}
-		}
-		return "", err
-	}
-	return "", usageError("code %q stands for labels of both %s and %s", code, found[0], found[1])
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -67,14 +65,7 @@ func readExport(file string, like *manifest.Release) (labels.Export, error) {
 	if strings.ToLower(filepath.Ext(file)) != ".json" {
 		return labels.Export{}, usageError("%s alone is not an Argilla export (.json): name a table for each annotator", file)
 	}
-	info, err := os.Stat(file)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", file) // a pipe would wait for ever
-	}
-	if err != nil {
-		return labels.Export{}, asUsage(err)
-	}
-	f, err := os.Open(file)
+	f, err := openRegular(file)
 	if err != nil {
 		return labels.Export{}, asUsage(err)
 	}

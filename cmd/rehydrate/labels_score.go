@@ -17,7 +17,7 @@ import (
 type scoreFlags struct {
 	gold, split, by        string
 	tasks, merge, leaveOut []string
-	merged, left, byGiven  bool // whether the flags were given
+	merged, left, byGiven  bool // given, perhaps as "", which takes the schema's default away
 }
 
 func (c *command) labelsScoreCommand() *cobra.Command {
@@ -44,7 +44,7 @@ func (f scoreFlags) resolve(schema manifest.Schema) ([]labels.Task, error) {
 		tasks = nil
 		for _, name := range f.tasks {
 			i := slices.IndexFunc(known, func(t manifest.Task) bool { return t.Category == name })
-			if i < 0 {
+			if i < 0 { // a category that is not a task of the schema can be scored too
 				known, i = append(known, manifest.Task{Category: name}), len(known)
 			}
 			if slices.ContainsFunc(tasks, func(t manifest.Task) bool { return t.Category == name }) {
@@ -100,6 +100,30 @@ func (f scoreFlags) resolve(schema manifest.Schema) ([]labels.Task, error) {
 		out = append(out, task)
 	}
 	return out, nil
+}
+
+// categoryOf is the one category that has a label with the code.
+func categoryOf(schema manifest.Schema, code string) (string, error) {
+	var found, codes []string
+	for _, c := range schema.Categories {
+		for _, l := range c.Labels {
+			codes = append(codes, l.Code)
+			if l.Code == code {
+				found = append(found, c.Name)
+			}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0: // most likely misspelt
+		err := usageError("no category has a label with the code %q", code)
+		if near := manifest.Nearest(code, codes); near != "" {
+			err = &problem{err: err, code: exitUsage, hint: "did you mean " + near + "?"}
+		}
+		return "", err
+	}
+	return "", usageError("code %q stands for labels of both %s and %s", code, found[0], found[1])
 }
 
 // goldEntries reads the entries that are scored, and the ids of the others.
@@ -173,20 +197,18 @@ func (c *command) labelsScore(ctx context.Context, files []string, f scoreFlags)
 	return c.answer("labels-score", scoreReport{split, scores})
 }
 
-// someOf lists ids in brackets, of n that there are.
 func someOf(n int, ids []string) string {
-	if n == 0 || len(ids) == 0 {
+	if len(ids) == 0 {
 		return ""
 	}
-	list := strings.Join(ids, ", ")
-	if len(ids) < n {
-		list += ", ..."
+	if len(ids) < n { // only the first few are named
+		ids = append(slices.Clone(ids), "...")
 	}
-	return " (" + list + ")"
+	return " (" + strings.Join(ids, ", ") + ")"
 }
 
 func percent(s labels.Spread) string {
-	if s.SD == nil {
+	if s.SD == nil { // of one file
 		return fmt.Sprintf("%.2f", 100*s.Mean)
 	}
 	return fmt.Sprintf("%.2f ± %.2f", 100*s.Mean, 100**s.SD)

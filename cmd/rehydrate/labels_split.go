@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,12 +59,13 @@ func (f splitFlags) shares() ([]labels.Share, error) {
 	var shares []labels.Share
 	for i, part := range parts {
 		ratio, err := strconv.ParseFloat(part, 64)
-		if err != nil || !(ratio > 0) || ratio > 1e9 {
+		if err != nil || !(ratio > 0) || ratio > 1e9 { // not <= 0, which NaN passes
 			return nil, usageError("--ratios takes positive numbers such as 60:20:20, not %q", part)
 		}
-		if !isSplitName(names[i]) {
+		if !splitName.MatchString(names[i]) {
 			return nil, usageError("--names: %q cannot name a split: it has letters, digits and _, at most 32", names[i])
 		}
+		// A split names a file of the dataset, and some disks do not tell Test from test.
 		if slices.ContainsFunc(shares, func(s labels.Share) bool { return strings.EqualFold(s.Name, names[i]) }) {
 			return nil, usageError("--names: %q stands twice", names[i])
 		}
@@ -71,11 +74,8 @@ func (f splitFlags) shares() ([]labels.Share, error) {
 	return shares, nil
 }
 
-func isSplitName(s string) bool {
-	return s != "" && len(s) <= 32 && strings.IndexFunc(s, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_'
-	}) < 0
-}
+// splitName is what the dataset and its file names take.
+var splitName = regexp.MustCompile(`^[0-9A-Za-z_]{1,32}$`)
 
 // splitReport is what `labels split --json` prints.
 type splitReport struct {
@@ -90,11 +90,9 @@ func (c *command) labelsSplit(ctx context.Context, path string, f splitFlags) er
 	if err != nil {
 		return err
 	}
-	if f.out != "" {
-		// Refused now, not after minutes of splitting.
-		if err := refuseOver(f.out, f.force); err != nil {
-			return err
-		}
+	// Refused now, not after minutes of splitting.
+	if _, err := os.Lstat(f.out); err == nil && !f.force {
+		return usageError("%s exists: name another file, or write over it with --force", f.out)
 	}
 	release, err := manifest.Open(path, withNames)
 	if err != nil {
@@ -124,7 +122,7 @@ func (c *command) labelsSplit(ctx context.Context, path string, f splitFlags) er
 	return c.answer("labels-split", report)
 }
 
-// measure counts the split, and the release's own where it has the same splits.
+// measure counts a split, and the release's own where it has the same splits.
 func measure(schema manifest.Schema, entries []manifest.Entry, shares []labels.Share, a labels.Assignment) (splitReport, error) {
 	deviation := func() (labels.Deviation, error) {
 		stats, err := labels.Count(schema, func(yield func(manifest.Entry, error) bool) {
@@ -143,7 +141,7 @@ func measure(schema manifest.Schema, entries []manifest.Entry, shares []labels.S
 		return stats.Deviate(shares)
 	}
 	var report splitReport
-	if own, err := deviation(); err == nil {
+	if own, err := deviation(); err == nil { // before the entries get their new splits
 		report.Own = &own
 	}
 	split := make(map[manifest.PostID]string, len(a.Posts))
@@ -160,15 +158,9 @@ func measure(schema manifest.Schema, entries []manifest.Entry, shares []labels.S
 
 func writeSplit(out io.Writer, a labels.Assignment) error {
 	// Ids and names of splits hold only letters, digits and _, so no cell can be a formula.
-	w := csv.NewWriter(out)
-	if err := w.Write([]string{"id", "split"}); err != nil {
-		return err
-	}
+	rows := [][]string{{"id", "split"}}
 	for i, id := range a.Posts {
-		if err := w.Write([]string{string(id), a.Splits[i]}); err != nil {
-			return err
-		}
+		rows = append(rows, []string{string(id), a.Splits[i]})
 	}
-	w.Flush()
-	return w.Error()
+	return csv.NewWriter(out).WriteAll(rows)
 }

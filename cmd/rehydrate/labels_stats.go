@@ -39,25 +39,17 @@ func (c *command) labelsStatsCommand() *cobra.Command {
 
 // writeCounts writes one record for each split, category and label.
 func writeCounts(out io.Writer, s labels.Stats) error {
-	w := csv.NewWriter(out)
-	if err := w.Write([]string{"split", "category", "code", "count"}); err != nil {
-		return err
-	}
+	rows := [][]string{{"split", "category", "code", "count"}}
 	for i, split := range s.Splits {
 		for _, c := range s.Categories {
 			for _, l := range c.Labels {
-				if err := w.Write([]string{split.Name, c.Name, clean.Cell(l.Code), strconv.Itoa(l.BySplit[i])}); err != nil {
-					return err
-				}
+				// A code comes from the release: a spreadsheet must not read it as a formula.
+				rows = append(rows, []string{split.Name, c.Name, clean.Cell(l.Code), strconv.Itoa(l.BySplit[i])})
 			}
 		}
 	}
-	w.Flush()
-	return w.Error()
+	return csv.NewWriter(out).WriteAll(rows)
 }
-
-// widest is how many labels stand side by side in one table: as many as fit a wide terminal.
-const widest = 24
 
 // statsTables are statistics as people read them.
 type statsTables struct {
@@ -74,6 +66,7 @@ type statsPair struct {
 
 func tablesOf(s labels.Stats, schema manifest.Schema) statsTables {
 	t := statsTables{Stats: s}
+	const widest = 24 // labels side by side, as many as fit a wide terminal
 	for rest := s.Categories; len(rest) > 0; {
 		n, width := 0, 0
 		for n < len(rest) && (n == 0 || width+len(rest[n].Labels) <= widest) {
@@ -99,13 +92,12 @@ func tablesOf(s labels.Stats, schema manifest.Schema) statsTables {
 	return t
 }
 
-// byCode orders a category's labels by the numbers in their codes, as papers print them. Without
-// a common prefix and numbers the order of the schema stays.
+// byCode orders a category's labels by the numbers in their codes, as papers print them.
 func byCode(c labels.CategoryStats) []int {
 	order := make([]int, len(c.Labels))
 	numbers := make([]int, len(c.Labels))
 	prefix := strings.TrimRight(c.Labels[0].Code, "0123456789")
-	plain := true
+	plain := true // without a common prefix and numbers the order of the schema stays
 	for i, l := range c.Labels {
 		n, err := strconv.Atoi(strings.TrimPrefix(l.Code, prefix))
 		order[i], numbers[i] = i, n

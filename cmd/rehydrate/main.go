@@ -15,14 +15,11 @@ func main() {
 	os.Exit(realMain())
 }
 
-// memoryGoal is the garbage collector's soft limit: without one, the garbage of a few large
-// images doubles the memory that they take.
-const memoryGoal = 320 << 20
-
 // realMain connects the program to the process.
 func realMain() int {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryGoal)
+		// Without a soft limit, the garbage of a few large images doubles the memory that they take.
+		debug.SetMemoryLimit(320 << 20)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

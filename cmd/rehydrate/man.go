@@ -31,7 +31,7 @@ func (c *command) man(ctx context.Context, root *cobra.Command, dir string) erro
 	root.DisableAutoGenTag = true
 	var written []string
 	for _, cmd := range commandsOf(root) {
-		name := filepath.Join(dir, manName(cmd)+".1")
+		name := filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1")
 		header := &doc.GenManHeader{Date: &date, Source: "rehydrate " + version(), Manual: "rehydrate"}
 		cmd.Long = manText(cmd.Long)
 		if err := durable.Write(ctx, name, 0o644, func(w io.Writer) error { return doc.GenMan(cmd, header, w) }); err != nil {
@@ -45,7 +45,7 @@ func (c *command) man(ctx context.Context, root *cobra.Command, dir string) erro
 // commandsOf are a command and all below it that help shows.
 func commandsOf(root *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{root}
-	for i := 0; i < len(all); i++ {
+	for i := 0; i < len(all); i++ { // all grows meanwhile
 		for _, cmd := range all[i].Commands() {
 			if !cmd.Hidden {
 				all = append(all, cmd)
@@ -55,15 +55,12 @@ func commandsOf(root *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// manName is the name of a command's manual page: rehydrate-grant-check.
-func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
-
 var exitLine = regexp.MustCompile(`(?m)^  (\d+) +(.*)$`)
 
-// manText is a command's help text as Markdown, which cobra turns into the page: indented lines
-// stay as they are, and the exit statuses get a section of their own.
+// manText is a command's help text as Markdown, which cobra turns into the page.
 func manText(help string) string {
 	text, status, found := strings.Cut(help, "\n\nExit status:\n")
+	// Indented lines stay as they are, and a usage such as <FILE> is no HTML.
 	text = strings.NewReplacer("\n  ", "\n      ", "*", `\*`, "<", `\<`).Replace(text)
 	if !found {
 		return text
@@ -71,8 +68,7 @@ func manText(help string) string {
 	return text + "\n\n# EXIT STATUS\n" + exitLine.ReplaceAllString(status, "\n**$1**\n: $2\n")
 }
 
-// buildDate is the day of the commit that the program was built from, today where the build did
-// not record it.
+// buildDate is the day of the commit that the program was built from.
 func buildDate(now time.Time) time.Time {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -81,5 +77,5 @@ func buildDate(now time.Time) time.Time {
 			}
 		}
 	}
-	return now
+	return now // the build did not record it
 }

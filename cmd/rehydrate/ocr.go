@@ -5,19 +5,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/durable"
+	"rehydrate/pipeline/near"
 	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
-// rereadFlags are the flags of `ocr`; those it shares with `run` mean the same.
 type rereadFlags struct {
 	releaseFlags
 	ocrFlags
@@ -91,22 +90,20 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 	})
 }
 
-// checkRereadReport refuses, before anything is read, a page that could not be written at the end.
 func (c *command) checkRereadReport(f rereadFlags) error {
-	if f.report == "" {
+	// Before anything is read: hours later, a page that cannot be written would be found out too late.
+	switch info, err := os.Stat(f.report); {
+	case f.report == "":
 		return nil
-	}
-	if f.dryRun {
+	case f.dryRun:
 		return usageError("--report shows what a re-reading changed, and --dry-run reads nothing: leave one of them out")
-	}
-	if info, err := os.Stat(f.report); err == nil && !info.Mode().IsRegular() {
+	case err == nil && !info.Mode().IsRegular():
 		return usageError("--report %s is not a regular file: name a new file or one to overwrite", f.report)
 	}
 	return c.outsideWorkspace("--report", f.report)
 }
 
-// rereadPage is what a re-reading changed, as the page shows it.
-func (c *command) rereadPage(r pipeline.Reread) report.RereadPage {
+func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline.Reread) error {
 	p := report.RereadPage{Release: r.Summary.Release, Tool: version(), Made: c.now(), Read: r.Read, Gained: r.Gained, Lost: r.Lost}
 	for _, t := range r.Texts {
 		p.Texts = append(p.Texts, report.TextChange(t))
@@ -114,33 +111,28 @@ func (c *command) rereadPage(r pipeline.Reread) report.RereadPage {
 	for _, o := range r.Outcomes {
 		p.Outcomes = append(p.Outcomes, report.OutcomeChange{ID: o.ID, Before: o.Old.Short(), After: o.New.Short()})
 	}
-	return p
-}
-
-func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline.Reread) error {
 	err := c.outsideWorkspace("--report", name) // again: a folder can have become a link since the first check
 	if err == nil {
-		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error { return report.WriteReread(w, c.rereadPage(r)) })
+		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error { return report.WriteReread(w, p) })
 	}
 	if err != nil {
 		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,
 			hint: "all is read and exported; the same command with a --report that can be written writes the page"}
 	}
 	if !c.json {
-		fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", printable(name))
+		fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", near.ShownName(name))
 	}
 	return nil
 }
 
-// isRehearsal reports whether the posts of the workspace, which must exist, are made up. A
-// rehearsal needs neither approval nor grant.
+// isRehearsal reports whether the posts of the workspace are made up. A rehearsal needs neither approval nor grant.
 func (c *command) isRehearsal(ctx context.Context, rel *manifest.Release) (bool, error) {
 	return reading(ctx, c, func(ws *workspace.Workspace) (bool, error) {
 		b, bound, err := ws.Binding(ctx)
 		rehearsal := b.Release == state.RehearsalOf(rel.Name)
 		switch {
 		case err != nil:
-		case !bound:
+		case !bound: // made and never run
 			err = workspace.ErrNoWorkspace
 		case b.Release != rel.Name && !rehearsal:
 			err = &workspace.OtherRelease{Have: b.Release, Want: rel.Name}
@@ -158,13 +150,4 @@ func (c *command) planReread(ctx context.Context, config pipeline.Config, force 
 		return err
 	}
 	return c.answer("ocr-plan", plan)
-}
-
-// signed puts a sign before each word.
-func signed(sign string, words []string) string {
-	var b strings.Builder
-	for _, w := range words {
-		b.WriteString(sign + w)
-	}
-	return b.String()
 }

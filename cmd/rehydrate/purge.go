@@ -16,7 +16,6 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// purgeFlags are the flags of purge; those it shares with run mean the same.
 type purgeFlags struct {
 	releaseFlags
 	redditFlags
@@ -48,7 +47,6 @@ func (c *command) purgeCommand() *cobra.Command {
 // reasonForm is what a reason looks like: it stands in outcomes.csv and in the log.
 var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 
-// request reads what the flags ask for beyond what Reddit says.
 func (f purgeFlags) request() (pipeline.PurgeRequest, error) {
 	q := pipeline.PurgeRequest{Offline: f.offline, Reason: manifest.Reason(f.reason)}
 	if !reasonForm.MatchString(f.reason) {
@@ -131,7 +129,6 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 	return c.answer("purge-plan", plan)
 }
 
-// concludePurge prints what a purge did and returns the exit status that it means.
 func (c *command) concludePurge(p pipeline.PurgeReport) error {
 	if err := c.answer("purge", p); err != nil {
 		return err
@@ -154,17 +151,14 @@ func describeCopy(r state.CopyReport) string {
 		parts = append(parts, times(n, "row", "rows")+" taken out")
 	}
 	if n := len(r.Owed); n > 0 {
-		parts = append(parts, times(n, "row", "rows")+" must go: "+strings.Join(r.Owed[:min(n, 5)], ", ")+more(n-5))
+		owed := strings.Join(r.Owed[:min(n, 5)], ", ") // the first few: a reader looks one up, a script takes --json
+		if n > 5 {
+			owed += fmt.Sprintf(" and %d more", n-5)
+		}
+		parts = append(parts, times(n, "row", "rows")+" must go: "+owed)
 	}
 	if r.Told != "" {
 		parts = append(parts, oneTerminalLine(r.Told))
 	}
 	return strings.Join(parts, "; ")
-}
-
-func more(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", n)
 }

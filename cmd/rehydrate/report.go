@@ -15,13 +15,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// reportName is the report's name in the workspace.
-const reportName = "report.html"
-
 type reportFlags struct {
-	out        string
-	thumbnails bool
-	texts      bool
+	out               string
+	thumbnails, texts bool
 }
 
 func (c *command) reportCommand() *cobra.Command {
@@ -57,8 +53,8 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	}
 	name := f.out
 	if f.out == "" {
-		name = filepath.Join(c.workspace, reportName)
-		_, err = ws.Replace(ctx, reportName, write, nil)
+		name = filepath.Join(c.workspace, workspace.ReportName)
+		_, err = ws.Replace(ctx, workspace.ReportName, write, nil) // where every purge removes it
 	} else {
 		err = durable.Write(ctx, f.out, 0o600, write)
 	}

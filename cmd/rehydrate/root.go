@@ -35,7 +35,7 @@ type process struct {
 	stop           <-chan struct{} // closed when the user asks to stop
 }
 
-// The exit statuses of DESIGN.md that the commands here can end in.
+// The exit statuses of docs/operations.md that the commands here can end in.
 const (
 	exitDone        = 0
 	exitFailed      = 1
@@ -80,15 +80,15 @@ func usageError(format string, args ...any) error {
 	return &problem{err: fmt.Errorf(format, args...), code: exitUsage, hint: usageHint}
 }
 
-// diagnose finds the exit status and the hint for an error that ends a command. It looks
-// through wrapping.
+// diagnose finds the exit status and the hint for an error that ends a command.
 func diagnose(err error) (code int, hint string) {
 	var p *problem
 	var noOCR *ocr.StartError
 	var grant *policy.GrantFault
 	switch {
 	case is[*contain.Panic](err): // first: an error joined to a panic must not hide it
-		return exitFailed, panicHint
+		return exitFailed, "this is a mistake in rehydrate: please report it, with the command and what it prints with -v; " +
+			"what was stored is whole, and the same command goes on from there"
 	case errors.As(err, &p):
 		return p.code, p.hint
 	case errors.Is(err, state.ErrInterrupted), errors.Is(err, context.Canceled):
@@ -104,13 +104,14 @@ func diagnose(err error) (code int, hint string) {
 	case errors.As(err, &noOCR):
 		return exitFailed, noOCR.Hint
 	case errors.Is(err, reddit.ErrNoApproval):
-		return exitRejected, approvalHint
+		return exitRejected, "Reddit wants approval before any use of its API, research included: " +
+			"apply to Reddit for Researchers, then name the approval with --approval REF"
 	case errors.Is(err, workspace.ErrInUse):
 		return exitInUse, "wait for the other run, or give this one another folder with -w"
 	case errors.Is(err, workspace.ErrNoWorkspace):
 		return exitUsage, "start one with: rehydrate run RELEASE, or name it with -w"
 	case is[*pipeline.UnknownRetry](err):
-		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes(), ", ") + ") and the reasons that rehydrate status shows"
+		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes, ", ") + ") and the reasons that rehydrate status shows"
 	case is[*pipeline.LossError](err):
 		return exitUsage, "is it the right manifest? If those entries are to go, run again with --confirm-removals; nothing was changed"
 	case is[*workspace.OtherRelease](err):
@@ -120,7 +121,6 @@ func diagnose(err error) (code int, hint string) {
 	}
 }
 
-// is reports whether err is, or wraps, an error of the type.
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
@@ -138,19 +138,40 @@ type command struct {
 	json      bool
 	verbose   bool
 	quiet     bool
-	streams   streams
+	scrubber  *reddit.Scrubber // takes the operator's secrets out of all that is written
+	bare      io.Writer        // stdout as it is, for the made-up credentials of the emulator alone
 	console   *console.Console
 	log       *slog.Logger
 }
 
+// A stream remembers its first error.
+type stream struct {
+	*reddit.ScrubbingWriter
+	err error
+}
+
+func (s *stream) Write(p []byte) (int, error) {
+	n, err := s.ScrubbingWriter.Write(p)
+	if s.err == nil {
+		s.err = err
+	}
+	return n, err
+}
+
 // run is the whole program: it returns the exit status.
 func run(ctx context.Context, p process) int {
-	out := newStreams(p)
-	defer out.flush()
-	c := &command{process: p, streams: out, console: console.New("rehydrate", out.stderr, p.stderr, p.getenv("TERM"), p.now)}
-	c.stdout, c.stderr = out.stdout, out.stderr
+	c := &command{process: p, scrubber: new(reddit.Scrubber), bare: p.stdout}
+	stdout, stderr := &stream{ScrubbingWriter: c.scrubber.Writer(p.stdout)}, c.scrubber.Writer(p.stderr)
+	defer func() {
+		// The last call of the program: there is no other stream to report an error on.
+		_ = errors.Join(stdout.Flush(), stderr.Flush())
+	}()
+	c.stdout, c.stderr, c.console = stdout, stderr, console.New("rehydrate", stderr, p.stderr, p.getenv("TERM"), p.now)
 	var called *cobra.Command
-	err := c.execute(func() (err error) {
+	// A panic becomes an error: deferred calls close the workspace, and the message is scrubbed.
+	err := contain.Do(func() (err error) {
+		// Before anything is printed: an error about arguments repeats them.
+		c.scrubber.LearnEnv(c.getenv)
 		root := c.root()
 		root.SetArgs(c.args)
 		root.SetIn(c.stdin)
@@ -161,7 +182,7 @@ func run(ctx context.Context, p process) int {
 	c.console.Done() // the bar goes before an error is printed
 	var quiet exitCode
 	// A full disk under stdout is found here, once, so that what prints need not look for it.
-	if failed := out.stdout.err; failed != nil && (err == nil || errors.As(err, &quiet)) {
+	if failed := stdout.err; failed != nil && (err == nil || errors.As(err, &quiet)) {
 		err = fmt.Errorf("print the answer: %w", failed)
 	}
 	switch {
@@ -171,21 +192,22 @@ func run(ctx context.Context, p process) int {
 		return int(quiet)
 	}
 	code, hint := diagnose(err)
-	c.complain(err, code, hintFor(hint, called))
-	return code
-}
-
-// complain reports an error once: two lines on stderr, and with --json an object on stdout as well.
-func (c *command) complain(err error, code int, hint string) {
+	if hint == usageHint && called != nil {
+		hint = fmt.Sprintf("see %s --help", called.CommandPath())
+	}
 	fmt.Fprintf(c.stderr, "rehydrate: error: %v\n", err)
 	if hint != "" {
 		fmt.Fprintf(c.stderr, "rehydrate: hint: %s\n", hint)
 	}
-	c.trace(err)
-	if c.json {
+	var internal *contain.Panic
+	if c.verbose && errors.As(err, &internal) {
+		fmt.Fprintf(c.stderr, "%s\n", internal.Stack) // for whoever looks for the mistake
+	}
+	if c.json { // as well, so that a script finds an object whatever happened
 		// If stdout cannot be written, the exit status still reports the error.
 		_ = json.NewEncoder(c.stdout).Encode(map[string]any{"error": err.Error(), "hint": hint, "exit": code})
 	}
+	return code
 }
 
 func (c *command) root() *cobra.Command {
@@ -222,7 +244,7 @@ func (c *command) root() *cobra.Command {
 
 // version is the tool's version as the build recorded it.
 func version() string {
-	info, ok := debug.ReadBuildInfo()
+	info, ok := debug.ReadBuildInfo() // without a tag, in a folder that is not a clone, it does not know
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "0.1.0"
 	}

@@ -21,9 +21,6 @@ import (
 	"rehydrate/policy"
 )
 
-const approvalHint = "Reddit wants approval before any use of its API, research included: " +
-	"apply to Reddit for Researchers, then name the approval with --approval REF"
-
 // runFlags are the flags of `run`, and of `demo`, which runs the same job.
 type runFlags struct {
 	releaseFlags
@@ -50,7 +47,6 @@ func (c *command) runCommand() *cobra.Command {
 	return cmd
 }
 
-// register adds the flags that run and demo share.
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.ocrFlags.register(cmd)
 	f.filters.register(cmd)
@@ -63,7 +59,7 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 	// Everything up to inWorkspace only checks: a fault leaves no workspace behind and sends no request.
 	config, err := c.prepare(ctx, path, &f.releaseFlags, f.filters)
 	if err == nil {
-		err = cmp.Or(checkRetryWords(f.retry), f.ocrFlags.check())
+		err = f.ocrFlags.check()
 	}
 	if err != nil {
 		return err
@@ -136,7 +132,7 @@ func (c *command) resume(ctx context.Context, path string, f *releaseFlags, filt
 	return config, err
 }
 
-// inWorkspace does a command's work in the workspace, which it locks and closes, by the leave of a grant if it needs one.
+// inWorkspace does a command's work in the workspace, which it locks and closes.
 func (c *command) inWorkspace(ctx context.Context, grant *permit, do func(*workspace.Workspace) error) (err error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{})
 	if err != nil {
@@ -177,7 +173,7 @@ type checkedRelease struct {
 	tombstones []manifest.Tombstone
 }
 
-// openRelease opens a release and reads all of it once.
+// openRelease opens a release, and reads all of it.
 func openRelease(ctx context.Context, path string) (checkedRelease, error) {
 	var c checkedRelease
 	var err error
@@ -197,7 +193,6 @@ func openRelease(ctx context.Context, path string) (checkedRelease, error) {
 	return c, err
 }
 
-// readTombstones reads a tombstones.csv of the release, or one that was kept elsewhere.
 func readTombstones(name string) ([]manifest.Tombstone, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -211,17 +206,16 @@ func readTombstones(name string) ([]manifest.Tombstone, error) {
 	return stones, nil
 }
 
-// asUsage makes an error about the user's files one of usage, unless it is a cancellation.
+// asUsage makes an error about the user's files one of usage.
 func asUsage(err error) error {
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) { // what the user stopped was not used wrongly
 		return err
 	}
 	return &problem{err: err, code: exitUsage}
 }
 
-// readPolicy reads a policy file; without one the default holds.
 func readPolicy(path string) (policy.Policy, error) {
-	if path == "" {
+	if path == "" { // a bare annotations file, and no --policy
 		return policy.Default(), nil
 	}
 	b, err := readRegular(path)
@@ -235,13 +229,14 @@ func readPolicy(path string) (policy.Policy, error) {
 	return pol, nil
 }
 
-// startOCR finds the ocr program and starts its workers. The dictionary decides which uncertain words are accepted.
+// startOCR finds the ocr program and starts its workers.
 func (c *command) startOCR(ctx context.Context, f ocrFlags, config *pipeline.Config) error {
 	program, err := c.findOCR(f.program)
 	if err != nil {
 		return err
 	}
 	config.Workers = f.workers
+	// The dictionary decides which uncertain words are accepted, and its digest tells readings apart.
 	config.OCR, err = ocr.Start(ctx, ocr.Config{Command: []string{program, "worker"}, Workers: f.workers, TessdataDir: c.getenv("TESSDATA_PREFIX"),
 		Dictionary: config.Language.Knows, DictionaryID: language.DictionaryDigest, Log: c.log})
 	return err
@@ -251,6 +246,7 @@ func (c *command) findOCR(named string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
+	// What was built together goes together: another ocr on PATH may be of another version.
 	if self, err := c.executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), "ocr")
 		if info, err := os.Stat(beside); err == nil && !info.IsDir() {

@@ -10,7 +10,6 @@ import (
 	"rehydrate/policy"
 )
 
-// advice is what a user can do about an outcome.
 var advice = map[manifest.Outcome]string{
 	manifest.Kept:        "in the dataset",
 	manifest.Duplicate:   "nothing: an earlier entry shows the same; --filters flag keeps it, marked",
@@ -56,7 +55,6 @@ func (c *command) statusCommand() *cobra.Command {
 	})
 }
 
-// conclude prints what became of every entry and returns the exit status that it means.
 func (c *command) conclude(s state.Summary) error {
 	if err := c.answer("summary", s); err != nil {
 		return err
@@ -64,7 +62,6 @@ func (c *command) conclude(s state.Summary) error {
 	return statusOf(s)
 }
 
-// statusOf is the exit status that a summary means, or nil.
 func statusOf(s state.Summary) error {
 	// A recheck retries no download, so that what waits for a run is not its trouble.
 	if s.Retry > 0 && !s.Recheck || s.Withheld > 0 || s.Unverified > 0 || s.OpenCopies > 0 {
@@ -73,10 +70,8 @@ func statusOf(s state.Summary) error {
 	return nil
 }
 
-// size is a file size for people.
 func size(n int64) string { return humanize.Bytes(uint64(max(n, 0))) }
 
-// filtered counts the labelled entries that the filters dropped.
 func filtered(s state.Summary) int {
 	return s.Outcomes[manifest.Duplicate] + s.Outcomes[manifest.NotEnglish] + s.Outcomes[manifest.Unreadable]
 }

@@ -14,30 +14,17 @@ import (
 // stampSuffix is the end of the name of a statement's time stamp, as authorities name their answers.
 const stampSuffix = ".tsr"
 
-// stampFlags are the flags of a time stamp.
-type stampFlags struct {
-	url string
-	ca  string
-}
+type stampFlags struct{ url, ca string }
 
-// roots returns the certificates that a time stamp must lead to: the system's, unless a file names others.
+// roots are the certificates that a time stamp must lead to.
 func (f stampFlags) roots() (*x509.CertPool, error) {
 	if f.ca == "" {
 		return x509.SystemCertPool()
 	}
-	pem, err := readRegular(f.ca)
-	if err != nil {
-		return nil, usageError("--timestamp-ca: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, usageError("--timestamp-ca: %s holds no PEM certificate", f.ca)
-	}
-	return roots, nil
+	return readRoots("--timestamp-ca", f.ca)
 }
 
-// stamp writes the time stamp of a statement beside it, if one is asked for. It follows the statement and its signature: a
-// service that does not answer must not cost them.
+// stamp writes the time stamp of a statement beside it, if one is asked for.
 func (c *command) stamp(ctx context.Context, statement string, body []byte, f stampFlags) error {
 	if f.url == "" {
 		return nil
@@ -61,7 +48,7 @@ func (c *command) stamp(ctx context.Context, statement string, body []byte, f st
 func checkStamp(statement string, body []byte, f stampFlags) (*endpoint.Stamp, error) {
 	answer, err := readRegular(statement + stampSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil // a statement need not have one
 	}
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (c *command) tombstonesExportCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		stones := state.Holds(list)
+		stones := state.Holds(list) // without those that were lifted: another workspace must not take them over
 		write := func(w io.Writer) error { return manifest.WriteTombstones(w, stones) }
 		if args[0] == "-" {
 			return write(c.stdout)

@@ -49,11 +49,12 @@ func (c *command) printVersions(ctx context.Context, program string) error {
 		}
 		v.Modules = info.Deps
 	}
+	// Only the workers know the versions of what they read with, so one is started.
 	engine, err := c.engine(ctx, program)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
+	if err != nil { // half of the answer is better than none
 		v.NoOCR = err.Error()
 	} else {
 		v.OCR = &engine
@@ -61,7 +62,6 @@ func (c *command) printVersions(ctx context.Context, program string) error {
 	return c.answer("version", v)
 }
 
-// engine asks the ocr program what it reads with.
 func (c *command) engine(ctx context.Context, program string) (ocr.Engine, error) {
 	words, err := language.New()
 	if err != nil {

@@ -14,10 +14,6 @@ import (
 	"golang.org/x/term"
 )
 
-// plainEvery is how often progress is printed where stderr is not a terminal: often enough for somebody who
-// follows a log, seldom enough not to fill it.
-const plainEvery = 5 * time.Second
-
 // A Console is safe for concurrent use.
 type Console struct {
 	name string
@@ -44,7 +40,7 @@ type Progress struct {
 }
 
 // New returns the console of a program. It writes to out, which passes everything on to stderr; kind is that of
-// the terminal (TERM), if stderr is one. Nothing is coloured, so that NO_COLOR has nothing to turn off.
+// the terminal (TERM), if stderr is one.
 func New(name string, out, stderr io.Writer, kind string, now func() time.Time) *Console {
 	c := &Console{name: name, out: out, now: now}
 	if f, ok := stderr.(*os.File); ok && kind != "dumb" && term.IsTerminal(int(f.Fd())) {
@@ -53,15 +49,14 @@ func New(name string, out, stderr io.Writer, kind string, now func() time.Time) 
 	return c
 }
 
-// Write writes lines: the bar is cleared first and drawn again below them. A terminal that cannot be drawn on is
-// no reason to stop a command, so errors of drawing are dropped here and below.
+// Write writes lines: the bar is cleared first and drawn again below them.
 func (c *Console) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.clear()
 	n, err := c.out.Write(b)
 	if c.bar != nil && bytes.HasSuffix(b, []byte("\n")) {
-		_ = c.bar.RenderBlank()
+		_ = c.bar.RenderBlank() // a terminal that cannot be drawn on is no reason to stop a command
 	}
 	return n, err
 }
@@ -100,11 +95,11 @@ func (c *Console) Show(p Progress) {
 		c.draw(p)
 		return
 	}
-	if now.Sub(c.last) < plainEvery {
+	if now.Sub(c.last) < 5*time.Second { // often enough for somebody who follows a log, seldom enough not to fill it
 		return
 	}
 	c.last = now
-	left := ""
+	left := "" // nothing to estimate by before the first is done
 	if p.Done > 0 && p.Done < p.Total {
 		perUnit := float64(now.Sub(c.began)) / float64(p.Done)
 		left = ", about " + time.Duration(perUnit*float64(p.Total-p.Done)).Round(time.Second).String() + " left"
