@@ -445,8 +445,3 @@ func TestBitFlips(t *testing.T) {
 	}
 	s.verify(exitDone)
 }
-
-func (p *plot) remove(name string) {
-	p.t.Helper()
-	check(p.t, os.Remove(filepath.Join(p.ws, filepath.FromSlash(name))))
-}

@@ -193,9 +193,7 @@ func (d *day) checkVerdicts(t *testing.T) (left int) {
 // request for one against the state of its post.
 func (d *day) checkImages(t *testing.T) {
 	ws, err := workspace.Open(t.Context(), d.workspace, workspace.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer ws.Close()
 	whole, live := 0, 0
 	for _, p := range d.posts {
@@ -204,9 +202,7 @@ func (d *day) checkImages(t *testing.T) {
 		}
 	}
 	for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if rec.Image == nil {
 			continue
 		}

@@ -98,9 +98,7 @@ func serveFakeOCR() {
 func fakeOCRPath(t testing.TB) string {
 	t.Helper()
 	name, err := exec.LookPath("ocr")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return name
 }
 

@@ -120,9 +120,7 @@ type trap struct {
 func setTrap(t *testing.T) *trap {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	tr := &trap{address: l.Addr().String()}
 	done := make(chan struct{})
 	go func() {
@@ -271,12 +269,8 @@ func (h *hostileSite) watch(t *testing.T) watched {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, cmd.Start())
 	gauge := time.NewTicker(100 * time.Millisecond)
 	defer gauge.Stop()
 	lines := make(chan string)

@@ -63,14 +63,10 @@ func TestPins(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(p.texts)) {
 			a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(p.texts[name])})
 		}
-		if err := os.WriteFile(pinsFile, txtar.Format(&a), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(pinsFile, txtar.Format(&a), 0o644))
 	}
 	a, err := txtar.ParseFile(pinsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	want := map[string]string{}
 	for _, f := range a.Files {
 		want[f.Name] = string(f.Data)
@@ -185,9 +181,7 @@ func (p *pins) json(s *site, name string, want int, args ...string) {
 		p.t.Fatalf("%q = exit %d, want %d\n%s%s", args, f.code, want, f.stderr, f.stdout)
 	}
 	cmd, _, err := (&command{}).root().Find(args)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	check(p.t, err)
 	p.seen[cmd.CommandPath()] = true
 	var v any
 	if err := json.Unmarshal([]byte(f.stdout), &v); err != nil {
@@ -197,9 +191,7 @@ func (p *pins) json(s *site, name string, want int, args ...string) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")
-	if err := enc.Encode(p.steady("", v)); err != nil {
-		p.t.Fatal(err)
-	}
+	check(p.t, enc.Encode(p.steady("", v)))
 	p.texts["json/"+name] = b.String()
 }
 
@@ -313,9 +305,7 @@ func (p *pins) labels(s *site) {
 // copies keeps copies in every format.
 func (p *pins) copies(s *site) {
 	folder, near := filepath.Join(filepath.Dir(s.release), "copies"), filepath.Join(p.t.TempDir(), "near")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		p.t.Fatal(err)
-	}
+	check(p.t, os.Mkdir(folder, 0o700))
 	for _, format := range copies.Formats() {
 		to := filepath.Join(folder, format)
 		p.json(s, "export-"+format, exitDone, "export", s.release, "-w", s.workspace, "--to", to, "--format", format, "--note", "a test")

@@ -51,9 +51,7 @@ func TestRecheckTwiceADay(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "copy")
 	s.copyTo(to).want(t, exitDone)
 	rehydrate, err := exec.LookPath("rehydrate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	settings := func(mailTo string) {
 		conf := "PATH=" + filepath.Join(home, "bin") + ":/usr/bin:/bin\nREHYDRATE=" + rehydrate + "\nRELEASE=" + s.release + "\nWORKSPACE=" + s.workspace +
 			"\nMAILTO=" + mailTo + "\nFLAGS=\"--approval TEST-1 --connect-to " + s.emulator.ConnectTo() + " --cacert " + s.cacert + "\"\n"
@@ -84,9 +82,7 @@ func TestRecheckTwiceADay(t *testing.T) {
 	if got := s.exported(); !slices.Equal(got, []string{"few001", "few002", "few003"}) {
 		t.Errorf("rows %v after it", got)
 	}
-	if err := os.Rename(to, to+"2"); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Rename(to, to+"2"))
 	do(exitRetry, service)
 	want := []string{"-s rehydrate: exit status 3 for " + s.workspace + " office@example.org", "not there any more", "rehydrate run --recheck: exit status 3"}
 	for _, want := range want {
@@ -114,7 +110,5 @@ func exists(name string) bool {
 
 func writeAs(t *testing.T, name, text string, mode os.FileMode) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), mode)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), mode)))
 }

@@ -74,9 +74,7 @@ import (
 //	left FOLDER N                 how many files are in a folder, hidden ones and folders below included
 func TestScripts(t *testing.T) {
 	testdata, err := filepath.Abs("../../manifest/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	testscript.Run(t, testscript.Params{
 		ContinueOnError: true, // one fault may explain the others
 		Dir:             "testdata/script",
