@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"rehydrate/pipeline/audit"
-	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
@@ -162,18 +161,9 @@ func TestAuditIsRecorded(t *testing.T) {
 	s.run(exitDone)
 	f := s.do(nil, "audit", s.release, "-w", s.workspace, "--offline")
 	f.want(t, exitDone, "; recorded in the log\n")
-	ws, err := workspace.Open(t.Context(), s.workspace, workspace.Options{ReadOnly: true})
-	check(t, err)
-	defer ws.Close()
-	l, err := ws.LogReader(t.Context())
-	check(t, err)
-	var last auditlog.Event
-	for e, err := range l.Records(t.Context(), 0) {
-		check(t, err)
-		last = e
-	}
-	if last.Kind != auditlog.Audit || last.Verdict != "pass" || !strings.Contains(f.stderr, "report sha256 "+last.SHA256) {
-		t.Errorf("the last record: %+v\n%s", last, f.stderr)
+	log := printed[audit.LogCheck](s, exitDone, "audit", "--log", filepath.Join(s.workspace, "audit"))
+	if len(log.Statements) != 1 || !strings.Contains(f.stderr, "report sha256 "+log.Statements[0]) {
+		t.Errorf("the log has %q\n%s", log.Statements, f.stderr)
 	}
 	s.verify(exitDone)
 	s.audit(exitDone, "--offline")

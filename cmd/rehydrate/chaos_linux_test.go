@@ -66,17 +66,6 @@ func (f fault) whens(random *rand.Rand) []string {
 	return all
 }
 
-// outcome runs a command to its end; -1 is the exit status of one that was killed.
-func outcome(t *testing.T, cmd *exec.Cmd) finished {
-	t.Helper()
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return finished{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-}
-
 // works returns nil where a command line ends well.
 func works(t *testing.T, line ...string) error {
 	if out, err := exec.CommandContext(t.Context(), line[0], line[1:]...).CombinedOutput(); err != nil {

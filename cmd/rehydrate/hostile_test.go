@@ -2,15 +2,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -216,24 +213,11 @@ func (h *hostileSite) checkRequests(t *testing.T) {
 // checkNothingHidden looks through the workspace for what the files of the corpus hide beside
 // their pixels, and for what the API says of people.
 func (h *hostileSite) checkNothingHidden(t *testing.T) {
-	images := 0
-	err := filepath.WalkDir(h.workspace, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		b, err := os.ReadFile(name)
-		for _, canary := range append(hostile.Canaries(), h.trap.address, "alert(1)", "<?php") {
-			if bytes.Contains(b, []byte(canary)) {
-				t.Errorf("%s holds %q", filepath.Base(name), canary)
-			}
-		}
-		if strings.Contains(name, "/images/") {
-			images++
-		}
-		return err
-	})
-	if err != nil || images < 20 {
-		t.Errorf("%d images in the workspace, %v", images, err)
+	for _, canary := range append(hostile.Canaries(), h.trap.address, "alert(1)", "<?php") {
+		h.grep(canary, "what a file hides, or what is said of people")
+	}
+	if n := len(h.images()); n < 20 {
+		t.Errorf("%d images in the workspace", n)
 	}
 }
 
@@ -263,11 +247,7 @@ func (h *hostileSite) watch(t *testing.T) watched {
 	// What goes on after 3 minutes is a hang: killed, it fails the test by its exit status.
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], h.args()...)
-	cmd.Env = append(os.Environ(), childVar+"=1")
-	for k, v := range h.env() {
-		cmd.Env = append(cmd.Env, k+"="+v)
-	}
+	cmd := h.command(ctx, nil, h.args()...)
 	stderr, err := cmd.StderrPipe()
 	check(t, err)
 	check(t, cmd.Start())
@@ -359,26 +339,18 @@ func (h *hostileSite) lookAtHostileAPI(t *testing.T) (done chan struct{}) {
 	var all sync.WaitGroup
 	for name, c := range hostileAPI {
 		all.Go(func() {
-			emulator, err := hostile.Start(redditemu.Options{Seed: 2})
-			if err != nil {
-				t.Error(err)
+			emulator, notStarted := hostile.Start(redditemu.Options{Seed: 2})
+			if notStarted != nil {
+				t.Error(notStarted)
 				return
 			}
 			defer emulator.Close()
 			roots := x509.NewCertPool()
 			roots.AppendCertsFromPEM(emulator.CAPEM())
-			to, err := reddit.ParseConnectTo(emulator.ConnectTo())
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			to, unparsed := reddit.ParseConnectTo(emulator.ConnectTo())
 			client, err := reddit.New(reddit.Options{Approval: "TEST-1", Policy: policy.Default(), RootCAs: roots, ConnectTo: []reddit.ConnectTo{to},
 				Credentials: reddit.Credentials{ClientID: emulator.ClientID, ClientSecret: reddit.NewSecret(emulator.Secret), Username: "test_user"}})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := emulator.Put(redditemu.Post{ID: "1live"}); err != nil {
+			if err := errors.Join(unparsed, err, emulator.Put(redditemu.Post{ID: "1live"})); err != nil {
 				t.Error(err)
 				return
 			}

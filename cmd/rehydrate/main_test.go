@@ -308,6 +308,17 @@ func (s *site) command(ctx context.Context, under []string, args ...string) *exe
 	return cmd
 }
 
+// outcome runs a command to its end; -1 is the exit status of one that was killed.
+func outcome(t *testing.T, cmd *exec.Cmd) finished {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return finished{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
 // inUse reports whether some process holds the workspace.
 func (s *site) inUse() bool {
 	f, err := os.Open(filepath.Join(s.workspace, "lock"))

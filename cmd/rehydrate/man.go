@@ -60,7 +60,7 @@ var exitLine = regexp.MustCompile(`(?m)^  (\d+) +(.*)$`)
 // manText is a command's help text as Markdown, which cobra turns into the page.
 func manText(help string) string {
 	text, status, found := strings.Cut(help, "\n\nExit status:\n")
-	// Indented lines stay as they are, and a usage such as <FILE> is no HTML.
+	// Indented lines stay as they are, and a word such as <FILE> is not taken for HTML.
 	text = strings.NewReplacer("\n  ", "\n      ", "*", `\*`, "<", `\<`).Replace(text)
 	if !found {
 		return text

@@ -177,9 +177,7 @@ func (p *pins) json(s *site, name string, want int, args ...string) {
 	p.t.Helper()
 	p.clock = p.clock.Add(time.Minute)
 	f := s.do(s.env(), append(args, "--json")...)
-	if f.code != want {
-		p.t.Fatalf("%q = exit %d, want %d\n%s%s", args, f.code, want, f.stderr, f.stdout)
-	}
+	f.want(p.t, want)
 	cmd, _, err := (&command{}).root().Find(args)
 	check(p.t, err)
 	p.seen[cmd.CommandPath()] = true

@@ -62,16 +62,9 @@ func TestRecheckTwiceADay(t *testing.T) {
 	}
 	do := func(want int, line string) string {
 		t.Helper()
-		cmd := exec.Command("env", "-i", "HOME="+home, "/bin/sh", "-c", line)
-		out, err := cmd.CombinedOutput()
-		var status *exec.ExitError
-		if err != nil && !errors.As(err, &status) {
-			t.Fatal(err)
-		}
-		if got := cmd.ProcessState.ExitCode(); got != want {
-			t.Errorf("%s: exit status %d, want %d\n%s", line, got, want, out)
-		}
-		return string(out)
+		f := outcome(t, exec.Command("env", "-i", "HOME="+home, "/bin/sh", "-c", line))
+		f.want(t, want)
+		return f.stdout + f.stderr
 	}
 
 	settings("office@example.org")

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -507,14 +508,9 @@ func (h *haunted) given() string {
 
 // panicAt has the clock panic at its n-th reading.
 func (h *haunted) panicAt(n int) {
-	var mu sync.Mutex
-	calls := 0
+	var calls atomic.Int64
 	h.process.now = func() time.Time {
-		mu.Lock()
-		calls++
-		now := calls == n
-		mu.Unlock()
-		if now {
+		if calls.Add(1) == int64(n) {
 			panic(errors.New(h.given()))
 		}
 		return time.Now()

@@ -56,7 +56,7 @@ func (c *Console) Write(b []byte) (int, error) {
 	c.clear()
 	n, err := c.out.Write(b)
 	if c.bar != nil && bytes.HasSuffix(b, []byte("\n")) {
-		_ = c.bar.RenderBlank() // a terminal that cannot be drawn on is no reason to stop a command
+		_ = c.bar.RenderBlank() // a command goes on where the terminal cannot be drawn on
 	}
 	return n, err
 }
