@@ -206,6 +206,7 @@ func Audit(ctx context.Context, c Config) (Report, error) {
 	a := newAudit(c)
 	a.now = c.Now().UTC().Truncate(time.Second)
 	a.policy = c.Policy
+	// A release may ask for more than Reddit's terms leave, and an audit holds to the terms.
 	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, policy.DeleteWithin)
 	// All posts are known before Reddit is asked, and all verdicts before content is searched for: a removal that
 	// one source reports must count in every file.
@@ -234,16 +235,13 @@ type audit struct {
 
 	mu        sync.Mutex // guards the rest
 	report    Report
-	found     map[Finding]bool
-	gaps      map[Gap]bool
 	sightings []*sighting
 	texts     []textSeen // that may be of a post that must be gone
 	said      []textSeen // that are
 }
 
 func newAudit(c Config) *audit {
-	return &audit{Config: c, posts: map[manifest.PostID]*evidence{}, gone: newGone(), found: map[Finding]bool{}, gaps: map[Gap]bool{},
-		copies: map[string]auditlog.Event{}}
+	return &audit{Config: c, posts: map[manifest.PostID]*evidence{}, gone: newGone(), copies: map[string]auditlog.Event{}}
 }
 
 // evidence is what is known of one post, by source.
@@ -275,6 +273,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 		a.gone.entry(e)
 	}
 	r.Scope.Posts = len(a.order)
+	// A tombstone counts even where the release no longer has the entry: copies may.
 	for i, t := range a.Tombstones {
 		a.post(t.ID).published = &a.Tombstones[i]
 	}
@@ -292,26 +291,20 @@ func (a *audit) post(id manifest.PostID) *evidence {
 	return e
 }
 
-// finding notes a finding once.
+// finding notes a finding.
 func (a *audit) finding(kind FindingKind, id, where, format string, args ...any) {
 	f := Finding{ID: id, Kind: kind, Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...))}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.found[f] {
-		a.found[f] = true
-		a.report.Findings = append(a.report.Findings, f)
-	}
+	a.report.Findings = append(a.report.Findings, f)
 }
 
-// gap notes something that could not be asked or read, once.
+// gap notes something that could not be asked or read.
 func (a *audit) gap(id, where, format string, args ...any) {
 	g := Gap{ID: id, Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...))}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.gaps[g] {
-		a.gaps[g] = true
-		a.report.Gaps = append(a.report.Gaps, g)
-	}
+	a.report.Gaps = append(a.report.Gaps, g)
 }
 
 // note notes what a reader of the report should know.
@@ -319,14 +312,12 @@ func (a *audit) note(format string, args ...any) {
 	a.report.Notes = append(a.report.Notes, state.PrintableLine(fmt.Sprintf(format, args...)))
 }
 
-// obligation notes an open duty, once for each place.
+// obligation notes an open duty.
 func (a *audit) obligation(where string, due *time.Time, format string, args ...any) {
 	o := Obligation{Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...)), Due: due}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !slices.ContainsFunc(a.report.Obligations, func(have Obligation) bool { return have.Where == o.Where }) {
-		a.report.Obligations = append(a.report.Obligations, o)
-	}
+	a.report.Obligations = append(a.report.Obligations, o)
 }
 
 // judge decides about each post from all evidence on it: a removal reported by any source counts.
@@ -343,6 +334,7 @@ func (a *audit) judgePost(e *evidence) {
 	if e.MustGo {
 		a.gone.posts[e.ID] = true
 	}
+	// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
 	a.noteWithheld(e)
 	switch {
 	case e.Unanswered != "":
@@ -427,6 +419,7 @@ func moment(t time.Time) *time.Time {
 // exported returns the violation of a row of the post in a dataset; empty strings for none.
 func (e *evidence) exported() (FindingKind, string) {
 	switch {
+	// The gravest reason is named, for one row is one finding.
 	case e.MustGo:
 		return FoundRow, "a row of a post that must be gone: " + e.why()
 	case e.Withheld:
@@ -486,6 +479,7 @@ func (a *audit) conclude() Report {
 	}
 	switch f := a.Access; {
 	case f == nil || a.stored.images+a.stored.rows == 0:
+	// What is kept may well be covered by a grant that this auditor was not given.
 	case f.Reason == policy.GrantMissing: // an auditor need not hold the holder's grant
 		a.gap("", "grant", "the policy wants a grant, and %d images and %d rows are kept: name the holder's grant with --grant", a.stored.images, a.stored.rows)
 	default:
@@ -495,6 +489,7 @@ func (a *audit) conclude() Report {
 		a.note("%d texts of posts that must be gone are also those of posts that may stay: they are no findings", n)
 	}
 	r.Totals = map[string]int{}
+	// The order of the release, so that two reports can be compared line by line.
 	for _, id := range a.order {
 		e := a.posts[id]
 		r.Posts = append(r.Posts, e.AuditedPost)
@@ -512,19 +507,23 @@ func (a *audit) conclude() Report {
 			r.Coverage.Oldest, r.Coverage.OldestID = e.Checked, string(id)
 		}
 	}
-	slices.SortStableFunc(r.Findings, func(x, y Finding) int {
+	// Several readings of one place note the same: it is said once.
+	slices.SortFunc(r.Findings, func(x, y Finding) int {
 		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.What, y.What))
 	})
-	slices.SortStableFunc(r.Gaps, func(x, y Gap) int {
+	slices.SortFunc(r.Gaps, func(x, y Gap) int {
 		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.What, y.What))
 	})
 	slices.SortStableFunc(r.Obligations, func(x, y Obligation) int { return cmp.Compare(x.Where, y.Where) })
+	r.Findings, r.Gaps = slices.Compact(r.Findings), slices.Compact(r.Gaps)
+	r.Obligations = slices.CompactFunc(r.Obligations, func(x, y Obligation) bool { return x.Where == y.Where })
 	for _, s := range a.sources {
 		if s.file.SHA256 != "" {
 			r.Scope.Files = append(r.Scope.Files, s.file)
 		}
 	}
 	r.Scope.LookedAt, r.Known = int(a.lookedAt.Load()), a.gone.known()
+	// One finding outweighs every gap: what was found is there, whatever else could not be read.
 	switch {
 	case len(r.Findings) > 0:
 		r.Verdict = Fail
@@ -550,6 +549,7 @@ func (a *audit) askLive(ctx context.Context) error {
 	err := s.Run(ctx, posts)
 	var unreachable *reddit.Unreachable
 	switch {
+	// The sweep knows nothing of commands, and Ctrl-C has its own exit status.
 	case errors.Is(err, sweep.ErrStopped):
 		return state.ErrInterrupted
 	case errors.As(err, &unreachable):
@@ -576,6 +576,7 @@ func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
 			e.live, e.reason = &v, ""
 		case h.Absent:
 			e.reason, heard[i].Again = "absent_once", true
+			// No answer is not evidence: what was known before goes on counting.
 		case e.live == nil: // an earlier verdict of this audit stays
 			e.reason = h.Unclear
 		}

@@ -116,6 +116,7 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 		a.gap("", "state.db", "the records that wait for the log could not be read: %v", err)
 		return ctx.Err()
 	}
+	// A record is stored with what it records, and published later: a killed run leaves some.
 	for _, e := range pending {
 		if e.Seq >= size {
 			a.report.Log.Pending++
@@ -140,6 +141,7 @@ func (a *audit) replay(e auditlog.Event) {
 				l.goneAt = e.Time
 			}
 			l.state, l.reason, l.at, l.record, l.withheld = p.State, p.Reason, e.Time, &seq, l.withheld && p.State.Gone()
+		// Withheld and confirmed follow each other: the later record counts.
 		case auditlog.Withheld:
 			l.withheld = true
 		case auditlog.Confirmed:
@@ -168,6 +170,7 @@ func (a *audit) replay(e auditlog.Event) {
 			delete(a.copies, e.Path)
 		}
 	case auditlog.Export, auditlog.Purge:
+		// The last export of a file counts: records come in their order.
 		for _, f := range e.Files {
 			a.stored.logged[f.Name] = f.SHA256
 		}
@@ -200,6 +203,7 @@ func (a *audit) compareCopies(ctx context.Context) error {
 		return err
 	}
 	closed := map[string]bool{}
+	// What state.db still knows is purged by the usual way, and only the rest has to be said.
 	for _, c := range have {
 		digest := state.SHA256([]byte(c.Path))
 		closed[digest] = state.StateOfCopy(c) == state.CopyClosed
@@ -226,6 +230,7 @@ func (a *audit) compareLog() {
 	for _, id := range a.order {
 		e := a.posts[id]
 		switch {
+		// The log is signed and the state is not, so the log is believed.
 		case e.log.tombstone && e.stone == nil:
 			a.finding(FoundTombstone, string(id), "state.db", "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
 				"state.db is older than the log, or was changed", e.log.tombstoneIn)

@@ -64,6 +64,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	if err := w.looks(s, body); err != nil {
 		return err
 	}
+	// Segments can hold whole archives, so they count as a container.
 	w.depth++
 	for _, part := range imageParts(body, format) {
 		if w.depth > maxDepth || len(bytes.Trim(part.bytes, "\x00 ")) == 0 {
@@ -79,7 +80,9 @@ func (w walker) image(p place, all *io.SectionReader) error {
 // looks decodes an image and takes its hashes. An image that cannot be decoded matches nothing: fault says why.
 func (w walker) looks(s *sighting, body []byte) error {
 	p := w.policy
+	// The release's limits choose what is kept. What is looked at must not depend on them.
 	p.Images = policy.Default().Images
+	// The header is judged before anything is decoded: an image can claim terabytes.
 	info, fault := p.InspectImage(body)
 	switch {
 	case fault != nil && fault.Outcome == manifest.Placeholder:
@@ -88,6 +91,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 		s.fault = string(fault.Reason)
 		return nil
 	}
+	// Two huge images at once on each core would break the bound of memory.
 	memory := min(info.DecodedBytes, maxDecoding)
 	if err := decoding.Acquire(w.ctx, memory); err != nil {
 		return err
@@ -116,6 +120,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 			break
 		}
 		for _, h := range h {
+			// Pictures of one colour all look alike.
 			if !h.Flat {
 				frame.hashes = append(frame.hashes, h.Bits)
 			}

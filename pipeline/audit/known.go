@@ -68,6 +68,7 @@ func (g *goneContent) of(id manifest.PostID, name string) *known {
 func (g *goneContent) entry(e manifest.Entry) {
 	k := g.of(e.ID, e.Key.String())
 	k.digest(e.SHA256, e.StrippedSHA256, e.PixelsSHA256)
+	// A manifest is written by others: a hash of another length is of another kind.
 	if h, err := strconv.ParseUint(e.PHash, 16, 64); err == nil && len(e.PHash) == 16 {
 		k.hash(h)
 	}
@@ -92,6 +93,7 @@ func (k *known) hash(h uint64) {
 
 // read takes a text and the lines of it, but for those that are too short to identify a post.
 func (k *known) read(text string) {
+	// Copies often keep a single line of a meme, so each line counts by itself.
 	for _, part := range append([]string{text}, strings.Split(text, "\n")...) {
 		folded := string(fold([]byte(part)))
 		if distinctive(folded) && !slices.Contains(k.texts, folded) {
@@ -137,6 +139,7 @@ func (g *goneContent) index() {
 		}
 		g.gone = append(g.gone, k)
 		for _, d := range k.digests {
+			// Of two erased posts with one image the first by name is named, so that reports stay equal.
 			if have := g.digests[d]; have == nil || k.name < have.name {
 				g.digests[d] = k
 			}
@@ -228,6 +231,7 @@ func (a *audit) sawWords(p place, folded string) {
 	defer a.mu.Unlock()
 	switch {
 	case a.gone.stayingTexts[h]:
+	// Beyond the bound texts are counted as of unknown origin: memory ends before honesty does.
 	case p.src.lines == maxTexts:
 		p.src.texts.add(p.String())
 	default:
@@ -270,6 +274,7 @@ func (a *audit) mustGoOf(entries []string) (entry string, e *evidence) {
 // in all others.
 func (a *audit) resolve(ctx context.Context) error {
 	learnt := map[uint64]*known{}
+	// First what rows of erased posts hold is learnt, then everything is judged with it.
 	for _, s := range a.sightings {
 		if entry, e := a.mustGoOf(s.claims()); e != nil {
 			k := a.gone.of(e.ID, entry)
@@ -297,6 +302,7 @@ func (a *audit) resolve(ctx context.Context) error {
 		if _, e := a.mustGoOf(claims); e != nil {
 			continue // its row is a finding already
 		}
+		// A post that may stay has its own text, though an erased one said the same.
 		if mine := a.staying(claims); mine == nil || !slices.Equal(mine.texts, t.of.texts) {
 			a.finding(FoundText, t.of.name, t.String(), "text read off %s, which must be gone: %s", t.of.name, a.posts[t.of.id].why())
 		}
@@ -351,6 +357,7 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 			how += ", said to be of " + claims[0]
 		}
 		a.finding(FoundImage, k.name, where, "%s of %s (%s), which must be gone: %s", cmp.Or(s.what, "the image"), k.name, how, a.posts[k.id].why())
+	// A file of the workspace has a record, or is a stray: its origin is never merely unknown.
 	case s.stored:
 		a.judgeStored(s, rec, recorded)
 	case s.what != "" || known.MustGo == 0 || a.gone.stayed(s.digests):
@@ -374,11 +381,13 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, loo
 	if mine != nil && slices.ContainsFunc(s.digests, func(d string) bool { return slices.Contains(mine.digests, d) }) {
 		return nil, "", false
 	}
+	// The digests stand in the order file, stripped, pixels: the first that matches says the most.
 	for i, d := range s.digests {
 		if k := a.gone.image(d); k != nil {
 			return k, []string{"byte for byte", "but for metadata", "the same pixels"}[min(i, 2)], false
 		}
 	}
+	// Looks decide only where no digest does: they are shared by templates.
 	k, apart := nearest(a.gone.gone, s.hashes)
 	if k == nil || a.gone.stayed(s.digests) {
 		return nil, "", false
@@ -421,6 +430,7 @@ func (a *audit) entryNamed(name string) string {
 // entryOf returns the entry that a file is named after: 1n6oiw.jpg, 1n6oiw-1.jpg.
 func entryOf(name string) (id manifest.PostID, entry string) {
 	stem, _, _ := strings.Cut(path.Base(name), ".")
+	// Images of a gallery are stored as ID-N.
 	text, number, later := strings.Cut(stem, "-")
 	id, err := manifest.ParsePostID(text)
 	if err != nil {

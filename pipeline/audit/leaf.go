@@ -92,6 +92,7 @@ func (p place) in(part string) place {
 
 // claims returns the entries that the place says it is of: by its row, or by the name of its file.
 func (p place) claims() []string {
+	// The innermost row speaks first: a table may lie in a cell of another.
 	for p.table != nil {
 		if c := p.table.claims[p.row]; len(c) > 0 {
 			return c
@@ -117,6 +118,7 @@ type walker struct {
 // spawn looks at a leaf on a free core; within a leaf, at once. A leaf that waits must own its bytes.
 func (w walker) spawn(look func(walker) error) error {
 	if w.crew == nil {
+		// A worker that waited for a free worker could wait for ever.
 		return look(w)
 	}
 	inner := w
@@ -197,6 +199,7 @@ const maxColumns = 10_000
 func (t *table) column(name string, others ...string) *column {
 	c := t.columns[name]
 	if c == nil {
+		// The last column takes the values of all others: they are searched, but say no more which post a row is of.
 		if len(t.order) == maxColumns {
 			return t.order[maxColumns-1]
 		}
@@ -237,6 +240,7 @@ func (c *column) saw(a *audit, row int64, text string) (isID bool) {
 // sawNumber notes a number: the digits of an id, or one that was read in base 36.
 func (c *column) sawNumber(a *audit, row, n int64) {
 	c.values++
+	// Post ids are numbers in base 36, and databases keep them so.
 	for _, base := range []int{36, 10} {
 		if id := manifest.PostID(strconv.FormatInt(n, base)); n >= 0 && a.posts[id] != nil {
 			c.known++
@@ -253,6 +257,7 @@ func rowEntry(text string) (manifest.PostID, string) {
 	if err == nil {
 		return id, string(id)
 	}
+	// outcomes.csv names a later image of a gallery as id/2.
 	for i := len(text) - 1; i > 0 && text[i] >= '0' && text[i] <= '9'; i-- {
 		if text[i-1] != '/' {
 			continue
@@ -272,6 +277,7 @@ func (c *column) holdsIDs() bool {
 	if c.numbers {
 		return c.holds == holdsID && (most || c.asked)
 	}
+	// One id many times over is rather a constant than a column of ids.
 	ids := map[string]bool{}
 	for _, h := range c.hits {
 		ids[h.entry] = true
@@ -285,6 +291,7 @@ func (w walker) finish(t *table) {
 	for _, c := range t.order {
 		ids := c.holdsIDs()
 		named = named || ids
+		// A value of a column that holds no ids may be a word that looks like one.
 		for _, h := range c.hits {
 			if !ids && !h.clear {
 				continue
@@ -311,6 +318,7 @@ func (w walker) finish(t *table) {
 		if ids && t.parquet && c.unread > 0 {
 			w.gap("", t.String(), "%d rows have no post id that can be read, the first is row %d", c.unread, c.first)
 		}
+		// A table stays in memory with its claims until the end; its hits need not.
 		c.hits = nil
 	}
 	if t.parquet && !named {

@@ -36,6 +36,7 @@ func CheckLog(ctx context.Context, dir string, since []byte) (LogCheck, error) {
 		c.Log = LogReport{Present: true, Records: l.Size(), Root: p.Root, Origin: p.Origin, Checkpoint: string(p.Signed), Consistent: true}
 		err = l.Verify(ctx)
 	}
+	// The checkpoint counts only against a log that is whole in itself.
 	if err == nil && since != nil {
 		earlier, wrong := l.Since(ctx, since)
 		c.Log.Since = &Since{Records: earlier.Size, Holds: wrong == nil}
@@ -57,6 +58,7 @@ func CheckLog(ctx context.Context, dir string, since []byte) (LogCheck, error) {
 			return c, err
 		}
 		c.Kinds[string(e.Kind)]++
+		// A statement that was handed on is matched to the log by its digest.
 		if e.Kind == auditlog.Audit {
 			c.Statements = append(c.Statements, e.SHA256)
 		}

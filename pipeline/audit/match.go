@@ -56,6 +56,7 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		if open > 2*maxImage {
 			return fmt.Errorf("encoded bytes of more than %d characters", open)
 		}
+		// Blocks overlap, so that what lies across two of them is seen whole once.
 		err = w.search(p, held[:len(held)-open], first, last)
 		if err == nil && binary {
 			err = w.carve(p, held)
@@ -154,6 +155,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 	if len(w.gone.posts) == 0 {
 		return
 	}
+	// A page that lists outcomes names erased posts by right; only images in it can be wrong.
 	if p.kin == "" && p.lists() {
 		p.kin = FoundImage
 		for _, tag := range imageTag.FindAll(text, -1) {
@@ -171,9 +173,11 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 			at = end
 			continue
 		}
+		// A SHA-256 in hex, alone among other characters.
 		if n == 64 {
 			w.sawDigest(p, strings.ToLower(string(text[at:end])))
 		}
+		// Ids have 4 to 13 characters; a word that is longer only contains one.
 		if n >= 4 && n <= 13 {
 			e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]
 			if e != nil && e.MustGo && (telling(e.ID) || isLink(text[:at])) {
@@ -226,6 +230,7 @@ func (w walker) lines(p place, text []byte) {
 	if len(text) < prefixLen || len(w.gone.posts) == 0 {
 		return
 	}
+	// What a reader sees of HTML is the text without its tags.
 	variants := [][]byte{text}
 	if bytes.IndexByte(text, '<') >= 0 {
 		// A tag may stand in a word, or between two.
@@ -256,6 +261,7 @@ func (w walker) keep(p place, text []byte) {
 	if len(text) < 15 || bytes.ContainsFunc(text, noText) {
 		return
 	}
+	// Digests and numbers are not words that somebody wrote on a picture.
 	if folded := string(fold(text)); distinctive(folded) && !inHex(folded) {
 		w.sawWords(p, folded)
 	}
@@ -339,6 +345,7 @@ func packedRun(text []byte, at int) (run []byte, end int) {
 
 // unpackText decodes base64 of either alphabet, or hex; nil for neither.
 func unpackText(run []byte) []byte {
+	// Hex first: every text in hex is base64 as well, of other bytes.
 	digits := bytes.TrimPrefix(bytes.TrimPrefix(run, []byte("0x")), []byte("x"))
 	if raw, err := hex.DecodeString(string(digits[:len(digits)&^1])); err == nil {
 		return raw
@@ -356,6 +363,7 @@ func (w walker) carve(p place, block []byte) error {
 	if w.depth > maxDepth {
 		return nil
 	}
+	// The formats that a run stores: only they can be images of erased posts as they were published.
 	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF"} {
 		for at, n := 0, 0; n < 1000; n++ {
 			next := bytes.Index(block[at:], []byte(magic))
@@ -376,6 +384,7 @@ func (w walker) carve(p place, block []byte) error {
 
 // carved looks at bytes that begin as an image does. They are one if they can be decoded.
 func (w walker) carved(p place, body []byte) error {
+	// Strip ends where the image does, so what follows in the block does not count.
 	stripped, err := workspace.Strip(body, policy.ImageFormat(body))
 	if err != nil {
 		return nil

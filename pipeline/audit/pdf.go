@@ -44,6 +44,7 @@ func (w walker) pdf(p place, all *io.SectionReader) error {
 		if at < 0 || n > maxMembers {
 			break
 		}
+		// The dictionary of a stream stands before it, in the same object.
 		head := rest[max(0, at-2048):at]
 		head = head[max(0, bytes.LastIndex(head, []byte(" obj"))):]
 		left = append(left, rest[:at]...)
@@ -79,6 +80,7 @@ func (w walker) pdfStream(p place, head, data []byte) error {
 		}
 	}
 	switch {
+	// JBIG2, CCITT and the like hold pictures that no kept library decodes.
 	case filters != "" && filters != "DCTDecode":
 		w.gap("", p.String(), "it is packed as %s, which is not read here", filters)
 		return nil

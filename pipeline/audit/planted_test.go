@@ -706,7 +706,7 @@ func TestWritesNothing(t *testing.T) {
 	if r := w.audit(t, w.ws); r.Verdict != Incomplete {
 		t.Errorf("%s: %+v", r.Verdict, r.Findings)
 	}
-	if r, err := Verify(t.Context(), VerifyConfig{Workspace: w.ws}); err != nil || r.Whole {
+	if r, err := Verify(t.Context(), w.ws); err != nil || r.Whole {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if after := list(); after != before {

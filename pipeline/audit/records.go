@@ -20,6 +20,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// Of posts that may stay too: their content tells a shared picture from an erased one.
 		k := a.gone.of(rec.ID, rec.Key.String())
 		if img := rec.Image; img != nil {
 			s.images++
@@ -108,6 +109,7 @@ func (a *audit) checkOutcomes(s *source, r io.Reader) {
 // accountFor compares a file with the records of it, and reports whether they say all there is to say.
 func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done bool) {
 	switch {
+	// The release names every post by right, wherever it lies.
 	case s.file.SHA256 == w.Release.ManifestDigest:
 		return true
 	case s.recorded != "" && s.recorded != s.file.SHA256:
@@ -120,6 +122,7 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 	case kind == isParquet || w.stored.dataset[s.name] != "":
 		w.exportedFile(s.name, s.file.SHA256)
 	}
+	// A copy that is as it was made holds only texts that this workspace knows.
 	s.ours = s.ours || s.recorded != "" && s.recorded == s.file.SHA256
 	return false
 }

@@ -44,6 +44,7 @@ func (s ScanColumns) holds(names ...string) (holds string, asked bool) {
 			}
 		}
 	}
+	// Nested columns are known by their last name: post.id holds ids as id does.
 	last := strings.TrimSuffix(names[0][strings.LastIndexByte(names[0], '.')+1:], "[]")
 	holds = usualColumns[strings.ToLower(last)]
 	if holds == holdsID && s.ID != "" {
@@ -76,6 +77,7 @@ func (w walker) cell(p place, c *column, value []byte) error {
 	if len(value) == 0 || short && c.saw(w.audit, p.row, string(value)) && c.holds != holdsSHA256 {
 		return nil
 	}
+	// A SHA-256 is 32 bytes or 64 letters, whatever its column is called.
 	if c.holds == holdsPHash || len(value) == 32 || len(value) == 64 || c.holds == holdsSHA256 {
 		w.digestCell(p, c, value)
 	}
@@ -84,6 +86,7 @@ func (w walker) cell(p place, c *column, value []byte) error {
 		return nil
 	}
 	w.depth++
+	// Handing a small value to another core costs more than looking at it.
 	if len(value) < 4<<10 {
 		return w.look(p, section(value))
 	}
@@ -125,6 +128,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	}
 	for _, s := range spans {
 		w.gap("", p.String(), "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-s.From, s.From)
+		// They are searched, but a compressed page would not show its rows.
 		if err := w.raw(p.in(fmt.Sprintf("bytes from %d", s.From)), io.NewSectionReader(all, s.From, s.To-s.From)); err != nil {
 			return err
 		}
@@ -134,6 +138,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	for _, name := range file.Columns() {
 		c := t.column(listName(name), name)
 		for v, err := range file.Values(w.ctx, name) {
+			// What a row names is kept in memory until its images are judged.
 			if err == nil && v.Row >= maxRows {
 				err = fmt.Errorf("more than %d rows: the rest were not checked", maxRows)
 			}
@@ -192,6 +197,7 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, "copy.db")
+	// SQLite opens files, not bytes, and would write beside one that it finds in a container.
 	copied, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -217,6 +223,7 @@ func (w walker) database(p place, all *io.SectionReader) error {
 		return err
 	}
 	defer db.Close()
+	// One connection, so that the pragmas of its address hold for every query.
 	db.SetMaxOpenConns(1)
 	tables, ours, err := w.schema(p, db)
 	for _, name := range tables {
@@ -274,6 +281,7 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 	own := p.src.name == state.StateFile && p.part == ""
 	t := newTable(p.in("table " + name))
 	// What state.db has in its own tables, checkState judges by the records.
+	// A state database of any workspace names erased posts in its tombstones by right.
 	t.lists = ours && slices.Contains(naming, name) || own && !slices.Contains(w.foreign, "table "+name)
 	values, into := make([]any, len(names)), make([]any, len(names))
 	for i := range values {
@@ -307,6 +315,7 @@ func unusedPages(all *io.SectionReader) (unused []byte, what string, err error) 
 		return nil, "", fmt.Errorf("its header: %w", err)
 	}
 	page := int64(binary.BigEndian.Uint16(head[16:]))
+	// The header of a database has 1 for a page size that two bytes cannot hold.
 	if page == 1 {
 		page = 64 << 10
 	}
@@ -360,6 +369,7 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	switch {
 	case err != nil:
 		return err
+	// A list of tombstones is published so that others can take out what it names.
 	case p.part == "" && p.src.name == "" && isTombstones(all):
 		return nil
 	case bytes.ContainsFunc(head, noText):
@@ -434,6 +444,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 		}
 		if columns == nil {
 			columns = []*column{}
+			// Lists of ids often have no header.
 			if !slices.ContainsFunc(record, func(v string) bool { id, _ := rowEntry(strings.TrimSpace(v)); return w.posts[id] != nil }) {
 				for _, name := range record {
 					columns = append(columns, t.column(strings.TrimPrefix(name, "\xef\xbb\xbf")))
@@ -459,6 +470,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 // json looks at JSON and JSON Lines: each path of keys is a column, each value or element of the outermost list a row.
 func (w walker) json(p place, r io.Reader) error {
 	d := json.NewDecoder(r)
+	// A float64 would round large numbers, and ids in base 36 are large.
 	d.UseNumber()
 	j := &jsonTable{walker: w, t: newTable(p), d: d}
 	for {
@@ -487,6 +499,7 @@ type jsonTable struct {
 
 // value looks at the value that a token begins.
 func (j *jsonTable) value(token json.Token, path string, depth int) error {
+	// Each level is a call, and a file may have a million of them.
 	if depth > 200 {
 		return errors.New("nested too deep")
 	}

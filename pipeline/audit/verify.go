@@ -51,17 +51,12 @@ const (
 	mendReport = "rehydrate report: it writes it again"
 )
 
-// A VerifyConfig is what a verification works with.
-type VerifyConfig struct {
-	Workspace string // its folder
-}
-
-// Verify reads every file of a workspace and reports files that are damaged, missing or unexpected. It writes
+// Verify reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected. It writes
 // nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
 // seal it compares the files with the state and the log. The error is ErrNoWorkspace, the context's or one of the
 // disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
-func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
-	files, err := workspace.Open(ctx, c.Workspace, workspace.Options{ReadOnly: true, FilesOnly: true})
+func Verify(ctx context.Context, dir string) (VerifyReport, error) {
+	files, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true, FilesOnly: true})
 	if err != nil {
 		return VerifyReport{}, err
 	}
@@ -69,6 +64,7 @@ func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
 		present: map[string]workspace.Found{}, accounted: map[string]bool{}, asSealed: map[string]bool{}}
 	before := v.readSeal(ctx)
+	// Tests open the workspace here, between the seal and the files.
 	if err := durable.Step(ctx, "verify", state.SealFile); err != nil {
 		return VerifyReport{}, err
 	}
@@ -78,7 +74,7 @@ func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 	if err := v.seal(ctx, before); err != nil {
 		return VerifyReport{}, err
 	}
-	if err := v.state(ctx, c.Workspace); err != nil {
+	if err := v.state(ctx, dir); err != nil {
 		return VerifyReport{}, err
 	}
 	v.strays()
@@ -88,6 +84,7 @@ func Verify(ctx context.Context, c VerifyConfig) (VerifyReport, error) {
 		return VerifyReport{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace, workspace.ErrInUse)
 	}
 	slices.SortStableFunc(r.Damage, func(a, b Damage) int { return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.What, b.What)) })
+	// Notes are not damage: they say what the next run mends by itself.
 	r.Whole = len(r.Damage) == 0
 	return r, nil
 }
@@ -175,6 +172,7 @@ func (v *verification) seal(ctx context.Context, s readSeal) error {
 		return nil
 	}
 	v.report.Sealed, v.report.SealedAt = true, moment(s.Time)
+	// A seal without state.db would let any state pass.
 	if !slices.ContainsFunc(s.Files, func(f workspace.File) bool { return f.Name == state.StateFile }) {
 		v.damage(state.SealFile, mendRun, "the seal does not list %s", state.StateFile)
 	}
@@ -231,6 +229,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 		return ctx.Err()
 	}
 	defer ws.Close()
+	// These four belong to a workspace in any state of it.
 	for _, name := range []string{state.StateFile, state.JournalFile, state.LockFile, state.LogKeyFile} {
 		v.accounted[name] = true
 	}
@@ -401,6 +400,7 @@ func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, nam
 	if _, ok := scan.Footer("rehydrate.manifest_digest"); !ok {
 		return errors.New("its footer does not name its manifest")
 	}
+	// Reading one column checks the pages of it; the digest has judged the rest.
 	for _, err := range scan.Values(ctx, "id") {
 		if err != nil {
 			return err
@@ -411,6 +411,7 @@ func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, nam
 }
 
 func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
+	// Without a seal nothing else lists the files of the log.
 	for name := range v.present {
 		if strings.HasPrefix(name, state.AuditDir+"/") && !v.report.Sealed {
 			v.accounted[name] = true // Verify of the log reports what does not belong to it

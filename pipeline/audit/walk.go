@@ -55,6 +55,7 @@ func (a *audit) scanAll(ctx context.Context) error {
 		}
 	}
 	crew := &errgroup.Group{}
+	// Decoding takes the time, so more goroutines than processors would only take memory.
 	crew.SetLimit(runtime.GOMAXPROCS(0))
 	err := a.scanSources(walker{audit: a, ctx: ctx, crew: crew})
 	if err := errors.Join(err, crew.Wait()); err != nil {
@@ -71,7 +72,9 @@ func (a *audit) scanSources(w walker) error {
 			}
 			a.sources = append(a.sources, s)
 			w.left = &atomic.Int64{}
+			// The budget is the source's, however its archives are nested.
 			w.left.Store(max(minUnpack, maxRatio*s.size))
+			// A large file spreads its own members over the processors: several at once would fill the memory.
 			if s.size > maxHeld {
 				err = w.source(s)
 			} else {
@@ -97,6 +100,7 @@ func (w walker) source(s *source) error {
 	}
 	defer r.Close()
 	all := io.NewSectionReader(r, 0, s.size)
+	// What is small is read once, and hashed and searched in memory.
 	if s.size <= maxHeld {
 		body, err := readAll(all, maxHeld)
 		if err != nil {
@@ -113,6 +117,7 @@ func (w walker) source(s *source) error {
 	if err == nil && w.accountFor(s, kind, all) {
 		return nil
 	}
+	// The name is judged beside the content: bytes that match nothing may lie under the id of an erased post.
 	w.names(p, s.rel, kind)
 	return w.look(p, all)
 }
@@ -130,6 +135,7 @@ func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[*source, error] {
 			}
 			s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, mayName: a.mayName(f.Name),
 				open: func() (reader, error) { return a.Workspace.OpenFile(f.Name) }}
+			// The key is a short text of a known kind; anything longer under its name is searched like any file.
 			s.ours = s.mayName || f.Name == state.LogKeyFile && f.Size < 300
 			switch {
 			case !f.Mode.IsRegular():
@@ -160,6 +166,7 @@ func (a *audit) inCopies(ctx context.Context) iter.Seq2[*source, error] {
 			return
 		}
 		for _, c := range copies {
+			// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
 			if _, err := os.Lstat(c.Path); err != nil {
 				a.unreachable(c)
 				continue
@@ -231,6 +238,7 @@ func (s *source) find(root, name string) error {
 	if err != nil {
 		return err
 	}
+	// A fifo or a device could hang the audit, or never end.
 	if !info.Mode().IsRegular() {
 		return errors.New("it is neither a regular file nor a link to one")
 	}
@@ -238,6 +246,7 @@ func (s *source) find(root, name string) error {
 	if err != nil {
 		return err
 	}
+	// The file itself was named, not a folder around it.
 	if rel == "." {
 		rel = filepath.Base(name)
 	}
@@ -287,6 +296,7 @@ const plainMagics = 4
 
 // sniff returns the kind of a leaf by its bytes, since anyone can choose its name; empty for texts and unknown bytes.
 func sniff(all *io.SectionReader) (string, error) {
+	// A tar shows its mark at byte 257, and all others earlier.
 	head := make([]byte, min(all.Size(), 1024))
 	if _, err := io.ReadFull(io.NewSectionReader(all, 0, all.Size()), head); err != nil {
 		return "", err
@@ -344,6 +354,7 @@ func (w walker) lookInto(p place, all *io.SectionReader) error {
 		return fmt.Errorf("containers in containers, more than %d deep", maxDepth)
 	}
 	w.depth++
+	// A frame may ask for a window of gigabytes.
 	memory := zstd.WithDecoderMaxMemory(64 << 20)
 	switch kind {
 	case "UTF-16":
@@ -462,6 +473,7 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 	if len(z.File) > maxMembers {
 		return fmt.Errorf("%d members, and at most %d are read", len(z.File), maxMembers)
 	}
+	// Methods 12 and 93 of the zip specification: bzip2 and zstd.
 	z.RegisterDecompressor(12, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
 	z.RegisterDecompressor(93, zstd.ZipDecompressor(zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20)))
 	w.words(p.in("comment"), z.Comment)
@@ -474,11 +486,13 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 		}
 		claimed = append(claimed, span{at, at + int64(f.CompressedSize64)})
 		part := p.in(f.Name)
+		// Comments and extra fields hold what anybody likes, and programs that unpack do not show them.
 		w.words(part, f.Comment+"\n"+string(f.Extra))
 		body, err := f.Open()
 		switch {
 		case f.FileInfo().IsDir():
 			w.names(part, f.Name, "")
+		// Its bytes say nothing without the password, and a guess would be a PASS.
 		case f.Flags&1 != 0:
 			w.gap("", part.String(), "it is encrypted: unpack the archive, and name what comes out")
 		case err != nil:
@@ -490,6 +504,7 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 			}
 		}
 	}
+	// The directory may name members in any order, and twice.
 	slices.SortFunc(claimed, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	end := int64(0)
 	for _, c := range claimed {
@@ -584,6 +599,7 @@ func (w walker) tar(p place, all *io.SectionReader) error {
 		if err != nil {
 			return err
 		}
+		// Names of owners and PAX records can carry an id past a list of file names.
 		words := []string{head.Linkname, head.Uname, head.Gname}
 		for key, value := range head.PAXRecords {
 			if key != "path" && key != "linkpath" {
