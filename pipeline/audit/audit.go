@@ -241,7 +241,8 @@ type audit struct {
 }
 
 func newAudit(c Config) *audit {
-	return &audit{Config: c, posts: map[manifest.PostID]*evidence{}, gone: newGone(), copies: map[string]auditlog.Event{}}
+	return &audit{Config: c, posts: map[manifest.PostID]*evidence{}, gone: newGone(), copies: map[string]auditlog.Event{},
+		stored: storedContent{files: map[string]storedEntry{}, dataset: map[string]string{}, logged: map[string]string{}}}
 }
 
 // evidence is what is known of one post, by source.

@@ -202,9 +202,18 @@ func (g *goneContent) known() Known {
 // storedContent is the content that the records of a workspace account for.
 type storedContent struct {
 	images, rows int
-	files        map[string]workspace.Record // by name of the image file
-	dataset      map[string]string           // the digest on record of each file of the dataset
-	logged       map[string]string           // the digest that the log has of each
+	entries      []storedEntry          // with an image or a text
+	files        map[string]storedEntry // by name of the image file
+	dataset      map[string]string      // the digest on record of each file of the dataset
+	logged       map[string]string      // the digest that the log has of each
+}
+
+// A storedEntry is what a workspace has of an entry.
+type storedEntry struct {
+	id          manifest.PostID
+	name        string // of the entry
+	sha256      string // of its image
+	image, text bool
 }
 
 // A textSeen is a text of unknown origin.
@@ -337,8 +346,8 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 	rec, recorded := a.stored.files[s.src.name]
 	recorded = recorded && s.stored
 	if recorded {
-		claims = []string{rec.Key.String()}
-		if e := a.posts[rec.ID]; a.mustBeGone(e) {
+		claims = []string{rec.name}
+		if e := a.post(rec.id); a.mustBeGone(e) {
 			a.finding(FoundImage, claims[0], where, "an image of a post that must be gone: %s", e.why())
 			return
 		}
@@ -405,14 +414,14 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, loo
 }
 
 // judgeStored judges an image file of the workspace that matches no erased image: a record must account for it.
-func (a *audit) judgeStored(s *sighting, rec workspace.Record, recorded bool) {
+func (a *audit) judgeStored(s *sighting, rec storedEntry, recorded bool) {
 	digest := s.digests[0]
 	switch {
-	case recorded && digest == rec.Image.SHA256, a.gone.staying[digest], strings.HasPrefix(path.Base(s.src.name), ".tmp-"):
+	case recorded && digest == rec.sha256, a.gone.staying[digest], strings.HasPrefix(path.Base(s.src.name), ".tmp-"):
 	case !a.sealed: // the records may be older than the file
 		a.gap("", s.String(), "an image that no record accounts for: a run is storing it, or was killed; run, then audit again")
 	case recorded:
-		a.finding(FoundImage, rec.Key.String(), s.String(), "it is not the image that was stored there: cannot tell which post it belongs to")
+		a.finding(FoundImage, rec.name, s.String(), "it is not the image that was stored there: cannot tell which post it belongs to")
 	default:
 		a.finding(FoundImage, "", s.String(), "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
 	}

@@ -15,16 +15,18 @@ import (
 // readRecords reads the records of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
 	ws, s := a.Workspace, &a.stored
-	s.files, s.dataset, s.logged = map[string]workspace.Record{}, map[string]string{}, map[string]string{}
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return err
 		}
 		// Of posts that may stay too: their content tells a shared picture from an erased one.
 		k := a.gone.of(rec.ID, rec.Key.String())
+		read := rec.Reading != nil && (rec.Reading.Text != "" || rec.Reading.Failed == nil) || rec.Earlier.Read
+		stored := storedEntry{id: rec.ID, name: k.name, image: rec.Image != nil, text: read}
 		if img := rec.Image; img != nil {
 			s.images++
-			s.files[ws.ImageName(rec.Key, img.Format)] = rec
+			stored.sha256 = img.SHA256
+			s.files[ws.ImageName(rec.Key, img.Format)] = stored
 			k.digest(img.SHA256, img.OriginalSHA256, img.PixelsSHA256)
 			if !img.Flat && img.HashKind == dedupe.HashKind() {
 				k.hash(img.PHash)
@@ -35,6 +37,9 @@ func (a *audit) readRecords(ctx context.Context) error {
 		}
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
 			s.rows++
+		}
+		if stored.image || stored.text {
+			s.entries = append(s.entries, stored)
 		}
 	}
 	// A purge keeps what recognises an image and leads to no content.
@@ -65,19 +70,13 @@ func (a *audit) checkState(ctx context.Context) error {
 	for _, what := range foreign {
 		a.finding(FoundCopy, "", state.StateFile, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
 	}
-	for rec, err := range a.Workspace.Records(ctx, workspace.Select{WithEarlier: true}) {
-		if err != nil {
-			return err
+	for _, s := range a.stored.entries {
+		e := a.post(s.id)
+		if s.image && a.mustBeGone(e) {
+			a.finding(FoundImage, s.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", e.why())
 		}
-		e, name := a.posts[rec.ID], rec.Key.String()
-		if e == nil || !a.mustBeGone(e) {
-			continue
-		}
-		if rec.Image != nil {
-			a.finding(FoundImage, name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", e.why())
-		}
-		if rec.Reading != nil && (rec.Reading.Text != "" || rec.Reading.Failed == nil) || rec.Earlier.Read {
-			a.finding(FoundText, name, "state.db", "text read off an image of a post that must be gone: %s", e.why())
+		if s.text && a.mustBeGone(e) {
+			a.finding(FoundText, s.name, "state.db", "text read off an image of a post that must be gone: %s", e.why())
 		}
 	}
 	return nil
@@ -86,10 +85,8 @@ func (a *audit) checkState(ctx context.Context) error {
 // mustBeGone reports whether stored content of a post is a finding.
 func (a *audit) mustBeGone(e *evidence) bool {
 	// Content that is withheld until a mass removal is confirmed is an open obligation, for 48 hours.
-	if !e.workspace.Withheld || !e.workspace.State.Gone() || e.Because == "release" || e.Because == "tombstone" {
-		return e.MustGo
-	}
-	return false
+	waits := e.workspace.Withheld && e.workspace.State.Gone() && e.Because != "release" && e.Because != "tombstone"
+	return e.MustGo && !waits
 }
 
 // checkOutcomes judges outcomes.csv.
