@@ -41,7 +41,7 @@ type Summary struct {
 // scan gives the good entries to emit until that returns false.
 func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, error) {
 	var counted Summary
-	rows, err := r.openRows(r.used(), false)
+	rows, err := r.openRows(r.used())
 	if err != nil {
 		return counted, err
 	}

@@ -59,7 +59,7 @@ func (r *Release) survey() ([]*surveyed, error) {
 	if _, err := r.readHeader(nil); err != nil {
 		return nil, err
 	}
-	rows, err := r.openRows(nil, true)
+	rows, err := r.openRows(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -91,21 +91,19 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 	if err := durable.MkdirAll(ctx, dir, 0o755); err != nil {
 		return nil, err
 	}
+	texts := map[string][]byte{SettingsName: d.Settings}
+	maps.Copy(texts, extra)
 	// release.toml is written last, so that a folder that has one is whole.
 	for _, name := range slices.Concat([]string{d.manifest}, slices.Sorted(maps.Keys(extra)), []string{SettingsName}) {
-		fill := d.copyManifest
-		if name != d.manifest {
-			text := extra[name]
-			if name == SettingsName {
-				text = d.Settings
-			}
-			fill = func(w io.Writer) error {
-				_, err := w.Write(text)
-				return err
-			}
-		}
 		path := filepath.Join(dir, name)
-		if err := durable.Write(ctx, path, 0o644, fill); err != nil {
+		err := durable.Write(ctx, path, 0o644, func(w io.Writer) error {
+			if name == d.manifest {
+				return d.copyManifest(w)
+			}
+			_, err := w.Write(texts[name])
+			return err
+		})
+		if err != nil {
 			for _, path := range paths {
 				os.Remove(path)
 			}
@@ -169,7 +167,7 @@ func redact(w io.Writer, r io.Reader, file string, f Format, without []string) e
 }
 
 func redactJSON(w io.Writer, r io.Reader, file string, without []string) error {
-	rows := newJSONRows(r, file, nil, false)
+	rows := newJSONRows(r, file, nil)
 	out := bufio.NewWriter(w)
 	for {
 		text, err := rows.nextObject()

@@ -239,11 +239,10 @@ func (c *csvRows) fields() ([]string, error) {
 	return nil, p
 }
 
-// jsonRows reads JSONL: one object a line. Its columns are keys: those wanted, and
-// every other key as it is met when grow is set; further keys are ignored.
+// jsonRows reads JSONL: one object a line. Its columns are the keys that are wanted, or all as they are met.
 type jsonRows struct {
 	in    *lineReader
-	grow  bool
+	grow  bool // every further key becomes a column
 	keys  []string
 	index map[string]int // key -> column
 	met   []bool         // whether any line had the column
@@ -252,8 +251,8 @@ type jsonRows struct {
 	cols  []int // where the cells stand in the line, 0 when missing
 }
 
-func newJSONRows(r io.Reader, file string, want []string, grow bool) *jsonRows {
-	j := &jsonRows{in: newLineReader(r, file), grow: grow, index: make(map[string]int)}
+func newJSONRows(r io.Reader, file string, want []string) *jsonRows {
+	j := &jsonRows{in: newLineReader(r, file), grow: want == nil, index: make(map[string]int)}
 	for _, key := range want {
 		j.column(key)
 	}

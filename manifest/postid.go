@@ -135,11 +135,11 @@ func splitAddress(text string) (host, path string, ok bool) {
 	return foldASCII(u.Host), u.Path, true
 }
 
-// Subreddit returns the lower-case form of a subreddit's name, and whether s is one: 2 to 21
-// letters, digits and underscores. A user's profile (u_NAME) is refused: it names a person.
+// Subreddit returns the lower-case form of a subreddit's name, and whether s is one: at most 21 letters, digits and
+// underscores. A user's profile (u_NAME) is refused: it names a person.
 func Subreddit(s string) (string, bool) {
 	name := foldASCII(s)
-	if len(s) < 2 || !validWord(s, 21) || strings.HasPrefix(name, "u_") {
+	if !validWord(s, 21) || strings.HasPrefix(name, "u_") {
 		return "", false
 	}
 	return name, true

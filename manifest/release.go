@@ -233,51 +233,44 @@ type manifestRows struct {
 	io.Closer
 }
 
-// openRows opens the manifest's rows. For JSONL, want are the keys to give as columns, and every
-// other key is added as it is met when grow is set; for Parquet, grow wants every column.
-func (r *Release) openRows(want []string, grow bool) (*manifestRows, error) {
+// openRows opens the manifest's rows. want are the keys of JSONL to give as columns, and the columns of Parquet that are
+// needed; nil are all, of JSONL as they are met.
+func (r *Release) openRows(want []string) (*manifestRows, error) {
+	rows := new(manifestRows)
+	var err error
 	if r.Format == Parquet {
-		if grow {
-			want = nil
+		if r.options.OpenParquet == nil {
+			return nil, one(&Problem{File: r.ManifestPath, Line: 1, Message: "Parquet manifests cannot be read here",
+				Hint: "save the manifest as CSV"})
 		}
-		return r.parquetRows(want)
+		var p RowReader
+		p, err = r.options.OpenParquet(r.ManifestPath, want)
+		rows.source, rows.Closer = &parquetRows{RowReader: p}, p
+	} else {
+		f, failed := r.open()
+		if failed != nil {
+			return nil, failed
+		}
+		rows.Closer = f
+		switch r.Format {
+		case CSV:
+			rows.source, err = newCSVRows(f, r.ManifestPath, ',')
+		case TSV:
+			rows.source, err = newCSVRows(f, r.ManifestPath, '\t')
+		default:
+			rows.source = newJSONRows(f, r.ManifestPath, want)
+		}
 	}
-	f, err := r.open()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return rows, nil
 	}
-	rows := &manifestRows{Closer: f}
-	switch r.Format {
-	case CSV:
-		rows.source, err = newCSVRows(f, r.ManifestPath, ',')
-	case TSV:
-		rows.source, err = newCSVRows(f, r.ManifestPath, '\t')
-	default:
-		rows.source = newJSONRows(f, r.ManifestPath, want, grow)
+	if rows.Closer != nil { // a Parquet file that failed to open has nothing to close
+		rows.Close()
 	}
 	if p, ok := asProblem(err); ok {
-		err = one(p)
+		return nil, one(p)
 	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return rows, nil
-}
-
-func (r *Release) parquetRows(want []string) (*manifestRows, error) {
-	if r.options.OpenParquet == nil {
-		return nil, one(&Problem{File: r.ManifestPath, Line: 1, Message: "Parquet manifests cannot be read here",
-			Hint: "save the manifest as CSV"})
-	}
-	p, err := r.options.OpenParquet(r.ManifestPath, want)
-	if problem, ok := asProblem(err); ok {
-		return nil, one(problem)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open manifest: %w", err)
-	}
-	return &manifestRows{&parquetRows{RowReader: p}, p}, nil
+	return nil, fmt.Errorf("open manifest: %w", err)
 }
 
 // sampleRows is how many JSON lines tell which keys there are when release.toml does not.
@@ -292,7 +285,11 @@ func (r *Release) readHeader(toml []byte) ([]string, error) {
 	}
 	whole := sha256.Sum256(append(slices.Clip(toml), sum...))
 	r.ManifestDigest, r.Digest = sum, hex.EncodeToString(whole[:])
-	rows, err := r.openRows([]string{}, r.Format == JSONL)
+	want := []string{}
+	if r.Format == JSONL {
+		want = nil
+	}
+	rows, err := r.openRows(want)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/pelletier/go-toml/v2"
 )
 
 // settingsFile is release.toml as it is written.
@@ -67,13 +65,11 @@ func (r *Release) checkAbout() {
 	if f.Name == "" {
 		r.toml.Add("name", "the release has no name", `write name = "..." first`)
 	}
-	// TOML has a type for dates; a text will do.
-	r.Date, _ = f.Date.(string)
-	if d, ok := f.Date.(toml.LocalDate); ok {
-		r.Date = d.String()
-	}
-	if _, err := time.Parse(time.DateOnly, r.Date); err != nil && f.Date != nil && f.Date != "" {
-		r.toml.Add("date", "date is not a date", "write date = 2025-12-31")
+	if f.Date != nil && f.Date != "" {
+		r.Date = fmt.Sprint(f.Date) // TOML has a type for dates; a text will do
+		if _, err := time.Parse(time.DateOnly, r.Date); err != nil {
+			r.toml.Add("date", "date is not a date", "write date = 2025-12-31")
+		}
 	}
 }
 
@@ -288,8 +284,7 @@ func (r *Release) mapSpelling(s setting, v vocabulary) {
 		message, hint := v.unknown(s.text)
 		r.toml.Add(s.at, message, hint)
 	case taken && other != label:
-		r.toml.Add(s.at, fmt.Sprintf("spelling %s already means label %s", quote(s.key), quote(codes[other])),
-			"codes, names and spellings are compared without regard to case and must differ")
+		r.toml.Add(s.at, fmt.Sprintf("spelling %s already means label %s", quote(s.key), quote(codes[other])), differ)
 	default:
 		v.add(s.key, label)
 	}
