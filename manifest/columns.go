@@ -20,7 +20,6 @@ const (
 	fieldSubreddit
 )
 
-// used gives every column that is read.
 func (r *Release) used() []string {
 	names := slices.Concat(slices.Collect(maps.Values(r.columns)), slices.Concat(slices.Collect(maps.Values(r.oneHot))...))
 	slices.Sort(names) // so that problems stand in the same order each time
@@ -56,15 +55,16 @@ type matcher struct {
 	problems []Problem
 }
 
-// match completes r.columns for a file with these columns. Its error is *Problems.
 func (r *Release) match(header []string) error {
 	m := matcher{Release: r, header: header, taken: make(map[string]bool)}
+	// What release.toml gives to one key cannot be another's by its usual name.
 	for name := range r.named {
 		m.taken[name] = true
 	}
 	for field, key := range fieldNames[:fieldSubreddit] {
 		r.columns[key] = m.find(key, aliases(field))
 	}
+	// After two candidates, or a name that the file lacks, this would only repeat it.
 	if r.columns["id"] == "" && len(m.problems) == 0 {
 		m.missing("no column of post ids was found", "id")
 	}
@@ -98,7 +98,6 @@ func (r *Release) hasColumn(c Category) bool {
 	return r.columns[c.Name] != "" || r.oneHot[c.Name] != nil
 }
 
-// find gives the column of a key, "" when there is none.
 func (m *matcher) find(key string, aliases []string) string {
 	if name, set := m.columns[key]; set {
 		m.check(name)
@@ -111,6 +110,7 @@ func (m *matcher) find(key string, aliases []string) string {
 				found = append(found, column)
 			}
 		}
+		// A wrong guess would give wrong ids or labels in silence.
 		if len(found) > 1 {
 			m.missing(fmt.Sprintf("columns %s and %s could both be %s", quote(found[0]), quote(found[1]), key), key)
 		}
@@ -135,7 +135,6 @@ func (m *matcher) check(name string) {
 	m.toml.Add(m.named[name], fmt.Sprintf("the manifest has no column %s", quote(name)), hint)
 }
 
-// missing reports what the header should have.
 func (m *matcher) missing(message, key string) {
 	hint := "rehydrate init DIR --manifest FILE makes a release of this file, in which its columns are named"
 	switch {
@@ -150,7 +149,6 @@ func (m *matcher) missing(message, key string) {
 	m.problems = append(m.problems, Problem{File: m.ManifestPath, Line: 1, Message: message, Hint: hint})
 }
 
-// fileRelease starts a release of a file without release.toml.
 func fileRelease(path string, o Options) (*Release, error) {
 	format, p := formatOf(path)
 	if p != nil {
@@ -173,6 +171,7 @@ func BuiltIn() *Release {
 // CategoryOf returns the place in Schema of the category that a column or question of that name
 // is about, or -1: by the name that release.toml gives its column, its own name or its title.
 func (r *Release) CategoryOf(name string) int {
+	// The maintainers' own name for it comes first: it may be the title of another category.
 	called := func(c Category) bool { return name != "" && r.columns[c.Name] == name }
 	if i := slices.IndexFunc(r.Schema.Categories, called); i >= 0 {
 		return i
@@ -208,6 +207,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 			r.columns[key], r.named[name] = name, key
 		}
 	}
+	// The splits and digests of another table say nothing of the release's entries.
 	for _, key := range fieldNames {
 		if key != "id" && (key != "image" || like.columns[key] == "") && r.Schema.index(key) < 0 {
 			r.columns[key] = ""
@@ -223,6 +223,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	if err := r.match(header); err != nil {
 		return nil, err
 	}
+	// New slices, because like keeps its own.
 	r.Schema.Categories, r.vocabularies = nil, nil
 	for i, c := range like.Schema.Categories {
 		if r.hasColumn(c) {

@@ -95,6 +95,7 @@ func DecodeJSON(file string, data []byte, v any) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	// All of it is checked before any of it is read, so what follows meets valid JSON only.
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
 		line, column := t.position(max(0, int(syntax.Offset)-1))
@@ -162,6 +163,7 @@ func (t *Document) Has(key string) bool {
 
 // Add notes a problem at the key, or at the table that lacks it.
 func (t *Document) Add(key, message, hint string) {
+	// A key that is missing has no place of its own.
 	for key != "" && !t.Has(key) {
 		key = key[:max(strings.LastIndexAny(key, ".["), 0)]
 	}
@@ -179,6 +181,7 @@ func (t *Document) Err() error {
 }
 
 func (t *Document) found() (all Problems) {
+	// Keys were met in the order of maps, which changes.
 	slices.SortStableFunc(t.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -204,6 +207,7 @@ func (t *Document) fit(key string, of reflect.Type, value any) bool {
 	case kind == reflect.String:
 		var text string
 		text, ok = value.(string)
+		// U+FFFD stands for what was not UTF-8: two files with other bytes would say the same.
 		ok = ok && (isTOML || validText(text, maxJSONText) && !strings.ContainsRune(text, utf8.RuneError))
 		want, strict, write = "a text", fmt.Sprintf("one line of plain text of 1 to %d bytes", maxJSONText), name+` = "..."`
 	case kind == reflect.Bool:
@@ -219,6 +223,7 @@ func (t *Document) fit(key string, of reflect.Type, value any) bool {
 	case of == reflect.TypeFor[time.Time]():
 		text, _ := value.(string)
 		var moment time.Time
+		// An earlier year is that of a clock that was not set.
 		ok = moment.UnmarshalText([]byte(text)) == nil && moment.Nanosecond() == 0 && moment.Year() >= 2000
 		strict = `a time to the second, such as "2027-12-31T23:59:59Z"`
 	case kind == reflect.Map || kind == reflect.Struct:
@@ -272,7 +277,6 @@ func (t *Document) fitTable(key string, of reflect.Type, table map[string]any) b
 	return fits
 }
 
-// unknownKey and keyHint word the problem of a key that its table does not have.
 func unknownKey(key, table string) string {
 	if table == "" {
 		return "unknown key " + quote(key)
@@ -298,7 +302,6 @@ type tomlWalker struct {
 	beyond bool           // the last key is beyond the limits: nothing after it counts
 }
 
-// walk goes through the file as far as it is TOML and within the limits.
 func (w *tomlWalker) walk() {
 	table := ""
 	for !w.beyond && w.parser.NextExpression() {
@@ -316,7 +319,6 @@ func (w *tomlWalker) walk() {
 	}
 }
 
-// key adds the parts of a dotted key to the table's name.
 func (w *tomlWalker) key(table string, parts unstable.Iterator) string {
 	for !w.beyond && parts.Next() { // a key of a whole file's length would take long to build
 		if n := w.lists[table]; n > 0 { // [list.key] is a key of the list's last table
@@ -346,12 +348,12 @@ func (w *tomlWalker) value(key string, value *unstable.Node) {
 	}
 }
 
-// note gives the key its place, if it has none yet.
 func (w *tomlWalker) note(key string, at int) {
 	if w.beyond {
 		return
 	}
 	w.last = at
+	// A [[list]] is named again for each of its tables; the place of the first counts.
 	if w.Has(key) {
 		return
 	}

@@ -19,6 +19,7 @@ func (r *Release) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 			stopped = !yield(e, nil)
 			return !stopped
 		})
+		// A caller that left must not be called once more.
 		if err != nil && !stopped {
 			yield(Entry{}, err)
 		}
@@ -38,7 +39,6 @@ type Summary struct {
 	Splits  []string // in order of first appearance
 }
 
-// scan gives the good entries to emit until that returns false.
 func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, error) {
 	var counted Summary
 	rows, err := r.openRows(r.used())
@@ -60,6 +60,7 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 	}
 	seen := make(seen)
 	for met := 0; ; met++ {
+		// A million rows take seconds, and Ctrl-C must not wait for them.
 		if err := ctx.Err(); err != nil {
 			return counted, err
 		}
@@ -167,7 +168,6 @@ type categoryColumns struct {
 	oneHot []int
 }
 
-// newDecoder finds the release's columns by name.
 func newDecoder(r *Release, columns []string) (*decoder, error) {
 	d := &decoder{vocabularies: r.vocabularies, separator: r.separator, keys: r.isTable, splits: make(map[string]string)}
 	var missing string
@@ -223,7 +223,6 @@ func (d *decoder) entry(cells []Cell) Entry {
 	return e
 }
 
-// usable reports a cell whose value cannot be used.
 func (d *decoder) usable(i int, c Cell) bool {
 	if c.Fault != "" {
 		d.report(i, "the value "+c.Fault, "correct the value, or leave the cell empty")
@@ -231,7 +230,7 @@ func (d *decoder) usable(i int, c Cell) bool {
 	return c.Fault == ""
 }
 
-// plainText gives the text of cell i, if there is such a column; a list of one value counts as that value.
+// plainText gives the text of cell i, if there is such a column.
 func (d *decoder) plainText(i int, cells []Cell) (text string, ok bool) {
 	if i < 0 || !d.usable(i, cells[i]) {
 		return "", false
@@ -241,6 +240,7 @@ func (d *decoder) plainText(i int, cells []Cell) (text string, ok bool) {
 		d.report(i, "a single value is wanted here, not a list or an object", "write the value alone")
 		return "", false
 	}
+	// Some programs write every value of a JSON or Parquet file as a list.
 	if c.IsList {
 		return strings.TrimSpace(strings.Join(c.List, "")), true
 	}
@@ -277,9 +277,8 @@ func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
 	return n, true
 }
 
-// cellID reads a post id as ParsePostID does, but refuses what programs write into a
-// table where a value is missing, though two such words could be ids.
 func cellID(text string) (PostID, error) {
+	// Programs write these where a value is missing, though both could be ids.
 	if word := fold(text); word == "nan" || word == "null" {
 		return notID(text, "looks like a missing value, not a post id",
 			"every entry needs the id of its post; if a post really has this id, write t3_"+word)
@@ -379,6 +378,7 @@ func (d *decoder) labels(c int, cells []Cell) []int {
 	if !cell.IsList {
 		parts = split(cell.Text, d.separator, v)
 	}
+	// An empty list of several labels is an answer: none of them.
 	if cell.Null || len(parts) == 0 && !multi {
 		return nil
 	}
@@ -414,7 +414,6 @@ func (v vocabulary) read(texts []string) ([]int, *Problem) {
 // separators are the signs that part labels in people's files, the usual one first.
 var separators = [...]string{"|", ";", ","}
 
-// split parts a cell at the separator.
 func split(text, separator string, v vocabulary) []string {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -435,7 +434,6 @@ func split(text, separator string, v vocabulary) []string {
 	return parts
 }
 
-// clash is the problem of labels that may not stand together, nil for none.
 func (v vocabulary) clash(labels []int) *Problem {
 	c := v.category
 	if c.Kind != Multi && len(labels) > 1 {
@@ -484,8 +482,8 @@ func (d *decoder) oneHot(c int, cells []Cell) []int {
 	return labels
 }
 
-// flagText reads a one-hot cell; the spellings are those of spreadsheets and pandas.
 func flagText(text string) (yes, ok bool) {
+	// As JSON, spreadsheets and pandas write them.
 	switch fold(text) {
 	case "1", "1.0", "true", "yes", "x":
 		return true, true

@@ -54,7 +54,6 @@ func (c *surveyed) add(cell Cell) {
 	}
 }
 
-// survey reads every row. What is wrong with a row is for the check of the draft to say.
 func (r *Release) survey() ([]*surveyed, error) {
 	if _, err := r.readHeader(nil); err != nil {
 		return nil, err
@@ -73,6 +72,7 @@ func (r *Release) survey() ([]*surveyed, error) {
 		if err == io.EOF {
 			break
 		}
+		// What is wrong with a row is for the check of the draft to say.
 		if _, isProblem := asProblem(err); err != nil && !isProblem {
 			return nil, err
 		}
@@ -95,6 +95,7 @@ func (c *surveyed) labels(sign string) []Label {
 		if !c.lists && sign != "" {
 			parts = strings.Split(parts[0], sign)
 		}
+		// Before the search for repeats, which takes the square of them.
 		if len(parts) > maxGuessedLabels {
 			return nil
 		}
@@ -127,7 +128,6 @@ func (c *surveyed) labels(sign string) []Label {
 	return labels
 }
 
-// sortLabels orders labels as numbers, then by text.
 func sortLabels(labels []Label) {
 	number := func(l Label) float64 {
 		if n, err := strconv.ParseFloat(l.Code, 64); err == nil {
@@ -182,9 +182,8 @@ func (c *surveyed) usable() bool {
 	return c.name != "" && len(c.name) <= maxLabelText && utf8.ValidString(c.name)
 }
 
-// personal reports whether the column's name says that it is about people or holds their words,
-// which are not labels and do not belong in a release.
 func (c *surveyed) personal() bool {
+	// What is about people or holds their words does not belong in a release. Names are all that a program can go by.
 	name := plain(c.name)
 	return strings.HasPrefix(name, "author_") || slices.Contains([]string{"author", "username", "user_name",
 		"user", "user_id", "email", "title", "selftext", "body", "permalink"}, name)
@@ -197,7 +196,6 @@ type columnGuess struct {
 	Category          *Category // nil for a field
 }
 
-// columnOf gives the column of a field, "" for none.
 func (d *Draft) columnOf(field string) string {
 	i := slices.IndexFunc(d.guesses, func(c columnGuess) bool { return c.Name == field })
 	if i < 0 {
@@ -240,7 +238,6 @@ func (d *Draft) guess(ctx context.Context, source *Release) (err error) {
 	return nil
 }
 
-// take notes a guess, for release.toml and for a person to read.
 func (d *Draft) take(c columnGuess) {
 	d.guesses = append(d.guesses, c)
 	what := c.Name + " is column " + quote(c.Column)
@@ -295,6 +292,7 @@ func (d *Draft) guessFigSIM(ctx context.Context, source *Release) bool {
 		c := &r.Schema.Categories[i]
 		d.take(columnGuess{c.Name, r.columns[c.Name], "all values are FigSIM's labels of this category", c})
 	}
+	// The categories' columns as well, which else would be listed as left out.
 	for _, c := range d.columns {
 		c.used = slices.ContainsFunc(d.guesses, func(u columnGuess) bool { return u.Column == c.name })
 	}
@@ -314,13 +312,12 @@ func (d *Draft) guessSeparator() {
 				n++
 			}
 		}
-		if n > most {
+		if n > most { // of several signs the usual one, which comes first
 			d.separator, most = sign, n
 		}
 	}
 }
 
-// guessCategories makes a category of every column with few different short values.
 func (d *Draft) guessCategories() {
 	names := make(map[string]bool)
 	for _, c := range d.columns {
@@ -350,7 +347,6 @@ func (d *Draft) guessCategories() {
 	}
 }
 
-// leaveOut notes the columns that were not used, and warns of those that should go.
 func (d *Draft) leaveOut(format Format) {
 	for _, c := range d.columns {
 		if c.used || c.name == "" {
@@ -360,6 +356,7 @@ func (d *Draft) leaveOut(format Format) {
 		if c.personal() {
 			why = "it is about people or holds their words"
 			fate := "take it out of the annotations before publishing"
+			// A Parquet file is copied byte by byte.
 			if format != Parquet {
 				fate = "it was left out of the release's annotations"
 				d.redacted = append(d.redacted, c.name)
@@ -373,13 +370,12 @@ func (d *Draft) leaveOut(format Format) {
 
 var notInSlug = regexp.MustCompile("[^a-z0-9]+")
 
-// slug makes a category name of a column name.
 func slug(name string) string {
 	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "_"), "_")
 	if s == "" || isDigit(s[0]) {
 		s = "c_" + s
 	}
-	s = strings.TrimRight(s[:min(len(s), maxName-8)], "_")
+	s = strings.TrimRight(s[:min(len(s), maxName-8)], "_") // room for a number or _label behind it
 	if reserved(s) {
 		s += "_label"
 	}

@@ -43,6 +43,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 	l.line++
 	long := false
+	// The rest of a long line is skipped, so that the next one can be read.
 	for ; err == bufio.ErrBufferFull; _, err = l.in.ReadSlice('\n') {
 		long = true
 	}
@@ -60,7 +61,6 @@ func (l *lineReader) next() ([]byte, error) {
 	return text, nil
 }
 
-// nextFilled gives the next line with more than white space.
 func (l *lineReader) nextFilled() ([]byte, error) {
 	for {
 		text, err := l.next()
@@ -127,7 +127,7 @@ func newCSVRows(r io.Reader, file string, comma byte) (*csvRows, error) {
 	c.parser = csv.NewReader(c)
 	c.parser.Comma = rune(comma)
 	c.parser.FieldsPerRecord = -1 // counted by Next, which can name the header
-	c.parser.ReuseRecord = true
+	c.parser.ReuseRecord = true   // cells are valid until the next row anyway
 	names, err := c.fields()
 	if err == io.EOF {
 		return nil, &Problem{File: file, Line: 1, Message: "the file is empty",
@@ -221,7 +221,6 @@ func (c *csvRows) Next() ([]Cell, error) {
 	return c.cells, nil
 }
 
-// fields parses one record.
 func (c *csvRows) fields() ([]string, error) {
 	c.size = 0
 	fields, err := c.parser.Read()
@@ -268,7 +267,6 @@ func (j *jsonRows) at(i int) (line, column int) {
 	return max(j.in.line, 1), column
 }
 
-// column gives the key's place, a new one at the end if need be.
 func (j *jsonRows) column(key string) int {
 	if i, ok := j.index[key]; ok {
 		return i
@@ -398,18 +396,18 @@ func jsonEnd(text string, i int) int {
 	}
 }
 
-// jsonString gives the text of a string with its quotes. Few have escapes.
+// jsonString gives the text of a string with its quotes.
 func jsonString(quoted string) string {
 	text := quoted[1 : len(quoted)-1]
+	// Few have escapes, and the library takes its time.
 	if strings.IndexByte(text, '\\') >= 0 {
 		_ = json.Unmarshal([]byte(quoted), &text) // it is valid
 	}
 	return text
 }
 
-// jsonCell reads a value. Objects, and lists that hold more than plain values, are marked and not
-// reported here: they matter only in a column that is used.
 func jsonCell(value string) Cell {
+	// Objects, and lists of more than plain values, are marked only: they matter where the column is used.
 	switch value[0] {
 	case '"':
 		return Cell{Text: jsonString(value)}

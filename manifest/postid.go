@@ -32,6 +32,7 @@ func ParsePostID(s string) (PostID, error) {
 	if strings.ContainsRune(text, '/') { // no other form has a slash
 		return parseAddress(text)
 	}
+	// After the ids, because 1e5 can be one.
 	if damaged.MatchString(id) {
 		return notID(text, "is not a post id but a number or day as a spreadsheet writes it",
 			"the spreadsheet damaged this id when it saved the file: take the original file, or import the column as text")
@@ -57,8 +58,8 @@ const (
 	lowerSigns = "abcdefghijklmnopqrstuvwxyz"
 )
 
-// foldASCII lowers A-Z only: Unicode folding would turn look-alikes (the Kelvin sign) into letters.
 func foldASCII(s string) string {
+	// Unicode folding would turn look-alikes (the Kelvin sign) into letters.
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
 			return r + 'a' - 'A'
@@ -129,6 +130,7 @@ func splitAddress(text string) (host, path string, ok bool) {
 		text = "https://reddit.com/" + strings.TrimPrefix(text, "/")
 	}
 	u, err := url.Parse(text)
+	// A port or a user name stands in no address of Reddit's, and can hide whose it is.
 	if err != nil || u.User != nil || u.Port() != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", "", false
 	}
@@ -136,9 +138,10 @@ func splitAddress(text string) (host, path string, ok bool) {
 }
 
 // Subreddit returns the lower-case form of a subreddit's name, and whether s is one: at most 21 letters, digits and
-// underscores. A user's profile (u_NAME) is refused: it names a person.
+// underscores. A user's profile (u_NAME) is refused.
 func Subreddit(s string) (string, bool) {
 	name := foldASCII(s)
+	// The profile's name would be that of a person.
 	if !validWord(s, 21) || strings.HasPrefix(name, "u_") {
 		return "", false
 	}

@@ -80,8 +80,8 @@ func (p *Problems) add(all ...Problem) {
 
 func (p *Problems) count() int { return len(p.List) + p.More }
 
-// err is p as an error, nil when nothing was added.
 func (p *Problems) err() error {
+	// A nil *Problems in an error would be an error.
 	if len(p.List) == 0 {
 		return nil
 	}
@@ -90,8 +90,7 @@ func (p *Problems) err() error {
 
 func one(p *Problem) *Problems { return &Problems{List: []Problem{*p}} }
 
-// quote makes a value from a file safe to print: quoted, control and bidi characters
-// escaped, and cut where it is long.
+// quote makes a value from a file safe to print: quoted, control and bidi characters escaped, and cut where it is long.
 func quote(s string) string {
 	short := fmt.Sprintf("%.60s", s)
 	if short != s {
@@ -133,7 +132,6 @@ func within(a, b string, edits int) bool {
 // fold is how names, labels and column names are compared.
 func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
-// list joins names for a hint, and stops before it gets long.
 func list(names []string) string {
 	const most = 12
 	if len(names) <= most {

@@ -109,6 +109,7 @@ func openFolder(dir string, o Options) (*Release, error) {
 		return nil, fmt.Errorf("open release: %w", err)
 	}
 	defer f.Close()
+	// One byte too many shows that the file is too long.
 	b, err := io.ReadAll(io.LimitReader(f, maxTOML+1))
 	if err != nil {
 		return nil, fmt.Errorf("open release: %w", err)
@@ -133,7 +134,6 @@ func (r *Release) bind(toml []byte) error {
 	return r.match(header)
 }
 
-// findFiles checks that the files that the release names are there.
 func (r *Release) findFiles() error {
 	for _, file := range []struct {
 		key, usual string
@@ -150,6 +150,7 @@ func (r *Release) findFiles() error {
 		}
 		f, err := openInside(r.Dir, *file.name)
 		if err == nil {
+			// Opened only to see now, and not in the middle of a run, that it can be.
 			f.Close()
 			*file.path = filepath.Join(r.Dir, *file.name)
 		} else if named || !errors.Is(err, fs.ErrNotExist) { // those with their usual names may be absent
@@ -182,7 +183,6 @@ func openInside(dir, name string) (*os.File, error) {
 	return root.Open(name)
 }
 
-// open opens the manifest. A bare file may be a symbolic link.
 func (r *Release) open() (f *os.File, err error) {
 	if r.Dir != "" {
 		f, err = openInside(r.Dir, r.file.Manifest)
@@ -199,7 +199,6 @@ func (r *Release) open() (f *os.File, err error) {
 	return f, nil
 }
 
-// sum is the SHA-256 of the manifest as it is now.
 func (r *Release) sum() (string, error) {
 	f, err := r.open()
 	if err != nil {

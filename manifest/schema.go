@@ -31,7 +31,6 @@ func reserved(name string) bool {
 		"ocr_text", "ocr_confidence", "width", "height", "filter", "separator"}, name)
 }
 
-// index gives the place of the category of that name, or -1.
 func (s Schema) index(name string) int {
 	return slices.IndexFunc(s.Categories, func(c Category) bool { return c.Name == name })
 }
@@ -122,7 +121,6 @@ func (v vocabulary) find(text string) (int, bool) {
 	return i, ok
 }
 
-// all reports whether every part is a label.
 func (v vocabulary) all(parts []string) bool {
 	for _, p := range parts {
 		if _, ok := v.find(p); !ok {

@@ -31,7 +31,6 @@ type settingsFile struct {
 	Labels      map[string]any `toml:"labels"`  // "separator", or category -> a table spelling -> code
 }
 
-// parseSettings reads release.toml strictly. Its error is *Problems.
 func parseSettings(b []byte, file string, o Options) (*Release, error) {
 	r := newRelease(o)
 	r.separator = separators[0]
@@ -218,7 +217,6 @@ func (r *Release) readColumns() {
 	}
 }
 
-// column reads the name of a column.
 func (r *Release) column(s setting) string {
 	if s.text == "" {
 		r.toml.Add(s.at, s.key+" does not name a column", "name its column, or take the line out")

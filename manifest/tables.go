@@ -122,6 +122,7 @@ func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
 // imageNumber reads a number as strconv.Itoa writes it; what is not one is 0.
 func imageNumber(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
+	// Another spelling, such as 01, would make a second entry of the same image.
 	if err != nil || n < 0 || n > maxImage || strconv.Itoa(n) != s {
 		return 0, false
 	}
@@ -178,7 +179,6 @@ func (rec *record) first(k Key) error {
 	return nil
 }
 
-// asProblem gives the *Problem in err, if that is what it is.
 func asProblem(err error) (*Problem, bool) {
 	var p *Problem
 	ok := errors.As(err, &p)

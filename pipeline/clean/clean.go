@@ -7,6 +7,7 @@ import "strings"
 // Cell keeps a spreadsheet from running a cell as a formula: one that starts with = + - @, a tab or a
 // carriage return gets a ' in front. One that has that already gets another, so that nothing is lost.
 func Cell(text string) string {
+	// Quotes in front count as well, or FromCell could not tell whose they are.
 	if isFormula(strings.TrimLeft(text, "'")) {
 		return "'" + text
 	}

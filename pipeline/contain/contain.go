@@ -23,7 +23,7 @@ func Do(f func() error) (err error) {
 	// A panic of any goroutine would end the whole program, with the workspace open.
 	defer func() {
 		if v := recover(); v != nil {
-			err = &Panic{Value: v, Stack: debug.Stack()}
+			err = &Panic{Value: v, Stack: debug.Stack()} // of here still: the deferred call runs on the panic's stack
 		}
 	}()
 	return f()
