@@ -2,37 +2,24 @@ package ocr
 
 import "image"
 
-// softWhite maps white text to black on white: 255 up to from, falling linearly to 0
-// at to and above.
-func softWhite(g *image.Gray, from, to int) {
-	apply(g, func(v int) int { return ramp(to-v, to-from) })
-}
-
-// softDark keeps dark text and drops the rest: 0 up to from, rising linearly to 255 at
-// to and above.
-func softDark(g *image.Gray, from, to int) {
-	apply(g, func(v int) int { return ramp(v-from, to-from) })
-}
-
-// ramp is 255 * part / whole, rounded, between 0 and 255.
-func ramp(part, whole int) int {
-	part = min(max(part, 0), whole)
-	return (255*part + whole/2) / whole
-}
-
-func apply(g *image.Gray, f func(int) int) {
+// soften makes black what is at or beyond the level black, white what is at or beyond white, which may be the lower
+// one, and what is between them linear.
+func soften(g *image.Gray, black, white int) {
 	var table [256]uint8
 	for v := range table {
-		table[v] = uint8(f(v))
+		part, whole := v-black, white-black
+		if whole < 0 {
+			part, whole = -part, -whole
+		}
+		// In integers, like all of it: a CPU must not round in another way.
+		table[v] = uint8((255*min(max(part, 0), whole) + whole/2) / whole)
 	}
 	for i, v := range g.Pix {
 		g.Pix[i] = table[v]
 	}
 }
 
-// Limits of the component filter. A letter of a caption is at most a quarter of the
-// picture high, a word whose letters touch at most half of it wide, and a speck has
-// both sides under 8 thousandths of the height.
+// Limits of the component filter.
 const (
 	componentDark      = 160 // pixels below it are ink
 	componentHighPct   = 25
@@ -47,9 +34,9 @@ type span struct {
 }
 
 // filterComponents paints out the 8-connected components of ink that cannot be
-// letters, with the grey fringe around them. White text on a white sky is read only
-// after this.
+// letters, with the grey fringe around them.
 func filterComponents(g *image.Gray) {
+	// White text on a white sky is read only after this: the sky is one large component.
 	width, height := g.Rect.Dx(), g.Rect.Dy()
 	spans, boxes := components(g)
 	for i, s := range spans {
@@ -61,17 +48,18 @@ func filterComponents(g *image.Gray) {
 
 func letterSized(box image.Rectangle, width, height int) bool {
 	w, h := box.Dx(), box.Dy()
+	// A letter of a caption is at most a quarter of the picture high, a word whose letters touch at most half of it
+	// wide, and a speck small both ways: a full stop is one, an I is not.
 	tooHigh := 100*h > componentHighPct*height
 	tooWide := 100*w > componentWidePct*width
 	speck := 1000*h < componentSpeckMill*height && 1000*w < componentSpeckMill*height
 	return !tooHigh && !tooWide && !speck
 }
 
-// components lists the runs of ink, and the boxes of the components by the index of their root; that of
-// any other run is empty.
+// components lists the runs of ink, and the boxes of the components by the index of their root.
 func components(g *image.Gray) (spans []span, boxes []image.Rectangle) {
 	spans = findSpans(g)
-	boxes = make([]image.Rectangle, len(spans))
+	boxes = make([]image.Rectangle, len(spans)) // empty for a run that is not a root
 	for i, s := range spans {
 		root := find(spans, i)
 		boxes[root] = boxes[root].Union(image.Rect(s.left, s.row, s.right, s.row+1))
@@ -113,6 +101,7 @@ func findSpans(g *image.Gray) []span {
 
 func find(spans []span, i int) int {
 	for spans[i].parent != i {
+		// Halving the path keeps the next search short.
 		spans[i].parent = spans[spans[i].parent].parent
 		i = spans[i].parent
 	}
@@ -121,16 +110,17 @@ func find(spans []span, i int) int {
 
 func join(spans []span, a, b int) {
 	a, b = find(spans, a), find(spans, b)
+	// The first run is the root, whatever the order of joins: so components come in the same order always.
 	spans[max(a, b)].parent = min(a, b)
 }
 
-// paintOut whitens a span and those of its neighbours that are no ink. Ink next to it
-// is of its own component, which is painted with its own spans.
+// paintOut whitens a span and those of its neighbours that are no ink.
 func paintOut(g *image.Gray, s span) {
 	width, height := g.Rect.Dx(), g.Rect.Dy()
 	for y := max(0, s.row-1); y <= min(height-1, s.row+1); y++ {
 		row := g.Pix[y*g.Stride : y*g.Stride+width]
 		for x := max(0, s.left-1); x <= min(width-1, s.right); x++ {
+			// Ink above and below is of the same component, and painted with its own spans.
 			if y == s.row || row[x] >= componentDark {
 				row[x] = 255
 			}

@@ -14,8 +14,8 @@ func TestSoftThresholds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		white, dark := grayOf(1, tt.v), grayOf(1, tt.v)
-		softWhite(white, 180, 250)
-		softDark(dark, 20, 140)
+		soften(white, 250, 180)
+		soften(dark, 20, 140)
 		if white.Pix[0] != tt.white || dark.Pix[0] != tt.dark {
 			t.Errorf("%d: white %d, dark %d, want %d, %d", tt.v, white.Pix[0], dark.Pix[0], tt.white, tt.dark)
 		}

@@ -21,13 +21,12 @@ type pass struct {
 	mode       Mode
 }
 
-// The passes, made one after the other. P1 reads light text, and what it turns into light
-// text on black: panels. P2 reads dark text, and light text that is too dim for P1. P3
-// reads white text on white, which only its outline tells apart, and text scattered over
-// the picture. The engine takes about 25 ms for an image and 1 ms for each letter that it
-// looks at; painting out what is read halves the second and third pass, and reads better
-// than whole images do. Where nothing is left that looks like letters, a pass is left
-// out. P5 runs only where the others read next to nothing.
+// The passes, made one after the other. P1 reads light text, and panels, which it turns into light text on black. P2
+// reads dark text, and light text too dim for P1. P3 and P4 read white text on white, which only its outline tells
+// apart, and text scattered over the picture. P5 runs only where the others read next to nothing.
+//
+// The engine takes about 25 ms for an image and 1 ms for each letter; painting out what is read halves P2 and P3, and
+// reads better than whole images do.
 var passes = [...]pass{
 	{plane: "Y", filter: "white", from: 180, to: 250, long: 550, mode: Mode{PSM: 3, Invert: true}},
 	{plane: "Y", filter: "dark", from: 20, to: 140, unread: true, shapes: 12, long: 700, mode: Mode{PSM: 3, Invert: true}},
@@ -36,8 +35,7 @@ var passes = [...]pass{
 	{plane: "Y", long: 1000, sparse: true, mode: Mode{PSM: 11, Invert: true}},
 }
 
-// A pass is left out for want of shapes only after so many letters have been read in
-// listed words: what the other passes see nothing of may be shaped unlike letters, too.
+// A pass may be left out for want of shapes after so many letters in listed words.
 const shapesAfter = 24
 
 // The sparse pass runs below this many letters of this confidence.
@@ -61,7 +59,7 @@ func enough(words []candidate) bool {
 	all, listed, evident := 0, 0, 0
 	for _, w := range words {
 		n := letters(w.Text)
-		if w.Confidence < enoughConfidence || n < 2 {
+		if w.Confidence < enoughConfidence || n < 2 { // noise is mostly single letters
 			continue
 		}
 		all++
@@ -89,11 +87,11 @@ func (p planes) render(s pass) *image.Gray {
 		plane = p.minimum
 	}
 	g := scale(plane, s.long)
-	switch s.filter {
+	switch s.filter { // whichever it was, text is black on white then, as the engine learned it
 	case "white":
-		softWhite(g, s.from, s.to)
+		soften(g, s.to, s.from)
 	case "dark":
-		softDark(g, s.from, s.to)
+		soften(g, s.from, s.to)
 	}
 	if s.components {
 		filterComponents(g)
@@ -105,10 +103,12 @@ func (p planes) render(s pass) *image.Gray {
 // that the words read so far do not account for.
 func (s pass) worthwhile(rest *image.Gray, read []candidate) bool {
 	listed := slices.DeleteFunc(merge(read), func(c candidate) bool { return !c.listed })
+	// With next to nothing read, the text may be shaped unlike letters, too.
 	if sureLetters(listed) < shapesAfter {
 		return true
 	}
 	shapes := lettersInRows(rest)
+	// The other polarity only if the engine looks for it as well, and if it can still make a difference.
 	if s.mode.Invert && shapes < s.shapes {
 		shapes += lettersInRows(negative(rest))
 	}
@@ -137,9 +137,9 @@ func (s pass) String() string {
 	return b.String()
 }
 
-// parameters describes every constant between pixels and text, for the dataset's
-// provenance and the fingerprint.
+// parameters describes every constant between pixels and text, for the dataset's provenance and the fingerprint.
 func parameters() string {
+	// Another wording is another fingerprint: all images of all workspaces would be read again.
 	var b strings.Builder
 	fmt.Fprintf(&b, "method %d", methodVersion)
 	for i, s := range passes {

@@ -8,9 +8,7 @@ import (
 	"rehydrate/policy"
 )
 
-// minFrom is the luma from which the minimum plane holds min(R,G,B). Below it luma
-// stands in: the minimum is at most luma there, so neither passes a threshold of 180,
-// and most pixels of a photo need no colour conversion.
+// minFrom is the luma from which the minimum plane holds min(R,G,B); below it luma stands in.
 const minFrom = 150
 
 // planes are the two grey views of an image that the passes start from, at full size.
@@ -19,9 +17,8 @@ type planes struct {
 	minimum *image.Gray // M: bright only where all three channels are
 }
 
-// newPlanes makes both planes. A YCbCr image (JPEG) gives its Y as decoded; any other
-// is laid over white first, so that half-transparent pixels are not read as dark, and
-// its luma is (299 R + 587 G + 114 B) / 1000.
+// newPlanes makes both planes. A YCbCr image (JPEG) gives its Y as decoded; the luma of any other is
+// (299 R + 587 G + 114 B) / 1000.
 func newPlanes(img image.Image) planes {
 	bounds := img.Bounds()
 	size := image.Rect(0, 0, bounds.Dx(), bounds.Dy())
@@ -52,6 +49,8 @@ func (p planes) fromYCbCr(src *image.YCbCr) {
 		copy(p.luma.Pix[y*width:], luma)
 		minimum := p.minimum.Pix[y*width : (y+1)*width]
 		for x, v := range luma {
+			// The minimum is at most luma, so below neither passes a threshold of 180, and most pixels of a photo need
+			// no colour conversion.
 			if v >= minFrom {
 				c := src.COffset(bounds.Min.X+x, bounds.Min.Y+y)
 				r, g, b := color.YCbCrToRGB(v, src.Cb[c], src.Cr[c])
@@ -62,9 +61,9 @@ func (p planes) fromYCbCr(src *image.YCbCr) {
 	}
 }
 
-// fromAny converts in strips of rows: a whole RGBA copy of the largest image allowed
-// would take 160 MB.
+// fromAny converts an image of any colour model.
 func (p planes) fromAny(img image.Image) {
+	// In strips: a whole RGBA copy of the largest image allowed would take 160 MB.
 	const rows = 32
 	bounds := img.Bounds()
 	width := bounds.Dx()
@@ -72,6 +71,7 @@ func (p planes) fromAny(img image.Image) {
 	for top := 0; top < bounds.Dy(); top += rows {
 		n := min(rows, bounds.Dy()-top)
 		at := image.Rect(0, 0, width, n)
+		// Over white, so that half-transparent pixels are not read as dark.
 		draw.Draw(strip, at, image.White, image.Point{}, draw.Src)
 		draw.Draw(strip, at, img, bounds.Min.Add(image.Pt(0, top)), draw.Over)
 		luma, minimum := p.luma.Pix[top*width:], p.minimum.Pix[top*width:]
@@ -120,9 +120,9 @@ func scale(src *image.Gray, long int) *image.Gray {
 	return dst
 }
 
-// shrink averages over the exact area each pixel covers. In units of 1/w of a source
-// column every output column covers width units, so all weights are whole.
+// shrink averages over the exact area each pixel covers.
 func shrink(dst, src *image.Gray) {
+	// In units of 1/w of a source column every output column covers width units, so all weights are whole.
 	width, height := src.Rect.Dx(), src.Rect.Dy()
 	w, h := dst.Rect.Dx(), dst.Rect.Dy()
 	area := uint64(width) * uint64(height)

@@ -48,9 +48,8 @@ type candidate struct {
 	agreed bool // another pass read the same at the same place
 }
 
-// collect turns a pass's words into candidates: text freed of what does not print and
-// mended, boxes brought from the scaled size to the original's, and words dropped that
-// are too uncertain or hold neither letter nor digit.
+// collect turns a pass's words into candidates of the original's size, mended, without those that are too uncertain or
+// hold neither letter nor digit.
 func collect(words []RawWord, pass int, scaled, original image.Point, l lexicon) []candidate {
 	words = slices.Clone(words)
 	for i := range words {
@@ -72,9 +71,9 @@ func collect(words []RawWord, pass int, scaled, original image.Point, l lexicon)
 
 func rescale(v, from, to int) int { return (2*v*to + from) / (2 * from) }
 
-// printable drops white space, control and format characters (escapes, direction
-// marks), so that text is safe in a terminal, a CSV cell and a log.
+// printable drops white space, control and format characters (escapes, direction marks).
 func printable(s string) string {
+	// Text goes to terminals, CSV cells and logs, and a picture can say anything.
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.In(r, unicode.C) {
 			return -1
@@ -106,25 +105,17 @@ func sureLetters(words []candidate) int {
 	return n
 }
 
-// A lineKey names a line of one pass; its order is the tie-break of the merge.
-type lineKey struct{ pass, block, par, line int }
-
-func (a lineKey) compare(b lineKey) int {
-	return cmp.Or(cmp.Compare(a.pass, b.pass), cmp.Compare(a.block, b.block),
-		cmp.Compare(a.par, b.par), cmp.Compare(a.line, b.line))
-}
-
 type line struct {
-	key   lineKey
+	key   [4]int // pass, block, paragraph and line of the engine's layout
 	words []candidate
 	score int64
 }
 
 // merge keeps one reading of each place, and marks the words that two passes agree on.
-// Lines of all passes are taken by falling score; a word is kept unless it overlaps a
-// word of a line taken before it, kept or not. Words of one line never block each other.
 func merge(candidates []candidate) []candidate {
 	var kept, taken, certain []candidate
+	// Lines of all passes are taken by falling score; a word is kept unless it overlaps a word of a line taken before
+	// it, kept or not. Words of one line never block each other: the engine has told them apart.
 	for _, c := range candidates {
 		if c.Confidence >= mergeFloor {
 			certain = append(certain, c)
@@ -140,6 +131,7 @@ func merge(candidates []candidate) []candidate {
 		}
 	}
 	for i := range kept {
+		// Among all candidates: a word too faint to be kept still agrees.
 		kept[i].agreed = slices.ContainsFunc(candidates, kept[i].agrees)
 	}
 	return kept
@@ -152,9 +144,9 @@ func (c candidate) agrees(other candidate) bool {
 
 func linesByScore(candidates []candidate) []line {
 	var lines []line
-	index := map[lineKey]int{}
+	index := map[[4]int]int{}
 	for _, c := range candidates {
-		key := lineKey{c.pass, c.Block, c.Par, c.Line}
+		key := [4]int{c.pass, c.Block, c.Par, c.Line}
 		i, seen := index[key]
 		if !seen {
 			i = len(lines)
@@ -167,14 +159,14 @@ func linesByScore(candidates []candidate) []line {
 		lines[i].score = score(lines[i].words)
 	}
 	slices.SortFunc(lines, func(a, b line) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), a.key.compare(b.key))
+		// Equal scores must not depend on the order in which words came.
+		return cmp.Or(cmp.Compare(b.score, a.score), slices.Compare(a.key[:], b.key[:]))
 	})
 	return lines
 }
 
-// score is c * n^0.3, where c is the length-weighted mean confidence, that of words not in
-// the lexicon counting less, and n the length in bytes, in whole millionths: CPUs that fuse multiply and add differ in the last bit
-// of a float, and must not differ in the order of lines.
+// score is c * n^0.3 in millionths, where c is the length-weighted mean confidence, that of words not in the lexicon
+// counting less, and n the length in bytes.
 func score(words []candidate) int64 {
 	var weighted, length float64
 	for _, w := range words {
@@ -183,9 +175,11 @@ func score(words []candidate) int64 {
 		if !w.listed {
 			confidence = confidence * unlistedWeightPct / 100
 		}
-		weighted += float64(confidence * n)
+		weighted += float64(confidence * n) // the conversion forbids to fuse it with the sum
 		length += n
 	}
+	// Whole, because CPUs that fuse multiply and add differ in the last bit of a float, and must not differ in the
+	// order of lines.
 	return int64(math.Round(1e6 * weighted / length * math.Pow(length, mergeLengthPower)))
 }
 
@@ -196,9 +190,7 @@ func samePlace(a, b image.Rectangle, pct int) bool {
 
 func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
 
-// order puts words into reading order, line by line: from top to bottom by vertical
-// centre, a word joining the first line whose first word is level with it; inside a line
-// from left to right.
+// order puts words into reading order: lines from top to bottom, and from left to right in each.
 func order(words []candidate) [][]candidate {
 	words = slices.Clone(words)
 	slices.SortFunc(words, func(a, b candidate) int {
@@ -206,6 +198,7 @@ func order(words []candidate) [][]candidate {
 	})
 	var lines [][]candidate
 	for _, w := range words {
+		// The first word decides: a line that followed its last one would climb from line to line in slanted text.
 		i := slices.IndexFunc(lines, func(l []candidate) bool { return level(l[0].Box, w.Box) })
 		if i < 0 {
 			lines = append(lines, []candidate{w})
@@ -239,6 +232,7 @@ func newReading(words []candidate, origin image.Point, l lexicon) Reading {
 	var r Reading
 	var text strings.Builder
 	accepted, sum, lastLine := 0, 0.0, 0
+	// In two rounds, because whether a word is accepted depends on the whole of its line.
 	for number, line := range order(words) {
 		sure := 0
 		for _, c := range line {

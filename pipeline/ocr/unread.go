@@ -12,13 +12,12 @@ const (
 	blankMargin       = 8  // what is painted out around a word: this part of its height
 )
 
-// certainlyRead returns the words of the lines in which every word is listed and
-// certain. A line with one doubtful word is left whole for the next pass: a word cut out
-// of its line is read worse.
+// certainlyRead returns the words of the lines in which every word is listed and certain.
 func certainlyRead(candidates []candidate) []candidate {
 	var read []candidate
 	for _, l := range linesByScore(candidates) {
 		length, certain := 0, true
+		// A line with one doubtful word is left whole for the next pass: a word cut out of its line is read worse.
 		for _, w := range l.words {
 			certain = certain && w.listed && w.Confidence >= certainConfidence
 			length += len(w.Text)
@@ -36,6 +35,7 @@ func without(g *image.Gray, words []candidate, original image.Point) *image.Gray
 	if len(words) == 0 {
 		return g
 	}
+	// A copy, because a second try on another worker starts from the same first pass.
 	out := image.NewGray(g.Rect)
 	copy(out.Pix, g.Pix)
 	size := g.Rect.Size()
@@ -47,9 +47,9 @@ func without(g *image.Gray, words []candidate, original image.Point) *image.Gray
 	return out
 }
 
-// blank paints a box in the median of its upper and lower edge. Plain white would draw a
-// bright panel on what is dark, and Tesseract would look for text in it.
+// blank paints a box in the median of its upper and lower edge.
 func blank(g *image.Gray, box image.Rectangle) {
+	// Plain white would draw a bright panel on what is dark, and Tesseract would look for text in it.
 	if box.Empty() {
 		return
 	}
@@ -80,9 +80,9 @@ const (
 	shapeLikePct = 70 // of the height of the higher one: two of one line
 )
 
-// lettersInRows counts the shapes of ink that stand between two like them, as letters of
-// words do and leaves, faces and frames mostly do not.
+// lettersInRows counts the shapes of ink that stand between two like them.
 func lettersInRows(g *image.Gray) int {
+	// Letters of words do so; leaves, faces and frames mostly do not.
 	shapes := letterShapes(g)
 	afterOne, beforeOne := make([]bool, len(shapes)), make([]bool, len(shapes))
 	for i, a := range shapes {
@@ -109,6 +109,7 @@ func lettersInRows(g *image.Gray) int {
 func letterShapes(g *image.Gray) []image.Rectangle {
 	_, boxes := components(g)
 	height := g.Rect.Dy()
+	// The empty boxes, of runs that are not roots, are too low.
 	boxes = slices.DeleteFunc(boxes, func(b image.Rectangle) bool {
 		return b.Dy() < shapeHigh || 4*b.Dy() > height || b.Dx() < shapeNarrow || b.Dx() > shapeWide*b.Dy()
 	})
