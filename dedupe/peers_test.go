@@ -23,39 +23,6 @@ func raw(t *testing.T, img image.Image) uint64 {
 	return h.GetHash()
 }
 
-// goimagehash v1.1.0 reads transparent pixels as black: two different drawings in black
-// on transparency are both 0.
-func TestGoimagehashTransparent(t *testing.T) {
-	for _, shape := range []image.Rectangle{image.Rect(40, 30, 110, 160), image.Rect(100, 80, 190, 120)} {
-		img := image.NewNRGBA(image.Rect(0, 0, 200, 200))
-		draw.Draw(img, shape, image.Black, image.Point{}, draw.Src)
-		white := image.NewRGBA(img.Rect)
-		draw.Draw(white, white.Rect, image.White, image.Point{}, draw.Src)
-		draw.Draw(white, shape, image.Black, image.Point{}, draw.Src)
-		if bare := raw(t, img); bare != 0 {
-			t.Fatalf("the library gives %x: it has got over its fault, and the guard can go", bare)
-		}
-		if got, want := mustHash(t, img), mustHash(t, white); got != want || got.Bits == 0 {
-			t.Errorf("black on transparency is %+v, black on white %+v", got, want)
-		}
-	}
-}
-
-// goimagehash v1.1.0 takes a 64x64 part of a larger image for black unless it begins at
-// (0, 0).
-func TestGoimagehashSubImage(t *testing.T) {
-	whole := photo(4, 300, 300)
-	part := whole.SubImage(image.Rect(100, 90, 164, 154)).(*image.RGBA)
-	moved := image.NewRGBA(image.Rect(0, 0, 64, 64))
-	draw.Draw(moved, moved.Rect, part, part.Rect.Min, draw.Src)
-	if bare := raw(t, part); bare == raw(t, moved) {
-		t.Fatalf("the library gives %x for both: it has got over its fault", bare)
-	}
-	if got, want := mustHash(t, part), mustHash(t, moved); got != want || got.Flat {
-		t.Errorf("a part of an image is %+v, the same pixels alone %+v", got, want)
-	}
-}
-
 // goimagehash v1.1.0, and imagehash (issue 134), give the same hash to pictures of one
 // colour, whatever the colour.
 func TestGoimagehashFlat(t *testing.T) {

@@ -78,11 +78,7 @@ func WriteCard(w io.Writer, c Card) error {
 // render writes the card on a page.
 func (c Card) render(b *bytes.Buffer, page string) (card, error) {
 	full := withDefaults(c)
-	err := checkSchema(c.Schema, c.Flagged)
-	if err == nil {
-		err = pages.ExecuteTemplate(b, page, full)
-	}
-	return full, err
+	return full, pages.ExecuteTemplate(b, page, full)
 }
 
 // A card is a Card with general words where the release has none, and what card.md asks of it.

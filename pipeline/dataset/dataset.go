@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -107,38 +106,6 @@ func baseColumns(flagged bool) []string {
 		columns = append(columns, "filter")
 	}
 	return columns
-}
-
-// checkSchema refuses a label schema that cannot be written as columns and ClassLabels.
-func checkSchema(s manifest.Schema, flagged bool) error {
-	// Readers differ on whether column names that only differ in case are the same. filter
-	// is a column in flag mode, split a field of croissant.json.
-	taken := map[string]string{"filter": "filter", "split": "split"}
-	for _, c := range baseColumns(flagged) {
-		taken[c] = c
-	}
-	for _, c := range s.Categories {
-		switch other, dup := taken[strings.ToLower(c.Name)]; {
-		case c.Name == "" || !printable(c.Name):
-			return fmt.Errorf("label category %q: its name cannot be a column name: use printable text", c.Name)
-		case dup:
-			return fmt.Errorf("label category %q: the dataset already has a column %q: rename the category", c.Name, other)
-		case !slices.Contains([]manifest.CategoryKind{manifest.Single, manifest.Ordinal, manifest.Multi}, c.Kind):
-			return fmt.Errorf("label category %q: unknown kind %q", c.Name, c.Kind)
-		case len(c.Labels) == 0:
-			return fmt.Errorf("label category %q has no labels", c.Name)
-		}
-		taken[strings.ToLower(c.Name)] = c.Name
-		// A label is read back by its name.
-		names := make(map[string]bool, len(c.Labels))
-		for _, l := range c.Labels {
-			if l.Name == "" || !printable(l.Name) || names[l.Name] {
-				return fmt.Errorf("label category %q, label %q: names must be printable, and unique within the category", c.Name, l.Name)
-			}
-			names[l.Name] = true
-		}
-	}
-	return nil
 }
 
 // printable reports whether s is UTF-8 without control characters, line ends included.

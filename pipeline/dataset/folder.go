@@ -19,7 +19,7 @@ import (
 // Labels are the numbers of the Parquet, a multi-label category a JSON list of them; an empty cell means that none was
 // given. An OCR text that is empty, None, NA or null has no value any more where pandas reads it.
 func WriteFolder(sink Sink, s manifest.Schema, flagged bool, split string, rows iter.Seq2[Row, error]) (stats Stats, err error) {
-	err = cmp.Or(checkSchema(s, flagged), checkSplit(split))
+	err = checkSplit(split)
 	if err == nil {
 		err = sink(split+"/metadata.csv", func(w io.Writer) error {
 			counted := &counter{w: w}

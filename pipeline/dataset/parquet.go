@@ -38,9 +38,6 @@ func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, ro
 // writeParquet is WriteParquet without the digests: it takes what check lets through.
 func writeParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, check func(*Row, manifest.Schema) error,
 	rows iter.Seq2[Row, error]) (stats Stats, err error) {
-	if err := checkSchema(s, flagged); err != nil {
-		return stats, err
-	}
 	options, err := writerOptions(s, p, flagged)
 	if err != nil {
 		return stats, err

@@ -261,22 +261,3 @@ func TestRowsRefused(t *testing.T) {
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
-
-func TestSchemasRefused(t *testing.T) {
-	label := []manifest.Label{{Code: "A", Name: "A"}}
-	for name, categories := range map[string][]manifest.Category{
-		"base column":   {{Name: "image", Kind: manifest.Single, Labels: label}},
-		"base, in case": {{Name: "Filter", Kind: manifest.Single, Labels: label}},
-		"twice":         {{Name: "a", Kind: manifest.Single, Labels: label}, {Name: "A", Kind: manifest.Single, Labels: label}},
-		"no name":       {{Kind: manifest.Single, Labels: label}},
-		"line end":      {{Name: "a\nb", Kind: manifest.Single, Labels: label}},
-		"no labels":     {{Name: "a", Kind: manifest.Single}},
-		"unknown kind":  {{Name: "a", Kind: "triple", Labels: label}},
-		"label twice":   {{Name: "a", Kind: manifest.Single, Labels: append(label, label...)}},
-		"label unnamed": {{Name: "a", Kind: manifest.Single, Labels: []manifest.Label{{Code: "A"}}}},
-	} {
-		if _, err := WriteParquet(io.Discard, manifest.Schema{Categories: categories}, Provenance{}, false, all(nil)); err == nil {
-			t.Errorf("%s: schema was taken", name)
-		}
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,14 +58,9 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestReadOwn: the other readers take the dataset's own files as well: labels by their names, pictures with their texts.
+// TestReadOwn: pictures are read from the dataset's own files as well, with their texts.
 func TestReadOwn(t *testing.T) {
 	path, _ := writeFile(t, false, all(testRows()))
-	labelled, err := scan.OpenLabelled(path, []string{"id", "severity"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer labelled.Close()
 	pictures, err := scan.OpenPictures(path, scan.PictureColumns{})
 	if err != nil {
 		t.Fatal(err)
@@ -75,22 +69,10 @@ func TestReadOwn(t *testing.T) {
 	if !pictures.Own || pictures.Rows != 8 || pictures.Columns != (scan.PictureColumns{Image: "image", Text: "ocr_text"}) {
 		t.Errorf("own %t, %d rows, columns %+v", pictures.Own, pictures.Rows, pictures.Columns)
 	}
-	names := []string{"<High & up>", "None", "", "Low", "<High & up>", "<High & up>", "<High & up>", "<High & up>"}
-	at := slices.Index(labelled.Columns(), "severity")
-	if slices.Contains(labelled.Columns(), "image") {
-		t.Error("the image is a column of labels")
-	}
 	for i, row := range testRows() {
-		cells, err := labelled.Next()
-		if err != nil || cells[0].Text != row.ID || cells[at].Text != names[i] || cells[at].Null != (names[i] == "") {
-			t.Errorf("row %d: %v, %v, want %s with %q", i, cells, err, row.ID, names[i])
-		}
 		got, err := pictures.Next()
 		if diff := cmp.Diff(scan.PictureRow{Path: row.Path, Image: row.Image, Text: row.Text}, got); diff != "" || err != nil {
 			t.Errorf("row %d: %v (-written +read):\n%s", i, err, diff)
 		}
-	}
-	if _, err := labelled.Next(); err != io.EOF {
-		t.Errorf("after the last row: %v", err)
 	}
 }

@@ -151,7 +151,10 @@ func (s *Search) Find(ctx context.Context) (Summary, error) {
 		return Summary{}, err
 	}
 	sheet.Written, err = s.write(ctx, sheet)
-	return sheet.Summary, err
+	if err != nil {
+		return Summary{}, fmt.Errorf("write the answer into %s: %w", s.Out, err)
+	}
+	return sheet.Summary, nil
 }
 
 // each calls do from several goroutines for the pictures of the source for which pick, called in their order, has

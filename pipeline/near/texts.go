@@ -138,31 +138,28 @@ func (t *texts) readJSON(r io.Reader) (line int, err error) {
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
-		if err := t.addLine(lines.Bytes()); err != nil {
+		// A line of `ocr --json`, or one that has no more than file and text.
+		var l struct {
+			File  string         `json:"file"`
+			Text  *string        `json:"text"`
+			Error *string        `json:"error"` // ocr could not read the picture
+			Words *[]dedupe.Word `json:"words"`
+		}
+		err := json.Unmarshal(lines.Bytes(), &l)
+		switch {
+		case err != nil:
+		case l.Words != nil:
+			err = t.add(l.File, dedupe.Tokens(*l.Words))
+		case l.Text != nil:
+			err = t.add(l.File, allWords(*l.Text))
+		case l.Error != nil:
+			err = t.add(l.File, nil)
+		default:
+			err = errors.New("it has no text")
+		}
+		if err != nil {
 			return line, err
 		}
 	}
 	return line + 1, lines.Err()
-}
-
-// addLine adds a line of `ocr --json`, or one that has no more than file and text.
-func (t *texts) addLine(b []byte) error {
-	var l struct {
-		File  string         `json:"file"`
-		Text  *string        `json:"text"`
-		Error *string        `json:"error"` // ocr could not read the picture
-		Words *[]dedupe.Word `json:"words"`
-	}
-	err := json.Unmarshal(b, &l)
-	switch {
-	case err != nil:
-		return err
-	case l.Words != nil:
-		return t.add(l.File, dedupe.Tokens(*l.Words))
-	case l.Text != nil:
-		return t.add(l.File, allWords(*l.Text))
-	case l.Error != nil:
-		return t.add(l.File, nil)
-	}
-	return errors.New("it has no text")
 }

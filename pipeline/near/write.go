@@ -26,8 +26,7 @@ const (
 	sheetName      = "groups.html"
 )
 
-// unfinished begins the name of a file of an answer that has no name of its own yet.
-const unfinished = ".rehydrate-dedupe-"
+const unfinished = ".rehydrate-dedupe-" // begins the name of a file of an answer that has no name of its own yet
 
 // write writes the answer and returns the names of its files.
 func (s *Search) write(ctx context.Context, sheet contactSheet) ([]string, error) {
@@ -47,18 +46,18 @@ func (s *Search) write(ctx context.Context, sheet contactSheet) ([]string, error
 		defer os.Remove(s.Out) // when nothing was published it is empty; else it stays
 	}
 	if err := durable.MkdirAll(ctx, s.Out, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the answer: %w", err)
+		return nil, err
 	}
 	root, err := os.OpenRoot(s.Out)
 	if err != nil {
-		return nil, fmt.Errorf("open the folder of the answer: %w", err)
+		return nil, err
 	}
 	defer root.Close()
 	dir := durable.In(root)
 
 	// What a killed search left goes first: it holds thumbnails, and this one may write no sheet.
 	if err := dir.Remove(ctx, unfinished+sheetName, unfinished+unreadableName, unfinished+groupsName); err != nil {
-		return nil, fmt.Errorf("remove what an unfinished search left: %w", err)
+		return nil, err
 	}
 	// All files are written and on the disk before one gets its name, so that an error up to here leaves the
 	// earlier answer whole.
@@ -66,7 +65,7 @@ func (s *Search) write(ctx context.Context, sheet contactSheet) ([]string, error
 	for _, p := range parts {
 		f, err := dir.Create(ctx, p.name, durable.Options{Temp: unfinished + p.name})
 		if err != nil {
-			return nil, fmt.Errorf("write %s: %w", p.name, err)
+			return nil, err
 		}
 		defer f.Discard()
 		b := bufio.NewWriter(f)
@@ -81,12 +80,12 @@ func (s *Search) write(ctx context.Context, sheet contactSheet) ([]string, error
 	// groups.csv says that an answer is complete: the old one goes first and the new one comes last, so that it
 	// never stands beside files of another answer.
 	if err := dir.Remove(ctx, groupsName, sheetName, unreadableName); err != nil {
-		return nil, fmt.Errorf("remove the earlier answer: %w", err)
+		return nil, err
 	}
 	var written []string
 	for i, f := range files {
 		if err := f.Publish(); err != nil {
-			return nil, fmt.Errorf("write %s: %w", parts[i].name, err)
+			return nil, err
 		}
 		written = append(written, filepath.Join(s.Out, parts[i].name))
 	}
