@@ -1,12 +1,10 @@
 package dedupe
 
 import (
-	"bytes"
 	"image"
 	"image/color"
 	"image/color/palette"
 	"image/draw"
-	"image/jpeg"
 	"math/bits"
 	"testing"
 )
@@ -86,36 +84,16 @@ func TestHashImagePixelsOnly(t *testing.T) {
 func variants(t *testing.T, src *image.RGBA) map[string]image.Image {
 	t.Helper()
 	b := src.Bounds()
-	grey, paletted := image.NewGray(b), image.NewPaletted(b, palette.Plan9)
-	grey16, nrgba, nrgba64 := image.NewGray16(b), image.NewNRGBA(b), image.NewNRGBA64(b)
-	rgba64, cmyk := image.NewRGBA64(b), image.NewCMYK(b)
-	all := map[string]image.Image{"RGBA": src}
-	for name, dst := range map[string]draw.Image{"Gray": grey, "Paletted": paletted, "Gray16": grey16,
-		"NRGBA": nrgba, "NRGBA64": nrgba64, "RGBA64": rgba64, "CMYK": cmyk} {
-		for y := range b.Dy() {
-			for x := range b.Dx() {
-				dst.Set(x, y, src.At(x, y))
-			}
-		}
+	decoded, part, holed := asJPEG(t, src, 85).(*image.YCbCr), image.Rect(30, 20, 94, 84), image.NewNRGBA(b)
+	all := map[string]image.Image{"RGBA": src, "YCbCr": decoded, "sub-image of YCbCr": decoded.SubImage(part), "64x64 sub-image": src.SubImage(part)}
+	for name, dst := range map[string]draw.Image{"Gray": image.NewGray(b), "Paletted": image.NewPaletted(b, palette.Plan9), "Gray16": image.NewGray16(b),
+		"NRGBA": image.NewNRGBA(b), "NRGBA64": image.NewNRGBA64(b), "RGBA64": image.NewRGBA64(b), "CMYK": image.NewCMYK(b), "NRGBA with holes": holed} {
+		draw.Draw(dst, b, src, image.Point{}, draw.Src)
 		all[name] = dst
 	}
-	holed := image.NewNRGBA(b)
-	copy(holed.Pix, nrgba.Pix)
 	for i := 3; i < len(holed.Pix); i += 4 {
 		holed.Pix[i] = []uint8{0, 255, 255}[i%3] // fully transparent or opaque
 	}
-	all["NRGBA with holes"] = holed
-	var file bytes.Buffer
-	if err := jpeg.Encode(&file, src, &jpeg.Options{Quality: 85}); err != nil {
-		t.Fatal(err)
-	}
-	decoded, err := jpeg.Decode(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all["YCbCr"] = decoded
-	all["sub-image of YCbCr"] = decoded.(*image.YCbCr).SubImage(image.Rect(30, 20, 94, 84))
-	all["64x64 sub-image"] = src.SubImage(image.Rect(30, 20, 94, 84))
 	return all
 }
 

@@ -190,12 +190,12 @@ func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) 
 		return nil
 	}
 	for _, split := range b.Splits {
-		shards, err := dataset.WriteShards(sink, b.Schema, card.Provenance, card.Flagged, split, plans[split],
+		written, err := dataset.WriteShards(sink, b.Schema, card.Provenance, card.Flagged, split, plans[split],
 			state.Rows(ctx, r.Workspace, r.Policy, split))
 		if err != nil {
 			return exported{}, err
 		}
-		card.Splits = append(card.Splits, dataset.NewSplit(split, shards))
+		card.Splits = append(card.Splits, written)
 	}
 	// The card and Croissant name the digests of the shards, so they come behind them.
 	if err := sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) }); err != nil {

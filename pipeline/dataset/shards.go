@@ -45,11 +45,11 @@ func PlanShards(sizes iter.Seq2[int64, error]) ([]int, error) {
 func RowBytes(image, text int64) int64 { return image + text + 200 }
 
 // WriteShards writes the rows of a split as Parquet files of as many rows as plan says, under the names of
-// FileName, and returns what it wrote of each. rows must yield as many rows as plan has.
-func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split string, plan []int, rows iter.Seq2[Row, error]) ([]Stats, error) {
+// FileName, and returns what a card says of it. rows must yield as many rows as plan has.
+func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split string, plan []int, rows iter.Seq2[Row, error]) (Split, error) {
 	next, stop := iter.Pull2(rows)
 	defer stop()
-	var out []Stats
+	out := Split{Name: split}
 	for i, want := range plan {
 		err := sink(FileName(split, i, len(plan)), func(w io.Writer) error {
 			stats, err := WriteParquet(w, s, p, flagged, func(yield func(Row, error) bool) {
@@ -63,30 +63,22 @@ func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split
 			if err == nil && stats.Rows != want {
 				err = fmt.Errorf("write parquet: %d rows came, %d were planned: the stored state changed meanwhile", stats.Rows, want)
 			}
-			out = append(out, stats)
+			out.Shards, out.Rows, out.Bytes = append(out.Shards, stats), out.Rows+stats.Rows, out.Bytes+stats.Bytes
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return Split{}, err
 		}
 	}
 	// A row too many is as wrong as one too few.
-	if _, err, more := next(); err != nil {
-		return nil, fmt.Errorf("write parquet: %w", err)
-	} else if more {
-		return nil, errors.New("write parquet: more rows came than were planned: the stored state changed meanwhile")
+	_, err, more := next()
+	if err == nil && more {
+		err = errors.New("more rows came than were planned: the stored state changed meanwhile")
+	}
+	if err != nil {
+		return Split{}, fmt.Errorf("write parquet: %w", err)
 	}
 	return out, nil
-}
-
-// NewSplit is what a card says of a split that WriteShards wrote.
-func NewSplit(name string, shards []Stats) Split {
-	split := Split{Name: name, Shards: shards}
-	for _, s := range shards {
-		split.Rows += s.Rows
-		split.Bytes += s.Bytes
-	}
-	return split
 }
 
 // FileName returns the path of a shard of a split's Parquet inside the dataset folder, in the pattern by
