@@ -609,8 +609,6 @@ func TestOpenRefuses(t *testing.T) {
 		{"no Parquet", func(c *Config) { c.Path = in("file") }, "not a Parquet file"},
 		{"a column of a folder", func(c *Config) { c.Columns.Image = "image" }, "only a Parquet file has columns"},
 		{"no such column", func(c *Config) { c.Path, c.Columns.Image = table, "picture" }, `no column "picture"`},
-		{"no such text column", func(c *Config) { c.Path, c.Columns.Text = table, "words" }, `no column "words"`},
-		{"a column of text for pictures", func(c *Config) { c.Path, c.Columns.Image = table, "caption" }, `no column "caption" of pictures`},
 		{"a guard without text", func(c *Config) { c.Rule.Guard = true }, "there are none"},
 		{"no texts", func(c *Config) { c.Texts = in("none.csv") }, "no such file"},
 		{"texts of a pipe", func(c *Config) { c.Texts = pipe }, "not a regular file"},
