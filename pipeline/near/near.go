@@ -216,7 +216,7 @@ func (s *Search) decoded(ctx context.Context, body []byte, use func(image.Image)
 	if fault != nil {
 		return fault
 	}
-	// Hashing makes a copy of four bytes a pixel.
+	// Hashing makes a copy of four bytes a pixel. A picture that weighs more than there is would wait for ever.
 	weight := min(info.DecodedBytes+4*int64(info.Width)*int64(info.Height), 2*s.Images.MaxDecodedBytes())
 	if s.memory.Acquire(ctx, weight) != nil {
 		return nil // the caller sees that ctx is done
@@ -257,6 +257,7 @@ func (s *Search) hash(img image.Image, body []byte, into *dedupe.Item) (err erro
 func (s *Search) compare(ctx context.Context) (spared int, err error) {
 	var items []dedupe.Item
 	var read []*scanned
+	// What could not be read is near nothing, and would shift the places that decisions name.
 	for _, one := range s.all {
 		if one.fault == nil {
 			items, read = append(items, one.item), append(read, one)

@@ -135,7 +135,7 @@ func openFolder(ctx context.Context, c Config) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	slices.Sort(names)
+	slices.Sort(names) // the order decides which picture of a group is kept
 	s.most = len(names)
 	key := func(name string) string { return name }
 	// The texts call a picture by its name below the folder or by its path, whichever finds more texts. It is one
