@@ -93,6 +93,15 @@ func (c *command) answer(name string, v any) error {
 	return nil
 }
 
+// answerHolds answers whether something holds, by the exit status too.
+func (c *command) answerHolds(name string, v any, holds bool, otherwise exitCode) error {
+	err := c.answer(name, v)
+	if err == nil && !holds {
+		return otherwise
+	}
+	return err
+}
+
 func times(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

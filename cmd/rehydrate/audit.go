@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -267,6 +268,59 @@ func writeStatement(ctx context.Context, body []byte, f auditFlags) error {
 	return err
 }
 
+// stampSuffix is the end of the name of a statement's time stamp, as authorities name their answers.
+const stampSuffix = ".tsr"
+
+type stampFlags struct{ url, ca string }
+
+// roots are the certificates that a time stamp must lead to.
+func (f stampFlags) roots() (*x509.CertPool, error) {
+	if f.ca == "" {
+		return x509.SystemCertPool()
+	}
+	return readRoots("--timestamp-ca", f.ca)
+}
+
+// stamp writes the time stamp of a statement beside it, if one is asked for.
+func (c *command) stamp(ctx context.Context, statement string, body []byte, f stampFlags) error {
+	if f.url == "" {
+		return nil
+	}
+	roots, err := f.roots()
+	if err != nil {
+		return err
+	}
+	answer, stamp, err := endpoint.RequestStamp(ctx, nil, f.url, body, roots)
+	if err != nil {
+		return err
+	}
+	if err := writeOwn(ctx, "time stamp", statement+stampSuffix, answer); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "rehydrate: time stamp of %s, %s\n", oneTerminalLine(stamp.Authority), stamp.Time.Format(time.RFC3339))
+	return nil
+}
+
+// checkStamp reads the time stamp beside a statement; nil without one.
+func checkStamp(statement string, body []byte, f stampFlags) (*endpoint.Stamp, error) {
+	answer, err := readRegular(statement + stampSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // a statement need not have one
+	}
+	if err != nil {
+		return nil, err
+	}
+	roots, err := f.roots()
+	if err != nil {
+		return nil, err
+	}
+	stamp, err := endpoint.CheckStamp(answer, body, roots)
+	if err != nil {
+		return nil, err
+	}
+	return &stamp, nil
+}
+
 // A statementCheck says what holds of a statement that was handed on.
 type statementCheck struct {
 	Statement string          `json:"statement"`
@@ -324,7 +378,7 @@ func (c *command) checkStatement(ctx context.Context, f auditFlags, named bool) 
 			doubt("the log does not record it")
 		}
 	}
-	return c.answerHolds("statement", s, s.Holds)
+	return c.answerHolds("statement", s, s.Holds, exitFound)
 }
 
 // checkLog checks a log by itself.
@@ -340,16 +394,7 @@ func (c *command) checkLog(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	return c.answerHolds("log", log, log.Log.Consistent)
-}
-
-// answerHolds answers whether something of an audit holds, by the exit status too.
-func (c *command) answerHolds(name string, v any, holds bool) error {
-	err := c.answer(name, v)
-	if err == nil && !holds {
-		return exitCode(exitFound)
-	}
-	return err
+	return c.answerHolds("log", log, log.Log.Consistent, exitFound)
 }
 
 // recordAudit notes the audit in the workspace's log and returns a sentence on whether it could.

@@ -149,6 +149,9 @@ func TestAuditWithoutWorkspace(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
+	if asked := s.imageRequests(); len(asked) > 0 {
+		t.Errorf("image hosts were asked: %+v", asked)
+	}
 	s.do(nil, "audit", s.release, "--offline", filepath.Join(t.TempDir(), "nosuch")).want(t, exitIncomplete)
 	s.do(nil, "audit", s.release, file).want(t, exitRejected)
 }
@@ -176,17 +179,6 @@ func (p *audited) reopened() { p.open(func(*workspace.Workspace) error { return 
 func (p *audited) recorded() {
 	p.t.Helper()
 	p.do(nil, "audit", p.release, "-w", p.workspace, "--offline").want(p.t, exitDone, "; recorded in the log\n")
-}
-
-// gapsIn are what the gaps say of a place.
-func gapsIn(r audit.Report, where string) string {
-	var all []string
-	for _, g := range r.Gaps {
-		if g.Where == where {
-			all = append(all, g.What)
-		}
-	}
-	return strings.Join(all, "\n")
 }
 
 // TestAuditLostRecords drops the record of an audit by putting back an older audit/, and by what else loses
@@ -229,7 +221,7 @@ func TestAuditLostRecords(t *testing.T) {
 				lost, whole = exitFound, exitFound
 			}
 			r := p.audit(lost, "--offline", "--checkpoint", later)
-			if got := gapsIn(r, "audit"); !strings.Contains(got, tt.says) || len(r.Gaps) != 1 {
+			if len(r.Gaps) != 1 || r.Gaps[0].Where != "audit" || !strings.Contains(r.Gaps[0].What, tt.says) {
 				t.Errorf("the gaps say %+v, want %q", r.Gaps, tt.says)
 			}
 			if tt.holds {
@@ -265,7 +257,7 @@ func TestAuditForgottenCopy(t *testing.T) {
 	owes := func(on *site, says string) {
 		t.Helper()
 		r := on.audit(exitIncomplete, "--offline")
-		if got := gapsIn(r, want); len(r.Gaps) != 1 || !strings.Contains(got, says) || !strings.Contains(got, "was registered on 20") {
+		if g := r.Gaps; len(g) != 1 || g[0].Where != want || !strings.Contains(g[0].What, says) || !strings.Contains(g[0].What, "was registered on 20") {
 			t.Errorf("the gaps are %+v, want one of %s saying %q", r.Gaps, want, says)
 		}
 		if !slices.ContainsFunc(r.Obligations, func(o audit.Obligation) bool { return o.Where == want && strings.Contains(o.What, says) }) {

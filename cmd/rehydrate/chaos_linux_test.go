@@ -195,11 +195,7 @@ func TestFewFiles(t *testing.T) {
 	long(t)
 	t.Parallel()
 	c := newChaosSite(t)
-	limits := []int{9, 12, 15}
-	if full() {
-		limits = []int{8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}
-	}
-	for _, n := range limits {
+	for n := 8; n <= 18; n += often(1, 4) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			c := c.at(t, place(t))

@@ -77,11 +77,7 @@ func (x *examination) run(ctx context.Context) error {
 		findings, x.parts = append(findings, x.parts...), nil
 	}
 	sick := slices.ContainsFunc(findings, func(f finding) bool { return !f.OK })
-	err := x.answer("doctor", map[string]any{"ok": !sick, "checks": findings})
-	if err == nil && sick {
-		return exitCode(exitFailed)
-	}
-	return err
+	return x.answerHolds("doctor", map[string]any{"ok": !sick, "checks": findings}, !sick, exitFailed)
 }
 
 // missing is an error with the way to get what is missing.

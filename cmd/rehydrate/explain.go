@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/report"
 	"rehydrate/pipeline/workspace"
 )
@@ -20,7 +19,7 @@ func (c *command) explainCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		filter, err := language.New()
+		filter, err := dictionary()
 		if err != nil {
 			return err
 		}
@@ -28,10 +27,10 @@ func (c *command) explainCommand() *cobra.Command {
 			return report.Explain(cmd.Context(), ws, filter, key, c.now())
 		})
 		var unknown *report.UnknownEntry
-		switch {
-		case errors.As(err, &unknown):
-			return &problem{err: err, code: exitUsage, hint: unknownHint(unknown)}
-		case err != nil:
+		if errors.As(err, &unknown) {
+			err = &problem{err: err, code: exitUsage, hint: unknownHint(unknown)}
+		}
+		if err != nil {
 			return err
 		}
 		return c.answer("explain", x)

@@ -135,14 +135,9 @@ func (c *command) listCopies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.answer("export-list", list); err != nil {
-		return err
-	}
 	// A script can poll --list: status 3 means that a copy still owes a removal.
-	if slices.ContainsFunc(list, func(r state.CopyReport) bool { return r.State == state.CopyOpen }) {
-		return exitCode(exitRetry)
-	}
-	return nil
+	owes := slices.ContainsFunc(list, func(r state.CopyReport) bool { return r.State == state.CopyOpen })
+	return c.answerHolds("export-list", list, !owes, exitRetry)
 }
 
 func (c *command) closeCopy(ctx context.Context, path, how, note string) error {

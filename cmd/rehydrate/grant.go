@@ -93,13 +93,7 @@ func (c *command) grantCheck(ctx context.Context, path, file string) error {
 	if g := p.grant; g != nil {
 		report.Grant, report.Signer, report.Revocations = &g.Grant, &g.Signer, g.Revocations
 	}
-	if err := c.answer("grant-check", report); err != nil {
-		return err
-	}
-	if fault != nil {
-		return exitCode(exitRejected)
-	}
-	return nil
+	return c.answerHolds("grant-check", report, fault == nil, exitRejected)
 }
 
 // A permit is the grant of a release, and what it is judged by.

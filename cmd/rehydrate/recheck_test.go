@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +68,8 @@ func TestRecheckTwiceADay(t *testing.T) {
 
 	settings("office@example.org")
 	s.becomes(redditemu.Deleted, posts[0])
-	if out := do(exitDone, service); out != "" || exists(mail) {
+	out := do(exitDone, service)
+	if _, err := os.Lstat(mail); out != "" || err == nil {
 		t.Errorf("a recheck that found all in order printed %q, or sent a mail", out)
 	}
 	if got := s.exported(); !slices.Equal(got, []string{"few001", "few002", "few003"}) {
@@ -96,12 +96,8 @@ func TestRecheckTwiceADay(t *testing.T) {
 	}
 }
 
-func exists(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
-}
-
 func writeAs(t *testing.T, name, text string, mode os.FileMode) {
 	t.Helper()
-	check(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), mode)))
+	check(t, os.MkdirAll(filepath.Dir(name), 0o700))
+	check(t, os.WriteFile(name, []byte(text), mode))
 }

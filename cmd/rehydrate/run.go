@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -117,9 +118,12 @@ func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, fil
 	if err != nil {
 		return config, err
 	}
-	config.Language, err = language.New()
+	config.Language, err = dictionary()
 	return config, err
 }
+
+// dictionary is the filter for English, which is read once: that takes longer than most commands do.
+var dictionary = sync.OnceValues(language.New)
 
 // resume is prepare for a job on a workspace that is there.
 func (c *command) resume(ctx context.Context, path string, f *releaseFlags, filters filterFlag) (pipeline.Config, error) {

@@ -18,11 +18,7 @@ func (c *command) verifyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		err = c.answer("verify", r)
-		// After the report: the status alone would not say what is damaged.
-		if err == nil && !r.Whole {
-			return exitCode(exitDamaged)
-		}
-		return err
+		// The status follows the report: it alone would not say what is damaged.
+		return c.answerHolds("verify", r, r.Whole, exitDamaged)
 	})
 }

@@ -63,7 +63,7 @@ func (c *command) printVersions(ctx context.Context, program string) error {
 }
 
 func (c *command) engine(ctx context.Context, program string) (ocr.Engine, error) {
-	words, err := language.New()
+	words, err := dictionary()
 	if err != nil {
 		return ocr.Engine{}, err
 	}
