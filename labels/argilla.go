@@ -42,7 +42,8 @@ func readArgilla(in io.Reader, file string, release *manifest.Release, most int6
 	case err != nil && limited.N <= 0: // the decoder failed at the limit, not at a fault of the file
 		err = a.fail(fmt.Sprintf("the export is larger than %d MiB", most>>20), "export it without images and vectors")
 	case err == nil && len(a.out.Annotators) == 0:
-		err = a.fail(fmt.Sprintf("none of the %d records has a submitted response to a question that is a category", a.out.Records),
+		err = a.fail(fmt.Sprintf("none of the %d records has a submitted response to a question that is a category",
+			a.out.Records),
 			"name the questions as the categories, or as their columns in release.toml (--release)")
 	}
 	if err != nil {

@@ -33,9 +33,9 @@ type Drift struct {
 // minExpected is the expected count from which the chi-squared distribution is a good approximation (Cochran 1954).
 const minExpected = 5
 
-// Compare tests, category by category, whether b's labels are distributed as a's, which are of the same schema. The two
-// are taken for independent samples: of a set and a part of it compare the part with the rest. Of many tests some have a
-// small P by chance: CramersV says whether it matters.
+// Compare tests, category by category, whether b's labels are distributed as a's, which are of the same schema. The
+// two are taken for independent samples: of a set and a part of it compare the part with the rest. Of many tests some
+// have a small P by chance: CramersV says whether it matters.
 func Compare(a, b Stats) []Drift {
 	var drifts []Drift
 	for i, c := range a.Categories {
@@ -73,7 +73,8 @@ func test(columns []column, ordinal bool) Drift {
 	for _, c := range columns {
 		sumA, sumB = sumA+c.a, sumB+c.b
 	}
-	columns = slices.DeleteFunc(columns, func(c column) bool { return c.total() == 0 }) // it says nothing, and would divide by 0
+	// What never occurs says nothing, and would divide by 0.
+	columns = slices.DeleteFunc(columns, func(c column) bool { return c.total() == 0 })
 	switch {
 	case sumA == 0 || sumB == 0:
 		return Drift{Untested: "no entries"}

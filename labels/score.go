@@ -301,7 +301,8 @@ func (t Task) score(schema manifest.Schema, gold []manifest.Entry, files []Predi
 		}
 		m, w := x.averages()
 		macro, weighted, tallies = append(macro, m), append(weighted, w), append(tallies, x)
-		ts.Files, ts.Scored, ts.NoAnswer = append(ts.Files, f.File), append(ts.Scored, x.scored), append(ts.NoAnswer, x.noAnswer)
+		ts.Files = append(ts.Files, f.File)
+		ts.Scored, ts.NoAnswer = append(ts.Scored, x.scored), append(ts.NoAnswer, x.noAnswer)
 	}
 	if len(tallies) == 0 {
 		return ts, false

@@ -27,7 +27,8 @@ type Assignment struct {
 // Split shares out every label of every category as exactly as ratios and whole posts allow: iterative
 // stratification (Sechidis, Tsoumakas and Vlahavas 2011), then moves of posts until the splits have the sizes of the
 // ratios, rounded, then swaps while those help. The same entries, shares and seed give the same splits on any machine.
-func Split(ctx context.Context, schema manifest.Schema, entries []manifest.Entry, shares []Share, seed uint64) (Assignment, error) {
+func Split(ctx context.Context, schema manifest.Schema, entries []manifest.Entry, shares []Share,
+	seed uint64) (Assignment, error) {
 	ratios, err := normal(shares)
 	if err != nil {
 		return Assignment{}, fmt.Errorf("split: %w", err)
@@ -249,7 +250,7 @@ func (s *stratifier) wants(label int) int {
 // cost is what split's counts would cost if label l had n entries more there.
 func (s *stratifier) cost(split, l, n int) float64 {
 	d := float64(s.counts[split][l]+n) - s.exact[split][l]
-	return float64(d * d * s.weight[l]) // the conversion: no processor may round another way (Go spec, floating-point operators)
+	return float64(d * d * s.weight[l]) // the conversion: no processor may round another way (Go spec)
 }
 
 // gain is how much the cost falls if a post with the labels out leaves split and one with the labels in comes.

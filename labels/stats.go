@@ -90,7 +90,7 @@ func NewCounter(schema manifest.Schema) *Counter {
 	for i, rows := range schema.Categories {
 		counted := CategoryStats{Name: rows.Name, Title: rows.Title, Kind: rows.Kind}
 		for _, l := range rows.Labels {
-			counted.Labels = append(counted.Labels, LabelStats{Code: l.Code, Name: l.Name, Exclusive: l.Exclusive, BySplit: []int{}})
+			counted.Labels = append(counted.Labels, LabelStats{l.Code, l.Name, l.Exclusive, 0, []int{}})
 		}
 		c.stats.Categories = append(c.stats.Categories, counted)
 		for _, columns := range schema.Categories[i+1:] {

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ const (
 )
 
 // A Grant is the signed statement of a release's maintainers that a named holder may rehydrate the release, for a
-// stated purpose, until a date. It says what its file says; OpenGrant and Judge decide whether it counts.
+// stated purpose, until a date. It says what its file says; OpenGrant and SignedGrant.Judge decide whether it counts.
 type Grant struct {
 	ID        string           `json:"id"`
 	Holder    Holder           `json:"holder"`
@@ -93,29 +94,6 @@ func refuse(reason manifest.Reason, hint, detail string, args ...any) *GrantFaul
 	return &GrantFault{reason, fmt.Sprintf(detail, args...), hint}
 }
 
-// The reasons of a GrantFault.
-const (
-	GrantMissing           manifest.Reason = "no_grant"
-	GrantNoSigner          manifest.Reason = "no_signer"
-	GrantMalformed         manifest.Reason = "malformed"
-	GrantUnsigned          manifest.Reason = "unsigned"
-	GrantBadSignature      manifest.Reason = "bad_signature"
-	GrantUnknownSigner     manifest.Reason = "unknown_signer"
-	GrantWrongNamespace    manifest.Reason = "wrong_namespace"
-	GrantWeakKey           manifest.Reason = "weak_key"
-	GrantWrongRelease      manifest.Reason = "wrong_release"
-	GrantNotYetValid       manifest.Reason = "not_yet_valid"
-	GrantExpired           manifest.Reason = "expired"
-	GrantApprovalExpired   manifest.Reason = "approval_expired"
-	GrantPurposeNotAllowed manifest.Reason = "purpose_not_allowed"
-	GrantRevoked           manifest.Reason = "revoked"
-	RevocationsMissing     manifest.Reason = "revocations_missing"
-	RevocationsBad         manifest.Reason = "revocations_bad"
-	RevocationsStale       manifest.Reason = "revocations_stale"
-	RevocationsRolledBack  manifest.Reason = "revocations_rolled_back"
-	LiftWrongTime          manifest.Reason = "asserted_in_future"
-)
-
 const (
 	askAgain   = "ask the release's maintainers for a new grant"
 	askForLift = "ask the release's maintainers for a new statement"
@@ -123,34 +101,27 @@ const (
 	checkClock = "check this machine's clock"
 )
 
-// A GrantScope is what a grant is judged by, beside the time: the release at hand and what is known of revocations.
-type GrantScope struct {
-	Release GrantedRelease
-	// Revocations is the release's list, its signature verified; nil when it has none.
-	Revocations *Revocations
-	// SeenSerial is the highest serial of a list seen before, 0 for none.
-	SeenSerial int64
-}
-
-// Judge returns why the grant does not count for the release at a time; nil means that it does. It trusts that grant
-// and revocations were signed: see OpenGrant. A clock may be wrong by five minutes, always in the holder's favour.
-func (g Grant) Judge(s GrantScope, now time.Time) *GrantFault {
+// Judge returns why the grant does not count for the release at a time; nil means that it does. seenSerial is the
+// highest serial of a revocation list seen before, 0 for none. A clock may be wrong by five minutes, always in the
+// holder's favour.
+func (g SignedGrant) Judge(release GrantedRelease, seenSerial int64, now time.Time) *GrantFault {
 	// A revoked grant is over, whatever its dates say.
-	return cmp.Or(g.fits(s.Release), s.Revocations.judge(s, now), s.Revocations.revokes(g.ID), g.Current(now))
+	return cmp.Or(g.fits(release), g.Revocations.judge(release.Name, seenSerial, now), g.Revocations.revokes(g.ID),
+		g.Current(now))
 }
 
 // fits compares the grant with the release and with what any grant may allow.
 func (g Grant) fits(r GrantedRelease) *GrantFault {
 	switch {
 	case g.Release.Name != r.Name:
-		return refuse(GrantWrongRelease, "name the release that the grant is for, or "+askAgain,
+		return refuse("wrong_release", "name the release that the grant is for, or "+askAgain,
 			"the grant is for the release %q, this one is %q", g.Release.Name, r.Name)
 	case g.Release.Digest != r.Digest:
-		return refuse(GrantWrongRelease, "get the release as it was when the grant was written, or "+askAgain,
+		return refuse("wrong_release", "get the release as it was when the grant was written, or "+askAgain,
 			"the grant is for other files of the release %q: it names the digest %s, these have %s",
 			r.Name, g.Release.Digest, r.Digest)
 	case !g.Purpose.Academic || g.Purpose.Commercial:
-		return refuse(GrantPurposeNotAllowed, "grants are for academic, non-commercial use only; "+askAgain,
+		return refuse("purpose_not_allowed", "grants are for academic, non-commercial use only; "+askAgain,
 			"the grant's purpose is not academic and non-commercial")
 	}
 	return nil
@@ -158,53 +129,49 @@ func (g Grant) fits(r GrantedRelease) *GrantFault {
 
 // Current returns why the grant does not count by its dates alone, nil when it does.
 func (g Grant) Current(now time.Time) *GrantFault {
-	begin := g.NotBefore
-	if g.Asserted.After(begin) {
-		begin = g.Asserted
-	}
+	begin := slices.MaxFunc([]time.Time{g.NotBefore, g.Asserted}, time.Time.Compare) // nobody knew of it before
 	switch {
 	case now.Before(begin.Add(-clockSkew)):
-		return refuse(GrantNotYetValid, "wait until then, and "+checkClock, "the grant is not valid before %s", stamp(begin))
+		return refuse("not_yet_valid", "wait until then, and "+checkClock, "the grant is not valid before %s", stamp(begin))
 	case now.After(g.Expires.Add(clockSkew)):
-		return refuse(GrantExpired, askAgain, "the grant expired on %s", stamp(g.Expires))
+		return refuse("expired", askAgain, "the grant expired on %s", stamp(g.Expires))
 	case now.After(g.Approval.Expires.Add(clockSkew)):
-		return refuse(GrantApprovalExpired, "renew the approval with Reddit, then "+askAgain,
+		return refuse("approval_expired", "renew the approval with Reddit, then "+askAgain,
 			"the platform's approval that the grant names expired on %s", stamp(g.Approval.Expires))
 	}
 	return nil
 }
 
 // judge returns why the list cannot be relied on, nil when it can. A nil list does not exist.
-func (r *Revocations) judge(s GrantScope, now time.Time) *GrantFault {
+func (r *Revocations) judge(release string, seenSerial int64, now time.Time) *GrantFault {
 	switch {
-	case r == nil && s.SeenSerial > 0:
-		return refuse(RevocationsMissing, getCurrent,
-			"the release has no revocation list, but one with serial %d was seen before", s.SeenSerial)
+	case r == nil && seenSerial > 0: // somebody may have taken it away, and with it a revocation
+		return refuse("revocations_missing", getCurrent,
+			"the release has no revocation list, but one with serial %d was seen before", seenSerial)
 	case r == nil:
 		return nil
-	case r.Release != s.Release.Name:
-		return refuse(RevocationsBad, getCurrent, "the revocation list is for the release %q, this one is %q",
-			r.Release, s.Release.Name)
-	case r.Serial < s.SeenSerial:
-		return refuse(RevocationsRolledBack, getCurrent,
-			"the revocation list has serial %d, but one with serial %d was seen before", r.Serial, s.SeenSerial)
+	case r.Release != release:
+		return refuse("revocations_bad", getCurrent, "the revocation list is for the release %q, this one is %q",
+			r.Release, release)
+	case r.Serial < seenSerial:
+		return refuse("revocations_rolled_back", getCurrent,
+			"the revocation list has serial %d, but one with serial %d was seen before", r.Serial, seenSerial)
 	case now.Before(r.Issued.Add(-clockSkew)):
-		return refuse(RevocationsBad, checkClock, "the revocation list was issued in the future, on %s", stamp(r.Issued))
+		return refuse("revocations_bad", checkClock, "the revocation list was issued in the future, on %s", stamp(r.Issued))
 	case now.After(r.NextUpdate.Add(clockSkew)):
-		return refuse(RevocationsStale, getCurrent, "the revocation list was to be replaced by %s", stamp(r.NextUpdate))
+		return refuse("revocations_stale", getCurrent, "the revocation list was to be replaced by %s", stamp(r.NextUpdate))
 	}
 	return nil
 }
 
-// revokes returns a fault when the list takes the grant back. The time it names does not matter: a
-// listed grant is over.
+// revokes returns a fault when the list takes the grant back.
 func (r *Revocations) revokes(id string) *GrantFault {
 	if r == nil {
 		return nil
 	}
 	for _, x := range r.Revoked {
-		if x.ID == id {
-			return refuse(GrantRevoked, "stop using the dataset, and ask the release's maintainers",
+		if x.ID == id { // the time it names does not matter: a listed grant is over
+			return refuse("revoked", "stop using the dataset, and ask the release's maintainers",
 				"the grant was revoked on %s", strings.TrimSuffix(stamp(x.At)+": "+x.Reason, ": "))
 		}
 	}
@@ -226,11 +193,11 @@ type Lift struct {
 func (l Lift) judge(release GrantedRelease, now time.Time) *GrantFault {
 	switch {
 	case l.Release != release:
-		return refuse(GrantWrongRelease, "name the release that it was written for, or "+askForLift,
+		return refuse("wrong_release", "name the release that it was written for, or "+askForLift,
 			"the statement is for the release %q with the digest %s, this one is %q with %s",
 			l.Release.Name, l.Release.Digest, release.Name, release.Digest)
 	case l.Asserted.After(now.Add(clockSkew)):
-		return refuse(LiftWrongTime, checkClock, "the statement was written in the future, on %s", stamp(l.Asserted))
+		return refuse("asserted_in_future", checkClock, "the statement was written in the future, on %s", stamp(l.Asserted))
 	}
 	return nil
 }

@@ -94,9 +94,7 @@ func pinned(t testing.TB, keys ...ssh.Signer) []Signer {
 	return signers
 }
 
-func testScope() GrantScope {
-	return GrantScope{Release: GrantedRelease{Name: "Test", Digest: testDigest}}
-}
+var testRelease = GrantedRelease{Name: "Test", Digest: testDigest}
 
 func TestParseGrant(t *testing.T) {
 	got, err := ParseGrant([]byte(testGrant), "grant.json")
@@ -219,67 +217,70 @@ func TestParseRevocationsRefuses(t *testing.T) {
 func TestJudge(t *testing.T) {
 	const skew = 5 * time.Minute
 	expires := date(2027, 1, 1).Add(23 * time.Hour)
-	list := func(change func(*Revocations)) func(*Grant, *GrantScope) {
-		return func(_ *Grant, s *GrantScope) {
-			r := Revocations{Release: "Test", Serial: 3, Issued: date(2026, 6, 1), NextUpdate: date(2026, 6, 15), Revoked: []Revocation{{ID: "2025-001", At: date(2026, 2, 1)}}}
+	type situation struct {
+		SignedGrant
+		release GrantedRelease
+		seen    int64
+	}
+	list := func(change func(*Revocations)) func(*situation) {
+		return func(s *situation) {
+			s.Revocations = &Revocations{Release: "Test", Serial: 3, Issued: date(2026, 6, 1), NextUpdate: date(2026, 6, 15),
+				Revoked: []Revocation{{ID: "2025-001", At: date(2026, 2, 1)}}}
 			if change != nil {
-				change(&r)
+				change(s.Revocations)
 			}
-			s.Revocations = &r
 		}
 	}
-	seen := func(n int64, next func(*Grant, *GrantScope)) func(*Grant, *GrantScope) {
-		return func(g *Grant, s *GrantScope) {
-			s.SeenSerial = n
-			if next != nil {
-				next(g, s)
-			}
+	seen := func(n int64) func(*situation) {
+		return func(s *situation) {
+			list(nil)(s)
+			s.seen = n
 		}
 	}
 	for _, c := range []struct {
 		name   string
-		change func(*Grant, *GrantScope)
+		change func(*situation)
 		now    time.Time // testNow when zero
 		want   manifest.Reason
 	}{
 		{name: "as it is"},
-		{name: "another release", change: func(_ *Grant, s *GrantScope) { s.Release.Name = "Other" }, want: GrantWrongRelease},
-		{name: "homoglyph in the release's name", change: func(g *Grant, _ *GrantScope) { g.Release.Name = "T\u0435st" }, want: GrantWrongRelease},
-		{name: "another digest", change: func(_ *Grant, s *GrantScope) { s.Release.Digest = strings.Repeat("0", 64) }, want: GrantWrongRelease},
-		{name: "not academic", change: func(g *Grant, _ *GrantScope) { g.Purpose.Academic = false }, want: GrantPurposeNotAllowed},
-		{name: "commercial", change: func(g *Grant, _ *GrantScope) { g.Purpose.Commercial = true }, want: GrantPurposeNotAllowed},
+		{name: "another release", change: func(s *situation) { s.release.Name = "Other" }, want: "wrong_release"},
+		{name: "homoglyph in the release's name", change: func(s *situation) { s.Grant.Release.Name = "T\u0435st" }, want: "wrong_release"},
+		{name: "another digest", change: func(s *situation) { s.release.Digest = strings.Repeat("0", 64) }, want: "wrong_release"},
+		{name: "not academic", change: func(s *situation) { s.Grant.Purpose.Academic = false }, want: "purpose_not_allowed"},
+		{name: "commercial", change: func(s *situation) { s.Grant.Purpose.Commercial = true }, want: "purpose_not_allowed"},
 		{name: "the moment it begins", now: date(2026, 1, 2)},
 		{name: "5 minutes early", now: date(2026, 1, 2).Add(-skew)},
-		{name: "more than 5 minutes early", now: date(2026, 1, 2).Add(-skew - time.Second), want: GrantNotYetValid},
-		{name: "asserted in the future", change: func(g *Grant, _ *GrantScope) { g.Asserted = testNow.Add(time.Hour) }, want: GrantNotYetValid},
+		{name: "more than 5 minutes early", now: date(2026, 1, 2).Add(-skew - time.Second), want: "not_yet_valid"},
+		{name: "asserted in the future", change: func(s *situation) { s.Grant.Asserted = testNow.Add(time.Hour) }, want: "not_yet_valid"},
 		{name: "5 minutes late", now: expires.Add(skew)},
-		{name: "more than 5 minutes late", now: expires.Add(skew + time.Second), want: GrantExpired},
-		{name: "approval ran out first", change: func(g *Grant, _ *GrantScope) { g.Approval.Expires = testNow.Add(-time.Hour) }, want: GrantApprovalExpired},
+		{name: "more than 5 minutes late", now: expires.Add(skew + time.Second), want: "expired"},
+		{name: "approval ran out first", change: func(s *situation) { s.Grant.Approval.Expires = testNow.Add(-time.Hour) }, want: "approval_expired"},
 		{name: "a list without it", change: list(nil)},
-		{name: "revoked", change: list(func(r *Revocations) { r.Revoked[0].ID = "2026-007" }), want: GrantRevoked},
-		{name: "revoked from a later day on", change: list(func(r *Revocations) { r.Revoked[0] = Revocation{ID: "2026-007", At: date(2030, 1, 1)} }), want: GrantRevoked},
-		{name: "another release's list", change: list(func(r *Revocations) { r.Release = "Other" }), want: RevocationsBad},
-		{name: "list from the future", change: list(func(r *Revocations) { r.Issued = testNow.Add(time.Hour) }), want: RevocationsBad},
+		{name: "revoked", change: list(func(r *Revocations) { r.Revoked[0].ID = "2026-007" }), want: "revoked"},
+		{name: "revoked from a later day on", change: list(func(r *Revocations) { r.Revoked[0] = Revocation{ID: "2026-007", At: date(2030, 1, 1)} }), want: "revoked"},
+		{name: "another release's list", change: list(func(r *Revocations) { r.Release = "Other" }), want: "revocations_bad"},
+		{name: "list from the future", change: list(func(r *Revocations) { r.Issued = testNow.Add(time.Hour) }), want: "revocations_bad"},
 		{name: "the list's last minutes", change: list(nil), now: date(2026, 6, 15).Add(skew)},
-		{name: "list too old", change: list(nil), now: date(2026, 6, 15).Add(skew + time.Second), want: RevocationsStale},
-		{name: "the list that was seen", change: seen(3, list(nil))},
-		{name: "rolled back", change: seen(4, list(nil)), want: RevocationsRolledBack},
-		{name: "list gone", change: seen(1, nil), want: RevocationsMissing},
-		{name: "revoked counts before the dates", change: list(func(r *Revocations) { r.Revoked[0].ID, r.NextUpdate = "2026-007", date(2099, 1, 1) }), now: date(2030, 1, 1), want: GrantRevoked},
+		{name: "list too old", change: list(nil), now: date(2026, 6, 15).Add(skew + time.Second), want: "revocations_stale"},
+		{name: "the list that was seen", change: seen(3)},
+		{name: "rolled back", change: seen(4), want: "revocations_rolled_back"},
+		{name: "list gone", change: func(s *situation) { s.seen = 1 }, want: "revocations_missing"},
+		{name: "revoked counts before the dates", change: list(func(r *Revocations) { r.Revoked[0].ID, r.NextUpdate = "2026-007", date(2099, 1, 1) }), now: date(2030, 1, 1), want: "revoked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, err := ParseGrant([]byte(testGrant), "grant.json")
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, now := testScope(), c.now
+			s, now := situation{SignedGrant{Grant: g}, testRelease, 0}, c.now
 			if c.change != nil {
-				c.change(&g, &s)
+				c.change(&s)
 			}
 			if now.IsZero() {
 				now = testNow
 			}
-			wantFault(t, g.Judge(s, now), c.want)
+			wantFault(t, s.Judge(s.release, s.seen, now), c.want)
 		})
 	}
 }

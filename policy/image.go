@@ -65,7 +65,8 @@ func (p Policy) InspectImage(body []byte) (ImageInfo, *Fault) {
 	format := sniff(body)
 	c, ok := codecs[format]
 	if !ok {
-		return invalid(manifest.Reason(strings.TrimSuffix("not_an_image_"+format, "_")), notDecoded, cmp.Or(format, "of no known kind"))
+		reason := strings.TrimSuffix("not_an_image_"+format, "_")
+		return invalid(manifest.Reason(reason), notDecoded, cmp.Or(format, "of no known kind"))
 	}
 	const kind, flags, animation = 12, 20, 0x02 // of WebP's extended header: "RIFF", size, "WEBP", "VP8X", size, flags
 	if format == "webp" && len(body) > flags && string(body[kind:kind+4]) == "VP8X" && body[flags]&animation != 0 {

@@ -40,7 +40,7 @@ const (
 	CommunityBanned      manifest.Reason = "subreddit_banned"      // 404, reason banned
 	CommunityQuarantined manifest.Reason = "subreddit_quarantined" // 403, reason quarantined
 	CommunityGated       manifest.Reason = "subreddit_gated"       // 403, reason gated
-	CommunityMissing     manifest.Reason = "subreddit_missing"     // 404 "Not Found" without a reason, or a redirect to the search
+	CommunityMissing     manifest.Reason = "subreddit_missing"     // 404 without a reason, or a redirect to the search
 )
 
 // OtherReason starts the reason of a post with a removed_by_category that Judge does not know: other_ and Reddit's own

@@ -23,13 +23,12 @@ const testLift = `{
 
 func TestOpenLift(t *testing.T) {
 	key, other := testKey(t, "a"), testKey(t, "other")
-	release := GrantedRelease{Name: "Test", Digest: testDigest}
 	good := signedFile(t, "lift.json", testLift, key, LiftNamespace)
-	got, signer, fault := OpenLift(good, pinned(t, key), release, testNow)
+	got, signer, fault := OpenLift(good, pinned(t, key), testRelease, testNow)
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	want := Lift{Release: release, IDs: []manifest.PostID{"abc123", "zz9"}, Why: "the author asked for both posts to come back",
+	want := Lift{Release: testRelease, IDs: []manifest.PostID{"abc123", "zz9"}, Why: "the author asked for both posts to come back",
 		Asserted: time.Date(2026, 6, 9, 12, 0, 0, 0, time.UTC)}
 	if diff := cmp.Diff(want, got); diff != "" || signer.Fingerprint != ssh.FingerprintSHA256(key.PublicKey()) {
 		t.Errorf("signed by %s (-want +got):\n%s", signer.Fingerprint, diff)
@@ -48,24 +47,24 @@ func TestOpenLift(t *testing.T) {
 		signers []Signer
 		want    manifest.Reason
 	}{
-		{"no signer", good, nil, GrantNoSigner},
-		{"unsigned", unsigned, pinned(t, key), GrantUnsigned},
-		{"tampered", tampered, pinned(t, key), GrantBadSignature},
-		{"somebody else's", good, pinned(t, other), GrantUnknownSigner},
-		{"signed as a grant", signedFile(t, "lift.json", testLift, key, GrantNamespace), pinned(t, key), GrantWrongNamespace},
-		{"a grant", signedFile(t, "lift.json", testGrant, key, LiftNamespace), pinned(t, key), GrantMalformed},
-		{"no ids", edit(`["abc123", "zz9"]`, `[]`), pinned(t, key), GrantMalformed},
-		{"one id", edit(`["abc123", "zz9"]`, `"abc123"`), pinned(t, key), GrantMalformed},
-		{"an id twice", edit(`"zz9"`, `"abc123"`), pinned(t, key), GrantMalformed},
-		{"an id as t3_", edit(`"zz9"`, `"t3_zz9"`), pinned(t, key), GrantMalformed},
-		{"a number for an id", edit(`"zz9"`, `9`), pinned(t, key), GrantMalformed},
-		{"no why", edit(`"the author asked for both posts to come back"`, `""`), pinned(t, key), GrantMalformed},
-		{"an unknown key", edit(`"why"`, `"all": true, "why"`), pinned(t, key), GrantMalformed},
-		{"another release", edit(`"Test"`, `"Tests"`), pinned(t, key), GrantWrongRelease},
-		{"another digest", edit(testDigest, strings.Repeat("0", 64)), pinned(t, key), GrantWrongRelease},
-		{"from the future", edit("2026-06-09", "2026-06-11"), pinned(t, key), LiftWrongTime},
+		{"no signer", good, nil, "no_signer"},
+		{"unsigned", unsigned, pinned(t, key), "unsigned"},
+		{"tampered", tampered, pinned(t, key), "bad_signature"},
+		{"somebody else's", good, pinned(t, other), "unknown_signer"},
+		{"signed as a grant", signedFile(t, "lift.json", testLift, key, GrantNamespace), pinned(t, key), "wrong_namespace"},
+		{"a grant", signedFile(t, "lift.json", testGrant, key, LiftNamespace), pinned(t, key), "malformed"},
+		{"no ids", edit(`["abc123", "zz9"]`, `[]`), pinned(t, key), "malformed"},
+		{"one id", edit(`["abc123", "zz9"]`, `"abc123"`), pinned(t, key), "malformed"},
+		{"an id twice", edit(`"zz9"`, `"abc123"`), pinned(t, key), "malformed"},
+		{"an id as t3_", edit(`"zz9"`, `"t3_zz9"`), pinned(t, key), "malformed"},
+		{"a number for an id", edit(`"zz9"`, `9`), pinned(t, key), "malformed"},
+		{"no why", edit(`"the author asked for both posts to come back"`, `""`), pinned(t, key), "malformed"},
+		{"an unknown key", edit(`"why"`, `"all": true, "why"`), pinned(t, key), "malformed"},
+		{"another release", edit(`"Test"`, `"Tests"`), pinned(t, key), "wrong_release"},
+		{"another digest", edit(testDigest, strings.Repeat("0", 64)), pinned(t, key), "wrong_release"},
+		{"from the future", edit("2026-06-09", "2026-06-11"), pinned(t, key), "asserted_in_future"},
 	} {
-		l, _, fault := OpenLift(c.file, c.signers, release, testNow)
+		l, _, fault := OpenLift(c.file, c.signers, testRelease, testNow)
 		if fault == nil || fault.Reason != c.want {
 			t.Errorf("%s: %v (%v), want %s", c.name, l, fault, c.want)
 		}

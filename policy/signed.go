@@ -36,7 +36,7 @@ func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*Si
 	}
 	list, _, fault := open(*revocations, RevocationsNamespace, signers, getCurrent, parseRevocations)
 	if fault != nil {
-		return nil, refuse(RevocationsBad, getCurrent, "the revocation list cannot be trusted (%s): %s",
+		return nil, refuse("revocations_bad", getCurrent, "the revocation list cannot be trusted (%s): %s",
 			fault.Reason, fault.Detail)
 	}
 	s.Revocations = &list
@@ -61,7 +61,7 @@ func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now tim
 func open[T any](file SignedFile, namespace string, signers []Signer, again string,
 	parse func([]byte, string) (T, error)) (v T, signer Signer, fault *GrantFault) {
 	if len(signers) == 0 {
-		return v, signer, refuse(GrantNoSigner,
+		return v, signer, refuse("no_signer",
 			"its maintainers add a [[signer]] to release.toml; a bare annotations file has none",
 			"the release pins no signer, so no signature can be checked")
 	}
@@ -72,7 +72,7 @@ func open[T any](file SignedFile, namespace string, signers []Signer, again stri
 	}
 	v, err := parse(file.Body, file.Name)
 	if err != nil {
-		return v, signer, refuse(GrantMalformed, again, "%v", err)
+		return v, signer, refuse("malformed", again, "%v", err)
 	}
 	return v, signer, nil
 }

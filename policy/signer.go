@@ -81,31 +81,31 @@ func checkKey(key ssh.PublicKey) error {
 func verifySignature(f SignedFile, namespace string, signers []Signer) (signer Signer, fault *GrantFault) {
 	again := "get both files again, " + f.Name + " and " + f.Name + manifest.SignatureSuffix + ", byte for byte"
 	if len(f.Signature) == 0 {
-		return signer, refuse(GrantUnsigned,
+		return signer, refuse("unsigned",
 			"put "+f.Name+manifest.SignatureSuffix+" beside it; its signers make it with ssh-keygen -Y sign",
 			"%s has no signature", f.Name)
 	}
 	sig, err := readSignature(f.Signature)
 	if err != nil {
-		return signer, refuse(GrantBadSignature, again, "the signature of %s cannot be read: %v", f.Name, err)
+		return signer, refuse("bad_signature", again, "the signature of %s cannot be read: %v", f.Name, err)
 	}
 	if err := checkKey(sig.PublicKey); err != nil {
-		return signer, refuse(GrantWeakKey, askAgain+", signed with another key", "the signature of %s: %v", f.Name, err)
+		return signer, refuse("weak_key", askAgain+", signed with another key", "the signature of %s: %v", f.Name, err)
 	}
 	blob := sig.PublicKey.Marshal()
 	i := slices.IndexFunc(signers, func(s Signer) bool { return bytes.Equal(s.key.Marshal(), blob) })
 	switch {
 	case i < 0:
-		return signer, refuse(GrantUnknownSigner,
+		return signer, refuse("unknown_signer",
 			"is it the right release? If its maintainers changed their keys, get the release as it is now",
 			"%s is signed with the key %s, which the release does not pin", f.Name, ssh.FingerprintSHA256(sig.PublicKey))
 	case sig.Namespace != namespace: // Verify would refuse it, too, and could not say why
-		return signer, refuse(GrantWrongNamespace, "its signers sign it again with: ssh-keygen -Y sign -n "+namespace,
+		return signer, refuse("wrong_namespace", "its signers sign it again with: ssh-keygen -Y sign -n "+namespace,
 			"%s is signed for the namespace %q, not %q", f.Name, sig.Namespace, namespace)
 	}
 	// The signer's own key verifies, not the one that the signature brings along.
 	if err := sshsig.Verify(bytes.NewReader(f.Body), sig, signers[i].key, sig.HashAlgorithm, namespace); err != nil {
-		return signer, refuse(GrantBadSignature, again,
+		return signer, refuse("bad_signature", again,
 			"the signature is not one of these bytes of %s: one of the two files was changed", f.Name)
 	}
 	return signers[i], nil
@@ -170,7 +170,8 @@ func CheckStatement(signature, statement []byte) (fingerprint string, err error)
 	if sig.Namespace != AuditNamespace {
 		return "", fmt.Errorf("it is signed for the namespace %q, not %q", sig.Namespace, AuditNamespace)
 	}
-	if err := sshsig.Verify(bytes.NewReader(statement), sig, sig.PublicKey, sig.HashAlgorithm, AuditNamespace); err != nil {
+	err = sshsig.Verify(bytes.NewReader(statement), sig, sig.PublicKey, sig.HashAlgorithm, AuditNamespace)
+	if err != nil {
 		return "", errors.New("the signature is not one of these bytes: the statement or its signature was changed")
 	}
 	return ssh.FingerprintSHA256(sig.PublicKey), nil

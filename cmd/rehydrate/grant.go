@@ -98,10 +98,11 @@ func (c *command) grantCheck(ctx context.Context, path, file string) error {
 
 // A permit is the grant of a release, and what it is judged by.
 type permit struct {
-	name  string              // the id of the grant, or its file
-	grant *policy.SignedGrant // nil where there is none that can be trusted
-	fault *policy.GrantFault  // why not
-	scope policy.GrantScope
+	name    string              // the id of the grant, or its file
+	grant   *policy.SignedGrant // nil where there is none that can be trusted
+	fault   *policy.GrantFault  // why not
+	release policy.GrantedRelease
+	seen    int64 // the highest serial of a revocation list seen before, 0 for none
 }
 
 // judge returns why the permit does not hold at a time; nil if it does.
@@ -109,7 +110,7 @@ func (p *permit) judge(now time.Time) *policy.GrantFault {
 	if p.grant == nil {
 		return p.fault
 	}
-	return p.grant.Judge(p.scope, now)
+	return p.grant.Judge(p.release, p.seen, now)
 }
 
 // allows is judge as a run asks: a grant that runs out stops it.
@@ -117,7 +118,7 @@ func (p *permit) allows(now time.Time) error {
 	switch f := p.judge(now); {
 	case f == nil:
 		return nil // not f, which would be an error that holds nil
-	case f.Reason == policy.GrantMissing:
+	case f.Reason == "no_grant":
 		return f
 	default:
 		return fmt.Errorf("the grant %s is rejected (%s): %w", p.name, f.Reason, f)
@@ -156,7 +157,7 @@ func (c *command) useGrant(ctx context.Context, config pipeline.Config, f *relea
 // findGrant reads the grant that file names, or else the release folder's. Without either the permit is nil, unless one is
 // required. Errors are about files that cannot be read; a grant that does not count is a fault of the permit.
 func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required bool, file string) (*permit, error) {
-	p := &permit{name: file, scope: policy.GrantScope{Release: policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}}}
+	p := &permit{name: file, release: policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}}
 	if file == "" && rel.Dir != "" {
 		p.name = filepath.Join(rel.Dir, manifest.GrantName)
 		if _, err := os.Lstat(p.name); errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +166,7 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 	}
 	switch {
 	case p.name == "" && required:
-		p.fault = &policy.GrantFault{Reason: policy.GrantMissing,
+		p.fault = &policy.GrantFault{Reason: "no_grant",
 			Detail: fmt.Sprintf("no grant was given for the release %q with the digest %s", rel.Name, rel.Digest),
 			Hint: "ask its maintainers for a grant, then put grant.json and grant.json.sig into the release folder, " +
 				"or name it with --grant FILE"}
@@ -192,8 +193,8 @@ func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required
 	if p.fault != nil {
 		return p, nil
 	}
-	p.name, p.scope.Revocations = p.grant.ID, p.grant.Revocations
-	p.scope.SeenSerial, err = reading(ctx, c, func(ws *workspace.Workspace) (int64, error) { return state.SeenRevocations(ctx, ws, rel.Name) })
+	p.name = p.grant.ID
+	p.seen, err = reading(ctx, c, func(ws *workspace.Workspace) (int64, error) { return state.SeenRevocations(ctx, ws, rel.Name) })
 	if errors.Is(err, workspace.ErrNoWorkspace) {
 		err = nil // nothing was seen yet
 	}
@@ -248,18 +249,18 @@ func (p *permit) remember(ctx context.Context, ws *workspace.Workspace, now time
 		return nil
 	}
 	b, bound, err := ws.Binding(ctx)
-	if err != nil || bound && b.Release != p.scope.Release.Name {
+	if err != nil || bound && b.Release != p.release.Name {
 		return err // the run refuses the workspace of another release
 	}
 	// The serial is read again under the lock: another run may have seen a newer list meanwhile.
-	p.scope.SeenSerial, err = state.SeenRevocations(ctx, ws, p.scope.Release.Name)
+	p.seen, err = state.SeenRevocations(ctx, ws, p.release.Name)
 	if err != nil {
 		return err
 	}
 	if err := p.allows(now); err != nil {
 		return err
 	}
-	if r := p.scope.Revocations; r != nil && r.Serial > p.scope.SeenSerial {
+	if r := p.grant.Revocations; r != nil && r.Serial > p.seen {
 		return state.WriteNote(ctx, ws, state.RevocationsNote(r.Serial))
 	}
 	return nil

@@ -58,14 +58,16 @@ const name = `[\p{L}\p{N}_-]`
 // maskRules are applied in this order: an address holds what looks like @name. No mask
 // is more than three bytes longer than what it stands for.
 var maskRules = []maskRule{
-	{"[email]", regexp.MustCompile(`@?[\p{L}\p{N}._%+-]*[\p{L}\p{N}][._%+-]*@\p{L}[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*`), nil},
+	{"[email]", regexp.MustCompile(`@?[\p{L}\p{N}._%+-]*[\p{L}\p{N}][._%+-]*@\p{L}[\p{L}\p{N}-]+` +
+		`(?:\.[\p{L}\p{N}-]+)*`), nil},
 	// As OCR divides it; only before endings that are common, because of "see @jo.smith".
 	{"[email]", regexp.MustCompile(`(?i)[\p{L}\p{N}._%+-]*[\p{L}\p{N}] ?@ ?[\p{L}\p{N}][\p{L}\p{N}.-]*\.(?:` +
 		`com|net|org|edu|gov|info|io|me|co|uk|us|ca|au|in|de|fr|es|it|nl|br|mx|ru|pl|se)\b`), nil},
 	{"[user]", regexp.MustCompile(`(?i)(?:/u(?:ser)?/|u/) ?` + name + `{3,}`), startsName},
 	{"[user]", regexp.MustCompile(`@` + name + `(?:[\p{L}\p{N}_.-]*` + name + `)`), namesSomebody},
 	{"[phone]", regexp.MustCompile(`(?:\+ ?[1-9]|\b00(?:[2-9]\d|1[.-]\d))(?:[ .()/-]{0,2}\d){7,14}`), countryCode},
-	{"[phone]", regexp.MustCompile(`(?:\b1[ .-]?)?(?:\(\d{3}\) ?|\b\d{3}[ .-])\d{3}[ .-]\d{4}\b|\b1?[2-9]\d{9}\b`), standsAlone},
+	{"[phone]", regexp.MustCompile(`(?:\b1[ .-]?)?(?:\(\d{3}\) ?|\b\d{3}[ .-])\d{3}[ .-]\d{4}\b|\b1?[2-9]\d{9}\b`),
+		standsAlone},
 	{"[phone]", regexp.MustCompile(`\(?\d(?:[ .()/-]{0,2}\d){6,14}`), afterCall},
 }
 
