@@ -9,11 +9,9 @@ import (
 	"rehydrate/manifest"
 )
 
-// An Annotator is what one annotator said of each entry. Labels are as in manifest.Entry, by the
-// categories of the schema: nil means no answer.
-type Annotator struct {
-	Labels map[manifest.Key][][]int
-}
+// Answers are what one annotator or model said of each entry. Labels are as in manifest.Entry, by the categories of the
+// schema: nil means no answer.
+type Answers map[manifest.Key][][]int
 
 // Agreement says how far annotators agree. It names none of them: they are A, B, C... in the order
 // in which they were given. Its JSON form is stable (docs/labels.md).
@@ -148,7 +146,7 @@ func letters(i int) string {
 }
 
 // Agree compares annotators, every two of them. It fails when no two have an entry in common.
-func Agree(schema manifest.Schema, annotators []Annotator) (Agreement, error) {
+func Agree(schema manifest.Schema, annotators []Answers) (Agreement, error) {
 	if len(annotators) < 2 {
 		return Agreement{}, fmt.Errorf("agreement: %d annotators, and it takes two", len(annotators))
 	}
@@ -162,7 +160,7 @@ func Agree(schema manifest.Schema, annotators []Annotator) (Agreement, error) {
 				continue // the two read different parts of the dataset
 			}
 			out.Pairs = append(out.Pairs, AnnotatorPair{letters(j), letters(i),
-				len(common), len(a.Labels) - len(common), len(b.Labels) - len(common)})
+				len(common), len(a) - len(common), len(b) - len(common)})
 			pairs = append(pairs, annotated{a, b, common})
 		}
 	}
@@ -175,10 +173,10 @@ func Agree(schema manifest.Schema, annotators []Annotator) (Agreement, error) {
 	return out, nil
 }
 
-func inBoth(a, b Annotator) []manifest.Key {
+func inBoth(a, b Answers) []manifest.Key {
 	var keys []manifest.Key
-	for k := range a.Labels {
-		if _, ok := b.Labels[k]; ok {
+	for k := range a {
+		if _, ok := b[k]; ok {
 			keys = append(keys, k)
 		}
 	}
@@ -190,7 +188,7 @@ func inBoth(a, b Annotator) []manifest.Key {
 
 // annotated is what two annotators have in common.
 type annotated struct {
-	a, b Annotator
+	a, b Answers
 	keys []manifest.Key
 }
 
@@ -240,10 +238,10 @@ func (p annotated) compare(category manifest.Category, c int) (tables [][][]int,
 		n, size = len(category.Labels), 2
 	}
 	for range n {
-		tables = append(tables, square(size))
+		tables = append(tables, zeros(size, size))
 	}
 	for _, key := range p.keys {
-		a, b := p.a.Labels[key][c], p.b.Labels[key][c]
+		a, b := p.a[key][c], p.b[key][c]
 		if a == nil || b == nil || !multi && (len(a) != 1 || len(b) != 1) {
 			continue
 		}
@@ -270,10 +268,10 @@ func (p annotated) compare(category manifest.Category, c int) (tables [][][]int,
 	return tables, alike, entries
 }
 
-func square(n int) [][]int {
-	table := make([][]int, n)
+func zeros(rows, columns int) [][]int {
+	table := make([][]int, rows)
 	for i := range table {
-		table[i] = make([]int, n)
+		table[i] = make([]int, columns)
 	}
 	return table
 }

@@ -11,7 +11,7 @@ import (
 
 // tableOf counts two lists of calls.
 func tableOf(n int, a, b []int) [][]int {
-	table := square(n)
+	table := zeros(n, n)
 	for i := range a {
 		table[a[i]][b[i]]++
 	}
@@ -60,11 +60,11 @@ func TestStrength(t *testing.T) {
 }
 
 // annotator makes an annotator of entries "0", "1"...; one row is the labels by category.
-func annotator(rows ...[][]int) Annotator {
-	a := Annotator{Labels: make(map[manifest.Key][][]int)}
+func annotator(rows ...[][]int) Answers {
+	a := Answers{}
 	for i, row := range rows {
 		if row != nil {
-			a.Labels[manifest.Key{ID: manifest.PostID(fmt.Sprint(i))}] = row
+			a[manifest.Key{ID: manifest.PostID(fmt.Sprint(i))}] = row
 		}
 	}
 	return a
@@ -77,7 +77,7 @@ func TestAgreeMulti(t *testing.T) {
 		Labels: []manifest.Label{{Code: "0"}, {Code: "1"}, {Code: "2"}, {Code: "N", Exclusive: true}}}}}
 	a := annotator([][]int{{1, 2}}, [][]int{{0, 1}})
 	b := annotator([][]int{{0, 1, 2}}, [][]int{{0}})
-	got, err := Agree(schema, []Annotator{a, b})
+	got, err := Agree(schema, []Answers{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestAgreeMulti(t *testing.T) {
 	// None and no label are the same; a label that nobody gives has no kappa and is not in the mean.
 	a = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{}}, [][]int{nil}, nil, [][]int{{0}}, [][]int{{0}})
 	b = annotator([][]int{{3}}, [][]int{{0}}, [][]int{{3}}, [][]int{{0}}, [][]int{{0}}, nil, [][]int{nil})
-	got, err = Agree(schema, []Annotator{a, b})
+	got, err = Agree(schema, []Answers{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,14 +117,14 @@ func TestAgreeMulti(t *testing.T) {
 // no pair. An answer that one of the two lacks is not compared, and a pair without any is in no mean.
 func TestAgreeThree(t *testing.T) {
 	schema := oneCategory(manifest.Single, "0 1")
-	calls := func(labels string) Annotator { // "-" is no answer, " " no entry
+	calls := func(labels string) Answers { // "-" is no answer, " " no entry
 		var rows [][][]int
 		for _, l := range labels {
 			rows = append(rows, map[rune][][]int{'0': {{0}}, '1': {{1}}, '-': {nil}}[l])
 		}
 		return annotator(rows...)
 	}
-	got, err := Agree(schema, []Annotator{calls("0011-0"), calls("00101"), calls("0101"), calls("-"), calls("      1")})
+	got, err := Agree(schema, []Answers{calls("0011-0"), calls("00101"), calls("0101"), calls("-"), calls("      1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,18 +138,18 @@ func TestAgreeThree(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.Comparer(near)); diff != "" {
 		t.Errorf("agreement (-want +got)\n%s", diff)
 	}
-	got, err = Agree(schema, []Annotator{calls("001"), calls("000")})
+	got, err = Agree(schema, []Answers{calls("001"), calls("000")})
 	if err != nil || !near(*got.Categories[0].Observed, 2./3) {
 		t.Errorf("two of three answers are equal: %+v, error %v", got.Categories, err)
 	}
-	got, err = Agree(schema, []Annotator{calls("0-"), calls("-0")})
+	got, err = Agree(schema, []Answers{calls("0-"), calls("-0")})
 	if err != nil || got.Categories[0].Observed != nil || got.Categories[0].Kappa.Undefined != "no entries" {
 		t.Errorf("no common answer: %+v, error %v", got.Categories, err)
 	}
-	if _, err := Agree(schema, []Annotator{calls("0"), calls(" 0")}); err == nil {
+	if _, err := Agree(schema, []Answers{calls("0"), calls(" 0")}); err == nil {
 		t.Error("two annotators without a common entry were compared")
 	}
-	if _, err := Agree(schema, []Annotator{calls("0")}); err == nil {
+	if _, err := Agree(schema, []Answers{calls("0")}); err == nil {
 		t.Error("one annotator was compared")
 	}
 }
@@ -162,12 +162,12 @@ func TestAgreeOrder(t *testing.T) {
 		all := []int{0, 1, 2, 3, 4, 5, 6}
 		one, other = append(one, [][]int{all[:1+i%7]}), append(other, [][]int{all[i%5:]})
 	}
-	first, err := Agree(schema, []Annotator{annotator(one...), annotator(other...)})
+	first, err := Agree(schema, []Answers{annotator(one...), annotator(other...)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {
-		if again, err := Agree(schema, []Annotator{annotator(one...), annotator(other...)}); err != nil || !cmp.Equal(first, again) {
+		if again, err := Agree(schema, []Answers{annotator(one...), annotator(other...)}); err != nil || !cmp.Equal(first, again) {
 			t.Fatalf("error %v; again (-first +again)\n%s", err, cmp.Diff(first, again))
 		}
 	}

@@ -17,7 +17,7 @@ const maxExport = 512 << 20
 
 // An Export is what an Argilla export holds of the categories asked for.
 type Export struct {
-	Annotators []Annotator // in the order in which they appear; their ids are kept nowhere
+	Annotators []Answers // in the order in which they appear; their ids are kept nowhere
 	Records    int
 	// LeftOut counts the answers that are drafts or were discarded.
 	LeftOut int
@@ -201,9 +201,9 @@ func (a *argillaReader) take(key manifest.Key, category int, response argillaRes
 		// By the order in which they appear: an id stands for a person, and none goes into the report.
 		place = len(a.out.Annotators)
 		a.users[user] = place
-		a.out.Annotators = append(a.out.Annotators, Annotator{Labels: make(map[manifest.Key][][]int)})
+		a.out.Annotators = append(a.out.Annotators, Answers{})
 	}
-	of := a.out.Annotators[place].Labels
+	of := a.out.Annotators[place]
 	if of[key] == nil {
 		of[key] = make([][]int, len(a.release.Schema.Categories))
 	}

@@ -30,10 +30,10 @@ func TestReadArgilla(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	labelled := func(id manifest.PostID, labels ...[]int) Annotator {
-		return Annotator{Labels: map[manifest.Key][][]int{{ID: id}: append(labels, nil, nil, nil)}}
+	labelled := func(id manifest.PostID, labels ...[]int) Answers {
+		return Answers{{ID: id}: append(labels, nil, nil, nil)}
 	}
-	want := Export{Records: 4, LeftOut: 1, Ignored: []string{"comment"}, Annotators: []Annotator{
+	want := Export{Records: 4, LeftOut: 1, Ignored: []string{"comment"}, Annotators: []Answers{
 		labelled("abc123", []int{0, 2}, []int{2}), labelled("abc123", []int{}, []int{3}), labelled("123456", nil, []int{1})}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the export (-want +got)\n%s", diff)
@@ -111,7 +111,7 @@ func FuzzReadArgilla(f *testing.F) {
 			return
 		}
 		for _, a := range got.Annotators {
-			for k, all := range a.Labels {
+			for k, all := range a {
 				if id, err := manifest.ParsePostID(string(k.ID)); err != nil || id != k.ID || len(all) != len(release.Schema.Categories) {
 					t.Fatalf("entry %v has labels %v", k, all)
 				}

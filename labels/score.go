@@ -92,10 +92,10 @@ func (t Task) classes(labels [][]int) []int {
 	return out
 }
 
-// Predictions are one file's answers, under the schema of the gold labels: nil means no answer.
+// Predictions are one file's answers, under the schema of the gold labels.
 type Predictions struct {
 	File   string
-	Labels map[manifest.Key][][]int
+	Labels Answers
 }
 
 // Scores are what predictions are worth. Their JSON form is stable (docs/labels.md); scores are parts of 1.

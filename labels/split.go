@@ -118,14 +118,13 @@ func newStratifier(schema manifest.Schema, entries []manifest.Entry, ratios []fl
 		}
 	}
 	s.findKinds()
-	s.sizes = apportion(len(s.posts), ratios)
-	s.filled = make([]int, len(ratios))
-	for i, r := range ratios {
-		s.counts = append(s.counts, make([]int, n))
-		s.exact = append(s.exact, make([]float64, n))
-		for l, total := range s.totals {
-			s.exact[i][l] = r * float64(total)
+	s.sizes, s.filled, s.counts = apportion(len(s.posts), ratios), make([]int, len(ratios)), zeros(len(ratios), n)
+	for _, r := range ratios {
+		var exact []float64
+		for _, total := range s.totals {
+			exact = append(exact, r*float64(total))
 		}
+		s.exact = append(s.exact, exact)
 	}
 	for _, total := range s.totals {
 		// A label that stands on few posts is off by a large part of it with one post too many.

@@ -94,11 +94,7 @@ func NewCounter(schema manifest.Schema) *Counter {
 		}
 		c.stats.Categories = append(c.stats.Categories, counted)
 		for _, columns := range schema.Categories[i+1:] {
-			p := Pair{Rows: rows.Name, Columns: columns.Name, Counts: make([][]int, len(rows.Labels))}
-			for l := range p.Counts {
-				p.Counts[l] = make([]int, len(columns.Labels))
-			}
-			c.stats.Pairs = append(c.stats.Pairs, p)
+			c.stats.Pairs = append(c.stats.Pairs, Pair{rows.Name, columns.Name, zeros(len(rows.Labels), len(columns.Labels))})
 		}
 	}
 	return c

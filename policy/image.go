@@ -39,11 +39,7 @@ type Fault struct {
 
 // Error makes a Fault an error, so that one can travel as such to where it is stored.
 func (f *Fault) Error() string {
-	s := string(f.Outcome) + "/" + string(f.Reason)
-	if f.Detail != "" {
-		s += ": " + f.Detail
-	}
-	return s
+	return strings.TrimSuffix(fmt.Sprintf("%s/%s: %s", f.Outcome, f.Reason, f.Detail), ": ")
 }
 
 // maxScans bounds the scans of a JPEG. Progressive files have about 10; libjpeg-turbo's fuzzer stops at 500.

@@ -120,12 +120,6 @@ func (f signedJSON) wantDigest(digest string) {
 	f.want("release.digest", digestForm.MatchString(digest), "a SHA-256 in 64 lower-case hexadecimal digits")
 }
 
-func (f signedJSON) before(early, late string, a, b time.Time) {
-	if !a.Before(b) {
-		f.Add(early, early+" is not before "+late, "")
-	}
-}
-
 // ParseGrant reads a grant.json strictly: an unknown key, one that stands twice, a missing or malformed value,
 // anything after the object is a problem with its place. The error is *manifest.Problems. It says nothing of who wrote
 // the bytes; OpenGrant does. The file name is used in messages only.
@@ -143,8 +137,8 @@ func ParseGrant(b []byte, file string) (Grant, error) {
 	f.want("holder.ror", g.Holder.ROR == "" || rorForm.MatchString(g.Holder.ROR),
 		"an address of the form https://ror.org/012345678")
 	f.wantDigest(g.Release.Digest)
-	f.before("not_before", "expires", g.NotBefore, g.Expires)
-	f.before("asserted", "expires", g.Asserted, g.Expires)
+	f.want("not_before", g.NotBefore.Before(g.Expires), "before expires")
+	f.want("asserted", g.Asserted.Before(g.Expires), "before expires")
 	for _, t := range []*time.Time{&g.Approval.Expires, &g.Asserted, &g.NotBefore, &g.Expires} {
 		*t = t.UTC()
 	}
@@ -166,7 +160,7 @@ func parseRevocations(b []byte, file string) (Revocations, error) {
 	}
 	r := doc.Revocations
 	r.Release, r.Issued, r.NextUpdate = doc.Release.Name, r.Issued.UTC(), r.NextUpdate.UTC()
-	f.before("issued", "next_update", r.Issued, r.NextUpdate)
+	f.want("issued", r.Issued.Before(r.NextUpdate), "before next_update")
 	seen := map[string]bool{}
 	for i := range r.Revoked {
 		x, at := &r.Revoked[i], fmt.Sprintf("revoked[%d]", i)

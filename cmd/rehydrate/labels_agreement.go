@@ -36,7 +36,7 @@ func (c *command) labelsAgreement(ctx context.Context, files []string, release s
 		return err
 	}
 	var report agreementReport
-	var annotators []labels.Annotator
+	var annotators []labels.Answers
 	switch len(files) {
 	case 1:
 		export, err := readExport(files[0], like)
@@ -51,7 +51,7 @@ func (c *command) labelsAgreement(ctx context.Context, files []string, release s
 			if err != nil {
 				return err
 			}
-			annotators = append(annotators, labels.Annotator{Labels: all})
+			annotators = append(annotators, all)
 		}
 	}
 	report.Agreement, err = labels.Agree(like.Schema, annotators)
