@@ -85,12 +85,11 @@ type stratifier struct {
 	ratios []float64
 	sizes  []int // posts that each split is to have
 	posts  []postLabels
-	kinds  [][]int     // labels by kind
-	totals []int       // by label
-	counts [][]int     // [split][label]
-	filled []int       // posts by split
-	exact  [][]float64 // [split][label] share without rounding
-	weight []float64   // by label: what a squared deviation of it costs
+	kinds  [][]int   // labels by kind
+	totals []int     // by label
+	counts [][]int   // [split][label]
+	filled []int     // posts by split
+	weight []float64 // by label: what a squared deviation of it costs
 }
 
 func newStratifier(schema manifest.Schema, entries []manifest.Entry, ratios []float64, seed uint64) *stratifier {
@@ -119,18 +118,16 @@ func newStratifier(schema manifest.Schema, entries []manifest.Entry, ratios []fl
 	}
 	s.findKinds()
 	s.sizes, s.filled, s.counts = apportion(len(s.posts), ratios), make([]int, len(ratios)), zeros(len(ratios), n)
-	for _, r := range ratios {
-		var exact []float64
-		for _, total := range s.totals {
-			exact = append(exact, r*float64(total))
-		}
-		s.exact = append(s.exact, exact)
-	}
 	for _, total := range s.totals {
 		// A label that stands on few posts is off by a large part of it with one post too many.
 		s.weight = append(s.weight, 1+10/float64(max(total, 1)))
 	}
 	return s
+}
+
+// exact is the share of split in the entries with a label, without rounding.
+func (s *stratifier) exact(split, l int) float64 {
+	return float64(s.ratios[split] * float64(s.totals[l])) // the conversion: no processor may round another way (Go spec)
 }
 
 // findKinds numbers the posts that are alike.
@@ -233,7 +230,7 @@ func (s *stratifier) wants(label int) int {
 	for split := range s.ratios {
 		want := [2]float64{0, float64(s.ratios[split]*float64(len(s.posts))) - float64(s.filled[split])}
 		if label >= 0 {
-			want[0] = s.exact[split][label] - float64(s.counts[split][label])
+			want[0] = s.exact(split, label) - float64(s.counts[split][label])
 		}
 		order := cmp.Or(cmp.Compare(want[0], most[0]), cmp.Compare(want[1], most[1]))
 		if best == nil || order > 0 {
@@ -248,8 +245,8 @@ func (s *stratifier) wants(label int) int {
 
 // cost is what split's counts would cost if label l had n entries more there.
 func (s *stratifier) cost(split, l, n int) float64 {
-	d := float64(s.counts[split][l]+n) - s.exact[split][l]
-	return float64(d * d * s.weight[l]) // the conversion: no processor may round another way (Go spec)
+	d := float64(s.counts[split][l]+n) - s.exact(split, l)
+	return float64(d * d * s.weight[l])
 }
 
 // gain is how much the cost falls if a post with the labels out leaves split and one with the labels in comes.
