@@ -7,16 +7,10 @@ import (
 	"rehydrate/manifest"
 )
 
-// figsim gives the made-up manifest whose label counts are those of FigSIM, Table 8.
+// figsim reads the made-up manifest whose label counts are those of FigSIM, Table 8.
 func figsim(t testing.TB) (*manifest.Release, []manifest.Entry) {
 	t.Helper()
-	return entriesOf(t, "../manifest/testdata/annotations.csv")
-}
-
-// entriesOf opens a release or a bare file and reads its entries.
-func entriesOf(t testing.TB, path string) (*manifest.Release, []manifest.Entry) {
-	t.Helper()
-	r, err := manifest.Open(path, manifest.Options{})
+	r, err := manifest.Open("../manifest/testdata/annotations.csv", manifest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

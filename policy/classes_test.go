@@ -94,7 +94,7 @@ func jpegSegment(b []byte, marker byte, content string) []byte {
 // TestImageClasses takes each class of hostile or odd file through the gate: it is refused for a named reason, or
 // cannot be decoded, or is decoded to the size that was named, within the memory that was estimated.
 func TestImageClasses(t *testing.T) {
-	const decoded, undecodable = "decoded", "undecodable" // other wants are reasons
+	const decoded, undecodable, large = "decoded", "undecodable", "large" // other wants are reasons
 	small := drawn(40, 30)
 	png, jpg, gif1 := encode(t, "png", small), encode(t, "jpeg", small), encode(t, "gif", small)
 	zeroFrame := []byte("GIF89a\x28\x00\x1e\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x00\x00\x1e\x00\x00\x02\x01\x2c\x00;")
@@ -159,6 +159,33 @@ func TestImageClasses(t *testing.T) {
 		{"bmp", []byte("BM\x36\x00"), "not_an_image_bmp"},
 		{"list of paths", []byte("/etc/passwd\n/etc/shadow\n"), "not_an_image"},
 		{"list of URLs", []byte("https://example.org/a.png\nfile:///etc/passwd\n"), "not_an_image"},
+		{"webp", []byte(webp1x1), decoded},
+		{"cut webp", []byte(webp1x1[:30]), undecodable},
+		{"widest allowed", pngHeader(16384, 2441), large},
+		{"one column too many", pngHeader(16385, 1), "side_too_long"},
+		{"too many pixels", pngHeader(16384, 2442), "too_many_pixels"},
+		{"largest there is", pngHeader(1<<31-1, 1<<31-1), "bad_header"},
+		{"huge webp with alpha", []byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x10\x00\x00\x00\xff\x3f\x00\xff\x3f\x00ALPH"), "too_many_pixels"},
+		// 234 KB that took 592 MB to decode, and its like.
+		{"progressive jpeg", drawnJPEG(true, 6320, 6320, "", 0x11, 0x11, 0x11), "too_many_bytes_decoded"},
+		{"rgb jpeg", drawnJPEG(false, 6000, 6000, "RGB", 0x11, 0x11, 0x11), "too_many_bytes_decoded"},
+		{"png of 16 bits", pngHead(6320, 6320, 16, 6, false), "too_many_bytes_decoded"},
+		{"progressive, 20 megapixels", drawnJPEG(true, 5200, 3900, "", 0x22, 0x11, 0x11), large},
+		{"baseline, 39 megapixels", drawnJPEG(false, 6240, 6240, "", 0x11, 0x11, 0x11), large},
+		{"png of 39 megapixels", pngHead(6240, 6240, 8, 6, false), large},
+		{"20 MiB", append(bytes.Clone(jpg), make([]byte, 20<<20-len(jpg))...), decoded},
+		{"html after blanks", []byte(" \r\n<!DOCTYPE html><p>"), "not_an_image_html"},
+		{"html after a byte order mark", []byte("\xef\xbb\xbf<HTML>"), "not_an_image_html"},
+		{"svg after a declaration", []byte("<?xml version='1.0'?><svg xmlns=''/>"), "not_an_image_svg"},
+		{"json", []byte(`{"data":{"error":"over capacity"}}`), "not_an_image_json"},
+		{"json, a list", []byte(`[1]`), "not_an_image_json"},
+		{"gzip", []byte("\x1f\x8b\x08"), "not_an_image_gzip"},
+		{"avif", []byte("\x00\x00\x00\x18ftypavif"), "not_an_image_avif"},
+		{"heic", []byte("\x00\x00\x00\x18ftypheic"), "not_an_image_heic"},
+		{"blanks", []byte("   \n"), "not_an_image"},
+		{"webp cut before its flags", []byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00"), "bad_header"},
+		{"jpeg cut in its header", jpg[:20], "bad_header"},
+		{"png of no width", pngHeader(0, 5), "bad_header"},
 		{"no byte", nil, "empty_body"},
 		{"20 MiB and a byte", append(bytes.Clone(jpg), make([]byte, 20<<20+1-len(jpg))...), "too_large"},
 	}
@@ -181,6 +208,9 @@ func classify(t *testing.T, name string, body []byte) string {
 		}
 		return string(f.Reason)
 	}
+	if info.Width*info.Height > 4<<20 {
+		return "large" // decoding it would take the test seconds
+	}
 	img, err := DecodeImage(body)
 	runtime.ReadMemStats(&after)
 	const buffers = 400 << 10 // of the readers, for the header and for the pixels
@@ -190,7 +220,7 @@ func classify(t *testing.T, name string, body []byte) string {
 	if err != nil {
 		return "undecodable"
 	}
-	if b := img.Bounds(); b.Dx() != info.Width || b.Dy() != info.Height {
+	if b := img.Bounds(); b != image.Rect(0, 0, info.Width, info.Height) || info.Format != ImageFormat(body) || info.DecodedBytes <= 0 {
 		t.Errorf("%s: decoded to %v, the header says %+v", name, b, info)
 	}
 	return "decoded"
@@ -213,26 +243,39 @@ func TestCutImages(t *testing.T) {
 	}
 }
 
-// TestFirstFrame: of an animation, the frame that is shown first is the picture.
+// TestFirstFrame: of an animation, the frame that is shown first is the picture, in its place on the canvas.
 func TestFirstFrame(t *testing.T) {
-	plain, err := DecodeImage(encode(t, "png", drawn(40, 30)))
+	still := encode(t, "png", drawn(40, 30))
+	pal := color.Palette{color.Black, color.White}
+	part := image.NewPaletted(image.Rect(2, 3, 6, 5), pal)
+	copy(part.Pix, "\x01\x01\x01\x01\x01\x01\x01\x01")
+	var b bytes.Buffer
+	err := gif.EncodeAll(&b, &gif.GIF{Image: []*image.Paletted{part, image.NewPaletted(image.Rect(0, 0, 10, 8), pal)},
+		Delay: []int{1, 1}, Config: image.Config{ColorModel: pal, Width: 10, Height: 8}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	animated, err := DecodeImage(apng(encode(t, "png", drawn(40, 30))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, at := range []image.Point{{0, 0}, {39, 29}, {7, 11}} {
-		if animated.At(at.X, at.Y) != plain.At(at.X, at.Y) {
-			t.Errorf("pixel %v of an animated PNG is %v, want %v", at, animated.At(at.X, at.Y), plain.At(at.X, at.Y))
+	for _, tt := range []struct {
+		name string
+		body []byte
+		at   image.Point
+		want color.NRGBA
+	}{
+		{"animated png, a corner", apng(still), image.Pt(39, 29), drawn(40, 30).At(39, 29).(color.NRGBA)},
+		{"animated png, inside", apng(still), image.Pt(7, 11), drawn(40, 30).At(7, 11).(color.NRGBA)},
+		{"gif of 100 frames, where only the first is white", frames(t, 100, 40, 30), image.Pt(0, 0), color.NRGBA{255, 255, 255, 255}},
+		{"gif, part of the canvas", b.Bytes(), image.Pt(2, 3), color.NRGBA{255, 255, 255, 255}},
+		{"gif, beside that part", b.Bytes(), image.Pt(0, 0), color.NRGBA{}},
+	} {
+		img, err := DecodeImage(tt.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := color.NRGBAModel.Convert(img.At(tt.at.X, tt.at.Y)); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	first, err := DecodeImage(frames(t, 100, 40, 30))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r, _, _, _ := first.At(0, 0).RGBA(); r != 0xffff {
-		t.Errorf("the pixel that only the first frame has white is %v", first.At(0, 0))
+	if _, err := DecodeImage([]byte("<html>")); err == nil || !strings.Contains(err.Error(), "the bytes are html, not JPEG") {
+		t.Errorf("DecodeImage of a page: %v", err)
 	}
 }

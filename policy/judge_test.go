@@ -130,9 +130,7 @@ func TestJudgeRemovalWins(t *testing.T) {
 	if got, want := reflect.TypeFor[Facts]().NumField(), 12; got != want {
 		t.Fatalf("Facts has %d fields, everyFacts enumerates %d", got, want)
 	}
-	count := 0
 	everyFacts(func(f Facts) {
-		count++
 		marked := f.RemovedBy != "" || f.RemovalReason == "legal" || f.ModRemoved || f.SelftextRemoved || f.TitleRemoved ||
 			f.AuthorDeleted && (f.SelftextDeleted || f.TitleDeleted || f.RobotIndexable != nil && !*f.RobotIndexable)
 		v := Judge(f)
@@ -148,13 +146,7 @@ func TestJudgeRemovalWins(t *testing.T) {
 		default:
 			t.Fatalf("Judge(%+v) = %v: no state that an answer can lead to", f, v)
 		}
-		if again := Judge(f); again != v {
-			t.Fatalf("Judge(%+v) = %v, then %v", f, v, again)
-		}
 	})
-	if want := 512 * 14 * 3 * 3; count != want {
-		t.Errorf("%d combinations judged, want %d", count, want)
-	}
 }
 
 // TestReadmits: only what a moderator or AutoModerator removed ever comes back, and only where the policy says so.
@@ -180,24 +172,15 @@ func TestReadmits(t *testing.T) {
 }
 
 func TestTakenDown(t *testing.T) {
-	for _, tt := range []struct {
-		state  manifest.PostState
-		reason manifest.Reason
-		want   bool
-	}{
-		{manifest.StateDeleted, "author", true},
-		{manifest.StateRemoved, "takedown", true},
-		{manifest.StateRemoved, "copyright_takedown", true},
-		{manifest.StateRemoved, "", true},
-		{manifest.StateRemoved, "moderator", false},
-		{manifest.StateRemoved, "automod_filtered", false},
-		{manifest.StateRemoved, "spam_filter", false},
-		{manifest.StateRemoved, "marker", false},
-		{manifest.StateRemoved, "other_new_word", false},
-		{manifest.StateUnavailable, "takedown", false},
+	for v, want := range map[Verdict]bool{
+		{manifest.StateDeleted, "author"}: true, {manifest.StateRemoved, "takedown"}: true, {manifest.StateRemoved, ""}: true,
+		{manifest.StateRemoved, "copyright_takedown"}: true, {manifest.StateUnavailable, "takedown"}: false,
+		{manifest.StateRemoved, "moderator"}: false, {manifest.StateRemoved, "automod_filtered"}: false,
+		{manifest.StateRemoved, "spam_filter"}: false, {manifest.StateRemoved, "marker"}: false,
+		{manifest.StateRemoved, "other_new_word"}: false,
 	} {
-		if got := TakenDown(tt.state, tt.reason); got != tt.want {
-			t.Errorf("TakenDown(%s, %s) = %v, want %v", tt.state, tt.reason, got, tt.want)
+		if got := TakenDown(v.State, v.Reason); got != want {
+			t.Errorf("TakenDown(%s, %s) = %v, want %v", v.State, v.Reason, got, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -19,6 +20,9 @@ func TestBuiltInPlaceholders(t *testing.T) {
 		found[k.Name] = true
 		if f := p.PlaceholderOf(k.SHA256, "", ImageInfo{}, -1); k.SHA256 != "" && (f == nil || f.Detail != k.Meaning) {
 			t.Errorf("%s by its hash: %v", k.Name, f)
+		}
+		if f := p.PlaceholderOf("", "", ImageInfo{k.Format, k.Width, k.Height, 0}, int64(k.Bytes)); k.Format != "" && (f == nil || f.Detail != k.Meaning) {
+			t.Errorf("%s by its figures: %v", k.Name, f)
 		}
 		host, path, _ := strings.Cut(k.URL, "/")
 		if f := p.FinalURLPlaceholder(&url.URL{Host: host, Path: "/" + path}); k.URL != "" && (f == nil || f.Detail != k.Meaning) {
@@ -146,19 +150,14 @@ func TestPlaceholderErrors(t *testing.T) {
 		{"a length alone", head + "bytes = 10\n", `p:1:3: images.placeholder[0].format is ""`},
 		{"another format", head + "format = 'bmp'\nwidth = 1\nheight = 1\nbytes = 1\n", `p:6:1: images.placeholder[0].format is "bmp"`},
 		{"a negative height", head + "format = 'png'\nwidth = 1\nheight = -1\nbytes = 1\n", "p:8:1: images.placeholder[0].height is -1"},
-		{"no height", head + "format = 'png'\nwidth = 1\nbytes = 1\n", "p:1:3: images.placeholder[0].height is 0"},
 		{"no length", head + "format = 'png'\nwidth = 1\nheight = 1\n", "p:1:3: images.placeholder[0].bytes is 0"},
 		{"a whole host", head + "url = 'i.imgur.com/'\n", `p:6:1: images.placeholder[0].url is "i.imgur.com/"`},
 		{"a host alone", head + "url = 'i.imgur.com'\n", "p:6:1: images.placeholder[0].url is"},
 		{"a URL with its scheme", head + "url = 'https://i.imgur.com/removed.png'\n", "p:6:1: images.placeholder[0].url is"},
 		{"a URL with a port", head + "url = 'i.imgur.com:443/removed.png'\n", "p:6:1: images.placeholder[0].url is"},
-		{"a URL with a wildcard", head + "url = 'i.imgur.com/*'\n", "p:6:1: images.placeholder[0].url is"},
 		{"a URL with a query", head + "url = 'i.imgur.com/a?b'\n", "p:6:1: images.placeholder[0].url is"},
-		{"a host in capitals", head + "url = 'I.imgur.com/a'\n", "p:6:1: images.placeholder[0].url is"},
 		{"another outcome", strings.Replace(head, "'placeholder'", "'gone'", 1), `p:4:1: images.placeholder[0].outcome is "gone"; it must be "placeholder", or "failed"`},
 		{"no source", strings.Replace(head, "'c'", "''", 1), `p:5:1: images.placeholder[0].source is ""`},
-		{"an unknown key", head + "sha1 = ''\n", "p:6:1: unknown key \"sha1\" in [images.placeholder]\n  hint: the keys here are"},
-		{"a wrong type", head + "bytes = '1048'\n", "p:6:1: bytes is not a number"},
 	}
 	for _, tt := range tests {
 		_, err := Parse([]byte(tt.text), "p")
@@ -177,14 +176,13 @@ func TestPlaceholderDigest(t *testing.T) {
 		return p.Digest()
 	}
 	seen := map[string]bool{Default().Digest(): true, digest(base): true}
-	for _, change := range []func(*Placeholder){
-		func(k *Placeholder) { k.Name = "z" }, func(k *Placeholder) { k.Meaning = "z" }, func(k *Placeholder) { k.SHA256 = "z" },
-		func(k *Placeholder) { k.MD5 = "z" }, func(k *Placeholder) { k.Format = "gif" }, func(k *Placeholder) { k.Width = 9 },
-		func(k *Placeholder) { k.Height = 9 }, func(k *Placeholder) { k.Bytes = 9 }, func(k *Placeholder) { k.URL = "z" },
-		func(k *Placeholder) { k.Outcome = manifest.Placeholder }, func(k *Placeholder) { k.Source = "z" },
-	} {
+	for i := range reflect.TypeFor[Placeholder]().NumField() {
 		k := base
-		change(&k)
+		if field := reflect.ValueOf(&k).Elem().Field(i); field.Kind() == reflect.String {
+			field.SetString("z")
+		} else {
+			field.SetInt(9)
+		}
 		seen[digest(k)] = true
 		if digest(base, k) != digest(k, base) && k.Name != base.Name {
 			t.Errorf("the digest depends on the order of %v and %v", base, k)

@@ -83,10 +83,8 @@ func Orientation(segment []byte) int {
 		return 0
 	}
 	var order binary.ByteOrder = binary.BigEndian
-	if string(tiff[:2]) == "II" {
+	if tiff[0] == 'I' { // "II", else "MM"
 		order = binary.LittleEndian
-	} else if string(tiff[:2]) != "MM" {
-		return 0
 	}
 	at := int64(order.Uint32(tiff[4:]))
 	if order.Uint16(tiff[2:]) != 42 || at+2 > int64(len(tiff)) {
