@@ -36,18 +36,13 @@ type CategoryAgreement struct {
 	Name  string                `json:"name"`
 	Title string                `json:"title"`
 	Kind  manifest.CategoryKind `json:"kind"`
-	// Entries is how many answers were compared: over the pairs, the entries that both gave an
-	// answer for. Unanswered counts the entries of both that lack an answer of one.
-	Entries    int `json:"entries"`
-	Unanswered int `json:"unanswered"`
-	// Kappa is Cohen's; of a multi-label category the mean over its labels but None.
-	Kappa Kappa `json:"kappa"`
-	// Observed is the part of equal answers, of a category that takes one label.
-	Observed *float64 `json:"observed,omitempty"`
-	// Jaccard is the mean over the entries of the size of the intersection over that of the union of the two label
-	// sets, of a multi-label category. None stands for the empty set, and two empty sets count 1.
-	Jaccard *float64         `json:"jaccard,omitempty"`
-	Labels  []LabelAgreement `json:"labels,omitempty"` // of a multi-label category, without None
+	// Entries counts, over the pairs, the entries that both gave an answer for, Unanswered those that lack one's.
+	Entries    int              `json:"entries"`
+	Unanswered int              `json:"unanswered"`
+	Kappa      Kappa            `json:"kappa"`              // Cohen's; of a multi-label category the mean over its labels
+	Observed   *float64         `json:"observed,omitempty"` // part of equal answers; nil in a multi-label category
+	Jaccard    *float64         `json:"jaccard,omitempty"`  // mean similarity of the label sets of a multi-label category
+	Labels     []LabelAgreement `json:"labels,omitempty"`   // of a multi-label category, without None
 }
 
 // LabelAgreement is the agreement on whether a label is given.
@@ -61,23 +56,19 @@ type LabelAgreement struct {
 type Kappa struct {
 	Value     *float64 `json:"value"`               // nil when it is undefined
 	Undefined string   `json:"undefined,omitempty"` // "no entries", "no variation"
-	// Strength is the word of Landis and Koch (1977) for the value, rounded to two digits.
-	Strength string `json:"strength,omitempty"`
+	Strength  string   `json:"strength,omitempty"`  // the word for the value
 }
 
-// strength gives the word for a kappa.
+// strength gives the word of Landis and Koch (1977) for a kappa.
 func strength(kappa float64) string {
-	switch k := math.Round(100*kappa) / 100; {
-	case k < 0:
+	k := math.Round(100*kappa) / 100 // as it is printed: 0.604 and 0.60 have one word
+	if k < 0 {
 		return "poor"
-	case k <= 0.20:
-		return "slight"
-	case k <= 0.40:
-		return "fair"
-	case k <= 0.60:
-		return "moderate"
-	case k <= 0.80:
-		return "substantial"
+	}
+	for i, word := range []string{"slight", "fair", "moderate", "substantial"} {
+		if k <= float64(i+1)/5 {
+			return word
+		}
 	}
 	return "almost perfect"
 }

@@ -19,10 +19,8 @@ const maxExport = 512 << 20
 type Export struct {
 	Annotators []Answers // in the order in which they appear; their ids are kept nowhere
 	Records    int
-	// LeftOut counts the answers that are drafts or were discarded.
-	LeftOut int
-	// Ignored are the questions that name no category, sorted. They come from the file.
-	Ignored []string
+	LeftOut    int      // answers that are drafts or were discarded
+	Ignored    []string // questions that name no category, sorted; they come from the file
 }
 
 // ReadArgilla reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a

@@ -14,11 +14,9 @@ import (
 // Pearson's chi-squared test of homogeneity, without a continuity correction.
 type Drift struct {
 	Category string `json:"category"`
-	// Label is the code of a label of a multi-label category: each is tested by itself (given or not), because an
-	// entry can have several. It is "" for a category that takes one label, which is one test over all its labels.
-	Label string `json:"label,omitempty"`
-	// Untested says why there is no test; the numbers below are then 0.
-	Untested string  `json:"untested,omitempty"`
+	// Label is the code of a label of a multi-label category, "" for a category that takes one label.
+	Label    string  `json:"label,omitempty"`
+	Untested string  `json:"untested,omitempty"` // why there is no test: the numbers are then 0
 	Chi2     float64 `json:"chi2"`
 	Freedom  int     `json:"freedom"` // degrees of freedom, after merging
 	P        float64 `json:"p"`
@@ -43,7 +41,7 @@ func Compare(a, b Stats) []Drift {
 		for l, label := range c.Labels {
 			x := column{code: label.Code, a: label.Count, b: b.Categories[i].Labels[l].Count}
 			columns = append(columns, x)
-			if c.Kind == manifest.Multi {
+			if c.Kind == manifest.Multi { // each by itself, given or not, for an entry can have several
 				d := test([]column{x, {code: "without", a: a.Entries - x.a, b: b.Entries - x.b}}, false)
 				d.Category, d.Label = c.Name, label.Code
 				drifts = append(drifts, d)

@@ -404,19 +404,18 @@ func (s Stats) Deviate(shares []Share) (Deviation, error) {
 		return Deviation{}, fmt.Errorf("measure the split: %w", err)
 	}
 	var d Deviation
-	at := make([]int, len(shares))
-	for i, share := range shares {
-		at[i] = slices.IndexFunc(s.Splits, func(o SplitSize) bool { return o.Name == share.Name })
-		if at[i] < 0 {
+	var at []int // in s.Splits
+	for _, share := range shares {
+		i := slices.IndexFunc(s.Splits, func(o SplitSize) bool { return o.Name == share.Name })
+		if i < 0 {
 			return Deviation{}, fmt.Errorf("measure the split: there is no split %s", share.Name)
 		}
-		d.Splits = append(d.Splits, s.Splits[at[i]])
+		at, d.Splits = append(at, i), append(d.Splits, s.Splits[i])
 	}
-	values := 0
 	for _, c := range s.Categories {
 		for _, label := range c.Labels {
 			if label.Count == 0 {
-				continue
+				continue // it has no share to be off from
 			}
 			l := LabelDeviation{Category: c.Name, Code: label.Code, Count: label.Count}
 			for i, share := range shares {
@@ -426,14 +425,11 @@ func (s Stats) Deviate(shares []Share) (Deviation, error) {
 				d.Worst.take(c.Name, label.Code, share.Name, off)
 				d.WorstShare.take(c.Name, label.Code, share.Name, off/exact)
 				d.Mean += math.Abs(off)
-				values++
 			}
 			d.Labels = append(d.Labels, l)
 		}
 	}
-	if values > 0 {
-		d.Mean /= float64(values)
-	}
+	d.Mean /= float64(max(1, len(d.Labels)*len(shares)))
 	return d, nil
 }
 

@@ -26,14 +26,12 @@ type SplitSize struct {
 
 // CategoryStats counts the labels of one category.
 type CategoryStats struct {
-	Name   string                `json:"name"`
-	Title  string                `json:"title"`
-	Kind   manifest.CategoryKind `json:"kind"`
-	Labels []LabelStats          `json:"labels"` // in the order of the schema
-	// Unlabelled is how many entries have no label of the category, not even None.
-	Unlabelled int `json:"unlabelled"`
-	// Cardinality is the mean number of labels an entry, with exclusive labels (None) not
-	// counted and every entry in the denominator; 0 where there is no entry.
+	Name       string                `json:"name"`
+	Title      string                `json:"title"`
+	Kind       manifest.CategoryKind `json:"kind"`
+	Labels     []LabelStats          `json:"labels"`     // in the order of the schema
+	Unlabelled int                   `json:"unlabelled"` // entries without a label of the category, even None
+	// Cardinality is the mean number of labels an entry, without exclusive ones (None); 0 where there is no entry.
 	Cardinality float64 `json:"cardinality"`
 }
 

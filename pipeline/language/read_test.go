@@ -208,19 +208,6 @@ func TestReadings(t *testing.T) {
 	if diff := cmp.Diff(keys(pictures(t)), keys(read)); diff != "" {
 		t.Errorf("readings.txt is of other pictures: make it again with go test ./pipeline/language -run - -bench Filter -benchtime 1x -update\n%s", diff)
 	}
-	languages := map[string]int{}
-	for _, p := range read {
-		languages[p.kind]++
-	}
-	enough := 0
-	for kind, n := range languages {
-		if kind != "blank" && kind != english && n >= 30 {
-			enough++
-		}
-	}
-	if languages["blank"] < 80 || enough < 8 {
-		t.Errorf("%d blank pictures and %d languages of 30 captions are too few to say anything", languages["blank"], enough)
-	}
 	f := newFilter(t)
 	for key, n := range tallies(f, read) {
 		t.Logf("%s: %+v", key, n)
@@ -235,12 +222,6 @@ func TestReadings(t *testing.T) {
 		}
 		if 100*wrong > bar*n.pictures {
 			t.Errorf("%s: %d of %d are wrong, want %d %% at most", key, wrong, n.pictures, bar)
-		}
-	}
-	for _, p := range read {
-		v := f.Judge(p.words, policyThreshold)
-		if p.split == "dev" && (v.Outcome != "") == (p.kind == english || p.kind == "blank") {
-			t.Logf("dev, wrong: %s %q: %+v", p.kind, p.name, v)
 		}
 	}
 }
