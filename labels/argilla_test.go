@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 // The ids of the users are made up, and must not come out again.
@@ -27,17 +26,13 @@ const export = `[{"id": "5d1f0c2e-8a55-4f3c-9f3e-2f60b2a3c111", "fields": {"imag
 
 func TestReadArgilla(t *testing.T) {
 	got, err := ReadArgilla(strings.NewReader(export), "e.json", manifest.BuiltIn())
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	labelled := func(id manifest.PostID, labels ...[]int) Answers {
 		return Answers{{ID: id}: append(labels, nil, nil, nil)}
 	}
 	want := Export{Records: 4, LeftOut: 1, Ignored: []string{"comment"}, Annotators: []Answers{
 		labelled("abc123", []int{0, 2}, []int{2}), labelled("abc123", []int{}, []int{3}), labelled("123456", nil, []int{1})}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the export (-want +got)\n%s", diff)
-	}
+	attest.Same(t, "the export", want, got)
 }
 
 func TestReadArgillaProblems(t *testing.T) {

@@ -5,20 +5,17 @@ import (
 	"testing"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 // figsim reads the made-up manifest whose label counts are those of FigSIM, Table 8.
 func figsim(t testing.TB) (*manifest.Release, []manifest.Entry) {
 	t.Helper()
 	r, err := manifest.Open("../manifest/testdata/annotations.csv", manifest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	var entries []manifest.Entry
 	for e, err := range r.Entries(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, err)
 		entries = append(entries, e)
 	}
 	return r, entries
@@ -34,9 +31,7 @@ func counted(t testing.TB, schema manifest.Schema, entries []manifest.Entry) Sta
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	return s
 }
 

@@ -16,18 +16,15 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 // TestOpenGrant opens a grant with every kind of key that a maintainer may have.
 func TestOpenGrant(t *testing.T) {
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	rsa2048, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	list := signedFile(t, "revocations.json", testRevocations, testKey(t, "a"), RevocationsNamespace)
 	for name, key := range map[string]ssh.Signer{"ed25519": testKey(t, "b"), "ecdsa": asSigner(t, p256), "rsa": asSigner(t, rsa2048)} {
 		t.Run(name, func(t *testing.T) {
@@ -52,9 +49,7 @@ func TestOpenGrantRefuses(t *testing.T) {
 	grant := signedFile(t, "grant.json", testGrant, key, GrantNamespace)
 	list := signedFile(t, "revocations.json", testRevocations, key, RevocationsNamespace)
 	rsa1024, err := rsa.GenerateKey(rand.Reader, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	with := func(f SignedFile, change func(*SignedFile)) SignedFile { change(&f); return f }
 	sig := func(b []byte) SignedFile { return with(grant, func(f *SignedFile) { f.Signature = b }) }
 	forged := func(change func(*sshsig.Signature)) SignedFile { return grant.forged(t, change) }
@@ -125,9 +120,7 @@ func TestOpenGrantRefuses(t *testing.T) {
 func (f SignedFile) forged(t *testing.T, change func(*sshsig.Signature)) SignedFile {
 	t.Helper()
 	s, err := sshsig.Unarmor(f.Signature)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	change(s)
 	f.Signature = sshsig.Armor(s)
 	return f
@@ -145,18 +138,14 @@ func dsaKey(t *testing.T) ssh.PublicKey {
 		Type       string
 		P, Q, G, Y *big.Int
 	}{"ssh-dss", new(big.Int).Lsh(big.NewInt(1), 1023), new(big.Int).Lsh(big.NewInt(1), 159), big.NewInt(2), big.NewInt(4)}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	return public
 }
 
 func certificate(t *testing.T, key ssh.Signer) ssh.PublicKey {
 	t.Helper()
 	c := &ssh.Certificate{Key: key.PublicKey(), CertType: ssh.UserCert, ValidBefore: ssh.CertTimeInfinity}
-	if err := c.SignCert(rand.Reader, key); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, c.SignCert(rand.Reader, key))
 	return c
 }
 
@@ -192,13 +181,9 @@ func TestParseSigners(t *testing.T) {
 	good := publicLine(testKey(t, "a"))
 	fields := strings.Fields(good)
 	rsa1024, err := rsa.GenerateKey(rand.Reader, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	blob, err := base64.StdEncoding.DecodeString(fields[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	for _, c := range []struct{ name, key, want string }{
 		{"as it is", good, ""},
 		{"without a comment", fields[0] + " " + fields[1], ""},
@@ -232,9 +217,7 @@ func FuzzReadSignature(f *testing.F) {
 	signers := pinned(f, testKey(f, "a"))
 	grant := signedFile(f, "grant.json", testGrant, testKey(f, "a"), GrantNamespace)
 	signed, err := sshsig.Unarmor(grant.Signature)
-	if err != nil {
-		f.Fatal(err)
-	}
+	attest.OK(f, err)
 	blob := signed.Marshal()
 	f.Add(blob)
 	f.Add(grant.Signature)

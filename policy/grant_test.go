@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 const testDigest = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -62,9 +62,7 @@ func testKey(t testing.TB, name string) ssh.Signer {
 func asSigner(t testing.TB, key any) ssh.Signer {
 	t.Helper()
 	s, err := ssh.NewSignerFromKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	return s
 }
 
@@ -75,9 +73,7 @@ func publicLine(s ssh.Signer) string {
 func signedFile(t testing.TB, name, body string, key ssh.Signer, namespace string) SignedFile {
 	t.Helper()
 	sig, err := sshsig.Sign(strings.NewReader(body), key, sshsig.HashSHA512, namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	return SignedFile{Name: name, Body: []byte(body), Signature: sshsig.Armor(sig)}
 }
 
@@ -88,9 +84,7 @@ func pinned(t testing.TB, keys ...ssh.Signer) []Signer {
 		pins = append(pins, manifest.Signer{Name: "Test Signer", Key: publicLine(k)})
 	}
 	signers, err := ParseSigners(pins)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	return signers
 }
 
@@ -98,9 +92,7 @@ var testRelease = GrantedRelease{Name: "Test", Digest: testDigest}
 
 func TestParseGrant(t *testing.T) {
 	got, err := ParseGrant([]byte(testGrant), "grant.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	want := Grant{ID: "2026-007",
 		Holder:    Holder{Name: "Test Holder", Organization: "Test University", ROR: "https://ror.org/012345678"},
 		Release:   GrantedRelease{Name: "Test", Digest: testDigest},
@@ -111,9 +103,7 @@ func TestParseGrant(t *testing.T) {
 		NotBefore: date(2026, 1, 2),
 		Expires:   date(2027, 1, 1).Add(23 * time.Hour),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the grant differs (-want +got):\n%s", diff)
-	}
+	attest.Same(t, "the grant", want, got)
 }
 
 func TestParseGrantOptional(t *testing.T) {
@@ -125,14 +115,10 @@ func TestParseGrantOptional(t *testing.T) {
 
 func TestParseRevocations(t *testing.T) {
 	got, err := parseRevocations([]byte(testRevocations), "revocations.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	want := Revocations{Release: "Test", Serial: 3, Issued: date(2026, 6, 1), NextUpdate: date(2026, 6, 15), Revoked: []Revocation{
 		{ID: "2025-001", At: date(2026, 2, 1), Reason: "asked for by the holder"}, {ID: "2025-002", At: date(2026, 3, 1)}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the list differs (-want +got):\n%s", diff)
-	}
+	attest.Same(t, "the list", want, got)
 }
 
 // An edit changes one thing of a file that is right.
@@ -261,9 +247,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, err := ParseGrant([]byte(testGrant), "grant.json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			attest.OK(t, err)
 			s, now := situation{SignedGrant{Grant: g}, testRelease, 0}, c.now
 			if c.change != nil {
 				c.change(&s)

@@ -10,6 +10,8 @@ import (
 	"image/png"
 	"strings"
 	"testing"
+
+	"rehydrate/pipeline/attest"
 )
 
 // webp1x1 is a lossless WebP of one pixel, as cwebp writes it.
@@ -35,9 +37,7 @@ func encode(t testing.TB, format string, img image.Image) []byte {
 	case "gif":
 		err = gif.Encode(&b, img, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	return b.Bytes()
 }
 

@@ -6,6 +6,8 @@ import (
 	"image"
 	"image/color"
 	"testing"
+
+	"rehydrate/pipeline/attest"
 )
 
 // The digests are those of docs/formats.md, which a stranger can make by hand.
@@ -73,9 +75,7 @@ func TestPixelDigestOfFiles(t *testing.T) {
 	digest := func(body []byte) string {
 		t.Helper()
 		decoded, err := DecodeImage(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, err)
 		return PixelDigest(Upright(decoded, body))
 	}
 	want := digest(encode(t, "png", img))

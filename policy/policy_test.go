@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 // TestDefault: a change of a default changes what runs do, and docs/formats.md, which lists them.
@@ -77,9 +78,7 @@ mode = "flag"
 [dedupe]
 word_difference = 0
 `), "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	want := Default()
 	want.Reddit.RequestsPerMinute = 100
 	want.Reddit.RecheckWithin = 90 * time.Minute
@@ -95,9 +94,7 @@ word_difference = 0
 	want.Text.MaskNames = false
 	want.Filter.Mode = Flag
 	want.Dedupe.WordDifference = 0
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Parse (-want +got):\n%s", diff)
-	}
+	attest.Same(t, "Parse", want, got)
 	if got, err := Parse(nil, "p"); err != nil || !cmp.Equal(got, Default()) {
 		t.Errorf("Parse of an empty file = %v, %v; want the defaults", got, err)
 	}
@@ -178,9 +175,7 @@ func TestDigest(t *testing.T) {
 	parse := func(s string) Policy {
 		t.Helper()
 		p, err := Parse([]byte(s), "p")
-		if err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, err)
 		return p
 	}
 	same := []string{

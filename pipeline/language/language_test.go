@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 const policyThreshold = .6
@@ -94,16 +93,12 @@ func TestJudgeNumbers(t *testing.T) {
 	want := Verdict{Letters: 28, Words: 6, Tokens: 7, Hit: 4. / 7, English: 2, Foreign: 2, Language: "es",
 		Score: 8.3125, Votes: Votes{Dictionary: VoteEnglish, Model: VoteEnglish}}
 	got := f.Judge(words, 4./7) // the threshold is included
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Judge differs (-want +got):\n%s", diff)
-	}
+	attest.Same(t, "Judge", want, got)
 	if v := f.Judge(words, .58); v.Votes.Dictionary != VoteOther {
 		t.Errorf("above the share of words that it has, the dictionary votes %q", v.Votes.Dictionary)
 	}
 	slices.Reverse(words)
-	if diff := cmp.Diff(got, f.Judge(words, 4./7)); diff != "" {
-		t.Errorf("the order of the words changes the verdict:\n%s", diff)
-	}
+	attest.Same(t, "the order of the words changes the verdict", got, f.Judge(words, 4./7))
 }
 
 // TestMost: of languages with as many function words it is the one with the lower code, whatever the
@@ -287,9 +282,7 @@ func FuzzJudge(f *testing.F) {
 	}
 	f.Add("not a number", math.NaN(), math.Inf(1))
 	filter, err := New()
-	if err != nil {
-		f.Fatal(err)
-	}
+	attest.OK(f, err)
 	f.Fuzz(func(t *testing.T, text string, confidence, threshold float64) {
 		words := []Word{{text, confidence}}
 		for _, w := range strings.Split(text, " ") {

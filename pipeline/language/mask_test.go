@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/pipeline/attest"
 )
 
 func TestMaskNames(t *testing.T) {
@@ -89,9 +91,7 @@ func TestMaskShape(t *testing.T) {
 	before := strings.Join(slices.Concat(lines...), "|")
 	masked, n := MaskNames(lines)
 	want := [][]string{{"call", "[phone]", "", "now"}, nil, {"from", "u/"}, {"somebody", "@", "[email]", "", ""}}
-	if diff := cmp.Diff(want, masked); diff != "" {
-		t.Errorf("MaskNames differs (-want +got):\n%s", diff)
-	}
+	attest.Same(t, "MaskNames", want, masked)
 	if n != 2 {
 		t.Errorf("MaskNames masked %d", n)
 	}
