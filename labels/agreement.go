@@ -3,6 +3,7 @@ package labels
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -165,12 +166,7 @@ func Agree(schema manifest.Schema, annotators []Answers) (Agreement, error) {
 }
 
 func inBoth(a, b Answers) []manifest.Key {
-	var keys []manifest.Key
-	for k := range a {
-		if _, ok := b[k]; ok {
-			keys = append(keys, k)
-		}
-	}
+	keys := slices.DeleteFunc(slices.Collect(maps.Keys(a)), func(k manifest.Key) bool { return b[k] == nil })
 	slices.SortFunc(keys, func(x, y manifest.Key) int {
 		return cmp.Or(cmp.Compare(x.ID, y.ID), cmp.Compare(x.Image, y.Image)) // sums of floats depend on the order
 	})

@@ -229,7 +229,7 @@ func matchIDs(gold []manifest.Entry, known, others map[manifest.Key]bool, f Pred
 			unknown = append(unknown, key.String())
 		}
 	}
-	slices.Sort(unknown)
+	slices.Sort(unknown) // they come in the order of a map
 	fs.Predicted, fs.Missing, fs.Unknown = len(gold)-len(missing), len(missing), len(unknown)
 	fs.MissingOf, fs.UnknownOf = missing[:min(len(missing), maxListed)], unknown[:min(len(unknown), maxListed)]
 	return fs

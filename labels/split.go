@@ -17,8 +17,7 @@ type Share struct {
 	Ratio float64 // of any scale: 60, 20, 20 is 0.6, 0.2, 0.2
 }
 
-// An Assignment gives a split to every post. Entries of one post (the images of a gallery) go to
-// one split: told apart they would leak from training to test.
+// An Assignment gives a split to every post: entries of one post go to one split.
 type Assignment struct {
 	Posts  []manifest.PostID // in the order of the manifest
 	Splits []string          // by Posts
@@ -103,15 +102,14 @@ func newStratifier(schema manifest.Schema, entries []manifest.Entry, ratios []fl
 	s.totals = make([]int, n)
 	place := make(map[manifest.PostID]int)
 	for _, e := range entries {
-		at, known := place[e.ID]
-		if !known {
-			at = len(s.posts)
-			place[e.ID] = at
+		if _, known := place[e.ID]; !known {
+			place[e.ID] = len(s.posts)
 			s.posts = append(s.posts, postLabels{id: e.ID, split: -1})
 		}
+		p := &s.posts[place[e.ID]] // the images of a gallery stay together: apart they leak from training to test
 		for c, labels := range e.Labels {
 			for _, l := range labels {
-				s.posts[at].has = append(s.posts[at].has, first[c]+l)
+				p.has = append(p.has, first[c]+l)
 				s.totals[first[c]+l]++
 			}
 		}
@@ -136,13 +134,11 @@ func (s *stratifier) findKinds() {
 	for i := range s.posts {
 		slices.Sort(s.posts[i].has)
 		key := fmt.Sprint(s.posts[i].has)
-		kind, known := kinds[key]
-		if !known {
-			kind = len(s.kinds)
-			kinds[key] = kind
+		if _, known := kinds[key]; !known {
+			kinds[key] = len(s.kinds)
 			s.kinds = append(s.kinds, s.posts[i].has)
 		}
-		s.posts[i].kind = kind
+		s.posts[i].kind = kinds[key]
 	}
 }
 

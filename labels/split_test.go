@@ -138,8 +138,10 @@ func TestDeviateByHand(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.Comparer(near)); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got)\n%s", err, diff)
 	}
-	if _, err := s.Deviate([]Share{{"train", 3}, {"dev", 1}}); err == nil {
-		t.Error("a split that is not there was measured")
+	for _, shares := range [][]Share{{{"train", 3}, {"dev", 1}}, {{"train", 3}}} {
+		if _, err := s.Deviate(shares); err == nil {
+			t.Errorf("%v was measured", shares)
+		}
 	}
 }
 

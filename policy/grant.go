@@ -21,48 +21,36 @@ const (
 // A Grant is the signed statement of a release's maintainers that a named holder may rehydrate the release, for a
 // stated purpose, until a date. It says what its file says; OpenGrant and SignedGrant.Judge decide whether it counts.
 type Grant struct {
-	ID        string           `json:"id"`
-	Holder    Holder           `json:"holder"`
-	Release   GrantedRelease   `json:"release"`
-	Purpose   Purpose          `json:"purpose"`
-	Ethics    Ethics           `json:"ethics"`
-	Approval  PlatformApproval `json:"platform_approval"`
-	Asserted  time.Time        `json:"asserted"` // when the maintainers wrote it
-	NotBefore time.Time        `json:"not_before"`
-	Expires   time.Time        `json:"expires"`
-}
-
-// A Holder is who may use a grant.
-type Holder struct {
-	Name         string `json:"name"`
-	Organization string `json:"organization"`
-	ROR          string `json:"ror,omitempty"` // the organization in the Research Organization Registry
+	ID     string `json:"id"`
+	Holder struct {
+		Name         string `json:"name"`
+		Organization string `json:"organization"`
+		ROR          string `json:"ror,omitempty"` // the organization in the Research Organization Registry
+	} `json:"holder"`
+	Release GrantedRelease `json:"release"`
+	Purpose struct {
+		Statement  string `json:"statement"`
+		Academic   bool   `json:"academic"`
+		Commercial bool   `json:"commercial"`
+	} `json:"purpose"`
+	Ethics struct { // the review of the holder's study
+		Body      string `json:"body"`
+		Reference string `json:"reference"`
+	} `json:"ethics"`
+	Approval struct { // Reddit's, of the holder's use, as the maintainers saw it
+		Program   string    `json:"program"`
+		Reference string    `json:"reference"`
+		Expires   time.Time `json:"expires"`
+	} `json:"platform_approval"`
+	Asserted  time.Time `json:"asserted"` // when the maintainers wrote it
+	NotBefore time.Time `json:"not_before"`
+	Expires   time.Time `json:"expires"`
 }
 
 // A GrantedRelease is what a grant is for: these very bytes of release.toml and manifest.
 type GrantedRelease struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"` // manifest.Release.Digest
-}
-
-// A Purpose is what the holder may use the dataset for.
-type Purpose struct {
-	Statement  string `json:"statement"`
-	Academic   bool   `json:"academic"`
-	Commercial bool   `json:"commercial"`
-}
-
-// Ethics names the review of the holder's study.
-type Ethics struct {
-	Body      string `json:"body"`
-	Reference string `json:"reference"`
-}
-
-// A PlatformApproval is Reddit's approval of the holder's use, as the maintainers saw it.
-type PlatformApproval struct {
-	Program   string    `json:"program"`
-	Reference string    `json:"reference"`
-	Expires   time.Time `json:"expires"`
 }
 
 // Revocations is the list of grants that a release's maintainers took back.
@@ -187,17 +175,4 @@ type Lift struct {
 	IDs      []manifest.PostID `json:"ids"`
 	Why      string            `json:"why"`
 	Asserted time.Time         `json:"asserted"` // when the maintainers wrote it
-}
-
-// judge returns why the statement does not count for the release at a time, nil when it does.
-func (l Lift) judge(release GrantedRelease, now time.Time) *GrantFault {
-	switch {
-	case l.Release != release:
-		return refuse("wrong_release", "name the release that it was written for, or "+askForLift,
-			"the statement is for the release %q with the digest %s, this one is %q with %s",
-			l.Release.Name, l.Release.Digest, release.Name, release.Digest)
-	case l.Asserted.After(now.Add(clockSkew)):
-		return refuse("asserted_in_future", checkClock, "the statement was written in the future, on %s", stamp(l.Asserted))
-	}
-	return nil
 }

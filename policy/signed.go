@@ -47,8 +47,14 @@ func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*Si
 // very bytes for this purpose, and it names this release and no future time. A clock may be wrong by five minutes.
 func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now time.Time) (Lift, Signer, *GrantFault) {
 	l, signer, fault := open(file, LiftNamespace, signers, askForLift, parseLift)
-	if fault == nil {
-		fault = l.judge(release, now)
+	switch {
+	case fault != nil:
+	case l.Release != release: // or a statement could be used again for another release with the same posts
+		fault = refuse("wrong_release", "name the release that it was written for, or "+askForLift,
+			"the statement is for the release %q with the digest %s, this one is %q with %s",
+			l.Release.Name, l.Release.Digest, release.Name, release.Digest)
+	case l.Asserted.After(now.Add(clockSkew)):
+		fault = refuse("asserted_in_future", checkClock, "the statement was written in the future, on %s", stamp(l.Asserted))
 	}
 	if fault != nil {
 		return Lift{}, signer, fault
@@ -81,6 +87,8 @@ var (
 	grantIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	rorForm     = regexp.MustCompile(`^https://ror\.org/0[a-z0-9]{6}[0-9]{2}$`)
 )
+
+const digestWanted = "a SHA-256 in 64 lower-case hexadecimal digits"
 
 // A header says what kind of file it is and in which version.
 type header struct {
@@ -116,10 +124,6 @@ func (f signedJSON) wantID(key, id string) {
 		"1 to 64 letters, digits, dots, _ and -, a letter or digit first")
 }
 
-func (f signedJSON) wantDigest(digest string) {
-	f.want("release.digest", digestForm.MatchString(digest), "a SHA-256 in 64 lower-case hexadecimal digits")
-}
-
 // ParseGrant reads a grant.json strictly: an unknown key, one that stands twice, a missing or malformed value,
 // anything after the object is a problem with its place. The error is *manifest.Problems. It says nothing of who wrote
 // the bytes; OpenGrant does. The file name is used in messages only.
@@ -136,7 +140,7 @@ func ParseGrant(b []byte, file string) (Grant, error) {
 	f.wantID("id", g.ID)
 	f.want("holder.ror", g.Holder.ROR == "" || rorForm.MatchString(g.Holder.ROR),
 		"an address of the form https://ror.org/012345678")
-	f.wantDigest(g.Release.Digest)
+	f.want("release.digest", digestForm.MatchString(g.Release.Digest), digestWanted)
 	f.want("not_before", g.NotBefore.Before(g.Expires), "before expires")
 	f.want("asserted", g.Asserted.Before(g.Expires), "before expires")
 	for _, t := range []*time.Time{&g.Approval.Expires, &g.Asserted, &g.NotBefore, &g.Expires} {
@@ -186,14 +190,13 @@ func parseLift(b []byte, file string) (Lift, error) {
 	}
 	l := doc.Lift
 	l.Asserted = l.Asserted.UTC()
-	f.wantDigest(l.Release.Digest)
+	f.want("release.digest", digestForm.MatchString(l.Release.Digest), digestWanted)
 	f.want("ids", len(l.IDs) > 0, "a list of one text or more, [ ... ]")
 	seen := map[manifest.PostID]bool{}
 	for i, id := range l.IDs {
 		at := fmt.Sprintf("ids[%d]", i)
-		if parsed, err := manifest.ParsePostID(string(id)); err != nil || parsed != id {
-			f.want(at, false, "a post id, in lower case without t3_")
-		}
+		parsed, err := manifest.ParsePostID(string(id))
+		f.want(at, err == nil && parsed == id, "a post id, in lower case without t3_")
 		if seen[id] {
 			f.Add(at, fmt.Sprintf("the post %s stands twice in ids", id), "keep one of them")
 		}

@@ -152,17 +152,17 @@ func (f *Filter) Judge(words []Word, threshold float64) Verdict {
 
 // cast asks the three judges.
 func (v Verdict) cast(threshold float64) Votes {
-	votes := Votes{Dictionary: VoteOther, Model: VoteOther}
+	// The dictionary and the model always have an opinion; function words may be lacking, or as many on both sides.
+	votes := Votes{VoteOther, VoteOther, VoteNone}
 	if v.Hit >= threshold {
 		votes.Dictionary = VoteEnglish
 	}
 	if v.Score >= modelBar {
 		votes.Model = VoteEnglish
 	}
-	switch {
-	case v.English > v.Foreign:
+	if v.English > v.Foreign {
 		votes.FunctionWords = VoteEnglish
-	case v.Foreign > v.English:
+	} else if v.Foreign > v.English {
 		votes.FunctionWords = VoteOther
 	}
 	return votes

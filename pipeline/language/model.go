@@ -62,14 +62,11 @@ func tokenScore(token string) int {
 	return min(max(sum, -wordLimit*Scale), wordLimit*Scale)
 }
 
-// unstretched brings NOOOOO and SOOO back to words of the dictionary, where cutting
-// their runs of three and more equal letters to two or one gives any.
+// unstretched brings NOOOOO and SOOO back to words of the dictionary, where cutting their runs of three and more equal
+// letters to two or one gives any.
 func (f *Filter) unstretched(token string) string {
-	if f.has(token) {
-		return token
-	}
-	for _, keep := range []int{2, 1} { // GOOOOD is GOOD before GOD
-		if short := cutRuns(token, keep); short != token && len(short) > 1 && f.has(short) {
+	for _, short := range []string{token, cutRuns(token, 2), cutRuns(token, 1)} { // GOOOOD is GOOD before GOD
+		if len(short) > 1 && f.has(short) {
 			return short
 		}
 	}
