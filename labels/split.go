@@ -14,7 +14,7 @@ import (
 // A Share is a split to be made and its part of the whole.
 type Share struct {
 	Name  string
-	Ratio float64 // of any scale: 60, 20, 20 is 0.6, 0.2, 0.2
+	Ratio float64 // above 0, of any scale: 60, 20, 20 is 0.6, 0.2, 0.2
 }
 
 // An Assignment gives a split to every post: entries of one post go to one split.
@@ -28,11 +28,7 @@ type Assignment struct {
 // ratios, rounded, then swaps while those help. The same entries, shares and seed give the same splits on any machine.
 func Split(ctx context.Context, schema manifest.Schema, entries []manifest.Entry, shares []Share,
 	seed uint64) (Assignment, error) {
-	ratios, err := normal(shares)
-	if err != nil {
-		return Assignment{}, fmt.Errorf("split: %w", err)
-	}
-	s := newStratifier(schema, entries, ratios, seed)
+	s := newStratifier(schema, entries, normal(shares), seed)
 	for i, size := range s.sizes {
 		if size == 0 {
 			return Assignment{}, fmt.Errorf("split: of %d posts split %s would get none", len(s.posts), shares[i].Name)
@@ -52,22 +48,16 @@ func Split(ctx context.Context, schema manifest.Schema, entries []manifest.Entry
 	return out, nil
 }
 
-func normal(shares []Share) ([]float64, error) {
-	if len(shares) < 2 {
-		return nil, fmt.Errorf("%d splits: there must be at least two", len(shares))
-	}
+// normal gives the parts of 1.
+func normal(shares []Share) (ratios []float64) {
 	sum := 0.0
 	for _, s := range shares {
-		if !(s.Ratio > 0) || math.IsInf(s.Ratio, 0) {
-			return nil, fmt.Errorf("split %s has the ratio %v: ratios are positive numbers", s.Name, s.Ratio)
-		}
 		sum += s.Ratio
 	}
-	var ratios []float64
 	for _, s := range shares {
 		ratios = append(ratios, s.Ratio/sum)
 	}
-	return ratios, nil
+	return ratios
 }
 
 // A postLabels is a post with the labels of its entries, numbered through all categories.
@@ -395,11 +385,8 @@ type Worst struct {
 // Deviate measures counted splits against shares. Splits that shares does not name are left out;
 // it fails when one that it names is not in s.
 func (s Stats) Deviate(shares []Share) (Deviation, error) {
-	ratios, err := normal(shares)
-	if err != nil {
-		return Deviation{}, fmt.Errorf("measure the split: %w", err)
-	}
 	var d Deviation
+	ratios := normal(shares)
 	var at []int // in s.Splits
 	for _, share := range shares {
 		i := slices.IndexFunc(s.Splits, func(o SplitSize) bool { return o.Name == share.Name })

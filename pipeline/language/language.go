@@ -99,9 +99,8 @@ const (
 	// EE OE EEE ON AN, has less (17 of 19 readings of 380 blank pictures that have text
 	// by the bars above), captions to tune on have 3.0 and more.
 	wordLength = 3
-	// modelBar is the score from which the model votes for English. On the captions to
-	// tune on, the lowest English meme has -.5 as written and the highest foreign one
-	// -2.7; pieces of two words overlap.
+	// modelBar is the score from which the model votes for English. On the captions to tune on, the lowest English meme
+	// has -.5 as written and the highest foreign one -2.7; pieces of two words overlap.
 	modelBar = -1
 	// shortWords: up to here one odd word decides the share of dictionary words.
 	shortWords = 3
@@ -227,9 +226,7 @@ func (f *Filter) measure(words []Word) (v Verdict, withLetters, latin int) {
 		}
 	}
 	v.Score = float64(score) / Scale
-	if v.Tokens > 0 {
-		v.Hit = float64(hits) / float64(v.Tokens)
-	}
+	v.Hit = float64(hits) / float64(max(1, v.Tokens))
 	v.Foreign, v.Language = most(foreign)
 	return v, withLetters, latin
 }
