@@ -145,11 +145,8 @@ func (c checker) check(p Policy) {
 	c.checkPlaceholders(i.Placeholders)
 }
 
-var hostForm = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)$`)
+// A last label that begins with a letter rules out addresses.
+var hostForm = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// hostName reports whether s is a lower-case DNS name of two labels or more whose last
-// label is not a number, which rules out addresses.
-func hostName(s string) bool {
-	labels := hostForm.FindStringSubmatch(s)
-	return len(s) <= 253 && labels != nil && strings.Trim(labels[1], "0123456789") != ""
-}
+// hostName reports whether s is a lower-case DNS name of two labels or more.
+func hostName(s string) bool { return len(s) <= 253 && hostForm.MatchString(s) }
