@@ -43,6 +43,8 @@ func TestJudge(t *testing.T) {
 		{"", passes, ReasonNoText},
 		{"?! 2020 -- 100%", passes, ReasonNoText},
 		{"WOW", passes, ReasonNoText},
+		{"good dogs", passes, ""},                       // eight letters, two words
+		{"THE DOG ATE THE HOT DOG", passes, ""},         // three letters a word
 		{"Donaudampfschifffahrt", passes, ReasonNoText}, // a word alone, however long
 		{"O M G I A M S O H A P P Y", passes, ReasonNoText},
 		{"U.S.A.F. N.A.S.A.", passes, ReasonNoText}, // letters enough, but no token

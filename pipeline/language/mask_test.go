@@ -51,6 +51,7 @@ func TestMaskNames(t *testing.T) {
 		// What stays.
 		{"", ""},
 		{"r/memes and r/AskReddit", ""},
+		{"24u/day", ""},
 		{"you/them and/or w/ u/ I/O 24/7 A/B U/S", ""},
 		{"user/password", ""},
 		{"at @ home, @5pm, @ 7, @3:00, @2nd, @100", ""},
