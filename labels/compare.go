@@ -21,11 +21,9 @@ type Drift struct {
 	Freedom  int     `json:"freedom"` // degrees of freedom, after merging
 	P        float64 `json:"p"`
 	CramersV float64 `json:"cramers_v"` // effect size, 0 (the same) to 1
-	// Merged lists the labels that were counted as one because too few entries were expected to
-	// have them, as codes joined by +: "SS4+SS5".
+	// Merged lists the labels that were counted as one because too few entries were expected to have them: "SS4+SS5".
 	Merged []string `json:"merged,omitempty"`
-	// Small says that even so an expected count is below 5: P is then a rough guide.
-	Small bool `json:"small,omitempty"`
+	Small  bool     `json:"small,omitempty"` // even so an expected count is below 5: P is a rough guide
 }
 
 // minExpected is the expected count from which the chi-squared distribution is a good approximation (Cochran 1954).

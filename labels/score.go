@@ -142,8 +142,7 @@ type TaskScore struct {
 	MacroF1    Spread       `json:"macro_f1"`
 	WeightedF1 Spread       `json:"weighted_f1"` // weighted by the number of gold labels
 	Labels     []LabelScore `json:"labels"`
-	// Bias tells where predictions of an ordinal category are too high or too low.
-	Bias *Bias `json:"bias,omitempty"`
+	Bias       *Bias        `json:"bias,omitempty"` // of an ordinal category: where predictions are too high or too low
 }
 
 // A LabelScore is the F1 of a label: 0 where it is neither given nor predicted anywhere.
@@ -252,12 +251,9 @@ func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
 	out := tallied{by: make([]hits, len(t.Classes))}
 	for _, e := range gold {
 		given := t.classes(e.Labels)
-		if given == nil || t.Kind != manifest.Multi && len(given) == 0 {
-			continue // without a gold label, or with one that is left out
-		}
 		labels, ok := f.Labels[e.Key]
-		if !ok {
-			continue
+		if !ok || given == nil || t.Kind != manifest.Multi && len(given) == 0 {
+			continue // without a prediction, without a gold label, or with one that is left out
 		}
 		predicted := t.classes(labels)
 		if predicted == nil {

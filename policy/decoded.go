@@ -114,10 +114,7 @@ func perPixelPNG(b []byte) int64 {
 	depth, colour := b[depthAt], b[depthAt+1]
 	transparent := bytes.Contains(b, []byte("tRNS")) // a chunk that gives grey an alpha channel
 	n := max(1, int64(depth)/8)
-	switch {
-	case colour == paletted:
-		n = 1
-	case colour != grey || transparent:
+	if colour != paletted && (colour != grey || transparent) {
 		n *= 4
 	}
 	if b[interlaceAt] != 0 {

@@ -24,9 +24,7 @@ import (
 type ImageInfo struct {
 	Format        string // jpeg, png, gif or webp
 	Width, Height int    // pixels; of a GIF, the canvas
-	// DecodedBytes is what DecodeImage will allocate, working memory included: an estimate
-	// on the high side, at most Images.MaxDecodedBytes.
-	DecodedBytes int64
+	DecodedBytes  int64  // what DecodeImage will allocate: an estimate on the high side, at most Images.MaxDecodedBytes
 }
 
 // A Fault is an entry's trouble as data: the outcome it leads to, and why. Detail is for

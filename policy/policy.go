@@ -70,15 +70,13 @@ type Reddit struct {
 
 // Images holds the rules for image hosts and image files.
 type Images struct {
-	Hosts     []Host `toml:"host"`
-	MaxBytes  int64  `toml:"max_bytes"`
-	MaxPixels int64  `toml:"max_pixels"`
-	MaxSide   int    `toml:"max_side"`
-	// SuspectAfter is under how many different URLs the same bytes make a suspected placeholder; 0 is never.
-	SuspectAfter int           `toml:"suspect_after"`
-	Placeholders []Placeholder `toml:"placeholder"` // besides the built-in ones
-	// AllowSame are posts that may show the same picture as one that was taken down.
-	AllowSame []manifest.PostID `toml:"allow_same_as_removed"`
+	Hosts        []Host            `toml:"host"`
+	MaxBytes     int64             `toml:"max_bytes"`
+	MaxPixels    int64             `toml:"max_pixels"`
+	MaxSide      int               `toml:"max_side"`
+	SuspectAfter int               `toml:"suspect_after"`         // URLs with the same bytes that are suspect; 0: never
+	Placeholders []Placeholder     `toml:"placeholder"`           // besides the built-in ones
+	AllowSame    []manifest.PostID `toml:"allow_same_as_removed"` // posts that may show a picture that was taken down
 }
 
 // A Host is an image host that may be asked.
@@ -90,8 +88,7 @@ type Host struct {
 
 // Text holds the rules for the text that is read off images.
 type Text struct {
-	// MaskNames puts [user], [email] and [phone] in place of what leads to a person, before anything is stored.
-	MaskNames bool `toml:"mask_names"`
+	MaskNames bool `toml:"mask_names"` // take out what leads to a person, before anything is stored
 }
 
 // Filter holds the rules of the English filter.
@@ -102,10 +99,9 @@ type Filter struct {
 
 // Dedupe holds the rules for near-duplicates.
 type Dedupe struct {
-	HashRadius     int `toml:"hash_radius"`     // most bits that differ between hashes of one image
-	WordDifference int `toml:"word_difference"` // texts that differ in fewer words than this are the same
-	// Guard wants texts that also changed by less than half.
-	Guard bool `toml:"guard"`
+	HashRadius     int  `toml:"hash_radius"`     // most bits that differ between hashes of one image
+	WordDifference int  `toml:"word_difference"` // texts that differ in fewer words than this are the same
+	Guard          bool `toml:"guard"`           // only texts that changed by less than half are the same
 }
 
 //go:embed default.toml

@@ -96,31 +96,28 @@ type header struct {
 	Type    string `json:"type"`
 }
 
-// A signedJSON is a file that was read strictly, for what its struct cannot say.
-type signedJSON struct{ *manifest.Document }
-
 // readSigned reads a file of a type into v, whose header is h.
-func readSigned(b []byte, file string, v any, h *header, kind string) (signedJSON, error) {
+func readSigned(b []byte, file string, v any, h *header, kind string) (checker, error) {
 	d, err := manifest.DecodeJSON(file, b, v)
 	if err != nil {
-		return signedJSON{}, err
+		return checker{}, err
 	}
 	if h.Version > 1 {
 		d.Add("v", fmt.Sprintf("v is %d; this version of rehydrate reads 1", h.Version), "a newer rehydrate may read it")
 	}
-	f := signedJSON{d}
-	f.want("type", h.Type == kind, fmt.Sprintf("%q", kind))
+	f := checker{d}
+	f.wantForm("type", h.Type == kind, fmt.Sprintf("%q", kind))
 	return f, nil
 }
 
-func (f signedJSON) want(key string, ok bool, form string) {
+func (c checker) wantForm(key string, ok bool, form string) {
 	if !ok {
-		f.Add(key, key+" is not "+form, "")
+		c.Add(key, key+" is not "+form, "")
 	}
 }
 
-func (f signedJSON) wantID(key, id string) {
-	f.want(key, grantIDForm.MatchString(id) && !strings.Contains(id, ".."),
+func (c checker) wantID(key, id string) {
+	c.wantForm(key, grantIDForm.MatchString(id) && !strings.Contains(id, ".."),
 		"1 to 64 letters, digits, dots, _ and -, a letter or digit first")
 }
 
@@ -138,11 +135,11 @@ func ParseGrant(b []byte, file string) (Grant, error) {
 	}
 	g := doc.Grant
 	f.wantID("id", g.ID)
-	f.want("holder.ror", g.Holder.ROR == "" || rorForm.MatchString(g.Holder.ROR),
+	f.wantForm("holder.ror", g.Holder.ROR == "" || rorForm.MatchString(g.Holder.ROR),
 		"an address of the form https://ror.org/012345678")
-	f.want("release.digest", digestForm.MatchString(g.Release.Digest), digestWanted)
-	f.want("not_before", g.NotBefore.Before(g.Expires), "before expires")
-	f.want("asserted", g.Asserted.Before(g.Expires), "before expires")
+	f.wantForm("release.digest", digestForm.MatchString(g.Release.Digest), digestWanted)
+	f.wantForm("not_before", g.NotBefore.Before(g.Expires), "before expires")
+	f.wantForm("asserted", g.Asserted.Before(g.Expires), "before expires")
 	for _, t := range []*time.Time{&g.Approval.Expires, &g.Asserted, &g.NotBefore, &g.Expires} {
 		*t = t.UTC()
 	}
@@ -164,7 +161,7 @@ func parseRevocations(b []byte, file string) (Revocations, error) {
 	}
 	r := doc.Revocations
 	r.Release, r.Issued, r.NextUpdate = doc.Release.Name, r.Issued.UTC(), r.NextUpdate.UTC()
-	f.want("issued", r.Issued.Before(r.NextUpdate), "before next_update")
+	f.wantForm("issued", r.Issued.Before(r.NextUpdate), "before next_update")
 	seen := map[string]bool{}
 	for i := range r.Revoked {
 		x, at := &r.Revoked[i], fmt.Sprintf("revoked[%d]", i)
@@ -190,13 +187,13 @@ func parseLift(b []byte, file string) (Lift, error) {
 	}
 	l := doc.Lift
 	l.Asserted = l.Asserted.UTC()
-	f.want("release.digest", digestForm.MatchString(l.Release.Digest), digestWanted)
-	f.want("ids", len(l.IDs) > 0, "a list of one text or more, [ ... ]")
+	f.wantForm("release.digest", digestForm.MatchString(l.Release.Digest), digestWanted)
+	f.wantForm("ids", len(l.IDs) > 0, "a list of one text or more, [ ... ]")
 	seen := map[manifest.PostID]bool{}
 	for i, id := range l.IDs {
 		at := fmt.Sprintf("ids[%d]", i)
 		parsed, err := manifest.ParsePostID(string(id))
-		f.want(at, err == nil && parsed == id, "a post id, in lower case without t3_")
+		f.wantForm(at, err == nil && parsed == id, "a post id, in lower case without t3_")
 		if seen[id] {
 			f.Add(at, fmt.Sprintf("the post %s stands twice in ids", id), "keep one of them")
 		}

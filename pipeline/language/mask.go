@@ -46,10 +46,9 @@ func IsMask(word string) bool {
 
 // A maskRule finds one kind of name in a line whose words are joined by spaces.
 type maskRule struct {
-	mask string // matches no rule
-	find *regexp.Regexp
-	// accept has the last word: before and after are what stands around the match; nil accepts.
-	accept func(before, match, after string) bool
+	mask   string // matches no rule
+	find   *regexp.Regexp
+	accept func(before, match, after string) bool // has the last word; nil accepts
 }
 
 // name is a Reddit name, or one of a service that takes other letters, too.
