@@ -29,7 +29,6 @@ import (
 // A Mode says what becomes of entries that the text filter rejects.
 type Mode string
 
-// The filter modes.
 const (
 	Drop Mode = "drop" // left out of the dataset
 	Flag Mode = "flag" // kept, with the verdict in a column

@@ -44,7 +44,6 @@ type Word struct {
 	Confidence float64
 }
 
-// Reasons of verdicts.
 const (
 	ReasonNoText          manifest.Reason = "no_text"            // passes: no text to judge
 	ReasonShort           manifest.Reason = "short"              // passes: too short for split votes to count
@@ -57,7 +56,6 @@ const (
 // A Vote is one judge's opinion of a text.
 type Vote string
 
-// The votes.
 const (
 	VoteEnglish Vote = "english"
 	VoteOther   Vote = "other"
