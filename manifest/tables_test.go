@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"iter"
 	"strings"
@@ -142,33 +141,6 @@ func TestTablesWithTooManyRows(t *testing.T) {
 	if n != maxRows+1 || last == nil || !strings.Contains(last.Error(), "line 1000002: the file has more than 1,000,000 rows") {
 		t.Errorf("%d rows, then %v", n, last)
 	}
-}
-
-func FuzzOutcomes(f *testing.F) {
-	f.Add("abc", 0, "train", "kept", "", "", "")
-	f.Add("abc", 3, "test", "failed", "http_503", "'=1\t\r\n\"\x00\xff\r\r\n", "abd")
-	f.Fuzz(func(t *testing.T, id string, image int, split, outcome, reason, detail, duplicate string) {
-		r := Result{Key: Key{ID: PostID(id), Image: image}, Split: split, Outcome: Outcome(outcome), Reason: Reason(reason),
-			Detail: detail, DuplicateOf: Key{ID: PostID(duplicate)}}
-		var b bytes.Buffer
-		if WriteOutcomes(&b, results(r)) != nil {
-			return
-		}
-		got, err := readResults(b.Bytes())
-		r.Detail = cleanDetail(detail)
-		if err != nil || len(got) != 1 || got[0] != r {
-			t.Fatalf("wrote %+v, read %+v, %v", r, got, err)
-		}
-		records, err := csv.NewReader(&b).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, cell := range records[1] {
-			if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-				t.Fatalf("cell %q is a formula", cell)
-			}
-		}
-	})
 }
 
 // FuzzReadTables: what a reader of our tables takes can be written, and is then read the same.
