@@ -233,11 +233,3 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	}
 	return r, nil
 }
-
-func (s Schema) names() []string {
-	var names []string
-	for _, c := range s.Categories {
-		names = append(names, c.Name)
-	}
-	return names
-}

@@ -153,13 +153,11 @@ const DefaultSplit = "train"
 
 // A decoder turns rows into entries. It belongs to one reading of one file.
 type decoder struct {
-	fields       [len(fieldNames)]int // columns by fieldNames, -1 = none
-	categories   []categoryColumns
-	vocabularies []vocabulary
-	separator    string
-	keys         bool              // an id may be ID/N, as outcomes.csv and the dataset name image N of a gallery
-	splits       map[string]string // folded -> as first spelled
-	report       func(cell int, message, hint string)
+	*Release
+	fields     [len(fieldNames)]int // columns by fieldNames, -1 = none
+	categories []categoryColumns
+	splits     map[string]string // folded -> as first spelled
+	report     func(cell int, message, hint string)
 }
 
 // categoryColumns are a category's columns by place: one, or one per label (-1 = none).
@@ -169,7 +167,7 @@ type categoryColumns struct {
 }
 
 func newDecoder(r *Release, columns []string) (*decoder, error) {
-	d := &decoder{vocabularies: r.vocabularies, separator: r.separator, keys: r.isTable, splits: make(map[string]string)}
+	d := &decoder{Release: r, splits: make(map[string]string)}
 	var missing string
 	place := func(name string) int {
 		i := slices.Index(columns, name)
@@ -270,7 +268,7 @@ func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
 	i := d.fields[fieldID]
 	id, number, _ := strings.Cut(strings.TrimSpace(cells[i].Text), "/")
 	n, ok = imageNumber(number)
-	if !d.keys || !ok || n == 0 || !validWord(id, maxIDLength+len("t3_")) {
+	if !d.isTable || !ok || n == 0 || !validWord(id, maxIDLength+len("t3_")) {
 		return 0, false // a permalink, or nothing that anybody wrote
 	}
 	cells[i].Text = id
@@ -428,7 +426,8 @@ func split(text, separator string, v vocabulary) []string {
 		separator = separators[max(i, 0)]
 	}
 	parts := strings.Split(text, separator)
-	if v.category.Kind != Multi && !v.all(parts) {
+	strange := func(part string) bool { _, ok := v.find(part); return !ok }
+	if v.category.Kind != Multi && slices.ContainsFunc(parts, strange) {
 		return []string{text} // to a category of one label the separator means nothing
 	}
 	return parts

@@ -20,26 +20,25 @@ type Problem struct {
 // Error gives "file:line:column: message", or "line 3, column 1: message" where the file
 // is for the caller to name; then the hint on a line of its own.
 func (p *Problem) Error() string {
-	var b strings.Builder
 	line, column := ":%d", ":%d"
-	b.WriteString(p.File)
 	if p.File == "" {
 		line, column = "line %d", ", column %d"
 	}
+	text := p.File
 	if p.Line > 0 {
-		fmt.Fprintf(&b, line, p.Line)
-		if p.Column > 0 {
-			fmt.Fprintf(&b, column, p.Column)
-		}
+		text += fmt.Sprintf(line, p.Line)
 	}
-	if b.Len() > 0 {
-		b.WriteString(": ")
+	if p.Line > 0 && p.Column > 0 {
+		text += fmt.Sprintf(column, p.Column)
 	}
-	b.WriteString(p.Message)
+	if text != "" {
+		text += ": "
+	}
+	text += p.Message
 	if p.Hint != "" {
-		b.WriteString("\n  hint: " + p.Hint)
+		text += "\n  hint: " + p.Hint
 	}
-	return b.String()
+	return text
 }
 
 // Problems is the error of a file, or of a release, that has something wrong. It unwraps to its *Problem values.
@@ -140,10 +139,12 @@ func list(names []string) string {
 	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 }
 
-func quotedList(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = quote(name)
+func quotedList(names []string) string { return list(each(names, quote)) }
+
+func each[T any](values []T, text func(T) string) []string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = text(v)
 	}
-	return list(quoted)
+	return texts
 }

@@ -121,32 +121,18 @@ func (v vocabulary) find(text string) (int, bool) {
 	return i, ok
 }
 
-func (v vocabulary) all(parts []string) bool {
-	for _, p := range parts {
-		if _, ok := v.find(p); !ok {
-			return false
-		}
-	}
-	return true
-}
+func labelCodes(labels []Label) []string { return each(labels, func(l Label) string { return l.Code }) }
 
-func labelCodes(labels []Label) []string {
-	codes := make([]string, len(labels))
-	for i, l := range labels {
-		codes[i] = l.Code
-	}
-	return codes
+func (s Schema) names() []string {
+	return each(s.Categories, func(c Category) string { return c.Name })
 }
 
 // unknown words the problem of a text that is not a label of the category.
 func (v vocabulary) unknown(text string) (message, hint string) {
 	message = fmt.Sprintf("%s is not a label of category %s", quote(text), v.category.Name)
 	codes := labelCodes(v.category.Labels)
-	texts := slices.Clip(codes)
-	for _, l := range v.category.Labels {
-		texts = append(texts, l.Name)
-	}
-	if near := Nearest(text, texts); near != "" {
+	names := each(v.category.Labels, func(l Label) string { return l.Name })
+	if near := Nearest(text, slices.Concat(codes, names)); near != "" {
 		return message, fmt.Sprintf("did you mean %s? the labels are %s", quote(near), list(codes))
 	}
 	return message, "the labels are " + list(codes) + "; other spellings are mapped under [labels." + v.category.Name +

@@ -37,10 +37,7 @@ func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 			return fmt.Errorf("write outcomes, entry %d: %w", row, p)
 		}
 		cells := []string{string(r.ID), strconv.Itoa(r.Image), r.Split, string(r.Outcome), string(r.Reason), r.Detail, r.DuplicateOf.String()}
-		for i := range cells {
-			cells[i] = clean.Cell(cells[i])
-		}
-		_ = out.Write(cells)
+		_ = out.Write(each(cells, clean.Cell))
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {
