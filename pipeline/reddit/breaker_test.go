@@ -44,16 +44,11 @@ func TestUnreachable(t *testing.T) {
 			start := time.Now()
 			unreachable := func() bool {
 				_, err := c.Ask(t.Context(), ids("a1"))
-				var none *Unanswered
-				var shut *Unreachable
-				switch {
-				case errors.As(err, &none) && none.Reason == tt.reason:
-					return false
-				case errors.As(err, &shut) && shut.Host == apiHost && shut.Reason == tt.reason && strings.Contains(err.Error(), tt.says):
-					return true
+				shut, ok := errors.AsType[*Unreachable](err)
+				if ok && (shut.Host != apiHost || shut.Reason != tt.reason || !strings.Contains(err.Error(), tt.says)) || !ok && noAnswer(err) != tt.reason {
+					t.Fatalf("Ask = %v, want Unanswered or Unreachable %s that says %q", err, tt.reason, tt.says)
 				}
-				t.Fatalf("Ask = %v, want Unanswered or Unreachable %s that says %q", err, tt.reason, tt.says)
-				return false
+				return ok
 			}
 			for i := range 50 {
 				if got, want := unreachable(), i >= maxFailures-1; got != want {
@@ -69,12 +64,11 @@ func TestUnreachable(t *testing.T) {
 				steps = []float64{0, 1, 2, 4}
 			}
 			var want []float64
-			at := 0.0
-			for _, rest := range rests {
+			for at := 0.0; len(rests) > 0; rests = rests[1:] {
 				for _, step := range steps {
 					want = append(want, at+step)
 				}
-				at += steps[3] + rest
+				at += steps[3] + rests[0]
 			}
 			s.askedAt(t, apiHost, start, want...)
 			for _, told := range w.all {
@@ -222,29 +216,22 @@ func TestImageHostUnreachable(t *testing.T) {
 // TestBadImagesInARow: a 5xx can be the trouble of one image, so that a few in a row leave the
 // host open; twice as many as of other failures close it.
 func TestBadImagesInARow(t *testing.T) {
-	for bad, want := range map[int]string{2*maxFailures - 1: "", 2 * maxFailures: "failed/host_unreachable"} {
+	const shut = "failed/host_unreachable"
+	for bad, want := range map[int]string{2*maxFailures - 1: "", 2 * maxFailures: shut} {
 		synctest.Test(t, func(t *testing.T) {
-			body := string(pngBytes(t))
-			s := &script{play: func(_ int, r *http.Request) answer {
-				if strings.HasPrefix(r.URL.Path, "/bad") {
-					return reply(500, "")
-				}
-				return reply(200, body)
-			}}
+			now := reply(500, "")
+			s := &script{play: func(int, *http.Request) answer { return now }}
 			o := testOptions()
 			o.retryWait = time.Second
 			c := s.client(t, o)
 			start := time.Now()
 			for i := range bad {
-				if i == 2*maxFailures-1 {
-					download(t, c, "https://i.redd.it/bad.png", "failed/host_unreachable")
-				} else {
-					download(t, c, "https://i.redd.it/bad.png", "failed/http_500")
-				}
+				download(t, c, "https://i.redd.it/bad.png", map[bool]string{true: shut, false: "failed/http_500"}[i == 2*maxFailures-1])
 			}
 			if d := time.Since(start); d > 15*time.Minute {
 				t.Errorf("%d bad images took %v", bad, d)
 			}
+			now = reply(200, string(pngBytes(t)))
 			download(t, c, "https://i.redd.it/good.png", want)
 		})
 	}
