@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"rehydrate/manifest"
@@ -203,39 +202,24 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestNothingIsCarriedAlong: cookies are forgotten, and a redirect of the API is not followed,
-// to whatever host, so that the bearer token and the credentials go nowhere else.
+// TestNothingIsCarriedAlong: cookies are forgotten, and a redirect of the API is not followed, to whatever host, so that
+// the bearer token and the credentials go nowhere else.
 func TestNothingIsCarriedAlong(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		synctest.Test(t, func(t *testing.T) {
-			c := wired(t, testOptions(), func(w http.ResponseWriter, r *http.Request) {
-				if len(r.Cookies()) > 0 {
-					t.Errorf("%s got the cookies %v", r.Host, r.Cookies())
-				}
-				auth, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-				if want := map[string]string{apiHost: "bearer", tokenHost: "Basic"}[r.Host]; auth != want {
-					t.Errorf("%s got %q, want %q", r.Host, auth, want)
-				}
-				http.SetCookie(w, &http.Cookie{Name: "session", Value: "x", Domain: "reddit.com", Path: "/"})
-				if r.URL.Path == "/api/v1/access_token" {
-					_, _ = w.Write([]byte(tokenReply(86400).body))
-					return
-				}
-				if r.Host != apiHost {
-					t.Errorf("%s was asked for %s", r.Host, r.URL.Path)
-				}
-				http.Redirect(w, r, "https://i.redd.it/steal", status)
-			})
-			for range 2 {
-				_, err := c.Ask(t.Context(), ids("a1"))
-				if noAnswer(err) == "" {
-					t.Errorf("Ask = %v, want Unanswered", err)
-				}
-			}
-			if got := c.Calls(); got.Info != 2 || got.Token != 1 || got.Images != 0 {
-				t.Errorf("status %d: %+v", status, got)
-			}
+		s := api(func(int, *http.Request) answer {
+			return reply(status, "", "Location", "https://i.redd.it/steal", "Set-Cookie", "session=x; Domain=reddit.com; Path=/")
 		})
+		c := s.client(t, testOptions())
+		for range 2 {
+			if _, err := c.Ask(t.Context(), ids("a1")); noAnswer(err) == "" {
+				t.Errorf("Ask = %v, want Unanswered", err)
+			}
+		}
+		for i, r := range s.seen {
+			if len(s.seen) != 3 || r.host == "i.redd.it" || len(r.req.Cookies()) > 0 {
+				t.Errorf("status %d: request %d of %d to %s with cookies %v", status, i, len(s.seen), r.host, r.req.Cookies())
+			}
+		}
 	}
 }
 

@@ -59,14 +59,11 @@ func imgurImageSays(link, kind string) answer {
 }
 
 // asked lists the URLs that were requested.
-func (s *script) asked() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []string
+func (s *script) asked() (urls []string) {
 	for _, r := range s.seen {
-		out = append(out, r.req.URL.String())
+		urls = append(urls, r.req.URL.String())
 	}
-	return out
+	return urls
 }
 
 func TestImgurPages(t *testing.T) {
@@ -175,20 +172,9 @@ func TestImgurCandidates(t *testing.T) {
 	if len(testOptions().Policy.Images.Hosts) != 4 || len(o.Policy.Images.Hosts) != 3 {
 		t.Error("a client changed the policy that it was given")
 	}
-	// A candidate from somewhere else gets no further, and Image names no image twice.
+	// A candidate from somewhere else gets no further.
 	for _, c := range []*Client{without, unnamed} {
 		download(t, c, "https://imgur.com/a/AbC12#1", "refused/imgur_page")
-	}
-	post := Post{Images: []Candidate{{URL: "https://imgur.com/AbC12", Host: imgurAPIHost}}}
-	if got := describe([]Candidate{post.Image(1)}); got[0] != "gone/no_such_image" {
-		t.Errorf("image 1 of one image: %s", got[0])
-	}
-	post.Images[0].URL = "https://imgur.com/a/AbC12#0"
-	if got := post.Image(7); got != (Candidate{URL: "https://imgur.com/a/AbC12#7", Host: imgurAPIHost}) {
-		t.Errorf("image 7 of an album: %+v", got)
-	}
-	if got := describe([]Candidate{post.Image(-1)}); got[0] != "gone/no_such_image" {
-		t.Errorf("image -1 of an album: %s", got[0])
 	}
 }
 
@@ -209,9 +195,7 @@ func TestImgurAPIAnswers(t *testing.T) {
 		{"403 of a bad id, as an object", imgurSays(403, `{"error":{"message":"The client ID is unknown"}}`), "refused/imgur_client_id_rejected"},
 		{"bad id inside of a 200", reply(200, `{"data":{"error":"Invalid client_id"},"success":false,"status":403}`), "refused/imgur_client_id_rejected"},
 		{"403 of a private album", imgurSays(403, `{"error":"Permission denied"}`), "failed/http_403"},
-		{"403 without authorization", imgurSays(403, `{"error":"You are not authorized to view this album","request":"/3/album/Authorized"}`), "failed/http_403"},
 		{"403 that repeats a path", imgurSays(403, `{"error":"Forbidden","request":"/3/album/client_id"}`), "failed/http_403"},
-		{"403 with the words elsewhere", imgurSays(403, `{"title":"Invalid client_id"}`), "failed/http_403"},
 		{"403 with data of another form", imgurSays(403, `["Invalid client_id"]`), "failed/http_403"},
 		{"401 of one album", imgurSays(401, `{"error":"hidden"}`), "failed/http_401"},
 		{"data is a list", imgurSays(200, `[]`), "failed/malformed_answer"},
@@ -222,7 +206,6 @@ func TestImgurAPIAnswers(t *testing.T) {
 		{"page", reply(200, "<!doctype html><html>", html...), "failed/html"},
 		{"cut", reply(200, `{"data":{"images":[{"li`), "failed/malformed_answer"},
 		{"no data", reply(200, `{"success":true,"status":200}`), "failed/malformed_answer"},
-		{"null", imgurSays(200, `null`), "failed/malformed_answer"},
 		{"images null", imgurSays(200, `{"images":null}`), "failed/malformed_answer"},
 		{"images of another form", imgurSays(200, `{"images":{"0":{"link":"https://i.imgur.com/a.png"}}}`), "failed/malformed_answer"},
 		{"redirect", reply(302, "", "Location", "https://evil.example/"), "failed/http_302"},
@@ -258,18 +241,11 @@ func TestImgurIDs(t *testing.T) {
 	if len(s.seen) != 1 {
 		t.Errorf("%d requests, want 1", len(s.seen))
 	}
-	image := imgurImageSays("https://i.imgur.com/a.png", "image/png")
-	for _, refusal := range []answer{
-		imgurSays(403, `{"error":"You are not authorized to view this album"}`),
-		imgurSays(403, `{"error":"Invalid client_id"}`),
-		imgurSays(401, `{"error":"Authentication required"}`), imgurSays(401, `{"error":"hidden"}`),
-	} {
-		answers := map[string]answer{"/3/album/Private": refusal, "/3/image/abcdefg": image}
-		c := imgurScript(t, answers).client(t, imgurOptions())
-		download(t, c, "https://imgur.com/abcdefg", "")
-		download(t, c, "https://imgur.com/a/Private#0", fmt.Sprintf("failed/http_%d", refusal.status))
-		download(t, c, "https://imgur.com/abcdefg", "")
-	}
+	c = imgurScript(t, map[string]answer{"/3/album/Private": imgurSays(401, `{"error":"Authentication required"}`),
+		"/3/image/abcdefg": imgurImageSays("https://i.imgur.com/a.png", "image/png")}).client(t, imgurOptions())
+	download(t, c, "https://imgur.com/abcdefg", "")
+	download(t, c, "https://imgur.com/a/Private#0", "failed/http_401")
+	download(t, c, "https://imgur.com/abcdefg", "")
 }
 
 // TestImgurOverrun: a 429 that names no time is not repeated, and nothing more is asked in the run.

@@ -267,21 +267,9 @@ func TestHostRateAndConcurrency(t *testing.T) {
 		o := testOptions()
 		o.Policy.Images.Hosts = []policy.Host{{Name: "i.redd.it", RequestsPerSecond: 2, Concurrency: 2},
 			{Name: "i.imgur.com", RequestsPerSecond: 0.5, Concurrency: 1}}
-		body := string(pngBytes(t))
-		var mu sync.Mutex
-		open, most := map[string]int{}, map[string]int{}
-		s := &script{}
-		s.play = func(_ int, r *http.Request) answer {
-			mu.Lock()
-			defer mu.Unlock()
-			h := r.URL.Hostname()
-			open[h]++
-			most[h] = max(most[h], open[h])
-			time.AfterFunc(3*time.Second-time.Millisecond, func() { mu.Lock(); open[h]--; mu.Unlock() })
-			a := reply(200, body)
-			a.held = 3 * time.Second
-			return a
-		}
+		a := reply(200, string(pngBytes(t)))
+		a.held = 3 * time.Second
+		s := &script{play: func(int, *http.Request) answer { return a }}
 		c := s.client(t, o)
 		start := time.Now()
 		var wg sync.WaitGroup
@@ -290,9 +278,6 @@ func TestHostRateAndConcurrency(t *testing.T) {
 			wg.Go(func() { download(t, c, fmt.Sprintf("https://%s/%d.png", host, i), "") })
 		}
 		wg.Wait()
-		if most["i.redd.it"] != 2 || most["i.imgur.com"] != 1 {
-			t.Errorf("open at once: %v, want 2 and 1", most)
-		}
 		s.askedAt(t, "i.redd.it", start, 0, 0.5, 3, 3.5)
 		s.askedAt(t, "i.imgur.com", start, 0, 3, 6, 9)
 	})
@@ -302,7 +287,7 @@ func TestHostRateAndConcurrency(t *testing.T) {
 func TestWaitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := api(func(int, *http.Request) answer { return reply(429, "", "Retry-After", "600") })
-		c := s.client(t, testOptions())
+		c := s.client(t, imgurOptions())
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
 		start := time.Now()
@@ -313,11 +298,13 @@ func TestWaitsEnd(t *testing.T) {
 					t.Errorf("Ask = %v, want the context's error", err)
 				}
 			})
-			wg.Go(func() {
-				if _, err := c.Download(ctx, Candidate{URL: "https://i.redd.it/a.png"}); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("Download = %v, want the context's error", err)
-				}
-			})
+			for _, url := range []string{"https://i.redd.it/a.png", "https://imgur.com/abcdefg"} {
+				wg.Go(func() {
+					if _, err := c.Download(ctx, Candidate{URL: url}); !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("Download = %v, want the context's error", err)
+					}
+				})
+			}
 		}
 		wg.Wait()
 		if d := time.Since(start); d != 7*time.Second {
@@ -382,22 +369,16 @@ func TestNeverTooFast(t *testing.T) {
 			start := time.Now()
 			answered := 0
 			for time.Since(start) < time.Hour {
-				_, err := c.Ask(t.Context(), ids("a1"))
-				var none *Unanswered
-				switch {
+				switch _, err := c.Ask(t.Context(), ids("a1")); {
 				case err == nil:
 					answered++
-				case !errors.As(err, &none):
+				case noAnswer(err) == "":
 					t.Fatalf("seed %d: after %v: %v", seed, time.Since(start), err)
 				}
 			}
-			var all []time.Time
-			for _, r := range s.seen {
-				all = append(all, r.at)
-			}
-			for i := perMinute; i < len(all); i++ {
-				if d := all[i].Sub(all[i-perMinute]); d < time.Minute {
-					t.Errorf("seed %d: %d requests within %v, from %v on", seed, perMinute+1, d, all[i-perMinute].Sub(start))
+			for i := perMinute; i < len(s.seen); i++ {
+				if d := s.seen[i].at.Sub(s.seen[i-perMinute].at); d < time.Minute {
+					t.Errorf("seed %d: %d requests within %v", seed, perMinute+1, d)
 				}
 			}
 			for window, n := range windows {
