@@ -99,10 +99,7 @@ func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 // leadsToSearch reports whether a redirect is the one that Reddit sends for a name that it does not know. One to a login
 // or a warning says nothing of the subreddit.
 func leadsToSearch(h http.Header) bool {
-	to, err := (&url.URL{Scheme: "https", Host: apiHost}).Parse(h.Get("Location"))
-	if err != nil {
-		return false
-	}
-	path := strings.TrimSuffix(to.Path, ".json")
-	return isRedditPage(strings.ToLower(to.Hostname())) && path == "/subreddits/search"
+	to, err := url.Parse(h.Get("Location"))
+	return err == nil && (to.Host == "" || isRedditPage(strings.ToLower(to.Hostname()))) &&
+		strings.TrimSuffix(to.Path, ".json") == "/subreddits/search"
 }

@@ -190,8 +190,8 @@ func FuzzAnswers(f *testing.F) {
 				t.Errorf("readImgur = %v, %+v", files, fault)
 			}
 			for _, file := range files {
-				link, err := c.imgurLink(file)
-				if (link == "") == (err == nil) || err == nil && !strings.HasPrefix(link, "https://i.imgur.com") {
+				link, err := imgurLink(file)
+				if at, fault := allowed(link, c.o.Policy); (link == "") == (err == nil) || err == nil && fault == nil && at.Host != imgurFileHost {
 					t.Errorf("%q: asks for %q, %v", file.Link, link, err)
 				}
 			}

@@ -56,15 +56,17 @@ func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error)
 
 // askAPI makes one call of the API, alone. It renews the token when it ran out during the wait for a turn, and once
 // when the answer is a 401, so that use never gets one. Its errors are those of Ask.
-func (c *Client) askAPI(ctx context.Context, url string, use validator) error {
+func (c *Client) askAPI(ctx context.Context, url string, use func(exchange) error) error {
 	leave, err := c.pace.enter(ctx, apiHost)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	for expired, rejected := 0, false; ; {
-		if err := c.authorize(ctx); err != nil {
-			return err
+		if c.token.current().Empty() { // app-only, by client credentials
+			if _, err := c.get(ctx, c.api, tokenURL, "application/json", maxTokenBody, c.readToken); err != nil {
+				return c.unanswered(ctx, err)
+			}
 		}
 		e, err := c.get(ctx, c.api, url, "application/json", maxInfoBody, func(e exchange) error {
 			if e.status == http.StatusUnauthorized {

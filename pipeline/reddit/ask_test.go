@@ -23,7 +23,8 @@ func TestAsk(t *testing.T) {
 	var asked *http.Request
 	s := api(func(_ int, r *http.Request) answer {
 		asked = r
-		return reply(200, listingOf(thing("c3", ""), thing("a1", ""), thing("x9", ""), thing("a1", "")))
+		all := listingOf(thing("c3", ""), thing("a1", ""), thing("x9", ""), thing("a1", ""))
+		return reply(200, all+strings.Repeat(" ", maxInfoBody-len(all))) // as long as it may be
 	})
 	a, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1", "b2", "c3", "a1"))
 	if err != nil {
@@ -369,6 +370,11 @@ func TestPolicyNamesTheAPI(t *testing.T) {
 		if resp, err := (identified{c, s, authorize}).RoundTrip(req); !errors.Is(err, errForbidden) {
 			t.Errorf("%s: %v, %v; want it forbidden", url, resp, err)
 		}
+	}
+	req := s.seen[len(s.seen)-1].req.Clone(t.Context())
+	req.Header = http.Header{}
+	if _, err := (identified{c, s, c.toReddit}).RoundTrip(req); err != nil || len(req.Header) > 0 {
+		t.Errorf("the request itself got %v, %v", req.Header, err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (k *call) conclude(err error) error {
 	case rows >= maxFailures:
 		l.shut = &Unreachable{l.host, reason, fmt.Sprintf("failed %d times in a row, the last time with %s; %s",
 			maxFailures, withDetail(reason, said), hint)}
-		l.shutUntil = time.Now().Add(restFor)
+		l.pauseUntil(time.Now().Add(restFor), paused)
 		return l.shut
 	case rows > 1, rows == 1 && paused == waitRateLimit:
 		// One failure passes by itself most often, but for a rate limit, which only a pause ends.

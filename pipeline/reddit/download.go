@@ -65,7 +65,13 @@ func (c *Client) fetchImage(ctx context.Context, at *url.URL) (Download, error) 
 		if hops > maxHops {
 			return Download{}, failed("too_many_redirects", fmt.Sprintf("more than %d", maxHops))
 		}
-		e, err := c.fetch(ctx, at)
+		leave, err := c.pace.enter(ctx, at.Host)
+		if err != nil {
+			return Download{}, err
+		}
+		// Naming image types would make i.redd.it answer with WebP, and text/html with a page.
+		e, err := c.get(ctx, c.images, at.String(), "*/*", c.o.Policy.Images.MaxBytes, nil)
+		leave()
 		if err != nil {
 			return Download{}, c.fetchFault(ctx, at.Host, err)
 		}
@@ -75,17 +81,6 @@ func (c *Client) fetchImage(ctx context.Context, at *url.URL) (Download, error) 
 		at, f = c.follow(at, e.header)
 	}
 	return Download{}, f
-}
-
-// fetch makes one hop, in one of the host's places.
-func (c *Client) fetch(ctx context.Context, at *url.URL) (exchange, error) {
-	leave, err := c.pace.enter(ctx, at.Host)
-	if err != nil {
-		return exchange{}, err
-	}
-	defer leave()
-	// Naming image types would make i.redd.it answer with WebP, and text/html with a page.
-	return c.get(ctx, c.images, at.String(), "*/*", c.o.Policy.Images.MaxBytes, nil)
 }
 
 // notAllowed is the fault of a host that the policy does not name.
@@ -224,7 +219,6 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	c.o.Log.Debug("no answer from an image host", "host", host, "error", c.printable(err.Error()))
 	ofAPI := host == imgurAPIHost
 	switch shut, ok := errors.AsType[*Unreachable](err); {
 	case ok && shut.Reason != reasonTooLong:

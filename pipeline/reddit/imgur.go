@@ -156,11 +156,12 @@ func (c *Client) resolve(ctx context.Context, g imgurPage) (string, error) {
 		return "", &policy.Fault{Outcome: manifest.Gone, Reason: "no_such_image",
 			Detail: fmt.Sprintf("image %d asked for, the album has %d", g.image, len(files))}
 	}
-	return c.imgurLink(files[g.image])
+	return imgurLink(files[g.image])
 }
 
-// imgurLink checks what the API names as an image's file, as if a stranger had named it. Its error is a *policy.Fault.
-func (c *Client) imgurLink(file imgurFile) (string, error) {
+// imgurLink reads what the API names as an image's file, which Download checks as if a stranger had named it. Its error
+// is a *policy.Fault.
+func imgurLink(file imgurFile) (string, error) {
 	u, err := url.Parse(file.Link)
 	if err != nil || u.Host == "" {
 		return "", failed("malformed_answer", "imgur's API names no file for the image")
@@ -172,15 +173,11 @@ func (c *Client) imgurLink(file imgurFile) (string, error) {
 		u.Scheme = "https"
 	}
 	u.RawQuery = ""
-	at, f := allowed(u.String(), c.o.Policy)
-	if f == nil && at.Host != imgurFileHost {
-		f = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed",
+	if !strings.EqualFold(u.Hostname(), imgurFileHost) {
+		return "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed",
 			Detail: "imgur's API names a file at another place than " + imgurFileHost}
 	}
-	if f != nil {
-		return "", f
-	}
-	return at.String(), nil
+	return u.String(), nil
 }
 
 // imgurFiles returns the files of a page, in its order.

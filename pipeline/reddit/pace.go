@@ -51,11 +51,10 @@ type lane struct {
 
 	mu sync.Mutex
 	// What follows needs mu.
-	paused    time.Time    // no request before this
-	reason    string       // why
-	failures  int          // calls in a row that failed, by their weights
-	shut      *Unreachable // the last failure, once there were too many
-	shutUntil time.Time
+	paused   time.Time    // no request before this
+	reason   string       // why
+	failures int          // calls in a row that failed, by their weights
+	shut     *Unreachable // the last failure, once there were too many: no request at all in the pause
 	// learn takes in the headers of each answer, none where no answer came, and returns when the host wants the next
 	// request at the earliest. It may be nil.
 	learn func(*http.Response, time.Time) time.Time
@@ -153,20 +152,13 @@ func tooLong(host string, d time.Duration) *Unreachable {
 }
 
 // look returns how long the host's requests pause and why, or why there are none at all for now.
-func (l *lane) look(now time.Time) (paused time.Duration, reason string, shut error) {
+func (l *lane) look(now time.Time) (paused time.Duration, reason string, shut *Unreachable) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shut != nil && now.Before(l.shutUntil) {
-		shut = l.shut // only here, so that shut is nil as an error too
+	if !now.Before(l.paused) {
+		l.shut = nil // the rest is over, and a short pause after it is only a pause
 	}
-	return l.paused.Sub(now), l.reason, shut
-}
-
-// hold is pauseUntil for who does not have mu.
-func (l *lane) hold(t time.Time, reason string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pauseUntil(t, reason)
+	return l.paused.Sub(now), l.reason, l.shut
 }
 
 // pauseUntil pauses all requests to a host. It never shortens a pause. Needs mu.

@@ -36,9 +36,6 @@ type exchange struct {
 	body   []byte // whole for a 200, else at most maxScrap bytes of it
 }
 
-// A validator reads a response. It returns an *Unanswered if that is of no use, or a *Denied.
-type validator func(exchange) error
-
 // useless reports whether a validator's error says that nothing was answered. A refusal is an answer, and of an empty
 // listing only the caller knows what it means.
 func useless(err error) bool {
@@ -51,10 +48,10 @@ type call struct {
 	c        *Client
 	lane     *lane
 	maxBody  int64
-	validate validator // nil for images, where any answer says something of the image
-	before   int       // failures of the host when the call began
-	start    time.Time // when the first attempt ended
-	attempt  int       // that is being made, from 1
+	validate func(exchange) error // nil for images, where any answer says something of the image
+	before   int                  // failures of the host when the call began
+	start    time.Time            // when the first attempt ended
+	attempt  int                  // that is being made, from 1
 	got      exchange
 	refused  error // what validate said of got
 }
@@ -86,7 +83,7 @@ func (c *Client) stack(next http.RoundTripper, authorize func(*http.Request) err
 // are used up. An answer of any status is a result, if use, which may be nil, accepts it. The error is use's, that of
 // the last attempt, an *Unreachable, or the context's.
 func (c *Client) get(
-	ctx context.Context, hc *retryablehttp.Client, link, accept string, maxBody int64, use validator,
+	ctx context.Context, hc *retryablehttp.Client, link, accept string, maxBody int64, use func(exchange) error,
 ) (exchange, error) {
 	method, form := http.MethodGet, any(nil)
 	if link == tokenURL {
@@ -107,17 +104,17 @@ func (c *Client) get(
 	k.lane.mu.Unlock()
 	begin := time.Now()
 	_, err = hc.Do(req) // again has read and closed the body of every answer
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err // without the method and the URL, which net/http puts on every one
+	}
 	// Without the path, which names an image or an album.
 	c.o.Log.Debug("asked", "host", k.lane.host, "status", k.got.status, "bytes", len(k.got.body),
-		"took", time.Since(begin).Round(time.Millisecond))
+		"took", time.Since(begin).Round(time.Millisecond), "error", c.printable(fmt.Sprint(err)))
 	if ctx.Err() != nil {
 		return exchange{}, ctx.Err() // before conclude: whoever stops a run says nothing of the host
 	}
 	if shut := k.conclude(err); shut != nil {
 		return exchange{}, shut
-	}
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // without the method and the URL, which net/http puts on every one
 	}
 	if err != nil {
 		return exchange{}, err
@@ -181,17 +178,21 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 		}
 	} else {
 		why = status("http_", k.got.status)
-		switch asked, named := retryAfter(k.got.header, now); {
-		case asked > maxWait:
-			k.lane.hold(now.Add(asked), waitRetryAfter) // spares the host the next requests too
-			return false, tooLong(k.lane.host, asked)
+		asked, named := retryAfter(k.got.header, now)
+		switch {
 		case named: // and a little more, so that not all clients come back at once
 			w.Reason, w.For = waitRetryAfter, max(w.For, asked+k.jittered(min(asked/10, time.Second)))
 		case k.got.status == http.StatusTooManyRequests: // no time was named: never at once
 			w.Reason, w.For = waitRateLimit, max(w.For, k.c.o.retryWait)
 		}
-		if w.Reason != waitServer { // all of the host's requests sit it out, also after the last attempt
-			k.lane.hold(now.Add(w.For), w.Reason)
+		if w.Reason != waitServer {
+			k.lane.mu.Lock()
+			// All of the host's requests sit it out, also after the last attempt.
+			k.lane.pauseUntil(now.Add(w.For), w.Reason)
+			k.lane.mu.Unlock()
+		}
+		if asked > maxWait {
+			return false, tooLong(k.lane.host, asked)
 		}
 	}
 	paused, _, _ := k.lane.look(now)

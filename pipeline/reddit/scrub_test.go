@@ -219,6 +219,9 @@ func TestScrubberLetsPass(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
+	if got := scrubbed(t, new(Scrubber), canarySecret); got != canarySecret {
+		t.Errorf("one that knows nothing made %q", got)
+	}
 	closed, err := os.Open(".")
 	if err != nil || closed.Close() != nil {
 		t.Fatal(err)

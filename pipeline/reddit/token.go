@@ -46,17 +46,6 @@ func (t *tokenCache) keep(token Secret, life time.Duration) {
 	t.value, t.expires = token, time.Now().Add(life-min(time.Minute, life/2))
 }
 
-// authorize sees to it that there is a bearer token: app-only, by client credentials.
-func (c *Client) authorize(ctx context.Context) error {
-	if !c.token.current().Empty() {
-		return nil
-	}
-	if _, err := c.get(ctx, c.api, tokenURL, "application/json", maxTokenBody, c.readToken); err != nil {
-		return c.unanswered(ctx, err)
-	}
-	return nil
-}
-
 // readToken reads an answer of the token endpoint and keeps the token. Its error is a *Denied or an *Unanswered.
 func (c *Client) readToken(e exchange) error {
 	switch {
@@ -133,7 +122,6 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 	case is[*Denied](err), permanent(err) && !isTooLarge(err):
 		return err
 	}
-	c.o.Log.Debug("no answer from reddit", "error", c.printable(err.Error()))
 	reason, detail := trouble(err)
 	return &Unanswered{reason, detail}
 }

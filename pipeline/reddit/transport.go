@@ -64,13 +64,11 @@ func (r ConnectTo) fits(host, port string) bool {
 
 // A dialer dials public addresses only, except where a ConnectTo names another.
 type dialer struct {
-	rules          []ConnectTo
-	guard, anyPort func(network, address string, c syscall.RawConn) error
+	rules []ConnectTo
+	guard func(network, address string, c syscall.RawConn) error
 }
 
-func newDialer(rules []ConnectTo) *dialer {
-	return &dialer{rules: rules, guard: ssrf.New(ssrf.WithPorts(443)).Safe, anyPort: ssrf.New(ssrf.WithAnyPort()).Safe}
-}
+func newDialer(rules []ConnectTo) *dialer { return &dialer{rules, ssrf.New(ssrf.WithPorts(443)).Safe} }
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, _ := net.SplitHostPort(address) // net/http gives both
@@ -78,7 +76,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	// often its answer changes.
 	plain := net.Dialer{Timeout: connectTimeout, Control: d.guard}
 	if i := slices.IndexFunc(d.rules, func(r ConnectTo) bool { return r.fits(host, port) }); i >= 0 {
-		plain.Control = d.anyPort
+		plain.Control = ssrf.New(ssrf.WithAnyPort()).Safe
 		if d.rules[i].ToHost != "" { // the operator names the address
 			plain.Control = nil
 		}
@@ -126,6 +124,9 @@ func (t unrepeated) RoundTrip(req *http.Request) (*http.Response, error) {
 var (
 	errDeadline = fmt.Errorf("the answer took longer than %v", attemptTimeout)
 	errStalled  = fmt.Errorf("less than %d bytes came in %v", progressAtLeast, progressEvery)
+	// Of requests that were not sent.
+	errForbidden = errors.New("request not allowed") // a mistake in the package, not in the input
+	errNoToken   = errors.New("the token ran out during a wait")
 )
 
 // guarded ends an attempt that takes too long or whose body trickles. It sits below the pacing, so that waiting for a
@@ -133,20 +134,18 @@ var (
 type guarded struct{ next http.RoundTripper }
 
 func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(req.Context())
-	deadline := time.AfterFunc(attemptTimeout, func() { cancel(errDeadline) })
+	within, stop := context.WithTimeoutCause(req.Context(), attemptTimeout, errDeadline)
+	ctx, cancel := context.WithCancelCause(within)
 	resp, err := g.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		deadline.Stop()
+		err = ended(ctx, err)
 		cancel(nil)
-		return nil, ended(ctx, err)
+		stop()
+		return nil, err
 	}
+	// After Close, which stops the rest, it finds nothing to end.
 	stall := time.AfterFunc(progressEvery, func() { cancel(errStalled) })
-	resp.Body = &guardedBody{ReadCloser: resp.Body, ctx: ctx, stall: stall, stop: func() {
-		deadline.Stop()
-		stall.Stop()
-		cancel(nil)
-	}}
+	resp.Body = &guardedBody{ReadCloser: resp.Body, ctx: ctx, stop: stop, stall: stall}
 	return resp, nil
 }
 
@@ -187,12 +186,6 @@ func (b *guardedBody) Close() error {
 	b.stop()
 	return err
 }
-
-// errForbidden is the error of a request that this package must never make: a mistake in the package, not in the input.
-var errForbidden = errors.New("request not allowed")
-
-// errNoToken is the error of a request whose token ran out while it waited for its turn. It has not been sent.
-var errNoToken = errors.New("the token ran out during a wait")
 
 // identified sends the requests of one kind, with what says who asks. It is the last to look at where a request goes,
 // and sits below everything that could print one.
