@@ -12,11 +12,9 @@ import (
 	"rehydrate/policy"
 )
 
-// About asks Reddit what a subreddit is, which may explain why a post is absent. It costs one request, paced and
-// repeated as those of Ask are, and keeps nothing of the answer but the kind.
-//
-// An answer that explains nothing is policy.CommunityUnknown, without an error. The errors are those of Ask that stop
-// the run. A name that is not a subreddit's (see manifest.Subreddit) is the caller's mistake and costs no request.
+// About asks Reddit what a subreddit is, which may explain why a post is absent. An answer that explains nothing is
+// policy.CommunityUnknown, without an error. The errors are those of Ask that stop the run, and that of a name that is
+// not a subreddit's, which costs no request.
 func (c *Client) About(ctx context.Context, name string) (manifest.Reason, error) {
 	name, ok := manifest.Subreddit(name)
 	if !ok {
@@ -38,8 +36,7 @@ func (c *Client) About(ctx context.Context, name string) (manifest.Reason, error
 	return kind, nil
 }
 
-// communities are the reasons that Reddit gives with a 403 or a 404 (redditwarp, redlib client.rs). Those who pay or
-// work for Reddit are members like others.
+// communities are the reasons that Reddit gives with a 403 or a 404 (redditwarp, redlib client.rs).
 var communities = map[string]manifest.Reason{
 	"private": policy.CommunityPrivate, "gold_only": policy.CommunityPrivate,
 	"employees_only": policy.CommunityPrivate, "banned": policy.CommunityBanned,
@@ -96,8 +93,7 @@ func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 	return policy.CommunityUnknown, &Unanswered{status("http_", e.status), c.said(e)}
 }
 
-// leadsToSearch reports whether a redirect is the one that Reddit sends for a name that it does not know. One to a login
-// or a warning says nothing of the subreddit.
+// leadsToSearch reports whether a redirect is the one that Reddit sends for a name that it does not know.
 func leadsToSearch(h http.Header) bool {
 	to, err := url.Parse(h.Get("Location"))
 	return err == nil && (to.Host == "" || isRedditPage(strings.ToLower(to.Hostname()))) &&

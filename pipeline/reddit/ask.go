@@ -54,8 +54,7 @@ func (c *Client) Ask(ctx context.Context, ids []manifest.PostID) (Answer, error)
 	return readChildren(children, asked, c.o.Policy)
 }
 
-// askAPI makes one call of the API, alone. It renews the token when it ran out during the wait for a turn, and once
-// when the answer is a 401, so that use never gets one. Its errors are those of Ask.
+// askAPI makes one call of the API, alone. It renews the token, so that use never gets a 401. Its errors are Ask's.
 func (c *Client) askAPI(ctx context.Context, url string, use func(exchange) error) error {
 	leave, err := c.pace.enter(ctx, apiHost)
 	if err != nil {

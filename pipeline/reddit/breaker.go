@@ -27,8 +27,7 @@ const (
 		"and start again in an hour"
 )
 
-// conclude weighs how a call ended, and lets the host rest before the next one when that was a failure. It returns an
-// *Unreachable when this was one too many.
+// conclude weighs how a call ended. It returns an *Unreachable when this was one failure too many in a row.
 func (k *call) conclude(err error) error {
 	l := k.lane
 	l.mu.Lock()
@@ -38,7 +37,7 @@ func (k *call) conclude(err error) error {
 	case err == nil && !again && !useless(k.refused) && !(forImage && turnedAway(l.host, k.got)):
 		l.failures, l.shut = 0, nil
 		return nil
-	case err != nil && permanent(err) && (forImage || !isTooLarge(err)):
+	case err != nil && permanent(err) && (forImage || !is[*Unanswered](err)):
 		return nil // it would be the same however long one waits
 	case l.failures != k.before:
 		return nil // calls that were open together fail of the same trouble, which counts once
@@ -48,7 +47,7 @@ func (k *call) conclude(err error) error {
 	switch {
 	case err != nil:
 		reason, said = trouble(err)
-		if !is[*Unanswered](err) && !isTooLarge(err) { // no answer came at all
+		if !is[*Unanswered](err) { // no answer came at all
 			hint, paused = networkHint, waitNetwork
 		}
 	case again && (s >= 500 || s == http.StatusRequestTimeout):
@@ -77,5 +76,3 @@ func (k *call) conclude(err error) error {
 	}
 	return nil
 }
-
-func isTooLarge(err error) bool { return is[tooLarge](err) || isHeadersTooLarge(err) }

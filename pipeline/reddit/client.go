@@ -75,8 +75,7 @@ type Client struct {
 	token     tokenCache
 }
 
-// Calls counts what a Client has done since New. The requests are those that were sent, unanswered ones and
-// repetitions included; Retries says how many were repetitions.
+// Calls counts the requests of a Client that were sent, unanswered ones and repetitions included.
 type Calls struct {
 	Info     int `json:"info"`      // of /api/info: one for up to MaxAsk posts
 	About    int `json:"about"`     // of /r/NAME/about
@@ -144,8 +143,7 @@ func (e *Unanswered) Error() string {
 	return "reddit gave no usable answer: " + withDetail(e.Reason, e.Detail)
 }
 
-// Denied is the error of an Ask that more of the same requests cannot mend: credentials rejected, a client blocked. It
-// stops the run.
+// Denied is the error of an Ask that more of the same requests cannot mend, as of a blocked client. It stops the run.
 type Denied struct {
 	Reason manifest.Reason // bad_credentials, blocked, insufficient_scope, unauthorized, ...
 	Detail string          // what Reddit said, short and printable
@@ -175,8 +173,7 @@ type Answer struct {
 type Post struct {
 	Facts  policy.Facts
 	Images []Candidate // at least one; several only for a gallery, in its order
-	// Subreddit is where the post was made, in lower case, as About takes it; "" on a user's profile, whose name is a
-	// person's.
+	// Subreddit is where the post was made, in lower case; "" on a user's profile, whose name is a person's.
 	Subreddit string
 }
 

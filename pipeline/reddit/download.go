@@ -20,10 +20,8 @@ import (
 const maxHops = 3
 
 // Download fetches the image of a candidate and inspects it. The caller has seen the post live first: a 200 from an
-// image host proves nothing.
-//
-// A *policy.Fault is this image's trouble, or what the candidate has already. Every other error is the context's and
-// stops the run.
+// image host proves nothing. A *policy.Fault is this image's trouble, or what the candidate has already. Every other
+// error is the context's and stops the run.
 func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error) {
 	if cand.Fault != nil {
 		return Download{}, cand.Fault

@@ -36,15 +36,13 @@ const (
 	imgurGallery = "gallery/" // an image or an album: the link does not say which
 )
 
-// An imgurPage is one image of a page of imgur. Its URL names it in a Candidate and is never fetched: the API says which
-// file it is.
+// An imgurPage is one image of a page of imgur. Its URL names it in a Candidate and is never fetched.
 type imgurPage struct {
 	kind, id string
 	image    int // of an album, from 0
 }
 
-// imgurPageForm matches the paths of pages (gallery-dl imgur.py): a kind, perhaps a title,
-// and the id, which has 5 characters or 7, and behind a title 7.
+// imgurPageForm matches the paths of pages (gallery-dl imgur.py). An id has 5 characters or 7, and behind a title 7.
 var imgurPageForm = regexp.MustCompile(`^/(?:(a|gallery|t/[^/]+|r/[^/]+)/)?(?:[^/]+-([0-9A-Za-z]{7})|([0-9A-Za-z]{5}|[0-9A-Za-z]{7}[sbtmlh]?))(/.*)?$`)
 
 // readImgurPath reads the path of a page.
@@ -89,8 +87,7 @@ func (g imgurPage) String() string {
 	return link
 }
 
-// imgurCandidate makes a candidate of a link to a page. The client's policy names the API only when the client has an
-// id for it.
+// imgurCandidate makes a candidate of a link to a page.
 func imgurCandidate(path string, p policy.Policy) Candidate {
 	g, ok := readImgurPath(path)
 	if !ok {
@@ -159,8 +156,7 @@ func (c *Client) resolve(ctx context.Context, g imgurPage) (string, error) {
 	return imgurLink(files[g.image])
 }
 
-// imgurLink reads what the API names as an image's file, which Download checks as if a stranger had named it. Its error
-// is a *policy.Fault.
+// imgurLink reads what the API names as an image's file, which Download checks as it does a link of a stranger.
 func imgurLink(file imgurFile) (string, error) {
 	u, err := url.Parse(file.Link)
 	if err != nil || u.Host == "" {
@@ -207,8 +203,7 @@ func (c *Client) imgurFiles(ctx context.Context, g imgurPage) ([]imgurFile, erro
 	return files, err
 }
 
-// askImgur makes one call about an image or an album, unless the client id was rejected before. Its error is a
-// *policy.Fault or the context's.
+// askImgur makes one call about an image or an album. Its error is a *policy.Fault or the context's.
 func (c *Client) askImgur(ctx context.Context, image bool, id string) ([]imgurFile, error) {
 	if c.imgur.rejected {
 		return nil, imgurRejected()
@@ -230,8 +225,7 @@ func (c *Client) askImgur(ctx context.Context, image bool, id string) ([]imgurFi
 	return files, nil
 }
 
-// readImgur reads an answer of the API about an image or an album. accepted says that the client id has been good
-// before.
+// readImgur reads an answer of the API. accepted says that the client id has been good before.
 func readImgur(image bool, e exchange, accepted bool) ([]imgurFile, *policy.Fault) {
 	if e.status != http.StatusOK {
 		return nil, imgurStatus(e, accepted)

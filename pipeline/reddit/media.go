@@ -15,8 +15,8 @@ import (
 	"rehydrate/policy"
 )
 
-// factFields are the fields of a link that a verdict needs. What is not named here is never decoded, so that no other
-// field can be stored by accident. Author, title and selftext are read for Reddit's markers and go no further.
+// factFields are the fields that a verdict needs: no other is decoded, so that none can be stored by accident. Author,
+// title and selftext are read for Reddit's markers and go no further.
 type factFields struct {
 	Author            *string `json:"author"`
 	Title             string  `json:"title"`
@@ -111,8 +111,7 @@ func none(o manifest.Outcome, r manifest.Reason, detail string) []Candidate {
 	return []Candidate{fault(o, r, detail)}
 }
 
-// hasMedia reports whether an image can be named for some entry of a post. One that is named and gone, or that the
-// policy refuses, counts.
+// hasMedia reports whether a post has an image, be it one that is gone or that the policy refuses.
 func hasMedia(images []Candidate) bool {
 	return slices.ContainsFunc(images, func(c Candidate) bool {
 		return c.Fault == nil || c.Fault.Outcome != manifest.NoMedia

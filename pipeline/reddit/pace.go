@@ -55,8 +55,7 @@ type lane struct {
 	reason   string       // why
 	failures int          // calls in a row that failed, by their weights
 	shut     *Unreachable // the last failure, once there were too many: no request at all in the pause
-	// learn takes in the headers of each answer, none where no answer came, and returns when the host wants the next
-	// request at the earliest. It may be nil.
+	// learn takes in an answer, nil where none came, and returns when the next request may go out. It may be nil.
 	learn func(*http.Response, time.Time) time.Time
 }
 
@@ -115,7 +114,6 @@ func (p *pacer) enter(ctx context.Context, host string) (leave func(), err error
 }
 
 // turn waits until a request to a lane's host may go out, and returns what is to be called when it has been answered.
-// It fails with an *Unreachable when a pause would be longer than maxWait, and while the host is left alone.
 func (p *pacer) turn(ctx context.Context, l *lane) (answered func(), err error) {
 	// What another request learned during a wait counts, so that all is looked at again after each.
 	for reserved := false; ; {
@@ -181,8 +179,7 @@ func (p *pacer) sleep(ctx context.Context, w Wait) error {
 	return err
 }
 
-// A recent holds the requests to Reddit to at most so many in any stretch of time of one length. A nil recent holds
-// nothing.
+// A recent holds Reddit's requests to at most so many in any stretch of one length. A nil one holds nothing.
 type recent struct {
 	most   int
 	length time.Duration
@@ -196,8 +193,7 @@ func newRecent(perMinute float64) *recent {
 	return &recent{most: max(int(perMinute), 1), length: max(time.Minute, seconds(60/perMinute))}
 }
 
-// take lets a request go out now, or says how long to wait before asking again. The request counts from when answered
-// is called.
+// take lets a request go out now, or says how long to wait. The request counts from when answered is called.
 func (r *recent) take(now time.Time) (answered func(), d time.Duration) {
 	if r == nil {
 		return func() {}, 0
@@ -258,8 +254,7 @@ func (b *budget) observe(resp *http.Response, now time.Time) time.Time {
 	return now.Add(min(pause, maxWait))
 }
 
-// spacing is the pause after an answer whose headers said that used requests are used, remaining are left and the
-// window ends in reset seconds. It spreads what is left over the rest of the window.
+// spacing spreads what remains of a window over the rest of it, reset seconds.
 func spacing(used, remaining, reset int) time.Duration {
 	// prawcore's formula (rate_limit.py), but that use may run ahead of the window by a burst, or by a tenth of the
 	// window where that is less.

@@ -80,8 +80,8 @@ func (c *Client) stack(next http.RoundTripper, authorize func(*http.Request) err
 }
 
 // get asks for a URL through one of the stacks until an answer is worth having or the attempts, or the time for them,
-// are used up. An answer of any status is a result, if use, which may be nil, accepts it. The error is use's, that of
-// the last attempt, an *Unreachable, or the context's.
+// are used up. Any status is a result, if use, which may be nil, accepts it. The error is use's, that of the last
+// attempt, an *Unreachable, or the context's.
 func (c *Client) get(
 	ctx context.Context, hc *retryablehttp.Client, link, accept string, maxBody int64, use func(exchange) error,
 ) (exchange, error) {
@@ -122,8 +122,7 @@ func (c *Client) get(
 	return k.got, k.refused
 }
 
-// read takes in an answer and judges it. Its error, when a body breaks off or a 200 is unusable, makes the attempt a
-// failed one.
+// read takes in an answer and judges it. Its error makes the attempt a failed one.
 func (k *call) read(resp *http.Response) error {
 	defer resp.Body.Close()
 	e := exchange{status: resp.StatusCode, header: resp.Header}
@@ -131,13 +130,13 @@ func (k *call) read(resp *http.Response) error {
 	if !ok {
 		most = maxScrap
 	} else if resp.ContentLength > most {
-		return tooLarge(most) // before a byte of it is waited for
+		return tooLarge("too_large", "body", most) // before a byte of it is waited for
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	switch {
 	case !ok: // the status says it all; a broken body must not hide it
 	case int64(len(body)) > most:
-		return tooLarge(most)
+		return tooLarge("too_large", "body", most)
 	case err != nil:
 		return fmt.Errorf("read the body: %w", err)
 	}
@@ -157,6 +156,9 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 	if err == nil {
 		// The library closes the body of an answer that it repeats, so each is read here.
 		err = k.read(resp)
+	} else if strings.Contains(err.Error(), "server response headers exceeded") {
+		// net/http has no error value for it; a test fails when its text changes.
+		err = tooLarge("headers_too_large", "header of the answer", maxHeaderBytes)
 	}
 	now := time.Now()
 	if k.start.IsZero() {
@@ -197,8 +199,7 @@ func (k *call) again(ctx context.Context, resp *http.Response, err error) (bool,
 	}
 	paused, _, _ := k.lane.look(now)
 	wait := max(w.For, paused)
-	// One more attempt could keep an image for over a minute. An answer of the API is worth more patience: it speaks of
-	// many posts.
+	// One more attempt could keep an image for over a minute. An answer of the API speaks of many posts.
 	slow := k.validate == nil && (errors.Is(err, errDeadline) || k.attempt > 1 && timedOut(err))
 	if k.attempt > retries || slow || now.Add(wait).Sub(k.start) > maxTrying {
 		return false, err
@@ -246,21 +247,16 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return max(t.Sub(now), 0), true
 }
 
-// tooLarge is the error of a body of more than so many bytes.
-type tooLarge int64
-
-func (e tooLarge) Error() string { return fmt.Sprintf("the body is longer than %d bytes", int64(e)) }
+// tooLarge is the error of a part of an answer that would be as long again.
+func tooLarge(reason manifest.Reason, part string, most int64) error {
+	return &Unanswered{reason, fmt.Sprintf("the %s is longer than %d bytes", part, most)}
+}
 
 // permanent reports whether an error would be the same again.
 func permanent(err error) bool {
-	return isTooLarge(err) || is[*Unreachable](err) || errors.Is(err, errForbidden) ||
+	none, ok := errors.AsType[*Unanswered](err)
+	return ok && strings.HasSuffix(string(none.Reason), "too_large") || is[*Unreachable](err) || errors.Is(err, errForbidden) ||
 		errors.Is(err, errNoToken) || isGuard(err) || isCertificate(err)
-}
-
-// isHeadersTooLarge reports whether the header of an answer was over maxHeaderBytes.
-func isHeadersTooLarge(err error) bool {
-	// net/http has no error value for it; a test fails when its text changes.
-	return strings.Contains(err.Error(), "server response headers exceeded")
 }
 
 var isGuard = isAny(ssrf.ErrProhibitedIP, ssrf.ErrProhibitedPort, ssrf.ErrProhibitedNetwork)
@@ -276,9 +272,6 @@ func trouble(err error) (manifest.Reason, string) {
 	if none, ok := errors.AsType[*Unanswered](err); ok {
 		return none.Reason, none.Detail
 	}
-	if large, ok := errors.AsType[tooLarge](err); ok {
-		return "too_large", large.Error()
-	}
 	for _, t := range troubles {
 		if t.is(err) {
 			return t.reason, t.detail
@@ -293,8 +286,6 @@ var troubles = []struct {
 	reason manifest.Reason
 	detail string
 }{
-	{isHeadersTooLarge, "headers_too_large",
-		fmt.Sprintf("the header of the answer is longer than %d bytes", maxHeaderBytes)},
 	{isAny(errDeadline), "timeout", errDeadline.Error()},
 	{isAny(errStalled), "timeout", errStalled.Error()},
 	{isAny(io.ErrUnexpectedEOF), "truncated", "the body ended early"},

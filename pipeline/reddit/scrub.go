@@ -18,8 +18,7 @@ import (
 
 const (
 	maxSaid = 160 // the most bytes of an answer that an error or a log line shows
-	// scrubAtLeast is the length of the shortest string that a Scrubber takes out: a shorter one would stand in
-	// ordinary words.
+	// scrubAtLeast is the shortest string that a Scrubber takes out: a shorter one would stand in ordinary words.
 	scrubAtLeast = 6
 	tokensKept   = 8 // of the latest; an older one has run out long before what was said with it is printed
 )
@@ -33,8 +32,7 @@ var (
 	privateForm = regexp.MustCompile(`(?i)https?://\S*|\bu(?:ser)?/[0-9a-z_-]+|[0-9a-z_+/=.%~-]{32,}`)
 )
 
-// said returns what an answer says of itself, in one short printable line: a few fields of a JSON object, the title of
-// a page, and nothing of any other body.
+// said is what an answer says of itself: a few fields of a JSON object, the title of a page, nothing of any other.
 func (c *Client) said(e exchange) string {
 	if looksLikeHTML(e) {
 		if m := titleForm.FindSubmatch(e.body); m != nil {
@@ -56,8 +54,7 @@ func (c *Client) said(e exchange) string {
 	return c.printable(strings.Join(parts, ", "))
 }
 
-// printable turns text that came from outside into a line that may be shown. An answer can echo its request, so the
-// operator's credentials and the tokens are left out.
+// printable turns text that came from outside, and may echo a request, into a line that may be shown.
 func (c *Client) printable(text string) string {
 	// Here short ones too, which the scrubber must let stand in ordinary words, and the user's name.
 	id, secret := c.o.ClientID, c.o.ClientSecret.reveal()
@@ -66,8 +63,7 @@ func (c *Client) printable(text string) string {
 	for i, form := range forms {
 		forms[i] = regexp.QuoteMeta(form)
 	}
-	// In any case: Reddit's user names have none. Secrets go before tags do: one may hold what looks like a tag, and
-	// its rest would not be recognised.
+	// In any case: Reddit's user names have none. Before tags: a secret may hold what looks like one.
 	secrets := regexp.MustCompile("(?i)" + strings.Join(forms, "|"))
 	text = secrets.ReplaceAllLiteralString(html.UnescapeString(text), redacted)
 	words := strings.Fields(unprintable.ReplaceAllString(text, " "))
@@ -80,14 +76,14 @@ func (c *Client) printable(text string) string {
 
 func longestFirst(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
 
-// spellings are the forms in which a request, an error or a dump can hold one of the secrets, the longest first: as it
-// is, escaped, quoted, in hex, and in base64 at each place that a longer text can give it.
+// spellings are the forms in which a request, an error or a dump can hold one of the secrets, the longest first.
 func spellings(secrets ...string) []string {
 	var all []string
 	for _, s := range secrets {
 		if s == "" {
 			continue
 		}
+		// As it is, quoted, escaped, in hex, and in base64 at each place that a longer text can give it.
 		quoted, inHex := strconv.Quote(s), hex.EncodeToString([]byte(s))
 		inJSON, _ := json.Marshal(s) // of a string: no error
 		forms := []string{s, quoted[1 : len(quoted)-1], string(inJSON[1 : len(inJSON)-1]), html.EscapeString(s),
@@ -200,9 +196,8 @@ func (s *Scrubber) scrub(text string) (clean string, rest int) {
 // Writer returns a writer that hands on to w what it is given, with [redacted] in place of each form of a secret.
 func (s *Scrubber) Writer(w io.Writer) *ScrubbingWriter { return &ScrubbingWriter{scrubber: s, w: w} }
 
-// A ScrubbingWriter takes out secrets that lie within one Write as well as those that several bring in pieces. It holds
-// back only an end that can be the beginning of a secret, and so no line with its line feed. It is safe for concurrent
-// use.
+// A ScrubbingWriter takes out secrets, also those that several Writes bring in pieces. It holds back only an end that
+// can be the beginning of one, and so no whole line. It is safe for concurrent use.
 type ScrubbingWriter struct {
 	scrubber *Scrubber
 

@@ -105,8 +105,7 @@ func (c *Client) blocked(e exchange) *Denied {
 	return &Denied{reasonForbidden, c.said(e), "check that the app's approval covers this use"}
 }
 
-// unanswered makes an Unanswered of an error without an answer. The context's error, a *Denied, an *Unreachable, and
-// errors that mean a wrong setting stay what they are, for they stop the run.
+// unanswered makes an Unanswered of an error without an answer, but of those that stop the run.
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -119,7 +118,7 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 	case isGuard(err):
 		return fmt.Errorf("ask reddit: its name leads to an address that is not public: %w; "+
 			"name an address that is meant with --connect-to", err)
-	case is[*Denied](err), permanent(err) && !isTooLarge(err):
+	case is[*Denied](err), permanent(err):
 		return err
 	}
 	reason, detail := trouble(err)

@@ -72,8 +72,7 @@ func newDialer(rules []ConnectTo) *dialer { return &dialer{rules, ssrf.New(ssrf.
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, _ := net.SplitHostPort(address) // net/http gives both
-	// The guard sees the address that was resolved, so a name that points inward is refused, however
-	// often its answer changes.
+	// The guard sees the address that was resolved, however often the answer for a name that points inward changes.
 	plain := net.Dialer{Timeout: connectTimeout, Control: d.guard}
 	if i := slices.IndexFunc(d.rules, func(r ConnectTo) bool { return r.fits(host, port) }); i >= 0 {
 		plain.Control = ssrf.New(ssrf.WithAnyPort()).Safe
@@ -129,8 +128,7 @@ var (
 	errNoToken   = errors.New("the token ran out during a wait")
 )
 
-// guarded ends an attempt that takes too long or whose body trickles. It sits below the pacing, so that waiting for a
-// turn does not count.
+// guarded ends an attempt that takes too long or whose body trickles. Below the pacing, so that no wait counts.
 type guarded struct{ next http.RoundTripper }
 
 func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -174,8 +172,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 		b.stall.Reset(progressEvery)
 	}
 	if err != nil {
-		// Even where the body seems to end well: a host that sees the connection closed can end it in good order, in
-		// the middle.
+		// Even where the body seems to end well: a host can end it in good order in the middle, as the connection ends.
 		err = ended(b.ctx, err)
 	}
 	return n, err
@@ -187,8 +184,7 @@ func (b *guardedBody) Close() error {
 	return err
 }
 
-// identified sends the requests of one kind, with what says who asks. It is the last to look at where a request goes,
-// and sits below everything that could print one.
+// identified sends the requests of one kind, with what says who asks, and is the last to look at where they go.
 type identified struct {
 	c    *Client
 	next http.RoundTripper
@@ -209,8 +205,7 @@ func (t identified) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.next.RoundTrip(req)
 	if err == nil {
-		// net/http reads a Location even where redirects are not followed, and fails on a
-		// bad one as if the host had not answered.
+		// net/http reads a Location even of what it does not follow, and fails on a bad one as if nobody had answered.
 		if _, bad := u.Parse(resp.Header.Get("Location")); bad != nil {
 			resp.Header.Del("Location")
 		}

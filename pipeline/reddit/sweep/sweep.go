@@ -58,8 +58,7 @@ type Sweep[P any] struct {
 
 	// Record takes in one answer. It may change the posts, and sets Again.
 	Record func(context.Context, []Heard[P]) error
-	// HandOn takes recorded posts to whatever comes next, in their order, from another goroutine than Record. It may
-	// block: asking goes on until it is 16 answers behind. It may be nil.
+	// HandOn takes recorded posts on, in their order, while asking goes on until it is 16 answers behind. It may be nil.
 	HandOn func(context.Context, []Heard[P]) error
 
 	// Asked counts the requests, of all Runs.
@@ -78,7 +77,6 @@ type round[P any] struct {
 }
 
 // Run asks about each of the posts until it has an answer or none is to be had, and every post has been handed on.
-// An error of posts, Record or HandOn ends it, or one of Ask that is not a *reddit.Unanswered.
 func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
 	g, running := errgroup.WithContext(ctx)
 	queue := make(chan []Heard[P], ahead)
