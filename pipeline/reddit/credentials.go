@@ -96,8 +96,7 @@ func readPrivate(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would hang
 	if err != nil {
 		// The path is left out: people put the secret itself where its file belongs.
-		var at *fs.PathError
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
 			err = at.Err
 		}
 		return "", err

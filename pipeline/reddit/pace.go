@@ -48,6 +48,7 @@ type lane struct {
 	limiter *rate.Limiter
 	recent  *recent       // of Reddit's own hosts, which share it; nil for image hosts
 	slots   chan struct{} // one place for each request that may be open
+	sent    *int          // of the pacer's calls
 
 	mu sync.Mutex
 	// What follows needs mu.
@@ -60,28 +61,29 @@ type lane struct {
 }
 
 func newPacer(p policy.Policy, onWait func(Wait)) *pacer {
-	lanes := map[string]*lane{}
-	add := func(host string, l *rate.Limiter, concurrency int) *lane {
-		lanes[host] = &lane{host: host, limiter: l, slots: make(chan struct{}, max(concurrency, 1))}
-		return lanes[host]
+	pace := &pacer{onWait: onWait, lanes: map[string]*lane{}}
+	add := func(host string, l *rate.Limiter, concurrency int, sent *int) *lane {
+		pace.lanes[host] = &lane{host: host, limiter: l, slots: make(chan struct{}, max(concurrency, 1)), sent: sent}
+		return pace.lanes[host]
 	}
 	for _, h := range p.Images.Hosts {
-		l := add(h.Name, rate.NewLimiter(rate.Limit(h.RequestsPerSecond), 1), h.Concurrency)
-		if h.Name == imgurAPIHost {
-			// What is known of imgur's API has no lock but its one place.
-			l.learn, l.slots = imgurPause, make(chan struct{}, 1)
+		limiter := rate.NewLimiter(rate.Limit(h.RequestsPerSecond), 1)
+		if h.Name == imgurAPIHost { // what is known of imgur's API has no lock but its one place
+			add(h.Name, limiter, 1, &pace.calls.ImageAPI).learn = imgurPause
+		} else {
+			add(h.Name, limiter, h.Concurrency, &pace.calls.Images)
 		}
 	}
 	// Tokens are asked for out of the same allowance. A burst is no more than the requests of 20 s.
 	perMinute := p.Reddit.RequestsPerMinute
 	shared := rate.NewLimiter(rate.Limit(perMinute/60), int(min(max(perMinute/3, 1), maxBurst)))
-	sent := newRecent(perMinute)
+	recent := newRecent(perMinute)
 	// Last, so that a policy that names one of these hosts as an image host changes nothing.
-	for _, host := range []string{apiHost, tokenHost} {
-		l := add(host, shared, 1)
-		l.recent, l.learn = sent, new(budget).observe
+	for host, sent := range map[string]*int{apiHost: &pace.calls.Info, tokenHost: &pace.calls.Token} {
+		l := add(host, shared, 1, sent)
+		l.recent, l.learn = recent, new(budget).observe
 	}
-	return &pacer{onWait: onWait, lanes: lanes}
+	return pace
 }
 
 // checkRates refuses a policy so slow that a request would wait longer than maxWait.
@@ -283,8 +285,7 @@ type paced struct {
 }
 
 func (t paced) RoundTrip(req *http.Request) (*http.Response, error) {
-	host := req.URL.Hostname()
-	l := t.pace.lanes[host]
+	l := t.pace.lanes[req.URL.Hostname()]
 	answered, err := t.pace.turn(req.Context(), l)
 	if err != nil {
 		return nil, err
@@ -294,7 +295,7 @@ func (t paced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if errors.Is(err, errForbidden) || errors.Is(err, errNoToken) {
 		return nil, err // it was never sent
 	}
-	t.pace.count(host, req.URL.Path, callOf(req.Context()).attempt)
+	t.pace.count(l, req.URL.Path, callOf(req.Context()).attempt)
 	if l.learn != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -304,23 +305,15 @@ func (t paced) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // count counts a request that has gone out.
-func (p *pacer) count(host, path string, attempt int) {
+func (p *pacer) count(l *lane, path string, attempt int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := &p.calls
 	if attempt > 1 {
-		n.Retries++
+		p.calls.Retries++
 	}
-	switch {
-	case host == tokenHost:
-		n.Token++
-	case host == apiHost && strings.HasSuffix(path, "/about"):
-		n.About++
-	case host == apiHost:
-		n.Info++
-	case host == imgurAPIHost:
-		n.ImageAPI++
-	default:
-		n.Images++
+	if l.host == apiHost && strings.HasSuffix(path, "/about") {
+		p.calls.About++
+	} else {
+		*l.sent++
 	}
 }

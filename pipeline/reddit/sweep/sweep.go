@@ -133,10 +133,18 @@ func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *rou
 		return err
 	}
 	// HandOn works on during the pause: images are being fetched.
-	if err := s.wait(ctx, s.Pause-time.Since(r.since)); err != nil {
-		return err
+	pause := s.Pause - time.Since(r.since)
+	if pause > 2*time.Second {
+		s.OnWait(reddit.Wait{Host: "oauth.reddit.com", Reason: "second look at absent posts", For: pause})
 	}
-	return s.askBeside(ctx, r, r.again, true)
+	select {
+	case <-time.After(pause):
+		return s.askBeside(ctx, r, r.again, true)
+	case <-s.Stop:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // askBeside asks about posts with room for the witness in every request.
@@ -225,21 +233,6 @@ func (r *round[P]) pass(ctx context.Context, posts []Heard[P]) error {
 	select {
 	case r.handOn <- posts:
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// wait waits for d, visibly, or until the sweep is stopped.
-func (s *Sweep[P]) wait(ctx context.Context, d time.Duration) error {
-	if d > 2*time.Second {
-		s.OnWait(reddit.Wait{Host: "oauth.reddit.com", Reason: "second look at absent posts", For: d})
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-s.Stop:
-		return ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}
