@@ -28,13 +28,11 @@ func TestAbout(t *testing.T) {
 	}{
 		{"public", reply(200, subreddit("")), policy.CommunityOpen, 1},
 		{"restricted", reply(200, subreddit(`,"subreddit_type":"restricted"`)), policy.CommunityOpen, 1},
-		{"archived", reply(200, subreddit(`,"subreddit_type":"archived"`)), policy.CommunityOpen, 1},
 		{"private, seen by a member", reply(200, subreddit(`,"subreddit_type":"private"`)), policy.CommunityPrivate, 1},
 		{"employees_only", reply(200, subreddit(`,"subreddit_type":"employees_only"`)), policy.CommunityPrivate, 1},
 		{"gold_only", reply(200, subreddit(`,"subreddit_type":"gold_only"`)), policy.CommunityPrivate, 1},
 		{"quarantined, opted in", reply(200, subreddit(`,"quarantine":true`)), policy.CommunityQuarantined, 1},
 		{"private", reply(403, `{"reason":"private","message":"Forbidden","error":403}`), policy.CommunityPrivate, 1},
-		{"gold_only 403", reply(403, `{"reason":"gold_only","message":"Forbidden","error":403}`), policy.CommunityPrivate, 1},
 		{"quarantined", reply(403, `{"reason":"quarantined","quarantine_message":"x","message":"Forbidden","error":403}`), policy.CommunityQuarantined, 1},
 		{"gated", reply(403, `{"reason":"gated","message":"Forbidden","error":403}`), policy.CommunityGated, 1},
 		{"banned", reply(404, `{"reason":"banned","message":"Not Found","error":404}`), policy.CommunityBanned, 1},
@@ -45,25 +43,20 @@ func TestAbout(t *testing.T) {
 		{"led to a warning", reply(302, "", "Location", "https://www.reddit.com/over18?dest=/subreddits/search"), policy.CommunityUnknown, 1},
 		{"led elsewhere", reply(302, "", "Location", "https://evil.example/subreddits/search"), policy.CommunityUnknown, 1},
 		{"led to a name that ends like Reddit's", reply(302, "", "Location", "https://evilreddit.com/subreddits/search"), policy.CommunityUnknown, 1},
-		{"led nowhere", reply(302, ""), policy.CommunityUnknown, 1},
 		{"unknown name, by the number", reply(404, `{"error":404}`), policy.CommunityMissing, 1},
 		{"unknown name, in words", reply(404, `{"message":"Not Found"}`), policy.CommunityMissing, 1},
 		{"an empty object with 404", reply(404, `{}`), policy.CommunityUnknown, 1},
-		{"null with 404", reply(404, `null`), policy.CommunityUnknown, 1},
 		{"another error with 404", reply(404, `{"message":"no route","error":40404}`), policy.CommunityUnknown, 1},
 		{"403 without a reason", reply(403, `{"message":"Forbidden","error":403}`), policy.CommunityUnknown, 1},
 		{"a reason of tomorrow", reply(403, `{"reason":"moved_out","message":"Forbidden","error":403}`), policy.CommunityUnknown, 1},
 		{"another reason with 404", reply(404, `{"reason":"moved_out"}`), policy.CommunityUnknown, 1},
 		{"another subreddit", reply(200, strings.Replace(subreddit(""), "Memes", "dankmemes", 1)), policy.CommunityUnknown, 4},
 		{"a user", reply(200, `{"kind":"t2","data":{}}`), policy.CommunityUnknown, 4},
-		{"the search itself", reply(200, listingOf()), policy.CommunityUnknown, 4},
 		{"half an answer", reply(200, subreddit("")[:40]), policy.CommunityUnknown, 4},
 		{"HTML", reply(200, "<html>hello"), policy.CommunityUnknown, 4},
 		{"HTML with 404", reply(404, "<html>not here"), policy.CommunityUnknown, 1},
-		{"nothing with 404", reply(404, ""), policy.CommunityUnknown, 1},
 		{"451", reply(451, "{}"), policy.CommunityUnknown, 1},
 		{"403 as a rate limit", reply(403, `{"reason":"private"}`, "Retry-After", "1"), policy.CommunityUnknown, 4},
-		{"429", reply(429, `{"reason":"banned"}`), policy.CommunityUnknown, 4},
 		{"503", reply(503, ""), policy.CommunityUnknown, 4},
 		{"no answer", answer{err: errors.New("broken")}, policy.CommunityUnknown, 4},
 	} {
@@ -148,6 +141,10 @@ func TestAboutAndBreaker(t *testing.T) {
 // FuzzAnswers: whatever an answer holds, each reader makes of it what it says, or an error with a reason.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{
+		listing("a1", "b2"), `{"kind":"Listing","data":{"children":[null]}}`,
+		listingOf(thing("a1", `"removed_by_category":"x","crosspost_parent_list":[{"author":"y","url":"http://i.imgur.com/a.jpg"}]`)),
+		listingOf(thing("a1", `"is_gallery":true,"gallery_data":{"items":[{"media_id":"m"}]},"media_metadata":{"m":{"status":"valid",`+
+			`"e":"Image","m":"image/jpg","s":{"u":"https://preview.redd.it/m.jpg?a&amp;b"}}}`)),
 		subreddit(""), `{"reason":"private","message":"Forbidden","error":403}`, `{"kind":"t5","data":{"display_name":7}}`,
 		tokenReply(3600).body, `{"error":"invalid_request","error_description":"bad device_id"}`,
 		`{"access_token":"x","token_type":"BEARER","expires_in":1e300,"error":null}`,
@@ -162,9 +159,24 @@ func FuzzAnswers(f *testing.F) {
 	c := (&script{}).client(f, imgurOptions())
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		e := exchange{status: status, header: http.Header{}, body: body}
-		odd := func(r rune) bool { return r < ' ' || r > '~' }
-		if said := c.said(e); len(said) > maxSaid+len("...") || strings.ContainsFunc(said, odd) || strings.Contains(strings.ToLower(said), "client-id") {
+		unprintable := func(r rune) bool { return r < ' ' || r > '~' }
+		if said := c.said(e); len(said) > maxSaid+len("...") || strings.ContainsFunc(said, unprintable) || strings.Contains(strings.ToLower(said), "client-id") {
 			t.Errorf("said = %q", said)
+		}
+		children, err := c.readListing(e)
+		a, odd := Answer{}, err
+		if err == nil {
+			a, odd = readChildren(children, ids("a1", "b2"), c.o.Policy)
+		}
+		if n := len(a.Posts) + len(a.Absent) + len(a.Unclear); odd == nil && n != 2 || len(a.Absent) > 0 && len(a.Posts) == 0 {
+			t.Errorf("answer %+v", a)
+		}
+		for _, post := range a.Posts {
+			for _, i := range post.Images {
+				if _, fault := allowed(i.URL, c.o.Policy); (i.URL == "") == (i.Fault == nil) || i.Fault == nil && fault != nil && i.Host != imgurAPIHost {
+					t.Errorf("candidate %+v, %v", i, fault)
+				}
+			}
 		}
 		kind, err := c.readAbout(e, "memes")
 		known := slices.Contains([]int{200, 403, 404}, status) || redirects[status]

@@ -377,33 +377,3 @@ func TestPolicyNamesTheAPI(t *testing.T) {
 		t.Errorf("the request itself got %v, %v", req.Header, err)
 	}
 }
-
-func FuzzListing(f *testing.F) {
-	f.Add([]byte(listing("a1", "b2")))
-	f.Add([]byte(listingOf(thing("a1", `"removed_by_category":"x","crosspost_parent_list":[{"author":"y","url":"http://i.imgur.com/a.jpg"}]`))))
-	f.Add([]byte(listingOf(thing("a1", `"is_gallery":true,"gallery_data":{"items":[{"media_id":"m"}]},"media_metadata":{"m":{"status":"valid","e":"Image","m":"image/jpg","s":{"u":"https://preview.redd.it/m.jpg?a&amp;b"}}}`))))
-	f.Add([]byte(`{"kind":"Listing","data":{"children":[null]}}`))
-	c := (&script{}).client(f, testOptions())
-	asked := ids("a1", "b2")
-	f.Fuzz(func(t *testing.T, body []byte) {
-		children, err := c.readListing(exchange{status: 200, body: body})
-		if err != nil {
-			return
-		}
-		a, err := readChildren(children, asked, c.o.Policy)
-		if err != nil && !is[*Unanswered](err) || err == nil && len(a.Posts)+len(a.Absent)+len(a.Unclear) != len(asked) ||
-			len(a.Absent) > 0 && len(a.Posts) == 0 {
-			t.Errorf("answer %+v, %v", a, err)
-		}
-		for _, post := range a.Posts {
-			if len(post.Images) == 0 {
-				t.Error("a post without a candidate")
-			}
-			for _, i := range post.Images {
-				if _, fault := allowed(i.URL, c.o.Policy); (i.URL == "") == (i.Fault == nil) || i.Fault == nil && fault != nil {
-					t.Errorf("candidate %+v, %v", i, fault)
-				}
-			}
-		}
-	})
-}

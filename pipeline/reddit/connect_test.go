@@ -7,15 +7,20 @@ import (
 )
 
 func TestParseConnectTo(t *testing.T) {
-	for in, want := range map[string]ConnectTo{
-		"i.redd.it:443:127.0.0.1:8443": {"i.redd.it", "443", "127.0.0.1", "8443"},
-		"::127.0.0.1:8443":             {"", "", "127.0.0.1", "8443"},
-		"I.Redd.It::[::1]:1":           {"i.redd.it", "", "::1", "1"},
-		"[2001:db8::1]:443:mirror:":    {"2001:db8::1", "443", "mirror", ""},
-		":443::8443":                   {"", "443", "", "8443"},
-		":::":                          {},
+	for in, want := range map[string]struct {
+		to   ConnectTo
+		fits bool // i.redd.it:443
+	}{
+		"i.redd.it:443:127.0.0.1:8443": {ConnectTo{"i.redd.it", "443", "127.0.0.1", "8443"}, true},
+		"::127.0.0.1:8443":             {ConnectTo{"", "", "127.0.0.1", "8443"}, true},
+		"I.Redd.It::[::1]:1":           {ConnectTo{"i.redd.it", "", "::1", "1"}, true},
+		"[2001:db8::1]:443:mirror:":    {ConnectTo{"2001:db8::1", "443", "mirror", ""}, false},
+		":443::8443":                   {ConnectTo{"", "443", "", "8443"}, true},
+		":80:a:65535":                  {ConnectTo{"", "80", "a", "65535"}, false},
+		"redd.it:443:a:1":              {ConnectTo{"redd.it", "443", "a", "1"}, false},
+		":::":                          {ConnectTo{}, true},
 	} {
-		if got, err := ParseConnectTo(in); err != nil || got != want {
+		if got, err := ParseConnectTo(in); err != nil || got != want.to || got.fits("i.redd.it", "443") != want.fits {
 			t.Errorf("ParseConnectTo(%q) = %+v, %v; want %+v", in, got, err, want)
 		}
 	}
@@ -23,24 +28,6 @@ func TestParseConnectTo(t *testing.T) {
 		"[::1:443:b:2", "[::1]x:443:b:2", "[nothing]:1:b:2", "[]:1:b:2", "a:1:::1:2"} {
 		if got, err := ParseConnectTo(in); err == nil || !strings.Contains(err.Error(), "HOST:PORT:ADDR:PORT") && !strings.Contains(err.Error(), "is not a port") {
 			t.Errorf("ParseConnectTo(%q) = %+v, %v; want an error that says how", in, got, err)
-		}
-	}
-}
-
-func TestConnectToFits(t *testing.T) {
-	for _, tt := range []struct {
-		rule string
-		want bool
-	}{
-		{"i.redd.it:443:a:1", true}, {"I.REDD.IT:443:a:1", true}, {"::a:1", true}, {":443:a:1", true}, {"i.redd.it::a:1", true},
-		{"redd.it:443:a:1", false}, {"i.redd.it:80:a:1", false}, {":80:a:1", false},
-	} {
-		r, err := ParseConnectTo(tt.rule)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := r.fits("i.redd.it", "443"); got != tt.want {
-			t.Errorf("%s fits i.redd.it:443: %v, want %v", tt.rule, got, tt.want)
 		}
 	}
 }
