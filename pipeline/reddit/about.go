@@ -83,7 +83,7 @@ func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 	case answer.Reason != "":
 		return communities[answer.Reason], nil // unknown for a reason that is not known here
 	case forbidden:
-		if denied := c.blocked(e); denied.Reason != reasonForbidden {
+		if denied := c.blocked(e); denied.Reason != "forbidden" {
 			return policy.CommunityUnknown, denied
 		}
 		return policy.CommunityUnknown, nil // of this subreddit, and without a reason

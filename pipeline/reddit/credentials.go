@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// A Secret is a string that is never printed: fmt, slog and encoding/json show it as [redacted].
+// A Secret is a string that is never printed: fmt and slog show it as [redacted], encoding/json as nothing.
 type Secret struct {
 	value *string // of which fmt prints an address, where it may not call the methods of an unexported field
 }
@@ -31,9 +31,6 @@ func (s Secret) reveal() string {
 
 // Format writes [redacted] for every verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// MarshalJSON returns "[redacted]".
-func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
 // Empty reports whether there is no secret.
 func (s Secret) Empty() bool { return s.reveal() == "" }

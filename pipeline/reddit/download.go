@@ -93,7 +93,7 @@ func allowed(raw string, p policy.Policy) (*url.URL, *policy.Fault) {
 		return nil, &policy.Fault{Outcome: manifest.Refused, Reason: r, Detail: detail}
 	}
 	u, err := url.Parse(raw)
-	if err != nil || !u.IsAbs() || u.Opaque != "" {
+	if err != nil || !u.IsAbs() || u.Opaque != "" || u.Scheme == "https" && u.Hostname() == "" {
 		return refuse("bad_url", "not an absolute URL")
 	}
 	name := u.Hostname()
@@ -101,8 +101,6 @@ func allowed(raw string, p policy.Policy) (*url.URL, *policy.Fault) {
 	switch {
 	case u.Scheme != "https":
 		return refuse("not_https", "only https is asked")
-	case name == "":
-		return refuse("bad_url", "not an absolute URL")
 	case u.User != nil:
 		return refuse("url_userinfo", "the URL holds a user name")
 	case u.Port() != "" && u.Port() != "443":

@@ -90,9 +90,6 @@ func (c *Client) readToken(e exchange) error {
 	return nil
 }
 
-// reasonForbidden is the reason of a Denied that Reddit does not explain.
-const reasonForbidden manifest.Reason = "forbidden"
-
 // blocked is the error of a 403 that no retry mends.
 func (c *Client) blocked(e exchange) *Denied {
 	if strings.Contains(e.header.Get("WWW-Authenticate"), "insufficient_scope") {
@@ -102,7 +99,7 @@ func (c *Client) blocked(e exchange) *Denied {
 		return &Denied{"blocked", c.said(e), "Reddit blocks this client or network; " +
 			"check REDDIT_USERNAME and the app's approval, and do not try to get around it"}
 	}
-	return &Denied{reasonForbidden, c.said(e), "check that the app's approval covers this use"}
+	return &Denied{"forbidden", c.said(e), "check that the app's approval covers this use"}
 }
 
 // unanswered makes an Unanswered of an error without an answer, but of those that stop the run.

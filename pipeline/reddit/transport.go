@@ -179,9 +179,8 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 }
 
 func (b *guardedBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.stop()
-	return err
+	defer b.stop()
+	return b.ReadCloser.Close()
 }
 
 // identified sends the requests of one kind, with what says who asks, and is the last to look at where they go.

@@ -21,6 +21,8 @@ import (
 
 const pause = 30 * time.Second
 
+type id = manifest.PostID
+
 // A fakeReddit answers by a post's id: what follows the number are its answers, one letter for each
 // time that it is asked about, the last for all further ones. l is live, r removed, a absent, u
 // unclear. With e anywhere in a request the listing is empty, with x there is no answer, with f
@@ -28,32 +30,32 @@ const pause = 30 * time.Second
 type fakeReddit struct {
 	asked []string // the ids of each request
 	at    []time.Duration
-	times map[manifest.PostID]int
+	times map[id]int
 	start time.Time
 }
 
 var errFatal = errors.New("blocked")
 
-func (f *fakeReddit) Ask(_ context.Context, ids []manifest.PostID) (reddit.Answer, error) {
+func (f *fakeReddit) Ask(_ context.Context, ids []id) (reddit.Answer, error) {
 	f.asked = append(f.asked, strings.Trim(fmt.Sprint(ids), "[]"))
 	f.at = append(f.at, time.Since(f.start))
-	a := reddit.Answer{Posts: map[manifest.PostID]reddit.Post{}, Unclear: map[manifest.PostID]manifest.Reason{}}
-	var absent []manifest.PostID
+	a := reddit.Answer{Posts: map[id]reddit.Post{}, Unclear: map[id]manifest.Reason{}}
+	var absent []id
 	said := map[byte]bool{}
-	for _, id := range ids {
-		letters := strings.TrimLeft(string(id), "0123456789")
-		letter := letters[min(f.times[id], len(letters)-1)]
-		f.times[id]++
+	for _, p := range ids {
+		letters := strings.TrimLeft(string(p), "0123456789")
+		letter := letters[min(f.times[p], len(letters)-1)]
+		f.times[p]++
 		said[letter] = true
 		switch letter {
 		case 'l':
-			a.Posts[id] = reddit.Post{Facts: policy.Facts{HasMedia: true}}
+			a.Posts[p] = reddit.Post{Facts: policy.Facts{HasMedia: true}}
 		case 'r':
-			a.Posts[id] = reddit.Post{Facts: policy.Facts{RemovedBy: "moderator"}}
+			a.Posts[p] = reddit.Post{Facts: policy.Facts{RemovedBy: "moderator"}}
 		case 'u':
-			a.Unclear[id] = "malformed_thing"
+			a.Unclear[p] = "malformed_thing"
 		default:
-			absent = append(absent, id)
+			absent = append(absent, p)
 		}
 	}
 	switch {
@@ -69,21 +71,25 @@ func (f *fakeReddit) Ask(_ context.Context, ids []manifest.PostID) (reddit.Answe
 }
 
 // A heardLog is what a caller was told: "id state", in order.
-type heardLog struct{ recorded, handedOn []string }
+type heardLog struct {
+	recorded, handedOn []string
+	takes              time.Duration // to record an answer
+}
 
-func newSweep(log *heardLog) (*Sweep[manifest.PostID], *fakeReddit) {
-	f := &fakeReddit{times: map[manifest.PostID]int{}, start: time.Now()}
-	return &Sweep[manifest.PostID]{
+func newSweep(log *heardLog) (*Sweep[id], *fakeReddit) {
+	f := &fakeReddit{times: map[id]int{}, start: time.Now()}
+	return &Sweep[id]{
 		Reddit: f, Pause: pause, Log: slog.New(slog.DiscardHandler), OnWait: func(reddit.Wait) {},
-		ID: func(id manifest.PostID) manifest.PostID { return id },
-		Record: func(_ context.Context, heard []Heard[manifest.PostID]) error {
+		ID: func(p id) id { return p },
+		Record: func(_ context.Context, heard []Heard[id]) error {
+			time.Sleep(log.takes)
 			for i, h := range heard {
 				log.recorded = append(log.recorded, words(h))
 				heard[i].Again = h.Absent
 			}
 			return nil
 		},
-		HandOn: func(_ context.Context, heard []Heard[manifest.PostID]) error {
+		HandOn: func(_ context.Context, heard []Heard[id]) error {
 			for _, h := range heard {
 				log.handedOn = append(log.handedOn, words(h))
 			}
@@ -92,7 +98,7 @@ func newSweep(log *heardLog) (*Sweep[manifest.PostID], *fakeReddit) {
 	}, f
 }
 
-func words(h Heard[manifest.PostID]) string {
+func words(h Heard[id]) string {
 	s := string(h.Post) + " "
 	switch {
 	case h.Found != nil:
@@ -108,14 +114,14 @@ func words(h Heard[manifest.PostID]) string {
 	return s
 }
 
-func posts(ids ...string) iter.Seq2[manifest.PostID, error] {
-	return func(yield func(manifest.PostID, error) bool) {
-		for _, id := range ids {
-			if id == "broken" {
+func posts(ids ...string) iter.Seq2[id, error] {
+	return func(yield func(id, error) bool) {
+		for _, p := range ids {
+			if p == "broken" {
 				yield("", errFatal)
 				return
 			}
-			if !yield(manifest.PostID(id), nil) {
+			if !yield(id(p), nil) {
 				return
 			}
 		}
@@ -220,18 +226,11 @@ func TestWitness(t *testing.T) {
 // told of what is left of it.
 func TestPauseWhileHandingOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newSweep(&heardLog{})
+		s, f := newSweep(&heardLog{takes: time.Second})
 		var waits []time.Duration
 		s.OnWait = func(w reddit.Wait) { waits = append(waits, w.For) }
-		s.HandOn = func(context.Context, []Heard[manifest.PostID]) error {
+		s.HandOn = func(context.Context, []Heard[id]) error {
 			time.Sleep(10 * time.Second)
-			return nil
-		}
-		s.Record = func(_ context.Context, heard []Heard[manifest.PostID]) error {
-			for i := range heard {
-				heard[i].Again = heard[i].Absent
-			}
-			time.Sleep(time.Second)
 			return nil
 		}
 		all := append(numbered(4*reddit.MaxAsk-1, "l"), "1000a", "1001l")
@@ -239,27 +238,22 @@ func TestPauseWhileHandingOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The absence is heard of at 4 s, after the fourth answer; the fifth comes at 5 s.
-		want := []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 4*time.Second + pause}
-		if diff := cmp.Diff(want, f.at); diff != "" {
-			t.Errorf("times of the requests (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]time.Duration{pause - time.Second}, waits); diff != "" {
-			t.Errorf("waits (-want +got):\n%s", diff)
-		}
-		// Five answers of 10 s each from 1 s on end at 51 s, the one to the second look at 61 s.
-		if got := time.Since(f.start); got != 61*time.Second {
-			t.Errorf("Run took %v, want 61 s: the pause within the handing on", got)
+		// Five answers of 10 s each from 1 s on end at 51 s, the one to the second look at 61 s: the pause is within.
+		want := []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 4*time.Second + pause,
+			pause - time.Second, 61 * time.Second}
+		if diff := cmp.Diff(want, append(append(f.at, waits...), time.Since(f.start))); diff != "" {
+			t.Errorf("times of the requests, the wait, and how long Run took (-want +got):\n%s", diff)
 		}
 	})
 }
 
 // TestErrors: each ends the Run at once, as itself. While HandOn is busy, asking is 16 answers ahead at most.
 func TestErrors(t *testing.T) {
-	failing := func(context.Context, []Heard[manifest.PostID]) error { return errFatal }
+	failing := func(context.Context, []Heard[id]) error { return errFatal }
 	for _, tt := range []struct {
 		name  string
 		posts []string
-		set   func(*Sweep[manifest.PostID])
+		set   func(*Sweep[id])
 		asked int
 	}{
 		{"of the client", []string{"1f"}, nil, 1},
@@ -267,14 +261,14 @@ func TestErrors(t *testing.T) {
 		{"of the second asking", []string{"1l", "2af"}, nil, 2},
 		{"of asking beside the witness", append(numbered(reddit.MaxAsk, "ef"), "1000l"), nil, 3},
 		{"of the posts", []string{"1l", "broken"}, nil, 0},
-		{"of Record", []string{"1l"}, func(s *Sweep[manifest.PostID]) { s.Record = failing }, 1},
-		{"of HandOn", append(numbered(60*reddit.MaxAsk, "l"), "1000l"), func(s *Sweep[manifest.PostID]) {
-			s.HandOn = func(ctx context.Context, _ []Heard[manifest.PostID]) error {
+		{"of Record", []string{"1l"}, func(s *Sweep[id]) { s.Record = failing }, 1},
+		{"of HandOn", append(numbered(60*reddit.MaxAsk, "l"), "1000l"), func(s *Sweep[id]) {
+			s.HandOn = func(ctx context.Context, _ []Heard[id]) error {
 				time.Sleep(time.Second)
 				return errFatal
 			}
 		}, ahead + 2}, // one in HandOn, 16 waiting, one that is passed on
-		{"of HandOn, about silent posts", []string{"1e"}, func(s *Sweep[manifest.PostID]) { s.HandOn = failing }, 1},
+		{"of HandOn, about silent posts", []string{"1e"}, func(s *Sweep[id]) { s.HandOn = failing }, 1},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
 			s, f := newSweep(&heardLog{})
@@ -304,18 +298,13 @@ func TestStop(t *testing.T) {
 		{"never", time.Hour, []string{"1l", "2a"}, 2, 2},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
-			var log heardLog
+			log := heardLog{takes: time.Second}
 			s, f := newSweep(&log)
 			stop := make(chan struct{})
 			if s.Stop = stop; tt.after == 0 {
 				close(stop)
 			} else {
 				time.AfterFunc(tt.after, func() { close(stop) })
-			}
-			record := s.Record
-			s.Record = func(ctx context.Context, heard []Heard[manifest.PostID]) error {
-				time.Sleep(time.Second)
-				return record(ctx, heard)
 			}
 			err := s.Run(t.Context(), posts(tt.posts...))
 			if stopped := errors.Is(err, ErrStopped); stopped != (tt.after < time.Hour) || !stopped && err != nil {
@@ -333,7 +322,7 @@ func TestContext(t *testing.T) {
 	for name, all := range map[string][]string{"in the pause": {"1l", "2a"}, "behind HandOn": numbered(30*reddit.MaxAsk, "l")} {
 		bubble(t, name, func(t *testing.T) {
 			s, _ := newSweep(&heardLog{})
-			s.HandOn = func(ctx context.Context, _ []Heard[manifest.PostID]) error {
+			s.HandOn = func(ctx context.Context, _ []Heard[id]) error {
 				<-ctx.Done()
 				return ctx.Err()
 			}
