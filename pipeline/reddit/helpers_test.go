@@ -305,24 +305,7 @@ func newTestClient(t *testing.T, o Options) *Client {
 }
 
 // logged returns options that log everything into b.
-func logged(o Options, b *lockedBuffer) Options {
+func logged(o Options, b io.Writer) Options {
 	o.Log = slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return o
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -94,22 +94,11 @@ func gzipped(t *testing.T, n int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := io.CopyN(z, spaces{}, int64(n)); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
+	_, err := z.Write(bytes.Repeat([]byte(" "), n))
+	if err := errors.Join(err, z.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-type spaces struct{}
-
-func (spaces) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = ' '
-	}
-	return len(p), nil
 }
 
 // pour writes some bytes at a time, with a pause after each, until the client is gone.

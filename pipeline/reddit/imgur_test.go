@@ -99,7 +99,6 @@ func TestImgurPages(t *testing.T) {
 		{"gallery gone, not the image", "gallery/abcde", 0, image("https://i.imgur.com/a.png"), "gone/http_404",
 			"album/abcde"},
 		{"file elsewhere", "abcdefg", 0, image("https://evil.example/a.png"), elsewhere, "image/abcdefg"},
-		{"file at another host", "abcdefg", 0, image("https://i.redd.it/a.png"), elsewhere, "image/abcdefg"},
 		{"file at the API", "abcdefg", 0, image("https://api.imgur.com/a.png"), elsewhere, "image/abcdefg"},
 		{"file at an address", "abcdefg", 0, image("http://127.0.0.1/a.png"), elsewhere, "image/abcdefg"},
 		{"file at another port", "abcdefg", 0, image("https://i.imgur.com:8443/a.png"), "refused/url_port",
@@ -194,11 +193,8 @@ func TestImgurAPIAnswers(t *testing.T) {
 		{"403 of a bad id", imgurSays(403, `{"error":"Invalid client_id"}`), "refused/imgur_client_id_rejected"},
 		{"403 of a bad id, as an object", imgurSays(403, `{"error":{"message":"The client ID is unknown"}}`), "refused/imgur_client_id_rejected"},
 		{"bad id inside of a 200", reply(200, `{"data":{"error":"Invalid client_id"},"success":false,"status":403}`), "refused/imgur_client_id_rejected"},
-		{"403 of a private album", imgurSays(403, `{"error":"Permission denied"}`), "failed/http_403"},
 		{"403 that repeats a path", imgurSays(403, `{"error":"Forbidden","request":"/3/album/client_id"}`), "failed/http_403"},
 		{"403 with data of another form", imgurSays(403, `["Invalid client_id"]`), "failed/http_403"},
-		{"401 of one album", imgurSays(401, `{"error":"hidden"}`), "failed/http_401"},
-		{"data is a list", imgurSays(200, `[]`), "failed/malformed_answer"},
 		{"403 page", reply(403, "<html>You have been blocked", html...), "failed/blocked"},
 		{"404", imgurSays(404, `{"error":"Unable to find an album with the id, AlbumID"}`), "gone/http_404"},
 		{"404 without a word", reply(404, ""), "failed/http_404"},
@@ -213,7 +209,7 @@ func TestImgurAPIAnswers(t *testing.T) {
 		{"reset", answer{err: errors.New("connection reset")}, "failed/connection"},
 	} {
 		s := imgurScript(t, map[string]answer{path: tt.answer})
-		var log lockedBuffer
+		var log strings.Builder
 		c := s.client(t, logged(imgurOptions(), &log))
 		_, err := c.Download(t.Context(), Candidate{URL: "https://imgur.com/a/AlbumID#0", Host: imgurAPIHost})
 		if f, ok := errors.AsType[*policy.Fault](err); !ok || string(f.Outcome)+"/"+string(f.Reason) != tt.want {

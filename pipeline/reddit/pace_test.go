@@ -78,23 +78,12 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// waits collects what OnWait was told.
-type waits struct {
-	mu  sync.Mutex
-	all []Wait
-}
-
-func (w *waits) add(x Wait) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all = append(w.all, x)
-}
-
-func paceOptions(perMinute float64, w *waits) Options {
+// paceOptions adds what OnWait is told to w. Requests to the API go out one at a time.
+func paceOptions(perMinute float64, w *[]Wait) Options {
 	o := testOptions()
 	o.Policy.Reddit.RequestsPerMinute = perMinute
 	o.retryWait = time.Second
-	o.OnWait = w.add
+	o.OnWait = func(x Wait) { *w = append(*w, x) }
 	return o
 }
 
@@ -108,7 +97,7 @@ func TestBurst(t *testing.T) {
 		bubble(t, fmt.Sprint(tt.perMinute), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			s := api(func(int, *http.Request) answer { return reply(200, listing("a1")) })
-			c := s.client(t, paceOptions(tt.perMinute, &waits{}))
+			c := s.client(t, paceOptions(tt.perMinute, new([]Wait)))
 			start := time.Now()
 			for i := range 4 * int(tt.perMinute+1) {
 				if i == 3*int(tt.perMinute+1) { // a rest, then a burst again
@@ -149,7 +138,7 @@ func TestBurst(t *testing.T) {
 
 func TestRateHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w waits
+		var w []Wait
 		headers := [][]string{{"23", "977.0", "599"}, {"1000", "0.0", "0"}, {"1000", "0.0", "300"}, {"1", "999.0", "599"}, {"1", "999", "599"}}
 		s := api(func(n int, _ *http.Request) answer {
 			h := headers[n]
@@ -161,7 +150,7 @@ func TestRateHeaders(t *testing.T) {
 			mustAsk(t, c)
 		}
 		s.askedAt(t, apiHost, start, 0, 0.8, 1.8, 302.8, 302.8)
-		if diff := cmp.Diff([]Wait{{apiHost, waitRateLimit, 301 * time.Second}}, w.all); diff != "" {
+		if diff := cmp.Diff([]Wait{{apiHost, waitRateLimit, 301 * time.Second}}, w); diff != "" {
 			t.Errorf("OnWait (-want +got):\n%s", diff)
 		}
 	})
@@ -190,7 +179,7 @@ func TestTooManyRequests(t *testing.T) {
 		{"just bearable", reply(429, "", "Retry-After", "900"), 900.5, waitRetryAfter},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {
-			var w waits
+			var w []Wait
 			s := api(func(n int, _ *http.Request) answer {
 				if n == 0 {
 					return tt.first
@@ -202,11 +191,11 @@ func TestTooManyRequests(t *testing.T) {
 			mustAsk(t, c)
 			s.askedAt(t, apiHost, start, 0, tt.want)
 			var told string
-			for _, x := range w.all {
+			for _, x := range w {
 				told = x.Reason
 			}
-			if told != tt.reason || len(w.all) > 1 {
-				t.Errorf("OnWait was told %v, want one wait for %q", w.all, tt.reason)
+			if told != tt.reason || len(w) > 1 {
+				t.Errorf("OnWait was told %v, want one wait for %q", w, tt.reason)
 			}
 		})
 	}
@@ -364,7 +353,7 @@ func TestNeverTooFast(t *testing.T) {
 				}
 				return a
 			}
-			var w waits
+			var w []Wait
 			c := s.client(t, paceOptions(perMinute, &w))
 			c.jitter = rng.Float64
 			start := time.Now()
@@ -387,8 +376,8 @@ func TestNeverTooFast(t *testing.T) {
 					t.Errorf("seed %d: %d requests in window %d, which allows %d", seed, n, window, perWindow)
 				}
 			}
-			if refused > 0 || answered < 1500 || len(windows) < 6 || len(w.all) == 0 {
-				t.Errorf("seed %d: %d refused, %d answered in %d windows, %d waits told", seed, refused, answered, len(windows), len(w.all))
+			if refused > 0 || answered < 1500 || len(windows) < 6 || len(w) == 0 {
+				t.Errorf("seed %d: %d refused, %d answered in %d windows, %d waits told", seed, refused, answered, len(windows), len(w))
 			}
 		})
 	}
@@ -397,7 +386,7 @@ func TestNeverTooFast(t *testing.T) {
 // TestUnansweredCounts: a request that got no answer is counted against Reddit's window.
 func TestUnansweredCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w waits
+		var w []Wait
 		s := api(func(n int, _ *http.Request) answer {
 			if n == 1 || n == 2 {
 				return answer{err: errors.New("connection reset by peer")}
@@ -449,7 +438,7 @@ func TestRetriesEnd(t *testing.T) {
 				}
 				return reply(200, listing("a1"))
 			})
-			c := s.client(t, paceOptions(60e6, &waits{}))
+			c := s.client(t, paceOptions(60e6, new([]Wait)))
 			start := time.Now()
 			_, err := c.Ask(t.Context(), ids("a1"))
 			if d := time.Since(start); noAnswer(err) != "http_429" || d > maxTrying {
@@ -464,7 +453,7 @@ func TestRetriesEnd(t *testing.T) {
 // TestRetriesAreSaid: each repetition has a line for people.
 func TestRetriesAreSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b lockedBuffer
+		var b strings.Builder
 		s := api(func(n int, _ *http.Request) answer {
 			return []answer{reply(503, ""), {err: errDeadline}, reply(200, "<html><title>Ow!</title>"), reply(429, "", "Retry-After", "7")}[n]
 		})

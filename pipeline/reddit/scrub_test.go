@@ -78,7 +78,7 @@ func TestEchoes(t *testing.T) {
 
 func checkEcho(t *testing.T, name, host string, a answer) {
 	t.Helper()
-	var b lockedBuffer
+	var b strings.Builder
 	o := logged(testOptions(), &b)
 	o.ClientSecret, o.retryWait = NewSecret(oddSecret), 1
 	s := &script{play: func(_ int, r *http.Request) answer {
@@ -273,7 +273,7 @@ func TestScrubberLearnsEnv(t *testing.T) {
 // and of many tokens the latest.
 func TestScrubberLearnsFromClient(t *testing.T) {
 	s := new(Scrubber)
-	var log lockedBuffer
+	var log strings.Builder
 	o := testOptions()
 	o.Scrubber, o.ImgurClientID = s, NewSecret("canary-imgur")
 	o.Log = slog.New(slog.NewTextHandler(s.Writer(&log), nil))

@@ -204,7 +204,7 @@ func (t identified) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.next.RoundTrip(req)
 	if err == nil {
-		// net/http reads a Location even of what it does not follow, and fails on a bad one as if nobody had answered.
+		// net/http reads a Location even of what it does not follow, and fails on a bad one as if no answer had come.
 		if _, bad := u.Parse(resp.Header.Get("Location")); bad != nil {
 			resp.Header.Del("Location")
 		}
