@@ -19,7 +19,7 @@ func (c *Client) About(ctx context.Context, name string) (manifest.Reason, error
 	name, ok := manifest.Subreddit(name)
 	if !ok {
 		return policy.CommunityUnknown,
-			errors.New("about: that is not the name of a subreddit: 2 to 21 letters, digits and _, not a profile")
+			errors.New("about: that is not the name of a subreddit: at most 21 letters, digits and _, not a profile")
 	}
 	var kind manifest.Reason
 	err := c.askAPI(ctx, "https://"+apiHost+"/r/"+name+"/about?raw_json=1", func(e exchange) (err error) {

@@ -106,10 +106,7 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	if strings.TrimSpace(o.Approval) == "" {
 		return nil, ErrNoApproval
 	}
-	if err := o.Credentials.check(); err != nil {
-		return nil, err
-	}
-	if err := checkRates(o.Policy); err != nil {
+	if err := cmp.Or(o.Credentials.check(), checkRates(o.Policy)); err != nil {
 		return nil, err
 	}
 	o.Log, o.Scrubber = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Scrubber, new(Scrubber))

@@ -78,11 +78,11 @@ func fromEnv(getenv func(string) string, name string) (string, error) {
 		return value, nil
 	}
 	value, err := readPrivate(path)
+	if err == nil && value == "" {
+		err = errors.New("it is empty")
+	}
 	if err != nil {
 		return "", fmt.Errorf("the file that %s_FILE names: %w", name, err)
-	}
-	if value == "" {
-		return "", fmt.Errorf("the file that %s_FILE names is empty", name)
 	}
 	return value, nil
 }

@@ -228,7 +228,7 @@ func (c *Client) fetchFault(ctx context.Context, host string, err error) error {
 	switch {
 	case f.Reason == "too_large" && !ofAPI: // an answer of the API says nothing of the image
 		f.Outcome = manifest.Invalid
-	case f.Reason == "address_not_allowed":
+	case f.Reason == notPublic:
 		f.Outcome = manifest.Refused
 	}
 	return f

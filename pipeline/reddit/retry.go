@@ -254,17 +254,16 @@ func tooLarge(reason manifest.Reason, part string, most int64) error {
 
 // permanent reports whether an error would be the same again.
 func permanent(err error) bool {
-	none, ok := errors.AsType[*Unanswered](err)
-	return ok && strings.HasSuffix(string(none.Reason), "too_large") || is[*Unreachable](err) || errors.Is(err, errForbidden) ||
-		errors.Is(err, errNoToken) || isGuard(err) || isCertificate(err)
+	switch reason, _ := trouble(err); reason {
+	case "too_large", "headers_too_large", "tls", notPublic:
+		return true
+	}
+	return is[*Unreachable](err) || errors.Is(err, errForbidden) || errors.Is(err, errNoToken)
 }
+
+const notPublic manifest.Reason = "address_not_allowed"
 
 var isGuard = isAny(ssrf.ErrProhibitedIP, ssrf.ErrProhibitedPort, ssrf.ErrProhibitedNetwork)
-
-func isCertificate(err error) bool {
-	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
-		is[x509.HostnameError](err)
-}
 
 // trouble names why no answer came, in one of a few fixed texts: nothing of it may differ from run to run or from
 // machine to machine, or come from the answer.
@@ -289,11 +288,11 @@ var troubles = []struct {
 	{isAny(errDeadline), "timeout", errDeadline.Error()},
 	{isAny(errStalled), "timeout", errStalled.Error()},
 	{isAny(io.ErrUnexpectedEOF), "truncated", "the body ended early"},
-	{isGuard, "address_not_allowed", "the host's name leads to an address that is not public"},
+	{isGuard, notPublic, "the host's name leads to an address that is not public"},
 	{is[x509.UnknownAuthorityError], "tls", "the certificate is signed by an unknown authority"},
 	{is[x509.HostnameError], "tls", "the certificate is for another host"},
 	{isExpired, "tls", "the certificate has expired or is not valid yet"},
-	{isCertificate, "tls", "the certificate is not valid"},
+	{is[*tls.CertificateVerificationError], "tls", "the certificate is not valid"},
 	{is[*net.DNSError], "dns", "the host's name could not be resolved"},
 	{timedOut, "timeout", "no answer in time"},
 	{isAny(syscall.ECONNREFUSED), "connection", "the connection was refused"},

@@ -140,32 +140,27 @@ func (s *Scrubber) LearnEnv(getenv func(string) string) {
 }
 
 // learn makes it know credentials.
-func (s *Scrubber) learn(values ...string) {
-	s.change(func(k *known) { k.values = append(k.values, values...) })
-}
+func (s *Scrubber) learn(values ...string) { s.change(values) }
 
 // learnToken makes it know a bearer token.
-func (s *Scrubber) learnToken(token string) {
-	s.change(func(k *known) {
-		k.tokens = append(k.tokens, token)
-		k.tokens = k.tokens[max(len(k.tokens)-tokensKept, 0):]
-	})
-}
+func (s *Scrubber) learnToken(token string) { s.change(nil, token) }
 
-func (s *Scrubber) change(f func(*known)) {
+func (s *Scrubber) change(values []string, tokens ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
 		s.known = new(known)
 	}
-	f(s.known)
+	k := s.known
+	k.values, k.tokens = append(k.values, values...), append(k.tokens, tokens...)
+	k.tokens = k.tokens[max(len(k.tokens)-tokensKept, 0):]
 	tooShort := func(form string) bool { return len(form) < scrubAtLeast }
-	s.known.forms = slices.DeleteFunc(spellings(slices.Concat(s.known.values, s.known.tokens)...), tooShort)
+	k.forms = slices.DeleteFunc(spellings(slices.Concat(k.values, k.tokens)...), tooShort)
 	var pairs []string
-	for _, form := range s.known.forms {
+	for _, form := range k.forms {
 		pairs = append(pairs, form, redacted)
 	}
-	s.known.replacer = strings.NewReplacer(pairs...)
+	k.replacer = strings.NewReplacer(pairs...)
 }
 
 // spellings are the forms of all that it knows.

@@ -104,21 +104,20 @@ func (c *Client) blocked(e exchange) *Denied {
 
 // unanswered makes an Unanswered of an error without an answer, but of those that stop the run.
 func (c *Client) unanswered(ctx context.Context, err error) error {
+	reason, detail := trouble(err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errNoToken):
 		return &Unanswered{"token_expired", "the token ran out during the waits for a turn"}
-	case isCertificate(err):
-		_, why := trouble(err)
-		return fmt.Errorf("ask reddit: %s; if a mirror or an emulator is meant, name its certificate with --cacert", why)
-	case isGuard(err):
+	case reason == "tls":
+		return fmt.Errorf("ask reddit: %s; if a mirror or an emulator is meant, name its certificate with --cacert", detail)
+	case reason == notPublic:
 		return fmt.Errorf("ask reddit: its name leads to an address that is not public: %w; "+
 			"name an address that is meant with --connect-to", err)
 	case is[*Denied](err), permanent(err):
 		return err
 	}
-	reason, detail := trouble(err)
 	return &Unanswered{reason, detail}
 }
 
