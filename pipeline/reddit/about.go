@@ -18,8 +18,7 @@ import (
 func (c *Client) About(ctx context.Context, name string) (manifest.Reason, error) {
 	name, ok := manifest.Subreddit(name)
 	if !ok {
-		return policy.CommunityUnknown,
-			errors.New("about: that is not the name of a subreddit: at most 21 letters, digits and _, not a profile")
+		return "", errors.New("about: that is not the name of a subreddit: at most 21 letters, digits and _, not a profile")
 	}
 	var kind manifest.Reason
 	err := c.askAPI(ctx, "https://"+apiHost+"/r/"+name+"/about?raw_json=1", func(e exchange) (err error) {
@@ -43,8 +42,8 @@ var communities = map[string]manifest.Reason{
 	"quarantined": policy.CommunityQuarantined, "gated": policy.CommunityGated,
 }
 
-// readAbout reads an answer of /r/NAME/about other than a 401. Its error is an *Unanswered, or the *Denied of a 403 that
-// is about the client and not about the subreddit.
+// readAbout reads an answer of /r/NAME/about other than a 401. Its error is an *Unanswered, or the *Denied of a 403
+// that is about the client and not about the subreddit.
 func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 	var answer struct {
 		Kind string
@@ -63,8 +62,7 @@ func (c *Client) readAbout(e exchange, name string) (manifest.Reason, error) {
 		case none != nil:
 			return policy.CommunityUnknown, none
 		case answer.Kind != "t5" || !strings.EqualFold(answer.Data.Name, name): // others are suggested in its place
-			return policy.CommunityUnknown,
-				&Unanswered{"not_a_subreddit", "the answer is JSON, but not about the subreddit"}
+			return "", &Unanswered{"not_a_subreddit", "the answer is JSON, but not about the subreddit"}
 		case answer.Data.Quarantine:
 			return policy.CommunityQuarantined, nil
 		case communities[answer.Data.Type] == policy.CommunityPrivate: // seen by a member

@@ -356,8 +356,8 @@ func TestPolicyNamesTheAPI(t *testing.T) {
 	}
 	// The last gate of each stack, should a caller ever fail to check.
 	for url, authorize := range map[string]func(*http.Request) error{
-		"https://i.redd.it/a.png": c.toReddit, "https://example.com/a.png": c.toImages, "http://i.redd.it/a.png": c.toImages,
-		"https://i.redd.it:8443/a.png": c.toImages, "https://u:p@oauth.reddit.com": c.toReddit, "https://i.imgur.com/a.png": c.toImgur,
+		"https://i.redd.it/a.png": c.toReddit, "http://i.redd.it/a.png": nil,
+		"https://i.redd.it:8443/a.png": nil, "https://u:p@oauth.reddit.com": c.toReddit, "https://i.imgur.com/a.png": c.toImgur,
 		"http://api.imgur.com/3/image/a": c.toImgur, "https://api.imgur.com.evil.example/": c.toImgur,
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -212,30 +212,6 @@ func TestImageHostUnreachable(t *testing.T) {
 	})
 }
 
-// TestBadImagesInARow: a 5xx can be the trouble of one image, so that a few in a row leave the
-// host open; twice as many as of other failures close it.
-func TestBadImagesInARow(t *testing.T) {
-	const shut = "failed/host_unreachable"
-	for bad, want := range map[int]string{2*maxFailures - 1: "", 2 * maxFailures: shut} {
-		synctest.Test(t, func(t *testing.T) {
-			now := reply(500, "")
-			s := &script{play: func(int, *http.Request) answer { return now }}
-			o := testOptions()
-			o.retryWait = time.Second
-			c := s.client(t, o)
-			start := time.Now()
-			for i := range bad {
-				download(t, c, "https://i.redd.it/bad.png", map[bool]string{true: shut, false: "failed/http_500"}[i == 2*maxFailures-1])
-			}
-			if d := time.Since(start); d > 15*time.Minute {
-				t.Errorf("%d bad images took %v", bad, d)
-			}
-			now = reply(200, string(pngBytes(t)))
-			download(t, c, "https://i.redd.it/good.png", want)
-		})
-	}
-}
-
 // TestOneImagesTrouble: what says nothing of the host does not close it.
 func TestOneImagesTrouble(t *testing.T) {
 	for want, a := range map[string]answer{

@@ -125,7 +125,7 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	c := &Client{o: o, pace: newPacer(o.Policy, o.OnWait), jitter: rand.Float64}
 	// The form that Reddit's API rules require; by the account's name Reddit can reach whoever runs this.
 	c.userAgent = fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, cmp.Or(o.Version, "dev"), o.Username)
-	c.api, c.images, c.imgur.http = c.stack(api, c.toReddit), c.stack(images, c.toImages), c.stack(api, c.toImgur)
+	c.api, c.images, c.imgur.http = c.stack(api, c.toReddit), c.stack(images, nil), c.stack(api, c.toImgur)
 	return c, nil
 }
 
@@ -162,7 +162,7 @@ func withDetail(r manifest.Reason, detail string) string {
 // An Answer is what one Ask learned. Every id that was asked is in exactly one of the three.
 type Answer struct {
 	Posts   map[manifest.PostID]Post
-	Absent  []manifest.PostID                   // left out of an answer that holds another requested post; in the order asked
+	Absent  []manifest.PostID                   // left out of an answer that holds others of them; in the order asked
 	Unclear map[manifest.PostID]manifest.Reason // answered, but in a form that supports no verdict
 }
 

@@ -60,13 +60,10 @@ func CredentialsFromEnv(getenv func(string) string) (Credentials, error) {
 // ImgurClientIDFromEnv reads IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE in the same way. It may be missing.
 func ImgurClientIDFromEnv(getenv func(string) string) (Secret, error) {
 	v, err := fromEnv(getenv, "IMGUR_CLIENT_ID")
-	switch {
-	case err != nil:
-		return Secret{}, err
-	case v != "" && !clientIDForm.MatchString(v):
-		return Secret{}, errors.New("IMGUR_CLIENT_ID is not a client id: letters, digits, _ and - only")
+	if err == nil && v != "" && !clientIDForm.MatchString(v) {
+		v, err = "", errors.New("IMGUR_CLIENT_ID is not a client id: letters, digits, _ and - only")
 	}
-	return NewSecret(v), nil
+	return NewSecret(v), err
 }
 
 func fromEnv(getenv func(string) string, name string) (string, error) {

@@ -16,9 +16,6 @@ import (
 	"rehydrate/policy"
 )
 
-// maxHops is the most redirects that an image is followed through.
-const maxHops = 3
-
 // Download fetches the image of a candidate and inspects it. The caller has seen the post live first: a 200 from an
 // image host proves nothing. A *policy.Fault is this image's trouble, or what the candidate has already. Every other
 // error is the context's and stops the run.

@@ -103,13 +103,11 @@ func imgurCandidate(path string, p policy.Policy) Candidate {
 // imgurAPI is what a client knows of imgur's API. Only who holds the API's one place may use it.
 type imgurAPI struct {
 	http     *retryablehttp.Client
-	accepted bool // the client id is: a 200 has come
-	rejected bool // the client id is; nothing is asked any more
-
-	// The last answer: the files of a page, which is named with image 0.
-	page  imgurPage
-	files []imgurFile
-	at    time.Time
+	accepted bool        // the client id is: a 200 has come
+	rejected bool        // the client id is; nothing is asked any more
+	page     imgurPage   // that was asked about last, with image 0
+	files    []imgurFile // of that page
+	at       time.Time
 }
 
 // An imgurFile is what the API says of an image.

@@ -33,8 +33,8 @@ type factFields struct {
 	Spam      any `json:"spam"`
 }
 
-// readThing reads a link. It fails when a field that a verdict rests on has a type that it never had, or when the author
-// is missing: such a thing is not evidence. Trouble with the media is a fault of the images and leaves the facts whole.
+// readThing reads a link. A field that a verdict rests on of a type that it never had, and a missing author, are errors:
+// such a thing is not evidence. Trouble with the media is a fault of the images and leaves the facts whole.
 func readThing(data json.RawMessage, p policy.Policy) (Post, error) {
 	facts, subreddit, err := readFacts(data)
 	if err != nil {
@@ -301,7 +301,9 @@ func isRedditPage(host string) bool {
 func domain(host string) string {
 	labels := strings.Split(host, ".")
 	short := strings.Join(labels[max(len(labels)-2, 0):], ".")
-	if net.ParseIP(host) != nil || len(short) > 60 || strings.Trim(short, "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" {
+	// Nothing of an address, nor what only looks like a name.
+	if net.ParseIP(host) != nil || len(short) > 60 ||
+		strings.Trim(short, "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" {
 		return "the host"
 	}
 	return short

@@ -27,6 +27,7 @@ const (
 	maxBackoff = 30 * time.Second // between two attempts, when no Retry-After asks for more
 	maxTrying  = 20 * time.Minute // from the end of a call's first attempt to the start of its last: maxWait and some
 	maxScrap   = 4 << 10          // of the body of an answer that is not a 200
+	maxHops    = 3                // redirects that an image is followed through
 )
 
 // An exchange is the last answer to a request, read and closed.

@@ -139,10 +139,9 @@ func (s *Scrubber) LearnEnv(getenv func(string) string) {
 	s.learn(of[0], of[1], of[2], of[0]+":"+of[1])
 }
 
-// learn makes it know credentials.
+// learn makes it know credentials, and learnToken a bearer token.
 func (s *Scrubber) learn(values ...string) { s.change(values) }
 
-// learnToken makes it know a bearer token.
 func (s *Scrubber) learnToken(token string) { s.change(nil, token) }
 
 func (s *Scrubber) change(values []string, tokens ...string) {
