@@ -405,7 +405,7 @@ var violations = []planted{
 	{"an image of a page that lies across what is read at a time", audit.FoundImage, wasRemoved, "page.html",
 		both(hand("page.html", padded(1<<20-20<<10, noisy)), func(p *audited) []string { return hand("a.parquet", table(withImage{wasRemoved, noisy(p)}))(p) })},
 	{"a sidecar that is named after the post", audit.FoundRow, wasRemoved, wasRemoved + ".json", hand(wasRemoved+".json", text(`{"label":"F1"}`))},
-	{"a tar of before POSIX", audit.FoundImage, wasRemoved, "v7.tar > 000.jpg", hand("v7.tar", tarOf("000.jpg", img(wasRemoved), func(b []byte) { clear(b[257:345]) }))},
+	{"a tar of before POSIX", audit.FoundImage, wasRemoved, "v7.tar", hand("v7.tar", tarOf("000.jpg", img(wasRemoved), func(b []byte) { clear(b[257:345]) }))},
 	{"a contiguous file in a tar", audit.FoundImage, wasRemoved, "c.tar > 000.jpg", hand("c.tar", tarOf("000.jpg", img(wasRemoved), func(b []byte) { b[156] = tar.TypeCont }))},
 	{"a table in UTF-16", audit.FoundRow, wasRemoved, "rows.csv > row 0", hand("rows.csv", utf16Of("id\n"+wasRemoved+"\n"))},
 	{"a row beside a link that leads nowhere", audit.FoundRow, wasRemoved, "rows.csv", func(p *audited) []string {

@@ -23,7 +23,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -311,24 +310,12 @@ func sniff(all *io.SectionReader) (string, error) {
 		}
 	}
 	switch {
-	case len(head) >= 512 && (bytes.HasPrefix(head[257:], []byte("ustar")) || oldTarHeader(head)):
+	case len(head) >= 512 && bytes.HasPrefix(head[257:], []byte("ustar")):
 		return isTar, nil
 	case len(head) >= 12 && string(head[4:8]) == "ftyp":
 		return "a film, or an image as AVIF or HEIC", nil
 	}
 	return "", nil
-}
-
-// oldTarHeader reports whether the bytes are the header of a tar without a magic number, by its checksum.
-func oldTarHeader(head []byte) bool {
-	want, err := strconv.ParseInt(strings.Trim(string(head[148:156]), " \x00"), 8, 32)
-	sum := int64(8 * ' ') // the bytes of the checksum itself count as spaces
-	for i, b := range head[:512] {
-		if i < 148 || i >= 156 {
-			sum += int64(b)
-		}
-	}
-	return err == nil && sum == want && head[0] != 0
 }
 
 // section makes bytes in memory a leaf.
