@@ -70,10 +70,10 @@ func (c *command) auditCommand() *cobra.Command {
 	flags.StringVar(&f.log, "log", "", "check the log in this `folder`, a copy of audit/, by itself")
 	flags.BoolVar(&f.noRecord, "no-record", false, "leave no record of this audit in the workspace's log")
 	flags.StringVar(&f.columns.ID, "id-column", "", "the `column` of the post ids in the named files (default: id, post_id...)")
-	flags.StringVar(&f.columns.Image, "image-column", "", "the `column` of the images' bytes (default: image)")
-	flags.StringVar(&f.columns.SHA256, "sha256-column", "", "the `column` of the images' digests (default: sha256)")
 	flags.StringVar(&f.columns.PHash, "phash-column", "", "the `column` of the perceptual hashes (default: phash)")
-	flags.StringVar(&f.columns.Text, "text-column", "", "the `column` of the images' text (default: ocr_text, text)")
+	for _, column := range []string{"image-column", "sha256-column", "text-column"} {
+		flags.String(column, "", "not needed: every `column` is looked at") // scripts may still set it
+	}
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
 	return cmd

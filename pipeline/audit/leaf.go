@@ -147,9 +147,10 @@ func (w walker) lost(p place, err error) error {
 // A column is a column of a table: of a Parquet, a CSV, a database, or a key of JSON.
 type column struct {
 	name    string
-	holds   string // what its name says it holds: one of the constants below, or empty
-	asked   bool   // the auditor named it
-	numbers bool   // it has whole numbers
+	ids     bool // its name says that it holds post ids
+	asked   bool // the auditor says so
+	phash   bool // its name says that it holds perceptual hashes
+	numbers bool // it has whole numbers
 	values  int64
 	known   int64 // values that are ids of posts of the release, or of others that are known
 	foreign int64 // values that are ids of other posts
@@ -157,14 +158,6 @@ type column struct {
 	first   int64 // the first row of those
 	hits    []hit
 }
-
-const (
-	holdsID     = "id"
-	holdsImage  = "image"
-	holdsSHA256 = "sha256"
-	holdsPHash  = "phash"
-	holdsText   = "text"
-)
 
 // A hit is a value of a column that is the id of a known post.
 type hit struct {
@@ -204,7 +197,7 @@ func (t *table) column(name string, others ...string) *column {
 			return t.order[maxColumns-1]
 		}
 		c = &column{name: name}
-		c.holds, c.asked = t.src.columns.holds(append(others, name)...)
+		t.src.columns.read(c, append(others, name)...)
 		t.columns[name] = c
 		t.order = append(t.order, c)
 	}
@@ -275,14 +268,14 @@ func rowEntry(text string) (manifest.PostID, string) {
 func (c *column) holdsIDs() bool {
 	most := 2*c.known > c.values
 	if c.numbers {
-		return c.holds == holdsID && (most || c.asked)
+		return c.ids && (most || c.asked)
 	}
 	// One id many times over is rather a constant than a column of ids.
 	ids := map[string]bool{}
 	for _, h := range c.hits {
 		ids[h.entry] = true
 	}
-	return c.holds == holdsID || most && len(ids) >= 3
+	return c.ids || most && len(ids) >= 3
 }
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.
@@ -312,7 +305,7 @@ func (w walker) finish(t *table) {
 				w.finding(kind, h.entry, p.String(), "%s", what)
 			}
 		}
-		if c.holds == holdsID && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.records && t.rows > 0 || c.asked) {
+		if c.ids && !t.src.ours && !t.lists && !c.numbers && c.foreign > 0 && (t.records && t.rows > 0 || c.asked) {
 			w.gap("", t.String(), "%d ids of another release in column %s: they were not asked about, and their rows are not judged", c.foreign, c.name)
 		}
 		if ids && t.parquet && c.unread > 0 {
@@ -331,7 +324,7 @@ func (w walker) finish(t *table) {
 
 func (t *table) asked() bool {
 	for _, c := range t.order {
-		if c.asked && c.holds == holdsID {
+		if c.asked && c.ids {
 			return true
 		}
 	}

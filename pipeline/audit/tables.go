@@ -26,31 +26,24 @@ import (
 )
 
 // ScanColumns names the columns of a table that another program wrote. An empty name means this tool's own name
-// or a usual one. Only the ids are needed.
+// or a usual one. All other columns are looked at whatever they are called.
 type ScanColumns struct {
-	ID, Image, SHA256, PHash, Text string
+	ID, PHash string
 }
 
-var usualColumns = map[string]string{"id": holdsID, "post_id": holdsID, "postid": holdsID, "reddit_id": holdsID, "submission_id": holdsID, "fullname": holdsID,
-	"permalink": holdsID, "full_link": holdsID, "link_id": holdsID, "post": holdsID, "t3": holdsID, "image": holdsImage, "sha256": holdsSHA256, "image_sha256": holdsSHA256,
-	"phash": holdsPHash, "ocr_text": holdsText, "text": holdsText, "caption": holdsText}
+// usualIDs are names of columns of post ids, as Reddit and programs that read it call them.
+var usualIDs = []string{"id", "post_id", "postid", "reddit_id", "submission_id", "fullname", "permalink", "full_link", "link_id", "post", "t3"}
 
-// holds returns what a column of these names holds, and whether the auditor says so.
-func (s ScanColumns) holds(names ...string) (holds string, asked bool) {
+// read sets what a column of these names holds, and whether the auditor says so.
+func (s ScanColumns) read(c *column, names ...string) {
 	for _, name := range names {
-		for want, kind := range map[string]string{s.ID: holdsID, s.Image: holdsImage, s.SHA256: holdsSHA256, s.PHash: holdsPHash, s.Text: holdsText} {
-			if want != "" && (want == name || want == strings.TrimSuffix(name, "[]") || want+".bytes" == name) {
-				return kind, true
-			}
-		}
+		// Nested columns are known by their last name: post.id holds ids as id does.
+		last := strings.ToLower(strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "[]"))
+		is := func(want string) bool { return want != "" && (want == name || want == strings.TrimSuffix(name, "[]")) }
+		c.asked = c.asked || is(s.ID)
+		c.ids = c.asked || c.ids || s.ID == "" && slices.Contains(usualIDs, last)
+		c.phash = c.phash || is(s.PHash) || last == "phash"
 	}
-	// Nested columns are known by their last name: post.id holds ids as id does.
-	last := strings.TrimSuffix(names[0][strings.LastIndexByte(names[0], '.')+1:], "[]")
-	holds = usualColumns[strings.ToLower(last)]
-	if holds == holdsID && s.ID != "" {
-		holds = ""
-	}
-	return holds, false
 }
 
 // put hands a value of a table to the matcher: a text, bytes or a whole number. Others say nothing.
@@ -60,7 +53,7 @@ func (w walker) put(t *table, c *column, row int64, value any) error {
 	case int64:
 		c.numbers = true
 		c.sawNumber(w.audit, row, v)
-		if c.holds == holdsPHash && !t.lists {
+		if c.phash && !t.lists {
 			w.saw(&sighting{place: p, what: "its phash", hashes: []uint64{uint64(v)}})
 		}
 	case string:
@@ -74,11 +67,11 @@ func (w walker) put(t *table, c *column, row int64, value any) error {
 // cell is put for a text or bytes.
 func (w walker) cell(p place, c *column, value []byte) error {
 	short := len(value) <= 256
-	if len(value) == 0 || short && c.saw(w.audit, p.row, string(value)) && c.holds != holdsSHA256 {
+	if len(value) == 0 || short && c.saw(w.audit, p.row, string(value)) {
 		return nil
 	}
 	// A SHA-256 is 32 bytes or 64 letters, whatever its column is called.
-	if c.holds == holdsPHash || len(value) == 32 || len(value) == 64 || c.holds == holdsSHA256 {
+	if c.phash || len(value) == 32 || len(value) == 64 {
 		w.digestCell(p, c, value)
 	}
 	if len(value) < 64 && short {
@@ -98,9 +91,9 @@ func (w walker) cell(p place, c *column, value []byte) error {
 func (w walker) digestCell(p place, c *column, value []byte) {
 	s := &sighting{place: p, what: "its sha256"}
 	switch {
-	case c.holds == holdsPHash && len(value) == 8:
+	case c.phash && len(value) == 8:
 		s.hashes, s.what = []uint64{binary.BigEndian.Uint64(value)}, "its phash"
-	case c.holds == holdsPHash && len(value) == 16:
+	case c.phash && len(value) == 16:
 		h, err := strconv.ParseUint(string(value), 16, 64)
 		if err != nil {
 			return
