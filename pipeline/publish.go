@@ -168,9 +168,13 @@ func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) 
 	if files, ok := r.sameExport(ctx, inputs); ok {
 		return exported{files: files, unchanged: true, spared: d.Spared}, nil
 	}
-	plans, names, err := planShards(d, b.Splits)
-	if err != nil {
-		return exported{}, err
+	plans := map[string][]int{}
+	var names []string
+	for _, split := range b.Splits {
+		plans[split] = dataset.PlanShards(d.RowBytes(split))
+		for i := range plans[split] {
+			names = append(names, path.Join(state.DatasetDir, dataset.FileName(split, i, len(plans[split]))))
+		}
 	}
 	// What an older dataset has beyond this one goes before anything is written: a loader takes every
 	// data/train-*, and two sets of shards would have rows twice. Killed here the dataset lacks rows.
@@ -182,7 +186,9 @@ func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) 
 		name = path.Join(state.DatasetDir, name)
 		// Written under another name, synced, read back, renamed, the folder synced. The check in between is
 		// the last that could keep a row of a removed post out: a fault of the writer must not publish one.
-		f, err := r.Workspace.Replace(ctx, name, write, lacks(ctx, name, d.Gone))
+		f, err := r.Workspace.Replace(ctx, name, write, func(f io.ReaderAt, size int64) error {
+			return state.LacksRows(ctx, f, size, name, d.Gone)
+		})
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
@@ -212,25 +218,6 @@ func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) 
 	return exported{files: files, spared: d.Spared}, state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files})
 }
 
-// lacks is the check that a new file of the dataset goes through before it takes its name: no row of a post
-// that is gone may be in it. nil for a file without rows.
-func lacks(ctx context.Context, name string, gone map[manifest.PostID]bool) func(io.ReaderAt, int64) error {
-	if !dataset.Holds(name) {
-		return nil
-	}
-	return func(f io.ReaderAt, size int64) error {
-		for id, err := range dataset.RowIDs(ctx, name, f, size) {
-			if err != nil {
-				return err
-			}
-			if gone[dataset.PostOf(id)] {
-				return fmt.Errorf("the row of %s is in it, whose post is gone", id)
-			}
-		}
-		return nil
-	}
-}
-
 // sameExport returns the files of the last export if they were made of the same inputs and
 // stand where they were written.
 func (r *run) sameExport(ctx context.Context, inputs string) ([]workspace.File, bool) {
@@ -245,22 +232,6 @@ func (r *run) sameExport(ctx context.Context, inputs string) ([]workspace.File, 
 		}
 	}
 	return last.Files, true
-}
-
-// planShards says how many rows each shard of each split gets, and names the shards as the workspace does.
-func planShards(d *state.Decisions, splits []string) (plans map[string][]int, names []string, err error) {
-	plans = map[string][]int{}
-	for _, split := range splits {
-		plan, err := dataset.PlanShards(d.RowBytes(split))
-		if err != nil {
-			return nil, nil, err
-		}
-		plans[split] = plan
-		for i := range plan {
-			names = append(names, path.Join(state.DatasetDir, dataset.FileName(split, i, len(plan))))
-		}
-	}
-	return plans, names, nil
 }
 
 // removeOthers removes the Parquet files of an older dataset that are not part of this one.
@@ -293,20 +264,15 @@ func engineProvenance(e ocr.Engine, p policy.Policy, version string) dataset.Pro
 	}
 }
 
-// provenance binds the dataset to all that made it. No clock value is in it.
-func (r *run) provenance() dataset.Provenance {
+// card describes the dataset but for its shards.
+func (r *run) card(b workspace.Binding, d *state.Decisions) dataset.Card {
 	made, rel := r.made, r.Release
+	// No clock value is among them: equal inputs give equal bytes.
 	made.Release, made.Version, made.ReleaseDigest, made.ManifestDigest = r.releaseName(), rel.Version, rel.Digest, rel.ManifestDigest
 	made.PolicyDigest, made.HashKind = r.Policy.Digest(), dedupe.HashKind()
 	made.Dedupe = "keep-first in manifest order, " + state.NearRule(r.Policy).String()
-	return made
-}
-
-// card describes the dataset but for its shards.
-func (r *run) card(b workspace.Binding, d *state.Decisions) dataset.Card {
-	rel := r.Release
 	c := dataset.Card{Name: r.releaseName(), Version: rel.Version, Date: rel.Date, Homepage: rel.Homepage, License: rel.License,
-		Citation: rel.Citation, Schema: b.Schema, Provenance: r.provenance(), Flagged: r.Policy.Filter.Mode == policy.Flag, Outcomes: d.Counts()}
+		Citation: rel.Citation, Schema: b.Schema, Provenance: made, Flagged: r.Policy.Filter.Mode == policy.Flag, Outcomes: d.Counts()}
 	if r.Rehearsal {
 		c.Description = "A rehearsal: posts and images are made up, and the labels do not describe them."
 	}

@@ -351,9 +351,6 @@ func (r *run) noRowOf(ctx context.Context, gone state.GoneSet) error {
 		return err
 	}
 	for _, name := range names {
-		if !dataset.Holds(name) {
-			continue
-		}
 		mend := "run purge again, and verify"
 		if !state.IsShard(name) {
 			mend = "no run wrote that file: look at it, and move it out of the workspace or delete it"

@@ -99,16 +99,9 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 // wouldGo are the posts that would be gone after an offline purge.
 func (r *run) wouldGo(ctx context.Context, q PurgeRequest) (state.GoneSet, error) {
 	var err error
-	r.stones, err = state.HoldingTombstones(ctx, r.Workspace)
+	r.stones, err = state.Stones(ctx, r.Workspace, r.Release, r.Tombstones, r.Now())
 	if err != nil {
 		return nil, err
-	}
-	more, err := state.OtherTombstones(ctx, r.Workspace, r.Release, r.Tombstones, r.Now())
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range more {
-		r.stones[t.ID] = t
 	}
 	for _, t := range q.tombstones(r.Now()) {
 		r.stones[t.ID] = t

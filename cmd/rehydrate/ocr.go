@@ -103,17 +103,12 @@ func (c *command) checkRereadReport(f rereadFlags) error {
 	return c.outsideWorkspace("--report", f.report)
 }
 
-func (c *command) writeRereadReport(ctx context.Context, name string, r pipeline.Reread) error {
-	p := report.RereadPage{Release: r.Summary.Release, Tool: version(), Made: c.now(), Read: r.Read, Gained: r.Gained, Lost: r.Lost}
-	for _, t := range r.Texts {
-		p.Texts = append(p.Texts, report.TextChange(t))
-	}
-	for _, o := range r.Outcomes {
-		p.Outcomes = append(p.Outcomes, report.OutcomeChange{ID: o.ID, Before: o.Old.Short(), After: o.New.Short()})
-	}
+func (c *command) writeRereadReport(ctx context.Context, name string, r state.Reread) error {
 	err := c.outsideWorkspace("--report", name) // again: a folder can have become a link since the first check
 	if err == nil {
-		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error { return report.WriteReread(w, p) })
+		err = durable.Write(ctx, name, 0o600, func(w io.Writer) error {
+			return report.WriteReread(w, report.RereadPage{Reread: r, Tool: version(), Made: c.now()})
+		})
 	}
 	if err != nil {
 		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,

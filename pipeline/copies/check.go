@@ -12,31 +12,26 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// A Difference says how a file of a registered copy is not the one that was recorded. Name is empty where the copy
-// as a whole is not there.
-type Difference struct{ Name, What string }
-
-// Check holds the files of a registered copy, which is not closed, against their recorded digests. It reads them
-// whole and writes nothing. Files that somebody added are not differences. The error is that of ctx.
-func Check(ctx context.Context, c workspace.Copy) ([]Difference, error) {
+// check holds the files of a registered copy, which is not closed, against their recorded digests. It reads them
+// whole and writes nothing. Its error describes the differences; files that somebody added are none.
+func check(ctx context.Context, c workspace.Copy) error {
 	root, err := openCopy(c)
 	if err != nil {
-		return []Difference{{What: err.Error()}}, nil
+		return err
 	}
 	defer root.Close()
-	var list []Difference
+	var list []error
 	for _, f := range c.Files {
 		now, err := stat(ctx, root, f.Name)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil:
-			list = append(list, Difference{f.Name, orNotThere(err).Error()})
-		case now != f && now.SHA256 != c.Next[f.Name]: // a purge that was killed left what it was about to record
-			list = append(list, Difference{f.Name, errChanged.Error()})
+		err = orNotThere(err)
+		if err == nil && now != f && now.SHA256 != c.Next[f.Name] { // a purge that was killed left what it was about to record
+			err = errChanged
+		}
+		if err != nil {
+			list = append(list, fmt.Errorf("%s: %w", f.Name, err))
 		}
 	}
-	return list, nil
+	return describe(list)
 }
 
 // List returns all registered copies, by path, closed ones too. It compares the files of each with their recorded
@@ -58,15 +53,11 @@ func List(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, err
 		if report.State == state.CopyClosed || report.State == state.CopyUnfinished {
 			continue
 		}
-		trouble, err := Check(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		if len(trouble) > 0 {
-			report.State, report.Told = state.CopyOpen, state.PrintableLine(describe(trouble))
+		if err := check(ctx, c); err != nil {
+			report.State, report.Told = state.CopyOpen, state.PrintableLine(err.Error())
 		}
 	}
-	return list, nil
+	return list, ctx.Err()
 }
 
 // errChanged is the trouble with a file that has another digest than the recorded one.
@@ -80,17 +71,16 @@ func orNotThere(err error) error {
 	return err
 }
 
-// describe names the files that differ, the first of many.
-func describe(list []Difference) string {
+// describe makes one error of what is wrong with the files of a copy, and names the first of many; nil for none.
+func describe(list []error) error {
 	const most = 5
-	var parts []string
-	for _, d := range list[:min(len(list), most)] {
-		parts = append(parts, strings.TrimPrefix(d.Name+": "+d.What, ": "))
-	}
 	if n := len(list) - most; n > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", n))
+		list = append(list[:most:most], fmt.Errorf("and %d more", n))
 	}
-	return strings.Join(parts, "; ")
+	if len(list) == 0 {
+		return nil
+	}
+	return errors.New(strings.ReplaceAll(errors.Join(list...).Error(), "\n", "; "))
 }
 
 // openCopy opens the folder of a copy.

@@ -137,14 +137,11 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	more, err := state.OtherTombstones(ctx, e.Workspace, e.Release, e.Tombstones, e.Now())
+	j.Policy = e.Policy
+	j.Tombstones, err = state.Stones(ctx, e.Workspace, e.Release, e.Tombstones, e.Now())
 	if err != nil {
 		return err
 	}
-	for _, t := range more {
-		j.Tombstones[t.ID] = t
-	}
-	j.Policy = e.Policy
 	e.bound, _, err = e.Workspace.Binding(ctx)
 	if err != nil {
 		return err

@@ -128,13 +128,13 @@ func (p *purging) takeOut(ctx context.Context) (err error) {
 		return err
 	}
 	defer p.root.Close()
-	var trouble []Difference
+	var trouble []error
 	var files []workspace.File
 	for i := range p.copy.Files {
 		f := p.copy.Files[i]
 		after, err := p.file(ctx, i)
 		if err != nil { // the other files are written all the same
-			after, trouble = &f, append(trouble, Difference{f.Name, err.Error()})
+			after, trouble = &f, append(trouble, fmt.Errorf("%s: %w", f.Name, err))
 		}
 		if after != nil {
 			files = append(files, *after)
@@ -148,9 +148,9 @@ func (p *purging) takeOut(ctx context.Context) (err error) {
 	}
 	// What a changed file has is the holder's to say, but a row in it that must go is named.
 	if errors.As(err, new(*state.RowThere)) {
-		trouble = append(trouble, Difference{What: err.Error()})
+		trouble = append(trouble, err)
 	}
-	return errors.New(describe(trouble))
+	return describe(trouble)
 }
 
 // tempName returns the base name of a file of a copy while it is written. It is always the same, so that the next
@@ -225,13 +225,11 @@ func (p *purging) prove(ctx context.Context) error {
 			return ctx.Err()
 		case image != "" && p.gone.Has(dataset.PostOf(image)):
 			return fmt.Errorf("%s shows a post that must go: delete it: %w", name, &state.RowThere{ID: image})
-		case !dataset.Holds(name):
-			return ctx.Err()
 		}
 		err = state.FileLacksRows(ctx, p.root.Open, name, p.gone)
 		switch {
 		case err == nil:
-			return nil
+			return ctx.Err()
 		case slices.ContainsFunc(p.copy.Files, func(f workspace.File) bool { return f.Name == name }):
 			return fmt.Errorf("%s: %w", name, err)
 		}

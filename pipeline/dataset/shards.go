@@ -20,15 +20,13 @@ type Sink func(name string, write func(io.Writer) error) error
 // ShardBytes is how much of rows a shard takes: what Hugging Face datasets cuts at, too.
 const ShardBytes = 500_000_000
 
-// PlanShards says how many rows of a split each shard gets. A shard ends where the next row would take it over
-// ShardBytes. sizes yields RowBytes of each row, in order. No rows are one shard without rows.
-func PlanShards(sizes iter.Seq2[int64, error]) ([]int, error) {
-	// It depends on nothing else, because the names tell the number of shards before the first row is written.
+// PlanShards says how the rows of a split go into shards: how many rows each gets. A shard ends where the
+// next row would take it over ShardBytes. sizes yields RowBytes of each row, in order. It depends on
+// nothing else, so that names that tell the number of shards are known before the first row is written,
+// and one input gives the same files. No rows are one shard without rows.
+func PlanShards(sizes iter.Seq[int64]) []int {
 	plan, bytes := []int{0}, int64(0)
-	for size, err := range sizes {
-		if err != nil {
-			return nil, fmt.Errorf("plan the shards: %w", err)
-		}
+	for size := range sizes {
 		last := len(plan) - 1
 		// A row that is larger than a shard gets one of its own.
 		if plan[last] > 0 && bytes+size > ShardBytes {
@@ -37,7 +35,7 @@ func PlanShards(sizes iter.Seq2[int64, error]) ([]int, error) {
 		plan[last]++
 		bytes += size
 	}
-	return plan, nil
+	return plan
 }
 
 // RowBytes is what PlanShards counts of a row: the lengths of its image and its text, in bytes, and a little more for

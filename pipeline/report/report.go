@@ -142,53 +142,38 @@ func (d data) Funnel() chart {
 	return c
 }
 
-// reasons are a table of outcomes with their reasons.
+// reasons are some outcomes with the reasons of each.
 type reasons struct {
 	Caption string
-	Names   string // of the outcomes
+	Of      []manifest.Outcome
 	Entries int
-	Reasons []advised
-}
-
-// An advised reason comes with what to do about it.
-type advised struct {
-	state.Count
-	What string
+	Counts  []state.Count
+	Advice  func(state.Count) string
 }
 
 // Reached lists the reasons of the kept entries, and of those that each step of the funnel lost.
 func (d data) Reached() []reasons {
-	all := []reasons{d.reasons("By reason", manifest.Kept)}
+	all := d.reasons("By reason", manifest.Kept)
 	for _, s := range steps {
-		all = append(all, d.reasons("By reason", s.lost...))
+		all = append(all, d.reasons("By reason", s.lost...)...)
 	}
-	return slices.DeleteFunc(all, func(r reasons) bool { return r.Entries == 0 })
+	return all
 }
 
-// Retryable lists the reasons that another run can still change, nil for none.
-func (d data) Retryable() *reasons {
+// Retryable lists the reasons that another run can still change.
+func (d data) Retryable() []reasons {
 	left := slices.DeleteFunc(manifest.Outcomes(), func(o manifest.Outcome) bool { return !o.Retryable() })
-	r := d.reasons("Entries that another run can still change", left...)
-	if r.Entries == 0 {
+	return d.reasons("Entries that another run can still change", left...)
+}
+
+// reasons returns none where no entry has one of the outcomes.
+func (d data) reasons(caption string, of ...manifest.Outcome) []reasons {
+	entries := d.Count(of...)
+	if entries == 0 {
 		return nil
 	}
-	return &r
-}
-
-func (d data) reasons(caption string, outcomes ...manifest.Outcome) reasons {
-	r := reasons{Caption: caption, Entries: d.Count(outcomes...)}
-	for i, o := range outcomes {
-		if i > 0 {
-			r.Names += ", "
-		}
-		r.Names += string(o)
-	}
-	for _, c := range d.Reasons {
-		if slices.Contains(outcomes, c.Outcome) {
-			r.Reasons = append(r.Reasons, advised{c, d.Advice(c)})
-		}
-	}
-	return r
+	counts := slices.DeleteFunc(slices.Clone(d.Reasons), func(c state.Count) bool { return !slices.Contains(of, c.Outcome) })
+	return []reasons{{caption, of, entries, counts, d.Advice}}
 }
 
 // KeptBySplit is the chart of the share of each split that was kept.
@@ -202,36 +187,20 @@ func (d data) KeptBySplit() chart {
 	return c
 }
 
-// driftTests are the tests of the labels' distributions, judged together.
-type driftTests struct {
-	Rows           []driftRow
-	Tests, Changed int
-}
-
-type driftRow struct {
-	labels.Drift
-	Differs bool
-}
-
 // driftLevel is the chance of calling any label changed when none is.
 const driftLevel = 0.05
 
-// DriftTests judges the tests of d.Drift together, nil where there are none.
-func (d data) DriftTests() *driftTests {
-	if len(d.Drift) == 0 {
-		return nil
-	}
-	t := &driftTests{}
-	for i, differs := range holm(d.Drift, driftLevel) {
-		t.Rows = append(t.Rows, driftRow{d.Drift[i], differs})
-		if d.Drift[i].Untested == "" {
-			t.Tests++
-		}
-		if differs {
-			t.Changed++
-		}
-	}
-	return t
+// Differing says which tests of d.Drift reject.
+func (d data) Differing() []bool { return holm(d.Drift, driftLevel) }
+
+// Tests counts the tests of d.Drift that were done.
+func (d data) Tests() int {
+	return len(slices.DeleteFunc(slices.Clone(d.Drift), func(t labels.Drift) bool { return t.Untested != "" }))
+}
+
+// Changed counts the tests that reject.
+func (d data) Changed() int {
+	return len(slices.DeleteFunc(d.Differing(), func(differs bool) bool { return !differs }))
 }
 
 // holm tells which tests reject at a level, all of them taken together (Holm 1979): in order of p,
@@ -324,26 +293,10 @@ func (d data) write(w io.Writer) error {
 
 // A RereadPage is what a re-reading changed.
 type RereadPage struct {
-	Release string
-	Tool    string    // version of the program
-	Made    time.Time // when the page was
-	Read    int       // images that were read again
-	Gained  int       // words, over all texts
-	Lost    int
-	// Texts has every changed text, Outcomes every entry whose outcome is another now, both in
-	// manifest order.
-	Texts    []TextChange
-	Outcomes []OutcomeChange
+	state.Reread
+	Tool string    // version of the program
+	Made time.Time // when the page was
 }
-
-// A TextChange says which words of an entry's text came and went: none where they only moved.
-type TextChange struct {
-	ID           string
-	Gained, Lost []string
-}
-
-// An OutcomeChange is an entry whose outcome or reason changed, each with its reason.
-type OutcomeChange struct{ ID, Before, After string }
 
 // A way counts the entries that changed from one outcome to another.
 type way struct {
@@ -355,9 +308,10 @@ type way struct {
 func (p RereadPage) Ways() []way {
 	var ways []way
 	for _, c := range p.Outcomes {
-		i := slices.IndexFunc(ways, func(w way) bool { return w.Before == c.Before && w.After == c.After })
+		before, after := c.Old.Short(), c.New.Short()
+		i := slices.IndexFunc(ways, func(w way) bool { return w.Before == before && w.After == after })
 		if i < 0 {
-			i, ways = len(ways), append(ways, way{c.Before, c.After, 0})
+			i, ways = len(ways), append(ways, way{before, after, 0})
 		}
 		ways[i].Entries++
 	}

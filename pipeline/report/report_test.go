@@ -296,9 +296,11 @@ func writeReread(t *testing.T, d RereadPage) string {
 // for a harmless one.
 func TestReread(t *testing.T) {
 	with := func(text string) RereadPage {
-		return RereadPage{Release: text, Tool: text, Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Read: 7, Gained: 3, Lost: 1,
-			Texts:    []TextChange{{ID: "few001", Gained: []string{text, "HOMEWORK", "now"}, Lost: []string{text}}, {ID: text}},
-			Outcomes: []OutcomeChange{{"few001", text, "kept"}, {"few002", text, "kept"}, {text, "kept", text}}}
+		kept, other := state.Conclusion{Outcome: manifest.Kept}, state.Conclusion{Outcome: manifest.Outcome(text)}
+		return RereadPage{Tool: text, Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reread: state.Reread{
+			Summary: state.Summary{Release: text}, Read: 7, Gained: 3, Lost: 1,
+			Texts:    []state.TextChange{{ID: "few001", Gained: []string{text, "HOMEWORK", "now"}, Lost: []string{text}}, {ID: text}},
+			Outcomes: []state.OutcomeChange{{ID: "few001", Old: other, New: kept}, {ID: "few002", Old: other, New: kept}, {ID: text, Old: kept, New: other}}}}
 	}
 	plain, evil := writeReread(t, with("plain")), writeReread(t, with(hostile))
 	for _, want := range []string{"Read again: 7 images. Changed texts: 2; words gained 3, lost 1. Entries with another outcome: 3.",

@@ -137,10 +137,10 @@ func (j Judge) Known(rec workspace.Record) manifest.Result {
 
 // Decisions are the outcomes of all entries, with what the dataset of the kept ones is made of.
 type Decisions struct {
-	Results []manifest.Result        // in manifest order
-	Gone    map[manifest.PostID]bool // posts that are gone or have a tombstone
-	Spared  int                      // duplicates that the policy's dedupe.guard would keep
-	rows    []rowFacts               // by place in Results
+	Results []manifest.Result // in manifest order
+	Gone    GoneSet           // posts that are gone, also withheld ones, or have a tombstone
+	Spared  int               // duplicates that the policy's dedupe.guard would keep
+	rows    []rowFacts        // by place in Results
 }
 
 // rowFacts are of an entry that could be a row of the dataset.
@@ -158,16 +158,16 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 	if err := j.findShared(ctx, ws); err != nil {
 		return nil, err
 	}
-	d := &Decisions{Gone: map[manifest.PostID]bool{}}
-	for id := range j.Tombstones {
-		d.Gone[id] = true
+	d := &Decisions{Gone: GoneSet{}}
+	for id, t := range j.Tombstones {
+		d.Gone[id] = GonePost{id, t.State, t.Reason}
 	}
 	for rec, err := range ws.Records(ctx, workspace.Select{WithWords: true}) {
 		if err != nil {
 			return nil, err
 		}
 		if rec.Post.State.Gone() {
-			d.Gone[rec.ID] = true
+			d.Gone[rec.ID] = GonePost{rec.ID, rec.Post.State, rec.Post.Reason}
 		}
 		res, row := j.Outcome(rec), rowFacts{}
 		if res.Outcome == Candidate {
@@ -259,10 +259,10 @@ func (d *Decisions) All() iter.Seq2[manifest.Result, error] {
 }
 
 // RowBytes yields how much room each kept row of a split takes in a shard.
-func (d *Decisions) RowBytes(split string) iter.Seq2[int64, error] {
-	return func(yield func(int64, error) bool) {
+func (d *Decisions) RowBytes(split string) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
 		for n, res := range d.Results {
-			if res.Split == split && res.Outcome == manifest.Kept && !yield(d.rows[n].bytes, nil) {
+			if res.Split == split && res.Outcome == manifest.Kept && !yield(d.rows[n].bytes) {
 				return
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"path"
 
@@ -60,6 +61,9 @@ func (e *RowThere) Error() string { return fmt.Sprintf("the row of %s is still i
 
 // LacksRows reads a file of the kind of name and fails with *RowThere when it has a row that must go.
 func LacksRows(ctx context.Context, f io.ReaderAt, size int64, name string, gone GoneSet) error {
+	if !dataset.Holds(name) {
+		return nil
+	}
 	for id, err := range dataset.RowIDs(ctx, name, f, size) {
 		if err != nil {
 			return err
@@ -73,6 +77,13 @@ func LacksRows(ctx context.Context, f io.ReaderAt, size int64, name string, gone
 
 // FileLacksRows is LacksRows of the file that open opens.
 func FileLacksRows(ctx context.Context, open func(name string) (*os.File, error), name string, gone GoneSet) error {
+	if !dataset.Holds(name) { // whatever it is, it need not be readable
+		return nil
+	}
+	return withFile(open, name, func(f *os.File, size int64) error { return LacksRows(ctx, f, size, name, gone) })
+}
+
+func withFile(open func(name string) (*os.File, error), name string, do func(f *os.File, size int64) error) error {
 	f, err := open(name)
 	if err != nil {
 		return err
@@ -82,7 +93,7 @@ func FileLacksRows(ctx context.Context, open func(name string) (*os.File, error)
 	if err != nil {
 		return err
 	}
-	return LacksRows(ctx, f, info.Size(), name, gone)
+	return do(f, info.Size())
 }
 
 // Shards returns the Parquet files of the dataset as they lie there.
@@ -107,31 +118,22 @@ func Shards(ctx context.Context, ws *workspace.Workspace) ([]workspace.File, err
 
 // ReadRows adds the ids of the rows of a file of the dataset to present, and returns what made it. A file
 // that cannot be read adds none.
-func ReadRows(ctx context.Context, ws *workspace.Workspace, name string, present map[string]bool) (dataset.Provenance, error) {
-	f, err := ws.OpenFile(name)
-	if err != nil {
-		return dataset.Provenance{}, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return dataset.Provenance{}, err
-	}
-	var rows []string
-	for id, err := range dataset.RowIDs(ctx, name, f, info.Size()) {
-		if err != nil {
-			return dataset.Provenance{}, err
+func ReadRows(ctx context.Context, ws *workspace.Workspace, name string, present map[string]bool) (made dataset.Provenance, err error) {
+	rows := map[string]bool{}
+	err = withFile(ws.OpenFile, name, func(f *os.File, size int64) error {
+		for id, err := range dataset.RowIDs(ctx, name, f, size) {
+			if err != nil {
+				return err
+			}
+			rows[id] = true
 		}
-		rows = append(rows, id)
+		made, err = dataset.ReadProvenance(f, size)
+		return err
+	})
+	if err == nil {
+		maps.Copy(present, rows)
 	}
-	made, err := dataset.ReadProvenance(f, info.Size())
-	if err != nil {
-		return dataset.Provenance{}, err
-	}
-	for _, id := range rows {
-		present[id] = true
-	}
-	return made, nil
+	return made, err
 }
 
 // Rows yields the kept rows of one split in manifest order, as every format of the dataset has them.

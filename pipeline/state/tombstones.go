@@ -118,6 +118,20 @@ func HoldingTombstones(ctx context.Context, ws *workspace.Workspace) (Holding, e
 	return hold, err
 }
 
+// Stones returns the tombstones that hold when a release is worked on: those of the workspace, and OtherTombstones.
+func Stones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
+	published []manifest.Tombstone, now time.Time) (Holding, error) {
+	hold, err := HoldingTombstones(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	more, err := OtherTombstones(ctx, ws, rel, published, now)
+	for _, t := range more {
+		hold[t.ID] = t
+	}
+	return hold, err
+}
+
 func tombstonesByPost(ctx context.Context, ws *workspace.Workspace) (Holding, error) {
 	all, err := ws.Tombstones(ctx)
 	byPost := make(Holding, len(all))
