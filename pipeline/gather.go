@@ -45,8 +45,7 @@ type picture struct {
 	free         func() // gives its memory back
 }
 
-// A gatherer is what the fetchers and readers share. The resolver closes the fetch queues; the read queue is
-// closed when the resolver and all fetchers have ended.
+// A gatherer is what the fetchers and readers share.
 type gatherer struct {
 	*run
 	fetch       map[string]chan fetchJob // by host name of the policy
@@ -98,10 +97,11 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 			})
 		}
 	}
-	senders.Add(1) // the resolver, which sends stored images that have to be read again
+	// The resolver sends stored images that have to be read again, and closes the queues of the fetchers.
+	senders.Add(1)
 	contain.Go(group, func() error {
 		defer senders.Done()
-		// The sender closes: when every post has been handed on, the fetchers run dry and end.
+		// When every post has been handed on, the fetchers run dry and end.
 		defer func() {
 			for _, jobs := range g.fetch {
 				close(jobs)
@@ -110,7 +110,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 		return s.resolve(running, s.everyPost(running), g.handOn)
 	})
 	contain.Go(group, func() error {
-		senders.Wait()
+		senders.Wait() // the readers end when nobody can send to them any more
 		close(g.read)
 		return nil
 	})
@@ -124,15 +124,14 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 	return nil
 }
 
-// startReaders starts one reader for each OCR worker. They end when the read queue is closed and empty.
+// startReaders starts one reader for each OCR worker.
 func (g *gatherer) startReaders(running context.Context, group *errgroup.Group) {
 	for range g.Workers {
 		contain.Go(group, func() error { return work(running, g.run, g.read, g.readImage) })
 	}
 }
 
-// work does the jobs of one queue until it is closed. A stopped run lets the queue run dry
-// without doing them: they are found again by the next run.
+// work does the jobs of one queue until it is closed.
 func work[J any](ctx context.Context, r *run, jobs <-chan J, do func(context.Context, J) error) error {
 	for {
 		select {
@@ -142,7 +141,7 @@ func work[J any](ctx context.Context, r *run, jobs <-chan J, do func(context.Con
 			if !open {
 				return nil
 			}
-			if r.stopping() {
+			if r.stopping() { // the queue runs dry, and the next run finds its jobs again
 				continue
 			}
 			if err := do(ctx, j); err != nil {
@@ -217,9 +216,9 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 	return send(ctx, g.run, jobs, fetchJob{entry: rec.Entry, candidate: c, source: source})
 }
 
-// onlyUnclear reports whether a candidate's fault says nothing of an image that is stored: it may
-// pass, or there is no client id for imgur's API while the policy still allows imgur.
+// onlyUnclear reports whether a candidate's fault says nothing of an image that is stored.
 func (g *gatherer) onlyUnclear(f *policy.Fault) bool {
+	// It may pass, or there is no client id for imgur's API while the policy still allows imgur.
 	_, imgur := g.Policy.Host("i.imgur.com")
 	return f.Outcome.Retryable() || f.Reason == reddit.ReasonImgurPage && imgur
 }
@@ -236,10 +235,10 @@ func (g *gatherer) keep(ctx context.Context, rec workspace.Record, attempt strin
 	return g.readIfStale(ctx, rec)
 }
 
-// attempt names all that decides how a download ends: when none of it changed, neither does
-// an answer that was final.
+// attempt names all that decides how a download ends: when none of it changed, neither does an answer that was final.
 func (g *gatherer) attempt(e manifest.Entry, c reddit.Candidate) string {
-	return state.SHA256([]byte(fmt.Sprintln(c.URL, g.limits, e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash, g.Policy.Dedupe.HashRadius)))
+	return state.SHA256(fmt.Appendln(nil, c.URL, g.limits, e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash,
+		g.Policy.Dedupe.HashRadius))
 }
 
 // again reports whether a download that ended in t is to be tried once more.

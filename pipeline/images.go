@@ -65,8 +65,7 @@ func (g *gatherer) fetchAgain(ctx context.Context, j fetchJob, first [sha256.Siz
 	return err
 }
 
-// admit strips, decodes, hashes and compares a downloaded image, stores it and sends it to
-// the readers. What it stores decodes. A *policy.Fault says why it is not stored.
+// admit checks a downloaded image, stores it and sends it to the readers. A *policy.Fault says why it is not stored.
 func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) error {
 	body, err := workspace.Strip(d.Body, d.Info.Format)
 	if err != nil {
@@ -115,9 +114,9 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	return send(ctx, g.run, g.read, job)
 }
 
-// decode decodes an image in memory that it waits for. Images that are decoded or read at one time take no more than the
-// largest that the policy allows. A *policy.Fault says that it does not decode.
+// decode decodes an image in memory that it waits for. A *policy.Fault says that it does not decode.
 func (g *gatherer) decode(ctx context.Context, info policy.ImageInfo, body []byte) (*picture, error) {
+	// Images that are decoded or read at one time take no more than the largest that the policy allows.
 	if err := g.memory.Acquire(ctx, info.DecodedBytes); err != nil {
 		return nil, err
 	}
@@ -130,9 +129,7 @@ func (g *gatherer) decode(ctx context.Context, info policy.ImageInfo, body []byt
 	return &picture{img, policy.Upright(img, body), free}, nil
 }
 
-// compare holds an image against the digests that the manifest names; one that matches is enough. The sha256 may
-// be that of the image as it was downloaded or as rehydrate stores it. Where the manifest has a phash, a
-// fault says how far from it the image is: one that was only encoded again is near.
+// compare holds an image against the digests that the manifest names; one that matches is enough.
 func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
 	distance, radius := 0, g.Policy.Dedupe.HashRadius
 	if e.PHash != "" {
@@ -142,11 +139,12 @@ func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault 
 		}
 		distance = bits.OnesCount64(want ^ img.PHash)
 	}
+	// The sha256 may be that of the image as it was downloaded, or as it is stored.
 	named := e.SHA256 != "" || e.StrippedSHA256 != "" || e.PixelsSHA256 != ""
 	same := e.SHA256 == img.OriginalSHA256 || e.SHA256 == img.SHA256 || e.StrippedSHA256 == img.SHA256 || e.PixelsSHA256 == img.PixelsSHA256
 	if named && !same {
 		f := &policy.Fault{Outcome: manifest.Changed, Reason: "sha256", Detail: "the image has sha256 " + img.OriginalSHA256}
-		if e.PHash != "" {
+		if e.PHash != "" { // an image that was only encoded again is near
 			f.Detail += fmt.Sprintf(" and is %d bits from the manifest's phash", distance)
 		}
 		return f

@@ -2,38 +2,19 @@
 //
 //	resolve -> fetch -> ocr -> language -> dedupe -> export
 //
-// # What it promises
+// What it promises:
 //
-//   - Reddit's verdict comes first, on every run: an image host is asked only about a
-//     post that was seen live in the same run. A missing answer is not evidence: a post
-//     that could not be asked about keeps the state it had.
-//   - Every entry of the manifest ends in exactly one outcome. An entry's trouble is an
-//     outcome with a reason; an error of Run is the run's own trouble.
-//   - A run that is killed anywhere is continued by the next one, through the same code.
-//     Equal answers give equal bytes of Parquet and outcomes.csv, whatever the number of
-//     workers, the order of answers or the number of interruptions.
-//   - A post found removed leaves the dataset, loses its image, its text and its hashes, and is
-//     not fetched again. When more posts than the policy's share vanish in one sweep they are
-//     withheld from the dataset instead, and nothing is erased, until the operator confirms.
-//   - No row is exported whose post was last seen live longer ago than the policy allows, or
-//     before its image was fetched.
+//   - Reddit's verdict comes first, on every run: an image host is asked only about a post that was seen live in the
+//     same run. A post that could not be asked about keeps the state it had.
+//   - Every entry of the manifest ends in exactly one outcome. An error of Run is the run's own trouble.
+//   - A run that is killed anywhere is continued by the next one. Equal answers give equal bytes of Parquet and
+//     outcomes.csv, whatever the number of workers, the order of answers or of interruptions.
+//   - A post found removed leaves the dataset, loses its image, text and hashes, and is not fetched again. When more
+//     vanish in one sweep than the policy's share, they are withheld, and nothing is erased until the operator confirms.
+//   - No row is exported whose post was last seen live longer ago than the policy allows, or before its image was fetched.
 //
-// # What runs concurrently
-//
-// Resolve, fetch and ocr overlap, joined by bounded channels under one errgroup:
-//
-//	resolver: for each batch of 100 posts in manifest order: ask, record, hand on the live ones
-//	fetchers: one group for each image host: download, check, strip, hash, store
-//	readers:  one for each OCR worker: decode the stored file, read, store
-//
-// Language, dedupe and export follow when all three have ended; they are pure functions of
-// what is stored (state.Decide). ReadAgain has the readers and these alone.
-//
-// # Limitations
-//
-// Dedupe holds the hashes and words of all candidates in memory, and the results of all entries. A run that is killed, or has
-// too little time after an interrupt, between finding a post removed and writing the dataset
-// leaves the older dataset files in place; the next run replaces them.
+// Resolve, fetch and ocr overlap, joined by bounded channels. Language, dedupe and export follow; they are pure functions
+// of what is stored (state.Decide), and hold the hashes, words and results of all entries in memory.
 package pipeline
 
 import (
@@ -80,31 +61,20 @@ type Config struct {
 	// ConfirmRemovals accepts the mass removal that an earlier run withheld (not what this one
 	// finds), and a manifest that drops as much.
 	ConfirmRemovals bool
-	// Rehearsal marks the workspace as one of made-up posts: a real run refuses it, and a
-	// rehearsal refuses a real one.
-	Rehearsal bool
-	// Access tells whether images may be fetched and rows exported at a time. With an error a run
-	// fetches no more, finishes its sweep, so that what is gone goes, and returns the error instead
-	// of exporting. nil where no grant is needed.
-	Access func(now time.Time) error
-	// Retry names outcomes and reasons that are final but to be tried again. A reason that no entry
-	// has is refused with *UnknownRetry.
-	Retry []string
-	// Recheck has a run ask, take out what is gone and write the dataset again, and nothing else: it fetches and reads
-	// no image, and needs no OCR.
-	Recheck bool
-	// Stop, when closed, makes the run finish what is in flight and return state.ErrInterrupted.
-	Stop     <-chan struct{}
+	Rehearsal       bool // the workspace is one of made-up posts
+	// Access tells whether images may be fetched and rows exported at a time. With an error a run only finishes its
+	// sweep, so that what is gone goes, and returns the error. nil where no grant is needed.
+	Access   func(now time.Time) error
+	Retry    []string        // final outcomes and reasons to be tried again; one that no entry has is *UnknownRetry
+	Recheck  bool            // only ask, take out what is gone and write the dataset again; needs no OCR
+	Stop     <-chan struct{} // closed, it makes the run finish what is in flight and return state.ErrInterrupted
 	Progress *Progress
 	Log      *slog.Logger
 }
 
-// grace bounds how long a stopped run waits for what is in flight: a download that has
-// begun and the images on the OCR workers' desks take less. lastAct bounds what it then does
-// about posts that it found gone.
 const (
-	grace   = 6 * time.Second
-	lastAct = 3 * time.Second
+	grace   = 6 * time.Second // a stopped run waits for what is in flight
+	lastAct = 3 * time.Second // then it deals with posts that it found gone
 )
 
 // A mode says which rows a job may export.
@@ -116,7 +86,7 @@ const (
 	withdrawing             // the end of a run that failed: rows leave the dataset, none comes in
 )
 
-// A run is what the stages of one job share. The parts that one stage alone owns are in resolver and gatherer.
+// A run is what the stages of one job share.
 type run struct {
 	Config
 	mode   mode
@@ -125,6 +95,7 @@ type run struct {
 	had    *inventory         // what the dataset had when a purge or a recheck began, nil in any other mode
 	same   []manifest.Key     // entries whose image this job dropped: the same picture was taken down elsewhere
 	copies []state.CopyReport // registered copies after this job took rows out of them
+	out    state.Summary      // what the export says: Files, Unchanged, GuardSpares and Looks
 }
 
 func newRun(c Config, m mode) *run {
@@ -135,10 +106,8 @@ func newRun(c Config, m mode) *run {
 	return r
 }
 
-// Run does the whole job and returns the summary of what became of every entry. The
-// errors are state.ErrInterrupted, ctx's error, *reddit.Denied when Reddit refuses the operator,
-// and those of the workspace. On every error the workspace is whole and the next Run goes
-// on from there.
+// Run does the whole job and returns the summary of what became of every entry. The errors are state.ErrInterrupted,
+// ctx's error, *reddit.Denied and those of the workspace, which is whole after each: the next Run goes on from there.
 func Run(ctx context.Context, c Config) (state.Summary, error) {
 	r := newRun(c, exporting)
 	if err := r.access(); err != nil {
@@ -158,37 +127,30 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 		return state.Summary{}, err
 	}
 	s := newResolver(r)
-	var out exported
 	err := r.inGrace(ctx, func(ctx context.Context) (err error) {
 		if c.Recheck {
 			err = r.ask(ctx, s, false)
 		} else {
 			err = r.gather(ctx, s)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = r.publish(ctx, s)
 		}
-		out, err = r.publish(ctx, s)
 		if err != nil {
 			return err
 		}
 		// The dataset before the copies: an export that begins now must not bring back what a copy has lost.
 		return r.purgeCopies(ctx)
 	})
-	if err := r.end(ctx, err); err != nil {
-		return state.Summary{}, err
-	}
-	// From the state and not from what this run counted: a summary says the same as the command status.
-	sum, err := state.Status(ctx, c.Workspace, c.Now())
+	sum, err := r.end(ctx, began, err)
 	if err != nil {
 		return state.Summary{}, err
 	}
-	sum.Elapsed, sum.Copies, sum.Recheck = c.Now().Sub(began), r.copies, c.Recheck
-	sum.Files, sum.Unchanged, sum.GuardSpares, sum.Unverified = out.files, out.unchanged, out.spared, len(s.unanswered)
 	calls := c.Reddit.Calls()
-	sum.Calls, sum.Looks = &calls, &out.looks
+	sum.Copies, sum.Recheck, sum.GuardSpares, sum.Looks = r.copies, c.Recheck, r.out.GuardSpares, r.out.Looks
+	sum.Calls, sum.Unverified = &calls, len(s.unanswered)
 	return sum, state.WriteNote(ctx, c.Workspace, state.LastRun{At: c.Now().UTC().Truncate(time.Second), Elapsed: sum.Elapsed,
-		Unverified: sum.Unverified, Looks: out.looks, Calls: calls})
+		Unverified: sum.Unverified, Looks: *sum.Looks, Calls: calls})
 }
 
 // open binds the workspace to the release and mends what a killed run left behind. Then the log hears what started.
@@ -228,13 +190,13 @@ func (r *run) open(ctx context.Context, started auditlog.Event) error {
 	return r.Workspace.Note(ctx, started)
 }
 
-// ahead yields what seq yields, which runs in a goroutine of its own: the manifest is decoded while entries
-// are stored.
+// ahead yields what seq yields, which runs in a goroutine of its own.
 func ahead[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		group, running := errgroup.WithContext(ctx)
+		// On two cores the manifest is decoded while its entries are stored: half a second in 100,000.
 		items := make(chan T, 256)
 		contain.Go(group, func() error {
 			defer close(items)
@@ -273,8 +235,7 @@ func (r *run) allowLoss(images, of int) error {
 	return &LossError{Images: images, Of: of}
 }
 
-// A LossError says that a changed manifest would erase more of the stored images than the
-// policy's mass_removal_share.
+// A LossError says that a changed manifest would erase more of the stored images than the policy's mass_removal_share.
 type LossError struct{ Images, Of int }
 
 func (e *LossError) Error() string {
@@ -299,11 +260,10 @@ func (r *run) inGrace(ctx context.Context, job func(context.Context) error) erro
 	return err
 }
 
-// end ends a run with its error. When that came before the dataset was written, and the dataset holds rows of
-// posts that are known to be gone, these leave it now, not at the end of some later run. No row comes in:
-// its post has had no last look, and the grant may have expired. Then the log hears how the run ended: a run
-// without such a record was killed.
-func (r *run) end(ctx context.Context, err error) error {
+// end ends a run with its error, and sums it up.
+func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summary, error) {
+	// Rows of posts that are known to be gone leave the dataset now, not at the end of some later run. No row comes in:
+	// its post has had no last look, and the grant may have expired.
 	if err != nil && ctx.Err() == nil {
 		err = errors.Join(err, r.withdraw(ctx))
 	}
@@ -314,11 +274,17 @@ func (r *run) end(ctx context.Context, err error) error {
 	case err != nil:
 		verdict = "failed"
 	}
-	// An interrupted run is told, too, so the record is not cancelled with it.
-	return errors.Join(err, r.Workspace.Note(context.WithoutCancel(ctx), r.event(auditlog.Ended, verdict)))
+	// A run without this record was killed. An interrupted one is told, too, so the record is not cancelled with it.
+	err = errors.Join(err, r.Workspace.Note(context.WithoutCancel(ctx), r.event(auditlog.Ended, verdict)))
+	if err != nil {
+		return state.Summary{}, err
+	}
+	// From the state and not from what this run counted: a summary says the same as the command status.
+	sum, err := state.Status(ctx, r.Workspace, r.Now())
+	sum.Elapsed, sum.Files, sum.Unchanged = r.Now().Sub(began), r.out.Files, r.out.Unchanged
+	return sum, err
 }
 
-// lastAct bounds what a stopped run still does about posts that it found gone.
 func (r *run) lastAct(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.stopping() {
 		return context.WithTimeout(ctx, lastAct)
@@ -326,10 +292,9 @@ func (r *run) lastAct(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, func() {}
 }
 
-// withdraw takes rows out of the dataset and the copies whose posts are gone. A stopped run gives it little time;
-// what it can't finish the next run does.
+// withdraw takes rows out of the dataset and the copies whose posts are gone.
 func (r *run) withdraw(ctx context.Context) error {
-	ctx, cancel := r.lastAct(ctx)
+	ctx, cancel := r.lastAct(ctx) // what this can't finish the next run does
 	defer cancel()
 	err := r.withdrawGone(ctx)
 	if err == nil {
@@ -352,17 +317,15 @@ func (r *run) withdrawGone(ctx context.Context) error {
 		}
 		// One row of a post that is gone is enough: the rewrite takes out all of them.
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept && slices.Contains(out, j.Outcome(rec).Outcome) {
-			_, err = r.write(ctx)
-			return err
+			return r.write(ctx)
 		}
 	}
 	return nil
 }
 
-// releaseName is the release's name as it stands in everything that is written: no one may
-// take the made-up posts of a rehearsal for the dataset.
+// releaseName is the release's name as it stands in everything that is written.
 func (r *run) releaseName() string {
-	if r.Rehearsal {
+	if r.Rehearsal { // no one may take the made-up posts for the dataset
 		return state.RehearsalOf(r.Release.Name)
 	}
 	return r.Release.Name
@@ -392,8 +355,7 @@ func (r *run) event(phase, verdict string) auditlog.Event {
 		Release: r.Release.Digest, Manifest: r.Release.ManifestDigest, Policy: r.Policy.Digest()}
 }
 
-// An UnknownRetry says that a word of Config.Retry is neither an outcome nor a reason with which
-// a download ended: most likely it is misspelt.
+// An UnknownRetry says that a word of Config.Retry is neither an outcome nor a reason with which a download ended.
 type UnknownRetry struct {
 	Word  string
 	Known []string // the reasons that entries of the workspace have now
@@ -406,10 +368,9 @@ func (e *UnknownRetry) Error() string {
 	return fmt.Sprintf("there is nothing to retry for %q: no download ended so; reasons here are %s", e.Word, strings.Join(e.Known, ", "))
 }
 
-// checkRetry refuses a word of Config.Retry that would do nothing because it is misspelt. Outcomes
-// are a closed list, and each is taken even where no entry has it; reasons are not, so that one
-// counts only where some entry has it.
+// checkRetry refuses a word of Config.Retry that would do nothing because it is misspelt.
 func checkRetry(ctx context.Context, ws *workspace.Workspace, words []string) error {
+	// Outcomes are a closed list; reasons are not, so that one counts only where some entry has it.
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(manifest.Outcomes(), manifest.Outcome(w)) })
 	if len(words) == 0 {
 		return nil

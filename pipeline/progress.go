@@ -7,8 +7,7 @@ import (
 	"rehydrate/pipeline/reddit"
 )
 
-// A Progress counts what a run has done. It is safe for concurrent use. Dropping every
-// observation changes nothing about the run.
+// A Progress counts what a run has done. It is safe for concurrent use.
 type Progress struct {
 	observe func(Snapshot)
 

@@ -22,65 +22,56 @@ import (
 	"rehydrate/policy"
 )
 
-// exported is what a run wrote.
-type exported struct {
-	files     []workspace.File
-	unchanged bool
-	spared    int         // duplicates that the policy's guard would keep
-	looks     state.Looks // of the run until then
-}
-
 // publish writes outcomes.csv and the dataset from answers that are fresh enough.
-func (r *run) publish(ctx context.Context, s *resolver) (exported, error) {
+func (r *run) publish(ctx context.Context, s *resolver) error {
 	if err := r.access(); err != nil {
-		return exported{}, err // the sweep is done, so what is gone has gone
+		return err // the sweep is done, so what is gone has gone
 	}
 	asked := s.sweep.Asked
 	r.Progress.stage("last look before the export")
 	if err := s.resolve(ctx, s.duePosts(ctx), nil); err != nil {
-		return exported{}, err
+		return err
 	}
+	r.out.Looks = &state.Looks{Resolve: asked, Last: s.sweep.Asked - asked}
 	// Stopped in the last look, some rows were not checked. And asking takes time in which a grant can expire.
 	if r.stopping() {
-		return exported{}, state.ErrInterrupted
+		return state.ErrInterrupted
 	}
 	if err := r.access(); err != nil {
-		return exported{}, err
+		return err
 	}
-	out, err := r.write(ctx)
-	out.looks = state.Looks{Resolve: asked, Last: s.sweep.Asked - asked}
-	return out, err
+	return r.write(ctx)
 }
 
 // write decides every outcome and writes outcomes.csv and the dataset.
-func (r *run) write(ctx context.Context) (exported, error) {
+func (r *run) write(ctx context.Context) error {
 	// A file found damaged while the dataset is written loses its row, and all other files are
 	// rechecked: then everything is decided again without them.
 	const rounds = 3
 	if err := r.dropTaken(ctx); err != nil {
-		return exported{}, err
+		return err
 	}
 	for range rounds {
 		d, err := r.decide(ctx)
 		if err != nil {
-			return exported{}, err
+			return err
 		}
-		out, err := r.export(ctx, d)
+		err = r.export(ctx, d)
 		if _, damaged := errors.AsType[*workspace.Damaged](err); !damaged {
-			return out, err
+			return err
 		}
 		if err := r.dropDamaged(ctx); err != nil {
-			return exported{}, err
+			return err
 		}
 	}
-	return exported{}, fmt.Errorf("stored images keep turning out damaged: check the disk that holds %s", r.Workspace.Dir())
+	return fmt.Errorf("stored images keep turning out damaged: check the disk that holds %s", r.Workspace.Dir())
 }
 
-// decide gives every entry its outcome. A purge notes first which rows the dataset has, so that one that goes
-// on after a kill knows it although a part of the files is missing; any other run takes that note away.
+// decide gives every entry its outcome.
 func (r *run) decide(ctx context.Context) (*state.Decisions, error) {
 	r.Progress.stage("dedupe")
 	var err error
+	// A purge that goes on after a kill knows by its note which rows the dataset had, although files may be missing.
 	if r.mode == purging {
 		err = state.WriteNote(ctx, r.Workspace, state.PurgingNote(slices.Sorted(maps.Keys(r.had.rows))))
 	} else {
@@ -137,36 +128,36 @@ func (r *run) dropDamaged(ctx context.Context) error {
 	return nil
 }
 
-// export writes outcomes.csv and, when anything in it changed, the dataset. The order of the steps is a
-// promise: killed after any of them, no row of a removed post is where it was not, none is there twice, and the
-// next run or purge goes on.
-func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) {
+// export writes outcomes.csv and, when anything in it changed, the dataset. Killed after any step, no row of a removed
+// post is where it was not, none is there twice, and the next run or purge goes on.
+func (r *run) export(ctx context.Context, d *state.Decisions) error {
 	r.Progress.stage("export")
 	// outcomes.csv and tombstones.csv first. Killed after them, they say of some rows that these are gone or
 	// kept while the dataset is still the old one: too little trust, never too much.
 	if _, err := r.Workspace.Replace(ctx, manifest.OutcomesName, func(w io.Writer) error {
 		return manifest.WriteOutcomes(w, d.All())
 	}, nil); err != nil {
-		return exported{}, fmt.Errorf("write the outcomes: %w", err)
+		return fmt.Errorf("write the outcomes: %w", err)
 	}
 	if err := state.WriteTombstones(ctx, r.Workspace); err != nil {
-		return exported{}, err
+		return err
 	}
 	if r.had != nil && len(r.had.files)+len(r.had.rows) == 0 {
-		return exported{}, nil // no dataset, and no killed purge was writing one: only what reads images makes a dataset
+		return nil // no dataset, and no killed purge was writing one: only what reads images makes a dataset
 	}
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil {
-		return exported{}, err
+		return err
 	}
 	card := r.card(b, d)
 	rel := r.Release
 	inputs, err := d.Inputs(b, card.Provenance, rel.Date, rel.Homepage, rel.License, rel.Citation)
 	if err != nil {
-		return exported{}, err
+		return err
 	}
 	if files, ok := r.sameExport(ctx, inputs); ok {
-		return exported{files: files, unchanged: true, spared: d.Spared}, nil
+		r.out.Files, r.out.Unchanged, r.out.GuardSpares = files, true, d.Spared
+		return nil
 	}
 	plans := map[string][]int{}
 	var names []string
@@ -179,7 +170,7 @@ func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) 
 	// What an older dataset has beyond this one goes before anything is written: a loader takes every
 	// data/train-*, and two sets of shards would have rows twice. Killed here the dataset lacks rows.
 	if err := r.removeOthers(ctx, names); err != nil {
-		return exported{}, err
+		return err
 	}
 	var files []workspace.File
 	sink := func(name string, write func(io.Writer) error) error {
@@ -199,23 +190,24 @@ func (r *run) export(ctx context.Context, d *state.Decisions) (exported, error) 
 		written, err := dataset.WriteShards(sink, b.Schema, card.Provenance, card.Flagged, split, plans[split],
 			state.Rows(ctx, r.Workspace, r.Policy, split))
 		if err != nil {
-			return exported{}, err
+			return err
 		}
 		card.Splits = append(card.Splits, written)
 	}
 	// The card and Croissant name the digests of the shards, so they come behind them.
 	if err := sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) }); err != nil {
-		return exported{}, err
+		return err
 	}
 	if err := sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) }); err != nil {
-		return exported{}, err
+		return err
 	}
 	// The log, then the note. Killed before the log the files are on no record, and verify and audit say so until
 	// the next run writes them again; killed before the note the next run finds other inputs and does that.
 	if err := r.noteExport(ctx, files, card); err != nil {
-		return exported{}, err
+		return err
 	}
-	return exported{files: files, spared: d.Spared}, state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files})
+	r.out.Files, r.out.GuardSpares = files, d.Spared
+	return state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files})
 }
 
 // sameExport returns the files of the last export if they were made of the same inputs and

@@ -56,17 +56,14 @@ type FileChange struct {
 	New  string `json:"new_sha256"`
 }
 
-// Purge removes what must go, wherever the workspace has it: image, text, hashes, report, the rows in its
-// dataset and in the registered copies that it can reach. It needs no OCR pool and, if q.Offline, no
-// Reddit client. It works without a grant: Config.Access only decides whether a duplicate may
-// take the place of a row that went. No other row comes into the dataset.
-//
-// The next Purge completes one that was killed. A removed row can't be exported in between, because a
-// post's state changes before its content goes. The errors are those of Run; after one, what was
-// known to be gone by then is purged all the same.
+// Purge removes what must go, wherever the workspace has it: image, text, hashes, report, the rows in its dataset and in
+// the registered copies that it can reach. No row comes into the dataset but, if Config.Access allows it, a duplicate in
+// the place of one that went. It needs no OCR pool and, if q.Offline, no Reddit client. The next Purge completes one that
+// was killed. The errors are those of Run; after one, what was known to be gone by then is purged all the same.
 func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	r := newRun(c, purging)
-	out := PurgeReport{Asked: !q.Offline, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{}, Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
+	out := PurgeReport{Asked: !q.Offline, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{},
+		Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}}
 	before, err := takeStock(ctx, c.Workspace)
 	if err != nil {
 		return out, err
@@ -120,8 +117,7 @@ func (q PurgeRequest) tombstones(now time.Time) []workspace.Tombstone {
 	return stones
 }
 
-// ask asks Reddit about every post and settles what is gone. Offline it settles what the operator
-// confirms, and nothing else: half a sweep of an earlier run can't tell a mass removal from a few.
+// ask asks Reddit about every post and settles what is gone, offline only what the operator confirms.
 func (r *run) ask(ctx context.Context, s *resolver, offline bool) error {
 	r.Progress.stage("ask about every post")
 	if !offline {
@@ -131,13 +127,14 @@ func (r *run) ask(ctx context.Context, s *resolver, offline bool) error {
 		}
 		return err
 	}
+	// Half a sweep of an earlier run can't tell a mass removal from a few.
+	if !r.ConfirmRemovals {
+		return nil
+	}
 	for _, err := range s.everyPost(ctx) { // for its counts
 		if err != nil {
 			return err
 		}
-	}
-	if !r.ConfirmRemovals {
-		return nil
 	}
 	return s.settle(ctx)
 }
@@ -227,15 +224,14 @@ func (r *run) inherit(ctx context.Context) (err error) {
 	return err
 }
 
-// takeInventory reads what the dataset has. A file that can't be read has no rows: it is rewritten without
-// them, and the next run brings back those that may stay. Rows that a killed purge was about to write count:
-// a part of the files may be missing.
+// takeInventory reads what the dataset has.
 func (r *run) takeInventory(ctx context.Context) (*inventory, error) {
 	files, err := state.Shards(ctx, r.Workspace)
 	if err != nil {
 		return nil, err
 	}
 	had := &inventory{files: files, rows: map[string]bool{}}
+	// Rows that a killed purge was about to write count: a part of the files may be missing.
 	unfinished, err := state.ReadNote[state.PurgingNote](ctx, r.Workspace)
 	if err != nil {
 		return nil, err
@@ -245,7 +241,7 @@ func (r *run) takeInventory(ctx context.Context) (*inventory, error) {
 	}
 	for _, f := range had.files {
 		made, err := state.ReadRows(ctx, r.Workspace, f.Name, had.rows)
-		if err != nil {
+		if err != nil { // it has no rows: the next run brings back those that may stay
 			r.Log.Warn("a file of the dataset can't be read and is rewritten", "file", f.Name, "error", err)
 			continue
 		}
@@ -254,8 +250,8 @@ func (r *run) takeInventory(ctx context.Context) (*inventory, error) {
 	return had, ctx.Err()
 }
 
-// eraseTombstoned erases what there is of posts that have a tombstone: nothing of them waits for a
-// confirmation. It returns the posts of the request that the release does not have.
+// eraseTombstoned erases what there is of posts that have a tombstone. It returns the posts of the request that the
+// release does not have.
 func (r *run) eraseTombstoned(ctx context.Context, q PurgeRequest, before stock) ([]manifest.PostID, error) {
 	unknown := map[manifest.PostID]bool{}
 	for _, id := range q.IDs {
@@ -276,7 +272,7 @@ func (r *run) eraseTombstoned(ctx context.Context, q PurgeRequest, before stock)
 		if before.content[p.ID] || requested {
 			erase = append(erase, p.ID)
 		}
-		if p.Withheld {
+		if p.Withheld { // a tombstone needs no confirmation
 			p.Withheld = false
 			settled = append(settled, p)
 		}
@@ -293,15 +289,14 @@ func (r *run) eraseTombstoned(ctx context.Context, q PurgeRequest, before stock)
 	return append([]manifest.PostID{}, slices.Sorted(maps.Keys(unknown))...), nil
 }
 
-// rewriteDataset decides again what is kept of the live posts and writes outcomes and dataset. Before
-// the first export there is nothing to write.
+// rewriteDataset decides again what is kept of the live posts and writes outcomes and dataset, if there are any.
 func (r *run) rewriteDataset(ctx context.Context) error {
 	_, err := r.Workspace.Stat(ctx, manifest.OutcomesName)
 	// Somebody may have deleted the outcomes, and left the dataset.
 	if errors.Is(err, fs.ErrNotExist) && len(r.had.files) == 0 {
 		return nil
 	}
-	if _, err := r.write(ctx); err != nil {
+	if err := r.write(ctx); err != nil {
 		return err
 	}
 	return state.ClearNote[state.PurgingNote](ctx, r.Workspace)
@@ -364,6 +359,7 @@ func (r *run) noRowOf(ctx context.Context, gone state.GoneSet) error {
 
 // successors names the member of the group of an entry that went which has its place now, or else the first live one.
 func (r *run) successors(group []manifest.Key, gone state.GoneSet, name string, present map[string]bool) []Successor {
+	// One that was in the dataset before, marked by a filter, took nobody's place.
 	for _, k := range group {
 		if now := k.String(); present[now] && !r.had.rows[now] {
 			return []Successor{{Gone: name, ID: now, Stored: true}}

@@ -30,10 +30,10 @@ type PlannedPost struct {
 	Texts  int `json:"texts"`
 }
 
-// PlanPurge says what Purge would remove offline. It only reads: Config.Workspace need not be
-// locked, and of Config only Release's tombstones, Policy and ConfirmRemovals count besides.
+// PlanPurge says what Purge would remove offline. It only reads: Config.Workspace need not be locked.
 func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error) {
-	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Same: []string{}, Copies: []state.CopyReport{}, Unknown: append([]manifest.PostID{}, q.IDs...)}
+	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Same: []string{}, Copies: []state.CopyReport{},
+		Unknown: append([]manifest.PostID{}, q.IDs...)}
 	r := newRun(c, purging)
 	gone, err := r.wouldGo(ctx, q)
 	if err != nil {
@@ -47,12 +47,16 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	if err != nil {
 		return plan, err
 	}
-	planned := map[manifest.PostID]int{}
+	planned, withheld, known := map[manifest.PostID]int{}, map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
 	for rec, err := range c.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return plan, err
 		}
 		name, goes := rec.Key.String(), gone.Has(rec.ID)
+		known[rec.ID] = true
+		if rec.Post.Withheld && !goes {
+			withheld[rec.ID] = true
+		}
 		same := !goes && rec.Image != nil && taken.refuses(r.Policy, rec.ID, *rec.Image) != nil
 		if same {
 			plan.Same = append(plan.Same, name)
@@ -74,16 +78,9 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 			plan.Posts[at].Texts++
 		}
 	}
-	for p, err := range c.Workspace.Posts(ctx) {
-		if err != nil {
-			return plan, err
-		}
-		if p.Withheld && !gone.Has(p.ID) {
-			plan.Withheld++
-		}
-		plan.Unknown = slices.DeleteFunc(plan.Unknown, func(id manifest.PostID) bool { return id == p.ID })
-	}
-	for _, name := range plan.Same {
+	plan.Withheld = len(withheld)
+	plan.Unknown = slices.DeleteFunc(plan.Unknown, func(id manifest.PostID) bool { return known[id] })
+	for _, name := range plan.Same { // the copies lose these rows, too
 		id := dataset.PostOf(name)
 		gone[id] = state.GonePost{ID: id, State: manifest.StateRemoved, Reason: policy.SameAsRemoved}
 	}

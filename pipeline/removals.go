@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"rehydrate/manifest"
@@ -12,12 +13,12 @@ import (
 	"rehydrate/policy"
 )
 
-// addTombstones puts a tombstone on each post that was removed or deleted. An unavailable post gets
-// none: a private community can open again.
+// addTombstones puts a tombstone on each post that was removed or deleted.
 func (r *run) addTombstones(ctx context.Context, posts []workspace.Post) error {
 	var stones []workspace.Tombstone
 	for _, p := range posts {
 		old, have := r.stones[p.ID]
+		// An unavailable post gets none: a private community can open again.
 		if p.State == manifest.StateUnavailable || have && !stricter(old, p) {
 			continue
 		}
@@ -36,12 +37,12 @@ func (r *run) addTombstones(ctx context.Context, posts []workspace.Post) error {
 	return nil
 }
 
-// stricter reports whether what Reddit says of a post now asks for more than its tombstone:
-// its author deleted it, or a removal that a policy may let come back became one that none may.
+// stricter reports whether what Reddit says of a post now asks for more than its tombstone.
 func stricter(old workspace.Tombstone, p workspace.Post) bool {
 	if old.State == manifest.StateDeleted {
 		return false
 	}
+	// Its author deleted it, or a removal that a policy may let come back became one that none may.
 	return p.State == manifest.StateDeleted || mostLenient().Readmits(old.State, old.Reason) && !mostLenient().Readmits(p.State, p.Reason)
 }
 
@@ -55,8 +56,7 @@ func ComesBack(reason manifest.Reason) bool {
 	return mostLenient().Readmits(manifest.StateRemoved, reason)
 }
 
-// readmit suspends the tombstones of the posts that were just seen live where the policy lets
-// them come back. It is for the posts that this workspace saw removed: who removed others is not known here.
+// readmit suspends the tombstones of the posts that were just seen live where the policy lets them come back.
 func (r *run) readmit(ctx context.Context, posts []workspace.Post) error {
 	var back []manifest.PostID
 	for _, p := range posts {
@@ -76,8 +76,7 @@ func (r *run) readmit(ctx context.Context, posts []workspace.Post) error {
 	return nil
 }
 
-// holdTombstones reads the tombstones that hold: all but the ones of readmitted posts. A policy that no
-// longer lets those come back makes their tombstones hold again.
+// holdTombstones reads the tombstones that hold: all but those of readmitted posts.
 func (r *run) holdTombstones(ctx context.Context) error {
 	all, err := r.Workspace.Tombstones(ctx)
 	if err != nil {
@@ -89,7 +88,7 @@ func (r *run) holdTombstones(ctx context.Context) error {
 		if t.Readmitted && r.Policy.Readmits(t.State, t.Reason) {
 			continue
 		}
-		if t.Readmitted {
+		if t.Readmitted { // the policy no longer lets it come back
 			again = append(again, t.ID)
 		}
 		r.stones[t.ID] = t
@@ -100,8 +99,8 @@ func (r *run) holdTombstones(ctx context.Context) error {
 // settle erases the posts that were live and are gone, or leaves them withheld when they are too many.
 func (s *resolver) settle(ctx context.Context) error {
 	var confirmed, fresh []workspace.Post
-	for _, p := range s.inOrder() {
-		switch {
+	for _, id := range slices.Sorted(maps.Keys(s.waiting)) {
+		switch p := s.waiting[id]; {
 		case !p.State.Gone() || s.stones.Has(p.ID):
 		// A confirmation covers what was withheld when the run began, and nothing that this run found.
 		case s.ConfirmRemovals && s.withheld[p.ID]:
@@ -162,9 +161,9 @@ func (s *resolver) noteMassRemoval(ctx context.Context, note state.MassRemovalNo
 	return state.WriteNote(ctx, s.Workspace, note)
 }
 
-// notePosts records posts in the log, in as many records as it takes. Most records are written by the workspace,
-// with the change they record; what is withheld and confirmed changes nothing.
+// notePosts records posts in the log, in as many records as it takes.
 func (s *resolver) notePosts(ctx context.Context, kind auditlog.Kind, posts []workspace.Post) error {
+	// The workspace writes most records with the change they record; what is withheld and confirmed changes nothing.
 	var events []auditlog.Event
 	for chunk := range slices.Chunk(posts, auditlog.MaxPosts) {
 		e := auditlog.Event{Kind: kind}

@@ -13,14 +13,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// ReadAgain reads the stored images of live posts again whose readings are not by the present
-// engine and rules, or all of them, then decides and exports as Run does. It does not ask
-// Reddit and needs no Config.Reddit: posts that were not seen live within the policy's recheck_within leave
-// the dataset. The errors are those of Run without Reddit's.
-//
-// Until EndReread of the workspace the old texts and outcomes stay beside the new ones. A call
-// that is killed is continued by the next one, and its report covers both; a Run in between reads
-// on as well.
+// ReadAgain reads the stored images of live posts again whose readings are not by the present engine and rules, or all
+// of them, then decides and exports as Run does, without asking Reddit. Until EndReread of the workspace the old texts
+// and outcomes stay beside the new ones: a call that is killed is continued by the next one, whose report covers both.
 func ReadAgain(ctx context.Context, c Config, all bool) (state.Reread, error) {
 	r := newRun(c, exporting)
 	if err := r.access(); err != nil {
@@ -34,18 +29,17 @@ func ReadAgain(ctx context.Context, c Config, all bool) (state.Reread, error) {
 	if err := c.Workspace.BeginReread(ctx); err != nil {
 		return state.Reread{}, err
 	}
-	var out exported
-	err := r.inGrace(ctx, func(ctx context.Context) (err error) {
+	err := r.inGrace(ctx, func(ctx context.Context) error {
 		if err := r.readAll(ctx, all); err != nil {
 			return err
 		}
 		if err := r.access(); err != nil {
 			return err
 		}
-		out, err = r.write(ctx)
-		return err
+		return r.write(ctx)
 	})
-	if err := r.end(ctx, err); err != nil {
+	sum, err := r.end(ctx, began, err)
+	if err != nil {
 		return state.Reread{}, err
 	}
 	report, err := state.CompareReadings(ctx, c.Workspace, c.Policy)
@@ -58,12 +52,7 @@ func ReadAgain(ctx context.Context, c Config, all bool) (state.Reread, error) {
 			return state.Reread{}, err
 		}
 	}
-	report.Summary, err = state.Status(ctx, c.Workspace, c.Now())
-	if err != nil {
-		return state.Reread{}, err
-	}
-	report.Summary.Elapsed = c.Now().Sub(began)
-	report.Summary.Files, report.Summary.Unchanged = out.files, out.unchanged
+	report.Summary = sum
 	return report, nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,12 +15,10 @@ import (
 	"rehydrate/policy"
 )
 
-// A resolver asks Reddit about posts, records the verdicts and settles what is gone. It belongs to the
-// goroutine that asks. After it has ended its counts may be read.
+// A resolver asks Reddit about posts, records the verdicts and settles what is gone, in one goroutine.
 type resolver struct {
 	*run
 	sweep      *sweep.Sweep[asked]
-	place      map[manifest.PostID]int            // of a post in the manifest
 	live       int                                // posts that were live when the run began, or later in it
 	liveNow    int                                // posts that are
 	withheld   map[manifest.PostID]bool           // posts that were withheld when the run began
@@ -62,17 +58,15 @@ func (s *resolver) resolve(ctx context.Context, posts iter.Seq2[asked, error], h
 	return s.settle(ctx)
 }
 
-// everyPost yields the posts in manifest order, and counts what the removals of the sweep are measured
-// against.
+// everyPost yields the posts in manifest order, and counts what the removals of the sweep are measured against.
 func (s *resolver) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 	return func(yield func(asked, error) bool) {
-		s.place, s.withheld = map[manifest.PostID]int{}, map[manifest.PostID]bool{}
+		s.withheld = map[manifest.PostID]bool{}
 		for p, err := range s.Workspace.Posts(ctx) {
 			if err != nil {
 				yield(asked{}, err)
 				return
 			}
-			s.place[p.ID] = len(s.place)
 			if s.wasLive(p) {
 				s.live++
 				s.liveNow++
@@ -87,13 +81,12 @@ func (s *resolver) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 	}
 }
 
-// duePosts yields the posts whose rows may not be exported as they are: those last seen live so long ago that
-// it does not count, because a run can take longer than the policy's recheck_within, and those with an
-// image stored since, because a post can be removed between the answer and the download. A finished
-// workspace has none.
+// duePosts yields the posts whose rows may not be exported as they are. A finished workspace has none.
 func (s *resolver) duePosts(ctx context.Context) iter.Seq2[asked, error] {
 	return func(yield func(asked, error) bool) {
 		for p, err := range s.Workspace.Posts(ctx) {
+			// A run can take longer than the policy's recheck_within, and a post can be removed between the answer and the
+			// download of its image.
 			if err == nil && (p.State != manifest.StateLive || !p.Unseen && !s.Policy.Stale(p.LiveAt, s.Now())) {
 				continue
 			}
@@ -104,8 +97,7 @@ func (s *resolver) duePosts(ctx context.Context) iter.Seq2[asked, error] {
 	}
 }
 
-// wasLive reports whether a removal of the post would take something away: it was live here,
-// and it was not settled since that it is gone.
+// wasLive reports whether a removal of the post would take something away.
 func (s *resolver) wasLive(p workspace.Post) bool {
 	return !s.stones.Has(p.ID) && (p.Withheld || !p.LiveAt.IsZero() && !p.State.Gone())
 }
@@ -167,12 +159,11 @@ func (s *resolver) record(ctx context.Context, heard []sweep.Heard[asked]) error
 	return nil
 }
 
-// seen is the post p after an answer that held it. Where it was made is kept only while it is
-// not gone.
+// seen is the post p after an answer that held it.
 func (s *resolver) seen(p workspace.Post, h sweep.Heard[asked], now time.Time) workspace.Post {
 	v := h.Verdict
 	after := workspace.Post{ID: p.ID, State: v.State, Reason: v.Reason, CheckedAt: now, LiveAt: p.LiveAt, Unseen: p.Unseen, Told: p.Told}
-	if !v.State.Gone() {
+	if !v.State.Gone() { // where it was made is kept only to say later why it went
 		after.Subreddit, _ = manifest.Subreddit(h.Found.Subreddit)
 	}
 	if v.State == manifest.StateLive {
@@ -184,8 +175,7 @@ func (s *resolver) seen(p workspace.Post, h sweep.Heard[asked], now time.Time) w
 	return s.withhold(p, after)
 }
 
-// missing is the post p after an answer that held others but not p. One absence is noted
-// and withholds the post; a second one, at least the policy's pause later, is believed.
+// missing is the post p after an answer that held others but not p. A second absence after the policy's pause is believed.
 func (s *resolver) missing(p workspace.Post, now time.Time, second bool) workspace.Post {
 	after := p
 	switch {
@@ -195,7 +185,7 @@ func (s *resolver) missing(p workspace.Post, now time.Time, second bool) workspa
 	case p.Withheld && p.State.Gone():
 		return after // Reddit has said what became of it: that it is silent now says less
 	case p.AbsentAt.IsZero():
-		after.AbsentAt = now
+		after.AbsentAt = now // until it is seen again, or missed again, no row of it is exported
 		if p.State == "" || p.State == manifest.StateUnknown {
 			after.State, after.Reason = manifest.StateUnknown, "absent_once"
 		}
@@ -215,16 +205,14 @@ func unknown(p workspace.Post, reason manifest.Reason) workspace.Post {
 	return p
 }
 
-// withhold withholds a post that was live and is gone, until the sweep is over and settle knows
-// how many there are.
+// withhold withholds a post that was live and is gone.
 func (s *resolver) withhold(before, after workspace.Post) workspace.Post {
+	// Only when the sweep is over settle knows how many there are.
 	after.Withheld = after.State.Gone() && s.wasLive(before)
 	return after
 }
 
-// explainAbsence asks, for each unavailable post without an explanation but with a known community,
-// whether that community is banned, private or open. It only says why. An explained post no longer needs its community
-// to be known.
+// explainAbsence asks whether the communities of unavailable posts are banned, private or open. It only says why.
 func (s *resolver) explainAbsence(ctx context.Context, posts []workspace.Post) error {
 	var explained []workspace.Post
 	for i, p := range posts {
@@ -245,14 +233,9 @@ func (s *resolver) explainAbsence(ctx context.Context, posts []workspace.Post) e
 		if about == policy.CommunityUnknown {
 			continue
 		}
-		p.Reason, p.Subreddit = about, ""
+		p.Reason, p.Subreddit = about, "" // explained, it no longer needs its community
 		posts[i] = p
 		explained = append(explained, p)
 	}
 	return s.Workspace.SetPosts(ctx, explained)
-}
-
-// inOrder are the withheld posts as the manifest has them.
-func (s *resolver) inOrder() []workspace.Post {
-	return slices.SortedFunc(maps.Values(s.waiting), func(a, b workspace.Post) int { return cmp.Compare(s.place[a.ID], s.place[b.ID]) })
 }
