@@ -153,7 +153,7 @@ func (a *audit) replay(e auditlog.Event) {
 			l.tombstoneIn = seq
 		case auditlog.Lifted:
 			// A statement that this release does not accept lifts nothing, whoever applied it.
-			if _, _, fault, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now()); fault == nil && err == nil {
+			if _, _, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now()); err == nil {
 				l.tombstone, l.lifted = false, true
 			}
 		case auditlog.Fetch:

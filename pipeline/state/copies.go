@@ -100,17 +100,16 @@ func Owed(c workspace.Copy, gone GoneSet) []string {
 	return slices.DeleteFunc(append([]string{}, c.Rows...), func(id string) bool { return !gone.Has(dataset.PostOf(id)) })
 }
 
-// GoneFrom adds to the posts that are gone those that a copy still owed when they left the manifest: no run asks
-// about these any more.
+// GoneFrom adds to the posts that are gone those that a copy still owed when they left the manifest.
 func GoneFrom(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, gone GoneSet) (GoneSet, error) {
-	all := maps.Clone(gone)
+	all := maps.Clone(gone) // each copy has its own
 	for _, row := range c.Owed {
 		id := dataset.PostOf(row)
 		known, err := ws.Knows(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		// If a later manifest has the post again, its present state counts.
+		// No run asks about these any more. If a later manifest has the post again, its present state counts.
 		if !known && !gone.Has(id) {
 			all[id] = GonePost{ID: id, State: manifest.StateUnavailable}
 		}
@@ -118,9 +117,10 @@ func GoneFrom(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, go
 	return all, nil
 }
 
-// openCopies counts the registered copies that owe a removal. Without copies it costs nothing.
+// openCopies counts the registered copies that owe a removal.
 func openCopies(ctx context.Context, ws *workspace.Workspace) (int, error) {
 	copies, err := ws.Copies(ctx)
+	// Most workspaces have none, and need not be scanned for what must go.
 	if err != nil || len(copies) == 0 {
 		return 0, err
 	}

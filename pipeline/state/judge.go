@@ -26,17 +26,13 @@ const Candidate manifest.Outcome = ""
 // ReasonTakedown is the reason of a post that was purged by request.
 const ReasonTakedown manifest.Reason = "takedown"
 
-// A Judge turns what is stored of an entry into its outcome: Outcome looks at one entry alone, Decide then at all of
-// them and stores the results, and Known is Outcome with what the last Decide stored.
+// A Judge turns what is stored of an entry into its outcome.
 type Judge struct {
 	Policy     policy.Policy
 	Tombstones Holding
 	Now        time.Time
-	// AnyAge lets rows pass whose posts were seen live too long ago: they stay where they are, and
-	// the next run has to ask about them again.
-	AnyAge bool
-	// shared are images that came from too many URLs: the policy's suspect_after takes them for stand-ins.
-	shared []string
+	AnyAge     bool     // rows pass whose posts were seen live too long ago
+	shared     []string // images that came from too many URLs: the policy takes them for stand-ins
 }
 
 // StoredJudge judges by the tombstones and the policy that the workspace has on record.
@@ -54,13 +50,14 @@ func StoredJudge(ctx context.Context, ws *workspace.Workspace, now time.Time) (J
 }
 
 func (j *Judge) findShared(ctx context.Context, ws *workspace.Workspace) (err error) {
+	// Found again each time: a raised threshold brings rows back without a download.
 	if n := j.Policy.Images.SuspectAfter; n > 0 {
 		j.shared, err = ws.SharedImages(ctx, n)
 	}
 	return err
 }
 
-// Outcome returns the outcome that everything before dedupe and language decides, or Candidate.
+// Outcome returns the outcome that an entry has by itself, or Candidate.
 func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 	res := manifest.Result{Key: rec.Key, Split: rec.Split}
 	// A tombstone outweighs whatever Reddit says: what was deleted by its author does not come back.
@@ -119,8 +116,7 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 	return res
 }
 
-// Known is the outcome of an entry as far as it is settled. An entry that was read but not yet judged
-// beside the others is pending.
+// Known is the outcome of an entry as far as it is settled: pending when it was not judged beside the others yet.
 func (j Judge) Known(rec workspace.Record) manifest.Result {
 	res := j.Outcome(rec)
 	if res.Outcome != Candidate {
@@ -152,8 +148,7 @@ type rowFacts struct {
 }
 
 // Decide gives every entry its outcome and stores them all. admit, where it is not nil, says which rows may be in the
-// dataset: one that may not is pending instead of kept, and no other row gives way to it. The results of all entries
-// and the hashes and words of the candidates are held in memory.
+// dataset: one that may not is pending instead of kept, and no other row gives way to it.
 func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.Filter, admit func(workspace.Record) bool) (*Decisions, error) {
 	if err := j.findShared(ctx, ws); err != nil {
 		return nil, err
@@ -162,6 +157,7 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, f *language.
 	for id, t := range j.Tombstones {
 		d.Gone[id] = GonePost{id, t.State, t.Reason}
 	}
+	// One pass: what the near-duplicate rule and the shards need of the candidates stays in memory.
 	for rec, err := range ws.Records(ctx, workspace.Select{WithWords: true}) {
 		if err != nil {
 			return nil, err
@@ -224,6 +220,7 @@ func (d *Decisions) markNear(ctx context.Context, rule dedupe.Rule) error {
 	if err != nil {
 		return err
 	}
+	// For the summary, which says what the guard would change.
 	d.Spared, err = dedupe.Spared(ctx, items, rule, found)
 	if err != nil {
 		return err
@@ -242,6 +239,7 @@ func (d *Decisions) markNear(ctx context.Context, rule dedupe.Rule) error {
 func (r *rowFacts) read(rec workspace.Record, p policy.Policy) error {
 	text := ShownReading(*rec.Reading, p).Text
 	r.bytes = dataset.RowBytes(rec.Image.Bytes, int64(len(rec.Reading.Text)))
+	// When any of these changes, the dataset is written again.
 	made, err := json.Marshal([]any{rec.Entry, rec.Image, text, rec.Reading.Confidence})
 	r.digest = SHA256(made)
 	return err
@@ -281,8 +279,7 @@ func (d *Decisions) Counts() map[string]map[manifest.Outcome]int {
 	return counts
 }
 
-// Inputs is the digest of everything that a dataset is made of: the decisions, the kept rows, and what
-// else the caller puts in.
+// Inputs is the digest of everything that a dataset is made of: the decisions, the kept rows, and more.
 func (d *Decisions) Inputs(more ...any) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
@@ -291,7 +288,7 @@ func (d *Decisions) Inputs(more ...any) (string, error) {
 	}
 	for n, res := range d.Results {
 		line := []any{res}
-		if res.Outcome == manifest.Kept {
+		if res.Outcome == manifest.Kept { // a row that is not in the dataset may change
 			line = append(line, d.rows[n].digest)
 		}
 		if err := enc.Encode(line); err != nil {
@@ -330,7 +327,7 @@ func NearRule(p policy.Policy) dedupe.Rule {
 func InEnglish(f *language.Filter, p policy.Policy, rec workspace.Record) language.Verdict {
 	words := make([]language.Word, 0, len(rec.Reading.Words))
 	for _, w := range rec.Reading.Words {
-		if !language.IsMask(w.Text) {
+		if !language.IsMask(w.Text) { // a mask is no word of the picture
 			words = append(words, language.Word{Text: w.Text, Confidence: w.Confidence})
 		}
 	}

@@ -10,10 +10,9 @@ import (
 	"rehydrate/policy"
 )
 
-// ReadingFingerprint names what makes a stored reading: the fingerprint of the engine and, where names
-// are masked, the rules for that. The text as it was before is not kept, so a reading of another
-// fingerprint can only be made again.
+// ReadingFingerprint names what makes a stored reading: the engine and, where names are masked, the rules for that.
 func ReadingFingerprint(engine string, p policy.Policy) string {
+	// The text as it was before masking is not kept, so a reading by other rules can only be made again.
 	if !p.Text.MaskNames {
 		return engine
 	}
@@ -23,12 +22,12 @@ func ReadingFingerprint(engine string, p policy.Policy) string {
 // masking is how the fingerprint of a reading ends whose names are masked by the present rules.
 func masking() string { return " names masked " + strconv.Itoa(language.MaskVersion) }
 
-// ShownReading is a stored reading as it may be shown: one from before the policy masked names, or
-// from before the present rules, is masked as the next one will be.
+// ShownReading is a stored reading as it may be shown.
 func ShownReading(r workspace.Reading, p policy.Policy) workspace.Reading {
 	if !p.Text.MaskNames || strings.HasSuffix(r.Fingerprint, masking()) {
 		return r
 	}
+	// One from before the policy masked names, or before the present rules, is masked as the next one will be.
 	stored := r
 	r.Words = slices.Clone(r.Words)
 	MaskReading(&r)
@@ -38,9 +37,9 @@ func ShownReading(r workspace.Reading, p policy.Policy) workspace.Reading {
 	return r
 }
 
-// MaskReading masks the names in the words of a reading and makes its text of what is left. A
-// name that only the accepted words show is found, and one that only all words show, too.
+// MaskReading masks the names in the words of a reading and makes its text of what is left.
 func MaskReading(r *workspace.Reading) {
+	// A stray mark between two halves of a name hides it from the words with it, or from those without.
 	for {
 		n := maskWords(r.Words, true) + maskWords(r.Words, false)
 		if n == 0 {
@@ -55,8 +54,7 @@ func MaskReading(r *workspace.Reading) {
 	r.Text, r.Confidence = textOf(r.Words)
 }
 
-// maskWords masks names in words, line by line, and returns how many it found. A word that was
-// part of a name and does not hold its mask becomes "".
+// maskWords masks names in words, line by line, and returns how many it found. The rest of a name becomes "".
 func maskWords(words []workspace.Word, acceptedOnly bool) int {
 	var lines [][]string
 	var index [][]int

@@ -11,12 +11,13 @@ import (
 	"rehydrate/policy"
 )
 
-// A note is a small value that the workspace keeps. Its type says under which key.
+// A note is a small value that the workspace keeps.
 type note interface{ key() string }
 
 // ReadNote returns the workspace's note of the type T, the zero value where there is none.
 func ReadNote[T note](ctx context.Context, ws *workspace.Workspace) (T, error) {
 	var n T
+	// Its type says under which key it lies, so that no two notes share one.
 	text, err := ws.Meta(ctx, n.key())
 	if err == nil && text != "" {
 		err = json.Unmarshal([]byte(text), &n)
@@ -48,8 +49,7 @@ type ExportNote struct {
 	Files  []workspace.File `json:"files"`
 }
 
-// A PurgingNote has the rows that the dataset had when a purge began to rewrite it. It is there until
-// the purge is done: in between some of the files may be missing.
+// A PurgingNote has the rows that the dataset had when a purge began to rewrite it, until it is done.
 type PurgingNote []string
 
 // A MassRemovalNote counts the posts of a mass removal that waits for confirmation.
@@ -96,8 +96,7 @@ func (PolicyNote) key() string      { return "policy" }
 func (LiftedNote) key() string      { return "lifted" }
 func (RevocationsNote) key() string { return "revocations_serial" }
 
-// lastPolicy returns the policy that the workspace was last run under, the default one before the first
-// run.
+// lastPolicy returns the policy that the workspace was last run under, the default one before the first run.
 func lastPolicy(ctx context.Context, ws *workspace.Workspace) (policy.Policy, error) {
 	text, err := ws.Meta(ctx, PolicyNote{}.key())
 	if err != nil || text == "" {
@@ -107,11 +106,10 @@ func lastPolicy(ctx context.Context, ws *workspace.Workspace) (policy.Policy, er
 	return n.Policy, err
 }
 
-// SeenRevocations returns the serial of the newest revocation list that a run of the release saw in this
-// workspace, 0 where there is none. A workspace of another release has seen nothing.
+// SeenRevocations returns the serial of the newest revocation list that a run of the release saw here, 0 for none.
 func SeenRevocations(ctx context.Context, ws *workspace.Workspace, release string) (int64, error) {
 	b, bound, err := ws.Binding(ctx)
-	if err != nil || bound && b.Release != release {
+	if err != nil || bound && b.Release != release { // the serials of another release say nothing
 		return 0, err
 	}
 	n, err := ReadNote[RevocationsNote](ctx, ws)

@@ -14,15 +14,13 @@ type Reread struct {
 	Changed int `json:"changed"` // those with a different text now
 	Gained  int `json:"words_gained"`
 	Lost    int `json:"words_lost"`
-	// Texts has every changed text, Outcomes every entry with a different outcome now, both in
-	// manifest order.
+	// Every changed text and every entry with a different outcome now, in manifest order.
 	Texts    []TextChange    `json:"texts"`
 	Outcomes []OutcomeChange `json:"outcomes"`
 	Summary  Summary         `json:"summary"`
 }
 
-// A TextChange says which words of a row's text came and went. Words that only moved are
-// neither.
+// A TextChange says which words of a row's text came and went. Words that only moved are neither.
 type TextChange struct {
 	ID     string   `json:"id"`
 	Gained []string `json:"gained"`
@@ -36,8 +34,7 @@ type OutcomeChange struct {
 	New Conclusion `json:"new"`
 }
 
-// CompareReadings makes the report of a re-reading from what is stored. It reports the outcome of every
-// changed entry, but words only of live posts.
+// CompareReadings makes the report of a re-reading, but for its summary, from what is stored.
 func CompareReadings(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (Reread, error) {
 	report := Reread{Texts: []TextChange{}, Outcomes: []OutcomeChange{}}
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {

@@ -42,10 +42,9 @@ func GonePosts(ctx context.Context, ws *workspace.Workspace, withheld bool) (Gon
 	return gone, nil
 }
 
-// MustGo returns the posts that have a tombstone that holds, in the manifest or not, and those that are
-// gone without one. A withheld post may come back, so it is not among them.
+// MustGo returns the posts that have a tombstone that holds, in the manifest or not, and those that are gone without one.
 func MustGo(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
-	gone, err := GonePosts(ctx, ws, false)
+	gone, err := GonePosts(ctx, ws, false) // a withheld post may come back
 	for id, stone := range stones {
 		if err == nil && !gone.Has(id) {
 			gone[id] = GonePost{id, stone.State, stone.Reason}
@@ -116,8 +115,7 @@ func Shards(ctx context.Context, ws *workspace.Workspace) ([]workspace.File, err
 	return files, nil
 }
 
-// ReadRows adds the ids of the rows of a file of the dataset to present, and returns what made it. A file
-// that cannot be read adds none.
+// ReadRows adds the ids of the rows of a file of the dataset to present, and returns what made it.
 func ReadRows(ctx context.Context, ws *workspace.Workspace, name string, present map[string]bool) (made dataset.Provenance, err error) {
 	rows := map[string]bool{}
 	err = withFile(ws.OpenFile, name, func(f *os.File, size int64) error {
@@ -130,7 +128,7 @@ func ReadRows(ctx context.Context, ws *workspace.Workspace, name string, present
 		made, err = dataset.ReadProvenance(f, size)
 		return err
 	})
-	if err == nil {
+	if err == nil { // half a file says nothing of the other half
 		maps.Copy(present, rows)
 	}
 	return made, err

@@ -1,8 +1,6 @@
-// Package state says what a workspace means: its notes, which tombstones hold, what is kept and why,
-// which posts must be gone, what registered copies owe, and what a summary says.
-//
-// Run, purge, re-reading, export, report and audit call it alike, so that they never differ about it. It
-// sends no request; the same workspace, policy and time give the same answers.
+// Package state says what a workspace means: its notes, which tombstones hold, what is kept and why, which posts must be
+// gone, what registered copies owe, and what a summary says. Run, purge, re-reading, export, report and audit call it
+// alike, so that they never differ. The same workspace, policy and time give the same answers.
 package state
 
 import (
@@ -32,8 +30,8 @@ const (
 var ErrInterrupted = errors.New("interrupted: run the same command again to go on")
 
 // IsShard reports whether a name of the workspace is one that a run gives a Parquet file of the dataset.
-// A file that somebody put beside them says nothing about the rows of the dataset.
 func IsShard(name string) bool {
+	// A file that somebody put beside them says nothing about the rows of the dataset.
 	ours, err := path.Match(DatasetDir+"/data/*-of-*.parquet", name)
 	return err == nil && ours
 }
@@ -85,8 +83,7 @@ func (c Conclusion) Short() string {
 	return string(c.Outcome) + ", " + string(c.Reason)
 }
 
-// DiffWords gives the words that the new text has more often than the old one, and the other way
-// round, in the order of their text.
+// DiffWords gives the words that the new text has more often than the old one, and the other way round, in order.
 func DiffWords(before, after string) (gained, lost []string) {
 	return without(after, before), without(before, after)
 }
@@ -99,7 +96,7 @@ func without(text, others string) []string {
 	}
 	left := []string{}
 	for w := range strings.FieldsSeq(text) {
-		have[w]--
+		have[w]-- // a word that stands twice in one text and once in the other is left once
 		if have[w] < 0 {
 			left = append(left, Printable(w))
 		}

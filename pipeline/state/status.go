@@ -14,37 +14,32 @@ import (
 
 // A Summary is what became of the entries of a release.
 type Summary struct {
-	Release  string                   `json:"release"`
-	Entries  int                      `json:"entries"`
-	Posts    int                      `json:"posts"` // different ones; a gallery has several entries
-	Outcomes map[manifest.Outcome]int `json:"outcomes"`
-	Reasons  []Count                  `json:"reasons"`
-	Flagged  int                      `json:"flagged"`  // kept rows that the filters marked (flag mode)
-	Retry    int                      `json:"retry"`    // entries that another run can still change
-	Withheld int                      `json:"withheld"` // posts that are gone and not erased yet
-	Masked   Masked                   `json:"masked"`
-	// MassRemoval says that the withheld posts are more than the policy lets go at once.
-	MassRemoval bool `json:"mass_removal"`
-	// WithheldSince is when the first of them was found gone, SettleBy when its content has to be
-	// erased at the latest. The clock runs while a mass removal waits.
-	WithheldSince *time.Time   `json:"withheld_since"`
-	SettleBy      *time.Time   `json:"settle_by"`
-	OpenCopies    int          `json:"open_copies"`      // that may hold rows that must go
-	Copies        []CopyReport `json:"copies,omitempty"` // all that are not closed, after a run took rows out of them
-	// Returned are the tombstones that do not hold: lifted, or suspended by the policy's readmit.
-	Returned   []TombstoneEntry `json:"returned"`
-	Unverified int              `json:"unverified"` // posts that Reddit gave no verdict on in this run
-	OldestAsk  *time.Time       `json:"oldest_ask"` // when the kept post asked about longest ago was last seen live
-	Stale      bool             `json:"stale"`      // a kept post was last seen live longer ago than the policy allows
-	// MassRemovalShare is the policy's bound above which removals are withheld.
-	MassRemovalShare float64          `json:"mass_removal_share"`
-	Elapsed          time.Duration    `json:"elapsed_ns,omitempty"`
-	Files            []workspace.File `json:"files,omitempty"`
-	Unchanged        bool             `json:"unchanged,omitempty"`    // the dataset was already what it had to be
-	GuardSpares      int              `json:"guard_spares,omitempty"` // duplicates that the policy's dedupe.guard would keep
-	Recheck          bool             `json:"recheck,omitempty"`      // the run fetched and read nothing
-	Looks            *Looks           `json:"looks,omitempty"`        // how often this run asked about posts
-	Calls            *reddit.Calls    `json:"calls,omitempty"`        // all the requests that it sent
+	Release          string                   `json:"release"`
+	Entries          int                      `json:"entries"`
+	Posts            int                      `json:"posts"` // different ones; a gallery has several entries
+	Outcomes         map[manifest.Outcome]int `json:"outcomes"`
+	Reasons          []Count                  `json:"reasons"`
+	Flagged          int                      `json:"flagged"`  // kept rows that the filters marked (flag mode)
+	Retry            int                      `json:"retry"`    // entries that another run can still change
+	Withheld         int                      `json:"withheld"` // posts that are gone and not erased yet
+	Masked           Masked                   `json:"masked"`
+	MassRemoval      bool                     `json:"mass_removal"`       // the withheld posts are more than the policy lets go at once
+	WithheldSince    *time.Time               `json:"withheld_since"`     // when the first of them was found gone
+	SettleBy         *time.Time               `json:"settle_by"`          // when its content has to be erased at the latest
+	OpenCopies       int                      `json:"open_copies"`        // that may hold rows that must go
+	Copies           []CopyReport             `json:"copies,omitempty"`   // all that are not closed, after a run took rows out of them
+	Returned         []TombstoneEntry         `json:"returned"`           // tombstones that do not hold: lifted, or suspended by readmit
+	Unverified       int                      `json:"unverified"`         // posts that Reddit gave no verdict on in this run
+	OldestAsk        *time.Time               `json:"oldest_ask"`         // when the kept post asked about longest ago was last seen live
+	Stale            bool                     `json:"stale"`              // a kept post was last seen live longer ago than the policy allows
+	MassRemovalShare float64                  `json:"mass_removal_share"` // the policy's bound above which removals are withheld
+	Elapsed          time.Duration            `json:"elapsed_ns,omitempty"`
+	Files            []workspace.File         `json:"files,omitempty"`
+	Unchanged        bool                     `json:"unchanged,omitempty"`    // the dataset was already what it had to be
+	GuardSpares      int                      `json:"guard_spares,omitempty"` // duplicates that the policy's dedupe.guard would keep
+	Recheck          bool                     `json:"recheck,omitempty"`      // the run fetched and read nothing
+	Looks            *Looks                   `json:"looks,omitempty"`        // how often this run asked about posts
+	Calls            *reddit.Calls            `json:"calls,omitempty"`        // all the requests that it sent
 }
 
 // Masked counts the names, addresses and numbers that were masked in the text of stored images.
@@ -99,13 +94,13 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			s.Masked.Names += rec.Reading.Masked
 			s.Masked.Images++
 		}
-		if !posts[rec.ID] {
+		if !posts[rec.ID] { // a gallery has several entries of one post
 			posts[rec.ID] = rec.Post.Withheld
 			if rec.Post.Withheld {
 				s.withhold(rec.Post)
 			}
 		}
-		if res.Outcome == manifest.Kept {
+		if res.Outcome == manifest.Kept { // only rows that are handed out can be too old
 			if res.Flagged() {
 				s.Flagged++
 			}
@@ -121,7 +116,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	if err != nil {
 		return Summary{}, err
 	}
-	s.MassRemoval = mass > 0 && s.Withheld > 0
+	s.MassRemoval = mass > 0 && s.Withheld > 0 // the note stays when all of them are live again
 	s.OpenCopies, err = openCopies(ctx, ws)
 	if err != nil {
 		return Summary{}, err
@@ -134,7 +129,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		c.Entries = n
 		s.Reasons = append(s.Reasons, c)
 	}
-	order := manifest.Outcomes()
+	order := manifest.Outcomes() // the order of every table, not that of the map
 	slices.SortFunc(s.Reasons, func(a, b Count) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Outcome), slices.Index(order, b.Outcome)),
 			cmp.Compare(b.Entries, a.Entries), cmp.Compare(a.Reason, b.Reason))
@@ -144,6 +139,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 
 func (s *Summary) withhold(p workspace.Post) {
 	s.Withheld++
+	// The clock runs while a mass removal waits for its confirmation: the oldest one counts.
 	if p.GoneAt.IsZero() || s.WithheldSince != nil && !p.GoneAt.Before(*s.WithheldSince) {
 		return
 	}

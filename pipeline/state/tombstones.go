@@ -53,8 +53,7 @@ type LiftNote struct {
 
 // ListTombstones returns all tombstones of a workspace, oldest first, and behind them those that were lifted. Each
 // lift is checked against the release, unless that is nil.
-func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
-	now time.Time) ([]TombstoneEntry, error) {
+func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
 	stones, err := ws.Tombstones(ctx)
 	if err != nil {
 		return nil, err
@@ -77,8 +76,7 @@ func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.
 }
 
 // Returned lists, as ListTombstones does, the tombstones that do not hold.
-func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
-	now time.Time) ([]TombstoneEntry, error) {
+func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
 	list, err := ListTombstones(ctx, ws, rel, now)
 	return slices.DeleteFunc(list, func(e TombstoneEntry) bool { return e.Status == TombstoneHolds }), err
 }
@@ -94,9 +92,9 @@ func Holds(list []TombstoneEntry) []manifest.Tombstone {
 	return stones
 }
 
-// WriteTombstones writes those that hold to tombstones.csv of the workspace, as a release publishes them: to be
-// kept elsewhere, and for a state.db that comes back from a backup.
+// WriteTombstones writes those that hold to tombstones.csv of the workspace, as a release publishes them.
 func WriteTombstones(ctx context.Context, ws *workspace.Workspace) error {
+	// To be kept elsewhere, and for a state.db that comes back from a backup: OtherTombstones reads it.
 	list, err := ListTombstones(ctx, ws, nil, time.Time{})
 	if err != nil {
 		return err
@@ -141,9 +139,8 @@ func tombstonesByPost(ctx context.Context, ws *workspace.Workspace) (Holding, er
 	return byPost, err
 }
 
-// OtherTombstones returns those that state.db need not have: the published ones of the release and, where
-// state.db has none of the post, those of the workspace's own file and those that were lifted by a statement that
-// the release does not accept. Those that an accepted statement lifted are left out.
+// OtherTombstones returns those that state.db need not have: the published ones, those of the workspace's own file, and
+// those that were lifted by a statement that the release does not accept.
 func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
 	published []manifest.Tombstone, now time.Time) ([]workspace.Tombstone, error) {
 	have, err := tombstonesByPost(ctx, ws)
@@ -157,7 +154,7 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 	var add []workspace.Tombstone
 	until := map[manifest.PostID]time.Time{} // of accepted lifts
 	put := func(t manifest.Tombstone, reason manifest.Reason) {
-		if t.Time.After(until[t.ID]) {
+		if t.Time.After(until[t.ID]) { // else an accepted statement lifted it
 			add = append(add, workspace.Tombstone{Tombstone: t, Reason: reason})
 		}
 	}
@@ -165,7 +162,7 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 		switch {
 		case e.Lifted.Refused == "":
 			until[e.ID] = e.Lifted.Asserted
-		case e.Lifted.Held && !have.Has(e.ID):
+		case e.Lifted.Held && !have.Has(e.ID): // the lift is void: what it took away holds again
 			put(manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, e.Reason)
 		}
 	}
@@ -205,45 +202,38 @@ func readKept(ws *workspace.Workspace, name string, most int64) ([]byte, error) 
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// A lift is not believed because it happened: whoever holds the workspace can lift with a key and a release of their
-// own. Its statement and signature stay in audit/lifts, and every command that names a release checks them again.
-
 const maxStatement = 128 << 10 // bytes
 
-// CheckLift checks the kept statement with a sha256 against a release: one of the signers that it pins now signed
-// it, for this name and digest. The fault says why it does not count.
-func CheckLift(ws *workspace.Workspace, rel *manifest.Release, digest string, now time.Time) (policy.Lift, policy.Signer, *policy.GrantFault, error) {
-	name := AuditDir + "/" + auditlog.StatementName(digest)
-	if !fs.ValidPath(name) { // a note that was changed by hand
-		return policy.Lift{}, policy.Signer{}, noStatement(name), nil
+// CheckLift checks the kept statement with a sha256 against a release. A *policy.GrantFault says why it does not count.
+func CheckLift(ws *workspace.Workspace, rel *manifest.Release, digest string, now time.Time) (l policy.Lift, signer policy.Signer, err error) {
+	file := policy.SignedFile{Name: AuditDir + "/" + auditlog.StatementName(digest)}
+	if fs.ValidPath(file.Name) { // else somebody changed the note
+		file.Body, err = readKept(ws, file.Name, maxStatement)
+		if err == nil {
+			file.Signature, err = readKept(ws, file.Name+manifest.SignatureSuffix, maxStatement)
+		}
+		if err != nil {
+			return l, signer, err
+		}
 	}
-	body, err := readKept(ws, name, maxStatement)
-	if err != nil {
-		return policy.Lift{}, policy.Signer{}, nil, err
+	if file.Body == nil || SHA256(file.Body) != digest {
+		return l, signer, &policy.GrantFault{Reason: "no_statement", Detail: "its statement is not in " + file.Name,
+			Hint: "lift again, with the statement"}
 	}
-	signature, err := readKept(ws, name+manifest.SignatureSuffix, maxStatement)
-	if err != nil {
-		return policy.Lift{}, policy.Signer{}, nil, err
-	}
-	if body == nil || SHA256(body) != digest {
-		return policy.Lift{}, policy.Signer{}, noStatement(name), nil
-	}
+	// The keys that the release pins now: one that was taken out since lifts nothing any more.
 	signers, err := policy.ParseSigners(rel.Signers)
 	if err != nil {
-		return policy.Lift{}, policy.Signer{}, nil, err
+		return l, signer, err
 	}
-	l, signer, fault := policy.OpenLift(policy.SignedFile{Name: name, Body: body, Signature: signature}, signers,
-		policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}, now)
-	return l, signer, fault, nil
-}
-
-func noStatement(name string) *policy.GrantFault {
-	return &policy.GrantFault{Reason: "no_statement", Detail: "its statement is not in " + name, Hint: "lift again, with the statement"}
+	l, signer, fault := policy.OpenLift(file, signers, policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}, now)
+	if fault != nil { // a nil fault in err would be an error
+		return l, signer, fault
+	}
+	return l, signer, nil
 }
 
 // checkedLifts returns the note of lifted tombstones, with what a release (nil for none) says of each lift.
-func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
-	now time.Time) ([]TombstoneEntry, error) {
+func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, now time.Time) ([]TombstoneEntry, error) {
 	lifted, err := ReadNote[LiftedNote](ctx, ws)
 	for i := range lifted {
 		lifted[i].Lifted = cmp.Or(lifted[i].Lifted, &LiftNote{}) // a note that was changed by hand
@@ -251,13 +241,15 @@ func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	if err != nil || rel == nil {
 		return lifted, err
 	}
+	// A lift is not believed because it happened: whoever holds the workspace can lift with a key and a release of their own.
 	for _, e := range lifted {
-		l, signer, fault, err := CheckLift(ws, rel, e.Lifted.Statement, now)
+		l, signer, err := CheckLift(ws, rel, e.Lifted.Statement, now)
+		fault, refused := errors.AsType[*policy.GrantFault](err)
 		switch {
+		case refused:
+			e.Lifted.Refused = string(fault.Reason) + ": " + fault.Detail
 		case err != nil:
 			return nil, err
-		case fault != nil:
-			e.Lifted.Refused = string(fault.Reason) + ": " + fault.Detail
 		// The note is the workspace's own word: only what the statement says counts.
 		case !slices.Contains(l.IDs, e.ID) || e.Lifted.Held && e.Time.After(l.Asserted) || e.Lifted.Asserted.After(l.Asserted):
 			e.Lifted.Refused = "the statement does not name the post, or is older than the tombstone"
@@ -277,8 +269,7 @@ type Lifting struct {
 }
 
 // Lift takes away the tombstones that a maintainer's statement names and that are no younger than it, and keeps the
-// statement. The caller has verified it. What Reddit says of the posts decides again from the next run on, while
-// the release that is run accepts the statement.
+// statement, which the caller has verified. What Reddit says of the posts decides again from the next run on.
 func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, signer policy.Signer, file policy.SignedFile) (Lifting, error) {
 	out := Lifting{Lifted: []manifest.PostID{}, Newer: []manifest.PostID{}, None: []manifest.PostID{}}
 	have, err := tombstonesByPost(ctx, ws)
