@@ -359,7 +359,7 @@ func (r *run) noRowOf(ctx context.Context, gone state.GoneSet) error {
 
 // successors names the member of the group of an entry that went which has its place now, or else the first live one.
 func (r *run) successors(group []manifest.Key, gone state.GoneSet, name string, present map[string]bool) []Successor {
-	// One that was in the dataset before, marked by a filter, took nobody's place.
+	// One that was in the dataset before, marked by a filter, did not take the place of one that went.
 	for _, k := range group {
 		if now := k.String(); present[now] && !r.had.rows[now] {
 			return []Successor{{Gone: name, ID: now, Stored: true}}

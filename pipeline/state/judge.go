@@ -327,7 +327,7 @@ func NearRule(p policy.Policy) dedupe.Rule {
 func InEnglish(f *language.Filter, p policy.Policy, rec workspace.Record) language.Verdict {
 	words := make([]language.Word, 0, len(rec.Reading.Words))
 	for _, w := range rec.Reading.Words {
-		if !language.IsMask(w.Text) { // a mask is no word of the picture
+		if !language.IsMask(w.Text) { // a mask does not stand in the picture
 			words = append(words, language.Word{Text: w.Text, Confidence: w.Confidence})
 		}
 	}
