@@ -89,7 +89,7 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 	}
 	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
 		report, err := copies.Export(ctx, copies.Config{Release: config.Release, Tombstones: config.Tombstones, Policy: config.Policy, Workspace: ws,
-			Now: c.now, Access: grant.access()}, copies.Request{To: f.to, Note: f.note, Format: f.format})
+			Now: c.now, Access: grant.access(), To: f.to, Note: f.note, Format: f.format})
 		if err != nil {
 			return exportProblem(err)
 		}

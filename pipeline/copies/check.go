@@ -34,8 +34,8 @@ func check(ctx context.Context, c workspace.Copy) error {
 	return describe(list)
 }
 
-// List returns all registered copies, by path, closed ones too. It compares the files of each with their recorded
-// digests and writes nothing: a copy that differs, or that has rows that must go, is an open obligation.
+// List returns all registered copies, by path, closed ones too. One whose files differ from their recorded digests, or
+// that has rows that must go, is an open obligation.
 func List(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, error) {
 	list, err := state.ListCopies(ctx, ws)
 	if err != nil {

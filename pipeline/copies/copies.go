@@ -1,7 +1,5 @@
-// Package copies makes copies of a dataset outside the workspace, registers them, and takes rows out of
-// them again.
-// The record of a copy changes in one transaction, after its files come and before they go. All work in its folder
-// goes through an os.Root, so that no link in it leads out.
+// Package copies makes copies of a dataset outside the workspace, registers them, and takes rows out of them again.
+// All work in the folder of a copy goes through an os.Root, so that no link in it leads out.
 package copies
 
 import (
@@ -27,8 +25,7 @@ var (
 	ErrCopyThere = errors.New("the copy is still there")
 )
 
-// Close records the operator's word on a copy that is no longer there: it was returned or destroyed. note is in the
-// operator's words. A copy that is still where it was registered is refused.
+// Close records the operator's word, note, on a copy that was returned or destroyed. One that is still there is refused.
 func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string, now time.Time) error {
 	copies, err := ws.Copies(ctx)
 	if err != nil {

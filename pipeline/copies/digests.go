@@ -10,10 +10,8 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// WriteDigests writes the annotations of a workspace as JSON Lines, one entry a line, with the digests of each image
-// that it has, or had until a purge: a manifest that a maintainer can publish, and by which others recognise an image
-// without having it. It returns how many of the entries have digests. The error is *NotExportable when the workspace was run
-// with another edition of the release.
+// WriteDigests writes the annotations of a workspace as a manifest in JSON Lines, with the digests of each image that it
+// has, or had until a purge, and returns how many entries have them. The error is *NotExportable for another edition.
 func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, w io.Writer) (entries, known int, err error) {
 	b, _, err := ws.Binding(ctx)
 	if err != nil {

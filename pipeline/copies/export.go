@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -31,10 +33,6 @@ type Config struct {
 	Now        func() time.Time
 	// Access says whether rows may be handed out at a time; nil if no grant is needed.
 	Access func(now time.Time) error
-}
-
-// A Request says which copy of the dataset to make.
-type Request struct {
 	To     string // a folder that does not exist, or is empty
 	Note   string // who gets it, in the operator's words
 	Format string // one of Formats
@@ -67,29 +65,27 @@ func CheckNote(note string) error {
 	return nil
 }
 
-// Export makes a copy of the dataset and registers it, so that Purge finds it later. It refuses unless every post
-// was seen live within the policy's recheck_within and none is gone or withheld.
-// The errors are *NotExportable, ErrForeign, those of c.Access and of the disk.
-func Export(ctx context.Context, c Config, q Request) (state.CopyReport, error) {
+// Export makes a copy of the dataset and registers it, so that Purge finds it later. The errors are *NotExportable,
+// ErrForeign, those of c.Access and of the disk.
+func Export(ctx context.Context, c Config) (state.CopyReport, error) {
 	if c.Access != nil {
 		if err := c.Access(c.Now()); err != nil {
 			return state.CopyReport{}, err
 		}
 	}
-	to, err := destination(ctx, c.Workspace, q.To)
+	to, err := destination(ctx, c.Workspace, c.To)
 	if err != nil {
 		return state.CopyReport{}, err
 	}
 	e := &exporting{Config: c, temp: unfinishedPath(to),
-		copy: workspace.Copy{Path: to, Note: q.Note, Format: q.Format, Made: c.Now().UTC().Truncate(time.Second)}}
+		copy: workspace.Copy{Path: to, Note: c.Note, Format: c.Format, Made: c.Now().UTC().Truncate(time.Second)}}
 	if err := e.readDataset(ctx); err != nil {
 		return state.CopyReport{}, err
 	}
 	return e.make(ctx)
 }
 
-// destination returns the path of a new copy. It refuses a folder with files, the workspace, and the path of a
-// registered copy that is not closed.
+// destination returns the path of a new copy, or why none may be there.
 func destination(ctx context.Context, ws *workspace.Workspace, to string) (string, error) {
 	to, err := copyPath(to)
 	if err != nil {
@@ -157,7 +153,7 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 			changed = changed || err != nil
 		}
 	}
-	gone, stale, other := 0, 0, 0
+	why := map[string]int{}
 	for rec, err := range e.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err
@@ -168,38 +164,31 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		e.copy.Rows = append(e.copy.Rows, rec.Key.String())
 		e.flagged = e.flagged || rec.Result.Flagged()
 		changed = changed || !present[rec.Key.String()]
-		// The row by what is known now.
-		switch res := j.Outcome(rec); res.Outcome {
-		case state.Candidate:
-		case manifest.Removed, manifest.Deleted, manifest.Unavailable, manifest.Refused:
-			gone++
+		// The row by what is known now: the last run can be older than the last answer of Reddit.
+		switch res := j.Outcome(rec); {
+		case res.Outcome == state.Candidate:
+		case rec.Post.State.Gone() || res.Outcome == manifest.Refused || j.Tombstones.Has(rec.ID):
+			why["are of posts that are gone or withheld"]++
+		case res.Reason == "not_rechecked":
+			why["are of posts last seen live too long ago"]++
 		default:
-			if res.Outcome == manifest.Failed && res.Reason == "not_rechecked" {
-				stale++
-			} else {
-				other++
-			}
+			why["would not be in it any more"]++
 		}
 	}
 	// A run or purge that was killed may have decided without writing the files.
 	changed = changed || len(present) != len(e.copy.Rows)
-	var why []string
-	for _, r := range []struct {
-		is   bool
-		says string
-	}{
-		{e.bound.ReleaseDigest != e.Release.Digest || e.bound.ManifestDigest != e.Release.ManifestDigest, otherVersion},
-		{changed, "its files are not those that a finished run or purge wrote"},
-		{gone > 0, fmt.Sprintf("%d of its rows are of posts that are gone or withheld", gone)},
-		{stale > 0, fmt.Sprintf("%d of its rows are of posts last seen live too long ago", stale)},
-		{other > 0, fmt.Sprintf("%d of its rows would not be in it any more", other)},
-	} {
-		if r.is {
-			why = append(why, r.says)
-		}
+	var all []string
+	if e.bound.ReleaseDigest != e.Release.Digest || e.bound.ManifestDigest != e.Release.ManifestDigest {
+		all = append(all, otherVersion)
 	}
-	if len(why) > 0 {
-		return &NotExportable{why}
+	if changed {
+		all = append(all, "its files are not those that a finished run or purge wrote")
+	}
+	for _, what := range slices.Sorted(maps.Keys(why)) {
+		all = append(all, fmt.Sprintf("%d of its rows %s", why[what], what))
+	}
+	if len(all) > 0 {
+		return &NotExportable{all}
 	}
 	return nil
 }
@@ -215,8 +204,7 @@ type exporting struct {
 	folder  *durable.Folder // temp
 }
 
-// make makes the copy. A purge relies on the order: it finds each copy that anyone could have, and takes no other
-// folder for one.
+// make makes the copy. A purge relies on the order: it finds each copy that anyone could have.
 func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 	// On record without files: killed from here on, it is an unfinished copy, which the next export or purge
 	// removes.
@@ -252,7 +240,7 @@ func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 	return state.NewCopyReport(e.copy), nil
 }
 
-// rename gives the copy its name. It replaces an empty folder, and fails on one with files.
+// rename gives the copy its name.
 func (e *exporting) rename(ctx context.Context) error {
 	if err := durable.Step(ctx, "export rename", e.copy.Path); err != nil {
 		return err
@@ -262,6 +250,7 @@ func (e *exporting) rename(ctx context.Context) error {
 		return err
 	}
 	defer parent.Close()
+	// It replaces an empty folder, and fails on one with files.
 	if err := durable.In(parent).Rename(ctx, filepath.Base(e.temp), filepath.Base(e.copy.Path)); err != nil {
 		return fmt.Errorf("give the copy its name: %w", err)
 	}

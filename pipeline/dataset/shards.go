@@ -20,11 +20,10 @@ type Sink func(name string, write func(io.Writer) error) error
 // ShardBytes is how much of rows a shard takes: what Hugging Face datasets cuts at, too.
 const ShardBytes = 500_000_000
 
-// PlanShards says how the rows of a split go into shards: how many rows each gets. A shard ends where the
-// next row would take it over ShardBytes. sizes yields RowBytes of each row, in order. It depends on
-// nothing else, so that names that tell the number of shards are known before the first row is written,
-// and one input gives the same files. No rows are one shard without rows.
+// PlanShards says how many rows of a split each shard gets. A shard ends where the next row would take it over
+// ShardBytes. sizes yields RowBytes of each row, in order. No rows are one shard without rows.
 func PlanShards(sizes iter.Seq[int64]) []int {
+	// It depends on nothing else, because the names tell the number of shards before the first row is written.
 	plan, bytes := []int{0}, int64(0)
 	for size := range sizes {
 		last := len(plan) - 1

@@ -1,6 +1,5 @@
-// Package endpoint is the client of services that a user names by URL: time-stamping authorities (RFC 3161).
-//
-// It sends a service what its functions say and nothing else, follows no redirect, and reads a bounded answer.
+// Package endpoint is the client of services that a user names by URL: time-stamping authorities (RFC 3161). It follows
+// no redirect, and reads a bounded answer.
 package endpoint
 
 import (
@@ -33,15 +32,14 @@ type Stamp struct {
 	Authority string    `json:"authority"` // the subject of its certificate
 }
 
-// RequestStamp asks the time-stamping authority at url for a stamp of document, which it does not see: the request holds its
-// SHA-256 and a random number. The answer is a TimeStampResp in DER (RFC 3161, section 2.4.2), as `openssl ts -verify -in`
-// reads it, that CheckStamp has accepted.
+// RequestStamp asks the time-stamping authority at url for a stamp of document. The answer is a TimeStampResp in DER
+// (RFC 3161, section 2.4.2), as `openssl ts -verify -in` reads it, that CheckStamp has accepted.
 func RequestStamp(ctx context.Context, transport http.RoundTripper, url string, document []byte, roots *x509.CertPool) ([]byte, Stamp, error) {
+	var stamp Stamp
 	answer, err := askStamp(ctx, transport, url, document)
-	if err != nil {
-		return nil, Stamp{}, fmt.Errorf("time stamp of %s: %w", url, err)
+	if err == nil {
+		stamp, err = CheckStamp(answer, document, roots)
 	}
-	stamp, err := CheckStamp(answer, document, roots)
 	if err != nil {
 		return nil, Stamp{}, fmt.Errorf("time stamp of %s: %w", url, err)
 	}
@@ -49,6 +47,7 @@ func RequestStamp(ctx context.Context, transport http.RoundTripper, url string, 
 }
 
 func askStamp(ctx context.Context, transport http.RoundTripper, url string, document []byte) ([]byte, error) {
+	// The authority does not see the document: the request holds its digest and a random number.
 	digest := sha256.Sum256(document)
 	nonce, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
 	if err != nil {

@@ -1,8 +1,5 @@
-// Package page sets up the pages that people look at: HTML files that open from disk, without a
-// script, without a file beside them, without a request. Each page is a template (a .html file of
-// the package that it belongs to) within the frame of base.html and with the style of page.css.
-//
-// html/template escapes every text for its place.
+// Package page sets up the pages that people look at: HTML files that open from disk, without a script, without a file
+// beside them, without a request. Each page is a template within the frame of base.html, with the style of page.css.
 package page
 
 import (
@@ -46,6 +43,7 @@ func Parse(from fs.FS, name string) *template.Template {
 		"rounded":  func(d time.Duration) string { return d.Round(100 * time.Millisecond).String() },
 		"share":    Share,
 	})
+	// html/template escapes every text for its place.
 	return template.Must(template.Must(t.ParseFS(files, "base.html")).ParseFS(from, name))
 }
 
@@ -60,8 +58,7 @@ func Counted(n int, one string) string {
 // Share is n of all in percent.
 func Share(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
 
-// Write writes a page of Parse. Control characters but newline and tab, and those that turn the
-// direction of writing, become U+FFFD.
+// Write writes a page of Parse. Control characters, and those that turn the direction of writing, become U+FFFD.
 func Write(w io.Writer, t *template.Template, data any) error {
 	out := transform.NewWriter(w, runes.Map(func(r rune) rune {
 		control := r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0
@@ -96,6 +93,7 @@ func NewThumbnail(img image.Image, name string) (Thumbnail, error) {
 	}
 	small := image.NewRGBA(image.Rect(0, 0, t.Width, t.Height))
 	draw.Draw(small, small.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	// From the pixels alone: what else the file holds does not come along.
 	draw.ApproxBiLinear.Scale(small, small.Bounds(), img, img.Bounds(), draw.Over, nil)
 	var b bytes.Buffer
 	if err := jpeg.Encode(&b, small, &jpeg.Options{Quality: 60}); err != nil {

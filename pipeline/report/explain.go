@@ -45,8 +45,7 @@ type PostStory struct {
 	Subreddit string             `json:"subreddit"`
 	Withheld  bool               `json:"withheld"`
 	Unseen    bool               `json:"unseen"` // since its image was fetched
-	// Stale says that it was last seen live too long ago to be exported.
-	Stale bool `json:"stale"`
+	Stale     bool               `json:"stale"`  // last seen live too long ago to be exported
 }
 
 // A TombstoneStory is what keeps a post out.
@@ -79,9 +78,7 @@ type ReadingStory struct {
 	Confidence  float64           `json:"confidence"` // mean of the words in the text
 	Masked      int               `json:"masked"`     // names that were masked
 	Words       []ReadWord        `json:"words"`
-	// Hidden says that Text and Words are left out: the post is not live by what is known, or has a
-	// tombstone that holds, and what is still stored of it waits to be erased.
-	Hidden bool `json:"hidden,omitempty"`
+	Hidden      bool              `json:"hidden,omitempty"` // Text and Words are left out: the post is gone, or may be
 }
 
 // A ReadWord is one word that OCR saw, in the text or not.
@@ -105,16 +102,12 @@ type LanguageStory struct {
 
 // A Near is another entry that is a near-duplicate.
 type Near struct {
-	ID string `json:"id"`
-	// Kept says that the other one was kept and this one is its duplicate; else it is the other
-	// way round.
-	Kept  bool   `json:"kept"`
+	ID    string `json:"id"`
+	Kept  bool   `json:"kept"` // the other one was kept and this one is its duplicate; else the other way round
 	Class string `json:"class"`
 	Bits  int    `json:"bits"`  // that differ, of the hashes' 64
 	Words int    `json:"words"` // that differ
-	// Holds is false where the two are no longer near by the words and hashes of now; the numbers
-	// are then 0.
-	Holds bool `json:"holds"`
+	Holds bool   `json:"holds"` // they are near by the words and hashes of now; else the numbers are 0
 }
 
 // An UnknownEntry is the error of Explain for an entry that the manifest does not have.
@@ -179,7 +172,7 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 
 // oneRecord reads one entry with its words.
 func oneRecord(ctx context.Context, ws *workspace.Workspace, k manifest.Key) (workspace.Record, error) {
-	unknown := &UnknownEntry{ID: k.String()}
+	unknown := &UnknownEntry{ID: k.String()} // with what the person may have meant
 	for rec, err := range ws.Records(ctx, workspace.Select{ID: k.ID, WithWords: true}) {
 		if err != nil || rec.Key == k {
 			return rec, err
@@ -190,7 +183,7 @@ func oneRecord(ctx context.Context, ws *workspace.Workspace, k manifest.Key) (wo
 }
 
 func troubleStory(t *workspace.Trouble) *state.Conclusion {
-	if t == nil {
+	if t == nil { // so that the JSON has no part for it
 		return nil
 	}
 	return &state.Conclusion{Outcome: t.Outcome, Reason: t.Reason, Detail: t.Detail}
@@ -244,6 +237,7 @@ func (x *Explanation) tellLanguage(filter *language.Filter, p policy.Policy) {
 		return
 	}
 	v := state.InEnglish(filter, p, *x.rec)
+	// In flag mode a row that does not pass is kept, with the verdict as its reason.
 	marked := x.Outcome.Outcome == manifest.Kept && x.Outcome.Reason == manifest.Reason(v.Outcome)
 	x.Language = &LanguageStory{Verdict: v, Passes: v.Outcome == "", Threshold: p.Filter.EnglishThreshold,
 		Filter: language.Fingerprint(), Mode: p.Filter.Mode,
@@ -254,6 +248,7 @@ func (x *Explanation) tellLanguage(filter *language.Filter, p policy.Policy) {
 func (x *Explanation) findNear(ctx context.Context, ws *workspace.Workspace, p policy.Policy) error {
 	key := x.rec.Key
 	var of []manifest.Key
+	// What was dropped for this entry is known only of those entries.
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err

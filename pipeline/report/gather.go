@@ -73,7 +73,7 @@ func gather(ctx context.Context, ws *workspace.Workspace, j state.Judge, o Optio
 	if err != nil {
 		return d, err
 	}
-	d.Unverified = d.LastRun.Unverified
+	d.Unverified = d.LastRun.Unverified // Status does not know it
 	d.Reread, err = state.ReadNote[state.LastReread](ctx, ws)
 	return d, err
 }
@@ -94,7 +94,7 @@ func (d *data) count(ctx context.Context, ws *workspace.Workspace, j state.Judge
 		}
 		res := j.Known(rec)
 		s := bySplit[rec.Split]
-		if s == nil {
+		if s == nil { // somebody changed state.db
 			return fmt.Errorf("entry %s is of the split %q, which the release does not have: verify the workspace", rec.Key.String(), rec.Split)
 		}
 		s.Entries++
@@ -152,8 +152,9 @@ type grouping struct {
 	order []*group                // as the manifest has them
 }
 
-// add takes in an entry. The kept entry of a group comes before the others of it.
+// add takes in an entry.
 func (g *grouping) add(rec workspace.Record, res manifest.Result) {
+	// The kept entry of a group comes before the others, so its split is known when they come.
 	g.split[rec.Key] = rec.Split
 	kept := res.DuplicateOf
 	if kept == (manifest.Key{}) {
@@ -184,8 +185,7 @@ func (g *grouping) report() {
 	}
 }
 
-// ofKept yields what item makes of the kept entries in manifest order, nil left out. Templates know no errors:
-// the first one ends the sequence and is stored in failed, where whoever writes the page looks afterwards.
+// ofKept yields what item makes of the kept entries in manifest order, nil left out. An error ends it, and is in failed.
 func ofKept[T any](ctx context.Context, ws *workspace.Workspace, j state.Judge, failed *error,
 	item func(workspace.Record) (*T, error)) iter.Seq[T] {
 	return func(yield func(T) bool) {
@@ -197,7 +197,7 @@ func ofKept[T any](ctx context.Context, ws *workspace.Workspace, j state.Judge, 
 			if err == nil {
 				made, err = item(rec)
 			}
-			if err != nil {
+			if err != nil { // templates know no errors: whoever writes the page looks at it afterwards
 				*failed = err
 				return
 			}
@@ -213,6 +213,7 @@ const mostThumbnails = 60
 
 // thumbnails yields some of the n kept images, spread evenly over the manifest.
 func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, n int, failed *error) iter.Seq[page.Thumbnail] {
+	// Rounded up, so that never more are shown; and at least 1, for a workspace without kept images.
 	step := cmp.Or((n+mostThumbnails-1)/mostThumbnails, 1)
 	i := -1
 	return ofKept(ctx, ws, j, failed, func(rec workspace.Record) (*page.Thumbnail, error) {

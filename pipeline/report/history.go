@@ -51,7 +51,7 @@ func (x *Explanation) tellHistory(ctx context.Context, ws *workspace.Workspace, 
 		return err
 	}
 	for _, e := range pending {
-		if e.Seq >= size {
+		if e.Seq >= size { // a run may have published it meanwhile
 			x.addEvidence(e, id, true)
 		}
 	}

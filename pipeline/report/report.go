@@ -1,6 +1,5 @@
-// Package report shows people what a workspace holds: the report of all of it, what reading again
-// changed, and everything known of one entry. It only reads. What the pages look like stands in
-// report.html and reread.html.
+// Package report shows people what a workspace holds: the report of all of it, what reading again changed, and everything
+// known of one entry. It only reads.
 package report
 
 import (
@@ -97,7 +96,7 @@ type bar struct {
 
 // add appends a bar for n of all.
 func (c *chart) add(label string, n, of int) {
-	c.Bars = append(c.Bars, bar{label, fmt.Sprint(n), page.Share(n, of)})
+	c.Bars = append(c.Bars, bar{label, fmt.Sprint(n), page.Share(n, of)}) // 0 of 0 has no length
 }
 
 // Count is how many entries have one of the outcomes.
@@ -136,7 +135,7 @@ func (d data) Funnel() chart {
 	left := d.Entries
 	c.add("in the manifest", left, d.Entries)
 	for _, s := range steps {
-		left -= d.Count(s.lost...)
+		left -= d.Count(s.lost...) // every outcome but kept is lost at one step
 		c.add(s.left, left, d.Entries)
 	}
 	return c
@@ -162,6 +161,7 @@ func (d data) Reached() []reasons {
 
 // Retryable lists the reasons that another run can still change.
 func (d data) Retryable() []reasons {
+	// The page leads with what can be done.
 	left := slices.DeleteFunc(manifest.Outcomes(), func(o manifest.Outcome) bool { return !o.Retryable() })
 	return d.reasons("Entries that another run can still change", left...)
 }
@@ -203,10 +203,9 @@ func (d data) Changed() int {
 	return len(slices.DeleteFunc(d.Differing(), func(differs bool) bool { return !differs }))
 }
 
-// holm tells which tests reject at a level, all of them taken together (Holm 1979): in order of p,
-// the i-th of m may be at most level/(m-i), up to the first that is not.
+// holm tells which tests reject at a level, all of them taken together (Holm 1979).
 func holm(drift []labels.Drift, level float64) []bool {
-	var order []int
+	var order []int // a test that was not done does not make the others harder
 	for i, d := range drift {
 		if d.Untested == "" {
 			order = append(order, i)
@@ -216,6 +215,7 @@ func holm(drift []labels.Drift, level float64) []bool {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(drift[a].P, drift[b].P) })
 	out := make([]bool, len(drift))
 	for rank, i := range order {
+		// In order of p, the i-th of m may be at most level/(m-i), up to the first that is not.
 		if drift[i].P > level/float64(len(order)-rank) {
 			break
 		}
@@ -241,6 +241,7 @@ func (d data) Heatmap(set string, pair labels.Pair) heatmap {
 // Category is a category's name for people.
 func (d data) Category(name string) string {
 	c := d.category(name)
+	// Not every schema has titles.
 	return cmp.Or(c.Title, c.Name)
 }
 
@@ -306,7 +307,7 @@ type way struct {
 
 // Ways counts the changed outcomes, in the order of their first entry.
 func (p RereadPage) Ways() []way {
-	var ways []way
+	var ways []way // few, so that a search costs nothing
 	for _, c := range p.Outcomes {
 		before, after := c.Old.Short(), c.New.Short()
 		i := slices.IndexFunc(ways, func(w way) bool { return w.Before == before && w.After == after })
@@ -320,8 +321,7 @@ func (p RereadPage) Ways() []way {
 
 var rereadPage = page.Parse(files, "reread.html")
 
-// WriteReread writes what a re-reading changed as one HTML page that opens from disk. It holds words
-// of posts, which no purge finds there.
+// WriteReread writes what a re-reading changed as one HTML page. It holds words of posts, which no purge finds there.
 func WriteReread(w io.Writer, p RereadPage) error {
 	if err := page.Write(w, rereadPage, p); err != nil {
 		return fmt.Errorf("write what reading again changed: %w", err)
