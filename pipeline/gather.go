@@ -110,7 +110,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 		return s.resolve(running, s.everyPost(running), g.handOn)
 	})
 	contain.Go(group, func() error {
-		senders.Wait() // the readers end when nobody can send to them any more
+		senders.Wait() // the readers end when no sender is left
 		close(g.read)
 		return nil
 	})

@@ -65,6 +65,7 @@ var errChanged = errors.New("somebody changed it: put it back as it was, or dele
 
 // orNotThere says plainly that a file of a copy is missing.
 func orNotThere(err error) error {
+	// The operator knows where it went, and what to say of it.
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("it is not there any more: moved or handed out")
 	}

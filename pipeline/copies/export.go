@@ -56,11 +56,10 @@ var ErrForeign = errors.New("a copy needs a new or an empty folder outside the w
 
 // CheckNote refuses a note that is not a line of plain text.
 func CheckNote(note string) error {
-	switch {
-	case strings.TrimSpace(note) == "" || len(note) > 200 || !utf8.ValidString(note):
-		return errors.New("a note is one line of 1 to 200 bytes that says who has the copy")
-	case strings.ContainsFunc(note, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return errors.New("a note is plain text, without control characters")
+	// It is shown in a terminal, long after it was written.
+	hidden := strings.ContainsFunc(note, func(r rune) bool { return !unicode.IsPrint(r) })
+	if hidden || strings.TrimSpace(note) == "" || len(note) > 200 || !utf8.ValidString(note) {
+		return errors.New("a note is one line of 1 to 200 bytes of plain text that says who has the copy")
 	}
 	return nil
 }
@@ -267,6 +266,7 @@ func (e *exporting) fill(ctx context.Context) error {
 		write = dataset.WriteFolder
 	}
 	sink := func(name string, write func(io.Writer) error) error { _, err := e.file(ctx, name, write); return err }
+	// The rows come from the workspace, not from its Parquet: both are made by the same code.
 	for _, split := range e.bound.Splits {
 		if _, err := write(sink, e.bound.Schema, e.flagged, split, state.Rows(ctx, e.Workspace, e.Policy, split)); err != nil {
 			return err

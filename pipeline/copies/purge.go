@@ -71,6 +71,7 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy,
 		}
 		return report, ctx.Err()
 	}
+	// A copy that owes nothing is compared and read all the same: somebody may have put back what a purge took out.
 	ids := state.Owed(c, gone)
 	p := &purging{copy: c, ws: ws, gone: gone, owes: len(ids) > 0}
 	trouble := p.takeOut(ctx)
@@ -120,8 +121,7 @@ type purging struct {
 // are wrong once a row is gone.
 var descriptions = []string{"README.md", "croissant.json"}
 
-// takeOut takes the rows out and checks that they are gone. A copy that owes none is compared and read all the same:
-// somebody may have changed it, or put back rows that a purge took out. Its error is the trouble with the copy.
+// takeOut takes the rows out and checks that they are gone. Its error is the trouble with the copy.
 func (p *purging) takeOut(ctx context.Context) (err error) {
 	p.root, err = openCopy(p.copy)
 	if err != nil {
@@ -153,13 +153,13 @@ func (p *purging) takeOut(ctx context.Context) (err error) {
 	return describe(trouble)
 }
 
-// tempName returns the base name of a file of a copy while it is written. It is always the same, so that the next
-// purge finds the file of a killed one.
+// tempName returns the base name of a file of a copy while it is written.
 func tempName(name string) string { return ".tmp-rehydrate-" + path.Base(name) }
 
 // file takes rows out of the file i, and returns the new one; nil when it is no longer part of the copy.
 func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 	f := p.copy.Files[i]
+	// The name is always the same, so that this finds the file of a purge that was killed.
 	if err := p.root.Remove(path.Join(path.Dir(f.Name), tempName(f.Name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func NewThumbnail(img image.Image, name string) (Thumbnail, error) {
 	if size.X < 1 || size.Y < 1 {
 		return Thumbnail{}, fmt.Errorf("make a thumbnail of %s: it has no pixels", name)
 	}
-	t := Thumbnail{Name: name, Width: size.X, Height: size.Y}
+	t := Thumbnail{Name: name, Width: size.X, Height: size.Y} // a small image is not made larger
 	if longest := max(size.X, size.Y); longest > thumbnailSide {
 		t.Width, t.Height = max(1, size.X*thumbnailSide/longest), max(1, size.Y*thumbnailSide/longest)
 	}

@@ -150,7 +150,10 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 		was := state.NewConclusion(*last)
 		x.Last = &was
 	}
-	x.tellPost(j)
+	p := rec.Post
+	x.Post = PostStory{State: p.State, Reason: p.Reason, Asked: at(p.CheckedAt), Live: at(p.LiveAt), Absent: at(p.AbsentAt),
+		Subreddit: p.Subreddit, Withheld: p.Withheld, Unseen: p.Unseen,
+		Stale: p.State == manifest.StateLive && j.Policy.Stale(p.LiveAt, j.Now)}
 	// All of them, not only those that hold: a post that was let in again has one, too.
 	stones, err := ws.Tombstones(ctx)
 	if err != nil {
@@ -161,7 +164,12 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 			x.Tombstone = &TombstoneStory{State: stone.State, Time: stone.Time, Reason: stone.Reason, Readmitted: stone.Readmitted}
 		}
 	}
-	x.tellImage(ws)
+	x.Trouble = troubleStory(rec.Trouble)
+	if img := rec.Image; img != nil {
+		x.Image = &ImageStory{File: ws.ImageName(k, img.Format), Format: img.Format, Width: img.Width, Height: img.Height,
+			Bytes: img.Bytes, SHA256: img.SHA256, OriginalSHA256: img.OriginalSHA256,
+			PHash: fmt.Sprintf("%016x", img.PHash), Flat: img.Flat, HashKind: img.HashKind}
+	}
 	x.tellReading(j)
 	x.tellLanguage(filter, j.Policy)
 	if err := x.tellHistory(ctx, ws, k.ID); err != nil {
@@ -189,28 +197,12 @@ func troubleStory(t *workspace.Trouble) *state.Conclusion {
 	return &state.Conclusion{Outcome: t.Outcome, Reason: t.Reason, Detail: t.Detail}
 }
 
-func (x *Explanation) tellPost(j state.Judge) {
-	p := x.rec.Post
-	at := func(t time.Time) *time.Time {
-		if t.IsZero() {
-			return nil
-		}
-		return &t
+// at is a time that may be never.
+func at(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
 	}
-	x.Post = PostStory{State: p.State, Reason: p.Reason, Asked: at(p.CheckedAt), Live: at(p.LiveAt), Absent: at(p.AbsentAt),
-		Subreddit: p.Subreddit, Withheld: p.Withheld, Unseen: p.Unseen,
-		Stale: p.State == manifest.StateLive && j.Policy.Stale(p.LiveAt, j.Now)}
-}
-
-func (x *Explanation) tellImage(ws *workspace.Workspace) {
-	x.Trouble = troubleStory(x.rec.Trouble)
-	img := x.rec.Image
-	if img == nil {
-		return
-	}
-	x.Image = &ImageStory{File: ws.ImageName(x.rec.Key, img.Format), Format: img.Format, Width: img.Width,
-		Height: img.Height, Bytes: img.Bytes, SHA256: img.SHA256, OriginalSHA256: img.OriginalSHA256,
-		PHash: fmt.Sprintf("%016x", img.PHash), Flat: img.Flat, HashKind: img.HashKind}
+	return &t
 }
 
 func (x *Explanation) tellReading(j state.Judge) {
