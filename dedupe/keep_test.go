@@ -242,6 +242,7 @@ func TestKeepFirst(t *testing.T) {
 		{"a copy of a dropped item", rule, []Item{says(h, "a b c"), says(h^1, "a b x"), says(h^1, "a b x")},
 			[]Decision{kept, {0, 1, 1, ClassNearText}, {0, 1, 1, ClassNearText}}},
 		{"no words may differ, not even none", Rule{Radius: 8, Words: 0}, []Item{says(h, "a"), says(h, "a")}, []Decision{kept, kept}},
+		{"any picture", Rule{Radius: 64, Words: 3}, []Item{says(h, "a b"), says(far, "a b")}, []Decision{kept, {0, 64, 0, ClassSameText}}},
 		{"pictures alone, no words", Rule{Radius: 8, ImageOnly: true}, []Item{says(h, "a"), says(h, "b")}, []Decision{kept, {0, 0, 0, ClassImage}}},
 		{"any words", Rule{Radius: 8, Words: math.MaxInt}, []Item{says(h, "a"), says(h, "x y z u")}, []Decision{kept, {0, 0, 4, ClassNearText}}},
 	} {

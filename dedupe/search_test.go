@@ -1,10 +1,12 @@
 package dedupe
 
 import (
+	"context"
 	"errors"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +23,7 @@ func searchOf(hashes []uint64, radius int, near func(i, j uint32) bool) (s *sear
 	return s, list
 }
 
-// TestDrop takes both ways of looking up, with hashes of all kinds.
+// TestDrop takes both ways of looking up, with hashes of all kinds. Neither compares two texts twice.
 func TestDrop(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	hashes := slices.Concat(codes("uniform", r, 2000, 8), codes("clustered", r, 2000, 8), codes("at the limit", r, 200, 8))
@@ -38,7 +40,17 @@ func TestDrop(t *testing.T) {
 					}
 				}
 			}
-			s, list := searchOf(hashes, radius, near)
+			var mu sync.Mutex
+			compared := map[[2]uint32]bool{}
+			s, list := searchOf(hashes, radius, func(i, j uint32) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				if compared[[2]uint32{i, j}] {
+					t.Errorf("%d and %d are compared twice within %d bits", i, j, radius)
+				}
+				compared[[2]uint32{i, j}] = true
+				return near(i, j)
+			})
 			if err := s.drop(t.Context(), list[:half], list[half:]); err != nil || !slices.Equal(s.of, want) {
 				t.Errorf("drop by the first %d within %d bits differs from the definition (error %v):\n%s", half, radius, err, cmp.Diff(want, s.of))
 			}
@@ -108,7 +120,7 @@ func TestPlanBands(t *testing.T) {
 	}
 }
 
-// TestChunksPanic: a panic in a worker does not end the program.
+// TestChunksPanic: a panic in a worker does not end the program, and nothing is begun after the end of the context.
 func TestChunksPanic(t *testing.T) {
 	err := inChunks(t.Context(), 1000, func(i int) {
 		if i == 500 {
@@ -117,5 +129,11 @@ func TestChunksPanic(t *testing.T) {
 	})
 	if p, ok := errors.AsType[*contain.Panic](err); !ok || p.Value != "no such item" {
 		t.Errorf("inChunks = %v after a panic", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = inChunks(ctx, 1000, func(i int) { t.Errorf("item %d is looked at after the end", i) })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("inChunks, cancelled = %v", err)
 	}
 }
