@@ -108,7 +108,7 @@ func TestPlanBands(t *testing.T) {
 		var reach []int
 		width := 0
 		for _, b := range planBands(test.n, test.radius) {
-			if b.shift != width {
+			if b.shift != width || b.of(5<<width) != 5 {
 				t.Errorf("planBands(%d, %d): a band starts at bit %d, want %d", test.n, test.radius, b.shift, width)
 			}
 			width += b.width
