@@ -139,7 +139,6 @@ func examine(ctx context.Context, o options, env []string, stderr io.Writer) (fi
 	return findings
 }
 
-// testCaption is drawn white on a dark gradient: what plain black on white would not tell.
 const testCaption = "THE QUICK BROWN FOX"
 
 func selfTest(ctx context.Context, pool *ocr.Pool) (string, error) {
@@ -166,6 +165,7 @@ func drawCaption(text string) (image.Image, error) {
 	}
 	defer face.Close()
 	img := image.NewRGBA(image.Rect(0, 0, 600, 200))
+	// White on a dark gradient: black on white would be read without the filters.
 	for y := range 200 {
 		draw.Draw(img, image.Rect(0, y, 600, y+1), image.NewUniform(color.RGBA{20, uint8(30 + y/3), 90, 255}), image.Point{}, draw.Src)
 	}

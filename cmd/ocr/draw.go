@@ -45,7 +45,7 @@ func overlay(img image.Image, r ocr.Reading) ([]byte, error) {
 		drawWord(canvas, face, w, image.Rectangle{Min: at(w.Box.Min), Max: at(w.Box.Max)})
 	}
 	var out bytes.Buffer
-	enc := png.Encoder{CompressionLevel: png.BestSpeed} // smaller files would take longer than the reading
+	enc := png.Encoder{CompressionLevel: png.BestSpeed} // to look at, not to keep
 	if err := enc.Encode(&out, canvas); err != nil {
 		return nil, fmt.Errorf("draw the overlay: %w", err)
 	}

@@ -21,12 +21,11 @@ var hocrParts = template.Must(template.New("").Funcs(template.FuncMap{
 }).Parse(hocrText))
 
 // newHOCR writes one hOCR document (hOCR 1.2, as XHTML) with a page for each image that
-// was read. It holds the accepted words, in reading order. The document is well formed
-// however the run ends.
+// was read. It holds the accepted words, in reading order.
 func newHOCR(out io.Writer, engine ocr.Engine) output {
 	pages := 0
 	part := func(name string, data any) error {
-		var b strings.Builder
+		var b strings.Builder // whole or not at all, should the template fail
 		if err := hocrParts.ExecuteTemplate(&b, name, data); err != nil {
 			return err
 		}
@@ -53,6 +52,7 @@ func newHOCR(out io.Writer, engine ocr.Engine) output {
 			Lines  [][]ocr.Word
 		}{pages, fmt.Sprintf(`image "%s"; bbox 0 0 %d %d; ppageno %d`, name, r.width, r.height, pages-1), acceptedLines(r.Words)})
 	}
+	// Also after an interrupt, and for no page at all: the document is well formed however the run ends.
 	end := func(bool) error {
 		if err := begin(); err != nil {
 			return err

@@ -38,10 +38,8 @@ type inputs struct {
 // several reports whether more than one image was asked for, so that the output has to name them.
 func (f inputs) several() bool { return f.folders != nil || len(f.list) > 1 }
 
-// findInputs lists the images that args name: files as they are, folders walked to the
-// bottom, the images of each in the byte order of their paths. What is an image is decided
-// from the first bytes, never from the name. Links below a folder are not followed. avoid is
-// a folder that is not walked: the one that gets the output.
+// findInputs lists the images that args name: files as they are, folders walked to the bottom but for the folder avoid,
+// the images of each in the byte order of their paths.
 func findInputs(ctx context.Context, args []string, avoid string) (inputs, error) {
 	var found inputs
 	for _, arg := range args {
@@ -82,6 +80,7 @@ func (f *inputs) walk(ctx context.Context, root, avoid string) error {
 				return filepath.SkipDir
 			}
 			return nil
+		// Links are not followed, which could lead out of the folder or round in it.
 		case d.Type().IsRegular():
 			format, err = formatOf(path)
 		}
@@ -95,17 +94,19 @@ func (f *inputs) walk(ctx context.Context, root, avoid string) error {
 	if err != nil {
 		return err
 	}
+	// WalkDir goes by names: a.png would stand after all of a/.
 	slices.SortFunc(f.list[first:], func(a, b input) int { return strings.Compare(a.name, b.name) })
 	return nil
 }
 
-// formatOf reads no more than the bytes that tell the format.
+// formatOf decides from the first bytes, never from the name; "" is not an image.
 func formatOf(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
+	// No more than that: a folder can hold a film of a terabyte.
 	head := make([]byte, policy.SniffBytes)
 	n, err := io.ReadFull(file, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -114,8 +115,9 @@ func formatOf(path string) (string, error) {
 	return policy.ImageFormat(head[:n]), nil
 }
 
-// realPath is path with all links followed; where it does not exist yet, those of its folder.
+// realPath is path with all links followed.
 func realPath(path string) string {
+	// An output does not exist yet, but its folder may.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
@@ -134,12 +136,13 @@ func piped(stdin io.Reader) bool {
 		return stdin != nil
 	}
 	info, err := f.Stat()
+	// /dev/null is a device too, and what services have for a stdin.
 	return err == nil && info.Mode()&os.ModeCharDevice == 0 && !term.IsTerminal(int(f.Fd()))
 }
 
-// shown makes a file's name, or an error that repeats one, fit for a terminal and for a line: control and format
-// characters become escapes, as Go writes them.
+// shown makes a file's name, or an error that repeats one, fit for a terminal and for a line.
 func shown(s string) string {
 	quoted := strconv.QuoteToGraphic(s)
+	// Quotes and backslashes are harmless, and common in names.
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
 }

@@ -27,7 +27,8 @@ type job struct {
 // run reads every input and hands each result to the outputs, in order. However it ends,
 // every file written by then is whole.
 func (j *job) run(ctx context.Context, args []string) error {
-	// All inputs and paths are checked before the workers start and the first file is made.
+	// All inputs and paths are checked before the workers start and the first file is made: a long run must not end in
+	// a mistake that could be seen at its start.
 	found, err := findInputs(ctx, args, j.outputFolder())
 	if err != nil {
 		return err

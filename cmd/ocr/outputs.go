@@ -118,7 +118,7 @@ func newJSONReading(r result) any {
 	return line
 }
 
-// jsonOutput prints a line for every input, as a whole: what line makes of an image that could be read.
+// jsonOutput prints a line for every input: what line makes of an image that could be read.
 func jsonOutput(out io.Writer, line func(result) any) output {
 	return output{write: func(r result) error {
 		var v any
@@ -127,6 +127,7 @@ func jsonOutput(out io.Writer, line func(result) any) output {
 		} else {
 			v = line(r)
 		}
+		// Into memory first, so that a line goes out in one write and whole.
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
@@ -167,6 +168,7 @@ func decide(filter *language.Filter, r ocr.Reading) decision {
 	for i, w := range r.Words {
 		words[i] = language.Word{Text: w.Text, Confidence: w.Confidence}
 	}
+	// All words, not the accepted ones alone: rehydrate judges by them, too.
 	v := filter.Judge(words, policy.Default().Filter.EnglishThreshold)
 	d := decision{Decision: string(v.Outcome), Reason: v.Reason, Hit: v.Hit, Tokens: v.Tokens}
 	switch {
@@ -178,12 +180,12 @@ func decide(filter *language.Filter, r ocr.Reading) decision {
 	return d
 }
 
-// create begins the file that will be called path, and makes its folder. Without force, a file that has the name
-// by the time of Publish stays.
+// create begins the file that will be called path, and makes its folder.
 func create(ctx context.Context, path string, force bool) (*durable.File, error) {
 	if err := durable.MkdirAll(ctx, filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of %s: %w", shown(path), err)
 	}
+	// Keep, because somebody may have made a file of that name since job.plan looked.
 	f, err := durable.Create(ctx, path, durable.Options{Keep: !force})
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", shown(path), err)
@@ -201,7 +203,7 @@ func fileOutput(ctx context.Context, force bool, path func(result) string, fill 
 		if err != nil {
 			return err
 		}
-		defer f.Discard()
+		defer f.Discard() // nothing is left of half a file
 		err = fill(f, r)
 		if err == nil {
 			err = f.Publish()

@@ -64,9 +64,8 @@ func newReader(pool *ocr.Pool, o options, stdin io.Reader) *reader {
 		memory: semaphore.NewWeighted(p.Images.MaxDecodedBytes())}
 }
 
-// inOrder reads the inputs side by side and yields what came of them in the order given. At
-// most one more than workers is in memory; a slow one keeps up to four times as many results
-// waiting. When ctx ends, the results that are there are still yielded, and no others.
+// inOrder reads the inputs side by side and yields what came of them in the order given. When ctx ends, the results that
+// are there are still yielded, and no others.
 func (r *reader) inOrder(ctx context.Context, list []input) iter.Seq[result] {
 	return func(yield func(result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -83,7 +82,7 @@ func (r *reader) inOrder(ctx context.Context, list []input) iter.Seq[result] {
 				}
 			}
 			if ctx.Err() != nil && errors.Is(next.err, ctx.Err()) {
-				continue
+				continue // not read: an error of the interrupt's, not of the file's
 			}
 			if !yield(next) {
 				return
@@ -94,7 +93,9 @@ func (r *reader) inOrder(ctx context.Context, list []input) iter.Seq[result] {
 
 // start reads the inputs and returns where each result will be, in order.
 func (r *reader) start(ctx context.Context, list []input) <-chan chan result {
+	// One more than workers, so that a worker never waits for an image to be decoded.
 	running := make(chan struct{}, r.workers+1)
+	// A slow image keeps so many results waiting, without their pictures, and the workers busy.
 	slots := make(chan chan result, 4*r.workers)
 	go func() {
 		defer close(slots)
@@ -104,7 +105,7 @@ func (r *reader) start(ctx context.Context, list []input) <-chan chan result {
 				return
 			case running <- struct{}{}:
 			}
-			slot := make(chan result, 1)
+			slot := make(chan result, 1) // with room, so that no goroutine waits for a reader that has left
 			go func() {
 				slot <- r.read(ctx, in)
 				<-running
@@ -126,7 +127,7 @@ func (r *reader) read(ctx context.Context, in input) result {
 	return out
 }
 
-// fill checks and decodes a file as rehydrate does a downloaded one, turns the picture upright and reads it.
+// fill checks and decodes a file, turns the picture upright and reads it.
 func (r *reader) fill(ctx context.Context, out *result) error {
 	if out.input.err != nil {
 		return unopened(out.input.err)
@@ -135,6 +136,7 @@ func (r *reader) fill(ctx context.Context, out *result) error {
 	if err != nil {
 		return unopened(err)
 	}
+	// As rehydrate does with what it has downloaded: the same files are refused, for the same reasons.
 	info, fault := r.policy.InspectImage(body)
 	if fault != nil {
 		return &badFile{fault.Reason, fault}

@@ -148,7 +148,7 @@ func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && piped(stdin) {
+			if len(args) == 0 && piped(stdin) { // curl ... | ocr
 				args = []string{stdinName}
 			}
 			if err := o.check(args); err != nil {
@@ -159,11 +159,12 @@ func rootCommand(env []string, stdin io.Reader, stdout, stderr io.Writer) *cobra
 			return j.run(cmd.Context(), args)
 		},
 	}
+	// Cobra's own errors have no type that report could know.
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{error: err} })
 	flags := root.Flags()
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	flags.StringVar(&o.hocr, "hocr", "", "print hOCR; or write it into a `folder`, a file an image: --hocr=DIR")
-	flags.Lookup("hocr").NoOptDefVal = stdinName
+	flags.Lookup("hocr").NoOptDefVal = stdinName // --hocr alone is the document on stdout
 	flags.StringVar(&o.parquet, "parquet", "", "write a Parquet `file`, a row an image")
 	flags.StringVar(&o.draw, "draw", "", "write pictures of what was read where into this `folder` (or .png file)")
 	flags.BoolVar(&o.filter, "filter", false, "only decide whether the text is English")

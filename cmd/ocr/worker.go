@@ -11,7 +11,6 @@ import "C"
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"image"
@@ -31,8 +30,7 @@ import (
 	"rehydrate/pipeline/ocr"
 )
 
-// serve is the worker: one Tesseract client in one process, because gosseract's Init
-// moves the process's stderr about.
+// serve is the worker: one Tesseract client in one process.
 func serve(env []string, stdin io.Reader, stdout io.Writer) (err error) {
 	if !slices.Contains(env, "OMP_THREAD_LIMIT=1") {
 		return usage("", "the worker needs OMP_THREAD_LIMIT=1 in its environment before it starts: "+
@@ -48,6 +46,7 @@ func serve(env []string, stdin io.Reader, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	// One client alone: gosseract's Init moves the process's stderr about.
 	r, err := newTesseract(dir)
 	if err != nil {
 		return err
@@ -60,10 +59,10 @@ func serve(env []string, stdin io.Reader, stdout io.Writer) (err error) {
 	return ocr.Serve(stdin, frames, r.engine, r.recognize)
 }
 
-// reserveStdout moves the process's stdout away and lets file descriptor 1 mean stderr,
-// so that a stray printf in C cannot get between the frames. Any other writer is
-// returned as it is.
+// reserveStdout moves the process's stdout away and lets file descriptor 1 mean stderr. Any other writer is returned as
+// it is.
 func reserveStdout(stdout io.Writer) (io.Writer, error) {
+	// A stray printf in C must not get between the messages.
 	if stdout != io.Writer(os.Stdout) {
 		return stdout, nil
 	}
@@ -125,8 +124,7 @@ type tesseract struct {
 	engine ocr.Engine
 }
 
-// newTesseract loads the model of dir and reads one blank image with it, so that
-// whatever is wrong shows before the hello. The caller closes it.
+// newTesseract loads the model of dir. The caller closes it.
 func newTesseract(dir string) (*tesseract, error) {
 	digest, err := fileDigest(modelFile(dir))
 	if err != nil {
@@ -144,10 +142,8 @@ func newTesseract(dir string) (*tesseract, error) {
 	if err := client.SetTessdataPrefix(dir); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
+	// The model is loaded with the first image: whatever is wrong must show before the hello.
 	blank := image.NewGray(image.Rect(0, 0, 64, 64))
-	for i := range blank.Pix {
-		blank.Pix[i] = 255
-	}
 	if _, err := t.recognize(blank, ocr.Mode{PSM: 3}); err != nil {
 		return nil, errors.Join(fmt.Errorf("load %s: %w", modelFile(dir), err), t.Close())
 	}
@@ -156,8 +152,9 @@ func newTesseract(dir string) (*tesseract, error) {
 
 func (t *tesseract) Close() error { return t.client.Close() }
 
-// recognize reads one image. Page segmentation modes that need another model are refused.
+// recognize reads one image.
 func (t *tesseract) recognize(gray *image.Gray, m ocr.Mode) ([]ocr.RawWord, error) {
+	// The others need another model.
 	if m.PSM < 3 || m.PSM > 11 {
 		return nil, fmt.Errorf("page segmentation mode %d: only 3 to 11 are read", m.PSM)
 	}
@@ -188,8 +185,9 @@ func (t *tesseract) recognize(gray *image.Gray, m ocr.Mode) ([]ocr.RawWord, erro
 	return words, nil
 }
 
-// pgm is the one format that needs no image library: Tesseract never meets a decoder.
+// pgm writes a picture in that format.
 func pgm(g *image.Gray) []byte {
+	// The one format that needs no image library: no decoder in C ever meets what others made.
 	width, height := g.Rect.Dx(), g.Rect.Dy()
 	out := fmt.Appendf(make([]byte, 0, 32+width*height), "P5 %d %d 255\n", width, height)
 	for y := range height {
@@ -208,7 +206,7 @@ func fileDigest(path string) (string, error) {
 	if _, err := io.Copy(h, f); err != nil {
 		return "", fmt.Errorf("read the model %s: %w", path, err)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
 // leptonicaVersion returns "1.82.0" for "leptonica-1.82.0".

@@ -11,9 +11,8 @@ import (
 //go:embed embedded/captions.txt
 var captionLines string
 
-// captions holds, for each language, upper texts and then as many lower ones. Any two English ones
-// of one half differ by at least four words, and a test holds that: only planted copies are
-// near-duplicates under the rule of three words.
+// captions holds, for each language, upper texts and then as many lower ones. Any two English ones of one half differ by
+// at least four words: only planted copies are near-duplicates.
 var captions = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for line := range strings.Lines(captionLines) {
@@ -29,12 +28,12 @@ func Captions() int {
 	return half * half
 }
 
-// Caption returns English caption i, counted round: 8 to 14 words, a line break
-// between its two halves. Neighbours differ in both halves.
+// Caption returns English caption i, counted round: 8 to 14 words, a line break between its two halves.
 func Caption(i int) string {
 	all, n := captions()["en"], Captions()
 	half := len(all) / 2
 	i = (i%n + n) % n
+	// Both halves move with i, so that neighbours share neither.
 	return all[i%half] + "\n" + all[half+(i+i/half)%half]
 }
 
@@ -58,6 +57,7 @@ func captionIn(language string, seed uint64) (string, error) {
 
 // salad is text that an engine can read letter by letter and that no dictionary holds.
 func salad(seed uint64) string {
+	// Without vowels no run of letters is a word.
 	var words []string
 	for i := range 8 {
 		h := Hash64("salad", fmt.Sprint(seed), fmt.Sprint(i))

@@ -4,17 +4,13 @@
 // under a certificate authority made in memory. A client reaches it as any mirror: by connect-to rules and one more
 // root certificate. Nothing in the client is special to it.
 //
-// It promises the behaviour that was recorded of the real service: app-only OAuth2, a User-Agent that names
-// its operator, rate-limit headers over a fixed window aligned to the epoch, /api/info with every recorded
-// state of a post, /r/NAME/about with the reason why posts are absent, signed preview URLs, the redirects and
-// stand-in images of the image hosts. Package hostile spoils its answers, for tests.
+// It promises the behaviour that was recorded of the real service, from its rate-limit headers to the stand-in
+// images of the image hosts. Package hostile spoils its answers, for tests.
 //
 // Every answer carries canaries in author, title, permalink and selftext: a test searches a workspace for them to show
 // that none of it reached the disk. Package hostile puts another into the metadata of the pictures.
 //
-// Pictures are drawn by the program ([Draw]), are harmless, and follow from their [Spec] alone: a test that draws
-// the same Spec gets the same bytes and the words of the caption. They are drawn at each request, so loading a
-// thousand posts is cheap.
+// Pictures are drawn by the program ([Draw]), are harmless, and follow from their [Spec] alone.
 //
 // # Limitations
 //

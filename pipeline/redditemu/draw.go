@@ -262,7 +262,7 @@ func (s Spec) encode(img *image.RGBA) ([]byte, error) {
 		enc := png.Encoder{CompressionLevel: png.BestSpeed} // at each request: the pace of the emulator
 		err = enc.Encode(&b, img)
 	case "gif":
-		// The palette of old GIFs; the encoder's own choice looks better than what people post.
+		// 216 colours and a dither: what old GIFs look like.
 		web := image.NewPaletted(img.Rect, palette.WebSafe)
 		draw.FloydSteinberg.Draw(web, web.Rect, img, image.Point{})
 		err = gif.Encode(&b, web, nil)

@@ -51,9 +51,9 @@ type glyph struct {
 	x     float64
 }
 
-// layout places the glyphs of s, which the font has, and returns their width together. The fonts are whole: their
-// tables give no error.
+// layout places the glyphs of s, which the font has, and returns their width together.
 func (t *typeface) layout(s string) (line []glyph, x float64) {
+	// The fonts are whole: their tables give no error.
 	for _, r := range s {
 		g, _ := t.font.GlyphIndex(&t.buf, r)
 		if n := len(line); n > 0 {
