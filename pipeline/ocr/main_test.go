@@ -2,8 +2,6 @@ package ocr
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"image"
@@ -42,7 +40,6 @@ const (
 	imageNoText
 	imageEnvironment
 	imageNoisyStderr
-	imageDigest
 	imageManyWords
 )
 
@@ -114,9 +111,6 @@ func fakeRecognize(g *image.Gray, _ Mode) ([]RawWord, error) {
 		return nil, nil
 	case imageEnvironment:
 		return fakeWords(g, os.Environ()...), nil
-	case imageDigest:
-		sum := sha256.Sum256(g.Pix)
-		return fakeWords(g, "DIGEST", hex.EncodeToString(sum[:])), nil
 	case imageManyWords:
 		return fakeWords(g, "ONE", "TWO", "THREE", "FOUR", "FIVE"), nil
 	case imageNoisyStderr:

@@ -147,16 +147,3 @@ func TestRender(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkRender(b *testing.B) {
-	src := image.NewYCbCr(image.Rect(0, 0, 1080, 1080), image.YCbCrSubsampleRatio420)
-	for i := range src.Y {
-		src.Y[i] = uint8(i * 7919 >> 5)
-	}
-	for b.Loop() {
-		p := newPlanes(src)
-		for _, s := range passes {
-			p.render(s)
-		}
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"image"
 	"image/color"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -169,62 +167,6 @@ func TestReadMemoryLimit(t *testing.T) {
 		t.Errorf("Read error = %v, want %s", err, ReasonMemory)
 	}
 	checkReads(t, pool)
-}
-
-// TestFaultsCostThemselves: of thirty images those with a fault fail, each with its reason, and every other reading
-// is, bit for bit, that of a run without faults on one worker.
-func TestFaultsCostThemselves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	faults := map[int]struct {
-		kind int
-		want manifest.Reason
-	}{
-		0: {imageHang, ReasonTimeout}, 11: {imageSegfault, ReasonCrashed}, 12: {imageSegfault, ReasonCrashed},
-		17: {imageGarbage, ReasonProtocol}, 20: {imageHang, ReasonTimeout}, 21: {imageCrash, ReasonCrashed},
-		22: {imageOutside, ReasonProtocol}, 25: {imageEngineError, ReasonEngine}, 29: {imageClosesStdout, ReasonProtocol},
-	}
-	type read struct {
-		Reading
-		err error
-	}
-	readAll := func(c Config, faulty bool) []read {
-		got := make([]read, 30)
-		pool := fakePool(t, "ok", c)
-		defer pool.Close()
-		var readers sync.WaitGroup
-		for i := range got {
-			readers.Go(func() {
-				img := imageFor(imageDigest)
-				random := rand.New(rand.NewPCG(uint64(i), 0))
-				for k := range img.Pix {
-					img.Pix[k] = uint8(180 + random.IntN(70))
-				}
-				if fault, ok := faults[i]; ok && faulty {
-					img = imageFor(fault.kind)
-				}
-				got[i].Reading, got[i].err = pool.Read(t.Context(), img)
-			})
-		}
-		readers.Wait()
-		return got
-	}
-	clean := readAll(Config{Workers: 1}, false)
-	seen := map[string]bool{}
-	for i, got := range readAll(Config{Workers: 3, Timeout: 2 * time.Second, RecycleAfter: 7}, true) {
-		seen[clean[i].Text] = true
-		fault, faulty := faults[i]
-		switch {
-		case faulty && reasonOf(got.err, "") != fault.want:
-			t.Errorf("image %d: error %v, want %s", i, got.err, fault.want)
-		case !faulty && (got.err != nil || !cmp.Equal(clean[i].Reading, got.Reading)):
-			t.Errorf("image %d: error %v (-clean +got):\n%s", i, got.err, cmp.Diff(clean[i].Reading, got.Reading))
-		}
-	}
-	if len(seen) < len(clean) {
-		t.Errorf("%d different readings of %d images: the test sees no mix-up", len(seen), len(clean))
-	}
 }
 
 func TestStartErrors(t *testing.T) {
