@@ -2,7 +2,7 @@
 // rehydrate starts, and the only program of the project that uses cgo.
 //
 //	ocr FILE...      print the text of images
-//	ocr worker       answer the frames of a supervisor on stdin and stdout
+//	ocr worker       answer a supervisor on stdin and stdout
 //
 // `ocr FILE...` decodes the files itself, within the default policy's limits, and reads
 // them with workers of its own: a file that brings Tesseract down costs that file.

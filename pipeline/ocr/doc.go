@@ -1,11 +1,8 @@
 // Package ocr reads the text of images with Tesseract, which it keeps in child
 // processes: a C call can be neither cancelled nor survived, a process can be killed.
 //
-// It owns the protocol between supervisor and worker, the supervisor (Pool), and
-// everything that surrounds the recognition call itself: grey planes, scaling, the
-// passes, the merge of their words and the reading order. The call is made by
-// cmd/ocr, the only cgo program; this package has no cgo and is tested without
-// Tesseract.
+// It owns the protocol between supervisor and worker, the supervisor (Pool), and everything around the recognition
+// call. The call is made by cmd/ocr, the only cgo program.
 //
 // For each image, on one worker:
 //
@@ -25,8 +22,7 @@
 //   - The same pixels give the same words, whichever worker reads them, in whatever
 //     order and beside whatever others. All pixel arithmetic is in integers.
 //   - No worker outlives the pool, nor the process that holds it.
-//   - A worker sees pixels and nothing else: no path, no URL, no fetched bytes, and of
-//     the environment only what loading Tesseract needs, so no credentials.
+//   - A worker sees pixels and what loading Tesseract needs: no path, no URL, no fetched bytes, no credentials.
 //
 // # Limitations
 //

@@ -40,21 +40,12 @@ const (
 // default.
 type Config struct {
 	// Command is the worker program with its arguments: {"bin/ocr", "worker"}.
-	Command []string
-	// Workers is the number of processes at most, each started when first needed.
-	// Default runtime.NumCPU().
-	Workers int
-	// Timeout bounds the reading of one image by one worker, all passes together.
-	// Default 30 s.
-	Timeout time.Duration
-	// MemoryLimit is the resident memory a worker may reach, in bytes. Default 512 MiB.
-	MemoryLimit int64
-	// RecycleAfter is the number of images after which a worker is replaced. Default
-	// 2,000.
-	RecycleAfter int
-	// TessdataDir is the folder with the language model; "" lets the worker look in the
-	// usual places.
-	TessdataDir string
+	Command      []string
+	Workers      int           // processes at most, each started when first needed; default runtime.NumCPU()
+	Timeout      time.Duration // for one image on one worker, all passes together; default 30 s
+	MemoryLimit  int64         // resident memory a worker may reach, in bytes; default 512 MiB
+	RecycleAfter int           // images after which a worker is replaced; default 2,000
+	TessdataDir  string        // folder of the language model; default the usual places
 	// Env is added to the worker's environment, which otherwise holds only PATH, the
 	// library paths, TMPDIR and TESSDATA_PREFIX of this process, and OMP_THREAD_LIMIT=1.
 	Env []string
