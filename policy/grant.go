@@ -117,7 +117,7 @@ func (g Grant) fits(r GrantedRelease) *GrantFault {
 
 // Current returns why the grant does not count by its dates alone, nil when it does.
 func (g Grant) Current(now time.Time) *GrantFault {
-	begin := slices.MaxFunc([]time.Time{g.NotBefore, g.Asserted}, time.Time.Compare) // before it was written, it did not exist
+	begin := slices.MaxFunc([]time.Time{g.NotBefore, g.Asserted}, time.Time.Compare) // never before it was written
 	switch {
 	case now.Before(begin.Add(-clockSkew)):
 		return refuse("not_yet_valid", "wait until then, and "+checkClock, "the grant is not valid before %s", stamp(begin))
