@@ -175,7 +175,7 @@ func TestJPEGFrame(t *testing.T) {
 	at := bytes.Index(plain, []byte("\xFF\xC2"))
 	want := plain[at+4 : at+4+9]
 	for name, inserted := range map[string]string{
-		"plain": "", "fill bytes": "\xFF\xFF\xFF", "stray bytes": "abc", "an escaped byte": "\xFF\x00", "a restart": "\xFF\xD3",
+		"plain": "", "fill bytes": "\xFF\xFF\xFF", "stray bytes": "abc", "an escaped byte": "\xFF\x00", "a restart": "\xFF\xD3", "the first restart": "\xFF\xD0", "the last restart": "\xFF\xD7",
 		"a comment with a header in it": "\xFF\xFE\x00\x0d\xFF\xC0\x00\x0b\x08\x00\x01\x00\x01\x01\x01",
 	} {
 		body := append(append(bytes.Clone(plain[:at]), inserted...), plain[at:]...)
@@ -185,8 +185,13 @@ func TestJPEGFrame(t *testing.T) {
 			t.Errorf("%s: jpegFrame = %x, %v; the decoder finds %d by %d pixels, %v", name, frame, progressive, cfg.Width, cfg.Height, err)
 		}
 	}
-	if frame, _ := jpegFrame(plain[:at+5]); frame != nil {
-		t.Errorf("jpegFrame of a cut file = %x", frame)
+	for _, cut := range [][]byte{plain[:at+5], plain[:at+4+8], []byte("\xFF\xD8\xFF\xC0\x00\x01ab")} {
+		if frame, _ := jpegFrame(cut); frame != nil {
+			t.Errorf("jpegFrame of a cut file = %x", frame)
+		}
+	}
+	if frame, _ := jpegFrame(plain[:at+4+9]); !bytes.Equal(frame, want) {
+		t.Errorf("jpegFrame of a file that ends behind its frame header = %x", frame)
 	}
 	liar := bytes.Clone(plain)
 	liar[at+4+5] = 3 // components, and there is room for one
@@ -212,6 +217,7 @@ func TestDecodedJPEG(t *testing.T) {
 		"RGB by Adobe":        {adobe, 3*5*3*64 + 4*17*33},
 		"YCbCr by Adobe":      {bytes.Replace(adobe, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00"), []byte("Adobe\x00\x64\x00\x00\x00\x00\x01"), 1), 3 * 5 * 3 * 64},
 		"Adobe in a comment":  {bytes.Replace(adobe, []byte{0xFF, 0xEE}, []byte{0xFF, 0xFE}, 1), 3 * 5 * 3 * 64},
+		"Adobe cut short":     {bytes.Replace(adobe, []byte("\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"), []byte("\x00\x0dAdobe\x00\x64\x00\x00\x00\x00"), 1), 3 * 5 * 3 * 64},
 		"grey, of any factor": {drawnJPEG(false, 17, 33, "", 0x22), 3 * 5 * 64},
 		"R and B, but no G":   {drawnJPEG(false, 17, 33, "RXB", 0x11, 0x11, 0x11), 3 * 5 * 3 * 64},
 		"R and G, but no B":   {drawnJPEG(false, 17, 33, "RGX", 0x11, 0x11, 0x11), 3 * 5 * 3 * 64},

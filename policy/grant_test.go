@@ -232,6 +232,7 @@ func TestJudge(t *testing.T) {
 		{name: "revoked", change: list(func(r *Revocations) { r.Revoked[0].ID = "2026-007" }), want: "revoked"},
 		{name: "revoked from a later day on", change: list(func(r *Revocations) { r.Revoked[0] = Revocation{ID: "2026-007", At: date(2030, 1, 1)} }), want: "revoked"},
 		{name: "another release's list", change: list(func(r *Revocations) { r.Release = "Other" }), want: "revocations_bad"},
+		{name: "list of 5 minutes ahead", change: list(func(r *Revocations) { r.Issued = testNow.Add(skew) })},
 		{name: "list from the future", change: list(func(r *Revocations) { r.Issued = testNow.Add(time.Hour) }), want: "revocations_bad"},
 		{name: "the list's last minutes", change: list(nil), now: date(2026, 6, 15).Add(skew)},
 		{name: "list too old", change: list(nil), now: date(2026, 6, 15).Add(skew + time.Second), want: "revocations_stale"},

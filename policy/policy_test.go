@@ -157,6 +157,7 @@ func TestParseErrors(t *testing.T) {
 		"[reddit]\nsecond_look_after = '0s'\n[images]\nmax_bytes = 268435456\nmax_pixels = 268402689\nmax_side = 65535\nsuspect_after = 1000000\n",
 		"[filter]\nenglish_threshold = 0\n[dedupe]\nhash_radius = 0\nword_difference = 0\n",
 		"[images]\nmax_bytes = 1\nmax_pixels = 1\nmax_side = 1\nsuspect_after = 2\n[filter]\nenglish_threshold = 1\n[dedupe]\nhash_radius = 31\nword_difference = 1000\n",
+		"[[images.placeholder]]\nname = 'a'\nmeaning = '" + strings.Repeat("b", 200) + "'\nurl = 'a.b/c'\noutcome = 'failed'\nsource = 'd'\n",
 		"[[images.host]]\nname = 'a.b'\nconcurrency = 64\nrequests_per_second = 100\n[[images.host]]\nname = '" + strings.Repeat(strings.Repeat("a", 61)+".", 4) + "abcde'\n",
 	} {
 		if _, err := Parse([]byte(text), "p.toml"); err != nil {
