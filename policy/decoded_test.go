@@ -175,7 +175,7 @@ func TestJPEGFrame(t *testing.T) {
 	at := bytes.Index(plain, []byte("\xFF\xC2"))
 	want := plain[at+4 : at+4+9]
 	for name, inserted := range map[string]string{
-		"plain": "", "fill bytes": "\xFF\xFF\xFF", "stray bytes": "abc", "an escaped byte": "\xFF\x00", "a restart": "\xFF\xD3", "the first restart": "\xFF\xD0", "the last restart": "\xFF\xD7",
+		"plain": "", "fill bytes": "\xFF\xFF\xFF", "stray bytes": "abc", "an escaped byte": "\xFF\x00", "a restart": "\xFF\xD3", "the first restart": "\xFF\xD0", "an empty segment": "\xFF\xE5\x00\x02", "the last restart": "\xFF\xD7",
 		"a comment with a header in it": "\xFF\xFE\x00\x0d\xFF\xC0\x00\x0b\x08\x00\x01\x00\x01\x01\x01",
 	} {
 		body := append(append(bytes.Clone(plain[:at]), inserted...), plain[at:]...)
