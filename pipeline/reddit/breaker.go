@@ -7,9 +7,8 @@ import (
 )
 
 const (
-	// maxFailures is how many calls in a row may fail at a host before it is left alone. With the pauses between
-	// them (4, 16, 64 and 256 s, the first only for a rate limit) and the repetitions in them that is 20 requests in
-	// six minutes: longer than passing trouble lasts, and few enough to send to a host that refuses or is down.
+	// maxFailures is how many calls in a row may fail at a host. With the pauses between them (4, 16, 64 and 256 s) and
+	// their repetitions that is 20 requests in six minutes: longer than passing trouble lasts, and not too many.
 	maxFailures = 5
 	// plainFailure is what a failed call weighs, and imageFailure what one weighs that can be the trouble of one image.
 	plainFailure, imageFailure = 2, 1

@@ -111,9 +111,6 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	}
 	o.Log, o.Scrubber = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Scrubber, new(Scrubber))
 	o.retryWait = cmp.Or(o.retryWait, time.Second)
-	if o.OnWait == nil {
-		o.OnWait = func(Wait) {}
-	}
 	if o.ImgurClientID.Empty() {
 		// The host leaves the client's policy, so that nothing can ask it. The caller's policy stays as it is.
 		hosts := slices.Clone(o.Policy.Images.Hosts)

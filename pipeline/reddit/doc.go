@@ -1,6 +1,5 @@
 // Package reddit is the only network client of rehydrate. It asks Reddit's API what became of posts (Client.Ask) and
-// what their subreddits are (Client.About), and downloads images from the hosts that the policy allows
-// (Client.Download).
+// what their subreddits are (Client.About), and downloads images from the policy's hosts (Client.Download).
 //
 // # What it promises
 //

@@ -170,7 +170,7 @@ func (l *lane) pauseUntil(t time.Time, reason string) {
 
 // sleep waits, and says so first when it is long.
 func (p *pacer) sleep(ctx context.Context, w Wait) error {
-	if w.For > quietWait {
+	if w.For > quietWait && p.onWait != nil {
 		p.onWait(w)
 	}
 	start := time.Now()

@@ -109,9 +109,8 @@ func spellings(secrets ...string) []string {
 	return slices.Compact(all)
 }
 
-// A Scrubber keeps the operator's secrets out of what a program writes: the client id and secret, imgur's client id,
-// and the tokens that a Client with this Scrubber gets. It is the last resort; errors and log lines are made without
-// secrets in the first place. The zero value knows none. It is safe for concurrent use.
+// A Scrubber keeps the operator's credentials and the tokens of its Client out of what a program writes, as the last
+// resort: errors are made without them. The zero value knows none. It is safe for concurrent use.
 type Scrubber struct {
 	mu    sync.Mutex
 	known *known // guarded by mu. fmt follows one pointer, even in an unexported field, but not two

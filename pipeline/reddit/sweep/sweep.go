@@ -1,8 +1,7 @@
-// Package sweep asks Reddit about all posts of a release, as many at a time as one request takes.
-//
-// It keeps the rule that makes an absence evidence: a post is gone when two answers, at least Pause apart, hold
-// other posts and leave it out. An answer that holds no post at all says nothing. Its posts are asked about
-// once more beside a witness, a post that Reddit has answered for, and have no verdict when there is none.
+// Package sweep asks Reddit about all posts of a release, as many at a time as one request takes. It keeps the rule
+// that makes an absence evidence: a post is gone when two answers, at least Pause apart, hold other posts and leave it
+// out. An answer that holds no post at all says nothing. Its posts are asked about once more beside a witness, a post
+// that Reddit has answered for, and have no verdict when there is none.
 package sweep
 
 import (
