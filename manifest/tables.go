@@ -33,8 +33,8 @@ func WriteOutcomes(w io.Writer, results iter.Seq2[Result, error]) error {
 		row++
 		r.Detail = cleanDetail(r.Detail)
 		// One record that no reader takes would cost all after it.
-		if p := r.fault(); p != nil {
-			return fmt.Errorf("write outcomes, entry %d: %w", row, p)
+		if _, message, _ := r.fault(); message != "" {
+			return fmt.Errorf("write outcomes, entry %d: %s", row, message)
 		}
 		cells := []string{string(r.ID), strconv.Itoa(r.Image), r.Split, string(r.Outcome), string(r.Reason), r.Detail, r.DuplicateOf.String()}
 		_ = out.Write(each(cells, clean.Cell))
@@ -60,59 +60,54 @@ func cleanDetail(s string) string {
 	return fmt.Sprintf("%.*s", maxDetail, s)
 }
 
-// fault says why a result cannot stand in outcomes.csv, nil when it can.
-func (r *Result) fault() *Problem {
-	of := r.DuplicateOf
+func (r Result) key() Key { return r.Key }
+
+// fault says which cell of a result cannot stand in outcomes.csv.
+func (r Result) fault() (cell int, message, hint string) {
+	of, reason := r.DuplicateOf, string(r.Reason)
 	switch {
 	case !validID(string(r.ID)):
-		return &Problem{Message: quote(string(r.ID)) + " is not a post id", Hint: lowerCaseID}
+		return 0, quote(string(r.ID)) + " is not a post id", lowerCaseID
 	case r.Image < 0 || r.Image > maxImage:
-		return &Problem{Message: fmt.Sprintf("%d is not the number of an image", r.Image), Hint: "images are numbered from 0"}
+		return 1, "the image is not the number of one", "images are numbered from 0"
 	case !validWord(r.Split, maxSplit):
-		return &Problem{Message: quote(r.Split) + " cannot name a split", Hint: splitForm}
+		return 2, quote(r.Split) + " cannot name a split", splitForm
 	case !slices.Contains(Outcomes(), r.Outcome):
 		names := strings.Trim(strings.ReplaceAll(fmt.Sprint(Outcomes()), " ", ", "), "[]")
-		return &Problem{Message: quote(string(r.Outcome)) + " is not an outcome", Hint: "the outcomes are " + names}
-	case r.Reason != "" && (!validWord(string(r.Reason), maxName) || foldASCII(string(r.Reason)) != string(r.Reason)):
-		return &Problem{Message: quote(string(r.Reason)) + " is not a reason", Hint: "a reason has lower-case letters, digits and _"}
+		return 3, quote(string(r.Outcome)) + " is not an outcome", "the outcomes are " + names
+	case reason != "" && (!validWord(reason, maxName) || foldASCII(reason) != reason):
+		return 4, quote(reason) + " is not a reason", "a reason has lower-case letters, digits and _"
 	case of != (Key{}) && (!validID(string(of.ID)) || of.Image < 0 || of.Image > maxImage):
-		return &Problem{Message: quote(of.String()) + " does not name an entry", Hint: keyForm}
+		return 6, "duplicate_of does not name an entry", "it is an id, or id/N for an image other than the first"
 	}
-	return nil
+	return 0, "", ""
 }
 
 // What several messages say.
 const (
 	lowerCaseID = "ids stand here in lower case without t3_"
 	splitForm   = "a split name has letters, digits and _, at most 32"
-	keyForm     = "duplicate_of is an id, or id/N for an image other than the first"
 )
 
 // ReadOutcomes reads what WriteOutcomes wrote, strictly, as it is ranged over. A *Problem is about a
 // line that is wrong, or that names an entry again; it does not name the file, which only the caller knows.
 func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
-	return records(r, outcomesHeader, func(rec *record) (Result, error) {
-		cell := func(i int) string { return strings.Clone(clean.FromCell(rec.cells[i].Text)) }
-		result := Result{Split: cell(2), Outcome: Outcome(cell(3)), Reason: Reason(cell(4)), Detail: cell(5)}
-		result.ID = PostID(cell(0))
-		var ok bool
-		result.Image, ok = imageNumber(rec.cells[1].Text)
-		if !ok {
-			return result, rec.problem(1, quote(rec.cells[1].Text)+" is not the number of an image",
-				"images are numbered from 0")
+	return records(r, outcomesHeader, func(cells []string) Result {
+		cells = each(cells, clean.FromCell)
+		result := Result{Split: cells[2], Outcome: Outcome(cells[3]), Reason: Reason(cells[4]), Detail: cells[5]}
+		result.ID = PostID(cells[0])
+		var isNumber bool
+		result.Image, isNumber = imageNumber(cells[1])
+		if !isNumber {
+			result.Image = -1 // which is at fault
 		}
-		if text := cell(6); text != "" {
-			id, number, several := strings.Cut(text, "/")
-			result.DuplicateOf.ID = PostID(id)
-			result.DuplicateOf.Image, _ = imageNumber(number)
-			if id == "" || several && result.DuplicateOf.Image == 0 {
-				return result, rec.problem(6, quote(text)+" does not name an entry", keyForm)
-			}
+		id, number, several := strings.Cut(cells[6], "/")
+		result.DuplicateOf.ID = PostID(id)
+		result.DuplicateOf.Image, _ = imageNumber(number)
+		if several && result.DuplicateOf.Image == 0 {
+			result.DuplicateOf.Image = -1
 		}
-		if p := result.fault(); p != nil {
-			return result, rec.problem(-1, p.Message, p.Hint)
-		}
-		return result, rec.first(result.Key)
+		return result
 	})
 }
 
@@ -126,16 +121,15 @@ func imageNumber(s string) (int, bool) {
 	return n, true
 }
 
-// A record is a line of a CSV file of ours, which has a fixed header.
-type record struct {
-	*csvRows
-	cells []Cell
-	seen  seen
+// A row of a table of ours is about an entry. It says which of its cells cannot stand in the file.
+type row interface {
+	key() Key
+	fault() (cell int, message, hint string)
 }
 
-// records reads the lines of such a file. A *Problem is about one line, and the next can be read; another
-// error ends the file.
-func records[T any](r io.Reader, header string, read func(*record) (T, error)) iter.Seq2[T, error] {
+// records reads the lines of a CSV file with a fixed header. A *Problem is about one line, and the next can be read;
+// another error ends the file.
+func records[T row](r io.Reader, header string, read func(cells []string) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		rows, err := newCSVRows(r, "", ',')
@@ -146,34 +140,33 @@ func records[T any](r io.Reader, header string, read func(*record) (T, error)) i
 			yield(none, err)
 			return
 		}
-		rec := record{csvRows: rows, seen: make(seen)}
+		seen := make(seen)
 		for n := 1; ; n++ {
-			rec.cells, err = rows.Next()
+			cells, err := rows.Next()
 			if err == io.EOF {
 				return
 			}
 			if n > maxRows { // this row is one too many, whatever it holds
-				yield(none, rec.problem(-1, "the file has more than 1,000,000 rows", "no manifest has as many"))
+				yield(none, rows.problem(-1, "the file has more than 1,000,000 rows", "no manifest has as many"))
 				return
 			}
 			value := none
 			if err == nil {
-				value, err = read(&rec)
+				value = read(each(cells, func(c Cell) string { return strings.Clone(c.Text) })) // which do not keep the row
+				cell, message, hint := value.fault()
+				key := value.key()
+				if message != "" {
+					err = rows.problem(cell, message, hint)
+				} else if first, twice := seen.add(key, rows.start); twice {
+					err = rows.problem(0, fmt.Sprintf("post %s, image %d, is already on line %d", key.ID, key.Image, first),
+						"keep one of the lines")
+				}
 			}
 			if _, isProblem := asProblem(err); !yield(value, err) || err != nil && !isProblem {
 				return
 			}
 		}
 	}
-}
-
-// first reports a key that an earlier line has.
-func (rec *record) first(k Key) error {
-	if first, twice := rec.seen.add(k, rec.start); twice {
-		return rec.problem(0, fmt.Sprintf("post %s, image %d, is already on line %d", k.ID, k.Image, first),
-			"keep one of the lines")
-	}
-	return nil
 }
 
 func asProblem(err error) (*Problem, bool) {
@@ -207,27 +200,25 @@ func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 	return tombstones, nil
 }
 
-func readTombstone(rec *record) (Tombstone, error) {
-	at := rec.cells[2].Text
-	t := Tombstone{ID: PostID(strings.Clone(rec.cells[0].Text)), State: PostState(strings.Clone(rec.cells[1].Text))}
-	var err error
-	t.Time, err = time.Parse(time.RFC3339, at)
-	if cell, message, hint := t.fault(); message != "" {
-		return t, rec.problem(cell, message, hint)
+func readTombstone(cells []string) Tombstone {
+	at, err := time.Parse(time.RFC3339, cells[2])
+	if err != nil || at.UTC().Format(time.RFC3339) != cells[2] {
+		at = time.Unix(1<<40, 0) // which is at fault
 	}
-	if err != nil || t.Time.UTC().Format(time.RFC3339) != at {
-		return t, rec.problem(2, quote(at)+" is not a time in UTC, to the second", "write it as 2025-12-31T23:59:59Z")
-	}
-	return t, rec.first(Key{ID: t.ID})
+	return Tombstone{ID: PostID(cells[0]), State: PostState(cells[1]), Time: at}
 }
+
+func (t Tombstone) key() Key { return Key{ID: t.ID} }
 
 // fault says which cell of a tombstone cannot stand in the file.
 func (t Tombstone) fault() (cell int, message, hint string) {
-	if !validID(string(t.ID)) {
+	switch {
+	case !validID(string(t.ID)):
 		return 0, quote(string(t.ID)) + " is not a post id", lowerCaseID
-	}
-	if !t.State.Gone() {
+	case !t.State.Gone():
 		return 1, quote(string(t.State)) + " is not a state of a tombstone", "it is removed, deleted or unavailable"
+	case t.Time.UTC().Year() > 9999: // RFC 3339 has no such year
+		return 2, "the time is not one in UTC, to the second", "write it as 2025-12-31T23:59:59Z"
 	}
 	return 0, "", ""
 }

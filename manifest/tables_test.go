@@ -113,12 +113,12 @@ func TestReadOutcomesRefuses(t *testing.T) {
 		"":                                       "line 1: the file is empty",
 		"id,outcome\n":                           "line 1: the header is not",
 		head + good + good:                       "line 3, column 1: post abc, image 0, is already on line 2",
-		head + "ABC,0,train,kept,,,\n":           `line 2: "ABC" is not a post id`,
-		head + "abc,00,train,kept,,,\n":          `line 2, column 5: "00" is not the number`,
-		head + "abc,0,train,lost,,,\n":           `line 2: "lost" is not an outcome`,
-		head + "abc,0,train,duplicate,,,abd/0\n": `line 2, column 25: "abd/0" does not name`,
-		head + "abc,0,train,duplicate,,,abd/x\n": `line 2, column 25: "abd/x" does not name`,
-		head + "abc,0,train,duplicate,,,/1\n":    `line 2, column 25: "/1" does not name`,
+		head + "ABC,0,train,kept,,,\n":           `line 2, column 1: "ABC" is not a post id`,
+		head + "abc,00,train,kept,,,\n":          "line 2, column 5: the image is not the number",
+		head + "abc,0,train,lost,,,\n":           `line 2, column 13: "lost" is not an outcome`,
+		head + "abc,0,train,duplicate,,,abd/0\n": "line 2, column 25: duplicate_of does not name",
+		head + "abc,0,train,duplicate,,,abd/x\n": "line 2, column 25: duplicate_of does not name",
+		head + "abc,0,train,duplicate,,,/1\n":    "line 2, column 25: duplicate_of does not name",
 		head + "abc,0,train,kept,,\n":            "line 2, column 19: the row has 6 fields",
 		head + good + "abd,0,tr":                 "line 3, column 9: the row has 3 fields",
 	} {
@@ -131,9 +131,6 @@ func TestReadOutcomesRefuses(t *testing.T) {
 }
 
 func TestTablesWithTooManyRows(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads a million lines")
-	}
 	n, last := 0, error(nil)
 	for _, last = range ReadOutcomes(strings.NewReader(outcomesHeader + "\n" + strings.Repeat("x\n", maxRows+2))) {
 		n++
@@ -212,9 +209,9 @@ func TestTombstonesRefuse(t *testing.T) {
 	}
 	want := []string{
 		`line 3, column 1: "t3_abd" is not a post id`, `line 4, column 5: "live" is not a state of a tombstone`,
-		`line 5, column 13: "2025-12-31" is not a time in UTC, to the second`,
-		`line 6, column 13: "2025-12-31T23:59:59+01:00" is not a time in UTC, to the second`,
-		`line 7, column 13: "2025-12-31T23:59:59.5Z" is not a time in UTC, to the second`,
+		"line 5, column 13: the time is not one in UTC, to the second",
+		"line 6, column 13: the time is not one in UTC, to the second",
+		"line 7, column 13: the time is not one in UTC, to the second",
 		"line 8, column 1: post abc, image 0, is already on line 2", "line 9, column 12: the row has 2 fields, the header has 3",
 	}
 	var got []string
