@@ -128,6 +128,11 @@ func TestOpenRefusesWhatIsNoRelease(t *testing.T) {
 	if _, err := Open(filepath.Join(dir, "none.csv"), Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v, want ErrNotExist", err)
 	}
+	if err := os.Truncate(filepath.Join(dir, "a.csv"), maxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(filepath.Join(dir, "a.csv"), Options{})
+	wantPlaces(t, "", err, "a.csv:1:0 the manifest is larger than 256 MiB")
 	for name, want := range map[string]string{
 		"": "rehydrate init DIR --manifest FILE", "a.json": "name the file .jsonl", "a.xlsx": "save the sheet as CSV",
 		"a": "name it .csv, .tsv, .jsonl or .parquet", "a.parquet": "save the manifest as CSV",
