@@ -25,13 +25,13 @@ func hosts() []string {
 // An Asset is one image at its address.
 type Asset struct {
 	Post  manifest.PostID // that brought it; of a crosspost the parent has the image
+	URL   string          // the image's own address
 	of    Post            // which has the image
 	place int             // of the image in it
 }
 
-// Image returns the image, and URL its own address.
+// Image returns the image.
 func (a *Asset) Image() Image { return a.of.Images[a.place] }
-func (a *Asset) URL() string  { return a.of.imageURL(a.place) }
 
 // assetKey names an address.
 func assetKey(host, p string) string {

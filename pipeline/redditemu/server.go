@@ -150,12 +150,12 @@ func (w *World) Put(p Post) {
 		owner = *p.Parent
 	}
 	// The images of an older post of this id stay where they were: so it is with a real content network.
-	for i, img := range owner.Images {
-		if img.Status != "" {
+	for i, u := range owner.URLs() {
+		if u == "" {
 			continue
 		}
 		for _, key := range owner.addresses(i) {
-			w.assets[key] = &Asset{Post: p.ID, of: owner, place: i}
+			w.assets[key] = &Asset{Post: p.ID, URL: u, of: owner, place: i}
 		}
 	}
 }

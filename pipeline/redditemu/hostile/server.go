@@ -221,9 +221,9 @@ func (s *Server) imgurAPI(r *http.Request) *reply {
 	if a == nil || a.Image().NoAPI {
 		return answer(http.StatusNotFound, map[string]any{"error": "Unable to find an image with the id, " + id})
 	}
-	ext := path.Ext(a.URL())
+	ext := path.Ext(a.URL)
 	kind := cmp.Or(map[string]string{".jpg": "image/jpeg", ".mp4": "video/mp4"}[ext], "image/"+ext[1:])
 	w, h := a.Image().Spec.Size()
 	return answer(http.StatusOK, map[string]any{"id": id, "title": redditemu.CanaryTitle, "type": kind, "animated": ext == ".gif" || ext == ".mp4",
-		"width": w, "height": h, "account_url": redditemu.CanaryAuthor, "link": a.URL()})
+		"width": w, "height": h, "account_url": redditemu.CanaryAuthor, "link": a.URL})
 }
