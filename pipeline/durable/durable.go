@@ -8,8 +8,7 @@
 //	close, rename                                the new file; a power cut may bring the old one back
 //	sync the folder                              the new file
 //
-// So the final name always means a whole file (but see Append). A new file keeps no owner, mode, hard links or
-// symbolic link of the one it replaces. The disk must honour fsync.
+// So the final name always means a whole file (but see Append). The disk must honour fsync.
 package durable
 
 import (
@@ -309,18 +308,19 @@ func (d *Folder) Sync(ctx context.Context, dir string) error {
 }
 
 // Reader reads from r until ctx, that of the one call that made it, is over.
-func Reader(ctx context.Context, r io.Reader) io.Reader {
-	return readFunc(func(b []byte) (int, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		return r.Read(b)
-	})
+func Reader(ctx context.Context, r io.Reader) io.Reader { return reader{ctx, r} }
+
+type reader struct {
+	ctx context.Context
+	io.Reader
 }
 
-type readFunc func([]byte) (int, error)
-
-func (f readFunc) Read(b []byte) (int, error) { return f(b) }
+func (r reader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(b)
+}
 
 // take takes a step unless its announcement fails.
 func take(ctx context.Context, step, name string, do func() error) error {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"strconv"
+	"strings"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
@@ -30,17 +30,14 @@ func (e *Damaged) Error() string {
 // extensions are those of the formats that can be stored.
 var extensions = map[string]string{"jpeg": "jpg", "png": "png", "gif": "gif", "webp": "webp"}
 
-// ImageName returns the name of an entry's image file: images/1n/1n6oiw.jpg, and images/1n/1n6oiw-1.jpg for image 1. It
-// is empty for a format that is not stored and for an id that ParsePostID did not make.
+// ImageName returns the name of an entry's image file, such as images/1n/1n6oiw-1.jpg for image 1 and without -1 for
+// image 0. It is empty for a format that is not stored and for an id that ParsePostID did not make.
 func (w *Workspace) ImageName(k manifest.Key, format string) string {
 	ext := extensions[format]
 	if ext == "" || checkKey(k) != nil {
 		return ""
 	}
-	base := string(k.ID)
-	if k.Image > 0 {
-		base += "-" + strconv.Itoa(k.Image)
-	}
+	base := strings.ReplaceAll(k.String(), "/", "-") // a gallery's images are id/n
 	return path.Join(imagesName, string(k.ID[:min(2, len(k.ID))]), base+"."+ext)
 }
 
@@ -312,8 +309,8 @@ func (w *Workspace) EndReread(ctx context.Context) error {
 	})
 }
 
-// Digests recognise an image: as the same file, as the same file but for metadata, comments and what follows its end,
-// and as the same picture in any lossless form. Each is 64 hex digits; docs/formats.md defines them to the byte.
+// Digests recognise an image as the same file, as the same but for metadata, and as the same picture in any lossless
+// form. Each is 64 hex digits; docs/formats.md defines them to the byte.
 type Digests struct {
 	File     string // SHA-256 of the file
 	Stripped string // SHA-256 of what Strip leaves of it
@@ -327,12 +324,9 @@ type ErasedImage struct {
 }
 
 // ErasedImages returns the digests of the erased images of posts that have a tombstone, by id and image.
-func (w *Workspace) ErasedImages(ctx context.Context) ([]ErasedImage, error) {
-	all, err := list(ctx, w.db, func(e *ErasedImage) []any {
+func (w *Workspace) ErasedImages(ctx context.Context) (all []ErasedImage, err error) {
+	defer wrap(&err, "read the digests of erased images")
+	return list(ctx, w.db, func(e *ErasedImage) []any {
 		return []any{&e.ID, &e.Image, &e.File, &e.Stripped, &e.Pixels}
 	}, "SELECT id, image, original_sha256, sha256, pixels_sha256 FROM erased_image ORDER BY id, image")
-	if err != nil {
-		return nil, fmt.Errorf("read the digests of erased images: %w", err)
-	}
-	return all, nil
 }

@@ -238,14 +238,11 @@ func (t *tx) newVerdict(p Post) []auditlog.Post {
 }
 
 // Tombstones returns all tombstones, oldest first.
-func (w *Workspace) Tombstones(ctx context.Context) ([]Tombstone, error) {
-	ts, err := list(ctx, w.db, func(t *Tombstone) []any {
+func (w *Workspace) Tombstones(ctx context.Context) (ts []Tombstone, err error) {
+	defer wrap(&err, "read tombstones")
+	return list(ctx, w.db, func(t *Tombstone) []any {
 		return []any{&t.ID, &t.State, timestamp{&t.Time}, &t.Reason, &t.Readmitted}
 	}, "SELECT id, state, time, reason, readmitted FROM tombstone ORDER BY time, id")
-	if err != nil {
-		return nil, fmt.Errorf("read tombstones: %w", err)
-	}
-	return ts, nil
 }
 
 // AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. The first tombstone of

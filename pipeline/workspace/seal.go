@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -94,17 +93,14 @@ func (w *Workspace) seal(ctx context.Context) error {
 		if name == lockName || name == sealName || strings.HasPrefix(name, imagesName+"/") {
 			continue
 		}
-		var f File
-		var err error
-		if known, ok := w.digests.Load(name); ok { // as it was last written here or sealed
-			f = known.(File)
-		} else {
-			f, err = w.Stat(ctx, name)
+		known, ok := w.digests.Load(name) // as it was last written here or sealed
+		if !ok {
+			known, err = w.Stat(ctx, name)
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		seal.Files = append(seal.Files, f)
+		seal.Files = append(seal.Files, known.(File))
 	}
 	text, err := seal.encode()
 	if err != nil {
@@ -114,20 +110,12 @@ func (w *Workspace) seal(ctx context.Context) error {
 }
 
 // CheckState has SQLite check state.db and returns its messages; none when it is whole.
-func (w *Workspace) CheckState(ctx context.Context) ([]string, error) {
-	var found []string
-	for _, pragma := range []string{"PRAGMA integrity_check", "SELECT 'row ' || rowid || ' of ' || \"table\" || ' has no ' || parent FROM pragma_foreign_key_check"} {
-		lines, err := texts(ctx, w.db, pragma)
-		if err != nil {
-			return nil, fmt.Errorf("check %s: %w", stateName, w.explain(ctx, err))
-		}
-		for _, line := range lines {
-			if line != "ok" {
-				found = append(found, line)
-			}
-		}
-	}
-	return found, nil
+func (w *Workspace) CheckState(ctx context.Context) (found []string, err error) {
+	found, err = texts(ctx, w.db, `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
+		UNION ALL SELECT 'row ' || rowid || ' of ' || "table" || ' has no ' || parent FROM pragma_foreign_key_check`)
+	err = w.explain(ctx, err)
+	wrap(&err, "check %s", stateName)
+	return found, err
 }
 
 // ForeignSchema returns the tables, indices, triggers and views of state.db that this package does not make, each with
@@ -136,8 +124,7 @@ func (w *Workspace) ForeignSchema(ctx context.Context) ([]string, error) {
 	// An index without a statement belongs to its table.
 	foreign, err := texts(ctx, w.db, `SELECT type || ' ' || name FROM sqlite_schema WHERE sql IS NOT NULL
 		AND NOT (type = 'table' AND instr(?, 'CREATE TABLE ' || name || ' ('))`, schemaSQL)
-	if err != nil {
-		return nil, fmt.Errorf("read the schema of %s: %w", stateName, w.explain(ctx, err))
-	}
-	return foreign, nil
+	err = w.explain(ctx, err)
+	wrap(&err, "read the schema of %s", stateName)
+	return foreign, err
 }

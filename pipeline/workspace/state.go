@@ -41,10 +41,9 @@ const (
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE entry (
-  ordinal INTEGER PRIMARY KEY,
-  id TEXT NOT NULL, image INTEGER NOT NULL,
-  line INTEGER NOT NULL, split TEXT NOT NULL, labels TEXT NOT NULL, sha256 TEXT NOT NULL, phash TEXT NOT NULL,
-  sha256_stripped TEXT NOT NULL, sha256_pixels TEXT NOT NULL, subreddit TEXT NOT NULL DEFAULT '', UNIQUE (id, image));
+  ordinal INTEGER PRIMARY KEY, id TEXT NOT NULL, image INTEGER NOT NULL, line INTEGER NOT NULL, split TEXT NOT NULL,
+  labels TEXT NOT NULL, sha256 TEXT NOT NULL, phash TEXT NOT NULL, sha256_stripped TEXT NOT NULL,
+  sha256_pixels TEXT NOT NULL, subreddit TEXT NOT NULL DEFAULT '', UNIQUE (id, image));
 CREATE TABLE post (
   id TEXT PRIMARY KEY, state TEXT NOT NULL, reason TEXT NOT NULL,
   checked_at INTEGER NOT NULL, live_at INTEGER NOT NULL, absent_at INTEGER NOT NULL, withheld INTEGER NOT NULL,
@@ -55,29 +54,24 @@ CREATE TABLE erased_image (
   id TEXT NOT NULL REFERENCES tombstone (id) ON DELETE CASCADE, image INTEGER NOT NULL,
   original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL, pixels_sha256 TEXT NOT NULL, PRIMARY KEY (id, image));
 CREATE TABLE image (
-  id TEXT NOT NULL, image INTEGER NOT NULL,
-  source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
+  id TEXT NOT NULL, image INTEGER NOT NULL, source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
   format TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL,
   phash INTEGER NOT NULL, flat INTEGER NOT NULL, hash_kind TEXT NOT NULL,
   original_bytes INTEGER NOT NULL, limits TEXT NOT NULL, pixels_sha256 TEXT NOT NULL,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 CREATE TABLE trouble (
-  id TEXT NOT NULL, image INTEGER NOT NULL,
-  source TEXT NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
-  PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
+  id TEXT NOT NULL, image INTEGER NOT NULL, source TEXT NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL,
+  detail TEXT NOT NULL, PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 CREATE TABLE reading (
-  id TEXT NOT NULL, image INTEGER NOT NULL,
-  fingerprint TEXT NOT NULL, image_sha256 TEXT NOT NULL,
+  id TEXT NOT NULL, image INTEGER NOT NULL, fingerprint TEXT NOT NULL, image_sha256 TEXT NOT NULL,
   failed TEXT, text TEXT NOT NULL, confidence REAL NOT NULL, words TEXT, wide TEXT, masked INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES image (id, image));
 CREATE TABLE result (
-  id TEXT NOT NULL, image INTEGER NOT NULL,
-  outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
+  id TEXT NOT NULL, image INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
   duplicate_id TEXT NOT NULL, duplicate_image INTEGER NOT NULL,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 CREATE TABLE earlier_reading (
-  id TEXT NOT NULL, image INTEGER NOT NULL,
-  image_sha256 TEXT NOT NULL, text TEXT NOT NULL,
+  id TEXT NOT NULL, image INTEGER NOT NULL, image_sha256 TEXT NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY (id, image), FOREIGN KEY (id, image) REFERENCES entry (id, image));
 CREATE TABLE earlier_result (
   id TEXT NOT NULL, image INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL,
@@ -91,13 +85,11 @@ CREATE TABLE copy (
 // openState opens state.db for the holder of the lock and makes its tables when it is new.
 func (w *Workspace) openState(ctx context.Context) error {
 	// SQLite would make the file with the umask's mode; its journal inherits the file's.
-	f, err := w.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
-	switch {
-	case err == nil:
-		if err := errors.Join(f.Close(), w.files.Sync(ctx, ".")); err != nil {
-			return fmt.Errorf("make %s: %w", stateName, err)
-		}
-	case !errors.Is(err, os.ErrExist):
+	f, err := w.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, fileMode)
+	if err == nil {
+		err = errors.Join(f.Close(), w.files.Sync(ctx, "."))
+	}
+	if err != nil {
 		return fmt.Errorf("make %s: %w", stateName, err)
 	}
 	if err := w.connect(w.dir, writerParams()); err != nil {
@@ -188,12 +180,13 @@ func (w *Workspace) copyState(ctx context.Context, dir string) error {
 	// A run that starts meanwhile rolls back on disk and removes the journal; then the copy is made again.
 	for range 10 {
 		before, err := w.readJournal()
-		err = errors.Join(err, w.copyTo(ctx, filepath.Join(dir, stateName)))
-		after, readErr := w.readJournal()
-		if err := errors.Join(err, readErr); err != nil {
+		if err == nil {
+			err = w.copyTo(ctx, filepath.Join(dir, stateName))
+		}
+		if err != nil {
 			return err
 		}
-		if bytes.Equal(before, after) {
+		if after, err := w.readJournal(); err == nil && bytes.Equal(before, after) {
 			return os.WriteFile(filepath.Join(dir, journalName), before, fileMode)
 		}
 	}
@@ -201,7 +194,7 @@ func (w *Workspace) copyState(ctx context.Context, dir string) error {
 }
 
 func (w *Workspace) copyTo(ctx context.Context, name string) error {
-	from, err := w.root.Open(stateName)
+	from, err := w.OpenFile(stateName)
 	if err != nil {
 		return err
 	}
@@ -214,10 +207,11 @@ func (w *Workspace) copyTo(ctx context.Context, name string) error {
 	return errors.Join(err, to.Close())
 }
 
+// readJournal returns nothing where there is no journal.
 func (w *Workspace) readJournal() ([]byte, error) {
 	b, err := w.root.ReadFile(journalName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		err = nil
 	}
 	return b, err
 }

@@ -25,34 +25,27 @@ func (w *Workspace) Sweep(ctx context.Context) (s Swept, err error) {
 	if err := w.writable(ctx); err != nil {
 		return s, err
 	}
-	// Erase comes before the images are compared, so that a row without a file is not taken for a lost image.
-	if err := w.sweepErased(ctx, &s); err != nil {
-		return s, err
-	}
-	if err := w.sweepFiles(ctx, &s); err != nil {
-		return s, err
-	}
-	w.unfinished.Store(false) // files and rows agree: the workspace may be sealed
-	return s, nil
-}
-
-// sweepErased finishes the Erase of posts that must not stay and still have content.
-func (w *Workspace) sweepErased(ctx context.Context, s *Swept) error {
+	// Erase comes before the images are compared, so that a row without a file is not taken for a lost image. It is
+	// unfinished where a post must not stay and still has content.
 	ids, err := texts(ctx, w.db, `
 		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone WHERE NOT readmitted))
 		AND (EXISTS (SELECT 1 FROM image WHERE id = p.id) OR EXISTS (SELECT 1 FROM reading WHERE id = p.id)
 		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id) OR EXISTS (SELECT 1 FROM earlier_reading WHERE id = p.id))
 		ORDER BY id`)
 	if err != nil {
-		return err
+		return s, err
 	}
 	for _, id := range ids {
 		if err := w.Erase(ctx, manifest.PostID(id)); err != nil {
-			return err
+			return s, err
 		}
 		s.Erased++
 	}
-	return nil
+	if err := w.sweepFiles(ctx, &s); err != nil {
+		return s, err
+	}
+	w.unfinished.Store(false) // files and rows agree: the workspace may be sealed
+	return s, nil
 }
 
 // sweepFiles removes unfinished files, and compares the image files with their rows.

@@ -24,35 +24,28 @@ type tx struct {
 }
 
 // change runs do in one durable transaction. what names the work in the error.
-func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) error {
-	err := w.writable(ctx)
-	if err == nil {
-		err = w.transact(ctx, what, do)
+func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) (err error) {
+	defer wrap(&err, "%s", what)
+	if err := w.writable(ctx); err != nil {
+		return err
 	}
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil || errors.As(err, new(*sqlite.Error)) {
-		w.unfinished.Store(true) // files may have changed without their rows
-	}
-	return fmt.Errorf("%s: %w", what, w.explain(ctx, err))
-}
-
-func (w *Workspace) transact(ctx context.Context, what string, do func(*tx)) error {
 	begun, err := w.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
+	if err == nil {
+		defer begun.Rollback()
+		t := &tx{Tx: begun, ctx: ctx, prepared: map[string]*sql.Stmt{}}
+		do(t)
+		if t.err == nil {
+			t.err = durable.Step(ctx, "commit", what)
+		}
+		if err = t.err; err == nil {
+			err = t.Commit()
+		}
 	}
-	defer begun.Rollback()
-	t := &tx{Tx: begun, ctx: ctx, prepared: map[string]*sql.Stmt{}}
-	do(t)
-	if t.err != nil {
-		return t.err
+	// Files may have changed without their rows.
+	if err != nil && (ctx.Err() != nil || errors.As(err, new(*sqlite.Error))) {
+		w.unfinished.Store(true)
 	}
-	if err := durable.Step(ctx, "commit", what); err != nil {
-		return err
-	}
-	return t.Commit()
+	return w.explain(ctx, err)
 }
 
 // writable returns the reason why nothing may be changed now.
