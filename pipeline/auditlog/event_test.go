@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 var someTime = time.Date(2026, 11, 21, 15, 0, 0, 0, time.UTC)
@@ -27,32 +26,9 @@ func TestLines(t *testing.T) {
 			`{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"copy","path":"` + digest + `","note":"the <lab> & friends","format":"parquet","files":[{"name":"data/x.parquet","sha256":"` + digest + `","rows":3}]}`},
 	} {
 		line, err := tt.event.Line()
-		if diff := cmp.Diff(tt.want+"\n", string(line)); diff != "" || err != nil {
-			t.Errorf("line: %v\n%s", err, diff)
-		}
+		attest.Same(t, "line", tt.want+"\n", string(line), err)
 		back, err := ParseLine(line)
-		if diff := cmp.Diff(tt.event, back); diff != "" || err != nil {
-			t.Errorf("read back: %v\n%s", err, diff)
-		}
-	}
-}
-
-func TestLongestLineFits(t *testing.T) {
-	e := Event{Seq: 1 << 62, Time: someTime, Kind: Verdicts}
-	for range MaxPosts {
-		e.Posts = append(e.Posts, Post{"zzzzzzzzzzzzz", "unavailable", manifest.Reason(strings.Repeat("r", 100))})
-	}
-	line, err := e.Line()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ParseLine(line); err != nil {
-		t.Error(err)
-	}
-	t.Logf("%d bytes", len(line))
-	e.Posts = append(e.Posts, e.Posts[0])
-	if _, err := e.Line(); err == nil {
-		t.Errorf("%d posts fit", len(e.Posts))
+		attest.Same(t, "read back", tt.event, back, err)
 	}
 }
 
@@ -62,9 +38,10 @@ func TestAtTheLimits(t *testing.T) {
 	e := Event{Time: someTime, Kind: Export, Verdict: word, Note: word + word, Tool: word, Root: word[:64], Release: digest,
 		Posts: slices.Repeat([]Post{{"zzzzzzzzzzzz9", "live", "x"}, {"z", "", ""}}, MaxPosts/2),
 		Old:   slices.Repeat([]File{{Name: word + word}}, MaxFiles), Files: slices.Repeat([]File{{Name: "x"}}, MaxFiles)}
-	if _, err := e.Line(); err != nil {
-		t.Error(err)
-	}
+	line, err := e.Line()
+	attest.OK(t, err)
+	_, err = ParseLine(line)
+	attest.OK(t, err)
 }
 
 // TestNoRoomForContent checks that a record has no room for a name, a title or a URL.
@@ -92,6 +69,7 @@ func TestNoRoomForContent(t *testing.T) {
 			e.Files = slices.Repeat([]File{{Name: strings.Repeat("x", 200), SHA256: strings.Repeat("a", 64), Rows: 1 << 62}}, MaxFiles)
 			e.Old, e.Posts = e.Files, slices.Repeat([]Post{{"abc", "live", manifest.Reason(strings.Repeat("r", 100))}}, MaxPosts)
 		},
+		"many posts":      func(e *Event) { e.Posts = slices.Repeat([]Post{{ID: "abc"}}, MaxPosts+1) },
 		"negative rows":   func(e *Event) { e.Files = []File{{Name: "x", Rows: -1}} },
 		"negative size":   func(e *Event) { e.Size = -1 },
 		"negative image":  func(e *Event) { e.Image = -1 },
@@ -109,9 +87,7 @@ func TestNoRoomForContent(t *testing.T) {
 		"below 0":         func(e *Event) { e.Seq = -1 },
 	} {
 		e := Event{Time: someTime, Kind: Verdicts}
-		if err := e.check(); err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, e.check())
 		change(&e)
 		if _, err := e.Line(); err == nil {
 			t.Errorf("%s: %+v became a record", name, e)
@@ -121,9 +97,8 @@ func TestNoRoomForContent(t *testing.T) {
 
 func TestParseLineRefuses(t *testing.T) {
 	good := `{"seq":0,"time":"2026-11-21T15:00:00Z","kind":"audit","verdict":"pass"}` + "\n"
-	if _, err := ParseLine([]byte(good)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := ParseLine([]byte(good))
+	attest.OK(t, err)
 	for _, bad := range []string{"", "\n", "{", "null\n", "[]\n", good[:len(good)-1], good + good, " " + good,
 		strings.Replace(good, `"verdict"`, `"title":"x","verdict"`, 1), strings.Replace(good, `"seq":0`, `"seq":0,"seq":0`, 1),
 		strings.Replace(good, `"seq":0`, `"Seq":0`, 1), strings.Replace(good, "pass", `p\u0061ss`, 1),

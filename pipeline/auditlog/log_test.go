@@ -479,26 +479,12 @@ func TestUnreadable(t *testing.T) {
 		reads []string
 		do    func(l *Log) error
 	}{
-		"Open": {[]string{checkpointName, keyName, "known"}, func(l *Log) error {
-			_, err := Open(ctx, l.store, l.find)
-			return err
-		}},
-		"Verify": {[]string{recordsName, keyName, "list", "known"}, func(l *Log) error { return l.Verify(ctx) }},
-		"Append": {[]string{recordsName}, func(l *Log) error {
-			return l.Append(ctx, testKey(t, 1), 9, lines(t, 9, 10))
-		}},
-		"Recover": {[]string{recordsName}, func(l *Log) error {
-			_, err := l.Recover(ctx, 10, "")
-			return err
-		}},
-		"Since": {[]string{recordsName}, func(l *Log) error {
-			_, err := l.Since(ctx, l.last.Signed)
-			return err
-		}},
-		"Root": {[]string{recordsName}, func(l *Log) error {
-			_, err := l.Root(ctx, 3)
-			return err
-		}},
+		"Open":    {[]string{checkpointName, keyName, "known"}, func(l *Log) error { _, err := Open(ctx, l.store, l.find); return err }},
+		"Verify":  {[]string{recordsName, keyName, "list", "known"}, func(l *Log) error { return l.Verify(ctx) }},
+		"Append":  {[]string{recordsName}, func(l *Log) error { return l.Append(ctx, testKey(t, 1), 9, lines(t, 9, 10)) }},
+		"Recover": {[]string{recordsName}, func(l *Log) error { _, err := l.Recover(ctx, 10, ""); return err }},
+		"Since":   {[]string{recordsName}, func(l *Log) error { _, err := l.Since(ctx, l.last.Signed); return err }},
+		"Root":    {[]string{recordsName}, func(l *Log) error { _, err := l.Root(ctx, 3); return err }},
 	} {
 		for _, name := range []string{recordsName, checkpointName, keyName, "list", "known"} {
 			for _, bad := range []string{name, "open " + name} {

@@ -20,23 +20,14 @@ import (
 func TestImageName(t *testing.T) {
 	w := &Workspace{}
 	for _, tt := range []struct {
-		id     string
-		image  int
-		format string
-		want   string
+		id           manifest.PostID
+		image        int
+		format, want string
 	}{
-		{"1n6oiw", 0, "jpeg", "images/1n/1n6oiw.jpg"},
-		{"1n6oiw", 1, "png", "images/1n/1n6oiw-1.png"},
-		{"a", 12, "webp", "images/a/a-12.webp"},
-		{"ab", 0, "gif", "images/ab/ab.gif"},
-		{"ab", 0, "tiff", ""},
-		{"../../etc", 0, "png", ""},
-		{"", 0, "png", ""},
-		{"ab", -1, "png", ""},
+		{"1n6oiw", 0, "jpeg", "images/1n/1n6oiw.jpg"}, {"1n6oiw", 1, "png", "images/1n/1n6oiw-1.png"}, {"a", 12, "webp", "images/a/a-12.webp"},
+		{"ab", 0, "gif", "images/ab/ab.gif"}, {"ab", 0, "tiff", ""}, {"../../etc", 0, "png", ""}, {"", 0, "png", ""}, {"ab", -1, "png", ""},
 	} {
-		if got := w.ImageName(manifest.Key{ID: manifest.PostID(tt.id), Image: tt.image}, tt.format); got != tt.want {
-			t.Errorf("ImageName(%s/%d, %s) = %q, want %q", tt.id, tt.image, tt.format, got, tt.want)
-		}
+		attest.Same(t, string(tt.id), tt.want, w.ImageName(manifest.Key{ID: tt.id, Image: tt.image}, tt.format))
 	}
 }
 
@@ -284,27 +275,105 @@ func TestOpenFinishesAnErase(t *testing.T) {
 			return w.SetTrouble(t.Context(), key("a000"), Trouble{Outcome: manifest.Invalid})
 		},
 	} {
-		openFinishes(t, erase)
+		w := loaded(t, numbered(1)...)
+		store(t, w, key("a000"), "body")
+		attest.OK(t, erase(w))
+		state := filepath.Join(w.Dir(), stateName)
+		old, err := os.Stat(state)
+		w.finish = nil // as if killed
+		attest.OK(t, err, w.Close())
+		for _, rewritten := range []bool{true, false} {
+			w = open(t, w.Dir())
+			attest.Same(t, "records", "a000", keys(t, w))
+			now, err := os.Stat(state)
+			if err != nil || os.SameFile(old, now) == rewritten || now.Mode().Perm() != 0o600 {
+				t.Errorf("state.db was rewritten: %v, %v; want %v", !rewritten, err, rewritten)
+			}
+			old = now
+			attest.OK(t, w.Close(), w.Close()) // the second time does nothing
+		}
 	}
 }
 
-func openFinishes(t *testing.T, erase func(w *Workspace) error) {
-	w := loaded(t, numbered(1)...)
-	store(t, w, key("a000"), "body")
-	attest.OK(t, erase(w))
-	state := filepath.Join(w.Dir(), stateName)
-	old, err := os.Stat(state)
-	attest.OK(t, err)
-	w.finish = nil // as if killed
-	attest.OK(t, w.Close())
-	for _, rewritten := range []bool{true, false} {
-		w = open(t, w.Dir())
-		attest.Same(t, "records", "a000", keys(t, w))
-		now, err := os.Stat(state)
-		if err != nil || os.SameFile(old, now) == rewritten || now.Mode().Perm() != 0o600 {
-			t.Errorf("state.db was rewritten: %v, %v; want %v", !rewritten, err, rewritten)
+// What is erased of a post that must stay away leaves its digests, until the tombstone is lifted or the image is back.
+func TestErasedImages(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(4)...)
+	gone := func(id manifest.PostID) Tombstone { return stone(id, manifest.StateRemoved, "", 1) }
+	images := map[manifest.PostID]Image{}
+	for _, id := range []manifest.PostID{"a000", "a001", "a002", "a003"} {
+		images[id] = store(t, w, manifest.Key{ID: id}, "image of "+string(id))
+	}
+	attest.OK(t, w.AddTombstones(ctx, []Tombstone{gone("a000"), gone("a001"), gone("a002")}))
+	for id := range images { // a003 has no tombstone
+		attest.OK(t, w.Erase(ctx, id))
+	}
+	attest.OK(t, w.Erase(ctx, "a000"), w.LiftTombstones(ctx, digestOf(nil), "a001")) // a000 once more: nothing is lost
+	store(t, w, key("a002"), "back again")
+	got, err := w.ErasedImages(ctx)
+	img := images["a000"]
+	want := []ErasedImage{{Key: key("a000"), Digests: Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}}}
+	attest.Same(t, "", want, got, err)
+}
+
+// TestReread walks through a re-reading: what it compares with is the first text and outcome, is
+// not lost by a second begin, and is gone with the post, with the image or in the end.
+func TestReread(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(4)...)
+	key := func(i int) manifest.Key { return numbered(4)[i].Key }
+	reading := func(i int, text string) Reading {
+		return Reading{Fingerprint: "f", ImageSHA256: digestOf([]byte("body of " + key(i).String())), Text: text, Masked: i}
+	}
+	again := func(i int, text, old string) {
+		t.Helper()
+		attest.OK(t, w.SetReading(ctx, key(i), reading(i, text), &old))
+	}
+	var results []manifest.Result
+	for i := range 4 {
+		store(t, w, key(i), "body of "+key(i).String())
+		attest.OK(t, w.SetReading(ctx, key(i), reading(i, "first text"), nil))
+		results = append(results, manifest.Result{Key: key(i), Outcome: manifest.Unreadable, Reason: "r", Detail: "d"})
+	}
+	earlier := func() []Earlier {
+		t.Helper()
+		var all []Earlier
+		for _, r := range collect(t, w.Records(ctx, Select{WithEarlier: true})) {
+			all = append(all, r.Earlier)
 		}
-		old = now
-		attest.OK(t, w.Close())
+		return all
+	}
+	attest.OK(t, w.SetResults(ctx, results))
+	attest.OK(t, w.BeginReread(ctx))
+	again(0, "second text", "safe text")
+	again(1, "second text", "safe text")
+	again(2, "second text", "safe text")
+	results[0].Outcome = manifest.Kept
+	attest.OK(t, w.SetResults(ctx, results))
+	attest.OK(t, w.BeginReread(ctx)) // as after a kill
+	again(0, "third text", "not the first")
+	was := Earlier{Outcome: manifest.Unreadable, Reason: "r"}
+	read := Earlier{Read: true, Text: "safe text", Outcome: manifest.Unreadable, Reason: "r"}
+	attest.Same(t, "what is compared with", []Earlier{read, read, read, was}, earlier())
+	if r := collect(t, w.Records(ctx, Select{}))[1]; r.Reading.Text != "second text" || r.Reading.Masked != 1 || r.Earlier != (Earlier{}) {
+		t.Errorf("a record that was not asked for what was earlier = %+v, %+v", r.Reading, r.Earlier)
+	}
+	attest.OK(t, w.Erase(ctx, key(1).ID))
+	attest.OK(t, w.SetTrouble(ctx, key(2), Trouble{Outcome: manifest.Gone}))
+	attest.Same(t, "after an erase and a trouble", []Earlier{read, was, was, was}, earlier())
+	store(t, w, key(0), "another body")
+	attest.Same(t, "after another image", []Earlier{was, was, was, was}, earlier())
+	again(3, "second text", "safe text")
+	if on, err := w.Rereading(ctx); !on || err != nil {
+		t.Errorf("Rereading = %v, %v while it goes on", on, err)
+	}
+	attest.OK(t, w.EndReread(ctx))
+	attest.Same(t, "in the end", make([]Earlier, 4), earlier())
+	if on, err := w.Rereading(ctx); on || err != nil {
+		t.Errorf("Rereading = %v, %v in the end", on, err)
+	}
+	attest.OK(t, w.Close())
+	if contains(t, filepath.Join(w.Dir(), stateName), "safe text") {
+		t.Error("state.db still holds a text that was compared with")
 	}
 }

@@ -671,3 +671,34 @@ func TestRestoredManyQueued(t *testing.T) {
 	attest.OK(t, w.Close())
 	attest.Same(t, "log", append(want, "copy 10"), logOf(t, w.Dir()))
 }
+
+// TestInspect reads the files of a workspace, and what is foreign in its database.
+func TestInspect(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(2)...)
+	k := key("a000")
+	img := describe([]byte("body"), "png")
+	attest.OK(t, w.StoreImage(ctx, k, []byte("body"), img))
+	img.SHA256, img.PHash = digestOf([]byte("body")), 7
+	attest.OK(t, w.SetHash(ctx, k, img))
+	attest.OK(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}, nil))
+	foreign, err := w.ForeignSchema(ctx)
+	attest.Same(t, "foreign tables of our own", []string(nil), foreign, err)
+	_, err = w.db.ExecContext(ctx, "CREATE TABLE stash (x PRIMARY KEY); CREATE VIEW v AS SELECT 1; CREATE INDEX i ON post (state)")
+	attest.OK(t, err)
+	foreign, err = w.ForeignSchema(ctx)
+	attest.Same(t, "foreign tables", []string{"table stash", "view v", "index i"}, foreign, err)
+	attest.OK(t, w.Close())
+	files, err := Open(ctx, w.Dir(), Options{ReadOnly: true, FilesOnly: true})
+	attest.OK(t, err)
+	defer files.Close()
+	var names []string
+	for _, f := range collect(t, files.Walk(ctx, ".")) {
+		names = append(names, f.Name)
+	}
+	attest.Same(t, "files", []string{"audit/checkpoint", "audit/log.pub", "audit/records.jsonl", "audit/seal.json", "images/a0/a000.png", "lock",
+		"log.key", "state.db"}, names)
+	if _, err := Open(ctx, filepath.Join(w.Dir(), "none"), Options{ReadOnly: true, FilesOnly: true}); err == nil {
+		t.Error("a folder that is not there was opened")
+	}
+}

@@ -448,17 +448,6 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	attest.Same(t, "a read-only workspace changed its folder", before, snapshot(t, w.Dir()))
 }
 
-func TestReadOnlyBesideARun(t *testing.T) {
-	ctx := t.Context()
-	w := loaded(t, numbered(2)...)
-	r := readOnly(t, w.Dir())
-	for i := range 5 {
-		attest.OK(t, w.SetMeta(ctx, "k", fmt.Sprint(i)))
-		got, err := r.Meta(ctx, "k")
-		attest.Same(t, "Meta", fmt.Sprint(i), got, err)
-	}
-}
-
 func TestConcurrentWriters(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(40)...)
@@ -491,11 +480,6 @@ func TestConcurrentWriters(t *testing.T) {
 			t.Errorf("%s has no image or reading", r.ID)
 		}
 	}
-}
-
-func TestCloseTwice(t *testing.T) {
-	w := loaded(t)
-	attest.OK(t, w.Close(), w.Close())
 }
 
 func contains(t *testing.T, name, text string) bool {
