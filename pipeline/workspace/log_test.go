@@ -267,11 +267,8 @@ func TestGoneAt(t *testing.T) {
 		other := post
 		other.ID = "a001"
 		attest.OK(t, w.SetPosts(ctx, []Post{post, other}))
-		for _, p := range collect(t, w.Posts(ctx)) {
-			if want := at(tt.gone); p.ID == "a000" && !p.GoneAt.Equal(want) || p.ID == "a001" && !p.GoneAt.IsZero() {
-				t.Errorf("%s: %s is gone since %v, want %v", tt.what, p.ID, p.GoneAt, want)
-			}
-		}
+		posts := collect(t, w.Posts(ctx))
+		attest.Same(t, tt.what, []time.Time{at(tt.gone), {}}, []time.Time{posts[0].GoneAt, posts[1].GoneAt})
 	}
 }
 

