@@ -35,10 +35,10 @@ func (w *Workspace) Binding(ctx context.Context) (Binding, bool, error) {
 	return b, err == nil && b.Release != "", err
 }
 
-// Load binds the workspace to a release and stores its entries, in ascending Ordinal and each key once. It pulls none
-// when b's digests are those of the present binding. Records of keys that stay are kept, those of keys that left are
-// erased with their images. Where images would go, the error of lose (nil for none), which gets their number and that
-// of all images, refuses the change. Another release is refused with *OtherRelease. After an error nothing has changed.
+// Load binds the workspace to a release and stores its entries, as manifest.Release yields them; none when b's digests
+// are those of the present binding. Keys that left are erased with their images; where there are any, the error of lose
+// (nil for none), which gets their number and that of all images, refuses the change. Another release is refused with
+// *OtherRelease. After an error nothing has changed.
 func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manifest.Entry, error],
 	lose func(images, of int) error) error {
 	have, bound, err := w.Binding(ctx)
@@ -56,7 +56,7 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		// Negative ordinals do not collide with the new entries; entries that are still negative
 		// afterwards have left the manifest.
 		t.exec("UPDATE entry SET ordinal = -1 - ordinal")
-		t.fail(t.putEntries(entries))
+		t.putEntries(entries)
 		var of int
 		t.get("SELECT count(*) FROM image", nil, &of)
 		left = w.dropLeft(t)
@@ -76,35 +76,21 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 	return w.unlink(ctx, left...)
 }
 
-func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error]) error {
-	last := -1
+func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error]) {
 	for e, err := range entries {
-		if err != nil {
-			return err
-		}
-		if e.Ordinal <= last {
-			return fmt.Errorf("line %d: entry %s has ordinal %d after %d", e.Line, e.Key, e.Ordinal, last)
-		}
-		last = e.Ordinal
-		if err := checkKey(e.Key); err != nil {
-			return fmt.Errorf("line %d: %w", e.Line, err)
-		}
-		stored := t.exec(`
+		t.fail(err)
+		t.exec(`
 			INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit, sha256_stripped, sha256_pixels)
 			VALUES (?, ?, ?, ?, ?, coalesce(?, 'null'), ?, ?, ?, ?, ?)
 			ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
 			  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash, subreddit = excluded.subreddit,
-			  sha256_stripped = excluded.sha256_stripped, sha256_pixels = excluded.sha256_pixels
-			WHERE entry.ordinal < 0`, e.Ordinal, e.ID, e.Image, e.Line, e.Split, jsonColumn{e.Labels}, e.SHA256, e.PHash, e.Subreddit,
-			e.StrippedSHA256, e.PixelsSHA256)
+			  sha256_stripped = excluded.sha256_stripped, sha256_pixels = excluded.sha256_pixels`,
+			e.Ordinal, e.ID, e.Image, e.Line, e.Split, jsonColumn{e.Labels}, e.SHA256, e.PHash, e.Subreddit, e.StrippedSHA256,
+			e.PixelsSHA256)
 		if t.err != nil {
-			return t.err
-		}
-		if stored == 0 {
-			return fmt.Errorf("line %d: entry %s stands twice in the manifest: remove one", e.Line, e.Key)
+			return
 		}
 	}
-	return nil
 }
 
 // dropLeft deletes the rows of the keys that left the manifest, records the posts that lose images, and returns the
@@ -148,18 +134,7 @@ func (w *Workspace) SetResults(ctx context.Context, results []manifest.Result) e
 	})
 }
 
-// checkKey refuses a key that could not have come from ParsePostID: its id becomes part of a
-// file name.
-func checkKey(k manifest.Key) error {
-	if !validID(k.ID) {
-		return fmt.Errorf("%q is not a post id", string(k.ID))
-	}
-	if k.Image < 0 {
-		return fmt.Errorf("entry %s: image %d is below 0", k.ID, k.Image)
-	}
-	return nil
-}
-
+// validID reports whether ParsePostID could have made the id: it becomes part of a file name.
 func validID(id manifest.PostID) bool {
 	parsed, err := manifest.ParsePostID(string(id))
 	return err == nil && parsed == id

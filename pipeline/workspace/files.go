@@ -36,14 +36,8 @@ func (w *Workspace) Replace(ctx context.Context, name string, write func(io.Writ
 	if err := w.writable(ctx); err != nil {
 		return f, err
 	}
-	return w.put(ctx, name, write, check)
-}
-
-// put is Replace for any name.
-func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) error,
-	check func(io.ReaderAt, int64) error) (File, error) {
 	whole := false
-	f, err := WriteFile(ctx, w.files, name, "", write, func(r io.ReaderAt, f File) (err error) {
+	f, err = WriteFile(ctx, w.files, name, "", write, func(r io.ReaderAt, f File) (err error) {
 		if check != nil {
 			err = check(r, f.Size)
 		}
@@ -59,9 +53,9 @@ func (w *Workspace) put(ctx context.Context, name string, write func(io.Writer) 
 	return f, err
 }
 
-// putBytes makes a file of this package hold data.
+// putBytes is Replace for data that is in memory.
 func (w *Workspace) putBytes(ctx context.Context, name string, data []byte) error {
-	_, err := w.put(ctx, name, func(f io.Writer) error { _, err := f.Write(data); return err }, nil)
+	_, err := w.Replace(ctx, name, func(f io.Writer) error { _, err := f.Write(data); return err }, nil)
 	return err
 }
 

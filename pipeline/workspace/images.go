@@ -34,7 +34,7 @@ var extensions = map[string]string{"jpeg": "jpg", "png": "png", "gif": "gif", "w
 // image 0. It is empty for a format that is not stored and for an id that ParsePostID did not make.
 func (w *Workspace) ImageName(k manifest.Key, format string) string {
 	ext := extensions[format]
-	if ext == "" || checkKey(k) != nil {
+	if ext == "" || !validID(k.ID) || k.Image < 0 {
 		return ""
 	}
 	base := strings.ReplaceAll(k.String(), "/", "-") // a gallery's images are id/n

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -183,14 +182,11 @@ func (w *Workspace) knownLog(ctx context.Context) (auditlog.Known, error) {
 
 // KeepStatement keeps a signed statement, which a record of the log names by its sha256, in audit/.
 func (w *Workspace) KeepStatement(ctx context.Context, digest string, body, signature []byte) error {
-	store, name := auditStore{w}, auditlog.StatementName(digest)
-	err := w.writable(ctx)
+	name := auditName + "/" + auditlog.StatementName(digest)
 	// The signature first: a statement that has its name has its signature, too.
+	err := w.putBytes(ctx, name+manifest.SignatureSuffix, signature)
 	if err == nil {
-		err = store.Replace(ctx, name+manifest.SignatureSuffix, signature)
-	}
-	if err == nil {
-		err = store.Replace(ctx, name, body)
+		err = w.putBytes(ctx, name, body)
 	}
 	wrap(&err, "keep a statement")
 	return err
@@ -394,19 +390,16 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 
 // tombstonesOf returns the tombstones that the log has from a record on, those among them that were lifted later: which
 // lifts count is for the release to say, so they have to be applied again.
-func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) ([]Tombstone, error) {
-	stones := map[manifest.PostID]Tombstone{}
+func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) (stones []Tombstone, err error) {
 	for e, err := range log.Records(ctx, first) {
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range e.Posts {
 			if e.Kind == auditlog.Buried && p.State.Gone() {
-				stones[p.ID] = Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: e.Time}, Reason: p.Reason}
+				stones = append(stones, Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: e.Time}, Reason: p.Reason})
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Values(stones), func(a, b Tombstone) int {
-		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID))
-	}), nil
+	return stones, nil
 }

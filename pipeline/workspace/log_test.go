@@ -307,7 +307,7 @@ func put(t *testing.T, from, to string) {
 func TestRestored(t *testing.T) {
 	buried := []Tombstone{stone("a001", manifest.StateDeleted, "author", 1), stone("a000", manifest.StateRemoved, "moderator", 1)}
 	all := []string{"copy before", "tombstone a001:deleted:author a000:removed:moderator", "lifted a000::"}
-	older := append(slices.Clone(all), "restored state", "tombstone a000:removed:moderator a001:deleted:author", "copy after")
+	older := append(slices.Clone(all), "restored state", "tombstone a001:deleted:author a000:removed:moderator", "copy after")
 	for _, tt := range []struct {
 		name   string
 		parts  []string

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -195,6 +196,10 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 			if !validID(p.ID) {
 				t.fail(fmt.Errorf("%q is not a post id", string(p.ID)))
 			}
+			gone := p.AbsentAt // what may not come back goes from the first sign on
+			if gone.IsZero() && p.State.Gone() {
+				gone = p.CheckedAt
+			}
 			// Before the row changes: the log gets only what was not stored yet.
 			said = append(said, t.newVerdict(p)...)
 			t.exec(`
@@ -205,21 +210,10 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				  unseen = excluded.unseen, subreddit = excluded.subreddit,
 				  gone_at = CASE WHEN excluded.gone_at > 0 AND post.gone_at > 0 THEN post.gone_at ELSE excluded.gone_at END`,
 				p.ID, p.State, p.Reason, seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), p.Withheld, p.Unseen,
-				p.Subreddit, seconds(goneSince(p)))
+				p.Subreddit, seconds(gone))
 		}
 		w.recordPosts(t, auditlog.Event{Kind: auditlog.Verdicts}, said)
 	})
-}
-
-// goneSince returns when a post was found gone or absent; zero when it was not.
-func goneSince(p Post) time.Time {
-	switch {
-	case !p.AbsentAt.IsZero():
-		return p.AbsentAt
-	case p.State.Gone():
-		return p.CheckedAt
-	}
-	return time.Time{}
 }
 
 // newVerdict returns the post for the log if p differs from the stored row, else none.
@@ -442,4 +436,42 @@ func wideText(h *[4]uint64) sql.Null[string] {
 		return sql.Null[string]{}
 	}
 	return sql.Null[string]{V: fmt.Sprintf(wideFormat, h[0], h[1], h[2], h[3]), Valid: true}
+}
+
+// A Copy is a copy of the dataset outside the workspace that was registered.
+type Copy struct {
+	Path   string    `json:"-"` // absolute; what names the copy
+	Note   string    `json:"-"` // who has it
+	Format string    `json:"-"`
+	Made   time.Time `json:"-"` // UTC, to the second
+	Files  []File    `json:"-"` // of the copy, names relative to Path
+	Open   bool      `json:"-"` // it has rows that must go and could not be removed here: an open obligation
+	Told   string    `json:"-"` // what the operator said of it
+
+	// What follows is stored together, as JSON.
+	Rows []string          `json:"rows"`           // ids of its rows
+	Next map[string]string `json:"next,omitempty"` // digests by name of files to be replaced: a killed purge finds either
+	Owed []string          `json:"owed,omitempty"` // rows of posts that were gone when a new manifest dropped them
+}
+
+// SetCopy registers a copy, or replaces the record of the copy at its path, and stores events in the same
+// transaction.
+func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Event) error {
+	if !filepath.IsAbs(c.Path) || filepath.Clean(c.Path) != c.Path {
+		return fmt.Errorf("register a copy: %q is not an absolute path", c.Path)
+	}
+	return w.change(ctx, "register the copy "+c.Path, func(t *tx) {
+		t.exec(`INSERT OR REPLACE INTO copy (path, note, format, made_at, files, open, told, rows)
+			VALUES (?, ?, ?, ?, coalesce(?, 'null'), ?, ?, ?)`,
+			c.Path, c.Note, c.Format, seconds(c.Made), jsonColumn{c.Files}, c.Open, c.Told, jsonColumn{c})
+		w.record(t, events...)
+	})
+}
+
+// Copies returns the registered copies by path.
+func (w *Workspace) Copies(ctx context.Context) (copies []Copy, err error) {
+	defer wrap(&err, "read the registered copies")
+	return list(ctx, w.db, func(c *Copy) []any {
+		return []any{&c.Path, &c.Note, &c.Format, timestamp{&c.Made}, jsonColumn{&c.Files}, &c.Open, &c.Told, jsonColumn{c}}
+	}, "SELECT path, note, format, made_at, files, open, told, rows FROM copy ORDER BY path")
 }
