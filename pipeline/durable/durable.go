@@ -35,8 +35,7 @@ const TempPrefix = ".tmp-"
 // IsTemp reports whether base, a name without a folder, is one that Create makes up.
 func IsTemp(base string) bool { return strings.HasPrefix(base, TempPrefix) }
 
-// A Folder writes below an open root, out of which no symbolic link leads. Names are slash-separated paths below
-// it. It may be used by several goroutines.
+// A Folder writes below an open root, out of which no symbolic link leads. Names are slash-separated paths below it.
 type Folder struct {
 	root *os.Root
 	made sync.Map // folders (string) that exist, with synced names
@@ -140,8 +139,7 @@ func (f *File) Sync() error {
 	return take(f.ctx, "sync", f.temp, f.file.Sync)
 }
 
-// Publish gives the file its name and makes the name durable. When it fails after the rename, the new file
-// may be there and not yet durable.
+// Publish gives the file its name and makes the name durable.
 func (f *File) Publish() error {
 	if err := f.Sync(); err != nil {
 		return err
@@ -155,7 +153,8 @@ func (f *File) Publish() error {
 			return errors.Join(err, fs.ErrExist)
 		}
 	}
-	// The content is on the disk, so the name never means a part of it.
+	// The content is on the disk, so the name never means a part of it. An error after the rename leaves the new file, not
+	// yet durable.
 	return f.folder.Rename(f.ctx, f.temp, f.name)
 }
 
@@ -168,8 +167,8 @@ func (f *File) Discard() {
 	}
 }
 
-// Append writes data after the first at bytes of a file in place, drops what followed them, and syncs it. A missing
-// file is made. A kill leaves the first at bytes, and a part of data.
+// Append writes data after the first at bytes of a file in place, drops what followed them, and syncs it. A missing file
+// is made. A kill leaves the first at bytes, and a part of data.
 func (d *Folder) Append(ctx context.Context, name string, at int64, data []byte) error {
 	if err := Step(ctx, "append", name); err != nil {
 		return err
@@ -199,10 +198,10 @@ func (d *Folder) Append(ctx context.Context, name string, at int64, data []byte)
 	return d.Sync(ctx, path.Dir(name))
 }
 
-// Write makes the file at a plain path hold exactly what fill writes, readable for mode (see Options).
-// Readers see the old file or the new one; after an error the old one is still there. A device or pipe is
-// refused: the rename would replace it.
+// Write makes the file at a plain path hold exactly what fill writes, readable for mode (see Options). An error leaves
+// the old file.
 func Write(ctx context.Context, name string, mode fs.FileMode, fill func(io.Writer) error) error {
+	// The rename would replace a device or a pipe.
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", name)
 	}
@@ -284,8 +283,8 @@ func (d *Folder) Remove(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Rename gives a file or folder, with its content on the disk, another name in the same folder. A file replaces a
-// file, and a folder replaces an empty folder.
+// Rename gives a file or folder, with its content on the disk, another name in the same folder. A file replaces a file,
+// a folder an empty folder.
 func (d *Folder) Rename(ctx context.Context, from, to string) error {
 	if err := take(ctx, "rename", to, func() error { return d.root.Rename(from, to) }); err != nil {
 		return err

@@ -93,8 +93,7 @@ func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error]) {
 	}
 }
 
-// dropLeft deletes the rows of the keys that left the manifest, records the posts that lose images, and returns the
-// names of the files of these.
+// dropLeft deletes the rows of the keys that left the manifest, and returns the names of their image files.
 func (w *Workspace) dropLeft(t *tx) (names []string) {
 	if t.err != nil {
 		return nil
@@ -106,7 +105,7 @@ func (w *Workspace) dropLeft(t *tx) (names []string) {
 		names = append(names, w.ImageName(i.Key, i.format))
 		posts = append(posts, auditlog.Post{ID: i.ID})
 	}
-	posts = slices.Compact(posts)
+	posts = slices.Compact(posts) // those of one post stand together
 	w.recordPosts(t, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
 	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "image", "trouble", "result"} {
 		t.exec("DELETE FROM " + table + " WHERE (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)")
@@ -122,11 +121,10 @@ func (w *Workspace) Knows(ctx context.Context, id manifest.PostID) (bool, error)
 	return len(ids) > 0, err
 }
 
-// SetResults replaces the results of the last completed run: readers see the old ones or the
-// new ones, never a mixture. Result.Split is not stored: it is the entry's.
+// SetResults replaces the results of the last completed run. Result.Split is not stored: it is the entry's.
 func (w *Workspace) SetResults(ctx context.Context, results []manifest.Result) error {
 	return w.change(ctx, "store results", func(t *tx) {
-		t.exec("DELETE FROM result")
+		t.exec("DELETE FROM result") // readers see the old ones or the new ones, never a mixture
 		for _, r := range results {
 			t.exec(`INSERT INTO result (id, image, outcome, reason, detail, duplicate_id, duplicate_image) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 				r.ID, r.Image, r.Outcome, r.Reason, r.Detail, r.DuplicateOf.ID, r.DuplicateOf.Image)

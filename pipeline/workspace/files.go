@@ -105,8 +105,8 @@ type Found struct {
 	Size int64 // bytes
 }
 
-// Walk yields everything in the folder under ("." for all) and its subfolders but folders, in byte order of the names:
-// unfinished files, links and unknown files too. A folder that does not exist is empty.
+// Walk yields everything in the folder under ("." for all) and its subfolders but folders: unfinished files, links and
+// unknown files too. A folder that does not exist is empty.
 func (w *Workspace) Walk(ctx context.Context, under string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		// Links are not followed.
@@ -136,8 +136,7 @@ func (w *Workspace) Walk(ctx context.Context, under string) iter.Seq2[Found, err
 	}
 }
 
-// Files returns the names of the regular files in the folder under ("." for all) and its subfolders, in byte order.
-// Unfinished temporary files are left out.
+// Files returns the names of the regular files that Walk yields, but for unfinished ones, in byte order.
 func (w *Workspace) Files(ctx context.Context, under string) ([]string, error) {
 	var names []string
 	for f, err := range w.Walk(ctx, under) {
@@ -148,7 +147,7 @@ func (w *Workspace) Files(ctx context.Context, under string) ([]string, error) {
 			names = append(names, f.Name)
 		}
 	}
-	slices.Sort(names)
+	slices.Sort(names) // Walk sorts by folder: a/b comes before a.b
 	return names, nil
 }
 
@@ -171,8 +170,7 @@ func (w *Workspace) OpenFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// Stat reads a file of the workspace whole and returns its size and digest. The error is
-// fs.ErrNotExist when there is none.
+// Stat reads a file of the workspace whole. The error is fs.ErrNotExist when there is none.
 func (w *Workspace) Stat(ctx context.Context, name string) (File, error) {
 	f, err := w.OpenFile(name)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/durable"
 )
 
 // ErrNoImage means that a reading is of an image that is not stored (any more).
@@ -115,9 +116,8 @@ func (w *Workspace) imageFile(ctx context.Context, k manifest.Key) (name, digest
 	return name, digest, err
 }
 
-// SetHash replaces the perceptual hash of the image that is stored by img's, made of the same bytes by
-// other code: the reading and Post.Unseen stay. It fails with ErrNoImage unless
-// img.SHA256 names the image that is stored now.
+// SetHash replaces the perceptual hash of the stored image by that of img, made of the same bytes by other code. It fails
+// with ErrNoImage unless img.SHA256 names the image that is stored now.
 func (w *Workspace) SetHash(ctx context.Context, k manifest.Key, img Image) error {
 	return w.change(ctx, "store the hash of "+k.String(), func(t *tx) {
 		if t.exec("UPDATE image SET phash = ?, flat = ?, hash_kind = ? WHERE id = ? AND image = ? AND sha256 = ?",
@@ -134,8 +134,7 @@ func (t *tx) dropRows(k manifest.Key) {
 	}
 }
 
-// ReadImage returns the bytes of a stored image. It fails with *Damaged when the file is missing or is not the one
-// that img describes.
+// ReadImage returns the bytes of a stored image. It fails with *Damaged when the file is not the one of img.
 func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -160,8 +159,7 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 	return body, nil
 }
 
-// SetTrouble notes why an entry has no image. An older image of it is unlinked, and its
-// reading dropped.
+// SetTrouble notes why an entry has no image, and drops an older image of it.
 func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trouble) (err error) {
 	defer wrap(&err, "store trouble of %s", k)
 	if err := w.writable(ctx); err != nil {
@@ -190,9 +188,8 @@ func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trou
 	})
 }
 
-// SetReading stores what OCR read in the entry's image and replaces an older reading. old, a text of that one, is kept
-// until EndReread unless it is nil; the first text that is kept stays. The last copies of the older reading in state.db
-// are gone when the workspace is closed. It fails with ErrNoImage unless r.ImageSHA256 names the image that is stored.
+// SetReading stores what OCR read in the entry's image in place of an older reading. old, a text of that one, is kept
+// until EndReread unless it is nil. It fails with ErrNoImage unless r.ImageSHA256 names the image that is stored.
 func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading, old *string) (err error) {
 	defer wrap(&err, "store reading of %s", k)
 	if err := w.writable(ctx); err != nil {
@@ -200,6 +197,7 @@ func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading, o
 	}
 	ctx = context.WithoutCancel(ctx) // OCR may have taken minutes, and this takes milliseconds
 	return w.change(ctx, "write the row", func(t *tx) {
+		// The first text that is kept stays: a re-reading that was killed reads some images again.
 		if old != nil {
 			t.exec(`INSERT INTO earlier_reading (id, image, image_sha256, text)
 				SELECT id, image, image_sha256, ? FROM reading WHERE id = ? AND image = ? ON CONFLICT DO NOTHING`, *old, k.ID, k.Image)
@@ -221,9 +219,8 @@ func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading, o
 	})
 }
 
-// Erase removes a post's content from the workspace, and the report, which can show any image. The post's state and
-// tombstone stay. Give it its final state first (SetPosts): the next Sweep then finishes an Erase that was killed. The
-// last copies of text in state.db are gone when the workspace is closed.
+// Erase removes a post's content from the workspace, and the report, which can show any image. State and tombstone stay.
+// Give it its final state first (SetPosts): the next Sweep then finishes an Erase that was killed.
 func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	defer wrap(&err, "erase post %s", id)
 	if err := w.writable(ctx); err != nil {
@@ -297,8 +294,7 @@ func (w *Workspace) Rereading(ctx context.Context) (bool, error) {
 	return mark != "", err
 }
 
-// EndReread deletes the earlier outcomes and texts. They are gone when it returns, the last copies
-// inside state.db when the workspace is closed.
+// EndReread deletes the earlier outcomes and texts, the last copies inside state.db when the workspace is closed.
 func (w *Workspace) EndReread(ctx context.Context) error {
 	return w.change(ctx, "end a re-reading", func(t *tx) {
 		t.exec("DELETE FROM meta WHERE key = ?", metaReread)
@@ -329,4 +325,89 @@ func (w *Workspace) ErasedImages(ctx context.Context) (all []ErasedImage, err er
 	return list(ctx, w.db, func(e *ErasedImage) []any {
 		return []any{&e.ID, &e.Image, &e.File, &e.Stripped, &e.Pixels}
 	}, "SELECT id, image, original_sha256, sha256, pixels_sha256 FROM erased_image ORDER BY id, image")
+}
+
+// Swept counts the repairs of Sweep. All are zero after a run that ended by itself.
+type Swept struct {
+	Temporary int // unfinished files unlinked
+	Orphans   int // image files without a row, unlinked
+	Lost      int // image rows without their file, or with one of another length, dropped
+	Erased    int // posts that must not stay and still had content: their Erase was finished
+}
+
+// Sweep repairs what a killed run left; call it at the start of a run. It checks names and lengths, not content.
+func (w *Workspace) Sweep(ctx context.Context) (s Swept, err error) {
+	defer wrap(&err, "sweep the workspace")
+	if err := w.writable(ctx); err != nil {
+		return s, err
+	}
+	// Erase comes before the images are compared, so that a row without a file is not taken for a lost image. It is
+	// unfinished where a post must not stay and still has content.
+	ids, err := texts(ctx, w.db, `
+		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone WHERE NOT readmitted))
+		AND (EXISTS (SELECT 1 FROM image WHERE id = p.id) OR EXISTS (SELECT 1 FROM reading WHERE id = p.id)
+		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id) OR EXISTS (SELECT 1 FROM earlier_reading WHERE id = p.id))
+		ORDER BY id`)
+	if err != nil {
+		return s, err
+	}
+	for _, id := range ids {
+		if err := w.Erase(ctx, manifest.PostID(id)); err != nil {
+			return s, err
+		}
+		s.Erased++
+	}
+	if err := w.sweepFiles(ctx, &s); err != nil {
+		return s, err
+	}
+	w.unfinished.Store(false) // files and rows agree: the workspace may be sealed
+	return s, nil
+}
+
+// sweepFiles removes unfinished files, and compares the image files with their rows.
+func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
+	// A link in the place of the folder would make all images look lost.
+	if info, err := w.root.Lstat(imagesName); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is not a folder: move it away", imagesName)
+	}
+	rows, err := storedImages(ctx, w.db, "")
+	if err != nil {
+		return err
+	}
+	missing := map[string]storedImage{} // the rows by file name, less those whose file was found
+	for _, r := range rows {
+		missing[w.ImageName(r.Key, r.format)] = r
+	}
+	var left []string
+	for f, err := range w.Walk(ctx, ".") {
+		if err != nil {
+			return err
+		}
+		row, hasRow := missing[f.Name]
+		switch {
+		case durable.IsTemp(path.Base(f.Name)):
+			s.Temporary++
+		case !strings.HasPrefix(f.Name, imagesName+"/"):
+			continue
+		case !hasRow:
+			s.Orphans++
+		case f.Mode.IsRegular() && f.Size == row.bytes:
+			delete(missing, f.Name)
+			continue
+		}
+		left = append(left, f.Name)
+	}
+	// A file whose length is not its row's goes as well, and its row below: the next run fetches it again.
+	if err := w.unlink(ctx, left...); err != nil {
+		return err
+	}
+	s.Lost = len(missing)
+	if s.Lost == 0 {
+		return nil
+	}
+	return w.change(ctx, "drop rows without their file", func(t *tx) {
+		for _, r := range missing {
+			t.dropRows(r.Key)
+		}
+	})
 }

@@ -17,8 +17,7 @@ import (
 	"rehydrate/pipeline/auditlog"
 )
 
-// The log of a workspace lies in audit/. A record is stored first in the table log_queue, with its
-// number, in the transaction of the change it records; publish moves the queue into audit/.
+// The log of a workspace lies in audit/. A record waits in the table log_queue until publish moves it there.
 const (
 	auditName  = "audit"
 	logKeyName = "log.key" // beside audit/, not in it: audit/ is what an auditor gets
@@ -30,6 +29,7 @@ func (w *Workspace) record(t *tx, events ...auditlog.Event) {
 	if len(events) == 0 || t.err != nil {
 		return
 	}
+	// Its number is in the line, so it gets one now, and not when it is published.
 	next, err := nextRecord(t.ctx, t)
 	t.fail(err)
 	for _, e := range events {
@@ -102,8 +102,7 @@ func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head auditl
 	return head, lines, err
 }
 
-// Note stores records that come with no change of the state, in one durable transaction. It sets Seq, and Time
-// where that is zero. Close publishes them.
+// Note stores records that come with no change of the state, durably. It sets Seq, and Time where that is zero.
 func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -111,8 +110,8 @@ func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
 	return w.change(ctx, "note in the audit log", func(t *tx) { w.record(t, events...) })
 }
 
-// publish moves the stored records into audit/. After a kill the next call continues, and no record is lost or doubled.
-// The error is *auditlog.Broken when the log there is damaged: the records stay stored until it is mended.
+// publish moves the stored records into audit/. The error is *auditlog.Broken when the log there is damaged: the records
+// stay stored until it is mended.
 func (w *Workspace) publish(ctx context.Context) (err error) {
 	defer func() {
 		err = w.explain(ctx, err)
@@ -192,8 +191,8 @@ func (w *Workspace) KeepStatement(ctx context.Context, digest string, body, sign
 	return err
 }
 
-// LogReader opens the log for reading. The error is auditlog.ErrNoLog when nothing was published yet, and
-// *auditlog.Broken when its checkpoint is not the workspace's. Log.Verify checks the rest.
+// LogReader opens the log. The error is auditlog.ErrNoLog when nothing was published yet, and *auditlog.Broken when its
+// checkpoint is not the workspace's. Log.Verify checks the rest.
 func (w *Workspace) LogReader(ctx context.Context) (*auditlog.Log, error) {
 	log, err := auditlog.Open(ctx, auditStore{w}, w.knownLog)
 	err = w.explain(ctx, err)
@@ -227,8 +226,7 @@ func parseLines(lines [][]byte) (events []auditlog.Event, err error) {
 	return events, nil
 }
 
-// LogNext returns the number of the next record. If the log has more records than that, state.db came from a
-// backup; the next writer notes that it was restored.
+// LogNext returns the number of the next record. If the log has more records than that, state.db came from a backup.
 func (w *Workspace) LogNext(ctx context.Context) (int64, error) { return nextRecord(ctx, w.db) }
 
 // auditStore is the folder of the log.
@@ -288,8 +286,8 @@ type restored struct {
 	stones []Tombstone      // come back into state.db
 }
 
-// reconcile compares state.db with the log when a writer opens the workspace. One of them may have come
-// from a backup; then a record says so, and nothing that was published is written over unseen.
+// reconcile compares state.db with the log. One of them may have come from a backup: then a record says so, and nothing
+// that was published is written over unseen.
 func (w *Workspace) reconcile(ctx context.Context) error {
 	head, err := readHead(ctx, w.db)
 	if err != nil {
@@ -388,14 +386,14 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 	return r, err
 }
 
-// tombstonesOf returns the tombstones that the log has from a record on, those among them that were lifted later: which
-// lifts count is for the release to say, so they have to be applied again.
+// tombstonesOf returns the tombstones that the log has from a record on.
 func tombstonesOf(ctx context.Context, log *auditlog.Log, first int64) (stones []Tombstone, err error) {
 	for e, err := range log.Records(ctx, first) {
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range e.Posts {
+			// Those that were lifted later, too: which lifts count is for the release to say, and it applies them again.
 			if e.Kind == auditlog.Buried && p.State.Gone() {
 				stones = append(stones, Tombstone{Tombstone: manifest.Tombstone{ID: p.ID, State: p.State, Time: e.Time}, Reason: p.Reason})
 			}

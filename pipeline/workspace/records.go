@@ -15,8 +15,7 @@ import (
 	"rehydrate/pipeline/auditlog"
 )
 
-// A Post is what is known of a post. Times are UTC, to the second; zero means never. SetPosts stores neither GoneAt nor
-// Told.
+// A Post is what is known of a post. Times are UTC, to the second; zero means never.
 type Post struct {
 	ID        manifest.PostID
 	State     manifest.PostState // empty when never asked
@@ -25,10 +24,10 @@ type Post struct {
 	LiveAt    time.Time // last seen live
 	AbsentAt  time.Time // first unconfirmed absence
 	Withheld  bool      // its removal waits for confirmation: do not export it, do not erase it
-	GoneAt    time.Time // first found gone or absent while content was stored here, which must go in time; see SetPosts
+	GoneAt    time.Time // first found gone or absent while content was stored here, which must go in time; SetPosts sets it
 	Unseen    bool      // an image was stored since the last answer: StoreImage sets it, a live answer clears it
 	Subreddit string    // where it was made, as Reddit said while it was there; Erase forgets it
-	Told      string    // the subreddit that the manifest names
+	Told      string    // the subreddit that the manifest names; not stored by SetPosts
 }
 
 // A Tombstone is a post that must not come back, with what only this workspace knows of it.
@@ -146,8 +145,7 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 	return pages(ctx, w, "read entries", query, args, scanRecord)
 }
 
-// Posts yields the distinct posts of the manifest in order of their first entry, paged as Records is. State is empty for
-// a post that was never asked about.
+// Posts yields the distinct posts of the manifest in order of their first entry, paged as Records is.
 func (w *Workspace) Posts(ctx context.Context) iter.Seq2[Post, error] {
 	return pages(ctx, w, "read posts", `
 		SELECT e.ordinal, e.id, e.subreddit, `+postNames+`
@@ -184,8 +182,7 @@ func pages[T any](ctx context.Context, w *Workspace, what, query string, args []
 	}
 }
 
-// SetPosts stores posts in one transaction. A change of anything but Withheld goes into the log as a verdict; an
-// absence that is not confirmed yet as unknown.
+// SetPosts stores posts in one transaction. A change of anything but Withheld goes into the log as a verdict.
 func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 	if len(posts) == 0 {
 		return nil
@@ -222,6 +219,7 @@ func (t *tx) newVerdict(p Post) []auditlog.Post {
 	t.get("SELECT "+postNames+" FROM post p WHERE id = ?", []any{p.ID}, q.targets()...)
 	absent := seconds(p.AbsentAt) != seconds(q.AbsentAt)
 	switch {
+	// An absence that is not confirmed yet is unknown to an auditor.
 	case absent && !p.AbsentAt.IsZero() && p.State != manifest.StateUnavailable:
 		return []auditlog.Post{{ID: p.ID, State: manifest.StateUnknown, Reason: "absent_once"}}
 	case absent || p.State != q.State || p.Reason != q.Reason || p.Unseen != q.Unseen ||
@@ -273,8 +271,7 @@ func (w *Workspace) addTombstones(t *tx, ts []Tombstone) {
 	w.recordPosts(t, auditlog.Event{Kind: auditlog.Buried}, fresh)
 }
 
-// SetReadmitted suspends the tombstones of posts that came back and that the policy allows, or ends the
-// suspension. A post without a tombstone is left alone.
+// SetReadmitted suspends the tombstones of posts that came back and that the policy allows, or ends the suspension.
 func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...manifest.PostID) error {
 	event := auditlog.Event{Kind: auditlog.Readmitted}
 	if !readmitted {
@@ -283,8 +280,7 @@ func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...m
 	return w.changeTombstones(ctx, "readmit posts", event, "UPDATE tombstone SET readmitted = ?2 WHERE id = ?1 AND readmitted <> ?2", ids, readmitted)
 }
 
-// LiftTombstones removes the tombstones of posts that a maintainer's signed statement names; digest is its sha256,
-// in hex. A post without one is left alone.
+// LiftTombstones removes the tombstones of posts that a signed statement names; digest is its sha256, in hex.
 func (w *Workspace) LiftTombstones(ctx context.Context, digest string, ids ...manifest.PostID) error {
 	return w.changeTombstones(ctx, "lift tombstones", auditlog.Event{Kind: auditlog.Lifted, SHA256: digest},
 		"DELETE FROM tombstone WHERE id = ?1", ids)
@@ -298,7 +294,7 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 	}
 	return w.change(ctx, what, func(t *tx) {
 		var posts []auditlog.Post
-		for _, id := range ids {
+		for _, id := range ids { // one without a tombstone is left alone
 			if t.exec(statement, append([]any{id}, args...)...) > 0 {
 				posts = append(posts, auditlog.Post{ID: id})
 			}
@@ -454,8 +450,7 @@ type Copy struct {
 	Owed []string          `json:"owed,omitempty"` // rows of posts that were gone when a new manifest dropped them
 }
 
-// SetCopy registers a copy, or replaces the record of the copy at its path, and stores events in the same
-// transaction.
+// SetCopy registers a copy, or replaces its record, and stores events in the same transaction.
 func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Event) error {
 	if !filepath.IsAbs(c.Path) || filepath.Clean(c.Path) != c.Path {
 		return fmt.Errorf("register a copy: %q is not an absolute path", c.Path)

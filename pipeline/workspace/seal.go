@@ -118,8 +118,7 @@ func (w *Workspace) CheckState(ctx context.Context) (found []string, err error) 
 	return found, err
 }
 
-// ForeignSchema returns the tables, indices, triggers and views of state.db that this package does not make, each with
-// its type before its name.
+// ForeignSchema returns what this package does not make in state.db, each as its type (table, index...) and name.
 func (w *Workspace) ForeignSchema(ctx context.Context) ([]string, error) {
 	// An index without a statement belongs to its table.
 	foreign, err := texts(ctx, w.db, `SELECT type || ' ' || name FROM sqlite_schema WHERE sql IS NOT NULL

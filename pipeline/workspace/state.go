@@ -22,8 +22,7 @@ import (
 // Layout numbers the layout of state.db. There is one: a workspace of another one is refused.
 const Layout = 4
 
-// applicationID marks state.db in SQLite's own header ("rhyd"), so that another program's
-// database of that name is not taken for ours.
+// applicationID marks state.db in SQLite's own header ("rhyd"): another program may have a database of that name.
 const applicationID = 0x72687964
 
 // Keys of meta that this package owns.
@@ -147,9 +146,9 @@ func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 	return err
 }
 
-// isHotJournal reports whether a read failed because a journal has to be rolled back first:
-// SQLite says so when it may write the database, and that it cannot open when it may not.
+// isHotJournal reports whether a read failed because a journal has to be rolled back first.
 func isHotJournal(err error) bool {
+	// SQLite says so when it may write the database, and that it cannot open when it may not.
 	var e *sqlite.Error
 	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK || e.Code()&0xff == sqlite3.SQLITE_CANTOPEN)
 }
@@ -228,8 +227,7 @@ func (w *Workspace) connect(dir string, params url.Values) error {
 	return nil
 }
 
-// recognizeState reports whether state.db is empty, and refuses one that is not ours or of
-// another layout.
+// recognizeState reports whether state.db is empty, and refuses one that is not ours or of another layout.
 func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) {
 	var id, tables int
 	err = w.db.QueryRowContext(ctx, "SELECT count(*), (SELECT application_id FROM pragma_application_id) FROM sqlite_schema").Scan(&tables, &id)
@@ -258,8 +256,7 @@ func (t *tx) markErased() {
 	t.setMeta(metaScrub, "1")
 }
 
-// scrub rewrites state.db if something was erased since the last scrub. No other goroutine may use the
-// workspace meanwhile.
+// scrub rewrites state.db if something was erased since the last scrub. Nobody else may use the workspace.
 func (w *Workspace) scrub(ctx context.Context) error {
 	mark, err := readMeta(ctx, w.db, metaScrub)
 	if err != nil || mark == "" {

@@ -165,10 +165,9 @@ func (w *Workspace) Meta(ctx context.Context, key string) (string, error) {
 	return readMeta(ctx, w.db, key)
 }
 
-// SetMeta stores a small value of the caller's under key, durably. One that is there already costs no write. The
-// caller's keys are none of this package's.
+// SetMeta stores a small value under a key of the caller's, durably.
 func (w *Workspace) SetMeta(ctx context.Context, key, value string) error {
-	last, err := w.Meta(ctx, key)
+	last, err := w.Meta(ctx, key) // one that is there already costs no write
 	if err != nil || last == value {
 		return err
 	}
@@ -188,14 +187,13 @@ func hasCode(err error, code int) bool {
 	return errors.As(err, &e) && e.Code()&0xff == code
 }
 
-// explain names the cause of a database error that hides it, and the file: SQLite reports a cancelled
-// context as an interrupt or as a finished transaction, and a file without its name.
+// explain names the cause of a database error that hides it, and the file.
 func (w *Workspace) explain(ctx context.Context, err error) error {
 	path := filepath.Join(w.dir, stateName)
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil: // SQLite reports an interrupt or a finished transaction
 		return ctx.Err()
 	case !errors.As(err, new(*sqlite.Error)) || strings.Contains(err.Error(), path): // a nested call explained it
 		return err
