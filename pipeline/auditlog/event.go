@@ -186,6 +186,7 @@ func isWord(s string) bool {
 	return len(s) <= 100 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
+// isDigest reports whether s is empty or 64 hex digits.
 func isDigest(s string) bool {
 	return s == "" || len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }

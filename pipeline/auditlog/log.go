@@ -33,8 +33,7 @@ type Store interface {
 // The names in the folder of a log.
 const recordsName, checkpointName, keyName = "records.jsonl", "checkpoint", "log.pub"
 
-// StatementName is the name of a signed statement that a record names by its sha256, its signature beside it
-// under the same name with .sig.
+// StatementName is the name of a signed statement that a record names by its sha256. With .sig it is its signature's.
 func StatementName(digest string) string { return "lifts/" + digest + ".json" }
 
 // ErrNoLog means that the folder holds no log yet.

@@ -170,6 +170,16 @@ func (w *Workspace) OpenFile(name string) (*os.File, error) {
 	return f, nil
 }
 
+// readSmall reads a file of at most limit bytes. Of a longer one it returns one byte too many, so that it does not pass.
+func (w *Workspace) readSmall(name string, limit int64) ([]byte, error) {
+	f, err := w.OpenFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit+1))
+}
+
 // Stat reads a file of the workspace whole. The error is fs.ErrNotExist when there is none.
 func (w *Workspace) Stat(ctx context.Context, name string) (File, error) {
 	f, err := w.OpenFile(name)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -140,20 +139,13 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 		return nil, err
 	}
 	name := w.ImageName(k, img.Format)
-	f, err := w.OpenFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	body, err := w.readSmall(name, img.Bytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, &Damaged{Key: k, Name: name, What: "is missing"}
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("read image of %s: %w", k, err)
-	}
-	defer f.Close()
-	// Whatever lies there now, no more of it is read than one byte too many.
-	body, err := io.ReadAll(io.LimitReader(f, img.Bytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read image of %s: %w", k, err)
-	}
-	if hexDigest(body) != img.SHA256 {
+	case hexDigest(body) != img.SHA256:
 		return nil, &Damaged{Key: k, Name: name, What: "does not have the digest on record"}
 	}
 	return body, nil
@@ -231,12 +223,19 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	}
 	w.images.Lock()
 	defer w.images.Unlock()
-	names, err := w.postFiles(ctx, id)
+	images, err := list(ctx, w.db, func(image *int) []any { return []any{image} }, "SELECT image FROM entry WHERE id = ?", id)
 	if err != nil {
 		return err
 	}
+	// Every name that an image of the post can have, stored or left by a crash.
+	names := []string{ReportName}
+	for _, image := range images {
+		for format := range extensions {
+			names = append(names, w.ImageName(manifest.Key{ID: id, Image: image}, format))
+		}
+	}
 	// The files go first: while a row is left, Sweep finds an Erase that was killed and finishes it.
-	if err := w.unlink(ctx, append(names, ReportName)...); err != nil {
+	if err := w.unlink(ctx, names...); err != nil {
 		return err
 	}
 	return w.change(context.WithoutCancel(ctx), "delete the rows", func(t *tx) {
@@ -255,26 +254,11 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	})
 }
 
-// postFiles returns every name that an image of the post can have, stored or left by a crash.
-func (w *Workspace) postFiles(ctx context.Context, id manifest.PostID) ([]string, error) {
-	images, err := list(ctx, w.db, func(image *int) []any { return []any{image} },
-		"SELECT image FROM entry WHERE id = ?", id)
-	var names []string
-	for _, image := range images {
-		for format := range extensions {
-			names = append(names, w.ImageName(manifest.Key{ID: id, Image: image}, format))
-		}
-	}
-	return names, err
-}
-
 // An Earlier is the state of an entry before a re-reading that has not ended.
 type Earlier struct {
-	Read bool   // its reading was replaced since
-	Text string // of the replaced reading
-	// Outcome and Reason are those of the last completed run before it began, empty when there
-	// was none.
-	Outcome manifest.Outcome
+	Read    bool             // its reading was replaced since
+	Text    string           // of the replaced reading
+	Outcome manifest.Outcome // of the last completed run before it began, empty when there was none
 	Reason  manifest.Reason
 }
 

@@ -264,20 +264,6 @@ func (s auditStore) List(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// readSmall reads a whole file of this package, of at most limit bytes.
-func (w *Workspace) readSmall(name string, limit int64) ([]byte, error) {
-	f, err := w.OpenFile(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if int64(len(b)) > limit {
-		return nil, fmt.Errorf("%s has more than %d bytes: it is damaged", name, limit)
-	}
-	return b, err
-}
-
 // A restored says what came from a backup, and how state.db continues the log then.
 type restored struct {
 	what   string           // for the record; empty when nothing did

@@ -256,7 +256,7 @@ func (t *tx) markErased() {
 	t.setMeta(metaScrub, "1")
 }
 
-// scrub rewrites state.db if something was erased since the last scrub. Nobody else may use the workspace.
+// scrub rewrites state.db if something was erased since the last scrub. No other goroutine may use w.
 func (w *Workspace) scrub(ctx context.Context) error {
 	mark, err := readMeta(ctx, w.db, metaScrub)
 	if err != nil || mark == "" {

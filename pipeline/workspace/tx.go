@@ -37,7 +37,8 @@ func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) (err 
 		if t.err == nil {
 			t.err = durable.Step(ctx, "commit", what)
 		}
-		if err = t.err; err == nil {
+		err = t.err
+		if err == nil {
 			err = t.Commit()
 		}
 	}
