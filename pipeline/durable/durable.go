@@ -67,6 +67,7 @@ type File struct {
 func (d *Folder) Create(ctx context.Context, name string, o Options) (*File, error) {
 	f := &File{ctx: ctx, folder: d, name: name, keep: o.Keep,
 		temp: path.Join(path.Dir(name), cmp.Or(o.Temp, TempPrefix+rand.Text()))}
+	// What a killed writer left under this name is older, and O_EXCL would refuse it.
 	if o.Temp != "" {
 		if err := d.root.Remove(f.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -191,6 +192,7 @@ func (d *Folder) Append(ctx context.Context, name string, at int64, data []byte)
 	if _, err := f.WriteAt(data, at); err != nil {
 		return hint(err)
 	}
+	// Close reports what a network file system could not write.
 	err = take(ctx, "sync", name, func() error { return errors.Join(f.Sync(), f.Close()) })
 	if err != nil || at > 0 { // the name was made durable with the first bytes
 		return err

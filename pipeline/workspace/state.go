@@ -134,7 +134,8 @@ func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 		}
 		// A killed run may have left a half-committed change. Rolling it back would write to the workspace.
 		fresh, err = w.recognizeState(ctx)
-		apart = isHotJournal(err)
+		journal, _ := w.readJournal()
+		apart = err != nil && journal != nil
 	}
 	if apart {
 		fresh, err = w.openCopy(ctx, params)
@@ -144,13 +145,6 @@ func (w *Workspace) openStateReadOnly(ctx context.Context) error {
 		err = fmt.Errorf("%w: %s is empty: %w", ErrNoWorkspace, stateName, ErrEmpty)
 	}
 	return err
-}
-
-// isHotJournal reports whether a read failed because a journal has to be rolled back first.
-func isHotJournal(err error) bool {
-	// SQLite says so when it may write the database, and that it cannot open when it may not.
-	var e *sqlite.Error
-	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK || e.Code()&0xff == sqlite3.SQLITE_CANTOPEN)
 }
 
 // openCopy opens a private copy of state.db, in which SQLite rolls back the journal.
