@@ -45,9 +45,6 @@ func (w *Workspace) ImageName(k manifest.Key, format string) string {
 // post as not seen since (Post.Unseen). Body is stored as it is: call Strip first. It sets Bytes and SHA256 of img.
 func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte, img Image) (err error) {
 	defer wrap(&err, "store image of %s", k)
-	if err := w.writable(ctx); err != nil {
-		return err
-	}
 	name := w.ImageName(k, img.Format)
 	if name == "" {
 		return fmt.Errorf("id %q with format %q cannot be stored", string(k.ID), img.Format)
@@ -154,9 +151,6 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 // SetTrouble notes why an entry has no image, and drops an older image of it.
 func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trouble) (err error) {
 	defer wrap(&err, "store trouble of %s", k)
-	if err := w.writable(ctx); err != nil {
-		return err
-	}
 	w.images.Lock()
 	defer w.images.Unlock()
 	old, _, err := w.imageFile(ctx, k)
@@ -184,9 +178,6 @@ func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trou
 // until EndReread unless it is nil. It fails with ErrNoImage unless r.ImageSHA256 names the image that is stored.
 func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading, old *string) (err error) {
 	defer wrap(&err, "store reading of %s", k)
-	if err := w.writable(ctx); err != nil {
-		return err
-	}
 	ctx = context.WithoutCancel(ctx) // OCR may have taken minutes, and this takes milliseconds
 	return w.change(ctx, "write the row", func(t *tx) {
 		// The first text that is kept stays: a re-reading that was killed reads some images again.
@@ -215,9 +206,6 @@ func (w *Workspace) SetReading(ctx context.Context, k manifest.Key, r Reading, o
 // Give it its final state first (SetPosts): the next Sweep then finishes an Erase that was killed.
 func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	defer wrap(&err, "erase post %s", id)
-	if err := w.writable(ctx); err != nil {
-		return err
-	}
 	if !validID(id) {
 		return fmt.Errorf("%q is not a post id", string(id))
 	}
@@ -322,9 +310,6 @@ type Swept struct {
 // Sweep repairs what a killed run left; call it at the start of a run. It checks names and lengths, not content.
 func (w *Workspace) Sweep(ctx context.Context) (s Swept, err error) {
 	defer wrap(&err, "sweep the workspace")
-	if err := w.writable(ctx); err != nil {
-		return s, err
-	}
 	// Erase comes before the images are compared, so that a row without a file is not taken for a lost image. It is
 	// unfinished where a post must not stay and still has content.
 	ids, err := texts(ctx, w.db, `

@@ -104,9 +104,6 @@ func (w *Workspace) readUnpublished(ctx context.Context, limit int) (head auditl
 
 // Note stores records that come with no change of the state, durably. It sets Seq, and Time where that is zero.
 func (w *Workspace) Note(ctx context.Context, events ...auditlog.Event) error {
-	if len(events) == 0 {
-		return nil
-	}
 	return w.change(ctx, "note in the audit log", func(t *tx) { w.record(t, events...) })
 }
 

@@ -182,9 +182,6 @@ func pages[T any](ctx context.Context, w *Workspace, what, query string, args []
 
 // SetPosts stores posts in one transaction. A change of anything but Withheld goes into the log as a verdict.
 func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
-	if len(posts) == 0 {
-		return nil
-	}
 	return w.change(ctx, "store post states", func(t *tx) {
 		var said []auditlog.Post
 		for _, p := range posts {
@@ -239,9 +236,6 @@ func (w *Workspace) Tombstones(ctx context.Context) (ts []Tombstone, err error) 
 // a post wins, but for StateDeleted (the author's own wish), a readmitted post that is gone again, and a new reason,
 // also an empty one. Only LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
-	if len(ts) == 0 {
-		return nil
-	}
 	return w.change(ctx, "store tombstones", func(t *tx) { w.addTombstones(t, ts) })
 }
 
@@ -287,9 +281,6 @@ func (w *Workspace) LiftTombstones(ctx context.Context, digest string, ids ...ma
 // changeTombstones runs a statement for each post, and records in the log the posts that it changed.
 func (w *Workspace) changeTombstones(ctx context.Context, what string, event auditlog.Event, statement string,
 	ids []manifest.PostID, args ...any) error {
-	if len(ids) == 0 {
-		return nil
-	}
 	return w.change(ctx, what, func(t *tx) {
 		var posts []auditlog.Post
 		for _, id := range ids { // one without a tombstone is left alone

@@ -224,10 +224,7 @@ func (w *Workspace) conclude(ctx context.Context) error {
 	}
 	err := w.db.Close()
 	w.db = nil
-	if err != nil {
-		return err
-	}
-	if !w.unfinished.Load() {
+	if err == nil && !w.unfinished.Load() {
 		err = w.seal(ctx)
 	}
 	wrap(&err, "seal the workspace")
