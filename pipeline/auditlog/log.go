@@ -233,7 +233,8 @@ func (l *Log) parsed(ctx context.Context, first int64) iter.Seq2[Event, error] {
 			if err == nil {
 				e, err = parseRecord(line, seq)
 			}
-			if (seq >= first || err != nil) && !yield(e, err) || err != nil {
+			// The first error is the place where the log breaks: every reader stops there.
+			if (seq >= first || err != nil) && !yield(e, err) {
 				return
 			}
 			seq++

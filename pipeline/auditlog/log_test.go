@@ -3,6 +3,7 @@ package auditlog
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -255,6 +256,8 @@ func TestTampering(t *testing.T) {
 		{"key exchanged", put(keyName, []byte(testKey(t, 3).Public()+"\n")), 0, "log.pub is not the key"},
 		{"written again with the same key", again(1, other), 0, "written again"},
 		{"a file too many", put("notes.txt", nil), 600, "does not belong to the log"},
+		{"a statement", put(StatementName(fmt.Sprintf("%x", sha256.Sum256(nil))), nil), 0, ""},
+		{"another statement", put(StatementName(strings.Repeat("0a", 32)), nil), 600, "does not belong to the log"},
 	} {
 		m, l := written(t, 600)
 		tt.do(m)
