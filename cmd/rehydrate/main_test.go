@@ -269,7 +269,7 @@ func (s *site) records() []workspace.Record {
 	check(s.t, err)
 	defer ws.Close()
 	var all []workspace.Record
-	for rec, err := range ws.Records(s.t.Context(), workspace.Select{WithWords: true}) {
+	for rec, err := range ws.Records(s.t.Context(), workspace.Select{WithEarlier: true, WithWords: true}) {
 		check(s.t, err)
 		all = append(all, rec)
 	}

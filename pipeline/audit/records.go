@@ -15,7 +15,7 @@ import (
 // readRecords reads the records of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
 	ws, s := a.Workspace, &a.stored
-	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return err
 		}

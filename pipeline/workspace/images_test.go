@@ -338,7 +338,7 @@ func TestReread(t *testing.T) {
 	earlier := func() []Earlier {
 		t.Helper()
 		var all []Earlier
-		for _, r := range collect(t, w.Records(ctx, Select{})) {
+		for _, r := range collect(t, w.Records(ctx, Select{WithEarlier: true})) {
 			all = append(all, r.Earlier)
 		}
 		return all

@@ -88,16 +88,17 @@ type Record struct {
 	Trouble *Trouble
 	Reading *Reading
 	Result  *manifest.Result // of the last completed run
-	Earlier Earlier          // empty but in a re-reading
+	Earlier Earlier          // only when asked for with Select.WithEarlier
 }
 
 // Select narrows Records.
 type Select struct {
-	WithWords bool            // fill Reading.Words
-	ID        manifest.PostID // only entries of this post; empty for all
-	Split     string          // only entries of this split; empty for all
-	Digests   []string        // only entries whose image has one of these, of whatever kind; nil for all
-	Trouble   manifest.Reason // only entries that have no image for this reason; empty for all
+	WithWords   bool            // fill Reading.Words
+	WithEarlier bool            // fill Earlier
+	ID          manifest.PostID // only entries of this post; empty for all
+	Split       string          // only entries of this split; empty for all
+	Digests     []string        // only entries whose image has one of these, of whatever kind; nil for all
+	Trouble     manifest.Reason // only entries that have no image for this reason; empty for all
 }
 
 const recordsSQL = `
@@ -114,14 +115,14 @@ LEFT JOIN image i ON i.id = e.id AND i.image = e.image
 LEFT JOIN trouble t ON t.id = e.id AND t.image = e.image
 LEFT JOIN reading r ON r.id = e.id AND r.image = e.image
 LEFT JOIN result o ON o.id = e.id AND o.image = e.image
-LEFT JOIN earlier_reading q ON q.id = e.id AND q.image = e.image
-LEFT JOIN earlier_result s ON s.id = e.id AND s.image = e.image
+LEFT JOIN earlier_reading q ON ? AND q.id = e.id AND q.image = e.image
+LEFT JOIN earlier_result s ON ? AND s.id = e.id AND s.image = e.image
 WHERE TRUE`
 
 // Records yields the entries in manifest order with all that is known of them. The loop may write, but a page of
 // entries is read at once: a change to one of the same page is not seen.
 func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, error] {
-	query, args := recordsSQL, []any{o.WithWords}
+	query, args := recordsSQL, []any{o.WithWords, o.WithEarlier, o.WithEarlier}
 	// Only what is asked for gets into the query, so that an index can serve it.
 	narrow := func(condition string, by ...any) {
 		query, args = query+" AND "+condition, append(args, by...)
