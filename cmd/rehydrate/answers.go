@@ -27,8 +27,9 @@ var answersText string
 // standalone is a line with one action that prints nothing: it leaves no empty line.
 var standalone = regexp.MustCompile(`(?m)^(\{\{(?:if|else|end|range|with|define|template)\b[^{}\n]*\}\})\n`)
 
-// answer prints v as JSON where that was asked for, else by the template of that name. Cells that stand below each other
-// are set in columns; a line with a form feed alone ends a table, and a vertical tab alone before it sets the cells at the right.
+// answer prints v as JSON where that was asked for, else by the template of that name. Cells that stand below each
+// other are set in columns; a line with a form feed alone ends a table, and a vertical tab alone before it sets the
+// cells at the right.
 func (c *command) answer(name string, v any) error {
 	if c.json {
 		enc := json.NewEncoder(c.stdout)

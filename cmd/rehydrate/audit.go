@@ -102,8 +102,9 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	if err != nil {
 		return err
 	}
-	config := audit.Config{Release: job.Release, Manifest: job.Manifest, Tombstones: job.Tombstones, Policy: job.Policy, Files: files,
-		Columns: f.columns, Now: c.now, Stop: c.stop, Log: c.log, Who: audit.Auditor{Tool: version(), Mode: "live"}}
+	config := audit.Config{Release: job.Release, Manifest: job.Manifest, Tombstones: job.Tombstones, Policy: job.Policy,
+		Files: files, Columns: f.columns, Now: c.now, Stop: c.stop, Log: c.log,
+		Who: audit.Auditor{Tool: version(), Mode: "live"}}
 	config.Since, err = readCheckpoint(f.since)
 	if err != nil {
 		return err
@@ -118,7 +119,8 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	}
 	if p != nil && p.grant != nil {
 		f.approval = cmp.Or(f.approval, p.grant.Approval.Reference)
-		config.Who.Grant, config.Who.Holder, config.Who.Fingerprint = p.grant.ID, p.grant.Holder.Organization, p.grant.Signer.Fingerprint
+		config.Who.Grant, config.Who.Holder = p.grant.ID, p.grant.Holder.Organization
+		config.Who.Fingerprint = p.grant.Signer.Fingerprint
 	}
 	config.Who.Approval = f.approval
 	config.OnWait = job.Progress.OnWait
