@@ -46,12 +46,21 @@ func (s *shrinker) add(y int, pix []uint8) {
 	for c := range cells {
 		left, right := c*s.width, (c+1)*s.width
 		var red, green, blue uint64
-		for x := left / cells; x*cells < right; x++ {
-			parts := uint64(min(right, (x+1)*cells) - max(left, x*cells))
+		take := func(x, parts int) {
 			pixel := pix[4*x : 4*x+3]
-			red += parts * uint64(pixel[0])
-			green += parts * uint64(pixel[1])
-			blue += parts * uint64(pixel[2])
+			red += uint64(parts * int(pixel[0]))
+			green += uint64(parts * int(pixel[1]))
+			blue += uint64(parts * int(pixel[2]))
+		}
+		first, last := left/cells, (right-1)/cells
+		// Most pixels lie in one cell whole: multiplying their sum takes half the time of multiplying each.
+		for whole := pix[4*min(first+1, last) : 4*last]; len(whole) > 3; whole = whole[4:] {
+			red, green, blue = red+uint64(whole[0]), green+uint64(whole[1]), blue+uint64(whole[2])
+		}
+		red, green, blue = red*cells, green*cells, blue*cells
+		take(first, min(right, (first+1)*cells)-left)
+		if last > first {
+			take(last, right-last*cells)
 		}
 		s.row[3*c], s.row[3*c+1], s.row[3*c+2] = red, green, blue
 	}

@@ -107,13 +107,15 @@ func (w walker) looks(s *sighting, body []byte) error {
 			frame = &sighting{place: s.in(fmt.Sprintf("picture %d", n+1))}
 			defer w.saw(frame)
 		}
-		// Digest and hash both want colours: they are made once.
-		if _, ok := img.(*image.YCbCr); ok {
-			rgba := image.NewRGBA(img.Bounds())
-			draw.Draw(rgba, rgba.Rect, img, img.Bounds().Min, draw.Src)
-			img = rgba
+		if w.gone.pixels {
+			// Digest and hash both want colours: they are made once.
+			if _, ok := img.(*image.YCbCr); ok {
+				rgba := image.NewRGBA(img.Bounds())
+				draw.Draw(rgba, rgba.Rect, img, img.Bounds().Min, draw.Src)
+				img = rgba
+			}
+			frame.digests = append(frame.digests, policy.PixelDigest(policy.Upright(img, body)))
 		}
-		frame.digests = append(frame.digests, policy.PixelDigest(policy.Upright(img, body)))
 		h, err := dedupe.HashTurned(img)
 		if err != nil {
 			s.fault = err.Error()

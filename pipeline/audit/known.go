@@ -23,6 +23,7 @@ type known struct {
 	id      manifest.PostID
 	name    string // of the entry
 	digests []string
+	pixels  bool // one of them is of the pixels
 	hashes  []uint64
 	texts   []string // folded and distinctive: the whole text, then the lines of it
 }
@@ -38,7 +39,8 @@ type goneContent struct {
 	staying      map[string]bool   // digests of images that may stay
 	lines        map[string][]*lineOf
 	stayingTexts map[uint64]bool
-	shared       int // texts that a post that may stay has as well
+	pixels       bool // digests of pixels are known
+	shared       int  // texts that a post that may stay has as well
 }
 
 // A lineOf is a text that must be gone, unless it is shared with a post that may stay.
@@ -74,8 +76,9 @@ func (g *goneContent) entry(e manifest.Entry) {
 	}
 }
 
-// digest takes digests of an image: of its file, of the file without metadata, or of its pixels.
+// digest takes digests of an image: of its file, of the file without metadata, and third of its pixels.
 func (k *known) digest(sha256 ...string) {
+	k.pixels = k.pixels || len(sha256) == 3 && sha256[2] != ""
 	for _, d := range sha256 {
 		if d != "" && !slices.Contains(k.digests, d) {
 			k.digests = append(k.digests, d)
@@ -127,6 +130,7 @@ func (g *goneContent) index() {
 	g.gone, g.stay, g.lines, g.shared = nil, nil, map[string][]*lineOf{}, 0
 	g.digests, g.staying, g.stayingTexts = map[string]*known{}, map[string]bool{}, map[uint64]bool{}
 	for _, k := range g.all {
+		g.pixels = g.pixels || k.pixels
 		if !g.posts[k.id] {
 			g.stay = append(g.stay, k)
 			for _, d := range k.digests {
