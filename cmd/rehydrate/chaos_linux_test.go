@@ -58,7 +58,7 @@ func (f fault) whens(random *rand.Rand) []string {
 		all = append(all, fmt.Sprint(n))
 	}
 	for range 4 {
-		all = append(all, any(13, 60))
+		all = append(all, any(13, 24))
 	}
 	if f.errno != "KILL" {
 		all = append(all, "1+", any(2, 20)+"+", any(20, 40)+"+")
@@ -104,7 +104,7 @@ func TestCallsFail(t *testing.T) {
 		}
 	})
 	t.Logf("%d of %d runs had calls that failed", hits.Load(), points.Load())
-	if hits.Load() < points.Load()/2 {
+	if hits.Load() < points.Load()/3 { // no thread of a run makes 40 folders
 		t.Error("too few runs had calls that failed")
 	}
 }
