@@ -289,7 +289,7 @@ func (d *decoder) subreddit(cells []Cell) string {
 	// It only helps to say why a post is absent, so a cell without one is not reported.
 	if i := d.fields[fieldSubreddit]; i >= 0 && cells[i].Fault == "" {
 		text := strings.Trim(strings.TrimSpace(cells[i].Text), "/")
-		if name, ok := Subreddit(strings.TrimPrefix(text, "r/")); ok {
+		if name := Subreddit(strings.TrimPrefix(text, "r/")); name != "" {
 			return strings.Clone(name)
 		}
 	}
@@ -302,8 +302,7 @@ func (d *decoder) subreddit(cells []Cell) string {
 	if len(parts) < 2 || parts[0] != "r" {
 		return ""
 	}
-	name, _ := Subreddit(parts[1])
-	return strings.Clone(name)
+	return strings.Clone(Subreddit(parts[1]))
 }
 
 func (d *decoder) image(cells []Cell) int {

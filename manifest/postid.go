@@ -137,13 +137,13 @@ func splitAddress(text string) (host, path string, ok bool) {
 	return foldASCII(u.Host), u.Path, true
 }
 
-// Subreddit returns the lower-case form of a subreddit's name, and whether s is one: at most 21 letters, digits and
-// underscores. A user's profile (u_NAME) is refused.
-func Subreddit(s string) (string, bool) {
+// Subreddit returns the lower-case form of a subreddit's name, at most 21 letters, digits and underscores. It is empty
+// where s is not one, and for a user's profile (u_NAME).
+func Subreddit(s string) string {
 	name := foldASCII(s)
 	// The profile's name would be that of a person.
 	if !validWord(s, 21) || strings.HasPrefix(name, "u_") {
-		return "", false
+		return ""
 	}
-	return name, true
+	return name
 }

@@ -164,7 +164,7 @@ func (s *resolver) seen(p workspace.Post, h sweep.Heard[asked], now time.Time) w
 	v := h.Verdict
 	after := workspace.Post{ID: p.ID, State: v.State, Reason: v.Reason, CheckedAt: now, LiveAt: p.LiveAt, Unseen: p.Unseen, Told: p.Told}
 	if !v.State.Gone() { // where it was made is kept only to say later why it went
-		after.Subreddit, _ = manifest.Subreddit(h.Found.Subreddit)
+		after.Subreddit = manifest.Subreddit(h.Found.Subreddit)
 	}
 	if v.State == manifest.StateLive {
 		after.LiveAt, after.Unseen = now, false

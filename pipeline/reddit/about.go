@@ -16,8 +16,8 @@ import (
 // policy.CommunityUnknown, without an error. The errors are those of Ask that stop the run, and that of a name that is
 // not a subreddit's, which costs no request.
 func (c *Client) About(ctx context.Context, name string) (manifest.Reason, error) {
-	name, ok := manifest.Subreddit(name)
-	if !ok {
+	name = manifest.Subreddit(name)
+	if name == "" {
 		return "", errors.New("about: that is not the name of a subreddit: at most 21 letters, digits and _, not a profile")
 	}
 	var kind manifest.Reason

@@ -56,7 +56,7 @@ func readFacts(data json.RawMessage) (policy.Facts, string, error) {
 	}
 	// Whatever else such a field holds, somebody has filled it in.
 	isSet := func(v any) bool { return v != nil && v != false && v != "" }
-	subreddit, _ := manifest.Subreddit(t.Subreddit)
+	subreddit := manifest.Subreddit(t.Subreddit)
 	return policy.Facts{
 		RemovedBy:        t.RemovedByCategory,
 		RemovalReason:    t.RemovalReason,
