@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -244,23 +246,18 @@ func (c *column) sawNumber(a *audit, row, n int64) {
 	c.foreign++
 }
 
-// rowEntry reads the entry that a value names.
+// rowEntry reads the entry that a value names: an id, or id/2 for a later image of a gallery, as in outcomes.csv.
 func rowEntry(text string) (manifest.PostID, string) {
-	id, err := manifest.ParsePostID(text)
-	if err == nil {
+	if id, err := manifest.ParsePostID(text); err == nil {
 		return id, string(id)
 	}
-	// outcomes.csv names a later image of a gallery as id/2.
-	for i := len(text) - 1; i > 0 && text[i] >= '0' && text[i] <= '9'; i-- {
-		if text[i-1] != '/' {
-			continue
-		}
-		n, _ := strconv.Atoi(text[i:])
-		if id, err := manifest.ParsePostID(text[:i-1]); err == nil {
-			return id, manifest.Key{ID: id, Image: n}.String()
-		}
+	at := max(0, strings.LastIndexByte(text, '/'))
+	id, wrong := manifest.ParsePostID(text[:at])
+	n, err := strconv.Atoi(strings.TrimPrefix(text[at:], "/"))
+	if wrong != nil || err != nil {
+		return "", ""
 	}
-	return "", ""
+	return id, manifest.Key{ID: id, Image: n}.String()
 }
 
 // holdsIDs reports whether the values of the column are ids: its name says so, or most of them are known ones. The
@@ -317,18 +314,9 @@ func (w walker) finish(t *table) {
 	if t.parquet && !named {
 		w.gap("", t.String(), "no column holds post ids by its name or its values: name it with --id-column")
 	}
-	if t.src.columns.ID != "" && t.parquet && !t.asked() {
+	if t.src.columns.ID != "" && t.parquet && !slices.ContainsFunc(t.order, func(c *column) bool { return c.asked }) {
 		w.gap("", t.String(), "it has no column %s", t.src.columns.ID)
 	}
-}
-
-func (t *table) asked() bool {
-	for _, c := range t.order {
-		if c.asked && c.ids {
-			return true
-		}
-	}
-	return false
 }
 
 // unpacked counts n bytes that came out of a source.
