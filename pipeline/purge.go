@@ -293,7 +293,7 @@ func (r *run) eraseTombstoned(ctx context.Context, q PurgeRequest, before stock)
 func (r *run) rewriteDataset(ctx context.Context) error {
 	_, err := r.Workspace.Stat(ctx, manifest.OutcomesName)
 	// Somebody may have deleted the outcomes, and left the dataset.
-	if errors.Is(err, fs.ErrNotExist) && len(r.had.files) == 0 {
+	if errors.Is(err, fs.ErrNotExist) && len(r.had.files)+len(r.had.rows) == 0 {
 		return nil
 	}
 	if err := r.write(ctx); err != nil {

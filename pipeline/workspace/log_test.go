@@ -642,6 +642,17 @@ func TestSealAfterKill(t *testing.T) {
 			t.Errorf("swept %t: sealed %t, an unfinished file: %v, %v", sweep, sealed, left, err)
 		}
 	}
+	// A change that comes too late may be that of a file which has changed already.
+	w = open(t, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.SetResults(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a change after cancel: %v", err)
+	}
+	attest.OK(t, w.Close())
+	if _, sealed, err := readOnly(t, dir).ReadSeal(t.Context()); sealed || err != nil {
+		t.Errorf("sealed after a change that did not come: %t, %v", sealed, err)
+	}
 }
 
 // TestRestoredManyQueued gives state.db back what it had before more than a batch was published: the records are

@@ -31,7 +31,7 @@ const (
 	metaBinding = "binding"
 	metaReread  = "reread"   // set while a re-reading is under way
 	metaScrub   = "scrub"    // set while state.db may hold copies of erased rows
-	metaLogHead = "log_head" // a logHead
+	metaLogHead = "log_head" // an auditlog.Checkpoint
 )
 
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
@@ -277,8 +277,7 @@ func (w *Workspace) rewriteState(ctx context.Context) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	// Every transaction is committed, so no journal is left that could be taken for the new
-	// file's.
+	// Every transaction is committed, so no journal is left that could be taken for the new file's.
 	if err := w.db.Close(); err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ type tx struct {
 // change runs do in one durable transaction. what names the work in the error.
 func (w *Workspace) change(ctx context.Context, what string, do func(*tx)) (err error) {
 	defer wrap(&err, "%s", what)
-	if err := w.writable(ctx); err != nil {
-		return err
+	if w.lock == nil {
+		return ErrReadOnly
 	}
 	begun, err := w.db.BeginTx(ctx, nil)
 	if err == nil {

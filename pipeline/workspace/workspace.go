@@ -7,7 +7,7 @@
 //   - Erased content is gone from the bytes of state.db too when the workspace is closed, or after a kill opened again.
 //   - No image keeps metadata if it went through Strip, and no URL is stored, only its digest.
 //   - Answers, downloads, tombstones and erasures are recorded for the audit log in the same transaction, and published
-//     into audit/ when the workspace is closed, which then is sealed: audit/seal.json has the digest of every other file.
+//     into audit/ when the workspace is closed, which then is sealed: audit/seal.json has the digests of all but images.
 //   - All file work goes through one os.Root: no symbolic link leads out. Files are 0600, folders 0700.
 //
 // A read-only workspace takes no lock and writes nothing. It may be read while a run works. A Workspace is safe for use

@@ -99,7 +99,8 @@ func (s *Sweep[P]) Run(ctx context.Context, posts iter.Seq2[P, error]) error {
 		}
 		return err
 	})
-	return cmp.Or(g.Wait(), stopped)
+	err := g.Wait() // before stopped is read: Go may evaluate a variable ahead of a call
+	return cmp.Or(err, stopped)
 }
 
 func (s *Sweep[P]) askAll(ctx context.Context, posts iter.Seq2[P, error], r *round[P]) error {
