@@ -108,9 +108,12 @@ func jpegSegments(b []byte) iter.Seq2[byte, []byte] {
 	}
 }
 
-// perPixelPNG reads the depth, the colour type and the interlacing from the header, which is the first chunk.
+// perPixelPNG reads the depth, the colour type and the interlacing from the header, if it is the first chunk.
 func perPixelPNG(b []byte) int64 {
-	const depthAt, interlaceAt, grey, paletted = 24, 28, 0, 3
+	const kindAt, depthAt, interlaceAt, grey, paletted = 12, 24, 28, 0, 3
+	if !bytes.HasPrefix(b[kindAt:], []byte("IHDR")) { // the decoder passes over what it does not know before it
+		return 2 * 8
+	}
 	depth, colour := b[depthAt], b[depthAt+1]
 	transparent := bytes.Contains(b, []byte("tRNS")) // a chunk that gives grey an alpha channel
 	n := max(1, int64(depth)/8)

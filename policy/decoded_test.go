@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/gif"
 	"runtime"
+	"slices"
 	"testing"
 
 	"rehydrate/pipeline/attest"
@@ -134,6 +135,7 @@ func TestDecodedBytes(t *testing.T) {
 		{"png, RGB of 16 bits", drawnPNG(w, h, 16, 2, false, false), 1.1},
 		{"png, RGBA of 16 bits", drawnPNG(w, h, 16, 6, false, false), 1.1},
 		{"png, RGBA, interlaced", drawnPNG(w, h, 8, 6, true, false), 1.1},
+		{"png, its header not first", slices.Insert(drawnPNG(w, h, 8, 6, false, false), 8, chunk(append([]byte("aaAa"), make([]byte, 13)...))...), 4.1},
 		{"gif", encode(t, "gif", drawn(w, h)), 6},
 		{"gif, part of the canvas", part.Bytes(), 1.5},
 		{"webp", []byte(webp1x1), 100},

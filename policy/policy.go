@@ -110,9 +110,8 @@ var defaultTOML string
 // key for the maintainer who edits it.
 func DefaultTOML() []byte { return []byte(defaultTOML) }
 
-// DeleteWithin is the time in which Reddit strongly recommends to delete what was removed:
-// "routine deletion within 48 hours" (Reddit Data API wiki). No live answer stays good for
-// longer, and no obligation to erase stays open for longer.
+// DeleteWithin is the time in which Reddit strongly recommends to delete what was removed: "routine deletion within 48
+// hours" (Reddit Data API wiki). No live answer stays good for longer, and no obligation to erase stays open for longer.
 const DeleteWithin = 48 * time.Hour
 
 var defaults = sync.OnceValue(func() Policy {
@@ -130,9 +129,8 @@ func Default() Policy {
 	return p
 }
 
-// Host returns the rules for the named host and whether it may be asked at all. The name
-// is compared without regard to case and to one trailing dot; nothing else is forgiven,
-// so that i.redd.it.example.com, or a name with a port, is not i.redd.it.
+// Host returns the rules for the named host and whether it may be asked at all. The name is compared without regard to
+// case and to one trailing dot; nothing else is forgiven: i.redd.it.example.com, or a name with a port, is another.
 func (p Policy) Host(name string) (Host, bool) {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	i := slices.IndexFunc(p.Images.Hosts, func(h Host) bool { return h.Name == name })

@@ -66,9 +66,8 @@ func (e Engine) Fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A RawWord is one word as the engine gives it, in pixels of the image it was asked
-// to read. Block, Par and Line number the engine's layout; one word of them is equal
-// to another's exactly where both stand on one line.
+// A RawWord is one word as the engine gives it, in pixels of the image it was asked to read. Block, Par and Line number
+// the engine's layout; two words have all three in common exactly where they stand on one line.
 type RawWord struct {
 	Text             string
 	Confidence       float64 // 0..100

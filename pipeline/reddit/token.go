@@ -65,7 +65,7 @@ func (c *Client) readToken(e exchange) error {
 	}
 	err := json.Unmarshal(e.body, &answer)
 	token := answer.AccessToken
-	if len(token) <= maxToken {
+	if len(token) <= maxToken && tokenForm.MatchString(token) { // what holds a line end would hold back lines
 		// The scrubber first: nothing must print a token that is in use, or that stands beside an error.
 		c.o.Scrubber.learnToken(token)
 	}

@@ -199,7 +199,7 @@ func (f *File) Rows() iter.Seq2[parquet.Row, error] {
 		for _, leaf := range leaves(f.parquet.Root()) {
 			r.read(leaf)
 		}
-		for {
+		for len(r.cursors) > 0 { // without columns there would be no end
 			var row parquet.Row
 			for _, c := range r.cursors {
 				err := c.row(func(v parquet.Value) { row = append(row, v.Clone()) })

@@ -77,6 +77,21 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// TestRowsWithoutColumns: a file without columns has no rows, and not rows without end.
+func TestRowsWithoutColumns(t *testing.T) {
+	var file bytes.Buffer
+	if err := parquet.NewWriter(&file, parquet.NewSchema("none", parquet.Group{})).Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, err := range f.Rows() {
+		t.Fatalf("row %v, %v", row, err)
+	}
+}
+
 // TestScanRefuses has every column that is not there, and every file that is cut short, end in an error.
 func TestScanRefuses(t *testing.T) {
 	file := scannedFile(t, 5)
