@@ -25,9 +25,8 @@ type source struct {
 
 	columns  ScanColumns // what the auditor says of its columns
 	recorded string      // the digest that a registered copy has of it; empty for none
-	inCopy   bool
-	mayName  bool // it may name posts that are gone, as lists of outcomes do
-	ours     bool // a record accounts for its words: none of them is of unknown origin
+	mayName  bool        // it may name posts that are gone, as lists of outcomes do
+	ours     bool        // a record accounts for its words: none of them is of unknown origin
 
 	file   AuditedFile
 	images tally // of unknown origin

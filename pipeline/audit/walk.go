@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"maps"
 	"os"
 	"path"
@@ -56,32 +55,34 @@ func (a *audit) scanAll(ctx context.Context) error {
 	crew := &errgroup.Group{}
 	// Decoding takes the time, so more goroutines than processors would only take memory.
 	crew.SetLimit(runtime.GOMAXPROCS(0))
-	err := a.scanSources(walker{audit: a, ctx: ctx, crew: crew})
+	err := a.eachSource(ctx, func(s *source) error {
+		a.sources = append(a.sources, s)
+		w := walker{audit: a, ctx: ctx, crew: crew, left: &atomic.Int64{}}
+		// The budget is the source's, however its archives are nested.
+		w.left.Store(max(minUnpack, maxRatio*s.size))
+		// A large file spreads its own members over the processors: several at once would fill the memory.
+		if s.size > maxHeld {
+			return w.source(s)
+		}
+		return w.spawn(func(w walker) error { return w.source(s) })
+	})
 	if err := errors.Join(err, crew.Wait()); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
 	return a.resolve(ctx)
 }
 
-func (a *audit) scanSources(w walker) error {
-	for _, part := range []iter.Seq2[*source, error]{a.inWorkspace(w.ctx), a.inCopies(w.ctx), a.named(w.ctx)} {
-		for s, err := range part {
-			if err != nil {
-				return err
-			}
-			a.sources = append(a.sources, s)
-			w.left = &atomic.Int64{}
-			// The budget is the source's, however its archives are nested.
-			w.left.Store(max(minUnpack, maxRatio*s.size))
-			// A large file spreads its own members over the processors: several at once would fill the memory.
-			if s.size > maxHeld {
-				err = w.source(s)
-			} else {
-				err = w.spawn(func(w walker) error { return w.source(s) })
-			}
-			if err != nil {
-				return err
-			}
+// eachSource calls look for the files of the workspace, of the registered copies that can be reached, and of what the
+// auditor named.
+func (a *audit) eachSource(ctx context.Context, look func(*source) error) error {
+	if a.Workspace != nil {
+		if err := cmp.Or(a.inWorkspace(ctx, look), a.inCopies(ctx, look)); err != nil {
+			return err
+		}
+	}
+	for _, name := range a.Files {
+		if err := a.eachBelow(ctx, name, func(s *source) { s.columns = a.Columns }, look); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -121,96 +122,65 @@ func (w walker) source(s *source) error {
 	return w.look(p, all)
 }
 
-// inWorkspace yields the files of the workspace.
-func (a *audit) inWorkspace(ctx context.Context) iter.Seq2[*source, error] {
-	return func(yield func(*source, error) bool) {
-		if a.Workspace == nil {
-			return
-		}
-		for f, err := range a.Workspace.Walk(ctx, ".") {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, mayName: a.mayName(f.Name),
-				open: func() (reader, error) { return a.Workspace.OpenFile(f.Name) }}
-			// The key is a short text of a known kind; anything longer under its name is searched like any file.
-			s.ours = s.mayName || f.Name == state.LogKeyFile && f.Size < 300
-			switch {
-			case !f.Mode.IsRegular():
-				a.gap("", f.Name, "it is not a regular file (%s), so its target was not checked: take it away", f.Mode.Type())
-				continue
-			case f.Name == state.JournalFile:
-				a.gap("", f.Name, "a writer is at work, or was killed: the content of its journal was not checked; audit again, after a run if need be")
-				continue
-			case f.Name == state.StateFile:
-				s.ours = true
-			}
-			if !yield(s, nil) {
-				return
-			}
-		}
-	}
-}
-
-// inCopies yields the files of the registered copies that can be reached.
-func (a *audit) inCopies(ctx context.Context) iter.Seq2[*source, error] {
-	return func(yield func(*source, error) bool) {
-		if a.Workspace == nil {
-			return
-		}
-		copies, err := a.Workspace.Copies(ctx)
+func (a *audit) inWorkspace(ctx context.Context, look func(*source) error) error {
+	for f, err := range a.Workspace.Walk(ctx, ".") {
 		if err != nil {
-			yield(nil, err)
-			return
+			return err
 		}
-		for _, c := range copies {
-			// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
-			if _, err := os.Lstat(c.Path); err != nil {
-				a.unreachable(c)
-				continue
-			}
-			missing := map[string]string{}
-			for _, f := range c.Files {
-				missing[f.Name] = f.SHA256
-			}
-			prepare := func(s *source) {
-				s.inCopy, s.recorded = true, missing[s.rel]
-				delete(missing, s.rel)
-			}
-			if !a.eachBelow(ctx, c.Path, prepare, yield) {
-				return
-			}
-			// A file that somebody moved away may be anywhere, with rows that a purge cannot reach.
-			for _, name := range slices.Sorted(maps.Keys(missing)) {
-				a.changedCopy(path.Join(filepath.ToSlash(c.Path), name), "it is no longer there")
-			}
+		s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, mayName: a.mayName(f.Name),
+			open: func() (reader, error) { return a.Workspace.OpenFile(f.Name) }}
+		// The key is a short text of a known kind; anything longer under its name is searched like any file.
+		s.ours = s.mayName || f.Name == state.StateFile || f.Name == state.LogKeyFile && f.Size < 300
+		switch {
+		case !f.Mode.IsRegular():
+			a.gap("", f.Name, "it is not a regular file (%s), so its target was not checked: take it away", f.Mode.Type())
+		case f.Name == state.JournalFile:
+			a.gap("", f.Name, "a writer is at work, or was killed: the content of its journal was not checked; audit again, after a run if need be")
+		default:
+			err = look(s)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// named yields the files that the auditor named, and the files in the folders that the auditor named.
-func (a *audit) named(ctx context.Context) iter.Seq2[*source, error] {
-	return func(yield func(*source, error) bool) {
-		for _, name := range a.Files {
-			if !a.eachBelow(ctx, name, func(s *source) { s.columns = a.Columns }, yield) {
-				return
-			}
+func (a *audit) inCopies(ctx context.Context, look func(*source) error) error {
+	copies, err := a.Workspace.Copies(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range copies {
+		// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
+		if _, err := os.Lstat(c.Path); err != nil {
+			a.unreachable(c)
+			continue
+		}
+		missing := map[string]string{}
+		for _, f := range c.Files {
+			missing[f.Name] = f.SHA256
+		}
+		err := a.eachBelow(ctx, c.Path, func(s *source) {
+			s.recorded = missing[s.rel]
+			delete(missing, s.rel)
+		}, look)
+		if err != nil {
+			return err
+		}
+		// A file that somebody moved away may be anywhere, with rows that a purge cannot reach.
+		for _, name := range slices.Sorted(maps.Keys(missing)) {
+			a.changedCopy(path.Join(filepath.ToSlash(c.Path), name), "it is no longer there")
 		}
 	}
+	return nil
 }
 
-// eachBelow yields a file, or the files of a folder, in byte order of their names, and reports whether to go on. A
-// file that cannot be read is a gap.
-func (a *audit) eachBelow(ctx context.Context, root string, prepare func(*source), yield func(*source, error) bool) (more bool) {
-	more = true
-	_ = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			more = yield(nil, ctx.Err())
-			return fs.SkipAll
-		}
-		if err == nil && e.IsDir() {
-			return nil
+// eachBelow looks at a file, or at the files of a folder in byte order of their names. One that cannot be read is a gap.
+func (a *audit) eachBelow(ctx context.Context, root string, prepare func(*source), look func(*source) error) error {
+	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil || err == nil && e.IsDir() {
+			return ctx.Err()
 		}
 		s := &source{where: filepath.ToSlash(name)}
 		if err == nil {
@@ -222,13 +192,8 @@ func (a *audit) eachBelow(ctx context.Context, root string, prepare func(*source
 			return nil
 		}
 		prepare(s)
-		more = yield(s, nil)
-		if !more {
-			return fs.SkipAll
-		}
-		return nil
+		return look(s)
 	})
-	return more
 }
 
 // find makes s the file of that name below root, which may be a link to it.
