@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -121,7 +123,71 @@ func TestSizeCategory(t *testing.T) {
 func TestCroissant(t *testing.T) {
 	text := render(t, WriteCroissant, testCard())
 	golden(t, "croissant.json", text)
-	if !json.Valid([]byte(text)) {
-		t.Error("croissant.json is not JSON")
+	var doc struct {
+		Context      map[string]any `json:"@context"`
+		IsLive       *bool          `json:"isLiveDataset"`
+		License      map[string]string
+		UsageInfo    map[string]string
+		Distribution []struct{ ContentURL, Includes string }
+		RecordSet    []struct {
+			Field []struct {
+				ID         string `json:"@id"`
+				DataType   any
+				References map[string]map[string]string
+				Source     struct{ Transform struct{ Regex string } }
+			}
+			Data []map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	// mlcroissant's rules: core/constants.py and core/rdf.py (https://schema.org/), Appendix 1 of the specification 1.1.
+	for key, want := range map[string]any{"@vocab": "https://schema.org/", "sc": "https://schema.org/", "cr": "http://mlcommons.org/croissant/"} {
+		if doc.Context[key] != want {
+			t.Errorf("@context has %s as %v, want %v", key, doc.Context[key], want)
+		}
+	}
+	for _, key := range strings.Fields(`annotation arrayShape citeAs column conformsTo containedIn data dataType equivalentProperty examples
+		excludes extract field fileProperty fileObject fileSet format includes isArray isLiveDataset jsonPath key md5 parentField recordSet references
+		regex readLines sdVersion separator source subField transform unArchive value`) {
+		if doc.Context[key] == nil {
+			t.Errorf("@context has no %s", key)
+		}
+	}
+	if doc.IsLive == nil || doc.License["name"] != "annotations-cc-by-4.0" || !strings.Contains(doc.UsageInfo["text"], "Do not pass it on") {
+		t.Errorf("isLiveDataset %v, license %v, usageInfo %v", doc.IsLive, doc.License, doc.UsageInfo)
+	}
+	// nodes/field.py: a known data type each; nodes/record_set.py: data has the fields' names; operations/join.py: one join.
+	for _, set := range doc.RecordSet {
+		joins := 0
+		for _, f := range set.Field {
+			if !regexp.MustCompile(`^\[?sc:(Text|Integer|Float|URL|ImageObject)\b`).MatchString(fmt.Sprint(f.DataType)) {
+				t.Errorf("%s has the data type %v", f.ID, f.DataType)
+			}
+			if f.References != nil {
+				joins++
+				if f.References["field"]["@id"] != "splits/name" {
+					t.Errorf("%s references %v", f.ID, f.References)
+				}
+			}
+			for _, row := range set.Data {
+				if _, ok := row[f.ID]; !ok || len(row) != len(set.Field) {
+					t.Errorf("%v has not the fields of its record set", row)
+				}
+			}
+		}
+		if joins > 1 {
+			t.Errorf("%d fields of a record set are joined", joins)
+		}
+	}
+	// datasets.py, _regex_from_value and _regex_to_glob: records(filters={"default/split": "train"}) reads the train files.
+	split := doc.RecordSet[len(doc.RecordSet)-1].Field[0]
+	glob := regexp.MustCompile(`\(.*\)`).ReplaceAllString(split.Source.Transform.Regex, "train")
+	glob = "data/" + strings.NewReplacer("^", "", "$", "", `\.`, ".", ".*", "*").Replace(glob)
+	for _, file := range doc.Distribution {
+		if ok, _ := path.Match(glob, file.ContentURL); ok != strings.HasPrefix(file.ContentURL, "data/train-") {
+			t.Errorf("%s takes or leaves %s of %s", glob, file.ContentURL, split.ID)
+		}
 	}
 }
