@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"runtime/debug"
 	"strings"
@@ -160,6 +161,9 @@ func (s *stream) Write(p []byte) (int, error) {
 
 // run is the whole program: it returns the exit status.
 func run(ctx context.Context, p process) int {
+	// net/http writes to it what a host sends unasked, the bytes of images among it, and has no setting for that.
+	// The program itself never writes there.
+	log.SetOutput(io.Discard)
 	c := &command{process: p, scrubber: new(reddit.Scrubber), bare: p.stdout}
 	stdout, stderr := &stream{ScrubbingWriter: c.scrubber.Writer(p.stdout)}, c.scrubber.Writer(p.stderr)
 	defer func() {

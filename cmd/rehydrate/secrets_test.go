@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"maps"
 	"net/url"
 	"os"
@@ -66,6 +67,18 @@ func TestSecrets(t *testing.T) {
 	}
 	for path := range covered {
 		t.Errorf("canaryCases has %q, which is no command", path)
+	}
+}
+
+// TestUnaskedBytes: what a host sends behind the end of an answer is printed nowhere.
+func TestUnaskedBytes(t *testing.T) {
+	var printed bytes.Buffer
+	log.SetOutput(&printed)
+	s := newSite(t, fewAnnotations(fewPosts(1)), fastPolicy, fewPosts(1)...)
+	s.emulator.Fault(hostile.Fault{Host: "i.redd.it", PathPrefix: "/", Kind: hostile.Unasked("more of it")})
+	f := s.do(s.env(), s.args("-v")...)
+	if s.emulator.Close(); strings.Contains(printed.String()+f.stdout+f.stderr, "more of it") || !strings.Contains(f.stdout, "not_an_image") {
+		t.Errorf("printed:\n%s%s%s", &printed, f.stdout, f.stderr)
 	}
 }
 

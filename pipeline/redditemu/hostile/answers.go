@@ -183,6 +183,12 @@ func NotHTTP() FaultKind {
 	return instead("not http", func() *reply { return &reply{Send: closing([]byte("SSH-2.0-OpenSSH_9.2\r\n"), false)} })
 }
 
+// Unasked answers with the start of a file, and sends more behind its announced end.
+func Unasked(more string) FaultKind {
+	answer := "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nGIF8" + more
+	return instead("unasked", func() *reply { return &reply{Send: closing([]byte(answer), false)} })
+}
+
 func withStatus(code int) FaultKind {
 	return changing("status "+strconv.Itoa(code), func(rep *reply) { rep.Status = code })
 }
