@@ -243,7 +243,7 @@ const (
 )
 
 // magics are the first bytes of formats, of those that are read here and of those that are not. Those in plain letters
-// are believed only of bytes that are no text, but for the last three.
+// are believed only of bytes that are no text, but for the last four.
 var magics = []struct{ magic, kind string }{
 	{"PAR1", isParquet}, {"PARE", isParquet}, {"SQLite format 3\x00", isDatabase}, {"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"},
 	{"BZh", "bzip2"}, {"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},

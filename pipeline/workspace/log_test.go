@@ -687,10 +687,11 @@ func TestInspect(t *testing.T) {
 	attest.OK(t, w.SetReading(ctx, k, Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "text"}, nil))
 	foreign, err := w.ForeignSchema(ctx)
 	attest.Same(t, "foreign tables of our own", []string(nil), foreign, err)
-	_, err = w.db.ExecContext(ctx, "CREATE TABLE stash (x PRIMARY KEY); CREATE VIEW v AS SELECT 1; CREATE INDEX i ON post (state)")
+	const two = "meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);\nCREATE TABLE entry"
+	_, err = w.db.ExecContext(ctx, "CREATE TABLE stash (x PRIMARY KEY); CREATE VIEW v AS SELECT 1; CREATE INDEX i ON post (state); CREATE TABLE `"+two+"` (x)")
 	attest.OK(t, err)
 	foreign, err = w.ForeignSchema(ctx)
-	attest.Same(t, "foreign tables", []string{"table stash", "view v", "index i"}, foreign, err)
+	attest.Same(t, "foreign tables", []string{"table stash", "view v", "index i", "table " + two}, foreign, err)
 	attest.OK(t, w.Close())
 	files, err := Open(ctx, w.Dir(), Options{ReadOnly: true, FilesOnly: true})
 	attest.OK(t, err)
