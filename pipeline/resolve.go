@@ -26,6 +26,7 @@ type resolver struct {
 	erased     int                                // posts that this run erased without a confirmation
 	abouts     map[string]manifest.Reason
 	unanswered map[manifest.PostID]bool // posts that Reddit gave no verdict on in this run
+	warned     map[manifest.Reason]bool // reasons of removals that are not known here
 }
 
 // An asked is a post that the resolver asks about, with the tombstone that it has after the answer.
@@ -36,7 +37,7 @@ type asked struct {
 
 func newResolver(r *run) *resolver {
 	s := &resolver{run: r, waiting: map[manifest.PostID]workspace.Post{}, abouts: map[string]manifest.Reason{},
-		unanswered: map[manifest.PostID]bool{}}
+		unanswered: map[manifest.PostID]bool{}, warned: map[manifest.Reason]bool{}}
 	s.sweep = &sweep.Sweep[asked]{Reddit: r.Reddit, ID: func(p asked) manifest.PostID { return p.ID }, Pause: r.Policy.Reddit.SecondLookAfter,
 		Stop: r.Stop, Log: r.Log, OnWait: r.Progress.OnWait, Record: s.record}
 	return s
@@ -169,7 +170,8 @@ func (s *resolver) seen(p workspace.Post, h sweep.Heard[asked], now time.Time) w
 	if v.State == manifest.StateLive {
 		after.LiveAt, after.Unseen = now, false
 	}
-	if strings.HasPrefix(string(v.Reason), policy.OtherReason) {
+	if strings.HasPrefix(string(v.Reason), policy.OtherReason) && !s.warned[v.Reason] {
+		s.warned[v.Reason] = true // one for each post would bury what else is said
 		s.Log.Warn("reddit gives a reason for a removal that is not known here; it counts as a removal", "id", p.ID, "reason", v.Reason)
 	}
 	return s.withhold(p, after)

@@ -44,7 +44,7 @@ const (
 )
 
 // OtherReason starts the reason of a post with a removed_by_category that Judge does not know: other_ and Reddit's own
-// word. The post counts as removed; whoever runs the tool should be warned, because the list of categories has grown.
+// word, or free_text in place of what is no word of at most 40 letters, digits, _ and -. The post counts as removed; whoever runs the tool should be warned, because the list of categories has grown.
 const OtherReason = "other_"
 
 // takedowns are the values of removed_by_category for what Reddit itself or the law took down: Reddit Devvit docs,
@@ -93,12 +93,14 @@ func Judge(f Facts) Verdict {
 	return Verdict{manifest.StateLive, ""} // PRAW cassettes, t3_1sk0jaq
 }
 
-var notPlain = regexp.MustCompile(`[^a-z0-9]`)
+var token = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
 // sanitize turns a value that Reddit sent into the end of a reason.
 func sanitize(s string) manifest.Reason {
-	out := notPlain.ReplaceAllString(strings.ToLower(s), "_")
-	return manifest.Reason(out[:min(len(out), 40)])
+	if !token.MatchString(s) {
+		return "free_text" // it can hold what somebody wrote about a person
+	}
+	return manifest.Reason(strings.ReplaceAll(strings.ToLower(s), "-", "_"))
 }
 
 // SameAsRemoved is the reason of an entry that shows the same picture as one that was taken down.
