@@ -207,14 +207,14 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 		return err
 	}
 	r.out.Files, r.out.GuardSpares = files, d.Spared
-	return state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files})
+	return state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files, Card: &card})
 }
 
 // sameExport returns the files of the last export if they were made of the same inputs and
 // stand where they were written.
 func (r *run) sameExport(ctx context.Context, inputs string) ([]workspace.File, bool) {
 	last, err := state.ReadNote[state.ExportNote](ctx, r.Workspace)
-	if err != nil || last.Inputs != inputs {
+	if err != nil || last.Inputs != inputs || last.Card == nil {
 		return nil, false
 	}
 	// Equal inputs are not enough: somebody may have changed or deleted a file.

@@ -142,7 +142,7 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		return err
 	}
 	// Nothing was written yet, the files are not those of the last export, or they differ from later decisions.
-	changed := len(e.last.Files) == 0
+	changed := len(e.last.Files) == 0 || e.last.Card == nil
 	present := map[string]bool{}
 	for _, f := range e.last.Files {
 		if now, err := e.Workspace.Stat(ctx, f.Name); err != nil || now != f {
@@ -161,7 +161,6 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 			continue
 		}
 		e.copy.Rows = append(e.copy.Rows, rec.Key.String())
-		e.flagged = e.flagged || rec.Result.Flagged()
 		changed = changed || !present[rec.Key.String()]
 		// The row by what is known now: the last run can be older than the last answer of Reddit.
 		switch res := j.Outcome(rec); {
@@ -195,12 +194,11 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 // exporting is one copy that is being made, first below a temporary name.
 type exporting struct {
 	Config
-	bound   workspace.Binding
-	last    state.ExportNote // what the dataset folder has
-	flagged bool             // a row of it is marked by the filters
-	copy    workspace.Copy
-	temp    string
-	folder  *durable.Folder // temp
+	bound  workspace.Binding
+	last   state.ExportNote // what the dataset folder has
+	copy   workspace.Copy
+	temp   string
+	folder *durable.Folder // temp
 }
 
 // make makes the copy. A purge relies on the order: it finds each copy that anyone could have.
@@ -258,21 +256,26 @@ func (e *exporting) rename(ctx context.Context) error {
 
 // fill writes the files.
 func (e *exporting) fill(ctx context.Context) error {
-	write := dataset.WriteWebDataset
-	switch e.copy.Format {
-	case "parquet":
+	if e.copy.Format == "parquet" {
 		return e.copyFiles(ctx)
-	case "folder":
-		write = dataset.WriteFolder
 	}
+	card := *e.last.Card
+	card.Format, card.Splits = dataset.Format(e.copy.Format), nil
 	sink := func(name string, write func(io.Writer) error) error { _, err := e.file(ctx, name, write); return err }
 	// The rows come from the workspace, not from its Parquet: both are made by the same code.
 	for _, split := range e.bound.Splits {
-		if _, err := write(sink, e.bound.Schema, e.flagged, split, state.Rows(ctx, e.Workspace, e.Policy, split)); err != nil {
+		rows, written, err := state.Rows(ctx, e.Workspace, e.Policy, split), dataset.Split{}, error(nil)
+		if card.Format == dataset.Folder {
+			written, err = dataset.WriteFolder(sink, e.bound.Schema, card.Provenance, split, rows)
+		} else {
+			written, err = dataset.WriteWebDataset(sink, e.bound.Schema, split, rows)
+		}
+		if err != nil {
 			return err
 		}
+		card.Splits = append(card.Splits, written)
 	}
-	return nil
+	return sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) })
 }
 
 // copyFiles copies the dataset folder, file by file, and compares each with its digest.

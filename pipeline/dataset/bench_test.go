@@ -113,7 +113,7 @@ func writeOurs(w io.Writer, rows func(func(Row, error) bool)) error {
 
 // writeBare writes without the digests of images and file, which arrow-go makes neither.
 func writeBare(w io.Writer, rows func(func(Row, error) bool)) error {
-	_, err := writeParquet(w, testSchema(), testProvenance(), false, (*Row).checkFields, rows)
+	_, err := writeParquet(w, testSchema(), testProvenance(), baseColumns(false), (*Row).checkFields, rows)
 	return err
 }
 

@@ -38,9 +38,13 @@ type Card struct {
 // A Split is one split of the dataset with its shards.
 type Split struct {
 	Name   string
-	Shards []Stats // Parquet only: the file of shard i is FileName(Name, i, len(Shards))
+	Shards []Stats // the files with rows, named by shardName
 	Rows   int
-	Bytes  int64 // of all files
+	Bytes  int64 // of all files, the images of a folder included
+}
+
+func (s *Split) add(shard Stats) {
+	s.Shards, s.Rows, s.Bytes = append(s.Shards, shard), s.Rows+shard.Rows, s.Bytes+shard.Bytes
 }
 
 //go:embed card.md croissant.tmpl
@@ -51,7 +55,6 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"bare":     func(s string) string { return strings.ReplaceAll(s, "`", "") },
 	"content":  func(column string) string { return contents[column] },
 	"fenced":   fenced,
-	"file":     func(s Split, i int) string { return FileName(s.Name, i, len(s.Shards)) },
 	"json":     jsonText,
 	"kind":     func(k manifest.CategoryKind) string { return kindWords[k] },
 	"line":     oneLine,
@@ -133,20 +136,22 @@ func (c card) SizeCategory() string {
 
 // Pattern names the files of a split.
 func (c card) Pattern(split string) string {
-	switch c.Format {
-	case WebDataset:
-		return split + "-*.tar"
-	case Folder:
-		return split + "/**"
-	}
-	return "data/" + split + "-*"
+	return map[Format]string{Parquet: "data/" + split + "-*", WebDataset: split + "-*.tar", Folder: split + "/**"}[c.Format]
 }
 
+// File names a shard of a split.
+func (c card) File(s Split, i int) string { return shardName(c.Format, s.Name, i, len(s.Shards)) }
+
 // Features are the columns once more, for readers that look at the card first.
-func (c card) Features() object { return features(c.Schema, c.Flagged) }
+func (c card) Features() object { return features(c.Schema, c.BaseColumns()) }
 
 // BaseColumns are the columns of every dataset.
-func (c card) BaseColumns() []string { return baseColumns(c.Flagged) }
+func (c card) BaseColumns() []string {
+	if c.Format == Folder {
+		return folderColumns()
+	}
+	return baseColumns(c.Flagged || c.Format == WebDataset)
+}
 
 // Facts say how the dataset was made.
 func (c card) Facts() []pair {
@@ -216,6 +221,7 @@ var whyWords = map[manifest.Outcome]string{
 var contents = map[string]string{
 	"id":             "Reddit post id; `/n` behind it for image n of a gallery",
 	"image":          "the image file, metadata stripped, pixels untouched",
+	fileName:         "the name of the image file, metadata stripped, pixels untouched",
 	"ocr_text":       "what OCR read; empty where the image has no text",
 	"ocr_confidence": "mean confidence of the words, 0 to 100; 0 where there are none",
 	"width":          "pixels",

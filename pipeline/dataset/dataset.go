@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"strings"
@@ -32,7 +33,7 @@ type Format string
 const (
 	Parquet    Format = "parquet"    // data/SPLIT-00000-of-00001.parquet and on, see WriteShards
 	WebDataset Format = "webdataset" // SPLIT-000000.tar and on, see WriteWebDataset
-	Folder     Format = "folder"     // SPLIT/KEY.jpg and SPLIT/metadata.csv, see WriteFolder
+	Folder     Format = "folder"     // SPLIT/KEY.jpg and SPLIT/metadata.parquet, see WriteFolder
 )
 
 // A Row is one row of the dataset. It is only read, and not after the next row has been asked for.
@@ -99,7 +100,25 @@ type Stats struct {
 	SHA256     string // of the file, lower-case hex
 }
 
-// baseColumns are the columns before the labels; filter is there in flag mode only.
+// measure passes on to w what write writes, and notes its length and digest.
+func (s *Stats) measure(w io.Writer, write func(io.Writer) error) error {
+	count, sum := &counter{w: w}, sha256.New()
+	err := write(io.MultiWriter(count, sum))
+	s.Bytes, s.SHA256 = count.n, hex.EncodeToString(sum.Sum(nil))
+	return err
+}
+
+// folderColumns are those of a metadata.parquet: its images are files, which fileName names as ImageFolder wants it.
+func folderColumns() []string {
+	columns := baseColumns(true)
+	columns[1] = fileName
+	return columns
+}
+
+const fileName = "file_name"
+
+// baseColumns are the columns before the labels. In Parquet files filter is there in flag mode only, in other formats
+// always, so that all copies of a dataset have the same columns.
 func baseColumns(flagged bool) []string {
 	columns := []string{"id", "image", "ocr_text", "ocr_confidence", "width", "height", "sha256", "phash"}
 	if flagged {

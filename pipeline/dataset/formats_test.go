@@ -3,11 +3,14 @@ package dataset
 import (
 	"archive/tar"
 	"bytes"
-	"encoding/csv"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +21,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/duckdbtest"
+	"rehydrate/pipeline/dataset/scan"
 )
 
 // files is a sink that keeps what it is given.
@@ -112,15 +117,16 @@ func tarOf(t *testing.T, data []byte) ([]string, map[string][]byte) {
 
 func formatRows() []Row {
 	rows := testRows()
-	rows[6].Path = "id6.webp" // a row needs a file name here
+	rows[1].Path, rows[6].Path = "id1.png", "id6.webp" // a row needs a file name here
 	return rows
 }
 
 func TestWebDataset(t *testing.T) {
 	rows := formatRows()
 	out := files{}
-	stats, err := WriteWebDataset(out.sink, testSchema(), true, "train", all(rows))
-	if data := out["train-000000.tar"]; err != nil || stats.Rows != 8 || stats.Bytes != int64(len(data)) || len(out) != 1 {
+	stats, err := WriteWebDataset(out.sink, testSchema(), "train", all(rows))
+	data := out["train-000000.tar"]
+	if err != nil || stats.Rows != 8 || stats.Bytes != int64(len(data)) || len(out) != 1 || stats.Shards[0].SHA256 != fmt.Sprintf("%x", sha256.Sum256(data)) {
 		t.Fatalf("stats %+v, %d files, %d bytes, error %v", stats, len(out), len(data), err)
 	}
 	names, members := tarOf(t, out["train-000000.tar"])
@@ -168,7 +174,7 @@ func TestWebDatasetShards(t *testing.T) {
 		names, sizes = append(names, name), append(sizes, n.n)
 		return err
 	}
-	stats, err := WriteWebDataset(sink, testSchema(), false, "train", rows)
+	stats, err := WriteWebDataset(sink, testSchema(), "train", rows)
 	if err != nil || !slices.Equal(names, []string{"train-000000.tar", "train-000001.tar"}) || stats.Rows != 9 {
 		t.Fatalf("files %v, stats %+v, error %v", names, stats, err)
 	}
@@ -176,16 +182,72 @@ func TestWebDatasetShards(t *testing.T) {
 		t.Errorf("sizes %v, stats %+v", sizes, stats)
 	}
 	out := files{}
-	if _, err := WriteWebDataset(out.sink, testSchema(), false, "test", all(nil)); err != nil || len(out["test-000000.tar"]) != tarEnd {
+	if _, err := WriteWebDataset(out.sink, testSchema(), "test", all(nil)); err != nil || len(out["test-000000.tar"]) != tarEnd {
 		t.Errorf("no rows: %d files, %d bytes, error %v", len(out), len(out["test-000000.tar"]), err)
 	}
 }
 
+// TestWebDatasetLoads reads the tars with Python's tarfile by the rules of Hugging Face datasets, packaged_modules/webdataset:
+// the first five examples have the same keys; an image's key is that of an image; without a column of its own in the
+// features that the card declares (else those five have to have every type), a key is dropped.
+func TestWebDatasetLoads(t *testing.T) {
+	out := files{}
+	split, err := WriteWebDataset(out.sink, testSchema(), "train", all(formatRows()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "python3", "-c", `
+import io, json, re, sys, tarfile
+examples = {}
+for member in (tar := tarfile.open(fileobj=io.BytesIO(sys.stdin.buffer.read()))):
+    key, field = re.match(r"^((?:.*/|)[^.]+)[.]([^/]*)$", member.name).groups()
+    body = tar.extractfile(member).read()
+    examples.setdefault(key, {})[field] = json.loads(body) if field == "json" else len(body)
+print(json.dumps(list(examples.values())))`)
+	cmd.Stdin = bytes.NewReader(out["train-000000.tar"])
+	text, err := cmd.Output()
+	var examples []struct {
+		JPG  int
+		JSON map[string]any
+	}
+	if err := errors.Join(err, json.Unmarshal(text, &examples)); err != nil {
+		t.Fatal(err)
+	}
+	c := Card{Format: WebDataset, Schema: testSchema(), Splits: []Split{split}}
+	var head struct {
+		Info struct {
+			Features []struct {
+				Name   string
+				Dtype  any
+				Struct []map[string]any
+			}
+		} `yaml:"dataset_info"`
+	}
+	if err := yaml.Unmarshal([]byte(strings.Split(render(t, WriteCard, c), "\n---\n")[0]), &head); err != nil {
+		t.Fatal(err)
+	}
+	f := head.Info.Features
+	if len(f) != 4 || f[0].Name != "jpg" || f[0].Dtype != "image" || f[1].Name != "json" || f[2].Name != "__key__" || f[3].Name != "__url__" {
+		t.Fatalf("features %v", f)
+	}
+	for i, e := range examples {
+		if len(e.JSON) != len(f[1].Struct) || e.JPG != len(formatRows()[i].Image) {
+			t.Errorf("example %d has %d columns of %d, an image of %d bytes", i, len(e.JSON), len(f[1].Struct), e.JPG)
+		}
+		for _, column := range f[1].Struct {
+			if _, ok := e.JSON[column["name"].(string)]; !ok {
+				t.Errorf("example %d has no %s", i, column["name"])
+			}
+		}
+	}
+}
+
+// TestFolder reads metadata.parquet with DuckDB, and holds the rules of ImageFolder (packaged_modules/folder_based_builder
+// of datasets): the same features in each split, also in one that has no value in a column, and file_name a string.
 func TestFolder(t *testing.T) {
 	rows := formatRows()
-	rows[1].Text = "=HYPERLINK(\"x\")" // no ' in front: see WriteFolder
 	out := files{}
-	stats, err := WriteFolder(out.sink, testSchema(), true, "train", all(rows))
+	split, err := WriteFolder(out.sink, testSchema(), testProvenance(), "train", all(rows))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,24 +255,45 @@ func TestFolder(t *testing.T) {
 	for _, b := range out {
 		total += int64(len(b))
 	}
-	if stats.Rows != 8 || stats.Bytes != total || len(out) != 9 {
-		t.Errorf("stats %+v; %d files of %d bytes", stats, len(out), total)
+	if split.Rows != 8 || split.Bytes != total || len(out) != 9 {
+		t.Errorf("%+v; %d files of %d bytes", split, len(out), total)
 	}
-	table, err := csv.NewReader(bytes.NewReader(out["train/metadata.csv"])).ReadAll()
-	if err != nil {
+	if _, err := WriteFolder(out.sink, testSchema(), testProvenance(), "test", all(rows[2:3])); err != nil {
 		t.Fatal(err)
 	}
-	want := [][]string{{"file_name", "id", "ocr_text", "ocr_confidence", "width", "height", "sha256", "phash", "filter", "kind", "severity", "figures, of speech"}}
-	cells := [][]string{{"0", "2", "[1,0]"}, {"0", "0", "[0]"}, {"", "", ""}, {"", "1", "[]"}, {"0", "2", "[1,0]"}, {"0", "2", "[1,0]"}, {"0", "2", "[1,0]"}, {"2", "2", "[2,1,0]"}}
+	footers := map[string]string{}
+	var want []map[string]any
+	labels := []string{"0 2 [1,0]", "0 0 [0]", "null null null", "null 1 []", "0 2 [1,0]", "0 2 [1,0]", "0 2 [1,0]", "2 2 [2,1,0]"}
 	for i, r := range rows {
 		name := strings.ReplaceAll(r.ID, "/", "-") + filepath.Ext(r.Path)
 		if !bytes.Equal(out["train/"+name], r.Image) {
 			t.Errorf("train/%s is another image", name)
 		}
-		want = append(want, append([]string{name, r.ID, r.Text, fmt.Sprint(r.Confidence), "640", "480", r.SHA256, r.PHash, r.Filter}, cells[i]...))
+		want = append(want, map[string]any{"file": name, "id": r.ID, "text": r.Text, "filter": r.Filter, "labels": labels[i]})
 	}
-	if diff := cmp.Diff(want, table); diff != "" {
-		t.Errorf("metadata.csv (-want +got):\n%s", diff)
+	for name := range out {
+		if path.Base(name) == "metadata.parquet" {
+			f, err := scan.Open(bytes.NewReader(out[name]), int64(len(out[name])))
+			if err != nil {
+				t.Fatal(err)
+			}
+			footers[name], _ = f.Footer("huggingface")
+		}
+	}
+	if f := footers["test/metadata.parquet"]; f != footers["train/metadata.parquet"] || !strings.Contains(f, `"file_name":{"dtype":"string","_type":"Value"}`) ||
+		!strings.Contains(f, `"severity":{"names":["None","Low","<High & up>"],"_type":"ClassLabel"}`) || !strings.Contains(f, `"filter":{"dtype":"string"`) {
+		t.Errorf("features %v", footers)
+	}
+	file := filepath.Join(t.TempDir(), "metadata.parquet")
+	if err := os.WriteFile(file, out["train/metadata.parquet"], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got []map[string]any
+	duckdbtest.Query(t, &got, `SELECT file_name AS file, id, ocr_text AS text, coalesce(filter, '') AS filter,
+		concat_ws(' ', coalesce(kind::text, 'null'), coalesce(severity::text, 'null'),
+		coalesce(replace("figures, of speech"::text, ' ', ''), 'null')) AS labels FROM read_parquet(`+duckdbtest.Quote(file)+")")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metadata.parquet (-want +got):\n%s", diff)
 	}
 }
 
@@ -218,11 +301,11 @@ func TestFolder(t *testing.T) {
 func TestFormatsRefuse(t *testing.T) {
 	writers := map[string]func(Sink, string, Row) error{
 		"webdataset": func(s Sink, split string, r Row) error {
-			_, err := WriteWebDataset(s, testSchema(), false, split, all([]Row{r}))
+			_, err := WriteWebDataset(s, testSchema(), split, all([]Row{r}))
 			return err
 		},
 		"folder": func(s Sink, split string, r Row) error {
-			_, err := WriteFolder(s, testSchema(), false, split, all([]Row{r}))
+			_, err := WriteFolder(s, testSchema(), testProvenance(), split, all([]Row{r}))
 			return err
 		},
 	}
@@ -273,10 +356,10 @@ func TestCardYAML(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", format, err, head)
 		}
 		info, _ := got["dataset_info"].(map[string]any)
-		if (info != nil) != (format == Parquet) {
+		if (info != nil) != (format != Folder) {
 			t.Errorf("%s: dataset_info = %v", format, info)
 		}
-		if info != nil {
+		if format == Parquet {
 			columns := info["features"].([]any)
 			column := columns[len(columns)-1].(map[string]any)
 			names := column["dtype"].(map[string]any)["class_label"].(map[string]any)["names"].(map[string]any)
@@ -293,8 +376,9 @@ func TestCardYAML(t *testing.T) {
 				t.Errorf("%s: %s (-want +got):\n%s", format, key, diff)
 			}
 		}
+		// The split test has no rows: datasets would take its lone metadata.parquet for a data set of another kind.
 		files := got["configs"].([]any)[0].(map[string]any)["data_files"].([]any)
-		if diff := cmp.Diff(map[string]any{"split": "train", "path": pattern}, files[0]); diff != "" || len(files) != 3 {
+		if diff := cmp.Diff(map[string]any{"split": "train", "path": pattern}, files[0]); diff != "" || (len(files) != 3) != (format == Folder) {
 			t.Errorf("%s: %d data_files (-want +got):\n%s", format, len(files), diff)
 		}
 	}

@@ -3,12 +3,11 @@ package dataset
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -26,19 +25,28 @@ const (
 // filter. No rows give a valid file with the full schema. After an error w holds a torso that the caller has to throw
 // away.
 func WriteParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, rows iter.Seq2[Row, error]) (Stats, error) {
-	count, sum := &counter{w: w}, sha256.New()
-	stats, err := writeParquet(io.MultiWriter(count, sum), s, p, flagged, (*Row).check, rows)
+	return writeTable(w, s, p, baseColumns(flagged), (*Row).check, rows)
+}
+
+// writeTable is WriteParquet for rows that check lets through and any columns before the labels.
+func writeTable(w io.Writer, s manifest.Schema, p Provenance, base []string, check func(*Row, manifest.Schema) error,
+	rows iter.Seq2[Row, error]) (stats Stats, err error) {
+	var digest Stats
+	err = digest.measure(w, func(w io.Writer) error {
+		stats, err = writeParquet(w, s, p, base, check, rows)
+		return err
+	})
 	if err != nil {
 		return Stats{}, fmt.Errorf("write parquet: %w", err)
 	}
-	stats.Bytes, stats.SHA256 = count.n, hex.EncodeToString(sum.Sum(nil))
+	stats.Bytes, stats.SHA256 = digest.Bytes, digest.SHA256
 	return stats, nil
 }
 
-// writeParquet is WriteParquet without the digests: it takes what check lets through.
-func writeParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, check func(*Row, manifest.Schema) error,
+// writeParquet is writeTable without the digests.
+func writeParquet(w io.Writer, s manifest.Schema, p Provenance, base []string, check func(*Row, manifest.Schema) error,
 	rows iter.Seq2[Row, error]) (stats Stats, err error) {
-	options, err := writerOptions(s, p, flagged)
+	options, err := writerOptions(s, p, base)
 	if err != nil {
 		return stats, err
 	}
@@ -51,7 +59,7 @@ func writeParquet(w io.Writer, s manifest.Schema, p Provenance, flagged bool, ch
 		}
 		err = check(&row, s)
 		if err == nil {
-			buf = appendRow(buf[:0], s, flagged, &row)
+			buf = appendRow(buf[:0], s, base, &row)
 			_, err = pw.WriteRows([]parquet.Row{buf})
 		}
 		if err != nil {
@@ -87,13 +95,13 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func writerOptions(s manifest.Schema, p Provenance, flagged bool) ([]parquet.WriterOption, error) {
-	hub, err := jsonText(object{{"info", object{{"features", features(s, flagged)}}}})
+func writerOptions(s manifest.Schema, p Provenance, base []string) ([]parquet.WriterOption, error) {
+	hub, err := jsonText(object{{"info", object{{"features", features(s, base)}}}})
 	if err != nil {
 		return nil, err
 	}
 	options := []parquet.WriterOption{
-		parquetSchema(s, flagged),
+		parquetSchema(s, base),
 		parquet.Compression(&parquet.Zstd),
 		parquet.MaxRowsPerRowGroup(maxGroupRows),
 		// Version 1 pages are what every reader takes, the old ones too.
@@ -134,9 +142,9 @@ func (g *group) add(name string, n parquet.Node) {
 }
 
 // parquetSchema lays out the columns as their features say.
-func parquetSchema(s manifest.Schema, flagged bool) *parquet.Schema {
+func parquetSchema(s manifest.Schema, base []string) *parquet.Schema {
 	var root group
-	for _, column := range features(s, flagged) {
+	for _, column := range features(s, base) {
 		root.add(column.Name, node(column.Name, column.Value.(scan.Feature)))
 	}
 	return parquet.NewSchema("schema", root)
@@ -170,7 +178,7 @@ func node(column string, f scan.Feature) parquet.Node {
 }
 
 // appendRow turns a row into values with their levels, in column order.
-func appendRow(out parquet.Row, s manifest.Schema, flagged bool, r *Row) parquet.Row {
+func appendRow(out parquet.Row, s manifest.Schema, base []string, r *Row) parquet.Row {
 	// The levels are set by hand: the library's way from Go values turns 0 and "" into null.
 	add := func(v parquet.Value, definition int) {
 		out = append(out, v.Level(0, definition, columnAfter(out)))
@@ -184,15 +192,19 @@ func appendRow(out parquet.Row, s manifest.Schema, flagged bool, r *Row) parquet
 	}
 	// Below, a definition of 2 is that of a member of the image.
 	text(r.ID, false, 1)
-	add(parquet.ByteArrayValue(r.Image), 2)
-	text(r.Path, r.Path == "", 2)
+	if base[1] == fileName {
+		text(r.Path, false, 1)
+	} else {
+		add(parquet.ByteArrayValue(r.Image), 2)
+		text(r.Path, r.Path == "", 2)
+	}
 	text(r.Text, false, 1)
 	add(parquet.FloatValue(float32(r.Confidence)), 1)
 	add(parquet.Int32Value(int32(r.Width)), 1)
 	add(parquet.Int32Value(int32(r.Height)), 1)
 	text(r.SHA256, false, 1)
 	text(r.PHash, r.PHash == "", 1)
-	if flagged {
+	if slices.Contains(base, "filter") {
 		text(r.Filter, r.Filter == "", 1)
 	}
 	for i, c := range s.Categories {
@@ -231,9 +243,9 @@ func columnAfter(row parquet.Row) int {
 }
 
 // features are the Hugging Face features of the columns, a scan.Feature each.
-func features(s manifest.Schema, flagged bool) (out object) {
+func features(s manifest.Schema, base []string) (out object) {
 	dtypes := map[string]string{"ocr_confidence": "float32", "width": "int32", "height": "int32"}
-	for _, name := range baseColumns(flagged) {
+	for _, name := range base {
 		f := scan.Feature{DType: cmp.Or(dtypes[name], "string"), Type: "Value"}
 		if name == "image" {
 			f = scan.Feature{Type: "Image"}

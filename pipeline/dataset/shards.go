@@ -14,7 +14,7 @@ import (
 )
 
 // A Sink makes the file called name (slash-separated, inside the folder of the dataset) hold exactly what write writes,
-// and returns write's error. WriteFolder calls it for the images while it writes metadata.csv.
+// and returns write's error. WriteFolder calls it for the images while it writes metadata.parquet.
 type Sink func(name string, write func(io.Writer) error) error
 
 // ShardBytes is how much of rows a shard takes: what Hugging Face datasets cuts at, too.
@@ -60,7 +60,7 @@ func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split
 			if err == nil && stats.Rows != want {
 				err = fmt.Errorf("write parquet: %d rows came, %d were planned: the stored state changed meanwhile", stats.Rows, want)
 			}
-			out.Shards, out.Rows, out.Bytes = append(out.Shards, stats), out.Rows+stats.Rows, out.Bytes+stats.Bytes
+			out.add(stats)
 			return err
 		})
 		if err != nil {
@@ -82,6 +82,17 @@ func WriteShards(sink Sink, s manifest.Schema, p Provenance, flagged bool, split
 // which Hugging Face finds splits: data/train-00000-of-00002.parquet is shard 0 of 2.
 func FileName(split string, shard, of int) string {
 	return fmt.Sprintf("data/%s-%05d-of-%05d.parquet", split, shard, of)
+}
+
+// shardName is the name of a shard of a split in a format; a folder has one file of rows for each split.
+func shardName(f Format, split string, shard, of int) string {
+	switch f {
+	case WebDataset:
+		return fmt.Sprintf("%s-%06d.tar", split, shard)
+	case Folder:
+		return split + "/metadata.parquet"
+	}
+	return FileName(split, shard, of)
 }
 
 var imageEndings = []string{"jpg", "png", "gif", "webp"}

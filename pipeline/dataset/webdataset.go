@@ -12,18 +12,21 @@ import (
 )
 
 // WriteWebDataset writes the rows of a split as WebDataset shards, SPLIT-000000.tar and on, of at most ShardBytes but
-// for a single row that is larger. Each row is two members: KEY.jpg (or png, gif, webp), the image as stored, and
-// KEY.json with the other columns, labels by name (null: none given). KEY is the id, with - for its /. It returns what
-// it wrote, all shards together.
-func WriteWebDataset(sink Sink, s manifest.Schema, flagged bool, split string, rows iter.Seq2[Row, error]) (stats Stats, err error) {
-	next, stop := iter.Pull2(tarRows(s, flagged, rows))
+// for a single row that is larger. Each row is two members: KEY.jpg, the image as stored, and KEY.json with the other
+// columns, filter among them, labels by name (null: none given). KEY is the id, with - for its /. It returns what a card
+// says of them.
+//
+// The image is called jpg whatever its type: Hugging Face datasets refuses a split whose first examples differ in their
+// endings, and leaves out later images with another one. Readers find the type in the image itself.
+func WriteWebDataset(sink Sink, s manifest.Schema, split string, rows iter.Seq2[Row, error]) (Split, error) {
+	next, stop := iter.Pull2(tarRows(s, rows))
 	defer stop()
-	err = checkSplit(split)
+	out, err := Split{Name: split}, checkSplit(split)
 	if err != nil {
-		return Stats{}, fmt.Errorf("write webdataset: %w", err)
+		return Split{}, fmt.Errorf("write webdataset: %w", err)
 	}
 	row, err, more := next()
-	shard := func(w io.Writer) error {
+	shard := func(stats *Stats, w io.Writer) error {
 		tw, size := tar.NewWriter(w), int64(tarEnd)
 		for n := 0; more; n++ {
 			grown := size + tarSize(len(row.Image)) + tarSize(len(row.meta))
@@ -32,7 +35,7 @@ func WriteWebDataset(sink Sink, s manifest.Schema, flagged bool, split string, r
 				break
 			}
 			size = grown
-			if err := cmp.Or(addMember(tw, row.image, row.Image), addMember(tw, row.key+".json", row.meta)); err != nil {
+			if err := cmp.Or(addMember(tw, row.key+".jpg", row.Image), addMember(tw, row.key+".json", row.meta)); err != nil {
 				return err
 			}
 			stats.Rows++
@@ -43,27 +46,30 @@ func WriteWebDataset(sink Sink, s manifest.Schema, flagged bool, split string, r
 				return err
 			}
 		}
-		stats.Bytes += size
 		return tw.Close()
 	}
 	// No rows give one empty shard, so that each split has a file.
 	for i := 0; err == nil && (i == 0 || more); i++ {
-		err = sink(fmt.Sprintf("%s-%06d.tar", split, i), shard)
+		stats := Stats{}
+		err = sink(shardName(WebDataset, split, i, 0), func(w io.Writer) error {
+			return stats.measure(w, func(w io.Writer) error { return shard(&stats, w) })
+		})
+		out.add(stats)
 	}
 	if err != nil {
-		return Stats{}, fmt.Errorf("write webdataset: %w", err)
+		return Split{}, fmt.Errorf("write webdataset: %w", err)
 	}
-	return stats, nil
+	return out, nil
 }
 
 // A tarRow is a row with what is written of it.
 type tarRow struct {
 	Row
-	key, image string // the names of its members, and of the one with its image
-	meta       []byte // its JSON
+	key  string // what the names of its members begin with
+	meta []byte // its JSON
 }
 
-func tarRows(s manifest.Schema, flagged bool, rows iter.Seq2[Row, error]) iter.Seq2[tarRow, error] {
+func tarRows(s manifest.Schema, rows iter.Seq2[Row, error]) iter.Seq2[tarRow, error] {
 	return func(yield func(tarRow, error) bool) {
 		n := 0
 		for row, err := range rows {
@@ -73,9 +79,9 @@ func tarRows(s manifest.Schema, flagged bool, rows iter.Seq2[Row, error]) iter.S
 				return
 			}
 			n++
-			t.key, t.image, err = row.files(s)
+			t.key, _, err = row.files(s)
 			if err == nil {
-				t.meta, err = metadataJSON(s, flagged, &row)
+				t.meta, err = metadataJSON(s, &row)
 			}
 			if err != nil {
 				err = fmt.Errorf("row %d (%q): %w", n, row.ID, err)
@@ -107,7 +113,7 @@ func addMember(tw *tar.Writer, name string, body []byte) error {
 }
 
 // metadataJSON is a row without its image: the columns of the Parquet in their order, labels by name.
-func metadataJSON(s manifest.Schema, flagged bool, r *Row) ([]byte, error) {
+func metadataJSON(s manifest.Schema, r *Row) ([]byte, error) {
 	orNull := func(text string) any {
 		if text == "" {
 			return nil
@@ -115,10 +121,8 @@ func metadataJSON(s manifest.Schema, flagged bool, r *Row) ([]byte, error) {
 		return text
 	}
 	o := object{{"id", r.ID}, {"ocr_text", r.Text}, {"ocr_confidence", float32(r.Confidence)}, {"width", r.Width}, {"height", r.Height},
-		{"sha256", r.SHA256}, {"phash", orNull(r.PHash)}}
-	if flagged {
-		o = append(o, member{"filter", orNull(r.Filter)})
-	}
+		{"sha256", r.SHA256}, {"phash", orNull(r.PHash)},
+		{"filter", orNull(r.Filter)}}
 	for i, c := range s.Categories {
 		var label any // null: none given
 		names := []string{}

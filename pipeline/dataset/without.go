@@ -31,7 +31,7 @@ func removerOf(name string) remover {
 		return parquetWithout
 	case path.Ext(name) == ".tar":
 		return tarWithout
-	case path.Base(name) == "metadata.csv":
+	case path.Base(name) == "metadata.csv": // of a copy that an earlier version made
 		return tableWithout
 	}
 	return nil
@@ -109,7 +109,11 @@ func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string)
 		}
 	}
 	// Written by the same code, so that the rows that stay give the bytes that they would have given alone.
-	_, err = WriteParquet(w, own.schema, own.provenance, own.flagged, stay)
+	check := (*Row).check
+	if own.base[1] == fileName {
+		check = (*Row).checkLabels // its image is another file
+	}
+	_, err = writeTable(w, own.schema, own.provenance, own.base, check, stay)
 	return err
 }
 
@@ -205,7 +209,7 @@ type own struct {
 	file       *scan.File
 	schema     manifest.Schema // as far as the columns show it
 	provenance Provenance
-	flagged    bool
+	base       []string // the columns before the labels
 }
 
 func openOwn(r io.ReaderAt, size int64) (*own, error) {
@@ -228,7 +232,7 @@ func openOwn(r io.ReaderAt, size int64) (*own, error) {
 		return nil, fmt.Errorf("the features in its footer: %w", err)
 	}
 	// A file that another program wrote over ours keeps its footer, perhaps, but not its columns.
-	if want := parquetSchema(o.schema, o.flagged); want.String() != o.file.Schema().String() {
+	if want := parquetSchema(o.schema, o.base); want.String() != o.file.Schema().String() {
 		return nil, errors.New("its columns are not those that its footer describes")
 	}
 	return o, nil
@@ -239,8 +243,12 @@ func openOwn(r io.ReaderAt, size int64) (*own, error) {
 func (o *own) readFeatures(features map[string]scan.Feature) error {
 	columns := o.file.Schema().Fields()
 	// The file is anybody's until its layout has been compared with the one that follows from this.
-	_, o.flagged = features["filter"]
-	base := len(baseColumns(o.flagged))
+	_, flagged := features["filter"]
+	o.base = baseColumns(flagged)
+	if _, ok := features[fileName]; ok {
+		o.base = folderColumns()
+	}
+	base := len(o.base)
 	if len(columns) < base {
 		return fmt.Errorf("%d columns are too few", len(columns))
 	}
@@ -261,11 +269,15 @@ func (o *own) readFeatures(features map[string]scan.Feature) error {
 
 // row is appendRow the other way round.
 func (o *own) row(values parquet.Row) Row {
-	base := len(baseColumns(o.flagged)) + 1 // image has two leaves
+	base := len(o.base) + 1 // image has two leaves
 	r := Row{Labels: make([][]int, len(o.schema.Categories))}
 	text := []*string{0: &r.ID, 2: &r.Path, 3: &r.Text, 7: &r.SHA256, 8: &r.PHash, 9: &r.Filter}
 	for _, v := range values {
-		switch c := v.Column(); {
+		c := v.Column()
+		if c > 0 && o.base[1] == fileName {
+			c++ // one leaf, in the place of the image's path
+		}
+		switch {
 		case c >= base:
 			o.label(&r, c-base, v)
 		case v.IsNull():

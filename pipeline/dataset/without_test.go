@@ -72,16 +72,18 @@ func TestWriteWithoutRefuses(t *testing.T) {
 // TestOtherFormatsWithout: what is taken out of a tar or a folder's table gives the bytes that would have been
 // written without it, and the ids that are left are those of the rows that stay.
 func TestOtherFormatsWithout(t *testing.T) {
-	for format, write := range map[string]func(Sink, manifest.Schema, bool, string, iter.Seq2[Row, error]) (Stats, error){
-		"webdataset": WriteWebDataset, "folder": WriteFolder} {
+	for format, write := range map[string]func(Sink, manifest.Schema, string, iter.Seq2[Row, error]) (Split, error){
+		"webdataset": WriteWebDataset, "folder": func(sink Sink, s manifest.Schema, split string, rows iter.Seq2[Row, error]) (Split, error) {
+			return WriteFolder(sink, s, testProvenance(), split, rows)
+		}} {
 		rows := formatRows()
 		isGone := func(id manifest.PostID) bool { return id == "id2" || id == "id7" }
 		before, want, got := files{}, files{}, files{}
-		if _, err := write(before.sink, testSchema(), false, "train", all(rows)); err != nil {
+		if _, err := write(before.sink, testSchema(), "train", all(rows)); err != nil {
 			t.Fatal(err)
 		}
 		stay := slices.DeleteFunc(rows, func(r Row) bool { return isGone(PostOf(r.ID)) })
-		if _, err := write(want.sink, testSchema(), false, "train", all(stay)); err != nil {
+		if _, err := write(want.sink, testSchema(), "train", all(stay)); err != nil {
 			t.Fatal(err)
 		}
 		for name, b := range before {

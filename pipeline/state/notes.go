@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -43,10 +44,12 @@ func ClearNote[T note](ctx context.Context, ws *workspace.Workspace) error {
 	return ws.SetMeta(ctx, n.key(), "")
 }
 
-// An ExportNote says what the last export wrote: the digest of all that went in, and the files.
+// An ExportNote says what the last export wrote: the digest of all that went in, the files, and what copies need for
+// their cards.
 type ExportNote struct {
 	Inputs string           `json:"inputs"`
 	Files  []workspace.File `json:"files"`
+	Card   *dataset.Card    `json:"card,omitempty"` // nil: an earlier version wrote it
 }
 
 // A PurgingNote has the rows that the dataset had when a purge began to rewrite it, until it is done.
