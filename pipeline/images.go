@@ -139,10 +139,8 @@ func (g *gatherer) compare(e manifest.Entry, img workspace.Image) *policy.Fault 
 		}
 		distance = bits.OnesCount64(want ^ img.PHash)
 	}
-	// The sha256 may be that of the image as it was downloaded, or as it is stored.
 	named := e.SHA256 != "" || e.StrippedSHA256 != "" || e.PixelsSHA256 != ""
-	same := e.SHA256 == img.OriginalSHA256 || e.SHA256 == img.SHA256 || e.StrippedSHA256 == img.SHA256 || e.PixelsSHA256 == img.PixelsSHA256
-	if named && !same {
+	if named && !state.Proven(e, img) {
 		f := &policy.Fault{Outcome: manifest.Changed, Reason: "sha256", Detail: "the image has sha256 " + img.OriginalSHA256}
 		if e.PHash != "" { // an image that was only encoded again is near
 			f.Detail += fmt.Sprintf(" and is %d bits from the manifest's phash", distance)

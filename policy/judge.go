@@ -44,7 +44,8 @@ const (
 )
 
 // OtherReason starts the reason of a post with a removed_by_category that Judge does not know: other_ and Reddit's own
-// word if it has at most 40 letters, digits, _ and -, else free_text. The post counts as removed; whoever runs the tool should be warned, because the list of categories has grown.
+// word if it has at most 40 letters, digits, _ and -, else free_text. The post counts as removed; whoever runs the tool
+// should be warned, because the list of categories has grown.
 const OtherReason = "other_"
 
 // takedowns are the values of removed_by_category for what Reddit itself or the law took down: Reddit Devvit docs,

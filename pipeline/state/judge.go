@@ -95,7 +95,7 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 		res.Outcome, res.Reason = manifest.Failed, "absent_once"
 	case rec.Image == nil && rec.Trouble != nil:
 		res.Outcome, res.Reason, res.Detail = rec.Trouble.Outcome, rec.Trouble.Reason, rec.Trouble.Detail
-	case rec.Image != nil && slices.Contains(j.shared, rec.Image.OriginalSHA256):
+	case rec.Image != nil && slices.Contains(j.shared, rec.Image.OriginalSHA256) && !Proven(rec.Entry, *rec.Image):
 		res.Outcome, res.Reason = manifest.Placeholder, "suspected_placeholder"
 		res.Detail = fmt.Sprintf("the same bytes came from %d or more different URLs", j.Policy.Images.SuspectAfter)
 	case rec.Image == nil || rec.Reading == nil:
@@ -114,6 +114,13 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 		res.Outcome = Candidate
 	}
 	return res
+}
+
+// Proven reports whether a digest of the manifest says that an image is the one that was labelled.
+func Proven(e manifest.Entry, img workspace.Image) bool {
+	// The sha256 may be that of the image as it was downloaded, or as it is stored.
+	return e.SHA256 != "" && (e.SHA256 == img.OriginalSHA256 || e.SHA256 == img.SHA256) ||
+		e.StrippedSHA256 != "" && e.StrippedSHA256 == img.SHA256 || e.PixelsSHA256 != "" && e.PixelsSHA256 == img.PixelsSHA256
 }
 
 // Known is the outcome of an entry as far as it is settled: pending when it was not judged beside the others yet.

@@ -56,6 +56,11 @@ func TestOutcome(t *testing.T) {
 		{"live, but asked too long ago", workspace.Record{Post: stale, Image: image, Reading: reading}, nil, result{manifest.Failed, "not_rechecked"}},
 		{"live, same bytes as many others", workspace.Record{Post: live, Image: &workspace.Image{OriginalSHA256: "shared"}, Reading: reading}, nil,
 			result{manifest.Placeholder, "suspected_placeholder"}},
+		{"live, same bytes as many others, which the manifest names", workspace.Record{Post: live, Image: &workspace.Image{OriginalSHA256: "shared"},
+			Entry: manifest.Entry{SHA256: "shared"}, Reading: reading}, nil, result{Candidate, ""}},
+		{"live, same bytes as many others, and not those that the manifest names", workspace.Record{Post: live, Reading: reading,
+			Image: &workspace.Image{OriginalSHA256: "shared"}, Entry: manifest.Entry{SHA256: "a", StrippedSHA256: "b"}}, nil,
+			result{manifest.Placeholder, "suspected_placeholder"}},
 		{"came back under a tombstone", workspace.Record{Post: live, Image: image, Reading: reading}, buried, result{manifest.Removed, "tombstone"}},
 		{"removed under a tombstone", workspace.Record{Post: post(manifest.StateRemoved, "spam_filter")}, buried, result{manifest.Removed, "spam_filter"}},
 	}
