@@ -179,6 +179,8 @@ func TestImageClasses(t *testing.T) {
 		{"json", []byte(`{"data":{"error":"over capacity"}}`), "not_an_image_json"},
 		{"json, a list", []byte(`[1]`), "not_an_image_json"},
 		{"gzip", []byte("\x1f\x8b\x08"), "not_an_image_gzip"},
+		{"jxl", []byte("\x00\x00\x00\x0cJXL \r\n\x87\n"), "not_an_image_jxl"}, {"jxl, bare", []byte("\xff\x0a\x7a"), "not_an_image_jxl"},
+		{"jp2", []byte("\x00\x00\x00\x0cjP  \r\n\x87\n"), "not_an_image_jp2"}, {"jp2, bare", []byte("\xff\x4f\xff\x51\x00"), "not_an_image_jp2"},
 		{"avif", []byte("\x00\x00\x00\x18ftypavif"), "not_an_image_avif"},
 		{"heic", []byte("\x00\x00\x00\x18ftypheic"), "not_an_image_heic"},
 		{"blanks", []byte("   \n"), "not_an_image"},

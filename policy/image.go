@@ -181,7 +181,8 @@ var magics = []struct{ format, magic string }{
 	{"pdf", "%PDF-"}, {"zip", "PK\x03\x04"}, {"zip", "PK\x05\x06"}, {"gzip", "\x1f\x8b"},
 	{"avif", "????ftypavif"}, {"avif", "????ftypavis"}, {"heic", "????ftyphei"}, {"heic", "????ftypmif1"},
 	{"mp4", "????ftyp"}, {"webm", "\x1aE\xdf\xa3"}, {"tiff", "II*\x00"}, {"tiff", "MM\x00*"}, {"bmp", "BM"},
-	{"ico", "\x00\x00\x01\x00"},
+	{"ico", "\x00\x00\x01\x00"}, {"jxl", "\xFF\x0A"}, {"jxl", "\x00\x00\x00\x0CJXL \r\n\x87\n"},
+	{"jp2", "\xFF\x4F\xFF\x51"}, {"jp2", "\x00\x00\x00\x0CjP  \r\n\x87\n"},
 }
 
 // texts are the starts of the kinds of text that hosts send in place of an image.

@@ -100,7 +100,10 @@ func (c *Client) readListing(e exchange) ([]json.RawMessage, error) {
 	}
 	var envelope struct {
 		Kind string
-		Data struct{ Children *[]json.RawMessage }
+		Data struct {
+			Children *[]json.RawMessage
+			Dist     float64 // how many there are
+		}
 	}
 	if none := c.unmarshal(e, &envelope, "not_a_listing"); none != nil {
 		return nil, none
@@ -110,6 +113,10 @@ func (c *Client) readListing(e exchange) ([]json.RawMessage, error) {
 	}
 	if len(*envelope.Data.Children) == 0 {
 		return nil, &Unanswered{ReasonEmptyListing, "the answer holds no post at all"}
+	}
+	if n := len(*envelope.Data.Children); envelope.Data.Dist > float64(n) {
+		// What is missing was lost on its way, and would pass for absent.
+		return nil, &Unanswered{"cut_listing", fmt.Sprintf("the answer announces more posts than the %d that it holds", n)}
 	}
 	return *envelope.Data.Children, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -86,6 +87,7 @@ func TestUnanswered(t *testing.T) {
 		{"no children", reply(200, `{"kind":"Listing","data":{}}`), "not_a_listing"},
 		{"children of another type", reply(200, `{"kind":"Listing","data":{"children":{}}}`), "not_a_listing"},
 		{"empty listing", reply(200, listingOf()), "empty_listing"},
+		{"fewer than announced", reply(200, strings.Replace(whole, `"dist":1`, `"dist":3`, 1)), "cut_listing"},
 		{"others only", reply(200, listing("x1", "x2")), "none_asked"},
 		{"comments only", reply(200, listingOf(`{"kind":"t1","data":{"id":"a1"}}`)), "none_asked"},
 		{"204", reply(204, ""), "http_204"},
@@ -198,7 +200,8 @@ func TestToken(t *testing.T) {
 		{"server error", reply(503, ""), false, "token_http_503"},
 		{"html", reply(200, "<html>"), false, "token_malformed"},
 		{"empty object", reply(200, "{}"), false, "token_malformed"},
-		{"no life", reply(200, `{"access_token":"x","token_type":"bearer"}`), false, "token_malformed"},
+		{"no life", reply(200, `{"access_token":"x","token_type":"bearer","expires_in":0}`), false, "token_malformed"},
+		{"a life in words", reply(200, `{"access_token":"x","token_type":"bearer","expires_in":"soon"}`), false, "token_malformed"},
 		{"another type", reply(200, `{"access_token":"x","token_type":"mac","expires_in":3600}`), false, "token_malformed"},
 		{"header in the token", reply(200, `{"access_token":"x\r\nX-Y: z","token_type":"bearer","expires_in":3600}`), false, "token_malformed"},
 		{"endless token", reply(200, `{"access_token":"`+strings.Repeat("x", maxToken+1)+`","token_type":"bearer","expires_in":3600}`), false, "token_malformed"},
@@ -216,6 +219,39 @@ func TestToken(t *testing.T) {
 				t.Errorf("%s: asked %s %s", tt.name, r.req.Method, r.req.URL)
 			}
 		}
+	}
+}
+
+// TestTokenLife: a life in quotes counts as it is, and one that is not named is an hour.
+func TestTokenLife(t *testing.T) {
+	for life, want := range map[string]int{`,"expires_in":"600"`: 2, `,"expires_in":null`: 1, "": 1} {
+		bubble(t, life, func(t *testing.T) {
+			tokens, s := 0, api(func(int, *http.Request) answer { return reply(200, listing("a1")) })
+			play := s.play
+			s.play = func(n int, r *http.Request) answer {
+				if r.URL.Hostname() != tokenHost {
+					return play(n, r)
+				}
+				tokens++
+				return reply(200, `{"access_token":"x","token_type":"bearer"`+life+`}`)
+			}
+			c := s.client(t, testOptions())
+			mustAsk(t, c)
+			time.Sleep(15 * time.Minute)
+			mustAsk(t, c)
+			if tokens != want {
+				t.Errorf("%d tokens in 15 minutes, want %d", tokens, want)
+			}
+		})
+	}
+}
+
+// TestNoName: where not even the first name resolves, the run ends, and says what to look at.
+func TestNoName(t *testing.T) {
+	s := &script{play: func(int, *http.Request) answer { return answer{err: &net.DNSError{Err: "no such host"}} }}
+	_, err := s.client(t, testOptions()).Ask(t.Context(), ids("a1"))
+	if !is[*Unreachable](err) || !strings.Contains(err.Error(), "name service") || len(s.seen) != 1+retries {
+		t.Errorf("Ask = %v after %d requests", err, len(s.seen))
 	}
 }
 

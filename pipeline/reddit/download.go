@@ -168,7 +168,7 @@ func statusFault(host string, e exchange) *policy.Fault {
 	switch s := e.status; {
 	case host == imgurFileHost && speaksOf(e.body, "over capacity"):
 		return overCapacity()
-	case s == http.StatusNotFound, s == http.StatusGone, s == http.StatusUnavailableForLegalReasons:
+	case s == http.StatusNotFound, s == http.StatusGone: // and no 451, which speaks of where we are
 		f.Outcome = manifest.Gone
 	case s != http.StatusForbidden:
 	case e.header.Get("Retry-After") != "":

@@ -93,7 +93,7 @@ func TestDownload(t *testing.T) {
 		"403":           {say(403, "<?xml?><Error><Code>AccessDenied</Code></Error>"), "gone/http_403"},
 		"403-block":     {say(403, "<html>Request forbidden by administrative rules."), "failed/blocked"},
 		"403-rate":      {say(403, "", "Retry-After", "0"), "failed/rate_limited"},
-		"451":           {say(451, ""), "gone/http_451"},
+		"451":           {say(451, ""), "failed/http_451"},
 		"429":           {say(429, ""), "failed/http_429"},
 		"503":           {say(503, ""), "failed/http_503"},
 		"206":           {say(206, body), "failed/http_206"},
@@ -116,7 +116,8 @@ func TestDownload(t *testing.T) {
 		"over-capacity": {say(403, `{"data":{"error":"over capacity"}}`), "failed/blocked"},
 	}
 	o := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if h := r.Header; h.Get("Accept") != "*/*" || h.Get("Accept-Encoding")+h.Get("Authorization")+h.Get("Referer")+h.Get("Cookie") != "" ||
+		if h := r.Header; h.Get("Accept") != "*/*" || h.Get("Accept-Encoding") != "identity" ||
+			h.Get("Authorization")+h.Get("Referer")+h.Get("Cookie") != "" ||
 			!strings.Contains(h.Get("User-Agent"), ":rehydrate:1.2.3 (by /u/some_body)") || r.Host == apiHost || r.Host == tokenHost {
 			t.Errorf("%s got %v", r.Host, h)
 		}
@@ -229,7 +230,7 @@ func TestFaultDetails(t *testing.T) {
 		err          error
 		reason, want string
 	}{
-		{&tls.CertificateVerificationError{Err: expired}, "tls", "the certificate has expired or is not valid yet"},
+		{&tls.CertificateVerificationError{Err: expired}, "tls", "the certificate has expired or is not valid yet; is this machine's clock right?"},
 		{&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{Cert: &x509.Certificate{}}}, "tls", "the certificate is signed by an unknown authority"},
 		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"host-17.example"}}, Host: "i.redd.it"}}, "tls", "the certificate is for another host"},
 		{&tls.CertificateVerificationError{Err: errors.New("at 03:04:05")}, "tls", "the certificate is not valid"},

@@ -170,6 +170,7 @@ func TestTooManyRequests(t *testing.T) {
 		{"empty at the reset", reply(429, "", "X-Ratelimit-Used", "1000", "X-Ratelimit-Remaining", "0.0", "X-Ratelimit-Reset", "0"), 1, ""},
 		{"date", reply(429, "", "Retry-After", "Sat, 01 Jan 2000 00:05:00 GMT"), 300.5, waitRetryAfter},
 		{"date in the past", reply(429, "", "Retry-After", "Sat, 01 Jan 1999 00:05:00 GMT"), 0.5, ""},
+		{"date by the host's clock", reply(429, "", "Retry-After", "Fri, 01 Jan 1999 00:05:00 GMT", "Date", "Fri, 01 Jan 1999 00:04:00 GMT"), 60.5, waitRetryAfter},
 		{"nonsense", reply(429, "", "Retry-After", "soon"), 1, ""},
 		{"403 with retry-after", reply(403, "<html>", "Retry-After", "9"), 9.45, waitRetryAfter},
 		{"414 with retry-after 0", reply(414, "", "Retry-After", "0"), 0.5, ""},

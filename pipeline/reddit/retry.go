@@ -96,6 +96,9 @@ func (c *Client) get(
 		return exchange{}, err
 	}
 	req.Header.Set("Accept", accept)
+	if use == nil {
+		req.Header.Set("Accept-Encoding", "identity") // some hosts pack images where no word is said
+	}
 	if form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -245,6 +248,9 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	if err != nil {
 		return 0, false
 	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date // by the host's own clock: this machine's may be wrong
+	}
 	return max(t.Sub(now), 0), true
 }
 
@@ -292,7 +298,7 @@ var troubles = []struct {
 	{isGuard, notPublic, "the host's name leads to an address that is not public"},
 	{is[x509.UnknownAuthorityError], "tls", "the certificate is signed by an unknown authority"},
 	{is[x509.HostnameError], "tls", "the certificate is for another host"},
-	{isExpired, "tls", "the certificate has expired or is not valid yet"},
+	{isExpired, "tls", "the certificate has expired or is not valid yet; is this machine's clock right?"},
 	{is[*tls.CertificateVerificationError], "tls", "the certificate is not valid"},
 	{is[*net.DNSError], "dns", "the host's name could not be resolved"},
 	{timedOut, "timeout", "no answer in time"},

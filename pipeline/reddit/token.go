@@ -1,6 +1,7 @@
 package reddit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,13 +59,15 @@ func (c *Client) readToken(e exchange) error {
 		return &Unanswered{status("token_http_", e.status), c.said(e)}
 	}
 	var answer struct {
-		AccessToken string  `json:"access_token"`
-		TokenType   string  `json:"token_type"`
-		ExpiresIn   float64 `json:"expires_in"`
-		Error       any     `json:"error"`
+		AccessToken string      `json:"access_token"`
+		TokenType   string      `json:"token_type"`
+		ExpiresIn   json.Number `json:"expires_in"` // also in quotes, or null
+		Error       any         `json:"error"`
 	}
 	err := json.Unmarshal(e.body, &answer)
 	token := answer.AccessToken
+	// RFC 6749 lets it out; Reddit's shortest is an hour, and a token that ends early is asked for again.
+	expires, _ := cmp.Or(answer.ExpiresIn, "3600").Float64()
 	if len(token) <= maxToken && tokenForm.MatchString(token) { // what holds a line end would hold back lines
 		// The scrubber first: nothing must print a token that is in use, or that stands beside an error.
 		c.o.Scrubber.learnToken(token)
@@ -81,10 +84,10 @@ func (c *Client) readToken(e exchange) error {
 		return &Denied{reason, c.said(e),
 			"the app must be of type script or web app, and be the one that Reddit approved"}
 	case len(token) > maxToken, !tokenForm.MatchString(token),
-		!strings.EqualFold(answer.TokenType, "bearer"), !(answer.ExpiresIn >= 1):
+		!strings.EqualFold(answer.TokenType, "bearer"), !(expires >= 1):
 		return &Unanswered{"token_malformed", "the token endpoint sent no usable bearer token"}
 	}
-	life := seconds(min(answer.ExpiresIn, maxTokenLife.Seconds()))
+	life := seconds(min(expires, maxTokenLife.Seconds()))
 	c.token.keep(NewSecret(token), life)
 	c.o.Log.Debug("got a token", "life", life)
 	return nil
@@ -117,6 +120,9 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 			"name an address that is meant with --connect-to", err)
 	case is[*Denied](err), permanent(err):
 		return err
+	case reason == "dns" && c.token.value.Empty():
+		// Nothing has been answered yet, and this is the machine's own trouble: a run would write an empty dataset.
+		return &Unreachable{tokenHost, reason, "could not be asked: " + detail + "; " + networkHint}
 	}
 	return &Unanswered{reason, detail}
 }
