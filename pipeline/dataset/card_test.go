@@ -65,6 +65,15 @@ func TestCard(t *testing.T) {
 	for range 5 { // maps inside
 		golden(t, "README.md", render(t, WriteCard, testCard()))
 	}
+	for _, f := range []Format{Parquet, WebDataset, Folder} {
+		c := testCard()
+		c.Format = f
+		for _, want := range []string{"`streaming=True`", "`cache_dir`", "Do not pass it on", "**Content warning.**"} {
+			if card := render(t, WriteCard, c); !strings.Contains(card, want) {
+				t.Errorf("the card of %s does not have %s", f, want)
+			}
+		}
+	}
 }
 
 // A release's texts may not break out of the places where they stand.
