@@ -83,7 +83,8 @@ type Calls struct {
 	Images   int `json:"images"`    // of image hosts, each redirect one more
 	ImageAPI int `json:"image_api"` // of an image host's API
 	Retries  int `json:"retries"`
-	// Waited is the sum of all waits. Image hosts are waited for side by side, so it can be longer than the run.
+	// Waited is the time in which some host was waited for. Waits side by side count once, so that no run waits longer
+	// than it takes.
 	Waited time.Duration `json:"waited"`
 }
 

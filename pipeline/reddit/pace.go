@@ -40,6 +40,8 @@ type pacer struct {
 
 	mu    sync.Mutex
 	calls Calls
+	waits int       // that are going on
+	since time.Time // there is one
 }
 
 // A lane is what is known of one host.
@@ -173,11 +175,19 @@ func (p *pacer) sleep(ctx context.Context, w Wait) error {
 	if w.For > quietWait && p.onWait != nil {
 		p.onWait(w)
 	}
-	start := time.Now()
+	p.mu.Lock()
+	if p.waits == 0 {
+		p.since = time.Now()
+	}
+	p.waits++
+	p.mu.Unlock()
 	err := wait(ctx, w.For)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.calls.Waited += time.Since(start)
+	p.waits--
+	if p.waits == 0 {
+		p.calls.Waited += time.Since(p.since)
+	}
 	return err
 }
 

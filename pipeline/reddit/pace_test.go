@@ -475,6 +475,28 @@ func TestRetriesAreSaid(t *testing.T) {
 	})
 }
 
+// TestWaitsSideBySide: waits for two hosts at the same time are as long as the run stood still, and not twice that.
+func TestWaitsSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		picture := string(pngBytes(t))
+		s := &script{play: func(n int, r *http.Request) answer {
+			if n < 2 {
+				return reply(429, "", "Retry-After", "60")
+			}
+			return reply(200, picture)
+		}}
+		c := s.client(t, testOptions())
+		var both sync.WaitGroup
+		for _, host := range []string{"i.redd.it", "i.imgur.com"} {
+			both.Go(func() { download(t, c, "https://"+host+"/a.png", "") })
+		}
+		both.Wait()
+		if got := c.Calls().Waited.Round(time.Second); got != 61*time.Second {
+			t.Errorf("waited %v, want 1m1s", got)
+		}
+	})
+}
+
 // TestCalls: what was sent is counted by its kind, and what was not sent is not.
 func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
