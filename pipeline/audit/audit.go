@@ -516,7 +516,15 @@ func (a *audit) conclude() Report {
 		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.What, y.What))
 	})
 	slices.SortStableFunc(r.Obligations, func(x, y Obligation) int { return cmp.Compare(x.Where, y.Where) })
-	r.Findings, r.Gaps = slices.Compact(r.Findings), slices.Compact(r.Gaps)
+	r.Gaps = slices.Compact(r.Gaps)
+	// What is said of a row need not be said of its file again.
+	closer := map[Finding]bool{}
+	for _, f := range r.Findings {
+		for at := strings.LastIndex(f.Where, " > "); at > 0; at = strings.LastIndex(f.Where[:at], " > ") {
+			closer[Finding{ID: f.ID, Where: f.Where[:at]}] = true
+		}
+	}
+	r.Findings = slices.DeleteFunc(slices.Compact(r.Findings), func(f Finding) bool { return closer[Finding{ID: f.ID, Where: f.Where}] })
 	r.Obligations = slices.CompactFunc(r.Obligations, func(x, y Obligation) bool { return x.Where == y.Where })
 	for _, s := range a.sources {
 		if s.file.SHA256 != "" {

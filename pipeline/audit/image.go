@@ -137,11 +137,11 @@ func (w walker) looks(s *sighting, body []byte) error {
 // frames yields the pictures of an image: of an animated GIF each, as viewers show it.
 func frames(body []byte, info policy.ImageInfo) (iter.Seq2[int, image.Image], error) {
 	if info.Format == "gif" {
-		parts, _ := gifFrames(body)
-		if len(parts) > maxFrames {
-			return func(func(int, image.Image) bool) {}, fmt.Errorf("it has %d pictures, and at most %d are compared", len(parts), maxFrames)
+		parts, _, _ := gifFrames(body)
+		if len(parts) > 2*maxFrames {
+			return func(func(int, image.Image) bool) {}, fmt.Errorf("it has %d pictures, and at most %d are compared", len(parts)/2, maxFrames)
 		}
-		if len(parts) > 1 {
+		if len(parts) > 2 {
 			return func(yield func(int, image.Image) bool) {
 				shown := image.NewNRGBA(image.Rect(0, 0, info.Width, info.Height))
 				for n, part := range parts {
@@ -150,8 +150,11 @@ func frames(body []byte, info policy.ImageInfo) (iter.Seq2[int, image.Image], er
 						continue
 					}
 					// A picture covers what was shown before, except where it is transparent.
-					draw.Draw(shown, shown.Rect, img, img.Bounds().Min, draw.Over)
-					if !yield(2*n, shown) || !yield(2*n+1, img) {
+					if n%2 == 0 {
+						draw.Draw(shown, img.Bounds(), img, img.Bounds().Min, draw.Over)
+						img = shown
+					}
+					if !yield(n, img) {
 						return
 					}
 				}
@@ -166,8 +169,8 @@ func frames(body []byte, info policy.ImageInfo) (iter.Seq2[int, image.Image], er
 	}, err
 }
 
-// gifFrames returns each picture of a GIF as a GIF of its own, and where the last block ends.
-func gifFrames(b []byte) (frames [][]byte, end int) {
+// gifFrames returns each picture of a GIF as a GIF of its own, on the screen and by itself, the comments, and where the last block ends.
+func gifFrames(b []byte) (frames, comments [][]byte, end int) {
 	table := func(at int) int {
 		if at < len(b) && b[at]&0x80 != 0 {
 			return 3 << (b[at]&7 + 1)
@@ -184,21 +187,32 @@ func gifFrames(b []byte) (frames [][]byte, end int) {
 		case picture:
 			data = i + 10 + table(i+9) + 1
 		case b[i] != 0x21:
-			return frames, i
+			return frames, comments, i
 		}
+		text := []byte{}
 		for data < len(b) && b[data] != 0 {
-			data += 1 + int(b[data])
+			next := data + 1 + int(b[data])
+			text = append(text, b[data+1:max(data+1, min(next, len(b)))]...)
+			data = next
 		}
 		i = min(data+1, len(b))
 		switch {
 		case picture:
-			frames = append(frames, bytes.Join([][]byte{b[:head], control, b[from:i], {0x3b}}, nil))
-			control = nil
+			one := bytes.Join([][]byte{b[:head], control, b[from:i], {0x3b}}, nil)
+			alone, at := bytes.Clone(one), head+len(control)
+			// As large as the picture itself, which may cover a part of the screen.
+			if len(one) > at+9 {
+				copy(alone[6:10], one[at+5:at+9])
+				clear(alone[at+1 : at+5])
+			}
+			frames, control = append(frames, one, alone), nil
 		case b[from+1] == 0xf9:
 			control = b[from:i]
+		case !bytes.HasPrefix(text, []byte("NETSCAPE2.0")): // how often it plays
+			comments = append(comments, text)
 		}
 	}
-	return frames, i
+	return frames, comments, i
 }
 
 // A part is bytes of an image that are not its pixels.
@@ -246,19 +260,10 @@ func imageParts(b []byte, format string) (parts []part) {
 			}
 		}
 	case "gif":
-		for i := 13; ; {
-			at := bytes.Index(b[min(i, len(b)):], []byte("\x21\xfe"))
-			if at < 0 {
-				break
-			}
-			text, j := []byte{}, i+at+2
-			for j < len(b) && b[j] != 0 && j+1+int(b[j]) <= len(b) {
-				text, j = append(text, b[j+1:j+1+int(b[j])]...), j+1+int(b[j])
-			}
+		_, comments, end := gifFrames(b)
+		for _, text := range comments {
 			parts = append(parts, part{"comment", text})
-			i = j
 		}
-		_, end := gifFrames(b)
 		add("bytes behind the image", end+1, len(b))
 	case "webp":
 		end := min(int(binary.LittleEndian.Uint32(b[4:]))+8, len(b))

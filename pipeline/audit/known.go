@@ -336,6 +336,9 @@ func (a *audit) resolve(ctx context.Context) error {
 			a.gap("", s.where, "%d images of unknown origin (the first: %s) could be changed copies of those of %d posts that must be gone, of which no perceptual hash is known: "+
 				"look at them, or name a release with phash, or a workspace from before the purge", n.n, n.first, known.MustGo-known.Hashes)
 		}
+		if n := s.ids; n.n > 0 {
+			a.gap("", s.where, "%d words or numbers that are also ids of posts that must be gone (the first: %s): look whether they name them", n.n, n.first)
+		}
 		if n := s.texts; n.n > 0 {
 			a.gap("", s.where, "%d texts of unknown origin (the first: %s) could be those of %d posts that must be gone, whose text is not known: "+
 				"read them, or name a workspace from before the purge", n.n, n.first, known.MustGo-known.Texts)

@@ -30,6 +30,7 @@ type source struct {
 
 	file   AuditedFile
 	images tally // of unknown origin
+	ids    tally // words and numbers that may be ids
 	texts  tally
 	lines  int // how many texts of it are kept for comparison
 }
@@ -61,6 +62,7 @@ type place struct {
 	row   int64
 	col   string
 	part  string
+	inIDs bool   // its column holds ids
 	label bool   // it names things, and counts not as a text of unknown origin
 	own   string // the entry that the name of a file or member claims
 	kin   FindingKind
@@ -174,6 +176,7 @@ type table struct {
 	outer   place
 	parquet bool // its rows are judged as those of a dataset
 	lists   bool // it may name posts that are gone
+	typed   bool // its numbers are not texts
 	records bool // it has rows of one kind, so an id that is not known is one of another release
 	columns map[string]*column
 	order   []*column
@@ -183,7 +186,7 @@ type table struct {
 }
 
 func newTable(p place) *table {
-	return &table{place: place{src: p.src, path: p.String()}, outer: p, records: true, lists: p.table != nil && p.table.lists, columns: map[string]*column{}, claims: map[int64][]string{}, named: map[string]bool{}}
+	return &table{place: place{src: p.src, path: p.String()}, outer: p, records: true, typed: true, lists: p.table != nil && p.table.lists, columns: map[string]*column{}, claims: map[int64][]string{}, named: map[string]bool{}}
 }
 
 // maxColumns bounds the columns that are told apart. JSON whose keys are values has more.
@@ -207,7 +210,7 @@ func (t *table) column(name string, others ...string) *column {
 
 func (t *table) at(row int64, c *column) place {
 	p := t.place
-	p.table, p.row, p.col = t, row, c.name
+	p.table, p.row, p.col, p.inIDs = t, row, c.name, c.ids
 	return p
 }
 
@@ -282,10 +285,14 @@ func (w walker) finish(t *table) {
 		named = named || ids
 		// A value of a column that holds no ids may be a word that looks like one.
 		for _, h := range c.hits {
+			p, e := t.at(h.row, c), w.postOf(h.entry)
 			if !ids && !h.clear {
+				// In CSV all numbers are texts, so only its ids under a name of ids count.
+				if h.text != "" && e.MustGo && t.typed && !p.lists() {
+					w.mayBeID(p)
+				}
 				continue
 			}
-			p, e := t.at(h.row, c), w.postOf(h.entry)
 			t.named[h.text] = true
 			// A column that only happens to name a post does not say whose image the row has.
 			if ids {

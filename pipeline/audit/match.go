@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -9,13 +10,15 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"net/url"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
@@ -111,44 +114,68 @@ func (w walker) names(p place, name, kind string) {
 		p.kin = FoundImage
 	}
 	id, entry := entryOf(name)
-	if e := w.posts[id]; e != nil && e.MustGo && (telling(id) || p.src.name != "") {
+	if e := w.posts[id]; e != nil && e.MustGo && (telling(id) || p.src.name != "" || isImageName.MatchString(path.Ext(name))) {
 		w.finding(p.kin, entry, p.String(), "it is named after a post that must be gone: %s", e.why())
 		return
 	}
-	w.ids(p, []byte(name), true, true)
+	p.label = true
+	w.words(p, name)
 }
 
 // search searches a text. first and last say whether it is whole at its ends: a word there may be cut off.
 func (w walker) search(p place, text []byte, first, last bool) error {
 	w.ids(p, text, first, last)
-	if plain := unescaped(text); plain != nil {
+	plain := text
+	// Addresses are often escaped twice.
+	for range 2 {
+		next := unescaped(plain)
+		if bytes.Equal(next, plain) {
+			break
+		}
+		plain = next
 		w.ids(p, plain, first, last)
 	}
+	// A tag may stand within an address.
+	if bytes.IndexByte(plain, '<') >= 0 {
+		w.ids(p, tags.ReplaceAll(plain, nil), first, last)
+	}
 	rest, err := w.encoded(p, text)
+	if !bytes.Equal(plain, text) {
+		var more error
+		rest, more = w.encoded(p, plain)
+		err = errors.Join(err, more)
+	}
 	w.lines(p, rest)
 	return err
 }
 
-// unescaped resolves percent signs, escapes of JSON and entities of HTML; nil where a text has none.
+// unescaped resolves the escapes of addresses, JSON, HTML, C and mail, and letters in other forms.
 func unescaped(text []byte) []byte {
-	if !bytes.ContainsAny(text, `%\&`) {
-		return nil
+	if bytes.ContainsAny(text, `%\&=`) {
+		text = escapes.ReplaceAllFunc(text, func(b []byte) []byte {
+			s := string(b)
+			switch {
+			case s[0] == '=' && len(s) != 3 || s == "=\r\n": // a soft break of a line
+				return nil
+			case s[0] == '&':
+				return []byte(html.UnescapeString(s))
+			case s == `\/`:
+				return []byte("/")
+			}
+			n, _ := strconv.ParseUint(strings.TrimLeft(s, `%=\ux`), 16, 32)
+			if s[0] != '\\' {
+				return []byte{byte(n)}
+			}
+			return []byte(string(rune(n)))
+		})
 	}
-	out := escapes.ReplaceAllStringFunc(string(text), func(s string) string {
-		switch s[0] {
-		case '%':
-			c, _ := url.PathUnescape(s)
-			return c
-		case '&':
-			return html.UnescapeString(s)
-		}
-		n, _ := strconv.ParseUint(s[2:], 16, 32)
-		return string(rune(n))
-	})
-	return []byte(out)
+	if bytes.ContainsFunc(text, func(r rune) bool { return r >= 0x2000 }) {
+		return norm.NFKC.Bytes(text)
+	}
+	return text
 }
 
-var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|&#?[0-9A-Za-z]{1,8};`)
+var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\/|&#?[0-9A-Za-z]{1,8};|=[0-9A-F]{2}|=\r?\n`)
 
 // ids searches for ids and digests of posts that must be gone.
 func (w walker) ids(p place, text []byte, first, last bool) {
@@ -180,12 +207,12 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 		// Ids have 4 to 13 characters; a word that is longer only contains one.
 		if n >= 4 && n <= 13 {
 			e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]
-			if e != nil && e.MustGo && (telling(e.ID) || isLink(text[:at])) {
-				kind := p.kin
-				if kind == "" {
-					kind = FoundRow
-				}
-				w.finding(kind, string(e.ID), p.String(), "it names a post that must be gone: %s", e.why())
+			switch {
+			case e == nil || !e.MustGo:
+			case telling(e.ID) || p.inIDs || isLink.Match(text[max(0, at-30):at]) || isImageName.Match(text[end:]):
+				w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p.String(), "it names a post that must be gone: %s", e.why())
+			case p.table == nil && !p.label: // a column says what its numbers are
+				w.mayBeID(p)
 			}
 		}
 		at = end
@@ -207,15 +234,18 @@ func telling(id manifest.PostID) bool {
 	return strings.ContainsAny(string(id), "0123456789") && strings.ContainsAny(string(id), "ghijklmnopqrstuvwxyz")
 }
 
-// isLink reports whether what stands before an id makes it one.
-func isLink(before []byte) bool {
-	before = bytes.ToLower(before[max(0, len(before)-12):])
-	for _, link := range []string{"t3_", "comments/", "gallery/", "redd.it/", `comments\/`, `gallery\/`, `redd.it\/`} {
-		if bytes.HasSuffix(before, []byte(link)) {
-			return true
-		}
-	}
-	return false
+var (
+	// isLink finds that what stands before an id makes it one: an address, or a key.
+	isLink = regexp.MustCompile(`(?i)(t3_|comments\\?/|gallery\\?/|redd\.it\\?/|(^|[^a-z])((post|reddit|submission|link)[_ -]?)?ids?["'\\ ]{0,3}[:=>][>"'\\ \[({]{0,6})$`)
+	// isImageName finds that what follows an id makes it the name of an image.
+	isImageName = regexp.MustCompile(`(?i)^\.(jpe?g|png|gif|webp)\b`)
+)
+
+// mayBeID counts a word or a number that is also the id of a post that must be gone.
+func (a *audit) mayBeID(p place) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p.src.ids.add(p.String())
 }
 
 // sawDigest compares a digest that stands in a text.
@@ -279,7 +309,8 @@ func (w walker) encoded(p place, text []byte) (rest []byte, err error) {
 		}
 		run, end := packedRun(text, at)
 		if n := len(run); n >= 43 && n < minEncoded {
-			if raw := unpackText(run); len(raw) == 32 {
+			// A name of the digest may stand before it, as in sha256-...
+			if raw := unpackText(run[n-43:]); len(raw) == 32 {
 				w.sawDigest(p, hex.EncodeToString(raw))
 			}
 		}
@@ -325,23 +356,21 @@ func packedRun(text []byte, at int) (run []byte, end int) {
 		} else {
 			run = append(run, text[from:end]...)
 		}
-		next := end
-		for next < len(text) && (text[next] == '\n' || text[next] == '\r' || text[next] == ' ' || text[next] == '\t') {
-			next++
+		// Words are shorter than the lines of encoded bytes, which may be quoted as in mail, or joined as in programs.
+		broken := []byte{}
+		if end-from >= 40 {
+			broken = lineBreak.Find(text[end:min(len(text), end+100)])
 		}
-		if bytes.HasPrefix(text[next:], []byte(`\r`)) {
-			next += 2
-		}
-		if bytes.HasPrefix(text[next:], []byte(`\n`)) {
-			next += 2
-		}
-		// Words are shorter than the lines of encoded bytes.
-		if next == end || end-from < 40 || next == len(text) || !isPacked(text[next]) {
+		next := end + len(broken)
+		if !bytes.ContainsAny(broken, "\n\\") && len(bytes.TrimLeft(broken, " \t")) > 0 || next == end || next == len(text) || !isPacked(text[next]) {
 			return run, end
 		}
 		end = next
 	}
 }
+
+// lineBreak finds what stands between two lines of encoded bytes.
+var lineBreak = regexp.MustCompile(`^(?:" \+|\\r|\\n|[\s"',>])+`)
 
 // unpackText decodes base64 of either alphabet, or hex; nil for neither.
 func unpackText(run []byte) []byte {

@@ -39,6 +39,7 @@ func (s ScanColumns) read(c *column, names ...string) {
 	for _, name := range names {
 		// Nested columns are known by their last name: post.id holds ids as id does.
 		last := strings.ToLower(strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "[]"))
+		last = strings.NewReplacer(" ", "_", "-", "_", "ids", "id").Replace(last)
 		is := func(want string) bool { return want != "" && (want == name || want == strings.TrimSuffix(name, "[]")) }
 		c.asked = c.asked || is(s.ID)
 		c.ids = c.asked || c.ids || s.ID == "" && slices.Contains(usualIDs, last)
@@ -130,6 +131,9 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	t.parquet = true
 	for _, name := range file.Columns() {
 		c := t.column(listName(name), name)
+		names := p.in("names of columns")
+		names.label = true
+		w.words(names, name)
 		for v, err := range file.Values(w.ctx, name) {
 			// What a row names is kept in memory until its images are judged.
 			if err == nil && v.Row >= maxRows {
@@ -372,7 +376,8 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	start := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth {
 		if err := w.json(p, io.NewSectionReader(all, 0, all.Size())); err == nil || w.ctx.Err() != nil {
-			return err
+			// What a program writes as a list of lines is whole only in the file.
+			return errors.Join(err, w.raw(p, all))
 		}
 	}
 	if comma := separator(head, int64(len(head)) == all.Size()); comma != 0 && p.table == nil && !p.src.mayName {
@@ -408,13 +413,21 @@ func separator(head []byte, whole bool) rune {
 	}
 	lines = lines[:min(len(lines), 50)]
 	for _, comma := range ",\t;|" {
+		// A few lines of title may stand before the table.
+		for title := 0; title < 3 && len(lines) > 2 && !strings.ContainsRune(lines[0], comma) && strings.ContainsRune(lines[1], comma); title++ {
+			lines = lines[1:]
+		}
 		n := strings.Count(lines[0], string(comma))
 		if n > 0 && len(lines) > 1 && !slices.ContainsFunc(lines, func(l string) bool { return strings.Count(l, string(comma)) < n }) {
 			return comma
 		}
 	}
-	// Words are longer than ids, or stand beside each other.
-	if slices.ContainsFunc(lines, func(l string) bool { return len(strings.Fields(l)) > 1 || len(l) > 39 }) {
+	// Words stand beside each other, or have no digits.
+	digits := func(l string) bool { return !strings.ContainsAny(l, "0123456789") }
+	if len(slices.DeleteFunc(slices.Clone(lines), digits)) < len(lines)/2 {
+		return 0
+	}
+	if slices.ContainsFunc(lines, func(l string) bool { return len(strings.Fields(l)) > 1 || strings.ContainsAny(l, ",;|") || len(l) > 39 }) {
 		return 0
 	}
 	return oneColumn
@@ -425,7 +438,9 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	in := csv.NewReader(r)
 	in.Comma, in.LazyQuotes, in.TrimLeadingSpace, in.FieldsPerRecord, in.ReuseRecord = comma, true, comma == oneColumn, -1, true
 	t := newTable(p)
+	t.typed = false
 	var columns []*column
+	named := func(v string) bool { return slices.Contains(usualIDs, strings.ToLower(strings.TrimSpace(v))) }
 	for {
 		record, err := in.Read()
 		if errors.Is(err, io.EOF) {
@@ -435,12 +450,14 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 		if err := cmp.Or(err, w.stopped(w.ctx)); err != nil {
 			return err
 		}
-		if columns == nil {
+		// Titles may stand before the names of the columns.
+		late := t.rows < 10 && slices.ContainsFunc(record, named) && !slices.ContainsFunc(columns, func(c *column) bool { return c.ids })
+		if columns == nil || late {
 			columns = []*column{}
 			// Lists of ids often have no header.
-			if !slices.ContainsFunc(record, func(v string) bool { id, _ := rowEntry(strings.TrimSpace(v)); return w.posts[id] != nil }) {
+			if late || !slices.ContainsFunc(record, func(v string) bool { id, _ := rowEntry(strings.TrimSpace(v)); return w.posts[id] != nil }) {
 				for _, name := range record {
-					columns = append(columns, t.column(strings.TrimPrefix(name, "\xef\xbb\xbf")))
+					columns = append(columns, t.column(strings.TrimSpace(strings.TrimPrefix(name, "\xef\xbb\xbf"))))
 				}
 				names := p.in("names of columns")
 				names.label = true

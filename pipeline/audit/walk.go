@@ -442,7 +442,7 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 		w.words(part, f.Comment+"\n"+string(f.Extra))
 		body, err := f.Open()
 		switch {
-		case f.FileInfo().IsDir():
+		case f.FileInfo().IsDir() && f.CompressedSize64 == 0:
 			w.names(part, f.Name, "")
 		// Its bytes say nothing without the password, and a guess would be a PASS.
 		case f.Flags&1 != 0:
@@ -559,7 +559,10 @@ func (w walker) tar(p place, all *io.SectionReader) error {
 			}
 		}
 		w.words(p.in(head.Name), strings.Join(words, "\n"))
-		if err := w.member(p, head.Name, z); err != nil {
+		err = w.member(p, head.Name, z)
+		at, wrong := all.Seek(0, io.SeekCurrent)
+		// Members are filled up with zeros to the next 512 bytes.
+		if err := errors.Join(err, wrong, w.rest(p, all, at, (at+511)&^511)); err != nil {
 			return err
 		}
 	}
