@@ -37,6 +37,8 @@ func adviceFor(n state.Count) string {
 		return "look at one: if it is not a stand-in, raise images.suspect_after in the policy"
 	case n.Reason == policy.SameAsRemoved:
 		return "a picture that was taken down elsewhere: a maintainer can allow it (images.allow_same_as_removed)"
+	case n.Reason == "not_rechecked":
+		return "run the same command again: Reddit has to say first that the post is still there"
 	case n.Reason == "imgur_page":
 		return "set IMGUR_CLIENT_ID to ask imgur's API"
 	}
