@@ -32,7 +32,8 @@ type tomlDocument struct {
 }
 
 func TestDecodeTOML(t *testing.T) {
-	const text = "title = 'a'\nday = 2025-01-02\n[reddit]\nminutes = 1\n[[images.host]]\nname = \"b\"\n[[images.host]]\nports = [1, 2]\n[words]\n\"x.y\" = \"z\"\n[free]\na = [[1], {b = 2}]\n"
+	text := "title = 'a'\nday = 2025-01-02\n[reddit]\nminutes = 1\n[[images.host]]\nname = \"b\"\n[[images.host]]\nports = [1, 2]\n[words]\n\"x.y\" = \"z\"\n[free]\na = [[1], {b = 2}]\ndeep = " + strings.Repeat("[", maxDepth-1) + strings.Repeat("]", maxDepth-1) +
+		"\n" + strings.Repeat("k", maxTOMLPath-len("free.")) + " = 1\n"
 	got := tomlDocument{Secure: true}
 	doc, err := DecodeTOML("a.toml", []byte(text), &got)
 	if err != nil || doc.Err() != nil {
@@ -66,17 +67,18 @@ func TestDecodeTOMLRefuses(t *testing.T) {
 		"images.host = [{name = 'a', port = 1}]": "a.toml:1:29: unknown key \"port\" in [images.host]\n  hint: did you mean ports?",
 		"title = 1\nsecure = 'x'\nwords = {a = 1}": "a.toml:1:1: title is not a text\n  hint: write title = \"...\"\n" +
 			"a.toml:2:1: secure is not true or false\n  hint: write secure = true\na.toml:3:10: a is not a text\n  hint: write a = \"...\"",
-		"reddit = 1":                           "a.toml:1:1: reddit is not a table\n  hint: write [reddit] on a line, and its keys below",
-		"[images.host]\nname = 1":              "a.toml:1:9: host is not a list of tables\n  hint: write host = [{...}, {...}]",
-		"[[reddit]]\nminutes = 1":              "a.toml:1:3: reddit is not a table",
-		"reddit.minutes = 2025-01-02":          "a.toml:1:8: minutes is not a number\n  hint: write minutes = 1",
-		"reddit.retries = 1.5":                 "a.toml:1:8: retries is not a number",
-		"title = {a = 1}":                      "a.toml:1:1: title is not a text",
-		"title = [1]":                          "a.toml:1:1: title is not a text",
-		"images.host = [1]":                    "a.toml:1:16: host[0] is not a table",
-		"reddit.retries = 9999999999999999999": "a.toml:1:18: not valid TOML: decimal number is too large",
-		"title = 'a'\ntitle = 'b'":             "a.toml:2:1: not valid TOML: ",
-		"[free]\na = " + strings.Repeat("[", 11) + "1" + strings.Repeat("]", 11): "a.toml:2:1: the file has too many keys, or a key is too long",
+		"reddit = 1":                                          "a.toml:1:1: reddit is not a table\n  hint: write [reddit] on a line, and its keys below",
+		"[images.host]\nname = 1":                             "a.toml:1:9: host is not a list of tables\n  hint: write host = [{...}, {...}]",
+		"[[reddit]]\nminutes = 1":                             "a.toml:1:3: reddit is not a table",
+		"reddit.minutes = 2025-01-02":                         "a.toml:1:8: minutes is not a number\n  hint: write minutes = 1",
+		"reddit.retries = 1.5":                                "a.toml:1:8: retries is not a number",
+		"title = {a = 1}\nsecure = true\nwords = {}\nday = 1": "a.toml:1:1: title is not a text",
+		"title = [1]":                                         "a.toml:1:1: title is not a text",
+		"images.host = [1, {}]":                               "a.toml:1:16: host[0] is not a table",
+		"reddit.retries = 9999999999999999999":                "a.toml:1:18: not valid TOML: decimal number is too large",
+		"title = 'a'\ntitle = 'b'":                            "a.toml:2:1: not valid TOML: ",
+		"[free]\na = " + strings.Repeat("[", 10) + "1" + strings.Repeat("]", 10): "a.toml:2:15: the file has too many keys, or a key is too long",
+		"[words]\n" + strings.Repeat("k", maxTOMLPath-len("words.")+1) + " = ''": "a.toml:2:1: the file has too many keys",
 		"x = [1,\n":                        "a.toml:1:8: not valid TOML: array is incomplete",
 		"x = \"\xff\"":                     "a.toml:1:6: not valid TOML: ",
 		"\xef\xbb\xbftitle = 'a'":          "a.toml:1:1: the file starts with a byte order mark",
@@ -154,7 +156,8 @@ const sampleJSON = `{
 
 func TestDecodeJSON(t *testing.T) {
 	var got jsonSample
-	d, err := DecodeJSON("s.json", []byte(sampleJSON), &got)
+	full := sampleJSON + strings.Repeat(" ", maxJSON-len(sampleJSON))
+	d, err := DecodeJSON("s.json", []byte(full), &got)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +166,9 @@ func TestDecodeJSON(t *testing.T) {
 		t.Errorf("read (-want +got)\n%s", diff)
 	}
 	d.Add("parts[1].note", "no note", "")
+	d.Add("parts[1].id", "bad", "")
 	d.Add("words[1]", "a bad word", "")
-	if err := d.Err(); err == nil || err.Error() != "s.json:5:26: no note\ns.json:6:18: a bad word" {
+	if err := d.Err(); err == nil || err.Error() != "s.json:5:26: no note\ns.json:5:27: bad\ns.json:6:18: a bad word" {
 		t.Errorf("Err = %v", err)
 	}
 }
@@ -187,7 +191,7 @@ func TestDecodeJSONRefuses(t *testing.T) {
 		{"false", "0", "2:11: on is not true or false"},
 		{"false", `"false"`, "on is not true or false"},
 		{"false", "null", "on is not true or false"},
-		{`{"id": "some text", "note": "\u0041"}`, "[]", "3:3: part is not an object"},
+		{`{"id": "some text", "note": "\u0041"}`, "[]", "^s.json:3:3: part is not an object"},
 		{`{"id": "some text", "note": "\u0041"}`, "null", "part is not an object"},
 		{`"id": "some text"`, `"ids": ""`, "3:3: part.id is missing"},
 		{`"id": "some text"`, `"id": "z", "of": 1`, `unknown key "of" in [part]`},
@@ -231,7 +235,7 @@ func TestDecodeJSONRefuses(t *testing.T) {
 		}
 		_, err := DecodeJSON("s.json", []byte(strings.Replace(sampleJSON, c.from, c.to, 1)), new(jsonSample))
 		var problems *Problems
-		if !errors.As(err, &problems) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "s.json:") {
+		if !errors.As(err, &problems) || !strings.Contains("^"+err.Error(), c.want) || !strings.HasPrefix(err.Error(), "s.json:") {
 			t.Errorf("%s for %s: %v, want %q", c.to[:min(len(c.to), 60)], c.from, err, c.want)
 		}
 		if err != nil && strings.ContainsAny(err.Error(), "\x00\x1b\u202e\u200b\r") {

@@ -72,12 +72,12 @@ func TestInitFindsFigSIM(t *testing.T) {
 
 func TestInitGuesses(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("row,Reddit ID,Partition,Mood<,2nd mood,image,author,caption,tags,empty\n")
+	b.WriteString("row,Reddit ID,Partition,Mood<,2nd mood,image,author,caption,tags,empty,\n")
 	for i, c := range "abcdefghijklmnopqrstuvwxyz" {
 		mood := []string{"happy", "Sad", "10"}[i%3]
 		tags := []string{"None", "cat; dog", "dog", ""}[i%4]
 		part := []string{"train", "dev"}[i%2]
-		fmt.Fprintf(&b, "%[1]c,t3_1a%[1]c,%s,%s,%d,%[1]c.jpg,someone,\"said \"\"%[1]c\"\" loudly\",%[5]s,\n", c, part, mood, 2+i%10, tags)
+		fmt.Fprintf(&b, "%[1]c,t3_1a%[1]c,%s,%s,%d,%[1]c.jpg,someone,\"said \"\"%[1]c\"\" loudly\",%[5]s,,\n", c, part, mood, 2+i%10, tags)
 	}
 	d, err := initText(t, "memes.csv", b.String())
 	if err != nil {
@@ -94,7 +94,7 @@ func TestInitGuesses(t *testing.T) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
 	}
-	const copied = "row,Reddit ID,Partition,Mood<,2nd mood,image,caption,tags,empty\na,t3_1aa,train,happy,2,a.jpg,\"said \"\"a\"\" loudly\",None,\n"
+	const copied = "row,Reddit ID,Partition,Mood<,2nd mood,image,caption,tags,empty,\na,t3_1aa,train,happy,2,a.jpg,\"said \"\"a\"\" loudly\",None,,\n"
 	if b, err := os.ReadFile(r.ManifestPath); err != nil || !strings.HasPrefix(string(b), copied) {
 		t.Errorf("the copy, without the author: %.200q, %v", b, err)
 	}
@@ -119,7 +119,7 @@ func TestInitGuesses(t *testing.T) {
 // TestInitCopies holds which columns and bytes the release gets of the file.
 func TestInitCopies(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
-		{"a.tsv", "permalink\tmood\tUser\n/r/x/comments/abc/t\tsad\tann\n/r/x/comments/abd/t\t\"gl,ad\"\t\"b\no\tb\"\n", // the permalink is the id
+		{"a .tsv", "permalink\tmood\tUser\n/r/x/comments/abc/t\tsad\tann\n/r/x/comments/abd/t\t\"gl,ad\"\t\"b\no\tb\"\n", // the permalink is the id
 			"permalink\tmood\n/r/x/comments/abc/t\tsad\n/r/x/comments/abd/t\tgl,ad\n"},
 		{"a.csv", "id,permalink,mood,Author Flair, selftext \nabc,/r/x/comments/abc/t,sad,x,\"so\n\"\"sad\"\"\"\nabd,/r/x/comments/abd/t,\"a \"\"b\"\"\",y,\n",
 			"id,mood\nabc,sad\nabd,\"a \"\"b\"\"\"\n"},
@@ -148,7 +148,8 @@ func TestInitCopies(t *testing.T) {
 	for _, e := range list {
 		got = append(got, e.Labels[0])
 	}
-	if diff := cmp.Diff([][]int{{0, 1}, {1}, nil}, got); err != nil || diff != "" || !strings.Contains(strings.Join(d.Warnings, ""), "take it out") {
+	if diff := cmp.Diff([][]int{{0, 1}, {1}, nil}, got); err != nil || diff != "" || !strings.Contains(strings.Join(d.Warnings, ""), "take it out") ||
+		!strings.Contains(strings.Join(d.Notes, ""), "lists of 2 different labels") {
 		t.Errorf("%v, warnings %q, labels (-want +got):\n%s", err, d.Warnings, diff)
 	}
 }
@@ -164,6 +165,7 @@ func TestInitFields(t *testing.T) {
 		"half":        {"abc,1,a,,,,x,,\na b,2,b,,,,y,,\n", "id post_id, split set"},
 		"split case":  {"abc,1,a,,,,x,,\nabd,2,A,,,,y,,\n", "id id"},
 		"images of 1": {"abc,1,a,1,,,x,,\nabd,2,a,2,,,y,,\n", "id id, split set, image image!"},
+		"some splits": {"abc,1,a,,,,x,,\nabd,2,,,,,y,,\n", "id id"},
 		"some images": {"abc,1,a,1,,,x,,\nabd,2,a,,,,y,,\n", "id id, split set, image image"},
 	} {
 		d, err := initText(t, "a.csv", head+c.rows)
@@ -183,6 +185,10 @@ func TestInitFields(t *testing.T) {
 		}
 		if got := strings.Join(got, ", "); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		notes := strings.Join(d.Notes, "")
+		if name == "all" && (!strings.Contains(notes, "are small numbers") || strings.Count(notes, "have the right digits") != 4) {
+			t.Errorf("reasons: %s", notes)
 		}
 	}
 }
@@ -205,7 +211,7 @@ func TestInitCategories(t *testing.T) {
 		"id,set,tags\nabc,s,x;y\nabd,s,x;x\n":                     "| tags single x;x,x;y",
 		"id,tags,more\nabc,x;y,\"1,2\"\nabd,x,\"1,3\"\nabe,x,1\n": "; tags multi x,y more single 1,1,2,1,3",
 		"id,tags,more,most\nabc,x;y,\"1,2\",\"a,b\"\n":            ", tags single x;y more multi 1,2 most multi a,b",
-		"id,mood!,mood?,Mood\nab1,a,b,c\n":                        "| mood single a mood_2 single b mood_3 single c",
+		"id,mood!,mood?,Mood,?\nab1,a,b,c,d\n":                    "| mood single a mood_2 single b mood_3 single c c single d",
 		"id,," + long + "y,user,x\nab1,a,b,c,d\n":                 "| x single d",
 		"id," + long + "\nab1,a\n":                                "| " + long[:56] + " single a",
 		"id,width,x\nab1,https://x,a\n":                           "| x single a",
@@ -213,6 +219,8 @@ func TestInitCategories(t *testing.T) {
 		"id,x\nab1,None\nab2,a\n":                                 "| x single a,None",
 		"id,x\nab1,a\nab2,A\n":                                    "| x single a",
 		`{"id":"abc","tag":["x|y","z"],"hue":["red","blue"]}` + "\n" + `{"id":"abd","hue":[],"late":"yes","odd":{}}`: "| hue multi blue,red late single yes",
+		`{"id":"abc","image":0,"tag":["a","b"]}` + "\n" + `{"id":"abd","image":{},"tag":"a"}`:                        "| tag multi a,b",
+		"{}":                               "a.jsonl:1:0 no line holds a JSON object",
 		`{"id":"abc","split":[],"x":"a"}`:  "| x single a",
 		figsimHeader + "abc,s,x,y,z,v,w\n": "| figurative single x severity single y related_content single z modality single v context single w",
 		rows(19, 19):                       "| x single 19",
@@ -257,7 +265,7 @@ func TestDraftWriteFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		full := folder(t, map[string]string{"mine.txt": "keep"})
-		if _, err := d.Write(t.Context(), full, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
+		if _, err := d.Write(t.Context(), full, nil); err == nil || !strings.HasPrefix(err.Error(), "write release: "+full+": the folder exists") {
 			t.Errorf("a folder in use: %v", err)
 		}
 		if files, _ := os.ReadDir(full); len(files) != 1 {

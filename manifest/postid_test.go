@@ -27,7 +27,7 @@ func TestParsePostID(t *testing.T) {
 			t.Errorf("ParsePostID(%q) = %q, %v, want abc123", in, got, err)
 		}
 	}
-	for in, want := range map[string]PostID{"1e5": "1e5", "1E5": "1e5", "0": "0", "1y2p0ij32e8e7": "1y2p0ij32e8e7", "t3": "t3", "100000": "100000"} {
+	for in, want := range map[string]PostID{"1e5": "1e5", "1E5": "1e5", "AZ09az": "az09az", "t1xabc": "t1xabc", "0": "0", "1y2p0ij32e8e7": "1y2p0ij32e8e7", "t3": "t3", "100000": "100000"} {
 		if got, err := ParsePostID(in); err != nil || got != want {
 			t.Errorf("ParsePostID(%q) = %q, %v, want %q", in, got, err, want)
 		}
@@ -41,6 +41,12 @@ func TestParsePostIDRefuses(t *testing.T) {
 		{"t1_abc123", "id of a comment", "start with t3_"},
 		{"t2_abc123", "id of an account", ""},
 		{"T5_abc123", "id of a subreddit", ""},
+		{"t0_abc", "id of something else", ""},
+		{"t9_abc", "id of something else", ""},
+		{"t1_", "not a post id", ""},
+		{"x1_abc", "not a post id", "letters"},
+		{"tx_abc", "not a post id", "letters"},
+		{"abcdefghijkl mn", "not a post id", "letters"},
 		{"t3_", "not a post id", ""},
 		{"t3_t3_abc", "not a post id", ""},
 		{"1.00E+05", "spreadsheet", "damaged"},

@@ -128,10 +128,15 @@ func TestOpenRefusesWhatIsNoRelease(t *testing.T) {
 	if _, err := Open(filepath.Join(dir, "none.csv"), Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v, want ErrNotExist", err)
 	}
+	if _, err := Open(folder(t, map[string]string{SettingsName + "/x": ""}), Options{}); !errors.Is(err, errNotRegular) {
+		t.Errorf("release.toml is a folder: %v", err)
+	}
+	_, err := Open(folder(t, map[string]string{SettingsName: figsimTOML, "a.csv": "", TombstonesName + "/x": ""}), Options{})
+	wantPlaces(t, "", err, `release.toml:1:0 tombstones "tombstones.csv" cannot be opened: not a regular file`)
 	if err := os.Truncate(filepath.Join(dir, "a.csv"), maxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(filepath.Join(dir, "a.csv"), Options{})
+	_, err = Open(filepath.Join(dir, "a.csv"), Options{})
 	wantPlaces(t, "", err, "a.csv:1:0 the manifest is larger than 256 MiB")
 	for name, want := range map[string]string{
 		"": "rehydrate init DIR --manifest FILE", "a.json": "name the file .jsonl", "a.xlsx": "save the sheet as CSV",
@@ -186,6 +191,10 @@ func TestChangedManifestIsNoticed(t *testing.T) {
 		if _, err := r.Check(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+	os.Remove(r.ManifestPath)
+	if _, err := r.Check(t.Context()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("manifest removed: %v", err)
 	}
 }
 

@@ -36,6 +36,7 @@ func TestHostileManifests(t *testing.T) {
 
 		figsimHeader + "ab\x00c,train,F1,SS1,SR1,M1,C1\n":                 {"2:3 the line has a NUL byte"},
 		figsimHeader + testRow + "abd,é\uFFFD\xe9,F1,SS1,SR1,M1,C1\n":     {"3:10 byte 0xe9 is not UTF-8"},
+		figsimHeader + "\x00\n":                                           {"2:1 the line has a NUL byte"},
 		figsimHeader + long + "\n" + testRow:                              {"2:0 the line is longer than 64 KiB"},
 		figsimHeader + testRow + long + long:                              {"3:0 the line is longer than 64 KiB"},
 		figsimHeader + "\n \r\n" + testRow + "t1_x,train,F1,,,,\n":        {`5:1 "t1_x" is`},
@@ -253,7 +254,7 @@ func TestJSONLProblems(t *testing.T) {
 		"{\"id\":\"a\xff\"}":                 "9 byte 0xff is not UTF-8",
 	} {
 		s, err := checked(t, "a.jsonl", good+line+"\n"+strings.Replace(good, "a1", "b1", 1))
-		if got := places(t, err); len(got) == 0 || !strings.HasPrefix(got[0], "a.jsonl:2:"+want) || s.Entries != 2 {
+		if got := places(t, err); len(got) != 1 || !strings.HasPrefix(got[0], "a.jsonl:2:"+want) || s.Entries != 2 {
 			t.Errorf("line %.60s: %q and %d good entries, want %q and 2", line, got, s.Entries, want)
 		}
 	}
@@ -330,6 +331,7 @@ func TestSubreddit(t *testing.T) {
 		{"profile in the column", ",subreddit", "abc" + labels + ",u_somebody", ""},
 		{"no name in the column", ",subreddit", "abc" + labels + ",not a name", ""},
 		{"empty column", ",subreddit", "abc" + labels + ",", ""},
+		{"column without a name", ",", "abc" + labels + ",x", ""},
 		{"no column", "", "abc" + labels, ""},
 		{"permalink", "", "https://www.reddit.com/r/Memes/comments/abc/a_title/" + labels, "memes"},
 		{"path of a permalink", "", "/r/memes/comments/abc" + labels, "memes"},
@@ -346,10 +348,10 @@ func TestSubreddit(t *testing.T) {
 
 // TestSubredditAsLabel lets a release make the subreddit a category.
 func TestSubredditAsLabel(t *testing.T) {
-	for _, columns := range []string{"", "[columns]\nsubreddit = \"subreddit\"\n", "[columns]\nsubreddit = { memes = \"is_memes\" }\n"} {
+	for _, columns := range []string{"", "[columns]\nsubreddit = \"subreddit\"\n", "[columns]\nsubreddit = { memes = \"set\" }\n"} {
 		kind, header, row := "single", "subreddit", "memes"
 		if strings.Contains(columns, "{") {
-			kind, header, row = "multi", "is_memes", "1"
+			kind, header, row = "multi", "set", "1"
 		}
 		r, err := release(t, "name = \"X\"\nmanifest = \"a.csv\"\n"+columns+
 			"[[category]]\nname = \"subreddit\"\nkind = \""+kind+"\"\nlabels = [{ code = \"memes\" }]\n", "id,"+header+"\nabc,"+row+"\n")
@@ -357,8 +359,11 @@ func TestSubredditAsLabel(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", columns, err)
 		}
-		if got := list[0]; len(got.Labels[0]) != 1 {
-			t.Errorf("%q: labels %v, want one", columns, got.Labels)
+		if got := list[0]; len(got.Labels[0]) != 1 || got.Split != DefaultSplit {
+			t.Errorf("%q: split %s, labels %v, want one", columns, got.Split, got.Labels)
+		}
+		if table, err := OpenTable(r.ManifestPath, r, Options{}); err != nil || len(table.Schema.Categories) != 1 {
+			t.Errorf("%q: opened as a table: %v", columns, err)
 		}
 	}
 }

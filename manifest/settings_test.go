@@ -54,6 +54,8 @@ func TestStrictSettings(t *testing.T) {
 		{own + labelA + "[[category]]\nname = \"Mood\"\nkind = \"single\"\n" + labelA, []string{`8:1 two categories are named "Mood"`}},
 		{figsimTOML + "[columns]\nsplits = \"x\"\n", []string{`5:1 unknown key "splits" in [columns]`}},
 		{figsimTOML + "[columns]\nid = \"\"\n", []string{"5:1 id does not name a column"}},
+		{figsimTOML + "[columns]\nid = {a = \"b\"}\nfigurative = \"\"\n", []string{"5:1 id is not a text", "6:1 figurative does not name a column"}},
+		{figsimTOML + strings.Repeat("#", maxTOML), []string{"1:0 the file is larger than 512 KiB"}},
 		{figsimTOML + "[columns]\nid = \"split\"\nsplit = \"split\"\n", []string{`6:1 column "split" is given to both`}},
 		{figsimTOML + "[columns]\nid = \"id\"\nfigurative = {F1 = \"id\", F2 = \"a\", F3 = \"a\"}\n",
 			[]string{`5:1 column "id" is given to both columns.figurative.F1 and columns.id`, `6:36 column "a" is given to both`}},
@@ -69,7 +71,7 @@ func TestStrictSettings(t *testing.T) {
 			[]string{`7:9 the manifest has no column "identity"`}},
 		{figsimTOML + "[labels]\nmodality = 1\nseparator = 2\nseverity = {x = 3}\n",
 			[]string{"5:1 modality is not a text", "6:1 separator is not a text", "7:13 x is not a text"}},
-		{figsimTOML + "[labels]\nmodality = \"x\"\n", []string{"5:1 modality is not a table"}},
+		{figsimTOML + "[labels]\nfigurative = \"x\"\n", []string{"5:1 figurative is not a table"}},
 		{figsimTOML + "[labels]\nseparator = \"a\"\n", []string{`5:1 separator "a" cannot part labels`}},
 		{figsimTOML + "[labels.severity]\nhigh = \"SS9\"\n", []string{`5:1 "SS9" is not a label of category severity`}},
 		{figsimTOML + "[labels.severity]\nss1 = \"SS2\"\n", []string{`5:1 spelling "ss1" already means label "SS1"`}},
@@ -108,6 +110,8 @@ func TestSchemaLimits(t *testing.T) {
 		"code":       {head + "labels = [{code = \"%s\"}]\n", maxLabelText, "4:1 category a has a label"},
 		"label name": {head + "labels = [{code = \"A\", name = \"%s\"}]\n", maxLabelText, "4:1 category a has a label"},
 		"key":        {figsimTOML + "[[signer]]\nname = \"S\"\nkey = \"k %s\"\n", maxSignerKey - 2, "6:1 the signer's key"},
+		"single":     {strings.Replace(head, "multi", "single", 1) + "labels = [{code = \"A|%s\"}]\n", maxLabelText - 2, "4:1 category a has a label"},
+		"one-hot":    {head + "labels = [{code = \"A|%s\", name = \"n\"}]\n[columns.a]\nn = \"x\"\n", maxLabelText - 2, "4:1 category a has a label"},
 		"about":      {figsimTOML + "version = \"%s\"\n", 500, "4:1 version"},
 	} {
 		read := func(n int) error {
@@ -128,6 +132,9 @@ func TestSeparators(t *testing.T) {
 			t.Errorf("validSeparator(%q) = %v", text, got)
 		}
 	}
+	if validText("a\xff", 9) {
+		t.Error("a text that is not UTF-8 is valid")
+	}
 }
 
 func TestColumnHints(t *testing.T) {
@@ -143,6 +150,14 @@ func TestColumnHints(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error()+"\n", want) {
 			t.Errorf("column %s: %v, want the hint %s", column, err, want)
 		}
+	}
+	for header, want := range map[string]string{"id;split": "another separator", "x": "rehydrate init", "a;b,c": "rehydrate init"} {
+		if _, err := checked(t, "a.csv", header+"\n"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("header %s: %v, want the hint %s", header, err, want)
+		}
+	}
+	if _, err := release(t, figsimTOML, "x\n"); err == nil || !strings.Contains(err.Error(), `under [columns]: id = "..."`) {
+		t.Errorf("a release without an id column: %v", err)
 	}
 }
 

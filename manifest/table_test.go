@@ -37,6 +37,9 @@ image = "nth"
 separator = ";"
 [labels.severity]
 attempt = "SS4"
+[labels.related_content]
+"a;b" = "SR1"
+sr1 = "SR1"
 `
 	const header = "id,nth,split,How Severe,f_metaphor,f_pun,f_irony,content,modality,context\n"
 	spelled, err := release(t, toml, header+"abc123,0,train,attempt,1,0,0,SR1;SR3,M1,C1\n")
@@ -48,15 +51,17 @@ attempt = "SS4"
 		like       *Release
 		want       string // the entries: key, split, and labels of each category that was found
 	}{
-		{"same.csv", "f_irony,id,f_pun,f_metaphor,How Severe\n0,abc123,1,1,attempt\n", spelled, "abc123 train figurative[0 1] severity[4]"},
+		{"same.csv", "f_irony,id,f_pun,f_metaphor,How Severe\n1,abc123,1,1,attempt\n", spelled, "abc123 train figurative[0 1 2] severity[4]"},
+		{"whole.csv", "id,content\nabc123,a;b\nabc124,SR3;SR1\n", spelled, "abc123 train related_content[0], abc124 train related_content[2 0]"},
 		{"some.csv", "id,f_pun,f_metaphor,figurative\nabc123,1,1,F3;F1\n", spelled, "abc123 train figurative[2 0]"},
 		{"nth.csv", "id,nth,severity,split\nabc123,2,SS1,test\n", spelled, "abc123/2 train severity[1]"},
 		{"usual.jsonl", `{"post_id": "t3_abc123", "severity": "Suicide death", "figurative": ["F3"]}` + "\n" + `{"post_id": "abc124"}`, spelled,
 			"abc123 train figurative[2] severity[5], abc124 train figurative[] severity[]"},
-		{"keys.csv", "id,severity,image\nabc123,SS1,x\nABC123/2,SS2,y\nt3_abc123/999,,\n", BuiltIn(),
-			"abc123 train severity[1], abc123/2 train severity[2], abc123/999 train severity[]"},
+		{"keys.csv", "id,severity,image\nabc123,SS1,x\nABC123/2,SS2,y\nt3_1y2p0ij32e8e7/999,,\n", BuiltIn(),
+			"abc123 train severity[1], abc123/2 train severity[2], 1y2p0ij32e8e7/999 train severity[]"},
 		{"usual.jsonl", `{"post_id": "t3_abc123", "severity": "Suicide death", "figurative": ["F3"]}`, BuiltIn(), "abc123 train figurative[2] severity[5]"},
 		{"none.csv", "id,text\nabc123,F1\n", BuiltIn(), `none.csv:1:0 no column of labels was found; the columns are "id", "text"`},
+		{"neither.csv", "text\nF1\n", BuiltIn(), "neither.csv:1:0 no column of post ids"},
 		{"no-id.csv", "severity\nSS1\n", BuiltIn(), `no-id.csv:1:0 no column of post ids was found; the columns are "severity"`},
 		{"bad.csv", "id,severity\nabc123,SS9\n", BuiltIn(), `bad.csv:2:8 "SS9" is not a label of category severity`},
 		{"bad.csv", "id,severity\nabc123/0,SS1\n", BuiltIn(), `bad.csv:2:1 "abc123/0" does not name a post`},
@@ -85,6 +90,9 @@ attempt = "SS4"
 	if list, err := entries(t, empty, err); err != nil || len(list) != 0 {
 		t.Errorf("a table that may be empty: %v, %v", list, err)
 	}
+	if _, err := OpenTable(file(t, "a.csv", "id\n"), BuiltIn(), Options{}); !strings.Contains(fmt.Sprint(err), "hint: name the columns id and fig") {
+		t.Errorf("no labels: %v", err)
+	}
 	if _, err := OpenTable(filepath.Join(t.TempDir(), "sheet.xlsx"), BuiltIn(), Options{}); err == nil {
 		t.Error("a spreadsheet was opened as a table")
 	}
@@ -108,6 +116,10 @@ func TestReleaseLabels(t *testing.T) {
 			t.Errorf("CategoryOf(%q) = %d, want %d", name, got, want)
 		}
 	}
+	r.columns["figurative"] = "Context"
+	if got := r.CategoryOf("Context"); got != 0 {
+		t.Errorf("the column of category 0 is of category %d", got)
+	}
 	for _, c := range []struct {
 		category int
 		texts    []string
@@ -118,13 +130,14 @@ func TestReleaseLabels(t *testing.T) {
 		{0, []string{}, []int{}, ""},
 		{0, []string{"F1", "F4"}, nil, `label "F4" (None) of category figurative stands beside another`},
 		{1, []string{"SS1", "SS2"}, nil, "category severity has 2 labels, and takes one"},
-		{1, []string{"SS7"}, nil, `"SS7" is not a label of category severity`},
+		{1, []string{"SS7"}, nil, "\"SS7\" is not a label of category severity\n  hint: did you mean \"SS6\"? the"},
+		{1, []string{"picture"}, nil, "\"picture\" is not a label of category severity\n  hint: the labels are"},
 	} {
 		got, p := r.Labels(c.category, c.texts)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("Labels(%d, %q) (-want +got)\n%s", c.category, c.texts, diff)
 		}
-		if (p != nil) != (c.message != "") || p != nil && p.Message != c.message {
+		if (p != nil) != (c.message != "") || p != nil && !strings.HasPrefix(p.Error(), c.message) {
 			t.Errorf("Labels(%d, %q): problem %v, want %q", c.category, c.texts, p, c.message)
 		}
 	}

@@ -34,7 +34,7 @@ func readResults(b []byte) (list []Result, err error) {
 func TestOutcomes(t *testing.T) {
 	list := []Result{
 		{Key: Key{ID: "abc"}, Split: "train", Outcome: Kept},
-		{Key: Key{ID: "abc", Image: 2}, Split: "train", Outcome: Duplicate, DuplicateOf: Key{ID: "abc"}},
+		{Key: Key{ID: "abc", Image: maxImage}, Split: "train", Outcome: Duplicate, DuplicateOf: Key{ID: "abc"}},
 		{Key: Key{ID: "abd"}, Split: "test", Outcome: Duplicate, Reason: "same_text", DuplicateOf: Key{ID: "abc", Image: 999}},
 		{Key: Key{ID: "abe"}, Split: "test", Outcome: Failed, Reason: "http_503", Detail: "=cmd|' /C calc'!A0"},
 		{Key: Key{ID: "abf"}, Split: "test", Outcome: Gone, Reason: "http_404", Detail: "'-1, \"q\"\nsecond"},
@@ -45,7 +45,7 @@ func TestOutcomes(t *testing.T) {
 	}
 	want := `id,image,split,outcome,reason,detail,duplicate_of
 abc,0,train,kept,,,
-abc,2,train,duplicate,,,abc
+abc,999,train,duplicate,,,abc
 abd,0,test,duplicate,same_text,,abc/999
 abe,0,test,failed,http_503,'=cmd|' /C calc'!A0,
 abf,0,test,gone,http_404,"''-1, ""q""
