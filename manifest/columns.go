@@ -80,7 +80,7 @@ func (r *Release) match(header []string) error {
 			m.missing(fmt.Sprintf("no column was found for category %s (%s)", c.Name, c.Title), c.Name)
 		}
 	}
-	if r.isTable && len(m.problems) == 0 && !slices.ContainsFunc(r.Schema.Categories, r.hasColumn) {
+	if len(m.problems) == 0 && !slices.ContainsFunc(r.Schema.Categories, r.hasColumn) {
 		m.missing("no column of labels was found", "")
 	}
 	// Last, because a release may have made the subreddit a label.
@@ -203,7 +203,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	}
 	lacks := func(name string) bool { return !slices.Contains(header, name) }
 	for key, name := range like.columns {
-		if name != "" && !lacks(name) {
+		if !lacks(name) {
 			r.columns[key], r.named[name] = name, key
 		}
 	}
@@ -216,7 +216,7 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	for category, oneHot := range like.oneHot {
 		// One column a label counts only where all that are named are there.
 		columns := slices.DeleteFunc(slices.Clone(oneHot), func(name string) bool { return name == "" })
-		if len(columns) > 0 && !slices.ContainsFunc(columns, lacks) {
+		if !slices.ContainsFunc(columns, lacks) {
 			r.oneHot[category] = oneHot
 		}
 	}

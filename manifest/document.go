@@ -234,7 +234,7 @@ func (t *Document) fit(key string, of reflect.Type, value any) bool {
 	default:
 		n, isWhole := value.(int64)
 		_, isFloat := value.(float64)
-		ok = isWhole && (isTOML || n >= 1) || isTOML && isFloat && kind == reflect.Float64
+		ok = isWhole && (isTOML || n >= 1) || isFloat && kind == reflect.Float64
 		want, strict, write = "a number", "a whole number of 1 or more", name+" = 1"
 	}
 	switch {
@@ -349,15 +349,12 @@ func (w *tomlWalker) value(key string, value *unstable.Node) {
 }
 
 func (w *tomlWalker) note(key string, at int) {
-	if w.beyond {
-		return
-	}
 	w.last = at
 	// A [[list]] is named again for each of its tables; the place of the first counts.
 	if w.Has(key) {
 		return
 	}
-	w.beyond = len(w.places) == maxTOMLKeys || len(key) > maxTOMLPath ||
+	w.beyond = len(w.places) >= maxTOMLKeys || len(key) > maxTOMLPath ||
 		strings.Count(key, ".")+strings.Count(key, "[") > maxDepth
 	w.places[key] = at
 }

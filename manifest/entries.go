@@ -14,13 +14,9 @@ import (
 // are not all, or not those of the release.
 func (r *Release) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		stopped := false
-		_, err := r.scan(ctx, func(e Entry) bool {
-			stopped = !yield(e, nil)
-			return !stopped
-		})
-		// A caller that left must not be called once more.
-		if err != nil && !stopped {
+		_, err := r.scan(ctx, func(e Entry) bool { return yield(e, nil) })
+		// A caller that left is not called once more: scan then has no error.
+		if err != nil {
 			yield(Entry{}, err)
 		}
 	}
@@ -307,9 +303,9 @@ func (d *decoder) subreddit(cells []Cell) string {
 
 func (d *decoder) image(cells []Cell) int {
 	i := d.fields[fieldImage]
-	text, ok := d.plainText(i, cells)
+	text, _ := d.plainText(i, cells)
 	n, isNumber := imageNumber(text)
-	if ok && text != "" && !isNumber {
+	if text != "" && !isNumber {
 		d.report(i, fmt.Sprintf("%s is not the number of an image", quote(text)), "it is the image's place in the post's "+
 			`gallery, from 0; for a column of something else write image = "" under [columns] of release.toml (rehydrate init makes one)`)
 	}
@@ -346,9 +342,9 @@ var hexDigits = map[int]int{fieldSHA256: 64, fieldStripped: 64, fieldPixels: 64,
 // hex reads a digest; an empty cell is none.
 func (d *decoder) hex(field int, cells []Cell) string {
 	i := d.fields[field]
-	text, ok := d.plainText(i, cells)
+	text, _ := d.plainText(i, cells)
 	text = foldASCII(text)
-	if ok && text != "" && !isHex(text, hexDigits[field]) {
+	if text != "" && !isHex(text, hexDigits[field]) {
 		d.report(i, fmt.Sprintf("%s is not a %s", quote(text), fieldNames[field]),
 			fmt.Sprintf("it has %d hex digits; leave the cell empty where there is none", hexDigits[field]))
 	}
@@ -392,12 +388,12 @@ func (v vocabulary) read(texts []string) ([]int, *Problem) {
 	labels := make([]int, 0, len(texts))
 	for _, text := range texts {
 		label, known := v.find(text)
-		if !known && strings.TrimSpace(text) == "" {
-			return nil, &Problem{Message: fmt.Sprintf("category %s has an empty label in its list", v.category.Name),
-				Hint: "take out the separator too many"}
-		}
 		if !known {
 			message, hint := v.unknown(text)
+			if strings.TrimSpace(text) == "" {
+				message = fmt.Sprintf("category %s has an empty label in its list", v.category.Name)
+				hint = "take out the separator too many"
+			}
 			return nil, &Problem{Message: message, Hint: hint}
 		}
 		labels = append(labels, label)
@@ -462,9 +458,9 @@ func (d *decoder) oneHot(c int, cells []Cell) []int {
 			continue
 		}
 		null, last = null && cells[i].Null, i
-		text, ok := d.plainText(i, cells)
+		text, _ := d.plainText(i, cells)
 		yes, isFlag := flagText(text)
-		if ok && !isFlag {
+		if !isFlag {
 			d.report(i, fmt.Sprintf("%s is neither yes nor no for label %s", quote(text), quote(v.category.Labels[label].Code)), "write 1 or 0")
 		}
 		if yes {

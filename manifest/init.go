@@ -219,13 +219,14 @@ const (
 
 // A surveyed column is what all rows say of a column, before anything is guessed.
 type surveyed struct {
-	name          string
-	filled, empty int
-	lists         bool       // some cells are lists
-	odd           bool       // some are objects, lists in lists, or values that cannot be used
-	cells         [][]string // the different ones; what is not a list has one text
-	seen          map[string]bool
-	used          bool // as a field or category
+	name   string
+	filled int
+	empty  bool       // some are
+	lists  bool       // some cells are lists
+	odd    bool       // some are objects, lists in lists, or values that cannot be used
+	cells  [][]string // the different ones; what is not a list has one text
+	seen   map[string]bool
+	used   bool // as a field or category
 }
 
 func (c *surveyed) add(cell Cell) {
@@ -238,15 +239,14 @@ func (c *surveyed) add(cell Cell) {
 	case cell.nested, cell.Fault != "":
 		c.odd = true
 	case cell.Null, text == "" && !cell.IsList:
-		c.empty++
+		c.empty = true
 	default:
 		c.filled++
 		c.lists = c.lists || cell.IsList
 		if !c.seen[text] && len(c.cells) <= maxDifferent {
 			// A cell that is kept should not keep its row.
-			text = strings.Clone(text)
-			c.seen[text] = true
-			c.cells = append(c.cells, slices.Clone(parts))
+			c.seen[strings.Clone(text)] = true
+			c.cells = append(c.cells, each(parts, strings.Clone))
 		}
 	}
 }
@@ -368,7 +368,7 @@ func (c *surveyed) holds(field int) string {
 	case field != fieldSplit:
 		return why
 	// Splits that differ in case only are one label: the check would refuse them.
-	case c.empty == 0 && len(splits) == n:
+	case !c.empty && len(splits) == n:
 		return "the splits are " + list(splits)
 	}
 	return ""
@@ -446,7 +446,7 @@ func (d *Draft) take(c columnGuess) {
 func (d *Draft) guessField(field int) {
 	for _, alias := range aliases(field) {
 		for _, c := range d.columns {
-			if !c.usable() || plain(c.name) != alias {
+			if plain(c.name) != alias {
 				continue
 			}
 			why := c.holds(field)
@@ -459,7 +459,7 @@ func (d *Draft) guessField(field int) {
 			default:
 				d.take(columnGuess{Name: fieldNames[field], Why: fmt.Sprintf("column %s has the name, but other values", quote(c.name))})
 			}
-			if field == fieldImage && c.used && !c.seen["0"] && c.empty == 0 {
+			if field == fieldImage && c.used && !c.seen["0"] && !c.empty {
 				d.Warnings = append(d.Warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", quote(c.name)))
 			}
 			return

@@ -28,7 +28,7 @@ func (p *Problem) Error() string {
 	if p.Line > 0 {
 		text += fmt.Sprintf(line, p.Line)
 	}
-	if p.Line > 0 && p.Column > 0 {
+	if p.Column > 0 {
 		text += fmt.Sprintf(column, p.Column)
 	}
 	if text != "" {
@@ -56,7 +56,7 @@ func (p *Problems) Error() string {
 	switch {
 	case p.More == 1:
 		lines = append(lines, "and 1 more problem")
-	case p.More > 1:
+	case p.More > 0:
 		lines = append(lines, fmt.Sprintf("and %d more problems", p.More))
 	}
 	return strings.Join(lines, "\n")

@@ -128,16 +128,15 @@ func (l *lineReader) next() ([]byte, error) {
 		return nil, io.EOF
 	}
 	l.line++
-	long := false
+	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 	// The rest of a long line is skipped, so that the next one can be read.
-	for ; err == bufio.ErrBufferFull; _, err = l.in.ReadSlice('\n') {
-		long = true
+	for err == bufio.ErrBufferFull {
+		_, err = l.in.ReadSlice('\n')
 	}
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("read line %d: %w", l.line, err)
 	}
-	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
-	if long || len(text) > maxLine {
+	if len(text) > maxLine {
 		return nil, l.problem(0, "the line is longer than 64 KiB",
 			"take long texts out of the file; ids and labels are all it needs")
 	}
@@ -347,16 +346,13 @@ func newJSONRows(r io.Reader, file string, want []string) *jsonRows {
 func (j *jsonRows) Columns() []string { return j.keys }
 
 func (j *jsonRows) at(i int) (line, column int) {
-	if i >= 0 && i < len(j.cols) {
+	if i >= 0 {
 		column = j.cols[i]
 	}
 	return max(j.in.line, 1), column
 }
 
 func (j *jsonRows) column(key string) int {
-	if i, ok := j.index[key]; ok {
-		return i
-	}
 	j.index[key] = len(j.keys)
 	j.keys = append(j.keys, key)
 	j.met = append(j.met, false)
@@ -511,7 +507,7 @@ func jsonCell(value string) Cell {
 				continue
 			}
 			item := jsonCell(text)
-			cell.Float = cell.Float || item.Float
+			cell.Float = item.Float // an id is the only item
 			cell.List = append(cell.List, item.Text)
 		}
 		return cell

@@ -289,7 +289,7 @@ func (r *Release) mapSpelling(s setting, v vocabulary) {
 }
 
 func validSeparator(s string) bool {
-	if s == "" || utf8.RuneCountInString(s) > 3 || !utf8.ValidString(s) {
+	if s == "" || utf8.RuneCountInString(s) > 3 {
 		return false
 	}
 	return strings.IndexFunc(s, func(r rune) bool {

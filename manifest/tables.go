@@ -201,8 +201,8 @@ func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 }
 
 func readTombstone(cells []string) Tombstone {
-	at, err := time.Parse(time.RFC3339, cells[2])
-	if err != nil || at.UTC().Format(time.RFC3339) != cells[2] {
+	at, _ := time.Parse(time.RFC3339, cells[2])
+	if at.UTC().Format(time.RFC3339) != cells[2] {
 		at = time.Unix(1<<40, 0) // which is at fault
 	}
 	return Tombstone{ID: PostID(cells[0]), State: PostState(cells[1]), Time: at}
