@@ -117,9 +117,9 @@ type purging struct {
 	owes bool // one of its rows must go
 }
 
-// descriptions are the files of a dataset folder that describe it. They name the digests of the others, so they
-// are wrong once a row is gone.
-var descriptions = []string{"README.md", "croissant.json"}
+// The files of a dataset folder that describe it name the digests of the others, which are wrong once a row is gone.
+// The card stays without them: a copy never is without licence and terms.
+const cardName, croissantName = "README.md", "croissant.json"
 
 // takeOut takes the rows out and checks that they are gone. Its error is the trouble with the copy.
 func (p *purging) takeOut(ctx context.Context) (err error) {
@@ -164,10 +164,10 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 		return nil, err
 	}
 	image := dataset.ImageID(f.Name)
-	goes := image != "" && p.gone.Has(dataset.PostOf(image)) || p.owes && slices.Contains(descriptions, f.Name)
+	goes := image != "" && p.gone.Has(dataset.PostOf(image)) || p.owes && f.Name == croissantName
 	now, err := stat(ctx, p.root, f.Name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && goes:
+	case errors.Is(err, fs.ErrNotExist) && (goes || p.owes && f.Name == cardName):
 		return nil, nil
 	case err != nil:
 		return nil, orNotThere(err)
@@ -182,7 +182,7 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 		return p.rewrite(ctx, now)
 	case now != f:
 		return nil, errChanged // whatever it is now, it is not ours to rewrite or to remove
-	case !p.owes || !dataset.Holds(f.Name):
+	case !p.owes || !dataset.Holds(f.Name) && f.Name != cardName:
 		return &f, nil
 	}
 	return p.rewrite(ctx, f)
@@ -196,6 +196,9 @@ func (p *purging) rewrite(ctx context.Context, f workspace.File) (*workspace.Fil
 	}
 	defer old.Close()
 	after, err := workspace.WriteFile(ctx, durable.In(p.root), f.Name, tempName(f.Name), func(w io.Writer) error {
+		if f.Name == cardName {
+			return dataset.WriteCardWithout(w, old)
+		}
 		return dataset.WriteWithout(w, f.Name, old, f.Size, p.gone.Has)
 	}, func(made io.ReaderAt, after workspace.File) error {
 		// It is read back before it gets the name: a copy that still shows a removed post would pass for purged.

@@ -78,6 +78,19 @@ func WriteCard(w io.Writer, c Card) error {
 	return nil
 }
 
+// outdated is what a card says of rows and files: the splits, what is missing, and the table of digests.
+var outdated = regexp.MustCompile(`(?s)  splits:\n.*?  dataset_size: \d+\n|## What is here .*?\n(## Columns\n)|\| file \| rows .*?\n\n`)
+
+// WriteCardWithout writes a card that WriteCard made once more without its counts, sizes and digests: what still fits
+// when rows were taken out of a copy.
+func WriteCardWithout(w io.Writer, card io.Reader) error {
+	text, err := io.ReadAll(card)
+	if err == nil {
+		_, err = w.Write(outdated.ReplaceAll(text, []byte("$1")))
+	}
+	return err
+}
+
 // render writes the card on a page.
 func (c Card) render(b *bytes.Buffer, page string) (card, error) {
 	full := withDefaults(c)
