@@ -18,7 +18,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf16"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -326,31 +325,16 @@ func withGroup(shown, hidden string) bytesOf {
 	}
 }
 
-func utf16Of(s string) bytesOf {
-	b := []byte{0xff, 0xfe}
-	for _, u := range utf16.Encode([]rune(s)) {
-		b = binary.LittleEndian.AppendUint16(b, u)
-	}
-	return text(string(b))
-}
-
-// tarOf is a tar with one file, whose header is changed.
-func tarOf(name string, body bytesOf, change func(header []byte)) bytesOf {
+// tarOf is a tar with one file.
+func tarOf(name string, body bytesOf) bytesOf {
 	return func(p *audited) []byte {
 		content, file := body(p), bytes.Buffer{}
 		w := tar.NewWriter(&file)
-		check(p.t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content)), Format: tar.FormatUSTAR}))
+		check(p.t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))}))
 		_, err := w.Write(content)
 		check(p.t, err)
 		check(p.t, w.Close())
-		b, sum := file.Bytes(), 0
-		change(b)
-		copy(b[148:156], "        ")
-		for _, c := range b[:512] {
-			sum += int(c)
-		}
-		copy(b[148:156], strconv.FormatInt(1<<18+int64(sum), 8)[1:]+"\x00 ")
-		return b
+		return file.Bytes()
 	}
 }
 
@@ -405,9 +389,6 @@ var violations = []planted{
 	{"an image of a page that lies across what is read at a time", audit.FoundImage, wasRemoved, "page.html",
 		both(hand("page.html", padded(1<<20-20<<10, noisy)), func(p *audited) []string { return hand("a.parquet", table(withImage{wasRemoved, noisy(p)}))(p) })},
 	{"a sidecar that is named after the post", audit.FoundRow, wasRemoved, wasRemoved + ".json", hand(wasRemoved+".json", text(`{"label":"F1"}`))},
-	{"a tar of before POSIX", audit.FoundImage, wasRemoved, "v7.tar", hand("v7.tar", tarOf("000.jpg", img(wasRemoved), func(b []byte) { clear(b[257:345]) }))},
-	{"a contiguous file in a tar", audit.FoundImage, wasRemoved, "c.tar > 000.jpg", hand("c.tar", tarOf("000.jpg", img(wasRemoved), func(b []byte) { b[156] = tar.TypeCont }))},
-	{"a table in UTF-16", audit.FoundRow, wasRemoved, "rows.csv > row 0", hand("rows.csv", utf16Of("id\n"+wasRemoved+"\n"))},
 	{"a row beside a link that leads nowhere", audit.FoundRow, wasRemoved, "rows.csv", func(p *audited) []string {
 		dir := hand("rows.csv", text("id\n"+wasRemoved+"\n"))(p)
 		check(p.t, os.Symlink("/nonexistent", filepath.Join(dir[0], "a")))
@@ -457,7 +438,7 @@ var violations = []planted{
 
 	{"a registered copy has the row", audit.FoundRow, wasRemoved, "given/p.parquet > row", registered("parquet", "p.parquet", old(shard(wasRemoved)))},
 	{"a registered copy of webdataset has the image", audit.FoundImage, wasRemoved, "given/train.tar > " + wasRemoved,
-		registered("webdataset", "train.tar", tarOf(wasRemoved+".jpg", img(wasRemoved), func([]byte) {}))},
+		registered("webdataset", "train.tar", tarOf(wasRemoved+".jpg", img(wasRemoved)))},
 	{"the release buries a post that is kept", audit.FoundRow, staysLive, shard(staysLive) + " > row", buried(staysLive)},
 	{"the release buries a post whose image is kept", audit.FoundImage, staysLive, live, buried(staysLive)},
 	{"a tombstone that no statement lifted", audit.FoundRow, staysLive, shard(staysLive) + " > row",

@@ -95,11 +95,7 @@ func newWorld(t *testing.T, fresh, published bool) *world {
 	for _, id := range []string{goneJPEG, gonePNG, goneDigits, goneUnseen, live1, live2} {
 		row := id + ",train,F1,SS6,SR3,M1,C1,,,,"
 		if body := w.images[id]; body != nil && published {
-			d, err := identify(body)
-			attest.OK(t, err)
-			img, err := policy.DecodeImage(body)
-			attest.OK(t, err)
-			h, err := dedupe.HashImage(img)
+			d, h, err := identify(body)
 			attest.OK(t, err)
 			row = fmt.Sprintf("%s,train,F1,SS6,SR3,M1,C1,%s,%s,%s,%016x", id, d.File, d.Stripped, d.Pixels, h.Bits)
 		}
@@ -141,11 +137,7 @@ func newWorld(t *testing.T, fresh, published bool) *world {
 func (w *world) store(t *testing.T, ws *workspace.Workspace, id manifest.PostID) {
 	t.Helper()
 	body, ctx := w.images[string(id)], t.Context()
-	d, err := identify(body)
-	attest.OK(t, err)
-	img, err := policy.DecodeImage(body)
-	attest.OK(t, err)
-	h, err := dedupe.HashImage(img)
+	d, h, err := identify(body)
 	attest.OK(t, err)
 	format := policy.ImageFormat(body)
 	stripped, err := workspace.Strip(body, format)
@@ -180,22 +172,10 @@ func withSegment(b []byte, marker byte, data string) []byte {
 	return bytes.Join([][]byte{b[:2], segment, b[2:]}, nil)
 }
 
-func tarOf(name string, body []byte) []byte {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	_ = w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(body))})
-	_, _ = w.Write(body)
-	_ = w.Close()
-	return b.Bytes()
-}
+func tarOf(name string, body []byte) []byte { return tarWith(tar.Header{Name: name}, string(body)) }
 
 func zipOf(name string, body []byte) []byte {
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	f, _ := w.Create(name)
-	_, _ = f.Write(body)
-	_ = w.Close()
-	return b.Bytes()
+	return zipWith("", zip.FileHeader{Name: name, Method: zip.Deflate}, body)
 }
 
 // hiddenZip is a zip whose directory names only the last of its members.
@@ -204,13 +184,7 @@ func hiddenZip(name string, body []byte) []byte {
 	return append(first[:bytes.Index(first, []byte("PK\x01\x02"))], zipOf("readme", []byte("hi"))...)
 }
 
-func gzipOf(body []byte) []byte {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write(body)
-	_ = w.Close()
-	return b.Bytes()
-}
+func gzipOf(body []byte) []byte { return gzipWith(gzip.Header{}, body) }
 
 func zstdOf(body []byte) []byte {
 	w, _ := zstd.NewWriter(nil)
@@ -350,10 +324,6 @@ var wraps = []struct {
 	{"packed in a PDF", func(_ testing.TB, b []byte) []byte { return pdfOf("/Filter [/FlateDecode /DCTDecode]", deflated(b)) }},
 }
 
-// spellings are the ways in which an id stands in a text.
-var spellings = []string{"t3_%s", "T3_%S", "https://www.reddit.com/r/x/comments/%s/some_words/", "https://redd.it/%s", "https://www.reddit.com/gallery/%s",
-	"https%%3A%%2F%%2Fwww.reddit.com%%2Fcomments%%2F%s%%2F", `https:\/\/www.reddit.com\/r\/x\/comments\/%s\/x`, "see /comments/%s.", "a picture of t3_%s, taken"}
-
 // holders are the ways in which a text lies in a file.
 var holders = []struct {
 	name string
@@ -416,12 +386,6 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 			add(in, "the image "+name, "f", FoundImage, goneJPEG, func(_ testing.TB, w *world) []byte { return change(gone(w)) })
 		}
 	}
-	for _, holder := range holders {
-		for _, spelling := range spellings {
-			text := strings.ReplaceAll(fmt.Sprintf(strings.ReplaceAll(spelling, "%S", "%s"), goneUnseen), "T3_"+goneUnseen, "T3_"+strings.ToUpper(goneUnseen))
-			add(purged, "an id as "+spelling+" "+holder.name, "f", FoundRow, goneUnseen, func(t testing.TB, _ *world) []byte { return holder.hold(t, text) })
-		}
-	}
 	text := func(s string) func(testing.TB, *world) []byte {
 		return func(testing.TB, *world) []byte { return []byte(s) }
 	}
@@ -445,9 +409,6 @@ func plantedFiles(purged, published, fresh *world) (cases []planted) {
 func TestPlanted(t *testing.T) {
 	purged, published, fresh := newWorld(t, false, false), newWorld(t, false, true), newWorld(t, true, false)
 	cases := plantedFiles(purged, published, fresh)
-	if len(cases) < 120 {
-		t.Errorf("only %d cases", len(cases))
-	}
 	for i, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			body := c.body(t, c.in)
@@ -664,15 +625,16 @@ func FuzzLook(f *testing.F) {
 	})
 }
 
-// identify makes the digests of an image as docs/formats.md defines them, by another way than the walker's.
-func identify(body []byte) (workspace.Digests, error) {
+// identify makes the digests of an image as docs/formats.md defines them, and its hash, by another way than the walker's.
+func identify(body []byte) (d workspace.Digests, h dedupe.Hash, err error) {
 	stripped, err := workspace.Strip(body, policy.ImageFormat(body))
 	if err != nil {
-		return workspace.Digests{}, err
+		return d, h, err
 	}
 	img, err := policy.DecodeImage(body)
 	if err != nil {
-		return workspace.Digests{}, err
+		return d, h, err
 	}
-	return workspace.Digests{File: state.SHA256(body), Stripped: state.SHA256(stripped), Pixels: policy.PixelDigest(policy.Upright(img, body))}, nil
+	h, err = dedupe.HashImage(img)
+	return workspace.Digests{File: state.SHA256(body), Stripped: state.SHA256(stripped), Pixels: policy.PixelDigest(policy.Upright(img, body))}, h, err
 }
