@@ -156,8 +156,7 @@ const sampleJSON = `{
 
 func TestDecodeJSON(t *testing.T) {
 	var got jsonSample
-	full := sampleJSON + strings.Repeat(" ", maxJSON-len(sampleJSON))
-	d, err := DecodeJSON("s.json", []byte(full), &got)
+	d, err := DecodeJSON("s.json", []byte(sampleJSON+strings.Repeat(" ", maxJSON-len(sampleJSON))), &got)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,10 +71,10 @@ func Init(ctx context.Context, path string, signers []Signer, o Options) (*Draft
 		return nil, fmt.Errorf("the release.toml that was guessed cannot be read: %w", err)
 	}
 	d.release.ManifestPath = path
-	if err := d.release.bind(d.Settings); err != nil {
-		return nil, err
+	err = d.release.bind(d.Settings)
+	if err == nil {
+		_, err = d.release.Check(ctx)
 	}
-	_, err = d.release.Check(ctx)
 	return d, err
 }
 

@@ -45,6 +45,7 @@ func TestParsePostIDRefuses(t *testing.T) {
 		{"t9_abc", "id of something else", ""},
 		{"t1_", "not a post id", ""},
 		{"x1_abc", "not a post id", "letters"},
+		{"t-_abc", "not a post id", "letters"},
 		{"tx_abc", "not a post id", "letters"},
 		{"abcdefghijkl mn", "not a post id", "letters"},
 		{"t3_", "not a post id", ""},

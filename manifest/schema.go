@@ -114,10 +114,10 @@ func (v vocabulary) add(text string, label int) {
 }
 
 func (v vocabulary) find(text string) (int, bool) {
-	if i, ok := v.index[text]; ok {
-		return i, true
+	i, ok := v.index[text]
+	if !ok {
+		i, ok = v.index[fold(text)]
 	}
-	i, ok := v.index[fold(text)]
 	return i, ok
 }
 
