@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"rehydrate/pipeline/attest"
 )
 
 // The fake worker: this test binary again, told so by fakeStart in its environment.
@@ -160,9 +162,7 @@ type busy struct {
 
 func newBusy(t *testing.T) busy {
 	b := busy{t, filepath.Join(t.TempDir(), "busy")}
-	if err := syscall.Mkfifo(b.name, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, syscall.Mkfifo(b.name, 0o600))
 	return b
 }
 

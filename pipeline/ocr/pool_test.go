@@ -21,15 +21,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 // fakePool starts a pool of fake workers and asserts at the end that none is left.
 func fakePool(t *testing.T, how string, c Config) *Pool {
 	t.Helper()
 	pool, err := startFake(t, how, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	t.Cleanup(func() {
 		if err := pool.Close(); err != nil {
 			t.Error(err)
@@ -51,9 +50,7 @@ func startFake(t *testing.T, how string, c Config) (*Pool, error) {
 func checkNoChildren(t *testing.T) {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat") // none but on Linux
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	for _, name := range stats {
 		body, err := os.ReadFile(name)
 		if err != nil {
@@ -277,9 +274,7 @@ func TestLazyStartAndRecycling(t *testing.T) {
 		t.Errorf("PeakRSS = %d bytes", s.PeakRSS)
 	}
 	s.PeakRSS = 0
-	if diff := cmp.Diff(Stats{Images: 7, Started: 3, Recycled: 2}, s); diff != "" {
-		t.Errorf("Stats (-want +got):\n%s", diff)
-	}
+	attest.Same(t, "Stats", Stats{Images: 7, Started: 3, Recycled: 2}, s)
 }
 
 // TestPasses counts how often an image is asked about: once where the decision is all that is wanted and that is
@@ -325,17 +320,13 @@ func TestWorkerIsConfined(t *testing.T) {
 	w := <-pool.idle
 	pool.idle <- w
 	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", w.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	_, rest, _ := strings.Cut(string(limits), "Max address space")
 	if got, want := strings.Fields(rest)[0], strconv.Itoa(addressSpace); got != want {
 		t.Errorf("RLIMIT_AS of the worker = %s, want %s", got, want)
 	}
 	r, err := pool.Read(t.Context(), imageFor(imageEnvironment))
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	var env []string
 	for _, w := range r.Words {
 		env = append(env, w.Text)
@@ -384,13 +375,9 @@ func TestWorkersDieWithTheSupervisor(t *testing.T) {
 	busy := newBusy(t)
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), fakeStart+"=parent", busy.env())
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, parent.Start())
 	worker := busy.wait(1)
-	if err := parent.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, parent.Process.Signal(syscall.SIGKILL))
 	_ = parent.Wait()                             // killed
 	if _, err := io.ReadAll(worker); err != nil { // ends with the last process that has it open, the worker
 		t.Error(err)

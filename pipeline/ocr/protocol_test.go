@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/pipeline/attest"
 )
 
 func testGray(width, height int) *image.Gray {
@@ -31,9 +33,7 @@ func TestRequestRoundTrip(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		mode := Mode{PSM: 11, Invert: true}
-		if err := writeRequest(&b, 1<<63+5, mode, g); err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, writeRequest(&b, 1<<63+5, mode, g))
 		q, got, err := readRequest(bufio.NewReader(&b))
 		want := newPlanes(g).luma // at the origin, without padding
 		if err != nil || q.ID != 1<<63+5 || q.Mode != mode || got.Rect != want.Rect || !bytes.Equal(got.Pix, want.Pix) {
@@ -49,9 +49,7 @@ func TestRequestRoundTrip(t *testing.T) {
 
 func TestReadRequestErrors(t *testing.T) {
 	var whole bytes.Buffer
-	if err := writeRequest(&whole, 1, Mode{PSM: 3}, testGray(4, 4)); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, writeRequest(&whole, 1, Mode{PSM: 3}, testGray(4, 4)))
 	good := whole.String()
 	line, _, _ := strings.Cut(good, "\n")
 	for _, tt := range []struct {
@@ -85,9 +83,7 @@ func TestAnswerRoundTrip(t *testing.T) {
 	want := []RawWord{in[0], {Text: "ÉTÉ", Box: image.Rect(0, 40, 100, 50)}, {Text: "X", Confidence: 100, Block: -1},
 		{Text: "low", Box: in[3].Box}}
 	var b bytes.Buffer
-	if err := writeAnswer(&b, 7, image.Rect(0, 0, 100, 50), in, nil); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, writeAnswer(&b, 7, image.Rect(0, 0, 100, 50), in, nil))
 	got, err := readAnswer(bufio.NewReader(&b), 7, image.Pt(100, 50))
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("readAnswer error %v (-want +got):\n%s", err, diff)
@@ -121,9 +117,7 @@ func TestReadAnswerErrors(t *testing.T) {
 func TestServe(t *testing.T) {
 	var in, out bytes.Buffer
 	for id, kind := range []int{imageOK, imageEngineError} {
-		if err := writeRequest(&in, uint64(id), Mode{PSM: 3}, imageFor(kind)); err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, writeRequest(&in, uint64(id), Mode{PSM: 3}, imageFor(kind)))
 	}
 	if err := Serve(&in, &out, Engine{Model: "fake"}, fakeRecognize); err != nil {
 		t.Fatalf("Serve = %v at the end of its input, want nil", err)
@@ -146,9 +140,7 @@ func TestServe(t *testing.T) {
 // FuzzReadRequest: whatever parses as a request is sent again as the same one.
 func FuzzReadRequest(f *testing.F) {
 	var b bytes.Buffer
-	if err := writeRequest(&b, 3, Mode{PSM: 11}, testGray(5, 3)); err != nil {
-		f.Fatal(err)
-	}
+	attest.OK(f, writeRequest(&b, 3, Mode{PSM: 11}, testGray(5, 3)))
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:9])
 	f.Add([]byte(`{"Width":-1,"Height":-1}` + "\n1"))
@@ -158,9 +150,7 @@ func FuzzReadRequest(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if err := writeRequest(&out, q.ID, q.Mode, g); err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, writeRequest(&out, q.ID, q.Mode, g))
 		if again, same, err := readRequest(bufio.NewReader(&out)); err != nil || again != q || !cmp.Equal(same, g) {
 			t.Errorf("request %+v, sent again %+v, %v", q, again, err)
 		}
@@ -172,9 +162,7 @@ func FuzzReadReply(f *testing.F) {
 	size := image.Pt(10, 10)
 	var b bytes.Buffer
 	words := []RawWord{{Text: "WORD\x1b", Confidence: 90, Box: image.Rect(1, 1, 9, 9), Line: 1}}
-	if err := writeAnswer(&b, 1, image.Rectangle{Max: size}, words, nil); err != nil {
-		f.Fatal(err)
-	}
+	attest.OK(f, writeAnswer(&b, 1, image.Rectangle{Max: size}, words, nil))
 	f.Add(b.Bytes())
 	f.Add([]byte("Estimating resolution as 120\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {

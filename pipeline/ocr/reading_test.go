@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/pipeline/attest"
 )
 
 func word(pass, line int, text string, confidence float64, x0, y0, x1, y1 int) candidate {
@@ -138,9 +140,7 @@ func TestReadingOrder(t *testing.T) {
 		{"NOISE", 50, image.Rect(1010, 100, 1050, 120), 1, false},
 		{"BOTTOM", 90, image.Rect(1010, 200, 1090, 220), 2, true},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("newReading (-want +got):\n%s", diff)
-	}
+	attest.Same(t, "newReading", want, got)
 }
 
 func TestLevel(t *testing.T) {

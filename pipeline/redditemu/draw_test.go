@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/image/webp"
+
+	"rehydrate/pipeline/attest"
 )
 
 func TestDrawFormats(t *testing.T) {
@@ -35,13 +37,9 @@ func TestDrawFormats(t *testing.T) {
 func TestDrawTemplate(t *testing.T) {
 	size := func(s Spec) (image.Point, []string) {
 		d, err := Draw(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, err)
 		c, _, err := image.DecodeConfig(bytes.NewReader(d.Body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, err)
 		return image.Pt(c.Width, c.Height), d.Words
 	}
 	one, words := size(Spec{Seed: 1, Template: 50, Style: StyleOutline, Caption: Caption(1)})

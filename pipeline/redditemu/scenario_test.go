@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 )
 
 func manyIDs(n int) []manifest.PostID {
@@ -26,13 +27,9 @@ func TestScenario(t *testing.T) {
 	ids := manyIDs(1049)
 	posts := Scenario(ids, 11)
 	s, err := Start(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	defer s.Close()
-	if err := s.Put(posts...); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, s.Put(posts...))
 
 	states, outcomes, conditions := map[manifest.PostState]int{}, map[manifest.Outcome]int{}, map[string]bool{}
 	captions, live := map[string]bool{}, map[manifest.PostID]bool{}
@@ -69,9 +66,7 @@ func TestScenario(t *testing.T) {
 			t.Errorf("no post is %s", key)
 		}
 	}
-	if diff := cmp.Diff(posts[:300], Scenario(ids[:300], 11)); diff != "" {
-		t.Errorf("the beginning depends on what follows (-long +short)\n%s", diff)
-	}
+	attest.Same(t, "the beginning depends on what follows (-long +short)", posts[:300], Scenario(ids[:300], 11))
 	if cmp.Equal(posts[:50], Scenario(ids[:50], 12)) {
 		t.Error("seeds 11 and 12 make the same posts")
 	}
@@ -84,9 +79,7 @@ func TestDemo(t *testing.T) {
 		t.Error("Demo(1) differs from itself")
 	}
 	rows, err := csv.NewReader(strings.NewReader(string(annotations))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	want := []string{"id", "split", "figurative", "severity", "related_content", "modality", "context", "sha256"}
 	if !slices.Equal(rows[0], want) || len(rows)-1 != len(posts) || len(posts) < 55 || len(posts) > 75 {
 		t.Errorf("header %v, %d rows, %d posts", rows[0], len(rows)-1, len(posts))
@@ -116,18 +109,14 @@ func TestDemo(t *testing.T) {
 	}
 
 	path := filepath.Join(t.TempDir(), "annotations.csv")
-	if err := os.WriteFile(path, annotations, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, os.WriteFile(path, annotations, 0o600))
 	r, err := manifest.Open(path, manifest.Options{})
 	if err != nil {
 		t.Fatalf("the manifest reader refuses the demo: %v", err)
 	}
 	n, sums := 0, 0
 	for e, err := range r.Entries(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, err)
 		n++
 		if e.SHA256 != "" {
 			sums++

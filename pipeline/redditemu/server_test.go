@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	. "rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 )
@@ -40,9 +41,7 @@ type probe struct {
 func start(t *testing.T, o Options) *probe {
 	t.Helper()
 	s, err := hostile.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	t.Cleanup(s.Close)
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(s.CAPEM()) {
@@ -70,9 +69,7 @@ type answer struct {
 func (p *probe) do(method, u, body string, header ...string) (answer, error) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), method, u, strings.NewReader(body))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	attest.OK(p.t, err)
 	req.Header.Set("User-Agent", agent)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
@@ -101,9 +98,7 @@ func (p *probe) grant(form string, header ...string) answer {
 	basic := base64.StdEncoding.EncodeToString([]byte(p.s.ClientID + ":" + p.s.Secret))
 	h := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Authorization", "Basic " + basic}, header...)
 	a, err := p.do(http.MethodPost, "https://www.reddit.com/api/v1/access_token", form, h...)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	attest.OK(p.t, err)
 	return a
 }
 
@@ -162,9 +157,7 @@ func (p *probe) names(a answer) []string {
 
 func (p *probe) put(posts ...Post) {
 	p.t.Helper()
-	if err := p.s.Put(posts...); err != nil {
-		p.t.Fatal(err)
-	}
+	attest.OK(p.t, p.s.Put(posts...))
 }
 
 func TestToken(t *testing.T) {
@@ -341,9 +334,7 @@ func TestRateLimit(t *testing.T) {
 		{"200", "1", "2.0", "600", ""}, {"200", "2", "1.0", "0", ""}, {"200", "3", "0.0", "0", ""},
 		{"429", "3", "0.0", "0", "0"}, {"200", "1", "2.0", "600", ""},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rate headers (-want +got)\n%s", diff)
-	}
+	attest.Same(t, "rate headers", want, got)
 }
 
 func TestImageHosts(t *testing.T) {
@@ -425,9 +416,7 @@ func TestPreviewSignature(t *testing.T) {
 func TestServe(t *testing.T) {
 	p := start(t, Options{})
 	drawn, err := Draw(Spec{Seed: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	whole := len(hostile.Plant(drawn.Body))
 	for _, tt := range []struct {
 		serve  Serve
@@ -533,14 +522,10 @@ func TestCloseLeavesNothing(t *testing.T) {
 func TestMisdirected(t *testing.T) {
 	p := start(t, Options{})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://i.redd.it/x.jpg", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	req.Host = "oauth.reddit.com"
 	res, err := p.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusMisdirectedRequest {
 		t.Errorf("Host other than the name in the handshake: %d, want 421", res.StatusCode)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"rehydrate/pipeline/attest"
 )
 
 type scanned struct {
@@ -59,12 +61,8 @@ func values(t testing.TB, file []byte, column string) (got []string, err error) 
 func TestScan(t *testing.T) {
 	file := scannedFile(t, 5)
 	s, err := Open(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"ID", "image.bytes", "image.path", "hash", "labels.list.element", "note"}, s.Columns()); diff != "" {
-		t.Errorf("columns (-want +got):\n%s", diff)
-	}
+	attest.OK(t, err)
+	attest.Same(t, "columns", []string{"ID", "image.bytes", "image.path", "hash", "labels.list.element", "note"}, s.Columns())
 	for column, want := range map[string][]string{
 		"ID":                  {`0:"id0"`, `1:"id1"`, `2:"id2"`, `3:"id3"`, `4:"id4"`},
 		"hash":                {"0:0", "1:1", "2:2", "3:3", "4:4"},
@@ -80,13 +78,9 @@ func TestScan(t *testing.T) {
 // TestRowsWithoutColumns: a file without columns has no rows, and not rows without end.
 func TestRowsWithoutColumns(t *testing.T) {
 	var file bytes.Buffer
-	if err := parquet.NewWriter(&file, parquet.NewSchema("none", parquet.Group{})).Close(); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, parquet.NewWriter(&file, parquet.NewSchema("none", parquet.Group{})).Close())
 	f, err := Open(bytes.NewReader(file.Bytes()), int64(file.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	for row, err := range f.Rows() {
 		t.Fatalf("row %v, %v", row, err)
 	}

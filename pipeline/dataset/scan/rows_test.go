@@ -19,6 +19,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/dataset/duckdbtest"
 )
 
@@ -90,18 +91,14 @@ func parquetOf[T any](t testing.TB, rows []T, options ...parquet.WriterOption) [
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, w.Close())
 	return b.Bytes()
 }
 
 func save(t testing.TB, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.parquet")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -195,9 +192,7 @@ func TestOpenManifestRefuses(t *testing.T) {
 		}
 	}
 	sparse := save(t, nil)
-	if err := os.Truncate(sparse, manifestLimits.file+1); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, os.Truncate(sparse, manifestLimits.file+1))
 	if _, err := OpenManifest(sparse, nil); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("file above the limit: %v", err)
 	}
@@ -228,9 +223,7 @@ func TestOpenManifestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, w.Close())
 	path := save(t, b.Bytes())
 	if _, err := readTable(path); err == nil || !strings.Contains(err.Error(), "takes more than 67108864 bytes of memory") {
 		t.Errorf("a file of %d bytes with pages of 72 MiB: %v", b.Len(), err)
@@ -251,9 +244,7 @@ func TestOpenManifestLongLists(t *testing.T) {
 		Tags []int64 `parquet:"tags,list"`
 	}
 	got, err := readTable(save(t, parquetOf(t, []row{{make([]int64, maxListItems)}, {make([]int64, maxListItems+1)}, {[]int64{7}}})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	if n := len(got.Rows[0][0].List); n != maxListItems {
 		t.Errorf("the longest list is read with %d items, want %d", n, maxListItems)
 	}
@@ -338,9 +329,7 @@ func TestForgedCounts(t *testing.T) {
 	}
 	for codec, c := range map[string]compress.Codec{"zstd": &parquet.Zstd, "gzip": &parquet.Gzip, "snappy": &parquet.Snappy} {
 		bomb, err := c.Encode(nil, make([]byte, 8<<20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, err)
 		for size, ok := range map[int32]bool{1000: false, 8<<20 - 1: false, 8 << 20: true} {
 			page := rawPage{most: 32 << 20}
 			page.header.UncompressedPageSize = size + 5
@@ -356,9 +345,7 @@ func TestDamagedManifest(t *testing.T) {
 	good := manifestFile(t, parquet.Compression(&parquet.Zstd), parquet.DataPageVersion(1))
 	path := save(t, good)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	defer f.Close()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -399,9 +386,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("PAR1PAR1"))
 	path := filepath.Join(f.TempDir(), "m.parquet")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, os.WriteFile(path, data, 0o600))
 		got, err := readTable(path)
 		for _, cells := range got.Rows {
 			if err == nil && len(cells) != len(got.Columns) {
@@ -477,9 +462,7 @@ func TestOpenLabelled(t *testing.T) {
 		`{"info": {"features": []}}`: {{one, list("1", "0"), list("1"), one, one, one, one}},
 	} {
 		r, err := OpenLabelled(save(t, parquetOf(t, rows, parquet.KeyValueMetadata("huggingface", text))), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, err)
 		defer r.Close()
 		for i := range want {
 			got, err := r.Next()

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"rehydrate/pipeline/attest"
 )
 
 // TestUnclaimed finds what lies in a Parquet beside the parts that its footer names, and nothing in a
@@ -22,13 +24,9 @@ func TestUnclaimed(t *testing.T) {
 		if _, err := w.Write([]row{{"few00" + string(rune('0'+i)), int64(i)}, {"few009", 9}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		attest.OK(t, w.Flush())
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, w.Close())
 	whole := b.Bytes()
 	footer := len(whole) - 8 - int(whole[len(whole)-8]) - int(whole[len(whole)-7])<<8
 	with := func(between string) []byte {
@@ -58,9 +56,7 @@ func TestUnclaimed(t *testing.T) {
 func TestNotes(t *testing.T) {
 	file := scannedFile(t, 5, parquet.KeyValueMetadata("a key", "a value"))
 	s, err := Open(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	got := map[string]string{}
 	for name, note := range s.Notes() {
 		got[name] += string(note) + " "
