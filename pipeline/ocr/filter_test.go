@@ -8,11 +8,10 @@ import (
 )
 
 func TestSoftThresholds(t *testing.T) {
-	tests := []struct{ v, white, dark uint8 }{
+	for _, tt := range []struct{ v, white, dark uint8 }{
 		{0, 255, 0}, {20, 255, 0}, {80, 255, 128}, {140, 255, 255}, {180, 255, 255},
 		{187, 230, 255}, {215, 128, 255}, {249, 4, 255}, {250, 0, 255}, {255, 0, 255},
-	}
-	for _, tt := range tests {
+	} {
 		white, dark := grayOf(1, tt.v), grayOf(1, tt.v)
 		soften(white, 250, 180)
 		soften(dark, 20, 140)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestScaledSize(t *testing.T) {
-	tests := []struct{ w, h, long, wantW, wantH int }{
+	for _, tt := range []struct{ w, h, long, wantW, wantH int }{
 		{1100, 550, 550, 550, 275},
 		{550, 1100, 550, 275, 550},
 		{720, 720, 700, 700, 700},
@@ -21,8 +21,7 @@ func TestScaledSize(t *testing.T) {
 		{100, 50, 550, 400, 200}, // at most 4 times
 		{1, 1, 1000, 4, 4},
 		{300, 200, 550, 550, 367},
-	}
-	for _, tt := range tests {
+	} {
 		if w, h := scaledSize(tt.w, tt.h, tt.long); w != tt.wantW || h != tt.wantH {
 			t.Errorf("scaledSize(%d, %d, %d) = %d, %d, want %d, %d", tt.w, tt.h, tt.long, w, h, tt.wantW, tt.wantH)
 		}
@@ -34,7 +33,7 @@ func grayOf(width int, pix ...uint8) *image.Gray {
 }
 
 func TestScale(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		src  *image.Gray
 		long int
@@ -45,8 +44,7 @@ func TestScale(t *testing.T) {
 		{"3 to 2, exact area", grayOf(3, 0, 90, 255), 2, grayOf(2, 30, 200)},
 		{"to one pixel", grayOf(2, 0, 255, 255, 255), 1, grayOf(1, 191)},
 		{"doubled, linear", grayOf(2, 0, 200), 4, grayOf(4, 0, 50, 150, 200, 0, 50, 150, 200)},
-	}
-	for _, tt := range tests {
+	} {
 		if diff := cmp.Diff(tt.want, scale(tt.src, tt.long)); diff != "" {
 			t.Errorf("%s: scale (-want +got):\n%s", tt.name, diff)
 		}
@@ -68,7 +66,7 @@ func TestScaleKeepsLevel(t *testing.T) {
 }
 
 func TestPlanes(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name       string
 		c          color.Color
 		luma, mini uint8
@@ -80,8 +78,7 @@ func TestPlanes(t *testing.T) {
 		{"dark: luma stands in", color.NRGBA{200, 100, 20, 255}, 120, 120},
 		{"transparent is white", color.NRGBA{0, 0, 0, 0}, 255, 255},
 		{"half-transparent black", color.NRGBA{0, 0, 0, 51}, 204, 204},
-	}
-	for _, tt := range tests {
+	} {
 		src := image.NewNRGBA(image.Rect(5, 5, 8, 75)) // more rows than a strip, off the origin
 		for y := 5; y < 75; y++ {
 			for x := 5; x < 8; x++ {

@@ -88,7 +88,7 @@ func onlyLinux(t *testing.T) {
 }
 
 func TestReadFailures(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		kind   int
 		want   manifest.Reason // "" = read
@@ -105,8 +105,7 @@ func TestReadFailures(t *testing.T) {
 		{"closed stdout", imageClosesStdout, ReasonProtocol, "closed its output", 2},
 		{"error of the engine", imageEngineError, ReasonEngine, "no such mode", 1},
 		{"half a megabyte of stderr", imageNoisyStderr, "", "", 0},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			pool := fakePool(t, "ok", Config{Workers: 1, Timeout: 500 * time.Millisecond})
 			got, err := pool.Read(t.Context(), imageFor(tt.kind))

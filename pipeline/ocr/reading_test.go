@@ -43,7 +43,7 @@ func TestCollect(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   []candidate
 		want string // in order of line score
@@ -73,8 +73,7 @@ func TestMerge(t *testing.T) {
 			word(1, 1, "LATER", 90, 0, 0, 50, 10), word(0, 2, "FIRST", 90, 0, 0, 50, 10), word(0, 3, "OTHER", 90, 0, 0, 50, 10),
 		}, "FIRST"},
 		{"nothing", nil, ""},
-	}
-	for _, tt := range tests {
+	} {
 		if got := texts(merge(tt.in)); got != tt.want {
 			t.Errorf("%s: merge = %q, want %q", tt.name, got, tt.want)
 		}
@@ -145,7 +144,7 @@ func TestReadingOrder(t *testing.T) {
 
 func TestLevel(t *testing.T) {
 	base := image.Rect(0, 100, 10, 120) // centre 110
-	tests := []struct {
+	for _, tt := range []struct {
 		box  image.Rectangle
 		want bool
 	}{
@@ -153,8 +152,7 @@ func TestLevel(t *testing.T) {
 		{image.Rect(0, 110, 10, 130), false}, // 10 of 20
 		{image.Rect(0, 108, 10, 148), true},  // 18 of 40: the larger height counts
 		{image.Rect(0, 110, 10, 150), false}, // 20 of 40
-	}
-	for _, tt := range tests {
+	} {
 		if got := level(base, tt.box); got != tt.want {
 			t.Errorf("level(%v, %v) = %v, want %v", base, tt.box, got, tt.want)
 		}

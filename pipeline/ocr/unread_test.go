@@ -66,7 +66,7 @@ func TestLettersInRows(t *testing.T) {
 		}
 		return boxes
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		boxes []image.Rectangle
 		want  int
@@ -80,8 +80,7 @@ func TestLettersInRows(t *testing.T) {
 		{"a staircase", []image.Rectangle{image.Rect(10, 10, 18, 22), image.Rect(22, 24, 30, 36), image.Rect(34, 38, 42, 50)}, 0},
 		{"of all heights", []image.Rectangle{image.Rect(10, 20, 18, 28), image.Rect(22, 20, 30, 42), image.Rect(34, 20, 42, 28)}, 0},
 		{"nothing", nil, 0},
-	}
-	for _, tt := range tests {
+	} {
 		g := ink(tt.boxes...)
 		if got := lettersInRows(g); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
@@ -130,14 +129,13 @@ func TestEnough(t *testing.T) {
 		}
 		return out
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		listed, other int
 		confidence    float64
 		want          bool
 	}{
 		{4, 0, 60, true}, {3, 0, 99, false}, {4, 0, 59, false}, {7, 3, 90, true}, {4, 2, 90, false}, {0, 9, 90, false},
-	}
-	for _, tt := range tests {
+	} {
 		if got := enough(words(tt.listed, tt.other, tt.confidence)); got != tt.want {
 			t.Errorf("enough of %d listed and %d others at %v = %v, want %v", tt.listed, tt.other, tt.confidence, got, tt.want)
 		}

@@ -23,7 +23,7 @@ func testLexicon(list string) lexicon {
 
 func TestSplit(t *testing.T) {
 	l := testLexicon("IT HAS HASTE TODAY TO DIE FROM OUR FRIENDS DADDY GLOB LIST DEMON ZING CAUSE INTO IN THE DON'T DONT ASK HEALTHCARE")
-	tests := []struct{ in, want string }{
+	for _, tt := range []struct{ in, want string }{
 		{"ITHAS", "IT HAS"},
 		{"intheFRIENDS", "in the FRIENDS"},
 		{"“ITHAS...”", "“IT HAS...”"},
@@ -44,8 +44,7 @@ func TestSplit(t *testing.T) {
 		{strings.Repeat("THE", 17), ""},
 		{strings.Repeat("THE", 6), ""}, // six pieces
 		{"", ""},
-	}
-	for _, tt := range tests {
+	} {
 		got := l.split(tt.in)
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("split(%q) = %q, want %q", tt.in, got, tt.want)
@@ -61,7 +60,7 @@ func TestMend(t *testing.T) {
 	raw := func(line int, text string, confidence float64, x0, x1, high int) RawWord {
 		return RawWord{Text: text, Confidence: confidence, Box: image.Rect(x0, 0, x1, high), Line: line}
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   []RawWord
 		want string
@@ -73,8 +72,7 @@ func TestMend(t *testing.T) {
 		{"before an unsure word", []RawWord{raw(1, "|", 40, 0, 5, 20), raw(1, "FEEL", 69, 10, 50, 20)}, "| FEEL"},
 		{"a rule, much higher than the word", []RawWord{raw(1, "|", 40, 0, 5, 60), raw(1, "FEEL", 90, 10, 50, 20)}, "| FEEL"},
 		{"several words read as one", []RawWord{raw(1, "ITHAS", 80, 0, 100, 20)}, "IT HAS"},
-	}
-	for _, tt := range tests {
+	} {
 		var got []string
 		for _, w := range l.mend(tt.in) {
 			got = append(got, w.Text)
@@ -93,7 +91,7 @@ func TestMend(t *testing.T) {
 func TestAccepts(t *testing.T) {
 	l := testLexicon("WORD TWO-FACED")
 	type bars struct{ confidence, agreed float64 }
-	tests := []struct {
+	for _, tt := range []struct {
 		text            string
 		beside, without bars
 	}{
@@ -108,8 +106,7 @@ func TestAccepts(t *testing.T) {
 		{"XQ", bars{85, 75}, bars{90, 80}},
 		{"ÑÑÑ", bars{85, 75}, bars{90, 80}},
 		{"Q", bars{95, 95}, bars{98, 98}},
-	}
-	for _, tt := range tests {
+	} {
 		for beside, bar := range map[bool]bars{true: tt.beside, false: tt.without} {
 			for _, c := range []struct {
 				confidence   float64
