@@ -74,6 +74,7 @@ func (p *probe) do(method, u, body string, header ...string) (answer, error) {
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
+	req.Host = req.Header.Get("Host")
 	res, err := p.http.Do(req)
 	if err != nil {
 		return answer{}, err
@@ -129,11 +130,7 @@ func (p *probe) children(a answer) []map[string]any {
 	var l struct {
 		Kind string
 		Data struct {
-			Dist     int
-			Children []struct {
-				Kind string
-				Data map[string]any
-			}
+			Children []struct{ Data map[string]any }
 		}
 	}
 	if err := json.Unmarshal(a.body, &l); err != nil || l.Kind != "Listing" || a.StatusCode != 200 {
@@ -292,25 +289,17 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-func TestCanaries(t *testing.T) {
+// TestThings: the answers hold every canary, and a raw thing byte for byte.
+func TestThings(t *testing.T) {
 	p := start(t, Options{})
 	p.login()
-	p.put(Post{ID: "c1"})
-	body := string(p.info("t3_c1").body) + string(p.get(Post{ID: "c1"}.URLs()[0]).body)
-	for _, c := range hostile.Canaries() {
-		if !strings.Contains(body, c) {
-			t.Errorf("canary %q is not in the answers", c)
+	raw := `{"data":  {"id":"r1", "title":"a & <b>", "big":12345678901234567890}, "kind":"t3"}`
+	p.put(Post{ID: "c1"}, Post{ID: "r1", Raw: json.RawMessage(raw)})
+	body := string(p.info("t3_c1", "t3_r1").body) + string(p.get(Post{ID: "c1"}.URLs()[0]).body)
+	for _, want := range append(hostile.Canaries(), raw) {
+		if !strings.Contains(body, want) {
+			t.Errorf("%q is not in the answers", want)
 		}
-	}
-}
-
-func TestRaw(t *testing.T) {
-	p := start(t, Options{})
-	p.login()
-	raw := json.RawMessage(`{"data":  {"id":"r1", "title":"a & <b>", "big":12345678901234567890}, "kind":"t3"}`)
-	p.put(Post{ID: "r1", Raw: raw})
-	if a := p.info("t3_r1"); !bytes.Contains(a.body, raw) {
-		t.Errorf("raw thing is not byte for byte: %s", a.body)
 	}
 }
 
@@ -521,14 +510,8 @@ func TestCloseLeavesNothing(t *testing.T) {
 
 func TestMisdirected(t *testing.T) {
 	p := start(t, Options{})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://i.redd.it/x.jpg", nil)
-	attest.OK(t, err)
-	req.Host = "oauth.reddit.com"
-	res, err := p.http.Do(req)
-	attest.OK(t, err)
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusMisdirectedRequest {
-		t.Errorf("Host other than the name in the handshake: %d, want 421", res.StatusCode)
+	if a := p.get("https://i.redd.it/x.jpg", "Host", "oauth.reddit.com"); a.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("Host other than the name in the handshake: %d, want 421", a.StatusCode)
 	}
 	if got := p.s.Requests(); len(got) != 1 || got[0].Status != 421 {
 		t.Errorf("log %+v", got)
