@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/pipeline/attest"
@@ -37,6 +36,13 @@ func scannedFile(t testing.TB, rows int, options ...parquet.WriterOption) []byte
 	return parquetOf(t, all, append(options, parquet.MaxRowsPerRowGroup(3))...)
 }
 
+func opened(t testing.TB, file []byte) *File {
+	t.Helper()
+	f, err := Open(bytes.NewReader(file), int64(len(file)))
+	attest.OK(t, err)
+	return f
+}
+
 // values are what a column holds, as text with the row before it.
 func values(t testing.TB, file []byte, column string) (got []string, err error) {
 	t.Helper()
@@ -48,11 +54,11 @@ func values(t testing.TB, file []byte, column string) (got []string, err error) 
 		if err != nil {
 			return got, err
 		}
+		text := fmt.Sprintf("%d:%.8q", v.Row, v.Bytes)
 		if v.IsNumber {
-			got = append(got, fmt.Sprintf("%d:%d", v.Row, v.Number))
-		} else {
-			got = append(got, fmt.Sprintf("%d:%.8q", v.Row, v.Bytes))
+			text = fmt.Sprintf("%d:%d", v.Row, v.Number)
 		}
+		got = append(got, text)
 	}
 	return got, nil
 }
@@ -60,18 +66,16 @@ func values(t testing.TB, file []byte, column string) (got []string, err error) 
 // TestScan reads columns of every kind over several row groups.
 func TestScan(t *testing.T) {
 	file := scannedFile(t, 5)
-	s, err := Open(bytes.NewReader(file), int64(len(file)))
-	attest.OK(t, err)
-	attest.Same(t, "columns", []string{"ID", "image.bytes", "image.path", "hash", "labels.list.element", "note"}, s.Columns())
+	columns := []string{"ID", "image.bytes", "image.path", "hash", "labels.list.element", "note"}
+	attest.Same(t, "columns", columns, opened(t, file).Columns())
 	for column, want := range map[string][]string{
 		"ID":                  {`0:"id0"`, `1:"id1"`, `2:"id2"`, `3:"id3"`, `4:"id4"`},
 		"hash":                {"0:0", "1:1", "2:2", "3:3", "4:4"},
 		"note":                {`4:"a note"`},
 		"labels.list.element": {`0:"a"`, `1:"a"`, `1:"b"`, `2:"a"`, `3:"a"`, `4:"a"`, `4:"b"`},
 	} {
-		if got, err := values(t, file, column); err != nil || !cmp.Equal(want, got) {
-			t.Errorf("%s = %v, %v, want %v", column, got, err, want)
-		}
+		got, err := values(t, file, column)
+		attest.Same(t, column, want, got, err)
 	}
 }
 
@@ -79,9 +83,7 @@ func TestScan(t *testing.T) {
 func TestRowsWithoutColumns(t *testing.T) {
 	var file bytes.Buffer
 	attest.OK(t, parquet.NewWriter(&file, parquet.NewSchema("none", parquet.Group{})).Close())
-	f, err := Open(bytes.NewReader(file.Bytes()), int64(file.Len()))
-	attest.OK(t, err)
-	for row, err := range f.Rows() {
+	for row, err := range opened(t, file.Bytes()).Rows() {
 		t.Fatalf("row %v, %v", row, err)
 	}
 }

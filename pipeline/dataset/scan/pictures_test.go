@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"rehydrate/pipeline/attest"
 )
 
 type imageStruct struct {
@@ -88,13 +89,8 @@ func TestOpenPictures(t *testing.T) {
 		{"no rows", pictureFile[hfRow](t, nil), PictureColumns{}, PictureColumns{"image", "ocr_text"}, nil},
 	} {
 		columns, rows, err := allPictures(tt.path, tt.want)
-		if err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-			continue
-		}
-		if diff := cmp.Diff(tt.wantColumns, columns) + cmp.Diff(tt.wantRows, rows); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		attest.Same(t, tt.name, tt.wantColumns, columns, err)
+		attest.Same(t, tt.name, tt.wantRows, rows)
 	}
 }
 

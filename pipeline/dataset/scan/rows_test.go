@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,10 @@ type content struct {
 	Rows    [][]manifest.Cell
 }
 
+func list(items ...string) manifest.Cell {
+	return manifest.Cell{IsList: true, List: append([]string{}, items...)}
+}
+
 func readTable(path string, want ...string) (out content, err error) {
 	r, err := OpenManifest(path, want)
 	if err != nil {
@@ -45,9 +50,8 @@ func readTable(path string, want ...string) (out content, err error) {
 			return out, nil
 		case err != nil:
 			return out, err
-		default:
-			out.Rows = append(out.Rows, append([]manifest.Cell(nil), cells...))
 		}
+		out.Rows = append(out.Rows, slices.Clone(cells))
 	}
 }
 
@@ -87,11 +91,7 @@ func manifestFile(t testing.TB, options ...parquet.WriterOption) []byte {
 func parquetOf[T any](t testing.TB, rows []T, options ...parquet.WriterOption) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[T](&b, options...)
-	if _, err := w.Write(rows); err != nil {
-		t.Fatal(err)
-	}
-	attest.OK(t, w.Close())
+	attest.OK(t, parquet.Write(&b, rows, options...))
 	return b.Bytes()
 }
 
@@ -105,9 +105,6 @@ func save(t testing.TB, data []byte) string {
 func TestOpenManifest(t *testing.T) {
 	text := func(s string) manifest.Cell { return manifest.Cell{Text: s} }
 	bad := func(fault string) manifest.Cell { return manifest.Cell{Fault: fault} }
-	list := func(items ...string) manifest.Cell {
-		return manifest.Cell{IsList: true, List: append([]string{}, items...)}
-	}
 	null, nullList := manifest.Cell{Null: true}, manifest.Cell{IsList: true, Null: true}
 	want := content{
 		Columns: []string{"id", "split", "image", "big", "unsig", "score", "F1", "tags", "bare", "numbers"},
@@ -450,16 +447,12 @@ func TestOpenLabelled(t *testing.T) {
 	fault := func(text string) manifest.Cell {
 		return manifest.Cell{Fault: fmt.Sprintf("is the label number %q, and the file's footer names 2 labels", text)}
 	}
-	list := func(items ...string) manifest.Cell {
-		return manifest.Cell{IsList: true, List: append([]string{}, items...)}
-	}
 	one, null := manifest.Cell{Text: "1"}, manifest.Cell{Null: true}
+	numbers := [][]manifest.Cell{{one, list("1", "0"), list("1"), one, one, one, one}}
 	for text, want := range map[string][][]manifest.Cell{
 		features: {{{Text: "y"}, list("y", "x"), list("y"), {Text: "y"}, one, one, one}, {null, fault("-1"), list(), fault("x"), one, one, one},
 			{fault("2"), list(), fault("2"), null, one, one, one}},
-		"":                           {{one, list("1", "0"), list("1"), one, one, one, one}},
-		"{":                          {{one, list("1", "0"), list("1"), one, one, one, one}},
-		`{"info": {"features": []}}`: {{one, list("1", "0"), list("1"), one, one, one, one}},
+		"": numbers, "{": numbers, `{"info": {"features": []}}`: numbers,
 	} {
 		r, err := OpenLabelled(save(t, parquetOf(t, rows, parquet.KeyValueMetadata("huggingface", text))), nil)
 		attest.OK(t, err)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/pipeline/attest"
@@ -21,10 +20,8 @@ func TestUnclaimed(t *testing.T) {
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[row](&b, parquet.BloomFilters(parquet.SplitBlockFilter(10, "id")))
 	for i := range 3 {
-		if _, err := w.Write([]row{{"few00" + string(rune('0'+i)), int64(i)}, {"few009", 9}}); err != nil {
-			t.Fatal(err)
-		}
-		attest.OK(t, w.Flush())
+		_, err := w.Write([]row{{"few00" + string(rune('0'+i)), int64(i)}, {"few009", 9}})
+		attest.OK(t, err, w.Flush())
 	}
 	attest.OK(t, w.Close())
 	whole := b.Bytes()
@@ -41,24 +38,16 @@ func TestUnclaimed(t *testing.T) {
 		"hidden":  {with("\x00\x00few003\x00\x00"), []Span{{int64(footer) + 2, int64(footer) + 8}}},
 		"another": {with(string(whole)), []Span{{int64(footer), int64(footer + len(whole))}}},
 	} {
-		s, err := Open(bytes.NewReader(c.file), int64(len(c.file)))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got, err := s.Unclaimed()
-		if err != nil || !cmp.Equal(c.want, got) {
-			t.Errorf("%s: %v (%v), want %v", name, got, err, c.want)
-		}
+		got, err := opened(t, c.file).Unclaimed()
+		attest.Same(t, name, c.want, got, err)
 	}
 }
 
 // TestNotes yields key-values and the bounds of columns.
 func TestNotes(t *testing.T) {
 	file := scannedFile(t, 5, parquet.KeyValueMetadata("a key", "a value"))
-	s, err := Open(bytes.NewReader(file), int64(len(file)))
-	attest.OK(t, err)
 	got := map[string]string{}
-	for name, note := range s.Notes() {
+	for name, note := range opened(t, file).Notes() {
 		got[name] += string(note) + " "
 	}
 	if got["key a key"] != "a value " || got["key of the footer"] != "a key " || !strings.Contains(got["bound of column ID"], "id0 id2") {
