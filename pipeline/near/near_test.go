@@ -7,15 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
+	"image/color/palette"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
 	"io"
 	"maps"
-	"math"
 	"math/bits"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,29 +36,6 @@ import (
 	"rehydrate/policy"
 )
 
-// scenery is a harmless picture that follows from its seed: waves of grey, which a
-// GIF keeps as they are.
-func scenery(seed uint64, w, h int) *image.RGBA {
-	r := rand.New(rand.NewPCG(seed, 23))
-	type wave struct{ fx, fy, phase, high float64 }
-	var waves [5]wave
-	for i := range waves {
-		waves[i] = wave{r.Float64() * 5, r.Float64() * 5, r.Float64() * 6, 10 + 25*r.Float64()}
-	}
-	img := image.NewRGBA(image.Rect(0, 0, w, h))
-	for y := range h {
-		for x := range w {
-			v := 128.0
-			for _, q := range waves {
-				v += q.high * math.Cos(math.Pi*(q.fx*float64(x)/float64(w)+q.fy*float64(y)/float64(h))+q.phase)
-			}
-			b := uint8(max(0, min(255, v)))
-			img.SetRGBA(x, y, color.RGBA{b, b, b, 255})
-		}
-	}
-	return img
-}
-
 func asJPEG(t testing.TB, img image.Image, quality int) []byte {
 	return encoded(t, func(w io.Writer) error { return jpeg.Encode(w, img, &jpeg.Options{Quality: quality}) })
 }
@@ -72,7 +47,7 @@ func asPNG(t testing.TB, img image.Image) []byte {
 func asGIF(t testing.TB, frames ...image.Image) []byte {
 	all := &gif.GIF{Delay: make([]int, len(frames))}
 	for _, frame := range frames {
-		small := image.NewPaletted(frame.Bounds(), greys())
+		small := image.NewPaletted(frame.Bounds(), palette.Plan9)
 		draw.FloydSteinberg.Draw(small, small.Bounds(), frame, image.Point{})
 		all.Image = append(all.Image, small)
 	}
@@ -86,13 +61,6 @@ func encoded(t testing.TB, encode func(io.Writer) error) []byte {
 	return b.Bytes()
 }
 
-func greys() (p color.Palette) {
-	for i := range 256 {
-		p = append(p, color.Gray{uint8(i)})
-	}
-	return p
-}
-
 func resized(img image.Image, w, h int) image.Image {
 	small := image.NewRGBA(image.Rect(0, 0, w, h))
 	draw.CatmullRom.Scale(small, small.Bounds(), img, img.Bounds(), draw.Src, nil)
@@ -101,18 +69,18 @@ func resized(img image.Image, w, h int) image.Image {
 
 // gallery is a folder of pictures: three scenes with copies, two without.
 func gallery(t testing.TB) map[string][]byte {
-	one, two, three := scenery(1, 320, 240), scenery(2, 300, 300), scenery(3, 240, 320)
+	one, two, three := redditemu.Photo(1, 320, 240), redditemu.Photo(2, 300, 300), redditemu.Photo(3, 240, 320)
 	webp, err := redditemu.Draw(redditemu.Spec{Seed: 7, Format: "webp"})
 	attest.OK(t, err)
 	return map[string][]byte{
 		"b/one.jpg":         asJPEG(t, one, 92),
-		"c/recompressed":    asJPEG(t, one, 35),
+		"c/recompressed":    asJPEG(t, one, 8),
 		"c/smaller.png":     asPNG(t, resized(one, 160, 120)),
 		"a two.png":         asPNG(t, two),
 		"Z/two again.jpeg":  asJPEG(t, two, 60),
 		"three.gif":         asGIF(t, three, resized(two, 240, 320)),
 		"tree/three.jpg":    asJPEG(t, resized(three, 480, 640), 80),
-		"alone.jpg":         asJPEG(t, scenery(4, 200, 200), 90),
+		"alone.jpg":         asJPEG(t, redditemu.Photo(4, 200, 200), 90),
 		"notes.txt":         []byte("no picture"),
 		"d/e/f/lonely.webp": webp.Body,
 	}
@@ -138,10 +106,7 @@ func config(t testing.TB, path string) Config {
 
 // saved is the path of a new file with that content.
 func saved(t testing.TB, content string) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "saved")
-	attest.OK(t, os.WriteFile(name, []byte(content), 0o600))
-	return name
+	return filepath.Join(writeFolder(t, map[string][]byte{"saved": []byte(content)}), "saved")
 }
 
 func find(t testing.TB, c Config) Summary {
@@ -161,13 +126,6 @@ func records(t testing.TB, dir, name string) [][]string {
 	return all[1:]
 }
 
-func hashOf(t testing.TB, record []string) uint64 {
-	t.Helper()
-	hash, err := strconv.ParseUint(record[7], 16, 64)
-	attest.OK(t, err)
-	return hash
-}
-
 // nearPairs are the files of groups.csv: group, file, duplicate_of, class.
 func nearPairs(t testing.TB, dir string) []string {
 	t.Helper()
@@ -178,7 +136,10 @@ func nearPairs(t testing.TB, dir string) []string {
 		if r[3] == "" {
 			first = r
 		} else {
-			distance = strconv.Itoa(bits.OnesCount64(hashOf(t, first) ^ hashOf(t, r)))
+			var a, b uint64
+			_, err := fmt.Sscanf(first[7]+" "+r[7], "%x %x", &a, &b)
+			attest.OK(t, err)
+			distance = strconv.Itoa(bits.OnesCount64(a ^ b))
 		}
 		if kept := r[3] == ""; kept != (r[2] == "true") || kept != (r[6] == "") || r[4] != distance {
 			t.Errorf("a record that contradicts itself: %q, at distance %s", r, distance)
@@ -201,18 +162,16 @@ func TestFind(t *testing.T) {
 		Classes: map[string]int{"image": 4}, Mode: ModeImage, Radius: 8, Hash: dedupe.HashKind(), Shown: 7,
 		Written: []string{filepath.Join(c.Out, sheetName), filepath.Join(c.Out, unreadableName), filepath.Join(c.Out, groupsName)}}
 	attest.Same(t, "", wantSum, s)
-	if got := records(t, c.Out, unreadableName); len(got) > 0 {
-		t.Errorf("unreadable: %q", got)
-	}
-	page, err := os.ReadFile(filepath.Join(c.Out, sheetName))
-	if err != nil || bytes.Count(page, []byte("<img ")) != 7 || !bytes.Contains(page, []byte("2 of 64 bits differ")) {
-		t.Errorf("the contact sheet shows %d pictures, want 7 (%v)", bytes.Count(page, []byte("<img ")), err)
+	attest.Same(t, "unreadable", [][]string{}, records(t, c.Out, unreadableName))
+	page := answerOf(t, c.Out)[sheetName]
+	if n := strings.Count(page, "<img "); n != 7 || !strings.Contains(page, "2 of 64 bits differ") {
+		t.Errorf("the contact sheet shows %d pictures, want 7, or does not say that 2 bits differ", n)
 	}
 }
 
 // TestFindText: with texts, the words decide between pictures on one template.
 func TestFindText(t *testing.T) {
-	template := asJPEG(t, scenery(5, 300, 300), 90)
+	template := asJPEG(t, redditemu.Photo(5, 300, 300), 90)
 	files := map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template, "4.jpg": template, "5.jpg": template}
 	want := []string{"1|1.jpg||", "1|2.jpg|1.jpg|near_text", "2|4.jpg||", "2|5.jpg|4.jpg|no_text"}
 	for name, text := range map[string]string{
@@ -243,7 +202,7 @@ func TestFindText(t *testing.T) {
 // TestFindTextNested: the texts of a file name pictures one way. Where a folder holds one of its
 // own name, a picture's path is another one's name, and no text goes to two pictures.
 func TestFindTextNested(t *testing.T) {
-	picture := asJPEG(t, scenery(5, 100, 100), 90)
+	picture := asJPEG(t, redditemu.Photo(5, 100, 100), 90)
 	t.Chdir(writeFolder(t, map[string][]byte{"a/x.jpg": picture, "a/a/x.jpg": picture}))
 	for name, text := range map[string]string{
 		"paths": "file,text\na/x.jpg,one two three four\n./a/a/x.jpg,five six seven eight\n",
@@ -259,7 +218,7 @@ func TestFindTextNested(t *testing.T) {
 
 // TestFindSpared: the summary says what the guard would keep, and the guard keeps it.
 func TestFindSpared(t *testing.T) {
-	template := asJPEG(t, scenery(5, 300, 300), 90)
+	template := asJPEG(t, redditemu.Photo(5, 300, 300), 90)
 	c := config(t, writeFolder(t, map[string][]byte{"1.jpg": template, "2.jpg": template, "3.jpg": template}))
 	c.Texts = saved(t, "file,text\n1.jpg,me irl\n2.jpg,oh no\n3.jpg,me irl\n")
 	if s := find(t, c); s.Duplicates != 2 || s.Spared != 1 {
@@ -305,7 +264,7 @@ func TestFindHostile(t *testing.T) {
 // TestFindStrangeFiles: links are not followed, pipes are not waited for, what is called
 // a picture but is not one is reported, and files with other names are skipped.
 func TestFindStrangeFiles(t *testing.T) {
-	body := asJPEG(t, scenery(6, 200, 200), 90)
+	body := asJPEG(t, redditemu.Photo(6, 200, 200), 90)
 	dir := writeFolder(t, map[string][]byte{"real.jpg": body, "text.png": []byte("only text"), "empty.gif": nil, "photo.HEIC": []byte("\x00\x00\x00\x18ftypheic"),
 		"readme": []byte("text"), "unnamed": body, "cut.jpg": body[:len(body)/2], "sub/x.jpg": body})
 	outside := writeFolder(t, map[string][]byte{"secret.jpg": body})
@@ -361,7 +320,7 @@ func answerOf(t testing.TB, dir string) map[string]string {
 func TestFindDeterministic(t *testing.T) {
 	files := gallery(t)
 	for i := range uint64(30) {
-		files[fmt.Sprintf("more/%02d.jpg", i)] = asJPEG(t, scenery(10+i/3, 160, 160), 50+int(i))
+		files[fmt.Sprintf("more/%02d.jpg", i)] = asJPEG(t, redditemu.Photo(10+i/3, 160, 160), 50+int(i))
 	}
 	files["bad.png"], files["worse.png"] = []byte("bad"), nil
 	dir := writeFolder(t, files)
@@ -376,9 +335,7 @@ func TestFindDeterministic(t *testing.T) {
 		if first == nil {
 			first = got
 		}
-		if diff := cmp.Diff(first, got); diff != "" || len(got) != 3 {
-			t.Errorf("%d workers: %s", workers, diff)
-		}
+		attest.Same(t, fmt.Sprint(workers, " workers"), first, got)
 	}
 }
 
@@ -407,15 +364,14 @@ func writeParquet[T any](t testing.TB, rows []T, options ...parquet.WriterOption
 
 // tableRows are pictures with texts: row 1 is near row 0, row 3 has another caption, row 5 has no picture.
 func tableRows(t testing.TB) (structs []structRow, flats []flatRow) {
-	one := scenery(7, 256, 256)
-	bodies := [][]byte{asJPEG(t, one, 90), asJPEG(t, one, 40), asPNG(t, scenery(8, 200, 200)), asPNG(t, one), []byte("no picture"), nil}
+	one := redditemu.Photo(7, 256, 256)
+	bodies := [][]byte{asJPEG(t, one, 90), asJPEG(t, one, 40), asPNG(t, redditemu.Photo(8, 200, 200)), asPNG(t, one), []byte("no picture"), nil}
 	texts := []string{"a b c d", "a b c", "", "quite another caption", "", ""}
 	for i := range bodies {
 		row := structRow{ID: strconv.Itoa(i), Text: texts[i], Caption: "same"}
 		row.Image.Bytes = bodies[i]
-		row.Image.Path = "p.jpg"
-		if i == 2 {
-			row.Image.Path = ""
+		if i != 2 {
+			row.Image.Path = "p.jpg"
 		}
 		structs = append(structs, row)
 		flats = append(flats, flatRow{Data: bodies[i], Caption: texts[i]})
@@ -525,15 +481,14 @@ func TestFindForce(t *testing.T) {
 	attest.OK(t, os.WriteFile(mine, []byte("mine"), 0o600))
 	c.Force, c.Pictures = true, 0
 	find(t, c)
-	if diff := cmp.Diff([]string{groupsName, "mine.txt", unreadableName}, slices.Sorted(maps.Keys(answerOf(t, c.Out)))); diff != "" {
-		t.Error(diff) // the contact sheet of the first answer shows what groups.csv no longer says
-	}
+	// The contact sheet of the first answer shows what groups.csv no longer says.
+	attest.Same(t, "", []string{groupsName, "mine.txt", unreadableName}, slices.Sorted(maps.Keys(answerOf(t, c.Out))))
 }
 
 // TestAnswerCutShort: whatever step of the writing fails, the folder holds one whole answer, or no groups.csv, and
 // nothing unfinished; what a killed search left is removed.
 func TestAnswerCutShort(t *testing.T) {
-	c := config(t, writeFolder(t, map[string][]byte{"a.png": asPNG(t, scenery(1, 64, 64)), "b.png": asPNG(t, scenery(1, 64, 64))}))
+	c := config(t, writeFolder(t, map[string][]byte{"a.png": asPNG(t, redditemu.Photo(1, 64, 64)), "b.png": asPNG(t, redditemu.Photo(1, 64, 64))}))
 	c.Out, c.Force = filepath.Join(t.TempDir(), "out[1]*"), true
 	newer := c
 	newer.Rule.Radius = 63
@@ -573,7 +528,7 @@ func TestAnswerCutShort(t *testing.T) {
 func TestFindSheetLimit(t *testing.T) {
 	files := map[string][]byte{}
 	for i := range uint64(40) {
-		files[fmt.Sprintf("%02d.jpg", i)] = asJPEG(t, scenery(20+i/30, 120, 120), 60+int(i))
+		files[fmt.Sprintf("%02d.jpg", i)] = asJPEG(t, redditemu.Photo(20+i/30, 120, 120), 60+int(i))
 	}
 	dir := writeFolder(t, files)
 	for pictures, want := range map[int]int{1: 0, 2: 2, 5: 5, 25: mostOfGroup, 26: 26, 1000: mostOfGroup + 10} {
@@ -591,7 +546,7 @@ func TestFindSheetLimit(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	dir := writeFolder(t, map[string][]byte{"a.jpg": asJPEG(t, scenery(1, 64, 64), 90), "bad.csv": []byte("name,text\nx,y\n"), "twice.csv": []byte("file,text\na.jpg,x\n./a.jpg,y\n"),
+	dir := writeFolder(t, map[string][]byte{"a.jpg": asJPEG(t, redditemu.Photo(1, 64, 64), 90), "bad.csv": []byte("name,text\nx,y\n"), "twice.csv": []byte("file,text\na.jpg,x\n./a.jpg,y\n"),
 		"cut.csv": []byte("file,text\n\"a.jpg,x\n"), "bad.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":\"x\"}\n{\"file\":\"b.jpg\"}\n"), "none.jsonl": []byte("{\"text\":\"x\"}\n"),
 		"typed.jsonl": []byte("{\"file\":\"a.jpg\",\"text\":7}\n"), "empty": nil, "ws/state.db": nil, "full/groups.csv/x": nil, "file": []byte("x")})
 	pipe := filepath.Join(dir, "pipe")

@@ -8,12 +8,13 @@ import (
 
 	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/page"
+	"rehydrate/pipeline/redditemu"
 )
 
 // sheetGroups are n groups of two pictures with names that would do harm in a page.
 func sheetGroups(t testing.TB, n int, name string) (all []shownGroup) {
 	t.Helper()
-	thumb, err := page.NewThumbnail(scenery(1, 400, 300), name)
+	thumb, err := page.NewThumbnail(redditemu.Photo(1, 400, 300), name)
 	attest.OK(t, err)
 	for i := range n {
 		all = append(all, shownGroup{Number: i + 1, More: i,
