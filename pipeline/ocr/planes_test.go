@@ -2,11 +2,12 @@ package ocr
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"rehydrate/pipeline/attest"
 )
 
 func TestScaledSize(t *testing.T) {
@@ -45,9 +46,7 @@ func TestScale(t *testing.T) {
 		{"to one pixel", grayOf(2, 0, 255, 255, 255), 1, grayOf(1, 191)},
 		{"doubled, linear", grayOf(2, 0, 200), 4, grayOf(4, 0, 50, 150, 200, 0, 50, 150, 200)},
 	} {
-		if diff := cmp.Diff(tt.want, scale(tt.src, tt.long)); diff != "" {
-			t.Errorf("%s: scale (-want +got):\n%s", tt.name, diff)
-		}
+		attest.Same(t, tt.name, tt.want, scale(tt.src, tt.long))
 	}
 }
 
@@ -139,8 +138,6 @@ func TestRender(t *testing.T) {
 		{pass{plane: "M", long: 3, filter: "dark", from: 180, to: 220}, 0},
 		{pass{plane: "M", long: 3, components: true}, 255}, // as high as the picture
 	} {
-		if diff := cmp.Diff(grayOf(3, bytes.Repeat([]byte{tt.want}, 9)...), p.render(tt.pass)); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", tt.pass, diff)
-		}
+		attest.Same(t, fmt.Sprint(tt.pass), grayOf(3, bytes.Repeat([]byte{tt.want}, 9)...), p.render(tt.pass))
 	}
 }

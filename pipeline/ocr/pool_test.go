@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rehydrate/manifest"
 	"rehydrate/pipeline/attest"
 )
@@ -387,9 +385,7 @@ func TestReadImages(t *testing.T) {
 	pool := fakePool(t, "ok", Config{Workers: 1})
 	for _, img := range []image.Image{image.NewGray(image.Rectangle{}), imageFor(imageNoText)} {
 		r, err := pool.Read(t.Context(), img)
-		if diff := cmp.Diff(Reading{}, r); err != nil || diff != "" {
-			t.Errorf("Read of nothing = %+v, %v, want nothing", r, err)
-		}
+		attest.Same(t, "what is read of nothing", Reading{}, r, err)
 	}
 	// Boxes are in the image's own coordinates.
 	whole := image.NewGray(image.Rect(0, 0, 3*fakeWidth, 3*fakeUnit*imageOK))

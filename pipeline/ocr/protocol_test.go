@@ -85,9 +85,7 @@ func TestAnswerRoundTrip(t *testing.T) {
 	var b bytes.Buffer
 	attest.OK(t, writeAnswer(&b, 7, image.Rect(0, 0, 100, 50), in, nil))
 	got, err := readAnswer(bufio.NewReader(&b), 7, image.Pt(100, 50))
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("readAnswer error %v (-want +got):\n%s", err, diff)
-	}
+	attest.Same(t, "readAnswer", want, got, err)
 }
 
 func TestReadAnswerErrors(t *testing.T) {
@@ -119,9 +117,7 @@ func TestServe(t *testing.T) {
 	for id, kind := range []int{imageOK, imageEngineError} {
 		attest.OK(t, writeRequest(&in, uint64(id), Mode{PSM: 3}, imageFor(kind)))
 	}
-	if err := Serve(&in, &out, Engine{Model: "fake"}, fakeRecognize); err != nil {
-		t.Fatalf("Serve = %v at the end of its input, want nil", err)
-	}
+	attest.OK(t, Serve(&in, &out, Engine{Model: "fake"}, fakeRecognize)) // nil at the end of its input
 	said := bufio.NewReader(&out)
 	if h, err := readHello(said); err != nil || h.Engine.Model != "fake" {
 		t.Errorf("readHello = %+v, %v", h, err)

@@ -117,9 +117,7 @@ func TestMergeIsStable(t *testing.T) {
 	want := read()
 	for range 20 {
 		random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-		if diff := cmp.Diff(want, read()); diff != "" {
-			t.Fatalf("another order, another reading (-want +got):\n%s", diff)
-		}
+		attest.Same(t, "another order", want, read())
 	}
 }
 
@@ -144,17 +142,14 @@ func TestReadingOrder(t *testing.T) {
 
 func TestLevel(t *testing.T) {
 	base := image.Rect(0, 100, 10, 120) // centre 110
-	for _, tt := range []struct {
-		box  image.Rectangle
-		want bool
-	}{
-		{image.Rect(0, 109, 10, 129), true},  // 9 of 20 apart
-		{image.Rect(0, 110, 10, 130), false}, // 10 of 20
-		{image.Rect(0, 108, 10, 148), true},  // 18 of 40: the larger height counts
-		{image.Rect(0, 110, 10, 150), false}, // 20 of 40
+	for box, want := range map[image.Rectangle]bool{
+		image.Rect(0, 109, 10, 129): true,  // 9 of 20 apart
+		image.Rect(0, 110, 10, 130): false, // 10 of 20
+		image.Rect(0, 108, 10, 148): true,  // 18 of 40: the larger height counts
+		image.Rect(0, 110, 10, 150): false, // 20 of 40
 	} {
-		if got := level(base, tt.box); got != tt.want {
-			t.Errorf("level(%v, %v) = %v, want %v", base, tt.box, got, tt.want)
+		if got := level(base, box); got != want {
+			t.Errorf("level(%v, %v) = %v, want %v", base, box, got, want)
 		}
 	}
 }

@@ -103,17 +103,16 @@ var muchRead = func() candidate {
 }()
 
 func TestWorthwhile(t *testing.T) {
-	blank, read := whiteGray(4, 2), muchRead
+	noise := muchRead
+	noise.listed = false
 	p := pass{unread: true, shapes: 1}
-	if p.worthwhile(blank, []candidate{read}) {
-		t.Error("a pass over nothing is worthwhile")
-	}
-	if !p.worthwhile(blank, nil) {
-		t.Error("a pass is left out though nothing has been read yet")
-	}
-	read.listed = false
-	if !p.worthwhile(blank, []candidate{read}) {
-		t.Error("a pass is left out though noise is all that has been read")
+	for _, tt := range []struct {
+		read []candidate
+		want bool
+	}{{[]candidate{muchRead}, false}, {nil, true}, {[]candidate{noise}, true}} {
+		if got := p.worthwhile(whiteGray(4, 2), tt.read); got != tt.want {
+			t.Errorf("a pass over nothing after %v is worthwhile: %v, want %v", tt.read, got, tt.want)
+		}
 	}
 }
 

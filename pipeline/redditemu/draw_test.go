@@ -16,9 +16,7 @@ func TestDrawFormats(t *testing.T) {
 	for _, format := range []string{"jpeg", "png", "gif", "webp"} {
 		s := Spec{Seed: 7, Style: StyleOutline, Format: format}
 		a, err := Draw(s)
-		if err != nil {
-			t.Fatalf("Draw(%s): %v", format, err)
-		}
+		attest.OK(t, err)
 		b, err := Draw(s)
 		if err != nil || !bytes.Equal(a.Body, b.Body) || !slices.Equal(a.Words, b.Words) {
 			t.Errorf("Draw(%s) twice differs (error %v)", format, err)

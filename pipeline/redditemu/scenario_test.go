@@ -15,16 +15,11 @@ import (
 	"rehydrate/pipeline/attest"
 )
 
-func manyIDs(n int) []manifest.PostID {
-	var ids []manifest.PostID
-	for i := range n {
-		ids = append(ids, manifest.PostID(fmt.Sprintf("s%d", i)))
-	}
-	return ids
-}
-
 func TestScenario(t *testing.T) {
-	ids := manyIDs(1049)
+	var ids []manifest.PostID
+	for i := range 1049 {
+		ids = append(ids, manifest.PostID(fmt.Sprint("s", i)))
+	}
 	posts := Scenario(ids, 11)
 	s, err := Start(Options{})
 	attest.OK(t, err)
@@ -50,9 +45,8 @@ func TestScenario(t *testing.T) {
 		if len(p.Images) > 0 && p.Images[0].Spec.Caption != "" {
 			if c := p.Images[0].Spec.Caption; captions[c] {
 				t.Errorf("%s repeats caption %q", p.ID, c)
-			} else {
-				captions[c] = true
 			}
+			captions[p.Images[0].Spec.Caption] = true
 		}
 	}
 	if n := states[manifest.StateLive]; n < 930 || n > 1020 {
@@ -111,9 +105,7 @@ func TestDemo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "annotations.csv")
 	attest.OK(t, os.WriteFile(path, annotations, 0o600))
 	r, err := manifest.Open(path, manifest.Options{})
-	if err != nil {
-		t.Fatalf("the manifest reader refuses the demo: %v", err)
-	}
+	attest.OK(t, err)
 	n, sums := 0, 0
 	for e, err := range r.Entries(t.Context()) {
 		attest.OK(t, err)
