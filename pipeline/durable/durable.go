@@ -60,6 +60,7 @@ type File struct {
 	keep       bool
 	size       int64
 	synced     bool
+	published  bool     // nothing has the name temp any more
 	owned      *os.Root // closed with the file; nil when it is the caller's
 }
 
@@ -156,13 +157,17 @@ func (f *File) Publish() error {
 	}
 	// The content is on the disk, so the name never means a part of it. An error after the rename leaves the new file, not
 	// yet durable.
-	return f.folder.Rename(f.ctx, f.temp, f.name)
+	err := f.folder.Rename(f.ctx, f.temp, f.name)
+	f.published = err == nil
+	return err
 }
 
 // Discard closes the file and removes it unless it was published. Errors do not matter: the file goes.
 func (f *File) Discard() {
 	f.file.Close()
-	f.folder.root.Remove(f.temp) // after Publish nothing has this name
+	if !f.published {
+		f.folder.root.Remove(f.temp)
+	}
 	if f.owned != nil {
 		f.owned.Close()
 	}
