@@ -6,6 +6,7 @@ import (
 	"image/color/palette"
 	"image/draw"
 	"math/bits"
+	"strings"
 	"testing"
 )
 
@@ -149,4 +150,24 @@ func FuzzHashImage(f *testing.F) {
 			t.Errorf("hash %x is not flat and has %d ones", hash.Bits, bits.OnesCount64(hash.Bits))
 		}
 	})
+}
+
+// TestHashTurned recognises a picture however it was turned or mirrored.
+func TestHashTurned(t *testing.T) {
+	img := image.NewRGBA(image.Rect(0, 0, 128, 128))
+	for i := range img.Pix {
+		img.Pix[i] = uint8(i * i / 97 % 251)
+	}
+	ways, err := HashTurned(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for way, want := range ways {
+		if got, err := HashImage(turn(img, way)); err != nil || got != want {
+			t.Errorf("way %d: %v, %v, want %v", way, got, err, want)
+		}
+	}
+	if _, err := HashTurned(image.NewRGBA(image.Rectangle{})); err == nil || !strings.Contains(HashKind(), "phash64") {
+		t.Errorf("no pixels: %v; kind %q", err, HashKind())
+	}
 }

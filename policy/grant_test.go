@@ -3,6 +3,7 @@ package policy
 import (
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/pem"
 	"errors"
 	"regexp"
 	"strings"
@@ -266,5 +267,31 @@ func wantFault(t *testing.T, got *GrantFault, want manifest.Reason) {
 		t.Errorf("fault = %s (%s), want %q", got.Reason, got.Detail, want)
 	case got.Detail == "" || got.Hint == "":
 		t.Errorf("the fault %s says %q, hint %q: both have to say something", got.Reason, got.Detail, got.Hint)
+	}
+}
+
+// TestStatement signs a statement, and refuses it changed, under another namespace or by what is not a key.
+func TestStatement(t *testing.T) {
+	seed := sha256.Sum256([]byte("a statement"))
+	key := ed25519.NewKeyFromSeed(seed[:])
+	block, err := ssh.MarshalPrivateKey(key, "")
+	attest.OK(t, err)
+	sig, err := SignStatement(pem.EncodeToMemory(block), []byte("PASS"))
+	attest.OK(t, err)
+	if print, err := CheckStatement(sig, []byte("PASS")); err != nil || print != ssh.FingerprintSHA256(asSigner(t, key).PublicKey()) {
+		t.Errorf("%q, %v", print, err)
+	}
+	other := signedFile(t, "a.json", "PASS", asSigner(t, key), "rehydrate-grant")
+	for name, c := range map[string][2][]byte{"changed": {sig, []byte("FAIL")}, "another namespace": {other.Signature, []byte("PASS")}, "no signature": {nil, nil}} {
+		if _, err := CheckStatement(c[0], c[1]); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	locked, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte("secret"))
+	attest.OK(t, err)
+	for name, c := range map[string]struct{ key, says string }{"a passphrase": {string(pem.EncodeToMemory(locked)), "ssh-keygen -Y sign"}, "no key": {"x", "read the key"}} {
+		if _, err := SignStatement([]byte(c.key), nil); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
