@@ -218,6 +218,16 @@ func TestErase(t *testing.T) {
 	if err := w.Erase(ctx, "../x"); err == nil {
 		t.Error("Erase took a path")
 	}
+	blocked := hooked(ctx, func(string) error {
+		for _, name := range temps(t, w.Dir()) {
+			attest.OK(t, os.WriteFile(name, []byte("in the way"), 0o600))
+		}
+		return nil
+	})
+	if err := w.scrub(blocked); err == nil {
+		t.Error("state.db was rewritten into a file that is no database")
+	}
+	attest.Same(t, "records after the rewrite failed", "aa1 aa1/1 bb1 aa1/2", keys(t, w)) // of the old state.db
 }
 
 // TestErasedTextIsGone looks for deleted text in the bytes of state.db, after stores, growing

@@ -468,7 +468,9 @@ func TestConcurrentWriters(t *testing.T) {
 		}
 	})
 	group.Wait()
-	for _, r := range collect(t, w.Records(ctx, Select{})) {
+	records := collect(t, w.Records(ctx, Select{}))
+	attest.Same(t, "records", 40, len(records))
+	for _, r := range records {
 		if r.Image == nil || r.Reading == nil {
 			t.Errorf("%s has no image or reading", r.ID)
 		}
