@@ -61,7 +61,8 @@ func TestInitFindsFigSIM(t *testing.T) {
 	got, err := entries(t, r, nil)
 	bare, failed := Open("testdata/annotations.csv", Options{})
 	want, failed := entries(t, bare, failed)
-	if diff := cmp.Diff(want, got); err != nil || failed != nil || diff != "" || r.Schema.Name != "figsim" || r.ManifestDigest != bare.ManifestDigest || len(d.Notes) != 7 {
+	if diff := cmp.Diff(want, got); err != nil || failed != nil || diff != "" || r.Schema.Name != "figsim" || r.ManifestDigest != bare.ManifestDigest || len(d.Notes) != 7 ||
+		!strings.Contains(string(d.Settings), "\nseverity = \"severity\" #") {
 		t.Errorf("%v, %v, schema %s, notes %q, entries (-bare +init):\n%s", err, failed, r.Schema.Name, d.Notes, diff)
 	}
 	s, err := r.Check(t.Context())
@@ -89,7 +90,7 @@ func TestInitGuesses(t *testing.T) {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
 	for _, note := range []string{`name = "memes"`, "# Look at this: column \"author\" may hold personal data",
-		`image = "" # column "image" has the name`, `# Not used: "empty": it holds no`, "mood = \"Mood<\" #", `separator = ";"`} {
+		`image = "" # column "image" has the name`, `# Not used: "empty": it holds no`, `# Not used: "author": it is about`, "mood = \"Mood<\" #", `separator = ";"`} {
 		if !strings.Contains(string(d.Settings), note) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
