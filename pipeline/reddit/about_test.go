@@ -114,8 +114,8 @@ func TestAboutStops(t *testing.T) {
 	}
 }
 
-// TestAboutAndBreaker: private subreddits are answers and end a row of failures; an API that only fails stops
-// the run from About as well, and so does JSON that explains nothing.
+// TestAboutAndBreaker: private subreddits are answers and end a row of failures, and so is a 403 without a reason. An
+// API that only fails stops the run from About as well, and so does JSON that explains nothing.
 func TestAboutAndBreaker(t *testing.T) {
 	for _, bad := range []answer{reply(503, ""), reply(404, `{"message":"Who knows","error":"404"}`)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -123,12 +123,15 @@ func TestAboutAndBreaker(t *testing.T) {
 			s := api(func(int, *http.Request) answer { return now })
 			c := s.client(t, testOptions())
 			for i := range 4 * maxFailures {
-				if i == 3*maxFailures {
+				switch i {
+				case 2 * maxFailures: // an answer, too
+					now = reply(403, `{"message":"Forbidden","error":403}`)
+				case 3 * maxFailures:
 					now = bad
 				}
 				kind, err := c.About(t.Context(), "memes")
 				last := i >= 4*maxFailures-1
-				if is[*Unreachable](err) != last || !last && (err != nil || (kind == policy.CommunityPrivate) != (i < 3*maxFailures)) {
+				if is[*Unreachable](err) != last || !last && (err != nil || (kind == policy.CommunityPrivate) != (i < 2*maxFailures)) {
 					t.Fatalf("About %d = %q, %v", i, kind, err)
 				}
 			}
