@@ -216,7 +216,7 @@ func TestImageHostUnreachable(t *testing.T) {
 func TestOneImagesTrouble(t *testing.T) {
 	for want, a := range map[string]answer{
 		"gone/http_404": reply(404, ""), "invalid/too_large": reply(200, strings.Repeat("x", 1000)),
-		"failed/not_an_image_html": reply(200, "<html>"), "failed/bad_redirect": reply(302, ""),
+		"invalid/not_an_image_html": reply(200, "<html>"), "failed/bad_redirect": reply(302, ""),
 	} {
 		o := testOptions()
 		o.Policy.Images.MaxBytes = 500

@@ -43,15 +43,10 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 	if err := c.pace.sleep(ctx, Wait{at.Host, waitServer, 2 * c.o.retryWait}); err != nil {
 		return Download{}, err
 	}
-	d, err = c.fetchImage(ctx, at)
-	if errors.As(err, &f) && passing[f.Reason] {
-		// A host in trouble sends the same for every image: none of them may be lost for good.
-		f.Outcome = manifest.Failed
-	}
-	return d, err
+	return c.fetchImage(ctx, at)
 }
 
-// passing are the faults that say nothing of the image. They count when they come twice, and the next run asks again.
+// passing are the faults of images that a host in trouble causes too. They count when they come twice.
 var passing = map[manifest.Reason]bool{
 	"empty_body": true, "not_an_image_html": true, "not_an_image_json": true, "not_an_image_xml": true,
 }
