@@ -268,9 +268,18 @@ func (d *day) checkFaults(t *testing.T) {
 		n := f.armed.Fired()
 		t.Logf("%-6s  %-16s  %3d times", f.at, f.name, n)
 		want := f.share * float64(all)
-		// Chance stays within five times the root of what is expected, but for one day in a million.
-		if f.share == 0 && n != f.times || f.share > 0 && (n == 0 && want > 14 || math.Abs(float64(n)-want) > 5*math.Sqrt(want)) {
+		// A day in which chance alone does this comes once in 100,000.
+		if f.share == 0 && n != f.times || f.share > 0 && (poisson(want, 0, n) < 1e-5 || 1-poisson(want, 0, n-1) < 1e-5) {
 			t.Errorf("%s at %s came %d times of %d requests, want %d or about %.0f", f.name, f.at, n, all, f.times, want)
 		}
 	}
+}
+
+// poisson is the probability of from to to events where want are expected.
+func poisson(want float64, from, to int) (sum float64) {
+	for k := from; k <= to; k++ {
+		log, _ := math.Lgamma(float64(k + 1))
+		sum += math.Exp(float64(k)*math.Log(want) - want - log)
+	}
+	return sum
 }
