@@ -360,7 +360,11 @@ func freshCases(t testing.TB, w *world) []freshCase {
 // TestFresh audits files that were planted by a reader of the design who had not read the audit.
 func TestFresh(t *testing.T) {
 	published, fresh := newWorld(t, false, true), newWorld(t, true, true)
-	for _, c := range freshCases(t, published) {
+	cases := freshCases(t, published)
+	if len(cases) < 350 {
+		t.Errorf("only %d cases", len(cases))
+	}
+	for _, c := range cases {
 		for place := range map[bool]int{false: 3, true: 1}[testing.Short()] {
 			w := published
 			if c.want == "text" {
