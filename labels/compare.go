@@ -16,7 +16,7 @@ type Drift struct {
 	Category string `json:"category"`
 	// Label is the code of a label of a multi-label category, "" for a category that takes one label.
 	Label    string  `json:"label,omitempty"`
-	Untested string  `json:"untested,omitempty"` // why there is no test: the numbers are then 0
+	Untested string  `json:"untested,omitempty"` // why nothing was tested: the numbers are then 0
 	Chi2     float64 `json:"chi2"`
 	Freedom  int     `json:"freedom"` // degrees of freedom, after merging
 	P        float64 `json:"p"`

@@ -130,7 +130,7 @@ func splitAddress(text string) (host, path string, ok bool) {
 		text = "https://reddit.com/" + strings.TrimPrefix(text, "/")
 	}
 	u, err := url.Parse(text)
-	// A port or a user name stands in no address of Reddit's, and can hide whose it is.
+	// A port or a user name is never part of an address of Reddit's, and can hide which site it leads to.
 	if err != nil || u.User != nil || u.Port() != "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", "", false
 	}

@@ -112,7 +112,7 @@ func (r *Release) checkSigners() {
 	names, keys := make(map[string]bool), make(map[string]bool)
 	for i, signer := range r.file.Signers {
 		at := fmt.Sprintf("signer[%d]", i)
-		// The comment behind a key says nothing of whose it is.
+		// The comment behind a key proves nothing about its owner.
 		fields := strings.Fields(signer.Key)
 		key := strings.Join(fields[:min(2, len(fields))], " ")
 		switch {

@@ -167,7 +167,7 @@ func run(ctx context.Context, p process) int {
 	c := &command{process: p, scrubber: new(reddit.Scrubber), bare: p.stdout}
 	stdout, stderr := &stream{ScrubbingWriter: c.scrubber.Writer(p.stdout)}, c.scrubber.Writer(p.stderr)
 	defer func() {
-		// The last call of the program: there is no other stream to report an error on.
+		// The last call of the program: an error has nowhere to be reported.
 		_ = errors.Join(stdout.Flush(), stderr.Flush())
 	}()
 	c.stdout, c.stderr, c.console = stdout, stderr, console.New("rehydrate", stderr, p.stderr, p.getenv("TERM"), p.now)

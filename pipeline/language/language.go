@@ -83,7 +83,7 @@ type Verdict struct {
 	Foreign  int     `json:"foreign"` // tokens that are function words of Language and not of English
 	Language string  `json:"other"`   // with most function words, ISO 639-1 or "tl"; "" when none has one
 
-	Votes Votes `json:"votes"` // none is cast where there is no text
+	Votes Votes `json:"votes"` // none is cast without a text
 }
 
 // The constants of the rule.
