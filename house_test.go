@@ -76,7 +76,8 @@ var layers = map[string][]string{
 	"pipeline/dataset":      {"pipeline/dataset/scan", "policy", "dedupe", "labels", "manifest"},
 	"pipeline/contain":      {},
 	"pipeline/diff":         {"pipeline/dataset/scan", "pipeline/state", "manifest"},
-	"pipeline/near":         {"pipeline/clean", "pipeline/dataset/scan", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
+	"pipeline/pictures":     {"pipeline/dataset/scan", "policy", "manifest"},
+	"pipeline/near":         {"pipeline/clean", "pipeline/dataset/scan", "pipeline/pictures", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
 	"pipeline/page":         {},
 	"pipeline/endpoint":     {"pipeline/contain"},
 	// reddit: the counts of requests, which a summary has.

@@ -63,15 +63,15 @@ func HashImage256(img image.Image) (Hash256, error) {
 		return Hash256{}, errNoPixels
 	}
 	// Width and height must stay equal: the library mixes them up when flattening.
-	h, err := goimagehash.ExtPerceptionHash(overWhite(img), 16, 16)
+	h, err := goimagehash.ExtPerceptionHash(OverWhite(img), 16, 16)
 	if err != nil {
 		return Hash256{}, fmt.Errorf("hash image: %w", err)
 	}
 	return Hash256(h.GetHash()), nil
 }
 
-// overWhite returns the picture as opaque RGBA with its origin at (0, 0).
-func overWhite(img image.Image) *image.RGBA {
+// OverWhite returns the picture as opaque RGBA with its origin at (0, 0).
+func OverWhite(img image.Image) *image.RGBA {
 	// goimagehash reads transparent pixels as black, ignores the origin of an image that has its working size already,
 	// and takes another path for YCbCr, which moves a bit now and then.
 	b := img.Bounds()

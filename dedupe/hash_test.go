@@ -119,7 +119,7 @@ func TestHashImageBesideLibrary(t *testing.T) {
 	for _, size := range []image.Point{{100, 80}, {130, 128}, {110, 190}, {200, 150}} {
 		for seed := range 250 {
 			img := photo(seed, size.X, size.Y)
-			apart[bits.OnesCount64(raw(t, overWhite(img))^mustHash(t, img).Bits)]++
+			apart[bits.OnesCount64(raw(t, OverWhite(img))^mustHash(t, img).Bits)]++
 		}
 	}
 	if apart[0]+apart[1]+apart[2] != 1000 || apart[0] < 900 {

@@ -13,12 +13,9 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
-
 	"rehydrate/dedupe"
-	"rehydrate/pipeline/contain"
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/pictures"
 	"rehydrate/policy"
 )
 
@@ -48,13 +45,12 @@ type Progress struct {
 // A Search is a set of pictures that is ready to be compared.
 type Search struct {
 	Config
-	source    source
-	texts     *texts              // nil without a file of texts
-	textsFrom string              // where the texts come from, for people; "" for nowhere
-	memory    *semaphore.Weighted // bytes of decoded pictures at once
-	all       []*scanned          // by place in the source
-	groups    [][]*scanned        // the kept one first, groups and members in order
-	mu        sync.Mutex          // held while Progress is called
+	source    *pictures.Source
+	texts     *texts       // nil without a file of texts
+	textsFrom string       // where the texts come from, for people; "" for nowhere
+	all       []*scanned   // by place in the source
+	groups    [][]*scanned // the kept one first, groups and members in order
+	mu        sync.Mutex   // held while Progress is called
 }
 
 // A Summary is what a search found.
@@ -100,8 +96,8 @@ type scanned struct {
 // Open finds the pictures, reads the texts and makes sure that an answer can be written. Its errors are about what the
 // user asked for, unless they are the context's.
 func Open(ctx context.Context, c Config) (*Search, error) {
-	s := &Search{Config: c, memory: semaphore.NewWeighted(2 * c.Images.MaxDecodedBytes())}
-	if inWorkspace(c.Out) {
+	s := &Search{Config: c}
+	if pictures.InWorkspace(c.Out) {
 		return nil, fmt.Errorf("write into %s: it lies in a workspace, which holds what its runs write and nothing else: name another folder with --out DIR", c.Out)
 	}
 	// Now: when all pictures have been hashed it is too late to learn that nothing can be written.
@@ -109,11 +105,11 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 		return nil, err
 	}
 	var err error
-	s.source, err = openSource(ctx, c)
+	s.source, err = pictures.Open(ctx, c.Path, c.Columns, c.Images, c.Out)
 	if err != nil {
 		return nil, err
 	}
-	switch column := s.source.textColumn; {
+	switch column := s.source.TextColumn; {
 	case s.Rule.ImageOnly:
 	case s.Texts != "":
 		s.textsFrom = s.Texts
@@ -121,7 +117,7 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.source.fit(s.texts)
+		s.texts.fit(s.source.Names, c.Path)
 	case column != "":
 		s.textsFrom = "column " + column
 	case s.Rule.Guard:
@@ -136,9 +132,9 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 // function of pictures, texts and rule. An error leaves the earlier answer as it was. One that comes while the complete
 // files get their names, or a kill at that time, leaves a folder without groups.csv.
 func (s *Search) Find(ctx context.Context) (Summary, error) {
-	if err := s.each(ctx, "hash", s.source.most, func(p picture) *scanned {
-		s.all = append(s.all, &scanned{name: p.name, item: dedupe.Item{Tokens: s.tokensOf(p)}})
-		return s.all[p.index]
+	if err := s.each(ctx, "hash", s.source.Most, func(p pictures.Picture) *scanned {
+		s.all = append(s.all, &scanned{name: p.Name, item: dedupe.Item{Tokens: s.tokensOf(p)}})
+		return s.all[p.Index]
 	}, s.scan); err != nil {
 		return Summary{}, err
 	}
@@ -159,77 +155,46 @@ func (s *Search) Find(ctx context.Context) (Summary, error) {
 
 // each calls do from several goroutines for the pictures of the source for which pick, called in their order, has
 // something to fill. An error ends it.
-func (s *Search) each(ctx context.Context, stage string, total int, pick func(picture) *scanned,
-	do func(context.Context, picture, *scanned) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(s.Workers, 1))
+func (s *Search) each(ctx context.Context, stage string, total int, pick func(pictures.Picture) *scanned,
+	do func(context.Context, pictures.Picture, *scanned) error) error {
 	done := 0
-	err := contain.Do(func() error { // the pictures of a foreign Parquet come from a decoder
-		for p, err := range s.source.pictures {
-			if err := cmp.Or(err, ctx.Err()); err != nil {
+	return s.source.Each(ctx, s.Workers, func(ctx context.Context, p pictures.Picture) func() error {
+		into := pick(p)
+		if into == nil {
+			return nil
+		}
+		return func() error {
+			if err := do(ctx, p, into); err != nil || s.Progress == nil {
 				return err
 			}
-			into := pick(p)
-			if into == nil {
-				continue
-			}
-			contain.Go(group, func() error { // waits until a worker is free
-				if err := do(ctx, p, into); err != nil || s.Progress == nil {
-					return err
-				}
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				done++
-				s.Progress(Progress{Stage: stage, Done: done, Total: total})
-				return nil
-			})
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			done++
+			s.Progress(Progress{Stage: stage, Done: done, Total: total})
+			return nil
 		}
-		return nil
 	})
-	return cmp.Or(group.Wait(), err)
 }
 
 // tokensOf are the words of a picture's text.
-func (s *Search) tokensOf(p picture) []string {
+func (s *Search) tokensOf(p pictures.Picture) []string {
 	switch {
 	case s.Rule.ImageOnly:
 		return nil
 	case s.texts != nil:
-		return s.texts.of(p.keys)
+		return s.texts.of(p)
 	}
-	return allWords(p.text)
+	return allWords(p.Text)
 }
 
 // scan hashes one picture. Whatever is wrong with it is a fault; the error is the context's.
-func (s *Search) scan(ctx context.Context, p picture, into *scanned) error {
-	body, fault := p.read()
+func (s *Search) scan(ctx context.Context, p pictures.Picture, into *scanned) error {
+	body, fault := p.Read()
 	if fault == nil {
-		fault = s.decoded(ctx, body, func(img image.Image) error { return s.hash(img, body, &into.item) })
+		fault = s.source.Decode(ctx, body, func(img image.Image) error { return s.hash(img, body, &into.item) })
 	}
 	into.fault = fault
 	return ctx.Err()
-}
-
-// decoded waits until there is memory for a picture, decodes it and passes it on.
-func (s *Search) decoded(ctx context.Context, body []byte, use func(image.Image) error) *policy.Fault {
-	info, fault := policy.Policy{Images: s.Images}.InspectImage(body)
-	if fault != nil {
-		return fault
-	}
-	// Hashing makes a copy of four bytes a pixel. A picture that weighs more than there is would wait for ever.
-	weight := min(info.DecodedBytes+4*int64(info.Width)*int64(info.Height), 2*s.Images.MaxDecodedBytes())
-	if s.memory.Acquire(ctx, weight) != nil {
-		return nil // the caller sees that ctx is done
-	}
-	defer s.memory.Release(weight)
-	img, err := policy.DecodeImage(body)
-	if err == nil {
-		err = use(img)
-	}
-	if err != nil {
-		return invalid("undecodable", err.Error())
-	}
-	return nil
 }
 
 // hash fills in what the rule compares.
@@ -285,10 +250,10 @@ func (s *Search) compare(ctx context.Context) (spared int, err error) {
 }
 
 func (s *Search) summary(spared int) Summary {
-	sum := Summary{Source: s.Path, Files: len(s.all), Reasons: map[string]int{}, Skipped: s.source.skipped,
+	sum := Summary{Source: s.Path, Files: len(s.all), Reasons: map[string]int{}, Skipped: s.source.Skipped,
 		Groups: len(s.groups), Classes: map[string]int{}, Spared: spared,
 		Mode: modeText, Radius: s.Rule.Radius, Words: s.Rule.Words, Guard: s.Rule.Guard,
-		TextFrom: s.textsFrom, Hash: dedupe.HashKind(), Dataset: s.source.ofDataset}
+		TextFrom: s.textsFrom, Hash: dedupe.HashKind(), Dataset: s.source.OfDataset}
 	if s.Rule.ImageOnly {
 		sum.Mode, sum.Words, sum.Guard = ModeImage, 0, false
 	}

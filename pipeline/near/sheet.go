@@ -9,6 +9,7 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/pipeline/page"
+	"rehydrate/pipeline/pictures"
 )
 
 const mostOfGroup = 24 // pictures on the contact sheet, so that a large group leaves room for the others
@@ -61,20 +62,20 @@ func (s *Search) drawSheet(ctx context.Context, sum Summary) (contactSheet, erro
 	if sheet.Shown == 0 {
 		return sheet, nil
 	}
-	return sheet, s.each(ctx, "draw", sheet.Shown, func(p picture) *scanned {
-		if s.all[p.index].shown == nil {
+	return sheet, s.each(ctx, "draw", sheet.Shown, func(p pictures.Picture) *scanned {
+		if s.all[p.Index].shown == nil {
 			return nil
 		}
-		return s.all[p.index]
+		return s.all[p.Index]
 	}, s.draw)
 }
 
 // draw makes a picture small. The error is the context's.
-func (s *Search) draw(ctx context.Context, p picture, was *scanned) error {
+func (s *Search) draw(ctx context.Context, p pictures.Picture, was *scanned) error {
 	into := was.shown
-	body, fault := p.read()
+	body, fault := p.Read()
 	if fault == nil {
-		fault = s.decoded(ctx, body, func(img image.Image) error {
+		fault = s.source.Decode(ctx, body, func(img image.Image) error {
 			hash, err := dedupe.HashImage(img)
 			// The sheet shows the pictures that were compared, and no other.
 			if err == nil && hash != was.item.Hash {

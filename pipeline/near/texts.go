@@ -14,12 +14,14 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/pictures"
 )
 
 // texts are the words of a file of texts.
 type texts struct {
 	tokens map[string][]string // by the cleaned name of the picture
 	used   map[string]bool
+	call   func(pictures.Picture) []string // what the texts may call a picture, the first that they have counts
 }
 
 // allWords are the words of a text that comes without confidences: all count.
@@ -30,9 +32,32 @@ func allWords(text string) []string {
 // cleanName makes one name of ./a.jpg and a.jpg.
 func cleanName(file string) string { return filepath.ToSlash(filepath.Clean(file)) }
 
+// fit settles what the texts call the pictures of a folder: their names below it or their paths, whichever finds more
+// texts. It is one way for all pictures: in a/a/x.jpg below a, one picture's name is the other one's path.
+func (t *texts) fit(names []string, folder string) {
+	below, paths := 0, 0
+	for _, name := range names {
+		if t.has(name) {
+			below++
+		}
+		if t.has(filepath.Join(folder, name)) {
+			paths++
+		}
+	}
+	t.call = func(p pictures.Picture) []string {
+		switch {
+		case names == nil: // rows of a Parquet
+			return []string{p.Name, p.Path}
+		case paths > below:
+			return []string{p.Path}
+		}
+		return []string{p.Name}
+	}
+}
+
 // of returns the words of a picture: those of the first of its names that has some.
-func (t *texts) of(keys []string) []string {
-	for _, key := range keys {
+func (t *texts) of(p pictures.Picture) []string {
+	for _, key := range t.call(p) {
 		if t.has(key) {
 			t.used[cleanName(key)] = true
 			return t.tokens[cleanName(key)]
@@ -66,7 +91,7 @@ func (t *texts) add(file string, tokens []string) error {
 // the columns file and text. Where a line has words, those count from the confidence that a run asks for; else
 // all words of the text do.
 func readTexts(path string) (*texts, error) {
-	f, _, err := openFile(path)
+	f, _, err := pictures.OpenFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the texts: %w", err)
 	}

@@ -22,14 +22,15 @@ type PictureRow struct {
 	Path  string // as the row calls its picture; empty if it has no name
 	Image []byte // the encoded picture, not checked; nil for null
 	Text  string // any bytes; empty for null and without a column of text
+	ID    string // of a column id that has strings; any bytes
 }
 
 // A PictureReader reads the pictures of any Parquet file, row by row: of a struct with
 // bytes and perhaps path, as Hugging Face writes an Image, or of a column of bytes. A path
 // is a name and nothing else: no file is opened by it.
 type PictureReader struct {
-	rows              rows
-	image, path, text *cursor // path and text nil for none
+	rows                  rows
+	image, path, text, id *cursor // all but image nil for none
 
 	Columns PictureColumns // those that are read; Text is "" where there is none
 	Rows    int64          // how many the file says it has
@@ -47,6 +48,9 @@ func OpenPictures(path string, want PictureColumns) (*PictureReader, error) {
 		if err := p.findImage(root, want.Image); err != nil {
 			return err
 		}
+		if id := root.Column("id"); isByteArray(id) && p.Columns.Image != "id" {
+			p.id = p.rows.read(id)
+		}
 		return p.findText(root, want.Text)
 	})
 }
@@ -57,8 +61,8 @@ func (p *PictureReader) Close() error { return p.rows.Close() }
 // Next returns the next row, io.EOF after the last. The row is the caller's. After an error,
 // which says that the file is damaged, there are no more rows.
 func (p *PictureReader) Next() (PictureRow, error) {
-	var values [3][]byte
-	for i, c := range []*cursor{p.image, p.path, p.text} {
+	var values [4][]byte
+	for i, c := range []*cursor{p.image, p.path, p.text, p.id} {
 		if c == nil {
 			continue
 		}
@@ -71,7 +75,7 @@ func (p *PictureReader) Next() (PictureRow, error) {
 			return PictureRow{}, err
 		}
 	}
-	return PictureRow{Image: values[0], Path: string(values[1]), Text: string(values[2])}, nil
+	return PictureRow{Image: values[0], Path: string(values[1]), Text: string(values[2]), ID: string(values[3])}, nil
 }
 
 // findImage takes the column of that name, or the only one that can hold pictures, and one that is called image

@@ -61,6 +61,10 @@ type (
 		Mask  imageStruct `parquet:"mask"`
 		Raw   []byte      `parquet:"raw"`
 	}
+	idRow struct {
+		ID    string      `parquet:"id"`
+		Image imageStruct `parquet:"image"`
+	}
 	listRow struct {
 		Images []imageStruct `parquet:"images,list"`
 		Name   string        `parquet:"name"`
@@ -70,7 +74,7 @@ type (
 func TestOpenPictures(t *testing.T) {
 	text := "two\nlines"
 	hf := []hfRow{{1, &imageStruct{[]byte("one"), "a.jpg"}, &text}, {2, nil, nil}, {3, &imageStruct{nil, "only/a/path.jpg"}, &text}, {4, &imageStruct{[]byte("four"), ""}, nil}}
-	hfWant := []PictureRow{{"a.jpg", []byte("one"), text}, {}, {"only/a/path.jpg", nil, text}, {"", []byte("four"), ""}}
+	hfWant := []PictureRow{{"a.jpg", []byte("one"), text, ""}, {}, {"only/a/path.jpg", nil, text, ""}, {"", []byte("four"), "", ""}}
 	bare := []bareRow{{[]byte("x"), "w", []string{"a", "b"}}, {[]byte("x"), "", nil}, {nil, "v", nil}}
 	for _, tt := range []struct {
 		name        string
@@ -82,10 +86,11 @@ func TestOpenPictures(t *testing.T) {
 		{"Hugging Face", pictureFile(t, hf), PictureColumns{}, PictureColumns{"image", "ocr_text"}, hfWant},
 		{"row groups of one", pictureFile(t, hf, parquet.MaxRowsPerRowGroup(1), parquet.Compression(&parquet.Snappy)), PictureColumns{}, PictureColumns{"image", "ocr_text"}, hfWant},
 		{"pages of version 2", pictureFile(t, hf, parquet.DataPageVersion(2), parquet.Compression(&parquet.Gzip)), PictureColumns{}, PictureColumns{"image", "ocr_text"}, hfWant},
-		{"bytes", pictureFile(t, bare), PictureColumns{}, PictureColumns{"pixels", ""}, []PictureRow{{"", []byte("x"), ""}, {"", []byte("x"), ""}, {}}},
-		{"bytes and text", pictureFile(t, bare), PictureColumns{"pixels", "words"}, PictureColumns{"pixels", "words"}, []PictureRow{{"", []byte("x"), "w"}, {"", []byte("x"), ""}, {"", nil, "v"}}},
-		{"the one called image", pictureFile(t, []namedRow{{Image: imageStruct{[]byte("i"), "p"}, Mask: imageStruct{[]byte("m"), ""}, Raw: []byte("r")}}), PictureColumns{}, PictureColumns{"image", ""}, []PictureRow{{"p", []byte("i"), ""}}},
-		{"one of several", pictureFile(t, []namedRow{{Image: imageStruct{[]byte("i"), "p"}, Raw: []byte("r")}}), PictureColumns{"raw", ""}, PictureColumns{"raw", ""}, []PictureRow{{"", []byte("r"), ""}}},
+		{"bytes", pictureFile(t, bare), PictureColumns{}, PictureColumns{"pixels", ""}, []PictureRow{{"", []byte("x"), "", ""}, {"", []byte("x"), "", ""}, {}}},
+		{"bytes and text", pictureFile(t, bare), PictureColumns{"pixels", "words"}, PictureColumns{"pixels", "words"}, []PictureRow{{"", []byte("x"), "w", ""}, {"", []byte("x"), "", ""}, {"", nil, "v", ""}}},
+		{"the one called image", pictureFile(t, []namedRow{{Image: imageStruct{[]byte("i"), "p"}, Mask: imageStruct{[]byte("m"), ""}, Raw: []byte("r")}}), PictureColumns{}, PictureColumns{"image", ""}, []PictureRow{{"p", []byte("i"), "", ""}}},
+		{"one of several", pictureFile(t, []namedRow{{Image: imageStruct{[]byte("i"), "p"}, Raw: []byte("r")}}), PictureColumns{"raw", ""}, PictureColumns{"raw", ""}, []PictureRow{{"", []byte("r"), "", ""}}},
+		{"ids", pictureFile(t, []idRow{{"1n6oiw/2", imageStruct{[]byte("i"), "p"}}}), PictureColumns{}, PictureColumns{"image", ""}, []PictureRow{{"p", []byte("i"), "", "1n6oiw/2"}}},
 		{"no rows", pictureFile[hfRow](t, nil), PictureColumns{}, PictureColumns{"image", "ocr_text"}, nil},
 	} {
 		columns, rows, err := allPictures(tt.path, tt.want)
