@@ -102,7 +102,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	if err != nil {
 		return err
 	}
-	config := audit.Config{Release: job.Release, Manifest: job.Manifest, Tombstones: job.Tombstones, Policy: job.Policy,
+	config := audit.Config{Release: job.Release, Tombstones: job.Tombstones, Policy: job.Policy,
 		Files: files, Columns: f.columns, Now: c.now, Stop: c.stop, Log: c.log,
 		Who: audit.Auditor{Tool: version(), Mode: "live"}}
 	config.Since, err = readCheckpoint(f.since)

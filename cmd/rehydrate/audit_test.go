@@ -547,7 +547,7 @@ func TestAuditFindsPlanted(t *testing.T) {
 		{"found", violations, []string{"--offline"}, exitFound, found},
 		{"found live", since, nil, exitFound, found},
 		{"opaque", opaque, []string{"--offline"}, exitIncomplete, func(r audit.Report, v planted) bool {
-			return slices.ContainsFunc(r.Gaps, func(g audit.Gap) bool { return g.ID == v.id && strings.Contains(g.Where, v.where) })
+			return slices.ContainsFunc(r.Gaps, func(g audit.Finding) bool { return g.ID == v.id && strings.Contains(g.Where, v.where) })
 		}},
 		{"harmless", harmless, []string{"--offline"}, exitDone, func(r audit.Report, _ planted) bool { return r.Verdict == audit.Pass }},
 		{"beside", beside, []string{"--offline"}, exitFound, func(r audit.Report, v planted) bool {

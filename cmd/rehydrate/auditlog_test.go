@@ -260,7 +260,7 @@ func TestAuditForgottenCopy(t *testing.T) {
 		if g := r.Gaps; len(g) != 1 || g[0].Where != want || !strings.Contains(g[0].What, says) || !strings.Contains(g[0].What, "was registered on 20") {
 			t.Errorf("the gaps are %+v, want one of %s saying %q", r.Gaps, want, says)
 		}
-		if !slices.ContainsFunc(r.Obligations, func(o audit.Obligation) bool { return o.Where == want && strings.Contains(o.What, says) }) {
+		if !slices.ContainsFunc(r.Obligations, func(o audit.Finding) bool { return o.Where == want && strings.Contains(o.What, says) }) {
 			t.Errorf("the open obligations are %+v", r.Obligations)
 		}
 	}

@@ -51,26 +51,14 @@ const (
 	FoundOverdue   FindingKind = "overdue"   // a removal that waits for a confirmation for more than 48 hours
 )
 
-// A Finding is one violation. ID names the entry, and is empty when it concerns no single entry.
+// A Finding is one violation. What could not be asked or read, and a duty that is still open, are told alike but have
+// no kind.
 type Finding struct {
-	ID    string      `json:"id"`
-	Kind  FindingKind `json:"kind"`
+	ID    string      `json:"id"` // of the entry; empty when it concerns no single one
+	Kind  FindingKind `json:"kind,omitempty"`
 	Where string      `json:"where"`
 	What  string      `json:"what"`
-}
-
-// A Gap is something that could not be asked or read.
-type Gap struct {
-	ID    string `json:"id"` // empty when it concerns no single post
-	Where string `json:"where"`
-	What  string `json:"what"`
-}
-
-// An Obligation is a duty that is still open. It is not a finding.
-type Obligation struct {
-	Where string     `json:"where"`
-	What  string     `json:"what"`
-	Due   *time.Time `json:"due,omitempty"`
+	Due   *time.Time  `json:"due,omitempty"` // of a duty
 }
 
 // StatementFormat names the format of a report as JSON, which is the statement that can be signed and handed on.
@@ -81,7 +69,7 @@ type Report struct {
 	Format      string         `json:"format"` // StatementFormat
 	Verdict     Verdict        `json:"verdict"`
 	Findings    []Finding      `json:"findings"`
-	Gaps        []Gap          `json:"not_judged"`
+	Gaps        []Finding      `json:"not_judged"`
 	Time        time.Time      `json:"time"`
 	Who         Auditor        `json:"who"`
 	Scope       Scope          `json:"scope"`
@@ -89,7 +77,7 @@ type Report struct {
 	Coverage    Coverage       `json:"coverage"`
 	Known       Known          `json:"known"`
 	Log         LogReport      `json:"log"`
-	Obligations []Obligation   `json:"open_obligations"`
+	Obligations []Finding      `json:"open_obligations"`
 	Notes       []string       `json:"notes"`
 	Posts       []AuditedPost  `json:"posts"`
 }
@@ -175,7 +163,6 @@ type AuditedPost struct {
 // A Config is what an audit works with.
 type Config struct {
 	Release    *manifest.Release
-	Manifest   manifest.Summary
 	Tombstones []manifest.Tombstone // those that the release publishes
 	Policy     policy.Policy
 	Workspace  *workspace.Workspace // nil for none; open for reading
@@ -197,12 +184,6 @@ type Config struct {
 // the context's, *reddit.Denied, state.ErrInterrupted, an unreadable release. A file that is only partly readable
 // is a gap in the report.
 func Audit(ctx context.Context, c Config) (Report, error) {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.OnWait == nil {
-		c.OnWait = func(reddit.Wait) {}
-	}
 	a := newAudit(c)
 	a.now = c.Now().UTC().Truncate(time.Second)
 	a.policy = c.Policy
@@ -223,7 +204,7 @@ type audit struct {
 	Config
 	policy   policy.Policy // with at most 48 hours for a check
 	now      time.Time
-	order    []manifest.PostID // the posts of the release, then others that the files name
+	order    []*evidence // on the posts of the release, then on others that the files name
 	posts    map[manifest.PostID]*evidence
 	stored   storedContent
 	gone     goneContent
@@ -236,42 +217,28 @@ type audit struct {
 	mu        sync.Mutex // guards the rest
 	report    Report
 	sightings []*sighting
-	texts     []textSeen // that may be of a post that must be gone
-	said      []textSeen // that are
+	texts     []textSeen
 }
 
 func newAudit(c Config) *audit {
-	return &audit{Config: c, posts: map[manifest.PostID]*evidence{}, gone: newGone(), copies: map[string]auditlog.Event{},
-		stored: storedContent{files: map[string]storedEntry{}, dataset: map[string]string{}, logged: map[string]string{}}}
-}
-
-// evidence is what is known of one post, by source.
-type evidence struct {
-	AuditedPost
-	entry     bool // the release has it
-	workspace workspace.Post
-	stone     *workspace.Tombstone // the workspace's
-	published *manifest.Tombstone  // the release's
-	lifted    time.Time            // tombstones up to then were lifted, by the workspace's note
-	log       logged
-	live      *policy.Verdict // this audit's answer; unavailable if the post was absent twice
-	reason    manifest.Reason // why there is no answer
-	ahead     bool            // it was last seen live in the future
+	return &audit{Config: c, posts: map[manifest.PostID]*evidence{}, gone: goneContent{all: map[string]*known{}},
+		copies: map[string]auditlog.Event{}, stored: storedContent{map[string]*known{}, map[string]string{}, map[string]string{}, 0, 0}}
 }
 
 // readRelease takes the posts and the tombstones of the release.
 func (a *audit) readRelease(ctx context.Context) error {
 	r := &a.report
 	// A list that stays empty is [] in the statement, not null.
-	*r = Report{Format: StatementFormat, Time: a.now, Who: a.Who, Findings: []Finding{}, Gaps: []Gap{}, Obligations: []Obligation{}, Notes: []string{}, Posts: []AuditedPost{}}
+	*r = Report{Format: StatementFormat, Time: a.now, Who: a.Who, Findings: []Finding{}, Gaps: []Finding{}, Obligations: []Finding{},
+		Totals: map[string]int{}, Notes: []string{}, Posts: []AuditedPost{}}
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
-		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Entries: a.Manifest.Entries, Files: []AuditedFile{}}
+		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []AuditedFile{}}
 	for e, err := range a.Release.Entries(ctx) {
 		if err != nil {
 			return fmt.Errorf("read the release: %w", err)
 		}
-		a.post(e.ID).entry = true
-		a.gone.entry(e)
+		r.Scope.Entries++
+		a.published(e)
 	}
 	r.Scope.Posts = len(a.order)
 	// A tombstone counts even where the release no longer has the entry: copies may.
@@ -286,26 +253,33 @@ func (a *audit) post(id manifest.PostID) *evidence {
 	e := a.posts[id]
 	if e == nil {
 		e = &evidence{AuditedPost: AuditedPost{ID: id}}
-		a.posts[id] = e
-		a.order = append(a.order, id)
+		a.posts[id], a.order = e, append(a.order, e)
 	}
 	return e
 }
 
 // finding notes a finding.
 func (a *audit) finding(kind FindingKind, id, where, format string, args ...any) {
-	f := Finding{ID: id, Kind: kind, Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...))}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.report.Findings = append(a.report.Findings, f)
+	a.say(&a.report.Findings, Finding{ID: id, Kind: kind, Where: where}, format, args...)
 }
 
 // gap notes something that could not be asked or read.
 func (a *audit) gap(id, where, format string, args ...any) {
-	g := Gap{ID: id, Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...))}
+	a.say(&a.report.Gaps, Finding{ID: id, Where: where}, format, args...)
+}
+
+// owed notes a registered copy, or a file of one, that somebody has to look after.
+func (a *audit) owed(where, what, todo string) {
+	a.say(&a.report.Obligations, Finding{Where: where}, "%s%s", what, todo)
+	a.gap("", where, "%s", what)
+}
+
+func (a *audit) say(list *[]Finding, f Finding, format string, args ...any) {
+	// Names of files are anyone's words.
+	f.Where, f.What = state.PrintableLine(f.Where), state.PrintableLine(fmt.Sprintf(format, args...))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.report.Gaps = append(a.report.Gaps, g)
+	*list = append(*list, f)
 }
 
 // note notes what a reader of the report should know.
@@ -313,38 +287,26 @@ func (a *audit) note(format string, args ...any) {
 	a.report.Notes = append(a.report.Notes, state.PrintableLine(fmt.Sprintf(format, args...)))
 }
 
-// obligation notes an open duty.
-func (a *audit) obligation(where string, due *time.Time, format string, args ...any) {
-	o := Obligation{Where: state.PrintableLine(where), What: state.PrintableLine(fmt.Sprintf(format, args...)), Due: due}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.report.Obligations = append(a.report.Obligations, o)
-}
-
 // judge decides about each post from all evidence on it: a removal reported by any source counts.
 func (a *audit) judge(context.Context) error {
-	for _, id := range a.order {
-		a.judgePost(a.posts[id])
+	for _, e := range a.order {
+		e.weigh(a.policy, a.now)
+		if e.MustGo {
+			a.gone.mustGo++
+		}
+		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
+		a.noteWithheld(e)
+		switch {
+		case e.Unanswered != "":
+			a.gap(string(e.ID), "reddit", "no verdict: %s", e.Unanswered)
+		case e.State != "" || e.MustGo:
+		case a.Workspace != nil:
+			a.gap(string(e.ID), "workspace", "Reddit was never asked about it")
+		default:
+			a.gap(string(e.ID), "reddit", "nothing is known of it: audit --live asks, or name its workspace with -w")
+		}
 	}
 	return nil
-}
-
-// judgePost is judge for one post.
-func (a *audit) judgePost(e *evidence) {
-	e.weigh(a.policy, a.now)
-	if e.MustGo {
-		a.gone.posts[e.ID] = true
-	}
-	// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
-	a.noteWithheld(e)
-	switch {
-	case e.Unanswered != "":
-		a.gap(string(e.ID), "reddit", "no verdict: %s", e.Unanswered)
-	case e.State == "" && !e.MustGo && a.Workspace != nil:
-		a.gap(string(e.ID), "workspace", "Reddit was never asked about it")
-	case e.State == "" && !e.MustGo:
-		a.gap(string(e.ID), "reddit", "nothing is known of it: audit --live asks, or name its workspace with -w")
-	}
 }
 
 // noteWithheld notes content that waits for a confirmation: a duty, and a finding once its time is over.
@@ -362,114 +324,11 @@ func (a *audit) noteWithheld(e *evidence) {
 		since = at
 	}
 	due := since.Add(policy.DeleteWithin).UTC()
-	a.obligation(string(e.ID), &due, "gone, withheld from the dataset and not erased: confirm it with `rehydrate run --confirm-removals`")
+	a.say(&a.report.Obligations, Finding{ID: string(e.ID), Where: string(e.ID), Due: &due},
+		"gone, withheld from the dataset and not erased: confirm it with `rehydrate run --confirm-removals`")
 	if a.now.After(due) {
 		a.finding(FoundOverdue, string(e.ID), "state.db", "gone since %s, and its content was to be erased within 48 hours", since.UTC().Format(time.RFC3339))
 	}
-}
-
-// weigh fills in AuditedPost.
-func (e *evidence) weigh(p policy.Policy, now time.Time) {
-	// The latest answer gives the state: first the workspace's, then a later one of the log, then this audit's.
-	w := e.workspace
-	e.State, e.Reason, e.Because = w.State, w.Reason, "workspace"
-	e.Withheld = w.Withheld || !w.AbsentAt.IsZero() && !w.State.Gone()
-	live, checked := w.LiveAt, w.CheckedAt
-	if e.log.at.After(checked) && e.log.state != e.State {
-		e.State, e.Reason, e.Because, checked = e.log.state, e.log.reason, "log", e.log.at
-		e.Withheld = e.log.withheld
-	}
-	if e.live != nil {
-		e.State, e.Reason, e.Because, checked = e.live.State, e.live.Reason, "live", now
-		e.Withheld = false
-		if e.State == manifest.StateLive {
-			live = now
-		}
-	}
-	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
-	e.MustGo = e.State.Gone() && !e.Withheld
-	switch {
-	case e.published != nil && !e.isLifted():
-		e.MustGo, e.Because = true, "release"
-	case e.stone != nil && !(e.stone.Readmitted && p.Readmits(e.stone.State, e.stone.Reason)):
-		e.MustGo, e.Because = true, "tombstone"
-	case e.log.tombstone && e.stone == nil:
-		e.MustGo, e.Because = true, "log"
-	case e.State == "":
-		e.Because = ""
-	}
-	e.Unanswered, e.Record = e.reason, e.log.record
-	e.LastLive, e.Checked = moment(live), moment(checked)
-	e.Stale, e.ahead = !e.MustGo && p.Stale(live, now), live.After(now)
-}
-
-// isLifted reports whether a maintainer's statement took the release's tombstone away.
-func (e *evidence) isLifted() bool {
-	// The workspace's note alone is the operator's word, so the log has to record it too.
-	return e.log.lifted && !e.published.Time.After(e.lifted)
-}
-
-func moment(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
-// exported returns the violation of a row of the post in a dataset; empty strings for none.
-func (e *evidence) exported() (FindingKind, string) {
-	switch {
-	// The gravest reason is named, for one row is one finding.
-	case e.MustGo:
-		return FoundRow, "a row of a post that must be gone: " + e.why()
-	case e.Withheld:
-		return FoundWithheld, "a row of a post that is withheld: " + e.why()
-	case e.State == manifest.StateHeld:
-		return FoundRow, "a row of a post that the policy does not allow: " + e.why()
-	case e.State == "" || !e.Stale:
-		return "", ""
-	case e.LastLive == nil:
-		return FoundStale, "a row of a post that was never seen live"
-	}
-	if e.ahead {
-		return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", which is yet to come: a clock was wrong, or state.db was changed"
-	}
-	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", too long ago"
-}
-
-// why returns the state of the post and its source.
-func (e *evidence) why() string {
-	text := withReason(string(cmp.Or(e.goneState(), e.State)), e.Reason)
-	switch e.Because {
-	case "live":
-		return text + ", as Reddit says now"
-	case "tombstone":
-		return text + ", by the workspace's tombstone"
-	case "release":
-		return text + ", by the release's tombstone"
-	case "log":
-		return text + ", by the log"
-	}
-	return text + ", as Reddit said last"
-}
-
-// goneState returns the state of the tombstone that is the reason, if one is.
-func (e *evidence) goneState() manifest.PostState {
-	switch {
-	case e.Because == "release" && e.published != nil:
-		return e.published.State
-	case e.Because == "tombstone" && e.stone != nil:
-		return e.stone.State
-	}
-	return ""
-}
-
-func withReason(what string, reason manifest.Reason) string {
-	if reason == "" {
-		return what
-	}
-	return what + " (" + string(reason) + ")"
 }
 
 // conclude sorts the report and gives the verdict.
@@ -489,13 +348,11 @@ func (a *audit) conclude() Report {
 	if n := a.gone.shared; n > 0 {
 		a.note("%d texts of posts that must be gone are also those of posts that may stay: they are no findings", n)
 	}
-	r.Totals = map[string]int{}
 	// The order of the release, so that two reports can be compared line by line.
-	for _, id := range a.order {
-		e := a.posts[id]
+	for _, e := range a.order {
 		r.Posts = append(r.Posts, e.AuditedPost)
 		r.Totals[cmp.Or(string(e.State), "never_asked")]++
-		if e.live != nil || e.reason != "" {
+		if e.live != nil || e.Unanswered != "" {
 			r.Coverage.Asked++
 		}
 		if e.live != nil {
@@ -505,18 +362,17 @@ func (a *audit) conclude() Report {
 			r.Coverage.Judged++
 		}
 		if e.Checked != nil && (r.Coverage.Oldest == nil || e.Checked.Before(*r.Coverage.Oldest)) {
-			r.Coverage.Oldest, r.Coverage.OldestID = e.Checked, string(id)
+			r.Coverage.Oldest, r.Coverage.OldestID = e.Checked, string(e.ID)
 		}
 	}
 	// Several readings of one place note the same: it is said once.
-	slices.SortFunc(r.Findings, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.What, y.What))
-	})
-	slices.SortFunc(r.Gaps, func(x, y Gap) int {
-		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.What, y.What))
-	})
-	slices.SortStableFunc(r.Obligations, func(x, y Obligation) int { return cmp.Compare(x.Where, y.Where) })
-	r.Gaps = slices.Compact(r.Gaps)
+	for _, list := range []*[]Finding{&r.Findings, &r.Gaps, &r.Obligations} {
+		slices.SortStableFunc(*list, func(x, y Finding) int {
+			return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.What, y.What))
+		})
+		*list = slices.Compact(*list)
+	}
+	r.Obligations = slices.CompactFunc(r.Obligations, func(x, y Finding) bool { return x.Where == y.Where })
 	// What is said of a row need not be said of its file again.
 	closer := map[Finding]bool{}
 	for _, f := range r.Findings {
@@ -524,8 +380,7 @@ func (a *audit) conclude() Report {
 			closer[Finding{ID: f.ID, Where: f.Where[:at]}] = true
 		}
 	}
-	r.Findings = slices.DeleteFunc(slices.Compact(r.Findings), func(f Finding) bool { return closer[Finding{ID: f.ID, Where: f.Where}] })
-	r.Obligations = slices.CompactFunc(r.Obligations, func(x, y Obligation) bool { return x.Where == y.Where })
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return closer[Finding{ID: f.ID, Where: f.Where}] })
 	for _, s := range a.sources {
 		if s.file.SHA256 != "" {
 			r.Scope.Files = append(r.Scope.Files, s.file)
@@ -550,22 +405,22 @@ func (a *audit) askLive(ctx context.Context) error {
 		return nil
 	}
 	posts := func(yield func(*evidence, error) bool) {
-		for i := 0; i < len(a.order) && yield(a.posts[a.order[i]], nil); i++ {
+		for i := 0; i < len(a.order) && yield(a.order[i], nil); i++ {
 		}
 	}
 	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID }, Pause: a.policy.Reddit.SecondLookAfter,
 		Stop: a.Stop, Log: a.Log, OnWait: a.OnWait, Record: a.hear}
 	err := s.Run(ctx, posts)
-	var unreachable *reddit.Unreachable
+	_, unreachable := errors.AsType[*reddit.Unreachable](err)
 	switch {
 	// The sweep knows nothing of commands, and Ctrl-C has its own exit status.
 	case errors.Is(err, sweep.ErrStopped):
 		return state.ErrInterrupted
-	case errors.As(err, &unreachable):
+	case unreachable:
 		// The answers so far count. Every other post is a gap, so the report is not a PASS.
-		for _, e := range a.posts {
+		for _, e := range a.order {
 			if e.live == nil {
-				e.reason = "unreachable"
+				e.Unanswered = "unreachable"
 			}
 		}
 		return nil
@@ -579,15 +434,14 @@ func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
 		e := h.Post
 		switch {
 		case h.Found != nil:
-			e.live, e.reason = &h.Verdict, ""
+			e.live, e.Unanswered = &h.Verdict, ""
 		case h.Absent && h.Second: // twice, while a post that exists was there: unavailable
-			v := policy.Verdict{State: manifest.StateUnavailable, Reason: policy.ReasonAbsent}
-			e.live, e.reason = &v, ""
+			e.live, e.Unanswered = &policy.Verdict{State: manifest.StateUnavailable, Reason: policy.ReasonAbsent}, ""
 		case h.Absent:
-			e.reason, heard[i].Again = "absent_once", true
+			e.Unanswered, heard[i].Again = "absent_once", true
 			// No answer is not evidence: what was known before goes on counting.
 		case e.live == nil: // an earlier verdict of this audit stays
-			e.reason = h.Unclear
+			e.Unanswered = h.Unclear
 		}
 	}
 	return nil

@@ -13,19 +13,181 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
+
+// evidence is what is known of one post, by source.
+type evidence struct {
+	AuditedPost
+	entry     bool // the release has it
+	workspace workspace.Post
+	stone     *workspace.Tombstone // the workspace's
+	published *manifest.Tombstone  // the release's
+	lifted    time.Time            // tombstones up to then were lifted, by the workspace's note
+	log       logged
+	live      *policy.Verdict // this audit's answer; unavailable if the post was absent twice
+}
 
 // logged is what the log says of one post.
 type logged struct {
-	state       manifest.PostState // of the last verdict
-	reason      manifest.Reason
-	at          time.Time
-	goneAt      time.Time // of the first verdict that it is gone since one that it is not
-	record      *int64
-	withheld    bool
-	tombstone   bool // one that holds: nothing lifted or suspended it
-	tombstoneIn int64
-	lifted      bool // no record of a tombstone follows a maintainer's statement
+	state    manifest.PostState // of the last verdict
+	reason   manifest.Reason
+	at       time.Time
+	goneAt   time.Time // of the first verdict that it is gone since one that it is not
+	withheld bool
+	stone    *int64 // the record of a tombstone that holds: nothing lifted or suspended it
+	lifted   bool   // no record of a tombstone follows a maintainer's statement
+}
+
+// weigh fills in AuditedPost.
+func (e *evidence) weigh(p policy.Policy, now time.Time) {
+	// The latest answer gives the state: first the workspace's, then a later one of the log, then this audit's.
+	w := e.workspace
+	e.State, e.Reason, e.Because = w.State, w.Reason, "workspace"
+	e.Withheld = w.Withheld || !w.AbsentAt.IsZero() && !w.State.Gone()
+	live, checked := w.LiveAt, w.CheckedAt
+	if e.log.at.After(checked) && e.log.state != e.State {
+		e.State, e.Reason, e.Because, e.Withheld, checked = e.log.state, e.log.reason, "log", e.log.withheld, e.log.at
+	}
+	if e.live != nil {
+		e.State, e.Reason, e.Because, e.Withheld, checked = e.live.State, e.live.Reason, "live", false, now
+		if e.State == manifest.StateLive {
+			live = now
+		}
+	}
+	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
+	e.MustGo = e.State.Gone() && !e.Withheld
+	switch {
+	// The workspace's note of a lift alone is the operator's word, so the log has to record it too.
+	case e.published != nil && !(e.log.lifted && !e.published.Time.After(e.lifted)):
+		e.MustGo, e.Because = true, "release"
+	case e.stone != nil && !(e.stone.Readmitted && p.Readmits(e.stone.State, e.stone.Reason)):
+		e.MustGo, e.Because = true, "tombstone"
+	case e.log.stone != nil && e.stone == nil:
+		e.MustGo, e.Because = true, "log"
+	case e.State == "":
+		e.Because = ""
+	}
+	e.LastLive, e.Checked = moment(live), moment(checked)
+	e.Stale = !e.MustGo && p.Stale(live, now)
+}
+
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// exported returns the violation of a row of the post in a dataset; empty strings for none.
+func (e *evidence) exported(now time.Time) (FindingKind, string) {
+	switch {
+	// The gravest reason is named, for one row is one finding.
+	case e.MustGo:
+		return FoundRow, "a row of a post that must be gone: " + e.why()
+	case e.Withheld:
+		return FoundWithheld, "a row of a post that is withheld: " + e.why()
+	case e.State == manifest.StateHeld:
+		return FoundRow, "a row of a post that the policy does not allow: " + e.why()
+	case e.State == "" || !e.Stale:
+		return "", ""
+	case e.LastLive == nil:
+		return FoundStale, "a row of a post that was never seen live"
+	}
+	when := "too long ago"
+	if e.LastLive.After(now) {
+		when = "which is yet to come: a clock was wrong, or state.db was changed"
+	}
+	return FoundStale, "a row of a post last seen live on " + e.LastLive.Format(time.RFC3339) + ", " + when
+}
+
+// why returns the state of the post and its source.
+func (e *evidence) why() string {
+	gone, by := e.State, "as Reddit said last"
+	switch e.Because {
+	case "live":
+		by = "as Reddit says now"
+	case "tombstone":
+		gone, by = e.stone.State, "by the workspace's tombstone"
+	case "release":
+		gone, by = e.published.State, "by the release's tombstone"
+	case "log":
+		by = "by the log"
+	}
+	return withReason(gone, e.Reason) + ", " + by
+}
+
+func withReason(what manifest.PostState, reason manifest.Reason) string {
+	if reason == "" {
+		return string(what)
+	}
+	return string(what) + " (" + string(reason) + ")"
+}
+
+// readWorkspace reads what the state knows of posts, images and texts.
+func (a *audit) readWorkspace(ctx context.Context) error {
+	ws := a.Workspace
+	if ws == nil {
+		return nil
+	}
+	a.report.Scope.Workspace = ws.Dir()
+	b, bound, err := ws.Binding(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !bound:
+		a.gap("", "workspace", "it holds no release yet")
+		return nil
+	case b.Release == state.RehearsalOf(a.Release.Name):
+		a.note("the workspace is a rehearsal: its posts are made up")
+		a.Access = nil
+	case b.Release != a.Release.Name:
+		return &workspace.OtherRelease{Have: b.Release, Want: a.Release.Name}
+	}
+	_, a.sealed, err = ws.ReadSeal(ctx)
+	if err == nil && !a.sealed {
+		a.gap("", state.SealFile, "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away; run, then audit again")
+	}
+	if b.ReleaseDigest != a.Release.Digest {
+		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
+	}
+	for p, err := range ws.Posts(ctx) {
+		if err != nil {
+			return err
+		}
+		a.post(p.ID).workspace = p
+	}
+	stones, err := ws.Tombstones(ctx)
+	if err != nil {
+		return err
+	}
+	for i, t := range stones {
+		a.post(t.ID).stone = &stones[i]
+	}
+	returned, err := state.Returned(ctx, ws, a.Release, a.Now())
+	if err != nil {
+		return err
+	}
+	for _, t := range returned {
+		what := "is suspended: a moderator had removed the post, and it came back"
+		if l := t.Lifted; l != nil && l.Refused != "" {
+			what = "was lifted by a statement that does not count, " + l.Refused
+		} else if l != nil {
+			what = fmt.Sprintf("was lifted by a statement that %s wrote on %s: %s", l.Signer, l.Asserted.Format(time.DateOnly), l.Why)
+			if e := a.posts[t.ID]; e != nil {
+				e.lifted = l.Asserted
+			}
+		}
+		a.note("the tombstone of %s %s", t.ID, what)
+	}
+	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
+	for _, t := range a.Tombstones {
+		if e := a.posts[t.ID]; e.stone == nil && e.workspace.State == manifest.StateLive && t.Time.After(e.lifted) {
+			a.finding(FoundTombstone, string(t.ID), "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")
+		}
+	}
+	return a.readRecords(ctx)
 }
 
 // readLog replays the log and compares it with its checkpoint, an earlier one and the workspace.
@@ -45,76 +207,66 @@ func (a *audit) readLog(ctx context.Context) error {
 		}
 		return a.readPending(ctx, 0)
 	}
+	// The records count only after the whole log is verified.
+	a.report.Log, err = verifyLog(ctx, l, err, a.Since)
+	r := a.report.Log
+	if s := r.Since; s != nil && !s.Holds {
+		a.finding(FoundLog, "", "--since", "the log does not go on from the checkpoint that was kept: %s", s.What)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case r.Broken != nil:
+		a.finding(FoundLog, "", "audit", "%v", err)
+	case err != nil:
+		a.gap("", "audit", "the log could not be read: %v", err)
+	}
 	if err != nil {
-		return a.doubtLog(ctx, err)
+		return nil
 	}
-	c := l.Checkpoint()
-	a.report.Log = LogReport{Present: true, Records: l.Size(), Root: c.Root, Origin: c.Origin, Checkpoint: string(c.Signed), Consistent: true}
-	if err := cmp.Or(a.doubtLog(ctx, l.Verify(ctx)), a.compareSince(ctx, l)); err != nil {
-		return err
-	}
-	next, err := a.Workspace.LogNext(ctx)
-	if err != nil {
-		return a.doubtLog(ctx, err)
-	}
-	if next < l.Size() {
-		a.finding(FoundLog, "", "state.db", "the log has %d records, and state.db knows of %d: it came from a backup, or was put back", l.Size(), next)
-	}
-	// The records count only after the whole log is verified: Records yields nothing of a broken one.
 	for e, err := range l.Records(ctx, 0) {
 		if err != nil {
-			return a.doubtLog(ctx, err)
+			return err
 		}
 		a.replay(e)
 	}
 	return a.readPending(ctx, l.Size())
 }
 
-// doubtLog notes what is wrong with the log. It returns an error only if the audit ends.
-func (a *audit) doubtLog(ctx context.Context, err error) error {
-	l := &a.report.Log
-	var broken *auditlog.Broken
-	switch {
-	case err == nil, ctx.Err() != nil:
-	case errors.As(err, &broken):
-		l.Present, l.Consistent = true, false
-		l.Broken = cmp.Or(l.Broken, &broken.Record)
-		a.finding(FoundLog, "", "audit", "%v", broken)
-	default:
-		l.Consistent = false
-		a.gap("", "audit", "the log could not be read: %v", err)
+// verifyLog verifies a log that was opened with an error, and compares it with an earlier checkpoint; nil for none. The
+// error is what is wrong with the log in itself.
+func verifyLog(ctx context.Context, l *auditlog.Log, err error, since []byte) (r LogReport, _ error) {
+	if err == nil {
+		c := l.Checkpoint()
+		r = LogReport{Present: true, Records: l.Size(), Root: c.Root, Origin: c.Origin, Checkpoint: string(c.Signed)}
+		err = l.Verify(ctx)
+		if since != nil {
+			earlier, wrong := l.Since(ctx, since)
+			r.Since = &Since{Records: earlier.Size, Holds: wrong == nil}
+			if broken, ok := errors.AsType[*auditlog.Broken](wrong); ok {
+				r.Since.Broken, r.Since.What = &broken.Record, broken.What
+			} else if wrong != nil {
+				r.Since.What = wrong.Error()
+			}
+		}
 	}
-	return ctx.Err()
-}
-
-// compareSince compares the log with a checkpoint that the auditor kept.
-func (a *audit) compareSince(ctx context.Context, l *auditlog.Log) error {
-	if a.Since == nil {
-		return nil
+	if broken, ok := errors.AsType[*auditlog.Broken](err); ok {
+		r.Present, r.Broken = true, &broken.Record
 	}
-	earlier, err := l.Since(ctx, a.Since)
-	s := &Since{Records: earlier.Size, Holds: err == nil}
-	a.report.Log.Since = s
-	var broken *auditlog.Broken
-	switch {
-	case err == nil, ctx.Err() != nil:
-		return ctx.Err()
-	case errors.As(err, &broken):
-		s.Broken, s.What = &broken.Record, broken.What
-		a.finding(FoundLog, "", "--since", "the log does not go on from the checkpoint that was kept: %v", broken)
-	default:
-		s.What = err.Error()
-		a.finding(FoundLog, "", "--since", "the checkpoint that was kept does not fit the log: %v", err)
-	}
-	return nil
+	r.Consistent = err == nil
+	return r, err
 }
 
 // readPending replays the records that are stored and not published yet.
 func (a *audit) readPending(ctx context.Context, size int64) error {
 	pending, err := a.Workspace.Unpublished(ctx)
-	if err != nil {
+	next, wrong := a.Workspace.LogNext(ctx)
+	if err := errors.Join(err, wrong); err != nil {
 		a.gap("", "state.db", "the records that wait for the log could not be read: %v", err)
 		return ctx.Err()
+	}
+	if next < size {
+		a.finding(FoundLog, "", "state.db", "the log has %d records, and state.db knows of %d: it came from a backup, or was put back", size, next)
 	}
 	// A record is stored with what it records, and published later: a killed run leaves some.
 	for _, e := range pending {
@@ -131,33 +283,35 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 func (a *audit) replay(e auditlog.Event) {
 	seq := e.Seq
 	for _, p := range e.Posts {
-		l := &a.post(p.ID).log
+		post := a.post(p.ID)
+		l := &post.log
 		switch e.Kind {
 		case auditlog.Verdicts:
-			switch {
-			case !p.State.Gone():
-				l.goneAt = time.Time{}
-			case l.goneAt.IsZero():
+			if !p.State.Gone() {
+				l.goneAt, l.withheld = time.Time{}, false
+			} else if l.goneAt.IsZero() {
 				l.goneAt = e.Time
 			}
-			l.state, l.reason, l.at, l.record, l.withheld = p.State, p.Reason, e.Time, &seq, l.withheld && p.State.Gone()
+			l.state, l.reason, l.at, post.Record = p.State, p.Reason, e.Time, &seq
 		// Withheld and confirmed follow each other: the later record counts.
 		case auditlog.Withheld:
 			l.withheld = true
 		case auditlog.Confirmed:
 			l.withheld = false
 		case auditlog.Buried:
-			l.tombstone, l.tombstoneIn, l.withheld, l.lifted = true, seq, false, false
+			l.stone, l.withheld, l.lifted = &seq, false, false
 		case auditlog.Readmitted:
-			l.tombstone = e.Verdict == "revoked"
-			l.tombstoneIn = seq
+			l.stone = nil
+			if e.Verdict == auditlog.Revoked {
+				l.stone = &seq
+			}
 		case auditlog.Lifted:
 			// A statement that this release does not accept lifts nothing, whoever applied it.
 			if _, _, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now()); err == nil {
-				l.tombstone, l.lifted = false, true
+				l.stone, l.lifted = nil, true
 			}
 		case auditlog.Fetch:
-			a.gone.of(p.ID, string(p.ID)).digest(e.SHA256, e.Original, e.Pixels)
+			a.known(p.ID, string(p.ID)).digest(e.SHA256, e.Original, e.Pixels)
 		}
 	}
 	switch e.Kind {
@@ -179,15 +333,11 @@ func (a *audit) replay(e auditlog.Event) {
 
 // restored notes that a part of the workspace came from a backup.
 func (a *audit) restored(e auditlog.Event) {
-	missing := ""
-	switch e.Verdict {
-	case auditlog.RestoredLog:
-		missing = fmt.Sprintf("audit/ was put back from a backup, or was gone: records %d to %d of the log as it was are lost, whatever they recorded", e.Seq, e.Size-1)
-	case auditlog.RestoredOther:
-		missing = fmt.Sprintf("audit/ was exchanged for that of another history: any of the %d records of the log as it was can be missing", e.Size)
-	case auditlog.RestoredKey:
-		missing = fmt.Sprintf("the key of the log was gone, and there is a new one: no checkpoint from before proves that records 0 to %d are those that there were", e.Seq-1)
-	}
+	missing := map[string]string{
+		auditlog.RestoredLog:   fmt.Sprintf("audit/ was put back from a backup, or was gone: records %d to %d of the log as it was are lost, whatever they recorded", e.Seq, e.Size-1),
+		auditlog.RestoredOther: fmt.Sprintf("audit/ was exchanged for that of another history: any of the %d records of the log as it was can be missing", e.Size),
+		auditlog.RestoredKey:   fmt.Sprintf("the key of the log was gone, and there is a new one: no checkpoint from before proves that records 0 to %d are those that there were", e.Seq-1),
+	}[e.Verdict]
 	// An operator could drop a record in this way: it is a gap until the auditor has a checkpoint from after it.
 	if s := a.report.Log.Since; missing == "" || s != nil && s.Holds && s.Records > e.Seq {
 		a.note("record %d: part of the workspace was put back from a backup (%s)", e.Seq, e.Verdict)
@@ -217,94 +367,26 @@ func (a *audit) compareCopies(ctx context.Context) error {
 		if closed[e.Path] {
 			what = "state.db has it as closed, and no record says so"
 		}
-		where := "the copy " + e.Path
-		what = fmt.Sprintf("a copy whose path has this sha256 was registered on %s (record %d of the log, with the digests of its files), and %s", e.Time.Format(time.RFC3339), e.Seq, what)
-		a.gap("", where, "%s: its content could not be checked", what)
-		a.obligation(where, nil, "%s: put back a newer state.db, or find it and purge it by hand", what)
+		a.owed("the copy "+e.Path, fmt.Sprintf("a copy whose path has this sha256 was registered on %s (record %d of the log, with the digests of its files), and %s",
+			e.Time.Format(time.RFC3339), e.Seq, what), ": put back a newer state.db, or find it and purge it by hand")
 	}
 	return nil
 }
 
 // compareLog reports what the log records and the state lacks.
 func (a *audit) compareLog() {
-	for _, id := range a.order {
-		e := a.posts[id]
-		switch {
+	for _, e := range a.order {
+		switch stone := e.log.stone; {
 		// The log is signed and the state is not, so the log is believed.
-		case e.log.tombstone && e.stone == nil:
-			a.finding(FoundTombstone, string(id), "state.db", "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
-				"state.db is older than the log, or was changed", e.log.tombstoneIn)
-		case e.log.tombstone && e.stone.Readmitted:
-			a.finding(FoundTombstone, string(id), "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", e.log.tombstoneIn)
+		case stone != nil && e.stone == nil:
+			a.finding(FoundTombstone, string(e.ID), "state.db", "record %d of the log is a tombstone of the post, no statement that this release accepts lifted it, and the workspace does not have it: "+
+				"state.db is older than the log, or was changed", *stone)
+		case stone != nil && e.stone.Readmitted:
+			a.finding(FoundTombstone, string(e.ID), "state.db", "the workspace has the tombstone suspended, and the log does not say so (record %d)", *stone)
 		}
-		if e.entry && e.log.record != nil && e.log.state.Gone() && !e.workspace.State.Gone() && e.log.at.After(e.workspace.CheckedAt) {
-			a.finding(FoundLog, string(id), "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
-				*e.log.record, withReason(string(e.log.state), e.log.reason))
-		}
-	}
-}
-
-// readWorkspace reads what the state knows of posts, images and texts.
-func (a *audit) readWorkspace(ctx context.Context) error {
-	ws := a.Workspace
-	if ws == nil {
-		return nil
-	}
-	a.report.Scope.Workspace = ws.Dir()
-	b, bound, err := ws.Binding(ctx)
-	switch {
-	case err != nil:
-		return err
-	case !bound:
-		a.gap("", "workspace", "it holds no release yet")
-		return nil
-	case b.Release != a.Release.Name && b.Release != state.RehearsalOf(a.Release.Name):
-		return &workspace.OtherRelease{Have: b.Release, Want: a.Release.Name}
-	case b.Release != a.Release.Name:
-		a.note("the workspace is a rehearsal: its posts are made up")
-		a.Access = nil
-	}
-	_, a.sealed, err = ws.ReadSeal(ctx)
-	if err == nil && !a.sealed {
-		a.gap("", state.SealFile, "the workspace is not sealed: a run is at work on it, the last one was killed, or somebody took the seal away; run, then audit again")
-	}
-	if b.ReleaseDigest != a.Release.Digest {
-		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
-	}
-	for p, err := range ws.Posts(ctx) {
-		if err != nil {
-			return err
-		}
-		a.post(p.ID).workspace = p
-	}
-	stones, err := ws.Tombstones(ctx)
-	if err != nil {
-		return err
-	}
-	for i, t := range stones {
-		a.post(t.ID).stone = &stones[i]
-	}
-	returned, err := state.Returned(ctx, ws, a.Release, a.Now())
-	if err != nil {
-		return err
-	}
-	for _, t := range returned {
-		what := "is suspended: a moderator had removed the post, and it came back"
-		if t.Lifted != nil {
-			what = fmt.Sprintf("was lifted by a statement that %s wrote on %s: %s", t.Lifted.Signer, t.Lifted.Asserted.Format(time.DateOnly), t.Lifted.Why)
-			if t.Lifted.Refused != "" {
-				what = "was lifted by a statement that does not count, " + t.Lifted.Refused
-			} else if e := a.posts[t.ID]; e != nil {
-				e.lifted = t.Lifted.Asserted
-			}
-		}
-		a.note("the tombstone of %s %s", t.ID, what)
-	}
-	// A release's tombstone that the workspace has not taken over counts, unless it was lifted after its time.
-	for _, t := range a.Tombstones {
-		if e := a.posts[t.ID]; e.stone == nil && e.workspace.State == manifest.StateLive && t.Time.After(e.lifted) {
-			a.finding(FoundTombstone, string(t.ID), "state.db", "the release has a tombstone of the post, and the workspace holds it to be live: run again with this release")
+		if e.entry && e.Record != nil && e.log.state.Gone() && !e.workspace.State.Gone() && e.log.at.After(e.workspace.CheckedAt) {
+			a.finding(FoundLog, string(e.ID), "state.db", "record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
+				*e.Record, withReason(e.log.state, e.log.reason))
 		}
 	}
-	return a.readRecords(ctx)
 }

@@ -14,33 +14,33 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
-	"rehydrate/pipeline/state"
-	"rehydrate/pipeline/workspace"
 )
 
 // known identifies the content of an entry. Unknown fields are empty.
 type known struct {
-	id      manifest.PostID
-	name    string // of the entry
-	digests []string
-	pixels  bool // one of them is of the pixels
-	hashes  []uint64
-	texts   []string // folded and distinctive: the whole text, then the lines of it
+	*evidence        // on its post
+	name      string // of the entry
+	digests   []string
+	pixels    bool // one of them is of the pixels
+	hashes    []uint64
+	texts     []string // folded and distinctive: the whole text, then the lines of it
+
+	image string // the digest of its image in the workspace
+	read  bool   // the workspace has what was read off it
 }
 
 // goneContent indexes what is known of posts: of those that must be gone, to find it, and of those that may stay, to
 // tell it from that.
 type goneContent struct {
-	all   map[string]*known // by entry, of all posts
-	posts map[manifest.PostID]bool
+	all    map[string]*known // by entry, of all posts
+	mustGo int               // posts
 
-	gone, stay   []*known
-	digests      map[string]*known // of images that must be gone
-	staying      map[string]bool   // digests of images that may stay
-	lines        map[string][]*lineOf
-	stayingTexts map[uint64]bool
-	pixels       bool // digests of pixels are known
-	shared       int  // texts that a post that may stay has as well
+	gone, stay []*known
+	digests    map[string]*known // of images that must be gone
+	staying    map[string]bool   // digests and texts of posts that may stay
+	lines      map[string][]*lineOf
+	pixels     bool // digests of pixels are known
+	shared     int  // texts that a post that may stay has as well
 }
 
 // A lineOf is a text that must be gone, unless it is shared with a post that may stay.
@@ -53,22 +53,20 @@ type lineOf struct {
 // prefixLen is how many bytes of a text find it in the index. No text that is searched for is shorter.
 const prefixLen = 15
 
-func newGone() goneContent {
-	return goneContent{all: map[string]*known{}, posts: map[manifest.PostID]bool{}}
-}
-
-func (g *goneContent) of(id manifest.PostID, name string) *known {
-	k := g.all[name]
+// known returns what is known of an entry, to be added to.
+func (a *audit) known(id manifest.PostID, name string) *known {
+	k := a.gone.all[name]
 	if k == nil {
-		k = &known{id: id, name: name}
-		g.all[name] = k
+		k = &known{evidence: a.post(id), name: name}
+		a.gone.all[name] = k
 	}
 	return k
 }
 
-// entry takes the digests that the release has of an image.
-func (g *goneContent) entry(e manifest.Entry) {
-	k := g.of(e.ID, e.Key.String())
+// published takes an entry of the release, with the digests that it may have of its image.
+func (a *audit) published(e manifest.Entry) {
+	k := a.known(e.ID, e.Key.String())
+	k.entry = true
 	k.digest(e.SHA256, e.StrippedSHA256, e.PixelsSHA256)
 	// A manifest is written by others: a hash of another length is of another kind.
 	if h, err := strconv.ParseUint(e.PHash, 16, 64); err == nil && len(e.PHash) == 16 {
@@ -94,8 +92,8 @@ func (k *known) hash(h uint64) {
 	}
 }
 
-// read takes a text and the lines of it, but for those that are too short to identify a post.
-func (k *known) read(text string) {
+// text takes a text and the lines of it, but for those that are too short to identify a post.
+func (k *known) text(text string) {
 	// Copies often keep a single line of a meme, so each line counts by itself.
 	for _, part := range append([]string{text}, strings.Split(text, "\n")...) {
 		folded := string(fold([]byte(part)))
@@ -121,23 +119,16 @@ func (g *goneContent) stayed(digests []string) bool {
 	return slices.ContainsFunc(digests, func(d string) bool { return g.staying[d] })
 }
 
-var seed = maphash.MakeSeed()
-
-func textHash(folded string) uint64 { return maphash.String(seed, folded) }
-
 // index sorts what is known by what must be gone and what may stay. It is called again when more is known.
 func (g *goneContent) index() {
 	g.gone, g.stay, g.lines, g.shared = nil, nil, map[string][]*lineOf{}, 0
-	g.digests, g.staying, g.stayingTexts = map[string]*known{}, map[string]bool{}, map[uint64]bool{}
+	g.digests, g.staying = map[string]*known{}, map[string]bool{}
 	for _, k := range g.all {
 		g.pixels = g.pixels || k.pixels
-		if !g.posts[k.id] {
+		if !k.MustGo {
 			g.stay = append(g.stay, k)
-			for _, d := range k.digests {
+			for _, d := range slices.Concat(k.digests, k.texts) {
 				g.staying[d] = true
-			}
-			for _, text := range k.texts {
-				g.stayingTexts[textHash(text)] = true
 			}
 			continue
 		}
@@ -186,41 +177,22 @@ type Known struct {
 
 func (g *goneContent) known() Known {
 	// A post of several images counts once.
-	count := func(has func(*known) bool) int {
-		posts := map[manifest.PostID]bool{}
-		for _, k := range g.gone {
-			if has(k) {
-				posts[k.id] = true
-			}
+	digests, hashes, texts := map[*evidence]bool{}, map[*evidence]bool{}, map[*evidence]bool{}
+	for _, k := range g.gone {
+		if len(k.digests) > 0 {
+			digests[k.evidence] = true
 		}
-		return len(posts)
+		if len(k.hashes) > 0 {
+			hashes[k.evidence] = true
+		}
+		if len(k.texts) > 0 {
+			texts[k.evidence] = true
+		}
 	}
-	return Known{
-		MustGo:  len(g.posts),
-		Digests: count(func(k *known) bool { return len(k.digests) > 0 }),
-		Hashes:  count(func(k *known) bool { return len(k.hashes) > 0 }),
-		Texts:   count(func(k *known) bool { return len(k.texts) > 0 }),
-	}
+	return Known{g.mustGo, len(digests), len(hashes), len(texts)}
 }
 
-// storedContent is the content that the records of a workspace account for.
-type storedContent struct {
-	images, rows int
-	entries      []storedEntry          // with an image or a text
-	files        map[string]storedEntry // by name of the image file
-	dataset      map[string]string      // the digest on record of each file of the dataset
-	logged       map[string]string      // the digest that the log has of each
-}
-
-// A storedEntry is what a workspace has of an entry.
-type storedEntry struct {
-	id          manifest.PostID
-	name        string // of the entry
-	sha256      string // of its image
-	image, text bool
-}
-
-// A textSeen is a text of unknown origin.
+// A textSeen is a text that must be gone, or one of unknown origin that may be learnt to be so.
 type textSeen struct {
 	place
 	hash uint64
@@ -230,6 +202,8 @@ type textSeen struct {
 // maxTexts bounds the texts of a source that are kept for comparison.
 const maxTexts = 300_000
 
+var seed = maphash.MakeSeed()
+
 // saw keeps what was seen of an image until all sources were looked at.
 func (a *audit) saw(s *sighting) {
 	a.mu.Lock()
@@ -237,50 +211,34 @@ func (a *audit) saw(s *sighting) {
 	a.sightings = append(a.sightings, s)
 }
 
-// sawWords keeps a text that may be one of a post that must be gone.
-func (a *audit) sawWords(p place, folded string) {
-	h := textHash(folded)
+// sawText keeps a text that is of an entry, or, where that is nil, may be of a post that must be gone.
+func (a *audit) sawText(p place, of *known, folded string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.gone.stayingTexts[h]:
+	case of == nil && a.gone.staying[folded]:
 	// Beyond the bound texts are counted as of unknown origin: memory ends before honesty does.
-	case p.src.lines == maxTexts:
+	case of == nil && p.src.lines == maxTexts:
 		p.src.texts.add(p.String())
 	default:
 		p.src.lines++
-		a.texts = append(a.texts, textSeen{place: p, hash: h})
+		a.texts = append(a.texts, textSeen{p, maphash.String(seed, folded), of})
 	}
-}
-
-// sawText keeps a text that must be gone.
-func (a *audit) sawText(p place, k *known) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.said = append(a.said, textSeen{place: p, of: k})
 }
 
 // postOf returns the evidence on the post of an entry, or nil.
 func (a *audit) postOf(entry string) *evidence { return a.posts[dataset.PostOf(entry)] }
 
-// staying returns what is known of the first of the entries that may stay; nil for none.
-func (a *audit) staying(entries []string) *known {
-	for _, entry := range entries {
-		if k := a.gone.all[entry]; k != nil && !a.gone.posts[k.id] {
-			return k
-		}
-	}
-	return nil
-}
-
-// mustGoOf returns the first of the entries whose post must be gone.
-func (a *audit) mustGoOf(entries []string) (entry string, e *evidence) {
+// claimed returns the first of the entries whose post must be gone, and the first of those that may stay.
+func (a *audit) claimed(entries []string) (gone, stays *known) {
 	for _, entry := range entries {
 		if e := a.postOf(entry); e != nil && e.MustGo {
-			return entry, e
+			gone = cmp.Or(gone, a.known(e.ID, entry))
+		} else if e != nil {
+			stays = cmp.Or(stays, a.gone.all[entry])
 		}
 	}
-	return "", nil
+	return gone, stays
 }
 
 // resolve judges what was seen in all sources together: what a row of a post that must be gone holds is searched for
@@ -289,8 +247,7 @@ func (a *audit) resolve(ctx context.Context) error {
 	learnt := map[uint64]*known{}
 	// First what rows of erased posts hold is learnt, then everything is judged with it.
 	for _, s := range a.sightings {
-		if entry, e := a.mustGoOf(s.claims()); e != nil {
-			k := a.gone.of(e.ID, entry)
+		if k, _ := a.claimed(s.claims()); k != nil {
 			k.digest(s.digests...)
 			if len(s.hashes) > 0 {
 				k.hash(s.hashes[0])
@@ -298,8 +255,8 @@ func (a *audit) resolve(ctx context.Context) error {
 		}
 	}
 	for _, t := range a.texts {
-		if entry, e := a.mustGoOf(t.claims()); e != nil {
-			learnt[t.hash] = a.gone.of(e.ID, entry)
+		if k, _ := a.claimed(t.claims()); k != nil && t.of == nil {
+			learnt[t.hash] = k
 		}
 	}
 	known := a.gone.known()
@@ -310,25 +267,17 @@ func (a *audit) resolve(ctx context.Context) error {
 		}
 		a.judgeImage(s, known)
 	}
-	for _, t := range a.said {
-		claims := t.claims()
-		if _, e := a.mustGoOf(claims); e != nil {
-			continue // its row is a finding already
-		}
-		// A post that may stay has its own text, though an erased one said the same.
-		if mine := a.staying(claims); mine == nil || !slices.Equal(mine.texts, t.of.texts) {
-			a.finding(FoundText, t.of.name, t.String(), "text read off %s, which must be gone: %s", t.of.name, a.posts[t.of.id].why())
-		}
-	}
 	for _, t := range a.texts {
-		switch k := learnt[t.hash]; {
-		case k != nil:
-			if _, e := a.mustGoOf(t.claims()); e != nil {
-				continue // its row is a finding already
-			}
-			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, a.posts[k.id].why())
-		case known.Texts < known.MustGo:
+		gone, mine := a.claimed(t.claims())
+		k := cmp.Or(t.of, learnt[t.hash])
+		switch {
+		case gone != nil: // its row is a finding already
+		case k == nil && known.Texts < known.MustGo:
 			t.src.texts.add(t.String())
+		// A post that may stay has its own text, though an erased one said the same.
+		case k == nil || t.of != nil && mine != nil && slices.Equal(mine.texts, k.texts):
+		default:
+			a.finding(FoundText, k.name, t.String(), "a text of %s, which must be gone: %s", k.name, k.why())
 		}
 	}
 	for _, s := range a.sources {
@@ -350,18 +299,19 @@ func (a *audit) resolve(ctx context.Context) error {
 // judgeImage judges an image by its record, by its bytes and by how it looks.
 func (a *audit) judgeImage(s *sighting, known Known) {
 	claims, where := s.claims(), s.String()
-	rec, recorded := a.stored.files[s.src.name]
-	recorded = recorded && s.stored
-	if recorded {
-		claims = []string{rec.name}
-		if e := a.post(rec.id); a.mustBeGone(e) {
-			a.finding(FoundImage, claims[0], where, "an image of a post that must be gone: %s", e.why())
+	gone, mine := a.claimed(claims)
+	rec := a.stored.files[s.src.name]
+	switch {
+	case s.stored && rec != nil:
+		if a.mustBeGone(rec.evidence) {
+			a.finding(FoundImage, rec.name, where, "an image of a post that must be gone: %s", rec.why())
 			return
 		}
-	} else if _, e := a.mustGoOf(claims); e != nil {
+		claims = []string{rec.name}
+		_, mine = a.claimed(claims)
+	case gone != nil:
 		return // its row or its name is a finding already
 	}
-	mine := a.staying(claims)
 	unseen := len(claims) > 0 && (mine == nil || len(mine.hashes) == 0) // the image of its post is not known
 	k, how, looks := a.imageKnown(s, mine)
 	switch {
@@ -372,10 +322,10 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 		if len(claims) > 0 {
 			how += ", said to be of " + claims[0]
 		}
-		a.finding(FoundImage, k.name, where, "%s of %s (%s), which must be gone: %s", cmp.Or(s.what, "the image"), k.name, how, a.posts[k.id].why())
+		a.finding(FoundImage, k.name, where, "%s of %s (%s), which must be gone: %s", cmp.Or(s.what, "the image"), k.name, how, k.why())
 	// A file of the workspace has a record, or is a stray: its origin is never merely unknown.
 	case s.stored:
-		a.judgeStored(s, rec, recorded)
+		a.judgeStored(s, rec)
 	case s.what != "" || known.MustGo == 0 || a.gone.stayed(s.digests):
 	case s.fault != "":
 		a.gap("", where, "an image's looks could not be compared: %s", s.fault)
@@ -421,20 +371,19 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, loo
 }
 
 // judgeStored judges an image file of the workspace that matches no erased image: a record must account for it.
-func (a *audit) judgeStored(s *sighting, rec storedEntry, recorded bool) {
-	digest := s.digests[0]
-	switch {
-	case recorded && digest == rec.sha256, a.gone.staying[digest], strings.HasPrefix(path.Base(s.src.name), ".tmp-"):
+func (a *audit) judgeStored(s *sighting, rec *known) {
+	switch digest := s.digests[0]; {
+	case rec != nil && digest == rec.image, a.gone.staying[digest], strings.HasPrefix(path.Base(s.src.name), ".tmp-"):
 	case !a.sealed: // the records may be older than the file
 		a.gap("", s.String(), "an image that no record accounts for: a run is storing it, or was killed; run, then audit again")
-	case recorded:
+	case rec != nil:
 		a.finding(FoundImage, rec.name, s.String(), "it is not the image that was stored there: cannot tell which post it belongs to")
 	default:
 		a.finding(FoundImage, "", s.String(), "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
 	}
 }
 
-// named returns the entry of a known post that a file is named after; empty for none.
+// entryNamed returns the entry of a known post that a file is named after; empty for none.
 func (a *audit) entryNamed(name string) string {
 	id, entry := entryOf(name)
 	if a.posts[id] == nil {
@@ -447,22 +396,10 @@ func (a *audit) entryNamed(name string) string {
 func entryOf(name string) (id manifest.PostID, entry string) {
 	stem, _, _ := strings.Cut(path.Base(name), ".")
 	// Images of a gallery are stored as ID-N.
-	text, number, later := strings.Cut(stem, "-")
+	text, number, _ := strings.Cut(stem, "-")
 	id, err := manifest.ParsePostID(text)
 	if err != nil {
 		return "", ""
 	}
-	if later {
-		return id, string(id) + "/" + number
-	}
-	return id, string(id)
-}
-
-// mayName reports whether a file of the workspace may name posts that are gone, as lists of outcomes do.
-func (a *audit) mayName(name string) bool {
-	switch {
-	case name == manifest.OutcomesName, name == manifest.TombstonesName, name == workspace.ReportName, strings.HasPrefix(name, state.AuditDir+"/"):
-		return true
-	}
-	return a.stored.dataset[name] != ""
+	return id, strings.TrimSuffix(string(id)+"/"+number, "/")
 }

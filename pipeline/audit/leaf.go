@@ -300,7 +300,7 @@ func (w walker) finish(t *table) {
 			}
 			kind, what := FoundRow, ""
 			if t.parquet {
-				kind, what = e.exported()
+				kind, what = e.exported(w.now)
 			} else if e.MustGo {
 				what = "a row that names a post that must be gone: " + e.why()
 			}

@@ -179,7 +179,7 @@ var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-
 
 // ids searches for ids and digests of posts that must be gone.
 func (w walker) ids(p place, text []byte, first, last bool) {
-	if len(w.gone.posts) == 0 {
+	if w.gone.mustGo == 0 {
 		return
 	}
 	// A page that lists outcomes names erased posts by right; only images in it can be wrong.
@@ -257,7 +257,7 @@ func (w walker) sawDigest(p place, digest string) {
 
 // lines searches for texts that must be gone, and keeps what else could be one.
 func (w walker) lines(p place, text []byte) {
-	if len(text) < prefixLen || len(w.gone.posts) == 0 {
+	if len(text) < prefixLen || w.gone.mustGo == 0 {
 		return
 	}
 	// What a reader sees of HTML is the text without its tags.
@@ -268,7 +268,7 @@ func (w walker) lines(p place, text []byte) {
 	}
 	for _, v := range variants {
 		for _, l := range w.gone.linesIn(fold(v)) {
-			w.sawText(p, l.of)
+			w.sawText(p, l.of, l.text)
 		}
 	}
 	if p.src.ours || p.label || p.table != nil && p.table.lists {
@@ -293,7 +293,7 @@ func (w walker) keep(p place, text []byte) {
 	}
 	// Digests and numbers are not words that somebody wrote on a picture.
 	if folded := string(fold(text)); distinctive(folded) && !inHex(folded) {
-		w.sawWords(p, folded)
+		w.sawText(p, nil, folded)
 	}
 }
 
@@ -437,9 +437,9 @@ func (w walker) residue(p place, free []byte) error {
 
 func (w walker) residueIDs(p place, free []byte) {
 	lower := bytes.ToLower(free)
-	for _, id := range w.order {
-		if e := w.posts[id]; e.MustGo && len(id) >= 5 && telling(id) && bytes.Contains(lower, []byte(id)) {
-			w.finding(FoundRow, string(id), p.String(), "it names a post that must be gone: %s", e.why())
+	for _, e := range w.order {
+		if e.MustGo && len(e.ID) >= 5 && telling(e.ID) && bytes.Contains(lower, []byte(e.ID)) {
+			w.finding(FoundRow, string(e.ID), p.String(), "it names a post that must be gone: %s", e.why())
 		}
 	}
 }

@@ -20,8 +20,8 @@ func TestPage(t *testing.T) {
 	}
 	evil := `"><script>`
 	full := write(Report{Verdict: Fail, Scope: Scope{Release: evil, Files: []AuditedFile{{Name: evil, Size: 9, Rows: 3, SHA256: "abc"}}},
-		Findings: []Finding{{Where: evil, Kind: FoundRow, ID: "p1", What: "a row"}}, Gaps: []Gap{{Where: "w", ID: "p2", What: "no answer"}},
-		Obligations: []Obligation{{Where: "copy", What: "purge it", Due: &at}}, Notes: []string{"a note"}, Totals: map[string]int{"live": 2, "removed": 1},
+		Findings: []Finding{{Where: evil, Kind: FoundRow, ID: "p1", What: "a row"}}, Gaps: []Finding{{Where: "w", ID: "p2", What: "no answer"}},
+		Obligations: []Finding{{Where: "copy", What: "purge it", Due: &at}}, Notes: []string{"a note"}, Totals: map[string]int{"live": 2, "removed": 1},
 		Posts: []AuditedPost{{ID: "p1", State: "removed", Reason: "moderator", Because: "reddit", MustGo: true, LastLive: &at, Record: &record}, {ID: "p2"}}})
 	text := regexp.MustCompile(`\s+`).ReplaceAllString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(full, " "), " ")
 	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;", "FAIL 1 finding", "&#34;&gt;&lt;script&gt; row p1 a row", "w p2 no answer",

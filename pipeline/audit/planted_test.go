@@ -108,7 +108,7 @@ func newWorld(t *testing.T, fresh, published bool) *world {
 	attest.OK(t, os.WriteFile(filepath.Join(release, "release.toml"), []byte("name = \"Demo\"\nversion = \"1.0\"\nmanifest = \"annotations.csv\"\nschema = \"figsim\"\n"), 0o600))
 	r, err := manifest.Open(release, manifest.Options{})
 	attest.OK(t, err)
-	summary, err := r.Check(ctx)
+	_, err = r.Check(ctx)
 	attest.OK(t, err)
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -129,7 +129,7 @@ func newWorld(t *testing.T, fresh, published bool) *world {
 	}
 	attest.OK(t, ws.SetCopy(ctx, workspace.Copy{Path: w.copied, Note: "a colleague", Format: "parquet", Made: now}))
 	attest.OK(t, ws.Close())
-	w.config = Config{Release: r, Manifest: summary, Policy: policy.Default(), Now: clock}
+	w.config = Config{Release: r, Policy: policy.Default(), Now: clock}
 	return w
 }
 
@@ -571,10 +571,11 @@ func TestHead(t *testing.T) {
 
 // TestShared says once that a text is one of a post that may stay as well.
 func TestShared(t *testing.T) {
-	g := newGone()
-	g.of(gonePNG, gonePNG).read("a caption that many write")
-	g.of(live1, live1).read("so it is a caption that many write")
-	g.posts[gonePNG] = true
+	a := newAudit(Config{})
+	a.known(gonePNG, gonePNG).text("a caption that many write")
+	a.known(live1, live1).text("so it is a caption that many write")
+	a.post(gonePNG).MustGo = true
+	g := &a.gone
 	g.index()
 	if found := g.linesIn([]byte("a caption that many write")); g.shared != 1 || len(found) != 0 {
 		t.Errorf("%d shared, %v is searched for", g.shared, found)
@@ -614,7 +615,7 @@ func FuzzLook(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a := newAudit(Config{Policy: policy.Default()})
 		a.post(goneUnseen).MustGo = true
-		a.gone.posts[goneUnseen] = true
+		a.gone.mustGo = 1
 		a.gone.index()
 		w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}}
 		w.left.Store(64 << 20)

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"path"
@@ -12,6 +13,14 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
+// storedContent is the content that the records of a workspace account for.
+type storedContent struct {
+	files        map[string]*known // the entries that have an image, by name of its file
+	dataset      map[string]string // the digest on record of each file of the dataset
+	logged       map[string]string // the digest that the log has of each
+	images, rows int
+}
+
 // readRecords reads the records of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
 	ws, s := a.Workspace, &a.stored
@@ -19,27 +28,26 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
+			s.rows++
+		}
+		if rec.Image == nil && rec.Reading == nil && !rec.Earlier.Read {
+			continue
+		}
 		// Of posts that may stay too: their content tells a shared picture from an erased one.
-		k := a.gone.of(rec.ID, rec.Key.String())
-		read := rec.Reading != nil && (rec.Reading.Text != "" || rec.Reading.Failed == nil) || rec.Earlier.Read
-		stored := storedEntry{id: rec.ID, name: k.name, image: rec.Image != nil, text: read}
+		k := a.known(rec.ID, rec.Key.String())
+		k.read = rec.Earlier.Read
 		if img := rec.Image; img != nil {
 			s.images++
-			stored.sha256 = img.SHA256
-			s.files[ws.ImageName(rec.Key, img.Format)] = stored
+			k.image, s.files[ws.ImageName(rec.Key, img.Format)] = img.SHA256, k
 			k.digest(img.SHA256, img.OriginalSHA256, img.PixelsSHA256)
 			if !img.Flat && img.HashKind == dedupe.HashKind() {
 				k.hash(img.PHash)
 			}
 		}
-		if rec.Reading != nil {
-			k.read(rec.Reading.Text)
-		}
-		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
-			s.rows++
-		}
-		if stored.image || stored.text {
-			s.entries = append(s.entries, stored)
+		if r := rec.Reading; r != nil {
+			k.read = k.read || r.Text != "" || r.Failed == nil
+			k.text(r.Text)
 		}
 	}
 	// A purge keeps what recognises an image and leads to no content.
@@ -48,7 +56,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		return err
 	}
 	for _, e := range erased {
-		a.gone.of(e.ID, e.Key.String()).digest(e.File, e.Stripped, e.Pixels)
+		a.known(e.ID, e.Key.String()).digest(e.File, e.Stripped, e.Pixels)
 	}
 	last, err := state.ReadNote[state.ExportNote](ctx, ws)
 	if err != nil {
@@ -61,25 +69,20 @@ func (a *audit) readRecords(ctx context.Context) error {
 }
 
 // checkState finds what state.db still has of posts that must be gone, and what this program did not make.
-func (a *audit) checkState(ctx context.Context) error {
-	foreign, err := a.Workspace.ForeignSchema(ctx)
-	if err != nil {
-		return err
-	}
-	a.foreign = foreign
-	for _, what := range foreign {
+func (a *audit) checkState(ctx context.Context) (err error) {
+	a.foreign, err = a.Workspace.ForeignSchema(ctx)
+	for _, what := range a.foreign {
 		a.finding(FoundCopy, "", state.StateFile, "it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
 	}
-	for _, s := range a.stored.entries {
-		e := a.post(s.id)
-		if s.image && a.mustBeGone(e) {
-			a.finding(FoundImage, s.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", e.why())
+	for _, k := range a.gone.gone {
+		if k.image != "" && a.mustBeGone(k.evidence) {
+			a.finding(FoundImage, k.name, "state.db", "the description of an image, with its hashes, of a post that must be gone: %s", k.why())
 		}
-		if s.text && a.mustBeGone(e) {
-			a.finding(FoundText, s.name, "state.db", "text read off an image of a post that must be gone: %s", e.why())
+		if k.read && a.mustBeGone(k.evidence) {
+			a.finding(FoundText, k.name, "state.db", "text read off an image of a post that must be gone: %s", k.why())
 		}
 	}
-	return nil
+	return err
 }
 
 // mustBeGone reports whether stored content of a post is a finding.
@@ -87,6 +90,12 @@ func (a *audit) mustBeGone(e *evidence) bool {
 	// Content that is withheld until a mass removal is confirmed is an open obligation, for 48 hours.
 	waits := e.workspace.Withheld && e.workspace.State.Gone() && e.Because != "release" && e.Because != "tombstone"
 	return e.MustGo && !waits
+}
+
+// mayName reports whether a file of the workspace may name posts that are gone, as lists of outcomes do.
+func (a *audit) mayName(name string) bool {
+	return name == manifest.OutcomesName || name == manifest.TombstonesName || name == workspace.ReportName ||
+		strings.HasPrefix(name, state.AuditDir+"/") || a.stored.dataset[name] != ""
 }
 
 // checkOutcomes judges outcomes.csv.
@@ -124,10 +133,9 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 	return false
 }
 
-// changedCopy notes a registered copy that is not as its record has it.
+// changedCopy notes a file of a registered copy that is not as its record has it.
 func (a *audit) changedCopy(where, what string) {
-	a.obligation(where, nil, "a file of a registered copy: %s; `rehydrate purge` says what to do", what)
-	a.gap("", where, "a file of a registered copy: %s", what)
+	a.owed(where, "a file of a registered copy: "+what, "; `rehydrate purge` says what to do")
 }
 
 // exportedFile compares a file of the dataset with the records of its export.
@@ -139,10 +147,8 @@ func (w walker) exportedFile(name, digest string) {
 		w.gap("", name, "it is not the file that was exported last: a run is writing it, or was killed; run, then audit again")
 	case noted == "" && logged == "":
 		w.finding(FoundCopy, "", name, "a Parquet in the workspace that no record accounts for")
-	case noted != "" && noted != digest:
-		w.finding(FoundExport, "", name, "it is not the file that was exported under this name: restore it with `rehydrate run`")
-	case logged != "" && logged != digest:
-		w.finding(FoundExport, "", name, "it is not the file that the log says was exported last under this name")
+	case cmp.Or(noted, digest) != digest || cmp.Or(logged, digest) != digest:
+		w.finding(FoundExport, "", name, "it is not the file that was exported last under this name, as state.db and the log have it: restore it with `rehydrate run`")
 	case logged == "" && w.report.Log.Present && w.report.Log.Consistent:
 		w.finding(FoundExport, "", name, "no record of the log names its export")
 	}

@@ -230,8 +230,7 @@ func (a *audit) unreachable(c workspace.Copy) {
 		a.note("%s: %s", where, what)
 		return
 	}
-	a.obligation(where, nil, "%s", what)
-	a.gap("", where, "%s: its content could not be checked", what)
+	a.owed(where, what, "")
 }
 
 // Kinds of bytes that more than one place asks for. The others are in magics alone.
