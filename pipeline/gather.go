@@ -31,6 +31,7 @@ type fetchJob struct {
 	entry     manifest.Entry
 	candidate reddit.Candidate
 	source    string
+	before    manifest.Reason // why the same download failed in an earlier run, if it did
 }
 
 // A readJob is one image to read. Its picture is there when its fetcher decoded it and there was room to keep it.
@@ -55,7 +56,8 @@ type gatherer struct {
 	fingerprint string              // of a reading in this run
 	limits      string              // what decides, besides the URL, how a download ends
 	taken       taken               // pictures that were taken down
-	keepTexts   bool                // keep the text of each reading that is replaced: see ReadAgain
+	strays      strays
+	keepTexts   bool // keep the text of each reading that is replaced: see ReadAgain
 }
 
 func (r *run) newGatherer(keepTexts bool) *gatherer {
@@ -69,7 +71,8 @@ func (r *run) newGatherer(keepTexts bool) *gatherer {
 	}
 	return &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
 		memory: semaphore.NewWeighted(im.MaxDecodedBytes()), waiting: semaphore.NewWeighted(im.MaxDecodedBytes() / 2),
-		fingerprint: state.ReadingFingerprint(r.OCR.Engine().Fingerprint(), r.Policy), limits: limits, keepTexts: keepTexts}
+		fingerprint: state.ReadingFingerprint(r.OCR.Engine().Fingerprint(), r.Policy), limits: limits, keepTexts: keepTexts,
+		strays: strays{byHost: map[string]*hostStrays{}}}
 }
 
 // gather runs resolve, fetch and ocr side by side.
@@ -121,7 +124,7 @@ func (r *run) gather(ctx context.Context, s *resolver) error {
 	if r.stopping() {
 		return state.ErrInterrupted
 	}
-	return nil
+	return g.settleStrays(ctx)
 }
 
 // startReaders starts one reader for each OCR worker.
@@ -202,6 +205,7 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 	source, attempt := state.SHA256([]byte(c.URL)), g.attempt(rec.Entry, c)
 	// The place is that of the stored image: the host is not asked again on every run.
 	if rec.Image != nil && rec.Image.Source == source {
+		g.strays.gave(c, false)
 		return g.keep(ctx, rec, attempt)
 	}
 	// A final answer stays final while nothing that led to it has changed.
@@ -213,7 +217,11 @@ func (g *gatherer) assign(ctx context.Context, rec workspace.Record, post reddit
 	if !ok {
 		return g.failed(ctx, rec.Key, "", &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"})
 	}
-	return send(ctx, g.run, jobs, fetchJob{entry: rec.Entry, candidate: c, source: source})
+	j := fetchJob{entry: rec.Entry, candidate: c, source: source}
+	if t := rec.Trouble; t != nil && t.Source == attempt && t.Outcome == manifest.Failed {
+		j.before = t.Reason
+	}
+	return send(ctx, g.run, jobs, j)
 }
 
 // onlyUnclear reports whether a candidate's fault says nothing of an image that is stored.

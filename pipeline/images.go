@@ -27,6 +27,7 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 	// The client checks length, magic bytes, header and placeholders before it returns a body.
 	d, err := g.Reddit.Download(ctx, j.candidate)
 	if err == nil {
+		g.strays.gave(j.candidate, true)
 		err = g.admit(ctx, j, d)
 	}
 	if undecodable(err) {
@@ -35,6 +36,9 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 		err = g.fetchAgain(ctx, j, first, err)
 	}
 	if f, ok := errors.AsType[*policy.Fault](err); ok {
+		if reddit.NoImage(f.Reason) {
+			f = g.strays.add(stray{j, g.attempt(j.entry, j.candidate), *f, state.SHA256(d.Body)})
+		}
 		return g.failed(ctx, j.entry.Key, g.taken.source(g.Policy, j.entry.ID, g.attempt(j.entry, j.candidate), f.Reason), f)
 	}
 	if err != nil {

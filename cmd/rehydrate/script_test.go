@@ -285,7 +285,7 @@ func (s *script) at(ts *testscript.TestScript, args []string) {
 	}
 }
 
-var faultKinds = map[string]hostile.FaultKind{"empty": hostile.EmptyListing(), "html": hostile.HTML200(), "blocked": hostile.BlockedHTML(),
+var faultKinds = map[string]hostile.FaultKind{"empty": hostile.EmptyListing(), "html": hostile.HTML200(), "nothing": hostile.EmptyBody(), "blocked": hostile.BlockedHTML(),
 	"region": hostile.RegionBlock(), "full403": hostile.OverCapacity(403), "full429": hostile.OverCapacity(429), "cut": hostile.TruncatedBody(),
 	"404":  hostile.Status(404, nil, []byte("not found")),
 	"page": hostile.RedirectTo("https://www.reddit.com/media?url=https%3A%2F%2Fi.redd.it%2Fx.jpg")}

@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -39,6 +40,8 @@ func adviceFor(n state.Count) string {
 		return "a picture that was taken down elsewhere: a maintainer can allow it (images.allow_same_as_removed)"
 	case n.Reason == "not_rechecked":
 		return "run the same command again: Reddit has to say first that the post is still there"
+	case n.Outcome == manifest.Failed && reddit.NoImage(n.Reason):
+		return "run the same command again: the image host sent no images"
 	case n.Reason == "imgur_page":
 		return "set IMGUR_CLIENT_ID to ask imgur's API"
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // Download fetches the image of a candidate and inspects it. The caller has seen the post live first: a 200 from an
-// image host proves nothing. A *policy.Fault is this image's trouble, or what the candidate has already. Every other
-// error is the context's and stops the run.
+// image host proves nothing. A *policy.Fault is this image's trouble, or what the candidate has already; where NoImage
+// has its reason, the Body is what came. Every other error is the context's and stops the run.
 func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error) {
 	if cand.Fault != nil {
 		return Download{}, cand.Fault
@@ -36,7 +36,7 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 		return Download{}, f
 	}
 	d, err := c.fetchImage(ctx, at)
-	if !errors.As(err, &f) || !passing[f.Reason] {
+	if !errors.As(err, &f) || !NoImage(f.Reason) {
 		return d, err
 	}
 	c.o.Log.Debug("text or nothing in place of an image, asking once more", "host", at.Host, "reason", f.Reason)
@@ -46,9 +46,9 @@ func (c *Client) Download(ctx context.Context, cand Candidate) (Download, error)
 	return c.fetchImage(ctx, at)
 }
 
-// passing are the faults of images that a host in trouble causes too. They count when they come twice.
-var passing = map[manifest.Reason]bool{
-	"empty_body": true, "not_an_image_html": true, "not_an_image_json": true, "not_an_image_xml": true,
+// NoImage reports whether a fault is text or nothing in place of an image, which a host in trouble sends, too.
+func NoImage(r manifest.Reason) bool {
+	return slices.Contains([]manifest.Reason{"empty_body", "not_an_image_html", "not_an_image_json", "not_an_image_xml"}, r)
 }
 
 var redirects = map[int]bool{301: true, 302: true, 303: true, 307: true, 308: true}
@@ -149,7 +149,7 @@ func (c *Client) receive(host string, e exchange) (Download, error) {
 	case f.Reason == "not_an_image_json" && speaksOf(e.body, "over capacity"):
 		return Download{}, overCapacity()
 	}
-	return Download{}, f
+	return Download{Body: e.body}, f
 }
 
 // failed is the fault of an image that may be tried again.
