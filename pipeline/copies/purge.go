@@ -197,7 +197,7 @@ func (p *purging) rewrite(ctx context.Context, f workspace.File) (*workspace.Fil
 	defer old.Close()
 	after, err := workspace.WriteFile(ctx, durable.In(p.root), f.Name, tempName(f.Name), func(w io.Writer) error {
 		if f.Name == cardName {
-			return dataset.WriteCardWithout(w, old)
+			return dataset.WriteCardWithout(w, old, p.emptied())
 		}
 		return dataset.WriteWithout(w, f.Name, old, f.Size, p.gone.Has)
 	}, func(made io.ReaderAt, after workspace.File) error {
@@ -214,6 +214,25 @@ func (p *purging) rewrite(ctx context.Context, f workspace.File) (*workspace.Fil
 		return p.ws.SetCopy(ctx, p.copy)
 	})
 	return &after, err
+}
+
+// emptied are the splits of an image folder that have no image left.
+func (p *purging) emptied() (splits []string) {
+	if p.copy.Format != string(dataset.Folder) {
+		return nil
+	}
+	full := map[string]bool{}
+	for _, f := range p.copy.Files {
+		if image := dataset.ImageID(f.Name); image != "" && !p.gone.Has(dataset.PostOf(image)) {
+			full[path.Dir(f.Name)] = true
+		}
+	}
+	for _, f := range p.copy.Files {
+		if split := path.Dir(f.Name); dataset.Holds(f.Name) && !full[split] {
+			splits = append(splits, split)
+		}
+	}
+	return splits
 }
 
 // prove reads every file in the copy's folder, also files that are not part of the copy.

@@ -82,12 +82,19 @@ func WriteCard(w io.Writer, c Card) error {
 var outdated = regexp.MustCompile(`(?s)  splits:\n.*?  dataset_size: \d+\n|## What is here .*?\n(## Columns\n)|\| file \| rows .*?\n\n`)
 
 // WriteCardWithout writes a card that WriteCard made once more without its counts, sizes and digests: what still fits
-// when rows were taken out of a copy.
-func WriteCardWithout(w io.Writer, card io.Reader) error {
-	text, err := io.ReadAll(card)
-	if err == nil {
-		_, err = w.Write(outdated.ReplaceAll(text, []byte("$1")))
+// when rows were taken out of a copy. It no longer names the splits of an image folder that have no row left.
+func WriteCardWithout(w io.Writer, old io.Reader, emptied []string) error {
+	text, err := io.ReadAll(old)
+	if err != nil {
+		return err
 	}
+	text = outdated.ReplaceAll(text, []byte("$1"))
+	for _, split := range emptied {
+		// Hugging Face datasets takes a lone metadata.parquet for the rows of a split, and refuses the folder.
+		c := card{Card{Format: Folder}}
+		text = bytes.Replace(text, fmt.Appendf(nil, "  - split: %s\n    path: %s\n", quoted(split), quoted(c.Pattern(split))), nil, 1)
+	}
+	_, err = w.Write(text)
 	return err
 }
 
