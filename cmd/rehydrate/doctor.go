@@ -58,7 +58,7 @@ func (x *examination) run(ctx context.Context) error {
 		look func(context.Context) (string, error)
 	}{
 		{"program", x.self}, {"ocr", x.reader}, {"sandbox", x.sandbox}, {"credentials", x.credentials}, {"imgur", x.imgur},
-		{"proxy", x.proxy}, {"disk", x.disk}, {"clock", x.clock}, {"workspace", x.space}, {"release", x.releaseFiles}, {"policy", x.releasePolicy},
+		{"proxy", x.proxy}, {"disk", x.disk}, {"cache", x.cache}, {"clock", x.clock}, {"workspace", x.space}, {"release", x.releaseFiles}, {"policy", x.releasePolicy},
 	} {
 		found, err := check.look(ctx)
 		if err := ctx.Err(); err != nil {
@@ -159,6 +159,29 @@ func (x *examination) proxy(context.Context) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// cache names the folder in which Hugging Face datasets may have copies of the images.
+func (x *examination) cache(context.Context) (string, error) {
+	dir := x.datasetsCache()
+	if dir == "" {
+		return "", nil
+	}
+	return dir + ": load_dataset without streaming=True leaves a copy of every image there, which no purge reaches", nil
+}
+
+// datasetsCache is where Hugging Face datasets converts what it loads (HF_DATASETS_CACHE in its config.py). It is empty
+// where that folder does not exist.
+func (c *command) datasetsCache() string {
+	home := cmp.Or(c.getenv("HF_HOME"), filepath.Join(cmp.Or(c.getenv("XDG_CACHE_HOME"), "~/.cache"), "huggingface"))
+	dir := cmp.Or(c.getenv("HF_DATASETS_CACHE"), filepath.Join(home, "datasets"))
+	if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+		dir = filepath.Join(c.getenv("HOME"), rest)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return ""
+	}
+	return dir
 }
 
 // leastDisk is what a small release needs; 1,000 images take about 200 MB, twice while the dataset is written.

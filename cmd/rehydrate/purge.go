@@ -133,7 +133,11 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 }
 
 func (c *command) concludePurge(p pipeline.PurgeReport) error {
-	if err := c.answer("purge", p); err != nil {
+	answer := struct {
+		pipeline.PurgeReport
+		Cache string `json:"cache,omitempty"` // of Hugging Face datasets, which can hold copies of the images
+	}{p, c.datasetsCache()}
+	if err := c.answer("purge", answer); err != nil {
 		return err
 	}
 	// An obligation or a doubt that is still open is status 3, even though the purge itself worked.

@@ -467,6 +467,7 @@ func (s *script) rh(ts *testscript.TestScript, args []string) {
 	var env map[string]string
 	if asks {
 		env = s.env()
+		env["HOME"] = ts.Getenv("HOME")
 		if id := ts.Getenv("IMGUR"); id != "" {
 			env["IMGUR_CLIENT_ID"] = s.emulator.ImgurClientID
 		}

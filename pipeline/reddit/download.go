@@ -149,7 +149,10 @@ func (c *Client) receive(host string, e exchange) (Download, error) {
 	case f.Reason == "not_an_image_json" && speaksOf(e.body, "over capacity"):
 		return Download{}, overCapacity()
 	}
-	return Download{Body: e.body}, f
+	if NoImage(f.Reason) {
+		return Download{Body: e.body}, f
+	}
+	return Download{}, f
 }
 
 // failed is the fault of an image that may be tried again.

@@ -151,14 +151,15 @@ func mustAsk(t *testing.T, c *Client) {
 func download(t *testing.T, c *Client, url, want string) Download {
 	t.Helper()
 	d, err := c.Download(t.Context(), Candidate{URL: url})
-	got := ""
+	got, hasBody := "", true
 	if f, ok := errors.AsType[*policy.Fault](err); ok {
+		hasBody = NoImage(f.Reason)
 		got, err = string(f.Outcome)+"/"+string(f.Reason), nil
 		if strings.Contains(f.Detail, "://") || strings.Contains(f.Detail, ".png") || strings.Contains(f.Detail, "127.0.0.1:") {
 			t.Errorf("%s: the detail holds an address: %q", url, f.Detail)
 		}
 	}
-	if err != nil || got != want || (d.Body == nil) != (want != "") {
+	if err != nil || got != want || (d.Body != nil) != hasBody {
 		t.Errorf("Download(%s) = %v, %q, %v; want %q", url, d.Info, got, err, want)
 	}
 	return d
