@@ -71,7 +71,7 @@ func TestReadOwn(t *testing.T) {
 	}
 	for i, row := range testRows() {
 		got, err := pictures.Next()
-		if diff := cmp.Diff(scan.PictureRow{Path: row.Path, Image: row.Image, Text: row.Text}, got); diff != "" || err != nil {
+		if diff := cmp.Diff(scan.PictureRow{ID: row.ID, Path: row.Path, Image: row.Image, Text: row.Text}, got); diff != "" || err != nil {
 			t.Errorf("row %d: %v (-written +read):\n%s", i, err, diff)
 		}
 	}
