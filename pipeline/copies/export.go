@@ -142,7 +142,7 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		return err
 	}
 	// Nothing was written yet, the files are not those of the last export, or they differ from later decisions.
-	changed := len(e.last.Files) == 0 || e.last.Card == nil
+	changed := len(e.last.Files) == 0
 	present := map[string]bool{}
 	for _, f := range e.last.Files {
 		if now, err := e.Workspace.Stat(ctx, f.Name); err != nil || now != f {
@@ -179,7 +179,10 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 	if e.bound.ReleaseDigest != e.Release.Digest || e.bound.ManifestDigest != e.Release.ManifestDigest {
 		all = append(all, otherVersion)
 	}
-	if changed {
+	switch {
+	case len(e.last.Files) > 0 && e.last.Card == nil:
+		all = append(all, "an earlier version of rehydrate wrote it")
+	case changed:
 		all = append(all, "its files are not those that a finished run or purge wrote")
 	}
 	for _, what := range slices.Sorted(maps.Keys(why)) {
