@@ -1,11 +1,11 @@
 // Package labels computes what a dataset's paper prints of its labels: counts, cardinality and co-occurrence (Count), a
-// stratified split (Split), the agreement of annotators (Agree), the scores of predictions (Score), and whether two
-// sets of labels differ (Compare).
+// stratified split (Split), the agreement of annotators (Agree), the scores of predictions (Score), whether two
+// sets of labels differ (Compare), and whether numbers differ between labels (CompareGroups).
 //
 //   - It is pure: no clock, no file, no network. The same input gives the same numbers on any machine.
 //   - Nothing is dropped in silence: entries that are missing, unknown, without an answer or left out are counted.
 //   - What is undefined is said to be, with the reason; no result is NaN.
 //   - The ids of annotators are kept nowhere and stand in no error.
 //
-// Split, Agree and Score hold one small record an entry in memory; Count does not.
+// Split, Agree, Score and CompareGroups hold one small record an entry in memory; Count does not.
 package labels

@@ -190,12 +190,8 @@ func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others m
 		return Scores{}, fmt.Errorf("score: no entry has gold labels, or no file has predictions")
 	}
 	out := Scores{Entries: len(gold)}
-	known := make(map[manifest.Key]bool, len(gold))
-	for _, e := range gold {
-		known[e.Key] = true
-	}
 	for _, f := range files {
-		out.Files = append(out.Files, matchIDs(gold, known, others, f))
+		out.Files = append(out.Files, MatchIDs(f.File, gold, others, f.Labels))
 	}
 	for _, t := range tasks {
 		if ts, answered := t.score(schema, gold, files); answered {
@@ -211,15 +207,18 @@ func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others m
 	return out, nil
 }
 
-func matchIDs(gold []manifest.Entry, known, others map[manifest.Key]bool, f Predictions) FileScore {
-	fs := FileScore{File: f.File}
+// MatchIDs says how the rows of a file fit the gold entries. others are the ids of the release that are not looked at.
+func MatchIDs[V any](file string, gold []manifest.Entry, others map[manifest.Key]bool, rows map[manifest.Key]V) FileScore {
+	fs := FileScore{File: file}
+	known := make(map[manifest.Key]bool, len(gold))
 	var missing, unknown []string
 	for _, e := range gold {
-		if _, ok := f.Labels[e.Key]; !ok {
+		known[e.Key] = true
+		if _, ok := rows[e.Key]; !ok {
 			missing = append(missing, e.Key.String())
 		}
 	}
-	for key := range f.Labels {
+	for key := range rows {
 		switch {
 		case known[key]:
 		case others[key]:

@@ -140,6 +140,8 @@ func (m *matcher) missing(message, key string) {
 	switch {
 	case len(m.header) == 1 && strings.ContainsAny(m.header[0], ";\t,"):
 		hint = "the fields seem to have another separator: save the file as .csv with commas or as .tsv with tabs"
+	case m.isTable && len(m.Schema.Categories) == 0:
+		hint = "name the column of post ids id"
 	case m.isTable:
 		hint = "name the columns id and " + list(m.Schema.names())
 	case m.toml != nil:

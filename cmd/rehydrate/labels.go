@@ -23,7 +23,8 @@ import (
 )
 
 func (c *command) labelsCommand() *cobra.Command {
-	return newGroup("labels", c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand())
+	return newGroup("labels", c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand(),
+		c.labelsGroupsCommand())
 }
 
 const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"

@@ -126,8 +126,10 @@ func categoryOf(schema manifest.Schema, code string) (string, error) {
 	return "", usageError("code %q stands for labels of both %s and %s", code, found[0], found[1])
 }
 
-// goldEntries reads the entries that are scored, and the ids of the others.
-func (f scoreFlags) goldEntries(ctx context.Context, r *manifest.Release) (gold []manifest.Entry, others map[manifest.Key]bool, split string, err error) {
+const allSplits = "all"
+
+// goldEntries reads the entries of a split, and the ids of the others. "" is test where there is one, else all.
+func goldEntries(ctx context.Context, r *manifest.Release, of string) (gold []manifest.Entry, others map[manifest.Key]bool, split string, err error) {
 	var all []manifest.Entry
 	var splits []string
 	for e, err := range r.Entries(ctx) {
@@ -139,19 +141,19 @@ func (f scoreFlags) goldEntries(ctx context.Context, r *manifest.Release) (gold 
 			splits = append(splits, e.Split)
 		}
 	}
-	split = f.split
+	split = of
 	if split == "" {
-		split = "all"
+		split = allSplits
 		if slices.Contains(splits, "test") {
 			split = "test"
 		}
 	}
-	if split != "all" && !slices.Contains(splits, split) {
+	if split != allSplits && !slices.Contains(splits, split) {
 		return nil, nil, "", usageError("--split: the release has no split %q; it has %s", split, strings.Join(splits, ", "))
 	}
 	others = make(map[manifest.Key]bool)
 	for _, e := range all {
-		if split == "all" || e.Split == split {
+		if split == allSplits || e.Split == split {
 			gold = append(gold, e)
 		} else {
 			others[e.Key] = true
@@ -178,7 +180,7 @@ func (c *command) labelsScore(ctx context.Context, files []string, f scoreFlags)
 	if err != nil {
 		return err
 	}
-	entries, others, split, err := f.goldEntries(ctx, gold)
+	entries, others, split, err := goldEntries(ctx, gold, f.split)
 	if err != nil {
 		return err
 	}

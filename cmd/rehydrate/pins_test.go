@@ -48,6 +48,7 @@ func TestPins(t *testing.T) {
 	p.signed(dropped)
 	p.purge(galleries)
 	p.machine()
+	p.study(dropped) // last, because every command moves the clock
 
 	var leaves []string
 	for _, cmd := range allCommands() {
@@ -298,6 +299,18 @@ func (p *pins) labels(s *site) {
 	p.json(s, "labels-split", exitDone, "labels", "split", s.release)
 	p.json(s, "labels-agreement", exitDone, "labels", "agreement", file, other, "--release", s.release)
 	p.json(s, "labels-score", exitDone, "labels", "score", other, "--gold", s.release, "--split", "all")
+}
+
+// study keeps what is computed of numbers and scores.
+func (p *pins) study(s *site) {
+	numbers := filepath.Join(p.t.TempDir(), "numbers.csv")
+	rows := "id,width\n"
+	for i, line := range strings.Split(strings.TrimSpace(read(p.t, filepath.Join(s.release, "annotations.csv"))), "\n")[1:] {
+		id, _, _ := strings.Cut(line, ",")
+		rows += fmt.Sprintf("%s,%d\n", id, i*i%7)
+	}
+	s.write(numbers, rows)
+	p.json(s, "labels-groups", exitDone, "labels", "groups", numbers, "--gold", s.release)
 }
 
 // copies keeps copies in every format.

@@ -1,0 +1,82 @@
+package manifest
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+// numbersText shows columns of numbers in a line, a missing one as -.
+func numbersText(n Numbers) string {
+	var parts []string
+	for _, c := range n.Columns {
+		part := c.Name + ":"
+		for i, v := range c.Values {
+			shown := fmt.Sprint(v)
+			if math.IsNaN(v) {
+				shown = "-"
+			}
+			part += " " + n.Keys[i].String() + "=" + shown
+		}
+		parts = append(parts, part)
+	}
+	for _, c := range n.Others {
+		parts = append(parts, fmt.Sprintf("not %s (%q, %d)", c.Name, c.Value, c.Line))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func TestReadNumbers(t *testing.T) {
+	for _, c := range []struct{ name, id, text, want string }{
+		{"f.csv", "", "id,split,phash,a,b\nabc,train,12,1.5,-2e3\nABD/2,test,13, 7 ,0\n", "a: abc=1.5 abd/2=7; b: abc=-2000 abd/2=0"},
+		{"missing.csv", "", "id,a\nabc,\nabd,NaN\nabe,n/a\nabf,NA\nabg,None\nabh,3\n", "a: abc=- abd=- abe=- abf=- abg=- abh=3"},
+		{"yes.tsv", "", "post_id\ta\nabc\tTrue\nabd\tno\nabe\t\n", "a: abc=1 abd=0 abe=-"},
+		{"others.csv", "", "id,text,a,late,empty,inf,big,\nabc,a caption that is long,1,1,,1,1,\nabd,,2,oops,,inf,1e301,\n",
+			`a: abc=1 abd=2; not text ("", 2); not late ("oops", 3); not empty ("", 0); not inf ("inf", 3); not big ("1e301", 3)`},
+		{"liwc.csv", "Filename", "Filename,id,WC\nabc,7,12\n", "id: abc=7; WC: abc=12"},
+		{"keys.jsonl", "", `{"id":"abc","a":1}` + "\n" + `{"id":"abd","b":true,"a":null,"c":[1],"d":{}}` + "\n" + `{"id":"abe","b":"2"}`,
+			`a: abc=1 abd=- abe=-; b: abc=- abd=1 abe=2; not c ("", 2); not d ("", 2)`},
+		{"none.csv", "", "id,text\nabc,x\n", "none.csv:1:0 no column of numbers was found"},
+		{"no-id.csv", "", "a,b\n1,2\n", "no-id.csv:1:0 no column of post ids was found"},
+		{"no-id.csv", "key", "id,b\nabc,2\n", `no-id.csv:1:0 there is no column "key"; the columns are "id", "b"`},
+		{"twice.csv", "", "id,a\nabc,1\nt3_abc,2\n", "twice.csv:3:1 abc is already on line 2"},
+		{"bad.csv", "", "id,a\n1.0,1\n", "bad.csv:2:1 "},
+		{"short.csv", "", "id,a\nabc\n", "short.csv:2:4 the row has 1 fields"},
+		{"keyless.jsonl", "", `{"id":"abc","a":1}` + "\n" + `{"a":2}`, "keyless.jsonl:2:0 the post id is empty"},
+		{"two.csv", "", "id,post_id,ID,a\nabc,abc,abc,1\n", "two.csv:1:0 columns \"id\" and \"ID\" could both be id"},
+	} {
+		got, err := ReadNumbers(t.Context(), file(t, c.name, c.text), c.id, Options{})
+		if strings.HasPrefix(c.want, c.name) {
+			wantPlaces(t, c.text, err, c.want)
+		} else if err != nil || numbersText(got) != c.want {
+			t.Errorf("%s: %v\n got %s\nwant %s", c.name, err, numbersText(got), c.want)
+		}
+	}
+}
+
+// FuzzReadNumbers: a column has a number, finite or missing, for each key, and a file is wrong in words.
+func FuzzReadNumbers(f *testing.F) {
+	f.Add("f.csv", "id,a,b\nabc,1,x\nabd,NaN,\n")
+	f.Add("f.jsonl", `{"id":"abc","a":1e5}`+"\n"+`{"id":"abd","b":[2]}`)
+	f.Fuzz(func(t *testing.T, name, text string) {
+		if name != "f.csv" && name != "f.jsonl" {
+			return
+		}
+		got, err := ReadNumbers(t.Context(), file(t, name, text), "", Options{})
+		if err != nil {
+			places(t, err)
+			return
+		}
+		for _, c := range got.Columns {
+			if len(c.Values) != len(got.Keys) {
+				t.Fatalf("column %q has %d values for %d keys", c.Name, len(c.Values), len(got.Keys))
+			}
+			for _, v := range c.Values {
+				if math.IsInf(v, 0) || math.Abs(v) > maxNumber {
+					t.Fatalf("column %q has %v", c.Name, v)
+				}
+			}
+		}
+	})
+}
