@@ -9,6 +9,8 @@ import (
 	"runtime"
 
 	"github.com/corona10/goimagehash"
+	"github.com/corona10/goimagehash/etcs"
+	"github.com/corona10/goimagehash/transforms"
 )
 
 // A Hash is the 64-bit perceptual hash of a picture. Bit 63 is the first coefficient.
@@ -41,19 +43,17 @@ func HashImage(img image.Image) (Hash, error) {
 	if img == nil || img.Bounds().Empty() {
 		return Hash{}, errNoPixels
 	}
-	return hashSmall(shrink(img, img.Bounds()))
-}
-
-// hashSmall hashes a picture of the library's working size, which it takes as it is.
-func hashSmall(small *image.RGBA) (Hash, error) {
-	h, err := goimagehash.PerceptionHash(small)
+	// A picture of the library's working size is taken as it is.
+	h, err := goimagehash.PerceptionHash(shrink(img, img.Bounds()))
 	if err != nil {
 		return Hash{}, fmt.Errorf("hash image: %w", err)
 	}
-	// The hash sets a bit where a coefficient is above the median of all 64, and 1,000 of 1,000 unrelated photographs
-	// have exactly 32 ones. Ties, which only degenerate pictures have, break that.
-	return Hash{Bits: h.GetHash(), Flat: bits.OnesCount64(h.GetHash()) != 32}, nil
+	return newHash(h.GetHash()), nil
 }
+
+// newHash makes a hash of bits. The hash sets a bit where a coefficient is above the median of all 64, and 1,000 of 1,000
+// unrelated photographs have exactly 32 ones. Ties, which only degenerate pictures have, break that.
+func newHash(h uint64) Hash { return Hash{Bits: h, Flat: bits.OnesCount64(h) != 32} }
 
 // HashImage256 returns the 256-bit perceptual hash of img under the rules of HashImage.
 // It resamples as the library does and costs ten times as much, and four bytes a pixel of
@@ -93,34 +93,30 @@ func HashTurned(img image.Image) (turned [8]Hash, err error) {
 	if img == nil || img.Bounds().Empty() {
 		return turned, errNoPixels
 	}
-	small := shrink(img, img.Bounds())
+	grey := make([]float64, cells*cells)
+	transforms.Rgb2GrayFast(shrink(img, img.Bounds()), &grey)
+	transforms.DCT2DFast64(&grey)
 	for way := range turned {
-		turned[way], err = hashSmall(turn(small, way))
-		if err != nil {
-			return turned, err
+		var waves [64]float64
+		for i, v := range transforms.FlattenPixelsFast64(grey, 8, 8) {
+			x, y := i%8, i/8
+			// Mirroring turns the sign of the waves that are odd in its direction.
+			if (x&way+y&(way>>1))&1 != 0 {
+				v = -v
+			}
+			if way&4 != 0 { // across the diagonal
+				x, y = y, x
+			}
+			waves[8*y+x] = v
 		}
+		median, hash := etcs.MedianOfPixelsFast64(waves[:]), uint64(0)
+		for _, v := range waves {
+			hash <<= 1
+			if v > median {
+				hash |= 1
+			}
+		}
+		turned[way] = newHash(hash)
 	}
 	return turned, nil
-}
-
-// turn mirrors a square picture from left to right (bit 0), from top to bottom (bit 1), and across its diagonal (bit 2).
-func turn(from *image.RGBA, way int) *image.RGBA {
-	to := image.NewRGBA(from.Rect)
-	last := from.Rect.Dx() - 1
-	for y := range last + 1 {
-		for x := range last + 1 {
-			at := image.Pt(x, y)
-			if way&1 != 0 {
-				at.X = last - x
-			}
-			if way&2 != 0 {
-				at.Y = last - y
-			}
-			if way&4 != 0 {
-				at.X, at.Y = at.Y, at.X
-			}
-			to.SetRGBA(x, y, from.RGBAAt(at.X, at.Y))
-		}
-	}
-	return to
 }

@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // photo draws something with enough structure to hash: overlapping waves and discs,
@@ -152,22 +154,57 @@ func FuzzHashImage(f *testing.F) {
 	})
 }
 
-// TestHashTurned recognises a picture however it was turned or mirrored.
+// TestHashTurned gives, from one transform, what the library gives for the picture turned and mirrored pixel by pixel.
 func TestHashTurned(t *testing.T) {
-	img := image.NewRGBA(image.Rect(0, 0, 128, 128))
-	for i := range img.Pix {
-		img.Pix[i] = uint8(i * i / 97 % 251)
-	}
-	ways, err := HashTurned(img)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for way, want := range ways {
-		if got, err := HashImage(turn(img, way)); err != nil || got != want {
-			t.Errorf("way %d: %v, %v, want %v", way, got, err, want)
+	for seed := range 200 {
+		img := overWhite(photo(seed, 64, 64))
+		ways, err := HashTurned(img)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for way, got := range ways {
+			turned := image.NewRGBA(img.Rect)
+			for i := range 64 * 64 {
+				x, y := i%64, i/64
+				at := image.Pt(x, y)
+				if way&4 != 0 {
+					at = image.Pt(y, x)
+				}
+				if way&1 != 0 {
+					at.X = 63 - at.X
+				}
+				if way&2 != 0 {
+					at.Y = 63 - at.Y
+				}
+				turned.SetRGBA(x, y, img.RGBAAt(at.X, at.Y))
+			}
+			if want := raw(t, turned); got.Bits != want || got.Flat {
+				t.Errorf("picture %d, way %d: %+v, the library says %x", seed, way, got, want)
+			}
 		}
 	}
 	if _, err := HashTurned(image.NewRGBA(image.Rectangle{})); err == nil || !strings.Contains(HashKind(), "phash64") {
 		t.Errorf("no pixels: %v; kind %q", err, HashKind())
+	}
+}
+
+// TestHashJPEG gives a JPEG the hash of its pixels as image/draw makes them, however its colours are sampled.
+func TestHashJPEG(t *testing.T) {
+	for ratio := image.YCbCrSubsampleRatio444; ratio <= image.YCbCrSubsampleRatio410; ratio++ {
+		for _, size := range []image.Point{{1, 1}, {7, 90}, {99, 67}, {640, 480}} {
+			img := image.NewYCbCr(image.Rectangle{Max: size}, ratio)
+			for i, plane := range [][]byte{img.Y, img.Cb, img.Cr} {
+				for j := range plane {
+					plane[j] = uint8(j * (j + 7*i) / 91) // every colour, and those that RGB does not have
+				}
+			}
+			if diff := cmp.Diff(shrink(overWhite(img), img.Rect), shrink(img, img.Rect)); diff != "" {
+				t.Errorf("%v, %v:\n%s", ratio, size, diff)
+			}
+		}
+	}
+	wide := image.NewNRGBA(image.Rect(0, 0, 64*maxWhole+640, 1)) // one sum does not hold so much white
+	if got := shrink(wide, wide.Rect).RGBAAt(5, 5); got != (color.RGBA{255, 255, 255, 255}) {
+		t.Errorf("a wide white picture: %v", got)
 	}
 }
