@@ -107,15 +107,6 @@ func (w walker) looks(s *sighting, body []byte) error {
 			frame = &sighting{place: s.in(fmt.Sprintf("picture %d", n+1))}
 			defer w.saw(frame)
 		}
-		if w.gone.pixels {
-			// Digest and hash both want colours: they are made once.
-			if _, ok := img.(*image.YCbCr); ok {
-				rgba := image.NewRGBA(img.Bounds())
-				draw.Draw(rgba, rgba.Rect, img, img.Bounds().Min, draw.Src)
-				img = rgba
-			}
-			frame.digests = append(frame.digests, policy.PixelDigest(policy.Upright(img, body)))
-		}
 		h, err := dedupe.HashTurned(img)
 		if err != nil {
 			s.fault = err.Error()
@@ -126,6 +117,10 @@ func (w walker) looks(s *sighting, body []byte) error {
 			if !h.Flat {
 				frame.hashes = append(frame.hashes, h.Bits)
 			}
+		}
+		// Equal pixels look equal: the digest decides where looks are not known, or close.
+		if near, _ := nearest(w.gone.gone, frame.hashes); near != nil || w.gone.pixels {
+			frame.digests = append(frame.digests, policy.PixelDigest(policy.Upright(img, body)))
 		}
 	}
 	if bytes.Contains(body[:min(len(body), 256)], []byte("acTL")) {

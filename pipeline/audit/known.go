@@ -39,7 +39,7 @@ type goneContent struct {
 	digests    map[string]*known // of images that must be gone
 	staying    map[string]bool   // digests and texts of posts that may stay
 	lines      map[string][]*lineOf
-	pixels     bool // digests of pixels are known
+	pixels     bool // digests of pixels are known of an image whose hash is not
 	shared     int  // texts that a post that may stay has as well
 }
 
@@ -124,7 +124,7 @@ func (g *goneContent) index() {
 	g.gone, g.stay, g.lines, g.shared = nil, nil, map[string][]*lineOf{}, 0
 	g.digests, g.staying = map[string]*known{}, map[string]bool{}
 	for _, k := range g.all {
-		g.pixels = g.pixels || k.pixels
+		g.pixels = g.pixels || k.pixels && len(k.hashes) == 0
 		if !k.MustGo {
 			g.stay = append(g.stay, k)
 			for _, d := range slices.Concat(k.digests, k.texts) {
