@@ -157,7 +157,7 @@ func FuzzHashImage(f *testing.F) {
 // TestHashTurned gives, from one transform, what the library gives for the picture turned and mirrored pixel by pixel.
 func TestHashTurned(t *testing.T) {
 	for seed := range 200 {
-		img := overWhite(photo(seed, 64, 64))
+		img := OverWhite(photo(seed, 64, 64))
 		ways, err := HashTurned(img)
 		if err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestHashJPEG(t *testing.T) {
 					plane[j] = uint8(j * (j + 7*i) / 91) // every colour, and those that RGB does not have
 				}
 			}
-			if diff := cmp.Diff(shrink(overWhite(img), img.Rect), shrink(img, img.Rect)); diff != "" {
+			if diff := cmp.Diff(shrink(OverWhite(img), img.Rect), shrink(img, img.Rect)); diff != "" {
 				t.Errorf("%v, %v:\n%s", ratio, size, diff)
 			}
 		}
