@@ -1,5 +1,6 @@
 // Package page sets up the pages that people look at: HTML files that open from disk, without a script, without a file
-// beside them, without a request. Each page is a template within the frame of base.html, with the style of page.css.
+// beside them, without a request. Each page is a template within the frame of base.html, with the style of page.css;
+// chart.html has the charts.
 package page
 
 import (
@@ -23,7 +24,7 @@ import (
 	"golang.org/x/text/transform"
 )
 
-//go:embed base.html page.css
+//go:embed base.html chart.html page.css
 var files embed.FS
 
 // Parse returns the page of a template file, which defines "title" and "content".
@@ -40,11 +41,12 @@ func Parse(from fs.FS, name string) *template.Template {
 		"join":     strings.Join,
 		"megabyte": func(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB" },
 		"percent":  func(n, of int) string { return strconv.FormatFloat(Share(n, of), 'f', 1, 64) + " %" },
+		"plus":     func(a, b float64) float64 { return a + b },
 		"rounded":  func(d time.Duration) string { return d.Round(100 * time.Millisecond).String() },
-		"share":    Share,
+		"series":   seriesClass,
 	})
 	// html/template escapes every text for its place.
-	return template.Must(template.Must(t.ParseFS(files, "base.html")).ParseFS(from, name))
+	return template.Must(template.Must(t.ParseFS(files, "*.html")).ParseFS(from, name))
 }
 
 // Counted is n things in words: "1 image", "2 images".

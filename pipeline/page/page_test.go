@@ -106,7 +106,7 @@ func TestWrite(t *testing.T) {
 func TestFunctions(t *testing.T) {
 	tests := []struct{ content, want string }{
 		{`{{counted 1 "image"}}, {{counted 2 "image"}}`, "1 image, 2 images"},
-		{`{{percent 1 3}}, {{percent 0 0}}, {{share 1 4}}`, "33.3 %, 0.0 %, 25"},
+		{`{{percent 1 3}}, {{percent 0 0}}`, "33.3 %, 0.0 %"},
 		{`{{megabyte 1500000}}`, "1.5 MB"},
 		{`{{rounded .D}} {{date .T}}`, "1.2s 2026-01-02 02:04 UTC"},
 		{`{{template "table" "C<"}}<tbody></tbody>{{template "end-table"}}`, "aria-label=\"C&lt;\">\n<table>\n<caption>C&lt;</caption><tbody></tbody></table>\n</div>"},

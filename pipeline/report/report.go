@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"rehydrate/labels"
@@ -83,22 +85,6 @@ type readText struct {
 	Confidence float64
 }
 
-// A chart shows bars one below the other, with their values.
-type chart struct {
-	Caption string
-	Bars    []bar
-}
-
-type bar struct {
-	Label, Value string
-	Share        float64 // of the full length, in percent
-}
-
-// add appends a bar for n of all.
-func (c *chart) add(label string, n, of int) {
-	c.Bars = append(c.Bars, bar{label, fmt.Sprint(n), page.Share(n, of)}) // 0 of 0 has no length
-}
-
 // Count is how many entries have one of the outcomes.
 func (d data) Count(outcomes ...manifest.Outcome) int {
 	n := 0
@@ -119,26 +105,28 @@ func (d data) Occurring() []manifest.Outcome {
 // steps are the stages of the funnel: what each loses, from manifest to kept.
 var steps = []struct {
 	left string // what is left after it
+	fate string // of what it loses
 	lost []manifest.Outcome
 }{
-	{"the post is there", []manifest.Outcome{manifest.Removed, manifest.Deleted, manifest.Unavailable}},
-	{"the policy allows it", []manifest.Outcome{manifest.Refused}},
-	{"it has its image", []manifest.Outcome{manifest.NoMedia, manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed}},
-	{"it is settled", []manifest.Outcome{manifest.Failed, manifest.Pending}},
-	{"it is English or without text", []manifest.Outcome{manifest.NotEnglish, manifest.Unreadable}},
-	{"nothing earlier is near it: kept", []manifest.Outcome{manifest.Duplicate}},
+	{"the post is there", "post gone", []manifest.Outcome{manifest.Removed, manifest.Deleted, manifest.Unavailable}},
+	{"the policy allows it", "refused", []manifest.Outcome{manifest.Refused}},
+	{"it has its image", "no image",
+		[]manifest.Outcome{manifest.NoMedia, manifest.Gone, manifest.Placeholder, manifest.Invalid, manifest.Changed}},
+	{"it is settled", "not settled", []manifest.Outcome{manifest.Failed, manifest.Pending}},
+	{"it is English or without text", "not English or unreadable", []manifest.Outcome{manifest.NotEnglish, manifest.Unreadable}},
+	{"nothing earlier is near it: kept", "duplicate", []manifest.Outcome{manifest.Duplicate}},
 }
 
 // Funnel is the chart of what is left after each step.
-func (d data) Funnel() chart {
-	c := chart{Caption: "Entries left after each stage"}
-	left := d.Entries
-	c.add("in the manifest", left, d.Entries)
+func (d data) Funnel() page.Chart {
+	left, all := d.Entries, []int{d.Entries}
+	c := page.Counts{Caption: "Entries left after each stage", Of: "stage", Series: []string{"entries"},
+		Groups: []page.Group{{Label: "in the manifest", Counts: all, All: all}}}
 	for _, s := range steps {
 		left -= d.Count(s.lost...) // every outcome but kept is lost at one step
-		c.add(s.left, left, d.Entries)
+		c.Groups = append(c.Groups, page.Group{Label: s.left, Counts: []int{left}, All: all})
 	}
-	return c
+	return c.Bars()
 }
 
 // reasons are some outcomes with the reasons of each.
@@ -176,15 +164,57 @@ func (d data) reasons(caption string, of ...manifest.Outcome) []reasons {
 	return []reasons{{caption, of, entries, counts, d.Advice}}
 }
 
-// KeptBySplit is the chart of the share of each split that was kept.
-func (d data) KeptBySplit() chart {
-	c := chart{Caption: "Entries of each split that were kept"}
-	for _, s := range d.BySplit {
-		n := s.Outcomes[manifest.Kept]
-		share := page.Share(n, s.Entries)
-		c.Bars = append(c.Bars, bar{s.Name, fmt.Sprintf("%d of %d (%.1f %%)", n, s.Entries, share), share})
+// Splits is the chart of what became of each split, with the table of its outcomes, which has a column for each split.
+func (d data) Splits() page.Chart {
+	c := page.Counts{Caption: "What became of the entries of each split", Of: "split", Series: []string{"kept"}}
+	for _, s := range steps {
+		c.Series = append(c.Series, s.fate)
 	}
-	return c
+	table := page.Table{Head: []string{"outcome"}, Rows: [][]string{{"entries"}}}
+	for _, o := range d.Occurring() {
+		table.Rows = append(table.Rows, []string{string(o)})
+	}
+	for _, split := range d.BySplit {
+		c.Groups = append(c.Groups, page.Group{Label: split.Name, Counts: fates(split.Outcomes)})
+		table.Head = append(table.Head, split.Name)
+		table.Rows[0] = append(table.Rows[0], strconv.Itoa(split.Entries))
+		for i, o := range d.Occurring() {
+			table.Rows[i+1] = append(table.Rows[i+1], strconv.Itoa(split.Outcomes[o]))
+		}
+	}
+	chart := c.Stacked()
+	chart.Table = table
+	for i, split := range d.BySplit {
+		kept := split.Outcomes[manifest.Kept]
+		chart.Rows[i].Value = fmt.Sprintf("%d of %d kept (%.1f\u00a0%%)", kept, split.Entries, page.Share(kept, split.Entries))
+	}
+	return chart
+}
+
+// fates counts the kept entries, and those that each step of the funnel loses.
+func fates(outcomes map[manifest.Outcome]int) []int {
+	counts := []int{outcomes[manifest.Kept]}
+	for _, s := range steps {
+		n := 0
+		for _, o := range s.lost {
+			n += outcomes[o]
+		}
+		counts = append(counts, n)
+	}
+	return counts
+}
+
+// LabelShares is the chart of a category's labels in the release and among the entries that were rebuilt.
+func (d data) LabelShares(category int) page.Chart {
+	release, rebuilt := d.Labels.Categories[category], d.Rebuilt.Categories[category]
+	c := page.Counts{Of: "label", Series: []string{"release", "rebuilt"}}
+	c.Caption = fmt.Sprintf("Entries with each label of %s. Mean number of labels an entry, without None: %.2f in the release, %.2f rebuilt",
+		d.Category(release.Name), release.Cardinality, rebuilt.Cardinality)
+	for i, label := range release.Labels {
+		c.Groups = append(c.Groups, page.Group{Label: label.Code + " " + label.Name,
+			Counts: []int{label.Count, rebuilt.Labels[i].Count}, All: []int{d.Labels.Entries, d.Rebuilt.Entries}})
+	}
+	return c.Bars()
 }
 
 // driftLevel is the chance of calling any label changed when none is.
@@ -224,18 +254,17 @@ func holm(drift []labels.Drift, level float64) []bool {
 	return out
 }
 
-// A heatmap shows how often the labels of two categories stand together.
-type heatmap struct {
-	Caption       string
-	Rows, Columns []labels.LabelStats
-	Counts        [][]int     // entries, by row and column
-	Shares        [][]float64 // of the row, 0 to 1
+// Heatmap shows how often the labels of two categories stand together, in the release or in the rebuilt set.
+func (d data) Heatmap(set string, pair labels.Pair) page.Heatmap {
+	return page.Heatmap{Caption: set + ": " + d.Category(pair.Rows) + " by " + d.Category(pair.Columns),
+		Rows: d.codes(pair.Rows), Columns: d.codes(pair.Columns), Counts: pair.Counts, Shares: pair.Shares()}
 }
 
-// Heatmap shows a pair of the release's labels or of the rebuilt set's.
-func (d data) Heatmap(set string, pair labels.Pair) heatmap {
-	return heatmap{set + ": " + d.Category(pair.Rows) + " by " + d.Category(pair.Columns),
-		d.category(pair.Rows).Labels, d.category(pair.Columns).Labels, pair.Counts, pair.Shares()}
+func (d data) codes(category string) (codes []string) {
+	for _, label := range d.category(category).Labels {
+		codes = append(codes, label.Code)
+	}
+	return codes
 }
 
 // Category is a category's name for people.
@@ -250,33 +279,51 @@ func (d data) category(name string) labels.CategoryStats {
 	return d.Labels.Categories[i]
 }
 
-// ImageSides is the chart of the kept images by size.
-func (d data) ImageSides() chart {
-	return distribution("Kept images by their longer side, in pixels", d.Sides[:], func(i int) string {
-		low := slices.Concat([]int{0}, sideBounds[:])[i] + 1
-		if i == len(sideBounds) {
-			return fmt.Sprintf("%d and more", low)
+// ImageSides is the histogram of the kept images by size.
+func (d data) ImageSides() page.Chart {
+	c := page.Counts{Caption: "Kept images by their longer side, in pixels", Of: "longer side", Series: []string{"images"}, Edges: []string{"1"}}
+	for i, n := range d.Sides {
+		edge, label := "more", "more"
+		if i < len(sideBounds) {
+			edge = strconv.Itoa(sideBounds[i])
+			label = "up to " + edge
 		}
-		return fmt.Sprintf("%d to %d", low, sideBounds[i])
-	})
+		c.Edges = append(c.Edges, edge)
+		c.Groups = append(c.Groups, page.Group{Label: label, Counts: []int{n}})
+	}
+	return c.Columns()
 }
 
-// TextConfidence is the chart of the kept entries by confidence.
-func (d data) TextConfidence() chart {
-	return distribution("Kept entries by mean confidence of the words that OCR read", d.Tenths[:],
-		func(i int) string { return fmt.Sprintf("%d to %d", 10*i, 10*i+10) })
+// TextConfidence is the histogram of the kept entries by confidence.
+func (d data) TextConfidence() page.Chart {
+	c := page.Counts{Caption: "Kept entries by mean confidence of the words that OCR read", Of: "confidence", Series: []string{"entries"}, Edges: []string{"0"}}
+	for i, n := range d.Tenths {
+		c.Edges = append(c.Edges, strconv.Itoa(10*i+10))
+		c.Groups = append(c.Groups, page.Group{Label: fmt.Sprintf("%d to %d", 10*i, 10*i+10), Counts: []int{n}})
+	}
+	return c.Columns()
 }
 
-// distribution is the chart of all counts, with the label of each.
-func distribution(caption string, counts []int, label func(int) string) chart {
-	c, all := chart{Caption: caption}, 0
+// Sizes is the chart of the groups of near-duplicates by size.
+func (d data) Sizes() page.Chart {
+	return bars("Groups by the number of their entries, the kept one among them", "entries of the group", "groups", d.GroupSizes)
+}
+
+// Classes is the chart of near-duplicates by what is near.
+func (d data) Classes() page.Chart {
+	return bars("Near-duplicates by what is near", "class", "entries", d.GroupClasses)
+}
+
+// bars is the chart of the share of each count in all of them.
+func bars[K cmp.Ordered](caption, of, series string, counts map[K]int) page.Chart {
+	c, all := page.Counts{Caption: caption, Of: of, Series: []string{series}}, 0
 	for _, n := range counts {
 		all += n
 	}
-	for i, n := range counts {
-		c.add(label(i), n, all)
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		c.Groups = append(c.Groups, page.Group{Label: fmt.Sprint(key), Counts: []int{counts[key]}, All: []int{all}})
 	}
-	return c
+	return c.Bars()
 }
 
 // PostsARequest is how many posts one request to Reddit asks about.
