@@ -98,12 +98,14 @@ func (f *auditFlags) check(cmd *cobra.Command, args []string) error {
 }
 
 func (c *command) audit(ctx context.Context, path string, files []string, f auditFlags, named bool) error {
+	ctx, stop := c.untilStopped(ctx)
+	defer stop()
 	job, err := c.prepare(ctx, path, &f.releaseFlags, "")
 	if err != nil {
 		return err
 	}
 	config := audit.Config{Release: job.Release, Tombstones: job.Tombstones, Policy: job.Policy,
-		Files: files, Columns: f.columns, Now: c.now, Stop: c.stop, Log: c.log,
+		Files: files, Columns: f.columns, Now: c.now, Log: c.log,
 		Who: audit.Auditor{Tool: version(), Mode: "live"}}
 	config.Since, err = readCheckpoint(f.since)
 	if err != nil {
@@ -136,6 +138,9 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 		}
 	}
 	report, err := c.auditWorkspace(ctx, config, f, named)
+	if ctx.Err() != nil {
+		return state.ErrInterrupted
+	}
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (c *command) dedupe(ctx context.Context, f near.Config) error {
 }
 
 func (c *command) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
-	// A search has nothing to finish when the user asks to stop, as a run has.
+	// What only reads has nothing to finish when the user asks to stop, as a run has.
 	ctx, cancel := context.WithCancel(ctx)
 	select {
 	case <-c.stop:

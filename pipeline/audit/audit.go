@@ -175,13 +175,12 @@ type Config struct {
 	Who     Auditor
 	Since   []byte // an earlier checkpoint; nil for none
 	Now     func() time.Time
-	Stop    <-chan struct{}
 	Log     *slog.Logger
 	OnWait  func(reddit.Wait)
 }
 
 // Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging:
-// the context's, *reddit.Denied, state.ErrInterrupted, an unreadable release. A file that is only partly readable
+// the context's, *reddit.Denied, an unreadable release. A file that is only partly readable
 // is a gap in the report.
 func Audit(ctx context.Context, c Config) (Report, error) {
 	a := newAudit(c)
@@ -409,23 +408,18 @@ func (a *audit) askLive(ctx context.Context) error {
 		}
 	}
 	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID }, Pause: a.policy.Reddit.SecondLookAfter,
-		Stop: a.Stop, Log: a.Log, OnWait: a.OnWait, Record: a.hear}
+		Log: a.Log, OnWait: a.OnWait, Record: a.hear}
 	err := s.Run(ctx, posts)
-	_, unreachable := errors.AsType[*reddit.Unreachable](err)
-	switch {
-	// The sweep knows nothing of commands, and Ctrl-C has its own exit status.
-	case errors.Is(err, sweep.ErrStopped):
-		return state.ErrInterrupted
-	case unreachable:
-		// The answers so far count. Every other post is a gap, so the report is not a PASS.
-		for _, e := range a.order {
-			if e.live == nil {
-				e.Unanswered = "unreachable"
-			}
-		}
-		return nil
+	if _, unreachable := errors.AsType[*reddit.Unreachable](err); !unreachable {
+		return err
 	}
-	return err
+	// The answers so far count. Every other post is a gap, so the report is not a PASS.
+	for _, e := range a.order {
+		if e.live == nil {
+			e.Unanswered = "unreachable"
+		}
+	}
+	return nil
 }
 
 // hear stores the answers about posts.
@@ -445,16 +439,6 @@ func (a *audit) hear(_ context.Context, heard []sweep.Heard[*evidence]) error {
 		}
 	}
 	return nil
-}
-
-// stopped returns why the audit ends now.
-func (a *audit) stopped(ctx context.Context) error {
-	select {
-	case <-a.Stop:
-		return state.ErrInterrupted
-	default:
-		return ctx.Err()
-	}
 }
 
 // Recorded returns the log's record of the audit.

@@ -202,6 +202,20 @@ type textSeen struct {
 // maxTexts bounds the texts of a source that are kept for comparison.
 const maxTexts = 300_000
 
+const unknownTexts = "%d texts of unknown origin (the first: %s) could be those of posts that must be gone, whose text is not known: " +
+	"read them, or name a workspace from before the purge"
+
+// doubt counts what could be of a post that must be gone, once for each source. The caller holds mu.
+func (a *audit) doubt(p place, format string) {
+	if p.src.doubts == nil {
+		p.src.doubts = map[string]*tally{}
+	}
+	if p.src.doubts[format] == nil {
+		p.src.doubts[format] = &tally{first: p.String()}
+	}
+	p.src.doubts[format].n++
+}
+
 var seed = maphash.MakeSeed()
 
 // saw keeps what was seen of an image until all sources were looked at.
@@ -219,7 +233,7 @@ func (a *audit) sawText(p place, of *known, folded string) {
 	case of == nil && a.gone.staying[folded]:
 	// Beyond the bound texts are counted as of unknown origin: memory ends before honesty does.
 	case of == nil && p.src.lines == maxTexts:
-		p.src.texts.add(p.String())
+		a.doubt(p, unknownTexts)
 	default:
 		p.src.lines++
 		a.texts = append(a.texts, textSeen{p, maphash.String(seed, folded), of})
@@ -262,8 +276,8 @@ func (a *audit) resolve(ctx context.Context) error {
 	known := a.gone.known()
 	a.gone.index()
 	for _, s := range a.sightings {
-		if err := a.stopped(ctx); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		a.judgeImage(s, known)
 	}
@@ -273,7 +287,7 @@ func (a *audit) resolve(ctx context.Context) error {
 		switch {
 		case gone != nil: // its row is a finding already
 		case k == nil && known.Texts < known.MustGo:
-			t.src.texts.add(t.String())
+			a.doubt(t.place, unknownTexts)
 		// A post that may stay has its own text, though an erased one said the same.
 		case k == nil || t.of != nil && mine != nil && slices.Equal(mine.texts, k.texts):
 		default:
@@ -281,16 +295,8 @@ func (a *audit) resolve(ctx context.Context) error {
 		}
 	}
 	for _, s := range a.sources {
-		if n := s.images; n.n > 0 {
-			a.gap("", s.where, "%d images of unknown origin (the first: %s) could be changed copies of those of %d posts that must be gone, of which no perceptual hash is known: "+
-				"look at them, or name a release with phash, or a workspace from before the purge", n.n, n.first, known.MustGo-known.Hashes)
-		}
-		if n := s.ids; n.n > 0 {
-			a.gap("", s.where, "%d words or numbers that are also ids of posts that must be gone (the first: %s): look whether they name them", n.n, n.first)
-		}
-		if n := s.texts; n.n > 0 {
-			a.gap("", s.where, "%d texts of unknown origin (the first: %s) could be those of %d posts that must be gone, whose text is not known: "+
-				"read them, or name a workspace from before the purge", n.n, n.first, known.MustGo-known.Texts)
+		for format, t := range s.doubts {
+			a.gap("", s.where, format, t.n, t.first)
 		}
 	}
 	return nil
@@ -332,7 +338,8 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 	case known.Hashes < known.MustGo:
 		// A thumbnail of an image that may stay is of known origin.
 		if _, apart := nearest(a.gone.stay, s.hashes[:min(1, len(s.hashes))]); apart > sameBits {
-			s.src.images.add(where)
+			a.doubt(s.place, "%d images of unknown origin (the first: %s) could be changed copies of those of posts that must be gone, of which no perceptual hash is known: "+
+				"look at them, or name a release with phash, or a workspace from before the purge")
 		}
 	}
 }

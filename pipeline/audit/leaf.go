@@ -29,9 +29,7 @@ type source struct {
 	ours     bool        // a record accounts for its words: none of them is of unknown origin
 
 	file   AuditedFile
-	images tally // of unknown origin
-	ids    tally // words and numbers that may be ids
-	texts  tally
+	doubts map[string]*tally // what cannot be told apart, by what has to be said of it
 	lines  int // how many texts of it are kept for comparison
 }
 
@@ -39,13 +37,6 @@ type source struct {
 type tally struct {
 	n     int
 	first string
-}
-
-func (t *tally) add(where string) {
-	if t.n == 0 {
-		t.first = where
-	}
-	t.n++
 }
 
 // A reader gives the bytes of a source from any place.
@@ -127,12 +118,12 @@ func (w walker) spawn(look func(walker) error) error {
 	inner := w
 	inner.crew = nil
 	w.crew.Go(func() error { return look(inner) })
-	return w.stopped(w.ctx)
+	return w.ctx.Err()
 }
 
 // look looks at a leaf, whatever it is. What goes wrong with it is a gap; only the end of the audit is an error.
 func (w walker) look(p place, all *io.SectionReader) error {
-	if err := w.stopped(w.ctx); err != nil {
+	if err := w.ctx.Err(); err != nil {
 		return err
 	}
 	// A mistake of this program, or of a decoder, costs one leaf.
@@ -141,10 +132,10 @@ func (w walker) look(p place, all *io.SectionReader) error {
 
 // lost notes a leaf that could not be read. It returns an error only if the audit ends.
 func (w walker) lost(p place, err error) error {
-	if err != nil && w.stopped(w.ctx) == nil {
+	if err != nil && w.ctx.Err() == nil {
 		w.gap("", p.String(), "it could not be read: %v", err)
 	}
-	return w.stopped(w.ctx)
+	return w.ctx.Err()
 }
 
 // A column is a column of a table: of a Parquet, a CSV, a database, or a key of JSON.

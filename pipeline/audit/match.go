@@ -39,7 +39,7 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 	binary := false
 	var held []byte
 	for at := int64(0); at < all.Size(); {
-		if err := w.stopped(w.ctx); err != nil {
+		if err := w.ctx.Err(); err != nil {
 			return err
 		}
 		block, err := readAll(io.NewSectionReader(all, at, min(searchBlock, all.Size()-at)), searchBlock)
@@ -245,7 +245,7 @@ var (
 func (a *audit) mayBeID(p place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p.src.ids.add(p.String())
+	a.doubt(p, "%d words or numbers that are also ids of posts that must be gone (the first: %s): look whether they name them")
 }
 
 // sawDigest compares a digest that stands in a text.

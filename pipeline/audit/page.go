@@ -25,29 +25,24 @@ var (
 	}).ParseFS(files, "head.txt"))
 )
 
-// recognised begins the sentence on what n of all posts that must be gone are recognised by; what follows says whom to ask
-// for the rest.
-func recognised(n, of int, what string) string {
+// recognised says what n of all posts that must be gone are recognised by, and whom to ask for the rest.
+func recognised(n, of int, what, ask string) string {
 	switch n {
 	case of:
-		return "Recognised: " + what + ", of all of them.\x00"
+		return "Recognised: " + what + ", of all of them."
 	case 0:
-		return "Not recognised: " + what + ": "
+		return "Not recognised: " + what + ": " + ask
 	}
-	return fmt.Sprintf("Recognised: %s, of %d of them. For the others ", what, n)
+	return fmt.Sprintf("Recognised: %s, of %d of them. For the others %s", what, n, ask)
 }
 
 // said fills in a part of head.txt, and returns its lines.
-func (r Report) said(part string) (lines []string) {
+func (r Report) said(part string) []string {
 	var b strings.Builder
 	if err := head.ExecuteTemplate(&b, part, r); err != nil {
 		return []string{err.Error()}
 	}
-	for line := range strings.Lines(strings.TrimSpace(b.String())) {
-		line, _, _ = strings.Cut(line, "\x00")
-		lines = append(lines, strings.TrimRight(line, "\n"))
-	}
-	return lines
+	return strings.Split(strings.TrimSpace(b.String()), "\n")
 }
 
 // Meaning says in one sentence what the verdict means.
@@ -56,14 +51,12 @@ func (r Report) Meaning() string { return strings.Join(r.said("meaning"), " ") }
 // Explains says what this audit could recognise with what it had, and whom to ask for what it lacked.
 func (r Report) Explains() []string { return r.said("explains") }
 
-// A Fact is one line of a report: what, and its value.
-type Fact struct{ Name, Value string }
-
-// Facts are the head of the report: who audited what, when, and how much of it there is evidence on.
-func (r Report) Facts() (facts []Fact) {
+// Facts are the head of the report, each a name and its value: who audited what, when, and how much of it there is
+// evidence on.
+func (r Report) Facts() (facts [][]string) {
 	for _, line := range r.said("facts") {
-		if name, value, _ := strings.Cut(line, "\t"); value != "" {
-			facts = append(facts, Fact{name, value})
+		if fact := strings.SplitN(line, "\t", 2); len(fact) == 2 && fact[1] != "" {
+			facts = append(facts, fact)
 		}
 	}
 	return facts

@@ -447,7 +447,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 			w.finish(t)
 			return nil
 		}
-		if err := cmp.Or(err, w.stopped(w.ctx)); err != nil {
+		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
 		// Titles may stand before the names of the columns.
@@ -558,7 +558,7 @@ func (j *jsonTable) value(token json.Token, path string, depth int) error {
 			j.t.rows = max(j.t.rows-1, 0)
 		}
 		_, err := j.d.Token()
-		return errors.Join(err, j.stopped(j.ctx))
+		return errors.Join(err, j.ctx.Err())
 	}
 	return nil
 }

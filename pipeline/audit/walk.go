@@ -375,7 +375,7 @@ type metered struct {
 
 func (m metered) Read(b []byte) (int, error) {
 	n, err := m.Reader.Read(b)
-	return n, cmp.Or(m.unpacked(int64(n)), m.stopped(m.ctx), err)
+	return n, cmp.Or(m.unpacked(int64(n)), m.ctx.Err(), err)
 }
 
 // unpack reads everything into memory, or into a file without a name if it is much. It returns what came out before an
