@@ -30,7 +30,7 @@ type source struct {
 
 	file   AuditedFile
 	doubts map[string]*tally // what cannot be told apart, by what has to be said of it
-	lines  int // how many texts of it are kept for comparison
+	lines  int               // how many texts of it are kept for comparison
 }
 
 // A tally counts what cannot be told apart, and says where the first of it lies.

@@ -62,25 +62,24 @@ func Verify(ctx context.Context, dir string) (VerifyReport, error) {
 	}
 	defer files.Close()
 	v := &verification{files: files, report: VerifyReport{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
-		present: map[string]workspace.Found{}, accounted: map[string]bool{}, asSealed: map[string]bool{}}
-	before := v.readSeal(ctx)
+		present: map[string]workspace.Found{}, asSealed: map[string]bool{},
+		// These four belong to a workspace in any state of it.
+		accounted: map[string]bool{state.StateFile: true, state.JournalFile: true, state.LockFile: true, state.LogKeyFile: true}}
+	seal, sealed, unsealed := files.ReadSeal(ctx)
 	// Tests open the workspace here, between the seal and the files.
-	if err := durable.Step(ctx, "verify", state.SealFile); err != nil {
+	if err := cmp.Or(durable.Step(ctx, "verify", state.SealFile), v.list(ctx)); err != nil {
 		return VerifyReport{}, err
 	}
-	if err := v.list(ctx); err != nil {
-		return VerifyReport{}, err
-	}
-	if err := v.seal(ctx, before); err != nil {
-		return VerifyReport{}, err
-	}
-	if err := v.state(ctx, dir); err != nil {
-		return VerifyReport{}, err
-	}
+	v.seal(ctx, seal, sealed, unsealed)
+	v.state(ctx, dir)
 	v.strays()
-	r := v.report
 	// A writer that came or went meanwhile explains any damage: the seal is read again to know.
-	if len(r.Damage) > 0 && !before.still(v.readSeal(ctx)) {
+	later, still, err := files.ReadSeal(ctx)
+	if ctx.Err() != nil {
+		return VerifyReport{}, ctx.Err()
+	}
+	r := v.report
+	if len(r.Damage) > 0 && (still != sealed || later.Sum != seal.Sum || (err == nil) != (unsealed == nil)) {
 		return VerifyReport{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace, workspace.ErrInUse)
 	}
 	slices.SortStableFunc(r.Damage, func(a, b Damage) int { return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.What, b.What)) })
@@ -89,7 +88,7 @@ func Verify(ctx context.Context, dir string) (VerifyReport, error) {
 	return r, nil
 }
 
-// A verification is one call of Verify.
+// A verification is one call of Verify. What it finds after its context has ended does not count.
 type verification struct {
 	files     *workspace.Workspace // without state.db
 	report    VerifyReport
@@ -126,79 +125,56 @@ func (v *verification) list(ctx context.Context) error {
 	return nil
 }
 
-// mendOf says how to mend a file.
-func mendOf(name string) string {
+// mendOf says how to mend a file, and whether a file of that name belongs into a workspace at all: a seal lists a stray
+// file too.
+func mendOf(name string) (mend string, belongs bool) {
+	in := func(folder string) bool { return strings.HasPrefix(name, folder+"/") }
 	switch {
 	case name == state.StateFile || name == state.JournalFile:
-		return mendState
-	case name == state.SealFile:
-		return mendRun
-	case name == state.LogKeyFile || strings.HasPrefix(name, state.AuditDir+"/"):
-		return mendLog
+		return mendState, true
+	case name == state.LogKeyFile || in(state.AuditDir) && name != state.SealFile:
+		return mendLog, true
 	case name == workspace.ReportName:
-		return mendReport
+		return mendReport, true
 	}
-	return mendRun
-}
-
-// A readSeal is the seal as it was read once.
-type readSeal struct {
-	workspace.Seal
-	there bool
-	err   error
-}
-
-func (v *verification) readSeal(ctx context.Context) readSeal {
-	s, there, err := v.files.ReadSeal(ctx)
-	return readSeal{s, there, err}
-}
-
-// still reports whether a later reading is the same: no writer has opened or closed the workspace in between.
-func (s readSeal) still(later readSeal) bool {
-	return s.there == later.there && s.Sum == later.Sum && s.Time.Equal(later.Time) && (s.err == nil) == (later.err == nil)
+	ours := []string{state.SealFile, state.LockFile, manifest.OutcomesName, manifest.TombstonesName}
+	return mendRun, slices.Contains(ours, name) || in(state.DatasetDir) || in(state.ImagesDir)
 }
 
 // seal compares every file with the digest that the last writer noted when it closed.
-func (v *verification) seal(ctx context.Context, s readSeal) error {
+func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, err error) {
+	v.accounted[state.SealFile] = true
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case s.err != nil:
-		v.accounted[state.SealFile] = true
-		v.damage(state.SealFile, mendRun, "the seal is damaged: %v", s.err)
-		return nil
-	case !s.there:
+	case err != nil:
+		v.damage(state.SealFile, mendRun, "the seal is damaged: %v", err)
+		return
+	case !sealed:
 		v.note("the workspace is not sealed: a run is at work on it, the last one was killed or could not write, or somebody took the seal away; the next run continues and seals it")
-		return nil
+		return
 	}
 	v.report.Sealed, v.report.SealedAt = true, moment(s.Time)
 	// A seal without state.db would let any state pass.
 	if !slices.ContainsFunc(s.Files, func(f workspace.File) bool { return f.Name == state.StateFile }) {
 		v.damage(state.SealFile, mendRun, "the seal does not list %s", state.StateFile)
 	}
-	v.accounted[state.SealFile] = true
 	for _, want := range s.Files {
 		// The record of the export accounts for dataset/: a seal lists whatever was there.
 		v.accounted[want.Name] = !strings.HasPrefix(want.Name, state.DatasetDir+"/")
-		if v.compare(ctx, want, mendOf(want.Name), "as it was sealed", false) {
+		mend, _ := mendOf(want.Name)
+		if v.compare(ctx, want, mend, "as it was sealed", false) {
 			v.asSealed[want.Name] = true
 			v.report.Files++
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
 		}
 	}
 	if _, left := v.present[state.JournalFile]; left {
 		v.damage(state.JournalFile, mendState, "a sealed workspace has no journal: someone put it there, and opening %s would apply it", state.StateFile)
 	}
-	return nil
 }
 
 // compare reports how a file differs from its record, and returns whether it may be read on. With soft set, a whole file of
 // another time is not damage.
 func (v *verification) compare(ctx context.Context, want workspace.File, mend, known string, soft bool) bool {
 	switch got, err := v.files.Stat(ctx, want.Name); {
-	case ctx.Err() != nil:
 	case errors.Is(err, fs.ErrNotExist):
 		v.damage(want.Name, mend, "it is missing")
 	case err != nil:
@@ -216,78 +192,53 @@ func (v *verification) compare(ctx context.Context, want workspace.File, mend, k
 
 // state compares the records in state.db with images, dataset, outcomes and log. An error in state.db itself is
 // damage.
-func (v *verification) state(ctx context.Context, dir string) error {
+func (v *verification) state(ctx context.Context, dir string) {
 	ws, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true})
-	switch {
-	case errors.Is(err, workspace.ErrEmpty) && !v.report.Sealed && v.justBegun():
+	if errors.Is(err, workspace.ErrEmpty) && !v.report.Sealed && v.justBegun() {
 		v.note("nothing is stored yet: the run that made the workspace was killed at once; the next one starts over")
-		return nil
+		return
 	}
 	if err != nil {
 		v.blind = true
 		v.damage(state.StateFile, mendState, "it cannot be opened, so images and outcomes were not checked: %v", err)
-		return ctx.Err()
+		return
 	}
 	defer ws.Close()
-	// These four belong to a workspace in any state of it.
-	for _, name := range []string{state.StateFile, state.JournalFile, state.LockFile, state.LogKeyFile} {
-		v.accounted[name] = true
-	}
-	for _, check := range []func(context.Context) ([]string, error){ws.CheckState, v.foreign(ws), v.unused(ws)} {
-		wrong, err := check(ctx)
-		if err != nil {
-			wrong = append(wrong, err.Error())
-		}
+	for _, check := range []struct {
+		find func(context.Context) ([]string, error)
+		says string
+	}{{ws.CheckState, "%s"}, {ws.ForeignSchema, "it has the %s, which rehydrate does not make"}, {v.unused, "%s"}} {
+		wrong, err := check.find(ctx)
 		for _, what := range wrong {
-			v.damage(state.StateFile, mendState, "%s", what)
+			v.damage(state.StateFile, mendState, check.says, what)
+		}
+		if err != nil {
+			v.damage(state.StateFile, mendState, "%v", err)
 		}
 	}
 	for _, part := range []func(context.Context, *workspace.Workspace) error{v.records, v.dataset, v.log} {
 		if err := part(ctx, ws); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
 			v.blind = true
 			v.damage(state.StateFile, mendState, "it cannot be read: %v", err)
 		}
 	}
-	return nil
-}
-
-// foreign lists what state.db has that this program does not make.
-func (v *verification) foreign(ws *workspace.Workspace) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) (wrong []string, err error) {
-		names, err := ws.ForeignSchema(ctx)
-		for _, name := range names {
-			wrong = append(wrong, "it has the "+name+", which rehydrate does not make")
-		}
-		return wrong, err
-	}
 }
 
 // unused says what lies in the free pages of state.db, and behind its end.
-func (v *verification) unused(ws *workspace.Workspace) func(context.Context) ([]string, error) {
-	return func(context.Context) ([]string, error) {
-		f, err := ws.OpenFile(state.StateFile)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		_, what, err := unusedPages(io.NewSectionReader(f, 0, v.present[state.StateFile].Size))
-		if what == "" {
-			return nil, err
-		}
-		return []string{what}, err
+func (v *verification) unused(context.Context) ([]string, error) {
+	f, err := v.files.OpenFile(state.StateFile)
+	if err != nil {
+		return nil, err
 	}
+	defer f.Close()
+	_, what, err := unusedPages(io.NewSectionReader(f, 0, v.present[state.StateFile].Size))
+	return slices.DeleteFunc([]string{what}, func(what string) bool { return what == "" }), err
 }
 
-// justBegun accounts for the files of a first writer that has stored nothing yet, if there are no others.
+// justBegun reports whether there is nothing but the files of a first writer that has stored nothing yet.
 func (v *verification) justBegun() bool {
 	for name := range v.present {
-		switch {
-		case name == state.StateFile || name == state.JournalFile || name == state.LockFile:
-			v.accounted[name] = true
-		case !strings.HasPrefix(path.Base(name), ".tmp-"):
+		if name == state.LogKeyFile || !v.accounted[name] && !durable.IsTemp(path.Base(name)) {
 			return false
 		}
 	}
@@ -321,58 +272,51 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 			v.report.Files++
 		}
 	}
-	return v.outcomes(ws, results)
-}
-
-// outcomes compares outcomes.csv with the results of the last run.
-func (v *verification) outcomes(ws *workspace.Workspace, want map[manifest.Key]manifest.Outcome) error {
-	f, err := ws.OpenFile(manifest.OutcomesName)
-	if errors.Is(err, fs.ErrNotExist) {
-		if len(want) > 0 { // the seal lists one that was there
-			v.note("there is no %s yet: the last run ended before it wrote it", manifest.OutcomesName)
-		}
-		return nil
-	}
-	if err != nil {
-		v.damage(manifest.OutcomesName, mendRun, "it cannot be read: %v", err)
-		return nil
-	}
-	defer f.Close()
-	v.accounted[manifest.OutcomesName] = true
-	rows := 0
-	for r, err := range manifest.ReadOutcomes(f) {
-		rows++
-		switch have := want[r.Key]; {
-		case err != nil:
-			v.damage(manifest.OutcomesName, mendRun, "it cannot be read: %v", err)
-			return nil
-		case have != r.Outcome:
-			v.differs(manifest.OutcomesName, fmt.Sprintf("%s is %s there, and the state says otherwise", r.Key.String(), r.Outcome))
-			return nil
-		}
-	}
-	if rows != len(want) {
-		v.differs(manifest.OutcomesName, fmt.Sprintf("it has %d rows, and the state %d results", rows, len(want)))
-	}
+	v.outcomes(ws, results)
 	return nil
 }
 
-// differs reports a file that does not agree with the state.
-func (v *verification) differs(where, what string) {
-	// The last writer may have left the file so, or was killed between two files: the next run writes it again.
-	if v.report.Sealed && !v.asSealed[where] {
-		v.damage(where, mendRun, "%s", what)
+// outcomes compares outcomes.csv with the results of the last run.
+func (v *verification) outcomes(ws *workspace.Workspace, want map[manifest.Key]manifest.Outcome) {
+	const name = manifest.OutcomesName
+	f, err := ws.OpenFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if len(want) > 0 { // the seal lists one that was there
+			v.note("there is no %s yet: the last run ended before it wrote it", name)
+		}
 		return
 	}
-	v.note("%s: %s; the last run ended before it wrote it", where, what)
+	what, rows := "", 0
+	if err == nil {
+		defer f.Close()
+		v.accounted[name] = true
+		for r, wrong := range manifest.ReadOutcomes(f) {
+			rows, err = rows+1, cmp.Or(err, wrong)
+			if want[r.Key] != r.Outcome {
+				what = cmp.Or(what, fmt.Sprintf("%s is %s there, and the state says otherwise", r.Key.String(), r.Outcome))
+			}
+		}
+	}
+	switch {
+	case err != nil:
+		v.damage(name, mendRun, "it cannot be read: %v", err)
+		return
+	case what == "" && rows != len(want):
+		what = fmt.Sprintf("it has %d rows, and the state %d results", rows, len(want))
+	case what == "":
+		return
+	}
+	// The last writer may have left the file so, or was killed between two files: the next run writes it again.
+	if v.report.Sealed && !v.asSealed[name] {
+		v.damage(name, mendRun, "%s", what)
+		return
+	}
+	v.note("%s: %s; the last run ended before it wrote it", name, what)
 }
 
 // dataset compares the files of the last export with its note, and reads each Parquet.
 func (v *verification) dataset(ctx context.Context, ws *workspace.Workspace) error {
 	last, err := state.ReadNote[state.ExportNote](ctx, ws)
-	if err != nil {
-		return err
-	}
 	for _, want := range last.Files {
 		v.accounted[want.Name] = true
 		// A sealed file that is not the one on record is as the last writer left it.
@@ -383,7 +327,7 @@ func (v *verification) dataset(ctx context.Context, ws *workspace.Workspace) err
 			}
 		}
 	}
-	return ctx.Err()
+	return err
 }
 
 // parquet reads the ids of a Parquet of the dataset, and counts them.
@@ -422,13 +366,9 @@ func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
 		v.report.Records = l.Size()
 		err = l.Verify(ctx)
 	}
-	switch {
-	case err == nil:
-	case errors.Is(err, auditlog.ErrNoLog):
+	if errors.Is(err, auditlog.ErrNoLog) {
 		v.note("there is no audit log yet")
-	case ctx.Err() != nil:
-		return ctx.Err()
-	default:
+	} else if err != nil {
 		v.damage(state.AuditDir, mendLog, "%v", err)
 	}
 	return nil
@@ -440,37 +380,24 @@ const maxLock = 32
 // strays reports files that should not be there.
 func (v *verification) strays() {
 	for name, f := range v.present {
+		_, belongs := mendOf(name)
 		switch {
 		case name == state.LockFile && f.Mode.IsRegular() && f.Size > maxLock:
 			v.damage(name, mendStray, "it has %d bytes, and holds the number of a process and no more", f.Size)
-		case v.accounted[name] && f.Mode.IsRegular() && expected(name):
+		case v.accounted[name] && f.Mode.IsRegular() && belongs:
 		case !f.Mode.IsRegular():
 			v.damage(name, mendStray, "it is not a regular file (%s): nothing here makes one", f.Mode.Type())
-		case strings.HasPrefix(path.Base(name), ".tmp-"):
-			if v.report.Sealed {
-				v.damage(name, mendStray, "an unfinished file in a sealed workspace")
-			} else {
-				v.note("%s is an unfinished file: the next run takes it away", name)
-			}
+		case durable.IsTemp(path.Base(name)) && v.report.Sealed:
+			v.damage(name, mendStray, "an unfinished file in a sealed workspace")
+		case durable.IsTemp(path.Base(name)):
+			v.note("%s is an unfinished file: the next run takes it away", name)
 		case v.blind && strings.HasPrefix(name, state.ImagesDir+"/"): // state.db cannot account for it
 		case v.asSealed[name] && strings.HasPrefix(name, state.DatasetDir+"/"):
 			v.note("%s is on no record of an export: find out what it is; the next run that exports takes it away or writes it again", name)
-		case !v.report.Sealed && (strings.HasPrefix(name, state.ImagesDir+"/") || mayBeOurs(name)):
+		case !v.report.Sealed && belongs:
 			v.note("%s is on no record: the next run takes it away or writes it again", name)
 		default:
 			v.damage(name, mendStray, "nothing on record accounts for it")
 		}
 	}
-}
-
-// expected reports whether a file of that name belongs into a workspace at all: the next seal lists a stray file
-// too.
-func expected(name string) bool {
-	return name == state.StateFile || name == state.JournalFile || name == state.LockFile || name == state.LogKeyFile || strings.HasPrefix(name, state.ImagesDir+"/") || mayBeOurs(name)
-}
-
-// mayBeOurs reports whether a run, an export or a report writes a file of that name.
-func mayBeOurs(name string) bool {
-	return name == workspace.ReportName || name == manifest.TombstonesName || name == manifest.OutcomesName ||
-		strings.HasPrefix(name, state.DatasetDir+"/") || strings.HasPrefix(name, state.AuditDir+"/")
 }
