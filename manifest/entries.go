@@ -262,13 +262,29 @@ func (d *decoder) id(cells []Cell) PostID {
 // cutNumber takes the number off an id of the form ID/N, where such ids are read.
 func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
 	i := d.fields[fieldID]
-	id, number, _ := strings.Cut(strings.TrimSpace(cells[i].Text), "/")
-	n, ok = imageNumber(number)
-	if !d.isTable || !ok || n == 0 || !validWord(id, maxIDLength+len("t3_")) {
-		return 0, false // a permalink, or nothing that anybody wrote
+	id, n := cutImage(cells[i].Text)
+	if !d.isTable || n == 0 {
+		return 0, false
 	}
 	cells[i].Text = id
 	return n, true
+}
+
+// cutImage takes the number of an image off ID/N. Of every other text, such as a permalink, it is 0.
+func cutImage(text string) (id string, n int) {
+	id, number, _ := strings.Cut(strings.TrimSpace(text), "/")
+	n, ok := imageNumber(number)
+	if !ok || n == 0 || !validWord(id, maxIDLength+len("t3_")) {
+		return text, 0
+	}
+	return id, n
+}
+
+// ParseKey reads a post id as ParsePostID does, or ID/N for image N of a gallery.
+func ParseKey(s string) (k Key, err error) {
+	s, k.Image = cutImage(s)
+	k.ID, err = ParsePostID(s)
+	return k, err
 }
 
 func cellID(text string) (PostID, error) {

@@ -55,6 +55,7 @@ func (c *command) answer(name string, v any) error {
 		"decimal":    decimal,
 		"filtered":   filtered,
 		"few":        few,
+		"flags":      flagRate,
 		"highest":    func(numbers []int) int { return slices.Max(numbers) },
 		"off":        func(share float64) string { return fmt.Sprintf("%+.1f", share) },
 		"hundred":    func(share float64) string { return fmt.Sprintf("%.0f", 100*share) },

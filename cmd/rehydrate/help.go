@@ -46,6 +46,9 @@ func newGroup(name string, commands ...*cobra.Command) *cobra.Command {
 	cmd := newCommand(name, func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			last := len(names) - 1
+			if last == 0 {
+				return usageError("%s has the command %s, not %q", name, names[0], args[0])
+			}
 			return usageError("%s has the commands %s and %s, not %q", name, strings.Join(names[:last], ", "), names[last], args[0])
 		}
 		return nil
@@ -96,7 +99,7 @@ func (c *command) finish(root *cobra.Command) {
 
 func complete(cmd *cobra.Command) {
 	// Paths complete where a command takes one. Ids do not: a release has thousands.
-	takesPath := slices.ContainsFunc([]string{"RELEASE", "DIR", "FILE", "PATH", "PARQUET", "OLD", "PREDICTIONS", "DATASET"},
+	takesPath := slices.ContainsFunc([]string{"RELEASE", "DIR", "FILE", "PATH", "PARQUET", "OLD", "PREDICTIONS", "DATASET", "FEATURES", "SCORES"},
 		func(word string) bool { return strings.Contains(cmd.Use, word) })
 	if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !takesPath {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions

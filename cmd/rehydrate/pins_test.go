@@ -304,13 +304,17 @@ func (p *pins) labels(s *site) {
 // study keeps what is computed of numbers and scores.
 func (p *pins) study(s *site) {
 	numbers := filepath.Join(p.t.TempDir(), "numbers.csv")
-	rows := "id,width\n"
+	rows, answers := "id,width\n", ""
 	for i, line := range strings.Split(strings.TrimSpace(read(p.t, filepath.Join(s.release, "annotations.csv"))), "\n")[1:] {
 		id, _, _ := strings.Cut(line, ",")
 		rows += fmt.Sprintf("%s,%d\n", id, i*i%7)
+		answers += fmt.Sprintf(`{"id":%q,"categories":{"self-harm":%t},"severities":{"SelfHarm":%d}}`+"\n", id, i%2 == 0, i%5)
 	}
 	s.write(numbers, rows)
+	scores := filepath.Join(p.t.TempDir(), "scores.jsonl")
+	s.write(scores, answers)
 	p.json(s, "labels-groups", exitDone, "labels", "groups", numbers, "--gold", s.release)
+	p.json(s, "moderation-table", exitDone, "moderation", "table", scores, "--gold", s.release)
 }
 
 // copies keeps copies in every format.

@@ -1,0 +1,436 @@
+package labels
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"rehydrate/manifest"
+)
+
+// A Judgement is what a moderation service says of an entry; nil stands for what it does not say.
+type Judgement struct {
+	SelfHarm *bool
+	Overall  *bool
+	Severity *float64 // of self-harm, on the service's own scale
+}
+
+// ModerationRules say what counts as a flag.
+type ModerationRules struct {
+	// SelfHarm names the categories of self-harm. Case and signs do not count: self-harm is SelfHarm. Empty: all categories
+	// count, so that every flag is one of self-harm.
+	SelfHarm []string
+	Severity float64 // the least severity that is a flag, of a category that has no flag
+	Score    float64 // the least score that is a flag, of a category that has neither
+}
+
+// Judgements are a file of a service's answers.
+type Judgements struct {
+	File     string
+	Of       map[manifest.Key]Judgement
+	Unjudged map[manifest.Key]bool // entries whose line has an error or no answer
+}
+
+// A scoreLine is a line of a file: the answer in this form, or as the service gave it, under response.
+type scoreLine struct {
+	ID         string             `json:"id"`
+	CustomID   string             `json:"custom_id"` // as OpenAI's batches have it
+	Flagged    *bool              `json:"flagged"`
+	Categories map[string]*bool   `json:"categories"`
+	Scores     map[string]float64 `json:"scores"`
+	Severities map[string]float64 `json:"severities"`
+	Error      any                `json:"error"`
+	Response   json.RawMessage    `json:"response"`
+}
+
+const (
+	maxScoreLine = 4 << 20 // bytes; an answer has some 2,000
+	maxSeverity  = 100     // Azure's go to 7
+)
+
+// ReadJudgements reads JSON Lines: a line an entry, with id and flagged, categories, scores or severities, or the raw
+// answer of OpenAI's moderations, Azure AI Content Safety or Llama Guard under response. The error is *manifest.Problems.
+func ReadJudgements(in io.Reader, file string, rules ModerationRules) (Judgements, error) {
+	out := Judgements{File: file, Of: map[manifest.Key]Judgement{}, Unjudged: map[manifest.Key]bool{}}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxScoreLine)
+	n := 0
+	fail := func(message, hint string) error {
+		return &manifest.Problems{List: []manifest.Problem{{File: file, Line: n, Message: message, Hint: hint}}}
+	}
+	for lines.Scan() {
+		n++
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		var l scoreLine
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			// Not the decoder's words, which can hold the text in which the fault was found.
+			return out, fail("the line is not a JSON object of the form that is read here", scoreForm)
+		}
+		if l.ID == "" {
+			l.ID = l.CustomID
+		}
+		key, err := manifest.ParseKey(l.ID)
+		if err != nil {
+			return out, fail("the id does not name a post: "+err.Error(), scoreForm)
+		}
+		_, judged := out.Of[key]
+		if judged || out.Unjudged[key] {
+			return out, fail(fmt.Sprintf("%s stands twice", key), "keep one line for each entry")
+		}
+		answered, err := l.unwrap()
+		for _, v := range l.Severities { // a mean of wild numbers is not one
+			if err == nil && (v < 0 || v > maxSeverity) {
+				err = fmt.Errorf("a severity is %v, and not from 0 to %d", v, maxSeverity)
+			}
+		}
+		switch {
+		case err != nil:
+			return out, fail(err.Error(), scoreForm)
+		case answered:
+			out.Of[key] = l.judge(rules)
+		default:
+			out.Unjudged[key] = true
+		}
+	}
+	n++
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return out, fail("the line is longer than 4 MiB", "keep ids and answers, leave out pictures")
+	case err != nil:
+		return out, fmt.Errorf("read %s: %w", file, err)
+	case len(out.Of) == 0:
+		return out, fail("no line has an answer", scoreForm)
+	}
+	return out, nil
+}
+
+const scoreForm = `write one object a line: {"id": "abc123", "flagged": true, "categories": {"self-harm": true}, "severities": {"SelfHarm": 4}}, ` +
+	`or the service's own answer: {"id": "abc123", "response": ...}`
+
+// A rawAnswer is what the services answer: OpenAI's moderations, Azure AI Content Safety, a chat with Llama Guard, and the
+// envelope of a batch.
+type rawAnswer struct {
+	Results []struct {
+		Flagged    bool               `json:"flagged"`
+		Categories map[string]*bool   `json:"categories"`
+		Scores     map[string]float64 `json:"category_scores"`
+	} `json:"results"`
+	Analysis []struct {
+		Category string   `json:"category"`
+		Severity *float64 `json:"severity"`
+	} `json:"categoriesAnalysis"`
+	Choices []struct {
+		Message struct {
+			Content string `json:"content"`
+		} `json:"message"`
+	} `json:"choices"`
+	Body  json.RawMessage `json:"body"`
+	Error any             `json:"error"`
+}
+
+// unwrap brings a raw answer into the form of the line, and reports whether there is an answer.
+func (l *scoreLine) unwrap() (answered bool, err error) {
+	if l.Error != nil && l.Error != "" && l.Error != false {
+		return false, nil
+	}
+	if len(l.Response) == 0 || string(l.Response) == "null" {
+		return l.Flagged != nil || len(l.Categories)+len(l.Scores)+len(l.Severities) > 0, nil
+	}
+	var text string
+	if json.Unmarshal(l.Response, &text) == nil {
+		return l.guard(text), nil
+	}
+	var raw, body rawAnswer
+	err = json.Unmarshal(l.Response, &raw)
+	if err == nil && len(raw.Body) > 0 { // the envelope of a batch
+		err = json.Unmarshal(raw.Body, &body)
+		raw = body
+	}
+	if err != nil {
+		return false, errNoService
+	}
+	return l.fromRaw(raw)
+}
+
+var errNoService = errors.New("the response is not one of OpenAI, Azure or Llama Guard")
+
+func (l *scoreLine) fromRaw(raw rawAnswer) (answered bool, err error) {
+	switch {
+	case raw.Error != nil:
+		return false, nil
+	case len(raw.Results) > 0: // one for each input; an entry is flagged where any of its inputs is
+		flagged := false
+		l.Categories, l.Scores = map[string]*bool{}, map[string]float64{}
+		for _, r := range raw.Results {
+			flagged = flagged || r.Flagged
+			for name, v := range r.Categories {
+				if old := l.Categories[name]; v != nil && (old == nil || *v) {
+					l.Categories[name] = v
+				}
+			}
+			for name, v := range r.Scores {
+				l.Scores[name] = max(l.Scores[name], v)
+			}
+		}
+		l.Flagged = &flagged
+		return true, nil
+	case len(raw.Analysis) > 0:
+		l.Severities = map[string]float64{}
+		for _, a := range raw.Analysis {
+			if a.Severity != nil {
+				l.Severities[a.Category] = *a.Severity
+			}
+		}
+		return len(l.Severities) > 0, nil
+	case len(raw.Choices) > 0:
+		return l.guard(raw.Choices[0].Message.Content), nil
+	}
+	return false, errNoService
+}
+
+// guard reads what Llama Guard writes: safe, or unsafe and a line of codes. Anything else is not an answer.
+func (l *scoreLine) guard(text string) bool {
+	verdict, codes, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	flagged := strings.TrimSpace(verdict) == "unsafe"
+	if !flagged && strings.TrimSpace(verdict) != "safe" {
+		return false
+	}
+	yes := true
+	l.Flagged, l.Categories = &flagged, map[string]*bool{"S11": new(bool)}
+	for code := range strings.SplitSeq(codes, ",") {
+		if flagged {
+			l.Categories[strings.TrimSpace(code)] = &yes
+		}
+	}
+	return true
+}
+
+// bareName is a category's name without case and signs.
+func bareName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
+}
+
+// judge applies the rules to a line: its own flags first, then severities, then scores.
+func (l *scoreLine) judge(rules ModerationRules) (j Judgement) {
+	flags := map[string]bool{}
+	for name, v := range l.Scores {
+		flags[name] = v >= rules.Score
+	}
+	for name, v := range l.Severities {
+		flags[name] = v >= rules.Severity
+	}
+	for name, v := range l.Categories {
+		if v != nil {
+			flags[name] = *v
+		}
+	}
+	overall := l.Flagged
+	for name, flag := range flags {
+		if overall == nil || l.Flagged == nil && flag {
+			overall = &flag
+		}
+		if rules.isSelfHarm(name) && (j.SelfHarm == nil || flag) {
+			j.SelfHarm = &flag
+		}
+	}
+	j.Overall = overall
+	if len(rules.SelfHarm) == 0 {
+		j.SelfHarm = overall
+	}
+	for name, v := range l.Severities {
+		if (bareName(name) == "selfharm" || rules.isSelfHarm(name)) && (j.Severity == nil || v > *j.Severity) {
+			j.Severity = &v
+		}
+	}
+	return j
+}
+
+func (r ModerationRules) isSelfHarm(name string) bool {
+	return slices.ContainsFunc(r.SelfHarm, func(s string) bool { return bareName(s) == bareName(name) })
+}
+
+// A ModerationTable is how often services flag entries, by label (FigSIM, Table 2), and how severe they find them
+// (Figure 3). Its JSON form is stable (docs/labels.md).
+type ModerationTable struct {
+	By       string       `json:"by"`
+	Beside   string       `json:"beside,omitempty"` // the category that means are told by as well
+	Entries  int          `json:"entries"`
+	Services []ServiceRow `json:"services"`
+}
+
+// A ServiceRow is one file's part of the table.
+type ServiceRow struct {
+	Name     string      `json:"name"`
+	File     FileScore   `json:"file"`
+	Unjudged int         `json:"unjudged"` // entries looked at whose line has an error or no answer
+	Labels   []LabelRate `json:"labels"`
+}
+
+// A LabelRate is what a service says of the entries with one label.
+type LabelRate struct {
+	Code     string         `json:"code"`
+	Name     string         `json:"name"`
+	Entries  int            `json:"entries"`
+	SelfHarm Rate           `json:"self_harm"`
+	Overall  Rate           `json:"overall"`
+	Severity []SeverityMean `json:"severity,omitempty"` // where the service tells severities
+}
+
+// A Rate is a share with Wilson's (1927) interval of 95 %, nil where there is nothing to count.
+type Rate struct {
+	Flagged int      `json:"flagged"`
+	N       int      `json:"n"`
+	Rate    *float64 `json:"rate"`
+	Low     *float64 `json:"low"`
+	High    *float64 `json:"high"`
+}
+
+// A SeverityMean is the mean severity of a label's entries: of all, of those with a label of the other category, and of
+// those that it gives None.
+type SeverityMean struct {
+	Group string   `json:"group"` // all, with, without
+	N     int      `json:"n"`
+	Mean  *float64 `json:"mean"`
+	// P is of Kruskal's and Wallis's test of with against without, which is Mann's and Whitney's; nil where it was not asked
+	// for or cannot be told.
+	P *float64 `json:"p,omitempty"`
+}
+
+func (r *Rate) count(flag *bool) {
+	if flag != nil {
+		r.N++
+		if *flag {
+			r.Flagged++
+		}
+	}
+}
+
+// close computes the share and its interval.
+func (r *Rate) close() {
+	if r.N == 0 {
+		return
+	}
+	const z = 1.959963984540054
+	n, share := float64(r.N), float64(r.Flagged)/float64(r.N)
+	middle := (share + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
+	low, high := max(0, middle-half), min(1, middle+half)
+	r.Rate, r.Low, r.High = &share, &low, &high
+}
+
+// TabulateModeration counts the flags of services by the labels of a category that takes one, and takes means of their
+// severities, with and without a label of the category beside, if that is not "". test asks for the test of the two.
+func TabulateModeration(schema manifest.Schema, by, beside string, test bool, gold []manifest.Entry, others map[manifest.Key]bool,
+	files []Judgements) (ModerationTable, error) {
+	place := func(name string) int {
+		return slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == name })
+	}
+	rows, groups := place(by), place(beside)
+	switch {
+	case rows < 0 || schema.Categories[rows].Kind == manifest.Multi:
+		return ModerationTable{}, fmt.Errorf("%q is not a category that takes one label", by)
+	case groups < 0 && beside != "":
+		return ModerationTable{}, fmt.Errorf("there is no category %q", beside)
+	}
+	out := ModerationTable{By: by, Beside: beside, Entries: len(gold)}
+	for _, f := range files {
+		s := ServiceRow{Name: f.File, File: MatchIDs(f.File, gold, others, f.lines())}
+		for _, l := range schema.Categories[rows].Labels {
+			s.Labels = append(s.Labels, LabelRate{Code: l.Code, Name: l.Name})
+		}
+		severities := make([][3][]float64, len(s.Labels)) // of all, with, without
+		for _, e := range gold {
+			if f.Unjudged[e.Key] {
+				s.Unjudged++
+			}
+			if len(e.Labels[rows]) == 0 {
+				continue
+			}
+			at := e.Labels[rows][0]
+			row := &s.Labels[at]
+			row.Entries++
+			j := f.Of[e.Key]
+			row.SelfHarm.count(j.SelfHarm)
+			row.Overall.count(j.Overall)
+			if j.Severity == nil {
+				continue
+			}
+			severities[at][0] = append(severities[at][0], *j.Severity)
+			if groups < 0 || e.Labels[groups] == nil {
+				continue
+			}
+			group := 2
+			if slices.ContainsFunc(e.Labels[groups], func(l int) bool { return !schema.Categories[groups].Labels[l].Exclusive }) {
+				group = 1
+			}
+			severities[at][group] = append(severities[at][group], *j.Severity)
+		}
+		told := slices.ContainsFunc(severities, func(s [3][]float64) bool { return len(s[0]) > 0 })
+		for i := range s.Labels {
+			s.Labels[i].SelfHarm.close()
+			s.Labels[i].Overall.close()
+			if told {
+				s.Labels[i].Severity = severityMeans(severities[i], groups >= 0, test)
+			}
+		}
+		out.Services = append(out.Services, s)
+	}
+	return out, nil
+}
+
+// lines are the ids that the file has.
+func (j Judgements) lines() map[manifest.Key]bool {
+	all := make(map[manifest.Key]bool, len(j.Of)+len(j.Unjudged))
+	for key := range j.Of {
+		all[key] = true
+	}
+	for key := range j.Unjudged {
+		all[key] = true
+	}
+	return all
+}
+
+func severityMeans(values [3][]float64, beside, test bool) (means []SeverityMean) {
+	for i, group := range []string{"all", "with", "without"} {
+		if i > 0 && !beside {
+			break
+		}
+		m := SeverityMean{Group: group, N: len(values[i])}
+		if m.N > 0 {
+			sum := 0.0
+			for _, v := range values[i] {
+				sum += v
+			}
+			sum /= float64(m.N)
+			m.Mean = &sum
+		}
+		means = append(means, m)
+	}
+	if !beside || !test {
+		return means
+	}
+	with := len(values[1])
+	t := testRanks(slices.Concat(values[1], values[2]), make([]Group, 2), func(i int) int {
+		if i < with {
+			return 0
+		}
+		return 1
+	})
+	if t.Result != nil {
+		means[1].P, means[2].P = &t.Result.P, &t.Result.P
+	}
+	return means
+}
