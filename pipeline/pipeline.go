@@ -43,8 +43,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A Config is what a run works with. Tombstones, ConfirmRemovals, Rehearsal, Access, Retry, Recheck and Stop may be
-// left out.
+// A Config is what a run works with. Tombstones, ConfirmRemovals, Rehearsal, Entry, Access, Retry, Recheck and Stop may
+// be left out.
 type Config struct {
 	Release  *manifest.Release
 	Manifest manifest.Summary // what Release.Check returned
@@ -62,6 +62,8 @@ type Config struct {
 	// finds), and a manifest that drops as much.
 	ConfirmRemovals bool
 	Rehearsal       bool // the workspace is one of made-up posts
+	// Entry changes an entry of a rehearsal before it is loaded, or leaves it out. nil changes none.
+	Entry func(manifest.Entry) (manifest.Entry, bool)
 	// Access tells whether images may be fetched and rows exported at a time. With an error a run only finishes its
 	// sweep, so that what is gone goes, and returns the error. nil where no grant is needed.
 	Access   func(now time.Time) error
@@ -162,7 +164,7 @@ func (r *run) open(ctx context.Context, started auditlog.Event) error {
 	if err := copies.KeepOwed(ctx, r.Workspace, b); err != nil {
 		return err
 	}
-	if err := r.Workspace.Load(ctx, b, ahead(ctx, rel.Entries(ctx)), r.allowLoss); err != nil {
+	if err := r.Workspace.Load(ctx, b, ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
 	if err := state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy}); err != nil {
@@ -188,6 +190,21 @@ func (r *run) open(ctx context.Context, started auditlog.Event) error {
 	r.Log.Debug("workspace swept", "swept", swept)
 	r.Progress.begin(r.Manifest.Entries)
 	return r.Workspace.Note(ctx, started)
+}
+
+// entries yields those of the manifest, in a rehearsal as they are to be.
+func (r *run) entries(ctx context.Context) iter.Seq2[manifest.Entry, error] {
+	return func(yield func(manifest.Entry, error) bool) {
+		for e, err := range r.Release.Entries(ctx) {
+			stays := true
+			if r.Entry != nil && err == nil {
+				e, stays = r.Entry(e)
+			}
+			if stays && !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // ahead yields what seq yields, which runs in a goroutine of its own.
@@ -229,7 +246,7 @@ func ahead[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, err
 
 // allowLoss is asked when a changed manifest no longer names images that are stored.
 func (r *run) allowLoss(images, of int) error {
-	if r.ConfirmRemovals || float64(images) <= max(1, r.Policy.Reddit.MassRemovalShare*float64(of)) {
+	if r.ConfirmRemovals || r.Rehearsal || float64(images) <= max(1, r.Policy.Reddit.MassRemovalShare*float64(of)) {
 		return nil
 	}
 	return &LossError{Images: images, Of: of}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the files of the demo
 	"errors"
@@ -8,12 +9,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline"
 	"rehydrate/pipeline/redditemu"
+	"rehydrate/pipeline/state"
 )
 
 const demoSeed = 1
@@ -31,6 +36,7 @@ func (c *command) demoCommand() *cobra.Command {
 	var (
 		f       runFlags
 		release string
+		sample  int
 		serve   bool
 	)
 	cmd := newCommand("demo", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
@@ -40,22 +46,31 @@ func (c *command) demoCommand() *cobra.Command {
 			switch {
 			case serve:
 				c.workspace = filepath.Join("rehydrate-demo", "served")
+			case sample > 0: // of other posts than those of another sample
+				c.workspace = filepath.Join("rehydrate-demo", fmt.Sprint("rehearsal-", sample))
 			case release != "":
 				c.workspace = filepath.Join("rehydrate-demo", "rehearsal")
 			}
 		}
+		switch sampled := cmd.Flags().Changed("posts"); {
+		case sampled && (release == "" || serve):
+			return usageError("--posts takes a sample of a --release, and runs it: leave out --serve")
+		case sampled && sample < 1:
+			return usageError("--posts takes a number from 1 on, not %d", sample)
+		}
 		f.rehearsal = true
-		return c.demo(cmd.Context(), f, release, serve)
+		return c.demo(cmd.Context(), f, release, sample, serve)
 	})
 	f.register(cmd)
 	cmd.Flags().StringVar(&release, "release", "", "rehearse this `release` instead of the built-in one")
+	cmd.Flags().IntVar(&sample, "posts", 0, "rehearse only a sample of so many `posts` of --release, spread over the whole of it")
 	cmd.Flags().StringVar(&f.policy, "policy", "", "the policy `file` for a bare annotations file")
 	cmd.Flags().BoolVar(&serve, "serve", false, "only run the emulator, and say how to reach it")
 	return cmd
 }
 
-func (c *command) demo(ctx context.Context, f runFlags, release string, serve bool) error {
-	posts, path, err := c.demoPosts(ctx, release)
+func (c *command) demo(ctx context.Context, f runFlags, release string, sample int, serve bool) error {
+	posts, path, err := c.demoPosts(ctx, release, sample, &f)
 	if err != nil {
 		return err
 	}
@@ -95,7 +110,7 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, serve bo
 		return c.getenv(name)
 	}
 	if !c.json {
-		fmt.Fprintf(c.stdout, "demo: %d made-up posts on the built-in emulator at %s; nothing leaves this machine\n\n", len(posts), emulator.Addr())
+		fmt.Fprintf(c.stdout, "demo: %d made-up posts on the built-in emulator at %s; nothing leaves this machine\n%s\n", len(posts), emulator.Addr(), f.rehearsed)
 	}
 	err = c.rehydrate(ctx, path, f, getenv)
 	var status exitCode
@@ -114,7 +129,7 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, serve bo
 }
 
 // demoPosts are the posts to emulate, and the path of the release to run.
-func (c *command) demoPosts(ctx context.Context, release string) ([]redditemu.Post, string, error) {
+func (c *command) demoPosts(ctx context.Context, release string, sample int, f *runFlags) ([]redditemu.Post, string, error) {
 	if release == "" {
 		annotations, posts := redditemu.Demo(demoSeed)
 		path, err := writeDemoRelease(filepath.Join("rehydrate-demo", "release"), annotations)
@@ -124,18 +139,82 @@ func (c *command) demoPosts(ctx context.Context, release string) ([]redditemu.Po
 	if err != nil {
 		return nil, "", err
 	}
+	type named struct{ images, entries, digests int }
 	var ids []manifest.PostID
-	seen := map[manifest.PostID]bool{}
+	of := map[manifest.PostID]named{}
 	for e, err := range rel.Entries(ctx) {
 		if err != nil {
 			return nil, "", err
 		}
-		if !seen[e.Key.ID] { // a gallery has an entry for each of its images
-			seen[e.Key.ID] = true
+		n, seen := of[e.Key.ID]
+		if !seen {
 			ids = append(ids, e.Key.ID)
 		}
+		n.images, n.entries = max(n.images, e.Key.Image+1), n.entries+1
+		if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash != "" {
+			n.digests++
+		}
+		of[e.Key.ID] = n
 	}
-	return redditemu.Scenario(ids, demoSeed), release, nil
+	if sample > 0 && sample < len(ids) {
+		// By chance, which is always the same: every tenth post could be one of a kind.
+		order := slices.SortedFunc(slices.Values(ids), func(a, b manifest.PostID) int {
+			return cmp.Compare(redditemu.Hash64(string(a)), redditemu.Hash64(string(b)))
+		})
+		for _, id := range order[sample:] {
+			delete(of, id)
+		}
+		ids = slices.DeleteFunc(ids, func(id manifest.PostID) bool { return of[id].entries == 0 })
+	}
+	f.rehearsed = &rehearsal{images: map[manifest.PostID]int{}, posts: rel.summary.Posts}
+	for id, n := range of {
+		f.rehearsed.images[id] = n.images
+		f.rehearsed.entries += n.entries
+		f.rehearsed.digests += n.digests
+	}
+	return redditemu.Rehearsal(ids, f.rehearsed.images, demoSeed), release, nil
+}
+
+// A rehearsal is a release as the emulator answers for it.
+type rehearsal struct {
+	images  map[manifest.PostID]int // of the posts that are rehearsed, how many images of each
+	posts   int                     // of the release
+	entries int                     // that are rehearsed
+	digests int                     // entries whose digests are ignored
+}
+
+// change makes a run of the release into one of its rehearsal.
+func (r *rehearsal) change(config *pipeline.Config) {
+	config.Entry = func(e manifest.Entry) (manifest.Entry, bool) {
+		e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash = "", "", "", ""
+		return e, r.images[e.Key.ID] > 0
+	}
+	if len(r.images) < r.posts { // another sample of the same release is loaded again
+		config.Manifest.Entries, config.Manifest.Posts = r.entries, len(r.images)
+		config.Release.Digest = state.SHA256(fmt.Append(nil, config.Release.Digest, " ", len(r.images)))
+	}
+	// The emulator is on this machine: at the pace for Reddit and imgur, thousands of posts would take hours.
+	p := &config.Policy
+	p.Reddit.RequestsPerMinute, p.Reddit.SecondLookAfter = 100, min(p.Reddit.SecondLookAfter, time.Second)
+	p.Images.Hosts = slices.Clone(p.Images.Hosts)
+	for i := range p.Images.Hosts {
+		p.Images.Hosts[i].RequestsPerSecond = 50
+	}
+}
+
+// String says in what a rehearsal differs from the release.
+func (r *rehearsal) String() string {
+	if r == nil {
+		return ""
+	}
+	text := "the policy's rates count for Reddit, not here: it is asked faster\n"
+	if len(r.images) < r.posts {
+		text += fmt.Sprintf("a sample of %d of the release's %d posts: %s\n", len(r.images), r.posts, times(r.entries, "entry", "entries"))
+	}
+	if r.digests > 0 {
+		text += fmt.Sprintf("digests are ignored (%s): made-up images have others\n", times(r.digests, "entry has some", "entries have some"))
+	}
+	return text
 }
 
 func writeDemoRelease(dir string, annotations []byte) (string, error) {

@@ -31,6 +31,7 @@ type runFlags struct {
 	confirmRemovals bool
 	retry           []string
 	recheck         bool
+	rehearsed       *rehearsal // what demo makes of its --release; nil in run
 }
 
 func (c *command) runCommand() *cobra.Command {
@@ -64,6 +65,9 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 	}
 	if err != nil {
 		return err
+	}
+	if f.rehearsed != nil {
+		f.rehearsed.change(&config)
 	}
 	grant, err := c.useGrant(ctx, config, &f.releaseFlags)
 	if err != nil {

@@ -42,6 +42,25 @@ func Scenario(ids []manifest.PostID, seed uint64) []Post {
 	return posts
 }
 
+// Rehearsal is a Scenario in which a post that has images has as many as the release names of it, in a gallery.
+func Rehearsal(ids []manifest.PostID, images map[manifest.PostID]int, seed uint64) []Post {
+	posts := Scenario(ids, seed)
+	// The captions go on where those of the posts end.
+	b := casting{seed: seed, place: len(ids), rng: rand.New(rand.NewPCG(seed, uint64(len(ids))))}
+	for i := range posts {
+		p := &posts[i]
+		if len(p.Images) == 0 || p.Images[0].Serve != "" || p.Images[0].Status != "" || p.Set != nil {
+			continue // what ails it is the post's own
+		}
+		for len(p.Images) < images[p.ID] {
+			p.Kind, p.Parent = KindGallery, nil
+			p.Images = append(p.Images, Image{Spec: b.spec()})
+			b.place++
+		}
+	}
+	return posts
+}
+
 // A casting makes the post of one place.
 type casting struct {
 	seed  uint64
