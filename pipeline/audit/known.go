@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/durable"
 )
 
 // known identifies the content of an entry. Unknown fields are empty.
@@ -331,7 +332,13 @@ func (a *audit) judgeImage(s *sighting, known Known) {
 		a.finding(FoundImage, k.name, where, "%s of %s (%s), which must be gone: %s", cmp.Or(s.what, "the image"), k.name, how, k.why())
 	// A file of the workspace has a record, or is a stray: its origin is never merely unknown.
 	case s.stored:
-		a.judgeStored(s, rec)
+		switch digest := s.digests[0]; {
+		case rec != nil && digest == rec.image, a.gone.staying[digest], durable.IsTemp(path.Base(s.src.name)):
+		case rec != nil:
+			a.stray(FoundImage, rec.name, where, "it is not the image that was stored there: cannot tell which post it belongs to")
+		default:
+			a.stray(FoundImage, "", where, "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
+		}
 	case s.what != "" || known.MustGo == 0 || a.gone.stayed(s.digests):
 	case s.fault != "":
 		a.gap("", where, "an image's looks could not be compared: %s", s.fault)
@@ -377,36 +384,15 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string, loo
 	return k, fmt.Sprintf("%d of 64 bits apart", apart), true
 }
 
-// judgeStored judges an image file of the workspace that matches no erased image: a record must account for it.
-func (a *audit) judgeStored(s *sighting, rec *known) {
-	switch digest := s.digests[0]; {
-	case rec != nil && digest == rec.image, a.gone.staying[digest], strings.HasPrefix(path.Base(s.src.name), ".tmp-"):
-	case !a.sealed: // the records may be older than the file
-		a.gap("", s.String(), "an image that no record accounts for: a run is storing it, or was killed; run, then audit again")
-	case rec != nil:
-		a.finding(FoundImage, rec.name, s.String(), "it is not the image that was stored there: cannot tell which post it belongs to")
-	default:
-		a.finding(FoundImage, "", s.String(), "an image in the workspace that no record accounts for: cannot tell which post it belongs to")
-	}
-}
-
-// entryNamed returns the entry of a known post that a file is named after; empty for none.
+// entryNamed returns the entry of a known post that a file is named after, as 1n6oiw.jpg and 1n6oiw-1.jpg are; empty
+// for none.
 func (a *audit) entryNamed(name string) string {
-	id, entry := entryOf(name)
-	if a.posts[id] == nil {
-		return ""
-	}
-	return entry
-}
-
-// entryOf returns the entry that a file is named after: 1n6oiw.jpg, 1n6oiw-1.jpg.
-func entryOf(name string) (id manifest.PostID, entry string) {
 	stem, _, _ := strings.Cut(path.Base(name), ".")
 	// Images of a gallery are stored as ID-N.
 	text, number, _ := strings.Cut(stem, "-")
 	id, err := manifest.ParsePostID(text)
-	if err != nil {
-		return "", ""
+	if err != nil || a.posts[id] == nil {
+		return ""
 	}
-	return id, strings.TrimSuffix(string(id)+"/"+number, "/")
+	return strings.TrimSuffix(string(id)+"/"+number, "/")
 }

@@ -113,8 +113,8 @@ func (w walker) names(p place, name, kind string) {
 	if kind == isImage {
 		p.kin = FoundImage
 	}
-	id, entry := entryOf(name)
-	if e := w.posts[id]; e != nil && e.MustGo && (telling(id) || p.src.name != "" || isImageName.MatchString(path.Ext(name))) {
+	entry := w.entryNamed(name)
+	if e := w.postOf(entry); e != nil && e.MustGo && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))) {
 		w.finding(p.kin, entry, p.String(), "it is named after a post that must be gone: %s", e.why())
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"rehydrate/dedupe"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -122,7 +123,7 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 		w.changedCopy(s.where, "somebody changed it since it was exported")
 	case s.name == manifest.OutcomesName:
 		w.checkOutcomes(s, io.NewSectionReader(all, 0, s.size))
-	case s.name == "" || s.name == state.StateFile || strings.HasPrefix(path.Base(s.name), ".tmp-"):
+	case s.name == "" || s.name == state.StateFile || durable.IsTemp(path.Base(s.name)):
 	case kind == isDatabase:
 		w.finding(FoundCopy, "", s.where, "a database in the workspace that no record accounts for: move it away, or out of backups that the posts of today have outlived")
 	case kind == isParquet || w.stored.dataset[s.name] != "":
@@ -143,13 +144,21 @@ func (w walker) exportedFile(name, digest string) {
 	noted, logged := w.stored.dataset[name], w.stored.logged[name]
 	switch {
 	case noted == digest && logged == digest: // state and log agree
-	case !w.sealed:
-		w.gap("", name, "it is not the file that was exported last: a run is writing it, or was killed; run, then audit again")
 	case noted == "" && logged == "":
-		w.finding(FoundCopy, "", name, "a Parquet in the workspace that no record accounts for")
+		w.stray(FoundCopy, "", name, "a Parquet in the workspace that no record accounts for")
 	case cmp.Or(noted, digest) != digest || cmp.Or(logged, digest) != digest:
-		w.finding(FoundExport, "", name, "it is not the file that was exported last under this name, as state.db and the log have it: restore it with `rehydrate run`")
+		w.stray(FoundExport, "", name, "it is not the file that was exported last under this name, as state.db and the log have it: restore it with `rehydrate run`")
 	case logged == "" && w.report.Log.Present && w.report.Log.Consistent:
-		w.finding(FoundExport, "", name, "no record of the log names its export")
+		w.stray(FoundExport, "", name, "no record of the log names its export")
 	}
+}
+
+// stray notes a file of the workspace that is not the one on record, or has no record.
+func (a *audit) stray(kind FindingKind, id, where, what string) {
+	if a.sealed {
+		a.finding(kind, id, where, "%s", what)
+		return
+	}
+	// The records may be older than the file.
+	a.gap("", where, "%s; or a run is writing it, or was killed: run, then audit again", what)
 }
