@@ -2,7 +2,7 @@ package audit
 
 import (
 	"bytes"
-	"encoding/binary"
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -10,7 +10,7 @@ import (
 	"io"
 	"iter"
 	"math/bits"
-	"strings"
+	"slices"
 
 	"golang.org/x/sync/semaphore"
 
@@ -55,26 +55,35 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	if w.gone.staying[s.digests[0]] {
 		return nil
 	}
-	format := policy.ImageFormat(body)
-	digest := ""
-	if stripped, err := workspace.Strip(body, format); err == nil {
-		digest = state.SHA256(stripped)
+	type part struct {
+		name  string
+		bytes []byte
 	}
-	s.digests = append(s.digests, digest)
+	var parts []part
+	stripped, malformed := workspace.Split(body, policy.ImageFormat(body), func(name string, b []byte) {
+		if len(bytes.Trim(b, "\x00 ")) > 0 {
+			parts = append(parts, part{name, b})
+		}
+	})
+	s.digests = append(s.digests, "")
+	if malformed == nil {
+		s.digests[1] = state.SHA256(stripped)
+	}
 	if err := w.looks(s, body); err != nil {
 		return err
 	}
+	if malformed != nil {
+		s.fault = cmp.Or(s.fault, malformed.Error())
+		err = w.raw(p, all)
+	}
 	// Segments can hold whole archives, so they count as a container.
 	w.depth++
-	for _, part := range imageParts(body, format) {
-		if w.depth > maxDepth || len(bytes.Trim(part.bytes, "\x00 ")) == 0 {
-			continue
-		}
-		if err := w.look(p.in(part.name), section(part.bytes)); err != nil {
-			return err
+	for _, part := range parts {
+		if w.depth <= maxDepth {
+			err = errors.Join(err, w.look(p.in(part.name), section(unpackedText(part.name, part.bytes))))
 		}
 	}
-	return nil
+	return err
 }
 
 // looks decodes an image and takes its hashes. An image that cannot be decoded matches nothing: fault says why.
@@ -132,7 +141,7 @@ func (w walker) looks(s *sighting, body []byte) error {
 // frames yields the pictures of an image: of an animated GIF each, as viewers show it.
 func frames(body []byte, info policy.ImageInfo) (iter.Seq2[int, image.Image], error) {
 	if info.Format == "gif" {
-		parts, _, _ := gifFrames(body)
+		parts := gifFrames(body)
 		if len(parts) > 2*maxFrames {
 			return func(func(int, image.Image) bool) {}, fmt.Errorf("it has %d pictures, and at most %d are compared", len(parts)/2, maxFrames)
 		}
@@ -164,8 +173,8 @@ func frames(body []byte, info policy.ImageInfo) (iter.Seq2[int, image.Image], er
 	}, err
 }
 
-// gifFrames returns each picture of a GIF as a GIF of its own, on the screen and by itself, the comments, and where the last block ends.
-func gifFrames(b []byte) (frames, comments [][]byte, end int) {
+// gifFrames returns each picture of a GIF as a GIF of its own, on the screen and by itself.
+func gifFrames(b []byte) (frames [][]byte) {
 	table := func(at int) int {
 		if at < len(b) && b[at]&0x80 != 0 {
 			return 3 << (b[at]&7 + 1)
@@ -174,23 +183,16 @@ func gifFrames(b []byte) (frames, comments [][]byte, end int) {
 	}
 	head := 13 + table(10)
 	control := []byte{}
-	i := head
-	for i+1 < len(b) {
-		from, data := i, i+2
-		picture := b[i] == 0x2c
-		switch {
-		case picture:
-			data = i + 10 + table(i+9) + 1
-		case b[i] != 0x21:
-			return frames, comments, i
+	for i := head; i+1 < len(b) && (b[i] == 0x2c || b[i] == 0x21); {
+		from, picture := i, b[i] == 0x2c
+		i += 2
+		if picture {
+			i = from + 10 + table(from+9) + 1
 		}
-		text := []byte{}
-		for data < len(b) && b[data] != 0 {
-			next := data + 1 + int(b[data])
-			text = append(text, b[data+1:max(data+1, min(next, len(b)))]...)
-			data = next
+		for i < len(b) && b[i] != 0 {
+			i += 1 + int(b[i])
 		}
-		i = min(data+1, len(b))
+		i = min(i+1, len(b))
 		switch {
 		case picture:
 			one := bytes.Join([][]byte{b[:head], control, b[from:i], {0x3b}}, nil)
@@ -203,87 +205,22 @@ func gifFrames(b []byte) (frames, comments [][]byte, end int) {
 			frames, control = append(frames, one, alone), nil
 		case b[from+1] == 0xf9:
 			control = b[from:i]
-		case !bytes.HasPrefix(text, []byte("NETSCAPE2.0")): // how often it plays
-			comments = append(comments, text)
 		}
 	}
-	return frames, comments, i
+	return frames
 }
 
-// A part is bytes of an image that are not its pixels.
-type part struct {
-	name  string
-	bytes []byte
-}
-
-// imageParts returns segments, chunks, comments, and what follows the end of an image.
-func imageParts(b []byte, format string) (parts []part) {
-	add := func(name string, from, to int) {
-		if from < to && to <= len(b) {
-			parts = append(parts, part{name, b[from:to]})
-		}
+// unpackedText returns a chunk of a PNG with its text unpacked, and other parts of images as they are.
+func unpackedText(name string, data []byte) []byte {
+	at := bytes.IndexByte(data, 0x78)
+	if at <= 0 || !slices.Contains([]string{"chunk zTXt", "chunk iTXt", "chunk iCCP"}, name) {
+		return data
 	}
-	switch format {
-	case "jpeg":
-		for i := 2; i+4 <= len(b); {
-			marker, n := b[i+1], 2+int(binary.BigEndian.Uint16(b[i+2:]))
-			switch {
-			case b[i] != 0xff || marker == 0 || marker == 0xff || marker >= 0xd0 && marker <= 0xd7: // pixels
-				i++
-				continue
-			case marker == 0xd9:
-				add("bytes behind the image", i+2, len(b))
-				return parts
-			case marker >= 0xe0 && marker <= 0xef || marker == 0xfe:
-				add(fmt.Sprintf("segment %02x", marker), i+4, min(i+n, len(b)))
-			}
-			i += n
-		}
-	case "png":
-		for i := 8; i+12 <= len(b); {
-			n, kind := int(binary.BigEndian.Uint32(b[i:])), string(b[i+4:i+8])
-			if n < 0 || n > len(b)-i-12 {
-				break
-			}
-			if !strings.Contains("IHDR PLTE IDAT IEND tRNS fdAT", kind) {
-				parts = append(parts, pngText(kind, b[i+8:i+8+n]))
-			}
-			i += 12 + n
-			if kind == "IEND" {
-				add("bytes behind the image", i, len(b))
-				break
-			}
-		}
-	case "gif":
-		_, comments, end := gifFrames(b)
-		for _, text := range comments {
-			parts = append(parts, part{"comment", text})
-		}
-		add("bytes behind the image", end+1, len(b))
-	case "webp":
-		end := min(int(binary.LittleEndian.Uint32(b[4:]))+8, len(b))
-		for i := 12; i+8 <= end; {
-			n := int(binary.LittleEndian.Uint32(b[i+4:]))
-			if kind := string(b[i : i+4]); !strings.Contains("VP8 VP8L VP8X ANIM ANMF ALPH", kind) && n <= end-i-8 {
-				add("chunk "+kind, i+8, i+8+n)
-			}
-			i += 8 + n + n%2
-		}
-		add("bytes behind the image", end, len(b))
+	text, err := inflate(data[at:], maxHeld)
+	if err != nil && !errors.Is(err, errTooLong) {
+		return data
 	}
-	return parts
-}
-
-// pngText returns a chunk of a PNG; the text of one that is compressed is unpacked.
-func pngText(kind string, data []byte) part {
-	if kind == "zTXt" || kind == "iTXt" || kind == "iCCP" {
-		if at := bytes.IndexByte(data, 0x78); at > 0 {
-			if text, err := inflate(data[at:], maxHeld); len(text) > 0 && (err == nil || errors.Is(err, errTooLong)) {
-				return part{"chunk " + kind, append(bytes.Clone(data[:at]), text...)}
-			}
-		}
-	}
-	return part{"chunk " + kind, data}
+	return append(bytes.Clone(data[:at]), text...)
 }
 
 // nearBits is how many of the 64 bits may differ between an image and a copy of it that was made

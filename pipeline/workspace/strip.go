@@ -15,16 +15,25 @@ import (
 // stay equal, but without its ICC profile an image may look paler. A malformed container is an error. It cannot see
 // bytes hidden in the compressed pixel data, and names that are part of the picture.
 func Strip(body []byte, format string) ([]byte, error) {
-	strip := map[string]func([]byte) ([]byte, error){"jpeg": stripJPEG, "png": stripPNG, "gif": stripGIF, "webp": stripWebP}[format]
-	if strip == nil {
+	return Split(body, format, func(string, []byte) {})
+}
+
+// Split is Strip, and calls left with every part that is not kept as it is: a segment, a chunk, a comment, and what follows
+// the end of the image. Of a malformed file it calls left with the parts before the fault.
+func Split(body []byte, format string, left func(name string, part []byte)) ([]byte, error) {
+	split := map[string]func([]byte, func(string, []byte)) ([]byte, error){"jpeg": splitJPEG, "png": splitPNG, "gif": splitGIF, "webp": splitWebP}[format]
+	if split == nil {
 		return nil, fmt.Errorf("strip metadata: format %q is not jpeg, png, gif or webp", format)
 	}
-	out, err := strip(body)
+	out, err := split(body, left)
 	if err != nil {
 		return nil, fmt.Errorf("strip metadata: malformed %s: %w", format, err)
 	}
 	return out, nil
 }
+
+// behind names what follows the end of an image.
+const behind = "bytes behind the image"
 
 var errCutShort = errors.New("it ends too early")
 
@@ -37,7 +46,7 @@ const (
 	mAPP15, mCOM            = 0xEF, 0xFE
 )
 
-func stripJPEG(b []byte) ([]byte, error) {
+func splitJPEG(b []byte, left func(string, []byte)) ([]byte, error) {
 	if len(b) < 2 || b[0] != 0xFF || b[1] != mSOI {
 		return nil, errors.New("it does not start as one")
 	}
@@ -53,6 +62,7 @@ func stripJPEG(b []byte) ([]byte, error) {
 			if scans == 0 {
 				return nil, errors.New("it has no scan")
 			}
+			left(behind, b[i:])
 			return append(out, 0xFF, mEOI), nil
 		}
 		if mRST0 <= marker && marker <= mRST7 {
@@ -67,6 +77,9 @@ func stripJPEG(b []byte) ([]byte, error) {
 		}
 		data := b[i+2 : i+size]
 		i += size
+		if mAPP0 <= marker && marker <= mAPP15 || marker == mCOM {
+			left(fmt.Sprintf("segment %02x", marker), data)
+		}
 		switch {
 		case marker == mAPP0:
 			// image/jpeg guesses the colour space by whether the last APP0 segment is a JFIF header, not by whether any
@@ -137,12 +150,12 @@ func appendSegment(out []byte, marker byte, data string) []byte {
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// keptPNG has the ancillary chunks that are kept, each with the greatest length it can have
-// when well formed: a longer one is dropped. Where it may stand is left to the decoder.
-var keptPNG = map[string]int64{"tRNS": 256, "cHRM": 32, "fcTL": 26, "pHYs": 9, "acTL": 8, "bKGD": 6, "gAMA": 4,
-	"sBIT": 4, "cICP": 4, "sRGB": 1, "fdAT": 1 << 30}
+// keptPNG has the chunks that are kept, each with the greatest length it can have when well formed: a longer one is
+// dropped. Where it may stand is left to the decoder.
+var keptPNG = map[string]int64{"IHDR": 13, "PLTE": 1 << 31, "IDAT": 1 << 31, "IEND": 0, "tRNS": 256, "cHRM": 32, "fcTL": 26,
+	"pHYs": 9, "acTL": 8, "bKGD": 6, "gAMA": 4, "sBIT": 4, "cICP": 4, "sRGB": 1, "fdAT": 1 << 30}
 
-func stripPNG(b []byte) ([]byte, error) {
+func splitPNG(b []byte, left func(string, []byte)) ([]byte, error) {
 	if !bytes.HasPrefix(b, []byte(pngSignature)) {
 		return nil, errors.New("it does not start as one")
 	}
@@ -158,34 +171,26 @@ func stripPNG(b []byte) ([]byte, error) {
 		}
 		chunk := b[i : i+12+int(size)]
 		i += len(chunk)
-		if crc32.ChecksumIEEE(chunk[4:len(chunk)-4]) != binary.BigEndian.Uint32(chunk[len(chunk)-4:]) {
-			return nil, fmt.Errorf("the checksum of chunk %q is wrong", kind)
-		}
-		if last == "" && (kind != "IHDR" || size != 13) {
-			return nil, errors.New("it does not begin with a header")
-		}
-		switch kind {
-		case "IHDR", "PLTE":
+		limit, known := keptPNG[kind]
+		// Pixel data that resumes after another chunk is not part of the image.
+		if known && size <= limit && (kind != "IDAT" || !pixels || last == kind) {
 			out = append(out, chunk...)
-		case "IDAT":
-			// Pixel data that resumes after another chunk is not part of the image.
-			if !pixels || last == "IDAT" {
-				out = append(out, chunk...)
-			}
-			pixels = true
-		case "IEND":
-			if !pixels || size != 0 {
-				return nil, errors.New("it has no pixels")
-			}
-			return append(out, chunk...), nil
-		default:
-			limit, kept := keptPNG[kind]
-			if !kept && kind[0]&0x20 == 0 {
-				return nil, fmt.Errorf("critical chunk %q is unknown", kind)
-			}
-			if kept && size <= limit {
-				out = append(out, chunk...)
-			}
+		} else {
+			left("chunk "+kind, chunk[8:8+size])
+		}
+		pixels = pixels || kind == "IDAT"
+		switch {
+		case crc32.ChecksumIEEE(chunk[4:8+size]) != binary.BigEndian.Uint32(chunk[8+size:]):
+			return nil, fmt.Errorf("the checksum of chunk %q is wrong", kind)
+		case last == "" && (kind != "IHDR" || size != 13):
+			return nil, errors.New("it does not begin with a header")
+		case !known && kind[0]&0x20 == 0:
+			return nil, fmt.Errorf("critical chunk %q is unknown", kind)
+		case kind == "IEND" && (!pixels || size != 0):
+			return nil, errors.New("it has no pixels")
+		case kind == "IEND":
+			left(behind, b[i:])
+			return out, nil
 		}
 		last = kind
 	}
@@ -197,7 +202,7 @@ const (
 	gifControl, gifApplication         = 0xF9, 0xFF
 )
 
-func stripGIF(b []byte) ([]byte, error) {
+func splitGIF(b []byte, left func(string, []byte)) ([]byte, error) {
 	if len(b) < 13 || string(b[:6]) != "GIF87a" && string(b[:6]) != "GIF89a" {
 		return nil, errors.New("it does not start as one")
 	}
@@ -212,6 +217,7 @@ func stripGIF(b []byte) ([]byte, error) {
 			if frames == 0 {
 				return nil, errors.New("it has no image")
 			}
+			left(behind, b[min(i+1, len(b)):])
 			return append(out, gifTrailer), nil
 		}
 		if len(b)-i < 2 {
@@ -223,7 +229,7 @@ func stripGIF(b []byte) ([]byte, error) {
 		case gifExtension:
 			end, err = subBlocks(b, i+2)
 			if err == nil {
-				out, err = appendExtension(out, b[i:end])
+				out, err = appendExtension(out, b[i:end], left)
 			}
 		case gifImage:
 			if len(b)-i < 10 {
@@ -245,22 +251,25 @@ func stripGIF(b []byte) ([]byte, error) {
 }
 
 // appendExtension appends what is kept of an extension: graphic control, and the loop count.
-func appendExtension(out, block []byte) ([]byte, error) {
+func appendExtension(out, block []byte, left func(string, []byte)) ([]byte, error) {
 	const netscape = "\x0bNETSCAPE2.0\x03\x01"
 	data := block[2:]
-	switch block[1] {
-	case gifControl:
-		// With another length, what follows could be read as content.
-		if len(data) != 6 || data[0] != 4 {
-			return nil, errors.New("a graphic control block has a wrong length")
-		}
+	loop, ok := bytes.CutPrefix(data, []byte(netscape))
+	switch {
+	// With another length, what follows could be read as content.
+	case block[1] == gifControl && (len(data) != 6 || data[0] != 4):
+		return nil, errors.New("a graphic control block has a wrong length")
+	case block[1] == gifControl:
 		out = append(out, block...)
-	case gifApplication:
-		if loop, ok := bytes.CutPrefix(data, []byte(netscape)); ok && len(loop) > 2 {
-			out = append(out, gifExtension, gifApplication)
-			out = append(out, netscape...)
-			out = append(out, loop[0], loop[1], 0)
+	case block[1] == gifApplication && ok && len(loop) > 2:
+		out = append(append(out, gifExtension, gifApplication), netscape...)
+		out = append(out, loop[0], loop[1], 0)
+	default:
+		var text []byte
+		for n := 0; n+1 < len(data); n += 1 + int(data[n]) {
+			text = append(text, data[n+1:n+1+int(data[n])]...)
 		}
+		left("comment", text)
 	}
 	return out, nil
 }
@@ -285,13 +294,14 @@ func subBlocks(b []byte, i int) (int, error) {
 	return 0, errCutShort
 }
 
-func stripWebP(b []byte) ([]byte, error) {
+func splitWebP(b []byte, left func(string, []byte)) ([]byte, error) {
 	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WEBP" {
 		return nil, errors.New("it does not start as one")
 	}
 	out := append(make([]byte, 0, len(b)), b[:12]...)
-	if size := int64(binary.LittleEndian.Uint32(b[4:])) + 8; size < int64(len(b)) {
-		b = b[:max(size, 12)]
+	if size := max(12, int64(binary.LittleEndian.Uint32(b[4:]))+8); size < int64(len(b)) {
+		left(behind, b[size:])
+		b = b[:size]
 	}
 	for b = b[12:]; len(b) >= 8; {
 		kind, size := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))
@@ -309,6 +319,7 @@ func stripWebP(b []byte) ([]byte, error) {
 			data = append([]byte{data[0] & 0x10, 0, 0, 0}, data[4:]...)
 		case "ALPH", "VP8 ", "VP8L":
 		default:
+			left("chunk "+kind, data)
 			continue // also the frames of an animation, which the policy refuses
 		}
 		out = append(out, kind...)
@@ -320,6 +331,7 @@ func stripWebP(b []byte) ([]byte, error) {
 		// What follows the pixels is not part of the image.
 		if kind != "VP8X" && kind != "ALPH" {
 			binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
+			left(behind, b)
 			return out, nil
 		}
 	}
