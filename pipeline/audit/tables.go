@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"database/sql"
 	"encoding/binary"
 	"encoding/csv"
@@ -116,14 +117,14 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	if err != nil {
 		return errors.Join(err, w.bytes(p, all))
 	}
-	spans, err := file.Unclaimed()
-	if err != nil {
-		return err
-	}
-	for _, s := range spans {
-		w.gap("", p.String(), "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-s.From, s.From)
-		// They are searched, but a compressed page would not show its rows.
-		if err := w.raw(p.in(fmt.Sprintf("bytes from %d", s.From)), io.NewSectionReader(all, s.From, s.To-s.From)); err != nil {
+	for _, s := range file.Unclaimed() {
+		from, err := firstByte(all, s.From, s.To)
+		if err == nil && from < s.To {
+			w.gap("", p.String(), "%d bytes from offset %d are not referenced by the footer: rows can be hidden there", s.To-from, from)
+			// They are searched, but a compressed page would not show its rows.
+			err = w.raw(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, s.To-from))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -186,34 +187,22 @@ func listName(name string) string {
 	return name
 }
 
-// database looks at every table of a SQLite file, opened from a private copy, and at its free pages and tail.
-func (w walker) database(p place, all *io.SectionReader) error {
+// inCopy opens a private copy of a SQLite file: SQLite opens files, not bytes, and would write beside the one it finds.
+func inCopy(all *io.SectionReader, use func(*sql.DB) error) error {
 	dir, err := os.MkdirTemp("", "rehydrate-audit-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	name := filepath.Join(dir, "copy.db")
-	// SQLite opens files, not bytes, and would write beside one that it finds in a container.
-	copied, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	copied, err := os.Create(filepath.Join(dir, "copy.db"))
 	if err != nil {
 		return err
 	}
-	defer copied.Close()
-	if _, err := io.Copy(copied, all); err != nil {
+	_, err = io.Copy(copied, io.NewSectionReader(all, 0, all.Size()))
+	if err := errors.Join(err, copied.Close()); err != nil {
 		return err
 	}
-	unused, what, err := unusedPages(all)
-	if err != nil {
-		return err
-	}
-	if what != "" && p.src.name == state.StateFile && p.part == "" {
-		w.finding(FoundCopy, "", p.String(), "%s", what)
-	}
-	if err := w.residue(p.in("free pages"), unused); err != nil {
-		return err
-	}
-	at := url.URL{Scheme: "file", Path: name, RawQuery: url.Values{"mode": {"ro"}, "immutable": {"1"},
+	at := url.URL{Scheme: "file", Path: copied.Name(), RawQuery: url.Values{"mode": {"ro"}, "immutable": {"1"},
 		"_pragma": {"trusted_schema(OFF)", "query_only(ON)", "temp_store(MEMORY)", "cell_size_check(ON)"}}.Encode()}
 	db, err := sql.Open("sqlite", at.String())
 	if err != nil {
@@ -222,10 +211,27 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	defer db.Close()
 	// One connection, so that the pragmas of its address hold for every query.
 	db.SetMaxOpenConns(1)
-	tables, ours, err := w.schema(p, db)
-	for _, name := range tables {
-		err = errors.Join(err, w.databaseTable(p, db, name, ours))
-	}
+	return use(db)
+}
+
+// database looks at every table of a SQLite file, and at its free pages and tail.
+func (w walker) database(p place, all *io.SectionReader) error {
+	ours, own := false, p.src.name == state.StateFile && p.part == ""
+	err := inCopy(all, func(db *sql.DB) error {
+		unused, what, err := unusedPages(w.ctx, db, all)
+		if err == nil {
+			err = w.residue(p.in("free pages"), unused)
+		}
+		if what != "" && own {
+			w.finding(FoundCopy, "", p.String(), "%s", what)
+		}
+		tables, is, wrong := w.schema(p, db)
+		ours, err = is, errors.Join(err, wrong)
+		for _, name := range tables {
+			err = errors.Join(err, w.databaseTable(p, db, name, ours))
+		}
+		return err
+	})
 	if ours && p.src.name == "" || err == nil && p.src.name == state.StateFile {
 		return err
 	}
@@ -300,64 +306,39 @@ func (w walker) databaseTable(p place, db *sql.DB, name string, ours bool) error
 
 // unusedPages returns what lies in the pages of a database that no table uses, and behind its last page, and says how
 // much of it there is; nothing where all of it is zero.
-func unusedPages(all *io.SectionReader) (unused []byte, what string, err error) {
-	size := all.Size()
-	read := func(at, n int64) []byte {
-		block, wrong := readAll(io.NewSectionReader(all, at, n), maxHeld)
-		err = errors.Join(err, wrong)
-		return block
+func unusedPages(ctx context.Context, db *sql.DB, all *io.SectionReader) (unused []byte, what string, err error) {
+	var size, pages int64
+	if err := db.QueryRowContext(ctx, "SELECT page_size, page_count FROM pragma_page_size, pragma_page_count").Scan(&size, &pages); err != nil {
+		return nil, "", err
 	}
-	head := read(0, 100)
+	rows, err := db.QueryContext(ctx, "SELECT data FROM sqlite_dbpage WHERE pgno NOT IN (SELECT pageno FROM dbstat)")
 	if err != nil {
-		return nil, "", fmt.Errorf("its header: %w", err)
+		return nil, "", err
 	}
-	page := int64(binary.BigEndian.Uint16(head[16:]))
-	// The header of a database has 1 for a page size that two bytes cannot hold.
-	if page == 1 {
-		page = 64 << 10
-	}
-	pages, trunk := int64(binary.BigEndian.Uint32(head[28:])), int64(binary.BigEndian.Uint32(head[32:]))
-	if page < 512 || pages*page > size {
-		return nil, "", errors.New("its header names more pages than there are")
-	}
+	defer rows.Close()
 	used := 0
-	keep := func(block []byte) {
-		if len(bytes.Trim(block, "\x00")) > 0 && len(unused) < maxHeld {
+	for rows.Next() && len(unused) < maxHeld {
+		var page []byte
+		if err := rows.Scan(&page); err != nil {
+			return nil, "", err
+		}
+		// The list of free pages, and what SQLite leaves behind its end, are numbers of pages.
+		for at := 0; at+4 <= len(page); at += 4 {
+			if int64(binary.BigEndian.Uint32(page[at:])) <= pages {
+				clear(page[at : at+4])
+			}
+		}
+		if len(bytes.Trim(page, "\x00")) > 0 {
 			used++
-			unused = append(unused, block...)
+			unused = append(unused, page...)
 		}
 	}
-	for n := int64(0); trunk > 0 && trunk <= pages && n < pages && err == nil; n++ {
-		list := read((trunk-1)*page, page)
-		if err != nil {
-			break
-		}
-		leaves := min(int64(binary.BigEndian.Uint32(list[4:])), page/4-2)
-		// SQLite leaves the numbers of pages that it took back into use behind the end of the list.
-		rest := list[8+4*leaves:]
-		for ; len(rest) >= 4; rest = rest[4:] {
-			if int64(binary.BigEndian.Uint32(rest)) <= pages {
-				clear(rest[:4])
-			}
-		}
-		keep(list[8+4*leaves:])
-		for i := range leaves {
-			leaf := int64(binary.BigEndian.Uint32(list[8+4*i:]))
-			if leaf < 1 || leaf > pages {
-				return nil, "", errors.New("its list of free pages is damaged")
-			}
-			keep(read((leaf-1)*page, page))
-		}
-		trunk = int64(binary.BigEndian.Uint32(list))
-	}
-	tail := size - pages*page
-	if tail > 0 && pages > 0 {
-		unused = append(unused, read(pages*page, min(tail, maxHeld))...)
-	}
-	if used > 0 || len(unused) > 0 {
+	tail := all.Size() - pages*size
+	behind, err := readAll(io.NewSectionReader(all, pages*size, max(0, min(tail, maxHeld))), maxHeld)
+	if len(unused)+len(behind) > 0 {
 		what = fmt.Sprintf("something that no table accounts for lies in %d of its free pages and in %d bytes behind its last", used, tail)
 	}
-	return unused, what, err
+	return append(unused, behind...), what, errors.Join(err, rows.Err())
 }
 
 // loose looks at bytes that are no container: tables of text, texts, and anything else.

@@ -1,9 +1,11 @@
 package audit
 
 import (
+	"bytes"
 	"database/sql"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -25,14 +27,20 @@ func TestUnusedPagesOfALivelyDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
 	b, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, what, err := unusedPages(section(b)); what != "" || err != nil {
+	if _, what, err := unusedPages(t.Context(), db, section(b)); what != "" || err != nil {
 		t.Errorf("%s, %v", what, err)
+	}
+	if _, err := db.Exec("PRAGMA secure_delete=OFF; DELETE FROM t"); err != nil {
+		t.Fatal(err)
+	}
+	if unused, what, err := unusedPages(t.Context(), db, section(b)); !strings.Contains(what, "free pages") || !bytes.Contains(unused, []byte("0000")) || err != nil {
+		t.Errorf("rows that were deleted: %q, %v", what, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

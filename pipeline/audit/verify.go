@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -225,14 +226,21 @@ func (v *verification) state(ctx context.Context, dir string) {
 }
 
 // unused says what lies in the free pages of state.db, and behind its end.
-func (v *verification) unused(context.Context) ([]string, error) {
+func (v *verification) unused(ctx context.Context) (wrong []string, err error) {
 	f, err := v.files.OpenFile(state.StateFile)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	_, what, err := unusedPages(io.NewSectionReader(f, 0, v.present[state.StateFile].Size))
-	return slices.DeleteFunc([]string{what}, func(what string) bool { return what == "" }), err
+	all := io.NewSectionReader(f, 0, v.present[state.StateFile].Size)
+	err = inCopy(all, func(db *sql.DB) error {
+		_, what, err := unusedPages(ctx, db, all)
+		if what != "" {
+			wrong = []string{what}
+		}
+		return err
+	})
+	return wrong, err
 }
 
 // justBegun reports whether there is nothing but the files of a first writer that has stored nothing yet.

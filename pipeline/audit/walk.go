@@ -401,18 +401,27 @@ func (w walker) unpack(r io.Reader) (all *io.SectionReader, end io.Closer, err e
 
 // rest looks at bytes that no member of a container accounts for, from the first that is not zero.
 func (w walker) rest(p place, all *io.SectionReader, from, to int64) error {
+	from, err := firstByte(all, from, to)
+	if err != nil || from >= to {
+		return err
+	}
+	return w.look(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, to-from))
+}
+
+// firstByte returns the place of the first byte that is not zero; to for none.
+func firstByte(all *io.SectionReader, from, to int64) (int64, error) {
 	for block := make([]byte, 64<<10); from < to; {
 		n, err := all.ReadAt(block[:min(int64(len(block)), to-from)], from)
 		if n == 0 {
-			return err
+			return to, err
 		}
 		some := bytes.TrimLeft(block[:n], "\x00")
 		from += int64(n - len(some))
 		if len(some) > 0 {
-			return w.look(p.in(fmt.Sprintf("bytes from %d", from)), io.NewSectionReader(all, from, to-from))
+			break
 		}
 	}
-	return nil
+	return from, nil
 }
 
 // zip looks at the members, and at what lies before, between and behind them: members that the directory does not name.

@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"bytes"
 	"cmp"
 	"iter"
 	"slices"
@@ -12,30 +11,10 @@ import (
 type Span struct{ From, To int64 }
 
 // Unclaimed returns the parts of the file that belong to no column chunk, index or filter that its footer names.
-// Zeros at the ends of a part are padding, and left out. A reader sees none of it, and rows can be hidden there.
-func (f *File) Unclaimed() (unclaimed []Span, err error) {
-	defer recovered(&err)()
-	parts := f.parts()
-	slices.SortFunc(parts, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
-	pos, end := int64(len("PAR1")), f.guard.size-8-f.guard.footerBytes
-	for _, p := range append(parts, Span{end, end}) {
-		if p.From > pos {
-			part, err := f.unclaimedIn(pos, min(p.From, end))
-			if err != nil {
-				return nil, err
-			}
-			if part.To > part.From {
-				unclaimed = append(unclaimed, part)
-			}
-		}
-		pos = max(pos, p.To)
-	}
-	return unclaimed, nil
-}
-
-// parts are what the footer names.
-func (f *File) parts() []Span {
-	var parts []Span
+// A reader sees none of them, and rows can be hidden there. Zeros are padding.
+func (f *File) Unclaimed() (unclaimed []Span) {
+	end := f.guard.size - 8 - f.guard.footerBytes
+	parts := []Span{{0, int64(len("PAR1"))}, {end, end}}
 	add := func(at, n int64) {
 		if at > 0 && n > 0 {
 			parts = append(parts, Span{at, at + n})
@@ -54,27 +33,15 @@ func (f *File) parts() []Span {
 			add(m.BloomFilterOffset, int64(m.BloomFilterLength))
 		}
 	}
-	return parts
-}
-
-// unclaimedIn returns the part from the first to the last byte that is not zero.
-func (f *File) unclaimedIn(from, to int64) (part Span, err error) {
-	const block = 64 << 10 // the part may be as long as the file
-	for pos := from; pos < to; pos += block {
-		b, err := f.guard.read(pos, min(block, to-pos))
-		if err != nil {
-			return Span{}, err
+	slices.SortFunc(parts, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+	pos := int64(0)
+	for _, p := range parts {
+		if p.From = min(p.From, end); p.From > pos {
+			unclaimed = append(unclaimed, Span{pos, p.From})
 		}
-		left := bytes.TrimLeft(b, "\x00")
-		if len(left) == 0 {
-			continue
-		}
-		if part.To == 0 {
-			part.From = pos + int64(len(b)-len(left))
-		}
-		part.To = pos + int64(len(bytes.TrimRight(b, "\x00")))
+		pos = max(pos, p.To)
 	}
-	return part, nil
+	return unclaimed
 }
 
 // Notes yields what a footer holds beside rows: its key-values, the name of the program that wrote it, and the least

@@ -34,12 +34,10 @@ func TestUnclaimed(t *testing.T) {
 		want []Span
 	}{
 		"whole":   {whole, nil},
-		"padded":  {with("\x00\x00\x00\x00\x00\x00\x00\x00"), nil},
-		"hidden":  {with("\x00\x00few003\x00\x00"), []Span{{int64(footer) + 2, int64(footer) + 8}}},
+		"hidden":  {with("\x00\x00few003\x00\x00"), []Span{{int64(footer), int64(footer) + 10}}},
 		"another": {with(string(whole)), []Span{{int64(footer), int64(footer + len(whole))}}},
 	} {
-		got, err := opened(t, c.file).Unclaimed()
-		attest.Same(t, name, c.want, got, err)
+		attest.Same(t, name, c.want, opened(t, c.file).Unclaimed(), nil)
 	}
 }
 
