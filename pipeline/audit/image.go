@@ -10,7 +10,6 @@ import (
 	"io"
 	"iter"
 	"math/bits"
-	"slices"
 
 	"golang.org/x/sync/semaphore"
 
@@ -80,7 +79,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	w.depth++
 	for _, part := range parts {
 		if w.depth <= maxDepth {
-			err = errors.Join(err, w.look(p.in(part.name), section(unpackedText(part.name, part.bytes))))
+			err = errors.Join(err, w.look(p.in(part.name), section(part.bytes)))
 		}
 	}
 	return err
@@ -208,19 +207,6 @@ func gifFrames(b []byte) (frames [][]byte) {
 		}
 	}
 	return frames
-}
-
-// unpackedText returns a chunk of a PNG with its text unpacked, and other parts of images as they are.
-func unpackedText(name string, data []byte) []byte {
-	at := bytes.IndexByte(data, 0x78)
-	if at <= 0 || !slices.Contains([]string{"chunk zTXt", "chunk iTXt", "chunk iCCP"}, name) {
-		return data
-	}
-	text, err := inflate(data[at:], maxHeld)
-	if err != nil && !errors.Is(err, errTooLong) {
-		return data
-	}
-	return append(bytes.Clone(data[:at]), text...)
 }
 
 // nearBits is how many of the 64 bits may differ between an image and a copy of it that was made

@@ -3,8 +3,8 @@ package audit
 import (
 	"bytes"
 	"cmp"
+	"compress/zlib"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,9 +15,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
+	unicode16 "golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/unicode/norm"
 
 	"rehydrate/manifest"
@@ -386,29 +386,50 @@ func unpackText(run []byte) []byte {
 	return raw
 }
 
-// carve looks at images that stand anywhere in bytes of an unknown kind.
+// carve looks at images and at what zlib packed, anywhere in bytes of an unknown kind: PDF, git and PNG keep such streams.
 func (w walker) carve(p place, block []byte) error {
 	w.depth++
 	if w.depth > maxDepth {
 		return nil
 	}
-	// The formats that a run stores: only they can be images of erased posts as they were published.
-	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF"} {
+	// The image formats that a run stores: only they can be images of erased posts as they were published.
+	for _, magic := range []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "RIFF", "\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda"} {
 		for at, n := 0, 0; n < 1000; n++ {
 			next := bytes.Index(block[at:], []byte(magic))
 			if next < 0 {
 				break
 			}
 			at += next
-			if policy.ImageFormat(block[at:min(len(block), at+policy.SniffBytes)]) != "" {
-				if err := w.carved(p, block[at:]); err != nil {
-					return err
-				}
+			var err error
+			if magic[0] == '\x78' {
+				err = w.inflated(p, block[at:])
+			} else if policy.ImageFormat(block[at:min(len(block), at+policy.SniffBytes)]) != "" {
+				err = w.carved(p, block[at:])
+			}
+			if err != nil {
+				return err
 			}
 			at++
 		}
 	}
 	return nil
+}
+
+// inflated looks at bytes that begin as what zlib packed, if they unpack to more than chance does.
+func (w walker) inflated(p place, packed []byte) error {
+	z, err := zlib.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil
+	}
+	out, end, err := w.unpack(z)
+	defer end.Close()
+	switch {
+	case w.left.Load() < 0:
+		return err
+	case out.Size() < 16 || err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, zlib.ErrChecksum):
+		return nil
+	}
+	return w.look(p.in("packed bytes"), out)
 }
 
 // carved looks at bytes that begin as an image does. They are one if they can be decoded.
@@ -450,15 +471,22 @@ func (w walker) utf16(p place, all *io.SectionReader) error {
 	if err != nil {
 		return err
 	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if body[0] == 0xfe {
-		order = binary.BigEndian
+	text, err := unicode16.UTF16(unicode16.LittleEndian, unicode16.UseBOM).NewDecoder().Bytes(body)
+	return errors.Join(err, w.loose(p, section(text)))
+}
+
+// pdf looks at the streams of a PDF. The words on its pages are numbers of signs in its fonts, so a PDF without findings is
+// a gap all the same.
+func (w walker) pdf(p place, all *io.SectionReader) error {
+	body, err := readAll(all, 2*maxImage)
+	switch {
+	case err != nil:
+		return err
+	case bytes.Contains(body, []byte("/Encrypt")):
+		return errors.New("it is an encrypted PDF: save it without a password, and name that")
 	}
-	units := make([]uint16, 0, len(body)/2)
-	for i := 2; i+1 < len(body); i += 2 {
-		units = append(units, order.Uint16(body[i:]))
-	}
-	return w.loose(p, section([]byte(string(utf16.Decode(units)))))
+	return errors.Join(w.search(p, body, true, true), w.carve(p, body),
+		errors.New("it is a PDF: its JPEGs and plain words were compared, and what its pages show otherwise cannot be read: look at them"))
 }
 
 // fold makes texts comparable in any format: it keeps letters and digits, in lower case, and puts one space for

@@ -76,7 +76,11 @@ func (a *audit) scanAll(ctx context.Context) error {
 // auditor named.
 func (a *audit) eachSource(ctx context.Context, look func(*source) error) error {
 	if a.Workspace != nil {
-		if err := cmp.Or(a.inWorkspace(ctx, look), a.inCopies(ctx, look)); err != nil {
+		err := a.inWorkspace(ctx, look)
+		if err == nil {
+			err = a.inCopies(ctx, look)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -182,40 +186,27 @@ func (a *audit) eachBelow(ctx context.Context, root string, prepare func(*source
 		if ctx.Err() != nil || err == nil && e.IsDir() {
 			return ctx.Err()
 		}
-		s := &source{where: filepath.ToSlash(name)}
+		var info fs.FileInfo
 		if err == nil {
-			err = s.find(root, name)
+			info, err = os.Stat(name) // through links
+		}
+		// A fifo or a device could hang the audit, or never end.
+		if err == nil && !info.Mode().IsRegular() {
+			err = errors.New("it is neither a regular file nor a link to one")
 		}
 		// The walk continues after an error: one bad link must not hide the files behind it.
 		if err != nil {
-			a.gap("", s.where, "it could not be read: %v", err)
+			a.gap("", filepath.ToSlash(name), "it could not be read: %v", err)
 			return nil
 		}
+		rel, err := filepath.Rel(root, name)
+		if rel == "." { // the file itself was named, not a folder around it
+			rel = filepath.Base(name)
+		}
+		s := &source{where: filepath.ToSlash(name), rel: filepath.ToSlash(rel), size: info.Size(), open: func() (reader, error) { return os.Open(name) }}
 		prepare(s)
-		return look(s)
+		return errors.Join(err, look(s))
 	})
-}
-
-// find makes s the file of that name below root, which may be a link to it.
-func (s *source) find(root, name string) error {
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	// A fifo or a device could hang the audit, or never end.
-	if !info.Mode().IsRegular() {
-		return errors.New("it is neither a regular file nor a link to one")
-	}
-	rel, err := filepath.Rel(root, name)
-	if err != nil {
-		return err
-	}
-	// The file itself was named, not a folder around it.
-	if rel == "." {
-		rel = filepath.Base(name)
-	}
-	s.rel, s.size, s.open = filepath.ToSlash(rel), info.Size(), func() (reader, error) { return os.Open(name) }
-	return nil
 }
 
 // unreachable notes a registered copy that cannot be looked at.
