@@ -36,8 +36,8 @@ func (f *File) Unclaimed() (unclaimed []Span) {
 	slices.SortFunc(parts, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 	pos := int64(0)
 	for _, p := range parts {
-		if p.From = min(p.From, end); p.From > pos {
-			unclaimed = append(unclaimed, Span{pos, p.From})
+		if from := min(p.From, end); from > pos {
+			unclaimed = append(unclaimed, Span{pos, from})
 		}
 		pos = max(pos, p.To)
 	}
