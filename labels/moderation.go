@@ -318,17 +318,19 @@ func (r *Rate) count(flag *bool) {
 	}
 }
 
-// close computes the share and its interval.
-func (r *Rate) close() {
-	if r.N == 0 {
-		return
+// NewRate is the share of n entries that were flagged, with its interval.
+func NewRate(flagged, n int) Rate {
+	r := Rate{Flagged: flagged, N: n}
+	if n == 0 {
+		return r
 	}
 	const z = 1.959963984540054
-	n, share := float64(r.N), float64(r.Flagged)/float64(r.N)
-	middle := (share + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
+	all, share := float64(n), float64(flagged)/float64(n)
+	middle := (share + z*z/(2*all)) / (1 + z*z/all)
+	half := z / (1 + z*z/all) * math.Sqrt(share*(1-share)/all+z*z/(4*all*all))
 	low, high := max(0, middle-half), min(1, middle+half)
 	r.Rate, r.Low, r.High = &share, &low, &high
+	return r
 }
 
 // TabulateModeration counts the flags of services by the labels of a category that takes one, and takes means of their
@@ -380,8 +382,8 @@ func TabulateModeration(schema manifest.Schema, by, beside string, test bool, go
 		}
 		told := slices.ContainsFunc(severities, func(s [3][]float64) bool { return len(s[0]) > 0 })
 		for i := range s.Labels {
-			s.Labels[i].SelfHarm.close()
-			s.Labels[i].Overall.close()
+			l := &s.Labels[i]
+			l.SelfHarm, l.Overall = NewRate(l.SelfHarm.Flagged, l.SelfHarm.N), NewRate(l.Overall.Flagged, l.Overall.N)
 			if told {
 				s.Labels[i].Severity = severityMeans(severities[i], groups >= 0, test)
 			}

@@ -100,8 +100,7 @@ func TestWilson(t *testing.T) {
 		flagged, n int
 		low, high  float64
 	}{{81, 263, .2553, .3662}, {15, 148, .0624, .1605}, {0, 20, 0, .1611}, {1, 29, .0061, .1718}} {
-		r := Rate{Flagged: c.flagged, N: c.n}
-		r.close()
+		r := NewRate(c.flagged, c.n)
 		if math.Abs(*r.Low-c.low) > 5e-5 || math.Abs(*r.High-c.high) > 5e-5 {
 			t.Errorf("%d of %d: %v to %v, want %v to %v", c.flagged, c.n, *r.Low, *r.High, c.low, c.high)
 		}

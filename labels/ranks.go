@@ -267,6 +267,9 @@ func (t *GroupTest) kruskalWallis(filled int, means []float64, ties float64) *Ra
 	return r
 }
 
+// Eta is EtaSquared where there is one.
+func (r *RankResult) Eta() float64 { return *r.EtaSquared }
+
 // Differ gives the pairs that differ at the level alpha, by Bonferroni's correction within the feature.
 func (r *RankResult) Differ(alpha float64) (pairs []PairTest) {
 	for _, p := range r.Pairs {

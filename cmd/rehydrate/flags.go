@@ -1,14 +1,20 @@
 package main
 
 import (
+	"context"
 	"crypto/x509"
+	"fmt"
+	"io"
+	"os"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/report"
 	"rehydrate/policy"
 )
 
@@ -98,6 +104,37 @@ func readRoots(flag, file string) (*x509.CertPool, error) {
 		return nil, usageError("%s: %s holds no PEM certificate", flag, file)
 	}
 	return roots, nil
+}
+
+// pageFlags say where a page of numbers is written.
+type pageFlags struct {
+	file  string
+	force bool
+}
+
+func (f *pageFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.file, "html", "", "write a page with charts to this `file` as well")
+	cmd.Flags().BoolVar(&f.force, "force", false, "write over the file of --html")
+}
+
+// check refuses a file that is there, before anything is computed.
+func (f pageFlags) check() error {
+	if _, err := os.Lstat(f.file); err == nil && !f.force {
+		return usageError("%s exists: name another file, or write over it with --force", f.file)
+	}
+	return nil
+}
+
+// write writes the page, if one was asked for. It names no entry: a purge has nothing to take out of it.
+func (f pageFlags) write(ctx context.Context, c *command, s report.Study) error {
+	if f.file == "" {
+		return nil
+	}
+	s.Tool, s.Made = version(), c.now()
+	if err := durable.Write(ctx, f.file, 0o600, func(w io.Writer) error { return report.WriteStudy(w, s) }); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
 }
 
 // ocrFlags name the ocr program and how many of it work.

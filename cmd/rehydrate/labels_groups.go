@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/clean"
+	"rehydrate/pipeline/report"
 )
 
 // groupsFlags are the flags of `labels groups`.
@@ -23,6 +25,7 @@ type groupsFlags struct {
 	features            []string
 	alpha               float64
 	asCSV               bool
+	page                pageFlags
 }
 
 func (c *command) labelsGroupsCommand() *cobra.Command {
@@ -38,6 +41,7 @@ func (c *command) labelsGroupsCommand() *cobra.Command {
 	flags.StringArrayVar(&f.features, "feature", nil, "test this `column` (repeatable; default: all columns of numbers)")
 	flags.Float64Var(&f.alpha, "alpha", 0.05, "mark pairs whose corrected p is below this `number`")
 	flags.BoolVar(&f.asCSV, "csv", false, "print CSV with the columns feature,label,group,other,measure,value")
+	f.page.register(cmd)
 	return cmd
 }
 
@@ -62,42 +66,49 @@ func (c *command) labelsGroups(ctx context.Context, file string, f groupsFlags) 
 	case !(f.alpha > 0 && f.alpha < 1):
 		return usageError("--alpha is a number between 0 and 1, such as 0.05")
 	}
-	report, err := f.test(ctx, file)
-	switch {
-	case err != nil:
+	if err := f.page.check(); err != nil {
 		return err
-	case f.asCSV:
-		return writeGroups(c.stdout, report.Tests)
 	}
-	return c.answer("labels-groups", report)
+	found, err := f.test(ctx, file)
+	if err != nil {
+		return err
+	}
+	tests := report.Tests{By: found.By, File: filepath.Base(file), Alpha: f.alpha, Tests: found.Tests}
+	if err := f.page.write(ctx, c, report.Study{Title: "Features by " + found.By, Tests: &tests}); err != nil {
+		return err
+	}
+	if f.asCSV {
+		return writeGroups(c.stdout, found.Tests)
+	}
+	return c.answer("labels-groups", found)
 }
 
-func (f groupsFlags) test(ctx context.Context, file string) (report groupsReport, err error) {
+func (f groupsFlags) test(ctx context.Context, file string) (out groupsReport, err error) {
 	gold, err := likeRelease(ctx, f.gold)
 	if err != nil {
-		return report, err
+		return out, err
 	}
 	by, err := categoryToGroup(gold.Schema, f.by)
 	if err != nil {
-		return report, err
+		return out, err
 	}
 	entries, others, split, err := goldEntries(ctx, gold, f.split)
 	if err != nil {
-		return report, err
+		return out, err
 	}
 	numbers, err := manifest.ReadNumbers(ctx, file, f.id, withNames)
 	if err != nil {
-		return report, asUsage(err)
+		return out, asUsage(err)
 	}
 	columns, err := f.choose(numbers)
 	if err != nil {
-		return report, err
+		return out, err
 	}
 	rows := make(map[manifest.Key]int, len(numbers.Keys))
 	for i, key := range numbers.Keys {
 		rows[key] = i
 	}
-	report = groupsReport{By: gold.Schema.Categories[by].Name, Split: split, Entries: len(entries), Alpha: f.alpha,
+	out = groupsReport{By: gold.Schema.Categories[by].Name, Split: split, Entries: len(entries), Alpha: f.alpha,
 		File: labels.MatchIDs(file, entries, others, rows), LeftOut: numbers.Others}
 	// What a file says nothing about is not a missing value of each of its features.
 	entries = slices.DeleteFunc(entries, func(e manifest.Entry) bool {
@@ -105,7 +116,7 @@ func (f groupsFlags) test(ctx context.Context, file string) (report groupsReport
 		return !ok
 	})
 	if len(entries) == 0 {
-		return report, usageError("no row of %s is about an entry of split %s", file, split)
+		return out, usageError("no row of %s is about an entry of split %s", file, split)
 	}
 	var features []labels.Feature
 	for _, column := range columns {
@@ -117,11 +128,11 @@ func (f groupsFlags) test(ctx context.Context, file string) (report groupsReport
 	}
 	for _, e := range entries {
 		if e.Labels[by] == nil {
-			report.Without++
+			out.Without++
 		}
 	}
-	report.Tests, err = labels.CompareGroups(gold.Schema, report.By, entries, features)
-	return report, err
+	out.Tests, err = labels.CompareGroups(gold.Schema, out.By, entries, features)
+	return out, err
 }
 
 // categoryToGroup gives the place of a category; for "" of the first that is a scale.

@@ -15,6 +15,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/pipeline/clean"
+	"rehydrate/pipeline/report"
 )
 
 func (c *command) moderationCommand() *cobra.Command {
@@ -27,6 +28,7 @@ type moderationFlags struct {
 	selfHarm                []string
 	severity, score         float64
 	test, asCSV             bool
+	page                    pageFlags
 }
 
 // anyIsSelfHarm as a category counts every flag as one of self-harm.
@@ -48,6 +50,7 @@ func (c *command) moderationTableCommand() *cobra.Command {
 	flags.Float64Var(&f.score, "score", 0.5, "the least score that is a flag, of a category that has only a score")
 	flags.BoolVar(&f.test, "test", false, "test whether severities differ with and without a label of --beside")
 	flags.BoolVar(&f.asCSV, "csv", false, "print CSV with the columns measure,service,label,group,flagged,n,value,low,high,p")
+	f.page.register(cmd)
 	return cmd
 }
 
@@ -64,24 +67,30 @@ func (c *command) moderationTable(ctx context.Context, files []string, f moderat
 	case f.asCSV && c.json:
 		return usageError("--csv and --json: choose one")
 	}
-	report, err := f.tabulate(ctx, files)
-	switch {
-	case err != nil:
+	if err := f.page.check(); err != nil {
 		return err
-	case f.asCSV:
-		return writeModeration(c.stdout, report.ModerationTable)
 	}
-	return c.answer("moderation-table", report)
+	table, err := f.tabulate(ctx, files)
+	if err != nil {
+		return err
+	}
+	if err := f.page.write(ctx, c, report.Study{Title: "Moderation by " + table.By, Moderation: &table.ModerationTable}); err != nil {
+		return err
+	}
+	if f.asCSV {
+		return writeModeration(c.stdout, table.ModerationTable)
+	}
+	return c.answer("moderation-table", table)
 }
 
-func (f moderationFlags) tabulate(ctx context.Context, files []string) (report moderationReport, err error) {
+func (f moderationFlags) tabulate(ctx context.Context, files []string) (out moderationReport, err error) {
 	gold, err := likeRelease(ctx, f.gold)
 	if err != nil {
-		return report, err
+		return out, err
 	}
 	by, err := categoryToGroup(gold.Schema, f.by)
 	if err != nil {
-		return report, err
+		return out, err
 	}
 	beside := f.beside
 	for _, t := range gold.Schema.Tasks() {
@@ -91,7 +100,7 @@ func (f moderationFlags) tabulate(ctx context.Context, files []string) (report m
 	}
 	entries, others, split, err := goldEntries(ctx, gold, f.split)
 	if err != nil {
-		return report, err
+		return out, err
 	}
 	rules := labels.ModerationRules{SelfHarm: f.selfHarm, Severity: f.severity, Score: f.score}
 	if slices.Contains(f.selfHarm, anyIsSelfHarm) {
@@ -101,27 +110,27 @@ func (f moderationFlags) tabulate(ctx context.Context, files []string) (report m
 	for _, file := range files {
 		judged, err := readJudgements(file, rules)
 		if err != nil {
-			return report, err
+			return out, err
 		}
 		all = append(all, judged)
 	}
-	report.Split = split
-	report.ModerationTable, err = labels.TabulateModeration(gold.Schema, gold.Schema.Categories[by].Name, beside, f.test, entries, others, all)
+	out.Split = split
+	out.ModerationTable, err = labels.TabulateModeration(gold.Schema, gold.Schema.Categories[by].Name, beside, f.test, entries, others, all)
 	if err != nil {
-		return report, asUsage(err)
+		return out, asUsage(err)
 	}
 	// A file's name without its ending names its column, as long as that tells files apart.
 	names := make(map[string]int)
 	short := func(file string) string { return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) }
-	for _, s := range report.Services {
+	for _, s := range out.Services {
 		names[short(s.Name)]++
 	}
-	for i, s := range report.Services {
+	for i, s := range out.Services {
 		if names[short(s.Name)] == 1 {
-			report.Services[i].Name = short(s.Name)
+			out.Services[i].Name = short(s.Name)
 		}
 	}
-	return report, nil
+	return out, nil
 }
 
 func readJudgements(file string, rules labels.ModerationRules) (labels.Judgements, error) {

@@ -20,7 +20,7 @@ import (
 	"rehydrate/pipeline/state"
 )
 
-//go:embed report.html reread.html
+//go:embed report.html reread.html study.html
 var files embed.FS
 
 // data is what report.html shows.
