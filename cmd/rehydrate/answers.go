@@ -61,6 +61,7 @@ func (c *command) answer(name string, v any) error {
 		"hundred":    func(share float64) string { return fmt.Sprintf("%.0f", 100*share) },
 		"join":       func(list []string) string { return strings.Join(list, ", ") },
 		"key":        keyText,
+		"lasts":      lasts,
 		"line":       func(v any) string { return oneTerminalLine(fmt.Sprint(v)) },
 		"more":       func(n, shown int) int { return max(n-few(shown), 0) },
 		"number":     fiveDigits,

@@ -188,9 +188,21 @@ func (c *command) datasetsCache() string {
 const leastDisk = 1 << 30
 
 func (x *examination) disk(context.Context) (string, error) {
-	dir, err := filepath.Abs(x.workspace)
+	free, dir, err := x.freeSpace()
 	if err != nil {
 		return "", err
+	}
+	if free < leastDisk {
+		return missing("make room, or name a folder on another disk with -w", fmt.Errorf("%s free in %s, and images want room", size(free), dir))
+	}
+	return fmt.Sprintf("%s free in %s", size(free), dir), nil
+}
+
+// freeSpace is how much room there is for the workspace, and in which folder.
+func (c *command) freeSpace() (free int64, dir string, err error) {
+	dir, err = filepath.Abs(c.workspace)
+	if err != nil {
+		return 0, dir, err
 	}
 	// The workspace may not exist yet: its nearest existing parent is on the disk that it will use.
 	for {
@@ -201,13 +213,9 @@ func (x *examination) disk(context.Context) (string, error) {
 	}
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
-		return "", fmt.Errorf("ask how much room there is in %s: %w", dir, err)
+		return 0, dir, fmt.Errorf("ask how much room there is in %s: %w", dir, err)
 	}
-	free := int64(s.Bavail) * int64(s.Bsize)
-	if free < leastDisk {
-		return missing("make room, or name a folder on another disk with -w", fmt.Errorf("%s free in %s, and images want room", size(free), dir))
-	}
-	return fmt.Sprintf("%s free in %s", size(free), dir), nil
+	return int64(s.Bavail) * int64(s.Bsize), dir, nil
 }
 
 // born is before every release of the program: a clock that says less is wrong.

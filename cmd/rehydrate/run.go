@@ -31,6 +31,7 @@ type runFlags struct {
 	confirmRemovals bool
 	retry           []string
 	recheck         bool
+	dryRun          bool
 	rehearsed       *rehearsal // what demo makes of its --release; nil in run
 }
 
@@ -40,9 +41,13 @@ func (c *command) runCommand() *cobra.Command {
 		if f.recheck && len(f.retry) > 0 {
 			return usageError("--recheck asks no image host again: leave out --retry")
 		}
+		if f.dryRun {
+			return c.planRun(cmd.Context(), args[0], f)
+		}
 		return c.rehydrate(cmd.Context(), args[0], f, c.getenv)
 	})
 	f.register(cmd)
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what the run would ask and how long it takes; sends no request, works while a run is going on")
 	cmd.Flags().BoolVar(&f.recheck, "recheck", false, "only ask Reddit, and take out what is gone: fetch and read nothing")
 	f.releaseFlags.register(cmd)
 	f.redditFlags.register(cmd, &f.approval)
@@ -98,6 +103,9 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 			config.Policy.Filter.Mode = cmp.Or(last.Filter.Mode, config.Policy.Filter.Mode)
 		}
 		config.Workspace = ws
+		if err := c.warnOfTime(ctx, config); err != nil {
+			return err
+		}
 		summary, err := pipeline.Run(ctx, config)
 		c.console.Done()
 		if err != nil {

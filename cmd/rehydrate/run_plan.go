@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"rehydrate/pipeline"
+	"rehydrate/pipeline/workspace"
+)
+
+// planRun says what a run would do, without a request and without making a workspace.
+func (c *command) planRun(ctx context.Context, path string, f runFlags) error {
+	config, err := c.prepare(ctx, path, &f.releaseFlags, f.filters)
+	if err == nil {
+		err = f.ocrFlags.check()
+	}
+	if err != nil {
+		return err
+	}
+	config.Workers, config.Retry, config.Recheck = f.workers, f.retry, f.recheck
+	plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.RunPlan, error) {
+		b, bound, err := ws.Binding(ctx)
+		if err == nil && bound && b.Release != config.Release.Name {
+			err = &workspace.OtherRelease{Have: b.Release, Want: config.Release.Name}
+		}
+		if err != nil {
+			return pipeline.RunPlan{}, err
+		}
+		config.Workspace = ws
+		return pipeline.PlanRun(ctx, config)
+	})
+	if errors.Is(err, workspace.ErrNoWorkspace) {
+		plan, err = pipeline.PlanRun(ctx, config)
+	}
+	if err != nil {
+		return err
+	}
+	free, dir, err := c.freeSpace()
+	if err != nil {
+		return err
+	}
+	return c.answer("run-plan", struct {
+		pipeline.RunPlan
+		Release string   `json:"release"`
+		Workers int      `json:"workers"`
+		Minute  float64  `json:"requests_per_minute"`
+		Free    int64    `json:"free"`
+		Dir     string   `json:"-"`
+		Rule    []string `json:"rule"`
+	}{plan, config.Release.Name, f.workers, config.Policy.Reddit.RequestsPerMinute, free, dir, ruleOf(plan)})
+}
+
+// warnOfTime says at the start of a run that it cannot honour removals in time.
+func (c *command) warnOfTime(ctx context.Context, config pipeline.Config) error {
+	late := func(p pipeline.RunPlan) bool { return p.Parts+p.Most > 0 }
+	ws := config.Workspace
+	config.Workspace = nil // without a look at a million entries, most runs are short enough
+	plan, err := pipeline.PlanRun(ctx, config)
+	if err == nil && late(plan) {
+		config.Workspace = ws
+		plan, err = pipeline.PlanRun(ctx, config)
+	}
+	if err == nil && late(plan) {
+		c.log.Warn(strings.Join(ruleOf(plan), " "))
+	}
+	return err
+}
+
+// ruleOf says, in lines, whether what is removed at Reddit can go in time, and else what to do.
+func ruleOf(p pipeline.RunPlan) []string {
+	within := "what is removed has to go within " + lasts(p.Within)
+	switch {
+	case p.Most > 0:
+		return []string{
+			"asking about all posts takes " + lasts(p.Sweep) + ", and", within + ":",
+			"keep at most " + humanize.Comma(int64(p.Most)) + " posts, or",
+			"raise reddit.requests_per_minute (Reddit allows 100)"}
+	case p.Parts > 0:
+		return []string{
+			"the run takes " + lasts(p.All) + ", and", within + ":",
+			fmt.Sprintf("make %d parts of at most %s posts each, in manifest order,", p.Parts, humanize.Comma(int64(p.Part))),
+			"every part a release with a workspace of its own, and run one after the other;",
+			"ask about the finished ones again with run --recheck in that time, which takes",
+			lasts(p.Sweep) + " for all posts"}
+	}
+	return []string{within + ", which can be kept:", "asking about all posts takes " + lasts(p.Sweep) + "; run again at least that often"}
+}
+
+// lasts is how long something takes, about.
+func lasts(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "less than a minute"
+	case d < time.Hour:
+		return fmt.Sprintf("%.0f min", math.Ceil(d.Minutes()))
+	case d <= 2*24*time.Hour:
+		return fmt.Sprintf("%.3g h", d.Hours())
+	}
+	return fmt.Sprintf("%s days", humanize.CommafWithDigits(d.Hours()/24, 1))
+}

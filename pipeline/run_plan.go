@@ -1,0 +1,129 @@
+package pipeline
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// A RunPlan is what a run would ask and take at most, by the manifest, the policy's rates and what is stored.
+type RunPlan struct {
+	Posts   int `json:"posts"`
+	Entries int `json:"entries"`
+	Stored  int `json:"stored"`  // images that are here
+	Settled int `json:"settled"` // entries of which no image is fetched: gone, or final by an earlier run
+	Images  int `json:"images"`  // to fetch, if every other post is live
+	// Requests to Reddit, of up to reddit.MaxAsk posts each: to resolve, and in the last look.
+	Resolve int `json:"resolve"`
+	Last    int `json:"last"`
+	// Sweep is how long asking about every post takes, Look the last look, Fetch the images if all are at the policy's
+	// first host, Read their text. Fetching and reading go on while Reddit is asked.
+	Sweep time.Duration `json:"sweep_ns"`
+	Look  time.Duration `json:"look_ns"`
+	Fetch time.Duration `json:"fetch_ns"`
+	Read  time.Duration `json:"read_ns"`
+	All   time.Duration `json:"all_ns"`
+	Hosts []HostPlan    `json:"hosts"`
+	// Bytes of the images, by the mean of the stored ones, or usualImage where none is; Disk is what has to be free.
+	Bytes    int64 `json:"bytes"`
+	Disk     int64 `json:"disk"`
+	Measured bool  `json:"measured"` // the bytes, by images that are stored
+	// Within is the policy's recheck_within. A post that is gone has to go from here in this time.
+	Within time.Duration `json:"within_ns"`
+	// Part is how many posts a run finishes with within it, all if 0, and Parts how many such parts there are.
+	Part  int `json:"part,omitempty"`
+	Parts int `json:"parts,omitempty"`
+	// Most is how many posts can be asked about within it, set when that is less than there are.
+	Most int `json:"most,omitempty"`
+}
+
+// A HostPlan is how long a host would take if it had all the images.
+type HostPlan struct {
+	Name  string        `json:"name"`
+	Rate  float64       `json:"requests_per_second"`
+	Fetch time.Duration `json:"fetch_ns"`
+}
+
+const (
+	usualImage = 200_000 // bytes: of memes at Reddit
+	usualEntry = 3_300   // bytes of state.db for an entry that was read, of the demo's
+	// usualRate is how many images a worker reads in a second (docs/ocr.md).
+	usualRate = 3.25
+)
+
+// PlanRun says what Run would do. It only reads: Config.Workspace need not be locked, and is nil where there is none.
+func PlanRun(ctx context.Context, c Config) (RunPlan, error) {
+	p := RunPlan{Posts: c.Manifest.Posts, Entries: c.Manifest.Entries, Within: c.Policy.Reddit.RecheckWithin, Hosts: []HostPlan{}}
+	var bytes int64
+	if c.Workspace != nil {
+		stones, err := state.Stones(ctx, c.Workspace, c.Release, c.Tombstones, c.Now())
+		if err != nil {
+			return p, err
+		}
+		for rec, err := range c.Workspace.Records(ctx, workspace.Select{}) {
+			if err != nil {
+				return p, err
+			}
+			switch t := rec.Trouble; {
+			case rec.Image != nil:
+				p.Stored++
+				bytes += rec.Image.Bytes
+			case stones.Has(rec.ID), rec.Post.State.Gone(), t != nil && !t.Outcome.Retryable() && !slices.Contains(c.Retry, string(t.Outcome)) &&
+				!slices.Contains(c.Retry, string(t.Reason)):
+				p.Settled++
+			}
+		}
+	}
+	if !c.Recheck {
+		p.Images = max(p.Entries-p.Stored-p.Settled, 0)
+	}
+	p.time(c)
+	mean := int64(usualImage)
+	p.Measured = p.Stored > 0
+	if p.Measured {
+		mean = bytes / int64(p.Stored)
+	}
+	p.Bytes = int64(p.Images) * mean
+	// Each image once by itself and once in the dataset, of which one shard is there twice while it is replaced.
+	p.Disk = 2*p.Bytes + int64(p.Images)*usualEntry + min(int64(p.Images+p.Stored)*mean, dataset.ShardBytes)
+	return p, nil
+}
+
+// time fills in what follows from the policy's rates.
+func (p *RunPlan) time(c Config) {
+	ask := func(posts int) (requests int, d time.Duration) {
+		requests = (posts + reddit.MaxAsk - 1) / reddit.MaxAsk
+		return requests, span(float64(requests) * 60 / c.Policy.Reddit.RequestsPerMinute)
+	}
+	p.Resolve, p.Sweep = ask(p.Posts)
+	p.Last, p.Look = ask(min(p.Images, p.Posts))
+	for _, h := range c.Policy.Images.Hosts {
+		if h.Name != "api.imgur.com" { // which has no images, as the policy says
+			p.Hosts = append(p.Hosts, HostPlan{h.Name, h.RequestsPerSecond, span(float64(p.Images) / h.RequestsPerSecond)})
+		}
+	}
+	if len(p.Hosts) > 0 {
+		p.Fetch = p.Hosts[0].Fetch
+	}
+	p.Read = span(float64(p.Images) / (usualRate * float64(max(c.Workers, 1))))
+	p.All = max(p.Sweep, p.Fetch, p.Read) + p.Look
+	share := func(d time.Duration) int { return int(float64(p.Posts) * float64(p.Within) / float64(d)) }
+	if p.Sweep > p.Within {
+		p.Most = share(p.Sweep)
+	}
+	if p.All > p.Within {
+		p.Part = max(share(p.All), 1)
+		p.Parts = (p.Posts + p.Part - 1) / p.Part
+	}
+}
+
+// span is a time in seconds, also one that is longer than a time.Duration.
+func span(seconds float64) time.Duration {
+	return time.Duration(min(seconds*float64(time.Second), math.MaxInt64/4))
+}
