@@ -3,9 +3,10 @@ package manifest
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"rehydrate/manifest/table"
 )
 
 // The places of fieldNames.
@@ -21,7 +22,7 @@ const (
 )
 
 func (r *Release) used() []string {
-	names := slices.Concat(slices.Collect(maps.Values(r.columns)), slices.Concat(slices.Collect(maps.Values(r.oneHot))...))
+	names := slices.Concat([]string{r.onlyWithout}, slices.Collect(maps.Values(r.columns)), slices.Concat(slices.Collect(maps.Values(r.oneHot))...))
 	slices.Sort(names) // so that problems stand in the same order each time
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
@@ -29,7 +30,7 @@ func (r *Release) used() []string {
 // aliases gives the names under which people keep a field, the likeliest first. They are compared as plain does.
 func aliases(field int) []string {
 	return [...][]string{
-		fieldID:        {"id", "post_id", "postid", "submission_id", "submissionid", "reddit_id", "redditid", "link_id", "fullname", "permalink", "post_url", "url", "link"},
+		fieldID:        {"id", "post_id", "postid", "submission_id", "submissionid", "image_id", "reddit_id", "redditid", "link_id", "fullname", "permalink", "post_url", "url", "link"},
 		fieldSplit:     {"split", "set", "subset", "partition"},
 		fieldImage:     {"image", "image_index", "image_number", "gallery_index"},
 		fieldSHA256:    {"sha256", "image_sha256"},
@@ -80,7 +81,13 @@ func (r *Release) match(header []string) error {
 			m.missing(fmt.Sprintf("no column was found for category %s (%s)", c.Name, c.Title), c.Name)
 		}
 	}
-	if len(m.problems) == 0 && !slices.ContainsFunc(r.Schema.Categories, r.hasColumn) {
+	for _, c := range r.Schema.Columns {
+		r.columns[c.Name] = m.find(c.Name, []string{plain(c.Name)})
+		if r.columns[c.Name] == "" {
+			m.missing("no column was found for "+c.Name, c.Name)
+		}
+	}
+	if len(m.problems) == 0 && len(r.Schema.Categories) > 0 && !slices.ContainsFunc(r.Schema.Categories, r.hasColumn) {
 		m.missing("no column of labels was found", "")
 	}
 	// Last, because a release may have made the subreddit a label.
@@ -90,8 +97,8 @@ func (r *Release) match(header []string) error {
 	if r.toml != nil {
 		all = r.toml.found()
 	}
-	all.add(m.problems...)
-	return all.err()
+	all.Add(m.problems...)
+	return all.Err()
 }
 
 func (r *Release) hasColumn(c Category) bool {
@@ -112,7 +119,7 @@ func (m *matcher) find(key string, aliases []string) string {
 		}
 		// A wrong guess would give wrong ids or labels in silence.
 		if len(found) > 1 {
-			m.missing(fmt.Sprintf("columns %s and %s could both be %s", quote(found[0]), quote(found[1]), key), key)
+			m.missing(fmt.Sprintf("columns %s and %s could both be %s", table.Quote(found[0]), table.Quote(found[1]), key), key)
 		}
 		if len(found) > 0 {
 			m.taken[found[0]] = true
@@ -125,14 +132,14 @@ func (m *matcher) find(key string, aliases []string) string {
 // check reports a column that release.toml names and the manifest does not have.
 func (m *matcher) check(name string) {
 	// Keys of JSON lines need not be in the first lines: they are checked while reading.
-	if name == "" || m.Format == JSONL || slices.Contains(m.header, name) {
+	if name == "" || m.hasKeys() || slices.Contains(m.header, name) {
 		return
 	}
 	hint := "its columns are " + quotedList(m.header)
 	if near := Nearest(name, m.header); near != "" {
-		hint = "did you mean " + quote(near) + "?"
+		hint = "did you mean " + table.Quote(near) + "?"
 	}
-	m.toml.Add(m.named[name], fmt.Sprintf("the manifest has no column %s", quote(name)), hint)
+	m.toml.Add(m.named[name], fmt.Sprintf("the manifest has no column %s", table.Quote(name)), hint)
 }
 
 func (m *matcher) missing(message, key string) {
@@ -152,13 +159,13 @@ func (m *matcher) missing(message, key string) {
 }
 
 func fileRelease(path string, o Options) (*Release, error) {
-	format, p := formatOf(path)
+	format, p := table.FormatOf(path)
 	if p != nil {
-		return nil, one(p)
+		return nil, table.One(p)
 	}
 	r := newRelease(o)
-	r.ManifestPath, r.Format = path, format
-	r.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	r.ManifestPath, r.files = path, []inputFile{{path: path, format: format}}
+	r.Name = stem(path)
 	return r, nil
 }
 
@@ -197,8 +204,9 @@ func OpenTable(path string, like *Release, o Options) (*Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.isTable = true
+	r.isTable, r.numbered = true, true
 	r.Schema, r.vocabularies, r.separator = like.Schema, like.vocabularies, like.separator
+	r.Schema.Columns = nil // another table is about labels
 	header, err := r.readHeader(nil)
 	if err != nil {
 		return nil, err

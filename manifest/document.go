@@ -16,6 +16,9 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"rehydrate/manifest/jsonlist"
+	"rehydrate/manifest/table"
 )
 
 // Limits of TOML and JSON files. The TOML library compares every key with all that came before: 40,000
@@ -44,14 +47,14 @@ func newDocument(file string, data []byte, tag string, most int) (*Document, err
 	if len(data) > most {
 		return nil, t.refuse(1, 0, fmt.Sprintf("the file is larger than %d KiB", most>>10), "is it the right file?")
 	}
-	if message, hint := byteOrderMark(data); message != "" {
+	if message, hint := table.ByteOrderMark(data); message != "" {
 		return nil, t.refuse(1, 1, message, hint)
 	}
 	return t, nil
 }
 
 func (t *Document) refuse(line, column int, message, hint string) error {
-	return one(&Problem{File: t.file, Line: line, Column: column, Message: message, Hint: hint})
+	return table.One(&Problem{File: t.file, Line: line, Column: column, Message: message, Hint: hint})
 }
 
 // DecodeTOML reads a TOML file of at most 512 KiB into v, a pointer to a struct whose fields have toml tags; a missing
@@ -101,7 +104,7 @@ func DecodeJSON(file string, data []byte, v any) (*Document, error) {
 		line, column := t.position(max(0, int(syntax.Offset)-1))
 		return nil, t.refuse(line, column, "not valid JSON: "+syntax.Error(), "one JSON object, and nothing after it")
 	}
-	start := jsonNext(string(data), 0)
+	start := jsonlist.Skip(string(data), 0)
 	if data[start] != '{' {
 		return nil, t.refuse(1, 1, "not a JSON object", "it starts with { and ends with }")
 	}
@@ -119,19 +122,19 @@ func (t *Document) jsonTree(key string, at int, text string, depth int) any {
 		return nil
 	case text[0] == '{':
 		tree := make(map[string]any)
-		for m := range members(text) {
-			full := tomlKey(key, m.key)
-			_, twice := tree[m.key]
-			t.places[full] = at + m.from
+		for m := range jsonlist.Members(text) {
+			full := tomlKey(key, m.Key)
+			_, twice := tree[m.Key]
+			t.places[full] = at + m.From
 			if twice {
-				t.Add(full, fmt.Sprintf("the key %s stands twice", quote(m.key)), "keep one of them")
+				t.Add(full, fmt.Sprintf("the key %s stands twice", table.Quote(m.Key)), "keep one of them")
 			}
-			tree[m.key] = t.jsonTree(full, at+m.at, m.value, depth+1)
+			tree[m.Key] = t.jsonTree(full, at+m.At, m.Value, depth+1)
 		}
 		return tree
 	case text[0] == '[':
 		items := []any{}
-		for from, item := range jsonItems(text) {
+		for from, item := range jsonlist.Items(text) {
 			full := fmt.Sprintf("%s[%d]", key, len(items))
 			t.places[full] = at + from
 			items = append(items, t.jsonTree(full, at+from, item, depth+1))
@@ -177,7 +180,7 @@ func (t *Document) Add(key, message, hint string) {
 // Err returns the problems in the order of the file as *Problems, nil where there are none.
 func (t *Document) Err() error {
 	all := t.found()
-	return all.err()
+	return all.Err()
 }
 
 func (t *Document) found() (all Problems) {
@@ -185,7 +188,7 @@ func (t *Document) found() (all Problems) {
 	slices.SortStableFunc(t.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	all.add(t.problems...)
+	all.Add(t.problems...)
 	return all
 }
 
@@ -277,11 +280,11 @@ func (t *Document) fitTable(key string, of reflect.Type, table map[string]any) b
 	return fits
 }
 
-func unknownKey(key, table string) string {
-	if table == "" {
-		return "unknown key " + quote(key)
+func unknownKey(key, section string) string {
+	if section == "" {
+		return "unknown key " + table.Quote(key)
 	}
-	return fmt.Sprintf("unknown key %s in [%s]", quote(key), listPlace.ReplaceAllString(table, ""))
+	return fmt.Sprintf("unknown key %s in [%s]", table.Quote(key), listPlace.ReplaceAllString(section, ""))
 }
 
 func keyHint(key string, keys []string) string {

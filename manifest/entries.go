@@ -1,12 +1,17 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"iter"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"rehydrate/manifest/keysort"
+	"rehydrate/manifest/table"
 )
 
 // Entries gives the manifest's good entries in file order. It goes on after a problem, and ends with an error if it met
@@ -42,52 +47,48 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 		return counted, err
 	}
 	defer rows.Close()
-	d, err := newDecoder(r, rows.Columns())
-	if err != nil {
-		return counted, err
-	}
+	d := newDecoder(r, rows.Columns())
 	var problems Problems
 	d.report = func(cell int, message, hint string) {
-		line, column := rows.at(cell)
-		problems.add(Problem{File: r.ManifestPath, Line: line, Column: column, Message: message, Hint: hint})
+		file, line, column := rows.place(cell)
+		problems.Add(Problem{File: file, Line: line, Column: column, Message: message, Hint: hint})
 	}
-	ofFile := func(message, hint string) {
-		problems.add(Problem{File: r.ManifestPath, Line: 1, Message: message, Hint: hint})
-	}
-	seen := make(seen)
-	for met := 0; ; met++ {
+	without := slices.Index(rows.columns, r.onlyWithout) // -1 for none: no column is without a name
+	keys := new(keysort.Sorter)
+	defer keys.Close()
+	for {
 		// A million rows take seconds, and Ctrl-C must not wait for them.
 		if err := ctx.Err(); err != nil {
 			return counted, err
 		}
 		cells, err := rows.Next()
 		if err == io.EOF {
-			if met == 0 && !r.options.MayBeEmpty {
-				ofFile("the manifest has no entries",
-					"each line below the header is an entry: a post id and its labels")
-			}
 			break
 		}
-		if met == maxRows {
-			d.report(-1, "the manifest has more than 1,000,000 rows; the rest was not read", "part the release")
-			break
-		}
-		if p, ok := asProblem(err); ok {
-			problems.add(*p)
+		rows.count++
+		if p, ok := table.AsProblem(err); ok {
+			problems.Add(*p)
 			continue
 		}
 		if err != nil {
-			return counted, fmt.Errorf("read %s: %w", r.ManifestPath, err)
+			return counted, fmt.Errorf("read %s: %w", rows.file().path, err)
 		}
-		found := problems.count()
+		if without >= 0 && !cells[without].Null && strings.TrimSpace(cells[without].Text) != "" {
+			continue
+		}
+		found := problems.Count()
 		e := d.entry(cells)
-		e.Line, _ = rows.at(-1)
-		// A row that is wrong in another way still holds its key.
-		if first, twice := seen.add(e.Key, e.Line); twice {
-			d.report(d.fields[fieldID], fmt.Sprintf("post %s, image %d, is already on line %d", e.ID, e.Image, first),
-				"keep one of the rows; rows for further images of a post are told apart by an image column")
+		if split := rows.file().split; split != "" {
+			e.Split = split
 		}
-		if problems.count() > found {
+		_, e.Line, _ = rows.place(-1)
+		// A row that is wrong in another way still holds its key.
+		if e.ID != "" {
+			if err := keys.Add(placeKey(e.Key, rows.next-1, e.Line).Key); err != nil {
+				return counted, err
+			}
+		}
+		if problems.Count() > found {
 			continue
 		}
 		e.Ordinal = counted.Entries
@@ -99,43 +100,56 @@ func (r *Release) scan(ctx context.Context, emit func(Entry) bool) (Summary, err
 			return counted, nil
 		}
 	}
-	counted.Posts = len(seen)
-	// What only a whole reading shows.
-	if j, isJSON := rows.source.(*jsonRows); isJSON && slices.Contains(j.met, true) {
-		for i, met := range j.met {
-			if !met {
-				ofFile("no line has the key "+quote(j.keys[i]),
-					"name the key as the lines spell it, under [columns] of release.toml")
-			}
-		}
-	}
-	// The problems of another file would not help.
-	if err := r.unchanged(); err != nil {
-		return counted, err
-	}
-	return counted, problems.err()
+	return counted, r.finish(&counted, rows, keys, problems)
 }
 
-// seen remembers where each key stood first, by post: most have one image.
-type seen map[PostID][]place
-
-type place struct {
-	line  int32
-	image int16
-}
-
-// add notes a key; of one that it has already it gives the line. An empty id is not noted.
-func (s seen) add(k Key, line int) (first int, twice bool) {
-	for _, p := range s[k.ID] {
-		if int(p.image) == k.Image {
-			return int(p.line), true
+// finish adds what only a whole reading shows, and gives the error of all problems.
+func (r *Release) finish(counted *Summary, rows *manifestRows, keys *keysort.Sorter, problems Problems) error {
+	var last placedKey
+	err := keys.Each(func(key keysort.Key) {
+		switch k := (placedKey{key}); {
+		case !k.samePost(last):
+			counted.Posts++
+			last = k
+		case !k.same(last):
+			last = k
+		default:
+			problems.Add(r.twice(last, k))
+			counted.Entries--
+		}
+	})
+	if err != nil {
+		return err
+	}
+	order := func(p Problem) int {
+		return slices.IndexFunc(r.files, func(in inputFile) bool { return in.path == p.File })
+	}
+	slices.SortStableFunc(problems.List, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.Line, b.Line))
+	})
+	ofFile := func(message, hint string) {
+		problems.Add(Problem{File: r.ManifestPath, Line: 1, Message: message, Hint: hint})
+	}
+	if rows.count == 0 && !r.options.MayBeEmpty {
+		ofFile("the manifest has no entries", "each line below the header is an entry: a post id and its labels")
+	}
+	for i, met := range rows.met {
+		if !met && slices.Contains(rows.met, true) {
+			ofFile("no record has the key "+table.Quote(rows.columns[i]), "name the key as the records spell it, under [columns] of release.toml")
 		}
 	}
-	if k.ID != "" {
-		id := PostID(strings.Clone(string(k.ID))) // which does not keep its row
-		s[id] = append(s[id], place{int32(line), int16(k.Image)})
+	return problems.Err()
+}
+
+// twice is the problem of a key that stood before.
+func (r *Release) twice(first, again placedKey) Problem {
+	id, image := first.key()
+	where := fmt.Sprintf("on line %d", first.line())
+	if first.file() != again.file() {
+		where = fmt.Sprintf("in %s, line %d", table.Quote(filepath.Base(r.files[first.file()].path)), first.line())
 	}
-	return 0, false
+	return Problem{File: r.files[again.file()].path, Line: again.line(), Message: fmt.Sprintf("post %s, image %d, is already %s", id, image, where),
+		Hint: "keep one of the rows; rows for further images of a post are told apart by an image column"}
 }
 
 const (
@@ -152,6 +166,7 @@ type decoder struct {
 	*Release
 	fields     [len(fieldNames)]int // columns by fieldNames, -1 = none
 	categories []categoryColumns
+	passed     []int             // by Schema.Columns
 	splits     map[string]string // folded -> as first spelled
 	report     func(cell int, message, hint string)
 }
@@ -162,18 +177,13 @@ type categoryColumns struct {
 	oneHot []int
 }
 
-func newDecoder(r *Release, columns []string) (*decoder, error) {
+func newDecoder(r *Release, columns []string) *decoder {
 	d := &decoder{Release: r, splits: make(map[string]string)}
-	var missing string
-	place := func(name string) int {
-		i := slices.Index(columns, name)
+	place := func(name string) int { // all that are named are there; "" is not
 		if name == "" {
 			return -1
 		}
-		if i < 0 {
-			missing = name
-		}
-		return i
+		return slices.Index(columns, name)
 	}
 	for field, key := range fieldNames {
 		d.fields[field] = place(r.columns[key])
@@ -185,11 +195,10 @@ func newDecoder(r *Release, columns []string) (*decoder, error) {
 		}
 		d.categories = append(d.categories, categoryColumns{column: place(r.columns[c.Name]), oneHot: oneHot})
 	}
-	// The header was checked when the release was opened, so the file has changed since.
-	if missing != "" {
-		return nil, fmt.Errorf("read %s: the manifest no longer has column %s", r.ManifestPath, quote(missing))
+	for _, c := range r.Schema.Columns {
+		d.passed = append(d.passed, place(r.columns[c.Name]))
 	}
-	return d, nil
+	return d
 }
 
 // entry reads a row. Whatever is wrong goes to d.report; the entry is good only when nothing did.
@@ -214,6 +223,9 @@ func (d *decoder) entry(cells []Cell) Entry {
 			e.Labels[c] = d.labels(c, cells)
 		}
 	}
+	for c := range d.passed {
+		e.Values = append(e.Values, d.values(c, cells))
+	}
 	return e
 }
 
@@ -230,7 +242,7 @@ func (d *decoder) plainText(i int, cells []Cell) (text string, ok bool) {
 		return "", false
 	}
 	c := cells[i]
-	if c.nested || len(c.List) > 1 {
+	if c.Nested || len(c.List) > 1 {
 		d.report(i, "a single value is wanted here, not a list or an object", "write the value alone")
 		return "", false
 	}
@@ -248,7 +260,7 @@ func (d *decoder) id(cells []Cell) PostID {
 		return ""
 	}
 	if cells[i].Float {
-		d.report(i, fmt.Sprintf("%s is not a post id but a floating-point number", quote(text)),
+		d.report(i, fmt.Sprintf("%s is not a post id but a floating-point number", table.Quote(text)),
 			"a spreadsheet or another program took ids for numbers and damaged them: take the original file, or import the column as text")
 		return ""
 	}
@@ -263,7 +275,7 @@ func (d *decoder) id(cells []Cell) PostID {
 func (d *decoder) cutNumber(cells []Cell) (n int, ok bool) {
 	i := d.fields[fieldID]
 	id, n := cutImage(cells[i].Text)
-	if !d.isTable || n == 0 {
+	if !d.numbered || n == 0 {
 		return 0, false
 	}
 	cells[i].Text = id
@@ -322,7 +334,7 @@ func (d *decoder) image(cells []Cell) int {
 	text, _ := d.plainText(i, cells)
 	n, isNumber := imageNumber(text)
 	if text != "" && !isNumber {
-		d.report(i, fmt.Sprintf("%s is not the number of an image", quote(text)), "it is the image's place in the post's "+
+		d.report(i, fmt.Sprintf("%s is not the number of an image", table.Quote(text)), "it is the image's place in the post's "+
 			`gallery, from 0; for a column of something else write image = "" under [columns] of release.toml (rehydrate init makes one)`)
 	}
 	return n
@@ -339,12 +351,12 @@ func (d *decoder) split(i int, cells []Cell) string {
 	case text == "":
 		d.report(i, "the split is empty", "every entry needs one when there is a split column")
 	case !validWord(text, maxSplit):
-		d.report(i, fmt.Sprintf("%s cannot name a split", quote(text)), splitForm)
+		d.report(i, fmt.Sprintf("%s cannot name a split", table.Quote(text)), splitForm)
 	case taken:
-		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", quote(text), quote(known)),
+		d.report(i, fmt.Sprintf("split %s differs from split %s only in case", table.Quote(text), table.Quote(known)),
 			"spell it one way: each split becomes a file")
 	case len(d.splits) == maxSplits:
-		d.report(i, fmt.Sprintf("split %s is the 65th", quote(text)), "at most 64 are made; is this the split column?")
+		d.report(i, fmt.Sprintf("split %s is the 65th", table.Quote(text)), "at most 64 are made; is this the split column?")
 	default:
 		d.splits[fold(text)] = strings.Clone(text)
 		return d.splits[fold(text)]
@@ -361,7 +373,7 @@ func (d *decoder) hex(field int, cells []Cell) string {
 	text, _ := d.plainText(i, cells)
 	text = foldASCII(text)
 	if text != "" && !isHex(text, hexDigits[field]) {
-		d.report(i, fmt.Sprintf("%s is not a %s", quote(text), fieldNames[field]),
+		d.report(i, fmt.Sprintf("%s is not a %s", table.Quote(text), fieldNames[field]),
 			fmt.Sprintf("it has %d hex digits; leave the cell empty where there is none", hexDigits[field]))
 	}
 	return strings.Clone(text)
@@ -378,7 +390,7 @@ func (d *decoder) labels(c int, cells []Cell) []int {
 	if !d.usable(i, cell) {
 		return nil
 	}
-	if cell.nested {
+	if cell.Nested {
 		d.report(i, fmt.Sprintf("category %s wants a label or a list of labels", v.category.Name),
 			`write "F1" or ["F1", "F3"]`)
 		return nil
@@ -453,12 +465,12 @@ func (v vocabulary) clash(labels []int) *Problem {
 	for n, label := range labels {
 		l := c.Labels[label]
 		if slices.Contains(labels[:n], label) {
-			return &Problem{Message: fmt.Sprintf("label %s of category %s stands twice", quote(l.Code), c.Name),
+			return &Problem{Message: fmt.Sprintf("label %s of category %s stands twice", table.Quote(l.Code), c.Name),
 				Hint: "keep it once"}
 		}
 		if l.Exclusive && len(labels) > 1 {
 			return &Problem{Hint: "it is exclusive: keep it alone, or keep the others",
-				Message: fmt.Sprintf("label %s (%s) of category %s stands beside another", quote(l.Code), l.Name, c.Name)}
+				Message: fmt.Sprintf("label %s (%s) of category %s stands beside another", table.Quote(l.Code), l.Name, c.Name)}
 		}
 	}
 	return nil
@@ -477,7 +489,7 @@ func (d *decoder) oneHot(c int, cells []Cell) []int {
 		text, _ := d.plainText(i, cells)
 		yes, isFlag := flagText(text)
 		if !isFlag {
-			d.report(i, fmt.Sprintf("%s is neither yes nor no for label %s", quote(text), quote(v.category.Labels[label].Code)), "write 1 or 0")
+			d.report(i, fmt.Sprintf("%s is neither yes nor no for label %s", table.Quote(text), table.Quote(v.category.Labels[label].Code)), "write 1 or 0")
 		}
 		if yes {
 			labels = append(labels, label)

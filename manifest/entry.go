@@ -28,15 +28,19 @@ type Entry struct {
 	// Digests of the image that the maintainers had, in lower-case hex, or "": of the file, of the file without metadata, of
 	// the pixels, and the perceptual hash (16 digits). See docs/formats.md, Digests of an image.
 	SHA256, StrippedSHA256, PixelsSHA256, PHash string
+	// Values holds, per column of the schema and in its order, the values as Column writes them: one, or those of a list.
+	// An empty non-nil slice is an empty list, nil no value.
+	Values [][]string
 	// Subreddit is where the post was made, "" where the manifest does not tell: the
 	// subreddit column, or the permalink that the id was given as. See Subreddit.
 	Subreddit string
 }
 
-// A Schema is the label schema of a release: its categories in column order.
+// A Schema is the label schema of a release: its categories in column order, and the columns that it passes through.
 type Schema struct {
 	Name       string     `toml:"name"`
 	Categories []Category `toml:"category"`
+	Columns    []Column   `toml:"column" json:",omitempty"`
 }
 
 // A CategoryKind says how many labels of a category an entry can have.

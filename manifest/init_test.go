@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,17 @@ import (
 // initText makes a draft of text, as a file of that name.
 func initText(t testing.TB, name, text string) (*Draft, error) {
 	t.Helper()
-	return Init(t.Context(), file(t, name, text), nil, Options{})
+	return initFiles(t, InitOptions{}, file(t, name, text))
+}
+
+// initFiles makes a draft of the files and writes its annotations nowhere, so that the problems of rows show as well.
+func initFiles(t testing.TB, o InitOptions, paths ...string) (*Draft, error) {
+	t.Helper()
+	d, err := Init(t.Context(), paths, o)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.copyManifest(t.Context(), io.Discard)
 }
 
 // written writes the draft, and opens and checks what it wrote.
@@ -53,7 +64,7 @@ func shown(s Schema) (all []string) {
 }
 
 func TestInitFindsFigSIM(t *testing.T) {
-	d, err := Init(t.Context(), "testdata/annotations.csv", nil, Options{})
+	d, err := initFiles(t, InitOptions{}, "testdata/annotations.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +73,7 @@ func TestInitFindsFigSIM(t *testing.T) {
 	bare, failed := Open("testdata/annotations.csv", Options{})
 	want, failed := entries(t, bare, failed)
 	if diff := cmp.Diff(want, got); err != nil || failed != nil || diff != "" || r.Schema.Name != "figsim" || r.ManifestDigest != bare.ManifestDigest || len(d.Notes) != 7 ||
-		!strings.Contains(string(d.Settings), "\nseverity = \"severity\" #") {
+		!strings.Contains(string(d.Settings), "\nseverity = \"severity\"\n") {
 		t.Errorf("%v, %v, schema %s, notes %q, entries (-bare +init):\n%s", err, failed, r.Schema.Name, d.Notes, diff)
 	}
 	s, err := r.Check(t.Context())
@@ -89,27 +100,28 @@ func TestInitGuesses(t *testing.T) {
 	if diff := cmp.Diff(want, shown(r.Schema)); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
-	for _, note := range []string{`name = "memes"`, "# Look at this: column \"author\" may hold personal data",
-		`image = "" # column "image" has the name`, `# Not used: "empty": it holds no`, `# Not used: "author": it is about`, "mood = \"Mood<\" #", `separator = ";"`} {
+	for _, note := range []string{`name = "memes"`, "guessed from 26 rows", "# Look at this: column \"author\" may hold personal data",
+		`# image has no column: column "image" has the name`, `# Not used: "empty": it holds no`, `# Not used: "author": it is about`, "# Column \"Mood<\": 3 diff", `separator = "|"`} {
 		if !strings.Contains(string(d.Settings), note) {
 			t.Errorf("release.toml does not say %q:\n%s", note, d.Settings)
 		}
 	}
-	const copied = "row,Reddit ID,Partition,Mood<,2nd mood,image,caption,tags,empty,\na,t3_1aa,train,happy,2,a.jpg,\"said \"\"a\"\" loudly\",None,,\n"
+	const copied = "id,split,mood,c_2nd_mood,tags\n1aa,train,happy,2,None\n1ab,dev,Sad,3,cat|dog\n"
 	if b, err := os.ReadFile(r.ManifestPath); err != nil || !strings.HasPrefix(string(b), copied) {
-		t.Errorf("the copy, without the author: %.200q, %v", b, err)
+		t.Errorf("the annotations: %.200q, %v", b, err)
 	}
 	notes := []string{
-		`id is column "Reddit ID": by its name; 26 of 26 values are post ids`,
+		`id is column "Reddit ID": 26 of 26 values are post ids`,
 		`split is column "Partition": by its name; the splits are dev, train`,
 		`image has no column: column "image" has the name, but other values`,
 		`category mood (single) is "Mood<": 3 different values in 26 cells`,
 		`category c_2nd_mood (single) is "2nd mood": 10 different values in 26 cells`,
 		`category tags (multi) is "tags": 3 different labels; a cell can hold several, separated by ";"`,
-		`not used: "row": it holds no short labels that repeat`,
-		`not used: "image": it holds no short labels that repeat`,
-		`not used: "author": it is about people or holds their words`,
-		`not used: "caption": it holds no short labels that repeat`, `not used: "empty": it holds no short labels that repeat`,
+		`not used: "row": it holds no short labels that repeat; --keep "row" passes it through`,
+		`not used: "image": it holds no short labels that repeat; --keep "image" passes it through`,
+		`not used: "author": it is about people`,
+		`not used: "caption": it holds what people wrote, or addresses; --keep "caption" publishes it`,
+		`not used: "empty": it holds no short labels that repeat; --keep "empty" passes it through`,
 	}
 	warnings := []string{`column "author" may hold personal data: it was left out of the release's annotations`}
 	if diff := cmp.Diff([][]string{notes, warnings}, [][]string{d.Notes, d.Warnings}); diff != "" {
@@ -117,15 +129,15 @@ func TestInitGuesses(t *testing.T) {
 	}
 }
 
-// TestInitCopies holds which columns and bytes the release gets of the file.
-func TestInitCopies(t *testing.T) {
+// TestInitWrites holds what the release gets of the file: its mapped columns, in one form.
+func TestInitWrites(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
-		{"a .tsv", "permalink\tmood\tUser\n/r/x/comments/abc/t\tsad\tann\n/r/x/comments/abd/t\t\"gl,ad\"\t\"b\no\tb\"\n", // the permalink is the id
-			"permalink\tmood\n/r/x/comments/abc/t\tsad\n/r/x/comments/abd/t\tgl,ad\n"},
-		{"a.csv", "id,permalink,mood,Author Flair, selftext \nabc,/r/x/comments/abc/t,sad,x,\"so\n\"\"sad\"\"\"\nabd,/r/x/comments/abd/t,\"a \"\"b\"\"\",y,\n",
+		{"a .tsv", "permalink\tmood\tUser\n/r/x/comments/abc/t\tsad\tann\n/r/x/comments/ABD/t\t\"gl,ad\"\t\"b\no\tb\"\n",
+			"id,mood\nabc,sad\nabd,gl|ad\n"},
+		{"a.csv", "id;permalink;mood;Author Flair; selftext \nt3_abc;/r/x/comments/abc/t;sad;x;\"so\n\"\"sad\"\"\"\nabd;;\"a \"\"b\"\"\";y;\n",
 			"id,mood\nabc,sad\nabd,\"a \"\"b\"\"\"\n"},
-		{"a.jsonl", `{"id":"abc" , "title":"a,}", "mood":  ["sad",1.50],"author":{"name":["x"]}}` + "\r\n" + `{"body":null,"id":"abd","mood":[]}`,
-			`{"id":"abc","mood":  ["sad",1.50]}` + "\n" + `{"id":"abd","mood":[]}` + "\n"},
+		{"a.jsonl", `{"id":"abc" , "title":"a,}", "mood":  ["sad",1.50],"author":{"name":["x"]},"score":1.50}` + "\r\n" + `{"body":null,"id":"abd","mood":[]}`,
+			`{"id":"abc","mood":["sad","1.50"],"score":1.5}` + "\n" + `{"id":"abd","mood":[],"score":null}` + "\n"},
 	} {
 		d, err := initText(t, test.name, test.in)
 		if err != nil {
@@ -134,12 +146,12 @@ func TestInitCopies(t *testing.T) {
 		r := written(t, d, Options{})
 		b, err := os.ReadFile(r.ManifestPath)
 		if err != nil || string(b) != test.want {
-			t.Errorf("%s was copied as %q, %v, want %q", test.name, b, err, test.want)
+			t.Errorf("%s was written as %q, %v, want %q", test.name, b, err, test.want)
 		}
 	}
 	o := parquet("post_id,tags,author", nil, []Cell{text("abc"), items("x", "y"), text("a")}, []Cell{text("abd"), items("y"), text("a")},
 		[]Cell{text("abe"), {Null: true}, text("b")})
-	d, err := Init(t.Context(), file(t, "a.parquet", "any bytes"), nil, o)
+	d, err := initFiles(t, InitOptions{Options: o}, file(t, "a.parquet", "any bytes"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +161,7 @@ func TestInitCopies(t *testing.T) {
 	for _, e := range list {
 		got = append(got, e.Labels[0])
 	}
-	if diff := cmp.Diff([][]int{{0, 1}, {1}, nil}, got); err != nil || diff != "" || !strings.Contains(strings.Join(d.Warnings, ""), "take it out") ||
+	if diff := cmp.Diff([][]int{{0, 1}, {1}, nil}, got); err != nil || diff != "" || !strings.Contains(strings.Join(d.Warnings, ""), "was left out") ||
 		!strings.Contains(strings.Join(d.Notes, ""), "lists of 2 different labels") {
 		t.Errorf("%v, warnings %q, labels (-want +got):\n%s", err, d.Warnings, diff)
 	}
@@ -163,7 +175,7 @@ func TestInitFields(t *testing.T) {
 		"all": {"abc,1,a,0," + hash + ",00ff00ff00ff00ff,x," + hash + "," + hash + "\nabc,2,b,1,,,y,,\n",
 			"id id, split set, image image, sha256 sha256, sha256_stripped sha256_stripped, sha256_pixels sha256_pixels, phash phash"},
 		"none":        {"a b,a1,a,x,1,1,x,1,1\na c,a2,,2,2,2,y,2,2\n", "id post_id"},
-		"half":        {"abc,1,a,,,,x,,\na b,2,b,,,,y,,\n", "id post_id, split set"},
+		"half":        {"abc,1a,a,,,,x,,\na b,2,b,,,,y,,\n", "id post_id, split set"},
 		"split case":  {"abc,1,a,,,,x,,\nabd,2,A,,,,y,,\n", "id id"},
 		"images of 1": {"abc,1,a,1,,,x,,\nabd,2,a,2,,,y,,\n", "id id, split set, image image!"},
 		"some splits": {"abc,1,a,,,,x,,\nabd,2,,,,,y,,\n", "id id"},
@@ -176,7 +188,7 @@ func TestInitFields(t *testing.T) {
 		}
 		var got []string
 		for field, key := range fieldNames[:fieldSubreddit] {
-			column := d.release.columns[key]
+			column := d.source.columns[key]
 			if field == fieldImage && len(d.Warnings) > 0 {
 				column += "!"
 			}
@@ -221,18 +233,18 @@ func TestInitCategories(t *testing.T) {
 		"id,x\nab1,a\nab2,A\n":                                    "| x single a",
 		`{"id":"abc","tag":["x|y","z"],"hue":["red","blue"]}` + "\n" + `{"id":"abd","hue":[],"late":"yes","odd":{}}`: "| hue multi blue,red late single yes",
 		`{"id":"abc","image":0,"tag":["a","b"]}` + "\n" + `{"id":"abd","image":{},"tag":"a"}`:                        "| tag multi a,b",
-		"{}":                               "a.jsonl:1:0 no line holds a JSON object",
+		"{}":                               "a.jsonl:1:0 no record holds a JSON object",
 		`{"id":"abc","split":[],"x":"a"}`:  "| x single a",
 		figsimHeader + "abc,s,x,y,z,v,w\n": "| figurative single x severity single y related_content single z modality single v context single w",
 		rows(19, 19):                       "| x single 19",
 		rows(20, 10):                       "| x single 10",
 		rows(100, 50):                      "| x single 50",
-		rows(20, 11):                       "a.csv:1:0 no column looks like labels",
-		rows(200, 51):                      "a.csv:1:0 no column looks like labels",
+		rows(20, 11):                       "| ", // no labels
+		rows(200, 51):                      "| ",
 		"":                                 "a.csv:1:0 the file is empty",
 		"id,mood\n":                        "a.csv:1:0 no column looks like post ids",
 		"name,mood\nbob,sad\nann,sad":      "a.csv:1:0 no column looks like post ids",
-		"id,mood\nabc,sad\nabc,glad\n":     "a.csv:3:1 post abc, image 0, is already on line 2",
+		"id,mood\nabc,sad\nabc,glad\n":     "a.csv:3:0 post abc, image 0, is already on line 2",
 		"id,mood\nab1,sad\nab2,glad\n1E+05,sad\n": `a.csv:4:1 "1E+05" is not a post id but a number`,
 		"id,mood\nab1,sad\nab2\n":                 "a.csv:3:4 the row has 1 fields",
 	} {
@@ -249,9 +261,9 @@ func TestInitCategories(t *testing.T) {
 			t.Errorf("%q: %v", in, err)
 			continue
 		}
-		got := d.release.separator + " " + strings.Join(shown(d.release.Schema), " ")
+		got := d.source.separator + " " + strings.Join(shown(d.source.Schema), " ")
 		if i := strings.Index(got, "x0,"); i >= 0 {
-			got = got[:i] + fmt.Sprint(len(d.release.Schema.Categories[0].Labels))
+			got = got[:i] + fmt.Sprint(len(d.source.Schema.Categories[0].Labels))
 		}
 		if got != want {
 			t.Errorf("%.100q: %s, want %s", in, got, want)
@@ -286,7 +298,7 @@ func TestDraftWriteFails(t *testing.T) {
 				t.Errorf("the folder itself: before %v, after %v", before, after)
 			}
 		}
-		if err := os.WriteFile(d.release.ManifestPath, []byte("id,mood\nabe,sad\n"), 0o644); err != nil {
+		if err := os.WriteFile(d.source.ManifestPath, []byte("id,mood\nabe,sad\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := d.Write(t.Context(), filepath.Join(t.TempDir(), "new"), nil); err == nil || !strings.Contains(err.Error(), "was changed") {
@@ -295,23 +307,14 @@ func TestDraftWriteFails(t *testing.T) {
 	}
 }
 
-// A full disk is noticed by a copy without some columns.
-func TestRedactFails(t *testing.T) {
-	for format, text := range map[Format]string{CSV: "id,author\nabc,x\n", TSV: "id\tauthor\nabc\tx\n", JSONL: `{"id":"abc","author":"x"}`} {
-		if err := redact(failingWriter{}, strings.NewReader(text), "a", format, []string{"author"}); err == nil {
-			t.Errorf("%s: a full disk went unnoticed", format)
-		}
-	}
-}
-
 // TestInitSigners holds that a draft with signers is one that Open reads.
 func TestInitSigners(t *testing.T) {
 	path := file(t, "a.csv", figsimHeader+testRow)
 	want := []Signer{{`A "quoted" Office`, "ssh-ed25519 AAAAfirst"}, {"Second Office", "ssh-ed25519 AAAAsecond"}}
-	if _, err := Init(t.Context(), path, append(want, want[0]), Options{}); err == nil || !strings.Contains(err.Error(), "two signers") {
+	if _, err := initFiles(t, InitOptions{Signers: append(want, want[0])}, path); err == nil || !strings.Contains(err.Error(), "two signers") {
 		t.Errorf("a signer twice: %v", err)
 	}
-	d, err := Init(t.Context(), path, want, Options{})
+	d, err := initFiles(t, InitOptions{Signers: want}, path)
 	if err != nil {
 		t.Fatal(err)
 	}

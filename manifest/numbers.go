@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rehydrate/manifest/table"
 )
 
 // Numbers are the columns of numbers of a table with a row for each entry, such as features of images.
@@ -31,6 +33,7 @@ type OtherColumn struct {
 }
 
 const (
+	maxRows    = 1_000_000  // as they are held in memory
 	maxNumbers = 50_000_000 // 400 MB
 	maxNumber  = 1e300      // sums and differences of such numbers are finite
 )
@@ -43,7 +46,7 @@ func ReadNumbers(ctx context.Context, path, id string, o Options) (Numbers, erro
 	if err != nil {
 		return Numbers{}, err
 	}
-	r.isTable = true
+	r.isTable, r.numbered = true, true
 	header, err := r.readHeader(nil)
 	if err != nil {
 		return Numbers{}, err
@@ -56,7 +59,7 @@ func ReadNumbers(ctx context.Context, path, id string, o Options) (Numbers, erro
 			m.missing("no column of post ids was found", "id")
 		}
 	case !slices.Contains(header, id):
-		m.missing("there is no column "+quote(id), "id")
+		m.missing("there is no column "+table.Quote(id), "id")
 	}
 	if len(m.problems) > 0 {
 		return Numbers{}, &Problems{List: m.problems}
@@ -68,8 +71,8 @@ func ReadNumbers(ctx context.Context, path, id string, o Options) (Numbers, erro
 	defer rows.Close()
 	n := numberReader{decoder: decoder{Release: r}, rows: rows, id: id, seen: make(seen)}
 	n.report = func(cell int, message, hint string) {
-		line, column := rows.at(cell)
-		n.problems.add(Problem{File: path, Line: line, Column: column, Message: message, Hint: hint})
+		_, line, column := rows.place(cell)
+		n.problems.Add(Problem{File: path, Line: line, Column: column, Message: message, Hint: hint})
 	}
 	return n.read(ctx)
 }
@@ -101,8 +104,8 @@ func (n *numberReader) read(ctx context.Context) (Numbers, error) {
 		if err == io.EOF {
 			return n.end()
 		}
-		if p, ok := asProblem(err); ok {
-			n.problems.add(*p)
+		if p, ok := table.AsProblem(err); ok {
+			n.problems.Add(*p)
 			continue
 		}
 		if err != nil {
@@ -110,7 +113,7 @@ func (n *numberReader) read(ctx context.Context) (Numbers, error) {
 		}
 		n.row(cells)
 	}
-	return Numbers{}, one(&Problem{File: n.ManifestPath, Line: 1, Message: "the table has more than 1,000,000 rows or 50,000,000 numbers",
+	return Numbers{}, table.One(&Problem{File: n.ManifestPath, Line: 1, Message: "the table has more than 1,000,000 rows or 50,000,000 numbers",
 		Hint: "keep the columns that are needed"})
 }
 
@@ -130,11 +133,11 @@ func (n *numberReader) row(cells []Cell) {
 	}
 	n.fields[fieldID] = slices.Index(n.rows.Columns(), n.id)
 	if n.fields[fieldID] < 0 {
-		n.report(-1, "the line has no key "+quote(n.id), "every line needs the id of its post")
+		n.report(-1, "the line has no key "+table.Quote(n.id), "every line needs the id of its post")
 		return
 	}
-	line, _ := n.rows.at(-1)
-	found := n.problems.count()
+	_, line, _ := n.rows.place(-1)
+	found := n.problems.Count()
 	var key Key
 	key.Image, _ = n.cutNumber(cells)
 	key.ID = n.decoder.id(cells)
@@ -142,7 +145,7 @@ func (n *numberReader) row(cells []Cell) {
 		n.report(n.fields[fieldID], fmt.Sprintf("%s is already on line %d", key, first),
 			"keep one row for each image; image N of a gallery is named ID/N")
 	}
-	if n.problems.count() > found {
+	if n.problems.Count() > found {
 		return
 	}
 	n.out.Keys = append(n.out.Keys, key)
@@ -169,7 +172,7 @@ func number(c Cell) (float64, bool) {
 	if c.Null {
 		return math.NaN(), true
 	}
-	if c.IsList || c.nested || c.Fault != "" {
+	if c.IsList || c.Nested || c.Fault != "" {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(c.Text), 64)
@@ -200,12 +203,12 @@ func (n *numberReader) end() (Numbers, error) {
 			n.out.Columns = append(n.out.Columns, NumberColumn{name, c.values})
 		}
 	}
-	if len(n.out.Columns) == 0 && n.problems.count() == 0 {
-		n.problems.add(Problem{File: n.ManifestPath, Line: 1, Message: "no column of numbers was found; the columns are " + quotedList(n.rows.Columns()),
+	if len(n.out.Columns) == 0 && n.problems.Count() == 0 {
+		n.problems.Add(Problem{File: n.ManifestPath, Line: 1, Message: "no column of numbers was found; the columns are " + quotedList(n.rows.Columns()),
 			Hint: "each line is an entry: its id, and a number in each further column"})
 	}
-	if err := n.problems.err(); err != nil {
+	if err := n.problems.Err(); err != nil {
 		return Numbers{}, err
 	}
-	return n.out, n.unchanged()
+	return n.out, nil
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"rehydrate/manifest/table"
 )
 
 const maxIDLength = 13 // a 64-bit number in base 36
@@ -45,7 +47,7 @@ func ParsePostID(s string) (PostID, error) {
 }
 
 func notID(text, problem, hint string) (PostID, error) {
-	return "", &Problem{Message: quote(text) + " " + problem, Hint: hint}
+	return "", &Problem{Message: table.Quote(text) + " " + problem, Hint: hint}
 }
 
 // validID reports whether id is a whole post id: ^[0-9a-z]{1,13}$.
@@ -80,8 +82,9 @@ var damaged = regexp.MustCompile(`^(\d+([.,]\d+(e[+-]*\d+)?|e[+-]+\d+)` +
 
 // Paths of posts, folded and without slashes at their ends.
 var (
-	postPath  = regexp.MustCompile(`^((r|u|user)/[^/]*/)?(comments|gallery)/([0-9a-z]{1,13})(/|$)`)
-	sharePath = regexp.MustCompile(`^((r|u|user)/[^/]*/)?s/`)
+	postPath    = regexp.MustCompile(`^((r|u|user)/[^/]*/)?(comments|gallery)/([0-9a-z]{1,13})(/|$)`)
+	commentPath = regexp.MustCompile(`^((r|u|user)/[^/]*/)?comments/[0-9a-z]{1,13}/[^/]*/[0-9a-z]{1,13}$`)
+	sharePath   = regexp.MustCompile(`^((r|u|user)/[^/]*/)?s/`)
 )
 
 // parseAddress reads the id out of a permalink, a gallery address or a short link.
@@ -110,6 +113,9 @@ func parseAddress(text string) (PostID, error) {
 	default:
 		return notID(text, "is not an address on Reddit",
 			"give the post's id, its permalink on www.reddit.com, or redd.it/ID")
+	}
+	if commentPath.MatchString(path) {
+		return notID(text, "is the permalink of a comment, not of a post", "the part before the comment's id is that of its post: decide which is meant")
 	}
 	if found := postPath.FindStringSubmatch(path); found != nil {
 		return PostID(found[4]), nil

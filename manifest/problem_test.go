@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest/table"
 )
 
 func TestProblemsError(t *testing.T) {
 	var p Problems
 	for i := range MaxProblems + 2 {
-		p.add(Problem{File: "a.csv", Line: i + 1, Column: 2, Message: "bad", Hint: "mend it"})
+		p.Add(Problem{File: "a.csv", Line: i + 1, Column: 2, Message: "bad", Hint: "mend it"})
 	}
 	if len(p.List) != MaxProblems || p.More != 2 {
 		t.Errorf("got %d problems and %d more, want %d and 2", len(p.List), p.More, MaxProblems)
@@ -40,8 +42,8 @@ func TestQuote(t *testing.T) {
 		strings.Repeat("é", 60): `"` + strings.Repeat("é", 60) + `"`,
 		strings.Repeat("é", 61): `"` + strings.Repeat("é", 60) + `"...`,
 	} {
-		if got := quote(in); got != want {
-			t.Errorf("quote(%q) = %s, want %s", in, got, want)
+		if got := table.Quote(in); got != want {
+			t.Errorf("table.Quote(%q) = %s, want %s", in, got, want)
 		}
 	}
 }

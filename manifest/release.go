@@ -23,6 +23,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"rehydrate/manifest/table"
 )
 
 // SettingsName is the file that makes a folder a release.
@@ -34,25 +36,28 @@ type Release struct {
 	Name, Version, Date, Homepage, License, Citation string
 
 	Dir            string // the release folder, "" for a bare annotations file
-	ManifestPath   string
+	ManifestPath   string // the first file of the manifest
 	PolicyPath     string // "" when the release has none
 	TombstonesPath string // "" when the release has none
 	// RevocationsPath is the list of revoked grants, "" when the release has none. Its
 	// signature lies beside it, under the same name with SignatureSuffix.
 	RevocationsPath string
 	Signers         []Signer // whose grants and revocation lists the release accepts
-	Format          Format
 	Schema          Schema
 
-	ManifestDigest string // SHA-256 of the manifest's bytes, lower-case hex
+	ManifestDigest string // SHA-256 of the manifest's bytes, lower-case hex; of several files of what sha256sum prints of them
 	Digest         string // SHA-256 of release.toml's bytes and then ManifestDigest
 
 	options      Options
 	file         settingsFile
+	files        []inputFile         // of the manifest, in the order in which they are read
+	records      string              // the path of keys to the records in JSON
 	toml         *Document           // release.toml, nil for a bare annotations file
 	vocabularies []vocabulary        // of Schema.Categories, with the mapped spellings
 	separator    string              // "": each cell has its own, one of separators
-	isTable      bool                // of OpenTable: any categories will do, and ids may be ID/N
+	isTable      bool                // of OpenTable: any categories will do
+	numbered     bool                // ids may be ID/N
+	onlyWithout  string              // of Init: a column that has a value in rows that are left out
 	columns      map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot       map[string][]string // category -> column by label, "" = none
 	named        map[string]string   // column -> the key of release.toml that names it
@@ -102,7 +107,7 @@ func openFolder(dir string, o Options) (*Release, error) {
 	file := filepath.Join(dir, SettingsName)
 	f, err := openInside(dir, SettingsName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, one(&Problem{File: dir, Message: "the folder has no release.toml, so it is not a release",
+		return nil, table.One(&Problem{File: dir, Message: "the folder has no release.toml, so it is not a release",
 			Hint: "rehydrate init DIR --manifest FILE makes a release of an annotations file"})
 	}
 	if err != nil {
@@ -135,11 +140,11 @@ func (r *Release) bind(toml []byte) error {
 }
 
 func (r *Release) findFiles() error {
+	r.findManifest()
 	for _, file := range []struct {
 		key, usual string
 		name, path *string
 	}{
-		{"manifest", "", &r.file.Manifest, &r.ManifestPath},
 		{"policy", "policy.toml", &r.file.Policy, &r.PolicyPath},
 		{"tombstones", TombstonesName, &r.file.Tombstones, &r.TombstonesPath},
 		{"revocations", RevocationsName, &r.file.Revocations, &r.RevocationsPath},
@@ -154,138 +159,92 @@ func (r *Release) findFiles() error {
 			f.Close()
 			*file.path = filepath.Join(r.Dir, *file.name)
 		} else if named || !errors.Is(err, fs.ErrNotExist) { // those with their usual names may be absent
-			if path := (*fs.PathError)(nil); errors.As(err, &path) {
-				err = path.Err // the message names the file already
-			}
-			r.toml.Add(file.key, fmt.Sprintf("%s %s cannot be opened: %s", file.key, quote(*file.name), err),
-				"put the file into the release folder, or correct its name here")
+			r.cannotOpen(file.key, *file.name, err)
 		}
 	}
 	return r.toml.Err()
 }
 
-var errNotRegular = errors.New("not a regular file")
+func (r *Release) cannotOpen(key, name string, err error) {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		err = path.Err // the message names the file already
+	}
+	r.toml.Add(key, fmt.Sprintf("%s %s cannot be opened: %s", key, table.Quote(name), err),
+		"put the file into the release folder, or correct its name here")
+}
 
-// openInside opens a file below dir; a symbolic link cannot lead out of it.
-func openInside(dir, name string) (*os.File, error) {
-	root, err := os.OpenRoot(dir)
+// findManifest finds the files that manifest or the [[file]] tables name.
+func (r *Release) findManifest() {
+	root, err := os.OpenRoot(r.Dir)
 	if err != nil {
-		return nil, err
+		r.cannotOpen("manifest", r.Dir, err)
+		return
 	}
 	defer root.Close()
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, err
+	named := r.file.Files
+	if len(named) == 0 {
+		named = []manifestFile{{Path: r.file.Manifest}}
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait forever
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
-	}
-	return root.Open(name)
-}
-
-func (r *Release) open() (f *os.File, err error) {
-	if r.Dir != "" {
-		f, err = openInside(r.Dir, r.file.Manifest)
-	} else if info, failed := os.Stat(r.ManifestPath); failed != nil {
-		err = failed
-	} else if !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %w", r.ManifestPath, errNotRegular)
-	} else {
-		f, err = os.Open(r.ManifestPath)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open manifest: %w", err)
-	}
-	return f, nil
-}
-
-func (r *Release) sum() (string, error) {
-	f, err := r.open()
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > maxFile { // before the digest of it, which takes seconds
-		return "", one(&Problem{File: r.ManifestPath, Line: 1, Message: "the manifest is larger than 256 MiB",
-			Hint: "keep ids, labels and digests only"})
-	}
-	h := sha256.New()
-	// A file that grows meanwhile has another digest at the end.
-	if _, err := io.Copy(h, io.LimitReader(f, maxFile)); err != nil {
-		return "", fmt.Errorf("read %s: %w", r.ManifestPath, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// unchanged fails when the manifest is not the one that was opened.
-func (r *Release) unchanged() error {
-	sum, err := r.sum()
-	if err == nil && sum != r.ManifestDigest {
-		err = fmt.Errorf("read %s: the file was changed while it was in use; start again", r.ManifestPath)
-	}
-	return err
-}
-
-// manifestRows are the rows of a manifest that is open.
-type manifestRows struct {
-	source
-	io.Closer
-}
-
-// openRows opens the manifest's rows. want are the keys of JSONL to give as columns, and the columns of Parquet that are
-// needed; nil are all, of JSONL as they are met.
-func (r *Release) openRows(want []string) (*manifestRows, error) {
-	rows := new(manifestRows)
-	var err error
-	if r.Format == Parquet {
-		if r.options.OpenParquet == nil {
-			return nil, one(&Problem{File: r.ManifestPath, Line: 1, Message: "Parquet manifests cannot be read here",
-				Hint: "save the manifest as CSV"})
+	for i, file := range named {
+		key := "manifest"
+		if len(r.file.Files) > 0 {
+			key = fmt.Sprintf("file[%d].path", i)
 		}
-		var p RowReader
-		p, err = r.options.OpenParquet(r.ManifestPath, want)
-		rows.source, rows.Closer = &parquetRows{RowReader: p}, p
-	} else {
-		f, failed := r.open()
-		if failed != nil {
-			return nil, failed
+		if file.Path == "" { // which is said already
+			continue
 		}
-		rows.Closer = f
-		switch r.Format {
-		case CSV:
-			rows.source, err = newCSVRows(f, r.ManifestPath, ',')
-		case TSV:
-			rows.source, err = newCSVRows(f, r.ManifestPath, '\t')
-		default:
-			rows.source = newJSONRows(f, r.ManifestPath, want)
+		names, err := expand(root.FS(), file.Path)
+		if err == nil && len(names) == 0 {
+			err = errors.New("it is a folder without files of annotations")
+		}
+		if err != nil {
+			r.cannotOpen(key, file.Path, err)
+			continue
+		}
+		for _, name := range names {
+			in := inputFile{path: filepath.Join(r.Dir, name), inside: name, split: file.Split, format: r.file.Format}
+			same := func(o inputFile) bool { return o.inside == name }
+			var p *Problem
+			if in.format == "" {
+				in.format, p = table.FormatOf(name)
+			}
+			switch f, err := openInside(r.Dir, name); {
+			case p != nil:
+				r.toml.Add(key, p.Message, p.Hint)
+			case err != nil:
+				r.cannotOpen(key, name, err)
+			case len(r.files) == maxFiles:
+				r.toml.Add(key, fmt.Sprintf("the manifest has more than %d files", maxFiles), "put several into one")
+				return
+			case slices.ContainsFunc(r.files, same):
+				r.toml.Add(key, "file "+table.Quote(name)+" is named twice", "keep it in one place")
+			default:
+				f.Close()
+				r.files = append(r.files, in)
+			}
 		}
 	}
-	if err == nil {
-		return rows, nil
+	if len(r.files) > 0 {
+		r.ManifestPath = r.files[0].path
 	}
-	if rows.Closer != nil { // a Parquet file that failed to open has nothing to close
-		rows.Close()
-	}
-	if p, ok := asProblem(err); ok {
-		return nil, one(p)
-	}
-	return nil, fmt.Errorf("open manifest: %w", err)
 }
 
 // sampleRows is how many JSON lines tell which keys there are when release.toml does not.
 const sampleRows = 1000
 
-// readHeader digests the manifest and gives its columns: the header, or the keys of the first lines.
+// hasKeys reports whether the first file's columns are keys, which show only as they are met.
+func (r *Release) hasKeys() bool { return r.files[0].format == JSONL || r.files[0].format == JSON }
+
+// readHeader digests the manifest and gives its columns: those of the first file, or the keys of its first records.
 func (r *Release) readHeader(toml []byte) ([]string, error) {
 	// The digest comes first: rows are held against it when they have been read.
-	sum, err := r.sum()
-	if err != nil {
+	if err := r.digest(); err != nil {
 		return nil, err
 	}
-	whole := sha256.Sum256(append(slices.Clip(toml), sum...))
-	r.ManifestDigest, r.Digest = sum, hex.EncodeToString(whole[:])
+	whole := sha256.Sum256(append(slices.Clip(toml), r.ManifestDigest...))
+	r.Digest = hex.EncodeToString(whole[:])
 	want := []string{}
-	if r.Format == JSONL {
+	if r.hasKeys() {
 		want = nil
 	}
 	rows, err := r.openRows(want)
@@ -293,8 +252,8 @@ func (r *Release) readHeader(toml []byte) ([]string, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	if r.Format != JSONL {
-		return rows.Columns(), nil
+	if !r.hasKeys() {
+		return rows.Source.Columns(), nil
 	}
 	// What is wrong with these lines is for the check to say, unless no key is found.
 	var problems Problems
@@ -303,15 +262,15 @@ func (r *Release) readHeader(toml []byte) ([]string, error) {
 		if err == io.EOF {
 			break
 		}
-		if p, ok := asProblem(err); ok {
-			problems.add(*p)
+		if p, ok := table.AsProblem(err); ok {
+			problems.Add(*p)
 		} else if err != nil {
 			return nil, err
 		}
 	}
 	if len(rows.Columns()) == 0 {
-		problems.add(Problem{File: r.ManifestPath, Line: 1, Message: "no line holds a JSON object with keys",
-			Hint: `write one whole object a line: {"id": "abc123", ...}`})
+		problems.Add(Problem{File: r.ManifestPath, Line: 1, Message: "no record holds a JSON object with keys",
+			Hint: table.WholeObject})
 		return nil, &problems
 	}
 	return rows.Columns(), nil

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,14 +132,9 @@ func TestOpenRefusesWhatIsNoRelease(t *testing.T) {
 	}
 	_, err := Open(folder(t, map[string]string{SettingsName: figsimTOML, "a.csv": "", TombstonesName + "/x": ""}), Options{})
 	wantPlaces(t, "", err, `release.toml:1:0 tombstones "tombstones.csv" cannot be opened: not a regular file`)
-	if err := os.Truncate(filepath.Join(dir, "a.csv"), maxFile+1); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(filepath.Join(dir, "a.csv"), Options{})
-	wantPlaces(t, "", err, "a.csv:1:0 the manifest is larger than 256 MiB")
 	for name, want := range map[string]string{
-		"": "rehydrate init DIR --manifest FILE", "a.json": "name the file .jsonl", "a.xlsx": "save the sheet as CSV",
-		"a": "name it .csv, .tsv, .jsonl or .parquet", "a.parquet": "save the manifest as CSV",
+		"": "rehydrate init DIR --manifest FILE", "a.zip": "unpack it", "a.xlsx": "save the sheet as CSV",
+		"a": "name it .csv, .tsv, .jsonl, .json or .parquet", "a.parquet": "save the manifest as CSV",
 	} {
 		path := dir
 		if name != "" {
@@ -244,36 +238,4 @@ func TestParquetManifest(t *testing.T) {
 		return nil, &Problem{File: path, Line: 1, Message: "cut off", Hint: "copy it once more"}
 	}})
 	wantPlaces(t, "", err, "a.parquet:1:0 cut off")
-}
-
-// endless gives rows of which none can be used, one more than are read.
-type endless struct {
-	fakeParquet
-	n int
-}
-
-func (e *endless) Next() ([]Cell, error) {
-	e.n++
-	if e.n > maxRows+1 {
-		return nil, io.EOF
-	}
-	return nil, &Problem{Message: "bad"}
-}
-
-func TestTooManyRows(t *testing.T) {
-	columns := strings.Split(strings.TrimSpace(figsimHeader), ",")
-	for before, want := range []int{maxRows + 1, maxRows} { // a problem each, and one of their number
-		o := Options{OpenParquet: func(string, []string) (RowReader, error) {
-			return &endless{fakeParquet{columns: columns}, before}, nil
-		}}
-		r, err := Open(file(t, "a.parquet", "any"), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.Check(t.Context())
-		var problems *Problems
-		if !errors.As(err, &problems) || problems.More != want-MaxProblems {
-			t.Errorf("%v, want %d problems", err, want)
-		}
-	}
 }

@@ -10,11 +10,13 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rehydrate/manifest/table"
 )
 
 // TestHostileManifests holds the places of everything that can be wrong with a text.
 func TestHostileManifests(t *testing.T) {
-	long := strings.Repeat("x", maxLine+1)
+	long := strings.Repeat("x", table.MaxLine+1)
 	missing := func(names ...string) (want []string) {
 		for _, name := range names {
 			want = append(want, "1:0 no column was found for category "+name)
@@ -31,7 +33,8 @@ func TestHostileManifests(t *testing.T) {
 		long:                       {"1:0 the line is longer than 64 KiB"},
 		"id,split,id\n":            {`1:10 two columns are named "id"`},
 		"ID," + figsimHeader:       {`1:0 columns "ID" and "id" could both be id`},
-		"id;split\n":               append([]string{"1:0 no column of post ids was found"}, missing("f", "s", "r", "m", "c")...),
+		"id;split\n":               missing("f", "s", "r", "m", "c"),
+		"id\tsplit\n":              append([]string{"1:0 no column of post ids was found"}, missing("f", "s", "r", "m", "c")...),
 		"id,figurative,severity\n": missing("related_content", "modality", "context (Context)"),
 
 		figsimHeader + "ab\x00c,train,F1,SS1,SR1,M1,C1\n":                 {"2:3 the line has a NUL byte"},
@@ -60,7 +63,7 @@ func TestHostileManifests(t *testing.T) {
 		wantPlaces(t, text, err, want...)
 	}
 	_, err := checked(t, "a.jsonl", "[1]\n")
-	wantPlaces(t, "[1]", err, "a.jsonl:1:1 the line is not a JSON object", "a.jsonl:1:0 no line holds a JSON object")
+	wantPlaces(t, "[1]", err, "a.jsonl:1:1 the line is not a JSON object", "a.jsonl:1:0 no record holds a JSON object")
 }
 
 // manySplits are 64 rows of further splits.
@@ -85,8 +88,8 @@ func TestWrongEntries(t *testing.T) {
 		"none,train,,,":                             nil,
 		"1e5,train,,,":                              nil,
 		"abd,train,999,,":                           nil,
-		"abc,train,,,":                              {"1 post abc, image 0, is already on line 2"},
-		"abc,train,0,,":                             {"1 post abc, image 0, is already on line 2"},
+		"abc,train,,,":                              {"0 post abc, image 0, is already on line 2"},
+		"abc,train,0,,":                             {"0 post abc, image 0, is already on line 2"},
 		",train,,,":                                 {"1 the post id is empty"},
 		"abd/1,train,,,":                            {`1 "abd/1" does not name a post`},
 		"/r/,train,,,":                              {`1 "/r/" does not name a post`},
@@ -185,14 +188,14 @@ func TestLimits(t *testing.T) {
 	header, row := strings.TrimSpace(figsimHeader), strings.TrimSpace(testRow)
 	for want, text := range map[string]func(extra int) string{
 		"a.csv:1:0 the header has 1001 columns": func(extra int) string {
-			commas := strings.Repeat(",", maxColumns-7+extra)
+			commas := strings.Repeat(",", 1000-7+extra)
 			return header + commas + "\n" + row + commas + "\n"
 		},
 		"a.csv:2:0 the line is longer": func(extra int) string {
-			return header + ",x\n" + row + "," + strings.Repeat("x", maxLine-len(row)-1+extra) + "\n"
+			return header + ",x\n" + row + "," + strings.Repeat("x", table.MaxLine-len(row)-1+extra) + "\n"
 		},
 		"a.csv:2:0 a quoted field that starts on this line is not closed by 64 KiB": func(extra int) string {
-			return header + ",x\n" + row + ",\"" + strings.Repeat("x\n", maxLine/2)[:maxLine-len(row)-4+2*extra] + "\"\n"
+			return header + ",x\n" + row + ",\"" + strings.Repeat("x\n", table.MaxLine/2)[:table.MaxLine-len(row)-4+2*extra] + "\"\n"
 		},
 	} {
 		if _, err := checked(t, "a.csv", text(0)); err != nil {
@@ -202,11 +205,11 @@ func TestLimits(t *testing.T) {
 		wantPlaces(t, want, err, want)
 	}
 	var keys strings.Builder
-	for i := range maxColumns {
+	for i := range 1000 {
 		fmt.Fprintf(&keys, `"k%d":1,`, i)
 	}
-	rows := newJSONRows(strings.NewReader("{"+keys.String()+`"k0":1}`+"\n{"+keys.String()+"\"id\":1}\n{"+keys.String()[:6]+"}"), "", nil)
-	for _, want := range []string{`line 1, column 8892: the key "k0" stands twice`, "line 2, column 8897: the lines have more than 1000 different keys", ""} {
+	rows := table.NewJSONL(strings.NewReader("{"+keys.String()+`"k0":1}`+"\n{"+keys.String()+"\"id\":1}\n{"+keys.String()[:6]+"}"), "", nil)
+	for _, want := range []string{`line 1, column 8892: the key "k0" stands twice`, "line 2, column 8897: the records have more than 1000 different keys", ""} {
 		if _, err := rows.Next(); want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -218,9 +221,9 @@ func TestMissingKeys(t *testing.T) {
 	const settings = "name = \"X\"\nmanifest = \"a.jsonl\"\n[columns]\nmood = \"tone\"\n" +
 		"[[category]]\nname = \"mood\"\nkind = \"single\"\nlabels = [{code = \"H\"}]\n"
 	for text, want := range map[string][]string{
-		`{"id":"a1","mood":"H"}`: {`a.jsonl:1:0 no line has the key "tone"`},
+		`{"id":"a1","mood":"H"}`: {`a.jsonl:1:0 no record has the key "tone"`},
 		`{"id":"a1","tone":"H"}`: nil,
-		`{"id":"a1"}` + "\n{":    {"a.jsonl:2:1 the line is not valid JSON: unexpected end", `a.jsonl:1:0 no line has the key "tone"`},
+		`{"id":"a1"}` + "\n{":    {"a.jsonl:2:1 the record is not valid JSON: unexpected end", `a.jsonl:1:0 no record has the key "tone"`},
 	} {
 		r, err := release(t, settings, text)
 		if err != nil {
@@ -235,9 +238,9 @@ func TestJSONLProblems(t *testing.T) {
 	const good = `{"id":"a1","figurative":["F1"],"severity":"SS1","related_content":[],"modality":"M1","context":"C1"}` + "\n"
 	for line, want := range map[string]string{
 		`{"id":"a2","id":"a3"}`:              `12 the key "id" stands twice`,
-		`{"id":"a2"} {}`:                     "13 the line is not valid JSON: invalid character '{' after top-level value",
-		`{"id":"a2"`:                         "10 the line is not valid JSON: unexpected end",
-		`{"id":}`:                            "7 the line is not valid JSON",
+		`{"id":"a2"} {}`:                     "13 the record is not valid JSON: invalid character '{' after top-level value",
+		`{"id":"a2"`:                         "10 the record is not valid JSON: unexpected end",
+		`{"id":}`:                            "7 the record is not valid JSON",
 		`"a2"`:                               "1 the line is not a JSON object",
 		`{"id":{"a":1}}`:                     "7 a single value is wanted",
 		`{"id":["a2","a3"]}`:                 "7 a single value is wanted",
@@ -309,7 +312,7 @@ func FuzzManifest(f *testing.F) {
 
 func TestReadErrorStops(t *testing.T) {
 	broken := errors.New("disk gone")
-	rows, err := newCSVRows(io.MultiReader(strings.NewReader("id\nabc\n"), iotest.ErrReader(broken)), "a.csv", ',')
+	rows, err := table.NewCSV(io.MultiReader(strings.NewReader("id\nabc\n"), iotest.ErrReader(broken)), "a.csv", ',')
 	if err == nil {
 		_, err = rows.Next()
 	}

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"rehydrate/manifest/table"
 )
 
 //go:embed figsim.toml
@@ -56,17 +58,28 @@ func validText(s string, most int) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
+// nameFault gives what is wrong with the name of a category or column, or "".
+func nameFault(what, name string) (message, hint string) {
+	switch {
+	case !validWord(name, maxName) || isDigit(name[0]): // what every reader of Parquet takes
+		return fmt.Sprintf("%s name %s cannot be a column", what, table.Quote(name)),
+			"use letters, digits and _, a letter first, at most 64"
+	case reserved(fold(name)):
+		return fmt.Sprintf("%s name %q is taken by a column that every dataset has", what, name),
+			"name it otherwise, such as " + name + "_label"
+	}
+	return "", ""
+}
+
 // fault gives what is wrong with a category that release.toml defines, or "".
 func (c *Category) fault() (message, hint string) {
+	message, hint = nameFault("category", c.Name)
+	if message != "" {
+		return message, hint
+	}
 	switch {
-	case !validWord(c.Name, maxName) || isDigit(c.Name[0]): // what every reader of Parquet takes
-		return fmt.Sprintf("category name %s cannot be a column", quote(c.Name)),
-			"use letters, digits and _, a letter first, at most 64"
-	case reserved(fold(c.Name)):
-		return fmt.Sprintf("category name %q is taken by a column that every dataset has", c.Name),
-			"name it otherwise, such as " + c.Name + "_label"
 	case c.Kind != Single && c.Kind != Ordinal && c.Kind != Multi:
-		return fmt.Sprintf("category %s has kind %s", c.Name, quote(string(c.Kind))),
+		return fmt.Sprintf("category %s has kind %s", c.Name, table.Quote(string(c.Kind))),
 			`kind is "single", "ordinal" or "multi"`
 	case !validText(c.Title, maxLabelText):
 		return fmt.Sprintf("category %s has a title that is not one line of text", c.Name), textForm
@@ -76,16 +89,16 @@ func (c *Category) fault() (message, hint string) {
 	texts := make(map[string]int)
 	for i, l := range c.Labels {
 		if !validText(l.Code, maxLabelText) || !validText(l.Name, maxLabelText) {
-			return fmt.Sprintf("category %s has a label (code %s) that is not one line of text", c.Name, quote(l.Code)),
+			return fmt.Sprintf("category %s has a label (code %s) that is not one line of text", c.Name, table.Quote(l.Code)),
 				"every label needs a code; no line breaks, no spaces at the ends"
 		}
 		if l.Exclusive && c.Kind != Multi {
-			return fmt.Sprintf("label %s of category %s is exclusive, but only one label can be given anyway", quote(l.Code), c.Name),
+			return fmt.Sprintf("label %s of category %s is exclusive, but only one label can be given anyway", table.Quote(l.Code), c.Name),
 				`exclusive is for kind = "multi"`
 		}
 		for _, text := range []string{l.Code, l.Name} {
 			if other, taken := texts[fold(text)]; taken && other != i {
-				return fmt.Sprintf("%s means two labels of category %s", quote(text), c.Name), differ
+				return fmt.Sprintf("%s means two labels of category %s", table.Quote(text), c.Name), differ
 			}
 			texts[fold(text)] = i
 		}
@@ -129,11 +142,11 @@ func (s Schema) names() []string {
 
 // unknown words the problem of a text that is not a label of the category.
 func (v vocabulary) unknown(text string) (message, hint string) {
-	message = fmt.Sprintf("%s is not a label of category %s", quote(text), v.category.Name)
+	message = fmt.Sprintf("%s is not a label of category %s", table.Quote(text), v.category.Name)
 	codes := labelCodes(v.category.Labels)
 	names := each(v.category.Labels, func(l Label) string { return l.Name })
 	if near := Nearest(text, slices.Concat(codes, names)); near != "" {
-		return message, fmt.Sprintf("did you mean %s? the labels are %s", quote(near), list(codes))
+		return message, fmt.Sprintf("did you mean %s? the labels are %s", table.Quote(near), list(codes))
 	}
 	return message, "the labels are " + list(codes) + "; other spellings are mapped under [labels." + v.category.Name +
 		"] in release.toml, and rehydrate init makes a release of other labels"

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"rehydrate/manifest/table"
 )
 
 // settingsFile is release.toml as it is written.
@@ -20,6 +22,8 @@ type settingsFile struct {
 	License     string         `toml:"license"`
 	Citation    string         `toml:"citation"`
 	Manifest    string         `toml:"manifest"`
+	Files       []manifestFile `toml:"file"`
+	Records     string         `toml:"records"`
 	Format      Format         `toml:"format"`
 	Policy      string         `toml:"policy"`
 	Tombstones  string         `toml:"tombstones"`
@@ -27,8 +31,15 @@ type settingsFile struct {
 	Signers     []Signer       `toml:"signer"`
 	Schema      string         `toml:"schema"`
 	Categories  []Category     `toml:"category"`
+	Passed      []Column       `toml:"column"`
 	Columns     map[string]any `toml:"columns"` // field or category -> column, or a table label -> column
 	Labels      map[string]any `toml:"labels"`  // "separator", or category -> a table spelling -> code
+}
+
+// A manifestFile is one [[file]] of release.toml: a file, a folder or a pattern, and the split of its rows.
+type manifestFile struct {
+	Path  string `toml:"path"`
+	Split string `toml:"split"`
 }
 
 func parseSettings(b []byte, file string, o Options) (*Release, error) {
@@ -48,7 +59,7 @@ func parseSettings(b []byte, file string, o Options) (*Release, error) {
 	r.readLabels()
 	f := &r.file
 	r.Name, r.Version, r.Homepage, r.License, r.Citation = f.Name, f.Version, f.Homepage, f.License, f.Citation
-	r.Format, r.Signers = f.Format, f.Signers
+	r.Signers = f.Signers
 	return r, r.toml.Err()
 }
 
@@ -76,18 +87,27 @@ const textForm = "shorten it, and take out line breaks and spaces at its ends"
 
 func (r *Release) checkFiles() {
 	f := &r.file
-	var p *Problem
+	r.records = f.Records
 	switch {
-	case f.Manifest == "":
+	case f.Manifest == "" && len(f.Files) == 0:
 		r.toml.Add("manifest", "the release does not name a manifest", `write manifest = "annotations.csv"`)
-	case !r.toml.Has("format"):
-		f.Format, p = formatOf(f.Manifest)
-		if p != nil {
-			r.toml.Add("manifest", p.Message, p.Hint)
+	case f.Manifest != "" && len(f.Files) > 0:
+		r.toml.Add("manifest", "the release has both manifest and [[file]] tables", "keep one of them")
+	case r.toml.Has("format") && !slices.Contains([]Format{CSV, TSV, JSONL, JSON, Parquet}, f.Format):
+		r.toml.Add("format", fmt.Sprintf("format %s is not known", table.Quote(string(f.Format))),
+			"format is csv, tsv, jsonl, json or parquet; leave it out to go by the file's name")
+	}
+	for i, file := range f.Files {
+		at := fmt.Sprintf("file[%d].", i)
+		if file.Path == "" {
+			r.toml.Add(at+"path", "the file has no path", `write path = "train.csv"`)
 		}
-	case !slices.Contains([]Format{CSV, TSV, JSONL, Parquet}, f.Format):
-		r.toml.Add("format", fmt.Sprintf("format %s is not known", quote(string(f.Format))),
-			"format is csv, tsv, jsonl or parquet; leave it out to go by the file's name")
+		if file.Split != "" && !validWord(file.Split, maxSplit) {
+			r.toml.Add(at+"split", fmt.Sprintf("%s cannot name a split", table.Quote(file.Split)), splitForm)
+		}
+		if (file.Split == "") != (f.Files[0].Split == "") {
+			r.toml.Add(at+"path", "some files name their split and others do not", "write split = \"...\" for each file, or for none")
+		}
 	}
 }
 
@@ -122,10 +142,10 @@ func (r *Release) checkSigners() {
 			r.toml.Add(at+".key", "the signer's key is not an OpenSSH public key",
 				`copy the line of the .pub file: key = "ssh-ed25519 AAAA... comment"`)
 		case names[signer.Name]:
-			r.toml.Add(at+".name", fmt.Sprintf("two signers are named %s", quote(signer.Name)),
+			r.toml.Add(at+".name", fmt.Sprintf("two signers are named %s", table.Quote(signer.Name)),
 				"rename one, so that messages tell which one signed")
 		case keys[key]:
-			r.toml.Add(at+".key", fmt.Sprintf("the key of %s is another signer's too", quote(signer.Name)),
+			r.toml.Add(at+".key", fmt.Sprintf("the key of %s is another signer's too", table.Quote(signer.Name)),
 				"every signer has a key of their own")
 		}
 		names[signer.Name], keys[key] = true, true
@@ -134,34 +154,46 @@ func (r *Release) checkSigners() {
 
 func (r *Release) readSchema() {
 	name, own := r.file.Schema, r.file.Categories
+	schema := Schema{Name: r.file.Name, Categories: own}
 	switch given := r.toml.Has("schema"); {
 	case given && name != "figsim":
-		r.toml.Add("schema", fmt.Sprintf("schema %s is not built in", quote(name)),
+		r.toml.Add("schema", fmt.Sprintf("schema %s is not built in", table.Quote(name)),
 			`schema = "figsim" is; another one is given as [[category]] tables`)
+		return
 	case given && len(own) > 0:
 		r.toml.Add("schema", "the release has both schema and [[category]] tables", "keep one of them")
+		return
 	case given:
-		r.setSchema(FigSIM())
-	case len(own) == 0:
-		r.toml.Add("schema", "the release has no label schema",
-			`write schema = "figsim", or a [[category]] table for each category`)
-	default:
-		for i := range own {
-			c := &own[i]
-			c.Title = cmp.Or(c.Title, c.Name)
-			for l := range c.Labels {
-				c.Labels[l].Name = cmp.Or(c.Labels[l].Name, c.Labels[l].Code)
-			}
-			message, hint := c.fault()
-			if slices.ContainsFunc(own[:i], func(o Category) bool { return fold(o.Name) == fold(c.Name) }) {
-				message, hint = fmt.Sprintf("two categories are named %s", quote(c.Name)), "rename one"
-			}
-			if message != "" {
-				r.toml.Add(fmt.Sprintf("category[%d].name", i), message, hint)
-			}
-		}
-		r.setSchema(Schema{Name: r.file.Name, Categories: own})
+		schema = FigSIM()
 	}
+	var names []string
+	if given := r.toml.Has("schema"); given {
+		names = each(schema.names(), fold)
+	}
+	note := func(key, name, message, hint string) {
+		if slices.Contains(names, fold(name)) {
+			message, hint = fmt.Sprintf("two categories or columns are named %s", table.Quote(name)), "rename one"
+		}
+		names = append(names, fold(name))
+		if message != "" {
+			r.toml.Add(key, message, hint)
+		}
+	}
+	for i := range own {
+		c := &own[i]
+		c.Title = cmp.Or(c.Title, c.Name)
+		for l := range c.Labels {
+			c.Labels[l].Name = cmp.Or(c.Labels[l].Name, c.Labels[l].Code)
+		}
+		message, hint := c.fault()
+		note(fmt.Sprintf("category[%d].name", i), c.Name, message, hint)
+	}
+	for i, c := range r.file.Passed {
+		message, hint := c.fault()
+		note(fmt.Sprintf("column[%d].name", i), c.Name, message, hint)
+	}
+	schema.Columns = r.file.Passed
+	r.setSchema(schema)
 }
 
 // A setting is a text of [columns] or [labels], or of the table that a category has there.
@@ -205,11 +237,12 @@ func (r *Release) texts(table string, values map[string]any, others ...string) (
 // readColumns reads [columns]: a name for every field and category, or, for a multi-label
 // category, a table label -> column.
 func (r *Release) readColumns() {
-	for _, s := range r.texts("columns", r.file.Columns, fieldNames[:]...) {
+	keys := slices.Concat(fieldNames[:], each(r.file.Passed, func(c Column) string { return c.Name }))
+	for _, s := range r.texts("columns", r.file.Columns, keys...) {
 		switch {
 		case s.inTable:
 			r.readOneHot(s, r.vocabularies[s.category])
-		case s.text == "" && s.category < 0 && s.key != fieldNames[fieldID]:
+		case s.text == "" && s.category < 0 && slices.Contains(fieldNames[1:], s.key):
 			r.columns[s.key] = "" // no column is meant, although one may have the name
 		default:
 			r.columns[s.key] = r.column(s)
@@ -221,7 +254,7 @@ func (r *Release) column(s setting) string {
 	if s.text == "" {
 		r.toml.Add(s.at, s.key+" does not name a column", "name its column, or take the line out")
 	} else if other, taken := r.named[s.text]; taken { // always a slip
-		r.toml.Add(s.at, fmt.Sprintf("column %s is given to both %s and %s", quote(s.text), other, s.at),
+		r.toml.Add(s.at, fmt.Sprintf("column %s is given to both %s and %s", table.Quote(s.text), other, s.at),
 			"give each its own column")
 	}
 	r.named[s.text] = s.at
@@ -243,7 +276,7 @@ func (r *Release) readOneHot(s setting, v vocabulary) {
 		message, hint := v.unknown(s.key)
 		r.toml.Add(s.at, message, hint)
 	case columns[label] != "":
-		r.toml.Add(s.at, fmt.Sprintf("label %s has two columns", quote(s.key)), "keep one of them")
+		r.toml.Add(s.at, fmt.Sprintf("label %s has two columns", table.Quote(s.key)), "keep one of them")
 	default:
 		columns[label] = r.column(s)
 	}
@@ -258,7 +291,7 @@ func (r *Release) readLabels() {
 		case s.category >= 0:
 			r.toml.Add(s.at, s.key+" is not a table", fmt.Sprintf("write [%s] on a line, and its keys below", s.at))
 		case !validSeparator(s.text):
-			r.toml.Add(s.at, fmt.Sprintf("separator %s cannot part labels", quote(s.text)), `use a sign such as "|", ";" or ","`)
+			r.toml.Add(s.at, fmt.Sprintf("separator %s cannot part labels", table.Quote(s.text)), `use a sign such as "|", ";" or ","`)
 		default:
 			r.separator = s.text
 		}
@@ -267,7 +300,7 @@ func (r *Release) readLabels() {
 		_, oneHot := r.oneHot[c.Name]
 		for _, l := range c.Labels {
 			if c.Kind == Multi && !oneHot && strings.Contains(l.Code, r.separator) {
-				r.toml.Add("labels.separator", fmt.Sprintf("code %s of category %s holds the separator %s", quote(l.Code), c.Name, quote(r.separator)), "choose another separator in [labels]")
+				r.toml.Add("labels.separator", fmt.Sprintf("code %s of category %s holds the separator %s", table.Quote(l.Code), c.Name, table.Quote(r.separator)), "choose another separator in [labels]")
 			}
 		}
 	}
@@ -282,7 +315,7 @@ func (r *Release) mapSpelling(s setting, v vocabulary) {
 		message, hint := v.unknown(s.text)
 		r.toml.Add(s.at, message, hint)
 	case taken && other != label:
-		r.toml.Add(s.at, fmt.Sprintf("spelling %s already means label %s", quote(s.key), quote(codes[other])), differ)
+		r.toml.Add(s.at, fmt.Sprintf("spelling %s already means label %s", table.Quote(s.key), table.Quote(codes[other])), differ)
 	default:
 		v.add(s.key, label)
 	}

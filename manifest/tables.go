@@ -3,7 +3,6 @@ package manifest
 import (
 	"bufio"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/manifest/table"
 	"rehydrate/pipeline/clean"
 )
 
@@ -67,16 +67,16 @@ func (r Result) fault() (cell int, message, hint string) {
 	of, reason := r.DuplicateOf, string(r.Reason)
 	switch {
 	case !validID(string(r.ID)):
-		return 0, quote(string(r.ID)) + " is not a post id", lowerCaseID
+		return 0, table.Quote(string(r.ID)) + " is not a post id", lowerCaseID
 	case r.Image < 0 || r.Image > maxImage:
 		return 1, "the image is not the number of one", "images are numbered from 0"
 	case !validWord(r.Split, maxSplit):
-		return 2, quote(r.Split) + " cannot name a split", splitForm
+		return 2, table.Quote(r.Split) + " cannot name a split", splitForm
 	case !slices.Contains(Outcomes(), r.Outcome):
 		names := strings.Trim(strings.ReplaceAll(fmt.Sprint(Outcomes()), " ", ", "), "[]")
-		return 3, quote(string(r.Outcome)) + " is not an outcome", "the outcomes are " + names
+		return 3, table.Quote(string(r.Outcome)) + " is not an outcome", "the outcomes are " + names
 	case reason != "" && (!validWord(reason, maxName) || foldASCII(reason) != reason):
-		return 4, quote(reason) + " is not a reason", "a reason has lower-case letters, digits and _"
+		return 4, table.Quote(reason) + " is not a reason", "a reason has lower-case letters, digits and _"
 	case of != (Key{}) && (!validID(string(of.ID)) || of.Image < 0 || of.Image > maxImage):
 		return 6, "duplicate_of does not name an entry", "it is an id, or id/N for an image other than the first"
 	}
@@ -132,7 +132,7 @@ type row interface {
 func records[T row](r io.Reader, header string, read func(cells []string) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		rows, err := newCSVRows(r, "", ',')
+		rows, err := table.NewCSV(r, "", ',')
 		if err == nil && !slices.Equal(rows.Columns(), strings.Split(header, ",")) {
 			err = &Problem{Line: 1, Message: "the header is not the one that this file has", Hint: "the first line is " + header}
 		}
@@ -141,13 +141,9 @@ func records[T row](r io.Reader, header string, read func(cells []string) T) ite
 			return
 		}
 		seen := make(seen)
-		for n := 1; ; n++ {
+		for {
 			cells, err := rows.Next()
 			if err == io.EOF {
-				return
-			}
-			if n > maxRows { // this row is one too many, whatever it holds
-				yield(none, rows.problem(-1, "the file has more than 1,000,000 rows", "no manifest has as many"))
 				return
 			}
 			value := none
@@ -156,23 +152,17 @@ func records[T row](r io.Reader, header string, read func(cells []string) T) ite
 				cell, message, hint := value.fault()
 				key := value.key()
 				if message != "" {
-					err = rows.problem(cell, message, hint)
-				} else if first, twice := seen.add(key, rows.start); twice {
-					err = rows.problem(0, fmt.Sprintf("post %s, image %d, is already on line %d", key.ID, key.Image, first),
+					err = rows.Problem(cell, message, hint)
+				} else if first, twice := seen.add(key, rows.Start()); twice {
+					err = rows.Problem(0, fmt.Sprintf("post %s, image %d, is already on line %d", key.ID, key.Image, first),
 						"keep one of the lines")
 				}
 			}
-			if _, isProblem := asProblem(err); !yield(value, err) || err != nil && !isProblem {
+			if _, isProblem := table.AsProblem(err); !yield(value, err) || err != nil && !isProblem {
 				return
 			}
 		}
 	}
-}
-
-func asProblem(err error) (*Problem, bool) {
-	var p *Problem
-	ok := errors.As(err, &p)
-	return p, ok
 }
 
 // TombstonesName is the tombstones file as a release keeps it.
@@ -187,14 +177,14 @@ func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 	var problems Problems
 	// A file without the header is refused: a cut-off one must not bring posts back.
 	for t, err := range records(r, tombstonesHeader, readTombstone) {
-		if p, ok := asProblem(err); ok {
-			problems.add(*p)
+		if p, ok := table.AsProblem(err); ok {
+			problems.Add(*p)
 		} else if err != nil {
 			return nil, err
 		}
 		tombstones = append(tombstones, t)
 	}
-	if err := problems.err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	return tombstones, nil
@@ -214,9 +204,9 @@ func (t Tombstone) key() Key { return Key{ID: t.ID} }
 func (t Tombstone) fault() (cell int, message, hint string) {
 	switch {
 	case !validID(string(t.ID)):
-		return 0, quote(string(t.ID)) + " is not a post id", lowerCaseID
+		return 0, table.Quote(string(t.ID)) + " is not a post id", lowerCaseID
 	case !t.State.Gone():
-		return 1, quote(string(t.State)) + " is not a state of a tombstone", "it is removed, deleted or unavailable"
+		return 1, table.Quote(string(t.State)) + " is not a state of a tombstone", "it is removed, deleted or unavailable"
 	case t.Time.UTC().Year() > 9999: // RFC 3339 has no such year
 		return 2, "the time is not one in UTC, to the second", "write it as 2025-12-31T23:59:59Z"
 	}
@@ -235,7 +225,7 @@ func WriteTombstones(w io.Writer, tombstones []Tombstone) error {
 			message = "stands twice"
 		}
 		if message != "" {
-			return fmt.Errorf("write tombstones: post %s: %s", quote(string(t.ID)), message)
+			return fmt.Errorf("write tombstones: post %s: %s", table.Quote(string(t.ID)), message)
 		}
 		fmt.Fprintf(out, "%s,%s,%s\n", t.ID, t.State, t.Time.UTC().Format(time.RFC3339))
 	}
@@ -243,4 +233,26 @@ func WriteTombstones(w io.Writer, tombstones []Tombstone) error {
 		return fmt.Errorf("write tombstones: %w", err)
 	}
 	return nil
+}
+
+// seen remembers where each key stood first, by post: most have one image.
+type seen map[PostID][]place
+
+type place struct {
+	line  int32
+	image int16
+}
+
+// add notes a key; of one that it has already it gives the line. An empty id is not noted.
+func (s seen) add(k Key, line int) (first int, twice bool) {
+	for _, p := range s[k.ID] {
+		if int(p.image) == k.Image {
+			return int(p.line), true
+		}
+	}
+	if k.ID != "" {
+		id := PostID(strings.Clone(string(k.ID))) // which does not keep its row
+		s[id] = append(s[id], place{int32(line), int16(k.Image)})
+	}
+	return 0, false
 }

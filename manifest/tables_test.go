@@ -130,16 +130,6 @@ func TestReadOutcomesRefuses(t *testing.T) {
 	}
 }
 
-func TestTablesWithTooManyRows(t *testing.T) {
-	n, last := 0, error(nil)
-	for _, last = range ReadOutcomes(strings.NewReader(outcomesHeader + "\n" + strings.Repeat("x\n", maxRows+2))) {
-		n++
-	}
-	if n != maxRows+1 || last == nil || !strings.Contains(last.Error(), "line 1000002: the file has more than 1,000,000 rows") {
-		t.Errorf("%d rows, then %v", n, last)
-	}
-}
-
 // FuzzReadTables: what a reader of our tables takes can be written, and is then read the same.
 func FuzzReadTables(f *testing.F) {
 	f.Add([]byte("id,image,split,outcome,reason,detail,duplicate_of\nabc,0,train,duplicate,x,'=1,abd/1\n"))

@@ -49,6 +49,7 @@ func (c *command) answer(name string, v any) error {
 		"at":         func(t time.Time) string { return t.Format(time.RFC3339) },
 		"because":    withReason,
 		"byCode":     byCode,
+		"cell":       func(text string) string { return fmt.Sprintf("%.20s", oneTerminalLine(text)) },
 		"changed":    func(d diff.Change) string { return describeChange(d, c.verbose) },
 		"counts":     countsOf,
 		"day":        func(t time.Time) string { return t.Format(time.DateOnly) },
@@ -76,6 +77,7 @@ func (c *command) answer(name string, v any) error {
 		"rate":       rate,
 		"size":       size,
 		"some":       someOf,
+		"narrow":     func(row []string) []string { return row[:min(len(row), 7)] }, // as a rule it fits into 80 signs
 		"tally":      tally,
 		"times":      times,
 		"verbose":    func() bool { return c.verbose },

@@ -17,26 +17,32 @@ import (
 
 func (c *command) initCommand() *cobra.Command {
 	var (
-		file    string
+		files   []string
 		signers []string
+		o       manifest.InitOptions
 	)
 	cmd := newCommand("init", exactArgs(1, "one DIR to make"), func(cmd *cobra.Command, args []string) error {
-		return c.init(cmd.Context(), args[0], file, signers)
+		return c.init(cmd.Context(), args[0], files, signers, o)
 	})
-	cmd.Flags().StringVar(&file, "manifest", "", "the annotations `file`: CSV, TSV, JSONL or Parquet")
+	cmd.Flags().StringArrayVar(&files, "manifest", nil, "an annotations `file`, a folder of them or a pattern: CSV, TSV, JSON Lines, JSON or Parquet, also packed (repeatable)")
+	cmd.Flags().StringVar(&o.ID, "id", "", "the `column` of post ids")
+	cmd.Flags().StringVar(&o.Records, "records", "", "the `key` of the list of records in JSON, such as annotations; a dot leads further in")
+	cmd.Flags().StringArrayVar(&o.Keep, "keep", nil, "pass this `column` through, although it holds words, addresses or people (repeatable)")
+	cmd.Flags().BoolVar(&o.PostsOnly, "posts-only", false, "leave out the rows about comments")
 	cmd.Flags().StringArrayVar(&signers, "signer", nil, "require a grant, and accept those signed with the key of this OpenSSH public key `file` (.pub; repeatable)")
 	return cmd
 }
 
-func (c *command) init(ctx context.Context, dir, file string, signers []string) error {
-	if file == "" {
+func (c *command) init(ctx context.Context, dir string, files, signers []string, o manifest.InitOptions) error {
+	if len(files) == 0 {
 		return usageError("init needs the annotations file: --manifest FILE")
 	}
 	pins, pol, err := readSigners(signers)
 	if err != nil {
 		return err
 	}
-	draft, err := manifest.Init(ctx, file, pins, manifest.Options{OpenParquet: scan.OpenManifest})
+	o.Signers, o.OpenParquet = pins, scan.OpenLabelled
+	draft, err := manifest.Init(ctx, files, o)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -46,16 +52,20 @@ func (c *command) init(ctx context.Context, dir, file string, signers []string) 
 	}
 	written, err := draft.Write(ctx, dir, map[string][]byte{
 		"policy.toml": pol, manifest.TombstonesName: tombstones.Bytes()})
+	if problems := (*manifest.Problems)(nil); errors.As(err, &problems) {
+		return asUsage(err)
+	}
 	if err != nil {
 		return err
 	}
 	return c.answer("init", struct {
-		Guesses  []string `json:"guesses"`
-		Warnings []string `json:"warnings"`
-		Written  []string `json:"written"`
-		Dir      string   `json:"-"`
-		Signed   bool     `json:"-"` // whether a run needs a grant
-	}{draft.Notes, draft.Warnings, written, dir, len(signers) > 0})
+		Guesses  []string   `json:"guesses"`
+		Warnings []string   `json:"warnings"`
+		Written  []string   `json:"written"`
+		Example  [][]string `json:"example"`
+		Dir      string     `json:"-"`
+		Signed   bool       `json:"-"` // whether a run needs a grant
+	}{draft.Notes, draft.Warnings, written, draft.Example, dir, len(signers) > 0})
 }
 
 // readSigners reads the signers that release.toml is to name, and gives the policy.toml that

@@ -2,7 +2,6 @@ package copies
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -28,6 +27,7 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	for _, e := range erased {
 		gone[e.Key] = e.Digests
 	}
+	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema, "", "image", "split", "sha256", "sha256_stripped", "sha256_pixels", "phash")
 	for r, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return 0, 0, err
@@ -43,50 +43,9 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 			known++
 		}
 		entries++
-		// A struct cannot have the schema's keys, and a map would not keep the order that people read them in.
-		line := []byte("{")
-		put := func(key string, value any) {
-			// Strings, numbers and lists of strings: marshalling them cannot fail.
-			text, _ := json.Marshal(map[string]any{key: value})
-			if len(line) > 1 {
-				line = append(line, ',')
-			}
-			line = append(line, text[1:len(text)-1]...)
-		}
-		put("id", r.ID)
-		put("image", r.Key.Image)
-		put("split", r.Split)
-		for i, c := range rel.Schema.Categories {
-			put(c.Name, codes(c, r.Labels[i]))
-		}
-		for _, d := range []struct{ key, digest string }{
-			{"sha256", digests.File}, {"sha256_stripped", digests.Stripped}, {"sha256_pixels", digests.Pixels}, {"phash", phash},
-		} {
-			if d.digest != "" {
-				put(d.key, d.digest)
-			}
-		}
-		if _, err := w.Write(append(line, "}\n"...)); err != nil {
-			return 0, 0, err
-		}
+		e := r.Entry
+		e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash = digests.File, digests.Stripped, digests.Pixels, phash
+		out.Write(e)
 	}
-	return entries, known, nil
-}
-
-// codes returns the labels of a category as a manifest has them: a code, a list of codes, or nil for none.
-func codes(c manifest.Category, labels []int) any {
-	if labels == nil {
-		return nil
-	}
-	list := make([]string, len(labels))
-	for i, l := range labels {
-		list[i] = c.Labels[l].Code
-	}
-	if c.Kind == manifest.Multi {
-		return list
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return list[0]
+	return entries, known, out.Flush()
 }

@@ -54,6 +54,7 @@ var pageFiles embed.FS
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"bare":     func(s string) string { return strings.ReplaceAll(s, "`", "") },
 	"content":  func(column string) string { return contents[column] },
+	"dataType": func(t manifest.ColumnType) string { return dataTypes[t] },
 	"fenced":   fenced,
 	"json":     jsonText,
 	"kind":     func(k manifest.CategoryKind) string { return kindWords[k] },
@@ -250,6 +251,10 @@ var contents = map[string]string{
 	"phash":          "perceptual hash, 16 hex digits",
 	"filter":         "why the filters would have dropped the row; null for the others",
 }
+
+// dataTypes are Croissant's words for the types of columns that pass through.
+var dataTypes = map[manifest.ColumnType]string{manifest.TypeText: "sc:Text", manifest.TypeInteger: "sc:Integer", manifest.TypeNumber: "sc:Float",
+	manifest.TypeBoolean: "sc:Boolean", manifest.TypeTimestamp: "sc:DateTime"}
 
 var kindWords = map[manifest.CategoryKind]string{manifest.Single: "one label", manifest.Ordinal: "one label, from lowest to highest",
 	manifest.Multi: "list of labels"}

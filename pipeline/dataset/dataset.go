@@ -23,7 +23,7 @@ import (
 
 // FormatVersion numbers the Parquet layout; it is in the footer as rehydrate.format.
 //
-//	1  id, image, ocr_text, ocr_confidence, width, height, sha256, phash, [filter], labels
+//	1  id, image, ocr_text, ocr_confidence, width, height, sha256, phash, [filter], labels, [columns that pass through]
 const FormatVersion = "1"
 
 // A Format is how a dataset lies in its folder.
@@ -51,6 +51,8 @@ type Row struct {
 	// Labels holds, per category of the schema and in its order, indexes into Category.Labels. nil means that no label
 	// was given, and is written as null, as empty is where the category takes one label.
 	Labels [][]int
+	// Values holds, per column of the schema and in its order, the values as manifest.Column writes them; nil is null.
+	Values [][]string
 }
 
 // Provenance says what a dataset was made from and with. Every field goes into the footer
@@ -173,6 +175,19 @@ func (r *Row) checkFields(s manifest.Schema) error {
 }
 
 func (r *Row) checkLabels(s manifest.Schema) error {
+	if len(r.Values) != len(s.Columns) {
+		return fmt.Errorf("it has values for %d columns, the schema has %d", len(r.Values), len(s.Columns))
+	}
+	for i, c := range s.Columns {
+		if !c.List && len(r.Values[i]) > 1 {
+			return fmt.Errorf("it has %d values in %q, which takes one", len(r.Values[i]), c.Name)
+		}
+		for _, text := range r.Values[i] {
+			if _, err := parquetValue(c.Type, text); err != nil {
+				return fmt.Errorf("its value in %q: %w", c.Name, err)
+			}
+		}
+	}
 	// One more or less would shift the labels into another column.
 	if len(r.Labels) != len(s.Categories) {
 		return fmt.Errorf("it has labels for %d categories, the schema has %d", len(r.Labels), len(s.Categories))

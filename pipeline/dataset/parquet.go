@@ -8,6 +8,9 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -118,10 +121,22 @@ func writerOptions(s manifest.Schema, p Provenance, base []string) ([]parquet.Wr
 		parquet.KeyValueMetadata("huggingface", hub),
 		parquet.KeyValueMetadata("rehydrate.format", FormatVersion),
 	}
+	for _, c := range s.Columns {
+		if path := leafOf(c); c.Type == manifest.TypeText { // as long as a text that OCR read
+			options = append(options, parquet.SkipPageBounds(path...), parquet.SkipPageStatistics(path...))
+		}
+	}
 	for _, kv := range p.pairs() {
 		options = append(options, parquet.KeyValueMetadata("rehydrate."+kv.Key, *kv.Value))
 	}
 	return options, nil
+}
+
+func leafOf(c manifest.Column) []string {
+	if c.List {
+		return []string{c.Name, "list", "element"}
+	}
+	return []string{c.Name}
 }
 
 // group is a parquet.Group whose fields keep their order; parquet.Group sorts them.
@@ -153,7 +168,6 @@ func parquetSchema(s manifest.Schema, base []string) *parquet.Schema {
 func node(column string, f scan.Feature) parquet.Node {
 	// Everything is optional, list elements too: datasets keeps a declared feature only where the Arrow field equals
 	// the one it expects, which is nullable throughout.
-	label := parquet.Optional(parquet.Leaf(parquet.Int64Type))
 	// Plain strings, as every reader knows them; the library's own choice is DELTA_LENGTH_BYTE_ARRAY.
 	text := parquet.Optional(parquet.Encoded(parquet.String(), &parquet.Plain))
 	switch {
@@ -165,10 +179,16 @@ func node(column string, f scan.Feature) parquet.Node {
 		image.add("bytes", parquet.Optional(parquet.Compressed(plain, &parquet.Uncompressed)))
 		image.add("path", text)
 		return parquet.Optional(image)
-	case f.Type == "ClassLabel":
-		return label
+	case f.Type == "ClassLabel", f.DType == "int64":
+		return parquet.Optional(parquet.Leaf(parquet.Int64Type))
 	case f.Type == "Sequence":
-		return parquet.Optional(parquet.List(label))
+		return parquet.Optional(parquet.List(node("", *f.Feature)))
+	case f.DType == "float64":
+		return parquet.Optional(parquet.Leaf(parquet.DoubleType))
+	case f.DType == "bool":
+		return parquet.Optional(parquet.Leaf(parquet.BooleanType))
+	case f.DType == timestampType:
+		return parquet.Optional(parquet.Timestamp(parquet.Millisecond))
 	case f.DType == "float32":
 		return parquet.Optional(parquet.Leaf(parquet.FloatType))
 	case f.DType == "int32":
@@ -208,31 +228,78 @@ func appendRow(out parquet.Row, s manifest.Schema, base []string, r *Row) parque
 		text(r.Filter, r.Filter == "", 1)
 	}
 	for i, c := range s.Categories {
-		if c.Kind == manifest.Multi {
-			out = appendList(out, r.Labels[i])
-		} else if len(r.Labels[i]) == 0 {
-			add(parquet.NullValue(), 0)
-		} else {
-			add(parquet.Int64Value(int64(r.Labels[i][0])), 1)
-		}
+		out = appendCell(out, r.Labels[i], c.Kind == manifest.Multi, func(id int) parquet.Value { return parquet.Int64Value(int64(id)) })
+	}
+	for i, c := range s.Columns {
+		out = appendCell(out, r.Values[i], c.List, func(text string) parquet.Value {
+			v, _ := parquetValue(c.Type, text) // check has seen it
+			return v
+		})
 	}
 	return out
 }
 
-func appendList(out parquet.Row, ids []int) parquet.Row {
+// appendCell writes a value or a list of values; nil is null, as no value is where there is no list.
+func appendCell[T any](out parquet.Row, values []T, isList bool, value func(T) parquet.Value) parquet.Row {
 	column := columnAfter(out)
 	// The definition levels of an optional list of optional elements are 0 for a null list, 1 for an empty list, 2 for a
 	// null element, which is never written, and 3 for an element.
 	switch {
-	case ids == nil:
+	case values == nil || len(values) == 0 && !isList:
 		return append(out, parquet.NullValue().Level(0, 0, column))
-	case len(ids) == 0:
+	case len(values) == 0:
 		return append(out, parquet.NullValue().Level(0, 1, column))
+	case !isList:
+		return append(out, value(values[0]).Level(0, 1, column))
 	}
-	for i, id := range ids {
-		out = append(out, parquet.Int64Value(int64(id)).Level(min(i, 1), 3, column))
+	for i, v := range values {
+		out = append(out, value(v).Level(min(i, 1), 3, column))
 	}
 	return out
+}
+
+const timestampType = "timestamp[ms, tz=UTC]"
+
+// dtypes are Hugging Face's names of the types of columns that pass through.
+var dtypes = map[manifest.ColumnType]string{manifest.TypeText: "string", manifest.TypeInteger: "int64",
+	manifest.TypeNumber: "float64", manifest.TypeBoolean: "bool", manifest.TypeTimestamp: timestampType}
+
+// parquetValue reads a value as manifest.Column writes it; valueText is the other way round.
+func parquetValue(t manifest.ColumnType, text string) (v parquet.Value, err error) {
+	switch t {
+	case manifest.TypeInteger:
+		n, failed := strconv.ParseInt(text, 10, 64)
+		v, err = parquet.Int64Value(n), failed
+	case manifest.TypeNumber:
+		n, failed := strconv.ParseFloat(text, 64)
+		v, err = parquet.DoubleValue(n), failed
+	case manifest.TypeBoolean:
+		yes, failed := strconv.ParseBool(text)
+		v, err = parquet.BooleanValue(yes), failed
+	case manifest.TypeTimestamp:
+		at, failed := time.Parse(manifest.TimeForm, text)
+		v, err = parquet.Int64Value(at.UnixMilli()), failed
+	default:
+		if !utf8.ValidString(text) {
+			err = fmt.Errorf("its text %.40q is not UTF-8", text)
+		}
+		v = parquet.ByteArrayValue([]byte(text))
+	}
+	return v, err
+}
+
+func valueText(t manifest.ColumnType, v parquet.Value) string {
+	switch t {
+	case manifest.TypeInteger:
+		return strconv.FormatInt(v.Int64(), 10)
+	case manifest.TypeNumber:
+		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
+	case manifest.TypeBoolean:
+		return strconv.FormatBool(v.Boolean())
+	case manifest.TypeTimestamp:
+		return time.UnixMilli(v.Int64()).UTC().Format(manifest.TimeForm)
+	}
+	return string(v.ByteArray())
 }
 
 func columnAfter(row parquet.Row) int {
@@ -244,9 +311,9 @@ func columnAfter(row parquet.Row) int {
 
 // features are the Hugging Face features of the columns, a scan.Feature each.
 func features(s manifest.Schema, base []string) (out object) {
-	dtypes := map[string]string{"ocr_confidence": "float32", "width": "int32", "height": "int32"}
+	numbers := map[string]string{"ocr_confidence": "float32", "width": "int32", "height": "int32"}
 	for _, name := range base {
-		f := scan.Feature{DType: cmp.Or(dtypes[name], "string"), Type: "Value"}
+		f := scan.Feature{DType: cmp.Or(numbers[name], "string"), Type: "Value"}
 		if name == "image" {
 			f = scan.Feature{Type: "Image"}
 		}
@@ -258,6 +325,13 @@ func features(s manifest.Schema, base []string) (out object) {
 			f.Names = append(f.Names, l.Name)
 		}
 		if c.Kind == manifest.Multi {
+			f = scan.Feature{Feature: new(f), Type: "Sequence"}
+		}
+		out = append(out, member{c.Name, f})
+	}
+	for _, c := range s.Columns {
+		f := scan.Feature{DType: dtypes[c.Type], Type: "Value"}
+		if c.List {
 			f = scan.Feature{Feature: new(f), Type: "Sequence"}
 		}
 		out = append(out, member{c.Name, f})

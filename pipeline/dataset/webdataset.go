@@ -137,6 +137,9 @@ func metadataJSON(s manifest.Schema, r *Row) ([]byte, error) {
 		}
 		o = append(o, member{c.Name, label})
 	}
+	for i, c := range s.Columns {
+		o = append(o, member{c.Name, c.JSON(r.Values[i])})
+	}
 	text, err := jsonText(o)
 	return append([]byte(text), '\n'), err
 }

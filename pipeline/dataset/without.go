@@ -259,6 +259,10 @@ func (o *own) readFeatures(features map[string]scan.Feature) error {
 		if f.Feature != nil {
 			c.Kind, f = manifest.Multi, *f.Feature
 		}
+		if kind, ok := typeOf(f); ok {
+			o.schema.Columns = append(o.schema.Columns, manifest.Column{Name: c.Name, Type: kind, List: c.Kind == manifest.Multi})
+			continue
+		}
 		for _, name := range f.Names {
 			c.Labels = append(c.Labels, manifest.Label{Name: name})
 		}
@@ -267,10 +271,21 @@ func (o *own) readFeatures(features map[string]scan.Feature) error {
 	return nil
 }
 
+// typeOf is the type of a column that passes through.
+func typeOf(f scan.Feature) (manifest.ColumnType, bool) {
+	for _, kind := range manifest.ColumnTypes() {
+		if f.Type == "Value" && f.DType == dtypes[kind] {
+			return kind, true
+		}
+	}
+	return "", false
+}
+
 // row is appendRow the other way round.
 func (o *own) row(values parquet.Row) Row {
 	base := len(o.base) + 1 // image has two leaves
-	r := Row{Labels: make([][]int, len(o.schema.Categories))}
+	r := Row{Labels: make([][]int, len(o.schema.Categories)), Values: make([][]string, len(o.schema.Columns))}
+	passed := base + len(o.schema.Categories)
 	text := []*string{0: &r.ID, 2: &r.Path, 3: &r.Text, 7: &r.SHA256, 8: &r.PHash, 9: &r.Filter}
 	for _, v := range values {
 		c := v.Column()
@@ -278,8 +293,11 @@ func (o *own) row(values parquet.Row) Row {
 			c++ // one leaf, in the place of the image's path
 		}
 		switch {
+		case c >= passed:
+			kind := o.schema.Columns[c-passed].Type
+			addCell(&r.Values[c-passed], v, func(v parquet.Value) string { return valueText(kind, v) })
 		case c >= base:
-			o.label(&r, c-base, v)
+			addCell(&r.Labels[c-base], v, func(v parquet.Value) int { return int(v.Int64()) })
 		case v.IsNull():
 		case c == 1:
 			r.Image = v.ByteArray()
@@ -296,12 +314,12 @@ func (o *own) row(values parquet.Row) Row {
 	return r
 }
 
-func (o *own) label(r *Row, category int, v parquet.Value) {
-	labels := &r.Labels[category]
+// addCell adds what a leaf holds to a cell.
+func addCell[T any](cell *[]T, v parquet.Value, value func(parquet.Value) T) {
 	switch {
 	case !v.IsNull():
-		*labels = append(*labels, int(v.Int64()))
+		*cell = append(*cell, value(v))
 	case v.DefinitionLevel() == 1: // the empty list
-		*labels = []int{}
+		*cell = []T{}
 	}
 }

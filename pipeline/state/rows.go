@@ -165,6 +165,6 @@ func rowOf(ctx context.Context, ws *workspace.Workspace, p policy.Policy, rec wo
 		ID: rec.Key.String(), Image: body, Path: path.Base(ws.ImageName(rec.Key, rec.Image.Format)),
 		Text: ShownReading(*rec.Reading, p).Text, Confidence: rec.Reading.Confidence,
 		Width: rec.Image.Width, Height: rec.Image.Height, SHA256: rec.Image.SHA256,
-		PHash: fmt.Sprintf("%016x", rec.Image.PHash), Filter: filter, Labels: rec.Labels,
+		PHash: fmt.Sprintf("%016x", rec.Image.PHash), Filter: filter, Labels: rec.Labels, Values: rec.Values,
 	}, nil
 }

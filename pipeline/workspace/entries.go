@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -85,12 +87,35 @@ func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error]) {
 			ON CONFLICT (id, image) DO UPDATE SET ordinal = excluded.ordinal, line = excluded.line, split = excluded.split,
 			  labels = excluded.labels, sha256 = excluded.sha256, phash = excluded.phash, subreddit = excluded.subreddit,
 			  sha256_stripped = excluded.sha256_stripped, sha256_pixels = excluded.sha256_pixels`,
-			e.Ordinal, e.ID, e.Image, e.Line, e.Split, jsonColumn{e.Labels}, e.SHA256, e.PHash, e.Subreddit, e.StrippedSHA256,
+			e.Ordinal, e.ID, e.Image, e.Line, e.Split, jsonColumn{cellsOf(e)}, e.SHA256, e.PHash, e.Subreddit, e.StrippedSHA256,
 			e.PixelsSHA256)
 		if t.err != nil {
 			return
 		}
 	}
+}
+
+// cellsOf is what the column labels holds of an entry: its labels, or an object of them and the values that pass
+// through. Where a release passes none through, the column is as it was before there were any.
+func cellsOf(e manifest.Entry) any {
+	if len(e.Values) == 0 {
+		return e.Labels
+	}
+	return cells{e.Labels, e.Values}
+}
+
+type cells struct {
+	Labels [][]int
+	Values [][]string
+}
+
+// UnmarshalJSON reads either form.
+func (c *cells) UnmarshalJSON(text []byte) error {
+	if bytes.HasPrefix(text, []byte("{")) {
+		type plain cells // without this method
+		return json.Unmarshal(text, (*plain)(c))
+	}
+	return json.Unmarshal(text, &c.Labels)
 }
 
 // dropLeft deletes the rows of the keys that left the manifest, and returns the names of their image files.

@@ -374,8 +374,9 @@ func scanRecord(rows *sql.Rows, ordinal *int) (Record, error) {
 		wide    string
 		phash   int64
 		earlier sql.Null[string]
+		given   cells
 	)
-	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, jsonColumn{&r.Labels}, &r.SHA256, &r.PHash,
+	targets := []any{&r.Ordinal, &r.ID, &r.Key.Image, &r.Line, &r.Split, jsonColumn{&given}, &r.SHA256, &r.PHash,
 		&r.Subreddit, &r.StrippedSHA256, &r.PixelsSHA256}
 	targets = append(targets, r.Post.targets()...)
 	targets = append(targets, null(&img.Source), null(&img.OriginalSHA256), null(&img.SHA256), null(&img.Format),
@@ -391,6 +392,7 @@ func scanRecord(rows *sql.Rows, ordinal *int) (Record, error) {
 		return r, err
 	}
 	*ordinal = r.Ordinal
+	r.Labels, r.Values = given.Labels, given.Values
 	r.Post.ID, r.Post.Told = r.ID, r.Subreddit
 	r.Earlier.Read, r.Earlier.Text = earlier.Valid, earlier.V
 	if img.SHA256 != "" {

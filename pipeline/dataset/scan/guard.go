@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/bits"
 
 	"github.com/klauspost/compress/zstd"
@@ -38,16 +37,15 @@ type guard struct {
 
 // limits are what reading a file may take, in bytes.
 type limits struct {
-	file  int64
 	page  int64 // a page, decompressed
 	group int64 // the pages that are held at a time, of all columns
 }
 
 // Writers that look at the size of a page once in 1,024 values put hundreds of pictures into one.
 var (
-	manifestLimits = limits{file: 1 << 30, page: 32 << 20, group: 64 << 20}
-	tableLimits    = limits{file: math.MaxInt64, page: 32 << 20, group: 64 << 20}
-	pictureLimits  = limits{file: math.MaxInt64, page: 256 << 20, group: 512 << 20}
+	manifestLimits = limits{page: 32 << 20, group: 64 << 20}
+	tableLimits    = limits{page: 32 << 20, group: 64 << 20}
+	pictureLimits  = limits{page: 256 << 20, group: 512 << 20}
 )
 
 func (g *guard) read(pos, n int64) ([]byte, error) {

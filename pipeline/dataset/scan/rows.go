@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
@@ -24,7 +25,7 @@ const (
 )
 
 // OpenManifest opens a Parquet file for reading as a manifest, row by row. It gives text, integers, floats, booleans
-// ("true", "false") and lists of them; columns of any other kind (an image, a map, a time) are left out of Columns.
+// ("true", "false"), times (RFC 3339) and lists of them; columns of any other kind (an image, a map) are left out of Columns.
 // Only the columns named by want are read, and checked; nil is all of them. The cells of the others are Null.
 //
 // A file that cannot be read as Parquet gives a *manifest.Problem, what is damaged or forged within it a final error
@@ -78,9 +79,6 @@ func (r *rows) open(path string, most limits, choose func() error) error {
 			return err
 		case !info.Mode().IsRegular():
 			return hinted{errors.New("it is not a regular file"), "name a file, not a folder or a pipe"}
-		case info.Size() > most.file: // a dataset by mistake
-			return hinted{fmt.Errorf("the file has %d bytes, more than the %d that a manifest may have", info.Size(), most.file),
-				"keep ids and labels, leave out images"}
 		}
 		r.File, err = open(f, info.Size(), most)
 		if err != nil {
@@ -144,6 +142,7 @@ type textColumn struct {
 	leaf     *parquet.Column
 	labels   []string // the names of its numbers; nil for none
 	unsigned bool
+	time     func(int64) time.Time // what its numbers are, nil where they are no times
 	list     bool
 	present  int // the definition level from which it is not null; of a list, that of an empty one
 }
@@ -226,6 +225,15 @@ func (c *textColumn) readable() bool {
 		case nil, *format.StringType, *format.EnumType, *format.JsonType:
 		case *format.IntType:
 			c.unsigned = !lt.IsSigned
+		case *format.TimestampType:
+			switch lt.Unit.Value.(type) {
+			case *format.MilliSeconds:
+				c.time = time.UnixMilli
+			case *format.MicroSeconds:
+				c.time = time.UnixMicro
+			default:
+				return false // nanoseconds, which no annotation has
+			}
 		default:
 			return false
 		}
@@ -289,6 +297,8 @@ func (c *textColumn) take(cell *manifest.Cell, v parquet.Value) {
 // text writes a value as text.
 func (c *textColumn) text(v parquet.Value) string {
 	switch kind := v.Kind(); {
+	case c.time != nil && kind == parquet.Int64:
+		return c.time(v.Int64()).UTC().Format(manifest.TimeForm)
 	case kind == parquet.Int32 && c.unsigned:
 		return strconv.FormatUint(uint64(v.Uint32()), 10)
 	case kind == parquet.Int64 && c.unsigned:

@@ -1,0 +1,124 @@
+package manifest
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"rehydrate/manifest/table"
+)
+
+// A Column passes through: its values go from the manifest into the dataset as they are. Its Name is that in the Parquet.
+type Column struct {
+	Name string     `toml:"name"`
+	Type ColumnType `toml:"type"`
+	List bool       `toml:"list" json:",omitempty"` // a row has a list of such values
+}
+
+// A ColumnType says what the values of a column are.
+type ColumnType string
+
+// The types. Values are written as text: integers and numbers in decimals, booleans as true and false, times as RFC 3339
+// in UTC, to the millisecond.
+const (
+	TypeText      ColumnType = "text"
+	TypeInteger   ColumnType = "integer"
+	TypeNumber    ColumnType = "number"
+	TypeBoolean   ColumnType = "boolean"
+	TypeTimestamp ColumnType = "timestamp"
+)
+
+// ColumnTypes lists the types in the order of messages.
+func ColumnTypes() []ColumnType {
+	return []ColumnType{TypeText, TypeInteger, TypeNumber, TypeBoolean, TypeTimestamp}
+}
+
+// String gives the type as people read it.
+func (c Column) String() string {
+	if c.List {
+		return "list of " + string(c.Type)
+	}
+	return string(c.Type)
+}
+
+// TimeForm is how a timestamp is written.
+const TimeForm = "2006-01-02T15:04:05.999Z"
+
+// read gives a value as it is kept, "" for none; false for one of another type.
+func (t ColumnType) read(text string) (string, bool) {
+	if t == TypeText {
+		return text, true
+	}
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "", true
+	}
+	switch t {
+	case TypeInteger:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return strconv.FormatInt(n, 10), true
+		}
+		// Programs that know no missing integer write all of them as 4.0.
+		if v, ok := numberOf(text); ok && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return strconv.FormatInt(int64(v), 10), true
+		}
+		return "", false
+	case TypeNumber:
+		v, ok := numberOf(text)
+		return strconv.FormatFloat(v, 'g', -1, 64), ok
+	case TypeBoolean:
+		yes, ok := flagText(text)
+		return strconv.FormatBool(yes), ok
+	}
+	at, ok := readTime(text)
+	return at.Format(TimeForm), ok && at.Year() >= 0 && at.Year() <= 9999
+}
+
+// fault gives what is wrong with a column that release.toml defines, or "".
+func (c *Column) fault() (message, hint string) {
+	message, hint = nameFault("column", c.Name)
+	if message != "" {
+		return message, hint
+	}
+	for _, t := range ColumnTypes() {
+		if c.Type == t {
+			return "", ""
+		}
+	}
+	return fmt.Sprintf("column %s has type %s", c.Name, table.Quote(string(c.Type))),
+		"type is one of " + list(each(ColumnTypes(), func(t ColumnType) string { return string(t) }))
+}
+
+// values reads the cell of a column.
+func (d *decoder) values(c int, cells []Cell) []string {
+	i, column := d.passed[c], d.Schema.Columns[c]
+	cell := cells[i]
+	if !d.usable(i, cell) || cell.Null {
+		return nil
+	}
+	if cell.Nested || cell.IsList && !column.List {
+		d.report(i, fmt.Sprintf("column %s wants %s, not a list or an object", column.Name, column), "list = true in its [[column]] takes a list of values")
+		return nil
+	}
+	parts := cell.List
+	if !cell.IsList {
+		parts = []string{cell.Text}
+		if column.List && strings.TrimSpace(cell.Text) != "" && d.separator != "" {
+			parts = strings.Split(cell.Text, d.separator)
+		}
+	}
+	values := []string{}
+	for _, part := range parts {
+		text, ok := column.Type.read(part)
+		if !ok {
+			d.report(i, fmt.Sprintf("%s is not a value of column %s (%s)", table.Quote(part), column.Name, column.Type), "correct it, leave the cell empty, or change the column's type")
+			return nil
+		}
+		if text == "" && !cell.IsList { // an empty cell
+			return nil
+		}
+		values = append(values, strings.Clone(text))
+	}
+	return values
+}

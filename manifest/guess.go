@@ -1,0 +1,458 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rehydrate/manifest/table"
+)
+
+// A columnGuess is a field, category or column with its column in the file and the reason. A field without a column says
+// why the column of the usual name is not the field's.
+type columnGuess struct {
+	Name, Column, Why string
+	Category          *Category // nil for a field and a column
+	Passed            *Column   // nil for a field and a category
+}
+
+// A guesser decides what the columns of a survey mean.
+type guesser struct {
+	InitOptions
+	columns   []*surveyed
+	differ    map[[2]int]bool // columns of ids that name another post in some row
+	guesses   []columnGuess
+	isFigSIM  bool
+	separator string
+	leftOut   []string // columns that are not in the release, each with the reason
+	notes     []string
+	warnings  []string
+	comments  *surveyed // filled where a row is about a comment
+	names     map[string]bool
+}
+
+// idNames are the names under which people keep post ids, the likeliest first.
+var idNames = aliases(fieldID)
+
+// commentMarks are columns that have a value where a row is about a comment: what it stands under.
+const commentMarks = "linked_submission_id parent_id comment_id parent_comment_id link_id"
+
+// guess fails only when there is nothing to build a release on, or when a person has to decide.
+func (d *guesser) guess(file string) error {
+	refuse := func(message, hint string) error {
+		message += "; the columns are " + quotedList(each(d.columns, func(c *surveyed) string { return c.name }))
+		return table.One(&Problem{File: file, Line: 1, Message: message, Hint: hint})
+	}
+	if len(d.columns) == 0 {
+		return table.One(&Problem{File: file, Line: 1, Message: "no record holds a JSON object with keys", Hint: table.WholeObject})
+	}
+	isDataset := d.column("ocr_text") != nil && d.column("ocr_confidence") != nil
+	if message, hint := d.guessID(); message != "" {
+		return refuse(message, hint)
+	}
+	if err := d.guessComments(); err != nil {
+		return err
+	}
+	for field := fieldSplit; field < fieldSubreddit; field++ {
+		d.guessField(field, isDataset)
+	}
+	for _, c := range d.columns {
+		if isDataset && !c.used && reserved(plain(c.name)) {
+			c.used = true
+			d.leave(c, "a run makes it")
+		}
+	}
+	d.guessSeparator() // while all columns are free
+	// FigSIM first: its columns would also do as categories with labels of their own.
+	if d.guessFigSIM() {
+		d.leaveOut()
+		return nil
+	}
+	d.guessCategories()
+	if !slices.ContainsFunc(d.guesses, func(c columnGuess) bool { return c.Category != nil }) {
+		d.warnings = append(d.warnings, "no column looks like labels (at most 50 different short values): the release has none")
+	}
+	d.guessSubreddit()
+	d.guessColumns()
+	for _, name := range d.Keep {
+		if c := d.column(name); c == nil {
+			return refuse("--keep names column "+table.Quote(name)+", which is not there", "name a column of the file")
+		}
+	}
+	d.leaveOut()
+	return nil
+}
+
+func (d *guesser) column(name string) *surveyed {
+	if i := slices.IndexFunc(d.columns, func(c *surveyed) bool { return c.name == name }); i >= 0 {
+		return d.columns[i]
+	}
+	return nil
+}
+
+func (d *guesser) columnOf(field string) string {
+	i := slices.IndexFunc(d.guesses, func(c columnGuess) bool { return c.Name == field })
+	if i < 0 {
+		return ""
+	}
+	return d.guesses[i].Column
+}
+
+func (d *guesser) take(c columnGuess) {
+	d.guesses = append(d.guesses, c)
+	what := c.Name + " is column " + table.Quote(c.Column)
+	switch {
+	case c.Category != nil:
+		what = fmt.Sprintf("category %s (%s) is %s", c.Name, c.Category.Kind, table.Quote(c.Column))
+	case c.Passed != nil:
+		what = fmt.Sprintf("column %s (%s) is %s", c.Name, c.Passed, table.Quote(c.Column))
+	case c.Column == "":
+		what = c.Name + " has no column"
+	}
+	d.notes = append(d.notes, what+": "+c.Why)
+}
+
+func (d *guesser) leave(c *surveyed, why string) {
+	c.used = true
+	d.leftOut = append(d.leftOut, table.Quote(c.name)+": "+why)
+	d.notes = append(d.notes, "not used: "+table.Quote(c.name)+": "+why)
+}
+
+// guessID takes the column of post ids. Where a person has to decide, it says what about.
+func (d *guesser) guessID() (message, hint string) {
+	const choose = "say which it is: rehydrate init --id COLUMN"
+	if d.ID != "" {
+		c := d.column(d.ID)
+		if c == nil {
+			return "--id names column " + table.Quote(d.ID) + ", which is not there", "name a column of the file"
+		}
+		d.takeID(c, "--id names it")
+		return "", ""
+	}
+	var sure, likely, numbers []int
+	for _, name := range append(slices.Clone(idNames), "") { // the last are columns with another name
+		for i, c := range d.columns {
+			switch mostly := 2*c.forms[formID] > c.items; {
+			case c.lists || c.odd || plain(c.name) != name && (name != "" || slices.Contains(idNames, plain(c.name))):
+			case 2*c.forms[formComment] > c.items:
+				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", c.forms[formComment], c.items))
+			case !mostly && 2*c.forms[formGallery] > c.items:
+				likely = append(likely, i)
+			case !mostly || name == "" && c.forms[formPost] != c.items:
+			case c.rowNumbers():
+				d.leave(c, fmt.Sprintf("it numbers the rows (%s, %s and on), so it is not the id of a post", c.cells[0][0], c.cells[1][0]))
+			case c.all(formDigits):
+				numbers = append(numbers, i)
+			case 2*c.forms[formPost] > c.items:
+				sure = append(sure, i)
+			default:
+				likely = append(likely, i)
+			}
+		}
+	}
+	switch {
+	case len(sure) == 0 && len(likely) == 0 && len(numbers) > 0:
+		c := d.columns[numbers[0]]
+		return fmt.Sprintf("column %s holds nothing but digits, which post ids seldom do", table.Quote(c.name)),
+			"if they are post ids, say so: rehydrate init --id " + c.name
+	case len(sure) == 0 && len(likely) == 0:
+		return "no column looks like post ids", "give the column of ids, t3_ ids or permalinks the name id, or name it: rehydrate init --id COLUMN"
+	}
+	for _, i := range numbers {
+		d.leave(d.columns[i], "it holds nothing but digits, and another column has post ids")
+	}
+	best := slices.Concat(sure, likely)[0]
+	for _, i := range sure {
+		if d.differs(best, i) {
+			return fmt.Sprintf("columns %s and %s name different posts in the same row", table.Quote(d.columns[best].name), table.Quote(d.columns[i].name)), choose
+		}
+	}
+	for _, i := range likely {
+		switch {
+		case !d.differs(best, i):
+			if len(sure) > 0 && i < best { // the plain id rather than the address that holds it
+				best = i
+			}
+		case len(sure) == 0 && !d.columns[i].namedAs(commentMarks):
+			return fmt.Sprintf("columns %s and %s could both be post ids", table.Quote(d.columns[best].name), table.Quote(d.columns[i].name)), choose
+		default:
+			d.leave(d.columns[i], "its ids are not those of the posts, which "+table.Quote(d.columns[best].name)+" has; perhaps they are of comments")
+		}
+	}
+	c := d.columns[best]
+	d.takeID(c, fmt.Sprintf("%d of %d values are post ids", max(c.forms[formID], c.forms[formGallery]), c.items))
+	return "", ""
+}
+
+func (d *guesser) differs(i, j int) bool { return d.differ[[2]int{min(i, j), max(i, j)}] }
+
+func (d *guesser) takeID(c *surveyed, why string) {
+	c.used = true
+	d.take(columnGuess{Name: "id", Column: c.name, Why: why})
+}
+
+// guessComments looks for rows about comments under ids that could be either.
+func (d *guesser) guessComments() error {
+	id := d.column(d.columnOf("id"))
+	if id.all(formPost) { // which cannot be the ids of comments
+		return nil
+	}
+	for _, c := range d.columns {
+		if c == id || !c.namedAs(commentMarks) || c.forms[formID]+c.forms[formComment] == 0 {
+			continue
+		}
+		if d.PostsOnly {
+			d.comments = c
+			d.leave(c, fmt.Sprintf("it says what a comment stands under: --posts-only leaves out the %d rows in which it has a value", c.filled))
+			return nil
+		}
+		problems := new(Problems)
+		for _, p := range c.first {
+			p.Message = fmt.Sprintf("column %s has a value here, so this row is about a comment, and its %s is not that of a post",
+				table.Quote(c.name), table.Quote(id.name))
+			p.Hint = "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"
+			problems.Add(p)
+		}
+		problems.More = c.filled - len(c.first)
+		return problems
+	}
+	return nil
+}
+
+// holds says why the column's values can be the field's, "" if they cannot.
+func (c *surveyed) holds(field int) string {
+	if c.lists || c.odd || len(c.cells) == 0 {
+		return ""
+	}
+	fits := func(text string) bool { return isHex(foldASCII(text), hexDigits[field]) }
+	why := "all values have the right digits"
+	switch field {
+	case fieldSplit:
+		fits = func(text string) bool { return validWord(text, maxSplit) }
+	case fieldImage:
+		fits = func(text string) bool { _, ok := imageNumber(text); return ok }
+		why = "all values are small numbers"
+	}
+	if slices.ContainsFunc(c.cells, func(cell []string) bool { return !fits(cell[0]) }) {
+		return ""
+	}
+	if field != fieldSplit {
+		return why
+	}
+	splits := labelCodes(c.labels(""))
+	// Splits that differ in case only are one label: the check would refuse them.
+	if !c.empty && len(splits) == len(c.cells) {
+		return "the splits are " + list(splits)
+	}
+	return ""
+}
+
+// guessField takes the column with the likeliest name, if it has the usual values; of digests the one with their form.
+func (d *guesser) guessField(field int, isDataset bool) {
+	names := aliases(field)
+	if isDataset { // a dataset has the digest of the file as it is stored
+		switch field {
+		case fieldSHA256:
+			return
+		case fieldStripped:
+			names = []string{"sha256"}
+		}
+	}
+	for _, alias := range names {
+		for _, c := range d.columns {
+			if plain(c.name) != alias || c.used {
+				continue
+			}
+			why := c.holds(field)
+			if why == "" {
+				d.take(columnGuess{Name: fieldNames[field], Why: fmt.Sprintf("column %s has the name, but other values", table.Quote(c.name))})
+				return
+			}
+			c.used = true
+			d.take(columnGuess{Name: fieldNames[field], Column: c.name, Why: "by its name; " + why})
+			if field == fieldImage && !c.seen["0"] && !c.empty {
+				d.warnings = append(d.warnings, fmt.Sprintf("the image column %s never is 0: images are counted from 0 here", table.Quote(c.name)))
+			}
+			return
+		}
+	}
+	form := map[int]int{fieldSHA256: formSHA256, fieldPHash: formPHash}[field]
+	var found []*surveyed
+	for _, c := range d.columns {
+		if form != 0 && !c.used && !c.lists && c.all(form) && !slices.Contains(fieldNames[:], plain(c.name)) {
+			found = append(found, c)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		found[0].used = true
+		d.take(columnGuess{Name: fieldNames[field], Column: found[0].name, Why: "by its form; all values have the right digits"})
+		d.warnings = append(d.warnings, fmt.Sprintf("column %s was taken for %s of the image's file by its form alone: where it is another digest, all images would be outcome changed",
+			table.Quote(found[0].name), fieldNames[field]))
+	case len(found) > 1:
+		for _, c := range found {
+			d.leave(c, "several columns look like "+fieldNames[field]+": name one so")
+		}
+	}
+}
+
+// guessFigSIM takes FigSIM's labels if the file has a column for each category, by its name, and their cells are its labels.
+func (d *guesser) guessFigSIM() bool {
+	r := BuiltIn()
+	var found []*surveyed
+	for i, c := range r.Schema.Categories {
+		at := slices.IndexFunc(d.columns, func(s *surveyed) bool { return !s.used && slices.Contains(categoryAliases(&c), plain(s.name)) })
+		if at < 0 || d.columns[at].odd || len(d.columns[at].cells) > maxDifferent {
+			return false
+		}
+		for _, cell := range d.columns[at].cells {
+			parts := cell
+			if !d.columns[at].lists {
+				parts = split(cell[0], d.separator, r.vocabularies[i])
+			}
+			if _, p := r.vocabularies[i].read(parts); p != nil {
+				return false
+			}
+		}
+		found = append(found, d.columns[at])
+	}
+	d.isFigSIM = true
+	for i, c := range found {
+		c.used = true
+		category := &r.Schema.Categories[i]
+		d.take(columnGuess{Name: category.Name, Column: c.name, Why: "all values are FigSIM's labels of this category", Category: category})
+	}
+	return true
+}
+
+// free reports whether a column can be a category.
+func (d *guesser) free(c *surveyed) bool {
+	if !c.usable() || c.used || c.personal() || c.words() || c.all(formFlag) || c.rowNumbers() || slices.Contains(d.Keep, c.name) {
+		return false
+	}
+	// Numbers are labels where they are whole, few and repeat.
+	return !c.all(formNumber) || c.all(formInteger) && !c.counted() && (2*len(c.cells) <= c.filled || c.filled < 3)
+}
+
+// guessSeparator takes the sign under which most columns hold several labels a cell.
+func (d *guesser) guessSeparator() {
+	most := -1
+	for _, sign := range separators {
+		n := 0
+		for _, c := range d.columns {
+			if d.free(c) && !c.lists && c.labels(sign) != nil {
+				n++
+			}
+		}
+		if n > most { // of several signs the usual one, which comes first
+			d.separator, most = sign, n
+		}
+	}
+}
+
+func (d *guesser) guessCategories() {
+	for _, c := range d.columns {
+		if !d.free(c) {
+			continue
+		}
+		category := &Category{Title: strings.TrimSpace(c.name), Kind: Multi, Labels: c.labels(d.separator)}
+		why := fmt.Sprintf("%d different labels; a cell can hold several, separated by %q", len(category.Labels), d.separator)
+		if c.lists {
+			why = fmt.Sprintf("lists of %d different labels", len(category.Labels))
+		}
+		if category.Labels == nil {
+			category.Kind, category.Labels = Single, c.labels("")
+			why = fmt.Sprintf("%d different values in %d cells", len(category.Labels), c.filled)
+		}
+		if category.Labels == nil {
+			continue
+		}
+		category.Name = d.name(c.name, "_label")
+		if !validText(category.Title, maxLabelText) {
+			category.Title = category.Name
+		}
+		c.used = true
+		d.take(columnGuess{Name: category.Name, Column: c.name, Why: why, Category: category})
+	}
+}
+
+// guessSubreddit takes the column of that name, where its values are no labels.
+func (d *guesser) guessSubreddit() {
+	for _, c := range d.columns {
+		if !c.used && !c.lists && slices.Contains(aliases(fieldSubreddit), plain(c.name)) && c.filled > 0 && !c.all(formNumber) && d.columnOf("subreddit") == "" {
+			c.used = true
+			d.take(columnGuess{Name: "subreddit", Column: c.name, Why: "by its name"})
+		}
+	}
+}
+
+// guessColumns takes what is not a label and holds no words: numbers, times, flags, and lists of them; and what --keep names.
+func (d *guesser) guessColumns() {
+	for _, c := range d.columns {
+		named := slices.Contains(d.Keep, c.name)
+		kind := c.kind()
+		if c.used || c.odd || !c.usable() || c.filled == 0 || !named && (c.personal() || c.words() || c.rowNumbers() || kind == TypeText) {
+			continue
+		}
+		c.used = true
+		p := &Column{Name: d.name(c.name, "_given"), Type: kind, List: c.lists}
+		why := fmt.Sprintf("%d of %d cells have a value", c.filled, c.filled)
+		if c.empty {
+			why = fmt.Sprintf("%d cells have a value, others are empty", c.filled)
+		}
+		if named {
+			why = "--keep names it"
+			if c.words() || c.personal() {
+				d.warnings = append(d.warnings, fmt.Sprintf("column %s holds what people wrote or who they are: it is published with the release, because --keep names it", table.Quote(c.name)))
+			}
+		}
+		d.take(columnGuess{Name: p.Name, Column: c.name, Why: why, Passed: p})
+	}
+}
+
+// name makes a name that no other column of the dataset has.
+func (d *guesser) name(column, suffix string) string {
+	word := slug(column)
+	if reserved(word) {
+		word += suffix
+	}
+	name := word
+	for n := 2; d.names[name]; n++ {
+		name = word + "_" + strconv.Itoa(n)
+	}
+	d.names[name] = true
+	return name
+}
+
+func (d *guesser) leaveOut() {
+	for _, c := range d.columns {
+		if c.used || c.name == "" {
+			continue
+		}
+		switch {
+		case c.personal():
+			d.leave(c, "it is about people")
+			d.warnings = append(d.warnings, fmt.Sprintf("column %s may hold personal data: it was left out of the release's annotations", table.Quote(c.name)))
+		case c.words():
+			d.leave(c, "it holds what people wrote, or addresses; --keep "+strconv.Quote(c.name)+" publishes it")
+		case c.rowNumbers():
+			d.leave(c, "it numbers the rows")
+		case c.odd:
+			d.leave(c, "it holds objects, or values that cannot be used")
+		default:
+			d.leave(c, "it holds no short labels that repeat; --keep "+strconv.Quote(c.name)+" passes it through")
+		}
+	}
+}
+
+var notInSlug = regexp.MustCompile("[^a-z0-9]+")
+
+func slug(name string) string {
+	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "_"), "_")
+	if s == "" || isDigit(s[0]) {
+		s = "c_" + s
+	}
+	return strings.TrimRight(s[:min(len(s), maxName-8)], "_") // room for a number or _label behind it
+}

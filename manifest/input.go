@@ -1,0 +1,369 @@
+package manifest
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"rehydrate/manifest/table"
+	"rehydrate/manifest/unpack"
+)
+
+// An inputFile is one file of a manifest.
+type inputFile struct {
+	path   string // to open it, and for messages
+	inside string // the name below the release folder, empty outside of one
+	split  string // of all its rows, empty where a column or nothing says it
+	format Format
+	sum    string // SHA-256 of its bytes, lower-case hex
+}
+
+const maxFiles = 4096 // files of a manifest
+
+var errNotRegular = errors.New("not a regular file")
+
+// openInside opens a file below dir; a symbolic link cannot lead out of it.
+func openInside(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait forever
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+	}
+	return root.Open(name)
+}
+
+func (r *Release) open(in inputFile) (f *os.File, err error) {
+	if in.inside != "" {
+		f, err = openInside(r.Dir, in.inside)
+	} else if info, failed := os.Stat(in.path); failed != nil {
+		err = failed
+	} else if !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", in.path, errNotRegular)
+	} else {
+		f, err = os.Open(in.path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open manifest: %w", err)
+	}
+	return f, nil
+}
+
+// expand gives the files that a name means below a folder: the file of that name, the files of the folder of that
+// name whose endings say a format, or those that match it as a pattern. They stand in order of their names.
+func expand(root fs.FS, name string) ([]string, error) {
+	name = filepath.ToSlash(filepath.Clean(name))
+	if !filepath.IsLocal(name) {
+		return nil, errors.New("path escapes the release folder")
+	}
+	info, err := fs.Stat(root, name)
+	if err == nil && !info.IsDir() {
+		return []string{name}, nil
+	}
+	pattern := name
+	if err == nil {
+		pattern = strings.TrimPrefix(name+"/*", "./")
+	}
+	matches, failed := fs.Glob(root, pattern)
+	if failed != nil {
+		return nil, failed
+	}
+	if pattern != name { // beside the data a folder may have a README
+		matches = slices.DeleteFunc(matches, func(path string) bool { _, p := table.FormatOf(path); return p != nil })
+	}
+	if len(matches) == 0 && err != nil {
+		return nil, err
+	}
+	return matches, nil
+}
+
+// digest sets the sums of the files and the manifest's digest: the sum of a single file, or the SHA-256 of what
+// sha256sum prints of several.
+func (r *Release) digest() error {
+	list := sha256.New()
+	for i := range r.files {
+		in := &r.files[i]
+		var err error
+		in.sum, err = r.sum(*in)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(list, "%s  %s\n", in.sum, filepath.ToSlash(cmp.Or(in.inside, filepath.Base(in.path))))
+	}
+	r.ManifestDigest = r.files[0].sum
+	if len(r.files) > 1 {
+		r.ManifestDigest = hex.EncodeToString(list.Sum(nil))
+	}
+	return nil
+}
+
+func (r *Release) sum(in inputFile) (string, error) {
+	f, err := r.open(in)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", in.path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// A fileReader gives the bytes of a file of text, unpacked, and digests the file as it is read.
+type fileReader struct {
+	*unpack.Reader
+	disk io.Closer
+	raw  io.Reader // the file, which the digest sees
+	hash hash.Hash
+	path string
+}
+
+func openText(f *os.File, path string) (*fileReader, error) {
+	t := &fileReader{disk: f, hash: sha256.New(), path: path}
+	t.raw = io.TeeReader(f, t.hash)
+	var err error
+	t.Reader, err = unpack.NewReader(t.raw)
+	if err != nil {
+		return nil, t.damaged(err)
+	}
+	return t, nil
+}
+
+const damagedFile = "it is damaged or cut off: copy it again, or unpack it with the program that packed it"
+
+func (t *fileReader) damaged(err error) error {
+	if e := (*unpack.Error)(nil); errors.As(err, &e) {
+		return &Problem{File: t.path, Line: 1, Message: e.Error(), Hint: damagedFile}
+	}
+	return err
+}
+
+// Read gives what is wrong with a packed file as a *Problem.
+func (t *fileReader) Read(b []byte) (int, error) {
+	n, err := t.Reader.Read(b)
+	return n, t.damaged(err)
+}
+
+// Close closes the file.
+func (t *fileReader) Close() error {
+	t.Reader.Close()
+	return t.disk.Close()
+}
+
+// sum reads what is left of the file and gives the digest of all of it.
+func (t *fileReader) sum() (string, error) {
+	_, err := io.Copy(io.Discard, t.raw)
+	return hex.EncodeToString(t.hash.Sum(nil)), err
+}
+
+// manifestRows are the rows of the files of a manifest, one file after the other.
+type manifestRows struct {
+	*Release
+	want  []string // as openRows has it
+	next  int      // the file after the present one
+	count int      // rows that were met, also those that are wrong
+
+	table.Source // of the present file
+	closer       io.Closer
+	text         *fileReader // nil for Parquet
+
+	columns []string
+	index   map[string]int
+	met     []bool // whether any row had the column
+	from    []int  // column of the source -> column, -1 for one that is not wanted
+	cells   []Cell
+}
+
+// openRows opens the manifest's rows. want are the columns to give; nil are all, as they are met.
+func (r *Release) openRows(want []string) (*manifestRows, error) {
+	m := &manifestRows{Release: r, want: want, index: make(map[string]int)}
+	for _, name := range want {
+		m.column(name)
+	}
+	return m, m.advance()
+}
+
+func (m *manifestRows) column(name string) int {
+	m.index[name] = len(m.columns)
+	m.columns = append(m.columns, name)
+	m.met = append(m.met, false)
+	m.cells = append(m.cells, Cell{Null: true})
+	return len(m.columns) - 1
+}
+
+// Columns gives the columns of the files so far.
+func (m *manifestRows) Columns() []string { return m.columns }
+
+// file is the one that the last row stood in.
+func (m *manifestRows) file() inputFile { return m.files[m.next-1] }
+
+// advance goes to the next file. Its errors are *Problems or those of the disk.
+func (m *manifestRows) advance() error {
+	m.Close()
+	in := m.files[m.next]
+	m.next++
+	m.from, m.text, m.closer = nil, nil, nil
+	err := m.openFile(in)
+	if err == nil {
+		m.join()
+		return m.lacks(in)
+	}
+	m.Close()
+	if p, ok := table.AsProblem(err); ok {
+		return table.One(p)
+	}
+	return fmt.Errorf("open manifest: %w", err)
+}
+
+func (m *manifestRows) openFile(in inputFile) (err error) {
+	if in.format == Parquet {
+		if m.options.OpenParquet == nil {
+			return &Problem{File: in.path, Line: 1, Message: "Parquet manifests cannot be read here", Hint: "save the manifest as CSV"}
+		}
+		p, err := m.options.OpenParquet(in.path, m.want)
+		if err == nil {
+			m.Source, m.closer = table.NewParquet(p), p
+		}
+		return err
+	}
+	f, err := m.open(in)
+	if err != nil {
+		return err
+	}
+	m.closer = f
+	m.text, err = openText(f, in.path)
+	if err != nil {
+		return err
+	}
+	m.closer = m.text
+	switch in.format {
+	case CSV:
+		m.Source, err = table.NewCSV(m.text, in.path, ',')
+	case TSV:
+		m.Source, err = table.NewCSV(m.text, in.path, '\t')
+	case JSON:
+		m.Source, err = table.NewJSON(m.text, in.path, m.want, m.records)
+	default:
+		m.Source = table.NewJSONL(m.text, in.path, m.want)
+	}
+	return err
+}
+
+// join gives the columns that the file has a place among all.
+func (m *manifestRows) join() {
+	for _, name := range m.Source.Columns()[len(m.from):] {
+		i, known := m.index[name]
+		if !known && m.want == nil {
+			i, known = m.column(name), true
+		}
+		if !known {
+			i = -1
+		}
+		m.from = append(m.from, i)
+	}
+}
+
+// lacks finds a column that is wanted and that the file does not have. Keys of JSON need not be in the first record:
+// they are looked for to the end.
+func (m *manifestRows) lacks(in inputFile) error {
+	if in.format == JSON || in.format == JSONL {
+		return nil
+	}
+	for i, name := range m.want {
+		m.met[i] = slices.Contains(m.from, i)
+		if !m.met[i] && m.next == 1 { // the header was checked when the release was opened
+			return fmt.Errorf("read %s: the manifest no longer has column %s", in.path, table.Quote(name))
+		}
+		if !m.met[i] {
+			return table.One(&Problem{File: in.path, Line: 1, Message: "the file has no column " + table.Quote(name) + ", which another file of the manifest has",
+				Hint: "all files of a manifest have the same columns"})
+		}
+	}
+	return nil
+}
+
+// Next gives the cells of the next row; a column that the row's file lacks is Null.
+func (m *manifestRows) Next() ([]Cell, error) {
+	cells, err := m.Source.Next()
+	for err == io.EOF {
+		if err := m.finish(); err != nil {
+			return nil, err
+		}
+		if m.next == len(m.files) {
+			return nil, io.EOF
+		}
+		if err := m.advance(); err != nil {
+			return nil, err
+		}
+		clear(m.cells)
+		for i := range m.cells {
+			m.cells[i].Null = true
+		}
+		cells, err = m.Source.Next()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(cells) > len(m.from) {
+		m.join() // a record of JSON may have further keys
+	}
+	for i, to := range m.from {
+		if to >= 0 {
+			m.cells[to] = cells[i]
+			m.met[to] = m.met[to] || !cells[i].Absent
+		}
+	}
+	return m.cells, nil
+}
+
+// finish notes the digest of the file that was read.
+func (m *manifestRows) finish() error {
+	in := m.file()
+	sum, err := "", error(nil)
+	if m.text != nil {
+		sum, err = m.text.sum()
+	} else {
+		sum, err = m.sum(in)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", in.path, err)
+	}
+	if sum != in.sum {
+		return fmt.Errorf("read %s: the file was changed while it was in use; start again", in.path)
+	}
+	return nil
+}
+
+// at gives the place of cell i of the last row; of the row itself for -1.
+func (m *manifestRows) place(i int) (file string, line, column int) {
+	if i >= 0 {
+		i = slices.Index(m.from, i)
+	}
+	line, column = m.Source.At(i)
+	return m.file().path, line, column
+}
+
+// Close closes the file that is open.
+func (m *manifestRows) Close() error {
+	if m.closer == nil {
+		return nil
+	}
+	return m.closer.Close()
+}

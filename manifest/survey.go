@@ -1,0 +1,321 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"rehydrate/manifest/table"
+)
+
+// What Init takes for labels: few different short texts.
+const (
+	maxGuessedLabels = 50
+	maxGuessedText   = 64   // bytes
+	maxDifferent     = 2000 // cells of a column that are kept; with more the column holds no labels
+)
+
+// A surveyed column is what all rows say of a column, before anything is guessed.
+type surveyed struct {
+	name   string
+	filled int
+	empty  bool       // some are
+	lists  bool       // some cells are lists
+	odd    bool       // some are objects, lists in lists, or values that cannot be used
+	cells  [][]string // the different ones, as far as they are kept; what is not a list has one text
+	seen   map[string]bool
+	first  []Problem // the places of the first cells with a value, to point at
+	used   bool      // as a field, category or column
+
+	items int        // values, with those of lists
+	forms [forms]int // how many of them have a form
+	last  int        // the last value, where it was a row number so far
+	steps int        // values that are the one before and 1
+	id    string     // of the present row, "" for none
+}
+
+// The forms of a value. One can have several.
+const (
+	formID      = iota // what a post id can look like
+	formPost           // an id with t3_ or a permalink: nothing else looks like it
+	formGallery        // ID/N
+	formComment        // t1_ or the permalink of a comment
+	formDigits
+	formInteger
+	formNumber
+	formFlag // true or false in a word
+	formTime
+	formSHA256
+	formPHash
+	formAddress
+	formWords
+	forms
+)
+
+func (c *surveyed) add(cell Cell) {
+	c.id = ""
+	parts := cell.List
+	if !cell.IsList {
+		parts = []string{strings.TrimSpace(cell.Text)}
+	}
+	text := strings.Join(parts, "\x00")
+	switch {
+	case cell.Nested, cell.Fault != "":
+		c.odd = true
+	case cell.Null, text == "" && !cell.IsList:
+		c.empty = true
+	default:
+		c.filled++
+		c.lists = c.lists || cell.IsList
+		for _, part := range parts {
+			c.count(part)
+		}
+		if len(c.cells) <= maxDifferent && !c.seen[text] {
+			// A cell that is kept should not keep its row. A long one cannot be a label, wherever it is cut.
+			kept := each(parts[:min(len(parts), maxGuessedLabels+1)], func(s string) string { return strings.Clone(s[:min(len(s), 4096)]) })
+			c.seen[strings.Clone(text[:min(len(text), 4096)])] = true
+			c.cells = append(c.cells, kept)
+		}
+	}
+}
+
+func (c *surveyed) count(text string) {
+	c.items++
+	note := func(form int, is bool) {
+		if is {
+			c.forms[form]++
+		}
+	}
+	id, strong := idForm(text)
+	c.id = id
+	note(formID, id != "")
+	note(formPost, id != "" && strong)
+	note(formComment, id == "" && strong)
+	head, tail, _ := strings.Cut(text, "/")
+	_, numbered := imageNumber(tail)
+	note(formGallery, numbered && validID(head))
+	digits := text != "" && strings.Trim(text, digitSigns) == ""
+	note(formDigits, digits)
+	n, err := strconv.Atoi(text)
+	if digits && err == nil && (c.items == 1 || n == c.last+1) {
+		c.steps++
+	}
+	c.last = n
+	value, ok := numberOf(text)
+	note(formInteger, ok && value == math.Trunc(value))
+	note(formNumber, ok)
+	note(formFlag, slices.Contains([]string{"true", "false"}, foldASCII(text)))
+	_, isTime := readTime(text)
+	note(formTime, isTime && !ok)
+	hex := len(text) == 64 || len(text) == 16
+	note(formSHA256, hex && isHex(foldASCII(text), 64))
+	note(formPHash, hex && isHex(foldASCII(text), 16))
+	note(formAddress, strings.Contains(text, "://") || strings.HasPrefix(text, "/r/") || strings.Contains(text, "reddit.com/"))
+	note(formWords, strings.Count(text, " ") >= 5 || strings.ContainsAny(text, "\n"))
+}
+
+// idForm gives the post id that a text may be, and whether it can be nothing else; strong without an id is a comment.
+func idForm(text string) (id string, strong bool) {
+	text = foldASCII(strings.TrimSpace(text))
+	if strings.HasPrefix(text, "t1_") {
+		return "", validID(text[3:])
+	}
+	strong = strings.HasPrefix(text, "t3_") || strings.Contains(text, "/comments/") || strings.Contains(text, "redd.it/") ||
+		strings.Contains(text, "/gallery/")
+	if !strong && !validID(text) {
+		return "", false
+	}
+	found, err := cellID(text)
+	if p, ok := table.AsProblem(err); ok {
+		return "", strings.Contains(p.Message, "of a comment")
+	}
+	return string(found), strong
+}
+
+// numberOf reads a number that has no other value than itself.
+func numberOf(text string) (float64, bool) {
+	if text == "" || !isDigit(text[0]) && text[0] != '-' && text[0] != '.' {
+		return 0, false // NaN and Inf are words here
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && !strings.ContainsAny(text, "xXpP_")
+}
+
+// timeForms are how times are written, in UTC where they do not say.
+var timeForms = []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateOnly}
+
+// readTime reads a time as text, or as seconds since 1970.
+func readTime(text string) (time.Time, bool) {
+	if seconds, ok := numberOf(text); ok && math.Abs(seconds) < 1<<35 {
+		return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true
+	}
+	if len(text) < len(time.DateOnly) || text[4] != '-' {
+		return time.Time{}, false
+	}
+	for _, form := range timeForms {
+		if t, err := time.Parse(form, text); err == nil {
+			return t.UTC().Truncate(time.Millisecond), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// all reports whether every value has the form.
+func (c *surveyed) all(form int) bool { return c.items > 0 && c.forms[form] == c.items }
+
+// rowNumbers reports whether the values count the rows: 0, 1, 2 or from another number on.
+func (c *surveyed) rowNumbers() bool { return c.filled > 2 && c.steps == c.items && !c.lists }
+
+// survey reads all rows of the files. The columns' agreement is whether two name another post in any row.
+func (r *Release) survey(ctx context.Context) (columns []*surveyed, differ map[[2]int]bool, rows int, err error) {
+	in, err := r.openRows(nil)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	defer in.Close()
+	differ = make(map[[2]int]bool)
+	var ids []int // columns that may hold ids
+	for ctx.Err() == nil {
+		cells, err := in.Next()
+		for _, name := range in.Columns()[len(columns):] { // a record of JSON may have further keys
+			if slices.Contains(idNames, plain(name)) {
+				ids = append(ids, len(columns))
+			}
+			columns = append(columns, &surveyed{name: name, seen: make(map[string]bool)})
+		}
+		if err == io.EOF {
+			return columns, differ, rows, nil
+		}
+		if _, isProblem := table.AsProblem(err); isProblem {
+			continue // what is wrong with a row is for the reading of the draft to say
+		}
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		rows++
+		for i, cell := range cells {
+			before := columns[i].filled
+			columns[i].add(cell)
+			if columns[i].filled > before && len(columns[i].first) < 3 {
+				file, line, column := in.place(i)
+				columns[i].first = append(columns[i].first, Problem{File: file, Line: line, Column: column})
+			}
+		}
+		for n, i := range ids {
+			for _, j := range ids[:n] {
+				if a, b := columns[j].id, columns[i].id; a != b && a != "" && b != "" {
+					differ[[2]int{j, i}] = true
+				}
+			}
+		}
+	}
+	return nil, nil, 0, ctx.Err()
+}
+
+// labels gives the different labels of a column whose cells are parted at the sign, "" for cells that
+// are one label each; nil if they cannot be labels.
+func (c *surveyed) labels(sign string) []Label {
+	if c.odd || sign == "" && c.lists || len(c.cells) > maxDifferent {
+		return nil
+	}
+	var labels []Label
+	several, besideNone := c.lists, false
+	for _, parts := range c.cells {
+		if !c.lists && sign != "" {
+			parts = strings.Split(parts[0], sign)
+		}
+		// Before the search for repeats, which takes the square of them.
+		if len(parts) > maxGuessedLabels {
+			return nil
+		}
+		several = several || len(parts) > 1
+		for i, text := range parts {
+			text = strings.TrimSpace(text)
+			same := func(other string) bool { return fold(other) == fold(text) }
+			// An item of a list may hold the sign, which a cell of a text file then could not.
+			if slices.ContainsFunc(parts[:i], same) || !validText(text, maxGuessedText) ||
+				strings.Contains(text, "://") || strings.Count(text, "(") != strings.Count(text, ")") || sign != "" && strings.Contains(text, sign) {
+				return nil
+			}
+			besideNone = besideNone || same("none") && len(parts) > 1
+			if !slices.ContainsFunc(labels, func(l Label) bool { return same(l.Code) }) {
+				labels = append(labels, Label{Code: text, Name: text})
+			}
+		}
+		if len(labels) > maxGuessedLabels {
+			return nil
+		}
+	}
+	// A file of less than 20 rows shows no repetition.
+	if sign != "" && !several || c.filled >= 20 && 2*len(labels) > c.filled {
+		return nil
+	}
+	for i, l := range labels {
+		labels[i].Exclusive = fold(l.Code) == "none" && sign != "" && !besideNone
+	}
+	sortLabels(labels)
+	return labels
+}
+
+func sortLabels(labels []Label) {
+	number := func(l Label) float64 {
+		if n, err := strconv.ParseFloat(l.Code, 64); err == nil {
+			return n
+		}
+		return math.Inf(1)
+	}
+	slices.SortFunc(labels, func(a, b Label) int {
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(fold(a.Code), fold(b.Code)), cmp.Compare(a.Code, b.Code))
+	})
+}
+
+// usable reports whether the column's name can be written into release.toml.
+func (c *surveyed) usable() bool {
+	return c.name != "" && len(c.name) <= maxLabelText && utf8.ValidString(c.name)
+}
+
+// namedAs reports whether the name is one of these, or ends in _ and one of them; a plural counts as its singular.
+func (c *surveyed) namedAs(words string) bool {
+	name := plain(c.name)
+	last := name[strings.LastIndexByte(name, '_')+1:]
+	all := strings.Fields(words)
+	return slices.Contains(all, name) || slices.Contains(all, last) || slices.Contains(all, strings.TrimSuffix(last, "s"))
+}
+
+func (c *surveyed) personal() bool {
+	// What is about people does not belong in a release. Names are all that a program can go by.
+	return strings.HasPrefix(plain(c.name), "author_") || c.namedAs("author username user_name user user_id email")
+}
+
+// words reports whether the column holds what people wrote, or addresses that say it: those have a post's title, and an
+// image's leads to the image without asking whether its post is still there.
+func (c *surveyed) words() bool {
+	return c.namedAs("title text selftext body caption comment sentence description permalink url link href") && !c.all(formNumber) ||
+		2*c.forms[formAddress] > c.items || 10*c.forms[formWords] > c.items
+}
+
+// counted reports whether the numbers are of the post or its image, and so not labels.
+func (c *surveyed) counted() bool {
+	return c.namedAs("score up down ratio karma width height size filesize confidence utc timestamp date time year count comment num_comments length age")
+}
+
+// kind is the type that all values have, TypeText where they have no other.
+func (c *surveyed) kind() ColumnType {
+	switch isTime := c.all(formTime); {
+	case isTime, c.all(formNumber) && c.namedAs("utc timestamp created date"):
+		return TypeTimestamp
+	case c.all(formInteger):
+		return TypeInteger
+	case c.all(formNumber):
+		return TypeNumber
+	case c.all(formFlag):
+		return TypeBoolean
+	}
+	return TypeText
+}

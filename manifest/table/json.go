@@ -1,0 +1,199 @@
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"rehydrate/manifest/jsonlist"
+)
+
+// jsonRows gives the records of JSON as rows. Its columns are the keys that are wanted, or all as they are met.
+type jsonRows struct {
+	in    recordReader
+	grow  bool // every further key becomes a column
+	keys  []string
+	index map[string]int // key -> column
+
+	cells   []Cell
+	offsets []int // 1 + where the cells stand in the record, 0 when missing
+}
+
+// A recordReader gives the texts of records, which start with {, one after the other. After a *Problem the next can be
+// asked for. A text is valid until the call after.
+type recordReader interface {
+	next() ([]byte, error)
+	// place gives line and column of a byte of the last record; for -1 the line on which it starts, and 0.
+	place(offset int) (line, column int)
+	problem(offset int, message, hint string) *Problem
+}
+
+func NewJSONL(r io.Reader, file string, want []string) *jsonRows {
+	return newRecordRows(jsonLines{newLineReader(r, file)}, want)
+}
+
+// NewJSON reads a list of records, at the top or under a path of keys. Without a path, an object has to hold a
+// single list of records. A file that has an object a line is read as JSONL.
+func NewJSON(r io.Reader, file string, want []string, path string) (*jsonRows, error) {
+	in := bufio.NewReaderSize(r, MaxLine)
+	start, _ := in.Peek(MaxLine)
+	line, rest, _ := bytes.Cut(start, []byte("\n"))
+	if path == "" && bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) && len(bytes.TrimSpace(rest)) > 0 && json.Valid(line) {
+		return NewJSONL(in, file, want), nil
+	}
+	list, err := newJSONList(in, file, path)
+	if err != nil {
+		return nil, err
+	}
+	return newRecordRows(list, want), nil
+}
+
+func newRecordRows(in recordReader, want []string) *jsonRows {
+	j := &jsonRows{in: in, grow: want == nil, index: make(map[string]int)}
+	for _, key := range want {
+		j.column(key)
+	}
+	return j
+}
+
+func (j *jsonRows) Columns() []string { return j.keys }
+
+func (j *jsonRows) At(i int) (line, column int) {
+	if i < 0 || j.offsets[i] == 0 { // a key that is missing has no place
+		return j.in.place(-1)
+	}
+	return j.in.place(j.offsets[i] - 1)
+}
+
+func (j *jsonRows) column(key string) int {
+	j.index[key] = len(j.keys)
+	j.keys = append(j.keys, key)
+	j.cells = append(j.cells, Cell{Null: true, Absent: true})
+	j.offsets = append(j.offsets, 0)
+	return len(j.keys) - 1
+}
+
+// Next gives the cells of the next record; a missing key is Null.
+func (j *jsonRows) Next() ([]Cell, error) {
+	text, err := j.in.next()
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(text) {
+		var syntax *json.SyntaxError
+		errors.As(json.Unmarshal(text, new(json.RawMessage)), &syntax) // invalid text has no other error
+		return nil, j.in.problem(int(syntax.Offset)-1, "the record is not valid JSON: "+syntax.Error(), WholeObject)
+	}
+	clear(j.offsets)
+	for i := range j.cells { // a key that the record lacks is as good as null
+		j.cells[i] = Cell{Null: true, Absent: true}
+	}
+	for m := range jsonlist.Members(string(text)) {
+		i, known := j.index[m.Key]
+		if known && j.offsets[i] > 0 {
+			return nil, j.in.problem(m.From, fmt.Sprintf("the key %s stands twice", Quote(m.Key)), "keep one of them")
+		}
+		if !known {
+			if !j.grow {
+				continue // a column that is not used
+			}
+			if len(j.keys) == maxColumns {
+				return nil, j.in.problem(m.At, "the records have more than 1000 different keys",
+					"keys are columns: give every record the same ones")
+			}
+			i = j.column(strings.Clone(m.Key))
+		}
+		j.cells[i], j.offsets[i] = jsonCell(m.Value), m.At+1
+	}
+	return j.cells, nil
+}
+
+// WholeObject is a hint.
+const WholeObject = `write one whole object a line: {"id": "abc123", ...}`
+
+// jsonLines gives the objects of a file that has one a line.
+type jsonLines struct{ *lineReader }
+
+func (l jsonLines) next() ([]byte, error) {
+	text, err := l.nextFilled()
+	if err == nil && bytes.TrimSpace(text)[0] != '{' {
+		return nil, l.problem(0, "the line is not a JSON object", WholeObject)
+	}
+	return text, err
+}
+
+func (l jsonLines) place(offset int) (line, column int) { return max(l.line, 1), offset + 1 }
+
+func (l jsonLines) problem(offset int, message, hint string) *Problem {
+	return l.lineReader.problem(offset+1, message, hint)
+}
+
+// jsonList gives the records of a list in a JSON file.
+type jsonList struct {
+	*jsonlist.List
+	file string
+}
+
+func newJSONList(in *bufio.Reader, file, path string) (*jsonList, error) {
+	var keys []string
+	if path != "" {
+		keys = strings.Split(path, ".")
+	}
+	list, err := jsonlist.New(in, keys, MaxLine)
+	l := &jsonList{list, file}
+	return l, l.problemOf(err)
+}
+
+func (l *jsonList) problemOf(err error) error {
+	if p, ok := AsProblem(err); ok && p.Line <= 1 { // of a packed file
+		p.Line, _ = l.Here()
+		return p
+	}
+	if e := (*jsonlist.Error)(nil); errors.As(err, &e) {
+		return &Problem{File: l.file, Line: e.Line, Column: e.Column, Message: e.Message, Hint: e.Hint}
+	}
+	return err
+}
+
+func (l *jsonList) next() ([]byte, error) {
+	text, err := l.Next()
+	return text, l.problemOf(err)
+}
+
+func (l *jsonList) place(offset int) (line, column int) { return l.Place(offset) }
+
+func (l *jsonList) problem(offset int, message, hint string) *Problem {
+	line, column := l.Place(offset)
+	return &Problem{File: l.file, Line: line, Column: column, Message: message, Hint: hint}
+}
+
+func jsonCell(value string) Cell {
+	// Objects, and lists of more than plain values, are marked only: they matter where the column is used.
+	switch value[0] {
+	case '"':
+		return Cell{Text: jsonlist.String(value)}
+	case 'n':
+		return Cell{Null: true}
+	case 't', 'f': // as flagText reads them
+		return Cell{Text: value}
+	case '{':
+		return Cell{Nested: true}
+	case '[':
+		cell := Cell{IsList: true}
+		for _, text := range jsonlist.Items(value) {
+			if strings.IndexByte("[{n", text[0]) >= 0 {
+				cell.Nested = true
+				continue
+			}
+			item := jsonCell(text)
+			cell.Float = item.Float // an id is the only item
+			cell.List = append(cell.List, item.Text)
+		}
+		return cell
+	}
+	return Cell{Text: value, Float: strings.ContainsAny(value, ".eE")}
+}

@@ -1,0 +1,349 @@
+// Package table reads the files in which people keep rows: CSV, TSV, JSON Lines and JSON. It gives each row's cells as
+// text, and says exactly where a file is wrong. A bad row costs no other, and none is held that is longer than MaxLine.
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A RowReader gives the rows of a table, one after the other.
+type RowReader interface {
+	// Columns gives the column names in file order.
+	Columns() []string
+	// Next gives the next row, one cell per column, valid until the call after; io.EOF at the end. After a *Problem
+	// the next row can be asked for; any other error is final. A value that cannot be used has a Fault in its cell.
+	Next() ([]Cell, error)
+	Close() error
+}
+
+// A Cell is one value of a row.
+type Cell struct {
+	Text   string   // the value as text, when it is not a list
+	List   []string // the items of a Parquet or JSON list
+	IsList bool
+	Null   bool // no value: JSON null or a missing key, Parquet null
+	// Float says that the text is a floating-point number's, such as JSON's 1e5 or a Parquet DOUBLE. Such a number
+	// may have been a text once, before some program took it for one: it is not an id.
+	Float bool
+	// Fault says why the value cannot be used, to go on from "the value"; the fields
+	// above then mean nothing. It counts only where the column is used.
+	Fault string
+
+	Nested bool // a JSON object, or a list with something other than values in it
+	Absent bool // Null because the record of JSON does not have the key
+}
+
+// A Source is a RowReader that knows where its cells stand.
+type Source interface {
+	Columns() []string
+	Next() ([]Cell, error)
+	// At gives line and column of cell i of the last row; of the row itself for -1.
+	At(i int) (line, column int)
+}
+
+// A Format is how a manifest is written.
+type Format string
+
+// The formats.
+const (
+	CSV     Format = "csv"
+	TSV     Format = "tsv"
+	JSONL   Format = "jsonl"
+	JSON    Format = "json" // a list of records, or an object that holds one
+	Parquet Format = "parquet"
+)
+
+var formats = map[string]Format{".csv": CSV, ".tsv": TSV, ".tab": TSV, ".jsonl": JSONL, ".ndjson": JSONL, ".json": JSON,
+	".parquet": Parquet, ".pq": Parquet}
+
+// FormatOf tells a file's format by its extension, before that of a packed file.
+func FormatOf(path string) (Format, *Problem) {
+	ext := strings.ToLower(filepath.Ext(UnpackedName(path)))
+	if format, known := formats[ext]; known {
+		return format, nil
+	}
+	hint := "name it .csv, .tsv, .jsonl, .json or .parquet, or set format in release.toml"
+	switch ext {
+	case ".xls", ".xlsx", ".ods":
+		hint = "save the sheet as CSV (UTF-8 without BOM), with the id column as text"
+	case ".zip", ".tar", ".tgz", ".xz":
+		hint = "unpack it; .gz, .zst and .bz2 are read as they are"
+	}
+	return "", &Problem{File: path, Message: fmt.Sprintf("the name does not tell the format (%s)", Quote(ext)), Hint: hint}
+}
+
+// UnpackedName is the name of a packed file without .gz, .zst or .bz2.
+func UnpackedName(path string) string {
+	if ext := filepath.Ext(path); slices.Contains([]string{".gz", ".zst", ".bz2"}, strings.ToLower(ext)) {
+		return strings.TrimSuffix(path, ext)
+	}
+	return path
+}
+
+// parquetRows numbers the rows of a Parquet file.
+type parquetRows struct {
+	RowReader
+	row int
+}
+
+// NewParquet gives the rows of a Parquet file with their places.
+func NewParquet(r RowReader) Source { return &parquetRows{RowReader: r} }
+
+func (p *parquetRows) Next() ([]Cell, error) {
+	p.row++
+	cells, err := p.RowReader.Next()
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("row %d: %w", p.row, err)
+	}
+	return cells, err
+}
+
+func (p *parquetRows) At(i int) (line, column int) { return p.row, i + 1 }
+
+// Limits of the files read here. A row with digests holds about 150 bytes, so neither is near a real file.
+const (
+	MaxLine    = 64 << 10 // bytes of a line, of a CSV record with line breaks in it, and of a JSON record
+	maxColumns = 1000     // columns of a manifest
+)
+
+// A lineReader gives the lines of a text file without their ends, within the limits.
+type lineReader struct {
+	in   *bufio.Reader
+	file string
+	line int // number of the line that next gave last
+	end  bool
+}
+
+func newLineReader(r io.Reader, file string) *lineReader {
+	return &lineReader{in: bufio.NewReaderSize(r, MaxLine+2), file: file} // 2: CR LF
+}
+
+// next gives the next line; it is valid until the call after. The error is io.EOF at
+// the end, a *Problem for a line that is to be skipped, or the reader's own.
+func (l *lineReader) next() ([]byte, error) {
+	if l.end {
+		return nil, io.EOF
+	}
+	text, err := l.in.ReadSlice('\n')
+	if err == io.EOF && len(text) == 0 {
+		return nil, io.EOF
+	}
+	l.line++
+	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+	// The rest of a long line is skipped, so that the next one can be read.
+	for err == bufio.ErrBufferFull {
+		_, err = l.in.ReadSlice('\n')
+	}
+	if p, ok := AsProblem(err); ok { // of a packed file, which ends there
+		p.Line, l.end = l.line, true
+		return nil, p
+	}
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("read line %d: %w", l.line, err)
+	}
+	if len(text) > MaxLine {
+		return nil, l.problem(0, "the line is longer than 64 KiB",
+			"take long texts out of the file; ids and labels are all it needs")
+	}
+	if p := l.fault(text); p != nil {
+		return nil, p
+	}
+	return text, nil
+}
+
+func (l *lineReader) nextFilled() ([]byte, error) {
+	for {
+		text, err := l.next()
+		if err != nil || len(bytes.TrimSpace(text)) > 0 {
+			return text, err
+		}
+	}
+}
+
+func (l *lineReader) problem(column int, message, hint string) *Problem {
+	return &Problem{File: l.file, Line: l.line, Column: column, Message: message, Hint: hint}
+}
+
+// fault finds bytes that no text file of ours has.
+func (l *lineReader) fault(text []byte) *Problem {
+	if l.line == 1 {
+		if message, hint := ByteOrderMark(text); message != "" {
+			return l.problem(1, message, hint)
+		}
+	}
+	if i := bytes.IndexByte(text, 0); i >= 0 {
+		return l.problem(i+1, "the line has a NUL byte",
+			"the file is damaged or in another encoding: save it as plain UTF-8 text")
+	}
+	if utf8.Valid(text) {
+		return nil
+	}
+	i := 0
+	for r, size := utf8.DecodeRune(text); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(text[i:]) {
+		i += size // the rune U+FFFD itself has three bytes
+	}
+	return l.problem(i+1, fmt.Sprintf("byte 0x%02x is not UTF-8", text[i]),
+		"save the file with the encoding UTF-8; it seems to have another, such as Windows-1252")
+}
+
+// ByteOrderMark words the problem of a text that starts with one, "" for none.
+func ByteOrderMark(text []byte) (message, hint string) {
+	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} { // of UTF-8, and of UTF-16 in either order
+		if bytes.HasPrefix(text, []byte(mark)) {
+			return "the file starts with a byte order mark", `save it as "UTF-8" without BOM; Excel's "CSV UTF-8" adds one`
+		}
+	}
+	return "", ""
+}
+
+// CSVRows reads CSV and TSV, strictly. The library parses; CSVRows is the io.Reader that it
+// reads from, which hands out one line at a time. So the library is never ahead of a record:
+// a bad one costs no other, and none is held that is longer than MaxLine.
+type CSVRows struct {
+	in      *lineReader
+	parser  *csv.Reader
+	columns []string
+	cells   []Cell
+
+	start  int    // line on which the record starts
+	size   int    // bytes of the record that the parser has
+	line   []byte // with its end
+	unread []byte // what the parser does not have of it
+}
+
+// NewCSV reads the header. Its errors are *Problem or the reader's. Where the header has semicolons and no
+// comma, they separate the fields.
+func NewCSV(r io.Reader, file string, comma byte) (*CSVRows, error) {
+	c := &CSVRows{in: newLineReader(r, file)}
+	start, _ := c.in.in.Peek(MaxLine)
+	header, _, _ := bytes.Cut(start, []byte("\n"))
+	if comma == ',' && bytes.IndexByte(header, ',') < 0 && bytes.IndexByte(header, ';') >= 0 {
+		comma = ';'
+	}
+	c.parser = csv.NewReader(c)
+	c.parser.Comma = rune(comma)
+	c.parser.FieldsPerRecord = -1 // counted by Next, which can name the header
+	c.parser.ReuseRecord = true   // cells are valid until the next row anyway
+	names, err := c.fields()
+	if err == io.EOF {
+		return nil, &Problem{File: file, Line: 1, Message: "the file is empty",
+			Hint: "the first line names the columns, the entries follow"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > maxColumns {
+		return nil, c.Problem(-1, fmt.Sprintf("the header has %d columns", len(names)), "at most 1000 are read")
+	}
+	for i, name := range names {
+		name = strings.TrimSpace(name)
+		if name != "" && slices.Contains(c.columns, name) { // columns without a name cannot be used, so they may be several
+			return nil, c.Problem(i, fmt.Sprintf("two columns are named %s", Quote(name)),
+				"rename one; columns are told apart by name only")
+		}
+		c.columns = append(c.columns, strings.Clone(name))
+	}
+	c.cells = make([]Cell, len(names))
+	return c, nil
+}
+
+func (c *CSVRows) Columns() []string { return c.columns }
+
+// Read gives the parser the rest of the present line, or the next one.
+func (c *CSVRows) Read(p []byte) (int, error) {
+	if len(c.unread) == 0 {
+		text, err := c.nextLine()
+		if err != nil {
+			return 0, err
+		}
+		c.line = append(append(c.line[:0], text...), '\n')
+		c.unread = c.line
+		c.size += len(c.line)
+	}
+	n := copy(p, c.unread)
+	c.unread = c.unread[n:]
+	return n, nil
+}
+
+func (c *CSVRows) nextLine() ([]byte, error) {
+	if c.size == 0 {
+		text, err := c.in.nextFilled()
+		c.start = c.in.line
+		return text, err
+	}
+	// In the middle of a record the parser asks for more only while a quote is open.
+	text, err := c.in.next()
+	where := "64 KiB after it"
+	if err == io.EOF {
+		where = "the end of the file"
+	} else if err != nil || c.size+len(text) <= MaxLine {
+		return text, err
+	}
+	return nil, c.Problem(-1, "a quoted field that starts on this line is not closed by "+where,
+		`close its quote ("); the lines up to there were skipped`)
+}
+
+func (c *CSVRows) At(i int) (line, column int) {
+	if i < 0 {
+		return c.start, 0
+	}
+	// The parser counts only the lines that it was given.
+	first, _ := c.parser.FieldPos(0)
+	line, column = c.parser.FieldPos(i)
+	return c.start + line - first, column
+}
+
+// Problem is one about a cell of the last row; about the row for -1.
+func (c *CSVRows) Problem(cell int, message, hint string) *Problem {
+	line, column := c.At(cell)
+	return &Problem{File: c.in.file, Line: line, Column: column, Message: message, Hint: hint}
+}
+
+// Start is the line on which the last row starts.
+func (c *CSVRows) Start() int { return c.start }
+
+// Next gives the fields of the next record.
+func (c *CSVRows) Next() ([]Cell, error) {
+	fields, err := c.fields()
+	if err != nil {
+		return nil, err
+	}
+	if n := len(fields); n != len(c.columns) {
+		message := fmt.Sprintf("the row has %d fields, the header has %d", n, len(c.columns))
+		const hint = "put quotes around a field that holds the separator, and leave an empty field for a missing value"
+		if n > len(c.columns) {
+			return nil, c.Problem(len(c.columns), message, hint)
+		}
+		return nil, c.in.problem(len(c.line), message, hint) // where the row ends
+	}
+	for i, field := range fields {
+		c.cells[i].Text = field
+	}
+	return c.cells, nil
+}
+
+func (c *CSVRows) fields() ([]string, error) {
+	c.size = 0
+	fields, err := c.parser.Read()
+	var parse *csv.ParseError
+	if !errors.As(err, &parse) {
+		return fields, err
+	}
+	p := &Problem{File: c.in.file, Line: c.start + parse.Line - parse.StartLine, Column: parse.Column,
+		Message: `a quoted field does not end where its quote (") closes`,
+		Hint:    `double a quote inside a quoted field: "5"" disk"`}
+	if errors.Is(err, csv.ErrBareQuote) {
+		p.Message = `a quote (") stands inside a field that does not start with one`
+		p.Hint = `put the field in quotes and double the quote: "5"" disk"`
+	}
+	return nil, p
+}

@@ -1,0 +1,145 @@
+package manifest
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Writer writes entries as a manifest that has nothing but what a release's columns hold: ids in lower case without
+// t3_, labels by their codes, digests in lower case.
+type Writer struct {
+	schema Schema
+	fields []string // of fieldNames, those that are written
+	sign   string   // between the labels of a cell
+	table  *csv.Writer
+	lines  *bufio.Writer
+}
+
+// NewWriter starts a manifest in CSV, or else in JSON Lines, with the fields that are named beside the id. The separator
+// parts the labels of a cell of CSV.
+func NewWriter(w io.Writer, f Format, s Schema, separator string, fields ...string) *Writer {
+	m := &Writer{schema: s, sign: separator, fields: append([]string{"id"}, fields...)}
+	if f != CSV {
+		m.lines = bufio.NewWriter(w)
+		return m
+	}
+	m.table = csv.NewWriter(w)
+	columns := each(s.Columns, func(c Column) string { return c.Name })
+	_ = m.table.Write(slices.Concat(m.fields, s.names(), columns)) // a failed write is remembered until the end
+	return m
+}
+
+// Write adds an entry.
+func (m *Writer) Write(e Entry) {
+	if m.table != nil {
+		row := each(m.fields, e.field)
+		for i, c := range m.schema.Categories {
+			row = append(row, strings.Join(c.Codes(e.Labels[i]), m.sign))
+		}
+		for _, values := range e.Values {
+			row = append(row, strings.Join(values, m.sign))
+		}
+		_ = m.table.Write(row)
+		return
+	}
+	line := []byte("{")
+	put := func(key string, value any) {
+		// Strings, numbers and lists of strings: marshalling them cannot fail.
+		name, _ := json.Marshal(key)
+		text, _ := json.Marshal(value)
+		if len(line) > 1 {
+			line = append(line, ',')
+		}
+		line = append(append(append(line, name...), ':'), text...)
+	}
+	fields := func(digests bool) {
+		for _, field := range m.fields {
+			switch text := e.field(field); {
+			case field == "image":
+				if !digests {
+					put(field, e.Image)
+				}
+			case text != "" && digests == (hexDigits[slices.Index(fieldNames[:], field)] > 0):
+				put(field, text)
+			}
+		}
+	}
+	fields(false)
+	for i, c := range m.schema.Categories {
+		switch codes := c.Codes(e.Labels[i]); {
+		case e.Labels[i] == nil || c.Kind != Multi && len(codes) == 0:
+			put(c.Name, nil)
+		case c.Kind == Multi:
+			put(c.Name, codes)
+		default:
+			put(c.Name, codes[0])
+		}
+	}
+	for i, c := range m.schema.Columns {
+		put(c.Name, c.JSON(e.Values[i]))
+	}
+	fields(true) // the long ones last
+	_, _ = m.lines.Write(append(line, "}\n"...))
+}
+
+// Flush ends the manifest, and gives the first error of writing it.
+func (m *Writer) Flush() error {
+	if m.table != nil {
+		m.table.Flush()
+		return m.table.Error()
+	}
+	return m.lines.Flush()
+}
+
+// field gives a field as text.
+func (e Entry) field(name string) string {
+	switch name {
+	case "id":
+		return string(e.ID)
+	case "split":
+		return e.Split
+	case "image":
+		return strconv.Itoa(e.Image)
+	case "sha256":
+		return e.SHA256
+	case "sha256_stripped":
+		return e.StrippedSHA256
+	case "sha256_pixels":
+		return e.PixelsSHA256
+	case "phash":
+		return e.PHash
+	}
+	return e.Subreddit
+}
+
+// Codes gives the codes of labels.
+func (c Category) Codes(labels []int) []string {
+	return each(labels, func(l int) string { return c.Labels[l].Code })
+}
+
+// JSON gives values as JSON has them.
+func (c Column) JSON(values []string) any {
+	if values == nil {
+		return nil
+	}
+	list := make([]any, len(values))
+	for i, text := range values {
+		switch c.Type {
+		case TypeInteger, TypeNumber:
+			list[i] = json.Number(text)
+		case TypeBoolean:
+			list[i] = text == "true"
+		default:
+			list[i] = text
+		}
+	}
+	if c.List || len(list) == 0 {
+		return list
+	}
+	return list[0]
+}
