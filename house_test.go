@@ -82,6 +82,7 @@ var layers = map[string][]string{
 	"pipeline/diff":         {"pipeline/dataset/scan", "pipeline/state", "manifest"},
 	"pipeline/pictures":     {"pipeline/dataset/scan", "policy", "manifest"},
 	"pipeline/near":         {"pipeline/clean", "pipeline/dataset/scan", "pipeline/pictures", "pipeline/page", "pipeline/contain", "pipeline/dataset", "policy", "dedupe", "manifest"},
+	"pipeline/features":     {"pipeline/pictures", "pipeline/dataset/scan", "policy", "dedupe", "manifest"},
 	"pipeline/page":         {},
 	"pipeline/endpoint":     {"pipeline/contain"},
 	// reddit: the counts of requests, which a summary has.
@@ -102,7 +103,7 @@ var layers = map[string][]string{
 	// language: the dictionary that accepts words, the judgement of --filter. dataset: --parquet.
 	"cmd/internal/console": {},
 	"cmd/ocr":              {"cmd/internal/console", "pipeline/ocr", "pipeline/language", "pipeline/dataset", "policy", "manifest"},
-	"cmd/rehydrate": {"pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/report", "pipeline/audit",
+	"cmd/rehydrate": {"pipeline/clean", "pipeline/dataset/scan", "cmd/internal/console", "pipeline", "pipeline/endpoint", "pipeline/copies", "pipeline/diff", "pipeline/near", "pipeline/pictures", "pipeline/features", "pipeline/report", "pipeline/audit",
 		"pipeline/state", "pipeline/auditlog", "pipeline/reddit", "pipeline/workspace", "pipeline/ocr", "pipeline/language",
 		"pipeline/dataset", "pipeline/redditemu", "policy", "dedupe", "labels", "manifest"},
 	"scripts/mutants":        {},

@@ -314,6 +314,7 @@ func (p *pins) study(s *site) {
 	scores := filepath.Join(p.t.TempDir(), "scores.jsonl")
 	s.write(scores, answers)
 	p.json(s, "labels-groups", exitDone, "labels", "groups", numbers, "--gold", s.release)
+	p.json(s, "features", exitDone, "features", s.workspace, "--no-faces", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "numbers"))
 	p.json(s, "moderation-table", exitDone, "moderation", "table", scores, "--gold", s.release)
 }
 

@@ -240,7 +240,8 @@ func (c *command) root() *cobra.Command {
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing on stderr but warnings and errors: no progress, no waits")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
 	root.AddCommand(c.versionCommand(), c.doctorCommand(), c.manCommand(), c.demoCommand(), c.initCommand(), c.runCommand(),
-		c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.labelsCommand(), c.moderationCommand(),
+		c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.featuresCommand(), c.labelsCommand(),
+		c.moderationCommand(),
 		c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand())
 	c.finish(root)
 	return root

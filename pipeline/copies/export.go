@@ -90,22 +90,10 @@ func destination(ctx context.Context, ws *workspace.Workspace, to string) (strin
 	if err != nil {
 		return "", err
 	}
-	copies, err := ws.Copies(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, c := range copies {
-		if s := state.StateOfCopy(c); c.Path == to && s != state.CopyClosed && s != state.CopyUnfinished {
-			return "", fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)",
-				ErrForeign, to)
+	if ws != nil {
+		if err := checkRegister(ctx, ws, to); err != nil {
+			return "", err
 		}
-	}
-	dir, err := filepath.EvalSymlinks(ws.Dir())
-	if err != nil {
-		return "", err
-	}
-	if inside(to, dir) || inside(dir, to) {
-		return "", fmt.Errorf("%w: %s and the workspace lie in one another", ErrForeign, to)
 	}
 	if info, err := os.Stat(filepath.Dir(to)); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("%w: there is no folder %s to make it in", ErrForeign, filepath.Dir(to))
@@ -120,6 +108,28 @@ func destination(ctx context.Context, ws *workspace.Workspace, to string) (strin
 		return "", fmt.Errorf("%w: %s holds %s", ErrForeign, to, list[0].Name())
 	}
 	return to, nil
+}
+
+// checkRegister refuses the path of another copy, and one in the workspace or around it.
+func checkRegister(ctx context.Context, ws *workspace.Workspace, to string) error {
+	copies, err := ws.Copies(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range copies {
+		if s := state.StateOfCopy(c); c.Path == to && s != state.CopyClosed && s != state.CopyUnfinished {
+			return fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)",
+				ErrForeign, to)
+		}
+	}
+	dir, err := filepath.EvalSymlinks(ws.Dir())
+	if err != nil {
+		return err
+	}
+	if inside(to, dir) || inside(dir, to) {
+		return fmt.Errorf("%w: %s and the workspace lie in one another", ErrForeign, to)
+	}
+	return nil
 }
 
 // readDataset notes what the dataset has. The error is *NotExportable when it may not be handed out.
@@ -208,7 +218,7 @@ type exporting struct {
 func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 	// On record without files: killed from here on, it is an unfinished copy, which the next export or purge
 	// removes.
-	if err := e.Workspace.SetCopy(ctx, e.copy); err != nil {
+	if err := e.register(ctx); err != nil {
 		return state.CopyReport{}, err
 	}
 	if err := durable.Step(ctx, "export begin", e.temp); err != nil {
@@ -217,25 +227,83 @@ func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 	if err := errors.Join(os.RemoveAll(e.temp), os.Mkdir(e.temp, 0o700)); err != nil {
 		return state.CopyReport{}, err
 	}
-	root, err := os.OpenRoot(e.temp)
-	if err != nil {
-		return state.CopyReport{}, err
-	}
-	e.folder = durable.In(root)
-	if err := errors.Join(e.fill(ctx), root.Close()); err != nil {
+	if err := e.inFolder(e.fill)(ctx); err != nil {
 		return state.CopyReport{}, errors.Join(err, os.RemoveAll(e.temp))
 	}
+	return e.publish(ctx)
+}
+
+// A Derived is a folder of files with rows that are computed from the dataset: a copy, as far as a purge is concerned.
+type Derived struct {
+	To, Note, Format string
+	Made             time.Time
+	// Fill writes the files by sink and returns the ids of their rows. What it leaves in the folder temp when it fails is
+	// there when the same folder is made again, until a purge.
+	Fill func(ctx context.Context, temp string, sink func(name string, write func(io.Writer) error) error) ([]string, error)
+}
+
+// Derive makes the folder, and registers it with the workspace, nil for a dataset that has none here. The error is
+// ErrForeign, or one of d.Fill and the disk.
+func Derive(ctx context.Context, ws *workspace.Workspace, d Derived) error {
+	to, err := destination(ctx, ws, d.To)
+	if err != nil {
+		return err
+	}
+	e := &exporting{Config: Config{Workspace: ws}, temp: unfinishedPath(to),
+		copy: workspace.Copy{Path: to, Note: d.Note, Format: d.Format, Made: d.Made.UTC().Truncate(time.Second)}}
+	// On record first, as in make: what is half computed has rows, too.
+	if err := errors.Join(e.register(ctx), os.MkdirAll(e.temp, 0o700)); err != nil {
+		return err
+	}
+	err = e.inFolder(func(ctx context.Context) error {
+		e.copy.Rows, err = d.Fill(ctx, e.temp, func(name string, write func(io.Writer) error) error {
+			_, err := e.file(ctx, name, write)
+			return err
+		})
+		return err
+	})(ctx)
+	if err == nil {
+		_, err = e.publish(ctx)
+	}
+	return err
+}
+
+// inFolder returns what calls do while the temporary folder is open.
+func (e *exporting) inFolder(do func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		root, err := os.OpenRoot(e.temp)
+		if err != nil {
+			return err
+		}
+		e.folder = durable.In(root)
+		return errors.Join(do(ctx), root.Close())
+	}
+}
+
+// register puts the copy on record, if it is of a workspace.
+func (e *exporting) register(ctx context.Context, events ...auditlog.Event) error {
+	if e.Workspace == nil {
+		return nil
+	}
+	return e.Workspace.SetCopy(ctx, e.copy, events...)
+}
+
+// publish registers the files of the copy and gives it its name.
+func (e *exporting) publish(ctx context.Context) (state.CopyReport, error) {
 	// The digests before the name: a copy with a name is one whose rows a purge can find. Killed between the
 	// two, the temporary folder shows that it is unfinished.
 	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(e.copy.Path)), Format: e.copy.Format,
 		Files: logFiles(e.copy.Files)}
-	err = e.Workspace.SetCopy(ctx, e.copy, event)
+	err := e.register(ctx, event)
 	if err == nil {
 		err = e.rename(ctx)
 	}
-	if err != nil {
+	if err != nil && e.Workspace != nil {
 		_, undone := removeUnfinished(ctx, e.Workspace, &e.copy)
-		return state.CopyReport{}, errors.Join(err, undone)
+		err = errors.Join(err, undone)
+	}
+	if err != nil {
+		return state.CopyReport{}, err
 	}
 	return state.NewCopyReport(e.copy), nil
 }

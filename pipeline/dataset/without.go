@@ -31,7 +31,7 @@ func removerOf(name string) remover {
 		return parquetWithout
 	case path.Ext(name) == ".tar":
 		return tarWithout
-	case path.Base(name) == "metadata.csv": // of a copy that an earlier version made
+	case path.Base(name) == NumbersName+".csv", path.Base(name) == "metadata.csv": // of a copy that an earlier version made
 		return tableWithout
 	}
 	return nil
@@ -93,7 +93,14 @@ func RowIDs(ctx context.Context, name string, r io.ReaderAt, size int64) iter.Se
 }
 
 func parquetWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error {
-	own, err := openOwn(r, size)
+	f, err := scan.Open(r, size)
+	if err != nil {
+		return err
+	}
+	if made, ok := f.Footer(numbersKey); ok {
+		return numbersWithout(w, f, made, gone)
+	}
+	own, err := readOwn(f)
 	if err != nil {
 		return err
 	}
@@ -163,6 +170,7 @@ func tarWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bo
 
 func tableWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (bool, error)) error {
 	out, table := csv.NewWriter(w), csv.NewReader(io.NewSectionReader(r, 0, size))
+	id := 0
 	for header := true; ; header = false {
 		// Row by row: the texts of a million memes do not fit into the memory.
 		cells, err := table.Read()
@@ -172,13 +180,16 @@ func tableWithout(w io.Writer, r io.ReaderAt, size int64, gone func(id string) (
 			return out.Error()
 		case err != nil:
 			return err
-		// Whose id stands elsewhere would stay.
-		case header && (len(cells) < 2 || cells[0] != "file_name" || cells[1] != "id"):
-			return errors.New("its columns are not those of a metadata.csv of rehydrate's")
 		}
 		drop := false
-		if !header {
-			drop, err = gone(cells[1])
+		if header {
+			id = slices.Index(cells, "id")
+		} else {
+			drop, err = gone(cells[id])
+		}
+		// Whose id stands elsewhere would stay.
+		if id < 0 {
+			return errors.New("it has no column id")
 		}
 		if err == nil && !drop {
 			err = out.Write(cells)
@@ -217,6 +228,10 @@ func openOwn(r io.ReaderAt, size int64) (*own, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readOwn(f)
+}
+
+func readOwn(f *scan.File) (*own, error) {
 	if version, ok := f.Footer("rehydrate.format"); !ok || version != FormatVersion {
 		return nil, fmt.Errorf("it is not one of rehydrate's in the layout %s", FormatVersion)
 	}

@@ -2,13 +2,18 @@ package dataset
 
 import (
 	"bytes"
+	"io"
 	"iter"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset/duckdbtest"
 )
 
 // TestWriteWithout takes rows out of a file: what comes out is, byte for byte, what would have been
@@ -134,5 +139,47 @@ func TestRowIDs(t *testing.T) {
 	}
 	if PostOf("id7/1") != "id7" || PostOf("id7") != "id7" {
 		t.Errorf("posts %q and %q", PostOf("id7/1"), PostOf("id7"))
+	}
+}
+
+// TestNumbers: DuckDB reads a table of numbers, and one without some rows has the bytes that it would have had alone.
+func TestNumbers(t *testing.T) {
+	columns := []string{"zeta", "alpha.one"}
+	numbers := map[string][]float64{"id0": {1.5, 0}, "id1": {math.NaN(), -2}, "id2/1": {1e300, math.NaN()}}
+	write := func(name string, ids ...string) []byte {
+		var b bytes.Buffer
+		err := WriteNumbers(&b, name, columns, "made by hand", func(yield func(string, []float64) bool) {
+			for _, id := range ids {
+				if !yield(id, numbers[id]) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	for _, name := range []string{"features.csv", "features.parquet"} {
+		all, want := write(name, "id0", "id1", "id2/1"), write(name, "id1")
+		var got bytes.Buffer
+		err := WriteWithout(&got, name, bytes.NewReader(all), int64(len(all)), func(id manifest.PostID) bool { return id != "id1" })
+		if err != nil || !bytes.Equal(got.Bytes(), want) || !Holds(name) {
+			t.Errorf("%s without two rows: %v\n%q, want\n%q", name, err, got.Bytes(), want)
+		}
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, all, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var rows []map[string]any
+		duckdbtest.Query(t, &rows, `SELECT id, zeta, "alpha.one" FROM `+duckdbtest.Quote(file))
+		if diff := cmp.Diff([]map[string]any{{"id": "id0", "zeta": 1.5, "alpha.one": 0.0}, {"id": "id1", "zeta": nil, "alpha.one": -2.0},
+			{"id": "id2/1", "zeta": 1e300, "alpha.one": nil}}, rows); diff != "" {
+			t.Errorf("%s as DuckDB reads it (-want +got):\n%s", name, diff)
+		}
+	}
+	torn := []byte("name,zeta\nid0,1\n")
+	if err := WriteWithout(io.Discard, "features.csv", bytes.NewReader(torn), int64(len(torn)), func(manifest.PostID) bool { return false }); err == nil {
+		t.Error("a table without ids is rewritten")
 	}
 }

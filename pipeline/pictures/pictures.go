@@ -265,16 +265,19 @@ func invalid(reason manifest.Reason, detail string) *policy.Fault {
 }
 
 // InWorkspace reports whether a folder lies in a workspace.
-func InWorkspace(path string) bool {
+func InWorkspace(path string) bool { return WorkspaceOf(path) != "" }
+
+// WorkspaceOf returns the workspace that a path is, or lies in; "" for none.
+func WorkspaceOf(path string) string {
 	path, err := filepath.Abs(path)
 	for err == nil {
 		if _, err := os.Stat(filepath.Join(path, "state.db")); err == nil {
-			return true
+			return path
 		}
 		if path == filepath.Dir(path) {
-			return false
+			return ""
 		}
 		path = filepath.Dir(path)
 	}
-	return false
+	return ""
 }

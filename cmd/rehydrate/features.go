@@ -1,0 +1,211 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rehydrate/cmd/internal/console"
+	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/features"
+	"rehydrate/pipeline/pictures"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// featureFlags are the flags of features.
+type featureFlags struct {
+	features.Config
+	out, note, format string
+	noFaces, union    bool
+	cascade           string
+	dictionaries      []string
+}
+
+func (c *command) featuresCommand() *cobra.Command {
+	f := featureFlags{Config: features.Config{Images: policy.Default().Images, Detection: features.DefaultDetection()}}
+	cmd := newCommand("features", exactArgs(1, "one DATASET, WORKSPACE or FOLDER of pictures"), func(cmd *cobra.Command, args []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		return c.features(cmd.Context(), args[0], f)
+	})
+	flags := cmd.Flags()
+	flags.StringVarP(&f.out, "out", "o", "features", "the `folder` to make")
+	flags.StringVar(&f.format, "format", "csv", "csv or parquet")
+	flags.StringVar(&f.note, "note", "numbers of its pictures and texts", "`who` has the folder, for export --list, where SOURCE is of a workspace")
+	flags.BoolVar(&f.noFaces, "no-faces", false, "do not look for faces, which takes nearly all of the time")
+	flags.StringVar(&f.cascade, "cascade", "", "another Haar cascade: a `file` of OpenCV's (.xml)")
+	flags.Float64Var(&f.Detection.Scale, "scale-factor", f.Detection.Scale, "from one size of face to the next")
+	flags.IntVar(&f.Detection.Neighbors, "min-neighbors", f.Detection.Neighbors, "a face is seen more than this many times")
+	flags.IntVar(&f.Detection.MinSize, "min-size", f.Detection.MinSize, "the smallest face, in `pixels`")
+	flags.StringArrayVar(&f.dictionaries, "dictionary", nil, "LIWC (.dic, .dicx) or EmoLex: `[NAME=]FILE`; repeatable")
+	flags.BoolVar(&f.union, "union", false, "a word counts for every entry that it matches, not for the exact or longest one alone")
+	flags.BoolVar(&f.Counts, "counts", false, "tokens of each category, instead of percent of all tokens")
+	flags.StringVar(&f.Columns.Image, "image-column", "", "the `column` of a Parquet that has the pictures (default: found)")
+	flags.StringVar(&f.Columns.Text, "text-column", "", "the `column` of a Parquet that has the texts (default: ocr_text, if there is one)")
+	flags.IntVar(&f.Workers, "workers", runtime.NumCPU(), "how many pictures to measure at once")
+	return cmd
+}
+
+func (f *featureFlags) check() error {
+	d := f.Detection
+	switch {
+	case !slices.Contains([]string{"csv", "parquet"}, f.format):
+		return usageError("--format takes csv and parquet, not %q", f.format)
+	case f.Workers < 1:
+		return usageError("--workers %d: give 1 or more", f.Workers)
+	case !(d.Scale >= 1.01 && d.Scale <= 10):
+		return usageError("--scale-factor %g: give 1.01 to 10; OpenCV's default is 1.1", d.Scale)
+	case d.Neighbors < 1 || d.MinSize < 0:
+		return usageError("--min-neighbors takes 1 or more, --min-size 0 or more")
+	case f.noFaces && f.cascade != "":
+		return usageError("--no-faces and --cascade: give one of them")
+	case f.out == "":
+		return usageError("--out is empty: name a folder")
+	}
+	return copies.CheckNote(f.note)
+}
+
+func (c *command) features(ctx context.Context, source string, f featureFlags) error {
+	ctx, cancel := c.untilStopped(ctx)
+	defer cancel()
+	err := errors.Join(f.readCascade(), f.readDictionaries())
+	if err != nil {
+		return asUsage(err)
+	}
+	f.Paths, err = pictureFiles(source)
+	if err != nil {
+		return asUsage(err)
+	}
+	f.Progress = func(done, total int) {
+		if !c.quiet {
+			c.console.Show(console.Progress{Task: "features", Words: "measure", Done: done, Total: total,
+				Line: fmt.Sprintf("measure: %d of %d pictures", done, total)})
+		}
+	}
+	if root := pictures.WorkspaceOf(f.Paths[0]); root != "" {
+		c.workspace = root
+		return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error { return c.derive(ctx, ws, f) })
+	}
+	return c.derive(ctx, nil, f)
+}
+
+// derive computes the numbers into the folder, which is a registered copy if the pictures are of a workspace.
+func (c *command) derive(ctx context.Context, ws *workspace.Workspace, f featureFlags) error {
+	name := dataset.NumbersName + "." + f.format
+	var table *features.Table
+	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: dataset.NumbersName, Made: c.now(),
+		Fill: func(ctx context.Context, temp string, sink func(string, func(io.Writer) error) error) (_ []string, err error) {
+			part := filepath.Join(temp, "finished-rows.jsonl")
+			table, err = features.Compute(ctx, f.Config, part)
+			c.console.Done()
+			if err != nil {
+				return nil, err
+			}
+			err = errors.Join(
+				sink(name, func(w io.Writer) error {
+					return dataset.WriteNumbers(w, name, table.Columns, table.Made(), table.All)
+				}),
+				sink(dataset.NumbersName+".json", func(w io.Writer) error { return json.NewEncoder(w).Encode(table) }))
+			if err == nil {
+				err = os.Remove(part)
+			}
+			return table.IDs(), err
+		}})
+	switch {
+	case errors.Is(err, copies.ErrForeign):
+		return asUsage(err)
+	case errors.Is(err, context.Canceled):
+		return state.ErrInterrupted
+	case err != nil:
+		return err
+	}
+	return c.answer("features", struct {
+		*features.Table
+		Out          string                 `json:"out"`
+		Registered   bool                   `json:"registered"`
+		Dictionaries []*features.Dictionary `json:"dictionaries,omitempty"`
+	}{table, filepath.Join(f.out, name), ws != nil, f.Dictionaries})
+}
+
+// pictureFiles returns the Parquet files of a dataset or a workspace, or else the folder or file itself.
+func pictureFiles(source string) ([]string, error) {
+	for _, below := range []string{"dataset/data", "data", ""} {
+		files, err := filepath.Glob(filepath.Join(globless(source), below, "*.parquet"))
+		if err != nil {
+			return nil, err
+		}
+		if len(files) > 0 {
+			return files, nil
+		}
+	}
+	_, err := os.Stat(source)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: there is no such file or folder", source)
+	}
+	return []string{source}, err
+}
+
+// globless takes the meaning off the signs of a pattern.
+func globless(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+func (f *featureFlags) readCascade() (err error) {
+	switch {
+	case f.noFaces:
+	case f.cascade == "":
+		f.Cascade, err = features.FrontalFace()
+	default:
+		var file *os.File
+		file, err = openRegular(f.cascade)
+		if err == nil {
+			defer file.Close()
+			f.Cascade, err = features.ReadCascade(file, filepath.Base(f.cascade))
+		}
+	}
+	return err
+}
+
+func (f *featureFlags) readDictionaries() error {
+	names := map[string]string{}
+	for _, arg := range f.dictionaries {
+		name, path, named := strings.Cut(arg, "=")
+		if !named {
+			name, path = "", arg
+		}
+		file, err := openRegular(path)
+		if err != nil {
+			return err
+		}
+		d, err := features.ReadDictionary(file, path)
+		file.Close()
+		if err != nil {
+			return err
+		}
+		d.Name, d.Union = cmp.Or(name, d.Name), f.union
+		for _, category := range d.Categories {
+			column := d.Name + "." + category
+			if names[column] != "" {
+				return fmt.Errorf("%s and %s both have %s: name one of them, as in --dictionary NAME=%s", names[column], path, column, path)
+			}
+			names[column] = path
+		}
+		f.Dictionaries = append(f.Dictionaries, d)
+	}
+	return nil
+}
