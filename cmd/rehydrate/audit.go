@@ -18,6 +18,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/audit"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/durable"
 	"rehydrate/pipeline/endpoint"
 	"rehydrate/pipeline/reddit"
@@ -373,7 +374,7 @@ func (c *command) checkStatement(ctx context.Context, f auditFlags, named bool) 
 		folder = filepath.Join(c.workspace, "audit")
 	}
 	if folder != "" {
-		log, err := audit.CheckLog(ctx, folder, nil)
+		log, err := auditlog.CheckFolder(ctx, folder, nil)
 		if err != nil {
 			return err
 		}
@@ -394,7 +395,7 @@ func (c *command) checkLog(ctx context.Context, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	log, err := audit.CheckLog(ctx, f.log, since)
+	log, err := auditlog.CheckFolder(ctx, f.log, since)
 	if errors.Is(err, fs.ErrNotExist) {
 		return usageError("--log: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rehydrate/pipeline/audit"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
 	"rehydrate/pipeline/workspace"
@@ -164,7 +165,7 @@ func TestAuditIsRecorded(t *testing.T) {
 	s.run(exitDone)
 	f := s.do(nil, "audit", s.release, "-w", s.workspace, "--offline")
 	f.want(t, exitDone, "; recorded in the log\n")
-	log := printed[audit.LogCheck](s, exitDone, "audit", "--log", filepath.Join(s.workspace, "audit"))
+	log := printed[auditlog.FolderReport](s, exitDone, "audit", "--log", filepath.Join(s.workspace, "audit"))
 	if len(log.Statements) != 1 || !strings.Contains(f.stderr, "report sha256 "+log.Statements[0]) {
 		t.Errorf("the log has %q\n%s", log.Statements, f.stderr)
 	}

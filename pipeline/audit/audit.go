@@ -66,20 +66,20 @@ const StatementFormat = "rehydrate-audit/1"
 
 // A Report says what an audit read and found. The same inputs give the same report but for Time.
 type Report struct {
-	Format      string         `json:"format"` // StatementFormat
-	Verdict     Verdict        `json:"verdict"`
-	Findings    []Finding      `json:"findings"`
-	Gaps        []Finding      `json:"not_judged"`
-	Time        time.Time      `json:"time"`
-	Who         Auditor        `json:"who"`
-	Scope       Scope          `json:"scope"`
-	Totals      map[string]int `json:"totals"` // posts by state; a post without one counts as never_asked
-	Coverage    Coverage       `json:"coverage"`
-	Known       Known          `json:"known"`
-	Log         LogReport      `json:"log"`
-	Obligations []Finding      `json:"open_obligations"`
-	Notes       []string       `json:"notes"`
-	Posts       []AuditedPost  `json:"posts"`
+	Format      string          `json:"format"` // StatementFormat
+	Verdict     Verdict         `json:"verdict"`
+	Findings    []Finding       `json:"findings"`
+	Gaps        []Finding       `json:"not_judged"`
+	Time        time.Time       `json:"time"`
+	Who         Auditor         `json:"who"`
+	Scope       Scope           `json:"scope"`
+	Totals      map[string]int  `json:"totals"` // posts by state; a post without one counts as never_asked
+	Coverage    Coverage        `json:"coverage"`
+	Known       Known           `json:"known"`
+	Log         auditlog.Report `json:"log"`
+	Obligations []Finding       `json:"open_obligations"`
+	Notes       []string        `json:"notes"`
+	Posts       []AuditedPost   `json:"posts"`
 }
 
 // An Auditor says who audited, and by what leave.
@@ -123,27 +123,6 @@ type Coverage struct {
 	OldestID string     `json:"oldest_check_id"`
 }
 
-// A LogReport says how far the log could be believed.
-type LogReport struct {
-	Present    bool   `json:"present"`
-	Records    int64  `json:"records"`
-	Pending    int    `json:"unpublished"` // stored and not in the log yet
-	Root       string `json:"root"`
-	Origin     string `json:"origin"`
-	Checkpoint string `json:"checkpoint"`
-	Consistent bool   `json:"consistent"`
-	Broken     *int64 `json:"broken_at,omitempty"` // the first record that can't be believed
-	Since      *Since `json:"since,omitempty"`
-}
-
-// A Since says whether the log continues a checkpoint that the auditor kept.
-type Since struct {
-	Records int64  `json:"records"`
-	Holds   bool   `json:"holds"`
-	Broken  *int64 `json:"broken_at,omitempty"`
-	What    string `json:"what,omitempty"`
-}
-
 // An AuditedPost is one post with the evidence on it.
 type AuditedPost struct {
 	ID       manifest.PostID    `json:"id"`
@@ -185,9 +164,6 @@ type Config struct {
 func Audit(ctx context.Context, c Config) (Report, error) {
 	a := newAudit(c)
 	a.now = c.Now().UTC().Truncate(time.Second)
-	a.policy = c.Policy
-	// A release may ask for more than Reddit's terms leave, and an audit holds to the terms.
-	a.policy.Reddit.RecheckWithin = min(a.policy.Reddit.RecheckWithin, policy.DeleteWithin)
 	// All posts are known before Reddit is asked, and all verdicts before content is searched for: a removal that
 	// one source reports must count in every file.
 	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.askLive, a.judge, a.scanAll} {
@@ -201,7 +177,6 @@ func Audit(ctx context.Context, c Config) (Report, error) {
 // An audit is one call of Audit. Sources are looked at by several goroutines, which change only what mu guards.
 type audit struct {
 	Config
-	policy   policy.Policy // with at most 48 hours for a check
 	now      time.Time
 	order    []*evidence // on the posts of the release, then on others that the files name
 	posts    map[manifest.PostID]*evidence
@@ -289,7 +264,7 @@ func (a *audit) note(format string, args ...any) {
 // judge decides about each post from all evidence on it: a removal reported by any source counts.
 func (a *audit) judge(context.Context) error {
 	for _, e := range a.order {
-		e.weigh(a.policy, a.now)
+		e.weigh(a.Policy, a.now)
 		if e.MustGo {
 			a.gone.mustGo++
 		}
@@ -407,7 +382,7 @@ func (a *audit) askLive(ctx context.Context) error {
 		for i := 0; i < len(a.order) && yield(a.order[i], nil); i++ {
 		}
 	}
-	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID }, Pause: a.policy.Reddit.SecondLookAfter,
+	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID }, Pause: a.Policy.Reddit.SecondLookAfter,
 		Log: a.Log, OnWait: a.OnWait, Record: a.hear}
 	err := s.Run(ctx, posts)
 	if _, unreachable := errors.AsType[*reddit.Unreachable](err); !unreachable {

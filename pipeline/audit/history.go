@@ -208,7 +208,7 @@ func (a *audit) readLog(ctx context.Context) error {
 		return a.readPending(ctx, 0)
 	}
 	// The records count only after the whole log is verified.
-	a.report.Log, err = verifyLog(ctx, l, err, a.Since)
+	a.report.Log, err = auditlog.NewReport(ctx, l, err, a.Since)
 	r := a.report.Log
 	if s := r.Since; s != nil && !s.Holds {
 		a.finding(FoundLog, "", "--since", "the log does not go on from the checkpoint that was kept: %s", s.What)
@@ -231,30 +231,6 @@ func (a *audit) readLog(ctx context.Context) error {
 		a.replay(e)
 	}
 	return a.readPending(ctx, l.Size())
-}
-
-// verifyLog verifies a log that was opened with an error, and compares it with an earlier checkpoint; nil for none. The
-// error is what is wrong with the log in itself.
-func verifyLog(ctx context.Context, l *auditlog.Log, err error, since []byte) (r LogReport, _ error) {
-	if err == nil {
-		c := l.Checkpoint()
-		r = LogReport{Present: true, Records: l.Size(), Root: c.Root, Origin: c.Origin, Checkpoint: string(c.Signed)}
-		err = l.Verify(ctx)
-		if since != nil {
-			earlier, wrong := l.Since(ctx, since)
-			r.Since = &Since{Records: earlier.Size, Holds: wrong == nil}
-			if broken, ok := errors.AsType[*auditlog.Broken](wrong); ok {
-				r.Since.Broken, r.Since.What = &broken.Record, broken.What
-			} else if wrong != nil {
-				r.Since.What = wrong.Error()
-			}
-		}
-	}
-	if broken, ok := errors.AsType[*auditlog.Broken](err); ok {
-		r.Present, r.Broken = true, &broken.Record
-	}
-	r.Consistent = err == nil
-	return r, err
 }
 
 // readPending replays the records that are stored and not published yet.

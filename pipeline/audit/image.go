@@ -87,7 +87,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 
 // looks decodes an image and takes its hashes. An image that cannot be decoded matches nothing: fault says why.
 func (w walker) looks(s *sighting, body []byte) error {
-	p := w.policy
+	p := w.Policy
 	// The release's limits choose what is kept. What is looked at must not depend on them.
 	p.Images = policy.Default().Images
 	// The header is judged before anything is decoded: an image can claim terabytes.

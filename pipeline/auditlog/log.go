@@ -33,6 +33,9 @@ type Store interface {
 // The names in the folder of a log.
 const recordsName, checkpointName, keyName = "records.jsonl", "checkpoint", "log.pub"
 
+// SealName is a file of the workspace that lies in the folder of its log. A Store does not list it.
+const SealName = "seal.json"
+
 // StatementName is the name of a signed statement that a record names by its sha256. With .sig it is its signature's.
 func StatementName(digest string) string { return "lifts/" + digest + ".json" }
 

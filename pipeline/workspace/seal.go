@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"rehydrate/pipeline/auditlog"
 )
 
 // sealName is the file with the digests that a workspace had when its last writer closed it.
-const sealName = auditName + "/seal.json"
+const sealName = auditName + "/" + auditlog.SealName
 
 // maxSeal bounds a seal, in bytes: it has room for some 300,000 files.
 const maxSeal = 64 << 20
