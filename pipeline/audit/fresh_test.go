@@ -17,8 +17,10 @@ import (
 	"image/color"
 	"image/gif"
 	"mime/quotedprintable"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -80,6 +82,31 @@ func listed(b []byte, format, between string) string {
 		parts[i] = fmt.Sprintf(format, c)
 	}
 	return strings.Join(parts, between)
+}
+
+func listedSigned(b []byte) string {
+	parts := make([]string, len(b))
+	for i, c := range b {
+		parts[i] = strconv.Itoa(int(int8(c)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func repr(b []byte) string {
+	s := "b'"
+	for _, c := range b {
+		switch {
+		case c == '\n':
+			s += `\n`
+		case c == '\'' || c == '\\':
+			s += `\` + string(rune(c))
+		case c < ' ' || c > '~':
+			s += fmt.Sprintf(`\x%02x`, c)
+		default:
+			s += string(rune(c))
+		}
+	}
+	return s + "'"
 }
 
 func framesOf(images ...image.Image) []byte {
@@ -225,6 +252,15 @@ func freshCases(t testing.TB, w *world) []freshCase {
 		strings.ReplaceAll(mime, "\n", "\r\n"), "PHOTO;ENCODING=B:\n " + strings.ReplaceAll(mime, "\n", "\n "), "<data>\n\t\t" + strings.ReplaceAll(mime, "\n", "\n\t\t") + "\n</data>", "jpegPhoto:: " + strings.ReplaceAll(mime, "\n", "\n "), "> " + strings.ReplaceAll(mime, "\n", "\n> "), "\"" + strings.ReplaceAll(mime, "\n", "\" +\n\"") + "\"", "<d>" + strings.ReplaceAll(mime, "\n", "&#10;") + "</d>",
 		base64.RawURLEncoding.EncodeToString(j), strings.ToUpper(hex.EncodeToString(j)), wrapped(hex.EncodeToString(j), 64), "INSERT INTO x VALUES (X'" + hex.EncodeToString(j) + "');", `\\x` + hex.EncodeToString(j), "0x" + hex.EncodeToString(j), `{\rtf1{\pict\jpegblip ` + wrapped(hex.EncodeToString(j), 128) + "}}", "id,image\n7,\"" + mime + "\"\n", strings.Join(strings.SplitAfter(listed([]byte(b64(j)), "%c", ""), "====="), ""), nb.String()} {
 		text(fmt.Sprintf("bytes as text %d: %.16q", i, s), "b.txt", img, s)
+	}
+	for name, s := range map[string]string{"a Buffer of Node": `{"type":"Buffer","data":[` + listed(j, "%d", ",") + `]}`, "a list of Python": "x = [" + listed(p, "%d", ", ") + "]\n", "JSON in lines": "{\n  \"image\": [\n" + listed(j, "    %d", ",\n") + "\n  ]\n}\n", "bytes of Java": "{" + listedSigned(j) + "}",
+		"hex with spaces": listed(j, "%02x", " "), "hex with colons": "data: " + listed(j, "%02X", ":") + "\nend", "hex with hyphens": listed(p, "%02X", "-"), "an array of C": "char a[] = { " + listed(j, "0x%02X", ", ") + " };", "escapes of C": `"` + listed(j, `\x%02x`, "") + `"`, "octal escapes": listed(p, `\%03o`, ""),
+		"repr of Python": repr(j), "repr of a GIF": repr(framesOf(pic)), "an address": "data:image/jpeg," + url.PathEscape(string(j)), "every byte escaped": listed(p, "%%%02x", ""), "much of it": strings.Repeat("a line\n", 149_700) + listed(j, "%d", ", ")} {
+		id := goneJPEG
+		if strings.Contains(s, "x = [137") || strings.HasPrefix(s, "89-50") || strings.HasPrefix(s, `\211`) || strings.HasPrefix(s, "%89") {
+			id = gonePNG
+		}
+		text("bytes spelled out: "+name, "b.txt", "image "+id, s)
 	}
 	a85 := make([]byte, ascii85.MaxEncodedLen(len(j)))
 	for i, s := range []string{hex.EncodeToString(sum[:]), strings.ToUpper(hex.EncodeToString(sum[:])), "sha256:" + hex.EncodeToString(sum[:]), "sha256-" + b64(sum[:]), base64.RawURLEncoding.EncodeToString(sum[:]), `{"h":"` + hex.EncodeToString(sum[:]) + `"}`, hex.EncodeToString(sum[:]) + "  a.jpg", "img_" + hex.EncodeToString(sum[:]) + ".jpg", `{"h":"` + strings.ReplaceAll(b64(sum[:]), "/", `\/`) + `"}`} {

@@ -88,13 +88,14 @@ func isPacked(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
-// openRun returns how many bytes at the end of a text belong to encoded bytes that may go on.
+// betweenNumbers stands between the bytes of an image that are written as numbers.
+const betweenNumbers = " ,:;\t\r\n-[]"
+
+// openRun returns how many bytes at the end of a text belong to encoded bytes, or to numbers, that may go on.
 func openRun(text []byte) int {
-	n := 0
-	for n < len(text) && (isPacked(text[len(text)-1-n]) || text[len(text)-1-n] == '\n' || text[len(text)-1-n] == '\r') {
-		n++
-	}
-	return n
+	letters := bytes.TrimRightFunc(text, func(r rune) bool { return r < 0x80 && isPacked(byte(r)) || r == '\n' || r == '\r' })
+	numbers := bytes.TrimRight(text, "0123456789abcdefABCDEFx"+betweenNumbers)
+	return len(text) - min(len(letters), len(numbers))
 }
 
 // words searches a short text that is whole, such as one that stands beside the content of a container.
@@ -146,7 +147,7 @@ func (w walker) search(p place, text []byte, first, last bool) error {
 		err = errors.Join(err, more)
 	}
 	w.lines(p, rest)
-	return err
+	return errors.Join(err, w.spelled(p, text))
 }
 
 // unescaped resolves the escapes of addresses, JSON, HTML, C and mail, and letters in other forms.
@@ -343,6 +344,74 @@ func (w walker) encoded(p place, text []byte) (rest []byte, err error) {
 	}
 	return rest, nil
 }
+
+// spelled looks at images whose bytes a text spells out: with escapes, or as numbers of any kind.
+func (w walker) spelled(p place, text []byte) error {
+	p = p.in("spelled bytes")
+	for mark, escapes := range escapedBytes {
+		if bytes.Count(text, []byte(mark)) < 16 || bytes.ContainsFunc(text, noText) {
+			continue
+		}
+		raw := escapes.ReplaceAllFunc(text, func(b []byte) []byte {
+			c, _, _, err := strconv.UnquoteChar(strings.Replace(string(b), "%", `\x`, 1), 0)
+			if err != nil { // \' and the like
+				return b[1:]
+			}
+			return []byte{byte(c)}
+		})
+		if err := w.carve(p, raw); err != nil {
+			return err
+		}
+	}
+	// A run of numbers is read both ways, for 10 20 30 may be hex.
+	var runs [2][]byte
+	for at := 0; at < len(text); {
+		end := at
+		for end < len(text) && isIDByte(text[end]) {
+			end++
+		}
+		next := end
+		for next < len(text) && strings.IndexByte(betweenNumbers, text[next]) >= 0 {
+			next++
+		}
+		token := bytes.TrimPrefix(text[at:end], []byte("0x"))
+		for i, base := range []int{10, 16} {
+			n, isByte := numberOf(token, base)
+			if isByte {
+				if base == 10 && at > 0 && text[at-1] == '-' { // as Java writes them
+					n = -n
+				}
+				runs[i] = append(runs[i], byte(n))
+				if next > end && next < len(text) {
+					continue
+				}
+			}
+			if len(runs[i]) >= 64 {
+				if err := w.carve(p, runs[i]); err != nil {
+					return err
+				}
+			}
+			runs[i] = runs[i][:0]
+		}
+		at = max(next, at+1)
+	}
+	return nil
+}
+
+// numberOf reads a byte that is written as a number, in hex of two digits.
+func numberOf(token []byte, base int) (n int, isByte bool) {
+	for _, c := range token {
+		digit := strings.IndexByte("0123456789abcdef", c|' ')
+		if digit < 0 || digit >= base || n > 255 {
+			return 0, false
+		}
+		n = n*base + digit
+	}
+	return n, n <= 255 && len(token) > 0 && (base == 10 || len(token) == 2)
+}
+
+// escapedBytes are how bytes are escaped in addresses, and in Python and C.
+var escapedBytes = map[string]*regexp.Regexp{"%": regexp.MustCompile(`%[0-9A-Fa-f]{2}`), `\`: regexp.MustCompile(`\\(?:x[0-9A-Fa-f]{2}|[0-7]{3}|.)`)}
 
 // packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.
 func packedRun(text []byte, at int) (run []byte, end int) {
