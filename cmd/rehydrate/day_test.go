@@ -154,7 +154,7 @@ func TestScriptedDay(t *testing.T) {
 	d.checkImages(t)
 	d.checkPace(t)
 	d.checkFaults(t)
-	for _, reason := range []string{"retry_after", "rate_limit"} {
+	for _, reason := range []string{"it asked to be left alone", "its rate limit is used up"} {
 		said := regexp.MustCompile(`waiting \d+s for oauth\.reddit\.com: `+reason).FindAllString(log.String(), -1)
 		if len(said) == 0 {
 			t.Errorf("no wait for %s was shown\n%.3000s", reason, log.String())

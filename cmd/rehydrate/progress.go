@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"rehydrate/cmd/internal/console"
 	"rehydrate/pipeline"
@@ -11,11 +10,14 @@ import (
 
 // observe shows the state of a run: one bar over the entries, whatever the stage.
 func (c *command) observe(s pipeline.Snapshot) {
-	if s.Total == 0 || c.quiet {
+	if c.quiet {
 		return
 	}
-	if s.Wait != nil { // on a line of its own, at once: a waiting bar looks like a hang
-		fmt.Fprintf(c.console, "rehydrate: waiting %s for %s: %s\n", s.Wait.For.Round(time.Second), s.Wait.Host, s.Wait.Reason)
+	if s.Wait != nil { // at once: a bar that stands still looks like a hang
+		c.console.Wait(fmt.Sprintf("for %s: %s", s.Wait.Host, s.Wait.Reason), s.Wait.For)
+	}
+	if s.Total == 0 {
+		return
 	}
 	retry := ""
 	if s.Failed > 0 {

@@ -59,7 +59,7 @@ type Options struct {
 // A Wait is a pause that the client is about to make.
 type Wait struct {
 	Host   string
-	Reason string // pace, rate_limit, retry_after, server_error or network
+	Reason string // for people: "its rate limit is used up"
 	For    time.Duration
 }
 

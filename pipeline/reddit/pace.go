@@ -24,13 +24,13 @@ const (
 	maxBurst = 20
 )
 
-// The reasons of a Wait.
+// The reasons of a Wait, for people.
 const (
-	waitPace       = "pace"         // the policy's own rate
-	waitRateLimit  = "rate_limit"   // Reddit's rate-limit headers, or a 429 without Retry-After
-	waitRetryAfter = "retry_after"  // a Retry-After
-	waitServer     = "server_error" // backing off after a 5xx
-	waitNetwork    = "network"      // backing off after a broken connection
+	waitPace       = "the policy asks no faster"
+	waitRateLimit  = "its rate limit is used up" // by Reddit's headers, or a 429 without Retry-After
+	waitRetryAfter = "it asked to be left alone" // by a Retry-After
+	waitServer     = "it is in trouble"          // backing off after a 5xx, or a page instead of an answer
+	waitNetwork    = "the connection broke"
 )
 
 // A pacer says when a request may go out, and counts those that did. It is safe for concurrent use.

@@ -6,12 +6,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // A Console is safe for concurrent use.
@@ -19,21 +18,23 @@ type Console struct {
 	name string
 	out  io.Writer
 	now  func() time.Time
-	// The bar asks its writer for the width of the screen, so it is given the terminal itself. It shows words of
-	// this program and numbers, nothing that came from outside.
-	terminal *os.File // nil where stderr is not one, or one that cannot redraw a line
+	// The bar goes to the terminal itself: it shows words of this program and numbers, nothing that came from outside.
+	screen io.Writer  // nil where stderr is not a terminal, or one that cannot redraw a line
+	width  func() int // of the screen
 
-	mu    sync.Mutex // guards what follows
-	bar   *progressbar.ProgressBar
-	task  string
-	words string
-	began time.Time // of the task
-	last  time.Time // when progress was last printed as a line
+	mu      sync.Mutex // guards what follows
+	shown   Progress
+	began   time.Time     // of the task
+	last    time.Time     // when progress was last drawn, or printed as a line
+	wait    string        // what is waited for
+	until   time.Time     // so long
+	redraws chan struct{} // closed when the bar is gone for good; nil while there is none
+	hidden  bool          // until the next progress
 }
 
 // A Progress is how far a command is.
 type Progress struct {
-	Task        string // another task begins a new bar, with a new estimate of the time left
+	Task        string // another task begins with a new estimate of the time left
 	Words       string // beside the bar; short, so that a narrow screen has room for both
 	Line        string // without a bar
 	Done, Total int
@@ -43,8 +44,8 @@ type Progress struct {
 // the terminal (TERM), if stderr is one.
 func New(name string, out, stderr io.Writer, kind string, now func() time.Time) *Console {
 	c := &Console{name: name, out: out, now: now}
-	if f, ok := stderr.(*os.File); ok && kind != "dumb" && term.IsTerminal(int(f.Fd())) {
-		c.terminal = f
+	if width := widthOf(stderr); width != nil && kind != "dumb" {
+		c.screen, c.width = stderr, width
 	}
 	return c
 }
@@ -55,30 +56,28 @@ func (c *Console) Write(b []byte) (int, error) {
 	defer c.mu.Unlock()
 	c.clear()
 	n, err := c.out.Write(b)
-	if c.bar != nil && bytes.HasSuffix(b, []byte("\n")) {
-		_ = c.bar.RenderBlank() // a command goes on where the terminal cannot be drawn on
+	if bytes.HasSuffix(b, []byte("\n")) {
+		c.draw()
 	}
 	return n, err
 }
 
-// Clear makes room for a line on stdout, which may be the same terminal.
+// Clear makes room for a line on stdout, which may be the same terminal; the next progress brings the bar back.
 func (c *Console) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.clear()
+	c.hidden = true
 }
 
 // Done takes the bar off the screen for good.
 func (c *Console) Done() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clear()
-	c.bar = nil
-}
-
-func (c *Console) clear() {
-	if c.bar != nil {
-		_ = c.bar.Clear()
+	if c.redraws != nil {
+		c.clear()
+		close(c.redraws)
+		c.redraws = nil
 	}
 }
 
@@ -86,13 +85,17 @@ func (c *Console) clear() {
 func (c *Console) Show(p Progress) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.now()
-	if c.began.IsZero() || p.Task != c.task {
-		c.clear()
-		c.bar, c.task, c.began, c.last = nil, p.Task, now, now
+	now, was := c.now(), c.shown
+	if c.began.IsZero() || p.Task != was.Task {
+		c.began, c.last = now, now
 	}
-	if c.terminal != nil {
-		c.draw(p)
+	c.shown = p
+	if c.screen != nil {
+		// A change of words is shown at once: the next step may be long.
+		if c.start() || c.hidden || p.Words != was.Words || now.Sub(c.last) >= 100*time.Millisecond {
+			c.hidden = false
+			c.draw()
+		}
 		return
 	}
 	if now.Sub(c.last) < 5*time.Second { // often enough for somebody who follows a log, seldom enough not to fill it
@@ -100,27 +103,120 @@ func (c *Console) Show(p Progress) {
 	}
 	c.last = now
 	left := "" // nothing to estimate by before the first is done
-	if p.Done > 0 && p.Done < p.Total {
-		perUnit := float64(now.Sub(c.began)) / float64(p.Done)
-		left = ", about " + time.Duration(perUnit*float64(p.Total-p.Done)).Round(time.Second).String() + " left"
+	if d, known := c.left(now); known {
+		left = ", about " + d.String() + " left"
 	}
 	fmt.Fprintf(c.out, "%s: %s%s\n", c.name, p.Line, left)
 }
 
-func (c *Console) draw(p Progress) {
-	if c.bar == nil {
-		c.bar = progressbar.NewOptions(p.Total, progressbar.OptionSetWriter(c.terminal),
-			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetElapsedTime(true), progressbar.OptionShowCount())
+// Wait shows what is waited for, and how long still: below the bar on a terminal, as a line elsewhere.
+func (c *Console) Wait(what string, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	until := c.now().Add(d)
+	switch {
+	case c.screen == nil:
+		fmt.Fprintf(c.out, "%s: waiting %s %s\n", c.name, d.Round(time.Second), what)
+	case until.After(c.until): // of several waits at once, that which ends last
+		c.wait, c.until = what, until
+		c.start()
+		c.draw()
 	}
-	if p.Words != c.words {
-		c.words = p.Words
-		c.bar.Describe(p.Words)
-		_ = c.bar.RenderBlank() // at once: the next step may be long
+}
+
+// left estimates how long the task still takes.
+func (c *Console) left(now time.Time) (d time.Duration, known bool) {
+	p := c.shown
+	if p.Done <= 0 || p.Done >= p.Total {
+		return 0, false
 	}
-	// A full bar takes itself off the screen, and there may be work left that is not counted.
-	if p.Done < p.Total {
-		_ = c.bar.Set(p.Done)
+	perUnit := float64(now.Sub(c.began)) / float64(p.Done)
+	return max(time.Duration(perUnit*float64(p.Total-p.Done)).Round(time.Second), time.Second), true
+}
+
+// start begins to draw the screen anew every second, so that a wait does not look like a hang.
+func (c *Console) start() (now bool) {
+	if c.redraws != nil {
+		return false
 	}
+	done := make(chan struct{})
+	c.redraws = done
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				c.mu.Lock()
+				if c.redraws == done {
+					c.draw()
+				}
+				c.mu.Unlock()
+			}
+		}
+	}()
+	return true
+}
+
+func (c *Console) clear() {
+	if c.redraws != nil {
+		// A command goes on where the terminal cannot be drawn on.
+		_, _ = io.WriteString(c.screen, "\r\x1b[J")
+	}
+}
+
+// draw draws the bar, and what is waited for below it.
+func (c *Console) draw() {
+	if c.redraws == nil || c.hidden {
+		return
+	}
+	now := c.now()
+	c.last = now
+	width := c.width() - 1 // a line that fills the screen would begin another one
+	text := ""
+	if c.shown.Total > 0 {
+		text = c.bar(now, width)
+	}
+	if rest := c.until.Sub(now); rest > 0 {
+		if text != "" {
+			text += "\x1b[K\n"
+		}
+		text += cut(fmt.Sprintf("waiting %s %s", clock(rest.Round(time.Second)), c.wait), width)
+	}
+	up := strings.Repeat("\x1b[A", strings.Count(text, "\n"))
+	// The cursor rests where the bar begins. There it stays when a narrower screen breaks the lines, so that all of them
+	// are erased from there.
+	_, _ = io.WriteString(c.screen, "\r\x1b[J"+text+"\r"+up)
+}
+
+// bar is the bar with its words and numbers, in so many columns.
+func (c *Console) bar(now time.Time, width int) string {
+	p, left := c.shown, "--:--"
+	if d, known := c.left(now); known {
+		left = clock(d)
+	}
+	numbers := fmt.Sprintf("%s so far, %s left", clock(now.Sub(c.began)), left)
+	room := width - len(fmt.Sprintf("%s %3d%% || (%d/%d) %s", p.Words, 100, p.Done, p.Total, numbers))
+	bar := progressbar.NewOptions(p.Total, progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetWidth(max(room, 0)),
+		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionShowCount(), progressbar.OptionSetRenderBlankState(true))
+	_ = bar.Set(p.Done) // it is drawn on nothing yet
+	return cut(p.Words+strings.Trim(bar.String(), "\r")+numbers, width)
+}
+
+// cut shortens a line of one-column letters.
+func cut(s string, width int) string {
+	r := []rune(s)
+	return string(r[:min(len(r), max(width, 0))])
+}
+
+// clock is a time as a clock counts it: 0:07, 12:30, 1:00:00.
+func clock(d time.Duration) string {
+	s := int(d / time.Second)
+	if s < 3600 {
+		return fmt.Sprintf("%d:%02d", s/60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
