@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	_ "embed" // the templates
-	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -32,9 +31,8 @@ var standalone = regexp.MustCompile(`(?m)^(\{\{(?:if|else|end|range|with|define|
 // cells at the right.
 func (c *command) answer(name string, v any) error {
 	if c.json {
-		enc := json.NewEncoder(c.stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(v)
+		c.said.object = toJSON(v)
+		return nil
 	}
 	few := func(n int) int { // of a long list without -v
 		if c.verbose {
@@ -64,6 +62,7 @@ func (c *command) answer(name string, v any) error {
 		"key":        keyText,
 		"lasts":      lasts,
 		"line":       func(v any) string { return oneTerminalLine(fmt.Sprint(v)) },
+		"lines":      func(s string) []string { return strings.Split(s, "\n") },
 		"more":       func(n, shown int) int { return max(n-few(shown), 0) },
 		"number":     fiveDigits,
 		"obligation": describeCopy,

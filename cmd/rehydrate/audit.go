@@ -99,6 +99,9 @@ func (f *auditFlags) check(cmd *cobra.Command, args []string) error {
 }
 
 func (c *command) audit(ctx context.Context, path string, files []string, f auditFlags, named bool) error {
+	if err := areThere(files); err != nil {
+		return err
+	}
 	ctx, stop := c.untilStopped(ctx)
 	defer stop()
 	job, err := c.prepare(ctx, path, &f.releaseFlags, "")
@@ -111,6 +114,12 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	config.Since, err = readCheckpoint(f.since)
 	if err != nil {
 		return err
+	}
+	if named || len(files) == 0 { // before anything is asked; a damaged workspace is a finding
+		_, err := reading(ctx, c, func(ws *workspace.Workspace) (string, error) { return ws.Dir(), nil })
+		if errors.Is(err, workspace.ErrNoWorkspace) {
+			return err
+		}
 	}
 	// An audit does not need a grant: a faulty one goes into the report and stops nothing.
 	p, err := c.findGrant(ctx, config.Release, config.Policy.Access.GrantRequired, f.grant)
@@ -138,7 +147,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 			return err
 		}
 	}
-	report, err := c.auditWorkspace(ctx, config, f, named)
+	report, err := c.auditWorkspace(ctx, config, f)
 	if ctx.Err() != nil {
 		return state.ErrInterrupted
 	}
@@ -163,7 +172,7 @@ func readCheckpoint(name string) ([]byte, error) {
 	return b, nil
 }
 
-func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f auditFlags, named bool) (audit.Report, error) {
+func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f auditFlags) (audit.Report, error) {
 	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
 	switch {
 	case err == nil:
@@ -171,8 +180,6 @@ func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f aud
 		config.Workspace = ws
 	case ctx.Err() != nil:
 		return audit.Report{}, ctx.Err()
-	case errors.Is(err, workspace.ErrNoWorkspace) && (named || len(config.Files) == 0):
-		return audit.Report{}, err
 	case !errors.Is(err, workspace.ErrNoWorkspace):
 		// The named files can still be audited; the report then says what was not read.
 		config.Missing = err.Error()
@@ -206,11 +213,7 @@ func writeOwn(ctx context.Context, what, name string, data []byte) error {
 func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlags) error {
 	c.console.Done()
 	// The digest is of the exact bytes that --json prints, so an auditor can compare a kept report with the log.
-	body, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	body = append(body, '\n')
+	body := toJSON(r)
 	sum := state.SHA256(body)
 	var unstamped error
 	if f.statement != "" {
@@ -231,16 +234,15 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, f auditFlag
 			return err
 		}
 	}
-	if c.json {
-		_, err = c.stdout.Write(body)
-	} else {
-		err = c.answer("audit", struct {
+	c.said.object = body // with --json
+	if !c.json {
+		err := c.answer("audit", struct {
 			audit.Report
 			Digest string
 		}{r, sum})
-	}
-	if err != nil {
-		return err
+		if err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(c.stderr, "rehydrate: report sha256 %s; %s\n", sum, recorded)
 	if unstamped != nil {
@@ -416,7 +418,7 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 		return "not recorded: nothing is added to an inconsistent log"
 	}
 	// A workspace that is in use or read-only cannot take the record: the verdict stands without it.
-	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{})
+	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true})
 	if err == nil {
 		err = errors.Join(ws.Note(ctx, r.Recorded(digest)), ws.Close())
 	}

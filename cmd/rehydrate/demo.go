@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,17 +110,14 @@ func (c *command) demo(ctx context.Context, f runFlags, release string, sample i
 		}
 		return c.getenv(name)
 	}
-	if !c.json {
-		fmt.Fprintf(c.stdout, "demo: %d made-up posts on the built-in emulator at %s; nothing leaves this machine\n%s\n", len(posts), emulator.Addr(), f.rehearsed)
-	}
+	fmt.Fprintf(c.stdout, "demo: %d made-up posts on the built-in emulator at %s; nothing leaves this machine\n%s\n",
+		len(posts), emulator.Addr(), f.rehearsed)
 	err = c.rehydrate(ctx, path, f, getenv)
 	var status exitCode
 	if err != nil && !errors.As(err, &status) {
 		return err
 	}
-	if !c.json {
-		fmt.Fprintf(c.stdout, demoLook, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"), path, c.workspace)
-	}
+	fmt.Fprintf(c.stdout, demoLook, filepath.Join(c.workspace, "outcomes.csv"), filepath.Join(c.workspace, "dataset"), path, c.workspace)
 	if release == "" && status == exitRetry {
 		// One post of the demo has an image host that always fails, to show what that
 		// looks like: a demo that shows it has succeeded.
@@ -238,14 +236,23 @@ func writeDemoRelease(dir string, annotations []byte) (string, error) {
 
 // serve keeps the emulator up until the user stops it.
 func (c *command) serve(ctx context.Context, f runFlags, env map[string]string, release string) error {
-	for _, name := range []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET", "REDDIT_USERNAME", "IMGUR_CLIENT_ID"} {
-		fmt.Fprintf(c.bare, "export %s=%s\n", name, env[name])
-	}
 	self, err := c.executable()
 	if err != nil {
 		self = "rehydrate" // then it is on PATH
 	}
-	fmt.Fprintf(c.stdout, "%s run %s --approval DEMO --connect-to %s --cacert %s -w %s\n", self, release, f.connectTo[0], f.cacert, c.workspace)
+	run := fmt.Sprintf("%s run %s --approval DEMO --connect-to %s --cacert %s -w %s", self, release, f.connectTo[0], f.cacert, c.workspace)
+	if c.json {
+		_, err = c.bare.Write(toJSON(map[string]any{"environment": env, "run": run}))
+		c.said.delivered = true // now: what comes later is only that it ends
+	} else {
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			fmt.Fprintf(c.bare, "export %s=%s\n", name, env[name])
+		}
+		_, err = fmt.Fprintln(c.bare, run) // not folded: it is to be copied
+	}
+	if err != nil {
+		return err
+	}
 	fmt.Fprintln(c.stderr, "rehydrate: the emulator answers until you press Ctrl-C")
 	select {
 	case <-c.stop:

@@ -21,16 +21,24 @@ func (c *command) diffCommand() *cobra.Command {
 }
 
 func (c *command) diff(cmd *cobra.Command, args []string) error {
-	for _, arg := range args { // a name that is not there is a mistake of typing, all other faults are the file's
-		if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) {
-			return usageError("compare: %w", err)
-		}
+	if err := areThere(args); err != nil {
+		return err
 	}
 	report, err := diff.Compare(cmd.Context(), args[0], args[1])
 	if err != nil {
 		return err
 	}
 	return c.answer("diff", report)
+}
+
+// areThere refuses names of nothing: mistakes of typing, while all other faults are the file's.
+func areThere(names []string) error {
+	for _, name := range names {
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			return usageError("there is no file or folder %s", strconv.QuoteToGraphic(name))
+		}
+	}
+	return nil
 }
 
 // describeChange says on one line what changed of an entry, with the words if verbose.

@@ -53,6 +53,8 @@ func (c *command) doctorCommand() *cobra.Command {
 
 func (x *examination) run(ctx context.Context) error {
 	var findings []finding
+	sick := func(f finding) bool { return !f.OK }
+	status := exitRejected // where credentials are all that is missing
 	for _, check := range []struct {
 		name string
 		look func(context.Context) (string, error)
@@ -66,7 +68,10 @@ func (x *examination) run(ctx context.Context) error {
 		}
 		switch {
 		case err != nil:
-			_, hint := diagnose(err)
+			code, hint := diagnose(err)
+			if code != exitRejected {
+				status = exitFailed
+			}
 			if hint == usageHint {
 				hint = "" // help on doctor mends nothing
 			}
@@ -74,10 +79,13 @@ func (x *examination) run(ctx context.Context) error {
 		case found != "":
 			findings = append(findings, finding{Name: check.name, OK: true, Found: found})
 		}
+		if slices.ContainsFunc(x.parts, sick) {
+			status = exitFailed
+		}
 		findings, x.parts = append(findings, x.parts...), nil
 	}
-	sick := slices.ContainsFunc(findings, func(f finding) bool { return !f.OK })
-	return x.answerHolds("doctor", map[string]any{"ok": !sick, "checks": findings}, !sick, exitFailed)
+	healthy := !slices.ContainsFunc(findings, sick)
+	return x.answerHolds("doctor", map[string]any{"ok": healthy, "checks": findings}, healthy, exitCode(status))
 }
 
 // missing is an error with the way to get what is missing.
@@ -135,8 +143,7 @@ func (x *examination) sandbox(context.Context) (string, error) {
 // credentials reports whether each one is there, never its value.
 func (x *examination) credentials(context.Context) (string, error) {
 	if _, err := reddit.CredentialsFromEnv(x.getenv); err != nil {
-		return missing("register an app with Reddit (docs/operations.md), then set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, "+
-			"or the same names with _FILE for files of mode 0600", err)
+		return "", rejected(err, credentialsHint)
 	}
 	return "REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME are set and well-formed; whether Reddit takes them, a run shows", nil
 }
@@ -144,7 +151,7 @@ func (x *examination) credentials(context.Context) (string, error) {
 func (x *examination) imgur(context.Context) (string, error) {
 	switch id, err := reddit.ImgurClientIDFromEnv(x.getenv); {
 	case err != nil:
-		return missing("set IMGUR_CLIENT_ID to the id of an app registered with imgur, or unset it", err)
+		return "", rejected(err, imgurHint)
 	case id.Empty():
 		return "IMGUR_CLIENT_ID is not set: links to imgur's pages and albums stay refused", nil
 	}

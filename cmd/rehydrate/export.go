@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -137,13 +136,10 @@ func (c *command) listCopies(ctx context.Context) error {
 	}
 	// A script can poll --list: status 3 means that a copy still owes a removal.
 	owes := slices.ContainsFunc(list, func(r state.CopyReport) bool { return r.State == state.CopyOpen })
-	return c.answerHolds("export-list", list, !owes, exitRetry)
+	return c.answerHolds("export-list", map[string]any{"copies": list}, !owes, exitRetry)
 }
 
 func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
-	if err := c.mustExist(ctx); err != nil {
-		return err
-	}
 	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		err := copies.Close(ctx, ws, path, how, note, c.now())
 		switch {
@@ -154,13 +150,6 @@ func (c *command) closeCopy(ctx context.Context, path, how, note string) error {
 		case err != nil:
 			return err
 		}
-		fmt.Fprintf(c.stdout, "noted: %s was %s\n", oneTerminalLine(path), how)
-		return nil
+		return c.answer("export-noted", map[string]any{"path": path, "state": how})
 	})
-}
-
-// mustExist fails without a workspace. Opening it for writing would create one.
-func (c *command) mustExist(ctx context.Context) error {
-	_, err := reading(ctx, c, func(*workspace.Workspace) (any, error) { return nil, nil })
-	return err
 }

@@ -82,15 +82,23 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 	var err error
 	o.Credentials, err = reddit.CredentialsFromEnv(getenv)
 	if err != nil {
-		return nil, &problem{err: err, code: exitRejected,
-			hint: "set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, or the same names with _FILE"}
+		return nil, rejected(err, credentialsHint)
 	}
 	o.ImgurClientID, err = reddit.ImgurClientIDFromEnv(getenv)
 	if err != nil {
-		return nil, &problem{err: err, code: exitRejected,
-			hint: "set IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE to the id of an app registered with imgur, or neither"}
+		return nil, rejected(err, imgurHint)
 	}
 	return reddit.New(o)
+}
+
+const (
+	credentialsHint = "register an app with Reddit (docs/operations.md), then set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and " +
+		"REDDIT_USERNAME, or the same names with _FILE for files of mode 0600"
+	imgurHint = "set IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE to the id of an app registered with imgur, or neither"
+)
+
+func rejected(err error, hint string) error {
+	return &problem{err: err, code: exitRejected, hint: hint}
 }
 
 // readRoots reads the certificate authorities that a flag names.

@@ -2,13 +2,16 @@ package main
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"rehydrate/cmd/internal/console"
 	"rehydrate/manifest"
 )
 
@@ -39,22 +42,65 @@ func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command,
 
 // newGroup makes a command that only holds others.
 func newGroup(name string, commands ...*cobra.Command) *cobra.Command {
-	var names []string
-	for _, sub := range commands {
-		names = append(names, sub.Name())
-	}
-	cmd := newCommand(name, func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			last := len(names) - 1
-			if last == 0 {
-				return usageError("%s has the command %s, not %q", name, names[0], args[0])
-			}
-			return usageError("%s has the commands %s and %s, not %q", name, strings.Join(names[:last], ", "), names[last], args[0])
-		}
-		return nil
-	}, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
+	cmd := newCommand(name, onlyCommands, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// onlyCommands refuses a word that is not one of a command's own.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	otherwise := usageHint
+	if cmd.HasParent() && len(names) > 0 {
+		otherwise = "there are " + strings.Join(names, ", ")
+	}
+	return unknown(fmt.Sprintf("command %q of %s", args[0], cmd.CommandPath()), otherwise, cmd.CommandPath()+" ", args[0], names)
+}
+
+// unknown is the error of a name that is not one of those there are. The hint is the nearest of them, behind what goes
+// before a name, or otherwise.
+func unknown(what, otherwise, before, name string, names []string) error {
+	hint := otherwise
+	if near := manifest.Nearest(name, names); near != "" {
+		hint = "did you mean " + before + near + "?"
+	}
+	return &problem{err: errors.New("unknown " + what), code: exitUsage, hint: hint}
+}
+
+// flagError says for people what the flags' package says for programmers.
+func flagError(cmd *cobra.Command, err error) error {
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok && missing.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		return unknown("flag: --"+missing.GetSpecifiedName(), usageHint, "--", missing.GetSpecifiedName(), names)
+	}
+	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return usageError("%w", err)
+	}
+	flag := wrong.GetFlag()
+	kind, known := map[string]string{"int": "a whole number", "uint64": "a whole number from 0 on", "float64": "a number", "bool": "true or false"}[flag.Value.Type()]
+	if !known {
+		return usageError("--%s %q: %w", flag.Name, wrong.GetValue(), wrong.Unwrap())
+	}
+	return usageError("--%s takes %s, not %q", flag.Name, kind, wrong.GetValue())
+}
+
+// asksJSON reports whether --json is among arguments, other flags of which are wrong.
+func asksJSON(args []string) (asked bool) {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true
+	flags.Usage = func() {}
+	flags.BoolVar(&asked, "json", false, "")
+	flags.BoolP("help", "h", false, "") // else the flags end at it
+	err := flags.Parse(args)
+	return err == nil && asked
 }
 
 // takes is how many arguments a command takes, and what they are.
@@ -79,41 +125,42 @@ func exitHelp(codes ...int) string {
 	return text
 }
 
+// helpWidth is the columns of a usual terminal.
+const helpWidth = 80
+
 func (c *command) finish(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.SetOut(c.stdout) // the completion commands take it when they are made
 	root.InitDefaultCompletionCmd()
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		const noise = "[=true|false]" // pflag puts it behind every switch
+		usage := strings.ReplaceAll(cmd.UsageString(), noise, strings.Repeat(" ", len(noise)))
+		for line := range strings.Lines(cmd.Long + "\n\n" + usage) {
+			fmt.Fprintln(c.stdout, console.Wrap(strings.TrimRight(line, " \n"), helpWidth))
+		}
+	})
 	for _, cmd := range commandsOf(root)[1:] {
 		// Cobra's own commands bring no examples and no statuses; how a shell takes its completions stands in their texts.
-		if example, ok := map[string]string{"help": "help run", "completion": "completion bash"}[cmd.Name()]; ok {
-			cmd.Long += exitHelp(exitDone, exitUsage)
-			cmd.Example = "  rehydrate " + example
-		} else if cmd.Parent().Name() == "completion" {
+		switch {
+		case cmd.Name() == "help":
+			cmd.Long = "Print the help of a command." + exitHelp(exitDone, exitUsage)
+			cmd.Example = "  rehydrate help run"
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				topic, rest, err := root.Find(args)
+				return errors.Join(err, onlyCommands(topic, rest))
+			}
+		case cmd.Name() == "completion":
+			cmd.Long = "Print what a shell completes commands, flags and values with." + exitHelp(exitDone, exitUsage)
+			cmd.Example = "  rehydrate completion bash"
+			cmd.Args, cmd.RunE = onlyCommands, root.RunE
+		case cmd.Parent().Name() == "completion":
 			cmd.Long = strings.TrimRight(cmd.Long, "\n") + exitHelp(exitDone, exitFailed, exitUsage)
 			cmd.Example = "  " + cmd.CommandPath()
 		}
-		complete(cmd)
+		c.complete(cmd)
 	}
 	_ = root.MarkPersistentFlagDirname("workspace")
 }
-
-func complete(cmd *cobra.Command) {
-	// Paths complete where a command takes one. Ids do not: a release has thousands.
-	takesPath := slices.ContainsFunc([]string{"RELEASE", "DIR", "FILE", "PATH", "PARQUET", "OLD", "PREDICTIONS", "DATASET", "FEATURES", "SCORES"},
-		func(word string) bool { return strings.Contains(cmd.Use, word) })
-	if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !takesPath {
-		cmd.ValidArgsFunction = cobra.NoFileCompletions
-	}
-	for name, words := range map[string][]string{"filters": {"drop", "flag"}, "retry": retryOutcomes} {
-		if cmd.Flags().Lookup(name) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-		}
-	}
-}
-
-// retryOutcomes are the outcomes that --retry takes: those with which a download can end.
-var retryOutcomes = []string{string(manifest.Gone), string(manifest.Placeholder), string(manifest.Invalid), string(manifest.Changed),
-	string(manifest.Refused), string(manifest.Failed)}
 
 // usageHint stands for the help of the command that was called, until it is known which.
 const usageHint = "see rehydrate --help"

@@ -204,6 +204,15 @@ func (s *site) do(env map[string]string, args ...string) finished {
 	return finished{stdout.String(), stderr.String(), code}
 }
 
+// oneObject is what a command printed with --json: exactly one object.
+func oneObject(t testing.TB, f finished) (object map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(f.stdout), &object); err != nil || object == nil {
+		t.Errorf("stdout is not one JSON object: %v\n%s", err, f.stdout)
+	}
+	return object
+}
+
 // printed is what a command prints with --json; any status but want ends the test.
 func printed[T any](s *site, want int, args ...string) (v T) {
 	s.t.Helper()
@@ -233,7 +242,8 @@ func (s *site) copyTo(to string) finished {
 
 func (s *site) copies(want int) []state.CopyReport {
 	s.t.Helper()
-	return printed[[]state.CopyReport](s, want, "export", "--list", "-w", s.workspace)
+	list := printed[struct{ Copies []state.CopyReport }](s, want, "export", "--list", "-w", s.workspace)
+	return list.Copies
 }
 
 // outcomes reads outcomes.csv.

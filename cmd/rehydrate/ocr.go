@@ -114,9 +114,7 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r state.Re
 		return &problem{err: fmt.Errorf("write what changed: %w", err), code: exitFailed,
 			hint: "all is read and exported; the same command with a --report that can be written writes the page"}
 	}
-	if !c.json {
-		fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", near.ShownName(name))
-	}
+	fmt.Fprintf(c.stdout, "\nwrote %s\nIt holds text of posts that a purge does not reach: delete it when you have read it.\n", near.ShownName(name))
 	return nil
 }
 

@@ -182,10 +182,7 @@ func (p *pins) json(s *site, name string, want int, args ...string) {
 	cmd, _, err := (&command{}).root().Find(args)
 	check(p.t, err)
 	p.seen[cmd.CommandPath()] = true
-	var v any
-	if err := json.Unmarshal([]byte(f.stdout), &v); err != nil {
-		p.t.Fatalf("%q printed no JSON: %v\n%s", args, err, f.stdout)
-	}
+	v := oneObject(p.t, f)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

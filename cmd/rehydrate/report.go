@@ -40,26 +40,27 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 			return err
 		}
 	}
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: f.out != ""})
-	if err != nil {
-		if errors.Is(err, workspace.ErrInUse) {
-			return &problem{err: err, code: exitInUse, hint: "--out FILE writes the report elsewhere, beside the run"}
+	name := f.out
+	err := c.openWorkspace(ctx, workspace.Options{Existing: true, ReadOnly: f.out != ""}, nil, func(ws *workspace.Workspace) (err error) {
+		write := func(w io.Writer) error {
+			return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: version(), Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
+		}
+		if f.out == "" {
+			name = filepath.Join(c.workspace, workspace.ReportName)
+			_, err = ws.Replace(ctx, workspace.ReportName, write, nil) // where every purge removes it
+		} else {
+			err = durable.Write(ctx, f.out, 0o600, write)
+		}
+		if err != nil {
+			err = fmt.Errorf("write the report: %w", err)
 		}
 		return err
-	}
-	defer ws.Close()
-	write := func(w io.Writer) error {
-		return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: version(), Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
-	}
-	name := f.out
-	if f.out == "" {
-		name = filepath.Join(c.workspace, workspace.ReportName)
-		_, err = ws.Replace(ctx, workspace.ReportName, write, nil) // where every purge removes it
-	} else {
-		err = durable.Write(ctx, f.out, 0o600, write)
+	})
+	if errors.Is(err, workspace.ErrInUse) {
+		return &problem{err: err, code: exitInUse, hint: "--out FILE writes the report elsewhere, beside the run"}
 	}
 	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
+		return err
 	}
 	return c.answer("report", map[string]any{"report": name, "thumbnails": f.thumbnails, "texts": f.texts})
 }

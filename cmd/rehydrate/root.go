@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,6 +83,9 @@ func usageError(format string, args ...any) error {
 	return &problem{err: fmt.Errorf(format, args...), code: exitUsage, hint: usageHint}
 }
 
+// hintLine begins the hint at the end of an error about one place of a file.
+const hintLine = "\n  hint: "
+
 // diagnose finds the exit status and the hint for an error that ends a command.
 func diagnose(err error) (code int, hint string) {
 	var p *problem
@@ -141,22 +146,63 @@ type command struct {
 	quiet     bool
 	scrubber  *reddit.Scrubber // takes the operator's secrets out of all that is written
 	bare      io.Writer        // stdout as it is, for the made-up credentials of the emulator alone
+	said      *answers         // stdout, which c.stdout writes to
 	console   *console.Console
 	log       *slog.Logger
 }
 
-// A stream remembers its first error.
-type stream struct {
+// answers is stdout: text at once, or with --json one object when all is known.
+type answers struct {
 	*reddit.ScrubbingWriter
-	err error
+	fold   *console.Folder
+	json   *bool
+	text   bytes.Buffer // what would have been printed without --json
+	object []byte       // the answer of the command, if it has one
+	err    error        // the first
+
+	delivered bool
 }
 
-func (s *stream) Write(p []byte) (int, error) {
-	n, err := s.ScrubbingWriter.Write(p)
-	if s.err == nil {
-		s.err = err
+func (a *answers) Write(p []byte) (int, error) {
+	if *a.json {
+		return a.text.Write(p)
 	}
+	return a.print(p)
+}
+
+func (a *answers) print(p []byte) (int, error) {
+	n, err := a.ScrubbingWriter.Write(p)
+	a.err = cmp.Or(a.err, err)
 	return n, err
+}
+
+// deliver prints the one object of --json: the answer, or else the text, or what went wrong, with the answer that was
+// there by then.
+func (a *answers) deliver(failed map[string]any) {
+	object := a.object
+	switch {
+	case a.delivered:
+		return
+	case failed != nil:
+		if object != nil {
+			failed["answer"] = json.RawMessage(object)
+		}
+		object, _ = json.Marshal(failed) // strings and numbers, and what was JSON before
+		object = append(object, '\n')
+	case object == nil:
+		object = toJSON(map[string]string{"text": a.text.String()})
+	}
+	a.fold.Stop() // a line break would break a string
+	// If stdout cannot be written, the exit status reports it.
+	_, _ = a.print(object)
+}
+
+func toJSON(v any) []byte {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		panic(err) // a type is wrong, whatever the data are
+	}
+	return append(b, '\n')
 }
 
 // run is the whole program: it returns the exit status.
@@ -165,12 +211,14 @@ func run(ctx context.Context, p process) int {
 	// The program itself never writes there.
 	log.SetOutput(io.Discard)
 	c := &command{process: p, scrubber: new(reddit.Scrubber), bare: p.stdout}
-	stdout, stderr := &stream{ScrubbingWriter: c.scrubber.Writer(p.stdout)}, c.scrubber.Writer(p.stderr)
+	out, errs := console.Fold(p.stdout), console.Fold(p.stderr)
+	stderr := c.scrubber.Writer(errs)
+	c.said = &answers{ScrubbingWriter: c.scrubber.Writer(out), fold: out, json: &c.json}
 	defer func() {
 		// The last call of the program: an error has nowhere to be reported.
-		_ = errors.Join(stdout.Flush(), stderr.Flush())
+		_ = errors.Join(c.said.Flush(), out.Flush(), stderr.Flush(), errs.Flush())
 	}()
-	c.stdout, c.stderr, c.console = stdout, stderr, console.New("rehydrate", stderr, p.stderr, p.getenv("TERM"), p.now)
+	c.stdout, c.stderr, c.console = c.said, stderr, console.New("rehydrate", stderr, p.stderr, p.getenv("TERM"), p.now)
 	var called *cobra.Command
 	// A panic becomes an error: deferred calls close the workspace, and the message is scrubbed.
 	err := contain.Do(func() (err error) {
@@ -185,21 +233,27 @@ func run(ctx context.Context, p process) int {
 	})
 	c.console.Done() // the bar goes before an error is printed
 	var quiet exitCode
-	// A full disk under stdout is found here, once, so that what prints need not look for it.
-	if failed := stdout.err; failed != nil && (err == nil || errors.As(err, &quiet)) {
-		err = fmt.Errorf("print the answer: %w", failed)
+	said := err == nil || errors.As(err, &quiet) // all there is to say, but for the status
+	if c.json && said {
+		c.said.deliver(nil)
 	}
-	switch {
-	case err == nil:
-		return exitDone
-	case errors.As(err, &quiet):
+	// A full disk under stdout is found here, once, so that what prints need not look for it.
+	if c.said.err != nil && said {
+		err, said = fmt.Errorf("print the answer: %w", c.said.err), false
+	}
+	if said {
 		return int(quiet)
 	}
 	code, hint := diagnose(err)
+	text := err.Error()
 	if hint == usageHint && called != nil {
 		hint = fmt.Sprintf("see %s --help", called.CommandPath())
 	}
-	fmt.Fprintf(c.stderr, "rehydrate: error: %v\n", err)
+	// What is wrong at one place of a file comes with its own hint.
+	if before, after, found := strings.Cut(text, hintLine); found && !strings.Contains(after, "\n") {
+		text, hint = before, after
+	}
+	fmt.Fprintf(c.stderr, "rehydrate: error: %s\n", text)
 	if hint != "" {
 		fmt.Fprintf(c.stderr, "rehydrate: hint: %s\n", hint)
 	}
@@ -208,19 +262,17 @@ func run(ctx context.Context, p process) int {
 		fmt.Fprintf(c.stderr, "%s\n", internal.Stack) // for whoever looks for the mistake
 	}
 	if c.json { // as well, so that a script finds an object whatever happened
-		// If stdout cannot be written, the exit status still reports the error.
-		_ = json.NewEncoder(c.stdout).Encode(map[string]any{"error": err.Error(), "hint": hint, "exit": code})
+		c.said.deliver(map[string]any{"error": text, "hint": hint, "exit": code})
 	}
 	return code
 }
 
 func (c *command) root() *cobra.Command {
-	root := newCommand("rehydrate", func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return usageError("unknown command %q", args[0])
-		}
-		return nil
-	}, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
+	root := newGroup("rehydrate", c.versionCommand(), c.doctorCommand(), c.manCommand(), c.demoCommand(), c.initCommand(), c.runCommand(),
+		c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.featuresCommand(),
+		c.labelsCommand(),
+		c.moderationCommand(),
+		c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand())
 	root.Version, root.SilenceErrors, root.SilenceUsage = version(), true, true
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if c.quiet && c.verbose {
@@ -238,11 +290,10 @@ func (c *command) root() *cobra.Command {
 	flags.BoolVar(&c.json, "json", false, "print one JSON object on stdout instead of text")
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "say more on stderr: retries, waits, each entry")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing on stderr but warnings and errors: no progress, no waits")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
-	root.AddCommand(c.versionCommand(), c.doctorCommand(), c.manCommand(), c.demoCommand(), c.initCommand(), c.runCommand(),
-		c.statusCommand(), c.explainCommand(), c.reportCommand(), c.ocrCommand(), c.dedupeCommand(), c.diffCommand(), c.featuresCommand(), c.labelsCommand(),
-		c.moderationCommand(),
-		c.grantCommand(), c.auditCommand(), c.verifyCommand(), c.purgeCommand(), c.exportCommand(), c.tombstonesCommand())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		c.json = c.json || asksJSON(c.args)
+		return flagError(cmd, err)
+	})
 	c.finish(root)
 	return root
 }

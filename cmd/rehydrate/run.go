@@ -82,19 +82,17 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags, getenv
 	if err != nil {
 		return err
 	}
-	if f.recheck {
-		err = c.mustExist(ctx)
-	} else {
-		err = c.startOCR(ctx, f.ocrFlags, &config)
-	}
-	if err != nil {
-		return err
+	if !f.recheck {
+		if err := c.startOCR(ctx, f.ocrFlags, &config); err != nil {
+			return err
+		}
 	}
 	if config.OCR != nil {
 		defer config.OCR.Close()
 	}
 	config.ConfirmRemovals, config.Retry, config.Recheck, config.Access = f.confirmRemovals, f.retry, f.recheck, grant.access()
-	return c.inWorkspace(ctx, grant, func(ws *workspace.Workspace) error {
+	// Only this job makes a workspace.
+	return c.openWorkspace(ctx, workspace.Options{Existing: f.recheck}, grant, func(ws *workspace.Workspace) error {
 		if f.recheck && f.filters == "" { // the dataset stays as the last run was told to make it
 			last, err := state.ReadNote[state.PolicyNote](ctx, ws)
 			if err != nil {
@@ -148,9 +146,14 @@ func (c *command) resume(ctx context.Context, path string, f *releaseFlags, filt
 	return config, err
 }
 
-// inWorkspace does a command's work in the workspace, which it locks and closes.
-func (c *command) inWorkspace(ctx context.Context, grant *permit, do func(*workspace.Workspace) error) (err error) {
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{})
+// inWorkspace does a command's work in the workspace that is there.
+func (c *command) inWorkspace(ctx context.Context, grant *permit, do func(*workspace.Workspace) error) error {
+	return c.openWorkspace(ctx, workspace.Options{Existing: true}, grant, do)
+}
+
+// openWorkspace does a command's work in the workspace, which it opens and closes.
+func (c *command) openWorkspace(ctx context.Context, o workspace.Options, grant *permit, do func(*workspace.Workspace) error) (err error) {
+	ws, err := workspace.Open(ctx, c.workspace, o)
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,8 @@ var canaryCases = []canaryCase{
 	{"", "no command", "", nil, exitDone, "Usage:"},
 	{"", "a secret for a command", "SECRET", nil, exitUsage, "unknown command"},
 	{"", "a secret for a flag", "--SECRET", nil, exitUsage, "unknown flag"},
-	{"help", "a secret for a topic", "SECRET", nil, exitDone, "Usage:"},
+	{"help", "a secret for a topic", "SECRET", nil, exitUsage, "unknown command"},
+	{"completion", "a secret for a shell", "SECRET", nil, exitUsage, "unknown command"},
 	{"completion bash", "none", "", nil, exitDone, "complete"},
 	{"completion zsh", "none", "", nil, exitDone, "complete"},
 	{"completion fish", "none", "", nil, exitDone, "complete"},
@@ -173,7 +174,7 @@ var canaryCases = []canaryCase{
 	{"audit", "none, offline, with a page", "RELEASE -w WS --offline --html DIR/a.html --checkpoint DIR/c", nil, exitDone, "PASS"},
 	{"audit", "401 of the API", "ASKS -w WS", echo(infoEndpoint, 401, echoReason), exitRejected, "unauthorized"},
 	{"audit", "an answer cut short", "ASKS -w WS", spoil(infoEndpoint, hostile.TruncatedJSON()), exitIncomplete, "truncated_json"},
-	{"audit", "a secret for a file", "RELEASE -w WS --offline SECRET", nil, exitIncomplete, "[redacted]"},
+	{"audit", "a secret for a file", "RELEASE -w WS --offline SECRET", nil, exitUsage, "[redacted]"},
 	{"audit", "a secret for a release", "SECRET", nil, exitUsage, "[redacted]"},
 	{"audit", "panic", "RELEASE -w WS --offline", panicAt(1), exitFailed, "internal error"},
 	{"verify", "none", "-w WS", nil, exitDone, "whole"},
@@ -272,6 +273,9 @@ func (c canaryCase) run(t *testing.T, ran *haunted, mode []string) {
 	}
 	f := h.do(slices.Concat(strings.Fields(c.command), strings.Fields(c.args), mode)...)
 	f.want(t, c.code, c.said)
+	if slices.Contains(mode, "--json") {
+		oneObject(t, f)
+	}
 	h.search(f)
 	if t.Failed() {
 		t.Logf("stdout:\n%s\nstderr:\n%s", f.stdout, f.stderr)

@@ -49,15 +49,25 @@ func adviceFor(n state.Count) string {
 }
 
 func (c *command) statusCommand() *cobra.Command {
-	return newCommand("status", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
+	var exit bool
+	cmd := newCommand("status", exactArgs(0, "no arguments"), func(cmd *cobra.Command, _ []string) error {
 		summary, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (state.Summary, error) {
-			return state.Status(cmd.Context(), ws, c.now())
+			s, err := state.Status(cmd.Context(), ws, c.now())
+			if err == nil {
+				s.Running, err = ws.Holder()
+			}
+			return s, err
 		})
 		if err != nil {
 			return err
 		}
-		return c.conclude(summary)
+		if err := c.answer("summary", summary); err != nil || !exit {
+			return err
+		}
+		return statusOf(summary)
 	})
+	cmd.Flags().BoolVar(&exit, "exit-code", false, "exit with the status that a run would end in: 3 where something is left to do")
+	return cmd
 }
 
 func (c *command) conclude(s state.Summary) error {

@@ -26,7 +26,7 @@ func (c *command) tombstonesShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.answer("tombstones", list)
+		return c.answer("tombstones", map[string]any{"tombstones": list})
 	})
 }
 

@@ -143,9 +143,9 @@ func vacant(dir string, force bool) error {
 		info, err := os.Lstat(path) // a link that leads nowhere is there, too
 		switch {
 		case err == nil && info.IsDir():
-			return fmt.Errorf("%s is a folder: --out DIR names another place for the answer", path)
+			return fmt.Errorf("%s is a folder\n  hint: --out DIR names another place for the answer", path)
 		case err == nil && !force:
-			return fmt.Errorf("%s is there already: --force writes over it, --out DIR names another folder", path)
+			return fmt.Errorf("%s is there already\n  hint: --force writes over it, --out DIR names another folder", path)
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("write into %s: %w", dir, err)
 		}

@@ -57,6 +57,7 @@ var (
 
 // Options say how to open a workspace.
 type Options struct {
+	Existing bool // never make one
 	ReadOnly bool // an existing one, without lock and without writing anything: on a read-only mount too, and beside a run
 	// FilesOnly, beside ReadOnly, leaves state.db closed, which may be damaged. Only Dir, Walk, OpenFile, Stat, ReadSeal
 	// and Close may be called.
@@ -85,7 +86,7 @@ type Workspace struct {
 	unfinished atomic.Bool
 }
 
-// Open opens the workspace in dir, and takes the lock and makes a missing folder unless o.ReadOnly. A symbolic link,
+// Open opens the workspace in dir, takes the lock unless o.ReadOnly, and makes a missing one where o allows. A symbolic link,
 // and a folder that holds anything but a workspace, are refused.
 func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 	dir, err := filepath.Abs(dir)
@@ -101,7 +102,8 @@ func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 }
 
 func (w *Workspace) open(ctx context.Context, o Options) error {
-	if _, err := os.Lstat(w.dir); errors.Is(err, fs.ErrNotExist) && !o.ReadOnly {
+	mustExist := o.Existing || o.ReadOnly
+	if _, err := os.Lstat(w.dir); errors.Is(err, fs.ErrNotExist) && !mustExist {
 		if err := durable.MkdirAll(ctx, w.dir, dirMode); err != nil {
 			return err
 		}
@@ -109,7 +111,7 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 	if err := w.openRoot(); err != nil || o.FilesOnly {
 		return err
 	}
-	if err := w.recognize(o.ReadOnly); err != nil {
+	if err := w.recognize(mustExist); err != nil {
 		return err
 	}
 	if o.ReadOnly {
@@ -160,7 +162,7 @@ func (w *Workspace) openRoot() error {
 }
 
 // recognize refuses a folder that is neither empty nor a workspace.
-func (w *Workspace) recognize(readOnly bool) error {
+func (w *Workspace) recognize(mustExist bool) error {
 	for _, name := range []string{stateName, journalName, lockName} {
 		info, err := w.root.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -176,7 +178,7 @@ func (w *Workspace) recognize(readOnly bool) error {
 			return nil
 		}
 	}
-	if readOnly {
+	if mustExist {
 		return fmt.Errorf("%w: it has no %s", ErrNoWorkspace, stateName)
 	}
 	// A first Open that was killed leaves only names of this package: that counts as empty.
@@ -196,13 +198,13 @@ func (w *Workspace) takeLock() error {
 		return fmt.Errorf("lock: %w", err)
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for tries := 0; errors.Is(err, unix.EWOULDBLOCK) && tries < 5; tries++ {
+		time.Sleep(5 * time.Millisecond) // it may only be a Holder that looks
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		defer f.Close()
-		holder, pid := "another process", 0
-		if _, err := fmt.Fscan(f, &pid); err == nil { // else it has not written it yet
-			holder = fmt.Sprintf("process %d", pid)
-		}
-		return fmt.Errorf("%w by %s; wait for it, or name another folder", ErrInUse, holder)
+		return fmt.Errorf("%w by %s; wait for it, or name another folder", ErrInUse, holder(f))
 	}
 	if err != nil {
 		f.Close()
@@ -213,6 +215,32 @@ func (w *Workspace) takeLock() error {
 	_, err = f.WriteAt(fmt.Appendf(nil, "%-20d\n", os.Getpid()), 0) // as long as that of any earlier holder
 	wrap(&err, "lock")
 	return err
+}
+
+// holder names who wrote the lock file.
+func holder(f *os.File) string {
+	pid := 0
+	if _, err := fmt.Fscan(f, &pid); err != nil { // it has not written it yet
+		return "another process"
+	}
+	return fmt.Sprintf("process %d", pid)
+}
+
+// Holder names the process that works in the workspace, "" for none. It is for a workspace that is open for reading.
+func (w *Workspace) Holder() (string, error) {
+	f, err := w.root.Open(lockName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("lock: %w", err)
+	}
+	defer f.Close() // and with it the lock
+	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return holder(f), nil
+	}
+	return "", err
 }
 
 // conclude is the last work of a writer: it publishes the log, scrubs and closes state.db, and seals the workspace.

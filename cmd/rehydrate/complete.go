@@ -1,0 +1,113 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
+)
+
+// retryOutcomes are the outcomes that --retry takes: those with which a download can end.
+var retryOutcomes = []string{string(manifest.Gone), string(manifest.Placeholder), string(manifest.Invalid), string(manifest.Changed),
+	string(manifest.Refused), string(manifest.Failed)}
+
+// complete says what a shell offers: values where there are few, paths where one is taken, else nothing.
+func (c *command) complete(cmd *cobra.Command) {
+	fixed := func(words ...string) valuesFunc {
+		return func(*cobra.Command, string) ([]string, error) { return words, nil }
+	}
+	values := map[string]valuesFunc{"filters": fixed("drop", "flag"), "format": fixed(copies.Formats()...), "retry": c.retries, "id": c.ids,
+		"split": goldSplits, "returned": c.copied, "destroyed": c.copied}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		kind, _ := pflag.UnquoteUsage(f)
+		if values[f.Name] != nil {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, values[f.Name].offer)
+		} else if !slices.Contains([]string{"file", "folder", "key", "path", "program", "release", "statement"}, kind) {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
+		}
+	})
+	takesPath := slices.ContainsFunc([]string{"RELEASE", "DIR", "FILE", "PATH", "PARQUET", "OLD", "PREDICTIONS", "DATASET"},
+		func(word string) bool { return strings.Contains(cmd.Use, word) })
+	switch {
+	case cmd.Name() == "explain":
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return valuesFunc(c.ids).offer(cmd, args, begun)
+		}
+	case cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !takesPath:
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+}
+
+// A valuesFunc lists values, all or those that begin in a way.
+type valuesFunc func(cmd *cobra.Command, begun string) ([]string, error)
+
+func (f valuesFunc) offer(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	all, err := f(cmd, begun)
+	if err != nil { // a shell has no place for it
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.HasPrefix(s, begun) })
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
+// ids are the entries of the workspace.
+func (c *command) ids(cmd *cobra.Command, begun string) ([]string, error) {
+	return reading(cmd.Context(), c, func(ws *workspace.Workspace) (ids []string, _ error) {
+		for rec, err := range ws.Records(cmd.Context(), workspace.Select{}) {
+			if err != nil {
+				return nil, err
+			}
+			id := rec.Key.String()
+			if cmd.Name() == "purge" { // which takes whole posts
+				id = string(rec.Key.ID)
+			}
+			if strings.HasPrefix(id, begun) && !slices.Contains(ids[max(len(ids)-1, 0):], id) {
+				ids = append(ids, id)
+			}
+		}
+		return ids, nil
+	})
+}
+
+// retries are the outcomes and reasons that --retry takes.
+func (c *command) retries(cmd *cobra.Command, _ string) ([]string, error) {
+	words := slices.Clone(retryOutcomes)
+	s, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (state.Summary, error) {
+		return state.Status(cmd.Context(), ws, c.now())
+	})
+	for _, n := range s.Reasons {
+		if slices.Contains(retryOutcomes, string(n.Outcome)) && n.Reason != "" && !slices.Contains(words, string(n.Reason)) {
+			words = append(words, string(n.Reason))
+		}
+	}
+	if err != nil { // without a workspace there are no reasons yet
+		return retryOutcomes, nil
+	}
+	return words, nil
+}
+
+// copied are the paths of the registered copies.
+func (c *command) copied(cmd *cobra.Command, _ string) ([]string, error) {
+	return reading(cmd.Context(), c, func(ws *workspace.Workspace) (paths []string, _ error) {
+		all, err := ws.Copies(cmd.Context())
+		for _, one := range all {
+			paths = append(paths, one.Path)
+		}
+		return paths, err
+	})
+}
+
+// goldSplits are the splits of the release with the true labels.
+func goldSplits(cmd *cobra.Command, _ string) ([]string, error) {
+	opened, err := openRelease(cmd.Context(), cmd.Flag("gold").Value.String())
+	return append(opened.summary.Splits, "all"), err
+}

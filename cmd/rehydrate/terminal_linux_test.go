@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// onTerminal runs a command with stdout and stderr on a terminal of so many columns, and returns what the terminal got.
+func (s *site) onTerminal(columns uint16, args ...string) string {
+	s.t.Helper()
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	check(s.t, err)
+	defer ptmx.Close()
+	fd := int(ptmx.Fd())
+	check(s.t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	check(s.t, err)
+	check(s.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	check(s.t, err)
+	var screen bytes.Buffer
+	read := make(chan error)
+	go func() {
+		_, err := io.Copy(&screen, ptmx) // ends with an error when the last writer is gone
+		read <- err
+	}()
+	env := s.env()
+	env["TERM"] = "xterm"
+	run(s.t.Context(), process{args: args, getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
+		stdout: tty, stderr: tty, executable: os.Executable, now: s.now, stop: s.stop})
+	check(s.t, tty.Close())
+	<-read
+	return strings.ReplaceAll(screen.String(), "\r\n", "\n")
+}
+
+// TestColumns: on a terminal of 80 columns no line is longer, and no word is broken.
+func TestColumns(t *testing.T) {
+	s := newSite(t, fewAnnotations(fewPosts(3)), fastPolicy, fewPosts(3)...)
+	run := s.onTerminal(80, s.args()...)
+	frames := 0
+	for frame := range strings.SplitSeq(run, "\r\x1b[J") {
+		line, _, _ := strings.Cut(frame, "\r")
+		if strings.Contains(line, " so far, ") {
+			frames++
+			if n := utf8.RuneCountInString(line); n > 79 {
+				t.Errorf("the bar has %d columns: %q", n, line)
+			}
+		}
+	}
+	if frames < 2 {
+		t.Errorf("%d bars were drawn\n%q", frames, run)
+	}
+	commands := [][]string{{"status", "-w", s.workspace}, {"explain", "few001", "-w", s.workspace}, {"doctor", s.release, "-w", s.workspace},
+		{"verify", "-w", s.workspace}, {"labels", "stats", s.release}, {"run", "--recheck", "--retry", "gone", "x"}, {"run", "-w"},
+		{"audit", s.release, "--offline", "-w", s.workspace}, {"version"}, {"status", "-w", s.workspace + "/a/folder/that/is not/there"}}
+	for _, cmd := range allCommands() {
+		if !cmd.Hidden {
+			commands = append(commands, append(strings.Fields(cmd.CommandPath())[1:], "--help"))
+		}
+	}
+	for _, args := range commands {
+		screen, plain := s.onTerminal(80, args...), s.do(s.env(), args...)
+		for line := range strings.Lines(screen) {
+			words := len(strings.Fields(line))
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 && words > 1 {
+				t.Errorf("%q: %d columns: %s", args, n, line)
+			}
+		}
+		if args[0] == "doctor" || args[0] == "audit" { // they tell the time
+			continue
+		}
+		if got, want := strings.Fields(screen), strings.Fields(plain.stdout+plain.stderr); !slices.Equal(got, want) {
+			t.Errorf("%q: other words than in a pipe:\n%s\n%s", args, screen, plain.stdout+plain.stderr)
+		}
+		// Help has the same lines wherever it goes.
+		if slices.Contains(args, "--help") && screen != plain.stdout {
+			t.Errorf("%q differs in a pipe:\n%s", args, plain.stdout)
+		}
+	}
+}
