@@ -14,16 +14,16 @@ import (
 )
 
 // retryOutcomes are the outcomes that --retry takes: those with which a download can end.
-var retryOutcomes = []string{string(manifest.Gone), string(manifest.Placeholder), string(manifest.Invalid), string(manifest.Changed),
-	string(manifest.Refused), string(manifest.Failed)}
+var retryOutcomes = []string{string(manifest.Gone), string(manifest.Placeholder), string(manifest.Invalid),
+	string(manifest.Changed), string(manifest.Refused), string(manifest.Failed)}
 
 // complete says what a shell offers: values where there are few, paths where one is taken, else nothing.
 func (c *command) complete(cmd *cobra.Command) {
 	fixed := func(words ...string) valuesFunc {
 		return func(*cobra.Command, string) ([]string, error) { return words, nil }
 	}
-	values := map[string]valuesFunc{"filters": fixed("drop", "flag"), "format": fixed(copies.Formats()...), "retry": c.retries, "id": c.ids,
-		"split": goldSplits, "returned": c.copied, "destroyed": c.copied}
+	values := map[string]valuesFunc{"filters": fixed("drop", "flag"), "format": fixed(copies.Formats()...),
+		"retry": c.retries, "id": c.ids, "split": goldSplits, "returned": c.copied, "destroyed": c.copied}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		kind, _ := pflag.UnquoteUsage(f)
 		if values[f.Name] != nil {
@@ -32,8 +32,8 @@ func (c *command) complete(cmd *cobra.Command) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 		}
 	})
-	takesPath := slices.ContainsFunc([]string{"RELEASE", "DIR", "FILE", "PATH", "PARQUET", "OLD", "PREDICTIONS", "DATASET"},
-		func(word string) bool { return strings.Contains(cmd.Use, word) })
+	paths := []string{"RELEASE", "DIR", "FILE", "PATH", "PARQUET", "OLD", "PREDICTIONS", "DATASET"}
+	takesPath := slices.ContainsFunc(paths, func(word string) bool { return strings.Contains(cmd.Use, word) })
 	switch {
 	case cmd.Name() == "explain":
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {

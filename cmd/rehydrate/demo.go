@@ -240,7 +240,8 @@ func (c *command) serve(ctx context.Context, f runFlags, env map[string]string, 
 	if err != nil {
 		self = "rehydrate" // then it is on PATH
 	}
-	run := fmt.Sprintf("%s run %s --approval DEMO --connect-to %s --cacert %s -w %s", self, release, f.connectTo[0], f.cacert, c.workspace)
+	run := fmt.Sprintf("%s run %s --approval DEMO --connect-to %s --cacert %s -w %s",
+		self, release, f.connectTo[0], f.cacert, c.workspace)
 	if c.json {
 		_, err = c.bare.Write(toJSON(map[string]any{"environment": env, "run": run}))
 		c.said.delivered = true // now: what comes later is only that it ends

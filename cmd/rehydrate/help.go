@@ -60,7 +60,8 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 	if cmd.HasParent() && len(names) > 0 {
 		otherwise = "there are " + strings.Join(names, ", ")
 	}
-	return unknown(fmt.Sprintf("command %q of %s", args[0], cmd.CommandPath()), otherwise, cmd.CommandPath()+" ", args[0], names)
+	path := cmd.CommandPath()
+	return unknown(fmt.Sprintf("command %q of %s", args[0], path), otherwise, path+" ", args[0], names)
 }
 
 // unknown is the error of a name that is not one of those there are. The hint is the nearest of them, behind what goes
@@ -85,7 +86,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usageError("%w", err)
 	}
 	flag := wrong.GetFlag()
-	kind, known := map[string]string{"int": "a whole number", "uint64": "a whole number from 0 on", "float64": "a number", "bool": "true or false"}[flag.Value.Type()]
+	kinds := map[string]string{"int": "a whole number", "uint64": "a whole number from 0 on", "float64": "a number",
+		"bool": "true or false"}
+	kind, known := kinds[flag.Value.Type()]
 	if !known {
 		return usageError("--%s %q: %w", flag.Name, wrong.GetValue(), wrong.Unwrap())
 	}

@@ -152,7 +152,9 @@ func (c *command) inWorkspace(ctx context.Context, grant *permit, do func(*works
 }
 
 // openWorkspace does a command's work in the workspace, which it opens and closes.
-func (c *command) openWorkspace(ctx context.Context, o workspace.Options, grant *permit, do func(*workspace.Workspace) error) (err error) {
+func (c *command) openWorkspace(
+	ctx context.Context, o workspace.Options, grant *permit, do func(*workspace.Workspace) error,
+) (err error) {
 	ws, err := workspace.Open(ctx, c.workspace, o)
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 }
 
 // Find hashes every picture, finds those that are near an earlier one by name or row, and writes the answer, which is a
-// function of pictures, texts and rule. An error leaves the earlier answer as it was. One that comes while the complete
+// function of pictures, texts and rule; without any picture it writes nothing. An error leaves the earlier answer as it was. One that comes while the complete
 // files get their names, or a kill at that time, leaves a folder without groups.csv.
 func (s *Search) Find(ctx context.Context) (Summary, error) {
 	if err := s.each(ctx, "hash", s.source.Most, func(p pictures.Picture) *scanned {
@@ -137,6 +137,11 @@ func (s *Search) Find(ctx context.Context) (Summary, error) {
 		return s.all[p.Index]
 	}, s.scan); err != nil {
 		return Summary{}, err
+	}
+	if len(s.all) == 0 { // of nothing there is no answer to write
+		sum := s.summary(0)
+		sum.Written = []string{}
+		return sum, nil
 	}
 	spared, err := s.compare(ctx)
 	if err != nil {

@@ -86,8 +86,8 @@ type Workspace struct {
 	unfinished atomic.Bool
 }
 
-// Open opens the workspace in dir, takes the lock unless o.ReadOnly, and makes a missing one where o allows. A symbolic link,
-// and a folder that holds anything but a workspace, are refused.
+// Open opens the workspace in dir, takes the lock unless o.ReadOnly, and makes a missing one where o allows. A symbolic
+// link, and a folder that holds anything but a workspace, are refused.
 func Open(ctx context.Context, dir string, o Options) (*Workspace, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -198,7 +198,7 @@ func (w *Workspace) takeLock() error {
 		return fmt.Errorf("lock: %w", err)
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	for tries := 0; errors.Is(err, unix.EWOULDBLOCK) && tries < 5; tries++ {
+	for tries := 0; errors.Is(err, unix.EWOULDBLOCK) && tries < 20; tries++ {
 		time.Sleep(5 * time.Millisecond) // it may only be a Holder that looks
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"rehydrate/manifest"
 	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/durable"
@@ -286,15 +288,40 @@ func TestLockIsTheKernels(t *testing.T) {
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d;", c.Process.Pid)) {
 		t.Errorf("Open while held: %v; want ErrInUse naming process %d", err, c.Process.Pid)
 	}
-	readOnly(t, dir).Close()
+	reader := readOnly(t, dir)
+	defer reader.Close()
+	holder, err := reader.Holder()
+	attest.Same(t, "who holds it", fmt.Sprintf("process %d", c.Process.Pid), holder, err)
 	attest.OK(t, c.Process.Kill())
 	c.Wait()
+	holder, err = reader.Holder()
+	attest.Same(t, "who holds it after a kill", "", holder, err)
+	// A writer that comes while somebody looks waits until they have looked.
+	f, err := os.Open(filepath.Join(dir, lockName))
+	attest.OK(t, err)
+	attest.OK(t, unix.Flock(int(f.Fd()), unix.LOCK_SH))
+	time.AfterFunc(2*time.Millisecond, func() { f.Close() })
 	w := open(t, dir)
 	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, ErrInUse) {
 		t.Errorf("second Open in one process: %v, want ErrInUse", err)
 	}
 	w.Close()
 	open(t, dir)
+}
+
+// TestExisting: what must be there is not made, and no other folder is taken for it.
+func TestExisting(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{dir, filepath.Join(dir, "none")} {
+		_, err := Open(t.Context(), name, Options{Existing: true})
+		if left := snapshot(t, dir); !errors.Is(err, ErrNoWorkspace) || len(left) > 1 { // the folder itself
+			t.Errorf("%s: %v, and it holds %v", name, err, left)
+		}
+	}
+	open(t, dir).Close()
+	w, err := Open(t.Context(), dir, Options{Existing: true})
+	attest.OK(t, err)
+	attest.OK(t, w.Close())
 }
 
 func TestLoad(t *testing.T) {

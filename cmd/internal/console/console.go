@@ -18,7 +18,7 @@ type Console struct {
 	name string
 	out  io.Writer
 	now  func() time.Time
-	// The bar goes to the terminal itself: it shows words of this program and numbers, nothing that came from outside.
+	// The bar goes to the terminal itself: it shows words of this program, names of hosts and numbers.
 	screen io.Writer  // nil where stderr is not a terminal, or one that cannot redraw a line
 	width  func() int // of the screen
 
@@ -134,7 +134,7 @@ func (c *Console) left(now time.Time) (d time.Duration, known bool) {
 	return max(time.Duration(perUnit*float64(p.Total-p.Done)).Round(time.Second), time.Second), true
 }
 
-// start begins to draw the screen anew every second, so that a wait does not look like a hang.
+// start begins to draw every second, so that a wait does not look like a hang.
 func (c *Console) start() (now bool) {
 	if c.redraws != nil {
 		return false
@@ -199,9 +199,9 @@ func (c *Console) bar(now time.Time, width int) string {
 	}
 	numbers := fmt.Sprintf("%s so far, %s left", clock(now.Sub(c.began)), left)
 	room := width - len(fmt.Sprintf("%s %3d%% || (%d/%d) %s", p.Words, 100, p.Done, p.Total, numbers))
-	bar := progressbar.NewOptions(p.Total, progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetWidth(max(room, 0)),
-		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionShowCount(), progressbar.OptionSetRenderBlankState(true))
+	bar := progressbar.NewOptions(p.Total, progressbar.OptionSetWriter(io.Discard),
+		progressbar.OptionSetWidth(max(room, 0)), progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false), progressbar.OptionShowCount(), progressbar.OptionSetRenderBlankState(true))
 	_ = bar.Set(p.Done) // it is drawn on nothing yet
 	return cut(p.Words+strings.Trim(bar.String(), "\r")+numbers, width)
 }
