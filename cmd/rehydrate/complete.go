@@ -32,7 +32,8 @@ func (c *command) complete(cmd *cobra.Command) {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 		}
 	})
-	paths := []string{"RELEASE", "DIR", "FILE", "PATH", "PARQUET", "OLD", "PREDICTIONS", "DATASET"}
+	paths := []string{"RELEASE", "DIR", "FILE", "PATH", "PARQUET", "OLD", "PREDICTIONS", "DATASET",
+		"FEATURES", "SCORES"}
 	takesPath := slices.ContainsFunc(paths, func(word string) bool { return strings.Contains(cmd.Use, word) })
 	switch {
 	case cmd.Name() == "explain":

@@ -36,8 +36,19 @@ func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command,
 		code, _ := strconv.Atoi(field)
 		codes = append(codes, code)
 	}
-	return &cobra.Command{Use: use, Short: short, Long: long + exitHelp(codes...), Example: strings.TrimRight(examples, "\n"),
+	return &cobra.Command{Use: use, Short: short, Long: filled(long) + exitHelp(codes...), Example: strings.TrimRight(examples, "\n"),
 		Args: args, RunE: run}
+}
+
+// filled is a text with its paragraphs broken where help ends; one with indented lines stays as it is.
+func filled(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.Contains("\n"+p, "\n ") {
+			paragraphs[i] = console.Wrap(strings.Join(strings.Fields(p), " "), helpWidth)
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // newGroup makes a command that only holds others.
