@@ -17,7 +17,7 @@ type Summary struct {
 	Release          string                   `json:"release"`
 	Entries          int                      `json:"entries"`
 	Running          string                   `json:"running,omitempty"` // the process that works in the workspace; of status alone
-	Posts            int                      `json:"posts"` // different ones; a gallery has several entries
+	Posts            int                      `json:"posts"`             // different ones; a gallery has several entries
 	Outcomes         map[manifest.Outcome]int `json:"outcomes"`
 	Reasons          []Count                  `json:"reasons"`
 	Flagged          int                      `json:"flagged"`  // kept rows that the filters marked (flag mode)
