@@ -44,7 +44,7 @@ func Answers(trap string) []Case {
 		{Name: "length_too_long", Kind: OnPicture(WrongLength(100)), Outcome: manifest.Failed, Reason: "truncated"},
 		{Name: "length_too_short", Kind: OnPicture(WrongLength(-100)), Outcome: manifest.Invalid, Reason: "bad_container"},
 		{Name: "cut_halfway", Kind: OnPicture(TruncatedBody()), Outcome: manifest.Failed, Reason: "truncated"},
-		{Name: "no_body", Kind: OnPicture(EmptyBody()), Outcome: manifest.Invalid, Reason: "empty_body"},
+		{Name: "no_body", Kind: OnPicture(EmptyBody()), Outcome: manifest.Failed, Reason: "empty_body"},
 		{Name: "empty_reply", Kind: EmptyReply(), Outcome: manifest.Failed, Reason: "connection"},
 		{Name: "reset", Kind: Reset(), Outcome: manifest.Failed, Reason: "connection"},
 		{Name: "not_http", Kind: NotHTTP(), Outcome: manifest.Failed, Reason: "connection"},
