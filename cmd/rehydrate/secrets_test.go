@@ -206,7 +206,7 @@ var canaryCases = []canaryCase{
 	{"run", "a token that ends", "ASKS", spoil(hostile.Fault{Host: infoEndpoint.Host, Times: 1}, hostile.ExpireTokenHTML()), exitDone, "kept"},
 	{"run", "403 of an image host", "ASKS", echo(imageHost, 403, echoPage), exitRetry, "http_403"},
 	{"run", "500 of an image host", "ASKS", echo(imageHost, 500, echoPage), exitRetry, "http_500"},
-	{"run", "a page of an image host", "ASKS", echo(imageHost, 200, echoPage), exitDone, "html"},
+	{"run", "a page of an image host", "ASKS", echo(imageHost, 200, echoPage), exitRetry, "html"},
 	{"run", "panic where credentials are read", "ASKS", func(h *haunted) {
 		getenv := h.process.getenv
 		h.process.getenv = func(name string) string {
