@@ -96,7 +96,7 @@ func TestDemo(t *testing.T) {
 
 	// The report in a browser: its numbers are those of outcomes.csv, and it asks for nothing.
 	s.do(nil, "report", "-w", s.workspace).want(t, exitDone)
-	v := chromiumtest.Open(t, filepath.Join(s.workspace, "report.html"))
+	v := chromiumtest.Start(t).Open(t, filepath.Join(s.workspace, "report.html"))
 	if len(v.Console) > 0 || len(v.Requests) > 0 || strings.Contains(v.DOM, "<img") {
 		t.Errorf("console %q, requests %q, or an image, want none", v.Console, v.Requests)
 	}

@@ -1,8 +1,12 @@
-// Package attest has the two assertions that most tests need. Only tests import it.
+// Package attest has the two assertions that most tests need, and finds the strangers' programs that some read with.
+// Only tests import it.
 package attest
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -29,4 +33,36 @@ func Same(t T, what string, want, got any, errs ...error) {
 	if diff != "" || err != nil {
 		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
 	}
+}
+
+// ModuleRoot is the nearest folder above the test's own that holds go.mod.
+func ModuleRoot(t T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	OK(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod above the test's folder")
+		}
+		dir = parent
+	}
+}
+
+// Reader is the path of a file of an npm package that scripts/setup --with-readers installs.
+func Reader(t T, file string) string {
+	t.Helper()
+	return filepath.Join(ModuleRoot(t), ".cache", "readers", "node_modules", filepath.FromSlash(file))
+}
+
+// Lacking skips the test for want of a part that scripts/setup --with-readers installs; under CI=true it fails.
+func Lacking(t testing.TB, part string, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is needed under CI (scripts/setup --with-readers): %v", part, err)
+	}
+	t.Skipf("no %s (scripts/setup --with-readers): %v", part, err)
 }

@@ -71,7 +71,7 @@ func TestSheetOffline(t *testing.T) {
 				t.Errorf("the page has %.80s", tag)
 			}
 		}
-		if strings.HasPrefix(tag, "<img ") && (!strings.Contains(tag, `src="data:image/jpeg;base64,`) || !strings.Contains(tag, `loading="lazy"`) || !strings.Contains(tag, ` alt="p.jpg"`)) {
+		if strings.HasPrefix(tag, "<img ") && (!strings.Contains(tag, `src="data:image/jpeg;base64,`) || !strings.Contains(tag, `loading="lazy"`) || !strings.Contains(tag, ` alt="thumbnail of p.jpg"`)) {
 			t.Errorf("a picture is written as %.120s", tag)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/page"
 	"rehydrate/pipeline/page/chromiumtest"
 	"rehydrate/pipeline/reddit"
@@ -128,7 +129,13 @@ func TestHostile(t *testing.T) {
 	if strings.ContainsAny(evil, "\x1b\x07\u202e") {
 		t.Error("a control character stands in the page")
 	}
-	v := chromiumtest.Open(t, onDisk(t, dataWith(t, hostile)))
+}
+
+// TestBrowser looks at the pages in Chromium.
+func TestBrowser(t *testing.T) {
+	chromium := chromiumtest.Start(t)
+	evil := onDisk(t, dataWith(t, hostile))
+	v := chromium.Open(t, evil)
 	if len(v.Console) > 0 || len(v.Requests) > 0 {
 		t.Errorf("console %q, requests %q, want none", v.Console, v.Requests)
 	}
@@ -141,22 +148,12 @@ func TestHostile(t *testing.T) {
 	if strings.Contains(v.DOM, "<script") {
 		t.Error("the page has a script")
 	}
-}
-
-// TestChromiumSees: the browser test sees a page that does ask and complain.
-func TestChromiumSees(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "bad.html")
-	bad := `<!doctype html><title>bad</title><script>console.error("complaint")</script><img src="http://pictures.invalid/x.png"><p>&lt;p&gt;`
-	if err := os.WriteFile(name, []byte(bad), 0o600); err != nil {
-		t.Fatal(err)
+	reread := filepath.Join(t.TempDir(), "reread.html")
+	attest.OK(t, os.WriteFile(reread, []byte(writeReread(t, rereadWith("text"))), 0o600))
+	for _, file := range []string{evil, reread} {
+		attest.Same(t, "faults of the page", []string(nil), chromium.Faults(t, file))
 	}
-	v := chromiumtest.Open(t, name)
-	if !strings.Contains(strings.Join(v.Console, "\n"), "complaint") {
-		t.Errorf("console = %q, want the complaint", v.Console)
-	}
-	if !strings.Contains(strings.Join(v.Requests, "\n"), "http://pictures.invalid/x.png") {
-		t.Errorf("requests = %q, want the picture", v.Requests)
-	}
+	t.Run("bars", func(t *testing.T) { testBars(t, chromium) })
 }
 
 // TestSays: the numbers of the report, section by section.
@@ -206,14 +203,14 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// TestBars measures the page in a browser, in both themes: the bars of the funnel are as long as their
-// numbers and stand one below the other.
-func TestBars(t *testing.T) {
+// testBars measures the page in both themes: the bars of the funnel are as long as their numbers and stand one below the
+// other.
+func testBars(t *testing.T, chromium *chromiumtest.Browser) {
 	d := dataWith(t, "x")
 	d.Entries, d.Stale, d.Withheld, d.Thumbnails, d.Texts = 40, false, 0, nil, nil
 	name := onDisk(t, d)
 	for dark, bar := range map[bool]color.RGBA{false: {0x2f, 0x66, 0x90, 255}, true: {0x7f, 0xb4, 0xdc, 255}} {
-		img := chromiumtest.Screenshot(t, name, dark)
+		img := chromium.Screenshot(t, name, chromiumtest.View{Width: 1100, Dark: dark})
 		r, g, b, _ := img.At(2, 2).RGBA()
 		if level := (r + g + b) / 3 >> 8; dark != (level < 60) || dark == (level > 200) {
 			t.Errorf("dark %t: the page's ground has the brightness %d of 255", dark, level)
@@ -293,17 +290,19 @@ func writeReread(t *testing.T, d RereadPage) string {
 	return b.String()
 }
 
+// rereadWith has a text in every place that takes one.
+func rereadWith(text string) RereadPage {
+	kept, other := state.Conclusion{Outcome: manifest.Kept}, state.Conclusion{Outcome: manifest.Outcome(text)}
+	return RereadPage{Tool: text, Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reread: state.Reread{
+		Summary: state.Summary{Release: text}, Read: 7, Gained: 3, Lost: 1,
+		Texts:    []state.TextChange{{ID: "few001", Gained: []string{text, "HOMEWORK", "now"}, Lost: []string{text}}, {ID: text}},
+		Outcomes: []state.OutcomeChange{{ID: "few001", Old: other, New: kept}, {ID: "few002", Old: other, New: kept}, {ID: text, Old: kept, New: other}}}}
+}
+
 // TestReread: the page shows every change, and whatever a text holds, it has the tags that it has
 // for a harmless one.
 func TestReread(t *testing.T) {
-	with := func(text string) RereadPage {
-		kept, other := state.Conclusion{Outcome: manifest.Kept}, state.Conclusion{Outcome: manifest.Outcome(text)}
-		return RereadPage{Tool: text, Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reread: state.Reread{
-			Summary: state.Summary{Release: text}, Read: 7, Gained: 3, Lost: 1,
-			Texts:    []state.TextChange{{ID: "few001", Gained: []string{text, "HOMEWORK", "now"}, Lost: []string{text}}, {ID: text}},
-			Outcomes: []state.OutcomeChange{{ID: "few001", Old: other, New: kept}, {ID: "few002", Old: other, New: kept}, {ID: text, Old: kept, New: other}}}}
-	}
-	plain, evil := writeReread(t, with("plain")), writeReread(t, with(hostile))
+	plain, evil := writeReread(t, rereadWith("plain")), writeReread(t, rereadWith(hostile))
 	for _, want := range []string{"Read again: 7 images. Changed texts: 2; words gained 3, lost 1. Entries with another outcome: 3.",
 		"few001 plain plain HOMEWORK now", "before now entries plain kept 2 kept plain 1", "few002 plain kept", "Made 2026-01-02 03:04 UTC", "delete it when it has been read"} {
 		if !strings.Contains(words(plain), want) {

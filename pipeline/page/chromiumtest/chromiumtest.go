@@ -1,13 +1,17 @@
-// Package chromiumtest lets tests open a page from disk in headless Chromium, and see what it
-// asked for and what it complained of. scripts/setup --with-readers installs Chromium. Where it is
-// missing a test skips, except under CI=true, where it fails.
+// Package chromiumtest lets tests open pages from disk in one headless Chromium, and see what they look like, what they
+// ask for and complain of, and what axe-core says of them. scripts/setup --with-readers installs both. Where one of them
+// is missing a test skips, except under CI=true, where it fails.
 package chromiumtest
 
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -17,7 +21,175 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"rehydrate/pipeline/attest"
 )
+
+// A Browser is a Chromium with one tab, which ends with the test. It is spoken to in the DevTools protocol over a pipe,
+// which needs no library: https://chromedevtools.github.io/devtools-protocol/.
+type Browser struct {
+	trap    *trap
+	in      io.Writer
+	out     *bufio.Reader
+	log     bytes.Buffer // Chromium's own words
+	last    int          // number of the last command
+	session string
+	console []string // since the tab was last opened
+	loaded  bool
+}
+
+// Start starts Chromium with a profile of its own and everything that it wants of the network sent to a trap.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("Chromium takes seconds")
+	}
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		attest.Lacking(t, "Chromium", err)
+	}
+	b := &Browser{trap: newTrap(t)}
+	// What hangs longer fails.
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps",
+		"--disable-domain-reliability", "--user-data-dir="+t.TempDir(), "--proxy-server="+b.trap.addr, "--proxy-bypass-list=<-loopback>",
+		"--remote-debugging-pipe", "about:blank") // or Debian's Chromium asks for its start page
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	cmd.Stderr = &b.log
+	theirIn, in, err := os.Pipe()
+	attest.OK(t, err)
+	out, theirOut, err := os.Pipe()
+	attest.OK(t, err)
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, as the flag has it
+	b.in, b.out = in, bufio.NewReader(out)
+	attest.OK(t, cmd.Start(), theirIn.Close(), theirOut.Close())
+	t.Cleanup(func() {
+		in.Close() // Chromium ends; its profile can then be removed
+		cmd.Wait()
+		out.Close()
+		stop()
+	})
+	target := struct{ TargetID string }{}
+	b.do(t, "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	attached := struct{ SessionID string }{}
+	b.do(t, "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	b.session = attached.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log"} {
+		b.do(t, domain+".enable", nil, nil)
+	}
+	return b
+}
+
+// do gives a command and waits for its answer. What Chromium says in between is noted.
+func (b *Browser) do(t testing.TB, method string, params, result any) {
+	t.Helper()
+	b.last++
+	command, err := json.Marshal(struct {
+		ID        int    `json:"id"`
+		Session   string `json:"sessionId,omitempty"`
+		Method    string `json:"method"`
+		Parameter any    `json:"params,omitempty"`
+	}{b.last, b.session, method, params})
+	attest.OK(t, err)
+	_, err = b.in.Write(append(command, 0))
+	attest.OK(t, err)
+	for {
+		id, answer := b.read(t)
+		if id != b.last {
+			continue
+		}
+		if answer.Error != nil {
+			t.Fatalf("Chromium: %s: %s", method, answer.Error)
+		}
+		if result != nil {
+			attest.OK(t, json.Unmarshal(answer.Result, result))
+		}
+		return
+	}
+}
+
+type message struct {
+	Method                string
+	Params, Result, Error json.RawMessage
+}
+
+// read reads an answer, or an event, whose id is 0.
+func (b *Browser) read(t testing.TB) (id int, m message) {
+	t.Helper()
+	line, err := b.out.ReadBytes(0)
+	if err != nil {
+		t.Fatalf("Chromium: %v\n%s", err, b.log.Bytes())
+	}
+	envelope := struct {
+		ID int
+		message
+	}{}
+	attest.OK(t, json.Unmarshal(bytes.TrimSuffix(line, []byte{0}), &envelope))
+	switch m = envelope.message; m.Method {
+	case "Page.loadEventFired":
+		b.loaded = true
+	case "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded":
+		b.console = append(b.console, string(m.Params))
+	}
+	return envelope.ID, m
+}
+
+// A View is how a page is looked at.
+type View struct {
+	Width int
+	Dark  bool
+	Paper bool // as it is printed
+}
+
+func (v View) String() string {
+	return fmt.Sprintf("%d px, dark %t, paper %t", v.Width, v.Dark, v.Paper)
+}
+
+// look sets how pages are looked at from now on.
+func (b *Browser) look(t testing.TB, v View) {
+	t.Helper()
+	media, scheme := "screen", "light"
+	if v.Paper {
+		media = "print"
+	}
+	if v.Dark {
+		scheme = "dark"
+	}
+	b.do(t, "Emulation.setDeviceMetricsOverride", map[string]any{"width": v.Width, "height": 1600, "deviceScaleFactor": 1, "mobile": false}, nil)
+	b.do(t, "Emulation.setEmulatedMedia",
+		map[string]any{"media": media, "features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// show opens a file and waits until it is loaded.
+func (b *Browser) show(t testing.TB, file string) {
+	t.Helper()
+	path, err := filepath.Abs(file)
+	attest.OK(t, err)
+	b.console, b.loaded = nil, false
+	b.do(t, "Page.navigate", map[string]any{"url": "file://" + path}, nil)
+	for !b.loaded {
+		b.read(t)
+	}
+}
+
+// run runs a script in the page, whose content security policy does not bind it, and decodes what its last expression
+// is, or promises.
+func (b *Browser) run(t testing.TB, script string, into any) {
+	t.Helper()
+	var got struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	b.do(t, "Runtime.evaluate", map[string]any{"expression": script, "awaitPromise": true, "returnByValue": true}, &got)
+	if got.ExceptionDetails != nil {
+		t.Fatalf("Chromium: a script failed: %s", got.ExceptionDetails)
+	}
+	if into != nil {
+		attest.OK(t, json.Unmarshal(got.Result.Value, into))
+	}
+}
 
 // A Visit is what came of opening a page.
 type Visit struct {
@@ -28,80 +200,71 @@ type Visit struct {
 	Requests []string
 }
 
-// Open opens a file. Any failure of Chromium ends t.
-func Open(t testing.TB, file string) Visit {
+// Open opens a file.
+func (b *Browser) Open(t testing.TB, file string) (v Visit) {
 	t.Helper()
-	trap := newTrap(t)
-	out, log := start(t, trap, file, "--dump-dom", "--enable-logging=stderr")
-	v := Visit{DOM: out}
-	for line := range strings.Lines(log) {
-		if strings.Contains(line, "CONSOLE") {
-			v.Console = append(v.Console, strings.TrimSpace(line))
-		}
-	}
-	v.Requests = trap.requests()
+	before := len(b.trap.requests())
+	b.look(t, View{Width: 1100})
+	b.show(t, file)
+	b.run(t, "document.documentElement.outerHTML", &v.DOM)
+	v.Console, v.Requests = b.console, b.trap.requests()[before:]
 	return v
 }
 
-// Screenshot opens a file in a theme and returns what is seen of its upper part.
-func Screenshot(t testing.TB, file string, dark bool) image.Image {
+// Screenshot opens a file and returns what is seen of its upper 1,600 pixels.
+func (b *Browser) Screenshot(t testing.TB, file string, v View) image.Image {
 	t.Helper()
-	shot := filepath.Join(t.TempDir(), "shot.png")
-	theme := "--blink-settings=preferredColorScheme=1"
-	if dark {
-		theme = "--blink-settings=preferredColorScheme=0"
-	}
-	start(t, newTrap(t), file, "--screenshot="+shot, "--window-size=1100,1600", "--hide-scrollbars", theme)
-	f, err := os.Open(shot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	img, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.look(t, v)
+	b.show(t, file)
+	var shot struct{ Data []byte }
+	b.do(t, "Page.captureScreenshot", nil, &shot)
+	img, err := png.Decode(bytes.NewReader(shot.Data))
+	attest.OK(t, err)
 	return img
 }
 
-// start runs Chromium with a profile of its own and everything that it wants of the network sent
-// to the trap.
-func start(t testing.TB, trap *trap, file string, flags ...string) (stdout, stderr string) {
+// views are those in which Check looks at a page. Paper is as wide as A4 without its margins.
+var views = []View{{Width: 1280}, {Width: 1280, Dark: true}, {Width: 390}, {Width: 390, Dark: true}, {Width: 718, Paper: true}}
+
+// Faults looks at a page with everything unfolded: light and dark, on a wide screen and a telephone, and on paper. It
+// returns what axe-core finds fault with, and what the script of faults does.
+func (b *Browser) Faults(t testing.TB, file string) (all []string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("Chromium takes seconds")
-	}
-	chromium, err := find()
+	axe, err := os.ReadFile(attest.Reader(t, "axe-core/axe.min.js"))
 	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("Chromium is needed under CI (scripts/setup --with-readers): %v", err)
+		attest.Lacking(t, "axe-core", err)
+	}
+	b.show(t, file)
+	b.run(t, string(axe)+";0", nil)
+	for _, v := range views {
+		b.look(t, v)
+		b.run(t, fmt.Sprintf(`for (const d of document.querySelectorAll("details:not(.veil)")) d.open = %t; 0`, !v.Paper), nil)
+		var found, violations []string
+		if !v.Paper { // it unfolds by itself, and is not focused
+			b.run(t, `axe.run({preload: false}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + "\n" + n.failureSummary)))`, &violations)
 		}
-		t.Skipf("no Chromium (scripts/setup --with-readers): %v", err)
+		b.run(t, faults, &found)
+		for _, fault := range append(violations, found...) {
+			all = append(all, fmt.Sprintf("%s at %v: %.600s", filepath.Base(file), v, fault))
+		}
 	}
-	path, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := slices.Concat([]string{"--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps", "--disable-domain-reliability",
-		"--user-data-dir=" + t.TempDir(), "--proxy-server=" + trap.addr, "--proxy-bypass-list=<-loopback>"}, flags, []string{"file://" + path})
-	cmd := exec.CommandContext(t.Context(), chromium, args...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("Chromium: %v\n%s", err, errs.Bytes())
-	}
-	return out.String(), errs.String()
+	return all
 }
 
-func find() (string, error) {
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		return exec.LookPath("chromium-browser")
+// faults are what axe-core does not look for: a page that scrolls sideways as a whole or is cut on paper, text of a
+// drawing that is small or cut, and, on paper, what stays folded up.
+const faults = `(() => {
+	const found = [], wide = document.documentElement.clientWidth
+	if (document.documentElement.scrollWidth > wide) found.push("the page is " + document.documentElement.scrollWidth + " px wide")
+	for (const text of document.querySelectorAll("svg text")) {
+		const box = text.getBoundingClientRect(), svg = text.closest("svg").getBoundingClientRect()
+		if (box.height < 12) found.push("small: " + text.outerHTML)
+		if (box.left < svg.left - 1 || box.right > svg.right + 1 || box.top < svg.top - 4) found.push("cut: " + text.outerHTML)
 	}
-	return path, nil
-}
+	if (matchMedia("print").matches) for (const e of document.querySelectorAll("details:not(.veil) > :not(summary)"))
+		if (!e.checkVisibility({contentVisibilityAuto: true})) found.push("folded up: " + e.outerHTML.slice(0, 100))
+	return found
+})()`
 
 // A trap is a proxy on this machine that answers nothing and notes what it was asked for.
 type trap struct {
@@ -113,9 +276,7 @@ type trap struct {
 func newTrap(t testing.TB) *trap {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	attest.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	trap := &trap{addr: l.Addr().String()}
 	go func() {
