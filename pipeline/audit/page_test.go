@@ -2,24 +2,30 @@ package audit
 
 import (
 	"bytes"
+	"image/color"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"rehydrate/pipeline/attest"
+	"rehydrate/pipeline/page/chromiumtest"
 )
+
+func written(t *testing.T, r Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	attest.OK(t, r.WritePage(&b, "d1gest"))
+	return b.String()
+}
 
 // TestPage: the page says what the report holds, and escapes it.
 func TestPage(t *testing.T) {
 	at, record := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), int64(7)
-	write := func(r Report) string {
-		var b bytes.Buffer
-		if err := r.WritePage(&b, "d1gest"); err != nil {
-			t.Fatal(err)
-		}
-		return b.String()
-	}
 	evil := `"><script>`
-	full := write(Report{Verdict: Fail, Scope: Scope{Release: evil, Files: []AuditedFile{{Name: evil, Size: 9, Rows: 3, SHA256: "abc"}}},
+	full := written(t, Report{Verdict: Fail, Scope: Scope{Release: evil, Files: []AuditedFile{{Name: evil, Size: 9, Rows: 3, SHA256: "abc"}}},
 		Findings: []Finding{{Where: evil, Kind: FoundRow, ID: "p1", What: "a row"}}, Gaps: []Finding{{Where: "w", ID: "p2", What: "no answer"}},
 		Obligations: []Finding{{Where: "copy", What: "purge it", Due: &at}}, Notes: []string{"a note"}, Totals: map[string]int{"live": 2, "removed": 1},
 		Posts: []AuditedPost{{ID: "p1", State: "removed", Reason: "moderator", Because: "reddit", MustGo: true, LastLive: &at, Record: &record}, {ID: "p2"}}})
@@ -31,10 +37,39 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
 		}
 	}
-	if strings.Contains(full, "<script") || !strings.Contains(full, `class="bad">FAIL`) {
+	if strings.Contains(full, "<script") || strings.Contains(full, "<caption") || !strings.Contains(full, `class="bad">FAIL`) {
 		t.Errorf("the page:\n%s", full)
 	}
-	if clear := write(Report{Verdict: Pass}); !strings.Contains(clear, `class="good">PASS`) || strings.Count(clear, "None.") != 3 || strings.Contains(clear, "Notes") {
+	for _, heading := range []string{"Who, when and what", "Findings", "Every file that was looked at"} {
+		if strings.Count(text, heading) != 1 {
+			t.Errorf("the page says %q twice", heading)
+		}
+	}
+	if clear := written(t, Report{Verdict: Pass}); !strings.Contains(clear, `class="good">PASS`) || strings.Count(clear, "None.") != 3 || strings.Contains(clear, "Notes") {
 		t.Errorf("the page of an audit without findings:\n%s", clear)
+	}
+}
+
+// TestBrowser looks at pages in Chromium: the edge of a verdict has its colour, and digests and paths of any length fit.
+func TestBrowser(t *testing.T) {
+	chromium := chromiumtest.Start(t)
+	long := Finding{Where: strings.Repeat("a_long_folder/", 9) + "train-00000-of-00001.parquet", ID: "p1", What: "sha256 " + strings.Repeat("0123456789abcdef", 4)}
+	file := AuditedFile{Name: long.Where, Size: 9, Rows: 3, SHA256: long.What}
+	for verdict, edge := range map[Verdict]color.RGBA{Fail: {0xa3, 0x2a, 0x2a, 255}, Pass: {0x2b, 0x6e, 0x3f, 255}, Incomplete: {0xb4, 0x55, 0x2d, 255}} {
+		r := Report{Verdict: verdict, Scope: Scope{Release: "R", Files: []AuditedFile{file}}, Posts: []AuditedPost{{ID: "p1", State: "removed"}},
+			Findings: []Finding{long}, Gaps: []Finding{long}, Obligations: []Finding{long}, Totals: map[string]int{"live": 2}}
+		name := filepath.Join(t.TempDir(), string(verdict)+".html")
+		attest.OK(t, os.WriteFile(name, []byte(written(t, r)), 0o600))
+		img := chromium.Screenshot(t, name, chromiumtest.View{Width: 1280})
+		seen := false
+		for y := range img.Bounds().Dy() {
+			seen = seen || color.RGBAModel.Convert(img.At(146, y)) == edge // the left edge of the notice
+		}
+		if !seen {
+			t.Errorf("the edge of %s is not %v", verdict, edge)
+		}
+		if verdict == Fail {
+			attest.Same(t, "faults of the page", []string(nil), chromium.Faults(t, name))
+		}
 	}
 }

@@ -2,12 +2,15 @@ package near
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"rehydrate/pipeline/attest"
 	"rehydrate/pipeline/page"
+	"rehydrate/pipeline/page/chromiumtest"
 	"rehydrate/pipeline/redditemu"
 )
 
@@ -88,7 +91,16 @@ func TestSheetOffline(t *testing.T) {
 
 func TestSheetEmpty(t *testing.T) {
 	page := written(t, contactSheet{Source: "folder", Summary: Summary{Files: 1, Mode: ModeImage, Radius: 4}})
-	if !strings.Contains(page, "No picture is near another one.") || !strings.Contains(page, "alone are compared: two are near when their 64-bit perceptual hashes differ in at most 4 bits") {
+	if !strings.Contains(page, "No picture is near another one.") || !strings.Contains(page, "alone are compared: two are near when their 64-bit perceptual hashes differ in at most 4 bits") || !strings.Contains(page, "look before you delete") {
 		t.Error(page)
 	}
+}
+
+// TestBrowser looks at the page in Chromium.
+func TestBrowser(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "groups.html")
+	page := written(t, contactSheet{Source: strings.Repeat("folder_", 30), Grouped: 6, All: sheetGroups(t, 2, strings.Repeat("a_name_", 30)+".jpg"),
+		Summary: Summary{Files: 9, Groups: 2, Duplicates: 4, Mode: ModeImage, Radius: 4}})
+	attest.OK(t, os.WriteFile(name, []byte(page), 0o600))
+	attest.Same(t, "faults of the page", []string(nil), chromiumtest.Start(t).Faults(t, name))
 }

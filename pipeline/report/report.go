@@ -9,9 +9,12 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"rehydrate/labels"
 	"rehydrate/manifest"
@@ -208,8 +211,8 @@ func fates(outcomes map[manifest.Outcome]int) []int {
 func (d data) LabelShares(category int) page.Chart {
 	release, rebuilt := d.Labels.Categories[category], d.Rebuilt.Categories[category]
 	c := page.Counts{Of: "label", Series: []string{"release", "rebuilt"}}
-	c.Caption = fmt.Sprintf("Entries with each label of %s. Mean number of labels an entry, without None: %.2f in the release, %.2f rebuilt",
-		d.Category(release.Name), release.Cardinality, rebuilt.Cardinality)
+	c.Caption = fmt.Sprintf("Entries with each label. Labels an entry on average, without None: %.2f in the release, %.2f rebuilt",
+		release.Cardinality, rebuilt.Cardinality)
 	for i, label := range release.Labels {
 		c.Groups = append(c.Groups, page.Group{Label: label.Code + " " + label.Name,
 			Counts: []int{label.Count, rebuilt.Labels[i].Count}, All: []int{d.Labels.Entries, d.Rebuilt.Entries}})
@@ -232,6 +235,25 @@ func (d data) Tests() int {
 func (d data) Changed() int {
 	return len(slices.DeleteFunc(d.Differing(), func(differs bool) bool { return !differs }))
 }
+
+// mostBlind is how many percentage points the shares of a label may differ by without a fair chance that a test sees it,
+// where the report still says that a set is balanced.
+const mostBlind = 20
+
+// Seen is the difference, in percentage points, that the tests see in four of five sets as large as this one: between the
+// shares of a label that half of the entries have, where the difference is hardest to see (normal approximation).
+func (d data) Seen() float64 {
+	chance := driftLevel / 2 / float64(max(d.Tests(), 1)) // as hard as the first of Holm's tests
+	z := distuv.UnitNormal.Quantile(1-chance) + distuv.UnitNormal.Quantile(0.8)
+	rebuilt, missing := float64(d.Rebuilt.Entries), float64(d.Missing())
+	return min(100, 100*z*0.5*math.Sqrt(1/rebuilt+1/missing))
+}
+
+// TooFew says that a difference that matters would probably not be seen.
+func (d data) TooFew() bool { return d.Tests() == 0 || d.Seen() > mostBlind }
+
+// Missing counts the entries that were not rebuilt.
+func (d data) Missing() int { return d.Labels.Entries - d.Rebuilt.Entries }
 
 // holm tells which tests reject at a level, all of them taken together (Holm 1979).
 func holm(drift []labels.Drift, level float64) []bool {
@@ -306,22 +328,22 @@ func (d data) TextConfidence() page.Chart {
 
 // Sizes is the chart of the groups of near-duplicates by size.
 func (d data) Sizes() page.Chart {
-	return bars("Groups by the number of their entries, the kept one among them", "entries of the group", "groups", d.GroupSizes)
+	return bars("Groups by the number of their entries, the kept one among them", "group", "groups", "%v entries", d.GroupSizes)
 }
 
 // Classes is the chart of near-duplicates by what is near.
 func (d data) Classes() page.Chart {
-	return bars("Near-duplicates by what is near", "class", "entries", d.GroupClasses)
+	return bars("Near-duplicates by what is near", "class", "entries", "%v", d.GroupClasses)
 }
 
 // bars is the chart of the share of each count in all of them.
-func bars[K cmp.Ordered](caption, of, series string, counts map[K]int) page.Chart {
+func bars[K cmp.Ordered](caption, of, series, label string, counts map[K]int) page.Chart {
 	c, all := page.Counts{Caption: caption, Of: of, Series: []string{series}}, 0
 	for _, n := range counts {
 		all += n
 	}
 	for _, key := range slices.Sorted(maps.Keys(counts)) {
-		c.Groups = append(c.Groups, page.Group{Label: fmt.Sprint(key), Counts: []int{counts[key]}, All: []int{all}})
+		c.Groups = append(c.Groups, page.Group{Label: fmt.Sprintf(label, key), Counts: []int{counts[key]}, All: []int{all}})
 	}
 	return c.Bars()
 }

@@ -171,13 +171,13 @@ func TestSays(t *testing.T) {
 		"marked in the filter column: 1.", "failed x 5 advice x", "no verdict on in the last run: 3.",
 		"train x 18 of 30 kept (60.0\u00a0%) test 7 of 10 kept (70.0\u00a0%)",
 		"outcome train x test entries 30 10 kept 18 7 removed 8 2 failed 4 1",
-		"L0x name 0x release 14 (35.0\u00a0%), rebuilt 9 (36.0\u00a0%)", "L0x name 0x 14 9", "Mean number of labels an entry, without None: 2.00 in the release, 2.00 rebuilt",
+		"L0x name 0x release 14 (35.0\u00a0%), rebuilt 9 (36.0\u00a0%)", "L0x name 0x 14 9", "title 1x Entries with each label. Labels an entry on average, without None: 2.00 in the release, 2.00 rebuilt",
 		"No: in 1 of 2 tests the label distributions differ", "x x 12.35 1 1e-04 0.50 differs rare labels counted as one: x. Few entries",
 		"x not tested x", "calm 1.00 2 0.607 0.10 alike",
 		"Release: title 0x by title 1x L0x L1x L2x L0x 25 % 7 25 % 7 50 % 14", "Rebuilt: title 0x by title 1x L0x L1x L2x L0x 28 % 5 22 % 4 50 % 9",
 		"x 25 1.0 MB", "up to 256 0 up to 512 1", "more 15", "40 to 50 3", "90 to 100 20", "In 2 kept images no word was read. 4 names",
 		"read again on 2026-01-02 03:04 UTC: 11 images. Changed texts: 12; words gained 13, lost 14. Entries with another outcome: 15.",
-		"2 3 (75.0\u00a0%) 5 1 (25.0\u00a0%)", "entries of the group groups 2 3 5 1", "class entries x 4", "in more than one split: 1.", "x x, o2 x, test",
+		"2 entries 3 (75.0\u00a0%) 5 entries 1 (25.0\u00a0%)", "group groups 2 entries 3 5 entries 1", "class entries x 4", "in more than one split: 1.", "x x, o2 x, test",
 		"had to repeat: 7. It waited 1.2s", "about posts (up to 100 a request) 8", "entry confidence text x 50.0 x",
 	} {
 		if !strings.Contains(text, want) {
@@ -255,6 +255,32 @@ func runs(img image.Image, c color.RGBA) []image.Rectangle {
 	}
 	// Lower ones are the lines below links.
 	return slices.DeleteFunc(found, func(r image.Rectangle) bool { return r.Dy() < 4 })
+}
+
+// TestBalanced: what the report says of the balance rests on how much could be seen.
+func TestBalanced(t *testing.T) {
+	alike, differs := labels.Drift{P: .6}, labels.Drift{P: .0001}
+	tests := []struct {
+		rebuilt, all int
+		drift        []labels.Drift
+		want         string
+	}{
+		{20, 40, nil, "There is nothing to compare"},
+		{20, 40, []labels.Drift{{Untested: "no variation"}}, "Too few rows to tell"},
+		{20, 40, []labels.Drift{alike}, "Too few rows to tell: with 20 rebuilt and 20 missing entries these tests see a difference only from about 44 percentage points"},
+		{1039, 1040, []labels.Drift{alike}, "Too few rows to tell: with 1039 rebuilt and 1 missing entries these tests see a difference only from about 100 percentage"},
+		{20, 40, []labels.Drift{alike, differs}, "No: in 1 of 2 tests"},
+		{99, 197, []labels.Drift{alike}, "Yes, as far as these tests can tell: the labels of rebuilt and of missing entries are distributed alike. A difference of 20 percentage"},
+		{500, 1000, []labels.Drift{alike, alike, alike, alike}, "A difference of 11 percentage points or more between the shares of a label would probably be seen"},
+	}
+	for _, test := range tests {
+		d := dataWith(t, "x")
+		d.Rebuilt.Entries, d.Labels.Entries, d.Drift = test.rebuilt, test.all, test.drift
+		if text := words(source(t, d)); !strings.Contains(text, test.want) {
+			_, text, _ = strings.Cut(text, "still balanced? Labels")
+			t.Errorf("%d of %d rebuilt: %q is not in %.900s", test.rebuilt, test.all, test.want, text)
+		}
+	}
 }
 
 func TestHolm(t *testing.T) {

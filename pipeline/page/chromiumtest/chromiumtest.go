@@ -252,7 +252,7 @@ func (b *Browser) Faults(t testing.TB, file string) (all []string) {
 }
 
 // faults are what axe-core does not look for: a page that scrolls sideways as a whole or is cut on paper, text of a
-// drawing that is small or cut, and, on paper, what stays folded up.
+// drawing that is small or cut, a table that does not show that it scrolls, and, on paper, what stays folded up.
 const faults = `(() => {
 	const found = [], wide = document.documentElement.clientWidth
 	if (document.documentElement.scrollWidth > wide) found.push("the page is " + document.documentElement.scrollWidth + " px wide")
@@ -260,6 +260,11 @@ const faults = `(() => {
 		const box = text.getBoundingClientRect(), svg = text.closest("svg").getBoundingClientRect()
 		if (box.height < 12) found.push("small: " + text.outerHTML)
 		if (box.left < svg.left - 1 || box.right > svg.right + 1 || box.top < svg.top - 4) found.push("cut: " + text.outerHTML)
+	}
+	for (const e of document.querySelectorAll("body *")) {
+		const style = getComputedStyle(e)
+		if (style.overflowX == "auto" && e.scrollWidth > e.clientWidth && style.maskImage == "none")
+			found.push("scrolls, and does not show it: " + e.outerHTML)
 	}
 	if (matchMedia("print").matches) for (const e of document.querySelectorAll("details:not(.veil) > :not(summary)"))
 		if (!e.checkVisibility({contentVisibilityAuto: true})) found.push("folded up: " + e.outerHTML.slice(0, 100))
