@@ -148,9 +148,10 @@ func TestBrowser(t *testing.T) {
 	if strings.Contains(v.DOM, "<script") {
 		t.Error("the page has a script")
 	}
-	reread := filepath.Join(t.TempDir(), "reread.html")
-	attest.OK(t, os.WriteFile(reread, []byte(writeReread(t, rereadWith("text"))), 0o600))
-	for _, file := range []string{evil, reread} {
+	reread, study := filepath.Join(t.TempDir(), "reread.html"), filepath.Join(t.TempDir(), "study.html")
+	attest.OK(t, os.WriteFile(reread, []byte(writeReread(t, rereadWith("text"))), 0o600),
+		os.WriteFile(study, []byte(writeStudy(t, Study{Title: "T", Tests: someTests()})), 0o600))
+	for _, file := range []string{evil, reread, study} {
 		attest.Same(t, "faults of the page", []string(nil), chromium.Faults(t, file))
 	}
 	t.Run("bars", func(t *testing.T) { testBars(t, chromium) })

@@ -8,20 +8,28 @@ import (
 	"rehydrate/pipeline/attest"
 )
 
+func writeStudy(t *testing.T, s Study) string {
+	t.Helper()
+	var b strings.Builder
+	attest.OK(t, WriteStudy(&b, s))
+	return b.String()
+}
+
+// someTests are the tests of two features, of which one has a result.
+func someTests() *Tests {
+	group := labels.Group{Code: "A", Name: "a", N: 4, Values: &labels.Summary{Mean: .25, MeanRank: 2, High: 1, Max: 1}}
+	return &Tests{By: "c", Alpha: .05, Tests: []labels.GroupTest{
+		{Feature: "<script>", YesNo: true, Groups: []labels.Group{group, {Code: "B"}}, Untested: "all values are equal"},
+		{Feature: "x", Groups: []labels.Group{group}, Result: &labels.RankResult{H: 3, Pairs: []labels.PairTest{
+			{A: "A", B: "B", Z: 2, PBonferroni: .04}, {A: "A", B: "C", PBonferroni: .5}}}}}}
+}
+
 // TestStudy: parts that are not there are left out, what cannot be tested says so, and names from files are escaped.
 func TestStudy(t *testing.T) {
-	write := func(s Study) string {
-		var b strings.Builder
-		attest.OK(t, WriteStudy(&b, s))
-		return b.String()
-	}
-	if page := write(Study{Title: "T"}); strings.Contains(page, "<section") {
+	if page := writeStudy(t, Study{Title: "T"}); strings.Contains(page, "<section") {
 		t.Errorf("an empty study has parts:\n%s", page)
 	}
-	group := labels.Group{Code: "A", Name: "a", N: 4, Values: &labels.Summary{Mean: .25, MeanRank: 2, High: 1, Max: 1}}
-	page := write(Study{Tests: &Tests{By: "c", Alpha: .05, Tests: []labels.GroupTest{
-		{Feature: "<script>", YesNo: true, Groups: []labels.Group{group, {Code: "B"}}, Untested: "all values are equal"},
-		{Feature: "x", Groups: []labels.Group{group}, Result: &labels.RankResult{H: 3, Pairs: []labels.PairTest{{A: "A", B: "B", Z: 2, PBonferroni: .04}, {A: "A", B: "C", PBonferroni: .5}}}}}}})
+	page := writeStudy(t, Study{Tests: someTests()})
 	for _, want := range []string{"&lt;script&gt;", "Not tested: all values are equal", "0.250, n 4", "no values", "A and B (z &#43;2.00, p 0.04)", "1 of 2", "median 0, n 4"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
