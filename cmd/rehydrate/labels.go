@@ -45,6 +45,9 @@ func (c *command) statsOf(ctx context.Context, path, release string) (labels.Sta
 		if err != nil {
 			return labels.Stats{}, manifest.Schema{}, asUsage(err)
 		}
+		if len(r.Schema.Categories) == 0 {
+			return labels.Stats{}, manifest.Schema{}, usageError("the release %s has no label category to count", path)
+		}
 		return count(r.Schema, r.Entries(ctx))
 	case isFile:
 		return statsOfFiles(ctx, release, []string{path})

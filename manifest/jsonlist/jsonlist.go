@@ -139,7 +139,14 @@ func (l *List) key() (key string, more bool, err error) {
 	if json.Unmarshal(text, &key) != nil {
 		return "", false, l.here("the file is not valid JSON: a key cannot be read", damaged)
 	}
-	return key, true, l.want(':')
+	if err := l.want(':'); err != nil {
+		return "", false, err
+	}
+	_, err = l.skipSpace() // to the value
+	if err == io.EOF {
+		err = nil // which reading the value will say
+	}
+	return key, true, err
 }
 
 // enter goes to the value of a key of the object that stands next.
