@@ -42,6 +42,9 @@ func (c Column) String() string {
 	return string(c.Type)
 }
 
+// NoValue stands in a list for a row that has none, so that the lists of an image's rows have one length.
+const NoValue = "\x00"
+
 // TimeForm is how a timestamp is written.
 const TimeForm = "2006-01-02T15:04:05.999Z"
 

@@ -35,7 +35,7 @@ func (r *Release) Check(ctx context.Context) (Summary, error) {
 
 // A Summary counts what a manifest holds.
 type Summary struct {
-	Entries int
+	Entries int      // images that are named; rows = "many" has more rows
 	Posts   int      // different post ids
 	Splits  []string // in order of first appearance
 }
@@ -114,8 +114,10 @@ func (r *Release) finish(counted *Summary, rows *manifestRows, keys *keysort.Sor
 		case !k.same(last):
 			last = k
 		default:
-			problems.Add(r.twice(last, k))
 			counted.Entries--
+			if !r.Schema.Many {
+				problems.Add(r.twice(last, k))
+			}
 		}
 	})
 	if err != nil {
@@ -149,7 +151,8 @@ func (r *Release) twice(first, again placedKey) Problem {
 		where = fmt.Sprintf("in %s, line %d", table.Quote(filepath.Base(r.files[first.file()].path)), first.line())
 	}
 	return Problem{File: r.files[again.file()].path, Line: again.line(), Message: fmt.Sprintf("post %s, image %d, is already %s", id, image, where),
-		Hint: "keep one of the rows; rows for further images of a post are told apart by an image column"}
+		Hint: "keep one of the rows; further images of a post are told apart by an image column, several rows about one image are read with " +
+			`rows = "many" (rehydrate init --many)`}
 }
 
 const (
@@ -221,6 +224,10 @@ func (d *decoder) entry(cells []Cell) Entry {
 			e.Labels[c] = d.oneHot(c, cells)
 		} else {
 			e.Labels[c] = d.labels(c, cells)
+		}
+		if d.Schema.Many && len(e.Labels[c]) == 0 {
+			d.report(d.categories[c].column, "the row has no label of category "+d.Schema.Categories[c].Name,
+				`where rows = "many" every row needs one; a column that may be empty is a [[column]]`)
 		}
 	}
 	for c := range d.passed {

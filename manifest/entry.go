@@ -1,6 +1,9 @@
 package manifest
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A PostID is a Reddit link id: base 36, lower case, 1 to 13 characters, without
 // the t3_ prefix. Make one with ParsePostID.
@@ -41,6 +44,24 @@ type Schema struct {
 	Name       string     `toml:"name"`
 	Categories []Category `toml:"category"`
 	Columns    []Column   `toml:"column" json:",omitempty"`
+	// Many says that several rows may be about one image, such as sentences or annotators. See Joined.
+	Many bool `toml:"-" json:",omitempty"`
+}
+
+// Joined is the schema of a dataset, which has a row for each image: where the manifest has many, each category and
+// column is a list of what its rows say, in their order.
+func (s Schema) Joined() Schema {
+	if !s.Many {
+		return s
+	}
+	s.Categories, s.Columns = slices.Clone(s.Categories), slices.Clone(s.Columns)
+	for i := range s.Categories {
+		s.Categories[i].Kind = Multi
+	}
+	for i := range s.Columns {
+		s.Columns[i].List = true
+	}
+	return s
 }
 
 // A CategoryKind says how many labels of a category an entry can have.

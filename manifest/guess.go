@@ -66,7 +66,7 @@ func (d *guesser) guess(file string) error {
 	}
 	d.guessSeparator() // while all columns are free
 	// FigSIM first: its columns would also do as categories with labels of their own.
-	if d.guessFigSIM() {
+	if !d.Many && d.guessFigSIM() {
 		d.leaveOut()
 		return nil
 	}
@@ -362,11 +362,11 @@ func (d *guesser) guessCategories() {
 		if c.lists {
 			why = fmt.Sprintf("lists of %d different labels", len(category.Labels))
 		}
-		if category.Labels == nil {
+		if category.Labels == nil || d.Many {
 			category.Kind, category.Labels = Single, c.labels("")
 			why = fmt.Sprintf("%d different values in %d cells", len(category.Labels), c.filled)
 		}
-		if category.Labels == nil {
+		if category.Labels == nil || d.Many && c.empty {
 			continue
 		}
 		category.Name = d.name(c.name, "_label")
@@ -393,7 +393,7 @@ func (d *guesser) guessColumns() {
 	for _, c := range d.columns {
 		named := slices.Contains(d.Keep, c.name)
 		kind := c.kind()
-		if c.used || c.odd || !c.usable() || c.filled == 0 || !named && (c.personal() || c.words() || c.rowNumbers() || kind == TypeText) {
+		if c.used || c.odd || !c.usable() || c.filled == 0 || d.Many && c.lists || !named && (c.personal() || c.words() || c.rowNumbers() || kind == TypeText) {
 			continue
 		}
 		c.used = true

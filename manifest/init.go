@@ -28,6 +28,7 @@ type InitOptions struct {
 	Records   string   // the path of keys to the records in JSON
 	Keep      []string // columns to pass through although they hold words, addresses or people
 	PostsOnly bool     // leave out the rows about comments
+	Many      bool     // several rows are about one image
 }
 
 // A Draft is a release that Init made of annotations, before it is written.
@@ -79,7 +80,7 @@ func Init(ctx context.Context, paths []string, o InitOptions) (*Draft, error) {
 	}
 	var text bytes.Buffer
 	err = draftTemplate.Execute(&text, map[string]any{"Name": source.Name, "Files": each(source.files, func(in inputFile) string { return filepath.Base(in.path) }),
-		"Rows": rows, "Manifest": d.manifest(), "Fields": append([]string{"id"}, d.fields...), "Guesses": g.guesses, "IsFigSIM": g.isFigSIM,
+		"Rows": rows, "Manifest": d.manifest(), "Many": o.Many, "Fields": append([]string{"id"}, d.fields...), "Guesses": g.guesses, "IsFigSIM": g.isFigSIM,
 		"LeftOut": g.leftOut, "Warnings": d.Warnings, "Signers": o.Signers, "Separator": d.separator()})
 	if err != nil {
 		return nil, err
@@ -174,7 +175,7 @@ func (r *Release) adopt(g *guesser) error {
 	if g.comments != nil {
 		r.onlyWithout = g.comments.name
 	}
-	schema := Schema{Name: r.Name}
+	schema := Schema{Name: r.Name, Many: g.Many}
 	for _, field := range fieldNames {
 		r.columns[field] = ""
 	}

@@ -24,6 +24,7 @@ type settingsFile struct {
 	Manifest    string         `toml:"manifest"`
 	Files       []manifestFile `toml:"file"`
 	Records     string         `toml:"records"`
+	Rows        string         `toml:"rows"` // "many" or "one"
 	Format      Format         `toml:"format"`
 	Policy      string         `toml:"policy"`
 	Tombstones  string         `toml:"tombstones"`
@@ -93,6 +94,8 @@ func (r *Release) checkFiles() {
 		r.toml.Add("manifest", "the release does not name a manifest", `write manifest = "annotations.csv"`)
 	case f.Manifest != "" && len(f.Files) > 0:
 		r.toml.Add("manifest", "the release has both manifest and [[file]] tables", "keep one of them")
+	case !slices.Contains([]string{"", "one", "many"}, f.Rows):
+		r.toml.Add("rows", "rows is "+table.Quote(f.Rows), `rows is "one" or "many": how many rows of the manifest are about one image`)
 	case r.toml.Has("format") && !slices.Contains([]Format{CSV, TSV, JSONL, JSON, Parquet}, f.Format):
 		r.toml.Add("format", fmt.Sprintf("format %s is not known", table.Quote(string(f.Format))),
 			"format is csv, tsv, jsonl, json or parquet; leave it out to go by the file's name")
@@ -192,8 +195,30 @@ func (r *Release) readSchema() {
 		message, hint := c.fault()
 		note(fmt.Sprintf("column[%d].name", i), c.Name, message, hint)
 	}
-	schema.Columns = r.file.Passed
+	schema.Columns, schema.Many = r.file.Passed, r.file.Rows == "many"
+	r.checkMany(schema)
 	r.setSchema(schema)
+}
+
+// checkMany refuses what cannot be a list of what the rows of an image say.
+func (r *Release) checkMany(s Schema) {
+	if !s.Many {
+		return
+	}
+	for i, c := range r.file.Categories {
+		if c.Kind == Multi {
+			r.toml.Add(fmt.Sprintf("category[%d].name", i), fmt.Sprintf("category %s can have several labels a row, and there are many rows an image", c.Name),
+				`where rows = "many" a category takes one label a row; a column for each label is a [[column]] with type = "boolean"`)
+		}
+	}
+	if r.toml.Has("schema") {
+		r.toml.Add("rows", `rows = "many" does not go with schema = "figsim", which has several labels a row`, "leave rows out")
+	}
+	for i, c := range s.Columns {
+		if c.List {
+			r.toml.Add(fmt.Sprintf("column[%d].name", i), fmt.Sprintf("column %s is a list, and there are many rows an image", c.Name), "leave list out: a row then has one value")
+		}
+	}
 }
 
 // A setting is a text of [columns] or [labels], or of the table that a category has there.

@@ -129,10 +129,11 @@ func (c Column) JSON(values []string) any {
 	}
 	list := make([]any, len(values))
 	for i, text := range values {
-		switch c.Type {
-		case TypeInteger, TypeNumber:
+		switch {
+		case text == NoValue: // null
+		case c.Type == TypeInteger, c.Type == TypeNumber:
 			list[i] = json.Number(text)
-		case TypeBoolean:
+		case c.Type == TypeBoolean:
 			list[i] = text == "true"
 		default:
 			list[i] = text

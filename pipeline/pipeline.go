@@ -159,7 +159,7 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 func (r *run) open(ctx context.Context, started auditlog.Event) error {
 	rel := r.Release
 	b := workspace.Binding{Release: r.releaseName(), ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
-		Schema: rel.Schema, Splits: r.Manifest.Splits}
+		Schema: rel.Schema.Joined(), Splits: r.Manifest.Splits}
 	// Before the load: a manifest that drops a post takes away what says that copies owe its rows.
 	if err := copies.KeepOwed(ctx, r.Workspace, b); err != nil {
 		return err

@@ -30,10 +30,10 @@ func TestExamples(t *testing.T) {
 			"created_utc TIMESTAMP WITH TIME ZONE", `{"id":"1exa18","two_way_label":0,"six_way_label":0,"score":0,"num_comments":0,"upvote_ratio":0.9,` +
 			`"hasImage":true,"created_utc":"2019-09-02 14:48:12+00"}`},
 		"psbattles": {3, "filesize BIGINT, score BIGINT, given_width BIGINT", `{"id":"1exa1f","filesize":123456,"score":20,"given_width":640}`},
-		"dreaddit": {5, "label BIGINT, confidence DOUBLE, social_timestamp TIMESTAMP WITH TIME ZONE, lex_liwc_WC BIGINT",
-			`{"id":"1exa22","label":0,"confidence":0.8,"social_timestamp":"2018-03-21 06:39:13+00","lex_liwc_WC":20}`},
-		"goemotions": {4, "emotions BIGINT[], rater_id BIGINT, example_very_unclear BOOLEAN",
-			`{"id":"2exb0","emotions":[0,1],"rater_id":0,"example_very_unclear":false}`},
+		"dreaddit":  {3, "label BIGINT[], sentence BIGINT[], confidence DOUBLE[]", `{"id":"1exa22","label":[0,1],"sentence":[33000,33003],"confidence":[0.8,0.5]}`},
+		"goemotions": {2, "comment VARCHAR[], rater BIGINT[], admiration BOOLEAN[], amusement BOOLEAN[], anger BOOLEAN[], neutral BOOLEAN[]",
+			`{"id":"2exb0","comment":["eexa0","eexa0","eexa1"],"rater":[0,1,2],"admiration":[true,false,false],"amusement":[true,true,false],` +
+				`"anger":[false,false,true],"neutral":[false,false,false]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,6 +29,7 @@ func (c *command) initCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Records, "records", "", "the `key` of the list of records in JSON, such as annotations; a dot leads further in")
 	cmd.Flags().StringArrayVar(&o.Keep, "keep", nil, "pass this `column` through, although it holds words, addresses or people (repeatable)")
 	cmd.Flags().BoolVar(&o.PostsOnly, "posts-only", false, "leave out the rows about comments")
+	cmd.Flags().BoolVar(&o.Many, "many", false, "several rows are about one image, such as sentences or annotators")
 	cmd.Flags().StringArrayVar(&signers, "signer", nil, "require a grant, and accept those signed with the key of this OpenSSH public key `file` (.pub; repeatable)")
 	return cmd
 }

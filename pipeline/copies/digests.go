@@ -27,7 +27,7 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	for _, e := range erased {
 		gone[e.Key] = e.Digests
 	}
-	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema, "", "image", "split", "sha256", "sha256_stripped", "sha256_pixels", "phash")
+	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema.Joined(), "", "image", "split", "sha256", "sha256_stripped", "sha256_pixels", "phash")
 	for r, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return 0, 0, err

@@ -243,7 +243,7 @@ func appendRow(out parquet.Row, s manifest.Schema, base []string, r *Row) parque
 func appendCell[T any](out parquet.Row, values []T, isList bool, value func(T) parquet.Value) parquet.Row {
 	column := columnAfter(out)
 	// The definition levels of an optional list of optional elements are 0 for a null list, 1 for an empty list, 2 for a
-	// null element, which is never written, and 3 for an element.
+	// null element, and 3 for an element.
 	switch {
 	case values == nil || len(values) == 0 && !isList:
 		return append(out, parquet.NullValue().Level(0, 0, column))
@@ -253,7 +253,11 @@ func appendCell[T any](out parquet.Row, values []T, isList bool, value func(T) p
 		return append(out, value(values[0]).Level(0, 1, column))
 	}
 	for i, v := range values {
-		out = append(out, value(v).Level(min(i, 1), 3, column))
+		element, definition := value(v), 3
+		if element.IsNull() {
+			definition = 2
+		}
+		out = append(out, element.Level(min(i, 1), definition, column))
 	}
 	return out
 }
@@ -266,6 +270,9 @@ var dtypes = map[manifest.ColumnType]string{manifest.TypeText: "string", manifes
 
 // parquetValue reads a value as manifest.Column writes it; valueText is the other way round.
 func parquetValue(t manifest.ColumnType, text string) (v parquet.Value, err error) {
+	if text == manifest.NoValue {
+		return parquet.NullValue(), nil
+	}
 	switch t {
 	case manifest.TypeInteger:
 		n, failed := strconv.ParseInt(text, 10, 64)
@@ -289,6 +296,9 @@ func parquetValue(t manifest.ColumnType, text string) (v parquet.Value, err erro
 }
 
 func valueText(t manifest.ColumnType, v parquet.Value) string {
+	if v.IsNull() {
+		return manifest.NoValue
+	}
 	switch t {
 	case manifest.TypeInteger:
 		return strconv.FormatInt(v.Int64(), 10)

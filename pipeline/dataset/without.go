@@ -312,6 +312,9 @@ func (o *own) row(values parquet.Row) Row {
 			kind := o.schema.Columns[c-passed].Type
 			addCell(&r.Values[c-passed], v, func(v parquet.Value) string { return valueText(kind, v) })
 		case c >= base:
+			if v.IsNull() && v.DefinitionLevel() == 2 {
+				continue // which no row of ours has
+			}
 			addCell(&r.Labels[c-base], v, func(v parquet.Value) int { return int(v.Int64()) })
 		case v.IsNull():
 		case c == 1:
@@ -332,7 +335,7 @@ func (o *own) row(values parquet.Row) Row {
 // addCell adds what a leaf holds to a cell.
 func addCell[T any](cell *[]T, v parquet.Value, value func(parquet.Value) T) {
 	switch {
-	case !v.IsNull():
+	case !v.IsNull(), v.DefinitionLevel() == 2: // or an element of a list that is null
 		*cell = append(*cell, value(v))
 	case v.DefinitionLevel() == 1: // the empty list
 		*cell = []T{}

@@ -58,7 +58,7 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		// Negative ordinals do not collide with the new entries; entries that are still negative
 		// afterwards have left the manifest.
 		t.exec("UPDATE entry SET ordinal = -1 - ordinal")
-		t.putEntries(entries)
+		t.putEntries(entries, b.Schema.Many)
 		var of int
 		t.get("SELECT count(*) FROM image", nil, &of)
 		left = w.dropLeft(t)
@@ -78,9 +78,12 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 	return w.unlink(ctx, left...)
 }
 
-func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error]) {
+func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error], many bool) {
 	for e, err := range entries {
 		t.fail(err)
+		if many && t.joined(&e) {
+			continue
+		}
 		t.exec(`
 			INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit, sha256_stripped, sha256_pixels)
 			VALUES (?, ?, ?, ?, ?, coalesce(?, 'null'), ?, ?, ?, ?, ?)
@@ -93,6 +96,35 @@ func (t *tx) putEntries(entries iter.Seq2[manifest.Entry, error]) {
 			return
 		}
 	}
+}
+
+// joined adds a row to the entry of its image, where an earlier row made it: its labels and values to the lists there.
+func (t *tx) joined(e *manifest.Entry) bool {
+	for i := range e.Values {
+		if len(e.Values[i]) == 0 {
+			e.Values[i] = []string{manifest.NoValue}
+		}
+	}
+	var (
+		have  cells
+		split string
+	)
+	t.get("SELECT split, labels FROM entry WHERE id = ? AND image = ? AND ordinal >= 0", []any{e.ID, e.Image}, &split, jsonColumn{&have})
+	if split == "" || t.err != nil {
+		return t.err != nil
+	}
+	if split != e.Split {
+		t.fail(fmt.Errorf("line %d of the manifest has image %s in split %s, an earlier line in split %s: rows about one image have one split",
+			e.Line, e.Key, e.Split, split))
+	}
+	for i := range have.Labels {
+		have.Labels[i] = append(have.Labels[i], e.Labels[i]...)
+	}
+	for i := range have.Values {
+		have.Values[i] = append(have.Values[i], e.Values[i]...)
+	}
+	t.exec("UPDATE entry SET labels = ? WHERE id = ? AND image = ?", jsonColumn{cellsOf(manifest.Entry{Labels: have.Labels, Values: have.Values})}, e.ID, e.Image)
+	return true
 }
 
 // cellsOf is what the column labels holds of an entry: its labels, or an object of them and the values that pass
