@@ -17,8 +17,9 @@ type Task struct {
 	Classes  []Class // in the order of the schema; for an ordinal category from lowest to highest
 	By       string  // see manifest.Task
 
-	place   int   // of the category in the schema
-	classOf []int // label -> class, -1 for one that is left out
+	place    int   // of the category in the schema
+	classOf  []int // label -> class, -1 for one that is left out
+	errorsBy []int // places of categories
 }
 
 // A Class is a label, or several that count as one.
@@ -71,6 +72,13 @@ func NewTask(schema manifest.Schema, t manifest.Task) (Task, error) {
 			}
 		}
 		out.classOf = append(out.classOf, class)
+	}
+	for _, name := range t.ErrorsBy {
+		by := slices.IndexFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == name })
+		if by < 0 {
+			return Task{}, fmt.Errorf("there is no category %q", name)
+		}
+		out.errorsBy = append(out.errorsBy, by)
 	}
 	if len(out.Classes) < 2 && category.Kind != manifest.Multi || len(out.Classes) == 0 {
 		return Task{}, fmt.Errorf("category %s has %d labels left to tell apart", t.Category, len(out.Classes))
@@ -142,7 +150,23 @@ type TaskScore struct {
 	MacroF1    Spread       `json:"macro_f1"`
 	WeightedF1 Spread       `json:"weighted_f1"` // weighted by the number of gold labels
 	Labels     []LabelScore `json:"labels"`
-	Bias       *Bias        `json:"bias,omitempty"` // of an ordinal category: where predictions are too high or too low
+	Bias       *Bias        `json:"bias,omitempty"`   // of an ordinal category: where predictions are too high or too low
+	Errors     []ErrorsBy   `json:"errors,omitempty"` // by the labels of other categories: FigSIM, Appendix F
+}
+
+// ErrorsBy counts wrong predictions by the labels of a category, summed over the files. A prediction is wrong where its
+// classes are not exactly those of the gold labels, also where several can be given.
+type ErrorsBy struct {
+	Category string       `json:"category"`
+	Labels   []ErrorShare `json:"labels"`
+}
+
+// An ErrorShare counts the scored entries with a label.
+type ErrorShare struct {
+	Code  string `json:"code"`
+	Name  string `json:"name"`
+	Wrong int    `json:"wrong"`
+	All   int    `json:"all"`
 }
 
 // A LabelScore is the F1 of a label: 0 where it is neither given nor predicted anywhere.
@@ -160,6 +184,9 @@ type LabelScore struct {
 type Bias struct {
 	ByTrue  []BiasRow `json:"by_true"`            // by gold label: FigSIM, Figure 4
 	ByLabel []BiasBy  `json:"by_label,omitempty"` // by the labels of another category: FigSIM, Table 12
+	// Right is ByLabel over those predictions that are right about the label: FigSIM, section 5.3. nil where no file answers
+	// the other category.
+	Right []BiasBy `json:"by_label_right,omitempty"`
 }
 
 // A BiasRow counts the entries of one kind.
@@ -315,7 +342,34 @@ func (t Task) score(schema manifest.Schema, gold []manifest.Entry, files []Predi
 	if t.Kind == manifest.Ordinal {
 		ts.Bias = t.bias(schema, gold, files)
 	}
+	for _, by := range t.errorsBy {
+		ts.Errors = append(ts.Errors, t.errors(schema.Categories[by], by, gold, files))
+	}
 	return ts, true
+}
+
+// errors counts wrong predictions by the labels of the category at place by.
+func (t Task) errors(category manifest.Category, by int, gold []manifest.Entry, files []Predictions) ErrorsBy {
+	out := ErrorsBy{Category: category.Name}
+	for _, l := range category.Labels {
+		out.Labels = append(out.Labels, ErrorShare{Code: l.Code, Name: l.Name})
+	}
+	for _, f := range files {
+		for _, e := range gold {
+			given, predicted := t.classes(e.Labels), t.classes(f.Labels[e.Key])
+			if given == nil || predicted == nil || t.Kind != manifest.Multi && len(given) == 0 {
+				continue
+			}
+			right := len(given) == len(predicted) && !slices.ContainsFunc(given, func(c int) bool { return !slices.Contains(predicted, c) })
+			for _, l := range e.Labels[by] {
+				out.Labels[l].All++
+				if !right {
+					out.Labels[l].Wrong++
+				}
+			}
+		}
+	}
+	return out
 }
 
 // bias counts, over all files, on which side of the gold label predictions fall.
@@ -334,6 +388,7 @@ func (t Task) bias(schema manifest.Schema, gold []manifest.Entry, files []Predic
 			}
 		}
 	}
+	right := slices.Clone(b.ByLabel)
 	for _, f := range files {
 		for _, e := range gold {
 			given, predicted := t.classes(e.Labels), t.classes(f.Labels[e.Key])
@@ -344,16 +399,27 @@ func (t Task) bias(schema manifest.Schema, gold []manifest.Entry, files []Predic
 			if by < 0 || e.Labels[by] == nil {
 				continue
 			}
-			for at := range b.ByLabel {
-				row := &b.ByLabel[at].Absent
-				if slices.Contains(e.Labels[by], places[at]) {
-					row = &b.ByLabel[at].Present
+			other := f.Labels[e.Key][by]
+			if other != nil {
+				b.Right = right
+			}
+			for at, place := range places {
+				has := slices.Contains(e.Labels[by], place)
+				b.ByLabel[at].side(has).count(given[0], predicted[0])
+				if other != nil && slices.Contains(other, place) == has {
+					right[at].side(has).count(given[0], predicted[0])
 				}
-				row.count(given[0], predicted[0])
 			}
 		}
 	}
 	return b
+}
+
+func (b *BiasBy) side(present bool) *BiasRow {
+	if present {
+		return &b.Present
+	}
+	return &b.Absent
 }
 
 func (b *BiasRow) count(given, predicted int) {

@@ -159,6 +159,8 @@ type Task struct {
 	LeaveOut []string   // codes that are not scored
 	// By names a multi-label category. An ordinal task's errors are told by its labels as well; "" for none.
 	By string
+	// ErrorsBy names categories by whose labels wrong predictions are counted.
+	ErrorsBy []string
 }
 
 // Tasks gives the tasks of the FigSIM paper (section 5) for its schema: figurative phenomenon,
@@ -166,10 +168,11 @@ type Task struct {
 // description. Under every other schema each category is a task, with all its labels.
 func (s Schema) Tasks() []Task {
 	if reflect.DeepEqual(s.Categories, FigSIM().Categories) {
+		errorsBy := []string{"modality", "context"}
 		return []Task{
-			{Category: "figurative"},
-			{Category: "severity", Merge: [][]string{{"SS4", "SS5"}}, By: "figurative"},
-			{Category: "related_content", LeaveOut: []string{"SR5"}},
+			{Category: "figurative", ErrorsBy: errorsBy},
+			{Category: "severity", Merge: [][]string{{"SS4", "SS5"}}, By: "figurative", ErrorsBy: errorsBy},
+			{Category: "related_content", LeaveOut: []string{"SR5"}, ErrorsBy: errorsBy},
 		}
 	}
 	var tasks []Task

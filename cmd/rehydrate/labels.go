@@ -24,7 +24,7 @@ import (
 
 func (c *command) labelsCommand() *cobra.Command {
 	return newGroup("labels", c.labelsStatsCommand(), c.labelsSplitCommand(), c.labelsAgreementCommand(), c.labelsScoreCommand(),
-		c.labelsGroupsCommand())
+		c.labelsGroupsCommand(), c.labelsWeightsCommand())
 }
 
 const labelReleaseHelp = "the `release` whose labels, columns and spellings the files have (default: FigSIM's)"

@@ -13,31 +13,58 @@ import (
 	"rehydrate/manifest"
 )
 
+// taskFlags say what is scored, or weighted.
+type taskFlags struct {
+	tasks, merge, leaveOut, errorsBy []string
+	by                               string
+	given                            func(flag string) bool // perhaps as "", which takes the schema's default away
+}
+
+func (f *taskFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.given = flags.Changed
+	flags.StringArrayVar(&f.tasks, "task", nil, "take this `category` (repeatable; default: the schema's tasks)")
+	flags.StringArrayVar(&f.merge, "merge", nil, "take these `codes` as one class, such as SS4+SS5 (repeatable; \"\" for none; default for FigSIM: SS4+SS5)")
+	flags.StringArrayVar(&f.leaveOut, "leave-out", nil, "leave this `code` out (repeatable; \"\" for none; default for FigSIM: SR5)")
+}
+
 // scoreFlags are the flags of `labels score`.
 type scoreFlags struct {
-	gold, split, by        string
-	tasks, merge, leaveOut []string
-	merged, left, byGiven  bool // given, perhaps as "", which takes the schema's default away
+	taskFlags
+	gold, split, tuneOn string
+	compare             []string
+	probabilities       bool
 }
 
 func (c *command) labelsScoreCommand() *cobra.Command {
 	var f scoreFlags
-	cmd := newCommand("labels-score", takes(1, math.MaxInt, "one or more files of PREDICTIONS"), func(cmd *cobra.Command, args []string) error {
-		f.merged, f.left, f.byGiven = cmd.Flags().Changed("merge"), cmd.Flags().Changed("leave-out"), cmd.Flags().Changed("by")
+	cmd := newCommand("labels-score", takes(0, math.MaxInt, "files of PREDICTIONS"), func(cmd *cobra.Command, args []string) error {
+		switch {
+		case f.gold == "":
+			return usageError("score needs the true labels: --gold RELEASE")
+		case len(f.compare) > 0 && len(args) > 0:
+			return usageError("--compare names the files: leave %s out, or put it into --compare NAME=FILE,FILE", args[0])
+		case len(f.compare) > 0:
+			return c.compareScores(cmd.Context(), f)
+		case len(args) == 0:
+			return usageError("score takes one or more files of PREDICTIONS")
+		}
 		return c.labelsScore(cmd.Context(), args, f)
 	})
+	f.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.gold, "gold", "", "the `release` with the true labels")
 	flags.StringVar(&f.split, "split", "", "the `split` that is scored, or all (default: test where there is one, else all)")
-	flags.StringArrayVar(&f.tasks, "task", nil, "score this `category` (repeatable; default: the schema's tasks)")
-	flags.StringArrayVar(&f.merge, "merge", nil, "score these `codes` as one class, such as SS4+SS5 (repeatable; \"\" for none; default for FigSIM: SS4+SS5)")
-	flags.StringArrayVar(&f.leaveOut, "leave-out", nil, "do not score this `code` (repeatable; \"\" for none; default for FigSIM: SR5)")
 	flags.StringVar(&f.by, "by", "", "tell errors of ordinal tasks by the labels of this `category` too (default for FigSIM: figurative)")
+	flags.StringArrayVar(&f.errorsBy, "errors-by", nil, "count wrong predictions by the labels of this `category` (repeatable; \"\" for none; default for FigSIM: modality, context)")
+	flags.StringArrayVar(&f.compare, "compare", nil, "score these files as one model and print a table of models, as `NAME=FILE,FILE` (repeatable)")
+	flags.BoolVar(&f.probabilities, "probabilities", false, "PREDICTIONS hold a probability in a column for each label, such as figurative.F1")
+	flags.StringVar(&f.tuneOn, "tune-on", "validation", "find the thresholds of --probabilities on this `split`")
 	return cmd
 }
 
 // resolve gives the tasks that the flags and the schema ask for.
-func (f scoreFlags) resolve(schema manifest.Schema) ([]labels.Task, error) {
+func (f taskFlags) resolve(schema manifest.Schema) ([]labels.Task, error) {
 	tasks := schema.Tasks()
 	if len(f.tasks) > 0 {
 		known := tasks
@@ -54,14 +81,17 @@ func (f scoreFlags) resolve(schema manifest.Schema) ([]labels.Task, error) {
 		}
 	}
 	for i := range tasks {
-		if f.merged {
+		if f.given("merge") {
 			tasks[i].Merge = nil
 		}
-		if f.left {
+		if f.given("leave-out") {
 			tasks[i].LeaveOut = nil
 		}
-		if f.byGiven {
+		if f.given("by") {
 			tasks[i].By = f.by
+		}
+		if f.given("errors-by") {
+			tasks[i].ErrorsBy = slices.DeleteFunc(slices.Clone(f.errorsBy), func(name string) bool { return name == "" })
 		}
 	}
 	if f.by != "" && !slices.ContainsFunc(schema.Categories, func(c manifest.Category) bool { return c.Name == f.by }) {
@@ -166,37 +196,133 @@ func goldEntries(ctx context.Context, r *manifest.Release, of string) (gold []ma
 type scoreReport struct {
 	Split string `json:"split"`
 	labels.Scores
+	Thresholds []fileThresholds `json:"thresholds,omitempty"` // of --probabilities
+}
+
+// A scorer scores files against the gold labels of a release.
+type scorer struct {
+	release *manifest.Release
+	tasks   []labels.Task
+	gold    []manifest.Entry
+	others  map[manifest.Key]bool
+	split   string
+	tuneOn  []manifest.Entry // of --probabilities
+	flags   scoreFlags
+}
+
+func (f scoreFlags) scorer(ctx context.Context) (s scorer, err error) {
+	s.flags = f
+	s.release, err = likeRelease(ctx, f.gold)
+	if err != nil {
+		return s, err
+	}
+	s.tasks, err = f.resolve(s.release.Schema)
+	if err != nil {
+		return s, err
+	}
+	s.gold, s.others, s.split, err = goldEntries(ctx, s.release, f.split)
+	if err != nil || !f.probabilities {
+		return s, err
+	}
+	if s.split == f.tuneOn || s.split == allSplits {
+		return s, usageError("--tune-on %s: thresholds that were tuned on what is scored make the scores too high; name another --split", f.tuneOn)
+	}
+	s.tuneOn, _, _, err = goldEntries(ctx, s.release, f.tuneOn)
+	return s, err
+}
+
+func (s scorer) score(ctx context.Context, files []string) (report scoreReport, err error) {
+	var predictions []labels.Predictions
+	for _, file := range files {
+		p := labels.Predictions{File: file}
+		if s.flags.probabilities {
+			var thresholds []fileThresholds
+			p.Labels, thresholds, err = s.readProbabilities(ctx, file)
+			report.Thresholds = append(report.Thresholds, thresholds...)
+		} else {
+			p.Labels, err = readTable(ctx, file, s.release)
+		}
+		if err != nil {
+			return report, err
+		}
+		predictions = append(predictions, p)
+	}
+	report.Split = s.split
+	report.Scores, err = labels.Score(s.release.Schema, s.tasks, s.gold, s.others, predictions)
+	if err != nil {
+		return report, asUsage(err)
+	}
+	return report, nil
 }
 
 func (c *command) labelsScore(ctx context.Context, files []string, f scoreFlags) error {
-	if f.gold == "" {
-		return usageError("score needs the true labels: --gold RELEASE")
-	}
-	gold, err := likeRelease(ctx, f.gold)
+	s, err := f.scorer(ctx)
 	if err != nil {
 		return err
 	}
-	tasks, err := f.resolve(gold.Schema)
+	report, err := s.score(ctx, files)
 	if err != nil {
 		return err
 	}
-	entries, others, split, err := goldEntries(ctx, gold, f.split)
-	if err != nil {
-		return err
-	}
-	var predictions []labels.Predictions
-	for _, file := range files {
-		all, err := readTable(ctx, file, gold)
-		if err != nil {
-			return err
+	return c.answer("labels-score", report)
+}
+
+// compareReport is what `labels score --compare --json` prints.
+type compareReport struct {
+	Split   string       `json:"split"`
+	Entries int          `json:"entries"`
+	Models  []modelScore `json:"models"`
+	Tasks   []string     `json:"-"`
+}
+
+// A modelScore is what the files of one model are worth.
+type modelScore struct {
+	Name string `json:"name"`
+	scoreReport
+}
+
+// Task gives the score of a task, nil where no file of the model answers it.
+func (m modelScore) Task(category string) *labels.TaskScore {
+	for i, t := range m.Scores.Tasks {
+		if t.Category == category {
+			return &m.Scores.Tasks[i]
 		}
-		predictions = append(predictions, labels.Predictions{File: file, Labels: all})
 	}
-	scores, err := labels.Score(gold.Schema, tasks, entries, others, predictions)
+	return nil
+}
+
+func (c *command) compareScores(ctx context.Context, f scoreFlags) error {
+	s, err := f.scorer(ctx)
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
-	return c.answer("labels-score", scoreReport{split, scores})
+	report, err := s.compare(ctx)
+	if err != nil {
+		return err
+	}
+	return c.answer("labels-compare", report)
+}
+
+func (s scorer) compare(ctx context.Context) (compareReport, error) {
+	out := compareReport{Split: s.split, Entries: len(s.gold)}
+	for _, t := range s.tasks {
+		out.Tasks = append(out.Tasks, t.Category)
+	}
+	for _, model := range s.flags.compare {
+		name, files, named := strings.Cut(model, "=")
+		if !named || name == "" || files == "" {
+			return out, usageError("--compare takes NAME=FILE or NAME=FILE,FILE, not %q", model)
+		}
+		if slices.ContainsFunc(out.Models, func(m modelScore) bool { return m.Name == name }) {
+			return out, usageError("--compare: %q stands twice; give all its files at once: NAME=FILE,FILE", name)
+		}
+		scores, err := s.score(ctx, strings.Split(files, ","))
+		if err != nil {
+			return out, fmt.Errorf("--compare %s: %w", name, err)
+		}
+		out.Models = append(out.Models, modelScore{name, scores})
+	}
+	return out, nil
 }
 
 func someOf(n int, ids []string) string {
