@@ -22,6 +22,44 @@ type Agreement struct {
 	Categories []CategoryAgreement `json:"categories"`
 }
 
+// Entries counts, over the pairs, the entries that both annotated.
+func (a Agreement) Entries() (n int) {
+	for _, p := range a.Pairs {
+		n += p.Both
+	}
+	return n
+}
+
+// A BatchAgreement is how far annotators agree on the entries of one batch.
+type BatchAgreement struct {
+	Batch string `json:"batch"`
+	// Agreement is nil where no two annotators have an entry of the batch in common.
+	Agreement *Agreement `json:"agreement"`
+}
+
+// AgreeByBatch compares annotators batch by batch, in the order of the batches' numbers or names.
+func AgreeByBatch(schema manifest.Schema, annotators []Answers, batches map[manifest.Key]string) (all []BatchAgreement) {
+	names := slices.Sorted(maps.Values(batches))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // 9 before 10
+	for _, name := range slices.Compact(names) {
+		part := make([]Answers, len(annotators))
+		for i, of := range annotators {
+			part[i] = Answers{}
+			for key, answers := range of {
+				if batches[key] == name {
+					part[i][key] = answers
+				}
+			}
+		}
+		out := BatchAgreement{Batch: name}
+		if a, err := Agree(schema, part); err == nil {
+			out.Agreement = &a
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
 // An AnnotatorPair is two annotators and what they have in common. Over more than two annotators
 // every number of an Agreement is the mean over the pairs for which it is defined.
 type AnnotatorPair struct {

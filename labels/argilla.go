@@ -19,19 +19,21 @@ const maxExport = 512 << 20
 type Export struct {
 	Annotators []Answers // in the order in which they appear; their ids are kept nowhere
 	Records    int
-	LeftOut    int      // answers that are drafts or were discarded
-	Ignored    []string // questions that name no category, sorted; they come from the file
+	LeftOut    int                     // answers that are drafts or were discarded
+	Ignored    []string                // questions that name no category, sorted; they come from the file
+	Batches    map[manifest.Key]string // of the records that have the metadata asked for
 }
 
 // ReadArgilla reads the responses of what Dataset.records.to_json of Argilla 2 writes. The post's id is metadata or a
 // field called id, post_id, submission_id or reddit_id, else the record's own id. Suggestions are a model's and are
-// not read. Errors are *manifest.Problems that name the record, and never hold the id of a user.
-func ReadArgilla(in io.Reader, file string, release *manifest.Release) (Export, error) {
-	return readArgilla(in, file, release, maxExport)
+// not read. batch names the metadata that tells a record's batch, "" for none. Errors are *manifest.Problems that name
+// the record, and never hold the id of a user.
+func ReadArgilla(in io.Reader, file, batch string, release *manifest.Release) (Export, error) {
+	return readArgilla(in, file, batch, release, maxExport)
 }
 
-func readArgilla(in io.Reader, file string, release *manifest.Release, most int64) (Export, error) {
-	a := argillaReader{file: file, release: release, users: make(map[string]int),
+func readArgilla(in io.Reader, file, batch string, release *manifest.Release, most int64) (Export, error) {
+	a := argillaReader{file: file, batch: batch, release: release, users: make(map[string]int),
 		seen: make(map[manifest.PostID]bool), ignored: make(map[string]struct{})}
 	limited := &io.LimitedReader{R: in, N: most}
 	d := json.NewDecoder(limited)
@@ -53,6 +55,7 @@ func readArgilla(in io.Reader, file string, release *manifest.Release, most int6
 
 type argillaReader struct {
 	file    string
+	batch   string
 	release *manifest.Release
 	users   map[string]int // user id -> place in out.Annotators
 	seen    map[manifest.PostID]bool
@@ -146,6 +149,12 @@ func (a *argillaReader) record(r argillaRecord) error {
 				key.ID, err = a.id(r)
 				if err != nil {
 					return err
+				}
+				if name := text(r.Metadata[a.batch]); name != "" {
+					if a.out.Batches == nil {
+						a.out.Batches = make(map[manifest.Key]string)
+					}
+					a.out.Batches[key] = name
 				}
 			}
 			if err := a.take(key, category, response); err != nil {

@@ -25,12 +25,12 @@ const export = `[{"id": "5d1f0c2e-8a55-4f3c-9f3e-2f60b2a3c111", "fields": {"imag
  {"id": "x", "fields": {"id": 123456}, "metadata": null, "responses": {"severity": [{"value": "SS1", "user_id": 7}, {"value": "", "user_id": 8}]}}]`
 
 func TestReadArgilla(t *testing.T) {
-	got, err := ReadArgilla(strings.NewReader(export), "e.json", manifest.BuiltIn())
+	got, err := ReadArgilla(strings.NewReader(export), "e.json", "post_id", manifest.BuiltIn())
 	attest.OK(t, err)
 	labelled := func(id manifest.PostID, labels ...[]int) Answers {
 		return Answers{{ID: id}: append(labels, nil, nil, nil)}
 	}
-	want := Export{Records: 4, LeftOut: 1, Ignored: []string{"comment"}, Annotators: []Answers{
+	want := Export{Records: 4, LeftOut: 1, Ignored: []string{"comment"}, Batches: map[manifest.Key]string{{ID: "abc123"}: "t3_abc123"}, Annotators: []Answers{
 		labelled("abc123", []int{0, 2}, []int{2}), labelled("abc123", []int{}, []int{3}), labelled("123456", nil, []int{1})}}
 	attest.Same(t, "the export", want, got)
 }
@@ -71,7 +71,7 @@ func TestReadArgillaProblems(t *testing.T) {
 		`[{"id": "abc123", "responses": {"severity": "SS1"}}]`:                                             "record 1: it does not have the form",
 		`[{"id": "abc123", "responses": [{"user_id": 1, "values": {}}]}]`:                                  "record 1: it does not have the form",
 	} {
-		_, err := ReadArgilla(strings.NewReader(text), "e.json", manifest.BuiltIn())
+		_, err := ReadArgilla(strings.NewReader(text), "e.json", "post_id", manifest.BuiltIn())
 		var problems *manifest.Problems
 		if !errors.As(err, &problems) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n = %v, want %q", text, err, want)
@@ -81,11 +81,11 @@ func TestReadArgillaProblems(t *testing.T) {
 		}
 	}
 	// Beyond the limit it is too large wherever it was cut.
-	if _, err := readArgilla(strings.NewReader("[{}"+strings.Repeat(" ", 1<<20)), "e.json", manifest.BuiltIn(), 1<<20); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+	if _, err := readArgilla(strings.NewReader("[{}"+strings.Repeat(" ", 1<<20)), "e.json", "", manifest.BuiltIn(), 1<<20); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
 		t.Errorf("cut at 1 MiB: %v", err)
 	}
 	for _, most := range []int64{1, 100, 900} {
-		if _, err := readArgilla(strings.NewReader(export), "e.json", manifest.BuiltIn(), most); err == nil || !strings.Contains(err.Error(), "larger than") {
+		if _, err := readArgilla(strings.NewReader(export), "e.json", "", manifest.BuiltIn(), most); err == nil || !strings.Contains(err.Error(), "larger than") {
 			t.Errorf("cut at %d bytes: %v", most, err)
 		}
 	}
@@ -97,7 +97,7 @@ func FuzzReadArgilla(f *testing.F) {
 	f.Add(`[{"id": "abc123", "responses": {"severity": [{"value": 1e400, "user_id": {}}]}}]`)
 	release := manifest.BuiltIn()
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := ReadArgilla(strings.NewReader(text), "e.json", release)
+		got, err := ReadArgilla(strings.NewReader(text), "e.json", "post_id", release)
 		if err != nil {
 			var problems *manifest.Problems
 			if !errors.As(err, &problems) || len(problems.List) != 1 || problems.List[0].Hint == "" {

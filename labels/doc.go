@@ -1,5 +1,6 @@
 // Package labels computes what a dataset's paper prints of its labels: counts, cardinality and co-occurrence (Count), a
-// stratified split (Split), the agreement of annotators (Agree), the scores of predictions (Score), whether two
+// stratified split (Split), the agreement of annotators (Agree), the scores of predictions (Score) and
+// what training takes (Weights, Task.Tune), whether two
 // sets of labels differ (Compare), whether numbers differ between labels (CompareGroups), and how often
 // moderation services flag them (TabulateModeration).
 //

@@ -42,14 +42,58 @@ const (
 // for "" in one that people keep ids in, and may be ID/N. A column counts where all its values are numbers or missing
 // (empty, null, NaN, NA, n/a, None); those of a release's splits, digests and subreddits do not. The error is *Problems.
 func ReadNumbers(ctx context.Context, path, id string, o Options) (Numbers, error) {
-	r, err := fileRelease(path, o)
+	rows, err := openKeyed(path, id, o)
 	if err != nil {
 		return Numbers{}, err
+	}
+	defer rows.rows.Close()
+	n := numberReader{keyedRows: rows}
+	if err := rows.each(ctx, n.row); err != nil {
+		return Numbers{}, err
+	}
+	return n.end()
+}
+
+// ReadColumn reads one column of such a file as text, the empty cells left out.
+func ReadColumn(ctx context.Context, path, column string, o Options) (map[Key]string, error) {
+	rows, err := openKeyed(path, "", o)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.rows.Close()
+	out := make(map[Key]string)
+	met := false
+	err = rows.each(ctx, func(key Key, cells []Cell) bool {
+		place := slices.Index(rows.rows.Columns(), column)
+		met = met || place >= 0
+		if place >= 0 && strings.TrimSpace(cells[place].Text) != "" {
+			out[key] = strings.Clone(strings.TrimSpace(cells[place].Text))
+		}
+		return true
+	})
+	if err == nil && !met {
+		err = table.One(&Problem{File: path, Line: 1, Message: "there is no column " + table.Quote(column), Hint: "its columns are " + quotedList(rows.rows.Columns())})
+	}
+	return out, err
+}
+
+// keyedRows are the rows of any table with a column of ids.
+type keyedRows struct {
+	decoder // of ids
+	rows     *manifestRows
+	id       string // the column of ids
+	problems Problems
+}
+
+func openKeyed(path, id string, o Options) (*keyedRows, error) {
+	r, err := fileRelease(path, o)
+	if err != nil {
+		return nil, err
 	}
 	r.isTable, r.numbered = true, true
 	header, err := r.readHeader(nil)
 	if err != nil {
-		return Numbers{}, err
+		return nil, err
 	}
 	m := matcher{Release: r, header: header, taken: make(map[string]bool)}
 	switch {
@@ -62,30 +106,69 @@ func ReadNumbers(ctx context.Context, path, id string, o Options) (Numbers, erro
 		m.missing("there is no column "+table.Quote(id), "id")
 	}
 	if len(m.problems) > 0 {
-		return Numbers{}, &Problems{List: m.problems}
+		return nil, &Problems{List: m.problems}
 	}
 	rows, err := r.openRows(nil)
 	if err != nil {
-		return Numbers{}, err
+		return nil, err
 	}
-	defer rows.Close()
-	n := numberReader{decoder: decoder{Release: r}, rows: rows, id: id, seen: make(seen)}
-	n.report = func(cell int, message, hint string) {
+	k := &keyedRows{decoder: decoder{Release: r}, rows: rows, id: id}
+	k.report = func(cell int, message, hint string) {
 		_, line, column := rows.place(cell)
-		n.problems.Add(Problem{File: path, Line: line, Column: column, Message: message, Hint: hint})
+		k.problems.Add(Problem{File: path, Line: line, Column: column, Message: message, Hint: hint})
 	}
-	return n.read(ctx)
+	return k, nil
+}
+
+// each visits the rows until visit returns false, which says that there are too many numbers.
+func (k *keyedRows) each(ctx context.Context, visit func(Key, []Cell) bool) error {
+	seen := make(seen)
+	for range maxRows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		cells, err := k.rows.Next()
+		if err == io.EOF {
+			return k.problems.Err()
+		}
+		if p, ok := table.AsProblem(err); ok {
+			k.problems.Add(*p)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", k.ManifestPath, err)
+		}
+		if key, ok := k.key(cells, seen); ok && !visit(key, cells) {
+			break
+		}
+	}
+	return table.One(&Problem{File: k.ManifestPath, Line: 1, Message: "the table has more than 1,000,000 rows or 50,000,000 numbers",
+		Hint: "keep the columns that are needed"})
+}
+
+// key reads the key of a row; what is wrong with it is reported.
+func (k *keyedRows) key(cells []Cell, seen seen) (key Key, ok bool) {
+	k.fields[fieldID] = slices.Index(k.rows.Columns(), k.id)
+	if k.fields[fieldID] < 0 {
+		k.report(-1, "the line has no key "+table.Quote(k.id), "every line needs the id of its post")
+		return key, false
+	}
+	_, line, _ := k.rows.place(-1)
+	found := k.problems.Count()
+	key.Image, _ = k.cutNumber(cells)
+	key.ID = k.decoder.id(cells)
+	if first, twice := seen.add(key, line); twice {
+		k.report(k.fields[fieldID], fmt.Sprintf("%s is already on line %d", key, first),
+			"keep one row for each image; image N of a gallery is named ID/N")
+	}
+	return key, k.problems.Count() == found
 }
 
 // A numberReader turns rows into columns of numbers.
 type numberReader struct {
-	decoder  // of ids
-	rows     *manifestRows
-	id       string // the column of ids
-	seen     seen
-	problems Problems
-	columns  []numberCells // by column of the file
-	out      Numbers
+	*keyedRows
+	columns []numberCells // by column of the file
+	out     Numbers
 }
 
 type numberCells struct {
@@ -93,28 +176,6 @@ type numberCells struct {
 	known  bool         // whether one is not missing
 	skip   bool         // it is not a feature, whatever it holds
 	other  *OtherColumn // nil while all are numbers or missing
-}
-
-func (n *numberReader) read(ctx context.Context) (Numbers, error) {
-	for len(n.out.Keys) < maxRows && len(n.out.Keys)*len(n.columns) < maxNumbers {
-		if err := ctx.Err(); err != nil {
-			return Numbers{}, err
-		}
-		cells, err := n.rows.Next()
-		if err == io.EOF {
-			return n.end()
-		}
-		if p, ok := table.AsProblem(err); ok {
-			n.problems.Add(*p)
-			continue
-		}
-		if err != nil {
-			return Numbers{}, fmt.Errorf("read %s: %w", n.ManifestPath, err)
-		}
-		n.row(cells)
-	}
-	return Numbers{}, table.One(&Problem{File: n.ManifestPath, Line: 1, Message: "the table has more than 1,000,000 rows or 50,000,000 numbers",
-		Hint: "keep the columns that are needed"})
 }
 
 // column makes the next column of the file, with nothing in the rows that were read.
@@ -127,27 +188,11 @@ func (n *numberReader) column() numberCells {
 	return c
 }
 
-func (n *numberReader) row(cells []Cell) {
+func (n *numberReader) row(key Key, cells []Cell) bool {
 	for len(n.columns) < len(cells) { // keys of JSON lines become columns as they are met
 		n.columns = append(n.columns, n.column())
 	}
-	n.fields[fieldID] = slices.Index(n.rows.Columns(), n.id)
-	if n.fields[fieldID] < 0 {
-		n.report(-1, "the line has no key "+table.Quote(n.id), "every line needs the id of its post")
-		return
-	}
 	_, line, _ := n.rows.place(-1)
-	found := n.problems.Count()
-	var key Key
-	key.Image, _ = n.cutNumber(cells)
-	key.ID = n.decoder.id(cells)
-	if first, twice := n.seen.add(key, line); twice {
-		n.report(n.fields[fieldID], fmt.Sprintf("%s is already on line %d", key, first),
-			"keep one row for each image; image N of a gallery is named ID/N")
-	}
-	if n.problems.Count() > found {
-		return
-	}
 	n.out.Keys = append(n.out.Keys, key)
 	for i := range n.columns {
 		c := &n.columns[i]
@@ -165,6 +210,7 @@ func (n *numberReader) row(cells []Cell) {
 		c.known = c.known || !math.IsNaN(v)
 		c.values = append(c.values, v)
 	}
+	return len(n.out.Keys)*len(n.columns) < maxNumbers
 }
 
 // number reads a cell, false for what is neither a number nor missing.
@@ -203,12 +249,9 @@ func (n *numberReader) end() (Numbers, error) {
 			n.out.Columns = append(n.out.Columns, NumberColumn{name, c.values})
 		}
 	}
-	if len(n.out.Columns) == 0 && n.problems.Count() == 0 {
-		n.problems.Add(Problem{File: n.ManifestPath, Line: 1, Message: "no column of numbers was found; the columns are " + quotedList(n.rows.Columns()),
+	if len(n.out.Columns) == 0 {
+		return Numbers{}, table.One(&Problem{File: n.ManifestPath, Line: 1, Message: "no column of numbers was found; the columns are " + quotedList(n.rows.Columns()),
 			Hint: "each line is an entry: its id, and a number in each further column"})
-	}
-	if err := n.problems.Err(); err != nil {
-		return Numbers{}, err
 	}
 	return n.out, nil
 }

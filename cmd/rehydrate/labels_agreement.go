@@ -13,11 +13,12 @@ import (
 )
 
 func (c *command) labelsAgreementCommand() *cobra.Command {
-	var release string
+	var release, batch string
 	cmd := newCommand("labels-agreement", takes(1, math.MaxInt, "a FILE for each annotator, or one Argilla export"), func(cmd *cobra.Command, args []string) error {
-		return c.labelsAgreement(cmd.Context(), args, release)
+		return c.labelsAgreement(cmd.Context(), args, release, batch)
 	})
 	cmd.Flags().StringVar(&release, "release", "", labelReleaseHelp)
+	cmd.Flags().StringVar(&batch, "batch", "", "compare batch by batch too: the `column` of the first file, or metadata of an Argilla export, that names them")
 	return cmd
 }
 
@@ -28,22 +29,25 @@ type agreementReport struct {
 	Records *int     `json:"records,omitempty"`
 	LeftOut int      `json:"left_out,omitempty"` // answers that are drafts or were discarded
 	Ignored []string `json:"ignored,omitempty"`  // questions that are no category
+	// Of --batch only.
+	Batches []labels.BatchAgreement `json:"batches,omitempty"`
 }
 
-func (c *command) labelsAgreement(ctx context.Context, files []string, release string) error {
+func (c *command) labelsAgreement(ctx context.Context, files []string, release, batch string) error {
 	like, err := likeRelease(ctx, release)
 	if err != nil {
 		return err
 	}
 	var report agreementReport
 	var annotators []labels.Answers
+	var batches map[manifest.Key]string
 	switch len(files) {
 	case 1:
-		export, err := readExport(files[0], like)
+		export, err := readExport(files[0], batch, like)
 		if err != nil {
 			return err
 		}
-		annotators = export.Annotators
+		annotators, batches = export.Annotators, export.Batches
 		report.Records, report.LeftOut, report.Ignored = &export.Records, export.LeftOut, export.Ignored
 	default:
 		for _, file := range files {
@@ -53,15 +57,26 @@ func (c *command) labelsAgreement(ctx context.Context, files []string, release s
 			}
 			annotators = append(annotators, all)
 		}
+		if batch == "" {
+			break
+		}
+		batches, err = manifest.ReadColumn(ctx, files[0], batch, withNames)
+		if err != nil {
+			return asUsage(err)
+		}
+	}
+	if batch != "" && len(batches) == 0 {
+		return usageError("--batch %s: no entry of %s has a value there", batch, files[0])
 	}
 	report.Agreement, err = labels.Agree(like.Schema, annotators)
 	if err != nil {
 		return asUsage(err)
 	}
+	report.Batches = labels.AgreeByBatch(like.Schema, annotators, batches)
 	return c.answer("labels-agreement", report)
 }
 
-func readExport(file string, like *manifest.Release) (labels.Export, error) {
+func readExport(file, batch string, like *manifest.Release) (labels.Export, error) {
 	if strings.ToLower(filepath.Ext(file)) != ".json" {
 		return labels.Export{}, usageError("%s alone is not an Argilla export (.json): name a table for each annotator", file)
 	}
@@ -70,7 +85,7 @@ func readExport(file string, like *manifest.Release) (labels.Export, error) {
 		return labels.Export{}, asUsage(err)
 	}
 	defer f.Close()
-	export, err := labels.ReadArgilla(f, file, like)
+	export, err := labels.ReadArgilla(f, file, batch, like)
 	if err != nil {
 		return labels.Export{}, asUsage(err)
 	}

@@ -312,6 +312,7 @@ func (p *pins) study(s *site) {
 	s.write(scores, answers)
 	p.json(s, "labels-groups", exitDone, "labels", "groups", numbers, "--gold", s.release)
 	p.json(s, "features", exitDone, "features", s.workspace, "--no-faces", "--note", "a colleague", "-o", filepath.Join(p.t.TempDir(), "numbers"))
+	p.json(s, "labels-weights", exitDone, "labels", "weights", s.release, "--split", "all")
 	p.json(s, "moderation-table", exitDone, "moderation", "table", scores, "--gold", s.release)
 }
 
