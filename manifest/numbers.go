@@ -79,7 +79,7 @@ func ReadColumn(ctx context.Context, path, column string, o Options) (map[Key]st
 
 // keyedRows are the rows of any table with a column of ids.
 type keyedRows struct {
-	decoder // of ids
+	decoder  // of ids
 	rows     *manifestRows
 	id       string // the column of ids
 	problems Problems
