@@ -158,12 +158,16 @@ func (x *examination) imgur(context.Context) (string, error) {
 	return "IMGUR_CLIENT_ID is set", nil
 }
 
-// proxy names the proxy of the environment, and not its value, which can hold a password.
+// proxy names the variable that names a proxy, and not its value, which can hold a password.
 func (x *examination) proxy(context.Context) (string, error) {
-	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
-		if x.getenv(name) != "" {
-			return name + " is set and not used: Reddit and image hosts are asked directly, so that no address escapes the checks", nil
-		}
+	p, err := reddit.ProxyFromEnv(x.getenv)
+	switch {
+	case err != nil:
+		return missing("", err)
+	case p.IsSet():
+		return "HTTPS_PROXY is set: Reddit and image hosts are asked through it, and it alone sees which addresses their names have", nil
+	case cmp.Or(x.getenv("ALL_PROXY"), x.getenv("all_proxy")) != "":
+		return "ALL_PROXY is set and not used: HTTPS_PROXY names a proxy for Reddit and image hosts", nil
 	}
 	return "", nil
 }

@@ -75,11 +75,15 @@ func (f *redditFlags) client(c *command, approval string, pol policy.Policy, get
 		}
 		o.RootCAs = roots
 	}
+	var err error
+	o.Proxy, err = reddit.ProxyFromEnv(getenv)
+	if err != nil {
+		return nil, asUsage(err)
+	}
 	// Without an approval no credential is even read.
 	if o.Approval == "" {
 		return nil, reddit.ErrNoApproval
 	}
-	var err error
 	o.Credentials, err = reddit.CredentialsFromEnv(getenv)
 	if err != nil {
 		return nil, rejected(err, credentialsHint)

@@ -47,6 +47,7 @@ type Options struct {
 	ImgurClientID Secret
 	Policy        policy.Policy  // rates, image hosts, limits on images
 	ConnectTo     []ConnectTo    // addresses to dial in place of hosts; the first that fits wins
+	Proxy         Proxy          // by which all other hosts are reached
 	RootCAs       *x509.CertPool // nil = the system's
 	Version       string         // of the tool, for the User-Agent; "" = dev
 	Log           *slog.Logger   // nil = discard
@@ -119,7 +120,7 @@ func newClient(o Options, api, images http.RoundTripper) (*Client, error) {
 	}
 	secret := o.ClientSecret.reveal()
 	// Basic authorization joins id and secret by a colon and encodes them together.
-	o.Scrubber.learn(o.ClientID, secret, o.ImgurClientID.reveal(), o.ClientID+":"+secret)
+	o.Scrubber.learn(o.ClientID, secret, o.ImgurClientID.reveal(), o.ClientID+":"+secret, o.Proxy.password())
 	c := &Client{o: o, pace: newPacer(o.Policy, o.OnWait), jitter: rand.Float64}
 	// The form that Reddit's API rules require; by the account's name Reddit can reach whoever runs this.
 	c.userAgent = fmt.Sprintf("%s:rehydrate:%s (by /u/%s)", runtime.GOOS, cmp.Or(o.Version, "dev"), o.Username)

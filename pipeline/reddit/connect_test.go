@@ -35,7 +35,7 @@ func TestParseConnectTo(t *testing.T) {
 // TestDialGuard: without a rule of the operator only public addresses and port 443 are
 // dialled. The guard answers before a packet leaves.
 func TestDialGuard(t *testing.T) {
-	d := newDialer(nil)
+	d := newDialer(nil, Proxy{})
 	for address := range strings.FieldsSeq("2130706433:443 0x7f000001:443 0177.0.0.1:443 127.1:443 127.0.0.1.:443 127.0.0.1:443 localhost:443 0.0.0.0:443 10.0.0.1:443 172.16.0.1:443 192.168.1.1:443 " +
 		"169.254.169.254:443 100.64.0.1:443 198.18.0.1:443 192.0.0.1:443 240.0.0.1:443 255.255.255.255:443 224.0.0.1:443 " +
 		"[::1]:443 [::]:443 [fe80::1]:443 [fd00::1]:443 [ff02::1]:443 [2001:db8::1]:443 [::ffff:127.0.0.1]:443 " +
@@ -71,7 +71,7 @@ func TestDialRules(t *testing.T) {
 		{Host: "i.redd.it", Port: "443", ToHost: "127.0.0.1", ToPort: port},
 		{Host: "i.redd.it", ToHost: "127.0.0.1", ToPort: "1"},
 		{Host: "localhost", ToPort: port},
-	})
+	}, Proxy{})
 	conn, err := d.dial(t.Context(), "tcp", "i.redd.it:443")
 	if err != nil {
 		t.Fatal(err)

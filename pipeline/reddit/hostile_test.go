@@ -234,7 +234,7 @@ func TestNamesThatPointInward(t *testing.T) {
 		}()
 		return ours, nil
 	}}
-	d := newDialer(nil)
+	d := newDialer(nil, Proxy{})
 	guard := d.guard
 	d.guard = func(network, address string, c syscall.RawConn) error {
 		if err := guard(network, address, c); err != nil {
@@ -256,7 +256,7 @@ func TestInwardNameIsNamed(t *testing.T) {
 	o := testOptions()
 	api, images := newTransports(o)
 	transportOf(api).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return newDialer(nil).dial(ctx, network, "localhost:443")
+		return newDialer(nil, Proxy{}).dial(ctx, network, "localhost:443")
 	}
 	c, err := newClient(o, api, images)
 	if err != nil {

@@ -62,34 +62,49 @@ func (r ConnectTo) fits(host, port string) bool {
 		(r.Port == "" || r.Port == port)
 }
 
-// A dialer dials public addresses only, except where a ConnectTo names another.
+// A dialer dials public addresses only, except where a ConnectTo names another, and the proxy.
 type dialer struct {
 	rules []ConnectTo
+	proxy Proxy
 	guard func(network, address string, c syscall.RawConn) error
 }
 
-func newDialer(rules []ConnectTo) *dialer { return &dialer{rules, ssrf.New(ssrf.WithPorts(443)).Safe} }
+func newDialer(rules []ConnectTo, proxy Proxy) *dialer {
+	return &dialer{rules, proxy, ssrf.New(ssrf.WithPorts(443)).Safe}
+}
+
+// rule is the one for a host, or nil.
+func (d *dialer) rule(host, port string) *ConnectTo {
+	if i := slices.IndexFunc(d.rules, func(r ConnectTo) bool { return r.fits(host, port) }); i >= 0 {
+		return &d.rules[i]
+	}
+	return nil
+}
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, _ := net.SplitHostPort(address) // net/http gives both
 	// The guard sees the address that was resolved, however often the answer for a name that points inward changes.
 	plain := net.Dialer{Timeout: connectTimeout, Control: d.guard}
-	if i := slices.IndexFunc(d.rules, func(r ConnectTo) bool { return r.fits(host, port) }); i >= 0 {
+	switch r := d.rule(host, port); {
+	case address == d.proxy.address(): // the operator names it, and the hosts behind it are those of the policy
+		plain.Control = nil
+	case r != nil:
 		plain.Control = ssrf.New(ssrf.WithAnyPort()).Safe
-		if d.rules[i].ToHost != "" { // the operator names the address
+		if r.ToHost != "" { // the operator names the address
 			plain.Control = nil
 		}
-		address = net.JoinHostPort(cmp.Or(d.rules[i].ToHost, host), cmp.Or(d.rules[i].ToPort, port))
+		address = net.JoinHostPort(cmp.Or(r.ToHost, host), cmp.Or(r.ToPort, port))
 	}
 	return plain.DialContext(ctx, network, address)
 }
 
 // newTransports makes the lowest layer.
 func newTransports(o Options) (api, images http.RoundTripper) {
-	// With a dialer of its own it speaks HTTP/1.1 only: HTTP/2 would give a header without end several errors. It
-	// ignores proxies in the environment, for the dial guard could not see through one.
+	d := newDialer(o.ConnectTo, o.Proxy)
+	// With a dialer of its own it speaks HTTP/1.1 only: HTTP/2 would give a header without end several errors.
 	t := &http.Transport{
-		DialContext:            newDialer(o.ConnectTo).dial,
+		Proxy:                  d.via,
+		DialContext:            d.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:    tlsTimeout,
 		ResponseHeaderTimeout:  headerTimeout,
